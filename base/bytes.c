@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/bytes.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { BUFFER_START = 256 };
+
+uint8_t *buffer_reserve(struct buffer *b, size_t more)
+{
+    if (b->cap - b->size < more) {
+        size_t cap = b->cap == 0 ? BUFFER_START : b->cap;
+
+        while (cap - b->size < more) {
+            cap *= 2;
+        }
+        b->data = mem_resize(b->data, cap);
+        b->cap = cap;
+    }
+    return b->data + b->size;
+}
+
+void buffer_put(struct buffer *b, const void *data, size_t size)
+{
+    if (size > 0) {
+        memcpy(buffer_reserve(b, size), data, size);
+        b->size += size;
+    }
+}
+
+void buffer_consume(struct buffer *b, size_t count)
+{
+    ASSERT(count <= b->size);
+    b->size -= count;
+    if (b->size > 0 && count > 0) {
+        memmove(b->data, b->data + count, b->size);
+    }
+}
+
+void buffer_clear(struct buffer *b)
+{
+    b->size = 0;
+}
+
+void buffer_fini(struct buffer *b)
+{
+    mem_free(b->data);
+    *b = (struct buffer){0};
+}
+
+bool bytes_equal(struct bytes a, struct bytes b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}

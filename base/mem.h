@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory that never fails: out of memory aborts the process, and the group
+ * recovers by Raft or by the node's registration. It spares every caller a
+ * path that no test would reach.
+ */
+#ifndef BASE_MEM_H
+#define BASE_MEM_H
+
+#include <stddef.h>
+
+/* Returns owned, zeroed memory for `count` items of `size` bytes. Never NULL. */
+void *mem_new(size_t count, size_t size);
+
+/* realloc() that never returns NULL; `size` > 0. The old pointer is taken. */
+void *mem_resize(void *old, size_t size);
+
+/* Returns an owned copy of `size` bytes at `data` (size 0: a valid pointer). */
+void *mem_copy(const void *data, size_t size);
+
+/* Returns an owned copy of the string. */
+char *mem_string(const char *text);
+
+/* free(); takes NULL. */
+void mem_free(void *memory);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/table.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+enum { TABLE_START = 16 };
+
+static struct table_link **bucket_of(const struct table *t, uint64_t hash)
+{
+    return &t->bucket[hash & (t->bucket_count - 1)];
+}
+
+static void grow(struct table *t)
+{
+    struct table_link **old = t->bucket;
+    const size_t old_count = t->bucket_count;
+
+    t->bucket_count = old_count == 0 ? TABLE_START : old_count * 2;
+    t->bucket = mem_new(t->bucket_count, sizeof *t->bucket);
+    for (size_t i = 0; i < old_count; i++) {
+        struct table_link *item = old[i];
+
+        while (item != NULL) {
+            struct table_link *next = item->next;
+            struct table_link **bucket = bucket_of(t, item->hash);
+
+            item->next = *bucket;
+            *bucket = item;
+            item = next;
+        }
+    }
+    mem_free((void *)old);
+}
+
+void table_put(struct table *t, struct table_link *item, uint64_t hash)
+{
+    if (t->count >= t->bucket_count) {
+        grow(t);
+    }
+    struct table_link **bucket = bucket_of(t, hash);
+
+    item->hash = hash;
+    item->next = *bucket;
+    *bucket = item;
+    t->count++;
+}
+
+void table_remove(struct table *t, struct table_link *item)
+{
+    struct table_link **at = NULL;
+
+    ASSERT(t->count > 0);
+    at = bucket_of(t, item->hash);
+    while (*at != item) {
+        ASSERT(*at != NULL);
+        at = &(*at)->next;
+    }
+    *at = item->next;
+    item->next = NULL;
+    t->count--;
+}
+
+static struct table_link *with_hash(struct table_link *item, uint64_t hash)
+{
+    while (item != NULL && item->hash != hash) {
+        item = item->next;
+    }
+    return item;
+}
+
+struct table_link *table_first(const struct table *t, uint64_t hash)
+{
+    return t->count == 0 ? NULL : with_hash(*bucket_of(t, hash), hash);
+}
+
+struct table_link *table_same(const struct table_link *item)
+{
+    return with_hash(item->next, item->hash);
+}
+
+struct table_link *table_walk(const struct table *t, struct table_walk *at)
+{
+    struct table_link *item = at->next;
+
+    while (item == NULL && at->bucket < t->bucket_count) {
+        item = t->bucket[at->bucket++];
+    }
+    at->next = item == NULL ? NULL : item->next;
+    return item;
+}
+
+void table_fini(struct table *t)
+{
+    mem_free((void *)t->bucket);
+    *t = (struct table){0};
+}

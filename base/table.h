@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Intrusive chained hash table. The caller hashes, compares and owns the
+ * items; the table owns only its bucket array and grows it by doubling.
+ *
+ *     for (struct table_link *l = table_first(&t, hash); l; l = table_same(l)) {
+ *         struct actor *a = CONTAINER_OF(l, struct actor, link);
+ *         if (actor_is(a, id)) { return a; }
+ *     }
+ */
+#ifndef BASE_TABLE_H
+#define BASE_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct table_link {
+    struct table_link *next;
+    uint64_t hash;
+};
+
+struct table {
+    struct table_link **bucket; /* owned; NULL until the first put */
+    size_t bucket_count;        /* power of two, or 0 */
+    size_t count;               /* items */
+};
+
+/* Insert; the caller has checked that no equal item is there. */
+void table_put(struct table *t, struct table_link *item, uint64_t hash);
+
+/* Remove an item that is in the table. */
+void table_remove(struct table *t, struct table_link *item);
+
+/* First item whose hash is exactly `hash`, or NULL. */
+struct table_link *table_first(const struct table *t, uint64_t hash);
+
+/* Next item with the same hash, or NULL. */
+struct table_link *table_same(const struct table_link *item);
+
+/* Walk all items: `*at` starts at 0. Returns NULL at the end. The item just
+ * returned may be removed (and freed); nothing may be put during a walk. */
+struct table_walk {
+    size_t bucket;
+    struct table_link *next;
+};
+struct table_link *table_walk(const struct table *t, struct table_walk *at);
+
+/* Free the bucket array. The items are the caller's. */
+void table_fini(struct table *t);
+
+/* A good 64-bit mix for integer keys (splitmix64's finalizer). */
+static inline uint64_t table_mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+#endif
