@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One member of the coordinators' Raft group: libraft's core behind our own
+ * raft_io, with the guard rules that make libraft 0.15.0 safe (docs/raft.md).
+ * Named replica_*, because raft_* belongs to libraft.
+ *
+ * Commands go in by replica_propose() on the leader and come out, in one order,
+ * by the `apply` callback on every member. At most one Raft entry is in flight:
+ * commands that wait meanwhile travel as a batch in the next entry.
+ *
+ * Everything here runs on one thread (the loop); only `wake` may come from the
+ * storage worker. Callbacks are made from replica_tick/receive/poll only, never
+ * from inside propose or barrier, and may call propose and barrier.
+ * Any write error to the log ends the process (exit 74): a replica that does
+ * not know what is on its disk must not speak.
+ */
+#ifndef RAFT_REPLICA_H
+#define RAFT_REPLICA_H
+
+#include "base/bytes.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { REPLICA_VOTERS_MAX = 5 };
+
+struct replica_config {
+    uint64_t id;                        /* mine, 1.. */
+    uint64_t voter[REPLICA_VOTERS_MAX]; /* all voters, mine included; the same on each */
+    size_t voter_count;                 /* 1, 3 or 5 */
+    const char *directory;              /* holds raft.db; borrowed during open */
+    const char *cluster;                /* cluster name; a folder of another is refused */
+    uint64_t seed;                      /* randomness of election time-outs */
+    uint32_t election_ms;               /* 500 */
+    uint32_t heartbeat_ms;              /* 50 */
+    uint32_t snapshot_entries;          /* entries between snapshots; 1024 */
+    uint32_t trailing_entries;          /* entries kept behind a snapshot; 256 */
+    uint64_t readmit; /* voter id whose recorded identity is to be forgotten, 0 = none */
+};
+
+struct replica_events {
+    void *context;
+    /* One command, in log order. `index` is the Raft entry's; commands of one batch share it.
+     * Deterministic; must not fail. */
+    void (*apply)(void *context, uint64_t index, struct bytes command);
+    /* The entry `index` is done: commit the database transaction. Also called for barriers. */
+    void (*applied)(void *context, uint64_t index);
+    /* Append a snapshot of the state as of the last applied index. */
+    void (*snapshot)(void *context, struct buffer *out);
+    /* Replace the state by a snapshot of `index`. Borrowed bytes. False: corrupt. */
+    bool (*restore)(void *context, uint64_t index, struct bytes snapshot);
+    /* Leading: a barrier of my own term is applied, so my state is current. Not leading: stop all.
+     */
+    void (*role)(void *context, bool leading, uint64_t term);
+    /* Outcome of a propose or barrier: ERR_OK = applied (or all before it applied); ERR_NOT_LEADER
+     * = not taken; ERR_TIMEOUT = unknown, leadership was lost meanwhile. */
+    void (*done)(void *context, uint64_t tag, enum err result);
+    /* Send to a voter over the caller's link; may be lost. Borrowed bytes. */
+    void (*send)(void *context, uint64_t voter, struct bytes message);
+    /* From any thread: call replica_poll() on the loop soon. */
+    void (*wake)(void *context);
+};
+
+struct replica;
+
+/* Open or create the folder's raft.db, take its lock, load. On error says why in the log:
+ * ERR_LOCKED another process, ERR_FOREIGN other cluster, id, voter set or version, ERR_CORRUPT. */
+MUST_CHECK enum err replica_open(struct replica **out, const struct replica_config *config,
+                                 const struct replica_events *events, uint64_t now_us);
+/* Crash-only: stop without flushing what is not acknowledged. Takes NULL. */
+void replica_close(struct replica *r);
+
+/* Call every heartbeat_ms / 2 or so; and after each batch of receive(). */
+void replica_tick(struct replica *r, uint64_t now_us);
+void replica_poll(struct replica *r, uint64_t now_us);
+/* A message of an authenticated voter; bounds-checked here, bad bytes are counted and dropped. */
+void replica_receive(struct replica *r, uint64_t now_us, uint64_t from, struct bytes message);
+
+/* Queue one command (copied). `tag` comes back in `done`. ERR_NOT_LEADER, ERR_BUSY, ERR_TOO_BIG. */
+MUST_CHECK enum err replica_propose(struct replica *r, uint64_t tag, struct bytes command);
+/* `done` when everything proposed before is applied and leadership was confirmed since. */
+MUST_CHECK enum err replica_barrier(struct replica *r, uint64_t tag);
+/* Hand leadership to another voter, for a planned stop. */
+void replica_transfer(struct replica *r);
+
+/* ---- identity of voters: a wiped voter could vote twice ---- */
+
+/* My folder's random identity, drawn when it was created. */
+uint64_t replica_identity(const struct replica *r);
+/* True until this folder has taken part in a group: no vote, no log. */
+bool replica_pristine(const struct replica *r);
+/* A peer's hello: record its identity durably the first time; ERR_REFUSED if the same id came
+ * with another identity before (its folder was wiped or replaced): its messages must be dropped. */
+MUST_CHECK enum err replica_meet(struct replica *r, uint64_t voter, uint64_t identity,
+                                 bool pristine);
+
+struct replica_status {
+    bool leading;
+    uint64_t term;
+    uint64_t leader; /* voter id, 0 = unknown */
+    uint64_t applied_index;
+    uint64_t last_index;
+    uint64_t first_index;    /* of the log kept */
+    uint64_t snapshot_index; /* 0 = none */
+    uint64_t bad_messages;
+};
+void replica_status(const struct replica *r, struct replica_status *out);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The ring: which node owns which part of the position space.
+ *
+ * A position is a 64-bit keyed hash of (kind, id). Its top `grid` bits name one
+ * of 2^grid equal cells. A vnode is a run of cells with one explicit owner; the
+ * vnodes cover every cell exactly once. Owners are data that transactions
+ * commit; nothing is derived from node names. Lookup is one load from a table.
+ *
+ *     cell:   0        1        2        3        4        5        6        7
+ *           +--------+--------+--------+--------+--------+--------+--------+--------+
+ *     vnode |        v0                | v3     |             v1           | v2     |
+ *     owner |        n1                | n2     |             n1           | n2     |
+ *           +-----------------------------------+-----------------------------------+
+ *
+ * Three operations change it: SPLIT and MERGE (one owner, no key moves) and
+ * MOVE (one vnode, A to B). MOVEs of distinct vnodes commute.
+ *
+ * Pure. Not thread safe: one writer; ring/snapshot.h publishes to readers.
+ * Spec number RING_SPEC fixes hash, cells, encoding and digest for ever.
+ */
+#ifndef RING_RING_H
+#define RING_RING_H
+
+#include "base/bytes.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    RING_SPEC = 1,
+    RING_GRID_MIN = 14, /* 2^14 cells, a 64 KiB table */
+    RING_GRID_MAX = 20,
+    RING_NODE_NONE = 0, /* node slots are 1..4095 */
+    RING_NODES_MAX = 4095,
+    RING_VNODES_MAX = (1 << 20) - 1, /* vnode ids are 0..RING_VNODES_MAX */
+};
+
+/* The cluster's secret, or a key derived from it for one kind. Never logged. */
+struct ring_key {
+    uint64_t k0;
+    uint64_t k1;
+};
+
+struct ring_vnode {
+    uint32_t id;         /* never reused while another vnode has it; < 2^20 */
+    uint32_t from;       /* first cell; it ends where the next vnode starts */
+    uint16_t owner;      /* node slot, or RING_NODE_NONE before the first node */
+    uint64_t generation; /* stamp: fencing token of the vnode; only grows */
+    uint64_t cold;       /* stamp of the last change of hands without drain */
+    uint64_t txn;        /* number of the transaction that last moved it, 0 = none */
+};
+
+struct ring {
+    uint8_t grid;             /* bits of a cell number */
+    uint64_t version;         /* stamp of the last change applied */
+    uint64_t digest[2];       /* order-independent sum over vnodes; see ring_digest() */
+    struct ring_vnode *vnode; /* owned; sorted by from */
+    size_t vnode_count;
+    uint32_t *cell; /* owned; 2^grid entries of vnode:20 | node:12 */
+    uint32_t *slot; /* owned; vnode id -> index in `vnode` + 1, 0 = no such vnode */
+    size_t slot_count;
+};
+
+/* What one lookup yields: vnode:20 | node:12. */
+typedef uint32_t ring_hit;
+static inline uint16_t ring_hit_node(ring_hit hit)
+{
+    return (uint16_t)(hit & 4095u);
+}
+static inline uint32_t ring_hit_vnode(ring_hit hit)
+{
+    return hit >> 12;
+}
+
+/* ---- positions (SipHash-1-3, little endian, any alignment) ---- */
+
+/* The key of one kind, from the cluster's key. Kind 0 has a key of its own too. */
+struct ring_key ring_key_of_kind(struct ring_key master, uint16_t kind);
+/* `id` is 1..255 bytes compared as bytes. */
+uint64_t ring_position(struct ring_key key, struct bytes id);
+/* The same as ring_position() of the 8 little-endian bytes of `id`. */
+uint64_t ring_position_u64(struct ring_key key, uint64_t id);
+
+static inline uint32_t ring_cell_of(const struct ring *r, uint64_t position)
+{
+    return (uint32_t)(position >> (64 - r->grid));
+}
+static inline ring_hit ring_at(const struct ring *r, uint64_t position)
+{
+    return r->cell[position >> (64 - r->grid)];
+}
+
+/* ---- life ---- */
+
+/* An empty ring (no vnodes, version 0); lookups yield RING_NODE_NONE. */
+void ring_init(struct ring *r, uint8_t grid);
+/* Replace everything by `vnodes` equal runs owned by `owner`, generation = cold = stamp,
+ * version = stamp. vnodes is 1..2^grid. */
+void ring_create(struct ring *r, uint32_t vnodes, uint16_t owner, uint64_t stamp);
+void ring_copy(struct ring *to, const struct ring *from); /* `to` is uninitialised */
+void ring_fini(struct ring *r);
+
+/* ---- changes ---- */
+
+enum ring_op_kind { RING_SPLIT = 1, RING_MERGE = 2, RING_MOVE = 3 };
+
+struct ring_op {
+    enum ring_op_kind kind;
+    uint32_t vnode; /* the vnode; MERGE: the left one, which stays */
+    uint32_t other; /* SPLIT: id of the new right part; MERGE: the right neighbour, which goes */
+    uint32_t at;    /* SPLIT: first cell of the right part */
+    uint16_t from;  /* MOVE: owner now */
+    uint16_t to;    /* MOVE: owner after */
+};
+
+/* ERR_OK if every op, in order, is legal on `r` (which is not changed): vnodes exist, owners
+ * match, ids are free, the cut is on the grid, MERGE sides are neighbours of one owner. */
+MUST_CHECK enum err ring_check(const struct ring *r, const struct ring_op *ops, size_t count);
+
+/* Apply ops that ring_check() accepts (ASSERT otherwise). MOVEd vnodes get generation = version
+ * and txn = txn, keep cold. SPLIT copies stamps; MERGE takes the greater of each. */
+void ring_apply(struct ring *r, const struct ring_op *ops, size_t count, uint64_t version,
+                uint64_t txn);
+
+/* A change of hands without drain: every vnode of `owner` gets generation = cold = version
+ * (its owner was registered anew). Sets the ring's version even if it owns none. */
+void ring_renew_owner(struct ring *r, uint16_t owner, uint64_t version);
+
+/* MOVEs whose vnodes also get cold = version: reassignment of a dead node's vnodes. */
+void ring_reassign(struct ring *r, const struct ring_op *moves, size_t count, uint64_t version);
+
+/* Set only the version (a directory change that moved nothing). */
+void ring_set_version(struct ring *r, uint64_t version);
+
+/* ---- questions ---- */
+
+const struct ring_vnode *ring_find(const struct ring *r, uint32_t id); /* NULL = none */
+uint32_t ring_end(const struct ring *r, const struct ring_vnode *v);   /* first cell after it */
+size_t ring_owned_count(const struct ring *r, uint16_t owner);
+uint64_t ring_owned_cells(const struct ring *r, uint16_t owner);
+/* Recompute the digest from nothing (checks the incremental one). */
+void ring_digest(const struct ring *r, uint64_t digest[2]);
+/* Abort unless every invariant holds: sorted, covering, ids unique, cells and digest true. O(ring).
+ */
+void ring_check_invariants(const struct ring *r);
+
+/* ---- bytes: canonical, little endian, CRC at the end ---- */
+
+void ring_encode(const struct ring *r, struct buffer *out);
+/* `r` is uninitialised; on error it is left an empty ring. Never trusts the bytes. */
+MUST_CHECK enum err ring_decode(struct ring *r, struct bytes in);
+
+#endif
