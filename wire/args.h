@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Command bodies and their values: what a REQUEST_COMMAND carries and what an
+ * actor answers to it, so that a gateway can render RESP2 or RESP3 and a node
+ * need not know either.
+ *
+ *     arguments: u8 count, then count × (u32 size, bytes)      count 1..64
+ *     value:     u8 type, then per type:
+ *                'i' i64   'b' bulk bytes   's' simple text   'n' nothing   'e' error text
+ */
+#ifndef WIRE_ARGS_H
+#define WIRE_ARGS_H
+
+#include "base/bytes.h"
+#include "base/err.h"
+
+#include <stdint.h>
+
+enum { ARGS_MAX = 64 };
+
+struct args {
+    uint8_t count;
+    struct bytes arg[ARGS_MAX]; /* borrowed; arg[0] is the command's name in upper case */
+};
+
+void args_put(struct buffer *out, const struct args *args);
+MUST_CHECK enum err args_get(struct bytes in, struct args *args);
+
+enum value_type {
+    VALUE_INTEGER = 'i',
+    VALUE_BULK = 'b',
+    VALUE_SIMPLE = 's',
+    VALUE_NIL = 'n',
+    VALUE_ERROR = 'e',
+};
+
+struct value {
+    enum value_type type;
+    int64_t integer;
+    struct bytes text; /* BULK, SIMPLE, ERROR; borrowed */
+};
+
+void value_put(struct buffer *out, const struct value *value);
+MUST_CHECK enum err value_get(struct bytes in, struct value *value);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The one frame of every internal link.
+ *
+ *     0       4      5       6       8
+ *     +-------+------+-------+-------+----------------------+
+ *     | size  | type | flags | count | body …               |
+ *     +-------+------+-------+-------+----------------------+
+ *       u32     u8     u8      u16     size - 8 bytes
+ *
+ * Little endian. `size` counts the header. `count` is the number of records in
+ * the body of a data frame; 1 for everything else. Unknown types are refused.
+ */
+#ifndef WIRE_FRAME_H
+#define WIRE_FRAME_H
+
+#include "base/bytes.h"
+#include "base/err.h"
+
+#include <stdint.h>
+
+enum {
+    FRAME_HEADER_SIZE = 8,
+    FRAME_SIZE_MAX = 64 * 1024 * 1024, /* Raft snapshots; data frames stay below 2 MiB */
+    FRAME_RECORDS_MAX = 65535,
+};
+
+enum frame_type {
+    FRAME_HELLO = 1,    /* protobuf Hello: first frame of each side */
+    FRAME_WELCOME = 2,  /* empty: the hello was accepted */
+    FRAME_REFUSED = 3,  /* protobuf HelloRefused, then the link closes */
+    FRAME_PING = 4,     /* empty */
+    FRAME_PONG = 5,     /* empty */
+    FRAME_CONTROL = 8,  /* protobuf Control (wire/control.proto) */
+    FRAME_RAFT = 9,     /* raft/message.h, coordinator to coordinator */
+    FRAME_REQUEST = 16, /* count request records, wire/record.h */
+    FRAME_ANSWER = 17,  /* count answer records */
+    FRAME_STATE = 18,   /* count state records: actors handed over */
+    FRAME_STATE_ACK = 19,
+};
+
+struct frame {
+    enum frame_type type;
+    uint8_t flags;
+    uint16_t count;
+    struct bytes body; /* borrowed */
+};
+
+/* Look at the front of `in`. ERR_OK: `frame` borrows from `in` and `size` is how much it took;
+ * ERR_BUSY: not whole yet (size = bytes wanted in all, or 0 when even that is unknown);
+ * ERR_CORRUPT: no frame of ours (bad type, size below 8 or above `size_max`). */
+MUST_CHECK enum err frame_decode(struct bytes in, size_t size_max, struct frame *frame,
+                                 size_t *size);
+
+/* Append a whole frame. */
+void frame_put(struct buffer *out, enum frame_type type, uint16_t count, struct bytes body);
+
+#endif

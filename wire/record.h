@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The data plane's records: fixed little-endian headers, then the bytes they
+ * announce. A frame of FRAME_REQUEST, FRAME_ANSWER, FRAME_STATE or
+ * FRAME_STATE_ACK holds `count` of them, back to back. Golden vectors in
+ * tests/record_test.c fix every byte. docs/protocol.md has the tables.
+ *
+ * Encoders append to a buffer; decoders borrow from the input and refuse
+ * anything that does not fit with ERR_CORRUPT.
+ */
+#ifndef WIRE_RECORD_H
+#define WIRE_RECORD_H
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "wire/cursor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    RECORD_ID_MAX = 255,           /* bytes of an entity id, at least 1 */
+    RECORD_BODY_MAX = 1024 * 1024, /* payload of a request or an answer */
+    RECORD_CHUNK_MAX = 64 * 1024,  /* payload of one state record */
+    RECORD_CHAIN_MAX = 8,          /* entities of a call chain */
+    RECORD_HOPS_MAX = 8,
+};
+
+enum request_flags {
+    REQUEST_COMMAND = 1,    /* body is an argument list (wire/args.h), not an opaque payload */
+    REQUEST_NO_REPLY = 2,   /* TELL: the client was answered already */
+    REQUEST_IDEMPOTENT = 4, /* may be run again after a cold take-over */
+    REQUEST_HELD = 8,       /* was held at a source: forwarded even past the linger time */
+};
+
+/* PROTOCOL.md REQ. A session is one client connection; sequence numbers grow within a session.
+ * `prev` links the requests of one (session, entity): the owner runs seq when its predecessor
+ * ran (last >= prev) or was given up (prev < base). Equal to the model's seq == max(last+1, base)
+ * with seq renumbered per entity (docs/decisions/). */
+struct request_record {
+    uint64_t gateway; /* who answers the client: random id of the gateway process */
+    uint64_t session;
+    uint32_t session_epoch; /* fences older copies after a client's reconnect */
+    uint64_t seq;           /* of this session, grows; from 1 */
+    uint64_t prev;    /* seq of the request before it to the same entity, 0 = none unfinished */
+    uint64_t base;    /* lowest unfinished seq of (session, entity) */
+    uint64_t first;   /* gateway's ring version at the first send */
+    uint64_t version; /* sender's ring version */
+    uint32_t ttl_ms;  /* what is left; counted down at every queue */
+    uint16_t kind;
+    uint8_t hops;  /* forwards so far */
+    uint8_t copy;  /* 1 = first copy */
+    uint8_t flags; /* enum request_flags */
+    uint8_t chain_count;
+    uint64_t chain[RECORD_CHAIN_MAX]; /* positions of the entities whose calls led here */
+    struct bytes id;
+    struct bytes body;
+};
+
+enum answer_code {
+    ANSWER_OK = 0,
+    ANSWER_APP_ERROR = 1, /* the actor says no: body is the text */
+    ANSWER_MOVED = 2,     /* not run; aux = newest ring version known here */
+    ANSWER_BUSY = 3,      /* not run; aux = milliseconds to wait */
+    ANSWER_COLD = 4,      /* not run; aux = the cold stamp */
+    ANSWER_EXPIRED = 5,   /* not run, and never will be: ttl spent in a queue */
+    ANSWER_NO_KIND = 6,   /* not run: no actor of that kind here */
+};
+
+struct answer_record {
+    uint64_t gateway;
+    uint64_t session;
+    uint64_t seq;
+    uint64_t token;    /* generation of the vnode that ran it; 0 = not run */
+    uint64_t version;  /* answerer's ring version */
+    uint64_t aux;      /* see enum answer_code */
+    uint8_t code;      /* enum answer_code */
+    uint8_t copy;      /* of the request */
+    struct bytes body; /* OK: a value (wire/value.h) for REQUEST_COMMAND, else opaque */
+};
+
+/* One chunk of one actor's image (node/image.h) on its way to the new owner. Records of one
+ * (txn, source) are numbered from 0; the receiver takes only the next one (go-back-N). The last
+ * record has STATE_END and no chunk: index then says how many there were. */
+enum state_flags { STATE_END = 1 };
+
+struct state_record {
+    uint64_t txn;
+    uint64_t source; /* incarnation of the sender */
+    uint32_t index;
+    uint8_t flags;
+    uint16_t kind;
+    uint32_t total;  /* size of the whole image */
+    uint32_t offset; /* of this chunk in it */
+    uint32_t crc;    /* CRC-32C of the chunk */
+    struct bytes id;
+    struct bytes chunk; /* <= RECORD_CHUNK_MAX */
+};
+
+struct state_ack_record {
+    uint64_t txn;
+    uint64_t source; /* incarnation of the sender of the state */
+    uint32_t next;   /* first index not yet taken */
+    uint8_t refused; /* 1 = no room: the transaction cannot go on */
+};
+
+void request_put(struct buffer *out, const struct request_record *r);
+void answer_put(struct buffer *out, const struct answer_record *a);
+void state_put(struct buffer *out, const struct state_record *s);
+void state_ack_put(struct buffer *out, const struct state_ack_record *a);
+
+/* Take the next record off `in`; sticky-bad on anything wrong, then the record is unusable.
+ * Returns ERR_CORRUPT then. */
+MUST_CHECK enum err request_get(struct reader *in, struct request_record *r);
+MUST_CHECK enum err answer_get(struct reader *in, struct answer_record *a);
+MUST_CHECK enum err state_get(struct reader *in, struct state_record *s);
+MUST_CHECK enum err state_ack_get(struct reader *in, struct state_ack_record *a);
+
+#endif
