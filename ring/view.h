@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A view: the configuration at one version, as every process holds it: the
+ * ring, the directory of nodes, the cluster's hash key and the era.
+ *
+ * Coordinators compute each change as a Delta and apply it to their own view by
+ * view_apply(); nodes and gateways apply the very same Delta by the very same
+ * code. A view only moves up: PROTOCOL holes 6 and 58.
+ *
+ * Pure.
+ */
+#ifndef RING_VIEW_H
+#define RING_VIEW_H
+
+#include "base/err.h"
+#include "ring/ring.h"
+#include "wire/control.pb-c.h"
+
+enum { VIEW_NAME_MAX = 63, VIEW_ADDRESS_MAX = 127 };
+
+struct view_member {
+    uint16_t slot; /* 1..RING_NODES_MAX */
+    char name[VIEW_NAME_MAX + 1];
+    char address[VIEW_ADDRESS_MAX + 1]; /* where it takes links */
+    uint64_t incarnation;
+    uint32_t weight;
+    bool leaving; /* draining: gets nothing new */
+};
+
+struct view {
+    struct ring ring; /* ring.version is the view's version; 0 = nothing known yet */
+    struct ring_key key;
+    uint64_t era;
+    struct view_member *member; /* owned; sorted by slot */
+    size_t member_count;
+};
+
+enum view_result {
+    VIEW_APPLIED,
+    VIEW_OLD,     /* not newer than mine: ignored */
+    VIEW_GAP,     /* starts from a version that is not mine: fetch */
+    VIEW_DIFFERS, /* digest or content does not fit: fetch everything; the view did not change */
+};
+
+void view_init(struct view *v, uint8_t grid);
+void view_copy(struct view *to, const struct view *from); /* `to` is uninitialised */
+void view_fini(struct view *v);
+
+/* Replace all by a whole configuration, if it is newer or `force`. VIEW_DIFFERS: it does not
+ * decode. */
+enum view_result view_load(struct view *v, const Rh__Config *config, bool force);
+/* Apply one change. */
+enum view_result view_apply(struct view *v, const Rh__Delta *delta);
+
+/* Fill `config` with what view_load() takes. Everything it points to is owned by `config` and
+ * freed by view_config_fini(). */
+void view_config(const struct view *v, Rh__Config *config);
+void view_config_fini(Rh__Config *config);
+
+/* NULL = no such member. */
+const struct view_member *view_member(const struct view *v, uint16_t slot);
+const struct view_member *view_member_named(const struct view *v, const char *name);
+
+/* Owner and vnode of an entity; node is RING_NODE_NONE before the first node. */
+ring_hit view_lookup(const struct view *v, uint16_t kind, struct bytes id);
+
+/* Convert between the wire's ops and the ring's. Returns owned memory (mem_free); NULL when an op
+ * is out of range. */
+struct ring_op *view_ops(Rh__RingOp *const *ops, size_t count);
+
+#endif
