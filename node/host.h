@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The node's machine: registration, participant of transactions
+ * (txn/participant.h), actors, hold, hand-over, forward. PROTOCOL §5.
+ *
+ * Pure: feed events, do the effects in order. The shell (node/node_uv.c) and
+ * the simulator drive the same code.
+ *
+ * An actor here is a record with a queue; what the game's code does happens in
+ * the shell, by effect and answering event:
+ *
+ *     ABSENT -ACTIVATE-> ACTIVATING -activated-> IDLE <-RUN / ran-> RUNNING
+ *                                                IDLE -hold-> EXPORTING -exported-> FROZEN
+ *                         FROZEN -cancel-> IDLE          FROZEN -commit-> gone (DISCARD)
+ *
+ * Requests to a held arc wait in one queue per transaction; the outcome sends
+ * them on: to the actors again, or to the new owner.
+ */
+#ifndef NODE_HOST_H
+#define NODE_HOST_H
+
+#include "ring/view.h"
+#include "wire/control.pb-c.h"
+#include "wire/record.h"
+
+struct host;
+struct actor; /* node/actor.h */
+
+enum { HOST_ACTIVE_MAX = 64 };
+
+/* What stands on the node's disk; durable before PREPARED leaves (holes 3, 5). */
+struct host_disk {
+    uint64_t era;
+    uint64_t floor; /* numbers up to here are over */
+    uint64_t seen;  /* highest transaction number accepted */
+    uint64_t active[HOST_ACTIVE_MAX];
+    size_t active_count;
+};
+
+struct host_config {
+    char name[VIEW_NAME_MAX + 1];
+    char address[VIEW_ADDRESS_MAX + 1]; /* as others reach my links */
+    char zone[VIEW_NAME_MAX + 1];
+    uint32_t weight; /* 1 */
+    uint8_t boot_id[16];
+    uint8_t data_uuid[16];
+    uint64_t nonce;        /* random, of this start */
+    struct host_disk disk; /* as loaded */
+    const uint16_t *kinds; /* kinds hosted here; borrowed for life */
+    size_t kind_count;
+    size_t held_size_max;     /* bytes of waiting requests in all; 256 MiB */
+    size_t queue_count_max;   /* requests waiting for one actor; 100000 */
+    size_t state_window;      /* unacknowledged bytes of one hand-over; 1 MiB */
+    size_t staged_size_max;   /* of one transaction; 64 MiB */
+    uint32_t renew_ms;        /* 500 */
+    uint32_t resend_ms;       /* 300 */
+    uint32_t poll_ms;         /* T_poll; 1000 */
+    uint32_t linger_ms;       /* T_linger: forwards for arcs it gave away; 30000 */
+    uint32_t session_keep_ms; /* order record of an idle session; 60000 */
+};
+struct host_config host_config_default(void);
+
+enum host_event_type {
+    HOST_TICK,           /* every 10..50 ms */
+    HOST_COORDINATOR_UP, /* coordinator: index of a coordinator link */
+    HOST_COORDINATOR_DOWN,
+    HOST_CONTROL, /* coordinator, message */
+    HOST_PEER_UP, /* peer: link to or from a node or gateway; role, name, incarnation */
+    HOST_PEER_DOWN,
+    HOST_PEER_CONTROL, /* peer, message: Adopted */
+    HOST_REQUEST,      /* peer, request */
+    HOST_ANSWER,       /* peer, answer: to be passed on to a gateway */
+    HOST_STATE,        /* peer, state */
+    HOST_STATE_ACK,    /* peer, state_ack */
+    HOST_PERSISTED,    /* ticket of a PERSIST effect */
+    HOST_ACTIVATED,    /* actor; error != ERR_OK: could not */
+    HOST_RAN,          /* actor, ticket, code, bytes: answer of the RUN effect */
+    HOST_EXPORTED,     /* actor, bytes: its state */
+    HOST_LEAVE,        /* SIGTERM: drain me, then EXIT */
+};
+
+struct host_event {
+    enum host_event_type type;
+    uint64_t now_us; /* CLOCK_BOOTTIME */
+    int coordinator;
+    const Rh__Control *message; /* borrowed */
+    uint64_t peer;              /* shell's id of the link, never reused; 0 = none */
+    int role;                   /* enum link_role */
+    const char *name;
+    uint64_t incarnation;                 /* node: its incarnation; gateway: its id */
+    const struct request_record *request; /* borrowed, like all below */
+    const struct answer_record *answer;
+    const struct state_record *state;
+    const struct state_ack_record *state_ack;
+    uint64_t ticket;
+    struct actor *actor;
+    enum err error;
+    enum answer_code code;
+    struct bytes bytes;
+};
+
+enum host_effect_type {
+    HOST_SEND_COORDINATOR, /* coordinator; bytes: packed Control */
+    HOST_SEND_PEER,        /* peer, frame type, bytes: one record */
+    HOST_CONNECT,          /* keep a link to node `slot` at `address` */
+    HOST_DISCONNECT,       /* slot: no longer needed */
+    HOST_PERSIST,          /* disk, ticket */
+    HOST_ACTIVATE,         /* actor; bytes: state handed over (has_state) or none; token = fence */
+    HOST_RUN,              /* actor, ticket, flags; bytes: body */
+    HOST_EXPORT,           /* actor: frozen; answer with its state */
+    HOST_UNFREEZE,         /* actor: the hold ended and it stays */
+    HOST_DISCARD,          /* actor: free its instance; discard_why */
+    HOST_REGISTERED,       /* incarnation: tell the links */
+    HOST_EXIT,             /* code; why */
+};
+
+enum discard_why { DISCARD_MOVED, DISCARD_STOP, DISCARD_FENCED };
+
+struct host_effect {
+    enum host_effect_type type;
+    int coordinator;
+    uint64_t peer;
+    int frame_type; /* enum frame_type */
+    uint16_t slot;
+    char address[VIEW_ADDRESS_MAX + 1];
+    const struct host_disk *disk; /* PERSIST: valid until the next step */
+    uint64_t ticket;
+    struct actor *actor; /* valid until its DISCARD effect was done */
+    uint8_t flags;       /* enum request_flags */
+    bool has_state;
+    uint64_t token;
+    uint64_t incarnation;
+    enum discard_why discard_why;
+    int code;
+    const char *why; /* static text */
+    size_t at;       /* in effects.bytes */
+    size_t size;
+};
+
+/* Done in order. Grows as needed; the caller clears it between steps. */
+struct host_effects {
+    struct host_effect *item; /* owned */
+    size_t count;
+    size_t cap;
+    struct buffer bytes;
+};
+void host_effects_clear(struct host_effects *e);
+void host_effects_fini(struct host_effects *e);
+
+struct host *host_new(const struct host_config *config);
+void host_free(struct host *h);
+void host_step(struct host *h, const struct host_event *event, struct host_effects *out);
+/* Abort unless I1-I7 and I12 hold, as far as they need no lease. */
+void host_check(const struct host *h);
+
+/* What the shell may know of an actor. `instance` is the shell's. */
+struct bytes actor_id(const struct actor *a);
+uint16_t actor_kind(const struct actor *a);
+void *actor_instance(const struct actor *a);
+void actor_set_instance(struct actor *a, void *instance);
+
+struct host_figures {
+    uint64_t version;
+    uint64_t digest[2];
+    uint64_t incarnation;
+    uint64_t actors;
+    uint64_t held; /* now */
+    uint64_t held_total;
+    uint64_t hold_us_max;
+    uint64_t executed;
+    uint64_t forwarded;
+    uint64_t dropped_expired;
+    uint64_t dropped_duplicate;
+    uint64_t dropped_overflow;
+    uint64_t dropped_foreign;
+    bool serving; /* registered */
+};
+void host_figures(const struct host *h, struct host_figures *out);
+const struct view *host_view(const struct host *h);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The leader's machine: what a coordinator does with messages, applied commands
+ * and time. Registers nodes, plans and drives transactions, answers polls and
+ * operators. PROTOCOL §3.3-3.6.
+ *
+ * Pure. Every replica feeds it every applied command; only while it leads does
+ * it act. All it knows of transactions is rebuilt from `state` when it begins
+ * to lead, so a new leader takes up whatever is unfinished:
+ *
+ *     begin proposed --applied--> PREP_IN --all in-only voted--> PREP_OUT
+ *       PREP_*    PREPARED of a current incarnation     note the vote
+ *       PREP_*    resend timer                          PREPARE again to those without vote
+ *       PREP_OUT  all voted                             propose COMMIT          DECIDING
+ *       PREP_*    deadline, REFUSED, operator, restart  propose ABORT           DECIDING
+ *       any       COMMIT applied                        COMMIT to all nodes and gateways
+ *       any       ABORT applied                         CANCEL to participants; back off
+ *       any       leadership lost                       forget
+ *     on leading: each pending transaction -> propose BEGIN(supersedes it)
+ *
+ * An outcome leaves only after it was applied (holes 9, 11); POLL, REGISTER and
+ * RENEW are answered only after a barrier that began after they came (hole 13).
+ */
+#ifndef TXN_COORDINATOR_H
+#define TXN_COORDINATOR_H
+
+#include "txn/state.h"
+#include "wire/control.pb-c.h"
+
+enum coordinator_event_type {
+    COORDINATOR_LEAD,    /* a barrier of my term is applied */
+    COORDINATOR_FOLLOW,  /* leadership lost */
+    COORDINATOR_APPLIED, /* one command was applied to `state` */
+    COORDINATOR_DONE,    /* a propose or barrier ended: tag, error */
+    COORDINATOR_PEER_UP, /* a link with hello: peer, role, name, incarnation */
+    COORDINATOR_PEER_DOWN,
+    COORDINATOR_MESSAGE, /* a Control from a peer */
+    COORDINATOR_TICK,    /* every 10..50 ms */
+};
+
+struct coordinator_event {
+    enum coordinator_event_type type;
+    uint64_t now_us;                   /* CLOCK_BOOTTIME */
+    uint64_t wall_us;                  /* CLOCK_REALTIME, for records that people read only */
+    uint64_t term;                     /* LEAD */
+    uint64_t leader;                   /* FOLLOW: voter id of the leader, 0 = unknown */
+    uint64_t tag;                      /* DONE; APPLIED: 0 when another proposed it */
+    enum err error;                    /* DONE */
+    const Rh__Command *command;        /* APPLIED, borrowed */
+    const struct state_result *result; /* APPLIED, borrowed */
+    uint64_t peer;              /* PEER_*, MESSAGE: the shell's id of the link, never reused */
+    int role;                   /* PEER_UP: enum link_role */
+    const char *name;           /* PEER_UP */
+    uint64_t incarnation;       /* PEER_UP */
+    uint64_t identity;          /* PEER_UP of a coordinator */
+    const Rh__Control *message; /* MESSAGE, borrowed */
+};
+
+enum coordinator_effect_type {
+    COORDINATOR_PROPOSE, /* bytes: a packed Command; tag */
+    COORDINATOR_BARRIER, /* tag */
+    COORDINATOR_SEND,    /* bytes: a packed Control; to peer */
+};
+
+struct coordinator_effect {
+    enum coordinator_effect_type type;
+    uint64_t tag;
+    uint64_t peer;
+    size_t at; /* in effects.bytes */
+    size_t size;
+};
+
+/* Done in order. Grows as needed; the caller clears it between steps. */
+struct coordinator_effects {
+    struct coordinator_effect *item; /* owned */
+    size_t count;
+    size_t cap;
+    struct buffer bytes;
+};
+void coordinator_effects_clear(struct coordinator_effects *e);
+void coordinator_effects_fini(struct coordinator_effects *e);
+
+struct coordinator_config {
+    uint64_t id; /* my voter id */
+    char cluster[VIEW_NAME_MAX + 1];
+    uint64_t cluster_id;        /* random; used only by the first leader ever */
+    struct ring_key key;        /* random; likewise */
+    uint8_t grid;               /* 14 */
+    uint32_t vnodes_per_weight; /* 64 */
+    uint32_t moves_per_txn;     /* 8 */
+    uint32_t txns_max;          /* in flight; 8 */
+    uint32_t txns_per_node;     /* 4 */
+    uint32_t prepare_ms;        /* T_prepare: deadline of a transaction; 10000 */
+    uint32_t resend_ms;         /* 300 */
+    uint32_t retry_ms;          /* first back-off after an abort; 1000, doubled up to 60000 */
+    uint32_t settle_ms;         /* registrations are gathered so long before planning; 200 */
+    uint32_t suspect_ms;        /* no RENEW for so long: not live; 3000 */
+    uint64_t lease_us;          /* 0: leases are not in force */
+};
+struct coordinator_config coordinator_config_default(void);
+
+struct coordinator;
+/* `state` is borrowed for life; the shell applies commands to it before the APPLIED event. */
+struct coordinator *coordinator_new(const struct coordinator_config *config,
+                                    const struct state *state);
+void coordinator_free(struct coordinator *c);
+void coordinator_step(struct coordinator *c, const struct coordinator_event *event,
+                      struct coordinator_effects *out);
+/* Abort unless every invariant holds (I9-I11). */
+void coordinator_check(const struct coordinator *c);
+
+#endif

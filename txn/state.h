@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The replicated state: what every coordinator agrees on. Commands change it,
+ * in log order, by the rules of PROTOCOL §3.1; a rejected command changes
+ * nothing. storage/state_sqlite.h mirrors it into state.db.
+ *
+ * One counter feeds transaction numbers, ring versions and incarnations:
+ *     stamp = era:24 << 40 | number:40
+ * It never goes down and no stamp is used twice (hole 14).
+ *
+ * Pure and deterministic: no clock, no randomness; they come in the command.
+ */
+#ifndef TXN_STATE_H
+#define TXN_STATE_H
+
+#include "ring/view.h"
+#include "wire/raft.pb-c.h"
+
+enum { STATE_TXNS_KEPT = 1024, STATE_WHY_MAX = 127, STATE_UUID_SIZE = 16, STATE_VOTERS_MAX = 5 };
+
+struct state_node {
+    uint16_t slot;
+    char name[VIEW_NAME_MAX + 1];
+    char address[VIEW_ADDRESS_MAX + 1];
+    char zone[VIEW_NAME_MAX + 1];
+    uint64_t incarnation;
+    uint64_t nonce; /* of the REGISTER that drew the incarnation */
+    uint8_t boot_id[STATE_UUID_SIZE];
+    uint8_t data_uuid[STATE_UUID_SIZE];
+    uint32_t weight;
+    bool leaving; /* the operator or the node itself wants it empty */
+    bool barred;  /* fenced: this incarnation never serves again */
+    bool clean;   /* barred by its own BYE */
+};
+
+enum txn_state { TXN_PENDING, TXN_COMMITTED, TXN_ABORTED };
+const char *txn_state_name(enum txn_state state);
+
+struct state_part {
+    uint16_t slot;
+    uint64_t incarnation; /* at BEGIN; COMMIT needs it still current (hole 15) */
+    bool gives;
+    bool takes;
+    bool voted; /* its vote was counted by COMMIT */
+};
+
+struct state_txn {
+    uint64_t number;
+    enum txn_state state;
+    struct ring_op *ops; /* owned */
+    size_t op_count;
+    struct state_part *parts; /* owned; sorted by slot; none: SPLIT/MERGE only */
+    size_t part_count;
+    uint64_t base;
+    uint64_t version; /* drawn at commit */
+    uint64_t superseded_by;
+    uint64_t created_us; /* leader's wall clock */
+    uint64_t decided_us;
+    char why[STATE_WHY_MAX + 1];
+    char outcome_why[STATE_WHY_MAX + 1];
+};
+
+struct state_voter {
+    uint64_t id;
+    uint64_t identity;
+    char address[VIEW_ADDRESS_MAX + 1];
+};
+
+struct state {
+    bool begun; /* INIT was applied */
+    char cluster[VIEW_NAME_MAX + 1];
+    uint64_t cluster_id;
+    uint32_t vnodes_per_weight;
+    uint64_t number; /* last stamp drawn, era included */
+    struct view view;
+    struct state_node *node; /* owned; sorted by slot */
+    size_t node_count;
+    struct state_txn *txn; /* owned; sorted by number: pending ones and the last outcomes */
+    size_t txn_count;
+    struct state_voter voter[STATE_VOTERS_MAX];
+    size_t voter_count;
+};
+
+/* What a command did. */
+struct state_result {
+    bool accepted;
+    const char *why;   /* refused: static text */
+    uint64_t stamp;    /* REGISTER: incarnation; BEGIN: number; COMMIT, REASSIGN: version */
+    uint64_t txn;      /* BEGIN, COMMIT, ABORT: the number */
+    Rh__Delta *delta;  /* owned; NULL when the view did not change */
+    uint64_t *aborted; /* owned; transactions this command aborted */
+    size_t aborted_count;
+};
+void state_result_fini(struct state_result *r);
+
+void state_init(struct state *s);
+void state_fini(struct state *s);
+
+/* Apply one command. `result` is overwritten; free it with state_result_fini(). */
+void state_apply(struct state *s, const Rh__Command *command, struct state_result *result);
+
+const struct state_node *state_node(const struct state *s, uint16_t slot);
+const struct state_node *state_node_named(const struct state *s, const char *name);
+const struct state_txn *state_txn(const struct state *s, uint64_t number);
+/* True if a pending transaction touches a vnode that `ops` names (PROTOCOL §3.2). */
+bool state_conflicts(const struct state *s, const struct ring_op *ops, size_t count);
+
+/* Abort unless I9 holds: every cell one owner, owner known, pending sets disjoint, numbers grow. */
+void state_check(const struct state *s);
+
+#endif
