@@ -23,7 +23,11 @@ struct args {
     struct bytes arg[ARGS_MAX]; /* borrowed; arg[0] is the command's name in upper case */
 };
 
+/* Append an argument list; `args->count` is 1..ARGS_MAX. */
 void args_put(struct buffer *out, const struct args *args);
+
+/* Decode a whole body; `args` borrows from it. ERR_CORRUPT: not exactly one list, or a count out of
+ * range. */
 MUST_CHECK enum err args_get(struct bytes in, struct args *args);
 
 enum value_type {
@@ -40,7 +44,12 @@ struct value {
     struct bytes text; /* BULK, SIMPLE, ERROR; borrowed */
 };
 
+/* Append a value. A line break within simple or error text becomes a space: in RESP it would end
+ * the reply early. */
 void value_put(struct buffer *out, const struct value *value);
+
+/* Decode a whole body; `value` borrows from it. ERR_CORRUPT: unknown type, wrong size, or a line
+ * break in simple or error text. */
 MUST_CHECK enum err value_get(struct bytes in, struct value *value);
 
 #endif

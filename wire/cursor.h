@@ -4,7 +4,7 @@
  *
  * The error is sticky: after the first overrun every later get returns 0 and
  * every later put does nothing, so a codec is a straight list of fields with
- * one check at its end.
+ * one check at its end. Inline: each field becomes one load or store.
  *
  *     struct reader r = {.at = buf, .left = len};
  *     msg->term = get_u64(&r);
@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct reader {
     const uint8_t *at; /* next byte, borrowed from the caller's buffer */
@@ -30,18 +31,121 @@ struct writer {
     bool bad;    /* a put did not fit */
 };
 
-uint8_t get_u8(struct reader *r);
-uint16_t get_u16(struct reader *r);
-uint32_t get_u32(struct reader *r);
-uint64_t get_u64(struct reader *r);
-
 /* Borrow `size` bytes of the input; NULL (and bad) if they are not there. */
-const uint8_t *get_bytes(struct reader *r, size_t size);
+static inline const uint8_t *get_bytes(struct reader *r, size_t size)
+{
+    const uint8_t *at = r->at;
 
-void put_u8(struct writer *w, uint8_t value);
-void put_u16(struct writer *w, uint16_t value);
-void put_u32(struct writer *w, uint32_t value);
-void put_u64(struct writer *w, uint64_t value);
-void put_bytes(struct writer *w, const void *data, size_t size);
+    if (r->bad || r->left < size) {
+        r->bad = true;
+        return NULL;
+    }
+    r->at += size;
+    r->left -= size;
+    return at;
+}
+
+static inline uint8_t get_u8(struct reader *r)
+{
+    const uint8_t *at = get_bytes(r, 1);
+
+    return at == NULL ? 0 : at[0];
+}
+
+static inline uint16_t get_u16(struct reader *r)
+{
+    const uint8_t *at = get_bytes(r, 2);
+
+    return at == NULL ? 0 : (uint16_t)(at[0] | at[1] << 8);
+}
+
+static inline uint32_t get_u32(struct reader *r)
+{
+    const uint8_t *at = get_bytes(r, 4);
+
+    return at == NULL ? 0
+                      : (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
+                            (uint32_t)at[3] << 24;
+}
+
+static inline uint64_t get_u64(struct reader *r)
+{
+    const uint8_t *at = get_bytes(r, 8);
+
+    return at == NULL ? 0
+                      : (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 |
+                            (uint64_t)at[3] << 24 | (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 |
+                            (uint64_t)at[6] << 48 | (uint64_t)at[7] << 56;
+}
+
+/* Where `size` bytes go, already counted as written; NULL (and bad) if they do not fit. */
+static inline uint8_t *put_space(struct writer *w, size_t size)
+{
+    uint8_t *at = w->at;
+
+    if (w->bad || w->left < size) {
+        w->bad = true;
+        return NULL;
+    }
+    w->at += size;
+    w->left -= size;
+    return at;
+}
+
+static inline void put_u8(struct writer *w, uint8_t value)
+{
+    uint8_t *at = put_space(w, 1);
+
+    if (at != NULL) {
+        at[0] = value;
+    }
+}
+
+static inline void put_u16(struct writer *w, uint16_t value)
+{
+    uint8_t *at = put_space(w, 2);
+
+    if (at != NULL) {
+        at[0] = (uint8_t)value;
+        at[1] = (uint8_t)(value >> 8);
+    }
+}
+
+static inline void put_u32(struct writer *w, uint32_t value)
+{
+    uint8_t *at = put_space(w, 4);
+
+    if (at != NULL) {
+        at[0] = (uint8_t)value;
+        at[1] = (uint8_t)(value >> 8);
+        at[2] = (uint8_t)(value >> 16);
+        at[3] = (uint8_t)(value >> 24);
+    }
+}
+
+static inline void put_u64(struct writer *w, uint64_t value)
+{
+    uint8_t *at = put_space(w, 8);
+
+    if (at != NULL) {
+        at[0] = (uint8_t)value;
+        at[1] = (uint8_t)(value >> 8);
+        at[2] = (uint8_t)(value >> 16);
+        at[3] = (uint8_t)(value >> 24);
+        at[4] = (uint8_t)(value >> 32);
+        at[5] = (uint8_t)(value >> 40);
+        at[6] = (uint8_t)(value >> 48);
+        at[7] = (uint8_t)(value >> 56);
+    }
+}
+
+static inline void put_bytes(struct writer *w, const void *data, size_t size)
+{
+    uint8_t *at = put_space(w, size);
+
+    if (at != NULL && size > 0) {
+        memcpy(at, data, size);
+    }
+}
 
 #endif

@@ -9,7 +9,9 @@
  *       u32     u8     u8      u16     size - 8 bytes
  *
  * Little endian. `size` counts the header. `count` is the number of records in
- * the body of a data frame; 1 for everything else. Unknown types are refused.
+ * the body of a data frame, at least 1; 1 for everything else. `flags` is 0.
+ * Unknown types and flags are refused: a later protocol version says so in its
+ * hello before it uses them.
  */
 #ifndef WIRE_FRAME_H
 #define WIRE_FRAME_H
@@ -17,6 +19,8 @@
 #include "base/bytes.h"
 #include "base/err.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -52,7 +56,16 @@ struct frame {
 MUST_CHECK enum err frame_decode(struct bytes in, size_t size_max, struct frame *frame,
                                  size_t *size);
 
-/* Append a whole frame. */
+/* True for the types whose body is `count` records of wire/record.h. */
+bool frame_type_has_records(uint8_t type);
+
+/* Append a frame in two steps: frame_begin() puts a header and returns where, the caller appends
+ * the body, frame_end() writes its size and count (1..FRAME_RECORDS_MAX) into that header. It may
+ * be called again after more body. The whole is at most FRAME_SIZE_MAX. */
+size_t frame_begin(struct buffer *out, enum frame_type type);
+void frame_end(struct buffer *out, size_t at, uint16_t count);
+
+/* Append a whole frame; `body` is copied. */
 void frame_put(struct buffer *out, enum frame_type type, uint16_t count, struct bytes body);
 
 #endif

@@ -76,7 +76,7 @@ struct answer_record {
     uint64_t aux;      /* see enum answer_code */
     uint8_t code;      /* enum answer_code */
     uint8_t copy;      /* of the request */
-    struct bytes body; /* OK: a value (wire/value.h) for REQUEST_COMMAND, else opaque */
+    struct bytes body; /* OK: a value (wire/args.h) for REQUEST_COMMAND, else opaque */
 };
 
 /* One chunk of one actor's image (node/image.h) on its way to the new owner. Records of one
@@ -104,6 +104,11 @@ struct state_ack_record {
     uint8_t refused; /* 1 = no room: the transaction cannot go on */
 };
 
+/* Bytes that one of these takes when encoded. */
+size_t request_size(const struct request_record *r);
+size_t answer_size(const struct answer_record *a);
+
+/* Append one. Sizes, flags and codes must be within the limits above. */
 void request_put(struct buffer *out, const struct request_record *r);
 void answer_put(struct buffer *out, const struct answer_record *a);
 void state_put(struct buffer *out, const struct state_record *s);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/crc.h"
+
+#include <pthread.h>
+
+enum { SLICES = 8 };
+
+static const uint32_t polynomial = 0x82f63b78u; /* 0x1EDC6F41 with its bits reversed */
+
+// table[0] is the usual byte table; table[k] advances a byte that stands k
+// bytes further on, so that eight bytes cost eight independent loads.
+static uint32_t table[SLICES][256];
+static pthread_once_t table_once = PTHREAD_ONCE_INIT;
+
+static void table_fill(void)
+{
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t crc = i;
+
+        for (int bit = 0; bit < 8; bit++) {
+            crc = (crc >> 1) ^ ((crc & 1) != 0 ? polynomial : 0);
+        }
+        table[0][i] = crc;
+    }
+    for (uint32_t i = 0; i < 256; i++) {
+        for (int k = 1; k < SLICES; k++) {
+            table[k][i] = (table[k - 1][i] >> 8) ^ table[0][table[k - 1][i] & 0xff];
+        }
+    }
+}
+
+uint32_t crc32c_more(uint32_t crc, const void *data, size_t size)
+{
+    const uint8_t *at = data;
+
+    (void)pthread_once(&table_once, table_fill);
+    crc = ~crc;
+    for (; size >= SLICES; size -= SLICES, at += SLICES) {
+        const uint32_t low = crc ^ ((uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
+                                    (uint32_t)at[3] << 24);
+
+        crc = table[7][low & 0xff] ^ table[6][low >> 8 & 0xff] ^ table[5][low >> 16 & 0xff] ^
+              table[4][low >> 24] ^ table[3][at[4]] ^ table[2][at[5]] ^ table[1][at[6]] ^
+              table[0][at[7]];
+    }
+    for (; size > 0; size--, at++) {
+        crc = (crc >> 8) ^ table[0][(crc ^ *at) & 0xff];
+    }
+    return ~crc;
+}
+
+uint32_t crc32c(const void *data, size_t size)
+{
+    return crc32c_more(0, data, size);
+}

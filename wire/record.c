@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/record.h"
+
+#include "base/assert.h"
+
+enum {
+    REQUEST_HEADER_SIZE = 75,
+    ANSWER_HEADER_SIZE = 54,
+    STATE_HEADER_SIZE = 40,
+    STATE_ACK_SIZE = 21,
+    REQUEST_FLAGS = REQUEST_COMMAND | REQUEST_NO_REPLY | REQUEST_IDEMPOTENT | REQUEST_HELD,
+};
+
+static enum err get_end(struct reader *in, bool fits)
+{
+    if (!fits) {
+        in->bad = true;
+    }
+    return in->bad ? ERR_CORRUPT : ERR_OK;
+}
+
+static struct bytes get_run(struct reader *in, size_t size)
+{
+    const uint8_t *at = get_bytes(in, size);
+
+    return (struct bytes){at, at == NULL ? 0 : size};
+}
+
+size_t request_size(const struct request_record *r)
+{
+    return REQUEST_HEADER_SIZE + r->chain_count * sizeof r->chain[0] + r->id.size + r->body.size;
+}
+
+void request_put(struct buffer *out, const struct request_record *r)
+{
+    const size_t size = request_size(r);
+    struct writer w = {.at = buffer_reserve(out, size), .left = size};
+
+    ASSERT(r->id.size >= 1 && r->id.size <= RECORD_ID_MAX);
+    ASSERT(r->body.size <= RECORD_BODY_MAX);
+    ASSERT(r->chain_count <= RECORD_CHAIN_MAX);
+    ASSERT((r->flags & ~REQUEST_FLAGS) == 0);
+    put_u64(&w, r->gateway);
+    put_u64(&w, r->session);
+    put_u32(&w, r->session_epoch);
+    put_u64(&w, r->seq);
+    put_u64(&w, r->prev);
+    put_u64(&w, r->base);
+    put_u64(&w, r->first);
+    put_u64(&w, r->version);
+    put_u32(&w, r->ttl_ms);
+    put_u16(&w, r->kind);
+    put_u8(&w, r->hops);
+    put_u8(&w, r->copy);
+    put_u8(&w, r->flags);
+    put_u8(&w, r->chain_count);
+    put_u8(&w, (uint8_t)r->id.size);
+    put_u32(&w, (uint32_t)r->body.size);
+    for (size_t i = 0; i < r->chain_count; i++) {
+        put_u64(&w, r->chain[i]);
+    }
+    put_bytes(&w, r->id.data, r->id.size);
+    put_bytes(&w, r->body.data, r->body.size);
+    ASSERT(!w.bad && w.left == 0);
+    out->size += size;
+}
+
+enum err request_get(struct reader *in, struct request_record *r)
+{
+    r->gateway = get_u64(in);
+    r->session = get_u64(in);
+    r->session_epoch = get_u32(in);
+    r->seq = get_u64(in);
+    r->prev = get_u64(in);
+    r->base = get_u64(in);
+    r->first = get_u64(in);
+    r->version = get_u64(in);
+    r->ttl_ms = get_u32(in);
+    r->kind = get_u16(in);
+    r->hops = get_u8(in);
+    r->copy = get_u8(in);
+    r->flags = get_u8(in);
+    r->chain_count = get_u8(in);
+    const size_t id_size = get_u8(in);
+    const size_t body_size = get_u32(in);
+    if (id_size == 0 || body_size > RECORD_BODY_MAX || r->chain_count > RECORD_CHAIN_MAX ||
+        (r->flags & ~REQUEST_FLAGS) != 0) {
+        return get_end(in, false);
+    }
+    for (size_t i = 0; i < r->chain_count; i++) {
+        r->chain[i] = get_u64(in);
+    }
+    for (size_t i = r->chain_count; i < RECORD_CHAIN_MAX; i++) {
+        r->chain[i] = 0;
+    }
+    r->id = get_run(in, id_size);
+    r->body = get_run(in, body_size);
+    return get_end(in, true);
+}
+
+size_t answer_size(const struct answer_record *a)
+{
+    return ANSWER_HEADER_SIZE + a->body.size;
+}
+
+void answer_put(struct buffer *out, const struct answer_record *a)
+{
+    const size_t size = answer_size(a);
+    struct writer w = {.at = buffer_reserve(out, size), .left = size};
+
+    ASSERT(a->body.size <= RECORD_BODY_MAX);
+    ASSERT(a->code <= ANSWER_NO_KIND);
+    put_u64(&w, a->gateway);
+    put_u64(&w, a->session);
+    put_u64(&w, a->seq);
+    put_u64(&w, a->token);
+    put_u64(&w, a->version);
+    put_u64(&w, a->aux);
+    put_u8(&w, a->code);
+    put_u8(&w, a->copy);
+    put_u32(&w, (uint32_t)a->body.size);
+    put_bytes(&w, a->body.data, a->body.size);
+    ASSERT(!w.bad && w.left == 0);
+    out->size += size;
+}
+
+enum err answer_get(struct reader *in, struct answer_record *a)
+{
+    a->gateway = get_u64(in);
+    a->session = get_u64(in);
+    a->seq = get_u64(in);
+    a->token = get_u64(in);
+    a->version = get_u64(in);
+    a->aux = get_u64(in);
+    a->code = get_u8(in);
+    a->copy = get_u8(in);
+    const size_t body_size = get_u32(in);
+    if (body_size > RECORD_BODY_MAX || a->code > ANSWER_NO_KIND) {
+        return get_end(in, false);
+    }
+    a->body = get_run(in, body_size);
+    return get_end(in, true);
+}
+
+static bool state_is_sound(const struct state_record *s)
+{
+    if ((s->flags & ~STATE_END) != 0 || s->chunk.size > RECORD_CHUNK_MAX) {
+        return false;
+    }
+    if ((s->flags & STATE_END) != 0) {
+        return s->chunk.size == 0 && s->id.size <= RECORD_ID_MAX;
+    }
+    return s->id.size >= 1 && s->id.size <= RECORD_ID_MAX && s->offset <= s->total &&
+           s->chunk.size <= s->total - s->offset;
+}
+
+void state_put(struct buffer *out, const struct state_record *s)
+{
+    const size_t size = STATE_HEADER_SIZE + s->id.size + s->chunk.size;
+    struct writer w = {.at = buffer_reserve(out, size), .left = size};
+
+    ASSERT(state_is_sound(s));
+    put_u64(&w, s->txn);
+    put_u64(&w, s->source);
+    put_u32(&w, s->index);
+    put_u8(&w, s->flags);
+    put_u16(&w, s->kind);
+    put_u32(&w, s->total);
+    put_u32(&w, s->offset);
+    put_u32(&w, s->crc);
+    put_u8(&w, (uint8_t)s->id.size);
+    put_u32(&w, (uint32_t)s->chunk.size);
+    put_bytes(&w, s->id.data, s->id.size);
+    put_bytes(&w, s->chunk.data, s->chunk.size);
+    ASSERT(!w.bad && w.left == 0);
+    out->size += size;
+}
+
+enum err state_get(struct reader *in, struct state_record *s)
+{
+    s->txn = get_u64(in);
+    s->source = get_u64(in);
+    s->index = get_u32(in);
+    s->flags = get_u8(in);
+    s->kind = get_u16(in);
+    s->total = get_u32(in);
+    s->offset = get_u32(in);
+    s->crc = get_u32(in);
+    const size_t id_size = get_u8(in);
+    const size_t chunk_size = get_u32(in);
+    s->id = get_run(in, id_size);
+    s->chunk = get_run(in, chunk_size);
+    return get_end(in, state_is_sound(s));
+}
+
+void state_ack_put(struct buffer *out, const struct state_ack_record *a)
+{
+    struct writer w = {.at = buffer_reserve(out, STATE_ACK_SIZE), .left = STATE_ACK_SIZE};
+
+    ASSERT(a->refused <= 1);
+    put_u64(&w, a->txn);
+    put_u64(&w, a->source);
+    put_u32(&w, a->next);
+    put_u8(&w, a->refused);
+    ASSERT(!w.bad && w.left == 0);
+    out->size += STATE_ACK_SIZE;
+}
+
+enum err state_ack_get(struct reader *in, struct state_ack_record *a)
+{
+    a->txn = get_u64(in);
+    a->source = get_u64(in);
+    a->next = get_u32(in);
+    a->refused = get_u8(in);
+    return get_end(in, a->refused <= 1);
+}
