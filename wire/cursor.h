@@ -56,7 +56,7 @@ static inline uint16_t get_u16(struct reader *r)
 {
     const uint8_t *at = get_bytes(r, 2);
 
-    return at == NULL ? 0 : (uint16_t)(at[0] | at[1] << 8);
+    return (uint16_t)(at == NULL ? 0u : (uint32_t)at[0] | (uint32_t)at[1] << 8);
 }
 
 static inline uint32_t get_u32(struct reader *r)
