@@ -95,7 +95,8 @@ static inline ring_hit ring_at(const struct ring *r, uint64_t position)
 
 /* ---- life ---- */
 
-/* An empty ring (no vnodes, version 0); lookups yield RING_NODE_NONE. */
+/* An empty ring (no vnodes, version 0); lookups yield RING_NODE_NONE. grid is 1..RING_GRID_MAX;
+ * below RING_GRID_MIN it is for tests: ring_decode() refuses it. */
 void ring_init(struct ring *r, uint8_t grid);
 /* Replace everything by `vnodes` equal runs owned by `owner`, generation = cold = stamp,
  * version = stamp. vnodes is 1..2^grid. */
@@ -116,12 +117,16 @@ struct ring_op {
     uint16_t to;    /* MOVE: owner after */
 };
 
-/* ERR_OK if every op, in order, is legal on `r` (which is not changed): vnodes exist, owners
- * match, ids are free, the cut is on the grid, MERGE sides are neighbours of one owner. */
+/* ERR_OK if every op, in order, is legal on `r` (which is not changed): vnodes exist
+ * (ERR_NOT_FOUND), owners match, new ids are free, MERGE sides are neighbours of one owner
+ * (ERR_CONFLICT), a cut lies inside its vnode, ids are in range, a MOVE goes to another node than
+ * it comes from and not to RING_NODE_NONE (ERR_INVALID). Takes ops from anyone. */
 MUST_CHECK enum err ring_check(const struct ring *r, const struct ring_op *ops, size_t count);
 
 /* Apply ops that ring_check() accepts (ASSERT otherwise). MOVEd vnodes get generation = version
- * and txn = txn, keep cold. SPLIT copies stamps; MERGE takes the greater of each. */
+ * and txn = txn, keep cold. SPLIT copies stamps; MERGE takes the greater of each. Here and below
+ * `version` must not be less than the ring's. MOVEs cost O(cells of their vnodes), with a SPLIT
+ * or MERGE among the ops O(vnodes + ops). */
 void ring_apply(struct ring *r, const struct ring_op *ops, size_t count, uint64_t version,
                 uint64_t txn);
 
@@ -129,7 +134,8 @@ void ring_apply(struct ring *r, const struct ring_op *ops, size_t count, uint64_
  * (its owner was registered anew). Sets the ring's version even if it owns none. */
 void ring_renew_owner(struct ring *r, uint16_t owner, uint64_t version);
 
-/* MOVEs whose vnodes also get cold = version: reassignment of a dead node's vnodes. */
+/* MOVEs (that ring_check() accepts) whose vnodes get generation = cold = version and keep txn:
+ * reassignment of a dead node's vnodes. */
 void ring_reassign(struct ring *r, const struct ring_op *moves, size_t count, uint64_t version);
 
 /* Set only the version (a directory change that moved nothing). */
@@ -141,7 +147,8 @@ const struct ring_vnode *ring_find(const struct ring *r, uint32_t id); /* NULL =
 uint32_t ring_end(const struct ring *r, const struct ring_vnode *v);   /* first cell after it */
 size_t ring_owned_count(const struct ring *r, uint16_t owner);
 uint64_t ring_owned_cells(const struct ring *r, uint16_t owner);
-/* Recompute the digest from nothing (checks the incremental one). */
+/* Recompute the digest from nothing; r->digest is kept true by every change. The version is not
+ * part of it. Its definition is in ring/digest.h. */
 void ring_digest(const struct ring *r, uint64_t digest[2]);
 /* Abort unless every invariant holds: sorted, covering, ids unique, cells and digest true. O(ring).
  */
@@ -150,7 +157,8 @@ void ring_check_invariants(const struct ring *r);
 /* ---- bytes: canonical, little endian, CRC at the end ---- */
 
 void ring_encode(const struct ring *r, struct buffer *out);
-/* `r` is uninitialised; on error it is left an empty ring. Never trusts the bytes. */
+/* `r` is uninitialised; on error (ERR_CORRUPT; ERR_FOREIGN: another RING_SPEC) it is left an
+ * empty ring, to be ring_fini()ed too. Never trusts the bytes. */
 MUST_CHECK enum err ring_decode(struct ring *r, struct bytes in);
 
 #endif

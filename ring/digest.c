@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ring/digest.h"
+
+#include "ring/hash.h"
+
+struct pair {
+    uint64_t first;
+    uint64_t second;
+};
+
+static uint64_t hash_words(struct ring_key key, const uint64_t word[5])
+{
+    struct siphash s = siphash_start(key);
+
+    for (unsigned i = 0; i < 5; i++) {
+        siphash_word(&s, word[i]);
+    }
+    return siphash_end(&s, (uint64_t)40 << 56);
+}
+
+static struct pair hash_vnode(const struct ring_vnode *v, uint32_t end)
+{
+    // The keys are the ASCII of "ringhold", then "digest" after a blank.
+    static const struct ring_key first = {0x646c6f68676e6972u, 0x3074736567696420u};
+    static const struct ring_key second = {0x646c6f68676e6972u, 0x3174736567696420u};
+    const uint64_t word[5] = {
+        v->id | (uint64_t)v->from << 32,
+        end | (uint64_t)v->owner << 32,
+        v->generation,
+        v->cold,
+        v->txn,
+    };
+
+    return (struct pair){hash_words(first, word), hash_words(second, word)};
+}
+
+void digest_add(uint64_t digest[2], const struct ring_vnode *v, uint32_t end)
+{
+    struct pair hash = hash_vnode(v, end);
+
+    digest[0] += hash.first;
+    digest[1] += hash.second;
+}
+
+void digest_remove(uint64_t digest[2], const struct ring_vnode *v, uint32_t end)
+{
+    struct pair hash = hash_vnode(v, end);
+
+    digest[0] -= hash.first;
+    digest[1] -= hash.second;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SipHash-1-3: the keyed hash behind positions and digests.
+ *
+ * Keyed, because a client who can predict positions can aim all its ids at one
+ * node. Fixed by its specification, so every process of every version agrees.
+ */
+#ifndef RING_HASH_H
+#define RING_HASH_H
+
+#include "ring/ring.h"
+
+/* Four words of state. */
+struct siphash {
+    uint64_t v0;
+    uint64_t v1;
+    uint64_t v2;
+    uint64_t v3;
+};
+
+static inline uint64_t siphash_rotate(uint64_t x, unsigned bits)
+{
+    return (x << bits) | (x >> (64 - bits));
+}
+
+static inline void siphash_round(struct siphash *s)
+{
+    s->v0 += s->v1;
+    s->v2 += s->v3;
+    s->v1 = siphash_rotate(s->v1, 13) ^ s->v0;
+    s->v3 = siphash_rotate(s->v3, 16) ^ s->v2;
+    s->v0 = siphash_rotate(s->v0, 32);
+    s->v2 += s->v1;
+    s->v0 += s->v3;
+    s->v1 = siphash_rotate(s->v1, 17) ^ s->v2;
+    s->v3 = siphash_rotate(s->v3, 21) ^ s->v0;
+    s->v2 = siphash_rotate(s->v2, 32);
+}
+
+static inline struct siphash siphash_start(struct ring_key key)
+{
+    return (struct siphash){key.k0 ^ 0x736f6d6570736575u,
+                            key.k1 ^ 0x646f72616e646f6du,
+                            key.k0 ^ 0x6c7967656e657261u,
+                            key.k1 ^ 0x7465646279746573u};
+}
+
+/* Mix in the next 8 bytes, as a little-endian word. */
+static inline void siphash_word(struct siphash *s, uint64_t word)
+{
+    s->v3 ^= word;
+    siphash_round(s);
+    s->v0 ^= word;
+}
+
+/* `last`: the size of the message in the top byte, under it its last size % 8 bytes. */
+static inline uint64_t siphash_end(struct siphash *s, uint64_t last)
+{
+    siphash_word(s, last);
+    s->v2 ^= 0xff;
+    siphash_round(s);
+    siphash_round(s);
+    siphash_round(s);
+    return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
+}
+
+/* Hash of the 8 little-endian bytes of `id`. */
+static inline uint64_t siphash_u64(struct ring_key key, uint64_t id)
+{
+    struct siphash s = siphash_start(key);
+
+    siphash_word(&s, id);
+    return siphash_end(&s, (uint64_t)8 << 56);
+}
+
+/* Hash of any bytes, size 0 included. */
+uint64_t siphash_bytes(struct ring_key key, struct bytes message);
+
+#endif
