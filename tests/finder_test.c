@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/finder.h"
+
+#include "tests/test.h"
+
+static void nobody_leads_until_someone_says_so(void **state)
+{
+    struct finder f;
+
+    (void)state;
+    finder_init(&f, 3);
+    assert_int_equal(finder_leader(&f), -1);
+    finder_on_leader(&f, 1, false, 7);
+    assert_int_equal(finder_leader(&f), -1);
+    finder_on_leader(&f, 2, true, 7);
+    assert_int_equal(finder_leader(&f), 2);
+}
+
+static void the_claim_of_the_higher_term_wins_in_any_order(void **state)
+{
+    struct finder f;
+
+    (void)state;
+    finder_init(&f, 3);
+    finder_on_leader(&f, 0, true, 5);
+    finder_on_leader(&f, 2, true, 6);
+    assert_int_equal(finder_leader(&f), 2);
+    finder_on_leader(&f, 0, true, 5);
+    assert_int_equal(finder_leader(&f), 2);
+    finder_on_leader(&f, 0, true, 9);
+    assert_int_equal(finder_leader(&f), 0);
+}
+
+static void a_lost_link_and_a_refusal_end_a_claim(void **state)
+{
+    struct finder f;
+
+    (void)state;
+    finder_init(&f, 2);
+    finder_on_leader(&f, 0, true, 8);
+    finder_on_leader(&f, 1, true, 7);
+    finder_on_down(&f, 0);
+    assert_int_equal(finder_leader(&f), 1);
+    finder_on_not_leader(&f, 1);
+    assert_int_equal(finder_leader(&f), -1);
+    finder_on_leader(&f, 0, true, 8);
+    assert_int_equal(finder_leader(&f), 0);
+    finder_on_leader(&f, 0, false, 9);
+    assert_int_equal(finder_leader(&f), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest cases[] = {
+        cmocka_unit_test(nobody_leads_until_someone_says_so),
+        cmocka_unit_test(the_claim_of_the_higher_term_wins_in_any_order),
+        cmocka_unit_test(a_lost_link_and_a_refusal_end_a_claim),
+    };
+    return cmocka_run_group_tests(cases, NULL, NULL);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/hello.h"
+
+#include "wire/control.h"
+
+#include "tests/hex.h"
+#include "tests/test.h"
+
+#include <string.h>
+
+static const struct hello node = {
+    .product = "ringhold 0.1.0",
+    .protocol = 1,
+    .protocol_min = 1,
+    .cluster = "test",
+    .role = ROLE_NODE,
+    .name = "n1",
+    .incarnation = 0x0102030405060708u,
+    .identity = 9,
+    .pristine = true,
+    .address = "127.0.0.1:7001",
+    .voters = 11,
+};
+
+static enum err back(const struct hello *hello, struct hello *out)
+{
+    struct buffer b = {0};
+    enum err e;
+
+    hello_put(&b, hello);
+    e = hello_get(buffer_bytes(&b), out);
+    buffer_fini(&b);
+    return e;
+}
+
+static void a_hello_has_these_bytes_and_comes_back(void **state)
+{
+    struct buffer out = {0};
+    struct hello got;
+
+    (void)state;
+    hello_put(&out, &node);
+    assert_hex(buffer_bytes(&out),
+               "0a0e 72696e67686f6c6420302e312e30 1001 1801 2204 74657374 2802 3202 6e31"
+               "39 0807060504030201 41 0900000000000000 4801 520e 3132372e302e302e313a37303031"
+               "59 0b00000000000000");
+    assert_int_equal(hello_get(buffer_bytes(&out), &got), ERR_OK);
+    assert_string_equal(got.product, node.product);
+    assert_int_equal(got.protocol, node.protocol);
+    assert_int_equal(got.protocol_min, node.protocol_min);
+    assert_string_equal(got.cluster, node.cluster);
+    assert_int_equal(got.role, node.role);
+    assert_string_equal(got.name, node.name);
+    assert_int_equal(got.incarnation, node.incarnation);
+    assert_int_equal(got.identity, node.identity);
+    assert_int_equal(got.pristine, node.pristine);
+    assert_string_equal(got.address, node.address);
+    assert_int_equal(got.voters, node.voters);
+    for (size_t cut = 0; cut < out.size; cut++) {
+        // A prefix may be a message of fewer fields; no prefix is this hello.
+        if (hello_get(bytes_of(out.data, cut), &got) == ERR_OK) {
+            assert_true(got.voters == 0);
+        }
+    }
+    buffer_fini(&out);
+}
+
+static void names_are_short_and_of_safe_letters(void **state)
+{
+    char long_name[LINK_NAME_MAX + 2];
+
+    (void)state;
+    memset(long_name, 'a', sizeof long_name);
+    long_name[LINK_NAME_MAX + 1] = '\0';
+    assert_false(hello_name_is_valid(long_name));
+    long_name[LINK_NAME_MAX] = '\0';
+    assert_true(hello_name_is_valid(long_name));
+    assert_true(hello_name_is_valid("eu-west_1.node-7"));
+    assert_false(hello_name_is_valid(""));
+    assert_false(hello_name_is_valid("a b"));
+    assert_false(hello_name_is_valid("a\nb"));
+    assert_false(hello_name_is_valid("na\xc3\xafve"));
+    assert_false(hello_name_is_valid("a/b"));
+}
+
+static void a_hello_that_could_not_be_ours_is_corrupt(void **state)
+{
+    struct hello bad;
+    struct hello got;
+
+    (void)state;
+    assert_int_equal(hello_get(text("GET / HTTP/1.1"), &got), ERR_CORRUPT);
+    assert_int_equal(hello_get(text(""), &got), ERR_CORRUPT);
+    bad = node;
+    strcpy(bad.name, "n 1");
+    assert_int_equal(back(&bad, &got), ERR_CORRUPT);
+    bad = node;
+    bad.cluster[0] = '\0';
+    assert_int_equal(back(&bad, &got), ERR_CORRUPT);
+    bad = node;
+    strcpy(bad.product, "a\"b");
+    assert_int_equal(back(&bad, &got), ERR_CORRUPT);
+    bad = node;
+    strcpy(bad.address, "1.2.3.4:1\n");
+    assert_int_equal(back(&bad, &got), ERR_CORRUPT);
+    bad = node;
+    bad.role = (enum link_role)5;
+    assert_int_equal(back(&bad, &got), ERR_CORRUPT);
+}
+
+static void another_cluster_is_refused_in_the_words_of_either_side(void **state)
+{
+    struct hello prod = node;
+    char why[128];
+
+    (void)state;
+    strcpy(prod.cluster, "prod");
+    assert_true(hello_agrees(&node, &node, why, sizeof why));
+    assert_false(hello_agrees(&node, &prod, why, sizeof why));
+    assert_string_equal(why, "cluster is 'prod' there, 'test' here");
+    assert_false(hello_agrees(&prod, &node, why, sizeof why));
+    assert_string_equal(why, "cluster is 'test' there, 'prod' here");
+}
+
+static void a_cli_may_look_at_any_cluster_but_not_at_the_wrong_one(void **state)
+{
+    struct hello cli = node;
+    struct hello got;
+    char why[128];
+
+    (void)state;
+    cli.role = ROLE_CLI;
+    cli.cluster[0] = '\0';
+    assert_int_equal(back(&cli, &got), ERR_OK);
+    assert_true(hello_agrees(&node, &cli, why, sizeof why));
+    assert_true(hello_agrees(&cli, &node, why, sizeof why));
+    strcpy(cli.cluster, "prod");
+    assert_false(hello_agrees(&node, &cli, why, sizeof why));
+}
+
+static void protocols_agree_when_their_ranges_meet(void **state)
+{
+    struct hello newer = node;
+    char why[128];
+
+    (void)state;
+    newer.protocol = 3;
+    assert_true(hello_agrees(&node, &newer, why, sizeof why));
+    newer.protocol_min = 2;
+    assert_false(hello_agrees(&node, &newer, why, sizeof why));
+    assert_string_equal(why, "protocol is 2..3 there, 1..1 here");
+    assert_false(hello_agrees(&newer, &node, why, sizeof why));
+    assert_string_equal(why, "protocol is 1..1 there, 2..3 here");
+}
+
+static void a_refusal_comes_back_as_printable_text(void **state)
+{
+    struct buffer out = {0};
+    char why[16];
+
+    (void)state;
+    refusal_put(&out, "no\n\"room\" at all here");
+    refusal_get(buffer_bytes(&out), why, sizeof why);
+    assert_string_equal(why, "no??room? at al");
+    refusal_get(text("\xff"), why, sizeof why);
+    assert_string_equal(why, "no reason given");
+    buffer_fini(&out);
+}
+
+static void a_control_message_comes_back(void **state)
+{
+    Rh__Control control = RH__CONTROL__INIT;
+    Rh__Cancel cancel = RH__CANCEL__INIT;
+    struct buffer out = {0};
+    Rh__Control *got;
+
+    (void)state;
+    control.era = 3;
+    control.body_case = RH__CONTROL__BODY_CANCEL;
+    control.cancel = &cancel;
+    cancel.txn = 57;
+    cancel.why = proto_text("timer");
+    control_put(&out, &control);
+    got = control_get(buffer_bytes(&out));
+    assert_non_null(got);
+    assert_int_equal(got->era, 3);
+    assert_int_equal(got->body_case, RH__CONTROL__BODY_CANCEL);
+    assert_int_equal(got->cancel->txn, 57);
+    assert_string_equal(got->cancel->why, "timer");
+    control_free(got);
+    assert_null(control_get(bytes_of(out.data, out.size - 1)));
+    assert_null(control_get(text("\xff\xff\xff")));
+    buffer_fini(&out);
+}
+
+static void a_command_comes_back(void **state)
+{
+    Rh__Command command = RH__COMMAND__INIT;
+    Rh__CommandAbort abort = RH__COMMAND_ABORT__INIT;
+    struct buffer out = {0};
+    Rh__Command *got;
+
+    (void)state;
+    command.time_us = 5;
+    command.body_case = RH__COMMAND__BODY_ABORT;
+    command.abort = &abort;
+    abort.txn = 58;
+    command_put(&out, &command);
+    got = command_get(buffer_bytes(&out));
+    assert_non_null(got);
+    assert_int_equal(got->abort->txn, 58);
+    command_free(got);
+    assert_null(command_get(bytes_of(out.data, out.size - 1)));
+    buffer_fini(&out);
+}
+
+static void a_small_message_cannot_unfold_into_much_memory(void **state)
+{
+    // A poll answer is field 25; each two bytes 0a00 within it are one more
+    // state of 40 bytes, so that 4 MB would become over 100 MB.
+    enum { STATES = 2 * 1024 * 1024 };
+    const uint8_t head[] = {0xca, 0x01, 0x80, 0x80, 0x80, 0x02};
+    struct buffer out = {0};
+
+    (void)state;
+    buffer_put(&out, head, sizeof head);
+    for (size_t i = 0; i < STATES; i++) {
+        buffer_put(&out, "\x0a\x00", 2);
+    }
+    assert_null(control_get(buffer_bytes(&out)));
+    buffer_fini(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest cases[] = {
+        cmocka_unit_test(a_hello_has_these_bytes_and_comes_back),
+        cmocka_unit_test(names_are_short_and_of_safe_letters),
+        cmocka_unit_test(a_hello_that_could_not_be_ours_is_corrupt),
+        cmocka_unit_test(another_cluster_is_refused_in_the_words_of_either_side),
+        cmocka_unit_test(a_cli_may_look_at_any_cluster_but_not_at_the_wrong_one),
+        cmocka_unit_test(protocols_agree_when_their_ranges_meet),
+        cmocka_unit_test(a_refusal_comes_back_as_printable_text),
+        cmocka_unit_test(a_control_message_comes_back),
+        cmocka_unit_test(a_command_comes_back),
+        cmocka_unit_test(a_small_message_cannot_unfold_into_much_memory),
+    };
+    return cmocka_run_group_tests(cases, NULL, NULL);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Protobuf messages to bytes and back: the control plane (wire/control.proto)
+ * and the commands of the replicated state (wire/raft.proto).
+ *
+ * Decoding is bounded twice: by the size of what came in, and by the memory
+ * that it may unfold into, for two hostile bytes can stand for a structure of
+ * a hundred.
+ */
+#ifndef WIRE_CONTROL_H
+#define WIRE_CONTROL_H
+
+#include "base/bytes.h"
+#include "wire/control.pb-c.h"
+#include "wire/raft.pb-c.h"
+
+enum { CONTROL_SIZE_MAX = 16 * 1024 * 1024 }; /* of one encoded message */
+
+/* Append the encoded message to `out`. */
+void control_put(struct buffer *out, const Rh__Control *control);
+void command_put(struct buffer *out, const Rh__Command *command);
+void proto_put(struct buffer *out, const ProtobufCMessage *message);
+
+/* Returns the message, owned, or NULL if the bytes are not one or break a limit. */
+Rh__Control *control_get(struct bytes in);
+Rh__Command *command_get(struct bytes in);
+ProtobufCMessage *proto_get(const ProtobufCMessageDescriptor *descriptor, struct bytes in);
+
+/* Free what the functions above returned; takes NULL. */
+void control_free(Rh__Control *control);
+void command_free(Rh__Command *command);
+void proto_free(ProtobufCMessage *message);
+
+/* To fill in a message that is only going to be encoded: protobuf-c's members are not const, but
+ * encoding only reads them. Both borrow until the message was put. */
+char *proto_text(const char *text);
+ProtobufCBinaryData proto_bytes(struct bytes bytes);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/finder.h"
+
+#include "base/assert.h"
+
+void finder_init(struct finder *f, size_t count)
+{
+    ASSERT(count >= 1 && count <= FINDER_MAX);
+    *f = (struct finder){.count = count};
+}
+
+void finder_on_leader(struct finder *f, size_t index, bool leading, uint64_t term)
+{
+    ASSERT(index < f->count);
+    f->claim[index].leading = leading;
+    f->claim[index].term = leading ? term : 0;
+}
+
+void finder_on_not_leader(struct finder *f, size_t index)
+{
+    finder_on_leader(f, index, false, 0);
+}
+
+void finder_on_down(struct finder *f, size_t index)
+{
+    finder_on_leader(f, index, false, 0);
+}
+
+int finder_leader(const struct finder *f)
+{
+    int leader = -1;
+
+    for (size_t i = 0; i < f->count; i++) {
+        if (f->claim[i].leading &&
+            (leader < 0 || f->claim[i].term > f->claim[(size_t)leader].term)) {
+            leader = (int)i;
+        }
+    }
+    return leader;
+}

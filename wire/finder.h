@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which of the coordinators leads? Every coordinator tells each of its links
+ * whether it leads, and in which term; a finder keeps what was claimed last.
+ *
+ * Pure. A deposed leader that does not know it yet may still claim to lead:
+ * the claim of the higher term wins. A lost link or a "not leader" ends a claim.
+ */
+#ifndef WIRE_FINDER_H
+#define WIRE_FINDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FINDER_MAX = 16 }; /* coordinators that one may know of */
+
+struct finder {
+    size_t count;
+    struct {
+        bool leading;
+        uint64_t term;
+    } claim[FINDER_MAX];
+};
+
+/* `count` coordinators, 1..FINDER_MAX, known by their index; none leads yet. */
+void finder_init(struct finder *f, size_t count);
+
+/* The coordinator at `index` said whether it leads, in `term`. */
+void finder_on_leader(struct finder *f, size_t index, bool leading, uint64_t term);
+
+/* It refused a request because it does not lead. */
+void finder_on_not_leader(struct finder *f, size_t index);
+
+/* Its link went down: what it claimed is old news. */
+void finder_on_down(struct finder *f, size_t index);
+
+/* Index of the leader, or -1 while nobody claims to lead. */
+int finder_leader(const struct finder *f);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/hello.h"
+
+#include "wire/control.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_printable(char c)
+{
+    return c >= ' ' && c <= '~';
+}
+
+/* Printable ASCII, short enough, and without what would break a log line. */
+static bool text_is_valid(const char *text, size_t size_max)
+{
+    const size_t size = strlen(text);
+
+    for (size_t i = 0; i < size; i++) {
+        if (!is_printable(text[i]) || text[i] == '"' || text[i] == '\\') {
+            return false;
+        }
+    }
+    return size < size_max;
+}
+
+bool hello_name_is_valid(const char *name)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789._-";
+    const size_t size = strlen(name);
+
+    return size >= 1 && size <= LINK_NAME_MAX && strspn(name, allowed) == size;
+}
+
+const char *link_role_name(enum link_role role)
+{
+    switch (role) {
+    case ROLE_COORDINATOR:
+        return "coordinator";
+    case ROLE_NODE:
+        return "node";
+    case ROLE_GATEWAY:
+        return "gateway";
+    case ROLE_CLI:
+        return "cli";
+    }
+    return "?";
+}
+
+void hello_put(struct buffer *out, const struct hello *hello)
+{
+    Rh__Hello message = RH__HELLO__INIT;
+
+    message.product = proto_text(hello->product);
+    message.protocol = hello->protocol;
+    message.protocol_min = hello->protocol_min;
+    message.cluster = proto_text(hello->cluster);
+    message.role = hello->role;
+    message.name = proto_text(hello->name);
+    message.incarnation = hello->incarnation;
+    message.identity = hello->identity;
+    message.pristine = hello->pristine;
+    message.address = proto_text(hello->address);
+    message.voters = hello->voters;
+    proto_put(out, &message.base);
+}
+
+static bool message_is_valid(const Rh__Hello *message)
+{
+    const bool any_cluster = message->role == ROLE_CLI && message->cluster[0] == '\0';
+
+    return message->role >= ROLE_COORDINATOR && message->role <= ROLE_CLI &&
+           hello_name_is_valid(message->name) &&
+           (any_cluster || hello_name_is_valid(message->cluster)) &&
+           text_is_valid(message->product, sizeof(((struct hello *)NULL)->product)) &&
+           text_is_valid(message->address, sizeof(((struct hello *)NULL)->address));
+}
+
+enum err hello_get(struct bytes in, struct hello *hello)
+{
+    Rh__Hello *message = (Rh__Hello *)proto_get(&rh__hello__descriptor, in);
+
+    if (message == NULL) {
+        return ERR_CORRUPT;
+    }
+    if (!message_is_valid(message)) {
+        proto_free(&message->base);
+        return ERR_CORRUPT;
+    }
+    *hello = (struct hello){
+        .protocol = message->protocol,
+        .protocol_min = message->protocol_min,
+        .role = (enum link_role)message->role,
+        .incarnation = message->incarnation,
+        .identity = message->identity,
+        .pristine = message->pristine != 0,
+        .voters = message->voters,
+    };
+    // Their sizes were checked: nothing is cut off.
+    (void)snprintf(hello->product, sizeof hello->product, "%s", message->product);
+    (void)snprintf(hello->cluster, sizeof hello->cluster, "%s", message->cluster);
+    (void)snprintf(hello->name, sizeof hello->name, "%s", message->name);
+    (void)snprintf(hello->address, sizeof hello->address, "%s", message->address);
+    proto_free(&message->base);
+    return ERR_OK;
+}
+
+bool hello_agrees(const struct hello *here, const struct hello *there, char *reason, size_t size)
+{
+    if (there->protocol < here->protocol_min || here->protocol < there->protocol_min) {
+        (void)snprintf(reason,
+                       size,
+                       "protocol is %" PRIu32 "..%" PRIu32 " there, %" PRIu32 "..%" PRIu32 " here",
+                       there->protocol_min,
+                       there->protocol,
+                       here->protocol_min,
+                       here->protocol);
+        return false;
+    }
+    const bool any_cluster = (here->role == ROLE_CLI && here->cluster[0] == '\0') ||
+                             (there->role == ROLE_CLI && there->cluster[0] == '\0');
+    if (!any_cluster && strcmp(here->cluster, there->cluster) != 0) {
+        (void)snprintf(
+            reason, size, "cluster is '%s' there, '%s' here", there->cluster, here->cluster);
+        return false;
+    }
+    return true;
+}
+
+void refusal_put(struct buffer *out, const char *reason)
+{
+    Rh__HelloRefused message = RH__HELLO_REFUSED__INIT;
+
+    message.reason = proto_text(reason);
+    proto_put(out, &message.base);
+}
+
+void refusal_get(struct bytes in, char *reason, size_t size)
+{
+    Rh__HelloRefused *message = (Rh__HelloRefused *)proto_get(&rh__hello_refused__descriptor, in);
+
+    (void)snprintf(reason, size, "%s", message == NULL ? "no reason given" : message->reason);
+    for (char *c = reason; *c != '\0'; c++) {
+        if (!is_printable(*c) || *c == '"' || *c == '\\') {
+            *c = '?';
+        }
+    }
+    proto_free(message == NULL ? NULL : &message->base);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The hello: who is at the other end of a link, and may the two of us talk?
+ *
+ * Pure. struct hello is in wire/link.h, its message in wire/control.proto.
+ */
+#ifndef WIRE_HELLO_H
+#define WIRE_HELLO_H
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "wire/link.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* True for 1..LINK_NAME_MAX of [A-Za-z0-9._-]: what a cluster, node or gateway may be called. */
+bool hello_name_is_valid(const char *name);
+
+/* "coordinator", "node", "gateway", "cli", or "?" */
+const char *link_role_name(enum link_role role);
+
+/* Append the encoded hello, without a frame. */
+void hello_put(struct buffer *out, const struct hello *hello);
+
+/* Decode a peer's. ERR_CORRUPT: no hello, or a name, role, product or address that could not be
+ * ours; so all its texts are safe to log. */
+MUST_CHECK enum err hello_get(struct bytes in, struct hello *hello);
+
+/* May `here` and `there` talk? If not, the answer is false and `reason` says why in the words of
+ * `here`: "cluster is 'prod' there, 'test' here". Swap the two for the other side's words.
+ * A CLI with an empty cluster name may talk to any cluster. */
+bool hello_agrees(const struct hello *here, const struct hello *there, char *reason, size_t size);
+
+/* Append an encoded refusal; read one back as printable text of at most `size` with its NUL. */
+void refusal_put(struct buffer *out, const char *reason);
+void refusal_get(struct bytes in, char *reason, size_t size);
+
+#endif
