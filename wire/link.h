@@ -44,14 +44,19 @@ struct link;
 struct link_events {
     void *context;
     /* A peer's hello. Return NULL to accept or a reason (static text) to refuse. Called before up;
-     * on the dialling side too. */
+     * on the dialling side too. May be NULL: accept all of this cluster and protocol. */
     const char *(*hello)(void *context, const struct hello *peer);
     void (*up)(void *context, struct link *link);
-    /* The link is gone (peer closed, silence, bad bytes, refusal); a dialled one retries by itself.
-     * Frames queued on it are lost. `reason` is static text. */
+    /* The link is gone (peer closed, silence, bad bytes, dropped): once for each up, from
+     * links_poll() only. Frames queued on it are lost. A dialled link retries by itself; an
+     * accepted one is freed when this returns. `reason` is borrowed until then. */
     void (*down)(void *context, struct link *link, const char *reason);
+    /* May be NULL. A dialled link was refused, here or by the peer, before it was up; it tries
+     * again after retry_max_ms. `reason` is borrowed. The log has it already. */
+    void (*refused)(void *context, struct link *link, const char *reason);
+    /* A frame of CONTROL, RAFT or records; its body is borrowed until this returns. */
     void (*frame)(void *context, struct link *link, const struct frame *frame);
-    /* From any thread: call links_poll() on the loop soon. */
+    /* From any thread: call links_poll() on the loop soon. Must not block. */
     void (*wake)(void *context);
 };
 
@@ -67,33 +72,57 @@ struct links_config {
 };
 struct links_config links_config_default(void);
 
+/* What happened since links_open(), for metrics. */
+struct links_counts {
+    uint64_t accepted;    /* connections */
+    uint64_t turned_away; /* over connections_max */
+    uint64_t ups;         /* links that came up */
+    uint64_t downs;       /* and went down again */
+    uint64_t refused;     /* hellos that did not agree */
+    uint64_t garbage;     /* connections that sent what is not ours */
+    uint64_t silent;      /* no hello in time, or nothing for silence_ms */
+    uint64_t busy;        /* sends refused with ERR_BUSY */
+    uint64_t bytes_in;
+    uint64_t bytes_out;
+};
+
+/* Copies both. ERR_INVALID: config->self could not pass as a hello. */
 MUST_CHECK enum err links_open(struct links **out, const struct links_config *config,
                                const struct link_events *events);
-/* Stop listening, drop all links. Crash-only: nothing is flushed. Takes NULL. */
+/* Stop listening, drop all links, free everything. Crash-only: nothing is flushed, nothing called
+ * back but `wake`. Not from within a callback. Takes NULL. */
 void links_close(struct links *links);
 
-/* Listen on "host:port"; port 0 = any free one. `bound` gets "host:port". ERR_CONFLICT: in use. */
+/* Listen on "host:port" (or "[v6]:port"); port 0 = any free one. `bound` gets "host:port" and may
+ * be NULL. ERR_CONFLICT: in use; ERR_INVALID: no such address; ERR_IO: anything else. */
 MUST_CHECK enum err links_listen(struct links *links, const char *address, char *bound,
                                  size_t bound_size);
 /* Keep a link to `address` until links_forget(). Never blocks. The same address twice is two links.
- */
+ * NULL: `address` is not "host:port". */
 struct link *links_dial(struct links *links, const char *address);
-/* Close and free; its pointer is dead after this. `down` is not called. */
+/* Close and free; its pointer is dead after this. `down` is not called. From anywhere on the loop.
+ */
 void links_forget(struct links *links, struct link *link);
-/* Close this connection with a reason; a dialled one retries. */
+/* Close this connection with a reason: not up from now on, `down` follows from links_poll(). A
+ * dialled one retries. */
 void link_drop(struct link *link, const char *reason);
 /* Later hellos carry this incarnation. */
 void links_set_incarnation(struct links *links, uint64_t incarnation);
 
-/* On the loop: deliver what arrived, run timers. Call on wake and every 10..50 ms. */
+/* On the loop: deliver what arrived, run timers, flush. Call on wake and every 10..50 ms. */
 void links_poll(struct links *links, uint64_t now_us);
 /* Hand queued frames to the network: once at the end of each loop turn. */
 void links_flush(struct links *links);
 
-/* Queue a frame (copied). ERR_STOPPED: not up; ERR_BUSY: over its byte bound (nothing queued). */
+/* Queue a frame (copied). ERR_STOPPED: not up; ERR_BUSY: over the link's byte bound, nothing queued
+ * (an empty queue takes any one frame); ERR_TOO_BIG: the peer would not take it (over 4 MiB, or
+ * FRAME_SIZE_MAX from a coordinator). */
 MUST_CHECK enum err link_send(struct link *link, enum frame_type type, struct bytes body);
-/* Queue one encoded record: records of one type queued in one turn travel in one frame. */
+/* Queue one encoded record: records of one type queued in one turn travel in one frame. Errors as
+ * above. */
 MUST_CHECK enum err link_send_record(struct link *link, enum frame_type type, struct bytes record);
+
+struct links_counts links_counts(const struct links *links);
 
 bool link_is_up(const struct link *link);
 bool link_dialled(const struct link *link);

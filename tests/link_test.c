@@ -1,0 +1,1073 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Two and more link layers in one process, over real sockets on loopback. The
+ * clock is the real one plus what run_on() adds, so that no test waits for a
+ * timer; until() runs all sides until what the test is about has happened.
+ */
+#include "wire/link.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "wire/address.h"
+#include "wire/cursor.h"
+#include "wire/hello.h"
+
+#include "tests/hex.h"
+#include "tests/test.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SIDES_MAX = 3, LINES_MAX = 64, PATIENCE_MS = 20000, LINKS_SEEN_MAX = 8 };
+
+/* ---- one side: a link layer and what it was told */
+
+struct side {
+    struct links *links;
+    struct links_config config;
+    struct link_events events;
+    struct link *up[LINKS_SEEN_MAX]; /* links that are up */
+    size_t up_count;
+    size_t ups;
+    size_t downs;
+    size_t refusals;
+    char refused[256];
+    char down_reason[256];
+    const char *refuse; /* what the hello callback answers */
+    uint64_t frames;
+    uint64_t records;
+    uint64_t frame_bytes;
+    uint64_t next; /* number that the next numbered frame must carry */
+    bool disorder;
+    bool echo;         /* send frames back */
+    bool forget_on_up; /* and on frame, and on down: inside the callback */
+    bool drop_on_frame;
+    enum frame_type last_type;
+    uint16_t last_count;
+    uint8_t last[16];
+    size_t last_size;
+};
+
+static struct side sides[SIDES_MAX];
+static uint64_t skipped_us;
+
+static pthread_mutex_t wake_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wake_cond = PTHREAD_COND_INITIALIZER;
+static bool woken;
+
+static char lines[LINES_MAX][512];
+static size_t line_count;
+
+static void on_line(void *context, enum log_level level, const char *line)
+{
+    (void)context;
+    (void)level;
+    if (line_count < LINES_MAX) {
+        (void)snprintf(lines[line_count++], sizeof lines[0], "%s", line);
+    }
+}
+
+static size_t lines_with(const char *part)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < line_count; i++) {
+        count += strstr(lines[i], part) != NULL;
+    }
+    return count;
+}
+
+static const char *on_hello(void *context, const struct hello *peer)
+{
+    const struct side *side = context;
+
+    (void)peer;
+    return side->refuse;
+}
+
+static void on_up(void *context, struct link *link)
+{
+    struct side *side = context;
+
+    side->ups++;
+    if (side->forget_on_up) {
+        links_forget(side->links, link);
+        return;
+    }
+    assert_true(side->up_count < LINKS_SEEN_MAX);
+    side->up[side->up_count++] = link;
+}
+
+static void on_down(void *context, struct link *link, const char *reason)
+{
+    struct side *side = context;
+
+    side->downs++;
+    (void)snprintf(side->down_reason, sizeof side->down_reason, "%s", reason);
+    for (size_t i = 0; i < side->up_count; i++) {
+        if (side->up[i] == link) {
+            side->up[i] = side->up[--side->up_count];
+        }
+    }
+}
+
+static void on_refused(void *context, struct link *link, const char *reason)
+{
+    struct side *side = context;
+
+    (void)link;
+    side->refusals++;
+    (void)snprintf(side->refused, sizeof side->refused, "%s", reason);
+}
+
+static void on_frame(void *context, struct link *link, const struct frame *frame)
+{
+    struct side *side = context;
+    struct reader r = {.at = frame->body.data, .left = frame->body.size};
+
+    side->frames++;
+    side->records += frame->count;
+    side->frame_bytes += frame->body.size;
+    side->last_type = frame->type;
+    side->last_count = frame->count;
+    side->last_size = frame->body.size;
+    memcpy(side->last,
+           frame->body.data,
+           frame->body.size < sizeof side->last ? frame->body.size : sizeof side->last);
+    if (frame->type == FRAME_CONTROL && frame->body.size >= 8) {
+        side->disorder = side->disorder || get_u64(&r) != side->next++;
+    }
+    if (side->echo) {
+        (void)!link_send(link, frame->type, frame->body);
+    }
+    if (side->drop_on_frame) {
+        link_drop(link, "dropped by the test");
+        assert_false(link_is_up(link));
+    }
+}
+
+static void on_wake(void *context)
+{
+    (void)context;
+    (void)pthread_mutex_lock(&wake_lock);
+    woken = true;
+    (void)pthread_cond_signal(&wake_cond);
+    (void)pthread_mutex_unlock(&wake_lock);
+}
+
+static struct side *side_prepare(size_t index, enum link_role role, const char *name)
+{
+    struct side *side = &sides[index];
+
+    *side = (struct side){.config = links_config_default()};
+    side->config.self.role = role;
+    (void)snprintf(side->config.self.name, sizeof side->config.self.name, "%s", name);
+    (void)snprintf(side->config.self.cluster, sizeof side->config.self.cluster, "test");
+    side->events = (struct link_events){.context = side,
+                                        .hello = on_hello,
+                                        .up = on_up,
+                                        .down = on_down,
+                                        .refused = on_refused,
+                                        .frame = on_frame,
+                                        .wake = on_wake};
+    return side;
+}
+
+static void side_open(struct side *side)
+{
+    assert_int_equal(links_open(&side->links, &side->config, &side->events), ERR_OK);
+}
+
+static struct side *side_start(size_t index, enum link_role role, const char *name)
+{
+    struct side *side = side_prepare(index, role, name);
+
+    side_open(side);
+    return side;
+}
+
+static uint64_t now_us(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000 + skipped_us;
+}
+
+static void poll_side(struct side *side)
+{
+    if (side->links != NULL) {
+        links_poll(side->links, now_us());
+        links_flush(side->links);
+    }
+}
+
+/* Sleep until nng has something for us, or a moment: timers want to run. */
+static void await_wake(void)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 5 * 1000 * 1000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    (void)pthread_mutex_lock(&wake_lock);
+    while (!woken && pthread_cond_timedwait(&wake_cond, &wake_lock, &until) == 0) {
+    }
+    woken = false;
+    (void)pthread_mutex_unlock(&wake_lock);
+}
+
+typedef bool (*condition)(void);
+
+static void until_at(condition holds, int line)
+{
+    const uint64_t patience_us = now_us() - skipped_us + (uint64_t)PATIENCE_MS * 1000;
+
+    while (!holds()) {
+        for (size_t i = 0; i < SIDES_MAX; i++) {
+            poll_side(&sides[i]);
+        }
+        if (now_us() - skipped_us > patience_us) {
+            fail_msg("line %d: it did not happen", line);
+        }
+        if (!holds()) {
+            await_wake();
+        }
+    }
+}
+#define until(holds) until_at(holds, __LINE__)
+
+/* Let the clock run on by `ms`, in steps that are no gap to the link layer. */
+static void run_on(uint64_t ms)
+{
+    for (uint64_t at = 0; at < ms; at += 100) {
+        skipped_us += 100 * 1000;
+        for (size_t i = 0; i < SIDES_MAX; i++) {
+            poll_side(&sides[i]);
+        }
+        await_wake();
+    }
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    line_count = 0;
+    log_set_sink(on_line, NULL);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SIDES_MAX; i++) {
+        links_close(sides[i].links);
+        sides[i] = (struct side){0};
+    }
+    log_set_sink(NULL, NULL);
+    return 0;
+}
+
+/* ---- conditions */
+
+static bool both_up(void)
+{
+    return sides[0].up_count == 1 && sides[1].up_count == 1;
+}
+
+static bool second_up(void)
+{
+    return sides[1].up_count >= 1;
+}
+
+static bool first_down(void)
+{
+    return sides[0].downs >= 1;
+}
+
+static bool second_down(void)
+{
+    return sides[1].downs >= 1;
+}
+
+static bool refused_once(void)
+{
+    return sides[1].refusals >= 1;
+}
+
+static bool one_side_refused_and_the_other_knows(void)
+{
+    return sides[1].refusals >= 1 && links_counts(sides[0].links).refused >= 1;
+}
+
+static bool two_refusals(void)
+{
+    return sides[1].refusals >= 2;
+}
+
+static char bound[160];
+
+/* Sides 0 (listens) and 1 (dials), linked. */
+static struct link *start_pair(void)
+{
+    struct side *listening = side_start(0, ROLE_COORDINATOR, "1");
+    struct side *dialling = side_start(1, ROLE_NODE, "n1");
+
+    assert_int_equal(links_listen(listening->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    struct link *link = links_dial(dialling->links, bound);
+    assert_non_null(link);
+    until(both_up);
+    return link;
+}
+
+/* ---- a peer without a link layer */
+
+static int plain_connect(void)
+{
+    struct address address;
+    struct sockaddr_in to = {.sin_family = AF_INET};
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(address_parse(bound, &address), ERR_OK);
+    to.sin_port = htons(address.port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    return fd;
+}
+
+static void plain_send(int fd, struct bytes bytes)
+{
+    assert_int_equal(send(fd, bytes.data, bytes.size, MSG_NOSIGNAL), bytes.size);
+}
+
+static int plain_fd;
+static struct buffer plain_in;
+
+/* Take in what has come; true once the other side has closed. */
+static bool plain_closed(void)
+{
+    uint8_t *at = buffer_reserve(&plain_in, 4096);
+    const ssize_t size = recv(plain_fd, at, 4096, MSG_DONTWAIT);
+
+    if (size > 0) {
+        plain_in.size += (size_t)size;
+        return false;
+    }
+    return size == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+static bool plain_got_something(void)
+{
+    return plain_closed() || plain_in.size > 0;
+}
+
+static void plain_end(void)
+{
+    (void)close(plain_fd);
+    buffer_fini(&plain_in);
+}
+
+static void plain_hello(struct buffer *out, enum link_role role)
+{
+    struct hello hello = links_config_default().self;
+    struct buffer body = {0};
+
+    hello.role = role;
+    strcpy(hello.name, "plain");
+    strcpy(hello.cluster, "test");
+    hello_put(&body, &hello);
+    frame_put(out, FRAME_HELLO, 1, buffer_bytes(&body));
+    frame_put(out, FRAME_WELCOME, 1, (struct bytes){0});
+    buffer_fini(&body);
+}
+
+/* ---- cases */
+
+static void a_hello_brings_a_link_up_on_both_sides(void **state)
+{
+    struct side *a = side_start(0, ROLE_COORDINATOR, "1");
+    struct side *b = side_prepare(1, ROLE_NODE, "n1");
+
+    (void)state;
+    strcpy(b->config.self.address, "127.0.0.1:9");
+    b->config.self.identity = 42;
+    side_open(b);
+    links_set_incarnation(b->links, 77);
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    struct link *link = links_dial(b->links, bound);
+    assert_false(link_is_up(link));
+    assert_int_equal(link_send(link, FRAME_CONTROL, text("x")), ERR_STOPPED);
+    until(both_up);
+
+    assert_ptr_equal(b->up[0], link);
+    assert_true(link_dialled(link));
+    assert_false(link_dialled(a->up[0]));
+    assert_string_equal(link_address(link), bound);
+    assert_string_equal(link_peer(link)->name, "1");
+    assert_int_equal(link_peer(link)->role, ROLE_COORDINATOR);
+    assert_string_equal(link_peer(link)->product, "ringhold " RINGHOLD_VERSION);
+    assert_string_equal(link_peer(a->up[0])->name, "n1");
+    assert_string_equal(link_peer(a->up[0])->address, "127.0.0.1:9");
+    assert_int_equal(link_peer(a->up[0])->incarnation, 77);
+    assert_int_equal(link_peer(a->up[0])->identity, 42);
+    assert_null(link_user(link));
+    link_set_user(link, a);
+    assert_ptr_equal(link_user(link), a);
+    assert_int_equal(a->ups, 1);
+    assert_int_equal(b->ups, 1);
+}
+
+static bool thousand_back(void)
+{
+    return sides[1].frames == 1000;
+}
+
+static void frames_arrive_in_order_both_ways(void **state)
+{
+    struct link *link = start_pair();
+
+    (void)state;
+    sides[0].echo = true;
+    for (uint64_t i = 0; i < 1000; i++) {
+        uint8_t body[200] = {0};
+        struct writer w = {.at = body, .left = sizeof body};
+
+        put_u64(&w, i);
+        assert_int_equal(link_send(link, FRAME_CONTROL, bytes_of(body, 8 + i % 192)), ERR_OK);
+    }
+    assert_true(link_queued(link) > 0);
+    until(thousand_back);
+    assert_int_equal(sides[0].frames, 1000);
+    assert_false(sides[0].disorder);
+    assert_false(sides[1].disorder);
+    assert_int_equal(sides[0].frame_bytes, sides[1].frame_bytes);
+    assert_int_equal(link_queued(link), 0);
+}
+
+static bool seven_records(void)
+{
+    return sides[0].records == 7;
+}
+
+static void records_of_one_turn_travel_in_one_frame(void **state)
+{
+    struct link *link = start_pair();
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(link_send_record(link, FRAME_REQUEST, text("abc")), ERR_OK);
+    }
+    assert_int_equal(link_send_record(link, FRAME_ANSWER, text("d")), ERR_OK);
+    assert_int_equal(link_send_record(link, FRAME_ANSWER, text("e")), ERR_OK);
+    until(seven_records);
+    assert_int_equal(sides[0].frames, 2);
+    assert_int_equal(sides[0].last_type, FRAME_ANSWER);
+    assert_int_equal(sides[0].last_count, 2);
+    assert_int_equal(sides[0].last_size, 2);
+    assert_memory_equal(sides[0].last, "de", 2);
+    assert_int_equal(sides[0].frame_bytes, 17);
+}
+
+static bool many_records(void)
+{
+    return sides[0].records == 70000;
+}
+
+static void more_records_than_a_frame_takes_go_in_several(void **state)
+{
+    struct link *link = start_pair();
+
+    (void)state;
+    for (int i = 0; i < 70000; i++) {
+        assert_int_equal(link_send_record(link, FRAME_STATE_ACK, text("a")), ERR_OK);
+    }
+    until(many_records);
+    assert_int_equal(sides[0].frames, 2);
+    assert_int_equal(sides[0].last_count, 70000 - FRAME_RECORDS_MAX);
+}
+
+static void another_cluster_is_refused_and_both_sides_log_why_once(void **state)
+{
+    struct side *a = side_start(0, ROLE_COORDINATOR, "1");
+    struct side *b = side_prepare(1, ROLE_NODE, "n1");
+
+    (void)state;
+    strcpy(b->config.self.cluster, "prod");
+    b->config.retry_max_ms = 20;
+    side_open(b);
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    assert_non_null(links_dial(b->links, bound));
+    until(two_refusals);
+    assert_string_equal(b->refused, "cluster is 'test' there, 'prod' here");
+    assert_int_equal(lines_with("reason=\"cluster is 'test' there, 'prod' here\""), 1);
+    assert_int_equal(lines_with("reason=\"cluster is 'prod' there, 'test' here\""), 1);
+    assert_int_equal(lines_with("peer=n1 role=node"), 1);
+    assert_int_equal(a->ups + b->ups + a->downs + b->downs, 0);
+}
+
+static void another_protocol_is_refused(void **state)
+{
+    struct side *a = side_start(0, ROLE_COORDINATOR, "1");
+    struct side *b = side_prepare(1, ROLE_NODE, "n1");
+
+    (void)state;
+    b->config.self.protocol = b->config.self.protocol_min = 9;
+    side_open(b);
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    assert_non_null(links_dial(b->links, bound));
+    until(one_side_refused_and_the_other_knows);
+    assert_int_equal(lines_with("protocol is 9..9 there, 1..1 here"), 1);
+    assert_int_equal(lines_with("protocol is 1..1 there, 9..9 here"), 1);
+}
+
+static void the_owner_may_refuse_with_a_reason_of_its_own(void **state)
+{
+    struct side *a = side_start(0, ROLE_COORDINATOR, "1");
+    struct side *b = side_start(1, ROLE_NODE, "n1");
+
+    (void)state;
+    a->refuse = "name n1 is taken";
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    assert_non_null(links_dial(b->links, bound));
+    until(refused_once);
+    assert_string_equal(b->refused, "name n1 is taken");
+    assert_int_equal(lines_with("by=us reason=\"name n1 is taken\""), 1);
+    assert_int_equal(lines_with("by=peer reason=\"name n1 is taken\""), 1);
+    // It may be accepted later: the dialling side goes on trying.
+    a->refuse = NULL;
+    run_on(1500);
+    until(both_up);
+}
+
+static void the_dialling_side_may_refuse_too(void **state)
+{
+    struct side *a = side_start(0, ROLE_COORDINATOR, "1");
+    struct side *b = side_start(1, ROLE_NODE, "n1");
+
+    (void)state;
+    b->refuse = "not that coordinator";
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    assert_non_null(links_dial(b->links, bound));
+    until(one_side_refused_and_the_other_knows);
+    assert_int_equal(lines_with("by=us reason=\"not that coordinator\""), 1);
+    assert_int_equal(lines_with("by=peer reason=\"not that coordinator\""), 1);
+    assert_int_equal(a->ups, 0);
+}
+
+static bool all_numbered_came(void)
+{
+    return sides[0].frames == sides[1].records;
+}
+
+static void a_full_queue_is_busy_and_drains_without_loss(void **state)
+{
+    enum { PIECE = 1024 * 1024, QUEUE = 8 };
+    struct side *a = side_start(0, ROLE_COORDINATOR, "1");
+    struct side *b = side_prepare(1, ROLE_NODE, "n1");
+    uint8_t *body = mem_new(1, PIECE);
+    enum err e = ERR_OK;
+
+    (void)state;
+    b->config.queue_size_max = (size_t)QUEUE * PIECE;
+    side_open(b);
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    struct link *link = links_dial(b->links, bound);
+    until(both_up);
+    // Side 0 is not polled, so it does not read: what the kernel takes is bounded.
+    for (b->records = 0; b->records < 64; b->records++) {
+        struct writer w = {.at = body, .left = PIECE};
+
+        put_u64(&w, b->records);
+        e = link_send(link, FRAME_CONTROL, bytes_of(body, PIECE));
+        if (e != ERR_OK) {
+            break;
+        }
+        poll_side(b);
+    }
+    assert_int_equal(e, ERR_BUSY);
+    assert_int_equal(links_counts(b->links).busy, 1);
+    assert_true(link_queued(link) <= (size_t)QUEUE * PIECE);
+    assert_true(link_is_up(link));
+    until(all_numbered_came);
+    assert_false(a->disorder);
+    assert_int_equal(link_send(link, FRAME_CONTROL, bytes_of(body, 4)), ERR_OK);
+    mem_free(body);
+}
+
+static bool one_frame(void)
+{
+    return sides[1].frames == 1;
+}
+
+static void only_a_coordinator_may_send_what_is_huge(void **state)
+{
+    enum { HUGE_SIZE = 20 * 1024 * 1024 };
+    struct link *link = start_pair();
+    uint8_t *body = mem_new(1, HUGE_SIZE);
+
+    (void)state;
+    assert_int_equal(link_send(link, FRAME_CONTROL, bytes_of(body, 4 * 1024 * 1024)), ERR_TOO_BIG);
+    assert_int_equal(link_send(sides[0].up[0], FRAME_RAFT, bytes_of(body, FRAME_SIZE_MAX)),
+                     ERR_TOO_BIG);
+    assert_int_equal(link_send(sides[0].up[0], FRAME_RAFT, bytes_of(body, HUGE_SIZE)), ERR_OK);
+    until(one_frame);
+    assert_int_equal(sides[1].frame_bytes, HUGE_SIZE);
+    mem_free(body);
+}
+
+static void a_link_comes_back_when_the_listener_does(void **state)
+{
+    struct link *link = start_pair();
+    struct side *a = &sides[0];
+
+    (void)state;
+    links_close(a->links);
+    a->links = NULL;
+    until(second_down);
+    assert_false(link_is_up(link));
+    assert_int_equal(sides[1].downs, 1);
+    run_on(3000);
+    assert_int_equal(lines_with("unreachable"), 1);
+    side_start(0, ROLE_COORDINATOR, "1");
+    assert_int_equal(links_listen(a->links, bound, NULL, 0), ERR_OK);
+    until(second_up);
+    assert_ptr_equal(sides[1].up[0], link);
+    assert_int_equal(sides[1].ups, 2);
+    until(both_up);
+}
+
+static void a_dropped_link_goes_down_once_and_is_dialled_again(void **state)
+{
+    struct link *link = start_pair();
+
+    (void)state;
+    link_drop(link, "dropped by the test");
+    assert_false(link_is_up(link));
+    assert_int_equal(link_send(link, FRAME_CONTROL, text("x")), ERR_STOPPED);
+    assert_int_equal(sides[1].downs, 0);
+    until(second_down);
+    assert_string_equal(sides[1].down_reason, "dropped by the test");
+    until(first_down);
+    until(both_up);
+    assert_int_equal(sides[1].downs, 1);
+    assert_int_equal(sides[0].downs, 1);
+}
+
+static void a_link_may_be_dropped_while_its_frames_are_delivered(void **state)
+{
+    struct link *link = start_pair();
+
+    (void)state;
+    sides[0].drop_on_frame = true;
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(link_send(link, FRAME_RAFT, text("x")), ERR_OK);
+    }
+    until(first_down);
+    assert_int_equal(sides[0].frames, 1);
+    sides[0].drop_on_frame = false;
+    until(both_up);
+}
+
+static void a_link_may_be_forgotten_at_any_moment(void **state)
+{
+    struct side *a = side_start(0, ROLE_COORDINATOR, "1");
+    struct side *b = side_start(1, ROLE_NODE, "n1");
+
+    (void)state;
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    links_forget(b->links, links_dial(b->links, bound)); // while it dials
+    struct link *link = links_dial(b->links, bound);
+    until(both_up);
+    links_forget(b->links, link);
+    until(first_down);
+    b->up_count = 0;
+    a->forget_on_up = true; // on the accepting side, within the callback
+    link = links_dial(b->links, bound);
+    until(second_down);
+    links_forget(b->links, link);
+    assert_int_equal(b->downs, 1);
+}
+
+static pid_t child;
+
+static bool flooded(void)
+{
+    return sides[0].frames > 100;
+}
+
+static void a_killed_peer_is_down_and_nothing_else_is_hurt(void **state)
+{
+    char self[] = "/proc/self/exe";
+    char word[] = "peer";
+    char *argv[] = {self, word, bound, NULL};
+    char *envp[] = {NULL};
+
+    (void)state;
+    struct link *link = start_pair();
+    sides[0].echo = true;
+    for (int round = 0; round < 3; round++) {
+        sides[0].frames = 0;
+        sides[0].downs = 0;
+        assert_int_equal(posix_spawn(&child, self, NULL, NULL, argv, envp), 0);
+        until(flooded);
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        until(first_down);
+    }
+    sides[0].frames = sides[1].frames = 0;
+    assert_int_equal(link_send(link, FRAME_RAFT, text("still here")), ERR_OK);
+    until(one_frame);
+    assert_int_equal(sides[1].downs, 0);
+}
+
+static void what_is_not_ours_is_cut_off_with_one_line(void **state)
+{
+    const struct {
+        struct bytes bytes;
+        const char *line;
+    } strangers[] = {
+        {text("GET / HTTP/1.1\r\n\r\n"), "not a ringhold link: no frame\" bytes=\"GET / HTTP/1.1"},
+        {text("*1\r\n$4\r\nPING\r\n"), "bytes=\"*1\\x0d\\x0a$4"},
+        {bytes_of("\x16\x03\x01\x02\0\1\0", 7), "bytes=\"\\x16\\x03\\x01\\x02"},
+        {bytes_of("\x08\0\0\0\x04\0\1\0", 8), "not a ringhold link: no hello first"},
+        {bytes_of("\x08\0\0\0\x01\0\1\0", 8), "not a ringhold link: no valid hello"},
+        {bytes_of("\x08\0\0\0\x02\0\1\0", 8), "not a ringhold link: welcome before hello"},
+        {bytes_of("\1\0\1\0\1", 5), "not a ringhold link: no frame"}, // over 64 KiB
+    };
+
+    (void)state;
+    struct link *link = start_pair();
+    for (size_t i = 0; i < sizeof strangers / sizeof strangers[0]; i++) {
+        line_count = 0;
+        plain_fd = plain_connect();
+        plain_send(plain_fd, strangers[i].bytes);
+        until(plain_closed);
+        assert_int_equal(line_count, 1);
+        assert_int_equal(lines_with(strangers[i].line), 1);
+        assert_int_equal(links_counts(sides[0].links).garbage, i + 1);
+        plain_end();
+    }
+    assert_true(link_is_up(link));
+    assert_int_equal(sides[0].downs, 0);
+}
+
+static void a_broken_frame_on_a_good_link_ends_it(void **state)
+{
+    const struct bytes broken[] = {
+        bytes_of("\1\0\x40\0", 4),           // one byte over 4 MiB
+        bytes_of("\x08\0\0\0\x08\1\1\0", 8), // flags
+        bytes_of("\x08\0\0\0\x02\0\1\0", 8), // a second welcome
+        bytes_of("\x08\0\0\0\x10\0\0\0", 8), // no records
+        bytes_of("\xff\xff\xff\xff\x08", 5), //
+    };
+
+    (void)state;
+    struct link *link = start_pair();
+    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+        struct buffer hello = {0};
+
+        sides[0].downs = 0;
+        line_count = 0;
+        plain_hello(&hello, ROLE_NODE);
+        plain_fd = plain_connect();
+        plain_send(plain_fd, buffer_bytes(&hello));
+        plain_send(plain_fd, broken[i]);
+        until(plain_closed);
+        until(first_down);
+        assert_int_equal(lines_with("broken frame"), 1);
+        plain_end();
+        buffer_fini(&hello);
+    }
+    assert_true(link_is_up(link));
+}
+
+static bool second_of_first_up(void)
+{
+    return sides[0].up_count == 2;
+}
+
+static void a_hello_may_come_byte_by_byte(void **state)
+{
+    struct buffer bytes = {0};
+
+    (void)state;
+    start_pair();
+    plain_hello(&bytes, ROLE_GATEWAY);
+    plain_fd = plain_connect();
+    for (size_t i = 0; i < bytes.size; i++) {
+        plain_send(plain_fd, bytes_of(bytes.data + i, 1));
+        poll_side(&sides[0]);
+    }
+    until(second_of_first_up);
+    until(plain_got_something);
+    plain_end();
+    until(first_down);
+    buffer_fini(&bytes);
+}
+
+static void a_frame_cut_short_is_just_a_lost_link(void **state)
+{
+    struct buffer bytes = {0};
+
+    (void)state;
+    struct link *link = start_pair();
+    plain_hello(&bytes, ROLE_NODE);
+    buffer_put(&bytes, "\x20\0\0\0\x08\0\1\0half", 12);
+    plain_fd = plain_connect();
+    plain_send(plain_fd, buffer_bytes(&bytes));
+    until(second_of_first_up);
+    plain_end();
+    until(first_down);
+    assert_int_equal(sides[0].frames, 0);
+    assert_int_equal(links_counts(sides[0].links).garbage, 0);
+    assert_true(link_is_up(link));
+    buffer_fini(&bytes);
+}
+
+static void who_says_nothing_is_cut_off(void **state)
+{
+    (void)state;
+    struct link *link = start_pair();
+    plain_fd = plain_connect();
+    run_on(2900);
+    assert_false(plain_closed());
+    run_on(300);
+    until(plain_closed);
+    assert_int_equal(links_counts(sides[0].links).silent, 1);
+    assert_true(link_is_up(link));
+    plain_end();
+}
+
+static void who_falls_silent_is_pinged_and_then_dropped(void **state)
+{
+    struct buffer hello = {0};
+    bool pinged = false;
+
+    (void)state;
+    struct link *link = start_pair();
+    plain_hello(&hello, ROLE_NODE);
+    plain_fd = plain_connect();
+    plain_send(plain_fd, buffer_bytes(&hello));
+    until(second_of_first_up);
+    run_on(1500);
+    (void)plain_closed();
+    for (size_t at = 0; at < plain_in.size;) {
+        struct frame frame;
+        size_t size;
+
+        assert_int_equal(
+            frame_decode(
+                bytes_of(plain_in.data + at, plain_in.size - at), FRAME_SIZE_MAX, &frame, &size),
+            ERR_OK);
+        pinged = pinged || frame.type == FRAME_PING;
+        at += size;
+    }
+    assert_true(pinged);
+    run_on(4000);
+    until(plain_closed);
+    until(first_down);
+    assert_string_equal(sides[0].down_reason, "peer is silent");
+    // The other link was as idle, but pings were answered.
+    assert_true(link_is_up(link));
+    assert_int_equal(sides[1].downs, 0);
+    plain_end();
+    buffer_fini(&hello);
+}
+
+static void our_own_sleep_is_no_silence_of_the_peer(void **state)
+{
+    (void)state;
+    struct link *link = start_pair();
+    skipped_us += 60 * 1000 * 1000;
+    poll_side(&sides[0]);
+    poll_side(&sides[1]);
+    run_on(200);
+    assert_true(link_is_up(link));
+    assert_int_equal(sides[0].downs + sides[1].downs, 0);
+}
+
+static uint64_t accepted_wanted;
+
+static bool all_accepted(void)
+{
+    return links_counts(sides[0].links).accepted >= accepted_wanted;
+}
+
+static void a_flood_of_connections_does_not_stop_the_listener(void **state)
+{
+    (void)state;
+    side_start(0, ROLE_COORDINATOR, "1");
+    side_start(1, ROLE_NODE, "n1");
+    assert_int_equal(links_listen(sides[0].links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    for (accepted_wanted = 50; accepted_wanted <= 200; accepted_wanted += 50) {
+        // Gone before they are accepted, half of them with a reset; and no more
+        // at a time than nng's backlog of 128 takes.
+        for (int i = 0; i < 50; i++) {
+            const struct linger reset = {.l_onoff = i % 2};
+            const int fd = plain_connect();
+
+            (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+            (void)close(fd);
+        }
+        until(all_accepted);
+    }
+    assert_non_null(links_dial(sides[1].links, bound));
+    until(both_up);
+}
+
+static void strangers_cannot_use_up_all_connections(void **state)
+{
+    struct side *a = side_prepare(0, ROLE_COORDINATOR, "1");
+    int silent[4];
+
+    (void)state;
+    a->config.connections_max = 2;
+    side_open(a);
+    side_start(1, ROLE_NODE, "n1");
+    side_start(2, ROLE_NODE, "n2");
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    for (int i = 0; i < 4; i++) {
+        silent[i] = plain_connect();
+    }
+    assert_non_null(links_dial(sides[1].links, bound));
+    assert_non_null(links_dial(sides[2].links, bound));
+    until(second_of_first_up);
+    assert_true(links_counts(a->links).turned_away >= 4);
+    // Both places are taken by links that are up: now the newcomer must go.
+    line_count = 0;
+    plain_fd = plain_connect();
+    until(plain_closed);
+    assert_int_equal(lines_with("connections_max=2"), 1);
+    assert_int_equal(a->downs, 0);
+    plain_end();
+    for (int i = 0; i < 4; i++) {
+        (void)close(silent[i]);
+    }
+}
+
+static void addresses_in_use_or_wrong_are_errors(void **state)
+{
+    char other[160];
+
+    (void)state;
+    start_pair();
+    assert_int_equal(links_listen(sides[1].links, bound, other, sizeof other), ERR_CONFLICT);
+    assert_int_equal(links_listen(sides[1].links, "127.0.0.1", other, sizeof other), ERR_INVALID);
+    assert_int_equal(links_listen(sides[1].links, "x:99999", other, sizeof other), ERR_INVALID);
+    assert_int_equal(links_listen(sides[1].links, "1.2.3.4:0", other, sizeof other), ERR_INVALID);
+    assert_null(links_dial(sides[1].links, "127.0.0.1"));
+    assert_null(links_dial(sides[1].links, "127.0.0.1:0"));
+    assert_null(links_dial(sides[1].links, "http://127.0.0.1:1"));
+}
+
+static void a_process_may_dial_itself(void **state)
+{
+    struct side *a = side_start(0, ROLE_COORDINATOR, "1");
+
+    (void)state;
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    assert_non_null(links_dial(a->links, bound));
+    until(second_of_first_up);
+}
+
+static void ipv6_addresses_are_in_brackets(void **state)
+{
+    struct side *a = side_start(0, ROLE_COORDINATOR, "1");
+    struct side *b = side_start(1, ROLE_NODE, "n1");
+    const int probe = socket(AF_INET6, SOCK_STREAM, 0);
+    const struct sockaddr_in6 loopback = {.sin6_family = AF_INET6,
+                                          .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+
+    (void)state;
+    const bool have =
+        probe >= 0 && bind(probe, (const struct sockaddr *)&loopback, sizeof loopback) == 0;
+    (void)close(probe);
+    if (!have) {
+        skip(); // A machine without IPv6.
+    }
+    assert_int_equal(links_listen(a->links, "[::1]:0", bound, sizeof bound), ERR_OK);
+    assert_int_equal(strncmp(bound, "[::1]:", 6), 0);
+    assert_non_null(links_dial(b->links, bound));
+    until(both_up);
+}
+
+static void a_self_that_no_peer_would_take_is_refused_at_open(void **state)
+{
+    struct side *a = side_prepare(0, ROLE_NODE, "not a name");
+
+    (void)state;
+    assert_int_equal(links_open(&a->links, &a->config, &a->events), ERR_INVALID);
+    a->links = NULL;
+}
+
+/* The child of a_killed_peer…: floods whoever listens at `address` until it is killed. */
+static _Noreturn void flood(const char *address)
+{
+    uint8_t body[5000] = {0};
+
+    side_start(2, ROLE_NODE, "child");
+    struct link *link = links_dial(sides[2].links, address);
+    for (;;) {
+        poll_side(&sides[2]);
+        while (link_queued(link) < 1000000 &&
+               link_send(link, FRAME_RAFT, bytes_of(body, sizeof body)) == ERR_OK) {
+        }
+        links_flush(sides[2].links);
+        await_wake();
+    }
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest cases[] = {
+        CASE(a_hello_brings_a_link_up_on_both_sides),
+        CASE(frames_arrive_in_order_both_ways),
+        CASE(records_of_one_turn_travel_in_one_frame),
+        CASE(more_records_than_a_frame_takes_go_in_several),
+        CASE(another_cluster_is_refused_and_both_sides_log_why_once),
+        CASE(another_protocol_is_refused),
+        CASE(the_owner_may_refuse_with_a_reason_of_its_own),
+        CASE(the_dialling_side_may_refuse_too),
+        CASE(a_full_queue_is_busy_and_drains_without_loss),
+        CASE(only_a_coordinator_may_send_what_is_huge),
+        CASE(a_link_comes_back_when_the_listener_does),
+        CASE(a_dropped_link_goes_down_once_and_is_dialled_again),
+        CASE(a_link_may_be_dropped_while_its_frames_are_delivered),
+        CASE(a_link_may_be_forgotten_at_any_moment),
+        CASE(a_killed_peer_is_down_and_nothing_else_is_hurt),
+        CASE(what_is_not_ours_is_cut_off_with_one_line),
+        CASE(a_broken_frame_on_a_good_link_ends_it),
+        CASE(a_hello_may_come_byte_by_byte),
+        CASE(a_frame_cut_short_is_just_a_lost_link),
+        CASE(who_says_nothing_is_cut_off),
+        CASE(who_falls_silent_is_pinged_and_then_dropped),
+        CASE(our_own_sleep_is_no_silence_of_the_peer),
+        CASE(a_flood_of_connections_does_not_stop_the_listener),
+        CASE(strangers_cannot_use_up_all_connections),
+        CASE(addresses_in_use_or_wrong_are_errors),
+        CASE(a_process_may_dial_itself),
+        CASE(ipv6_addresses_are_in_brackets),
+        CASE(a_self_that_no_peer_would_take_is_refused_at_open),
+    };
+
+    if (argc == 3 && strcmp(argv[1], "peer") == 0) {
+        flood(argv[2]);
+    }
+    return cmocka_run_group_tests(cases, NULL, NULL);
+}

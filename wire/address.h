@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * "host:port", as people write where something listens: a name, an IPv4
+ * address, or an IPv6 address in brackets. Pure: nothing is looked up.
+ */
+#ifndef WIRE_ADDRESS_H
+#define WIRE_ADDRESS_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ADDRESS_SIZE_MAX = 128 }; /* of the text, with its NUL */
+
+struct address {
+    char host[ADDRESS_SIZE_MAX]; /* without brackets */
+    uint16_t port;
+};
+
+/* "127.0.0.1:7001", "db.example:7001", "[::1]:7001". ERR_INVALID: none of these; the port is
+ * 0..65535 and never left out. */
+MUST_CHECK enum err address_parse(const char *text, struct address *out);
+
+/* Write it as it would be parsed; `size` of ADDRESS_SIZE_MAX + 8 always suffices. */
+void address_format(const struct address *address, char *text, size_t size);
+
+#endif

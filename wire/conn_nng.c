@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/links_nng.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "wire/hello.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { US_PER_MS = 1000, GARBAGE_SHOWN = 16 };
+
+static bool conn_is_up(const struct conn *conn)
+{
+    return conn->link != NULL && conn->link->up;
+}
+
+static size_t frame_limit(const struct conn *conn)
+{
+    if (!conn_is_up(conn)) {
+        return LINK_GREETING_MAX;
+    }
+    return conn->peer.role == ROLE_COORDINATOR ? FRAME_SIZE_MAX : LINK_FRAME_MAX;
+}
+
+static void buffer_relax(struct buffer *b)
+{
+    buffer_clear(b);
+    if (b->cap > LINK_KEEP_SIZE_MAX) {
+        buffer_fini(b);
+    }
+}
+
+// The buffer grows with what arrives, never with what a header claims.
+static void receive_start(struct conn *conn)
+{
+    struct buffer *in = &conn->in;
+    const size_t least = conn_is_up(conn) ? LINK_RECEIVE_SIZE : LINK_GREETING_RECEIVE_SIZE;
+
+    buffer_consume(in, conn->in_at);
+    conn->in_at = 0;
+    if (in->size == 0) {
+        buffer_relax(in);
+    }
+    if (in->cap < least) {
+        (void)buffer_reserve(in, least - in->size);
+    } else if (in->size == in->cap) {
+        (void)buffer_reserve(in, 1);
+    }
+    nng_iov iov = {.iov_buf = in->data + in->size, .iov_len = in->cap - in->size};
+    (void)nng_aio_set_iov(conn->receive.aio, 1, &iov);
+    op_start(&conn->receive);
+    nng_stream_recv(conn->stream, conn->receive.aio);
+}
+
+static void send_start(struct conn *conn)
+{
+    nng_iov iov = {.iov_buf = conn->sending.data + conn->sent,
+                   .iov_len = conn->sending.size - conn->sent};
+
+    (void)nng_aio_set_iov(conn->send.aio, 1, &iov);
+    op_start(&conn->send);
+    nng_stream_send(conn->stream, conn->send.aio);
+}
+
+void conn_new(struct links *links, struct link *link, nng_stream *stream)
+{
+    struct conn *conn = mem_new(1, sizeof *conn);
+
+    ASSERT(link->conn == NULL);
+    conn->links = links;
+    conn->link = link;
+    conn->stream = stream;
+    conn->since_us = conn->heard_us = conn->pinged_us = links->now_us;
+    op_init(&conn->receive, links, OP_RECEIVE, conn);
+    op_init(&conn->send, links, OP_SEND, conn);
+    link->conn = conn;
+    list_push_back(&links->conns, &conn->in_links);
+    if (!link->dialled) {
+        links->accepted_count++;
+    }
+    greeting_start(conn);
+    receive_start(conn);
+}
+
+void conn_close(struct conn *conn, const char *reason)
+{
+    struct links *links = conn->links;
+    struct link *link = conn->link;
+
+    if (conn->closing) {
+        return;
+    }
+    conn->closing = true;
+    conn->link = NULL;
+    link->conn = NULL;
+    if (!link->dialled) {
+        links->accepted_count--;
+    }
+    if (list_linked(&conn->dirty)) {
+        list_remove(&conn->dirty);
+    }
+    list_remove(&conn->in_links);
+    list_push_back(&links->closing, &conn->in_links);
+    nng_stream_close(conn->stream);
+    link_lost(link, reason);
+}
+
+bool conn_reap(struct conn *conn, bool force)
+{
+    if (!force && (conn->receive.busy || conn->send.busy)) {
+        return false;
+    }
+    op_fini(&conn->receive);
+    op_fini(&conn->send);
+    nng_stream_free(conn->stream);
+    list_remove(&conn->in_links);
+    buffer_fini(&conn->in);
+    buffer_fini(&conn->out);
+    buffer_fini(&conn->sending);
+    mem_free(conn);
+    return true;
+}
+
+void conn_garbage(struct conn *conn, const char *what, struct bytes seen)
+{
+    char shown[4 * GARBAGE_SHOWN + 1] = "";
+    char reason[LINK_REASON_MAX];
+    size_t at = 0;
+
+    for (size_t i = 0; i < seen.size && i < GARBAGE_SHOWN; i++) {
+        const uint8_t c = seen.data[i];
+        const bool plain = c >= ' ' && c <= '~' && c != '"' && c != '\\';
+
+        at += (size_t)snprintf(shown + at, sizeof shown - at, plain ? "%c" : "\\x%02x", c);
+    }
+    (void)snprintf(reason,
+                   sizeof reason,
+                   "%s: %s",
+                   conn_is_up(conn) ? "broken frame" : "not a ringhold link",
+                   what);
+    conn->links->counts.garbage++;
+    if (links_may_log(conn->links)) {
+        log_warn("link",
+                 "garbage",
+                 "address=%s reason=\"%s\" bytes=\"%s\"",
+                 conn->link->address,
+                 reason,
+                 shown);
+    }
+    conn_close(conn, reason);
+}
+
+static void on_frame(struct conn *conn, const struct frame *frame)
+{
+    struct links *links = conn->links;
+
+    switch (frame->type) {
+    case FRAME_HELLO:
+    case FRAME_WELCOME:
+    case FRAME_REFUSED:
+        greeting_on_frame(conn, frame);
+        return;
+    case FRAME_PING:
+        // One that sends pings and never reads gets no pongs, not our memory.
+        if (conn_queued(conn) < links->config.queue_size_max) {
+            conn_put(conn, FRAME_PONG, (struct bytes){0});
+        }
+        return;
+    case FRAME_PONG:
+        return;
+    case FRAME_CONTROL:
+    case FRAME_RAFT:
+    case FRAME_REQUEST:
+    case FRAME_ANSWER:
+    case FRAME_STATE:
+    case FRAME_STATE_ACK:
+        links->events.frame(links->events.context, conn->link, frame);
+        return;
+    }
+    UNREACHABLE();
+}
+
+static void deliver(struct conn *conn)
+{
+    while (!conn->closing && !conn->ending) {
+        const struct bytes in = bytes_of(conn->in.data + conn->in_at, conn->in.size - conn->in_at);
+        struct frame frame;
+        size_t size;
+        const enum err e = frame_decode(in, frame_limit(conn), &frame, &size);
+
+        if (e == ERR_BUSY) {
+            return;
+        }
+        if (e != ERR_OK) {
+            conn_garbage(conn, "no frame", in);
+            return;
+        }
+        conn->in_at += size;
+        if (conn_is_up(conn) || frame.type <= FRAME_REFUSED) {
+            on_frame(conn, &frame);
+        } else {
+            conn_garbage(conn, "no hello first", in);
+        }
+    }
+}
+
+void conn_on_receive(struct conn *conn)
+{
+    const int rc = nng_aio_result(conn->receive.aio);
+    const size_t count = nng_aio_count(conn->receive.aio);
+
+    conn->receive.busy = false;
+    if (conn->closing) {
+        return;
+    }
+    if (rc != 0 || count == 0) {
+        const bool ended = rc == 0 || rc == NNG_ECONNSHUT || rc == NNG_ECLOSED;
+
+        conn_close(conn, ended ? "peer closed the connection" : nng_strerror(rc));
+        return;
+    }
+    conn->heard_us = conn->links->now_us;
+    conn->links->counts.bytes_in += count;
+    conn->in.size += count;
+    deliver(conn);
+    if (conn->ending) {
+        conn->in_at = conn->in.size;
+    }
+    if (!conn->closing) {
+        receive_start(conn);
+    }
+}
+
+void conn_on_send(struct conn *conn)
+{
+    const int rc = nng_aio_result(conn->send.aio);
+
+    conn->send.busy = false;
+    if (conn->closing) {
+        return;
+    }
+    if (rc != 0) {
+        conn_close(conn, nng_strerror(rc));
+        return;
+    }
+    conn->sent += nng_aio_count(conn->send.aio);
+    conn->links->counts.bytes_out += nng_aio_count(conn->send.aio);
+    if (conn->sent < conn->sending.size) {
+        send_start(conn);
+        return;
+    }
+    conn->sent = 0;
+    buffer_relax(&conn->sending);
+    if (conn->out.size > 0) {
+        conn_mark_dirty(conn);
+    } else if (conn->ending) {
+        conn_close(conn, "refused");
+    }
+}
+
+void conn_on_timer(struct conn *conn)
+{
+    const struct links_config *config = &conn->links->config;
+    const uint64_t now_us = conn->links->now_us;
+
+    if (!conn_is_up(conn)) {
+        if (now_us - conn->since_us >= (uint64_t)config->hello_ms * US_PER_MS) {
+            conn->links->counts.silent++;
+            conn_close(conn, "no hello in time");
+        }
+        return;
+    }
+    if (now_us - conn->heard_us >= (uint64_t)config->silence_ms * US_PER_MS) {
+        conn->links->counts.silent++;
+        conn_close(conn, "peer is silent");
+        return;
+    }
+    if (now_us - conn->heard_us >= (uint64_t)config->ping_ms * US_PER_MS &&
+        now_us - conn->pinged_us >= (uint64_t)config->ping_ms * US_PER_MS) {
+        conn->pinged_us = now_us;
+        conn_put(conn, FRAME_PING, (struct bytes){0});
+    }
+}
+
+void conn_put(struct conn *conn, enum frame_type type, struct bytes body)
+{
+    conn->gathering = false;
+    frame_put(&conn->out, type, 1, body);
+    conn_mark_dirty(conn);
+}
+
+void conn_mark_dirty(struct conn *conn)
+{
+    if (!list_linked(&conn->dirty)) {
+        list_push_back(&conn->links->dirty, &conn->dirty);
+    }
+}
+
+void conn_flush(struct conn *conn)
+{
+    if (conn->send.busy || conn->out.size == 0) {
+        return;
+    }
+    ASSERT(conn->sending.size == 0);
+    const struct buffer empty = conn->sending;
+    conn->sending = conn->out;
+    conn->out = empty;
+    conn->gathering = false;
+    send_start(conn);
+}
+
+size_t conn_queued(const struct conn *conn)
+{
+    return conn->out.size + conn->sending.size - conn->sent;
+}

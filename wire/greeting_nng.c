@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The greeting: who may talk to whom, before anything else is said.
+ *
+ *     dialling side                    accepting side
+ *         HELLO  ------------------------->
+ *                <-------------------------  HELLO, WELCOME    or  HELLO, REFUSED, close
+ *         WELCOME  ----------------------->                    up at once when it arrives
+ *         up when both are welcome
+ *
+ * Each side judges the other's hello, so each knows the reason of a refusal in
+ * its own words and logs it once.
+ */
+#include "wire/links_nng.h"
+
+#include "base/log.h"
+#include "wire/hello.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { REPEAT_US = 60 * 1000 * 1000 };
+
+// The same stranger knocks every second: once a minute is enough of it.
+static bool may_log_refusal(struct conn *conn, const char *text)
+{
+    struct links *links = conn->links;
+
+    if (conn->link->dialled) {
+        return link_may_log(conn->link, text);
+    }
+    if (strcmp(links->logged, text) == 0 && links->now_us - links->logged_us < REPEAT_US) {
+        return false;
+    }
+    (void)snprintf(links->logged, sizeof links->logged, "%s", text);
+    links->logged_us = links->now_us;
+    return links_may_log(links);
+}
+
+static void log_refusal(struct conn *conn, const char *by, const char *reason)
+{
+    char text[LINK_REASON_MAX];
+
+    (void)snprintf(text, sizeof text, "%s/%s: %s", conn->peer.name, by, reason);
+    conn->links->counts.refused++;
+    if (may_log_refusal(conn, text)) {
+        log_warn("link",
+                 "refused",
+                 "peer=%s role=%s address=%s by=%s reason=\"%s\"",
+                 conn->greeted ? conn->peer.name : "?",
+                 conn->greeted ? link_role_name(conn->peer.role) : "?",
+                 conn->link->address,
+                 by,
+                 reason);
+    }
+}
+
+static void tell_owner(struct conn *conn, const char *reason)
+{
+    const struct link_events *events = &conn->links->events;
+
+    conn->link->refused = true;
+    if (conn->link->dialled && events->refused != NULL) {
+        events->refused(events->context, conn->link, reason);
+    }
+}
+
+/* `theirs` is the reason in the peer's words. */
+static void refuse(struct conn *conn, const char *reason, const char *theirs)
+{
+    struct buffer body = {0};
+
+    log_refusal(conn, "us", reason);
+    refusal_put(&body, theirs);
+    conn_put(conn, FRAME_REFUSED, buffer_bytes(&body));
+    buffer_fini(&body);
+    conn->ending = true;
+    tell_owner(conn, reason);
+}
+
+static void say_hello(struct conn *conn)
+{
+    struct buffer body = {0};
+
+    hello_put(&body, &conn->links->config.self);
+    conn_put(conn, FRAME_HELLO, buffer_bytes(&body));
+    buffer_fini(&body);
+}
+
+void greeting_start(struct conn *conn)
+{
+    // The accepting side waits: a port scanner learns nothing from it.
+    if (conn->link->dialled) {
+        say_hello(conn);
+    }
+}
+
+static void up_if_both_welcome(struct conn *conn)
+{
+    struct links *links = conn->links;
+    struct link *link = conn->link;
+
+    if (!conn->accepted || !conn->welcomed) {
+        return;
+    }
+    link->up = true;
+    link->refused = false;
+    link->logged[0] = '\0';
+    link->peer = conn->peer;
+    link->up_us = links->now_us;
+    links->counts.ups++;
+    log_debug("link",
+              "up",
+              "peer=%s role=%s address=%s dialled=%d product=\"%s\"",
+              link->peer.name,
+              link_role_name(link->peer.role),
+              link->address,
+              link->dialled,
+              link->peer.product);
+    links->events.up(links->events.context, link);
+}
+
+static void on_hello(struct conn *conn, const struct frame *frame)
+{
+    const struct hello *self = &conn->links->config.self;
+    const struct link_events *events = &conn->links->events;
+    char here[LINK_REASON_MAX];
+    char there[LINK_REASON_MAX];
+
+    if (conn->greeted || hello_get(frame->body, &conn->peer) != ERR_OK) {
+        conn_garbage(conn, conn->greeted ? "a second hello" : "no valid hello", frame->body);
+        return;
+    }
+    conn->greeted = true;
+    if (!conn->link->dialled) {
+        say_hello(conn);
+    }
+    if (!hello_agrees(self, &conn->peer, here, sizeof here)) {
+        (void)hello_agrees(&conn->peer, self, there, sizeof there);
+        refuse(conn, here, there);
+        return;
+    }
+    const char *reason = events->hello == NULL ? NULL : events->hello(events->context, &conn->peer);
+    if (reason != NULL) {
+        refuse(conn, reason, reason);
+        return;
+    }
+    conn->accepted = true;
+    conn_put(conn, FRAME_WELCOME, (struct bytes){0});
+}
+
+static void on_refused(struct conn *conn, const struct frame *frame)
+{
+    char reason[LINK_REASON_MAX];
+
+    refusal_get(frame->body, reason, sizeof reason);
+    log_refusal(conn, "peer", reason);
+    tell_owner(conn, reason);
+    conn_close(conn, "refused by the peer");
+}
+
+void greeting_on_frame(struct conn *conn, const struct frame *frame)
+{
+    if (conn->link->up) {
+        conn_garbage(conn, "a greeting on a link that is up", frame->body);
+    } else if (frame->type == FRAME_HELLO) {
+        on_hello(conn, frame);
+    } else if (frame->type == FRAME_REFUSED) {
+        on_refused(conn, frame);
+    } else if (!conn->accepted || conn->welcomed) {
+        conn_garbage(conn, "welcome before hello", frame->body);
+    } else {
+        conn->welcomed = true;
+        up_if_both_welcome(conn);
+    }
+}

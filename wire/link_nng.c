@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/links_nng.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { US_PER_MS = 1000 };
+
+struct link *link_new(struct links *links, const char *address, bool dialled)
+{
+    struct link *link = mem_new(1, sizeof *link);
+
+    link->links = links;
+    link->dialled = dialled;
+    link->backoff_ms = links->config.retry_min_ms;
+    (void)snprintf(link->address, sizeof link->address, "%s", address);
+    list_push_back(&links->links, &link->in_links);
+    return link;
+}
+
+void link_free(struct link *link)
+{
+    if (link->dialled) {
+        nng_stream_dialer_close(link->dialer);
+        nng_aio_stop(link->dial.aio);
+        // A dial that succeeded and was not looked at yet left us a stream.
+        if (link->dial.busy && nng_aio_result(link->dial.aio) == 0) {
+            nng_stream_free(nng_aio_get_output(link->dial.aio, 0));
+        }
+        op_fini(&link->dial);
+        nng_stream_dialer_free(link->dialer);
+    }
+    if (list_linked(&link->lost)) {
+        list_remove(&link->lost);
+    }
+    list_remove(&link->in_links);
+    mem_free(link);
+}
+
+bool link_may_log(struct link *link, const char *text)
+{
+    if (strcmp(link->logged, text) == 0) {
+        return false;
+    }
+    (void)snprintf(link->logged, sizeof link->logged, "%s", text);
+    return true;
+}
+
+void link_lost(struct link *link, const char *reason)
+{
+    (void)snprintf(link->reason, sizeof link->reason, "%s", reason);
+    link->down_due = link->down_due || link->up;
+    link->up = false;
+    if (!list_linked(&link->lost)) {
+        list_push_back(&link->links->lost, &link->lost);
+    }
+}
+
+// Half of each wait is chance, so that a fleet does not knock in step.
+static void retry_later(struct link *link)
+{
+    struct links *links = link->links;
+    const struct links_config *config = &links->config;
+
+    if (link->refused) {
+        link->backoff_ms = config->retry_max_ms;
+    }
+    const uint64_t most_us = (uint64_t)link->backoff_ms * US_PER_MS;
+    link->retry_at_us = links->now_us + prng_between(&links->prng, most_us / 2, most_us);
+    link->backoff_ms =
+        link->backoff_ms >= config->retry_max_ms / 2 ? config->retry_max_ms : link->backoff_ms * 2;
+}
+
+bool link_settle(struct link *link)
+{
+    struct links *links = link->links;
+
+    if (link->down_due && !link->forgotten) {
+        link->down_due = false;
+        links->counts.downs++;
+        log_debug("link",
+                  "down",
+                  "peer=%s address=%s reason=\"%s\"",
+                  link->peer.name,
+                  link->address,
+                  link->reason);
+        if (links->now_us - link->up_us >= (uint64_t)LINK_STEADY_MS * US_PER_MS) {
+            link->backoff_ms = links->config.retry_min_ms;
+        }
+        links->events.down(links->events.context, link, link->reason);
+    }
+    if (!link->dialled || link->forgotten) {
+        if (link->dial.busy) {
+            return false;
+        }
+        link_free(link);
+        return true;
+    }
+    list_remove(&link->lost);
+    retry_later(link);
+    return true;
+}
+
+static void dial_start(struct link *link)
+{
+    op_start(&link->dial);
+    nng_stream_dialer_dial(link->dialer, link->dial.aio);
+}
+
+void link_on_dial(struct link *link)
+{
+    const int rc = nng_aio_result(link->dial.aio);
+    nng_stream *stream = rc == 0 ? nng_aio_get_output(link->dial.aio, 0) : NULL;
+
+    link->dial.busy = false;
+    if (link->forgotten) {
+        if (stream != NULL) {
+            nng_stream_free(stream);
+        }
+        return;
+    }
+    if (rc == 0) {
+        conn_new(link->links, link, stream);
+        return;
+    }
+    link->refused = false;
+    if (link_may_log(link, nng_strerror(rc))) {
+        log_info(
+            "link", "unreachable", "address=%s reason=\"%s\"", link->address, nng_strerror(rc));
+    }
+    link_lost(link, nng_strerror(rc));
+}
+
+void link_on_timer(struct link *link)
+{
+    if (link->dialled && link->conn == NULL && !link->dial.busy && !list_linked(&link->lost) &&
+        link->links->now_us >= link->retry_at_us) {
+        dial_start(link);
+    }
+}
+
+struct link *links_dial(struct links *links, const char *address)
+{
+    char url[ADDRESS_SIZE_MAX + 16];
+    struct address parsed;
+    nng_stream_dialer *dialer;
+
+    if (address_parse(address, &parsed) != ERR_OK || parsed.port == 0) {
+        return NULL;
+    }
+    (void)snprintf(url, sizeof url, "tcp://%s", address);
+    if (nng_stream_dialer_alloc(&dialer, url) != 0) {
+        return NULL;
+    }
+    (void)nng_stream_dialer_set_bool(dialer, NNG_OPT_TCP_NODELAY, true);
+    (void)nng_stream_dialer_set_bool(dialer, NNG_OPT_TCP_KEEPALIVE, true);
+    struct link *link = link_new(links, address, true);
+    link->dialer = dialer;
+    op_init(&link->dial, links, OP_DIAL, link);
+    dial_start(link);
+    return link;
+}
+
+void links_forget(struct links *links, struct link *link)
+{
+    ASSERT(link->links == links);
+    link->forgotten = true;
+    if (link->dialled) {
+        nng_stream_dialer_close(link->dialer);
+    }
+    if (link->conn != NULL) {
+        conn_close(link->conn, "forgotten");
+    } else {
+        link_lost(link, "forgotten");
+    }
+}
+
+void link_drop(struct link *link, const char *reason)
+{
+    if (link->conn != NULL) {
+        conn_close(link->conn, reason);
+    }
+}
+
+static enum err room_for(struct link *link, size_t size)
+{
+    struct links *links = link->links;
+    const size_t frame_max =
+        links->config.self.role == ROLE_COORDINATOR ? FRAME_SIZE_MAX : LINK_FRAME_MAX;
+
+    if (!link->up) {
+        return ERR_STOPPED;
+    }
+    if (size > frame_max) {
+        return ERR_TOO_BIG;
+    }
+    const size_t queued = conn_queued(link->conn);
+    if (queued > 0 && queued + size > links->config.queue_size_max) {
+        links->counts.busy++;
+        return ERR_BUSY;
+    }
+    return ERR_OK;
+}
+
+enum err link_send(struct link *link, enum frame_type type, struct bytes body)
+{
+    const enum err e = room_for(link, FRAME_HEADER_SIZE + body.size);
+
+    if (e == ERR_OK) {
+        conn_put(link->conn, type, body);
+    }
+    return e;
+}
+
+enum err link_send_record(struct link *link, enum frame_type type, struct bytes record)
+{
+    const enum err e = room_for(link, FRAME_HEADER_SIZE + record.size);
+    struct conn *conn = link->conn;
+
+    ASSERT(frame_type_has_records((uint8_t)type));
+    if (e != ERR_OK) {
+        return e;
+    }
+    if (!conn->gathering || conn->gather_type != type || conn->gather_count == FRAME_RECORDS_MAX ||
+        conn->out.size - conn->gather_at + record.size > LINK_RECORDS_SIZE_MAX) {
+        conn->gathering = true;
+        conn->gather_type = type;
+        conn->gather_count = 0;
+        conn->gather_at = frame_begin(&conn->out, type);
+    }
+    buffer_put(&conn->out, record.data, record.size);
+    frame_end(&conn->out, conn->gather_at, ++conn->gather_count);
+    conn_mark_dirty(conn);
+    return ERR_OK;
+}
+
+bool link_is_up(const struct link *link)
+{
+    return link->up;
+}
+
+bool link_dialled(const struct link *link)
+{
+    return link->dialled;
+}
+
+const struct hello *link_peer(const struct link *link)
+{
+    return &link->peer;
+}
+
+const char *link_address(const struct link *link)
+{
+    return link->address;
+}
+
+size_t link_queued(const struct link *link)
+{
+    return link->conn == NULL ? 0 : conn_queued(link->conn);
+}
+
+void link_set_user(struct link *link, void *user)
+{
+    link->user = user;
+}
+
+void *link_user(const struct link *link)
+{
+    return link->user;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/links_nng.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "wire/hello.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    TIMER_STEP_US = 5 * 1000,
+    LOG_WINDOW_US = 10 * 1000 * 1000,
+    LOG_LINES_MAX = 20, /* in a window, about strangers */
+};
+
+struct links_config links_config_default(void)
+{
+    return (struct links_config){
+        .self = {.product = "ringhold " RINGHOLD_VERSION,
+                 .protocol = LINK_PROTOCOL,
+                 .protocol_min = LINK_PROTOCOL},
+        .queue_size_max = (size_t)32 * 1024 * 1024,
+        .silence_ms = 5000,
+        .ping_ms = 1000,
+        .retry_min_ms = 20,
+        .retry_max_ms = 1000,
+        .hello_ms = 3000,
+        .connections_max = 1024,
+    };
+}
+
+static bool self_is_valid(const struct hello *self)
+{
+    struct buffer encoded = {0};
+    struct hello back;
+
+    hello_put(&encoded, self);
+    const bool valid = hello_get(buffer_bytes(&encoded), &back) == ERR_OK;
+    buffer_fini(&encoded);
+    return valid;
+}
+
+enum err links_open(struct links **out, const struct links_config *config,
+                    const struct link_events *events)
+{
+    struct timespec now;
+
+    if (!self_is_valid(&config->self)) {
+        return ERR_INVALID;
+    }
+    struct links *links = mem_new(1, sizeof *links);
+    links->config = *config;
+    links->events = *events;
+    // Only the jitter of retries comes from it.
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    links->prng.state = (uint64_t)now.tv_nsec ^ (uint64_t)(uintptr_t)links;
+    list_init(&links->listeners);
+    list_init(&links->conns);
+    list_init(&links->closing);
+    list_init(&links->links);
+    list_init(&links->lost);
+    list_init(&links->dirty);
+    list_init(&links->done);
+    (void)pthread_mutex_init(&links->lock, NULL);
+    *out = links;
+    return ERR_OK;
+}
+
+void links_close(struct links *links)
+{
+    struct list_link *at;
+
+    if (links == NULL) {
+        return;
+    }
+    while ((at = list_front(&links->listeners)) != NULL) {
+        listener_free(CONTAINER_OF(at, struct listener, in_links));
+    }
+    while ((at = list_front(&links->conns)) != NULL) {
+        conn_close(CONTAINER_OF(at, struct conn, in_links), "closing");
+    }
+    while ((at = list_front(&links->closing)) != NULL) {
+        (void)conn_reap(CONTAINER_OF(at, struct conn, in_links), true);
+    }
+    while ((at = list_front(&links->links)) != NULL) {
+        link_free(CONTAINER_OF(at, struct link, in_links));
+    }
+    (void)pthread_mutex_destroy(&links->lock);
+    mem_free(links);
+}
+
+void links_set_incarnation(struct links *links, uint64_t incarnation)
+{
+    links->config.self.incarnation = incarnation;
+}
+
+struct links_counts links_counts(const struct links *links)
+{
+    return links->counts;
+}
+
+bool links_may_log(struct links *links)
+{
+    if (links->now_us - links->log_window_us >= LOG_WINDOW_US) {
+        if (links->log_dropped > 0) {
+            log_warn("link", "quiet", "lines_left_out=%" PRIu32, links->log_dropped);
+        }
+        links->log_window_us = links->now_us;
+        links->log_lines = links->log_dropped = 0;
+    }
+    if (links->log_lines >= LOG_LINES_MAX) {
+        links->log_dropped++;
+        return false;
+    }
+    links->log_lines++;
+    return true;
+}
+
+static void on_done(struct op *op)
+{
+    switch (op->kind) {
+    case OP_ACCEPT:
+        listener_on_accept(op->owner);
+        return;
+    case OP_DIAL:
+        link_on_dial(op->owner);
+        return;
+    case OP_RECEIVE:
+        conn_on_receive(op->owner);
+        return;
+    case OP_SEND:
+        conn_on_send(op->owner);
+        return;
+    }
+    UNREACHABLE();
+}
+
+static void run_timers(struct links *links)
+{
+    struct list_link *at;
+    struct list_link *next;
+
+    for (at = list_front(&links->listeners); at != NULL; at = list_next(&links->listeners, at)) {
+        listener_on_timer(CONTAINER_OF(at, struct listener, in_links));
+    }
+    for (at = list_front(&links->conns); at != NULL; at = next) {
+        next = list_next(&links->conns, at);
+        conn_on_timer(CONTAINER_OF(at, struct conn, in_links));
+    }
+    for (at = list_front(&links->links); at != NULL; at = list_next(&links->links, at)) {
+        link_on_timer(CONTAINER_OF(at, struct link, in_links));
+    }
+}
+
+// We were stopped or asleep for a while: that is no silence of theirs. What
+// they said meanwhile may still lie in the kernel.
+static void forgive_gap(struct links *links, uint64_t gap_us)
+{
+    struct list_link *at = list_front(&links->conns);
+
+    for (; at != NULL; at = list_next(&links->conns, at)) {
+        struct conn *conn = CONTAINER_OF(at, struct conn, in_links);
+
+        conn->since_us += gap_us;
+        conn->heard_us += gap_us;
+    }
+}
+
+static void settle_lost(struct links *links)
+{
+    struct list waiting;
+    struct list_link *at;
+
+    // `down` may drop or forget other links, which join the list meanwhile.
+    list_init(&waiting);
+    while ((at = list_front(&links->lost)) != NULL) {
+        struct link *link = CONTAINER_OF(at, struct link, lost);
+
+        if (!link_settle(link)) {
+            list_remove(&link->lost);
+            list_push_back(&waiting, &link->lost);
+        }
+    }
+    list_splice_back(&links->lost, &waiting);
+}
+
+static void reap_closing(struct links *links)
+{
+    struct list_link *at = list_front(&links->closing);
+
+    while (at != NULL) {
+        struct list_link *next = list_next(&links->closing, at);
+
+        (void)conn_reap(CONTAINER_OF(at, struct conn, in_links), false);
+        at = next;
+    }
+}
+
+void links_poll(struct links *links, uint64_t now_us)
+{
+    const uint64_t gap_us = now_us - links->now_us;
+    struct list done;
+    struct list_link *at;
+
+    if (links->now_us == 0 || gap_us >= (uint64_t)links->config.ping_ms * 1000) {
+        forgive_gap(links, gap_us);
+    }
+    links->now_us = now_us;
+    list_init(&done);
+    op_take_done(links, &done);
+    while ((at = list_pop_front(&done)) != NULL) {
+        on_done(CONTAINER_OF(at, struct op, done));
+    }
+    if (now_us - links->timers_us >= TIMER_STEP_US) {
+        links->timers_us = now_us;
+        run_timers(links);
+    }
+    settle_lost(links);
+    reap_closing(links);
+    links_flush(links);
+}
+
+void links_flush(struct links *links)
+{
+    struct list_link *at;
+
+    while ((at = list_pop_front(&links->dirty)) != NULL) {
+        conn_flush(CONTAINER_OF(at, struct conn, dirty));
+    }
+}

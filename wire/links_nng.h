@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside the link layer: what wire/link.h keeps to itself.
+ *
+ *     links --- listener        accepts streams
+ *           --- link            what the owner holds; a dialled one outlives its connections
+ *           --- conn            one nng stream: bytes in and out, hello, silence
+ *           --- op              one nng aio, and its place in the queue of finished ones
+ *
+ * nng's callbacks do one thing: put their op into the queue and wake the loop.
+ * All else happens on the loop thread, in links_poll(). An op is in flight
+ * (`busy`) from its start until the loop has taken it off the queue, so every
+ * object waits for its own ops before it is freed: no callback can find it gone.
+ */
+#ifndef WIRE_LINKS_NNG_H
+#define WIRE_LINKS_NNG_H
+
+#include "base/list.h"
+#include "base/prng.h"
+#include "wire/address.h"
+#include "wire/link.h"
+
+#include <nng/nng.h>
+#include <pthread.h>
+
+enum {
+    LINK_REASON_MAX = 192,
+    LINK_FRAME_MAX = 4 * 1024 * 1024,   /* from a peer that is no coordinator */
+    LINK_GREETING_MAX = 64 * 1024,      /* one frame, before the hello */
+    LINK_RECORDS_SIZE_MAX = 256 * 1024, /* records gather in one frame up to here */
+    LINK_RECEIVE_SIZE = 64 * 1024,
+    LINK_GREETING_RECEIVE_SIZE = 2 * 1024,
+    LINK_KEEP_SIZE_MAX = 1024 * 1024, /* a larger buffer is given back when it runs empty */
+    LINK_DIAL_MS = 2000,
+    LINK_STEADY_MS = 1000, /* up for so long: the next retry comes at once */
+};
+
+enum op_kind { OP_ACCEPT, OP_DIAL, OP_RECEIVE, OP_SEND };
+
+struct op {
+    struct list_link done; /* in links->done, under its lock */
+    enum op_kind kind;
+    bool busy; /* loop thread only */
+    struct links *links;
+    void *owner; /* listener, link or conn, by kind */
+    nng_aio *aio;
+};
+
+struct listener {
+    struct list_link in_links;
+    struct links *links;
+    nng_stream_listener *stream;
+    struct op accept;
+    uint64_t retry_at_us; /* after a failed accept */
+    char address[ADDRESS_SIZE_MAX + 8];
+};
+
+struct conn {
+    struct list_link in_links; /* links->conns, or links->closing */
+    struct list_link dirty;    /* links->dirty: has bytes to send */
+    struct links *links;
+    struct link *link; /* NULL once closing */
+    nng_stream *stream;
+    struct op receive;
+    struct op send;
+    bool closing;
+    bool ending;   /* refused: closes when its last bytes are out */
+    bool greeted;  /* their hello came */
+    bool accepted; /* and we said welcome to it */
+    bool welcomed; /* they said welcome */
+    struct hello peer;
+    uint64_t since_us; /* connected */
+    uint64_t heard_us; /* last bytes from it */
+    uint64_t pinged_us;
+
+    struct buffer in;
+    size_t in_at;  /* bytes of it that were delivered */
+    size_t wanted; /* size of the frame that is not whole yet, 0 = unknown */
+
+    struct buffer out;     /* gathers */
+    struct buffer sending; /* with nng while send.busy */
+    size_t sent;           /* bytes of it that are out */
+    bool gathering;        /* the frame at gather_at takes more records */
+    size_t gather_at;
+    enum frame_type gather_type;
+    uint16_t gather_count;
+};
+
+struct link {
+    struct list_link in_links;
+    struct list_link lost; /* links->lost: waits for its `down`, its retry or its end */
+    struct links *links;
+    struct conn *conn; /* NULL while not connected */
+    bool dialled;
+    bool up;
+    bool down_due;
+    bool forgotten;
+    bool refused; /* last try ended so */
+    struct hello peer;
+    void *user;
+    char address[ADDRESS_SIZE_MAX + 8];
+    char reason[LINK_REASON_MAX]; /* of the last loss */
+    char logged[LINK_REASON_MAX]; /* what was logged last, so as not to repeat it */
+
+    nng_stream_dialer *dialer; /* dialled ones only, as all below */
+    struct op dial;
+    uint64_t retry_at_us;
+    uint64_t up_us;
+    uint32_t backoff_ms;
+};
+
+struct links {
+    struct links_config config;
+    struct link_events events;
+    struct links_counts counts;
+    struct prng prng;
+    uint64_t now_us;    /* of the last links_poll() */
+    uint64_t timers_us; /* when timers ran last */
+
+    struct list listeners;
+    struct list conns;
+    struct list closing;
+    struct list links;
+    struct list lost;
+    struct list dirty;
+    uint32_t accepted_count; /* connections that we accepted and that are not closing */
+
+    uint64_t log_window_us; /* hostile peers must not fill the log: links_may_log() */
+    uint32_t log_lines;
+    uint32_t log_dropped;
+    char logged[LINK_REASON_MAX]; /* last refusal of an accepted connection, and when */
+    uint64_t logged_us;
+
+    pthread_mutex_t lock;
+    struct list done; /* under lock */
+};
+
+/* ---- op_nng.c */
+
+void op_init(struct op *op, struct links *links, enum op_kind kind, void *owner);
+/* Wait for its callback's end, take it off the queue, free the aio. */
+void op_fini(struct op *op);
+/* Count it as in flight; the caller hands op->aio to nng next. */
+void op_start(struct op *op);
+/* Move all finished ops to `done`. */
+void op_take_done(struct links *links, struct list *done);
+
+/* ---- conn_nng.c */
+
+/* Start talking on a fresh stream; takes it. The dialling side says hello. */
+void conn_new(struct links *links, struct link *link, nng_stream *stream);
+/* Close; its link is lost with `reason` (copied). Nothing is called back from here. */
+void conn_close(struct conn *conn, const char *reason);
+/* Free it if no op is in flight; `force`: stop them and wait. Returns whether it is gone. */
+bool conn_reap(struct conn *conn, bool force);
+void conn_on_receive(struct conn *conn);
+void conn_on_send(struct conn *conn);
+void conn_on_timer(struct conn *conn);
+/* Queue a frame past every bound: for the greeting. */
+void conn_put(struct conn *conn, enum frame_type type, struct bytes body);
+void conn_mark_dirty(struct conn *conn);
+void conn_flush(struct conn *conn);
+size_t conn_queued(const struct conn *conn);
+/* Close it for sending what is not ours; logs and counts. */
+void conn_garbage(struct conn *conn, const char *what, struct bytes seen);
+
+/* ---- greeting_nng.c: hello, welcome, refused */
+
+void greeting_start(struct conn *conn);
+void greeting_on_frame(struct conn *conn, const struct frame *frame);
+
+/* ---- link_nng.c */
+
+struct link *link_new(struct links *links, const char *address, bool dialled);
+/* Its connection or its dial attempt failed: queue it for links_poll(). */
+void link_lost(struct link *link, const char *reason);
+void link_on_dial(struct link *link);
+void link_on_timer(struct link *link);
+/* From the lost list: call `down`, set the retry, or free. Returns false if it must wait. */
+bool link_settle(struct link *link);
+void link_free(struct link *link);
+/* True if this text was not the last one logged about the link. */
+bool link_may_log(struct link *link, const char *text);
+
+/* ---- listener_nng.c */
+
+void listener_on_accept(struct listener *listener);
+void listener_on_timer(struct listener *listener);
+void listener_free(struct listener *listener);
+
+/* ---- links_nng.c */
+
+/* True unless strangers have caused too many lines lately. */
+bool links_may_log(struct links *links);
+
+#endif
