@@ -6,7 +6,7 @@
 # make install     DESTDIR= PREFIX=/usr/local                make clean
 #
 # make SAN=address,undefined check     make CC=clang     make WERROR=1     make DEPS=skip check
-# Each variant (SAN, COVER, INJECT, CC) builds into a folder of its own, so none spoils another.
+# Each variant (SAN, COVER, INJECT, MUTANTS, CC) builds into a folder of its own, so none spoils another.
 # A new .c file needs no edit here.
 
 CC     = gcc
@@ -20,7 +20,7 @@ warnings := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wc
             -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wundef -Wvla \
             -Wdouble-promotion -Wformat=2 -Wswitch-enum -Wwrite-strings \
             $(if $(findstring clang,$(CC)),-Wno-cast-qual) # in protobuf-c's macros; gcc knows whose they are
-defines  := -D_POSIX_C_SOURCE=200809L -DRINGHOLD_VERSION='"$(VERSION)"' $(if $(INJECT),-DRINGHOLD_INJECT=1)
+defines  := -D_POSIX_C_SOURCE=200809L -DRINGHOLD_VERSION='"$(VERSION)"' $(if $(INJECT),-DRINGHOLD_INJECT=1) $(if $(MUTANTS),-DRINGHOLD_MUTANTS=1)
 cflags   := -std=c11 $(defines) -iquote . -isystem build/proto -Iinclude -MMD -MP -fPIC -fno-omit-frame-pointer \
             $(warnings) $(if $(WERROR),-Werror) $(if $(COVER),--coverage) \
             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all) $(CFLAGS)
@@ -28,7 +28,7 @@ libs     := -lraft -luv -lsqlite3 -lnng -lprotobuf-c -linih -lpthread -ldl -lm
 
 empty :=
 comma := ,
-out   := $(subst $(comma),-,build/$(CC)$(if $(SAN),-$(SAN))$(if $(COVER),-cover)$(if $(INJECT),-inject))
+out   := $(subst $(comma),-,build/$(CC)$(if $(SAN),-$(SAN))$(if $(COVER),-cover)$(if $(INJECT),-inject)$(if $(MUTANTS),-mutants))
 
 protos  := $(wildcard wire/*.proto)
 pb      := $(protos:%.proto=build/proto/%.pb-c.c)
@@ -81,12 +81,76 @@ $(sims): %: %.o $(out)/all.a
 $(benches): %: %.o $(out)/all.a
 	$(CC) $(cflags) $(LDFLAGS) $^ -lhashkit -lmemcached $(libs) -o $@
 
+# Set-up is a step of its own: what make reads next may not exist before it.
 setup:
 	@DEPS=$(DEPS) tools/setup
+
+demo: setup
+	@$(MAKE) --no-print-directory $(binary)
+	@$(binary) demo $(DEMO)
+
+check: setup
+	@$(MAKE) --no-print-directory run-check
+
+smoke := $(wildcard tests/e2e/smoke_*.py)
+run-check: all
+	@tools/run-tests $(tests) "$(out)/sim/fleet_sim --seeds $(or $(SEEDS),200)" \
+	    $(smoke:%="% $(binary)")
+
+sim: $(sims)
+	$(out)/sim/fleet_sim --seeds $(or $(SEEDS),200)
+
+mutants:
+	@$(MAKE) --no-print-directory MUTANTS=1 run-mutants
+run-mutants: $(out)/sim/fleet_sim
+	@$(out)/sim/fleet_sim --mutants
+
+raft-sim: $(sims)
+	$(out)/sim/raft_sim --guards --seeds $(or $(SEEDS),1000)
+
+# The processes under test are built with the injection points; what ships has none.
+e2e: setup
+	@$(MAKE) --no-print-directory INJECT=1 run-e2e
+run-e2e: $(binary)
+	@TEST_TIMEOUT=1200 tools/run-tests $(patsubst %,"% $(binary)",$(wildcard tests/e2e/fault_*.py))
+
+bench: setup
+	@$(MAKE) --no-print-directory run-bench
+run-bench: $(binary) $(benches)
+	@bench/run $(out)
+
+fuzzers := $(patsubst %.c,build/fuzz/%,$(notdir $(wildcard tests/fuzz/*_fuzz.c)))
+fuzz: setup
+	@$(MAKE) --no-print-directory CC=clang SAN=address,undefined,fuzzer-no-link $(fuzzers)
+	@for f in $(fuzzers); do echo "== $$f"; mkdir -p $$f.corpus; \
+	    $$f -max_total_time=$(or $(SECONDS),30) -verbosity=0 -print_final_stats=1 $$f.corpus || exit 1; done
+build/fuzz/%: tests/fuzz/%.c $(out)/all.a
+	@mkdir -p build/fuzz
+	$(CC) $(subst fuzzer-no-link,fuzzer,$(cflags)) $^ $(libs) -o $@
+
+code := $(shell find base wire ring txn storage raft node gateway cli sim bench examples include tests -name '*.[ch]' 2>/dev/null)
+lint: setup
+	@$(MAKE) --no-print-directory run-lint
+run-lint: $(pb)
+	clang-format --dry-run --Werror $(code)
+	@printf '%s\n' $(filter %.c,$(code)) | xargs -P 2 -n 4 sh -c \
+	    'clang-tidy --quiet "$$@" -- -std=c11 $(defines) -iquote . -iquote build/proto -Iinclude 2>/dev/null' tidy
+	cppcheck --quiet --std=c11 --enable=warning,portability,performance --error-exitcode=1 \
+	    --inline-suppr --suppressions-list=tools/cppcheck.txt -j 2 -I. $(filter %.c,$(code))
+	shellcheck tools/setup tools/layers .ci/run $(wildcard bench/run tests/e2e/*.sh)
+	./tools/layers
+
+install: $(binary) $(library)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 $(binary) $(DESTDIR)$(PREFIX)/bin/ringhold
+	install -m 644 $(library) $(DESTDIR)$(PREFIX)/lib/libringhold.a
+	install -m 644 include/ringhold.h $(DESTDIR)$(PREFIX)/include/ringhold.h
+	install -m 644 docs/ringhold.1 $(DESTDIR)$(PREFIX)/share/man/man1/ringhold.1
 
 clean:
 	rm -rf build
 
-.PHONY: all setup clean
+.PHONY: all setup demo check run-check sim mutants run-mutants raft-sim e2e run-e2e bench run-bench \
+        fuzz lint run-lint install clean
 .SECONDARY:
 -include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/cli/main.d
