@@ -24,15 +24,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { REPLICA_VOTERS_MAX = 5 };
+enum {
+    REPLICA_VOTERS_MAX = 5,
+    REPLICA_COMMAND_SIZE_MAX = 8 << 20, /* one command */
+    REPLICA_BATCH_SIZE_MAX = 1 << 20,   /* commands that share an entry, unless one is larger */
+    REPLICA_WAITING_SIZE_MAX = 64 << 20 /* commands waiting for their entry */
+};
 
 struct replica_config {
     uint64_t id;                        /* mine, 1.. */
     uint64_t voter[REPLICA_VOTERS_MAX]; /* all voters, mine included; the same on each */
     size_t voter_count;                 /* 1, 3 or 5 */
-    const char *directory;              /* holds raft.db; borrowed during open */
+    const char *directory;              /* holds raft.db; made if missing; borrowed during open */
     const char *cluster;                /* cluster name; a folder of another is refused */
-    uint64_t seed;                      /* randomness of election time-outs */
+    uint64_t seed;                      /* randomness of election time-outs; differs by voter */
     uint32_t election_ms;               /* 500 */
     uint32_t heartbeat_ms;              /* 50 */
     uint32_t snapshot_entries;          /* entries between snapshots; 1024 */
@@ -45,56 +50,74 @@ struct replica_events {
     /* One command, in log order. `index` is the Raft entry's; commands of one batch share it.
      * Deterministic; must not fail. */
     void (*apply)(void *context, uint64_t index, struct bytes command);
-    /* The entry `index` is done: commit the database transaction. Also called for barriers. */
+    /* Everything up to entry `index` is done: commit the database transaction. After each entry
+     * with commands; entries without any (barriers) may be reported several at once. */
     void (*applied)(void *context, uint64_t index);
     /* Append a snapshot of the state as of the last applied index. */
     void (*snapshot)(void *context, struct buffer *out);
-    /* Replace the state by a snapshot of `index`. Borrowed bytes. False: corrupt. */
+    /* Replace the state by a snapshot of `index`. Borrowed bytes. False: corrupt; the process ends
+     * (exit 70). */
     bool (*restore)(void *context, uint64_t index, struct bytes snapshot);
     /* Leading: a barrier of my own term is applied, so my state is current. Not leading: stop all.
      */
     void (*role)(void *context, bool leading, uint64_t term);
     /* Outcome of a propose or barrier: ERR_OK = applied (or all before it applied); ERR_NOT_LEADER
-     * = not taken; ERR_TIMEOUT = unknown, leadership was lost meanwhile. */
+     * = not taken; ERR_TIMEOUT = unknown, leadership was lost meanwhile. Exactly once a tag, and
+     * when leadership is lost before role(false). */
     void (*done)(void *context, uint64_t tag, enum err result);
-    /* Send to a voter over the caller's link; may be lost. Borrowed bytes. */
+    /* Send to a voter over the caller's link; may be lost. Borrowed bytes. Must only queue. */
     void (*send)(void *context, uint64_t voter, struct bytes message);
-    /* From any thread: call replica_poll() on the loop soon. */
+    /* From any thread: call replica_poll() on the loop soon. Also from inside propose, barrier
+     * and transfer. Must only signal. */
     void (*wake)(void *context);
 };
 
 struct replica;
 
-/* Open or create the folder's raft.db, take its lock, load. On error says why in the log:
- * ERR_LOCKED another process, ERR_FOREIGN other cluster, id, voter set or version, ERR_CORRUPT. */
+/* Open or create the folder's raft.db, take its lock, verify it. No callback is made yet: the
+ * first tick restores the snapshot and starts the voter. On error says why in the log: ERR_LOCKED
+ * another process, ERR_FOREIGN other cluster, id, voter set or version, ERR_CORRUPT, ERR_IO,
+ * ERR_INVALID the config makes no sense. */
 MUST_CHECK enum err replica_open(struct replica **out, const struct replica_config *config,
                                  const struct replica_events *events, uint64_t now_us);
-/* Crash-only: stop without flushing what is not acknowledged. Takes NULL. */
+/* Crash-only: stop without flushing what is not acknowledged. No callback is made. Takes NULL. */
 void replica_close(struct replica *r);
 
-/* Call every heartbeat_ms / 2 or so; and after each batch of receive(). */
+/* Call every heartbeat_ms / 2 or so. */
 void replica_tick(struct replica *r, uint64_t now_us);
+/* Call on `wake`, and after a batch of receive() or propose(). Cheap when there is nothing. */
 void replica_poll(struct replica *r, uint64_t now_us);
-/* A message of an authenticated voter; bounds-checked here, bad bytes are counted and dropped. */
+/* A message of an authenticated voter that replica_meet() accepted; bounds-checked here, bad bytes
+ * and unknown senders are counted and dropped. */
 void replica_receive(struct replica *r, uint64_t now_us, uint64_t from, struct bytes message);
 
-/* Queue one command (copied). `tag` comes back in `done`. ERR_NOT_LEADER, ERR_BUSY, ERR_TOO_BIG. */
+/* Queue one command (copied). `tag` comes back in `done`. ERR_NOT_LEADER, ERR_BUSY, ERR_TOO_BIG:
+ * nothing queued, `done` is not called. */
 MUST_CHECK enum err replica_propose(struct replica *r, uint64_t tag, struct bytes command);
 /* `done` when everything proposed before is applied and leadership was confirmed since. */
 MUST_CHECK enum err replica_barrier(struct replica *r, uint64_t tag);
-/* Hand leadership to another voter, for a planned stop. */
+/* Hand leadership to another voter, for a planned stop. Commands wait meanwhile; if nobody takes
+ * it within an election time-out, all goes on as before. */
 void replica_transfer(struct replica *r);
 
-/* ---- identity of voters: a wiped voter could vote twice ---- */
+/* ---- identity of voters: a wiped voter could vote twice (docs/raft.md) ---- */
 
 /* My folder's random identity, drawn when it was created. */
 uint64_t replica_identity(const struct replica *r);
-/* True until this folder has taken part in a group: no vote, no log. */
+/* True until this folder has taken part in a group: no vote, no term but the first, no entry but
+ * the first. Changes: a hello must carry the value of its moment. */
 bool replica_pristine(const struct replica *r);
 /* A peer's hello: record its identity durably the first time; ERR_REFUSED if the same id came
- * with another identity before (its folder was wiped or replaced): its messages must be dropped. */
+ * with another identity before (its folder was wiped or replaced) or is none of the voters: its
+ * messages must be dropped. Until a voter was met, messages from it are dropped here. */
 MUST_CHECK enum err replica_meet(struct replica *r, uint64_t voter, uint64_t identity,
                                  bool pristine);
+
+/* The remedy for a wiped voter, offline: turn a copy of another voter's whole folder, taken while
+ * all are stopped, into the folder of config->id: new identity, no vote, same log. The others must
+ * then start once with config.readmit = that id. Uses directory, cluster, id and voters. Logs and
+ * returns as replica_open(), ERR_CONFLICT: it is that voter's own folder, ERR_NOT_FOUND. */
+MUST_CHECK enum err replica_adopt(const struct replica_config *config);
 
 struct replica_status {
     bool leading;
@@ -105,6 +128,8 @@ struct replica_status {
     uint64_t first_index;    /* of the log kept */
     uint64_t snapshot_index; /* 0 = none */
     uint64_t bad_messages;
+    uint64_t waiting; /* commands and barriers not yet in an entry */
+    bool admitted;    /* may stand and vote: it has met the others, or caught up */
 };
 void replica_status(const struct replica *r, struct replica_status *out);
 

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "raft/heap.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+#include <raft.h>
+#include <stdalign.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* In front of each piece. Its size keeps the piece aligned for any type. */
+struct block {
+    alignas(16) struct list_link link;
+};
+
+static struct heap nobody = {.blocks = LIST_INIT(nobody.blocks)};
+static struct heap *current = &nobody;
+
+static void *take(void *data, size_t size)
+{
+    ASSERT(size < SIZE_MAX - sizeof(struct block));
+    struct block *block = malloc(sizeof *block + size);
+
+    (void)data;
+    ASSERT(block != NULL);
+    list_push_back(&current->blocks, &block->link);
+    return block + 1;
+}
+
+static struct block *block_of(void *piece)
+{
+    return (struct block *)piece - 1;
+}
+
+static void give(void *data, void *piece)
+{
+    (void)data;
+    if (piece != NULL) {
+        list_remove(&block_of(piece)->link);
+        free(block_of(piece));
+    }
+}
+
+static void *take_zeroed(void *data, size_t count, size_t size)
+{
+    ASSERT(size == 0 || count < SIZE_MAX / size);
+    void *piece = take(data, count * size);
+
+    memset(piece, 0, count * size);
+    return piece;
+}
+
+static void *resize(void *data, void *piece, size_t size)
+{
+    if (piece == NULL) {
+        return take(data, size);
+    }
+    ASSERT(size < SIZE_MAX - sizeof(struct block));
+    list_remove(&block_of(piece)->link);
+    struct block *block = realloc(block_of(piece), sizeof *block + size);
+    ASSERT(block != NULL);
+    list_push_back(&current->blocks, &block->link);
+    return block + 1;
+}
+
+static void *take_aligned(void *data, size_t alignment, size_t size)
+{
+    ASSERT(alignment <= alignof(struct block));
+    return take(data, size);
+}
+
+static void give_aligned(void *data, size_t alignment, void *piece)
+{
+    (void)alignment;
+    give(data, piece);
+}
+
+static struct raft_heap hooks = {
+    .malloc = take,
+    .free = give,
+    .calloc = take_zeroed,
+    .realloc = resize,
+    .aligned_alloc = take_aligned,
+    .aligned_free = give_aligned,
+};
+
+void heap_init(struct heap *heap)
+{
+    list_init(&heap->blocks);
+    raft_heap_set(&hooks);
+}
+
+struct heap *heap_enter(struct heap *heap)
+{
+    struct heap *before = current;
+
+    current = heap != NULL ? heap : &nobody;
+    return before;
+}
+
+void heap_abandon(struct heap *heap)
+{
+    struct list_link *link;
+
+    while ((link = list_pop_front(&heap->blocks)) != NULL) {
+        free(CONTAINER_OF(link, struct block, link));
+    }
+}

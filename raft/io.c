@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "raft/io.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+/* An append on its way; libraft's memory, so that it dies with the replica. */
+struct append_tag {
+    struct raft_io_append *request;
+    raft_term own_term; /* the leader's term that these entries are of, 0 = a follower's */
+};
+
+static struct replica_io *self(struct raft_io *io)
+{
+    return io->impl;
+}
+
+static int on_init(struct raft_io *io, raft_id id, const char *address)
+{
+    (void)io;
+    (void)id;
+    (void)address;
+    return 0;
+}
+
+static void on_close(struct raft_io *io, raft_io_close_cb callback)
+{
+    // A replica is abandoned, never closed: see heap.h.
+    (void)io;
+    (void)callback;
+    UNREACHABLE();
+}
+
+static int on_bootstrap(struct raft_io *io, const struct raft_configuration *configuration)
+{
+    // The store makes the first entry when it makes the folder.
+    (void)io;
+    (void)configuration;
+    return RAFT_CANTBOOTSTRAP;
+}
+
+static struct raft_snapshot *snapshot_new(const struct replica_io *s,
+                                          const struct log_snapshot *from)
+{
+    struct raft_snapshot *snapshot = raft_calloc(1, sizeof *snapshot);
+
+    snapshot->index = from->index;
+    snapshot->term = from->term;
+    snapshot->configuration_index = from->configuration_index;
+    voters_configure(s->config.voters, &snapshot->configuration);
+    snapshot->bufs = raft_malloc(sizeof *snapshot->bufs);
+    snapshot->n_bufs = 1;
+    snapshot->bufs[0].len = from->data.size;
+    snapshot->bufs[0].base = raft_malloc(from->data.size);
+    memcpy(snapshot->bufs[0].base, from->data.data, from->data.size);
+    return snapshot;
+}
+
+static struct raft_entry *entries_new(const struct log_image *image)
+{
+    if (image->entry_count == 0) {
+        return NULL;
+    }
+    struct raft_entry *entries = raft_calloc(image->entry_count, sizeof *entries);
+    for (size_t i = 0; i < image->entry_count; i++) {
+        const struct log_entry *from = &image->entry[i];
+        entries[i].term = from->term;
+        entries[i].type = from->type;
+        entries[i].buf.len = from->data.size;
+        entries[i].buf.base = raft_malloc(from->data.size);
+        memcpy(entries[i].buf.base, from->data.data, from->data.size);
+    }
+    return entries;
+}
+
+static int on_load(struct raft_io *io, raft_term *term, raft_id *vote,
+                   struct raft_snapshot **snapshot, raft_index *start, struct raft_entry **entries,
+                   size_t *count) // NOLINT(readability-function-size): libraft's signature
+{
+    struct replica_io *s = self(io);
+    const struct log_image *image = s->config.image;
+
+    *term = image->term;
+    *vote = image->vote;
+    *snapshot = image->snapshot.index > 0 ? snapshot_new(s, &image->snapshot) : NULL;
+    *start = image->first;
+    *entries = entries_new(image);
+    *count = image->entry_count;
+    s->config.image = NULL;
+    return 0;
+}
+
+static int on_start(struct raft_io *io, unsigned tick_ms, raft_io_tick_cb tick,
+                    raft_io_recv_cb receive)
+{
+    struct replica_io *s = self(io);
+
+    s->tick_us = (uint64_t)tick_ms * 1000;
+    s->next_tick_us = s->now_us + s->tick_us;
+    s->on_tick = tick;
+    s->on_message = receive;
+    return 0;
+}
+
+static int on_set_term(struct raft_io *io, raft_term term)
+{
+    struct replica_io *s = self(io);
+
+    s->touched = true;
+    log_store_set_term(s->config.store, term);
+    return 0;
+}
+
+static int on_set_vote(struct raft_io *io, raft_id voter)
+{
+    struct replica_io *s = self(io);
+
+    ASSERT(s->admitted);
+    s->touched = true;
+    log_store_set_vote(s->config.store, voter);
+    return 0;
+}
+
+static int on_send(struct raft_io *io, struct raft_io_send *request,
+                   const struct raft_message *message, raft_io_send_cb callback)
+{
+    struct replica_io *s = self(io);
+    struct raft_message guarded = *message;
+
+    request->cb = callback;
+    if (s->sent_count == s->sent_max) {
+        s->sent_max = s->sent_max == 0 ? 16 : s->sent_max * 2;
+        s->sent = mem_resize(s->sent, s->sent_max * sizeof(struct raft_io_send *));
+    }
+    s->sent[s->sent_count++] = request;
+    // libraft answers a leader that it has forgotten meanwhile under the id 0, or worse.
+    if (voters_address(s->config.voters, message->server_id) == NULL) {
+        return 0;
+    }
+    guard_send(&s->guard, &guarded);
+    buffer_clear(&s->out);
+    if (message_encode(&s->out, &guarded, s->config.voters) != ERR_OK) {
+        s->config.broken(s->config.context, "the snapshot is larger than a message may be");
+        return 0;
+    }
+    s->config.send(s->config.context, message->server_id, buffer_bytes(&s->out));
+    return 0;
+}
+
+// Without G3, and only then, libraft appends entries again; what it then believes of its log and
+// what goes to the disk part ways, and its memory is corrupt soon after.
+static void check_append(struct replica_io *s, unsigned count)
+{
+    if (s->next_index + count - 1 != raft_last_index(s->raft)) {
+        s->config.broken(s->config.context, "libraft appends at another index than the log's end");
+    }
+}
+
+static int on_append(struct raft_io *io, struct raft_io_append *request,
+                     const struct raft_entry entries[], unsigned count, raft_io_append_cb callback)
+{
+    struct replica_io *s = self(io);
+    size_t size = 0;
+
+    check_append(s, count);
+    for (unsigned i = 0; i < count; i++) {
+        // A length that is no multiple of 8 would lose this entry and all after it.
+        ASSERT(entries[i].buf.len > 0 && entries[i].buf.len % 8 == 0);
+        size += entries[i].buf.len;
+    }
+    struct log_request *write = log_append_new(s->next_index, count, size);
+    for (unsigned i = 0; i < count; i++) {
+        const struct log_entry entry = {
+            .term = entries[i].term,
+            .type = entries[i].type,
+            .data = bytes_of(entries[i].buf.base, entries[i].buf.len),
+        };
+        log_append_add(write, &entry);
+    }
+    struct append_tag *tag = raft_malloc(sizeof *tag);
+    tag->request = request;
+    tag->own_term = s->raft->state == RAFT_LEADER ? entries[count - 1].term : 0;
+    request->cb = callback;
+    write->tag = tag;
+    s->next_index += count;
+    s->touched = true;
+    log_store_submit(s->config.store, write);
+    return 0;
+}
+
+static int on_truncate(struct raft_io *io, raft_index index)
+{
+    struct replica_io *s = self(io);
+
+    s->next_index = index;
+    log_store_submit(s->config.store, log_truncate_new(index));
+    return 0;
+}
+
+static int on_snapshot_put(struct raft_io *io, unsigned trailing,
+                           struct raft_io_snapshot_put *request,
+                           const struct raft_snapshot *snapshot, raft_io_snapshot_put_cb callback)
+{
+    struct replica_io *s = self(io);
+    const bool install = trailing == 0;
+    uint64_t keep_from = 0;
+
+    ASSERT(snapshot->n_bufs == 1);
+    if (install) {
+        keep_from = UINT64_MAX;
+        s->next_index = snapshot->index + 1;
+    } else if (snapshot->index > trailing) {
+        keep_from = snapshot->index - trailing + 1;
+    }
+    const struct log_snapshot copy = {
+        .index = snapshot->index,
+        .term = snapshot->term,
+        .configuration_index = snapshot->configuration_index,
+        .configuration = voters_configuration(s->config.voters),
+        .data = bytes_of(snapshot->bufs[0].base, snapshot->bufs[0].len),
+    };
+    struct log_request *write = log_snapshot_new(&copy, keep_from);
+    request->cb = callback;
+    write->tag = request;
+    s->touched = true;
+    log_store_submit(s->config.store, write);
+    return 0;
+}
+
+static int on_snapshot_get(struct raft_io *io, struct raft_io_snapshot_get *request,
+                           raft_io_snapshot_get_cb callback)
+{
+    struct replica_io *s = self(io);
+    struct log_request *read = log_read_new();
+
+    request->cb = callback;
+    read->tag = request;
+    log_store_submit(s->config.store, read);
+    return 0;
+}
+
+static raft_time on_time(struct raft_io *io)
+{
+    return self(io)->now_us / 1000;
+}
+
+static int on_random(struct raft_io *io, int low, int high)
+{
+    return (int)prng_between(&self(io)->prng, (uint64_t)low, (uint64_t)high - 1);
+}
+
+void replica_io_init(struct replica_io *io, struct raft *raft,
+                     const struct replica_io_config *config)
+{
+    *io = (struct replica_io){
+        .raft = raft,
+        .config = *config,
+        .guard = {.rules_off = config->rules_off},
+        .prng = {.state = config->seed},
+        .next_index = config->image->first + config->image->entry_count,
+        .admitted = config->image->admitted,
+        .touched = config->image->vote != 0 || config->image->term > 1 ||
+                   config->image->first + config->image->entry_count > 2,
+        .io = {.version = 1,
+               .init = on_init,
+               .close = on_close,
+               .load = on_load,
+               .start = on_start,
+               .bootstrap = on_bootstrap,
+               .recover = on_bootstrap,
+               .set_term = on_set_term,
+               .set_vote = on_set_vote,
+               .send = on_send,
+               .append = on_append,
+               .truncate = on_truncate,
+               .snapshot_put = on_snapshot_put,
+               .snapshot_get = on_snapshot_get,
+               .time = on_time,
+               .random = on_random},
+    };
+    io->io.impl = io;
+}
+
+void replica_io_fini(struct replica_io *io)
+{
+    mem_free(io->sent);
+    io->sent = NULL;
+    buffer_fini(&io->out);
+}
+
+void replica_io_tick(struct replica_io *io, uint64_t now_us)
+{
+    io->now_us = now_us;
+    if (now_us < io->next_tick_us) {
+        return;
+    }
+    io->next_tick_us += io->tick_us;
+    if (io->next_tick_us < now_us) { // we were held up: no burst of ticks
+        io->next_tick_us = now_us + io->tick_us;
+    }
+    if (!io->admitted && raft_state(io->raft) == RAFT_FOLLOWER) {
+        io->raft->election_timer_start = on_time(&io->io); // it never runs out: no election
+    }
+    io->on_tick(&io->io);
+}
+
+static void finish(struct replica_io *io, struct log_request *done)
+{
+    switch (done->kind) {
+    case LOG_APPEND: {
+        struct append_tag *tag = done->tag;
+        struct raft_io_append *request = tag->request;
+        guard_stored(&io->guard, tag->own_term);
+        raft_free(tag);
+        request->cb(request, 0);
+        break;
+    }
+    case LOG_TRUNCATE:
+        break;
+    case LOG_SNAPSHOT: {
+        struct raft_io_snapshot_put *request = done->tag;
+        request->cb(request, 0);
+        break;
+    }
+    case LOG_READ_SNAPSHOT: {
+        struct raft_io_snapshot_get *request = done->tag;
+        ASSERT(done->snapshot.index > 0);
+        request->cb(request, snapshot_new(io, &done->snapshot), 0);
+        break;
+    }
+    }
+}
+
+void replica_io_poll(struct replica_io *io, uint64_t now_us)
+{
+    struct log_request *done;
+
+    io->now_us = now_us;
+    while ((done = log_store_completed(io->config.store)) != NULL) {
+        finish(io, done);
+        log_request_free(done);
+    }
+}
+
+/* A voter that may not vote yet neither answers candidates nor becomes one. */
+static bool is_for_the_admitted(const struct raft_message *message)
+{
+    return message->type == RAFT_IO_REQUEST_VOTE || message->type == RAFT_IO_TIMEOUT_NOW;
+}
+
+void replica_io_receive(struct replica_io *io, uint64_t now_us, uint64_t from, struct bytes in)
+{
+    struct raft_message message;
+
+    io->now_us = now_us;
+    if (message_decode(&message, from, in, io->config.voters) != ERR_OK) {
+        io->bad_messages++;
+        return;
+    }
+    if (!io->admitted && is_for_the_admitted(&message)) {
+        return; // these two hold no memory
+    }
+    if (guard_before(&io->guard, io->raft, &message)) {
+        io->on_message(&io->io, &message);
+        guard_after(&io->guard, io->raft);
+    }
+}
+
+bool replica_io_finish_sends(struct replica_io *io)
+{
+    const size_t count = io->sent_count;
+
+    if (count == 0) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct raft_io_send *request = io->sent[i];
+        if (request->cb != NULL) {
+            request->cb(request, 0);
+        }
+    }
+    memmove(io->sent, io->sent + count, (io->sent_count - count) * sizeof(struct raft_io_send *));
+    io->sent_count -= count;
+    return true;
+}

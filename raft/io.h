@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Our `struct raft_io`: what libraft stands on. Disk, clock and network are
+ * abstract (a log_store, now_us, a send callback), so the same code runs over
+ * SQLite and links in production and in virtual time in the simulator.
+ *
+ * libraft's callbacks run from replica_io_tick/poll/receive only, never inside
+ * the call that asked for them.
+ */
+#ifndef RAFT_IO_H
+#define RAFT_IO_H
+
+#include "raft/guard.h"
+#include "raft/message.h"
+#include "raft/voters.h"
+
+#include "base/bytes.h"
+#include "base/prng.h"
+#include "storage/log.h"
+
+#include <raft.h>
+
+struct replica_io_config {
+    const struct voters *voters; /* borrowed for the life of the io */
+    struct log_store *store;     /* borrowed for the life of the io */
+    struct log_image *image;     /* borrowed until raft_start() has loaded it */
+    uint64_t seed;
+    unsigned rules_off; /* guard_rule bits */
+    void *context;
+    void (*send)(void *context, uint64_t voter, struct bytes message);
+    /* What we believe of the log is wrong: must not return. */
+    void (*broken)(void *context, const char *why);
+};
+
+struct replica_io {
+    struct raft_io io; /* give this to raft_init() */
+    struct raft *raft;
+    struct replica_io_config config;
+    struct guard guard;
+    struct prng prng;
+    uint64_t now_us;
+    uint64_t next_tick_us; /* 0 = not started */
+    uint64_t tick_us;
+    raft_io_tick_cb on_tick;
+    raft_io_recv_cb on_message;
+    raft_index next_index;      /* where the next append goes, when the queue is done */
+    bool admitted;              /* may stand and vote */
+    bool touched;               /* has taken part: a vote, a second term, a second entry */
+    struct raft_io_send **sent; /* owned array: callbacks owed */
+    size_t sent_count;
+    size_t sent_max;
+    struct buffer out; /* the message being sent */
+    uint64_t bad_messages;
+};
+
+void replica_io_init(struct replica_io *io, struct raft *raft,
+                     const struct replica_io_config *config);
+/* Frees what is ours; libraft's memory is the heap's. */
+void replica_io_fini(struct replica_io *io);
+
+/* Run libraft's clock if it is due. */
+void replica_io_tick(struct replica_io *io, uint64_t now_us);
+/* Hand over what the store has finished. */
+void replica_io_poll(struct replica_io *io, uint64_t now_us);
+/* Decode, guard, hand over. `from` must be one of the voters. */
+void replica_io_receive(struct replica_io *io, uint64_t now_us, uint64_t from, struct bytes in);
+/* Call back the sends; true if there were any. */
+bool replica_io_finish_sends(struct replica_io *io);
+
+#endif

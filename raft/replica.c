@@ -1,0 +1,819 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "raft/replica.h"
+
+#include "raft/heap.h"
+#include "raft/inside.h"
+#include "raft/io.h"
+#include "raft/voters.h"
+#include "storage/log_sqlite.h"
+
+#include "base/assert.h"
+#include "base/crc.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "wire/cursor.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <raft.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum {
+    EXIT_BROKEN = 70, /* sysexits' EX_SOFTWARE */
+    INSTALL_SNAPSHOT_MS = 2000,
+    SNAPSHOT_HEAD_SIZE = 24, /* magic, CRC of the state, index */
+    BATCH_HEAD_SIZE = 4,     /* count */
+    COMMAND_HEAD_SIZE = 4    /* size */
+};
+
+static const uint64_t snapshot_magic = 0x31303070616e7372u; /* "rsnap001" */
+
+/* A command or a barrier on its way. */
+struct item {
+    struct list_link link;
+    uint64_t tag;
+    bool barrier;
+    size_t size;
+    uint8_t data[];
+};
+
+/* What the one entry in flight is. */
+enum flight {
+    FLIGHT_NONE,
+    FLIGHT_ELECTION, /* the barrier that proves leadership before it is reported */
+    FLIGHT_BATCH,    /* commands, and barriers that wait with them */
+    FLIGHT_BARRIER   /* barriers only */
+};
+
+struct replica {
+    struct raft raft;
+    struct raft_fsm fsm;
+    struct heap heap;
+    struct voters voters;
+    struct replica_config config;
+    struct replica_events events;
+    void (*broken)(void *context, const char *why);
+    struct log_store *store; /* owned */
+    struct log_image *image; /* owned until started */
+    struct replica_io io;
+    uint64_t identity;
+    struct log_peer peer[REPLICA_VOTERS_MAX];
+    uint64_t refused[REPLICA_VOTERS_MAX]; /* last identity refused of peer[i], so it is said once */
+    size_t peer_count;
+
+    struct list waiting; /* item */
+    struct list flying;  /* item: those of the entry in flight */
+    size_t waiting_size;
+    size_t waiting_count;
+    enum flight flight;
+    bool landed; /* the entry in flight has its outcome */
+    int landed_status;
+    struct raft_apply apply;
+    struct raft_barrier barrier;
+    struct raft_transfer transfer;
+    bool wants_transfer;
+
+    bool leading;        /* and reported */
+    uint64_t lead_term;  /* term whose leadership we saw; 0 = not leader */
+    uint64_t done_index; /* last one told by `applied` */
+    bool settling;       /* inside settle() or libraft: callbacks only queue */
+};
+
+static void give_up(struct replica *r, const char *why)
+{
+    if (r->broken != NULL) {
+        r->broken(r->events.context, why);
+        return;
+    }
+    log_error("raft",
+              "broken",
+              "reason=\"%s\" remedy=\"start again; the log on the disk is not affected\"",
+              why);
+    _exit(EXIT_BROKEN);
+}
+
+static void on_broken(void *context, const char *why)
+{
+    give_up(context, why);
+}
+
+static void on_send(void *context, uint64_t voter, struct bytes message)
+{
+    const struct replica *r = context;
+
+    r->events.send(r->events.context, voter, message);
+}
+
+/* ---- the state machine's side of libraft ---- */
+
+static void report_done(struct replica *r, uint64_t index)
+{
+    if (index > r->done_index) {
+        r->done_index = index;
+        r->events.applied(r->events.context, index);
+    }
+}
+
+static int on_apply(struct raft_fsm *fsm, const struct raft_buffer *entry, void **result)
+{
+    struct replica *r = fsm->data;
+    struct reader in = {.at = entry->base, .left = entry->len};
+    // libraft does not pass it, and counts only after the call.
+    const uint64_t index = raft_last_applied(&r->raft) + 1;
+
+    *result = NULL;
+    report_done(r, index - 1);
+    for (uint32_t left = get_u32(&in); left > 0; left--) {
+        const uint32_t size = get_u32(&in);
+        const uint8_t *data = get_bytes(&in, size);
+        if (in.bad) {
+            give_up(r, "a committed entry does not decode");
+            return RAFT_MALFORMED;
+        }
+        r->events.apply(r->events.context, index, bytes_of(data, size));
+    }
+    report_done(r, index);
+    return 0;
+}
+
+static int on_snapshot(struct raft_fsm *fsm, struct raft_buffer *out[], unsigned *count)
+{
+    struct replica *r = fsm->data;
+    struct buffer state = {0};
+
+    report_done(r, raft_last_applied(&r->raft));
+    r->events.snapshot(r->events.context, &state);
+    struct raft_buffer *piece = raft_malloc(sizeof *piece);
+    piece->len = SNAPSHOT_HEAD_SIZE + state.size;
+    piece->base = raft_malloc(piece->len);
+    struct writer w = {.at = piece->base, .left = piece->len};
+    put_u64(&w, snapshot_magic);
+    put_u64(&w, crc32c(state.data, state.size));
+    put_u64(&w, raft_last_applied(&r->raft));
+    if (state.size > 0) {
+        put_bytes(&w, state.data, state.size);
+    }
+    buffer_fini(&state);
+    *out = piece;
+    *count = 1;
+    return 0;
+}
+
+static int on_restore(struct raft_fsm *fsm, struct raft_buffer *snapshot)
+{
+    struct replica *r = fsm->data;
+    struct reader in = {.at = snapshot->base, .left = snapshot->len};
+    const uint64_t magic = get_u64(&in);
+    const uint64_t crc = get_u64(&in);
+    const uint64_t index = get_u64(&in);
+    const struct bytes state = bytes_of(in.at, in.left);
+
+    if (in.bad || magic != snapshot_magic || crc != crc32c(state.data, state.size) ||
+        !r->events.restore(r->events.context, index, state)) {
+        give_up(r, "the snapshot cannot be restored");
+        return RAFT_CORRUPT;
+    }
+    r->done_index = index;
+    raft_free(snapshot->base);
+    return 0;
+}
+
+/* ---- queue and flight ---- */
+
+static void item_free(struct item *item)
+{
+    mem_free(item);
+}
+
+static void free_items(struct list *items)
+{
+    struct list_link *link;
+
+    while ((link = list_pop_front(items)) != NULL) {
+        item_free(CONTAINER_OF(link, struct item, link));
+    }
+}
+
+static void answer(struct replica *r, struct list *items, enum err result)
+{
+    struct list answered = LIST_INIT(answered);
+    struct list_link *link;
+
+    // `done` may propose: what it adds is not ours to answer.
+    list_splice_back(&answered, items);
+    while ((link = list_pop_front(&answered)) != NULL) {
+        struct item *item = CONTAINER_OF(link, struct item, link);
+        const uint64_t tag = item->tag;
+        item_free(item);
+        r->events.done(r->events.context, tag, result);
+    }
+}
+
+static void on_apply_landed(struct raft_apply *request, int status, void *result)
+{
+    struct replica *r = request->data;
+
+    (void)result;
+    r->landed = true;
+    r->landed_status = status;
+}
+
+static void on_barrier_landed(struct raft_barrier *request, int status)
+{
+    struct replica *r = request->data;
+
+    r->landed = true;
+    r->landed_status = status;
+}
+
+static void on_transfer_over(struct raft_transfer *request)
+{
+    (void)request;
+}
+
+/* The entry in flight has its outcome. True if there was one. */
+static bool land(struct replica *r)
+{
+    if (!r->landed) {
+        return false;
+    }
+    const enum flight flight = r->flight;
+    const int status = r->landed_status;
+    r->landed = false;
+    r->flight = FLIGHT_NONE;
+    if (flight == FLIGHT_ELECTION) {
+        if (status == 0 && raft_state(&r->raft) == RAFT_LEADER &&
+            r->lead_term == r->raft.current_term) {
+            r->leading = true;
+            log_info("raft", "leading", "term=%" PRIu64, r->lead_term);
+            r->events.role(r->events.context, true, r->lead_term);
+        }
+        return true;
+    }
+    // libraft knows that leadership was lost, not whether the next leader has the entry.
+    answer(r, &r->flying, status == 0 ? ERR_OK : ERR_TIMEOUT);
+    return true;
+}
+
+/* Move what fits into one entry from waiting to flying; returns the entry's size, 0 = no command.
+ */
+static size_t board(struct replica *r)
+{
+    size_t size = 0;
+    struct list_link *link;
+
+    while ((link = list_front(&r->waiting)) != NULL) {
+        struct item *item = CONTAINER_OF(link, struct item, link);
+        const size_t more = item->barrier ? 0 : COMMAND_HEAD_SIZE + item->size;
+        if (size > 0 && size + more > REPLICA_BATCH_SIZE_MAX) {
+            break;
+        }
+        size += more;
+        list_remove(link);
+        list_push_back(&r->flying, link);
+        r->waiting_size -= item->size;
+        r->waiting_count--;
+    }
+    return size == 0 ? 0 : BATCH_HEAD_SIZE + size;
+}
+
+static struct raft_buffer encode_batch(struct replica *r, size_t size)
+{
+    const size_t padded = (size + 7) / 8 * 8;
+    struct raft_buffer entry = {.base = raft_malloc(padded), .len = padded};
+    struct writer w = {.at = entry.base, .left = padded};
+    uint32_t count = 0;
+
+    memset(entry.base, 0, padded);
+    put_u32(&w, 0);
+    for (struct list_link *l = list_front(&r->flying); l != NULL; l = list_next(&r->flying, l)) {
+        const struct item *item = CONTAINER_OF(l, struct item, link);
+        if (!item->barrier) {
+            put_u32(&w, (uint32_t)item->size);
+            put_bytes(&w, item->data, item->size);
+            count++;
+        }
+    }
+    w = (struct writer){.at = entry.base, .left = BATCH_HEAD_SIZE};
+    put_u32(&w, count);
+    return entry;
+}
+
+/* Start the next entry if none is in flight. True if it did. */
+static bool take_off(struct replica *r)
+{
+    if (!r->leading || r->flight != FLIGHT_NONE || r->raft.transfer != NULL ||
+        raft_state(&r->raft) != RAFT_LEADER || list_empty(&r->waiting)) {
+        return false;
+    }
+    const size_t size = board(r);
+    int failed = 0;
+    if (size > 0) {
+        struct raft_buffer entry = encode_batch(r, size);
+        r->flight = FLIGHT_BATCH;
+        r->apply.data = r;
+        failed = raft_apply(&r->raft, &r->apply, &entry, 1, on_apply_landed);
+    } else {
+        r->flight = FLIGHT_BARRIER;
+        r->barrier.data = r;
+        failed = raft_barrier(&r->raft, &r->barrier, on_barrier_landed);
+    }
+    if (failed != 0) {
+        give_up(r, raft_strerror(failed));
+    }
+    return true;
+}
+
+/* ---- roles ---- */
+
+static void resign(struct replica *r)
+{
+    const bool told = r->leading;
+
+    r->leading = false;
+    r->lead_term = 0;
+    if (!told) {
+        return;
+    }
+    log_info("raft", "not_leading", "term=%" PRIu64, (uint64_t)r->raft.current_term);
+    r->waiting_size = 0;
+    r->waiting_count = 0;
+    answer(r, &r->waiting, ERR_NOT_LEADER);
+    r->events.role(r->events.context, false, r->raft.current_term);
+}
+
+/* Compare libraft's role with what we know; true if something changed. */
+static bool watch_role(struct replica *r)
+{
+    const int state = raft_state(&r->raft);
+    const uint64_t term = r->raft.current_term;
+
+    if (state == RAFT_UNAVAILABLE) {
+        give_up(r, raft_errmsg(&r->raft));
+        return false;
+    }
+    if (r->lead_term != 0 && (state != RAFT_LEADER || r->lead_term != term)) {
+        resign(r);
+        return true;
+    }
+    if (state != RAFT_LEADER || r->lead_term == term) {
+        return false;
+    }
+    ASSERT(r->flight == FLIGHT_NONE);
+    r->lead_term = term;
+    r->flight = FLIGHT_ELECTION;
+    r->barrier.data = r;
+    if (raft_barrier(&r->raft, &r->barrier, on_barrier_landed) != 0) {
+        give_up(r, "a new leader cannot write");
+    }
+    return true;
+}
+
+static bool start_transfer(struct replica *r)
+{
+    if (!r->wants_transfer || r->flight != FLIGHT_NONE || r->raft.transfer != NULL) {
+        return false;
+    }
+    r->wants_transfer = false;
+    if (r->leading) {
+        // Nobody to hand it to, or stepping down already: then there is nothing to do.
+        (void)raft_transfer(&r->raft, &r->transfer, 0, on_transfer_over);
+    }
+    return true;
+}
+
+/* ---- who may vote ---- */
+
+static void admit(struct replica *r, const char *why)
+{
+    r->io.admitted = true;
+    log_store_set_admitted(r->store);
+    log_info("raft", "admitted", "voter=%" PRIu64 " reason=\"%s\"", r->config.id, why);
+}
+
+/* A founder has met every other voter while none had taken part in anything; whoever joins later
+ * must first have caught up with a leader. */
+static void consider_admission(struct replica *r)
+{
+    size_t founders = 0;
+
+    if (r->io.admitted) {
+        return;
+    }
+    for (size_t i = 0; i < r->peer_count; i++) {
+        founders += r->peer[i].founder;
+    }
+    if (founders == r->voters.count - 1) {
+        admit(r, "founds the group with all other voters");
+    } else if (raft_last_applied(&r->raft) > 1) {
+        admit(r, "caught up with a leader");
+    }
+}
+
+/* Do all that libraft's callbacks have left to do, until nothing is left. */
+static void settle(struct replica *r)
+{
+    bool more = true;
+
+    r->settling = true;
+    while (more) {
+        report_done(r, raft_last_applied(&r->raft));
+        more = land(r);
+        more = watch_role(r) || more;
+        more = start_transfer(r) || more;
+        more = take_off(r) || more;
+        more = replica_io_finish_sends(&r->io) || more;
+    }
+    consider_admission(r);
+    r->settling = false;
+}
+
+/* ---- open and close ---- */
+
+static void start(struct replica *r)
+{
+    const int failed = raft_start(&r->raft);
+
+    log_image_fini(r->image);
+    mem_free(r->image);
+    r->image = NULL;
+    if (failed != 0) {
+        give_up(r, raft_errmsg(&r->raft));
+    }
+}
+
+static void init_raft(struct replica *r)
+{
+    const int failed = raft_init(
+        &r->raft, &r->io.io, &r->fsm, r->config.id, voters_address(&r->voters, r->config.id));
+
+    ASSERT(failed == 0);
+    raft_set_election_timeout(&r->raft, r->config.election_ms);
+    raft_set_heartbeat_timeout(&r->raft, r->config.heartbeat_ms);
+    raft_set_install_snapshot_timeout(&r->raft, INSTALL_SNAPSHOT_MS);
+    raft_set_snapshot_threshold(&r->raft, r->config.snapshot_entries);
+    raft_set_snapshot_trailing(&r->raft, r->config.trailing_entries);
+    raft_set_pre_vote(&r->raft, true);
+}
+
+static bool config_is_sound(const struct replica_config *config)
+{
+    return config->voter_count <= REPLICA_VOTERS_MAX && config->heartbeat_ms > 0 &&
+           config->heartbeat_ms < config->election_ms && config->election_ms < 60000 &&
+           config->snapshot_entries > 0 && config->trailing_entries > 0;
+}
+
+static enum err init_voters(struct voters *voters, const struct replica_config *config)
+{
+    if (config->voter_count <= REPLICA_VOTERS_MAX &&
+        voters_init(voters, config->voter, config->voter_count) == ERR_OK &&
+        voters_address(voters, config->id) != NULL) {
+        return ERR_OK;
+    }
+    log_error("raft",
+              "voters_refused",
+              "voter=%" PRIu64 " count=%zu reason=\"a group is 1, 3 or 5 voters with distinct ids, "
+              "this one among them\" remedy=\"correct the list of coordinators\"",
+              config->id,
+              config->voter_count);
+    return ERR_INVALID;
+}
+
+static struct replica *replica_new(const struct replica_config *config,
+                                   const struct replica_events *events,
+                                   const struct replica_base *base)
+{
+    struct replica *r = mem_new(1, sizeof *r);
+
+    r->config = *config;
+    r->config.directory = NULL; // borrowed during open only
+    r->config.cluster = NULL;
+    r->events = *events;
+    r->broken = base->broken;
+    r->store = base->store;
+    r->image = base->image;
+    r->identity = base->image->identity;
+    memcpy(r->peer, base->image->peer, sizeof r->peer);
+    r->peer_count = base->image->peer_count;
+    r->fsm = (struct raft_fsm){
+        .version = 1, .data = r, .apply = on_apply, .snapshot = on_snapshot, .restore = on_restore};
+    heap_init(&r->heap);
+    list_init(&r->waiting);
+    list_init(&r->flying);
+    return r;
+}
+
+enum err replica_open_over(struct replica **out, const struct replica_config *config,
+                           const struct replica_events *events, const struct replica_base *base,
+                           uint64_t now_us)
+{
+    struct replica *r = replica_new(config, events, base);
+    struct heap *before = heap_enter(&r->heap);
+
+    if (!config_is_sound(config) || init_voters(&r->voters, config) != ERR_OK) {
+        (void)heap_enter(before);
+        replica_close(r);
+        return ERR_INVALID;
+    }
+    if (r->voters.count == 1) {
+        // libraft elects a lone voter without a new term; every leadership shall have its own.
+        r->image->term++;
+        r->image->vote = 0;
+        log_store_set_term(r->store, r->image->term);
+    }
+    const struct replica_io_config io_config = {
+        .voters = &r->voters,
+        .store = r->store,
+        .image = r->image,
+        .seed = config->seed,
+        .rules_off = base->rules_off,
+        .context = r,
+        .send = on_send,
+        .broken = on_broken,
+    };
+    replica_io_init(&r->io, &r->raft, &io_config);
+    r->io.now_us = now_us;
+    init_raft(r);
+    (void)heap_enter(before);
+    *out = r;
+    return ERR_OK;
+}
+
+/* Random, 1..2^63-1. */
+static uint64_t draw_identity(void)
+{
+    uint64_t identity = 0;
+
+    while (identity == 0) {
+        const ssize_t got = getrandom(&identity, sizeof identity, 0);
+        ASSERT(got == sizeof identity || errno == EINTR);
+        identity = got == sizeof identity ? identity >> 1 : 0;
+    }
+    return identity;
+}
+
+static struct log_sqlite_config log_config(const struct replica_config *config,
+                                           const struct voters *voters)
+{
+    return (struct log_sqlite_config){.directory = config->directory,
+                                      .cluster = config->cluster,
+                                      .voter = config->id,
+                                      .voters = voters->id,
+                                      .voter_count = voters->count,
+                                      .configuration = voters_configuration(voters),
+                                      .identity = draw_identity(),
+                                      .readmit = config->readmit};
+}
+
+enum err replica_open(struct replica **out, const struct replica_config *config,
+                      const struct replica_events *events, uint64_t now_us)
+{
+    struct voters voters;
+    struct replica_base base = {0};
+
+    if (!config_is_sound(config) || init_voters(&voters, config) != ERR_OK) {
+        return ERR_INVALID;
+    }
+    struct log_sqlite_config disk = log_config(config, &voters);
+    disk.context = events->context;
+    disk.wake = events->wake;
+    base.image = mem_new(1, sizeof *base.image);
+    log_image_init(base.image);
+    const enum err e = log_sqlite_open(&base.store, base.image, &disk);
+    if (e != ERR_OK) {
+        log_image_fini(base.image);
+        mem_free(base.image);
+        return e;
+    }
+    return replica_open_over(out, config, events, &base, now_us);
+}
+
+enum err replica_adopt(const struct replica_config *config)
+{
+    struct voters voters;
+
+    if (init_voters(&voters, config) != ERR_OK) {
+        return ERR_INVALID;
+    }
+    const struct log_sqlite_config disk = log_config(config, &voters);
+    return log_sqlite_adopt(&disk);
+}
+
+void replica_close(struct replica *r)
+{
+    if (r == NULL) {
+        return;
+    }
+    log_store_close(r->store);
+    heap_abandon(&r->heap);
+    replica_io_fini(&r->io);
+    if (r->image != NULL) {
+        log_image_fini(r->image);
+        mem_free(r->image);
+    }
+    free_items(&r->waiting);
+    free_items(&r->flying);
+    mem_free(r);
+}
+
+/* ---- the loop's calls ---- */
+
+static struct heap *enter(struct replica *r, uint64_t now_us)
+{
+    struct heap *before = heap_enter(&r->heap);
+
+    ASSERT(!r->settling);
+    r->settling = true;
+    r->io.now_us = now_us;
+    if (r->image != NULL) {
+        start(r);
+    }
+    return before;
+}
+
+static void leave(struct replica *r, struct heap *before)
+{
+    settle(r);
+    (void)heap_enter(before);
+}
+
+void replica_tick(struct replica *r, uint64_t now_us)
+{
+    struct heap *before = enter(r, now_us);
+
+    replica_io_tick(&r->io, now_us);
+    leave(r, before);
+}
+
+void replica_poll(struct replica *r, uint64_t now_us)
+{
+    struct heap *before = enter(r, now_us);
+
+    replica_io_poll(&r->io, now_us);
+    leave(r, before);
+}
+
+static struct log_peer *find_peer(struct replica *r, uint64_t voter)
+{
+    for (size_t i = 0; i < r->peer_count; i++) {
+        if (r->peer[i].voter == voter) {
+            return &r->peer[i];
+        }
+    }
+    return NULL;
+}
+
+void replica_receive(struct replica *r, uint64_t now_us, uint64_t from, struct bytes message)
+{
+    if (find_peer(r, from) == NULL) {
+        r->io.bad_messages++;
+        return;
+    }
+    struct heap *before = enter(r, now_us);
+    replica_io_receive(&r->io, now_us, from, message);
+    leave(r, before);
+}
+
+/* Queue an item of `size` bytes; the caller has checked that it may. */
+static struct item *enqueue(struct replica *r, uint64_t tag, size_t size)
+{
+    struct item *item = mem_new(1, sizeof *item + size);
+
+    item->tag = tag;
+    item->size = size;
+    r->waiting_size += size;
+    r->waiting_count++;
+    list_push_back(&r->waiting, &item->link);
+    if (!r->settling && r->flight == FLIGHT_NONE) {
+        r->events.wake(r->events.context);
+    }
+    return item;
+}
+
+enum err replica_propose(struct replica *r, uint64_t tag, struct bytes command)
+{
+    if (command.size > REPLICA_COMMAND_SIZE_MAX) {
+        return ERR_TOO_BIG;
+    }
+    if (!r->leading) {
+        return ERR_NOT_LEADER;
+    }
+    if (r->waiting_size + command.size > REPLICA_WAITING_SIZE_MAX) {
+        return ERR_BUSY;
+    }
+    struct item *item = enqueue(r, tag, command.size);
+    if (command.size > 0) {
+        memcpy(item->data, command.data, command.size);
+    }
+    return ERR_OK;
+}
+
+enum err replica_barrier(struct replica *r, uint64_t tag)
+{
+    if (!r->leading) {
+        return ERR_NOT_LEADER;
+    }
+    enqueue(r, tag, 0)->barrier = true;
+    return ERR_OK;
+}
+
+void replica_transfer(struct replica *r)
+{
+    r->wants_transfer = r->leading;
+    r->events.wake(r->events.context);
+}
+
+/* ---- identity ---- */
+
+uint64_t replica_identity(const struct replica *r)
+{
+    return r->identity;
+}
+
+bool replica_pristine(const struct replica *r)
+{
+    return !r->io.touched;
+}
+
+static enum err refuse_once(struct replica *r, struct log_peer *peer, uint64_t identity)
+{
+    uint64_t *said = &r->refused[peer - r->peer];
+
+    if (*said != identity) {
+        *said = identity;
+        log_error("raft",
+                  "voter_refused",
+                  "voter=%" PRIu64 " reason=\"voter %" PRIu64 "'s data folder was wiped or "
+                  "replaced: it could vote twice\" remedy=\"stop all coordinators, give it a copy "
+                  "of an up-to-date voter's folder with --adopt, start the others once with "
+                  "--readmit %" PRIu64 " (docs/raft.md#remedy)\"",
+                  peer->voter,
+                  peer->voter,
+                  peer->voter);
+    }
+    return ERR_REFUSED;
+}
+
+enum err replica_meet(struct replica *r, uint64_t voter, uint64_t identity, bool pristine)
+{
+    if (voter == r->config.id || voters_address(&r->voters, voter) == NULL || identity == 0 ||
+        identity > INT64_MAX) {
+        log_error("raft",
+                  "voter_refused",
+                  "voter=%" PRIu64 " reason=\"not one of the other voters\" remedy=\"give every "
+                  "coordinator an id of its own and the same list\"",
+                  voter);
+        return ERR_REFUSED;
+    }
+    struct log_peer *peer = find_peer(r, voter);
+    if (peer != NULL) {
+        return peer->identity == identity ? ERR_OK : refuse_once(r, peer, identity);
+    }
+    peer = &r->peer[r->peer_count++];
+    *peer = (struct log_peer){.voter = voter, .identity = identity, .founder = pristine};
+    log_store_set_peer(r->store, peer);
+    consider_admission(r);
+    return ERR_OK;
+}
+
+void replica_status(const struct replica *r, struct replica_status *out)
+{
+    const struct raft_log *log = &r->raft.log;
+    const size_t held =
+        log->back >= log->front ? log->back - log->front : log->size - log->front + log->back;
+    const int state = r->raft.state;
+
+    *out = (struct replica_status){
+        .leading = r->leading,
+        .term = r->raft.current_term,
+        .leader = state == RAFT_LEADER     ? r->config.id
+                  : state == RAFT_FOLLOWER ? r->raft.follower_state.current_leader.id
+                                           : 0,
+        .applied_index = r->raft.last_applied,
+        .last_index = held > 0 ? log->offset + held : log->snapshot.last_index,
+        .first_index = log->offset + 1,
+        .snapshot_index = log->snapshot.last_index,
+        .bad_messages = r->io.bad_messages,
+        .waiting = r->waiting_count,
+        .admitted = r->io.admitted,
+    };
+}
+
+struct raft *replica_raft(struct replica *r)
+{
+    return &r->raft;
+}
+
+struct guard *replica_guard(struct replica *r)
+{
+    return &r->io.guard;
+}
+
+struct log_store *replica_store(struct replica *r)
+{
+    return r->store;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside of raftdb: the handle, the rows' checksums, the refusal. Shared by
+ * raftdb_sqlite.c (create, write) and raftdb_load_sqlite.c (verify, load).
+ */
+#ifndef STORAGE_RAFTDB_ROWS_SQLITE_H
+#define STORAGE_RAFTDB_ROWS_SQLITE_H
+
+#include "storage/raftdb_sqlite.h"
+#include "storage/tail.h"
+
+#include <sqlite3.h>
+
+enum {
+    RAFTDB_PATH_MAX = 512,
+    RAFTDB_APPLICATION = 0x52687266, /* "Rhrf": raft.db of Ringhold */
+    RAFTDB_FORMAT = 1                /* user_version */
+};
+
+struct raftdb {
+    sqlite3 *sql;
+    struct tail tail;
+    char path[RAFTDB_PATH_MAX];
+    char tail_path[RAFTDB_PATH_MAX];
+    /* Copies of the rows `self` and `vote`. */
+    char cluster[64];
+    char voters[128]; /* "1,2,3" */
+    uint64_t voter;
+    uint64_t identity;
+    bool admitted;
+    uint64_t term;
+    uint64_t vote;
+    uint64_t last; /* index of the last entry, or of the snapshot when no entry follows it */
+    uint64_t writes;
+};
+
+/* Columns of a row, in order: integers first, then up to two byte runs. */
+struct raftdb_row {
+    char kind; /* so that a row of one table is no row of another: s v p l n */
+    uint64_t number[5];
+    size_t number_count;
+    struct bytes a;
+    struct bytes b;
+};
+uint32_t raftdb_row_crc(const struct raftdb_row *row);
+
+/* Why the folder is not opened: one line, then `e`. */
+enum err raftdb_refuse(const struct raftdb *db, enum err e, const char *reason);
+
+struct bytes raftdb_column_bytes(sqlite3_stmt *s, int column);
+uint64_t raftdb_column_u64(sqlite3_stmt *s, int column);
+
+/* Read and verify `self` and `vote` into the handle. */
+MUST_CHECK enum err raftdb_load_self(struct raftdb *db);
+/* Read and verify everything else. */
+MUST_CHECK enum err raftdb_load_image(struct raftdb *db, struct log_image *image,
+                                      struct bytes configuration);
+/* The last snapshot; index 0 = none. Bytes go into one owned block at `*memory`. */
+MUST_CHECK enum err raftdb_load_snapshot(struct raftdb *db, struct log_snapshot *snapshot,
+                                         void **memory);
+
+#endif

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "storage/raftdb_sqlite.h"
+
+#include "storage/raftdb_rows_sqlite.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { EXIT_WRITE_FAILED = 74 }; /* sysexits' EX_IOERR */
+
+static const char schema[] =
+    "CREATE TABLE self (one INTEGER PRIMARY KEY CHECK (one = 1), cluster TEXT NOT NULL,"
+    " voter INTEGER NOT NULL, voters TEXT NOT NULL, identity INTEGER NOT NULL,"
+    " admitted INTEGER NOT NULL, crc INTEGER NOT NULL);"
+    "CREATE TABLE vote (one INTEGER PRIMARY KEY CHECK (one = 1), term INTEGER NOT NULL,"
+    " vote INTEGER NOT NULL, last INTEGER NOT NULL, writes INTEGER NOT NULL,"
+    " crc INTEGER NOT NULL);"
+    "CREATE TABLE peer (voter INTEGER PRIMARY KEY, identity INTEGER NOT NULL,"
+    " founder INTEGER NOT NULL, crc INTEGER NOT NULL);"
+    "CREATE TABLE log (idx INTEGER PRIMARY KEY, term INTEGER NOT NULL, type INTEGER NOT NULL,"
+    " data BLOB NOT NULL, crc INTEGER NOT NULL);"
+    "CREATE TABLE snapshot (one INTEGER PRIMARY KEY CHECK (one = 1), idx INTEGER NOT NULL,"
+    " term INTEGER NOT NULL, conf_idx INTEGER NOT NULL, conf BLOB NOT NULL, data BLOB NOT NULL,"
+    " crc INTEGER NOT NULL);";
+
+// The only answer to a write that failed: nobody may act on what we then believe.
+_Noreturn static void die(const struct raftdb *db, const char *file, const char *what)
+{
+    log_error("raft",
+              "write_failed",
+              "file=%s error=\"%s\" remedy=\"free space or mend the disk, then start again\"",
+              file,
+              what != NULL ? what : sqlite3_errmsg(db->sql));
+    _exit(EXIT_WRITE_FAILED);
+}
+
+static void run(struct raftdb *db, const char *sql)
+{
+    if (sqlite3_exec(db->sql, sql, NULL, NULL, NULL) != SQLITE_OK) {
+        die(db, db->path, NULL);
+    }
+}
+
+/* Run one statement with the row's integers, byte runs (text or blob) and checksum bound in the
+ * order of `sql`'s parameters: ?1..?5 integers, ?6 ?7 byte runs, ?8 checksum. */
+static void run_row(struct raftdb *db, const char *sql, const struct raftdb_row *row)
+{
+    sqlite3_stmt *s = NULL;
+
+    if (sqlite3_prepare_v2(db->sql, sql, -1, &s, NULL) != SQLITE_OK) {
+        die(db, db->path, NULL);
+    }
+    for (size_t i = 0; i < row->number_count; i++) {
+        (void)sqlite3_bind_int64(s, 1 + (int)i, (sqlite3_int64)row->number[i]);
+    }
+    (void)sqlite3_bind_blob64(
+        s, 6, row->a.size > 0 ? (const void *)row->a.data : "", row->a.size, SQLITE_STATIC);
+    (void)sqlite3_bind_blob64(
+        s, 7, row->b.size > 0 ? (const void *)row->b.data : "", row->b.size, SQLITE_STATIC);
+    (void)sqlite3_bind_int64(s, 8, (sqlite3_int64)raftdb_row_crc(row));
+    if (sqlite3_step(s) != SQLITE_DONE || sqlite3_finalize(s) != SQLITE_OK) {
+        die(db, db->path, NULL);
+    }
+}
+
+static void begin(struct raftdb *db)
+{
+    run(db, "BEGIN IMMEDIATE");
+}
+
+static void commit(struct raftdb *db)
+{
+    db->writes++;
+    const struct raftdb_row row = {
+        .kind = 'v',
+        .number = {db->term, db->vote, db->last, db->writes},
+        .number_count = 4,
+    };
+    run_row(db, "REPLACE INTO vote VALUES (1, ?1, ?2, ?3, ?4, ?8)", &row);
+    run(db, "COMMIT");
+    if (db->tail.file >= 0 && tail_put(&db->tail, db->writes) != ERR_OK) {
+        die(db, db->tail_path, strerror(errno));
+    }
+}
+
+static void put_self(struct raftdb *db)
+{
+    const struct raftdb_row row = {
+        .kind = 's',
+        .number = {db->voter, db->identity, db->admitted},
+        .number_count = 3,
+        .a = bytes_of(db->cluster, strlen(db->cluster)),
+        .b = bytes_of(db->voters, strlen(db->voters)),
+    };
+    run_row(db,
+            "REPLACE INTO self VALUES (1, CAST(?6 AS TEXT), ?1, CAST(?7 AS TEXT), ?2, ?3, ?8)",
+            &row);
+}
+
+static void put_peer(struct raftdb *db, const struct log_peer *peer)
+{
+    const struct raftdb_row row = {
+        .kind = 'p',
+        .number = {peer->voter, peer->identity, peer->founder},
+        .number_count = 3,
+    };
+    run_row(db, "REPLACE INTO peer VALUES (?1, ?2, ?3, ?8)", &row);
+}
+
+static void delete_peer(struct raftdb *db, uint64_t voter)
+{
+    const struct raftdb_row row = {.kind = 'p', .number = {voter}, .number_count = 1};
+
+    run_row(db, "DELETE FROM peer WHERE voter = ?1", &row);
+}
+
+static void put_entry(struct raftdb *db, uint64_t index, const struct log_entry *entry)
+{
+    const struct raftdb_row row = {
+        .kind = 'l',
+        .number = {index, entry->term, entry->type},
+        .number_count = 3,
+        .a = entry->data,
+    };
+    // A gap or a second entry at one index would be a bug of ours; no log beats a wrong log.
+    ASSERT(index == db->last + 1);
+    run_row(db, "INSERT INTO log VALUES (?1, ?2, ?3, ?6, ?8)", &row);
+    db->last = index;
+}
+
+static void truncate_log(struct raftdb *db, uint64_t index)
+{
+    const struct raftdb_row row = {.kind = 'l', .number = {index}, .number_count = 1};
+
+    run_row(db, "DELETE FROM log WHERE idx >= ?1", &row);
+    db->last = index - 1 < db->last ? index - 1 : db->last;
+}
+
+static void put_snapshot(struct raftdb *db, const struct log_request *request)
+{
+    const struct log_snapshot *snapshot = &request->snapshot;
+    const struct raftdb_row row = {
+        .kind = 'n',
+        .number = {snapshot->index, snapshot->term, snapshot->configuration_index},
+        .number_count = 3,
+        .a = snapshot->configuration,
+        .b = snapshot->data,
+    };
+    run_row(db, "REPLACE INTO snapshot VALUES (1, ?1, ?2, ?3, ?6, ?7, ?8)", &row);
+    if (request->keep_from == UINT64_MAX) {
+        run(db, "DELETE FROM log");
+        db->last = snapshot->index;
+        return;
+    }
+    const struct raftdb_row before = {
+        .kind = 'l', .number = {request->keep_from}, .number_count = 1};
+    run_row(db, "DELETE FROM log WHERE idx < ?1", &before);
+}
+
+static void read_snapshot(struct raftdb *db, struct log_request *request)
+{
+    if (raftdb_load_snapshot(db, &request->snapshot, &request->read_memory) != ERR_OK) {
+        die(db, db->path, "the snapshot is damaged");
+    }
+}
+
+static void do_request(struct raftdb *db, struct log_request *request)
+{
+    switch (request->kind) {
+    case LOG_APPEND:
+        for (size_t i = 0; i < request->entry_count; i++) {
+            put_entry(db, request->index + i, &request->entry[i]);
+        }
+        break;
+    case LOG_TRUNCATE:
+        truncate_log(db, request->index);
+        break;
+    case LOG_SNAPSHOT:
+        put_snapshot(db, request);
+        break;
+    case LOG_READ_SNAPSHOT:
+        read_snapshot(db, request);
+        break;
+    }
+}
+
+void raftdb_write(struct raftdb *db, struct list *requests)
+{
+    begin(db);
+    for (struct list_link *l = list_front(requests); l != NULL; l = list_next(requests, l)) {
+        do_request(db, CONTAINER_OF(l, struct log_request, link));
+    }
+    commit(db);
+}
+
+void raftdb_set_term(struct raftdb *db, uint64_t term)
+{
+    begin(db);
+    db->term = term;
+    db->vote = 0;
+    commit(db);
+}
+
+void raftdb_set_vote(struct raftdb *db, uint64_t vote)
+{
+    begin(db);
+    db->vote = vote;
+    commit(db);
+}
+
+void raftdb_set_peer(struct raftdb *db, const struct log_peer *peer)
+{
+    begin(db);
+    put_peer(db, peer);
+    commit(db);
+}
+
+void raftdb_set_admitted(struct raftdb *db)
+{
+    begin(db);
+    db->admitted = true;
+    put_self(db);
+    commit(db);
+}
+
+static void put_voters(char *text, size_t size, const struct log_sqlite_config *config)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < config->voter_count && used < size; i++) {
+        used += (size_t)snprintf(
+            text + used, size - used, "%s%" PRIu64, i > 0 ? "," : "", config->voters[i]);
+    }
+}
+
+static void create(struct raftdb *db, const struct log_sqlite_config *config)
+{
+    const struct log_entry first = {.term = 1, .type = 3, .data = config->configuration};
+
+    begin(db);
+    run(db, schema);
+    (void)snprintf(db->cluster, sizeof db->cluster, "%s", config->cluster);
+    put_voters(db->voters, sizeof db->voters, config);
+    db->voter = config->voter;
+    db->identity = config->identity;
+    // Alone there is nobody to meet; in a group the meetings decide.
+    db->admitted = config->voter_count == 1;
+    db->term = 1;
+    put_self(db);
+    put_entry(db, 1, &first);
+    run(db, "PRAGMA application_id = 1382576742"); // RAFTDB_APPLICATION
+    run(db, "PRAGMA user_version = 1");            // RAFTDB_FORMAT
+    commit(db);
+}
+
+static int64_t pragma(struct raftdb *db, const char *sql)
+{
+    sqlite3_stmt *s = NULL;
+    int64_t value = -1;
+
+    if (sqlite3_prepare_v2(db->sql, sql, -1, &s, NULL) == SQLITE_OK &&
+        sqlite3_step(s) == SQLITE_ROW) {
+        value = sqlite3_column_int64(s, 0);
+    }
+    (void)sqlite3_finalize(s);
+    return value;
+}
+
+static bool is_sound(struct raftdb *db)
+{
+    sqlite3_stmt *s = NULL;
+    const bool sound =
+        sqlite3_prepare_v2(db->sql, "PRAGMA quick_check(1)", -1, &s, NULL) == SQLITE_OK &&
+        sqlite3_step(s) == SQLITE_ROW && strcmp((const char *)sqlite3_column_text(s, 0), "ok") == 0;
+
+    (void)sqlite3_finalize(s);
+    return sound;
+}
+
+static enum err check_format(struct raftdb *db)
+{
+    if (pragma(db, "PRAGMA application_id") != RAFTDB_APPLICATION) {
+        return raftdb_refuse(db, ERR_FOREIGN, "not a Raft log of Ringhold");
+    }
+    if (pragma(db, "PRAGMA user_version") != RAFTDB_FORMAT) {
+        return raftdb_refuse(db, ERR_FOREIGN, "written by another version");
+    }
+    return is_sound(db) ? raftdb_load_self(db)
+                        : raftdb_refuse(db, ERR_CORRUPT, "the database is damaged");
+}
+
+static enum err check_owner(struct raftdb *db, const struct log_sqlite_config *config)
+{
+    char voters[sizeof db->voters];
+    char reason[512];
+
+    put_voters(voters, sizeof voters, config);
+    if (strcmp(db->cluster, config->cluster) != 0) {
+        (void)snprintf(
+            reason, sizeof reason, "of cluster %s, not %s", db->cluster, config->cluster);
+    } else if (db->voter != config->voter) {
+        (void)snprintf(
+            reason, sizeof reason, "of voter %" PRIu64 ", not %" PRIu64, db->voter, config->voter);
+    } else if (strcmp(db->voters, voters) != 0) {
+        (void)snprintf(reason, sizeof reason, "of the group %s, not %s", db->voters, voters);
+    } else {
+        return ERR_OK;
+    }
+    return raftdb_refuse(db, ERR_FOREIGN, reason);
+}
+
+/* The witness must be of this folder and must not know of more writes. */
+static enum err check_tail(struct raftdb *db)
+{
+    uint64_t identity = 0;
+    uint64_t writes = 0;
+    const enum err e = tail_read(db->tail_path, &identity, &writes);
+
+    if (e == ERR_NOT_FOUND && db->writes == 1) {
+        return ERR_OK; // created, and stopped before the witness was
+    }
+    if (e != ERR_OK) {
+        return raftdb_refuse(db, ERR_CORRUPT, "its witness raft.tail is missing or damaged");
+    }
+    if (identity != db->identity) {
+        return raftdb_refuse(db, ERR_CORRUPT, "its witness raft.tail is of another folder");
+    }
+    if (writes > db->writes) {
+        return raftdb_refuse(db, ERR_CORRUPT, "confirmed writes are missing: an old copy, or torn");
+    }
+    return ERR_OK;
+}
+
+static bool sync_directory(const char *directory)
+{
+    const int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0) {
+        return false;
+    }
+    const bool synced = fsync(fd) == 0;
+    (void)close(fd);
+    return synced;
+}
+
+static struct raftdb *handle_new(const char *directory)
+{
+    struct raftdb *db = mem_new(1, sizeof *db);
+
+    db->tail.file = -1;
+    (void)snprintf(db->path, sizeof db->path, "%s/raft.db", directory);
+    (void)snprintf(db->tail_path, sizeof db->tail_path, "%s/raft.tail", directory);
+    return db;
+}
+
+/* Open the file; `*empty`: nothing was ever committed to it. */
+static enum err open_file(struct raftdb *db, bool *empty)
+{
+    uint64_t ignored = 0;
+    const bool existed = access(db->path, F_OK) == 0;
+
+    if (!existed && tail_read(db->tail_path, &ignored, &ignored) != ERR_NOT_FOUND) {
+        return raftdb_refuse(db, ERR_CORRUPT, "it is gone, and its witness raft.tail is not");
+    }
+    if (sqlite3_open_v2(db->path,
+                        &db->sql,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+                        NULL) != SQLITE_OK) {
+        return raftdb_refuse(db, ERR_IO, sqlite3_errmsg(db->sql));
+    }
+    (void)sqlite3_busy_timeout(db->sql, 5000); // somebody may look with sqlite3
+    const int64_t pages = pragma(db, "SELECT count(*) FROM sqlite_schema");
+    if (pages < 0) {
+        const bool foreign = sqlite3_errcode(db->sql) == SQLITE_NOTADB;
+        return raftdb_refuse(db, foreign ? ERR_CORRUPT : ERR_IO, sqlite3_errmsg(db->sql));
+    }
+    *empty = pages == 0 && pragma(db, "PRAGMA user_version") == 0;
+    if (sqlite3_exec(
+            db->sql, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;", NULL, NULL, NULL) !=
+        SQLITE_OK) {
+        return raftdb_refuse(db, ERR_IO, sqlite3_errmsg(db->sql));
+    }
+    return ERR_OK;
+}
+
+static enum err open_all(struct raftdb *db, struct log_image *image,
+                         const struct log_sqlite_config *config)
+{
+    bool empty = false;
+    enum err e = open_file(db, &empty);
+
+    if (e == ERR_OK && empty) {
+        create(db, config);
+        if (!sync_directory(config->directory)) {
+            e = raftdb_refuse(db, ERR_IO, strerror(errno));
+        }
+    } else if (e == ERR_OK) {
+        e = check_format(db);
+        e = e == ERR_OK ? check_owner(db, config) : e;
+        e = e == ERR_OK ? check_tail(db) : e;
+    }
+    if (e == ERR_OK && config->readmit != 0) {
+        begin(db);
+        delete_peer(db, config->readmit);
+        commit(db);
+    }
+    e = e == ERR_OK ? raftdb_load_image(db, image, config->configuration) : e;
+    if (e == ERR_OK && (tail_open(&db->tail, db->tail_path, db->identity, db->writes) != ERR_OK ||
+                        !sync_directory(config->directory))) {
+        e = raftdb_refuse(db, ERR_IO, strerror(errno));
+    }
+    return e;
+}
+
+enum err raftdb_open(struct raftdb **out, struct log_image *image,
+                     const struct log_sqlite_config *config)
+{
+    struct raftdb *db = handle_new(config->directory);
+    const enum err e = open_all(db, image, config);
+
+    if (e != ERR_OK) {
+        raftdb_close(db);
+        return e;
+    }
+    *out = db;
+    return ERR_OK;
+}
+
+static void change_owner(struct raftdb *db, const struct log_sqlite_config *config)
+{
+    const struct log_peer source = {.voter = db->voter, .identity = db->identity};
+
+    begin(db);
+    put_peer(db, &source);
+    delete_peer(db, config->voter);
+    db->voter = config->voter;
+    db->identity = config->identity;
+    db->admitted = true;
+    db->vote = 0;
+    put_self(db);
+    commit(db);
+}
+
+static enum err adopt(struct raftdb *db, const struct log_sqlite_config *config)
+{
+    struct log_sqlite_config as_source = *config;
+    bool empty = false;
+
+    if (access(db->path, F_OK) != 0) {
+        return raftdb_refuse(db, ERR_NOT_FOUND, "nothing to adopt: copy a voter's folder first");
+    }
+    enum err e = open_file(db, &empty);
+    e = e == ERR_OK ? check_format(db) : e;
+    if (e != ERR_OK) {
+        return e;
+    }
+    if (db->voter == config->voter) {
+        return raftdb_refuse(db, ERR_CONFLICT, "it is this voter's own folder already");
+    }
+    as_source.voter = db->voter;
+    e = check_owner(db, &as_source);
+    e = e == ERR_OK ? check_tail(db) : e;
+    if (e != ERR_OK) {
+        return e;
+    }
+    // All is verified before anything is changed.
+    struct log_image image;
+    log_image_init(&image);
+    e = raftdb_load_image(db, &image, config->configuration);
+    log_image_fini(&image);
+    if (e != ERR_OK) {
+        return e;
+    }
+    change_owner(db, config);
+    return tail_open(&db->tail, db->tail_path, db->identity, db->writes) == ERR_OK
+               ? ERR_OK
+               : raftdb_refuse(db, ERR_IO, strerror(errno));
+}
+
+enum err raftdb_adopt(const struct log_sqlite_config *config)
+{
+    struct raftdb *db = handle_new(config->directory);
+    const enum err e = adopt(db, config);
+
+    raftdb_close(db);
+    return e;
+}
+
+void raftdb_close(struct raftdb *db)
+{
+    if (db != NULL) {
+        tail_close(&db->tail);
+        (void)sqlite3_close(db->sql);
+        mem_free(db);
+    }
+}
