@@ -5,7 +5,7 @@
 # make raft-sim    SEEDS=1000 libraft in virtual time        make fuzz     libFuzzer on each decoder
 # make install     DESTDIR= PREFIX=/usr/local                make clean
 #
-# make SAN=address,undefined check     make CC=clang     make WERROR=1     make DEPS=skip check
+# make SAN=address,undefined check     make CC=clang     make WERROR=1     make V=1     make DEPS=skip check
 # Each variant (SAN, COVER, INJECT, MUTANTS, CC) builds into a folder of its own, so none spoils another.
 # A new .c file needs no edit here.
 
@@ -15,6 +15,10 @@ PREFIX = /usr/local
 SEEDS  =
 
 VERSION := $(shell cat VERSION)
+
+# One short line a step; V=1 shows the commands.
+Q   := $(if $(V),,@)
+say  = $(if $(V),@:,@printf '  %-4s %s\n' $(1) $@)
 
 warnings := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wcast-qual \
             -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wundef -Wvla \
@@ -47,39 +51,49 @@ all: $(binary) $(library) $(plugins) $(tests) $(sims)
 $(pb:%.c=%.h): %.h: %.c
 build/proto/%.pb-c.c: %.proto
 	@mkdir -p build/proto
-	protoc-c --c_out=build/proto $<
+	$(call say,PB)
+	$(Q)protoc-c --c_out=build/proto $<
 
 $(out)/wire/%.pb-c.o: build/proto/wire/%.pb-c.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(cflags) -w -c $< -o $@
+	$(call say,CC)
+	$(Q)$(CC) $(cflags) -w -c $< -o $@
 
 $(out)/%.o: %.c Makefile VERSION | $(pb)
 	@mkdir -p $(@D)
-	$(CC) $(cflags) -c $< -o $@
+	$(call say,CC)
+	$(Q)$(CC) $(cflags) -c $< -o $@
 
 $(out)/all.a: $(objects)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR)
+	$(Q)$(AR) rcs $@ $^
 
 # What a game server links to host actors: everything but the command line.
 $(library): $(filter-out $(out)/cli/% $(out)/sim/%,$(objects))
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR)
+	$(Q)$(AR) rcs $@ $^
 
 $(binary): $(out)/cli/main.o $(out)/all.a
-	$(CC) $(cflags) -rdynamic $(LDFLAGS) $^ $(libs) -o $@
+	$(call say,LD)
+	$(Q)$(CC) $(cflags) -rdynamic $(LDFLAGS) $^ $(libs) -o $@
 
 $(plugins): $(out)/%.so: $(out)/%.o
-	$(CC) $(cflags) -shared $(LDFLAGS) $^ -o $@
+	$(call say,LD)
+	$(Q)$(CC) $(cflags) -shared $(LDFLAGS) $^ -o $@
 
 $(tests): %: %.o $(out)/all.a
-	$(CC) $(cflags) $(LDFLAGS) $^ -lcmocka $(libs) -o $@
+	$(call say,LD)
+	$(Q)$(CC) $(cflags) $(LDFLAGS) $^ -lcmocka $(libs) -o $@
 
 $(sims): %: %.o $(out)/all.a
-	$(CC) $(cflags) $(LDFLAGS) $^ $(libs) -o $@
+	$(call say,LD)
+	$(Q)$(CC) $(cflags) $(LDFLAGS) $^ $(libs) -o $@
 
 $(benches): %: %.o $(out)/all.a
-	$(CC) $(cflags) $(LDFLAGS) $^ -lhashkit -lmemcached $(libs) -o $@
+	$(call say,LD)
+	$(Q)$(CC) $(cflags) $(LDFLAGS) $^ -lhashkit -lmemcached $(libs) -o $@
 
 # Set-up is a step of its own: what make reads next may not exist before it.
 setup:
@@ -126,7 +140,8 @@ fuzz: setup
 	    $$f -max_total_time=$(or $(SECONDS),30) -verbosity=0 -print_final_stats=1 $$f.corpus || exit 1; done
 build/fuzz/%: tests/fuzz/%.c $(out)/all.a
 	@mkdir -p build/fuzz
-	$(CC) $(subst fuzzer-no-link,fuzzer,$(cflags)) $^ $(libs) -o $@
+	$(call say,LD)
+	$(Q)$(CC) $(subst fuzzer-no-link,fuzzer,$(cflags)) $^ $(libs) -o $@
 
 code := $(shell find base wire ring txn storage raft node gateway cli sim bench examples include tests -name '*.[ch]' 2>/dev/null)
 lint: setup
