@@ -12,9 +12,9 @@
 #include "ring/ring.h"
 
 struct plan_node {
-    uint16_t slot;
     uint32_t weight; /* 1..1000; share of cells is weight / sum of weights */
-    bool leaving;    /* draining: its share is 0, it gives everything */
+    uint16_t slot;
+    bool leaving; /* draining: its share is 0, it gives everything */
 };
 
 struct plan_limits {
@@ -23,12 +23,13 @@ struct plan_limits {
     uint32_t wave_cap;          /* concurrent transactions a node takes part in, per wave; 4 */
 };
 
-/* One transaction of the plan: the ops to BEGIN with. SPLIT/MERGE transactions have no MOVE. */
+/* One transaction of the plan: the ops to BEGIN with. Either MOVEs of one donor-receiver pair, or
+ * SPLITs of one owner, or MERGEs of one owner. */
 struct plan_txn {
     struct ring_op *ops; /* owned by the plan */
     size_t op_count;
-    uint16_t donor;    /* 0 for SPLIT/MERGE only */
-    uint16_t receiver; /* 0 for SPLIT/MERGE only */
+    uint16_t donor;    /* 0 for SPLIT/MERGE, and where vnodes that had no owner get one */
+    uint16_t receiver; /* 0 for SPLIT/MERGE */
     uint32_t wave;     /* transactions of one wave may run side by side; waves in order */
 };
 
@@ -39,9 +40,12 @@ struct plan {
     uint64_t moved_cells; /* cells that change owner */
 };
 
-/* Fill `plan` (uninitialised) with what turns `ring` into the wanted one; empty when the ring is
- * within tolerance (0.5/V of a share). SPLITs that a MOVE needs come in an earlier wave. Every
- * slot that owns a vnode must be in `nodes`; at least one must stay (ERR_INVALID otherwise). */
+/* Fill `plan` (uninitialised) with what turns `ring` into the wanted one; no transactions when it
+ * is that already. Waves of SPLITs come first, MERGEs last. vnodes without owner are given away as
+ * those of leaving nodes are. After it every node that stays has at most 1 + 0.85/V of its share
+ * (V vnodes per weight; a few cells more on a tiny ring), and planning again yields nothing to do.
+ * ERR_INVALID, with an empty plan: no node stays; a slot is not 1..4095 or twice in `nodes`; a
+ * weight or a limit is out of range; a vnode's owner is not in `nodes`. */
 MUST_CHECK enum err plan_make(struct plan *plan, const struct ring *ring,
                               const struct plan_node *nodes, size_t node_count,
                               const struct plan_limits *limits);

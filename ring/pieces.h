@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The vnodes while a plan is made: a copy that is cut, given and joined, and
+ * the list of what was done to it.
+ */
+#ifndef RING_PIECES_H
+#define RING_PIECES_H
+
+#include "ring/ring.h"
+
+struct piece {
+    uint32_t id;
+    uint32_t from; /* first cell */
+    uint32_t size; /* cells, > 0 */
+    uint16_t owner;
+    bool moved; /* by this plan: it stays where it is now */
+};
+
+/* One op and whose it is: donor and receiver of a MOVE; else both are the owner. */
+struct step {
+    struct ring_op op;
+    uint16_t donor;
+    uint16_t receiver;
+};
+
+struct steps {
+    struct step *step; /* owned */
+    size_t count;
+    size_t cap;
+};
+
+struct pieces {
+    struct piece *piece; /* owned; the ring's in its order, then those cut off */
+    size_t count;
+    size_t cap;
+    uint8_t *used; /* owned; vnode id -> 1 if taken */
+    uint32_t free; /* no id below it is free */
+    struct steps splits;
+    struct steps moves;
+    struct steps merges;
+    uint64_t moved_cells;
+};
+
+void pieces_init(struct pieces *p, const struct ring *r);
+void pieces_fini(struct pieces *p);
+
+/* SPLIT `size` cells (0 < size < its own) off the right of a piece; returns the index of the new
+ * one, which has the lowest free id. */
+uint32_t pieces_cut(struct pieces *p, uint32_t index, uint32_t size);
+
+/* MOVE a piece that this plan has not moved yet. */
+void pieces_give(struct pieces *p, uint32_t index, uint16_t receiver);
+
+/* MERGE neighbours of one owner, the smallest pairs first and none above `most` cells, while
+ * there are more than `enough` pieces. Ends the use of `p`: indexes change. */
+void pieces_join(struct pieces *p, size_t enough, uint32_t most);
+
+#endif

@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The planner's policy. Its unit is one wanted vnode, cells / wanted vnodes: a
+ * node of weight 1 holds V of them, so an excess of half a unit is 0.5/V of its
+ * share. In this order:
+ *
+ *     grow    SPLIT the largest vnodes until there are V for each unit of weight
+ *     empty   leaving nodes give everything, largest first, to whom lacks most
+ *     fill    nodes that lack more than 1 unit take from whom has most
+ *     level   nodes that have more than 0.85 units too many give to whom lacks most
+ *     join    MERGE neighbours of one owner while there are more than 1.5 V
+ *
+ * Whole vnodes move where one fits; a SPLIT for a fit is the last resort. The
+ * gap between what starts a move (1 or 0.85 units) and what ends it (0.5) keeps
+ * a balanced ring still: its nodes sit between -1 and +0.85 units, so no node
+ * holds more than 1 + 0.85/V of its share, and no vnode moves without need.
+ */
+#include "ring/plan.h"
+
+#include "base/mem.h"
+#include "ring/heap.h"
+#include "ring/pieces.h"
+#include "ring/waves.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SLOTS = RING_NODES_MAX + 1,
+    WEIGHT_MAX = 1000,
+    DONORS_TRIED = 16, /* for one move, before a worse fit is taken */
+};
+
+/* Slot 0 stands for "nobody" and is leaving: what has no owner is given away. */
+struct share {
+    bool known; /* named in the caller's nodes */
+    bool stays;
+    uint32_t weight;
+    int64_t target; /* cells */
+    int64_t own;    /* cells */
+};
+
+/* The vnodes one node may still give: a run of planner.stock. */
+struct stock {
+    size_t at;
+    size_t count;
+    bool sorted;
+};
+
+struct planner {
+    struct pieces pieces;
+    struct share share[SLOTS];
+    struct stock of[SLOTS];
+    uint64_t *stock;  /* owned; see stock_key() */
+    struct heap rich; /* nodes that may give, greatest excess first */
+    struct heap need; /* nodes that may take, greatest lack first */
+    uint64_t weight;  /* sum of those who stay */
+    int64_t cells;
+    int64_t wanted; /* vnodes */
+    int64_t unit;   /* cells */
+};
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Above its share by so many cells; negative: below. */
+static int64_t excess(const struct planner *p, uint32_t slot)
+{
+    return p->share[slot].own - p->share[slot].target;
+}
+
+static int64_t close_enough(const struct planner *p)
+{
+    return p->unit / 2;
+}
+
+static int64_t too_much(const struct planner *p)
+{
+    return p->unit * 17 / 20;
+}
+
+/* ---- what everyone should have ---- */
+
+static bool read_node(struct planner *p, const struct plan_node *n)
+{
+    struct share *s;
+
+    if (n->slot == RING_NODE_NONE || n->slot > RING_NODES_MAX) {
+        return false;
+    }
+    s = &p->share[n->slot];
+    if (s->known || n->weight < 1 || n->weight > WEIGHT_MAX) {
+        return false;
+    }
+    *s = (struct share){.known = true, .stays = !n->leaving, .weight = n->weight};
+    p->weight += n->leaving ? 0 : n->weight;
+    return true;
+}
+
+static enum err read_nodes(struct planner *p, const struct ring *r, const struct plan_node *nodes,
+                           size_t count)
+{
+    p->share[RING_NODE_NONE].known = true;
+    for (size_t i = 0; i < count; i++) {
+        if (!read_node(p, &nodes[i])) {
+            return ERR_INVALID;
+        }
+    }
+    for (const struct ring_vnode *v = r->vnode; v < r->vnode + r->vnode_count; v++) {
+        if (!p->share[v->owner].known) {
+            return ERR_INVALID;
+        }
+        p->share[v->owner].own += ring_end(r, v) - v->from;
+    }
+    return p->weight > 0 ? ERR_OK : ERR_INVALID;
+}
+
+/* By largest remainder; lowest slot first among equals. */
+static void set_targets(struct planner *p)
+{
+    struct heap remainder;
+    int64_t left = p->cells;
+
+    heap_init(&remainder, SLOTS);
+    for (uint32_t slot = 1; slot < SLOTS; slot++) {
+        struct share *s = &p->share[slot];
+        uint64_t part = (uint64_t)p->cells * s->weight;
+
+        if (s->stays) {
+            s->target = (int64_t)(part / p->weight);
+            left -= s->target;
+            heap_put(&remainder, slot, (int64_t)(part % p->weight));
+        }
+    }
+    for (; left > 0; left--) {
+        uint32_t slot = heap_top(&remainder);
+
+        p->share[slot].target++;
+        heap_remove(&remainder, slot);
+    }
+    heap_fini(&remainder);
+}
+
+/* Four cells are the least that a vnode should have on average: else it can't be balanced. */
+static void set_unit(struct planner *p, uint32_t vnodes_per_weight)
+{
+    uint64_t wanted = (uint64_t)vnodes_per_weight * p->weight;
+    uint64_t limit = (uint64_t)p->cells / 4;
+
+    p->wanted = (int64_t)(wanted < limit ? wanted : limit);
+    p->wanted = most(p->wanted, 1);
+    p->unit = p->cells / p->wanted;
+}
+
+/* ---- grow ---- */
+
+static void grow(struct planner *p)
+{
+    struct heap size;
+
+    if ((int64_t)p->pieces.count >= p->wanted) {
+        return;
+    }
+    heap_init(&size, (size_t)p->wanted);
+    for (uint32_t i = 0; i < p->pieces.count; i++) {
+        heap_put(&size, i, p->pieces.piece[i].size);
+    }
+    while ((int64_t)p->pieces.count < p->wanted) {
+        uint32_t left = heap_top(&size);
+        // There are four cells for each wanted vnode, so the largest has two at least.
+        uint32_t right = pieces_cut(&p->pieces, left, p->pieces.piece[left].size / 2);
+
+        heap_put(&size, left, p->pieces.piece[left].size);
+        heap_put(&size, right, p->pieces.piece[right].size);
+    }
+    heap_fini(&size);
+}
+
+/* ---- stock: what each node may give, sorted by size when first asked for ---- */
+
+/* size << 40 | (from, descending) << 20 | index: the last is the largest, at the lowest cell. */
+static uint64_t stock_key(const struct planner *p, uint32_t index)
+{
+    const struct piece *piece = &p->pieces.piece[index];
+
+    return (uint64_t)piece->size << 40 | (uint64_t)(RING_VNODES_MAX - piece->from) << 20 | index;
+}
+
+static uint32_t key_index(uint64_t key)
+{
+    return (uint32_t)(key & RING_VNODES_MAX);
+}
+
+static int64_t key_size(uint64_t key)
+{
+    return (int64_t)(key >> 40);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void make_stock(struct planner *p)
+{
+    size_t at = 0;
+
+    p->stock = mem_new(p->pieces.count, sizeof *p->stock);
+    for (size_t i = 0; i < p->pieces.count; i++) {
+        p->of[p->pieces.piece[i].owner].count++;
+    }
+    for (size_t slot = 0; slot < SLOTS; slot++) {
+        p->of[slot].at = at;
+        at += p->of[slot].count;
+        p->of[slot].count = 0;
+    }
+    for (uint32_t i = 0; i < p->pieces.count; i++) {
+        struct stock *s = &p->of[p->pieces.piece[i].owner];
+
+        p->stock[s->at + s->count++] = stock_key(p, i);
+    }
+}
+
+/* The node's keys, sorted. */
+static uint64_t *stock_of(struct planner *p, uint32_t slot)
+{
+    struct stock *s = &p->of[slot];
+
+    if (!s->sorted && s->count > 0) {
+        qsort(p->stock + s->at, s->count, sizeof *p->stock, by_key);
+    }
+    s->sorted = true;
+    return p->stock + s->at;
+}
+
+/* How many of the node's vnodes have at most `size` cells: the last of those is the largest. */
+static size_t stock_at_most(struct planner *p, uint32_t slot, int64_t size)
+{
+    const uint64_t *key = stock_of(p, slot);
+    size_t low = 0;
+    size_t high = p->of[slot].count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (key_size(key[middle]) <= size) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Take the vnode at `place` out of the stock; returns its index. */
+static uint32_t stock_take(struct planner *p, uint32_t slot, size_t place)
+{
+    uint64_t *key = stock_of(p, slot);
+    uint32_t index = key_index(key[place]);
+
+    p->of[slot].count--;
+    memmove(key + place, key + place + 1, (p->of[slot].count - place) * sizeof *key);
+    return index;
+}
+
+static void stock_put(struct planner *p, uint32_t slot, uint32_t index)
+{
+    uint64_t *key = stock_of(p, slot);
+    uint64_t new = stock_key(p, index);
+    size_t place = p->of[slot].count++;
+
+    // It was here before with a greater size, so there is room.
+    for (; place > 0 && key[place - 1] > new; place--) {
+        key[place] = key[place - 1];
+    }
+    key[place] = new;
+}
+
+/* ---- giving ---- */
+
+static void refresh(struct planner *p, uint32_t slot)
+{
+    if (heap_has(&p->rich, slot)) {
+        heap_put(&p->rich, slot, excess(p, slot));
+    }
+    if (heap_has(&p->need, slot)) {
+        heap_put(&p->need, slot, -excess(p, slot));
+    }
+}
+
+static void give(struct planner *p, uint32_t index, uint32_t receiver)
+{
+    uint32_t donor = p->pieces.piece[index].owner;
+    int64_t size = p->pieces.piece[index].size;
+
+    pieces_give(&p->pieces, index, (uint16_t)receiver);
+    p->share[donor].own -= size;
+    p->share[receiver].own += size;
+    refresh(p, donor);
+    refresh(p, receiver);
+}
+
+/* Cut `size` cells off the donor's largest vnode; returns the part's index. */
+static uint32_t cut_largest(struct planner *p, uint32_t donor, int64_t size)
+{
+    uint32_t largest = stock_take(p, donor, p->of[donor].count - 1);
+    uint32_t part = pieces_cut(&p->pieces, largest, (uint32_t)size);
+
+    stock_put(p, donor, largest);
+    return part;
+}
+
+static bool has_more_than(struct planner *p, uint32_t donor, int64_t size)
+{
+    size_t count = p->of[donor].count;
+
+    return count > 0 && key_size(stock_of(p, donor)[count - 1]) > size;
+}
+
+static void all_who_stay(const struct planner *p, struct heap *h, int sign)
+{
+    for (uint32_t slot = 1; slot < SLOTS; slot++) {
+        if (p->share[slot].stays) {
+            heap_put(h, slot, sign * excess(p, slot));
+        }
+    }
+}
+
+static void clear(struct heap *h)
+{
+    while (h->count > 0) {
+        heap_remove(h, h->item[h->count - 1]);
+    }
+}
+
+/* ---- empty ---- */
+
+/* All that leaving nodes and nobody own, as sorted keys; returns how many. */
+static size_t collect_leaving(const struct planner *p, uint64_t *key)
+{
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < p->pieces.count; i++) {
+        if (!p->share[p->pieces.piece[i].owner].stays) {
+            key[count++] = stock_key(p, i);
+        }
+    }
+    qsort(key, count, sizeof *key, by_key);
+    return count;
+}
+
+static void give_away(struct planner *p, uint32_t index)
+{
+    for (;;) {
+        // While a leaving node has cells, someone who stays lacks at least one.
+        uint32_t receiver = heap_top(&p->need);
+        int64_t lack = -excess(p, receiver);
+        int64_t part = most(most(lack, close_enough(p)), 1);
+
+        if (p->pieces.piece[index].size <= lack + too_much(p)) {
+            give(p, index, receiver);
+            return;
+        }
+        give(p, pieces_cut(&p->pieces, index, (uint32_t)part), receiver);
+    }
+}
+
+static void empty(struct planner *p)
+{
+    uint64_t *key = mem_new(p->pieces.count, sizeof *key);
+    size_t count = collect_leaving(p, key);
+
+    all_who_stay(p, &p->need, -1);
+    while (count > 0) {
+        give_away(p, key_index(key[--count]));
+    }
+    clear(&p->need);
+    mem_free(key);
+}
+
+/* ---- fill ---- */
+
+/* No move is worth it that leaves donor and receiver further apart than before, that takes the
+ * donor more than a unit below its share, or the receiver more than half a unit above. */
+static int64_t bearable(const struct planner *p, uint32_t donor, int64_t lack)
+{
+    int64_t over = excess(p, donor);
+
+    return least(least(lack + close_enough(p), over + p->unit), over + lack - 1);
+}
+
+/* Better: what leaves neither far from its share. */
+static int64_t fitting(const struct planner *p, uint32_t donor, int64_t lack)
+{
+    int64_t over = most(excess(p, donor), 0);
+
+    return least(least(over, lack) + close_enough(p), bearable(p, donor, lack));
+}
+
+/* The richest donors, out of the heap while one of them is chosen. */
+struct choice {
+    uint32_t donor[DONORS_TRIED];
+    size_t count;
+};
+
+static bool give_fitting(struct planner *p, uint32_t donor, uint32_t receiver, int64_t lack)
+{
+    size_t fits = stock_at_most(p, donor, fitting(p, donor, lack));
+
+    if (fits == 0 && excess(p, donor) > too_much(p)) {
+        // It has to give in any case: better now than in a second move to someone else.
+        fits = stock_at_most(p, donor, bearable(p, donor, lack)) > 0;
+    }
+    if (fits == 0) {
+        return false;
+    }
+    give(p, stock_take(p, donor, fits - 1), receiver);
+    return true;
+}
+
+/* The smallest vnode that any of the donors can bear to give. */
+static bool give_bearable(struct planner *p, const struct choice *c, uint32_t receiver,
+                          int64_t lack)
+{
+    uint32_t best = RING_NODE_NONE;
+    int64_t best_size = INT64_MAX;
+
+    for (size_t i = 0; i < c->count; i++) {
+        if (stock_at_most(p, c->donor[i], bearable(p, c->donor[i], lack)) > 0) {
+            int64_t size = key_size(stock_of(p, c->donor[i])[0]);
+
+            best = size < best_size ? c->donor[i] : best;
+            best_size = least(size, best_size);
+        }
+    }
+    if (best == RING_NODE_NONE) {
+        return false;
+    }
+    give(p, stock_take(p, best, 0), receiver);
+    return true;
+}
+
+static bool give_cut(struct planner *p, const struct choice *c, uint32_t receiver, int64_t lack)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        uint32_t donor = c->donor[i];
+        int64_t part = least(lack, most(excess(p, donor), close_enough(p)));
+
+        part = least(part, bearable(p, donor, lack));
+        if (part > 0 && has_more_than(p, donor, part)) {
+            give(p, cut_largest(p, donor, part), receiver);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One move to `receiver`; false if nobody has anything for it. */
+static bool feed(struct planner *p, uint32_t receiver)
+{
+    int64_t lack = -excess(p, receiver);
+    struct choice c = {.count = 0};
+    bool given = false;
+
+    while (!given && c.count < DONORS_TRIED && p->rich.count > 0) {
+        uint32_t donor = heap_top(&p->rich);
+
+        heap_remove(&p->rich, donor);
+        c.donor[c.count++] = donor;
+        given = give_fitting(p, donor, receiver, lack);
+    }
+    given = given || give_bearable(p, &c, receiver, lack) || give_cut(p, &c, receiver, lack);
+    for (size_t i = 0; i < c.count; i++) {
+        heap_put(&p->rich, c.donor[i], excess(p, c.donor[i]));
+    }
+    return given;
+}
+
+static void fill(struct planner *p)
+{
+    for (uint32_t slot = 1; slot < SLOTS; slot++) {
+        if (p->share[slot].stays && -excess(p, slot) > p->unit) {
+            heap_put(&p->need, slot, -excess(p, slot));
+        } else if (p->share[slot].stays) {
+            heap_put(&p->rich, slot, excess(p, slot));
+        }
+    }
+    while (p->need.count > 0) {
+        uint32_t receiver = heap_top(&p->need);
+
+        if (-excess(p, receiver) <= close_enough(p) || !feed(p, receiver)) {
+            heap_remove(&p->need, receiver);
+        }
+    }
+    clear(&p->rich);
+}
+
+/* ---- level ---- */
+
+/* One move from `donor`; false if it has nothing left to give. */
+static bool relieve(struct planner *p, uint32_t donor)
+{
+    uint32_t receiver = heap_top(&p->need);
+    int64_t over = excess(p, donor);
+    int64_t lack = -excess(p, receiver);
+    size_t fits = stock_at_most(p, donor, least(over, lack + close_enough(p)));
+    int64_t part = least(over, most(most(lack, close_enough(p)), 1));
+
+    if (fits > 0 && key_size(stock_of(p, donor)[fits - 1]) < over + lack) {
+        give(p, stock_take(p, donor, fits - 1), receiver);
+        return true;
+    }
+    if (part < over + lack && has_more_than(p, donor, part)) {
+        give(p, cut_largest(p, donor, part), receiver);
+        return true;
+    }
+    return false;
+}
+
+static void level(struct planner *p)
+{
+    all_who_stay(p, &p->need, -1);
+    for (uint32_t slot = 1; slot < SLOTS; slot++) {
+        if (p->share[slot].stays && excess(p, slot) > too_much(p)) {
+            heap_put(&p->rich, slot, excess(p, slot));
+        }
+    }
+    while (p->rich.count > 0) {
+        uint32_t donor = heap_top(&p->rich);
+
+        if (excess(p, donor) <= close_enough(p) || !relieve(p, donor)) {
+            heap_remove(&p->rich, donor);
+        }
+    }
+    clear(&p->need);
+}
+
+/* ---- all of it ---- */
+
+static void make(struct planner *p, const struct ring *r, const struct plan_limits *limits)
+{
+    p->cells = (int64_t)1 << r->grid;
+    pieces_init(&p->pieces, r);
+    heap_init(&p->rich, SLOTS);
+    heap_init(&p->need, SLOTS);
+    set_unit(p, limits->vnodes_per_weight);
+    set_targets(p);
+    grow(p);
+    make_stock(p);
+    empty(p);
+    fill(p);
+    level(p);
+    pieces_join(&p->pieces, (size_t)(p->wanted * 3 / 2), (uint32_t)(2 * p->unit));
+}
+
+enum err plan_make(struct plan *plan, const struct ring *ring, const struct plan_node *nodes,
+                   size_t node_count, const struct plan_limits *limits)
+{
+    struct planner *p = mem_new(1, sizeof *p);
+    enum err e = read_nodes(p, ring, nodes, node_count);
+
+    *plan = (struct plan){0};
+    if (limits->vnodes_per_weight == 0 || limits->moves_per_txn == 0 || limits->wave_cap == 0) {
+        e = ERR_INVALID;
+    }
+    if (e == ERR_OK && ring->vnode_count > 0) {
+        make(p, ring, limits);
+        waves_make(plan, &p->pieces, limits);
+        pieces_fini(&p->pieces);
+        heap_fini(&p->rich);
+        heap_fini(&p->need);
+        mem_free(p->stock);
+    }
+    mem_free(p);
+    return e;
+}
+
+void plan_fini(struct plan *plan)
+{
+    mem_free(plan->txn);
+    *plan = (struct plan){0};
+}

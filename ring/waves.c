@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Waves are an edge colouring: nodes are the vertices, transactions the edges,
+ * and a colour may meet at one node wave_cap times. No schedule is shorter
+ * than the busiest node's transactions / wave_cap; serving the busiest nodes
+ * first in every wave reaches that in all but odd cases.
+ */
+#include "ring/waves.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* SPLITs or MERGEs of one owner that go into one transaction: bounds its message. */
+enum { CUTS_PER_TXN = 1024 };
+
+/* A run of steps that becomes one transaction. */
+struct group {
+    const struct step *step; /* of sorted */
+    size_t count;
+    uint32_t wave;
+    uint32_t busy; /* transactions of its busier end */
+};
+
+struct schedule {
+    struct group *group; /* owned */
+    size_t count;
+    size_t cap;
+    uint32_t waves;
+};
+
+struct sorted {
+    struct step step;
+    size_t order;
+};
+
+static int by_pair(const void *a, const void *b)
+{
+    const struct sorted *x = a;
+    const struct sorted *y = b;
+
+    if (x->step.donor != y->step.donor) {
+        return x->step.donor < y->step.donor ? -1 : 1;
+    }
+    if (x->step.receiver != y->step.receiver) {
+        return x->step.receiver < y->step.receiver ? -1 : 1;
+    }
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+/* Returns owned steps: those of one donor and receiver side by side, each pair's in order. */
+static struct step *sort_by_pair(const struct steps *s)
+{
+    struct sorted *sorted = mem_new(s->count, sizeof *sorted);
+    struct step *result = mem_new(s->count, sizeof *result);
+
+    for (size_t i = 0; i < s->count; i++) {
+        sorted[i] = (struct sorted){s->step[i], i};
+    }
+    qsort(sorted, s->count, sizeof *sorted, by_pair);
+    for (size_t i = 0; i < s->count; i++) {
+        result[i] = sorted[i].step;
+    }
+    mem_free(sorted);
+    return result;
+}
+
+static void add_group(struct schedule *s, struct group group)
+{
+    if (s->count == s->cap) {
+        s->cap = s->cap == 0 ? 64 : 2 * s->cap;
+        s->group = mem_resize(s->group, s->cap * sizeof *s->group);
+    }
+    s->group[s->count++] = group;
+}
+
+/* Cut `count` sorted steps into groups of one pair and at most `most` steps. A group's `wave` is
+ * its number among its pair's. */
+static void add_groups(struct schedule *s, const struct step *step, size_t count, size_t most)
+{
+    for (size_t at = 0, size = 0; at < count; at += size) {
+        const struct group *before = s->count == 0 ? NULL : &s->group[s->count - 1];
+        const struct step *first = step + at;
+        bool same = before != NULL && at > 0 && before->step->donor == first->donor &&
+                    before->step->receiver == first->receiver;
+        uint32_t number = same ? before->wave + 1 : 0;
+
+        size = 1;
+        while (size < most && at + size < count && first[size].donor == first->donor &&
+               first[size].receiver == first->receiver) {
+            size++;
+        }
+        add_group(s, (struct group){.step = first, .count = size, .wave = number});
+    }
+}
+
+/* One owner's SPLITs may build on each other: its second group waits for its first. */
+static void schedule_cuts(struct schedule *s, const struct step *step, size_t count)
+{
+    size_t first = s->count;
+    uint32_t start = s->waves;
+
+    add_groups(s, step, count, CUTS_PER_TXN);
+    for (size_t i = first; i < s->count; i++) {
+        s->group[i].wave += start;
+        s->waves = s->group[i].wave + 1 > s->waves ? s->group[i].wave + 1 : s->waves;
+    }
+}
+
+static int busiest_first(const void *a, const void *b)
+{
+    const struct group *x = a;
+    const struct group *y = b;
+
+    if (x->busy != y->busy) {
+        return x->busy > y->busy ? -1 : 1;
+    }
+    return (x->step > y->step) - (x->step < y->step);
+}
+
+static void sort_by_busy(struct group *group, size_t count)
+{
+    uint32_t *degree = mem_new(RING_NODES_MAX + 1, sizeof *degree);
+
+    for (size_t i = 0; i < count; i++) {
+        degree[group[i].step->donor]++;
+        degree[group[i].step->receiver]++;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint32_t donor = degree[group[i].step->donor];
+        uint32_t receiver = degree[group[i].step->receiver];
+
+        group[i].busy = donor > receiver ? donor : receiver;
+    }
+    qsort(group, count, sizeof *group, busiest_first);
+    mem_free(degree);
+}
+
+/* Give wave number `wave` to as many groups as find room in it, the first ones first. They go to
+ * `done`; the others close up and keep their order. Returns how many those are. */
+static size_t fill_wave(struct group *group, size_t count, struct group *done, uint32_t wave,
+                        uint32_t cap)
+{
+    uint32_t *taken = mem_new(RING_NODES_MAX + 1, sizeof *taken);
+    size_t left = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct group g = group[i];
+
+        if (taken[g.step->donor] >= cap || taken[g.step->receiver] >= cap) {
+            group[left++] = g;
+            continue;
+        }
+        taken[g.step->donor]++;
+        taken[g.step->receiver]++;
+        g.wave = wave;
+        *done++ = g;
+    }
+    mem_free(taken);
+    return left;
+}
+
+static void schedule_moves(struct schedule *s, const struct step *step, size_t count,
+                           const struct plan_limits *limits)
+{
+    size_t first = s->count;
+    struct group *done;
+
+    if (count == 0) {
+        return;
+    }
+    add_groups(s, step, count, limits->moves_per_txn);
+    sort_by_busy(s->group + first, s->count - first);
+    done = mem_new(s->count - first, sizeof *done);
+    for (size_t all = s->count - first, left = all; left > 0; s->waves++) {
+        left = fill_wave(s->group + first, left, done + (all - left), s->waves, limits->wave_cap);
+    }
+    memcpy(s->group + first, done, (s->count - first) * sizeof *done);
+    mem_free(done);
+}
+
+static int by_wave(const void *a, const void *b)
+{
+    const struct group *x = a;
+    const struct group *y = b;
+
+    if (x->wave != y->wave) {
+        return x->wave < y->wave ? -1 : 1;
+    }
+    if (x->step->donor != y->step->donor) {
+        return x->step->donor < y->step->donor ? -1 : 1;
+    }
+    if (x->step->receiver != y->step->receiver) {
+        return x->step->receiver < y->step->receiver ? -1 : 1;
+    }
+    return (x->step > y->step) - (x->step < y->step);
+}
+
+/* The transactions and, behind them in the same memory, their ops. */
+static void fill_plan(struct plan *plan, const struct schedule *s)
+{
+    size_t head = s->count * sizeof *plan->txn;
+    size_t ops = 0;
+    struct ring_op *op;
+
+    for (size_t i = 0; i < s->count; i++) {
+        ops += s->group[i].count;
+    }
+    plan->txn = mem_new(1, head + ops * sizeof *op);
+    plan->txn_count = s->count;
+    plan->wave_count = s->waves;
+    op = (struct ring_op *)(void *)(plan->txn + s->count);
+    for (size_t i = 0; i < s->count; i++) {
+        const struct group *g = &s->group[i];
+        bool move = g->step->op.kind == RING_MOVE;
+
+        plan->txn[i] = (struct plan_txn){.ops = op,
+                                         .op_count = g->count,
+                                         .donor = move ? g->step->donor : RING_NODE_NONE,
+                                         .receiver = move ? g->step->receiver : RING_NODE_NONE,
+                                         .wave = g->wave};
+        for (size_t k = 0; k < g->count; k++) {
+            *op++ = g->step[k].op;
+        }
+    }
+}
+
+void waves_make(struct plan *plan, const struct pieces *p, const struct plan_limits *limits)
+{
+    struct step *splits = sort_by_pair(&p->splits);
+    struct step *moves = sort_by_pair(&p->moves);
+    struct step *merges = sort_by_pair(&p->merges);
+    struct schedule s = {0};
+
+    *plan = (struct plan){.moved_cells = p->moved_cells};
+    schedule_cuts(&s, splits, p->splits.count);
+    schedule_moves(&s, moves, p->moves.count, limits);
+    schedule_cuts(&s, merges, p->merges.count);
+    if (s.count > 0) {
+        qsort(s.group, s.count, sizeof *s.group, by_wave);
+        fill_plan(plan, &s);
+    }
+    mem_free(s.group);
+    mem_free(splits);
+    mem_free(moves);
+    mem_free(merges);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From steps to transactions in waves.
+ */
+#ifndef RING_WAVES_H
+#define RING_WAVES_H
+
+#include "ring/pieces.h"
+#include "ring/plan.h"
+
+/* Fill `plan` (uninitialised) from the steps of `p`: first the SPLITs, then the MOVEs, then the
+ * MERGEs. No node takes part in more than wave_cap transactions of one wave. */
+void waves_make(struct plan *plan, const struct pieces *p, const struct plan_limits *limits);
+
+#endif

@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Plans are carried out here, transaction by transaction, and what comes out
+ * is judged: is it legal, is it balanced, did no more move than had to?
+ */
+#include "base/mem.h"
+#include "base/prng.h"
+#include "ring/plan.h"
+
+#include "tests/test.h"
+
+#include <string.h>
+
+enum { NODES = RING_NODES_MAX };
+
+struct fleet {
+    struct ring ring;
+    struct plan_node node[NODES];
+    size_t count;
+    struct plan_limits limits;
+    struct plan plan; /* the last one */
+};
+
+static void fleet_init(struct fleet *f, uint8_t grid, uint32_t vnodes_per_weight)
+{
+    *f = (struct fleet){.limits = {vnodes_per_weight, 8, 4}};
+    ring_init(&f->ring, grid);
+    ring_create(&f->ring, 1, 1, 1);
+}
+
+static void fleet_fini(struct fleet *f)
+{
+    plan_fini(&f->plan);
+    ring_fini(&f->ring);
+}
+
+static void add(struct fleet *f, uint16_t slot, uint32_t weight)
+{
+    f->node[f->count++] = (struct plan_node){.slot = slot, .weight = weight};
+}
+
+static void add_many(struct fleet *f, uint16_t from, uint16_t to)
+{
+    for (uint16_t slot = from; slot <= to; slot++) {
+        add(f, slot, 1);
+    }
+}
+
+static void forget(struct fleet *f, size_t index)
+{
+    f->count--;
+    memmove(&f->node[index], &f->node[index + 1], (f->count - index) * sizeof f->node[0]);
+}
+
+static void make_plan(struct fleet *f)
+{
+    plan_fini(&f->plan);
+    assert_int_equal(plan_make(&f->plan, &f->ring, f->node, f->count, &f->limits), ERR_OK);
+}
+
+static void carry_out(struct fleet *f)
+{
+    for (size_t i = 0; i < f->plan.txn_count; i++) {
+        const struct plan_txn *t = &f->plan.txn[i];
+
+        assert_int_equal(ring_check(&f->ring, t->ops, t->op_count), ERR_OK);
+        ring_apply(&f->ring, t->ops, t->op_count, f->ring.version + 1, i + 1);
+    }
+}
+
+/* Make a plan and carry it out; returns the cells it moved. */
+static uint64_t settle(struct fleet *f)
+{
+    make_plan(f);
+    carry_out(f);
+    return f->plan.moved_cells;
+}
+
+static uint64_t weight_of_fleet(const struct fleet *f)
+{
+    uint64_t weight = 0;
+
+    for (size_t i = 0; i < f->count; i++) {
+        weight += f->node[i].leaving ? 0 : f->node[i].weight;
+    }
+    return weight;
+}
+
+/* The greatest share among nodes that stay, in thousandths of what it should be. */
+static uint64_t worst_share(const struct fleet *f)
+{
+    static uint64_t own[RING_NODES_MAX + 1];
+    uint64_t weight = weight_of_fleet(f);
+    uint64_t worst = 0;
+
+    memset(own, 0, sizeof own);
+    for (size_t i = 0; i < f->ring.vnode_count; i++) {
+        const struct ring_vnode *v = &f->ring.vnode[i];
+
+        own[v->owner] += ring_end(&f->ring, v) - v->from;
+    }
+    for (size_t i = 0; i < f->count; i++) {
+        uint64_t share =
+            (own[f->node[i].slot] * weight * 10000 / f->node[i].weight) >> f->ring.grid;
+
+        assert_true(!f->node[i].leaving || own[f->node[i].slot] == 0);
+        worst = !f->node[i].leaving && share > worst ? share : worst;
+    }
+    return worst;
+}
+
+/* ---- legal: what every plan must keep ---- */
+
+static void assert_txn_is_one_kind(const struct plan_txn *t, const struct plan_limits *limits)
+{
+    assert_true(t->op_count > 0);
+    for (size_t k = 0; k < t->op_count; k++) {
+        assert_int_equal(t->ops[k].kind, t->ops[0].kind);
+        if (t->ops[0].kind == RING_MOVE) {
+            assert_int_equal(t->ops[k].from, t->donor);
+            assert_int_equal(t->ops[k].to, t->receiver);
+        }
+    }
+    if (t->ops[0].kind == RING_MOVE) {
+        assert_true(t->op_count <= limits->moves_per_txn);
+        assert_true(t->receiver != RING_NODE_NONE);
+    } else {
+        assert_int_equal(t->donor, 0);
+        assert_int_equal(t->receiver, 0);
+    }
+}
+
+static void assert_waves_are_in_order(const struct plan *p)
+{
+    enum ring_op_kind kind = RING_SPLIT;
+    uint32_t wave = 0;
+
+    for (size_t i = 0; i < p->txn_count; i++) {
+        const struct plan_txn *t = &p->txn[i];
+
+        assert_true(t->wave == wave || t->wave == wave + 1 || i == 0);
+        // SPLIT, then MOVE, then MERGE; never two kinds in one wave.
+        if (i > 0 && t->ops[0].kind != kind) {
+            assert_int_equal(t->wave, wave + 1);
+            assert_true(kind == RING_SPLIT || t->ops[0].kind == RING_MERGE);
+        }
+        kind = t->ops[0].kind;
+        wave = t->wave;
+    }
+    assert_int_equal(p->wave_count, p->txn_count == 0 ? 0 : wave + 1);
+}
+
+/* Returns the most transactions that one node takes part in. */
+static uint32_t assert_cap_is_kept(const struct plan *p, uint32_t cap)
+{
+    static uint32_t in_wave[RING_NODES_MAX + 1];
+    static uint32_t in_all[RING_NODES_MAX + 1];
+    uint32_t most = 0;
+
+    memset(in_all, 0, sizeof in_all);
+    memset(in_wave, 0, sizeof in_wave);
+    for (size_t i = 0; i < p->txn_count; i++) {
+        const struct plan_txn *t = &p->txn[i];
+
+        if (i > 0 && t->wave != p->txn[i - 1].wave) {
+            memset(in_wave, 0, sizeof in_wave);
+        }
+        if (t->receiver == 0) {
+            continue;
+        }
+        in_all[t->donor]++;
+        in_all[t->receiver]++;
+        assert_true(++in_wave[t->donor] <= cap);
+        assert_true(++in_wave[t->receiver] <= cap);
+        most = in_all[t->donor] > most ? in_all[t->donor] : most;
+        most = in_all[t->receiver] > most ? in_all[t->receiver] : most;
+    }
+    return most;
+}
+
+/* Transactions of one wave may run in any order: here each wave runs backwards. */
+static void assert_waves_commute(const struct fleet *f)
+{
+    const struct plan *p = &f->plan;
+    struct ring a;
+    struct ring b;
+
+    ring_copy(&a, &f->ring);
+    ring_copy(&b, &f->ring);
+    for (size_t i = 0; i < p->txn_count; i++) {
+        ring_apply(&a, p->txn[i].ops, p->txn[i].op_count, a.version, 1);
+    }
+    for (size_t start = 0, end = 0; start < p->txn_count; start = end) {
+        while (end < p->txn_count && p->txn[end].wave == p->txn[start].wave) {
+            end++;
+        }
+        for (size_t i = end; i > start; i--) {
+            const struct plan_txn *t = &p->txn[i - 1];
+
+            assert_int_equal(ring_check(&b, t->ops, t->op_count), ERR_OK);
+            ring_apply(&b, t->ops, t->op_count, b.version, 1);
+        }
+    }
+    assert_memory_equal(a.digest, b.digest, sizeof a.digest);
+    ring_fini(&a);
+    ring_fini(&b);
+}
+
+static void assert_legal(const struct fleet *f)
+{
+    for (size_t i = 0; i < f->plan.txn_count; i++) {
+        assert_txn_is_one_kind(&f->plan.txn[i], &f->limits);
+    }
+    assert_waves_are_in_order(&f->plan);
+    (void)assert_cap_is_kept(&f->plan, f->limits.wave_cap);
+    assert_waves_commute(f);
+}
+
+static void assert_same_plan(const struct plan *a, const struct plan *b)
+{
+    assert_int_equal(a->txn_count, b->txn_count);
+    assert_int_equal(a->wave_count, b->wave_count);
+    assert_int_equal(a->moved_cells, b->moved_cells);
+    for (size_t i = 0; i < a->txn_count; i++) {
+        assert_int_equal(a->txn[i].op_count, b->txn[i].op_count);
+        assert_memory_equal(
+            a->txn[i].ops, b->txn[i].ops, a->txn[i].op_count * sizeof *a->txn[i].ops);
+    }
+}
+
+/* The order in which the nodes are named must not matter. */
+static void assert_deterministic(const struct fleet *f)
+{
+    static struct plan_node reversed[NODES];
+    struct plan other;
+
+    for (size_t i = 0; i < f->count; i++) {
+        reversed[i] = f->node[f->count - 1 - i];
+    }
+    assert_int_equal(plan_make(&other, &f->ring, reversed, f->count, &f->limits), ERR_OK);
+    assert_same_plan(&f->plan, &other);
+    plan_fini(&other);
+}
+
+static void assert_nothing_left_to_do(const struct fleet *f)
+{
+    struct plan again;
+
+    assert_int_equal(plan_make(&again, &f->ring, f->node, f->count, &f->limits), ERR_OK);
+    assert_int_equal(again.txn_count, 0);
+    assert_int_equal(again.moved_cells, 0);
+    plan_fini(&again);
+}
+
+/* Join, leave, change weight, several at once. */
+static void change_at_random(struct fleet *f, struct prng *p)
+{
+    for (uint64_t n = prng_between(p, 1, 4); n > 0 && f->count > 0; n--) {
+        size_t i = (size_t)(prng_u64(p) % f->count);
+
+        switch (prng_between(p, 0, 3)) {
+        case 0:
+            f->node[i].leaving = f->count > 1 && i > 0;
+            break;
+        case 1:
+            f->node[i].weight = (uint32_t)prng_between(p, 1, 5);
+            break;
+        default:
+            add(f, (uint16_t)(f->node[f->count - 1].slot + prng_between(p, 1, 3)), 1);
+        }
+    }
+    f->node[0].leaving = false;
+}
+
+static void forget_who_left(struct fleet *f)
+{
+    for (size_t i = f->count; i > 0; i--) {
+        if (f->node[i - 1].leaving) {
+            forget(f, i - 1);
+        }
+    }
+}
+
+static void any_change_of_any_fleet_gives_a_legal_plan(void **state)
+{
+    static struct fleet f;
+    struct prng p = {5};
+
+    (void)state;
+    for (unsigned round = 0; round < 150; round++) {
+        fleet_init(&f, (uint8_t)prng_between(&p, 4, 12), (uint32_t)prng_between(&p, 1, 16));
+        f.limits.moves_per_txn = (uint32_t)prng_between(&p, 1, 9);
+        f.limits.wave_cap = (uint32_t)prng_between(&p, 1, 5);
+        add(&f, 1, (uint32_t)prng_between(&p, 1, 3));
+        for (unsigned step = 0; step < 8 && f.count < 100; step++) {
+            change_at_random(&f, &p);
+            make_plan(&f);
+            assert_legal(&f);
+            assert_deterministic(&f);
+            carry_out(&f);
+            ring_check_invariants(&f.ring);
+            (void)worst_share(&f);
+            assert_nothing_left_to_do(&f);
+            forget_who_left(&f);
+        }
+        fleet_fini(&f);
+    }
+}
+
+/* ---- balanced, with no more moved than must be ---- */
+
+static void churn_keeps_balance_and_moves_the_minimum(void **state)
+{
+    static struct fleet f;
+    struct prng p = {42};
+    uint16_t next = 101;
+    uint64_t moved = 0;
+    uint64_t minimum = 0;
+
+    (void)state;
+    fleet_init(&f, 16, 64);
+    add_many(&f, 1, 100);
+    (void)settle(&f);
+    for (unsigned event = 0; event < 400; event++) {
+        bool join = f.count < 91 || (f.count < 110 && prng_chance(&p, 50));
+
+        if (join) {
+            add(&f, next++, 1);
+            minimum += (1u << 16) / f.count;
+            moved += settle(&f);
+        } else {
+            size_t i = (size_t)(prng_u64(&p) % f.count);
+
+            minimum += ring_owned_cells(&f.ring, f.node[i].slot);
+            f.node[i].leaving = true;
+            moved += settle(&f);
+            assert_int_equal(ring_owned_count(&f.ring, f.node[i].slot), 0);
+            forget(&f, i);
+        }
+        assert_true(worst_share(&f) <= 10150);
+    }
+    assert_true(moved * 100 <= minimum * 101);
+    // V stays V: splits for a fit are rare, and joined again when there are too many.
+    assert_in_range(f.ring.vnode_count, f.count * 64, f.count * 64 * 3 / 2);
+    ring_check_invariants(&f.ring);
+    fleet_fini(&f);
+}
+
+static void a_fleet_that_grows_one_by_one_is_always_balanced(void **state)
+{
+    static struct fleet f;
+    uint64_t minimum = 0;
+    uint64_t all = 0;
+
+    (void)state;
+    fleet_init(&f, 16, 64);
+    for (uint16_t slot = 1; slot <= 200; slot++) {
+        uint64_t moved;
+
+        add(&f, slot, 1);
+        moved = settle(&f);
+        assert_true(worst_share(&f) <= 10150);
+        // The newcomer's share, and now and then a move among the others.
+        minimum += (1u << 16) / slot;
+        assert_true(slot == 1 || moved * slot * 10 <= (uint64_t)11 << 16);
+        all += slot == 1 ? 0 : moved;
+    }
+    minimum -= 1u << 16;
+    assert_true(all * 100 <= minimum * 101);
+    assert_int_equal(f.ring.vnode_count, 200 * 64);
+    fleet_fini(&f);
+}
+
+static void weights_are_kept(void **state)
+{
+    static struct fleet f;
+    uint64_t moved;
+
+    (void)state;
+    fleet_init(&f, 18, 64);
+    for (uint16_t slot = 1; slot <= 30; slot++) {
+        add(&f, slot, 1u << slot % 3);
+    }
+    (void)settle(&f);
+    assert_true(worst_share(&f) <= 10150);
+    // From weight 1 to 2 of 70: 69/71 of its old share doubled, that is 1/71 of all.
+    f.node[2].weight = 2;
+    moved = settle(&f);
+    assert_true(worst_share(&f) <= 10150);
+    assert_in_range(moved * 71, (1u << 18) * 95 / 100, (1u << 18) * 105 / 100);
+    fleet_fini(&f);
+}
+
+static void a_shrunk_fleet_joins_its_vnodes_again(void **state)
+{
+    static struct fleet f;
+    bool merged = false;
+
+    (void)state;
+    fleet_init(&f, 14, 16);
+    add_many(&f, 1, 40);
+    (void)settle(&f);
+    assert_int_equal(f.ring.vnode_count, 640);
+    while (f.count > 2) {
+        f.node[f.count - 1].leaving = true;
+        make_plan(&f);
+        assert_legal(&f);
+        carry_out(&f);
+        f.count--;
+        merged = merged || f.plan.txn[f.plan.txn_count - 1].ops[0].kind == RING_MERGE;
+        ring_check_invariants(&f.ring);
+        assert_nothing_left_to_do(&f);
+    }
+    assert_true(merged);
+    // Two nodes, mixed at random: half of the neighbours can't be joined.
+    assert_true(f.ring.vnode_count < 400);
+    fleet_fini(&f);
+}
+
+static void waves_are_as_few_as_the_busiest_node_allows(void **state)
+{
+    static struct fleet f;
+
+    (void)state;
+    fleet_init(&f, 16, 64);
+    add_many(&f, 1, 100);
+    (void)settle(&f);
+    add_many(&f, 101, 110);
+    for (uint32_t cap = 1; cap <= 16; cap *= 2) {
+        uint32_t most;
+        uint32_t waves;
+
+        f.limits.wave_cap = cap;
+        make_plan(&f);
+        assert_legal(&f);
+        most = assert_cap_is_kept(&f.plan, cap);
+        // All waves but the first, which holds the SPLITs.
+        waves = f.plan.wave_count - 1;
+        assert_in_range(waves, (most + cap - 1) / cap, (most + cap - 1) / cap + 1);
+    }
+    fleet_fini(&f);
+}
+
+static void vnodes_of_nobody_are_given_away(void **state)
+{
+    static struct fleet f;
+
+    (void)state;
+    fleet_init(&f, 14, 64);
+    ring_create(&f.ring, 64, RING_NODE_NONE, 1);
+    add_many(&f, 1, 3);
+    make_plan(&f);
+    assert_legal(&f);
+    carry_out(&f);
+    assert_int_equal(ring_owned_count(&f.ring, RING_NODE_NONE), 0);
+    assert_true(worst_share(&f) <= 10150);
+    assert_nothing_left_to_do(&f);
+    fleet_fini(&f);
+}
+
+static void the_largest_fleet_is_planned(void **state)
+{
+    static struct fleet f;
+
+    (void)state;
+    fleet_init(&f, 18, 16);
+    add_many(&f, 1, 4095);
+    (void)settle(&f);
+    assert_in_range(f.ring.vnode_count, 4095 * 16, 4095 * 17);
+    assert_true(worst_share(&f) <= 10000 + 10000 / 16);
+    assert_nothing_left_to_do(&f);
+    fleet_fini(&f);
+}
+
+/* ---- golden: another result is another placement of every cluster ---- */
+
+static void planned_placements_are_golden(void **state)
+{
+    static const struct {
+        uint8_t grid;
+        uint16_t nodes;
+        uint64_t digest[2];
+    } want[] = {
+        {14, 3, {0x52fe695e4187cfe4u, 0x2921f1828caaca63u}},
+        {16, 10, {0x42beab49bd454f07u, 0x923e32df57ad30efu}},
+        {18, 100, {0x72e258977780e071u, 0x67f81c12dc6fe479u}},
+    };
+    static struct fleet f;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        fleet_init(&f, want[i].grid, 64);
+        // From one node to all, then weights, then one leaves.
+        add(&f, 1, 1);
+        (void)settle(&f);
+        add_many(&f, 2, want[i].nodes);
+        (void)settle(&f);
+        f.node[1].weight = 2;
+        (void)settle(&f);
+        f.node[0].leaving = true;
+        (void)settle(&f);
+        assert_int_equal(f.ring.digest[0], want[i].digest[0]);
+        assert_int_equal(f.ring.digest[1], want[i].digest[1]);
+        fleet_fini(&f);
+    }
+}
+
+/* ---- refused ---- */
+
+static void nonsense_is_refused(void **state)
+{
+    static const struct {
+        const char *what;
+        struct plan_node node[2];
+        struct plan_limits limits;
+        size_t count;
+    } cases[] = {
+        {"nobody", {{0}}, {64, 8, 4}, 0},
+        {"nobody stays", {{1, 1, true}, {1, 2, true}}, {64, 8, 4}, 2},
+        {"an owner unknown", {{1, 2, false}}, {64, 8, 4}, 1},
+        {"a slot twice", {{1, 1, false}, {1, 1, false}}, {64, 8, 4}, 2},
+        {"slot 0", {{1, 1, false}, {1, 0, false}}, {64, 8, 4}, 2},
+        {"slot 4096", {{1, 1, false}, {1, 4096, false}}, {64, 8, 4}, 2},
+        {"weight 0", {{0, 1, false}}, {64, 8, 4}, 1},
+        {"weight 1001", {{1001, 1, false}}, {64, 8, 4}, 1},
+        {"no vnodes", {{1, 1, false}}, {0, 8, 4}, 1},
+        {"no moves", {{1, 1, false}}, {64, 0, 4}, 1},
+        {"no waves", {{1, 1, false}}, {64, 8, 0}, 1},
+    };
+    struct ring r;
+    struct plan plan;
+
+    (void)state;
+    ring_init(&r, 14);
+    ring_create(&r, 4, 1, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        print_message("%s\n", cases[i].what);
+        assert_int_equal(plan_make(&plan, &r, cases[i].node, cases[i].count, &cases[i].limits),
+                         ERR_INVALID);
+        assert_int_equal(plan.txn_count, 0);
+        plan_fini(&plan);
+    }
+    ring_fini(&r);
+}
+
+static void an_empty_ring_needs_nothing(void **state)
+{
+    const struct plan_node node = {1, 1, false};
+    const struct plan_limits limits = {64, 8, 4};
+    struct ring r;
+    struct plan plan;
+
+    (void)state;
+    ring_init(&r, 14);
+    assert_int_equal(plan_make(&plan, &r, &node, 1, &limits), ERR_OK);
+    assert_int_equal(plan.txn_count, 0);
+    plan_fini(&plan);
+    ring_fini(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest cases[] = {
+        cmocka_unit_test(any_change_of_any_fleet_gives_a_legal_plan),
+        cmocka_unit_test(churn_keeps_balance_and_moves_the_minimum),
+        cmocka_unit_test(a_fleet_that_grows_one_by_one_is_always_balanced),
+        cmocka_unit_test(weights_are_kept),
+        cmocka_unit_test(a_shrunk_fleet_joins_its_vnodes_again),
+        cmocka_unit_test(waves_are_as_few_as_the_busiest_node_allows),
+        cmocka_unit_test(vnodes_of_nobody_are_given_away),
+        cmocka_unit_test(the_largest_fleet_is_planned),
+        cmocka_unit_test(planned_placements_are_golden),
+        cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(an_empty_ring_needs_nothing),
+    };
+    return cmocka_run_group_tests(cases, NULL, NULL);
+}
