@@ -9,8 +9,9 @@
  *    16  vnode count u32
  *    20  then for each vnode, 34 bytes:
  *        id u32, from u32, owner u16, generation u64, cold u64, txn u64
- *     then the CRC-32 (IEEE 802.3) u32 of all before it
+ *     then the CRC-32C u32 of all before it
  */
+#include "base/crc.h"
 #include "base/mem.h"
 #include "ring/inside.h"
 
@@ -19,36 +20,6 @@
 enum { HEADER_SIZE = 20, VNODE_SIZE = 34, CRC_SIZE = 4 };
 
 static const uint8_t magic[4] = {'R', 'I', 'N', 'G'};
-
-static uint32_t crc32_of(const uint8_t *data, size_t size)
-{
-    static const uint32_t table[16] = {
-        0x00000000,
-        0x1db71064,
-        0x3b6e20c8,
-        0x26d930ac,
-        0x76dc4190,
-        0x6b6b51f4,
-        0x4db26158,
-        0x5005713c,
-        0xedb88320,
-        0xf00f9344,
-        0xd6d6a3e8,
-        0xcb61b38c,
-        0x9b64c2b0,
-        0x86d3d2d4,
-        0xa00ae278,
-        0xbdbdf21c,
-    };
-    uint32_t crc = 0xffffffff;
-
-    for (size_t i = 0; i < size; i++) {
-        crc ^= data[i];
-        crc = crc >> 4 ^ table[crc & 15];
-        crc = crc >> 4 ^ table[crc & 15];
-    }
-    return ~crc;
-}
 
 static uint8_t *put(uint8_t *at, uint64_t value, unsigned size)
 {
@@ -89,7 +60,7 @@ void ring_encode(const struct ring *r, struct buffer *out)
         at = put(at, v->cold, 8);
         at = put(at, v->txn, 8);
     }
-    put(at, crc32_of(start, size - CRC_SIZE), 4);
+    put(at, crc32c(start, size - CRC_SIZE), 4);
     out->size += size;
 }
 
@@ -179,7 +150,7 @@ static enum err decode_header(struct bytes in, uint8_t *grid, uint64_t *version,
         return ERR_CORRUPT;
     }
     at = in.data + in.size - CRC_SIZE;
-    return get(&at, 4) == crc32_of(in.data, in.size - CRC_SIZE) ? ERR_OK : ERR_CORRUPT;
+    return get(&at, 4) == crc32c(in.data, in.size - CRC_SIZE) ? ERR_OK : ERR_CORRUPT;
 }
 
 enum err ring_decode(struct ring *r, struct bytes in)

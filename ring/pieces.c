@@ -3,7 +3,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "ring/heap.h"
+#include "ring/ranking.h"
 
 #include <stdlib.h>
 
@@ -107,9 +107,9 @@ static int by_from(const void *a, const void *b)
 
 struct chain {
     struct piece *piece;
-    uint32_t *next;   /* right neighbour or NO_PIECE */
-    uint32_t *last;   /* left neighbour or NO_PIECE */
-    struct heap pair; /* left pieces of pairs that may be joined; smallest sum first */
+    uint32_t *next;      /* right neighbour or NO_PIECE */
+    uint32_t *last;      /* left neighbour or NO_PIECE */
+    struct ranking pair; /* left pieces of pairs that may be joined; smallest sum first */
     uint32_t most;
 };
 
@@ -120,9 +120,9 @@ static void offer(struct chain *c, uint32_t left)
     const struct piece *r = c->next[left] == NO_PIECE ? NULL : &c->piece[c->next[left]];
 
     if (r != NULL && l->owner == r->owner && l->size + r->size <= c->most) {
-        heap_put(&c->pair, left, -(int64_t)(l->size + r->size));
+        ranking_put(&c->pair, left, -(int64_t)(l->size + r->size));
     } else {
-        heap_remove(&c->pair, left);
+        ranking_remove(&c->pair, left);
     }
 }
 
@@ -130,7 +130,7 @@ static void join(struct chain *c, uint32_t left)
 {
     uint32_t right = c->next[left];
 
-    heap_remove(&c->pair, right);
+    ranking_remove(&c->pair, right);
     c->piece[left].size += c->piece[right].size;
     c->next[left] = c->next[right];
     if (c->next[left] != NO_PIECE) {
@@ -150,7 +150,7 @@ void pieces_join(struct pieces *p, size_t enough, uint32_t most)
         return;
     }
     qsort(p->piece, p->count, sizeof *p->piece, by_from);
-    heap_init(&c.pair, p->count);
+    ranking_init(&c.pair, p->count);
     c.next = mem_new(p->count, sizeof *c.next);
     c.last = mem_new(p->count, sizeof *c.last);
     for (uint32_t i = 0; i < p->count; i++) {
@@ -161,7 +161,7 @@ void pieces_join(struct pieces *p, size_t enough, uint32_t most)
         offer(&c, i);
     }
     for (size_t left = p->count; left > enough && c.pair.count > 0; left--) {
-        uint32_t at = heap_top(&c.pair);
+        uint32_t at = ranking_top(&c.pair);
         const struct piece *l = &p->piece[at];
 
         steps_add(&p->merges,
@@ -171,7 +171,7 @@ void pieces_join(struct pieces *p, size_t enough, uint32_t most)
                       .receiver = l->owner});
         join(&c, at);
     }
-    heap_fini(&c.pair);
+    ranking_fini(&c.pair);
     mem_free(c.next);
     mem_free(c.last);
 }

@@ -18,8 +18,8 @@
 #include "ring/plan.h"
 
 #include "base/mem.h"
-#include "ring/heap.h"
 #include "ring/pieces.h"
+#include "ring/ranking.h"
 #include "ring/waves.h"
 
 #include <stdlib.h>
@@ -51,10 +51,10 @@ struct planner {
     struct pieces pieces;
     struct share share[SLOTS];
     struct stock of[SLOTS];
-    uint64_t *stock;  /* owned; see stock_key() */
-    struct heap rich; /* nodes that may give, greatest excess first */
-    struct heap need; /* nodes that may take, greatest lack first */
-    uint64_t weight;  /* sum of those who stay */
+    uint64_t *stock;     /* owned; see stock_key() */
+    struct ranking rich; /* nodes that may give, greatest excess first */
+    struct ranking need; /* nodes that may take, greatest lack first */
+    uint64_t weight;     /* sum of those who stay */
     int64_t cells;
     int64_t wanted; /* vnodes */
     int64_t unit;   /* cells */
@@ -125,10 +125,10 @@ static enum err read_nodes(struct planner *p, const struct ring *r, const struct
 /* By largest remainder; lowest slot first among equals. */
 static void set_targets(struct planner *p)
 {
-    struct heap remainder;
+    struct ranking remainder;
     int64_t left = p->cells;
 
-    heap_init(&remainder, SLOTS);
+    ranking_init(&remainder, SLOTS);
     for (uint32_t slot = 1; slot < SLOTS; slot++) {
         struct share *s = &p->share[slot];
         uint64_t part = (uint64_t)p->cells * s->weight;
@@ -136,16 +136,16 @@ static void set_targets(struct planner *p)
         if (s->stays) {
             s->target = (int64_t)(part / p->weight);
             left -= s->target;
-            heap_put(&remainder, slot, (int64_t)(part % p->weight));
+            ranking_put(&remainder, slot, (int64_t)(part % p->weight));
         }
     }
     for (; left > 0; left--) {
-        uint32_t slot = heap_top(&remainder);
+        uint32_t slot = ranking_top(&remainder);
 
         p->share[slot].target++;
-        heap_remove(&remainder, slot);
+        ranking_remove(&remainder, slot);
     }
-    heap_fini(&remainder);
+    ranking_fini(&remainder);
 }
 
 /* Four cells are the least that a vnode should have on average: else it can't be balanced. */
@@ -163,24 +163,24 @@ static void set_unit(struct planner *p, uint32_t vnodes_per_weight)
 
 static void grow(struct planner *p)
 {
-    struct heap size;
+    struct ranking size;
 
     if ((int64_t)p->pieces.count >= p->wanted) {
         return;
     }
-    heap_init(&size, (size_t)p->wanted);
+    ranking_init(&size, (size_t)p->wanted);
     for (uint32_t i = 0; i < p->pieces.count; i++) {
-        heap_put(&size, i, p->pieces.piece[i].size);
+        ranking_put(&size, i, p->pieces.piece[i].size);
     }
     while ((int64_t)p->pieces.count < p->wanted) {
-        uint32_t left = heap_top(&size);
+        uint32_t left = ranking_top(&size);
         // There are four cells for each wanted vnode, so the largest has two at least.
         uint32_t right = pieces_cut(&p->pieces, left, p->pieces.piece[left].size / 2);
 
-        heap_put(&size, left, p->pieces.piece[left].size);
-        heap_put(&size, right, p->pieces.piece[right].size);
+        ranking_put(&size, left, p->pieces.piece[left].size);
+        ranking_put(&size, right, p->pieces.piece[right].size);
     }
-    heap_fini(&size);
+    ranking_fini(&size);
 }
 
 /* ---- stock: what each node may give, sorted by size when first asked for ---- */
@@ -290,11 +290,11 @@ static void stock_put(struct planner *p, uint32_t slot, uint32_t index)
 
 static void refresh(struct planner *p, uint32_t slot)
 {
-    if (heap_has(&p->rich, slot)) {
-        heap_put(&p->rich, slot, excess(p, slot));
+    if (ranking_has(&p->rich, slot)) {
+        ranking_put(&p->rich, slot, excess(p, slot));
     }
-    if (heap_has(&p->need, slot)) {
-        heap_put(&p->need, slot, -excess(p, slot));
+    if (ranking_has(&p->need, slot)) {
+        ranking_put(&p->need, slot, -excess(p, slot));
     }
 }
 
@@ -327,19 +327,19 @@ static bool has_more_than(struct planner *p, uint32_t donor, int64_t size)
     return count > 0 && key_size(stock_of(p, donor)[count - 1]) > size;
 }
 
-static void all_who_stay(const struct planner *p, struct heap *h, int sign)
+static void all_who_stay(const struct planner *p, struct ranking *h, int sign)
 {
     for (uint32_t slot = 1; slot < SLOTS; slot++) {
         if (p->share[slot].stays) {
-            heap_put(h, slot, sign * excess(p, slot));
+            ranking_put(h, slot, sign * excess(p, slot));
         }
     }
 }
 
-static void clear(struct heap *h)
+static void clear(struct ranking *h)
 {
     while (h->count > 0) {
-        heap_remove(h, h->item[h->count - 1]);
+        ranking_remove(h, h->item[h->count - 1]);
     }
 }
 
@@ -363,7 +363,7 @@ static void give_away(struct planner *p, uint32_t index)
 {
     for (;;) {
         // While a leaving node has cells, someone who stays lacks at least one.
-        uint32_t receiver = heap_top(&p->need);
+        uint32_t receiver = ranking_top(&p->need);
         int64_t lack = -excess(p, receiver);
         int64_t part = most(most(lack, close_enough(p)), 1);
 
@@ -473,15 +473,15 @@ static bool feed(struct planner *p, uint32_t receiver)
     bool given = false;
 
     while (!given && c.count < DONORS_TRIED && p->rich.count > 0) {
-        uint32_t donor = heap_top(&p->rich);
+        uint32_t donor = ranking_top(&p->rich);
 
-        heap_remove(&p->rich, donor);
+        ranking_remove(&p->rich, donor);
         c.donor[c.count++] = donor;
         given = give_fitting(p, donor, receiver, lack);
     }
     given = given || give_bearable(p, &c, receiver, lack) || give_cut(p, &c, receiver, lack);
     for (size_t i = 0; i < c.count; i++) {
-        heap_put(&p->rich, c.donor[i], excess(p, c.donor[i]));
+        ranking_put(&p->rich, c.donor[i], excess(p, c.donor[i]));
     }
     return given;
 }
@@ -490,16 +490,16 @@ static void fill(struct planner *p)
 {
     for (uint32_t slot = 1; slot < SLOTS; slot++) {
         if (p->share[slot].stays && -excess(p, slot) > p->unit) {
-            heap_put(&p->need, slot, -excess(p, slot));
+            ranking_put(&p->need, slot, -excess(p, slot));
         } else if (p->share[slot].stays) {
-            heap_put(&p->rich, slot, excess(p, slot));
+            ranking_put(&p->rich, slot, excess(p, slot));
         }
     }
     while (p->need.count > 0) {
-        uint32_t receiver = heap_top(&p->need);
+        uint32_t receiver = ranking_top(&p->need);
 
         if (-excess(p, receiver) <= close_enough(p) || !feed(p, receiver)) {
-            heap_remove(&p->need, receiver);
+            ranking_remove(&p->need, receiver);
         }
     }
     clear(&p->rich);
@@ -510,7 +510,7 @@ static void fill(struct planner *p)
 /* One move from `donor`; false if it has nothing left to give. */
 static bool relieve(struct planner *p, uint32_t donor)
 {
-    uint32_t receiver = heap_top(&p->need);
+    uint32_t receiver = ranking_top(&p->need);
     int64_t over = excess(p, donor);
     int64_t lack = -excess(p, receiver);
     size_t fits = stock_at_most(p, donor, least(over, lack + close_enough(p)));
@@ -532,14 +532,14 @@ static void level(struct planner *p)
     all_who_stay(p, &p->need, -1);
     for (uint32_t slot = 1; slot < SLOTS; slot++) {
         if (p->share[slot].stays && excess(p, slot) > too_much(p)) {
-            heap_put(&p->rich, slot, excess(p, slot));
+            ranking_put(&p->rich, slot, excess(p, slot));
         }
     }
     while (p->rich.count > 0) {
-        uint32_t donor = heap_top(&p->rich);
+        uint32_t donor = ranking_top(&p->rich);
 
         if (excess(p, donor) <= close_enough(p) || !relieve(p, donor)) {
-            heap_remove(&p->rich, donor);
+            ranking_remove(&p->rich, donor);
         }
     }
     clear(&p->need);
@@ -551,8 +551,8 @@ static void make(struct planner *p, const struct ring *r, const struct plan_limi
 {
     p->cells = (int64_t)1 << r->grid;
     pieces_init(&p->pieces, r);
-    heap_init(&p->rich, SLOTS);
-    heap_init(&p->need, SLOTS);
+    ranking_init(&p->rich, SLOTS);
+    ranking_init(&p->need, SLOTS);
     set_unit(p, limits->vnodes_per_weight);
     set_targets(p);
     grow(p);
@@ -577,8 +577,8 @@ enum err plan_make(struct plan *plan, const struct ring *ring, const struct plan
         make(p, ring, limits);
         waves_make(plan, &p->pieces, limits);
         pieces_fini(&p->pieces);
-        heap_fini(&p->rich);
-        heap_fini(&p->need);
+        ranking_fini(&p->rich);
+        ranking_fini(&p->need);
         mem_free(p->stock);
     }
     mem_free(p);

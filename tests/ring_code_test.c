@@ -31,7 +31,7 @@ static void the_bytes_and_the_digest_are_golden(void **state)
         "52494e47010e00000d0000000000000004000000000000000000000001000a000000000000000a0000000000"
         "00000000000000000000020000000020000001000a000000000000000a000000000000000000000000000000"
         "090000001027000002000c000000000000000c00000000000000070000000000000003000000003000000100"
-        "0a000000000000000a00000000000000000000000000000064b7bcb6";
+        "0a000000000000000a0000000000000000000000000000004756df7a";
     struct buffer out = {0};
     char hex[sizeof want];
     struct ring r;
@@ -132,7 +132,7 @@ static void seal(struct buffer *b)
     for (size_t i = 0; i < b->size - 4; i++) {
         crc ^= b->data[i];
         for (unsigned bit = 0; bit < 8; bit++) {
-            crc = crc >> 1 ^ ((crc & 1) != 0 ? 0xedb88320u : 0);
+            crc = crc >> 1 ^ ((crc & 1) != 0 ? 0x82f63b78u : 0);
         }
     }
     for (unsigned i = 0; i < 4; i++) {

@@ -287,7 +287,7 @@ static void any_change_of_any_fleet_gives_a_legal_plan(void **state)
     struct prng p = {5};
 
     (void)state;
-    for (unsigned round = 0; round < 150; round++) {
+    for (unsigned round = 0; round < 60; round++) {
         fleet_init(&f, (uint8_t)prng_between(&p, 4, 12), (uint32_t)prng_between(&p, 1, 16));
         f.limits.moves_per_txn = (uint32_t)prng_between(&p, 1, 9);
         f.limits.wave_cap = (uint32_t)prng_between(&p, 1, 5);

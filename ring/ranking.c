@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ring/heap.h"
+#include "ring/ranking.h"
 
 #include "base/mem.h"
 
-void heap_init(struct heap *h, size_t items)
+void ranking_init(struct ranking *h, size_t items)
 {
-    *h = (struct heap){0};
+    *h = (struct ranking){0};
     h->key = mem_new(items, sizeof *h->key);
     h->item = mem_new(items, sizeof *h->item);
     h->place = mem_new(items, sizeof *h->place);
 }
 
-void heap_fini(struct heap *h)
+void ranking_fini(struct ranking *h)
 {
     mem_free(h->key);
     mem_free(h->item);
     mem_free(h->place);
-    *h = (struct heap){0};
+    *h = (struct ranking){0};
 }
 
-static bool before(const struct heap *h, uint32_t a, uint32_t b)
+static bool before(const struct ranking *h, uint32_t a, uint32_t b)
 {
     return h->key[a] != h->key[b] ? h->key[a] > h->key[b] : a < b;
 }
 
-static void set(struct heap *h, size_t place, uint32_t item)
+static void set(struct ranking *h, size_t place, uint32_t item)
 {
     h->item[place] = item;
     h->place[item] = (uint32_t)place + 1;
 }
 
-static void sift_up(struct heap *h, size_t place)
+static void sift_up(struct ranking *h, size_t place)
 {
     uint32_t item = h->item[place];
 
@@ -41,7 +41,7 @@ static void sift_up(struct heap *h, size_t place)
     set(h, place, item);
 }
 
-static void sift_down(struct heap *h, size_t place)
+static void sift_down(struct ranking *h, size_t place)
 {
     uint32_t item = h->item[place];
 
@@ -60,9 +60,9 @@ static void sift_down(struct heap *h, size_t place)
     set(h, place, item);
 }
 
-void heap_put(struct heap *h, uint32_t item, int64_t key)
+void ranking_put(struct ranking *h, uint32_t item, int64_t key)
 {
-    if (!heap_has(h, item)) {
+    if (!ranking_has(h, item)) {
         set(h, h->count, item);
         h->count++;
     }
@@ -71,7 +71,7 @@ void heap_put(struct heap *h, uint32_t item, int64_t key)
     sift_down(h, h->place[item] - 1);
 }
 
-void heap_remove(struct heap *h, uint32_t item)
+void ranking_remove(struct ranking *h, uint32_t item)
 {
     size_t place = h->place[item];
     uint32_t last;
