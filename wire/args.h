@@ -5,6 +5,8 @@
  * need not know either.
  *
  *     arguments: u8 count, then count × (u32 size, bytes)      count 1..64
+ *                arg[0] the command's name in upper case, arg[1] its key, which is the
+ *                entity's id again, then the rest as the client sent it
  *     value:     u8 type, then per type:
  *                'i' i64   'b' bulk bytes   's' simple text   'n' nothing   'e' error text
  */
@@ -20,7 +22,7 @@ enum { ARGS_MAX = 64 };
 
 struct args {
     uint8_t count;
-    struct bytes arg[ARGS_MAX]; /* borrowed; arg[0] is the command's name in upper case */
+    struct bytes arg[ARGS_MAX]; /* borrowed */
 };
 
 /* Append an argument list; `args->count` is 1..ARGS_MAX. */
