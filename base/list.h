@@ -11,6 +11,8 @@
 #ifndef BASE_LIST_H
 #define BASE_LIST_H
 
+#include "base/assert.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -56,6 +58,7 @@ static inline void list_push_back(struct list *l, struct list_link *item)
 
 static inline void list_remove(struct list_link *item)
 {
+    ASSERT(list_linked(item));
     item->prev->next = item->next;
     item->next->prev = item->prev;
     item->prev = item->next = NULL;

@@ -221,7 +221,7 @@ static void await_wake(void)
     struct timespec until;
 
     (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += 5 * 1000 * 1000;
+    until.tv_nsec += 5000000;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     (void)pthread_mutex_lock(&wake_lock);
@@ -255,7 +255,7 @@ static void until_at(condition holds, int line)
 static void run_on(uint64_t ms)
 {
     for (uint64_t at = 0; at < ms; at += 100) {
-        skipped_us += 100 * 1000;
+        skipped_us += 100000;
         for (size_t i = 0; i < SIDES_MAX; i++) {
             poll_side(&sides[i]);
         }
@@ -620,7 +620,8 @@ static void only_a_coordinator_may_send_what_is_huge(void **state)
     uint8_t *body = mem_new(1, HUGE_SIZE);
 
     (void)state;
-    assert_int_equal(link_send(link, FRAME_CONTROL, bytes_of(body, 4 * 1024 * 1024)), ERR_TOO_BIG);
+    assert_int_equal(link_send(link, FRAME_CONTROL, bytes_of(body, (size_t)4 * 1024 * 1024)),
+                     ERR_TOO_BIG);
     assert_int_equal(link_send(sides[0].up[0], FRAME_RAFT, bytes_of(body, FRAME_SIZE_MAX)),
                      ERR_TOO_BIG);
     assert_int_equal(link_send(sides[0].up[0], FRAME_RAFT, bytes_of(body, HUGE_SIZE)), ERR_OK);
@@ -892,7 +893,7 @@ static void our_own_sleep_is_no_silence_of_the_peer(void **state)
 {
     (void)state;
     struct link *link = start_pair();
-    skipped_us += 60 * 1000 * 1000;
+    skipped_us += 60000000;
     poll_side(&sides[0]);
     poll_side(&sides[1]);
     run_on(200);

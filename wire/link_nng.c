@@ -101,7 +101,6 @@ bool link_settle(struct link *link)
         link_free(link);
         return true;
     }
-    list_remove(&link->lost);
     retry_later(link);
     return true;
 }

@@ -172,20 +172,19 @@ static void forgive_gap(struct links *links, uint64_t gap_us)
 
 static void settle_lost(struct links *links)
 {
-    struct list waiting;
+    struct list todo;
     struct list_link *at;
 
-    // `down` may drop or forget other links, which join the list meanwhile.
-    list_init(&waiting);
-    while ((at = list_front(&links->lost)) != NULL) {
+    // `down` may lose other links, which are the next turn's.
+    list_init(&todo);
+    list_splice_back(&todo, &links->lost);
+    while ((at = list_pop_front(&todo)) != NULL) {
         struct link *link = CONTAINER_OF(at, struct link, lost);
 
-        if (!link_settle(link)) {
-            list_remove(&link->lost);
-            list_push_back(&waiting, &link->lost);
+        if (!link_settle(link) && !list_linked(&link->lost)) {
+            list_push_back(&links->lost, &link->lost);
         }
     }
-    list_splice_back(&links->lost, &waiting);
 }
 
 static void reap_closing(struct links *links)

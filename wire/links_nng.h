@@ -176,7 +176,8 @@ struct link *link_new(struct links *links, const char *address, bool dialled);
 void link_lost(struct link *link, const char *reason);
 void link_on_dial(struct link *link);
 void link_on_timer(struct link *link);
-/* From the lost list: call `down`, set the retry, or free. Returns false if it must wait. */
+/* Taken off the lost list: call `down`, then set the retry or free. Returns false if it must wait.
+ */
 bool link_settle(struct link *link);
 void link_free(struct link *link);
 /* True if this text was not the last one logged about the link. */
