@@ -11,11 +11,18 @@
  *     SENT     OK, APP_ERROR                        reply                         done
  *     SENT     MOVED(v)                             fetch >= v, send again        WAITING
  *     SENT     BUSY(ms)                             wait ms, send again           WAITING
- *     SENT     COLD(c), one copy                    first = my version, send      SENT
+ *     SENT     COLD(c), one copy or idempotent      first = my version, send      SENT
+ *     SENT     COLD(c), another copy may have run   reply UNKNOWN                 done
+ *     SENT     EXPIRED, one copy                    reply REJECTED                done
  *     SENT     link to that node lost               reply UNKNOWN                 done
+ *     SENT     the same, but the node left cleanly  await the new owner's answer  SENT
+ *     SENT     its predecessor was given up         send again with a new base    WAITING
  *     any      deadline                             never run: REJECTED else TIMEOUT   done
  *
  * Pure. Order: requests of one (session, entity) carry seq, prev and base.
+ *
+ * A request that a link would not take is to be given back as a ROUTER_ANSWER
+ * of its session, seq and copy with code BUSY: it surely did not run.
  */
 #ifndef GATEWAY_ROUTER_H
 #define GATEWAY_ROUTER_H
@@ -40,9 +47,9 @@ struct router_config router_config_default(void);
 enum router_event_type {
     ROUTER_TICK,           /* every 10..50 ms */
     ROUTER_REQUEST,        /* session, ticket, kind, id, body, flags */
-    ROUTER_SESSION_CLOSED, /* session: its requests are abandoned, nothing is replied */
+    ROUTER_SESSION_CLOSED, /* session: what it asked for still runs, nothing is replied */
     ROUTER_ANSWER,         /* slot, answer */
-    ROUTER_NODE_UP,        /* slot, incarnation */
+    ROUTER_NODE_UP,        /* slot, incarnation (0 = it did not say) */
     ROUTER_NODE_DOWN,      /* slot */
     ROUTER_COORDINATOR_UP, /* coordinator: index */
     ROUTER_COORDINATOR_DOWN,
@@ -78,7 +85,7 @@ enum router_effect_type {
     ROUTER_SEND_NODE,        /* slot; bytes: one request record */
     ROUTER_TELL_NODE,        /* slot; bytes: packed Control (Adopted) */
     ROUTER_SEND_COORDINATOR, /* coordinator; bytes: packed Control */
-    ROUTER_REPLY,            /* session, ticket, code, flags; bytes */
+    ROUTER_REPLY,            /* session, ticket, code, flags; bytes; NO_REPLY requests too */
     ROUTER_CONNECT,          /* keep a link to node slot at address */
     ROUTER_DISCONNECT,       /* slot */
 };
@@ -106,9 +113,14 @@ struct router_effects {
 void router_effects_clear(struct router_effects *e);
 void router_effects_fini(struct router_effects *e);
 
+/* Borrows nothing. `gateway` must be random: the order of its tables hangs on it. */
 struct router *router_new(const struct router_config *config);
 void router_free(struct router *r);
+/* Take one event; append to `out` what the caller must now do, in order. Time never goes back. An
+ * id is 1..RECORD_ID_MAX bytes, a body at most RECORD_BODY_MAX. A request while router_full() is
+ * replied to at once: REJECTED. */
 void router_step(struct router *r, const struct router_event *event, struct router_effects *out);
+/* Abort unless every invariant holds. O(requests): for tests; a step checks what is cheap. */
 void router_check(const struct router *r);
 
 /* A fresh session id, unique over gateways and restarts. */
@@ -121,10 +133,10 @@ struct router_figures {
     uint64_t version;
     uint64_t digest[2];
     uint64_t requests;
-    uint64_t in_flight;
-    uint64_t waiting;
-    uint64_t resent;
-    uint64_t moved;
+    uint64_t in_flight; /* unfinished */
+    uint64_t waiting;   /* of them, at the gateway */
+    uint64_t resent;    /* attempts after the first of a request */
+    uint64_t moved;     /* answers MOVED */
     uint64_t unknown;
     uint64_t timeout;
     uint64_t rejected;

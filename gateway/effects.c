@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/effects.h"
+
+#include "base/mem.h"
+
+enum { EFFECTS_START = 64 };
+
+struct router_effect *effects_add(struct router_effects *e, enum router_effect_type type)
+{
+    if (e->count == e->cap) {
+        e->cap = e->cap == 0 ? EFFECTS_START : e->cap * 2;
+        e->item = mem_resize(e->item, e->cap * sizeof *e->item);
+    }
+    struct router_effect *item = &e->item[e->count];
+    e->count++;
+    // Not the whole struct is zeroed: the address is large and rarely used.
+    item->type = type;
+    item->slot = 0;
+    item->coordinator = -1;
+    item->session = 0;
+    item->ticket = 0;
+    item->code = REPLY_OK;
+    item->flags = 0;
+    item->address[0] = '\0';
+    item->at = e->bytes.size;
+    item->size = 0;
+    return item;
+}
+
+void effects_end(struct router_effects *e, struct router_effect *item)
+{
+    item->size = e->bytes.size - item->at;
+}
+
+void router_effects_clear(struct router_effects *e)
+{
+    e->count = 0;
+    buffer_clear(&e->bytes);
+}
+
+void router_effects_fini(struct router_effects *e)
+{
+    mem_free(e->item);
+    buffer_fini(&e->bytes);
+    *e = (struct router_effects){0};
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/lane.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "ring/hash.h"
+
+#include <string.h>
+
+enum { LANES_SPARE_MAX = 4096 };
+
+void lanes_init(struct lanes *l, uint64_t seed)
+{
+    *l = (struct lanes){.seed = seed};
+}
+
+void lanes_fini(struct lanes *l)
+{
+    ASSERT(l->table.count == 0);
+    while (l->spare != NULL) {
+        struct lane *lane = CONTAINER_OF(l->spare, struct lane, link);
+
+        l->spare = lane->link.next;
+        mem_free(lane);
+    }
+    table_fini(&l->table);
+}
+
+static struct lane *lane_new(struct lanes *l)
+{
+    struct lane *lane = NULL;
+
+    if (l->spare != NULL) {
+        lane = CONTAINER_OF(l->spare, struct lane, link);
+        l->spare = lane->link.next;
+        l->spare_count--;
+        memset(lane, 0, sizeof *lane);
+    } else {
+        lane = mem_new(1, sizeof *lane);
+    }
+    list_init(&lane->all);
+    return lane;
+}
+
+static void lane_free(struct lanes *l, struct lane *lane)
+{
+    lane_unblock(lane);
+    table_remove(&l->table, &lane->link);
+    if (l->spare_count >= LANES_SPARE_MAX) {
+        mem_free(lane);
+        return;
+    }
+    lane->link.next = l->spare;
+    l->spare = &lane->link;
+    l->spare_count++;
+}
+
+struct pending *lane_front(const struct lane *lane)
+{
+    struct list_link *front = list_front(&lane->all);
+
+    return front == NULL ? NULL : CONTAINER_OF(front, struct pending, in_lane);
+}
+
+struct pending *lane_next(const struct lane *lane, const struct pending *p)
+{
+    struct list_link *next = list_next(&lane->all, &p->in_lane);
+
+    return next == NULL ? NULL : CONTAINER_OF(next, struct pending, in_lane);
+}
+
+uint64_t lane_prev_seq(const struct lane *lane, const struct pending *p)
+{
+    struct list_link *prev = p->in_lane.prev;
+
+    return prev == &lane->all.head ? 0 : CONTAINER_OF(prev, struct pending, in_lane)->seq;
+}
+
+static struct lane *find(const struct lanes *l, uint64_t hash, uint64_t session,
+                         const struct pending *p)
+{
+    for (struct table_link *i = table_first(&l->table, hash); i != NULL; i = table_same(i)) {
+        struct lane *lane = CONTAINER_OF(i, struct lane, link);
+
+        if (lane->session == session && lane->kind == p->kind &&
+            bytes_equal(pending_id(lane_front(lane)), pending_id(p))) {
+            return lane;
+        }
+    }
+    return NULL;
+}
+
+struct lane *lane_add(struct lanes *l, uint64_t session, struct pending *p)
+{
+    // Keyed: clients choose the ids, and could aim them all at one bucket.
+    const struct ring_key key = {l->seed, session ^ p->kind};
+    const uint64_t hash = siphash_bytes(key, pending_id(p));
+    struct lane *lane = find(l, hash, session, p);
+
+    if (lane == NULL) {
+        lane = lane_new(l);
+        lane->session = session;
+        lane->kind = p->kind;
+        table_put(&l->table, &lane->link, hash);
+    }
+    list_push_back(&lane->all, &p->in_lane);
+    p->lane = lane;
+    return lane;
+}
+
+struct lane *lane_remove(struct lanes *l, struct pending *p)
+{
+    struct lane *lane = p->lane;
+
+    list_remove(&p->in_lane);
+    p->lane = NULL;
+    if (!list_empty(&lane->all)) {
+        return lane;
+    }
+    ASSERT(lane->sent == 0 && lane->waiting == 0);
+    lane_free(l, lane);
+    return NULL;
+}
+
+bool lane_is_blocked(const struct lane *lane)
+{
+    return list_linked(&lane->stalled) || list_linked(&lane->resting);
+}
+
+void lane_unblock(struct lane *lane)
+{
+    if (list_linked(&lane->stalled)) {
+        list_remove(&lane->stalled);
+    }
+    if (list_linked(&lane->resting)) {
+        list_remove(&lane->resting);
+    }
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A lane: the unfinished requests of one (session, entity), in order.
+ *
+ * All of a lane goes to one owner, so a lane waits as a whole: `stalled` until
+ * the ring or a link changes, `resting` until a time, or for what comes first.
+ * Requests leave it in order of seq and at most `window` are on their way.
+ */
+#ifndef GATEWAY_LANE_H
+#define GATEWAY_LANE_H
+
+#include "base/bytes.h"
+#include "base/list.h"
+#include "base/table.h"
+#include "gateway/pending.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lane {
+    struct table_link link;
+    struct list all; /* struct pending, in_lane; never empty between steps */
+    struct list_link stalled;
+    struct list_link resting;
+    uint64_t session;
+    uint32_t sent;    /* of them on their way */
+    uint32_t waiting; /* of them at the gateway */
+    uint16_t kind;
+};
+
+struct lanes {
+    struct table table;
+    uint64_t seed;
+    struct table_link *spare; /* kept for the next lane: most live for one request only */
+    size_t spare_count;
+};
+
+void lanes_init(struct lanes *l, uint64_t seed);
+void lanes_fini(struct lanes *l);
+
+/* The lane of p's (session, kind, id), made if there is none; `p` is appended to it. */
+struct lane *lane_add(struct lanes *l, uint64_t session, struct pending *p);
+
+/* Take `p` out of its lane; the lane goes when it was the last: then this returns NULL. */
+struct lane *lane_remove(struct lanes *l, struct pending *p);
+
+struct pending *lane_front(const struct lane *lane); /* lowest seq */
+struct pending *lane_next(const struct lane *lane, const struct pending *p);
+/* Seq of the one before `p`, 0 = none. */
+uint64_t lane_prev_seq(const struct lane *lane, const struct pending *p);
+
+/* Not to be sent from now. */
+bool lane_is_blocked(const struct lane *lane);
+/* End stall and rest. */
+void lane_unblock(struct lane *lane);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/peer.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+struct peer *peer_find(const struct peers *p, uint16_t slot)
+{
+    return slot > RING_NODES_MAX ? NULL : p->at[slot];
+}
+
+struct peer *peer_new(struct peers *p, const struct view_member *member)
+{
+    ASSERT(member->slot != RING_NODE_NONE && member->slot <= RING_NODES_MAX);
+    ASSERT(p->at[member->slot] == NULL);
+    struct peer *peer = mem_new(1, sizeof *peer);
+
+    peer->slot = member->slot;
+    peer->member_incarnation = member->incarnation;
+    memcpy(peer->name, member->name, sizeof peer->name);
+    memcpy(peer->address, member->address, sizeof peer->address);
+    list_init(&peer->in_flight);
+    p->at[member->slot] = peer;
+    if (member->slot > p->top) {
+        p->top = member->slot;
+    }
+    return peer;
+}
+
+void peer_free(struct peers *p, struct peer *peer)
+{
+    ASSERT(list_empty(&peer->in_flight));
+    p->at[peer->slot] = NULL;
+    mem_free(peer);
+}
+
+void peers_fini(struct peers *p)
+{
+    for (uint16_t slot = 1; slot <= p->top; slot++) {
+        if (p->at[slot] != NULL) {
+            peer_free(p, p->at[slot]);
+        }
+    }
+}
+
+bool peer_is(const struct peer *peer, const struct view_member *member)
+{
+    return strcmp(peer->name, member->name) == 0 && strcmp(peer->address, member->address) == 0;
+}
+
+bool peer_takes_requests(const struct peer *peer)
+{
+    return peer->up && (peer->incarnation == 0 || peer->incarnation >= peer->member_incarnation);
+}

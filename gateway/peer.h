@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A peer: one node as the router sees it, its link and what is on its way there.
+ */
+#ifndef GATEWAY_PEER_H
+#define GATEWAY_PEER_H
+
+#include "base/list.h"
+#include "ring/view.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct peer {
+    uint16_t slot;
+    bool up;                     /* linked */
+    bool removed;                /* no longer in the directory: disconnect when idle */
+    uint64_t incarnation;        /* at the other end of the link; 0 = it did not say */
+    uint64_t member_incarnation; /* as the directory has it */
+    char name[VIEW_NAME_MAX + 1];
+    char address[VIEW_ADDRESS_MAX + 1];
+    struct list in_flight; /* struct pending: their last attempt went here */
+};
+
+struct peers {
+    struct peer *at[RING_NODES_MAX + 1]; /* owned; NULL = no such node */
+    uint16_t top;                        /* highest slot ever used */
+};
+
+void peers_fini(struct peers *p); /* in_flight lists must be empty */
+
+struct peer *peer_find(const struct peers *p, uint16_t slot); /* NULL = none; takes any slot */
+struct peer *peer_new(struct peers *p, const struct view_member *member);
+void peer_free(struct peers *p, struct peer *peer);
+
+/* It is the same node at the same place. */
+bool peer_is(const struct peer *peer, const struct view_member *member);
+
+/* May requests be sent there? A link to an incarnation that the directory has given up is as good
+ * as none; one to a newer incarnation is fine, for my directory is what is old. */
+bool peer_takes_requests(const struct peer *peer);
+
+#endif

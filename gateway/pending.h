@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A pending request: taken from a session, not answered yet.
+ *
+ * Each time it is sent it is a new attempt with a number of its own, which the
+ * answer repeats. An attempt is open until an answer says that it did not run;
+ * while none is open the request surely never ran, and there is no second copy
+ * of it anywhere (PROTOCOL hole 40).
+ */
+#ifndef GATEWAY_PENDING_H
+#define GATEWAY_PENDING_H
+
+#include "base/bytes.h"
+#include "base/list.h"
+#include "base/table.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lane;
+struct session;
+
+enum pending_state {
+    PENDING_WAITING, /* at the gateway */
+    PENDING_SENT,    /* its last attempt is on its way */
+    PENDING_LOST,    /* the link it went over is gone: about to be answered */
+};
+
+struct pending {
+    struct table_link link;     /* by session and seq */
+    struct list_link in_lane;   /* in order of seq */
+    struct list_link in_age;    /* in order of deadline */
+    struct list_link in_flight; /* of the peer that got the last attempt */
+    struct lane *lane;
+    struct session *session;
+    uint64_t seq;
+    uint64_t ticket;
+    uint64_t deadline_us;
+    uint64_t first;    /* ring version at the first send; 0 = to be stamped */
+    uint64_t prev;     /* as stamped on the last attempt */
+    uint64_t open;     /* bit = number of an open attempt, modulo 64 */
+    uint32_t attempts; /* ever made */
+    uint32_t body_size;
+    uint16_t slot; /* node that got the last attempt; 0 = none, or it left for good */
+    uint16_t kind;
+    uint8_t refusals; /* answers "not run" in a row, for the back-off */
+    uint8_t flags;    /* enum request_flags */
+    uint8_t state;    /* enum pending_state */
+    uint8_t id_size;
+    bool doubtful;  /* an open attempt's number was used again: one copy is lost track of */
+    uint8_t data[]; /* id, then body */
+};
+
+/* Returns owned; copies id (1..255 bytes) and body. In no list. */
+struct pending *pending_new(uint16_t kind, struct bytes id, struct bytes body);
+
+/* Bytes of memory that it takes. */
+size_t pending_size(const struct pending *p);
+
+struct bytes pending_id(const struct pending *p);
+struct bytes pending_body(const struct pending *p);
+
+/* Open a new attempt; returns its number, 1..255. */
+uint8_t pending_attempt(struct pending *p);
+
+/* Close attempt `copy`, which surely did not run. False: it was not open (a second answer). */
+bool pending_close(struct pending *p, uint8_t copy);
+
+/* True if attempt `copy` is open. */
+bool pending_is_open(const struct pending *p, uint8_t copy);
+
+/* Number of the last attempt; 0 = never sent. */
+uint8_t pending_last(const struct pending *p);
+
+/* True if no attempt can have run, nor ever will. */
+bool pending_never_ran(const struct pending *p);
+
+#endif

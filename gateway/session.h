@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sessions of a router: one client connection each, with the counter that
+ * numbers its requests.
+ */
+#ifndef GATEWAY_SESSION_H
+#define GATEWAY_SESSION_H
+
+#include "base/table.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct session {
+    struct table_link link;
+    uint64_t id;
+    uint64_t seq;        /* last one given */
+    uint32_t unfinished; /* requests */
+    bool closed;         /* nobody listens; it goes with its last request */
+};
+
+struct sessions {
+    struct table table;
+    uint64_t gateway; /* random id of this process */
+    uint64_t drawn;   /* ids given so far */
+};
+
+void sessions_init(struct sessions *s, uint64_t gateway);
+void sessions_fini(struct sessions *s); /* frees those left */
+
+/* A fresh id: the upper 40 bits come from the gateway's random id, the lower 24 count. */
+uint64_t sessions_draw(struct sessions *s);
+
+struct session *session_find(const struct sessions *s, uint64_t id); /* NULL = none */
+struct session *session_get(struct sessions *s, uint64_t id);        /* made if there is none */
+
+/* The session is free to go once it is closed and has nothing unfinished. */
+void session_close(struct sessions *s, struct session *session);
+void session_done(struct sessions *s, struct session *session);
+
+#endif
