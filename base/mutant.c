@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mutant.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    const char *text;
+} mutants[] = {
+#define X(name, text) {#name, text},
+    MUTANT_LIST(X)
+#undef X
+};
+
+#ifdef RINGHOLD_MUTANTS
+enum mutant mutant_planted = M_NONE;
+#endif
+
+const char *mutant_name(enum mutant m)
+{
+    return mutants[m].name;
+}
+
+const char *mutant_text(enum mutant m)
+{
+    return mutants[m].text;
+}
+
+bool mutant_named(const char *name, enum mutant *m)
+{
+    for (size_t i = 0; i < sizeof mutants / sizeof mutants[0]; i++) {
+        if (strcmp(mutants[i].name, name) == 0) {
+            *m = (enum mutant)i;
+            return true;
+        }
+    }
+    return false;
+}

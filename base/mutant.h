@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Planted bugs: each takes one rule of PROTOCOL §1 away, and the simulator must
+ * find out (make mutants). In every other build mutant() is a constant false,
+ * so no trace of them is left in the code.
+ */
+#ifndef BASE_MUTANT_H
+#define BASE_MUTANT_H
+
+#include <stdbool.h>
+
+#define MUTANT_LIST(X)                                                                \
+    X(M_NONE, "no rule removed")                                                      \
+    X(M_NODRAIN, "PREPARED leaves before the actors stopped")                         \
+    X(M_REPLAY, "a transaction's number is accepted twice")                           \
+    X(M_STALE, "an outcome is settled by an old configuration")                       \
+    X(M_BASE, "PREPARE is accepted on a configuration older than its base")           \
+    X(M_REGRESS, "an older COMMIT is applied over a newer configuration")             \
+    X(M_LOCAL, "held requests run here although the arc has gone")                    \
+    X(M_NOTAG, "nobody waits for the version a request carries, forwards don't tell") \
+    X(M_NOORDER, "requests of a session run as they arrive")                          \
+    X(M_NODEDUP, "a request that ran is run again")                                   \
+    X(M_NOXFER, "order records stay behind when their actor moves")                   \
+    X(M_STALEWARM, "state staged for an aborted transaction is used later")           \
+    X(M_RESTART, "a restarted node serves before it is registered")
+
+enum mutant {
+#define X(name, text) name,
+    MUTANT_LIST(X)
+#undef X
+};
+
+#ifdef RINGHOLD_MUTANTS
+
+extern enum mutant mutant_planted; /* set by the simulator */
+
+static inline bool mutant(enum mutant m)
+{
+    return mutant_planted == m;
+}
+
+#else
+
+static inline bool mutant(enum mutant m)
+{
+    (void)m;
+    return false;
+}
+
+#endif
+
+/* "M_NODRAIN" */
+const char *mutant_name(enum mutant m);
+const char *mutant_text(enum mutant m);
+
+/* False if there is none of that name. */
+bool mutant_named(const char *name, enum mutant *m);
+
+#endif
