@@ -2,7 +2,7 @@
 # make check       set up, build, run every test             make sim      SEEDS=200 fleets in the simulator
 # make lint        format, tidy, cppcheck, layers            make bench    ratios against peers
 # make mutants     planted bugs that the simulator must find make e2e      tests on real processes
-# make raft-sim    SEEDS=1000 libraft in virtual time        make fuzz     libFuzzer on each decoder
+# make raft-sim    SEEDS=1000 libraft in virtual time        make fuzz     SECONDS=20 any bytes to each decoder
 # make install     DESTDIR= PREFIX=/usr/local                make clean
 #
 # make SAN=address,undefined check     make CC=clang     make WERROR=1     make V=1     make DEPS=skip check
@@ -133,13 +133,16 @@ bench: setup
 run-bench: $(binary) $(benches)
 	@bench/run $(out)
 
-fuzzers := $(patsubst %.c,build/fuzz/%,$(notdir $(wildcard tests/fuzz/*_fuzz.c)))
+# LIBFUZZER=1 needs clang's runtime (libclang-rt-14-dev); without it a driver of our own mutates seeds.
+fuzzers := $(patsubst %.c,$(out)/%,$(notdir $(wildcard tests/fuzz/*_fuzz.c)))
 fuzz: setup
-	@$(MAKE) --no-print-directory CC=clang SAN=address,undefined,fuzzer-no-link $(fuzzers)
-	@for f in $(fuzzers); do echo "== $$f"; mkdir -p $$f.corpus; \
-	    $$f -max_total_time=$(or $(SECONDS),30) -verbosity=0 -print_final_stats=1 $$f.corpus || exit 1; done
-build/fuzz/%: tests/fuzz/%.c $(out)/all.a
-	@mkdir -p build/fuzz
+	@$(MAKE) --no-print-directory run-fuzz $(if $(LIBFUZZER),CC=clang SAN=address$(comma)undefined$(comma)fuzzer-no-link,SAN=address$(comma)undefined)
+run-fuzz: $(fuzzers)
+	@for f in $(fuzzers); do name=$$(basename $$f); seeds=$$(ls tests/fuzz/seeds/$${name%_fuzz}_* 2>/dev/null); \
+	    echo "== $$name"; if test -n "$(LIBFUZZER)"; then mkdir -p $$f.corpus; cp $$seeds $$f.corpus 2>/dev/null; \
+	    $$f -max_total_time=$(or $(SECONDS),20) -verbosity=0 -print_final_stats=1 $$f.corpus || exit 1; \
+	    else $$f $(or $(SECONDS),20) $$seeds || exit 1; fi; done
+$(out)/%_fuzz: tests/fuzz/%_fuzz.c $(if $(LIBFUZZER),,tests/fuzz/drive.c) $(out)/all.a
 	$(call say,LD)
 	$(Q)$(CC) $(subst fuzzer-no-link,fuzzer,$(cflags)) $^ $(libs) -o $@
 
@@ -166,6 +169,6 @@ clean:
 	rm -rf build
 
 .PHONY: all setup demo check run-check sim mutants run-mutants raft-sim e2e run-e2e bench run-bench \
-        fuzz lint run-lint install clean
+        fuzz run-fuzz lint run-lint install clean
 .SECONDARY:
 -include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/cli/main.d

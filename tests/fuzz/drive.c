@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs a fuzz entry without libFuzzer, where there is none: bytes by chance and
+ * the given seed files with bytes changed, put in and cut out. It sees no
+ * coverage, so it finds less; the sanitizers judge what it finds.
+ *
+ *     frame_fuzz SECONDS [SEED-FILE…]
+ */
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "base/prng.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SIZE_MAX_OF_INPUT = 4096, SEEDS_MAX = 64, BATCH = 1000 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct buffer seeds[SEEDS_MAX];
+static size_t seed_count;
+
+static void load(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+
+    if (file == NULL || seed_count == SEEDS_MAX) {
+        (void)fprintf(stderr, "cannot read %s\n", path);
+        exit(1);
+    }
+    struct buffer *seed = &seeds[seed_count++];
+    seed->size = fread(buffer_reserve(seed, SIZE_MAX_OF_INPUT), 1, SIZE_MAX_OF_INPUT, file);
+    (void)fclose(file);
+}
+
+static void change(struct prng *p, struct buffer *input)
+{
+    static const uint8_t odd[] = {0, 1, 2, 8, 0x10, 0x7f, 0x80, 0xff};
+    const size_t at = input->size == 0 ? 0 : prng_u64(p) % input->size;
+
+    switch (prng_u64(p) % 6) {
+    case 0: // cut short
+        input->size = at;
+        break;
+    case 1: // add bytes
+        for (uint64_t more = prng_between(p, 1, 8); more > 0; more--) {
+            const uint8_t byte = (uint8_t)prng_u64(p);
+
+            buffer_put(input, &byte, 1);
+        }
+        break;
+    case 2: // cut out of the middle
+        if (input->size > at + 4) {
+            memmove(input->data + at, input->data + at + 4, input->size - at - 4);
+            input->size -= 4;
+        }
+        break;
+    case 3: // another seed behind it
+        if (seed_count > 0 && input->size < SIZE_MAX_OF_INPUT) {
+            const struct buffer *seed = &seeds[prng_u64(p) % seed_count];
+
+            buffer_put(input, seed->data, seed->size);
+        }
+        break;
+    case 4:
+        if (input->size > 0) {
+            input->data[at] = odd[prng_u64(p) % sizeof odd];
+        }
+        break;
+    default:
+        if (input->size > 0) {
+            input->data[at] ^= (uint8_t)(1u << prng_u64(p) % 8);
+        }
+        break;
+    }
+}
+
+static void run_one(struct prng *p)
+{
+    struct buffer input = {0};
+
+    if (seed_count > 0) {
+        const struct buffer *seed = &seeds[prng_u64(p) % seed_count];
+
+        buffer_put(&input, seed->data, seed->size);
+    }
+    for (uint64_t changes = prng_between(p, 0, 6); changes > 0; changes--) {
+        change(p, &input);
+    }
+    // Memory of exactly that size: a sanitizer sees any look past the end.
+    uint8_t *exact = mem_copy(input.data, input.size);
+    (void)LLVMFuzzerTestOneInput(exact, input.size);
+    mem_free(exact);
+    buffer_fini(&input);
+}
+
+int main(int argc, char **argv)
+{
+    const time_t end = time(NULL) + (argc > 1 ? (time_t)strtol(argv[1], NULL, 10) : 1);
+    struct prng prng = {.state = 1};
+    uint64_t runs = 0;
+
+    for (int i = 2; i < argc; i++) {
+        load(argv[i]);
+    }
+    do {
+        for (int i = 0; i < BATCH; i++) {
+            run_one(&prng);
+        }
+        runs += BATCH;
+    } while (time(NULL) < end);
+    for (size_t i = 0; i < seed_count; i++) {
+        buffer_fini(&seeds[i]);
+    }
+    printf("%" PRIu64 " inputs\n", runs);
+    return 0;
+}
