@@ -108,6 +108,8 @@ void links_forget(struct links *links, struct link *link);
 void link_drop(struct link *link, const char *reason);
 /* Later hellos carry this incarnation. */
 void links_set_incarnation(struct links *links, uint64_t incarnation);
+/* Later hellos say whether this coordinator's folder took part in a group. */
+void links_set_pristine(struct links *links, bool pristine);
 
 /* On the loop: deliver what arrived, run timers, flush. Call on wake and every 10..50 ms. */
 void links_poll(struct links *links, uint64_t now_us);

@@ -98,6 +98,11 @@ void links_set_incarnation(struct links *links, uint64_t incarnation)
     links->config.self.incarnation = incarnation;
 }
 
+void links_set_pristine(struct links *links, bool pristine)
+{
+    links->config.self.pristine = pristine;
+}
+
 struct links_counts links_counts(const struct links *links)
 {
     return links->counts;
