@@ -16,6 +16,9 @@ SEEDS  =
 
 VERSION := $(shell cat VERSION)
 
+# nng and other libraries are not instrumented: SAN=thread must not judge them.
+export TSAN_OPTIONS = suppressions=$(CURDIR)/tests/tsan.supp
+
 # One short line a step; V=1 shows the commands.
 Q   := $(if $(V),,@)
 say  = $(if $(V),@:,@printf '  %-4s %s\n' $(1) $@)

@@ -16,6 +16,7 @@
 #include "tests/test.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -908,12 +909,33 @@ static bool all_accepted(void)
     return links_counts(sides[0].links).accepted >= accepted_wanted;
 }
 
+static size_t open_files(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    size_t count = 0;
+
+    assert_non_null(dir);
+    while (readdir(dir) != NULL) {
+        count++;
+    }
+    (void)closedir(dir);
+    return count;
+}
+
+static size_t files_wanted;
+
+static bool files_are_closed(void)
+{
+    return open_files() <= files_wanted;
+}
+
 static void a_flood_of_connections_does_not_stop_the_listener(void **state)
 {
     (void)state;
     side_start(0, ROLE_COORDINATOR, "1");
     side_start(1, ROLE_NODE, "n1");
     assert_int_equal(links_listen(sides[0].links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    files_wanted = open_files();
     for (accepted_wanted = 50; accepted_wanted <= 200; accepted_wanted += 50) {
         // Gone before they are accepted, half of them with a reset; and no more
         // at a time than nng's backlog of 128 takes.
@@ -926,6 +948,7 @@ static void a_flood_of_connections_does_not_stop_the_listener(void **state)
         }
         until(all_accepted);
     }
+    until(files_are_closed);
     assert_non_null(links_dial(sides[1].links, bound));
     until(both_up);
 }

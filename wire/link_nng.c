@@ -79,8 +79,9 @@ static void retry_later(struct link *link)
 bool link_settle(struct link *link)
 {
     struct links *links = link->links;
+    const bool was_up = link->down_due;
 
-    if (link->down_due && !link->forgotten) {
+    if (was_up && !link->forgotten) {
         link->down_due = false;
         links->counts.downs++;
         log_debug("link",
@@ -101,12 +102,16 @@ bool link_settle(struct link *link)
         link_free(link);
         return true;
     }
+    if (!was_up && !link->refused && link_may_log(link, link->reason)) {
+        log_info("link", "unreachable", "address=%s reason=\"%s\"", link->address, link->reason);
+    }
     retry_later(link);
     return true;
 }
 
 static void dial_start(struct link *link)
 {
+    link->refused = false;
     op_start(&link->dial);
     nng_stream_dialer_dial(link->dialer, link->dial.aio);
 }
