@@ -320,6 +320,11 @@ static bool two_refusals(void)
     return sides[1].refusals >= 2;
 }
 
+static bool first_of_first_up(void)
+{
+    return sides[0].up_count == 1;
+}
+
 static char bound[160];
 
 /* Sides 0 (listens) and 1 (dials), linked. */
@@ -394,6 +399,28 @@ static void plain_hello(struct buffer *out, enum link_role role)
     frame_put(out, FRAME_HELLO, 1, buffer_bytes(&body));
     frame_put(out, FRAME_WELCOME, 1, (struct bytes){0});
     buffer_fini(&body);
+}
+
+/* ---- open descriptors */
+
+static size_t open_files(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    size_t count = 0;
+
+    assert_non_null(dir);
+    while (readdir(dir) != NULL) {
+        count++;
+    }
+    (void)closedir(dir);
+    return count;
+}
+
+static size_t files_wanted;
+
+static bool files_are_closed(void)
+{
+    return open_files() <= files_wanted;
 }
 
 /* ---- cases */
@@ -890,6 +917,40 @@ static void who_falls_silent_is_pinged_and_then_dropped(void **state)
     buffer_fini(&hello);
 }
 
+static void who_never_reads_is_dropped_with_all_that_waits_for_it(void **state)
+{
+    enum { PIECE = 1024 * 1024 };
+    struct side *a = side_prepare(0, ROLE_COORDINATOR, "1");
+    uint8_t *body = mem_new(1, PIECE);
+    struct buffer hello = {0};
+
+    (void)state;
+    a->config.queue_size_max = (size_t)4 * PIECE;
+    side_open(a);
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    files_wanted = open_files();
+    plain_hello(&hello, ROLE_NODE);
+    plain_fd = plain_connect();
+    plain_send(plain_fd, buffer_bytes(&hello));
+    until(first_of_first_up);
+    while (link_send(a->up[0], FRAME_RAFT, bytes_of(body, PIECE)) == ERR_OK) {
+        poll_side(a);
+    }
+    // Pings that are never read earn no pongs beyond the same bound.
+    for (int i = 0; i < 1000; i++) {
+        plain_send(plain_fd, bytes_of("\x08\0\0\0\x04\0\1\0", 8));
+    }
+    run_on(200);
+    assert_true(link_queued(a->up[0]) <= (size_t)4 * PIECE + FRAME_HEADER_SIZE);
+    run_on(6000);
+    until(first_down);
+    assert_string_equal(a->down_reason, "peer is silent");
+    plain_end();
+    until(files_are_closed);
+    mem_free(body);
+    buffer_fini(&hello);
+}
+
 static void our_own_sleep_is_no_silence_of_the_peer(void **state)
 {
     (void)state;
@@ -907,26 +968,6 @@ static uint64_t accepted_wanted;
 static bool all_accepted(void)
 {
     return links_counts(sides[0].links).accepted >= accepted_wanted;
-}
-
-static size_t open_files(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    size_t count = 0;
-
-    assert_non_null(dir);
-    while (readdir(dir) != NULL) {
-        count++;
-    }
-    (void)closedir(dir);
-    return count;
-}
-
-static size_t files_wanted;
-
-static bool files_are_closed(void)
-{
-    return open_files() <= files_wanted;
 }
 
 static void a_flood_of_connections_does_not_stop_the_listener(void **state)
@@ -1081,6 +1122,7 @@ int main(int argc, char **argv)
         CASE(a_frame_cut_short_is_just_a_lost_link),
         CASE(who_says_nothing_is_cut_off),
         CASE(who_falls_silent_is_pinged_and_then_dropped),
+        CASE(who_never_reads_is_dropped_with_all_that_waits_for_it),
         CASE(our_own_sleep_is_no_silence_of_the_peer),
         CASE(a_flood_of_connections_does_not_stop_the_listener),
         CASE(strangers_cannot_use_up_all_connections),
