@@ -3,41 +3,14 @@
 
 #include "base/assert.h"
 
-/* Compilers make one load of it where the machine is little endian. */
-static uint64_t load_u64(const uint8_t *p)
-{
-    return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 |
-           (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 |
-           (uint64_t)p[7] << 56;
-}
-
-/* The last size % 8 bytes as a little-endian word. */
-static uint64_t load_rest(struct bytes message)
-{
-    size_t rest = message.size % 8;
-    uint64_t word = 0;
-
-    if (rest == 0) {
-        return 0;
-    }
-    if (message.size >= 8) {
-        // The eight last bytes lie inside the message; drop those already hashed.
-        return load_u64(message.data + message.size - 8) >> (64 - 8 * rest);
-    }
-    for (size_t i = 0; i < rest; i++) {
-        word |= (uint64_t)message.data[i] << (8 * i);
-    }
-    return word;
-}
-
 uint64_t siphash_bytes(struct ring_key key, struct bytes message)
 {
     struct siphash s = siphash_start(key);
 
     for (size_t at = 0; at + 8 <= message.size; at += 8) {
-        siphash_word(&s, load_u64(message.data + at));
+        siphash_word(&s, siphash_load(message.data + at));
     }
-    return siphash_end(&s, (uint64_t)message.size << 56 | load_rest(message));
+    return siphash_end(&s, siphash_last(message));
 }
 
 struct ring_key ring_key_of_kind(struct ring_key master, uint16_t kind)

@@ -10,6 +10,8 @@
 
 #include "ring/ring.h"
 
+#include <string.h>
+
 /* Four words of state. */
 struct siphash {
     uint64_t v0;
@@ -62,6 +64,37 @@ static inline uint64_t siphash_end(struct siphash *s, uint64_t last)
     siphash_round(s);
     siphash_round(s);
     return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
+}
+
+/* 8 bytes as a little-endian word. */
+static inline uint64_t siphash_load(const uint8_t *p)
+{
+    uint64_t word;
+
+    memcpy(&word, p, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
+/* What siphash_end() takes for this message. */
+static inline uint64_t siphash_last(struct bytes message)
+{
+    size_t rest = message.size % 8;
+    uint64_t word = (uint64_t)message.size << 56;
+
+    if (rest == 0) {
+        return word;
+    }
+    if (message.size >= 8) {
+        // The eight last bytes lie inside the message; drop those already hashed.
+        return word | siphash_load(message.data + message.size - 8) >> (64 - 8 * rest);
+    }
+    for (size_t i = 0; i < rest; i++) {
+        word |= (uint64_t)message.data[i] << (8 * i);
+    }
+    return word;
 }
 
 /* Hash of the 8 little-endian bytes of `id`. */

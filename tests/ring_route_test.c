@@ -49,6 +49,35 @@ static void a_batch_gives_what_single_lookups_give(void **state)
     ring_fini(&r);
 }
 
+/* Such runs are hashed side by side, where the processor can. */
+static void runs_of_ids_of_one_size_are_hashed_right(void **state)
+{
+    static uint8_t text[MOST][255];
+    struct bytes ids[MOST];
+    ring_hit hits[MOST];
+    struct prng p = {6};
+    struct ring r;
+
+    (void)state;
+    make_ring(&r);
+    for (size_t i = 0; i < MOST; i++) {
+        for (size_t b = 0; b < sizeof text[i]; b++) {
+            text[i][b] = (uint8_t)prng_u64(&p);
+        }
+    }
+    for (size_t size = 1; size <= 255; size++) {
+        for (size_t i = 0; i < MOST; i++) {
+            // Now and then one of another size among them.
+            ids[i] = bytes_of(text[i], prng_chance(&p, 3) ? 5 : size);
+        }
+        ring_route_bytes(ring_table_of(&r), key, ids, MOST, hits);
+        for (size_t i = 0; i < MOST; i++) {
+            assert_int_equal(hits[i], ring_at(&r, ring_position(key, ids[i])));
+        }
+    }
+    ring_fini(&r);
+}
+
 static void sequential_ids_spread_evenly(void **state)
 {
     enum { IDS = 1 << 18, VNODES = 16 };
@@ -81,6 +110,7 @@ int main(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(a_batch_gives_what_single_lookups_give),
+        cmocka_unit_test(runs_of_ids_of_one_size_are_hashed_right),
         cmocka_unit_test(sequential_ids_spread_evenly),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
