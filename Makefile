@@ -45,7 +45,7 @@ objects := $(sources:%.c=$(out)/%.o) $(protos:%.proto=$(out)/%.pb-c.o)
 tests   := $(patsubst %.c,$(out)/%,$(wildcard tests/*_test.c))
 sims    := $(patsubst %.c,$(out)/%,$(wildcard sim/*_sim.c))
 benches := $(patsubst %.c,$(out)/%,$(wildcard bench/*_bench.c))
-plugins := $(patsubst %.c,$(out)/%.so,$(wildcard examples/*.c))
+plugins := $(patsubst %.c,$(out)/%.so,$(wildcard examples/*.c tests/plugins/*.c))
 binary  := $(out)/ringhold
 library := $(out)/libringhold.a
 
@@ -88,7 +88,7 @@ $(plugins): $(out)/%.so: $(out)/%.o
 
 $(tests): %: %.o $(out)/all.a
 	$(call say,LD)
-	$(Q)$(CC) $(cflags) $(LDFLAGS) $^ -lcmocka $(libs) -o $@
+	$(Q)$(CC) $(cflags) -rdynamic $(LDFLAGS) $^ -lcmocka $(libs) -o $@
 
 $(sims): %: %.o $(out)/all.a
 	$(call say,LD)

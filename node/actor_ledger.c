@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/actors.h"
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "node/journal.h"
+#include "wire/cursor.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TAKE_MS_MAX = 60 * 1000, SEEN_SIZE = 20 };
+
+/* What one client had run here. */
+struct seen {
+    uint32_t client;
+    uint64_t last;
+    uint64_t count;
+};
+
+struct ledger {
+    uint64_t id_hash;
+    struct seen *seen; /* owned */
+    size_t seen_count;
+    uint32_t client; /* of the request that runs */
+    uint64_t seq;
+};
+
+static void note(const struct rh_actor *actor, const struct ledger *l, enum journal_event event)
+{
+    const bool runs = event == JOURNAL_RUN_BEGIN || event == JOURNAL_RUN_END;
+    const struct journal_record record = {
+        .id_hash = l->id_hash,
+        .seq = runs ? l->seq : 0,
+        .fence = rh_fence(actor),
+        .client = runs ? l->client : 0,
+        .event = event,
+    };
+
+    journal_put(rh_shared(actor), &record);
+}
+
+static struct seen *seen_of(struct ledger *l, uint32_t client)
+{
+    for (size_t i = 0; i < l->seen_count; i++) {
+        if (l->seen[i].client == client) {
+            return &l->seen[i];
+        }
+    }
+    l->seen = mem_resize(l->seen, (l->seen_count + 1) * sizeof *l->seen);
+    l->seen[l->seen_count] = (struct seen){.client = client};
+    return &l->seen[l->seen_count++];
+}
+
+static int ledger_start(const struct rh_kind_info *info, void **shared)
+{
+    const char *folder = info->argument[0] != '\0' ? info->argument : getenv("RINGHOLD_LEDGER");
+    struct journal *journal = NULL;
+    char path[4096];
+
+    if (folder == NULL || folder[0] == '\0') {
+        (void)fprintf(stderr,
+                      "ringhold node: the ledger actor needs RINGHOLD_LEDGER=DIR in the "
+                      "environment, or --actor ledger=DIR\n");
+        return RH_FAILED;
+    }
+    (void)snprintf(path, sizeof path, "%s/%s-%ld.journal", folder, info->node, (long)getpid());
+    const enum err error = journal_open(&journal, path, info->node);
+    if (error != ERR_OK) {
+        (void)fprintf(
+            stderr, "ringhold node: can't make the journal %s: %s\n", path, err_text(error));
+        return RH_FAILED;
+    }
+    *shared = journal;
+    return RH_OK;
+}
+
+static void ledger_stop(void *shared)
+{
+    journal_close(shared);
+}
+
+static bool load(struct ledger *l, const struct rh_bytes *state)
+{
+    struct reader r = {.at = state->data, .left = state->size};
+
+    if (state->size % SEEN_SIZE != 0) {
+        return false;
+    }
+    while (r.left > 0) {
+        struct seen *s = seen_of(l, get_u32(&r));
+
+        s->last = get_u64(&r);
+        s->count = get_u64(&r);
+    }
+    return true;
+}
+
+static void ledger_free(struct ledger *l)
+{
+    mem_free(l->seen);
+    mem_free(l);
+}
+
+static int ledger_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
+                           void **instance)
+{
+    const struct rh_bytes id = rh_id(actor);
+    struct ledger *l = mem_new(1, sizeof *l);
+
+    (void)fence;
+    l->id_hash = journal_id_hash(bytes_of(id.data, id.size));
+    if (state != NULL && !load(l, state)) {
+        ledger_free(l);
+        return RH_FAILED;
+    }
+    note(actor, l, JOURNAL_ACTIVATE);
+    *instance = l;
+    return RH_OK;
+}
+
+static void end_run(struct rh_actor *actor, struct ledger *l)
+{
+    struct seen *s = seen_of(l, l->client);
+    char text[32];
+
+    s->last = l->seq;
+    s->count++;
+    (void)snprintf(text, sizeof text, "OK %" PRIu64, s->count);
+    note(actor, l, JOURNAL_RUN_END);
+    (void)rh_reply(actor, rh_bytes_value(text, strlen(text)));
+}
+
+static void on_taken(struct rh_actor *actor, void *instance, void *argument)
+{
+    (void)argument;
+    end_run(actor, instance);
+}
+
+/* Take a decimal number and the blank after it off the front. */
+static bool take_number(struct rh_bytes *text, uint64_t *out)
+{
+    const char *at = text->data;
+    uint64_t sum = 0;
+    size_t used = 0;
+
+    while (used < text->size && at[used] >= '0' && at[used] <= '9' && used < 19) {
+        sum = sum * 10 + (uint64_t)(at[used++] - '0');
+    }
+    if (used == 0 || (used < text->size && at[used] != ' ')) {
+        return false;
+    }
+    used += used < text->size ? 1 : 0;
+    *text = (struct rh_bytes){at + used, text->size - used};
+    *out = sum;
+    return true;
+}
+
+static void ledger_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
+{
+    struct ledger *l = instance;
+    struct rh_bytes rest = message->payload;
+    uint64_t client = 0;
+    uint64_t seq = 0;
+    uint64_t ms = 0;
+
+    if (!take_number(&rest, &client) || client > UINT32_MAX || !take_number(&rest, &seq) ||
+        (rest.size > 0 && (!take_number(&rest, &ms) || rest.size > 0 || ms > TAKE_MS_MAX))) {
+        (void)rh_reply(actor, rh_error("ERR the ledger takes 'client seq [milliseconds]'"));
+        return;
+    }
+    l->client = (uint32_t)client;
+    l->seq = seq;
+    note(actor, l, JOURNAL_RUN_BEGIN);
+    if (ms == 0) {
+        end_run(actor, l);
+        return;
+    }
+    (void)rh_defer(actor);
+    (void)rh_after(actor, (uint32_t)ms, on_taken, NULL);
+}
+
+static void ledger_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)
+{
+    struct ledger *l = instance;
+
+    for (size_t i = 0; i < l->seen_count; i++) {
+        uint8_t encoded[SEEN_SIZE];
+        struct writer w = {.at = encoded, .left = sizeof encoded};
+
+        put_u32(&w, l->seen[i].client);
+        put_u64(&w, l->seen[i].last);
+        put_u64(&w, l->seen[i].count);
+        rh_out_put(out, encoded, sizeof encoded);
+    }
+    note(actor, l, JOURNAL_EXPORT);
+}
+
+static void ledger_resume(struct rh_actor *actor, void *instance)
+{
+    struct ledger *l = instance;
+
+    note(actor, l, JOURNAL_RESUME);
+}
+
+static void ledger_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
+{
+    struct ledger *l = instance;
+    const struct journal_record record = {.id_hash = l->id_hash,
+                                          .seq = (uint64_t)why,
+                                          .fence = rh_fence(actor),
+                                          .event = JOURNAL_DISCARD};
+
+    journal_put(rh_shared(actor), &record);
+    ledger_free(l);
+}
+
+const struct rh_actor_ops actor_ledger = {
+    .abi = RH_ABI,
+    .size = sizeof(struct rh_actor_ops),
+    .name = "ledger",
+    .start = ledger_start,
+    .stop = ledger_stop,
+    .activate = ledger_activate,
+    .message = ledger_message,
+    .handoff = ledger_handoff,
+    .resume = ledger_resume,
+    .deactivate = ledger_deactivate,
+};

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/kinds.h"
+
+#include "base/mem.h"
+#include "node/actors.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct rh_actor_ops *const bundled[] = {&actor_kv, &actor_echo, &actor_ledger};
+
+static enum err complain(const char *name, const char *what, enum err error)
+{
+    (void)fprintf(stderr, "ringhold node: actor %s: %s\n", name, what);
+    return error;
+}
+
+/* An actor from a newer header may set callbacks that nobody here would call. */
+static bool is_newer(const struct rh_actor_ops *ops)
+{
+    const char *bytes = (const char *)ops;
+
+    for (size_t i = sizeof *ops; i < ops->size; i++) {
+        if (bytes[i] != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum err check(const char *name, const struct rh_actor_ops *ops)
+{
+    char text[128];
+
+    if (ops->abi != RH_ABI) {
+        (void)snprintf(text,
+                       sizeof text,
+                       "it was built for ABI %u of libringhold, this is %d",
+                       ops->abi,
+                       RH_ABI);
+        return complain(name, text, ERR_FOREIGN);
+    }
+    if (ops->size < sizeof *ops) {
+        return complain(name, "its table of callbacks is too short", ERR_FOREIGN);
+    }
+    if (is_newer(ops)) {
+        return complain(name, "it needs a newer libringhold", ERR_FOREIGN);
+    }
+    if (ops->name == NULL || ops->activate == NULL || ops->message == NULL ||
+        ops->deactivate == NULL) {
+        return complain(name, "it lacks one of name, activate, message, deactivate", ERR_INVALID);
+    }
+    return ERR_OK;
+}
+
+static enum err add(struct kinds *k, const struct rh_kind *kind, const char *name)
+{
+    const enum err error = check(name, kind->ops);
+
+    if (error != ERR_OK) {
+        return error;
+    }
+    if (kinds_find(k, kind->number) != NULL) {
+        return complain(name, "its kind's number is taken", ERR_CONFLICT);
+    }
+    if (k->count == KINDS_MAX) {
+        return complain(name, "too many kinds", ERR_TOO_BIG);
+    }
+    k->number[k->count] = kind->number;
+    k->kind[k->count++] = (struct kind){
+        .number = kind->number,
+        .ops = *kind->ops,
+        .argument = mem_string(kind->argument == NULL ? "" : kind->argument),
+    };
+    return ERR_OK;
+}
+
+enum err kinds_add(struct kinds *k, const struct rh_kind *kind)
+{
+    return add(k, kind, kind->ops->name == NULL ? "(no name)" : kind->ops->name);
+}
+
+static enum err add_object(struct kinds *k, const struct rh_kind *kind, const char *path)
+{
+    struct rh_kind loaded = *kind;
+    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+    if (object == NULL) {
+        return complain(path, dlerror(), ERR_NOT_FOUND);
+    }
+    loaded.ops = dlsym(object, "ringhold_actor");
+    const enum err error = loaded.ops == NULL
+                               ? complain(path, "it has no symbol `ringhold_actor`", ERR_NOT_FOUND)
+                               : add(k, &loaded, path);
+    if (error != ERR_OK) {
+        (void)dlclose(object);
+        return error;
+    }
+    k->kind[k->count - 1].object = object;
+    return ERR_OK;
+}
+
+static enum err add_split(struct kinds *k, const struct rh_kind *kind, const char *name)
+{
+    struct rh_kind found = *kind;
+
+    if (strchr(name, '/') != NULL) {
+        return add_object(k, kind, name);
+    }
+    for (size_t i = 0; i < sizeof bundled / sizeof bundled[0]; i++) {
+        if (strcmp(bundled[i]->name, name) == 0) {
+            found.ops = bundled[i];
+            return add(k, &found, name);
+        }
+    }
+    return complain(name,
+                    "no such bundled actor: there are kv, echo and ledger; a file's name needs a "
+                    "slash: ./game.so",
+                    ERR_NOT_FOUND);
+}
+
+enum err kinds_add_named(struct kinds *k, uint16_t number, const char *name)
+{
+    char *copy = mem_string(name);
+    char *equals = strchr(copy, '=');
+    struct rh_kind kind = {.number = number};
+
+    if (equals != NULL) {
+        *equals = '\0';
+        kind.argument = equals + 1;
+    }
+    const enum err error = add_split(k, &kind, copy);
+    mem_free(copy);
+    return error;
+}
+
+enum err kinds_start(struct kinds *k, const char *node)
+{
+    for (size_t i = 0; i < k->count; i++) {
+        struct kind *kind = &k->kind[i];
+        const struct rh_kind_info info = {
+            .size = sizeof info, .kind = kind->number, .node = node, .argument = kind->argument};
+
+        if (kind->ops.start != NULL && kind->ops.start(&info, &kind->shared) != RH_OK) {
+            return complain(kind->ops.name, "it did not start", ERR_REFUSED);
+        }
+        kind->started = true;
+    }
+    return ERR_OK;
+}
+
+const struct kind *kinds_find(const struct kinds *k, uint16_t number)
+{
+    for (size_t i = 0; i < k->count; i++) {
+        if (k->number[i] == number) {
+            return &k->kind[i];
+        }
+    }
+    return NULL;
+}
+
+void kinds_fini(struct kinds *k)
+{
+    for (size_t i = 0; i < k->count; i++) {
+        struct kind *kind = &k->kind[i];
+
+        if (kind->started && kind->ops.stop != NULL) {
+            kind->ops.stop(kind->shared);
+        }
+        mem_free(kind->argument);
+        if (kind->object != NULL) {
+            (void)dlclose(kind->object);
+        }
+    }
+    k->count = 0;
+}
