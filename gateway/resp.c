@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/resp.h"
+
+#include "base/assert.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NUMBER_DIGITS_MAX = 10, NUMBER_TEXT_MAX = 24 };
+
+void resp_parser_reset(struct resp_parser *p)
+{
+    // Not the whole: the arguments are written before they are read.
+    p->at = 0;
+    p->scanned = 0;
+    p->bulk = 0;
+    p->in_bulk = false;
+    p->want = 0;
+    p->count = 0;
+}
+
+static enum resp_result fail(struct resp_output *out, const char *error)
+{
+    out->error = error;
+    return RESP_ERROR;
+}
+
+/* The line from p->at without its line feed. RESP_MORE: not whole yet. */
+static enum resp_result find_line(struct resp_parser *p, struct bytes in, const char *too_big,
+                                  struct resp_output *out)
+{
+    const uint8_t *from = in.data + p->at + p->scanned;
+    const size_t left = in.size - p->at - p->scanned;
+    const uint8_t *end = left == 0 ? NULL : memchr(from, '\n', left);
+    const size_t size = end == NULL ? in.size - p->at : (size_t)(end - in.data) - p->at;
+
+    if (size > RESP_LINE_MAX) {
+        return fail(out, too_big);
+    }
+    if (end == NULL) {
+        p->scanned = (uint32_t)size;
+        return RESP_MORE;
+    }
+    p->scanned = 0;
+    out->taken = p->at + size + 1;
+    return RESP_COMMAND;
+}
+
+/* A number as Redis takes it: a sign, no leading zero, nothing else. */
+static bool number_of(struct bytes text, int64_t *number)
+{
+    const bool negative = text.size > 0 && text.data[0] == '-';
+    const size_t first = negative ? 1 : 0;
+    const size_t digits = text.size - first;
+    int64_t value = 0;
+
+    if (digits == 0 || digits > NUMBER_DIGITS_MAX ||
+        (text.data[first] == '0' && (digits > 1 || negative))) {
+        return false;
+    }
+    for (size_t i = first; i < text.size; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9') {
+            return false;
+        }
+        value = value * 10 + (text.data[i] - '0');
+    }
+    *number = negative ? -value : value;
+    return true;
+}
+
+/* The number on a header line such as "*3\r\n" that ends before `end`. */
+static bool header_number(struct bytes in, size_t at, size_t end, int64_t *number)
+{
+    const size_t size = end - at;
+
+    // The shortest is a mark, a digit, \r and \n.
+    if (size < 4 || in.data[end - 2] != '\r') {
+        return false;
+    }
+    return number_of(bytes_of(in.data + at + 1, size - 3), number);
+}
+
+/* ---- inline commands ---- */
+
+static bool is_space(uint8_t c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0';
+}
+
+static int hex_of(uint8_t c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    if (c >= 'a' && c <= 'f') {
+        return c - 'a' + 10;
+    }
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static uint8_t escape_of(uint8_t c)
+{
+    switch (c) {
+    case 'n':
+        return '\n';
+    case 'r':
+        return '\r';
+    case 't':
+        return '\t';
+    case 'b':
+        return '\b';
+    case 'a':
+        return '\a';
+    default:
+        return c;
+    }
+}
+
+struct words {
+    struct bytes line;
+    size_t at;
+    struct buffer *text; /* the words' bytes, one after the other */
+};
+
+static uint8_t peek(const struct words *w, size_t ahead)
+{
+    return w->at + ahead < w->line.size ? w->line.data[w->at + ahead] : 0;
+}
+
+static void put_byte(struct words *w, uint8_t byte)
+{
+    buffer_put(w->text, &byte, 1);
+}
+
+/* One character of a quoted word, escapes undone. */
+static void take_quoted(struct words *w, uint8_t quote)
+{
+    const uint8_t c = peek(w, 0);
+
+    if (quote == '"' && c == '\\' && peek(w, 1) == 'x' && hex_of(peek(w, 2)) >= 0 &&
+        hex_of(peek(w, 3)) >= 0) {
+        put_byte(w, (uint8_t)(hex_of(peek(w, 2)) * 16 + hex_of(peek(w, 3))));
+        w->at += 4;
+    } else if (quote == '"' && c == '\\' && w->at + 1 < w->line.size) {
+        put_byte(w, escape_of(peek(w, 1)));
+        w->at += 2;
+    } else if (quote == '\'' && c == '\\' && peek(w, 1) == '\'') {
+        put_byte(w, '\'');
+        w->at += 2;
+    } else {
+        put_byte(w, c);
+        w->at++;
+    }
+}
+
+/* A quoted part, from its opening quote. False: it is not closed, or something clings to it. */
+static bool take_quotes(struct words *w)
+{
+    const uint8_t quote = peek(w, 0);
+
+    w->at++;
+    while (w->at < w->line.size && peek(w, 0) != quote) {
+        take_quoted(w, quote);
+    }
+    if (w->at == w->line.size) {
+        return false;
+    }
+    w->at++;
+    return w->at == w->line.size || is_space(peek(w, 0));
+}
+
+/* One word; false: quotes that don't match. */
+static bool take_word(struct words *w)
+{
+    while (w->at < w->line.size && !is_space(peek(w, 0))) {
+        if (peek(w, 0) == '"' || peek(w, 0) == '\'') {
+            return take_quotes(w);
+        }
+        put_byte(w, peek(w, 0));
+        w->at++;
+    }
+    return true;
+}
+
+static enum resp_result parse_inline(struct resp_parser *p, struct bytes in, struct buffer *scratch,
+                                     struct resp_output *out)
+{
+    const enum resp_result found = find_line(p, in, "Protocol error: too big inline request", out);
+
+    if (found != RESP_COMMAND) {
+        return found;
+    }
+    struct words w = {.line = {in.data, out->taken - 1}, .text = scratch};
+    size_t start[RESP_ARGS_MAX + 1];
+    size_t count = 0;
+
+    buffer_clear(scratch);
+    (void)buffer_reserve(scratch, w.line.size + 1); // so that even an empty word has an address
+    for (;;) {
+        while (w.at < w.line.size && is_space(peek(&w, 0))) {
+            w.at++;
+        }
+        if (w.at == w.line.size) {
+            break;
+        }
+        if (count == RESP_ARGS_MAX) {
+            return fail(out, "Protocol error: too many inline arguments");
+        }
+        start[count++] = scratch->size;
+        if (!take_word(&w)) {
+            return fail(out, "Protocol error: unbalanced quotes in request");
+        }
+    }
+    start[count] = scratch->size;
+    for (size_t i = 0; i < count; i++) {
+        out->command.arg[i] = bytes_of(scratch->data + start[i], start[i + 1] - start[i]);
+    }
+    out->command.count = count;
+    resp_parser_reset(p);
+    return RESP_COMMAND;
+}
+
+/* ---- arrays ---- */
+
+static enum resp_result take_array_header(struct resp_parser *p, struct bytes in,
+                                          struct resp_output *out)
+{
+    const enum resp_result found =
+        find_line(p, in, "Protocol error: too big mbulk count string", out);
+    int64_t count = 0;
+
+    if (found != RESP_COMMAND) {
+        return found;
+    }
+    if (!header_number(in, p->at, out->taken, &count) || count > RESP_ARGS_MAX) {
+        return fail(out, "Protocol error: invalid multibulk length");
+    }
+    p->at = (uint32_t)out->taken;
+    p->want = count > 0 ? (uint8_t)count : 0;
+    return RESP_COMMAND;
+}
+
+static const char *expected_bulk(uint8_t got)
+{
+    // As many texts as there are printable bytes are not worth it; the common mistakes are.
+    switch (got) {
+    case '*':
+        return "Protocol error: expected '$', got '*'";
+    case '\r':
+    case '\n':
+        return "Protocol error: expected '$', got ' '";
+    default:
+        return "Protocol error: expected '$', got something else";
+    }
+}
+
+static enum resp_result take_bulk_header(struct resp_parser *p, struct bytes in,
+                                         struct resp_output *out)
+{
+    int64_t size = 0;
+
+    if (in.size == p->at) {
+        return RESP_MORE;
+    }
+    if (in.data[p->at] != '$') {
+        return fail(out, expected_bulk(in.data[p->at]));
+    }
+    const enum resp_result found =
+        find_line(p, in, "Protocol error: too big bulk count string", out);
+    if (found != RESP_COMMAND) {
+        return found;
+    }
+    if (!header_number(in, p->at, out->taken, &size) || size < 0 || size > RESP_BULK_MAX) {
+        return fail(out, "Protocol error: invalid bulk length");
+    }
+    p->at = (uint32_t)out->taken;
+    if ((size_t)p->at + (size_t)size + 2 > RESP_COMMAND_MAX) {
+        return fail(out, "Protocol error: too big command");
+    }
+    p->bulk = (uint32_t)size;
+    p->in_bulk = true;
+    return RESP_COMMAND;
+}
+
+static enum resp_result take_bulk(struct resp_parser *p, struct bytes in, struct resp_output *out)
+{
+    const size_t end = (size_t)p->at + p->bulk;
+
+    if (in.size < end + 2) {
+        return RESP_MORE;
+    }
+    if (in.data[end] != '\r' || in.data[end + 1] != '\n') {
+        return fail(out, "Protocol error: a bulk does not end where it said");
+    }
+    p->arg[p->count].at = p->at;
+    p->arg[p->count].size = p->bulk;
+    p->count++;
+    p->at = (uint32_t)(end + 2);
+    p->in_bulk = false;
+    return RESP_COMMAND;
+}
+
+static enum resp_result parse_array(struct resp_parser *p, struct bytes in, struct resp_output *out)
+{
+    if (p->want == 0) {
+        const enum resp_result found = take_array_header(p, in, out);
+
+        if (found != RESP_COMMAND) {
+            return found;
+        }
+    }
+    while (p->count < p->want) {
+        const enum resp_result found =
+            p->in_bulk ? take_bulk(p, in, out) : take_bulk_header(p, in, out);
+
+        if (found != RESP_COMMAND) {
+            return found;
+        }
+    }
+    for (size_t i = 0; i < p->count; i++) {
+        out->command.arg[i] = bytes_of(in.data + p->arg[i].at, p->arg[i].size);
+    }
+    out->command.count = p->count;
+    out->taken = p->at;
+    resp_parser_reset(p);
+    return RESP_COMMAND;
+}
+
+enum resp_result resp_parse(struct resp_parser *p, struct bytes in, struct buffer *scratch,
+                            struct resp_output *out)
+{
+    out->command.count = 0;
+    out->taken = 0;
+    out->error = NULL;
+    if (in.size == 0) {
+        return RESP_MORE;
+    }
+    ASSERT((size_t)p->at + p->scanned <= in.size);
+    return in.data[0] == '*' ? parse_array(p, in, out) : parse_inline(p, in, scratch, out);
+}
+
+size_t resp_missing(const struct resp_parser *p, size_t have)
+{
+    const size_t want = p->in_bulk ? (size_t)p->at + p->bulk + 2 : have + 1;
+
+    return want > have ? want - have : 0;
+}
+
+/* ---- replies ---- */
+
+static void put_number(struct buffer *out, char mark, int64_t number)
+{
+    char text[NUMBER_TEXT_MAX];
+    char *at = text + sizeof text;
+    // Not -number: the least one has no positive twin.
+    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+
+    *--at = '\n';
+    *--at = '\r';
+    do {
+        *--at = (char)('0' + left % 10);
+        left /= 10;
+    } while (left > 0);
+    if (number < 0) {
+        *--at = '-';
+    }
+    *--at = mark;
+    buffer_put(out, at, (size_t)(text + sizeof text - at));
+}
+
+void resp_put_simple(struct buffer *out, const char *text)
+{
+    buffer_put(out, "+", 1);
+    buffer_put(out, text, strlen(text));
+    buffer_put(out, "\r\n", 2);
+}
+
+/* Text on one line: in RESP a line break would end the reply early. */
+static void put_line(struct buffer *out, struct bytes text)
+{
+    const size_t from = out->size;
+
+    buffer_put(out, text.data, text.size);
+    for (size_t i = from; i < out->size; i++) {
+        if (out->data[i] == '\r' || out->data[i] == '\n') {
+            out->data[i] = ' ';
+        }
+    }
+    buffer_put(out, "\r\n", 2);
+}
+
+void resp_put_error(struct buffer *out, struct bytes text)
+{
+    buffer_put(out, "-", 1);
+    put_line(out, text);
+}
+
+void resp_put_integer(struct buffer *out, int64_t integer)
+{
+    put_number(out, ':', integer);
+}
+
+void resp_put_bulk(struct buffer *out, struct bytes bulk)
+{
+    put_number(out, '$', (int64_t)bulk.size);
+    buffer_put(out, bulk.data, bulk.size);
+    buffer_put(out, "\r\n", 2);
+}
+
+void resp_put_text(struct buffer *out, const char *text)
+{
+    resp_put_bulk(out, bytes_of(text, strlen(text)));
+}
+
+void resp_put_nil(struct buffer *out, int protocol)
+{
+    if (protocol == 3) {
+        buffer_put(out, "_\r\n", 3);
+    } else {
+        buffer_put(out, "$-1\r\n", 5);
+    }
+}
+
+void resp_put_array(struct buffer *out, size_t count)
+{
+    put_number(out, '*', (int64_t)count);
+}
+
+void resp_put_map(struct buffer *out, int protocol, size_t pairs)
+{
+    if (protocol == 3) {
+        put_number(out, '%', (int64_t)pairs);
+    } else {
+        put_number(out, '*', (int64_t)pairs * 2);
+    }
+}
+
+/* "WRONGTYPE …" has a code, "no such thing" has not. */
+static bool has_code(struct bytes text)
+{
+    size_t i = 0;
+
+    while (i < text.size && text.data[i] >= 'A' && text.data[i] <= 'Z') {
+        i++;
+    }
+    return i >= 2 && (i == text.size || text.data[i] == ' ');
+}
+
+void resp_put_value(struct buffer *out, int protocol, const struct value *value)
+{
+    switch (value->type) {
+    case VALUE_INTEGER:
+        resp_put_integer(out, value->integer);
+        break;
+    case VALUE_BULK:
+        resp_put_bulk(out, value->text);
+        break;
+    case VALUE_SIMPLE:
+        buffer_put(out, "+", 1);
+        put_line(out, value->text);
+        break;
+    case VALUE_NIL:
+        resp_put_nil(out, protocol);
+        break;
+    case VALUE_ERROR:
+        buffer_put(out, "-ERR ", has_code(value->text) ? 1 : 5);
+        put_line(out, value->text);
+        break;
+    }
+}
