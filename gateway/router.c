@@ -38,7 +38,8 @@ struct router {
     struct router_figures figures;
     size_t size; /* bytes of unfinished requests */
     bool started;
-    uint64_t now_us;            /* of this step */
+    bool configured; /* a whole configuration was loaded, and with it the key of the hash */
+    uint64_t now_us; /* of this step */
     struct router_effects *out; /* of this step */
 };
 
@@ -206,7 +207,7 @@ static void send(struct router *r, struct pending *p, struct peer *peer)
         .base = lane_front(lane)->seq,
         .first = p->first,
         .version = r->view.ring.version,
-        .ttl_ms = (uint32_t)(left_us / 1000 + 1),
+        .ttl_ms = (uint32_t)((left_us + 999) / 1000),
         .kind = p->kind,
         .copy = pending_attempt(p),
         .flags = p->flags,
@@ -625,6 +626,10 @@ static void adopt(struct router *r)
 /* Apply one change; true if the view is another one now. */
 static bool apply(struct router *r, const Rh__Delta *delta)
 {
+    if (!r->configured) {
+        fetch_want(&r->fetch, delta->version);
+        return false; // a delta has no key: with it alone every id would hash to the wrong place
+    }
     switch (view_apply(&r->view, delta)) {
     case VIEW_APPLIED:
         return true;
@@ -649,6 +654,7 @@ static bool load(struct router *r, const Rh__Config *config)
     switch (view_load(&r->view, config, force)) {
     case VIEW_APPLIED:
         r->fetch.whole = false;
+        r->configured = true;
         return true;
     case VIEW_OLD:
         return false;
