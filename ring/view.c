@@ -1,10 +1,21 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A change is made on a draft and moved into the view once it proved right, so
+ * a view is never half changed.
+ */
 #include "ring/view.h"
 
+#include "base/assert.h"
 #include "base/mem.h"
 
-#include <stdio.h>
 #include <string.h>
+
+/* The part of a view that a change replaces. */
+struct draft {
+    struct ring ring;
+    struct view_member *member; /* owned; sorted by slot */
+    size_t count;
+};
 
 void view_init(struct view *v, uint8_t grid)
 {
@@ -23,33 +34,306 @@ void view_fini(struct view *v)
 {
     ring_fini(&v->ring);
     mem_free(v->member);
-    v->member = NULL;
-    v->member_count = 0;
+    *v = (struct view){0};
+}
+
+static void draft_init(struct draft *d, const struct view *v)
+{
+    ring_copy(&d->ring, &v->ring);
+    d->member = mem_copy(v->member, v->member_count * sizeof *v->member);
+    d->count = v->member_count;
+}
+
+static void draft_fini(struct draft *d)
+{
+    ring_fini(&d->ring);
+    mem_free(d->member);
+}
+
+/* The view takes the draft's ring and members. */
+static void draft_adopt(struct draft *d, struct view *v)
+{
+    ring_fini(&v->ring);
+    mem_free(v->member);
+    v->ring = d->ring;
+    v->member = d->member;
+    v->member_count = d->count;
 }
 
 /* ---- members ---- */
 
-/* Where `slot` stands, or would stand. */
-static size_t member_index(const struct view *v, uint16_t slot)
+/* Index of the first member whose slot is not less. */
+static size_t member_place(const struct view_member *member, size_t count, uint32_t slot)
 {
     size_t low = 0;
-    size_t high = v->member_count;
 
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
+    while (low < count) {
+        size_t middle = low + (count - low) / 2;
 
-        if (v->member[middle].slot < slot) {
+        if (member[middle].slot < slot) {
             low = middle + 1;
         } else {
-            high = middle;
+            count = middle;
         }
     }
     return low;
 }
 
+static bool valid_slot(uint32_t slot)
+{
+    return slot != RING_NODE_NONE && slot <= RING_NODES_MAX;
+}
+
+static bool valid_text(const char *text, size_t size_max)
+{
+    return text[0] != '\0' && strlen(text) <= size_max;
+}
+
+static bool member_read(struct view_member *m, const Rh__Member *in)
+{
+    if (!valid_slot(in->slot) || !valid_text(in->name, VIEW_NAME_MAX) ||
+        strlen(in->address) > VIEW_ADDRESS_MAX || in->weight > VIEW_WEIGHT_MAX) {
+        return false;
+    }
+    *m = (struct view_member){
+        .slot = (uint16_t)in->slot,
+        .incarnation = in->incarnation,
+        .weight = in->weight,
+        .leaving = in->leaving != 0,
+    };
+    memcpy(m->name, in->name, strlen(in->name));
+    memcpy(m->address, in->address, strlen(in->address));
+    return true;
+}
+
+static bool draft_put(struct draft *d, const Rh__Member *in)
+{
+    struct view_member m;
+    size_t at;
+
+    if (!member_read(&m, in)) {
+        return false;
+    }
+    for (size_t i = 0; i < d->count; i++) {
+        if (d->member[i].slot != m.slot && strcmp(d->member[i].name, m.name) == 0) {
+            return false;
+        }
+    }
+    at = member_place(d->member, d->count, m.slot);
+    if (at == d->count || d->member[at].slot != m.slot) {
+        d->member = mem_resize(d->member, (d->count + 1) * sizeof m);
+        memmove(&d->member[at + 1], &d->member[at], (d->count - at) * sizeof m);
+        d->count++;
+    }
+    d->member[at] = m;
+    return true;
+}
+
+static bool draft_remove(struct draft *d, uint32_t slot)
+{
+    const size_t at = member_place(d->member, d->count, slot);
+
+    if (at == d->count || d->member[at].slot != slot) {
+        return false;
+    }
+    d->count--;
+    memmove(&d->member[at], &d->member[at + 1], (d->count - at) * sizeof *d->member);
+    return true;
+}
+
+/* No vnode of a ring may belong to somebody nobody can reach. */
+static bool owners_are_members(const struct draft *d)
+{
+    bool known[RING_NODES_MAX + 1] = {false};
+
+    for (size_t i = 0; i < d->count; i++) {
+        known[d->member[i].slot] = true;
+    }
+    for (size_t i = 0; i < d->ring.vnode_count; i++) {
+        if (!known[d->ring.vnode[i].owner]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- the whole ---- */
+
+enum view_result view_load(struct view *v, const Rh__Config *config, bool force)
+{
+    struct draft d = {.member = mem_new(1, sizeof *d.member)};
+    bool good;
+
+    if (!force && config->version <= v->ring.version) {
+        mem_free(d.member);
+        return VIEW_OLD;
+    }
+    good = ring_decode(&d.ring, bytes_of(config->ring.data, config->ring.len)) == ERR_OK &&
+           d.ring.version == config->version;
+    for (size_t i = 0; good && i < config->n_members; i++) {
+        good = draft_put(&d, config->members[i]);
+    }
+    if (!good || d.count != config->n_members || !owners_are_members(&d)) {
+        draft_fini(&d);
+        return VIEW_DIFFERS;
+    }
+    draft_adopt(&d, v);
+    v->key = (struct ring_key){config->key0, config->key1};
+    v->era = config->era;
+    return VIEW_APPLIED;
+}
+
+/* A member to encode; borrows the texts of `m`. */
+static Rh__Member wire_member(const struct view_member *m)
+{
+    Rh__Member out = RH__MEMBER__INIT;
+
+    out.slot = m->slot;
+    out.name = mem_string(m->name);
+    out.address = mem_string(m->address);
+    out.incarnation = m->incarnation;
+    out.weight = m->weight;
+    out.leaving = m->leaving;
+    return out;
+}
+
+void view_config(const struct view *v, Rh__Config *config)
+{
+    struct buffer ring = {0};
+
+    ring_encode(&v->ring, &ring);
+    *config = (Rh__Config)RH__CONFIG__INIT;
+    config->version = v->ring.version;
+    config->ring = (ProtobufCBinaryData){.len = ring.size, .data = ring.data};
+    config->key0 = v->key.k0;
+    config->key1 = v->key.k1;
+    config->era = v->era;
+    config->n_members = v->member_count;
+    config->members = mem_new(v->member_count + 1, sizeof(Rh__Member *));
+    for (size_t i = 0; i < v->member_count; i++) {
+        config->members[i] = mem_new(1, sizeof **config->members);
+        *config->members[i] = wire_member(&v->member[i]);
+    }
+}
+
+void view_config_fini(Rh__Config *config)
+{
+    for (size_t i = 0; i < config->n_members; i++) {
+        mem_free(config->members[i]->name);
+        mem_free(config->members[i]->address);
+        mem_free(config->members[i]);
+    }
+    mem_free(config->members);
+    mem_free(config->ring.data);
+    *config = (Rh__Config)RH__CONFIG__INIT;
+}
+
+/* ---- one change ---- */
+
+static bool draft_create(struct draft *d, const Rh__Delta *delta)
+{
+    const uint32_t cells = (uint32_t)1 << d->ring.grid;
+
+    if (d->ring.vnode_count > 0 || delta->n_ops > 0 || delta->created_vnodes > cells ||
+        !valid_slot(delta->renewed)) {
+        return false;
+    }
+    ring_create(&d->ring, delta->created_vnodes, (uint16_t)delta->renewed, delta->version);
+    return true;
+}
+
+static bool moves_only(const struct ring_op *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (ops[i].kind != RING_MOVE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool draft_ops(struct draft *d, const Rh__Delta *delta)
+{
+    struct ring_op *ops = view_ops(delta->ops, delta->n_ops);
+    bool good = ops != NULL && (!delta->cold || moves_only(ops, delta->n_ops)) &&
+                ring_check(&d->ring, ops, delta->n_ops) == ERR_OK;
+
+    if (good && delta->cold) {
+        ring_reassign(&d->ring, ops, delta->n_ops, delta->version);
+    } else if (good) {
+        ring_apply(&d->ring, ops, delta->n_ops, delta->version, delta->txn);
+    }
+    mem_free(ops);
+    return good;
+}
+
+static bool draft_change(struct draft *d, const Rh__Delta *delta)
+{
+    if (delta->created_vnodes > 0) {
+        if (!draft_create(d, delta)) {
+            return false;
+        }
+    } else if (delta->n_ops > 0 && !draft_ops(d, delta)) {
+        return false;
+    } else if (delta->renewed > 0) {
+        if (!valid_slot(delta->renewed)) {
+            return false;
+        }
+        ring_renew_owner(&d->ring, (uint16_t)delta->renewed, delta->version);
+    }
+    ring_set_version(&d->ring, delta->version);
+    for (size_t i = 0; i < delta->n_removed; i++) {
+        if (!draft_remove(d, delta->removed[i])) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < delta->n_changed; i++) {
+        if (!draft_put(d, delta->changed[i])) {
+            return false;
+        }
+    }
+    return owners_are_members(d);
+}
+
+enum view_result view_apply(struct view *v, const Rh__Delta *delta)
+{
+    struct draft d;
+
+    if (delta->version <= v->ring.version) {
+        return VIEW_OLD;
+    }
+    if (delta->prev_version != v->ring.version) {
+        return VIEW_GAP;
+    }
+    draft_init(&d, v);
+    if (!draft_change(&d, delta) || d.ring.digest[0] != delta->digest0 ||
+        d.ring.digest[1] != delta->digest1) {
+        draft_fini(&d);
+        return VIEW_DIFFERS;
+    }
+    draft_adopt(&d, v);
+    return VIEW_APPLIED;
+}
+
+bool view_seal(const struct view *v, Rh__Delta *delta)
+{
+    struct draft d;
+    bool good;
+
+    draft_init(&d, v);
+    good = delta->version > v->ring.version && draft_change(&d, delta);
+    delta->prev_version = v->ring.version;
+    delta->digest0 = d.ring.digest[0];
+    delta->digest1 = d.ring.digest[1];
+    draft_fini(&d);
+    return good;
+}
+
+/* ---- questions ---- */
+
 const struct view_member *view_member(const struct view *v, uint16_t slot)
 {
-    const size_t at = member_index(v, slot);
+    const size_t at = member_place(v->member, v->member_count, slot);
 
     return at < v->member_count && v->member[at].slot == slot ? &v->member[at] : NULL;
 }
@@ -64,220 +348,56 @@ const struct view_member *view_member_named(const struct view *v, const char *na
     return NULL;
 }
 
-static bool member_sane(const Rh__Member *m)
+ring_hit view_lookup(const struct view *v, uint16_t kind, struct bytes id)
 {
-    return m->slot >= 1 && m->slot <= RING_NODES_MAX && m->name[0] != '\0' &&
-           strlen(m->name) <= VIEW_NAME_MAX && strlen(m->address) <= VIEW_ADDRESS_MAX;
+    return ring_at(&v->ring, ring_position(ring_key_of_kind(v->key, kind), id));
 }
 
-static void member_put(struct view *v, const Rh__Member *from)
-{
-    const size_t at = member_index(v, (uint16_t)from->slot);
+/* ---- operations ---- */
 
-    if (at == v->member_count || v->member[at].slot != from->slot) {
-        v->member = mem_resize(v->member, (v->member_count + 1) * sizeof *v->member);
-        memmove(v->member + at + 1, v->member + at, (v->member_count - at) * sizeof *v->member);
-        v->member_count++;
+static bool op_read(struct ring_op *op, const Rh__RingOp *in)
+{
+    if (in->kind < RING_SPLIT || in->kind > RING_MOVE || in->vnode > RING_VNODES_MAX ||
+        in->other > RING_VNODES_MAX || in->from > RING_NODES_MAX || in->to > RING_NODES_MAX) {
+        return false;
     }
-    struct view_member *m = &v->member[at];
-    *m = (struct view_member){
-        .slot = (uint16_t)from->slot,
-        .incarnation = from->incarnation,
-        .weight = from->weight,
-        .leaving = from->leaving,
+    *op = (struct ring_op){
+        .kind = (enum ring_op_kind)in->kind,
+        .vnode = in->vnode,
+        .other = in->other,
+        .at = in->at,
+        .from = (uint16_t)in->from,
+        .to = (uint16_t)in->to,
     };
-    (void)snprintf(m->name, sizeof m->name, "%s", from->name);
-    (void)snprintf(m->address, sizeof m->address, "%s", from->address);
+    return true;
 }
-
-static void member_drop(struct view *v, uint16_t slot)
-{
-    const size_t at = member_index(v, slot);
-
-    if (at < v->member_count && v->member[at].slot == slot) {
-        v->member_count--;
-        memmove(v->member + at, v->member + at + 1, (v->member_count - at) * sizeof *v->member);
-    }
-}
-
-/* ---- the whole ---- */
-
-enum view_result view_load(struct view *v, const Rh__Config *config, bool force)
-{
-    struct view loaded = {.key = {config->key0, config->key1}, .era = config->era};
-
-    if (!force && config->version <= v->ring.version) {
-        return VIEW_OLD;
-    }
-    for (size_t i = 0; i < config->n_members; i++) {
-        if (!member_sane(config->members[i])) {
-            return VIEW_DIFFERS;
-        }
-    }
-    const struct bytes bytes = {config->ring.data, config->ring.len};
-    if (ring_decode(&loaded.ring, bytes) != ERR_OK || loaded.ring.version != config->version) {
-        ring_fini(&loaded.ring);
-        return VIEW_DIFFERS;
-    }
-    for (size_t i = 0; i < config->n_members; i++) {
-        member_put(&loaded, config->members[i]);
-    }
-    view_fini(v);
-    *v = loaded;
-    return VIEW_APPLIED;
-}
-
-void view_config(const struct view *v, Rh__Config *config)
-{
-    struct buffer ring = {0};
-    Rh__Member *rows = mem_new(v->member_count, sizeof *rows);
-
-    *config = (Rh__Config)RH__CONFIG__INIT;
-    ring_encode(&v->ring, &ring);
-    config->version = v->ring.version;
-    config->ring = (ProtobufCBinaryData){.len = ring.size, .data = ring.data};
-    config->key0 = v->key.k0;
-    config->key1 = v->key.k1;
-    config->era = v->era;
-    config->members = mem_new(v->member_count + 1, sizeof *config->members);
-    config->n_members = v->member_count;
-    for (size_t i = 0; i < v->member_count; i++) {
-        const struct view_member *m = &v->member[i];
-
-        rows[i] = (Rh__Member)RH__MEMBER__INIT;
-        rows[i].slot = m->slot;
-        rows[i].name = mem_string(m->name);
-        rows[i].address = mem_string(m->address);
-        rows[i].incarnation = m->incarnation;
-        rows[i].weight = m->weight;
-        rows[i].leaving = m->leaving;
-        config->members[i] = &rows[i];
-    }
-    if (v->member_count == 0) {
-        mem_free(rows);
-    }
-}
-
-void view_config_fini(Rh__Config *config)
-{
-    for (size_t i = 0; i < config->n_members; i++) {
-        mem_free(config->members[i]->name);
-        mem_free(config->members[i]->address);
-    }
-    if (config->n_members > 0) {
-        mem_free(config->members[0]); // All rows are one block.
-    }
-    mem_free((void *)config->members);
-    mem_free(config->ring.data);
-    *config = (Rh__Config)RH__CONFIG__INIT;
-}
-
-/* ---- one change ---- */
 
 struct ring_op *view_ops(Rh__RingOp *const *ops, size_t count)
 {
-    struct ring_op *out = mem_new(count, sizeof *out);
+    struct ring_op *out = mem_new(count + 1, sizeof *out);
 
     for (size_t i = 0; i < count; i++) {
-        const Rh__RingOp *op = ops[i];
-
-        if (op->kind < RING_SPLIT || op->kind > RING_MOVE || op->from > RING_NODES_MAX ||
-            op->to > RING_NODES_MAX) {
+        if (!op_read(&out[i], ops[i])) {
             mem_free(out);
             return NULL;
         }
-        out[i] = (struct ring_op){
-            .kind = (enum ring_op_kind)op->kind,
-            .vnode = op->vnode,
-            .other = op->other,
-            .at = op->at,
-            .from = (uint16_t)op->from,
-            .to = (uint16_t)op->to,
-        };
     }
     return out;
 }
 
-/* The ring's part of a delta, on `ring`. False if it does not fit. */
-static bool change_ring(struct ring *ring, const Rh__Delta *delta)
+Rh__RingOp **view_wire_ops(const struct ring_op *ops, size_t count)
 {
-    if (delta->created_vnodes > 0) {
-        if (delta->renewed < 1 || delta->renewed > RING_NODES_MAX ||
-            delta->created_vnodes > (1u << ring->grid)) {
-            return false;
-        }
-        ring_create(ring, delta->created_vnodes, (uint16_t)delta->renewed, delta->version);
-        return true;
-    }
-    if (delta->renewed > RING_NODES_MAX) {
-        return false;
-    }
-    struct ring_op *ops = view_ops(delta->ops, delta->n_ops);
-    const bool fits = ops != NULL && ring_check(ring, ops, delta->n_ops) == ERR_OK;
-    if (fits && delta->n_ops > 0 && delta->cold) {
-        ring_reassign(ring, ops, delta->n_ops, delta->version);
-    } else if (fits && delta->n_ops > 0) {
-        ring_apply(ring, ops, delta->n_ops, delta->version, delta->txn);
-    }
-    if (fits && delta->renewed != 0) {
-        ring_renew_owner(ring, (uint16_t)delta->renewed, delta->version);
-    }
-    if (fits) {
-        ring_set_version(ring, delta->version);
-    }
-    mem_free(ops);
-    return fits;
-}
+    Rh__RingOp **out = mem_new(count + 1, sizeof(Rh__RingOp *));
 
-static bool delta_sane(const Rh__Delta *delta)
-{
-    for (size_t i = 0; i < delta->n_changed; i++) {
-        if (!member_sane(delta->changed[i])) {
-            return false;
-        }
+    for (size_t i = 0; i < count; i++) {
+        out[i] = mem_new(1, sizeof **out);
+        *out[i] = (Rh__RingOp)RH__RING_OP__INIT;
+        out[i]->kind = (uint32_t)ops[i].kind;
+        out[i]->vnode = ops[i].vnode;
+        out[i]->other = ops[i].other;
+        out[i]->at = ops[i].at;
+        out[i]->from = ops[i].from;
+        out[i]->to = ops[i].to;
     }
-    return delta->version > delta->prev_version;
-}
-
-enum view_result view_apply(struct view *v, const Rh__Delta *delta)
-{
-    struct ring changed;
-    const bool touches_cells = delta->n_ops > 0 || delta->created_vnodes > 0 || delta->renewed != 0;
-
-    if (delta->version <= v->ring.version) {
-        return VIEW_OLD;
-    }
-    if (delta->prev_version != v->ring.version) {
-        return VIEW_GAP;
-    }
-    if (!delta_sane(delta)) {
-        return VIEW_DIFFERS;
-    }
-    if (touches_cells) {
-        // On a copy: a delta that turns out not to fit must leave the view as it was.
-        ring_copy(&changed, &v->ring);
-        if (!change_ring(&changed, delta) || changed.digest[0] != delta->digest0 ||
-            changed.digest[1] != delta->digest1) {
-            ring_fini(&changed);
-            return VIEW_DIFFERS;
-        }
-        ring_fini(&v->ring);
-        v->ring = changed;
-    } else if (v->ring.digest[0] != delta->digest0 || v->ring.digest[1] != delta->digest1) {
-        return VIEW_DIFFERS;
-    } else {
-        ring_set_version(&v->ring, delta->version);
-    }
-    for (size_t i = 0; i < delta->n_changed; i++) {
-        member_put(v, delta->changed[i]);
-    }
-    for (size_t i = 0; i < delta->n_removed; i++) {
-        member_drop(v, (uint16_t)delta->removed[i]);
-    }
-    return VIEW_APPLIED;
-}
-
-ring_hit view_lookup(const struct view *v, uint16_t kind, struct bytes id)
-{
-    return ring_at(&v->ring, ring_position(ring_key_of_kind(v->key, kind), id));
+    return out;
 }

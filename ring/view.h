@@ -16,15 +16,15 @@
 #include "ring/ring.h"
 #include "wire/control.pb-c.h"
 
-enum { VIEW_NAME_MAX = 63, VIEW_ADDRESS_MAX = 127 };
+enum { VIEW_NAME_MAX = 63, VIEW_ADDRESS_MAX = 127, VIEW_WEIGHT_MAX = 1000 };
 
 struct view_member {
     uint16_t slot; /* 1..RING_NODES_MAX */
     char name[VIEW_NAME_MAX + 1];
     char address[VIEW_ADDRESS_MAX + 1]; /* where it takes links */
     uint64_t incarnation;
-    uint32_t weight;
-    bool leaving; /* draining: gets nothing new */
+    uint32_t weight; /* up to VIEW_WEIGHT_MAX */
+    bool leaving;    /* draining: gets nothing new */
 };
 
 struct view {
@@ -47,10 +47,13 @@ void view_copy(struct view *to, const struct view *from); /* `to` is uninitialis
 void view_fini(struct view *v);
 
 /* Replace all by a whole configuration, if it is newer or `force`. VIEW_DIFFERS: it does not
- * decode. */
+ * decode, or a vnode's owner is none of its members. */
 enum view_result view_load(struct view *v, const Rh__Config *config, bool force);
-/* Apply one change. */
+/* Apply one change, all of it or nothing. Costs O(ring). */
 enum view_result view_apply(struct view *v, const Rh__Delta *delta);
+/* For whoever makes a change: fill in where `delta` (its version is set) starts from and the digest
+ * it leads to, so that view_apply() takes it. False, and an unfinished delta: it is not legal. */
+bool view_seal(const struct view *v, Rh__Delta *delta);
 
 /* Fill `config` with what view_load() takes. Everything it points to is owned by `config` and
  * freed by view_config_fini(). */
@@ -67,5 +70,7 @@ ring_hit view_lookup(const struct view *v, uint16_t kind, struct bytes id);
 /* Convert between the wire's ops and the ring's. Returns owned memory (mem_free); NULL when an op
  * is out of range. */
 struct ring_op *view_ops(Rh__RingOp *const *ops, size_t count);
+/* The other way. Returns owned memory that proto_free() of the message it is put into frees. */
+Rh__RingOp **view_wire_ops(const struct ring_op *ops, size_t count);
 
 #endif

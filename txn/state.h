@@ -16,7 +16,14 @@
 #include "ring/view.h"
 #include "wire/raft.pb-c.h"
 
-enum { STATE_TXNS_KEPT = 1024, STATE_WHY_MAX = 127, STATE_UUID_SIZE = 16, STATE_VOTERS_MAX = 5 };
+enum {
+    STATE_TXNS_KEPT = 1024,   /* decided ones, for diagnosis only */
+    STATE_PENDING_MAX = 256,  /* transactions */
+    STATE_TXN_OPS_MAX = 4096, /* of one transaction; as many arcs as a participant takes */
+    STATE_WHY_MAX = 127,
+    STATE_UUID_SIZE = 16,
+    STATE_VOTERS_MAX = 5,
+};
 
 struct state_node {
     uint16_t slot;
@@ -28,9 +35,10 @@ struct state_node {
     uint8_t boot_id[STATE_UUID_SIZE];
     uint8_t data_uuid[STATE_UUID_SIZE];
     uint32_t weight;
-    bool leaving; /* the operator or the node itself wants it empty */
-    bool barred;  /* fenced: this incarnation never serves again */
-    bool clean;   /* barred by its own BYE */
+    bool leaving;  /* the operator or the node itself wants it empty */
+    bool stopping; /* leaving because its process stops: undone by the next REGISTER */
+    bool barred;   /* fenced: this incarnation never serves again */
+    bool clean;    /* barred by its own BYE */
 };
 
 enum txn_state { TXN_PENDING, TXN_COMMITTED, TXN_ABORTED };
@@ -104,6 +112,12 @@ const struct state_node *state_node_named(const struct state *s, const char *nam
 const struct state_txn *state_txn(const struct state *s, uint64_t number);
 /* True if a pending transaction touches a vnode that `ops` names (PROTOCOL §3.2). */
 bool state_conflicts(const struct state *s, const struct ring_op *ops, size_t count);
+
+/* One of those transactions, `except` aside; NULL = none. */
+const struct state_txn *state_conflict(const struct state *s, const struct ring_op *ops,
+                                       size_t count, uint64_t except);
+/* Transactions in flight. */
+size_t state_pending_count(const struct state *s);
 
 /* Abort unless I9 holds: every cell one owner, owner known, pending sets disjoint, numbers grow. */
 void state_check(const struct state *s);

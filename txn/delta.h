@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How the state builds the Delta of a change. All of it is heap memory that
+ * proto_free() frees.
+ */
+#ifndef TXN_DELTA_H
+#define TXN_DELTA_H
+
+#include "txn/state.h"
+
+/* Returns owned; `version` and `txn` (0 = none) as drawn. */
+Rh__Delta *delta_new(uint64_t version, uint64_t txn);
+void delta_free(Rh__Delta *delta); /* takes NULL */
+Rh__Delta *delta_copy(const Rh__Delta *delta);
+
+void delta_ops(Rh__Delta *delta, const struct ring_op *ops, size_t count);
+void delta_change(Rh__Delta *delta, const struct state_node *node);
+void delta_remove(Rh__Delta *delta, uint16_t slot);
+
+/* A message about a node, every text copied. */
+Rh__Member *delta_member(const struct state_node *node);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Life, questions and invariants; txn/apply.c has the commands.
+ */
+#include "txn/state.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "txn/delta.h"
+
+#include <string.h>
+
+const char *txn_state_name(enum txn_state state)
+{
+    switch (state) {
+    case TXN_PENDING:
+        return "pending";
+    case TXN_COMMITTED:
+        return "committed";
+    case TXN_ABORTED:
+        return "aborted";
+    }
+    UNREACHABLE();
+}
+
+void state_init(struct state *s)
+{
+    *s = (struct state){0};
+    view_init(&s->view, RING_GRID_MIN);
+}
+
+void state_fini(struct state *s)
+{
+    for (size_t i = 0; i < s->txn_count; i++) {
+        mem_free(s->txn[i].ops);
+        mem_free(s->txn[i].parts);
+    }
+    mem_free(s->txn);
+    mem_free(s->node);
+    view_fini(&s->view);
+    *s = (struct state){0};
+}
+
+void state_result_fini(struct state_result *r)
+{
+    delta_free(r->delta);
+    mem_free(r->aborted);
+    *r = (struct state_result){0};
+}
+
+const struct state_node *state_node(const struct state *s, uint16_t slot)
+{
+    for (size_t i = 0; i < s->node_count; i++) {
+        if (s->node[i].slot == slot) {
+            return &s->node[i];
+        }
+    }
+    return NULL;
+}
+
+const struct state_node *state_node_named(const struct state *s, const char *name)
+{
+    for (size_t i = 0; i < s->node_count; i++) {
+        if (strcmp(s->node[i].name, name) == 0) {
+            return &s->node[i];
+        }
+    }
+    return NULL;
+}
+
+const struct state_txn *state_txn(const struct state *s, uint64_t number)
+{
+    size_t low = 0;
+    size_t high = s->txn_count;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (s->txn[middle].number < number) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < s->txn_count && s->txn[low].number == number ? &s->txn[low] : NULL;
+}
+
+size_t state_pending_count(const struct state *s)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < s->txn_count; i++) {
+        count += s->txn[i].state == TXN_PENDING;
+    }
+    return count;
+}
+
+/* ---- conflicts ---- */
+
+/* The second vnode that an op names, or the first again. */
+static uint32_t second_vnode(const struct ring_op *op)
+{
+    return op->kind == RING_MOVE ? op->vnode : op->other;
+}
+
+static bool ops_share_vnode(const struct ring_op *a, const struct ring_op *b)
+{
+    return a->vnode == b->vnode || a->vnode == second_vnode(b) || second_vnode(a) == b->vnode ||
+           second_vnode(a) == second_vnode(b);
+}
+
+static bool txn_touches(const struct state_txn *t, const struct ring_op *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < t->op_count; j++) {
+            if (ops_share_vnode(&ops[i], &t->ops[j])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+const struct state_txn *state_conflict(const struct state *s, const struct ring_op *ops,
+                                       size_t count, uint64_t except)
+{
+    for (size_t i = 0; i < s->txn_count; i++) {
+        if (s->txn[i].state == TXN_PENDING && s->txn[i].number != except &&
+            txn_touches(&s->txn[i], ops, count)) {
+            return &s->txn[i];
+        }
+    }
+    return NULL;
+}
+
+bool state_conflicts(const struct state *s, const struct ring_op *ops, size_t count)
+{
+    return state_conflict(s, ops, count, 0) != NULL;
+}
+
+/* ---- invariants ---- */
+
+static void check_node(const struct state *s, const struct state_node *n)
+{
+    const struct view_member *m = view_member(&s->view, n->slot);
+
+    ASSERT(m != NULL);
+    ASSERT(strcmp(m->name, n->name) == 0 && strcmp(m->address, n->address) == 0);
+    ASSERT(m->incarnation == n->incarnation && m->incarnation <= s->number);
+    ASSERT(m->weight == n->weight && m->leaving == n->leaving);
+    ASSERT(IMPLIES(n->clean, n->barred));
+    ASSERT(IMPLIES(n->stopping, n->leaving));
+}
+
+static void check_txn(const struct state *s, const struct state_txn *t)
+{
+    ASSERT(t->number <= s->number && t->version <= s->view.ring.version);
+    ASSERT((t->state == TXN_COMMITTED) == (t->version != 0));
+    ASSERT(IMPLIES(t->state == TXN_COMMITTED, t->version > t->number));
+    if (t->state != TXN_PENDING) {
+        return;
+    }
+    ASSERT(state_conflict(s, t->ops, t->op_count, t->number) == NULL);
+    for (size_t i = 0; i < t->part_count; i++) {
+        const struct state_node *n = state_node(s, t->parts[i].slot);
+
+        // Whatever ends an incarnation aborts its transactions in the same entry.
+        ASSERT(n != NULL && !n->barred && n->incarnation == t->parts[i].incarnation);
+    }
+}
+
+void state_check(const struct state *s)
+{
+    ASSERT(s->view.ring.version <= s->number);
+    ASSERT(s->number >> 40 == s->view.era);
+    ASSERT(s->node_count == s->view.member_count);
+    for (size_t i = 0; i < s->node_count; i++) {
+        check_node(s, &s->node[i]);
+        ASSERT(i == 0 || s->node[i - 1].slot < s->node[i].slot);
+    }
+    for (size_t i = 0; i < s->txn_count; i++) {
+        check_txn(s, &s->txn[i]);
+        ASSERT(i == 0 || s->txn[i - 1].number < s->txn[i].number);
+    }
+    for (size_t i = 0; i < s->view.ring.vnode_count; i++) {
+        ASSERT(view_member(&s->view, s->view.ring.vnode[i].owner) != NULL);
+    }
+    if (s->view.ring.vnode_count > 0) {
+        ring_check_invariants(&s->view.ring);
+    }
+}
