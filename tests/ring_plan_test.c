@@ -417,6 +417,36 @@ static void a_shrunk_fleet_joins_its_vnodes_again(void **state)
     fleet_fini(&f);
 }
 
+/* Two vnodes of 200 cells, then 64 of node 2 and 16 of node 1 in turn: balanced, many, and the
+ * only neighbours of one owner are the two large ones. */
+static void what_would_be_too_large_to_move_is_not_joined(void **state)
+{
+    static struct fleet f;
+    uint32_t at = 200;
+
+    (void)state;
+    fleet_init(&f, 10, 4);
+    add_many(&f, 1, 2);
+    for (uint32_t id = 1; id <= 16; id++) {
+        const struct ring_op ops[] = {
+            {.kind = RING_SPLIT, .vnode = id - 1, .other = id, .at = at},
+            {.kind = RING_MOVE, .vnode = id, .from = 1, .to = 2},
+        };
+        const struct ring_op hand_back = {.kind = RING_MOVE, .vnode = id, .from = 2, .to = 1};
+
+        if (ring_find(&f.ring, id - 1)->owner == 2) {
+            ring_apply(&f.ring, ops, 1, 1, 1);
+            ring_apply(&f.ring, &hand_back, 1, 1, 1);
+        } else {
+            ring_apply(&f.ring, ops, id == 1 ? 1 : 2, 1, 1);
+        }
+        at += id == 1 ? 200 : id % 2 == 0 ? 64 : 16;
+    }
+    assert_int_equal(ring_owned_cells(&f.ring, 2), 512);
+    assert_nothing_left_to_do(&f);
+    fleet_fini(&f);
+}
+
 static void waves_are_as_few_as_the_busiest_node_allows(void **state)
 {
     static struct fleet f;
@@ -566,6 +596,7 @@ int main(void)
         cmocka_unit_test(a_fleet_that_grows_one_by_one_is_always_balanced),
         cmocka_unit_test(weights_are_kept),
         cmocka_unit_test(a_shrunk_fleet_joins_its_vnodes_again),
+        cmocka_unit_test(what_would_be_too_large_to_move_is_not_joined),
         cmocka_unit_test(waves_are_as_few_as_the_busiest_node_allows),
         cmocka_unit_test(vnodes_of_nobody_are_given_away),
         cmocka_unit_test(the_largest_fleet_is_planned),

@@ -85,8 +85,8 @@ static void another_grid_is_published_too(void **state)
     ring_init(&large, 14);
     ring_create(&large, 5000, 2, 2);
     publisher = publisher_new(&small, 0);
-    for (unsigned round = 0; round < 5; round++) {
-        const struct ring *r = round % 2 == 0 ? &large : &small;
+    for (unsigned round = 0; round < 12; round++) {
+        const struct ring *r = round / 2 % 2 == 0 ? &large : &small;
 
         publisher_note_all(publisher);
         assert_int_equal(publisher_publish(publisher, r), ERR_OK);

@@ -19,12 +19,12 @@ struct model {
     struct ring_vnode of[MODEL_IDS]; /* stamps and owner; `from` is unused */
 };
 
-static void model_init(struct model *m, uint32_t cells, uint32_t vnodes, uint64_t stamp)
+static void model_init(struct model *m, uint32_t cells, uint32_t vnodes)
 {
     memset(m, 0, sizeof *m);
     m->cells = cells;
     for (uint32_t i = 0; i < vnodes; i++) {
-        m->of[i] = (struct ring_vnode){.owner = 1, .generation = stamp, .cold = stamp};
+        m->of[i] = (struct ring_vnode){.owner = 1, .generation = 5, .cold = 5};
         for (uint64_t c = (uint64_t)i * m->cells / vnodes;
              c < (uint64_t)(i + 1) * m->cells / vnodes;
              c++) {
@@ -116,6 +116,16 @@ static bool model_apply(struct model *m, const struct ring_op *op, uint64_t vers
     m->of[op->vnode].generation = version;
     m->of[op->vnode].txn = txn;
     return true;
+}
+
+static void model_renew(struct model *m, uint16_t owner, uint64_t version)
+{
+    for (uint32_t c = 0; c < m->cells; c++) {
+        struct ring_vnode *v = &m->of[m->id[c]];
+
+        v->generation = v->owner == owner ? version : v->generation;
+        v->cold = v->owner == owner ? version : v->cold;
+    }
 }
 
 static void assert_same(const struct ring *r, const struct model *m)
@@ -267,12 +277,16 @@ static void random_transactions_match_the_model(void **state)
     (void)state;
     ring_init(&r, 9);
     ring_create(&r, 20, 1, 5);
-    model_init(&m, 1u << 9, 20, 5);
+    model_init(&m, 1u << 9, 20);
     for (uint64_t version = 6; version < 3000; version++) {
         struct ring_op ops[5];
         size_t count = prng_u64(&p) % 6;
         bool legal = true;
 
+        if (prng_chance(&p, 5)) {
+            ring_renew_owner(&r, 2, version);
+            model_renew(&m, 2, version);
+        }
         memcpy(&after, &m, sizeof m);
         for (size_t i = 0; i < count; i++) {
             ops[i] = random_op(&p, &r);
