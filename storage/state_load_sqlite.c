@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "storage/state_load_sqlite.h"
+
+#include "base/mem.h"
+#include "storage/statement_sqlite.h"
+
+#include <string.h>
+
+/* Tables first, statements after: a missing one must be a refusal, not the end of the process. */
+static bool is_state(sqlite3 *db)
+{
+    static const char count[] =
+        "SELECT count(*) FROM sqlite_schema WHERE type='table' AND name IN "
+        "('cluster','node','vnode','txn','txn_move','txn_vote','voter','event')";
+    sqlite3_stmt *stmt = NULL;
+    bool all = false;
+
+    if (sqlite3_prepare_v2(db, count, -1, &stmt, NULL) == SQLITE_OK &&
+        sqlite3_step(stmt) == SQLITE_ROW) {
+        all = sqlite3_column_int(stmt, 0) == 8;
+    }
+    (void)sqlite3_finalize(stmt);
+    if (!all || sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &stmt, NULL) != SQLITE_OK) {
+        return false;
+    }
+    all = sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_int(stmt, 0) == 1;
+    (void)sqlite3_finalize(stmt);
+    return all;
+}
+
+static bool is_whole(sqlite3 *db)
+{
+    char verdict[16] = "";
+    struct statement q = statement_open(db, "PRAGMA integrity_check(1)");
+    const bool whole = statement_row(&q) && statement_get_text(&q, verdict, sizeof verdict) &&
+                       strcmp(verdict, "ok") == 0;
+
+    statement_close(&q);
+    return whole;
+}
+
+static bool load_cluster(sqlite3 *db, struct state *s)
+{
+    struct statement q = statement_open(
+        db,
+        "SELECT name, cluster_id, key0, key1, vnodes_per_weight, number, era, ring FROM cluster");
+    struct ring ring;
+    bool good = statement_row(&q);
+
+    if (good) {
+        good = statement_get_text(&q, s->cluster, sizeof s->cluster);
+        s->begun = s->cluster[0] != '\0';
+        s->cluster_id = statement_get_number(&q);
+        s->view.key.k0 = statement_get_number(&q);
+        s->view.key.k1 = statement_get_number(&q);
+        s->vnodes_per_weight = (uint32_t)statement_get_number(&q);
+        s->number = statement_get_number(&q);
+        s->view.era = statement_get_number(&q);
+        good = good && ring_decode(&ring, statement_get_blob(&q)) == ERR_OK;
+    }
+    if (good) {
+        ring_fini(&s->view.ring);
+        s->view.ring = ring;
+        good = s->view.ring.version <= s->number;
+    }
+    statement_close(&q);
+    return good;
+}
+
+static bool get_uuid(struct statement *q, uint8_t uuid[STATE_UUID_SIZE])
+{
+    const struct bytes blob = statement_get_blob(q);
+
+    if (blob.size != STATE_UUID_SIZE) {
+        return false;
+    }
+    memcpy(uuid, blob.data, STATE_UUID_SIZE);
+    return true;
+}
+
+/* The directory's row of a node: what a delta would have told. */
+static void add_member(struct state *s, const struct state_node *n)
+{
+    s->view.member =
+        mem_resize(s->view.member, (s->view.member_count + 1) * sizeof *s->view.member);
+    struct view_member *m = &s->view.member[s->view.member_count++];
+    *m = (struct view_member){
+        .slot = n->slot,
+        .incarnation = n->incarnation,
+        .weight = n->weight,
+        .leaving = n->leaving,
+    };
+    memcpy(m->name, n->name, sizeof m->name);
+    memcpy(m->address, n->address, sizeof m->address);
+}
+
+static bool load_nodes(sqlite3 *db, struct state *s)
+{
+    struct statement q = statement_open(db, "SELECT * FROM node ORDER BY slot");
+    bool good = true;
+
+    while (good && statement_row(&q)) {
+        s->node = mem_resize(s->node, (s->node_count + 1) * sizeof *s->node);
+        struct state_node *n = &s->node[s->node_count++];
+        *n = (struct state_node){0};
+        const uint64_t slot = statement_get_number(&q);
+        n->slot = (uint16_t)slot;
+        good = slot >= 1 && slot <= RING_NODES_MAX &&
+               statement_get_text(&q, n->name, sizeof n->name) &&
+               statement_get_text(&q, n->address, sizeof n->address) &&
+               statement_get_text(&q, n->zone, sizeof n->zone);
+        if (!good) {
+            break;
+        }
+        n->incarnation = statement_get_number(&q);
+        n->nonce = statement_get_number(&q);
+        good = get_uuid(&q, n->boot_id) && get_uuid(&q, n->data_uuid);
+        n->weight = (uint32_t)statement_get_number(&q);
+        n->leaving = statement_get_number(&q) != 0;
+        n->stopping = statement_get_number(&q) != 0;
+        n->barred = statement_get_number(&q) != 0;
+        n->clean = statement_get_number(&q) != 0;
+        add_member(s, n);
+    }
+    statement_close(&q);
+    return good;
+}
+
+static bool parse_state(const char *text, enum txn_state *state)
+{
+    for (int i = TXN_PENDING; i <= TXN_ABORTED; i++) {
+        if (strcmp(text, txn_state_name((enum txn_state)i)) == 0) {
+            *state = (enum txn_state)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool load_moves(sqlite3 *db, struct state_txn *t)
+{
+    struct statement q = statement_open(
+        db,
+        "SELECT kind, vnode, other, at, from_node, to_node FROM txn_move WHERE txn=? ORDER BY seq");
+    bool good = true;
+
+    statement_number(&q, t->number);
+    while (good && statement_row(&q)) {
+        t->ops = mem_resize(t->ops, (t->op_count + 1) * sizeof *t->ops);
+        struct ring_op *op = &t->ops[t->op_count++];
+        const uint64_t kind = statement_get_number(&q);
+
+        op->kind = (enum ring_op_kind)kind;
+        op->vnode = (uint32_t)statement_get_number(&q);
+        op->other = (uint32_t)statement_get_number(&q);
+        op->at = (uint32_t)statement_get_number(&q);
+        op->from = (uint16_t)statement_get_number(&q);
+        op->to = (uint16_t)statement_get_number(&q);
+        good = kind >= RING_SPLIT && kind <= RING_MOVE;
+    }
+    statement_close(&q);
+    return good;
+}
+
+static void load_votes(sqlite3 *db, struct state_txn *t)
+{
+    struct statement q = statement_open(
+        db,
+        "SELECT node, incarnation, gives, takes, voted FROM txn_vote WHERE txn=? ORDER BY node");
+
+    statement_number(&q, t->number);
+    while (statement_row(&q)) {
+        t->parts = mem_resize(t->parts, (t->part_count + 1) * sizeof *t->parts);
+        struct state_part *p = &t->parts[t->part_count++];
+
+        p->slot = (uint16_t)statement_get_number(&q);
+        p->incarnation = statement_get_number(&q);
+        p->gives = statement_get_number(&q) != 0;
+        p->takes = statement_get_number(&q) != 0;
+        p->voted = statement_get_number(&q) != 0;
+    }
+    statement_close(&q);
+}
+
+static bool load_txns(sqlite3 *db, struct state *s)
+{
+    struct statement q = statement_open(
+        db,
+        "SELECT number, state, base, version, superseded_by, created_us, decided_us, why,"
+        " outcome_why FROM txn ORDER BY number");
+    char state[16];
+    bool good = true;
+
+    while (good && statement_row(&q)) {
+        s->txn = mem_resize(s->txn, (s->txn_count + 1) * sizeof *s->txn);
+        struct state_txn *t = &s->txn[s->txn_count++];
+        *t = (struct state_txn){.number = statement_get_number(&q)};
+        good = statement_get_text(&q, state, sizeof state) && parse_state(state, &t->state);
+        t->base = statement_get_number(&q);
+        t->version = statement_get_number(&q);
+        t->superseded_by = statement_get_number(&q);
+        t->created_us = statement_get_number(&q);
+        t->decided_us = statement_get_number(&q);
+        good = good && statement_get_text(&q, t->why, sizeof t->why) &&
+               statement_get_text(&q, t->outcome_why, sizeof t->outcome_why) &&
+               t->number <= s->number && load_moves(db, t);
+        if (good) {
+            load_votes(db, t);
+        }
+    }
+    statement_close(&q);
+    return good;
+}
+
+static bool load_voters(sqlite3 *db, struct state *s)
+{
+    struct statement q = statement_open(db, "SELECT id, identity, address FROM voter ORDER BY id");
+    bool good = true;
+
+    while (good && statement_row(&q)) {
+        good = s->voter_count < STATE_VOTERS_MAX;
+        if (good) {
+            struct state_voter *v = &s->voter[s->voter_count++];
+
+            v->id = statement_get_number(&q);
+            v->identity = statement_get_number(&q);
+            good = statement_get_text(&q, v->address, sizeof v->address);
+        }
+    }
+    statement_close(&q);
+    return good;
+}
+
+/* Every owner is a node: the rest of a ring's sense is checked by ring_decode(). */
+static bool owners_known(const struct state *s)
+{
+    for (size_t i = 0; i < s->view.ring.vnode_count; i++) {
+        if (state_node(s, s->view.ring.vnode[i].owner) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool state_load(sqlite3 *db, struct state *s)
+{
+    state_init(s);
+    if (is_state(db) && is_whole(db) && load_cluster(db, s) && load_nodes(db, s) &&
+        load_txns(db, s) && load_voters(db, s) && owners_known(s)) {
+        return true;
+    }
+    state_fini(s);
+    return false;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The replicated state out of a database image that may be damaged.
+ */
+#ifndef STORAGE_STATE_LOAD_SQLITE_H
+#define STORAGE_STATE_LOAD_SQLITE_H
+
+#include "txn/state.h"
+
+#include <sqlite3.h>
+
+/* Fill `s` (uninitialised) from state.db's tables. False, and `s` is not to be used: a table is
+ * missing, a value is out of range, or tables contradict each other. */
+bool state_load(sqlite3 *db, struct state *s);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * state.db: the replicated state as tables that people may look into with the
+ * sqlite3 shell while the coordinator runs, and as the snapshot that Raft keeps
+ * and sends. A mirror and a cache: decisions are made on `struct state` in
+ * memory, and the file is made anew at each start.
+ *
+ * One SQLite transaction per Raft entry: the changed rows and the entry's index
+ * become visible together. Thread: one. Any SQLite error ends the process (exit
+ * 74): a coordinator that can't write its folder must not go on.
+ *
+ *     snapshot:  "RHSTATE1" | raft index u64 | size u64 | CRC-32C of the image u32 | zeros to 64
+ *                then `size` bytes of a SQLite database image
+ */
+#ifndef STORAGE_STATE_SQLITE_H
+#define STORAGE_STATE_SQLITE_H
+
+#include "txn/state.h"
+
+struct state_db;
+
+/* Delete what is at `path` and make it anew, empty. ERR_IO: says why in the log. */
+MUST_CHECK enum err state_db_open(struct state_db **out, const char *path);
+void state_db_close(struct state_db *db); /* takes NULL */
+
+/* Mirror what `command` changed in `s`, which is the state after it. Visible after the commit. */
+void state_db_apply(struct state_db *db, const struct state *s, const Rh__Command *command,
+                    const struct state_result *result);
+/* End the transaction of the Raft entry `index`. */
+void state_db_commit(struct state_db *db, uint64_t index);
+/* Index of the last committed entry. */
+uint64_t state_db_index(const struct state_db *db);
+
+/* Append a snapshot of `s`, which is what the database mirrors as of the last commit. */
+void state_db_snapshot(struct state_db *db, const struct state *s, struct buffer *out);
+/* Replace the database's content and `s` by a snapshot. False, and nothing changed: it is not one,
+ * or it is damaged. */
+bool state_db_restore(struct state_db *db, struct bytes snapshot, struct state *s);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "storage/statement_sqlite.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_DISK = 74 };
+
+static void must(sqlite3 *db, int code)
+{
+    if (code != SQLITE_OK && code != SQLITE_DONE && code != SQLITE_ROW) {
+        log_error("storage",
+                  "sqlite_failed",
+                  "file=%s code=%d why=\"%s\"",
+                  sqlite3_db_filename(db, "main"),
+                  code,
+                  sqlite3_errmsg(db));
+        exit(EXIT_DISK);
+    }
+}
+
+struct statement statement_open(sqlite3 *db, const char *sql)
+{
+    struct statement q = {.db = db};
+
+    must(db, sqlite3_prepare_v2(db, sql, -1, &q.stmt, NULL));
+    return q;
+}
+
+void statement_close(struct statement *q)
+{
+    (void)sqlite3_finalize(q->stmt);
+    *q = (struct statement){0};
+}
+
+void statement_number(struct statement *q, uint64_t value)
+{
+    must(q->db, sqlite3_bind_int64(q->stmt, ++q->next, (sqlite3_int64)value));
+}
+
+void statement_text(struct statement *q, const char *text)
+{
+    must(q->db, sqlite3_bind_text(q->stmt, ++q->next, text, -1, SQLITE_TRANSIENT));
+}
+
+void statement_blob(struct statement *q, struct bytes bytes)
+{
+    must(q->db, sqlite3_bind_blob64(q->stmt, ++q->next, bytes.data, bytes.size, SQLITE_TRANSIENT));
+}
+
+void statement_run(struct statement *q)
+{
+    int code = SQLITE_ROW;
+
+    while (code == SQLITE_ROW) {
+        code = sqlite3_step(q->stmt);
+    }
+    must(q->db, code);
+    (void)sqlite3_reset(q->stmt);
+    q->next = 0;
+}
+
+bool statement_row(struct statement *q)
+{
+    q->next = 0;
+    return sqlite3_step(q->stmt) == SQLITE_ROW;
+}
+
+uint64_t statement_get_number(struct statement *q)
+{
+    return (uint64_t)sqlite3_column_int64(q->stmt, q->next++);
+}
+
+bool statement_get_text(struct statement *q, char *out, size_t size)
+{
+    const char *text = (const char *)sqlite3_column_text(q->stmt, q->next++);
+
+    memset(out, 0, size);
+    return snprintf(out, size, "%s", text == NULL ? "" : text) < (int)size;
+}
+
+struct bytes statement_get_blob(struct statement *q)
+{
+    const void *data = sqlite3_column_blob(q->stmt, q->next);
+
+    return bytes_of(data, (size_t)sqlite3_column_bytes(q->stmt, q->next++));
+}
+
+void statement_script(sqlite3 *db, const char *sql)
+{
+    must(db, sqlite3_exec(db, sql, NULL, NULL, NULL));
+}
