@@ -102,9 +102,12 @@ struct heap *heap_enter(struct heap *heap)
 
 void heap_abandon(struct heap *heap)
 {
-    struct list_link *link;
+    struct list_link *link = list_front(&heap->blocks);
 
-    while ((link = list_pop_front(&heap->blocks)) != NULL) {
+    while (link != NULL) {
+        struct list_link *next = list_next(&heap->blocks, link);
         free(CONTAINER_OF(link, struct block, link));
+        link = next;
     }
+    list_init(&heap->blocks);
 }

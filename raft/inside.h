@@ -14,6 +14,7 @@ struct replica_base {
     struct log_store *store; /* taken: closed by replica_close() */
     struct log_image *image; /* taken: mem_new()ed by the caller */
     unsigned rules_off;      /* guard_rule bits */
+    size_t entries_size_max; /* of one message; 0 = MESSAGE_ENTRIES_SIZE_MAX */
     /* The log is not what libraft believes, or libraft gave up. Must not return. NULL: say so and
      * exit 70. */
     void (*broken)(void *context, const char *why);

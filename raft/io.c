@@ -75,9 +75,11 @@ static struct raft_entry *entries_new(const struct log_image *image)
     return entries;
 }
 
+// NOLINTNEXTLINE(readability-function-size): the signature is libraft's
 static int on_load(struct raft_io *io, raft_term *term, raft_id *vote,
                    struct raft_snapshot **snapshot, raft_index *start, struct raft_entry **entries,
-                   size_t *count) // NOLINT(readability-function-size): libraft's signature
+                   size_t *count)
+
 {
     struct replica_io *s = self(io);
     const struct log_image *image = s->config.image;
@@ -141,7 +143,7 @@ static int on_send(struct raft_io *io, struct raft_io_send *request,
     }
     guard_send(&s->guard, &guarded);
     buffer_clear(&s->out);
-    if (message_encode(&s->out, &guarded, s->config.voters) != ERR_OK) {
+    if (message_encode(&s->out, &guarded, s->config.voters, s->config.entries_size_max) != ERR_OK) {
         s->config.broken(s->config.context, "the snapshot is larger than a message may be");
         return 0;
     }
@@ -170,7 +172,9 @@ static int on_append(struct raft_io *io, struct raft_io_append *request,
         ASSERT(entries[i].buf.len > 0 && entries[i].buf.len % 8 == 0);
         size += entries[i].buf.len;
     }
-    struct log_request *write = log_append_new(s->next_index, count, size);
+    struct log_request *write = log_append_new(count, size);
+
+    write->index = s->next_index;
     for (unsigned i = 0; i < count; i++) {
         const struct log_entry entry = {
             .term = entries[i].term,

@@ -25,7 +25,8 @@ struct replica_io_config {
     struct log_store *store;     /* borrowed for the life of the io */
     struct log_image *image;     /* borrowed until raft_start() has loaded it */
     uint64_t seed;
-    unsigned rules_off; /* guard_rule bits */
+    unsigned rules_off;      /* guard_rule bits */
+    size_t entries_size_max; /* of one message */
     void *context;
     void (*send)(void *context, uint64_t voter, struct bytes message);
     /* What we believe of the log is wrong: must not return. */

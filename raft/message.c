@@ -35,14 +35,15 @@ static uint8_t get_up_to(struct reader *r, uint8_t most)
 }
 
 /* How many entries go into one message, at least one; `*size` gets their bytes. */
-static unsigned entries_that_fit(const struct raft_append_entries *append, size_t *size)
+static unsigned entries_that_fit(const struct raft_append_entries *append, size_t size_max,
+                                 size_t *size)
 {
     unsigned count = 0;
 
     *size = 0;
     while (count < append->n_entries) {
         const size_t more = append->entries[count].buf.len;
-        if (count > 0 && *size + more > MESSAGE_ENTRIES_SIZE_MAX) {
+        if (count > 0 && *size + more > size_max) {
             break;
         }
         *size += more;
@@ -118,7 +119,7 @@ static void encode_small(struct writer *w, const struct raft_message *m)
 }
 
 enum err message_encode(struct buffer *out, const struct raft_message *message,
-                        const struct voters *voters)
+                        const struct voters *voters, size_t entries_size_max)
 {
     enum { SMALL_SIZE_MAX = 64 };
     size_t room = SMALL_SIZE_MAX;
@@ -126,7 +127,7 @@ enum err message_encode(struct buffer *out, const struct raft_message *message,
     unsigned count = 0;
 
     if (message->type == RAFT_IO_APPEND_ENTRIES) {
-        count = entries_that_fit(&message->append_entries, &entries_size);
+        count = entries_that_fit(&message->append_entries, entries_size_max, &entries_size);
         room = APPEND_SIZE + count * (size_t)ENTRY_HEAD_SIZE + entries_size;
     } else if (message->type == RAFT_IO_INSTALL_SNAPSHOT) {
         if (message->install_snapshot.data.len > MESSAGE_SNAPSHOT_SIZE_MAX) {

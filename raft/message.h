@@ -31,10 +31,10 @@ enum {
     MESSAGE_SNAPSHOT_SIZE_MAX = 60 << 20 /* a link carries 64 MiB */
 };
 
-/* Append `message` to `out`. Cuts an AppendEntries to MESSAGE_ENTRIES_SIZE_MAX, and its commit
- * index to what it then shows. ERR_TOO_BIG: a snapshot over the limit; nothing was appended. */
+/* Append `message` to `out`. Cuts an AppendEntries to `entries_size_max`, and its commit index to
+ * what it then shows. ERR_TOO_BIG: a snapshot over the limit; nothing was appended. */
 MUST_CHECK enum err message_encode(struct buffer *out, const struct raft_message *message,
-                                   const struct voters *voters);
+                                   const struct voters *voters, size_t entries_size_max);
 
 /* Decode what `from`, one of `voters`, sent. Entries are one raft_malloc()ed batch; libraft or
  * message_fini() frees. ERR_CORRUPT: nothing is allocated. */

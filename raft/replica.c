@@ -12,14 +12,13 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "wire/cursor.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <raft.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 enum {
@@ -353,7 +352,7 @@ static bool watch_role(struct replica *r)
     const uint64_t term = r->raft.current_term;
 
     if (state == RAFT_UNAVAILABLE) {
-        give_up(r, raft_errmsg(&r->raft));
+        give_up(r, "libraft stopped: what a leader sent contradicts what is committed here");
         return false;
     }
     if (r->lead_term != 0 && (state != RAFT_LEADER || r->lead_term != term)) {
@@ -444,6 +443,7 @@ static void start(struct replica *r)
     if (failed != 0) {
         give_up(r, raft_errmsg(&r->raft));
     }
+    report_done(r, raft_last_applied(&r->raft));
 }
 
 static void init_raft(struct replica *r)
@@ -531,6 +531,8 @@ enum err replica_open_over(struct replica **out, const struct replica_config *co
         .image = r->image,
         .seed = config->seed,
         .rules_off = base->rules_off,
+        .entries_size_max =
+            base->entries_size_max > 0 ? base->entries_size_max : MESSAGE_ENTRIES_SIZE_MAX,
         .context = r,
         .send = on_send,
         .broken = on_broken,
@@ -543,17 +545,10 @@ enum err replica_open_over(struct replica **out, const struct replica_config *co
     return ERR_OK;
 }
 
-/* Random, 1..2^63-1. */
+/* 1..2^63-1: SQLite's integers have a sign. */
 static uint64_t draw_identity(void)
 {
-    uint64_t identity = 0;
-
-    while (identity == 0) {
-        const ssize_t got = getrandom(&identity, sizeof identity, 0);
-        ASSERT(got == sizeof identity || errno == EINTR);
-        identity = got == sizeof identity ? identity >> 1 : 0;
-    }
-    return identity;
+    return random_u64() >> 1 | 1;
 }
 
 static struct log_sqlite_config log_config(const struct replica_config *config,

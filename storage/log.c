@@ -44,12 +44,11 @@ static struct log_request *request_new(enum log_request_kind kind, size_t extra)
     return request;
 }
 
-struct log_request *log_append_new(uint64_t index, size_t entry_max, size_t data_size)
+struct log_request *log_append_new(size_t entry_max, size_t data_size)
 {
     const size_t table_size = entry_max * sizeof(struct log_entry);
     struct log_request *request = request_new(LOG_APPEND, table_size + data_size);
 
-    request->index = index;
     request->entry = (struct log_entry *)(void *)(request + 1);
     request->entry_max = entry_max;
     request->free_bytes = (uint8_t *)(request + 1) + table_size;

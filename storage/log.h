@@ -86,8 +86,9 @@ struct log_request {
     void *read_memory;            /* owned; READ_SNAPSHOT's bytes */
 };
 
-/* Returns an owned request for up to `entry_max` entries of `data_size` bytes in all. */
-struct log_request *log_append_new(uint64_t index, size_t entry_max, size_t data_size);
+/* Returns an owned request for up to `entry_max` entries of `data_size` bytes in all; the caller
+ * sets its index. */
+struct log_request *log_append_new(size_t entry_max, size_t data_size);
 /* Copy one more entry into it. */
 void log_append_add(struct log_request *request, const struct log_entry *entry);
 struct log_request *log_truncate_new(uint64_t index);

@@ -86,8 +86,8 @@ static enum err read_self(struct raftdb *db, sqlite3_stmt *s)
         .a = raftdb_column_bytes(s, 0),
         .b = raftdb_column_bytes(s, 2),
     };
-    if (!crc_matches(s, 5, &row) || row.a.size >= sizeof db->cluster ||
-        row.b.size >= sizeof db->voters) {
+    if (!crc_matches(s, 5, &row) || row.a.data == NULL || row.b.data == NULL ||
+        row.a.size >= sizeof db->cluster || row.b.size >= sizeof db->voters) {
         return raftdb_refuse(db, ERR_CORRUPT, "the row that names its owner is damaged");
     }
     memset(db->cluster, 0, sizeof db->cluster);
