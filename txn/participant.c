@@ -125,10 +125,11 @@ static bool arcs_overlap(const struct prepare *a, const struct prepare *b)
     return false;
 }
 
-struct part *participant_overlapping(const struct participant *p, const struct prepare *prepare)
+struct part *participant_overlapping(const struct participant *p, const struct prepare *prepare,
+                                     const struct part *except)
 {
     for (size_t i = 0; i < p->part_count; i++) {
-        if (arcs_overlap(&p->part[i]->prepare, prepare)) {
+        if (p->part[i] != except && arcs_overlap(&p->part[i]->prepare, prepare)) {
             return p->part[i];
         }
     }

@@ -63,6 +63,7 @@ struct part {
     enum part_state state;
     bool refused;          /* it cannot go on here; waits for CANCEL */
     bool over;             /* decided, but my configuration may be older than the outcome */
+    bool committed;        /* surely: seen in a configuration or a delta */
     uint64_t over_version; /* over: settle at this version or above */
     void *user;            /* the node's */
 };
@@ -96,8 +97,9 @@ struct part *participant_find(const struct participant *p, uint64_t txn);
 enum part_verdict participant_examine(const struct participant *p, const struct prepare *prepare,
                                       uint64_t version);
 
-/* An unfinished transaction that shares cells with `prepare`, or NULL. */
-struct part *participant_overlapping(const struct participant *p, const struct prepare *prepare);
+/* An unfinished transaction other than `except` that shares cells with `prepare`, or NULL. */
+struct part *participant_overlapping(const struct participant *p, const struct prepare *prepare,
+                                     const struct part *except);
 
 /* Take the number and open the book's entry, in PERSIST. The verdict was BEGIN, and nothing but
  * the superseded transaction overlaps. Takes `prepare`'s arcs. */

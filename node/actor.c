@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/actor.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "node/host.h"
+
+#include <string.h>
+
+const char *actor_state_name(enum actor_state state)
+{
+    static const char *const names[] = {
+        [ACTOR_ABSENT] = "absent",
+        [ACTOR_ACTIVATING] = "activating",
+        [ACTOR_IDLE] = "idle",
+        [ACTOR_RUNNING] = "running",
+        [ACTOR_EXPORTING] = "exporting",
+        [ACTOR_FROZEN] = "frozen",
+    };
+
+    return names[state];
+}
+
+void actors_init(struct actors *a)
+{
+    *a = (struct actors){0};
+    list_init(&a->dead);
+}
+
+void actors_set_grid(struct actors *a, uint8_t grid)
+{
+    ASSERT(a->table.count == 0 && grid >= 1 && grid <= RING_GRID_MAX);
+    mem_free(a->cell);
+    a->grid = grid;
+    a->cell_count = (uint32_t)1 << grid;
+    a->cell = mem_new(a->cell_count, sizeof *a->cell);
+    for (uint32_t i = 0; i < a->cell_count; i++) {
+        list_init(&a->cell[i]);
+    }
+}
+
+void actors_fini(struct actors *a)
+{
+    actors_bury(a);
+    ASSERT(a->table.count == 0);
+    table_fini(&a->table);
+    mem_free(a->cell);
+    *a = (struct actors){0};
+}
+
+static bool actor_is(const struct actor *a, const struct image_name *name)
+{
+    return a->kind == name->kind && a->id_size == name->id.size &&
+           memcmp(a->id, name->id.data, name->id.size) == 0;
+}
+
+struct actor *actor_find(const struct actors *a, struct image_name name)
+{
+    for (struct table_link *l = table_first(&a->table, name.position); l; l = table_same(l)) {
+        struct actor *actor = CONTAINER_OF(l, struct actor, link);
+
+        if (actor_is(actor, &name)) {
+            return actor;
+        }
+    }
+    return NULL;
+}
+
+struct actor *actor_running_at(const struct actors *a, uint64_t position)
+{
+    for (struct table_link *l = table_first(&a->table, position); l; l = table_same(l)) {
+        struct actor *actor = CONTAINER_OF(l, struct actor, link);
+
+        if (actor->state == ACTOR_RUNNING) {
+            return actor;
+        }
+    }
+    return NULL;
+}
+
+static uint32_t cell_of(const struct actors *a, uint64_t position)
+{
+    return (uint32_t)(position >> (64 - a->grid));
+}
+
+struct actor *actor_new(struct actors *a, struct image_name name)
+{
+    struct actor *actor = mem_new(1, sizeof *actor + name.id.size);
+
+    ASSERT(name.id.size >= 1 && name.id.size <= RECORD_ID_MAX);
+    actor->position = name.position;
+    actor->kind = name.kind;
+    actor->id_size = (uint8_t)name.id.size;
+    memcpy(actor->id, name.id.data, name.id.size);
+    list_init(&actor->orders);
+    queue_init(&actor->queue);
+    table_put(&a->table, &actor->link, name.position);
+    list_push_back(&a->cell[cell_of(a, name.position)], &actor->cell);
+    return actor;
+}
+
+void actor_discard(struct actors *a, struct actor *actor)
+{
+    ASSERT(actor->queue.count == 0 && list_empty(&actor->orders));
+    table_remove(&a->table, &actor->link);
+    list_remove(&actor->cell);
+    list_push_back(&a->dead, &actor->cell);
+    image_free(actor->image);
+    actor->image = NULL;
+    actor->hold = NULL;
+}
+
+void actors_bury(struct actors *a)
+{
+    struct list_link *link = NULL;
+
+    while ((link = list_pop_front(&a->dead)) != NULL) {
+        mem_free(CONTAINER_OF(link, struct actor, cell));
+    }
+}
+
+struct actor *cell_first(const struct actors *a, uint32_t cell)
+{
+    struct list_link *link = list_front(&a->cell[cell]);
+
+    return link == NULL ? NULL : CONTAINER_OF(link, struct actor, cell);
+}
+
+struct actor *cell_next(const struct actors *a, uint32_t cell, const struct actor *actor)
+{
+    struct list_link *link = list_next(&a->cell[cell], &actor->cell);
+
+    return link == NULL ? NULL : CONTAINER_OF(link, struct actor, cell);
+}
+
+struct bytes actor_id(const struct actor *a)
+{
+    return (struct bytes){a->id, a->id_size};
+}
+
+uint16_t actor_kind(const struct actor *a)
+{
+    return a->kind;
+}
+
+void *actor_instance(const struct actor *a)
+{
+    return a->instance;
+}
+
+void actor_set_instance(struct actor *a, void *instance)
+{
+    a->instance = instance;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Admission of requests: PROTOCOL §5.3, in that order; and the way of answers.
+ */
+#include "node/inside.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mutant.h"
+#include "wire/frame.h"
+
+enum { MS = 1000 };
+
+struct arrival arrival_of(struct waiting *w)
+{
+    return (struct arrival){
+        .r = &w->record, .peer = w->peer, .deadline_us = w->deadline_us, .w = w};
+}
+
+static const struct kind_key *kind_key(const struct host *h, uint16_t kind)
+{
+    for (size_t i = 0; i < h->config.kind_count; i++) {
+        if (h->kind[i].kind == kind) {
+            return &h->kind[i];
+        }
+    }
+    return NULL;
+}
+
+bool is_hosted(const struct host *h, uint16_t kind)
+{
+    return kind_key(h, kind) != NULL;
+}
+
+uint64_t position_of(const struct host *h, uint16_t kind, struct bytes id)
+{
+    const struct kind_key *known = kind_key(h, kind);
+
+    return ring_position(known != NULL ? known->key : ring_key_of_kind(h->view.key, kind), id);
+}
+
+/* ---- answers ---- */
+
+void send_answer(struct host *h, uint64_t peer, const struct answer_record *a)
+{
+    const struct peer *gateway = peer_by_process(&h->peers, ROLE_GATEWAY, a->gateway);
+
+    // Straight to the gateway; without a link to it, back along the hop, which passes it on.
+    if (gateway == NULL) {
+        gateway = peer_by_link(&h->peers, peer);
+    }
+    if (gateway == NULL) {
+        h->dropped_foreign++;
+        return;
+    }
+    const size_t at = h->out->bytes.size;
+    answer_put(&h->out->bytes, a);
+    send_record(h, gateway->link, FRAME_ANSWER, at);
+}
+
+void relay_answer(struct host *h, const struct answer_record *a)
+{
+    send_answer(h, 0, a);
+}
+
+void request_done(struct host *h, struct arrival *in)
+{
+    h->finished++;
+    if (in->w != NULL) {
+        waiting_free(&h->room, in->w);
+        in->w = NULL;
+    }
+}
+
+void refuse(struct host *h, struct arrival *in, enum answer_code code, uint64_t aux)
+{
+    const struct answer_record answer = {
+        .gateway = in->r->gateway,
+        .session = in->r->session,
+        .seq = in->r->seq,
+        .version = h->view.ring.version,
+        .aux = aux,
+        .code = (uint8_t)code,
+        .copy = in->r->copy,
+    };
+
+    send_answer(h, in->peer, &answer);
+    request_done(h, in);
+}
+
+/* ---- queues ---- */
+
+bool park(struct host *h, struct queue *q, struct arrival *in)
+{
+    if (in->w == NULL) {
+        const size_t size = sizeof(struct waiting) + in->r->id.size + in->r->body.size;
+
+        // The newest is refused: what waits already keeps its place.
+        if (h->room.size + size > h->config.held_size_max) {
+            h->dropped_overflow++;
+            refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
+            return false;
+        }
+        in->w = waiting_new(&h->room, in->r, in->peer, in->deadline_us);
+        in->r = &in->w->record;
+    }
+    queue_push(q, in->w);
+    return true;
+}
+
+void admit_all(struct host *h, struct queue *q)
+{
+    struct queue now;
+    struct waiting *w = NULL;
+
+    queue_init(&now);
+    queue_append(&now, q);
+    while ((w = queue_pop(&now)) != NULL) {
+        struct arrival in = arrival_of(w);
+
+        admit(h, &in);
+    }
+}
+
+void admit_tick(struct host *h)
+{
+    struct waiting *w = NULL;
+
+    while ((w = room_expired(&h->room, h->now_us)) != NULL) {
+        struct arrival in = arrival_of(w);
+
+        queue_remove(w);
+        h->dropped_expired++;
+        refuse(h, &in, ANSWER_EXPIRED, 0);
+    }
+}
+
+/* ---- admission ---- */
+
+static void forward(struct host *h, struct arrival *in, const struct view_member *owner)
+{
+    const uint64_t link = link_to(h, owner->slot, owner->incarnation);
+
+    if (link == 0) {
+        (void)park(h, &h->lonely, in);
+        return;
+    }
+    struct request_record r = *in->r;
+    const uint64_t left_ms = (in->deadline_us - h->now_us) / MS;
+    // I6: it strictly climbs, so no request goes in circles (hole 35).
+    if (!mutant(M_NOTAG)) {
+        ASSERT(h->view.ring.version > r.version);
+        r.version = h->view.ring.version;
+    }
+    r.hops++;
+    r.ttl_ms = left_ms == 0 ? 1 : (uint32_t)left_ms;
+    const size_t at = h->out->bytes.size;
+    request_put(&h->out->bytes, &r);
+    send_record(h, link, FRAME_REQUEST, at);
+    h->forwarded++;
+    request_done(h, in);
+}
+
+/* Somebody else owns it. */
+static void admit_elsewhere(struct host *h, struct arrival *in, uint32_t cell)
+{
+    const struct view *v = &h->view;
+    const struct place *place = &h->place[cell];
+    const struct view_member *owner = view_member(v, ring_hit_node(v->ring.cell[cell]));
+    const bool had_it =
+        place->gave_us != 0 && h->now_us - place->gave_us <= (uint64_t)h->config.linger_ms * MS;
+
+    if (in->r->hops >= RECORD_HOPS_MAX || owner == NULL || owner->slot == h->slot) {
+        refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
+    } else if (in->r->version == v->ring.version && !mutant(M_NOTAG)) {
+        // The sender knows the same version and still thinks that it is mine (hole 58).
+        log_debug("node", "maps_differ", "version=%llu", (unsigned long long)v->ring.version);
+        h->fetch_all = true;
+        refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
+    } else if (had_it || (in->r->flags & REQUEST_HELD) != 0) {
+        forward(h, in, owner);
+    } else {
+        refuse(h, in, ANSWER_MOVED, v->ring.version);
+    }
+}
+
+/* A request of a running chain must pass the hold, or the chain never ends (hole 18). Not once
+ * the arc's images are complete: then it waits for the outcome like any other. */
+static bool is_exempt(const struct host *h, const struct request_record *r, const struct hold *hold)
+{
+    if (r->chain_count == 0 || hold->part->state != PART_DRAINING || hold->busy == 0) {
+        return false;
+    }
+    for (size_t i = 0; i < r->chain_count; i++) {
+        const struct actor *a = actor_running_at(&h->actors, r->chain[i]);
+
+        if (a != NULL && a->hold != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void admit_held(struct host *h, struct arrival *in, struct hold *hold)
+{
+    if (park(h, &hold->held, in)) {
+        in->w->record.flags |= REQUEST_HELD;
+        h->held_total++;
+    }
+}
+
+void admit(struct host *h, struct arrival *in)
+{
+    const struct request_record *r = in->r;
+
+    if (h->life == LIFE_JOINING) {
+        refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
+        return;
+    }
+    if (h->now_us >= in->deadline_us) {
+        h->dropped_expired++;
+        refuse(h, in, ANSWER_EXPIRED, 0);
+        return;
+    }
+    if (r->version > h->view.ring.version && !mutant(M_NOTAG)) {
+        const uint64_t version = r->version;
+
+        if (park(h, &h->waitver, in)) {
+            want_version(h, version);
+        }
+        return;
+    }
+    const uint64_t position = position_of(h, r->kind, r->id);
+    const uint32_t cell = ring_cell_of(&h->view.ring, position);
+    if (!is_mine(h, cell) && !h->local) {
+        admit_elsewhere(h, in, cell);
+        return;
+    }
+    // Room for the lease: SOFT and GATED park here (§5.3 step 4).
+    if (!is_hosted(h, r->kind)) {
+        refuse(h, in, ANSWER_NO_KIND, 0);
+        return;
+    }
+    const struct image_name name = {.position = position, .kind = r->kind, .id = r->id};
+    struct hold *hold = h->place[cell].hold;
+    if (hold != NULL && !is_exempt(h, r, hold)) {
+        admit_held(h, in, hold);
+        return;
+    }
+    actor_offer(h, actor_find(&h->actors, name), name, in);
+}
+
+void admit_new(struct host *h, const struct request_record *r, uint64_t peer)
+{
+    const uint32_t ttl_ms = r->ttl_ms < ROOM_TTL_MAX_MS ? r->ttl_ms : ROOM_TTL_MAX_MS;
+    struct arrival in = {.r = r, .peer = peer, .deadline_us = h->now_us + (uint64_t)ttl_ms * MS};
+
+    h->accepted++;
+    admit(h, &in);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the node does for one unfinished transaction: the cells it holds, the
+ * requests that wait, the images that leave or come in. One hold per entry of
+ * the participant's book, `part->user`. PROTOCOL §5.1, §5.2.
+ *
+ * Pure.
+ */
+#ifndef NODE_HOLD_H
+#define NODE_HOLD_H
+
+#include "node/actor.h"
+#include "node/handover.h"
+#include "node/waiting.h"
+#include "txn/participant.h"
+
+struct hold {
+    struct part *part;
+    struct queue held; /* requests to its OUT arcs, in order of arrival */
+    uint64_t ticket;   /* of the PERSIST that makes its number durable */
+    uint64_t since_us; /* its OUT arcs are held since; 0 = not yet */
+    bool told_refused;
+    bool filling;        /* its actors are just being gone through */
+    size_t busy;         /* actors of its OUT arcs that are not frozen; counted from DRAINING on */
+    struct list streams; /* struct stream: one for each taker */
+    struct list stages;  /* struct stage: one for each giver that sent something */
+    uint64_t actors;     /* handed over */
+    uint64_t bytes;
+};
+
+struct hold *hold_new(struct part *part);
+/* Its queue is empty; frees streams and stages. */
+void hold_free(struct hold *hold);
+
+/* The OUT or IN arc that covers the cell, or NULL. */
+const struct part_arc *hold_arc(const struct hold *hold, uint32_t cell, bool out);
+/* The stream to that arc's taker; made when missing. */
+struct stream *hold_stream(struct hold *hold, const struct part_arc *arc, uint64_t source);
+struct stage *hold_stage(const struct hold *hold, uint64_t source); /* NULL = none yet */
+
+#endif

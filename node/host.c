@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/host.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/mutant.h"
+#include "node/inside.h"
+
+#include <string.h>
+
+/* ---- effects ---- */
+
+struct host_effect *effect(struct host *h, enum host_effect_type type)
+{
+    struct host_effects *out = h->out;
+
+    if (out->count == out->cap) {
+        out->cap = out->cap == 0 ? 64 : out->cap * 2;
+        out->item = mem_resize(out->item, out->cap * sizeof *out->item);
+    }
+    struct host_effect *e = &out->item[out->count++];
+    *e = (struct host_effect){.type = type};
+    return e;
+}
+
+void effect_bytes(struct host *h, struct host_effect *e, struct bytes bytes)
+{
+    e->at = h->out->bytes.size;
+    e->size = bytes.size;
+    buffer_put(&h->out->bytes, bytes.data, bytes.size);
+}
+
+void send_record(struct host *h, uint64_t peer, int frame_type, size_t at)
+{
+    struct host_effect *e = effect(h, HOST_SEND_PEER);
+
+    e->peer = peer;
+    e->frame_type = frame_type;
+    e->at = at;
+    e->size = h->out->bytes.size - at;
+}
+
+uint64_t persist(struct host *h)
+{
+    struct host_effect *e = effect(h, HOST_PERSIST);
+    const struct participant *p = &h->participant;
+
+    h->disk.active_count = 0;
+    for (size_t i = 0; i < p->part_count && i < HOST_ACTIVE_MAX; i++) {
+        h->disk.active[h->disk.active_count++] = p->part[i]->prepare.txn;
+    }
+    h->disk.seen = p->top > h->disk.seen ? p->top : h->disk.seen;
+    h->disk.floor = p->floor > h->disk.floor ? p->floor : h->disk.floor;
+    h->disk_dirty = false;
+    e->disk = &h->disk;
+    e->ticket = ++h->disk_ticket;
+    return e->ticket;
+}
+
+void host_effects_clear(struct host_effects *e)
+{
+    e->count = 0;
+    buffer_clear(&e->bytes);
+}
+
+void host_effects_fini(struct host_effects *e)
+{
+    mem_free(e->item);
+    buffer_fini(&e->bytes);
+    *e = (struct host_effects){0};
+}
+
+/* ---- life ---- */
+
+struct host_config host_config_default(void)
+{
+    return (struct host_config){
+        .weight = 1,
+        .held_size_max = (size_t)256 * 1024 * 1024,
+        .queue_count_max = 100000,
+        .state_window = (size_t)1024 * 1024,
+        .staged_size_max = (size_t)64 * 1024 * 1024,
+        .renew_ms = 500,
+        .resend_ms = 300,
+        .poll_ms = 1000,
+        .linger_ms = 30000,
+        .session_keep_ms = 60000,
+    };
+}
+
+struct host *host_new(const struct host_config *config)
+{
+    struct host *h = mem_new(1, sizeof *h);
+
+    ASSERT(config->disk.active_count <= HOST_ACTIVE_MAX);
+    h->config = *config;
+    h->disk = config->disk;
+    h->nonce = config->nonce;
+    h->kind = mem_new(config->kind_count, sizeof *h->kind);
+    finder_init(&h->finder, FINDER_MAX);
+    view_init(&h->view, RING_GRID_MIN);
+    participant_init(&h->participant);
+    actors_init(&h->actors);
+    orders_init(&h->orders);
+    room_init(&h->room, 0);
+    queue_init(&h->waitver);
+    queue_init(&h->lonely);
+    peers_init(&h->peers);
+    list_init(&h->stale);
+    return h;
+}
+
+/* All actors are gone without a word to the shell when `why` is NULL. */
+static void drop_actors(struct host *h, const enum discard_why *why)
+{
+    struct table_walk at = {0};
+    struct table_link *l = NULL;
+
+    while ((l = table_walk(&h->actors.table, &at)) != NULL) {
+        struct actor *a = CONTAINER_OF(l, struct actor, link);
+
+        a->live = a->live && why != NULL;
+        a->state = a->state == ACTOR_ACTIVATING && why == NULL ? ACTOR_ABSENT : a->state;
+        actor_remove(h, a, why == NULL ? DISCARD_STOP : *why);
+    }
+}
+
+static void drop_requests(struct host *h)
+{
+    h->finished += h->room.count + h->running;
+    h->running = 0;
+    room_fini(&h->room);
+    room_init(&h->room, h->now_us);
+}
+
+static void drop_transactions(struct host *h)
+{
+    while (h->participant.part_count > 0) {
+        struct part *part = h->participant.part[0];
+
+        hold_free(hold_of(part));
+        participant_end(&h->participant, part);
+    }
+    txn_forget_parked(h);
+}
+
+void drop_everything(struct host *h, enum discard_why why)
+{
+    drop_requests(h);
+    drop_actors(h, &why);
+    drop_transactions(h);
+    for (uint32_t c = 0; h->place != NULL && c < h->actors.cell_count; c++) {
+        h->place[c] = (struct place){0};
+    }
+}
+
+void stop(struct host *h, int code, const char *why)
+{
+    struct host_effect *e = NULL;
+
+    log_info("node", "stop", "code=%d why=\"%s\"", code, why);
+    drop_everything(h, code == 0 ? DISCARD_STOP : DISCARD_FENCED);
+    h->life = LIFE_OVER;
+    e = effect(h, HOST_EXIT);
+    e->code = code;
+    e->why = why;
+}
+
+void host_free(struct host *h)
+{
+    struct list_link *link = NULL;
+
+    if (h == NULL) {
+        return;
+    }
+    drop_requests(h);
+    drop_actors(h, NULL);
+    drop_transactions(h);
+    participant_fini(&h->participant);
+    actors_fini(&h->actors);
+    orders_fini(&h->orders);
+    peers_fini(&h->peers);
+    while ((link = list_pop_front(&h->stale)) != NULL) {
+        stage_free(CONTAINER_OF(link, struct stage, link));
+    }
+    view_fini(&h->view);
+    mem_free(h->place);
+    mem_free(h->dial);
+    mem_free(h->kind);
+    mem_free(h);
+}
+
+/* ---- events ---- */
+
+static void on_coordinator(struct host *h, int coordinator, bool up)
+{
+    if (coordinator < 0 || coordinator >= FINDER_MAX) {
+        return;
+    }
+    h->coordinator_up[coordinator] = up;
+    if (!up) {
+        finder_on_down(&h->finder, (size_t)coordinator);
+    }
+}
+
+static void on_peer_up(struct host *h, const struct host_event *event)
+{
+    const struct peer peer = {
+        .link = event->peer,
+        .role = (enum link_role)event->role,
+        .incarnation = event->incarnation,
+    };
+
+    peer_up(&h->peers, &peer);
+    if (peer.role == ROLE_NODE && h->life == LIFE_SERVING) {
+        hold_on_peer_up(h, peer.incarnation);
+        admit_all(h, &h->lonely);
+    }
+}
+
+static void on_peer_control(struct host *h, const struct host_event *event)
+{
+    struct peer *peer = peer_by_link(&h->peers, event->peer);
+    const Rh__Control *c = event->message;
+
+    if (peer != NULL && c->body_case == RH__CONTROL__BODY_ADOPTED) {
+        peer->adopted = c->adopted->version > peer->adopted ? c->adopted->version : peer->adopted;
+    }
+}
+
+static void on_tick(struct host *h)
+{
+    admit_tick(h);
+    member_tick(h);
+    if (h->life == LIFE_SERVING || h->life == LIFE_PARTING) {
+        txn_tick(h);
+        dials_tick(h);
+        orders_evict(&h->orders, h->now_us, (uint64_t)h->config.session_keep_ms * 1000);
+    }
+}
+
+static void dispatch(struct host *h, const struct host_event *event)
+{
+    const bool serving = h->life != LIFE_JOINING;
+
+    switch (event->type) {
+    case HOST_TICK:
+        on_tick(h);
+        break;
+    case HOST_COORDINATOR_UP:
+    case HOST_COORDINATOR_DOWN:
+        on_coordinator(h, event->coordinator, event->type == HOST_COORDINATOR_UP);
+        break;
+    case HOST_CONTROL:
+        member_on_control(h, event->coordinator, event->message);
+        break;
+    case HOST_PEER_UP:
+        on_peer_up(h, event);
+        break;
+    case HOST_PEER_DOWN:
+        peer_down(&h->peers, event->peer);
+        break;
+    case HOST_PEER_CONTROL:
+        on_peer_control(h, event);
+        break;
+    case HOST_REQUEST:
+        admit_new(h, event->request, event->peer);
+        break;
+    case HOST_ANSWER:
+        relay_answer(h, event->answer);
+        break;
+    case HOST_STATE:
+        if (serving) {
+            hold_on_state(h, event->peer, event->state);
+        }
+        break;
+    case HOST_STATE_ACK:
+        if (serving) {
+            hold_on_state_ack(h, event->peer, event->state_ack);
+        }
+        break;
+    case HOST_PERSISTED:
+        if (serving) {
+            txn_on_persisted(h, event->ticket);
+        }
+        break;
+    case HOST_ACTIVATED:
+        run_on_activated(h, event->actor, event->error);
+        break;
+    case HOST_RAN:
+        run_on_ran(h, event);
+        break;
+    case HOST_EXPORTED:
+        run_on_exported(h, event->actor, event->error, event->bytes);
+        break;
+    case HOST_LEAVE:
+        member_leave(h);
+        break;
+    }
+}
+
+/* I12 and I5, in a few loads. */
+static void check_quick(const struct host *h)
+{
+    ASSERT(h->accepted == h->finished + h->room.count + h->running);
+    for (size_t i = 0; i < h->participant.part_count; i++) {
+        const struct part *part = h->participant.part[i];
+
+        ASSERT(
+            IMPLIES(part->state == PART_PREPARED, hold_of(part)->busy == 0 || mutant(M_NODRAIN)));
+    }
+}
+
+void host_step(struct host *h, const struct host_event *event, struct host_effects *out)
+{
+    if (h->life == LIFE_OVER) {
+        return;
+    }
+    actors_bury(&h->actors);
+    h->out = out;
+    h->now_us = event->now_us > h->now_us ? event->now_us : h->now_us;
+    dispatch(h, event);
+    h->out = NULL;
+    check_quick(h);
+}
+
+/* ---- check and figures ---- */
+
+static size_t check_cell(const struct host *h, uint32_t cell)
+{
+    const struct place *place = &h->place[cell];
+    size_t count = 0;
+
+    for (const struct actor *a = cell_first(&h->actors, cell); a != NULL;
+         a = cell_next(&h->actors, cell, a)) {
+        const bool prepared = place->hold != NULL && place->hold->part->state == PART_PREPARED;
+
+        ASSERT(place->mine || mutant(M_LOCAL));                                   // I1, I4
+        ASSERT(a->hold == NULL || a->hold == place->hold);                        // hole 48
+        ASSERT(IMPLIES(prepared, a->state == ACTOR_FROZEN || mutant(M_NODRAIN))); // I5
+        ASSERT(IMPLIES(a->state == ACTOR_FROZEN, a->hold != NULL));
+        ASSERT(IMPLIES(a->state == ACTOR_IDLE, a->live && a->queue.count == 0 && !a->hold));
+        ASSERT(IMPLIES(a->state == ACTOR_RUNNING || a->state == ACTOR_EXPORTING, a->live));
+        ASSERT(IMPLIES(a->state == ACTOR_ABSENT, !a->live && a->queue.count == 0));
+        count++;
+    }
+    return count;
+}
+
+void host_check(const struct host *h)
+{
+    size_t count = 0;
+
+    check_quick(h);
+    participant_check(&h->participant);
+    ASSERT(h->view.ring.version >= h->checked_version || h->life == LIFE_OVER); // I2
+    if (h->life != LIFE_SERVING && h->life != LIFE_PARTING) {
+        ASSERT(h->actors.table.count == 0 && h->participant.part_count == 0);
+        return;
+    }
+    for (uint32_t c = 0; c < h->actors.cell_count; c++) {
+        ASSERT(h->place[c].mine == is_mine(h, c));
+        count += check_cell(h, c);
+    }
+    ASSERT(count == h->actors.table.count);
+}
+
+void host_figures(const struct host *h, struct host_figures *out)
+{
+    *out = (struct host_figures){
+        .version = h->view.ring.version,
+        .digest = {h->view.ring.digest[0], h->view.ring.digest[1]},
+        .incarnation = h->incarnation,
+        .actors = h->actors.table.count,
+        .held_total = h->held_total,
+        .hold_us_max = h->hold_us_max,
+        .executed = h->executed,
+        .forwarded = h->forwarded,
+        .dropped_expired = h->dropped_expired,
+        .dropped_duplicate = h->dropped_duplicate,
+        .dropped_overflow = h->dropped_overflow,
+        .dropped_foreign = h->dropped_foreign,
+        .serving = h->life == LIFE_SERVING || h->life == LIFE_PARTING,
+    };
+    for (size_t i = 0; i < h->participant.part_count; i++) {
+        out->held += hold_of(h->participant.part[i])->held.count;
+    }
+}
+
+const struct view *host_view(const struct host *h)
+{
+    return &h->view;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The host's inside, shared by its files:
+ *
+ *     host.c     life, step, check, figures, effects
+ *     member.c   registration, renewal, leaving; the configuration and its adoption
+ *     txn.c      PREPARE, COMMIT, CANCEL, POLL: the participant's messages
+ *     hold.c     one transaction's drain, its images, its outcome
+ *     admit.c    requests and answers
+ *     run.c      actors: activate, run, freeze
+ *
+ * Each handler may emit effects; none calls back into host_step().
+ */
+#ifndef NODE_INSIDE_H
+#define NODE_INSIDE_H
+
+#include "node/actor.h"
+#include "node/hold.h"
+#include "node/host.h"
+#include "node/order.h"
+#include "node/peer.h"
+#include "node/waiting.h"
+#include "txn/participant.h"
+#include "wire/finder.h"
+
+enum {
+    BUSY_RETRY_MS = 50,
+    REGISTER_FIRST_MS = 200, /* doubled up to */
+    REGISTER_LAST_MS = 2000,
+    BYE_WAIT_MS = 1000,
+};
+
+/* JOINING -RegOk-> SERVING -Bye-> PARTING -confirmed-> OVER
+ * any -barred, refused-> OVER      SERVING -greater era-> JOINING */
+enum life { LIFE_JOINING, LIFE_SERVING, LIFE_PARTING, LIFE_OVER };
+
+/* What the node knows of one cell beside the ring. */
+struct place {
+    struct hold *hold; /* it is held: requests wait there; NULL = free */
+    uint64_t gave_us;  /* when it was given away last; 0 = never */
+    bool mine;         /* by the configuration adopted last */
+};
+
+/* A link this node asked for. */
+struct dial {
+    uint16_t slot;
+    char address[VIEW_ADDRESS_MAX + 1];
+    uint64_t used_us;
+};
+
+struct kind_key {
+    uint16_t kind;
+    struct ring_key key;
+};
+
+struct host {
+    struct host_config config;
+    struct host_effects *out; /* of this step */
+    uint64_t now_us;
+    enum life life;
+
+    /* Membership (member.c). */
+    struct finder finder;
+    bool coordinator_up[FINDER_MAX];
+    uint64_t era; /* 0 = not known yet */
+    uint64_t nonce;
+    uint64_t incarnation;
+    uint16_t slot;
+    struct view view;
+    uint64_t checked_version; /* I2: it only grows */
+    uint64_t register_us;     /* next Register, and how long to the one after it */
+    uint32_t register_ms;
+    uint64_t renew_us;
+    uint64_t renew_seq;
+    uint64_t want_version; /* newest version heard of */
+    bool fetch_all;        /* my configuration is broken: fetch it whole */
+    uint64_t fetch_us;     /* not before */
+    uint32_t fetch_turn;   /* unanswered so far: ask the next coordinator */
+    bool stopping;         /* SIGTERM */
+    bool may_leave;        /* the leader says so */
+    uint64_t lost_version; /* at which the last vnode went */
+    uint64_t lost_us;
+    uint64_t bye_us; /* next Bye */
+    uint64_t bye_end_us;
+
+    /* Transactions (txn.c, hold.c). */
+    struct participant participant;
+    struct prepare parked[HOST_ACTIVE_MAX]; /* they wait for their base version */
+    size_t parked_count;
+    struct host_disk disk;
+    bool disk_dirty; /* `active` shrank */
+    uint64_t disk_ticket;
+    uint64_t poll_us;
+    struct list stale; /* struct stage; only under M_STALEWARM */
+
+    /* Actors and requests (admit.c, run.c). */
+    struct kind_key *kind; /* owned, as many as config.kind_count */
+    struct place *place;   /* owned, one per cell */
+    struct actors actors;
+    struct orders orders;
+    struct room room;
+    struct queue waitver; /* they carry a version newer than mine */
+    struct queue lonely;  /* they go to an owner whose link is not up */
+    struct peers peers;
+    struct dial *dial; /* owned */
+    size_t dial_count;
+    uint64_t run_ticket;
+    size_t running; /* actors */
+    bool local;     /* M_LOCAL: run it whoever owns it */
+
+    /* Sums. */
+    uint64_t accepted; /* requests taken in */
+    uint64_t finished; /* answered, passed on or dropped */
+    uint64_t held_total;
+    uint64_t hold_us_max;
+    uint64_t executed;
+    uint64_t forwarded;
+    uint64_t dropped_expired;
+    uint64_t dropped_duplicate;
+    uint64_t dropped_overflow;
+    uint64_t dropped_foreign;
+};
+
+/* A request on its way through admission: just come in (`w` NULL, the record borrowed) or out of
+ * a queue (`w` owned, the record its own). Whoever takes it calls exactly one of request_done()
+ * and the functions that park, run or forward it. */
+struct arrival {
+    const struct request_record *r;
+    uint64_t peer;
+    uint64_t deadline_us;
+    struct waiting *w;
+};
+struct arrival arrival_of(struct waiting *w); /* w is in no queue */
+
+/* ---- host.c: effects ---- */
+
+struct host_effect *effect(struct host *h, enum host_effect_type type);
+/* Attach a copy of the bytes. */
+void effect_bytes(struct host *h, struct host_effect *e, struct bytes bytes);
+/* SEND_PEER of the record that was put at the end of out->bytes, from `at`. */
+void send_record(struct host *h, uint64_t peer, int frame_type, size_t at);
+/* Ask for `disk` to be made durable; returns the ticket. */
+uint64_t persist(struct host *h);
+/* Stop everything and ask to exit. */
+void stop(struct host *h, int code, const char *why);
+/* Stop all actors, drop all that waits and all transactions. */
+void drop_everything(struct host *h, enum discard_why why);
+
+/* ---- member.c ---- */
+
+/* Send to a coordinator; fills in the header. `coordinator` < 0: to nobody. */
+void tell(struct host *h, int coordinator, Rh__Control *c);
+static inline int leader_of(const struct host *h)
+{
+    return finder_leader(&h->finder);
+}
+/* Versions up to this one are known to exist: fetch when mine is older. */
+void want_version(struct host *h, uint64_t version);
+void member_on_control(struct host *h, int coordinator, const Rh__Control *c);
+void member_tick(struct host *h);
+void member_leave(struct host *h);
+enum view_result take_delta(struct host *h, const Rh__Delta *delta);
+/* The view changed: follow it. */
+void adopt(struct host *h);
+bool is_mine(const struct host *h, uint32_t cell);
+/* The link to a node, or 0 and one is asked for. Slot 0: only the incarnation counts. */
+uint64_t link_to(struct host *h, uint16_t slot, uint64_t incarnation);
+void dials_tick(struct host *h);
+
+/* ---- txn.c ---- */
+
+void txn_on_prepare(struct host *h, int coordinator, const Rh__Prepare *message);
+void txn_on_commit(struct host *h, const Rh__Commit *message);
+void txn_on_cancel(struct host *h, const Rh__Cancel *message, uint64_t version);
+void txn_on_poll_answer(struct host *h, const Rh__PollAnswer *message);
+void txn_on_persisted(struct host *h, uint64_t ticket);
+void txn_note_committed(struct host *h, const Rh__Delta *delta);
+/* Settle what the configuration just adopted decides; examine what waited for it. */
+void txn_adopt(struct host *h);
+void txn_tick(struct host *h);
+void txn_forget_parked(struct host *h);
+void txn_vote(struct host *h, struct hold *hold, int coordinator);
+
+/* ---- hold.c ---- */
+
+void hold_begin_drain(struct host *h, struct hold *hold);
+/* Take over the held cells of a superseded transaction, without release. */
+void hold_take_over(struct host *h, struct hold *hold, struct hold *from);
+/* Follow the current configuration; closes the book's entry. */
+void hold_settle(struct host *h, struct part *part);
+/* The image of a frozen actor goes on its stream. */
+void hold_on_frozen(struct host *h, struct actor *a);
+/* Send what the windows allow; vote when all is done. */
+void hold_progress(struct host *h, struct hold *hold);
+void hold_on_state(struct host *h, uint64_t peer, const struct state_record *r);
+void hold_on_state_ack(struct host *h, uint64_t peer, const struct state_ack_record *ack);
+void hold_on_peer_up(struct host *h, uint64_t incarnation);
+void hold_tick(struct host *h, struct hold *hold);
+static inline struct hold *hold_of(const struct part *part)
+{
+    return part->user;
+}
+
+/* ---- run.c ---- */
+
+/* An actor of the request's name takes it: run now, queue, or refuse. `a` NULL = no record yet. */
+void actor_offer(struct host *h, struct actor *a, struct image_name name, struct arrival *in);
+/* IDLE: run the next request, or freeze when its arc is held. */
+void actor_next(struct host *h, struct actor *a);
+/* Its arc is held: freeze it now or when it stops. */
+void actor_hold(struct host *h, struct actor *a, struct hold *hold);
+/* The hold ended and it stays. */
+void actor_release(struct host *h, struct actor *a);
+/* It goes: DISCARD, forget. All its requests were taken out. */
+void actor_remove(struct host *h, struct actor *a, enum discard_why why);
+/* Move everything that waits for it to the end of `to`. */
+void actor_empty(struct actor *a, struct queue *to);
+/* An image handed over becomes a record, ABSENT, with its orders. */
+void actor_from_image(struct host *h, struct image *image);
+void run_on_activated(struct host *h, struct actor *a, enum err error);
+void run_on_ran(struct host *h, const struct host_event *event);
+void run_on_exported(struct host *h, struct actor *a, enum err error, struct bytes state);
+
+/* ---- admit.c ---- */
+
+void admit_new(struct host *h, const struct request_record *r, uint64_t peer);
+void admit(struct host *h, struct arrival *in);
+/* Admit all of a queue again. */
+void admit_all(struct host *h, struct queue *q);
+/* Put it at the end of a queue; refused with BUSY when the room is full. False then. */
+bool park(struct host *h, struct queue *q, struct arrival *in);
+void request_done(struct host *h, struct arrival *in);
+/* Answer without having run it. */
+void refuse(struct host *h, struct arrival *in, enum answer_code code, uint64_t aux);
+void send_answer(struct host *h, uint64_t peer, const struct answer_record *a);
+void relay_answer(struct host *h, const struct answer_record *a);
+void admit_tick(struct host *h);
+uint64_t position_of(const struct host *h, uint16_t kind, struct bytes id);
+bool is_hosted(const struct host *h, uint16_t kind);
+
+#endif

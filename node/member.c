@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Membership: registration, renewal, leaving; the configuration and its
+ * adoption; links to other nodes. PROTOCOL §4.1, holes 1, 2, 6, 53, 54, 59.
+ */
+#include "node/inside.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/mutant.h"
+#include "wire/control.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MS = 1000, EX_TEMPFAIL_CODE = 75, FETCH_AGAIN_MS = 50 };
+
+void tell(struct host *h, int coordinator, Rh__Control *c)
+{
+    struct buffer *bytes = &h->out->bytes;
+    const size_t at = bytes->size;
+
+    if (coordinator < 0) {
+        return;
+    }
+    c->era = h->era;
+    c->source_incarnation = h->incarnation;
+    c->version = h->view.ring.version;
+    control_put(bytes, c);
+    struct host_effect *e = effect(h, HOST_SEND_COORDINATOR);
+    e->coordinator = coordinator;
+    e->at = at;
+    e->size = bytes->size - at;
+}
+
+bool is_mine(const struct host *h, uint32_t cell)
+{
+    return ring_hit_node(h->view.ring.cell[cell]) == h->slot;
+}
+
+/* ---- fetching the configuration ---- */
+
+/* The leader, or when it does not answer, the next coordinator in turn. */
+static int whom_to_ask(const struct host *h)
+{
+    const int leader = leader_of(h);
+
+    if (leader >= 0 && h->fetch_turn % 2 == 0) {
+        return leader;
+    }
+    for (uint32_t i = 0; i < FINDER_MAX; i++) {
+        const uint32_t at = (h->fetch_turn / 2 + i) % FINDER_MAX;
+
+        if (h->coordinator_up[at]) {
+            return (int)at;
+        }
+    }
+    return -1;
+}
+
+static bool needs_config(const struct host *h)
+{
+    return (h->life != LIFE_JOINING || mutant(M_RESTART)) && h->life != LIFE_OVER &&
+           (h->fetch_all || h->want_version > h->view.ring.version);
+}
+
+static void fetch(struct host *h)
+{
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__GetConfig get = RH__GET_CONFIG__INIT;
+
+    if (!needs_config(h) || h->now_us < h->fetch_us) {
+        return;
+    }
+    h->fetch_us = h->now_us + (uint64_t)h->config.resend_ms * MS;
+    get.have_version = h->fetch_all ? 0 : h->view.ring.version;
+    get.digest0 = h->view.ring.digest[0];
+    get.digest1 = h->view.ring.digest[1];
+    c.body_case = RH__CONTROL__BODY_GET_CONFIG;
+    c.get_config = &get;
+    tell(h, whom_to_ask(h), &c);
+    h->fetch_turn++;
+}
+
+void want_version(struct host *h, uint64_t version)
+{
+    if (version > h->want_version) {
+        h->want_version = version;
+    }
+    fetch(h);
+}
+
+enum view_result take_delta(struct host *h, const Rh__Delta *delta)
+{
+    const enum view_result result = view_apply(&h->view, delta);
+
+    switch (result) {
+    case VIEW_APPLIED:
+        txn_note_committed(h, delta);
+        break;
+    case VIEW_OLD:
+        break;
+    case VIEW_DIFFERS:
+        log_error("node", "delta_differs", "version=%" PRIu64, delta->version);
+        h->fetch_all = true;
+        break;
+    case VIEW_GAP:
+        break;
+    }
+    return result;
+}
+
+/* Somebody may wait for a version that was heard of only from a peer. */
+static bool is_waited_for(const struct host *h)
+{
+    bool waited = h->waitver.count > 0 || h->parked_count > 0;
+
+    for (size_t i = 0; i < h->participant.part_count; i++) {
+        waited = waited || h->participant.part[i]->over;
+    }
+    return waited;
+}
+
+static bool load(struct host *h, const Rh__Config *config)
+{
+    const bool same = config->version == h->view.ring.version;
+    const enum view_result result = view_load(&h->view, config, h->fetch_all && same);
+
+    if (result == VIEW_APPLIED) {
+        h->fetch_all = false;
+    } else if (result == VIEW_DIFFERS) {
+        log_error("node", "config_broken", "version=%" PRIu64, config->version);
+    }
+    return result == VIEW_APPLIED;
+}
+
+static void on_config(struct host *h, const Rh__ConfigAnswer *answer)
+{
+    bool changed = false;
+
+    if (answer->config != NULL && answer->config->ring.len > 0) {
+        changed = load(h, answer->config);
+    }
+    for (size_t i = 0; i < answer->n_deltas; i++) {
+        changed = take_delta(h, answer->deltas[i]) == VIEW_APPLIED || changed;
+    }
+    h->fetch_turn = 0;
+    h->fetch_us = h->now_us + (uint64_t)FETCH_AGAIN_MS * MS;
+    if (!changed && answer->version >= h->view.ring.version) {
+        h->fetch_all = false; // what I have is what they have
+    }
+    if (changed) {
+        adopt(h);
+    } else if (!is_waited_for(h)) {
+        h->want_version = 0;
+    }
+}
+
+/* ---- adoption ---- */
+
+/* Who gained and lost which cells? */
+static bool mark_places(struct host *h)
+{
+    bool any = false;
+    bool lost = false;
+
+    for (uint32_t c = 0; c < h->actors.cell_count; c++) {
+        const bool mine = is_mine(h, c);
+
+        if (h->place[c].mine && !mine) {
+            h->place[c].gave_us = h->now_us;
+            lost = true;
+        }
+        h->place[c].mine = mine;
+        any = any || mine;
+    }
+    if (lost && !any) {
+        h->lost_version = h->view.ring.version;
+        h->lost_us = h->now_us;
+    }
+    return any;
+}
+
+/* I4: nothing lives in cells that are not mine. */
+static bool lives_elsewhere(const struct host *h)
+{
+    for (uint32_t c = 0; c < h->actors.cell_count; c++) {
+        if (!h->place[c].mine && cell_first(&h->actors, c) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void sync_dials(struct host *h)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < h->dial_count; i++) {
+        const struct view_member *m = view_member(&h->view, h->dial[i].slot);
+
+        if (m != NULL && strcmp(m->address, h->dial[i].address) == 0) {
+            h->dial[kept++] = h->dial[i];
+        } else {
+            effect(h, HOST_DISCONNECT)->slot = h->dial[i].slot;
+        }
+    }
+    h->dial_count = kept;
+}
+
+void adopt(struct host *h)
+{
+    const struct view_member *me = view_member(&h->view, h->slot);
+
+    ASSERT(h->view.ring.version >= h->checked_version); // I2
+    h->checked_version = h->view.ring.version;
+    if (me == NULL || me->incarnation != h->incarnation) {
+        const bool parting = h->life == LIFE_PARTING;
+
+        stop(h, parting ? 0 : EX_TEMPFAIL_CODE, parting ? "left" : "not a member any more");
+        return;
+    }
+    if (h->view.ring.grid != h->actors.grid) {
+        stop(h, EX_TEMPFAIL_CODE, "the ring has another grid");
+        return;
+    }
+    (void)mark_places(h);
+    sync_dials(h);
+    txn_adopt(h);
+    if (lives_elsewhere(h)) {
+        log_error("node", "live_actor_in_lost_cells", "version=%" PRIu64, h->view.ring.version);
+        stop(h, EX_TEMPFAIL_CODE, "a configuration took cells with live actors");
+        return;
+    }
+    admit_all(h, &h->waitver);
+    admit_all(h, &h->lonely);
+}
+
+/* ---- registration ---- */
+
+static void send_register(struct host *h)
+{
+    const struct host_config *config = &h->config;
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__Register r = RH__REGISTER__INIT;
+
+    r.name = proto_text(config->name);
+    r.address = proto_text(config->address);
+    r.boot_id = proto_bytes(bytes_of(config->boot_id, sizeof config->boot_id));
+    r.data_uuid = proto_bytes(bytes_of(config->data_uuid, sizeof config->data_uuid));
+    r.nonce = h->nonce;
+    r.lock_held = true;
+    r.weight = config->weight;
+    r.zone = proto_text(config->zone);
+    r.disk_era = h->disk.era;
+    r.disk_floor = h->disk.floor;
+    r.disk_seen = h->disk.seen;
+    r.disk_active = h->disk.active;
+    r.n_disk_active = h->disk.active_count;
+    c.body_case = RH__CONTROL__BODY_REGISTER_;
+    c.register_ = &r;
+    tell(h, leader_of(h), &c);
+    h->register_us = h->now_us + (uint64_t)h->register_ms * MS;
+    h->register_ms = h->register_ms * 2 < REGISTER_LAST_MS ? h->register_ms * 2 : REGISTER_LAST_MS;
+}
+
+static void register_now(struct host *h)
+{
+    h->register_ms = REGISTER_FIRST_MS;
+    h->register_us = h->now_us;
+}
+
+/* Everything that depends on the key and the grid of the cluster. */
+static void lay_out(struct host *h)
+{
+    for (size_t i = 0; i < h->config.kind_count; i++) {
+        h->kind[i].kind = h->config.kinds[i];
+        h->kind[i].key = ring_key_of_kind(h->view.key, h->config.kinds[i]);
+    }
+    actors_set_grid(&h->actors, h->view.ring.grid);
+    mem_free(h->place);
+    h->place = mem_new(h->actors.cell_count, sizeof *h->place);
+}
+
+static void serve(struct host *h)
+{
+    struct host_effect *e = NULL;
+
+    h->life = LIFE_SERVING;
+    h->checked_version = h->view.ring.version;
+    h->lost_version = 0;
+    h->lost_us = h->now_us;
+    h->renew_us = h->now_us;
+    h->want_version = 0;
+    h->may_leave = false;
+    lay_out(h);
+    (void)mark_places(h);
+    e = effect(h, HOST_REGISTERED);
+    e->incarnation = h->incarnation;
+    log_info("node",
+             "registered",
+             "incarnation=%" PRIu64 " slot=%u version=%" PRIu64,
+             h->incarnation,
+             h->slot,
+             h->view.ring.version);
+}
+
+static void on_reg_ok(struct host *h, const Rh__RegOk *ok)
+{
+    if (h->life != LIFE_JOINING || ok->nonce != h->nonce || ok->config == NULL) {
+        return;
+    }
+    if (ok->config->era < h->disk.era) {
+        log_error("node", "database_went_back", "era=%" PRIu64, ok->config->era);
+        stop(h, 1, "the database went back to an older era");
+        return;
+    }
+    if (view_load(&h->view, ok->config, true) != VIEW_APPLIED) {
+        log_error("node", "config_broken", "version=%" PRIu64, ok->config->version);
+        return;
+    }
+    const struct view_member *me = view_member(&h->view, (uint16_t)ok->slot);
+    if (me == NULL || me->incarnation != ok->incarnation) {
+        log_error("node", "registration_does_not_fit", "slot=%u", ok->slot);
+        return;
+    }
+    h->slot = (uint16_t)ok->slot;
+    h->incarnation = ok->incarnation;
+    h->era = ok->config->era;
+    participant_reset(&h->participant, ok->floor);
+    h->disk.era = h->era;
+    h->disk.floor = ok->floor > h->disk.floor ? ok->floor : h->disk.floor;
+    h->disk.active_count = 0;
+    (void)persist(h);
+    serve(h);
+}
+
+static void on_reg_refused(struct host *h, const Rh__RegRefused *refused)
+{
+    if (h->life != LIFE_JOINING) {
+        return;
+    }
+    if (refused->fatal) {
+        log_error("node", "registration_refused", "reason=\"%s\"", refused->reason);
+        stop(h, 1, "registration refused");
+        return;
+    }
+    log_warn("node", "registration_put_off", "reason=\"%s\"", refused->reason);
+    h->register_us = h->now_us + (uint64_t)refused->retry_ms * MS;
+}
+
+/* The planted bug of hole 1: it finds itself in the ring and serves. */
+static void serve_unregistered(struct host *h, const Rh__ConfigAnswer *answer)
+{
+    const struct view_member *me = NULL;
+
+    if (answer->config == NULL || view_load(&h->view, answer->config, true) != VIEW_APPLIED) {
+        return;
+    }
+    me = view_member_named(&h->view, h->config.name);
+    if (me != NULL) {
+        h->slot = me->slot;
+        h->incarnation = me->incarnation;
+        h->era = h->view.era;
+        participant_reset(&h->participant, h->disk.floor);
+        serve(h);
+    }
+}
+
+/* Other era: all I know is void (hole 53). */
+static void start_over(struct host *h)
+{
+    log_warn("node", "other_era", "era=%" PRIu64, h->era);
+    drop_everything(h, DISCARD_FENCED);
+    h->life = LIFE_JOINING;
+    h->incarnation = 0;
+    h->nonce = table_mix(h->nonce + 1);
+    register_now(h);
+}
+
+/* ---- renewal and leaving ---- */
+
+static void send_renew(struct host *h)
+{
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__Renew r = RH__RENEW__INIT;
+    struct host_figures f;
+
+    host_figures(h, &f);
+    r.seq = ++h->renew_seq;
+    r.actors = f.actors;
+    r.held = f.held;
+    r.version = f.version;
+    r.digest0 = f.digest[0];
+    r.digest1 = f.digest[1];
+    r.held_total = f.held_total;
+    r.hold_us_max = f.hold_us_max;
+    r.executed = f.executed;
+    r.forwarded = f.forwarded;
+    r.stopping = h->stopping;
+    c.body_case = RH__CONTROL__BODY_RENEW;
+    c.renew = &r;
+    tell(h, leader_of(h), &c);
+    h->renew_us = h->now_us + (uint64_t)h->config.renew_ms * MS;
+}
+
+void member_leave(struct host *h)
+{
+    h->stopping = true;
+    if (h->life == LIFE_SERVING) {
+        send_renew(h);
+    } else if (h->life == LIFE_JOINING && h->incarnation == 0) {
+        stop(h, 0, "left before it was registered");
+    }
+}
+
+static bool gateways_know(const struct host *h)
+{
+    const uint64_t linger_us = (uint64_t)h->config.linger_ms * MS;
+
+    if (h->lost_version == 0 || h->now_us - h->lost_us >= linger_us) {
+        return true;
+    }
+    for (struct list_link *l = list_front(&h->peers.all); l; l = list_next(&h->peers.all, l)) {
+        const struct peer *p = CONTAINER_OF(l, struct peer, all);
+
+        if (p->role == ROLE_GATEWAY && p->adopted < h->lost_version) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void leave_when_ready(struct host *h)
+{
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__Bye bye = RH__BYE__INIT;
+
+    if (h->life == LIFE_SERVING && h->may_leave && h->participant.part_count == 0 &&
+        h->parked_count == 0 && h->room.count == 0 && h->running == 0 &&
+        ring_owned_count(&h->view.ring, h->slot) == 0 && gateways_know(h)) {
+        log_info("node", "leaving", "version=%" PRIu64, h->view.ring.version);
+        h->life = LIFE_PARTING;
+        h->bye_us = h->now_us;
+        h->bye_end_us = h->now_us + (uint64_t)BYE_WAIT_MS * MS;
+    }
+    if (h->life == LIFE_PARTING && h->now_us >= h->bye_end_us) {
+        stop(h, 0, "left");
+    } else if (h->life == LIFE_PARTING && h->now_us >= h->bye_us) {
+        c.body_case = RH__CONTROL__BODY_BYE;
+        c.bye = &bye;
+        tell(h, leader_of(h), &c);
+        h->bye_us = h->now_us + (uint64_t)h->config.resend_ms * MS;
+    }
+}
+
+static void on_grant(struct host *h, const Rh__Grant *grant)
+{
+    // The lease will be counted here: from the sending of Renew `seq` (hole 26).
+    if (h->life == LIFE_SERVING) {
+        h->may_leave = grant->leave;
+        want_version(h, grant->version);
+        leave_when_ready(h);
+    }
+}
+
+static void on_barred(struct host *h, const Rh__Barred *barred)
+{
+    if (h->life == LIFE_PARTING) {
+        stop(h, 0, "left");
+    } else if (h->life == LIFE_SERVING) {
+        log_error("node", "barred", "why=\"%s\"", barred->why);
+        stop(h, EX_TEMPFAIL_CODE, "barred");
+    }
+}
+
+/* ---- messages ---- */
+
+static void on_leader(struct host *h, int coordinator, const Rh__Leader *leader)
+{
+    const int before = leader_of(h);
+
+    finder_on_leader(&h->finder, (size_t)coordinator, leader->leading != 0, leader->term);
+    if (leader_of(h) == before || leader_of(h) < 0) {
+        return;
+    }
+    if (h->life == LIFE_JOINING) {
+        register_now(h);
+    } else {
+        h->renew_us = h->now_us;
+        h->poll_us = h->now_us;
+    }
+}
+
+/* False: it is not for me. */
+static bool is_for_me(struct host *h, const Rh__Control *c)
+{
+    if (c->target_incarnation != 0 && c->target_incarnation != h->incarnation) {
+        return false; // hole 34
+    }
+    if (c->era != 0 && h->life != LIFE_JOINING && c->era > h->era) {
+        start_over(h);
+    }
+    const uint64_t era = h->era > h->disk.era ? h->era : h->disk.era;
+    return c->era == 0 || c->era >= era || c->body_case == RH__CONTROL__BODY_REG_REFUSED ||
+           c->body_case == RH__CONTROL__BODY_REG_OK;
+}
+
+static void on_joining(struct host *h, int coordinator, const Rh__Control *c)
+{
+    if (c->body_case == RH__CONTROL__BODY_LEADER) {
+        on_leader(h, coordinator, c->leader);
+    } else if (c->body_case == RH__CONTROL__BODY_NOT_LEADER) {
+        finder_on_not_leader(&h->finder, (size_t)coordinator);
+    } else if (c->body_case == RH__CONTROL__BODY_REG_OK) {
+        on_reg_ok(h, c->reg_ok);
+    } else if (c->body_case == RH__CONTROL__BODY_REG_REFUSED) {
+        on_reg_refused(h, c->reg_refused);
+    } else if (c->body_case == RH__CONTROL__BODY_CONFIG && mutant(M_RESTART)) {
+        serve_unregistered(h, c->config);
+    }
+}
+
+void member_on_control(struct host *h, int coordinator, const Rh__Control *c)
+{
+    if (coordinator < 0 || coordinator >= FINDER_MAX || !is_for_me(h, c)) {
+        return;
+    }
+    if (h->life == LIFE_JOINING) {
+        on_joining(h, coordinator, c);
+        return;
+    }
+    // A message of any other kind is not for a node: an old or a foreign peer.
+    if (c->body_case == RH__CONTROL__BODY_LEADER) {
+        on_leader(h, coordinator, c->leader);
+    } else if (c->body_case == RH__CONTROL__BODY_NOT_LEADER) {
+        finder_on_not_leader(&h->finder, (size_t)coordinator);
+    } else if (c->body_case == RH__CONTROL__BODY_GRANT) {
+        on_grant(h, c->grant);
+    } else if (c->body_case == RH__CONTROL__BODY_BARRED) {
+        on_barred(h, c->barred);
+    } else if (c->body_case == RH__CONTROL__BODY_CONFIG) {
+        on_config(h, c->config);
+    } else if (c->body_case == RH__CONTROL__BODY_PREPARE) {
+        txn_on_prepare(h, coordinator, c->prepare);
+    } else if (c->body_case == RH__CONTROL__BODY_COMMIT) {
+        txn_on_commit(h, c->commit);
+    } else if (c->body_case == RH__CONTROL__BODY_CANCEL) {
+        txn_on_cancel(h, c->cancel, c->version);
+    } else if (c->body_case == RH__CONTROL__BODY_POLL_ANSWER) {
+        txn_on_poll_answer(h, c->poll_answer);
+    }
+}
+
+void member_tick(struct host *h)
+{
+    if (h->life == LIFE_JOINING) {
+        if (h->now_us >= h->register_us && leader_of(h) >= 0) {
+            send_register(h);
+        }
+        if (mutant(M_RESTART)) {
+            want_version(h, 1);
+        }
+        return;
+    }
+    if (h->life == LIFE_SERVING && h->now_us >= h->renew_us && leader_of(h) >= 0) {
+        send_renew(h);
+    }
+    fetch(h);
+    leave_when_ready(h);
+}
+
+/* ---- links to other nodes ---- */
+
+static void dial(struct host *h, const struct view_member *m)
+{
+    struct host_effect *e = effect(h, HOST_CONNECT);
+
+    h->dial = mem_resize(h->dial, (h->dial_count + 1) * sizeof *h->dial);
+    struct dial *d = &h->dial[h->dial_count++];
+    *d = (struct dial){.slot = m->slot, .used_us = h->now_us};
+    (void)snprintf(d->address, sizeof d->address, "%s", m->address);
+    e->slot = m->slot;
+    (void)snprintf(e->address, sizeof e->address, "%s", m->address);
+}
+
+uint64_t link_to(struct host *h, uint16_t slot, uint64_t incarnation)
+{
+    const struct peer *peer = peer_by_process(&h->peers, ROLE_NODE, incarnation);
+    const struct view_member *m = view_member(&h->view, slot);
+
+    for (size_t i = 0; i < h->dial_count; i++) {
+        if (h->dial[i].slot == slot) {
+            h->dial[i].used_us = h->now_us;
+            m = NULL; // dialled already
+        }
+    }
+    if (peer == NULL && m != NULL) {
+        dial(h, m);
+    }
+    return peer == NULL ? 0 : peer->link;
+}
+
+void dials_tick(struct host *h)
+{
+    const uint64_t linger_us = (uint64_t)h->config.linger_ms * MS;
+    size_t kept = 0;
+
+    if (h->participant.part_count > 0 || h->lonely.count > 0) {
+        return;
+    }
+    for (size_t i = 0; i < h->dial_count; i++) {
+        if (h->now_us - h->dial[i].used_us < linger_us) {
+            h->dial[kept++] = h->dial[i];
+        } else {
+            effect(h, HOST_DISCONNECT)->slot = h->dial[i].slot;
+        }
+    }
+    h->dial_count = kept;
+}
