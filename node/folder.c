@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/folder.h"
+
+#include "base/random.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4200, TEXT_SIZE = 512, HEX_SIZE = 33 };
+
+static const char format[] = "ringhold node folder 1";
+
+static enum err complain(const char *path, const char *what, enum err error)
+{
+    (void)fprintf(stderr, "ringhold node: data folder %s: %s\n", path, what);
+    return error;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* 16 bytes from 32 digits, with any dashes between them. */
+static bool parse_hex(const char *text, uint8_t out[16])
+{
+    size_t digits = 0;
+
+    for (; *text != '\0' && *text != '\n' && digits < 32; text++) {
+        const int digit = hex_digit(*text);
+
+        if (*text == '-') {
+            continue;
+        }
+        if (digit < 0) {
+            return false;
+        }
+        out[digits / 2] = (uint8_t)(out[digits / 2] << 4 | digit);
+        digits++;
+    }
+    return digits == 32 && (*text == '\0' || *text == '\n');
+}
+
+static void print_hex(const uint8_t in[16], char out[HEX_SIZE])
+{
+    for (size_t i = 0; i < 16; i++) {
+        (void)snprintf(out + 2 * i, 3, "%02x", in[i]);
+    }
+}
+
+static void read_boot_id(uint8_t out[16])
+{
+    char text[64] = "";
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    const bool known =
+        file != NULL && fgets(text, sizeof text, file) != NULL && parse_hex(text, out);
+
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    if (!known) {
+        random_fill(out, 16); // As if the machine had been restarted: costs a wait, is safe.
+    }
+}
+
+/* ---- lock ---- */
+
+static enum err lock(struct folder *f, const char *path)
+{
+    char name[PATH_SIZE];
+
+    (void)snprintf(name, sizeof name, "%s/lock", path);
+    f->lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (f->lock < 0) {
+        return complain(path, strerror(errno), ERR_IO);
+    }
+    if (flock(f->lock, LOCK_EX | LOCK_NB) != 0) {
+        return errno == EWOULDBLOCK ? complain(path, "a running process has locked it", ERR_LOCKED)
+                                    : complain(path, strerror(errno), ERR_IO);
+    }
+    return ERR_OK;
+}
+
+/* ---- identity ---- */
+
+/* The value of `key` in the text's lines, up to its newline; NULL = not there. */
+static const char *find_value(const char *text, const char *key)
+{
+    const size_t size = strlen(key);
+
+    for (const char *line = strchr(text, '\n'); line != NULL; line = strchr(line, '\n')) {
+        line++;
+        if (strncmp(line, key, size) == 0 && line[size] == '=') {
+            return line + size + 1;
+        }
+    }
+    return NULL;
+}
+
+static bool is_line(const char *at, const char *text)
+{
+    const size_t size = strlen(text);
+
+    return strncmp(at, text, size) == 0 && at[size] == '\n';
+}
+
+static enum err check_owner(const char *path, const char *text, const char *key, const char *want)
+{
+    const char *value = find_value(text, key);
+    char what[256];
+
+    if (value == NULL) {
+        return complain(path, "its identity file is damaged", ERR_CORRUPT);
+    }
+    if (is_line(value, want)) {
+        return ERR_OK;
+    }
+    (void)snprintf(what,
+                   sizeof what,
+                   "it belongs to %s '%.*s', this is '%s'",
+                   key,
+                   (int)strcspn(value, "\n"),
+                   value,
+                   want);
+    return complain(path, what, ERR_FOREIGN);
+}
+
+static enum err check_identity(struct folder *f, const char *path, const char *text,
+                               const char *cluster, const char *name)
+{
+    const size_t size = strlen(text);
+
+    if (size == 0 || text[size - 1] != '\n') {
+        return complain(path, "its identity file is damaged", ERR_CORRUPT);
+    }
+    if (!is_line(text, format)) {
+        return strncmp(text, format, strlen("ringhold ")) == 0
+                   ? complain(path, "another kind or version of ringhold made it", ERR_FOREIGN)
+                   : complain(path, "its identity file is damaged", ERR_CORRUPT);
+    }
+    enum err error = check_owner(path, text, "cluster", cluster);
+    if (error == ERR_OK) {
+        error = check_owner(path, text, "node", name);
+    }
+    if (error != ERR_OK) {
+        return error;
+    }
+    const char *uuid = find_value(text, "uuid");
+    if (uuid == NULL || !parse_hex(uuid, f->data_uuid)) {
+        return complain(path, "its identity file is damaged", ERR_CORRUPT);
+    }
+    return ERR_OK;
+}
+
+static bool sync_path(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const bool synced = fd >= 0 && fsync(fd) == 0;
+
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return synced;
+}
+
+/* Whole or not at all: under another name first. */
+static enum err write_identity(struct folder *f, const char *path, const char *cluster,
+                               const char *name)
+{
+    char temporary[PATH_SIZE];
+    char final[PATH_SIZE];
+    char uuid[HEX_SIZE];
+
+    (void)snprintf(temporary, sizeof temporary, "%s/identity.new", path);
+    (void)snprintf(final, sizeof final, "%s/identity", path);
+    random_fill(f->data_uuid, sizeof f->data_uuid);
+    print_hex(f->data_uuid, uuid);
+    FILE *file = fopen(temporary, "we");
+    bool written =
+        file != NULL &&
+        fprintf(file, "%s\ncluster=%s\nnode=%s\nuuid=%s\n", format, cluster, name, uuid) > 0;
+    written = written && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    if (file != NULL) {
+        written = fclose(file) == 0 && written;
+    }
+    if (!written || rename(temporary, final) != 0 || !sync_path(path)) {
+        return complain(path, strerror(errno), ERR_IO);
+    }
+    return ERR_OK;
+}
+
+static enum err open_identity(struct folder *f, const char *path, const char *cluster,
+                              const char *name)
+{
+    char file_name[PATH_SIZE];
+    char text[TEXT_SIZE] = "";
+
+    (void)snprintf(file_name, sizeof file_name, "%s/identity", path);
+    FILE *file = fopen(file_name, "re");
+    if (file == NULL) {
+        return errno == ENOENT ? write_identity(f, path, cluster, name)
+                               : complain(path, strerror(errno), ERR_IO);
+    }
+    const size_t size = fread(text, 1, sizeof text - 1, file);
+    (void)fclose(file);
+    text[size] = '\0';
+    return check_identity(f, path, text, cluster, name);
+}
+
+/* ---- */
+
+enum err folder_open(struct folder *f, const char *path, const char *cluster, const char *name)
+{
+    *f = (struct folder){.lock = -1};
+    if (strlen(path) > PATH_SIZE - 100) {
+        return complain(path, "the name is too long", ERR_IO);
+    }
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+        return complain(path, strerror(errno), ERR_IO);
+    }
+    read_boot_id(f->boot_id);
+    enum err error = lock(f, path);
+    if (error == ERR_OK) {
+        error = open_identity(f, path, cluster, name);
+    }
+    if (error != ERR_OK) {
+        folder_close(f);
+    }
+    return error;
+}
+
+void folder_close(struct folder *f)
+{
+    if (f->lock >= 0) {
+        (void)close(f->lock);
+        f->lock = -1;
+    }
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A node's data folder: is it mine, and mine alone?
+ *
+ *     lock      flocked while the node runs
+ *     identity  text, written once: format, cluster, node's name, the folder's id
+ *     number    the transaction numbers seen (storage/number.h)
+ *
+ * The folder's id and this machine's boot id let a restarted node prove that
+ * its last incarnation is dead: who holds the lock of the same folder in the
+ * same boot can't be running twice.
+ */
+#ifndef NODE_FOLDER_H
+#define NODE_FOLDER_H
+
+#include "base/err.h"
+
+#include <stdint.h>
+
+struct folder {
+    int lock; /* file descriptor; -1 = not open */
+    uint8_t data_uuid[16];
+    uint8_t boot_id[16];
+};
+
+/* Open the folder at `path` for node `name` of `cluster`, both valid names (wire/hello.h); make it
+ * if it is missing. ERR_LOCKED: a running process has it; ERR_FOREIGN: of another cluster, node or
+ * version; ERR_CORRUPT: its identity does not read; ERR_IO. It has printed one line on stderr then.
+ */
+MUST_CHECK enum err folder_open(struct folder *f, const char *path, const char *cluster,
+                                const char *name);
+void folder_close(struct folder *f);
+
+#endif

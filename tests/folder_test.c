@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/test.h"
+
+#include "node/disk.h"
+#include "node/folder.h"
+#include "tests/folder.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+static char outer[256];
+static char path[300];
+
+static int set_up(void **state)
+{
+    (void)state;
+    folder_make(outer, sizeof outer);
+    (void)snprintf(path, sizeof path, "%s/n1", outer);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct stat status;
+
+    (void)state;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+        (void)chmod(path, 0700);
+        folder_remove(path);
+    }
+    folder_remove(outer);
+    return 0;
+}
+
+static void write_identity(const char *text)
+{
+    char name[400];
+
+    (void)snprintf(name, sizeof name, "%s/identity", path);
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    (void)fputs(text, file);
+    (void)fclose(file);
+}
+
+static void it_keeps_its_identity(void **state)
+{
+    struct folder first;
+    struct folder second;
+
+    (void)state;
+    assert_int_equal(folder_open(&first, path, "prod", "n1"), ERR_OK);
+    folder_close(&first);
+    assert_int_equal(folder_open(&second, path, "prod", "n1"), ERR_OK);
+    assert_memory_equal(first.data_uuid, second.data_uuid, 16);
+    assert_memory_equal(first.boot_id, second.boot_id, 16);
+    folder_close(&second);
+}
+
+static void folders_differ_by_their_id(void **state)
+{
+    static const uint8_t none[16];
+    struct folder first;
+    struct folder second;
+
+    (void)state;
+    assert_int_equal(folder_open(&first, path, "prod", "n1"), ERR_OK);
+    folder_close(&first);
+    folder_remove(path);
+    assert_int_equal(folder_open(&second, path, "prod", "n1"), ERR_OK);
+    folder_close(&second);
+    assert_true(memcmp(first.data_uuid, second.data_uuid, 16) != 0);
+    assert_true(memcmp(first.data_uuid, none, 16) != 0);
+}
+
+static void a_running_process_keeps_others_out(void **state)
+{
+    struct folder first;
+    struct folder second;
+
+    (void)state;
+    assert_int_equal(folder_open(&first, path, "prod", "n1"), ERR_OK);
+    assert_int_equal(folder_open(&second, path, "prod", "n1"), ERR_LOCKED);
+    folder_close(&first);
+    assert_int_equal(folder_open(&second, path, "prod", "n1"), ERR_OK);
+    folder_close(&second);
+}
+
+static void a_foreign_folder_is_refused(void **state)
+{
+    struct folder f;
+
+    (void)state;
+    assert_int_equal(folder_open(&f, path, "prod", "n1"), ERR_OK);
+    folder_close(&f);
+    assert_int_equal(folder_open(&f, path, "test", "n1"), ERR_FOREIGN);
+    assert_int_equal(folder_open(&f, path, "pro", "n1"), ERR_FOREIGN);
+    assert_int_equal(folder_open(&f, path, "prod", "n11"), ERR_FOREIGN);
+    write_identity("ringhold node folder 2\ncluster=prod\nnode=n1\n");
+    assert_int_equal(folder_open(&f, path, "prod", "n1"), ERR_FOREIGN);
+    // What was refused is not locked.
+    write_identity("ringhold node folder 1\ncluster=prod\nnode=n1\n"
+                   "uuid=00112233445566778899aabbccddeeff\n");
+    assert_int_equal(folder_open(&f, path, "prod", "n1"), ERR_OK);
+    assert_int_equal(f.data_uuid[15], 0xff);
+    folder_close(&f);
+}
+
+static void a_damaged_identity_is_refused(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "garbage",
+        "ringhold node folder 1\n",
+        "ringhold node folder 1\ncluster=prod\nnode=n1\n",
+        "ringhold node folder 1\ncluster=prod\nnode=n1\nuuid=00112233\n",
+        "ringhold node folder 1\ncluster=prod\nnode=n1\nuuid=00112233445566778899aabbccddeefx\n",
+        "ringhold node folder 1\ncluster=prod\nnode=n1\nuuid=00112233445566778899aabbccddeeff0\n",
+        "ringhold node folder 1\ncluster=prod",
+    };
+    struct folder f;
+
+    (void)state;
+    assert_int_equal(mkdir(path, 0700), 0);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        write_identity(bad[i]);
+        const enum err error = folder_open(&f, path, "prod", "n1");
+        assert_true(error == ERR_CORRUPT || error == ERR_FOREIGN);
+        assert_int_equal(f.lock, -1);
+    }
+}
+
+static void what_is_no_folder_is_refused(void **state)
+{
+    char deep[400];
+    struct folder f;
+
+    (void)state;
+    (void)snprintf(deep, sizeof deep, "%s/no/such", path);
+    assert_int_equal(folder_open(&f, deep, "prod", "n1"), ERR_IO);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    (void)fclose(file);
+    assert_int_equal(folder_open(&f, path, "prod", "n1"), ERR_IO);
+}
+
+static void an_unwritable_folder_is_refused(void **state)
+{
+    struct folder f;
+
+    (void)state;
+    if (geteuid() == 0) {
+        skip(); // Root writes anywhere.
+    }
+    assert_int_equal(mkdir(path, 0500), 0);
+    assert_int_equal(folder_open(&f, path, "prod", "n1"), ERR_IO);
+}
+
+static void the_record_comes_back(void **state)
+{
+    struct host_disk in = {.era = 1, .floor = 2, .seen = 300, .active_count = HOST_ACTIVE_MAX};
+    struct host_disk out;
+    struct buffer b = {0};
+
+    (void)state;
+    assert_int_equal(disk_get(buffer_bytes(&b), &out), ERR_OK);
+    assert_int_equal(out.seen, 0);
+    for (size_t i = 0; i < HOST_ACTIVE_MAX; i++) {
+        in.active[i] = UINT64_MAX - i;
+    }
+    disk_put(&b, &in);
+    assert_int_equal(disk_get(buffer_bytes(&b), &out), ERR_OK);
+    assert_memory_equal(&in, &out, sizeof in);
+    for (size_t size = 1; size < b.size; size++) {
+        assert_int_equal(disk_get(bytes_of(b.data, size), &out), ERR_CORRUPT);
+    }
+    buffer_put(&b, "", 1);
+    assert_int_equal(disk_get(buffer_bytes(&b), &out), ERR_CORRUPT);
+    b.data[0] = 2;
+    assert_int_equal(disk_get(buffer_bytes(&b), &out), ERR_FOREIGN);
+    buffer_fini(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(it_keeps_its_identity, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(folders_differ_by_their_id, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_running_process_keeps_others_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_foreign_folder_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_damaged_identity_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_no_folder_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_unwritable_folder_is_refused, set_up, tear_down),
+        cmocka_unit_test(the_record_comes_back),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
