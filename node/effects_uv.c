@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/shell_uv.h"
+
+#include "base/assert.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- completions ---- */
+
+void shell_complete(struct shell *s, const struct host_event *event)
+{
+    struct completions *c = &s->completions;
+
+    if (c->count == c->cap) {
+        c->cap = c->cap == 0 ? 64 : c->cap * 2;
+        c->event = mem_resize(c->event, c->cap * sizeof *c->event);
+        c->at = mem_resize(c->at, c->cap * sizeof *c->at);
+    }
+    c->event[c->count] = *event;
+    c->at[c->count++] = c->bytes.size;
+    buffer_put(&c->bytes, event->bytes.data, event->bytes.size);
+}
+
+void shell_on_ran(void *context, const struct stage_answer *answer)
+{
+    const struct host_event event = {.type = HOST_RAN,
+                                     .actor = answer->actor,
+                                     .ticket = answer->ticket,
+                                     .code = answer->code,
+                                     .bytes = answer->body};
+
+    shell_complete(context, &event);
+}
+
+/* ---- sending ---- */
+
+struct peer *shell_peer(const struct shell *s, uint64_t id)
+{
+    // The mix is one to one: equal hashes are equal ids.
+    struct table_link *found = table_first(&s->peers, table_mix(id));
+
+    return found == NULL ? NULL : CONTAINER_OF(found, struct peer, by_id);
+}
+
+static void drop_later(struct shell *s, struct link *link, const char *why)
+{
+    struct peer *p = link_user(link);
+
+    if (p != NULL && p->drop == NULL) {
+        p->drop = why;
+        s->drops_due = true;
+    }
+}
+
+void shell_drop_peers(struct shell *s)
+{
+    struct table_walk at = {0};
+
+    if (!s->drops_due) {
+        return;
+    }
+    s->drops_due = false;
+    for (struct table_link *l = table_walk(&s->peers, &at); l != NULL;
+         l = table_walk(&s->peers, &at)) {
+        const struct peer *p = CONTAINER_OF(l, struct peer, by_id);
+
+        if (p->drop != NULL) {
+            link_drop(p->link, p->drop);
+        }
+    }
+}
+
+static void send_to(struct shell *s, struct link *link, enum frame_type type, struct bytes bytes)
+{
+    const enum err error = frame_type_has_records((uint8_t)type)
+                               ? link_send_record(link, type, bytes)
+                               : link_send(link, type, bytes);
+
+    // Any other error: the link has just gone, which is an event of its own.
+    if (error == ERR_BUSY) {
+        // Without its link what is unanswered gets asked for again.
+        drop_later(s, link, "it does not read what it is sent");
+    } else if (error == ERR_TOO_BIG) {
+        log_error("node", "too_big", "type=%d bytes=%zu", (int)type, bytes.size);
+    }
+}
+
+static void on_send_coordinator(struct shell *s, const struct host_effect *e, struct bytes bytes)
+{
+    ASSERT(e->coordinator >= 0 && (size_t)e->coordinator < s->coordinator_count);
+    send_to(s, s->coordinator[e->coordinator], FRAME_CONTROL, bytes);
+}
+
+static void on_send_peer(struct shell *s, const struct host_effect *e, struct bytes bytes)
+{
+    const struct peer *p = shell_peer(s, e->peer);
+
+    if (p != NULL) {
+        send_to(s, p->link, (enum frame_type)e->frame_type, bytes);
+    }
+}
+
+/* ---- links to other nodes ---- */
+
+static struct wanted *find_wanted(const struct shell *s, uint16_t slot)
+{
+    for (size_t i = 0; i < s->wanted_count; i++) {
+        if (s->wanted[i].slot == slot) {
+            return &s->wanted[i];
+        }
+    }
+    return NULL;
+}
+
+/* The link's peer, if it is up, hears that it is down: links_forget() does not say so. */
+static void forget(struct shell *s, struct link *link)
+{
+    struct peer *p = link_user(link);
+
+    if (p != NULL) {
+        const struct host_event event = {.type = HOST_PEER_DOWN, .peer = p->id};
+
+        table_remove(&s->peers, &p->by_id);
+        link_set_user(link, NULL);
+        shell_complete(s, &event);
+        mem_free(p);
+    }
+    links_forget(s->links, link);
+}
+
+static void on_disconnect(struct shell *s, const struct host_effect *e)
+{
+    struct wanted *w = find_wanted(s, e->slot);
+
+    if (w != NULL) {
+        forget(s, w->link);
+        *w = s->wanted[--s->wanted_count];
+    }
+}
+
+static void on_connect(struct shell *s, const struct host_effect *e)
+{
+    const struct wanted *known = find_wanted(s, e->slot);
+
+    if (known != NULL && strcmp(known->address, e->address) == 0) {
+        return;
+    }
+    on_disconnect(s, e);
+    struct link *link = links_dial(s->links, e->address);
+    if (link == NULL) {
+        log_error("node", "bad_address", "slot=%u address=%s", e->slot, e->address);
+        return;
+    }
+    if (s->wanted_count == s->wanted_cap) {
+        s->wanted_cap = s->wanted_cap == 0 ? 16 : s->wanted_cap * 2;
+        s->wanted = mem_resize(s->wanted, s->wanted_cap * sizeof *s->wanted);
+    }
+    struct wanted *w = &s->wanted[s->wanted_count++];
+    w->slot = e->slot;
+    w->link = link;
+    memcpy(w->address, e->address, sizeof w->address);
+}
+
+/* ---- actors ---- */
+
+static void on_activate(struct shell *s, const struct host_effect *e, struct bytes bytes)
+{
+    const struct kind *kind = kinds_find(&s->kinds, actor_kind(e->actor));
+    struct host_event event = {.type = HOST_ACTIVATED, .actor = e->actor, .error = ERR_NOT_FOUND};
+    struct rh_actor *actor = NULL;
+
+    if (kind != NULL) {
+        const struct stage_entry entry = {.ops = &kind->ops,
+                                          .shared = kind->shared,
+                                          .actor = e->actor,
+                                          .id = actor_id(e->actor),
+                                          .state = bytes,
+                                          .has_state = e->has_state,
+                                          .fence = e->token};
+
+        event.error = stage_activate(s->stage, &entry, &actor);
+    }
+    actor_set_instance(e->actor, actor);
+    shell_complete(s, &event);
+}
+
+static void on_run(const struct host_effect *e, struct bytes bytes)
+{
+    stage_run(actor_instance(e->actor), e->ticket, e->flags, bytes);
+}
+
+static void on_export(struct shell *s, const struct host_effect *e)
+{
+    struct buffer state = {0};
+
+    stage_export(actor_instance(e->actor), &state);
+    const struct host_event event = {
+        .type = HOST_EXPORTED, .actor = e->actor, .bytes = buffer_bytes(&state)};
+    shell_complete(s, &event);
+    buffer_fini(&state);
+}
+
+static enum rh_why why_discarded(enum discard_why why)
+{
+    switch (why) {
+    case DISCARD_MOVED:
+        return RH_MOVED;
+    case DISCARD_STOP:
+        return RH_STOP;
+    case DISCARD_FENCED:
+        return RH_FENCED;
+    }
+    UNREACHABLE();
+}
+
+static void on_discard(const struct host_effect *e)
+{
+    struct rh_actor *actor = actor_instance(e->actor);
+
+    if (actor != NULL) {
+        stage_discard(actor, why_discarded(e->discard_why));
+        actor_set_instance(e->actor, NULL);
+    }
+}
+
+/* ---- the node itself ---- */
+
+static void on_registered(struct shell *s, const struct host_effect *e)
+{
+    const struct rh_node_options *o = &s->options->node;
+    struct table_walk at = {0};
+
+    links_set_incarnation(s->links, e->incarnation);
+    // Who met me before knows me by an older incarnation, or none: let them say hello again.
+    for (struct table_link *l = table_walk(&s->peers, &at); l != NULL;
+         l = table_walk(&s->peers, &at)) {
+        const struct peer *p = CONTAINER_OF(l, struct peer, by_id);
+
+        if (p->coordinator < 0) {
+            drop_later(s, p->link, "my incarnation changed");
+        }
+    }
+    log_info("node",
+             "registered",
+             "node=%s incarnation=%" PRIu64 " address=%s",
+             o->name,
+             e->incarnation,
+             s->address);
+    if (s->ready) {
+        return;
+    }
+    s->ready = true;
+    if (s->options->announce) {
+        (void)printf("ready node=%s incarnation=%" PRIu64 " address=%s\n",
+                     o->name,
+                     e->incarnation,
+                     s->address);
+        (void)fflush(stdout);
+    }
+    if (o->ready != NULL) {
+        o->ready(o->context, e->incarnation, s->address);
+    }
+}
+
+static void on_exit(struct shell *s, const struct host_effect *e)
+{
+    s->exiting = true;
+    s->exit_code = e->code;
+    s->exit_by_us = s->now_us + 1000000;
+    if (e->code == 0) {
+        log_info("node", "left", "why=\"%s\"", e->why == NULL ? "" : e->why);
+    } else {
+        (void)fprintf(
+            stderr, "ringhold node: %s\n", e->why == NULL ? "the coordinators refused it" : e->why);
+    }
+}
+
+/* ---- steps ---- */
+
+static void perform(struct shell *s, const struct host_effect *e)
+{
+    const struct bytes bytes = {s->effects.bytes.data + e->at, e->size};
+
+    switch (e->type) {
+    case HOST_SEND_COORDINATOR:
+        on_send_coordinator(s, e, bytes);
+        return;
+    case HOST_SEND_PEER:
+        on_send_peer(s, e, bytes);
+        return;
+    case HOST_CONNECT:
+        on_connect(s, e);
+        return;
+    case HOST_DISCONNECT:
+        on_disconnect(s, e);
+        return;
+    case HOST_PERSIST:
+        persist_put(s, e->disk, e->ticket);
+        return;
+    case HOST_ACTIVATE:
+        on_activate(s, e, bytes);
+        return;
+    case HOST_RUN:
+        on_run(e, bytes);
+        return;
+    case HOST_EXPORT:
+        on_export(s, e);
+        return;
+    case HOST_UNFREEZE:
+        stage_unfreeze(actor_instance(e->actor));
+        return;
+    case HOST_DISCARD:
+        on_discard(e);
+        return;
+    case HOST_REGISTERED:
+        on_registered(s, e);
+        return;
+    case HOST_EXIT:
+        on_exit(s, e);
+        return;
+    }
+    UNREACHABLE();
+}
+
+static void step(struct shell *s, struct host_event *event)
+{
+    ASSERT(!s->stepping);
+    s->stepping = true;
+    event->now_us = s->now_us;
+    host_step(s->host, event, &s->effects);
+    for (size_t i = 0; i < s->effects.count; i++) {
+        perform(s, &s->effects.item[i]);
+    }
+    host_effects_clear(&s->effects);
+    s->stepping = false;
+}
+
+void shell_settle(struct shell *s)
+{
+    struct completions *c = &s->completions;
+
+    while (c->head < c->count && !s->exiting) {
+        struct host_event next = c->event[c->head];
+
+        // A step queues nothing, only its effects do: the bytes stay where they are.
+        next.bytes.data = c->bytes.data == NULL ? NULL : c->bytes.data + c->at[c->head];
+        c->head++;
+        step(s, &next);
+    }
+    c->head = c->count = 0;
+    buffer_clear(&c->bytes);
+}
+
+void shell_feed(struct shell *s, struct host_event *event)
+{
+    if (s->exiting) {
+        return;
+    }
+    step(s, event);
+    shell_settle(s);
+}

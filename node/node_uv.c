@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/node_uv.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "node/disk.h"
+#include "node/shell_uv.h"
+#include "wire/control.h"
+#include "wire/hello.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TICK_MS = 10, COMPLAIN_US = 5 * 1000 * 1000, JOIN_SIZE = 1024 };
+
+/* Counted up by rh_node_stop(), which a signal handler may call. */
+static atomic_uint stops_asked;
+
+/* ---- links ---- */
+
+static const char *on_hello(void *context, const struct hello *peer)
+{
+    (void)context;
+    return peer->role == ROLE_CLI ? "a node takes no commands: ask a coordinator" : NULL;
+}
+
+static int coordinator_index(const struct shell *s, const struct link *link)
+{
+    for (size_t i = 0; i < s->coordinator_count; i++) {
+        if (s->coordinator[i] == link) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static void on_up(void *context, struct link *link)
+{
+    struct shell *s = context;
+    const struct hello *hello = link_peer(link);
+    const int coordinator = coordinator_index(s, link);
+
+    if ((coordinator >= 0) != (hello->role == ROLE_COORDINATOR)) {
+        link_drop(link, coordinator >= 0 ? "it is no coordinator" : "I did not call a coordinator");
+        return;
+    }
+    struct peer *p = mem_new(1, sizeof *p);
+    p->id = ++s->last_peer;
+    p->link = link;
+    p->coordinator = coordinator;
+    table_put(&s->peers, &p->by_id, table_mix(p->id));
+    link_set_user(link, p);
+    struct host_event event = {
+        .type = coordinator >= 0 ? HOST_COORDINATOR_UP : HOST_PEER_UP,
+        .coordinator = coordinator,
+        .peer = coordinator >= 0 ? 0 : p->id,
+        .role = (int)hello->role,
+        .name = hello->name,
+        .incarnation = hello->incarnation,
+    };
+    s->coordinators_up += coordinator >= 0 ? 1 : 0;
+    shell_feed(s, &event);
+}
+
+static void on_down(void *context, struct link *link, const char *reason)
+{
+    struct shell *s = context;
+    struct peer *p = link_user(link);
+
+    (void)reason; // The links log it.
+    if (p == NULL) {
+        return;
+    }
+    struct host_event event = {
+        .type = p->coordinator >= 0 ? HOST_COORDINATOR_DOWN : HOST_PEER_DOWN,
+        .coordinator = p->coordinator,
+        .peer = p->coordinator >= 0 ? 0 : p->id,
+    };
+    if (p->coordinator >= 0 && --s->coordinators_up == 0) {
+        s->complained_us = s->now_us;
+    }
+    table_remove(&s->peers, &p->by_id);
+    link_set_user(link, NULL);
+    mem_free(p);
+    shell_feed(s, &event);
+}
+
+/* A peer that sends what does not decode is not listened to any longer. */
+static void on_bad_bytes(struct shell *s, struct link *link, const char *why)
+{
+    s->bad_frames++;
+    log_warn("node",
+             "bad_bytes",
+             "peer=%s why=\"%s\" so_far=%" PRIu64,
+             link_peer(link)->name,
+             why,
+             s->bad_frames);
+    link_drop(link, why);
+}
+
+static void on_control(struct shell *s, struct link *link, const struct frame *frame)
+{
+    const struct peer *p = link_user(link);
+    Rh__Control *message = control_get(frame->body);
+
+    if (message == NULL) {
+        on_bad_bytes(s, link, "it sent a control message that does not decode");
+        return;
+    }
+    struct host_event event = {
+        .type = p->coordinator >= 0 ? HOST_CONTROL : HOST_PEER_CONTROL,
+        .coordinator = p->coordinator,
+        .peer = p->coordinator >= 0 ? 0 : p->id,
+        .message = message,
+    };
+    shell_feed(s, &event);
+    control_free(message);
+}
+
+union record {
+    struct request_record request;
+    struct answer_record answer;
+    struct state_record state;
+    struct state_ack_record state_ack;
+};
+
+/* Take one record of a type that has them into `record`, and point the event at it. */
+static enum err take_record(struct reader *in, enum frame_type type, union record *record,
+                            struct host_event *event)
+{
+    if (type == FRAME_REQUEST) {
+        event->type = HOST_REQUEST;
+        event->request = &record->request;
+        return request_get(in, &record->request);
+    }
+    if (type == FRAME_ANSWER) {
+        event->type = HOST_ANSWER;
+        event->answer = &record->answer;
+        return answer_get(in, &record->answer);
+    }
+    if (type == FRAME_STATE) {
+        event->type = HOST_STATE;
+        event->state = &record->state;
+        return state_get(in, &record->state);
+    }
+    event->type = HOST_STATE_ACK;
+    event->state_ack = &record->state_ack;
+    return state_ack_get(in, &record->state_ack);
+}
+
+static void on_records(struct shell *s, struct link *link, const struct frame *frame)
+{
+    struct reader in = {.at = frame->body.data, .left = frame->body.size};
+    const struct peer *p = link_user(link);
+    const uint64_t peer = p->id;
+
+    for (size_t i = 0; i < frame->count; i++) {
+        struct host_event event = {.peer = peer};
+        union record record;
+
+        if (take_record(&in, frame->type, &record, &event) != ERR_OK) {
+            on_bad_bytes(s, link, "it sent a record that does not decode");
+            return;
+        }
+        shell_feed(s, &event);
+        if (shell_peer(s, peer) == NULL) {
+            return; // That record made the host let go of the link.
+        }
+    }
+    if (in.left != 0) {
+        on_bad_bytes(s, link, "it sent bytes after the last record");
+    }
+}
+
+static void on_frame(void *context, struct link *link, const struct frame *frame)
+{
+    struct shell *s = context;
+    const struct peer *p = link_user(link);
+
+    if (p == NULL) {
+        return; // It is on its way out.
+    }
+    if (frame->type == FRAME_CONTROL) {
+        on_control(s, link, frame);
+    } else if (frame_type_has_records((uint8_t)frame->type) && p->coordinator < 0) {
+        on_records(s, link, frame);
+    } else {
+        on_bad_bytes(s, link, "it sent a frame that a node does not take");
+    }
+}
+
+static void on_links_wake(void *context)
+{
+    struct shell *s = context;
+
+    (void)uv_async_send(&s->wake);
+}
+
+/* ---- the loop ---- */
+
+static void leave(struct shell *s, int exit_code)
+{
+    struct host_event event = {.type = HOST_LEAVE};
+
+    if (s->leaving) {
+        log_warn("node", "stopped", "the drain was cut short");
+        s->exit_code = exit_code;
+        uv_stop(&s->loop);
+        return;
+    }
+    log_info("node", "leaving", "node=%s", s->options->node.name);
+    s->leaving = true;
+    shell_feed(s, &event);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    leave(handle->data, 128 + number);
+}
+
+static void look_for_stops(struct shell *s)
+{
+    const unsigned asked = atomic_load(&stops_asked);
+
+    while (s->stops_seen != asked) {
+        s->stops_seen++;
+        leave(s, 128 + SIGTERM);
+    }
+}
+
+static void complain_if_alone(struct shell *s)
+{
+    if (s->coordinators_up == 0 && !s->exiting && s->now_us - s->complained_us >= COMPLAIN_US) {
+        s->complained_us = s->now_us;
+        log_warn("node", "no_coordinator", "join=%s, still trying", s->options->node.join);
+    }
+}
+
+static void poll_now(struct shell *s)
+{
+    s->now_us = clock_boottime_us();
+    stage_tick(s->stage, s->now_us);
+    shell_settle(s);
+    links_poll(s->links, s->now_us);
+}
+
+static void on_wake(uv_async_t *handle)
+{
+    poll_now(handle->data);
+}
+
+static void on_tick(uv_timer_t *handle)
+{
+    struct shell *s = handle->data;
+    struct host_event event = {.type = HOST_TICK};
+
+    poll_now(s);
+    shell_feed(s, &event);
+    look_for_stops(s);
+    complain_if_alone(s);
+}
+
+static bool all_sent(const struct shell *s)
+{
+    struct table_walk at = {0};
+
+    for (struct table_link *l = table_walk(&s->peers, &at); l != NULL;
+         l = table_walk(&s->peers, &at)) {
+        if (link_queued(CONTAINER_OF(l, struct peer, by_id)->link) > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void on_turn_end(uv_prepare_t *handle)
+{
+    struct shell *s = handle->data;
+
+    shell_drop_peers(s);
+    links_flush(s->links);
+    if (s->exiting && (all_sent(s) || clock_boottime_us() >= s->exit_by_us)) {
+        uv_stop(&s->loop);
+    }
+}
+
+/* ---- start ---- */
+
+static bool complain(const char *what, const char *value)
+{
+    (void)fprintf(stderr, "ringhold node: %s%s\n", what, value);
+    return false;
+}
+
+static bool open_number(struct shell *s)
+{
+    struct buffer payload = {0};
+    char path[VIEW_ADDRESS_MAX + 4096];
+
+    (void)snprintf(path, sizeof path, "%s/number", s->options->node.data);
+    enum err error = number_open(&s->persist.number, path, &payload);
+    struct host_disk disk = {0};
+    if (error == ERR_OK) {
+        error = disk_get(buffer_bytes(&payload), &disk);
+    }
+    buffer_fini(&payload);
+    if (error != ERR_OK) {
+        (void)fprintf(stderr, "ringhold node: can't use %s: %s\n", path, err_text(error));
+        return false;
+    }
+    struct host_config config = s->options->limits;
+    const struct rh_node_options *o = &s->options->node;
+    (void)snprintf(config.name, sizeof config.name, "%s", o->name);
+    (void)snprintf(config.zone, sizeof config.zone, "%s", o->zone == NULL ? "" : o->zone);
+    memcpy(config.address, s->address, sizeof config.address);
+    memcpy(config.boot_id, s->folder.boot_id, sizeof config.boot_id);
+    memcpy(config.data_uuid, s->folder.data_uuid, sizeof config.data_uuid);
+    config.weight = o->weight == 0 ? 1 : o->weight;
+    config.nonce = random_u64();
+    config.disk = disk;
+    config.kinds = s->kinds.number;
+    config.kind_count = s->kinds.count;
+    s->host = host_new(&config);
+    return true;
+}
+
+static bool add_kinds(struct shell *s)
+{
+    const struct rh_node_options *o = &s->options->node;
+
+    for (size_t i = 0; i < o->kind_count; i++) {
+        if (kinds_add(&s->kinds, &o->kinds[i]) != ERR_OK) {
+            return false;
+        }
+    }
+    if (o->kind_count == 0 &&
+        kinds_add_named(&s->kinds, 0, o->actor == NULL ? "kv" : o->actor) != ERR_OK) {
+        return false;
+    }
+    return kinds_start(&s->kinds, o->name) == ERR_OK;
+}
+
+static const char *cluster_of(const struct rh_node_options *o)
+{
+    return o->cluster == NULL ? "ringhold" : o->cluster;
+}
+
+static bool listen_on(struct shell *s)
+{
+    const struct rh_node_options *o = &s->options->node;
+    const char *address = o->listen == NULL ? "127.0.0.1:0" : o->listen;
+    const enum err error = links_listen(s->links, address, s->address, sizeof s->address);
+
+    if (error == ERR_OK) {
+        return true;
+    }
+    (void)fprintf(stderr,
+                  "ringhold node: can't listen on %s: %s\n",
+                  address,
+                  error == ERR_CONFLICT  ? "the port is in use"
+                  : error == ERR_INVALID ? "that is no HOST:PORT of this machine"
+                                         : err_text(error));
+    return false;
+}
+
+static bool open_links(struct shell *s)
+{
+    const struct rh_node_options *o = &s->options->node;
+    struct links_config config = links_config_default();
+    const struct link_events events = {
+        .context = s,
+        .hello = on_hello,
+        .up = on_up,
+        .down = on_down,
+        .frame = on_frame,
+        .wake = on_links_wake,
+    };
+
+    config.self.role = ROLE_NODE;
+    (void)snprintf(config.self.cluster, sizeof config.self.cluster, "%s", cluster_of(o));
+    (void)snprintf(config.self.name, sizeof config.self.name, "%s", o->name);
+    // All that is held may leave for one new owner at once.
+    config.queue_size_max += s->options->limits.held_size_max;
+    if (links_open(&s->links, &config, &events) != ERR_OK) {
+        return complain("can't open links as ", o->name);
+    }
+    return listen_on(s);
+}
+
+static bool dial_coordinators(struct shell *s)
+{
+    char join[JOIN_SIZE];
+    char *rest = NULL;
+
+    if (strlen(s->options->node.join) >= sizeof join) {
+        return complain("the list of coordinators is too long", "");
+    }
+    (void)snprintf(join, sizeof join, "%s", s->options->node.join);
+    for (const char *at = strtok_r(join, ", ", &rest); at != NULL;
+         at = strtok_r(NULL, ", ", &rest)) {
+        if (s->coordinator_count == FINDER_MAX) {
+            return complain("too many coordinators to join", "");
+        }
+        struct link *link = links_dial(s->links, at);
+        if (link == NULL) {
+            return complain("a coordinator to join is HOST:PORT, not ", at);
+        }
+        s->coordinator[s->coordinator_count++] = link;
+    }
+    return s->coordinator_count > 0 || complain("no coordinator to join is named", "");
+}
+
+static bool options_are_valid(const struct rh_node_options *o)
+{
+    if (o->name == NULL || !hello_name_is_valid(o->name)) {
+        return complain("a node's name is 1 to 63 letters, digits, '.', '_' or '-', not ",
+                        o->name == NULL ? "nothing" : o->name);
+    }
+    if (!hello_name_is_valid(cluster_of(o))) {
+        return complain("a cluster's name is 1 to 63 letters, digits, '.', '_' or '-', not ",
+                        cluster_of(o));
+    }
+    if (o->join == NULL) {
+        return complain("it needs coordinators to join", "");
+    }
+    if (o->data == NULL || o->data[0] == '\0') {
+        return complain("it needs a data folder", "");
+    }
+    return true;
+}
+
+static void start_loop(struct shell *s)
+{
+    ASSERT(uv_loop_init(&s->loop) == 0);
+    s->wake.data = s->tick.data = s->before_sleep.data = s;
+    s->on_term.data = s->on_int.data = s;
+    (void)uv_async_init(&s->loop, &s->wake, on_wake);
+    (void)uv_timer_init(&s->loop, &s->tick);
+    (void)uv_prepare_init(&s->loop, &s->before_sleep);
+    (void)uv_signal_init(&s->loop, &s->on_term);
+    (void)uv_signal_init(&s->loop, &s->on_int);
+    (void)uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);
+    (void)uv_prepare_start(&s->before_sleep, on_turn_end);
+    if (s->options->node.keep_signals == 0) {
+        (void)uv_signal_start(&s->on_term, on_signal, SIGTERM);
+        (void)uv_signal_start(&s->on_int, on_signal, SIGINT);
+    }
+}
+
+/* Everything that can be refused, in an order that leaves nothing half-done. */
+static bool start(struct shell *s)
+{
+    const struct rh_node_options *o = &s->options->node;
+
+    return options_are_valid(o) &&
+           folder_open(&s->folder, o->data, cluster_of(o), o->name) == ERR_OK && open_links(s) &&
+           add_kinds(s) && open_number(s) && dial_coordinators(s);
+}
+
+/* ---- end ---- */
+
+static void on_walk(uv_handle_t *handle, void *context)
+{
+    (void)context;
+    uv_close(handle, NULL);
+}
+
+static void finish(struct shell *s)
+{
+    struct table_link *l;
+    struct table_walk at = {0};
+
+    s->exiting = true; // Nothing is a step any more.
+    while (s->persist.busy) {
+        (void)uv_run(&s->loop, UV_RUN_ONCE);
+    }
+    links_close(s->links);
+    while ((l = table_walk(&s->peers, &at)) != NULL) {
+        struct peer *p = CONTAINER_OF(l, struct peer, by_id);
+
+        table_remove(&s->peers, l);
+        mem_free(p);
+    }
+    table_fini(&s->peers);
+    stage_close(s->stage, RH_STOP);
+    kinds_fini(&s->kinds);
+    if (s->host != NULL) {
+        host_free(s->host);
+    }
+    host_effects_fini(&s->effects);
+    persist_fini(&s->persist);
+    folder_close(&s->folder);
+    uv_walk(&s->loop, on_walk, NULL);
+    (void)uv_run(&s->loop, UV_RUN_DEFAULT);
+    ASSERT(uv_loop_close(&s->loop) == 0);
+    mem_free(s->completions.event);
+    mem_free(s->completions.at);
+    buffer_fini(&s->completions.bytes);
+    mem_free(s->wanted);
+    mem_free(s);
+}
+
+struct node_options node_options_default(void)
+{
+    return (struct node_options){.limits = host_config_default()};
+}
+
+int node_run(const struct node_options *options)
+{
+    struct shell *s = mem_new(1, sizeof *s);
+
+    s->options = options;
+    s->folder.lock = -1;
+    s->exit_code = 1;
+    s->now_us = s->complained_us = clock_boottime_us();
+    s->stops_seen = atomic_load(&stops_asked);
+    s->stage = stage_new(shell_on_ran, s);
+    start_loop(s);
+    if (start(s)) {
+        s->exit_code = 0;
+        stage_tick(s->stage, s->now_us);
+        (void)uv_run(&s->loop, UV_RUN_DEFAULT);
+    }
+    const int exit_code = s->exit_code;
+    finish(s);
+    return exit_code;
+}
+
+/* ---- ringhold.h ---- */
+
+int rh_node_run(const struct rh_node_options *options)
+{
+    struct node_options all = node_options_default();
+
+    if (options->abi != RH_ABI || options->size < sizeof *options) {
+        (void)complain("the options were made for another libringhold", "");
+        return 1;
+    }
+    all.node = *options;
+    return node_run(&all);
+}
+
+void rh_node_stop(void)
+{
+    (void)atomic_fetch_add(&stops_asked, 1);
+}

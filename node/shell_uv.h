@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the node's shell share (node_uv.c, effects_uv.c,
+ * persist_uv.c).
+ */
+#ifndef NODE_SHELL_UV_H
+#define NODE_SHELL_UV_H
+
+#include "base/list.h"
+#include "base/table.h"
+#include "node/folder.h"
+#include "node/kinds.h"
+#include "node/node_uv.h"
+#include "node/stage.h"
+#include "storage/number.h"
+#include "wire/finder.h"
+#include "wire/link.h"
+
+#include <uv.h>
+
+/* One link that said hello. */
+struct peer {
+    struct table_link by_id;
+    uint64_t id; /* never used again */
+    struct link *link;
+    const char *drop; /* why it is to go at the end of this turn; NULL = it stays */
+    int coordinator;  /* index, or -1 */
+};
+
+/* A link to another node that the host wants kept. */
+struct wanted {
+    uint16_t slot;
+    char address[VIEW_ADDRESS_MAX + 1];
+    struct link *link;
+};
+
+/* Events that the effects of another event caused; their bytes lie behind one another. */
+struct completions {
+    struct host_event *event; /* owned; its `bytes.data` is not set */
+    size_t *at;               /* owned; where its bytes are in `bytes` */
+    size_t head;
+    size_t count;
+    size_t cap;
+    struct buffer bytes;
+};
+
+/* The number record, written one version at a time on a worker thread. */
+struct persist {
+    uv_work_t work;
+    struct number *number;
+    struct buffer writing; /* the worker's while busy */
+    struct buffer next;    /* the newest one asked for; it holds all before it */
+    uint64_t *ticket;      /* owned; of `writing`, then of `next` */
+    size_t ticket_count;
+    size_t ticket_cap;
+    size_t writing_count; /* tickets that `writing` covers */
+    enum err result;
+    bool busy;
+};
+
+struct shell {
+    const struct node_options *options;
+    uv_loop_t loop;
+    uv_async_t wake;
+    uv_timer_t tick;
+    uv_prepare_t before_sleep;
+    uv_signal_t on_term;
+    uv_signal_t on_int;
+
+    struct folder folder;
+    struct persist persist;
+    struct kinds kinds;
+    struct stage *stage;
+    struct host *host;
+    struct host_effects effects;
+    struct completions completions;
+    bool stepping;
+
+    struct links *links;
+    struct link *coordinator[FINDER_MAX];
+    size_t coordinator_count;
+    size_t coordinators_up;
+    struct table peers;
+    uint64_t last_peer;
+    struct wanted *wanted; /* owned */
+    size_t wanted_count;
+    size_t wanted_cap;
+    bool drops_due; /* some peer has `drop` set */
+
+    char address[VIEW_ADDRESS_MAX + 1]; /* as others reach my links */
+    uint64_t bad_frames;
+    uint64_t now_us;
+    uint64_t complained_us; /* of no coordinator; start of the wait */
+    unsigned stops_seen;    /* calls of rh_node_stop() */
+    bool ready;             /* announced */
+    bool leaving;
+    bool exiting; /* the host said EXIT */
+    uint64_t exit_by_us;
+    int exit_code;
+};
+
+/* ---- effects_uv.c */
+
+/* Step the host with an event, do its effects, and go on with what they completed. */
+void shell_feed(struct shell *s, struct host_event *event);
+/* Step the host with what is queued: what the stage's timers completed. */
+void shell_settle(struct shell *s);
+/* Queue an event for after the present step; its bytes are copied. */
+void shell_complete(struct shell *s, const struct host_event *event);
+/* Of the stage. */
+void shell_on_ran(void *context, const struct stage_answer *answer);
+/* At the end of a turn: drop the links that have to go. */
+void shell_drop_peers(struct shell *s);
+/* NULL = gone. */
+struct peer *shell_peer(const struct shell *s, uint64_t id);
+
+/* ---- persist_uv.c */
+
+/* Write `disk` off the loop; HOST_PERSISTED follows for `ticket`. */
+void persist_put(struct shell *s, const struct host_disk *disk, uint64_t ticket);
+void persist_fini(struct persist *p);
+
+#endif
