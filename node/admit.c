@@ -27,12 +27,12 @@ static const struct kind_key *kind_key(const struct host *h, uint16_t kind)
     return NULL;
 }
 
-bool is_hosted(const struct host *h, uint16_t kind)
+bool host_has_kind(const struct host *h, uint16_t kind)
 {
     return kind_key(h, kind) != NULL;
 }
 
-uint64_t position_of(const struct host *h, uint16_t kind, struct bytes id)
+uint64_t host_position(const struct host *h, uint16_t kind, struct bytes id)
 {
     const struct kind_key *known = kind_key(h, kind);
 
@@ -41,13 +41,14 @@ uint64_t position_of(const struct host *h, uint16_t kind, struct bytes id)
 
 /* ---- answers ---- */
 
-void send_answer(struct host *h, uint64_t peer, const struct answer_record *a)
+void admit_send_answer(struct host *h, uint64_t peer, const struct answer_record *a)
 {
-    const struct peer *gateway = peer_by_process(&h->peers, ROLE_GATEWAY, a->gateway);
+    const struct neighbour *gateway =
+        neighbour_by_process(&h->neighbours, ROLE_GATEWAY, a->gateway);
 
     // Straight to the gateway; without a link to it, back along the hop, which passes it on.
     if (gateway == NULL) {
-        gateway = peer_by_link(&h->peers, peer);
+        gateway = neighbour_by_link(&h->neighbours, peer);
     }
     if (gateway == NULL) {
         h->dropped_foreign++;
@@ -55,15 +56,15 @@ void send_answer(struct host *h, uint64_t peer, const struct answer_record *a)
     }
     const size_t at = h->out->bytes.size;
     answer_put(&h->out->bytes, a);
-    send_record(h, gateway->link, FRAME_ANSWER, at);
+    host_send_record(h, gateway->link, FRAME_ANSWER, at);
 }
 
-void relay_answer(struct host *h, const struct answer_record *a)
+void admit_relay_answer(struct host *h, const struct answer_record *a)
 {
-    send_answer(h, 0, a);
+    admit_send_answer(h, 0, a);
 }
 
-void request_done(struct host *h, struct arrival *in)
+void admit_done(struct host *h, struct arrival *in)
 {
     h->finished++;
     if (in->w != NULL) {
@@ -72,7 +73,7 @@ void request_done(struct host *h, struct arrival *in)
     }
 }
 
-void refuse(struct host *h, struct arrival *in, enum answer_code code, uint64_t aux)
+void admit_refuse(struct host *h, struct arrival *in, enum answer_code code, uint64_t aux)
 {
     const struct answer_record answer = {
         .gateway = in->r->gateway,
@@ -84,13 +85,13 @@ void refuse(struct host *h, struct arrival *in, enum answer_code code, uint64_t 
         .copy = in->r->copy,
     };
 
-    send_answer(h, in->peer, &answer);
-    request_done(h, in);
+    admit_send_answer(h, in->peer, &answer);
+    admit_done(h, in);
 }
 
 /* ---- queues ---- */
 
-bool park(struct host *h, struct queue *q, struct arrival *in)
+bool admit_park(struct host *h, struct queue *q, struct arrival *in)
 {
     if (in->w == NULL) {
         const size_t size = sizeof(struct waiting) + in->r->id.size + in->r->body.size;
@@ -98,7 +99,7 @@ bool park(struct host *h, struct queue *q, struct arrival *in)
         // The newest is refused: what waits already keeps its place.
         if (h->room.size + size > h->config.held_size_max) {
             h->dropped_overflow++;
-            refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
+            admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
             return false;
         }
         in->w = waiting_new(&h->room, in->r, in->peer, in->deadline_us);
@@ -118,7 +119,7 @@ void admit_all(struct host *h, struct queue *q)
     while ((w = queue_pop(&now)) != NULL) {
         struct arrival in = arrival_of(w);
 
-        admit(h, &in);
+        admit_again(h, &in);
     }
 }
 
@@ -131,7 +132,7 @@ void admit_tick(struct host *h)
 
         queue_remove(w);
         h->dropped_expired++;
-        refuse(h, &in, ANSWER_EXPIRED, 0);
+        admit_refuse(h, &in, ANSWER_EXPIRED, 0);
     }
 }
 
@@ -139,10 +140,10 @@ void admit_tick(struct host *h)
 
 static void forward(struct host *h, struct arrival *in, const struct view_member *owner)
 {
-    const uint64_t link = link_to(h, owner->slot, owner->incarnation);
+    const uint64_t link = host_link_to(h, owner->slot, owner->incarnation);
 
     if (link == 0) {
-        (void)park(h, &h->lonely, in);
+        (void)admit_park(h, &h->lonely, in);
         return;
     }
     struct request_record r = *in->r;
@@ -156,9 +157,9 @@ static void forward(struct host *h, struct arrival *in, const struct view_member
     r.ttl_ms = left_ms == 0 ? 1 : (uint32_t)left_ms;
     const size_t at = h->out->bytes.size;
     request_put(&h->out->bytes, &r);
-    send_record(h, link, FRAME_REQUEST, at);
+    host_send_record(h, link, FRAME_REQUEST, at);
     h->forwarded++;
-    request_done(h, in);
+    admit_done(h, in);
 }
 
 /* Somebody else owns it. */
@@ -171,16 +172,16 @@ static void admit_elsewhere(struct host *h, struct arrival *in, uint32_t cell)
         place->gave_us != 0 && h->now_us - place->gave_us <= (uint64_t)h->config.linger_ms * MS;
 
     if (in->r->hops >= RECORD_HOPS_MAX || owner == NULL || owner->slot == h->slot) {
-        refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
+        admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
     } else if (in->r->version == v->ring.version && !mutant(M_NOTAG)) {
         // The sender knows the same version and still thinks that it is mine (hole 58).
         log_debug("node", "maps_differ", "version=%llu", (unsigned long long)v->ring.version);
         h->fetch_all = true;
-        refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
+        admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
     } else if (had_it || (in->r->flags & REQUEST_HELD) != 0) {
         forward(h, in, owner);
     } else {
-        refuse(h, in, ANSWER_MOVED, v->ring.version);
+        admit_refuse(h, in, ANSWER_MOVED, v->ring.version);
     }
 }
 
@@ -203,42 +204,42 @@ static bool is_exempt(const struct host *h, const struct request_record *r, cons
 
 static void admit_held(struct host *h, struct arrival *in, struct hold *hold)
 {
-    if (park(h, &hold->held, in)) {
+    if (admit_park(h, &hold->held, in)) {
         in->w->record.flags |= REQUEST_HELD;
         h->held_total++;
     }
 }
 
-void admit(struct host *h, struct arrival *in)
+void admit_again(struct host *h, struct arrival *in)
 {
     const struct request_record *r = in->r;
 
     if (h->life == LIFE_JOINING) {
-        refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
+        admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
         return;
     }
     if (h->now_us >= in->deadline_us) {
         h->dropped_expired++;
-        refuse(h, in, ANSWER_EXPIRED, 0);
+        admit_refuse(h, in, ANSWER_EXPIRED, 0);
         return;
     }
     if (r->version > h->view.ring.version && !mutant(M_NOTAG)) {
         const uint64_t version = r->version;
 
-        if (park(h, &h->waitver, in)) {
-            want_version(h, version);
+        if (admit_park(h, &h->waitver, in)) {
+            host_want_version(h, version);
         }
         return;
     }
-    const uint64_t position = position_of(h, r->kind, r->id);
+    const uint64_t position = host_position(h, r->kind, r->id);
     const uint32_t cell = ring_cell_of(&h->view.ring, position);
-    if (!is_mine(h, cell) && !h->local) {
+    if (!host_owns(h, cell) && !h->local) {
         admit_elsewhere(h, in, cell);
         return;
     }
     // Room for the lease: SOFT and GATED park here (§5.3 step 4).
-    if (!is_hosted(h, r->kind)) {
-        refuse(h, in, ANSWER_NO_KIND, 0);
+    if (!host_has_kind(h, r->kind)) {
+        admit_refuse(h, in, ANSWER_NO_KIND, 0);
         return;
     }
     const struct image_name name = {.position = position, .kind = r->kind, .id = r->id};
@@ -256,5 +257,5 @@ void admit_new(struct host *h, const struct request_record *r, uint64_t peer)
     struct arrival in = {.r = r, .peer = peer, .deadline_us = h->now_us + (uint64_t)ttl_ms * MS};
 
     h->accepted++;
-    admit(h, &in);
+    admit_again(h, &in);
 }

@@ -114,16 +114,16 @@ bool stream_is_done(const struct stream *s)
     return s->ended && s->acked == s->piece_count + 1;
 }
 
-struct stage *stage_new(uint64_t txn, uint64_t source)
+struct staging *staging_new(uint64_t txn, uint64_t source)
 {
-    struct stage *s = mem_new(1, sizeof *s);
+    struct staging *s = mem_new(1, sizeof *s);
 
     s->txn = txn;
     s->source = source;
     return s;
 }
 
-void stage_free(struct stage *s)
+void staging_free(struct staging *s)
 {
     for (size_t i = 0; i < s->image_count; i++) {
         image_free(s->image[i]);
@@ -139,7 +139,7 @@ static bool name_is(const struct image_name *name, const struct state_record *r)
 }
 
 /* Does this chunk go on where the last one ended? */
-static bool fits(struct stage *s, const struct state_record *r, uint64_t position)
+static bool fits(struct staging *s, const struct state_record *r, uint64_t position)
 {
     if (r->offset != 0) {
         return r->offset == s->partial.size && r->total == s->total && name_is(&s->name, r);
@@ -153,7 +153,7 @@ static bool fits(struct stage *s, const struct state_record *r, uint64_t positio
     return true;
 }
 
-static bool finish_image(struct stage *s)
+static bool finish_image(struct staging *s)
 {
     struct image *image = image_parse(s->name, buffer_bytes(&s->partial));
 
@@ -169,18 +169,18 @@ static bool finish_image(struct stage *s)
     return true;
 }
 
-enum stage_verdict stage_take(struct stage *s, const struct state_record *r, uint64_t position,
-                              size_t size_max)
+enum staging_verdict staging_take(struct staging *s, const struct state_record *r,
+                                  uint64_t position, size_t size_max)
 {
     s->ack_due = true;
     if (s->refused) {
-        return STAGE_FULL;
+        return STAGING_FULL;
     }
     if (r->index != s->next) {
-        return r->index < s->next ? STAGE_AGAIN : STAGE_GAP;
+        return r->index < s->next ? STAGING_AGAIN : STAGING_GAP;
     }
     if (crc32c(r->chunk.data, r->chunk.size) != r->crc) {
-        return STAGE_GAP;
+        return STAGING_GAP;
     }
     if ((r->flags & STATE_END) != 0) {
         s->refused = s->partial.size > 0;
@@ -195,8 +195,8 @@ enum stage_verdict stage_take(struct stage *s, const struct state_record *r, uin
         s->refused = s->partial.size == s->total && !finish_image(s);
     }
     if (s->refused) {
-        return STAGE_FULL;
+        return STAGING_FULL;
     }
     s->next++;
-    return STAGE_TAKEN;
+    return STAGING_TAKEN;
 }

@@ -4,7 +4,7 @@
  * at the taker. PROTOCOL §8.2.
  *
  *     giver                                   taker
- *     stream_add() …                          stage_take(): only the next index
+ *     stream_add() …                          staging_take(): only the next index
  *     stream_end()
  *     stream_next() while the window allows   --- STATE 0 1 2 … END --->
  *     stream_on_ack()                         <-- ACK next (cumulative) ---
@@ -58,7 +58,7 @@ bool stream_on_ack(struct stream *s, const struct state_ack_record *ack, uint64_
 void stream_rewind(struct stream *s);
 bool stream_is_done(const struct stream *s); /* all was taken, END too */
 
-struct stage {
+struct staging {
     struct list_link link; /* in its hold */
     uint64_t txn;
     uint64_t source; /* incarnation of the giver */
@@ -78,17 +78,17 @@ struct stage {
     uint8_t id[RECORD_ID_MAX];
 };
 
-enum stage_verdict {
-    STAGE_TAKEN,
-    STAGE_AGAIN, /* had it already */
-    STAGE_GAP,   /* an earlier one is missing, or its bytes are damaged: it will come again */
-    STAGE_FULL,  /* no room, or no image: the transaction cannot go on */
+enum staging_verdict {
+    STAGING_TAKEN,
+    STAGING_AGAIN, /* had it already */
+    STAGING_GAP,   /* an earlier one is missing, or its bytes are damaged: it will come again */
+    STAGING_FULL,  /* no room, or no image: the transaction cannot go on */
 };
 
-struct stage *stage_new(uint64_t txn, uint64_t source);
-void stage_free(struct stage *s);
+struct staging *staging_new(uint64_t txn, uint64_t source);
+void staging_free(struct staging *s);
 /* Take one record. `position` is the entity's, `size_max` bounds all that is staged here. */
-enum stage_verdict stage_take(struct stage *s, const struct state_record *r, uint64_t position,
-                              size_t size_max);
+enum staging_verdict staging_take(struct staging *s, const struct state_record *r,
+                                  uint64_t position, size_t size_max);
 
 #endif

@@ -21,7 +21,7 @@ struct hold *hold_new(struct part *part)
     part->user = hold;
     queue_init(&hold->held);
     list_init(&hold->streams);
-    list_init(&hold->stages);
+    list_init(&hold->stagings);
     return hold;
 }
 
@@ -33,8 +33,8 @@ void hold_free(struct hold *hold)
     while ((link = list_pop_front(&hold->streams)) != NULL) {
         stream_free(CONTAINER_OF(link, struct stream, link));
     }
-    while ((link = list_pop_front(&hold->stages)) != NULL) {
-        stage_free(CONTAINER_OF(link, struct stage, link));
+    while ((link = list_pop_front(&hold->stagings)) != NULL) {
+        staging_free(CONTAINER_OF(link, struct staging, link));
     }
     mem_free(hold);
 }
@@ -79,10 +79,10 @@ struct stream *hold_stream(struct hold *hold, const struct part_arc *arc, uint64
     return s;
 }
 
-struct stage *hold_stage(const struct hold *hold, uint64_t source)
+struct staging *hold_staging(const struct hold *hold, uint64_t source)
 {
-    for (struct list_link *l = list_front(&hold->stages); l; l = list_next(&hold->stages, l)) {
-        struct stage *s = CONTAINER_OF(l, struct stage, link);
+    for (struct list_link *l = list_front(&hold->stagings); l; l = list_next(&hold->stagings, l)) {
+        struct staging *s = CONTAINER_OF(l, struct staging, link);
 
         if (s->source == source) {
             return s;
@@ -97,7 +97,7 @@ static void pump(struct host *h, struct stream *s)
 {
     const bool idle = s->sent == s->acked;
     struct state_record r = {0};
-    const uint64_t link = link_to(h, s->slot, s->target);
+    const uint64_t link = host_link_to(h, s->slot, s->target);
 
     if (link == 0) {
         return; // goes on when it comes up
@@ -109,7 +109,7 @@ static void pump(struct host *h, struct stream *s)
         const size_t at = h->out->bytes.size;
 
         state_put(&h->out->bytes, &r);
-        send_record(h, link, FRAME_STATE, at);
+        host_send_record(h, link, FRAME_STATE, at);
     }
 }
 
@@ -269,7 +269,7 @@ void hold_take_over(struct host *h, struct hold *hold, struct hold *from)
     queue_init(&held);
     queue_append(&held, &from->held);
     while ((w = queue_pop(&held)) != NULL) {
-        const uint64_t position = position_of(h, w->record.kind, w->record.id);
+        const uint64_t position = host_position(h, w->record.kind, w->record.id);
         const bool mine = h->place[ring_cell_of(&h->view.ring, position)].hold == hold;
 
         queue_push(mine ? &hold->held : &from->held, w);
@@ -278,7 +278,7 @@ void hold_take_over(struct host *h, struct hold *hold, struct hold *from)
 
 /* ---- taker ---- */
 
-static void send_ack(struct host *h, struct stage *s)
+static void send_ack(struct host *h, struct staging *s)
 {
     const struct state_ack_record ack = {
         .txn = s->txn, .source = s->source, .next = s->next, .refused = s->refused};
@@ -286,9 +286,9 @@ static void send_ack(struct host *h, struct stage *s)
 
     s->ack_due = false;
     s->since_ack = 0;
-    if (peer_by_link(&h->peers, s->peer) != NULL) {
+    if (neighbour_by_link(&h->neighbours, s->peer) != NULL) {
         state_ack_put(&h->out->bytes, &ack);
-        send_record(h, s->peer, FRAME_STATE_ACK, at);
+        host_send_record(h, s->peer, FRAME_STATE_ACK, at);
     }
 }
 
@@ -315,8 +315,8 @@ static size_t staged_size(const struct hold *hold)
 {
     size_t size = 0;
 
-    for (struct list_link *l = list_front(&hold->stages); l; l = list_next(&hold->stages, l)) {
-        size += CONTAINER_OF(l, struct stage, link)->size;
+    for (struct list_link *l = list_front(&hold->stagings); l; l = list_next(&hold->stagings, l)) {
+        size += CONTAINER_OF(l, struct staging, link)->size;
     }
     return size;
 }
@@ -329,32 +329,32 @@ void hold_on_state(struct host *h, uint64_t peer, const struct state_record *r)
     if (hold == NULL || !is_giver(hold, r->source)) {
         return; // not prepared (yet), or over: it will be sent again, or was for nothing
     }
-    struct stage *s = hold_stage(hold, r->source);
+    struct staging *s = hold_staging(hold, r->source);
     if (s == NULL) {
-        s = stage_new(r->txn, r->source);
-        list_push_back(&hold->stages, &s->link);
+        s = staging_new(r->txn, r->source);
+        list_push_back(&hold->stagings, &s->link);
     }
     const bool end = (r->flags & STATE_END) != 0;
-    const uint64_t position = end ? 0 : position_of(h, r->kind, r->id);
+    const uint64_t position = end ? 0 : host_position(h, r->kind, r->id);
     const size_t others = staged_size(hold) - s->size;
     const size_t room = h->config.staged_size_max - others;
     s->peer = peer;
-    if (!end && (!is_hosted(h, r->kind) ||
+    if (!end && (!host_has_kind(h, r->kind) ||
                  !comes_from_arc(hold, ring_cell_of(&h->view.ring, position), r->source))) {
         s->refused = true; // nobody asked for this actor
     }
-    const enum stage_verdict verdict = stage_take(s, r, position, room);
-    if (verdict == STAGE_FULL) {
+    const enum staging_verdict verdict = staging_take(s, r, position, room);
+    if (verdict == STAGING_FULL) {
         log_warn("node", "staging_refused", "txn=%" PRIu64 " bytes=%zu", r->txn, s->size);
     }
-    if (end || verdict == STAGE_FULL || s->since_ack >= h->config.state_window / 4) {
+    if (end || verdict == STAGING_FULL || s->since_ack >= h->config.state_window / 4) {
         send_ack(h, s);
     }
 }
 
 void hold_on_state_ack(struct host *h, uint64_t peer, const struct state_ack_record *ack)
 {
-    const struct peer *from = peer_by_link(&h->peers, peer);
+    const struct neighbour *from = neighbour_by_link(&h->neighbours, peer);
     struct part *part = participant_find(&h->participant, ack->txn);
     struct hold *hold = part == NULL ? NULL : hold_of(part);
 
@@ -387,8 +387,8 @@ void hold_tick(struct host *h, struct hold *hold)
 {
     const uint64_t resend_us = (uint64_t)h->config.resend_ms * 1000;
 
-    for (struct list_link *l = list_front(&hold->stages); l; l = list_next(&hold->stages, l)) {
-        struct stage *s = CONTAINER_OF(l, struct stage, link);
+    for (struct list_link *l = list_front(&hold->stagings); l; l = list_next(&hold->stagings, l)) {
+        struct staging *s = CONTAINER_OF(l, struct staging, link);
 
         if (s->ack_due) {
             send_ack(h, s);
@@ -433,7 +433,7 @@ static void promote(struct host *h, struct image *image)
     actor_from_image(h, image);
 }
 
-static void take_stage(struct host *h, struct part *part, const struct stage *s)
+static void take_stage(struct host *h, struct part *part, const struct staging *s)
 {
     for (size_t i = 0; i < s->image_count; i++) {
         const uint32_t cell = ring_cell_of(&h->view.ring, s->image[i]->position);
@@ -449,18 +449,18 @@ static void take_stages(struct host *h, struct part *part)
     struct hold *hold = hold_of(part);
     struct list_link *l = NULL;
 
-    while ((l = list_pop_front(&hold->stages)) != NULL) {
-        struct stage *s = CONTAINER_OF(l, struct stage, link);
+    while ((l = list_pop_front(&hold->stagings)) != NULL) {
+        struct staging *s = CONTAINER_OF(l, struct staging, link);
 
         take_stage(h, part, s);
         if (mutant(M_STALEWARM) && !part->committed) {
             list_push_back(&h->stale, &s->link);
             continue;
         }
-        stage_free(s);
+        staging_free(s);
     }
     for (l = list_front(&h->stale); l != NULL && part->committed; l = list_next(&h->stale, l)) {
-        take_stage(h, part, CONTAINER_OF(l, struct stage, link));
+        take_stage(h, part, CONTAINER_OF(l, struct staging, link));
     }
 }
 
@@ -482,12 +482,12 @@ static void release_arcs(struct host *h, struct hold *hold)
             continue;
         }
         actor_empty(a, &hold->held);
-        if (is_mine(h, ring_cell_of(&h->view.ring, a->position))) {
+        if (host_owns(h, ring_cell_of(&h->view.ring, a->position))) {
             actor_release(h, a);
         } else if (a->state == ACTOR_FROZEN) {
             actor_remove(h, a, DISCARD_MOVED);
         } else {
-            a->hold = NULL; // I4: adopt() sees it
+            a->hold = NULL; // I4: host_adopt() sees it
         }
     }
 }

@@ -20,11 +20,11 @@ struct hold {
     uint64_t ticket;   /* of the PERSIST that makes its number durable */
     uint64_t since_us; /* its OUT arcs are held since; 0 = not yet */
     bool told_refused;
-    bool filling;        /* its actors are just being gone through */
-    size_t busy;         /* actors of its OUT arcs that are not frozen; counted from DRAINING on */
-    struct list streams; /* struct stream: one for each taker */
-    struct list stages;  /* struct stage: one for each giver that sent something */
-    uint64_t actors;     /* handed over */
+    bool filling;         /* its actors are just being gone through */
+    size_t busy;          /* actors of its OUT arcs that are not frozen; counted from DRAINING on */
+    struct list streams;  /* struct stream: one for each taker */
+    struct list stagings; /* struct staging: one for each giver that sent something */
+    uint64_t actors;      /* handed over */
     uint64_t bytes;
 };
 
@@ -36,6 +36,6 @@ void hold_free(struct hold *hold);
 const struct part_arc *hold_arc(const struct hold *hold, uint32_t cell, bool out);
 /* The stream to that arc's taker; made when missing. */
 struct stream *hold_stream(struct hold *hold, const struct part_arc *arc, uint64_t source);
-struct stage *hold_stage(const struct hold *hold, uint64_t source); /* NULL = none yet */
+struct staging *hold_staging(const struct hold *hold, uint64_t source); /* NULL = none yet */
 
 #endif

@@ -11,7 +11,7 @@
 
 /* ---- effects ---- */
 
-struct host_effect *effect(struct host *h, enum host_effect_type type)
+struct host_effect *host_emit(struct host *h, enum host_effect_type type)
 {
     struct host_effects *out = h->out;
 
@@ -24,16 +24,16 @@ struct host_effect *effect(struct host *h, enum host_effect_type type)
     return e;
 }
 
-void effect_bytes(struct host *h, struct host_effect *e, struct bytes bytes)
+void host_emit_bytes(struct host *h, struct host_effect *e, struct bytes bytes)
 {
     e->at = h->out->bytes.size;
     e->size = bytes.size;
     buffer_put(&h->out->bytes, bytes.data, bytes.size);
 }
 
-void send_record(struct host *h, uint64_t peer, int frame_type, size_t at)
+void host_send_record(struct host *h, uint64_t peer, int frame_type, size_t at)
 {
-    struct host_effect *e = effect(h, HOST_SEND_PEER);
+    struct host_effect *e = host_emit(h, HOST_SEND_PEER);
 
     e->peer = peer;
     e->frame_type = frame_type;
@@ -41,9 +41,9 @@ void send_record(struct host *h, uint64_t peer, int frame_type, size_t at)
     e->size = h->out->bytes.size - at;
 }
 
-uint64_t persist(struct host *h)
+uint64_t host_persist(struct host *h)
 {
-    struct host_effect *e = effect(h, HOST_PERSIST);
+    struct host_effect *e = host_emit(h, HOST_PERSIST);
     const struct participant *p = &h->participant;
 
     h->disk.active_count = 0;
@@ -106,7 +106,7 @@ struct host *host_new(const struct host_config *config)
     room_init(&h->room, 0);
     queue_init(&h->waitver);
     queue_init(&h->lonely);
-    peers_init(&h->peers);
+    neighbours_init(&h->neighbours);
     list_init(&h->stale);
     return h;
 }
@@ -145,7 +145,7 @@ static void drop_transactions(struct host *h)
     txn_forget_parked(h);
 }
 
-void drop_everything(struct host *h, enum discard_why why)
+void host_drop_all(struct host *h, enum discard_why why)
 {
     drop_requests(h);
     drop_actors(h, &why);
@@ -155,14 +155,14 @@ void drop_everything(struct host *h, enum discard_why why)
     }
 }
 
-void stop(struct host *h, int code, const char *why)
+void host_stop(struct host *h, int code, const char *why)
 {
     struct host_effect *e = NULL;
 
     log_info("node", "stop", "code=%d why=\"%s\"", code, why);
-    drop_everything(h, code == 0 ? DISCARD_STOP : DISCARD_FENCED);
+    host_drop_all(h, code == 0 ? DISCARD_STOP : DISCARD_FENCED);
     h->life = LIFE_OVER;
-    e = effect(h, HOST_EXIT);
+    e = host_emit(h, HOST_EXIT);
     e->code = code;
     e->why = why;
 }
@@ -180,9 +180,9 @@ void host_free(struct host *h)
     participant_fini(&h->participant);
     actors_fini(&h->actors);
     orders_fini(&h->orders);
-    peers_fini(&h->peers);
+    neighbours_fini(&h->neighbours);
     while ((link = list_pop_front(&h->stale)) != NULL) {
-        stage_free(CONTAINER_OF(link, struct stage, link));
+        staging_free(CONTAINER_OF(link, struct staging, link));
     }
     view_fini(&h->view);
     mem_free(h->place);
@@ -206,13 +206,13 @@ static void on_coordinator(struct host *h, int coordinator, bool up)
 
 static void on_peer_up(struct host *h, const struct host_event *event)
 {
-    const struct peer peer = {
+    const struct neighbour peer = {
         .link = event->peer,
         .role = (enum link_role)event->role,
         .incarnation = event->incarnation,
     };
 
-    peer_up(&h->peers, &peer);
+    neighbour_up(&h->neighbours, &peer);
     if (peer.role == ROLE_NODE && h->life == LIFE_SERVING) {
         hold_on_peer_up(h, peer.incarnation);
         admit_all(h, &h->lonely);
@@ -221,7 +221,7 @@ static void on_peer_up(struct host *h, const struct host_event *event)
 
 static void on_peer_control(struct host *h, const struct host_event *event)
 {
-    struct peer *peer = peer_by_link(&h->peers, event->peer);
+    struct neighbour *peer = neighbour_by_link(&h->neighbours, event->peer);
     const Rh__Control *c = event->message;
 
     if (peer != NULL && c->body_case == RH__CONTROL__BODY_ADOPTED) {
@@ -235,7 +235,7 @@ static void on_tick(struct host *h)
     member_tick(h);
     if (h->life == LIFE_SERVING || h->life == LIFE_PARTING) {
         txn_tick(h);
-        dials_tick(h);
+        host_dials_tick(h);
         orders_evict(&h->orders, h->now_us, (uint64_t)h->config.session_keep_ms * 1000);
     }
 }
@@ -259,7 +259,7 @@ static void dispatch(struct host *h, const struct host_event *event)
         on_peer_up(h, event);
         break;
     case HOST_PEER_DOWN:
-        peer_down(&h->peers, event->peer);
+        neighbour_down(&h->neighbours, event->peer);
         break;
     case HOST_PEER_CONTROL:
         on_peer_control(h, event);
@@ -268,7 +268,7 @@ static void dispatch(struct host *h, const struct host_event *event)
         admit_new(h, event->request, event->peer);
         break;
     case HOST_ANSWER:
-        relay_answer(h, event->answer);
+        admit_relay_answer(h, event->answer);
         break;
     case HOST_STATE:
         if (serving) {
@@ -360,7 +360,7 @@ void host_check(const struct host *h)
         return;
     }
     for (uint32_t c = 0; c < h->actors.cell_count; c++) {
-        ASSERT(h->place[c].mine == is_mine(h, c));
+        ASSERT(h->place[c].mine == host_owns(h, c));
         count += check_cell(h, c);
     }
     ASSERT(count == h->actors.table.count);

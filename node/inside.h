@@ -17,8 +17,8 @@
 #include "node/actor.h"
 #include "node/hold.h"
 #include "node/host.h"
+#include "node/neighbour.h"
 #include "node/order.h"
-#include "node/peer.h"
 #include "node/waiting.h"
 #include "txn/participant.h"
 #include "wire/finder.h"
@@ -91,7 +91,7 @@ struct host {
     bool disk_dirty; /* `active` shrank */
     uint64_t disk_ticket;
     uint64_t poll_us;
-    struct list stale; /* struct stage; only under M_STALEWARM */
+    struct list stale; /* struct staging; only under M_STALEWARM */
 
     /* Actors and requests (admit.c, run.c). */
     struct kind_key *kind; /* owned, as many as config.kind_count */
@@ -101,7 +101,7 @@ struct host {
     struct room room;
     struct queue waitver; /* they carry a version newer than mine */
     struct queue lonely;  /* they go to an owner whose link is not up */
-    struct peers peers;
+    struct neighbours neighbours;
     struct dial *dial; /* owned */
     size_t dial_count;
     uint64_t run_ticket;
@@ -122,7 +122,7 @@ struct host {
 };
 
 /* A request on its way through admission: just come in (`w` NULL, the record borrowed) or out of
- * a queue (`w` owned, the record its own). Whoever takes it calls exactly one of request_done()
+ * a queue (`w` owned, the record its own). Whoever takes it calls exactly one of admit_done()
  * and the functions that park, run or forward it. */
 struct arrival {
     const struct request_record *r;
@@ -134,38 +134,38 @@ struct arrival arrival_of(struct waiting *w); /* w is in no queue */
 
 /* ---- host.c: effects ---- */
 
-struct host_effect *effect(struct host *h, enum host_effect_type type);
+struct host_effect *host_emit(struct host *h, enum host_effect_type type);
 /* Attach a copy of the bytes. */
-void effect_bytes(struct host *h, struct host_effect *e, struct bytes bytes);
+void host_emit_bytes(struct host *h, struct host_effect *e, struct bytes bytes);
 /* SEND_PEER of the record that was put at the end of out->bytes, from `at`. */
-void send_record(struct host *h, uint64_t peer, int frame_type, size_t at);
+void host_send_record(struct host *h, uint64_t peer, int frame_type, size_t at);
 /* Ask for `disk` to be made durable; returns the ticket. */
-uint64_t persist(struct host *h);
+uint64_t host_persist(struct host *h);
 /* Stop everything and ask to exit. */
-void stop(struct host *h, int code, const char *why);
+void host_stop(struct host *h, int code, const char *why);
 /* Stop all actors, drop all that waits and all transactions. */
-void drop_everything(struct host *h, enum discard_why why);
+void host_drop_all(struct host *h, enum discard_why why);
 
 /* ---- member.c ---- */
 
 /* Send to a coordinator; fills in the header. `coordinator` < 0: to nobody. */
-void tell(struct host *h, int coordinator, Rh__Control *c);
+void host_tell(struct host *h, int coordinator, Rh__Control *c);
 static inline int leader_of(const struct host *h)
 {
     return finder_leader(&h->finder);
 }
 /* Versions up to this one are known to exist: fetch when mine is older. */
-void want_version(struct host *h, uint64_t version);
+void host_want_version(struct host *h, uint64_t version);
 void member_on_control(struct host *h, int coordinator, const Rh__Control *c);
 void member_tick(struct host *h);
 void member_leave(struct host *h);
-enum view_result take_delta(struct host *h, const Rh__Delta *delta);
+enum view_result host_take_delta(struct host *h, const Rh__Delta *delta);
 /* The view changed: follow it. */
-void adopt(struct host *h);
-bool is_mine(const struct host *h, uint32_t cell);
+void host_adopt(struct host *h);
+bool host_owns(const struct host *h, uint32_t cell);
 /* The link to a node, or 0 and one is asked for. Slot 0: only the incarnation counts. */
-uint64_t link_to(struct host *h, uint16_t slot, uint64_t incarnation);
-void dials_tick(struct host *h);
+uint64_t host_link_to(struct host *h, uint16_t slot, uint64_t incarnation);
+void host_dials_tick(struct host *h);
 
 /* ---- txn.c ---- */
 
@@ -224,18 +224,18 @@ void run_on_exported(struct host *h, struct actor *a, enum err error, struct byt
 /* ---- admit.c ---- */
 
 void admit_new(struct host *h, const struct request_record *r, uint64_t peer);
-void admit(struct host *h, struct arrival *in);
+void admit_again(struct host *h, struct arrival *in);
 /* Admit all of a queue again. */
 void admit_all(struct host *h, struct queue *q);
 /* Put it at the end of a queue; refused with BUSY when the room is full. False then. */
-bool park(struct host *h, struct queue *q, struct arrival *in);
-void request_done(struct host *h, struct arrival *in);
+bool admit_park(struct host *h, struct queue *q, struct arrival *in);
+void admit_done(struct host *h, struct arrival *in);
 /* Answer without having run it. */
-void refuse(struct host *h, struct arrival *in, enum answer_code code, uint64_t aux);
-void send_answer(struct host *h, uint64_t peer, const struct answer_record *a);
-void relay_answer(struct host *h, const struct answer_record *a);
+void admit_refuse(struct host *h, struct arrival *in, enum answer_code code, uint64_t aux);
+void admit_send_answer(struct host *h, uint64_t peer, const struct answer_record *a);
+void admit_relay_answer(struct host *h, const struct answer_record *a);
 void admit_tick(struct host *h);
-uint64_t position_of(const struct host *h, uint16_t kind, struct bytes id);
-bool is_hosted(const struct host *h, uint16_t kind);
+uint64_t host_position(const struct host *h, uint16_t kind, struct bytes id);
+bool host_has_kind(const struct host *h, uint16_t kind);
 
 #endif

@@ -17,7 +17,7 @@
 
 enum { MS = 1000, EX_TEMPFAIL_CODE = 75, FETCH_AGAIN_MS = 50 };
 
-void tell(struct host *h, int coordinator, Rh__Control *c)
+void host_tell(struct host *h, int coordinator, Rh__Control *c)
 {
     struct buffer *bytes = &h->out->bytes;
     const size_t at = bytes->size;
@@ -29,13 +29,13 @@ void tell(struct host *h, int coordinator, Rh__Control *c)
     c->source_incarnation = h->incarnation;
     c->version = h->view.ring.version;
     control_put(bytes, c);
-    struct host_effect *e = effect(h, HOST_SEND_COORDINATOR);
+    struct host_effect *e = host_emit(h, HOST_SEND_COORDINATOR);
     e->coordinator = coordinator;
     e->at = at;
     e->size = bytes->size - at;
 }
 
-bool is_mine(const struct host *h, uint32_t cell)
+bool host_owns(const struct host *h, uint32_t cell)
 {
     return ring_hit_node(h->view.ring.cell[cell]) == h->slot;
 }
@@ -80,11 +80,11 @@ static void fetch(struct host *h)
     get.digest1 = h->view.ring.digest[1];
     c.body_case = RH__CONTROL__BODY_GET_CONFIG;
     c.get_config = &get;
-    tell(h, whom_to_ask(h), &c);
+    host_tell(h, whom_to_ask(h), &c);
     h->fetch_turn++;
 }
 
-void want_version(struct host *h, uint64_t version)
+void host_want_version(struct host *h, uint64_t version)
 {
     if (version > h->want_version) {
         h->want_version = version;
@@ -92,7 +92,7 @@ void want_version(struct host *h, uint64_t version)
     fetch(h);
 }
 
-enum view_result take_delta(struct host *h, const Rh__Delta *delta)
+enum view_result host_take_delta(struct host *h, const Rh__Delta *delta)
 {
     const enum view_result result = view_apply(&h->view, delta);
 
@@ -144,7 +144,7 @@ static void on_config(struct host *h, const Rh__ConfigAnswer *answer)
         changed = load(h, answer->config);
     }
     for (size_t i = 0; i < answer->n_deltas; i++) {
-        changed = take_delta(h, answer->deltas[i]) == VIEW_APPLIED || changed;
+        changed = host_take_delta(h, answer->deltas[i]) == VIEW_APPLIED || changed;
     }
     h->fetch_turn = 0;
     h->fetch_us = h->now_us + (uint64_t)FETCH_AGAIN_MS * MS;
@@ -152,7 +152,7 @@ static void on_config(struct host *h, const Rh__ConfigAnswer *answer)
         h->fetch_all = false; // what I have is what they have
     }
     if (changed) {
-        adopt(h);
+        host_adopt(h);
     } else if (!is_waited_for(h)) {
         h->want_version = 0;
     }
@@ -167,7 +167,7 @@ static bool mark_places(struct host *h)
     bool lost = false;
 
     for (uint32_t c = 0; c < h->actors.cell_count; c++) {
-        const bool mine = is_mine(h, c);
+        const bool mine = host_owns(h, c);
 
         if (h->place[c].mine && !mine) {
             h->place[c].gave_us = h->now_us;
@@ -204,13 +204,13 @@ static void sync_dials(struct host *h)
         if (m != NULL && strcmp(m->address, h->dial[i].address) == 0) {
             h->dial[kept++] = h->dial[i];
         } else {
-            effect(h, HOST_DISCONNECT)->slot = h->dial[i].slot;
+            host_emit(h, HOST_DISCONNECT)->slot = h->dial[i].slot;
         }
     }
     h->dial_count = kept;
 }
 
-void adopt(struct host *h)
+void host_adopt(struct host *h)
 {
     const struct view_member *me = view_member(&h->view, h->slot);
 
@@ -219,11 +219,11 @@ void adopt(struct host *h)
     if (me == NULL || me->incarnation != h->incarnation) {
         const bool parting = h->life == LIFE_PARTING;
 
-        stop(h, parting ? 0 : EX_TEMPFAIL_CODE, parting ? "left" : "not a member any more");
+        host_stop(h, parting ? 0 : EX_TEMPFAIL_CODE, parting ? "left" : "not a member any more");
         return;
     }
     if (h->view.ring.grid != h->actors.grid) {
-        stop(h, EX_TEMPFAIL_CODE, "the ring has another grid");
+        host_stop(h, EX_TEMPFAIL_CODE, "the ring has another grid");
         return;
     }
     (void)mark_places(h);
@@ -231,7 +231,7 @@ void adopt(struct host *h)
     txn_adopt(h);
     if (lives_elsewhere(h)) {
         log_error("node", "live_actor_in_lost_cells", "version=%" PRIu64, h->view.ring.version);
-        stop(h, EX_TEMPFAIL_CODE, "a configuration took cells with live actors");
+        host_stop(h, EX_TEMPFAIL_CODE, "a configuration took cells with live actors");
         return;
     }
     admit_all(h, &h->waitver);
@@ -261,7 +261,7 @@ static void send_register(struct host *h)
     r.n_disk_active = h->disk.active_count;
     c.body_case = RH__CONTROL__BODY_REGISTER_;
     c.register_ = &r;
-    tell(h, leader_of(h), &c);
+    host_tell(h, leader_of(h), &c);
     h->register_us = h->now_us + (uint64_t)h->register_ms * MS;
     h->register_ms = h->register_ms * 2 < REGISTER_LAST_MS ? h->register_ms * 2 : REGISTER_LAST_MS;
 }
@@ -297,7 +297,7 @@ static void serve(struct host *h)
     h->may_leave = false;
     lay_out(h);
     (void)mark_places(h);
-    e = effect(h, HOST_REGISTERED);
+    e = host_emit(h, HOST_REGISTERED);
     e->incarnation = h->incarnation;
     log_info("node",
              "registered",
@@ -314,7 +314,7 @@ static void on_reg_ok(struct host *h, const Rh__RegOk *ok)
     }
     if (ok->config->era < h->disk.era) {
         log_error("node", "database_went_back", "era=%" PRIu64, ok->config->era);
-        stop(h, 1, "the database went back to an older era");
+        host_stop(h, 1, "the database went back to an older era");
         return;
     }
     if (view_load(&h->view, ok->config, true) != VIEW_APPLIED) {
@@ -333,7 +333,7 @@ static void on_reg_ok(struct host *h, const Rh__RegOk *ok)
     h->disk.era = h->era;
     h->disk.floor = ok->floor > h->disk.floor ? ok->floor : h->disk.floor;
     h->disk.active_count = 0;
-    (void)persist(h);
+    (void)host_persist(h);
     serve(h);
 }
 
@@ -344,7 +344,7 @@ static void on_reg_refused(struct host *h, const Rh__RegRefused *refused)
     }
     if (refused->fatal) {
         log_error("node", "registration_refused", "reason=\"%s\"", refused->reason);
-        stop(h, 1, "registration refused");
+        host_stop(h, 1, "registration refused");
         return;
     }
     log_warn("node", "registration_put_off", "reason=\"%s\"", refused->reason);
@@ -373,7 +373,7 @@ static void serve_unregistered(struct host *h, const Rh__ConfigAnswer *answer)
 static void start_over(struct host *h)
 {
     log_warn("node", "other_era", "era=%" PRIu64, h->era);
-    drop_everything(h, DISCARD_FENCED);
+    host_drop_all(h, DISCARD_FENCED);
     h->life = LIFE_JOINING;
     h->incarnation = 0;
     h->nonce = table_mix(h->nonce + 1);
@@ -402,7 +402,7 @@ static void send_renew(struct host *h)
     r.stopping = h->stopping;
     c.body_case = RH__CONTROL__BODY_RENEW;
     c.renew = &r;
-    tell(h, leader_of(h), &c);
+    host_tell(h, leader_of(h), &c);
     h->renew_us = h->now_us + (uint64_t)h->config.renew_ms * MS;
 }
 
@@ -412,7 +412,7 @@ void member_leave(struct host *h)
     if (h->life == LIFE_SERVING) {
         send_renew(h);
     } else if (h->life == LIFE_JOINING && h->incarnation == 0) {
-        stop(h, 0, "left before it was registered");
+        host_stop(h, 0, "left before it was registered");
     }
 }
 
@@ -423,8 +423,9 @@ static bool gateways_know(const struct host *h)
     if (h->lost_version == 0 || h->now_us - h->lost_us >= linger_us) {
         return true;
     }
-    for (struct list_link *l = list_front(&h->peers.all); l; l = list_next(&h->peers.all, l)) {
-        const struct peer *p = CONTAINER_OF(l, struct peer, all);
+    for (struct list_link *l = list_front(&h->neighbours.all); l;
+         l = list_next(&h->neighbours.all, l)) {
+        const struct neighbour *p = CONTAINER_OF(l, struct neighbour, all);
 
         if (p->role == ROLE_GATEWAY && p->adopted < h->lost_version) {
             return false;
@@ -447,11 +448,11 @@ static void leave_when_ready(struct host *h)
         h->bye_end_us = h->now_us + (uint64_t)BYE_WAIT_MS * MS;
     }
     if (h->life == LIFE_PARTING && h->now_us >= h->bye_end_us) {
-        stop(h, 0, "left");
+        host_stop(h, 0, "left");
     } else if (h->life == LIFE_PARTING && h->now_us >= h->bye_us) {
         c.body_case = RH__CONTROL__BODY_BYE;
         c.bye = &bye;
-        tell(h, leader_of(h), &c);
+        host_tell(h, leader_of(h), &c);
         h->bye_us = h->now_us + (uint64_t)h->config.resend_ms * MS;
     }
 }
@@ -461,7 +462,7 @@ static void on_grant(struct host *h, const Rh__Grant *grant)
     // The lease will be counted here: from the sending of Renew `seq` (hole 26).
     if (h->life == LIFE_SERVING) {
         h->may_leave = grant->leave;
-        want_version(h, grant->version);
+        host_want_version(h, grant->version);
         leave_when_ready(h);
     }
 }
@@ -469,10 +470,10 @@ static void on_grant(struct host *h, const Rh__Grant *grant)
 static void on_barred(struct host *h, const Rh__Barred *barred)
 {
     if (h->life == LIFE_PARTING) {
-        stop(h, 0, "left");
+        host_stop(h, 0, "left");
     } else if (h->life == LIFE_SERVING) {
         log_error("node", "barred", "why=\"%s\"", barred->why);
-        stop(h, EX_TEMPFAIL_CODE, "barred");
+        host_stop(h, EX_TEMPFAIL_CODE, "barred");
     }
 }
 
@@ -561,7 +562,7 @@ void member_tick(struct host *h)
             send_register(h);
         }
         if (mutant(M_RESTART)) {
-            want_version(h, 1);
+            host_want_version(h, 1);
         }
         return;
     }
@@ -576,7 +577,7 @@ void member_tick(struct host *h)
 
 static void dial(struct host *h, const struct view_member *m)
 {
-    struct host_effect *e = effect(h, HOST_CONNECT);
+    struct host_effect *e = host_emit(h, HOST_CONNECT);
 
     h->dial = mem_resize(h->dial, (h->dial_count + 1) * sizeof *h->dial);
     struct dial *d = &h->dial[h->dial_count++];
@@ -586,9 +587,9 @@ static void dial(struct host *h, const struct view_member *m)
     (void)snprintf(e->address, sizeof e->address, "%s", m->address);
 }
 
-uint64_t link_to(struct host *h, uint16_t slot, uint64_t incarnation)
+uint64_t host_link_to(struct host *h, uint16_t slot, uint64_t incarnation)
 {
-    const struct peer *peer = peer_by_process(&h->peers, ROLE_NODE, incarnation);
+    const struct neighbour *peer = neighbour_by_process(&h->neighbours, ROLE_NODE, incarnation);
     const struct view_member *m = view_member(&h->view, slot);
 
     for (size_t i = 0; i < h->dial_count; i++) {
@@ -603,7 +604,7 @@ uint64_t link_to(struct host *h, uint16_t slot, uint64_t incarnation)
     return peer == NULL ? 0 : peer->link;
 }
 
-void dials_tick(struct host *h)
+void host_dials_tick(struct host *h)
 {
     const uint64_t linger_us = (uint64_t)h->config.linger_ms * MS;
     size_t kept = 0;
@@ -615,7 +616,7 @@ void dials_tick(struct host *h)
         if (h->now_us - h->dial[i].used_us < linger_us) {
             h->dial[kept++] = h->dial[i];
         } else {
-            effect(h, HOST_DISCONNECT)->slot = h->dial[i].slot;
+            host_emit(h, HOST_DISCONNECT)->slot = h->dial[i].slot;
         }
     }
     h->dial_count = kept;

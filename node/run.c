@@ -47,7 +47,7 @@ static void keep_early(struct host *h, struct actor *a, struct arrival *in)
     ASSERT(in->w != NULL);
     if (!order_keep_early(order, in->w, &a->early_count)) {
         h->dropped_duplicate++;
-        request_done(h, in);
+        admit_done(h, in);
     }
 }
 
@@ -62,11 +62,11 @@ static bool is_wanted(struct host *h, const struct order *order, struct arrival 
         // The saved answer will be sent again from here.
     case ORDER_FENCED:
         h->dropped_duplicate++;
-        request_done(h, in);
+        admit_done(h, in);
         return false;
     case ORDER_ABANDONED:
         h->dropped_expired++;
-        request_done(h, in);
+        admit_done(h, in);
         return false;
     case ORDER_RUN:
     case ORDER_EARLY:
@@ -75,7 +75,7 @@ static bool is_wanted(struct host *h, const struct order *order, struct arrival 
     // Sent before the arc changed hands without drain: a copy may have run there, with nobody
     // left to tell (hole 39).
     if (vnode != NULL && in->r->first < vnode->cold) {
-        refuse(h, in, ANSWER_COLD, vnode->cold);
+        admit_refuse(h, in, ANSWER_COLD, vnode->cold);
         return false;
     }
     return true;
@@ -86,7 +86,7 @@ static bool is_wanted(struct host *h, const struct order *order, struct arrival 
 static void activate(struct host *h, struct actor *a)
 {
     const struct ring_vnode *vnode = vnode_of(h, a->position);
-    struct host_effect *e = effect(h, HOST_ACTIVATE);
+    struct host_effect *e = host_emit(h, HOST_ACTIVATE);
 
     ASSERT(a->state == ACTOR_ABSENT && !a->live);
     a->state = ACTOR_ACTIVATING;
@@ -95,14 +95,14 @@ static void activate(struct host *h, struct actor *a)
     e->token = a->token;
     if (a->image != NULL && a->image->has_state) {
         e->has_state = true;
-        effect_bytes(h, e, a->image->state);
+        host_emit_bytes(h, e, a->image->state);
     }
 }
 
 static void run(struct host *h, struct actor *a, const struct request_record *r, uint64_t peer)
 {
     struct order *order = order_of(h, a, r);
-    struct host_effect *e = effect(h, HOST_RUN);
+    struct host_effect *e = host_emit(h, HOST_RUN);
 
     ASSERT(a->state == ACTOR_IDLE && a->live);
     // I7, except for the planted bugs that break it.
@@ -121,7 +121,7 @@ static void run(struct host *h, struct actor *a, const struct request_record *r,
     e->actor = a;
     e->ticket = a->running.ticket;
     e->flags = r->flags;
-    effect_bytes(h, e, r->body);
+    host_emit_bytes(h, e, r->body);
 }
 
 static void freeze_absent(struct actor *a)
@@ -143,7 +143,7 @@ static void freeze(struct host *h, struct actor *a)
         return;
     }
     a->state = ACTOR_EXPORTING;
-    effect(h, HOST_EXPORT)->actor = a;
+    host_emit(h, HOST_EXPORT)->actor = a;
 }
 
 void actor_next(struct host *h, struct actor *a)
@@ -157,7 +157,7 @@ void actor_next(struct host *h, struct actor *a)
 
         if (h->now_us >= in.deadline_us) {
             h->dropped_expired++;
-            refuse(h, &in, ANSWER_EXPIRED, 0);
+            admit_refuse(h, &in, ANSWER_EXPIRED, 0);
         } else if (is_wanted(h, order, &in, a->position)) {
             if (order_judge(order, in.r) == ORDER_EARLY) {
                 keep_early(h, a, &in);
@@ -185,7 +185,7 @@ static void thaw(struct host *h, struct actor *a)
     image_free(a->image);
     a->image = NULL;
     a->state = ACTOR_IDLE;
-    effect(h, HOST_UNFREEZE)->actor = a;
+    host_emit(h, HOST_UNFREEZE)->actor = a;
 }
 
 /* See that the queue moves on. */
@@ -241,8 +241,8 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
     }
     if (in->w == NULL && a->queue.count + a->early_count >= h->config.queue_count_max) {
         h->dropped_overflow++;
-        refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
-    } else if (park(h, &a->queue, in) && early) {
+        admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
+    } else if (admit_park(h, &a->queue, in) && early) {
         queue_remove(in->w);
         keep_early(h, a, in);
     }
@@ -271,7 +271,7 @@ void run_on_ran(struct host *h, const struct host_event *event)
     h->running--;
     h->executed++;
     h->finished++;
-    send_answer(h, a->running.peer, &answer);
+    admit_send_answer(h, a->running.peer, &answer);
     if (a->early_count > 0) {
         struct order *order = order_find(&h->orders, a, a->running.session);
 
@@ -306,9 +306,9 @@ static void fail_all(struct host *h, struct actor *a)
 
         if (in.r->seq > order->last) {
             order->last = in.r->seq;
-            send_answer(h, in.peer, &answer);
+            admit_send_answer(h, in.peer, &answer);
         }
-        request_done(h, &in);
+        admit_done(h, &in);
     }
 }
 
@@ -366,7 +366,7 @@ void run_on_exported(struct host *h, struct actor *a, enum err error, struct byt
     if (a->hold == NULL || a->queue.count > 0) {
         // The hold ended meanwhile, or a chain's request came: its state may change again.
         a->state = ACTOR_IDLE;
-        effect(h, HOST_UNFREEZE)->actor = a;
+        host_emit(h, HOST_UNFREEZE)->actor = a;
         actor_next(h, a);
         return;
     }
@@ -393,7 +393,7 @@ void actor_release(struct host *h, struct actor *a)
     image_free(a->image);
     a->image = NULL;
     a->state = ACTOR_IDLE;
-    effect(h, HOST_UNFREEZE)->actor = a;
+    host_emit(h, HOST_UNFREEZE)->actor = a;
 }
 
 /* ---- coming and going ---- */
@@ -421,7 +421,7 @@ void actor_remove(struct host *h, struct actor *a, enum discard_why why)
         order_free(&h->orders, CONTAINER_OF(link, struct order, of_actor));
     }
     if (a->live || a->state == ACTOR_ACTIVATING) {
-        struct host_effect *e = effect(h, HOST_DISCARD);
+        struct host_effect *e = host_emit(h, HOST_DISCARD);
 
         e->actor = a;
         e->discard_why = why;

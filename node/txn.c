@@ -22,7 +22,7 @@ static void tell_stale(struct host *h, int coordinator, uint64_t txn)
     stale.txn = txn;
     c.body_case = RH__CONTROL__BODY_STALE;
     c.stale = &stale;
-    tell(h, coordinator, &c);
+    host_tell(h, coordinator, &c);
 }
 
 static void tell_refused(struct host *h, int coordinator, uint64_t txn, const char *why)
@@ -35,7 +35,7 @@ static void tell_refused(struct host *h, int coordinator, uint64_t txn, const ch
     refused.why = proto_text(why);
     c.body_case = RH__CONTROL__BODY_REFUSED;
     c.refused = &refused;
-    tell(h, coordinator, &c);
+    host_tell(h, coordinator, &c);
 }
 
 void txn_vote(struct host *h, struct hold *hold, int coordinator)
@@ -52,7 +52,7 @@ void txn_vote(struct host *h, struct hold *hold, int coordinator)
         prepared.bytes = hold->bytes;
         c.body_case = RH__CONTROL__BODY_PREPARED;
         c.prepared = &prepared;
-        tell(h, coordinator, &c);
+        host_tell(h, coordinator, &c);
     }
 }
 
@@ -63,7 +63,7 @@ static bool is_past(const struct host *h, const struct prepare *p)
 {
     for (size_t i = 0; i < p->arc_count; i++) {
         for (uint32_t c = p->arc[i].from; p->arc[i].out && c < p->arc[i].to; c++) {
-            if (!is_mine(h, c)) {
+            if (!host_owns(h, c)) {
                 return true;
             }
         }
@@ -97,10 +97,10 @@ static void begin(struct host *h, struct prepare *prepare)
         const struct part_arc *arc = &hold->part->prepare.arc[i];
 
         if (arc->out) {
-            (void)link_to(h, arc->peer, arc->peer_incarnation); // it comes up meanwhile
+            (void)host_link_to(h, arc->peer, arc->peer_incarnation); // it comes up meanwhile
         }
     }
-    hold->ticket = persist(h);
+    hold->ticket = host_persist(h);
 }
 
 static void park_prepare(struct host *h, struct prepare *prepare)
@@ -139,7 +139,7 @@ static void examine(struct host *h, int coordinator, struct prepare *prepare)
         tell_refused(h, coordinator, prepare->txn, "too many transactions or impossible arcs");
         break;
     case VERDICT_FETCH:
-        want_version(h, prepare->base);
+        host_want_version(h, prepare->base);
         park_prepare(h, prepare);
         return;
     case VERDICT_BEGIN:
@@ -197,10 +197,10 @@ static bool is_decided(const struct host *h, struct part *part)
         const struct ring_vnode *vnode =
             ring_find(ring, ring_hit_vnode(ring->cell[p->arc[i].from]));
 
-        if (p->arc[i].out && !is_mine(h, p->arc[i].from)) {
+        if (p->arc[i].out && !host_owns(h, p->arc[i].from)) {
             part->committed = true;
         }
-        if (!p->arc[i].out && is_mine(h, p->arc[i].from) && vnode->txn == p->txn) {
+        if (!p->arc[i].out && host_owns(h, p->arc[i].from) && vnode->txn == p->txn) {
             part->committed = true;
         }
     }
@@ -248,7 +248,7 @@ static void regress(struct host *h, const Rh__Delta *delta)
         }
     }
     mem_free(ops);
-    adopt(h);
+    host_adopt(h);
 }
 
 void txn_on_commit(struct host *h, const Rh__Commit *message)
@@ -262,13 +262,13 @@ void txn_on_commit(struct host *h, const Rh__Commit *message)
     if (part != NULL) {
         learn_over(part, delta->version);
     }
-    if (take_delta(h, delta) == VIEW_APPLIED) {
-        adopt(h);
+    if (host_take_delta(h, delta) == VIEW_APPLIED) {
+        host_adopt(h);
     } else if (mutant(M_REGRESS) && delta->version < h->view.ring.version) {
         regress(h, delta);
     }
     settle_decided(h);
-    want_version(h, delta->version);
+    host_want_version(h, delta->version);
 }
 
 void txn_on_cancel(struct host *h, const Rh__Cancel *message, uint64_t version)
@@ -277,7 +277,7 @@ void txn_on_cancel(struct host *h, const Rh__Cancel *message, uint64_t version)
 
     if (part != NULL) {
         learn_over(part, version);
-        want_version(h, version);
+        host_want_version(h, version);
         settle_decided(h);
     }
 }
@@ -291,7 +291,7 @@ void txn_on_poll_answer(struct host *h, const Rh__PollAnswer *message)
             learn_over(part, message->version);
         }
     }
-    want_version(h, message->version);
+    host_want_version(h, message->version);
     settle_decided(h);
 }
 
@@ -321,7 +321,7 @@ static void poll(struct host *h)
     }
     c.body_case = RH__CONTROL__BODY_POLL;
     c.poll = &message;
-    tell(h, leader_of(h), &c);
+    host_tell(h, leader_of(h), &c);
 }
 
 void txn_tick(struct host *h)
@@ -336,6 +336,6 @@ void txn_tick(struct host *h)
         poll(h);
     }
     if (h->disk_dirty) {
-        (void)persist(h); // lazily: nobody waits for it
+        (void)host_persist(h); // lazily: nobody waits for it
     }
 }

@@ -5,14 +5,14 @@
  * Pure. A link has the shell's id, never reused; behind it stands a process
  * with an incarnation (nodes) or an id of its own (gateways).
  */
-#ifndef NODE_PEER_H
-#define NODE_PEER_H
+#ifndef NODE_NEIGHBOUR_H
+#define NODE_NEIGHBOUR_H
 
 #include "base/list.h"
 #include "base/table.h"
 #include "wire/link.h"
 
-struct peer {
+struct neighbour {
     struct table_link by_link;
     struct table_link by_process;
     struct list_link all;
@@ -22,21 +22,22 @@ struct peer {
     uint64_t adopted; /* gateway: newest ring version that it told to route by */
 };
 
-struct peers {
+struct neighbours {
     struct table by_link;
     struct table by_process;
     struct list all;
 };
 
-void peers_init(struct peers *p);
-void peers_fini(struct peers *p);
+void neighbours_init(struct neighbours *p);
+void neighbours_fini(struct neighbours *p);
 
 /* A link came up; known already: who stands behind it is now known better. */
-void peer_up(struct peers *p, const struct peer *peer);
-void peer_down(struct peers *p, uint64_t link);
+void neighbour_up(struct neighbours *p, const struct neighbour *peer);
+void neighbour_down(struct neighbours *p, uint64_t link);
 
 /* NULL = no such link is up. With several links to a process: the newest. */
-struct peer *peer_by_link(const struct peers *p, uint64_t link);
-struct peer *peer_by_process(const struct peers *p, enum link_role role, uint64_t incarnation);
+struct neighbour *neighbour_by_link(const struct neighbours *p, uint64_t link);
+struct neighbour *neighbour_by_process(const struct neighbours *p, enum link_role role,
+                                       uint64_t incarnation);
 
 #endif
