@@ -106,7 +106,7 @@ int rh_reply(struct rh_actor *actor, struct rh_value value);
 
 /* Names one deferred message for ever; it stays harmless after the actor is gone. */
 struct rh_token {
-    void *stage;
+    void *scene;
     uint64_t number;
 };
 

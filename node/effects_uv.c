@@ -26,7 +26,7 @@ void shell_complete(struct shell *s, const struct host_event *event)
     buffer_put(&c->bytes, event->bytes.data, event->bytes.size);
 }
 
-void shell_on_ran(void *context, const struct stage_answer *answer)
+void shell_on_ran(void *context, const struct scene_answer *answer)
 {
     const struct host_event event = {.type = HOST_RAN,
                                      .actor = answer->actor,
@@ -175,7 +175,7 @@ static void on_activate(struct shell *s, const struct host_effect *e, struct byt
     struct rh_actor *actor = NULL;
 
     if (kind != NULL) {
-        const struct stage_entry entry = {.ops = &kind->ops,
+        const struct scene_entry entry = {.ops = &kind->ops,
                                           .shared = kind->shared,
                                           .actor = e->actor,
                                           .id = actor_id(e->actor),
@@ -183,7 +183,7 @@ static void on_activate(struct shell *s, const struct host_effect *e, struct byt
                                           .has_state = e->has_state,
                                           .fence = e->token};
 
-        event.error = stage_activate(s->stage, &entry, &actor);
+        event.error = scene_activate(s->scene, &entry, &actor);
     }
     actor_set_instance(e->actor, actor);
     shell_complete(s, &event);
@@ -191,14 +191,14 @@ static void on_activate(struct shell *s, const struct host_effect *e, struct byt
 
 static void on_run(const struct host_effect *e, struct bytes bytes)
 {
-    stage_run(actor_instance(e->actor), e->ticket, e->flags, bytes);
+    scene_run(actor_instance(e->actor), e->ticket, e->flags, bytes);
 }
 
 static void on_export(struct shell *s, const struct host_effect *e)
 {
     struct buffer state = {0};
 
-    stage_export(actor_instance(e->actor), &state);
+    scene_export(actor_instance(e->actor), &state);
     const struct host_event event = {
         .type = HOST_EXPORTED, .actor = e->actor, .bytes = buffer_bytes(&state)};
     shell_complete(s, &event);
@@ -223,7 +223,7 @@ static void on_discard(const struct host_effect *e)
     struct rh_actor *actor = actor_instance(e->actor);
 
     if (actor != NULL) {
-        stage_discard(actor, why_discarded(e->discard_why));
+        scene_discard(actor, why_discarded(e->discard_why));
         actor_set_instance(e->actor, NULL);
     }
 }
@@ -312,7 +312,7 @@ static void perform(struct shell *s, const struct host_effect *e)
         on_export(s, e);
         return;
     case HOST_UNFREEZE:
-        stage_unfreeze(actor_instance(e->actor));
+        scene_unfreeze(actor_instance(e->actor));
         return;
     case HOST_DISCARD:
         on_discard(e);

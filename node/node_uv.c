@@ -245,7 +245,7 @@ static void complain_if_alone(struct shell *s)
 static void poll_now(struct shell *s)
 {
     s->now_us = clock_boottime_us();
-    stage_tick(s->stage, s->now_us);
+    scene_tick(s->scene, s->now_us);
     shell_settle(s);
     links_poll(s->links, s->now_us);
 }
@@ -488,7 +488,7 @@ static void finish(struct shell *s)
         mem_free(p);
     }
     table_fini(&s->peers);
-    stage_close(s->stage, RH_STOP);
+    scene_close(s->scene, RH_STOP);
     kinds_fini(&s->kinds);
     if (s->host != NULL) {
         host_free(s->host);
@@ -520,11 +520,11 @@ int node_run(const struct node_options *options)
     s->exit_code = 1;
     s->now_us = s->complained_us = clock_boottime_us();
     s->stops_seen = atomic_load(&stops_asked);
-    s->stage = stage_new(shell_on_ran, s);
+    s->scene = scene_new(shell_on_ran, s);
     start_loop(s);
     if (start(s)) {
         s->exit_code = 0;
-        stage_tick(s->stage, s->now_us);
+        scene_tick(s->scene, s->now_us);
         (void)uv_run(&s->loop, UV_RUN_DEFAULT);
     }
     const int exit_code = s->exit_code;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A node as a process: the host (node/host.h), the stage (node/stage.h), links
+ * A node as a process: the host (node/host.h), the scene (node/scene.h), links
  * and the data folder on one libuv loop. `ringhold node` and rh_node_run() are
  * this.
  *

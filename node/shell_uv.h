@@ -11,7 +11,7 @@
 #include "node/folder.h"
 #include "node/kinds.h"
 #include "node/node_uv.h"
-#include "node/stage.h"
+#include "node/scene.h"
 #include "storage/number.h"
 #include "wire/finder.h"
 #include "wire/link.h"
@@ -70,7 +70,7 @@ struct shell {
     struct folder folder;
     struct persist persist;
     struct kinds kinds;
-    struct stage *stage;
+    struct scene *scene;
     struct host *host;
     struct host_effects effects;
     struct completions completions;
@@ -103,12 +103,12 @@ struct shell {
 
 /* Step the host with an event, do its effects, and go on with what they completed. */
 void shell_feed(struct shell *s, struct host_event *event);
-/* Step the host with what is queued: what the stage's timers completed. */
+/* Step the host with what is queued: what the scene's timers completed. */
 void shell_settle(struct shell *s);
 /* Queue an event for after the present step; its bytes are copied. */
 void shell_complete(struct shell *s, const struct host_event *event);
-/* Of the stage. */
-void shell_on_ran(void *context, const struct stage_answer *answer);
+/* Of the scene. */
+void shell_on_ran(void *context, const struct scene_answer *answer);
 /* At the end of a turn: drop the links that have to go. */
 void shell_drop_peers(struct shell *s);
 /* NULL = gone. */

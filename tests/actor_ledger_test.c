@@ -51,12 +51,12 @@ static void it_takes_its_time(void **state)
 
     (void)state;
     theatre_open(&t, &actor_ledger, journal);
-    stage_tick(t.stage, 1000);
+    scene_tick(t.scene, 1000);
     (void)theatre_call(&t, "1 1 250");
     assert_int_equal(t.answers, 0);
-    stage_tick(t.stage, 250000);
+    scene_tick(t.scene, 250000);
     assert_int_equal(t.answers, 0);
-    stage_tick(t.stage, 251000);
+    scene_tick(t.scene, 251000);
     assert_int_equal(t.answers, 1);
     assert_string_equal(t.text, "OK 1");
     theatre_close(&t);
@@ -81,11 +81,11 @@ static void it_refuses_other_payloads(void **state)
 static void it_refuses_a_state_that_is_not_its_own(void **state)
 {
     struct theatre t = {0};
-    const struct stage_entry entry = {
+    const struct scene_entry entry = {
         .ops = &actor_ledger, .shared = journal, .state = bytes_of("odd", 3), .has_state = true};
 
     (void)state;
-    t.stage = stage_new(theatre_on_ran, &t);
+    t.scene = scene_new(theatre_on_ran, &t);
     assert_int_equal(theatre_enter(&t, &entry), ERR_REFUSED);
     theatre_close(&t);
 }
@@ -111,8 +111,8 @@ static void everything_is_in_the_journal(void **state)
     (void)state;
     theatre_open(&t, &actor_ledger, journal);
     (void)theatre_call(&t, "3 8");
-    stage_export(t.actor, &out);
-    stage_unfreeze(t.actor);
+    scene_export(t.actor, &out);
+    scene_unfreeze(t.actor);
     theatre_move(&t, &actor_ledger, journal);
     theatre_close(&t);
     buffer_fini(&out);

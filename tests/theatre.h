@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A stage with one actor on it, and its last answer: for tests of actors.
+ * A scene with one actor on it, and its last answer: for tests of actors.
  */
 #ifndef TESTS_THEATRE_H
 #define TESTS_THEATRE_H
 
-#include "node/stage.h"
+#include "node/scene.h"
 #include "wire/args.h"
 
 #include <stdio.h>
 #include <string.h>
 
 struct theatre {
-    struct stage *stage;
+    struct scene *scene;
     struct rh_actor *actor;
     size_t answers; /* so far */
     bool command;   /* the last request was one */
@@ -40,7 +40,7 @@ static inline void theatre_print(struct theatre *t, struct bytes body)
     }
 }
 
-static inline void theatre_on_ran(void *context, const struct stage_answer *answer)
+static inline void theatre_on_ran(void *context, const struct scene_answer *answer)
 {
     struct theatre *t = context;
 
@@ -51,27 +51,27 @@ static inline void theatre_on_ran(void *context, const struct stage_answer *answ
     theatre_print(t, answer->body);
 }
 
-static inline enum err theatre_enter(struct theatre *t, const struct stage_entry *entry)
+static inline enum err theatre_enter(struct theatre *t, const struct scene_entry *entry)
 {
-    struct stage_entry mine = *entry;
+    struct scene_entry mine = *entry;
 
     mine.actor = t;
     mine.id = bytes_of("id", 2);
-    return stage_activate(t->stage, &mine, &t->actor);
+    return scene_activate(t->scene, &mine, &t->actor);
 }
 
 static inline void theatre_open(struct theatre *t, const struct rh_actor_ops *ops, void *shared)
 {
-    const struct stage_entry entry = {.ops = ops, .shared = shared, .fence = 7};
+    const struct scene_entry entry = {.ops = ops, .shared = shared, .fence = 7};
 
     *t = (struct theatre){0};
-    t->stage = stage_new(theatre_on_ran, t);
+    t->scene = scene_new(theatre_on_ran, t);
     assert_int_equal(theatre_enter(t, &entry), ERR_OK);
 }
 
 static inline void theatre_close(struct theatre *t)
 {
-    stage_close(t->stage, RH_STOP);
+    scene_close(t->scene, RH_STOP);
 }
 
 /* Hand the actor's state to a new one, as a move does. */
@@ -79,9 +79,9 @@ static inline void theatre_move(struct theatre *t, const struct rh_actor_ops *op
 {
     struct buffer state = {0};
 
-    stage_export(t->actor, &state);
-    stage_discard(t->actor, RH_MOVED);
-    const struct stage_entry entry = {
+    scene_export(t->actor, &state);
+    scene_discard(t->actor, RH_MOVED);
+    const struct scene_entry entry = {
         .ops = ops, .shared = shared, .state = buffer_bytes(&state), .has_state = true, .fence = 9};
     assert_int_equal(theatre_enter(t, &entry), ERR_OK);
     buffer_fini(&state);
@@ -92,7 +92,7 @@ static inline const char *theatre_call(struct theatre *t, const char *payload)
 {
     t->text[0] = '\0';
     t->command = false;
-    stage_run(t->actor, 1, 0, bytes_of(payload, strlen(payload)));
+    scene_run(t->actor, 1, 0, bytes_of(payload, strlen(payload)));
     return t->text;
 }
 
@@ -114,7 +114,7 @@ static inline const char *theatre_command(struct theatre *t, const char *line)
     args_put(&body, &args);
     t->text[0] = '\0';
     t->command = true;
-    stage_run(t->actor, 1, REQUEST_COMMAND, buffer_bytes(&body));
+    scene_run(t->actor, 1, REQUEST_COMMAND, buffer_bytes(&body));
     buffer_fini(&body);
     return t->text;
 }

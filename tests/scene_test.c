@@ -148,7 +148,7 @@ static void a_deferred_message_is_answered_once(void **state)
     const struct rh_token old = p.token;
     (void)theatre_call(&t, "d");
     assert_int_equal(rh_reply_later(old, rh_integer(6)), RH_GONE);
-    stage_discard(t.actor, RH_FENCED);
+    scene_discard(t.actor, RH_FENCED);
     assert_int_equal(p.why, RH_FENCED);
     assert_int_equal(rh_reply_later(p.token, rh_integer(6)), RH_GONE);
     assert_int_equal(t.answers, 1);
@@ -162,16 +162,16 @@ static void timers_end_with_their_message(void **state)
 
     (void)state;
     theatre_open(&t, &puppet_ops, &p);
-    stage_tick(t.stage, 1000);
+    scene_tick(t.scene, 1000);
     (void)theatre_call(&t, "t");
-    stage_tick(t.stage, 10000);
+    scene_tick(t.scene, 10000);
     assert_int_equal(p.fired, 0);
-    stage_tick(t.stage, 11000);
+    scene_tick(t.scene, 11000);
     assert_int_equal(p.fired, 1);
-    stage_tick(t.stage, 60000);
+    scene_tick(t.scene, 60000);
     assert_int_equal(p.fired, 2); // The second one answered.
     assert_string_equal(t.text, "late");
-    stage_tick(t.stage, 90000);
+    scene_tick(t.scene, 90000);
     assert_int_equal(p.fired, 2);
     (void)theatre_call(&t, "t");
     theatre_close(&t);
@@ -186,9 +186,9 @@ static void a_frozen_actor_may_stay(void **state)
 
     (void)state;
     theatre_open(&t, &puppet_ops, &p);
-    stage_export(t.actor, &out);
+    scene_export(t.actor, &out);
     assert_true(bytes_equal(buffer_bytes(&out), bytes_of("state", 5)));
-    stage_unfreeze(t.actor);
+    scene_unfreeze(t.actor);
     assert_int_equal(p.resumed, 1);
     assert_string_equal(theatre_call(&t, "x"), "");
     assert_int_equal(t.answers, 1);
@@ -200,11 +200,11 @@ static void an_actor_may_refuse_to_live(void **state)
 {
     struct puppet p = {0};
     struct theatre t = {0};
-    const struct stage_entry entry = {
+    const struct scene_entry entry = {
         .ops = &puppet_ops, .shared = &p, .state = bytes_of("bad", 3), .has_state = true};
 
     (void)state;
-    t.stage = stage_new(theatre_on_ran, &t);
+    t.scene = scene_new(theatre_on_ran, &t);
     assert_int_equal(theatre_enter(&t, &entry), ERR_REFUSED);
     assert_null(t.actor);
     theatre_close(&t);
@@ -217,7 +217,7 @@ static void a_command_that_does_not_decode_is_refused(void **state)
     (void)state;
     theatre_open(&t, &actor_echo, NULL);
     t.command = true;
-    stage_run(t.actor, 1, REQUEST_COMMAND, bytes_of("\xff", 1));
+    scene_run(t.actor, 1, REQUEST_COMMAND, bytes_of("\xff", 1));
     assert_string_equal(t.text, "e:ERR the command does not decode");
     theatre_close(&t);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stage: where the game's code runs. It turns the host's effects (activate,
+ * The scene: where the game's code runs. It turns the host's effects (activate,
  * run, export, unfreeze, discard) into calls of an actor's callbacks, and the
  * replies into `ran`. The public functions of ringhold.h are implemented here.
  *
- * No I/O and no clock of its own: time comes in with stage_tick(). `ran` is
- * called from within stage_run(), stage_tick() or rh_reply_later(); it must
- * only note the answer, never call the stage.
+ * No I/O and no clock of its own: time comes in with scene_tick(). `ran` is
+ * called from within scene_run(), scene_tick() or rh_reply_later(); it must
+ * only note the answer, never call the scene.
  *
  *     IDLE -run-> RUNNING -reply-> IDLE          RUNNING -defer-> DEFERRED -reply-> IDLE
  *     IDLE -export-> FROZEN -unfreeze-> IDLE
  */
-#ifndef NODE_STAGE_H
-#define NODE_STAGE_H
+#ifndef NODE_SCENE_H
+#define NODE_SCENE_H
 
 #include "base/bytes.h"
 #include "base/err.h"
@@ -20,24 +20,24 @@
 
 #include <ringhold.h>
 
-struct stage;
+struct scene;
 
-/* An answer: `actor` is what stage_activate() was given, `body` is borrowed. */
-struct stage_answer {
+/* An answer: `actor` is what scene_activate() was given, `body` is borrowed. */
+struct scene_answer {
     void *actor;
     uint64_t ticket;
     enum answer_code code;
     struct bytes body;
 };
 
-typedef void (*stage_ran)(void *context, const struct stage_answer *answer);
+typedef void (*scene_ran)(void *context, const struct scene_answer *answer);
 
-struct stage *stage_new(stage_ran ran, void *context);
+struct scene *scene_new(scene_ran ran, void *context);
 /* Run the timers that are due, and keep the time for those to be set. */
-void stage_tick(struct stage *s, uint64_t now_us);
+void scene_tick(struct scene *s, uint64_t now_us);
 
-/* How an actor comes on stage. `ops` has message and activate (kinds.h checks that). */
-struct stage_entry {
+/* How an actor comes on the scene. `ops` has message and activate (kinds.h checks that). */
+struct scene_entry {
     const struct rh_actor_ops *ops;
     void *shared;       /* of the kind */
     void *actor;        /* the caller's name of it */
@@ -48,16 +48,16 @@ struct stage_entry {
 };
 
 /* ERR_REFUSED: its activate said no; `out` is not set then. */
-MUST_CHECK enum err stage_activate(struct stage *s, const struct stage_entry *entry,
+MUST_CHECK enum err scene_activate(struct scene *s, const struct scene_entry *entry,
                                    struct rh_actor **out);
 /* Run one request on an idle actor; `flags`: enum request_flags. */
-void stage_run(struct rh_actor *actor, uint64_t ticket, uint8_t flags, struct bytes body);
+void scene_run(struct rh_actor *actor, uint64_t ticket, uint8_t flags, struct bytes body);
 /* Freeze an idle actor and append its state. */
-void stage_export(struct rh_actor *actor, struct buffer *out);
-void stage_unfreeze(struct rh_actor *actor);
+void scene_export(struct rh_actor *actor, struct buffer *out);
+void scene_unfreeze(struct rh_actor *actor);
 /* In any state; a message that still runs is never answered. Frees the actor. */
-void stage_discard(struct rh_actor *actor, enum rh_why why);
-/* Discard every actor that is left, and free the stage. */
-void stage_close(struct stage *s, enum rh_why why);
+void scene_discard(struct rh_actor *actor, enum rh_why why);
+/* Discard every actor that is left, and free the scene. */
+void scene_close(struct scene *s, enum rh_why why);
 
 #endif

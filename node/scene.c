@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/stage.h"
+#include "node/scene.h"
 
 #include "base/assert.h"
 #include "base/list.h"
@@ -14,8 +14,8 @@
 
 enum actor_phase { ACTOR_IDLE, ACTOR_RUNNING, ACTOR_DEFERRED, ACTOR_FROZEN };
 
-struct stage {
-    stage_ran ran;
+struct scene {
+    scene_ran ran;
     void *context;
     uint64_t now_us;
     uint64_t last_token;
@@ -26,7 +26,7 @@ struct stage {
 };
 
 struct rh_actor {
-    struct stage *stage;
+    struct scene *scene;
     const struct rh_actor_ops *ops;
     void *shared;
     void *instance;
@@ -39,7 +39,7 @@ struct rh_actor {
     uint64_t token;             /* while DEFERRED */
     struct table_link by_token; /* while DEFERRED */
     struct list timers;         /* of the message that runs */
-    struct list_link in_stage;
+    struct list_link in_scene;
     size_t id_size;
     uint8_t id[]; /* flexible */
 };
@@ -58,7 +58,7 @@ struct rh_out {
 
 static void timer_free(struct timer *t)
 {
-    alarms_unset(&t->actor->stage->alarms, &t->alarm);
+    alarms_unset(&t->actor->scene->alarms, &t->alarm);
     list_remove(&t->in_actor);
     mem_free(t);
 }
@@ -134,7 +134,7 @@ static enum answer_code put_value(struct buffer *out, const struct rh_value *v)
 
 static enum answer_code put_answer(struct rh_actor *a, const struct rh_value *v)
 {
-    struct buffer *out = &a->stage->body;
+    struct buffer *out = &a->scene->body;
 
     buffer_clear(out);
     return (a->flags & REQUEST_COMMAND) != 0 ? put_value(out, v) : put_plain(out, v);
@@ -143,7 +143,7 @@ static enum answer_code put_answer(struct rh_actor *a, const struct rh_value *v)
 /* The message that runs is over. */
 static void finish(struct rh_actor *a, const struct rh_value *v)
 {
-    struct stage *s = a->stage;
+    struct scene *s = a->scene;
     const enum answer_code code = put_answer(a, v);
 
     if (a->phase == ACTOR_DEFERRED) {
@@ -152,7 +152,7 @@ static void finish(struct rh_actor *a, const struct rh_value *v)
     }
     a->answered = true;
     drop_timers(a);
-    const struct stage_answer answer = {a->outer, a->ticket, code, buffer_bytes(&s->body)};
+    const struct scene_answer answer = {a->outer, a->ticket, code, buffer_bytes(&s->body)};
     s->ran(s->context, &answer);
 }
 
@@ -195,7 +195,7 @@ int rh_reply(struct rh_actor *actor, struct rh_value value)
 
 struct rh_token rh_defer(struct rh_actor *actor)
 {
-    struct stage *s = actor->stage;
+    struct scene *s = actor->scene;
 
     if (actor->phase == ACTOR_RUNNING && !actor->answered) {
         actor->phase = ACTOR_DEFERRED;
@@ -208,7 +208,7 @@ struct rh_token rh_defer(struct rh_actor *actor)
 
 int rh_reply_later(struct rh_token token, struct rh_value value)
 {
-    const struct stage *s = token.stage;
+    const struct scene *s = token.scene;
     // The mix is one to one: equal hashes are equal tokens.
     struct table_link *found = table_first(&s->deferred, table_mix(token.number));
 
@@ -230,7 +230,7 @@ int rh_after(struct rh_actor *actor, uint32_t ms, rh_timer timer, void *argument
     t->call = timer;
     t->argument = argument;
     list_push_back(&actor->timers, &t->in_actor);
-    alarms_set(&actor->stage->alarms, &t->alarm, actor->stage->now_us + (uint64_t)ms * 1000);
+    alarms_set(&actor->scene->alarms, &t->alarm, actor->scene->now_us + (uint64_t)ms * 1000);
     return RH_OK;
 }
 
@@ -254,11 +254,11 @@ void rh_out_put(struct rh_out *out, const void *data, size_t size)
     buffer_put(out->buffer, data, size);
 }
 
-/* ---- stage.h ---- */
+/* ---- scene.h ---- */
 
-struct stage *stage_new(stage_ran ran, void *context)
+struct scene *scene_new(scene_ran ran, void *context)
 {
-    struct stage *s = mem_new(1, sizeof *s);
+    struct scene *s = mem_new(1, sizeof *s);
 
     s->ran = ran;
     s->context = context;
@@ -266,7 +266,7 @@ struct stage *stage_new(stage_ran ran, void *context)
     return s;
 }
 
-void stage_tick(struct stage *s, uint64_t now_us)
+void scene_tick(struct scene *s, uint64_t now_us)
 {
     struct alarm *due;
 
@@ -280,12 +280,12 @@ void stage_tick(struct stage *s, uint64_t now_us)
     }
 }
 
-enum err stage_activate(struct stage *s, const struct stage_entry *entry, struct rh_actor **out)
+enum err scene_activate(struct scene *s, const struct scene_entry *entry, struct rh_actor **out)
 {
     struct rh_actor *a = mem_new(1, sizeof *a + entry->id.size);
     const struct rh_bytes state = {entry->state.data, entry->state.size};
 
-    a->stage = s;
+    a->scene = s;
     a->ops = entry->ops;
     a->shared = entry->shared;
     a->outer = entry->actor;
@@ -297,7 +297,7 @@ enum err stage_activate(struct stage *s, const struct stage_entry *entry, struct
         mem_free(a);
         return ERR_REFUSED;
     }
-    list_push_back(&s->actors, &a->in_stage);
+    list_push_back(&s->actors, &a->in_scene);
     *out = a;
     return ERR_OK;
 }
@@ -319,7 +319,7 @@ static bool open_arguments(struct bytes body, struct rh_bytes list[ARGS_MAX],
     return true;
 }
 
-void stage_run(struct rh_actor *actor, uint64_t ticket, uint8_t flags, struct bytes body)
+void scene_run(struct rh_actor *actor, uint64_t ticket, uint8_t flags, struct bytes body)
 {
     struct rh_bytes list[ARGS_MAX];
     struct rh_message message = {.flags = (flags & REQUEST_NO_REPLY) != 0 ? RH_NO_REPLY : 0};
@@ -346,7 +346,7 @@ void stage_run(struct rh_actor *actor, uint64_t ticket, uint8_t flags, struct by
     actor->phase = ACTOR_IDLE;
 }
 
-void stage_export(struct rh_actor *actor, struct buffer *out)
+void scene_export(struct rh_actor *actor, struct buffer *out)
 {
     struct rh_out writer = {out};
 
@@ -357,7 +357,7 @@ void stage_export(struct rh_actor *actor, struct buffer *out)
     }
 }
 
-void stage_unfreeze(struct rh_actor *actor)
+void scene_unfreeze(struct rh_actor *actor)
 {
     ASSERT(actor->phase == ACTOR_FROZEN);
     actor->phase = ACTOR_IDLE;
@@ -366,24 +366,24 @@ void stage_unfreeze(struct rh_actor *actor)
     }
 }
 
-void stage_discard(struct rh_actor *actor, enum rh_why why)
+void scene_discard(struct rh_actor *actor, enum rh_why why)
 {
     if (actor->phase == ACTOR_DEFERRED) {
-        table_remove(&actor->stage->deferred, &actor->by_token);
+        table_remove(&actor->scene->deferred, &actor->by_token);
     }
     drop_timers(actor);
     actor->phase = ACTOR_FROZEN; // Its last callback can neither answer nor set a timer.
     actor->ops->deactivate(actor, actor->instance, why);
-    list_remove(&actor->in_stage);
+    list_remove(&actor->in_scene);
     mem_free(actor);
 }
 
-void stage_close(struct stage *s, enum rh_why why)
+void scene_close(struct scene *s, enum rh_why why)
 {
     struct list_link *at;
 
     while ((at = list_front(&s->actors)) != NULL) {
-        stage_discard(CONTAINER_OF(at, struct rh_actor, in_stage), why);
+        scene_discard(CONTAINER_OF(at, struct rh_actor, in_scene), why);
     }
     table_fini(&s->deferred);
     alarms_fini(&s->alarms);
