@@ -273,6 +273,8 @@ static bool run_guard_row(const struct campaign *all, const char *name, unsigned
            bad ? "" : " (0 violations)");
     if (bad) {
         printf("    seed %" PRIu64 ": %s\n", totals.first_bad, totals.why);
+    } else if (scenario == RANDOM_FAULTS) {
+        print_totals(&totals, seconds_now() - start);
     }
     (void)fflush(stdout);
     return bad == wanted;
