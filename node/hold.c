@@ -344,8 +344,11 @@ void hold_on_state(struct host *h, uint64_t peer, const struct state_record *r)
         s->refused = true; // nobody asked for this actor
     }
     const enum staging_verdict verdict = staging_take(s, r, position, room);
-    if (verdict == STAGING_FULL) {
+    if (verdict == STAGING_FULL && !part->refused) {
         log_warn("node", "staging_refused", "txn=%" PRIu64 " bytes=%zu", r->txn, s->size);
+        part->refused = true; // a vote for it may have left; the giver's cannot
+        txn_vote(h, hold, leader_of(h));
+        hold->told_refused = true;
     }
     if (end || verdict == STAGING_FULL || s->since_ack >= h->config.state_window / 4) {
         send_ack(h, s);

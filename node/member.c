@@ -147,7 +147,7 @@ static void on_config(struct host *h, const Rh__ConfigAnswer *answer)
         changed = host_take_delta(h, answer->deltas[i]) == VIEW_APPLIED || changed;
     }
     h->fetch_turn = 0;
-    h->fetch_us = h->now_us + (uint64_t)FETCH_AGAIN_MS * MS;
+    h->fetch_us = h->now_us + (changed ? 0 : (uint64_t)FETCH_AGAIN_MS * MS);
     if (!changed && answer->version >= h->view.ring.version) {
         h->fetch_all = false; // what I have is what they have
     }

@@ -32,7 +32,9 @@ static const uint16_t kinds[] = {0};
 static struct view cluster; /* as the coordinators see it */
 static struct actor *seen[ACTORS_MAX];
 static FILE *out;
+static const char *story; /* its file */
 static struct host_disk disk;
+static uint64_t asked_nonce; /* of the last REGISTER */
 
 /* ---- words of a command ---- */
 
@@ -145,7 +147,7 @@ static struct actor *actor_named(const char *name)
             return seen[i];
         }
     }
-    fail_msg("no actor %s", name);
+    fail_msg("%s: no actor %s", story, name);
     return NULL;
 }
 
@@ -191,6 +193,7 @@ static void print_control(int coordinator, struct bytes b)
     (void)fprintf(out, "to coordinator %d:", coordinator);
     switch ((int)c->body_case) {
     case RH__CONTROL__BODY_REGISTER_:
+        asked_nonce = c->register_->nonce;
         (void)fprintf(out, " REGISTER seen=%" PRIu64 " active=", c->register_->disk_seen);
         for (size_t i = 0; i < c->register_->n_disk_active; i++) {
             (void)fprintf(out, "%s%" PRIu64, i == 0 ? "" : ",", c->register_->disk_active[i]);
@@ -405,6 +408,7 @@ static void do_new(void)
     config.kinds = kinds;
     config.kind_count = 1;
     config.nonce = 7;
+    asked_nonce = 7;
     config.disk = disk;
     config.queue_count_max = number_of("queue_max", config.queue_count_max);
     config.held_size_max = number_of("held_size_max", config.held_size_max);
@@ -434,9 +438,12 @@ static void do_regok(void)
     Rh__Config config;
 
     set_cluster(words[1], number_of("ver", 20));
+    if (number_of("renewed", 0) != 0) {
+        ring_renew_owner(&cluster.ring, 1, cluster.ring.version);
+    }
     view_config(&cluster, &config);
     config.era = number_of("era", 1);
-    ok.nonce = number_of("nonce", 7);
+    ok.nonce = number_of("nonce", asked_nonce);
     ok.slot = 1;
     ok.incarnation = 101;
     ok.floor = number_of("floor", 30);
@@ -728,14 +735,44 @@ static void do_answer(void)
     step((struct host_event){.type = HOST_ANSWER, .peer = 2, .answer = &a});
 }
 
+/* In steps of 50 ms; a line that comes again and again is printed once, with its count. */
 static void do_tick(void)
 {
     const uint64_t until = now_us + word_number(1) * 1000;
+    FILE *whole = out;
+    char *text = NULL;
+    size_t size = 0;
+    char *save = NULL;
+    const char *last = NULL;
+    unsigned count = 0;
 
+    out = open_memstream(&text, &size);
     while (now_us < until) {
         now_us = now_us + 50000 < until ? now_us + 50000 : until;
         step((struct host_event){.type = HOST_TICK});
     }
+    (void)fclose(out);
+    out = whole;
+    for (const char *line = strtok_r(text, "\n", &save); line != NULL || last != NULL;
+         line = strtok_r(NULL, "\n", &save)) {
+        if (last != NULL && line != NULL && strcmp(line, last) == 0) {
+            count++;
+            continue;
+        }
+        if (last != NULL) {
+            (void)fprintf(out, "%s", last);
+            if (count > 1) {
+                (void)fprintf(out, "  (%u times)", count);
+            }
+            (void)fputc('\n', out);
+        }
+        last = line;
+        count = 1;
+        if (line == NULL) {
+            break;
+        }
+    }
+    free(text);
 }
 
 static void do_figures(void)
@@ -862,6 +899,7 @@ static void every_story_plays_as_written(void **state)
         FILE *file = fopen(found.gl_pathv[i], "r+");
 
         assert_non_null(file);
+        story = found.gl_pathv[i];
         want[fread(want, 1, sizeof want - 1, file)] = '\0';
         rewind(file);
         char *got = replay(file);
@@ -871,7 +909,7 @@ static void every_story_plays_as_written(void **state)
             (void)fflush(file);
             assert_int_equal(ftruncate(fileno(file), (off_t)strlen(got)), 0);
         } else if (strcmp(got, want) != 0) {
-            fail_msg("%s plays differently: REWRITE=1, then git diff", found.gl_pathv[i]);
+            fail_msg("%s plays differently: REWRITE=1, then git diff", story);
         }
         (void)fclose(file);
         free(got);
