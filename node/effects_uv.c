@@ -218,10 +218,22 @@ static enum rh_why why_discarded(enum discard_why why)
     UNREACHABLE();
 }
 
-static void on_discard(const struct host_effect *e)
+/* Its name is dead after its discard: what it completed must not reach the host any more. */
+static void unqueue(struct completions *c, const struct actor *actor)
+{
+    for (size_t i = c->head; i < c->count; i++) {
+        if (c->event[i].actor == actor) {
+            c->event[i].type = HOST_TICK;
+            c->event[i].actor = NULL;
+        }
+    }
+}
+
+static void on_discard(struct shell *s, const struct host_effect *e)
 {
     struct rh_actor *actor = actor_instance(e->actor);
 
+    unqueue(&s->completions, e->actor);
     if (actor != NULL) {
         scene_discard(actor, why_discarded(e->discard_why));
         actor_set_instance(e->actor, NULL);
@@ -246,7 +258,7 @@ static void on_registered(struct shell *s, const struct host_effect *e)
         }
     }
     log_info("node",
-             "registered",
+             "serving",
              "node=%s incarnation=%" PRIu64 " address=%s",
              o->name,
              e->incarnation,
@@ -315,7 +327,7 @@ static void perform(struct shell *s, const struct host_effect *e)
         scene_unfreeze(actor_instance(e->actor));
         return;
     case HOST_DISCARD:
-        on_discard(e);
+        on_discard(s, e);
         return;
     case HOST_REGISTERED:
         on_registered(s, e);
