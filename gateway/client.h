@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Clients: the connections that speak RESP. Commands in, requests to the
+ * router, replies out in the order of the commands.
+ *
+ * Pure. The shell feeds bytes and replies and sends what client_output() has.
+ *
+ * What a connection may hold in memory is bounded:
+ *
+ *     input     one command (RESP_COMMAND_MAX) and one read, doubled by growth
+ *     replies   it is not read from while `unsent_max` bytes wait to be sent or
+ *               `in_flight_max` commands are unanswered; past `output_max` it
+ *               is closed
+ *     time      it is closed when it takes nothing for `stall_ms`
+ *
+ * All of them together: above `buffers_max` nobody who owes reading is read
+ * from, and a half-sent command may not grow. What is on its way to nodes is
+ * bounded by the router.
+ */
+#ifndef GATEWAY_CLIENT_H
+#define GATEWAY_CLIENT_H
+
+#include "base/bytes.h"
+#include "gateway/router.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CLIENT_ADDRESS_MAX = 63, CLIENT_READ_MAX = 64 * 1024 };
+
+struct clients;
+struct client;
+
+struct clients_config {
+    const char *version;          /* of the product; borrowed for life */
+    char name[VIEW_NAME_MAX + 1]; /* of this gateway */
+    uint16_t port;                /* for INFO */
+    uint32_t in_flight_max;       /* commands and requests of one connection; 1024 */
+    uint32_t connections_max;     /* 10000 */
+    uint32_t stall_ms;            /* 60000 */
+    uint32_t deadline_ms;         /* the router's, for texts */
+    size_t unsent_max;            /* bytes of one connection; 256 KiB */
+    size_t output_max;            /* bytes of one connection; 64 MiB */
+    size_t buffers_max;           /* bytes of all connections; 256 MiB */
+};
+struct clients_config clients_config_default(void);
+
+/* Borrows the router until clients_free(). */
+struct clients *clients_new(const struct clients_config *config, struct router *router,
+                            uint64_t now_us);
+/* All clients must be gone. Takes NULL. */
+void clients_free(struct clients *all);
+
+bool clients_full(const struct clients *all); /* accept no more */
+/* What to tell a connection that is one too many, before it is closed. Counts it. */
+struct bytes clients_refusal(struct clients *all);
+
+/* The client with this session, or NULL: it may have just gone. */
+struct client *clients_find(const struct clients *all, uint64_t session);
+
+struct clients_figures {
+    uint64_t connected;
+    uint64_t accepted;
+    uint64_t refused; /* one too many */
+    uint64_t commands;
+    uint64_t errors;    /* replies that are errors */
+    uint64_t bad_input; /* closed for not speaking RESP */
+    uint64_t stalled;   /* closed for not reading */
+    uint64_t overrun;   /* closed for owing too much reading */
+    uint64_t buffered;  /* bytes held for all clients, now */
+};
+void clients_figures(const struct clients *all, struct clients_figures *out);
+
+/* A new connection. `effects` here and below: what the router wants done, appended. */
+struct client *client_new(struct clients *all, const char *address, uint64_t now_us);
+/* The connection is closed. */
+void client_free(struct client *c, uint64_t now_us, struct router_effects *effects);
+
+void *client_user(const struct client *c);
+void client_set_user(struct client *c, void *user);
+
+/* Bytes came in; at most CLIENT_READ_MAX at once, and only while client_wants_input(). */
+void client_on_bytes(struct client *c, struct bytes in, uint64_t now_us,
+                     struct router_effects *effects);
+/* The other side sends no more: what it asked for is still answered, then it is closed. */
+void client_on_end(struct client *c);
+/* A REPLY effect of its session. */
+void client_on_reply(struct client *c, const struct router_effect *reply, struct bytes body,
+                     uint64_t now_us);
+/* Go on with input that had to wait. Call once a turn while client_has_input(). */
+void client_resume(struct client *c, uint64_t now_us, struct router_effects *effects);
+
+bool client_wants_input(const struct client *c);
+bool client_has_input(const struct client *c); /* some waits that could be gone on with */
+
+/* Bytes to be sent; empty while what client_take_output() gave is on its way. */
+struct bytes client_output(const struct client *c);
+/* `count` of them went out at once. */
+void client_sent(struct client *c, size_t count, uint64_t now_us);
+/* Move the rest out, for a write that takes a while; `to` is owned by the caller. */
+void client_take_output(struct client *c, struct buffer *to);
+/* That write is over. */
+void client_wrote(struct client *c, uint64_t now_us);
+
+/* Nothing more to do for it: close. */
+bool client_is_done(const struct client *c);
+/* It reads nothing, or owes too much reading: close, counted. */
+bool client_is_stuck(struct client *c, uint64_t now_us);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the client share. Nobody else includes this.
+ */
+#ifndef GATEWAY_CLIENT_INSIDE_H
+#define GATEWAY_CLIENT_INSIDE_H
+
+#include "base/list.h"
+#include "base/table.h"
+#include "gateway/client.h"
+#include "gateway/command.h"
+#include "gateway/resp.h"
+#include "gateway/slots.h"
+
+enum { CLIENT_NAME_MAX = 63 };
+
+struct client {
+    struct table_link link; /* by session */
+    struct list_link order; /* of age */
+    struct clients *all;
+    void *user;
+    uint64_t session;
+    uint64_t id; /* a small number, for people */
+    uint64_t since_us;
+    uint64_t progress_us; /* when it took bytes last */
+    char address[CLIENT_ADDRESS_MAX + 1];
+    char name[CLIENT_NAME_MAX + 1];
+    struct resp_parser parser;
+    struct buffer in; /* input not used yet */
+    size_t in_at;     /* bytes of it that are used */
+    struct buffer out;
+    size_t writing; /* bytes moved out and not sent yet */
+    struct slots slots;
+    size_t held;                    /* bytes it is in all->figures.buffered with */
+    uint32_t in_flight;             /* parts asked of the router */
+    uint8_t protocol;               /* 2 or 3 */
+    bool closing;                   /* no more input; goes when all is answered and sent */
+    bool ended;                     /* the other side sends no more */
+    bool half;                      /* what is in `in` is a command that is still coming */
+    bool dropped;                   /* goes at once */
+    uint64_t now_us;                /* of this call */
+    struct router_effects *effects; /* of this call */
+};
+
+struct clients {
+    struct clients_config config;
+    struct clients_figures figures;
+    struct router *router;
+    struct table table;
+    struct list order;
+    struct buffer words; /* of an inline command */
+    struct buffer body;  /* of a request being made */
+    uint64_t since_us;
+    uint64_t drawn; /* ids given */
+};
+
+/* Where the reply to the command goes that needs no request; it follows what is owed before. */
+struct buffer *client_reply(struct client *c);
+void client_reply_error(struct client *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Append formatted text. */
+void put_format(struct buffer *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Ask the router for part `part` of slot `number`. */
+struct ask {
+    uint64_t number;
+    uint8_t part;
+    uint8_t flags; /* enum request_flags */
+    struct bytes id;
+    struct bytes body;
+};
+void client_ask(struct client *c, const struct ask *ask);
+
+/* True if it can be an entity's id; otherwise an error was replied. */
+bool client_checks_id(struct client *c, struct bytes id);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/command.h"
+
+#include <string.h>
+
+// clang-format off
+static const struct command table[] = { // sorted by name
+    /* name      arity writes first last step  run          each */
+    {"APPEND",    3,   true,   1,   1,   1,    run_key,     NULL},
+    {"AUTH",     -2,   false,  0,   0,   0,    run_auth,    NULL},
+    {"CALL",      3,   true,   1,   1,   1,    run_call,    NULL},
+    {"CLIENT",   -2,   false,  0,   0,   0,    run_client,  NULL},
+    {"COMMAND",  -1,   false,  0,   0,   0,    run_command, NULL},
+    {"CONFIG",   -2,   false,  0,   0,   0,    run_config,  NULL},
+    {"DECR",      2,   true,   1,   1,   1,    run_key,     NULL},
+    {"DECRBY",    3,   true,   1,   1,   1,    run_key,     NULL},
+    {"DEL",      -2,   true,   1,  -1,   1,    run_sum,     "DEL"},
+    {"ECHO",      2,   false,  0,   0,   0,    run_echo,    NULL},
+    {"EXISTS",   -2,   false,  1,  -1,   1,    run_sum,     "EXISTS"},
+    {"GET",       2,   false,  1,   1,   1,    run_key,     NULL},
+    {"GETSET",    3,   true,   1,   1,   1,    run_key,     NULL},
+    {"HELLO",    -1,   false,  0,   0,   0,    run_hello,   NULL},
+    {"INCR",      2,   true,   1,   1,   1,    run_key,     NULL},
+    {"INCRBY",    3,   true,   1,   1,   1,    run_key,     NULL},
+    {"INFO",     -1,   false,  0,   0,   0,    run_info,    NULL},
+    {"MGET",     -2,   false,  1,  -1,   1,    run_mget,    "GET"},
+    {"MSET",     -3,   true,   1,  -1,   2,    run_mset,    "SET"},
+    {"PING",     -1,   false,  0,   0,   0,    run_ping,    NULL},
+    {"QUIT",     -1,   false,  0,   0,   0,    run_quit,    NULL},
+    {"RESET",     1,   false,  0,   0,   0,    run_reset,   NULL},
+    {"SELECT",    2,   false,  0,   0,   0,    run_select,  NULL},
+    {"SET",      -3,   true,   1,   1,   1,    run_key,     NULL},
+    {"SETNX",     3,   true,   1,   1,   1,    run_key,     NULL},
+    {"STRLEN",    2,   false,  1,   1,   1,    run_key,     NULL},
+    {"TELL",      3,   true,   1,   1,   1,    run_tell,    NULL},
+    {"UNLINK",   -2,   true,   1,  -1,   1,    run_sum,     "DEL"},
+    {"WHERE",     2,   false,  1,   1,   1,    run_where,   NULL},
+};
+// clang-format on
+
+enum { COUNT = sizeof table / sizeof table[0] };
+
+static char upper(uint8_t c)
+{
+    return (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+}
+
+bool word_is(struct bytes text, const char *word)
+{
+    size_t i = 0;
+
+    while (i < text.size && word[i] != '\0' && upper(text.data[i]) == word[i]) {
+        i++;
+    }
+    return i == text.size && word[i] == '\0';
+}
+
+const struct command *command_find(struct bytes name)
+{
+    char key[COMMAND_NAME_MAX + 1] = "";
+    size_t low = 0;
+    size_t high = COUNT;
+
+    if (name.size > COMMAND_NAME_MAX) {
+        return NULL;
+    }
+    for (size_t i = 0; i < name.size; i++) {
+        key[i] = upper(name.data[i]);
+        if (key[i] == '\0') {
+            return NULL;
+        }
+    }
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const int order = strcmp(key, table[middle].name);
+
+        if (order == 0) {
+            return &table[middle];
+        }
+        if (order < 0) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return NULL;
+}
+
+bool command_takes(const struct command *command, size_t count)
+{
+    return command->arity >= 0 ? count == (size_t)command->arity : count >= (size_t)-command->arity;
+}
+
+size_t command_count(void)
+{
+    return COUNT;
+}
+
+const struct command *command_at(size_t i)
+{
+    return &table[i];
+}

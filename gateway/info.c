@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Commands about the gateway and the fleet behind it.
+ */
+#include "gateway/client_inside.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- INFO ---- */
+
+static void put_server(struct buffer *out, const struct client *c)
+{
+    const struct clients *all = c->all;
+
+    put_format(out,
+               "# Server\r\nredis_version:7.0.0\r\nredis_mode:standalone\r\nringhold_version:%s\r\n"
+               "gateway:%s\r\ntcp_port:%u\r\nuptime_in_seconds:%" PRIu64 "\r\n\r\n",
+               all->config.version,
+               all->config.name,
+               all->config.port,
+               (c->now_us - all->since_us) / 1000000);
+}
+
+static void put_clients(struct buffer *out, const struct client *c)
+{
+    const struct clients *all = c->all;
+
+    put_format(out,
+               "# Clients\r\nconnected_clients:%" PRIu64 "\r\nmaxclients:%" PRIu32
+               "\r\nclient_buffers:%" PRIu64 "\r\nclient_buffers_max:%zu\r\n\r\n",
+               all->figures.connected,
+               all->config.connections_max,
+               all->figures.buffered,
+               all->config.buffers_max);
+}
+
+static void put_stats(struct buffer *out, const struct client *c)
+{
+    const struct clients_figures *f = &c->all->figures;
+
+    put_format(out,
+               "# Stats\r\ntotal_connections_received:%" PRIu64 "\r\nrejected_connections:%" PRIu64
+               "\r\ntotal_commands_processed:%" PRIu64 "\r\ntotal_error_replies:%" PRIu64
+               "\r\nclosed_bad_input:%" PRIu64 "\r\nclosed_stalled:%" PRIu64
+               "\r\nclosed_overrun:%" PRIu64 "\r\n\r\n",
+               f->accepted,
+               f->refused,
+               f->commands,
+               f->errors,
+               f->bad_input,
+               f->stalled,
+               f->overrun);
+}
+
+static void put_ringhold(struct buffer *out, const struct client *c)
+{
+    const struct view *view = router_view(c->all->router);
+    struct router_figures f;
+
+    router_figures(c->all->router, &f);
+    put_format(out,
+               "# Ringhold\r\nring_version:%" PRIu64 "\r\nring_digest:%016" PRIx64 "%016" PRIx64
+               "\r\nring_vnodes:%zu\r\nnodes:%zu\r\nrequests:%" PRIu64 "\r\nin_flight:%" PRIu64
+               "\r\nwaiting:%" PRIu64 "\r\nresent:%" PRIu64 "\r\nmoved:%" PRIu64
+               "\r\nunknown:%" PRIu64 "\r\ntimeout:%" PRIu64 "\r\nrejected:%" PRIu64 "\r\n\r\n",
+               f.version,
+               f.digest[1],
+               f.digest[0],
+               view->ring.vnode_count,
+               view->member_count,
+               f.requests,
+               f.in_flight,
+               f.waiting,
+               f.resent,
+               f.moved,
+               f.unknown,
+               f.timeout,
+               f.rejected);
+}
+
+static const struct {
+    const char *name; /* upper case */
+    void (*put)(struct buffer *out, const struct client *c);
+} sections[] = {
+    {"SERVER", put_server},
+    {"CLIENTS", put_clients},
+    {"STATS", put_stats},
+    {"RINGHOLD", put_ringhold},
+};
+
+static bool is_asked(const struct resp_command *line, const char *section)
+{
+    for (size_t i = 1; i < line->count; i++) {
+        const struct bytes word = line->arg[i];
+
+        if (word_is(word, section) || word_is(word, "ALL") || word_is(word, "DEFAULT") ||
+            word_is(word, "EVERYTHING")) {
+            return true;
+        }
+    }
+    return line->count == 1;
+}
+
+void run_info(struct client *c, const struct command *command, const struct resp_command *line)
+{
+    struct buffer text = {0};
+
+    (void)command;
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
+        if (is_asked(line, sections[i].name)) {
+            sections[i].put(&text, c);
+        }
+    }
+    resp_put_bulk(client_reply(c), buffer_bytes(&text));
+    buffer_fini(&text);
+}
+
+/* ---- WHERE ---- */
+
+void run_where(struct client *c, const struct command *command, const struct resp_command *line)
+{
+    const struct view *view = router_view(c->all->router);
+
+    (void)command;
+    if (!client_checks_id(c, line->arg[1])) {
+        return;
+    }
+    const ring_hit hit = view_lookup(view, 0, line->arg[1]);
+    const struct view_member *member = view_member(view, ring_hit_node(hit));
+    const struct ring_vnode *vnode = ring_find(&view->ring, ring_hit_vnode(hit));
+    if (view->ring.version == 0 || member == NULL || vnode == NULL) {
+        client_reply_error(c, "ERR the ring has no nodes yet");
+        return;
+    }
+    struct buffer *out = client_reply(c);
+
+    resp_put_map(out, c->protocol, 5);
+    resp_put_text(out, "node");
+    resp_put_text(out, member->name);
+    resp_put_text(out, "vnode");
+    resp_put_integer(out, vnode->id);
+    resp_put_text(out, "generation");
+    resp_put_integer(out, (int64_t)vnode->generation);
+    resp_put_text(out, "version");
+    resp_put_integer(out, (int64_t)view->ring.version);
+    resp_put_text(out, "address");
+    resp_put_text(out, member->address);
+}
+
+/* ---- COMMAND ---- */
+
+static void put_name(struct buffer *out, const struct command *command)
+{
+    char name[COMMAND_NAME_MAX + 1] = "";
+
+    for (size_t i = 0; command->name[i] != '\0'; i++) {
+        name[i] = (char)tolower((unsigned char)command->name[i]);
+    }
+    resp_put_text(out, name);
+}
+
+static void put_entry(struct buffer *out, const struct command *command)
+{
+    resp_put_array(out, 6);
+    put_name(out, command);
+    resp_put_integer(out, command->arity);
+    resp_put_array(out, 1);
+    resp_put_simple(out, command->writes ? "write" : "readonly");
+    resp_put_integer(out, command->first_key);
+    resp_put_integer(out, command->last_key);
+    resp_put_integer(out, command->step);
+}
+
+static void put_all_entries(struct buffer *out)
+{
+    resp_put_array(out, command_count());
+    for (size_t i = 0; i < command_count(); i++) {
+        put_entry(out, command_at(i));
+    }
+}
+
+static void put_entries(struct buffer *out, const struct client *c, const struct resp_command *line)
+{
+    resp_put_array(out, line->count - 2);
+    for (size_t i = 2; i < line->count; i++) {
+        const struct command *command = command_find(line->arg[i]);
+
+        if (command != NULL) {
+            put_entry(out, command);
+        } else {
+            resp_put_nil(out, c->protocol);
+        }
+    }
+}
+
+static void put_names(struct buffer *out)
+{
+    resp_put_array(out, command_count());
+    for (size_t i = 0; i < command_count(); i++) {
+        put_name(out, command_at(i));
+    }
+}
+
+void run_command(struct client *c, const struct command *command, const struct resp_command *line)
+{
+    (void)command;
+    if (line->count == 1 || (word_is(line->arg[1], "INFO") && line->count == 2)) {
+        put_all_entries(client_reply(c));
+    } else if (word_is(line->arg[1], "COUNT")) {
+        resp_put_integer(client_reply(c), (int64_t)command_count());
+    } else if (word_is(line->arg[1], "DOCS")) {
+        resp_put_map(client_reply(c), c->protocol, 0); // redis-cli then uses COMMAND
+    } else if (word_is(line->arg[1], "LIST")) {
+        put_names(client_reply(c));
+    } else if (word_is(line->arg[1], "INFO")) {
+        put_entries(client_reply(c), c, line);
+    } else {
+        client_reply_error(c, "ERR unknown subcommand. Try COMMAND COUNT, DOCS, INFO, LIST.");
+    }
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Commands that go to entities. One entity a key; a command of several keys
+ * asks each owner and puts the answers together, so it is not atomic.
+ */
+#include "gateway/client_inside.h"
+
+#include "wire/args.h"
+#include "wire/record.h"
+
+#include <string.h>
+
+static struct bytes name_bytes(const char *name)
+{
+    return bytes_of(name, strlen(name));
+}
+
+static struct slot *add_slot(struct client *c, enum slot_shape shape, size_t parts,
+                             uint64_t *number)
+{
+    struct slot *slot = slots_add(&c->slots, shape, (uint8_t)parts, number);
+
+    slot->protocol = c->protocol;
+    slot->asked_us = c->now_us;
+    return slot;
+}
+
+static bool check_body_size(struct client *c, size_t size)
+{
+    if (size <= RECORD_BODY_MAX) {
+        return true;
+    }
+    client_reply_error(c, "ERR the command is over the limit of %d bytes", (int)RECORD_BODY_MAX);
+    return false;
+}
+
+/* Bytes of `count` arguments as the body of a request. */
+static size_t args_size(const struct args *args)
+{
+    size_t size = 1;
+
+    for (size_t i = 0; i < args->count; i++) {
+        size += 4 + args->arg[i].size;
+    }
+    return size;
+}
+
+static void ask_args(struct client *c, uint64_t number, size_t part, const struct args *args)
+{
+    struct buffer *body = &c->all->body;
+
+    buffer_clear(body);
+    args_put(body, args);
+    client_ask(c,
+               &(struct ask){.number = number,
+                             .part = (uint8_t)part,
+                             .flags = REQUEST_COMMAND,
+                             .id = args->arg[1],
+                             .body = buffer_bytes(body)});
+}
+
+void run_call(struct client *c, const struct command *command, const struct resp_command *line)
+{
+    uint64_t number = 0;
+
+    (void)command;
+    if (!client_checks_id(c, line->arg[1]) || !check_body_size(c, line->arg[2].size)) {
+        return;
+    }
+    add_slot(c, SLOT_OPAQUE, 1, &number);
+    client_ask(c, &(struct ask){.number = number, .id = line->arg[1], .body = line->arg[2]});
+}
+
+void run_tell(struct client *c, const struct command *command, const struct resp_command *line)
+{
+    (void)command;
+    if (!client_checks_id(c, line->arg[1]) || !check_body_size(c, line->arg[2].size)) {
+        return;
+    }
+    // Answered before it is sent: what becomes of it is not told.
+    resp_put_simple(client_reply(c), "OK");
+    client_ask(c,
+               &(struct ask){.flags = REQUEST_NO_REPLY, .id = line->arg[1], .body = line->arg[2]});
+}
+
+void run_key(struct client *c, const struct command *command, const struct resp_command *line)
+{
+    struct args args = {.count = (uint8_t)line->count};
+    uint64_t number = 0;
+
+    memcpy(args.arg, line->arg, line->count * sizeof args.arg[0]);
+    args.arg[0] = name_bytes(command->name);
+    if (!client_checks_id(c, line->arg[1]) || !check_body_size(c, args_size(&args))) {
+        return;
+    }
+    add_slot(c, SLOT_VALUE, 1, &number);
+    ask_args(c, number, 0, &args);
+}
+
+static bool check_keys(struct client *c, const struct resp_command *line, size_t step)
+{
+    for (size_t i = 1; i < line->count; i += step) {
+        if (!client_checks_id(c, line->arg[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Ask each key's owner by the command's `each`. */
+static void ask_each(struct client *c, const struct command *command,
+                     const struct resp_command *line, enum slot_shape shape)
+{
+    const size_t step = (size_t)command->step;
+    const size_t parts = (line->count - 1) / step;
+    uint64_t number = 0;
+
+    add_slot(c, shape, parts, &number);
+    for (size_t i = 0; i < parts; i++) {
+        struct args args = {.count = (uint8_t)(1 + step)};
+
+        args.arg[0] = name_bytes(command->each);
+        memcpy(&args.arg[1], &line->arg[1 + i * step], step * sizeof args.arg[0]);
+        ask_args(c, number, i, &args);
+    }
+}
+
+void run_sum(struct client *c, const struct command *command, const struct resp_command *line)
+{
+    if (check_keys(c, line, 1)) {
+        ask_each(c, command, line, SLOT_SUM);
+    }
+}
+
+void run_mget(struct client *c, const struct command *command, const struct resp_command *line)
+{
+    if (check_keys(c, line, 1)) {
+        ask_each(c, command, line, SLOT_ARRAY);
+    }
+}
+
+void run_mset(struct client *c, const struct command *command, const struct resp_command *line)
+{
+    if (line->count % 2 == 0) {
+        client_reply_error(c, "ERR wrong number of arguments for 'mset' command");
+        return;
+    }
+    for (size_t i = 1; i < line->count; i += 2) {
+        const struct args pair = {.count = 3,
+                                  .arg = {name_bytes("SET"), line->arg[i], line->arg[i + 1]}};
+
+        if (!client_checks_id(c, line->arg[i]) || !check_body_size(c, args_size(&pair))) {
+            return;
+        }
+    }
+    ask_each(c, command, line, SLOT_ALL_OK);
+}
