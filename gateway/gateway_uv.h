@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The gateway process: RESP clients on libuv, links to coordinators and nodes.
+ */
+#ifndef GATEWAY_GATEWAY_UV_H
+#define GATEWAY_GATEWAY_UV_H
+
+#include "gateway/client.h"
+#include "gateway/router.h"
+#include "wire/link.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct gateway_options {
+    const char *name; /* of this gateway; hello_name_is_valid() */
+    const char *cluster;
+    const char *const *coordinators; /* "host:port" each */
+    size_t coordinator_count;        /* 1..FINDER_MAX */
+    const char *listen;              /* "host:port" for RESP; port 0 = any free one */
+    uint32_t drain_ms;               /* at SIGTERM, for requests under way; 3000 */
+    struct router_config router;     /* gateway and name are filled in */
+    struct clients_config clients;   /* version, name, port, deadline_ms are filled in */
+};
+/* name, cluster, coordinators are left empty; listen is "127.0.0.1:6380". */
+struct gateway_options gateway_options_default(void);
+
+/* Run until SIGTERM or SIGINT, then finish what is under way. Prints "ready resp=HOST:PORT" on
+ * stdout once it listens and knows a ring. Returns the exit code: 0, or 1 after one line on stderr
+ * that says why it could not start. Borrows the options until it returns. */
+int gateway_run(const struct gateway_options *options);
+
+#endif

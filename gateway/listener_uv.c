@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/shell_uv.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "wire/address.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BACKLOG = 4096, KEEPALIVE_S = 60 };
+
+struct connection {
+    uv_tcp_t tcp;
+    uv_write_t write;
+    struct listener *listener;
+    struct client *client; /* NULL once it is being closed */
+    struct list_link link;
+    struct list_link touched;
+    struct list_link paused;
+    struct buffer writing; /* owned: what the write under way sends */
+    bool reading;
+};
+
+static void touch(struct connection *c)
+{
+    if (c->client != NULL && !list_linked(&c->touched)) {
+        list_push_back(&c->listener->touched, &c->touched);
+    }
+}
+
+static void set_paused(struct connection *c, bool paused)
+{
+    if (paused && !list_linked(&c->paused)) {
+        list_push_back(&c->listener->paused, &c->paused);
+    } else if (!paused && list_linked(&c->paused)) {
+        list_remove(&c->paused);
+    }
+}
+
+/* ---- end ---- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct connection *c = handle->data;
+
+    buffer_fini(&c->writing);
+    mem_free(c);
+}
+
+static void close_connection(struct connection *c)
+{
+    if (c->client == NULL) {
+        return;
+    }
+    client_free(c->client, c->listener->now_us, c->listener->effects);
+    c->client = NULL;
+    list_remove(&c->link);
+    set_paused(c, false);
+    if (list_linked(&c->touched)) {
+        list_remove(&c->touched);
+    }
+    uv_close((uv_handle_t *)&c->tcp, on_closed);
+}
+
+/* ---- input ---- */
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+{
+    const struct connection *c = handle->data;
+
+    (void)suggested;
+    *buf = uv_buf_init((char *)c->listener->input, CLIENT_READ_MAX);
+}
+
+static void stop_reading(struct connection *c)
+{
+    if (c->reading) {
+        uv_read_stop((uv_stream_t *)&c->tcp);
+        c->reading = false;
+    }
+}
+
+static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
+{
+    struct connection *c = stream->data;
+    struct listener *l = c->listener;
+
+    l->now_us = clock_boottime_us();
+    if (size == UV_EOF) {
+        stop_reading(c);
+        client_on_end(c->client);
+        touch(c);
+    } else if (size < 0) {
+        close_connection(c);
+    } else if (size > 0) {
+        client_on_bytes(c->client, bytes_of(buf->base, (size_t)size), l->now_us, l->effects);
+        touch(c);
+    }
+}
+
+static void set_reading(struct connection *c, bool wanted)
+{
+    if (wanted == c->reading) {
+        return;
+    }
+    if (!wanted) {
+        stop_reading(c);
+    } else if (uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read) == 0) {
+        c->reading = true;
+    }
+}
+
+/* ---- output ---- */
+
+static void on_written(uv_write_t *request, int status)
+{
+    struct connection *c = request->data;
+
+    buffer_fini(&c->writing);
+    if (c->client == NULL) {
+        return; // closed meanwhile
+    }
+    c->listener->now_us = clock_boottime_us();
+    if (status < 0) {
+        close_connection(c);
+        return;
+    }
+    client_wrote(c->client, c->listener->now_us);
+    touch(c);
+}
+
+/* libuv's buffers serve reads too, so they are not const; a write only reads them. */
+static uv_buf_t buf_of(struct bytes bytes)
+{
+    const union {
+        const uint8_t *in;
+        char *out;
+    } base = {.in = bytes.data};
+
+    return uv_buf_init(base.out, (unsigned)bytes.size);
+}
+
+/* False: the connection is broken. */
+static bool send_output(struct connection *c)
+{
+    const struct bytes out = client_output(c->client);
+
+    if (out.size == 0) {
+        return true;
+    }
+    uv_buf_t buf = buf_of(out);
+    const int sent = uv_try_write((uv_stream_t *)&c->tcp, &buf, 1);
+    if (sent < 0 && sent != UV_EAGAIN) {
+        return false;
+    }
+    client_sent(c->client, sent > 0 ? (size_t)sent : 0, c->listener->now_us);
+    if (client_output(c->client).size == 0) {
+        return true;
+    }
+    client_take_output(c->client, &c->writing);
+    buf = uv_buf_init((char *)c->writing.data, (unsigned)c->writing.size);
+    c->write.data = c;
+    return uv_write(&c->write, (uv_stream_t *)&c->tcp, &buf, 1, on_written) == 0;
+}
+
+void listener_flush(struct listener *l)
+{
+    for (struct list_link *i = list_pop_front(&l->touched); i != NULL;
+         i = list_pop_front(&l->touched)) {
+        struct connection *c = CONTAINER_OF(i, struct connection, touched);
+
+        if (!send_output(c) || client_is_done(c->client) || client_is_stuck(c->client, l->now_us)) {
+            close_connection(c);
+            continue;
+        }
+        set_reading(c, client_wants_input(c->client) && !l->draining);
+        set_paused(c, !c->reading);
+    }
+}
+
+bool listener_resume(struct listener *l)
+{
+    for (struct list_link *i = list_front(&l->paused); i != NULL; i = list_next(&l->paused, i)) {
+        struct connection *c = CONTAINER_OF(i, struct connection, paused);
+
+        if (client_has_input(c->client)) {
+            client_resume(c->client, l->now_us, l->effects);
+            touch(c);
+        } else if (client_wants_input(c->client) && !l->draining) {
+            touch(c); // to be read from again
+        }
+    }
+    return l->effects->count > 0;
+}
+
+void listener_reply(struct listener *l, const struct router_effect *reply, struct bytes body)
+{
+    struct client *client = clients_find(l->clients, reply->session);
+
+    if (client != NULL) {
+        client_on_reply(client, reply, body, l->now_us);
+        touch(client_user(client));
+    }
+}
+
+/* ---- start ---- */
+
+static void address_text(const struct sockaddr_storage *storage, char *text, size_t size)
+{
+    struct address address = {.host = "?"};
+    struct sockaddr_in in4;
+    struct sockaddr_in6 in6;
+
+    if (storage->ss_family == AF_INET) {
+        memcpy(&in4, storage, sizeof in4);
+        (void)uv_ip4_name(&in4, address.host, sizeof address.host);
+        address.port = ntohs(in4.sin_port);
+    } else if (storage->ss_family == AF_INET6) {
+        memcpy(&in6, storage, sizeof in6);
+        (void)uv_ip6_name(&in6, address.host, sizeof address.host);
+        address.port = ntohs(in6.sin6_port);
+    }
+    address_format(&address, text, size);
+}
+
+static void name_peer(const uv_tcp_t *tcp, char *text, size_t size)
+{
+    struct sockaddr_storage storage = {0};
+    int length = sizeof storage;
+
+    (void)uv_tcp_getpeername(tcp, (struct sockaddr *)&storage, &length);
+    address_text(&storage, text, size);
+}
+
+static void refuse(struct connection *c)
+{
+    const struct bytes text = clients_refusal(c->listener->clients);
+    const uv_buf_t buf = buf_of(text);
+
+    (void)uv_try_write((uv_stream_t *)&c->tcp, &buf, 1); // it may not be told; it is closed anyway
+    uv_close((uv_handle_t *)&c->tcp, on_closed);
+}
+
+static void on_connection(uv_stream_t *server, int status)
+{
+    struct listener *l = server->data;
+
+    l->now_us = clock_boottime_us();
+    if (status < 0) {
+        log_warn("gateway", "accept", "why=\"%s\"", uv_strerror(status));
+        return;
+    }
+    struct connection *c = mem_new(1, sizeof *c);
+    char peer[ADDRESS_SIZE_MAX + 8];
+
+    c->listener = l;
+    c->tcp.data = c;
+    if (uv_tcp_init(server->loop, &c->tcp) != 0) {
+        mem_free(c);
+        return;
+    }
+    if (uv_accept(server, (uv_stream_t *)&c->tcp) != 0) {
+        uv_close((uv_handle_t *)&c->tcp, on_closed);
+        return;
+    }
+    if (clients_full(l->clients)) {
+        refuse(c);
+        return;
+    }
+    (void)uv_tcp_nodelay(&c->tcp, 1);
+    (void)uv_tcp_keepalive(&c->tcp, 1, KEEPALIVE_S);
+    name_peer(&c->tcp, peer, sizeof peer);
+    c->client = client_new(l->clients, peer, l->now_us);
+    client_set_user(c->client, c);
+    list_push_back(&l->connections, &c->link);
+    touch(c);
+}
+
+/* Look the host up. 0 or a libuv error. */
+static int resolve(uv_loop_t *loop, const char *text, struct sockaddr_storage *out)
+{
+    struct address address;
+    uv_getaddrinfo_t request;
+    char port[8];
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+
+    if (address_parse(text, &address) != ERR_OK) {
+        return UV_EINVAL;
+    }
+    (void)snprintf(port, sizeof port, "%u", address.port);
+    const int failed = uv_getaddrinfo(loop, &request, NULL, address.host, port, &hints);
+    if (failed != 0) {
+        return failed;
+    }
+    memcpy(out, request.addrinfo->ai_addr, request.addrinfo->ai_addrlen);
+    uv_freeaddrinfo(request.addrinfo);
+    return 0;
+}
+
+int listener_open(struct listener *l, uv_loop_t *loop, const char *address, char *bound,
+                  size_t bound_size)
+{
+    struct sockaddr_storage storage = {0};
+    int length = sizeof storage;
+    int failed = 0;
+
+    list_init(&l->connections);
+    list_init(&l->touched);
+    list_init(&l->paused);
+    l->input = mem_new(1, CLIENT_READ_MAX);
+    failed = uv_tcp_init(loop, &l->tcp);
+    if (failed != 0) {
+        return failed;
+    }
+    l->open = true;
+    l->tcp.data = l;
+    if ((failed = resolve(loop, address, &storage)) != 0 ||
+        (failed = uv_tcp_bind(&l->tcp, (const struct sockaddr *)&storage, 0)) != 0 ||
+        (failed = uv_listen((uv_stream_t *)&l->tcp, BACKLOG, on_connection)) != 0) {
+        return failed;
+    }
+    failed = uv_tcp_getsockname(&l->tcp, (struct sockaddr *)&storage, &length);
+    address_text(&storage, bound, bound_size);
+    return failed;
+}
+
+/* ---- the whole ---- */
+
+void listener_sweep(struct listener *l)
+{
+    for (struct list_link *i = list_front(&l->connections); i != NULL;) {
+        struct connection *c = CONTAINER_OF(i, struct connection, link);
+
+        i = list_next(&l->connections, i);
+        if (client_is_stuck(c->client, l->now_us)) {
+            close_connection(c);
+        }
+    }
+}
+
+void listener_drain(struct listener *l)
+{
+    l->draining = true;
+    if (l->open) {
+        l->open = false;
+        uv_close((uv_handle_t *)&l->tcp, NULL);
+    }
+    for (struct list_link *i = list_front(&l->connections); i != NULL;
+         i = list_next(&l->connections, i)) {
+        struct connection *c = CONTAINER_OF(i, struct connection, link);
+
+        client_on_end(c->client);
+        touch(c);
+    }
+}
+
+bool listener_is_drained(const struct listener *l)
+{
+    return list_empty(&l->connections);
+}
+
+void listener_close(struct listener *l)
+{
+    while (!list_empty(&l->connections)) {
+        close_connection(CONTAINER_OF(list_front(&l->connections), struct connection, link));
+    }
+    if (l->open) {
+        l->open = false;
+        uv_close((uv_handle_t *)&l->tcp, NULL);
+    }
+}
+
+void listener_fini(struct listener *l)
+{
+    ASSERT(list_empty(&l->connections));
+    mem_free(l->input);
+    l->input = NULL;
+}

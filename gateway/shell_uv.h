@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the two halves of the gateway's shell share: the process (gateway_uv.c)
+ * and its RESP connections (listener_uv.c).
+ *
+ * One turn of the loop: callbacks feed the cores and mark what they touched;
+ * before the loop blocks, turn() does the effects, flushes the links and makes
+ * one write for each connection with output.
+ */
+#ifndef GATEWAY_SHELL_UV_H
+#define GATEWAY_SHELL_UV_H
+
+#include "base/list.h"
+#include "gateway/client.h"
+#include "gateway/gateway_uv.h"
+#include "gateway/router.h"
+
+#include <stdbool.h>
+#include <uv.h>
+
+struct listener {
+    uv_tcp_t tcp;
+    struct clients *clients;        /* borrowed */
+    struct router_effects *effects; /* borrowed: what the cores want done */
+    struct list connections;        /* struct connection, all */
+    struct list touched;            /* to be looked at in this turn */
+    struct list paused;             /* not read from, or with input that waits */
+    uint8_t *input;                 /* owned: one read buffer for all */
+    uint64_t now_us;                /* of this callback */
+    bool open;
+    bool draining;
+};
+
+/* Bind and listen. 0, or a libuv error. `bound` gets "host:port". */
+int listener_open(struct listener *l, uv_loop_t *loop, const char *address, char *bound,
+                  size_t bound_size);
+/* Free what is left once the loop is done with all handles. */
+void listener_fini(struct listener *l);
+
+/* A reply for a client of this listener: a ROUTER_REPLY effect. */
+void listener_reply(struct listener *l, const struct router_effect *reply, struct bytes body);
+
+/* Go on with clients that had to wait. True: there are new effects. */
+bool listener_resume(struct listener *l);
+
+/* Send, close, read on: for all that were touched. */
+void listener_flush(struct listener *l);
+
+/* Close those that are stuck. About once a second. */
+void listener_sweep(struct listener *l);
+
+/* Accept and read no more. */
+void listener_drain(struct listener *l);
+/* True when nothing is owed to anybody. */
+bool listener_is_drained(const struct listener *l);
+/* Close every connection. */
+void listener_close(struct listener *l);
+
+#endif
