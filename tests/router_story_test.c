@@ -124,6 +124,23 @@ static void start(unsigned window)
     ticket = 0;
 }
 
+/* What a node out of the directory still owns goes to the first in it. */
+static void move_orphans(void)
+{
+    struct ring *ring = &rig.leader.ring;
+
+    for (size_t i = 0; i < ring->vnode_count; i++) {
+        const struct ring_op op = {.kind = RING_MOVE,
+                                   .vnode = ring->vnode[i].id,
+                                   .from = ring->vnode[i].owner,
+                                   .to = rig.leader.member[0].slot};
+
+        if (view_member(&rig.leader, op.from) == NULL) {
+            ring_apply(ring, &op, 1, ring->version, ring->version);
+        }
+    }
+}
+
 static void play_members(char *list)
 {
     char *rest = NULL;
@@ -140,6 +157,7 @@ static void play_members(char *list)
     if (rig.leader.ring.version == 0) {
         ring_create(&rig.leader.ring, RIG_VNODES, rig.leader.member[0].slot, 1);
     }
+    move_orphans();
 }
 
 static void play_request(char verb, uint64_t session, const char *id, const char *body)
