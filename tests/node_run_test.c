@@ -12,6 +12,7 @@
 #include "node/node_uv.h"
 #include "ring/view.h"
 #include "tests/folder.h"
+#include "txn/delta.h"
 #include "wire/args.h"
 #include "wire/control.h"
 #include "wire/link.h"
@@ -21,39 +22,59 @@
 #include <string.h>
 #include <time.h>
 
-enum { PATIENCE_US = 20 * 1000 * 1000, INCARNATION = 100, ME = 1, OTHER = 2 };
+enum { PATIENCE_US = 20 * 1000 * 1000, VERSION = 100, TXN = 101, AFTER = 102, NODES = 2 };
 
-/* ---- the node */
+/* ---- the nodes */
+
+struct node {
+    char name[8];
+    uint16_t slot;
+    uint64_t incarnation;
+    char data[300];
+    struct node_options options;
+    pthread_t thread;
+    int exit_code;
+    atomic_bool ready;
+    atomic_bool ended;
+    char address[VIEW_ADDRESS_MAX + 1];
+    struct link *control; /* of the coordinator, while up */
+    size_t registered;
+    bool prepared;
+    bool said_bye;
+};
 
 static char outer[256];
-static char data[300];
 static char join[64];
-static struct node_options options;
-static pthread_t thread;
-static int exit_code;
-static atomic_bool is_ready;
-static atomic_bool has_ended;
-static char node_address[VIEW_ADDRESS_MAX + 1];
+static struct node nodes[NODES];
+static struct node *const first = &nodes[0];
+static struct node *const second = &nodes[1];
 
 static void on_ready(void *context, uint64_t incarnation, const char *address)
 {
-    (void)context;
-    assert_int_equal(incarnation, INCARNATION);
-    (void)snprintf(node_address, sizeof node_address, "%s", address);
-    atomic_store(&is_ready, true);
+    struct node *n = context;
+
+    assert_int_equal(incarnation, n->incarnation);
+    (void)snprintf(n->address, sizeof n->address, "%s", address);
+    atomic_store(&n->ready, true);
 }
 
 static void *run_node(void *argument)
 {
-    (void)argument;
-    exit_code = node_run(&options);
-    atomic_store(&has_ended, true);
+    struct node *n = argument;
+
+    n->exit_code = node_run(&n->options);
+    atomic_store(&n->ended, true);
     return NULL;
 }
 
-static void start_node(void)
+static void start_node(struct node *n)
 {
-    assert_int_equal(pthread_create(&thread, NULL, run_node, NULL), 0);
+    assert_int_equal(pthread_create(&n->thread, NULL, run_node, n), 0);
+}
+
+static struct node *node_named(const char *name)
+{
+    return strcmp(name, first->name) == 0 ? first : second;
 }
 
 /* ---- the coordinator and the gateway */
@@ -62,8 +83,6 @@ static struct links *coordinator;
 static struct links *gateway;
 static struct link *to_node; /* of the gateway, while up */
 static uint16_t owner;       /* slot that the whole ring belongs to */
-static bool said_bye;
-static size_t registered;
 static size_t gateway_downs;
 static struct answer_record answer;
 static char answer_text[64];
@@ -78,29 +97,42 @@ static void tell(struct link *link, Rh__Control *c)
     buffer_fini(&bytes);
 }
 
+static void make_view(struct view *v)
+{
+    view_init(v, 14);
+    ring_create(&v->ring, 64, owner, VERSION);
+    v->key = (struct ring_key){1, 2};
+    v->era = 1;
+    v->member = mem_new(NODES, sizeof *v->member);
+    v->member_count = NODES;
+    for (size_t i = 0; i < NODES; i++) {
+        const struct node *n = &nodes[i];
+        struct view_member *m = &v->member[i];
+
+        *m = (struct view_member){.slot = n->slot, .incarnation = n->incarnation, .weight = 1};
+        (void)snprintf(m->name, sizeof m->name, "%.7s", n->name);
+        (void)snprintf(m->address,
+                       sizeof m->address,
+                       "%s",
+                       atomic_load(&nodes[i].ready) ? n->address : "127.0.0.1:1");
+    }
+}
+
 static void tell_registered(struct link *link, const Rh__Register *r)
 {
+    struct node *n = node_named(r->name);
     Rh__Control c = RH__CONTROL__INIT;
     Rh__RegOk ok = RH__REG_OK__INIT;
     Rh__Config config;
     struct view v;
 
-    view_init(&v, 14);
-    ring_create(&v.ring, 64, owner, INCARNATION);
-    v.key = (struct ring_key){1, 2};
-    v.era = 1;
-    v.member = mem_new(2, sizeof *v.member);
-    v.member_count = 2;
-    v.member[0] = (struct view_member){.slot = ME, .incarnation = INCARNATION, .weight = 1};
-    (void)snprintf(v.member[0].name, sizeof v.member[0].name, "%s", r->name);
-    (void)snprintf(v.member[0].address, sizeof v.member[0].address, "%s", r->address);
-    v.member[1] = (struct view_member){
-        .slot = OTHER, .name = "n2", .address = "127.0.0.1:1", .incarnation = 50, .weight = 1};
+    n->registered++;
+    make_view(&v);
     view_config(&v, &config);
     ok.nonce = r->nonce;
-    ok.slot = ME;
-    ok.incarnation = INCARNATION;
-    ok.floor = INCARNATION;
+    ok.slot = n->slot;
+    ok.incarnation = n->incarnation;
+    ok.floor = VERSION;
     ok.config = &config;
     c.era = 1;
     c.body_case = RH__CONTROL__BODY_REG_OK;
@@ -116,6 +148,7 @@ static void on_coordinator_up(void *context, struct link *link)
     Rh__Leader leader = RH__LEADER__INIT;
 
     (void)context;
+    node_named(link_peer(link)->name)->control = link;
     leader.leading = true;
     leader.term = 1;
     leader.id = 1;
@@ -131,23 +164,26 @@ static void on_coordinator_frame(void *context, struct link *link, const struct 
     Rh__Grant grant = RH__GRANT__INIT;
     Rh__Barred barred = RH__BARRED__INIT;
 
+    struct node *n = node_named(link_peer(link)->name);
+
     (void)context;
     assert_non_null(in);
     if (in->body_case == RH__CONTROL__BODY_REGISTER_) {
-        registered++;
         tell_registered(link, in->register_);
     } else if (in->body_case == RH__CONTROL__BODY_RENEW) {
         grant.seq = in->renew->seq;
-        grant.version = INCARNATION;
-        grant.leave = in->renew->stopping && owner != ME;
+        grant.version = in->renew->version;
+        grant.leave = in->renew->stopping && owner != n->slot;
         out.body_case = RH__CONTROL__BODY_GRANT;
         out.grant = &grant;
         tell(link, &out);
     } else if (in->body_case == RH__CONTROL__BODY_BYE) {
-        said_bye = true;
+        n->said_bye = true;
         out.body_case = RH__CONTROL__BODY_BARRED;
         out.barred = &barred;
         tell(link, &out);
+    } else if (in->body_case == RH__CONTROL__BODY_PREPARED) {
+        n->prepared = true;
     }
     control_free(in);
 }
@@ -233,11 +269,28 @@ static void turn(void)
         }                                                          \
     } while (0)
 
-static void join_node(int expected_code)
+static void join_node(struct node *n, int expected_code)
 {
-    UNTIL(atomic_load(&has_ended));
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(exit_code, expected_code);
+    UNTIL(atomic_load(&n->ended));
+    assert_int_equal(pthread_join(n->thread, NULL), 0);
+    assert_int_equal(n->exit_code, expected_code);
+}
+
+static void set_up_node(struct node *n, uint16_t slot)
+{
+    *n = (struct node){.slot = slot, .incarnation = VERSION - slot};
+    (void)snprintf(n->name, sizeof n->name, "n%u", slot);
+    (void)snprintf(n->data, sizeof n->data, "%.250s/%.7s", outer, n->name);
+    n->options = node_options_default();
+    n->options.limits.renew_ms = 20;
+    n->options.node = (struct rh_node_options){.abi = RH_ABI,
+                                               .size = sizeof n->options.node,
+                                               .name = n->name,
+                                               .join = join,
+                                               .data = n->data,
+                                               .keep_signals = 1,
+                                               .ready = on_ready,
+                                               .context = n};
 }
 
 static int set_up(void **state)
@@ -245,24 +298,14 @@ static int set_up(void **state)
     (void)state;
     log_set_level(LOG_ERROR);
     folder_make(outer, sizeof outer);
-    (void)snprintf(data, sizeof data, "%s/n1", outer);
     coordinator = open_side(ROLE_COORDINATOR, "1");
     gateway = open_side(ROLE_GATEWAY, "g1");
     assert_int_equal(links_listen(coordinator, "127.0.0.1:0", join, sizeof join), ERR_OK);
-    options = node_options_default();
-    options.limits.renew_ms = 20;
-    options.node = (struct rh_node_options){.abi = RH_ABI,
-                                            .size = sizeof options.node,
-                                            .name = "n1",
-                                            .join = join,
-                                            .data = data,
-                                            .keep_signals = 1,
-                                            .ready = on_ready};
-    atomic_store(&is_ready, false);
-    atomic_store(&has_ended, false);
-    owner = ME;
-    said_bye = false;
-    registered = answers = gateway_downs = 0;
+    for (uint16_t i = 0; i < NODES; i++) {
+        set_up_node(&nodes[i], (uint16_t)(i + 1));
+    }
+    owner = first->slot;
+    answers = gateway_downs = 0;
     to_node = NULL;
     return 0;
 }
@@ -272,7 +315,11 @@ static int tear_down(void **state)
     (void)state;
     links_close(coordinator);
     links_close(gateway);
-    folder_remove(data);
+    for (size_t i = 0; i < NODES; i++) {
+        if (access(nodes[i].data, F_OK) == 0) {
+            folder_remove(nodes[i].data);
+        }
+    }
     folder_remove(outer);
     return 0;
 }
@@ -291,8 +338,8 @@ static void send_request(uint8_t flags, struct bytes body)
         .seq = seq,
         .prev = seq - 1,
         .base = seq,
-        .first = INCARNATION,
-        .version = INCARNATION,
+        .first = VERSION,
+        .version = VERSION,
         .ttl_ms = 10000,
         .copy = 1,
         .flags = flags,
@@ -322,11 +369,70 @@ static void command(const char *name)
 
 static void start_serving(void)
 {
-    start_node();
-    UNTIL(atomic_load(&is_ready));
-    assert_non_null(links_dial(gateway, node_address));
+    start_node(first);
+    UNTIL(atomic_load(&first->ready));
+    assert_non_null(links_dial(gateway, first->address));
     UNTIL(to_node != NULL);
-    assert_int_equal(link_peer(to_node)->incarnation, INCARNATION);
+    assert_int_equal(link_peer(to_node)->incarnation, first->incarnation);
+}
+
+static void cut_short(void)
+{
+    rh_node_stop();
+    rh_node_stop();
+}
+
+/* ---- a move */
+
+static void tell_prepare(struct node *n, const struct ring_vnode *v, uint32_t end)
+{
+    const struct node *peer = n == first ? second : first;
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__Prepare prepare = RH__PREPARE__INIT;
+    Rh__Arc arc = RH__ARC__INIT;
+    Rh__Arc *arcs[] = {&arc};
+
+    arc.from = v->from;
+    arc.to = end;
+    arc.vnode = v->id;
+    arc.out = n == first;
+    arc.peer = peer->slot;
+    arc.peer_incarnation = peer->incarnation;
+    prepare.txn = TXN;
+    prepare.base_version = VERSION;
+    prepare.arcs = arcs;
+    prepare.n_arcs = 1;
+    prepare.deadline_ms = 10000;
+    c.era = 1;
+    c.body_case = RH__CONTROL__BODY_PREPARE;
+    c.prepare = &prepare;
+    tell(n->control, &c);
+}
+
+static void tell_commit(const struct ring *before, uint32_t vnode)
+{
+    const struct ring_op op = {
+        .kind = RING_MOVE, .vnode = vnode, .from = first->slot, .to = second->slot};
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__Commit commit = RH__COMMIT__INIT;
+    Rh__Delta *delta = delta_new(AFTER, TXN);
+    struct ring after;
+
+    ring_copy(&after, before);
+    ring_apply(&after, &op, 1, AFTER, TXN);
+    delta_ops(delta, &op, 1);
+    delta->prev_version = VERSION;
+    delta->digest0 = after.digest[0];
+    delta->digest1 = after.digest[1];
+    commit.txn = TXN;
+    commit.delta = delta;
+    c.era = 1;
+    c.body_case = RH__CONTROL__BODY_COMMIT;
+    c.commit = &commit;
+    tell(first->control, &c);
+    tell(second->control, &c);
+    ring_fini(&after);
+    delta_free(delta);
 }
 
 /* ---- cases */
@@ -341,24 +447,56 @@ static void it_registers_and_runs_requests(void **state)
     UNTIL(answers == 100);
     assert_int_equal(answer.code, ANSWER_OK);
     assert_string_equal(answer_text, "100");
-    assert_int_equal(answer.token, INCARNATION);
+    assert_int_equal(answer.token, VERSION);
     command("GET");
     UNTIL(answers == 101);
     assert_string_equal(answer_text, "b100");
-    // Its vnodes can't go anywhere: the second call cuts the drain short.
-    rh_node_stop();
-    rh_node_stop();
-    join_node(128 + 15);
+    cut_short(); // Its vnodes can't go anywhere.
+    join_node(first, 128 + 15);
+}
+
+static void an_actor_moves_with_its_state(void **state)
+{
+    struct view v;
+
+    (void)state;
+    start_node(second);
+    UNTIL(atomic_load(&second->ready));
+    start_serving();
+    for (int i = 0; i < 5; i++) {
+        call("INCR");
+    }
+    UNTIL(answers == 5);
+    make_view(&v);
+    const ring_hit hit = view_lookup(&v, 0, bytes_of("k", 1));
+    const struct ring_vnode *vnode = ring_find(&v.ring, ring_hit_vnode(hit));
+    tell_prepare(second, vnode, ring_end(&v.ring, vnode));
+    tell_prepare(first, vnode, ring_end(&v.ring, vnode));
+    UNTIL(first->prepared && second->prepared);
+    call("INCR"); // It is held, and then forwarded.
+    for (int i = 0; i < 50; i++) {
+        turn();
+    }
+    assert_int_equal(answers, 5);
+    tell_commit(&v.ring, vnode->id);
+    UNTIL(answers == 6);
+    assert_int_equal(answer.code, ANSWER_OK);
+    assert_string_equal(answer_text, "6");
+    assert_int_equal(answer.token, AFTER); // A new owner, a higher fence.
+    view_fini(&v);
+    cut_short();
+    join_node(first, 128 + 15);
+    join_node(second, 128 + 15);
 }
 
 static void it_says_bye_when_it_owns_nothing(void **state)
 {
     (void)state;
-    owner = OTHER;
+    owner = second->slot;
     start_serving();
     rh_node_stop();
-    join_node(0);
-    assert_true(said_bye);
+    join_node(first, 0);
+    assert_true(first->said_bye);
 }
 
 static void bad_bytes_cost_the_link(void **state)
@@ -377,9 +515,8 @@ static void bad_bytes_cost_the_link(void **state)
     call("SET v");
     UNTIL(answers == 1);
     assert_string_equal(answer_text, "OK");
-    rh_node_stop();
-    rh_node_stop();
-    join_node(128 + 15);
+    cut_short();
+    join_node(first, 128 + 15);
 }
 
 static void it_may_stop_before_it_is_registered(void **state)
@@ -387,34 +524,33 @@ static void it_may_stop_before_it_is_registered(void **state)
     char number[400];
 
     (void)state;
-    options.node.join = "127.0.0.1:1, 127.0.0.1:2";
-    (void)snprintf(number, sizeof number, "%s/number", data);
-    start_node();
+    first->options.node.join = "127.0.0.1:1, 127.0.0.1:2";
+    (void)snprintf(number, sizeof number, "%s/number", first->data);
+    start_node(first);
     UNTIL(access(number, F_OK) == 0);
-    assert_false(atomic_load(&has_ended));
+    assert_false(atomic_load(&first->ended));
     rh_node_stop();
-    join_node(0);
-    assert_int_equal(registered, 0);
+    join_node(first, 0);
+    assert_int_equal(first->registered, 0);
 }
 
 static void a_folder_has_one_node(void **state)
 {
-    struct node_options second;
+    struct node_options other;
 
     (void)state;
     start_serving();
-    second = options;
-    assert_int_equal(node_run(&second), 1);
-    second.node.name = "n2";
-    assert_int_equal(node_run(&second), 1);
-    rh_node_stop();
-    rh_node_stop();
-    join_node(128 + 15);
+    other = first->options;
+    assert_int_equal(node_run(&other), 1);
+    other.node.name = "n2";
+    assert_int_equal(node_run(&other), 1);
+    cut_short();
+    join_node(first, 128 + 15);
 }
 
 static void bad_options_are_refused(void **state)
 {
-    const struct rh_node_options good = options.node;
+    const struct rh_node_options good = first->options.node;
     struct rh_node_options bad[12];
     size_t count = 0;
 
@@ -437,13 +573,14 @@ static void bad_options_are_refused(void **state)
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(rh_node_run(&bad[i]), 1);
     }
-    assert_int_equal(registered, 0);
+    assert_int_equal(first->registered, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_registers_and_runs_requests, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_actor_moves_with_its_state, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_says_bye_when_it_owns_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bad_bytes_cost_the_link, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_may_stop_before_it_is_registered, set_up, tear_down),
