@@ -84,22 +84,12 @@ static void abort_txn(struct change *c, struct state_txn *t, const char *why)
     r->aborted[r->aborted_count++] = t->number;
 }
 
-static bool has_part(const struct state_txn *t, uint16_t slot)
-{
-    for (size_t i = 0; i < t->part_count; i++) {
-        if (t->parts[i].slot == slot) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void abort_of_node(struct change *c, uint16_t slot, const char *why)
 {
     for (size_t i = 0; i < c->s->txn_count; i++) {
         struct state_txn *t = &c->s->txn[i];
 
-        if (t->state == TXN_PENDING && has_part(t, slot)) {
+        if (t->state == TXN_PENDING && state_txn_part(t, slot) != NULL) {
             abort_txn(c, t, why);
         }
     }
@@ -165,16 +155,6 @@ static struct state_node *insert_node(struct state *s)
     return &s->node[at];
 }
 
-static bool other_stays(const struct state *s, const struct state_node *node)
-{
-    for (size_t i = 0; i < s->node_count; i++) {
-        if (s->node[i].slot != node->slot && !s->node[i].leaving && !s->node[i].barred) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* ---- INIT ---- */
 
 static void on_init(struct change *c, const Rh__CommandInit *in)
@@ -204,26 +184,6 @@ static void on_init(struct change *c, const Rh__CommandInit *in)
 
 /* ---- REGISTER ---- */
 
-static const char *registration_fault(const Rh__CommandRegister *in)
-{
-    if (!fits(in->name, VIEW_NAME_MAX)) {
-        return "the node's name is empty or too long";
-    }
-    if (!fits(in->address, VIEW_ADDRESS_MAX)) {
-        return "the node's address is empty or too long";
-    }
-    if (strlen(in->zone) > VIEW_NAME_MAX) {
-        return "the node's zone is too long";
-    }
-    if (in->weight < 1 || in->weight > VIEW_WEIGHT_MAX) {
-        return "the node's weight is not 1..1000";
-    }
-    if (in->boot_id.len != STATE_UUID_SIZE || in->data_uuid.len != STATE_UUID_SIZE) {
-        return "boot id or data id is not 16 bytes";
-    }
-    return in->nonce == 0 ? "the nonce is missing" : NULL;
-}
-
 static void fill_node(struct state_node *n, const Rh__CommandRegister *in, uint64_t incarnation)
 {
     copy_text(n->name, in->name, sizeof n->name);
@@ -243,7 +203,7 @@ static void fill_node(struct state_node *n, const Rh__CommandRegister *in, uint6
 /* The incarnation is the new version too: what the node owns was renewed under that stamp. */
 static void on_register(struct change *c, const Rh__CommandRegister *in)
 {
-    const char *fault = registration_fault(in);
+    const char *fault = state_registration_fault(in);
     struct state_node *n = find_named(c->s, in->name);
     Rh__Delta *delta;
 
@@ -468,7 +428,7 @@ static void on_desire(struct change *c, const Rh__CommandDesire *in)
         refuse(c, "the weight is not 1..1000, or the wish is unknown");
         return;
     }
-    if (drain && !n->leaving && !other_stays(c->s, n)) {
+    if (drain && !n->leaving && !state_others_stay(c->s, n->slot)) {
         refuse(c, "it is the last node");
         return;
     }
@@ -567,11 +527,9 @@ static void on_deregister(struct change *c, const Rh__CommandDeregister *in)
         refuse(c, "it owns vnodes");
         return;
     }
-    for (size_t i = 0; i < s->txn_count; i++) {
-        if (s->txn[i].state == TXN_PENDING && has_part(&s->txn[i], n->slot)) {
-            refuse(c, "it takes part in a pending transaction");
-            return;
-        }
+    if (state_takes_part(s, n->slot)) {
+        refuse(c, "it takes part in a pending transaction");
+        return;
     }
     c->r->stamp = draw(s);
     delta = delta_new(c->r->stamp, 0);

@@ -45,6 +45,7 @@ struct coordinator_event {
     uint64_t term;                     /* LEAD */
     uint64_t leader;                   /* FOLLOW: voter id of the leader, 0 = unknown */
     uint64_t tag;                      /* DONE; APPLIED: 0 when another proposed it */
+    uint64_t index;                    /* APPLIED: of the Raft entry; for people only */
     enum err error;                    /* DONE */
     const Rh__Command *command;        /* APPLIED, borrowed */
     const struct state_result *result; /* APPLIED, borrowed */

@@ -95,6 +95,61 @@ size_t state_pending_count(const struct state *s)
     return count;
 }
 
+const struct state_part *state_txn_part(const struct state_txn *t, uint16_t slot)
+{
+    for (size_t i = 0; i < t->part_count; i++) {
+        if (t->parts[i].slot == slot) {
+            return &t->parts[i];
+        }
+    }
+    return NULL;
+}
+
+bool state_takes_part(const struct state *s, uint16_t slot)
+{
+    for (size_t i = 0; i < s->txn_count; i++) {
+        if (s->txn[i].state == TXN_PENDING && state_txn_part(&s->txn[i], slot) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool state_others_stay(const struct state *s, uint16_t slot)
+{
+    for (size_t i = 0; i < s->node_count; i++) {
+        if (s->node[i].slot != slot && !s->node[i].leaving && !s->node[i].barred) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool fits(const char *text, size_t size_max)
+{
+    return text[0] != '\0' && strlen(text) <= size_max;
+}
+
+const char *state_registration_fault(const Rh__CommandRegister *in)
+{
+    if (!fits(in->name, VIEW_NAME_MAX)) {
+        return "the node's name is empty or too long";
+    }
+    if (!fits(in->address, VIEW_ADDRESS_MAX)) {
+        return "the node's address is empty or too long";
+    }
+    if (strlen(in->zone) > VIEW_NAME_MAX) {
+        return "the node's zone is too long";
+    }
+    if (in->weight < 1 || in->weight > VIEW_WEIGHT_MAX) {
+        return "the node's weight is not 1..1000";
+    }
+    if (in->boot_id.len != STATE_UUID_SIZE || in->data_uuid.len != STATE_UUID_SIZE) {
+        return "boot id or data id is not 16 bytes";
+    }
+    return in->nonce == 0 ? "the nonce is missing" : NULL;
+}
+
 /* ---- conflicts ---- */
 
 /* The second vnode that an op names, or the first again. */

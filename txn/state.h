@@ -116,6 +116,14 @@ bool state_conflicts(const struct state *s, const struct ring_op *ops, size_t co
 /* One of those transactions, `except` aside; NULL = none. */
 const struct state_txn *state_conflict(const struct state *s, const struct ring_op *ops,
                                        size_t count, uint64_t except);
+/* True if a node other than `slot` stays: neither leaving nor fenced. */
+bool state_others_stay(const struct state *s, uint16_t slot);
+/* The node's part in the transaction; NULL = none. */
+const struct state_part *state_txn_part(const struct state_txn *t, uint16_t slot);
+/* True if a pending transaction has the node as participant. */
+bool state_takes_part(const struct state *s, uint16_t slot);
+/* What is wrong with a registration whatever the state: static text, or NULL. */
+const char *state_registration_fault(const Rh__CommandRegister *in);
 /* Transactions in flight. */
 size_t state_pending_count(const struct state *s);
 

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Operators' questions and wishes. Answers are built on the heap, as protobuf-c
+ * frees them.
+ */
+#include "txn/inside.h"
+
+#include "base/mem.h"
+#include "txn/delta.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TXNS_DEFAULT = 20, TEXT_SIZE = 256 };
+
+bool admin_waits(const Rh__Admin *in)
+{
+    // What tells how the group is must be told when the group is not well.
+    return in->what_case != RH__ADMIN__WHAT_STATUS && in->what_case != RH__ADMIN__WHAT_NODES;
+}
+
+static void set_text(char **field, const char *text)
+{
+    if (*field != NULL && *field != protobuf_c_empty_string) {
+        mem_free(*field);
+    }
+    *field = mem_string(text);
+}
+
+static const char *name_of(const struct coordinator *c, uint16_t slot)
+{
+    const struct state_node *node = state_node(c->state, slot);
+
+    return node == NULL ? "" : node->name;
+}
+
+/* ---- rows ---- */
+
+static Rh__NodeRow *node_row(struct coordinator *c, const struct state_node *node)
+{
+    const struct seen *seen = peers_seen(c, node);
+    Rh__NodeRow *row = mem_new(1, sizeof *row);
+
+    *row = (Rh__NodeRow)RH__NODE_ROW__INIT;
+    row->member = delta_member(node);
+    row->live = peers_live(c, node);
+    row->vnodes = (uint32_t)ring_owned_count(&c->state->view.ring, node->slot);
+    row->cells = ring_owned_cells(&c->state->view.ring, node->slot);
+    if (seen == NULL) {
+        return row;
+    }
+    row->version = seen->renew.version;
+    row->digest0 = seen->renew.digest0;
+    row->digest1 = seen->renew.digest1;
+    row->actors = seen->renew.actors;
+    row->held = seen->renew.held;
+    row->held_total = seen->renew.held_total;
+    row->hold_us_max = seen->renew.hold_us_max;
+    row->executed = seen->renew.executed;
+    row->forwarded = seen->renew.forwarded;
+    row->heard_us_ago = c->now_us - seen->heard_us;
+    return row;
+}
+
+static void add_nodes(struct coordinator *c, Rh__AdminReply *reply)
+{
+    reply->nodes = mem_new(c->state->node_count, sizeof(Rh__NodeRow *));
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        reply->nodes[reply->n_nodes++] = node_row(c, &c->state->node[i]);
+    }
+}
+
+static void add_gateways(struct coordinator *c, Rh__AdminReply *reply)
+{
+    reply->gateways = mem_new(c->peer_count, sizeof(Rh__GatewayRow *));
+    for (size_t i = 0; i < c->peer_count; i++) {
+        const struct peer *peer = &c->peer[i];
+        Rh__GatewayRow *row;
+
+        if (peer->role != ROLE_GATEWAY) {
+            continue;
+        }
+        row = mem_new(1, sizeof *row);
+        *row = (Rh__GatewayRow)RH__GATEWAY_ROW__INIT;
+        row->name = mem_string(peer->name);
+        row->version = peer->told.have_version;
+        row->digest0 = peer->told.digest0;
+        row->digest1 = peer->told.digest1;
+        row->requests = peer->told.requests;
+        row->in_flight = peer->told.in_flight;
+        row->heard_us_ago = c->now_us - peer->heard_us;
+        reply->gateways[reply->n_gateways++] = row;
+    }
+}
+
+/* The row of a voter; made if there is none. */
+static Rh__VoterRow *voter_row(Rh__AdminReply *reply, uint64_t id)
+{
+    Rh__VoterRow *row;
+
+    for (size_t i = 0; i < reply->n_voters; i++) {
+        if (reply->voters[i]->id == id) {
+            return reply->voters[i];
+        }
+    }
+    row = mem_new(1, sizeof *row);
+    *row = (Rh__VoterRow)RH__VOTER_ROW__INIT;
+    row->id = (uint32_t)id;
+    reply->voters = mem_resize(reply->voters, (reply->n_voters + 1) * sizeof(Rh__VoterRow *));
+    reply->voters[reply->n_voters++] = row;
+    return row;
+}
+
+static void add_voters(struct coordinator *c, Rh__AdminReply *reply)
+{
+    for (size_t i = 0; i < c->state->voter_count; i++) {
+        set_text(&voter_row(reply, c->state->voter[i].id)->address, c->state->voter[i].address);
+    }
+    for (size_t i = 0; i < c->peer_count; i++) {
+        if (c->peer[i].role == ROLE_COORDINATOR) {
+            voter_row(reply, strtoull(c->peer[i].name, NULL, 10))->linked = true;
+        }
+    }
+    voter_row(reply, c->config.id)->linked = true;
+    for (size_t i = 0; i < reply->n_voters; i++) {
+        reply->voters[i]->leader = reply->voters[i]->id == c->leader;
+    }
+}
+
+static Rh__VnodeRow *vnode_row(const struct coordinator *c, const struct ring_vnode *v)
+{
+    Rh__VnodeRow *row = mem_new(1, sizeof *row);
+
+    *row = (Rh__VnodeRow)RH__VNODE_ROW__INIT;
+    row->id = v->id;
+    row->from = v->from;
+    row->to = ring_end(&c->state->view.ring, v);
+    row->owner = mem_string(name_of(c, v->owner));
+    row->generation = v->generation;
+    row->cold = v->cold;
+    for (size_t i = 0; i < c->state->txn_count; i++) {
+        const struct state_txn *t = &c->state->txn[i];
+
+        for (size_t j = 0; t->state == TXN_PENDING && j < t->op_count; j++) {
+            if (t->ops[j].kind == RING_MOVE && t->ops[j].vnode == v->id) {
+                row->txn = t->number;
+                set_text(&row->to_node, name_of(c, t->ops[j].to));
+            }
+        }
+    }
+    return row;
+}
+
+static void add_vnodes(const struct coordinator *c, Rh__AdminReply *reply)
+{
+    const struct ring *ring = &c->state->view.ring;
+
+    reply->vnodes = mem_new(ring->vnode_count, sizeof(Rh__VnodeRow *));
+    for (size_t i = 0; i < ring->vnode_count; i++) {
+        reply->vnodes[reply->n_vnodes++] = vnode_row(c, &ring->vnode[i]);
+    }
+}
+
+static void add_moves(const struct coordinator *c, const struct state_txn *t, Rh__TxnRow *row)
+{
+    row->moves = mem_new(t->op_count, sizeof(Rh__TxnMove *));
+    for (size_t i = 0; i < t->op_count; i++) {
+        Rh__TxnMove *move;
+
+        if (t->ops[i].kind != RING_MOVE) {
+            continue;
+        }
+        move = mem_new(1, sizeof *move);
+        *move = (Rh__TxnMove)RH__TXN_MOVE__INIT;
+        move->vnode = t->ops[i].vnode;
+        move->from = mem_string(name_of(c, t->ops[i].from));
+        move->to = mem_string(name_of(c, t->ops[i].to));
+        row->moves[row->n_moves++] = move;
+    }
+}
+
+static void add_votes(const struct coordinator *c, const struct state_txn *t, Rh__TxnRow *row)
+{
+    const struct drive *d = drive_find(c, t->number);
+
+    row->votes = mem_new(t->part_count, sizeof(Rh__TxnVote *));
+    for (size_t i = 0; i < t->part_count; i++) {
+        Rh__TxnVote *vote = mem_new(1, sizeof *vote);
+        const bool voted = t->parts[i].voted || (d != NULL && d->voted[i]);
+
+        *vote = (Rh__TxnVote)RH__TXN_VOTE__INIT;
+        vote->node = mem_string(name_of(c, t->parts[i].slot));
+        vote->incarnation = t->parts[i].incarnation;
+        vote->vote = mem_string(voted ? "prepared" : "none");
+        row->votes[row->n_votes++] = vote;
+    }
+}
+
+static void add_txn(struct coordinator *c, Rh__AdminReply *reply, const struct state_txn *t)
+{
+    const struct drive *d = drive_find(c, t->number);
+    Rh__TxnRow *row = mem_new(1, sizeof *row);
+    char text[TEXT_SIZE];
+
+    *row = (Rh__TxnRow)RH__TXN_ROW__INIT;
+    row->txn = t->number;
+    row->state = mem_string(txn_state_name(t->state));
+    row->why = mem_string(t->why);
+    row->created_us = t->created_us;
+    row->decided_us = t->decided_us;
+    row->version = t->version;
+    row->outcome_why = mem_string(t->outcome_why);
+    row->superseded_by = t->superseded_by;
+    add_moves(c, t, row);
+    add_votes(c, t, row);
+    if (d != NULL) {
+        const int used =
+            snprintf(text, sizeof text, "for %" PRIu64 " ms: ", (c->now_us - d->started_us) / 1000);
+
+        drive_waiting_for(c, d, text + used, sizeof text - (size_t)used);
+        row->waiting_for = mem_string(text);
+    }
+    reply->txns = mem_resize(reply->txns, (reply->n_txns + 1) * sizeof(Rh__TxnRow *));
+    reply->txns[reply->n_txns++] = row;
+}
+
+/* ---- answers ---- */
+
+static Rh__AdminReply *reply_new(const struct coordinator *c, uint64_t tag)
+{
+    const struct view *view = &c->state->view;
+    Rh__AdminReply *reply = mem_new(1, sizeof *reply);
+
+    *reply = (Rh__AdminReply)RH__ADMIN_REPLY__INIT;
+    reply->tag = tag;
+    reply->cluster = mem_string(c->state->begun ? c->state->cluster : c->config.cluster);
+    reply->leader = (uint32_t)c->leader;
+    reply->leading = c->leading;
+    reply->term = c->term;
+    reply->version = view->ring.version;
+    reply->digest0 = view->ring.digest[0];
+    reply->digest1 = view->ring.digest[1];
+    reply->number = c->state->number;
+    reply->era = view->era;
+    reply->applied_index = c->applied_index;
+    reply->pending = (uint32_t)state_pending_count(c->state);
+    reply->planned = (uint32_t)rebalance_planned(c);
+    return reply;
+}
+
+/* Takes `reply`. */
+static void send_reply(struct coordinator *c, uint64_t peer, Rh__AdminReply *reply)
+{
+    Rh__Control out = RH__CONTROL__INIT;
+
+    out.body_case = RH__CONTROL__BODY_ADMIN_REPLY;
+    out.admin_reply = reply;
+    peers_send(c, peer, &out);
+    proto_free(&reply->base);
+}
+
+static void on_where(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminWhere *in)
+{
+    const struct view *view = &c->state->view;
+    const struct ring_vnode *v;
+    const struct state_node *owner;
+    ring_hit hit;
+
+    if (in->id.len < 1 || in->id.len > 255 || in->kind > UINT16_MAX) {
+        set_text(&reply->error, "an id has 1 to 255 bytes, a kind is at most 65535");
+        return;
+    }
+    if (view->ring.vnode_count == 0) {
+        set_text(&reply->error, "the ring is empty: no node has registered yet");
+        return;
+    }
+    hit = view_lookup(view, (uint16_t)in->kind, bytes_of(in->id.data, in->id.len));
+    v = ring_find(&view->ring, ring_hit_vnode(hit));
+    owner = state_node(c->state, ring_hit_node(hit));
+    reply->vnodes = mem_new(1, sizeof(Rh__VnodeRow *));
+    reply->vnodes[reply->n_vnodes++] = vnode_row(c, v);
+    reply->nodes = mem_new(1, sizeof(Rh__NodeRow *));
+    reply->nodes[reply->n_nodes++] = node_row(c, owner);
+}
+
+static void on_txns(struct coordinator *c, Rh__AdminReply *reply, uint32_t limit)
+{
+    uint32_t left = limit == 0 ? TXNS_DEFAULT : limit;
+
+    for (size_t i = c->state->txn_count; i-- > 0 && left > 0; left--) {
+        add_txn(c, reply, &c->state->txn[i]);
+    }
+}
+
+static void on_txn(struct coordinator *c, Rh__AdminReply *reply, uint64_t number)
+{
+    const struct state_txn *t = state_txn(c->state, number);
+    char text[TEXT_SIZE];
+
+    if (t != NULL) {
+        add_txn(c, reply, t);
+        return;
+    }
+    (void)snprintf(text,
+                   sizeof text,
+                   "no transaction %" PRIu64 " (the last %d are kept)",
+                   number,
+                   STATE_TXNS_KEPT);
+    set_text(&reply->error, text);
+}
+
+/* ---- wishes: answered when they were applied, by admin_applied() ---- */
+
+static void expect(struct proposal *p, const struct peer *peer, uint64_t question, uint16_t slot)
+{
+    if (p != NULL) {
+        p->peer = peer->id;
+        p->asked = true;
+        p->question = question;
+        p->slot = slot;
+    }
+}
+
+static struct proposal *propose_leaving(struct coordinator *c, const struct state_node *node,
+                                        bool cancel)
+{
+    Rh__Command command = RH__COMMAND__INIT;
+    Rh__CommandDesire body = RH__COMMAND_DESIRE__INIT;
+
+    body.name = proto_text(node->name);
+    body.leaving = cancel ? 2 : 1;
+    command.body_case = RH__COMMAND__BODY_DESIRE;
+    command.desire = &body;
+    return coordinator_propose(c, PROPOSAL_DESIRE, &command);
+}
+
+static struct proposal *propose_removal(struct coordinator *c, const struct state_node *node)
+{
+    Rh__Command command = RH__COMMAND__INIT;
+    Rh__CommandDeregister body = RH__COMMAND_DEREGISTER__INIT;
+
+    body.slot = node->slot;
+    body.incarnation = node->incarnation;
+    command.body_case = RH__COMMAND__BODY_DEREGISTER;
+    command.deregister = &body;
+    return coordinator_propose(c, PROPOSAL_DEREGISTER, &command);
+}
+
+/* Why a node that isn't live can't be removed, into `text`; empty: it can. */
+static void removal_fault(struct coordinator *c, const struct state_node *node, char *text,
+                          size_t size)
+{
+    const size_t owned = ring_owned_count(&c->state->view.ring, node->slot);
+
+    text[0] = '\0';
+    if (owned > 0) {
+        (void)snprintf(text,
+                       size,
+                       "node '%s' is not live and owns %zu vnodes: start it again with its data "
+                       "folder, then drain it",
+                       node->name,
+                       owned);
+    } else if (!peers_gone(c, node)) {
+        (void)snprintf(text,
+                       size,
+                       "node '%s' was heard of less than %" PRIu32 " ms ago: try again then",
+                       node->name,
+                       c->config.suspect_ms);
+    }
+}
+
+/* The node by that name, or NULL and an error in `reply`. */
+static const struct state_node *wanted_node(const struct coordinator *c, Rh__AdminReply *reply,
+                                            const char *name)
+{
+    const struct state_node *node = state_node_named(c->state, name);
+    char text[TEXT_SIZE];
+
+    if (node == NULL) {
+        (void)snprintf(text, sizeof text, "unknown node '%.64s'", name);
+        set_text(&reply->error, text);
+    }
+    return node;
+}
+
+/* True: the answer comes when the command was applied. */
+static bool on_drain(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                     const Rh__AdminDrain *in)
+{
+    const struct state_node *node = wanted_node(c, reply, in->name);
+    struct proposal *p;
+
+    if (node == NULL) {
+        return false;
+    }
+    p = propose_leaving(c, node, in->cancel != 0);
+    expect(p, peer, reply->tag, node->slot);
+    if (p == NULL) {
+        set_text(&reply->error, "the coordinators are not ready: try again");
+    }
+    return p != NULL;
+}
+
+static bool on_remove(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                      const Rh__AdminRemove *in)
+{
+    const struct state_node *node = wanted_node(c, reply, in->name);
+    const bool live = node != NULL && peers_live(c, node);
+    char fault[TEXT_SIZE] = "";
+    struct proposal *p;
+
+    if (node == NULL) {
+        return false;
+    }
+    if (!live) {
+        removal_fault(c, node, fault, sizeof fault);
+    }
+    if (fault[0] != '\0') {
+        set_text(&reply->error, fault);
+        return false;
+    }
+    p = live ? propose_leaving(c, node, false) : propose_removal(c, node);
+    expect(p, peer, reply->tag, node->slot);
+    if (p == NULL) {
+        set_text(&reply->error, "the coordinators are not ready: try again");
+    }
+    return p != NULL;
+}
+
+void admin_applied(struct coordinator *c, const struct proposal *p,
+                   const struct state_result *result)
+{
+    const struct state_node *node = state_node(c->state, (uint16_t)p->slot);
+    Rh__AdminReply *reply;
+    char text[TEXT_SIZE] = "removed";
+
+    if (!p->asked || peers_find(c, p->peer) == NULL) {
+        return;
+    }
+    reply = reply_new(c, p->question);
+    if (!result->accepted) {
+        set_text(&reply->error, result->why);
+    } else if (p->kind == PROPOSAL_DESIRE && node != NULL) {
+        (void)snprintf(text,
+                       sizeof text,
+                       node->leaving ? "%s drains: %zu vnodes to move" : "%s stays with %zu vnodes",
+                       node->name,
+                       ring_owned_count(&c->state->view.ring, node->slot));
+    }
+    set_text(&reply->text, result->accepted ? text : "");
+    send_reply(c, p->peer, reply);
+}
+
+/* ---- questions ---- */
+
+/* True: it is answered later. */
+static bool fill(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                 const Rh__Admin *in)
+{
+    switch (in->what_case) {
+    case RH__ADMIN__WHAT_STATUS:
+        add_nodes(c, reply);
+        add_gateways(c, reply);
+        add_voters(c, reply);
+        return false;
+    case RH__ADMIN__WHAT_RING:
+        add_vnodes(c, reply);
+        return false;
+    case RH__ADMIN__WHAT_WHERE:
+        on_where(c, reply, in->where);
+        return false;
+    case RH__ADMIN__WHAT_NODES:
+        add_nodes(c, reply);
+        return false;
+    case RH__ADMIN__WHAT_DRAIN:
+        return on_drain(c, peer, reply, in->drain);
+    case RH__ADMIN__WHAT_REMOVE:
+        return on_remove(c, peer, reply, in->remove);
+    case RH__ADMIN__WHAT_TXNS:
+        on_txns(c, reply, in->txns->limit);
+        return false;
+    case RH__ADMIN__WHAT_TXN:
+        on_txn(c, reply, in->txn->txn);
+        return false;
+    case RH__ADMIN__WHAT__NOT_SET:
+    case _RH__ADMIN__WHAT__CASE_IS_INT_SIZE:
+        break;
+    }
+    set_text(&reply->error, "this coordinator does not know that question");
+    return false;
+}
+
+void admin_on_question(struct coordinator *c, struct peer *peer, const Rh__Admin *in)
+{
+    Rh__AdminReply *reply = reply_new(c, in->tag);
+
+    if (fill(c, peer, reply, in)) {
+        proto_free(&reply->base);
+    } else {
+        send_reply(c, peer->id, reply);
+    }
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Transactions from BEGIN to the outcome: PROTOCOL §3.3.
+ */
+#include "txn/inside.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct drive *drive_find(const struct coordinator *c, uint64_t txn)
+{
+    for (size_t i = 0; i < c->drive_count; i++) {
+        if (c->drive[i].txn == txn) {
+            return &c->drive[i];
+        }
+    }
+    return NULL;
+}
+
+static const char *node_name(const struct coordinator *c, uint16_t slot)
+{
+    const struct state_node *node = state_node(c->state, slot);
+
+    return node == NULL ? "?" : node->name;
+}
+
+void drive_begin(struct coordinator *c, const struct proposal *p, uint64_t txn)
+{
+    const struct state_txn *t = state_txn(c->state, txn);
+
+    if (t == NULL || t->state != TXN_PENDING || drive_find(c, txn) != NULL) {
+        return;
+    }
+    ASSERT(c->drive_count == 0 || c->drive[c->drive_count - 1].txn < txn);
+    c->drive = mem_resize(c->drive, (c->drive_count + 1) * sizeof *c->drive);
+    c->drive[c->drive_count++] = (struct drive){
+        .txn = txn,
+        .supersedes = p->txn,
+        .started_us = c->now_us,
+        .resend_us = c->now_us,
+        .voted = mem_new(t->part_count, sizeof(bool)),
+        .part_count = t->part_count,
+    };
+    log_info("txn",
+             "begun",
+             "txn=%" PRIu64 " ops=%zu why=\"%s\" supersedes=%" PRIu64,
+             txn,
+             t->op_count,
+             t->why,
+             p->txn);
+}
+
+void drive_prune(struct coordinator *c)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < c->drive_count; i++) {
+        const struct state_txn *t = state_txn(c->state, c->drive[i].txn);
+
+        if (t != NULL && t->state == TXN_PENDING) {
+            c->drive[kept++] = c->drive[i];
+        } else {
+            mem_free(c->drive[i].voted);
+        }
+    }
+    c->drive_count = kept;
+}
+
+void drive_forget_all(struct coordinator *c)
+{
+    for (size_t i = 0; i < c->drive_count; i++) {
+        mem_free(c->drive[i].voted);
+    }
+    c->drive_count = 0;
+}
+
+/* ---- PREPARE ---- */
+
+/* Who is asked in this phase: first those who only receive, so that the hold at those who give is
+ * as short as can be. */
+static bool is_asked(const struct drive *d, const struct state_part *part)
+{
+    return d->state != DRIVE_PREP_IN || !part->gives;
+}
+
+static bool all_voted(const struct drive *d, const struct state_txn *t)
+{
+    for (size_t i = 0; i < t->part_count; i++) {
+        if (is_asked(d, &t->parts[i]) && !d->voted[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool only_moves(const struct state_txn *t)
+{
+    for (size_t i = 0; i < t->op_count; i++) {
+        if (t->ops[i].kind != RING_MOVE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The cells that `op` moves on `ring`. */
+static Rh__Arc arc_of(const struct ring *ring, const struct state_txn *t, const struct ring_op *op,
+                      uint16_t slot)
+{
+    const struct ring_vnode *v = ring_find(ring, op->vnode);
+    const uint16_t peer = op->from == slot ? op->to : op->from;
+    Rh__Arc arc = RH__ARC__INIT;
+
+    ASSERT(v != NULL);
+    arc.from = v->from;
+    arc.to = ring_end(ring, v);
+    arc.out = op->from == slot;
+    arc.peer = peer;
+    arc.peer_incarnation = state_txn_part(t, peer)->incarnation;
+    arc.vnode = op->vnode;
+    return arc;
+}
+
+/* Fill `arcs` with what one participant gives and gets. Nothing that a pending transaction touches
+ * changes meanwhile, so today's ring is as good as that of its base. */
+static size_t arcs_of(const struct coordinator *c, const struct state_txn *t, uint16_t slot,
+                      Rh__Arc *arcs)
+{
+    const struct ring *now = &c->state->view.ring;
+    const bool plain = only_moves(t);
+    struct ring scratch;
+    size_t count = 0;
+
+    if (!plain) {
+        ring_copy(&scratch, now);
+    }
+    for (size_t i = 0; i < t->op_count; i++) {
+        const struct ring_op *op = &t->ops[i];
+
+        if (op->kind == RING_MOVE && (op->from == slot || op->to == slot)) {
+            arcs[count++] = arc_of(plain ? now : &scratch, t, op, slot);
+        }
+        if (!plain) {
+            ring_apply(&scratch, op, 1, now->version, t->number);
+        }
+    }
+    if (!plain) {
+        ring_fini(&scratch);
+    }
+    return count;
+}
+
+static uint64_t prepare_us(const struct coordinator *c)
+{
+    return (uint64_t)c->config.prepare_ms * 1000;
+}
+
+static void send_prepare(struct coordinator *c, const struct drive *d, const struct state_txn *t,
+                         const struct state_part *part)
+{
+    const struct state_node *node = state_node(c->state, part->slot);
+    const struct peer *peer = node == NULL ? NULL : peers_of_node(c, node);
+    const uint64_t spent_us = c->now_us - d->started_us;
+    Rh__Control out = RH__CONTROL__INIT;
+    Rh__Prepare body = RH__PREPARE__INIT;
+    Rh__Arc *arcs;
+
+    if (peer == NULL) {
+        return;
+    }
+    arcs = mem_new(t->op_count, sizeof *arcs);
+    body.txn = t->number;
+    body.base_version = t->base;
+    body.supersedes = d->supersedes;
+    body.deadline_ms = (uint32_t)(spent_us < prepare_us(c) ? (prepare_us(c) - spent_us) / 1000 : 0);
+    body.n_arcs = arcs_of(c, t, part->slot, arcs);
+    body.arcs = mem_new(body.n_arcs, sizeof(Rh__Arc *));
+    for (size_t i = 0; i < body.n_arcs; i++) {
+        body.arcs[i] = &arcs[i];
+    }
+    out.target_incarnation = part->incarnation;
+    out.body_case = RH__CONTROL__BODY_PREPARE;
+    out.prepare = &body;
+    peers_send(c, peer->id, &out);
+    mem_free(body.arcs);
+    mem_free(arcs);
+}
+
+static void ask_all(struct coordinator *c, struct drive *d, const struct state_txn *t)
+{
+    if (c->now_us < d->resend_us) {
+        return;
+    }
+    for (size_t i = 0; i < t->part_count; i++) {
+        if (is_asked(d, &t->parts[i]) && !d->voted[i]) {
+            send_prepare(c, d, t, &t->parts[i]);
+        }
+    }
+    d->resend_us = c->now_us + (uint64_t)c->config.resend_ms * 1000;
+}
+
+/* ---- the decision ---- */
+
+static void propose_abort(struct coordinator *c, struct drive *d, uint64_t txn, const char *why)
+{
+    Rh__Command command = RH__COMMAND__INIT;
+    Rh__CommandAbort body = RH__COMMAND_ABORT__INIT;
+    struct proposal *p;
+
+    body.txn = txn;
+    body.why = proto_text(why);
+    command.body_case = RH__COMMAND__BODY_ABORT;
+    command.abort = &body;
+    p = coordinator_propose(c, PROPOSAL_DECIDE, &command);
+    if (p != NULL) {
+        p->txn = txn;
+    }
+    if (p != NULL && d != NULL) {
+        d->state = DRIVE_DECIDING;
+    }
+}
+
+static void propose_commit(struct coordinator *c, struct drive *d, const struct state_txn *t)
+{
+    Rh__Command command = RH__COMMAND__INIT;
+    Rh__CommandCommit body = RH__COMMAND_COMMIT__INIT;
+    struct proposal *p;
+
+    body.txn = t->number;
+    body.voted = mem_new(t->part_count, sizeof *body.voted);
+    for (size_t i = 0; i < t->part_count; i++) {
+        body.voted[body.n_voted++] = t->parts[i].incarnation;
+    }
+    command.body_case = RH__COMMAND__BODY_COMMIT;
+    command.commit = &body;
+    p = coordinator_propose(c, PROPOSAL_DECIDE, &command);
+    mem_free(body.voted);
+    if (p != NULL) {
+        p->txn = t->number;
+        d->state = DRIVE_DECIDING;
+    }
+}
+
+static bool all_live(struct coordinator *c, const struct state_txn *t)
+{
+    for (size_t i = 0; i < t->part_count; i++) {
+        const struct state_node *node = state_node(c->state, t->parts[i].slot);
+
+        if (node == NULL || !peers_live(c, node)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void advance(struct coordinator *c, struct drive *d)
+{
+    const struct state_txn *t = state_txn(c->state, d->txn);
+
+    ASSERT(t != NULL && t->state == TXN_PENDING);
+    if (d->state == DRIVE_DECIDING) {
+        return;
+    }
+    if (d->fault[0] == '\0' && c->now_us - d->started_us >= prepare_us(c)) {
+        const size_t used =
+            (size_t)snprintf(d->fault, sizeof d->fault, "its deadline passed, waiting for ");
+
+        drive_waiting_for(c, d, d->fault + used, sizeof d->fault - used);
+    }
+    if (d->fault[0] != '\0') {
+        propose_abort(c, d, d->txn, d->fault);
+        return;
+    }
+    if (d->state == DRIVE_PREP_IN && all_voted(d, t)) {
+        d->state = DRIVE_PREP_OUT;
+        d->resend_us = c->now_us;
+    }
+    if (d->state == DRIVE_PREP_OUT && all_voted(d, t) && all_live(c, t)) {
+        propose_commit(c, d, t);
+        return;
+    }
+    ask_all(c, d, t);
+}
+
+/* ---- what another leader left ---- */
+
+/* Begin it anew under a number of my own: whatever votes are on their way to it count for nothing
+ * (PROTOCOL holes 9 and 10). */
+static void supersede(struct coordinator *c, const struct state_txn *t)
+{
+    Rh__Command command = RH__COMMAND__INIT;
+    Rh__CommandBegin body = RH__COMMAND_BEGIN__INIT;
+    struct proposal *p;
+
+    body.ops = view_wire_ops(t->ops, t->op_count);
+    body.n_ops = t->op_count;
+    body.base_version = c->state->view.ring.version;
+    body.supersedes = t->number;
+    body.why = proto_text(t->why);
+    command.body_case = RH__COMMAND__BODY_BEGIN;
+    command.begin = &body;
+    p = coordinator_propose(c, PROPOSAL_BEGIN, &command);
+    if (p != NULL) {
+        p->txn = t->number;
+    }
+    for (size_t i = 0; i < body.n_ops; i++) {
+        mem_free(body.ops[i]);
+    }
+    mem_free(body.ops);
+}
+
+static void take_up(struct coordinator *c, const struct state_txn *t)
+{
+    if (coordinator_proposal(c, PROPOSAL_BEGIN, t->number) != NULL ||
+        coordinator_proposal(c, PROPOSAL_DECIDE, t->number) != NULL) {
+        return;
+    }
+    if (ring_check(&c->state->view.ring, t->ops, t->op_count) == ERR_OK) {
+        supersede(c, t);
+    } else {
+        propose_abort(c, NULL, t->number, "its operations do not fit the ring");
+    }
+}
+
+void drive_advance(struct coordinator *c)
+{
+    for (size_t i = 0; i < c->state->txn_count; i++) {
+        const struct state_txn *t = &c->state->txn[i];
+
+        if (t->state == TXN_PENDING && drive_find(c, t->number) == NULL) {
+            take_up(c, t);
+        }
+    }
+    for (size_t i = 0; i < c->drive_count; i++) {
+        advance(c, &c->drive[i]);
+    }
+}
+
+void drive_undecided(struct coordinator *c, uint64_t txn, const char *why)
+{
+    struct drive *d = drive_find(c, txn);
+
+    if (d == NULL) {
+        return;
+    }
+    d->state = DRIVE_PREP_IN;
+    if (why != NULL && d->fault[0] == '\0') {
+        (void)snprintf(d->fault, sizeof d->fault, "%s", why);
+    }
+}
+
+/* ---- votes ---- */
+
+/* A number that is decided here is decided for ever; the voter hasn't heard yet. */
+static void tell_over(struct coordinator *c, uint64_t peer, uint64_t txn)
+{
+    const struct state_txn *t = state_txn(c->state, txn);
+    Rh__Control out = RH__CONTROL__INIT;
+    Rh__PollAnswer body = RH__POLL_ANSWER__INIT;
+    Rh__TxnState row = RH__TXN_STATE__INIT;
+    Rh__TxnState *rows = &row;
+
+    if (t == NULL || t->state == TXN_PENDING) {
+        return; // it may be too old to remember: Poll finds out
+    }
+    row.txn = txn;
+    body.version = c->state->view.ring.version;
+    body.n_txns = 1;
+    body.txns = &rows;
+    out.body_case = RH__CONTROL__BODY_POLL_ANSWER;
+    out.poll_answer = &body;
+    peers_send(c, peer, &out);
+}
+
+static uint64_t voted_txn(const Rh__Control *message)
+{
+    if (message->body_case == RH__CONTROL__BODY_PREPARED) {
+        return message->prepared->txn;
+    }
+    return message->body_case == RH__CONTROL__BODY_REFUSED ? message->refused->txn
+                                                           : message->stale->txn;
+}
+
+void drive_on_vote(struct coordinator *c, struct peer *peer, const Rh__Control *message)
+{
+    const struct state_node *node = peers_node(c, peer, message->source_incarnation);
+    struct drive *d = drive_find(c, voted_txn(message));
+    const struct state_txn *t = d == NULL ? NULL : state_txn(c->state, d->txn);
+    const struct state_part *part;
+
+    if (d == NULL) {
+        tell_over(c, peer->id, voted_txn(message));
+        return;
+    }
+    part = node == NULL || t == NULL ? NULL : state_txn_part(t, node->slot);
+    // A vote is (transaction, node, incarnation): of any other it means nothing (hole 15).
+    if (part == NULL || part->incarnation != node->incarnation || d->voted[part - t->parts] ||
+        d->state == DRIVE_DECIDING) {
+        return;
+    }
+    if (message->body_case == RH__CONTROL__BODY_PREPARED) {
+        d->voted[part - t->parts] = is_asked(d, part);
+    } else if (message->body_case == RH__CONTROL__BODY_REFUSED) {
+        (void)snprintf(
+            d->fault, sizeof d->fault, "%s refused: %.50s", node->name, message->refused->why);
+    } else {
+        (void)snprintf(d->fault, sizeof d->fault, "%s took that number before", node->name);
+    }
+}
+
+/* ---- outcomes ---- */
+
+static void cancel(struct coordinator *c, const struct state_txn *t, uint64_t number)
+{
+    Rh__Control out = RH__CONTROL__INIT;
+    Rh__Cancel body = RH__CANCEL__INIT;
+
+    body.txn = number;
+    body.why = proto_text(t->outcome_why);
+    out.body_case = RH__CONTROL__BODY_CANCEL;
+    out.cancel = &body;
+    for (size_t i = 0; i < t->part_count; i++) {
+        const struct state_node *node = state_node(c->state, t->parts[i].slot);
+        const struct peer *peer = node == NULL || node->incarnation != t->parts[i].incarnation
+                                      ? NULL
+                                      : peers_of_node(c, node);
+
+        if (peer != NULL) {
+            peers_send(c, peer->id, &out);
+        }
+    }
+}
+
+/* A superseded one isn't cancelled: the PREPARE of its successor takes its holds over. If that one
+ * ends before it asked them, they are told of both. */
+void drive_cancel(struct coordinator *c, uint64_t txn)
+{
+    const struct state_txn *t = state_txn(c->state, txn);
+    const struct state_txn *end = t;
+
+    if (t == NULL || t->superseded_by != 0) {
+        return;
+    }
+    cancel(c, t, txn);
+    while (end > c->state->txn) {
+        end--;
+        if (end->superseded_by == t->number) {
+            cancel(c, end, end->number);
+            t = end;
+        }
+    }
+}
+
+void drive_waiting_for(struct coordinator *c, const struct drive *d, char *text, size_t size)
+{
+    const struct state_txn *t = state_txn(c->state, d->txn);
+    size_t used = 0;
+
+    (void)snprintf(
+        text, size, "%s", d->state == DRIVE_DECIDING ? "the log" : "the participants' links");
+    for (size_t i = 0; t != NULL && i < t->part_count && d->state != DRIVE_DECIDING; i++) {
+        const struct state_part *part = &t->parts[i];
+        const struct state_node *node = state_node(c->state, part->slot);
+        const char *what = part->gives ? "to stop and hand over its actors" : "to make room";
+
+        if (!is_asked(d, part) || d->voted[i] || used >= size) {
+            continue;
+        }
+        if (node == NULL || peers_of_node(c, node) == NULL) {
+            what = "to be linked";
+        }
+        used += (size_t)snprintf(text + used,
+                                 size - used,
+                                 "%s%s %s",
+                                 used > 0 ? ", " : "",
+                                 node_name(c, part->slot),
+                                 what);
+    }
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the leader's machine share and nobody else includes.
+ *
+ *     coordinator.c  events, leadership, proposals, barriers
+ *     peers.c        links, who is live, sending
+ *     history.c      the last deltas; GetConfig
+ *     register.c     Register, Renew, Bye, Poll
+ *     drive.c        transactions from BEGIN to the outcome
+ *     rebalance.c    which transactions to begin
+ *     admin.c        operators' questions and wishes
+ */
+#ifndef TXN_INSIDE_H
+#define TXN_INSIDE_H
+
+#include "ring/plan.h"
+#include "txn/coordinator.h"
+#include "wire/control.h"
+#include "wire/link.h"
+
+enum {
+    HISTORY_MAX = 256,  /* deltas kept in memory */
+    CHAIN_MAX = 64,     /* deltas in one answer */
+    WAITING_MAX = 4096, /* messages that wait for a barrier */
+    QUIET_MS = 50,      /* no proposal so long after one failed */
+    BACKOFF_MS_MAX = 60000,
+};
+
+/* A link. */
+struct peer {
+    uint64_t id;
+    enum link_role role;
+    char name[VIEW_NAME_MAX + 1];
+    uint64_t incarnation; /* of the hello, then of the last message */
+    uint64_t heard_us;
+    Rh__GetConfig told; /* a gateway's figures; no pointers in it */
+};
+
+/* What we remember of a registered node; never replicated. */
+struct seen {
+    uint16_t slot;
+    uint64_t incarnation;
+    uint64_t heard_us; /* last message of this incarnation; 0 = none since I lead */
+    Rh__Renew renew;   /* the last; no pointers in it */
+};
+
+enum proposal_kind {
+    PROPOSAL_INIT,
+    PROPOSAL_REGISTER,
+    PROPOSAL_BEGIN,
+    PROPOSAL_DECIDE, /* COMMIT or ABORT of `txn` */
+    PROPOSAL_DESIRE,
+    PROPOSAL_FENCE,
+    PROPOSAL_DEREGISTER,
+};
+
+/* A command on its way through the log. */
+struct proposal {
+    enum proposal_kind kind;
+    uint64_t tag;
+    uint64_t peer;       /* whom to answer; 0 = nobody */
+    bool asked;          /* by an operator, who waits at `peer` */
+    uint64_t question;   /* tag of the Admin, if it was one */
+    uint64_t nonce;      /* REGISTER */
+    uint64_t txn;        /* DECIDE: which; BEGIN: which it supersedes */
+    uint64_t slot;       /* DESIRE, FENCE, DEREGISTER */
+    struct ring_op *ops; /* BEGIN: owned */
+    size_t op_count;
+    uint64_t plan_id; /* BEGIN: of the plan it came from, and where it stands there */
+    size_t planned_at;
+    uint16_t donor;    /* BEGIN: 0 = none */
+    uint16_t receiver; /* BEGIN */
+};
+
+enum drive_state { DRIVE_PREP_IN, DRIVE_PREP_OUT, DRIVE_DECIDING };
+
+/* A pending transaction on its way to an outcome. */
+struct drive {
+    uint64_t txn;
+    enum drive_state state;
+    uint64_t supersedes;
+    uint64_t started_us;
+    uint64_t resend_us; /* when PREPARE is sent again */
+    bool *voted;        /* owned; by index of state_txn.parts */
+    size_t part_count;
+    char fault[STATE_WHY_MAX + 1]; /* not empty: it must be aborted, and why */
+};
+
+/* One transaction of the plan. */
+enum planned_reason { REASON_REBALANCE, REASON_JOIN, REASON_DRAIN, REASON_SPLIT, REASON_MERGE };
+struct planned {
+    bool begun;
+    enum planned_reason reason;
+};
+
+struct backoff {
+    uint16_t donor;
+    uint16_t receiver;
+    uint32_t failures;
+    uint64_t until_us;
+};
+
+struct waiting {
+    uint64_t peer;
+    Rh__Control *message; /* owned */
+};
+
+struct coordinator {
+    struct coordinator_config config;
+    const struct state *state;       /* borrowed */
+    struct coordinator_effects *out; /* borrowed, during a step */
+    uint64_t now_us;
+    uint64_t wall_us;
+
+    bool leading;
+    uint64_t term;
+    uint64_t leader;   /* voter id, 0 = unknown */
+    uint64_t lead_us;  /* when my leadership began */
+    uint64_t quiet_us; /* no proposal before */
+    uint64_t applied_index;
+    uint64_t last_tag;
+    uint64_t steps;
+
+    struct peer *peer; /* owned; in order of their coming */
+    size_t peer_count;
+    struct seen *seen; /* owned */
+    size_t seen_count;
+    struct proposal *proposal; /* owned */
+    size_t proposal_count;
+    struct drive *drive; /* owned */
+    size_t drive_count;
+
+    struct waiting *waiting; /* owned; the first `riding` wait for the barrier in flight */
+    size_t waiting_count;
+    size_t riding;
+    uint64_t barrier; /* tag, 0 = none in flight */
+
+    Rh__Delta *history[HISTORY_MAX]; /* owned; a ring buffer */
+    size_t history_at;               /* where the next goes */
+    size_t history_count;
+
+    struct plan plan;
+    struct planned *planned; /* owned; one for each of plan.txn */
+    bool has_plan;
+    uint64_t plan_id;        /* of the last plan made */
+    bool dirty;              /* the plan must be made anew */
+    uint64_t dirty_us;       /* since when */
+    uint64_t lives;          /* fingerprint of who was live when last looked at */
+    uint64_t lives_us;       /* when that was */
+    struct backoff *backoff; /* owned */
+    size_t backoff_count;
+};
+
+/* ---- coordinator.c ---- */
+
+/* Queue a command; returns its record, to be filled in at once. NULL: not now (not leading, or one
+ * failed just before). */
+struct proposal *coordinator_propose(struct coordinator *c, enum proposal_kind kind,
+                                     Rh__Command *command);
+/* One in flight of that kind about that transaction, slot or nonce, or NULL. */
+const struct proposal *coordinator_proposal(const struct coordinator *c, enum proposal_kind kind,
+                                            uint64_t about);
+
+/* Queue a message whose header is filled in. */
+void coordinator_put_send(struct coordinator *c, uint64_t peer, const Rh__Control *message);
+
+/* ---- peers.c ---- */
+
+struct peer *peers_find(struct coordinator *c, uint64_t id);
+void peers_up(struct coordinator *c, const struct coordinator_event *event);
+void peers_down(struct coordinator *c, uint64_t id);
+/* The newest link of that incarnation of the node, or NULL. */
+struct peer *peers_of_node(struct coordinator *c, const struct state_node *node);
+/* The node that this link's `incarnation` is current for, or NULL. */
+const struct state_node *peers_node(const struct coordinator *c, const struct peer *peer,
+                                    uint64_t incarnation);
+/* Something came from the node's present incarnation. */
+struct seen *peers_heard(struct coordinator *c, const struct state_node *node);
+const struct seen *peers_seen(const struct coordinator *c, const struct state_node *node);
+/* A link is up and it was heard of within suspect_ms: it may take part in something new. */
+bool peers_live(struct coordinator *c, const struct state_node *node);
+/* Neither linked nor heard of for suspect_ms, nor have I led for less: do not count on it. */
+bool peers_gone(struct coordinator *c, const struct state_node *node);
+/* Send `message` (its header is filled in here) to one link. */
+void peers_send(struct coordinator *c, uint64_t peer, Rh__Control *message);
+/* The same to every gateway and every registered node. */
+void peers_broadcast(struct coordinator *c, Rh__Control *message);
+/* Who leads, to one link or (NULL) to all. */
+void peers_tell_leader(struct coordinator *c, const struct peer *only);
+
+/* ---- history.c ---- */
+
+void history_put(struct coordinator *c, const Rh__Delta *delta);
+void history_fini(struct coordinator *c);
+/* Answer a GetConfig. */
+void history_answer(struct coordinator *c, uint64_t peer, const Rh__GetConfig *asked);
+
+/* ---- register.c: after a barrier ---- */
+
+void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Register *in);
+void register_on_renew(struct coordinator *c, struct peer *peer, const Rh__Control *message);
+void register_on_bye(struct coordinator *c, struct peer *peer, uint64_t incarnation);
+void register_on_poll(struct coordinator *c, struct peer *peer, const Rh__Poll *in);
+void register_applied(struct coordinator *c, const struct proposal *p,
+                      const struct state_result *result);
+/* Remove nodes that said BYE and are empty. */
+void register_tidy(struct coordinator *c);
+
+/* ---- drive.c ---- */
+
+struct drive *drive_find(const struct coordinator *c, uint64_t txn);
+/* A BEGIN of mine was applied. */
+void drive_begin(struct coordinator *c, const struct proposal *p, uint64_t txn);
+/* Forget one, or those whose transaction is over. */
+void drive_prune(struct coordinator *c);
+void drive_forget_all(struct coordinator *c);
+void drive_on_vote(struct coordinator *c, struct peer *peer, const Rh__Control *message);
+/* Take every transaction as far as it can go now; take up what another leader left. */
+void drive_advance(struct coordinator *c);
+/* A DECIDE was refused, or lost. */
+void drive_undecided(struct coordinator *c, uint64_t txn, const char *why);
+/* Tell the participants of an aborted transaction. */
+void drive_cancel(struct coordinator *c, uint64_t txn);
+/* "n2: drains 3 vnodes for 310 ms" into `text`. */
+void drive_waiting_for(struct coordinator *c, const struct drive *d, char *text, size_t size);
+
+/* ---- rebalance.c ---- */
+
+void rebalance_touch(struct coordinator *c); /* something changed: plan anew, soon */
+void rebalance_reset(struct coordinator *c);
+void rebalance_run(struct coordinator *c);
+size_t rebalance_planned(const struct coordinator *c); /* transactions still to begin */
+/* A BEGIN didn't come to pass: its place in the plan is open again. */
+void rebalance_failed(struct coordinator *c, const struct proposal *p);
+/* A transaction is decided. */
+void rebalance_outcome(struct coordinator *c, const struct state_txn *t, bool committed);
+
+/* ---- admin.c ---- */
+
+bool admin_waits(const Rh__Admin *in); /* must a barrier come first? */
+void admin_on_question(struct coordinator *c, struct peer *peer, const Rh__Admin *in);
+void admin_applied(struct coordinator *c, const struct proposal *p,
+                   const struct state_result *result);
+
+#endif

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which transactions to begin: PROTOCOL §3.6. A plan is made from the ring as
+ * it will be once all that is pending is committed; of a plan everything is
+ * begun, in its order, that no pending transaction, cap, back-off or dead node
+ * forbids. When it is done, or no longer fits, the next is made; a balanced
+ * ring gives an empty one.
+ */
+#include "txn/inside.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LIVES_PERIOD_MS = 10 };
+
+void rebalance_touch(struct coordinator *c)
+{
+    if (!c->dirty) {
+        c->dirty = true;
+        c->dirty_us = c->now_us;
+    }
+}
+
+static void drop_plan(struct coordinator *c)
+{
+    if (c->has_plan) {
+        plan_fini(&c->plan);
+        mem_free(c->planned);
+        c->planned = NULL;
+        c->has_plan = false;
+    }
+}
+
+void rebalance_reset(struct coordinator *c)
+{
+    drop_plan(c);
+    c->dirty = false;
+    c->lives = 0;
+    c->backoff_count = 0;
+}
+
+size_t rebalance_planned(const struct coordinator *c)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; c->has_plan && i < c->plan.txn_count; i++) {
+        count += !c->planned[i].begun;
+    }
+    return count;
+}
+
+/* ---- back-off ---- */
+
+static struct backoff *find_backoff(struct coordinator *c, const struct ring_op *move)
+{
+    for (size_t i = 0; i < c->backoff_count; i++) {
+        if (c->backoff[i].donor == move->from && c->backoff[i].receiver == move->to) {
+            return &c->backoff[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct ring_op *first_move(const struct state_txn *t)
+{
+    for (size_t i = 0; i < t->op_count; i++) {
+        if (t->ops[i].kind == RING_MOVE) {
+            return &t->ops[i];
+        }
+    }
+    return NULL;
+}
+
+static void back_off(struct coordinator *c, const struct ring_op *move)
+{
+    struct backoff *b = find_backoff(c, move);
+    uint64_t wait_ms = c->config.retry_ms;
+
+    if (b == NULL) {
+        c->backoff = mem_resize(c->backoff, (c->backoff_count + 1) * sizeof *c->backoff);
+        b = &c->backoff[c->backoff_count++];
+        *b = (struct backoff){.donor = move->from, .receiver = move->to};
+    }
+    for (uint32_t i = 0; i < b->failures && wait_ms < BACKOFF_MS_MAX; i++) {
+        wait_ms *= 2;
+    }
+    wait_ms = wait_ms < BACKOFF_MS_MAX ? wait_ms : BACKOFF_MS_MAX;
+    b->failures++;
+    b->until_us = c->now_us + wait_ms * 1000;
+}
+
+void rebalance_outcome(struct coordinator *c, const struct state_txn *t, bool committed)
+{
+    const struct ring_op *move = first_move(t);
+    struct backoff *b = move == NULL ? NULL : find_backoff(c, move);
+
+    if (committed && b != NULL) {
+        *b = c->backoff[--c->backoff_count];
+    }
+    if (!committed && t->superseded_by == 0) {
+        rebalance_touch(c);
+        if (move != NULL) {
+            back_off(c, move);
+        }
+    }
+}
+
+void rebalance_failed(struct coordinator *c, const struct proposal *p)
+{
+    if (p->txn == 0 && c->has_plan && p->plan_id == c->plan_id) {
+        c->planned[p->planned_at].begun = false;
+    }
+}
+
+/* ---- the plan ---- */
+
+/* The ring once everything pending is committed. */
+static void future_ring(const struct coordinator *c, struct ring *ring)
+{
+    ring_copy(ring, &c->state->view.ring);
+    for (size_t i = 0; i < c->state->txn_count; i++) {
+        const struct state_txn *t = &c->state->txn[i];
+
+        if (t->state == TXN_PENDING && ring_check(ring, t->ops, t->op_count) == ERR_OK) {
+            ring_apply(ring, t->ops, t->op_count, ring->version, t->number);
+        }
+    }
+}
+
+static enum planned_reason reason_of(const struct coordinator *c, const struct ring *ring,
+                                     const struct plan_txn *t)
+{
+    const struct state_node *donor = state_node(c->state, t->donor);
+
+    if (t->receiver == 0) {
+        return t->ops[0].kind == RING_SPLIT ? REASON_SPLIT : REASON_MERGE;
+    }
+    if (donor != NULL && donor->leaving) {
+        return REASON_DRAIN;
+    }
+    return ring_owned_count(ring, t->receiver) == 0 ? REASON_JOIN : REASON_REBALANCE;
+}
+
+static void make_plan(struct coordinator *c)
+{
+    const struct plan_limits limits = {
+        .vnodes_per_weight = c->state->vnodes_per_weight,
+        .moves_per_txn = c->config.moves_per_txn,
+        .wave_cap = c->config.txns_per_node,
+    };
+    struct plan_node *nodes = mem_new(c->state->node_count, sizeof *nodes);
+    struct ring ring;
+    enum err e;
+
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *n = &c->state->node[i];
+
+        nodes[i] = (struct plan_node){
+            .slot = n->slot,
+            .weight = n->weight,
+            // Who is gone gets nothing; what he has can't be taken from him without leases.
+            .leaving = n->leaving || peers_gone(c, n),
+        };
+    }
+    future_ring(c, &ring);
+    e = plan_make(&c->plan, &ring, nodes, c->state->node_count, &limits);
+    c->has_plan = true;
+    c->plan_id++;
+    c->planned = mem_new(c->plan.txn_count, sizeof *c->planned);
+    for (size_t i = 0; i < c->plan.txn_count; i++) {
+        c->planned[i].reason = reason_of(c, &ring, &c->plan.txn[i]);
+    }
+    if (c->plan.txn_count > 0) {
+        log_info("txn",
+                 "planned",
+                 "transactions=%zu moved_cells=%" PRIu64 " error=%s",
+                 c->plan.txn_count,
+                 c->plan.moved_cells,
+                 err_name(e));
+    }
+    ring_fini(&ring);
+    mem_free(nodes);
+}
+
+/* ---- begin ---- */
+
+static void why_text(const struct coordinator *c, size_t at, char *text, size_t size)
+{
+    const struct state_node *donor = state_node(c->state, c->plan.txn[at].donor);
+    const struct state_node *receiver = state_node(c->state, c->plan.txn[at].receiver);
+
+    switch (c->planned[at].reason) {
+    case REASON_REBALANCE:
+        (void)snprintf(text, size, "rebalance");
+        return;
+    case REASON_JOIN:
+        (void)snprintf(text, size, "join %s", receiver == NULL ? "?" : receiver->name);
+        return;
+    case REASON_DRAIN:
+        (void)snprintf(text, size, "drain %s", donor == NULL ? "?" : donor->name);
+        return;
+    case REASON_SPLIT:
+        (void)snprintf(text, size, "split");
+        return;
+    case REASON_MERGE:
+        (void)snprintf(text, size, "merge");
+        return;
+    }
+    UNREACHABLE();
+}
+
+static bool begin(struct coordinator *c, size_t at)
+{
+    const struct plan_txn *t = &c->plan.txn[at];
+    Rh__Command command = RH__COMMAND__INIT;
+    Rh__CommandBegin body = RH__COMMAND_BEGIN__INIT;
+    char why[STATE_WHY_MAX + 1];
+    struct proposal *p;
+
+    why_text(c, at, why, sizeof why);
+    body.ops = view_wire_ops(t->ops, t->op_count);
+    body.n_ops = t->op_count;
+    body.base_version = c->state->view.ring.version;
+    body.why = why;
+    command.body_case = RH__COMMAND__BODY_BEGIN;
+    command.begin = &body;
+    p = coordinator_propose(c, PROPOSAL_BEGIN, &command);
+    if (p != NULL) {
+        p->ops = mem_copy(t->ops, t->op_count * sizeof *t->ops);
+        p->op_count = t->op_count;
+        p->plan_id = c->plan_id;
+        p->planned_at = at;
+        p->donor = t->donor;
+        p->receiver = t->receiver;
+    }
+    for (size_t i = 0; i < body.n_ops; i++) {
+        mem_free(body.ops[i]);
+    }
+    mem_free(body.ops);
+    return p != NULL;
+}
+
+/* Who is busy, and which vnodes are spoken for, while the plan is walked. */
+struct walk {
+    uint8_t *touched; /* owned; by vnode id */
+    size_t touched_count;
+    uint32_t busy[RING_NODES_MAX + 1]; /* transactions of each node */
+    uint32_t flying;                   /* BEGINs and pending transactions */
+    bool misfit;                       /* one doesn't fit the ring */
+};
+
+static void touch(struct walk *w, const struct ring_op *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (ops[i].vnode < w->touched_count) {
+            w->touched[ops[i].vnode] = 1;
+        }
+        if (ops[i].kind != RING_MOVE && ops[i].other < w->touched_count) {
+            w->touched[ops[i].other] = 1;
+        }
+    }
+}
+
+static bool is_touched(const struct walk *w, const struct ring_op *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (w->touched[ops[i].vnode] != 0 ||
+            (ops[i].kind != RING_MOVE && w->touched[ops[i].other] != 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t greatest_vnode(const struct coordinator *c)
+{
+    size_t greatest = 0;
+
+    for (size_t i = 0; i < c->plan.txn_count; i++) {
+        const struct plan_txn *t = &c->plan.txn[i];
+
+        for (size_t j = 0; j < t->op_count; j++) {
+            greatest = t->ops[j].vnode > greatest ? t->ops[j].vnode : greatest;
+            greatest = t->ops[j].other > greatest ? t->ops[j].other : greatest;
+        }
+    }
+    return greatest;
+}
+
+static void walk_init(const struct coordinator *c, struct walk *w)
+{
+    *w = (struct walk){.touched_count = greatest_vnode(c) + 1};
+    w->touched = mem_new(w->touched_count, 1);
+    for (size_t i = 0; i < c->state->txn_count; i++) {
+        const struct state_txn *t = &c->state->txn[i];
+
+        if (t->state != TXN_PENDING) {
+            continue;
+        }
+        w->flying++;
+        touch(w, t->ops, t->op_count);
+        for (size_t j = 0; j < t->part_count; j++) {
+            w->busy[t->parts[j].slot]++;
+        }
+    }
+    for (size_t i = 0; i < c->proposal_count; i++) {
+        const struct proposal *p = &c->proposal[i];
+
+        if (p->kind == PROPOSAL_BEGIN && p->txn == 0) {
+            w->flying++;
+            touch(w, p->ops, p->op_count);
+            w->busy[p->donor]++;
+            w->busy[p->receiver]++;
+        }
+    }
+}
+
+static bool node_ready(struct coordinator *c, const struct walk *w, uint16_t slot)
+{
+    const struct state_node *node = state_node(c->state, slot);
+
+    return node != NULL && peers_live(c, node) && w->busy[slot] < c->config.txns_per_node;
+}
+
+/* May these two do something together now? */
+static bool pair_ready(struct coordinator *c, const struct walk *w, const struct plan_txn *t)
+{
+    const struct ring_op pair = {.from = t->donor, .to = t->receiver};
+    const struct backoff *b = find_backoff(c, &pair);
+
+    if (t->receiver == 0) {
+        return true;
+    }
+    return node_ready(c, w, t->donor) && node_ready(c, w, t->receiver) &&
+           (b == NULL || c->now_us >= b->until_us);
+}
+
+static void visit(struct coordinator *c, struct walk *w, size_t at)
+{
+    const struct plan_txn *t = &c->plan.txn[at];
+
+    if (is_touched(w, t->ops, t->op_count)) {
+        touch(w, t->ops, t->op_count); // in the plan's order, vnode by vnode
+        return;
+    }
+    touch(w, t->ops, t->op_count);
+    if (w->flying >= c->config.txns_max || !pair_ready(c, w, t)) {
+        return;
+    }
+    if (ring_check(&c->state->view.ring, t->ops, t->op_count) != ERR_OK) {
+        w->misfit = true;
+        return;
+    }
+    if (!begin(c, at)) {
+        return;
+    }
+    c->planned[at].begun = true;
+    w->flying++;
+    w->busy[t->donor]++;
+    w->busy[t->receiver]++;
+}
+
+static void start_what_can(struct coordinator *c)
+{
+    struct walk *w = mem_new(1, sizeof *w);
+    size_t left = 0;
+
+    walk_init(c, w);
+    for (size_t i = 0; i < c->plan.txn_count && w->flying < c->config.txns_max; i++) {
+        if (!c->planned[i].begun) {
+            visit(c, w, i);
+            left += !c->planned[i].begun;
+        }
+    }
+    // Done, or stuck for good: look again, from what is now.
+    if (w->flying == 0 && (left == 0 || w->misfit)) {
+        rebalance_touch(c);
+    }
+    mem_free(w->touched);
+    mem_free(w);
+}
+
+/* Changes when someone comes to life or is gone. */
+static uint64_t lives(struct coordinator *c)
+{
+    uint64_t sum = 1;
+
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *n = &c->state->node[i];
+
+        sum = (sum ^ n->incarnation) * UINT64_C(0x9e3779b97f4a7c15);
+        sum += (peers_live(c, n) ? 2u : 0u) + (peers_gone(c, n) ? 1u : 0u);
+    }
+    return sum;
+}
+
+static void look_who_lives(struct coordinator *c)
+{
+    uint64_t alive;
+
+    if (c->lives != 0 && c->now_us - c->lives_us < LIVES_PERIOD_MS * 1000) {
+        return;
+    }
+    c->lives_us = c->now_us;
+    alive = lives(c);
+    if (alive != c->lives) {
+        c->lives = alive;
+        rebalance_touch(c);
+    }
+}
+
+void rebalance_run(struct coordinator *c)
+{
+    look_who_lives(c);
+    if (c->dirty && c->now_us - c->dirty_us >= (uint64_t)c->config.settle_ms * 1000) {
+        c->dirty = false;
+        drop_plan(c);
+        if (c->state->view.ring.vnode_count > 0) {
+            make_plan(c);
+        }
+    }
+    // A plan that is about to be replaced begins nothing more.
+    if (c->has_plan && c->plan.txn_count > 0 && !c->dirty && c->now_us >= c->quiet_us) {
+        start_what_can(c);
+    }
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Nodes that come, stay and go: PROTOCOL §4.4 and the answers of §3.5.
+ */
+#include "txn/inside.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { REGISTER_RETRY_MS = 1000 };
+
+/* ---- Register ---- */
+
+static void refuse(struct coordinator *c, uint64_t peer, const char *reason, bool fatal)
+{
+    Rh__Control out = RH__CONTROL__INIT;
+    Rh__RegRefused body = RH__REG_REFUSED__INIT;
+
+    body.reason = proto_text(reason);
+    body.fatal = fatal;
+    body.retry_ms = fatal ? 0 : REGISTER_RETRY_MS;
+    out.body_case = RH__CONTROL__BODY_REG_REFUSED;
+    out.reg_refused = &body;
+    log_info("txn", "register_refused", "fatal=%d reason=\"%s\"", fatal, reason);
+    peers_send(c, peer, &out);
+}
+
+/* The configuration goes with it, so that no node reads it first and registers then (hole 2). */
+static void welcome(struct coordinator *c, struct peer *peer, const struct state_node *node)
+{
+    Rh__Control out = RH__CONTROL__INIT;
+    Rh__RegOk body = RH__REG_OK__INIT;
+    Rh__Config config;
+
+    view_config(&c->state->view, &config);
+    body.nonce = node->nonce;
+    body.slot = node->slot;
+    body.incarnation = node->incarnation;
+    // Whatever has a higher number began after this registration, and may be pending.
+    body.floor = node->incarnation;
+    body.config = &config;
+    body.lease_us = c->config.lease_us;
+    out.body_case = RH__CONTROL__BODY_REG_OK;
+    out.reg_ok = &body;
+    peer->incarnation = node->incarnation;
+    (void)peers_heard(c, node);
+    peers_send(c, peer->id, &out);
+    view_config_fini(&config);
+}
+
+static bool same_place(const struct state_node *node, const Rh__Register *in)
+{
+    return in->boot_id.len == STATE_UUID_SIZE && in->data_uuid.len == STATE_UUID_SIZE &&
+           memcmp(in->boot_id.data, node->boot_id, STATE_UUID_SIZE) == 0 &&
+           memcmp(in->data_uuid.data, node->data_uuid, STATE_UUID_SIZE) == 0;
+}
+
+/* Is the process that had this name surely dead? Else answer why not. */
+static bool old_is_dead(struct coordinator *c, const struct peer *peer,
+                        const struct state_node *node, const Rh__Register *in)
+{
+    char reason[2 * VIEW_NAME_MAX + VIEW_ADDRESS_MAX + 160];
+
+    // Same boot of the same machine, and it holds the lock of the same folder.
+    if ((node->barred && node->clean) || (in->lock_held && same_place(node, in))) {
+        return true;
+    }
+    if (peers_live(c, node) || peers_of_node(c, node) != NULL) {
+        (void)snprintf(reason,
+                       sizeof reason,
+                       "name '%s' is taken by a live node at %s",
+                       node->name,
+                       node->address);
+        refuse(c, peer->id, reason, true);
+        return false;
+    }
+    (void)snprintf(reason,
+                   sizeof reason,
+                   "node '%s' was last seen at %s; its old process is not proven dead: start it "
+                   "on the same machine with the same data folder",
+                   node->name,
+                   node->address);
+    refuse(c, peer->id, reason, false);
+    return false;
+}
+
+/* A node's disk knows numbers that the database never drew: it is an old copy (hole 54). */
+static bool database_went_back(struct coordinator *c, const struct peer *peer,
+                               const Rh__Register *in)
+{
+    char reason[160];
+    const uint64_t highest = in->disk_seen > in->disk_floor ? in->disk_seen : in->disk_floor;
+
+    if (highest <= c->state->number && in->disk_era <= c->state->view.era) {
+        return false;
+    }
+    (void)snprintf(reason,
+                   sizeof reason,
+                   "the coordinators' database went back: number %" PRIu64 " of era %" PRIu64
+                   ", the node has seen %" PRIu64 " of era %" PRIu64,
+                   c->state->number,
+                   c->state->view.era,
+                   highest,
+                   in->disk_era);
+    log_error("txn", "database_went_back", "node=%s number=%" PRIu64, in->name, highest);
+    refuse(c, peer->id, reason, true);
+    return true;
+}
+
+void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Register *in)
+{
+    Rh__Command command = RH__COMMAND__INIT;
+    Rh__CommandRegister body = RH__COMMAND_REGISTER__INIT;
+    const struct state_node *node = state_node_named(c->state, in->name);
+    const char *fault;
+    struct proposal *p;
+
+    body.name = in->name;
+    body.address = in->address;
+    body.boot_id = in->boot_id;
+    body.data_uuid = in->data_uuid;
+    body.nonce = in->nonce;
+    body.weight = in->weight == 0 ? 1 : in->weight;
+    body.zone = in->zone;
+    body.replaces = node == NULL ? 0 : node->incarnation;
+    fault = strcmp(in->name, peer->name) != 0 || peer->role != ROLE_NODE
+                ? "the name is not that of the link"
+                : state_registration_fault(&body);
+    if (fault != NULL) {
+        refuse(c, peer->id, fault, true);
+        return;
+    }
+    if (!c->state->begun || coordinator_proposal(c, PROPOSAL_REGISTER, in->nonce) != NULL ||
+        database_went_back(c, peer, in)) {
+        return; // it asks again
+    }
+    if (node != NULL && node->nonce == in->nonce && !node->barred) {
+        welcome(c, peer, node);
+        return;
+    }
+    if (node != NULL && !old_is_dead(c, peer, node, in)) {
+        return;
+    }
+    command.body_case = RH__COMMAND__BODY_REGISTER_;
+    command.register_ = &body;
+    p = coordinator_propose(c, PROPOSAL_REGISTER, &command);
+    if (p != NULL) {
+        p->peer = peer->id;
+        p->nonce = in->nonce;
+    }
+}
+
+void register_applied(struct coordinator *c, const struct proposal *p,
+                      const struct state_result *result)
+{
+    struct peer *peer = peers_find(c, p->peer);
+
+    if (result->accepted) {
+        for (size_t i = 0; i < c->state->node_count; i++) {
+            const struct state_node *node = &c->state->node[i];
+
+            if (node->incarnation == result->stamp) {
+                log_info("txn",
+                         "registered",
+                         "node=%s incarnation=%" PRIu64 " address=%s",
+                         node->name,
+                         node->incarnation,
+                         node->address);
+                if (peer != NULL) {
+                    welcome(c, peer, node);
+                }
+                return;
+            }
+        }
+    }
+    if (peer != NULL) {
+        refuse(c, peer->id, result->accepted ? "it was replaced" : result->why, false);
+    }
+}
+
+/* ---- Renew ---- */
+
+static void bar(struct coordinator *c, uint64_t peer, const char *why)
+{
+    Rh__Control out = RH__CONTROL__INIT;
+    Rh__Barred body = RH__BARRED__INIT;
+
+    body.why = proto_text(why);
+    out.body_case = RH__CONTROL__BODY_BARRED;
+    out.barred = &body;
+    peers_send(c, peer, &out);
+}
+
+static bool may_leave(const struct coordinator *c, const struct state_node *node)
+{
+    return node->leaving && ring_owned_count(&c->state->view.ring, node->slot) == 0 &&
+           !state_takes_part(c->state, node->slot);
+}
+
+static void ask_to_drain(struct coordinator *c, const struct state_node *node)
+{
+    Rh__Command command = RH__COMMAND__INIT;
+    Rh__CommandDesire body = RH__COMMAND_DESIRE__INIT;
+    struct proposal *p;
+
+    if (node->leaving || !state_others_stay(c->state, node->slot) ||
+        coordinator_proposal(c, PROPOSAL_DESIRE, node->slot) != NULL) {
+        return;
+    }
+    body.name = proto_text(node->name);
+    body.leaving = 3;
+    command.body_case = RH__COMMAND__BODY_DESIRE;
+    command.desire = &body;
+    p = coordinator_propose(c, PROPOSAL_DESIRE, &command);
+    if (p != NULL) {
+        p->slot = node->slot;
+    }
+}
+
+static void grant(struct coordinator *c, uint64_t peer, const struct state_node *node,
+                  const Rh__Renew *in)
+{
+    Rh__Control out = RH__CONTROL__INIT;
+    Rh__Grant body = RH__GRANT__INIT;
+    uint64_t pending[STATE_PENDING_MAX];
+
+    body.seq = in->seq;
+    body.lease_us = c->config.lease_us;
+    body.version = c->state->view.ring.version;
+    body.pending = pending;
+    for (size_t i = 0; i < c->state->txn_count; i++) {
+        const struct state_txn *t = &c->state->txn[i];
+
+        if (t->state == TXN_PENDING && state_txn_part(t, node->slot) != NULL) {
+            pending[body.n_pending++] = t->number;
+        }
+    }
+    body.leave = may_leave(c, node);
+    body.last = in->stopping && !node->leaving && !state_others_stay(c->state, node->slot);
+    out.target_incarnation = node->incarnation;
+    out.body_case = RH__CONTROL__BODY_GRANT;
+    out.grant = &body;
+    peers_send(c, peer, &out);
+}
+
+void register_on_renew(struct coordinator *c, struct peer *peer, const Rh__Control *message)
+{
+    const Rh__Renew *in = message->renew;
+    const struct state_node *node = peers_node(c, peer, message->source_incarnation);
+    struct seen *seen;
+
+    if (node == NULL) {
+        bar(c, peer->id, "this incarnation is over: another was registered, or it was removed");
+        return;
+    }
+    seen = peers_heard(c, node);
+    seen->renew = *in;
+    seen->renew.base = (ProtobufCMessage){0};
+    if (in->stopping) {
+        ask_to_drain(c, node);
+    }
+    grant(c, peer->id, node, in);
+}
+
+/* ---- Bye ---- */
+
+void register_on_bye(struct coordinator *c, struct peer *peer, uint64_t incarnation)
+{
+    Rh__Command command = RH__COMMAND__INIT;
+    Rh__CommandFence body = RH__COMMAND_FENCE__INIT;
+    const struct state_node *node = peers_node(c, peer, incarnation);
+    struct proposal *p;
+
+    if (node == NULL || ring_owned_count(&c->state->view.ring, node->slot) > 0 ||
+        coordinator_proposal(c, PROPOSAL_FENCE, node->slot) != NULL) {
+        return;
+    }
+    body.slot = node->slot;
+    body.incarnation = node->incarnation;
+    body.clean = true;
+    command.body_case = RH__COMMAND__BODY_FENCE;
+    command.fence = &body;
+    p = coordinator_propose(c, PROPOSAL_FENCE, &command);
+    if (p != NULL) {
+        p->slot = node->slot;
+    }
+}
+
+/* From the state alone, so that a new leader goes on with it. */
+void register_tidy(struct coordinator *c)
+{
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *node = &c->state->node[i];
+        Rh__Command command = RH__COMMAND__INIT;
+        Rh__CommandDeregister body = RH__COMMAND_DEREGISTER__INIT;
+        struct proposal *p;
+
+        if (!node->barred || !node->clean ||
+            ring_owned_count(&c->state->view.ring, node->slot) > 0 ||
+            coordinator_proposal(c, PROPOSAL_DEREGISTER, node->slot) != NULL) {
+            continue;
+        }
+        body.slot = node->slot;
+        body.incarnation = node->incarnation;
+        command.body_case = RH__COMMAND__BODY_DEREGISTER;
+        command.deregister = &body;
+        p = coordinator_propose(c, PROPOSAL_DEREGISTER, &command);
+        if (p != NULL) {
+            p->slot = node->slot;
+        }
+    }
+}
+
+/* ---- Poll ---- */
+
+void register_on_poll(struct coordinator *c, struct peer *peer, const Rh__Poll *in)
+{
+    Rh__Control out = RH__CONTROL__INIT;
+    Rh__PollAnswer body = RH__POLL_ANSWER__INIT;
+    Rh__TxnState *rows = mem_new(in->n_txns, sizeof *rows);
+
+    body.version = c->state->view.ring.version;
+    body.txns = mem_new(in->n_txns, sizeof(Rh__TxnState *));
+    body.n_txns = in->n_txns;
+    for (size_t i = 0; i < in->n_txns; i++) {
+        const struct state_txn *t = state_txn(c->state, in->txns[i]);
+
+        rows[i] = (Rh__TxnState)RH__TXN_STATE__INIT;
+        rows[i].txn = in->txns[i];
+        rows[i].pending = t != NULL && t->state == TXN_PENDING;
+        body.txns[i] = &rows[i];
+    }
+    out.body_case = RH__CONTROL__BODY_POLL_ANSWER;
+    out.poll_answer = &body;
+    peers_send(c, peer->id, &out);
+    mem_free(body.txns);
+    mem_free(rows);
+}
