@@ -276,6 +276,24 @@ enum err log_sqlite_adopt(const struct log_sqlite_config *config)
     return e;
 }
 
+enum err log_sqlite_inspect(const char *directory, struct log_folder *out)
+{
+    char path[LOG_PATH_MAX];
+    int lock_file = -1;
+
+    (void)snprintf(path, sizeof path, "%s/raft.db", directory);
+    if (access(path, F_OK) != 0) {
+        return ERR_NOT_FOUND;
+    }
+    enum err e = lock_folder(directory, &lock_file);
+    if (e != ERR_OK) {
+        return e;
+    }
+    e = raftdb_inspect(directory, out);
+    (void)close(lock_file);
+    return e;
+}
+
 void log_sqlite_wait(struct log_store *store)
 {
     struct log_sqlite *s = self(store);

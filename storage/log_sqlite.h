@@ -40,6 +40,21 @@ MUST_CHECK enum err log_sqlite_open(struct log_store **out, struct log_image *im
  * when the folder is already that voter's own. */
 MUST_CHECK enum err log_sqlite_adopt(const struct log_sqlite_config *config);
 
+/* What a stopped voter's folder holds. Of two logs the more up-to-date one has the higher last_term
+ * or, with equal last_terms, the higher last_index. */
+struct log_folder {
+    char cluster[64];
+    char voters[128]; /* "1,2,3" */
+    uint64_t voter;
+    uint64_t identity;
+    uint64_t term;
+    uint64_t last_index;
+    uint64_t last_term;
+};
+
+/* Look at a folder, without changing it. ERR_NOT_FOUND: no raft.db there; else as above. */
+MUST_CHECK enum err log_sqlite_inspect(const char *directory, struct log_folder *out);
+
 /* Block until everything submitted is finished: for tests, which have a clock of their own. */
 void log_sqlite_wait(struct log_store *store);
 

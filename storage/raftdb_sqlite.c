@@ -263,7 +263,8 @@ static void create(struct raftdb *db, const struct log_sqlite_config *config)
     commit(db);
 }
 
-static int64_t pragma(struct raftdb *db, const char *sql)
+/* The one integer that `sql` asks for; -1 = there is none. */
+static int64_t ask(struct raftdb *db, const char *sql)
 {
     sqlite3_stmt *s = NULL;
     int64_t value = -1;
@@ -289,10 +290,10 @@ static bool is_sound(struct raftdb *db)
 
 static enum err check_format(struct raftdb *db)
 {
-    if (pragma(db, "PRAGMA application_id") != RAFTDB_APPLICATION) {
+    if (ask(db, "PRAGMA application_id") != RAFTDB_APPLICATION) {
         return raftdb_refuse(db, ERR_FOREIGN, "not a Raft log of Ringhold");
     }
-    if (pragma(db, "PRAGMA user_version") != RAFTDB_FORMAT) {
+    if (ask(db, "PRAGMA user_version") != RAFTDB_FORMAT) {
         return raftdb_refuse(db, ERR_FOREIGN, "written by another version");
     }
     return is_sound(db) ? raftdb_load_self(db)
@@ -379,12 +380,12 @@ static enum err open_file(struct raftdb *db, bool *empty)
         return raftdb_refuse(db, ERR_IO, sqlite3_errmsg(db->sql));
     }
     (void)sqlite3_busy_timeout(db->sql, 5000); // somebody may look with sqlite3
-    const int64_t pages = pragma(db, "SELECT count(*) FROM sqlite_schema");
+    const int64_t pages = ask(db, "SELECT count(*) FROM sqlite_schema");
     if (pages < 0) {
         const bool foreign = sqlite3_errcode(db->sql) == SQLITE_NOTADB;
         return raftdb_refuse(db, foreign ? ERR_CORRUPT : ERR_IO, sqlite3_errmsg(db->sql));
     }
-    *empty = pages == 0 && pragma(db, "PRAGMA user_version") == 0;
+    *empty = pages == 0 && ask(db, "PRAGMA user_version") == 0;
     if (sqlite3_exec(
             db->sql, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;", NULL, NULL, NULL) !=
         SQLITE_OK) {
@@ -491,6 +492,42 @@ enum err raftdb_adopt(const struct log_sqlite_config *config)
 {
     struct raftdb *db = handle_new(config->directory);
     const enum err e = adopt(db, config);
+
+    raftdb_close(db);
+    return e;
+}
+
+static enum err inspect(struct raftdb *db, struct log_folder *out)
+{
+    bool empty = false;
+    enum err e = open_file(db, &empty);
+
+    if (e == ERR_OK && empty) {
+        return ERR_NOT_FOUND;
+    }
+    e = e == ERR_OK ? check_format(db) : e;
+    e = e == ERR_OK ? check_tail(db) : e;
+    if (e != ERR_OK) {
+        return e;
+    }
+    const int64_t in_log = ask(db, "SELECT term FROM log ORDER BY idx DESC LIMIT 1");
+    const int64_t in_snapshot = ask(db, "SELECT term FROM snapshot");
+    *out = (struct log_folder){
+        .voter = db->voter,
+        .identity = db->identity,
+        .term = db->term,
+        .last_index = db->last,
+        .last_term = (uint64_t)(in_log >= 0 ? in_log : in_snapshot),
+    };
+    memcpy(out->cluster, db->cluster, sizeof out->cluster);
+    memcpy(out->voters, db->voters, sizeof out->voters);
+    return ERR_OK;
+}
+
+enum err raftdb_inspect(const char *directory, struct log_folder *out)
+{
+    struct raftdb *db = handle_new(directory);
+    const enum err e = inspect(db, out);
 
     raftdb_close(db);
     return e;

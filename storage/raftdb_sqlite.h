@@ -24,6 +24,8 @@ MUST_CHECK enum err raftdb_open(struct raftdb **out, struct log_image *image,
                                 const struct log_sqlite_config *config);
 /* As log_sqlite_adopt(), without lock. */
 MUST_CHECK enum err raftdb_adopt(const struct log_sqlite_config *config);
+/* As log_sqlite_inspect(), without lock. */
+MUST_CHECK enum err raftdb_inspect(const char *directory, struct log_folder *out);
 void raftdb_close(struct raftdb *db);
 
 /* The writers: durable on return; they end the process with 74 if they fail. */

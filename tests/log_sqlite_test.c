@@ -8,10 +8,12 @@
 #include "base/log.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -427,6 +429,37 @@ static void what_was_confirmed_survives_a_kill(void **state)
     log_image_fini(&image);
 }
 
+/* In a process whose files may not grow any more: the disk is full. */
+static int write_without_space(void)
+{
+    const pid_t child = fork();
+    int status = 0;
+
+    if (child == 0) {
+        struct log_image image;
+        struct log_store *store = open_log(&image);
+        const struct rlimit none = {.rlim_cur = 4096, .rlim_max = 4096};
+        (void)signal(SIGXFSZ, SIG_IGN);
+        if (setrlimit(RLIMIT_FSIZE, &none) != 0) {
+            _exit(1);
+        }
+        append(store, 10, 5, "no room.");
+        log_sqlite_wait(store);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void a_full_disk_ends_the_process_and_loses_nothing(void **state)
+{
+    (void)state;
+    fill();
+    assert_int_equal(write_without_space(), 74);
+    assert_filled();
+}
+
 /* SQLite itself drops what follows a damaged frame without a word. */
 static void a_damaged_end_of_the_write_ahead_log_is_found_out(void **state)
 {
@@ -591,6 +624,28 @@ static void an_adopted_folder_keeps_the_log_and_forgets_the_vote(void **state)
     log_image_fini(&image);
 }
 
+static void a_stopped_folder_tells_how_far_it_got(void **state)
+{
+    struct log_folder seen;
+    struct log_image image;
+
+    (void)state;
+    assert_int_equal(log_sqlite_inspect(folder, &seen), ERR_NOT_FOUND);
+    fill();
+    assert_int_equal(log_sqlite_inspect(folder, &seen), ERR_OK);
+    assert_string_equal(seen.cluster, "test");
+    assert_string_equal(seen.voters, "1,2,3");
+    assert_int_equal(seen.voter, 1);
+    assert_int_equal(seen.identity, 4711);
+    assert_int_equal(seen.term, 5);
+    assert_int_equal(seen.last_index, 9);
+    assert_int_equal(seen.last_term, 2);
+    struct log_store *store = open_log(&image);
+    assert_int_equal(log_sqlite_inspect(folder, &seen), ERR_LOCKED);
+    log_store_close(store);
+    log_image_fini(&image);
+}
+
 static void nothing_is_adopted_from_an_empty_folder(void **state)
 {
     struct log_sqlite_config c = config();
@@ -614,6 +669,7 @@ int main(void)
         CASE(a_flipped_bit_in_the_witness_is_refused),
         CASE(a_flipped_bit_anywhere_in_a_page_is_never_believed),
         CASE(what_was_confirmed_survives_a_kill),
+        CASE(a_full_disk_ends_the_process_and_loses_nothing),
         CASE(a_damaged_end_of_the_write_ahead_log_is_found_out),
         CASE(a_missing_database_or_witness_is_refused),
         CASE(an_older_copy_is_refused),
@@ -623,6 +679,7 @@ int main(void)
         CASE(a_folder_that_cannot_be_is_an_error),
         CASE(a_readmitted_peer_is_forgotten_once),
         CASE(an_adopted_folder_keeps_the_log_and_forgets_the_vote),
+        CASE(a_stopped_folder_tells_how_far_it_got),
         CASE(nothing_is_adopted_from_an_empty_folder),
     };
 #undef CASE

@@ -95,8 +95,8 @@ static struct buffer encode(const struct raft_message *m, size_t entries_size_ma
 static void every_type_comes_back_the_same(void **state)
 {
     (void)state;
-    for (unsigned short type = RAFT_IO_APPEND_ENTRIES; type <= RAFT_IO_TIMEOUT_NOW; type++) {
-        const struct raft_message m = sample(type);
+    for (int type = RAFT_IO_APPEND_ENTRIES; type <= RAFT_IO_TIMEOUT_NOW; type++) {
+        const struct raft_message m = sample((unsigned short)type);
         struct raft_message back;
         struct buffer first = encode(&m, MESSAGE_ENTRIES_SIZE_MAX);
         assert_int_equal(message_decode(&back, FROM, buffer_bytes(&first), &voters), ERR_OK);
@@ -138,8 +138,8 @@ static void fields_keep_their_values(void **state)
 static void every_prefix_and_every_longer_one_is_refused(void **state)
 {
     (void)state;
-    for (unsigned short type = RAFT_IO_APPEND_ENTRIES; type <= RAFT_IO_TIMEOUT_NOW; type++) {
-        const struct raft_message m = sample(type);
+    for (int type = RAFT_IO_APPEND_ENTRIES; type <= RAFT_IO_TIMEOUT_NOW; type++) {
+        const struct raft_message m = sample((unsigned short)type);
         struct raft_message back;
         struct buffer whole = encode(&m, MESSAGE_ENTRIES_SIZE_MAX);
         for (size_t size = 0; size < whole.size; size++) {
