@@ -28,17 +28,17 @@ enum { PATIENCE_US = 20 * 1000 * 1000, VERSION = 100, TXN = 101, AFTER = 102, NO
 
 struct node {
     char name[8];
-    uint16_t slot;
     uint64_t incarnation;
     char data[300];
     struct node_options options;
     pthread_t thread;
-    int exit_code;
-    atomic_bool ready;
-    atomic_bool ended;
     char address[VIEW_ADDRESS_MAX + 1];
     struct link *control; /* of the coordinator, while up */
     size_t registered;
+    int exit_code;
+    uint16_t slot;
+    atomic_bool ready;
+    atomic_bool ended;
     bool prepared;
     bool said_bye;
 };
@@ -301,9 +301,8 @@ static int set_up(void **state)
     coordinator = open_side(ROLE_COORDINATOR, "1");
     gateway = open_side(ROLE_GATEWAY, "g1");
     assert_int_equal(links_listen(coordinator, "127.0.0.1:0", join, sizeof join), ERR_OK);
-    for (uint16_t i = 0; i < NODES; i++) {
-        set_up_node(&nodes[i], (uint16_t)(i + 1));
-    }
+    set_up_node(first, 1);
+    set_up_node(second, 2);
     owner = first->slot;
     answers = gateway_downs = 0;
     to_node = NULL;
