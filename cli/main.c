@@ -1,5 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-int main(void)
+#include "cli/commands.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static int cmd_version(int argc, char **argv)
 {
+    (void)argc;
+    (void)argv;
+    (void)printf("ringhold %s\n", RINGHOLD_VERSION);
     return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} commands[] = {
+    {"demo", cmd_demo, "start a whole fleet on loopback, load it, change it, judge it"},
+    {"coordinator", cmd_coordinator, "run a coordinator: keeps the ring (1, 3 or 5 of them)"},
+    {"node", cmd_node, "run a node: hosts actors; or: node list | drain NAME | remove NAME"},
+    {"gateway", cmd_gateway, "run a gateway: takes clients' requests (Redis protocol)"},
+    {"status", cmd_status, "the fleet at a glance"},
+    {"ring", cmd_ring, "every vnode and its owner"},
+    {"where", cmd_where, "which node owns an id"},
+    {"txn", cmd_txn, "txn list | txn show N: changes of the ring"},
+    {"version", cmd_version, "print the version"},
+};
+
+static int usage(FILE *out)
+{
+    (void)fprintf(out,
+                  "usage: ringhold COMMAND [options]\n\n"
+                  "Exactly one live actor per id across a fleet of game servers.\n\n");
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        (void)fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
+    }
+    (void)fprintf(out, "\n`ringhold COMMAND --help` tells more.\n");
+    return out == stdout ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (argc < 2) {
+        return usage(stderr);
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        return usage(stdout);
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        return cmd_version(0, NULL);
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0) {
+            return commands[i].run(argc - 2, argv + 2);
+        }
+    }
+    (void)fprintf(stderr, "ringhold: unknown command '%s' (see ringhold --help)\n", argv[1]);
+    return 1;
 }

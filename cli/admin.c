@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/admin.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "wire/control.h"
+#include "wire/link.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { TURN_MS = 20, ASK_AGAIN_MS = 100 };
+
+struct admin {
+    struct links *links;
+    struct link *coordinator[ADMIN_COORDINATORS_MAX];
+    char addresses[ADMIN_ADDRESSES_SIZE];
+    char reason[128]; /* why the last link went down */
+    size_t count;
+    int wake_fd;
+    uint64_t tag;
+    Rh__AdminReply *reply; /* owned; to `tag` */
+};
+
+MUST_CHECK enum err admin_split(const char *text, char out[][128], size_t max, size_t *count)
+{
+    *count = 0;
+    while (*text != '\0') {
+        const size_t size = strcspn(text, ",");
+        const char *colon = NULL;
+
+        if (size == 0 || size >= 128 || *count == max) {
+            return ERR_INVALID;
+        }
+        memcpy(out[*count], text, size);
+        out[*count][size] = '\0';
+        colon = strrchr(out[*count], ':');
+        if (colon == NULL || colon == out[*count] || colon[1] == '\0') {
+            return ERR_INVALID;
+        }
+        ++*count;
+        text += size;
+        if (*text == ',' && *++text == '\0') {
+            return ERR_INVALID;
+        }
+    }
+    return *count == 0 ? ERR_INVALID : ERR_OK;
+}
+
+static const char *on_hello(void *context, const struct hello *peer)
+{
+    (void)context;
+    return peer->role == ROLE_COORDINATOR ? NULL : "this is no coordinator";
+}
+
+static void on_up(void *context, struct link *link)
+{
+    (void)context;
+    (void)link;
+}
+
+static void on_down(void *context, struct link *link, const char *reason)
+{
+    struct admin *a = context;
+
+    (void)link;
+    (void)snprintf(a->reason, sizeof a->reason, "%s", reason);
+}
+
+static void on_frame(void *context, struct link *link, const struct frame *frame)
+{
+    struct admin *a = context;
+    Rh__Control *message = NULL;
+
+    (void)link;
+    if (frame->type != FRAME_CONTROL || (message = control_get(frame->body)) == NULL) {
+        return;
+    }
+    if (message->body_case == RH__CONTROL__BODY_ADMIN_REPLY &&
+        message->admin_reply->tag == a->tag && a->reply == NULL) {
+        // Taken out of the message, so that freeing the message leaves it to us.
+        a->reply = message->admin_reply;
+        message->admin_reply = NULL;
+        message->body_case = RH__CONTROL__BODY__NOT_SET;
+    }
+    control_free(message);
+}
+
+static void on_wake(void *context)
+{
+    const struct admin *a = context;
+    const uint64_t one = 1;
+    const ssize_t written = write(a->wake_fd, &one, sizeof one);
+
+    (void)written; // A full counter is awake already.
+}
+
+struct admin *admin_open(const char *cluster, const char *coordinators)
+{
+    char addresses[ADMIN_COORDINATORS_MAX][128];
+    struct links_config config = links_config_default();
+    struct admin *a = mem_new(1, sizeof *a);
+    size_t count = 0;
+
+    if (admin_split(coordinators, addresses, ADMIN_COORDINATORS_MAX, &count) != ERR_OK) {
+        (void)fprintf(stderr,
+                      "ringhold: --coordinators: '%s' is not host:port[,host:port…], at most %d\n",
+                      coordinators,
+                      ADMIN_COORDINATORS_MAX);
+        mem_free(a);
+        return NULL;
+    }
+    (void)snprintf(a->addresses, sizeof a->addresses, "%s", coordinators);
+    config.self.role = ROLE_CLI;
+    config.self.incarnation = random_u64();
+    (void)snprintf(config.self.cluster, sizeof config.self.cluster, "%s", cluster);
+    (void)snprintf(config.self.name, sizeof config.self.name, "cli");
+    a->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    a->count = count;
+    const struct link_events events = {
+        .context = a,
+        .hello = on_hello,
+        .up = on_up,
+        .down = on_down,
+        .frame = on_frame,
+        .wake = on_wake,
+    };
+    if (a->wake_fd < 0 || links_open(&a->links, &config, &events) != ERR_OK) {
+        (void)fprintf(stderr, "ringhold: can't open links\n");
+        mem_free(a);
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        a->coordinator[i] = links_dial(a->links, addresses[i]);
+    }
+    return a;
+}
+
+void admin_close(struct admin *a)
+{
+    if (a == NULL) {
+        return;
+    }
+    links_close(a->links);
+    (void)close(a->wake_fd);
+    mem_free(a);
+}
+
+/* One turn of the loop: at most TURN_MS, less when something arrives. */
+static void turn(struct admin *a)
+{
+    struct pollfd wait = {.fd = a->wake_fd, .events = POLLIN};
+    uint64_t count = 0;
+
+    links_flush(a->links);
+    if (poll(&wait, 1, TURN_MS) > 0) {
+        const ssize_t got = read(a->wake_fd, &count, sizeof count);
+
+        (void)got;
+    }
+    links_poll(a->links, clock_boottime_us());
+}
+
+static size_t ask_all(struct admin *a, struct bytes request)
+{
+    size_t asked = 0;
+
+    for (size_t i = 0; i < a->count; i++) {
+        if (link_is_up(a->coordinator[i]) &&
+            link_send(a->coordinator[i], FRAME_CONTROL, request) == ERR_OK) {
+            asked++;
+        }
+    }
+    return asked;
+}
+
+Rh__AdminReply *admin_try(struct admin *a, Rh__Admin *request, uint32_t timeout_ms)
+{
+    Rh__Control control = RH__CONTROL__INIT;
+    struct buffer bytes = {0};
+    const uint64_t end_us = clock_boottime_us() + (uint64_t)timeout_ms * 1000;
+    uint64_t again_us = 0;
+
+    request->tag = ++a->tag;
+    control.body_case = RH__CONTROL__BODY_ADMIN;
+    control.admin = request;
+    control_put(&bytes, &control);
+    // Only the leader answers; whoever does not lead says so, and an election may be on. Reading
+    // requests and drains may be asked twice: they are idempotent.
+    for (;;) {
+        const uint64_t now_us = clock_boottime_us();
+
+        if (a->reply != NULL || now_us >= end_us) {
+            break;
+        }
+        if (now_us >= again_us && ask_all(a, buffer_bytes(&bytes)) > 0) {
+            again_us = now_us + (uint64_t)ASK_AGAIN_MS * 1000;
+        }
+        turn(a);
+    }
+    buffer_fini(&bytes);
+    Rh__AdminReply *reply = a->reply;
+    a->reply = NULL;
+    return reply;
+}
+
+Rh__AdminReply *admin_ask(struct admin *a, Rh__Admin *request, uint32_t timeout_ms)
+{
+    Rh__AdminReply *reply = admin_try(a, request, timeout_ms);
+
+    if (reply == NULL) {
+        size_t up = 0;
+
+        for (size_t i = 0; i < a->count; i++) {
+            up += link_is_up(a->coordinator[i]) ? 1 : 0;
+        }
+        if (up == 0) {
+            (void)fprintf(stderr,
+                          "ringhold: no coordinator answers at %s (%s)\n",
+                          a->addresses,
+                          a->reason[0] == '\0' ? "not reachable" : a->reason);
+        } else {
+            (void)fprintf(stderr,
+                          "ringhold: %zu of %zu coordinators answer, but none leads: is a majority "
+                          "up?\n",
+                          up,
+                          a->count);
+        }
+    }
+    return reply;
+}
+
+void admin_free(Rh__AdminReply *reply)
+{
+    if (reply != NULL) {
+        rh__admin_reply__free_unpacked(reply, NULL);
+    }
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/commands.h"
+#include "cli/query.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void put_coordinators(const Rh__AdminReply *reply, struct rows *r)
+{
+    static const char *const columns[] = {"COORDINATOR", "ADDRESS", "ROLE", NULL};
+
+    rows_init(r, columns);
+    for (size_t i = 0; i < reply->n_voters; i++) {
+        const Rh__VoterRow *v = reply->voters[i];
+
+        rows_number(r, v->id);
+        rows_text(r, "%s", v->address);
+        rows_text(r, "%s", v->leader ? "leader" : (v->linked ? "follower" : "unreachable"));
+    }
+}
+
+static const char *node_state(const Rh__NodeRow *n)
+{
+    if (!n->live) {
+        return "down";
+    }
+    return n->member->leaving ? "leaving" : "up";
+}
+
+static void put_nodes(const Rh__AdminReply *reply, struct rows *r)
+{
+    static const char *const columns[] = {"NODE",
+                                          "ADDRESS",
+                                          "STATE",
+                                          "VNODES",
+                                          "SHARE PPM",
+                                          "ACTORS",
+                                          "HELD",
+                                          "HELD EVER",
+                                          "RUN",
+                                          "FORWARDED",
+                                          "VERSION",
+                                          "DIGEST",
+                                          NULL};
+    uint64_t cells = 0;
+    char digest[33];
+
+    for (size_t i = 0; i < reply->n_nodes; i++) {
+        cells += reply->nodes[i]->cells;
+    }
+    rows_init(r, columns);
+    for (size_t i = 0; i < reply->n_nodes; i++) {
+        const Rh__NodeRow *n = reply->nodes[i];
+
+        rows_text(r, "%s", n->member->name);
+        rows_text(r, "%s", n->member->address);
+        rows_text(r, "%s", node_state(n));
+        rows_number(r, n->vnodes);
+        rows_number(r, cells == 0 ? 0 : n->cells * 1000000 / cells);
+        rows_number(r, n->actors);
+        rows_number(r, n->held);
+        rows_number(r, n->held_total);
+        rows_number(r, n->executed);
+        rows_number(r, n->forwarded);
+        rows_number(r, n->version);
+        rows_text(r, "%s", digest_text(n->digest0, n->digest1, digest));
+    }
+}
+
+static void put_gateways(const Rh__AdminReply *reply, struct rows *r)
+{
+    static const char *const columns[] = {
+        "GATEWAY", "REQUESTS", "IN FLIGHT", "VERSION", "DIGEST", NULL};
+    char digest[33];
+
+    rows_init(r, columns);
+    for (size_t i = 0; i < reply->n_gateways; i++) {
+        const Rh__GatewayRow *g = reply->gateways[i];
+
+        rows_text(r, "%s", g->name);
+        rows_number(r, g->requests);
+        rows_number(r, g->in_flight);
+        rows_number(r, g->version);
+        rows_text(r, "%s", digest_text(g->digest0, g->digest1, digest));
+    }
+}
+
+static void print_json(const Rh__AdminReply *reply, const struct rows *coordinators,
+                       const struct rows *nodes, const struct rows *gateways)
+{
+    char digest[33];
+
+    (void)printf("{\"cluster\":");
+    json_print_string(reply->cluster);
+    (void)printf(",\"leader\":%u,\"term\":%" PRIu64 ",\"version\":%" PRIu64 ",\"number\":%" PRIu64
+                 ",\"era\":%" PRIu64 ",\"applied_index\":%" PRIu64
+                 ",\"pending\":%u,\"planned\":%u,\"digest\":\"%s\",\"coordinators\":",
+                 reply->leader,
+                 reply->term,
+                 reply->version,
+                 reply->number,
+                 reply->era,
+                 reply->applied_index,
+                 reply->pending,
+                 reply->planned,
+                 digest_text(reply->digest0, reply->digest1, digest));
+    rows_print_json(coordinators);
+    (void)printf(",\"nodes\":");
+    rows_print_json(nodes);
+    (void)printf(",\"gateways\":");
+    rows_print_json(gateways);
+    (void)printf("}\n");
+}
+
+static void print_table(const Rh__AdminReply *reply, const struct rows *coordinators,
+                        const struct rows *nodes, const struct rows *gateways)
+{
+    char digest[33];
+
+    (void)printf("cluster %s  leader %u (term %" PRIu64 ")  ring version %" PRIu64
+                 "  number %" PRIu64 "  moving %u  planned %u  digest %s\n\n",
+                 reply->cluster,
+                 reply->leader,
+                 reply->term,
+                 reply->version,
+                 reply->number,
+                 reply->pending,
+                 reply->planned,
+                 digest_text(reply->digest0, reply->digest1, digest));
+    rows_print_table(coordinators);
+    (void)printf("\n");
+    rows_print_table(nodes);
+    (void)printf("\n");
+    rows_print_table(gateways);
+}
+
+int cmd_status(int argc, char **argv)
+{
+    struct query q;
+    const struct command command = {
+        .name = "status",
+        .summary = "The fleet at a glance: coordinators, nodes, gateways, moves in flight.",
+        .arguments = "",
+        .options = query_options(&q, NULL),
+    };
+    const int code = query_parse(&q, &command, argc, argv);
+    struct rows coordinators;
+    struct rows nodes;
+    struct rows gateways;
+
+    if (code >= 0) {
+        return code;
+    }
+    Rh__AdminStatus what = RH__ADMIN_STATUS__INIT;
+    Rh__Admin request = RH__ADMIN__INIT;
+    request.what_case = RH__ADMIN__WHAT_STATUS;
+    request.status = &what;
+    Rh__AdminReply *reply = query_ask(&q, &request);
+    if (reply == NULL) {
+        return 1;
+    }
+    put_coordinators(reply, &coordinators);
+    put_nodes(reply, &nodes);
+    put_gateways(reply, &gateways);
+    (q.json ? print_json : print_table)(reply, &coordinators, &nodes, &gateways);
+    rows_fini(&coordinators);
+    rows_fini(&nodes);
+    rows_fini(&gateways);
+    admin_free(reply);
+    return 0;
+}

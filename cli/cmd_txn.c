@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/commands.h"
+#include "cli/query.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { LIST_MAX = 1024 };
+
+/* "2026-01-31 12:00:00.123" in UTC, or "-" for 0. */
+static const char *wall_text(uint64_t us, char *out, size_t size)
+{
+    const time_t seconds = (time_t)(us / 1000000);
+    struct tm utc = {0};
+    char text[32];
+
+    if (us == 0) {
+        (void)snprintf(out, size, "-");
+        return out;
+    }
+    (void)gmtime_r(&seconds, &utc);
+    (void)strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &utc);
+    (void)snprintf(out, size, "%s.%03u", text, (unsigned)(us / 1000 % 1000));
+    return out;
+}
+
+static size_t votes(const Rh__TxnRow *t)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < t->n_votes; i++) {
+        count += strcmp(t->votes[i]->vote, "prepared") == 0 ? 1 : 0;
+    }
+    return count;
+}
+
+static void put_txns(const Rh__AdminReply *reply, struct rows *r)
+{
+    static const char *const columns[] = {"TXN",
+                                          "STATE",
+                                          "VNODES",
+                                          "FROM",
+                                          "TO",
+                                          "VOTES",
+                                          "VERSION",
+                                          "WHY",
+                                          "OUTCOME",
+                                          "WAITING FOR",
+                                          NULL};
+
+    rows_init(r, columns);
+    for (size_t i = 0; i < reply->n_txns; i++) {
+        const Rh__TxnRow *t = reply->txns[i];
+
+        rows_number(r, t->txn);
+        rows_text(r, "%s", t->state);
+        rows_number(r, t->n_moves);
+        rows_text(r, "%s", t->n_moves == 0 ? "-" : t->moves[0]->from);
+        rows_text(r, "%s", t->n_moves == 0 ? "-" : t->moves[0]->to);
+        rows_text(r, "%zu/%zu", votes(t), t->n_votes);
+        rows_number(r, t->version);
+        rows_text(r, "%s", t->why);
+        rows_text(r, "%s", t->outcome_why);
+        rows_text(r, "%s", t->waiting_for);
+    }
+}
+
+static int txn_list(int argc, char **argv)
+{
+    struct query q;
+    uint32_t limit = 32;
+    const struct option limit_option = {.key = "limit",
+                                        .value = "N",
+                                        .help = "newest first; at most so many (32)",
+                                        .kind = OPTION_NUMBER,
+                                        .target = &limit,
+                                        .min = 1,
+                                        .max = LIST_MAX};
+    const struct command command = {
+        .name = "txn list",
+        .summary = "Changes of the ring: pending ones and the last outcomes, newest first.",
+        .arguments = "",
+        .options = query_options(&q, &limit_option),
+    };
+    const int code = query_parse(&q, &command, argc, argv);
+    struct rows txns;
+
+    if (code >= 0) {
+        return code;
+    }
+    Rh__AdminTxns what = RH__ADMIN_TXNS__INIT;
+    Rh__Admin request = RH__ADMIN__INIT;
+    what.limit = limit;
+    request.what_case = RH__ADMIN__WHAT_TXNS;
+    request.txns = &what;
+    Rh__AdminReply *reply = query_ask(&q, &request);
+    if (reply == NULL) {
+        return 1;
+    }
+    put_txns(reply, &txns);
+    if (q.json) {
+        rows_print_json(&txns);
+        (void)printf("\n");
+    } else {
+        rows_print_table(&txns);
+    }
+    rows_fini(&txns);
+    admin_free(reply);
+    return 0;
+}
+
+static void show_json(const Rh__TxnRow *t)
+{
+    (void)printf("{\"txn\":%" PRIu64 ",\"state\":", t->txn);
+    json_print_string(t->state);
+    (void)printf(",\"why\":");
+    json_print_string(t->why);
+    (void)printf(",\"outcome\":");
+    json_print_string(t->outcome_why);
+    (void)printf(",\"version\":%" PRIu64 ",\"superseded_by\":%" PRIu64 ",\"created_us\":%" PRIu64
+                 ",\"decided_us\":%" PRIu64 ",\"waiting_for\":",
+                 t->version,
+                 t->superseded_by,
+                 t->created_us,
+                 t->decided_us);
+    json_print_string(t->waiting_for);
+    (void)printf(",\"moves\":[");
+    for (size_t i = 0; i < t->n_moves; i++) {
+        (void)printf("%s{\"vnode\":%u,\"from\":", i == 0 ? "" : ",", t->moves[i]->vnode);
+        json_print_string(t->moves[i]->from);
+        (void)printf(",\"to\":");
+        json_print_string(t->moves[i]->to);
+        (void)printf("}");
+    }
+    (void)printf("],\"votes\":[");
+    for (size_t i = 0; i < t->n_votes; i++) {
+        (void)printf("%s{\"node\":", i == 0 ? "" : ",");
+        json_print_string(t->votes[i]->node);
+        (void)printf(",\"incarnation\":%" PRIu64 ",\"vote\":", t->votes[i]->incarnation);
+        json_print_string(t->votes[i]->vote);
+        (void)printf("}");
+    }
+    (void)printf("]}\n");
+}
+
+static void show_table(const Rh__TxnRow *t)
+{
+    char created[48];
+    char decided[48];
+
+    (void)printf("transaction %" PRIu64 "  %s%s%s\n",
+                 t->txn,
+                 t->state,
+                 t->outcome_why[0] == '\0' ? "" : ": ",
+                 t->outcome_why);
+    (void)printf("why      %s\n", t->why);
+    (void)printf("created  %s\n", wall_text(t->created_us, created, sizeof created));
+    (void)printf("decided  %s\n", wall_text(t->decided_us, decided, sizeof decided));
+    if (t->version != 0) {
+        (void)printf("version  %" PRIu64 "\n", t->version);
+    }
+    if (t->superseded_by != 0) {
+        (void)printf("again as %" PRIu64 "\n", t->superseded_by);
+    }
+    if (t->waiting_for[0] != '\0') {
+        (void)printf("waiting  %s\n", t->waiting_for);
+    }
+    for (size_t i = 0; i < t->n_moves; i++) {
+        (void)printf("move     vnode %u  %s -> %s\n",
+                     t->moves[i]->vnode,
+                     t->moves[i]->from,
+                     t->moves[i]->to);
+    }
+    for (size_t i = 0; i < t->n_votes; i++) {
+        (void)printf("vote     %s (incarnation %" PRIu64 "): %s\n",
+                     t->votes[i]->node,
+                     t->votes[i]->incarnation,
+                     t->votes[i]->vote);
+    }
+}
+
+static int txn_show(int argc, char **argv)
+{
+    struct query q;
+    const struct command command = {
+        .name = "txn show",
+        .summary = "One transaction: its moves, votes, outcome, and what it waits for.",
+        .arguments = "NUMBER",
+        .options = query_options(&q, NULL),
+        .arguments_min = 1,
+        .arguments_max = 1,
+    };
+    const int code = query_parse(&q, &command, argc, argv);
+    char *end = NULL;
+
+    if (code >= 0) {
+        return code;
+    }
+    errno = 0;
+    const unsigned long long number = strtoull(q.arguments[0], &end, 10);
+    if (*end != '\0' || end == q.arguments[0] || errno != 0) {
+        (void)fprintf(stderr, "ringhold txn show: '%s' is no number\n", q.arguments[0]);
+        return 1;
+    }
+    Rh__AdminTxn what = RH__ADMIN_TXN__INIT;
+    Rh__Admin request = RH__ADMIN__INIT;
+    what.txn = number;
+    request.what_case = RH__ADMIN__WHAT_TXN;
+    request.txn = &what;
+    Rh__AdminReply *reply = query_ask(&q, &request);
+    if (reply == NULL) {
+        return 1;
+    }
+    if (reply->n_txns == 0) {
+        (void)fprintf(stderr, "ringhold txn show: no transaction %llu is remembered\n", number);
+        admin_free(reply);
+        return 1;
+    }
+    (q.json ? show_json : show_table)(reply->txns[0]);
+    admin_free(reply);
+    return 0;
+}
+
+int cmd_txn(int argc, char **argv)
+{
+    if (argc > 0 && strcmp(argv[0], "list") == 0) {
+        return txn_list(argc - 1, argv + 1);
+    }
+    if (argc > 0 && strcmp(argv[0], "show") == 0) {
+        return txn_show(argc - 1, argv + 1);
+    }
+    const int asked = argc > 0 && strcmp(argv[0], "--help") == 0;
+    (void)fprintf(asked ? stdout : stderr,
+                  "usage: ringhold txn list [options]\n"
+                  "       ringhold txn show [options] NUMBER\n");
+    return asked ? 0 : 1;
+}

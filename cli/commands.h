@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The subcommands. Each takes the words after its name and returns the exit
+ * code: 0 done, 1 error, 2 a check found problems, 3 timed out with work
+ * still going.
+ */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+int cmd_coordinator(int argc, char **argv);
+int cmd_node(int argc, char **argv); /* the daemon, or list | drain | remove */
+int cmd_gateway(int argc, char **argv);
+int cmd_status(int argc, char **argv);
+int cmd_ring(int argc, char **argv);
+int cmd_where(int argc, char **argv);
+int cmd_txn(int argc, char **argv); /* list | show N */
+int cmd_demo(int argc, char **argv);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The coordinator daemon: wires the Raft replica, the replicated state with its
+ * database, the leader's machine and the links to one libuv loop.
+ */
+#ifndef CLI_COORDINATOR_UV_H
+#define CLI_COORDINATOR_UV_H
+
+#include "raft/replica.h"
+#include "txn/coordinator.h"
+
+struct coordinator_options {
+    uint32_t id;
+    char cluster[VIEW_NAME_MAX + 1];
+    char listen[VIEW_ADDRESS_MAX + 1];
+    char data[4096];
+    uint64_t voter[REPLICA_VOTERS_MAX];
+    char address[REPLICA_VOTERS_MAX][VIEW_ADDRESS_MAX + 1];
+    size_t voter_count;
+    uint32_t election_ms;
+    uint32_t heartbeat_ms;
+    uint32_t snapshot_entries;
+    uint32_t readmit;
+    bool adopt;
+    bool insecure;
+    struct coordinator_config machine; /* limits and timers; names are filled in */
+};
+
+/* Run until SIGTERM or SIGINT. Prints "ready coordinator=…" when it takes links. Returns the exit
+ * code, after printing one line on error. */
+int coordinator_run(const struct coordinator_options *options);
+
+#endif

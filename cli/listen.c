@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/listen.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool listen_allowed(const char *daemon, const char *address, bool insecure)
+{
+    const char *colon = strrchr(address, ':');
+
+    if (colon == NULL || colon == address || colon[1] == '\0' ||
+        strspn(colon + 1, "0123456789") != strlen(colon + 1)) {
+        (void)fprintf(stderr, "ringhold %s: '%s' is not HOST:PORT\n", daemon, address);
+        return false;
+    }
+    const bool loopback = strncmp(address, "127.", 4) == 0 ||
+                          strncmp(address, "localhost:", 10) == 0 ||
+                          strncmp(address, "[::1]:", 6) == 0;
+    if (!loopback && !insecure) {
+        (void)fprintf(stderr,
+                      "ringhold %s: %s is beyond loopback, and links are not encrypted or "
+                      "authenticated yet: anyone who reaches it owns the fleet. --insecure if you "
+                      "mean it\n",
+                      daemon,
+                      address);
+        return false;
+    }
+    return true;
+}
+
+bool log_level_set(const char *daemon, const char *level)
+{
+    enum log_level parsed = LOG_INFO;
+
+    if (!log_level_parse(level, &parsed)) {
+        (void)fprintf(
+            stderr, "ringhold %s: --log-level: it takes error, warn, info or debug\n", daemon);
+        return false;
+    }
+    log_set_level(parsed);
+    return true;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What daemons share before they start: where they may listen, how they log.
+ */
+#ifndef CLI_LISTEN_H
+#define CLI_LISTEN_H
+
+#include <stdbool.h>
+
+/* Links are neither encrypted nor authenticated yet: beyond loopback only with --insecure. False
+ * after printing why. */
+bool listen_allowed(const char *daemon, const char *address, bool insecure);
+
+/* False after printing why. */
+bool log_level_set(const char *daemon, const char *level);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Options of one subcommand: a table of keys that a flag (`--key value` or
+ * `--key=value`) or a line of the INI file's section (`key = value`) may set.
+ * Flags win over the file. An unknown key, a bad value, or a repeated single
+ * value is an error that names where it stands.
+ */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum option_kind {
+    OPTION_TEXT,   /* char[size] */
+    OPTION_NUMBER, /* uint32_t, min..max */
+    OPTION_SWITCH, /* bool; a flag takes no value, the file takes yes/no */
+};
+
+struct option {
+    const char *key;   /* without "--"; NULL ends the table */
+    const char *value; /* how --help names the value; NULL for a switch */
+    const char *help;
+    enum option_kind kind;
+    void *target;
+    size_t size; /* TEXT: of the array */
+    uint32_t min;
+    uint32_t max;
+    const char *alias; /* another name of the same, or NULL */
+};
+
+struct command {
+    const char *name;      /* "coordinator", "node drain" */
+    const char *summary;   /* one line for `ringhold --help` */
+    const char *arguments; /* "NAME", "" = none */
+    const char *details;   /* more for `--help`, or NULL */
+    const struct option *options;
+    int arguments_min;
+    int arguments_max;
+};
+
+/* Parse argv[0..argc): flags, then `--config FILE`'s section named like the command, where a flag
+ * did not say otherwise. Positional arguments go to `arguments` (at most 8). Returns -1 to go on,
+ * else the exit code (0 after --help, 1 after an error, which it printed). */
+int options_parse(const struct command *command, int argc, char **argv, const char *arguments[8],
+                  int *argument_count);
+
+#endif

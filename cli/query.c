@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/query.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TIMEOUT_MS = 5000, TIMEOUT_MAX_MS = 600000 };
+
+const struct option *query_options(struct query *q, const struct option *extra)
+{
+    static struct option table[6];
+
+    const char *from_environment = getenv("RINGHOLD_COORDINATORS");
+    *q = (struct query){.timeout_ms = TIMEOUT_MS};
+    (void)snprintf(q->coordinators,
+                   sizeof q->coordinators,
+                   "%s",
+                   from_environment == NULL ? "127.0.0.1:7400" : from_environment);
+    (void)snprintf(q->cluster, sizeof q->cluster, "ringhold");
+    (void)snprintf(q->output, sizeof q->output, "table");
+    table[0] = (struct option){.key = "coordinators",
+                               .value = "HOST:PORT,…",
+                               .help = "where they are (RINGHOLD_COORDINATORS; 127.0.0.1:7400)",
+                               .kind = OPTION_TEXT,
+                               .target = q->coordinators,
+                               .size = sizeof q->coordinators};
+    table[1] = (struct option){.key = "cluster",
+                               .value = "NAME",
+                               .help = "its name (ringhold)",
+                               .kind = OPTION_TEXT,
+                               .target = q->cluster,
+                               .size = sizeof q->cluster};
+    table[2] = (struct option){.key = "output",
+                               .value = "table|json",
+                               .help = "how to print; also -o (table)",
+                               .kind = OPTION_TEXT,
+                               .target = q->output,
+                               .size = sizeof q->output};
+    table[3] = (struct option){.key = "timeout-ms",
+                               .value = "N",
+                               .help = "how long to wait for an answer (5000)",
+                               .kind = OPTION_NUMBER,
+                               .target = &q->timeout_ms,
+                               .min = 1,
+                               .max = TIMEOUT_MAX_MS};
+    table[4] = extra == NULL ? (struct option){0} : *extra;
+    table[5] = (struct option){0};
+    return table;
+}
+
+int query_parse(struct query *q, const struct command *command, int argc, char **argv)
+{
+    const int code = options_parse(command, argc, argv, q->arguments, &q->argument_count);
+
+    if (code >= 0) {
+        return code;
+    }
+    q->json = strcmp(q->output, "json") == 0;
+    if (!q->json && strcmp(q->output, "table") != 0) {
+        (void)fprintf(stderr, "ringhold %s: --output: it takes table or json\n", command->name);
+        return 1;
+    }
+    return -1;
+}
+
+Rh__AdminReply *query_ask(const struct query *q, Rh__Admin *request)
+{
+    struct admin *admin = admin_open(q->cluster, q->coordinators);
+
+    if (admin == NULL) {
+        return NULL;
+    }
+    Rh__AdminReply *reply = admin_ask(admin, request, q->timeout_ms);
+    if (reply != NULL && reply->error[0] != '\0') {
+        (void)fprintf(stderr, "ringhold: %s\n", reply->error);
+        admin_free(reply);
+        reply = NULL;
+    }
+    admin_close(admin);
+    return reply;
+}
+
+const char *digest_text(uint64_t digest0, uint64_t digest1, char out[33])
+{
+    (void)snprintf(out, 33, "%016" PRIx64 "%016" PRIx64, digest1, digest0);
+    return out;
+}

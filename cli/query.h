@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What every asking subcommand shares: where the coordinators are, the output
+ * format, and the one question with its answer.
+ */
+#ifndef CLI_QUERY_H
+#define CLI_QUERY_H
+
+#include "cli/admin.h"
+#include "cli/options.h"
+#include "cli/rows.h"
+
+struct query {
+    char coordinators[ADMIN_ADDRESSES_SIZE];
+    char cluster[64];
+    char output[8]; /* "table" or "json" */
+    uint32_t timeout_ms;
+    bool json;
+    const char *arguments[8];
+    int argument_count;
+};
+
+/* The options of `q`, for a command's table; `extra` is NULL or one more option. The table is
+ * static: one at a time. */
+const struct option *query_options(struct query *q, const struct option *extra);
+
+/* Defaults, then flags. Returns -1 to go on, else the exit code. */
+int query_parse(struct query *q, const struct command *command, int argc, char **argv);
+
+/* Ask once. NULL after printing why: also when the reply carries an error. */
+Rh__AdminReply *query_ask(const struct query *q, Rh__Admin *request);
+
+/* "9f3c…" of a 128-bit digest; `out` holds 33. */
+const char *digest_text(uint64_t digest0, uint64_t digest1, char out[33]);
+
+#endif

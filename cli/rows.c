@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/rows.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CELL_SIZE = 512 };
+
+void rows_init(struct rows *r, const char *const *columns)
+{
+    *r = (struct rows){0};
+    while (columns[r->column_count] != NULL) {
+        ASSERT(r->column_count < ROWS_COLUMNS_MAX);
+        r->column[r->column_count] = columns[r->column_count];
+        r->column_count++;
+    }
+}
+
+void rows_fini(struct rows *r)
+{
+    for (size_t i = 0; i < r->cell_count; i++) {
+        mem_free(r->cell[i]);
+    }
+    mem_free((void *)r->cell);
+    mem_free(r->number);
+    *r = (struct rows){0};
+}
+
+static void add(struct rows *r, const char *text, bool number)
+{
+    if (r->cell_count == r->cell_cap) {
+        r->cell_cap = r->cell_cap == 0 ? 64 : r->cell_cap * 2;
+        r->cell = mem_resize((void *)r->cell, r->cell_cap * sizeof *r->cell);
+        r->number = mem_resize(r->number, r->cell_cap * sizeof *r->number);
+    }
+    r->cell[r->cell_count] = mem_string(text);
+    r->number[r->cell_count++] = number;
+}
+
+void rows_text(struct rows *r, const char *format, ...)
+{
+    char text[CELL_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    add(r, text, false);
+}
+
+void rows_number(struct rows *r, uint64_t value)
+{
+    char text[32];
+
+    (void)snprintf(text, sizeof text, "%" PRIu64, value);
+    add(r, text, true);
+}
+
+void rows_print_table(const struct rows *r)
+{
+    size_t width[ROWS_COLUMNS_MAX] = {0};
+
+    for (size_t c = 0; c < r->column_count; c++) {
+        width[c] = strlen(r->column[c]);
+    }
+    for (size_t i = 0; i < r->cell_count; i++) {
+        const size_t size = strlen(r->cell[i]);
+        const size_t c = i % r->column_count;
+
+        width[c] = size > width[c] ? size : width[c];
+    }
+    for (size_t c = 0; c < r->column_count; c++) {
+        const bool right = r->cell_count > c && r->number[c];
+
+        (void)printf(right ? "%s%*s" : "%s%-*s", c == 0 ? "" : "  ", (int)width[c], r->column[c]);
+    }
+    for (size_t i = 0; i < r->cell_count; i++) {
+        const size_t c = i % r->column_count;
+
+        (void)printf(c == 0 ? "\n" : "  ");
+        if (r->number[i]) {
+            (void)printf("%*s", (int)width[c], r->cell[i]);
+        } else if (c + 1 == r->column_count) {
+            (void)printf("%s", r->cell[i]);
+        } else {
+            (void)printf("%-*s", (int)width[c], r->cell[i]);
+        }
+    }
+    (void)printf("\n");
+}
+
+void json_print_string(const char *text)
+{
+    (void)putchar('"');
+    for (const char *at = text; *at != '\0'; at++) {
+        const unsigned char c = (unsigned char)*at;
+
+        if (c == '"' || c == '\\') {
+            (void)printf("\\%c", c);
+        } else if (c < 0x20) {
+            (void)printf("\\u%04x", c);
+        } else {
+            (void)putchar(c);
+        }
+    }
+    (void)putchar('"');
+}
+
+void rows_print_json(const struct rows *r)
+{
+    (void)printf("[");
+    for (size_t i = 0; i < r->cell_count; i++) {
+        const size_t c = i % r->column_count;
+        char key[64] = {0};
+
+        for (size_t k = 0; k + 1 < sizeof key && r->column[c][k] != '\0'; k++) {
+            const char letter = r->column[c][k];
+
+            key[k] = (char)(letter >= 'A' && letter <= 'Z' ? letter + 32 : letter);
+            key[k] = (char)(letter == ' ' ? '_' : key[k]);
+        }
+        (void)printf("%s", c > 0 ? "," : (i == 0 ? "{" : ",{"));
+        json_print_string(key);
+        (void)printf(":");
+        if (r->number[i]) {
+            (void)printf("%s", r->cell[i]);
+        } else {
+            json_print_string(r->cell[i]);
+        }
+        (void)printf("%s", c + 1 == r->column_count ? "}" : "");
+    }
+    (void)printf("]");
+}
+
+const char *duration_text(uint64_t us, char *out, size_t size)
+{
+    if (us < 1000) {
+        (void)snprintf(out, size, "%" PRIu64 " us", us);
+    } else if (us < 1000000) {
+        (void)snprintf(out, size, "%.1f ms", (double)us / 1e3);
+    } else {
+        (void)snprintf(out, size, "%.1f s", (double)us / 1e6);
+    }
+    return out;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows for people (aligned columns) or for programs (a JSON array of objects).
+ * Collects all cells, then prints.
+ */
+#ifndef CLI_ROWS_H
+#define CLI_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ROWS_COLUMNS_MAX = 16 };
+
+struct rows {
+    const char *column[ROWS_COLUMNS_MAX]; /* names; JSON keys in lower case */
+    size_t column_count;
+    char **cell; /* owned; column_count a row */
+    bool *number;
+    size_t cell_count;
+    size_t cell_cap;
+};
+
+/* `columns` is NULL-terminated and outlives the rows. */
+void rows_init(struct rows *r, const char *const *columns);
+void rows_fini(struct rows *r);
+
+/* Cells are added left to right, row after row. */
+void rows_text(struct rows *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void rows_number(struct rows *r, uint64_t value);
+
+void rows_print_table(const struct rows *r);
+/* Prints `[{"name":"n1",…},…]` without a newline. */
+void rows_print_json(const struct rows *r);
+
+/* Print a JSON string with its quotes. */
+void json_print_string(const char *text);
+
+/* "3.2 s" for people, from microseconds. Static buffer of the caller. */
+const char *duration_text(uint64_t us, char *out, size_t size);
+
+#endif

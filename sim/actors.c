@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/assert.h"
+#include "base/mem.h"
+#include "sim/fleet.h"
+#include "wire/cursor.h"
+
+/* The state of an actor: what it did, and ballast that must arrive unharmed.
+ *
+ *     | count u32 | uid u64 … | ballast u32 | bytes …, each the low byte of its index |
+ */
+static void state_put_list(struct buffer *out, const struct instance *i)
+{
+    const size_t size = 4 + 8 * i->list.count + 4 + i->entity->ballast;
+    struct writer w = {.at = buffer_reserve(out, size), .left = size};
+
+    put_u32(&w, (uint32_t)i->list.count);
+    for (size_t k = 0; k < i->list.count; k++) {
+        put_u64(&w, i->list.uid[k]);
+    }
+    put_u32(&w, (uint32_t)i->entity->ballast);
+    for (size_t k = 0; k < i->entity->ballast; k++) {
+        put_u8(&w, (uint8_t)k);
+    }
+    ASSERT(!w.bad && w.left == 0);
+    out->size += size;
+}
+
+static bool state_get_list(struct instance *i, struct bytes state)
+{
+    struct reader in = {.at = state.data, .left = state.size};
+    const uint32_t count = get_u32(&in);
+    uint32_t ballast;
+
+    for (uint32_t k = 0; k < count && !in.bad; k++) {
+        ledger_list_add(&i->list, get_u64(&in));
+    }
+    ballast = get_u32(&in);
+    for (uint32_t k = 0; k < ballast && !in.bad; k++) {
+        if (get_u8(&in) != (uint8_t)k) {
+            return false;
+        }
+    }
+    return !in.bad && in.left == 0 && ballast == i->entity->ballast;
+}
+
+static struct instance *instance_find(const struct sim_node *n, uint64_t id)
+{
+    struct instance *i = n->instance;
+
+    while (i != NULL && i->id != id) {
+        i = i->next;
+    }
+    return i;
+}
+
+static struct entity *entity_named(struct fleet *f, struct bytes id)
+{
+    for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
+        struct entity *e = &f->ledger.entity[i];
+
+        if (bytes_equal(id, bytes_of(e->id, e->id_size))) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+/* An event about instance `i` of node number event->b. NULL: it is gone by now. */
+static struct instance *instance_of(struct fleet *f, const struct world_event *event)
+{
+    return instance_find(&f->node[event->b], event->a);
+}
+
+static void instance_later(struct fleet *f, const struct instance *i, uint64_t in_us, world_run run)
+{
+    world_at(&f->world,
+             f->world.now_us + in_us,
+             (struct world_event){
+                 .run = run, .context = f, .a = i->id, .b = (uint64_t)(i->node - f->node)});
+}
+
+static void on_activated(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct instance *i = instance_of(f, event);
+
+    if (i != NULL) {
+        node_step(f, i->node, (struct host_event){.type = HOST_ACTIVATED, .actor = i->actor});
+    }
+}
+
+void actors_activate(struct fleet *f, struct sim_node *n, const struct host_effect *e,
+                     struct bytes state)
+{
+    struct instance *i = mem_new(1, sizeof *i);
+
+    i->id = ++f->instance_count;
+    i->actor = e->actor;
+    i->node = n;
+    i->entity = entity_named(f, actor_id(e->actor));
+    ASSERT(i->entity != NULL);
+    i->next = n->instance;
+    n->instance = i;
+    actor_set_instance(e->actor, i);
+    if (e->has_state && !state_get_list(i, state)) {
+        world_violate(&f->world, "state", "the state of %s arrived damaged", i->entity->id);
+    }
+    TRACE(&f->world,
+          n->process.name,
+          "activates %s with %zu effects%s",
+          i->entity->id,
+          i->list.count,
+          e->has_state ? ", handed over" : "");
+    check_activate(f, i, e->has_state);
+    instance_later(f, i, world_between(&f->world, 0, 3000), on_activated);
+}
+
+static void on_ran(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct instance *i = instance_of(f, event);
+    uint8_t body[12];
+    struct writer w = {.at = body, .left = sizeof body};
+
+    if (i == NULL) {
+        return;
+    }
+    i->running = false;
+    TRACE(&f->world,
+          i->node->process.name,
+          "%s ran request %llu",
+          i->entity->id,
+          (unsigned long long)i->uid);
+    check_run_end(f, i, i->uid);
+    put_u64(&w, i->uid);
+    put_u32(&w, (uint32_t)i->list.count);
+    node_step(f,
+              i->node,
+              (struct host_event){
+                  .type = HOST_RAN,
+                  .actor = i->actor,
+                  .ticket = i->ticket,
+                  .code = i->uid % 50 == 0 ? ANSWER_APP_ERROR : ANSWER_OK,
+                  .bytes = bytes_of(body, sizeof body),
+              });
+}
+
+void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body)
+{
+    struct instance *i = actor_instance(e->actor);
+    struct reader in = {.at = body.data, .left = body.size};
+    const uint64_t uid = get_u64(&in);
+    const bool slow = world_chance(&f->world, f->faults.run_long_pm);
+
+    ASSERT(i != NULL && i->actor == e->actor);
+    TRACE(&f->world,
+          i->node->process.name,
+          "%s runs request %llu",
+          i->entity->id,
+          (unsigned long long)uid);
+    check_run_begin(f, i, uid);
+    if (f->world.checker != NULL) {
+        return;
+    }
+    i->running = true;
+    i->uid = uid;
+    i->ticket = e->ticket;
+    instance_later(
+        f, i, world_between(&f->world, 0, slow ? 3000000 : f->faults.run_max_us), on_ran);
+}
+
+static void on_exported(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct instance *i = instance_of(f, event);
+    struct buffer state = {0};
+
+    if (i == NULL || !i->frozen) {
+        return;
+    }
+    state_put_list(&state, i);
+    node_step(f,
+              i->node,
+              (struct host_event){
+                  .type = HOST_EXPORTED, .actor = i->actor, .bytes = buffer_bytes(&state)});
+    buffer_fini(&state);
+}
+
+void actors_export(struct fleet *f, const struct host_effect *e)
+{
+    struct instance *i = actor_instance(e->actor);
+
+    TRACE(&f->world,
+          i->node->process.name,
+          "freezes %s with %zu effects",
+          i->entity->id,
+          i->list.count);
+    check_freeze(f, i);
+    i->frozen = true;
+    instance_later(f, i, world_between(&f->world, 0, 3000), on_exported);
+}
+
+void actors_unfreeze(struct fleet *f, const struct host_effect *e)
+{
+    struct instance *i = actor_instance(e->actor);
+
+    TRACE(&f->world, i->node->process.name, "unfreezes %s", i->entity->id);
+    check_unfreeze(f, i);
+    i->frozen = false;
+}
+
+static void instance_free(struct instance *i)
+{
+    ledger_list_fini(&i->list);
+    mem_free(i);
+}
+
+void actors_discard(struct fleet *f, struct sim_node *n, const struct host_effect *e)
+{
+    struct instance *i = actor_instance(e->actor);
+    struct instance **at = &n->instance;
+
+    if (i == NULL) {
+        return;
+    }
+    TRACE(&f->world, n->process.name, "discards %s", i->entity->id);
+    check_discard(f, i);
+    while (*at != i) {
+        at = &(*at)->next;
+    }
+    *at = i->next;
+    instance_free(i);
+}
+
+void actors_crash(struct fleet *f, struct sim_node *n)
+{
+    for (struct instance *i = n->instance; i != NULL;) {
+        struct instance *next = i->next;
+
+        check_discard(f, i);
+        instance_free(i);
+        i = next;
+    }
+    n->instance = NULL;
+}

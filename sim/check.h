@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The checkers: a ledger of what clients asked and actors did, and the rules it
+ * must keep (PROTOCOL §7.1).
+ *
+ *     checker      rule                                                            file
+ *     overlap      K1: one live instance of an entity in the fleet                 check_actor.c
+ *     owner        K2: only the owner of the newest ring runs an entity            check_actor.c
+ *     twice        K3: no request is executed twice, ever                          check_actor.c
+ *     order        K4: requests of one (session, entity) run in order              check_actor.c
+ *     state        a moved actor has all it did; only a crash may lose it all      check_actor.c
+ *     answer       K3: OK = ran once; REJECTED = never ran; one answer each        check_answer.c
+ *     spurious     K11: UNKNOWN, TIMEOUT, REJECTED only for a cause                check_answer.c
+ *     agreement    K5: views go up, equal version = equal digest, one outcome      check_view.c
+ *     stuck        K8: after the heal everything ends and is served                check_quiet.c
+ *     raft-state   replicas agree at every index                                   raft_model.c
+ */
+#ifndef SIM_CHECK_H
+#define SIM_CHECK_H
+
+#include "base/bytes.h"
+#include "gateway/router.h"
+#include "txn/state.h"
+#include "wire/control.pb-c.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fleet;
+struct instance;
+struct sim_node;
+struct sim_gateway;
+
+enum { LEDGER_ENTITIES = 60, LEDGER_HOT = 3 };
+
+/* Requests by uid, in the order they ran. */
+struct ledger_list {
+    uint64_t *uid; /* owned */
+    size_t count;
+    size_t cap;
+};
+void ledger_list_add(struct ledger_list *l, uint64_t uid);
+bool ledger_list_equal(const struct ledger_list *a, const struct ledger_list *b);
+void ledger_list_copy(struct ledger_list *to, const struct ledger_list *from);
+void ledger_list_fini(struct ledger_list *l);
+
+struct entity {
+    char id[16];
+    size_t id_size;
+    size_t ballast;              /* bytes that its state carries besides the list */
+    struct instance *live;       /* the one that may act, NULL = none */
+    struct ledger_list history;  /* what its next instance must know */
+    const struct sim_node *last; /* where it lived last */
+    bool lost;                   /* a crash may have lost the history */
+};
+
+/* One client session: sequence numbers are per entity. */
+struct session {
+    uint64_t number;
+    uint64_t id; /* the router's */
+    struct sim_gateway *gateway;
+    bool closed;
+    uint32_t sent[LEDGER_ENTITIES];
+    uint32_t ran[LEDGER_ENTITIES];
+};
+
+struct ask {
+    struct session *session;
+    size_t entity;
+    uint32_t seq;
+    bool answered;
+    bool foreign; /* of a kind that nobody hosts */
+    bool probe;
+    enum reply_code code;
+    unsigned runs;
+    uint64_t sent_us;
+    uint64_t downs;   /* of the gateway's links at the send */
+    uint64_t crashes; /* of the fleet's nodes at the send */
+};
+
+struct ledger {
+    struct entity entity[LEDGER_ENTITIES];
+    struct session **session; /* owned */
+    size_t session_count;
+    size_t session_cap;
+    struct ask *ask; /* owned; by uid - 1 */
+    size_t ask_count;
+    size_t ask_cap;
+    size_t open; /* asked, neither answered nor abandoned */
+    uint64_t answers[REPLY_NO_KIND + 1];
+    struct {
+        uint64_t version;
+        uint64_t digest[2];
+    } * view; /* owned; each version ever seen */
+    size_t view_count;
+    size_t view_cap;
+    uint64_t moves; /* vnodes that changed hands by a transaction */
+    uint64_t commits;
+    uint64_t aborts;
+};
+
+void ledger_init(struct fleet *f);
+void ledger_fini(struct ledger *l);
+struct session *ledger_session(struct fleet *f, struct sim_gateway *g, uint64_t id);
+/* Forget what the session still waits for. */
+void ledger_close(struct fleet *f, struct session *s);
+/* A fresh request; returns its uid. */
+uint64_t ledger_ask(struct fleet *f, struct session *s, size_t entity, bool foreign);
+struct ask *ledger_find(struct fleet *f, uint64_t uid); /* NULL = no such request */
+
+/* ---- told by the shells, as it happens ---- */
+
+void check_activate(struct fleet *f, struct instance *i, bool has_state);
+void check_unfreeze(struct fleet *f, struct instance *i);
+void check_freeze(struct fleet *f, struct instance *i);
+void check_discard(struct fleet *f, struct instance *i);
+void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid);
+void check_run_end(struct fleet *f, struct instance *i, uint64_t uid);
+void check_node_crash(struct fleet *f, const struct sim_node *n);
+
+void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t uid, enum reply_code code,
+                 struct bytes body);
+
+/* After each step of a process with a view. `version` is what it had before. */
+void check_view(struct fleet *f, const char *who, const struct view *view, uint64_t *version);
+/* A message of a coordinator arrives: an outcome in it must be the applied one. */
+void check_outcome(struct fleet *f, const char *who, const Rh__Control *message);
+void check_committed(struct fleet *f, const Rh__Command *command,
+                     const struct state_result *result);
+
+/* NULL = the fleet is quiet; else what it still waits for (static until the next call). */
+const char *check_quiet(struct fleet *f);
+/* The last word: every list against every answer. */
+void check_final(struct fleet *f);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/fleet.h"
+
+/* Is `n`, in its present incarnation, the owner of `e` in the newest ring? */
+static bool owns(const struct fleet *f, const struct sim_node *n, const struct entity *e)
+{
+    const struct view *view = &f->raft.truth.view;
+    const ring_hit hit = view_lookup(view, FLEET_KIND, bytes_of(e->id, e->id_size));
+    const struct view_member *m = view_member(view, ring_hit_node(hit));
+
+    return m != NULL && m == view_member_named(view, n->process.name) &&
+           m->incarnation == n->incarnation;
+}
+
+static bool owns_by_name(const struct fleet *f, const struct sim_node *n, const struct entity *e)
+{
+    const struct view *view = &f->raft.truth.view;
+    const ring_hit hit = view_lookup(view, FLEET_KIND, bytes_of(e->id, e->id_size));
+    const struct view_member *m = view_member(view, ring_hit_node(hit));
+
+    return m != NULL && m == view_member_named(view, n->process.name);
+}
+
+void check_activate(struct fleet *f, struct instance *i, bool has_state)
+{
+    struct entity *e = i->entity;
+
+    if (e->live != NULL) {
+        world_violate(&f->world,
+                      "overlap",
+                      "%s is activated on %s while it lives on %s",
+                      e->id,
+                      i->node->process.name,
+                      e->live->node->process.name);
+    }
+    if (!ledger_list_equal(&i->list, &e->history)) {
+        if (!e->lost || i->list.count > 0) {
+            world_violate(&f->world,
+                          "state",
+                          "%s is activated on %s with %zu effects (%s), it had %zu on %s",
+                          e->id,
+                          i->node->process.name,
+                          i->list.count,
+                          has_state ? "handed over" : "afresh",
+                          e->history.count,
+                          e->last == NULL ? "no node" : e->last->process.name);
+        }
+        ledger_list_copy(&e->history, &i->list);
+    }
+    e->lost = false;
+    e->live = i;
+    e->last = i->node;
+}
+
+void check_unfreeze(struct fleet *f, struct instance *i)
+{
+    struct entity *e = i->entity;
+
+    if (e->live != NULL) {
+        world_violate(&f->world,
+                      "overlap",
+                      "%s is unfrozen on %s while it lives on %s",
+                      e->id,
+                      i->node->process.name,
+                      e->live->node->process.name);
+    }
+    if (!ledger_list_equal(&i->list, &e->history)) {
+        world_violate(&f->world,
+                      "state",
+                      "%s is unfrozen on %s with %zu effects, it had %zu",
+                      e->id,
+                      i->node->process.name,
+                      i->list.count,
+                      e->history.count);
+    }
+    e->lost = false;
+    e->live = i;
+    e->last = i->node;
+}
+
+void check_freeze(struct fleet *f, struct instance *i)
+{
+    if (i->running) {
+        world_violate(&f->world,
+                      "overlap",
+                      "%s is handed over by %s while it runs request %llu",
+                      i->entity->id,
+                      i->node->process.name,
+                      (unsigned long long)i->uid);
+    }
+    if (i->entity->live == i) {
+        i->entity->live = NULL;
+    }
+}
+
+void check_discard(struct fleet *f, struct instance *i)
+{
+    (void)f;
+    if (i->entity->live == i) {
+        i->entity->live = NULL;
+    }
+}
+
+void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid)
+{
+    const struct entity *e = i->entity;
+    const struct ask *a = ledger_find(f, uid);
+
+    if (a == NULL || &f->ledger.entity[a->entity] != e || a->foreign) {
+        world_violate(&f->world,
+                      "answer",
+                      "%s runs request %llu, which was not for it",
+                      e->id,
+                      (unsigned long long)uid);
+        return;
+    }
+    if (i->running || e->live != i) {
+        world_violate(&f->world,
+                      "overlap",
+                      "%s runs request %llu on %s while %s",
+                      e->id,
+                      (unsigned long long)uid,
+                      i->node->process.name,
+                      i->running ? "it runs another" : "it is frozen");
+    }
+    if (!owns(f, i->node, e)) {
+        world_violate(&f->world,
+                      "owner",
+                      "%s runs on %s, which does not own it",
+                      e->id,
+                      i->node->process.name);
+    }
+}
+
+void check_run_end(struct fleet *f, struct instance *i, uint64_t uid)
+{
+    struct entity *e = i->entity;
+    struct ask *a = ledger_find(f, uid);
+    const size_t at = a->entity;
+
+    if (e->live != i || !owns(f, i->node, e)) {
+        world_violate(&f->world,
+                      "overlap",
+                      "%s still ran request %llu on %s after it was given away",
+                      e->id,
+                      (unsigned long long)uid,
+                      i->node->process.name);
+    }
+    if (++a->runs > 1) {
+        world_violate(&f->world,
+                      "twice",
+                      "request %llu of session %llu to %s ran again on %s",
+                      (unsigned long long)uid,
+                      (unsigned long long)a->session->number,
+                      e->id,
+                      i->node->process.name);
+    }
+    if (a->seq <= a->session->ran[at]) {
+        world_violate(&f->world,
+                      "order",
+                      "session %llu, %s: number %u ran after %u",
+                      (unsigned long long)a->session->number,
+                      e->id,
+                      a->seq,
+                      a->session->ran[at]);
+    }
+    a->session->ran[at] = a->seq;
+    if (a->answered && a->code == REPLY_REJECTED) {
+        world_violate(&f->world,
+                      "answer",
+                      "request %llu was answered REJECTED and ran on %s",
+                      (unsigned long long)uid,
+                      i->node->process.name);
+    }
+    ledger_list_add(&i->list, uid);
+    ledger_list_add(&e->history, uid);
+}
+
+void check_node_crash(struct fleet *f, const struct sim_node *n)
+{
+    for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
+        struct entity *e = &f->ledger.entity[i];
+
+        if (e->live != NULL && e->live->node == n) {
+            e->live = NULL;
+        }
+        // The owner may hold the only copy: alive, frozen, or handed over and not yet used.
+        if (e->last == n || owns_by_name(f, n, e)) {
+            e->lost = true;
+        }
+    }
+}

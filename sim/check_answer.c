@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+#include "sim/fleet.h"
+#include "wire/cursor.h"
+
+static const char *reply_name(enum reply_code code)
+{
+    static const char *const name[] = {
+        [REPLY_OK] = "OK",
+        [REPLY_APP_ERROR] = "APP_ERROR",
+        [REPLY_UNKNOWN] = "UNKNOWN",
+        [REPLY_TIMEOUT] = "TIMEOUT",
+        [REPLY_REJECTED] = "REJECTED",
+        [REPLY_NO_KIND] = "NO_KIND",
+    };
+
+    return name[code];
+}
+
+/* An answer other than OK needs a reason: a lost link, a crash, faults on the way. */
+static bool excused(const struct fleet *f, const struct ask *a, enum reply_code code)
+{
+    if (f->options.calm || a->probe) {
+        return false;
+    }
+    if (code == REPLY_UNKNOWN) {
+        return a->session->gateway->downs > a->downs || f->crashes > 0;
+    }
+    return true;
+}
+
+static void check_code(struct fleet *f, const struct ask *a, uint64_t uid, enum reply_code code,
+                       struct bytes body)
+{
+    struct reader in = {.at = body.data, .left = body.size};
+    bool right = false;
+
+    switch (code) {
+    case REPLY_OK:
+    case REPLY_APP_ERROR:
+        right = a->runs == 1 && !a->foreign && get_u64(&in) == uid;
+        break;
+    case REPLY_UNKNOWN:
+    case REPLY_TIMEOUT:
+        right = a->runs <= 1;
+        break;
+    case REPLY_REJECTED:
+        right = a->runs == 0;
+        break;
+    case REPLY_NO_KIND:
+        right = a->runs == 0 && a->foreign;
+        break;
+    }
+    if (!right) {
+        world_violate(&f->world,
+                      "answer",
+                      "request %llu got %s but ran %u times",
+                      (unsigned long long)uid,
+                      reply_name(code),
+                      a->runs);
+    }
+    if (code != REPLY_OK && code != REPLY_APP_ERROR && code != REPLY_NO_KIND &&
+        !excused(f, a, code)) {
+        world_violate(&f->world,
+                      "spurious",
+                      "request %llu to %s got %s without a cause",
+                      (unsigned long long)uid,
+                      f->ledger.entity[a->entity].id,
+                      reply_name(code));
+    }
+}
+
+void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t uid, enum reply_code code,
+                 struct bytes body)
+{
+    struct ask *a = ledger_find(f, uid);
+
+    if (a == NULL || a->answered || a->session->closed || a->session->gateway != g) {
+        world_violate(&f->world,
+                      "answer",
+                      "%s answers request %llu, which waits for nothing",
+                      g->process.name,
+                      (unsigned long long)uid);
+        return;
+    }
+    TRACE(&f->world,
+          g->process.name,
+          "answers request %llu: %s",
+          (unsigned long long)uid,
+          reply_name(code));
+    check_code(f, a, uid, code, body);
+    a->answered = true;
+    a->code = code;
+    f->ledger.open--;
+    f->ledger.answers[code]++;
+}
+
+void check_final(struct fleet *f)
+{
+    struct ledger *l = &f->ledger;
+    uint8_t *kept = mem_new(l->ask_count + 1, 1);
+
+    for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
+        const struct ledger_list *list = &l->entity[i].history;
+
+        for (size_t k = 0; k < list->count; k++) {
+            kept[list->uid[k]]++;
+        }
+    }
+    for (size_t i = 0; i < l->ask_count; i++) {
+        const struct ask *a = &l->ask[i];
+
+        if (kept[i + 1] > a->runs || (f->crashes == 0 && kept[i + 1] != a->runs)) {
+            world_violate(&f->world,
+                          "state",
+                          "request %zu ran %u times and stands %u times in the end",
+                          i + 1,
+                          a->runs,
+                          kept[i + 1]);
+        }
+    }
+    mem_free(kept);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/fleet.h"
+
+static void on_client(void *context, const struct world_event *event);
+
+static void client_later(struct fleet *f, const struct sim_client *c)
+{
+    world_at(&f->world,
+             f->world.now_us + world_gap(&f->world, f->client_gap_us),
+             (struct world_event){.run = on_client, .context = f, .a = c->number});
+}
+
+/* Body: the request's uid, and noise. */
+static void ask(struct fleet *f, struct sim_gateway *g, struct session *s, size_t entity)
+{
+    const bool foreign = world_chance(&f->world, 2);
+    const struct entity *e = &f->ledger.entity[entity];
+    const uint64_t uid = ledger_ask(f, s, entity, foreign);
+    uint8_t body[8 + 64] = {0};
+
+    for (unsigned i = 0; i < 8; i++) {
+        body[i] = (uint8_t)(uid >> (8 * i));
+    }
+    TRACE(&f->world,
+          g->process.name,
+          "takes request %llu: session %llu, %s, number %u",
+          (unsigned long long)uid,
+          (unsigned long long)s->number,
+          e->id,
+          ledger_find(f, uid)->seq);
+    gateway_step(f,
+                 g,
+                 (struct router_event){
+                     .type = ROUTER_REQUEST,
+                     .session = s->id,
+                     .ticket = uid,
+                     .kind = foreign ? FLEET_KIND_FOREIGN : FLEET_KIND,
+                     .id = bytes_of(e->id, e->id_size),
+                     .body = bytes_of(body, 8 + world_between(&f->world, 0, 64)),
+                 });
+}
+
+static void close_session(struct fleet *f, struct sim_client *c)
+{
+    struct session *s = c->session;
+
+    c->session = NULL;
+    ledger_close(f, s);
+    TRACE(&f->world, s->gateway->process.name, "loses session %llu", (unsigned long long)s->number);
+    gateway_step(
+        f, s->gateway, (struct router_event){.type = ROUTER_SESSION_CLOSED, .session = s->id});
+}
+
+/* A burst of pipelined requests, half of them to the few hot entities. */
+static void burst(struct fleet *f, struct sim_client *c)
+{
+    const uint64_t count = world_between(&f->world, 1, 6);
+
+    if (c->session == NULL || c->life != c->gateway->process.life) {
+        c->life = c->gateway->process.life;
+        c->session = ledger_session(f, c->gateway, router_session(c->gateway->core));
+    }
+    for (uint64_t i = 0; i < count && !router_full(c->gateway->core); i++) {
+        const bool hot = world_chance(&f->world, 500);
+
+        ask(f,
+            c->gateway,
+            c->session,
+            world_between(&f->world, 0, hot ? LEDGER_HOT - 1 : LEDGER_ENTITIES - 1));
+    }
+    if (world_chance(&f->world, 5)) {
+        close_session(f, c);
+    }
+}
+
+static void on_client(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct sim_client *c = &f->client[event->a];
+
+    if (!f->working) {
+        return;
+    }
+    client_later(f, c);
+    if (c->gateway->core != NULL) {
+        burst(f, c);
+    }
+}
+
+void clients_start(struct fleet *f)
+{
+    f->working = true;
+    for (unsigned i = 0; i < f->clients; i++) {
+        f->client[i].number = i;
+        f->client[i].gateway = &f->gateway[i % f->gateways];
+        client_later(f, &f->client[i]);
+    }
+}
+
+void clients_probe(struct fleet *f)
+{
+    for (unsigned i = 0; i < f->gateways; i++) {
+        struct sim_gateway *g = &f->gateway[i];
+        struct session *s = ledger_session(f, g, router_session(g->core));
+
+        for (size_t entity = 0; entity < LEDGER_ENTITIES; entity++) {
+            ask(f, g, s, entity);
+            f->ledger.ask[f->ledger.ask_count - 1].probe = true;
+        }
+    }
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/assert.h"
+#include "sim/fleet.h"
+
+#include <stdio.h>
+
+static void step(struct fleet *f, struct sim_coordinator *c, struct coordinator_event event);
+
+static void on_tick(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct sim_coordinator *c = &f->coordinator[event->a];
+
+    if (!c->process.up || c->process.life != event->b) {
+        return;
+    }
+    world_at(&f->world,
+             f->world.now_us + world_between(&f->world, 10000, 50000),
+             (struct world_event){.run = on_tick, .context = f, .a = event->a, .b = event->b});
+    step(f, c, (struct coordinator_event){.type = COORDINATOR_TICK});
+}
+
+/* ---- the log's events ---- */
+
+static void on_applied(void *context, unsigned replica, uint64_t tag, const Rh__Command *command,
+                       const struct state_result *result)
+{
+    struct fleet *f = context;
+
+    step(f,
+         &f->coordinator[replica],
+         (struct coordinator_event){
+             .type = COORDINATOR_APPLIED, .tag = tag, .command = command, .result = result});
+}
+
+static void on_role(void *context, unsigned replica, bool leading, uint64_t term, uint64_t leader)
+{
+    struct fleet *f = context;
+
+    step(f,
+         &f->coordinator[replica],
+         (struct coordinator_event){
+             .type = leading ? COORDINATOR_LEAD : COORDINATOR_FOLLOW,
+             .term = term,
+             .leader = leader,
+         });
+}
+
+static void on_done(void *context, unsigned replica, uint64_t tag, enum err error)
+{
+    struct fleet *f = context;
+
+    step(f,
+         &f->coordinator[replica],
+         (struct coordinator_event){.type = COORDINATOR_DONE, .tag = tag, .error = error});
+}
+
+static void on_committed(void *context, const Rh__Command *command,
+                         const struct state_result *result)
+{
+    check_committed(context, command, result);
+}
+
+/* ---- life ---- */
+
+void coordinators_init(struct fleet *f)
+{
+    const struct raft_model_events events = {
+        .context = f,
+        .applied = on_applied,
+        .role = on_role,
+        .done = on_done,
+        .committed = on_committed,
+    };
+
+    raft_model_init(&f->raft, &f->world, &events);
+    f->raft.faults = f->faults.raft;
+    for (unsigned i = 0; i < f->coordinators; i++) {
+        struct sim_coordinator *c = &f->coordinator[i];
+
+        c->process.role = ROLE_COORDINATOR;
+        c->process.number = i;
+        (void)snprintf(c->process.name, sizeof c->process.name, "c%u", i + 1);
+        c->clock_us = world_between(&f->world, 0, 1000000000);
+        raft_model_add(&f->raft, &c->process);
+    }
+}
+
+static struct coordinator_config config_of(struct fleet *f, const struct sim_coordinator *c)
+{
+    struct coordinator_config config = coordinator_config_default();
+
+    config.id = (uint64_t)(c - f->coordinator) + 1;
+    (void)snprintf(config.cluster, sizeof config.cluster, "sim");
+    config.cluster_id = world_between(&f->world, 1, UINT64_MAX - 1);
+    config.key = (struct ring_key){world_between(&f->world, 1, UINT64_MAX - 1),
+                                   world_between(&f->world, 1, UINT64_MAX - 1)};
+    config.grid = RING_GRID_MIN;
+    config.vnodes_per_weight = f->vnodes_per_weight;
+    config.moves_per_txn = f->moves_per_txn;
+    config.prepare_ms = f->prepare_ms;
+    config.retry_ms = 200;
+    config.settle_ms = 100;
+    return config;
+}
+
+void coordinator_start(struct fleet *f, struct sim_coordinator *c)
+{
+    const struct coordinator_config config = config_of(f, c);
+    const unsigned number = c->process.number;
+
+    c->process.up = true;
+    c->process.life++;
+    TRACE(&f->world, c->process.name, "STARTS");
+    raft_model_start(&f->raft, number);
+    c->core = coordinator_new(&config, &f->raft.member[number].state);
+    for (unsigned i = 0; i < number; i++) {
+        network_dial(&f->network, &c->process, &f->coordinator[i].process, i);
+    }
+    world_at(&f->world,
+             f->world.now_us,
+             (struct world_event){.run = on_tick, .context = f, .a = number, .b = c->process.life});
+}
+
+static void on_restart(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct sim_coordinator *c = &f->coordinator[event->a];
+
+    if (!c->process.up && c->process.life == event->b) {
+        coordinator_start(f, c);
+    }
+}
+
+void coordinator_crash(struct fleet *f, struct sim_coordinator *c)
+{
+    const uint64_t down_us = world_between(&f->world, 1000, f->healed ? 100000 : 3000000);
+
+    TRACE(&f->world, c->process.name, "CRASHES");
+    c->process.up = false;
+    coordinator_free(c->core);
+    c->core = NULL;
+    coordinator_effects_fini(&c->out);
+    raft_model_stop(&f->raft, c->process.number);
+    network_crash(&f->network, &c->process, false);
+    world_at(&f->world,
+             f->world.now_us + down_us,
+             (struct world_event){
+                 .run = on_restart, .context = f, .a = c->process.number, .b = c->process.life});
+}
+
+/* ---- steps ---- */
+
+static void effect(struct fleet *f, struct sim_coordinator *c, const struct coordinator_effect *e)
+{
+    const struct bytes bytes = {c->out.bytes.data + e->at, e->size};
+    struct net_end *end;
+
+    switch (e->type) {
+    case COORDINATOR_PROPOSE:
+        raft_model_propose(&f->raft, c->process.number, e->tag, bytes);
+        break;
+    case COORDINATOR_BARRIER:
+        raft_model_barrier(&f->raft, c->process.number, e->tag);
+        break;
+    case COORDINATOR_SEND:
+        end = network_end(&f->network, e->peer);
+        if (end != NULL) {
+            ASSERT(end->me == &c->process);
+            network_send(&f->network, end, FRAME_CONTROL, bytes);
+        }
+        break;
+    }
+}
+
+/* Between any two effects of a leader it may fall, or die. */
+static void step(struct fleet *f, struct sim_coordinator *c, struct coordinator_event event)
+{
+    const bool torn = world_chance(&f->world, f->faults.leader_torn_pm) &&
+                      f->raft.leader == (int)c->process.number;
+    bool dies = false;
+    size_t torn_at;
+
+    if (c->core == NULL) {
+        return;
+    }
+    event.now_us = f->world.now_us + c->clock_us;
+    event.wall_us = 1700000000000000u + f->world.now_us;
+    coordinator_effects_clear(&c->out);
+    coordinator_step(c->core, &event, &c->out);
+    torn_at = torn && c->out.count > 0 ? world_between(&f->world, 0, c->out.count) : SIZE_MAX;
+    for (size_t i = 0; i < c->out.count && !dies; i++) {
+        if (i == torn_at) {
+            dies = world_chance(&f->world, 300);
+            raft_model_fall(&f->raft);
+        }
+        if (!dies) {
+            effect(f, c, &c->out.item[i]);
+        }
+    }
+    if (dies) {
+        coordinator_crash(f, c);
+    }
+}
+
+/* ---- the network's events ---- */
+
+void coordinator_up(struct fleet *f, struct sim_coordinator *c, const struct net_end *end)
+{
+    step(f,
+         c,
+         (struct coordinator_event){
+             .type = COORDINATOR_PEER_UP,
+             .peer = end->id,
+             .role = (int)end->other->role,
+             .name = end->other->role == ROLE_COORDINATOR ? end->other->name + 1 : end->other->name,
+             .incarnation = end->other_incarnation,
+             .identity = end->other->role == ROLE_COORDINATOR ? end->other->number + 1000u : 0,
+         });
+}
+
+void coordinator_down(struct fleet *f, struct sim_coordinator *c, const struct net_end *end)
+{
+    step(f, c, (struct coordinator_event){.type = COORDINATOR_PEER_DOWN, .peer = end->id});
+}
+
+void coordinator_message(struct fleet *f, struct sim_coordinator *c, const struct net_end *end,
+                         const Rh__Control *message)
+{
+    step(f,
+         c,
+         (struct coordinator_event){
+             .type = COORDINATOR_MESSAGE, .peer = end->id, .message = message});
+}

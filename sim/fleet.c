@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/fleet.h"
+
+#include "base/assert.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "sim/describe.h"
+#include "wire/control.h"
+
+#include <string.h>
+
+enum {
+    START_US = 2000000,
+    WORK_AFTER_HEAL_US = 3000000, /* clients go on for so long */
+    QUIET_MAX_US = 60000000,      /* after the heal: then it is stuck (K8) */
+    PROBE_US = 15000000,
+};
+
+static struct sim_coordinator *coordinator_at(struct process *p)
+{
+    return CONTAINER_OF(p, struct sim_coordinator, process);
+}
+
+static struct sim_node *node_at(struct process *p)
+{
+    return CONTAINER_OF(p, struct sim_node, process);
+}
+
+static struct sim_gateway *gateway_at(struct process *p)
+{
+    return CONTAINER_OF(p, struct sim_gateway, process);
+}
+
+/* ---- the network's events, to whom they are for ---- */
+
+static bool on_hello(void *context, struct process *who, struct process *other,
+                     uint64_t *incarnation)
+{
+    (void)context;
+    switch (who->role) {
+    case ROLE_NODE:
+        *incarnation = node_at(who)->incarnation;
+        // A node takes no requests before it has a number.
+        return other->role == ROLE_COORDINATOR || *incarnation != 0;
+    case ROLE_GATEWAY:
+        *incarnation = gateway_at(who)->id;
+        return true;
+    case ROLE_COORDINATOR:
+    case ROLE_CLI:
+        break;
+    }
+    return true;
+}
+
+static void on_up(void *context, struct net_end *end)
+{
+    struct fleet *f = context;
+
+    switch (end->me->role) {
+    case ROLE_COORDINATOR:
+        coordinator_up(f, coordinator_at(end->me), end);
+        break;
+    case ROLE_NODE:
+        node_up(f, node_at(end->me), end);
+        break;
+    case ROLE_GATEWAY:
+        gateway_up(f, gateway_at(end->me), end);
+        break;
+    case ROLE_CLI:
+        f->operator_end[end->key] = end;
+        break;
+    }
+}
+
+static void on_down(void *context, struct net_end *end)
+{
+    struct fleet *f = context;
+
+    switch (end->me->role) {
+    case ROLE_COORDINATOR:
+        coordinator_down(f, coordinator_at(end->me), end);
+        break;
+    case ROLE_NODE:
+        node_down(f, node_at(end->me), end);
+        break;
+    case ROLE_GATEWAY:
+        gateway_down(f, gateway_at(end->me), end);
+        break;
+    case ROLE_CLI:
+        f->operator_end[end->key] = NULL;
+        break;
+    }
+}
+
+static void on_control(struct fleet *f, struct net_end *end, struct bytes bytes)
+{
+    Rh__Control *message = control_get(bytes);
+
+    if (message == NULL) {
+        world_violate(
+            &f->world, "codec", "%s got a control message that does not decode", end->me->name);
+        return;
+    }
+    TRACE(&f->world, end->me->name, "<- %s %s", end->other->name, describe_control(message));
+    switch (end->me->role) {
+    case ROLE_COORDINATOR:
+        coordinator_message(f, coordinator_at(end->me), end, message);
+        break;
+    case ROLE_NODE:
+        node_control(f, node_at(end->me), end, message);
+        break;
+    case ROLE_GATEWAY:
+        gateway_control(f, gateway_at(end->me), end, message);
+        break;
+    case ROLE_CLI:
+        operator_message(f, message);
+        break;
+    }
+    control_free(message);
+}
+
+static void on_message(void *context, struct net_end *end, int type, struct bytes bytes)
+{
+    struct fleet *f = context;
+
+    if (type == FRAME_CONTROL) {
+        on_control(f, end, bytes);
+    } else if (end->me->role == ROLE_NODE) {
+        node_record(f, node_at(end->me), end, type, bytes);
+    } else {
+        ASSERT(end->me->role == ROLE_GATEWAY);
+        gateway_record(f, gateway_at(end->me), end, type, bytes);
+    }
+}
+
+/* ---- life ---- */
+
+static void draw_shape(struct fleet *f)
+{
+    static const unsigned groups[] = {1, 3, 3, 3, 5};
+
+    f->coordinators = groups[world_between(&f->world, 0, 4)];
+    f->nodes = f->options.nodes != 0 ? f->options.nodes
+                                     : (unsigned)world_between(&f->world, 2, FLEET_NODES_MAX - 2);
+    f->gateways = (unsigned)world_between(&f->world, 1, 2);
+    f->clients = (unsigned)world_between(&f->world, 2, FLEET_CLIENTS_MAX);
+    f->client_gap_us = world_between(&f->world, 40000, 160000);
+    f->vnodes_per_weight = (uint32_t)world_between(&f->world, 2, 8);
+    f->moves_per_txn = (uint32_t)world_between(&f->world, 1, 4);
+    f->prepare_ms = (uint32_t)world_between(&f->world, 500, 5000);
+}
+
+void fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *options)
+{
+    const struct net_events events = {
+        .context = f, .hello = on_hello, .up = on_up, .down = on_down, .message = on_message};
+
+    memset(f, 0, sizeof *f);
+    world_init(&f->world, seed);
+    f->options = *options;
+    f->options.calm = f->options.calm || world_chance(&f->world, 100);
+    nemesis_draw(f);
+    draw_shape(f);
+    network_init(&f->network, &f->world, &events);
+    f->network.faults = f->faults.net;
+    ledger_init(f);
+    coordinators_init(f);
+    for (unsigned i = 0; i < f->nodes; i++) {
+        node_init(f, &f->node[i], i);
+    }
+    for (unsigned i = 0; i < f->gateways; i++) {
+        gateway_init(f, &f->gateway[i], i);
+    }
+}
+
+void fleet_fini(struct fleet *f)
+{
+    for (unsigned i = 0; i < f->nodes; i++) {
+        actors_crash(f, &f->node[i]);
+        host_free(f->node[i].core);
+        host_effects_fini(&f->node[i].out);
+    }
+    for (unsigned i = 0; i < f->gateways; i++) {
+        router_free(f->gateway[i].core);
+        router_effects_fini(&f->gateway[i].out);
+        mem_free(f->gateway[i].node);
+    }
+    for (unsigned i = 0; i < f->coordinators; i++) {
+        coordinator_free(f->coordinator[i].core);
+        coordinator_effects_fini(&f->coordinator[i].out);
+    }
+    raft_model_fini(&f->raft);
+    network_fini(&f->network);
+    ledger_fini(&f->ledger);
+    world_fini(&f->world);
+}
+
+static void start(struct fleet *f)
+{
+    const unsigned nodes = (unsigned)world_between(&f->world, 1, f->nodes);
+
+    for (unsigned i = 0; i < f->coordinators; i++) {
+        coordinator_start(f, &f->coordinator[i]);
+    }
+    operator_start(f);
+    for (unsigned i = 0; i < nodes; i++) {
+        node_start(f, &f->node[i]);
+    }
+    for (unsigned i = 0; i < f->gateways; i++) {
+        gateway_start(f, &f->gateway[i]);
+    }
+}
+
+/* Look until the fleet is quiet twice in a row; not in time is a violation. */
+static void await_quiet(struct fleet *f, uint64_t until_us)
+{
+    unsigned times = 0;
+    const char *what = "time";
+
+    while (f->world.checker == NULL && times < 2 && f->world.now_us < until_us) {
+        world_run_until(&f->world, f->world.now_us + FLEET_LOOK_US);
+        what = check_quiet(f);
+        times = what == NULL ? times + 1 : 0;
+    }
+    if (f->world.checker == NULL && times < 2) {
+        world_violate(&f->world, "stuck", "after the heal: %s", what == NULL ? "time" : what);
+    }
+}
+
+void fleet_run(struct fleet *f)
+{
+    const uint64_t heal_us = START_US + f->options.seconds * 1000000;
+
+    start(f);
+    world_run_until(&f->world, world_between(&f->world, 0, START_US));
+    clients_start(f);
+    world_run_until(&f->world, START_US);
+    nemesis_start(f);
+    world_run_until(&f->world, heal_us);
+    nemesis_heal(f);
+    world_run_until(&f->world, heal_us + WORK_AFTER_HEAL_US);
+    f->working = false;
+    await_quiet(f, heal_us + QUIET_MAX_US);
+    if (f->world.checker == NULL) {
+        clients_probe(f);
+        await_quiet(f, f->world.now_us + PROBE_US);
+    }
+    if (f->world.checker == NULL) {
+        check_final(f);
+    }
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+#include "sim/fleet.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void on_tick(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct sim_gateway *g = &f->gateway[event->a];
+
+    if (!g->process.up || g->process.life != event->b) {
+        return;
+    }
+    world_at(&f->world,
+             f->world.now_us + world_between(&f->world, 10000, 50000),
+             (struct world_event){.run = on_tick, .context = f, .a = event->a, .b = event->b});
+    gateway_step(f, g, (struct router_event){.type = ROUTER_TICK});
+}
+
+void gateway_init(struct fleet *f, struct sim_gateway *g, unsigned number)
+{
+    g->process.role = ROLE_GATEWAY;
+    g->process.number = FLEET_COORDINATORS_MAX + FLEET_NODES_MAX + number;
+    (void)snprintf(g->process.name, sizeof g->process.name, "g%u", number + 1);
+    g->clock_us = world_between(&f->world, 0, 1000000000);
+    g->node = mem_new(RING_NODES_MAX + 1, sizeof(struct net_end *));
+}
+
+void gateway_start(struct fleet *f, struct sim_gateway *g)
+{
+    struct router_config config = router_config_default();
+
+    g->id = world_between(&f->world, 1, UINT64_MAX - 1);
+    config.gateway = g->id;
+    (void)snprintf(config.name, sizeof config.name, "%s", g->process.name);
+    g->process.up = true;
+    g->process.life++;
+    g->version = 0;
+    g->core = router_new(&config);
+    TRACE(&f->world, g->process.name, "STARTS");
+    for (unsigned i = 0; i < f->coordinators; i++) {
+        network_dial(&f->network, &g->process, &f->coordinator[i].process, i);
+    }
+    world_at(
+        &f->world,
+        f->world.now_us,
+        (struct world_event){
+            .run = on_tick, .context = f, .a = (uint64_t)(g - f->gateway), .b = g->process.life});
+}
+
+static void on_restart(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct sim_gateway *g = &f->gateway[event->a];
+
+    if (!g->process.up && g->process.life == event->b) {
+        gateway_start(f, g);
+    }
+}
+
+void gateway_crash(struct fleet *f, struct sim_gateway *g)
+{
+    const uint64_t down_us = world_between(&f->world, 1000, f->healed ? 100000 : 2000000);
+
+    TRACE(&f->world, g->process.name, "CRASHES");
+    g->process.up = false;
+    router_free(g->core);
+    g->core = NULL;
+    router_effects_fini(&g->out);
+    memset(g->coordinator, 0, sizeof g->coordinator);
+    memset(g->node, 0, (RING_NODES_MAX + 1) * sizeof(struct net_end *));
+    for (size_t i = 0; i < f->ledger.session_count; i++) {
+        if (f->ledger.session[i]->gateway == g && !f->ledger.session[i]->closed) {
+            ledger_close(f, f->ledger.session[i]);
+        }
+    }
+    network_crash(&f->network, &g->process, false);
+    world_at(&f->world,
+             f->world.now_us + down_us,
+             (struct world_event){.run = on_restart,
+                                  .context = f,
+                                  .a = (uint64_t)(g - f->gateway),
+                                  .b = g->process.life});
+}
+
+/* ---- effects ---- */
+
+static void send(struct fleet *f, struct net_end *end, int type, struct bytes bytes)
+{
+    if (end != NULL) {
+        network_send(&f->network, end, type, bytes);
+    }
+}
+
+static void on_given_back(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct sim_gateway *g = &f->gateway[event->a];
+    const struct answer_record *answer = event->data;
+
+    if (g->process.life == event->b) {
+        gateway_step(f, g, (struct router_event){.type = ROUTER_ANSWER, .answer = answer});
+    }
+}
+
+/* A link takes a request, or it comes back at once as BUSY: it surely did not run. */
+static void send_request(struct fleet *f, struct sim_gateway *g, const struct router_effect *e,
+                         struct bytes bytes)
+{
+    struct reader in = {.at = bytes.data, .left = bytes.size};
+    struct request_record r;
+    struct answer_record back = {.code = ANSWER_BUSY, .aux = 20};
+
+    if (g->node[e->slot] != NULL && !world_chance(&f->world, f->faults.refuse_pm)) {
+        network_send(&f->network, g->node[e->slot], FRAME_REQUEST, bytes);
+        return;
+    }
+    if (request_get(&in, &r) != ERR_OK) {
+        world_violate(&f->world, "codec", "%s sent a record that does not decode", g->process.name);
+        return;
+    }
+    back.gateway = r.gateway;
+    back.session = r.session;
+    back.seq = r.seq;
+    back.copy = r.copy;
+    world_at(&f->world,
+             f->world.now_us,
+             (struct world_event){
+                 .run = on_given_back,
+                 .context = f,
+                 .a = (uint64_t)(g - f->gateway),
+                 .b = g->process.life,
+                 .data = mem_copy(&back, sizeof back),
+             });
+}
+
+static void connect_to(struct fleet *f, struct sim_gateway *g, const struct router_effect *e)
+{
+    for (unsigned i = 0; i < f->nodes; i++) {
+        if (strcmp(f->node[i].process.name, e->address) == 0) {
+            network_forget(&f->network, &g->process, ROLE_NODE, e->slot);
+            network_dial(&f->network, &g->process, &f->node[i].process, e->slot);
+        }
+    }
+}
+
+static void effect(struct fleet *f, struct sim_gateway *g, const struct router_effect *e)
+{
+    const struct bytes bytes = {g->out.bytes.data + e->at, e->size};
+
+    switch (e->type) {
+    case ROUTER_SEND_NODE:
+        send_request(f, g, e, bytes);
+        break;
+    case ROUTER_TELL_NODE:
+        send(f, g->node[e->slot], FRAME_CONTROL, bytes);
+        break;
+    case ROUTER_SEND_COORDINATOR:
+        send(f, g->coordinator[e->coordinator], FRAME_CONTROL, bytes);
+        break;
+    case ROUTER_REPLY:
+        check_reply(f, g, e->ticket, e->code, bytes);
+        break;
+    case ROUTER_CONNECT:
+        connect_to(f, g, e);
+        break;
+    case ROUTER_DISCONNECT:
+        network_forget(&f->network, &g->process, ROLE_NODE, e->slot);
+        break;
+    }
+}
+
+void gateway_step(struct fleet *f, struct sim_gateway *g, struct router_event event)
+{
+    if (g->core == NULL) {
+        return;
+    }
+    event.now_us = f->world.now_us + g->clock_us;
+    router_effects_clear(&g->out);
+    router_step(g->core, &event, &g->out);
+    check_view(f, g->process.name, router_view(g->core), &g->version);
+    for (size_t i = 0; i < g->out.count && f->world.checker == NULL; i++) {
+        effect(f, g, &g->out.item[i]);
+    }
+}
+
+/* ---- the network's events ---- */
+
+void gateway_up(struct fleet *f, struct sim_gateway *g, struct net_end *end)
+{
+    if (end->other->role == ROLE_COORDINATOR) {
+        g->coordinator[end->key] = end;
+        gateway_step(
+            f,
+            g,
+            (struct router_event){.type = ROUTER_COORDINATOR_UP, .coordinator = (int)end->key});
+        return;
+    }
+    g->node[end->key] = end;
+    gateway_step(f,
+                 g,
+                 (struct router_event){
+                     .type = ROUTER_NODE_UP,
+                     .slot = (uint16_t)end->key,
+                     .incarnation = end->other_incarnation,
+                 });
+}
+
+void gateway_down(struct fleet *f, struct sim_gateway *g, const struct net_end *end)
+{
+    if (end->other->role == ROLE_COORDINATOR) {
+        g->coordinator[end->key] = NULL;
+        gateway_step(
+            f,
+            g,
+            (struct router_event){.type = ROUTER_COORDINATOR_DOWN, .coordinator = (int)end->key});
+        return;
+    }
+    if (g->node[end->key] != end) {
+        return; // a newer link took its place, or the router gave it up
+    }
+    g->node[end->key] = NULL;
+    g->downs++;
+    gateway_step(f, g, (struct router_event){.type = ROUTER_NODE_DOWN, .slot = (uint16_t)end->key});
+}
+
+void gateway_control(struct fleet *f, struct sim_gateway *g, const struct net_end *end,
+                     const Rh__Control *message)
+{
+    if (end->other->role != ROLE_COORDINATOR) {
+        return;
+    }
+    check_outcome(f, g->process.name, message);
+    gateway_step(f,
+                 g,
+                 (struct router_event){
+                     .type = ROUTER_CONTROL, .coordinator = (int)end->key, .message = message});
+}
+
+void gateway_record(struct fleet *f, struct sim_gateway *g, const struct net_end *end, int type,
+                    struct bytes bytes)
+{
+    struct reader in = {.at = bytes.data, .left = bytes.size};
+    struct answer_record answer;
+
+    if (type != FRAME_ANSWER || answer_get(&in, &answer) != ERR_OK || in.left != 0) {
+        world_violate(&f->world, "codec", "%s got a record that does not decode", g->process.name);
+        return;
+    }
+    if (end->dialled && g->node[end->key] == end) {
+        gateway_step(f,
+                     g,
+                     (struct router_event){
+                         .type = ROUTER_ANSWER, .slot = (uint16_t)end->key, .answer = &answer});
+    }
+}

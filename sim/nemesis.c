@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/fleet.h"
+
+/* Each seed has only some of the faults, each at a rate of its own: a rare
+ * combination shows more than everything at once. */
+static uint64_t maybe(struct fleet *f, uint64_t per_mille, uint64_t low, uint64_t high)
+{
+    const uint64_t value = world_between(&f->world, low, high);
+
+    return world_chance(&f->world, per_mille) ? value : 0;
+}
+
+#define MS UINT64_C(1000)
+#define S  UINT64_C(1000000)
+
+void nemesis_draw(struct fleet *f)
+{
+    struct fleet_faults *x = &f->faults;
+
+    x->change_us = world_between(&f->world, 400 * MS, 4 * S);
+    x->persist_max_us = world_between(&f->world, 200, 50 * MS);
+    x->run_max_us = world_between(&f->world, 100, 50 * MS);
+    x->run_long_pm = maybe(f, 400, 1, 3);
+    x->net.delay_max_us = world_between(&f->world, 200, 20 * MS);
+    x->raft.commit_max_us = world_between(&f->world, 500, 30 * MS);
+    x->raft.lag_max_us = world_between(&f->world, 500, 300 * MS);
+    if (f->options.calm) {
+        x->run_long_pm = 0;
+        return;
+    }
+    x->node_crash_us = maybe(f, 500, 1 * S, 10 * S);
+    x->coordinator_crash_us = maybe(f, 400, 1 * S, 10 * S);
+    x->gateway_crash_us = maybe(f, 200, 2 * S, 10 * S);
+    x->leader_fall_us = maybe(f, 600, 300 * MS, 5 * S);
+    x->reset_us = maybe(f, 500, 100 * MS, 5 * S);
+    x->cut_us = maybe(f, 400, 500 * MS, 8 * S);
+    x->node_torn_pm = maybe(f, 300, 1, 5);
+    x->leader_torn_pm = maybe(f, 500, 1, 60);
+    x->raft.stale_max_us = maybe(f, 700, 10 * MS, 3 * S);
+    x->net.slow_pm = maybe(f, 500, 1, 100);
+    x->net.slow_max_us = world_between(&f->world, 10 * MS, 2 * S);
+    x->net.loss_pm = maybe(f, 500, 1, 200);
+    x->net.duplicate_pm = maybe(f, 500, 1, 300);
+    x->refuse_pm = maybe(f, 200, 1, 50);
+    x->net.ghosts = world_chance(&f->world, 300);
+}
+
+/* ---- faults ---- */
+
+static void again(struct fleet *f, uint64_t mean_us, world_run run)
+{
+    if (mean_us > 0 && !f->healed) {
+        world_at(&f->world,
+                 f->world.now_us + world_gap(&f->world, mean_us),
+                 (struct world_event){.run = run, .context = f});
+    }
+}
+
+static void on_node_crash(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct sim_node *n = &f->node[world_between(&f->world, 0, f->nodes - 1)];
+
+    (void)event;
+    if (!f->healed && n->core != NULL) {
+        node_crash(f, n);
+    }
+    again(f, f->faults.node_crash_us, on_node_crash);
+}
+
+static void on_coordinator_crash(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct sim_coordinator *c = &f->coordinator[world_between(&f->world, 0, f->coordinators - 1)];
+
+    (void)event;
+    if (!f->healed && c->core != NULL) {
+        coordinator_crash(f, c);
+    }
+    again(f, f->faults.coordinator_crash_us, on_coordinator_crash);
+}
+
+static void on_gateway_crash(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct sim_gateway *g = &f->gateway[world_between(&f->world, 0, f->gateways - 1)];
+
+    (void)event;
+    if (!f->healed && g->core != NULL) {
+        gateway_crash(f, g);
+    }
+    again(f, f->faults.gateway_crash_us, on_gateway_crash);
+}
+
+static void on_leader_fall(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+
+    (void)event;
+    if (!f->healed) {
+        raft_model_fall(&f->raft);
+    }
+    again(f, f->faults.leader_fall_us, on_leader_fall);
+}
+
+static void on_reset(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+
+    (void)event;
+    if (!f->healed) {
+        network_reset_any(&f->network);
+    }
+    again(f, f->faults.reset_us, on_reset);
+}
+
+static struct process *any_process(struct fleet *f)
+{
+    const uint64_t i = world_between(&f->world, 0, f->coordinators + f->nodes + f->gateways - 1u);
+
+    if (i < f->coordinators) {
+        return &f->coordinator[i].process;
+    }
+    if (i < f->coordinators + f->nodes) {
+        return &f->node[i - f->coordinators].process;
+    }
+    return &f->gateway[i - f->coordinators - f->nodes].process;
+}
+
+static void on_uncut(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+
+    f->network.cut[event->a][event->b] = false;
+}
+
+static void cut_for(struct fleet *f, const struct process *from, const struct process *to,
+                    uint64_t time_us)
+{
+    network_cut(&f->network, from, to, true);
+    world_at(
+        &f->world,
+        f->world.now_us + time_us,
+        (struct world_event){.run = on_uncut, .context = f, .a = from->number, .b = to->number});
+}
+
+/* One pair, one way or both; or one process from all others. */
+static void on_cut(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    const struct process *one = any_process(f);
+    const struct process *other = any_process(f);
+    const bool both = world_chance(&f->world, 500);
+    const bool all = world_chance(&f->world, 250);
+    const uint64_t time_us = world_chance(&f->world, 800) ? world_between(&f->world, 50 * MS, 3 * S)
+                                                          : world_between(&f->world, 3 * S, 9 * S);
+
+    (void)event;
+    again(f, f->faults.cut_us, on_cut);
+    if (f->healed || one == other) {
+        return;
+    }
+    TRACE(&f->world,
+          "net",
+          "cut %s -%s %s for %llu ms",
+          one->name,
+          both ? "x" : ">",
+          all ? "all" : other->name,
+          (unsigned long long)time_us / MS);
+    for (unsigned i = 0; i < NETWORK_PROCESSES_MAX; i++) {
+        const struct process to = {.number = i};
+
+        if (i != one->number && (all || i == other->number)) {
+            cut_for(f, one, &to, time_us);
+            if (both) {
+                cut_for(f, &to, one, time_us);
+            }
+        }
+    }
+}
+
+/* ---- planned changes ---- */
+
+static unsigned staying(const struct fleet *f)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < f->nodes; i++) {
+        count += f->node[i].wanted && !f->node[i].leaving;
+    }
+    return count;
+}
+
+static void change(struct fleet *f, struct sim_node *n)
+{
+    const uint64_t what = world_between(&f->world, 0, 9);
+
+    if (!n->wanted) {
+        n->weight = (uint32_t)world_between(&f->world, 1, 3);
+        n->leaving = false;
+        node_start(f, n);
+    } else if (n->core == NULL) {
+        n->weight = (uint32_t)world_between(&f->world, 1, 3); // of its next start
+    } else if (n->leaving && what < 5) {
+        operator_drain(f, n, true);
+    } else if (!n->leaving && staying(f) > 1 && what < 6) {
+        operator_drain(f, n, false);
+    } else if (!n->leaving && staying(f) > 1) {
+        node_leave(f, n);
+    }
+}
+
+static void on_change(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+
+    (void)event;
+    if (!f->healed) {
+        f->changes++;
+        change(f, &f->node[world_between(&f->world, 0, f->nodes - 1)]);
+    }
+    again(f, f->faults.change_us, on_change);
+}
+
+void nemesis_start(struct fleet *f)
+{
+    again(f, f->faults.node_crash_us, on_node_crash);
+    again(f, f->faults.coordinator_crash_us, on_coordinator_crash);
+    again(f, f->faults.gateway_crash_us, on_gateway_crash);
+    again(f, f->faults.leader_fall_us, on_leader_fall);
+    again(f, f->faults.reset_us, on_reset);
+    again(f, f->faults.cut_us, on_cut);
+    again(f, f->faults.change_us, on_change);
+}
+
+void nemesis_heal(struct fleet *f)
+{
+    TRACE(&f->world, "net", "HEAL");
+    f->healed = true;
+    f->faults = (struct fleet_faults){.persist_max_us = 1 * MS, .run_max_us = 5 * MS};
+    f->raft.faults = (struct raft_model_faults){.commit_max_us = 2 * MS, .lag_max_us = 5 * MS};
+    network_heal(&f->network);
+}

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/network.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { SILENCE_US = 5000000, BACKOFF_MIN_US = 20000, BACKOFF_MAX_US = 1000000, PUMP_US = 50000 };
+
+struct net_message {
+    struct net_message *next;
+    uint64_t to;        /* id of the receiving end */
+    uint64_t from_life; /* of the sending process */
+    int type;
+    size_t size;
+    uint8_t bytes[];
+};
+
+/* Messages on their way to one end of a data link, oldest first. */
+struct net_queue {
+    struct net_message *head; /* owned */
+    struct net_message *tail;
+    uint64_t last_us; /* when the newest arrives */
+    uint64_t delay_us;
+};
+
+struct net_link {
+    struct net_end end[2];     /* [0] dialled */
+    struct net_queue queue[2]; /* to end[0], to end[1] */
+    struct net_dial *dial;
+    bool broken;
+};
+
+struct net_dial {
+    size_t index;
+    struct process *from;
+    struct process *to;
+    uint64_t life; /* of `from` */
+    unsigned key;
+    bool wanted;
+    struct net_link *link; /* NULL while there is none */
+};
+
+static size_t side_of(const struct net_end *end)
+{
+    return end == &end->link->end[0] ? 0 : 1;
+}
+
+static struct net_end *other_end(const struct net_end *end)
+{
+    return &end->link->end[1 - side_of(end)];
+}
+
+static bool is_cut(const struct network *n, const struct process *from, const struct process *to)
+{
+    return n->cut[from->number][to->number];
+}
+
+static void queue_clear(struct net_queue *q)
+{
+    while (q->head != NULL) {
+        struct net_message *m = q->head;
+
+        q->head = m->next;
+        mem_free(m);
+    }
+    q->tail = NULL;
+}
+
+void network_init(struct network *n, struct world *world, const struct net_events *events)
+{
+    memset(n, 0, sizeof *n);
+    n->world = world;
+    n->events = *events;
+}
+
+void network_fini(struct network *n)
+{
+    for (size_t i = 0; i < n->end_count; i += 2) {
+        struct net_link *link = n->end[i]->link;
+
+        queue_clear(&link->queue[0]);
+        queue_clear(&link->queue[1]);
+        mem_free(link);
+    }
+    for (size_t i = 0; i < n->dial_count; i++) {
+        mem_free(n->dial[i]);
+    }
+    mem_free(n->end);
+    mem_free(n->dial);
+}
+
+/* ---- links come up ---- */
+
+static void on_dial(void *context, const struct world_event *event);
+
+static void dial_later(struct network *n, struct net_dial *d, uint64_t in_us)
+{
+    d->link = NULL;
+    world_at(n->world,
+             n->world->now_us + in_us,
+             (struct world_event){.run = on_dial, .context = n, .a = d->index});
+}
+
+static void on_up(void *context, const struct world_event *event)
+{
+    struct network *n = context;
+    struct net_end *end = n->end[event->a - 1];
+
+    if (end->link->broken || end->deaf || !end->me->up || end->me->life != end->my_life) {
+        return;
+    }
+    end->up = true;
+    TRACE(n->world,
+          end->me->name,
+          "link %llu to %s is up",
+          (unsigned long long)end->id,
+          end->other->name);
+    n->events.up(n->events.context, end);
+}
+
+static void end_init(struct network *n, struct net_end *end, struct process *me,
+                     struct process *other)
+{
+    if (n->end_count == n->end_cap) {
+        n->end_cap = n->end_cap == 0 ? 64 : 2 * n->end_cap;
+        n->end = mem_resize(n->end, n->end_cap * sizeof(struct net_end *));
+    }
+    n->end[n->end_count++] = end;
+    end->id = n->end_count;
+    end->me = me;
+    end->other = other;
+    end->my_life = me->life;
+    end->other_life = other->life;
+    end->control = me->role == ROLE_COORDINATOR || other->role == ROLE_COORDINATOR;
+    end->up_at_us = n->world->now_us + world_between(n->world, 50, n->faults.delay_max_us + 50);
+    world_at(
+        n->world, end->up_at_us, (struct world_event){.run = on_up, .context = n, .a = end->id});
+}
+
+static void link_new(struct network *n, struct net_dial *d, uint64_t dialler, uint64_t acceptor)
+{
+    struct net_link *link = mem_new(1, sizeof *link);
+
+    link->dial = d;
+    d->link = link;
+    for (size_t i = 0; i < 2; i++) {
+        link->end[i].link = link;
+        link->queue[i].delay_us = world_between(n->world, 20, n->faults.delay_max_us / 2 + 20);
+    }
+    end_init(n, &link->end[0], d->from, d->to);
+    end_init(n, &link->end[1], d->to, d->from);
+    link->end[0].dialled = true;
+    link->end[0].key = d->key;
+    link->end[0].other_incarnation = acceptor;
+    link->end[1].other_incarnation = dialler;
+}
+
+static void on_dial(void *context, const struct world_event *event)
+{
+    struct network *n = context;
+    struct net_dial *d = n->dial[event->a];
+    uint64_t dialler = 0;
+    uint64_t acceptor = 0;
+
+    if (!d->wanted || d->link != NULL || !d->from->up || d->from->life != d->life) {
+        return;
+    }
+    if (!d->to->up || is_cut(n, d->from, d->to) || is_cut(n, d->to, d->from) ||
+        !n->events.hello(n->events.context, d->to, d->from, &acceptor) ||
+        !n->events.hello(n->events.context, d->from, d->to, &dialler)) {
+        dial_later(n, d, world_between(n->world, BACKOFF_MIN_US, BACKOFF_MAX_US));
+        return;
+    }
+    link_new(n, d, dialler, acceptor);
+}
+
+void network_dial(struct network *n, struct process *from, struct process *to, unsigned key)
+{
+    struct net_dial *d = mem_new(1, sizeof *d);
+
+    if (n->dial_count == n->dial_cap) {
+        n->dial_cap = n->dial_cap == 0 ? 64 : 2 * n->dial_cap;
+        n->dial = mem_resize(n->dial, n->dial_cap * sizeof(struct net_dial *));
+    }
+    *d = (struct net_dial){
+        .index = n->dial_count,
+        .from = from,
+        .to = to,
+        .life = from->life,
+        .key = key,
+        .wanted = true,
+    };
+    n->dial[n->dial_count++] = d;
+    dial_later(n, d, world_between(n->world, 100, 2000));
+}
+
+/* ---- links break ---- */
+
+static void on_down(void *context, const struct world_event *event)
+{
+    struct network *n = context;
+    struct net_end *end = n->end[event->a - 1];
+    struct net_dial *d = end->link->dial;
+    const bool was_up = end->up;
+
+    end->up = false;
+    end->deaf = true;
+    if (!end->me->up || end->me->life != end->my_life) {
+        return;
+    }
+    if (end->dialled && d->wanted) {
+        dial_later(n, d, world_between(n->world, BACKOFF_MIN_US, BACKOFF_MAX_US));
+    }
+    if (was_up) {
+        TRACE(n->world,
+              end->me->name,
+              "link %llu to %s is down",
+              (unsigned long long)end->id,
+              end->other->name);
+        n->events.down(n->events.context, end);
+    }
+}
+
+/* `drain`: what is on its way to this end still arrives before it notices. */
+static void end_break(struct network *n, struct net_end *end, uint64_t notice_us, bool drain)
+{
+    uint64_t at_us = n->world->now_us + world_between(n->world, 0, notice_us);
+    const struct net_queue *q = &end->link->queue[side_of(end)];
+
+    if (drain && q->head != NULL && q->last_us >= at_us) {
+        at_us = q->last_us + 1;
+    }
+    end->deaf = end->deaf || !drain;
+    world_at(n->world, at_us, (struct world_event){.run = on_down, .context = n, .a = end->id});
+}
+
+static void link_break(struct network *n, struct net_link *link, uint64_t notice_us)
+{
+    if (link->broken) {
+        return;
+    }
+    link->broken = true;
+    for (size_t i = 0; i < 2; i++) {
+        end_break(n, &link->end[i], notice_us, world_chance(n->world, 500));
+    }
+}
+
+void network_forget(struct network *n, struct process *from, enum link_role role, unsigned key)
+{
+    for (size_t i = 0; i < n->dial_count; i++) {
+        struct net_dial *d = n->dial[i];
+
+        if (d->wanted && d->from == from && d->life == from->life && d->to->role == role &&
+            d->key == key) {
+            d->wanted = false;
+            if (d->link != NULL) {
+                link_break(n, d->link, 1000);
+            }
+        }
+    }
+}
+
+void network_crash(struct network *n, struct process *p, bool clean)
+{
+    // Mostly the kernel closes the connections of a dead process at once; a dead machine is
+    // noticed by its silence.
+    const uint64_t notice_us = clean || world_chance(n->world, 900) ? 20000 : SILENCE_US;
+
+    for (size_t i = 0; i < n->end_count; i++) {
+        struct net_end *end = n->end[i];
+
+        if (end->me != p || end->deaf) {
+            continue;
+        }
+        end->up = false;
+        end->deaf = true;
+        if (!end->link->broken) {
+            end->link->broken = true;
+            end_break(n, other_end(end), notice_us, clean || world_chance(n->world, 500));
+        }
+    }
+    for (size_t i = 0; i < n->dial_count; i++) {
+        if (n->dial[i]->from == p) {
+            n->dial[i]->wanted = false;
+        }
+    }
+}
+
+void network_reset_any(struct network *n)
+{
+    size_t up = 0;
+    size_t chosen;
+
+    for (size_t i = 0; i < n->end_count; i++) {
+        up += n->end[i]->up && !n->end[i]->link->broken;
+    }
+    if (up == 0) {
+        return;
+    }
+    chosen = (size_t)world_between(n->world, 1, up);
+    for (size_t i = 0; i < n->end_count; i++) {
+        struct net_end *end = n->end[i];
+
+        if (end->up && !end->link->broken && --chosen == 0) {
+            TRACE(n->world, "net", "reset %s - %s", end->me->name, end->other->name);
+            n->resets++;
+            link_break(n, end->link, 50000);
+            return;
+        }
+    }
+}
+
+/* ---- cuts ---- */
+
+static void on_silence(void *context, const struct world_event *event)
+{
+    struct network *n = context;
+    const unsigned from = (unsigned)(event->a / NETWORK_PROCESSES_MAX);
+    const unsigned to = (unsigned)(event->a % NETWORK_PROCESSES_MAX);
+
+    if (!n->cut[from][to] || n->cut_order[from][to] != event->b) {
+        return;
+    }
+    for (size_t i = 0; i < n->end_count; i++) {
+        struct net_end *end = n->end[i];
+
+        if (end->me->number == to && end->other->number == from && !end->link->broken) {
+            n->resets++;
+            link_break(n, end->link, 1000000);
+        }
+    }
+}
+
+void network_cut(struct network *n, const struct process *from, const struct process *to, bool cut)
+{
+    if (n->cut[from->number][to->number] == cut) {
+        return;
+    }
+    n->cut[from->number][to->number] = cut;
+    if (cut) {
+        world_at(n->world,
+                 n->world->now_us + SILENCE_US,
+                 (struct world_event){
+                     .run = on_silence,
+                     .context = n,
+                     .a = (uint64_t)from->number * NETWORK_PROCESSES_MAX + to->number,
+                     .b = ++n->cut_order[from->number][to->number],
+                 });
+    }
+}
+
+void network_heal(struct network *n)
+{
+    memset(n->cut, 0, sizeof n->cut);
+    n->faults = (struct net_faults){.delay_max_us = 1000};
+}
+
+/* ---- messages ---- */
+
+struct net_end *network_end(const struct network *n, uint64_t id)
+{
+    return id == 0 || id > n->end_count || !n->end[id - 1]->up ? NULL : n->end[id - 1];
+}
+
+static uint64_t delay(struct network *n)
+{
+    if (world_chance(n->world, n->faults.slow_pm)) {
+        return world_between(n->world, 20, n->faults.slow_max_us);
+    }
+    return world_between(n->world, 20, n->faults.delay_max_us);
+}
+
+/* The newest end that is up between the two processes of `end`, for a message that outlived it. */
+static struct net_end *ghost_end(const struct network *n, const struct net_end *end)
+{
+    for (size_t i = n->end_count; i > 0; i--) {
+        struct net_end *e = n->end[i - 1];
+
+        if (e->up && !e->deaf && e->me == end->me && e->other == end->other) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+static void on_control(void *context, const struct world_event *event)
+{
+    struct network *n = context;
+    const struct net_message *m = event->data;
+    struct net_end *end = n->end[m->to - 1];
+
+    if (is_cut(n, end->other, end->me)) {
+        n->lost++;
+        return;
+    }
+    if (!end->up || end->deaf) {
+        end = n->faults.ghosts ? ghost_end(n, end) : NULL;
+    }
+    if (end == NULL || !end->me->up) {
+        n->lost++;
+        return;
+    }
+    n->events.message(n->events.context, end, m->type, bytes_of(m->bytes, m->size));
+}
+
+/* One event per message: each delivers the oldest, so order holds through stalls. */
+static void on_pump(void *context, const struct world_event *event)
+{
+    struct network *n = context;
+    struct net_end *end = n->end[event->a - 1];
+    struct net_queue *q = &end->link->queue[side_of(end)];
+    struct net_message *m = q->head;
+
+    if (end->deaf) {
+        queue_clear(q);
+    }
+    if (q->head == NULL) {
+        return;
+    }
+    if (is_cut(n, end->other, end->me)) {
+        world_at(n->world,
+                 n->world->now_us + PUMP_US,
+                 (struct world_event){.run = on_pump, .context = n, .a = end->id});
+        return;
+    }
+    q->head = m->next;
+    if (q->head == NULL) {
+        q->tail = NULL;
+    }
+    if (end->up) {
+        n->events.message(n->events.context, end, m->type, bytes_of(m->bytes, m->size));
+    }
+    mem_free(m);
+}
+
+static struct net_message *message_new(const struct net_end *from, int type, struct bytes bytes)
+{
+    struct net_message *m = mem_new(1, sizeof *m + bytes.size);
+
+    m->to = other_end(from)->id;
+    m->from_life = from->my_life;
+    m->type = type;
+    m->size = bytes.size;
+    if (bytes.size > 0) {
+        memcpy(m->bytes, bytes.data, bytes.size);
+    }
+    return m;
+}
+
+static void send_control(struct network *n, struct net_end *from, int type, struct bytes bytes)
+{
+    const struct net_end *to = other_end(from);
+    const int copies = world_chance(n->world, n->faults.duplicate_pm) ? 2 : 1;
+
+    for (int i = 0; i < copies; i++) {
+        uint64_t at_us = n->world->now_us + delay(n);
+
+        if (world_chance(n->world, n->faults.loss_pm)) {
+            n->lost++;
+            continue;
+        }
+        at_us = at_us > to->up_at_us ? at_us : to->up_at_us + 1;
+        world_at(n->world,
+                 at_us,
+                 (struct world_event){
+                     .run = on_control, .context = n, .data = message_new(from, type, bytes)});
+    }
+}
+
+static void send_data(struct network *n, struct net_end *from, int type, struct bytes bytes)
+{
+    struct net_end *to = other_end(from);
+    struct net_queue *q = &from->link->queue[side_of(to)];
+    struct net_message *m;
+    uint64_t at_us = n->world->now_us + q->delay_us + delay(n) / 4;
+
+    if (from->link->broken) {
+        n->lost++;
+        return;
+    }
+    m = message_new(from, type, bytes);
+    if (q->tail == NULL) {
+        q->head = m;
+    } else {
+        q->tail->next = m;
+    }
+    q->tail = m;
+    at_us = at_us > q->last_us ? at_us : q->last_us;
+    at_us = at_us > to->up_at_us ? at_us : to->up_at_us + 1;
+    q->last_us = at_us;
+    world_at(n->world, at_us, (struct world_event){.run = on_pump, .context = n, .a = to->id});
+}
+
+void network_send(struct network *n, struct net_end *from, int type, struct bytes bytes)
+{
+    n->sent++;
+    if (from->control) {
+        if (!from->link->broken || n->faults.ghosts) {
+            send_control(n, from, type, bytes);
+        }
+    } else {
+        send_data(n, from, type, bytes);
+    }
+}

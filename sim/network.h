@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The simulated network: links between processes, and what goes wrong on them.
+ *
+ *                dial, both up, no cut
+ *     (dialled) ------------------------> up at each end, not at the same time
+ *         ^                                   |
+ *         +------- back-off ------ down <-----+ reset, crash of a side, silence in a cut
+ *
+ * Two kinds. A *control* link (a coordinator at one end) loses, duplicates,
+ * delays and reorders single messages: worse than TCP, on purpose, for the
+ * control plane has to stand that. A *data* link behaves as TCP: in order, each
+ * direction with delays of its own, and a reset loses what is on its way.
+ * A cut stops one direction between two processes: data waits for the heal,
+ * control messages are lost, and after the silence limit links break.
+ */
+#ifndef SIM_NETWORK_H
+#define SIM_NETWORK_H
+
+#include "sim/world.h"
+#include "wire/link.h"
+
+enum { NETWORK_PROCESSES_MAX = 24 };
+
+struct process {
+    enum link_role role;
+    unsigned number; /* its row in the tables of cuts */
+    char name[16];
+    bool up;
+    uint64_t life; /* grows with each start */
+};
+
+struct net_link;
+
+/* One side of a link. */
+struct net_end {
+    uint64_t id; /* never reused: what the cores call a peer */
+    struct process *me;
+    struct process *other;
+    struct net_link *link;
+    uint64_t my_life;
+    uint64_t other_life;
+    uint64_t other_incarnation; /* as its hello told */
+    unsigned key;               /* dialling side: what it was dialled for */
+    bool dialled;
+    bool up;
+    bool deaf; /* what still arrives is lost */
+    bool control;
+    uint64_t up_at_us; /* nothing is delivered before */
+};
+
+struct net_events {
+    void *context;
+    /* The incarnation in the hello of `who` to `other`; false: it takes no such link now. */
+    bool (*hello)(void *context, struct process *who, struct process *other, uint64_t *incarnation);
+    void (*up)(void *context, struct net_end *end);
+    void (*down)(void *context, struct net_end *end);
+    void (*message)(void *context, struct net_end *end, int type, struct bytes bytes);
+};
+
+struct net_faults {
+    uint64_t delay_max_us; /* of an ordinary message */
+    uint64_t slow_pm;      /* so many of a thousand messages take up to slow_max_us */
+    uint64_t slow_max_us;
+    uint64_t loss_pm;      /* control messages only */
+    uint64_t duplicate_pm; /* likewise */
+    bool ghosts;           /* control messages may outlive their link */
+};
+
+struct net_dial;
+
+struct network {
+    struct world *world;
+    struct net_events events;
+    struct net_faults faults;
+    struct net_end **end; /* owned; by id - 1 */
+    size_t end_count;
+    size_t end_cap;
+    struct net_dial **dial; /* owned */
+    size_t dial_count;
+    size_t dial_cap;
+    bool cut[NETWORK_PROCESSES_MAX][NETWORK_PROCESSES_MAX];
+    uint64_t cut_order[NETWORK_PROCESSES_MAX][NETWORK_PROCESSES_MAX];
+    uint64_t sent;
+    uint64_t lost;
+    uint64_t resets;
+};
+
+void network_init(struct network *n, struct world *world, const struct net_events *events);
+void network_fini(struct network *n);
+
+/* Keep a link from `from` to `to` until network_forget() or the death of `from`. */
+void network_dial(struct network *n, struct process *from, struct process *to, unsigned key);
+/* Drop what `from` dialled to a process of `role` for `key`. */
+void network_forget(struct network *n, struct process *from, enum link_role role, unsigned key);
+/* NULL: no such end, or it is not up. */
+struct net_end *network_end(const struct network *n, uint64_t id);
+void network_send(struct network *n, struct net_end *from, int type, struct bytes bytes);
+
+/* `p` died (its `up` is false already): its ends vanish, the others notice soon. `clean`: it ended
+ * by itself, so what it sent before still arrives. */
+void network_crash(struct network *n, struct process *p, bool clean);
+/* Break one link that is up, drawn at random. */
+void network_reset_any(struct network *n);
+/* Block or unblock what goes from `from` to `to`. */
+void network_cut(struct network *n, const struct process *from, const struct process *to, bool cut);
+/* No cuts, no faults from now on. */
+void network_heal(struct network *n);
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+#include "sim/fleet.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const uint16_t hosted_kinds[] = {FLEET_KIND};
+
+static struct sim_node *node_of(struct fleet *f, const struct world_event *event)
+{
+    struct sim_node *n = &f->node[event->a];
+
+    return n->process.up && n->process.life == event->b ? n : NULL;
+}
+
+static void node_later(struct fleet *f, const struct sim_node *n, uint64_t at_us,
+                       struct world_event event)
+{
+    event.context = f;
+    event.a = (uint64_t)(n - f->node);
+    event.b = n->process.life;
+    world_at(&f->world, at_us, event);
+}
+
+static void on_tick(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct sim_node *n = node_of(f, event);
+
+    if (n == NULL) {
+        return;
+    }
+    node_later(f,
+               n,
+               f->world.now_us + world_between(&f->world, 10000, 50000),
+               (struct world_event){.run = on_tick});
+    node_step(f, n, (struct host_event){.type = HOST_TICK});
+}
+
+void node_init(struct fleet *f, struct sim_node *n, unsigned number)
+{
+    n->process.role = ROLE_NODE;
+    n->process.number = FLEET_COORDINATORS_MAX + number;
+    (void)snprintf(n->process.name, sizeof n->process.name, "n%u", number + 1);
+    n->weight = 1;
+    n->clock_us = world_between(&f->world, 0, 1000000000);
+}
+
+static struct host_config config_of(struct fleet *f, const struct sim_node *n)
+{
+    struct host_config c = host_config_default();
+
+    (void)snprintf(c.name, sizeof c.name, "%s", n->process.name);
+    (void)snprintf(c.address, sizeof c.address, "%s", n->process.name);
+    c.weight = n->weight;
+    c.boot_id[0] = (uint8_t)n->process.number;
+    c.data_uuid[0] = (uint8_t)n->process.number;
+    c.nonce = world_between(&f->world, 1, UINT64_MAX - 1);
+    c.disk = n->disk;
+    c.kinds = hosted_kinds;
+    c.kind_count = sizeof hosted_kinds / sizeof hosted_kinds[0];
+    c.state_window = 131072;
+    return c;
+}
+
+void node_start(struct fleet *f, struct sim_node *n)
+{
+    const struct host_config config = config_of(f, n);
+
+    n->process.up = true;
+    n->process.life++;
+    n->incarnation = 0;
+    n->version = 0;
+    n->wanted = true;
+    n->exits = false;
+    n->disk_us = n->persisted_us = 0;
+    n->core = host_new(&config);
+    TRACE(&f->world, n->process.name, "STARTS, weight %u", n->weight);
+    for (unsigned i = 0; i < f->coordinators; i++) {
+        network_dial(&f->network, &n->process, &f->coordinator[i].process, i);
+    }
+    node_later(f, n, f->world.now_us, (struct world_event){.run = on_tick});
+}
+
+static void stop(struct fleet *f, struct sim_node *n, bool clean)
+{
+    n->process.up = false;
+    actors_crash(f, n);
+    host_free(n->core);
+    n->core = NULL;
+    host_effects_fini(&n->out);
+    memset(n->coordinator, 0, sizeof n->coordinator);
+    network_crash(&f->network, &n->process, clean);
+}
+
+static void on_restart(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct sim_node *n = &f->node[event->a];
+
+    if (!n->process.up && n->wanted && n->process.life == event->b) {
+        node_start(f, n);
+    }
+}
+
+void node_crash(struct fleet *f, struct sim_node *n)
+{
+    const uint64_t down_us = world_between(&f->world, 1000, f->healed ? 100000 : 3000000);
+
+    TRACE(&f->world, n->process.name, "CRASHES");
+    f->crashes++;
+    check_node_crash(f, n);
+    stop(f, n, false);
+    node_later(f, n, f->world.now_us + down_us, (struct world_event){.run = on_restart});
+}
+
+void node_leave(struct fleet *f, struct sim_node *n)
+{
+    TRACE(&f->world, n->process.name, "is told to leave");
+    n->leaving = true;
+    node_step(f, n, (struct host_event){.type = HOST_LEAVE});
+}
+
+/* ---- effects ---- */
+
+static void on_written(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct sim_node *n = node_of(f, event);
+
+    if (n != NULL) {
+        memcpy(&n->disk, event->data, sizeof n->disk);
+    }
+}
+
+static void on_persisted(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct sim_node *n = node_of(f, event);
+    struct host_event e = {.type = HOST_PERSISTED};
+
+    if (n != NULL) {
+        memcpy(&e.ticket, event->data, sizeof e.ticket);
+        node_step(f, n, e);
+    }
+}
+
+/* The record is on the disk some time before the node hears of it. */
+static void persist(struct fleet *f, struct sim_node *n, const struct host_effect *e)
+{
+    const uint64_t now = f->world.now_us;
+
+    n->disk_us = (n->disk_us > now ? n->disk_us : now) +
+                 world_between(&f->world, 10, f->faults.persist_max_us);
+    n->persisted_us = n->persisted_us > n->disk_us ? n->persisted_us : n->disk_us;
+    n->persisted_us += world_between(&f->world, 0, f->faults.persist_max_us / 2);
+    node_later(f,
+               n,
+               n->disk_us,
+               (struct world_event){.run = on_written, .data = mem_copy(e->disk, sizeof *e->disk)});
+    node_later(
+        f,
+        n,
+        n->persisted_us,
+        (struct world_event){.run = on_persisted, .data = mem_copy(&e->ticket, sizeof e->ticket)});
+}
+
+static void send(struct fleet *f, struct net_end *end, int type, struct bytes bytes)
+{
+    if (end != NULL) {
+        network_send(&f->network, end, type, bytes);
+    }
+}
+
+static void connect_to(struct fleet *f, struct sim_node *n, const struct host_effect *e)
+{
+    for (unsigned i = 0; i < f->nodes; i++) {
+        if (strcmp(f->node[i].process.name, e->address) == 0) {
+            network_forget(&f->network, &n->process, ROLE_NODE, e->slot);
+            network_dial(&f->network, &n->process, &f->node[i].process, e->slot);
+        }
+    }
+}
+
+static void effect(struct fleet *f, struct sim_node *n, const struct host_effect *e)
+{
+    const struct bytes bytes = {n->out.bytes.data + e->at, e->size};
+
+    switch (e->type) {
+    case HOST_SEND_COORDINATOR:
+        send(f, n->coordinator[e->coordinator], FRAME_CONTROL, bytes);
+        break;
+    case HOST_SEND_PEER:
+        send(f, network_end(&f->network, e->peer), e->frame_type, bytes);
+        break;
+    case HOST_CONNECT:
+        connect_to(f, n, e);
+        break;
+    case HOST_DISCONNECT:
+        network_forget(&f->network, &n->process, ROLE_NODE, e->slot);
+        break;
+    case HOST_PERSIST:
+        persist(f, n, e);
+        break;
+    case HOST_ACTIVATE:
+        actors_activate(f, n, e, bytes);
+        break;
+    case HOST_RUN:
+        actors_run(f, e, bytes);
+        break;
+    case HOST_EXPORT:
+        actors_export(f, e);
+        break;
+    case HOST_UNFREEZE:
+        actors_unfreeze(f, e);
+        break;
+    case HOST_DISCARD:
+        actors_discard(f, n, e);
+        break;
+    case HOST_REGISTERED:
+        TRACE(&f->world,
+              n->process.name,
+              "is registered, incarnation %llu",
+              (unsigned long long)e->incarnation);
+        n->incarnation = e->incarnation;
+        break;
+    case HOST_EXIT:
+        n->exits = true;
+        n->exit_code = e->code;
+        TRACE(&f->world, n->process.name, "exits %d: %s", e->code, e->why == NULL ? "" : e->why);
+        break;
+    }
+}
+
+static void exit_now(struct fleet *f, struct sim_node *n)
+{
+    if (n->exit_code != 0) {
+        node_crash(f, n);
+        return;
+    }
+    n->wanted = false;
+    n->leaving = false;
+    stop(f, n, true);
+}
+
+void node_step(struct fleet *f, struct sim_node *n, struct host_event event)
+{
+    size_t end;
+    bool torn;
+
+    if (n->core == NULL) {
+        return;
+    }
+    event.now_us = f->world.now_us + n->clock_us;
+    host_effects_clear(&n->out);
+    host_step(n->core, &event, &n->out);
+    check_view(f, n->process.name, host_view(n->core), &n->version);
+    end = n->out.count;
+    torn =
+        end > 0 && world_chance(&f->world, f->faults.node_torn_pm) && world_chance(&f->world, 100);
+    end = torn ? world_between(&f->world, 0, end) : end;
+    for (size_t i = 0; i < end && f->world.checker == NULL; i++) {
+        effect(f, n, &n->out.item[i]);
+    }
+    if (torn) {
+        node_crash(f, n);
+    } else if (n->exits) {
+        exit_now(f, n);
+    }
+}
+
+/* ---- the network's events ---- */
+
+void node_up(struct fleet *f, struct sim_node *n, struct net_end *end)
+{
+    if (end->other->role == ROLE_COORDINATOR) {
+        n->coordinator[end->key] = end;
+        node_step(
+            f, n, (struct host_event){.type = HOST_COORDINATOR_UP, .coordinator = (int)end->key});
+        return;
+    }
+    node_step(f,
+              n,
+              (struct host_event){
+                  .type = HOST_PEER_UP,
+                  .peer = end->id,
+                  .role = (int)end->other->role,
+                  .name = end->other->name,
+                  .incarnation = end->other_incarnation,
+              });
+}
+
+void node_down(struct fleet *f, struct sim_node *n, const struct net_end *end)
+{
+    if (end->other->role == ROLE_COORDINATOR) {
+        n->coordinator[end->key] = NULL;
+        node_step(
+            f, n, (struct host_event){.type = HOST_COORDINATOR_DOWN, .coordinator = (int)end->key});
+        return;
+    }
+    node_step(f, n, (struct host_event){.type = HOST_PEER_DOWN, .peer = end->id});
+}
+
+void node_control(struct fleet *f, struct sim_node *n, const struct net_end *end,
+                  const Rh__Control *message)
+{
+    if (end->other->role == ROLE_COORDINATOR) {
+        check_outcome(f, n->process.name, message);
+        node_step(f,
+                  n,
+                  (struct host_event){
+                      .type = HOST_CONTROL, .coordinator = (int)end->key, .message = message});
+        return;
+    }
+    node_step(
+        f, n, (struct host_event){.type = HOST_PEER_CONTROL, .peer = end->id, .message = message});
+}
+
+void node_record(struct fleet *f, struct sim_node *n, const struct net_end *end, int type,
+                 struct bytes bytes)
+{
+    struct reader in = {.at = bytes.data, .left = bytes.size};
+    struct request_record request;
+    struct answer_record answer;
+    struct state_record state;
+    struct state_ack_record state_ack;
+    struct host_event e = {.peer = end->id};
+    enum err error = ERR_CORRUPT;
+
+    if (type == FRAME_REQUEST) {
+        e.type = HOST_REQUEST;
+        e.request = &request;
+        error = request_get(&in, &request);
+    } else if (type == FRAME_ANSWER) {
+        e.type = HOST_ANSWER;
+        e.answer = &answer;
+        error = answer_get(&in, &answer);
+    } else if (type == FRAME_STATE) {
+        e.type = HOST_STATE;
+        e.state = &state;
+        error = state_get(&in, &state);
+    } else if (type == FRAME_STATE_ACK) {
+        e.type = HOST_STATE_ACK;
+        e.state_ack = &state_ack;
+        error = state_ack_get(&in, &state_ack);
+    }
+    if (error != ERR_OK || in.left != 0) {
+        world_violate(&f->world, "codec", "%s got a record that does not decode", n->process.name);
+        return;
+    }
+    node_step(f, n, e);
+}

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/raft_model.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "base/table.h"
+#include "wire/control.h"
+
+#include <string.h>
+
+/* One entry: a packed command, or a barrier (size 0). */
+struct raft_entry {
+    uint8_t *bytes; /* owned */
+    size_t size;
+    unsigned origin; /* replica */
+    uint64_t life;   /* of its process then */
+    uint64_t term;
+    uint64_t tag;    /* 0: nobody asks */
+    uint64_t result; /* hash of the state after it, 0 = nobody applied it yet */
+};
+
+void raft_model_init(struct raft_model *r, struct world *world,
+                     const struct raft_model_events *events)
+{
+    memset(r, 0, sizeof *r);
+    r->world = world;
+    r->events = *events;
+    r->leader = -1;
+    state_init(&r->truth);
+}
+
+static void entries_free(struct raft_entry *entry, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        mem_free(entry[i].bytes);
+    }
+    mem_free(entry);
+}
+
+void raft_model_fini(struct raft_model *r)
+{
+    for (unsigned i = 0; i < r->count; i++) {
+        if (r->member[i].process->up) {
+            state_fini(&r->member[i].state);
+        }
+    }
+    entries_free(r->log, r->log_count);
+    entries_free(r->waiting, r->waiting_count);
+    state_fini(&r->truth);
+}
+
+void raft_model_add(struct raft_model *r, struct process *process)
+{
+    ASSERT(r->count < RAFT_MODEL_MAX);
+    r->member[r->count++].process = process;
+}
+
+static struct raft_entry *push(struct raft_entry **list, size_t *count, size_t *cap)
+{
+    if (*count == *cap) {
+        *cap = *cap == 0 ? 64 : 2 * *cap;
+        *list = mem_resize(*list, *cap * sizeof **list);
+    }
+    (*list)[*count] = (struct raft_entry){0};
+    return &(*list)[(*count)++];
+}
+
+/* ---- apply ---- */
+
+/* What replicas must agree on, as one number. */
+static uint64_t state_hash(const struct state *s)
+{
+    uint64_t h = table_mix(s->number + 1);
+
+    h = table_mix(h ^ s->view.ring.version);
+    h = table_mix(h ^ s->view.ring.digest[0]);
+    h = table_mix(h ^ s->node_count ^ (uint64_t)s->txn_count << 20);
+    for (size_t i = 0; i < s->txn_count; i++) {
+        h = table_mix(h ^ s->txn[i].number ^ (uint64_t)s->txn[i].state << 62);
+    }
+    return h | 1;
+}
+
+/* Apply the next entry; `tell`: with an event for the coordinator. */
+static void apply_next(struct raft_model *r, unsigned replica, bool tell)
+{
+    struct raft_member *m = &r->member[replica];
+    struct raft_entry *e = &r->log[m->applied++];
+    const bool mine =
+        m->believes && e->origin == replica && e->life == m->process->life && e->term == m->term;
+    const uint64_t tag = mine ? e->tag : 0;
+
+    if (e->size > 0) {
+        Rh__Command *command = command_get(bytes_of(e->bytes, e->size));
+        struct state_result result;
+        uint64_t hash;
+
+        ASSERT(command != NULL);
+        state_apply(&m->state, command, &result);
+        state_check(&m->state);
+        hash = state_hash(&m->state);
+        if (e->result != 0 && e->result != hash) {
+            world_violate(r->world,
+                          "raft-state",
+                          "%s has another state than others at index %zu",
+                          m->process->name,
+                          (size_t)m->applied);
+        }
+        e->result = hash;
+        if (tell) {
+            r->events.applied(r->events.context, replica, tag, command, &result);
+        }
+        state_result_fini(&result);
+        command_free(command);
+    }
+    if (tell && tag != 0 && m->process->up) {
+        r->events.done(r->events.context, replica, tag, ERR_OK);
+    }
+}
+
+static void on_apply(void *context, const struct world_event *event);
+
+static void apply_later(struct raft_model *r, unsigned replica)
+{
+    struct raft_member *m = &r->member[replica];
+    const uint64_t limit = m->fallen ? m->apply_limit : r->log_count;
+    const uint64_t lag_us = r->leader == (int)replica ? 500 : r->faults.lag_max_us;
+
+    if (m->applying || !m->process->up || m->applied >= limit) {
+        return;
+    }
+    m->applying = true;
+    world_at(
+        r->world,
+        r->world->now_us + world_between(r->world, 0, lag_us),
+        (struct world_event){.run = on_apply, .context = r, .a = replica, .b = m->process->life});
+}
+
+static void become_leader(struct raft_model *r, unsigned replica)
+{
+    struct raft_member *m = &r->member[replica];
+
+    m->believes = true;
+    m->term = r->term;
+    TRACE(r->world, m->process->name, "LEADS term %llu", (unsigned long long)r->term);
+    r->events.role(r->events.context, replica, true, r->term, replica + 1u);
+}
+
+static void on_apply(void *context, const struct world_event *event)
+{
+    struct raft_model *r = context;
+    const unsigned replica = (unsigned)event->a;
+    struct raft_member *m = &r->member[replica];
+    const struct raft_entry *e;
+
+    if (!m->process->up || m->process->life != event->b) {
+        return;
+    }
+    m->applying = false;
+    if (m->applied >= (m->fallen ? m->apply_limit : r->log_count)) {
+        return;
+    }
+    apply_next(r, replica, true);
+    e = &r->log[m->applied - 1];
+    // The barrier of its own term: now it knows all that was committed before.
+    if (m->process->up && r->leader == (int)replica && !m->believes && e->size == 0 &&
+        e->term == r->term && e->origin == replica) {
+        become_leader(r, replica);
+    }
+    apply_later(r, replica);
+}
+
+/* ---- commit ---- */
+
+static bool majority(const struct raft_model *r)
+{
+    unsigned up = 0;
+
+    for (unsigned i = 0; i < r->count; i++) {
+        up += r->member[i].process->up;
+    }
+    return up > r->count / 2;
+}
+
+/* Move one proposal to the committed log. */
+static void commit(struct raft_model *r, const struct raft_entry *e)
+{
+    *push(&r->log, &r->log_count, &r->log_cap) = *e;
+    if (e->size > 0) {
+        Rh__Command *command = command_get(bytes_of(e->bytes, e->size));
+        struct state_result result;
+
+        if (command == NULL) {
+            world_violate(r->world, "raft-state", "a proposed command does not decode");
+            return;
+        }
+        state_apply(&r->truth, command, &result);
+        r->events.committed(r->events.context, command, &result);
+        state_result_fini(&result);
+        command_free(command);
+    }
+    for (unsigned i = 0; i < r->count; i++) {
+        apply_later(r, i);
+    }
+}
+
+static void on_commit(void *context, const struct world_event *event)
+{
+    struct raft_model *r = context;
+    struct raft_entry e;
+
+    if (event->a != r->term || r->leader < 0 || r->waiting_count == 0) {
+        return;
+    }
+    if (!majority(r)) {
+        world_at(r->world, r->world->now_us + 100000, *event);
+        return;
+    }
+    e = r->waiting[0];
+    r->waiting_count--;
+    memmove(r->waiting, r->waiting + 1, r->waiting_count * sizeof *r->waiting);
+    commit(r, &e);
+}
+
+/* ---- election ---- */
+
+struct raft_end {
+    unsigned replica;
+    uint64_t life;
+    uint64_t tag;
+    enum err error;
+};
+
+static void on_end(void *context, const struct world_event *event)
+{
+    struct raft_model *r = context;
+    const struct raft_end *end = event->data;
+    const struct raft_member *m = &r->member[end->replica];
+
+    if (m->process->up && m->process->life == end->life) {
+        r->events.done(r->events.context, end->replica, end->tag, end->error);
+    }
+}
+
+static void end_later(struct raft_model *r, unsigned replica, uint64_t tag, enum err error)
+{
+    const struct raft_end end = {replica, r->member[replica].process->life, tag, error};
+
+    world_at(r->world,
+             r->world->now_us + world_between(r->world, 10, 300000),
+             (struct world_event){.run = on_end, .context = r, .data = mem_copy(&end, sizeof end)});
+}
+
+static void give_up(struct raft_model *r, struct raft_entry *e, unsigned replica)
+{
+    if (e->tag != 0 && e->origin == replica && e->life == r->member[replica].process->life) {
+        end_later(r, replica, e->tag, ERR_TIMEOUT);
+        e->tag = 0;
+    }
+}
+
+/* The replica learns that it does not lead: what it proposed ends unknown. */
+static void step_down(struct raft_model *r, unsigned replica)
+{
+    struct raft_member *m = &r->member[replica];
+
+    for (size_t i = m->applied; m->believes && i < r->log_count; i++) {
+        give_up(r, &r->log[i], replica);
+    }
+    for (size_t i = 0; m->believes && i < r->waiting_count; i++) {
+        give_up(r, &r->waiting[i], replica);
+    }
+    m->believes = m->fallen = false;
+    r->events.role(
+        r->events.context, replica, false, 0, r->leader < 0 ? 0 : (uint64_t)r->leader + 1);
+}
+
+static void on_follow(void *context, const struct world_event *event)
+{
+    struct raft_model *r = context;
+    struct raft_member *m = &r->member[event->a];
+
+    if (!m->process->up || m->process->life != event->b || r->leader == (int)event->a) {
+        return;
+    }
+    step_down(r, (unsigned)event->a);
+    apply_later(r, (unsigned)event->a);
+}
+
+static void elect(struct raft_model *r, unsigned replica)
+{
+    // What the fallen leader had in its log may have reached the new one, or not.
+    size_t kept = r->waiting_count == 0 ? 0 : world_between(r->world, 0, r->waiting_count);
+    struct raft_entry *list = r->waiting;
+    const size_t count = r->waiting_count;
+    struct raft_member *m = &r->member[replica];
+    struct raft_entry barrier;
+
+    r->term++;
+    r->changes++;
+    r->leader = (int)replica;
+    r->electing = false;
+    TRACE(r->world,
+          m->process->name,
+          "elected, term %llu, keeps %zu of %zu",
+          (unsigned long long)r->term,
+          kept,
+          count);
+    if (m->believes) {
+        step_down(r, replica);
+    }
+    r->waiting = NULL;
+    r->waiting_count = r->waiting_cap = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i < kept) {
+            commit(r, &list[i]);
+        } else {
+            give_up(r, &list[i], list[i].origin);
+            mem_free(list[i].bytes);
+        }
+    }
+    mem_free(list);
+    barrier = (struct raft_entry){.origin = replica, .life = m->process->life, .term = r->term};
+    commit(r, &barrier);
+    for (unsigned i = 0; i < r->count; i++) {
+        // A leader that fell learns in its own time.
+        if (i != replica && r->member[i].process->up && !r->member[i].fallen) {
+            world_at(r->world,
+                     r->world->now_us + world_between(r->world, 0, 50000),
+                     (struct world_event){
+                         .run = on_follow, .context = r, .a = i, .b = r->member[i].process->life});
+        }
+    }
+}
+
+static void on_election(void *context, const struct world_event *event)
+{
+    struct raft_model *r = context;
+    unsigned replica = (unsigned)world_between(r->world, 0, r->count - 1);
+
+    (void)event;
+    if (!majority(r) || !r->member[replica].process->up) {
+        world_at(r->world,
+                 r->world->now_us + world_between(r->world, 50000, 300000),
+                 (struct world_event){.run = on_election, .context = r});
+        return;
+    }
+    elect(r, replica);
+}
+
+static void election_later(struct raft_model *r)
+{
+    if (!r->electing) {
+        r->electing = true;
+        world_at(r->world,
+                 r->world->now_us + world_between(r->world, 1000, 1500000),
+                 (struct world_event){.run = on_election, .context = r});
+    }
+}
+
+void raft_model_fall(struct raft_model *r)
+{
+    if (r->leader >= 0) {
+        const unsigned old = (unsigned)r->leader;
+        struct raft_member *m = &r->member[old];
+        const uint64_t stale_us =
+            world_chance(r->world, 500) ? 0 : world_between(r->world, 0, r->faults.stale_max_us);
+
+        TRACE(r->world,
+              m->process->name,
+              "falls as leader of term %llu",
+              (unsigned long long)r->term);
+        r->leader = -1;
+        m->fallen = m->believes;
+        m->apply_limit = r->log_count;
+        world_at(
+            r->world,
+            r->world->now_us + stale_us,
+            (struct world_event){.run = on_follow, .context = r, .a = old, .b = m->process->life});
+    }
+    election_later(r);
+}
+
+/* ---- life ---- */
+
+void raft_model_start(struct raft_model *r, unsigned replica)
+{
+    struct raft_member *m = &r->member[replica];
+    const uint64_t snapshot = r->log_count == 0 ? 0 : world_between(r->world, 0, r->log_count);
+
+    state_init(&m->state);
+    m->applied = 0;
+    m->believes = m->fallen = m->applying = false;
+    while (m->applied < snapshot) {
+        apply_next(r, replica, false);
+    }
+    apply_later(r, replica);
+    if (r->leader < 0) {
+        election_later(r);
+    }
+}
+
+void raft_model_stop(struct raft_model *r, unsigned replica)
+{
+    struct raft_member *m = &r->member[replica];
+
+    m->believes = m->fallen = false;
+    state_fini(&m->state);
+    if (r->leader == (int)replica) {
+        r->leader = -1;
+        election_later(r);
+    }
+}
+
+/* ---- propose ---- */
+
+static void submit(struct raft_model *r, unsigned replica, uint64_t tag, struct bytes command)
+{
+    struct raft_member *m = &r->member[replica];
+    struct raft_entry *e;
+
+    ASSERT(m->process->up);
+    if (!m->believes) {
+        end_later(r, replica, tag, ERR_NOT_LEADER);
+        return;
+    }
+    if (r->leader != (int)replica || m->fallen) {
+        end_later(r, replica, tag, ERR_TIMEOUT);
+        return;
+    }
+    e = push(&r->waiting, &r->waiting_count, &r->waiting_cap);
+    *e = (struct raft_entry){
+        .bytes = mem_copy(command.data, command.size),
+        .size = command.size,
+        .origin = replica,
+        .life = m->process->life,
+        .term = r->term,
+        .tag = tag,
+    };
+    r->commit_us = r->commit_us > r->world->now_us ? r->commit_us : r->world->now_us;
+    r->commit_us += world_between(r->world, 50, r->faults.commit_max_us);
+    world_at(
+        r->world, r->commit_us, (struct world_event){.run = on_commit, .context = r, .a = r->term});
+}
+
+void raft_model_propose(struct raft_model *r, unsigned replica, uint64_t tag, struct bytes command)
+{
+    submit(r, replica, tag, command);
+}
+
+void raft_model_barrier(struct raft_model *r, unsigned replica, uint64_t tag)
+{
+    submit(r, replica, tag, (struct bytes){NULL, 0});
+}

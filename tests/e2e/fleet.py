@@ -1,0 +1,304 @@
+"""Real processes for the end-to-end tests: a fleet on loopback, and small clients.
+
+    with Fleet(binary) as fleet:
+        fleet.coordinators(3)
+        fleet.node("n1"); fleet.node("n2")
+        gateway = fleet.gateway("g1")
+        redis = Resp(gateway.resp)
+        redis("SET", "a", "1")
+
+Everything lives in a temporary folder that goes at the end (KEEP=1 keeps it).
+Nothing here sleeps for an event: it waits for a line, an exit or an answer,
+each with a deadline.
+"""
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+DEADLINE = 60.0
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def until(what, check, deadline=DEADLINE, pause=0.02):
+    """Call check() until it is true; returns its value. Fails with `what` after the deadline."""
+    end = time.monotonic() + deadline
+    while True:
+        value = check()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {deadline:.0f} s: {what}")
+        time.sleep(pause)
+
+
+class Process:
+    def __init__(self, fleet, name, words, env=None, ready=True):
+        self.name = name
+        self.log = os.path.join(fleet.folder, name + ".log")
+        self.words = words
+        with open(self.log, "ab") as log:
+            self.popen = subprocess.Popen(
+                [fleet.binary] + words,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, **(env or {})},
+                start_new_session=True,
+            )
+        self.fields = {}
+        if ready:
+            self.wait_ready()
+
+    def wait_ready(self, deadline=DEADLINE):
+        os.set_blocking(self.popen.stdout.fileno(), False)
+        text = b""
+
+        def line():
+            nonlocal text
+            more = self.popen.stdout.read()
+            text += more or b""
+            if b"\n" in text:
+                return text.split(b"\n")[0].decode()
+            if self.popen.poll() is not None:
+                raise AssertionError(f"{self.name} ended with {self.popen.returncode}: {self.tail()}")
+            return None
+
+        words = until(f"{self.name} ready; log: {self.log}", line, deadline).split()
+        assert words[0] == "ready", words
+        self.fields = dict(w.split("=", 1) for w in words[1:])
+
+    def tail(self, count=5):
+        with open(self.log, errors="replace") as f:
+            return " | ".join(f.read().splitlines()[-count:])
+
+    def log_has(self, text):
+        with open(self.log, errors="replace") as f:
+            return text in f.read()
+
+    @property
+    def resp(self):
+        host, port = self.fields["resp"].rsplit(":", 1)
+        return host, int(port)
+
+    @property
+    def running(self):
+        return self.popen.poll() is None
+
+    def kill(self, number=signal.SIGKILL):
+        if self.running:
+            self.popen.send_signal(number)
+        return self
+
+    def wait(self, deadline=DEADLINE):
+        """Exit code; negative: the signal that ended it."""
+        return self.popen.wait(timeout=deadline)
+
+    def rss(self):
+        with open(f"/proc/{self.popen.pid}/status") as f:
+            return next(int(line.split()[1]) * 1024 for line in f if line.startswith("VmRSS"))
+
+
+class Fleet:
+    def __init__(self, binary, cluster="ringhold"):
+        self.binary = os.path.abspath(binary)
+        self.cluster = cluster
+        self.folder = tempfile.mkdtemp(prefix="ringhold-e2e-")
+        self.processes = []
+        self.ports = {}
+        self.serial = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for p in self.processes:
+            p.kill()
+        for p in self.processes:
+            p.wait()
+            p.popen.stdout.close()
+        if os.environ.get("KEEP"):
+            print(f"# kept {self.folder}")
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def data(self, name):
+        return os.path.join(self.folder, name)
+
+    def start(self, name, words, env=None, ready=True):
+        process = Process(self, name, words, env, ready)
+        self.processes.append(process)
+        return process
+
+    # ---- roles
+
+    @property
+    def addresses(self):
+        return ",".join(f"127.0.0.1:{p}" for p in self.ports.values())
+
+    @property
+    def peers(self):
+        return ",".join(f"{i}=127.0.0.1:{p}" for i, p in self.ports.items())
+
+    def coordinators(self, count, env=None, extra=()):
+        self.ports = {i: free_port() for i in range(1, count + 1)}
+        started = [self.coordinator(i, env, extra, ready=False) for i in self.ports]
+        for p in started:
+            p.wait_ready()
+        return started
+
+    def coordinator(self, number, env=None, extra=(), ready=True):
+        words = ["coordinator", "--id", str(number), "--cluster", self.cluster]
+        words += ["--peers", self.peers, "--data", self.data(f"c{number}"), *extra]
+        return self.start(f"c{number}", words, env, ready)
+
+    def node(self, name, extra=(), env=None, ready=True):
+        words = ["node", "--name", name, "--cluster", self.cluster, "--join", self.addresses]
+        words += ["--listen", "127.0.0.1:0", "--data", self.data(name), *extra]
+        return self.start(name, words, env, ready)
+
+    def gateway(self, name, extra=(), env=None):
+        words = ["gateway", "--name", name, "--cluster", self.cluster, "--join", self.addresses]
+        return self.start(name, words + ["--resp", "127.0.0.1:0", *extra], env)
+
+    # ---- the CLI
+
+    def run(self, *words, deadline=DEADLINE):
+        """Run a ringhold command; returns (exit code, stdout, stderr)."""
+        done = subprocess.run(
+            [self.binary, *words],
+            capture_output=True,
+            text=True,
+            timeout=deadline,
+            stdin=subprocess.DEVNULL,
+            cwd=self.folder,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def ask(self, *words, tries=DEADLINE):
+        """A command's JSON answer; asks again while no leader answers."""
+
+        def once():
+            code, out, err = self.run(
+                *words, "-o", "json", "--coordinators", self.addresses, "--cluster", self.cluster
+            )
+            self.last_error = err
+            return (json.loads(out),) if code == 0 else None
+
+        return until(f"ringhold {' '.join(words)}", once, tries)[0]
+
+    def tell(self, *words):
+        code, out, err = self.run(
+            *words, "--coordinators", self.addresses, "--cluster", self.cluster
+        )
+        assert code == 0, (words, code, out, err)
+        return out
+
+    def status(self):
+        return self.ask("status")
+
+    def settled(self, nodes=None, deadline=DEADLINE):
+        """Wait until nothing moves or is planned, every process has the leader's ring, and (if
+        given) exactly these nodes own something. Returns the status."""
+
+        def check():
+            s = self.status()
+            owners = {n["node"] for n in s["nodes"] if n["vnodes"] > 0}
+            same = all(
+                (p["version"], p["digest"]) == (s["version"], s["digest"])
+                for p in s["nodes"] + s["gateways"]
+                if p.get("state") != "down"
+            )
+            if s["pending"] or s["planned"] or not same:
+                return None
+            return s if nodes is None or owners == set(nodes) else None
+
+        return until(f"the fleet settles on {nodes}", check, deadline)
+
+    def leader(self):
+        number = until("a leader", lambda: self.status()["leader"])
+        return next(p for p in reversed(self.processes) if p.name == f"c{number}")
+
+
+class RespError(Exception):
+    pass
+
+
+class Resp:
+    """A Redis client of one connection, RESP2."""
+
+    def __init__(self, address, timeout=DEADLINE):
+        self.socket = socket.create_connection(address, timeout=timeout)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.file = self.socket.makefile("rb")
+
+    @staticmethod
+    def encode(words):
+        parts = [b"*%d\r\n" % len(words)]
+        for word in words:
+            data = word if isinstance(word, bytes) else str(word).encode()
+            parts.append(b"$%d\r\n%s\r\n" % (len(data), data))
+        return b"".join(parts)
+
+    def send(self, *commands):
+        self.socket.sendall(b"".join(self.encode(c) for c in commands))
+
+    def read(self):
+        line = self.file.readline()
+        if not line.endswith(b"\r\n"):
+            raise ConnectionError("closed")
+        kind, rest = line[:1], line[1:-2]
+        if kind == b"+":
+            return rest.decode()
+        if kind == b"-":
+            raise RespError(rest.decode())
+        if kind == b":":
+            return int(rest)
+        if kind == b"$":
+            return None if rest == b"-1" else self.file.read(int(rest) + 2)[:-2].decode()
+        if kind == b"*":
+            return [self.read() for _ in range(int(rest))]
+        raise ConnectionError(f"what is {line!r}?")
+
+    def __call__(self, *words):
+        self.send(words)
+        return self.read()
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
+
+def pairs(flat):
+    return dict(zip(flat[::2], flat[1::2]))
+
+
+def main(cases):
+    """Run the cases: functions of the binary's path, or of nothing. Prints TAP."""
+    binary = sys.argv[1]
+    only = sys.argv[2] if len(sys.argv) > 2 else ""
+    failed = 0
+    for case in cases:
+        name = case.__name__
+        if only not in name:
+            continue
+        try:
+            begin = time.monotonic()
+            case(binary)
+            print(f"ok - {name} ({time.monotonic() - begin:.1f} s)", flush=True)
+        except Exception:  # every failure is this case's, the others still run
+            failed += 1
+            print(f"not ok - {name}")
+            print("\n".join("# " + line for line in traceback.format_exc().splitlines()), flush=True)
+    sys.exit(1 if failed else 0)
