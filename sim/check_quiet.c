@@ -80,7 +80,10 @@ static const char *plan_waits(const struct fleet *f)
     size_t left;
 
     for (size_t i = 0; i < view->member_count; i++) {
-        if (count < sizeof node / sizeof node[0]) {
+        const struct sim_node *n = node_named(f, view->member[i].name);
+
+        // A dead one gets nothing; and one whose late REGISTER came after it had left.
+        if (n != NULL && n->core != NULL && count < sizeof node / sizeof node[0]) {
             node[count++] = (struct plan_node){
                 .slot = view->member[i].slot,
                 .weight = view->member[i].weight,

@@ -141,6 +141,7 @@ static void connect_to(struct fleet *f, struct sim_gateway *g, const struct rout
     for (unsigned i = 0; i < f->nodes; i++) {
         if (strcmp(f->node[i].process.name, e->address) == 0) {
             network_forget(&f->network, &g->process, ROLE_NODE, e->slot);
+            g->node[e->slot] = NULL;
             network_dial(&f->network, &g->process, &f->node[i].process, e->slot);
         }
     }
@@ -168,6 +169,7 @@ static void effect(struct fleet *f, struct sim_gateway *g, const struct router_e
         break;
     case ROUTER_DISCONNECT:
         network_forget(&f->network, &g->process, ROLE_NODE, e->slot);
+        g->node[e->slot] = NULL;
         break;
     }
 }
