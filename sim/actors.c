@@ -79,14 +79,40 @@ static void instance_later(struct fleet *f, const struct instance *i, uint64_t i
                  .run = run, .context = f, .a = i->id, .b = (uint64_t)(i->node - f->node)});
 }
 
+/* Unlink and free. */
+static void instance_end(struct fleet *f, struct instance *i)
+{
+    struct instance **at = &i->node->instance;
+
+    check_discard(f, i);
+    while (*at != i) {
+        at = &(*at)->next;
+    }
+    *at = i->next;
+    ledger_list_fini(&i->list);
+    mem_free(i);
+}
+
 static void on_activated(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
     struct instance *i = instance_of(f, event);
 
-    if (i != NULL) {
-        node_step(f, i->node, (struct host_event){.type = HOST_ACTIVATED, .actor = i->actor});
+    struct host_event e = {.type = HOST_ACTIVATED};
+    struct sim_node *n;
+
+    if (i == NULL) {
+        return;
     }
+    n = i->node;
+    e.actor = i->actor;
+    if (world_chance(&f->world, f->faults.activate_fail_pm)) {
+        TRACE(&f->world, n->process.name, "%s does not start", i->entity->id);
+        e.error = ERR_IO;
+        actor_set_instance(i->actor, NULL);
+        instance_end(f, i);
+    }
+    node_step(f, n, e);
 }
 
 void actors_activate(struct fleet *f, struct sim_node *n, const struct host_effect *e,
@@ -174,15 +200,23 @@ static void on_exported(void *context, const struct world_event *event)
     struct fleet *f = context;
     struct instance *i = instance_of(f, event);
     struct buffer state = {0};
+    enum err error = ERR_OK;
 
     if (i == NULL || !i->frozen) {
         return;
     }
-    state_put_list(&state, i);
+    if (world_chance(&f->world, f->faults.export_fail_pm)) {
+        TRACE(&f->world, i->node->process.name, "%s is not exported", i->entity->id);
+        error = ERR_IO;
+    } else {
+        state_put_list(&state, i);
+    }
     node_step(f,
               i->node,
-              (struct host_event){
-                  .type = HOST_EXPORTED, .actor = i->actor, .bytes = buffer_bytes(&state)});
+              (struct host_event){.type = HOST_EXPORTED,
+                                  .actor = i->actor,
+                                  .error = error,
+                                  .bytes = buffer_bytes(&state)});
     buffer_fini(&state);
 }
 
@@ -209,37 +243,20 @@ void actors_unfreeze(struct fleet *f, const struct host_effect *e)
     i->frozen = false;
 }
 
-static void instance_free(struct instance *i)
-{
-    ledger_list_fini(&i->list);
-    mem_free(i);
-}
-
 void actors_discard(struct fleet *f, struct sim_node *n, const struct host_effect *e)
 {
     struct instance *i = actor_instance(e->actor);
-    struct instance **at = &n->instance;
 
     if (i == NULL) {
         return;
     }
     TRACE(&f->world, n->process.name, "discards %s", i->entity->id);
-    check_discard(f, i);
-    while (*at != i) {
-        at = &(*at)->next;
-    }
-    *at = i->next;
-    instance_free(i);
+    instance_end(f, i);
 }
 
 void actors_crash(struct fleet *f, struct sim_node *n)
 {
-    for (struct instance *i = n->instance; i != NULL;) {
-        struct instance *next = i->next;
-
-        check_discard(f, i);
-        instance_free(i);
-        i = next;
+    while (n->instance != NULL) {
+        instance_end(f, n->instance);
     }
-    n->instance = NULL;
 }

@@ -36,8 +36,14 @@ static void check_code(struct fleet *f, const struct ask *a, uint64_t uid, enum 
     bool right = false;
 
     switch (code) {
-    case REPLY_OK:
     case REPLY_APP_ERROR:
+        if (bytes_equal(body, bytes_of("the actor could not start", 25))) {
+            right = a->runs == 0;
+            break;
+        }
+        right = a->runs == 1 && !a->foreign && get_u64(&in) == uid;
+        break;
+    case REPLY_OK:
         right = a->runs == 1 && !a->foreign && get_u64(&in) == uid;
         break;
     case REPLY_UNKNOWN:

@@ -42,8 +42,10 @@ struct fleet_faults {
     uint64_t leader_torn_pm; /* likewise: the leader falls or dies between two effects */
     uint64_t persist_max_us;
     uint64_t run_max_us;
-    uint64_t run_long_pm; /* so many of a thousand runs take up to 3 s */
-    uint64_t refuse_pm;   /* so many of a thousand requests find the link's queue full */
+    uint64_t run_long_pm;      /* so many of a thousand runs take up to 3 s */
+    uint64_t activate_fail_pm; /* so many of a thousand activations fail */
+    uint64_t export_fail_pm;   /* and exports */
+    uint64_t refuse_pm;        /* so many of a thousand requests find the link's queue full */
     struct net_faults net;
     struct raft_model_faults raft;
 };

@@ -41,6 +41,8 @@ void nemesis_draw(struct fleet *f)
     x->net.slow_max_us = world_between(&f->world, 10 * MS, 2 * S);
     x->net.loss_pm = maybe(f, 500, 1, 200);
     x->net.duplicate_pm = maybe(f, 500, 1, 300);
+    x->activate_fail_pm = maybe(f, 150, 1, 100);
+    x->export_fail_pm = maybe(f, 150, 1, 100);
     x->refuse_pm = maybe(f, 200, 1, 50);
     x->net.ghosts = world_chance(&f->world, 300);
 }
