@@ -150,7 +150,7 @@ static void draw_shape(struct fleet *f)
     f->prepare_ms = (uint32_t)world_between(&f->world, 500, 5000);
 }
 
-void fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *options)
+void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *options)
 {
     const struct net_events events = {
         .context = f, .hello = on_hello, .up = on_up, .down = on_down, .message = on_message};
@@ -173,7 +173,7 @@ void fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *opti
     }
 }
 
-void fleet_fini(struct fleet *f)
+void sim_fleet_fini(struct fleet *f)
 {
     for (unsigned i = 0; i < f->nodes; i++) {
         actors_crash(f, &f->node[i]);
@@ -227,7 +227,7 @@ static void await_quiet(struct fleet *f, uint64_t until_us)
     }
 }
 
-void fleet_run(struct fleet *f)
+void sim_fleet_run(struct fleet *f)
 {
     const uint64_t heal_us = START_US + f->options.seconds * 1000000;
 

@@ -145,10 +145,10 @@ struct fleet {
     uint64_t changes;
 };
 
-void fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *options);
-void fleet_fini(struct fleet *f);
+void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *options);
+void sim_fleet_fini(struct fleet *f);
 /* The whole history, up to the verdict in f->world.checker. */
-void fleet_run(struct fleet *f);
+void sim_fleet_run(struct fleet *f);
 
 /* Draw the seed's faults (sim/nemesis.c) and start them; stop them and repair everything. */
 void nemesis_draw(struct fleet *f);

@@ -97,10 +97,10 @@ static const char *run_seed(const struct options *o, uint64_t seed, enum show sh
                    " --trace\n",
                    seed,
                    seed);
-    fleet_init(f, seed, &o->fleet);
+    sim_fleet_init(f, seed, &o->fleet);
     f->world.print = show == SHOW_ALL;
     f->world.keep = show == SHOW_END;
-    fleet_run(f);
+    sim_fleet_run(f);
     checker = f->world.checker;
     count(t, f);
     if (checker != NULL && show != SHOW_NOTHING) {
@@ -119,7 +119,7 @@ static const char *run_seed(const struct options *o, uint64_t seed, enum show sh
                      f->world.violation);
         (void)printf("replay: fleet_sim --seed %" PRIu64 " --trace\n", seed);
     }
-    fleet_fini(f);
+    sim_fleet_fini(f);
     mem_free(f);
     return checker;
 }

@@ -228,6 +228,9 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
     case HOST_EXIT:
         n->exits = true;
         n->exit_code = e->code;
+        if (e->why != NULL && strstr(e->why, "live actors") != NULL) {
+            world_violate(&f->world, "overlap", "%s: %s", n->process.name, e->why); // I4
+        }
         TRACE(&f->world, n->process.name, "exits %d: %s", e->code, e->why == NULL ? "" : e->why);
         break;
     }

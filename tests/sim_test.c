@@ -18,15 +18,15 @@ static uint64_t run(uint64_t seed)
     struct fleet *f = mem_new(1, sizeof *f);
     uint64_t hash;
 
-    fleet_init(f, seed, &options);
-    fleet_run(f);
+    sim_fleet_init(f, seed, &options);
+    sim_fleet_run(f);
     if (f->world.checker != NULL) {
         fail_msg(
             "seed %llu: %s: %s", (unsigned long long)seed, f->world.checker, f->world.violation);
     }
     assert_true(f->ledger.ask_count > 0);
     hash = f->world.hash;
-    fleet_fini(f);
+    sim_fleet_fini(f);
     mem_free(f);
     return hash;
 }
