@@ -29,8 +29,11 @@ static void on_applied(void *context, unsigned replica, uint64_t tag, const Rh__
 
     step(f,
          &f->coordinator[replica],
-         (struct coordinator_event){
-             .type = COORDINATOR_APPLIED, .tag = tag, .command = command, .result = result});
+         (struct coordinator_event){.type = COORDINATOR_APPLIED,
+                                    .tag = tag,
+                                    .index = f->raft.member[replica].applied,
+                                    .command = command,
+                                    .result = result});
 }
 
 static void on_role(void *context, unsigned replica, bool leading, uint64_t term, uint64_t leader)
