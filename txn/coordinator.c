@@ -254,6 +254,7 @@ static void on_lead(struct coordinator *c, const struct coordinator_event *event
     c->term = event->term;
     c->leader = c->config.id;
     c->lead_us = c->now_us;
+    c->claim_us = c->now_us;
     log_info("txn",
              "leading",
              "term=%" PRIu64 " pending=%zu version=%" PRIu64,
@@ -495,6 +496,16 @@ static void on_peer_up(struct coordinator *c, const struct coordinator_event *ev
     peers_tell_leader(c, peers_find(c, event->peer));
 }
 
+/* A link that could not take the message, or took an older one after it, must not leave a node
+ * without a leader: nobody would ask it anything. */
+static void on_tick(struct coordinator *c)
+{
+    if (c->leading && c->now_us - c->claim_us >= (uint64_t)CLAIM_MS * 1000) {
+        c->claim_us = c->now_us;
+        peers_tell_leader(c, NULL);
+    }
+}
+
 /* ---- step ---- */
 
 static void found_cluster(struct coordinator *c)
@@ -563,6 +574,7 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
         on_message(c, event);
         break;
     case COORDINATOR_TICK:
+        on_tick(c);
         break;
     }
     go_on(c);

@@ -24,6 +24,7 @@ enum {
     WAITING_MAX = 4096, /* messages that wait for a barrier */
     QUIET_MS = 50,      /* no proposal so long after one failed */
     BACKOFF_MS_MAX = 60000,
+    CLAIM_MS = 1000, /* the leader says so again */
 };
 
 /* A link. */
@@ -117,6 +118,7 @@ struct coordinator {
     uint64_t leader;   /* voter id, 0 = unknown */
     uint64_t lead_us;  /* when my leadership began */
     uint64_t quiet_us; /* no proposal before */
+    uint64_t claim_us; /* when I told last that I lead */
     uint64_t applied_index;
     uint64_t last_tag;
     uint64_t steps;
