@@ -71,6 +71,7 @@ struct replica {
     enum flight flight;
     bool landed; /* the entry in flight has its outcome */
     int landed_status;
+    uint64_t flight_index; /* of the batch in flight */
     struct raft_apply apply;
     struct raft_barrier barrier;
     struct raft_transfer transfer;
@@ -117,12 +118,24 @@ static void report_done(struct replica *r, uint64_t index)
     }
 }
 
+/* The command of the batch in flight that comes after `link` (NULL: the first); NULL at the end. */
+static struct list_link *next_flying(const struct replica *r, struct list_link *link)
+{
+    do {
+        link = link == NULL ? list_front(&r->flying) : list_next(&r->flying, link);
+    } while (link != NULL && CONTAINER_OF(link, struct item, link)->barrier);
+    return link;
+}
+
 static int on_apply(struct raft_fsm *fsm, const struct raft_buffer *entry, void **result)
 {
     struct replica *r = fsm->data;
     struct reader in = {.at = entry->base, .left = entry->len};
     // libraft does not pass it, and counts only after the call.
     const uint64_t index = raft_last_applied(&r->raft) + 1;
+    // Leadership that is lost lands the flight before another leader's entry can apply.
+    const bool mine = r->flight == FLIGHT_BATCH && !r->landed && index == r->flight_index;
+    struct list_link *item = mine ? next_flying(r, NULL) : NULL;
 
     *result = NULL;
     report_done(r, index - 1);
@@ -133,7 +146,9 @@ static int on_apply(struct raft_fsm *fsm, const struct raft_buffer *entry, void 
             give_up(r, "a committed entry does not decode");
             return RAFT_MALFORMED;
         }
-        r->events.apply(r->events.context, index, bytes_of(data, size));
+        const uint64_t tag = item == NULL ? 0 : CONTAINER_OF(item, struct item, link)->tag;
+        item = item == NULL ? NULL : next_flying(r, item);
+        r->events.apply(r->events.context, index, tag, bytes_of(data, size));
     }
     report_done(r, index);
     return 0;
@@ -315,6 +330,7 @@ static bool take_off(struct replica *r)
         struct raft_buffer entry = encode_batch(r, size);
         r->flight = FLIGHT_BATCH;
         r->apply.data = r;
+        r->flight_index = raft_last_index(&r->raft) + 1;
         failed = raft_apply(&r->raft, &r->apply, &entry, 1, on_apply_landed);
     } else {
         r->flight = FLIGHT_BARRIER;

@@ -47,9 +47,10 @@ struct replica_config {
 
 struct replica_events {
     void *context;
-    /* One command, in log order. `index` is the Raft entry's; commands of one batch share it.
-     * Deterministic; must not fail. */
-    void (*apply)(void *context, uint64_t index, struct bytes command);
+    /* One command, in log order. `index` is the Raft entry's; commands of one batch share it. `tag`
+     * is what replica_propose() was given if it was proposed here in this term, else 0.
+     * What it does to the state must not depend on the tag; must not fail. */
+    void (*apply)(void *context, uint64_t index, uint64_t tag, struct bytes command);
     /* Everything up to entry `index` is done: commit the database transaction. After each entry
      * with commands; entries without any (barriers) may be reported several at once. */
     void (*applied)(void *context, uint64_t index);

@@ -198,7 +198,7 @@ static void disk_schedule(void *context, struct raft_disk *disk, uint64_t at_us)
     push_for(n->world, ON_DISK, n, at_us);
 }
 
-static void on_apply(void *context, uint64_t index, struct bytes command)
+static void on_apply(void *context, uint64_t index, uint64_t tag, struct bytes command)
 {
     struct node *n = context;
     struct world *w = n->world;
@@ -206,6 +206,10 @@ static void on_apply(void *context, uint64_t index, struct bytes command)
 
     ASSERT(command.size == sizeof id);
     memcpy(&id, command.data, sizeof id);
+    if (tag != 0 && tag != id) {
+        violation(w, n, "a command was applied under another's tag");
+        return;
+    }
     if (id >= w->command_max || (w->index_of[id] != 0 && w->index_of[id] != index)) {
         violation(w, n, "a command was applied at two indexes");
         return;

@@ -78,11 +78,12 @@ static bool was_logged(const char *text)
     return false;
 }
 
-static void on_apply(void *context, uint64_t index, struct bytes command)
+static void on_apply(void *context, uint64_t index, uint64_t tag, struct bytes command)
 {
     struct member *m = context;
 
     (void)index;
+    assert_true(tag == 0 || m->leading);
     buffer_put(&m->state, command.data, command.size);
 }
 
