@@ -54,9 +54,8 @@ void admit_send_answer(struct host *h, uint64_t peer, const struct answer_record
         h->dropped_foreign++;
         return;
     }
-    const size_t at = h->out->bytes.size;
-    answer_put(&h->out->bytes, a);
-    host_send_record(h, gateway->link, FRAME_ANSWER, at);
+    answer_put(host_record(h), a);
+    host_send_record(h, gateway->link, FRAME_ANSWER);
 }
 
 void admit_relay_answer(struct host *h, const struct answer_record *a)
@@ -155,9 +154,8 @@ static void forward(struct host *h, struct arrival *in, const struct view_member
     }
     r.hops++;
     r.ttl_ms = left_ms == 0 ? 1 : (uint32_t)left_ms;
-    const size_t at = h->out->bytes.size;
-    request_put(&h->out->bytes, &r);
-    host_send_record(h, link, FRAME_REQUEST, at);
+    request_put(host_record(h), &r);
+    host_send_record(h, link, FRAME_REQUEST);
     h->forwarded++;
     admit_done(h, in);
 }

@@ -106,10 +106,9 @@ static void pump(struct host *h, struct stream *s)
         s->progress_us = h->now_us;
     }
     while (stream_next(s, h->config.state_window, &r)) {
-        const size_t at = h->out->bytes.size;
 
-        state_put(&h->out->bytes, &r);
-        host_send_record(h, link, FRAME_STATE, at);
+        state_put(host_record(h), &r);
+        host_send_record(h, link, FRAME_STATE);
     }
 }
 
@@ -282,13 +281,12 @@ static void send_ack(struct host *h, struct staging *s)
 {
     const struct state_ack_record ack = {
         .txn = s->txn, .source = s->source, .next = s->next, .refused = s->refused};
-    const size_t at = h->out->bytes.size;
 
     s->ack_due = false;
     s->since_ack = 0;
     if (neighbour_by_link(&h->neighbours, s->peer) != NULL) {
-        state_ack_put(&h->out->bytes, &ack);
-        host_send_record(h, s->peer, FRAME_STATE_ACK, at);
+        state_ack_put(host_record(h), &ack);
+        host_send_record(h, s->peer, FRAME_STATE_ACK);
     }
 }
 

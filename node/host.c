@@ -31,14 +31,20 @@ void host_emit_bytes(struct host *h, struct host_effect *e, struct bytes bytes)
     buffer_put(&h->out->bytes, bytes.data, bytes.size);
 }
 
-void host_send_record(struct host *h, uint64_t peer, int frame_type, size_t at)
+struct buffer *host_record(struct host *h)
+{
+    h->record_at = h->out->bytes.size;
+    return &h->out->bytes;
+}
+
+void host_send_record(struct host *h, uint64_t peer, int frame_type)
 {
     struct host_effect *e = host_emit(h, HOST_SEND_PEER);
 
     e->peer = peer;
     e->frame_type = frame_type;
-    e->at = at;
-    e->size = h->out->bytes.size - at;
+    e->at = h->record_at;
+    e->size = h->out->bytes.size - h->record_at;
 }
 
 uint64_t host_persist(struct host *h)

@@ -56,8 +56,8 @@ struct kind_key {
 struct host {
     struct host_config config;
     struct host_effects *out; /* of this step */
+    size_t record_at;         /* host_record() */
     uint64_t now_us;
-    enum life life;
 
     /* Membership (member.c). */
     struct finder finder;
@@ -66,6 +66,7 @@ struct host {
     uint64_t nonce;
     uint64_t incarnation;
     uint16_t slot;
+    enum life life;
     struct view view;
     uint64_t checked_version; /* I2: it only grows */
     uint64_t register_us;     /* next Register, and how long to the one after it */
@@ -73,11 +74,8 @@ struct host {
     uint64_t renew_us;
     uint64_t renew_seq;
     uint64_t want_version; /* newest version heard of */
-    bool fetch_all;        /* my configuration is broken: fetch it whole */
     uint64_t fetch_us;     /* not before */
     uint32_t fetch_turn;   /* unanswered so far: ask the next coordinator */
-    bool stopping;         /* SIGTERM */
-    bool may_leave;        /* the leader says so */
     uint64_t lost_version; /* at which the last vnode went */
     uint64_t lost_us;
     uint64_t bye_us; /* next Bye */
@@ -88,7 +86,6 @@ struct host {
     struct prepare parked[HOST_ACTIVE_MAX]; /* they wait for their base version */
     size_t parked_count;
     struct host_disk disk;
-    bool disk_dirty; /* `active` shrank */
     uint64_t disk_ticket;
     uint64_t poll_us;
     struct list stale; /* struct staging; only under M_STALEWARM */
@@ -106,7 +103,6 @@ struct host {
     size_t dial_count;
     uint64_t run_ticket;
     size_t running; /* actors */
-    bool local;     /* M_LOCAL: run it whoever owns it */
 
     /* Sums. */
     uint64_t accepted; /* requests taken in */
@@ -119,6 +115,13 @@ struct host {
     uint64_t dropped_duplicate;
     uint64_t dropped_overflow;
     uint64_t dropped_foreign;
+
+    /* Marks of the parts above. */
+    bool fetch_all;  /* my configuration is broken: fetch it whole */
+    bool stopping;   /* SIGTERM */
+    bool may_leave;  /* the leader says so */
+    bool disk_dirty; /* `active` shrank */
+    bool local;      /* M_LOCAL: run it whoever owns it */
 };
 
 /* A request on its way through admission: just come in (`w` NULL, the record borrowed) or out of
@@ -137,8 +140,9 @@ struct arrival arrival_of(struct waiting *w); /* w is in no queue */
 struct host_effect *host_emit(struct host *h, enum host_effect_type type);
 /* Attach a copy of the bytes. */
 void host_emit_bytes(struct host *h, struct host_effect *e, struct bytes bytes);
-/* SEND_PEER of the record that was put at the end of out->bytes, from `at`. */
-void host_send_record(struct host *h, uint64_t peer, int frame_type, size_t at);
+/* Where to put one record that host_send_record() then sends. */
+struct buffer *host_record(struct host *h);
+void host_send_record(struct host *h, uint64_t peer, int frame_type);
 /* Ask for `disk` to be made durable; returns the ticket. */
 uint64_t host_persist(struct host *h);
 /* Stop everything and ask to exit. */

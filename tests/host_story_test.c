@@ -159,7 +159,7 @@ static void note_actor(struct actor *a)
         if (seen[i] == a) {
             return;
         }
-        free_place = seen[i] == NULL && i < free_place ? i : free_place;
+        free_place = i < free_place && seen[i] == NULL ? i : free_place;
     }
     assert_true(free_place < ACTORS_MAX);
     seen[free_place] = a;

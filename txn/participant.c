@@ -229,7 +229,9 @@ void participant_end(struct participant *p, struct part *part)
     }
     ASSERT(i < p->part_count);
     p->part_count--;
-    memmove(p->part + i, p->part + i + 1, (p->part_count - i) * sizeof p->part[0]);
+    for (; i < p->part_count; i++) {
+        p->part[i] = p->part[i + 1];
+    }
     prepare_fini(&part->prepare);
     mem_free(part);
 }
