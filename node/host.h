@@ -15,6 +15,10 @@
  *
  * Requests to a held arc wait in one queue per transaction; the outcome sends
  * them on: to the actors again, or to the new owner.
+ *
+ * Every ACTIVATE, RUN and EXPORT is answered by one event, unless the actor was
+ * discarded meanwhile: what was still to come is then kept back by the shell.
+ * PERSIST effects are done in order; the event of one covers those before it.
  */
 #ifndef NODE_HOST_H
 #define NODE_HOST_H
@@ -109,7 +113,7 @@ enum host_effect_type {
     HOST_RUN,              /* actor, ticket, flags; bytes: body */
     HOST_EXPORT,           /* actor: frozen; answer with its state */
     HOST_UNFREEZE,         /* actor: the hold ended and it stays */
-    HOST_DISCARD,          /* actor: free its instance; discard_why */
+    HOST_DISCARD,          /* actor: free its instance; discard_why. No event names it any more */
     HOST_REGISTERED,       /* incarnation: tell the links */
     HOST_EXIT,             /* code; why */
 };
@@ -125,7 +129,7 @@ struct host_effect {
     char address[VIEW_ADDRESS_MAX + 1];
     const struct host_disk *disk; /* PERSIST: valid until the next step */
     uint64_t ticket;
-    struct actor *actor; /* valid until its DISCARD effect was done */
+    struct actor *actor; /* valid until its DISCARD effect was done, at the latest the next step */
     uint8_t flags;       /* enum request_flags */
     bool has_state;
     uint64_t token;
