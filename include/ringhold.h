@@ -200,15 +200,16 @@ struct rh_kind {
 
 /* All zero but what is marked is a good start. Texts are borrowed until rh_node_run() returns. */
 struct rh_node_options {
-    uint32_t abi;        /* RH_ABI */
-    uint32_t size;       /* sizeof(struct rh_node_options) */
-    const char *cluster; /* NULL = "ringhold" */
-    const char *name;    /* required: this node's name, unique, stays over restarts */
-    const char *listen;  /* "host:port" for gateways and nodes; NULL = "127.0.0.1:0", any port */
-    const char *join;    /* required: the coordinators, "host:port,host:port,…" */
-    const char *data;    /* required: folder of this node alone; made if missing */
-    const char *zone;    /* NULL = none */
-    uint32_t weight;     /* share of the fleet's ids; 0 = 1 */
+    uint32_t abi;          /* RH_ABI */
+    uint32_t size;         /* sizeof(struct rh_node_options) */
+    const char *cluster;   /* NULL = "ringhold" */
+    const char *name;      /* required: this node's name, unique, stays over restarts */
+    const char *listen;    /* "host:port" for gateways and nodes; NULL = "127.0.0.1:0", any port */
+    const char *advertise; /* how others reach that, if it differs; NULL = as bound */
+    const char *join;      /* required: the coordinators, "host:port,host:port,…" */
+    const char *data;      /* required: folder of this node alone; made if missing */
+    const char *zone;      /* NULL = none */
+    uint32_t weight;       /* share of the fleet's ids; 0 = 1 */
 
     const struct rh_kind *kinds; /* what is hosted here … */
     size_t kind_count;

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "node/disk.h"
 #include "node/shell_uv.h"
+#include "wire/address.h"
 #include "wire/control.h"
 #include "wire/hello.h"
 
@@ -357,6 +358,9 @@ static bool listen_on(struct shell *s)
     const char *address = o->listen == NULL ? "127.0.0.1:0" : o->listen;
     const enum err error = links_listen(s->links, address, s->address, sizeof s->address);
 
+    if (error == ERR_OK && o->advertise != NULL) {
+        (void)snprintf(s->address, sizeof s->address, "%s", o->advertise);
+    }
     if (error == ERR_OK) {
         return true;
     }
@@ -416,6 +420,14 @@ static bool dial_coordinators(struct shell *s)
     return s->coordinator_count > 0 || complain("no coordinator to join is named", "");
 }
 
+static bool is_reachable(const char *address)
+{
+    struct address parsed;
+
+    return strlen(address) <= VIEW_ADDRESS_MAX && address_parse(address, &parsed) == ERR_OK &&
+           parsed.port != 0;
+}
+
 static bool options_are_valid(const struct rh_node_options *o)
 {
     if (o->name == NULL || !hello_name_is_valid(o->name)) {
@@ -428,6 +440,9 @@ static bool options_are_valid(const struct rh_node_options *o)
     }
     if (o->join == NULL) {
         return complain("it needs coordinators to join", "");
+    }
+    if (o->advertise != NULL && !is_reachable(o->advertise)) {
+        return complain("what it advertises is HOST:PORT, not ", o->advertise);
     }
     if (o->data == NULL || o->data[0] == '\0') {
         return complain("it needs a data folder", "");

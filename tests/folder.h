@@ -25,7 +25,7 @@ static inline void folder_remove(const char *path)
 
     assert_non_null(dir);
     for (const struct dirent *at = readdir(dir); at != NULL; at = readdir(dir)) {
-        char name[600];
+        char name[800];
 
         (void)snprintf(name, sizeof name, "%s/%s", path, at->d_name);
         (void)unlink(name);

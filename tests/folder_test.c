@@ -137,11 +137,26 @@ static void what_is_no_folder_is_refused(void **state)
 
     (void)state;
     (void)snprintf(deep, sizeof deep, "%s/no/such", path);
-    assert_int_equal(folder_open(&f, deep, "prod", "n1"), ERR_IO);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     (void)fclose(file);
     assert_int_equal(folder_open(&f, path, "prod", "n1"), ERR_IO);
+    assert_int_equal(folder_open(&f, deep, "prod", "n1"), ERR_IO);
+    assert_int_equal(folder_open(&f, "", "prod", "n1"), ERR_IO);
+}
+
+static void folders_on_the_way_are_made(void **state)
+{
+    char deep[400];
+    struct folder f;
+
+    (void)state;
+    (void)snprintf(deep, sizeof deep, "%s/deep/er", path);
+    assert_int_equal(folder_open(&f, deep, "prod", "n1"), ERR_OK);
+    folder_close(&f);
+    folder_remove(deep);
+    (void)snprintf(deep, sizeof deep, "%s/deep", path);
+    folder_remove(deep);
 }
 
 static void an_unwritable_folder_is_refused(void **state)
@@ -190,6 +205,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_foreign_folder_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_damaged_identity_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_no_folder_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(folders_on_the_way_are_made, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_unwritable_folder_is_refused, set_up, tear_down),
         cmocka_unit_test(the_record_comes_back),
     };

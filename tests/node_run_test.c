@@ -550,7 +550,7 @@ static void a_folder_has_one_node(void **state)
 static void bad_options_are_refused(void **state)
 {
     const struct rh_node_options good = first->options.node;
-    struct rh_node_options bad[12];
+    struct rh_node_options bad[13];
     size_t count = 0;
 
     (void)state;
@@ -564,9 +564,10 @@ static void bad_options_are_refused(void **state)
     bad[count++].join = "";
     bad[count++].join = "nonsense";
     bad[count++].data = NULL;
-    bad[count++].data = "/no/such/folder";
+    bad[count++].data = "/proc/no/such/folder";
     bad[count++].listen = join; // The coordinator is there.
     bad[count++].listen = "nonsense";
+    bad[count++].advertise = "host:0";
     bad[count++].actor = "nonsense";
     bad[count++].abi = RH_ABI + 1;
     for (size_t i = 0; i < count; i++) {
