@@ -302,7 +302,8 @@ enum view_result view_apply(struct view *v, const Rh__Delta *delta)
     if (delta->version <= v->ring.version) {
         return VIEW_OLD;
     }
-    if (delta->prev_version != v->ring.version) {
+    // Without the key it would find the wrong owners: the first thing to have is a configuration.
+    if (delta->prev_version != v->ring.version || (v->key.k0 == 0 && v->key.k1 == 0)) {
         return VIEW_GAP;
     }
     draft_init(&d, v);

@@ -28,8 +28,8 @@ struct view_member {
 };
 
 struct view {
-    struct ring ring; /* ring.version is the view's version; 0 = nothing known yet */
-    struct ring_key key;
+    struct ring ring;    /* ring.version is the view's version; 0 = nothing known yet */
+    struct ring_key key; /* 0, 0 = not known: view_apply() says VIEW_GAP until view_load() */
     uint64_t era;
     struct view_member *member; /* owned; sorted by slot */
     size_t member_count;

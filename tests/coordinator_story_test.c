@@ -394,6 +394,7 @@ static void start(void)
     config.cluster_id = 1;
     config.key = (struct ring_key){1, 2};
     config.vnodes_per_weight = 4;
+    config.prepare_ms = 2000;
     state_init(&w.state);
     memset(w.wire, 0, sizeof w.wire);
     w.now_us = 1000000;
@@ -619,6 +620,9 @@ static void play(char *line, FILE *out)
         word[count++] = at;
     }
     w.out = out;
+    if (count == 0) {
+        return;
+    }
     if (!play_log(word)) {
         play_message(word);
     }

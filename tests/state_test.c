@@ -445,6 +445,7 @@ static void a_view_that_follows_the_deltas_equals_the_states(void **state)
 
     (void)state;
     view_init(&follower, RING_GRID_MIN);
+    follower.key = s.view.key;
 #define FOLLOW(expression)                                                  \
     do {                                                                    \
         struct state_result r = (expression);                               \

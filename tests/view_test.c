@@ -84,6 +84,27 @@ static void deltas_apply_in_order_only(void **state)
     view_fini(&v);
 }
 
+static void a_view_without_the_key_takes_no_delta(void **state)
+{
+    Rh__Member n1 = member(1, "n1");
+    Rh__Member *changed = &n1;
+    Rh__Delta delta = RH__DELTA__INIT;
+    struct view v;
+
+    (void)state;
+    view_init(&v, RING_GRID_MIN);
+    delta.version = 1;
+    delta.created_vnodes = 8;
+    delta.renewed = 1;
+    delta.n_changed = 1;
+    delta.changed = &changed;
+    assert_true(view_seal(&v, &delta));
+    assert_int_equal(view_apply(&v, &delta), VIEW_GAP);
+    v.key.k1 = 1;
+    assert_int_equal(view_apply(&v, &delta), VIEW_APPLIED);
+    view_fini(&v);
+}
+
 static void a_delta_that_does_not_fit_changes_nothing(void **state)
 {
     Rh__Member wrong = member(3, "n1"); // a name in two slots
@@ -213,6 +234,7 @@ int main(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(deltas_apply_in_order_only),
+        cmocka_unit_test(a_view_without_the_key_takes_no_delta),
         cmocka_unit_test(a_delta_that_does_not_fit_changes_nothing),
         cmocka_unit_test(a_cold_delta_raises_cold),
         cmocka_unit_test(a_configuration_makes_an_equal_view),

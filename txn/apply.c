@@ -167,7 +167,7 @@ static void on_init(struct change *c, const Rh__CommandInit *in)
     }
     if (!fits(in->cluster, VIEW_NAME_MAX) || in->grid < RING_GRID_MIN || in->grid > RING_GRID_MAX ||
         in->vnodes_per_weight < 1 || in->vnodes_per_weight > CREATED_VNODES_MAX ||
-        in->era > ERA_MAX) {
+        in->era > ERA_MAX || (in->key0 == 0 && in->key1 == 0)) {
         refuse(c, "a setting of the cluster is out of range");
         return;
     }

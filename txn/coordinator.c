@@ -321,6 +321,7 @@ static void on_mine(struct coordinator *c, const struct proposal *p,
         if (result->accepted) {
             drive_begin(c, p, result->stamp);
         } else {
+            drive_refused(c, p, result->why);
             rebalance_failed(c, p);
         }
         return;
@@ -401,7 +402,7 @@ static void on_done(struct coordinator *c, const struct coordinator_event *event
     const size_t at = proposal_index(c, event->tag);
 
     if (event->error != ERR_OK) {
-        c->quiet_us = c->now_us + QUIET_MS * 1000;
+        c->quiet_us = c->now_us + (uint64_t)QUIET_MS * 1000;
     }
     if (c->barrier != 0 && event->tag == c->barrier) {
         on_barrier(c, event->error);

@@ -307,11 +307,22 @@ static void supersede(struct coordinator *c, const struct state_txn *t)
     p = coordinator_propose(c, PROPOSAL_BEGIN, &command);
     if (p != NULL) {
         p->txn = t->number;
+        p->base = body.base_version;
     }
     for (size_t i = 0; i < body.n_ops; i++) {
         mem_free(body.ops[i]);
     }
     mem_free(body.ops);
+}
+
+// Of the refusals only that of an old base is worth another attempt.
+void drive_refused(struct coordinator *c, const struct proposal *p, const char *why)
+{
+    const struct state_txn *t = p->txn == 0 ? NULL : state_txn(c->state, p->txn);
+
+    if (t != NULL && t->state == TXN_PENDING && p->base == c->state->view.ring.version) {
+        propose_abort(c, NULL, t->number, why);
+    }
 }
 
 static void take_up(struct coordinator *c, const struct state_txn *t)

@@ -65,6 +65,7 @@ struct proposal {
     uint64_t nonce;      /* REGISTER */
     uint64_t txn;        /* DECIDE: which; BEGIN: which it supersedes */
     uint64_t slot;       /* DESIRE, FENCE, DEREGISTER */
+    uint64_t base;       /* BEGIN: version it was computed from */
     struct ring_op *ops; /* BEGIN: owned */
     size_t op_count;
     uint64_t plan_id; /* BEGIN: of the plan it came from, and where it stands there */
@@ -213,6 +214,8 @@ void register_tidy(struct coordinator *c);
 struct drive *drive_find(const struct coordinator *c, uint64_t txn);
 /* A BEGIN of mine was applied. */
 void drive_begin(struct coordinator *c, const struct proposal *p, uint64_t txn);
+/* One that was to supersede was refused. */
+void drive_refused(struct coordinator *c, const struct proposal *p, const char *why);
 /* Forget one, or those whose transaction is over. */
 void drive_prune(struct coordinator *c);
 void drive_forget_all(struct coordinator *c);

@@ -115,6 +115,9 @@ void rebalance_failed(struct coordinator *c, const struct proposal *p)
     if (p->txn == 0 && c->has_plan && p->plan_id == c->plan_id) {
         c->planned[p->planned_at].begun = false;
     }
+    if (p->txn == 0 && p->base == c->state->view.ring.version) {
+        rebalance_touch(c); // it wasn't late but wrong, or lost
+    }
 }
 
 /* ---- the plan ---- */
@@ -233,6 +236,7 @@ static bool begin(struct coordinator *c, size_t at)
     if (p != NULL) {
         p->ops = mem_copy(t->ops, t->op_count * sizeof *t->ops);
         p->op_count = t->op_count;
+        p->base = body.base_version;
         p->plan_id = c->plan_id;
         p->planned_at = at;
         p->donor = t->donor;
@@ -403,7 +407,7 @@ static void look_who_lives(struct coordinator *c)
 {
     uint64_t alive;
 
-    if (c->lives != 0 && c->now_us - c->lives_us < LIVES_PERIOD_MS * 1000) {
+    if (c->lives != 0 && c->now_us - c->lives_us < (uint64_t)LIVES_PERIOD_MS * 1000) {
         return;
     }
     c->lives_us = c->now_us;
