@@ -49,7 +49,7 @@ static struct {
     uint64_t now_us;
     uint64_t seq;
     bool hold;
-    bool quiet; /* GRANTs aren't told */
+    bool quiet; /* GRANTs and LEADERs aren't told */
     struct entry entry[ENTRIES];
     size_t entry_count;
     struct wire wire[LINKS];
@@ -250,7 +250,8 @@ static void say_more(const Rh__Control *m)
 
 static void say_control(uint64_t peer, const Rh__Control *m)
 {
-    if (m->body_case == RH__CONTROL__BODY_GRANT && w.quiet) {
+    if (w.quiet &&
+        (m->body_case == RH__CONTROL__BODY_GRANT || m->body_case == RH__CONTROL__BODY_LEADER)) {
         return;
     }
     say("to %" PRIu64 ": ", peer);
@@ -535,7 +536,7 @@ static void play_time(char **word)
     const uint64_t end_us = w.now_us + strtoull(word[1], NULL, 10) * 1000;
     const bool renew = strcmp(word[0], "renew-all") == 0;
 
-    w.quiet = renew; // the grants say nothing new
+    w.quiet = true; // what is said again and again
 
     while (w.now_us < end_us) {
         w.now_us += 50000;
