@@ -2,45 +2,13 @@
 #include "gateway/router.h"
 
 #include "base/assert.h"
-#include "base/list.h"
-#include "base/log.h"
 #include "base/mem.h"
-#include "base/table.h"
-#include "gateway/effects.h"
-#include "gateway/fetch.h"
-#include "gateway/lane.h"
-#include "gateway/peer.h"
-#include "gateway/pending.h"
-#include "gateway/rest.h"
-#include "gateway/session.h"
-#include "wire/control.h"
-
-#include <inttypes.h>
-#include <string.h>
+#include "gateway/router_inside.h"
 
 enum {
     MOVED_REST_MIN_MS = 2, /* a node says MOVED, the ring says that it is the owner: give it time */
     MOVED_REST_MAX_MS = 64,
     BUSY_REST_MIN_MS = 1,
-};
-
-struct router {
-    struct router_config config;
-    struct view view;
-    struct table pendings; /* struct pending, by session and seq */
-    struct list age;       /* struct pending, in_age: all have one deadline, so this is its order */
-    struct sessions sessions;
-    struct lanes lanes;
-    struct list stalled; /* struct lane: until the ring or a link changes */
-    struct rest rest;
-    struct peers peers;
-    struct fetch fetch;
-    struct router_figures figures;
-    size_t size; /* bytes of unfinished requests */
-    bool started;
-    bool configured; /* a whole configuration was loaded, and with it the key of the hash */
-    uint64_t now_us; /* of this step */
-    struct router_effects *out; /* of this step */
 };
 
 struct router_config router_config_default(void)
@@ -54,216 +22,6 @@ struct router_config router_config_default(void)
     };
 }
 
-/* ---- replies and the end of a request ---- */
-
-static uint64_t pending_hash(uint64_t session, uint64_t seq)
-{
-    return table_mix(session + seq * 0x9e3779b97f4a7c15u);
-}
-
-static struct pending *find_pending(const struct router *r, uint64_t session, uint64_t seq)
-{
-    const uint64_t hash = pending_hash(session, seq);
-
-    for (struct table_link *l = table_first(&r->pendings, hash); l != NULL; l = table_same(l)) {
-        struct pending *p = CONTAINER_OF(l, struct pending, link);
-
-        if (p->session->id == session && p->seq == seq) {
-            return p;
-        }
-    }
-    return NULL;
-}
-
-static void count_reply(struct router *r, enum reply_code code)
-{
-    r->figures.unknown += code == REPLY_UNKNOWN;
-    r->figures.timeout += code == REPLY_TIMEOUT;
-    r->figures.rejected += code == REPLY_REJECTED;
-}
-
-struct reply {
-    uint64_t session;
-    uint64_t ticket;
-    enum reply_code code;
-    uint8_t flags;
-};
-
-static void put_reply(struct router *r, const struct reply *reply, struct bytes body)
-{
-    struct router_effect *e = effects_add(r->out, ROUTER_REPLY);
-
-    e->session = reply->session;
-    e->ticket = reply->ticket;
-    e->code = reply->code;
-    e->flags = reply->flags;
-    buffer_put(&r->out->bytes, body.data, body.size);
-    effects_end(r->out, e);
-    count_reply(r, reply->code);
-}
-
-static void disconnect(struct router *r, struct peer *peer)
-{
-    effects_add(r->out, ROUTER_DISCONNECT)->slot = peer->slot;
-    peer_free(&r->peers, peer);
-}
-
-/* A removed node's link stays while an answer may come over it. */
-static void disconnect_if_idle(struct router *r, struct peer *peer)
-{
-    if (peer->removed && (!peer->up || list_empty(&peer->in_flight))) {
-        ASSERT(list_empty(&peer->in_flight));
-        disconnect(r, peer);
-    }
-}
-
-static void leave_peer(struct router *r, struct pending *p)
-{
-    struct peer *peer = p->slot == RING_NODE_NONE ? NULL : peer_find(&r->peers, p->slot);
-
-    p->slot = RING_NODE_NONE;
-    if (peer != NULL) {
-        list_remove(&p->in_flight);
-        disconnect_if_idle(r, peer);
-    }
-}
-
-/* SENT, and nothing says that it will be answered: send it again when its turn comes. */
-static void to_waiting(struct router *r, struct pending *p)
-{
-    ASSERT(p->state == PENDING_SENT);
-    leave_peer(r, p);
-    p->state = PENDING_WAITING;
-    p->lane->sent--;
-    p->lane->waiting++;
-    r->figures.waiting++;
-}
-
-static void push_lane(struct router *r, struct lane *lane);
-
-/* Take `p` out of everything and free it. */
-static void forget(struct router *r, struct pending *p)
-{
-    if (p->state == PENDING_WAITING) {
-        p->lane->waiting--;
-        r->figures.waiting--;
-    } else {
-        p->lane->sent--;
-        leave_peer(r, p);
-    }
-    table_remove(&r->pendings, &p->link);
-    list_remove(&p->in_age);
-    r->size -= pending_size(p);
-    r->figures.in_flight--;
-    struct lane *lane = lane_remove(&r->lanes, p);
-
-    if (lane != NULL) {
-        push_lane(r, lane);
-    }
-    session_done(&r->sessions, p->session);
-    mem_free(p);
-}
-
-/* The request is over. What follows it in its lane names it as predecessor; if its owner can't
- * know that it ran, that one must be told that there is nothing to wait for (hole 41). */
-static void finish(struct router *r, struct pending *p, enum reply_code code, struct bytes body)
-{
-    struct pending *next = lane_next(p->lane, p);
-    const bool ran = code == REPLY_OK || code == REPLY_APP_ERROR;
-
-    if (!ran && next != NULL && next->state == PENDING_SENT && next->prev == p->seq &&
-        next->deadline_us > r->now_us) {
-        to_waiting(r, next);
-    }
-    if (!p->session->closed) {
-        const struct reply reply = {p->session->id, p->ticket, code, p->flags};
-
-        put_reply(r, &reply, body);
-    } else {
-        count_reply(r, code);
-    }
-    forget(r, p);
-}
-
-static const struct bytes nothing = {NULL, 0};
-
-/* ---- sending ---- */
-
-static void send(struct router *r, struct pending *p, struct peer *peer)
-{
-    struct lane *lane = p->lane;
-
-    if (p->first == 0) {
-        p->first = r->view.ring.version;
-    }
-    r->figures.resent += p->attempts > 0;
-    p->prev = lane_prev_seq(lane, p);
-    const uint64_t left_us = p->deadline_us > r->now_us ? p->deadline_us - r->now_us : 0;
-    const struct request_record record = {
-        .gateway = r->config.gateway,
-        .session = p->session->id,
-        .seq = p->seq,
-        .prev = p->prev,
-        .base = lane_front(lane)->seq,
-        .first = p->first,
-        .version = r->view.ring.version,
-        .ttl_ms = (uint32_t)((left_us + 999) / 1000),
-        .kind = p->kind,
-        .copy = pending_attempt(p),
-        .flags = p->flags,
-        .id = pending_id(p),
-        .body = pending_body(p),
-    };
-    struct router_effect *e = effects_add(r->out, ROUTER_SEND_NODE);
-
-    e->slot = peer->slot;
-    request_put(&r->out->bytes, &record);
-    effects_end(r->out, e);
-    p->slot = peer->slot;
-    p->state = PENDING_SENT;
-    list_push_back(&peer->in_flight, &p->in_flight);
-    lane->sent++;
-    lane->waiting--;
-    r->figures.waiting--;
-}
-
-/* The node that owns the lane's entity, if requests can go there now. */
-static struct peer *find_owner(const struct router *r, const struct lane *lane)
-{
-    if (r->view.ring.version == 0) {
-        return NULL;
-    }
-    const ring_hit hit = view_lookup(&r->view, lane->kind, pending_id(lane_front(lane)));
-    struct peer *peer = peer_find(&r->peers, ring_hit_node(hit));
-
-    return peer != NULL && peer_takes_requests(peer) ? peer : NULL;
-}
-
-/* Send what waits in the lane, lowest first, as far as the window goes. Lowest first: a later one
- * that took the window's last place would wait at the owner for the one left behind. */
-static void push_lane(struct router *r, struct lane *lane)
-{
-    if (lane->waiting == 0 || lane->sent >= r->config.window || lane_is_blocked(lane)) {
-        return;
-    }
-    struct peer *owner = find_owner(r, lane);
-
-    if (owner == NULL) {
-        list_push_back(&r->stalled, &lane->stalled);
-        return;
-    }
-    for (struct pending *p = lane_front(lane); p != NULL && lane->waiting > 0;
-         p = lane_next(lane, p)) {
-        if (p->state != PENDING_WAITING) {
-            continue;
-        }
-        if (lane->sent >= r->config.window) {
-            break;
-        }
-        send(r, p, owner);
-    }
-}
-
 /* ---- requests and sessions ---- */
 
 static void on_request(struct router *r, const struct router_event *event)
@@ -274,7 +32,7 @@ static void on_request(struct router *r, const struct router_event *event)
     if (router_full(r)) {
         const struct reply reply = {event->session, event->ticket, REPLY_REJECTED, event->flags};
 
-        put_reply(r, &reply, nothing);
+        route_put_reply(r, &reply, route_nothing);
         return;
     }
     struct session *session = session_get(&r->sessions, event->session);
@@ -286,7 +44,7 @@ static void on_request(struct router *r, const struct router_event *event)
     p->ticket = event->ticket;
     p->flags = event->flags;
     p->deadline_us = r->now_us + (uint64_t)r->config.deadline_ms * 1000;
-    table_put(&r->pendings, &p->link, pending_hash(session->id, p->seq));
+    table_put(&r->pendings, &p->link, route_hash(session->id, p->seq));
     list_push_back(&r->age, &p->in_age);
     r->size += pending_size(p);
     r->figures.in_flight++;
@@ -294,7 +52,7 @@ static void on_request(struct router *r, const struct router_event *event)
     struct lane *lane = lane_add(&r->lanes, session->id, p);
 
     lane->waiting++;
-    push_lane(r, lane);
+    route_push(r, lane);
 }
 
 /* Requests that were taken go on, as those of a Redis client that hung up do: later ones of their
@@ -316,7 +74,7 @@ static void again(struct router *r, struct pending *p, uint64_t ms)
     struct lane *lane = p->lane;
 
     if (p->state == PENDING_SENT) {
-        to_waiting(r, p);
+        route_to_waiting(r, p);
     }
     if (p->refusals < UINT8_MAX) {
         p->refusals++;
@@ -324,7 +82,7 @@ static void again(struct router *r, struct pending *p, uint64_t ms)
     if (ms > 0 && !list_linked(&lane->resting)) {
         rest_put(&r->rest, lane, r->now_us, ms);
     }
-    push_lane(r, lane);
+    route_push(r, lane);
 }
 
 /* As again(), but a newer ring ends the wait. */
@@ -354,7 +112,7 @@ static void on_moved(struct router *r, struct pending *p, const struct router_ev
         again_with_news(r, p, MOVED_REST_MAX_MS);
         return;
     }
-    const struct peer *owner = find_owner(r, p->lane);
+    const struct peer *owner = route_owner(r, p->lane);
     const bool news = owner != NULL && owner->slot != event->slot;
 
     // The view names another owner already: it was learnt while the answer was on its way.
@@ -374,7 +132,7 @@ static void on_busy(struct router *r, struct pending *p, uint64_t ms)
 static void on_cold(struct router *r, struct pending *p, uint64_t cold)
 {
     if (!pending_never_ran(p) && (p->flags & REQUEST_IDEMPOTENT) == 0) {
-        finish(r, p, REPLY_UNKNOWN, nothing);
+        route_finish(r, p, REPLY_UNKNOWN, route_nothing);
         return;
     }
     p->first = 0;
@@ -390,7 +148,7 @@ static void on_cold(struct router *r, struct pending *p, uint64_t cold)
 static void on_expired(struct router *r, struct pending *p)
 {
     if (pending_never_ran(p)) {
-        finish(r, p, REPLY_REJECTED, nothing);
+        route_finish(r, p, REPLY_REJECTED, route_nothing);
     }
 }
 
@@ -403,8 +161,7 @@ static bool is_refusal(uint8_t code)
 static void on_answer(struct router *r, const struct router_event *event)
 {
     const struct answer_record *a = event->answer;
-    struct pending *p =
-        a->gateway != r->config.gateway ? NULL : find_pending(r, a->session, a->seq);
+    struct pending *p = a->gateway != r->config.gateway ? NULL : route_find(r, a->session, a->seq);
 
     if (p == NULL || !pending_is_open(p, a->copy)) {
         return; // answered before, or given up
@@ -424,10 +181,10 @@ static void on_answer(struct router *r, const struct router_event *event)
     }
     switch ((enum answer_code)a->code) {
     case ANSWER_OK:
-        finish(r, p, REPLY_OK, a->body);
+        route_finish(r, p, REPLY_OK, a->body);
         break;
     case ANSWER_APP_ERROR:
-        finish(r, p, REPLY_APP_ERROR, a->body);
+        route_finish(r, p, REPLY_APP_ERROR, a->body);
         break;
     case ANSWER_MOVED:
         on_moved(r, p, event);
@@ -442,305 +199,12 @@ static void on_answer(struct router *r, const struct router_event *event)
         on_expired(r, p);
         break;
     case ANSWER_NO_KIND:
-        finish(r, p, pending_never_ran(p) ? REPLY_NO_KIND : REPLY_UNKNOWN, nothing);
+        route_finish(r, p, pending_never_ran(p) ? REPLY_NO_KIND : REPLY_UNKNOWN, route_nothing);
         break;
     }
 }
 
-/* ---- nodes ---- */
-
-static void wake_stalled(struct router *r)
-{
-    struct list woken;
-
-    list_init(&woken);
-    list_splice_back(&woken, &r->stalled);
-    for (struct list_link *l = list_front(&woken); l != NULL; l = list_front(&woken)) {
-        struct lane *lane = CONTAINER_OF(l, struct lane, stalled);
-
-        lane_unblock(lane);
-        push_lane(r, lane);
-    }
-}
-
-/* Whatever is on its way to the peer is lost: it may have run. */
-static void lose_in_flight(struct router *r, struct peer *peer)
-{
-    struct list lost;
-
-    list_init(&lost);
-    // All are marked before the first is answered: one that loses its predecessor is sent again
-    // only if it is not lost itself.
-    for (struct list_link *l = list_pop_front(&peer->in_flight); l != NULL;
-         l = list_pop_front(&peer->in_flight)) {
-        struct pending *p = CONTAINER_OF(l, struct pending, in_flight);
-
-        p->state = PENDING_LOST;
-        p->slot = RING_NODE_NONE;
-        list_push_back(&lost, l);
-    }
-    for (struct list_link *l = list_pop_front(&lost); l != NULL; l = list_pop_front(&lost)) {
-        finish(r, CONTAINER_OF(l, struct pending, in_flight), REPLY_UNKNOWN, nothing);
-    }
-}
-
-/* The peer left after it had handed over everything: it waited until I routed by a ring without
- * it, so it passed on all that I ever sent, and the new owners answer. */
-static void entrust_in_flight(struct peer *peer)
-{
-    for (struct list_link *l = list_pop_front(&peer->in_flight); l != NULL;
-         l = list_pop_front(&peer->in_flight)) {
-        CONTAINER_OF(l, struct pending, in_flight)->slot = RING_NODE_NONE;
-    }
-}
-
-static bool has_left(const struct router *r, uint16_t slot)
-{
-    const struct view_member *member = view_member(&r->view, slot);
-
-    return member == NULL || (member->leaving && ring_owned_count(&r->view.ring, slot) == 0);
-}
-
-static void put_adopted(struct router *r, uint16_t slot)
-{
-    Rh__Adopted adopted = RH__ADOPTED__INIT;
-    Rh__Control control = RH__CONTROL__INIT;
-    struct router_effect *e = effects_add(r->out, ROUTER_TELL_NODE);
-
-    adopted.version = r->view.ring.version;
-    control.era = r->view.era;
-    control.source_incarnation = r->config.gateway;
-    control.version = r->view.ring.version;
-    control.body_case = RH__CONTROL__BODY_ADOPTED;
-    control.adopted = &adopted;
-    e->slot = slot;
-    control_put(&r->out->bytes, &control);
-    effects_end(r->out, e);
-}
-
-static void lose_link(struct router *r, struct peer *peer)
-{
-    peer->up = false;
-    if (has_left(r, peer->slot)) {
-        entrust_in_flight(peer);
-    } else {
-        lose_in_flight(r, peer);
-    }
-}
-
-static void on_node_up(struct router *r, const struct router_event *event)
-{
-    struct peer *peer = peer_find(&r->peers, event->slot);
-
-    if (peer == NULL) {
-        return; // it may have just been removed
-    }
-    if (peer->up) {
-        lose_link(r, peer); // the end of the link before was not told
-    }
-    peer->up = true;
-    peer->incarnation = event->incarnation;
-    put_adopted(r, peer->slot);
-    wake_stalled(r);
-}
-
-static void on_node_down(struct router *r, const struct router_event *event)
-{
-    struct peer *peer = peer_find(&r->peers, event->slot);
-
-    if (peer != NULL && peer->up) {
-        lose_link(r, peer);
-        disconnect_if_idle(r, peer);
-    }
-}
-
-/* ---- configuration ---- */
-
-static void connect(struct router *r, const struct view_member *member)
-{
-    struct peer *peer = peer_new(&r->peers, member);
-    struct router_effect *e = effects_add(r->out, ROUTER_CONNECT);
-
-    e->slot = peer->slot;
-    memcpy(e->address, peer->address, sizeof e->address);
-}
-
-static void update_peer(struct router *r, struct peer *peer, const struct view_member *member)
-{
-    if (!peer_is(peer, member)) {
-        if (peer->up) {
-            peer->up = false;
-            lose_in_flight(r, peer);
-        }
-        disconnect(r, peer);
-        connect(r, member);
-        return;
-    }
-    peer->removed = false;
-    peer->member_incarnation = member->incarnation;
-    if (peer->up && !peer_takes_requests(peer)) {
-        lose_in_flight(r, peer); // they went to an incarnation that is over
-    }
-}
-
-static void sync_peers(struct router *r)
-{
-    for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
-        struct peer *peer = r->peers.at[slot];
-
-        if (peer != NULL && view_member(&r->view, slot) == NULL) {
-            peer->removed = true;
-            if (!peer->up) {
-                entrust_in_flight(peer);
-            }
-            disconnect_if_idle(r, peer);
-        }
-    }
-    for (size_t i = 0; i < r->view.member_count; i++) {
-        const struct view_member *member = &r->view.member[i];
-        struct peer *peer = peer_find(&r->peers, member->slot);
-
-        if (peer == NULL) {
-            connect(r, member);
-        } else {
-            update_peer(r, peer, member);
-        }
-    }
-}
-
-/* The view changed: everything that hangs on it follows. */
-static void adopt(struct router *r)
-{
-    fetch_on_version(&r->fetch, r->view.ring.version);
-    sync_peers(r);
-    // What was sent before went over the same links, so a node that reads this has read all that
-    // was routed by an older ring.
-    for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
-        if (r->peers.at[slot] != NULL && r->peers.at[slot]->up) {
-            put_adopted(r, slot);
-        }
-    }
-    wake_stalled(r);
-}
-
-/* Apply one change; true if the view is another one now. */
-static bool apply(struct router *r, const Rh__Delta *delta)
-{
-    if (!r->configured) {
-        fetch_want(&r->fetch, delta->version);
-        return false; // a delta has no key: with it alone every id would hash to the wrong place
-    }
-    switch (view_apply(&r->view, delta)) {
-    case VIEW_APPLIED:
-        return true;
-    case VIEW_OLD:
-        return false;
-    case VIEW_GAP:
-        fetch_want(&r->fetch, delta->version);
-        return false;
-    case VIEW_DIFFERS:
-        log_warn("gateway", "ring_differs", "version=%" PRIu64, r->view.ring.version);
-        fetch_whole(&r->fetch);
-        return false;
-    }
-    UNREACHABLE();
-}
-
-static bool load(struct router *r, const Rh__Config *config)
-{
-    // At the same version a whole configuration comes only to one whose digest was another.
-    const bool force = config->version >= r->view.ring.version;
-
-    switch (view_load(&r->view, config, force)) {
-    case VIEW_APPLIED:
-        r->fetch.whole = false;
-        r->configured = true;
-        return true;
-    case VIEW_OLD:
-        return false;
-    case VIEW_GAP:
-    case VIEW_DIFFERS:
-        log_warn("gateway", "config_unreadable", "version=%" PRIu64, config->version);
-        return false;
-    }
-    UNREACHABLE();
-}
-
-static void on_config(struct router *r, const Rh__ConfigAnswer *answer)
-{
-    bool changed = false;
-
-    fetch_on_answer(&r->fetch);
-    if (answer->config != NULL) {
-        changed = load(r, answer->config);
-    }
-    for (size_t i = 0; i < answer->n_deltas; i++) {
-        changed = apply(r, answer->deltas[i]) || changed;
-    }
-    if (changed) {
-        adopt(r);
-    }
-}
-
-static void on_control(struct router *r, const struct router_event *event)
-{
-    const Rh__Control *m = event->message;
-
-    if (m->body_case == RH__CONTROL__BODY_LEADER) {
-        fetch_on_leader(&r->fetch, event->coordinator, m->leader->leading, m->leader->term);
-    } else if (m->body_case == RH__CONTROL__BODY_NOT_LEADER) {
-        fetch_on_not_leader(&r->fetch, event->coordinator);
-    } else if (m->body_case == RH__CONTROL__BODY_CONFIG) {
-        on_config(r, m->config);
-    } else if (m->body_case == RH__CONTROL__BODY_COMMIT && m->commit->delta != NULL) {
-        if (apply(r, m->commit->delta)) {
-            adopt(r);
-        }
-    }
-    // All else is not for gateways.
-}
-
-static void ask_config(struct router *r)
-{
-    const int coordinator = fetch_next(&r->fetch, r->now_us, r->view.ring.version);
-
-    if (coordinator < 0) {
-        return;
-    }
-    Rh__GetConfig get = RH__GET_CONFIG__INIT;
-    Rh__Control control = RH__CONTROL__INIT;
-    struct router_effect *e = effects_add(r->out, ROUTER_SEND_COORDINATOR);
-
-    get.have_version = r->fetch.whole ? 0 : r->view.ring.version;
-    get.digest0 = r->view.ring.digest[0];
-    get.digest1 = r->view.ring.digest[1];
-    get.requests = r->figures.requests;
-    get.in_flight = r->figures.in_flight;
-    control.era = r->view.era;
-    control.source_incarnation = r->config.gateway;
-    control.version = r->view.ring.version;
-    control.body_case = RH__CONTROL__BODY_GET_CONFIG;
-    control.get_config = &get;
-    e->coordinator = coordinator;
-    control_put(&r->out->bytes, &control);
-    effects_end(r->out, e);
-}
-
 /* ---- time ---- */
-
-static void wake_rested(struct router *r)
-{
-    struct list due;
-
-    list_init(&due);
-    rest_advance(&r->rest, r->now_us, &due);
-    for (struct list_link *l = list_front(&due); l != NULL; l = list_front(&due)) {
-        struct lane *lane = CONTAINER_OF(l, struct lane, resting);
-
-        lane_unblock(lane);
-        push_lane(r, lane);
-    }
-}
 
 static void expire(struct router *r)
 {
@@ -750,7 +214,7 @@ static void expire(struct router *r)
         if (p->deadline_us > r->now_us) {
             return;
         }
-        finish(r, p, pending_never_ran(p) ? REPLY_REJECTED : REPLY_TIMEOUT, nothing);
+        route_finish(r, p, pending_never_ran(p) ? REPLY_REJECTED : REPLY_TIMEOUT, route_nothing);
     }
 }
 
@@ -814,10 +278,10 @@ static void dispatch(struct router *r, const struct router_event *event)
         on_answer(r, event);
         break;
     case ROUTER_NODE_UP:
-        on_node_up(r, event);
+        fleet_on_node_up(r, event);
         break;
     case ROUTER_NODE_DOWN:
-        on_node_down(r, event);
+        fleet_on_node_down(r, event);
         break;
     case ROUTER_COORDINATOR_UP:
         fetch_on_up(&r->fetch, event->coordinator);
@@ -826,7 +290,7 @@ static void dispatch(struct router *r, const struct router_event *event)
         fetch_on_down(&r->fetch, event->coordinator);
         break;
     case ROUTER_CONTROL:
-        on_control(r, event);
+        fleet_on_control(r, event);
         break;
     }
 }
@@ -849,9 +313,9 @@ void router_step(struct router *r, const struct router_event *event, struct rout
     r->now_us = event->now_us;
     r->out = out;
     expire(r);
-    wake_rested(r);
+    route_wake_rested(r);
     dispatch(r, event);
-    ask_config(r);
+    fleet_ask_config(r);
     check_counts(r);
     r->out = NULL;
 }

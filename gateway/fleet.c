@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The fleet as the router sees it: nodes that come and go, and the
+ * configuration that says who owns what.
+ */
+#include "gateway/router_inside.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "wire/control.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- nodes ---- */
+
+/* Whatever is on its way to the peer is lost: it may have run. */
+static void lose_in_flight(struct router *r, struct peer *peer)
+{
+    struct list lost;
+
+    list_init(&lost);
+    // All are marked before the first is answered: one that loses its predecessor is sent again
+    // only if it is not lost itself.
+    for (struct list_link *l = list_pop_front(&peer->in_flight); l != NULL;
+         l = list_pop_front(&peer->in_flight)) {
+        struct pending *p = CONTAINER_OF(l, struct pending, in_flight);
+
+        p->state = PENDING_LOST;
+        p->slot = RING_NODE_NONE;
+        list_push_back(&lost, l);
+    }
+    for (struct list_link *l = list_pop_front(&lost); l != NULL; l = list_pop_front(&lost)) {
+        route_finish(r, CONTAINER_OF(l, struct pending, in_flight), REPLY_UNKNOWN, route_nothing);
+    }
+}
+
+/* The peer left after it had handed over everything: it waited until I routed by a ring without
+ * it, so it passed on all that I ever sent, and the new owners answer. */
+static void entrust_in_flight(struct peer *peer)
+{
+    for (struct list_link *l = list_pop_front(&peer->in_flight); l != NULL;
+         l = list_pop_front(&peer->in_flight)) {
+        CONTAINER_OF(l, struct pending, in_flight)->slot = RING_NODE_NONE;
+    }
+}
+
+static bool has_left(const struct router *r, uint16_t slot)
+{
+    const struct view_member *member = view_member(&r->view, slot);
+
+    return member == NULL || (member->leaving && ring_owned_count(&r->view.ring, slot) == 0);
+}
+
+static void put_adopted(struct router *r, uint16_t slot)
+{
+    Rh__Adopted adopted = RH__ADOPTED__INIT;
+    Rh__Control control = RH__CONTROL__INIT;
+    struct router_effect *e = effects_add(r->out, ROUTER_TELL_NODE);
+
+    adopted.version = r->view.ring.version;
+    control.era = r->view.era;
+    control.source_incarnation = r->config.gateway;
+    control.version = r->view.ring.version;
+    control.body_case = RH__CONTROL__BODY_ADOPTED;
+    control.adopted = &adopted;
+    e->slot = slot;
+    control_put(&r->out->bytes, &control);
+    effects_end(r->out, e);
+}
+
+static void lose_link(struct router *r, struct peer *peer)
+{
+    peer->up = false;
+    if (has_left(r, peer->slot)) {
+        entrust_in_flight(peer);
+    } else {
+        lose_in_flight(r, peer);
+    }
+}
+
+void fleet_on_node_up(struct router *r, const struct router_event *event)
+{
+    struct peer *peer = peer_find(&r->peers, event->slot);
+
+    if (peer == NULL) {
+        return; // it may have just been removed
+    }
+    if (peer->up) {
+        lose_link(r, peer); // the end of the link before was not told
+    }
+    peer->up = true;
+    peer->incarnation = event->incarnation;
+    put_adopted(r, peer->slot);
+    route_wake_stalled(r);
+}
+
+void fleet_on_node_down(struct router *r, const struct router_event *event)
+{
+    struct peer *peer = peer_find(&r->peers, event->slot);
+
+    if (peer != NULL && peer->up) {
+        lose_link(r, peer);
+        route_disconnect_if_idle(r, peer);
+    }
+}
+
+/* ---- configuration ---- */
+
+static void connect(struct router *r, const struct view_member *member)
+{
+    struct peer *peer = peer_new(&r->peers, member);
+    struct router_effect *e = effects_add(r->out, ROUTER_CONNECT);
+
+    e->slot = peer->slot;
+    memcpy(e->address, peer->address, sizeof e->address);
+}
+
+static void update_peer(struct router *r, struct peer *peer, const struct view_member *member)
+{
+    if (!peer_is(peer, member)) {
+        if (peer->up) {
+            peer->up = false;
+            lose_in_flight(r, peer);
+        }
+        route_disconnect(r, peer);
+        connect(r, member);
+        return;
+    }
+    peer->removed = false;
+    peer->member_incarnation = member->incarnation;
+    if (peer->up && !peer_takes_requests(peer)) {
+        lose_in_flight(r, peer); // they went to an incarnation that is over
+    }
+}
+
+static void sync_peers(struct router *r)
+{
+    for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
+        struct peer *peer = r->peers.at[slot];
+
+        if (peer != NULL && view_member(&r->view, slot) == NULL) {
+            peer->removed = true;
+            if (!peer->up) {
+                entrust_in_flight(peer);
+            }
+            route_disconnect_if_idle(r, peer);
+        }
+    }
+    for (size_t i = 0; i < r->view.member_count; i++) {
+        const struct view_member *member = &r->view.member[i];
+        struct peer *peer = peer_find(&r->peers, member->slot);
+
+        if (peer == NULL) {
+            connect(r, member);
+        } else {
+            update_peer(r, peer, member);
+        }
+    }
+}
+
+/* The view changed: everything that hangs on it follows. */
+static void adopt(struct router *r)
+{
+    fetch_on_version(&r->fetch, r->view.ring.version);
+    sync_peers(r);
+    // What was sent before went over the same links, so a node that reads this has read all that
+    // was routed by an older ring.
+    for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
+        if (r->peers.at[slot] != NULL && r->peers.at[slot]->up) {
+            put_adopted(r, slot);
+        }
+    }
+    route_wake_stalled(r);
+}
+
+/* Apply one change; true if the view is another one now. */
+static bool apply(struct router *r, const Rh__Delta *delta)
+{
+    if (!r->configured) {
+        fetch_want(&r->fetch, delta->version);
+        return false; // a delta has no key: with it alone every id would hash to the wrong place
+    }
+    switch (view_apply(&r->view, delta)) {
+    case VIEW_APPLIED:
+        return true;
+    case VIEW_OLD:
+        return false;
+    case VIEW_GAP:
+        fetch_want(&r->fetch, delta->version);
+        return false;
+    case VIEW_DIFFERS:
+        log_warn("gateway", "ring_differs", "version=%" PRIu64, r->view.ring.version);
+        fetch_whole(&r->fetch);
+        return false;
+    }
+    UNREACHABLE();
+}
+
+static bool load(struct router *r, const Rh__Config *config)
+{
+    // At the same version a whole configuration comes only to one whose digest was another.
+    const bool force = config->version >= r->view.ring.version;
+
+    switch (view_load(&r->view, config, force)) {
+    case VIEW_APPLIED:
+        r->fetch.whole = false;
+        r->configured = true;
+        return true;
+    case VIEW_OLD:
+        return false;
+    case VIEW_GAP:
+    case VIEW_DIFFERS:
+        log_warn("gateway", "config_unreadable", "version=%" PRIu64, config->version);
+        return false;
+    }
+    UNREACHABLE();
+}
+
+static void on_config(struct router *r, const Rh__ConfigAnswer *answer)
+{
+    bool changed = false;
+
+    fetch_on_answer(&r->fetch);
+    if (answer->config != NULL) {
+        changed = load(r, answer->config);
+    }
+    for (size_t i = 0; i < answer->n_deltas; i++) {
+        changed = apply(r, answer->deltas[i]) || changed;
+    }
+    if (changed) {
+        adopt(r);
+    }
+}
+
+void fleet_on_control(struct router *r, const struct router_event *event)
+{
+    const Rh__Control *m = event->message;
+
+    if (m->body_case == RH__CONTROL__BODY_LEADER) {
+        fetch_on_leader(&r->fetch, event->coordinator, m->leader->leading, m->leader->term);
+    } else if (m->body_case == RH__CONTROL__BODY_NOT_LEADER) {
+        fetch_on_not_leader(&r->fetch, event->coordinator);
+    } else if (m->body_case == RH__CONTROL__BODY_CONFIG) {
+        on_config(r, m->config);
+    } else if (m->body_case == RH__CONTROL__BODY_COMMIT && m->commit->delta != NULL) {
+        if (apply(r, m->commit->delta)) {
+            adopt(r);
+        }
+    }
+    // All else is not for gateways.
+}
+
+void fleet_ask_config(struct router *r)
+{
+    const int coordinator = fetch_next(&r->fetch, r->now_us, r->view.ring.version);
+
+    if (coordinator < 0) {
+        return;
+    }
+    Rh__GetConfig get = RH__GET_CONFIG__INIT;
+    Rh__Control control = RH__CONTROL__INIT;
+    struct router_effect *e = effects_add(r->out, ROUTER_SEND_COORDINATOR);
+
+    get.have_version = r->fetch.whole ? 0 : r->view.ring.version;
+    get.digest0 = r->view.ring.digest[0];
+    get.digest1 = r->view.ring.digest[1];
+    get.requests = r->figures.requests;
+    get.in_flight = r->figures.in_flight;
+    control.era = r->view.era;
+    control.source_incarnation = r->config.gateway;
+    control.version = r->view.ring.version;
+    control.body_case = RH__CONTROL__BODY_GET_CONFIG;
+    control.get_config = &get;
+    e->coordinator = coordinator;
+    control_put(&r->out->bytes, &control);
+    effects_end(r->out, e);
+}

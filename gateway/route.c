@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A request's way through the router: sent, waiting, finished.
+ */
+#include "gateway/router_inside.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+/* ---- replies and the end of a request ---- */
+
+uint64_t route_hash(uint64_t session, uint64_t seq)
+{
+    return table_mix(session + seq * 0x9e3779b97f4a7c15u);
+}
+
+struct pending *route_find(const struct router *r, uint64_t session, uint64_t seq)
+{
+    const uint64_t hash = route_hash(session, seq);
+
+    for (struct table_link *l = table_first(&r->pendings, hash); l != NULL; l = table_same(l)) {
+        struct pending *p = CONTAINER_OF(l, struct pending, link);
+
+        if (p->session->id == session && p->seq == seq) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+static void count_reply(struct router *r, enum reply_code code)
+{
+    r->figures.unknown += code == REPLY_UNKNOWN;
+    r->figures.timeout += code == REPLY_TIMEOUT;
+    r->figures.rejected += code == REPLY_REJECTED;
+}
+
+void route_put_reply(struct router *r, const struct reply *reply, struct bytes body)
+{
+    struct router_effect *e = effects_add(r->out, ROUTER_REPLY);
+
+    e->session = reply->session;
+    e->ticket = reply->ticket;
+    e->code = reply->code;
+    e->flags = reply->flags;
+    buffer_put(&r->out->bytes, body.data, body.size);
+    effects_end(r->out, e);
+    count_reply(r, reply->code);
+}
+
+void route_disconnect(struct router *r, struct peer *peer)
+{
+    effects_add(r->out, ROUTER_DISCONNECT)->slot = peer->slot;
+    peer_free(&r->peers, peer);
+}
+
+/* A removed node's link stays while an answer may come over it. */
+void route_disconnect_if_idle(struct router *r, struct peer *peer)
+{
+    if (peer->removed && (!peer->up || list_empty(&peer->in_flight))) {
+        ASSERT(list_empty(&peer->in_flight));
+        route_disconnect(r, peer);
+    }
+}
+
+static void leave_peer(struct router *r, struct pending *p)
+{
+    struct peer *peer = p->slot == RING_NODE_NONE ? NULL : peer_find(&r->peers, p->slot);
+
+    p->slot = RING_NODE_NONE;
+    if (peer != NULL) {
+        list_remove(&p->in_flight);
+        route_disconnect_if_idle(r, peer);
+    }
+}
+
+/* SENT, and nothing says that it will be answered: send it again when its turn comes. */
+void route_to_waiting(struct router *r, struct pending *p)
+{
+    ASSERT(p->state == PENDING_SENT);
+    leave_peer(r, p);
+    p->state = PENDING_WAITING;
+    p->lane->sent--;
+    p->lane->waiting++;
+    r->figures.waiting++;
+}
+
+/* Take `p` out of everything and free it. */
+static void forget(struct router *r, struct pending *p)
+{
+    if (p->state == PENDING_WAITING) {
+        p->lane->waiting--;
+        r->figures.waiting--;
+    } else {
+        p->lane->sent--;
+        leave_peer(r, p);
+    }
+    table_remove(&r->pendings, &p->link);
+    list_remove(&p->in_age);
+    r->size -= pending_size(p);
+    r->figures.in_flight--;
+    struct lane *lane = lane_remove(&r->lanes, p);
+
+    if (lane != NULL) {
+        route_push(r, lane);
+    }
+    session_done(&r->sessions, p->session);
+    mem_free(p);
+}
+
+/* The request is over. What follows it in its lane names it as predecessor; if its owner can't
+ * know that it ran, that one must be told that there is nothing to wait for (hole 41). */
+void route_finish(struct router *r, struct pending *p, enum reply_code code, struct bytes body)
+{
+    struct pending *next = lane_next(p->lane, p);
+    const bool ran = code == REPLY_OK || code == REPLY_APP_ERROR;
+
+    if (!ran && next != NULL && next->state == PENDING_SENT && next->prev == p->seq &&
+        next->deadline_us > r->now_us) {
+        route_to_waiting(r, next);
+    }
+    if (!p->session->closed) {
+        const struct reply reply = {p->session->id, p->ticket, code, p->flags};
+
+        route_put_reply(r, &reply, body);
+    } else {
+        count_reply(r, code);
+    }
+    forget(r, p);
+}
+
+/* ---- sending ---- */
+
+static void send(struct router *r, struct pending *p, struct peer *peer)
+{
+    struct lane *lane = p->lane;
+
+    if (p->first == 0) {
+        p->first = r->view.ring.version;
+    }
+    r->figures.resent += p->attempts > 0;
+    p->prev = lane_prev_seq(lane, p);
+    const uint64_t left_us = p->deadline_us > r->now_us ? p->deadline_us - r->now_us : 0;
+    const struct request_record record = {
+        .gateway = r->config.gateway,
+        .session = p->session->id,
+        .seq = p->seq,
+        .prev = p->prev,
+        .base = lane_front(lane)->seq,
+        .first = p->first,
+        .version = r->view.ring.version,
+        .ttl_ms = (uint32_t)((left_us + 999) / 1000),
+        .kind = p->kind,
+        .copy = pending_attempt(p),
+        .flags = p->flags,
+        .id = pending_id(p),
+        .body = pending_body(p),
+    };
+    struct router_effect *e = effects_add(r->out, ROUTER_SEND_NODE);
+
+    e->slot = peer->slot;
+    request_put(&r->out->bytes, &record);
+    effects_end(r->out, e);
+    p->slot = peer->slot;
+    p->state = PENDING_SENT;
+    list_push_back(&peer->in_flight, &p->in_flight);
+    lane->sent++;
+    lane->waiting--;
+    r->figures.waiting--;
+}
+
+/* The node that owns the lane's entity, if requests can go there now. */
+struct peer *route_owner(const struct router *r, const struct lane *lane)
+{
+    if (r->view.ring.version == 0) {
+        return NULL;
+    }
+    const ring_hit hit = view_lookup(&r->view, lane->kind, pending_id(lane_front(lane)));
+    struct peer *peer = peer_find(&r->peers, ring_hit_node(hit));
+
+    return peer != NULL && peer_takes_requests(peer) ? peer : NULL;
+}
+
+/* Send what waits in the lane, lowest first, as far as the window goes. Lowest first: a later one
+ * that took the window's last place would wait at the owner for the one left behind. */
+void route_push(struct router *r, struct lane *lane)
+{
+    if (lane->waiting == 0 || lane->sent >= r->config.window || lane_is_blocked(lane)) {
+        return;
+    }
+    struct peer *owner = route_owner(r, lane);
+
+    if (owner == NULL) {
+        list_push_back(&r->stalled, &lane->stalled);
+        return;
+    }
+    for (struct pending *p = lane_front(lane); p != NULL && lane->waiting > 0;
+         p = lane_next(lane, p)) {
+        if (p->state != PENDING_WAITING) {
+            continue;
+        }
+        if (lane->sent >= r->config.window) {
+            break;
+        }
+        send(r, p, owner);
+    }
+}
+
+/* ---- waking ---- */
+
+void route_wake_stalled(struct router *r)
+{
+    struct list woken;
+
+    list_init(&woken);
+    list_splice_back(&woken, &r->stalled);
+    for (struct list_link *l = list_front(&woken); l != NULL; l = list_front(&woken)) {
+        struct lane *lane = CONTAINER_OF(l, struct lane, stalled);
+
+        lane_unblock(lane);
+        route_push(r, lane);
+    }
+}
+
+void route_wake_rested(struct router *r)
+{
+    struct list due;
+
+    list_init(&due);
+    rest_advance(&r->rest, r->now_us, &due);
+    for (struct list_link *l = list_front(&due); l != NULL; l = list_front(&due)) {
+        struct lane *lane = CONTAINER_OF(l, struct lane, resting);
+
+        lane_unblock(lane);
+        route_push(r, lane);
+    }
+}

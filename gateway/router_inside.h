@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the router's files share. Nobody else includes this.
+ *
+ *     router.c   the machine: events in, requests, answers, deadlines
+ *     route.c    a request's way: sent, waiting, finished
+ *     fleet.c    nodes that come and go, the configuration
+ */
+#ifndef GATEWAY_ROUTER_INSIDE_H
+#define GATEWAY_ROUTER_INSIDE_H
+
+#include "base/list.h"
+#include "base/table.h"
+#include "gateway/effects.h"
+#include "gateway/fetch.h"
+#include "gateway/lane.h"
+#include "gateway/peer.h"
+#include "gateway/pending.h"
+#include "gateway/rest.h"
+#include "gateway/router.h"
+#include "gateway/session.h"
+
+struct router {
+    struct router_config config;
+    struct view view;
+    struct table pendings; /* struct pending, by session and seq */
+    struct list age;       /* struct pending, in_age: all have one deadline, so this is its order */
+    struct sessions sessions;
+    struct lanes lanes;
+    struct list stalled; /* struct lane: until the ring or a link changes */
+    struct rest rest;
+    struct peers peers;
+    struct fetch fetch;
+    struct router_figures figures;
+    size_t size; /* bytes of unfinished requests */
+    bool started;
+    bool configured; /* a whole configuration was loaded, and with it the key of the hash */
+    uint64_t now_us; /* of this step */
+    struct router_effects *out; /* of this step */
+};
+
+static const struct bytes route_nothing = {NULL, 0};
+
+/* ---- route.c ---- */
+
+struct reply {
+    uint64_t session;
+    uint64_t ticket;
+    enum reply_code code;
+    uint8_t flags;
+};
+
+uint64_t route_hash(uint64_t session, uint64_t seq);
+struct pending *route_find(const struct router *r, uint64_t session, uint64_t seq);
+
+void route_put_reply(struct router *r, const struct reply *reply, struct bytes body);
+
+/* The request is over: reply, free it, and send what waited behind it. */
+void route_finish(struct router *r, struct pending *p, enum reply_code code, struct bytes body);
+
+/* SENT, and nothing says that it will be answered: to be sent again when its turn comes. */
+void route_to_waiting(struct router *r, struct pending *p);
+
+/* The node that owns the lane's entity, if requests can go there now; or NULL. */
+struct peer *route_owner(const struct router *r, const struct lane *lane);
+
+/* Send what waits in the lane, unless the lane itself has to wait. */
+void route_push(struct router *r, struct lane *lane);
+
+/* The ring or a link changed. */
+void route_wake_stalled(struct router *r);
+/* Time went on. */
+void route_wake_rested(struct router *r);
+
+/* Tell the shell that the link is no longer needed, and free the peer. */
+void route_disconnect(struct router *r, struct peer *peer);
+/* The same, if it is a removed node from which no answer can come any more. */
+void route_disconnect_if_idle(struct router *r, struct peer *peer);
+
+/* ---- fleet.c ---- */
+
+void fleet_on_node_up(struct router *r, const struct router_event *event);
+void fleet_on_node_down(struct router *r, const struct router_event *event);
+void fleet_on_control(struct router *r, const struct router_event *event);
+
+/* Ask for the configuration if it is time to. */
+void fleet_ask_config(struct router *r);
+
+#endif
