@@ -16,6 +16,8 @@ enum {
     HALF_COMMAND_MAX = 64 * 1024, /* what may grow still while all buffers together are full */
     TICKET_PART_BITS = 8,
     ERROR_TEXT_MAX = 512,
+    REPLY_SIZE_GUESS = 4096, /* of a connection's first replies */
+    REPLY_SIZE_DECAY = 16,
 };
 
 static const uint64_t TICKET_NONE = UINT64_MAX; /* TELL: nobody waits */
@@ -28,7 +30,7 @@ struct clients_config clients_config_default(void)
         .connections_max = 10000,
         .stall_ms = 60000,
         .deadline_ms = 10000,
-        .unsent_max = (size_t)256 * 1024,
+        .unsent_max = (size_t)1024 * 1024,
         .output_max = (size_t)64 * 1024 * 1024,
         .buffers_max = (size_t)256 * 1024 * 1024,
     };
@@ -108,6 +110,7 @@ struct client *client_new(struct clients *all, const char *address, uint64_t now
     c->since_us = now_us;
     c->progress_us = now_us;
     c->protocol = 2;
+    c->reply_size = REPLY_SIZE_GUESS;
     (void)snprintf(c->address, sizeof c->address, "%s", address);
     table_put(&all->table, &c->link, table_mix(c->session));
     list_push_back(&all->order, &c->order);
@@ -348,6 +351,17 @@ static bool answer_directly(struct client *c, struct slot *slot, const struct ro
     return true;
 }
 
+/* How large is the next reply going to be? As large as the last, or a little less than thought
+ * before: what is asked for must not overrun the buffers when it comes. */
+static void learn_reply_size(struct client *c, size_t size)
+{
+    if (size >= c->reply_size) {
+        c->reply_size = size;
+    } else {
+        c->reply_size -= (c->reply_size - size + REPLY_SIZE_DECAY - 1) / REPLY_SIZE_DECAY;
+    }
+}
+
 void client_on_reply(struct client *c, const struct router_effect *reply, struct bytes body,
                      uint64_t now_us)
 {
@@ -358,6 +372,7 @@ void client_on_reply(struct client *c, const struct router_effect *reply, struct
     ASSERT(slot != NULL && slot->left > 0 && c->in_flight > 0);
     c->now_us = now_us;
     c->in_flight--;
+    learn_reply_size(c, body.size);
     if (c->out.size + c->writing == 0) {
         c->progress_us = now_us; // from now it owes reading
     }
@@ -451,10 +466,12 @@ static bool has_room(const struct client *c)
 {
     const struct clients_config *config = &c->all->config;
     const bool all_full = c->all->figures.buffered > config->buffers_max;
+    const size_t expected = unsent(c) + c->in_flight * c->reply_size;
+    const bool fits = expected < config->unsent_max || (c->in_flight == 0 && unsent(c) == 0);
 
     return !c->closing && !c->dropped && slots_count(&c->slots) < config->in_flight_max &&
-           c->in_flight < config->in_flight_max && unsent(c) < config->unsent_max &&
-           !(all_full && unsent(c) > 0) && !router_full(c->all->router);
+           c->in_flight < config->in_flight_max && fits && !(all_full && unsent(c) > 0) &&
+           !router_full(c->all->router);
 }
 
 bool client_wants_input(const struct client *c)
@@ -642,9 +659,12 @@ bool client_is_done(const struct client *c)
 
 bool client_is_stuck(struct client *c, uint64_t now_us)
 {
-    const uint64_t stall_us = (uint64_t)c->all->config.stall_ms * 1000;
+    const struct clients_config *config = &c->all->config;
+    const uint64_t stall_us = (uint64_t)config->stall_ms * 1000;
+    const size_t owed = unsent(c) + c->slots.size;
+    const bool all_over = c->all->figures.buffered / 2 > config->buffers_max;
 
-    if (unsent(c) + c->slots.size > c->all->config.output_max) {
+    if (owed > config->output_max || (all_over && owed > config->unsent_max)) {
         c->all->figures.overrun++;
         return true;
     }

@@ -8,14 +8,15 @@
  * What a connection may hold in memory is bounded:
  *
  *     input     one command (RESP_COMMAND_MAX) and one read, doubled by growth
- *     replies   it is not read from while `unsent_max` bytes wait to be sent or
- *               `in_flight_max` commands are unanswered; past `output_max` it
- *               is closed
+ *     replies   no command is taken while what waits to be sent and what is
+ *               expected of commands under way come to `unsent_max`, or while
+ *               `in_flight_max` are under way; past `output_max` it is closed
  *     time      it is closed when it takes nothing for `stall_ms`
  *
  * All of them together: above `buffers_max` nobody who owes reading is read
- * from, and a half-sent command may not grow. What is on its way to nodes is
- * bounded by the router.
+ * from, and a half-sent command may not grow past 64 KiB; above twice that who
+ * owes reading of more than `unsent_max` is closed. What is on its way to nodes
+ * is bounded by the router.
  */
 #ifndef GATEWAY_CLIENT_H
 #define GATEWAY_CLIENT_H
@@ -40,7 +41,7 @@ struct clients_config {
     uint32_t connections_max;     /* 10000 */
     uint32_t stall_ms;            /* 60000 */
     uint32_t deadline_ms;         /* the router's, for texts */
-    size_t unsent_max;            /* bytes of one connection; 256 KiB */
+    size_t unsent_max;            /* bytes of one connection; 1 MiB */
     size_t output_max;            /* bytes of one connection; 64 MiB */
     size_t buffers_max;           /* bytes of all connections; 256 MiB */
 };

@@ -32,6 +32,7 @@ struct client {
     size_t writing; /* bytes moved out and not sent yet */
     struct slots slots;
     size_t held;                    /* bytes it is in all->figures.buffered with */
+    size_t reply_size;              /* what a reply is expected to take */
     uint32_t in_flight;             /* parts asked of the router */
     uint8_t protocol;               /* 2 or 3 */
     bool closing;                   /* no more input; goes when all is answered and sent */

@@ -255,6 +255,52 @@ static void replies_beyond_the_hard_bound_end_the_connection(void **state)
     client_rig_fini(&r);
 }
 
+static void large_replies_narrow_what_may_be_under_way(void **state)
+{
+    static uint8_t reply[65536];
+    const struct clients_config config = clients_config_default();
+    struct client_rig r;
+
+    (void)state;
+    start(&r, &config);
+    struct client *c = client_new(r.all, "x", r.rig.now_us);
+    client_rig_text(&r, c, "GET a\r\n");
+    answer_all(&r, 1, bytes_of(reply, sizeof reply));
+    client_sent(c, client_output(c).size, r.rig.now_us);
+    for (int i = 0; i < 100; i++) {
+        client_rig_text(&r, c, "GET a\r\n");
+    }
+    // A first one, and what fits beside it.
+    assert_int_equal(r.request_count, 1 + config.unsent_max / sizeof reply);
+    assert_false(client_wants_input(c));
+    answer_all(&r, 2, bytes_of(reply, sizeof reply));
+    assert_true(client_output(c).size < config.unsent_max + 1024);
+    client_rig_free(&r, c);
+    client_rig_fini(&r);
+}
+
+static void far_above_all_buffers_who_owes_much_reading_is_closed(void **state)
+{
+    static uint8_t reply[60000];
+    struct clients_config config = clients_config_default();
+    struct client_rig r;
+
+    (void)state;
+    config.buffers_max = 50000;
+    config.unsent_max = 100000;
+    start(&r, &config);
+    struct client *small = client_new(r.all, "x", r.rig.now_us);
+    struct client *large = client_new(r.all, "x", r.rig.now_us);
+    client_rig_text(&r, small, "GET a\r\n");
+    client_rig_text(&r, large, "GET a\r\nGET a\r\n");
+    answer_all(&r, 1, bytes_of(reply, sizeof reply));
+    assert_false(client_is_stuck(small, r.rig.now_us));
+    assert_true(client_is_stuck(large, r.rig.now_us));
+    client_rig_free(&r, small);
+    client_rig_free(&r, large);
+    client_rig_fini(&r);
+}
+
 static void a_full_router_makes_clients_wait_not_fail(void **state)
 {
     const struct clients_config config = clients_config_default();
@@ -339,6 +385,8 @@ int main(void)
         cmocka_unit_test(when_all_buffers_are_full_those_who_read_go_on),
         cmocka_unit_test(who_takes_nothing_for_long_is_stuck),
         cmocka_unit_test(replies_beyond_the_hard_bound_end_the_connection),
+        cmocka_unit_test(large_replies_narrow_what_may_be_under_way),
+        cmocka_unit_test(far_above_all_buffers_who_owes_much_reading_is_closed),
         cmocka_unit_test(a_full_router_makes_clients_wait_not_fail),
         cmocka_unit_test(input_cut_anywhere_gives_the_same_replies),
         cmocka_unit_test(connections_are_counted_and_capped),
