@@ -596,6 +596,7 @@ static void do_grant(void)
 
     grant.version = cluster.ring.version;
     grant.leave = number_of("leave", 0) != 0;
+    grant.last = number_of("last", 0) != 0;
     c.body_case = RH__CONTROL__BODY_GRANT;
     c.grant = &grant;
     control(&c);
