@@ -120,6 +120,7 @@ struct host {
     bool fetch_all;  /* my configuration is broken: fetch it whole */
     bool stopping;   /* SIGTERM */
     bool may_leave;  /* the leader says so */
+    bool told_last;  /* the leader says that nobody else stays */
     bool disk_dirty; /* `active` shrank */
     bool local;      /* M_LOCAL: run it whoever owns it */
 };

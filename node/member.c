@@ -460,10 +460,12 @@ static void leave_when_ready(struct host *h)
 static void on_grant(struct host *h, const Rh__Grant *grant)
 {
     // The lease will be counted here: from the sending of Renew `seq` (hole 26).
-    if (h->life == LIFE_SERVING && h->stopping && grant->last) {
-        log_warn("node", "last_node", "actors=%zu", h->actors.table.count);
-        host_stop(h, 0, "stopped as the last node: nobody takes its actors");
-    } else if (h->life == LIFE_SERVING) {
+    if (h->life == LIFE_SERVING) {
+        if (grant->last && !h->told_last) {
+            // It serves on until another node comes, or until it is killed with its actors.
+            log_warn("node", "last_node", "nobody takes its actors: they end with the process");
+        }
+        h->told_last = grant->last != 0;
         h->may_leave = grant->leave;
         host_want_version(h, grant->version);
         leave_when_ready(h);
