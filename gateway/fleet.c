@@ -118,6 +118,9 @@ static void connect(struct router *r, const struct view_member *member)
 
 static void update_peer(struct router *r, struct peer *peer, const struct view_member *member)
 {
+    if (peer->removed) {
+        entrust_in_flight(peer); // its slot has a new node
+    }
     if (!peer_is(peer, member)) {
         if (peer->up) {
             peer->up = false;
@@ -226,7 +229,10 @@ static void on_config(struct router *r, const Rh__ConfigAnswer *answer)
         changed = load(r, answer->config);
     }
     for (size_t i = 0; i < answer->n_deltas; i++) {
-        changed = apply(r, answer->deltas[i]) || changed;
+        if (apply(r, answer->deltas[i])) {
+            changed = true;
+            sync_peers(r); // step by step: one may remove a node, the next give its slot away
+        }
     }
     if (changed) {
         adopt(r);
