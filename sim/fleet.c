@@ -138,6 +138,7 @@ static void on_message(void *context, struct net_end *end, int type, struct byte
 static void draw_shape(struct fleet *f)
 {
     static const unsigned groups[] = {1, 3, 3, 3, 5};
+    uint64_t busy_us;
 
     f->coordinators = groups[world_between(&f->world, 0, 4)];
     f->nodes = f->options.nodes != 0 ? f->options.nodes
@@ -145,6 +146,9 @@ static void draw_shape(struct fleet *f)
     f->gateways = (unsigned)world_between(&f->world, 1, 2);
     f->clients = (unsigned)world_between(&f->world, 2, FLEET_CLIENTS_MAX);
     f->client_gap_us = world_between(&f->world, 40000, 160000);
+    // The hot entities shall be busy half of their time, not overrun.
+    busy_us = f->client_gap_us * 12 / (f->clients * 7u);
+    f->faults.run_max_us = f->faults.run_max_us < busy_us ? f->faults.run_max_us : busy_us;
     f->vnodes_per_weight = (uint32_t)world_between(&f->world, 2, 8);
     f->moves_per_txn = (uint32_t)world_between(&f->world, 1, 4);
     f->prepare_ms = (uint32_t)world_between(&f->world, 500, 5000);
@@ -237,6 +241,9 @@ void sim_fleet_run(struct fleet *f)
     world_run_until(&f->world, START_US);
     nemesis_start(f);
     world_run_until(&f->world, heal_us);
+    if (f->world.checker != NULL) {
+        return;
+    }
     nemesis_heal(f);
     world_run_until(&f->world, heal_us + WORK_AFTER_HEAL_US);
     f->working = false;

@@ -84,6 +84,7 @@ struct sim_node {
     bool wanted;   /* it shall run: restart it after a crash */
     bool leaving;  /* asked to leave or drained by the operator */
     uint64_t wish; /* of the operator, not yet taken; 0 = none */
+    bool stopping; /* told to by its supervisor: it does not take that back */
     bool exits;    /* with exit_code, after the effects at hand */
     int exit_code;
     struct net_end *coordinator[FLEET_COORDINATORS_MAX];

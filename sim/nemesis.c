@@ -203,11 +203,13 @@ static void change(struct fleet *f, struct sim_node *n)
         node_start(f, n);
     } else if (n->core == NULL) {
         n->weight = (uint32_t)world_between(&f->world, 1, 3); // of its next start
-    } else if (n->leaving && what < 5) {
-        operator_drain(f, n, true);
-    } else if (!n->leaving && staying(f) > 1 && what < 6) {
+    } else if (n->leaving) {
+        if (!n->stopping && what < 5) {
+            operator_drain(f, n, true);
+        }
+    } else if (staying(f) > 1 && what < 6) {
         operator_drain(f, n, false);
-    } else if (!n->leaving && staying(f) > 1) {
+    } else if (staying(f) > 1 && n->incarnation != 0) {
         node_leave(f, n);
     }
 }

@@ -74,6 +74,8 @@ void node_start(struct fleet *f, struct sim_node *n)
     n->version = 0;
     n->wanted = true;
     n->exits = false;
+    n->leaving = n->leaving && !n->stopping;
+    n->stopping = false;
     n->disk_us = n->persisted_us = 0;
     n->core = host_new(&config);
     TRACE(&f->world, n->process.name, "STARTS, weight %u", n->weight);
@@ -119,6 +121,7 @@ void node_leave(struct fleet *f, struct sim_node *n)
 {
     TRACE(&f->world, n->process.name, "is told to leave");
     n->leaving = true;
+    n->stopping = true;
     node_step(f, n, (struct host_event){.type = HOST_LEAVE});
 }
 
