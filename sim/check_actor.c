@@ -165,6 +165,28 @@ void check_run_end(struct fleet *f, struct instance *i, uint64_t uid)
     }
     ledger_list_add(&i->list, uid);
     ledger_list_add(&e->history, uid);
+    e->lost = false; // here it is
+}
+
+/* Does a pending transaction move `e` to `n`? Then it may have voted, and hold the only copy as
+ * soon as the commit is applied: the source drops its own. */
+static bool awaits(const struct fleet *f, const struct sim_node *n, const struct entity *e)
+{
+    const struct state *truth = &f->raft.truth;
+    const ring_hit hit = view_lookup(&truth->view, FLEET_KIND, bytes_of(e->id, e->id_size));
+    const struct view_member *m = view_member_named(&truth->view, n->process.name);
+
+    for (size_t i = 0; m != NULL && i < truth->txn_count; i++) {
+        const struct state_txn *t = &truth->txn[i];
+
+        for (size_t k = 0; t->state == TXN_PENDING && k < t->op_count; k++) {
+            if (t->ops[k].kind == RING_MOVE && t->ops[k].vnode == ring_hit_vnode(hit) &&
+                t->ops[k].to == m->slot) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 void check_node_crash(struct fleet *f, const struct sim_node *n)
@@ -176,7 +198,7 @@ void check_node_crash(struct fleet *f, const struct sim_node *n)
             e->live = NULL;
         }
         // The owner may hold the only copy: alive, frozen, or handed over and not yet used.
-        if (e->last == n || owns(f, n, e)) {
+        if (e->last == n || owns(f, n, e) || awaits(f, n, e)) {
             e->lost = true;
         }
     }
