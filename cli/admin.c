@@ -126,6 +126,7 @@ struct admin *admin_open(const char *cluster, const char *coordinators)
         .hello = on_hello,
         .up = on_up,
         .down = on_down,
+        .refused = on_down,
         .frame = on_frame,
         .wake = on_wake,
     };

@@ -481,27 +481,16 @@ int cmd_demo(int argc, char **argv)
     const char *arguments[8];
     int count = 0;
     const struct option options[] = {
-        {"seconds",
-         "N",
-         "how long the load runs, about (60)",
-         OPTION_NUMBER,
-         &d.seconds,
-         0,
-         10,
-         3600,
-         NULL},
-        {"ids", "N", "distinct ids (6000)", OPTION_NUMBER, &d.ids, 0, 1, 1000000, NULL},
-        {"rate", "N", "requests a second (25000)", OPTION_NUMBER, &d.rate, 0, 1, 1000000, NULL},
-        {"seed", "N", "of the load; 0 = draw one", OPTION_NUMBER, &d.seed, 0, 0, UINT32_MAX, NULL},
-        {"keep",
-         NULL,
-         "keep the folder with logs, data and journals",
-         OPTION_SWITCH,
-         &d.keep,
-         0,
-         0,
-         0,
-         NULL},
+        option_number("seconds",
+                      &d.seconds,
+                      (struct option_range){10, 3600},
+                      "how long the load runs, about (60)"),
+        option_number("ids", &d.ids, (struct option_range){1, 1000000}, "distinct ids (6000)"),
+        option_number(
+            "rate", &d.rate, (struct option_range){1, 1000000}, "requests a second (25000)"),
+        option_number(
+            "seed", &d.seed, (struct option_range){0, UINT32_MAX}, "of the load; 0 = draw one"),
+        option_switch("keep", &d.keep, "keep the folder with logs, data and journals"),
         {0},
     };
     const struct command command = {

@@ -30,6 +30,38 @@ struct option {
     const char *alias; /* another name of the same, or NULL */
 };
 
+/* Rows of a command's table. */
+static inline struct option option_text(const char *key, const char *value, char *target,
+                                        size_t size, const char *help)
+{
+    return (struct option){.key = key,
+                           .value = value,
+                           .help = help,
+                           .kind = OPTION_TEXT,
+                           .target = target,
+                           .size = size};
+}
+/* `range` is {least, greatest}. */
+struct option_range {
+    uint32_t min;
+    uint32_t max;
+};
+static inline struct option option_number(const char *key, uint32_t *target,
+                                          struct option_range range, const char *help)
+{
+    return (struct option){.key = key,
+                           .value = "N",
+                           .help = help,
+                           .kind = OPTION_NUMBER,
+                           .target = target,
+                           .min = range.min,
+                           .max = range.max};
+}
+static inline struct option option_switch(const char *key, bool *target, const char *help)
+{
+    return (struct option){.key = key, .help = help, .kind = OPTION_SWITCH, .target = target};
+}
+
 struct command {
     const char *name;      /* "coordinator", "node drain" */
     const char *summary;   /* one line for `ringhold --help` */

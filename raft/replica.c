@@ -829,6 +829,12 @@ void replica_status(const struct replica *r, struct replica_status *out)
         .waiting = r->waiting_count,
         .admitted = r->io.admitted,
     };
+    if (r->image != NULL) { // Not started yet: what was found on the disk.
+        out->first_index = r->image->first;
+        out->last_index = r->image->first + r->image->entry_count - 1;
+        out->snapshot_index = r->image->snapshot.index;
+        out->term = r->image->term;
+    }
 }
 
 struct raft *replica_raft(struct replica *r)

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/admin.h"
+#include "cli/commands.h"
+#include "cli/listen.h"
+#include "cli/options.h"
+#include "gateway/gateway_uv.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum { DEADLINE_MAX_MS = 60000, IN_FLIGHT_MAX = 10000000, DRAIN_MAX_MS = 600000 };
+
+struct gateway_words {
+    char cluster[VIEW_NAME_MAX + 1];
+    char name[VIEW_NAME_MAX + 1];
+    char resp[VIEW_ADDRESS_MAX + 1];
+    char join[ADMIN_ADDRESSES_SIZE];
+    char level[8];
+    bool insecure;
+    char address[ADMIN_COORDINATORS_MAX][128];
+    const char *coordinator[ADMIN_COORDINATORS_MAX];
+};
+
+static bool check(struct gateway_words *w, struct gateway_options *o)
+{
+    size_t count = 0;
+
+    if (admin_split(w->join, w->address, ADMIN_COORDINATORS_MAX, &count) != ERR_OK) {
+        (void)fprintf(stderr,
+                      "ringhold gateway: --join: '%s' is not HOST:PORT[,HOST:PORT…], at most %d\n",
+                      w->join,
+                      ADMIN_COORDINATORS_MAX);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        w->coordinator[i] = w->address[i];
+    }
+    o->coordinators = w->coordinator;
+    o->coordinator_count = count;
+    o->name = w->name;
+    o->cluster = w->cluster;
+    o->listen = w->resp;
+    return listen_allowed("gateway", w->resp, w->insecure) && log_level_set("gateway", w->level);
+}
+
+int cmd_gateway(int argc, char **argv)
+{
+    struct gateway_words w = {
+        .cluster = "ringhold", .resp = "127.0.0.1:6380", .join = "127.0.0.1:7400", .level = "info"};
+    struct gateway_options o = gateway_options_default();
+    const char *arguments[8];
+    int count = 0;
+
+    (void)snprintf(w.name, sizeof w.name, "gateway-%ld", (long)getpid());
+    struct option options[] = {
+        option_text("name", "NAME", w.name, sizeof w.name, "this gateway's name (gateway-PID)"),
+        option_text(
+            "join", "HOST:PORT,…", w.join, sizeof w.join, "the coordinators (127.0.0.1:7400)"),
+        option_text(
+            "cluster", "NAME", w.cluster, sizeof w.cluster, "the cluster's name (ringhold)"),
+        option_text("resp",
+                    "HOST:PORT",
+                    w.resp,
+                    sizeof w.resp,
+                    "where Redis clients connect (127.0.0.1:6380); port 0: any"),
+        option_number("deadline-ms",
+                      &o.router.deadline_ms,
+                      (struct option_range){10, DEADLINE_MAX_MS},
+                      "a request is answered by then, come what may (10000)"),
+        option_number("in-flight",
+                      &o.router.in_flight_max,
+                      (struct option_range){1, IN_FLIGHT_MAX},
+                      "requests under way in all; above it clients wait (100000)"),
+        option_number("drain-ms",
+                      &o.drain_ms,
+                      (struct option_range){0, DRAIN_MAX_MS},
+                      "at SIGTERM: time for requests under way (3000)"),
+        option_switch("insecure",
+                      &w.insecure,
+                      "listen beyond loopback although clients are not authenticated yet"),
+        option_text(
+            "log-level", "LEVEL", w.level, sizeof w.level, "error, warn, info or debug (info)"),
+        {0},
+    };
+    options[1].alias = "coordinators";
+    const struct command command = {
+        .name = "gateway",
+        .summary =
+            "Run a gateway: takes clients' requests (Redis protocol), finds the owner of each.",
+        .arguments = "",
+        .options = options,
+    };
+    const int code = options_parse(&command, argc, argv, arguments, &count);
+
+    if (code >= 0) {
+        return code;
+    }
+    return check(&w, &o) ? gateway_run(&o) : 1;
+}

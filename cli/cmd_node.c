@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/admin.h"
+#include "cli/cmd_nodes.h"
+#include "cli/commands.h"
+#include "cli/listen.h"
+#include "cli/options.h"
+#include "node/node_uv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { WEIGHT_MAX = 1000, LINGER_MAX_MS = 600000 };
+
+struct node_words {
+    char cluster[VIEW_NAME_MAX + 1];
+    char name[VIEW_NAME_MAX + 1];
+    char listen[VIEW_ADDRESS_MAX + 1];
+    char join[ADMIN_ADDRESSES_SIZE];
+    char data[4096];
+    char zone[VIEW_NAME_MAX + 1];
+    char actor[4096];
+    char level[8];
+    bool insecure;
+};
+
+static bool check(struct node_words *w)
+{
+    char addresses[ADMIN_COORDINATORS_MAX][128];
+    size_t count = 0;
+
+    if (w->name[0] == '\0') {
+        (void)fprintf(stderr, "ringhold node: --name is needed: unique in the cluster\n");
+        return false;
+    }
+    if (admin_split(w->join, addresses, ADMIN_COORDINATORS_MAX, &count) != ERR_OK) {
+        (void)fprintf(stderr,
+                      "ringhold node: --join: '%s' is not HOST:PORT[,HOST:PORT…], at most %d\n",
+                      w->join,
+                      ADMIN_COORDINATORS_MAX);
+        return false;
+    }
+    if (w->data[0] == '\0') {
+        (void)snprintf(w->data, sizeof w->data, "ringhold-data/node-%s", w->name);
+    }
+    return listen_allowed("node", w->listen, w->insecure) && log_level_set("node", w->level);
+}
+
+static int run_daemon(int argc, char **argv)
+{
+    struct node_words w = {
+        .cluster = "ringhold",
+        .listen = "127.0.0.1:0",
+        .join = "127.0.0.1:7400",
+        .actor = "kv",
+        .level = "info",
+    };
+    struct node_options o = node_options_default();
+    const char *arguments[8];
+    int count = 0;
+    struct option options[] = {
+        option_text("name", "NAME", w.name, sizeof w.name, "this node's name, unique; needed"),
+        option_text(
+            "join", "HOST:PORT,…", w.join, sizeof w.join, "the coordinators (127.0.0.1:7400)"),
+        option_text(
+            "cluster", "NAME", w.cluster, sizeof w.cluster, "the cluster's name (ringhold)"),
+        option_text("listen",
+                    "HOST:PORT",
+                    w.listen,
+                    sizeof w.listen,
+                    "where gateways and nodes reach me (127.0.0.1:0, any port)"),
+        option_text("data", "DIR", w.data, sizeof w.data, "my folder (ringhold-data/node-NAME)"),
+        option_text("actor",
+                    "NAME|FILE",
+                    w.actor,
+                    sizeof w.actor,
+                    "what it hosts: kv, echo, ledger, or a shared object ./x.so (kv)"),
+        option_number("weight",
+                      &o.node.weight,
+                      (struct option_range){1, WEIGHT_MAX},
+                      "share of the ids, beside others (1)"),
+        option_text("zone", "NAME", w.zone, sizeof w.zone, "where it stands; kept for later use"),
+        option_number(
+            "linger-ms",
+            &o.limits.linger_ms,
+            (struct option_range){100, LINGER_MAX_MS},
+            "after the last vnode went: forward for stale gateways at most so long (30000)"),
+        option_switch(
+            "insecure", &w.insecure, "listen beyond loopback although links are not encrypted yet"),
+        option_text(
+            "log-level", "LEVEL", w.level, sizeof w.level, "error, warn, info or debug (info)"),
+        {0},
+    };
+    options[1].alias = "coordinators";
+    const struct command command = {
+        .name = "node",
+        .summary = "Run a node: registers, is given its share, hosts actors. SIGTERM drains it.",
+        .arguments = "",
+        .details = "Also: ringhold node list | drain NAME | remove NAME (each with --help).",
+        .options = options,
+    };
+    const int code = options_parse(&command, argc, argv, arguments, &count);
+
+    if (code >= 0) {
+        return code;
+    }
+    if (!check(&w)) {
+        return 1;
+    }
+    o.announce = true;
+    o.node.abi = RH_ABI;
+    o.node.size = sizeof o.node;
+    o.node.cluster = w.cluster;
+    o.node.name = w.name;
+    o.node.listen = w.listen;
+    o.node.join = w.join;
+    o.node.data = w.data;
+    o.node.zone = w.zone[0] == '\0' ? NULL : w.zone;
+    o.node.actor = w.actor;
+    return node_run(&o);
+}
+
+int cmd_node(int argc, char **argv)
+{
+    if (argc > 0 && strcmp(argv[0], "list") == 0) {
+        return cmd_node_list(argc - 1, argv + 1);
+    }
+    if (argc > 0 && strcmp(argv[0], "drain") == 0) {
+        return cmd_node_drain(argc - 1, argv + 1);
+    }
+    if (argc > 0 && strcmp(argv[0], "remove") == 0) {
+        return cmd_node_remove(argc - 1, argv + 1);
+    }
+    return run_daemon(argc, argv);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the coordinator daemon's files share: one struct, and one function of
+ * each file that another calls.
+ *
+ *     coordinator_uv.c       the loop: timers, signals, start and stop
+ *     coordinator_links.c    who is linked, what they say
+ *     coordinator_replica.c  what Raft applied, snapshots, leadership
+ *     coordinator_machine.c  the leader's machine: events in, effects out
+ */
+#ifndef CLI_COORDINATOR_DAEMON_H
+#define CLI_COORDINATOR_DAEMON_H
+
+#include "base/list.h"
+#include "base/table.h"
+#include "cli/coordinator_uv.h"
+#include "cli/witness.h"
+#include "storage/state_sqlite.h"
+#include "wire/link.h"
+
+#include <uv.h>
+
+/* One link that said hello. Known to the machine by its id, which is never used again. */
+struct peer {
+    struct table_link by_id;
+    uint64_t id;
+    struct link *link;
+    uint64_t voter; /* 0 = no coordinator */
+};
+
+/* A propose or barrier that was refused at once: told after the step that asked for it. */
+struct refusal {
+    uint64_t tag;
+    enum err error;
+};
+
+struct daemon {
+    const struct coordinator_options *options;
+    uv_loop_t loop;
+    uv_async_t wake;
+    uv_timer_t tick;
+    uv_prepare_t before_sleep;
+    uv_signal_t on_term;
+    uv_signal_t on_int;
+    struct links *links;
+    struct link *dialled[REPLICA_VOTERS_MAX]; /* by position in options->voter; NULL = me */
+    struct replica *replica;
+    struct state state;
+    struct state_db *db;
+    struct witness *witness;
+    struct coordinator *machine;
+    struct table peers;
+    uint64_t last_peer;
+    bool leading;
+    bool stopping;
+    int exit_code;
+    struct refusal *refused; /* owned */
+    size_t refused_count;
+    size_t refused_cap;
+};
+
+/* Give the machine an event (its times are filled in) and do what it wants. */
+void daemon_step(struct daemon *d, struct coordinator_event *event);
+/* Tell the machine what was refused since: once a turn of the loop. */
+void daemon_tell_refusals(struct daemon *d);
+struct peer *daemon_peer(const struct daemon *d, uint64_t id); /* NULL = gone */
+void daemon_make_machine(struct daemon *d);
+
+/* The folder: raft.db, state.db, witness. False after printing why. */
+bool daemon_open_storage(struct daemon *d);
+int daemon_adopt(const struct coordinator_options *options);
+
+/* Listen, dial the other coordinators, print "ready". False after printing why. */
+bool daemon_open_links(struct daemon *d);
+void daemon_send_raft(void *context, uint64_t voter, struct bytes message);
+void daemon_wake(void *context); /* from any thread */
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/coordinator_daemon.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/inject.h"
+#include "ring/hash.h"
+#include "wire/control.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Of the two links of a pair of coordinators either will do; mine is the first choice. */
+static struct link *link_to_voter(const struct daemon *d, uint64_t voter)
+{
+    for (size_t i = 0; i < d->options->voter_count; i++) {
+        if (d->options->voter[i] == voter && d->dialled[i] != NULL && link_is_up(d->dialled[i])) {
+            return d->dialled[i];
+        }
+    }
+    struct table_walk at = {0};
+    for (struct table_link *l = table_walk(&d->peers, &at); l != NULL;
+         l = table_walk(&d->peers, &at)) {
+        const struct peer *p = CONTAINER_OF(l, struct peer, by_id);
+
+        if (p->voter == voter) {
+            return p->link;
+        }
+    }
+    return NULL;
+}
+
+void daemon_send_raft(void *context, uint64_t voter, struct bytes message)
+{
+    struct daemon *d = context;
+    struct link *link = link_to_voter(d, voter);
+
+    if (link != NULL && link_send(link, FRAME_RAFT, message) != ERR_OK) {
+        log_debug("coordinator", "raft_dropped", "voter=%" PRIu64, voter);
+    }
+}
+
+/* Coordinators must be told the same list: one that counts other voters could elect on its own. */
+static uint64_t voters_digest(const struct coordinator_options *o)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < o->voter_count; i++) {
+        const struct ring_key key = {o->voter[i], o->voter_count};
+
+        sum += ring_position(key, bytes_of(o->address[i], strlen(o->address[i])));
+    }
+    return o->voter_count == 1 ? 0 : sum;
+}
+
+static uint64_t voter_named(const struct daemon *d, const char *name)
+{
+    for (size_t i = 0; i < d->options->voter_count; i++) {
+        char text[24];
+
+        (void)snprintf(text, sizeof text, "%" PRIu64, d->options->voter[i]);
+        if (strcmp(text, name) == 0) {
+            return d->options->voter[i];
+        }
+    }
+    return 0;
+}
+
+static const char *on_hello(void *context, const struct hello *peer)
+{
+    struct daemon *d = context;
+
+    if (peer->role != ROLE_COORDINATOR) {
+        return NULL;
+    }
+    const uint64_t voter = voter_named(d, peer->name);
+    if (voter == 0 || peer->voters != voters_digest(d->options)) {
+        return "the coordinators' --peers lists disagree";
+    }
+    if (voter == d->options->id) {
+        return peer->identity == replica_identity(d->replica) ? "this is me"
+                                                              : "another coordinator has my --id";
+    }
+    if (replica_meet(d->replica, voter, peer->identity, peer->pristine) != ERR_OK) {
+        return "this voter's data folder was wiped or replaced: it could vote twice; see "
+               "docs/raft.md, 'A voter that lost its folder'";
+    }
+    return NULL;
+}
+
+static void on_up(void *context, struct link *link)
+{
+    struct daemon *d = context;
+    const struct hello *hello = link_peer(link);
+    struct peer *p = mem_new(1, sizeof *p);
+
+    p->id = ++d->last_peer;
+    p->link = link;
+    p->voter = hello->role == ROLE_COORDINATOR ? voter_named(d, hello->name) : 0;
+    table_put(&d->peers, &p->by_id, table_mix(p->id));
+    link_set_user(link, p);
+    struct coordinator_event event = {
+        .type = COORDINATOR_PEER_UP,
+        .peer = p->id,
+        .role = (int)hello->role,
+        .name = hello->name,
+        .incarnation = hello->incarnation,
+        .identity = hello->identity,
+    };
+    daemon_step(d, &event);
+}
+
+static void on_down(void *context, struct link *link, const char *reason)
+{
+    struct daemon *d = context;
+    struct peer *p = link_user(link);
+
+    (void)reason;
+    if (p == NULL) {
+        return;
+    }
+    struct coordinator_event event = {.type = COORDINATOR_PEER_DOWN, .peer = p->id};
+    table_remove(&d->peers, &p->by_id);
+    link_set_user(link, NULL);
+    daemon_step(d, &event);
+    mem_free(p);
+}
+
+static void on_control(struct daemon *d, struct link *link, const struct frame *frame)
+{
+    const struct peer *p = link_user(link);
+    Rh__Control *message = control_get(frame->body);
+
+    if (message == NULL || p == NULL) {
+        log_warn("coordinator", "bad_message", "peer=%s", link_peer(link)->name);
+        control_free(message);
+        link_drop(link, "it sent a control message that does not decode");
+        return;
+    }
+    if (message->body_case == RH__CONTROL__BODY_PREPARED && d->leading) {
+        inject_point("vote-received");
+    }
+    struct coordinator_event event = {
+        .type = COORDINATOR_MESSAGE, .peer = p->id, .message = message};
+    daemon_step(d, &event);
+    control_free(message);
+}
+
+static void on_frame(void *context, struct link *link, const struct frame *frame)
+{
+    struct daemon *d = context;
+    const struct peer *p = link_user(link);
+
+    if (frame->type == FRAME_CONTROL) {
+        on_control(d, link, frame);
+    } else if (frame->type == FRAME_RAFT && p != NULL && p->voter != 0) {
+        replica_receive(d->replica, clock_boottime_us(), p->voter, frame->body);
+    } else {
+        link_drop(link, "it sent a frame that a coordinator does not take");
+    }
+}
+
+bool daemon_open_links(struct daemon *d)
+{
+    const struct coordinator_options *o = d->options;
+    struct links_config config = links_config_default();
+    const struct link_events events = {
+        .context = d,
+        .hello = on_hello,
+        .up = on_up,
+        .down = on_down,
+        .frame = on_frame,
+        .wake = daemon_wake,
+    };
+    char bound[VIEW_ADDRESS_MAX + 1];
+
+    config.self.role = ROLE_COORDINATOR;
+    config.self.identity = replica_identity(d->replica);
+    config.self.pristine = replica_pristine(d->replica);
+    config.self.voters = voters_digest(o);
+    (void)snprintf(config.self.cluster, sizeof config.self.cluster, "%s", o->cluster);
+    (void)snprintf(config.self.name, sizeof config.self.name, "%u", o->id);
+    (void)snprintf(config.self.address, sizeof config.self.address, "%s", o->listen);
+    if (links_open(&d->links, &config, &events) != ERR_OK) {
+        (void)fprintf(stderr, "ringhold coordinator: can't open links\n");
+        return false;
+    }
+    const enum err error = links_listen(d->links, o->listen, bound, sizeof bound);
+    if (error != ERR_OK) {
+        (void)fprintf(stderr,
+                      "ringhold coordinator: can't listen on %s: %s\n",
+                      o->listen,
+                      error == ERR_CONFLICT ? "the port is in use" : err_text(error));
+        return false;
+    }
+    for (size_t i = 0; i < o->voter_count; i++) {
+        if (o->voter[i] != o->id) {
+            d->dialled[i] = links_dial(d->links, o->address[i]);
+        }
+    }
+    (void)printf("ready coordinator=%u address=%s\n", o->id, bound);
+    (void)fflush(stdout);
+    return true;
+}

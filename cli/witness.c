@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/witness.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "storage/number.h"
+#include "wire/cursor.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PAYLOAD_SIZE = 16 };
+
+struct note {
+    uint64_t number;
+    uint64_t index;
+};
+
+struct witness {
+    struct number *file;
+    struct note found;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t changed;
+    struct note noted;
+    struct note written;
+    bool stopping;
+};
+
+static void store(struct witness *w, const struct note *note)
+{
+    uint8_t payload[PAYLOAD_SIZE];
+    struct writer out = {.at = payload, .left = sizeof payload};
+
+    put_u64(&out, note->number);
+    put_u64(&out, note->index);
+    if (number_store(w->file, bytes_of(payload, sizeof payload)) != ERR_OK) {
+        exit(74); // It said why. A disk that fails the witness fails raft.db next.
+    }
+}
+
+static void *run(void *argument)
+{
+    struct witness *w = argument;
+
+    (void)pthread_mutex_lock(&w->lock);
+    while (!w->stopping || w->noted.index > w->written.index) {
+        if (w->noted.index <= w->written.index) {
+            (void)pthread_cond_wait(&w->changed, &w->lock);
+            continue;
+        }
+        const struct note note = w->noted;
+        (void)pthread_mutex_unlock(&w->lock);
+        store(w, &note);
+        (void)pthread_mutex_lock(&w->lock);
+        w->written = note;
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+enum err witness_open(struct witness **out, const char *folder)
+{
+    struct witness *w = mem_new(1, sizeof *w);
+    struct buffer payload = {0};
+    char path[4200];
+
+    *out = NULL;
+    (void)snprintf(path, sizeof path, "%s/witness", folder);
+    enum err error = number_open(&w->file, path, &payload);
+    if (error == ERR_OK && payload.size > 0) {
+        struct reader in = {.at = payload.data, .left = payload.size};
+
+        w->found.number = get_u64(&in);
+        w->found.index = get_u64(&in);
+        error = in.bad ? ERR_CORRUPT : ERR_OK;
+    }
+    buffer_fini(&payload);
+    w->noted = w->written = w->found;
+    (void)pthread_mutex_init(&w->lock, NULL);
+    (void)pthread_cond_init(&w->changed, NULL);
+    if (error != ERR_OK || pthread_create(&w->thread, NULL, run, w) != 0) {
+        log_error("witness", "unusable", "file=%s why=%s", path, err_name(error));
+        number_close(w->file);
+        mem_free(w);
+        return error == ERR_OK ? ERR_IO : error;
+    }
+    *out = w;
+    return ERR_OK;
+}
+
+void witness_close(struct witness *w)
+{
+    if (w == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&w->lock);
+    w->stopping = true;
+    (void)pthread_cond_signal(&w->changed);
+    (void)pthread_mutex_unlock(&w->lock);
+    (void)pthread_join(w->thread, NULL);
+    number_close(w->file);
+    (void)pthread_mutex_destroy(&w->lock);
+    (void)pthread_cond_destroy(&w->changed);
+    mem_free(w);
+}
+
+uint64_t witness_number(const struct witness *w)
+{
+    return w->found.number;
+}
+
+uint64_t witness_index(const struct witness *w)
+{
+    return w->found.index;
+}
+
+bool witness_agrees(const struct witness *w, uint64_t number)
+{
+    return number >= w->found.number;
+}
+
+void witness_note(struct witness *w, uint64_t number, uint64_t index)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    if (index > w->noted.index) {
+        w->noted = (struct note){number, index};
+        (void)pthread_cond_signal(&w->changed);
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+}
