@@ -323,14 +323,14 @@ static void expect(struct proposal *p, const struct peer *peer, uint64_t questio
     }
 }
 
-static struct proposal *propose_leaving(struct coordinator *c, const struct state_node *node,
-                                        bool cancel)
+static struct proposal *propose_desire(struct coordinator *c, const struct state_node *node,
+                                       enum desire desire)
 {
     Rh__Command command = RH__COMMAND__INIT;
     Rh__CommandDesire body = RH__COMMAND_DESIRE__INIT;
 
     body.name = proto_text(node->name);
-    body.leaving = cancel ? 2 : 1;
+    body.leaving = desire;
     command.body_case = RH__COMMAND__BODY_DESIRE;
     command.desire = &body;
     return coordinator_propose(c, PROPOSAL_DESIRE, &command);
@@ -395,7 +395,7 @@ static bool on_drain(struct coordinator *c, const struct peer *peer, Rh__AdminRe
     if (node == NULL) {
         return false;
     }
-    p = propose_leaving(c, node, in->cancel != 0);
+    p = propose_desire(c, node, in->cancel ? DESIRE_STAY : DESIRE_DRAIN);
     expect(p, peer, reply->tag, node->slot);
     if (p == NULL) {
         set_text(&reply->error, "the coordinators are not ready: try again");
@@ -421,7 +421,7 @@ static bool on_remove(struct coordinator *c, const struct peer *peer, Rh__AdminR
         set_text(&reply->error, fault);
         return false;
     }
-    p = live ? propose_leaving(c, node, false) : propose_removal(c, node);
+    p = live ? propose_desire(c, node, DESIRE_STOP) : propose_removal(c, node);
     expect(p, peer, reply->tag, node->slot);
     if (p == NULL) {
         set_text(&reply->error, "the coordinators are not ready: try again");

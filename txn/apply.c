@@ -410,8 +410,6 @@ static void on_abort(struct change *c, const Rh__CommandAbort *in)
 
 /* ---- DESIRE ---- */
 
-enum { DESIRE_KEEP = 0, DESIRE_DRAIN = 1, DESIRE_STAY = 2, DESIRE_STOP = 3 };
-
 static void on_desire(struct change *c, const Rh__CommandDesire *in)
 {
     struct state_node *n = find_named(c->s, in->name);
@@ -434,9 +432,9 @@ static void on_desire(struct change *c, const Rh__CommandDesire *in)
     }
     leaving = in->leaving == DESIRE_KEEP ? n->leaving : drain;
     weight = in->weight == 0 ? n->weight : in->weight;
-    // An operator's drain outlives the process; its own wish to stop does not.
-    n->stopping = leaving && (n->leaving ? n->stopping && in->leaving != DESIRE_DRAIN
-                                         : in->leaving == DESIRE_STOP);
+    // An operator's drain outlives the process and does not end it; a stop does both.
+    n->stopping =
+        leaving && (in->leaving == DESIRE_STOP || (n->stopping && in->leaving != DESIRE_DRAIN));
     if (leaving == n->leaving && weight == n->weight) {
         return;
     }

@@ -196,9 +196,12 @@ static void bar(struct coordinator *c, uint64_t peer, const char *why)
     peers_send(c, peer, &out);
 }
 
-static bool may_leave(const struct coordinator *c, const struct state_node *node)
+/* A drained node stays, empty, unless it stops or was removed. */
+static bool may_leave(const struct coordinator *c, const struct state_node *node,
+                      const Rh__Renew *in)
 {
-    return node->leaving && ring_owned_count(&c->state->view.ring, node->slot) == 0 &&
+    return node->leaving && (node->stopping || in->stopping) &&
+           ring_owned_count(&c->state->view.ring, node->slot) == 0 &&
            !state_takes_part(c->state, node->slot);
 }
 
@@ -213,7 +216,7 @@ static void ask_to_drain(struct coordinator *c, const struct state_node *node)
         return;
     }
     body.name = proto_text(node->name);
-    body.leaving = 3;
+    body.leaving = DESIRE_STOP;
     command.body_case = RH__COMMAND__BODY_DESIRE;
     command.desire = &body;
     p = coordinator_propose(c, PROPOSAL_DESIRE, &command);
@@ -240,7 +243,7 @@ static void grant(struct coordinator *c, uint64_t peer, const struct state_node 
             pending[body.n_pending++] = t->number;
         }
     }
-    body.leave = may_leave(c, node);
+    body.leave = may_leave(c, node, in);
     body.last = in->stopping && !node->leaving && !state_others_stay(c->state, node->slot);
     out.target_incarnation = node->incarnation;
     out.body_case = RH__CONTROL__BODY_GRANT;

@@ -36,7 +36,7 @@ struct state_node {
     uint8_t data_uuid[STATE_UUID_SIZE];
     uint32_t weight;
     bool leaving;  /* the operator or the node itself wants it empty */
-    bool stopping; /* leaving because its process stops: undone by the next REGISTER */
+    bool stopping; /* leaving because its process is to end: undone by the next REGISTER */
     bool barred;   /* fenced: this incarnation never serves again */
     bool clean;    /* barred by its own BYE */
 };
@@ -88,6 +88,10 @@ struct state {
     struct state_voter voter[STATE_VOTERS_MAX];
     size_t voter_count;
 };
+
+/* CommandDesire.leaving: what is wanted of a node. STOP: drain it, and its process ends then; a
+ * drain alone leaves it running, empty. */
+enum desire { DESIRE_KEEP = 0, DESIRE_DRAIN = 1, DESIRE_STAY = 2, DESIRE_STOP = 3 };
 
 /* What a command did. */
 struct state_result {
