@@ -155,7 +155,8 @@ lint: setup
 run-lint: $(pb)
 	clang-format --dry-run --Werror $(code)
 	@printf '%s\n' $(filter %.c,$(code)) | xargs -P 2 -n 4 sh -c \
-	    'clang-tidy --quiet "$$@" -- -std=c11 $(defines) -iquote . -iquote build/proto -Iinclude 2>/dev/null' tidy
+	    'clang-tidy --quiet "$$@" -- -std=c11 -D_POSIX_C_SOURCE=200809L -DRINGHOLD_VERSION=\"$(VERSION)\" \
+	    -iquote . -isystem build/proto -Iinclude 2>/dev/null' tidy
 	cppcheck --quiet --std=c11 --enable=warning,portability,performance --error-exitcode=1 \
 	    --inline-suppr --suppressions-list=tools/cppcheck.txt -j 2 -I. $(filter %.c,$(code))
 	shellcheck tools/setup tools/layers .ci/run $(wildcard bench/run tests/e2e/*.sh)

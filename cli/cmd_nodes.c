@@ -159,9 +159,9 @@ int cmd_node_drain(int argc, char **argv)
                                        .max = WAIT_MAX_S};
     const struct command command = {
         .name = "node drain",
-        .summary = "Move everything off a node. Its process goes on; it gets nothing new.",
+        .summary = "Move everything off a node. Its process goes on, empty, until it is stopped.",
         .arguments = "NAME [cancel]",
-        .details = "`ringhold node drain NAME cancel` takes it back.",
+        .details = "`ringhold node drain NAME cancel` takes it back, also after it is empty.",
         .options = query_options(&q, &wait_option),
         .arguments_min = 1,
         .arguments_max = 2,
