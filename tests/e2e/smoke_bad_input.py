@@ -95,14 +95,14 @@ def hostile_bytes_cost_nothing(binary):
         for host, port in internal:
             for frame in frames:
                 with socket.create_connection((host, int(port)), timeout=10) as s:
-                    s.sendall(frame)
-                    s.shutdown(socket.SHUT_WR)
                     try:
+                        s.sendall(frame)
+                        s.shutdown(socket.SHUT_WR)
                         while s.recv(4096):
                             pass
-                    except ConnectionError:
-                        pass
-        for garbage in (b"*1\r\n$99999999999\r\n", b"*9999999\r\n", b"*1\r\n:1\r\n", b"*-5\r\n$x\r\n"):
+                    except OSError:
+                        pass  # closed at the first bad byte
+        for garbage in (b"*1\r\n$99999999999\r\n", b"*9999999\r\n", b"*1\r\n:1\r\n", b"*1\r\n$-5\r\n"):
             with socket.create_connection(gateway.resp, timeout=10) as s:
                 s.sendall(garbage)
                 answer = s.recv(4096)
