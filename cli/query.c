@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/query.h"
 
+#include "base/log.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +69,7 @@ int query_parse(struct query *q, const struct command *command, int argc, char *
 
 Rh__AdminReply *query_ask(const struct query *q, Rh__Admin *request)
 {
+    log_set_level(LOG_ERROR); // what fails is told in one line below
     struct admin *admin = admin_open(q->cluster, q->coordinators);
 
     if (admin == NULL) {
