@@ -67,6 +67,12 @@ static uint64_t stamp(const char *word)
     return UINT64_C(1) << 40 | strtoull(word, NULL, 10);
 }
 
+/* 0 for a word that isn't there. */
+static uint64_t number(const char *word)
+{
+    return word == NULL ? 0 : strtoull(word, NULL, 10);
+}
+
 __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 {
     va_list list;
@@ -405,7 +411,7 @@ static void start(void)
 
 static void play_link(char **word)
 {
-    const uint64_t link = strtoull(word[1], NULL, 10);
+    const uint64_t link = number(word[1]);
     const int role = strcmp(word[2], "node") == 0      ? ROLE_NODE
                      : strcmp(word[2], "gateway") == 0 ? ROLE_GATEWAY
                                                        : ROLE_CLI;
@@ -533,7 +539,7 @@ static void play_admin(char **word, uint64_t link)
 
 static void play_time(char **word)
 {
-    const uint64_t end_us = w.now_us + strtoull(word[1], NULL, 10) * 1000;
+    const uint64_t end_us = w.now_us + number(word[1]) * 1000;
     const bool renew = strcmp(word[0], "renew-all") == 0;
 
     w.quiet = true; // what is said again and again
@@ -558,11 +564,9 @@ static bool play_log(char **word)
     if (strcmp(word[0], "start") == 0) {
         start();
     } else if (strcmp(word[0], "lead") == 0) {
-        step((struct coordinator_event){.type = COORDINATOR_LEAD,
-                                        .term = strtoull(word[1], NULL, 10)});
+        step((struct coordinator_event){.type = COORDINATOR_LEAD, .term = number(word[1])});
     } else if (strcmp(word[0], "follow") == 0) {
-        step((struct coordinator_event){.type = COORDINATOR_FOLLOW,
-                                        .leader = strtoull(word[1], NULL, 10)});
+        step((struct coordinator_event){.type = COORDINATOR_FOLLOW, .leader = number(word[1])});
     } else if (strcmp(word[0], "hold") == 0) {
         w.hold = true;
     } else if (strcmp(word[0], "release") == 0) {
@@ -580,7 +584,11 @@ static bool play_log(char **word)
 
 static void play_message(char **word)
 {
-    const uint64_t link = word[1] == NULL ? 0 : strtoull(word[1], NULL, 10) % LINKS;
+    if (word[1] == NULL) {
+        say("unknown command\n");
+        return;
+    }
+    const uint64_t link = number(word[1]) % LINKS;
 
     if (strcmp(word[0], "link") == 0) {
         play_link(word);

@@ -142,6 +142,7 @@ static struct state_node *insert_node(struct state *s)
 {
     size_t at = 0;
 
+    ASSERT(IMPLIES(s->node_count > 0, s->node != NULL));
     if (s->node_count == RING_NODES_MAX) {
         return NULL;
     }

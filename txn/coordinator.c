@@ -60,6 +60,9 @@ static void drop_proposal(struct coordinator *c, size_t at)
 
 static void drop_waiting(struct coordinator *c, size_t count)
 {
+    if (count == 0) {
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
         control_free(c->waiting[i].message);
     }
