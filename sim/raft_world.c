@@ -20,7 +20,7 @@ enum {
     NODES_MAX = 5,
     CLIENT_US = 4 * 1000, /* mean time between commands */
     HEAL_US = 5 * 1000 * 1000,
-    QUIET_S_MAX = 120,
+    QUIET_S_MAX = 600,
     TERMS_MAX = 1 << 16
 };
 

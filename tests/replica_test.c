@@ -468,6 +468,22 @@ static void three_agree_and_survive_the_leader(void **state)
     group_fini(&g);
 }
 
+static void five_go_on_without_two(void **state)
+{
+    struct group g;
+
+    (void)state;
+    group_init(&g, 5);
+    introduce_all(&g);
+    propose(&g, "a");
+    stop(&g, leader(&g)->place);
+    propose(&g, "b");
+    stop(&g, leader(&g)->place);
+    propose(&g, "c");
+    assert_state(leader(&g), "abc");
+    group_fini(&g);
+}
+
 static void all_restart_from_their_disks(void **state)
 {
     struct group g;
@@ -789,6 +805,7 @@ int main(void)
         cmocka_unit_test(a_barrier_alone_is_done),
         cmocka_unit_test(a_command_over_the_limit_is_refused),
         cmocka_unit_test(three_agree_and_survive_the_leader),
+        cmocka_unit_test(five_go_on_without_two),
         cmocka_unit_test(all_restart_from_their_disks),
         cmocka_unit_test(a_deposed_leader_answers_and_says_so_once),
         cmocka_unit_test(one_past_the_logs_start_catches_up_by_snapshot),
