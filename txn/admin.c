@@ -115,8 +115,8 @@ static Rh__VoterRow *voter_row(Rh__AdminReply *reply, uint64_t id)
 
 static void add_voters(struct coordinator *c, Rh__AdminReply *reply)
 {
-    for (size_t i = 0; i < c->state->voter_count; i++) {
-        set_text(&voter_row(reply, c->state->voter[i].id)->address, c->state->voter[i].address);
+    for (size_t i = 0; i < c->config.voter_count; i++) {
+        set_text(&voter_row(reply, c->config.voter[i].id)->address, c->config.voter[i].address);
     }
     for (size_t i = 0; i < c->peer_count; i++) {
         if (c->peer[i].role == ROLE_COORDINATOR) {

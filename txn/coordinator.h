@@ -82,7 +82,9 @@ void coordinator_effects_clear(struct coordinator_effects *e);
 void coordinator_effects_fini(struct coordinator_effects *e);
 
 struct coordinator_config {
-    uint64_t id; /* my voter id */
+    uint64_t id;                                /* my voter id */
+    struct state_voter voter[STATE_VOTERS_MAX]; /* all voters, for status; identities unused */
+    size_t voter_count;
     char cluster[VIEW_NAME_MAX + 1];
     uint64_t cluster_id;        /* random; used only by the first leader ever */
     struct ring_key key;        /* random; likewise */

@@ -117,7 +117,7 @@ def a_folder_that_went_back_is_refused(binary):
             "again", ["coordinator", "--peers", fleet.peers, "--data", fleet.data("c1")], ready=False
         )
         assert again.wait() != 0
-        assert again.log_has("went back"), again.tail()
+        assert again.log_has("confirmed writes are missing"), again.tail()
 
 
 main(
