@@ -30,7 +30,8 @@ static void refuse_later(struct daemon *d, uint64_t tag, enum err error)
 static bool is_commit(struct bytes packed)
 {
     Rh__Command *command = command_get(packed);
-    const bool commit = command != NULL && command->body_case == RH__COMMAND__BODY_COMMIT;
+    const bool commit = command != NULL && command->body_case == RH__COMMAND__BODY_COMMIT &&
+                        command->commit->n_voted > 0;
 
     command_free(command);
     return commit;

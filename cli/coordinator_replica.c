@@ -28,15 +28,16 @@ static struct state_db *state_database(struct daemon *d)
     return d->db;
 }
 
-static void inject_applied(const struct daemon *d, const Rh__Command *command,
-                           const struct state_result *result)
+static void inject_applied(const struct daemon *d, const struct state_result *result)
 {
-    if (!d->leading || !result->accepted) {
+    const struct state_txn *txn = state_txn(&d->state, result->txn);
+
+    if (!d->leading || !result->accepted || txn == NULL || txn->part_count == 0) {
         return;
     }
-    if (command->body_case == RH__COMMAND__BODY_BEGIN) {
+    if (txn->state == TXN_PENDING) {
         inject_point("begin-applied");
-    } else if (command->body_case == RH__COMMAND__BODY_COMMIT) {
+    } else if (txn->state == TXN_COMMITTED) {
         inject_point("commit-applied");
     }
 }
@@ -56,7 +57,7 @@ static void on_apply(void *context, uint64_t index, uint64_t tag, struct bytes b
     }
     state_apply(&d->state, command, &result);
     state_db_apply(d->db, &d->state, command, &result);
-    inject_applied(d, command, &result);
+    inject_applied(d, &result);
     struct coordinator_event event = {
         .type = COORDINATOR_APPLIED, .tag = tag, .command = command, .result = &result};
     daemon_step(d, &event);

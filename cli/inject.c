@@ -3,8 +3,10 @@
 
 #ifdef RINGHOLD_INJECT
 
+#include "ring/ring.h"
 #include "wire/control.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +16,14 @@
 
 static unsigned hits;
 static bool dying;
+
+/* Of a fleet that shares RINGHOLD_INJECT_ONCE=FILE only the first to come here dies. */
+static bool first_of_all(void)
+{
+    const char *path = getenv("RINGHOLD_INJECT_ONCE");
+
+    return path == NULL || open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) >= 0;
+}
 
 static bool hit(const char *name)
 {
@@ -25,7 +35,17 @@ static bool hit(const char *name)
         return false;
     }
     const unsigned nth = wanted[size] == ':' ? (unsigned)strtoul(wanted + size + 1, NULL, 10) : 1;
-    return ++hits == nth;
+    return ++hits == nth && first_of_all();
+}
+
+static bool moves(const Rh__Delta *delta)
+{
+    for (size_t i = 0; delta != NULL && delta->txn != 0 && i < delta->n_ops; i++) {
+        if (delta->ops[i]->kind == RING_MOVE) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void die(void)
@@ -49,7 +69,7 @@ void inject_sent(struct bytes message)
         return;
     }
     dying = dying || (control->body_case == RH__CONTROL__BODY_PREPARE && hit("prepare-sent")) ||
-            (control->body_case == RH__CONTROL__BODY_COMMIT && control->commit->txn != 0 &&
+            (control->body_case == RH__CONTROL__BODY_COMMIT && moves(control->commit->delta) &&
              hit("commit-sent")) ||
             (control->body_case == RH__CONTROL__BODY_CANCEL && hit("cancel-sent"));
     control_free(control);

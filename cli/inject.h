@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Named places at which a crash test kills this process: RINGHOLD_INJECT=NAME
- * or NAME:N (the Nth time) in the environment of a build with INJECT=1. Other
- * builds ignore the variable: the calls are empty.
+ * or NAME:N (the Nth time) in the environment of a build with INJECT=1. With
+ * RINGHOLD_INJECT_ONCE=FILE only the first process to make that file dies. Only
+ * transactions that move vnodes count. Other builds ignore both: the calls are
+ * empty.
  */
 #ifndef CLI_INJECT_H
 #define CLI_INJECT_H
