@@ -476,7 +476,11 @@ static bool has_room(const struct client *c)
 
 bool client_wants_input(const struct client *c)
 {
-    return has_room(c) && !c->ended;
+    // Not while whole commands wait: room comes and goes for all at once, and each time every
+    // connection would be read from.
+    const bool used_up = c->in.size == c->in_at || c->half;
+
+    return used_up && has_room(c) && !c->ended;
 }
 
 static void refuse_input(struct client *c, const char *error)

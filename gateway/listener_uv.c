@@ -184,15 +184,20 @@ void listener_flush(struct listener *l)
 
 bool listener_resume(struct listener *l)
 {
-    for (struct list_link *i = list_front(&l->paused); i != NULL; i = list_next(&l->paused, i)) {
+    struct list_link *next = NULL;
+
+    for (struct list_link *i = list_front(&l->paused); i != NULL; i = next) {
         struct connection *c = CONTAINER_OF(i, struct connection, paused);
 
+        next = list_next(&l->paused, i);
         if (client_has_input(c->client)) {
             client_resume(c->client, l->now_us, l->effects);
-            touch(c);
-        } else if (client_wants_input(c->client) && !l->draining) {
-            touch(c); // to be read from again
+        } else if (!client_wants_input(c->client) || l->draining) {
+            continue;
         }
+        // It goes to the end of the queue if it still has to wait, so that all have their turn.
+        list_remove(&c->paused);
+        touch(c);
     }
     return l->effects->count > 0;
 }

@@ -318,6 +318,7 @@ static void a_full_router_makes_clients_wait_not_fail(void **state)
     assert_false(client_has_input(c));
     answer_all(&r, 1, bytes_of("x", 1));
     assert_true(client_has_input(c));
+    assert_false(client_wants_input(c)); // first what it has sent already
     client_resume(c, r.rig.now_us, &r.effects);
     client_rig_do_effects(&r);
     assert_int_equal(r.request_count, 4);
