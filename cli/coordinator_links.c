@@ -108,6 +108,7 @@ static void on_up(void *context, struct link *link)
         .name = hello->name,
         .incarnation = hello->incarnation,
         .identity = hello->identity,
+        .address = hello->address,
     };
     daemon_step(d, &event);
 }

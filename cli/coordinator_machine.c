@@ -128,6 +128,7 @@ void daemon_make_machine(struct daemon *d)
         (void)snprintf(
             config.voter[i].address, sizeof config.voter[i].address, "%s", d->options->address[i]);
     }
+    config.identity = replica_identity(d->replica);
     (void)snprintf(config.cluster, sizeof config.cluster, "%s", d->options->cluster);
     config.cluster_id = random_u64();
     random_fill(&config.key, sizeof config.key);

@@ -58,8 +58,11 @@ static void on_apply(void *context, uint64_t index, uint64_t tag, struct bytes b
     state_apply(&d->state, command, &result);
     state_db_apply(d->db, &d->state, command, &result);
     inject_applied(d, &result);
-    struct coordinator_event event = {
-        .type = COORDINATOR_APPLIED, .tag = tag, .command = command, .result = &result};
+    struct coordinator_event event = {.type = COORDINATOR_APPLIED,
+                                      .tag = tag,
+                                      .index = index,
+                                      .command = command,
+                                      .result = &result};
     daemon_step(d, &event);
     state_result_fini(&result);
     command_free(command);

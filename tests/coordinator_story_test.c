@@ -8,6 +8,7 @@
  *
  *     start | lead TERM | follow ID | tick MS | hold | release | lose
  *     link N node|gateway|cli NAME [INCARNATION] | unlink N
+ *     link N coordinator ID IDENTITY ADDRESS
  *     register N NONCE [BOOT [nolock]] | renew N [stopping] | renew-all MS | bye N
  *     prepared N TXN [INCARNATION] | refused N TXN | stale N TXN | poll N TXN... | get N VERSION
  *     admin N status|nodes|ring|txns | admin N where|drain|stay|remove|txn WHAT
@@ -136,8 +137,13 @@ static void say_command(const Rh__Command *m)
     case RH__COMMAND__BODY_DEREGISTER:
         say("DEREGISTER slot=%u\n", m->deregister->slot);
         return;
-    case RH__COMMAND__BODY_REASSIGN:
     case RH__COMMAND__BODY_VOTER:
+        say("VOTER %" PRIu64 " identity=%" PRIu64 " at %s\n",
+            m->voter->id,
+            m->voter->identity,
+            m->voter->address);
+        return;
+    case RH__COMMAND__BODY_REASSIGN:
     case RH__COMMAND__BODY__NOT_SET:
     case _RH__COMMAND__BODY__CASE_IS_INT_SIZE:
         break;
@@ -166,7 +172,11 @@ static void say_admin(const Rh__AdminReply *r)
         say("  gateway %s version=%" PRIu64 "\n", r->gateways[i]->name, n(r->gateways[i]->version));
     }
     for (size_t i = 0; i < r->n_voters; i++) {
-        say("  voter %u leader=%d\n", r->voters[i]->id, r->voters[i]->leader);
+        say("  voter %u at %s leader=%d linked=%d\n",
+            r->voters[i]->id,
+            r->voters[i]->address,
+            r->voters[i]->leader,
+            r->voters[i]->linked);
     }
     for (size_t i = 0; i < r->n_vnodes; i++) {
         const Rh__VnodeRow *v = r->vnodes[i];
@@ -412,17 +422,22 @@ static void start(void)
 static void play_link(char **word)
 {
     const uint64_t link = number(word[1]);
-    const int role = strcmp(word[2], "node") == 0      ? ROLE_NODE
-                     : strcmp(word[2], "gateway") == 0 ? ROLE_GATEWAY
-                                                       : ROLE_CLI;
+    const int role = strcmp(word[2], "node") == 0          ? ROLE_NODE
+                     : strcmp(word[2], "gateway") == 0     ? ROLE_GATEWAY
+                     : strcmp(word[2], "coordinator") == 0 ? ROLE_COORDINATOR
+                                                           : ROLE_CLI;
+    const bool voter = role == ROLE_COORDINATOR;
 
-    w.wire[link] = (struct wire){.up = true, .incarnation = word[4] != NULL ? stamp(word[4]) : 0};
+    w.wire[link] =
+        (struct wire){.up = true, .incarnation = word[4] != NULL && !voter ? stamp(word[4]) : 0};
     (void)snprintf(w.wire[link].name, sizeof w.wire[link].name, "%s", word[3]);
     step((struct coordinator_event){.type = COORDINATOR_PEER_UP,
                                     .peer = link,
                                     .role = role,
                                     .name = word[3],
-                                    .incarnation = w.wire[link].incarnation});
+                                    .incarnation = w.wire[link].incarnation,
+                                    .identity = voter ? number(word[4]) : 0,
+                                    .address = voter ? word[5] : NULL});
 }
 
 static void play_register(char **word, uint64_t link)

@@ -95,26 +95,35 @@ static void add_gateways(struct coordinator *c, Rh__AdminReply *reply)
     }
 }
 
-/* The row of a voter; made if there is none. */
+/* The row of a voter, by id; made if there is none. */
 static Rh__VoterRow *voter_row(Rh__AdminReply *reply, uint64_t id)
 {
     Rh__VoterRow *row;
+    size_t at = 0;
 
-    for (size_t i = 0; i < reply->n_voters; i++) {
-        if (reply->voters[i]->id == id) {
-            return reply->voters[i];
-        }
+    while (at < reply->n_voters && reply->voters[at]->id < id) {
+        at++;
+    }
+    if (at < reply->n_voters && reply->voters[at]->id == id) {
+        return reply->voters[at];
     }
     row = mem_new(1, sizeof *row);
     *row = (Rh__VoterRow)RH__VOTER_ROW__INIT;
     row->id = (uint32_t)id;
     reply->voters = mem_resize(reply->voters, (reply->n_voters + 1) * sizeof(Rh__VoterRow *));
-    reply->voters[reply->n_voters++] = row;
+    memmove(&reply->voters[at + 1],
+            &reply->voters[at],
+            (reply->n_voters - at) * sizeof(Rh__VoterRow *));
+    reply->voters[at] = row;
+    reply->n_voters++;
     return row;
 }
 
 static void add_voters(struct coordinator *c, Rh__AdminReply *reply)
 {
+    for (size_t i = 0; c->config.voter_count == 0 && i < c->state->voter_count; i++) {
+        set_text(&voter_row(reply, c->state->voter[i].id)->address, c->state->voter[i].address);
+    }
     for (size_t i = 0; i < c->config.voter_count; i++) {
         set_text(&voter_row(reply, c->config.voter[i].id)->address, c->config.voter[i].address);
     }

@@ -159,6 +159,7 @@ static bool is_about(const struct proposal *p, uint64_t about)
     case PROPOSAL_DESIRE:
     case PROPOSAL_FENCE:
     case PROPOSAL_DEREGISTER:
+    case PROPOSAL_VOTER:
         return p->slot == about;
     }
     UNREACHABLE();
@@ -338,6 +339,7 @@ static void on_mine(struct coordinator *c, const struct proposal *p,
         admin_applied(c, p, result);
         return;
     case PROPOSAL_FENCE:
+    case PROPOSAL_VOTER:
         return;
     }
     UNREACHABLE();
@@ -542,6 +544,7 @@ static void go_on(struct coordinator *c)
         drive_prune(c);
         drive_advance(c);
         register_tidy(c);
+        register_voters(c);
         rebalance_run(c);
     } else {
         found_cluster(c);

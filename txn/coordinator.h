@@ -54,6 +54,7 @@ struct coordinator_event {
     const char *name;           /* PEER_UP */
     uint64_t incarnation;       /* PEER_UP */
     uint64_t identity;          /* PEER_UP of a coordinator */
+    const char *address;        /* PEER_UP of a coordinator: where it takes links; may be NULL */
     const Rh__Control *message; /* MESSAGE, borrowed */
 };
 
@@ -83,7 +84,8 @@ void coordinator_effects_fini(struct coordinator_effects *e);
 
 struct coordinator_config {
     uint64_t id;                                /* my voter id */
-    struct state_voter voter[STATE_VOTERS_MAX]; /* all voters, for status; identities unused */
+    uint64_t identity;                          /* of my folder; 0 = not recorded */
+    struct state_voter voter[STATE_VOTERS_MAX]; /* all voters and where they are, for people */
     size_t voter_count;
     char cluster[VIEW_NAME_MAX + 1];
     uint64_t cluster_id;        /* random; used only by the first leader ever */

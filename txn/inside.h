@@ -32,7 +32,9 @@ struct peer {
     uint64_t id;
     enum link_role role;
     char name[VIEW_NAME_MAX + 1];
-    uint64_t incarnation; /* of the hello, then of the last message */
+    uint64_t incarnation;               /* of the hello, then of the last message */
+    uint64_t identity;                  /* of a coordinator's folder, 0 = unknown */
+    char address[VIEW_ADDRESS_MAX + 1]; /* a coordinator's, "" = unknown */
     uint64_t heard_us;
     Rh__GetConfig told; /* a gateway's figures; no pointers in it */
 };
@@ -53,6 +55,7 @@ enum proposal_kind {
     PROPOSAL_DESIRE,
     PROPOSAL_FENCE,
     PROPOSAL_DEREGISTER,
+    PROPOSAL_VOTER,
 };
 
 /* A command on its way through the log. */
@@ -64,7 +67,7 @@ struct proposal {
     uint64_t question;   /* tag of the Admin, if it was one */
     uint64_t nonce;      /* REGISTER */
     uint64_t txn;        /* DECIDE: which; BEGIN: which it supersedes */
-    uint64_t slot;       /* DESIRE, FENCE, DEREGISTER */
+    uint64_t slot;       /* DESIRE, FENCE, DEREGISTER; VOTER: its id */
     uint64_t base;       /* BEGIN: version it was computed from */
     struct ring_op *ops; /* BEGIN: owned */
     size_t op_count;
@@ -206,6 +209,8 @@ void register_on_bye(struct coordinator *c, struct peer *peer, uint64_t incarnat
 void register_on_poll(struct coordinator *c, struct peer *peer, const Rh__Poll *in);
 void register_applied(struct coordinator *c, const struct proposal *p,
                       const struct state_result *result);
+/* Record the voters that are linked: for people, and to see that a folder was replaced. */
+void register_voters(struct coordinator *c);
 /* Remove nodes that said BYE and are empty. */
 void register_tidy(struct coordinator *c);
 

@@ -30,8 +30,11 @@ void peers_up(struct coordinator *c, const struct coordinator_event *event)
         .id = event->peer,
         .role = (enum link_role)event->role,
         .incarnation = event->incarnation,
+        .identity = event->identity,
         .heard_us = c->now_us,
     };
+    (void)snprintf(
+        peer->address, sizeof peer->address, "%s", event->address == NULL ? "" : event->address);
     (void)snprintf(peer->name, sizeof peer->name, "%s", event->name == NULL ? "" : event->name);
 }
 

@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { REGISTER_RETRY_MS = 1000 };
@@ -315,6 +316,64 @@ void register_tidy(struct coordinator *c)
         p = coordinator_propose(c, PROPOSAL_DEREGISTER, &command);
         if (p != NULL) {
             p->slot = node->slot;
+        }
+    }
+}
+
+/* ---- voters ---- */
+
+static const struct state_voter *find_voter(const struct state *s, uint64_t id)
+{
+    for (size_t i = 0; i < s->voter_count; i++) {
+        if (s->voter[i].id == id) {
+            return &s->voter[i];
+        }
+    }
+    return NULL;
+}
+
+static void record_voter(struct coordinator *c, uint64_t id, uint64_t identity, const char *address)
+{
+    const struct state_voter *known = find_voter(c->state, id);
+    Rh__Command command = RH__COMMAND__INIT;
+    Rh__CommandVoter body = RH__COMMAND_VOTER__INIT;
+    struct proposal *p;
+
+    if (id == 0 || identity == 0 || coordinator_proposal(c, PROPOSAL_VOTER, id) != NULL ||
+        (known == NULL && c->state->voter_count == STATE_VOTERS_MAX) ||
+        (known != NULL && known->identity == identity && strcmp(known->address, address) == 0)) {
+        return;
+    }
+    body.id = id;
+    body.identity = identity;
+    body.address = proto_text(address);
+    command.body_case = RH__COMMAND__BODY_VOTER;
+    command.voter = &body;
+    p = coordinator_propose(c, PROPOSAL_VOTER, &command);
+    if (p != NULL) {
+        p->slot = id;
+    }
+}
+
+/* Its old link may not have ended yet. */
+static bool has_newer_link(const struct coordinator *c, size_t at)
+{
+    for (size_t i = at + 1; i < c->peer_count; i++) {
+        if (c->peer[i].role == ROLE_COORDINATOR && strcmp(c->peer[i].name, c->peer[at].name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void register_voters(struct coordinator *c)
+{
+    record_voter(c, c->config.id, c->config.identity, "");
+    for (size_t i = 0; i < c->peer_count; i++) {
+        const struct peer *peer = &c->peer[i];
+
+        if (peer->role == ROLE_COORDINATOR && !has_newer_link(c, i)) {
+            record_voter(c, strtoull(peer->name, NULL, 10), peer->identity, peer->address);
         }
     }
 }
