@@ -7,7 +7,7 @@ from fleet import Fleet, Resp, main, until
 
 
 def last(fleet, number):
-    return next(p for p in reversed(fleet.processes) if p.name == f"c{number}")
+    return fleet.process(f"c{number}")
 
 
 def all_killed_and_restarted_keep_ring_and_numbers(binary):

@@ -141,6 +141,10 @@ class Fleet:
         self.processes.append(process)
         return process
 
+    def process(self, name):
+        """The last one started under that name."""
+        return next(p for p in reversed(self.processes) if p.name == name)
+
     # ---- roles
 
     @property
@@ -228,7 +232,7 @@ class Fleet:
 
     def leader(self):
         number = until("a leader", lambda: self.status()["leader"])
-        return next(p for p in reversed(self.processes) if p.name == f"c{number}")
+        return self.process(f"c{number}")
 
 
 class RespError(Exception):
