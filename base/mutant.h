@@ -22,7 +22,9 @@
     X(M_NODEDUP, "a request that ran is run again")                                   \
     X(M_NOXFER, "order records stay behind when their actor moves")                   \
     X(M_STALEWARM, "state staged for an aborted transaction is used later")           \
-    X(M_RESTART, "a restarted node serves before it is registered")
+    X(M_RESTART, "a restarted node serves before it is registered")                   \
+    X(M_COMMIT, "the leader commits without all votes")                               \
+    X(M_EARLY, "CANCEL leaves before the abort is applied")
 
 enum mutant {
 #define X(name, text) name,

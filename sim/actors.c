@@ -231,6 +231,7 @@ void actors_export(struct fleet *f, const struct host_effect *e)
           i->list.count);
     check_freeze(f, i);
     i->frozen = true;
+    i->frozen_us = f->world.now_us;
     instance_later(f, i, world_between(&f->world, 0, 3000), on_exported);
 }
 

@@ -11,7 +11,10 @@
  *     state        a moved actor has all it did; only a crash may lose it all      check_actor.c
  *     answer       K3: OK = ran once; REJECTED = never ran; one answer each        check_answer.c
  *     spurious     K11: UNKNOWN, TIMEOUT, REJECTED only for a cause                check_answer.c
+ *     hops         K10: a request is passed on at most once a version              check_view.c
+ *     register     an incarnation is never reused                                  check_view.c
  *     agreement    K5: views go up, equal version = equal digest, one outcome      check_view.c
+ *     hold         K7: a hold ends soon after its transaction is over              check_quiet.c
  *     stuck        K8: after the heal everything ends and is served                check_quiet.c
  *     raft-state   replicas agree at every index                                   raft_model.c
  */
@@ -22,6 +25,7 @@
 #include "gateway/router.h"
 #include "txn/state.h"
 #include "wire/control.pb-c.h"
+#include "wire/record.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,8 +79,8 @@ struct ask {
     enum reply_code code;
     unsigned runs;
     uint64_t sent_us;
-    uint64_t downs;   /* of the gateway's links at the send */
-    uint64_t crashes; /* of the fleet's nodes at the send */
+    uint64_t downs; /* of the gateway's links at the send */
+    size_t view;    /* index of the gateway's version in ledger.view at the send */
 };
 
 struct ledger {
@@ -95,6 +99,12 @@ struct ledger {
     } * view; /* owned; each version ever seen */
     size_t view_count;
     size_t view_cap;
+    struct {
+        uint64_t txn;
+        bool committed;
+    } * outcome; /* owned */
+    size_t outcome_count;
+    size_t outcome_cap;
     uint64_t moves; /* vnodes that changed hands by a transaction */
     uint64_t commits;
     uint64_t aborts;
@@ -122,8 +132,20 @@ void check_node_crash(struct fleet *f, const struct sim_node *n);
 void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t uid, enum reply_code code,
                  struct bytes body);
 
-/* After each step of a process with a view. `version` is what it had before. */
-void check_view(struct fleet *f, const char *who, const struct view *view, uint64_t *version);
+/* What a process had of the ring at the last look. */
+struct view_seen {
+    uint64_t version;
+    uint64_t digest;
+};
+
+/* After each step of a process with a view. */
+void check_view(struct fleet *f, const char *who, const struct view *view, struct view_seen *seen);
+/* The index of a version in ledger.view; 0 if nobody has it. */
+size_t check_view_index(const struct fleet *f, uint64_t version);
+/* A request reached a node. */
+void check_hops(struct fleet *f, const struct sim_node *n, const struct request_record *r);
+/* A node was told its incarnation. */
+void check_registered(struct fleet *f, struct sim_node *n, uint64_t incarnation);
 /* A message of a coordinator arrives: an outcome in it must be the applied one. */
 void check_outcome(struct fleet *f, const char *who, const Rh__Control *message);
 void check_committed(struct fleet *f, const Rh__Command *command,
@@ -131,6 +153,9 @@ void check_committed(struct fleet *f, const Rh__Command *command,
 
 /* NULL = the fleet is quiet; else what it still waits for (static until the next call). */
 const char *check_quiet(struct fleet *f);
+/* Holds are bounded: after the heal none that was there lasts longer than a deadline, an election
+ * and a poll may. */
+void check_holds(struct fleet *f);
 /* The last word: every list against every answer. */
 void check_final(struct fleet *f);
 

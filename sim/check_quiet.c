@@ -99,6 +99,26 @@ static const char *plan_waits(const struct fleet *f)
     return left > 0 ? WAITS("%zu transactions are still to plan", left) : NULL;
 }
 
+void check_holds(struct fleet *f)
+{
+    enum { BOUND_US = 10000000 };
+
+    if (f->world.now_us < f->heal_us + BOUND_US) {
+        return;
+    }
+    for (unsigned n = 0; n < f->nodes; n++) {
+        for (const struct instance *i = f->node[n].instance; i != NULL; i = i->next) {
+            if (i->frozen && i->frozen_us < f->heal_us) {
+                world_violate(&f->world,
+                              "hold",
+                              "%s is frozen on %s since long before the heal",
+                              i->entity->id,
+                              i->node->process.name);
+            }
+        }
+    }
+}
+
 const char *check_quiet(struct fleet *f)
 {
     const struct state *truth = &f->raft.truth;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
 #include "sim/fleet.h"
+#include "wire/cursor.h"
 
 static void agree(struct fleet *f, const char *who, const struct ring *ring)
 {
@@ -29,20 +30,84 @@ static void agree(struct fleet *f, const char *who, const struct ring *ring)
     l->view_count++;
 }
 
-void check_view(struct fleet *f, const char *who, const struct view *view, uint64_t *version)
+size_t check_view_index(const struct fleet *f, uint64_t version)
+{
+    for (size_t i = f->ledger.view_count; i > 0; i--) {
+        if (f->ledger.view[i - 1].version == version) {
+            return i - 1;
+        }
+    }
+    return 0;
+}
+
+void check_hops(struct fleet *f, const struct sim_node *n, const struct request_record *r)
+{
+    struct reader in = {.at = r->body.data, .left = r->body.size};
+    const uint64_t uid = get_u64(&in);
+    const struct ask *a = ledger_find(f, uid);
+
+    if (a == NULL || r->hops > f->ledger.view_count - a->view) {
+        world_violate(&f->world,
+                      "hops",
+                      "request %llu reaches %s by %u hops",
+                      (unsigned long long)uid,
+                      n->process.name,
+                      r->hops);
+    }
+}
+
+void check_registered(struct fleet *f, struct sim_node *n, uint64_t incarnation)
+{
+    if (incarnation <= n->last_incarnation) {
+        world_violate(&f->world,
+                      "register",
+                      "%s serves as incarnation %llu, which is over",
+                      n->process.name,
+                      (unsigned long long)incarnation);
+    }
+    n->last_incarnation = incarnation;
+}
+
+/* One transaction, one outcome. */
+static void decided(struct fleet *f, uint64_t txn, bool committed)
+{
+    struct ledger *l = &f->ledger;
+
+    for (size_t i = 0; i < l->outcome_count; i++) {
+        if (l->outcome[i].txn == txn) {
+            world_violate(&f->world,
+                          "agreement",
+                          "transaction %llu is %s, and was %s before",
+                          (unsigned long long)txn,
+                          committed ? "committed" : "aborted",
+                          l->outcome[i].committed ? "committed" : "aborted");
+        }
+    }
+    if (l->outcome_count == l->outcome_cap) {
+        l->outcome_cap = l->outcome_cap == 0 ? 64 : 2 * l->outcome_cap;
+        l->outcome = mem_resize(l->outcome, l->outcome_cap * sizeof *l->outcome);
+    }
+    l->outcome[l->outcome_count].txn = txn;
+    l->outcome[l->outcome_count++].committed = committed;
+}
+
+void check_view(struct fleet *f, const char *who, const struct view *view, struct view_seen *seen)
 {
     const uint64_t now = view->ring.version;
 
-    if (now == *version) {
+    if (now == seen->version) {
+        if (view->ring.digest[0] != seen->digest) {
+            agree(f, who, &view->ring);
+        }
         return;
     }
     TRACE(&f->world, who, "has ring version %llu", (unsigned long long)now);
-    if (now < *version) {
+    if (now < seen->version) {
         world_violate(&f->world,
                       "agreement",
                       "%s goes back from version %llu to %llu",
                       who,
-                      (unsigned long long)*version,
+                      (unsigned long long)seen->version,
                       (unsigned long long)now);
     }
     if (now > f->raft.truth.view.ring.version) {
@@ -52,7 +117,7 @@ void check_view(struct fleet *f, const char *who, const struct view *view, uint6
                       who,
                       (unsigned long long)now);
     }
-    *version = now;
+    *seen = (struct view_seen){now, view->ring.digest[0]};
     agree(f, who, &view->ring);
 }
 
@@ -83,6 +148,12 @@ void check_committed(struct fleet *f, const Rh__Command *command, const struct s
         for (size_t i = 0; i < result->delta->n_ops; i++) {
             f->ledger.moves += result->delta->ops[i]->kind == RING_MOVE;
         }
+    }
+    for (size_t i = 0; i < result->aborted_count; i++) {
+        decided(f, result->aborted[i], false);
+    }
+    if (result->accepted && command->body_case == RH__COMMAND__BODY_COMMIT) {
+        decided(f, result->txn, true);
     }
     f->ledger.aborts += result->aborted_count;
     f->ledger.commits += result->accepted && command->body_case == RH__COMMAND__BODY_COMMIT;

@@ -151,7 +151,9 @@ static void draw_shape(struct fleet *f)
     f->faults.run_max_us = f->faults.run_max_us < busy_us ? f->faults.run_max_us : busy_us;
     f->vnodes_per_weight = (uint32_t)world_between(&f->world, 2, 8);
     f->moves_per_txn = (uint32_t)world_between(&f->world, 1, 4);
-    f->prepare_ms = (uint32_t)world_between(&f->world, 500, 5000);
+    f->prepare_ms = (uint32_t)(world_chance(&f->world, 400) ? world_between(&f->world, 100, 600)
+                                                            : world_between(&f->world, 500, 5000));
+    f->poll_ms = (uint32_t)world_between(&f->world, 50, 1000);
 }
 
 void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *options)
@@ -223,6 +225,7 @@ static void await_quiet(struct fleet *f, uint64_t until_us)
 
     while (f->world.checker == NULL && times < 2 && f->world.now_us < until_us) {
         world_run_until(&f->world, f->world.now_us + FLEET_LOOK_US);
+        check_holds(f);
         what = check_quiet(f);
         times = what == NULL ? times + 1 : 0;
     }

@@ -66,6 +66,7 @@ struct instance {
     struct sim_node *node;
     struct ledger_list list; /* what it did, in order */
     bool frozen;
+    uint64_t frozen_us; /* since */
     bool running;
     uint64_t uid; /* running: the request */
     uint64_t ticket;
@@ -89,7 +90,8 @@ struct sim_node {
     int exit_code;
     struct net_end *coordinator[FLEET_COORDINATORS_MAX];
     struct instance *instance; /* owned */
-    uint64_t version;          /* of its view at the last look */
+    struct view_seen seen;
+    uint64_t last_incarnation; /* of all its lives */
 };
 
 struct sim_gateway {
@@ -100,7 +102,7 @@ struct sim_gateway {
     uint64_t id;
     struct net_end *coordinator[FLEET_COORDINATORS_MAX];
     struct net_end **node; /* owned; by slot */
-    uint64_t version;
+    struct view_seen seen;
     uint64_t downs; /* links to nodes lost so far */
 };
 
@@ -140,8 +142,10 @@ struct fleet {
     uint32_t vnodes_per_weight;
     uint32_t moves_per_txn;
     uint32_t prepare_ms;
+    uint32_t poll_ms;
     bool working; /* clients send */
     bool healed;
+    uint64_t heal_us;
     uint64_t crashes;
     uint64_t changes;
 };

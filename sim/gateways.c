@@ -37,7 +37,7 @@ void gateway_start(struct fleet *f, struct sim_gateway *g)
     (void)snprintf(config.name, sizeof config.name, "%s", g->process.name);
     g->process.up = true;
     g->process.life++;
-    g->version = 0;
+    g->seen = (struct view_seen){0};
     g->core = router_new(&config);
     TRACE(&f->world, g->process.name, "STARTS");
     for (unsigned i = 0; i < f->coordinators; i++) {
@@ -182,7 +182,7 @@ void gateway_step(struct fleet *f, struct sim_gateway *g, struct router_event ev
     event.now_us = f->world.now_us + g->clock_us;
     router_effects_clear(&g->out);
     router_step(g->core, &event, &g->out);
-    check_view(f, g->process.name, router_view(g->core), &g->version);
+    check_view(f, g->process.name, router_view(g->core), &g->seen);
     for (size_t i = 0; i < g->out.count && f->world.checker == NULL; i++) {
         effect(f, g, &g->out.item[i]);
     }

@@ -59,6 +59,7 @@ void ledger_fini(struct ledger *l)
     mem_free(l->session);
     mem_free(l->ask);
     mem_free(l->view);
+    mem_free(l->outcome);
 }
 
 struct session *ledger_session(struct fleet *f, struct sim_gateway *g, uint64_t id)
@@ -102,7 +103,7 @@ uint64_t ledger_ask(struct fleet *f, struct session *s, size_t entity, bool fore
         .foreign = foreign,
         .sent_us = f->world.now_us,
         .downs = s->gateway->downs,
-        .crashes = f->crashes,
+        .view = check_view_index(f, s->gateway->seen.version),
     };
     l->open++;
     return l->ask_count;

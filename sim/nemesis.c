@@ -39,7 +39,7 @@ void nemesis_draw(struct fleet *f)
     x->raft.stale_max_us = maybe(f, 700, 10 * MS, 3 * S);
     x->net.slow_pm = maybe(f, 500, 1, 100);
     x->net.slow_max_us = world_between(&f->world, 10 * MS, 2 * S);
-    x->net.loss_pm = maybe(f, 500, 1, 200);
+    x->net.loss_pm = maybe(f, 600, 1, 400);
     x->net.duplicate_pm = maybe(f, 500, 1, 300);
     x->activate_fail_pm = maybe(f, 150, 1, 100);
     x->export_fail_pm = maybe(f, 150, 1, 100);
@@ -241,6 +241,7 @@ void nemesis_heal(struct fleet *f)
 {
     TRACE(&f->world, "net", "HEAL");
     f->healed = true;
+    f->heal_us = f->world.now_us;
     f->faults = (struct fleet_faults){.persist_max_us = 1 * MS, .run_max_us = 5 * MS};
     f->raft.faults = (struct raft_model_faults){.commit_max_us = 2 * MS, .lag_max_us = 5 * MS};
     network_heal(&f->network);

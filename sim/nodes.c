@@ -61,6 +61,7 @@ static struct host_config config_of(struct fleet *f, const struct sim_node *n)
     c.kinds = hosted_kinds;
     c.kind_count = sizeof hosted_kinds / sizeof hosted_kinds[0];
     c.state_window = 131072;
+    c.poll_ms = f->poll_ms;
     return c;
 }
 
@@ -71,7 +72,7 @@ void node_start(struct fleet *f, struct sim_node *n)
     n->process.up = true;
     n->process.life++;
     n->incarnation = 0;
-    n->version = 0;
+    n->seen = (struct view_seen){0};
     n->wanted = true;
     n->exits = false;
     n->leaving = n->leaving && !n->stopping;
@@ -226,6 +227,7 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
               n->process.name,
               "is registered, incarnation %llu",
               (unsigned long long)e->incarnation);
+        check_registered(f, n, e->incarnation);
         n->incarnation = e->incarnation;
         break;
     case HOST_EXIT:
@@ -261,7 +263,7 @@ void node_step(struct fleet *f, struct sim_node *n, struct host_event event)
     event.now_us = f->world.now_us + n->clock_us;
     host_effects_clear(&n->out);
     host_step(n->core, &event, &n->out);
-    check_view(f, n->process.name, host_view(n->core), &n->version);
+    check_view(f, n->process.name, host_view(n->core), &n->seen);
     end = n->out.count;
     torn =
         end > 0 && world_chance(&f->world, f->faults.node_torn_pm) && world_chance(&f->world, 100);
@@ -338,6 +340,9 @@ void node_record(struct fleet *f, struct sim_node *n, const struct net_end *end,
         e.type = HOST_REQUEST;
         e.request = &request;
         error = request_get(&in, &request);
+        if (error == ERR_OK) {
+            check_hops(f, n, &request);
+        }
     } else if (type == FRAME_ANSWER) {
         e.type = HOST_ANSWER;
         e.answer = &answer;

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -220,6 +221,9 @@ static void propose_abort(struct coordinator *c, struct drive *d, uint64_t txn, 
     if (p != NULL) {
         p->txn = txn;
     }
+    if (mutant(M_EARLY)) {
+        drive_cancel(c, txn);
+    }
     if (p != NULL && d != NULL) {
         d->state = DRIVE_DECIDING;
     }
@@ -280,7 +284,7 @@ static void advance(struct coordinator *c, struct drive *d)
         d->state = DRIVE_PREP_OUT;
         d->resend_us = c->now_us;
     }
-    if (d->state == DRIVE_PREP_OUT && all_voted(d, t) && all_live(c, t)) {
+    if (d->state == DRIVE_PREP_OUT && (all_voted(d, t) || mutant(M_COMMIT)) && all_live(c, t)) {
         propose_commit(c, d, t);
         return;
     }
