@@ -147,7 +147,7 @@ static void draw_shape(struct fleet *f)
     f->clients = (unsigned)world_between(&f->world, 2, FLEET_CLIENTS_MAX);
     f->client_gap_us = world_between(&f->world, 40000, 160000);
     // The hot entities shall be busy half of their time, not overrun.
-    busy_us = f->client_gap_us * 12 / (f->clients * 7u);
+    busy_us = f->client_gap_us * 12 / ((uint64_t)f->clients * 7);
     f->faults.run_max_us = f->faults.run_max_us < busy_us ? f->faults.run_max_us : busy_us;
     f->vnodes_per_weight = (uint32_t)world_between(&f->world, 2, 8);
     f->moves_per_txn = (uint32_t)world_between(&f->world, 1, 4);
