@@ -11,7 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BACKLOG = 4096, KEEPALIVE_S = 60 };
+enum {
+    BACKLOG = 4096,
+    KEEPALIVE_S = 60,
+    // Of each connection, each way. Left to itself the kernel gives 4 MiB to one that doesn't read;
+    // a thousand of those use up what it has for all of TCP, and then our own links stall too.
+    KERNEL_BUFFER_SIZE = 128 * 1024,
+};
 
 struct connection {
     uv_tcp_t tcp;
@@ -285,6 +291,16 @@ static void on_connection(uv_stream_t *server, int status)
     touch(c);
 }
 
+/* Accepted connections inherit it, and with it the window they announce. */
+static int bound_kernel_buffers(uv_tcp_t *tcp)
+{
+    int size = KERNEL_BUFFER_SIZE;
+    const int failed = uv_send_buffer_size((uv_handle_t *)tcp, &size);
+
+    size = KERNEL_BUFFER_SIZE;
+    return failed != 0 ? failed : uv_recv_buffer_size((uv_handle_t *)tcp, &size);
+}
+
 /* Look the host up. 0 or a libuv error. */
 static int resolve(uv_loop_t *loop, const char *text, struct sockaddr_storage *out)
 {
@@ -325,6 +341,7 @@ int listener_open(struct listener *l, uv_loop_t *loop, const char *address, char
     l->tcp.data = l;
     if ((failed = resolve(loop, address, &storage)) != 0 ||
         (failed = uv_tcp_bind(&l->tcp, (const struct sockaddr *)&storage, 0)) != 0 ||
+        (failed = bound_kernel_buffers(&l->tcp)) != 0 ||
         (failed = uv_listen((uv_stream_t *)&l->tcp, BACKLOG, on_connection)) != 0) {
         return failed;
     }
