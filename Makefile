@@ -98,15 +98,19 @@ $(benches): %: %.o $(out)/all.a
 	$(call say,LD)
 	$(Q)$(CC) $(cflags) $(LDFLAGS) $^ -lhashkit -lmemcached $(libs) -o $@
 
-# Set-up is a step of its own: what make reads next may not exist before it.
+# Set-up is a step of its own: what make reads next may not exist before it. What it then builds
+# uses all cores, unless you said -j yourself.
+submake = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+
 setup:
 	@DEPS=$(DEPS) tools/setup
 
 demo: setup
-	@$(MAKE) --no-print-directory $(binary)
+	@$(submake) $(binary)
 	@$(binary) demo $(DEMO)
 
 check: setup
+	@$(submake) all
 	@$(MAKE) --no-print-directory run-check
 
 smoke := $(wildcard tests/e2e/smoke_*.py)
@@ -118,7 +122,7 @@ sim: $(sims)
 	$(out)/sim/fleet_sim --seeds $(or $(SEEDS),200)
 
 mutants:
-	@$(MAKE) --no-print-directory MUTANTS=1 run-mutants
+	@$(submake) MUTANTS=1 run-mutants
 run-mutants: $(out)/sim/fleet_sim
 	@$(out)/sim/fleet_sim --mutants
 
@@ -127,12 +131,12 @@ raft-sim: $(sims)
 
 # The processes under test are built with the injection points; what ships has none.
 e2e: setup
-	@$(MAKE) --no-print-directory INJECT=1 run-e2e
+	@$(submake) INJECT=1 run-e2e
 run-e2e: $(binary)
 	@TEST_TIMEOUT=1200 tools/run-tests $(patsubst %,"% $(binary)",$(wildcard tests/e2e/fault_*.py))
 
 bench: setup
-	@$(MAKE) --no-print-directory run-bench
+	@$(submake) run-bench
 run-bench: $(binary) $(benches)
 	@bench/run $(out)
 

@@ -98,6 +98,7 @@ int cmd_coordinator(int argc, char **argv)
         .heartbeat_ms = 50,
         .machine = coordinator_config_default(),
     };
+    uint32_t grid = 16; // 256 KiB of cells: room for 256 nodes of 64 vnodes
     char peers[1024] = "";
     char level[8] = "info";
     const char *arguments[8];
@@ -123,6 +124,10 @@ int cmd_coordinator(int argc, char **argv)
                       &o.machine.vnodes_per_weight,
                       (struct option_range){1, 1024},
                       "vnodes per unit of weight, when the ring is made (64)"),
+        option_number("grid",
+                      &grid,
+                      (struct option_range){RING_GRID_MIN, RING_GRID_MAX},
+                      "2^N cells, for ever: at least 4 a vnode; when the ring is made (16)"),
         option_number("prepare-ms",
                       &o.machine.prepare_ms,
                       (struct option_range){100, 3600000},
@@ -163,6 +168,7 @@ int cmd_coordinator(int argc, char **argv)
     if (!log_level_set("coordinator", level) || !check(&o, peers)) {
         return 1;
     }
+    o.machine.grid = (uint8_t)grid;
     if (o.data[0] == '\0') {
         (void)snprintf(o.data, sizeof o.data, "ringhold-data/coordinator-%u", o.id);
     }

@@ -277,11 +277,12 @@ static bool start_load(struct demo *d)
 static bool join(struct demo *d)
 {
     say(d, "node n4 joins");
-    load_phase(d->load, LOAD_DURING);
+    load_phase(d->load, LOAD_JOIN);
     if (!fleet_start_node(&d->fleet, "n4") || !wait_settled(d, "n4", true, "n4 joins")) {
         return false;
     }
     say(d, "n4 has its share of the ring");
+    load_phase(d->load, LOAD_BETWEEN);
     return true;
 }
 
@@ -380,6 +381,7 @@ static bool drain(struct demo *d)
     char name[] = "n2";
 
     say(d, "node n2 drains");
+    load_phase(d->load, LOAD_DRAIN);
     load_slow(d->load, LOAD_SLOW_IDS);
     if (!run_for(d, 500, "slow handlers start") || !ask_drain(d, name)) {
         return false;
@@ -423,12 +425,24 @@ static void print_latency(const char *name, const struct histogram *h)
     char p99[24];
     char max[24];
 
-    (void)printf("latency %-7s p50 %-9s p99 %-9s max %-9s (%" PRIu64 " requests)\n",
+    (void)printf("latency %-22s p50 %-9s p99 %-9s max %-9s (%" PRIu64 " requests)\n",
                  name,
                  duration_text(histogram_at(h, 500), p50, sizeof p50),
                  duration_text(histogram_at(h, 990), p99, sizeof p99),
                  duration_text(h->max_us, max, sizeof max),
                  h->count);
+}
+
+static void print_latencies(const struct load_figures *figures)
+{
+    struct histogram during = figures->latency[LOAD_JOIN];
+
+    histogram_merge(&during, &figures->latency[LOAD_DRAIN]);
+    print_latency("before", &figures->latency[LOAD_BEFORE]);
+    print_latency("during", &during);
+    print_latency("  the join", &figures->latency[LOAD_JOIN]);
+    print_latency("  drain and leader kill", &figures->latency[LOAD_DRAIN]);
+    print_latency("after", &figures->latency[LOAD_AFTER]);
 }
 
 static int result(struct demo *d, bool played, uint64_t load_us)
@@ -455,9 +469,7 @@ static int result(struct demo *d, bool played, uint64_t load_us)
     if (!judge(d->fleet.ledger, d->load, &v)) {
         return 1;
     }
-    print_latency("before", &figures.latency[LOAD_BEFORE]);
-    print_latency("during", &figures.latency[LOAD_DURING]);
-    print_latency("after", &figures.latency[LOAD_AFTER]);
+    print_latencies(&figures);
     (void)printf("held %" PRIu64 " requests, the longest for %s; the join moved %" PRIu64
                  " of %" PRIu64 " ids, all changes %" PRIu64 "; %.0f requests/s\n",
                  d->held,

@@ -17,9 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LOAD_CLIENTS = 16, LOAD_SLOW_IDS = 48, LOAD_PHASES = 3, LOAD_ERROR_SIZE = 160 };
+enum { LOAD_CLIENTS = 16, LOAD_SLOW_IDS = 48, LOAD_PHASES = 5, LOAD_ERROR_SIZE = 160 };
 
-enum load_phase { LOAD_BEFORE, LOAD_DURING, LOAD_AFTER };
+enum load_phase { LOAD_BEFORE, LOAD_JOIN, LOAD_BETWEEN, LOAD_DRAIN, LOAD_AFTER };
 
 struct load_options {
     const char *gateway; /* host:port */

@@ -33,6 +33,15 @@ void histogram_add(struct histogram *h, uint64_t us)
     h->max_us = us > h->max_us ? us : h->max_us;
 }
 
+void histogram_merge(struct histogram *h, const struct histogram *from)
+{
+    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        h->bucket[i] += from->bucket[i];
+    }
+    h->count += from->count;
+    h->max_us = from->max_us > h->max_us ? from->max_us : h->max_us;
+}
+
 uint64_t histogram_at(const struct histogram *h, unsigned per_mille)
 {
     const uint64_t wanted = (h->count * per_mille + 999) / 1000;

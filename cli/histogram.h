@@ -18,6 +18,9 @@ struct histogram {
 
 void histogram_add(struct histogram *h, uint64_t us);
 
+/* Add all of `from` to `h`. */
+void histogram_merge(struct histogram *h, const struct histogram *from);
+
 /* The value that `per_mille` thousandths of all lie below or at; 0 when empty. */
 uint64_t histogram_at(const struct histogram *h, unsigned per_mille);
 

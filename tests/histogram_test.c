@@ -32,10 +32,26 @@ static void an_empty_one_says_zero_and_huge_values_fit(void **state)
     assert_int_equal(h.max_us, UINT64_MAX);
 }
 
+static void merging_adds_counts_and_keeps_the_greatest(void **state)
+{
+    struct histogram a = {0};
+    struct histogram b = {0};
+
+    (void)state;
+    histogram_add(&a, 5);
+    histogram_add(&b, 7);
+    histogram_add(&b, 9000);
+    histogram_merge(&a, &b);
+    assert_int_equal(a.count, 3);
+    assert_int_equal(a.max_us, 9000);
+    assert_int_equal(histogram_at(&a, 500), 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(percentiles_are_within_one_bucket),
+        cmocka_unit_test(merging_adds_counts_and_keeps_the_greatest),
         cmocka_unit_test(an_empty_one_says_zero_and_huge_values_fit),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
