@@ -102,14 +102,14 @@ $(benches): %: %.o $(out)/all.a
 # uses all cores, unless you said -j yourself.
 submake = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-setup:
-	@DEPS=$(DEPS) tools/setup
+setup-%:
+	@DEPS=$(DEPS) tools/setup $(subst -, ,$*)
 
-demo: setup
+demo: setup-build
 	@$(submake) $(binary)
 	@$(binary) demo $(DEMO)
 
-check: setup
+check: setup-build-check
 	@$(submake) all
 	@$(MAKE) --no-print-directory run-check
 
@@ -130,19 +130,19 @@ raft-sim: $(sims)
 	$(out)/sim/raft_sim --guards --seeds $(or $(SEEDS),1000)
 
 # The processes under test are built with the injection points; what ships has none.
-e2e: setup
+e2e: setup-build-check
 	@$(submake) INJECT=1 run-e2e
 run-e2e: $(binary)
 	@TEST_TIMEOUT=1200 tools/run-tests $(patsubst %,"% $(binary)",$(wildcard tests/e2e/fault_*.py))
 
-bench: setup
+bench: setup-build-check-bench
 	@$(submake) run-bench
 run-bench: $(binary) $(benches)
 	@bench/run $(out)
 
 # LIBFUZZER=1 needs clang's runtime (libclang-rt-14-dev); without it a driver of our own mutates seeds.
 fuzzers := $(patsubst %.c,$(out)/%,$(notdir $(wildcard tests/fuzz/*_fuzz.c)))
-fuzz: setup
+fuzz: setup-build-check
 	@$(MAKE) --no-print-directory run-fuzz $(if $(LIBFUZZER),CC=clang SAN=address$(comma)undefined$(comma)fuzzer-no-link,SAN=address$(comma)undefined)
 run-fuzz: $(fuzzers)
 	@for f in $(fuzzers); do name=$$(basename $$f); seeds=$$(ls tests/fuzz/seeds/$${name%_fuzz}_* 2>/dev/null); \
@@ -154,7 +154,7 @@ $(out)/%_fuzz: tests/fuzz/%_fuzz.c $(if $(LIBFUZZER),,tests/fuzz/drive.c) $(out)
 	$(Q)$(CC) $(subst fuzzer-no-link,fuzzer,$(cflags)) $^ $(libs) -o $@
 
 code := $(shell find base wire ring txn storage raft node gateway cli sim bench examples include tests -name '*.[ch]' 2>/dev/null)
-lint: setup
+lint: setup-build-check-lint
 	@$(MAKE) --no-print-directory run-lint
 run-lint: $(pb)
 	clang-format --dry-run --Werror $(code)
@@ -176,7 +176,7 @@ install: $(binary) $(library)
 clean:
 	rm -rf build
 
-.PHONY: all setup demo check run-check sim mutants run-mutants raft-sim e2e run-e2e bench run-bench \
+.PHONY: all demo check run-check sim mutants run-mutants raft-sim e2e run-e2e bench run-bench \
         fuzz run-fuzz lint run-lint install clean
 .SECONDARY:
 -include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/cli/main.d
