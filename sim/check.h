@@ -99,6 +99,7 @@ struct ledger {
     } * view; /* owned; each version ever seen */
     size_t view_count;
     size_t view_cap;
+    size_t removed_view; /* how many there were when a node was removed last */
     struct {
         uint64_t txn;
         bool committed;

@@ -156,6 +156,9 @@ void check_committed(struct fleet *f, const Rh__Command *command, const struct s
         decided(f, result->txn, true);
     }
     f->ledger.aborts += result->aborted_count;
+    if (command->body_case == RH__COMMAND__BODY_DEREGISTER) {
+        f->ledger.removed_view = f->ledger.view_count;
+    }
     f->ledger.commits += result->accepted && command->body_case == RH__COMMAND__BODY_COMMIT;
 }
 
