@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 
-enum { EFFECTS_START = 64 };
+enum { EFFECTS_START = 64, EFFECTS_KEEP_SIZE = 4 * 1024 * 1024 };
 
 struct router_effect *effects_add(struct router_effects *e, enum router_effect_type type)
 {
@@ -36,6 +36,10 @@ void router_effects_clear(struct router_effects *e)
 {
     e->count = 0;
     buffer_clear(&e->bytes);
+    // After a turn that brought a lot, the memory goes back.
+    if (e->bytes.cap > EFFECTS_KEEP_SIZE) {
+        buffer_fini(&e->bytes);
+    }
 }
 
 void router_effects_fini(struct router_effects *e)

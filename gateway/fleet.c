@@ -20,6 +20,7 @@ static void lose_in_flight(struct router *r, struct peer *peer)
     struct list lost;
 
     list_init(&lost);
+    peer->size = 0;
     // All are marked before the first is answered: one that loses its predecessor is sent again
     // only if it is not lost itself.
     for (struct list_link *l = list_pop_front(&peer->in_flight); l != NULL;
@@ -39,6 +40,7 @@ static void lose_in_flight(struct router *r, struct peer *peer)
  * it, so it passed on all that I ever sent, and the new owners answer. */
 static void entrust_in_flight(struct peer *peer)
 {
+    peer->size = 0;
     for (struct list_link *l = list_pop_front(&peer->in_flight); l != NULL;
          l = list_pop_front(&peer->in_flight)) {
         CONTAINER_OF(l, struct pending, in_flight)->slot = RING_NODE_NONE;
@@ -72,6 +74,7 @@ static void put_adopted(struct router *r, uint16_t slot)
 static void lose_link(struct router *r, struct peer *peer)
 {
     peer->up = false;
+    list_splice_back(&r->stalled, &peer->stalled);
     if (has_left(r, peer->slot)) {
         entrust_in_flight(peer);
     } else {
@@ -172,6 +175,9 @@ static void adopt(struct router *r)
     for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
         if (r->peers.at[slot] != NULL && r->peers.at[slot]->up) {
             put_adopted(r, slot);
+        }
+        if (r->peers.at[slot] != NULL) {
+            list_splice_back(&r->stalled, &r->peers.at[slot]->stalled);
         }
     }
     route_wake_stalled(r);

@@ -22,6 +22,7 @@ struct peer *peer_new(struct peers *p, const struct view_member *member)
     memcpy(peer->name, member->name, sizeof peer->name);
     memcpy(peer->address, member->address, sizeof peer->address);
     list_init(&peer->in_flight);
+    list_init(&peer->stalled);
     p->at[member->slot] = peer;
     if (member->slot > p->top) {
         p->top = member->slot;
@@ -31,7 +32,10 @@ struct peer *peer_new(struct peers *p, const struct view_member *member)
 
 void peer_free(struct peers *p, struct peer *peer)
 {
-    ASSERT(list_empty(&peer->in_flight));
+    ASSERT(list_empty(&peer->in_flight) && list_empty(&peer->stalled));
+    if (list_linked(&peer->fed)) {
+        list_remove(&peer->fed);
+    }
     p->at[peer->slot] = NULL;
     mem_free(peer);
 }
@@ -53,4 +57,16 @@ bool peer_is(const struct peer *peer, const struct view_member *member)
 bool peer_takes_requests(const struct peer *peer)
 {
     return peer->up && (peer->incarnation == 0 || peer->incarnation >= peer->member_incarnation);
+}
+
+void peer_learn_reply(struct peer *peer, size_t size)
+{
+    enum { DECAY = 16 };
+
+    // At least as large as the last: a node must not owe more than its link can hold.
+    if (size >= peer->reply_size) {
+        peer->reply_size = size;
+    } else {
+        peer->reply_size -= (peer->reply_size - size + DECAY - 1) / DECAY;
+    }
 }

@@ -20,6 +20,10 @@ struct peer {
     char name[VIEW_NAME_MAX + 1];
     char address[VIEW_ADDRESS_MAX + 1];
     struct list in_flight; /* struct pending: their last attempt went here */
+    struct list stalled;   /* struct lane: until there is room */
+    struct list_link fed;  /* in the router's list of peers that have got room */
+    size_t size;           /* bytes of those in flight, their replies as expected */
+    size_t reply_size;     /* what a reply is expected to take */
 };
 
 struct peers {
@@ -39,5 +43,8 @@ bool peer_is(const struct peer *peer, const struct view_member *member);
 /* May requests be sent there? A link to an incarnation that the directory has given up is as good
  * as none; one to a newer incarnation is fine, for my directory is what is old. */
 bool peer_takes_requests(const struct peer *peer);
+
+/* A reply of that size came. */
+void peer_learn_reply(struct peer *peer, size_t size);
 
 #endif

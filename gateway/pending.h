@@ -41,7 +41,8 @@ struct pending {
     uint64_t open;     /* bit = number of an open attempt, modulo 64 */
     uint32_t attempts; /* ever made */
     uint32_t body_size;
-    uint16_t slot; /* node that got the last attempt; 0 = none, or it left for good */
+    uint32_t charged; /* bytes it counts with at the peer that got the last attempt */
+    uint16_t slot;    /* node that got the last attempt; 0 = none, or it left for good */
     uint16_t kind;
     uint8_t refusals; /* answers "not run" in a row, for the back-off */
     uint8_t flags;    /* enum request_flags */

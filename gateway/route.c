@@ -51,6 +51,7 @@ void route_put_reply(struct router *r, const struct reply *reply, struct bytes b
 void route_disconnect(struct router *r, struct peer *peer)
 {
     effects_add(r->out, ROUTER_DISCONNECT)->slot = peer->slot;
+    list_splice_back(&r->stalled, &peer->stalled);
     peer_free(&r->peers, peer);
 }
 
@@ -70,6 +71,11 @@ static void leave_peer(struct router *r, struct pending *p)
     p->slot = RING_NODE_NONE;
     if (peer != NULL) {
         list_remove(&p->in_flight);
+        ASSERT(peer->size >= p->charged);
+        peer->size -= p->charged;
+        if (!list_empty(&peer->stalled) && !list_linked(&peer->fed)) {
+            list_push_back(&r->fed, &peer->fed);
+        }
         route_disconnect_if_idle(r, peer);
     }
 }
@@ -163,6 +169,8 @@ static void send(struct router *r, struct pending *p, struct peer *peer)
     effects_end(r->out, e);
     p->slot = peer->slot;
     p->state = PENDING_SENT;
+    p->charged = (uint32_t)(pending_size(p) + peer->reply_size);
+    peer->size += p->charged;
     list_push_back(&peer->in_flight, &p->in_flight);
     lane->sent++;
     lane->waiting--;
@@ -181,6 +189,12 @@ struct peer *route_owner(const struct router *r, const struct lane *lane)
     return peer != NULL && peer_takes_requests(peer) ? peer : NULL;
 }
 
+/* More than the links hold, both ways, would be thrown away there, and the node with it. */
+static bool has_room(const struct router *r, const struct peer *peer)
+{
+    return peer->size < r->config.peer_size_max;
+}
+
 /* Send what waits in the lane, lowest first, as far as the window goes. Lowest first: a later one
  * that took the window's last place would wait at the owner for the one left behind. */
 void route_push(struct router *r, struct lane *lane)
@@ -194,12 +208,20 @@ void route_push(struct router *r, struct lane *lane)
         list_push_back(&r->stalled, &lane->stalled);
         return;
     }
+    if (!has_room(r, owner)) {
+        list_push_back(&owner->stalled, &lane->stalled);
+        return;
+    }
     for (struct pending *p = lane_front(lane); p != NULL && lane->waiting > 0;
          p = lane_next(lane, p)) {
         if (p->state != PENDING_WAITING) {
             continue;
         }
         if (lane->sent >= r->config.window) {
+            break;
+        }
+        if (!has_room(r, owner)) {
+            list_push_back(&owner->stalled, &lane->stalled);
             break;
         }
         send(r, p, owner);
@@ -219,6 +241,20 @@ void route_wake_stalled(struct router *r)
 
         lane_unblock(lane);
         route_push(r, lane);
+    }
+}
+
+void route_feed(struct router *r)
+{
+    for (struct list_link *l = list_pop_front(&r->fed); l != NULL; l = list_pop_front(&r->fed)) {
+        struct peer *peer = CONTAINER_OF(l, struct peer, fed);
+
+        while (!list_empty(&peer->stalled) && has_room(r, peer)) {
+            struct lane *lane = CONTAINER_OF(list_front(&peer->stalled), struct lane, stalled);
+
+            lane_unblock(lane);
+            route_push(r, lane);
+        }
     }
 }
 

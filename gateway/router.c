@@ -18,6 +18,7 @@ struct router_config router_config_default(void)
         .window = 32,
         .in_flight_max = 100000,
         .refresh_ms = 500,
+        .peer_size_max = (size_t)16 * 1024 * 1024,
         .waiting_size_max = (size_t)256 * 1024 * 1024,
     };
 }
@@ -68,8 +69,8 @@ static void on_session_closed(struct router *r, const struct router_event *event
 
 /* ---- answers ---- */
 
-/* Not run: wait, then send it again. `ms` 0 = at once. */
-static void again(struct router *r, struct pending *p, uint64_t ms)
+/* Not run: wait, then send it again. `ms` 0 = at once. `news`: a newer ring ends the wait. */
+static void again(struct router *r, struct pending *p, uint64_t ms, bool news)
 {
     struct lane *lane = p->lane;
 
@@ -79,21 +80,16 @@ static void again(struct router *r, struct pending *p, uint64_t ms)
     if (p->refusals < UINT8_MAX) {
         p->refusals++;
     }
+    if (list_linked(&lane->stalled)) {
+        list_remove(&lane->stalled); // room at its node is not what it waits for now
+    }
+    if (news) {
+        list_push_back(&r->stalled, &lane->stalled);
+    }
     if (ms > 0 && !list_linked(&lane->resting)) {
         rest_put(&r->rest, lane, r->now_us, ms);
     }
     route_push(r, lane);
-}
-
-/* As again(), but a newer ring ends the wait. */
-static void again_with_news(struct router *r, struct pending *p, uint64_t ms)
-{
-    struct lane *lane = p->lane;
-
-    if (!list_linked(&lane->stalled)) {
-        list_push_back(&r->stalled, &lane->stalled);
-    }
-    again(r, p, ms);
 }
 
 static uint64_t backoff_ms(const struct pending *p)
@@ -109,7 +105,7 @@ static void on_moved(struct router *r, struct pending *p, const struct router_ev
     r->figures.moved++;
     if (event->answer->aux > r->view.ring.version) {
         fetch_want(&r->fetch, event->answer->aux);
-        again_with_news(r, p, MOVED_REST_MAX_MS);
+        again(r, p, MOVED_REST_MAX_MS, true);
         return;
     }
     const struct peer *owner = route_owner(r, p->lane);
@@ -117,15 +113,15 @@ static void on_moved(struct router *r, struct pending *p, const struct router_ev
 
     // The view names another owner already: it was learnt while the answer was on its way.
     if (news && p->refusals == 0) {
-        again(r, p, 0);
+        again(r, p, 0, false);
     } else {
-        again_with_news(r, p, backoff_ms(p));
+        again(r, p, backoff_ms(p), true);
     }
 }
 
 static void on_busy(struct router *r, struct pending *p, uint64_t ms)
 {
-    again(r, p, ms < BUSY_REST_MIN_MS ? BUSY_REST_MIN_MS : ms);
+    again(r, p, ms < BUSY_REST_MIN_MS ? BUSY_REST_MIN_MS : ms, false);
 }
 
 /* The owner has lost its memory since `first`: an earlier copy may have run before that. */
@@ -138,10 +134,10 @@ static void on_cold(struct router *r, struct pending *p, uint64_t cold)
     p->first = 0;
     if (cold > r->view.ring.version) {
         fetch_want(&r->fetch, cold);
-        again_with_news(r, p, MOVED_REST_MAX_MS);
+        again(r, p, MOVED_REST_MAX_MS, true);
     } else {
         // A first stamp that is still below the mark comes back cold: don't spin.
-        again(r, p, p->refusals == 0 ? 0 : backoff_ms(p));
+        again(r, p, p->refusals == 0 ? 0 : backoff_ms(p), false);
     }
 }
 
@@ -170,6 +166,11 @@ static void on_answer(struct router *r, const struct router_event *event)
     // owner that was fenced meanwhile. With leases in force it is UNKNOWN for a volatile kind, and
     // sent again for a durable one. A MERGE takes the greater cold: compare per arc, not per id.
     const bool last = a->copy == pending_last(p);
+    struct peer *peer = peer_find(&r->peers, event->slot);
+
+    if (peer != NULL) {
+        peer_learn_reply(peer, a->body.size);
+    }
 
     if (is_refusal(a->code)) {
         const bool closed = pending_close(p, a->copy);
@@ -229,6 +230,7 @@ struct router *router_new(const struct router_config *config)
     view_init(&r->view, RING_GRID_MIN);
     list_init(&r->age);
     list_init(&r->stalled);
+    list_init(&r->fed);
     sessions_init(&r->sessions, config->gateway);
     lanes_init(&r->lanes, table_mix(config->gateway));
     fetch_init(&r->fetch, config->refresh_ms);
@@ -315,6 +317,7 @@ void router_step(struct router *r, const struct router_event *event, struct rout
     expire(r);
     route_wake_rested(r);
     dispatch(r, event);
+    route_feed(r);
     fleet_ask_config(r);
     check_counts(r);
     r->out = NULL;
@@ -341,6 +344,21 @@ static void check_lane(const struct lane *lane, const struct router *r)
     ASSERT(IMPLIES(waiting > 0, lane_is_blocked(lane) || sent == r->config.window));
 }
 
+static void check_peer(const struct peer *peer, const struct router *r)
+{
+    size_t size = 0;
+
+    for (struct list_link *l = list_front(&peer->in_flight); l != NULL;
+         l = list_next(&peer->in_flight, l)) {
+        const struct pending *p = CONTAINER_OF(l, struct pending, in_flight);
+
+        ASSERT(p->slot == peer->slot && p->state == PENDING_SENT);
+        size += p->charged;
+    }
+    ASSERT(size == peer->size);
+    ASSERT(IMPLIES(!list_empty(&peer->stalled), size >= r->config.peer_size_max));
+}
+
 void router_check(const struct router *r)
 {
     struct table_walk at = {0};
@@ -348,6 +366,11 @@ void router_check(const struct router *r)
     uint64_t before_us = 0;
 
     check_counts(r);
+    for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
+        if (r->peers.at[slot] != NULL) {
+            check_peer(r->peers.at[slot], r);
+        }
+    }
     for (struct table_link *l = table_walk(&r->lanes.table, &at); l != NULL;
          l = table_walk(&r->lanes.table, &at)) {
         check_lane(CONTAINER_OF(l, struct lane, link), r);

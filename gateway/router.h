@@ -40,6 +40,7 @@ struct router_config {
     uint32_t window;         /* unfinished requests of one (session, entity) on their way; 32 */
     uint32_t in_flight_max;  /* requests in all; above it router_full() is true; 100000 */
     uint32_t refresh_ms;     /* GetConfig at least so often; 500 */
+    size_t peer_size_max;    /* bytes on their way to one node, with their replies; 16 MiB */
     size_t waiting_size_max; /* bytes of unfinished requests in all; 256 MiB */
 };
 struct router_config router_config_default(void);

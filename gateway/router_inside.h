@@ -29,6 +29,7 @@ struct router {
     struct lanes lanes;
     struct list stalled; /* struct lane: until the ring or a link changes */
     struct rest rest;
+    struct list fed; /* struct peer: lanes stalled there may go on */
     struct peers peers;
     struct fetch fetch;
     struct router_figures figures;
@@ -69,6 +70,8 @@ void route_push(struct router *r, struct lane *lane);
 
 /* The ring or a link changed. */
 void route_wake_stalled(struct router *r);
+/* Peers have got room. Ends each step. */
+void route_feed(struct router *r);
 /* Time went on. */
 void route_wake_rested(struct router *r);
 
