@@ -17,7 +17,7 @@ static void grow(struct table *t)
     const size_t old_count = t->bucket_count;
 
     t->bucket_count = old_count == 0 ? TABLE_START : old_count * 2;
-    t->bucket = mem_new(t->bucket_count, sizeof *t->bucket);
+    t->bucket = mem_new(t->bucket_count, sizeof(struct table_link *));
     for (size_t i = 0; i < old_count; i++) {
         struct table_link *item = old[i];
 

@@ -47,8 +47,12 @@ const struct option *query_options(struct query *q, const struct option *extra)
                                .target = &q->timeout_ms,
                                .min = 1,
                                .max = TIMEOUT_MAX_MS};
-    table[4] = extra == NULL ? (struct option){0} : *extra;
+    // The table ends with an empty row.
+    table[4] = (struct option){0};
     table[5] = (struct option){0};
+    if (extra != NULL) {
+        table[4] = *extra;
+    }
     return table;
 }
 
