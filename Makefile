@@ -19,6 +19,9 @@ VERSION := $(shell cat VERSION)
 # nng and other libraries are not instrumented: SAN=thread must not judge them.
 export TSAN_OPTIONS = suppressions=$(CURDIR)/tests/tsan.supp
 
+# Tests leave nothing in the tree: no __pycache__ beside the Python ones.
+export PYTHONDONTWRITEBYTECODE = 1
+
 # One short line a step; V=1 shows the commands.
 Q   := $(if $(V),,@)
 say  = $(if $(V),@:,@printf '  %-4s %s\n' $(1) $@)
@@ -158,12 +161,12 @@ lint: setup-build-check-lint
 	@$(MAKE) --no-print-directory run-lint
 run-lint: $(pb)
 	clang-format --dry-run --Werror $(code)
-	@printf '%s\n' $(filter %.c,$(code)) | xargs -P 2 -n 4 sh -c \
+	@printf '%s\n' $(filter %.c,$(code)) | xargs -P $$(nproc) -n 4 sh -c \
 	    'clang-tidy --quiet "$$@" -- -std=c11 -D_POSIX_C_SOURCE=200809L -DRINGHOLD_VERSION=\"$(VERSION)\" \
 	    -iquote . -isystem build/proto -Iinclude 2>/dev/null' tidy
 	cppcheck --quiet --std=c11 --enable=warning,portability,performance --error-exitcode=1 \
-	    --inline-suppr --suppressions-list=tools/cppcheck.txt -j 2 -I. $(filter %.c,$(code))
-	shellcheck tools/setup tools/layers .ci/run $(wildcard bench/run tests/e2e/*.sh)
+	    --inline-suppr --suppressions-list=tools/cppcheck.txt -j $$(nproc) -I. $(filter %.c,$(code))
+	shellcheck tools/setup tools/layers .ci/run
 	./tools/layers
 
 install: $(binary) $(library)
@@ -179,4 +182,4 @@ clean:
 .PHONY: all demo check run-check sim mutants run-mutants raft-sim e2e run-e2e bench run-bench \
         fuzz run-fuzz lint run-lint install clean
 .SECONDARY:
--include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/cli/main.d
+-include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(plugins:.so=.d) $(out)/cli/main.d
