@@ -118,7 +118,7 @@ check: setup-build-check
 
 smoke := $(wildcard tests/e2e/smoke_*.py)
 run-check: all
-	@tools/run-tests $(tests) "$(out)/sim/fleet_sim --seeds $(or $(SEEDS),200)" \
+	@TEST_TIMEOUT=$(or $(TEST_TIMEOUT),$(if $(SAN),900,300)) tools/run-tests $(tests) "$(out)/sim/fleet_sim --seeds $(or $(SEEDS),200)" \
 	    $(smoke:%="% $(binary)")
 
 sim: $(sims)
@@ -127,7 +127,7 @@ sim: $(sims)
 mutants:
 	@$(submake) MUTANTS=1 run-mutants
 run-mutants: $(out)/sim/fleet_sim
-	@$(out)/sim/fleet_sim --mutants
+	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests "$(out)/sim/fleet_sim --mutants"
 
 raft-sim: $(sims)
 	$(out)/sim/raft_sim --guards --seeds $(or $(SEEDS),1000)

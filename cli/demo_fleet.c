@@ -233,7 +233,9 @@ bool fleet_start_gateway(struct fleet *f, const char *name)
     if (!start(f, name, argv)) {
         return false;
     }
-    const char *resp = strstr(fleet_child(f, name)->ready, "resp=");
+    const struct child *c = fleet_child(f, name);
+    const char *resp = c == NULL ? NULL : strstr(c->ready, "resp=");
+
     if (resp == NULL) {
         return false;
     }

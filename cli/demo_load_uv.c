@@ -271,7 +271,8 @@ static void pay(struct client *c, uint64_t now_us)
     c->paid_us = now_us;
     // What could not be sent for long is not made up in one burst.
     c->owed = c->owed > rate / 4 ? rate / 4 : c->owed;
-    for (; c->owed >= 1 && c->tail - c->head < IN_FLIGHT_MAX - LOAD_SLOW_IDS; c->owed -= 1) {
+    while (c->owed >= 1 && c->tail - c->head < IN_FLIGHT_MAX - LOAD_SLOW_IDS) {
+        c->owed -= 1;
         request(c, (uint32_t)prng_between(&c->load->prng, 0, c->load->options.ids - 1));
     }
 }

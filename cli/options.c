@@ -105,6 +105,7 @@ static const char *set(const struct option *o, const char *value)
 }
 
 /* Returns 0 for a bad line: ini_parse() then tells the first one's number. */
+// NOLINTNEXTLINE(bugprone-easily-swappable-parameters): the parameters are libinih's
 static int on_line(void *user, const char *section, const char *name, const char *value)
 {
     struct parse *p = user;

@@ -65,6 +65,7 @@ void rows_print_table(const struct rows *r)
 {
     size_t width[ROWS_COLUMNS_MAX] = {0};
 
+    ASSERT(r->column_count > 0);
     for (size_t c = 0; c < r->column_count; c++) {
         width[c] = strlen(r->column[c]);
     }

@@ -178,7 +178,7 @@ static int run_many(const struct options *o)
     if (!o->quiet) {
         print_totals(&t, seconds_now() - start);
     }
-    (void)printf("%" PRIu64 " seed%s, 0 violations\n", o->seeds, o->seeds == 1 ? "" : "s");
+    (void)printf("ok - %" PRIu64 " seed%s, 0 violations\n", o->seeds, o->seeds == 1 ? "" : "s");
     return 0;
 }
 
@@ -236,11 +236,13 @@ static bool run_mutant(const struct options *o, enum mutant m)
         (void)fclose(in);
     }
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-        (void)printf(
-            "%-14s SURVIVED %" PRIu64 " seeds: %s\n", mutant_name(m), o->seeds, mutant_text(m));
+        (void)printf("not ok - %-14s SURVIVED %" PRIu64 " seeds: %s\n",
+                     mutant_name(m),
+                     o->seeds,
+                     mutant_text(m));
         return false;
     }
-    (void)printf("%-14s caught in %3" PRIu64 " seeds by %-10s %s\n",
+    (void)printf("ok - %-14s caught in %3" PRIu64 " seeds by %-10s %s\n",
                  mutant_name(m),
                  seed - o->from + 1,
                  checker,
