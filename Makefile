@@ -109,11 +109,11 @@ setup-%:
 	@DEPS=$(DEPS) tools/setup $(subst -, ,$*)
 
 demo: setup-build
-	@$(submake) $(binary)
+	+@$(submake) $(binary)
 	@$(binary) demo $(DEMO)
 
 check: setup-build-check
-	@$(submake) all
+	+@$(submake) all
 	@$(MAKE) --no-print-directory run-check
 
 smoke := $(wildcard tests/e2e/smoke_*.py)
@@ -125,7 +125,7 @@ sim: $(sims)
 	$(out)/sim/fleet_sim --seeds $(or $(SEEDS),200)
 
 mutants:
-	@$(submake) MUTANTS=1 run-mutants
+	+@$(submake) MUTANTS=1 run-mutants
 run-mutants: $(out)/sim/fleet_sim
 	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests "$(out)/sim/fleet_sim --mutants"
 
@@ -134,12 +134,12 @@ raft-sim: $(sims)
 
 # The processes under test are built with the injection points; what ships has none.
 e2e: setup-build-check
-	@$(submake) INJECT=1 run-e2e
+	+@$(submake) INJECT=1 run-e2e
 run-e2e: $(binary)
 	@TEST_TIMEOUT=1200 tools/run-tests $(patsubst %,"% $(binary)",$(wildcard tests/e2e/fault_*.py))
 
 bench: setup-build-check-bench
-	@$(submake) run-bench
+	+@$(submake) run-bench
 run-bench: $(binary) $(benches)
 	@bench/run $(out)
 
