@@ -153,6 +153,10 @@ static void draw_shape(struct fleet *f)
     f->moves_per_txn = (uint32_t)world_between(&f->world, 1, 4);
     f->prepare_ms = (uint32_t)(world_chance(&f->world, 400) ? world_between(&f->world, 100, 600)
                                                             : world_between(&f->world, 500, 5000));
+    f->deadline_ms = 10000;
+    if (!f->options.calm && world_chance(&f->world, 500)) {
+        f->deadline_ms = (uint32_t)world_between(&f->world, 200, 2000);
+    }
     f->poll_ms = (uint32_t)world_between(&f->world, 50, 1000);
 }
 

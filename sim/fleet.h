@@ -143,7 +143,8 @@ struct fleet {
     uint32_t moves_per_txn;
     uint32_t prepare_ms;
     uint32_t poll_ms;
-    bool working; /* clients send */
+    uint32_t deadline_ms; /* of a request */
+    bool working;         /* clients send */
     bool healed;
     uint64_t heal_us;
     uint64_t crashes;

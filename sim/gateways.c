@@ -34,6 +34,7 @@ void gateway_start(struct fleet *f, struct sim_gateway *g)
 
     g->id = world_between(&f->world, 1, UINT64_MAX - 1);
     config.gateway = g->id;
+    config.deadline_ms = f->deadline_ms;
     (void)snprintf(config.name, sizeof config.name, "%s", g->process.name);
     g->process.up = true;
     g->process.life++;

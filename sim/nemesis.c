@@ -32,7 +32,7 @@ void nemesis_draw(struct fleet *f)
     x->coordinator_crash_us = maybe(f, 400, 1 * S, 10 * S);
     x->gateway_crash_us = maybe(f, 200, 2 * S, 10 * S);
     x->leader_fall_us = maybe(f, 600, 300 * MS, 5 * S);
-    x->reset_us = maybe(f, 500, 100 * MS, 5 * S);
+    x->reset_us = maybe(f, 600, 40 * MS, 3 * S);
     x->cut_us = maybe(f, 400, 500 * MS, 8 * S);
     x->node_torn_pm = maybe(f, 300, 1, 5);
     x->leader_torn_pm = maybe(f, 500, 1, 60);
