@@ -34,6 +34,7 @@ static void ask(struct fleet *f, struct sim_gateway *g, struct session *s, size_
                      .type = ROUTER_REQUEST,
                      .session = s->id,
                      .ticket = uid,
+                     .flags = world_chance(&f->world, 50) ? REQUEST_NO_REPLY : 0,
                      .kind = foreign ? FLEET_KIND_FOREIGN : FLEET_KIND,
                      .id = bytes_of(e->id, e->id_size),
                      .body = bytes_of(body, 8 + world_between(&f->world, 0, 64)),
