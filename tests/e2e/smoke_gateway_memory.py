@@ -78,16 +78,15 @@ def serves(address):
     redis.close()
 
 
-def echo_fleet(binary):
-    fleet = Fleet(binary)
+def start_gateway(fleet):
     fleet.coordinators(1)
     fleet.node("n1", ["--actor", "echo"])
-    return fleet, fleet.gateway("g1")
+    return fleet.gateway("g1")
 
 
 def a_thousand_clients_that_never_read(binary):
-    fleet, gateway = echo_fleet(binary)
-    with fleet:
+    with Fleet(binary) as fleet:
+        gateway = start_gateway(fleet)
         serves(gateway.resp)
         base = gateway.rss()
         sockets = crowd(gateway.resp, CLIENTS)
@@ -108,8 +107,8 @@ def a_thousand_clients_that_never_read(binary):
 
 
 def a_client_that_stops_in_the_middle_of_a_command(binary):
-    fleet, gateway = echo_fleet(binary)
-    with fleet:
+    with Fleet(binary) as fleet:
+        gateway = start_gateway(fleet)
         serves(gateway.resp)
         base = gateway.rss()
         half = Resp.encode(("CALL", "half", "x" * 1000000))[:-500000]
@@ -127,8 +126,8 @@ def a_client_that_stops_in_the_middle_of_a_command(binary):
 
 
 def a_thousand_clients_that_stop_in_the_middle(binary):
-    fleet, gateway = echo_fleet(binary)
-    with fleet:
+    with Fleet(binary) as fleet:
+        gateway = start_gateway(fleet)
         serves(gateway.resp)
         base = gateway.rss()
         half = Resp.encode(("CALL", "half", "x" * 1000000))[:-1000]
