@@ -107,6 +107,9 @@ void daemon_tell_refusals(struct daemon *d)
 {
     const size_t count = d->refused_count;
 
+    if (count == 0) {
+        return; // there may be no array yet
+    }
     for (size_t i = 0; i < count; i++) {
         struct coordinator_event event = {
             .type = COORDINATOR_DONE, .tag = d->refused[i].tag, .error = d->refused[i].error};
