@@ -160,14 +160,18 @@ code := $(shell find base wire ring txn storage raft node gateway cli sim bench 
 lint: setup-build-check-lint
 	@$(MAKE) --no-print-directory run-lint
 run-lint: $(pb)
-	clang-format --dry-run --Werror $(code)
-	@printf '%s\n' $(filter %.c,$(code)) | xargs -P $$(nproc) -n 4 sh -c \
+	@echo '  LINT clang-format'
+	$(Q)clang-format --dry-run --Werror $(code)
+	@echo '  LINT clang-tidy'
+	$(Q)printf '%s\n' $(filter %.c,$(code)) | xargs -P $$(nproc) -n 4 sh -c \
 	    'clang-tidy --quiet "$$@" -- -std=c11 -D_POSIX_C_SOURCE=200809L -DRINGHOLD_VERSION=\"$(VERSION)\" \
 	    -iquote . -isystem build/proto -Iinclude 2>/dev/null' tidy
-	cppcheck --quiet --std=c11 --enable=warning,portability,performance --error-exitcode=1 \
+	@echo '  LINT cppcheck'
+	$(Q)cppcheck --quiet --std=c11 --enable=warning,portability,performance --error-exitcode=1 \
 	    --inline-suppr --suppressions-list=tools/cppcheck.txt -j $$(nproc) -I. $(filter %.c,$(code))
-	shellcheck tools/setup tools/layers .ci/run
-	./tools/layers
+	@echo '  LINT shellcheck, layers'
+	$(Q)shellcheck tools/setup tools/layers .ci/run
+	$(Q)./tools/layers
 
 install: $(binary) $(library)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1
