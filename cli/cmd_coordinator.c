@@ -88,9 +88,9 @@ static bool check(struct coordinator_options *o, const char *peers)
     return listen_allowed("coordinator", o->listen, o->insecure);
 }
 
-int cmd_coordinator(int argc, char **argv)
+static struct coordinator_options defaults(void)
 {
-    struct coordinator_options o = {
+    return (struct coordinator_options){
         .id = 1,
         .cluster = "ringhold",
         .election_ms = 500,
@@ -98,6 +98,11 @@ int cmd_coordinator(int argc, char **argv)
         .heartbeat_ms = 50,
         .machine = coordinator_config_default(),
     };
+}
+
+int cmd_coordinator(int argc, char **argv)
+{
+    struct coordinator_options o = defaults();
     uint32_t grid = 16; // 256 KiB of cells: room for 256 nodes of 64 vnodes
     char peers[1024] = "";
     char level[8] = "info";
