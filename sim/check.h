@@ -152,7 +152,10 @@ void check_outcome(struct fleet *f, const char *who, const Rh__Control *message)
 void check_committed(struct fleet *f, const Rh__Command *command,
                      const struct state_result *result);
 
-/* NULL = the fleet is quiet; else what it still waits for (static until the next call). */
+/* NULL = nothing is under way: no transaction, no hold, no open request, one ring everywhere. Else
+ * what it waits for (static until the next call). */
+const char *check_settled(struct fleet *f);
+/* The same, and the ring is the wanted one: no node is leaving, nothing is left to plan. */
 const char *check_quiet(struct fleet *f);
 /* Holds are bounded: after the heal none that was there lasts longer than a deadline, an election
  * and a poll may. */

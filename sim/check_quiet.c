@@ -119,7 +119,7 @@ void check_holds(struct fleet *f)
     }
 }
 
-const char *check_quiet(struct fleet *f)
+const char *check_settled(struct fleet *f)
 {
     const struct state *truth = &f->raft.truth;
     const char *what = NULL;
@@ -140,6 +140,13 @@ const char *check_quiet(struct fleet *f)
             what = WAITS("%s has another ring than the coordinators", f->gateway[i].process.name);
         }
     }
+    return what;
+}
+
+const char *check_quiet(struct fleet *f)
+{
+    const char *what = check_settled(f);
+
     what = what == NULL ? owners_wait(f) : what;
     return what == NULL ? plan_waits(f) : what;
 }

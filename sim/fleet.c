@@ -12,7 +12,8 @@
 enum {
     START_US = 2000000,
     WORK_AFTER_HEAL_US = 3000000, /* clients go on for so long */
-    QUIET_MAX_US = 60000000,      /* after the heal: then it is stuck (K8) */
+    SETTLED_MAX_US = 60000000,    /* after the heal: what was under way is over by then (K8) */
+    QUIET_MAX_US = 140000000,     /* and changes put off by a full back-off are done by then */
     PROBE_US = 15000000,
 };
 
@@ -224,13 +225,20 @@ static void start(struct fleet *f)
 /* Look until the fleet is quiet twice in a row; not in time is a violation. */
 static void await_quiet(struct fleet *f, uint64_t until_us)
 {
+    const uint64_t settled_max_us = f->world.now_us + SETTLED_MAX_US;
+    bool settled = false;
     unsigned times = 0;
     const char *what = "time";
 
     while (f->world.checker == NULL && times < 2 && f->world.now_us < until_us) {
         world_run_until(&f->world, f->world.now_us + FLEET_LOOK_US);
         check_holds(f);
-        what = check_quiet(f);
+        what = check_settled(f);
+        settled = settled || what == NULL;
+        if (!settled && f->world.now_us > settled_max_us) {
+            break;
+        }
+        what = what == NULL ? check_quiet(f) : what;
         times = what == NULL ? times + 1 : 0;
     }
     if (f->world.checker == NULL && times < 2) {

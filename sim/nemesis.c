@@ -37,8 +37,9 @@ void nemesis_draw(struct fleet *f)
     x->node_torn_pm = maybe(f, 300, 1, 5);
     x->leader_torn_pm = maybe(f, 500, 1, 60);
     x->raft.stale_max_us = maybe(f, 700, 10 * MS, 3 * S);
-    x->net.slow_pm = maybe(f, 500, 1, 100);
-    x->net.slow_max_us = world_between(&f->world, 10 * MS, 2 * S);
+    x->net.slow_pm = maybe(f, 600, 1, 150);
+    x->net.slow_max_us =
+        world_between(&f->world, 10 * MS, world_chance(&f->world, 300) ? 10 * S : 2 * S);
     x->net.loss_pm = maybe(f, 600, 1, 400);
     x->net.duplicate_pm = maybe(f, 500, 1, 300);
     x->activate_fail_pm = maybe(f, 150, 1, 100);
