@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/folder.h"
 
+#include "base/directory.h"
 #include "base/random.h"
 
 #include <errno.h>
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PATH_SIZE = 4200, TEXT_SIZE = 512, HEX_SIZE = 33 };
@@ -218,27 +218,13 @@ static enum err open_identity(struct folder *f, const char *path, const char *cl
 
 /* ---- */
 
-/* The folder and those that it is in. */
-static bool make_folders(const char *path)
-{
-    char part[PATH_SIZE];
-
-    for (size_t i = 1; path[i] != '\0'; i++) {
-        if (path[i] == '/') {
-            (void)snprintf(part, sizeof part, "%.*s", (int)i, path);
-            (void)mkdir(part, 0700); // What stands in the way, the last one says.
-        }
-    }
-    return mkdir(path, 0700) == 0 || errno == EEXIST;
-}
-
 enum err folder_open(struct folder *f, const char *path, const char *cluster, const char *name)
 {
     *f = (struct folder){.lock = -1};
     if (path[0] == '\0' || strlen(path) > PATH_SIZE - 100) {
         return complain(path, "no such name can be", ERR_IO);
     }
-    if (!make_folders(path)) {
+    if (!directory_make(path)) {
         return complain(path, strerror(errno), ERR_IO);
     }
     read_boot_id(f->boot_id);

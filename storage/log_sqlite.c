@@ -4,6 +4,7 @@
 #include "storage/raftdb_sqlite.h"
 
 #include "base/assert.h"
+#include "base/directory.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LOG_PATH_MAX = 512 };
@@ -188,13 +188,13 @@ static enum err lock_folder(const char *directory, int *out)
 {
     char path[LOG_PATH_MAX];
 
-    if (mkdir(directory, 0700) != 0 && errno != EEXIST) {
-        log_error(
-            "raft",
-            "folder_refused",
-            "file=%s error=ERR_IO reason=\"%s\" remedy=\"make its parent, or choose another\"",
-            directory,
-            strerror(errno));
+    if (!directory_make(directory)) {
+        log_error("raft",
+                  "folder_refused",
+                  "file=%s error=ERR_IO reason=\"%s\" remedy=\"give this user the place, or choose "
+                  "another\"",
+                  directory,
+                  strerror(errno));
         return ERR_IO;
     }
     (void)snprintf(path, sizeof path, "%s/raft.lock", directory);

@@ -13,7 +13,7 @@
 #include "storage/log.h"
 
 struct log_sqlite_config {
-    const char *directory; /* made if it is not there */
+    const char *directory; /* made, with those it is in, if it is not there */
     const char *cluster;
     uint64_t voter;             /* whose folder it is */
     const uint64_t *voters;     /* the whole group, ascending */

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_DIRECTORY_H
+#define BASE_DIRECTORY_H
+
+#include <stdbool.h>
+
+/* Make the directory `path` and those that it is in, mode 0700; what is there already stays as it
+ * is. False, and errno says why, when `path` can't be made (or is too long: ENAMETOOLONG). That
+ * it is no directory but a file shows when it is used. */
+bool directory_make(const char *path);
+
+#endif
