@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "1=127.0.0.1:7401,2=…" into the voters. False after printing what is wrong. */
+/* "1=127.0.0.1:7401,2=..." into the voters. False after printing what is wrong. */
 static bool parse_peers(const char *text, struct coordinator_options *o)
 {
     while (*text != '\0') {
@@ -114,7 +114,7 @@ int cmd_coordinator(int argc, char **argv)
         option_text(
             "cluster", "NAME", o.cluster, sizeof o.cluster, "the cluster's name (ringhold)"),
         option_text("peers",
-                    "ID=HOST:PORT,…",
+                    "ID=HOST:PORT,...",
                     peers,
                     sizeof peers,
                     "all coordinators, me included; none: I am alone"),

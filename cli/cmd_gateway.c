@@ -55,7 +55,7 @@ int cmd_gateway(int argc, char **argv)
     struct option options[] = {
         option_text("name", "NAME", w.name, sizeof w.name, "this gateway's name (gateway-PID)"),
         option_text(
-            "join", "HOST:PORT,…", w.join, sizeof w.join, "the coordinators (127.0.0.1:7400)"),
+            "join", "HOST:PORT,...", w.join, sizeof w.join, "the coordinators (127.0.0.1:7400)"),
         option_text(
             "cluster", "NAME", w.cluster, sizeof w.cluster, "the cluster's name (ringhold)"),
         option_text("resp",

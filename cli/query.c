@@ -23,7 +23,7 @@ const struct option *query_options(struct query *q, const struct option *extra)
     (void)snprintf(q->cluster, sizeof q->cluster, "ringhold");
     (void)snprintf(q->output, sizeof q->output, "table");
     table[0] = (struct option){.key = "coordinators",
-                               .value = "HOST:PORT,…",
+                               .value = "HOST:PORT,...",
                                .help = "where they are (RINGHOLD_COORDINATORS; 127.0.0.1:7400)",
                                .kind = OPTION_TEXT,
                                .target = q->coordinators,

@@ -87,13 +87,17 @@ static enum err load(struct number *n, struct buffer *payload)
             buffer_put(payload, found.data, found.size);
         }
     }
-    // The first store goes to slot 0: if only that was torn, nothing was ever promised.
-    if (n->count == 0 && status.st_size > SLOT_SIZE) {
+    // The first store goes to slot 0: if only that was torn, nothing was ever promised. A later one
+    // left both slots; a file without the second was cut, and may have lost the newer.
+    const bool torn = n->count == 0 && status.st_size > SLOT_SIZE;
+    const bool cut = n->count > 1 && status.st_size < SLOT_COUNT * SLOT_SIZE;
+    if (torn || cut) {
         log_error("number",
                   "corrupt",
-                  "file=%s neither slot is whole; the numbers this process has seen are lost: "
-                  "restore the file, or wipe the whole folder and join under another name",
-                  n->path);
+                  "file=%s %s; the numbers this process has seen are lost: restore the file, or "
+                  "wipe the whole folder and join under another name",
+                  n->path,
+                  torn ? "neither slot is whole" : "it was cut short");
         return ERR_CORRUPT;
     }
     return ERR_OK;

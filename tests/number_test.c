@@ -97,6 +97,18 @@ static void two_bad_slots_are_refused(void **state)
     assert_int_equal(check(""), ERR_CORRUPT);
 }
 
+static void a_file_that_was_cut_short_is_refused(void **state)
+{
+    (void)state;
+    store("one");
+    assert_int_equal(truncate(path, 4096), 0);
+    assert_int_equal(check("one"), ERR_OK); // the second slot was never written
+    store("two");
+    store("three");
+    assert_int_equal(truncate(path, 4096), 0);
+    assert_int_equal(check(""), ERR_CORRUPT);
+}
+
 static void what_cannot_be_stored_is_said(void **state)
 {
     static const uint8_t large[NUMBER_PAYLOAD_MAX + 1];
@@ -118,6 +130,7 @@ int main(void)
         cmocka_unit_test_setup(the_last_store_is_what_open_finds, start),
         cmocka_unit_test_setup(a_store_torn_at_any_byte_leaves_the_one_before, start),
         cmocka_unit_test_setup(two_bad_slots_are_refused, start),
+        cmocka_unit_test_setup(a_file_that_was_cut_short_is_refused, start),
         cmocka_unit_test_setup(what_cannot_be_stored_is_said, start),
     };
     if (mkdtemp(folder) == NULL) {
