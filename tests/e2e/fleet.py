@@ -137,8 +137,10 @@ class Fleet:
         return os.path.join(self.folder, name)
 
     def start(self, name, words, env=None, ready=True):
-        process = Process(self, name, words, env, ready)
-        self.processes.append(process)
+        process = Process(self, name, words, env, ready=False)
+        self.processes.append(process)  # first: one that never gets ready is ended too
+        if ready:
+            process.wait_ready()
         return process
 
     def process(self, name):
