@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SLOT_SIZE = 4096, SLOT_COUNT = 2, SLOT_HEADER = 8 + 8 + 4 };
+enum { SLOT_SIZE = 4096, SLOT_COUNT = 2, FILE_SIZE = 8192, SLOT_HEADER = 8 + 8 + 4 };
 
 static const uint64_t MAGIC = 0x31304d554e444852u; // "RHDNUM01"
 
@@ -69,7 +69,7 @@ static bool sync_folder(const char *path)
 
 static enum err load(struct number *n, struct buffer *payload)
 {
-    uint8_t file[SLOT_COUNT * SLOT_SIZE];
+    uint8_t file[FILE_SIZE];
     struct stat status = {0};
 
     memset(file, 0, sizeof file);
@@ -90,7 +90,7 @@ static enum err load(struct number *n, struct buffer *payload)
     // The first store goes to slot 0: if only that was torn, nothing was ever promised. A later one
     // left both slots; a file without the second was cut, and may have lost the newer.
     const bool torn = n->count == 0 && status.st_size > SLOT_SIZE;
-    const bool cut = n->count > 1 && status.st_size < SLOT_COUNT * SLOT_SIZE;
+    const bool cut = n->count > 1 && status.st_size < FILE_SIZE;
     if (torn || cut) {
         log_error("number",
                   "corrupt",
