@@ -25,6 +25,9 @@ static bool is_state(sqlite3 *db)
     }
     all = sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_int(stmt, 0) == 1;
     (void)sqlite3_finalize(stmt);
+    // An image from before restores were known lacks the column; in any other this fails.
+    (void)sqlite3_exec(
+        db, "ALTER TABLE cluster ADD COLUMN settling INTEGER DEFAULT 0", NULL, NULL, NULL);
     return all;
 }
 
@@ -43,7 +46,8 @@ static bool load_cluster(sqlite3 *db, struct state *s)
 {
     struct statement q = statement_open(
         db,
-        "SELECT name, cluster_id, key0, key1, vnodes_per_weight, number, era, ring FROM cluster");
+        "SELECT name, cluster_id, key0, key1, vnodes_per_weight, number, era, ring, settling"
+        " FROM cluster");
     struct ring ring;
     bool good = statement_row(&q);
 
@@ -57,6 +61,7 @@ static bool load_cluster(sqlite3 *db, struct state *s)
         s->number = statement_get_number(&q);
         s->view.era = statement_get_number(&q);
         good = good && ring_decode(&ring, statement_get_blob(&q)) == ERR_OK;
+        s->settling = statement_get_number(&q) != 0;
     }
     if (good) {
         ring_fini(&s->view.ring);

@@ -143,6 +143,9 @@ static void say_command(const Rh__Command *m)
             m->voter->identity,
             m->voter->address);
         return;
+    case RH__COMMAND__BODY_SETTLED:
+        say("SETTLED\n");
+        return;
     case RH__COMMAND__BODY_REASSIGN:
     case RH__COMMAND__BODY__NOT_SET:
     case _RH__COMMAND__BODY__CASE_IS_INT_SIZE:

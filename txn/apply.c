@@ -562,6 +562,17 @@ static void on_voter(struct change *c, const Rh__CommandVoter *in)
     copy_text(s->voter[at].address, in->address, sizeof s->voter[at].address);
 }
 
+/* ---- SETTLED ---- */
+
+static void on_settled(struct change *c)
+{
+    if (!c->s->settling) {
+        refuse(c, "it is settled");
+        return;
+    }
+    c->s->settling = false;
+}
+
 /* ---- all ---- */
 
 static void dispatch(struct change *c, const Rh__Command *command)
@@ -596,6 +607,9 @@ static void dispatch(struct change *c, const Rh__Command *command)
         return;
     case RH__COMMAND__BODY_VOTER:
         on_voter(c, command->voter);
+        return;
+    case RH__COMMAND__BODY_SETTLED:
+        on_settled(c);
         return;
     case RH__COMMAND__BODY__NOT_SET:
     case _RH__COMMAND__BODY__CASE_IS_INT_SIZE:

@@ -75,7 +75,8 @@ struct state_voter {
 };
 
 struct state {
-    bool begun; /* INIT was applied */
+    bool begun;    /* INIT was applied */
+    bool settling; /* restored from a backup: no lease, REGISTER or BEGIN yet (hole 52) */
     char cluster[VIEW_NAME_MAX + 1];
     uint64_t cluster_id;
     uint32_t vnodes_per_weight;
