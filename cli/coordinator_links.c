@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cli/inject.h"
 #include "ring/hash.h"
 #include "wire/control.h"
+#include "wire/inject.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
-#include "cli/inject.h"
 #include "wire/control.h"
+#include "wire/inject.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -68,7 +68,6 @@ static void send_to(struct daemon *d, uint64_t peer, struct bytes message)
                  err_name(error));
         return;
     }
-    inject_sent(message);
 }
 
 void daemon_step(struct daemon *d, struct coordinator_event *event)

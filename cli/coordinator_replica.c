@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
-#include "cli/inject.h"
 #include "wire/control.h"
+#include "wire/inject.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,18 +28,25 @@ static struct state_db *state_database(struct daemon *d)
     return d->db;
 }
 
-static void inject_applied(const struct daemon *d, const struct state_result *result)
+/* "fence-applied", at the leader. Transactions only if they move something. */
+static void inject_applied(const struct daemon *d, const Rh__Command *command,
+                           const struct state_result *result)
 {
     const struct state_txn *txn = state_txn(&d->state, result->txn);
+    const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field(
+        command->base.descriptor, (unsigned)command->body_case);
+    char point[64];
 
-    if (!d->leading || !result->accepted || txn == NULL || txn->part_count == 0) {
+    if (!d->leading || !result->accepted || field == NULL ||
+        (txn != NULL && txn->part_count == 0)) {
         return;
     }
-    if (txn->state == TXN_PENDING) {
-        inject_point("begin-applied");
-    } else if (txn->state == TXN_COMMITTED) {
-        inject_point("commit-applied");
-    }
+    (void)snprintf(point,
+                   sizeof point,
+                   "%.*s-applied",
+                   (int)strcspn(field->name, "_"), // register_
+                   field->name);
+    inject_point(point);
 }
 
 static void on_apply(void *context, uint64_t index, uint64_t tag, struct bytes bytes)
@@ -57,7 +64,7 @@ static void on_apply(void *context, uint64_t index, uint64_t tag, struct bytes b
     }
     state_apply(&d->state, command, &result);
     state_db_apply(d->db, &d->state, command, &result);
-    inject_applied(d, &result);
+    inject_applied(d, command, &result);
     struct coordinator_event event = {.type = COORDINATOR_APPLIED,
                                       .tag = tag,
                                       .index = index,

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cli/inject.h"
 
 #include <signal.h>
 
@@ -32,7 +31,6 @@ static void on_tick(uv_timer_t *handle)
     const uint64_t now_us = clock_boottime_us();
     struct coordinator_event event = {.type = COORDINATOR_TICK};
 
-    inject_turn();
     links_set_pristine(d->links, replica_pristine(d->replica));
     links_poll(d->links, now_us);
     replica_poll(d->replica, now_us);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "wire/hello.h"
+#include "wire/inject.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -177,6 +178,7 @@ static void on_frame(struct conn *conn, const struct frame *frame)
     case FRAME_ANSWER:
     case FRAME_STATE:
     case FRAME_STATE_ACK:
+        inject_frame(false, (uint8_t)frame->type, frame->body);
         links->events.frame(links->events.context, conn->link, frame);
         return;
     }

@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "wire/inject.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -216,6 +217,7 @@ enum err link_send(struct link *link, enum frame_type type, struct bytes body)
     const enum err e = room_for(link, FRAME_HEADER_SIZE + body.size);
 
     if (e == ERR_OK) {
+        inject_frame(true, (uint8_t)type, body);
         conn_put(link->conn, type, body);
     }
     return e;
@@ -230,6 +232,7 @@ enum err link_send_record(struct link *link, enum frame_type type, struct bytes 
     if (e != ERR_OK) {
         return e;
     }
+    inject_frame(true, (uint8_t)type, record);
     if (!conn->gathering || conn->gather_type != type || conn->gather_count == FRAME_RECORDS_MAX ||
         conn->out.size - conn->gather_at + record.size > LINK_RECORDS_SIZE_MAX) {
         conn->gathering = true;

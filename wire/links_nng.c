@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "wire/hello.h"
+#include "wire/inject.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -210,6 +211,7 @@ void links_poll(struct links *links, uint64_t now_us)
     struct list done;
     struct list_link *at;
 
+    inject_turn();
     if (links->now_us == 0 || gap_us >= (uint64_t)links->config.ping_ms * 1000) {
         forgive_gap(links, gap_us);
     }

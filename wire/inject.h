@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Named places at which a crash test kills this process, in a build with
+ * INJECT=1; in any other the calls are empty.
+ *
+ *     RINGHOLD_INJECT=NAME[:N]     in the environment: die there, the Nth time
+ *     RINGHOLD_INJECT_ONCE=FILE    only the first process to make that file dies
+ *     RINGHOLD_INJECT_FILE=FILE    NAME[:N] stands in FILE, may be written at any time,
+ *                                  and goes with the process that dies of it
+ *
+ * A place is a step of the coordinator (begin-applied, commit-proposed, …) or a
+ * frame of any process: MESSAGE-sent, MESSAGE-received, with the names of
+ * wire/control.proto (prepare, prepared, commit, cancel, poll, grant, …) and
+ * request, answer, state, state_ack. A process dies of what it sent when the
+ * frame has left. Of COMMITs only those that move vnodes count.
+ */
+#ifndef WIRE_INJECT_H
+#define WIRE_INJECT_H
+
+#include "base/bytes.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef RINGHOLD_INJECT
+/* kill -9 myself if this place is named. */
+void inject_point(const char *name);
+/* A frame came in, or is about to leave (`type`: enum frame_type). */
+void inject_frame(bool sent, uint8_t type, struct bytes body);
+/* A new turn of the loop: what was sent in the last one has left. */
+void inject_turn(void);
+#else
+static inline void inject_point(const char *name)
+{
+    (void)name;
+}
+static inline void inject_frame(bool sent, uint8_t type, struct bytes body)
+{
+    (void)sent;
+    (void)type;
+    (void)body;
+}
+static inline void inject_turn(void)
+{
+}
+#endif
+
+#endif
