@@ -105,6 +105,8 @@ enum order_verdict order_judge(const struct order *order, const struct request_r
 static void merge(struct request_record *into, const struct request_record *r)
 {
     into->version = r->version > into->version ? r->version : into->version;
+    // A later copy names a lower predecessor when the one between was given up (hole 41).
+    into->prev = r->prev < into->prev ? r->prev : into->prev;
     into->base = r->base > into->base ? r->base : into->base;
     into->copy = r->copy > into->copy ? r->copy : into->copy;
     into->session_epoch =

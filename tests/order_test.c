@@ -105,6 +105,24 @@ static void early_ones_come_out_in_order(void **state)
     assert_int_equal(total, 1);
 }
 
+/* 1 is still to come, 2 was given up: the copy of 3 sent then names 1. */
+static void a_merged_copy_waits_for_the_lower_predecessor(void **state)
+{
+    struct order *order = made(1, 0, 1);
+    struct waiting *copy = request(3, 1, 1);
+
+    (void)state;
+    assert_true(order_keep_early(order, request(3, 2, 1), &total));
+    assert_false(order_keep_early(order, copy, &total));
+    waiting_free(&room, copy);
+    assert_null(order_take_early(order));
+    order->last = 1;
+    copy = order_take_early(order);
+    assert_non_null(copy);
+    assert_int_equal(copy->record.prev, 1);
+    waiting_free(&room, copy);
+}
+
 static void a_copy_of_an_early_one_is_merged(void **state)
 {
     struct order *order = made(1, 1, 1);
@@ -197,6 +215,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_verdicts, start, end),
         cmocka_unit_test_setup_teardown(early_ones_come_out_in_order, start, end),
         cmocka_unit_test_setup_teardown(a_copy_of_an_early_one_is_merged, start, end),
+        cmocka_unit_test_setup_teardown(a_merged_copy_waits_for_the_lower_predecessor, start, end),
         cmocka_unit_test_setup_teardown(idle_records_are_forgotten_used_ones_stay, start, end),
         cmocka_unit_test_setup_teardown(expired_requests_leave_their_queue, start, end),
         cmocka_unit_test_setup_teardown(an_image_carries_orders_and_state, start, end),
