@@ -3,7 +3,8 @@
 # make lint        format, tidy, cppcheck, layers            make bench    ratios against peers
 # make mutants     planted bugs that the simulator must find make e2e      tests on real processes
 # make raft-sim    SEEDS=1000 libraft in virtual time        make fuzz     SECONDS=20 any bytes to each decoder
-# make install     DESTDIR= PREFIX=/usr/local                make clean
+# make model       spin on the protocol's models, DEEP=1   make clean
+# make install     DESTDIR= PREFIX=/usr/local
 #
 # make SAN=address,undefined check     make CC=clang     make WERROR=1     make V=1     make DEPS=skip check
 # Each variant (SAN, COVER, INJECT, MUTANTS, CC) builds into a folder of its own, so none spoils another.
@@ -132,6 +133,10 @@ run-mutants: $(out)/sim/fleet_sim
 raft-sim: $(sims)
 	$(out)/sim/raft_sim --guards --seeds $(or $(SEEDS),1000)
 
+# About ten minutes of two cores; DEEP=1 more of one, and 8 GB. MODEL= names sets or runs.
+model: setup-model
+	@DEEP=$(DEEP) tools/model $(MODEL)
+
 # The processes under test are built with the injection points; what ships has none.
 e2e: setup-build-check
 	+@$(submake) INJECT=1 run-e2e
@@ -171,7 +176,7 @@ run-lint: $(pb)
 	$(Q)cppcheck --quiet --std=c11 --enable=warning,portability,performance --error-exitcode=1 \
 	    --inline-suppr --suppressions-list=tools/cppcheck.txt -j $$(nproc) -I. $(filter %.c,$(code))
 	@echo '  LINT shellcheck, layers'
-	$(Q)shellcheck tools/setup tools/layers .ci/run
+	$(Q)shellcheck tools/setup tools/layers tools/model .ci/run
 	$(Q)./tools/layers
 
 install: $(binary) $(library)
@@ -184,7 +189,7 @@ install: $(binary) $(library)
 clean:
 	rm -rf build
 
-.PHONY: all demo check run-check sim mutants run-mutants raft-sim e2e run-e2e bench run-bench \
+.PHONY: all demo check run-check sim mutants run-mutants raft-sim model e2e run-e2e bench run-bench \
         fuzz run-fuzz lint run-lint install clean
 .SECONDARY:
 -include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(plugins:.so=.d) $(out)/cli/main.d
