@@ -24,7 +24,11 @@
     X(M_STALEWARM, "state staged for an aborted transaction is used later")           \
     X(M_RESTART, "a restarted node serves before it is registered")                   \
     X(M_COMMIT, "the leader commits without all votes")                               \
-    X(M_EARLY, "CANCEL leaves before the abort is applied")
+    X(M_EARLY, "CANCEL leaves before the abort is applied")                           \
+    X(M_RECV, "a lease counts from the arrival of its grant")                         \
+    X(M_ENDCHK, "the lease is checked when a task starts, not at its outputs")        \
+    X(M_RUNOVER, "a task goes on after the hard end of the lease")                    \
+    X(M_ERAMSG, "messages of a newer era are followed in place")
 
 enum mutant {
 #define X(name, text) name,

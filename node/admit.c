@@ -235,7 +235,10 @@ void admit_again(struct host *h, struct arrival *in)
         admit_elsewhere(h, in, cell);
         return;
     }
-    // Room for the lease: SOFT and GATED park here (§5.3 step 4).
+    if (!tenure_may_start(h)) { // §5.3 step 4
+        tenure_put_off(h, in);
+        return;
+    }
     if (!host_has_kind(h, r->kind)) {
         admit_refuse(h, in, ANSWER_NO_KIND, 0);
         return;

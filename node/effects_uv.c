@@ -2,6 +2,7 @@
 #include "node/shell_uv.h"
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -339,14 +340,29 @@ static void perform(struct shell *s, const struct host_effect *e)
     UNREACHABLE();
 }
 
+/* The clock is read after the effect was made and before it is done (hole 30). */
+static void perform_in_time(struct shell *s, size_t at)
+{
+    const struct host_effect *e = &s->effects.item[at];
+    const uint64_t limit_us = host_limit_us(s->host, e->type);
+
+    if (limit_us != UINT64_MAX && clock_boottime_us() >= limit_us) {
+        host_keep(s->host, &s->effects, at);
+    } else {
+        perform(s, e);
+    }
+}
+
 static void step(struct shell *s, struct host_event *event)
 {
     ASSERT(!s->stepping);
     s->stepping = true;
-    event->now_us = s->now_us;
+    // Not the turn's time: a handler of this turn may have taken long.
+    s->now_us = event->now_us = clock_boottime_us();
+    event->wall_us = clock_wall_us();
     host_step(s->host, event, &s->effects);
     for (size_t i = 0; i < s->effects.count; i++) {
-        perform(s, &s->effects.item[i]);
+        perform_in_time(s, i);
     }
     host_effects_clear(&s->effects);
     s->stepping = false;

@@ -92,6 +92,7 @@ struct host_config host_config_default(void)
         .poll_ms = 1000,
         .linger_ms = 30000,
         .session_keep_ms = 60000,
+        .gate_size_max = (size_t)64 * 1024 * 1024,
     };
 }
 
@@ -112,6 +113,9 @@ struct host *host_new(const struct host_config *config)
     room_init(&h->room, 0);
     queue_init(&h->waitver);
     queue_init(&h->lonely);
+    queue_init(&h->leaseless);
+    lease_init(&h->lease, config->serve);
+    gate_init(&h->gate, config->gate_size_max);
     neighbours_init(&h->neighbours);
     list_init(&h->stale);
     return h;
@@ -183,6 +187,7 @@ void host_free(struct host *h)
     drop_requests(h);
     drop_actors(h, NULL);
     drop_transactions(h);
+    gate_fini(&h->gate);
     participant_fini(&h->participant);
     actors_fini(&h->actors);
     orders_fini(&h->orders);
@@ -326,6 +331,8 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
     actors_bury(&h->actors);
     h->out = out;
     h->now_us = event->now_us > h->now_us ? event->now_us : h->now_us;
+    h->wall_us = event->wall_us;
+    tenure_judge(h);
     dispatch(h, event);
     h->out = NULL;
     check_quick(h);
@@ -389,6 +396,7 @@ void host_figures(const struct host *h, struct host_figures *out)
         .dropped_foreign = h->dropped_foreign,
         .serving = h->life == LIFE_SERVING || h->life == LIFE_PARTING,
     };
+    tenure_figures(h, out);
     for (size_t i = 0; i < h->participant.part_count; i++) {
         out->held += hold_of(h->participant.part[i])->held.count;
     }

@@ -19,10 +19,29 @@
  * Every ACTIVATE, RUN and EXPORT is answered by one event, unless the actor was
  * discarded meanwhile: what was still to come is then kept back by the shell.
  * PERSIST effects are done in order; the event of one covers those before it.
+ *
+ * The lease (node/lease.h). host_step() judges it by the event's time before
+ * anything else, and emits no ACTIVATE or RUN unless it is ACTIVE. But time
+ * passes between a step and its effects, and between one effect and the next:
+ * so whoever does them reads the clock again before each one (hole 30),
+ *
+ *     for (i = 0; i < effects.count; i++) {
+ *         if (clock() >= host_limit_us(h, effects.item[i].type)) {
+ *             host_keep(h, &effects, i);       // too late: the host keeps it
+ *         } else {
+ *             perform(&effects.item[i]);
+ *         }
+ *     }
+ *
+ * and what was kept comes out of a later step again, in order and before all
+ * that is new, when a grant reopened the gate; or never, when the incarnation
+ * is over. The limits change in host_step() only. A task that still runs
+ * (host_running() > 0) at host_hard_end_us() must be stopped with its process.
  */
 #ifndef NODE_HOST_H
 #define NODE_HOST_H
 
+#include "node/lease.h"
 #include "ring/view.h"
 #include "wire/control.pb-c.h"
 #include "wire/record.h"
@@ -61,6 +80,8 @@ struct host_config {
     uint32_t poll_ms;         /* T_poll; 1000 */
     uint32_t linger_ms;       /* T_linger: forwards for arcs it gave away; 30000 */
     uint32_t session_keep_ms; /* order record of an idle session; 60000 */
+    size_t gate_size_max;     /* bytes of outputs kept at the closed gate; 64 MiB */
+    bool serve;               /* lease.on_loss: go on without a lease, and risk two owners */
 };
 struct host_config host_config_default(void);
 
@@ -85,7 +106,8 @@ enum host_event_type {
 
 struct host_event {
     enum host_event_type type;
-    uint64_t now_us; /* CLOCK_BOOTTIME */
+    uint64_t now_us;  /* CLOCK_BOOTTIME */
+    uint64_t wall_us; /* CLOCK_REALTIME, 0 = not known: only to see that one of the two jumped */
     int coordinator;
     const Rh__Control *message; /* borrowed */
     uint64_t peer;              /* shell's id of the link, never reused; 0 = none */
@@ -116,6 +138,14 @@ enum host_effect_type {
     HOST_DISCARD,          /* actor: free its instance; discard_why. No event names it any more */
     HOST_REGISTERED,       /* incarnation: tell the links */
     HOST_EXIT,             /* code; why */
+};
+
+/* Why outputs were thrown away at the gate. */
+enum host_drop {
+    HOST_DROP_BARRED, /* this incarnation was fenced */
+    HOST_DROP_ERA,    /* the cluster has another era: what was said is void (hole 53) */
+    HOST_DROP_FULL,   /* over gate_size_max */
+    HOST_DROP_COUNT
 };
 
 enum discard_why { DISCARD_MOVED, DISCARD_STOP, DISCARD_FENCED };
@@ -154,7 +184,21 @@ void host_effects_fini(struct host_effects *e);
 struct host *host_new(const struct host_config *config);
 void host_free(struct host *h);
 void host_step(struct host *h, const struct host_event *event, struct host_effects *out);
-/* Abort unless I1-I7 and I12 hold, as far as they need no lease. */
+/* An effect that leaves this process for a peer: answers, forwards, state. */
+bool host_effect_is_output(enum host_effect_type type);
+/* An effect of this type may be done before this time only; UINT64_MAX = whenever (it needs no
+ * lease, or leases are not in force), 0 = not at all now. */
+uint64_t host_limit_us(const struct host *h, enum host_effect_type type);
+/* That of outputs: until - gate margin. */
+uint64_t host_gate_us(const struct host *h);
+/* Keep effect `at`, which came too late. After the step that emitted it, before the next one. */
+void host_keep(struct host *h, const struct host_effects *effects, size_t at);
+/* Tasks that were started and have not ended, deferred ones included. */
+size_t host_running(const struct host *h);
+/* At this time no task may run any more: until - kill margin. */
+uint64_t host_hard_end_us(const struct host *h);
+
+/* Abort unless I1-I8 and I12 hold. */
 void host_check(const struct host *h);
 
 /* What the shell may know of an actor. `instance` is the shell's. */
@@ -178,6 +222,20 @@ struct host_figures {
     uint64_t dropped_overflow;
     uint64_t dropped_foreign;
     bool serving; /* registered */
+
+    enum lease_state lease;
+    bool lease_in_force;
+    uint64_t lease_us;            /* as granted last */
+    uint64_t lease_margin_us;     /* left now */
+    uint64_t lease_margin_min_us; /* smallest ever, 0 = it ran out */
+    uint64_t lease_gated;         /* times nothing could leave */
+    uint64_t lease_jumps;         /* times a clock jumped */
+    uint64_t lease_lapses;        /* times it served without one (host_config.serve) */
+    uint64_t leaseless;           /* requests parked for want of a lease, now */
+    uint64_t leaseless_total;
+    uint64_t gate_kept; /* effects kept at the gate, now */
+    uint64_t gate_kept_total;
+    uint64_t gate_dropped[HOST_DROP_COUNT];
 };
 void host_figures(const struct host *h, struct host_figures *out);
 const struct view *host_view(const struct host *h);

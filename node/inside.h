@@ -8,6 +8,7 @@
  *     hold.c     one transaction's drain, its images, its outcome
  *     admit.c    requests and answers
  *     run.c      actors: activate, run, freeze
+ *     tenure.c   the lease: what may be done now, what is put off
  *
  * Each handler may emit effects; none calls back into host_step().
  */
@@ -15,6 +16,7 @@
 #define NODE_INSIDE_H
 
 #include "node/actor.h"
+#include "node/gate.h"
 #include "node/hold.h"
 #include "node/host.h"
 #include "node/neighbour.h"
@@ -58,6 +60,7 @@ struct host {
     struct host_effects *out; /* of this step */
     size_t record_at;         /* host_record() */
     uint64_t now_us;
+    uint64_t wall_us; /* of this step; 0 = not known */
 
     /* Membership (member.c). */
     struct finder finder;
@@ -96,13 +99,20 @@ struct host {
     struct actors actors;
     struct orders orders;
     struct room room;
-    struct queue waitver; /* they carry a version newer than mine */
-    struct queue lonely;  /* they go to an owner whose link is not up */
+    struct queue waitver;   /* they carry a version newer than mine */
+    struct queue lonely;    /* they go to an owner whose link is not up */
+    struct queue leaseless; /* they came, or their turn did, without an ACTIVE lease */
     struct neighbours neighbours;
     struct dial *dial; /* owned */
     size_t dial_count;
     uint64_t run_ticket;
     size_t running; /* actors */
+
+    /* The lease (tenure.c). */
+    struct lease lease;
+    struct gate gate;
+    uint64_t leaseless_total;
+    uint64_t lapses; /* it ran out, and the node served on */
 
     /* Sums. */
     uint64_t accepted; /* requests taken in */
@@ -123,6 +133,7 @@ struct host {
     bool told_last;  /* the leader says that nobody else stays */
     bool disk_dirty; /* `active` shrank */
     bool local;      /* M_LOCAL: run it whoever owns it */
+    bool lapsed;     /* serves without a lease */
 };
 
 /* A request on its way through admission: just come in (`w` NULL, the record borrowed) or out of
@@ -225,6 +236,23 @@ void actor_from_image(struct host *h, struct image *image);
 void run_on_activated(struct host *h, struct actor *a, enum err error);
 void run_on_ran(struct host *h, const struct host_event *event);
 void run_on_exported(struct host *h, struct actor *a, enum err error, struct bytes state);
+
+/* ---- tenure.c ---- */
+
+/* Judge the lease; let go of what may be done now. */
+void tenure_judge(struct host *h);
+/* A task or an activation may start. */
+bool tenure_may_start(const struct host *h);
+void tenure_granted(struct host *h, const Rh__Grant *grant);
+/* Registered. */
+void tenure_begin(struct host *h, uint64_t lease_us);
+/* Barred, or another era. */
+void tenure_end(struct host *h, enum host_drop why);
+/* They wait until the lease is ACTIVE again, and are admitted anew. */
+void tenure_put_off(struct host *h, struct arrival *in);
+void tenure_put_off_all(struct host *h, struct queue *q);
+uint64_t tenure_renew_every_us(const struct host *h);
+void tenure_figures(const struct host *h, struct host_figures *out);
 
 /* ---- admit.c ---- */
 

@@ -330,6 +330,7 @@ static void on_reg_ok(struct host *h, const Rh__RegOk *ok)
     h->incarnation = ok->incarnation;
     h->era = ok->config->era;
     participant_reset(&h->participant, ok->floor);
+    tenure_begin(h, ok->lease_us);
     h->disk.era = h->era;
     h->disk.floor = ok->floor > h->disk.floor ? ok->floor : h->disk.floor;
     h->disk.active_count = 0;
@@ -373,6 +374,7 @@ static void serve_unregistered(struct host *h, const Rh__ConfigAnswer *answer)
 static void start_over(struct host *h)
 {
     log_warn("node", "other_era", "era=%" PRIu64, h->era);
+    tenure_end(h, HOST_DROP_ERA);
     host_drop_all(h, DISCARD_FENCED);
     h->life = LIFE_JOINING;
     h->incarnation = 0;
@@ -402,8 +404,9 @@ static void send_renew(struct host *h)
     r.stopping = h->stopping;
     c.body_case = RH__CONTROL__BODY_RENEW;
     c.renew = &r;
+    lease_sent(&h->lease, r.seq, h->now_us, h->wall_us);
     host_tell(h, leader_of(h), &c);
-    h->renew_us = h->now_us + (uint64_t)h->config.renew_ms * MS;
+    h->renew_us = h->now_us + tenure_renew_every_us(h);
 }
 
 void member_leave(struct host *h)
@@ -459,8 +462,8 @@ static void leave_when_ready(struct host *h)
 
 static void on_grant(struct host *h, const Rh__Grant *grant)
 {
-    // The lease will be counted here: from the sending of Renew `seq` (hole 26).
     if (h->life == LIFE_SERVING) {
+        tenure_granted(h, grant);
         if (grant->last && !h->told_last) {
             // It serves on until another node comes, or until it is killed with its actors.
             log_warn("node", "last_node", "nobody takes its actors: they end with the process");
@@ -478,6 +481,7 @@ static void on_barred(struct host *h, const Rh__Barred *barred)
         host_stop(h, 0, "left");
     } else if (h->life == LIFE_SERVING) {
         log_error("node", "barred", "why=\"%s\"", barred->why);
+        tenure_end(h, HOST_DROP_BARRED);
         host_stop(h, EX_TEMPFAIL_CODE, "barred");
     }
 }
@@ -507,6 +511,10 @@ static bool is_for_me(struct host *h, const Rh__Control *c)
         return false; // hole 34
     }
     if (c->era != 0 && h->life != LIFE_JOINING && c->era > h->era) {
+        if (mutant(M_ERAMSG)) {
+            h->era = c->era; // follow it in place
+            return true;
+        }
         start_over(h);
     }
     const uint64_t era = h->era > h->disk.era ? h->era : h->disk.era;

@@ -89,6 +89,7 @@ static void activate(struct host *h, struct actor *a)
     struct host_effect *e = host_emit(h, HOST_ACTIVATE);
 
     ASSERT(a->state == ACTOR_ABSENT && !a->live);
+    ASSERT(tenure_may_start(h)); // I1
     a->state = ACTOR_ACTIVATING;
     a->token = vnode == NULL ? 0 : vnode->generation;
     e->actor = a;
@@ -105,6 +106,7 @@ static void run(struct host *h, struct actor *a, const struct request_record *r,
     struct host_effect *e = host_emit(h, HOST_RUN);
 
     ASSERT(a->state == ACTOR_IDLE && a->live);
+    ASSERT(tenure_may_start(h)); // hole 30
     // I7, except for the planted bugs that break it.
     ASSERT(r->seq > order->last || mutant(M_NODEDUP) || mutant(M_NOORDER));
     order->last = r->seq > order->last ? r->seq : order->last;
@@ -151,6 +153,9 @@ void actor_next(struct host *h, struct actor *a)
     struct waiting *w = NULL;
 
     ASSERT(a->state == ACTOR_IDLE);
+    if (!tenure_may_start(h)) {
+        tenure_put_off_all(h, &a->queue);
+    }
     while ((w = queue_pop(&a->queue)) != NULL) {
         struct arrival in = arrival_of(w);
         struct order *order = order_find(&h->orders, a, w->record.session);
@@ -420,6 +425,7 @@ void actor_remove(struct host *h, struct actor *a, enum discard_why why)
     while ((link = list_front(&a->orders)) != NULL) {
         order_free(&h->orders, CONTAINER_OF(link, struct order, of_actor));
     }
+    gate_forget(&h->gate, a);
     if (a->live || a->state == ACTOR_ACTIVATING) {
         struct host_effect *e = host_emit(h, HOST_DISCARD);
 

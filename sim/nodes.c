@@ -269,7 +269,11 @@ void node_step(struct fleet *f, struct sim_node *n, struct host_event event)
         end > 0 && world_chance(&f->world, f->faults.node_torn_pm) && world_chance(&f->world, 100);
     end = torn ? world_between(&f->world, 0, end) : end;
     for (size_t i = 0; i < end && f->world.checker == NULL; i++) {
-        effect(f, n, &n->out.item[i]);
+        if (event.now_us >= host_limit_us(n->core, n->out.item[i].type)) {
+            host_keep(n->core, &n->out, i);
+        } else {
+            effect(f, n, &n->out.item[i]);
+        }
     }
     if (torn) {
         node_crash(f, n);

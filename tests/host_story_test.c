@@ -23,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { VNODES = 4, WORDS_MAX = 16, ACTORS_MAX = 64 };
+enum { VNODES = 4, WORDS_MAX = 16, ACTORS_MAX = 64, WALL_AT_0_US = 1000000000 };
 
 static struct host *host;
 static struct host_effects effects;
@@ -34,7 +34,10 @@ static struct actor *seen[ACTORS_MAX];
 static FILE *out;
 static const char *story; /* its file */
 static struct host_disk disk;
-static uint64_t asked_nonce; /* of the last REGISTER */
+static uint64_t asked_nonce;  /* of the last REGISTER */
+static uint64_t asked_renew;  /* seq of the last RENEW */
+static int64_t wall_ahead_us; /* the wall clock, against the other */
+static uint64_t slow_us;      /* before each effect of the next step so much time passes */
 
 /* ---- words of a command ---- */
 
@@ -203,6 +206,7 @@ static void print_control(int coordinator, struct bytes b)
         (void)fprintf(out, " RENEW version=%" PRIu64, c->renew->version);
         (void)fprintf(out, " held=%" PRIu64, c->renew->held);
         (void)fputs(c->renew->stopping ? " stopping" : "", out);
+        asked_renew = c->renew->seq;
         break;
     case RH__CONTROL__BODY_GET_CONFIG:
         (void)fprintf(out, " GET_CONFIG have=%" PRIu64, c->get_config->have_version);
@@ -381,10 +385,19 @@ static void print_effect(const struct host_effect *e)
 static void step(struct host_event event)
 {
     event.now_us = now_us;
+    event.wall_us = (uint64_t)((int64_t)now_us + WALL_AT_0_US + wall_ahead_us);
     host_step(host, &event, &effects);
     for (size_t i = 0; i < effects.count; i++) {
-        print_effect(&effects.item[i]);
+        now_us += slow_us;
+        if (now_us >= host_limit_us(host, effects.item[i].type)) {
+            (void)fprintf(out, "too late: ");
+            print_effect(&effects.item[i]);
+            host_keep(host, &effects, i);
+        } else {
+            print_effect(&effects.item[i]);
+        }
     }
+    slow_us = 0;
     host_effects_clear(&effects);
     host_check(host);
 }
@@ -414,6 +427,8 @@ static void do_new(void)
     config.held_size_max = number_of("held_size_max", config.held_size_max);
     config.staged_size_max = number_of("staged_max", config.staged_size_max);
     config.state_window = number_of("window", config.state_window);
+    config.gate_size_max = number_of("gate_max", config.gate_size_max);
+    config.serve = number_of("serve", 0) != 0;
     host = host_new(&config);
 }
 
@@ -448,6 +463,7 @@ static void do_regok(void)
     ok.incarnation = 101;
     ok.floor = number_of("floor", 30);
     ok.config = &config;
+    ok.lease_us = number_of("lease", 0) * 1000;
     c.body_case = RH__CONTROL__BODY_REG_OK;
     c.reg_ok = &ok;
     control(&c);
@@ -595,6 +611,8 @@ static void do_grant(void)
     Rh__Grant grant = RH__GRANT__INIT;
 
     grant.version = cluster.ring.version;
+    grant.seq = number_of("seq", asked_renew);
+    grant.lease_us = number_of("lease", 0) * 1000;
     grant.leave = number_of("leave", 0) != 0;
     grant.last = number_of("last", 0) != 0;
     c.body_case = RH__CONTROL__BODY_GRANT;
@@ -789,6 +807,48 @@ static void do_figures(void)
     (void)fprintf(out, " foreign=%" PRIu64 "\n", f.dropped_foreign);
 }
 
+/* What the lease allows now. */
+static void do_lease(void)
+{
+    struct host_figures f;
+
+    host_figures(host, &f);
+    (void)fprintf(
+        out, "%s left=%" PRIu64 "ms", lease_state_name(f.lease), f.lease_margin_us / 1000);
+    (void)fprintf(
+        out, " least=%" PRIu64 "ms gated=%" PRIu64, f.lease_margin_min_us / 1000, f.lease_gated);
+    (void)fprintf(out, " jumps=%" PRIu64 " lapses=%" PRIu64, f.lease_jumps, f.lease_lapses);
+    (void)fprintf(out, " parked=%" PRIu64 "/%" PRIu64, f.leaseless, f.leaseless_total);
+    (void)fprintf(out, " kept=%" PRIu64 "/%" PRIu64, f.gate_kept, f.gate_kept_total);
+    (void)fprintf(out,
+                  " dropped=%" PRIu64 ",%" PRIu64 ",%" PRIu64,
+                  f.gate_dropped[HOST_DROP_BARRED],
+                  f.gate_dropped[HOST_DROP_ERA],
+                  f.gate_dropped[HOST_DROP_FULL]);
+    if (host_running(host) > 0 && now_us >= host_hard_end_us(host)) {
+        (void)fprintf(out, " OVERRUN running=%zu", host_running(host));
+    }
+    (void)fputc('\n', out);
+}
+
+/* stall MS: nothing happens for so long, not even a tick */
+static void do_stall(void)
+{
+    now_us += word_number(1) * 1000;
+}
+
+/* slow MS: in the next step so long passes before each effect */
+static void do_slow(void)
+{
+    slow_us = word_number(1) * 1000;
+}
+
+/* wall MS: the wall clock is set forward */
+static void do_wall(void)
+{
+    wall_ahead_us += strtoll(words[1], NULL, 10) * 1000;
+}
+
 static void do_wipe(void)
 {
     disk = (struct host_disk){0};
@@ -836,7 +896,8 @@ static const struct {
     {"ack", do_ack},         {"answer", do_answer},       {"tick", do_tick},
     {"figures", do_figures}, {"wipe", do_wipe},           {"peerdown", do_peerdown},
     {"leave", do_leave},     {"persisted", do_persisted}, {"activated", do_activated},
-    {"ran", do_ran},         {"exported", do_exported},
+    {"ran", do_ran},         {"exported", do_exported},   {"lease", do_lease},
+    {"stall", do_stall},     {"slow", do_slow},           {"wall", do_wall},
 };
 
 static void play(char *line)
@@ -861,6 +922,8 @@ static char *replay(FILE *in)
 
     now_us = 1000000;
     disk = (struct host_disk){0};
+    asked_renew = 0;
+    wall_ahead_us = 0;
     out = open_memstream(&text, &size);
     while (fgets(line, sizeof line, in) != NULL) {
         expected = expected && line[0] != '\n';

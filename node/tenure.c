@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The host under its lease: what it may do now, what is put off, what ends.
+ * PROTOCOL §4.1, §5.3 step 4; I1, I8; holes 26, 28, 30, 53.
+ */
+#include "node/inside.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/mutant.h"
+
+#include <inttypes.h>
+
+enum { MS = 1000 };
+
+/* ---- limits ---- */
+
+bool host_effect_is_output(enum host_effect_type type)
+{
+    // Coordinators may hear everything: what they are told changes nothing that a fence has not
+    // settled (hole 31), and without a renewal no lease would ever come back.
+    return type == HOST_SEND_PEER;
+}
+
+uint64_t host_gate_us(const struct host *h)
+{
+    return mutant(M_ENDCHK) ? UINT64_MAX : lease_gate_us(&h->lease);
+}
+
+uint64_t host_hard_end_us(const struct host *h)
+{
+    return mutant(M_RUNOVER) ? UINT64_MAX : lease_kill_us(&h->lease);
+}
+
+uint64_t host_limit_us(const struct host *h, enum host_effect_type type)
+{
+    switch (type) {
+    case HOST_ACTIVATE:
+    case HOST_RUN:
+        return lease_soft_us(&h->lease);
+    case HOST_SEND_PEER:
+    case HOST_EXPORT:   // it calls the actor, too
+    case HOST_UNFREEZE: // and so does this
+        return host_gate_us(h);
+    case HOST_SEND_COORDINATOR:
+    case HOST_CONNECT:
+    case HOST_DISCONNECT:
+    case HOST_PERSIST:
+    case HOST_DISCARD:
+    case HOST_REGISTERED:
+    case HOST_EXIT:
+        return UINT64_MAX;
+    }
+    UNREACHABLE();
+}
+
+void host_keep(struct host *h, const struct host_effects *effects, size_t at)
+{
+    const struct host_effect *e = &effects->item[at];
+
+    ASSERT(host_limit_us(h, e->type) != UINT64_MAX);
+    gate_keep(&h->gate, e, (struct bytes){effects->bytes.data + e->at, e->size});
+}
+
+size_t host_running(const struct host *h)
+{
+    ASSERT(h->running >= h->gate.runs);
+    return h->running - h->gate.runs;
+}
+
+bool tenure_may_start(const struct host *h)
+{
+    return h->lease.state == LEASE_ACTIVE || !h->lease.in_force || h->lease.serve;
+}
+
+/* ---- judging ---- */
+
+/* What was kept and may be done now goes before anything new. */
+static void reopen(struct host *h)
+{
+    struct list_link *next = NULL;
+
+    for (struct list_link *l = list_front(&h->gate.kept); l != NULL; l = next) {
+        struct kept *k = CONTAINER_OF(l, struct kept, link);
+
+        next = list_next(&h->gate.kept, l);
+        if (h->now_us < host_limit_us(h, k->effect.type)) {
+            struct host_effect *e = host_emit(h, k->effect.type);
+
+            *e = k->effect;
+            host_emit_bytes(h, e, bytes_of(k->data, k->size));
+            gate_take(&h->gate, k);
+            mem_free(k);
+        }
+    }
+}
+
+static void note_change(struct host *h, const struct lease_verdict *v)
+{
+    const uint64_t margin_us = lease_margin_us(&h->lease, h->now_us);
+
+    if (v->jumped) {
+        log_warn("node", "clock_jumped", "boot and wall time went apart: the lease is asked anew");
+    }
+    if (v->state == LEASE_SOFT && v->before == LEASE_ACTIVE) {
+        log_warn("node", "lease_soft", "left_us=%" PRIu64 ", nothing new is started", margin_us);
+    } else if (v->state == LEASE_GATED && v->before != LEASE_GATED) {
+        log_error("node", "lease_gated", "left_us=%" PRIu64 ", nothing leaves", margin_us);
+    } else if (v->state == LEASE_ACTIVE && v->before == LEASE_GATED) {
+        log_info("node", "lease_back", "kept=%zu parked=%zu", h->gate.count, h->leaseless.count);
+    }
+    if (v->jumped || (v->state != v->before && v->state != LEASE_ACTIVE)) {
+        h->renew_us = h->now_us;
+    }
+}
+
+/* `serve`: what is done without a lease is the operator's choice; he is told. */
+static void note_lapse(struct host *h)
+{
+    const bool lapsed = h->lease.serve && h->lease.in_force && h->lease.until_us != 0 &&
+                        h->now_us >= h->lease.until_us;
+
+    if (lapsed && !h->lapsed) {
+        h->lapses++;
+        log_error("node", "serving_without_lease", "another node may run the same actors now");
+    }
+    h->lapsed = lapsed;
+}
+
+void tenure_judge(struct host *h)
+{
+    const struct lease_verdict v = lease_judge(&h->lease, h->now_us, h->wall_us);
+
+    note_change(h, &v);
+    note_lapse(h);
+    if (h->gate.count > 0) {
+        reopen(h);
+    }
+    if (h->leaseless.count > 0 && tenure_may_start(h)) {
+        admit_all(h, &h->leaseless);
+    }
+}
+
+/* ---- events of the membership ---- */
+
+void tenure_granted(struct host *h, const Rh__Grant *grant)
+{
+    lease_grant(&h->lease, grant->seq, grant->lease_us, h->now_us);
+    tenure_judge(h);
+}
+
+void tenure_begin(struct host *h, uint64_t lease_us)
+{
+    // What an older incarnation said stays unsaid.
+    gate_drop_outputs(&h->gate, HOST_DROP_ERA);
+    lease_start(&h->lease, lease_us);
+    h->lapsed = false;
+}
+
+void tenure_end(struct host *h, enum host_drop why)
+{
+    gate_drop_outputs(&h->gate, why);
+    lease_forget(&h->lease);
+}
+
+void tenure_put_off(struct host *h, struct arrival *in)
+{
+    if (admit_park(h, &h->leaseless, in)) {
+        h->leaseless_total++;
+    }
+}
+
+void tenure_put_off_all(struct host *h, struct queue *q)
+{
+    h->leaseless_total += q->count;
+    queue_append(&h->leaseless, q);
+}
+
+uint64_t tenure_renew_every_us(const struct host *h)
+{
+    return lease_renew_every_us(&h->lease, (uint64_t)h->config.renew_ms * MS);
+}
+
+void tenure_figures(const struct host *h, struct host_figures *out)
+{
+    const struct lease *l = &h->lease;
+
+    out->lease = l->state;
+    out->lease_in_force = l->in_force;
+    out->lease_us = l->term_us;
+    out->lease_margin_us = lease_margin_us(l, h->now_us);
+    out->lease_margin_min_us = l->held ? l->margin_min_us : 0;
+    out->lease_gated = l->gated;
+    out->lease_jumps = l->jumps;
+    out->lease_lapses = h->lapses;
+    out->leaseless = h->leaseless.count;
+    out->leaseless_total = h->leaseless_total;
+    out->gate_kept = h->gate.count;
+    out->gate_kept_total = h->gate.kept_total;
+    for (size_t i = 0; i < HOST_DROP_COUNT; i++) {
+        out->gate_dropped[i] = h->gate.dropped[i];
+    }
+}
