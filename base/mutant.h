@@ -25,6 +25,14 @@
     X(M_RESTART, "a restarted node serves before it is registered")                   \
     X(M_COMMIT, "the leader commits without all votes")                               \
     X(M_EARLY, "CANCEL leaves before the abort is applied")                           \
+    X(M_NOCONF, "a lease is granted without a quorum round")                          \
+    X(M_NOSTOP, "a fenced node still gets leases")                                    \
+    X(M_NOWAIT, "vnodes are reassigned before the lease ended")                       \
+    X(M_NEWLEAD, "a new leader does not wait for the old one's grants")               \
+    X(M_DRIFT, "the leader has no margin for the clocks' rates")                      \
+    X(M_FENCEPEND, "a fenced node's transactions may still commit")                   \
+    X(M_RESTORE, "a restored state serves at once")                                   \
+    X(M_READFIRST, "a registration is answered with an older configuration")          \
     X(M_RECV, "a lease counts from the arrival of its grant")                         \
     X(M_ENDCHK, "the lease is checked when a task starts, not at its outputs")        \
     X(M_RUNOVER, "a task goes on after the hard end of the lease")                    \

@@ -51,4 +51,11 @@ MUST_CHECK enum err plan_make(struct plan *plan, const struct ring *ring,
                               const struct plan_limits *limits);
 void plan_fini(struct plan *plan);
 
+/* MOVEs of all that `dead` owns, whole, largest first, each to that one of `nodes` (their slots
+ * distinct, 1..4095, weights as above; leaving ones and `dead` itself get nothing) which lacks most
+ * of its share of all cells: no node ends further above its share than by one vnode, unless it was
+ * before. Free it with mem_free(). NULL and a count of 0: nothing to move, or nobody to take it. */
+struct ring_op *plan_reassign(const struct ring *ring, const struct plan_node *nodes,
+                              size_t node_count, uint16_t dead, size_t *count);
+
 #endif

@@ -25,9 +25,11 @@ static bool is_state(sqlite3 *db)
     }
     all = sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_int(stmt, 0) == 1;
     (void)sqlite3_finalize(stmt);
-    // An image from before restores were known lacks the column; in any other this fails.
+    // An image from before restores, or leases, were known lacks the column; else this fails.
     (void)sqlite3_exec(
         db, "ALTER TABLE cluster ADD COLUMN settling INTEGER DEFAULT 0", NULL, NULL, NULL);
+    (void)sqlite3_exec(
+        db, "ALTER TABLE cluster ADD COLUMN lease_us INTEGER DEFAULT 0", NULL, NULL, NULL);
     return all;
 }
 
@@ -46,7 +48,8 @@ static bool load_cluster(sqlite3 *db, struct state *s)
 {
     struct statement q = statement_open(
         db,
-        "SELECT name, cluster_id, key0, key1, vnodes_per_weight, number, era, ring, settling"
+        "SELECT name, cluster_id, key0, key1, vnodes_per_weight, number, era, ring, settling,"
+        " lease_us"
         " FROM cluster");
     struct ring ring;
     bool good = statement_row(&q);
@@ -62,6 +65,7 @@ static bool load_cluster(sqlite3 *db, struct state *s)
         s->view.era = statement_get_number(&q);
         good = good && ring_decode(&ring, statement_get_blob(&q)) == ERR_OK;
         s->settling = statement_get_number(&q) != 0;
+        s->lease_us = statement_get_number(&q);
     }
     if (good) {
         ring_fini(&s->view.ring);

@@ -34,7 +34,8 @@ static const char schema[] =
     "PRAGMA user_version=1;"
     "CREATE TABLE cluster(name TEXT, cluster_id INTEGER, key0 INTEGER, key1 INTEGER,"
     " vnodes_per_weight INTEGER, number INTEGER, era INTEGER, grid INTEGER, version INTEGER,"
-    " digest TEXT, applied INTEGER, ring BLOB, settling INTEGER DEFAULT 0);"
+    " digest TEXT, applied INTEGER, ring BLOB, settling INTEGER DEFAULT 0,"
+    " lease_us INTEGER DEFAULT 0);"
     "CREATE TABLE node(slot INTEGER PRIMARY KEY, name TEXT, address TEXT, zone TEXT,"
     " incarnation INTEGER, nonce INTEGER, boot_id BLOB, data_uuid BLOB, weight INTEGER,"
     " leaving INTEGER, stopping INTEGER, barred INTEGER, clean INTEGER);"
@@ -101,7 +102,7 @@ static void put_cluster(struct state_db *db, const struct state *s)
     struct statement q = statement_open(
         db->db,
         "UPDATE cluster SET name=?, cluster_id=?, key0=?, key1=?, vnodes_per_weight=?, number=?,"
-        " era=?, grid=?, version=?, digest=?, settling=?");
+        " era=?, grid=?, version=?, digest=?, settling=?, lease_us=?");
     char digest[33];
 
     (void)snprintf(digest,
@@ -120,6 +121,7 @@ static void put_cluster(struct state_db *db, const struct state *s)
     statement_number(&q, s->view.ring.version);
     statement_text(&q, digest);
     statement_number(&q, s->settling);
+    statement_number(&q, s->lease_us);
     statement_run(&q);
     statement_close(&q);
 }
@@ -318,6 +320,8 @@ static const char *command_name(const Rh__Command *command)
         return "voter";
     case RH__COMMAND__BODY_SETTLED:
         return "settled";
+    case RH__COMMAND__BODY_LEASE:
+        return "lease";
     case RH__COMMAND__BODY__NOT_SET:
     case _RH__COMMAND__BODY__CASE_IS_INT_SIZE:
         break;

@@ -6,12 +6,13 @@
  * The coordinator talks to a log of one: what it proposes is applied at once, in order, unless
  * "hold" keeps it; "release" applies what was kept, "lose" loses it.
  *
- *     start | lead TERM | follow ID | tick MS | hold | release | lose
- *     link N node|gateway|cli NAME [INCARNATION] | unlink N
- *     link N coordinator ID IDENTITY ADDRESS
- *     register N NONCE [BOOT [nolock]] | renew N [stopping] | renew-all MS | bye N
- *     prepared N TXN [INCARNATION] | refused N TXN | stale N TXN | poll N TXN... | get N VERSION
- *     admin N status|nodes|ring|txns | admin N where|drain|stay|remove|txn WHAT
+ *     start [LEASE_MS] | setlease MS (another coordinator's) | restored | jump MS (asleep) | lead
+ * TERM | follow ID | tick MS | hold | release | lose link N node|gateway|cli NAME [INCARNATION] |
+ * unlink N link N coordinator ID IDENTITY ADDRESS | silent N | awake N (renew-all leaves it out, or
+ * not) balance MS: as renew-all, everyone votes, nothing is told register N NONCE [BOOT [nolock]] |
+ * renew N [stopping] | renew-all MS | bye N prepared N TXN [INCARNATION] | refused N TXN | stale N
+ * TXN | poll N TXN... | get N VERSION admin N status|nodes|ring|txns | admin N
+ * where|drain|stay|remove|txn WHAT
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -50,7 +51,9 @@ static struct {
     uint64_t now_us;
     uint64_t seq;
     bool hold;
-    bool quiet; /* GRANTs and LEADERs aren't told */
+    bool quiet;            /* GRANTs and LEADERs aren't told */
+    bool mute;             /* nothing is told; PREPARE is answered */
+    uint64_t asked[LINKS]; /* a transaction to vote on; 0 = none */
     struct entry entry[ENTRIES];
     size_t entry_count;
     struct wire wire[LINKS];
@@ -79,7 +82,9 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
     va_list list;
 
     va_start(list, format);
-    (void)vfprintf(w.out, format, list);
+    if (!w.mute) {
+        (void)vfprintf(w.out, format, list);
+    }
     va_end(list);
 }
 
@@ -146,7 +151,14 @@ static void say_command(const Rh__Command *m)
     case RH__COMMAND__BODY_SETTLED:
         say("SETTLED\n");
         return;
+    case RH__COMMAND__BODY_LEASE:
+        say("LEASE %" PRIu64 " ms\n", m->lease->lease_us / 1000);
+        return;
     case RH__COMMAND__BODY_REASSIGN:
+        say("REASSIGN slot=%u: ", m->reassign->slot);
+        say_ops(m->reassign->moves, m->reassign->n_moves);
+        say("\n");
+        return;
     case RH__COMMAND__BODY__NOT_SET:
     case _RH__COMMAND__BODY__CASE_IS_INT_SIZE:
         break;
@@ -165,11 +177,16 @@ static void say_admin(const Rh__AdminReply *r)
     }
     say("\n");
     for (size_t i = 0; i < r->n_nodes; i++) {
-        say("  node %s live=%d leaving=%d vnodes=%u\n",
+        say("  node %s %s live=%d leaving=%d vnodes=%u",
             r->nodes[i]->member->name,
+            r->nodes[i]->state,
             r->nodes[i]->live,
             r->nodes[i]->member->leaving,
             r->nodes[i]->vnodes);
+        if (r->nodes[i]->lease_us_left != 0) {
+            say(" lease=%" PRIu64 " ms", r->nodes[i]->lease_us_left / 1000);
+        }
+        say("\n");
     }
     for (size_t i = 0; i < r->n_gateways; i++) {
         say("  gateway %s version=%" PRIu64 "\n", r->gateways[i]->name, n(r->gateways[i]->version));
@@ -261,7 +278,11 @@ static void say_more(const Rh__Control *m)
     } else if (m->body_case == RH__CONTROL__BODY_BARRED) {
         say("BARRED \"%s\"\n", m->barred->why);
     } else if (m->body_case == RH__CONTROL__BODY_REG_REFUSED) {
-        say("REG_REFUSED fatal=%d \"%s\"\n", m->reg_refused->fatal, m->reg_refused->reason);
+        say("REG_REFUSED fatal=%d \"%s\"", m->reg_refused->fatal, m->reg_refused->reason);
+        if (!m->reg_refused->fatal && m->reg_refused->retry_ms != 1000) {
+            say(" retry in %u ms", m->reg_refused->retry_ms);
+        }
+        say("\n");
     } else {
         say("%d?\n", (int)m->body_case);
     }
@@ -281,11 +302,15 @@ static void say_control(uint64_t peer, const Rh__Control *m)
             n(m->grant->version),
             m->grant->leave,
             m->grant->last);
+        if (m->grant->lease_us != 0) {
+            say(" lease=%" PRIu64 " ms", m->grant->lease_us / 1000);
+        }
         for (size_t i = 0; i < m->grant->n_pending; i++) {
             say(" pending=%" PRIu64, n(m->grant->pending[i]));
         }
         say("\n");
     } else if (m->body_case == RH__CONTROL__BODY_PREPARE) {
+        w.asked[peer] = m->prepare->txn;
         say_prepare(m->prepare);
     } else if (m->body_case == RH__CONTROL__BODY_POLL_ANSWER) {
         say("STATUS version=%" PRIu64, n(m->poll_answer->version));
@@ -404,17 +429,44 @@ static void stop(void)
     w.c = NULL;
 }
 
-static void start(void)
+static struct coordinator_config config_of(uint64_t lease_ms)
 {
     struct coordinator_config config = coordinator_config_default();
 
-    stop();
     config.id = 1;
     (void)snprintf(config.cluster, sizeof config.cluster, "test");
     config.cluster_id = 1;
     config.key = (struct ring_key){1, 2};
     config.vnodes_per_weight = 4;
     config.prepare_ms = 2000;
+    config.lease_us = lease_ms * 1000;
+    return config;
+}
+
+/* The same log and links, a coordinator with another setting. */
+static void another(uint64_t lease_ms)
+{
+    const struct coordinator_config config = config_of(lease_ms);
+
+    coordinator_free(w.c);
+    w.c = coordinator_new(&config, &w.state);
+    for (uint64_t i = 0; i < LINKS; i++) {
+        if (w.wire[i].up) {
+            step((struct coordinator_event){.type = COORDINATOR_PEER_UP,
+                                            .peer = i,
+                                            .role = ROLE_NODE,
+                                            .name = w.wire[i].name,
+                                            .incarnation = w.wire[i].incarnation});
+        }
+    }
+}
+
+/* A lease of 0: not in force. */
+static void start(uint64_t lease_ms)
+{
+    const struct coordinator_config config = config_of(lease_ms);
+
+    stop();
     state_init(&w.state);
     memset(w.wire, 0, sizeof w.wire);
     w.now_us = 1000000;
@@ -555,18 +607,31 @@ static void play_admin(char **word, uint64_t link)
     message(link, RH__CONTROL__BODY_ADMIN, &in);
 }
 
+static void vote_if_asked(uint64_t link)
+{
+    Rh__Prepared prepared = RH__PREPARED__INIT;
+
+    prepared.txn = w.asked[link];
+    w.asked[link] = 0;
+    if (w.mute && prepared.txn != 0) {
+        message(link, RH__CONTROL__BODY_PREPARED, &prepared);
+    }
+}
+
 static void play_time(char **word)
 {
     const uint64_t end_us = w.now_us + number(word[1]) * 1000;
-    const bool renew = strcmp(word[0], "renew-all") == 0;
+    const bool renew = strcmp(word[0], "tick") != 0;
 
     w.quiet = true; // what is said again and again
+    w.mute = strcmp(word[0], "balance") == 0;
 
     while (w.now_us < end_us) {
         w.now_us += 50000;
         for (uint64_t i = 0; i < LINKS && renew; i++) {
             if (w.wire[i].up && w.wire[i].incarnation != 0) {
                 play_renew(i, false);
+                vote_if_asked(i);
             }
         }
         step((struct coordinator_event){.type = COORDINATOR_TICK});
@@ -574,13 +639,19 @@ static void play_time(char **word)
             apply_all();
         }
     }
-    w.quiet = false;
+    w.quiet = w.mute = false;
 }
 
 static bool play_log(char **word)
 {
     if (strcmp(word[0], "start") == 0) {
-        start();
+        start(number(word[1]));
+    } else if (strcmp(word[0], "setlease") == 0) {
+        another(number(word[1]));
+    } else if (strcmp(word[0], "jump") == 0) {
+        w.now_us += number(word[1]) * 1000;
+    } else if (strcmp(word[0], "restored") == 0) {
+        w.state.settling = true;
     } else if (strcmp(word[0], "lead") == 0) {
         step((struct coordinator_event){.type = COORDINATOR_LEAD, .term = number(word[1])});
     } else if (strcmp(word[0], "follow") == 0) {
@@ -592,7 +663,8 @@ static bool play_log(char **word)
     } else if (strcmp(word[0], "lose") == 0) {
         w.hold = false;
         lose_all();
-    } else if (strcmp(word[0], "tick") == 0 || strcmp(word[0], "renew-all") == 0) {
+    } else if (strcmp(word[0], "tick") == 0 || strcmp(word[0], "renew-all") == 0 ||
+               strcmp(word[0], "balance") == 0) {
         play_time(word);
     } else {
         return false;
@@ -610,6 +682,8 @@ static void play_message(char **word)
 
     if (strcmp(word[0], "link") == 0) {
         play_link(word);
+    } else if (strcmp(word[0], "silent") == 0 || strcmp(word[0], "awake") == 0) {
+        w.wire[link].up = word[0][0] == 'a';
     } else if (strcmp(word[0], "unlink") == 0) {
         w.wire[link].up = false;
         step((struct coordinator_event){.type = COORDINATOR_PEER_DOWN, .peer = link});

@@ -46,6 +46,8 @@ static Rh__NodeRow *node_row(struct coordinator *c, const struct state_node *nod
     *row = (Rh__NodeRow)RH__NODE_ROW__INIT;
     row->member = delta_member(node);
     row->live = peers_live(c, node);
+    row->state = mem_string(fence_state(c, node));
+    row->lease_us_left = fence_lease_left_us(c, node);
     row->vnodes = (uint32_t)ring_owned_count(&c->state->view.ring, node->slot);
     row->cells = ring_owned_cells(&c->state->view.ring, node->slot);
     if (seen == NULL) {

@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "txn/inside.h"
 
 #include <inttypes.h>
@@ -22,7 +23,8 @@ struct coordinator_config coordinator_config_default(void)
         .resend_ms = 300,
         .retry_ms = 1000,
         .settle_ms = 200,
-        .suspect_ms = 3000,
+        .suspect_ms = 1500,
+        .lease_margin_us = 300000,
     };
 }
 
@@ -54,6 +56,7 @@ struct coordinator *coordinator_new(const struct coordinator_config *config,
 static void drop_proposal(struct coordinator *c, size_t at)
 {
     mem_free(c->proposal[at].ops);
+    buffer_fini(&c->proposal[at].read);
     c->proposal_count--;
     memmove(&c->proposal[at], &c->proposal[at + 1], (c->proposal_count - at) * sizeof *c->proposal);
 }
@@ -83,6 +86,7 @@ static void forget(struct coordinator *c)
     rebalance_reset(c);
     c->seen_count = 0;
     c->quiet_us = 0;
+    c->deaf_us = 0;
 }
 
 void coordinator_free(struct coordinator *c)
@@ -150,6 +154,8 @@ static bool is_about(const struct proposal *p, uint64_t about)
 {
     switch (p->kind) {
     case PROPOSAL_INIT:
+    case PROPOSAL_LEASE:
+    case PROPOSAL_SETTLE:
         return true;
     case PROPOSAL_REGISTER:
         return p->nonce == about;
@@ -158,6 +164,7 @@ static bool is_about(const struct proposal *p, uint64_t about)
         return p->txn == about;
     case PROPOSAL_DESIRE:
     case PROPOSAL_FENCE:
+    case PROPOSAL_REASSIGN:
     case PROPOSAL_DEREGISTER:
     case PROPOSAL_VOTER:
         return p->slot == about;
@@ -339,7 +346,12 @@ static void on_mine(struct coordinator *c, const struct proposal *p,
         admin_applied(c, p, result);
         return;
     case PROPOSAL_FENCE:
+        fence_applied(c, p, result);
+        return;
     case PROPOSAL_VOTER:
+    case PROPOSAL_LEASE:
+    case PROPOSAL_REASSIGN:
+    case PROPOSAL_SETTLE:
         return;
     }
     UNREACHABLE();
@@ -395,9 +407,11 @@ static void on_applied(struct coordinator *c, const struct coordinator_event *ev
         struct proposal p = c->proposal[at];
 
         c->proposal[at].ops = NULL;
+        c->proposal[at].read = (struct buffer){0};
         drop_proposal(c, at);
         on_mine(c, &p, event);
         mem_free(p.ops);
+        buffer_fini(&p.read);
     }
 }
 
@@ -438,6 +452,10 @@ static void on_leaders_message(struct coordinator *c, struct peer *peer, const R
 {
     const struct state_node *node = peers_node(c, peer, message->source_incarnation);
 
+    if (fence_settling(c) && message->body_case != RH__CONTROL__BODY_REGISTER_ &&
+        message->body_case != RH__CONTROL__BODY_ADMIN) {
+        return; // of the old era, or too early (hole 52)
+    }
     if (message->body_case == RH__CONTROL__BODY_PREPARED ||
         message->body_case == RH__CONTROL__BODY_REFUSED ||
         message->body_case == RH__CONTROL__BODY_STALE) {
@@ -453,6 +471,10 @@ static void on_leaders_message(struct coordinator *c, struct peer *peer, const R
     }
     if (message->body_case == RH__CONTROL__BODY_ADMIN && !admin_waits(message->admin)) {
         admin_on_question(c, peer, message->admin);
+        return;
+    }
+    if (message->body_case == RH__CONTROL__BODY_RENEW && mutant(M_NOCONF)) {
+        register_on_renew(c, peer, message);
         return;
     }
     wait_for_barrier(c, peer->id, message);
@@ -529,6 +551,7 @@ static void found_cluster(struct coordinator *c)
     in.grid = c->config.grid;
     in.vnodes_per_weight = c->config.vnodes_per_weight;
     in.era = 1;
+    in.lease_us = c->config.lease_us;
     command.body_case = RH__COMMAND__BODY_INIT;
     command.init = &in;
     (void)coordinator_propose(c, PROPOSAL_INIT, &command);
@@ -541,7 +564,15 @@ static void go_on(struct coordinator *c)
         return;
     }
     if (c->state->begun) {
+        lease_agree(c);
+        fence_settle(c);
+    }
+    if (c->state->begun && fence_settling(c)) {
+        c->deaf_us = c->now_us; // they'll need a moment to register
+        register_voters(c);
+    } else if (c->state->begun) {
         drive_prune(c);
+        fence_run(c);
         drive_advance(c);
         register_tidy(c);
         register_voters(c);
@@ -558,6 +589,10 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
     c->out = out;
     c->now_us = event->now_us;
     c->wall_us = event->wall_us;
+    if (c->now_us - c->step_us > (uint64_t)c->config.suspect_ms * 1000 / SLEPT_PART) {
+        c->awake_us = c->now_us; // it was I who was silent
+    }
+    c->step_us = c->now_us;
     switch (event->type) {
     case COORDINATOR_LEAD:
         on_lead(c, event);

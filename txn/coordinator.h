@@ -99,8 +99,9 @@ struct coordinator_config {
     uint32_t resend_ms;         /* 300 */
     uint32_t retry_ms;          /* first back-off after an abort; 1000, doubled up to 60000 */
     uint32_t settle_ms;         /* registrations are gathered so long before planning; 200 */
-    uint32_t suspect_ms;        /* no RENEW for so long: not live; 3000 */
-    uint64_t lease_us;          /* 0: leases are not in force */
+    uint32_t suspect_ms;        /* no RENEW for so long: not live; 1500 */
+    uint64_t lease_us;          /* D; 0: leases are not in force */
+    uint64_t lease_margin_us;   /* δL; (D - δK)(1 + clock rate error) < D + δL; 300000 */
 };
 struct coordinator_config coordinator_config_default(void);
 

@@ -6,6 +6,8 @@
  *     peers.c        links, who is live, sending
  *     history.c      the last deltas; GetConfig
  *     register.c     Register, Renew, Bye, Poll
+ *     lease.c        how long a lease is, when it surely ended
+ *     fence.c        silent nodes: FENCE, REASSIGN; settling after a restore
  *     drive.c        transactions from BEGIN to the outcome
  *     rebalance.c    which transactions to begin
  *     admin.c        operators' questions and wishes
@@ -25,6 +27,7 @@ enum {
     QUIET_MS = 50,      /* no proposal so long after one failed */
     BACKOFF_MS_MAX = 60000,
     CLAIM_MS = 1000, /* the leader says so again */
+    SLEPT_PART = 4,  /* of suspect_ms without a step: I slept */
 };
 
 /* A link. */
@@ -43,8 +46,9 @@ struct peer {
 struct seen {
     uint16_t slot;
     uint64_t incarnation;
-    uint64_t heard_us; /* last message of this incarnation; 0 = none since I lead */
-    Rh__Renew renew;   /* the last; no pointers in it */
+    uint64_t heard_us;   /* last message of this incarnation; 0 = none since I lead */
+    uint64_t granted_us; /* when my last lease for it left, or a little earlier; 0 = none did */
+    Rh__Renew renew;     /* the last; no pointers in it */
 };
 
 enum proposal_kind {
@@ -56,6 +60,9 @@ enum proposal_kind {
     PROPOSAL_FENCE,
     PROPOSAL_DEREGISTER,
     PROPOSAL_VOTER,
+    PROPOSAL_LEASE,
+    PROPOSAL_REASSIGN,
+    PROPOSAL_SETTLE,
 };
 
 /* A command on its way through the log. */
@@ -67,14 +74,15 @@ struct proposal {
     uint64_t question;   /* tag of the Admin, if it was one */
     uint64_t nonce;      /* REGISTER */
     uint64_t txn;        /* DECIDE: which; BEGIN: which it supersedes */
-    uint64_t slot;       /* DESIRE, FENCE, DEREGISTER; VOTER: its id */
+    uint64_t slot;       /* DESIRE, FENCE, REASSIGN, DEREGISTER; VOTER: its id */
     uint64_t base;       /* BEGIN: version it was computed from */
     struct ring_op *ops; /* BEGIN: owned */
     size_t op_count;
     uint64_t plan_id; /* BEGIN: of the plan it came from, and where it stands there */
     size_t planned_at;
-    uint16_t donor;    /* BEGIN: 0 = none */
-    uint16_t receiver; /* BEGIN */
+    uint16_t donor;     /* BEGIN: 0 = none */
+    uint16_t receiver;  /* BEGIN */
+    struct buffer read; /* REGISTER, only when planted: a configuration read too early */
 };
 
 enum drive_state { DRIVE_PREP_IN, DRIVE_PREP_OUT, DRIVE_DECIDING };
@@ -121,6 +129,9 @@ struct coordinator {
     uint64_t term;
     uint64_t leader;   /* voter id, 0 = unknown */
     uint64_t lead_us;  /* when my leadership began */
+    uint64_t step_us;  /* of the last step */
+    uint64_t awake_us; /* I slept until then: what is silent was perhaps not heard */
+    uint64_t deaf_us;  /* no node at all was heard until then, or might be */
     uint64_t quiet_us; /* no proposal before */
     uint64_t claim_us; /* when I told last that I lead */
     uint64_t applied_index;
@@ -211,8 +222,39 @@ void register_applied(struct coordinator *c, const struct proposal *p,
                       const struct state_result *result);
 /* Record the voters that are linked: for people, and to see that a folder was replaced. */
 void register_voters(struct coordinator *c);
+/* Tell a link that its incarnation is over; `node` is that which has its name, or NULL. */
+void register_bar(struct coordinator *c, uint64_t peer, const struct state_node *node);
 /* Remove nodes that said BYE and are empty. */
 void register_tidy(struct coordinator *c);
+
+/* ---- lease.c ---- */
+
+/* The longest lease that I or a leader before me may have granted. */
+uint64_t lease_longest_us(const struct coordinator *c);
+/* When the last lease of the node's incarnation has surely ended; I11. */
+uint64_t lease_over_us(const struct coordinator *c, const struct state_node *node);
+/* When all leases that earlier leaders granted have surely ended. */
+uint64_t lease_elders_over_us(const struct coordinator *c);
+/* The state knows the length of my leases: they may leave. */
+bool lease_ready(const struct coordinator *c);
+/* Make it know. */
+void lease_agree(struct coordinator *c);
+
+/* ---- fence.c ---- */
+
+/* That incarnation never gets a lease again. `clean`: it said BYE. */
+void fence_propose(struct coordinator *c, const struct state_node *node, bool clean);
+void fence_applied(struct coordinator *c, const struct proposal *p,
+                   const struct state_result *result);
+/* Fence who is silent; reassign what fenced nodes own once their leases surely ended. */
+void fence_run(struct coordinator *c);
+/* Restored from a backup: nothing begins yet (hole 52). */
+bool fence_settling(const struct coordinator *c);
+/* End that once every lease of the old era surely ended. */
+void fence_settle(struct coordinator *c);
+/* "live", "suspect", "fenced", "dead", "leaving". */
+const char *fence_state(struct coordinator *c, const struct state_node *node);
+uint64_t fence_lease_left_us(const struct coordinator *c, const struct state_node *node);
 
 /* ---- drive.c ---- */
 

@@ -121,10 +121,14 @@ bool peers_live(struct coordinator *c, const struct state_node *node)
 
 bool peers_gone(struct coordinator *c, const struct state_node *node)
 {
+    uint64_t since_us;
+
     if (node->barred) {
         return true;
     }
-    return !heard_lately(c, node) && c->now_us - c->lead_us > (uint64_t)c->config.suspect_ms * 1000;
+    // I could have heard of it only since then.
+    since_us = c->lead_us > c->awake_us ? c->lead_us : c->awake_us;
+    return !heard_lately(c, node) && c->now_us - since_us > (uint64_t)c->config.suspect_ms * 1000;
 }
 
 /* ---- sending ---- */

@@ -7,33 +7,52 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { REGISTER_RETRY_MS = 1000 };
+enum { REGISTER_RETRY_MS = 1000, REGISTER_RETRY_MS_MIN = 50 };
 
 /* ---- Register ---- */
 
-static void refuse(struct coordinator *c, uint64_t peer, const char *reason, bool fatal)
+/* `retry_ms` 0: for good. */
+static void refuse(struct coordinator *c, uint64_t peer, const char *reason, uint32_t retry_ms)
 {
     Rh__Control out = RH__CONTROL__INIT;
     Rh__RegRefused body = RH__REG_REFUSED__INIT;
 
     body.reason = proto_text(reason);
-    body.fatal = fatal;
-    body.retry_ms = fatal ? 0 : REGISTER_RETRY_MS;
+    body.fatal = retry_ms == 0;
+    body.retry_ms = retry_ms;
     out.body_case = RH__CONTROL__BODY_REG_REFUSED;
     out.reg_refused = &body;
-    log_info("txn", "register_refused", "fatal=%d reason=\"%s\"", fatal, reason);
+    log_info("txn", "register_refused", "retry_ms=%" PRIu32 " reason=\"%s\"", retry_ms, reason);
     peers_send(c, peer, &out);
 }
 
-/* The configuration goes with it, so that no node reads it first and registers then (hole 2). */
-static void welcome(struct coordinator *c, struct peer *peer, const struct state_node *node)
+/* REG_WAIT of PROTOCOL §4.4: until `until_us`, or a little longer. */
+static void refuse_until(struct coordinator *c, uint64_t peer, const char *what, uint64_t until_us)
 {
+    const uint64_t left_ms = until_us > c->now_us ? (until_us - c->now_us) / 1000 + 1 : 0;
+    const uint64_t retry_ms = left_ms < REGISTER_RETRY_MS ? left_ms : REGISTER_RETRY_MS;
+    char reason[160];
+
+    (void)snprintf(
+        reason, sizeof reason, "waiting for the lease of %s to end, %" PRIu64 " ms", what, left_ms);
+    refuse(c,
+           peer,
+           reason,
+           retry_ms < REGISTER_RETRY_MS_MIN ? REGISTER_RETRY_MS_MIN : (uint32_t)retry_ms);
+}
+
+/* The configuration goes with it, so that no node reads it first and registers then (hole 2). */
+static void welcome(struct coordinator *c, struct peer *peer, const struct state_node *node,
+                    struct bytes read)
+{
+    ProtobufCMessage *older = read.size == 0 ? NULL : proto_get(&rh__config__descriptor, read);
     Rh__Control out = RH__CONTROL__INIT;
     Rh__RegOk body = RH__REG_OK__INIT;
     Rh__Config config;
@@ -44,7 +63,7 @@ static void welcome(struct coordinator *c, struct peer *peer, const struct state
     body.incarnation = node->incarnation;
     // Whatever has a higher number began after this registration, and may be pending.
     body.floor = node->incarnation;
-    body.config = &config;
+    body.config = older == NULL ? &config : (Rh__Config *)older;
     body.lease_us = c->config.lease_us;
     out.body_case = RH__CONTROL__BODY_REG_OK;
     out.reg_ok = &body;
@@ -52,6 +71,7 @@ static void welcome(struct coordinator *c, struct peer *peer, const struct state
     (void)peers_heard(c, node);
     peers_send(c, peer->id, &out);
     view_config_fini(&config);
+    proto_free(older);
 }
 
 static bool same_place(const struct state_node *node, const Rh__Register *in)
@@ -61,32 +81,50 @@ static bool same_place(const struct state_node *node, const Rh__Register *in)
            memcmp(in->data_uuid.data, node->data_uuid, STATE_UUID_SIZE) == 0;
 }
 
-/* Is the process that had this name surely dead? Else answer why not. */
-static bool old_is_dead(struct coordinator *c, const struct peer *peer,
-                        const struct state_node *node, const Rh__Register *in)
+static void refuse_unproven(struct coordinator *c, uint64_t peer, const struct state_node *node)
 {
-    char reason[2 * VIEW_NAME_MAX + VIEW_ADDRESS_MAX + 160];
+    char reason[VIEW_NAME_MAX + VIEW_ADDRESS_MAX + 160];
 
-    // Same boot of the same machine, and it holds the lock of the same folder.
-    if ((node->barred && node->clean) || (in->lock_held && same_place(node, in))) {
-        return true;
-    }
-    if (peers_live(c, node) || peers_of_node(c, node) != NULL) {
-        (void)snprintf(reason,
-                       sizeof reason,
-                       "name '%s' is taken by a live node at %s",
-                       node->name,
-                       node->address);
-        refuse(c, peer->id, reason, true);
-        return false;
-    }
     (void)snprintf(reason,
                    sizeof reason,
                    "node '%s' was last seen at %s; its old process is not proven dead: start it "
                    "on the same machine with the same data folder",
                    node->name,
                    node->address);
-    refuse(c, peer->id, reason, false);
+    refuse(c, peer, reason, REGISTER_RETRY_MS);
+}
+
+/* Is the process that had this name surely dead? Else answer why not. */
+static bool old_is_dead(struct coordinator *c, const struct peer *peer,
+                        const struct state_node *node, const Rh__Register *in)
+{
+    char reason[VIEW_NAME_MAX + VIEW_ADDRESS_MAX + 160];
+    const bool leases = c->config.lease_us > 0;
+
+    // Same boot of the same machine, and it holds the lock of the same folder.
+    if ((node->barred && node->clean) || (in->lock_held && same_place(node, in))) {
+        return true;
+    }
+    if (node->barred && leases && c->now_us >= lease_over_us(c, node)) {
+        return true; // §4.4: fenced, and the wait of §4.3 is over
+    }
+    if (!node->barred && (peers_live(c, node) || (!leases && peers_of_node(c, node) != NULL))) {
+        (void)snprintf(reason,
+                       sizeof reason,
+                       "name '%s' is taken by a live node at %s",
+                       node->name,
+                       node->address);
+        refuse(c, peer->id, reason, 0);
+        return false;
+    }
+    if (!leases) {
+        refuse_unproven(c, peer->id, node);
+        return false;
+    }
+    if (peers_gone(c, node)) {
+        fence_propose(c, node, false);
+    }
+    refuse_until(c, peer->id, "the old process", lease_over_us(c, node));
     return false;
 }
 
@@ -109,7 +147,7 @@ static bool database_went_back(struct coordinator *c, const struct peer *peer,
                    highest,
                    in->disk_era);
     log_error("txn", "database_went_back", "node=%s number=%" PRIu64, in->name, highest);
-    refuse(c, peer->id, reason, true);
+    refuse(c, peer->id, reason, 0);
     return true;
 }
 
@@ -133,15 +171,20 @@ void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Re
                 ? "the name is not that of the link"
                 : state_registration_fault(&body);
     if (fault != NULL) {
-        refuse(c, peer->id, fault, true);
+        refuse(c, peer->id, fault, 0);
         return;
     }
-    if (!c->state->begun || coordinator_proposal(c, PROPOSAL_REGISTER, in->nonce) != NULL ||
+    if (fence_settling(c)) {
+        refuse_until(c, peer->id, "every node before the restore", lease_elders_over_us(c));
+        return;
+    }
+    if (!c->state->begun || !lease_ready(c) ||
+        coordinator_proposal(c, PROPOSAL_REGISTER, in->nonce) != NULL ||
         database_went_back(c, peer, in)) {
         return; // it asks again
     }
     if (node != NULL && node->nonce == in->nonce && !node->barred) {
-        welcome(c, peer, node);
+        welcome(c, peer, node, (struct bytes){NULL, 0});
         return;
     }
     if (node != NULL && !old_is_dead(c, peer, node, in)) {
@@ -153,6 +196,13 @@ void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Re
     if (p != NULL) {
         p->peer = peer->id;
         p->nonce = in->nonce;
+        if (mutant(M_READFIRST)) {
+            Rh__Config config;
+
+            view_config(&c->state->view, &config);
+            proto_put(&p->read, &config.base);
+            view_config_fini(&config);
+        }
     }
 }
 
@@ -173,21 +223,24 @@ void register_applied(struct coordinator *c, const struct proposal *p,
                          node->incarnation,
                          node->address);
                 if (peer != NULL) {
-                    welcome(c, peer, node);
+                    welcome(c, peer, node, buffer_bytes(&p->read));
                 }
                 return;
             }
         }
     }
     if (peer != NULL) {
-        refuse(c, peer->id, result->accepted ? "it was replaced" : result->why, false);
+        refuse(c, peer->id, result->accepted ? "it was replaced" : result->why, REGISTER_RETRY_MS);
     }
 }
 
 /* ---- Renew ---- */
 
-static void bar(struct coordinator *c, uint64_t peer, const char *why)
+void register_bar(struct coordinator *c, uint64_t peer, const struct state_node *node)
 {
+    const char *why = node != NULL && node->barred
+                          ? "fenced: it was not heard of for too long, or said goodbye"
+                          : "this incarnation is over: another was registered, or it was removed";
     Rh__Control out = RH__CONTROL__INIT;
     Rh__Barred body = RH__BARRED__INIT;
 
@@ -226,6 +279,18 @@ static void ask_to_drain(struct coordinator *c, const struct state_node *node)
     }
 }
 
+/* A barred incarnation that renews, of a leader that doesn't care (hole 29, planted). */
+static const struct state_node *barred_node(const struct coordinator *c, const struct peer *peer,
+                                            uint64_t incarnation)
+{
+    const struct state_node *node =
+        mutant(M_NOSTOP) ? state_node_named(c->state, peer->name) : NULL;
+
+    return node != NULL && node->incarnation == incarnation ? node : NULL;
+}
+
+/* Only after a barrier of my own term that began after the RENEW came (holes 13, 25), never to a
+ * barred incarnation (hole 29): I lead, and nobody has or can have reassigned what it owns. */
 static void grant(struct coordinator *c, uint64_t peer, const struct state_node *node,
                   const Rh__Renew *in)
 {
@@ -258,11 +323,20 @@ void register_on_renew(struct coordinator *c, struct peer *peer, const Rh__Contr
     const struct state_node *node = peers_node(c, peer, message->source_incarnation);
     struct seen *seen;
 
+    node = node == NULL ? barred_node(c, peer, message->source_incarnation) : node;
     if (node == NULL) {
-        bar(c, peer->id, "this incarnation is over: another was registered, or it was removed");
+        node = peer->role == ROLE_NODE ? state_node_named(c->state, peer->name) : NULL;
+        register_bar(c,
+                     peer->id,
+                     node != NULL && node->incarnation == message->source_incarnation ? node
+                                                                                      : NULL);
         return;
     }
+    if (!lease_ready(c)) {
+        return; // it asks again
+    }
     seen = peers_heard(c, node);
+    seen->granted_us = node->barred ? seen->granted_us : c->now_us; // before it leaves (§4.2)
     seen->renew = *in;
     seen->renew.base = (ProtobufCMessage){0};
     if (in->stopping) {
@@ -275,23 +349,10 @@ void register_on_renew(struct coordinator *c, struct peer *peer, const Rh__Contr
 
 void register_on_bye(struct coordinator *c, struct peer *peer, uint64_t incarnation)
 {
-    Rh__Command command = RH__COMMAND__INIT;
-    Rh__CommandFence body = RH__COMMAND_FENCE__INIT;
     const struct state_node *node = peers_node(c, peer, incarnation);
-    struct proposal *p;
 
-    if (node == NULL || ring_owned_count(&c->state->view.ring, node->slot) > 0 ||
-        coordinator_proposal(c, PROPOSAL_FENCE, node->slot) != NULL) {
-        return;
-    }
-    body.slot = node->slot;
-    body.incarnation = node->incarnation;
-    body.clean = true;
-    command.body_case = RH__COMMAND__BODY_FENCE;
-    command.fence = &body;
-    p = coordinator_propose(c, PROPOSAL_FENCE, &command);
-    if (p != NULL) {
-        p->slot = node->slot;
+    if (node != NULL && ring_owned_count(&c->state->view.ring, node->slot) == 0) {
+        fence_propose(c, node, true);
     }
 }
 

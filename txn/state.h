@@ -23,6 +23,7 @@ enum {
     STATE_WHY_MAX = 127,
     STATE_UUID_SIZE = 16,
     STATE_VOTERS_MAX = 5,
+    STATE_LEASE_S_MAX = 3600,
 };
 
 struct state_node {
@@ -80,7 +81,8 @@ struct state {
     char cluster[VIEW_NAME_MAX + 1];
     uint64_t cluster_id;
     uint32_t vnodes_per_weight;
-    uint64_t number; /* last stamp drawn, era included */
+    uint64_t lease_us; /* the longest that any leader may have granted; 0 = none ever was */
+    uint64_t number;   /* last stamp drawn, era included */
     struct view view;
     struct state_node *node; /* owned; sorted by slot */
     size_t node_count;

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How long a lease is, and when one has surely ended: PROTOCOL §4.2, §4.3.
+ *
+ * What the nodes hold was granted by leaders that may have had another setting
+ * than this one. So the state remembers the longest lease that anyone may have
+ * granted: it is raised before the first longer grant leaves, and lowered by a
+ * leader that has led for as long as the longest takes to end. All waits go by
+ * it (docs/decisions/008).
+ */
+#include "txn/inside.h"
+
+#include "base/log.h"
+#include "base/mutant.h"
+
+#include <inttypes.h>
+
+uint64_t lease_longest_us(const struct coordinator *c)
+{
+    return c->state->lease_us > c->config.lease_us ? c->state->lease_us : c->config.lease_us;
+}
+
+/* From the last grant, on our clock, until the holder's lease is over on any clock whose rate is
+ * within the bound (hole 27). */
+static uint64_t wait_us(const struct coordinator *c)
+{
+    return lease_longest_us(c) + (mutant(M_DRIFT) ? 0 : c->config.lease_margin_us);
+}
+
+/* What earlier leaders granted ends so long after my election (hole 24). */
+uint64_t lease_elders_over_us(const struct coordinator *c)
+{
+    return lease_longest_us(c) == 0 ? 0 : c->lead_us + wait_us(c);
+}
+
+uint64_t lease_over_us(const struct coordinator *c, const struct state_node *node)
+{
+    const struct seen *seen = peers_seen(c, node);
+    const uint64_t elders_us = mutant(M_NEWLEAD) ? 0 : lease_elders_over_us(c);
+    const uint64_t mine_us =
+        seen == NULL || seen->granted_us == 0 ? 0 : seen->granted_us + wait_us(c);
+
+    if (lease_longest_us(c) == 0 || mutant(M_NOWAIT)) {
+        return 0;
+    }
+    return mine_us > elders_us ? mine_us : elders_us;
+}
+
+bool lease_ready(const struct coordinator *c)
+{
+    return c->state->lease_us >= c->config.lease_us;
+}
+
+static void propose(struct coordinator *c)
+{
+    Rh__Command command = RH__COMMAND__INIT;
+    Rh__CommandLease body = RH__COMMAND_LEASE__INIT;
+
+    if (coordinator_proposal(c, PROPOSAL_LEASE, 0) != NULL) {
+        return;
+    }
+    body.lease_us = c->config.lease_us;
+    command.body_case = RH__COMMAND__BODY_LEASE;
+    command.lease = &body;
+    if (coordinator_propose(c, PROPOSAL_LEASE, &command) != NULL) {
+        log_info("txn",
+                 "lease",
+                 "us=%" PRIu64 " before=%" PRIu64,
+                 c->config.lease_us,
+                 c->state->lease_us);
+    }
+}
+
+void lease_agree(struct coordinator *c)
+{
+    if (c->config.lease_us == 0 || c->state->lease_us == c->config.lease_us) {
+        return;
+    }
+    // All that I granted is mine; what is longer is of earlier leaders.
+    if (c->state->lease_us < c->config.lease_us || c->now_us >= lease_elders_over_us(c)) {
+        propose(c);
+    }
+}
