@@ -26,6 +26,7 @@ static const struct {
     {"ring", cmd_ring, "every vnode and its owner"},
     {"where", cmd_where, "which node owns an id"},
     {"txn", cmd_txn, "txn list | txn show N: changes of the ring"},
+    {"recover", cmd_recover, "recover inspect | verify | backup | restore | new-cluster: offline"},
     {"version", cmd_version, "print the version"},
 };
 

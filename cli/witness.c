@@ -3,19 +3,12 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "storage/note.h"
 #include "storage/number.h"
-#include "wire/cursor.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-enum { PAYLOAD_SIZE = 16 };
-
-struct note {
-    uint64_t number;
-    uint64_t index;
-};
 
 struct witness {
     struct number *file;
@@ -30,11 +23,9 @@ struct witness {
 
 static void store(struct witness *w, const struct note *note)
 {
-    uint8_t payload[PAYLOAD_SIZE];
-    struct writer out = {.at = payload, .left = sizeof payload};
+    uint8_t payload[NOTE_SIZE];
 
-    put_u64(&out, note->number);
-    put_u64(&out, note->index);
+    note_encode(payload, note);
     if (number_store(w->file, bytes_of(payload, sizeof payload)) != ERR_OK) {
         exit(74); // It said why. A disk that fails the witness fails raft.db next.
     }
@@ -69,12 +60,8 @@ enum err witness_open(struct witness **out, const char *folder)
     *out = NULL;
     (void)snprintf(path, sizeof path, "%s/witness", folder);
     enum err error = number_open(&w->file, path, &payload);
-    if (error == ERR_OK && payload.size > 0) {
-        struct reader in = {.at = payload.data, .left = payload.size};
-
-        w->found.number = get_u64(&in);
-        w->found.index = get_u64(&in);
-        error = in.bad ? ERR_CORRUPT : ERR_OK;
+    if (error == ERR_OK && !note_decode(buffer_bytes(&payload), &w->found)) {
+        error = ERR_CORRUPT;
     }
     buffer_fini(&payload);
     w->noted = w->written = w->found;

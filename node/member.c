@@ -313,7 +313,14 @@ static void on_reg_ok(struct host *h, const Rh__RegOk *ok)
         return;
     }
     if (ok->config->era < h->disk.era) {
-        log_error("node", "database_went_back", "era=%" PRIu64, ok->config->era);
+        log_error("node",
+                  "database_went_back",
+                  "era=%" PRIu64 " seen=%" PRIu64
+                  " remedy=\"stop the coordinators and restore again: ringhold recover restore ... "
+                  "--era-above %" PRIu64 " (docs/recovery.md#went-back)\"",
+                  ok->config->era,
+                  h->disk.era,
+                  h->disk.era);
         host_stop(h, 1, "the database went back to an older era");
         return;
     }

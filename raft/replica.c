@@ -5,10 +5,10 @@
 #include "raft/inside.h"
 #include "raft/io.h"
 #include "raft/voters.h"
+#include "storage/entry.h"
 #include "storage/log_sqlite.h"
 
 #include "base/assert.h"
-#include "base/crc.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -23,13 +23,8 @@
 
 enum {
     EXIT_BROKEN = 70, /* sysexits' EX_SOFTWARE */
-    INSTALL_SNAPSHOT_MS = 2000,
-    SNAPSHOT_HEAD_SIZE = 24, /* magic, CRC of the state, index */
-    BATCH_HEAD_SIZE = 4,     /* count */
-    COMMAND_HEAD_SIZE = 4    /* size */
+    INSTALL_SNAPSHOT_MS = 2000
 };
-
-static const uint64_t snapshot_magic = 0x31303070616e7372u; /* "rsnap001" */
 
 /* A command or a barrier on its way. */
 struct item {
@@ -130,7 +125,8 @@ static struct list_link *next_flying(const struct replica *r, struct list_link *
 static int on_apply(struct raft_fsm *fsm, const struct raft_buffer *entry, void **result)
 {
     struct replica *r = fsm->data;
-    struct reader in = {.at = entry->base, .left = entry->len};
+    struct entry_reader in;
+    struct bytes command;
     // libraft does not pass it, and counts only after the call.
     const uint64_t index = raft_last_applied(&r->raft) + 1;
     // Leadership that is lost lands the flight before another leader's entry can apply.
@@ -139,16 +135,15 @@ static int on_apply(struct raft_fsm *fsm, const struct raft_buffer *entry, void 
 
     *result = NULL;
     report_done(r, index - 1);
-    for (uint32_t left = get_u32(&in); left > 0; left--) {
-        const uint32_t size = get_u32(&in);
-        const uint8_t *data = get_bytes(&in, size);
-        if (in.bad) {
-            give_up(r, "a committed entry does not decode");
-            return RAFT_MALFORMED;
-        }
+    entry_open(&in, bytes_of(entry->base, entry->len));
+    while (entry_next(&in, &command)) {
         const uint64_t tag = item == NULL ? 0 : CONTAINER_OF(item, struct item, link)->tag;
         item = item == NULL ? NULL : next_flying(r, item);
-        r->events.apply(r->events.context, index, tag, bytes_of(data, size));
+        r->events.apply(r->events.context, index, tag, command);
+    }
+    if (entry_bad(&in)) {
+        give_up(r, "a committed entry does not decode");
+        return RAFT_MALFORMED;
     }
     report_done(r, index);
     return 0;
@@ -162,14 +157,11 @@ static int on_snapshot(struct raft_fsm *fsm, struct raft_buffer *out[], unsigned
     report_done(r, raft_last_applied(&r->raft));
     r->events.snapshot(r->events.context, &state);
     struct raft_buffer *piece = raft_malloc(sizeof *piece);
-    piece->len = SNAPSHOT_HEAD_SIZE + state.size;
+    piece->len = ENTRY_SNAPSHOT_HEAD_SIZE + state.size;
     piece->base = raft_malloc(piece->len);
-    struct writer w = {.at = piece->base, .left = piece->len};
-    put_u64(&w, snapshot_magic);
-    put_u64(&w, crc32c(state.data, state.size));
-    put_u64(&w, raft_last_applied(&r->raft));
+    entry_put_snapshot_head(piece->base, raft_last_applied(&r->raft), buffer_bytes(&state));
     if (state.size > 0) {
-        put_bytes(&w, state.data, state.size);
+        memcpy((uint8_t *)piece->base + ENTRY_SNAPSHOT_HEAD_SIZE, state.data, state.size);
     }
     buffer_fini(&state);
     *out = piece;
@@ -180,13 +172,10 @@ static int on_snapshot(struct raft_fsm *fsm, struct raft_buffer *out[], unsigned
 static int on_restore(struct raft_fsm *fsm, struct raft_buffer *snapshot)
 {
     struct replica *r = fsm->data;
-    struct reader in = {.at = snapshot->base, .left = snapshot->len};
-    const uint64_t magic = get_u64(&in);
-    const uint64_t crc = get_u64(&in);
-    const uint64_t index = get_u64(&in);
-    const struct bytes state = bytes_of(in.at, in.left);
+    uint64_t index = 0;
+    struct bytes state;
 
-    if (in.bad || magic != snapshot_magic || crc != crc32c(state.data, state.size) ||
+    if (!entry_open_snapshot(bytes_of(snapshot->base, snapshot->len), &index, &state) ||
         !r->events.restore(r->events.context, index, state)) {
         give_up(r, "the snapshot cannot be restored");
         return RAFT_CORRUPT;
@@ -282,7 +271,7 @@ static size_t board(struct replica *r)
 
     while ((link = list_front(&r->waiting)) != NULL) {
         struct item *item = CONTAINER_OF(link, struct item, link);
-        const size_t more = item->barrier ? 0 : COMMAND_HEAD_SIZE + item->size;
+        const size_t more = item->barrier ? 0 : ENTRY_LENGTH_SIZE + item->size;
         if (size > 0 && size + more > REPLICA_BATCH_SIZE_MAX) {
             break;
         }
@@ -292,7 +281,7 @@ static size_t board(struct replica *r)
         r->waiting_size -= item->size;
         r->waiting_count--;
     }
-    return size == 0 ? 0 : BATCH_HEAD_SIZE + size;
+    return size == 0 ? 0 : ENTRY_HEAD_SIZE + size;
 }
 
 static struct raft_buffer encode_batch(struct replica *r, size_t size)
@@ -312,7 +301,7 @@ static struct raft_buffer encode_batch(struct replica *r, size_t size)
             count++;
         }
     }
-    w = (struct writer){.at = entry.base, .left = BATCH_HEAD_SIZE};
+    w = (struct writer){.at = entry.base, .left = ENTRY_HEAD_SIZE};
     put_u32(&w, count);
     return entry;
 }

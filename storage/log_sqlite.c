@@ -2,6 +2,7 @@
 #include "storage/log_sqlite.h"
 
 #include "storage/raftdb_sqlite.h"
+#include "storage/swap.h"
 
 #include "base/assert.h"
 #include "base/directory.h"
@@ -17,7 +18,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-enum { LOG_PATH_MAX = 512 };
+enum { LOG_PATH_MAX = 4200 };
 
 /* The database is used by one thread at a time: the worker while `busy`, else whoever holds the
  * lock. The loop goes first: a term or a vote waits for one transaction at most. */
@@ -215,6 +216,17 @@ static enum err lock_folder(const char *directory, int *out)
                   path);
         (void)close(file);
         return ERR_LOCKED;
+    }
+    if (swap_interrupted(directory)) {
+        log_error(
+            "raft",
+            "folder_refused",
+            "file=%s/%s error=ERR_CORRUPT reason=\"a restore of this folder was interrupted\" "
+            "remedy=\"give the same ringhold recover command again: it finishes it first\"",
+            directory,
+            SWAP_JOURNAL);
+        (void)close(file);
+        return ERR_CORRUPT;
     }
     *out = file;
     return ERR_OK;

@@ -15,7 +15,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SLOT_SIZE = 4096, SLOT_COUNT = 2, FILE_SIZE = 8192, SLOT_HEADER = 8 + 8 + 4 };
+enum {
+    RECORD_SIZE = 2048,
+    RECORD_HEADER = 8 + 8 + 4,
+    SECTOR_SIZE = 512, /* what a disk writes whole or not at all */
+    SLOT_SIZE = 2 * RECORD_SIZE,
+    SLOT_COUNT = 2,
+    FILE_SIZE = SLOT_COUNT * SLOT_SIZE
+};
 
 static const uint64_t MAGIC = 0x31304d554e444852u; // "RHDNUM01"
 
@@ -25,33 +32,133 @@ struct number {
     char *path;     /* owned, for the log */
 };
 
-/* The payload of a whole slot and its count; count 0 = not whole (or never written). */
-static uint64_t slot_decode(const uint8_t *slot, struct bytes *payload)
+/* What one of a slot's two records says. */
+struct record {
+    uint64_t count; /* 0 = not whole */
+    struct bytes payload;
+    bool large; /* of more than a sector: a crash can tear it */
+    bool blank; /* never written */
+};
+
+/* What a file says. */
+struct found {
+    uint64_t count; /* of the newest record; 0 = none is whole */
+    struct bytes payload;
+    const char *why; /* NULL: nothing is wrong */
+    bool usable;
+};
+
+static struct record record_decode(const uint8_t *bytes)
 {
-    struct reader r = {.at = slot, .left = SLOT_SIZE};
+    static const uint8_t zeros[RECORD_SIZE];
+    struct reader r = {.at = bytes, .left = RECORD_SIZE};
     const uint64_t magic = get_u64(&r);
     const uint64_t count = get_u64(&r);
     const uint32_t size = get_u32(&r);
-    const uint8_t *data = get_bytes(&r, size > NUMBER_PAYLOAD_MAX ? SLOT_SIZE : size);
+    const uint8_t *data = get_bytes(&r, size > NUMBER_PAYLOAD_MAX ? RECORD_SIZE : size);
     const uint32_t crc = get_u32(&r);
 
-    if (r.bad || magic != MAGIC || crc != crc32c(slot, SLOT_HEADER + (size_t)size)) {
-        return 0;
+    if (r.bad || magic != MAGIC || crc != crc32c(bytes, RECORD_HEADER + (size_t)size)) {
+        return (struct record){.large = magic == MAGIC && size + RECORD_HEADER + 4 > SECTOR_SIZE,
+                               .blank = memcmp(bytes, zeros, sizeof zeros) == 0};
     }
-    *payload = bytes_of(data, size);
-    return count;
+    return (struct record){.count = count, .payload = bytes_of(data, size)};
 }
 
 static void slot_encode(uint8_t *slot, uint64_t count, struct bytes payload)
 {
-    struct writer w = {.at = slot, .left = SLOT_SIZE};
+    struct writer w = {.at = slot, .left = RECORD_SIZE};
 
     memset(slot, 0, SLOT_SIZE);
     put_u64(&w, MAGIC);
     put_u64(&w, count);
     put_u32(&w, (uint32_t)payload.size);
     put_bytes(&w, payload.data, payload.size);
-    put_u32(&w, crc32c(slot, SLOT_HEADER + payload.size));
+    put_u32(&w, crc32c(slot, RECORD_HEADER + payload.size));
+    memcpy(slot + RECORD_SIZE, slot, RECORD_SIZE);
+}
+
+/* Look at one slot. False: neither record is whole, though it was written, and no crash did that.
+ */
+static bool take_slot(const uint8_t *slot, struct found *f)
+{
+    const struct record first = record_decode(slot);
+    const struct record again = record_decode(slot + RECORD_SIZE);
+    const struct record *newer = again.count > first.count ? &again : &first;
+
+    if (newer->count == 0) {
+        // A record within a sector is never torn: half a write leaves one of the two whole.
+        return (first.blank && again.blank) || first.large || again.large;
+    }
+    // An older version wrote one record a slot.
+    if ((first.count == 0 && !first.blank) || (again.count == 0 && !again.blank)) {
+        f->why = "one of two records is damaged; the other one is whole";
+    }
+    if (newer->count > f->count) {
+        f->count = newer->count;
+        f->payload = newer->payload;
+    }
+    return true;
+}
+
+static void judge(const uint8_t *file, off_t size, struct found *f)
+{
+    *f = (struct found){0};
+    const bool whole = take_slot(file, f) && take_slot(file + SLOT_SIZE, f);
+    // An older version made the file by its first store, to slot 0.
+    const bool old = f->count == 1 && f->payload.size > 0 && size >= SLOT_SIZE;
+
+    if (size == 0) {
+        f->why = "it is empty";
+    } else if (f->count == 0) {
+        f->why = "no record in it is whole";
+    } else if (size < FILE_SIZE && !old) {
+        f->why = "it was cut short";
+    } else if (!whole) {
+        f->why = "a record is damaged, and it may have been the newer one";
+    } else {
+        f->usable = true;
+    }
+}
+
+/* ERR_IO: errno says why. */
+static enum err read_whole(int fd, uint8_t file[FILE_SIZE], off_t *size)
+{
+    struct stat status = {0};
+
+    memset(file, 0, FILE_SIZE);
+    if (fstat(fd, &status) != 0 || pread(fd, file, FILE_SIZE, 0) < 0) {
+        return ERR_IO;
+    }
+    *size = status.st_size;
+    return ERR_OK;
+}
+
+enum err number_read(const char *path, struct buffer *payload, const char **why)
+{
+    uint8_t file[FILE_SIZE];
+    off_t size = 0;
+    struct found found;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    *why = NULL;
+    buffer_clear(payload);
+    if (fd < 0) {
+        return errno == ENOENT ? ERR_NOT_FOUND : ERR_IO;
+    }
+    const enum err error = read_whole(fd, file, &size);
+    const int failure = errno;
+    (void)close(fd);
+    errno = failure;
+    if (error != ERR_OK) {
+        return error;
+    }
+    judge(file, size, &found);
+    *why = found.why;
+    if (found.usable) {
+        buffer_put(payload, found.payload.data, found.payload.size);
+    }
+    return found.usable ? ERR_OK : ERR_CORRUPT;
 }
 
 static bool sync_folder(const char *path)
@@ -67,39 +174,48 @@ static bool sync_folder(const char *path)
     return synced;
 }
 
+/* A file that says "nothing yet", whole or not at all. */
+static bool make(const char *path)
+{
+    uint8_t file[FILE_SIZE] = {0};
+    const size_t size = strlen(path) + sizeof ".new";
+    char *temporary = mem_new(1, size);
+
+    slot_encode(file, 1, bytes_of(NULL, 0));
+    (void)snprintf(temporary, size, "%s.new", path);
+    const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    bool made = fd >= 0 && write(fd, file, sizeof file) == (ssize_t)sizeof file && fsync(fd) == 0;
+    made = fd >= 0 && close(fd) == 0 && made;
+    made = made && rename(temporary, path) == 0 && sync_folder(path);
+    mem_free(temporary);
+    return made;
+}
+
 static enum err load(struct number *n, struct buffer *payload)
 {
     uint8_t file[FILE_SIZE];
-    struct stat status = {0};
+    off_t size = 0;
+    struct found found;
 
-    memset(file, 0, sizeof file);
-    if (fstat(n->fd, &status) != 0 || pread(n->fd, file, sizeof file, 0) < 0) {
-        log_error("number", "unreadable", "file=%s errno=%d", n->path, errno);
+    if (read_whole(n->fd, file, &size) != ERR_OK) {
+        log_error("number", "unreadable", "file=%s why=\"%s\"", n->path, strerror(errno));
         return ERR_IO;
     }
-    for (size_t i = 0; i < SLOT_COUNT; i++) {
-        struct bytes found = {0};
-        const uint64_t count = slot_decode(file + i * SLOT_SIZE, &found);
-
-        if (count > n->count) {
-            n->count = count;
-            buffer_clear(payload);
-            buffer_put(payload, found.data, found.size);
-        }
-    }
-    // The first store goes to slot 0: if only that was torn, nothing was ever promised. A later one
-    // left both slots; a file without the second was cut, and may have lost the newer.
-    const bool torn = n->count == 0 && status.st_size > SLOT_SIZE;
-    const bool cut = n->count > 1 && status.st_size < FILE_SIZE;
-    if (torn || cut) {
+    judge(file, size, &found);
+    if (!found.usable) {
         log_error("number",
                   "corrupt",
-                  "file=%s %s; the numbers this process has seen are lost: restore the file, or "
-                  "wipe the whole folder and join under another name",
+                  "file=%s reason=\"%s: the numbers this process has seen are lost\" "
+                  "remedy=\"ringhold recover inspect on its folder; docs/recovery.md\"",
                   n->path,
-                  torn ? "neither slot is whole" : "it was cut short");
+                  found.why);
         return ERR_CORRUPT;
     }
+    if (found.why != NULL) {
+        log_warn("number", "damaged", "file=%s reason=\"%s\"", n->path, found.why);
+    }
+    n->count = found.count;
+    buffer_put(payload, found.payload.data, found.payload.size);
     return ERR_OK;
 }
 
@@ -110,13 +226,21 @@ enum err number_open(struct number **out, const char *path, struct buffer *paylo
     *out = NULL;
     buffer_clear(payload);
     n->path = mem_string(path);
-    n->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    n->fd = open(path, O_RDWR | O_CLOEXEC);
+    if (n->fd < 0 && errno == ENOENT && make(path)) {
+        n->fd = open(path, O_RDWR | O_CLOEXEC);
+    }
     if (n->fd < 0) {
-        log_error("number", "cannot_open", "file=%s why=%s", path, strerror(errno));
+        log_error("number",
+                  "cannot_open",
+                  "file=%s reason=\"%s\" remedy=\"give this user the folder, and space on the "
+                  "disk\"",
+                  path,
+                  strerror(errno));
         number_close(n);
         return ERR_IO;
     }
-    const enum err error = sync_folder(path) ? load(n, payload) : ERR_IO;
+    const enum err error = load(n, payload);
     if (error != ERR_OK) {
         number_close(n);
         return error;
@@ -134,8 +258,15 @@ enum err number_store(struct number *n, struct bytes payload)
     }
     slot_encode(slot, n->count + 1, payload);
     const off_t at = (off_t)(n->count % SLOT_COUNT * SLOT_SIZE);
-    if (pwrite(n->fd, slot, sizeof slot, at) != (ssize_t)sizeof slot || fdatasync(n->fd) != 0) {
-        log_error("number", "write_failed", "file=%s why=%s", n->path, strerror(errno));
+    const ssize_t written = pwrite(n->fd, slot, sizeof slot, at);
+    if (written != (ssize_t)sizeof slot || fdatasync(n->fd) != 0) {
+        const int failure = written >= 0 && written < (ssize_t)sizeof slot ? ENOSPC : errno;
+
+        log_error("number",
+                  "write_failed",
+                  "file=%s reason=\"%s\" remedy=\"free space or mend the disk, then start again\"",
+                  n->path,
+                  strerror(failure));
         return ERR_IO;
     }
     n->count++;

@@ -6,11 +6,12 @@
 #include "base/mem.h"
 #include "wire/cursor.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *const restore_hint =
-    "this voter must not run on it: stop all coordinators and adopt a copy of an up-to-date "
-    "voter's folder (docs/raft.md#remedy)";
+    "this voter must not run on it: look with ringhold recover inspect, then adopt a copy of an "
+    "up-to-date voter's folder (docs/recovery.md#one-folder), or ringhold recover restore a backup";
 
 uint32_t raftdb_row_crc(const struct raftdb_row *row)
 {
@@ -28,8 +29,12 @@ uint32_t raftdb_row_crc(const struct raftdb_row *row)
     return row->b.size > 0 ? crc32c_more(crc, row->b.data, row->b.size) : crc;
 }
 
-enum err raftdb_refuse(const struct raftdb *db, enum err e, const char *reason)
+enum err raftdb_refuse(struct raftdb *db, enum err e, const char *reason)
 {
+    (void)snprintf(db->reason, sizeof db->reason, "%s", reason);
+    if (db->quiet) {
+        return e;
+    }
     log_error("raft",
               "folder_refused",
               "file=%s error=%s reason=\"%s\" remedy=\"%s\"",
@@ -72,6 +77,47 @@ static int step(sqlite3_stmt *s)
 static bool crc_matches(sqlite3_stmt *s, int column, const struct raftdb_row *row)
 {
     return raftdb_column_u64(s, column) == raftdb_row_crc(row);
+}
+
+int64_t raftdb_ask(struct raftdb *db, const char *sql)
+{
+    sqlite3_stmt *s = NULL;
+    int64_t value = -1;
+
+    if (sqlite3_prepare_v2(db->sql, sql, -1, &s, NULL) == SQLITE_OK &&
+        sqlite3_step(s) == SQLITE_ROW) {
+        value = sqlite3_column_int64(s, 0);
+    }
+    (void)sqlite3_finalize(s);
+    return value;
+}
+
+static bool is_sound(struct raftdb *db)
+{
+    sqlite3_stmt *s = NULL;
+    bool sound = sqlite3_prepare_v2(db->sql, "PRAGMA quick_check(1)", -1, &s, NULL) == SQLITE_OK &&
+                 sqlite3_step(s) == SQLITE_ROW;
+
+    if (sound) {
+        const char *verdict = (const char *)sqlite3_column_text(s, 0);
+
+        sound = verdict != NULL && strcmp(verdict, "ok") == 0;
+    }
+
+    (void)sqlite3_finalize(s);
+    return sound;
+}
+
+enum err raftdb_check_format(struct raftdb *db)
+{
+    if (raftdb_ask(db, "PRAGMA application_id") != RAFTDB_APPLICATION) {
+        return raftdb_refuse(db, ERR_FOREIGN, "not a Raft log of Ringhold");
+    }
+    if (raftdb_ask(db, "PRAGMA user_version") != RAFTDB_FORMAT) {
+        return raftdb_refuse(db, ERR_FOREIGN, "written by another version");
+    }
+    return is_sound(db) ? raftdb_load_self(db)
+                        : raftdb_refuse(db, ERR_CORRUPT, "the database is damaged");
 }
 
 static enum err read_self(struct raftdb *db, sqlite3_stmt *s)
@@ -289,10 +335,22 @@ static enum err check_extent(struct raftdb *db, struct log_image *image, struct 
     }
     const struct bytes stored =
         snapshot->index > 0 ? snapshot->configuration : image->entry[0].data;
-    if (!bytes_equal(stored, configuration)) {
+    if (configuration.size > 0 && !bytes_equal(stored, configuration)) {
         return raftdb_refuse(db, ERR_FOREIGN, "the log belongs to another set of voters");
     }
     return ERR_OK;
+}
+
+struct raftdb *raftdb_over(sqlite3 *sql, const char *directory)
+{
+    struct raftdb *db = mem_new(1, sizeof *db);
+
+    db->sql = sql;
+    db->tail.file = -1;
+    db->quiet = true;
+    (void)snprintf(db->path, sizeof db->path, "%s/raft.db", directory);
+    (void)snprintf(db->tail_path, sizeof db->tail_path, "%s/raft.tail", directory);
+    return db;
 }
 
 enum err raftdb_load_image(struct raftdb *db, struct log_image *image, struct bytes configuration)

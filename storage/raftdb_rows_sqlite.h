@@ -12,7 +12,7 @@
 #include <sqlite3.h>
 
 enum {
-    RAFTDB_PATH_MAX = 512,
+    RAFTDB_PATH_MAX = 4200,
     RAFTDB_APPLICATION = 0x52687266, /* "Rhrf": raft.db of Ringhold */
     RAFTDB_FORMAT = 1                /* user_version */
 };
@@ -32,6 +32,8 @@ struct raftdb {
     uint64_t vote;
     uint64_t last; /* index of the last entry, or of the snapshot when no entry follows it */
     uint64_t writes;
+    bool quiet;       /* somebody only looks: keep the reason of a refusal, don't log it */
+    char reason[160]; /* of the last refusal */
 };
 
 /* Columns of a row, in order: integers first, then up to two byte runs. */
@@ -45,14 +47,20 @@ struct raftdb_row {
 uint32_t raftdb_row_crc(const struct raftdb_row *row);
 
 /* Why the folder is not opened: one line, then `e`. */
-enum err raftdb_refuse(const struct raftdb *db, enum err e, const char *reason);
+enum err raftdb_refuse(struct raftdb *db, enum err e, const char *reason);
 
 struct bytes raftdb_column_bytes(sqlite3_stmt *s, int column);
 uint64_t raftdb_column_u64(sqlite3_stmt *s, int column);
 
+/* A quiet handle over a connection that somebody else opened: raftdb_close() closes both. */
+struct raftdb *raftdb_over(sqlite3 *sql, const char *directory);
+/* The one integer that `sql` asks for; -1 = there is none. */
+int64_t raftdb_ask(struct raftdb *db, const char *sql);
+/* It is ours, of this version, and its pages are sound; then raftdb_load_self(). */
+MUST_CHECK enum err raftdb_check_format(struct raftdb *db);
 /* Read and verify `self` and `vote` into the handle. */
 MUST_CHECK enum err raftdb_load_self(struct raftdb *db);
-/* Read and verify everything else. */
+/* Read and verify everything else. `configuration`: no bytes = any will do. */
 MUST_CHECK enum err raftdb_load_image(struct raftdb *db, struct log_image *image,
                                       struct bytes configuration);
 /* The last snapshot; index 0 = none. Bytes go into one owned block at `*memory`. */

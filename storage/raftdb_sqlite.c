@@ -263,43 +263,6 @@ static void create(struct raftdb *db, const struct log_sqlite_config *config)
     commit(db);
 }
 
-/* The one integer that `sql` asks for; -1 = there is none. */
-static int64_t ask(struct raftdb *db, const char *sql)
-{
-    sqlite3_stmt *s = NULL;
-    int64_t value = -1;
-
-    if (sqlite3_prepare_v2(db->sql, sql, -1, &s, NULL) == SQLITE_OK &&
-        sqlite3_step(s) == SQLITE_ROW) {
-        value = sqlite3_column_int64(s, 0);
-    }
-    (void)sqlite3_finalize(s);
-    return value;
-}
-
-static bool is_sound(struct raftdb *db)
-{
-    sqlite3_stmt *s = NULL;
-    const bool sound =
-        sqlite3_prepare_v2(db->sql, "PRAGMA quick_check(1)", -1, &s, NULL) == SQLITE_OK &&
-        sqlite3_step(s) == SQLITE_ROW && strcmp((const char *)sqlite3_column_text(s, 0), "ok") == 0;
-
-    (void)sqlite3_finalize(s);
-    return sound;
-}
-
-static enum err check_format(struct raftdb *db)
-{
-    if (ask(db, "PRAGMA application_id") != RAFTDB_APPLICATION) {
-        return raftdb_refuse(db, ERR_FOREIGN, "not a Raft log of Ringhold");
-    }
-    if (ask(db, "PRAGMA user_version") != RAFTDB_FORMAT) {
-        return raftdb_refuse(db, ERR_FOREIGN, "written by another version");
-    }
-    return is_sound(db) ? raftdb_load_self(db)
-                        : raftdb_refuse(db, ERR_CORRUPT, "the database is damaged");
-}
-
 static enum err check_owner(struct raftdb *db, const struct log_sqlite_config *config)
 {
     char voters[sizeof db->voters];
@@ -380,12 +343,12 @@ static enum err open_file(struct raftdb *db, bool *empty)
         return raftdb_refuse(db, ERR_IO, sqlite3_errmsg(db->sql));
     }
     (void)sqlite3_busy_timeout(db->sql, 5000); // somebody may look with sqlite3
-    const int64_t pages = ask(db, "SELECT count(*) FROM sqlite_schema");
+    const int64_t pages = raftdb_ask(db, "SELECT count(*) FROM sqlite_schema");
     if (pages < 0) {
         const bool foreign = sqlite3_errcode(db->sql) == SQLITE_NOTADB;
         return raftdb_refuse(db, foreign ? ERR_CORRUPT : ERR_IO, sqlite3_errmsg(db->sql));
     }
-    *empty = pages == 0 && ask(db, "PRAGMA user_version") == 0;
+    *empty = pages == 0 && raftdb_ask(db, "PRAGMA user_version") == 0;
     if (sqlite3_exec(
             db->sql, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;", NULL, NULL, NULL) !=
         SQLITE_OK) {
@@ -406,7 +369,7 @@ static enum err open_all(struct raftdb *db, struct log_image *image,
             e = raftdb_refuse(db, ERR_IO, strerror(errno));
         }
     } else if (e == ERR_OK) {
-        e = check_format(db);
+        e = raftdb_check_format(db);
         e = e == ERR_OK ? check_owner(db, config) : e;
         e = e == ERR_OK ? check_tail(db) : e;
     }
@@ -461,7 +424,7 @@ static enum err adopt(struct raftdb *db, const struct log_sqlite_config *config)
         return raftdb_refuse(db, ERR_NOT_FOUND, "nothing to adopt: copy a voter's folder first");
     }
     enum err e = open_file(db, &empty);
-    e = e == ERR_OK ? check_format(db) : e;
+    e = e == ERR_OK ? raftdb_check_format(db) : e;
     if (e != ERR_OK) {
         return e;
     }
@@ -505,13 +468,13 @@ static enum err inspect(struct raftdb *db, struct log_folder *out)
     if (e == ERR_OK && empty) {
         return ERR_NOT_FOUND;
     }
-    e = e == ERR_OK ? check_format(db) : e;
+    e = e == ERR_OK ? raftdb_check_format(db) : e;
     e = e == ERR_OK ? check_tail(db) : e;
     if (e != ERR_OK) {
         return e;
     }
-    const int64_t in_log = ask(db, "SELECT term FROM log ORDER BY idx DESC LIMIT 1");
-    const int64_t in_snapshot = ask(db, "SELECT term FROM snapshot");
+    const int64_t in_log = raftdb_ask(db, "SELECT term FROM log ORDER BY idx DESC LIMIT 1");
+    const int64_t in_snapshot = raftdb_ask(db, "SELECT term FROM snapshot");
     *out = (struct log_folder){
         .voter = db->voter,
         .identity = db->identity,

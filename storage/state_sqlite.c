@@ -58,11 +58,14 @@ enum err state_db_open(struct state_db **out, const char *path)
     char side[4300];
 
     *out = NULL;
-    (void)unlink(path);
-    (void)snprintf(side, sizeof side, "%s-wal", path);
-    (void)unlink(side);
-    (void)snprintf(side, sizeof side, "%s-shm", path);
-    (void)unlink(side);
+    if (path != NULL) {
+        (void)unlink(path);
+        (void)snprintf(side, sizeof side, "%s-wal", path);
+        (void)unlink(side);
+        (void)snprintf(side, sizeof side, "%s-shm", path);
+        (void)unlink(side);
+    }
+    path = path == NULL ? ":memory:" : path;
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     if (sqlite3_open_v2(path, &db->db, flags, NULL) != SQLITE_OK ||
         sqlite3_exec(db->db,
@@ -71,7 +74,13 @@ enum err state_db_open(struct state_db **out, const char *path)
                      NULL,
                      NULL) != SQLITE_OK ||
         sqlite3_exec(db->db, schema, NULL, NULL, NULL) != SQLITE_OK) {
-        log_error("storage", "cannot_open", "file=%s why=\"%s\"", path, sqlite3_errmsg(db->db));
+        log_error(
+            "storage",
+            "cannot_open",
+            "file=%s reason=\"%s\" remedy=\"move what is at that place away: it is a copy that "
+            "every start makes anew; give this user the folder, and space on the disk\"",
+            path,
+            sqlite3_errmsg(db->db));
         state_db_close(db);
         return ERR_IO;
     }
@@ -408,6 +417,11 @@ uint64_t state_db_index(const struct state_db *db)
     return db->index;
 }
 
+struct sqlite3 *state_db_handle(const struct state_db *db)
+{
+    return db->db;
+}
+
 /* ---- snapshots ---- */
 
 void state_db_snapshot(struct state_db *db, const struct state *s, struct buffer *out)
@@ -458,7 +472,8 @@ static bool open_snapshot(struct bytes snapshot, uint64_t *index, struct bytes *
     return crc == crc32c(image->data, image->size);
 }
 
-/* A read-only connection to a copy of the image; NULL if it is no database. */
+/* A connection to a copy of the image; NULL if it is no database. The copy may be written: loading
+ * adds the columns that an older version did not know. */
 static sqlite3 *open_image(struct bytes image)
 {
     sqlite3 *db = NULL;
@@ -475,7 +490,7 @@ static sqlite3 *open_image(struct bytes image)
                             copy,
                             (sqlite3_int64)image.size,
                             (sqlite3_int64)image.size,
-                            SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY) !=
+                            SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE) !=
         SQLITE_OK) {
         (void)sqlite3_close(db);
         return NULL;

@@ -19,7 +19,7 @@
 
 struct state_db;
 
-/* Delete what is at `path` and make it anew, empty. ERR_IO: says why in the log. */
+/* Delete what is at `path` and make it anew, empty. NULL: in memory. ERR_IO: says why in the log. */
 MUST_CHECK enum err state_db_open(struct state_db **out, const char *path);
 void state_db_close(struct state_db *db); /* takes NULL */
 
@@ -30,6 +30,8 @@ void state_db_apply(struct state_db *db, const struct state *s, const Rh__Comman
 void state_db_commit(struct state_db *db, uint64_t index);
 /* Index of the last committed entry. */
 uint64_t state_db_index(const struct state_db *db);
+/* For those who ask it more than the above: storage/recover. Borrowed. */
+struct sqlite3 *state_db_handle(const struct state_db *db);
 
 /* Append a snapshot of `s`, which is what the database mirrors as of the last commit. */
 void state_db_snapshot(struct state_db *db, const struct state *s, struct buffer *out);

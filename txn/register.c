@@ -132,7 +132,7 @@ static bool old_is_dead(struct coordinator *c, const struct peer *peer,
 static bool database_went_back(struct coordinator *c, const struct peer *peer,
                                const Rh__Register *in)
 {
-    char reason[160];
+    char reason[320];
     const uint64_t highest = in->disk_seen > in->disk_floor ? in->disk_seen : in->disk_floor;
 
     if (highest <= c->state->number && in->disk_era <= c->state->view.era) {
@@ -141,10 +141,13 @@ static bool database_went_back(struct coordinator *c, const struct peer *peer,
     (void)snprintf(reason,
                    sizeof reason,
                    "the coordinators' database went back: number %" PRIu64 " of era %" PRIu64
-                   ", the node has seen %" PRIu64 " of era %" PRIu64,
+                   ", the node has seen %" PRIu64 " of era %" PRIu64
+                   "; stop the coordinators and restore again: ringhold recover restore ... "
+                   "--era-above %" PRIu64 " (docs/recovery.md#went-back)",
                    c->state->number,
                    c->state->view.era,
                    highest,
+                   in->disk_era,
                    in->disk_era);
     log_error("txn", "database_went_back", "node=%s number=%" PRIu64, in->name, highest);
     refuse(c, peer->id, reason, 0);
