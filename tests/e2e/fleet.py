@@ -174,9 +174,9 @@ class Fleet:
         words += ["--listen", "127.0.0.1:0", "--data", self.data(name), *extra]
         return self.start(name, words, env, ready)
 
-    def gateway(self, name, extra=(), env=None):
+    def gateway(self, name, extra=(), env=None, port=0):
         words = ["gateway", "--name", name, "--cluster", self.cluster, "--join", self.addresses]
-        return self.start(name, words + ["--resp", "127.0.0.1:0", *extra], env)
+        return self.start(name, words + ["--resp", f"127.0.0.1:{port}", *extra], env)
 
     # ---- the CLI
 
