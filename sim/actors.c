@@ -75,8 +75,11 @@ static void instance_later(struct fleet *f, const struct instance *i, uint64_t i
 {
     world_at(&f->world,
              f->world.now_us + in_us,
-             (struct world_event){
-                 .run = run, .context = f, .a = i->id, .b = (uint64_t)(i->node - f->node)});
+             (struct world_event){.run = run,
+                                  .context = f,
+                                  .a = i->id,
+                                  .b = (uint64_t)(i->node - f->node),
+                                  .gate = &i->node->process.gate});
 }
 
 /* Unlink and free. */
@@ -230,8 +233,6 @@ void actors_export(struct fleet *f, const struct host_effect *e)
           i->entity->id,
           i->list.count);
     check_freeze(f, i);
-    i->frozen = true;
-    i->frozen_us = f->world.now_us;
     instance_later(f, i, world_between(&f->world, 0, 3000), on_exported);
 }
 
@@ -241,7 +242,6 @@ void actors_unfreeze(struct fleet *f, const struct host_effect *e)
 
     TRACE(&f->world, i->node->process.name, "unfreezes %s", i->entity->id);
     check_unfreeze(f, i);
-    i->frozen = false;
 }
 
 void actors_discard(struct fleet *f, struct sim_node *n, const struct host_effect *e)

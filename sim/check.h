@@ -23,6 +23,7 @@
 
 #include "base/bytes.h"
 #include "gateway/router.h"
+#include "sim/times.h"
 #include "txn/state.h"
 #include "wire/control.pb-c.h"
 #include "wire/record.h"
@@ -109,6 +110,11 @@ struct ledger {
     uint64_t moves; /* vnodes that changed hands by a transaction */
     uint64_t commits;
     uint64_t aborts;
+    uint64_t reassigned;    /* vnodes that changed hands after a fence */
+    uint64_t nested;        /* requests that actors made */
+    uint64_t store_refused; /* writes that came too late */
+    struct times hold;      /* how long actors were frozen */
+    struct times stall;     /* how long crashed nodes' vnodes had no server */
 };
 
 void ledger_init(struct fleet *f);

@@ -67,6 +67,8 @@ void check_unfreeze(struct fleet *f, struct instance *i)
     e->lost = false;
     e->live = i;
     e->last = i->node;
+    i->frozen = false;
+    times_add(&f->ledger.hold, f->world.now_us - i->frozen_us);
 }
 
 void check_freeze(struct fleet *f, struct instance *i)
@@ -82,11 +84,15 @@ void check_freeze(struct fleet *f, struct instance *i)
     if (i->entity->live == i) {
         i->entity->live = NULL;
     }
+    i->frozen = true;
+    i->frozen_us = f->world.now_us;
 }
 
 void check_discard(struct fleet *f, struct instance *i)
 {
-    (void)f;
+    if (i->frozen) {
+        times_add(&f->ledger.hold, f->world.now_us - i->frozen_us);
+    }
     if (i->entity->live == i) {
         i->entity->live = NULL;
     }

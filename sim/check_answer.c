@@ -20,7 +20,7 @@ static const char *reply_name(enum reply_code code)
 /* An answer other than OK needs a reason: a lost link, a crash, faults on the way. */
 static bool excused(const struct fleet *f, const struct ask *a, enum reply_code code)
 {
-    if (f->options.calm || a->probe) {
+    if (f->profile == PROFILE_CALM || a->probe) {
         return false;
     }
     if (code == REPLY_UNKNOWN) {

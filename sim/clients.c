@@ -5,9 +5,11 @@ static void on_client(void *context, const struct world_event *event);
 
 static void client_later(struct fleet *f, const struct sim_client *c)
 {
-    world_at(&f->world,
-             f->world.now_us + world_gap(&f->world, f->client_gap_us),
-             (struct world_event){.run = on_client, .context = f, .a = c->number});
+    world_at(
+        &f->world,
+        f->world.now_us + world_gap(&f->world, f->client_gap_us),
+        (struct world_event){
+            .run = on_client, .context = f, .a = c->number, .gate = &c->gateway->process.gate});
 }
 
 /* Body: the request's uid, and noise. */
@@ -52,6 +54,11 @@ static void close_session(struct fleet *f, struct sim_client *c)
         f, s->gateway, (struct router_event){.type = ROUTER_SESSION_CLOSED, .session = s->id});
 }
 
+static bool can_ask(const struct sim_gateway *g)
+{
+    return g->core != NULL && !g->process.gate.shut && !router_full(g->core);
+}
+
 /* A burst of pipelined requests, half of them to the few hot entities. */
 static void burst(struct fleet *f, struct sim_client *c)
 {
@@ -61,7 +68,7 @@ static void burst(struct fleet *f, struct sim_client *c)
         c->life = c->gateway->process.life;
         c->session = ledger_session(f, c->gateway, router_session(c->gateway->core));
     }
-    for (uint64_t i = 0; i < count && !router_full(c->gateway->core); i++) {
+    for (uint64_t i = 0; i < count && can_ask(c->gateway); i++) {
         const bool hot = world_chance(&f->world, 500);
 
         ask(f,
@@ -69,7 +76,7 @@ static void burst(struct fleet *f, struct sim_client *c)
             c->session,
             world_between(&f->world, 0, hot ? LEDGER_HOT - 1 : LEDGER_ENTITIES - 1));
     }
-    if (world_chance(&f->world, 5)) {
+    if (world_chance(&f->world, 5) && can_ask(c->gateway)) {
         close_session(f, c);
     }
 }

@@ -14,9 +14,11 @@ static void on_tick(void *context, const struct world_event *event)
     if (!c->process.up || c->process.life != event->b) {
         return;
     }
-    world_at(&f->world,
-             f->world.now_us + world_between(&f->world, 10000, 50000),
-             (struct world_event){.run = on_tick, .context = f, .a = event->a, .b = event->b});
+    world_at(
+        &f->world,
+        f->world.now_us + world_between(&f->world, 10000, 50000),
+        (struct world_event){
+            .run = on_tick, .context = f, .a = event->a, .b = event->b, .gate = &c->process.gate});
     step(f, c, (struct coordinator_event){.type = COORDINATOR_TICK});
 }
 
@@ -84,7 +86,7 @@ void coordinators_init(struct fleet *f)
         c->process.role = ROLE_COORDINATOR;
         c->process.number = i;
         (void)snprintf(c->process.name, sizeof c->process.name, "c%u", i + 1);
-        c->clock_us = world_between(&f->world, 0, 1000000000);
+        nemesis_clock(f, &c->process);
         raft_model_add(&f->raft, &c->process);
     }
 }
@@ -122,7 +124,11 @@ void coordinator_start(struct fleet *f, struct sim_coordinator *c)
     }
     world_at(&f->world,
              f->world.now_us,
-             (struct world_event){.run = on_tick, .context = f, .a = number, .b = c->process.life});
+             (struct world_event){.run = on_tick,
+                                  .context = f,
+                                  .a = number,
+                                  .b = c->process.life,
+                                  .gate = &c->process.gate});
 }
 
 static void on_restart(void *context, const struct world_event *event)
@@ -140,7 +146,9 @@ void coordinator_crash(struct fleet *f, struct sim_coordinator *c)
     const uint64_t down_us = world_between(&f->world, 1000, f->healed ? 100000 : 3000000);
 
     TRACE(&f->world, c->process.name, "CRASHES");
+    f->coordinator_crashes++;
     c->process.up = false;
+    pause_end(f, &c->process);
     coordinator_free(c->core);
     c->core = NULL;
     coordinator_effects_fini(&c->out);
@@ -176,34 +184,44 @@ static void effect(struct fleet *f, struct sim_coordinator *c, const struct coor
     }
 }
 
-/* Between any two effects of a leader it may fall, or die. */
+void coordinator_go_on(struct fleet *f, struct sim_coordinator *c)
+{
+    while (c->out_at < c->out.count && c->process.up && !c->process.gate.shut) {
+        if (c->out_at == c->falls_at) {
+            c->falls_at = SIZE_MAX;
+            raft_model_fall(&f->raft);
+            if (world_chance(&f->world, 300)) {
+                coordinator_crash(f, c);
+                return;
+            }
+        }
+        if (c->out_at == c->stops_at) {
+            c->stops_at = SIZE_MAX;
+            nemesis_pause(f, &c->process);
+            return;
+        }
+        effect(f, c, &c->out.item[c->out_at++]);
+    }
+}
+
+/* Between any two effects of a leader it may fall, or die; of anybody, it may be stopped. */
 static void step(struct fleet *f, struct sim_coordinator *c, struct coordinator_event event)
 {
     const bool torn = world_chance(&f->world, f->faults.leader_torn_pm) &&
                       f->raft.leader == (int)c->process.number;
-    bool dies = false;
-    size_t torn_at;
 
     if (c->core == NULL) {
         return;
     }
-    event.now_us = f->world.now_us + c->clock_us;
+    ASSERT(!c->process.gate.shut);
+    event.now_us = sim_clock_read(&c->process.clock, f->world.now_us);
     event.wall_us = 1700000000000000u + f->world.now_us;
     coordinator_effects_clear(&c->out);
     coordinator_step(c->core, &event, &c->out);
-    torn_at = torn && c->out.count > 0 ? world_between(&f->world, 0, c->out.count) : SIZE_MAX;
-    for (size_t i = 0; i < c->out.count && !dies; i++) {
-        if (i == torn_at) {
-            dies = world_chance(&f->world, 300);
-            raft_model_fall(&f->raft);
-        }
-        if (!dies) {
-            effect(f, c, &c->out.item[i]);
-        }
-    }
-    if (dies) {
-        coordinator_crash(f, c);
-    }
+    c->out_at = 0;
+    c->falls_at = torn && c->out.count > 0 ? world_between(&f->world, 0, c->out.count) : SIZE_MAX;
+    c->stops_at = nemesis_stops_at(f, c->out.count);
+    coordinator_go_on(f, c);
 }
 
 /* ---- the network's events ---- */

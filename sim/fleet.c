@@ -17,19 +17,42 @@ enum {
     PROBE_US = 15000000,
 };
 
-static struct sim_coordinator *coordinator_at(struct process *p)
+struct sim_coordinator *fleet_coordinator(struct process *p)
 {
     return CONTAINER_OF(p, struct sim_coordinator, process);
 }
 
-static struct sim_node *node_at(struct process *p)
+struct sim_node *fleet_node(struct process *p)
 {
     return CONTAINER_OF(p, struct sim_node, process);
 }
 
-static struct sim_gateway *gateway_at(struct process *p)
+struct sim_gateway *fleet_gateway(struct process *p)
 {
     return CONTAINER_OF(p, struct sim_gateway, process);
+}
+
+struct process *fleet_process(struct fleet *f, unsigned index)
+{
+    if (index < f->coordinators) {
+        return &f->coordinator[index].process;
+    }
+    index -= f->coordinators;
+    return index < f->nodes ? &f->node[index].process : &f->gateway[index - f->nodes].process;
+}
+
+unsigned fleet_process_index(const struct fleet *f, const struct process *p)
+{
+    switch (p->role) {
+    case ROLE_NODE:
+        return f->coordinators + p->number - FLEET_COORDINATORS_MAX;
+    case ROLE_GATEWAY:
+        return f->coordinators + f->nodes + p->number - FLEET_COORDINATORS_MAX - FLEET_NODES_MAX;
+    case ROLE_COORDINATOR:
+    case ROLE_CLI:
+        break;
+    }
+    return p->number;
 }
 
 /* ---- the network's events, to whom they are for ---- */
@@ -40,11 +63,11 @@ static bool on_hello(void *context, struct process *who, struct process *other,
     (void)context;
     switch (who->role) {
     case ROLE_NODE:
-        *incarnation = node_at(who)->incarnation;
+        *incarnation = fleet_node(who)->incarnation;
         // A node takes no requests before it has a number.
         return other->role == ROLE_COORDINATOR || *incarnation != 0;
     case ROLE_GATEWAY:
-        *incarnation = gateway_at(who)->id;
+        *incarnation = fleet_gateway(who)->id;
         return true;
     case ROLE_COORDINATOR:
     case ROLE_CLI:
@@ -59,13 +82,13 @@ static void on_up(void *context, struct net_end *end)
 
     switch (end->me->role) {
     case ROLE_COORDINATOR:
-        coordinator_up(f, coordinator_at(end->me), end);
+        coordinator_up(f, fleet_coordinator(end->me), end);
         break;
     case ROLE_NODE:
-        node_up(f, node_at(end->me), end);
+        node_up(f, fleet_node(end->me), end);
         break;
     case ROLE_GATEWAY:
-        gateway_up(f, gateway_at(end->me), end);
+        gateway_up(f, fleet_gateway(end->me), end);
         break;
     case ROLE_CLI:
         f->operator_end[end->key] = end;
@@ -79,13 +102,13 @@ static void on_down(void *context, struct net_end *end)
 
     switch (end->me->role) {
     case ROLE_COORDINATOR:
-        coordinator_down(f, coordinator_at(end->me), end);
+        coordinator_down(f, fleet_coordinator(end->me), end);
         break;
     case ROLE_NODE:
-        node_down(f, node_at(end->me), end);
+        node_down(f, fleet_node(end->me), end);
         break;
     case ROLE_GATEWAY:
-        gateway_down(f, gateway_at(end->me), end);
+        gateway_down(f, fleet_gateway(end->me), end);
         break;
     case ROLE_CLI:
         f->operator_end[end->key] = NULL;
@@ -105,13 +128,13 @@ static void on_control(struct fleet *f, struct net_end *end, struct bytes bytes)
     TRACE(&f->world, end->me->name, "<- %s %s", end->other->name, describe_control(message));
     switch (end->me->role) {
     case ROLE_COORDINATOR:
-        coordinator_message(f, coordinator_at(end->me), end, message);
+        coordinator_message(f, fleet_coordinator(end->me), end, message);
         break;
     case ROLE_NODE:
-        node_control(f, node_at(end->me), end, message);
+        node_control(f, fleet_node(end->me), end, message);
         break;
     case ROLE_GATEWAY:
-        gateway_control(f, gateway_at(end->me), end, message);
+        gateway_control(f, fleet_gateway(end->me), end, message);
         break;
     case ROLE_CLI:
         operator_message(f, message);
@@ -127,10 +150,10 @@ static void on_message(void *context, struct net_end *end, int type, struct byte
     if (type == FRAME_CONTROL) {
         on_control(f, end, bytes);
     } else if (end->me->role == ROLE_NODE) {
-        node_record(f, node_at(end->me), end, type, bytes);
+        node_record(f, fleet_node(end->me), end, type, bytes);
     } else {
         ASSERT(end->me->role == ROLE_GATEWAY);
-        gateway_record(f, gateway_at(end->me), end, type, bytes);
+        gateway_record(f, fleet_gateway(end->me), end, type, bytes);
     }
 }
 
@@ -155,7 +178,7 @@ static void draw_shape(struct fleet *f)
     f->prepare_ms = (uint32_t)(world_chance(&f->world, 400) ? world_between(&f->world, 100, 600)
                                                             : world_between(&f->world, 500, 5000));
     f->deadline_ms = 10000;
-    if (!f->options.calm && world_chance(&f->world, 500)) {
+    if (f->profile != PROFILE_CALM && world_chance(&f->world, 500)) {
         f->deadline_ms = (uint32_t)world_between(&f->world, 200, 2000);
     }
     f->poll_ms = (uint32_t)world_between(&f->world, 50, 1000);
@@ -169,7 +192,6 @@ void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *
     memset(f, 0, sizeof *f);
     world_init(&f->world, seed);
     f->options = *options;
-    f->options.calm = f->options.calm || world_chance(&f->world, 100);
     nemesis_draw(f);
     draw_shape(f);
     network_init(&f->network, &f->world, &events);
@@ -199,6 +221,9 @@ void sim_fleet_fini(struct fleet *f)
     for (unsigned i = 0; i < f->coordinators; i++) {
         coordinator_free(f->coordinator[i].core);
         coordinator_effects_fini(&f->coordinator[i].out);
+    }
+    for (unsigned i = 0; i < f->coordinators + f->nodes + f->gateways; i++) {
+        world_gate_fini(&fleet_process(f, i)->gate);
     }
     raft_model_fini(&f->raft);
     network_fini(&f->network);

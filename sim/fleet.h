@@ -29,6 +29,16 @@ enum {
     FLEET_LOOK_US = 500000, /* between two looks whether the fleet is quiet */
 };
 
+/* What kind of things go wrong in a seed. */
+enum profile {
+    PROFILE_DRAWN, /* one of those below */
+    PROFILE_MIXED, /* any of all faults that clocks within their bound allow */
+    PROFILE_CALM,  /* no faults, only planned changes: every answer must be OK */
+    PROFILE_LEASE, /* short leases; nodes stop, crash and are cut off */
+};
+const char *profile_name(enum profile p);
+bool profile_named(const char *name, enum profile *p);
+
 /* What goes wrong in a seed and how often; 0 = never. Means are of times between. */
 struct fleet_faults {
     uint64_t node_crash_us;
@@ -40,6 +50,12 @@ struct fleet_faults {
     uint64_t change_us;      /* joins, drains, leaves, weights */
     uint64_t node_torn_pm;   /* of a thousand steps with effects: crash between two of them */
     uint64_t leader_torn_pm; /* likewise: the leader falls or dies between two effects */
+    uint64_t pause_us;       /* a process is stopped */
+    uint64_t pause_torn_pm;  /* of ten thousand steps with effects: stopped between two of them */
+    uint64_t pause_max_us;
+    uint64_t suspend_pm; /* so many of a thousand pauses are of the whole machine */
+    uint64_t freeze_pm;  /* and of a guest whose clock stops with it */
+    uint64_t drift_ppm;  /* clocks run at most so much fast or slow */
     uint64_t persist_max_us;
     uint64_t run_max_us;
     uint64_t run_long_pm;      /* so many of a thousand runs take up to 3 s */
@@ -54,7 +70,9 @@ struct sim_coordinator {
     struct process process;
     struct coordinator *core; /* NULL while down */
     struct coordinator_effects out;
-    uint64_t clock_us; /* its boot time is so much ahead of virtual time */
+    size_t out_at;   /* effects done */
+    size_t falls_at; /* it loses the lead before this one */
+    size_t stops_at; /* it is stopped before this one */
 };
 
 /* One incarnation of one actor in one node process. */
@@ -79,7 +97,9 @@ struct sim_node {
     struct host_disk disk; /* what its folder holds */
     uint64_t disk_us;      /* when the newest write hits it */
     uint64_t persisted_us; /* when that is told */
-    uint64_t clock_us;
+    size_t out_at;
+    size_t dies_at; /* it crashes before this effect */
+    size_t stops_at;
     uint64_t incarnation; /* 0 = not registered */
     uint32_t weight;
     bool wanted;   /* it shall run: restart it after a crash */
@@ -98,7 +118,8 @@ struct sim_gateway {
     struct process process;
     struct router *core; /* NULL while down */
     struct router_effects out;
-    uint64_t clock_us;
+    size_t out_at;
+    size_t stops_at;
     uint64_t id;
     struct net_end *coordinator[FLEET_COORDINATORS_MAX];
     struct net_end **node; /* owned; by slot */
@@ -116,7 +137,7 @@ struct sim_client {
 struct fleet_options {
     uint64_t seconds; /* of faults */
     unsigned nodes;   /* at most; 0 = drawn */
-    bool calm;        /* no faults at all, only planned changes */
+    enum profile profile;
 };
 
 struct fleet {
@@ -126,6 +147,7 @@ struct fleet {
     struct ledger ledger;
     struct fleet_faults faults;
     struct fleet_options options;
+    enum profile profile;
     struct sim_coordinator coordinator[FLEET_COORDINATORS_MAX];
     unsigned coordinators;
     struct sim_node node[FLEET_NODES_MAX];
@@ -147,9 +169,22 @@ struct fleet {
     bool working;         /* clients send */
     bool healed;
     uint64_t heal_us;
-    uint64_t crashes;
+    uint64_t crashes; /* of nodes */
+    uint64_t coordinator_crashes;
+    uint64_t gateway_crashes;
+    uint64_t restores;
+    uint64_t pauses;
+    uint64_t cuts;
     uint64_t changes;
 };
+
+/* Whose process it is. */
+struct sim_coordinator *fleet_coordinator(struct process *p);
+struct sim_node *fleet_node(struct process *p);
+struct sim_gateway *fleet_gateway(struct process *p);
+/* All of them by one number: coordinators, nodes, gateways. */
+struct process *fleet_process(struct fleet *f, unsigned index);
+unsigned fleet_process_index(const struct fleet *f, const struct process *p);
 
 void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *options);
 void sim_fleet_fini(struct fleet *f);
@@ -160,12 +195,35 @@ void sim_fleet_run(struct fleet *f);
 void nemesis_draw(struct fleet *f);
 void nemesis_start(struct fleet *f);
 void nemesis_heal(struct fleet *f);
+/* Set the clock of a process that is made. */
+void nemesis_clock(struct fleet *f, struct process *p);
+/* Stop it for a drawn time. */
+void nemesis_pause(struct fleet *f, struct process *p);
+/* Before which of `count` effects a process is stopped; SIZE_MAX = none. */
+size_t nemesis_stops_at(struct fleet *f, size_t count);
+
+/* ---- processes that stand still: sim/pause.c ---- */
+
+enum pause_kind {
+    PAUSE_STOP,    /* SIGSTOP: the machine goes on */
+    PAUSE_SUSPEND, /* the whole machine; CLOCK_BOOTTIME goes on, CLOCK_MONOTONIC does not */
+    PAUSE_FREEZE,  /* by a hypervisor: no clock goes on */
+};
+
+/* Stop `p` for so long; what comes for it waits. */
+void pause_begin(struct fleet *f, struct process *p, uint64_t time_us, enum pause_kind kind);
+/* It died: nothing waits any longer. */
+void pause_end(struct fleet *f, struct process *p);
+/* All that stand still go on now. */
+void pause_end_all(struct fleet *f);
 
 /* ---- processes: sim/coordinators.c, sim/nodes.c, sim/gateways.c ---- */
 
 void coordinators_init(struct fleet *f);
 void coordinator_start(struct fleet *f, struct sim_coordinator *c);
 void coordinator_crash(struct fleet *f, struct sim_coordinator *c);
+/* After a pause: the effects that are left. */
+void coordinator_go_on(struct fleet *f, struct sim_coordinator *c);
 void coordinator_up(struct fleet *f, struct sim_coordinator *c, const struct net_end *end);
 void coordinator_down(struct fleet *f, struct sim_coordinator *c, const struct net_end *end);
 void coordinator_message(struct fleet *f, struct sim_coordinator *c, const struct net_end *end,
@@ -175,6 +233,7 @@ void node_init(struct fleet *f, struct sim_node *n, unsigned number);
 void node_start(struct fleet *f, struct sim_node *n);
 void node_crash(struct fleet *f, struct sim_node *n);
 void node_leave(struct fleet *f, struct sim_node *n);
+void node_go_on(struct fleet *f, struct sim_node *n);
 void node_up(struct fleet *f, struct sim_node *n, struct net_end *end);
 void node_down(struct fleet *f, struct sim_node *n, const struct net_end *end);
 void node_control(struct fleet *f, struct sim_node *n, const struct net_end *end,
@@ -187,6 +246,7 @@ void node_step(struct fleet *f, struct sim_node *n, struct host_event event);
 void gateway_init(struct fleet *f, struct sim_gateway *g, unsigned number);
 void gateway_start(struct fleet *f, struct sim_gateway *g);
 void gateway_crash(struct fleet *f, struct sim_gateway *g);
+void gateway_go_on(struct fleet *f, struct sim_gateway *g);
 void gateway_up(struct fleet *f, struct sim_gateway *g, struct net_end *end);
 void gateway_down(struct fleet *f, struct sim_gateway *g, const struct net_end *end);
 void gateway_control(struct fleet *f, struct sim_gateway *g, const struct net_end *end,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/assert.h"
 #include "base/mem.h"
 #include "sim/fleet.h"
 
@@ -13,9 +14,11 @@ static void on_tick(void *context, const struct world_event *event)
     if (!g->process.up || g->process.life != event->b) {
         return;
     }
-    world_at(&f->world,
-             f->world.now_us + world_between(&f->world, 10000, 50000),
-             (struct world_event){.run = on_tick, .context = f, .a = event->a, .b = event->b});
+    world_at(
+        &f->world,
+        f->world.now_us + world_between(&f->world, 10000, 50000),
+        (struct world_event){
+            .run = on_tick, .context = f, .a = event->a, .b = event->b, .gate = &g->process.gate});
     gateway_step(f, g, (struct router_event){.type = ROUTER_TICK});
 }
 
@@ -24,7 +27,7 @@ void gateway_init(struct fleet *f, struct sim_gateway *g, unsigned number)
     g->process.role = ROLE_GATEWAY;
     g->process.number = FLEET_COORDINATORS_MAX + FLEET_NODES_MAX + number;
     (void)snprintf(g->process.name, sizeof g->process.name, "g%u", number + 1);
-    g->clock_us = world_between(&f->world, 0, 1000000000);
+    nemesis_clock(f, &g->process);
     g->node = mem_new(RING_NODES_MAX + 1, sizeof(struct net_end *));
 }
 
@@ -44,11 +47,13 @@ void gateway_start(struct fleet *f, struct sim_gateway *g)
     for (unsigned i = 0; i < f->coordinators; i++) {
         network_dial(&f->network, &g->process, &f->coordinator[i].process, i);
     }
-    world_at(
-        &f->world,
-        f->world.now_us,
-        (struct world_event){
-            .run = on_tick, .context = f, .a = (uint64_t)(g - f->gateway), .b = g->process.life});
+    world_at(&f->world,
+             f->world.now_us,
+             (struct world_event){.run = on_tick,
+                                  .context = f,
+                                  .a = (uint64_t)(g - f->gateway),
+                                  .b = g->process.life,
+                                  .gate = &g->process.gate});
 }
 
 static void on_restart(void *context, const struct world_event *event)
@@ -66,7 +71,9 @@ void gateway_crash(struct fleet *f, struct sim_gateway *g)
     const uint64_t down_us = world_between(&f->world, 1000, f->healed ? 100000 : 2000000);
 
     TRACE(&f->world, g->process.name, "CRASHES");
+    f->gateway_crashes++;
     g->process.up = false;
+    pause_end(f, &g->process);
     router_free(g->core);
     g->core = NULL;
     router_effects_fini(&g->out);
@@ -134,6 +141,7 @@ static void send_request(struct fleet *f, struct sim_gateway *g, const struct ro
                  .a = (uint64_t)(g - f->gateway),
                  .b = g->process.life,
                  .data = mem_copy(&back, sizeof back),
+                 .gate = &g->process.gate,
              });
 }
 
@@ -175,18 +183,31 @@ static void effect(struct fleet *f, struct sim_gateway *g, const struct router_e
     }
 }
 
+void gateway_go_on(struct fleet *f, struct sim_gateway *g)
+{
+    while (g->out_at < g->out.count && f->world.checker == NULL) {
+        if (g->out_at == g->stops_at) {
+            g->stops_at = SIZE_MAX;
+            nemesis_pause(f, &g->process);
+            return;
+        }
+        effect(f, g, &g->out.item[g->out_at++]);
+    }
+}
+
 void gateway_step(struct fleet *f, struct sim_gateway *g, struct router_event event)
 {
     if (g->core == NULL) {
         return;
     }
-    event.now_us = f->world.now_us + g->clock_us;
+    ASSERT(!g->process.gate.shut);
+    event.now_us = sim_clock_read(&g->process.clock, f->world.now_us);
     router_effects_clear(&g->out);
     router_step(g->core, &event, &g->out);
     check_view(f, g->process.name, router_view(g->core), &g->seen);
-    for (size_t i = 0; i < g->out.count && f->world.checker == NULL; i++) {
-        effect(f, g, &g->out.item[i]);
-    }
+    g->out_at = 0;
+    g->stops_at = nemesis_stops_at(f, g->out.count);
+    gateway_go_on(f, g);
 }
 
 /* ---- the network's events ---- */

@@ -1,52 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/fleet.h"
 
-/* Each seed has only some of the faults, each at a rate of its own: a rare
- * combination shows more than everything at once. */
-static uint64_t maybe(struct fleet *f, uint64_t per_mille, uint64_t low, uint64_t high)
-{
-    const uint64_t value = world_between(&f->world, low, high);
-
-    return world_chance(&f->world, per_mille) ? value : 0;
-}
-
 #define MS UINT64_C(1000)
 #define S  UINT64_C(1000000)
-
-void nemesis_draw(struct fleet *f)
-{
-    struct fleet_faults *x = &f->faults;
-
-    x->change_us = world_between(&f->world, 400 * MS, 4 * S);
-    x->persist_max_us = world_between(&f->world, 200, 50 * MS);
-    x->run_max_us = world_between(&f->world, 100, 50 * MS);
-    x->run_long_pm = maybe(f, 400, 1, 3);
-    x->net.delay_max_us = world_between(&f->world, 200, 20 * MS);
-    x->raft.commit_max_us = world_between(&f->world, 500, 30 * MS);
-    x->raft.lag_max_us = world_between(&f->world, 500, 300 * MS);
-    if (f->options.calm) {
-        x->run_long_pm = 0;
-        return;
-    }
-    x->node_crash_us = maybe(f, 500, 1 * S, 10 * S);
-    x->coordinator_crash_us = maybe(f, 400, 1 * S, 10 * S);
-    x->gateway_crash_us = maybe(f, 200, 2 * S, 10 * S);
-    x->leader_fall_us = maybe(f, 600, 300 * MS, 5 * S);
-    x->reset_us = maybe(f, 600, 40 * MS, 3 * S);
-    x->cut_us = maybe(f, 400, 500 * MS, 8 * S);
-    x->node_torn_pm = maybe(f, 300, 1, 5);
-    x->leader_torn_pm = maybe(f, 500, 1, 60);
-    x->raft.stale_max_us = maybe(f, 700, 10 * MS, 3 * S);
-    x->net.slow_pm = maybe(f, 600, 1, 150);
-    x->net.slow_max_us =
-        world_between(&f->world, 10 * MS, world_chance(&f->world, 300) ? 10 * S : 2 * S);
-    x->net.loss_pm = maybe(f, 600, 1, 400);
-    x->net.duplicate_pm = maybe(f, 500, 1, 300);
-    x->activate_fail_pm = maybe(f, 150, 1, 100);
-    x->export_fail_pm = maybe(f, 150, 1, 100);
-    x->refuse_pm = maybe(f, 200, 1, 50);
-    x->net.ghosts = world_chance(&f->world, 300);
-}
 
 /* ---- faults ---- */
 
@@ -119,16 +75,54 @@ static void on_reset(void *context, const struct world_event *event)
 
 static struct process *any_process(struct fleet *f)
 {
-    const uint64_t i = world_between(&f->world, 0, f->coordinators + f->nodes + f->gateways - 1u);
-
-    if (i < f->coordinators) {
-        return &f->coordinator[i].process;
-    }
-    if (i < f->coordinators + f->nodes) {
-        return &f->node[i - f->coordinators].process;
-    }
-    return &f->gateway[i - f->coordinators - f->nodes].process;
+    return fleet_process(
+        f, (unsigned)world_between(&f->world, 0, f->coordinators + f->nodes + f->gateways - 1u));
 }
+
+/* ---- clocks and pauses ---- */
+
+void nemesis_clock(struct fleet *f, struct process *p)
+{
+    const uint64_t ppm = world_between(&f->world, 0, 2 * f->faults.drift_ppm);
+
+    p->clock.shows_us = world_between(&f->world, 0, 1000000000);
+    p->clock.rate_ppm = (int32_t)ppm - (int32_t)f->faults.drift_ppm;
+}
+
+/* Mostly short ones; some as long as a lease may be, some longer. */
+void nemesis_pause(struct fleet *f, struct process *p)
+{
+    const uint64_t max_us = f->faults.pause_max_us;
+    const uint64_t time_us = world_chance(&f->world, 500)
+                                 ? world_between(&f->world, 100, max_us / 8 + 100)
+                                 : world_between(&f->world, max_us / 8, max_us);
+    const enum pause_kind kind = world_chance(&f->world, f->faults.freeze_pm)    ? PAUSE_FREEZE
+                                 : world_chance(&f->world, f->faults.suspend_pm) ? PAUSE_SUSPEND
+                                                                                 : PAUSE_STOP;
+
+    pause_begin(f, p, time_us, kind);
+}
+
+size_t nemesis_stops_at(struct fleet *f, size_t count)
+{
+    return count > 0 && world_chance(&f->world, f->faults.pause_torn_pm) &&
+                   world_chance(&f->world, 100)
+               ? world_between(&f->world, 0, count - 1)
+               : SIZE_MAX;
+}
+
+static void on_pause(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+
+    (void)event;
+    if (!f->healed) {
+        nemesis_pause(f, any_process(f));
+    }
+    again(f, f->faults.pause_us, on_pause);
+}
+
+/* ---- cuts ---- */
 
 static void on_uncut(void *context, const struct world_event *event)
 {
@@ -163,6 +157,7 @@ static void on_cut(void *context, const struct world_event *event)
     if (f->healed || one == other) {
         return;
     }
+    f->cuts++;
     TRACE(&f->world,
           "net",
           "cut %s -%s %s for %llu ms",
@@ -210,7 +205,7 @@ static void change(struct fleet *f, struct sim_node *n)
         }
     } else if (staying(f) > 1 && what < 6) {
         operator_drain(f, n, false);
-    } else if (staying(f) > 1 && n->incarnation != 0) {
+    } else if (staying(f) > 1 && n->incarnation != 0 && !n->process.gate.shut) {
         node_leave(f, n);
     }
 }
@@ -236,6 +231,7 @@ void nemesis_start(struct fleet *f)
     again(f, f->faults.reset_us, on_reset);
     again(f, f->faults.cut_us, on_cut);
     again(f, f->faults.change_us, on_change);
+    again(f, f->faults.pause_us, on_pause);
 }
 
 void nemesis_heal(struct fleet *f)
@@ -246,4 +242,5 @@ void nemesis_heal(struct fleet *f)
     f->faults = (struct fleet_faults){.persist_max_us = 1 * MS, .run_max_us = 5 * MS};
     f->raft.faults = (struct raft_model_faults){.commit_max_us = 2 * MS, .lag_max_us = 5 * MS};
     network_heal(&f->network);
+    pause_end_all(f);
 }

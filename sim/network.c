@@ -98,9 +98,10 @@ static void on_dial(void *context, const struct world_event *event);
 static void dial_later(struct network *n, struct net_dial *d, uint64_t in_us)
 {
     d->link = NULL;
-    world_at(n->world,
-             n->world->now_us + in_us,
-             (struct world_event){.run = on_dial, .context = n, .a = d->index});
+    world_at(
+        n->world,
+        n->world->now_us + in_us,
+        (struct world_event){.run = on_dial, .context = n, .a = d->index, .gate = &d->from->gate});
 }
 
 static void on_up(void *context, const struct world_event *event)
@@ -135,8 +136,9 @@ static void end_init(struct network *n, struct net_end *end, struct process *me,
     end->other_life = other->life;
     end->control = me->role == ROLE_COORDINATOR || other->role == ROLE_COORDINATOR;
     end->up_at_us = n->world->now_us + world_between(n->world, 50, n->faults.delay_max_us + 50);
-    world_at(
-        n->world, end->up_at_us, (struct world_event){.run = on_up, .context = n, .a = end->id});
+    world_at(n->world,
+             end->up_at_us,
+             (struct world_event){.run = on_up, .context = n, .a = end->id, .gate = &me->gate});
 }
 
 static void link_new(struct network *n, struct net_dial *d, uint64_t dialler, uint64_t acceptor)
@@ -167,7 +169,7 @@ static void on_dial(void *context, const struct world_event *event)
     if (!d->wanted || d->link != NULL || !d->from->up || d->from->life != d->life) {
         return;
     }
-    if (!d->to->up || is_cut(n, d->from, d->to) || is_cut(n, d->to, d->from) ||
+    if (!d->to->up || d->to->gate.shut || is_cut(n, d->from, d->to) || is_cut(n, d->to, d->from) ||
         !n->events.hello(n->events.context, d->to, d->from, &acceptor) ||
         !n->events.hello(n->events.context, d->from, d->to, &dialler)) {
         dial_later(n, d, world_between(n->world, BACKOFF_MIN_US, BACKOFF_MAX_US));
@@ -233,7 +235,10 @@ static void end_break(struct network *n, struct net_end *end, uint64_t notice_us
         at_us = q->last_us + 1;
     }
     end->deaf = end->deaf || !drain;
-    world_at(n->world, at_us, (struct world_event){.run = on_down, .context = n, .a = end->id});
+    world_at(
+        n->world,
+        at_us,
+        (struct world_event){.run = on_down, .context = n, .a = end->id, .gate = &end->me->gate});
 }
 
 static void link_break(struct network *n, struct net_link *link, uint64_t notice_us)
@@ -284,6 +289,35 @@ void network_crash(struct network *n, struct process *p, bool clean)
     for (size_t i = 0; i < n->dial_count; i++) {
         if (n->dial[i]->from == p) {
             n->dial[i]->wanted = false;
+        }
+    }
+}
+
+static void on_stalled(void *context, const struct world_event *event)
+{
+    struct network *n = context;
+    struct net_end *end = n->end[event->a - 1];
+
+    if (!end->other->gate.shut || end->other->life != end->other_life || end->link->broken ||
+        event->b != n->stalls[end->other->number]) {
+        return;
+    }
+    n->resets++;
+    link_break(n, end->link, 1000000);
+}
+
+void network_stall(struct network *n, struct process *p)
+{
+    const uint64_t stall = ++n->stalls[p->number];
+
+    for (size_t i = 0; i < n->end_count; i++) {
+        struct net_end *end = n->end[i];
+
+        if (end->other == p && !end->deaf && !end->link->broken) {
+            world_at(
+                n->world,
+                n->world->now_us + SILENCE_US,
+                (struct world_event){.run = on_stalled, .context = n, .a = end->id, .b = stall});
         }
     }
 }
@@ -422,7 +456,8 @@ static void on_pump(void *context, const struct world_event *event)
     if (is_cut(n, end->other, end->me)) {
         world_at(n->world,
                  n->world->now_us + PUMP_US,
-                 (struct world_event){.run = on_pump, .context = n, .a = end->id});
+                 (struct world_event){
+                     .run = on_pump, .context = n, .a = end->id, .gate = &end->me->gate});
         return;
     }
     q->head = m->next;
@@ -464,8 +499,10 @@ static void send_control(struct network *n, struct net_end *from, int type, stru
         at_us = at_us > to->up_at_us ? at_us : to->up_at_us + 1;
         world_at(n->world,
                  at_us,
-                 (struct world_event){
-                     .run = on_control, .context = n, .data = message_new(from, type, bytes)});
+                 (struct world_event){.run = on_control,
+                                      .context = n,
+                                      .data = message_new(from, type, bytes),
+                                      .gate = &to->me->gate});
     }
 }
 
@@ -490,7 +527,10 @@ static void send_data(struct network *n, struct net_end *from, int type, struct 
     at_us = at_us > q->last_us ? at_us : q->last_us;
     at_us = at_us > to->up_at_us ? at_us : to->up_at_us + 1;
     q->last_us = at_us;
-    world_at(n->world, at_us, (struct world_event){.run = on_pump, .context = n, .a = to->id});
+    world_at(
+        n->world,
+        at_us,
+        (struct world_event){.run = on_pump, .context = n, .a = to->id, .gate = &to->me->gate});
 }
 
 void network_send(struct network *n, struct net_end *from, int type, struct bytes bytes)

@@ -17,6 +17,7 @@
 #ifndef SIM_NETWORK_H
 #define SIM_NETWORK_H
 
+#include "sim/clock.h"
 #include "sim/world.h"
 #include "wire/link.h"
 
@@ -28,6 +29,10 @@ struct process {
     char name[16];
     bool up;
     uint64_t life; /* grows with each start */
+    struct sim_clock clock;
+    struct world_gate gate; /* shut while it stands still (sim/pause.c) … */
+    uint64_t stood_us;      /* … since then … */
+    int stood_kind;         /* … as enum pause_kind */
 };
 
 struct net_link;
@@ -81,6 +86,7 @@ struct network {
     size_t dial_cap;
     bool cut[NETWORK_PROCESSES_MAX][NETWORK_PROCESSES_MAX];
     uint64_t cut_order[NETWORK_PROCESSES_MAX][NETWORK_PROCESSES_MAX];
+    uint64_t stalls[NETWORK_PROCESSES_MAX]; /* times that each stood still */
     uint64_t sent;
     uint64_t lost;
     uint64_t resets;
@@ -100,6 +106,8 @@ void network_send(struct network *n, struct net_end *from, int type, struct byte
 /* `p` died (its `up` is false already): its ends vanish, the others notice soon. `clean`: it ended
  * by itself, so what it sent before still arrives. */
 void network_crash(struct network *n, struct process *p, bool clean);
+/* `p` stands still: others give up their links to it when it is silent for too long. */
+void network_stall(struct network *n, struct process *p);
 /* Break one link that is up, drawn at random. */
 void network_reset_any(struct network *n);
 /* Block or unblock what goes from `from` to `to`. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/assert.h"
 #include "base/mem.h"
 #include "sim/fleet.h"
 
@@ -34,7 +35,7 @@ static void on_tick(void *context, const struct world_event *event)
     node_later(f,
                n,
                f->world.now_us + world_between(&f->world, 10000, 50000),
-               (struct world_event){.run = on_tick});
+               (struct world_event){.run = on_tick, .gate = &n->process.gate});
     node_step(f, n, (struct host_event){.type = HOST_TICK});
 }
 
@@ -44,7 +45,7 @@ void node_init(struct fleet *f, struct sim_node *n, unsigned number)
     n->process.number = FLEET_COORDINATORS_MAX + number;
     (void)snprintf(n->process.name, sizeof n->process.name, "n%u", number + 1);
     n->weight = 1;
-    n->clock_us = world_between(&f->world, 0, 1000000000);
+    nemesis_clock(f, &n->process);
 }
 
 static struct host_config config_of(struct fleet *f, const struct sim_node *n)
@@ -83,12 +84,14 @@ void node_start(struct fleet *f, struct sim_node *n)
     for (unsigned i = 0; i < f->coordinators; i++) {
         network_dial(&f->network, &n->process, &f->coordinator[i].process, i);
     }
-    node_later(f, n, f->world.now_us, (struct world_event){.run = on_tick});
+    node_later(
+        f, n, f->world.now_us, (struct world_event){.run = on_tick, .gate = &n->process.gate});
 }
 
 static void stop(struct fleet *f, struct sim_node *n, bool clean)
 {
     n->process.up = false;
+    pause_end(f, &n->process);
     actors_crash(f, n);
     host_free(n->core);
     n->core = NULL;
@@ -163,11 +166,12 @@ static void persist(struct fleet *f, struct sim_node *n, const struct host_effec
                n,
                n->disk_us,
                (struct world_event){.run = on_written, .data = mem_copy(e->disk, sizeof *e->disk)});
-    node_later(
-        f,
-        n,
-        n->persisted_us,
-        (struct world_event){.run = on_persisted, .data = mem_copy(&e->ticket, sizeof e->ticket)});
+    node_later(f,
+               n,
+               n->persisted_us,
+               (struct world_event){.run = on_persisted,
+                                    .data = mem_copy(&e->ticket, sizeof e->ticket),
+                                    .gate = &n->process.gate});
 }
 
 static void send(struct fleet *f, struct net_end *end, int type, struct bytes bytes)
@@ -252,34 +256,55 @@ static void exit_now(struct fleet *f, struct sim_node *n)
     stop(f, n, true);
 }
 
+/* The clock is read again before each effect: what comes too late for the lease is kept (I8). */
+static void do_next(struct fleet *f, struct sim_node *n)
+{
+    const size_t at = n->out_at++;
+    const struct host_effect *e = &n->out.item[at];
+
+    if (sim_clock_read(&n->process.clock, f->world.now_us) >= host_limit_us(n->core, e->type)) {
+        host_keep(n->core, &n->out, at);
+    } else {
+        effect(f, n, e);
+    }
+}
+
+void node_go_on(struct fleet *f, struct sim_node *n)
+{
+    while (n->out_at < n->out.count && f->world.checker == NULL) {
+        if (n->out_at == n->dies_at) {
+            node_crash(f, n);
+            return;
+        }
+        if (n->out_at == n->stops_at) {
+            n->stops_at = SIZE_MAX;
+            nemesis_pause(f, &n->process);
+            return;
+        }
+        do_next(f, n);
+    }
+    if (n->exits) {
+        exit_now(f, n);
+    }
+}
+
 void node_step(struct fleet *f, struct sim_node *n, struct host_event event)
 {
-    size_t end;
-    bool torn;
-
     if (n->core == NULL) {
         return;
     }
-    event.now_us = f->world.now_us + n->clock_us;
+    ASSERT(!n->process.gate.shut);
+    event.now_us = sim_clock_read(&n->process.clock, f->world.now_us);
     host_effects_clear(&n->out);
     host_step(n->core, &event, &n->out);
     check_view(f, n->process.name, host_view(n->core), &n->seen);
-    end = n->out.count;
-    torn =
-        end > 0 && world_chance(&f->world, f->faults.node_torn_pm) && world_chance(&f->world, 100);
-    end = torn ? world_between(&f->world, 0, end) : end;
-    for (size_t i = 0; i < end && f->world.checker == NULL; i++) {
-        if (event.now_us >= host_limit_us(n->core, n->out.item[i].type)) {
-            host_keep(n->core, &n->out, i);
-        } else {
-            effect(f, n, &n->out.item[i]);
-        }
-    }
-    if (torn) {
-        node_crash(f, n);
-    } else if (n->exits) {
-        exit_now(f, n);
-    }
+    n->out_at = 0;
+    n->dies_at = n->out.count > 0 && world_chance(&f->world, f->faults.node_torn_pm) &&
+                         world_chance(&f->world, 100)
+                     ? world_between(&f->world, 0, n->out.count - 1)
+                     : SIZE_MAX;
+    n->stops_at = nemesis_stops_at(f, n->out.count);
+    node_go_on(f, n);
 }
 
 /* ---- the network's events ---- */

@@ -130,10 +130,13 @@ static void apply_later(struct raft_model *r, unsigned replica)
         return;
     }
     m->applying = true;
-    world_at(
-        r->world,
-        r->world->now_us + world_between(r->world, 0, lag_us),
-        (struct world_event){.run = on_apply, .context = r, .a = replica, .b = m->process->life});
+    world_at(r->world,
+             r->world->now_us + world_between(r->world, 0, lag_us),
+             (struct world_event){.run = on_apply,
+                                  .context = r,
+                                  .a = replica,
+                                  .b = m->process->life,
+                                  .gate = &m->process->gate});
 }
 
 static void become_leader(struct raft_model *r, unsigned replica)
@@ -172,12 +175,17 @@ static void on_apply(void *context, const struct world_event *event)
 
 /* ---- commit ---- */
 
+static bool awake(const struct raft_model *r, unsigned replica)
+{
+    return r->member[replica].process->up && !r->member[replica].process->gate.shut;
+}
+
 static bool majority(const struct raft_model *r)
 {
     unsigned up = 0;
 
     for (unsigned i = 0; i < r->count; i++) {
-        up += r->member[i].process->up;
+        up += awake(r, i);
     }
     return up > r->count / 2;
 }
@@ -248,7 +256,10 @@ static void end_later(struct raft_model *r, unsigned replica, uint64_t tag, enum
 
     world_at(r->world,
              r->world->now_us + world_between(r->world, 10, 300000),
-             (struct world_event){.run = on_end, .context = r, .data = mem_copy(&end, sizeof end)});
+             (struct world_event){.run = on_end,
+                                  .context = r,
+                                  .data = mem_copy(&end, sizeof end),
+                                  .gate = &r->member[replica].process->gate});
 }
 
 static void give_up(struct raft_model *r, struct raft_entry *e, unsigned replica)
@@ -327,8 +338,11 @@ static void elect(struct raft_model *r, unsigned replica)
         if (i != replica && r->member[i].process->up && !r->member[i].fallen) {
             world_at(r->world,
                      r->world->now_us + world_between(r->world, 0, 50000),
-                     (struct world_event){
-                         .run = on_follow, .context = r, .a = i, .b = r->member[i].process->life});
+                     (struct world_event){.run = on_follow,
+                                          .context = r,
+                                          .a = i,
+                                          .b = r->member[i].process->life,
+                                          .gate = &r->member[i].process->gate});
         }
     }
 }
@@ -339,7 +353,7 @@ static void on_election(void *context, const struct world_event *event)
     unsigned replica = (unsigned)world_between(r->world, 0, r->count - 1);
 
     (void)event;
-    if (!majority(r) || !r->member[replica].process->up) {
+    if (!majority(r) || !awake(r, replica)) {
         world_at(r->world,
                  r->world->now_us + world_between(r->world, 50000, 300000),
                  (struct world_event){.run = on_election, .context = r});
@@ -373,12 +387,34 @@ void raft_model_fall(struct raft_model *r)
         r->leader = -1;
         m->fallen = m->believes;
         m->apply_limit = r->log_count;
-        world_at(
-            r->world,
-            r->world->now_us + stale_us,
-            (struct world_event){.run = on_follow, .context = r, .a = old, .b = m->process->life});
+        world_at(r->world,
+                 r->world->now_us + stale_us,
+                 (struct world_event){.run = on_follow,
+                                      .context = r,
+                                      .a = old,
+                                      .b = m->process->life,
+                                      .gate = &m->process->gate});
     }
     election_later(r);
+}
+
+static void on_stalled(void *context, const struct world_event *event)
+{
+    struct raft_model *r = context;
+    const struct process *p = r->member[event->a].process;
+
+    if (r->leader == (int)event->a && p->life == event->b && p->gate.shut) {
+        raft_model_fall(r);
+    }
+}
+
+void raft_model_stall(struct raft_model *r, unsigned replica)
+{
+    world_at(
+        r->world,
+        r->world->now_us + world_between(r->world, 100000, 900000),
+        (struct world_event){
+            .run = on_stalled, .context = r, .a = replica, .b = r->member[replica].process->life});
 }
 
 /* ---- life ---- */

@@ -82,6 +82,9 @@ void raft_model_start(struct raft_model *r, unsigned replica);
 void raft_model_stop(struct raft_model *r, unsigned replica);
 /* The leader falls now; another is elected later. */
 void raft_model_fall(struct raft_model *r);
+/* The process stands still: a leader is deposed after an election timeout, and learns of it when it
+ * goes on. */
+void raft_model_stall(struct raft_model *r, unsigned replica);
 
 /* As replica_propose() and replica_barrier(); the end is always told by `done`, later. */
 void raft_model_propose(struct raft_model *r, unsigned replica, uint64_t tag, struct bytes command);

@@ -79,12 +79,50 @@ static struct world_event pop(struct world *w)
     }
 }
 
+void world_shut(struct world_gate *gate)
+{
+    gate->shut = true;
+}
+
+void world_open(struct world *w, struct world_gate *gate)
+{
+    const size_t count = gate->count;
+
+    gate->shut = false;
+    gate->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        world_at(w, w->now_us, gate->late[i]);
+    }
+}
+
+void world_gate_fini(struct world_gate *gate)
+{
+    for (size_t i = 0; i < gate->count; i++) {
+        mem_free(gate->late[i].data);
+    }
+    mem_free(gate->late);
+    *gate = (struct world_gate){0};
+}
+
+static void wait_at(struct world_gate *gate, const struct world_event *e)
+{
+    if (gate->count == gate->cap) {
+        gate->cap = gate->cap == 0 ? 64 : 2 * gate->cap;
+        gate->late = mem_resize(gate->late, gate->cap * sizeof *gate->late);
+    }
+    gate->late[gate->count++] = *e;
+}
+
 void world_run_until(struct world *w, uint64_t until_us)
 {
     while (w->checker == NULL && w->heap_count > 0 && w->heap[0].at_us <= until_us) {
         struct world_event e = pop(w);
 
         w->now_us = e.at_us;
+        if (e.gate != NULL && e.gate->shut) {
+            wait_at(e.gate, &e);
+            continue;
+        }
         w->events++;
         w->hash = table_mix(w->hash ^ e.at_us ^ (e.order << 20) ^ (e.a << 40));
         e.run(e.context, &e);

@@ -20,9 +20,18 @@
 enum { WORLD_LINE_MAX = 240, WORLD_LINES_KEPT = 60 };
 
 struct world_event;
+
+/* A process that may stand still: its events wait until it goes on, in their order. */
+struct world_gate {
+    bool shut;
+    struct world_event *late; /* owned */
+    size_t count;
+    size_t cap;
+};
+
 typedef void (*world_run)(void *context, const struct world_event *event);
 
-/* What to do later. a, b and data are the caller's. */
+/* What to do later. a, b, c and data are the caller's. */
 struct world_event {
     uint64_t at_us;
     uint64_t order; /* set by world_at() */
@@ -30,7 +39,9 @@ struct world_event {
     void *context;
     uint64_t a;
     uint64_t b;
-    void *data; /* owned by the world from world_at() on: freed after `run` */
+    uint64_t c;
+    void *data;              /* owned by the world from world_at() on: freed after `run` */
+    struct world_gate *gate; /* borrowed; NULL = it never waits */
 };
 
 struct world {
@@ -59,6 +70,12 @@ void world_fini(struct world *w);
 void world_at(struct world *w, uint64_t at_us, struct world_event event);
 /* Do everything up to and including `until_us`, or until a violation. */
 void world_run_until(struct world *w, uint64_t until_us);
+
+/* From now on events with this gate wait. */
+void world_shut(struct world_gate *gate);
+/* What waited happens now. */
+void world_open(struct world *w, struct world_gate *gate);
+void world_gate_fini(struct world_gate *gate);
 
 /* Uniform in [low, high]. */
 uint64_t world_between(struct world *w, uint64_t low, uint64_t high);

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/campaign.h"
+
+#include "base/mem.h"
+#include "sim/campaign_inside.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LOOK_NS = 50000000, LOOKS_PER_LINE = 10 };
+
+/* What one worker tells the parent, in memory that both see. */
+struct worker {
+    uint64_t seed;    /* at work on */
+    char checker[32]; /* that seed broke a rule; "" = not */
+    struct totals totals;
+};
+
+struct board {
+    uint64_t next; /* seed to take */
+    bool stop;
+    struct worker worker[CAMPAIGN_JOBS_MAX];
+};
+
+static char abort_line[160]; /* printed when an ASSERT of a core fails */
+
+static void on_abort(int signal_number)
+{
+    (void)signal_number;
+    (void)!write(STDERR_FILENO, abort_line, strlen(abort_line));
+    _exit(1);
+}
+
+static const char *replay(const struct campaign *c)
+{
+    static char text[64];
+
+    (void)snprintf(text,
+                   sizeof text,
+                   "fleet_sim%s%s",
+                   c->fleet.profile == PROFILE_DRAWN ? "" : " --profile ",
+                   c->fleet.profile == PROFILE_DRAWN ? "" : profile_name(c->fleet.profile));
+    return text;
+}
+
+static void print_end(const struct campaign *c, const struct world *w, bool lines)
+{
+    const uint64_t kept = w->line_count < WORLD_LINES_KEPT ? w->line_count : WORLD_LINES_KEPT;
+
+    for (uint64_t i = w->line_count - kept; lines && i < w->line_count; i++) {
+        (void)puts(w->line[i % WORLD_LINES_KEPT]);
+    }
+    (void)printf("seed %" PRIu64 ": VIOLATION %s at %" PRIu64 ".%06" PRIu64 " s: %s\n",
+                 w->seed,
+                 w->checker,
+                 w->violation_us / 1000000,
+                 w->violation_us % 1000000,
+                 w->violation);
+    (void)printf("replay: %s --seed %" PRIu64 " --trace\n", replay(c), w->seed);
+}
+
+const char *campaign_seed(const struct campaign *c, uint64_t seed, enum show show, struct totals *t)
+{
+    struct fleet *f = mem_new(1, sizeof *f);
+    const char *checker;
+
+    (void)snprintf(abort_line,
+                   sizeof abort_line,
+                   "seed %" PRIu64 ": an ASSERT failed; replay: %s --seed %" PRIu64 " --trace\n",
+                   seed,
+                   replay(c),
+                   seed);
+    sim_fleet_init(f, seed, &c->fleet);
+    f->world.print = show == SHOW_ALL;
+    f->world.keep = show == SHOW_END;
+    sim_fleet_run(f);
+    checker = f->world.checker;
+    totals_count(t, f);
+    if (checker != NULL && show != SHOW_NOTHING) {
+        print_end(c, &f->world, show == SHOW_END);
+    }
+    sim_fleet_fini(f);
+    mem_free(f);
+    return checker;
+}
+
+static double seconds_now(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+void *campaign_shared(size_t size)
+{
+    // Shared pages of /dev/zero are POSIX; MAP_ANONYMOUS is not.
+    const int fd = open("/dev/zero", O_RDWR | O_CLOEXEC);
+    void *p = fd < 0 ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    (void)close(fd);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+/* ---- workers ---- */
+
+static void work(const struct campaign *c, struct board *b, struct worker *w)
+{
+    const uint64_t end = c->from + c->seeds;
+
+    while (!__atomic_load_n(&b->stop, __ATOMIC_RELAXED)) {
+        const uint64_t seed = __atomic_fetch_add(&b->next, 1, __ATOMIC_RELAXED);
+        const char *checker;
+
+        if (seed >= end) {
+            break;
+        }
+        __atomic_store_n(&w->seed, seed, __ATOMIC_RELAXED);
+        checker = campaign_seed(c, seed, c->trace ? SHOW_ALL : SHOW_NOTHING, &w->totals);
+        if (checker != NULL) {
+            (void)snprintf(w->checker, sizeof w->checker, "%s", checker);
+            _exit(1);
+        }
+    }
+    _exit(0);
+}
+
+static void progress(const struct campaign *c, const struct board *b, double start)
+{
+    const uint64_t end = c->from + c->seeds;
+    const uint64_t next = __atomic_load_n(&b->next, __ATOMIC_RELAXED);
+    const uint64_t done = (next < end ? next : end) - c->from;
+    const double gone = seconds_now() - start;
+
+    (void)fprintf(stderr,
+                  "\r%" PRIu64 " of %" PRIu64 " seeds, %.0f s left   ",
+                  done,
+                  c->seeds,
+                  done == 0 ? 0.0 : gone / (double)done * (double)(c->seeds - done));
+}
+
+/* Wait for all; the others stop after their seed when one found something. The lowest seed that
+ * failed, 0 = none. */
+static uint64_t await_workers(const struct campaign *c, struct board *b, const pid_t *pid,
+                              unsigned jobs)
+{
+    const double start = seconds_now();
+    const bool shows = isatty(STDERR_FILENO) && !c->quiet && !c->trace;
+    const struct timespec look = {.tv_nsec = LOOK_NS};
+    uint64_t failed = 0;
+    unsigned left = jobs;
+    bool gone[CAMPAIGN_JOBS_MAX] = {false};
+
+    for (unsigned looks = 0; left > 0; looks++) {
+        for (unsigned i = 0; i < jobs; i++) {
+            int status = 0;
+
+            if (gone[i] || waitpid(pid[i], &status, WNOHANG) != pid[i]) {
+                continue;
+            }
+            gone[i] = true;
+            left--;
+            if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+                const uint64_t seed = b->worker[i].seed;
+
+                failed = failed == 0 || seed < failed ? seed : failed;
+                __atomic_store_n(&b->stop, true, __ATOMIC_RELAXED);
+            }
+        }
+        if (shows && looks % LOOKS_PER_LINE == 0) {
+            progress(c, b, start);
+        }
+        (void)nanosleep(&look, NULL);
+    }
+    if (shows) {
+        (void)fprintf(stderr, "\r%40s\r", "");
+    }
+    return failed;
+}
+
+static uint64_t run_workers(const struct campaign *c, unsigned jobs, struct totals *t)
+{
+    struct board *b = campaign_shared(sizeof *b);
+    pid_t pid[CAMPAIGN_JOBS_MAX];
+    uint64_t failed;
+
+    if (b == NULL) {
+        perror("fleet_sim: memory");
+        return c->from;
+    }
+    b->next = c->from;
+    (void)fflush(stdout);
+    for (unsigned i = 0; i < jobs; i++) {
+        pid[i] = fork();
+        if (pid[i] == 0) {
+            work(c, b, &b->worker[i]);
+        }
+    }
+    failed = await_workers(c, b, pid, jobs);
+    for (unsigned i = 0; i < jobs; i++) {
+        totals_add(t, &b->worker[i].totals);
+    }
+    (void)munmap(b, sizeof *b);
+    return failed;
+}
+
+static uint64_t run_here(const struct campaign *c, struct totals *t)
+{
+    for (uint64_t seed = c->from; seed < c->from + c->seeds; seed++) {
+        if (campaign_seed(c, seed, c->trace ? SHOW_ALL : SHOW_NOTHING, t) != NULL) {
+            return seed;
+        }
+    }
+    return 0;
+}
+
+int campaign_run(const struct campaign *c)
+{
+    struct totals *t = mem_new(1, sizeof *t);
+    const double start = seconds_now();
+    unsigned jobs = c->jobs < CAMPAIGN_JOBS_MAX ? c->jobs : CAMPAIGN_JOBS_MAX;
+    uint64_t failed;
+
+    (void)signal(SIGABRT, on_abort);
+    jobs = jobs > c->seeds ? (unsigned)c->seeds : jobs;
+    failed = jobs > 1 && !c->trace ? run_workers(c, jobs, t) : run_here(c, t);
+    if (failed != 0 && !c->trace) {
+        struct totals *again = mem_new(1, sizeof *again);
+
+        // Once more for its last events; an ASSERT ends this process too.
+        (void)campaign_seed(c, failed, SHOW_END, again);
+        mem_free(again);
+    }
+    if (failed == 0) {
+        if (!c->quiet) {
+            totals_print(t, seconds_now() - start);
+        }
+        (void)printf("ok - %" PRIu64 " seed%s, 0 violations\n", c->seeds, c->seeds == 1 ? "" : "s");
+    }
+    mem_free(t);
+    return failed == 0 ? 0 : 1;
+}

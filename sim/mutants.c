@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The hunt for planted bugs: each takes one rule away, and a checker, or an
+ * ASSERT of the core itself, must say so. A child each, for an ASSERT ends it.
+ */
+#include "base/mem.h"
+#include "sim/campaign.h"
+#include "sim/campaign_inside.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifdef RINGHOLD_MUTANTS
+
+/* What a child tells; the last that it said stays when an ASSERT ends it. */
+struct prey {
+    uint64_t seed;
+    char checker[32];
+    pid_t child;
+    bool over;
+    bool caught;
+};
+
+static const enum mutant all[] = {
+#define X(name, text) name,
+    MUTANT_LIST(X)
+#undef X
+};
+
+enum { COUNT = sizeof all / sizeof all[0] };
+
+/* Which kind of seed shows a mutant: a rule about clocks shows in none without drift. */
+static enum profile hunting_ground(enum mutant m)
+{
+    (void)m;
+    return PROFILE_DRAWN;
+}
+
+/* In a child: until a checker speaks. */
+static void hunt(const struct campaign *c, struct prey *p)
+{
+    struct totals *t = mem_new(1, sizeof *t);
+
+    (void)signal(SIGABRT, SIG_DFL);
+    (void)freopen("/dev/null", "w", stderr);
+    for (uint64_t seed = c->from; seed < c->from + c->seeds; seed++) {
+        const char *checker;
+
+        p->seed = seed;
+        (void)snprintf(p->checker, sizeof p->checker, "assert");
+        checker = campaign_seed(c, seed, SHOW_NOTHING, t);
+        if (checker != NULL) {
+            (void)snprintf(p->checker, sizeof p->checker, "%s", checker);
+            _exit(1);
+        }
+    }
+    _exit(0);
+}
+
+static void start(const struct campaign *c, enum mutant m, struct prey *p)
+{
+    struct campaign own = *c;
+
+    mutant_planted = m;
+    if (own.fleet.profile == PROFILE_DRAWN) {
+        own.fleet.profile = hunting_ground(m);
+    }
+    (void)fflush(stdout);
+    p->child = fork();
+    if (p->child == 0) {
+        hunt(&own, p);
+    }
+}
+
+static void say(const struct campaign *c, enum mutant m, const struct prey *p)
+{
+    if (p->caught) {
+        (void)printf("ok - %-13s caught in %3" PRIu64 " seeds by %-10s %s\n",
+                     mutant_name(m),
+                     p->seed - c->from + 1,
+                     p->checker,
+                     mutant_text(m));
+    } else {
+        (void)printf("not ok - %-13s SURVIVED %" PRIu64 " seeds: %s\n",
+                     mutant_name(m),
+                     c->seeds,
+                     mutant_text(m));
+    }
+    (void)fflush(stdout);
+}
+
+static void await_one(struct prey *prey)
+{
+    int status = 0;
+    const pid_t child = wait(&status);
+
+    for (size_t i = 0; i < COUNT; i++) {
+        if (child > 0 && prey[i].child == child) {
+            prey[i].over = true;
+            prey[i].caught = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+        }
+    }
+}
+
+int campaign_mutants(const struct campaign *c, enum mutant only)
+{
+    struct prey *prey = campaign_shared(COUNT * sizeof *prey);
+    size_t running = 0;
+    size_t said = 0;
+    size_t next = 0;
+    bool caught = true;
+
+    while (prey != NULL && said < COUNT) {
+        const bool skips =
+            next < COUNT && (all[next] == M_NONE || (only != M_NONE && all[next] != only));
+
+        if (skips) {
+            prey[next++].over = true;
+        } else if (next < COUNT && running < (c->jobs > 0 ? c->jobs : 1)) {
+            start(c, all[next], &prey[next]);
+            next++;
+            running++;
+        } else {
+            await_one(prey);
+            running--;
+        }
+        for (; said < next && prey[said].over; said++) {
+            if (prey[said].child != 0) {
+                say(c, all[said], &prey[said]);
+                caught = caught && prey[said].caught;
+            }
+        }
+    }
+    (void)munmap(prey, COUNT * sizeof *prey);
+    return prey != NULL && caught ? 0 : 1;
+}
+
+int campaign_mutant_seed(const struct campaign *c, enum mutant m)
+{
+    struct campaign own = *c;
+
+    mutant_planted = m;
+    own.jobs = 1;
+    if (own.fleet.profile == PROFILE_DRAWN) {
+        own.fleet.profile = hunting_ground(m);
+    }
+    return campaign_run(&own);
+}
+
+#else
+
+int campaign_mutant_seed(const struct campaign *c, enum mutant m)
+{
+    return campaign_mutants(c, m);
+}
+
+int campaign_mutants(const struct campaign *c, enum mutant only)
+{
+    (void)c;
+    (void)only;
+    (void)fprintf(stderr, "fleet_sim: no bugs are planted in this build: make MUTANTS=1\n");
+    return 2;
+}
+
+#endif

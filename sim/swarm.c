@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a seed is about: its profile, and which faults it has.
+ */
+#include "sim/fleet.h"
+
+#include <string.h>
+
+#define MS UINT64_C(1000)
+#define S  UINT64_C(1000000)
+
+static const struct {
+    const char *name;
+    uint64_t per_mille; /* of the seeds that draw their profile; the rest is mixed */
+} profiles[] = {
+    [PROFILE_DRAWN] = {"drawn", 0},
+    [PROFILE_MIXED] = {"mixed", 0},
+    [PROFILE_CALM] = {"calm", 100},
+    [PROFILE_LEASE] = {"lease", 0},
+};
+
+enum { PROFILES = sizeof profiles / sizeof profiles[0] };
+
+const char *profile_name(enum profile p)
+{
+    return profiles[p].name;
+}
+
+bool profile_named(const char *name, enum profile *p)
+{
+    for (size_t i = 0; i < PROFILES; i++) {
+        if (strcmp(profiles[i].name, name) == 0) {
+            *p = (enum profile)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum profile draw_profile(struct fleet *f)
+{
+    uint64_t left = world_between(&f->world, 0, 999);
+
+    for (size_t i = 0; i < PROFILES; i++) {
+        if (left < profiles[i].per_mille) {
+            return (enum profile)i;
+        }
+        left -= profiles[i].per_mille;
+    }
+    return PROFILE_MIXED;
+}
+
+/* Each seed has only some of the faults, each at a rate of its own: a rare
+ * combination shows more than everything at once. */
+static uint64_t maybe(struct fleet *f, uint64_t per_mille, uint64_t low, uint64_t high)
+{
+    const uint64_t value = world_between(&f->world, low, high);
+
+    return world_chance(&f->world, per_mille) ? value : 0;
+}
+
+void nemesis_draw(struct fleet *f)
+{
+    struct fleet_faults *x = &f->faults;
+
+    f->profile = f->options.profile == PROFILE_DRAWN ? draw_profile(f) : f->options.profile;
+
+    x->change_us = world_between(&f->world, 400 * MS, 4 * S);
+    x->persist_max_us = world_between(&f->world, 200, 50 * MS);
+    x->run_max_us = world_between(&f->world, 100, 50 * MS);
+    x->run_long_pm = maybe(f, 400, 1, 3);
+    x->net.delay_max_us = world_between(&f->world, 200, 20 * MS);
+    x->raft.commit_max_us = world_between(&f->world, 500, 30 * MS);
+    x->raft.lag_max_us = world_between(&f->world, 500, 300 * MS);
+    if (f->profile == PROFILE_CALM) {
+        x->run_long_pm = 0;
+        return;
+    }
+    x->node_crash_us = maybe(f, 500, 1 * S, 10 * S);
+    x->coordinator_crash_us = maybe(f, 400, 1 * S, 10 * S);
+    x->gateway_crash_us = maybe(f, 200, 2 * S, 10 * S);
+    x->leader_fall_us = maybe(f, 600, 300 * MS, 5 * S);
+    x->reset_us = maybe(f, 600, 40 * MS, 3 * S);
+    x->cut_us = maybe(f, 400, 500 * MS, 8 * S);
+    x->node_torn_pm = maybe(f, 300, 1, 5);
+    x->leader_torn_pm = maybe(f, 500, 1, 60);
+    x->raft.stale_max_us = maybe(f, 700, 10 * MS, 3 * S);
+    x->net.slow_pm = maybe(f, 600, 1, 150);
+    x->net.slow_max_us =
+        world_between(&f->world, 10 * MS, world_chance(&f->world, 300) ? 10 * S : 2 * S);
+    x->net.loss_pm = maybe(f, 600, 1, 400);
+    x->net.duplicate_pm = maybe(f, 500, 1, 300);
+    x->activate_fail_pm = maybe(f, 150, 1, 100);
+    x->export_fail_pm = maybe(f, 150, 1, 100);
+    x->refuse_pm = maybe(f, 200, 1, 50);
+    x->drift_ppm = maybe(f, 600, 100, 50000);
+    x->pause_us = maybe(f, 400, 500 * MS, 8 * S);
+    x->pause_torn_pm = maybe(f, 300, 1, 5);
+    x->pause_max_us = world_between(&f->world, 100 * MS, 8 * S);
+    x->suspend_pm = maybe(f, 500, 1, 1000);
+    x->net.ghosts = world_chance(&f->world, 300);
+}

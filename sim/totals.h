@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What many histories did, added up.
+ */
+#ifndef SIM_TOTALS_H
+#define SIM_TOTALS_H
+
+#include "sim/fleet.h"
+
+struct totals {
+    uint64_t seeds;
+    uint64_t calm;
+    uint64_t virtual_us;
+    uint64_t events;
+    uint64_t moves;
+    uint64_t commits;
+    uint64_t aborts;
+    uint64_t reassigned;
+    uint64_t crashes[3]; /* nodes, coordinators, gateways */
+    uint64_t pauses;
+    uint64_t cuts;
+    uint64_t restores;
+    uint64_t leader_changes;
+    uint64_t resets;
+    uint64_t requests;
+    uint64_t nested;
+    uint64_t answers[REPLY_NO_KIND + 1];
+    uint64_t store_refused;
+    struct times hold;
+    struct times stall;
+};
+
+/* Add what one history did. */
+void totals_count(struct totals *t, const struct fleet *f);
+/* Add what another worker counted. */
+void totals_add(struct totals *t, const struct totals *more);
+void totals_print(const struct totals *t, double seconds);
+
+#endif
