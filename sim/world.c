@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { AT_ONCE_MAX = 1000000 };
+
 void world_init(struct world *w, uint64_t seed)
 {
     memset(w, 0, sizeof *w);
@@ -118,6 +120,10 @@ void world_run_until(struct world *w, uint64_t until_us)
     while (w->checker == NULL && w->heap_count > 0 && w->heap[0].at_us <= until_us) {
         struct world_event e = pop(w);
 
+        w->at_once = e.at_us == w->now_us ? w->at_once + 1 : 0;
+        if (w->at_once > AT_ONCE_MAX) {
+            world_violate(w, "livelock", "events without end at one moment");
+        }
         w->now_us = e.at_us;
         if (e.gate != NULL && e.gate->shut) {
             wait_at(e.gate, &e);

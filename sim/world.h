@@ -52,10 +52,11 @@ struct world {
     size_t heap_count;
     size_t heap_cap;
     uint64_t order;
-    uint64_t hash;   /* of the history so far: two runs of a seed must agree */
-    uint64_t events; /* done */
-    bool print;      /* each trace line to stdout */
-    bool keep;       /* the last lines in `line`, for the report of a violation */
+    uint64_t hash;    /* of the history so far: two runs of a seed must agree */
+    uint64_t events;  /* done */
+    uint64_t at_once; /* of them, at this moment */
+    bool print;       /* each trace line to stdout */
+    bool keep;        /* the last lines in `line`, for the report of a violation */
     char line[WORLD_LINES_KEPT][WORLD_LINE_MAX];
     uint64_t line_count;
     const char *checker; /* that was violated first; NULL = none */
