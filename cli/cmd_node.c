@@ -20,8 +20,33 @@ struct node_words {
     char zone[VIEW_NAME_MAX + 1];
     char actor[4096];
     char level[8];
+    char on_loss[8];
+    char on_overrun[8];
     bool insecure;
 };
+
+/* Which of two words is it? Prints what is wrong. */
+static bool choose(const char *option, const char *word, const char *const choice[2], uint32_t *out)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        if (strcmp(word, choice[i]) == 0) {
+            *out = i;
+            return true;
+        }
+    }
+    (void)fprintf(
+        stderr, "ringhold node: --%s is %s or %s, not '%s'\n", option, choice[0], choice[1], word);
+    return false;
+}
+
+static bool choose_lease(const struct node_words *w, struct rh_node_options *o)
+{
+    static const char *const loss[] = {[RH_LOSS_PAUSE] = "pause", [RH_LOSS_SERVE] = "serve"};
+    static const char *const overrun[] = {[RH_OVERRUN_ABORT] = "abort", [RH_OVERRUN_GATE] = "gate"};
+
+    return choose("on-lease-loss", w->on_loss, loss, &o->on_lease_loss) &&
+           choose("on-lease-overrun", w->on_overrun, overrun, &o->on_lease_overrun);
+}
 
 static bool check(struct node_words *w)
 {
@@ -53,6 +78,8 @@ static int run_daemon(int argc, char **argv)
         .join = "127.0.0.1:7400",
         .actor = "kv",
         .level = "info",
+        .on_loss = "pause",
+        .on_overrun = "abort",
     };
     struct node_options o = node_options_default();
     const char *arguments[8];
@@ -84,6 +111,18 @@ static int run_daemon(int argc, char **argv)
             &o.limits.linger_ms,
             (struct option_range){100, LINGER_MAX_MS},
             "after the last vnode went: forward for stale gateways at most so long (30000)"),
+        option_text("on-lease-loss",
+                    "WORD",
+                    w.on_loss,
+                    sizeof w.on_loss,
+                    "cut off from the coordinators until its lease ends: pause, or serve on and "
+                    "risk that an id lives twice (pause)"),
+        option_text("on-lease-overrun",
+                    "WORD",
+                    w.on_overrun,
+                    sizeof w.on_overrun,
+                    "a message runs past the lease's end: abort the process, or gate: let it run, "
+                    "nothing of it leaves (abort)"),
         option_switch(
             "insecure", &w.insecure, "listen beyond loopback although links are not encrypted yet"),
         option_text(
@@ -95,7 +134,9 @@ static int run_daemon(int argc, char **argv)
         .name = "node",
         .summary = "Run a node: registers, is given its share, hosts actors. SIGTERM drains it.",
         .arguments = "",
-        .details = "Also: ringhold node list | drain NAME | remove NAME (each with --help).",
+        .details =
+            "Exit 75: it was fenced, others took its ids; start it again (a supervisor's "
+            "work).\nAlso: ringhold node list | drain NAME | remove NAME (each with --help).",
         .options = options,
     };
     const int code = options_parse(&command, argc, argv, arguments, &count);
@@ -103,7 +144,7 @@ static int run_daemon(int argc, char **argv)
     if (code >= 0) {
         return code;
     }
-    if (!check(&w)) {
+    if (!check(&w) || !choose_lease(&w, &o.node)) {
         return 1;
     }
     o.announce = true;

@@ -131,9 +131,8 @@ int rh_after(struct rh_actor *actor, uint32_t ms, rh_timer timer, void *argument
 /* Its id: 1..255 bytes, borrowed for its life. */
 struct rh_bytes rh_id(const struct rh_actor *actor);
 /* Its fencing token: the generation of the vnode that it was activated under. It only grows from
- * one owner to the next. Put it in a conditional write, and a deposed owner can't overwrite newer
- * data.
- */
+ * one owner to the next. A store that keeps the highest one beside the data and refuses a write
+ * with a smaller one can't be overwritten by a deposed owner: examples/fenced_store.c. */
 uint64_t rh_fence(const struct rh_actor *actor);
 /* What the kind's start callback made; NULL without one. */
 void *rh_shared(const struct rh_actor *actor);
@@ -198,6 +197,19 @@ struct rh_kind {
     const char *argument;           /* may be NULL */
 };
 
+/* A node that reaches no coordinator can't renew its lease. When that ends, others take its ids. */
+enum rh_on_lease_loss {
+    RH_LOSS_PAUSE =
+        0, /* actors stay in memory; nothing runs and nothing leaves until it is renewed */
+    RH_LOSS_SERVE = 1, /* go on: then an id may live twice while the network is split */
+};
+
+/* A message that runs past the end of the lease, blocked or deferred. */
+enum rh_on_lease_overrun {
+    RH_OVERRUN_ABORT = 0, /* the process ends by abort(), with one line on stderr */
+    RH_OVERRUN_GATE = 1,  /* it goes on, nothing of it leaves: its store has to check rh_fence() */
+};
+
 /* All zero but what is marked is a good start. Texts are borrowed until rh_node_run() returns. */
 struct rh_node_options {
     uint32_t abi;          /* RH_ABI */
@@ -219,11 +231,16 @@ struct rh_node_options {
     /* On the loop thread, when the node is registered and takes requests. May be NULL. */
     void (*ready)(void *context, uint64_t incarnation, const char *address);
     void *context;
+
+    uint32_t on_lease_loss;    /* enum rh_on_lease_loss */
+    uint32_t on_lease_overrun; /* enum rh_on_lease_overrun */
 };
 
 /* Run a node until it has left the fleet; its loop is this thread's until then. One at a time in a
  * process. Returns the exit code: 0 = drained and left; 1 = an error, which was printed to stderr
- * as one line; 128 + n = a second signal n cut the drain short. */
+ * as one line; 75 = fenced (its lease ended and others took its ids, or it was removed): start the
+ * process again, and it joins as a new incarnation; 128 + n = a second signal n cut the drain
+ * short. */
 int rh_node_run(const struct rh_node_options *options);
 
 /* Drain the running node, then let rh_node_run() return; a second call ends it at once. From any

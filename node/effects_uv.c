@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { EXIT_FENCED = 75 }; /* EX_TEMPFAIL of sysexits.h */
+
 /* ---- completions ---- */
 
 void shell_complete(struct shell *s, const struct host_event *event)
@@ -288,8 +290,10 @@ static void on_exit(struct shell *s, const struct host_effect *e)
     if (e->code == 0) {
         log_info("node", "left", "why=\"%s\"", e->why == NULL ? "" : e->why);
     } else {
-        (void)fprintf(
-            stderr, "ringhold node: %s\n", e->why == NULL ? "the coordinators refused it" : e->why);
+        (void)fprintf(stderr,
+                      "ringhold node: %s%s\n",
+                      e->why == NULL ? "the coordinators refused it" : e->why,
+                      e->code == EXIT_FENCED ? ": exit 75, start it again to join anew" : "");
     }
 }
 
@@ -340,6 +344,12 @@ static void perform(struct shell *s, const struct host_effect *e)
     UNREACHABLE();
 }
 
+static bool enters_actor(enum host_effect_type type)
+{
+    return type == HOST_ACTIVATE || type == HOST_RUN || type == HOST_EXPORT ||
+           type == HOST_UNFREEZE;
+}
+
 /* The clock is read after the effect was made and before it is done (hole 30). */
 static void perform_in_time(struct shell *s, size_t at)
 {
@@ -348,6 +358,10 @@ static void perform_in_time(struct shell *s, size_t at)
 
     if (limit_us != UINT64_MAX && clock_boottime_us() >= limit_us) {
         host_keep(s->host, &s->effects, at);
+    } else if (enters_actor(e->type)) {
+        watchdog_enter(s->watchdog, actor_kind(e->actor), actor_id(e->actor));
+        perform(s, e);
+        watchdog_leave(s->watchdog);
     } else {
         perform(s, e);
     }
@@ -361,6 +375,8 @@ static void step(struct shell *s, struct host_event *event)
     s->now_us = event->now_us = clock_boottime_us();
     event->wall_us = clock_wall_us();
     host_step(s->host, event, &s->effects);
+    links_set_gate(s->links, host_gate_us(s->host));
+    watchdog_set(s->watchdog, host_hard_end_us(s->host), host_running(s->host));
     for (size_t i = 0; i < s->effects.count; i++) {
         perform_in_time(s, i);
     }

@@ -246,7 +246,10 @@ static void complain_if_alone(struct shell *s)
 static void poll_now(struct shell *s)
 {
     s->now_us = clock_boottime_us();
-    scene_tick(s->scene, s->now_us);
+    // Timers are code of tasks that run: not past the hard end, even if the watchdog lets them be.
+    if (s->now_us < host_hard_end_us(s->host)) {
+        scene_tick(s->scene, s->now_us);
+    }
     shell_settle(s);
     links_poll(s->links, s->now_us);
 }
@@ -286,7 +289,8 @@ static void on_turn_end(uv_prepare_t *handle)
 
     shell_drop_peers(s);
     links_flush(s->links);
-    if (s->exiting && (all_sent(s) || clock_boottime_us() >= s->exit_by_us)) {
+    // Who was fenced has nothing left to say.
+    if (s->exiting && (s->exit_code != 0 || all_sent(s) || clock_boottime_us() >= s->exit_by_us)) {
         uv_stop(&s->loop);
     }
 }
@@ -323,12 +327,20 @@ static bool open_number(struct shell *s)
     memcpy(config.boot_id, s->folder.boot_id, sizeof config.boot_id);
     memcpy(config.data_uuid, s->folder.data_uuid, sizeof config.data_uuid);
     config.weight = o->weight == 0 ? 1 : o->weight;
+    config.serve = o->on_lease_loss == RH_LOSS_SERVE;
     config.nonce = random_u64();
     config.disk = disk;
     config.kinds = s->kinds.number;
     config.kind_count = s->kinds.count;
+    if (config.serve) {
+        log_warn("node",
+                 "serves_without_lease",
+                 "--on-lease-loss serve: cut off from the coordinators it goes on, and two nodes "
+                 "may run one actor");
+    }
+    s->watchdog = watchdog_new((enum rh_on_lease_overrun)o->on_lease_overrun);
     s->host = host_new(&config);
-    return true;
+    return s->watchdog != NULL;
 }
 
 static bool add_kinds(struct shell *s)
@@ -447,6 +459,9 @@ static bool options_are_valid(const struct rh_node_options *o)
     if (o->data == NULL || o->data[0] == '\0') {
         return complain("it needs a data folder", "");
     }
+    if (o->on_lease_loss > RH_LOSS_SERVE || o->on_lease_overrun > RH_OVERRUN_GATE) {
+        return complain("what it does without a lease is none of the choices", "");
+    }
     return true;
 }
 
@@ -503,6 +518,7 @@ static void finish(struct shell *s)
         mem_free(p);
     }
     table_fini(&s->peers);
+    watchdog_free(s->watchdog);
     scene_close(s->scene, RH_STOP);
     kinds_fini(&s->kinds);
     if (s->host != NULL) {
@@ -553,11 +569,13 @@ int rh_node_run(const struct rh_node_options *options)
 {
     struct node_options all = node_options_default();
 
-    if (options->abi != RH_ABI || options->size < sizeof *options) {
+    const size_t least = offsetof(struct rh_node_options, on_lease_loss); // what ABI 1 began with
+
+    if (options->abi != RH_ABI || options->size < least) {
         (void)complain("the options were made for another libringhold", "");
         return 1;
     }
-    all.node = *options;
+    memcpy(&all.node, options, options->size < sizeof all.node ? options->size : sizeof all.node);
     return node_run(&all);
 }
 

@@ -12,6 +12,7 @@
 #include "node/kinds.h"
 #include "node/node_uv.h"
 #include "node/scene.h"
+#include "node/watchdog_uv.h"
 #include "storage/number.h"
 #include "wire/finder.h"
 #include "wire/link.h"
@@ -72,6 +73,7 @@ struct shell {
     struct kinds kinds;
     struct scene *scene;
     struct host *host;
+    struct watchdog *watchdog;
     struct host_effects effects;
     struct completions completions;
     bool stepping;

@@ -510,6 +510,71 @@ static void records_of_one_turn_travel_in_one_frame(void **state)
     assert_int_equal(sides[0].frame_bytes, 17);
 }
 
+static bool one_frame_came(void)
+{
+    return sides[0].frames == 1;
+}
+
+static bool three_frames_came(void)
+{
+    return sides[0].frames == 3;
+}
+
+static void records_wait_at_a_closed_gate_and_nothing_else_does(void **state)
+{
+    struct link *link = start_pair();
+
+    (void)state;
+    links_set_gate(sides[1].links, now_us()); // That is over.
+    assert_int_equal(link_send(link, FRAME_CONTROL, text("c")), ERR_OK);
+    until(one_frame_came);
+    assert_int_equal(link_send_record(link, FRAME_ANSWER, text("late")), ERR_OK);
+    assert_int_equal(link_send(link, FRAME_CONTROL, text("d")), ERR_OK); // It keeps its place.
+    run_on(100);
+    assert_int_equal(sides[0].frames, 1);
+    assert_true(link_queued(link) > 0);
+    links_set_gate(sides[1].links, UINT64_MAX);
+    until(three_frames_came);
+    assert_int_equal(sides[0].records, 3);
+    assert_memory_equal(sides[0].last, "d", 1);
+    assert_int_equal(link_queued(link), 0);
+}
+
+static bool cut_in_the_middle(void)
+{
+    const size_t left = link_queued(sides[1].up[0]);
+
+    return left > 0 && left < 30000000;
+}
+
+static bool big_ones_came(void)
+{
+    return sides[0].records == 30;
+}
+
+static void the_gate_closes_on_what_is_half_out(void **state)
+{
+    enum { PIECE = 1000000, COUNT = 30 };
+    struct link *link = start_pair();
+    uint8_t *piece = mem_new(1, PIECE);
+    size_t left = 0;
+
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(link_send_record(link, FRAME_STATE, bytes_of(piece, PIECE)), ERR_OK);
+    }
+    until(cut_in_the_middle);
+    links_set_gate(sides[1].links, 1);
+    run_on(200); // What nng has of it, it may still hand on.
+    left = link_queued(link);
+    assert_true(left > 0);
+    run_on(100);
+    assert_int_equal(link_queued(link), left);
+    links_set_gate(sides[1].links, UINT64_MAX);
+    until(big_ones_came);
+    mem_free(piece);
+}
+
 static bool many_records(void)
 {
     return sides[0].records == 70000;
@@ -1104,6 +1169,8 @@ int main(int argc, char **argv)
         CASE(a_hello_brings_a_link_up_on_both_sides),
         CASE(frames_arrive_in_order_both_ways),
         CASE(records_of_one_turn_travel_in_one_frame),
+        CASE(records_wait_at_a_closed_gate_and_nothing_else_does),
+        CASE(the_gate_closes_on_what_is_half_out),
         CASE(more_records_than_a_frame_takes_go_in_several),
         CASE(another_cluster_is_refused_and_both_sides_log_why_once),
         CASE(another_protocol_is_refused),

@@ -17,9 +17,13 @@
 #include "wire/control.h"
 #include "wire/link.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 
 enum { PATIENCE_US = 20 * 1000 * 1000, VERSION = 100, TXN = 101, AFTER = 102, NODES = 2 };
@@ -84,6 +88,10 @@ static struct links *gateway;
 static struct link *to_node; /* of the gateway, while up */
 static uint16_t owner;       /* slot that the whole ring belongs to */
 static size_t gateway_downs;
+static uint64_t lease_us;     /* what a Grant says; 0 = leases are not in force */
+static bool withheld;         /* nothing is granted any more */
+static size_t renewals_since; /* came while withheld */
+static char registered_at[VIEW_ADDRESS_MAX + 1];
 static struct answer_record answer;
 static char answer_text[64];
 static size_t answers;
@@ -127,6 +135,7 @@ static void tell_registered(struct link *link, const Rh__Register *r)
     struct view v;
 
     n->registered++;
+    (void)snprintf(registered_at, sizeof registered_at, "%s", r->address);
     make_view(&v);
     view_config(&v, &config);
     ok.nonce = r->nonce;
@@ -134,6 +143,7 @@ static void tell_registered(struct link *link, const Rh__Register *r)
     ok.incarnation = n->incarnation;
     ok.floor = VERSION;
     ok.config = &config;
+    ok.lease_us = lease_us;
     c.era = 1;
     c.body_case = RH__CONTROL__BODY_REG_OK;
     c.reg_ok = &ok;
@@ -170,7 +180,10 @@ static void on_coordinator_frame(void *context, struct link *link, const struct 
     assert_non_null(in);
     if (in->body_case == RH__CONTROL__BODY_REGISTER_) {
         tell_registered(link, in->register_);
+    } else if (in->body_case == RH__CONTROL__BODY_RENEW && withheld) {
+        renewals_since++;
     } else if (in->body_case == RH__CONTROL__BODY_RENEW) {
+        grant.lease_us = lease_us;
         grant.seq = in->renew->seq;
         grant.version = in->renew->version;
         grant.leave = in->renew->stopping && owner != n->slot;
@@ -305,6 +318,9 @@ static int set_up(void **state)
     set_up_node(second, 2);
     owner = first->slot;
     answers = gateway_downs = 0;
+    lease_us = 0;
+    withheld = false;
+    renewals_since = 0;
     to_node = NULL;
     return 0;
 }
@@ -576,8 +592,167 @@ static void bad_options_are_refused(void **state)
     assert_int_equal(first->registered, 0);
 }
 
-int main(void)
+/* ---- the lease */
+
+enum { LEASE_MS = 600 };
+
+/* A handler that blocks its node's loop for two leases. */
+static void on_block(struct rh_actor *actor, void *instance, const struct rh_message *message)
 {
+    const uint64_t end_us = clock_boottime_us() + (uint64_t)2 * LEASE_MS * 1000;
+    const struct timespec moment = {.tv_nsec = 10000000};
+
+    (void)instance;
+    (void)message;
+    while (clock_boottime_us() < end_us) {
+        (void)nanosleep(&moment, NULL);
+    }
+    (void)rh_reply(actor, rh_text("late"));
+}
+
+static int on_blocker_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
+                               void **instance)
+{
+    (void)state;
+    assert_int_equal(rh_fence(actor), fence);
+    *instance = NULL;
+    return RH_OK;
+}
+
+static void on_blocker_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
+{
+    (void)actor;
+    (void)instance;
+    (void)why;
+}
+
+static const struct rh_actor_ops blocker = {
+    .abi = RH_ABI,
+    .size = sizeof(struct rh_actor_ops),
+    .name = "blocker",
+    .activate = on_blocker_activate,
+    .message = on_block,
+    .deactivate = on_blocker_deactivate,
+};
+static const struct rh_kind blocker_kind = {.ops = &blocker};
+
+static void host_blocker(struct node *n)
+{
+    n->options.node.kinds = &blocker_kind;
+    n->options.node.kind_count = 1;
+}
+
+/* argv: "blocked" JOIN DATA. The first node again, as a process that may die. */
+static int run_blocked(char **argv)
+{
+    const struct rlimit no_core = {0};
+
+    (void)setrlimit(RLIMIT_CORE, &no_core);
+    (void)snprintf(join, sizeof join, "%s", argv[2]);
+    set_up_node(first, 1);
+    host_blocker(first);
+    first->options.node.data = argv[3];
+    first->options.node.ready = NULL;
+    return node_run(&first->options);
+}
+
+static pid_t start_blocked(const char *program, const char *log)
+{
+    const pid_t child = fork();
+
+    if (child == 0) {
+        const int out = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+        (void)dup2(out, STDERR_FILENO);
+        (void)execl(program, program, "blocked", join, first->data, (char *)NULL);
+        _exit(127);
+    }
+    assert_true(child > 0);
+    return child;
+}
+
+static bool has_ended(pid_t child, int *status)
+{
+    return waitpid(child, status, WNOHANG) == child;
+}
+
+static void read_file(const char *path, char *text, size_t size)
+{
+    FILE *file = fopen(path, "r");
+
+    assert_non_null(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    (void)fclose(file);
+    (void)unlink(path);
+}
+
+static void a_task_past_the_lease_ends_the_process(void **state)
+{
+    char log[300];
+    char text[4096];
+    int status = 0;
+
+    (void)state;
+    lease_us = (uint64_t)LEASE_MS * 1000;
+    (void)snprintf(log, sizeof log, "%s/log", outer);
+    const pid_t child = start_blocked("/proc/self/exe", log);
+    UNTIL(first->registered == 1 && first->control != NULL);
+    assert_non_null(links_dial(gateway, registered_at));
+    UNTIL(to_node != NULL);
+    call("x");
+    UNTIL(has_ended(child, &status));
+    read_file(log, text, sizeof text);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGABRT);
+    assert_non_null(strstr(text, "the lease is over and actor \"k\" of kind 0 still runs"));
+    assert_int_equal(answers, 0);
+}
+
+static void a_late_answer_waits_for_the_next_grant(void **state)
+{
+    (void)state;
+    lease_us = (uint64_t)LEASE_MS * 1000;
+    host_blocker(first);
+    first->options.node.on_lease_overrun = RH_OVERRUN_GATE;
+    start_serving();
+    call("x");
+    for (int i = 0; i < 50; i++) {
+        turn();
+    }
+    withheld = true;
+    // The loop is blocked: when it renews again, it has run past its lease.
+    UNTIL(renewals_since > 3);
+    assert_int_equal(answers, 0);
+    withheld = false;
+    UNTIL(answers == 1);
+    assert_string_equal(answer_text, "late");
+    cut_short();
+    join_node(first, 128 + 15);
+}
+
+static void a_fenced_node_exits_to_be_started_again(void **state)
+{
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__Barred barred = RH__BARRED__INIT;
+
+    (void)state;
+    lease_us = (uint64_t)LEASE_MS * 1000;
+    start_serving();
+    call("INCR");
+    UNTIL(answers == 1);
+    barred.why = proto_text("fenced");
+    c.era = 1;
+    c.body_case = RH__CONTROL__BODY_BARRED;
+    c.barred = &barred;
+    tell(first->control, &c);
+    join_node(first, 75);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[1], "blocked") == 0) {
+        return run_blocked(argv);
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_registers_and_runs_requests, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_actor_moves_with_its_state, set_up, tear_down),
@@ -585,6 +760,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(bad_bytes_cost_the_link, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_may_stop_before_it_is_registered, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_folder_has_one_node, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_task_past_the_lease_ends_the_process, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_late_answer_waits_for_the_next_grant, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_fenced_node_exits_to_be_started_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bad_options_are_refused, set_up, tear_down),
     };
 

@@ -2,6 +2,7 @@
 #include "wire/links_nng.h"
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "wire/hello.h"
@@ -54,6 +55,12 @@ static void receive_start(struct conn *conn)
     (void)nng_aio_set_iov(conn->receive.aio, 1, &iov);
     op_start(&conn->receive);
     nng_stream_recv(conn->stream, conn->receive.aio);
+}
+
+static bool is_late(const struct conn *conn, bool gated)
+{
+    return gated && conn->links->gate_us != UINT64_MAX &&
+           clock_boottime_us() >= conn->links->gate_us;
 }
 
 static void send_start(struct conn *conn)
@@ -251,7 +258,12 @@ void conn_on_send(struct conn *conn)
     conn->sent += nng_aio_count(conn->send.aio);
     conn->links->counts.bytes_out += nng_aio_count(conn->send.aio);
     if (conn->sent < conn->sending.size) {
-        send_start(conn);
+        conn->halted = is_late(conn, conn->sending_gated);
+        if (conn->halted) {
+            conn_mark_dirty(conn);
+        } else {
+            send_start(conn);
+        }
         return;
     }
     conn->sent = 0;
@@ -303,13 +315,24 @@ void conn_mark_dirty(struct conn *conn)
 
 void conn_flush(struct conn *conn)
 {
-    if (conn->send.busy || conn->out.size == 0) {
+    if (conn->send.busy || (conn->out.size == 0 && !conn->halted)) {
+        return;
+    }
+    if (is_late(conn, conn->halted ? conn->sending_gated : conn->out_gated)) {
+        conn_mark_dirty(conn); // the next flush looks again
+        return;
+    }
+    if (conn->halted) {
+        conn->halted = false;
+        send_start(conn);
         return;
     }
     ASSERT(conn->sending.size == 0);
     const struct buffer empty = conn->sending;
     conn->sending = conn->out;
     conn->out = empty;
+    conn->sending_gated = conn->out_gated;
+    conn->out_gated = false;
     conn->gathering = false;
     send_start(conn);
 }

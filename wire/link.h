@@ -113,6 +113,11 @@ void links_set_pristine(struct links *links, bool pristine);
 
 /* On the loop: deliver what arrived, run timers, flush. Call on wake and every 10..50 ms. */
 void links_poll(struct links *links, uint64_t now_us);
+/* Records (link_send_record) are handed to the network before this time of CLOCK_BOOTTIME only, and
+ * else wait on their links, with all that is queued behind them; UINT64_MAX (from the start) =
+ * always. The clock is read for each piece that goes to the network: a node's lease may end while
+ * its answers are queued (PROTOCOL hole 30). */
+void links_set_gate(struct links *links, uint64_t until_us);
 /* Hand queued frames to the network: once at the end of each loop turn. */
 void links_flush(struct links *links);
 

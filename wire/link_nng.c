@@ -242,6 +242,7 @@ enum err link_send_record(struct link *link, enum frame_type type, struct bytes 
     }
     buffer_put(&conn->out, record.data, record.size);
     frame_end(&conn->out, conn->gather_at, ++conn->gather_count);
+    conn->out_gated = true;
     conn_mark_dirty(conn);
     return ERR_OK;
 }

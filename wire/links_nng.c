@@ -54,7 +54,9 @@ enum err links_open(struct links **out, const struct links_config *config,
         return ERR_INVALID;
     }
     struct links *links = mem_new(1, sizeof *links);
+
     links->config = *config;
+    links->gate_us = UINT64_MAX;
     links->events = *events;
     // Only the jitter of retries comes from it.
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
@@ -230,11 +232,20 @@ void links_poll(struct links *links, uint64_t now_us)
     links_flush(links);
 }
 
+void links_set_gate(struct links *links, uint64_t until_us)
+{
+    links->gate_us = until_us;
+}
+
 void links_flush(struct links *links)
 {
+    struct list todo;
     struct list_link *at;
 
-    while ((at = list_pop_front(&links->dirty)) != NULL) {
+    // What has to wait at the gate gets dirty again.
+    list_init(&todo);
+    list_splice_back(&todo, &links->dirty);
+    while ((at = list_pop_front(&todo)) != NULL) {
         conn_flush(CONTAINER_OF(at, struct conn, dirty));
     }
 }

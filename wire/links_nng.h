@@ -84,6 +84,9 @@ struct conn {
     size_t gather_at;
     enum frame_type gather_type;
     uint16_t gather_count;
+    bool out_gated;     /* `out` has records: links->gate_us holds for it */
+    bool sending_gated; /* and `sending` */
+    bool halted;        /* the rest of `sending` waits at the gate */
 };
 
 struct link {
@@ -116,6 +119,7 @@ struct links {
     struct prng prng;
     uint64_t now_us;    /* of the last links_poll() */
     uint64_t timers_us; /* when timers ran last */
+    uint64_t gate_us;   /* records leave before it only */
 
     struct list listeners;
     struct list conns;
