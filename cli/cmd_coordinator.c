@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LEASE_MS = 3000, LEASE_MS_MIN = 1000, LEASE_MS_MAX = 300000 };
+
 /* "1=127.0.0.1:7401,2=..." into the voters. False after printing what is wrong. */
 static bool parse_peers(const char *text, struct coordinator_options *o)
 {
@@ -88,6 +90,38 @@ static bool check(struct coordinator_options *o, const char *peers)
     return listen_allowed("coordinator", o->listen, o->insecure);
 }
 
+/* 0 = as the lease's length makes it. */
+struct lease_times {
+    uint32_t lease_ms;
+    uint32_t margin_ms;
+    uint32_t suspect_ms;
+};
+
+static bool take_times(struct coordinator_options *o, const struct lease_times *t)
+{
+    const char *fault;
+
+    coordinator_config_lease(&o->machine, t->lease_ms);
+    if (t->margin_ms != 0) {
+        o->machine.lease_margin_us = (uint64_t)t->margin_ms * 1000;
+    }
+    if (t->suspect_ms != 0) {
+        o->machine.suspect_ms = t->suspect_ms;
+    }
+    fault = coordinator_config_fault(&o->machine, o->election_ms);
+    if (fault != NULL) {
+        (void)fprintf(stderr,
+                      "ringhold coordinator: --lease %ums, --lease-margin %ums, --suspect %ums, "
+                      "--election-ms %u: %s\n",
+                      t->lease_ms,
+                      (unsigned)(o->machine.lease_margin_us / 1000),
+                      o->machine.suspect_ms,
+                      o->election_ms,
+                      fault);
+    }
+    return fault == NULL;
+}
+
 static struct coordinator_options defaults(void)
 {
     return (struct coordinator_options){
@@ -103,6 +137,7 @@ static struct coordinator_options defaults(void)
 int cmd_coordinator(int argc, char **argv)
 {
     struct coordinator_options o = defaults();
+    struct lease_times times = {.lease_ms = LEASE_MS};
     uint32_t grid = 16; // 256 KiB of cells: room for 256 nodes of 64 vnodes
     char peers[1024] = "";
     char level[8] = "info";
@@ -137,6 +172,18 @@ int cmd_coordinator(int argc, char **argv)
                       &o.machine.prepare_ms,
                       (struct option_range){100, 3600000},
                       "a transaction not prepared by then is aborted (10000)"),
+        option_time("lease",
+                    &times.lease_ms,
+                    (struct option_range){LEASE_MS_MIN, LEASE_MS_MAX},
+                    "a node that nobody hears of serves no longer than this (3s)"),
+        option_time("lease-margin",
+                    &times.margin_ms,
+                    (struct option_range){10, LEASE_MS_MAX},
+                    "others take over so much later: for clocks that run slow (lease / 10)"),
+        option_time("suspect",
+                    &times.suspect_ms,
+                    (struct option_range){10, LEASE_MS_MAX},
+                    "a node silent for so long is fenced, if another lives (lease / 2)"),
         option_number("election-ms",
                       &o.election_ms,
                       (struct option_range){50, 60000},
@@ -170,7 +217,7 @@ int cmd_coordinator(int argc, char **argv)
     if (code >= 0) {
         return code;
     }
-    if (!log_level_set("coordinator", level) || !check(&o, peers)) {
+    if (!log_level_set("coordinator", level) || !check(&o, peers) || !take_times(&o, &times)) {
         return 1;
     }
     o.machine.grid = (uint8_t)grid;

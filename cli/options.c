@@ -70,6 +70,37 @@ static const char *set_number(const struct option *o, const char *value)
     return NULL;
 }
 
+/* Milliseconds in a unit, 0 = no such unit. */
+static uint32_t unit_ms(const char *unit)
+{
+    return strcmp(unit, "ms") == 0    ? 1
+           : strcmp(unit, "s") == 0   ? 1000
+           : strcmp(unit, "min") == 0 ? 60000
+                                      : 0;
+}
+
+/* Returns NULL or what is wrong with the value. */
+static const char *set_time(const struct option *o, const char *value)
+{
+    static char why[96];
+    char *end = NULL;
+
+    errno = 0;
+    const unsigned long long number = strtoull(value, &end, 10);
+    const uint32_t unit = unit_ms(end);
+    if (value[0] < '0' || value[0] > '9' || errno != 0 || unit == 0 || number > UINT32_MAX ||
+        number * unit < o->min || number * unit > o->max) {
+        (void)snprintf(why,
+                       sizeof why,
+                       "it takes a time as 300ms, 3s or 5min, from %ums to %us",
+                       o->min,
+                       o->max / 1000);
+        return why;
+    }
+    *(uint32_t *)o->target = (uint32_t)(number * unit);
+    return NULL;
+}
+
 static const char *set_text(const struct option *o, const char *value)
 {
     if (strlen(value) >= o->size) {
@@ -98,6 +129,8 @@ static const char *set(const struct option *o, const char *value)
         return set_text(o, value);
     case OPTION_NUMBER:
         return set_number(o, value);
+    case OPTION_TIME:
+        return set_time(o, value);
     case OPTION_SWITCH:
         return set_switch(o, value);
     }

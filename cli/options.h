@@ -15,6 +15,7 @@
 enum option_kind {
     OPTION_TEXT,   /* char[size] */
     OPTION_NUMBER, /* uint32_t, min..max */
+    OPTION_TIME,   /* uint32_t milliseconds, min..max; said as 300ms, 3s or 5min */
     OPTION_SWITCH, /* bool; a flag takes no value, the file takes yes/no */
 };
 
@@ -53,6 +54,17 @@ static inline struct option option_number(const char *key, uint32_t *target,
                            .value = "N",
                            .help = help,
                            .kind = OPTION_NUMBER,
+                           .target = target,
+                           .min = range.min,
+                           .max = range.max};
+}
+static inline struct option option_time(const char *key, uint32_t *target,
+                                        struct option_range range, const char *help)
+{
+    return (struct option){.key = key,
+                           .value = "TIME",
+                           .help = help,
+                           .kind = OPTION_TIME,
                            .target = target,
                            .min = range.min,
                            .max = range.max};

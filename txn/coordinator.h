@@ -104,6 +104,12 @@ struct coordinator_config {
     uint64_t lease_margin_us;   /* δL; (D - δK)(1 + clock rate error) < D + δL; 300000 */
 };
 struct coordinator_config coordinator_config_default(void);
+/* Leases of `lease_ms` with the margins that go with it: δL = D/10, T_suspect = D/2. */
+void coordinator_config_lease(struct coordinator_config *config, uint32_t lease_ms);
+/* What is wrong with the leases of `config`: static text, or NULL. The worst clock that the margins
+ * cover must be off by 5 % at least (hole 27), and an election of `election_ms` must leave time to
+ * renew: else each would end every lease. */
+const char *coordinator_config_fault(const struct coordinator_config *config, uint32_t election_ms);
 
 struct coordinator;
 /* `state` is borrowed for life; the shell applies commands to it before the APPLIED event. */

@@ -15,6 +15,45 @@
 
 #include <inttypes.h>
 
+enum {
+    MARGIN_PART = 10,  /* δL of D */
+    SUSPECT_PART = 2,  /* T_suspect of D */
+    KILL_OF_1000 = 27, /* δK of D, as every node has it */
+    RATE_OF_1000 = 50, /* clock rate error that must be covered */
+    ELECTIONS_MIN = 3, /* election time-outs in a lease: one lasts up to two of them */
+};
+
+void coordinator_config_lease(struct coordinator_config *config, uint32_t lease_ms)
+{
+    config->lease_us = (uint64_t)lease_ms * 1000;
+    config->lease_margin_us = config->lease_us / MARGIN_PART;
+    config->suspect_ms = lease_ms / SUSPECT_PART;
+}
+
+const char *coordinator_config_fault(const struct coordinator_config *config, uint32_t election_ms)
+{
+    const uint64_t lease_us = config->lease_us;
+    const uint64_t longest_us =
+        lease_us / 1000 * (1000 - KILL_OF_1000) / 1000 * (1000 + RATE_OF_1000);
+
+    if (lease_us == 0) {
+        return NULL;
+    }
+    if (lease_us < (uint64_t)ELECTIONS_MIN * election_ms * 1000) {
+        return "the lease is shorter than three election time-outs: every election would end it";
+    }
+    if (longest_us >= lease_us + config->lease_margin_us) {
+        return "the margin is too small: a clock that is 5 % slow would outlive the wait";
+    }
+    if ((uint64_t)config->suspect_ms * 1000 >= lease_us) {
+        return "a node must be suspected before its lease ends";
+    }
+    if ((uint64_t)config->suspect_ms * 1000 < lease_us / 4) {
+        return "a node is suspected before it missed two renewals";
+    }
+    return NULL;
+}
+
 uint64_t lease_longest_us(const struct coordinator *c)
 {
     return c->state->lease_us > c->config.lease_us ? c->state->lease_us : c->config.lease_us;
