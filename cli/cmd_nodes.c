@@ -30,6 +30,7 @@ int cmd_node_list(int argc, char **argv)
                                           "ACTORS",
                                           "INCARNATION",
                                           "HEARD MS AGO",
+                                          "LEASE MS LEFT",
                                           NULL};
     struct query q;
     const struct command command = {
@@ -58,12 +59,13 @@ int cmd_node_list(int argc, char **argv)
         rows_text(&r, "%s", n->member->name);
         rows_number(&r, n->member->slot);
         rows_text(&r, "%s", n->member->address);
-        rows_text(&r, "%s", !n->live ? "down" : (n->member->leaving ? "leaving" : "up"));
+        rows_text(&r, "%s", n->state);
         rows_number(&r, n->member->weight);
         rows_number(&r, n->vnodes);
         rows_number(&r, n->actors);
         rows_number(&r, n->member->incarnation);
         rows_number(&r, n->heard_us_ago / 1000);
+        rows_number(&r, n->lease_us_left / 1000);
     }
     if (q.json) {
         rows_print_json(&r);

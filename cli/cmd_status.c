@@ -19,14 +19,6 @@ static void put_coordinators(const Rh__AdminReply *reply, struct rows *r)
     }
 }
 
-static const char *node_state(const Rh__NodeRow *n)
-{
-    if (!n->live) {
-        return "down";
-    }
-    return n->member->leaving ? "leaving" : "up";
-}
-
 static void put_nodes(const Rh__AdminReply *reply, struct rows *r)
 {
     static const char *const columns[] = {"NODE",
@@ -54,7 +46,7 @@ static void put_nodes(const Rh__AdminReply *reply, struct rows *r)
 
         rows_text(r, "%s", n->member->name);
         rows_text(r, "%s", n->member->address);
-        rows_text(r, "%s", node_state(n));
+        rows_text(r, "%s", n->state);
         rows_number(r, n->vnodes);
         rows_number(r, cells == 0 ? 0 : n->cells * 1000000 / cells);
         rows_number(r, n->actors);

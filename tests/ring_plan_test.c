@@ -588,6 +588,101 @@ static void an_empty_ring_needs_nothing(void **state)
     ring_fini(&r);
 }
 
+/* ---- what a dead node leaves ---- */
+
+static void reassign(struct fleet *f, uint16_t dead, size_t *count)
+{
+    struct ring_op *moves = plan_reassign(&f->ring, f->node, f->count, dead, count);
+
+    assert_int_equal(*count, ring_owned_count(&f->ring, dead));
+    if (*count > 0) {
+        assert_int_equal(ring_check(&f->ring, moves, *count), ERR_OK);
+        ring_reassign(&f->ring, moves, *count, f->ring.version + 1);
+    }
+    mem_free(moves);
+}
+
+static void a_loss_is_shared_by_all(void **state)
+{
+    static struct fleet f;
+
+    (void)state;
+    for (uint16_t nodes = 2; nodes <= 64; nodes *= 2) {
+        size_t count;
+
+        fleet_init(&f, 16, 64);
+        add_many(&f, 1, nodes);
+        (void)settle(&f);
+        forget(&f, 0);
+        reassign(&f, 1, &count);
+        assert_int_equal(ring_owned_count(&f.ring, 1), 0);
+        print_message("%u nodes: %zu vnodes, worst share %u / 10000\n",
+                      nodes,
+                      count,
+                      (unsigned)worst_share(&f));
+        // The planner promises 1 + 0.85/64; whole vnodes may add one more.
+        assert_true(worst_share(&f) <= 10000 + 10000 * 185 / 100 / 64);
+        fleet_fini(&f);
+    }
+}
+
+static void a_loss_goes_by_weight_and_not_to_who_leaves(void **state)
+{
+    static struct fleet f;
+    size_t count;
+
+    (void)state;
+    fleet_init(&f, 16, 64);
+    add(&f, 1, 1);
+    add(&f, 2, 1);
+    add(&f, 3, 3);
+    add(&f, 4, 1);
+    (void)settle(&f);
+    f.node[3].leaving = true;
+    const uint64_t before = ring_owned_cells(&f.ring, 4);
+    reassign(&f, 1, &count);
+    assert_int_equal(ring_owned_cells(&f.ring, 4), before);
+    assert_true(ring_owned_cells(&f.ring, 3) > 2 * ring_owned_cells(&f.ring, 2));
+    fleet_fini(&f);
+}
+
+static void nobody_left_takes_nothing(void **state)
+{
+    static struct fleet f;
+    size_t count = 7;
+
+    (void)state;
+    fleet_init(&f, 14, 8);
+    add(&f, 1, 1);
+    (void)settle(&f);
+    assert_null(plan_reassign(&f.ring, f.node, 1, 1, &count)); // only the dead one itself
+    assert_int_equal(count, 0);
+    assert_null(plan_reassign(&f.ring, f.node, 0, 1, &count));
+    add(&f, 2, 1);
+    assert_null(plan_reassign(&f.ring, f.node, 2, 2, &count)); // it owns nothing
+    assert_int_equal(count, 0);
+    fleet_fini(&f);
+}
+
+static void thousands_of_vnodes_find_a_place(void **state)
+{
+    static struct fleet f;
+    size_t count;
+
+    (void)state;
+    fleet_init(&f, 16, 64);
+    for (uint16_t slot = 1; slot <= 4; slot++) {
+        add(&f, slot, 100);
+    }
+    f.limits.vnodes_per_weight = 40; // 16000 vnodes
+    (void)settle(&f);
+    forget(&f, 1);
+    reassign(&f, 2, &count);
+    assert_true(count > 3500);
+    assert_true(worst_share(&f) <= 10010);
+    fleet_fini(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
@@ -603,6 +698,10 @@ int main(void)
         cmocka_unit_test(planned_placements_are_golden),
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(an_empty_ring_needs_nothing),
+        cmocka_unit_test(a_loss_is_shared_by_all),
+        cmocka_unit_test(a_loss_goes_by_weight_and_not_to_who_leaves),
+        cmocka_unit_test(nobody_left_takes_nothing),
+        cmocka_unit_test(thousands_of_vnodes_find_a_place),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }

@@ -366,11 +366,19 @@ static void removal_fault(struct coordinator *c, const struct state_node *node, 
     const size_t owned = ring_owned_count(&c->state->view.ring, node->slot);
 
     text[0] = '\0';
-    if (owned > 0) {
+    if (owned > 0 && node->barred) {
         (void)snprintf(text,
                        size,
-                       "node '%s' is not live and owns %zu vnodes: start it again with its data "
-                       "folder, then drain it",
+                       "node '%s' is fenced and owns %zu vnodes: others get them in %" PRIu64
+                       " ms, try again then",
+                       node->name,
+                       owned,
+                       fence_lease_left_us(c, node) / 1000 + 1);
+    } else if (owned > 0) {
+        (void)snprintf(text,
+                       size,
+                       "node '%s' is not live and owns %zu vnodes, and no other node could take "
+                       "them yet: start it again with its data folder, or another, and wait",
                        node->name,
                        owned);
     } else if (!peers_gone(c, node)) {

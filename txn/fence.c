@@ -250,7 +250,7 @@ const char *fence_state(struct coordinator *c, const struct state_node *node)
     if (node->barred) {
         return is_orphaned(c, node) ? "fenced" : "dead";
     }
-    if (!peers_live(c, node)) {
+    if (peers_gone(c, node)) {
         return "suspect";
     }
     return node->leaving ? "leaving" : "live";

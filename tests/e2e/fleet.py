@@ -224,7 +224,7 @@ class Fleet:
             same = all(
                 (p["version"], p["digest"]) == (s["version"], s["digest"])
                 for p in s["nodes"] + s["gateways"]
-                if p.get("state") != "down"
+                if p.get("state") not in ("suspect", "fenced", "dead")
             )
             if s["pending"] or s["planned"] or not same:
                 return None

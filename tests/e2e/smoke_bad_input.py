@@ -22,6 +22,9 @@ def wrong_flags_and_files_are_named(binary):
         refused(fleet, "coordinator", "--id", "x", says="whole number")
         refused(fleet, "coordinator", "--id", "9", "--peers", "1=127.0.0.1:1", says="not among")
         refused(fleet, "coordinator", "--peers", "1=a:1,2=a:2", says="1, 3 or 5")
+        refused(fleet, "coordinator", "--lease", "3", says="as 300ms, 3s or 5min")
+        refused(fleet, "coordinator", "--lease", "1s", says="three election time-outs")
+        refused(fleet, "coordinator", "--lease-margin", "50ms", says="margin is too small")
         refused(fleet, "coordinator", "--listen", "0.0.0.0:7400", says="--insecure")
         refused(fleet, "node", "--name", "n1", "--join", "nonsense", says="--join")
         refused(fleet, "status", "--output", "xml", says="table or json")
@@ -61,7 +64,7 @@ def names_and_drains_that_cannot_be_are_refused(binary):
         twin = fleet.start("twin", ["node", "--name", "n1", "--join", fleet.addresses, "--listen", "127.0.0.1:0", "--data", fleet.data("twin")], ready=False)
         assert twin.wait() == 1
         assert twin.log_has("taken by a live node"), twin.tail()
-        assert fleet.status()["nodes"][0]["state"] == "up"
+        assert fleet.status()["nodes"][0]["state"] == "live"
 
 
 def coordinators_with_another_list_refuse_each_other(binary):
@@ -114,7 +117,7 @@ def hostile_bytes_cost_nothing(binary):
             pass
         assert Resp(gateway.resp)("GET", "a") == "1"
         assert all(p.running for p in fleet.processes)
-        assert fleet.status()["nodes"][0]["state"] == "up"
+        assert fleet.status()["nodes"][0]["state"] == "live"
 
 
 main(
