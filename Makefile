@@ -44,16 +44,17 @@ out   := $(subst $(comma),-,build/$(CC)$(if $(SAN),-$(SAN))$(if $(COVER),-cover)
 protos  := $(wildcard wire/*.proto)
 pb      := $(protos:%.proto=build/proto/%.pb-c.c)
 folders := base wire ring txn storage raft node gateway sim cli
-sources := $(filter-out cli/main.c %_sim.c,$(wildcard $(folders:%=%/*.c)))
+sources := $(filter-out cli/main.c %_sim.c sim/history_check.c,$(wildcard $(folders:%=%/*.c)))
 objects := $(sources:%.c=$(out)/%.o) $(protos:%.proto=$(out)/%.pb-c.o)
 tests   := $(patsubst %.c,$(out)/%,$(wildcard tests/*_test.c))
 sims    := $(patsubst %.c,$(out)/%,$(wildcard sim/*_sim.c))
 benches := $(patsubst %.c,$(out)/%,$(wildcard bench/*_bench.c))
 plugins := $(patsubst %.c,$(out)/%.so,$(wildcard examples/*.c tests/plugins/*.c))
 binary  := $(out)/ringhold
+checker := $(out)/ringhold-history
 library := $(out)/libringhold.a
 
-all: $(binary) $(library) $(plugins) $(tests) $(sims)
+all: $(binary) $(checker) $(library) $(plugins) $(tests) $(sims)
 
 $(pb:%.c=%.h): %.h: %.c
 build/proto/%.pb-c.c: %.proto
@@ -85,6 +86,10 @@ $(library): $(filter-out $(out)/cli/% $(out)/sim/%,$(objects))
 $(binary): $(out)/cli/main.o $(out)/all.a
 	$(call say,LD)
 	$(Q)$(CC) $(cflags) -rdynamic $(LDFLAGS) $^ $(libs) -o $@
+
+$(checker): $(out)/sim/history_check.o $(out)/all.a
+	$(call say,LD)
+	$(Q)$(CC) $(cflags) $(LDFLAGS) $^ $(libs) -o $@
 
 $(plugins): $(out)/%.so: $(out)/%.o
 	$(call say,LD)
@@ -179,9 +184,10 @@ run-lint: $(pb)
 	$(Q)shellcheck tools/setup tools/layers tools/model .ci/run
 	$(Q)./tools/layers
 
-install: $(binary) $(library)
+install: $(binary) $(checker) $(library)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(binary) $(DESTDIR)$(PREFIX)/bin/ringhold
+	install -m 755 $(checker) $(DESTDIR)$(PREFIX)/bin/ringhold-history
 	install -m 644 $(library) $(DESTDIR)$(PREFIX)/lib/libringhold.a
 	install -m 644 include/ringhold.h $(DESTDIR)$(PREFIX)/include/ringhold.h
 	install -m 644 docs/ringhold.1 $(DESTDIR)$(PREFIX)/share/man/man1/ringhold.1
@@ -192,4 +198,4 @@ clean:
 .PHONY: all demo check run-check sim mutants run-mutants raft-sim model e2e run-e2e bench run-bench \
         fuzz run-fuzz lint run-lint install clean
 .SECONDARY:
--include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(plugins:.so=.d) $(out)/cli/main.d
+-include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(plugins:.so=.d) $(out)/cli/main.d $(out)/sim/history_check.d
