@@ -32,7 +32,7 @@ warnings := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wc
             -Wdouble-promotion -Wformat=2 -Wswitch-enum -Wwrite-strings \
             $(if $(findstring clang,$(CC)),-Wno-cast-qual) # in protobuf-c's macros; gcc knows whose they are
 defines  := -D_POSIX_C_SOURCE=200809L -DRINGHOLD_VERSION='"$(VERSION)"' $(if $(INJECT),-DRINGHOLD_INJECT=1) $(if $(MUTANTS),-DRINGHOLD_MUTANTS=1)
-cflags   := -std=c11 $(defines) -iquote . -isystem build/proto -Iinclude -MMD -MP -fPIC -fno-omit-frame-pointer \
+cflags   := -std=c11 $(defines) -iquote . -isystem build/proto -Iinclude -MD -MP -fPIC -fno-omit-frame-pointer \
             $(warnings) $(if $(WERROR),-Werror) $(if $(COVER),--coverage) \
             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all) $(CFLAGS)
 libs     := -lraft -luv -lsqlite3 -lnng -lprotobuf-c -linih -lpthread -ldl -lm
