@@ -36,7 +36,14 @@
     X(M_RECV, "a lease counts from the arrival of its grant")                         \
     X(M_ENDCHK, "the lease is checked when a task starts, not at its outputs")        \
     X(M_RUNOVER, "a task goes on after the hard end of the lease")                    \
-    X(M_ERAMSG, "messages of a newer era are followed in place")
+    X(M_ERAMSG, "messages of a newer era are followed in place")                      \
+    X(M_OVERLAP, "two pending transactions touch one vnode")                          \
+    X(M_SNAPSHOT, "COMMIT installs the ring as it was computed at BEGIN")             \
+    X(M_VERTXN, "a version is the number of its transaction")                         \
+    X(M_ONESLOT, "an outcome releases the holds of all transactions")                 \
+    X(M_NOTIMER, "a transaction has no deadline")                                     \
+    X(M_NOPOLL, "a node that waits for an outcome does not ask")                      \
+    X(M_SAMENUM_CANCEL, "a new leader goes on with the old number, CANCEL is early")
 
 enum mutant {
 #define X(name, text) name,

@@ -50,6 +50,7 @@ struct actor {
     void *instance;      /* the shell's */
     struct image *image; /* owned; ABSENT, ACTIVATING: handed over; FROZEN: exported; or NULL */
     struct hold *hold;   /* its arc is held and it has to freeze or is frozen; NULL = free */
+    uint64_t since_us;   /* ACTIVATING, RUNNING or EXPORTING since */
     uint64_t token;      /* fence that its instance was given */
     struct running running;
     size_t early_count; /* requests in the early queues of its orders */

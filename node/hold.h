@@ -19,6 +19,7 @@ struct hold {
     struct queue held; /* requests to its OUT arcs, in order of arrival */
     uint64_t ticket;   /* of the PERSIST that makes its number durable */
     uint64_t since_us; /* its OUT arcs are held since; 0 = not yet */
+    uint64_t told_us;  /* Draining was sent last */
     bool told_refused;
     bool filling;         /* its actors are just being gone through */
     size_t busy;          /* actors of its OUT arcs that are not frozen; counted from DRAINING on */

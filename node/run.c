@@ -91,6 +91,7 @@ static void activate(struct host *h, struct actor *a)
     ASSERT(a->state == ACTOR_ABSENT && !a->live);
     ASSERT(tenure_may_start(h)); // I1
     a->state = ACTOR_ACTIVATING;
+    a->since_us = h->now_us;
     a->token = vnode == NULL ? 0 : vnode->generation;
     e->actor = a;
     e->token = a->token;
@@ -111,6 +112,7 @@ static void run(struct host *h, struct actor *a, const struct request_record *r,
     ASSERT(r->seq > order->last || mutant(M_NODEDUP) || mutant(M_NOORDER));
     order->last = r->seq > order->last ? r->seq : order->last;
     a->state = ACTOR_RUNNING;
+    a->since_us = h->now_us;
     a->running = (struct running){
         .ticket = ++h->run_ticket,
         .gateway = r->gateway,
@@ -145,6 +147,7 @@ static void freeze(struct host *h, struct actor *a)
         return;
     }
     a->state = ACTOR_EXPORTING;
+    a->since_us = h->now_us;
     host_emit(h, HOST_EXPORT)->actor = a;
 }
 

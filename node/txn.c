@@ -217,6 +217,9 @@ static void settle_decided(struct host *h)
 
         if (is_decided(h, part)) {
             hold_settle(h, part);
+            while (mutant(M_ONESLOT) && h->participant.part_count > 0) { // hole 48
+                hold_settle(h, h->participant.part[0]);
+            }
             i = 0;
         } else {
             i++;
@@ -324,14 +327,85 @@ static void poll(struct host *h)
     host_tell(h, leader_of(h), &c);
 }
 
+/* ---- why a vote does not come ---- */
+
+/* The actor of its OUT arcs that is at it longest, or NULL. */
+static const struct actor *busiest(const struct host *h, const struct hold *hold)
+{
+    const struct prepare *p = &hold->part->prepare;
+    const struct actor *longest = NULL;
+
+    for (size_t i = 0; i < p->arc_count; i++) {
+        for (uint32_t cell = p->arc[i].from; p->arc[i].out && cell < p->arc[i].to; cell++) {
+            for (struct actor *a = cell_first(&h->actors, cell); a != NULL;
+                 a = cell_next(&h->actors, cell, a)) {
+                const bool busy = a->hold == hold && a->state != ACTOR_FROZEN;
+
+                if (busy && (longest == NULL || a->since_us < longest->since_us)) {
+                    longest = a;
+                }
+            }
+        }
+    }
+    return longest;
+}
+
+/* The taker that has not acknowledged all of its state, or 0. */
+static uint16_t slow_taker(const struct hold *hold)
+{
+    for (struct list_link *l = list_front(&hold->streams); l; l = list_next(&hold->streams, l)) {
+        const struct stream *s = CONTAINER_OF(l, struct stream, link);
+
+        if (!stream_is_done(s)) {
+            return s->slot;
+        }
+    }
+    return 0;
+}
+
+static void tell_draining(struct host *h, struct hold *hold)
+{
+    const struct actor *a = hold->busy > 0 ? busiest(h, hold) : NULL;
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__Draining draining = RH__DRAINING__INIT;
+
+    draining.txn = hold->part->prepare.txn;
+    if (a != NULL) {
+        draining.busy = (uint32_t)hold->busy;
+        draining.kind = a->kind;
+        draining.id = proto_bytes(actor_name(a).id);
+        draining.running_ms = (uint32_t)((h->now_us - a->since_us) / 1000);
+    } else {
+        draining.peer = slow_taker(hold);
+    }
+    c.body_case = RH__CONTROL__BODY_DRAINING;
+    c.draining = &draining;
+    host_tell(h, leader_of(h), &c);
+}
+
+/* The leader names what a transaction waits for, and gives up by its own timer (hole 19). */
+static void report_draining(struct host *h, struct hold *hold)
+{
+    const uint64_t period_us = (uint64_t)h->config.resend_ms * 1000;
+
+    if (hold->part->state == PART_DRAINING && !hold->part->refused &&
+        h->now_us - hold->since_us >= period_us && h->now_us - hold->told_us >= period_us) {
+        hold->told_us = h->now_us;
+        tell_draining(h, hold);
+    }
+}
+
 void txn_tick(struct host *h)
 {
     for (size_t i = 0; i < h->participant.part_count; i++) {
-        hold_tick(h, hold_of(h->participant.part[i]));
+        struct hold *hold = hold_of(h->participant.part[i]);
+
+        hold_tick(h, hold);
+        report_draining(h, hold);
     }
     if (h->participant.part_count == 0) {
         h->poll_us = h->now_us + (uint64_t)h->config.poll_ms * 1000;
-    } else if (h->now_us >= h->poll_us && leader_of(h) >= 0) {
+    } else if (h->now_us >= h->poll_us && leader_of(h) >= 0 && !mutant(M_NOPOLL)) { // hole 20
         h->poll_us = h->now_us + (uint64_t)h->config.poll_ms * 1000;
         poll(h);
     }

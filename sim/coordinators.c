@@ -106,6 +106,7 @@ static struct coordinator_config config_of(struct fleet *f, const struct sim_coo
     config.prepare_ms = f->prepare_ms;
     config.retry_ms = 200;
     config.settle_ms = 100;
+    config.eligible_ms = 500;
     return config;
 }
 

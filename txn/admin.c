@@ -21,7 +21,7 @@ bool admin_waits(const Rh__Admin *in)
     return in->what_case != RH__ADMIN__WHAT_STATUS && in->what_case != RH__ADMIN__WHAT_NODES;
 }
 
-static void set_text(char **field, const char *text)
+void admin_set_text(char **field, const char *text)
 {
     if (*field != NULL && *field != protobuf_c_empty_string) {
         mem_free(*field);
@@ -124,10 +124,12 @@ static Rh__VoterRow *voter_row(Rh__AdminReply *reply, uint64_t id)
 static void add_voters(struct coordinator *c, Rh__AdminReply *reply)
 {
     for (size_t i = 0; c->config.voter_count == 0 && i < c->state->voter_count; i++) {
-        set_text(&voter_row(reply, c->state->voter[i].id)->address, c->state->voter[i].address);
+        admin_set_text(&voter_row(reply, c->state->voter[i].id)->address,
+                       c->state->voter[i].address);
     }
     for (size_t i = 0; i < c->config.voter_count; i++) {
-        set_text(&voter_row(reply, c->config.voter[i].id)->address, c->config.voter[i].address);
+        admin_set_text(&voter_row(reply, c->config.voter[i].id)->address,
+                       c->config.voter[i].address);
     }
     for (size_t i = 0; i < c->peer_count; i++) {
         if (c->peer[i].role == ROLE_COORDINATOR) {
@@ -157,7 +159,7 @@ static Rh__VnodeRow *vnode_row(const struct coordinator *c, const struct ring_vn
         for (size_t j = 0; t->state == TXN_PENDING && j < t->op_count; j++) {
             if (t->ops[j].kind == RING_MOVE && t->ops[j].vnode == v->id) {
                 row->txn = t->number;
-                set_text(&row->to_node, name_of(c, t->ops[j].to));
+                admin_set_text(&row->to_node, name_of(c, t->ops[j].to));
             }
         }
     }
@@ -199,7 +201,7 @@ static void add_votes(const struct coordinator *c, const struct state_txn *t, Rh
     row->votes = mem_new(t->part_count, sizeof(Rh__TxnVote *));
     for (size_t i = 0; i < t->part_count; i++) {
         Rh__TxnVote *vote = mem_new(1, sizeof *vote);
-        const bool voted = t->parts[i].voted || (d != NULL && d->voted[i]);
+        const bool voted = t->parts[i].voted || (d != NULL && d->ballot[i].voted);
 
         *vote = (Rh__TxnVote)RH__TXN_VOTE__INIT;
         vote->node = mem_string(name_of(c, t->parts[i].slot));
@@ -209,7 +211,7 @@ static void add_votes(const struct coordinator *c, const struct state_txn *t, Rh
     }
 }
 
-static void add_txn(struct coordinator *c, Rh__AdminReply *reply, const struct state_txn *t)
+void admin_add_txn(struct coordinator *c, Rh__AdminReply *reply, const struct state_txn *t)
 {
     const struct drive *d = drive_find(c, t->number);
     Rh__TxnRow *row = mem_new(1, sizeof *row);
@@ -227,10 +229,7 @@ static void add_txn(struct coordinator *c, Rh__AdminReply *reply, const struct s
     add_moves(c, t, row);
     add_votes(c, t, row);
     if (d != NULL) {
-        const int used =
-            snprintf(text, sizeof text, "for %" PRIu64 " ms: ", (c->now_us - d->started_us) / 1000);
-
-        drive_waiting_for(c, d, text + used, sizeof text - (size_t)used);
+        waits_now(c, d, text, sizeof text);
         row->waiting_for = mem_string(text);
     }
     reply->txns = mem_resize(reply->txns, (reply->n_txns + 1) * sizeof(Rh__TxnRow *));
@@ -239,7 +238,7 @@ static void add_txn(struct coordinator *c, Rh__AdminReply *reply, const struct s
 
 /* ---- answers ---- */
 
-static Rh__AdminReply *reply_new(const struct coordinator *c, uint64_t tag)
+Rh__AdminReply *admin_reply_new(const struct coordinator *c, uint64_t tag)
 {
     const struct view *view = &c->state->view;
     Rh__AdminReply *reply = mem_new(1, sizeof *reply);
@@ -262,7 +261,7 @@ static Rh__AdminReply *reply_new(const struct coordinator *c, uint64_t tag)
 }
 
 /* Takes `reply`. */
-static void send_reply(struct coordinator *c, uint64_t peer, Rh__AdminReply *reply)
+void admin_send_reply(struct coordinator *c, uint64_t peer, Rh__AdminReply *reply)
 {
     Rh__Control out = RH__CONTROL__INIT;
 
@@ -280,11 +279,11 @@ static void on_where(struct coordinator *c, Rh__AdminReply *reply, const Rh__Adm
     ring_hit hit;
 
     if (in->id.len < 1 || in->id.len > 255 || in->kind > UINT16_MAX) {
-        set_text(&reply->error, "an id has 1 to 255 bytes, a kind is at most 65535");
+        admin_set_text(&reply->error, "an id has 1 to 255 bytes, a kind is at most 65535");
         return;
     }
     if (view->ring.vnode_count == 0) {
-        set_text(&reply->error, "the ring is empty: no node has registered yet");
+        admin_set_text(&reply->error, "the ring is empty: no node has registered yet");
         return;
     }
     hit = view_lookup(view, (uint16_t)in->kind, bytes_of(in->id.data, in->id.len));
@@ -301,7 +300,7 @@ static void on_txns(struct coordinator *c, Rh__AdminReply *reply, uint32_t limit
     uint32_t left = limit == 0 ? TXNS_DEFAULT : limit;
 
     for (size_t i = c->state->txn_count; i-- > 0 && left > 0; left--) {
-        add_txn(c, reply, &c->state->txn[i]);
+        admin_add_txn(c, reply, &c->state->txn[i]);
     }
 }
 
@@ -311,7 +310,7 @@ static void on_txn(struct coordinator *c, Rh__AdminReply *reply, uint64_t number
     char text[TEXT_SIZE];
 
     if (t != NULL) {
-        add_txn(c, reply, t);
+        admin_add_txn(c, reply, t);
         return;
     }
     (void)snprintf(text,
@@ -319,7 +318,7 @@ static void on_txn(struct coordinator *c, Rh__AdminReply *reply, uint64_t number
                    "no transaction %" PRIu64 " (the last %d are kept)",
                    number,
                    STATE_TXNS_KEPT);
-    set_text(&reply->error, text);
+    admin_set_text(&reply->error, text);
 }
 
 /* ---- wishes: answered when they were applied, by admin_applied() ---- */
@@ -399,7 +398,7 @@ static const struct state_node *wanted_node(const struct coordinator *c, Rh__Adm
 
     if (node == NULL) {
         (void)snprintf(text, sizeof text, "unknown node '%.64s'", name);
-        set_text(&reply->error, text);
+        admin_set_text(&reply->error, text);
     }
     return node;
 }
@@ -417,7 +416,7 @@ static bool on_drain(struct coordinator *c, const struct peer *peer, Rh__AdminRe
     p = propose_desire(c, node, in->cancel ? DESIRE_STAY : DESIRE_DRAIN);
     expect(p, peer, reply->tag, node->slot);
     if (p == NULL) {
-        set_text(&reply->error, "the coordinators are not ready: try again");
+        admin_set_text(&reply->error, "the coordinators are not ready: try again");
     }
     return p != NULL;
 }
@@ -437,13 +436,13 @@ static bool on_remove(struct coordinator *c, const struct peer *peer, Rh__AdminR
         removal_fault(c, node, fault, sizeof fault);
     }
     if (fault[0] != '\0') {
-        set_text(&reply->error, fault);
+        admin_set_text(&reply->error, fault);
         return false;
     }
     p = live ? propose_desire(c, node, DESIRE_STOP) : propose_removal(c, node);
     expect(p, peer, reply->tag, node->slot);
     if (p == NULL) {
-        set_text(&reply->error, "the coordinators are not ready: try again");
+        admin_set_text(&reply->error, "the coordinators are not ready: try again");
     }
     return p != NULL;
 }
@@ -458,9 +457,9 @@ void admin_applied(struct coordinator *c, const struct proposal *p,
     if (!p->asked || peers_find(c, p->peer) == NULL) {
         return;
     }
-    reply = reply_new(c, p->question);
+    reply = admin_reply_new(c, p->question);
     if (!result->accepted) {
-        set_text(&reply->error, result->why);
+        admin_set_text(&reply->error, result->why);
     } else if (p->kind == PROPOSAL_DESIRE && node != NULL) {
         (void)snprintf(text,
                        sizeof text,
@@ -468,8 +467,8 @@ void admin_applied(struct coordinator *c, const struct proposal *p,
                        node->name,
                        ring_owned_count(&c->state->view.ring, node->slot));
     }
-    set_text(&reply->text, result->accepted ? text : "");
-    send_reply(c, p->peer, reply);
+    admin_set_text(&reply->text, result->accepted ? text : "");
+    admin_send_reply(c, p->peer, reply);
 }
 
 /* ---- questions ---- */
@@ -503,21 +502,24 @@ static bool fill(struct coordinator *c, const struct peer *peer, Rh__AdminReply 
     case RH__ADMIN__WHAT_TXN:
         on_txn(c, reply, in->txn->txn);
         return false;
+    case RH__ADMIN__WHAT_RESOLVE:
+        return resolve_on_question(c, peer, reply, in->resolve);
+    case RH__ADMIN__WHAT_EVENTS: // the shell's, which has the table
     case RH__ADMIN__WHAT__NOT_SET:
     case _RH__ADMIN__WHAT__CASE_IS_INT_SIZE:
         break;
     }
-    set_text(&reply->error, "this coordinator does not know that question");
+    admin_set_text(&reply->error, "this coordinator does not know that question");
     return false;
 }
 
 void admin_on_question(struct coordinator *c, struct peer *peer, const Rh__Admin *in)
 {
-    Rh__AdminReply *reply = reply_new(c, in->tag);
+    Rh__AdminReply *reply = admin_reply_new(c, in->tag);
 
     if (fill(c, peer, reply, in)) {
         proto_free(&reply->base);
     } else {
-        send_reply(c, peer->id, reply);
+        admin_send_reply(c, peer->id, reply);
     }
 }

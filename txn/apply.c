@@ -377,11 +377,68 @@ static const char *commit_fault(const struct state *s, const struct state_txn *t
                : "its operations do not fit the ring";
 }
 
+/* The planted bug of hole 46: what others committed since BEGIN is moved back, for the ring that
+ * was computed then knew nothing of it. Returns the ops, owned. */
+static struct ring_op *undo_others(const struct state *s, const struct state_txn *t, size_t *count)
+{
+    struct ring_op *ops = mem_copy(t->ops, t->op_count * sizeof *ops);
+
+    *count = t->op_count;
+    for (size_t i = 0; i < s->txn_count; i++) {
+        const struct state_txn *other = &s->txn[i];
+
+        for (size_t k = 0; other->version > t->base && k < other->op_count; k++) {
+            const struct ring_op *op = &other->ops[k];
+            const struct ring_vnode *v = ring_find(&s->view.ring, op->vnode);
+
+            if (other != t && op->kind == RING_MOVE && v != NULL && v->owner == op->to &&
+                state_node(s, op->from) != NULL) {
+                ops = mem_resize(ops, (*count + 1) * sizeof *ops);
+                ops[*count] = *op;
+                ops[*count].from = op->to;
+                ops[(*count)++].to = op->from;
+            }
+        }
+    }
+    return ops;
+}
+
+/* What COMMIT changes: the operations, on the ring of this moment (hole 46), under a version drawn
+ * now, for transactions overtake each other (hole 47). */
+static Rh__Delta *delta_of(struct change *c, struct state_txn *t)
+{
+    struct state *s = c->s;
+    Rh__Delta *delta = delta_new(t->version, t->number);
+    struct ring_op *ops;
+    size_t count;
+
+    if (!mutant(M_SNAPSHOT)) {
+        delta_ops(delta, t->ops, t->op_count);
+        return delta;
+    }
+    ops = undo_others(s, t, &count);
+    if (ring_check(&s->view.ring, ops, count) != ERR_OK) {
+        count = t->op_count;
+    }
+    delta_ops(delta, ops, count);
+    mem_free(ops);
+    return delta;
+}
+
+static uint64_t draw_version(struct state *s, const struct state_txn *t)
+{
+    if (mutant(M_VERTXN)) {
+        s->view.ring.version =
+            s->view.ring.version < t->number ? s->view.ring.version : t->number - 1;
+        return t->number;
+    }
+    return draw(s);
+}
+
 static void on_commit(struct change *c, const Rh__CommandCommit *in)
 {
     struct state_txn *t = find_pending(c->s, in->txn);
     const char *fault = t == NULL ? "the transaction is not pending" : commit_fault(c->s, t, in);
-    Rh__Delta *delta;
 
     c->r->txn = in->txn;
     if (fault != NULL) {
@@ -389,15 +446,13 @@ static void on_commit(struct change *c, const Rh__CommandCommit *in)
         return;
     }
     t->state = TXN_COMMITTED;
-    t->version = draw(c->s);
+    t->version = draw_version(c->s, t);
     t->decided_us = c->time_us;
     for (size_t i = 0; i < t->part_count; i++) {
         t->parts[i].voted = true;
     }
     c->r->stamp = t->version;
-    delta = delta_new(t->version, t->number);
-    delta_ops(delta, t->ops, t->op_count);
-    take_delta(c, delta);
+    take_delta(c, delta_of(c, t));
     forget_old_outcomes(c->s);
 }
 

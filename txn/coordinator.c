@@ -25,6 +25,9 @@ struct coordinator_config coordinator_config_default(void)
         .settle_ms = 200,
         .suspect_ms = 1500,
         .lease_margin_us = 300000,
+        .eligible_ms = 10000,
+        .slow_ms = 100,
+        .yield_ms = 300,
     };
 }
 
@@ -101,7 +104,7 @@ void coordinator_free(struct coordinator *c)
     mem_free(c->proposal);
     mem_free(c->drive);
     mem_free(c->waiting);
-    mem_free(c->backoff);
+    pace_fini(c);
     mem_free(c);
 }
 
@@ -331,15 +334,17 @@ static void on_mine(struct coordinator *c, const struct proposal *p,
     case PROPOSAL_BEGIN:
         if (result->accepted) {
             drive_begin(c, p, result->stamp);
-        } else {
+        } else if (!p->asked) {
             drive_refused(c, p, result->why);
             rebalance_failed(c, p);
         }
+        resolve_applied(c, p, result);
         return;
     case PROPOSAL_DECIDE:
         if (!result->accepted) {
-            drive_undecided(c, p->txn, result->why);
+            drive_undecided(c, p->txn, p->asked ? NULL : result->why);
         }
+        resolve_applied(c, p, result);
         return;
     case PROPOSAL_DESIRE:
     case PROPOSAL_DEREGISTER:
@@ -378,6 +383,7 @@ static void on_applied(struct coordinator *c, const struct coordinator_event *ev
     if (result->delta != NULL) {
         history_put(c, result->delta);
     }
+    pace_registered(c, event->command, result);
     if (!c->leading) {
         return;
     }
@@ -462,6 +468,10 @@ static void on_leaders_message(struct coordinator *c, struct peer *peer, const R
         on_vote(c, peer, message);
         return;
     }
+    if (message->body_case == RH__CONTROL__BODY_DRAINING) {
+        drive_on_draining(c, peer, message);
+        return;
+    }
     if (message->body_case == RH__CONTROL__BODY_BYE) {
         register_on_bye(c, peer, message->source_incarnation);
         return;
@@ -487,7 +497,8 @@ static bool is_for_leader(const Rh__Control *message)
     return body == RH__CONTROL__BODY_REGISTER_ || body == RH__CONTROL__BODY_BYE ||
            body == RH__CONTROL__BODY_RENEW || body == RH__CONTROL__BODY_POLL ||
            body == RH__CONTROL__BODY_PREPARED || body == RH__CONTROL__BODY_REFUSED ||
-           body == RH__CONTROL__BODY_STALE || body == RH__CONTROL__BODY_ADMIN;
+           body == RH__CONTROL__BODY_STALE || body == RH__CONTROL__BODY_ADMIN ||
+           body == RH__CONTROL__BODY_DRAINING;
 }
 
 static void on_message(struct coordinator *c, const struct coordinator_event *event)
@@ -623,6 +634,11 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
     c->out = NULL;
     c->steps++;
     coordinator_check(c);
+}
+
+uint64_t coordinator_plans_made(const struct coordinator *c)
+{
+    return c->plans_made;
 }
 
 void coordinator_check(const struct coordinator *c)

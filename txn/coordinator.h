@@ -13,6 +13,9 @@
  *       PREP_*    resend timer                          PREPARE again to those without vote
  *       PREP_OUT  all voted                             propose COMMIT          DECIDING
  *       PREP_*    deadline, REFUSED, operator, restart  propose ABORT           DECIDING
+ *       PREP_*    waits for a slow node, and another    propose ABORT           DECIDING
+ *                 could begin in its place
+ *       DECIDING  nothing applied for T_prepare         propose ABORT too
  *       any       COMMIT applied                        COMMIT to all nodes and gateways
  *       any       ABORT applied                         CANCEL to participants; back off
  *       any       leadership lost                       forget
@@ -102,6 +105,9 @@ struct coordinator_config {
     uint32_t suspect_ms;        /* no RENEW for so long: not live; 1500 */
     uint64_t lease_us;          /* D; 0: leases are not in force */
     uint64_t lease_margin_us;   /* δL; (D - δK)(1 + clock rate error) < D + δL; 300000 */
+    uint32_t eligible_ms;       /* a restarted node takes part after so long without a gap; 10000 */
+    uint32_t slow_ms;           /* a vote that takes longer, and 8 times the median, is slow; 100 */
+    uint32_t yield_ms;          /* waiting so long for a slow node, it makes room; 300 */
 };
 struct coordinator_config coordinator_config_default(void);
 /* Leases of `lease_ms` with the margins that go with it: δL = D/10, T_suspect = D/2. */
@@ -118,6 +124,8 @@ struct coordinator *coordinator_new(const struct coordinator_config *config,
 void coordinator_free(struct coordinator *c);
 void coordinator_step(struct coordinator *c, const struct coordinator_event *event,
                       struct coordinator_effects *out);
+/* How often the leader had to think: plans made that had something to do, ever. */
+uint64_t coordinator_plans_made(const struct coordinator *c);
 /* Abort unless every invariant holds (I9-I11). */
 void coordinator_check(const struct coordinator *c);
 

@@ -10,6 +10,7 @@
 #include "base/mutant.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,30 +24,35 @@ struct drive *drive_find(const struct coordinator *c, uint64_t txn)
     return NULL;
 }
 
-static const char *node_name(const struct coordinator *c, uint16_t slot)
+static struct drive *drive_new(struct coordinator *c, const struct state_txn *t)
 {
-    const struct state_node *node = state_node(c->state, slot);
+    struct drive *d;
 
-    return node == NULL ? "?" : node->name;
+    ASSERT(c->drive_count == 0 || c->drive[c->drive_count - 1].txn < t->number);
+    c->drive = mem_resize(c->drive, (c->drive_count + 1) * sizeof *c->drive);
+    d = &c->drive[c->drive_count++];
+    *d = (struct drive){
+        .txn = t->number,
+        .started_us = c->now_us,
+        .resend_us = c->now_us,
+        .ballot = mem_new(t->part_count, sizeof *d->ballot),
+        .part_count = t->part_count,
+    };
+    return d;
 }
 
 void drive_begin(struct coordinator *c, const struct proposal *p, uint64_t txn)
 {
     const struct state_txn *t = state_txn(c->state, txn);
+    struct drive *d;
 
     if (t == NULL || t->state != TXN_PENDING || drive_find(c, txn) != NULL) {
         return;
     }
-    ASSERT(c->drive_count == 0 || c->drive[c->drive_count - 1].txn < txn);
-    c->drive = mem_resize(c->drive, (c->drive_count + 1) * sizeof *c->drive);
-    c->drive[c->drive_count++] = (struct drive){
-        .txn = txn,
-        .supersedes = p->txn,
-        .started_us = c->now_us,
-        .resend_us = c->now_us,
-        .voted = mem_new(t->part_count, sizeof(bool)),
-        .part_count = t->part_count,
-    };
+    d = drive_new(c, t);
+    d->supersedes = p->txn;
+    d->plan_id = p->txn == 0 ? p->plan_id : 0;
+    d->planned_at = p->planned_at;
     log_info("txn",
              "begun",
              "txn=%" PRIu64 " ops=%zu why=\"%s\" supersedes=%" PRIu64,
@@ -66,7 +72,7 @@ void drive_prune(struct coordinator *c)
         if (t != NULL && t->state == TXN_PENDING) {
             c->drive[kept++] = c->drive[i];
         } else {
-            mem_free(c->drive[i].voted);
+            mem_free(c->drive[i].ballot);
         }
     }
     c->drive_count = kept;
@@ -75,9 +81,20 @@ void drive_prune(struct coordinator *c)
 void drive_forget_all(struct coordinator *c)
 {
     for (size_t i = 0; i < c->drive_count; i++) {
-        mem_free(c->drive[i].voted);
+        mem_free(c->drive[i].ballot);
     }
     c->drive_count = 0;
+}
+
+void drive_fault(struct drive *d, const char *format, ...)
+{
+    va_list list;
+
+    if (d->fault[0] == '\0') {
+        va_start(list, format);
+        (void)vsnprintf(d->fault, sizeof d->fault, format, list);
+        va_end(list);
+    }
 }
 
 /* ---- PREPARE ---- */
@@ -92,11 +109,17 @@ static bool is_asked(const struct drive *d, const struct state_part *part)
 static bool all_voted(const struct drive *d, const struct state_txn *t)
 {
     for (size_t i = 0; i < t->part_count; i++) {
-        if (is_asked(d, &t->parts[i]) && !d->voted[i]) {
+        if (is_asked(d, &t->parts[i]) && !d->ballot[i].voted) {
             return false;
         }
     }
     return true;
+}
+
+bool drive_waits_for(const struct drive *d, const struct state_txn *t, size_t part)
+{
+    return d->state != DRIVE_DECIDING && d->ballot[part].asked_us != 0 && !d->ballot[part].voted &&
+           is_asked(d, &t->parts[part]);
 }
 
 static bool only_moves(const struct state_txn *t)
@@ -198,7 +221,10 @@ static void ask_all(struct coordinator *c, struct drive *d, const struct state_t
         return;
     }
     for (size_t i = 0; i < t->part_count; i++) {
-        if (is_asked(d, &t->parts[i]) && !d->voted[i]) {
+        if (is_asked(d, &t->parts[i]) && !d->ballot[i].voted) {
+            if (d->ballot[i].asked_us == 0) {
+                d->ballot[i].asked_us = c->now_us;
+            }
             send_prepare(c, d, t, &t->parts[i]);
         }
     }
@@ -207,7 +233,17 @@ static void ask_all(struct coordinator *c, struct drive *d, const struct state_t
 
 /* ---- the decision ---- */
 
-static void propose_abort(struct coordinator *c, struct drive *d, uint64_t txn, const char *why)
+/* Who wants it, and why: for the audit history. NULL: the leader by itself. */
+static void sign(Rh__Command *command, const Rh__AdminResolve *wish)
+{
+    if (wish != NULL) {
+        command->by = wish->by;
+        command->reason = wish->reason;
+    }
+}
+
+static struct proposal *propose_abort(struct coordinator *c, struct drive *d, uint64_t txn,
+                                      const char *why, const Rh__AdminResolve *wish)
 {
     Rh__Command command = RH__COMMAND__INIT;
     Rh__CommandAbort body = RH__COMMAND_ABORT__INIT;
@@ -217,19 +253,37 @@ static void propose_abort(struct coordinator *c, struct drive *d, uint64_t txn, 
     body.why = proto_text(why);
     command.body_case = RH__COMMAND__BODY_ABORT;
     command.abort = &body;
+    sign(&command, wish);
     p = coordinator_propose(c, PROPOSAL_DECIDE, &command);
     if (p != NULL) {
         p->txn = txn;
     }
-    if (mutant(M_EARLY)) {
+    if (mutant(M_EARLY) || mutant(M_SAMENUM_CANCEL)) {
         drive_cancel(c, txn);
     }
     if (p != NULL && d != NULL) {
         d->state = DRIVE_DECIDING;
+        d->decided_us = c->now_us;
     }
+    return p;
 }
 
-static void propose_commit(struct coordinator *c, struct drive *d, const struct state_txn *t)
+struct proposal *drive_abort(struct coordinator *c, struct drive *d, uint64_t txn,
+                             const Rh__AdminResolve *wish)
+{
+    char why[STATE_WHY_MAX + 1];
+
+    (void)snprintf(why,
+                   sizeof why,
+                   "aborted by %.40s%s%.70s",
+                   wish->by,
+                   wish->reason[0] == '\0' ? "" : ": ",
+                   wish->reason);
+    return propose_abort(c, d, txn, why, wish);
+}
+
+struct proposal *drive_commit(struct coordinator *c, struct drive *d, const struct state_txn *t,
+                              const Rh__AdminResolve *wish)
 {
     Rh__Command command = RH__COMMAND__INIT;
     Rh__CommandCommit body = RH__COMMAND_COMMIT__INIT;
@@ -242,24 +296,40 @@ static void propose_commit(struct coordinator *c, struct drive *d, const struct 
     }
     command.body_case = RH__COMMAND__BODY_COMMIT;
     command.commit = &body;
+    sign(&command, wish);
     p = coordinator_propose(c, PROPOSAL_DECIDE, &command);
     mem_free(body.voted);
     if (p != NULL) {
         p->txn = t->number;
         d->state = DRIVE_DECIDING;
+        d->decided_us = c->now_us;
     }
+    return p;
 }
 
-static bool all_live(struct coordinator *c, const struct state_txn *t)
+bool drive_renewed(struct coordinator *c, const struct state_node *node)
+{
+    const struct seen *seen = peers_seen(c, node);
+
+    return c->config.lease_us == 0 || (seen != NULL && seen->granted_us != 0 &&
+                                       c->now_us - seen->granted_us <= (uint64_t)RENEWED_MS * 1000);
+}
+
+bool drive_all_live(struct coordinator *c, const struct state_txn *t)
 {
     for (size_t i = 0; i < t->part_count; i++) {
         const struct state_node *node = state_node(c->state, t->parts[i].slot);
 
-        if (node == NULL || !peers_live(c, node)) {
+        if (node == NULL || !peers_live(c, node) || !drive_renewed(c, node)) {
             return false;
         }
     }
     return true;
+}
+
+static bool is_late(const struct coordinator *c, uint64_t since_us)
+{
+    return c->now_us - since_us >= prepare_us(c) && !mutant(M_NOTIMER); // hole 21
 }
 
 static void advance(struct coordinator *c, struct drive *d)
@@ -268,24 +338,25 @@ static void advance(struct coordinator *c, struct drive *d)
 
     ASSERT(t != NULL && t->state == TXN_PENDING);
     if (d->state == DRIVE_DECIDING) {
+        if (is_late(c, d->decided_us)) {
+            (void)propose_abort(c, d, d->txn, "no outcome came out of the log", NULL);
+        }
         return;
     }
-    if (d->fault[0] == '\0' && c->now_us - d->started_us >= prepare_us(c)) {
-        const size_t used =
-            (size_t)snprintf(d->fault, sizeof d->fault, "its deadline passed, waiting for ");
-
-        drive_waiting_for(c, d, d->fault + used, sizeof d->fault - used);
+    if (d->fault[0] == '\0' && is_late(c, d->started_us)) {
+        waits_over(c, d, d->fault, sizeof d->fault);
     }
     if (d->fault[0] != '\0') {
-        propose_abort(c, d, d->txn, d->fault);
+        (void)propose_abort(c, d, d->txn, d->fault, NULL);
         return;
     }
     if (d->state == DRIVE_PREP_IN && all_voted(d, t)) {
         d->state = DRIVE_PREP_OUT;
         d->resend_us = c->now_us;
     }
-    if (d->state == DRIVE_PREP_OUT && (all_voted(d, t) || mutant(M_COMMIT)) && all_live(c, t)) {
-        propose_commit(c, d, t);
+    if (d->state == DRIVE_PREP_OUT && (all_voted(d, t) || mutant(M_COMMIT)) &&
+        drive_all_live(c, t)) {
+        (void)drive_commit(c, d, t, NULL);
         return;
     }
     ask_all(c, d, t);
@@ -295,7 +366,8 @@ static void advance(struct coordinator *c, struct drive *d)
 
 /* Begin it anew under a number of my own: whatever votes are on their way to it count for nothing
  * (PROTOCOL holes 9 and 10). */
-static void supersede(struct coordinator *c, const struct state_txn *t)
+struct proposal *drive_supersede(struct coordinator *c, const struct state_txn *t,
+                                 const Rh__AdminResolve *wish)
 {
     Rh__Command command = RH__COMMAND__INIT;
     Rh__CommandBegin body = RH__COMMAND_BEGIN__INIT;
@@ -308,6 +380,7 @@ static void supersede(struct coordinator *c, const struct state_txn *t)
     body.why = proto_text(t->why);
     command.body_case = RH__COMMAND__BODY_BEGIN;
     command.begin = &body;
+    sign(&command, wish);
     p = coordinator_propose(c, PROPOSAL_BEGIN, &command);
     if (p != NULL) {
         p->txn = t->number;
@@ -317,6 +390,7 @@ static void supersede(struct coordinator *c, const struct state_txn *t)
         mem_free(body.ops[i]);
     }
     mem_free(body.ops);
+    return p;
 }
 
 // Of the refusals only that of an old base is worth another attempt.
@@ -325,7 +399,7 @@ void drive_refused(struct coordinator *c, const struct proposal *p, const char *
     const struct state_txn *t = p->txn == 0 ? NULL : state_txn(c->state, p->txn);
 
     if (t != NULL && t->state == TXN_PENDING && p->base == c->state->view.ring.version) {
-        propose_abort(c, NULL, t->number, why);
+        (void)propose_abort(c, NULL, t->number, why, NULL);
     }
 }
 
@@ -335,10 +409,12 @@ static void take_up(struct coordinator *c, const struct state_txn *t)
         coordinator_proposal(c, PROPOSAL_DECIDE, t->number) != NULL) {
         return;
     }
-    if (ring_check(&c->state->view.ring, t->ops, t->op_count) == ERR_OK) {
-        supersede(c, t);
+    if (mutant(M_SAMENUM_CANCEL)) { // together with propose_abort()'s: each covers the other
+        (void)drive_new(c, t);
+    } else if (ring_check(&c->state->view.ring, t->ops, t->op_count) == ERR_OK) {
+        (void)drive_supersede(c, t, NULL);
     } else {
-        propose_abort(c, NULL, t->number, "its operations do not fit the ring");
+        (void)propose_abort(c, NULL, t->number, "its operations do not fit the ring", NULL);
     }
 }
 
@@ -364,8 +440,8 @@ void drive_undecided(struct coordinator *c, uint64_t txn, const char *why)
         return;
     }
     d->state = DRIVE_PREP_IN;
-    if (why != NULL && d->fault[0] == '\0') {
-        (void)snprintf(d->fault, sizeof d->fault, "%s", why);
+    if (why != NULL) {
+        drive_fault(d, "%s", why);
     }
 }
 
@@ -401,6 +477,15 @@ static uint64_t voted_txn(const Rh__Control *message)
                                                            : message->stale->txn;
 }
 
+static void take_vote(struct coordinator *c, struct drive *d, const struct state_txn *t,
+                      size_t part)
+{
+    if (drive_waits_for(d, t, part)) {
+        pace_voted(c, d, t, part);
+        d->ballot[part].voted = true;
+    }
+}
+
 void drive_on_vote(struct coordinator *c, struct peer *peer, const Rh__Control *message)
 {
     const struct state_node *node = peers_node(c, peer, message->source_incarnation);
@@ -414,18 +499,39 @@ void drive_on_vote(struct coordinator *c, struct peer *peer, const Rh__Control *
     }
     part = node == NULL || t == NULL ? NULL : state_txn_part(t, node->slot);
     // A vote is (transaction, node, incarnation): of any other it means nothing (hole 15).
-    if (part == NULL || part->incarnation != node->incarnation || d->voted[part - t->parts] ||
-        d->state == DRIVE_DECIDING) {
+    if (part == NULL || part->incarnation != node->incarnation ||
+        d->ballot[part - t->parts].voted || d->state == DRIVE_DECIDING) {
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_PREPARED) {
-        d->voted[part - t->parts] = is_asked(d, part);
+        take_vote(c, d, t, (size_t)(part - t->parts));
     } else if (message->body_case == RH__CONTROL__BODY_REFUSED) {
-        (void)snprintf(
-            d->fault, sizeof d->fault, "%s refused: %.50s", node->name, message->refused->why);
+        drive_fault(d, "%s refused: %.50s", node->name, message->refused->why);
     } else {
-        (void)snprintf(d->fault, sizeof d->fault, "%s took that number before", node->name);
+        drive_fault(d, "%s took that number before", node->name);
     }
+}
+
+void drive_on_draining(struct coordinator *c, struct peer *peer, const Rh__Control *message)
+{
+    const struct state_node *node = peers_node(c, peer, message->source_incarnation);
+    const Rh__Draining *in = message->draining;
+    const struct drive *d = drive_find(c, in->txn);
+    const struct state_txn *t = d == NULL ? NULL : state_txn(c->state, d->txn);
+    const struct state_part *part =
+        node == NULL || t == NULL ? NULL : state_txn_part(t, node->slot);
+    struct ballot *ballot;
+
+    if (part == NULL || part->incarnation != node->incarnation) {
+        return;
+    }
+    ballot = &d->ballot[part - t->parts];
+    ballot->report_us = c->now_us;
+    ballot->busy = in->busy;
+    ballot->kind = in->kind;
+    ballot->running_ms = in->running_ms;
+    ballot->peer = in->peer <= RING_NODES_MAX ? (uint16_t)in->peer : 0;
+    waits_actor(bytes_of(in->id.data, in->id.len), ballot->actor);
 }
 
 /* ---- outcomes ---- */
@@ -468,32 +574,5 @@ void drive_cancel(struct coordinator *c, uint64_t txn)
             cancel(c, end, end->number);
             t = end;
         }
-    }
-}
-
-void drive_waiting_for(struct coordinator *c, const struct drive *d, char *text, size_t size)
-{
-    const struct state_txn *t = state_txn(c->state, d->txn);
-    size_t used = 0;
-
-    (void)snprintf(
-        text, size, "%s", d->state == DRIVE_DECIDING ? "the log" : "the participants' links");
-    for (size_t i = 0; t != NULL && i < t->part_count && d->state != DRIVE_DECIDING; i++) {
-        const struct state_part *part = &t->parts[i];
-        const struct state_node *node = state_node(c->state, part->slot);
-        const char *what = part->gives ? "to stop and hand over its actors" : "to make room";
-
-        if (!is_asked(d, part) || d->voted[i] || used >= size) {
-            continue;
-        }
-        if (node == NULL || peers_of_node(c, node) == NULL) {
-            what = "to be linked";
-        }
-        used += (size_t)snprintf(text + used,
-                                 size - used,
-                                 "%s%s %s",
-                                 used > 0 ? ", " : "",
-                                 node_name(c, part->slot),
-                                 what);
     }
 }

@@ -9,8 +9,11 @@
  *     lease.c        how long a lease is, when it surely ended
  *     fence.c        silent nodes: FENCE, REASSIGN; settling after a restore
  *     drive.c        transactions from BEGIN to the outcome
+ *     waits.c        what a transaction waits for, in words
+ *     pace.c         who may take part now: back-off, slow and restarted nodes
  *     rebalance.c    which transactions to begin
  *     admin.c        operators' questions and wishes
+ *     resolve.c      an operator decides a pending transaction
  */
 #ifndef TXN_INSIDE_H
 #define TXN_INSIDE_H
@@ -26,8 +29,10 @@ enum {
     WAITING_MAX = 4096, /* messages that wait for a barrier */
     QUIET_MS = 50,      /* no proposal so long after one failed */
     BACKOFF_MS_MAX = 60000,
-    CLAIM_MS = 1000, /* the leader says so again */
-    SLEPT_PART = 4,  /* of suspect_ms without a step: I slept */
+    CLAIM_MS = 1000,   /* the leader says so again */
+    SLEPT_PART = 4,    /* of suspect_ms without a step: I slept */
+    RENEWED_MS = 2000, /* COMMIT only if each participant renewed since */
+    WAITS_ACTOR_MAX = 40,
 };
 
 /* A link. */
@@ -87,15 +92,31 @@ struct proposal {
 
 enum drive_state { DRIVE_PREP_IN, DRIVE_PREP_OUT, DRIVE_DECIDING };
 
+/* A participant's vote, or what is known of why it has not come. */
+struct ballot {
+    bool voted;
+    uint64_t asked_us;  /* first PREPARE; 0 = not asked yet */
+    uint64_t report_us; /* when Draining came last; 0 = never. The rest is what it said: */
+    uint32_t busy;      /* actors that have not stopped */
+    uint32_t kind;      /* the one that is at it longest */
+    uint32_t running_ms;
+    uint16_t peer; /* busy = 0: a taker that has not got all state; 0 = none */
+    char actor[WAITS_ACTOR_MAX + 1];
+};
+
 /* A pending transaction on its way to an outcome. */
 struct drive {
     uint64_t txn;
     enum drive_state state;
     uint64_t supersedes;
     uint64_t started_us;
-    uint64_t resend_us; /* when PREPARE is sent again */
-    bool *voted;        /* owned; by index of state_txn.parts */
+    uint64_t resend_us;    /* when PREPARE is sent again */
+    uint64_t decided_us;   /* when an outcome was proposed last */
+    struct ballot *ballot; /* owned; by index of state_txn.parts */
     size_t part_count;
+    uint64_t plan_id; /* of the plan it came from, and where it stands there; 0 = of none */
+    size_t planned_at;
+    bool yields;                   /* it ends because others need its place */
     char fault[STATE_WHY_MAX + 1]; /* not empty: it must be aborted, and why */
 };
 
@@ -111,6 +132,14 @@ struct backoff {
     uint16_t receiver;
     uint32_t failures;
     uint64_t until_us;
+};
+
+/* How a node behaved lately; never replicated. */
+struct pace {
+    uint16_t slot;
+    uint64_t incarnation;
+    uint64_t answer_us;   /* its last vote came so long after the PREPARE; 0 = none yet */
+    uint64_t unbroken_us; /* it came back then, or was missed then last; 0 = it never left */
 };
 
 struct waiting {
@@ -160,12 +189,17 @@ struct coordinator {
     struct planned *planned; /* owned; one for each of plan.txn */
     bool has_plan;
     uint64_t plan_id;        /* of the last plan made */
+    uint64_t plans_made;     /* that had something to do */
     bool dirty;              /* the plan must be made anew */
     uint64_t dirty_us;       /* since when */
+    uint64_t touched_us;     /* when something changed last */
     uint64_t lives;          /* fingerprint of who was live when last looked at */
     uint64_t lives_us;       /* when that was */
     struct backoff *backoff; /* owned */
     size_t backoff_count;
+    struct pace *pace; /* owned */
+    size_t pace_count;
+    uint64_t typical_us; /* how long a vote takes: their running median */
 };
 
 /* ---- coordinator.c ---- */
@@ -273,8 +307,57 @@ void drive_advance(struct coordinator *c);
 void drive_undecided(struct coordinator *c, uint64_t txn, const char *why);
 /* Tell the participants of an aborted transaction. */
 void drive_cancel(struct coordinator *c, uint64_t txn);
-/* "n2: drains 3 vnodes for 310 ms" into `text`. */
-void drive_waiting_for(struct coordinator *c, const struct drive *d, char *text, size_t size);
+/* It must be aborted, and why. The first reason counts. */
+void drive_fault(struct drive *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A node tells why its vote has not come yet. */
+void drive_on_draining(struct coordinator *c, struct peer *peer, const Rh__Control *message);
+/* Is this participant's vote what it waits for now? */
+bool drive_waits_for(const struct drive *d, const struct state_txn *t, size_t part);
+/* It renewed its lease lately, or none is in force. */
+bool drive_renewed(struct coordinator *c, const struct state_node *node);
+/* Each participant lives, and where leases are in force renewed its own within RENEWED_MS: what
+ * COMMIT gives away goes to nobody who is just being lost (PROTOCOL §3.3). */
+bool drive_all_live(struct coordinator *c, const struct state_txn *t);
+/* Propose an outcome; an operator's comes with his name and reason. NULL: not now. */
+struct proposal *drive_commit(struct coordinator *c, struct drive *d, const struct state_txn *t,
+                              const Rh__AdminResolve *wish);
+struct proposal *drive_abort(struct coordinator *c, struct drive *d, uint64_t txn,
+                             const Rh__AdminResolve *wish);
+/* Abort it and begin it anew under another number, in one entry. */
+struct proposal *drive_supersede(struct coordinator *c, const struct state_txn *t,
+                                 const Rh__AdminResolve *wish);
+
+/* ---- waits.c ---- */
+
+/* "n2: actor 'boss-7' has run for 8.2 s (deadline in 1.8 s); vnodes 3, 9" into `text`. */
+void waits_now(struct coordinator *c, const struct drive *d, char *text, size_t size);
+/* "n2: actor 'boss-7' did not stop in 10 s" into `text`: as an outcome's reason. */
+void waits_over(struct coordinator *c, const struct drive *d, char *text, size_t size);
+/* An actor's id as printable text. */
+void waits_actor(struct bytes id, char text[WAITS_ACTOR_MAX + 1]);
+
+/* ---- pace.c ---- */
+
+/* This command made a new incarnation of a node. */
+void pace_registered(struct coordinator *c, const Rh__Command *command,
+                     const struct state_result *result);
+/* A participant's vote came. */
+void pace_voted(struct coordinator *c, const struct drive *d, const struct state_txn *t,
+                size_t part);
+/* Who was missed must prove itself again. */
+void pace_look(struct coordinator *c);
+/* Live, and not one that keeps restarting (hole 57). */
+bool pace_eligible(struct coordinator *c, const struct state_node *node);
+/* Set `slow[slot]` for each node that lets a transaction wait much longer than others do, or did so
+ * the last time. */
+void pace_mark_slow(const struct coordinator *c, uint8_t slow[RING_NODES_MAX + 1]);
+/* The slow node that this transaction has waited for so long that it should make room; 0 = none. */
+uint16_t pace_culprit(const struct coordinator *c, const struct drive *d);
+/* The pair may be asked again. */
+bool pace_pair_ready(const struct coordinator *c, uint16_t donor, uint16_t receiver);
+void pace_outcome(struct coordinator *c, const struct state_txn *t, bool committed);
+void pace_reset(struct coordinator *c); /* all that only a leader remembers */
+void pace_fini(struct coordinator *c);
 
 /* ---- rebalance.c ---- */
 
@@ -293,5 +376,19 @@ bool admin_waits(const Rh__Admin *in); /* must a barrier come first? */
 void admin_on_question(struct coordinator *c, struct peer *peer, const Rh__Admin *in);
 void admin_applied(struct coordinator *c, const struct proposal *p,
                    const struct state_result *result);
+/* Answers for others: the frame of one, with its error set. Takes `reply`. */
+Rh__AdminReply *admin_reply_new(const struct coordinator *c, uint64_t tag);
+void admin_send_reply(struct coordinator *c, uint64_t peer, Rh__AdminReply *reply);
+void admin_set_text(char **field, const char *text);
+void admin_add_txn(struct coordinator *c, Rh__AdminReply *reply, const struct state_txn *t);
+
+/* ---- resolve.c ---- */
+
+/* True: the answer comes when the command was applied. */
+bool resolve_on_question(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                         const Rh__AdminResolve *in);
+/* An operator's outcome came out of the log, by `p`. */
+void resolve_applied(struct coordinator *c, const struct proposal *p,
+                     const struct state_result *result);
 
 #endif

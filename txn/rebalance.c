@@ -11,12 +11,13 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { LIVES_PERIOD_MS = 10 };
+enum { LIVES_PERIOD_MS = 10, SETTLES = 5 };
 
 void rebalance_touch(struct coordinator *c)
 {
@@ -24,6 +25,7 @@ void rebalance_touch(struct coordinator *c)
         c->dirty = true;
         c->dirty_us = c->now_us;
     }
+    c->touched_us = c->now_us;
 }
 
 static void drop_plan(struct coordinator *c)
@@ -41,7 +43,7 @@ void rebalance_reset(struct coordinator *c)
     drop_plan(c);
     c->dirty = false;
     c->lives = 0;
-    c->backoff_count = 0;
+    pace_reset(c);
 }
 
 size_t rebalance_planned(const struct coordinator *c)
@@ -54,66 +56,34 @@ size_t rebalance_planned(const struct coordinator *c)
     return count;
 }
 
-/* ---- back-off ---- */
+/* ---- outcomes ---- */
 
-static struct backoff *find_backoff(struct coordinator *c, const struct ring_op *move)
+/* Its place in the plan is open again; false: the plan is another one by now. */
+static bool plan_again(struct coordinator *c, uint64_t plan_id, size_t at)
 {
-    for (size_t i = 0; i < c->backoff_count; i++) {
-        if (c->backoff[i].donor == move->from && c->backoff[i].receiver == move->to) {
-            return &c->backoff[i];
-        }
+    if (!c->has_plan || plan_id != c->plan_id) {
+        return false;
     }
-    return NULL;
+    c->planned[at].begun = false;
+    return true;
 }
 
-static const struct ring_op *first_move(const struct state_txn *t)
-{
-    for (size_t i = 0; i < t->op_count; i++) {
-        if (t->ops[i].kind == RING_MOVE) {
-            return &t->ops[i];
-        }
-    }
-    return NULL;
-}
-
-static void back_off(struct coordinator *c, const struct ring_op *move)
-{
-    struct backoff *b = find_backoff(c, move);
-    uint64_t wait_ms = c->config.retry_ms;
-
-    if (b == NULL) {
-        c->backoff = mem_resize(c->backoff, (c->backoff_count + 1) * sizeof *c->backoff);
-        b = &c->backoff[c->backoff_count++];
-        *b = (struct backoff){.donor = move->from, .receiver = move->to};
-    }
-    for (uint32_t i = 0; i < b->failures && wait_ms < BACKOFF_MS_MAX; i++) {
-        wait_ms *= 2;
-    }
-    wait_ms = wait_ms < BACKOFF_MS_MAX ? wait_ms : BACKOFF_MS_MAX;
-    b->failures++;
-    b->until_us = c->now_us + wait_ms * 1000;
-}
-
+/* An abort changes nothing that the plan was made from, so the others go on at once. */
 void rebalance_outcome(struct coordinator *c, const struct state_txn *t, bool committed)
 {
-    const struct ring_op *move = first_move(t);
-    struct backoff *b = move == NULL ? NULL : find_backoff(c, move);
+    const struct drive *d = drive_find(c, t->number);
 
-    if (committed && b != NULL) {
-        *b = c->backoff[--c->backoff_count];
-    }
-    if (!committed && t->superseded_by == 0) {
+    pace_outcome(c, t, committed);
+    if (!committed && t->superseded_by == 0 &&
+        (d == NULL || !plan_again(c, d->plan_id, d->planned_at))) {
         rebalance_touch(c);
-        if (move != NULL) {
-            back_off(c, move);
-        }
     }
 }
 
 void rebalance_failed(struct coordinator *c, const struct proposal *p)
 {
-    if (p->txn == 0 && c->has_plan && p->plan_id == c->plan_id) {
-        c->planned[p->planned_at].begun = false;
+    if (p->txn == 0) {
+        (void)plan_again(c, p->plan_id, p->planned_at);
     }
     if (p->txn == 0 && p->base == c->state->view.ring.version) {
         rebalance_touch(c); // it wasn't late but wrong, or lost
@@ -129,7 +99,8 @@ static void future_ring(const struct coordinator *c, struct ring *ring)
     for (size_t i = 0; i < c->state->txn_count; i++) {
         const struct state_txn *t = &c->state->txn[i];
 
-        if (t->state == TXN_PENDING && ring_check(ring, t->ops, t->op_count) == ERR_OK) {
+        if (t->state == TXN_PENDING && !mutant(M_OVERLAP) &&
+            ring_check(ring, t->ops, t->op_count) == ERR_OK) {
             ring_apply(ring, t->ops, t->op_count, ring->version, t->number);
         }
     }
@@ -179,6 +150,7 @@ static void make_plan(struct coordinator *c)
         c->planned[i].reason = reason_of(c, &ring, &c->plan.txn[i]);
     }
     if (c->plan.txn_count > 0) {
+        c->plans_made++;
         log_info("txn",
                  "planned",
                  "transactions=%zu moved_cells=%" PRIu64 " error=%s",
@@ -254,8 +226,12 @@ struct walk {
     uint8_t *touched; /* owned; by vnode id */
     size_t touched_count;
     uint32_t busy[RING_NODES_MAX + 1]; /* transactions of each node */
-    uint32_t flying;                   /* BEGINs and pending transactions */
-    bool misfit;                       /* one doesn't fit the ring */
+    uint8_t slow[RING_NODES_MAX + 1];
+    uint32_t flying; /* BEGINs and pending transactions */
+    bool misfit;     /* one doesn't fit the ring */
+    bool waits;      /* something in flight waits for a slow node; then these matter: */
+    bool starved;    /* one could begin if fewer were in flight at all */
+    uint8_t starved_node[RING_NODES_MAX + 1]; /* or at this node */
 };
 
 static void touch(struct walk *w, const struct ring_op *ops, size_t count)
@@ -272,6 +248,9 @@ static void touch(struct walk *w, const struct ring_op *ops, size_t count)
 
 static bool is_touched(const struct walk *w, const struct ring_op *ops, size_t count)
 {
+    if (mutant(M_OVERLAP)) {
+        return false;
+    }
     for (size_t i = 0; i < count; i++) {
         if (w->touched[ops[i].vnode] != 0 ||
             (ops[i].kind != RING_MOVE && w->touched[ops[i].other] != 0)) {
@@ -324,24 +303,42 @@ static void walk_init(const struct coordinator *c, struct walk *w)
     }
 }
 
-static bool node_ready(struct coordinator *c, const struct walk *w, uint16_t slot)
+/* A slow node takes part in one thing at a time: its caps are everyone's. */
+static bool has_room(const struct coordinator *c, const struct walk *w, uint16_t slot)
+{
+    return w->busy[slot] < (w->slow[slot] != 0 ? 1 : c->config.txns_per_node);
+}
+
+static bool node_ready(struct coordinator *c, uint16_t slot)
 {
     const struct state_node *node = state_node(c->state, slot);
 
-    return node != NULL && peers_live(c, node) && w->busy[slot] < c->config.txns_per_node;
+    return node != NULL && pace_eligible(c, node);
 }
 
-/* May these two do something together now? */
-static bool pair_ready(struct coordinator *c, const struct walk *w, const struct plan_txn *t)
+/* May these two do something together now, but for the caps? */
+static bool pair_ready(struct coordinator *c, const struct plan_txn *t)
 {
-    const struct ring_op pair = {.from = t->donor, .to = t->receiver};
-    const struct backoff *b = find_backoff(c, &pair);
+    return t->receiver == 0 || (node_ready(c, t->donor) && node_ready(c, t->receiver) &&
+                                pace_pair_ready(c, t->donor, t->receiver));
+}
 
-    if (t->receiver == 0) {
+/* True: it may begin. Else note which cap forbids it, if it is one that a slow node fills. */
+static bool caps_allow(const struct coordinator *c, struct walk *w, const struct plan_txn *t)
+{
+    const bool room = w->flying < c->config.txns_max;
+    const bool donor = t->receiver == 0 || has_room(c, w, t->donor);
+    const bool receiver = t->receiver == 0 || has_room(c, w, t->receiver);
+
+    if (room && donor && receiver) {
         return true;
     }
-    return node_ready(c, w, t->donor) && node_ready(c, w, t->receiver) &&
-           (b == NULL || c->now_us >= b->until_us);
+    if (w->slow[t->donor] == 0 && w->slow[t->receiver] == 0) {
+        w->starved = w->starved || !room;
+        w->starved_node[t->donor] |= !donor;
+        w->starved_node[t->receiver] |= !receiver;
+    }
+    return false;
 }
 
 static void visit(struct coordinator *c, struct walk *w, size_t at)
@@ -353,7 +350,7 @@ static void visit(struct coordinator *c, struct walk *w, size_t at)
         return;
     }
     touch(w, t->ops, t->op_count);
-    if (w->flying >= c->config.txns_max || !pair_ready(c, w, t)) {
+    if (!pair_ready(c, t) || !caps_allow(c, w, t)) {
         return;
     }
     if (ring_check(&c->state->view.ring, t->ops, t->op_count) != ERR_OK) {
@@ -369,17 +366,66 @@ static void visit(struct coordinator *c, struct walk *w, size_t at)
     w->busy[t->receiver]++;
 }
 
+/* Does it fill a cap that lets something else wait? */
+static bool is_in_the_way(const struct walk *w, const struct state_txn *t)
+{
+    bool filled = w->starved;
+
+    for (size_t i = 0; i < t->part_count; i++) {
+        filled = filled || w->starved_node[t->parts[i].slot] != 0;
+    }
+    return filled;
+}
+
+/* What waits for a slow node makes room for what would not: one at a time, oldest first. It is
+ * planned still, and begins again after its back-off. */
+static void make_room(struct coordinator *c, const struct walk *w)
+{
+    for (size_t i = 0; i < c->drive_count; i++) {
+        if (c->drive[i].yields) {
+            return; // on its way out
+        }
+    }
+    for (size_t i = 0; i < c->drive_count; i++) {
+        struct drive *d = &c->drive[i];
+        const uint16_t slot = pace_culprit(c, d);
+        const struct state_node *node = state_node(c->state, slot);
+        const struct state_txn *t = state_txn(c->state, d->txn);
+
+        if (node != NULL && t != NULL && is_in_the_way(w, t) && !mutant(M_NOTIMER)) {
+            d->yields = true;
+            drive_fault(d, "%s is slow, and others waited for its place", node->name);
+            return;
+        }
+    }
+}
+
+static bool someone_waits(const struct coordinator *c)
+{
+    for (size_t i = 0; i < c->drive_count; i++) {
+        if (pace_culprit(c, &c->drive[i]) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void start_what_can(struct coordinator *c)
 {
     struct walk *w = mem_new(1, sizeof *w);
     size_t left = 0;
 
     walk_init(c, w);
-    for (size_t i = 0; i < c->plan.txn_count && w->flying < c->config.txns_max; i++) {
+    pace_mark_slow(c, w->slow);
+    w->waits = someone_waits(c);
+    for (size_t i = 0; i < c->plan.txn_count && (w->flying < c->config.txns_max || w->waits); i++) {
         if (!c->planned[i].begun) {
             visit(c, w, i);
             left += !c->planned[i].begun;
         }
+    }
+    if (w->waits) {
+        make_room(c, w);
     }
     // Done, or stuck for good: look again, from what is now.
     if (w->flying == 0 && (left == 0 || w->misfit)) {
@@ -411,6 +457,7 @@ static void look_who_lives(struct coordinator *c)
         return;
     }
     c->lives_us = c->now_us;
+    pace_look(c);
     alive = lives(c);
     if (alive != c->lives) {
         c->lives = alive;
@@ -418,10 +465,20 @@ static void look_who_lives(struct coordinator *c)
     }
 }
 
+/* Changes come together, joins above all: wait until there was none for settle_ms, but not for
+ * ever.
+ */
+static bool has_settled(const struct coordinator *c)
+{
+    const uint64_t settle_us = (uint64_t)c->config.settle_ms * 1000;
+
+    return c->now_us - c->touched_us >= settle_us || c->now_us - c->dirty_us >= SETTLES * settle_us;
+}
+
 void rebalance_run(struct coordinator *c)
 {
     look_who_lives(c);
-    if (c->dirty && c->now_us - c->dirty_us >= (uint64_t)c->config.settle_ms * 1000) {
+    if (c->dirty && has_settled(c)) {
         c->dirty = false;
         drop_plan(c);
         if (c->state->view.ring.vnode_count > 0) {

@@ -180,7 +180,7 @@ static bool txn_touches(const struct state_txn *t, const struct ring_op *ops, si
 const struct state_txn *state_conflict(const struct state *s, const struct ring_op *ops,
                                        size_t count, uint64_t except)
 {
-    for (size_t i = 0; i < s->txn_count; i++) {
+    for (size_t i = 0; i < s->txn_count && !mutant(M_OVERLAP); i++) { // hole 45
         if (s->txn[i].state == TXN_PENDING && s->txn[i].number != except &&
             txn_touches(&s->txn[i], ops, count)) {
             return &s->txn[i];
@@ -210,9 +210,11 @@ static void check_node(const struct state *s, const struct state_node *n)
 
 static void check_txn(const struct state *s, const struct state_txn *t)
 {
-    ASSERT(t->number <= s->number && t->version <= s->view.ring.version);
     ASSERT((t->state == TXN_COMMITTED) == (t->version != 0));
-    ASSERT(IMPLIES(t->state == TXN_COMMITTED, t->version > t->number));
+    if (!mutant(M_VERTXN)) { // it stays for the checkers to find
+        ASSERT(t->number <= s->number && t->version <= s->view.ring.version);
+        ASSERT(IMPLIES(t->state == TXN_COMMITTED, t->version > t->number));
+    }
     if (t->state != TXN_PENDING) {
         return;
     }
