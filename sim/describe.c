@@ -32,6 +32,9 @@ static void describe_from_node(const Rh__Control *m)
     case RH__CONTROL__BODY_STALE:
         SAY("STALE %llu", N(m->stale->txn));
         break;
+    case RH__CONTROL__BODY_DRAINING:
+        SAY("DRAINING %llu, %u busy", N(m->draining->txn), m->draining->busy);
+        break;
     case RH__CONTROL__BODY_GET_CONFIG:
         SAY("GET_CONFIG have %llu", N(m->get_config->have_version));
         break;

@@ -230,6 +230,15 @@ static void print_control(int coordinator, struct bytes b)
     case RH__CONTROL__BODY_BYE:
         (void)fprintf(out, " BYE");
         break;
+    case RH__CONTROL__BODY_DRAINING:
+        (void)fprintf(out, " DRAINING %" PRIu64 " busy=%u", c->draining->txn, c->draining->busy);
+        if (c->draining->busy > 0) {
+            (void)fprintf(out, " %.*s", (int)c->draining->id.len, (char *)c->draining->id.data);
+            (void)fprintf(out, " runs for %u ms", c->draining->running_ms);
+        } else {
+            (void)fprintf(out, " waits for slot %u", c->draining->peer);
+        }
+        break;
     default:
         (void)fprintf(out, " message %d", (int)c->body_case);
         break;
