@@ -19,11 +19,14 @@ struct admin {
     struct links *links;
     struct link *coordinator[ADMIN_COORDINATORS_MAX];
     char addresses[ADMIN_ADDRESSES_SIZE];
-    char reason[128]; /* why the last link went down */
+    char reason[ADMIN_COORDINATORS_MAX][128]; /* why the link went down last */
+    size_t last_down;                         /* which one did last */
     size_t count;
     int wake_fd;
     uint64_t tag;
     Rh__AdminReply *reply; /* owned; to `tag` */
+    void (*hear)(void *context, size_t at, const Rh__Control *message);
+    void *context;
 };
 
 MUST_CHECK enum err admin_split(const char *text, char out[][128], size_t max, size_t *count)
@@ -63,12 +66,25 @@ static void on_up(void *context, struct link *link)
     (void)link;
 }
 
+static size_t place_of(const struct admin *a, const struct link *link)
+{
+    size_t at = 0;
+
+    while (at < a->count && a->coordinator[at] != link) {
+        at++;
+    }
+    return at;
+}
+
 static void on_down(void *context, struct link *link, const char *reason)
 {
     struct admin *a = context;
+    const size_t at = place_of(a, link);
 
-    (void)link;
-    (void)snprintf(a->reason, sizeof a->reason, "%s", reason);
+    if (at < a->count) {
+        a->last_down = at;
+        (void)snprintf(a->reason[at], sizeof a->reason[at], "%s", reason);
+    }
 }
 
 static void on_frame(void *context, struct link *link, const struct frame *frame)
@@ -76,9 +92,11 @@ static void on_frame(void *context, struct link *link, const struct frame *frame
     struct admin *a = context;
     Rh__Control *message = NULL;
 
-    (void)link;
     if (frame->type != FRAME_CONTROL || (message = control_get(frame->body)) == NULL) {
         return;
+    }
+    if (a->hear != NULL) {
+        a->hear(a->context, place_of(a, link), message);
     }
     if (message->body_case == RH__CONTROL__BODY_ADMIN_REPLY &&
         message->admin_reply->tag == a->tag && a->reply == NULL) {
@@ -152,7 +170,7 @@ void admin_close(struct admin *a)
 }
 
 /* One turn of the loop: at most TURN_MS, less when something arrives. */
-static void turn(struct admin *a)
+void admin_turn(struct admin *a)
 {
     struct pollfd wait = {.fd = a->wake_fd, .events = POLLIN};
     uint64_t count = 0;
@@ -164,6 +182,44 @@ static void turn(struct admin *a)
         (void)got;
     }
     links_poll(a->links, clock_boottime_us());
+}
+
+size_t admin_count(const struct admin *a)
+{
+    return a->count;
+}
+
+const char *admin_address(const struct admin *a, size_t at)
+{
+    return link_address(a->coordinator[at]);
+}
+
+bool admin_is_up(const struct admin *a, size_t at)
+{
+    return link_is_up(a->coordinator[at]);
+}
+
+const char *admin_reason(const struct admin *a, size_t at)
+{
+    return a->reason[at];
+}
+
+void admin_watch(struct admin *a,
+                 void (*hear)(void *context, size_t at, const Rh__Control *message), void *context)
+{
+    a->hear = hear;
+    a->context = context;
+}
+
+bool admin_tell(struct admin *a, size_t at, const Rh__Control *message)
+{
+    struct buffer bytes = {0};
+
+    control_put(&bytes, message);
+    const bool told = link_is_up(a->coordinator[at]) &&
+                      link_send(a->coordinator[at], FRAME_CONTROL, buffer_bytes(&bytes)) == ERR_OK;
+    buffer_fini(&bytes);
+    return told;
 }
 
 static size_t ask_all(struct admin *a, struct bytes request)
@@ -201,7 +257,7 @@ Rh__AdminReply *admin_try(struct admin *a, Rh__Admin *request, uint32_t timeout_
         if (now_us >= again_us && ask_all(a, buffer_bytes(&bytes)) > 0) {
             again_us = now_us + (uint64_t)ASK_AGAIN_MS * 1000;
         }
-        turn(a);
+        admin_turn(a);
     }
     buffer_fini(&bytes);
     Rh__AdminReply *reply = a->reply;
@@ -223,7 +279,8 @@ Rh__AdminReply *admin_ask(struct admin *a, Rh__Admin *request, uint32_t timeout_
             (void)fprintf(stderr,
                           "ringhold: no coordinator answers at %s (%s)\n",
                           a->addresses,
-                          a->reason[0] == '\0' ? "not reachable" : a->reason);
+                          a->reason[a->last_down][0] == '\0' ? "not reachable"
+                                                             : a->reason[a->last_down]);
         } else {
             (void)fprintf(stderr,
                           "ringhold: %zu of %zu coordinators answer, but none leads: is a majority "

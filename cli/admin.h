@@ -9,6 +9,8 @@
 #include "base/err.h"
 #include "wire/control.pb-c.h"
 
+#include <stdbool.h>
+
 enum { ADMIN_ADDRESSES_SIZE = 1024, ADMIN_COORDINATORS_MAX = 5, ADMIN_DEFAULT_PORT = 7400 };
 
 struct admin;
@@ -23,6 +25,21 @@ Rh__AdminReply *admin_ask(struct admin *a, Rh__Admin *request, uint32_t timeout_
 /* The same, but says nothing on failure. */
 Rh__AdminReply *admin_try(struct admin *a, Rh__Admin *request, uint32_t timeout_ms);
 void admin_free(Rh__AdminReply *reply);
+
+/* ---- for who talks with each coordinator: `at` is its place in the list ---- */
+
+size_t admin_count(const struct admin *a);
+const char *admin_address(const struct admin *a, size_t at);
+bool admin_is_up(const struct admin *a, size_t at);
+/* Why its link went down or was refused last, "" = it was not. */
+const char *admin_reason(const struct admin *a, size_t at);
+/* Hear every message of every coordinator; `message` is borrowed. Until admin_close(). */
+void admin_watch(struct admin *a,
+                 void (*hear)(void *context, size_t at, const Rh__Control *message), void *context);
+/* False: its link is not up, or full. */
+bool admin_tell(struct admin *a, size_t at, const Rh__Control *message);
+/* Wait for messages, but only some milliseconds. */
+void admin_turn(struct admin *a);
 
 /* Split "a,b,c" into at most `max` addresses of 128 bytes. ERR_INVALID: empty part, too many or
  * no port. */

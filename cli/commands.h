@@ -13,8 +13,10 @@ int cmd_gateway(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_ring(int argc, char **argv);
 int cmd_where(int argc, char **argv);
-int cmd_txn(int argc, char **argv);
-int cmd_recover(int argc, char **argv); /* list | show N */
+int cmd_txn(int argc, char **argv); /* list | show N */
+int cmd_recover(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+int cmd_fix(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
 
 #endif

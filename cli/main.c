@@ -27,6 +27,7 @@ static const struct {
     {"where", cmd_where, "which node owns an id"},
     {"txn", cmd_txn, "txn list | txn show N: changes of the ring"},
     {"recover", cmd_recover, "recover inspect | verify | backup | restore | new-cluster: offline"},
+    {"check", cmd_check, "ask every process how it is; say what is wrong"},
     {"version", cmd_version, "print the version"},
 };
 

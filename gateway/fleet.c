@@ -259,6 +259,10 @@ void fleet_on_control(struct router *r, const struct router_event *event)
         if (apply(r, m->commit->delta)) {
             adopt(r);
         }
+    } else if (m->body_case == RH__CONTROL__BODY_INSPECT) {
+        inspect_on_question(r, event->coordinator, m->inspect);
+    } else if (m->body_case == RH__CONTROL__BODY_MEND) {
+        inspect_on_mend(r, m->mend);
     }
     // All else is not for gateways.
 }

@@ -5,6 +5,7 @@
  *     router.c   the machine: events in, requests, answers, deadlines
  *     route.c    a request's way: sent, waiting, finished
  *     fleet.c    nodes that come and go, the configuration
+ *     inspect.c  `ringhold check` and `ringhold fix`
  */
 #ifndef GATEWAY_ROUTER_INSIDE_H
 #define GATEWAY_ROUTER_INSIDE_H
@@ -88,5 +89,12 @@ void fleet_on_control(struct router *r, const struct router_event *event);
 
 /* Ask for the configuration if it is time to. */
 void fleet_ask_config(struct router *r);
+
+/* ---- inspect.c ---- */
+
+/* Tell how I am. Changes nothing. */
+void inspect_on_question(struct router *r, int coordinator, const Rh__Inspect *question);
+/* An operator has me set right. */
+void inspect_on_mend(struct router *r, const Rh__Mend *mend);
 
 #endif

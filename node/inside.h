@@ -9,6 +9,7 @@
  *     admit.c    requests and answers
  *     run.c      actors: activate, run, freeze
  *     tenure.c   the lease: what may be done now, what is put off
+ *     inspect.c  `ringhold check` and `ringhold fix`
  *
  * Each handler may emit effects; none calls back into host_step().
  */
@@ -172,6 +173,8 @@ static inline int leader_of(const struct host *h)
 }
 /* Versions up to this one are known to exist: fetch when mine is older. */
 void host_want_version(struct host *h, uint64_t version);
+/* My configuration may be broken: replace it by a whole one of the same version or a newer. */
+void host_fetch_all(struct host *h);
 void member_on_control(struct host *h, int coordinator, const Rh__Control *c);
 void member_tick(struct host *h);
 void member_leave(struct host *h);
@@ -270,5 +273,12 @@ void admit_relay_answer(struct host *h, const struct answer_record *a);
 void admit_tick(struct host *h);
 uint64_t host_position(const struct host *h, uint16_t kind, struct bytes id);
 bool host_has_kind(const struct host *h, uint16_t kind);
+
+/* ---- inspect.c ---- */
+
+/* Tell how I am. Changes nothing. */
+void host_inspect(struct host *h, int coordinator, const Rh__Inspect *question);
+/* An operator has me set right. */
+void host_mend(struct host *h, const Rh__Mend *mend);
 
 #endif

@@ -84,6 +84,12 @@ static void fetch(struct host *h)
     h->fetch_turn++;
 }
 
+void host_fetch_all(struct host *h)
+{
+    h->fetch_all = true;
+    fetch(h);
+}
+
 void host_want_version(struct host *h, uint64_t version)
 {
     if (version > h->want_version) {
@@ -546,7 +552,14 @@ static void on_joining(struct host *h, int coordinator, const Rh__Control *c)
 
 void member_on_control(struct host *h, int coordinator, const Rh__Control *c)
 {
-    if (coordinator < 0 || coordinator >= FINDER_MAX || !is_for_me(h, c)) {
+    if (coordinator < 0 || coordinator >= FINDER_MAX) {
+        return;
+    }
+    if (c->body_case == RH__CONTROL__BODY_INSPECT) {
+        host_inspect(h, coordinator, c->inspect); // whatever the era: it changes nothing
+        return;
+    }
+    if (!is_for_me(h, c)) {
         return;
     }
     if (h->life == LIFE_JOINING) {
@@ -572,6 +585,8 @@ void member_on_control(struct host *h, int coordinator, const Rh__Control *c)
         txn_on_cancel(h, c->cancel, c->version);
     } else if (c->body_case == RH__CONTROL__BODY_POLL_ANSWER) {
         txn_on_poll_answer(h, c->poll_answer);
+    } else if (c->body_case == RH__CONTROL__BODY_MEND) {
+        host_mend(h, c->mend);
     }
 }
 

@@ -271,6 +271,19 @@ void admin_send_reply(struct coordinator *c, uint64_t peer, Rh__AdminReply *repl
     proto_free(&reply->base);
 }
 
+void admin_overview(struct coordinator *c, Rh__AdminReply *reply)
+{
+    add_nodes(c, reply);
+    add_gateways(c, reply);
+    add_voters(c, reply);
+    add_vnodes(c, reply);
+    for (size_t i = 0; i < c->state->txn_count; i++) {
+        if (c->state->txn[i].state == TXN_PENDING) {
+            admin_add_txn(c, reply, &c->state->txn[i]);
+        }
+    }
+}
+
 static void on_where(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminWhere *in)
 {
     const struct view *view = &c->state->view;
@@ -501,6 +514,11 @@ static bool fill(struct coordinator *c, const struct peer *peer, Rh__AdminReply 
         return false;
     case RH__ADMIN__WHAT_TXN:
         on_txn(c, reply, in->txn->txn);
+        return false;
+    case RH__ADMIN__WHAT_INSPECT: // answered by every coordinator: inspect_ask()
+        break;
+    case RH__ADMIN__WHAT_MEND:
+        inspect_mend(c, reply, in->mend);
         return false;
     case RH__ADMIN__WHAT_RESOLVE:
         return resolve_on_question(c, peer, reply, in->resolve);

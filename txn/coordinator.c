@@ -519,6 +519,15 @@ static void on_message(struct coordinator *c, const struct coordinator_event *ev
         history_answer(c, peer->id, message->get_config);
         return;
     }
+    if (message->body_case == RH__CONTROL__BODY_INSPECT_ANSWER) {
+        inspect_relay(c, message->inspect_answer);
+        return;
+    }
+    if (message->body_case == RH__CONTROL__BODY_ADMIN &&
+        message->admin->what_case == RH__ADMIN__WHAT_INSPECT) {
+        inspect_ask(c, peer, message->admin);
+        return;
+    }
     if (!is_for_leader(message)) {
         return; // Adopted, or nothing that is sent to a coordinator
     }

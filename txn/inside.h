@@ -14,6 +14,7 @@
  *     rebalance.c    which transactions to begin
  *     admin.c        operators' questions and wishes
  *     resolve.c      an operator decides a pending transaction
+ *     inspect.c      `ringhold check` and `ringhold fix`
  */
 #ifndef TXN_INSIDE_H
 #define TXN_INSIDE_H
@@ -390,5 +391,16 @@ bool resolve_on_question(struct coordinator *c, const struct peer *peer, Rh__Adm
 /* An operator's outcome came out of the log, by `p`. */
 void resolve_applied(struct coordinator *c, const struct proposal *p,
                      const struct state_result *result);
+/* Nodes, gateways, voters, vnodes, pending transactions. */
+void admin_overview(struct coordinator *c, Rh__AdminReply *reply);
+
+/* ---- inspect.c: whether I lead or not, but for mend ---- */
+
+/* Tell the operator how I am, and ask all that are linked to me the same. */
+void inspect_ask(struct coordinator *c, const struct peer *peer, const Rh__Admin *in);
+/* A node's or gateway's answer: to the operator it belongs to. */
+void inspect_relay(struct coordinator *c, const Rh__InspectAnswer *answer);
+/* Have one process set right, after a barrier. */
+void inspect_mend(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminMend *in);
 
 #endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/check.h"
+#include "cli/rows.h"
+
+#include "wire/link.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { DURATION_SIZE = 32 };
+
+/* ---- the directory's nodes ---- */
+
+static struct finding *add_node(struct findings *out, const char *name)
+{
+    struct finding *f = findings_add(out, CHECK_NODES);
+
+    finding_subject(f, "node %s", name);
+    (void)snprintf(f->plan.name, sizeof f->plan.name, "%s", name);
+    return f;
+}
+
+/* Nobody reaches it, or it is fenced: what of its vnodes? */
+static void find_dead(const Rh__NodeRow *n, const char *state, struct findings *out)
+{
+    const char *name = n->member->name;
+    struct finding *f = add_node(out, name);
+
+    finding_mark(f, "%" PRIu64 " %u", n->member->incarnation, n->vnodes);
+    if (n->vnodes > 0) {
+        finding_what(f, "node %s is %s and still owns %u vnodes", name, state, n->vnodes);
+        finding_todo(f,
+                     "start it again with its data folder; else other nodes get them when its "
+                     "lease has surely ended");
+    } else {
+        finding_what(f, "node %s is %s; it owns nothing", name, state);
+        finding_todo(f, "start it again, or: ringhold node remove %s", name);
+        f->plan.repair = REPAIR_REMOVE;
+    }
+}
+
+static void find_dead_or_silent(const struct survey *s, const Rh__AdminReply *ref,
+                                const Rh__NodeRow *n, struct findings *out)
+{
+    const Rh__Member *m = n->member;
+    char ago[DURATION_SIZE];
+    char state[96] = "unreachable";
+
+    if (check_is_barred(ref, m->name)) {
+        find_dead(n, n->state[0] == '\0' ? "fenced" : n->state, out);
+        return;
+    }
+    if (check_process_of(s, m) != NULL) {
+        return;
+    }
+    if (survey_linked(s, ROLE_NODE, m->name, m->incarnation)) {
+        struct finding *f = add_node(out, m->name);
+
+        finding_mark(f, "silent %" PRIu64, m->incarnation);
+        finding_what(f, "node %s has a link but does not answer: stopped or overloaded?", m->name);
+        finding_todo(f, "look at the process on %s", m->address);
+        return;
+    }
+    if (n->heard_us_ago != 0) {
+        (void)snprintf(state,
+                       sizeof state,
+                       "unreachable (heard of %s ago)",
+                       duration_text(n->heard_us_ago, ago, sizeof ago));
+    }
+    find_dead(n, state, out);
+}
+
+static void find_unheard(const Rh__AdminReply *ref, const Rh__InspectAnswer *p,
+                         struct findings *out)
+{
+    const Rh__NodeRow *n = check_node(ref, p->name);
+
+    if (ref->leading && !n->live && !check_is_barred(ref, p->name)) {
+        struct finding *f = add_node(out, p->name);
+
+        finding_mark(f, "unheard");
+        finding_what(f, "node %s answers, but the leader does not hear its renewals", p->name);
+        finding_todo(f, "look at its log: does it know who leads?");
+    }
+}
+
+/* A process that the directory does not mean. */
+static void find_foreign(const Rh__InspectAnswer *p, struct findings *out)
+{
+    struct finding *f = NULL;
+
+    if (strcmp(p->life, "serving") == 0) {
+        f = add_node(out, p->name);
+        finding_mark(f, "%" PRIu64, p->incarnation);
+        finding_what(f,
+                     "node %s: a process of incarnation %" PRIu64
+                     " serves that is no member (any more)",
+                     p->name,
+                     p->incarnation);
+        finding_todo(f, "end that process; ringhold fix has it exit with 75");
+        check_plan(f, REPAIR_EXIT, p);
+    } else if (strcmp(p->life, "joining") == 0) {
+        f = add_node(out, p->name);
+        finding_mark(f, "joining");
+        finding_what(f, "node %s runs, but is not registered", p->name);
+        finding_todo(f, "look at its log: it says why it waits");
+    }
+}
+
+/* ---- the configuration of every node and gateway ---- */
+
+static struct finding *add_configuration(struct findings *out, const Rh__InspectAnswer *p)
+{
+    struct finding *f = findings_add(out, CHECK_CONFIGURATION);
+
+    finding_subject(f, "%s %s", check_role(p->role), p->name);
+    finding_todo(f, "ringhold fix: it fetches the whole configuration again");
+    check_plan(f, REPAIR_FETCH, p);
+    return f;
+}
+
+static void find_other_version(const Rh__AdminReply *ref, const Rh__InspectAnswer *p,
+                               struct findings *out)
+{
+    struct finding *f = add_configuration(out, p);
+
+    finding_mark(f, "%" PRIu64, p->version);
+    finding_what(f,
+                 "%s has ring version %" PRIu64 ", the leader %" PRIu64,
+                 f->subject,
+                 p->version,
+                 ref->version);
+    if (p->version > ref->version) {
+        finding_todo(f, "the coordinators went back: ringhold recover --help");
+        f->plan.repair = REPAIR_NONE;
+    }
+}
+
+static void find_other_ring(const Rh__AdminReply *ref, const Rh__InspectAnswer *p,
+                            struct findings *out)
+{
+    struct finding *f = NULL;
+
+    if (p->version != ref->version) {
+        find_other_version(ref, p, out);
+    } else if (p->digest0 != ref->digest0 || p->digest1 != ref->digest1 ||
+               p->ring0 != ref->inspection->ring0 || p->ring1 != ref->inspection->ring1) {
+        f = add_configuration(out, p);
+        finding_mark(f, "%016" PRIx64 "%016" PRIx64, p->ring1, p->ring0);
+        finding_what(f,
+                     "%s has another ring than the leader at version %" PRIu64
+                     ": digest %016" PRIx64 "%016" PRIx64,
+                     f->subject,
+                     p->version,
+                     p->ring1,
+                     p->ring0);
+    } else if (p->members != ref->inspection->members) {
+        f = add_configuration(out, p);
+        finding_mark(f, "%016" PRIx64, p->members);
+        finding_what(f,
+                     "%s has another directory of nodes than the leader at version %" PRIu64,
+                     f->subject,
+                     p->version);
+    }
+}
+
+static void find_configuration(const Rh__AdminReply *ref, const Rh__InspectAnswer *p,
+                               struct findings *out)
+{
+    struct finding *f = NULL;
+
+    if (strcmp(p->life, "serving") != 0) {
+        return;
+    }
+    if (p->ring_fault[0] != '\0') {
+        f = add_configuration(out, p);
+        finding_mark(f, "fault");
+        finding_what(f, "%s: its ring contradicts itself: %s", f->subject, p->ring_fault);
+        return;
+    }
+    if (p->era != ref->era) {
+        f = add_configuration(out, p);
+        finding_mark(f, "era %" PRIu64, p->era);
+        finding_what(
+            f, "%s is of era %" PRIu64 ", the leader of %" PRIu64, f->subject, p->era, ref->era);
+        finding_todo(f, "restart it");
+        f->plan.repair = REPAIR_NONE;
+        return;
+    }
+    find_other_ring(ref, p, out);
+}
+
+/* ---- gateways ---- */
+
+static const Rh__NodeRow *node_at(const Rh__AdminReply *ref, uint32_t slot)
+{
+    for (size_t i = 0; i < ref->n_nodes; i++) {
+        if (ref->nodes[i]->member->slot == slot) {
+            return ref->nodes[i];
+        }
+    }
+    return NULL;
+}
+
+static void find_gateway(const struct survey *s, const Rh__AdminReply *ref,
+                         const Rh__InspectAnswer *p, struct findings *out)
+{
+    struct finding *f = NULL;
+
+    if (strcmp(p->life, "serving") != 0) {
+        f = findings_add(out, CHECK_GATEWAYS);
+        finding_subject(f, "gateway %s", p->name);
+        finding_what(f, "gateway %s has got no configuration yet", p->name);
+        finding_todo(f, "look at its log");
+    }
+    for (size_t i = 0; i < p->n_unlinked; i++) {
+        const Rh__NodeRow *n = node_at(ref, p->unlinked[i]);
+
+        if (n == NULL || n->vnodes == 0 || check_process_of(s, n->member) == NULL) {
+            continue; // the node itself is the finding
+        }
+        f = findings_add(out, CHECK_GATEWAYS);
+        finding_subject(f, "gateway %s", p->name);
+        finding_mark(f, "%u", p->unlinked[i]);
+        finding_what(f,
+                     "gateway %s has no link to node %s (%s), which owns %u vnodes",
+                     p->name,
+                     n->member->name,
+                     n->member->address,
+                     n->vnodes);
+        finding_todo(f, "look at the network between them and at --advertise of the node");
+    }
+}
+
+static void find_silent_gateways(const struct survey *s, struct findings *out)
+{
+    for (size_t i = 0; i < s->coordinator_count; i++) {
+        const Rh__AdminReply *reply = s->coordinator[i].reply;
+
+        for (size_t j = 0; reply != NULL && j < reply->inspection->n_links; j++) {
+            const Rh__LinkRow *link = reply->inspection->links[j];
+            struct finding *f = NULL;
+
+            if (link->role != ROLE_GATEWAY || survey_has(s, link)) {
+                continue;
+            }
+            f = findings_add(out, CHECK_GATEWAYS);
+            finding_subject(f, "gateway %s", link->name);
+            finding_what(f,
+                         "gateway %s has a link to coordinator %u but does not answer",
+                         link->name,
+                         reply->inspection->id);
+            finding_todo(f, "look at the process: stopped or overloaded?");
+        }
+    }
+}
+
+/* ---- leases and disks ---- */
+
+static void find_lease(const Rh__AdminReply *ref, const Rh__InspectAnswer *p, struct findings *out)
+{
+    const Rh__NodeRow *n = check_node(ref, p->name);
+    struct finding *f = NULL;
+
+    if (!p->leases || strcmp(p->lease_state, "active") == 0 || strcmp(p->life, "serving") != 0) {
+        return;
+    }
+    f = findings_add(out, CHECK_LEASES);
+    finding_subject(f, "node %s", p->name);
+    finding_what(f,
+                 "node %s has no lease to work with (%s): nothing runs in its %u vnodes",
+                 p->name,
+                 p->lease_state,
+                 n == NULL ? 0 : n->vnodes);
+    finding_todo(f, "look at its way to the leader: network, load, a stopped process");
+}
+
+static void find_disk(const Rh__AdminReply *ref, const Rh__InspectAnswer *p, struct findings *out)
+{
+    const uint64_t top = p->disk_seen > p->disk_floor ? p->disk_seen : p->disk_floor;
+    struct finding *f = NULL;
+
+    if (top <= ref->number && p->disk_era <= ref->era) {
+        return;
+    }
+    f = findings_add(out, CHECK_DISKS);
+    finding_subject(f, "node %s", p->name);
+    finding_mark(f, "%" PRIu64 " %" PRIu64, p->disk_era, top);
+    finding_what(f,
+                 "node %s has seen number %" PRIu64 " of era %" PRIu64
+                 "; the coordinators are at %" PRIu64 " of %" PRIu64 ": they went back",
+                 p->name,
+                 top,
+                 p->disk_era,
+                 ref->number,
+                 ref->era);
+    finding_todo(f, "stop the coordinators; ringhold recover --help");
+}
+
+void check_processes(const struct survey *s, const Rh__AdminReply *ref, struct findings *out)
+{
+    for (size_t i = 0; i < ref->n_nodes; i++) {
+        find_dead_or_silent(s, ref, ref->nodes[i], out);
+    }
+    for (size_t i = 0; i < s->process_count; i++) {
+        const Rh__InspectAnswer *p = s->process[i];
+        const bool member = p->role == ROLE_GATEWAY || check_is_member(ref, p);
+
+        if (!member) {
+            find_foreign(p, out);
+        } else {
+            find_configuration(ref, p, out);
+        }
+        if (p->role == ROLE_GATEWAY) {
+            find_gateway(s, ref, p, out);
+        } else if (member) {
+            find_unheard(ref, p, out);
+            find_lease(ref, p, out);
+            find_disk(ref, p, out);
+        }
+    }
+    find_silent_gateways(s, out);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/commands.h"
+#include "cli/look.h"
+
+#include <stdio.h>
+
+enum { SETTLE_MS = 3000, SETTLE_MAX_MS = 600000 };
+
+int cmd_check(int argc, char **argv)
+{
+    uint32_t settle_ms = SETTLE_MS;
+    struct query q;
+    struct look look;
+    const struct option settle =
+        option_number("settle-ms",
+                      &settle_ms,
+                      (struct option_range){0, SETTLE_MAX_MS},
+                      "a finding counts when it stands for so long (3000)");
+    const struct command command = {
+        .name = "check",
+        .summary = "Ask every process how it is; say what is wrong and what to do about it.",
+        .arguments = "",
+        .details = "Asks all coordinators, and through them every node and gateway.\n"
+                   "Exit code: 0 all is well, 2 problems found, 1 nobody could be asked.\n"
+                   "`ringhold fix --dry-run` shows which of the problems it can repair.",
+        .options = query_options(&q, &settle),
+    };
+    const int code = query_parse(&q, &command, argc, argv);
+
+    if (code >= 0) {
+        return code;
+    }
+    if (!look_at(&look, &q, settle_ms)) {
+        look_fini(&look);
+        return 1;
+    }
+    (q.json ? look_print_json : look_print)(&look);
+    const int result = look.findings.count == 0 ? 0 : 2;
+    look_fini(&look);
+    return result;
+}

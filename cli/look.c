@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/look.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/check.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+
+enum { MS = 1000, ROUND_MS = 1000, PAUSE_MS = 50, DETAIL_SIZE = 160, DURATION_SIZE = 32 };
+
+void look_fini(struct look *l)
+{
+    survey_fini(&l->survey);
+    findings_fini(&l->findings);
+}
+
+static bool anybody(const struct survey *s)
+{
+    return survey_reference(s) != NULL;
+}
+
+/* One more look; what stood before keeps its age. */
+static void look_once(struct look *l, struct surveyor *v, uint32_t round_ms)
+{
+    struct findings before = l->findings;
+
+    survey_fini(&l->survey);
+    surveyor_ask(v, round_ms, &l->survey);
+    l->findings = (struct findings){0};
+    l->end_us = clock_boottime_us();
+    if (anybody(&l->survey)) {
+        check_survey(&l->survey, &l->findings);
+        findings_age(&l->findings, &before, l->end_us);
+    }
+    findings_fini(&before);
+}
+
+static void say_nobody(const struct look *l)
+{
+    (void)fprintf(stderr, "ringhold: no coordinator answers\n");
+    for (size_t i = 0; i < l->survey.coordinator_count; i++) {
+        const struct survey_coordinator *c = &l->survey.coordinator[i];
+
+        (void)fprintf(
+            stderr, "  %s  %s\n", c->address, c->why[0] == '\0' ? "not reachable" : c->why);
+    }
+}
+
+bool look_at(struct look *l, const struct query *q, uint32_t settle_ms)
+{
+    const uint64_t settle_us = (uint64_t)settle_ms * MS;
+    const uint64_t begin_us = clock_boottime_us();
+    const uint64_t end_us = begin_us + 3 * settle_us + (uint64_t)q->timeout_ms * MS;
+    const uint32_t round_ms = q->timeout_ms < ROUND_MS ? q->timeout_ms : ROUND_MS;
+    struct surveyor *v = NULL;
+    bool seen = false;
+
+    *l = (struct look){0};
+    log_set_level(LOG_ERROR); // what fails is told in one line
+    v = surveyor_new(q->cluster, q->coordinators);
+    if (v == NULL) {
+        return false;
+    }
+    for (;;) {
+        look_once(l, v, round_ms);
+        seen = anybody(&l->survey);
+        if (seen && findings_settled(&l->findings, l->end_us, settle_us)) {
+            break;
+        }
+        if (l->end_us >= (seen ? end_us : begin_us + (uint64_t)q->timeout_ms * MS)) {
+            break;
+        }
+        (void)poll(NULL, 0, PAUSE_MS);
+    }
+    surveyor_free(v);
+    if (!seen) {
+        say_nobody(l);
+        return false;
+    }
+    l->passing = findings_drop_young(&l->findings, l->end_us, settle_us);
+    return true;
+}
+
+static const char *age_text(const struct look *l, const struct finding *f, char out[DURATION_SIZE])
+{
+    return duration_text(l->end_us - f->since_us, out, DURATION_SIZE);
+}
+
+void look_print(const struct look *l)
+{
+    char text[DETAIL_SIZE];
+
+    for (int c = 0; c < CHECK_COUNT; c++) {
+        const enum check check = (enum check)c;
+
+        if (findings_of(&l->findings, check) == 0) {
+            (void)printf("ok       %-14s %s\n",
+                         check_name(check),
+                         check_detail(&l->survey, check, text, sizeof text));
+        }
+        for (size_t i = 0; i < l->findings.count; i++) {
+            const struct finding *f = &l->findings.item[i];
+            char age[DURATION_SIZE];
+
+            if (f->check == check) {
+                (void)printf("problem  %-14s %s; so for at least %s; do: %s\n",
+                             check_name(check),
+                             f->what,
+                             age_text(l, f, age),
+                             f->todo);
+            }
+        }
+    }
+    if (l->passing > 0) {
+        (void)printf("note     %-14s %zu things were on their way until the end\n", "", l->passing);
+    }
+}
+
+static void print_finding_json(const struct look *l, const struct finding *f)
+{
+    char text[DETAIL_SIZE];
+
+    (void)printf("{\"check\":");
+    json_print_string(check_name(f->check));
+    (void)printf(",\"subject\":");
+    json_print_string(f->subject);
+    (void)printf(",\"what\":");
+    json_print_string(f->what);
+    (void)printf(",\"todo\":");
+    json_print_string(f->todo);
+    (void)printf(",\"repair\":");
+    json_print_string(repair_text(&f->plan, text, sizeof text));
+    (void)printf(",\"seen_for_ms\":%" PRIu64 "}", (l->end_us - f->since_us) / MS);
+}
+
+void look_print_json(const struct look *l)
+{
+    char text[DETAIL_SIZE];
+
+    (void)printf("{\"ok\":%s,\"passing\":%zu,\"checks\":[",
+                 l->findings.count == 0 ? "true" : "false",
+                 l->passing);
+    for (int c = 0; c < CHECK_COUNT; c++) {
+        const enum check check = (enum check)c;
+        const size_t problems = findings_of(&l->findings, check);
+
+        (void)printf("%s{\"check\":", c == 0 ? "" : ",");
+        json_print_string(check_name(check));
+        (void)printf(",\"problems\":%zu,\"detail\":", problems);
+        json_print_string(problems > 0 ? "" : check_detail(&l->survey, check, text, sizeof text));
+        (void)printf("}");
+    }
+    (void)printf("],\"findings\":[");
+    for (size_t i = 0; i < l->findings.count; i++) {
+        (void)printf("%s", i == 0 ? "" : ",");
+        print_finding_json(l, &l->findings.item[i]);
+    }
+    (void)printf("]}\n");
+}

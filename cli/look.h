@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Looking at a fleet for so long that what is found is no passing thing: shared
+ * by `ringhold check` and `ringhold fix`.
+ */
+#ifndef CLI_LOOK_H
+#define CLI_LOOK_H
+
+#include "cli/findings.h"
+#include "cli/query.h"
+#include "cli/survey.h"
+
+struct look {
+    struct survey survey;     /* the last */
+    struct findings findings; /* that stand */
+    size_t passing;           /* others, that came and went until the end */
+    uint64_t end_us;          /* CLOCK_BOOTTIME */
+};
+
+/* False after printing why: no coordinator answers. Ends at once when all is fine, else when every
+ * finding stood for `settle_ms`. look_fini() in both cases. */
+bool look_at(struct look *l, const struct query *q, uint32_t settle_ms);
+void look_fini(struct look *l);
+
+/* One line per check that is fine, one per finding of the others. */
+void look_print(const struct look *l);
+/* The same as one JSON object. */
+void look_print_json(const struct look *l);
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a node tells `ringhold check`, and what `ringhold fix` may have it do.
+ *
+ * It tells what it sees, not what it believes: the ring's digest is added up
+ * anew, and actors are counted where they are.
+ */
+#include "node/inside.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "ring/inspect.h"
+#include "wire/control.h"
+#include "wire/mend.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { IDS_MAX = 10000, EXIT_CODE = 75 /* EX_TEMPFAIL */ };
+
+static const char *life_name(enum life life)
+{
+    switch (life) {
+    case LIFE_JOINING:
+        return "joining";
+    case LIFE_SERVING:
+        return "serving";
+    case LIFE_PARTING:
+        return "parting";
+    case LIFE_OVER:
+        return "over";
+    }
+    UNREACHABLE();
+}
+
+/* It may run, or does: a frozen one has given its state away. */
+static bool is_live(const struct actor *a)
+{
+    return a->state != ACTOR_ABSENT && a->state != ACTOR_FROZEN;
+}
+
+/* ---- the answer: on the heap, for the fields grow ---- */
+
+static void add_live(const struct host *h, Rh__InspectAnswer *out, uint32_t cell)
+{
+    const struct ring *ring = &h->view.ring;
+    const struct ring_vnode *v = ring_find(ring, ring_hit_vnode(ring->cell[cell]));
+    Rh__LiveRow *row = out->n_live == 0 ? NULL : out->live[out->n_live - 1];
+
+    if (row == NULL || row->vnode != v->id) { // cells come in order, so vnodes do
+        row = mem_new(1, sizeof *row);
+        *row = (Rh__LiveRow)RH__LIVE_ROW__INIT;
+        row->vnode = v->id;
+        row->from = v->from;
+        row->to = ring_end(ring, v);
+        row->stray = !host_owns(h, cell);
+        out->live = mem_resize(out->live, (out->n_live + 1) * sizeof(Rh__LiveRow *));
+        out->live[out->n_live++] = row;
+    }
+    row->count++;
+}
+
+static bool is_wanted(const Rh__Inspect *question, uint32_t cell)
+{
+    for (size_t i = 0; i < question->n_ids_of; i++) {
+        if (cell >= question->ids_of[i]->from && cell < question->ids_of[i]->to) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_id(Rh__InspectAnswer *out, const struct actor *a, uint32_t cell)
+{
+    Rh__LiveId *id = mem_new(1, sizeof *id);
+
+    *id = (Rh__LiveId)RH__LIVE_ID__INIT;
+    id->cell = cell;
+    id->kind = a->kind;
+    id->id.len = a->id_size;
+    id->id.data = mem_new(a->id_size, 1);
+    memcpy(id->id.data, a->id, a->id_size);
+    out->ids = mem_resize(out->ids, (out->n_ids + 1) * sizeof(Rh__LiveId *));
+    out->ids[out->n_ids++] = id;
+}
+
+static void add_actors(const struct host *h, Rh__InspectAnswer *out, const Rh__Inspect *question)
+{
+    for (uint32_t c = 0; c < h->actors.cell_count && h->place != NULL; c++) {
+        const bool wanted = cell_first(&h->actors, c) != NULL && is_wanted(question, c);
+        const bool known = h->view.ring.vnode_count > 0;
+
+        for (struct actor *a = cell_first(&h->actors, c); a != NULL && known;
+             a = cell_next(&h->actors, c, a)) {
+            out->strays += host_owns(h, c) ? 0 : 1;
+            if (is_live(a)) {
+                add_live(h, out, c);
+            }
+            if (wanted && is_live(a) && out->n_ids < IDS_MAX) {
+                add_id(out, a, c);
+            }
+        }
+    }
+}
+
+static void add_hold(const struct host *h, Rh__InspectAnswer *out, const struct part *part)
+{
+    const struct hold *hold = hold_of(part);
+    Rh__HoldRow *row = mem_new(1, sizeof *row);
+
+    *row = (Rh__HoldRow)RH__HOLD_ROW__INIT;
+    row->txn = part->prepare.txn;
+    row->state = mem_string(part_state_name(part->state));
+    row->held_us = hold->since_us == 0 ? 0 : h->now_us - hold->since_us;
+    row->requests = hold->held.count;
+    row->over = part->over;
+    row->vnodes = mem_new(part->prepare.arc_count, sizeof *row->vnodes);
+    for (size_t i = 0; i < part->prepare.arc_count; i++) {
+        if (part->prepare.arc[i].out) {
+            row->vnodes[row->n_vnodes++] = part->prepare.arc[i].vnode;
+        }
+    }
+    out->holds[out->n_holds++] = row;
+}
+
+static Rh__InspectAnswer *answer_new(const struct host *h, const Rh__Inspect *question)
+{
+    Rh__InspectAnswer *out = mem_new(1, sizeof *out);
+    struct host_figures figures;
+    char fault[RING_FAULT_SIZE];
+    uint64_t sum[2];
+
+    host_figures(h, &figures);
+    *out = (Rh__InspectAnswer)RH__INSPECT_ANSWER__INIT;
+    ring_inspect(&h->view.ring, sum, fault);
+    out->tag = question->tag;
+    out->route = question->route;
+    out->role = ROLE_NODE;
+    out->name = mem_string(h->config.name);
+    out->incarnation = h->incarnation;
+    out->life = mem_string(life_name(h->life));
+    out->era = h->era;
+    out->version = h->view.ring.version;
+    out->digest0 = h->view.ring.digest[0];
+    out->digest1 = h->view.ring.digest[1];
+    out->ring0 = sum[0];
+    out->ring1 = sum[1];
+    out->members = view_digest(&h->view);
+    out->ring_fault = mem_string(fault);
+    out->slot = h->slot;
+    out->disk_era = h->disk.era;
+    out->disk_floor = h->disk.floor;
+    out->disk_seen = h->disk.seen;
+    out->leases = figures.lease_in_force;
+    out->lease_us = figures.lease_margin_us;
+    out->lease_state = mem_string(lease_state_name(figures.lease));
+    return out;
+}
+
+void host_inspect(struct host *h, int coordinator, const Rh__Inspect *question)
+{
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__InspectAnswer *out = answer_new(h, question);
+
+    add_actors(h, out, question);
+    out->holds = mem_new(h->participant.part_count, sizeof(Rh__HoldRow *));
+    for (size_t i = 0; i < h->participant.part_count; i++) {
+        add_hold(h, out, h->participant.part[i]);
+    }
+    c.body_case = RH__CONTROL__BODY_INSPECT_ANSWER;
+    c.inspect_answer = out;
+    host_tell(h, coordinator, &c);
+    proto_free(&out->base);
+}
+
+/* ---- mending ---- */
+
+/* It has no right to live here: by the ring another node's may. What waited for it goes there. */
+static void stop_stray(struct host *h, struct actor *a)
+{
+    struct queue waiting;
+
+    log_error("node", "stray_stopped", "kind=%u version=%" PRIu64, a->kind, h->view.ring.version);
+    queue_init(&waiting);
+    actor_empty(a, &waiting);
+    if (a->state == ACTOR_RUNNING) {
+        h->running--; // its answer is kept back with the instance
+        h->finished++;
+    }
+    actor_remove(h, a, DISCARD_FENCED);
+    admit_all(h, &waiting);
+}
+
+static void stop_strays(struct host *h)
+{
+    for (uint32_t c = 0; c < h->actors.cell_count; c++) {
+        struct actor *next = NULL;
+
+        for (struct actor *a = cell_first(&h->actors, c); a != NULL && !host_owns(h, c); a = next) {
+            next = cell_next(&h->actors, c, a);
+            if (a->hold == NULL) { // else its transaction decides
+                stop_stray(h, a);
+            }
+        }
+    }
+}
+
+void host_mend(struct host *h, const Rh__Mend *mend)
+{
+    log_warn("node", "mend", "what=%" PRIu32, mend->what);
+    switch ((enum mend_what)mend->what) {
+    case MEND_FETCH:
+        host_fetch_all(h);
+        break;
+    case MEND_STRAYS:
+        stop_strays(h);
+        break;
+    case MEND_EXIT:
+        host_stop(h, EXIT_CODE, "an operator says that this is no member");
+        break;
+    case MEND_OUTCOME: // comes as a PollAnswer
+        break;
+    }
+}

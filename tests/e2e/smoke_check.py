@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""`ringhold check` on real processes: all well is 0, each loss is named, nobody there is 1."""
+import json
+
+from fleet import Fleet, Resp, main
+
+
+def check(fleet, *words):
+    """Exit code, findings."""
+    code, out, err = fleet.run(
+        "check", "-o", "json", "--coordinators", fleet.addresses, "--settle-ms", "1000", *words
+    )
+    assert code in (0, 2), (code, out, err)
+    answer = json.loads(out)
+    assert answer["ok"] == (code == 0) and len(answer["checks"]) == 10, answer
+    return code, answer["findings"]
+
+
+def a_healthy_fleet_passes(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(3)
+        nodes = {name: fleet.node(name) for name in ("n1", "n2", "n3")}
+        fleet.settled(nodes)
+        redis = Resp(fleet.gateway("g1").resp)
+        for i in range(300):
+            assert redis("INCR", f"k{i}") == 1
+        code, out, err = fleet.run("check", "--coordinators", fleet.addresses)
+        assert code == 0 and out.count("ok ") == 10, (out, err)
+        assert "3 answer" in out and "3 of 3 answer" in out and "300 live" in out, out
+        # One address will do: it names the others.
+        one = fleet.addresses.split(",")[0]
+        code, out, err = fleet.run("check", "--coordinators", one)
+        assert code == 0 and "3 answer" in out, (out, err)
+
+
+def it_passes_while_vnodes_move(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(3)
+        fleet.node("n1")
+        fleet.settled(["n1"])
+        redis = Resp(fleet.gateway("g1").resp)
+        for i in range(2000):
+            redis("INCR", f"k{i}")
+        fleet.node("n2")
+        fleet.node("n3")
+        for _ in range(3):
+            assert check(fleet) == (0, [])
+        fleet.settled(["n1", "n2", "n3"])
+        assert check(fleet) == (0, [])
+
+
+def a_killed_node_is_named_until_it_is_back(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1)
+        nodes = {name: fleet.node(name) for name in ("n1", "n2")}
+        fleet.settled(nodes)
+        nodes["n2"].kill().wait()
+        code, findings = check(fleet)
+        assert code == 2 and [f["subject"] for f in findings] == ["node n2"], findings
+        assert "n2" in findings[0]["what"] and "start it again" in findings[0]["todo"]
+        fleet.node("n2")
+        fleet.settled(nodes)
+        assert check(fleet) == (0, [])
+
+
+def a_stopped_node_is_named(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1)
+        node = fleet.node("n1")
+        fleet.settled(["n1"])
+        node.kill(19)
+        code, findings = check(fleet)
+        node.kill(18)
+        assert code == 2 and {f["subject"] for f in findings} == {"node n1"}, findings
+
+
+def a_killed_coordinator_is_named_until_it_is_back(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(3)
+        fleet.node("n1")
+        fleet.settled(["n1"])
+        dead = fleet.leader().kill()
+        dead.wait()
+        fleet.status()  # another leads
+        code, findings = check(fleet)
+        assert code == 2 and [f["check"] for f in findings] == ["coordinators"], findings
+        number = int(dead.name[1:])
+        assert str(fleet.ports[number]) in findings[0]["what"], findings
+        fleet.coordinator(number)
+        assert check(fleet) == (0, [])
+        for other in fleet.ports:
+            fleet.process(f"c{other}").kill().wait()
+        code, out, err = fleet.run(
+            "check", "--coordinators", fleet.addresses, "--timeout-ms", "500"
+        )
+        assert code == 1 and "no coordinator answers" in err, (code, out, err)
+
+
+main(
+    [
+        a_healthy_fleet_passes,
+        it_passes_while_vnodes_move,
+        a_killed_node_is_named_until_it_is_back,
+        a_stopped_node_is_named,
+        a_killed_coordinator_is_named_until_it_is_back,
+    ]
+)

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold check` looks at every process through the coordinators, for each
+ * node and gateway keeps a link to each of them. Nothing is remembered: the
+ * question carries the link it came from, and the answer brings it back.
+ */
+#include "txn/inside.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "ring/inspect.h"
+#include "txn/digest.h"
+#include "wire/mend.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FAULT_TEXT_SIZE = 160 };
+
+static Rh__LinkRow *link_row(const struct peer *peer)
+{
+    Rh__LinkRow *row = mem_new(1, sizeof *row);
+
+    *row = (Rh__LinkRow)RH__LINK_ROW__INIT;
+    row->role = (uint32_t)peer->role;
+    row->name = mem_string(peer->name);
+    row->incarnation = peer->incarnation;
+    return row;
+}
+
+static bool is_inspected(const struct peer *peer)
+{
+    return peer->role == ROLE_NODE || peer->role == ROLE_GATEWAY;
+}
+
+static Rh__Inspection *inspection(const struct coordinator *c)
+{
+    Rh__Inspection *i = mem_new(1, sizeof *i);
+    char fault[RING_FAULT_SIZE];
+    uint64_t sum[2];
+
+    *i = (Rh__Inspection)RH__INSPECTION__INIT;
+    ring_inspect(&c->state->view.ring, sum, fault);
+    i->id = (uint32_t)c->config.id;
+    i->members = view_digest(&c->state->view);
+    i->state = state_digest(c->state);
+    i->ring0 = sum[0];
+    i->ring1 = sum[1];
+    i->ring_fault = mem_string(fault);
+    i->wall_us = c->wall_us;
+    i->prepare_ms = c->config.prepare_ms;
+    i->suspect_ms = c->config.suspect_ms;
+    i->settling = c->state->settling;
+    i->barred = mem_new(c->state->node_count, sizeof(char *));
+    for (size_t n = 0; n < c->state->node_count; n++) {
+        if (c->state->node[n].barred) {
+            i->barred[i->n_barred++] = mem_string(c->state->node[n].name);
+        }
+    }
+    i->links = mem_new(c->peer_count, sizeof(Rh__LinkRow *));
+    for (size_t p = 0; p < c->peer_count; p++) {
+        if (is_inspected(&c->peer[p])) {
+            i->links[i->n_links++] = link_row(&c->peer[p]);
+        }
+    }
+    return i;
+}
+
+void inspect_ask(struct coordinator *c, const struct peer *peer, const Rh__Admin *in)
+{
+    Rh__AdminReply *reply = admin_reply_new(c, in->tag);
+    Rh__Control out = RH__CONTROL__INIT;
+    Rh__Inspect question = RH__INSPECT__INIT;
+
+    admin_overview(c, reply);
+    reply->inspection = inspection(c);
+    admin_send_reply(c, peer->id, reply);
+    question.tag = in->tag;
+    question.route = peer->id;
+    question.n_ids_of = in->inspect->n_ids_of;
+    question.ids_of = in->inspect->ids_of;
+    out.body_case = RH__CONTROL__BODY_INSPECT;
+    out.inspect = &question;
+    for (size_t i = 0; i < c->peer_count; i++) {
+        if (is_inspected(&c->peer[i])) {
+            peers_send(c, c->peer[i].id, &out);
+        }
+    }
+}
+
+void inspect_relay(struct coordinator *c, const Rh__InspectAnswer *answer)
+{
+    const struct peer *asker = peers_find(c, answer->route);
+    Rh__Control out = RH__CONTROL__INIT;
+    Rh__InspectAnswer copy = *answer;
+
+    if (asker == NULL || asker->role != ROLE_CLI) {
+        return; // the operator has gone
+    }
+    out.body_case = RH__CONTROL__BODY_INSPECT_ANSWER;
+    out.inspect_answer = &copy;
+    peers_send(c, asker->id, &out);
+}
+
+/* ---- mending ---- */
+
+static struct peer *find_process(struct coordinator *c, const Rh__AdminMend *in)
+{
+    for (size_t i = c->peer_count; i-- > 0;) {
+        struct peer *p = &c->peer[i];
+
+        if ((uint32_t)p->role == in->role && strcmp(p->name, in->name) == 0 &&
+            p->incarnation == in->incarnation) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+/* Why it must not be done, or NULL. */
+static const char *mend_fault(const struct coordinator *c, const struct peer *peer,
+                              const Rh__AdminMend *in)
+{
+    const bool member = peers_node(c, peer, in->incarnation) != NULL;
+
+    switch (in->what) {
+    case MEND_FETCH:
+        return NULL;
+    case MEND_OUTCOME:
+    case MEND_STRAYS:
+        return peer->role == ROLE_NODE ? NULL : "only a node does that";
+    case MEND_EXIT:
+        return peer->role != ROLE_NODE ? "only a node does that"
+               : member                ? "it is a member: drain it instead"
+                                       : NULL;
+    default:
+        return "this coordinator does not know that repair";
+    }
+}
+
+/* What register_on_poll() would say, had it asked (hole 13: a barrier was done). */
+static void tell_outcome(struct coordinator *c, const struct peer *peer, uint64_t number)
+{
+    Rh__Poll poll = RH__POLL__INIT;
+
+    poll.n_txns = 1;
+    poll.txns = &number;
+    register_on_poll(c, peers_find(c, peer->id), &poll);
+}
+
+static void tell_mend(struct coordinator *c, const struct peer *peer, uint32_t what)
+{
+    Rh__Control out = RH__CONTROL__INIT;
+    Rh__Mend body = RH__MEND__INIT;
+
+    body.what = what;
+    out.body_case = RH__CONTROL__BODY_MEND;
+    out.mend = &body;
+    out.target_incarnation = peer->role == ROLE_NODE ? peer->incarnation : 0;
+    peers_send(c, peer->id, &out);
+}
+
+void inspect_mend(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminMend *in)
+{
+    const struct peer *peer = find_process(c, in);
+    const char *fault = peer == NULL ? NULL : mend_fault(c, peer, in);
+    char text[FAULT_TEXT_SIZE];
+
+    if (peer == NULL || fault != NULL) {
+        (void)snprintf(text,
+                       sizeof text,
+                       "%.63s: %s",
+                       in->name,
+                       fault != NULL ? fault : "that process is not linked to the leader");
+        reply->error = mem_string(text);
+        return;
+    }
+    log_info("txn",
+             "mend",
+             "process=%s incarnation=%" PRIu64 " what=%" PRIu32 " txn=%" PRIu64
+             " by=\"%s\" why=\"%s\"",
+             peer->name,
+             peer->incarnation,
+             in->what,
+             in->txn,
+             in->by,
+             in->why);
+    if (in->what == MEND_OUTCOME) {
+        tell_outcome(c, peer, in->txn);
+    } else {
+        tell_mend(c, peer, in->what);
+    }
+    reply->text = mem_string("told");
+}
