@@ -32,6 +32,8 @@
     X(M_DRIFT, "the leader has no margin for the clocks' rates")                      \
     X(M_FENCEPEND, "a fenced node's transactions may still commit")                   \
     X(M_RESTORE, "a restored state serves at once")                                   \
+    X(M_UNCOND, "a commit is applied to a transaction that was aborted")              \
+    X(M_LOCALNUM, "PREPARE leaves under a guessed number, before the log has it")     \
     X(M_READFIRST, "a registration is answered with an older configuration")          \
     X(M_RECV, "a lease counts from the arrival of its grant")                         \
     X(M_ENDCHK, "the lease is checked when a task starts, not at its outputs")        \

@@ -356,7 +356,7 @@ static void on_begin(struct change *c, const Rh__CommandBegin *in)
 static const char *commit_fault(const struct state *s, const struct state_txn *t,
                                 const Rh__CommandCommit *in)
 {
-    for (size_t i = 0; i < t->part_count; i++) {
+    for (size_t i = 0; i < t->part_count && !mutant(M_UNCOND); i++) {
         const struct state_part *p = &t->parts[i];
         const struct state_node *n = state_node(s, p->slot);
         bool voted = false;
@@ -437,7 +437,7 @@ static uint64_t draw_version(struct state *s, const struct state_txn *t)
 
 static void on_commit(struct change *c, const Rh__CommandCommit *in)
 {
-    struct state_txn *t = find_pending(c->s, in->txn);
+    struct state_txn *t = mutant(M_UNCOND) ? find_txn(c->s, in->txn) : find_pending(c->s, in->txn);
     const char *fault = t == NULL ? "the transaction is not pending" : commit_fault(c->s, t, in);
 
     c->r->txn = in->txn;

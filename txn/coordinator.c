@@ -139,13 +139,17 @@ void coordinator_put_send(struct coordinator *c, uint64_t peer, const Rh__Contro
 struct proposal *coordinator_propose(struct coordinator *c, enum proposal_kind kind,
                                      Rh__Command *command)
 {
-    const size_t at = c->out->bytes.size;
+    size_t at;
 
     if (!c->leading || c->now_us < c->quiet_us) {
         return NULL;
     }
     command->time_us = c->wall_us;
     command->proposer = c->config.id;
+    if (mutant(M_LOCALNUM) && command->body_case == RH__COMMAND__BODY_BEGIN) {
+        planted_localnum(c, command->begin);
+    }
+    at = c->out->bytes.size;
     command_put(&c->out->bytes, command);
     put_effect(c, COORDINATOR_PROPOSE, ++c->last_tag, at);
     c->proposal = mem_resize(c->proposal, (c->proposal_count + 1) * sizeof *c->proposal);

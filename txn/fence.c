@@ -193,9 +193,11 @@ static bool is_orphaned(const struct coordinator *c, const struct state_node *no
 void fence_run(struct coordinator *c)
 {
     // Without leases nobody knows when a silent node stops.
-    if (c->config.lease_us == 0 || c->now_us < c->quiet_us) {
+    if (c->config.lease_us == 0 || c->now_us < c->quiet_us ||
+        c->now_us - c->fence_us < (uint64_t)FENCE_PERIOD_MS * 1000) {
         return;
     }
+    c->fence_us = c->now_us;
     look_who_is_heard(c);
     for (size_t i = 0; i < c->state->node_count; i++) {
         const struct state_node *node = &c->state->node[i];

@@ -7,6 +7,7 @@
  *     history.c      the last deltas; GetConfig
  *     register.c     Register, Renew, Bye, Poll
  *     lease.c        how long a lease is, when it surely ended
+ *     planted.c      what only planted bugs do
  *     fence.c        silent nodes: FENCE, REASSIGN; settling after a restore
  *     drive.c        transactions from BEGIN to the outcome
  *     waits.c        what a transaction waits for, in words
@@ -34,6 +35,7 @@ enum {
     SLEPT_PART = 4,    /* of suspect_ms without a step: I slept */
     RENEWED_MS = 2000, /* COMMIT only if each participant renewed since */
     WAITS_ACTOR_MAX = 40,
+    FENCE_PERIOD_MS = 10,
 };
 
 /* A link. */
@@ -162,6 +164,7 @@ struct coordinator {
     uint64_t step_us;  /* of the last step */
     uint64_t awake_us; /* I slept until then: what is silent was perhaps not heard */
     uint64_t deaf_us;  /* no node at all was heard until then, or might be */
+    uint64_t fence_us; /* when I looked last for silent nodes */
     uint64_t quiet_us; /* no proposal before */
     uint64_t claim_us; /* when I told last that I lead */
     uint64_t applied_index;
@@ -290,6 +293,11 @@ void fence_settle(struct coordinator *c);
 /* "live", "suspect", "fenced", "dead", "leaving". */
 const char *fence_state(struct coordinator *c, const struct state_node *node);
 uint64_t fence_lease_left_us(const struct coordinator *c, const struct state_node *node);
+
+/* ---- planted.c ---- */
+
+/* M_LOCALNUM: PREPARE leaves under a number that is only guessed, before the log has it. */
+void planted_localnum(struct coordinator *c, const Rh__CommandBegin *begin);
 
 /* ---- drive.c ---- */
 
