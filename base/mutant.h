@@ -21,6 +21,13 @@
     X(M_NOORDER, "requests of a session run as they arrive")                          \
     X(M_NODEDUP, "a request that ran is run again")                                   \
     X(M_NOXFER, "order records stay behind when their actor moves")                   \
+    X(M_COLD, "a request from before a cold take-over is run")                        \
+    X(M_ATT1, "a first copy from before a cold take-over is run")                     \
+    X(M_RESTAMP, "a request is stamped anew although copies of it exist")             \
+    X(M_NORETRY, "a request lost with a link is not sent again")                      \
+    X(M_NOBASE, "nobody is told that an earlier request was given up")                \
+    X(M_NOCHAIN, "the hold keeps back what a running chain waits for")                \
+    X(M_LATE, "a late answer of a fenced owner is taken")                             \
     X(M_STALEWARM, "state staged for an aborted transaction is used later")           \
     X(M_RESTART, "a restarted node serves before it is registered")                   \
     X(M_COMMIT, "the leader commits without all votes")                               \

@@ -220,8 +220,8 @@ static void put_reply_error(struct client *c, const struct slot *slot, enum repl
         UNREACHABLE();
     case REPLY_UNKNOWN:
         put_format(out,
-                   "-UNKNOWN outcome: the node was lost while it had the request, which may have "
-                   "run, at most once\r\n");
+                   "-UNKNOWN outcome: a node was lost that had the request, which may have run, at "
+                   "most once\r\n");
         break;
     case REPLY_TIMEOUT:
         put_format(out,
@@ -238,6 +238,9 @@ static void put_reply_error(struct client *c, const struct slot *slot, enum repl
                        " ms: it did not run, try again\r\n",
                        deadline_ms);
         }
+        break;
+    case REPLY_OVERLOADED:
+        put_format(out, "-OVERLOADED its node has no room: this one did not run, try again\r\n");
         break;
     case REPLY_NO_KIND:
         put_format(out, "-NOKIND no node hosts actors of this kind\r\n");

@@ -14,26 +14,15 @@
 
 /* ---- nodes ---- */
 
-/* Whatever is on its way to the peer is lost: it may have run. */
+/* Whatever is on its way to the peer is lost: it may have run. It is sent again, to the owner. */
 static void lose_in_flight(struct router *r, struct peer *peer)
 {
     struct list lost;
 
     list_init(&lost);
+    list_splice_back(&lost, &peer->in_flight);
     peer->size = 0;
-    // All are marked before the first is answered: one that loses its predecessor is sent again
-    // only if it is not lost itself.
-    for (struct list_link *l = list_pop_front(&peer->in_flight); l != NULL;
-         l = list_pop_front(&peer->in_flight)) {
-        struct pending *p = CONTAINER_OF(l, struct pending, in_flight);
-
-        p->state = PENDING_LOST;
-        p->slot = RING_NODE_NONE;
-        list_push_back(&lost, l);
-    }
-    for (struct list_link *l = list_pop_front(&lost); l != NULL; l = list_pop_front(&lost)) {
-        route_finish(r, CONTAINER_OF(l, struct pending, in_flight), REPLY_UNKNOWN, route_nothing);
-    }
+    route_lose(r, &lost);
 }
 
 /* The peer left after it had handed over everything: it waited until I routed by a ring without
@@ -165,6 +154,21 @@ static void sync_peers(struct router *r)
     }
 }
 
+/* Arcs that changed hands without a drain: their old owner is fenced, and will not answer (or not so
+ * that it counts) what it still has. Its link may be up for long: it may just stand still. */
+static void follow_take_over(struct router *r)
+{
+    const struct ring *ring = &r->view.ring;
+    const uint64_t before = r->cold;
+
+    for (size_t i = 0; i < ring->vnode_count; i++) {
+        r->cold = ring->vnode[i].cold > r->cold ? ring->vnode[i].cold : r->cold;
+    }
+    if (r->cold > before) {
+        route_lose_taken_over(r, before);
+    }
+}
+
 /* The view changed: everything that hangs on it follows. */
 static void adopt(struct router *r)
 {
@@ -181,6 +185,7 @@ static void adopt(struct router *r)
         }
     }
     route_wake_stalled(r);
+    follow_take_over(r);
 }
 
 /* Apply one change; true if the view is another one now. */

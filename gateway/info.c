@@ -63,8 +63,10 @@ static void put_ringhold(struct buffer *out, const struct client *c)
     put_format(out,
                "# Ringhold\r\nring_version:%" PRIu64 "\r\nring_digest:%016" PRIx64 "%016" PRIx64
                "\r\nring_vnodes:%zu\r\nnodes:%zu\r\nrequests:%" PRIu64 "\r\nin_flight:%" PRIu64
-               "\r\nwaiting:%" PRIu64 "\r\nresent:%" PRIu64 "\r\nmoved:%" PRIu64
-               "\r\nunknown:%" PRIu64 "\r\ntimeout:%" PRIu64 "\r\nrejected:%" PRIu64 "\r\n\r\n",
+               "\r\nwaiting:%" PRIu64 "\r\nresent:%" PRIu64 "\r\nretried:%" PRIu64
+               "\r\nmoved:%" PRIu64 "\r\ncold:%" PRIu64 "\r\nstale_answers:%" PRIu64
+               "\r\nlate_answers:%" PRIu64 "\r\nunknown:%" PRIu64 "\r\ntimeout:%" PRIu64
+               "\r\nrejected:%" PRIu64 "\r\noverloaded:%" PRIu64 "\r\n\r\n",
                f.version,
                f.digest[1],
                f.digest[0],
@@ -74,10 +76,15 @@ static void put_ringhold(struct buffer *out, const struct client *c)
                f.in_flight,
                f.waiting,
                f.resent,
+               f.retried,
                f.moved,
+               f.cold,
+               f.stale_answers,
+               f.late_answers,
                f.unknown,
                f.timeout,
-               f.rejected);
+               f.rejected,
+               f.overloaded);
 }
 
 static const struct {

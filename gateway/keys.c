@@ -45,16 +45,23 @@ static size_t args_size(const struct args *args)
     return size;
 }
 
-static void ask_args(struct client *c, uint64_t number, size_t part, const struct args *args)
+/* Commands that only read may run again where a write is answered UNKNOWN: after a take-over that
+ * lost what their owner had in memory (PROTOCOL §6). Any actor that takes them must keep to it. */
+static uint8_t flags_of(const struct command *command)
+{
+    return (uint8_t)(REQUEST_COMMAND | (command->writes ? 0 : REQUEST_IDEMPOTENT));
+}
+
+static void ask_args(struct client *c, const struct ask *to, const struct args *args)
 {
     struct buffer *body = &c->all->body;
 
     buffer_clear(body);
     args_put(body, args);
     client_ask(c,
-               &(struct ask){.number = number,
-                             .part = (uint8_t)part,
-                             .flags = REQUEST_COMMAND,
+               &(struct ask){.number = to->number,
+                             .part = to->part,
+                             .flags = to->flags,
                              .id = args->arg[1],
                              .body = buffer_bytes(body)});
 }
@@ -94,7 +101,7 @@ void run_key(struct client *c, const struct command *command, const struct resp_
         return;
     }
     add_slot(c, SLOT_VALUE, 1, &number);
-    ask_args(c, number, 0, &args);
+    ask_args(c, &(struct ask){.number = number, .flags = flags_of(command)}, &args);
 }
 
 static bool check_keys(struct client *c, const struct resp_command *line, size_t step)
@@ -113,15 +120,16 @@ static void ask_each(struct client *c, const struct command *command,
 {
     const size_t step = (size_t)command->step;
     const size_t parts = (line->count - 1) / step;
-    uint64_t number = 0;
+    struct ask ask = {.flags = flags_of(command)};
 
-    add_slot(c, shape, parts, &number);
+    add_slot(c, shape, parts, &ask.number);
     for (size_t i = 0; i < parts; i++) {
         struct args args = {.count = (uint8_t)(1 + step)};
 
         args.arg[0] = name_bytes(command->each);
         memcpy(&args.arg[1], &line->arg[1 + i * step], step * sizeof args.arg[0]);
-        ask_args(c, number, i, &args);
+        ask.part = (uint8_t)i;
+        ask_args(c, &ask, &args);
     }
 }
 

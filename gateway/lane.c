@@ -103,7 +103,16 @@ struct lane *lane_add(struct lanes *l, uint64_t session, struct pending *p)
         lane->kind = p->kind;
         table_put(&l->table, &lane->link, hash);
     }
-    list_push_back(&lane->all, &p->in_lane);
+    struct list_link *before = lane->all.head.prev;
+
+    // The last of all, but for a client that numbers its requests itself and goes back.
+    while (before != &lane->all.head && CONTAINER_OF(before, struct pending, in_lane)->seq > p->seq) {
+        before = before->prev;
+    }
+    p->in_lane.prev = before;
+    p->in_lane.next = before->next;
+    before->next->prev = &p->in_lane;
+    before->next = &p->in_lane;
     p->lane = lane;
     return lane;
 }

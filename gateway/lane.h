@@ -38,7 +38,8 @@ struct lanes {
 void lanes_init(struct lanes *l, uint64_t seed);
 void lanes_fini(struct lanes *l);
 
-/* The lane of p's (session, kind, id), made if there is none; `p` is appended to it. */
+/* The lane of p's (session, kind, id), made if there is none; `p` takes its place in it by
+ * seq. */
 struct lane *lane_add(struct lanes *l, uint64_t session, struct pending *p);
 
 /* Take `p` out of its lane; the lane goes when it was the last: then this returns NULL. */

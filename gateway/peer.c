@@ -59,6 +59,17 @@ bool peer_takes_requests(const struct peer *peer)
     return peer->up && (peer->incarnation == 0 || peer->incarnation >= peer->member_incarnation);
 }
 
+void peer_on_answer(struct peer *peer, uint64_t sent_us, uint64_t now_us)
+{
+    peer->answered_us = now_us;
+    peer->overtaken_us = sent_us > peer->overtaken_us ? sent_us : peer->overtaken_us;
+}
+
+bool peer_is_just_slow(const struct peer *peer, uint64_t sent_us, uint64_t recent_us)
+{
+    return peer->up && peer->answered_us >= recent_us && sent_us >= peer->overtaken_us;
+}
+
 void peer_learn_reply(struct peer *peer, size_t size)
 {
     enum { DECAY = 16 };

@@ -22,6 +22,8 @@ struct peer {
     struct list in_flight; /* struct pending: their last attempt went here */
     struct list stalled;   /* struct lane: until there is room */
     struct list_link fed;  /* in the router's list of peers that have got room */
+    uint64_t answered_us;  /* when something that was sent here was answered last */
+    uint64_t overtaken_us; /* what was sent here before was overtaken by an answer */
     size_t size;           /* bytes of those in flight, their replies as expected */
     size_t reply_size;     /* what a reply is expected to take */
 };
@@ -43,6 +45,12 @@ bool peer_is(const struct peer *peer, const struct view_member *member);
 /* May requests be sent there? A link to an incarnation that the directory has given up is as good
  * as none; one to a newer incarnation is fine, for my directory is what is old. */
 bool peer_takes_requests(const struct peer *peer);
+
+/* What was sent there at `sent_us` was answered, by whomever. */
+void peer_on_answer(struct peer *peer, uint64_t sent_us, uint64_t now_us);
+/* True if the link is up and answers come over it in their turn, and what was sent at `sent_us` is
+ * not overdue among them: the node is slow, and a copy would make it slower. */
+bool peer_is_just_slow(const struct peer *peer, uint64_t sent_us, uint64_t recent_us);
 
 /* A reply of that size came. */
 void peer_learn_reply(struct peer *peer, size_t size);

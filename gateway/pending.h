@@ -2,10 +2,10 @@
  *
  * A pending request: taken from a session, not answered yet.
  *
- * Each time it is sent it is a new attempt with a number of its own, which the
- * answer repeats. An attempt is open until an answer says that it did not run;
- * while none is open the request surely never ran, and there is no second copy
- * of it anywhere (PROTOCOL hole 40).
+ * Each time it is sent it is a new attempt, a copy with a number of its own,
+ * which the answer repeats. An attempt is open until an answer says that it did
+ * not run; while none is open the request surely never ran, and there is no
+ * copy of it anywhere (PROTOCOL hole 40).
  */
 #ifndef GATEWAY_PENDING_H
 #define GATEWAY_PENDING_H
@@ -23,7 +23,6 @@ struct session;
 enum pending_state {
     PENDING_WAITING, /* at the gateway */
     PENDING_SENT,    /* its last attempt is on its way */
-    PENDING_LOST,    /* the link it went over is gone: about to be answered */
 };
 
 struct pending {
@@ -31,11 +30,15 @@ struct pending {
     struct list_link in_lane;   /* in order of seq */
     struct list_link in_age;    /* in order of deadline */
     struct list_link in_flight; /* of the peer that got the last attempt */
+    struct list_link in_retry;  /* SENT: in order of retry_us */
     struct lane *lane;
     struct session *session;
     uint64_t seq;
     uint64_t ticket;
     uint64_t deadline_us;
+    uint64_t sent_us;     /* SENT: when */
+    uint64_t retry_us;    /* SENT: see then whether to send it again */
+    uint64_t overload_us; /* since when its owner has no room for it; 0 = it has, or never said */
     uint64_t first;    /* ring version at the first send; 0 = to be stamped */
     uint64_t prev;     /* as stamped on the last attempt */
     uint64_t open;     /* bit = number of an open attempt, modulo 64 */
@@ -48,7 +51,9 @@ struct pending {
     uint8_t flags;    /* enum request_flags */
     uint8_t state;    /* enum pending_state */
     uint8_t id_size;
-    bool doubtful;  /* an open attempt's number was used again: one copy is lost track of */
+    uint8_t retries; /* sent again for want of an answer, for the back-off */
+    bool doubtful;   /* there may be a copy that I know nothing of: of another gateway (hole 44), or
+                        an open attempt's number was used again */
     uint8_t data[]; /* id, then body */
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 
 /* ---- replies and the end of a request ---- */
 
@@ -33,6 +34,8 @@ static void count_reply(struct router *r, enum reply_code code)
     r->figures.unknown += code == REPLY_UNKNOWN;
     r->figures.timeout += code == REPLY_TIMEOUT;
     r->figures.rejected += code == REPLY_REJECTED;
+    r->figures.overloaded += code == REPLY_OVERLOADED;
+    r->figures.replied++;
 }
 
 void route_put_reply(struct router *r, const struct reply *reply, struct bytes body)
@@ -66,6 +69,9 @@ void route_disconnect_if_idle(struct router *r, struct peer *peer)
 
 static void leave_peer(struct router *r, struct pending *p)
 {
+    if (list_linked(&p->in_retry)) {
+        list_remove(&p->in_retry);
+    }
     struct peer *peer = p->slot == RING_NODE_NONE ? NULL : peer_find(&r->peers, p->slot);
 
     p->slot = RING_NODE_NONE;
@@ -121,7 +127,7 @@ void route_finish(struct router *r, struct pending *p, enum reply_code code, str
     struct pending *next = lane_next(p->lane, p);
     const bool ran = code == REPLY_OK || code == REPLY_APP_ERROR;
 
-    if (!ran && next != NULL && next->state == PENDING_SENT && next->prev == p->seq &&
+    if (!ran && !mutant(M_NOBASE) && next != NULL && next->state == PENDING_SENT && next->prev == p->seq &&
         next->deadline_us > r->now_us) {
         route_to_waiting(r, next);
     }
@@ -137,6 +143,41 @@ void route_finish(struct router *r, struct pending *p, enum reply_code code, str
 
 /* ---- sending ---- */
 
+/* Lowest unfinished number of the lane. A client that numbers its requests itself may ask again for
+ * what is finished only here. */
+static uint64_t base_of(const struct pending *p)
+{
+    const uint64_t lowest = lane_front(p->lane)->seq;
+    const uint64_t told = p->session->base;
+
+    if (mutant(M_NOBASE)) {
+        return p->prev != 0 ? p->prev : p->seq; // as it was when first sent
+    }
+    return told != 0 && told < lowest ? told : lowest;
+}
+
+static void await_answer(struct router *r, struct pending *p)
+{
+    const unsigned doublings = p->retries < ROUTER_RETRIES ? p->retries : ROUTER_RETRIES - 1;
+
+    if (mutant(M_NORETRY)) {
+        return;
+    }
+    p->retry_us = r->now_us + ((uint64_t)r->config.retry_ms * 1000 << doublings);
+    list_push_back(&r->retry[doublings], &p->in_retry);
+}
+
+/* Its time is up, but its node works off what came before: a fleet under load must not be asked
+ * everything twice. */
+static bool is_in_its_turn(const struct router *r, const struct pending *p)
+{
+    const struct peer *peer = p->slot == RING_NODE_NONE ? NULL : peer_find(&r->peers, p->slot);
+    const uint64_t retry_us = (uint64_t)r->config.retry_ms * 1000;
+
+    return peer != NULL && peer == route_owner(r, p->lane) && r->now_us >= retry_us &&
+           peer_is_just_slow(peer, p->sent_us, r->now_us - retry_us / 2);
+}
+
 static void send(struct router *r, struct pending *p, struct peer *peer)
 {
     struct lane *lane = p->lane;
@@ -145,14 +186,17 @@ static void send(struct router *r, struct pending *p, struct peer *peer)
         p->first = r->view.ring.version;
     }
     r->figures.resent += p->attempts > 0;
-    p->prev = lane_prev_seq(lane, p);
+    if (p->attempts == 0 || !mutant(M_NOBASE)) {
+        p->prev = lane_prev_seq(lane, p);
+    }
     const uint64_t left_us = p->deadline_us > r->now_us ? p->deadline_us - r->now_us : 0;
     const struct request_record record = {
         .gateway = r->config.gateway,
         .session = p->session->id,
+        .session_epoch = p->session->epoch,
         .seq = p->seq,
         .prev = p->prev,
-        .base = lane_front(lane)->seq,
+        .base = base_of(p),
         .first = p->first,
         .version = r->view.ring.version,
         .ttl_ms = (uint32_t)((left_us + 999) / 1000),
@@ -172,9 +216,21 @@ static void send(struct router *r, struct pending *p, struct peer *peer)
     p->charged = (uint32_t)(pending_size(p) + peer->reply_size);
     peer->size += p->charged;
     list_push_back(&peer->in_flight, &p->in_flight);
+    p->sent_us = r->now_us;
+    await_answer(r, p);
     lane->sent++;
     lane->waiting--;
     r->figures.waiting--;
+}
+
+const struct ring_vnode *route_vnode(const struct router *r, const struct pending *p)
+{
+    if (r->view.ring.version == 0) {
+        return NULL;
+    }
+    const ring_hit hit = view_lookup(&r->view, p->kind, pending_id(p));
+
+    return ring_find(&r->view.ring, ring_hit_vnode(hit));
 }
 
 /* The node that owns the lane's entity, if requests can go there now. */
@@ -225,6 +281,79 @@ void route_push(struct router *r, struct lane *lane)
             break;
         }
         send(r, p, owner);
+    }
+}
+
+/* ---- sending again ---- */
+
+void route_retry(struct router *r)
+{
+    for (size_t i = 0; i < ROUTER_RETRIES; i++) {
+        for (struct list_link *l = list_front(&r->retry[i]); l != NULL;
+             l = list_front(&r->retry[i])) {
+            struct pending *p = CONTAINER_OF(l, struct pending, in_retry);
+
+            if (p->retry_us > r->now_us) {
+                break;
+            }
+            if (is_in_its_turn(r, p)) {
+                list_remove(&p->in_retry);
+                await_answer(r, p);
+                continue;
+            }
+            p->retries = p->retries < ROUTER_RETRIES ? (uint8_t)(p->retries + 1) : p->retries;
+            r->figures.retried++;
+            route_to_waiting(r, p);
+            route_push(r, p->lane);
+        }
+    }
+}
+
+void route_lose(struct router *r, struct list *in_flight)
+{
+    for (struct list_link *l = list_pop_front(in_flight); l != NULL; l = list_pop_front(in_flight)) {
+        struct pending *p = CONTAINER_OF(l, struct pending, in_flight);
+
+        p->slot = RING_NODE_NONE;
+        if (mutant(M_NORETRY)) {
+            continue;
+        }
+        r->figures.retried++;
+        route_to_waiting(r, p);
+        if (!lane_is_blocked(p->lane)) {
+            list_push_back(&r->stalled, &p->lane->stalled);
+        }
+    }
+    // All are marked before the first is sent again: they go in order.
+    route_wake_stalled(r);
+}
+
+static void lose_taken_over(struct router *r, struct peer *peer, uint64_t cold)
+{
+    struct list lost;
+    struct list_link *next = NULL;
+
+    list_init(&lost);
+    for (struct list_link *l = list_front(&peer->in_flight); l != NULL; l = next) {
+        struct pending *p = CONTAINER_OF(l, struct pending, in_flight);
+        const struct ring_vnode *vnode = route_vnode(r, p);
+
+        next = list_next(&peer->in_flight, l);
+        if (vnode != NULL && vnode->owner != peer->slot && vnode->cold > cold) {
+            list_remove(l);
+            peer->size -= p->charged;
+            list_push_back(&lost, l);
+        }
+    }
+    route_lose(r, &lost);
+}
+
+void route_lose_taken_over(struct router *r, uint64_t cold)
+{
+    for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
+        if (r->peers.at[slot] != NULL) {
+            lose_taken_over(r, r->peers.at[slot], cold);
+        }
     }
 }
 

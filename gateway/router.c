@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "gateway/router_inside.h"
 
 enum {
@@ -15,6 +16,8 @@ struct router_config router_config_default(void)
 {
     return (struct router_config){
         .deadline_ms = 10000,
+        .retry_ms = 1000,
+        .overload_ms = 1000,
         .window = 32,
         .in_flight_max = 100000,
         .refresh_ms = 500,
@@ -25,23 +28,39 @@ struct router_config router_config_default(void)
 
 /* ---- requests and sessions ---- */
 
-static void on_request(struct router *r, const struct router_event *event)
+static void refuse(struct router *r, const struct router_event *event, enum reply_code code)
 {
-    ASSERT(event->id.size >= 1 && event->id.size <= RECORD_ID_MAX);
-    ASSERT(event->body.size <= RECORD_BODY_MAX);
-    r->figures.requests++;
-    if (router_full(r)) {
-        const struct reply reply = {event->session, event->ticket, REPLY_REJECTED, event->flags};
+    const struct reply reply = {event->session, event->ticket, code, event->flags};
 
-        route_put_reply(r, &reply, route_nothing);
-        return;
+    route_put_reply(r, &reply, route_nothing);
+}
+
+/* Hole 44: the request of a client that owns its session. True: nothing more is to be done. */
+static bool on_resumed(struct router *r, struct session *session, const struct router_event *event)
+{
+    struct pending *p = route_find(r, session->id, event->seq);
+
+    session->closed = false;
+    session->epoch = event->epoch;
+    session->base = event->base > session->base ? event->base : session->base;
+    if (p == NULL) {
+        return false;
     }
-    struct session *session = session_get(&r->sessions, event->session);
+    p->ticket = event->ticket; // the connection that asked before is gone
+    r->figures.replied++;
+    return true;
+}
+
+static struct pending *take(struct router *r, const struct router_event *event,
+                            struct session *session)
+{
     struct pending *p = pending_new(event->kind, event->id, event->body);
 
     session->unfinished++;
     p->session = session;
-    p->seq = ++session->seq;
+    p->seq = event->seq != 0 ? event->seq : ++session->seq;
+    p->first = event->seq != 0 ? event->first : 0;
+    p->doubtful = p->first != 0;
     p->ticket = event->ticket;
     p->flags = event->flags;
     p->deadline_us = r->now_us + (uint64_t)r->config.deadline_ms * 1000;
@@ -50,6 +69,29 @@ static void on_request(struct router *r, const struct router_event *event)
     r->size += pending_size(p);
     r->figures.in_flight++;
     r->figures.waiting++;
+    return p;
+}
+
+static void on_request(struct router *r, const struct router_event *event)
+{
+    ASSERT(event->id.size >= 1 && event->id.size <= RECORD_ID_MAX);
+    ASSERT(event->body.size <= RECORD_BODY_MAX);
+    r->figures.requests++;
+    if (router_full(r)) {
+        // What was sent before may have run, whatever happens here.
+        refuse(r, event, event->first != 0 ? REPLY_UNKNOWN : REPLY_REJECTED);
+        return;
+    }
+    struct session *session = session_get(&r->sessions, event->session);
+
+    if (event->seq != 0 && event->epoch < session->epoch) {
+        refuse(r, event, REPLY_UNKNOWN);
+        return;
+    }
+    if (event->seq != 0 && on_resumed(r, session, event)) {
+        return;
+    }
+    struct pending *p = take(r, event, session);
     struct lane *lane = lane_add(&r->lanes, session->id, p);
 
     lane->waiting++;
@@ -127,7 +169,11 @@ static void on_busy(struct router *r, struct pending *p, uint64_t ms)
 /* The owner has lost its memory since `first`: an earlier copy may have run before that. */
 static void on_cold(struct router *r, struct pending *p, uint64_t cold)
 {
-    if (!pending_never_ran(p) && (p->flags & REQUEST_IDEMPOTENT) == 0) {
+    const bool again_is_safe =
+        pending_never_ran(p) || (p->flags & REQUEST_IDEMPOTENT) != 0 || mutant(M_RESTAMP);
+
+    r->figures.cold++;
+    if (!again_is_safe) {
         route_finish(r, p, REPLY_UNKNOWN, route_nothing);
         return;
     }
@@ -148,50 +194,75 @@ static void on_expired(struct router *r, struct pending *p)
     }
 }
 
-/* True if the answer says that this attempt did not run. */
-static bool is_refusal(uint8_t code)
+/* The node has no room. For a while it is waited for; then the client is told. */
+static void on_overload(struct router *r, struct pending *p, uint64_t ms)
 {
-    return code != ANSWER_OK && code != ANSWER_APP_ERROR;
+    p->overload_us = p->overload_us == 0 ? r->now_us : p->overload_us;
+    if (pending_never_ran(p) &&
+        r->now_us - p->overload_us >= (uint64_t)r->config.overload_ms * 1000) {
+        route_finish(r, p, REPLY_OVERLOADED, route_nothing);
+        return;
+    }
+    on_busy(r, p, ms);
 }
 
-static void on_answer(struct router *r, const struct router_event *event)
+/* Hole 63: it ran at an owner that was fenced meanwhile, or will be by what I know already; what it
+ * did there is gone. Nobody can tell if it came before the last state that was saved. An owner that
+ * knows of the take-over is no such owner: a MERGE gives an arc the greater `cold` of two, so the
+ * token of an actor that lives on may be below it. */
+static bool is_stale(const struct router *r, const struct pending *p, const struct answer_record *a)
+{
+    const struct ring_vnode *vnode = route_vnode(r, p);
+
+    return vnode != NULL && a->token < vnode->cold && a->version < vnode->cold && !mutant(M_LATE);
+}
+
+static void on_stale(struct router *r, struct pending *p, uint8_t copy)
+{
+    r->figures.stale_answers++;
+    if ((p->flags & REQUEST_IDEMPOTENT) == 0) {
+        route_finish(r, p, REPLY_UNKNOWN, route_nothing);
+        return;
+    }
+    (void)pending_close(p, copy);
+    p->first = 0;
+    if (copy == pending_last(p) && p->state == PENDING_SENT) {
+        again(r, p, 0, false);
+    }
+}
+
+/* It ran. */
+static void on_ran(struct router *r, struct pending *p, const struct answer_record *a)
+{
+    if (a->code == ANSWER_LOST) {
+        route_finish(r, p, REPLY_UNKNOWN, route_nothing);
+    } else if (is_stale(r, p, a)) {
+        on_stale(r, p, a->copy);
+    } else {
+        route_finish(r, p, a->code == ANSWER_OK ? REPLY_OK : REPLY_APP_ERROR, a->body);
+    }
+}
+
+static void on_refused(struct router *r, struct pending *p, const struct router_event *event)
 {
     const struct answer_record *a = event->answer;
-    struct pending *p = a->gateway != r->config.gateway ? NULL : route_find(r, a->session, a->seq);
 
-    if (p == NULL || !pending_is_open(p, a->copy)) {
-        return; // answered before, or given up
-    }
-    // Place for hole 63: an OK whose token is below the `cold` of the entity's vnode comes from an
-    // owner that was fenced meanwhile. With leases in force it is UNKNOWN for a volatile kind, and
-    // sent again for a durable one. A MERGE takes the greater cold: compare per arc, not per id.
-    const bool last = a->copy == pending_last(p);
-    struct peer *peer = peer_find(&r->peers, event->slot);
-
-    if (peer != NULL) {
-        peer_learn_reply(peer, a->body.size);
-    }
-
-    if (is_refusal(a->code)) {
-        const bool closed = pending_close(p, a->copy);
-
-        ASSERT(closed);
-        if (!last || p->state != PENDING_SENT) {
-            return; // another copy is on its way or about to be
-        }
+    if (a->code != ANSWER_OVERLOAD) {
+        p->overload_us = 0;
     }
     switch ((enum answer_code)a->code) {
     case ANSWER_OK:
-        route_finish(r, p, REPLY_OK, a->body);
-        break;
     case ANSWER_APP_ERROR:
-        route_finish(r, p, REPLY_APP_ERROR, a->body);
-        break;
+    case ANSWER_LOST:
+        break; // not refused
     case ANSWER_MOVED:
         on_moved(r, p, event);
         break;
     case ANSWER_BUSY:
         on_busy(r, p, a->aux);
+        break;
+    case ANSWER_OVERLOAD:
+        on_overload(r, p, a->aux);
         break;
     case ANSWER_COLD:
         on_cold(r, p, a->aux);
@@ -202,6 +273,53 @@ static void on_answer(struct router *r, const struct router_event *event)
     case ANSWER_NO_KIND:
         route_finish(r, p, pending_never_ran(p) ? REPLY_NO_KIND : REPLY_UNKNOWN, route_nothing);
         break;
+    }
+}
+
+static bool says_ran(uint8_t code)
+{
+    return code == ANSWER_OK || code == ANSWER_APP_ERROR || code == ANSWER_LOST;
+}
+
+/* The link's other end is an incarnation that the directory has given up. */
+static bool is_from_fenced(const struct router *r, uint16_t slot)
+{
+    const struct peer *peer = peer_find(&r->peers, slot);
+
+    return peer != NULL && (peer->removed || !peer_takes_requests(peer));
+}
+
+static void on_answer(struct router *r, const struct router_event *event)
+{
+    const struct answer_record *a = event->answer;
+    struct pending *p = a->gateway != r->config.gateway ? NULL : route_find(r, a->session, a->seq);
+
+    if (p == NULL || !pending_is_open(p, a->copy)) {
+        // Answered before, or given up.
+        r->figures.late_answers++;
+        r->figures.stale_answers += says_ran(a->code) && is_from_fenced(r, event->slot);
+        return;
+    }
+    const bool last = a->copy == pending_last(p);
+    struct peer *peer = peer_find(&r->peers, event->slot);
+
+    struct peer *asked = p->slot == RING_NODE_NONE ? NULL : peer_find(&r->peers, p->slot);
+
+    if (peer != NULL) {
+        peer_learn_reply(peer, a->body.size);
+    }
+    if (last && asked != NULL) {
+        peer_on_answer(asked, p->sent_us, r->now_us);
+    }
+    if (says_ran(a->code)) {
+        on_ran(r, p, a);
+        return;
+    }
+    const bool closed = pending_close(p, a->copy);
+
+    ASSERT(closed);
+    if (last && p->state == PENDING_SENT) { // else another copy is on its way or about to be
+        on_refused(r, p, event);
     }
 }
 
@@ -224,11 +342,16 @@ static void expire(struct router *r)
 struct router *router_new(const struct router_config *config)
 {
     ASSERT(config->window > 0 && config->in_flight_max > 0);
+    // No copy outlives its request's record at the owner (hole 37).
+    ASSERT(config->deadline_ms <= REQUEST_TTL_MAX_MS && config->retry_ms > 0);
     struct router *r = mem_new(1, sizeof *r);
 
     r->config = *config;
     view_init(&r->view, RING_GRID_MIN);
     list_init(&r->age);
+    for (size_t i = 0; i < ROUTER_RETRIES; i++) {
+        list_init(&r->retry[i]);
+    }
     list_init(&r->stalled);
     list_init(&r->fed);
     sessions_init(&r->sessions, config->gateway);
@@ -242,6 +365,9 @@ static void drop(struct router *r, struct pending *p)
 {
     if (p->slot != RING_NODE_NONE) {
         list_remove(&p->in_flight);
+    }
+    if (list_linked(&p->in_retry)) {
+        list_remove(&p->in_retry);
     }
     p->lane->waiting -= p->state == PENDING_WAITING;
     p->lane->sent -= p->state == PENDING_SENT;
@@ -301,6 +427,7 @@ static void check_counts(const struct router *r)
 {
     ASSERT(r->figures.in_flight == r->pendings.count);
     ASSERT(r->figures.waiting <= r->figures.in_flight);
+    ASSERT(r->figures.requests == r->figures.replied + r->figures.in_flight); // I12
     ASSERT(r->lanes.table.count <= r->pendings.count);
     ASSERT(IMPLIES(r->pendings.count == 0, r->size == 0));
 }
@@ -316,6 +443,7 @@ void router_step(struct router *r, const struct router_event *event, struct rout
     r->out = out;
     expire(r);
     route_wake_rested(r);
+    route_retry(r);
     dispatch(r, event);
     route_feed(r);
     fleet_ask_config(r);
@@ -333,6 +461,7 @@ static void check_lane(const struct lane *lane, const struct router *r)
         ASSERT(p->lane == lane && p->seq > seq);
         ASSERT(IMPLIES(p->state == PENDING_WAITING, p->slot == RING_NODE_NONE));
         ASSERT(IMPLIES(p->slot != RING_NODE_NONE, r->peers.at[p->slot] != NULL));
+        ASSERT(list_linked(&p->in_retry) == (p->state == PENDING_SENT) || mutant(M_NORETRY));
         seq = p->seq;
         sent += p->state == PENDING_SENT;
         waiting += p->state == PENDING_WAITING;

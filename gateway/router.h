@@ -13,13 +13,30 @@
  *     SENT     BUSY(ms)                             wait ms, send again           WAITING
  *     SENT     COLD(c), one copy or idempotent      first = my version, send      SENT
  *     SENT     COLD(c), another copy may have run   reply UNKNOWN                 done
+ *     SENT     OVERLOAD(ms), for less than 1 s      wait ms, send again           WAITING
+ *     SENT     OVERLOAD(ms), longer, one copy       reply OVERLOADED              done
+ *     SENT     LOST                                 reply UNKNOWN                 done
  *     SENT     EXPIRED, one copy                    reply REJECTED                done
- *     SENT     link to that node lost               reply UNKNOWN                 done
+ *     SENT     no answer for T_retry * 2^k, and     one copy more                 WAITING
+ *              later ones were answered or none
+ *     SENT     link to that node lost, or the node  one copy more, to the owner   WAITING
+ *              is another incarnation now, or its
+ *              arc was taken over
  *     SENT     the same, but the node left cleanly  await the new owner's answer  SENT
  *     SENT     its predecessor was given up         send again with a new base    WAITING
+ *     SENT     OK, APP_ERROR of a fenced owner      reply UNKNOWN; send again if  done
+ *              (hole 63)                            it is idempotent
  *     any      deadline                             never run: REJECTED else TIMEOUT   done
  *
+ * WAITING with a copy that may have run: an answer of that copy ends it too.
+ *
  * Pure. Order: requests of one (session, entity) carry seq, prev and base.
+ *
+ * A session is numbered here, or by a client that owns it and outlives its
+ * gateway (hole 44): that gives each request seq, base, epoch and first. After
+ * its gateway is lost it sends what is unanswered through another one, in order
+ * of seq, with a greater epoch: each is answered with what was saved, or runs
+ * once; copies of the older epoch that are still on their way are fenced.
  *
  * A request that a link would not take is to be given back as a ROUTER_ANSWER
  * of its session, seq and copy with code BUSY: it surely did not run.
@@ -36,7 +53,9 @@ struct router;
 struct router_config {
     uint64_t gateway; /* random id of this process; session ids grow from it */
     char name[VIEW_NAME_MAX + 1];
-    uint32_t deadline_ms;    /* of a request; 10000 */
+    uint32_t deadline_ms;    /* of a request, at most REQUEST_TTL_MAX_MS; 10000 */
+    uint32_t retry_ms;       /* T_retry: without an answer for so long, send it again; 1000 */
+    uint32_t overload_ms;    /* that a node may be without room before it is told; 1000 */
     uint32_t window;         /* unfinished requests of one (session, entity) on their way; 32 */
     uint32_t in_flight_max;  /* requests in all; above it router_full() is true; 100000 */
     uint32_t refresh_ms;     /* GetConfig at least so often; 500 */
@@ -64,6 +83,10 @@ struct router_event {
     uint64_t ticket; /* caller's name of the request; comes back in REPLY */
     uint16_t kind;
     uint8_t flags;     /* enum request_flags */
+    uint64_t seq;      /* 0 = numbered here; else the client's number, and the next three too */
+    uint64_t base;     /* it has the answers of all its requests below */
+    uint64_t first;    /* 0 = never sent; else a ring version not newer than when it was first */
+    uint32_t epoch;    /* of the session; a smaller one than before is replied to with UNKNOWN */
     struct bytes id;   /* borrowed */
     struct bytes body; /* borrowed */
     uint16_t slot;
@@ -80,6 +103,7 @@ enum reply_code {
     REPLY_TIMEOUT,   /* deadline; may have run, at most once */
     REPLY_REJECTED,  /* deadline or overload; did not run and never will */
     REPLY_NO_KIND,
+    REPLY_OVERLOADED, /* its node has no room; did not run and never will */
 };
 
 enum router_effect_type {
@@ -137,10 +161,16 @@ struct router_figures {
     uint64_t in_flight; /* unfinished */
     uint64_t waiting;   /* of them, at the gateway */
     uint64_t resent;    /* attempts after the first of a request */
+    uint64_t retried;   /* of them for want of an answer, or for a lost link */
     uint64_t moved;     /* answers MOVED */
+    uint64_t cold;      /* answers COLD */
+    uint64_t stale_answers; /* of owners that were fenced: refused (hole 63) */
+    uint64_t late_answers;  /* to requests that were answered or given up before */
+    uint64_t replied;       /* requests; the rest is in flight */
     uint64_t unknown;
     uint64_t timeout;
     uint64_t rejected;
+    uint64_t overloaded;
 };
 void router_figures(const struct router *r, struct router_figures *out);
 

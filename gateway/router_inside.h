@@ -21,6 +21,8 @@
 #include "gateway/router.h"
 #include "gateway/session.h"
 
+enum { ROUTER_RETRIES = 6 }; /* doublings of T_retry, and one */
+
 struct router {
     struct router_config config;
     struct view view;
@@ -28,6 +30,7 @@ struct router {
     struct list age;       /* struct pending, in_age: all have one deadline, so this is its order */
     struct sessions sessions;
     struct lanes lanes;
+    struct list retry[ROUTER_RETRIES]; /* struct pending, in_retry: each of one delay, so in order */
     struct list stalled; /* struct lane: until the ring or a link changes */
     struct rest rest;
     struct list fed; /* struct peer: lanes stalled there may go on */
@@ -35,6 +38,7 @@ struct router {
     struct fetch fetch;
     struct router_figures figures;
     size_t size; /* bytes of unfinished requests */
+    uint64_t cold; /* greatest of the ring: when it grows, arcs were taken over */
     bool started;
     bool configured; /* a whole configuration was loaded, and with it the key of the hash */
     uint64_t now_us; /* of this step */
@@ -62,6 +66,16 @@ void route_finish(struct router *r, struct pending *p, enum reply_code code, str
 
 /* SENT, and nothing says that it will be answered: to be sent again when its turn comes. */
 void route_to_waiting(struct router *r, struct pending *p);
+
+/* What was on its way there may have run: it is sent again, to the owner. */
+void route_lose(struct router *r, struct list *in_flight);
+/* The same for what went to nodes whose arcs were taken over since version `cold`. */
+void route_lose_taken_over(struct router *r, uint64_t cold);
+/* Who waited too long for an answer is sent again. */
+void route_retry(struct router *r);
+
+/* The vnode that the request's id is in, by the configuration here; NULL = none yet. */
+const struct ring_vnode *route_vnode(const struct router *r, const struct pending *p);
 
 /* The node that owns the lane's entity, if requests can go there now; or NULL. */
 struct peer *route_owner(const struct router *r, const struct lane *lane);

@@ -14,7 +14,9 @@
 struct session {
     struct table_link link;
     uint64_t id;
-    uint64_t seq;        /* last one given */
+    uint64_t seq;        /* last one given; 0 for ever if the client numbers its requests */
+    uint64_t base;       /* such a client has the answers of all below; 0 = not such a client */
+    uint32_t epoch;      /* of such a client: grows with each of its connections */
     uint32_t unfinished; /* requests */
     bool closed;         /* nobody listens; it goes with its last request */
 };

@@ -38,7 +38,10 @@ struct running {
     uint64_t session;
     uint64_t seq;
     uint64_t peer;
-    uint8_t copy;
+    struct order *order; /* where its answer will be saved */
+    uint32_t epoch;
+    uint8_t copy; /* the last that came: it is answered */
+    bool read;
 };
 
 struct actor {

@@ -91,7 +91,8 @@ struct host_config host_config_default(void)
         .resend_ms = 300,
         .poll_ms = 1000,
         .linger_ms = 30000,
-        .session_keep_ms = 60000,
+        .answers_size_max = (size_t)64 * 1024 * 1024,
+        .session_keep_ms = 120000,
         .gate_size_max = (size_t)64 * 1024 * 1024,
     };
 }
@@ -101,6 +102,7 @@ struct host *host_new(const struct host_config *config)
     struct host *h = mem_new(1, sizeof *h);
 
     ASSERT(config->disk.active_count <= HOST_ACTIVE_MAX);
+    ASSERT(config->session_keep_ms >= HOST_KEEP_MIN_MS);
     h->config = *config;
     h->disk = config->disk;
     h->nonce = config->nonce;
@@ -392,8 +394,16 @@ void host_figures(const struct host *h, struct host_figures *out)
         .forwarded = h->forwarded,
         .dropped_expired = h->dropped_expired,
         .dropped_duplicate = h->dropped_duplicate,
+        .dropped_abandoned = h->dropped_abandoned,
+        .dropped_fenced = h->dropped_fenced,
         .dropped_overflow = h->dropped_overflow,
         .dropped_foreign = h->dropped_foreign,
+        .attached = h->attached,
+        .answered_again = h->answered_again,
+        .answers_lost = h->answers_lost,
+        .refused_cold = h->refused_cold,
+        .answers = h->orders.saved_count,
+        .answers_size = h->orders.large_size,
         .serving = h->life == LIFE_SERVING || h->life == LIFE_PARTING,
     };
     tenure_figures(h, out);

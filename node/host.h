@@ -49,7 +49,13 @@
 struct host;
 struct actor; /* node/actor.h */
 
-enum { HOST_ACTIVE_MAX = 64 };
+enum {
+    HOST_ACTIVE_MAX = 64,
+    HOST_CONN_MS = 5000, /* T_conn: a link that is stuck for so long is reset */
+    /* No copy of a request lives longer: its ttl, and what links may hold back on its way. An
+     * order record must not be forgotten before (hole 37). */
+    HOST_KEEP_MIN_MS = REQUEST_TTL_MAX_MS + 8 * HOST_CONN_MS,
+};
 
 /* What stands on the node's disk; durable before PREPARED leaves (holes 3, 5). */
 struct host_disk {
@@ -79,7 +85,8 @@ struct host_config {
     uint32_t resend_ms;       /* 300 */
     uint32_t poll_ms;         /* T_poll; 1000 */
     uint32_t linger_ms;       /* T_linger: forwards for arcs it gave away; 30000 */
-    uint32_t session_keep_ms; /* order record of an idle session; 60000 */
+    size_t answers_size_max;  /* bytes of saved answers, small ones not counted; 64 MiB */
+    uint32_t session_keep_ms; /* order record of an idle session, at least HOST_KEEP_MIN_MS; 120000 */
     size_t gate_size_max;     /* bytes of outputs kept at the closed gate; 64 MiB */
     bool serve;               /* lease.on_loss: go on without a lease, and risk two owners */
 };
@@ -217,10 +224,18 @@ struct host_figures {
     uint64_t hold_us_max;
     uint64_t executed;
     uint64_t forwarded;
-    uint64_t dropped_expired;
-    uint64_t dropped_duplicate;
-    uint64_t dropped_overflow;
-    uint64_t dropped_foreign;
+    uint64_t dropped_expired;   /* ttl spent while it waited */
+    uint64_t dropped_duplicate; /* copies: merged into one that waits, or finished long ago */
+    uint64_t dropped_abandoned; /* given up by its gateway before it came */
+    uint64_t dropped_fenced;    /* of an older epoch of its session */
+    uint64_t dropped_overflow;  /* no room: told to wait */
+    uint64_t dropped_foreign;   /* answers to a gateway that is not linked */
+    uint64_t attached;          /* copies that came while the first ran */
+    uint64_t answered_again;    /* copies answered with the saved answer */
+    uint64_t answers_lost;      /* copies of what ran whose answer was not kept */
+    uint64_t refused_cold;
+    uint64_t answers;      /* saved now */
+    uint64_t answers_size; /* bytes of the large ones */
     bool serving; /* registered */
 
     enum lease_state lease;

@@ -21,6 +21,49 @@ static struct image *image_new(struct image_name name, size_t data_size)
     return image;
 }
 
+static struct image_order get_order(struct reader *in)
+{
+    struct image_order order = {0};
+
+    order.session = get_u64(in);
+    order.epoch = get_u32(in);
+    order.last = get_u64(in);
+    order.base = get_u64(in);
+    order.answer_count = get_u8(in);
+    return order;
+}
+
+static struct order_answer get_answer(struct reader *in)
+{
+    struct order_answer a = {0};
+
+    a.seq = get_u64(in);
+    a.token = get_u64(in);
+    a.code = get_u8(in);
+    const size_t size = get_u32(in);
+    const uint8_t *at = get_bytes(in, size);
+    a.body = bytes_of(at, at == NULL ? 0 : size);
+    return a;
+}
+
+/* One order record is sound: its answers grow, and none is of a request that has not run. */
+static bool look_order(struct reader *in)
+{
+    const struct image_order order = get_order(in);
+    uint64_t before = 0;
+
+    for (unsigned i = 0; i < order.answer_count && !in->bad; i++) {
+        const struct order_answer a = get_answer(in);
+
+        if (a.seq <= before || a.seq > order.last || a.code > ANSWER_APP_ERROR ||
+            a.body.size > ORDER_ANSWER_MAX) {
+            return false;
+        }
+        before = a.seq;
+    }
+    return !in->bad && order.answer_count <= ORDER_ANSWERS_MAX;
+}
+
 /* Find state and orders in the data. False if it is no image. */
 static bool look(struct image *image)
 {
@@ -34,38 +77,89 @@ static bool look(struct image *image)
         image->order_count > in.left / IMAGE_ORDER_SIZE) {
         return false;
     }
-    (void)get_bytes(&in, (size_t)image->order_count * IMAGE_ORDER_SIZE);
+    for (uint32_t i = 0; i < image->order_count; i++) {
+        if (!look_order(&in)) {
+            return false;
+        }
+    }
     image->has_state = (flags & HAS_STATE) != 0;
     image->state = bytes_of(in.at, in.left);
     return image->has_state || image->state.size == 0;
+}
+
+/* First of the record's answers to go along, and how many do, by what is left of the budget. */
+struct sending {
+    const struct saved *first;
+    uint8_t count;
+    size_t size;
+};
+
+static struct sending answers_to_send(const struct order *order, size_t left)
+{
+    size_t size = 0;
+    struct sending s = {.first = order->oldest, .count = (uint8_t)order->saved_count};
+
+    for (const struct saved *i = order->oldest; i != NULL; i = i->next) {
+        size += IMAGE_ANSWER_SIZE + i->size;
+    }
+    while (size > left) {
+        size -= IMAGE_ANSWER_SIZE + s.first->size;
+        s.first = s.first->next;
+        s.count--;
+    }
+    s.size = size;
+    return s;
+}
+
+static void put_order(struct writer *w, const struct order *order, const struct sending *s)
+{
+    put_u64(w, order->session);
+    put_u32(w, order->epoch);
+    put_u64(w, order->last);
+    put_u64(w, order->base);
+    put_u8(w, s->count);
+    for (const struct saved *i = s->first; i != NULL; i = i->next) {
+        put_u64(w, i->seq);
+        put_u64(w, i->token);
+        put_u8(w, i->code);
+        put_u32(w, i->size);
+        put_bytes(w, saved_body(i).data, i->size);
+    }
+}
+
+static const struct order *order_at(struct list_link *l)
+{
+    return CONTAINER_OF(l, struct order, of_actor);
 }
 
 struct image *image_make(struct image_name name, const struct list *orders,
                          const struct bytes *state)
 {
     const size_t state_size = state == NULL ? 0 : state->size;
+    size_t left = IMAGE_ANSWERS_SIZE_MAX;
+    size_t size = IMAGE_HEADER_SIZE + state_size;
     uint32_t count = 0;
 
-    for (struct list_link *l = list_front(orders); l != NULL; l = list_next(orders, l)) {
+    for (struct list_link *l = list_front(orders); l != NULL && !mutant(M_NOXFER);
+         l = list_next(orders, l)) {
+        const struct sending s = answers_to_send(order_at(l), left);
+
+        left -= s.size;
+        size += IMAGE_ORDER_SIZE + s.size;
         count++;
     }
-    if (mutant(M_NOXFER)) {
-        count = 0;
-    }
-    const size_t size = IMAGE_HEADER_SIZE + (size_t)count * IMAGE_ORDER_SIZE + state_size;
     struct image *image = image_new(name, size);
     struct writer w = {.at = image->memory + name.id.size, .left = size};
     put_u8(&w, IMAGE_FORMAT);
     put_u8(&w, state == NULL ? 0 : HAS_STATE);
     put_u16(&w, 0);
     put_u32(&w, count);
+    left = IMAGE_ANSWERS_SIZE_MAX;
     for (struct list_link *l = list_front(orders); count > 0; l = list_next(orders, l), count--) {
-        const struct order *order = CONTAINER_OF(l, struct order, of_actor);
+        const struct sending s = answers_to_send(order_at(l), left);
 
-        put_u64(&w, order->session);
-        put_u32(&w, order->epoch);
-        put_u64(&w, order->last);
-        put_u64(&w, order->base);
+        left -= s.size;
+        put_order(&w, order_at(l), &s);
     }
     put_bytes(&w, state == NULL ? NULL : state->data, state_size);
     ASSERT(!w.bad && w.left == 0);
@@ -101,16 +195,38 @@ void image_free(struct image *image)
     }
 }
 
-struct image_order image_order_at(const struct image *image, uint32_t index)
+struct image_walk image_walk(const struct image *image)
 {
-    const size_t at = IMAGE_HEADER_SIZE + (size_t)index * IMAGE_ORDER_SIZE;
-    struct reader in = {.at = image->data.data + at, .left = IMAGE_ORDER_SIZE};
-    struct image_order order = {0};
+    return (struct image_walk){
+        .in = {.at = image->data.data + IMAGE_HEADER_SIZE,
+               .left = image->data.size - image->state.size - IMAGE_HEADER_SIZE},
+        .orders_left = image->order_count,
+    };
+}
 
-    ASSERT(index < image->order_count);
-    order.session = get_u64(&in);
-    order.epoch = get_u32(&in);
-    order.last = get_u64(&in);
-    order.base = get_u64(&in);
-    return order;
+bool image_next_answer(struct image_walk *w, struct order_answer *out)
+{
+    if (w->answers_left == 0) {
+        return false;
+    }
+    w->answers_left--;
+    *out = get_answer(&w->in);
+    ASSERT(!w->in.bad);
+    return true;
+}
+
+bool image_next_order(struct image_walk *w, struct image_order *out)
+{
+    struct order_answer skipped;
+
+    while (image_next_answer(w, &skipped)) {
+    }
+    if (w->orders_left == 0) {
+        return false;
+    }
+    w->orders_left--;
+    *out = get_order(&w->in);
+    ASSERT(!w->in.bad);
+    w->answers_left = out->answer_count;
+    return true;
 }

@@ -7,9 +7,12 @@
  *     +--------+-------+--------+-------------+---------------------+---------+
  *     | format | flags | u16 0  | order count | count order records | state … |
  *     +--------+-------+--------+-------------+---------------------+---------+
- *       u8 = 1   u8               u32           28 bytes each
- *     order record: u64 session, u32 epoch, u64 last, u64 base
+ *       u8 = 2   u8               u32
+ *     order record: u64 session, u32 epoch, u64 last, u64 base, u8 count of saved answers, these
+ *     saved answer: u64 seq (growing), u64 token, u8 code, u32 size, its bytes
  *     flags: 1 = it has state
+ *
+ * Of the answers the newest of each record go along, as many as IMAGE_ANSWERS_SIZE_MAX takes.
  *
  * Little endian. Pure.
  */
@@ -18,10 +21,17 @@
 
 #include "base/bytes.h"
 #include "node/order.h"
+#include "wire/cursor.h"
 
 #include <stdbool.h>
 
-enum { IMAGE_FORMAT = 1, IMAGE_HEADER_SIZE = 8, IMAGE_ORDER_SIZE = 28 };
+enum {
+    IMAGE_FORMAT = 2,
+    IMAGE_HEADER_SIZE = 8,
+    IMAGE_ORDER_SIZE = 29,
+    IMAGE_ANSWER_SIZE = 21,
+    IMAGE_ANSWERS_SIZE_MAX = 256 * 1024, /* bytes of saved answers in one image */
+};
 
 struct image {
     size_t refs;
@@ -40,6 +50,7 @@ struct image_order {
     uint32_t epoch;
     uint64_t last;
     uint64_t base;
+    uint8_t answer_count;
 };
 
 /* Whose image it is. */
@@ -58,6 +69,16 @@ struct image *image_parse(struct image_name name, struct bytes data);
 struct image *image_share(struct image *image);
 void image_free(struct image *image); /* one reference; takes NULL */
 
-struct image_order image_order_at(const struct image *image, uint32_t index);
+/* Reads the orders of an image, in turn, each with its answers. */
+struct image_walk {
+    struct reader in;
+    uint32_t orders_left;
+    uint8_t answers_left; /* of the order read last */
+};
+struct image_walk image_walk(const struct image *image);
+/* False = no more. */
+bool image_next_order(struct image_walk *w, struct image_order *out);
+/* Of the order read last; the body is borrowed from the image. False = no more. */
+bool image_next_answer(struct image_walk *w, struct order_answer *out);
 
 #endif

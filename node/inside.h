@@ -124,8 +124,14 @@ struct host {
     uint64_t forwarded;
     uint64_t dropped_expired;
     uint64_t dropped_duplicate;
+    uint64_t dropped_abandoned;
+    uint64_t dropped_fenced;
     uint64_t dropped_overflow;
     uint64_t dropped_foreign;
+    uint64_t attached;
+    uint64_t answered_again;
+    uint64_t answers_lost;
+    uint64_t refused_cold;
 
     /* Marks of the parts above. */
     bool fetch_all;  /* my configuration is broken: fetch it whole */

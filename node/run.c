@@ -25,7 +25,7 @@ static struct order *order_of(struct host *h, struct actor *a, const struct requ
     }
     order_touch(&h->orders, order, h->now_us);
     order->epoch = r->session_epoch > order->epoch ? r->session_epoch : order->epoch;
-    order->base = r->base > order->base ? r->base : order->base;
+    order_set_base(&h->orders, order, r->base);
     return order;
 }
 
@@ -45,27 +45,98 @@ static void keep_early(struct host *h, struct actor *a, struct arrival *in)
     struct order *order = order_of(h, a, in->r);
 
     ASSERT(in->w != NULL);
-    if (!order_keep_early(order, in->w, &a->early_count)) {
+    struct arrival merged = {.w = order_keep_early(order, in->w, &a->early_count)};
+
+    if (merged.w != NULL) {
         h->dropped_duplicate++;
-        admit_done(h, in);
+        admit_done(h, &merged);
     }
 }
 
+/* ---- copies of what ran, or runs ---- */
+
+/* It runs now: who asked last is answered when it ends. */
+static void attach(struct host *h, struct running *running, struct arrival *in)
+{
+    const struct request_record *r = in->r;
+
+    if (r->session_epoch > running->epoch ||
+        (r->session_epoch == running->epoch && r->copy > running->copy)) {
+        running->gateway = r->gateway;
+        running->epoch = r->session_epoch;
+        running->peer = in->peer;
+        running->copy = r->copy;
+    }
+    h->attached++;
+    admit_done(h, in);
+}
+
+static void send_saved(struct host *h, const struct saved *s, struct arrival *in)
+{
+    const struct answer_record answer = {
+        .gateway = in->r->gateway,
+        .session = in->r->session,
+        .seq = s->seq,
+        .token = s->token,
+        .version = h->view.ring.version,
+        .code = s->code,
+        .copy = in->r->copy,
+        .body = saved_body(s),
+    };
+
+    admit_send_answer(h, in->peer, &answer);
+    h->answered_again++;
+    admit_done(h, in);
+}
+
+/* A copy of a request that ran (hole 37). True: it is a read that may run again: nothing of its
+ * session did since, and what it answered was too large to keep. */
+static bool on_duplicate(struct host *h, struct order *order, struct arrival *in)
+{
+    const struct request_record *r = in->r;
+    struct running *running = &order->actor->running;
+    const struct saved *saved = NULL;
+
+    order_set_base(&h->orders, order, r->base);
+    if (order->running && running->seq == r->seq) {
+        attach(h, running, in);
+        return false;
+    }
+    saved = order_saved(order, r->seq);
+    if (saved != NULL) {
+        send_saved(h, saved, in);
+        return false;
+    }
+    if (r->seq < order->base) { // its gateway is finished with it
+        h->dropped_duplicate++;
+        admit_done(h, in);
+        return false;
+    }
+    if ((r->flags & REQUEST_IDEMPOTENT) != 0 && r->seq == order->last) {
+        return true;
+    }
+    h->answers_lost++;
+    admit_refuse(h, in, ANSWER_LOST, 0);
+    return false;
+}
+
 /* Refuse what must not run (any more). True: it may run or has to wait. */
-static bool is_wanted(struct host *h, const struct order *order, struct arrival *in,
-                      uint64_t position)
+static bool is_wanted(struct host *h, struct order *order, struct arrival *in, uint64_t position)
 {
     const struct ring_vnode *vnode = vnode_of(h, position);
 
     switch (order_judge(order, in->r)) {
     case ORDER_DUPLICATE:
-        // The saved answer will be sent again from here.
-    case ORDER_FENCED:
-        h->dropped_duplicate++;
+        if (!on_duplicate(h, order, in)) {
+            return false;
+        }
+        break;
+    case ORDER_FENCED: // hole 44: the client is at another gateway now
+        h->dropped_fenced++;
         admit_done(h, in);
         return false;
-    case ORDER_ABANDONED:
-        h->dropped_expired++;
+    case ORDER_ABANDONED: // hole 41
+        h->dropped_abandoned++;
         admit_done(h, in);
         return false;
     case ORDER_RUN:
@@ -73,12 +144,21 @@ static bool is_wanted(struct host *h, const struct order *order, struct arrival 
         break;
     }
     // Sent before the arc changed hands without drain: a copy may have run there, with nobody
-    // left to tell (hole 39).
-    if (vnode != NULL && in->r->first < vnode->cold) {
+    // left to tell (hole 39). That it is the first copy says nothing (hole 40).
+    const bool warm = mutant(M_COLD) || (mutant(M_ATT1) && in->r->copy == 1);
+    if (vnode != NULL && in->r->first < vnode->cold && !warm) {
+        h->refused_cold++;
         admit_refuse(h, in, ANSWER_COLD, vnode->cold);
         return false;
     }
     return true;
+}
+
+/* I7: what ran never runs again, except a read of which nothing is kept. */
+static bool may_run(const struct order *order, const struct request_record *r)
+{
+    return r->seq > order->last || mutant(M_NODEDUP) || mutant(M_NOORDER) ||
+           (r->seq == order->last && (r->flags & REQUEST_IDEMPOTENT) != 0);
 }
 
 /* ---- running ---- */
@@ -108,8 +188,7 @@ static void run(struct host *h, struct actor *a, const struct request_record *r,
 
     ASSERT(a->state == ACTOR_IDLE && a->live);
     ASSERT(tenure_may_start(h)); // hole 30
-    // I7, except for the planted bugs that break it.
-    ASSERT(r->seq > order->last || mutant(M_NODEDUP) || mutant(M_NOORDER));
+    ASSERT(may_run(order, r) && !order->running);
     order->last = r->seq > order->last ? r->seq : order->last;
     a->state = ACTOR_RUNNING;
     a->since_us = h->now_us;
@@ -119,8 +198,12 @@ static void run(struct host *h, struct actor *a, const struct request_record *r,
         .session = r->session,
         .seq = r->seq,
         .peer = peer,
+        .order = order,
+        .epoch = r->session_epoch,
         .copy = r->copy,
+        .read = (r->flags & REQUEST_IDEMPOTENT) != 0,
     };
+    order->running = true;
     h->running++;
     e->actor = a;
     e->ticket = a->running.ticket;
@@ -231,7 +314,7 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
         return;
     }
     if (order != NULL && in->r->base > order->base) {
-        order->base = in->r->base;
+        order_set_base(&h->orders, order, in->r->base);
         if (order->early != NULL) {
             wake_early(a, order);
         }
@@ -257,6 +340,20 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
     wake(h, a);
 }
 
+static void save_answer(struct host *h, struct order *order, const struct answer_record *answer,
+                        bool read)
+{
+    const struct order_answer saved = {
+        .seq = answer->seq,
+        .token = answer->token,
+        .code = answer->code,
+        .read = read,
+        .body = answer->body,
+    };
+
+    order_save(&h->orders, order, &saved, h->config.answers_size_max);
+}
+
 void run_on_ran(struct host *h, const struct host_event *event)
 {
     struct actor *a = event->actor;
@@ -275,17 +372,17 @@ void run_on_ran(struct host *h, const struct host_event *event)
         .copy = a->running.copy,
         .body = fits ? event->bytes : bytes_of("answer is too long", 18),
     };
+    struct order *order = a->running.order;
+
     a->state = ACTOR_IDLE;
+    order->running = false;
     h->running--;
     h->executed++;
     h->finished++;
+    save_answer(h, order, &answer, a->running.read);
     admit_send_answer(h, a->running.peer, &answer);
     if (a->early_count > 0) {
-        struct order *order = order_find(&h->orders, a, a->running.session);
-
-        if (order != NULL) {
-            wake_early(a, order);
-        }
+        wake_early(a, order);
     }
     actor_next(h, a);
 }
@@ -314,6 +411,7 @@ static void fail_all(struct host *h, struct actor *a)
 
         if (in.r->seq > order->last) {
             order->last = in.r->seq;
+            save_answer(h, order, &answer, false);
             admit_send_answer(h, in.peer, &answer);
         }
         admit_done(h, &in);
@@ -438,6 +536,21 @@ void actor_remove(struct host *h, struct actor *a, enum discard_why why)
     actor_discard(&h->actors, a);
 }
 
+static void order_from_image(struct host *h, struct actor *a, const struct image_order *from,
+                             struct image_walk *walk)
+{
+    struct order *order = order_new(&h->orders, a, &a->orders, from->session);
+    struct order_answer answer;
+
+    order->epoch = from->epoch;
+    order->last = from->last;
+    order->base = from->base;
+    order_touch(&h->orders, order, h->now_us);
+    while (image_next_answer(walk, &answer)) {
+        order_save(&h->orders, order, &answer, h->config.answers_size_max);
+    }
+}
+
 void actor_from_image(struct host *h, struct image *image)
 {
     const struct image_name name = {
@@ -445,16 +558,11 @@ void actor_from_image(struct host *h, struct image *image)
     struct actor *a = actor_new(&h->actors, name);
 
     a->image = image_share(image);
-    for (uint32_t i = 0; i < image->order_count; i++) {
-        const struct image_order from = image_order_at(image, i);
-
+    struct image_walk walk = image_walk(image);
+    struct image_order from;
+    while (image_next_order(&walk, &from)) {
         if (order_find(&h->orders, a, from.session) == NULL) {
-            struct order *order = order_new(&h->orders, a, &a->orders, from.session);
-
-            order->epoch = from.epoch;
-            order->last = from.last;
-            order->base = from.base;
-            order_touch(&h->orders, order, h->now_us);
+            order_from_image(h, a, &from, &walk);
         }
     }
 }

@@ -32,7 +32,7 @@ struct waiting {
 enum {
     ROOM_GRAIN_US = 262144, /* one slot of the wheel */
     ROOM_SLOTS = 512,       /* together 134 s */
-    ROOM_TTL_MAX_MS = 120000,
+    ROOM_TTL_MAX_MS = REQUEST_TTL_MAX_MS,
 };
 
 /* All that waits at this node. */

@@ -93,7 +93,7 @@ struct ledger {
     size_t ask_count;
     size_t ask_cap;
     size_t open; /* asked, neither answered nor abandoned */
-    uint64_t answers[REPLY_NO_KIND + 1];
+    uint64_t answers[REPLY_OVERLOADED + 1];
     struct {
         uint64_t version;
         uint64_t digest[2];

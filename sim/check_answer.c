@@ -12,6 +12,7 @@ static const char *reply_name(enum reply_code code)
         [REPLY_TIMEOUT] = "TIMEOUT",
         [REPLY_REJECTED] = "REJECTED",
         [REPLY_NO_KIND] = "NO_KIND",
+        [REPLY_OVERLOADED] = "OVERLOADED",
     };
 
     return name[code];
@@ -53,6 +54,7 @@ static void check_code(struct fleet *f, const struct ask *a, uint64_t uid, enum 
         right = a->runs <= 1;
         break;
     case REPLY_REJECTED:
+    case REPLY_OVERLOADED:
         right = a->runs == 0;
         break;
     case REPLY_NO_KIND:

@@ -7,7 +7,8 @@
  *     N> TEXT        client N sends TEXT; "\r\n" is added, \r \n \x00 are escapes, \ at the end
  *                    keeps the line open
  *     #K VALUE       request K is answered: i5 integer, bTEXT bulk, sTEXT simple, n nothing,
- *                    eTEXT error value, rTEXT bytes, xTEXT actor's error, k no such kind
+ *                    eTEXT error value, rTEXT bytes, xTEXT actor's error, k no such kind,
+ *                    c cold, o overload
  *     after MS       lost (the node's link)   back   close N   end N (N sends no more)
  */
 #include "tests/client_rig.h"
@@ -179,6 +180,8 @@ static void play_answer(size_t number, const char *what)
         client_rig_answer(&rig, number, ANSWER_APP_ERROR, text);
     } else if (what[0] == 'k') {
         client_rig_answer(&rig, number, ANSWER_NO_KIND, text);
+    } else if (what[0] == 'c' || what[0] == 'o') {
+        client_rig_answer(&rig, number, what[0] == 'c' ? ANSWER_COLD : ANSWER_OVERLOAD, text);
     } else {
         value.type = (enum value_type)what[0];
         value.integer = strtoll(what + 1, NULL, 10);

@@ -92,9 +92,9 @@ static void early_ones_come_out_in_order(void **state)
     struct waiting *five = request(5, 4, 1);
 
     (void)state;
-    assert_true(order_keep_early(order, four, &total));
-    assert_true(order_keep_early(order, five, &total));
-    assert_true(order_keep_early(order, three, &total));
+    assert_null(order_keep_early(order, four, &total));
+    assert_null(order_keep_early(order, five, &total));
+    assert_null(order_keep_early(order, three, &total));
     assert_int_equal(total, 3);
     assert_null(order_take_early(order));
     order->last = 2;
@@ -109,16 +109,16 @@ static void early_ones_come_out_in_order(void **state)
 static void a_merged_copy_waits_for_the_lower_predecessor(void **state)
 {
     struct order *order = made(1, 0, 1);
+    struct waiting *first = request(3, 2, 1);
     struct waiting *copy = request(3, 1, 1);
 
     (void)state;
-    assert_true(order_keep_early(order, request(3, 2, 1), &total));
-    assert_false(order_keep_early(order, copy, &total));
-    waiting_free(&room, copy);
+    assert_null(order_keep_early(order, first, &total));
+    assert_ptr_equal(order_keep_early(order, copy, &total), first);
+    waiting_free(&room, first);
     assert_null(order_take_early(order));
     order->last = 1;
-    copy = order_take_early(order);
-    assert_non_null(copy);
+    assert_ptr_equal(order_take_early(order), copy);
     assert_int_equal(copy->record.prev, 1);
     waiting_free(&room, copy);
 }
@@ -127,16 +127,33 @@ static void a_copy_of_an_early_one_is_merged(void **state)
 {
     struct order *order = made(1, 1, 1);
     struct waiting *first = request(4, 3, 1);
-    struct waiting *copy = request(4, 3, 4);
+    struct waiting *copy = request(4, 3, 3);
+    struct waiting *late = request(4, 3, 1);
 
     (void)state;
+    first->record.copy = 1;
+    first->record.gateway = 5;
+    first->record.first = 7;
+    copy->record.copy = 2;
     copy->record.version = 9;
-    assert_true(order_keep_early(order, first, &total));
-    assert_false(order_keep_early(order, copy, &total));
+    copy->record.gateway = 6;
+    copy->record.first = 8;
+    late->record.copy = 1;
+    late->record.first = 8;
+    assert_null(order_keep_early(order, first, &total));
+    assert_ptr_equal(order_keep_early(order, copy, &total), first);
+    waiting_free(&room, first);
+    // A forwarded one that was overtaken by its own copy does not take the answer away from it.
+    assert_ptr_equal(order_keep_early(order, late, &total), copy);
     waiting_free(&room, copy);
-    assert_int_equal(first->record.base, 4);
-    assert_int_equal(first->record.version, 9);
-    assert_ptr_equal(order_take_early(order), first);
+    assert_int_equal(total, 1);
+    assert_int_equal(late->record.base, 3);
+    assert_int_equal(late->record.version, 9);
+    assert_int_equal(late->record.copy, 2);
+    assert_int_equal(late->record.gateway, 6);
+    assert_int_equal(late->record.first, 7);
+    order->last = 3;
+    assert_ptr_equal(order_take_early(order), late);
 }
 
 static void idle_records_are_forgotten_used_ones_stay(void **state)
@@ -146,7 +163,7 @@ static void idle_records_are_forgotten_used_ones_stay(void **state)
     order_touch(&orders, made(2, 1, 1), 200);
     struct order *waits = made(3, 1, 1);
     order_touch(&orders, waits, 100);
-    assert_true(order_keep_early(waits, request(4, 3, 1), &total));
+    assert_null(order_keep_early(waits, request(4, 3, 1), &total));
     orders_evict(&orders, 250, 100);
     assert_null(order_find(&orders, &actor, 1));
     assert_non_null(order_find(&orders, &actor, 2));
@@ -162,7 +179,7 @@ static void expired_requests_leave_their_queue(void **state)
     struct waiting *w = request(4, 3, 1);
 
     (void)state;
-    assert_true(order_keep_early(order, w, &total));
+    assert_null(order_keep_early(order, w, &total));
     assert_null(room_expired(&room, 4900000));
     assert_ptr_equal(room_expired(&room, 5600000), w);
     waiting_free(&room, w);
@@ -178,23 +195,108 @@ static void expired_requests_leave_their_queue(void **state)
     assert_ptr_equal(room_expired(&room, 2001000000), late);
 }
 
+static void save(struct order *order, uint64_t seq, struct bytes body, bool read)
+{
+    const struct order_answer a = {
+        .seq = seq, .token = seq + 100, .code = ANSWER_OK, .read = read, .body = body};
+
+    order->last = seq > order->last ? seq : order->last;
+    order_save(&orders, order, &a, 1000000);
+}
+
+static void answers_are_kept_until_their_gateway_is_finished_with_them(void **state)
+{
+    static const uint8_t large[1000] = "large";
+    struct order *order = made(1, 1, 1);
+
+    (void)state;
+    save(order, 2, bytes_of("two", 3), false);
+    save(order, 4, bytes_of(large, sizeof large), false);
+    save(order, 7, bytes_of(NULL, 0), true);
+    assert_null(order_saved(order, 3));
+    assert_true(bytes_equal(saved_body(order_saved(order, 2)), bytes_of("two", 3)));
+    assert_int_equal(order_saved(order, 2)->token, 102);
+    assert_true(bytes_equal(saved_body(order_saved(order, 4)), bytes_of(large, sizeof large)));
+    assert_int_equal(saved_body(order_saved(order, 7)).size, 0);
+    assert_int_equal(orders.saved_count, 3);
+    assert_int_equal(orders.large_size, 1000);
+    order_set_base(&orders, order, 4);
+    assert_null(order_saved(order, 2));
+    assert_non_null(order_saved(order, 4));
+    order_set_base(&orders, order, 2); // an old copy tells less than is known
+    assert_int_equal(order->base, 4);
+    order_set_base(&orders, order, 8);
+    assert_int_equal(orders.saved_count, 0);
+    assert_int_equal(orders.large_size, 0);
+    save(order, 6, bytes_of("x", 1), false); // given up while it ran: nobody asks again
+    assert_int_equal(orders.saved_count, 0);
+}
+
+static void saved_answers_are_bounded(void **state)
+{
+    static uint8_t large[ORDER_ANSWER_MAX + 1];
+    struct order *one = made(1, 0, 1);
+    struct order *two = made(2, 0, 1);
+
+    (void)state;
+    for (uint64_t seq = 1; seq <= ORDER_ANSWERS_MAX + 10; seq++) {
+        save(one, seq, bytes_of("x", 1), false);
+    }
+    assert_int_equal(orders.saved_count, ORDER_ANSWERS_MAX);
+    assert_null(order_saved(one, 10));
+    assert_non_null(order_saved(one, 11));
+    save(two, 1, bytes_of(large, ORDER_ANSWER_MAX + 1), false);
+    save(two, 2, bytes_of(large, ORDER_READ_ANSWER_MAX + 1), true);
+    assert_null(two->oldest);
+    for (uint64_t seq = 3; seq < 10; seq++) {
+        save(two, seq, bytes_of(large, ORDER_ANSWER_MAX), false);
+    }
+    assert_int_equal(two->large_size, ORDER_ANSWERS_SIZE_MAX);
+    assert_non_null(order_saved(two, 6));
+    assert_null(order_saved(two, 5));
+    // The node's budget: whose last large one is oldest gives first.
+    const struct order_answer a = {.seq = 100, .body = bytes_of(large, 100)};
+    order_save(&orders, one, &a, ORDER_ANSWER_MAX);
+    assert_int_equal(orders.large_size, 100);
+    assert_non_null(order_saved(one, 100));
+    assert_null(two->oldest);
+}
+
 static void an_image_carries_orders_and_state(void **state)
 {
+    static const uint8_t large[100] = "large";
     const struct image_name name = {.position = 7, .kind = 3, .id = bytes_of("abc", 3)};
     const struct bytes content = bytes_of("state", 5);
+    struct image_order order;
+    struct order_answer a;
 
     (void)state;
     made(11, 5, 4)->epoch = 2;
-    (void)made(12, 9, 8);
+    struct order *other = made(12, 9, 8);
+    save(other, 9, bytes_of("nine", 4), false);
+    save(other, 12, bytes_of(large, sizeof large), false);
+    (void)made(13, 1, 1);
     struct image *image = image_make(name, &actor.orders, &content);
     struct image *back = image_parse(name, image->data);
     assert_non_null(back);
-    assert_int_equal(back->order_count, 2);
-    const struct image_order order = image_order_at(back, 0);
+    assert_int_equal(back->order_count, 3);
+    struct image_walk walk = image_walk(back);
+    assert_true(image_next_order(&walk, &order));
     assert_int_equal(order.session, 11);
     assert_int_equal(order.epoch, 2);
     assert_int_equal(order.last, 5);
     assert_int_equal(order.base, 4);
+    assert_false(image_next_answer(&walk, &a));
+    assert_true(image_next_order(&walk, &order));
+    assert_int_equal(order.session, 12);
+    assert_int_equal(order.last, 12);
+    assert_true(image_next_answer(&walk, &a));
+    assert_int_equal(a.seq, 9);
+    assert_int_equal(a.token, 109);
+    assert_true(bytes_equal(a.body, bytes_of("nine", 4)));
+    assert_true(image_next_order(&walk, &order)); // skips the answer that was not read
+    assert_int_equal(order.session, 13);
+    assert_false(image_next_order(&walk, &order));
     assert_true(back->has_state && bytes_equal(back->state, content));
     image_free(back);
     for (size_t cut = 0; cut < image->data.size - content.size; cut++) {
@@ -204,9 +306,55 @@ static void an_image_carries_orders_and_state(void **state)
     image = image_make(name, &actor.orders, NULL);
     assert_false(image->has_state);
     image_free(image);
-    assert_null(image_parse(name, bytes_of("\x02\0\0\0\0\0\0\0", 8)));
-    assert_null(image_parse(name, bytes_of("\x01\0\0\0\xff\xff\xff\xff", 8)));
-    assert_null(image_parse(name, bytes_of("\x01\0\0\0\0\0\0\0extra", 13)));
+}
+
+static void what_is_no_image_is_refused(void **state)
+{
+    const struct image_name name = {.position = 7, .kind = 3, .id = bytes_of("abc", 3)};
+
+    (void)state;
+    assert_null(image_parse(name, bytes_of("\x01\0\0\0\0\0\0\0", 8)));
+    assert_null(image_parse(name, bytes_of("\x02\0\0\0\xff\xff\xff\xff", 8)));
+    assert_null(image_parse(name, bytes_of("\x02\0\0\0\0\0\0\0extra", 13)));
+    // An answer of a request that has not run; the same answer twice.
+    struct order *order = made(11, 5, 4);
+    save(order, 6, bytes_of("x", 1), false);
+    save(order, 7, bytes_of("y", 1), false);
+    struct image *image = image_make(name, &actor.orders, NULL);
+    uint8_t bad[8 + 29 + 2 * 22];
+    assert_int_equal(image->data.size, sizeof bad);
+    memcpy(bad, image->data.data, sizeof bad);
+    bad[8 + 29 + 22] = 8;
+    assert_null(image_parse(name, bytes_of(bad, sizeof bad)));
+    bad[8 + 29 + 22] = 6;
+    assert_null(image_parse(name, bytes_of(bad, sizeof bad)));
+    image_free(image);
+}
+
+static void an_image_takes_the_newest_answers_as_far_as_there_is_room(void **state)
+{
+    static uint8_t large[ORDER_ANSWER_MAX];
+    const struct image_name name = {.position = 7, .kind = 3, .id = bytes_of("abc", 3)};
+    struct image_order order;
+    struct order_answer a;
+
+    (void)state;
+    for (uint64_t session = 1; session <= 2; session++) {
+        struct order *o = made(session, 0, 1);
+
+        for (uint64_t seq = 1; seq <= 3; seq++) {
+            save(o, seq, bytes_of(large, sizeof large), false);
+        }
+    }
+    struct image *image = image_make(name, &actor.orders, NULL);
+    struct image_walk walk = image_walk(image);
+    assert_true(image_next_order(&walk, &order));
+    assert_int_equal(order.answer_count, 3);
+    assert_true(image_next_order(&walk, &order));
+    assert_int_equal(order.last, 3); // what it does not carry still never runs again
+    assert_int_equal(order.answer_count, 0);
+    assert_false(image_next_answer(&walk, &a));
+    image_free(image);
 }
 
 int main(void)
@@ -219,6 +367,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(idle_records_are_forgotten_used_ones_stay, start, end),
         cmocka_unit_test_setup_teardown(expired_requests_leave_their_queue, start, end),
         cmocka_unit_test_setup_teardown(an_image_carries_orders_and_state, start, end),
+        cmocka_unit_test_setup_teardown(
+            answers_are_kept_until_their_gateway_is_finished_with_them, start, end),
+        cmocka_unit_test_setup_teardown(saved_answers_are_bounded, start, end),
+        cmocka_unit_test_setup_teardown(what_is_no_image_is_refused, start, end),
+        cmocka_unit_test_setup_teardown(
+            an_image_takes_the_newest_answers_as_far_as_there_is_room, start, end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

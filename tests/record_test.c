@@ -298,7 +298,7 @@ static void hostile_fields_are_refused(void **state)
     refuses_with(&out, decode_request, 74, 0xff); // a body of 4 GiB
     buffer_clear(&out);
     answer_put(&out, &answer);
-    refuses_with(&out, decode_answer, 48, ANSWER_NO_KIND + 1);
+    refuses_with(&out, decode_answer, 48, ANSWER_CODE_LAST + 1);
     refuses_with(&out, decode_answer, 53, 0xff);
     buffer_clear(&out);
     state_put(&out, &chunk);

@@ -81,40 +81,65 @@ static inline void rig_config(struct rig *rig)
     view_config_fini(&config);
 }
 
-/* Move the vnode of `id` to node `to` at the leader. The delta, with the owner's name for the
- * vnode, goes to the router if `told`. */
-static inline void rig_move(struct rig *rig, struct bytes id, uint16_t to, uint64_t version,
+/* Give the vnode of `id` to node `to` at the leader: a move, or a take-over (`cold`). The delta goes
+ * to the router if `told`. */
+static inline void rig_give(struct rig *rig, const struct ring_op *move, uint64_t version, bool cold,
                             bool told)
 {
-    const ring_hit hit = view_lookup(&rig->leader, 0, id);
     Rh__RingOp op = RH__RING_OP__INIT;
     Rh__RingOp *ops[] = {&op};
     Rh__Delta delta = RH__DELTA__INIT;
     Rh__Commit commit = RH__COMMIT__INIT;
     Rh__Control control = RH__CONTROL__INIT;
-    const struct ring_op move = {
-        .kind = RING_MOVE, .vnode = ring_hit_vnode(hit), .from = ring_hit_node(hit), .to = to};
 
     router_effects_clear(&rig->effects);
     op.kind = RING_MOVE;
-    op.vnode = move.vnode;
-    op.from = move.from;
-    op.to = move.to;
+    op.vnode = move->vnode;
+    op.from = move->from;
+    op.to = move->to;
     delta.prev_version = rig->leader.ring.version;
     delta.version = version;
-    delta.txn = version;
+    delta.txn = cold ? 0 : version;
+    delta.cold = cold;
     delta.n_ops = 1;
     delta.ops = ops;
-    ring_apply(&rig->leader.ring, &move, 1, version, version);
+    if (cold) {
+        ring_reassign(&rig->leader.ring, move, 1, version);
+    } else {
+        ring_apply(&rig->leader.ring, move, 1, version, version);
+    }
     delta.digest0 = rig->leader.ring.digest[0];
     delta.digest1 = rig->leader.ring.digest[1];
-    commit.txn = version;
+    commit.txn = delta.txn;
     commit.delta = &delta;
     control.body_case = RH__CONTROL__BODY_COMMIT;
     control.commit = &commit;
     if (told) {
         rig_step(rig, (struct router_event){.type = ROUTER_CONTROL, .message = &control});
     }
+}
+
+static inline struct ring_op rig_op(const struct rig *rig, struct bytes id, uint16_t to)
+{
+    const ring_hit hit = view_lookup(&rig->leader, 0, id);
+
+    return (struct ring_op){
+        .kind = RING_MOVE, .vnode = ring_hit_vnode(hit), .from = ring_hit_node(hit), .to = to};
+}
+
+static inline void rig_move(struct rig *rig, struct bytes id, uint16_t to, uint64_t version,
+                            bool told)
+{
+    const struct ring_op move = rig_op(rig, id, to);
+
+    rig_give(rig, &move, version, false, told);
+}
+
+static inline void rig_take(struct rig *rig, struct bytes id, uint16_t to, uint64_t version)
+{
+    const struct ring_op move = rig_op(rig, id, to);
+
+    rig_give(rig, &move, version, true, true);
 }
 
 static inline void rig_leader(struct rig *rig, int coordinator, bool leading, uint64_t term)

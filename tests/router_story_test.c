@@ -4,12 +4,17 @@
  * empty line. REWRITE=1 writes what it did do instead; then read the diff.
  *
  *     start WINDOW                 a fresh router, deadline 10 s
- *     members SLOT:INC …           the leader's directory (n1, n2, …; all vnodes belong to the
- * first) config VERSION               tell the router all of it, at that version move ID SLOT
- * VERSION [lost]  commit a move; "lost": the router is not told coordinator up|down N        lead N
- * TERM up SLOT INC                  down SLOT call SESSION ID BODY         tell SESSION ID BODY try
- * SESSION ID BODY (idempotent) answer SLOT SESSION/SEQ COPY CODE AUX|BODY close SESSION after MS
- * figures
+ *     members SLOT:INC …           the leader's directory (n1, n2, …; all vnodes belong to the first)
+ *     config VERSION               tell the router all of it, at that version
+ *     move ID SLOT VERSION [lost]  commit a move; "lost": the router is not told
+ *     take ID SLOT VERSION         the same without a drain: a take-over
+ *     coordinator up|down N        lead N TERM
+ *     up SLOT INC                  down SLOT
+ *     call SESSION ID BODY         tell SESSION ID BODY
+ *     try SESSION ID BODY          an idempotent one
+ *     resume SESSION/SEQ EPOCH BASE FIRST ID BODY   of a client that numbers its requests
+ *     answer SLOT SESSION/SEQ COPY CODE[@VERSION] AUX|BODY   VERSION: of an owner that knows no more
+ *     close SESSION                after MS                figures
  */
 #include "tests/router_rig.h"
 
@@ -27,25 +32,30 @@ static uint64_t ticket;
 static FILE *out;
 
 static const char *const code_names[] = {
-    "ok", "error", "moved", "busy", "cold", "expired", "nokind"};
+    "ok", "error", "moved", "busy", "cold", "expired", "nokind", "lost", "overload"};
 static const char *const reply_names[] = {
-    "OK", "APP_ERROR", "UNKNOWN", "TIMEOUT", "REJECTED", "NO_KIND"};
+    "OK", "APP_ERROR", "UNKNOWN", "TIMEOUT", "REJECTED", "NO_KIND", "OVERLOADED"};
 
 static void show_request(const struct router_effect *e)
 {
     struct reader in = {.at = rig.effects.bytes.data + e->at, .left = e->size};
     struct request_record q;
+    char epoch[24] = "";
 
     assert_int_equal(request_get(&in, &q), ERR_OK);
     assert_int_equal(in.left, 0);
+    if (q.session_epoch > 0) {
+        (void)snprintf(epoch, sizeof epoch, " epoch=%u", q.session_epoch);
+    }
     (void)fprintf(out,
-                  "send n%u %.*s %" PRIu64 "/%" PRIu64 " prev=%" PRIu64 " base=%" PRIu64
+                  "send n%u %.*s %" PRIu64 "/%" PRIu64 "%s prev=%" PRIu64 " base=%" PRIu64
                   " first=%" PRIu64 " version=%" PRIu64 " copy=%u ttl=%u %.*s\n",
                   e->slot,
                   (int)q.id.size,
                   (const char *)q.id.data,
                   q.session,
                   q.seq,
+                  epoch,
                   q.prev,
                   q.base,
                   q.first,
@@ -174,6 +184,31 @@ static void play_request(char verb, uint64_t session, const char *id, const char
                                    .body = text_of(body)});
 }
 
+struct resume_words {
+    unsigned long long session;
+    unsigned long long seq;
+    unsigned epoch;
+    unsigned long long base;
+    unsigned long long first;
+    char id[32];
+    char body[64];
+};
+
+static void play_resume(const struct resume_words *w)
+{
+    ticket++;
+    rig_step(&rig,
+             (struct router_event){.type = ROUTER_REQUEST,
+                                   .session = w->session,
+                                   .ticket = ticket,
+                                   .seq = w->seq,
+                                   .epoch = w->epoch,
+                                   .base = w->base,
+                                   .first = w->first,
+                                   .id = text_of(w->id),
+                                   .body = text_of(w->body)});
+}
+
 struct answer_words {
     unsigned slot;
     unsigned long long session;
@@ -187,10 +222,17 @@ static void play_answer(const struct answer_words *w)
 {
     struct answer_record answer = {
         .gateway = 7, .session = w->session, .seq = w->seq, .copy = (uint8_t)w->copy};
+    const char *stale = strchr(w->code, '@');
 
-    while (strcmp(code_names[answer.code], w->code) != 0) {
+    // "ok@5": of an owner at version 5; else of one that knows the newest.
+    answer.version = stale == NULL ? UINT64_MAX : strtoull(stale + 1, NULL, 10);
+    answer.token = answer.version;
+
+    const size_t name_size = stale == NULL ? strlen(w->code) : (size_t)(stale - w->code);
+    while (strlen(code_names[answer.code]) != name_size ||
+           memcmp(code_names[answer.code], w->code, name_size) != 0) {
         answer.code++;
-        assert_true(answer.code <= ANSWER_NO_KIND);
+        assert_true(answer.code <= ANSWER_CODE_LAST);
     }
     if (answer.code <= ANSWER_APP_ERROR) {
         answer.body = text_of(w->rest);
@@ -210,7 +252,8 @@ static void show_figures(void)
     (void)fprintf(out,
                   "version=%" PRIu64 " requests=%" PRIu64 " in_flight=%" PRIu64 " waiting=%" PRIu64
                   " resent=%" PRIu64 " moved=%" PRIu64 " unknown=%" PRIu64 " timeout=%" PRIu64
-                  " rejected=%" PRIu64 "\n",
+                  " rejected=%" PRIu64 " overloaded=%" PRIu64 " retried=%" PRIu64 " cold=%" PRIu64
+                  " stale=%" PRIu64 " late=%" PRIu64 "\n",
                   f.version,
                   f.requests,
                   f.in_flight,
@@ -219,7 +262,12 @@ static void show_figures(void)
                   f.moved,
                   f.unknown,
                   f.timeout,
-                  f.rejected);
+                  f.rejected,
+                  f.overloaded,
+                  f.retried,
+                  f.cold,
+                  f.stale_answers,
+                  f.late_answers);
     router_effects_clear(&rig.effects);
 }
 
@@ -240,6 +288,8 @@ static bool play_leader(const char *command)
         rig_config(&rig);
     } else if (sscanf(command, "move %31s %u %llu %7s", id, &a, &version, how) >= 3) { // NOLINT
         rig_move(&rig, text_of(id), (uint16_t)a, version, how[0] == '\0');
+    } else if (sscanf(command, "take %31s %u %llu", id, &a, &version) == 3) { // NOLINT
+        rig_take(&rig, text_of(id), (uint16_t)a, version);
     } else if (sscanf(command, "lead %u %llu", &a, &version) == 2) { // NOLINT(cert-err34-c)
         rig_leader(&rig, (int)a, true, version);
     } else {
@@ -280,9 +330,20 @@ static bool play_requests(const char *command)
     char body[64] = "";
     unsigned long long a = 0;
     struct answer_words w = {0};
+    struct resume_words resume = {0};
 
     // NOLINTBEGIN(cert-err34-c)
     if (sscanf(command,
+               "resume %llu/%llu %u %llu %llu %31s %63s",
+               &resume.session,
+               &resume.seq,
+               &resume.epoch,
+               &resume.base,
+               &resume.first,
+               resume.id,
+               resume.body) == 7) {
+        play_resume(&resume);
+    } else if (sscanf(command,
                "answer %u %llu/%llu %u %15s %63s",
                &w.slot,
                &w.session,

@@ -109,7 +109,7 @@ void answer_put(struct buffer *out, const struct answer_record *a)
     struct writer w = {.at = buffer_reserve(out, size), .left = size};
 
     ASSERT(a->body.size <= RECORD_BODY_MAX);
-    ASSERT(a->code <= ANSWER_NO_KIND);
+    ASSERT(a->code <= ANSWER_CODE_LAST);
     put_u64(&w, a->gateway);
     put_u64(&w, a->session);
     put_u64(&w, a->seq);
@@ -135,7 +135,7 @@ enum err answer_get(struct reader *in, struct answer_record *a)
     a->code = get_u8(in);
     a->copy = get_u8(in);
     const size_t body_size = get_u32(in);
-    if (body_size > RECORD_BODY_MAX || a->code > ANSWER_NO_KIND) {
+    if (body_size > RECORD_BODY_MAX || a->code > ANSWER_CODE_LAST) {
         return get_end(in, false);
     }
     a->body = get_run(in, body_size);

@@ -24,6 +24,7 @@ enum {
     RECORD_CHUNK_MAX = 64 * 1024,  /* payload of one state record */
     RECORD_CHAIN_MAX = 8,          /* entities of a call chain */
     RECORD_HOPS_MAX = 8,
+    REQUEST_TTL_MAX_MS = 60000, /* longest deadline that a gateway may give */
 };
 
 enum request_flags {
@@ -65,6 +66,9 @@ enum answer_code {
     ANSWER_COLD = 4,      /* not run; aux = the cold stamp */
     ANSWER_EXPIRED = 5,   /* not run, and never will be: ttl spent in a queue */
     ANSWER_NO_KIND = 6,   /* not run: no actor of that kind here */
+    ANSWER_LOST = 7,      /* a copy of it ran; what that answered is not kept any more */
+    ANSWER_OVERLOAD = 8,  /* not run: no room for it; aux = milliseconds to wait */
+    ANSWER_CODE_LAST = ANSWER_OVERLOAD,
 };
 
 struct answer_record {
