@@ -21,7 +21,8 @@ static struct state_db *state_database(struct daemon *d)
     if (d->db == NULL) {
         (void)snprintf(path, sizeof path, "%s/state.db", d->options->data);
         if (state_db_open(&d->db, path) != ERR_OK) {
-            (void)fprintf(stderr, "ringhold coordinator: can't write %s\n", path);
+            (void)fprintf(
+                stderr, "ringhold coordinator: can't write %s (docs/recovery.md#disk)\n", path);
             exit(1);
         }
     }
@@ -58,7 +59,10 @@ static void on_apply(void *context, uint64_t index, uint64_t tag, struct bytes b
     if (command == NULL) {
         log_error("coordinator",
                   "bad_command",
-                  "index=%" PRIu64 " is this log of a newer version?",
+                  "file=%s/raft.db index=%" PRIu64
+                  " reason=\"a command in the log does not decode: a newer version wrote it\" "
+                  "remedy=\"start the version that wrote it\"",
+                  d->options->data,
                   index);
         exit(70);
     }
@@ -95,6 +99,15 @@ static bool on_restore(void *context, uint64_t index, struct bytes snapshot)
     struct daemon *d = context;
     const bool restored = state_db_restore(state_database(d), snapshot, &d->state);
 
+    if (!restored) {
+        log_error("coordinator",
+                  "snapshot_damaged",
+                  "file=%s/raft.db index=%" PRIu64
+                  " reason=\"the state in the snapshot does not load\" remedy=\"look with ringhold "
+                  "recover verify (docs/recovery.md#one-folder)\"",
+                  d->options->data,
+                  index);
+    }
     log_info("coordinator",
              "snapshot_restored",
              "index=%" PRIu64 " bytes=%zu ok=%d version=%" PRIu64,
@@ -117,8 +130,11 @@ static void on_role(void *context, bool leading, uint64_t term)
     if (leading && !witness_agrees(d->witness, d->state.number)) {
         log_error("coordinator",
                   "went_back",
-                  "number=%" PRIu64 " witness=%" PRIu64
-                  " the log lost what this folder had seen: restore it, do not serve",
+                  "file=%s/raft.db number=%" PRIu64 " witness=%" PRIu64
+                  " reason=\"the log lost what this folder had seen\" remedy=\"put the newer "
+                  "raft.db and raft.tail back, or ringhold recover restore a backup "
+                  "(docs/recovery.md#went-back)\"",
+                  d->options->data,
                   d->state.number,
                   witness_number(d->witness));
         exit(1);
@@ -199,7 +215,8 @@ bool daemon_open_storage(struct daemon *d)
         (void)fprintf(stderr,
                       "ringhold coordinator: %s/raft.db went back: its log ends at %" PRIu64
                       ", but this folder had applied %" PRIu64
-                      "; put the newer raft.db back (docs/raft.md)\n",
+                      "; put the newer raft.db and raft.tail back, or ringhold recover restore a "
+                      "backup (docs/recovery.md#went-back)\n",
                       o->data,
                       status.last_index,
                       witness_index(d->witness));

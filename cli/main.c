@@ -46,6 +46,7 @@ static int usage(FILE *out)
 int main(int argc, char **argv)
 {
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); // a file that may not grow is a full disk: the write says so
     if (argc < 2) {
         return usage(stderr);
     }

@@ -68,7 +68,12 @@ enum err witness_open(struct witness **out, const char *folder)
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_cond_init(&w->changed, NULL);
     if (error != ERR_OK || pthread_create(&w->thread, NULL, run, w) != 0) {
-        log_error("witness", "unusable", "file=%s why=%s", path, err_name(error));
+        log_error("witness",
+                  "unusable",
+                  "file=%s reason=\"%s\" remedy=\"it only guards against old copies: if ringhold "
+                  "recover verify finds raft.db sound, move it away and start\"",
+                  path,
+                  err_text(error));
         number_close(w->file);
         mem_free(w);
         return error == ERR_OK ? ERR_IO : error;

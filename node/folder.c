@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/folder.h"
 
+#include "base/crc.h"
 #include "base/directory.h"
 #include "base/random.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,9 +18,32 @@ enum { PATH_SIZE = 4200, TEXT_SIZE = 512, HEX_SIZE = 33 };
 
 static const char format[] = "ringhold node folder 1";
 
+static const char damaged[] =
+    "its file identity is damaged: look with `ringhold recover inspect`; without it the node must "
+    "start in a new folder under another name (docs/recovery.md#a-nodes-folder)";
+
+static const char gone[] =
+    "its file identity is gone, and number is not: look with `ringhold recover inspect`; without "
+    "it "
+    "the node must start in a new folder under another name (docs/recovery.md#a-nodes-folder)";
+
+static const char *remedy(enum err error)
+{
+    switch ((int)error) { // a few of many
+    case ERR_LOCKED:
+        return ": stop it first, or use another folder";
+    case ERR_FOREIGN:
+        return ": point --data at this node's own folder, or use an empty one";
+    case ERR_IO:
+        return ": give this user the folder, and space on the disk";
+    default:
+        return "";
+    }
+}
+
 static enum err complain(const char *path, const char *what, enum err error)
 {
-    (void)fprintf(stderr, "ringhold node: data folder %s: %s\n", path, what);
+    (void)fprintf(stderr, "ringhold node: data folder %s: %s%s\n", path, what, remedy(error));
     return error;
 }
 
@@ -119,7 +144,7 @@ static enum err check_owner(const char *path, const char *text, const char *key,
     char what[256];
 
     if (value == NULL) {
-        return complain(path, "its identity file is damaged", ERR_CORRUPT);
+        return complain(path, damaged, ERR_CORRUPT);
     }
     if (is_line(value, want)) {
         return ERR_OK;
@@ -134,18 +159,35 @@ static enum err check_owner(const char *path, const char *text, const char *key,
     return complain(path, what, ERR_FOREIGN);
 }
 
+/* An older version wrote no checksum. */
+static bool checksum_fits(const char *text)
+{
+    const char *value = find_value(text, "crc");
+    char want[16];
+
+    if (value == NULL) {
+        return true;
+    }
+    const size_t before = (size_t)(value - strlen("crc=") - text);
+    (void)snprintf(want, sizeof want, "%08" PRIx32, crc32c(text, before));
+    return is_line(value, want);
+}
+
 static enum err check_identity(struct folder *f, const char *path, const char *text,
                                const char *cluster, const char *name)
 {
     const size_t size = strlen(text);
 
     if (size == 0 || text[size - 1] != '\n') {
-        return complain(path, "its identity file is damaged", ERR_CORRUPT);
+        return complain(path, damaged, ERR_CORRUPT);
     }
     if (!is_line(text, format)) {
         return strncmp(text, format, strlen("ringhold ")) == 0
                    ? complain(path, "another kind or version of ringhold made it", ERR_FOREIGN)
-                   : complain(path, "its identity file is damaged", ERR_CORRUPT);
+                   : complain(path, damaged, ERR_CORRUPT);
+    }
+    if (!checksum_fits(text)) {
+        return complain(path, damaged, ERR_CORRUPT);
     }
     enum err error = check_owner(path, text, "cluster", cluster);
     if (error == ERR_OK) {
@@ -156,7 +198,7 @@ static enum err check_identity(struct folder *f, const char *path, const char *t
     }
     const char *uuid = find_value(text, "uuid");
     if (uuid == NULL || !parse_hex(uuid, f->data_uuid)) {
-        return complain(path, "its identity file is damaged", ERR_CORRUPT);
+        return complain(path, damaged, ERR_CORRUPT);
     }
     return ERR_OK;
 }
@@ -179,15 +221,17 @@ static enum err write_identity(struct folder *f, const char *path, const char *c
     char temporary[PATH_SIZE];
     char final[PATH_SIZE];
     char uuid[HEX_SIZE];
+    char text[TEXT_SIZE];
 
     (void)snprintf(temporary, sizeof temporary, "%s/identity.new", path);
     (void)snprintf(final, sizeof final, "%s/identity", path);
     random_fill(f->data_uuid, sizeof f->data_uuid);
     print_hex(f->data_uuid, uuid);
+    const int size = snprintf(
+        text, sizeof text, "%s\ncluster=%s\nnode=%s\nuuid=%s\n", format, cluster, name, uuid);
     FILE *file = fopen(temporary, "we");
-    bool written =
-        file != NULL &&
-        fprintf(file, "%s\ncluster=%s\nnode=%s\nuuid=%s\n", format, cluster, name, uuid) > 0;
+    bool written = file != NULL && size < (int)sizeof text &&
+                   fprintf(file, "%scrc=%08" PRIx32 "\n", text, crc32c(text, (size_t)size)) > 0;
     written = written && fflush(file) == 0 && fsync(fileno(file)) == 0;
     if (file != NULL) {
         written = fclose(file) == 0 && written;
@@ -195,7 +239,20 @@ static enum err write_identity(struct folder *f, const char *path, const char *c
     if (!written || rename(temporary, final) != 0 || !sync_path(path)) {
         return complain(path, strerror(errno), ERR_IO);
     }
+    f->fresh = true;
     return ERR_OK;
+}
+
+/* Made right after the identity. */
+static bool has_number(const char *path)
+{
+    char name[PATH_SIZE];
+
+    (void)snprintf(name, sizeof name, "%s/number", path);
+    const int failure = errno;
+    const bool there = access(name, F_OK) == 0;
+    errno = failure;
+    return there;
 }
 
 static enum err open_identity(struct folder *f, const char *path, const char *cluster,
@@ -206,6 +263,9 @@ static enum err open_identity(struct folder *f, const char *path, const char *cl
 
     (void)snprintf(file_name, sizeof file_name, "%s/identity", path);
     FILE *file = fopen(file_name, "re");
+    if (file == NULL && errno == ENOENT && has_number(path)) {
+        return complain(path, gone, ERR_CORRUPT);
+    }
     if (file == NULL) {
         return errno == ENOENT ? write_identity(f, path, cluster, name)
                                : complain(path, strerror(errno), ERR_IO);

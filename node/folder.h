@@ -3,7 +3,7 @@
  * A node's data folder: is it mine, and mine alone?
  *
  *     lock      flocked while the node runs
- *     identity  text, written once: format, cluster, node's name, the folder's id
+ *     identity  text, written once: format, cluster, node's name, the folder's id, a CRC-32C
  *     number    the transaction numbers seen (storage/number.h)
  *
  * The folder's id and this machine's boot id let a restarted node prove that
@@ -15,10 +15,12 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct folder {
-    int lock; /* file descriptor; -1 = not open */
+    int lock;   /* file descriptor; -1 = not open */
+    bool fresh; /* folder_open() has just made it: it has no number yet */
     uint8_t data_uuid[16];
     uint8_t boot_id[16];
 };

@@ -12,11 +12,13 @@
 #include "wire/control.h"
 #include "wire/hello.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TICK_MS = 10, COMPLAIN_US = 5 * 1000 * 1000, JOIN_SIZE = 1024 };
 
@@ -303,22 +305,36 @@ static bool complain(const char *what, const char *value)
     return false;
 }
 
+/* First of all after the folder: identity and number come and go together. */
 static bool open_number(struct shell *s)
 {
     struct buffer payload = {0};
     char path[VIEW_ADDRESS_MAX + 4096];
 
     (void)snprintf(path, sizeof path, "%s/number", s->options->node.data);
+    if (!s->folder.fresh && access(path, F_OK) != 0 && errno == ENOENT) {
+        return complain(path,
+                        ": it is gone, and with it the numbers that this node has seen; start in a "
+                        "new folder under another name (docs/recovery.md#a-nodes-folder)");
+    }
     enum err error = number_open(&s->persist.number, path, &payload);
-    struct host_disk disk = {0};
     if (error == ERR_OK) {
-        error = disk_get(buffer_bytes(&payload), &disk);
+        error = disk_get(buffer_bytes(&payload), &s->disk);
     }
     buffer_fini(&payload);
     if (error != ERR_OK) {
-        (void)fprintf(stderr, "ringhold node: can't use %s: %s\n", path, err_text(error));
-        return false;
+        (void)fprintf(stderr,
+                      "ringhold node: can't use %s: %s: look with `ringhold recover inspect %s` "
+                      "(docs/recovery.md#a-nodes-folder)\n",
+                      path,
+                      err_text(error),
+                      s->options->node.data);
     }
+    return error == ERR_OK;
+}
+
+static bool make_host(struct shell *s)
+{
     struct host_config config = s->options->limits;
     const struct rh_node_options *o = &s->options->node;
     (void)snprintf(config.name, sizeof config.name, "%s", o->name);
@@ -329,7 +345,7 @@ static bool open_number(struct shell *s)
     config.weight = o->weight == 0 ? 1 : o->weight;
     config.serve = o->on_lease_loss == RH_LOSS_SERVE;
     config.nonce = random_u64();
-    config.disk = disk;
+    config.disk = s->disk;
     config.kinds = s->kinds.number;
     config.kind_count = s->kinds.count;
     if (config.serve) {
@@ -488,9 +504,12 @@ static bool start(struct shell *s)
 {
     const struct rh_node_options *o = &s->options->node;
 
-    return options_are_valid(o) &&
-           folder_open(&s->folder, o->data, cluster_of(o), o->name) == ERR_OK && open_links(s) &&
-           add_kinds(s) && open_number(s) && dial_coordinators(s);
+    if (!options_are_valid(o) ||
+        folder_open(&s->folder, o->data, cluster_of(o), o->name) != ERR_OK || !open_number(s) ||
+        !open_links(s) || !add_kinds(s)) {
+        return false;
+    }
+    return make_host(s) && dial_coordinators(s);
 }
 
 /* ---- end ---- */

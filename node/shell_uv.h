@@ -69,6 +69,7 @@ struct shell {
     uv_signal_t on_int;
 
     struct folder folder;
+    struct host_disk disk; /* as found at the start */
     struct persist persist;
     struct kinds kinds;
     struct scene *scene;

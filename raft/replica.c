@@ -86,7 +86,8 @@ static void give_up(struct replica *r, const char *why)
     }
     log_error("raft",
               "broken",
-              "reason=\"%s\" remedy=\"start again; the log on the disk is not affected\"",
+              "reason=\"%s\" remedy=\"start again: the log on the disk is not affected; if that "
+              "does not help, ringhold recover verify its folder (docs/recovery.md)\"",
               why);
     _exit(EXIT_BROKEN);
 }

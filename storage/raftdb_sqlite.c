@@ -169,7 +169,7 @@ static void put_snapshot(struct raftdb *db, const struct log_request *request)
 static void read_snapshot(struct raftdb *db, struct log_request *request)
 {
     if (raftdb_load_snapshot(db, &request->snapshot, &request->read_memory) != ERR_OK) {
-        die(db, db->path, "the snapshot is damaged");
+        _exit(EXIT_WRITE_FAILED); // It said why, and what to do.
     }
 }
 
@@ -332,8 +332,9 @@ static enum err open_file(struct raftdb *db, bool *empty)
 {
     uint64_t ignored = 0;
     const bool existed = access(db->path, F_OK) == 0;
+    const bool witnessed = tail_read(db->tail_path, &ignored, &ignored) != ERR_NOT_FOUND;
 
-    if (!existed && tail_read(db->tail_path, &ignored, &ignored) != ERR_NOT_FOUND) {
+    if (!existed && witnessed) {
         return raftdb_refuse(db, ERR_CORRUPT, "it is gone, and its witness raft.tail is not");
     }
     if (sqlite3_open_v2(db->path,
@@ -349,6 +350,10 @@ static enum err open_file(struct raftdb *db, bool *empty)
         return raftdb_refuse(db, foreign ? ERR_CORRUPT : ERR_IO, sqlite3_errmsg(db->sql));
     }
     *empty = pages == 0 && raftdb_ask(db, "PRAGMA user_version") == 0;
+    if (*empty && witnessed) {
+        // An empty file, or one whose write-ahead log SQLite dropped from its first frame on.
+        return raftdb_refuse(db, ERR_CORRUPT, "it holds nothing, and its witness raft.tail does");
+    }
     if (sqlite3_exec(
             db->sql, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;", NULL, NULL, NULL) !=
         SQLITE_OK) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "storage/recover.h"
 
+#include "base/crc.h"
 #include "storage/number.h"
 #include "storage/recover_inside.h"
 #include "storage/swap.h"
@@ -167,6 +168,20 @@ static bool hex_only(const char *text)
     return strlen(text) == 32 && strspn(text, "0123456789abcdef") == 32;
 }
 
+/* An older version wrote no checksum. */
+static bool checksum_fits(const char *text)
+{
+    char value[16];
+    char want[16];
+    const char *at = strstr(text, "\ncrc=");
+
+    if (at == NULL || !get_line(text, "crc=", value, sizeof value)) {
+        return true;
+    }
+    (void)snprintf(want, sizeof want, "%08" PRIx32, crc32c(text, (size_t)(at + 1 - text)));
+    return strcmp(value, want) == 0;
+}
+
 static void look_identity(struct recover_folder *f)
 {
     char path[PATH_SIZE];
@@ -187,7 +202,8 @@ static void look_identity(struct recover_folder *f)
     if (strncmp(text, "ringhold node folder 1\n", 23) != 0 ||
         !get_line(text, "cluster=", f->cluster, sizeof f->cluster) ||
         !get_line(text, "node=", f->node, sizeof f->node) ||
-        !get_line(text, "uuid=", f->uuid, sizeof f->uuid) || !hex_only(f->uuid)) {
+        !get_line(text, "uuid=", f->uuid, sizeof f->uuid) || !hex_only(f->uuid) ||
+        !checksum_fits(text)) {
         recover_blame(file, RECOVER_DAMAGED, "it does not read", node_remedy);
     }
 }

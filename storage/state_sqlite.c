@@ -439,7 +439,11 @@ void state_db_snapshot(struct state_db *db, const struct state *s, struct buffer
     buffer_fini(&ring);
     unsigned char *image = sqlite3_serialize(db->db, "main", &size, 0);
     if (image == NULL || size < 512) {
-        log_error("storage", "serialize_failed", "why=\"%s\"", sqlite3_errmsg(db->db));
+        log_error("storage",
+                  "serialize_failed",
+                  "file=%s reason=\"%s\" remedy=\"mend the disk, then start again\"",
+                  sqlite3_db_filename(db->db, "main"),
+                  sqlite3_errmsg(db->db));
         exit(74);
     }
     image[IMAGE_WRITE_FORMAT] = image[IMAGE_READ_FORMAT] = 1;
@@ -531,7 +535,11 @@ bool state_db_restore(struct state_db *db, struct bytes snapshot, struct state *
         return false;
     }
     if (!copy_database(db->db, from)) {
-        log_error("storage", "restore_failed", "why=\"%s\"", sqlite3_errmsg(db->db));
+        log_error("storage",
+                  "restore_failed",
+                  "file=%s reason=\"%s\" remedy=\"free space or mend the disk, then start again\"",
+                  sqlite3_db_filename(db->db, "main"),
+                  sqlite3_errmsg(db->db));
         exit(74);
     }
     (void)sqlite3_close(from);

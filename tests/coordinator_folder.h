@@ -41,18 +41,19 @@ static void folder_drain(struct writer_of_folder *w)
     }
 }
 
-static void folder_open_writer(struct writer_of_folder *w, const char *path, uint64_t voter)
+static void folder_open_writer(struct writer_of_folder *w, const char *path, uint64_t voter,
+                               size_t voter_count)
 {
     static const uint64_t ids[] = {1, 2, 3};
     char name[320];
 
     (void)snprintf(w->path, sizeof w->path, "%s", path);
-    assert_int_equal(voters_init(&w->voters, ids, 3), ERR_OK);
+    assert_int_equal(voters_init(&w->voters, ids, voter_count), ERR_OK);
     const struct log_sqlite_config config = {.directory = path,
                                              .cluster = "test",
                                              .voter = voter,
                                              .voters = w->voters.id,
-                                             .voter_count = 3,
+                                             .voter_count = voter_count,
                                              .configuration = voters_configuration(&w->voters),
                                              .identity = 100 + voter,
                                              .wake = never_wake};
@@ -175,12 +176,12 @@ static void folder_close_writer(struct writer_of_folder *w)
 
 /* Two nodes, some moves, a snapshot in the middle, one move that stays pending; era 1. Returns the
  * number drawn last. */
-static uint64_t folder_fill(const char *path, uint64_t voter)
+static uint64_t folder_write(struct writer_of_folder *w, const char *path, uint64_t voter,
+                             size_t voter_count)
 {
-    struct writer_of_folder w;
     Rh__CommandInit in = RH__COMMAND_INIT__INIT;
 
-    folder_open_writer(&w, path, voter);
+    folder_open_writer(w, path, voter, voter_count);
     in.cluster = proto_text("test");
     in.cluster_id = 99;
     in.key0 = 1;
@@ -188,17 +189,25 @@ static uint64_t folder_fill(const char *path, uint64_t voter)
     in.grid = RING_GRID_MIN;
     in.vnodes_per_weight = TEST_VNODES;
     in.era = 1;
-    (void)folder_give(&w, RH__COMMAND__BODY_INIT, &in);
-    assert_int_not_equal(folder_register(&w, "n1", 11), 0);
-    assert_int_not_equal(folder_register(&w, "n2", 12), 0);
-    log_store_set_term(w.store, 3);
-    log_store_set_vote(w.store, 2);
-    log_store_set_admitted(w.store);
-    (void)folder_move(&w, 0, 2, true);
-    (void)folder_move(&w, 1, 2, true);
-    folder_snapshot(&w, w.index - 1);
-    (void)folder_move(&w, 2, 2, true);
-    const uint64_t number = folder_move(&w, 3, 2, false);
+    (void)folder_give(w, RH__COMMAND__BODY_INIT, &in);
+    assert_int_not_equal(folder_register(w, "n1", 11), 0);
+    assert_int_not_equal(folder_register(w, "n2", 12), 0);
+    log_store_set_term(w->store, 3);
+    log_store_set_vote(w->store, 2);
+    log_store_set_admitted(w->store);
+    (void)folder_move(w, 0, 2, true);
+    (void)folder_move(w, 1, 2, true);
+    folder_snapshot(w, w->index - 1);
+    (void)folder_move(w, 2, 2, true);
+    return folder_move(w, 3, 2, false);
+}
+
+/* The same, stopped cleanly. */
+__attribute__((unused)) static uint64_t folder_fill(const char *path, uint64_t voter)
+{
+    struct writer_of_folder w;
+    const uint64_t number = folder_write(&w, path, voter, 3);
+
     folder_close_writer(&w);
     return number;
 }

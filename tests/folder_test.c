@@ -106,6 +106,41 @@ static void a_foreign_folder_is_refused(void **state)
     folder_close(&f);
 }
 
+/* Also a flip that leaves a valid name or id. */
+static void a_flipped_bit_anywhere_in_the_identity_is_refused(void **state)
+{
+    struct folder f;
+    char name[400];
+    char text[512];
+
+    (void)state;
+    assert_int_equal(folder_open(&f, path, "prod", "n1"), ERR_OK);
+    folder_close(&f);
+    (void)snprintf(name, sizeof name, "%s/identity", path);
+    FILE *file = fopen(name, "re");
+    assert_non_null(file);
+    const size_t size = fread(text, 1, sizeof text - 1, file);
+    (void)fclose(file);
+    text[size] = '\0';
+    const size_t end = (size_t)(strstr(text, "crc=") - text);
+    for (size_t at = 0; at < end; at++) {
+        for (unsigned bit = 0; bit < 8; bit++) {
+            char damaged[512];
+
+            memcpy(damaged, text, size + 1);
+            damaged[at] = (char)(damaged[at] ^ (1 << bit));
+            if (damaged[at] == '\0') {
+                continue; // a C string would end here: the next case of the table below
+            }
+            write_identity(damaged);
+            assert_int_not_equal(folder_open(&f, path, "prod", "n1"), ERR_OK);
+        }
+    }
+    write_identity(text);
+    assert_int_equal(folder_open(&f, path, "prod", "n1"), ERR_OK);
+    folder_close(&f);
+}
+
 static void a_damaged_identity_is_refused(void **state)
 {
     static const char *const bad[] = {
@@ -203,6 +238,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(folders_differ_by_their_id, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_running_process_keeps_others_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_foreign_folder_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_flipped_bit_anywhere_in_the_identity_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_damaged_identity_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_no_folder_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(folders_on_the_way_are_made, set_up, tear_down),

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Damaged folders under the shipped daemons, and the offline tool on them.
+
+For each damage: the daemon starts with the very ring it had, or it ends with an exit code (never
+by a signal) and a message that names the file and what to do. `ringhold recover inspect` sees it.
+"""
+import json
+import os
+import resource
+import shutil
+import subprocess
+import threading
+
+from fleet import Fleet, main, until
+
+COORDINATOR = [
+    # file, damage, does the daemon start, does inspect see it
+    ("raft.db", "flip", False, True),
+    ("raft.db", "cut", False, True),
+    ("raft.db", "empty", False, True),
+    ("raft.db", "missing", False, True),
+    ("raft.db", "directory", False, True),
+    ("raft.tail", "flip", False, True),
+    ("raft.tail", "empty", False, True),
+    ("raft.tail", "missing", False, True),
+    ("witness", "flip", True, True),  # one of two records: the other one is whole
+    ("witness", "cut", False, True),
+    ("witness", "empty", False, True),
+    ("witness", "directory", False, True),
+    ("witness", "missing", True, False),
+    ("state.db", "flip", True, None),
+    ("state.db", "empty", True, True),
+    ("state.db", "missing", True, False),
+    ("state.db", "directory", False, True),
+    ("raft.lock", "directory", False, True),
+    ("recovery", "empty", False, True),
+]
+
+NODE = [
+    ("identity", "flip", False, True),
+    ("identity", "cut", False, True),
+    ("identity", "empty", False, True),
+    ("identity", "missing", False, True),
+    ("identity", "directory", False, True),
+    ("number", "cut", False, True),
+    ("number", "empty", False, True),
+    ("number", "missing", False, True),
+    ("number", "directory", False, True),
+    ("lock", "directory", False, True),
+]
+
+
+def damage(folder, file, how):
+    path = os.path.join(folder, file)
+    if how == "flip":
+        with open(path, "r+b") as f:
+            f.seek(20)
+            byte = f.read(1)[0]
+            f.seek(20)
+            f.write(bytes([byte ^ 0x40]))
+    elif how == "cut":
+        os.truncate(path, os.path.getsize(path) // 2)
+    elif how == "empty":
+        open(path, "w").close()
+    else:
+        if os.path.exists(path):
+            os.remove(path)
+        if how == "directory":
+            os.mkdir(path)
+
+
+def outcome(fleet, words):
+    """Start a daemon that is expected to end by itself; (exit code, all it said). None: it runs."""
+    process = subprocess.Popen(
+        [fleet.binary, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    watchdog = threading.Timer(30, process.kill)  # it must do one or the other
+    watchdog.start()
+    text = b""
+    while True:
+        line = process.stdout.readline()
+        text += line
+        if line.startswith(b"ready"):
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            watchdog.cancel()
+            return None, text.decode()
+        if not line:
+            code = process.wait(60)
+            process.stdout.close()
+            watchdog.cancel()
+            return code, text.decode()
+
+
+def said(code, text, folder, what):
+    assert code is not None and code > 0, (what, code, text)
+    assert folder in text, (what, text)
+    remedies = ("recover", "remedy=", "give this user", "point --data", "stop it first")
+    assert any(word in text for word in remedies), (what, text)
+
+
+def put_back(folder, sound):
+    shutil.rmtree(folder)
+    shutil.copytree(sound, folder)
+
+
+def a_damaged_coordinator_starts_sound_or_says_why(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1)
+        fleet.node("n1")
+        fleet.node("n2")
+        before = fleet.settled(["n1", "n2"])
+        for name in ("n1", "n2", "c1"):
+            fleet.process(name).kill().wait()
+        fleet.coordinator(1).kill(15).wait()  # a clean stop: all is in raft.db
+        folder, sound = fleet.data("c1"), fleet.data("sound")
+        shutil.copytree(folder, sound)
+        words = fleet.process("c1").words
+        for file, how, starts, seen in COORDINATOR:
+            what = f"{file} {how}"
+            put_back(folder, sound)
+            damage(folder, file, how)
+            code, out, err = fleet.run("recover", "inspect", folder, "-o", "json")
+            if seen is not None:
+                assert code == (2 if seen else 0), (what, code, out, err)
+            code, text = outcome(fleet, words)
+            if not starts:
+                said(code, text, folder, what)
+                continue
+            assert code is None, (what, text)
+            code, out, err = fleet.run("recover", "verify", folder, "-o", "json")
+            after = json.loads(out)
+            assert after["digest"] == before["digest"], (what, out)
+            assert after["number"] >= before["number"], (what, out)
+
+
+def a_damaged_node_says_why(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1)
+        fleet.node("n1")
+        fleet.settled(["n1"])
+        fleet.process("n1").kill().wait()
+        folder, sound = fleet.data("n1"), fleet.data("sound")
+        shutil.copytree(folder, sound)
+        words = fleet.process("n1").words
+        for file, how, starts, seen in NODE:
+            what = f"{file} {how}"
+            put_back(folder, sound)
+            damage(folder, file, how)
+            code, out, err = fleet.run("recover", "inspect", folder)
+            assert code == (2 if seen else 0), (what, code, out, err)
+            code, text = outcome(fleet, words)
+            said(code, text, folder, what)
+            assert not starts
+        put_back(folder, sound)
+        assert outcome(fleet, words)[0] is None
+
+
+def one_folder_takes_one_process(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1)
+        fleet.node("n1")
+        fleet.settled(["n1"])
+        for name in ("c1", "n1"):
+            code, text = outcome(fleet, fleet.process(name).words)
+            said(code, text, fleet.data(name), name)
+            code, out, err = fleet.run("recover", "inspect", fleet.data(name))
+            assert code == 0 and "IN USE" in out, (out, err)
+        code, out, err = fleet.run("recover", "new-cluster", fleet.data("c1"), "--yes")
+        assert code == 1 and "stop that coordinator" in err, (code, out, err)
+
+
+def a_full_disk_ends_with_74_and_loses_nothing(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1)
+        fleet.node("n1")
+        before = fleet.settled(["n1"])
+        coordinator = fleet.process("c1")
+        pid = coordinator.popen.pid
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (1024, 1024))
+        fleet.run("node", "drain", "n1", "--coordinators", fleet.addresses, "--timeout-ms", "500")
+        until("it gives up", lambda: not coordinator.running)
+        assert coordinator.wait() == 74, coordinator.tail()
+        assert fleet.data("c1") in coordinator.tail() and "remedy=" in coordinator.tail()
+        fleet.coordinator(1)
+        after = fleet.settled(["n1"])
+        assert after["digest"] == before["digest"] and after["number"] >= before["number"]
+
+
+def a_backup_restores_a_group_that_lost_all_its_folders(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(3)
+        fleet.node("n1")
+        fleet.node("n2")
+        fleet.settled(["n1", "n2"])
+        backup = fleet.data("backup")
+        code, out, err = fleet.run("recover", "backup", fleet.data("c2"), backup)  # it runs
+        assert code == 0, (out, err)
+        fleet.node("n3")  # the backup does not know it
+        before = fleet.settled(["n1", "n2", "n3"])
+        folders = [fleet.data(f"c{i}") for i in fleet.ports]
+        for i in fleet.ports:
+            fleet.process(f"c{i}").kill().wait()
+            shutil.rmtree(fleet.data(f"c{i}"))
+        targets = [f"{i}={folder}" for i, folder in zip(fleet.ports, folders)]
+        code, out, err = fleet.run("recover", "restore", backup, *targets)
+        assert code == 1 and "nothing was changed" in out, (out, err)
+        assert not os.path.exists(folders[0])
+        code, out, err = fleet.run("recover", "restore", backup, *targets, "--yes")
+        assert code == 0, (out, err)
+        for i in fleet.ports:
+            fleet.coordinator(i)
+        after = fleet.settled(["n1", "n2", "n3"])
+        assert after["number"] > before["number"]
+        assert after["era"] > before["era"]
+
+
+main(
+    [
+        a_damaged_coordinator_starts_sound_or_says_why,
+        a_damaged_node_says_why,
+        one_folder_takes_one_process,
+        a_full_disk_ends_with_74_and_loses_nothing,
+        a_backup_restores_a_group_that_lost_all_its_folders,
+    ]
+)
