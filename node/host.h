@@ -241,6 +241,7 @@ struct host_figures {
     enum lease_state lease;
     bool lease_in_force;
     uint64_t lease_us;            /* as granted last */
+    uint64_t lease_until_us;      /* CLOCK_BOOTTIME, 0 = none */
     uint64_t lease_margin_us;     /* left now */
     uint64_t lease_margin_min_us; /* smallest ever, 0 = it ran out */
     uint64_t lease_gated;         /* times nothing could leave */

@@ -189,6 +189,7 @@ void tenure_figures(const struct host *h, struct host_figures *out)
     out->lease = l->state;
     out->lease_in_force = l->in_force;
     out->lease_us = l->term_us;
+    out->lease_until_us = l->until_us;
     out->lease_margin_us = lease_margin_us(l, h->now_us);
     out->lease_margin_min_us = l->held ? l->margin_min_us : 0;
     out->lease_gated = l->gated;

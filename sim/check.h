@@ -5,6 +5,7 @@
  *
  *     checker      rule                                                            file
  *     overlap      K1: one live instance of an entity in the fleet                 check_actor.c
+ *     fence        K6: nothing leaves an incarnation whose vnodes others have      check_fence.c
  *     owner        K2: only the owner of the newest ring runs an entity            check_actor.c
  *     twice        K3: no request is executed twice, ever                          check_actor.c
  *     order        K4: requests of one (session, entity) run in order              check_actor.c
@@ -134,7 +135,15 @@ void check_freeze(struct fleet *f, struct instance *i);
 void check_discard(struct fleet *f, struct instance *i);
 void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid);
 void check_run_end(struct fleet *f, struct instance *i, uint64_t uid);
-void check_node_crash(struct fleet *f, const struct sim_node *n);
+void check_node_crash(struct fleet *f, struct sim_node *n);
+/* Something leaves it for a gateway or another node. */
+void check_output(struct fleet *f, const struct sim_node *n);
+/* It crashed. */
+void check_down(struct fleet *f, struct sim_node *n);
+/* REASSIGN was committed. */
+void check_reassigned(struct fleet *f, const Rh__CommandReassign *command);
+/* Its vnodes have a server again: itself, or others. */
+void check_served(struct fleet *f, struct sim_node *n);
 
 void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t uid, enum reply_code code,
                  struct bytes body);

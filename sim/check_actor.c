@@ -12,10 +12,25 @@ static bool owns(const struct fleet *f, const struct sim_node *n, const struct e
     return m != NULL && m == view_member_named(view, n->process.name);
 }
 
+/* The lease of its node is over, so it can't do anything any more: others may have it. Not if its
+ * code still runs: the watchdog should have ended that. */
+static void depose(struct fleet *f, struct entity *e)
+{
+    struct instance *i = e->live;
+
+    if (i != NULL && f->lease_us > 0 && node_is_gated(f, i->node) &&
+        (!i->running || i->node->process.gate.shut)) {
+        i->deposed = true;
+        e->live = NULL;
+        e->lost = true;
+    }
+}
+
 void check_activate(struct fleet *f, struct instance *i, bool has_state)
 {
     struct entity *e = i->entity;
 
+    depose(f, e);
     if (e->live != NULL) {
         world_violate(&f->world,
                       "overlap",
@@ -135,7 +150,10 @@ void check_run_end(struct fleet *f, struct instance *i, uint64_t uid)
     struct ask *a = ledger_find(f, uid);
     const size_t at = a->entity;
 
-    if (e->live != i || !owns(f, i->node, e)) {
+    if (e->live == i && !owns(f, i->node, e)) {
+        depose(f, e);
+    }
+    if (!i->deposed && (e->live != i || !owns(f, i->node, e))) {
         world_violate(&f->world,
                       "overlap",
                       "%s still ran request %llu on %s after it was given away",
@@ -151,6 +169,9 @@ void check_run_end(struct fleet *f, struct instance *i, uint64_t uid)
                       (unsigned long long)a->session->number,
                       e->id,
                       i->node->process.name);
+    }
+    if (i->deposed) {
+        return; // what it did is void: nobody will ever hear of it
     }
     if (a->seq <= a->session->ran[at]) {
         world_violate(&f->world,
@@ -195,8 +216,9 @@ static bool awaits(const struct fleet *f, const struct sim_node *n, const struct
     return false;
 }
 
-void check_node_crash(struct fleet *f, const struct sim_node *n)
+void check_node_crash(struct fleet *f, struct sim_node *n)
 {
+    check_down(f, n);
     for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
         struct entity *e = &f->ledger.entity[i];
 

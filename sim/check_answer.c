@@ -27,7 +27,7 @@ static bool excused(const struct fleet *f, const struct ask *a, enum reply_code 
     if (code == REPLY_UNKNOWN) {
         // A gateway that jumps over a removal finds another node in the slot it had sent to.
         return a->session->gateway->downs > a->downs || f->crashes > 0 ||
-               a->view < f->ledger.removed_view;
+               f->ledger.reassigned > 0 || a->view < f->ledger.removed_view;
     }
     return true;
 }

@@ -121,6 +121,21 @@ void check_view(struct fleet *f, const char *who, const struct view *view, struc
     agree(f, who, &view->ring);
 }
 
+/* Hole 31: what it owns is about to be given to others. */
+static void none_barred(struct fleet *f, const struct state_txn *t)
+{
+    for (size_t i = 0; t != NULL && i < t->part_count; i++) {
+        const struct state_node *n = state_node(&f->raft.truth, t->parts[i].slot);
+
+        if (n == NULL || n->barred || n->incarnation != t->parts[i].incarnation) {
+            world_violate(&f->world,
+                          "agreement",
+                          "transaction %llu is committed with a fenced node",
+                          (unsigned long long)t->number);
+        }
+    }
+}
+
 void check_committed(struct fleet *f, const Rh__Command *command, const struct state_result *result)
 {
     static const char *const name[] = {"INIT",
@@ -132,13 +147,15 @@ void check_committed(struct fleet *f, const Rh__Command *command, const struct s
                                        "FENCE",
                                        "REASSIGN",
                                        "DEREGISTER",
-                                       "VOTER"};
+                                       "VOTER",
+                                       "SETTLED",
+                                       "LEASE"};
     const int which = (int)command->body_case - (int)RH__COMMAND__BODY_INIT;
 
     TRACE(&f->world,
           "log",
           "%s %s stamp=%llu txn=%llu %s",
-          which >= 0 && which < 10 ? name[which] : "?",
+          which >= 0 && which < 12 ? name[which] : "?",
           result->accepted ? "accepted" : "refused",
           (unsigned long long)result->stamp,
           (unsigned long long)result->txn,
@@ -153,11 +170,15 @@ void check_committed(struct fleet *f, const Rh__Command *command, const struct s
         decided(f, result->aborted[i], false);
     }
     if (result->accepted && command->body_case == RH__COMMAND__BODY_COMMIT) {
+        none_barred(f, state_txn(&f->raft.truth, result->txn));
         decided(f, result->txn, true);
     }
     f->ledger.aborts += result->aborted_count;
     if (command->body_case == RH__COMMAND__BODY_DEREGISTER) {
         f->ledger.removed_view = f->ledger.view_count;
+    }
+    if (result->accepted && command->body_case == RH__COMMAND__BODY_REASSIGN) {
+        check_reassigned(f, command->reassign);
     }
     f->ledger.commits += result->accepted && command->body_case == RH__COMMAND__BODY_COMMIT;
 }

@@ -107,6 +107,9 @@ static struct coordinator_config config_of(struct fleet *f, const struct sim_coo
     config.retry_ms = 200;
     config.settle_ms = 100;
     config.eligible_ms = 500;
+    config.lease_us = f->lease_us;
+    config.lease_margin_us = f->lease_us / 10;
+    config.suspect_ms = f->lease_us == 0 ? 3000 : (uint32_t)(f->lease_us / 2000);
     return config;
 }
 

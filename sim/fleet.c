@@ -177,6 +177,15 @@ static void draw_shape(struct fleet *f)
     f->moves_per_txn = (uint32_t)world_between(&f->world, 1, 4);
     f->prepare_ms = (uint32_t)(world_chance(&f->world, 400) ? world_between(&f->world, 100, 600)
                                                             : world_between(&f->world, 500, 5000));
+    f->lease_us = 0;
+    if (!world_chance(&f->world, 100)) {
+        f->lease_us = world_between(&f->world, 300000, 3000000);
+    }
+    if (f->profile == PROFILE_CALM && f->lease_us != 0) {
+        f->lease_us = 3000000;
+    } else if (f->profile == PROFILE_LEASE) {
+        f->lease_us = world_between(&f->world, 300000, 3000000);
+    }
     f->deadline_ms = 10000;
     if (f->profile != PROFILE_CALM && world_chance(&f->world, 500)) {
         f->deadline_ms = (uint32_t)world_between(&f->world, 200, 2000);

@@ -55,7 +55,8 @@ struct fleet_faults {
     uint64_t pause_max_us;
     uint64_t suspend_pm; /* so many of a thousand pauses are of the whole machine */
     uint64_t freeze_pm;  /* and of a guest whose clock stops with it */
-    uint64_t drift_ppm;  /* clocks run at most so much fast or slow */
+    uint64_t drift_ppm;  /* clocks run at most so much fast or slow … */
+    bool drift_extreme;  /* … and all of them exactly so much */
     uint64_t persist_max_us;
     uint64_t run_max_us;
     uint64_t run_long_pm;      /* so many of a thousand runs take up to 3 s */
@@ -85,6 +86,7 @@ struct instance {
     struct ledger_list list; /* what it did, in order */
     bool frozen;
     uint64_t frozen_us; /* since */
+    bool deposed;       /* its node lost the vnode while it could not stop it: nothing may leave */
     bool running;
     uint64_t uid; /* running: the request */
     uint64_t ticket;
@@ -112,6 +114,10 @@ struct sim_node {
     struct instance *instance; /* owned */
     struct view_seen seen;
     uint64_t last_incarnation; /* of all its lives */
+    uint64_t reassigned;       /* the newest incarnation whose vnodes were given to others */
+    uint64_t down_us;          /* it crashed as an owner then; 0 = not, or its vnodes are served */
+    int64_t wall_us;           /* its wall clock is so much ahead */
+    uint64_t watch_us;         /* when its watchdog looks; 0 = it sleeps */
 };
 
 struct sim_gateway {
@@ -164,6 +170,7 @@ struct fleet {
     uint32_t vnodes_per_weight;
     uint32_t moves_per_txn;
     uint32_t prepare_ms;
+    uint64_t lease_us; /* D; 0 = none are granted */
     uint32_t poll_ms;
     uint32_t deadline_ms; /* of a request */
     bool working;         /* clients send */
@@ -240,6 +247,8 @@ void node_control(struct fleet *f, struct sim_node *n, const struct net_end *end
                   const Rh__Control *message);
 void node_record(struct fleet *f, struct sim_node *n, const struct net_end *end, int type,
                  struct bytes bytes);
+/* Nothing may leave it now: its lease is over, or as good as over. */
+bool node_is_gated(const struct fleet *f, const struct sim_node *n);
 /* Feed one event; its time is set here. */
 void node_step(struct fleet *f, struct sim_node *n, struct host_event event);
 

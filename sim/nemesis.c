@@ -83,7 +83,11 @@ static struct process *any_process(struct fleet *f)
 
 void nemesis_clock(struct fleet *f, struct process *p)
 {
-    const uint64_t ppm = world_between(&f->world, 0, 2 * f->faults.drift_ppm);
+    uint64_t ppm = world_between(&f->world, 0, 2 * f->faults.drift_ppm);
+
+    if (f->faults.drift_extreme) {
+        ppm = ppm < f->faults.drift_ppm ? 0 : 2 * f->faults.drift_ppm;
+    }
 
     p->clock.shows_us = world_between(&f->world, 0, 1000000000);
     p->clock.rate_ppm = (int32_t)ppm - (int32_t)f->faults.drift_ppm;

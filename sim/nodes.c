@@ -63,6 +63,7 @@ static struct host_config config_of(struct fleet *f, const struct sim_node *n)
     c.kind_count = sizeof hosted_kinds / sizeof hosted_kinds[0];
     c.state_window = 131072;
     c.poll_ms = f->poll_ms;
+    c.renew_ms = f->lease_us == 0 ? 500 : (uint32_t)(f->lease_us / 6000);
     return c;
 }
 
@@ -79,6 +80,7 @@ void node_start(struct fleet *f, struct sim_node *n)
     n->leaving = n->leaving && !n->stopping;
     n->stopping = false;
     n->disk_us = n->persisted_us = 0;
+    n->watch_us = 0;
     n->core = host_new(&config);
     TRACE(&f->world, n->process.name, "STARTS, weight %u", n->weight);
     for (unsigned i = 0; i < f->coordinators; i++) {
@@ -200,6 +202,7 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
         send(f, n->coordinator[e->coordinator], FRAME_CONTROL, bytes);
         break;
     case HOST_SEND_PEER:
+        check_output(f, n);
         send(f, network_end(&f->network, e->peer), e->frame_type, bytes);
         break;
     case HOST_CONNECT:
@@ -233,12 +236,15 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
               (unsigned long long)e->incarnation);
         check_registered(f, n, e->incarnation);
         n->incarnation = e->incarnation;
+        check_served(f, n);
         break;
     case HOST_EXIT:
         n->exits = true;
         n->exit_code = e->code;
-        if (e->why != NULL && strstr(e->why, "live actors") != NULL) {
-            world_violate(&f->world, "overlap", "%s: %s", n->process.name, e->why); // I4
+        // I4. A fenced one may learn of its end this way.
+        if (e->why != NULL && strstr(e->why, "live actors") != NULL &&
+            n->incarnation > n->reassigned) {
+            world_violate(&f->world, "overlap", "%s: %s", n->process.name, e->why);
         }
         TRACE(&f->world, n->process.name, "exits %d: %s", e->code, e->why == NULL ? "" : e->why);
         break;
@@ -269,6 +275,46 @@ static void do_next(struct fleet *f, struct sim_node *n)
     }
 }
 
+/* ---- the watchdog: a thread of its own, that ends the process ---- */
+
+static void watch(struct fleet *f, struct sim_node *n);
+
+static void on_watch(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct sim_node *n = node_of(f, event);
+
+    if (n == NULL || n->watch_us == 0) {
+        return;
+    }
+    n->watch_us = 0;
+    if (host_running(n->core) > 0 &&
+        sim_clock_read(&n->process.clock, f->world.now_us) >= host_hard_end_us(n->core)) {
+        TRACE(&f->world, n->process.name, "is ended by its watchdog");
+        node_crash(f, n);
+        return;
+    }
+    watch(f, n);
+}
+
+/* It sleeps until the hard end as known now, and looks again then. */
+static void watch(struct fleet *f, struct sim_node *n)
+{
+    const uint64_t end_us = host_hard_end_us(n->core);
+
+    if (n->watch_us != 0 || end_us == UINT64_MAX || host_running(n->core) == 0) {
+        return;
+    }
+    n->watch_us = sim_clock_when(&n->process.clock, end_us, f->world.now_us) + 1;
+    node_later(f, n, n->watch_us, (struct world_event){.run = on_watch, .gate = &n->process.gate});
+}
+
+bool node_is_gated(const struct fleet *f, const struct sim_node *n)
+{
+    return n->core == NULL ||
+           sim_clock_read(&n->process.clock, f->world.now_us) >= host_gate_us(n->core);
+}
+
 void node_go_on(struct fleet *f, struct sim_node *n)
 {
     while (n->out_at < n->out.count && f->world.checker == NULL) {
@@ -285,6 +331,8 @@ void node_go_on(struct fleet *f, struct sim_node *n)
     }
     if (n->exits) {
         exit_now(f, n);
+    } else if (n->process.up) {
+        watch(f, n);
     }
 }
 
@@ -295,6 +343,7 @@ void node_step(struct fleet *f, struct sim_node *n, struct host_event event)
     }
     ASSERT(!n->process.gate.shut);
     event.now_us = sim_clock_read(&n->process.clock, f->world.now_us);
+    event.wall_us = 1700000000000000u + event.now_us + (uint64_t)n->wall_us;
     host_effects_clear(&n->out);
     host_step(n->core, &event, &n->out);
     check_view(f, n->process.name, host_view(n->core), &n->seen);

@@ -65,6 +65,44 @@ static struct raft_entry *push(struct raft_entry **list, size_t *count, size_t *
     return &(*list)[(*count)++];
 }
 
+/* ---- how a proposal ended ---- */
+
+struct raft_end {
+    unsigned replica;
+    uint64_t life;
+    uint64_t tag;
+    enum err error;
+};
+
+static void on_end(void *context, const struct world_event *event)
+{
+    struct raft_model *r = context;
+    const struct raft_end *end = event->data;
+    const struct raft_member *m = &r->member[end->replica];
+
+    if (m->process->up && m->process->life == end->life) {
+        r->events.done(r->events.context, end->replica, end->tag, end->error);
+    }
+}
+
+/* It may stand still by now: then it hears of it when it goes on. */
+static void tell_end(struct raft_model *r, unsigned replica, uint64_t tag, enum err error,
+                     uint64_t in_us)
+{
+    const struct raft_end end = {replica, r->member[replica].process->life, tag, error};
+
+    if (in_us == 0 && !r->member[replica].process->gate.shut) {
+        r->events.done(r->events.context, replica, tag, error);
+        return;
+    }
+    world_at(r->world,
+             r->world->now_us + in_us,
+             (struct world_event){.run = on_end,
+                                  .context = r,
+                                  .data = mem_copy(&end, sizeof end),
+                                  .gate = &r->member[replica].process->gate});
+}
+
 /* ---- apply ---- */
 
 /* What replicas must agree on, as one number. */
@@ -114,7 +152,7 @@ static void apply_next(struct raft_model *r, unsigned replica, bool tell)
         command_free(command);
     }
     if (tell && tag != 0 && m->process->up) {
-        r->events.done(r->events.context, replica, tag, ERR_OK);
+        tell_end(r, replica, tag, ERR_OK, 0);
     }
 }
 
@@ -149,6 +187,15 @@ static void become_leader(struct raft_model *r, unsigned replica)
     r->events.role(r->events.context, replica, true, r->term, replica + 1u);
 }
 
+static void on_lead(void *context, const struct world_event *event)
+{
+    struct raft_model *r = context;
+
+    if (r->leader == (int)event->a && r->term == event->b && !r->member[event->a].believes) {
+        become_leader(r, (unsigned)event->a);
+    }
+}
+
 static void on_apply(void *context, const struct world_event *event)
 {
     struct raft_model *r = context;
@@ -168,7 +215,13 @@ static void on_apply(void *context, const struct world_event *event)
     // The barrier of its own term: now it knows all that was committed before.
     if (m->process->up && r->leader == (int)replica && !m->believes && e->size == 0 &&
         e->term == r->term && e->origin == replica) {
-        become_leader(r, replica);
+        world_at(r->world,
+                 r->world->now_us,
+                 (struct world_event){.run = on_lead,
+                                      .context = r,
+                                      .a = replica,
+                                      .b = r->term,
+                                      .gate = &m->process->gate});
     }
     apply_later(r, replica);
 }
@@ -232,34 +285,9 @@ static void on_commit(void *context, const struct world_event *event)
 
 /* ---- election ---- */
 
-struct raft_end {
-    unsigned replica;
-    uint64_t life;
-    uint64_t tag;
-    enum err error;
-};
-
-static void on_end(void *context, const struct world_event *event)
-{
-    struct raft_model *r = context;
-    const struct raft_end *end = event->data;
-    const struct raft_member *m = &r->member[end->replica];
-
-    if (m->process->up && m->process->life == end->life) {
-        r->events.done(r->events.context, end->replica, end->tag, end->error);
-    }
-}
-
 static void end_later(struct raft_model *r, unsigned replica, uint64_t tag, enum err error)
 {
-    const struct raft_end end = {replica, r->member[replica].process->life, tag, error};
-
-    world_at(r->world,
-             r->world->now_us + world_between(r->world, 10, 300000),
-             (struct world_event){.run = on_end,
-                                  .context = r,
-                                  .data = mem_copy(&end, sizeof end),
-                                  .gate = &r->member[replica].process->gate});
+    tell_end(r, replica, tag, error, world_between(r->world, 10, 300000));
 }
 
 static void give_up(struct raft_model *r, struct raft_entry *e, unsigned replica)

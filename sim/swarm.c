@@ -16,7 +16,7 @@ static const struct {
     [PROFILE_DRAWN] = {"drawn", 0},
     [PROFILE_MIXED] = {"mixed", 0},
     [PROFILE_CALM] = {"calm", 100},
-    [PROFILE_LEASE] = {"lease", 0},
+    [PROFILE_LEASE] = {"lease", 150},
 };
 
 enum { PROFILES = sizeof profiles / sizeof profiles[0] };
@@ -59,6 +59,28 @@ static uint64_t maybe(struct fleet *f, uint64_t per_mille, uint64_t low, uint64_
     return world_chance(&f->world, per_mille) ? value : 0;
 }
 
+/* Nodes lose their leases often and at every moment, and everything else mostly works. */
+static void draw_lease(struct fleet *f)
+{
+    struct fleet_faults *x = &f->faults;
+
+    x->drift_ppm = world_chance(&f->world, 700) ? 60000 : 0;
+    x->drift_extreme = true;
+    x->pause_us = maybe(f, 700, 300 * MS, 2 * S);
+    x->pause_torn_pm = maybe(f, 500, 5, 50);
+    x->pause_max_us = world_between(&f->world, 1 * S, 4 * S);
+    x->cut_us = maybe(f, 500, 500 * MS, 2 * S);
+    x->leader_fall_us = maybe(f, 500, 500 * MS, 3 * S);
+    x->coordinator_crash_us = maybe(f, 200, 1 * S, 5 * S);
+    x->run_long_pm = maybe(f, 500, 5, 50);
+    x->change_us = world_between(&f->world, 1 * S, 8 * S);
+    x->net.slow_pm = maybe(f, 300, 1, 20);
+    x->net.slow_max_us = world_between(&f->world, 50 * MS, 1 * S);
+    x->net.loss_pm = maybe(f, 200, 1, 50);
+    x->raft.stale_max_us = maybe(f, 800, 500 * MS, 4 * S);
+    x->net.ghosts = world_chance(&f->world, 100);
+}
+
 void nemesis_draw(struct fleet *f)
 {
     struct fleet_faults *x = &f->faults;
@@ -99,4 +121,7 @@ void nemesis_draw(struct fleet *f)
     x->pause_max_us = world_between(&f->world, 100 * MS, 8 * S);
     x->suspend_pm = maybe(f, 500, 1, 1000);
     x->net.ghosts = world_chance(&f->world, 300);
+    if (f->profile == PROFILE_LEASE) {
+        draw_lease(f);
+    }
 }

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/fleet.h"
+
+/* The kill margin is that part of a lease (node/lease.h). */
+enum { KILL_MS = 80, LEASE_MS = 3000 };
+
+void check_output(struct fleet *f, const struct sim_node *n)
+{
+    if (n->incarnation != 0 && n->incarnation <= n->reassigned) {
+        world_violate(&f->world,
+                      "fence",
+                      "%s still speaks as incarnation %llu, whose vnodes were given to others",
+                      n->process.name,
+                      (unsigned long long)n->incarnation);
+    }
+}
+
+/* All that the moved vnodes' actors had is gone with their node. */
+static void lose_moved(struct fleet *f, const Rh__CommandReassign *command)
+{
+    for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
+        struct entity *e = &f->ledger.entity[i];
+        const ring_hit hit =
+            view_lookup(&f->raft.truth.view, FLEET_KIND, bytes_of(e->id, e->id_size));
+
+        for (size_t k = 0; k < command->n_moves; k++) {
+            if (command->moves[k]->vnode == ring_hit_vnode(hit)) {
+                e->lost = true;
+            }
+        }
+    }
+}
+
+/* P1: at this moment nothing can run there, nor leave, whatever the node believes. */
+static void check_over(struct fleet *f, const struct sim_node *n)
+{
+    struct host_figures figures;
+    const uint64_t now_us = sim_clock_read(&n->process.clock, f->world.now_us);
+
+    if (n->core == NULL) {
+        return;
+    }
+    host_figures(n->core, &figures);
+    if (figures.lease_until_us != 0 &&
+        now_us < figures.lease_until_us - figures.lease_us * KILL_MS / LEASE_MS) {
+        world_violate(&f->world,
+                      "fence",
+                      "the vnodes of %s are given to others %llu us before its lease ends",
+                      n->process.name,
+                      (unsigned long long)(figures.lease_until_us - now_us));
+    } else if (host_running(n->core) > 0 && !n->process.gate.shut) {
+        world_violate(&f->world,
+                      "fence",
+                      "%s still runs an actor when its vnodes are given to others",
+                      n->process.name);
+    }
+}
+
+void check_reassigned(struct fleet *f, const Rh__CommandReassign *command)
+{
+    f->ledger.reassigned += command->n_moves;
+    lose_moved(f, command);
+    for (unsigned i = 0; i < f->nodes; i++) {
+        struct sim_node *n = &f->node[i];
+
+        if (n->incarnation == command->incarnation) {
+            check_over(f, n);
+        }
+        if (n->last_incarnation == command->incarnation) {
+            n->reassigned = command->incarnation;
+            check_served(f, n);
+        }
+    }
+}
+
+void check_down(struct fleet *f, struct sim_node *n)
+{
+    const struct view *view = &f->raft.truth.view;
+    const struct view_member *m = view_member_named(view, n->process.name);
+
+    if (n->down_us == 0 && m != NULL && ring_owned_count(&view->ring, m->slot) > 0) {
+        n->down_us = f->world.now_us;
+    }
+}
+
+void check_served(struct fleet *f, struct sim_node *n)
+{
+    if (n->down_us != 0) {
+        times_add(&f->ledger.stall, f->world.now_us - n->down_us);
+        n->down_us = 0;
+    }
+}
