@@ -93,7 +93,8 @@ $(checker): $(out)/sim/history_check.o $(out)/all.a
 
 $(plugins): $(out)/%.so: $(out)/%.o
 	$(call say,LD)
-	$(Q)$(CC) $(cflags) -shared $(LDFLAGS) $^ -o $@
+	$(Q)$(CC) $(cflags) -shared $(LDFLAGS) $^ $(plugin_libs) -o $@
+$(out)/examples/fenced_store.so: plugin_libs := -lsqlite3
 
 $(tests): %: %.o $(out)/all.a
 	$(call say,LD)
