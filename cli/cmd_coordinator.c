@@ -97,6 +97,30 @@ struct lease_times {
     uint32_t suspect_ms;
 };
 
+static struct option lease_option(struct lease_times *t)
+{
+    return option_time("lease",
+                       &t->lease_ms,
+                       (struct option_range){LEASE_MS_MIN, LEASE_MS_MAX},
+                       "a node that nobody hears of serves no longer than this (3s)");
+}
+
+static struct option margin_option(struct lease_times *t)
+{
+    return option_time("lease-margin",
+                       &t->margin_ms,
+                       (struct option_range){10, LEASE_MS_MAX},
+                       "others take over so much later: for clocks that run slow (lease / 10)");
+}
+
+static struct option suspect_option(struct lease_times *t)
+{
+    return option_time("suspect",
+                       &t->suspect_ms,
+                       (struct option_range){10, LEASE_MS_MAX},
+                       "a node silent for so long is fenced, if another lives (lease / 2)");
+}
+
 static bool take_times(struct coordinator_options *o, const struct lease_times *t)
 {
     const char *fault;
@@ -132,6 +156,13 @@ static struct coordinator_options defaults(void)
         .heartbeat_ms = 50,
         .machine = coordinator_config_default(),
     };
+}
+
+static void name_folder(struct coordinator_options *o)
+{
+    if (o->data[0] == '\0') {
+        (void)snprintf(o->data, sizeof o->data, "ringhold-data/coordinator-%u", o->id);
+    }
 }
 
 int cmd_coordinator(int argc, char **argv)
@@ -172,18 +203,9 @@ int cmd_coordinator(int argc, char **argv)
                       &o.machine.prepare_ms,
                       (struct option_range){100, 3600000},
                       "a transaction not prepared by then is aborted (10000)"),
-        option_time("lease",
-                    &times.lease_ms,
-                    (struct option_range){LEASE_MS_MIN, LEASE_MS_MAX},
-                    "a node that nobody hears of serves no longer than this (3s)"),
-        option_time("lease-margin",
-                    &times.margin_ms,
-                    (struct option_range){10, LEASE_MS_MAX},
-                    "others take over so much later: for clocks that run slow (lease / 10)"),
-        option_time("suspect",
-                    &times.suspect_ms,
-                    (struct option_range){10, LEASE_MS_MAX},
-                    "a node silent for so long is fenced, if another lives (lease / 2)"),
+        lease_option(&times),
+        margin_option(&times),
+        suspect_option(&times),
         option_number("election-ms",
                       &o.election_ms,
                       (struct option_range){50, 60000},
@@ -221,8 +243,6 @@ int cmd_coordinator(int argc, char **argv)
         return 1;
     }
     o.machine.grid = (uint8_t)grid;
-    if (o.data[0] == '\0') {
-        (void)snprintf(o.data, sizeof o.data, "ringhold-data/coordinator-%u", o.id);
-    }
+    name_folder(&o);
     return coordinator_run(&o);
 }
