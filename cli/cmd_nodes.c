@@ -31,11 +31,15 @@ int cmd_node_list(int argc, char **argv)
                                           "INCARNATION",
                                           "HEARD MS AGO",
                                           "LEASE MS LEFT",
+                                          "LEAST MS",
+                                          "GATED",
+                                          "PARKED",
+                                          "UNSAID",
                                           NULL};
     struct query q;
     const struct command command = {
         .name = "node list",
-        .summary = "Every node: address, state, weight, vnodes, actors.",
+        .summary = "Every node: address, state, weight, vnodes, actors, lease.",
         .arguments = "",
         .options = query_options(&q, NULL),
     };
@@ -66,6 +70,10 @@ int cmd_node_list(int argc, char **argv)
         rows_number(&r, n->member->incarnation);
         rows_number(&r, n->heard_us_ago / 1000);
         rows_number(&r, n->lease_us_left / 1000);
+        rows_number(&r, n->lease_least_us / 1000);
+        rows_number(&r, n->lease_gated);
+        rows_number(&r, n->leaseless_total);
+        rows_number(&r, n->gate_dropped);
     }
     if (q.json) {
         rows_print_json(&r);

@@ -77,18 +77,19 @@ struct host_config {
     struct host_disk disk; /* as loaded */
     const uint16_t *kinds; /* kinds hosted here; borrowed for life */
     size_t kind_count;
-    size_t held_size_max;     /* bytes of waiting requests in all; 256 MiB */
-    size_t queue_count_max;   /* requests waiting for one actor; 100000 */
-    size_t state_window;      /* unacknowledged bytes of one hand-over; 1 MiB */
-    size_t staged_size_max;   /* of one transaction; 64 MiB */
-    uint32_t renew_ms;        /* 500 */
-    uint32_t resend_ms;       /* 300 */
-    uint32_t poll_ms;         /* T_poll; 1000 */
-    uint32_t linger_ms;       /* T_linger: forwards for arcs it gave away; 30000 */
-    size_t answers_size_max;  /* bytes of saved answers, small ones not counted; 64 MiB */
-    uint32_t session_keep_ms; /* order record of an idle session, at least HOST_KEEP_MIN_MS; 120000 */
-    size_t gate_size_max;     /* bytes of outputs kept at the closed gate; 64 MiB */
-    bool serve;               /* lease.on_loss: go on without a lease, and risk two owners */
+    size_t held_size_max;    /* bytes of waiting requests in all; 256 MiB */
+    size_t queue_count_max;  /* requests waiting for one actor; 100000 */
+    size_t state_window;     /* unacknowledged bytes of one hand-over; 1 MiB */
+    size_t staged_size_max;  /* of one transaction; 64 MiB */
+    uint32_t renew_ms;       /* 500 */
+    uint32_t resend_ms;      /* 300 */
+    uint32_t poll_ms;        /* T_poll; 1000 */
+    uint32_t linger_ms;      /* T_linger: forwards for arcs it gave away; 30000 */
+    size_t answers_size_max; /* bytes of saved answers, small ones not counted; 64 MiB */
+    uint32_t
+        session_keep_ms;  /* order record of an idle session, at least HOST_KEEP_MIN_MS; 120000 */
+    size_t gate_size_max; /* bytes of outputs kept at the closed gate; 64 MiB */
+    bool serve;           /* lease.on_loss: go on without a lease, and risk two owners */
 };
 struct host_config host_config_default(void);
 
@@ -236,7 +237,7 @@ struct host_figures {
     uint64_t refused_cold;
     uint64_t answers;      /* saved now */
     uint64_t answers_size; /* bytes of the large ones */
-    bool serving; /* registered */
+    bool serving;          /* registered */
 
     enum lease_state lease;
     bool lease_in_force;

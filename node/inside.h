@@ -41,6 +41,7 @@ enum life { LIFE_JOINING, LIFE_SERVING, LIFE_PARTING, LIFE_OVER };
 struct place {
     struct hold *hold; /* it is held: requests wait there; NULL = free */
     uint64_t gave_us;  /* when it was given away last; 0 = never */
+    uint64_t token;    /* greatest that an actor here was activated under */
     bool mine;         /* by the configuration adopted last */
 };
 

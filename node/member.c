@@ -397,6 +397,17 @@ static void start_over(struct host *h)
 
 /* ---- renewal and leaving ---- */
 
+static void tell_lease(Rh__Renew *r, const struct host_figures *f)
+{
+    r->lease_us = f->lease_margin_us;
+    r->lease_least_us = f->lease_margin_min_us;
+    r->lease_gated = f->lease_gated;
+    r->leaseless_total = f->leaseless_total;
+    for (size_t i = 0; i < HOST_DROP_COUNT; i++) {
+        r->gate_dropped += f->gate_dropped[i];
+    }
+}
+
 static void send_renew(struct host *h)
 {
     Rh__Control c = RH__CONTROL__INIT;
@@ -415,6 +426,7 @@ static void send_renew(struct host *h)
     r.executed = f.executed;
     r.forwarded = f.forwarded;
     r.stopping = h->stopping;
+    tell_lease(&r, &f);
     c.body_case = RH__CONTROL__BODY_RENEW;
     c.renew = &r;
     lease_sent(&h->lease, r.seq, h->now_us, h->wall_us);

@@ -163,6 +163,15 @@ static bool may_run(const struct order *order, const struct request_record *r)
 
 /* ---- running ---- */
 
+/* I2: a token never goes down (hole 32). */
+static void check_token(struct host *h, const struct actor *a)
+{
+    struct place *place = &h->place[ring_cell_of(&h->view.ring, a->position)];
+
+    ASSERT(a->token >= place->token || mutant(M_REGRESS) || mutant(M_ERAMSG));
+    place->token = a->token;
+}
+
 static void activate(struct host *h, struct actor *a)
 {
     const struct ring_vnode *vnode = vnode_of(h, a->position);
@@ -173,6 +182,7 @@ static void activate(struct host *h, struct actor *a)
     a->state = ACTOR_ACTIVATING;
     a->since_us = h->now_us;
     a->token = vnode == NULL ? 0 : vnode->generation;
+    check_token(h, a);
     e->actor = a;
     e->token = a->token;
     if (a->image != NULL && a->image->has_state) {

@@ -62,6 +62,10 @@ static Rh__NodeRow *node_row(struct coordinator *c, const struct state_node *nod
     row->hold_us_max = seen->renew.hold_us_max;
     row->executed = seen->renew.executed;
     row->forwarded = seen->renew.forwarded;
+    row->lease_least_us = seen->renew.lease_least_us;
+    row->lease_gated = seen->renew.lease_gated;
+    row->leaseless_total = seen->renew.leaseless_total;
+    row->gate_dropped = seen->renew.gate_dropped;
     row->heard_us_ago = c->now_us - seen->heard_us;
     return row;
 }
