@@ -147,7 +147,7 @@ model: setup-model
 e2e: setup-build-check
 	+@$(submake) INJECT=1 run-e2e
 run-e2e: $(binary)
-	@TEST_TIMEOUT=1200 tools/run-tests $(patsubst %,"% $(binary)",$(wildcard tests/e2e/fault_*.py))
+	@TEST_TIMEOUT=1200 tools/run-tests $(patsubst %,"% $(binary)",$(wildcard tests/e2e/fault_*.py tests/e2e/recovery_*.py))
 
 bench: setup-build-check-bench
 	+@$(submake) run-bench

@@ -50,7 +50,7 @@ class Process:
         self.words = words
         with open(self.log, "ab") as log:
             self.popen = subprocess.Popen(
-                [fleet.binary] + words,
+                fleet.prefix(name) + [fleet.binary] + words,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
@@ -147,18 +147,34 @@ class Fleet:
         """The last one started under that name."""
         return next(p for p in reversed(self.processes) if p.name == name)
 
+    # ---- where a process lives: all on loopback here, each on a machine of its own in Machines
+
+    def prefix(self, _name):
+        """What goes before the command, so that it runs where `name` lives."""
+        return []
+
+    def host(self, _name):
+        return "127.0.0.1"
+
+    def port(self):
+        return free_port()
+
+    def beyond(self):
+        """Flags that the addresses need."""
+        return []
+
     # ---- roles
 
     @property
     def addresses(self):
-        return ",".join(f"127.0.0.1:{p}" for p in self.ports.values())
+        return ",".join(f"{self.host(f'c{i}')}:{p}" for i, p in self.ports.items())
 
     @property
     def peers(self):
-        return ",".join(f"{i}=127.0.0.1:{p}" for i, p in self.ports.items())
+        return ",".join(f"{i}={self.host(f'c{i}')}:{p}" for i, p in self.ports.items())
 
     def coordinators(self, count, env=None, extra=()):
-        self.ports = {i: free_port() for i in range(1, count + 1)}
+        self.ports = {i: self.port() for i in range(1, count + 1)}
         started = [self.coordinator(i, env, extra, ready=False) for i in self.ports]
         for p in started:
             p.wait_ready()
@@ -166,24 +182,25 @@ class Fleet:
 
     def coordinator(self, number, env=None, extra=(), ready=True):
         words = ["coordinator", "--id", str(number), "--cluster", self.cluster]
-        words += ["--peers", self.peers, "--data", self.data(f"c{number}"), *extra]
+        words += ["--peers", self.peers, "--data", self.data(f"c{number}"), *self.beyond(), *extra]
         return self.start(f"c{number}", words, env, ready)
 
     def node(self, name, extra=(), env=None, ready=True):
         words = ["node", "--name", name, "--cluster", self.cluster, "--join", self.addresses]
-        words += ["--listen", "127.0.0.1:0", "--data", self.data(name), *extra]
+        words += ["--listen", f"{self.host(name)}:0", "--data", self.data(name), *self.beyond(), *extra]
         return self.start(name, words, env, ready)
 
     def gateway(self, name, extra=(), env=None, port=0):
         words = ["gateway", "--name", name, "--cluster", self.cluster, "--join", self.addresses]
-        return self.start(name, words + ["--resp", f"127.0.0.1:{port}", *extra], env)
+        words += ["--resp", f"{self.host(name)}:{port}", *self.beyond(), *extra]
+        return self.start(name, words, env)
 
     # ---- the CLI
 
     def run(self, *words, deadline=DEADLINE):
         """Run a ringhold command; returns (exit code, stdout, stderr)."""
         done = subprocess.run(
-            [self.binary, *words],
+            [*self.prefix("ops"), self.binary, *words],
             capture_output=True,
             text=True,
             timeout=deadline,
@@ -235,6 +252,28 @@ class Fleet:
     def leader(self):
         number = until("a leader", lambda: self.status()["leader"])
         return self.process(f"c{number}")
+
+
+def succeeds(redis, *words):
+    """A command's answer; None while it has none, or an error."""
+    try:
+        return redis(*words)
+    except RespError:
+        return None
+
+
+def healthy(fleet):
+    """`ringhold check` finds nothing wrong."""
+
+    def check():
+        code, out, err = fleet.run("check", "--coordinators", fleet.addresses, "--cluster", fleet.cluster)
+        fleet.last_error = out + err
+        return code == 0
+
+    try:
+        until("ringhold check finds nothing", check, 30, 0.5)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{fleet.last_error}") from None
 
 
 class RespError(Exception):

@@ -111,6 +111,8 @@ class Driver:
         # A few ids get a third of the requests.
         hot = self.random.random() < 0.33
         name = f"p{self.random.randrange(self.options['hot'] if hot else self.options['ids'])}"
+        if self.options["each"]:
+            name = f"p{self.clients.index(client) % self.options['ids']}"
         client.seq[name] += 1
         seq = client.seq[name]
         text = f"{client.number} {seq}"
@@ -169,9 +171,14 @@ class Driver:
                     self.clients[i] = self.dial(i)
                     last_dial = now
             owed = int((now - begin) * self.options["rate"]) - self.sent if running else 0
-            alive = [c for c in self.clients if c and len(c.flying) < self.options["window"]]
+            window = 1 if self.options["each"] else self.options["window"]
+            alive = [c for c in self.clients if c and len(c.flying) < window]
             if owed > self.options["rate"]:  # nobody took them: forget, or it would come as one flood
                 self.sent += owed - self.options["rate"]
+            if self.options["each"]:
+                for client in alive:
+                    self.ask(client)
+                owed = 0
             for _ in range(min(owed, 200) if alive else 0):
                 self.ask(self.random.choice(alive))
             for client in list(self.clients):
@@ -196,15 +203,22 @@ class Driver:
 
 
 class Load:
-    def __init__(self, gateways, **options):
+    """`inside`: called first in the load's process (a namespace to enter, say). `each`: a client
+    asks for one id only, and not before its last answer came."""
+
+    def __init__(self, gateways, inside=None, **options):
         self.options = {
             "ids": 400, "hot": 8, "clients": 6, "rate": 1500, "window": 256, "slow_ms": 0,
-            "patience": 40, "seed": 1, **options,
+            "patience": 40, "seed": 1, "each": False, **options,
         }  # fmt: skip
         self.pipe, other = multiprocessing.Pipe()
-        self.process = multiprocessing.Process(
-            target=lambda: Driver(list(gateways), self.options).run(other), daemon=True
-        )
+
+        def work():
+            if inside:
+                inside()
+            Driver(list(gateways), self.options).run(other)
+
+        self.process = multiprocessing.Process(target=work, daemon=True)
         self.process.start()
 
     def answered(self):
