@@ -46,6 +46,9 @@
     X(M_ENDCHK, "the lease is checked when a task starts, not at its outputs")        \
     X(M_RUNOVER, "a task goes on after the hard end of the lease")                    \
     X(M_ERAMSG, "messages of a newer era are followed in place")                      \
+    X(M_MONO, "lease clocks stop while the machine sleeps")                           \
+    X(M_NOTOKEN, "the store takes writes of any token")                               \
+    X(M_READ1ST, "the state is read first, then the token is raised")                 \
     X(M_OVERLAP, "two pending transactions touch one vnode")                          \
     X(M_SNAPSHOT, "COMMIT installs the ring as it was computed at BEGIN")             \
     X(M_VERTXN, "a version is the number of its transaction")                         \

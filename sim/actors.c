@@ -2,6 +2,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "sim/fleet.h"
+#include "sim/store.h"
 #include "wire/cursor.h"
 
 /* The state of an actor: what it did, and ballast that must arrive unharmed.
@@ -96,20 +97,34 @@ static void instance_end(struct fleet *f, struct instance *i)
     mem_free(i);
 }
 
+static bool knows(const struct instance *i, uint64_t uid)
+{
+    for (size_t k = 0; k < i->list.count; k++) {
+        if (i->list.uid[k] == uid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void activated(struct fleet *f, struct instance *i, bool failed);
+
 static void on_activated(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
     struct instance *i = instance_of(f, event);
 
-    struct host_event e = {.type = HOST_ACTIVATED};
-    struct sim_node *n;
-
-    if (i == NULL) {
-        return;
+    if (i != NULL) {
+        activated(f, i, world_chance(&f->world, f->faults.activate_fail_pm));
     }
-    n = i->node;
-    e.actor = i->actor;
-    if (world_chance(&f->world, f->faults.activate_fail_pm)) {
+}
+
+static void activated(struct fleet *f, struct instance *i, bool failed)
+{
+    struct host_event e = {.type = HOST_ACTIVATED, .actor = i->actor};
+    struct sim_node *n = i->node;
+
+    if (failed) {
         TRACE(&f->world, n->process.name, "%s does not start", i->entity->id);
         e.error = ERR_IO;
         actor_set_instance(i->actor, NULL);
@@ -140,38 +155,99 @@ void actors_activate(struct fleet *f, struct sim_node *n, const struct host_effe
           i->entity->id,
           i->list.count,
           e->has_state ? ", handed over" : "");
+    i->token = e->token;
+    i->warm = e->has_state;
+    if (i->entity->durable) {
+        store_claim(f, i);
+        return;
+    }
     check_activate(f, i, e->has_state);
     instance_later(f, i, world_between(&f->world, 0, 3000), on_activated);
 }
 
-static void on_ran(void *context, const struct world_event *event)
+void actors_claimed(struct fleet *f, struct sim_node *n, uint64_t instance, bool ok,
+                    struct ledger_list list)
 {
-    struct fleet *f = context;
-    struct instance *i = instance_of(f, event);
-    uint8_t body[12];
-    struct writer w = {.at = body, .left = sizeof body};
+    struct instance *i = instance_find(n, instance);
 
     if (i == NULL) {
         return;
     }
+    // What was handed over is used only if it is not older than the store's (hole 50).
+    if (ok && (!i->warm || i->list.count < list.count)) {
+        ledger_list_copy(&i->list, &list);
+    }
+    if (ok) {
+        check_activate(f, i, i->warm);
+    } else {
+        f->ledger.store_refused++;
+    }
+    if (f->world.checker == NULL) {
+        activated(f, i, !ok || world_chance(&f->world, f->faults.activate_fail_pm));
+    }
+}
+
+static void answer(struct fleet *f, struct instance *i, enum answer_code code, struct bytes body)
+{
     i->running = false;
-    TRACE(&f->world,
-          i->node->process.name,
-          "%s ran request %llu",
-          i->entity->id,
-          (unsigned long long)i->uid);
-    check_run_end(f, i, i->uid);
-    put_u64(&w, i->uid);
-    put_u32(&w, (uint32_t)i->list.count);
     node_step(f,
               i->node,
               (struct host_event){
                   .type = HOST_RAN,
                   .actor = i->actor,
                   .ticket = i->ticket,
-                  .code = i->uid % 50 == 0 ? ANSWER_APP_ERROR : ANSWER_OK,
-                  .bytes = bytes_of(body, sizeof body),
+                  .code = code,
+                  .bytes = body,
               });
+}
+
+static void answer_done(struct fleet *f, struct instance *i)
+{
+    uint8_t body[12];
+    struct writer w = {.at = body, .left = sizeof body};
+
+    put_u64(&w, i->uid);
+    put_u32(&w, (uint32_t)i->list.count);
+    answer(f, i, i->uid % 50 == 0 ? ANSWER_APP_ERROR : ANSWER_OK, bytes_of(body, sizeof body));
+}
+
+void actors_wrote(struct fleet *f, struct sim_node *n, uint64_t instance, uint64_t uid, bool ok)
+{
+    struct instance *i = instance_find(n, instance);
+
+    if (i == NULL || !i->running || i->uid != uid) {
+        return;
+    }
+    if (ok) {
+        ledger_list_add(&i->list, uid);
+        answer_done(f, i);
+    } else {
+        answer(f, i, ANSWER_APP_ERROR, bytes_of("fenced", 6));
+    }
+}
+
+static void on_ran(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct instance *i = instance_of(f, event);
+
+    if (i == NULL) {
+        return;
+    }
+    TRACE(&f->world,
+          i->node->process.name,
+          "%s ran request %llu",
+          i->entity->id,
+          (unsigned long long)i->uid);
+    if (!i->entity->durable) {
+        i->running = false;
+        check_run_end(f, i, i->uid);
+        answer_done(f, i);
+    } else if (knows(i, i->uid)) {
+        answer_done(f, i); // an idempotent one, that a former life did
+    } else {
+        store_write(f, i, i->uid);
+    }
 }
 
 void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body)

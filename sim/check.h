@@ -10,6 +10,7 @@
  *     twice        K3: no request is executed twice, ever                          check_actor.c
  *     order        K4: requests of one (session, entity) run in order              check_actor.c
  *     state        a moved actor has all it did; only a crash may lose it all      check_actor.c
+ *     store        each write the store takes knows all that stand before it       check_actor.c
  *     answer       K3: OK = ran once; REJECTED = never ran; one answer each        check_answer.c
  *     spurious     K11: UNKNOWN, TIMEOUT, REJECTED only for a cause                check_answer.c
  *     hops         K10: a request is passed on at most once a version              check_view.c
@@ -55,6 +56,9 @@ struct entity {
     char id[16];
     size_t id_size;
     size_t ballast;              /* bytes that its state carries besides the list */
+    bool durable;                /* its state is in the store, … */
+    struct ledger_list row;      /* … this, … */
+    uint64_t token;              /* … and who wrote last */
     struct instance *live;       /* the one that may act, NULL = none */
     struct ledger_list history;  /* what its next instance must know */
     const struct sim_node *last; /* where it lived last */
@@ -78,9 +82,11 @@ struct ask {
     bool answered;
     bool foreign; /* of a kind that nobody hosts */
     bool probe;
+    bool idempotent;
     enum reply_code code;
     unsigned runs;
     uint64_t sent_us;
+    uint64_t answered_us;
     uint64_t downs; /* of the gateway's links at the send */
     size_t view;    /* index of the gateway's version in ledger.view at the send */
 };
@@ -125,6 +131,7 @@ struct session *ledger_session(struct fleet *f, struct sim_gateway *g, uint64_t 
 void ledger_close(struct fleet *f, struct session *s);
 /* A fresh request; returns its uid. */
 uint64_t ledger_ask(struct fleet *f, struct session *s, size_t entity, bool foreign);
+uint16_t entity_kind(const struct entity *e);
 struct ask *ledger_find(struct fleet *f, uint64_t uid); /* NULL = no such request */
 
 /* ---- told by the shells, as it happens ---- */
@@ -135,6 +142,8 @@ void check_freeze(struct fleet *f, struct instance *i);
 void check_discard(struct fleet *f, struct instance *i);
 void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid);
 void check_run_end(struct fleet *f, struct instance *i, uint64_t uid);
+/* The store takes `uid` after `base`: what the writer knew. */
+void check_stored(struct fleet *f, struct entity *e, uint64_t uid, struct ledger_list base);
 void check_node_crash(struct fleet *f, struct sim_node *n);
 /* Something leaves it for a gateway or another node. */
 void check_output(struct fleet *f, const struct sim_node *n);

@@ -6,7 +6,7 @@
 static bool owns(const struct fleet *f, const struct sim_node *n, const struct entity *e)
 {
     const struct view *view = &f->raft.truth.view;
-    const ring_hit hit = view_lookup(view, FLEET_KIND, bytes_of(e->id, e->id_size));
+    const ring_hit hit = view_lookup(view, entity_kind(e), bytes_of(e->id, e->id_size));
     const struct view_member *m = view_member(view, ring_hit_node(hit));
 
     return m != NULL && m == view_member_named(view, n->process.name);
@@ -24,12 +24,28 @@ static void depose(struct fleet *f, struct entity *e)
         e->live = NULL;
         e->lost = true;
     }
+    // Clocks beyond their bound: two may live, and only the store tells them apart.
+    if (f->profile == PROFILE_CLOCKS && e->live != NULL) {
+        e->live->deposed = true;
+        e->live = NULL;
+    }
+}
+
+/* Is what an actor without a store does judged? */
+static bool judged(const struct fleet *f, const struct entity *e)
+{
+    return f->profile != PROFILE_CLOCKS || e->durable;
 }
 
 void check_activate(struct fleet *f, struct instance *i, bool has_state)
 {
     struct entity *e = i->entity;
 
+    // It was given away while its process stood still: it must do nothing.
+    if (f->lease_us > 0 && node_is_gated(f, i->node) && !owns(f, i->node, e)) {
+        i->deposed = true;
+        return;
+    }
     depose(f, e);
     if (e->live != NULL) {
         world_violate(&f->world,
@@ -40,7 +56,7 @@ void check_activate(struct fleet *f, struct instance *i, bool has_state)
                       e->live->node->process.name);
     }
     if (!ledger_list_equal(&i->list, &e->history)) {
-        if (!e->lost || i->list.count > 0) {
+        if (f->profile != PROFILE_CLOCKS && (!e->lost || e->durable || i->list.count > 0)) {
             world_violate(&f->world,
                           "state",
                           "%s is activated on %s with %zu effects (%s), it had %zu on %s",
@@ -62,6 +78,7 @@ void check_unfreeze(struct fleet *f, struct instance *i)
 {
     struct entity *e = i->entity;
 
+    depose(f, e);
     if (e->live != NULL) {
         world_violate(&f->world,
                       "overlap",
@@ -70,7 +87,7 @@ void check_unfreeze(struct fleet *f, struct instance *i)
                       i->node->process.name,
                       e->live->node->process.name);
     }
-    if (!ledger_list_equal(&i->list, &e->history)) {
+    if (f->profile != PROFILE_CLOCKS && !ledger_list_equal(&i->list, &e->history)) {
         world_violate(&f->world,
                       "state",
                       "%s is unfrozen on %s with %zu effects, it had %zu",
@@ -126,6 +143,9 @@ void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid)
                       (unsigned long long)uid);
         return;
     }
+    if (f->profile == PROFILE_CLOCKS) {
+        return;
+    }
     if (i->running || e->live != i) {
         world_violate(&f->world,
                       "overlap",
@@ -144,12 +164,65 @@ void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid)
     }
 }
 
+static bool stands(const struct entity *e, uint64_t uid)
+{
+    for (size_t i = 0; i < e->history.count; i++) {
+        if (e->history.uid[i] == uid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One run more. An idempotent one may run again where the first left no trace. */
+static void run_once(struct fleet *f, const struct entity *e, uint64_t uid)
+{
+    struct ask *a = ledger_find(f, uid);
+
+    if (++a->runs > 1 && (!a->idempotent || stands(e, uid))) {
+        world_violate(&f->world,
+                      "twice",
+                      "request %llu of session %llu to %s ran again",
+                      (unsigned long long)uid,
+                      (unsigned long long)a->session->number,
+                      e->id);
+    }
+    if (a->answered && (a->code == REPLY_REJECTED || a->code == REPLY_OVERLOADED)) {
+        world_violate(&f->world,
+                      "answer",
+                      "request %llu was answered REJECTED and ran",
+                      (unsigned long long)uid);
+    }
+}
+
+/* Its effect stands from now on. */
+static void take_effect(struct fleet *f, struct entity *e, uint64_t uid)
+{
+    struct ask *a = ledger_find(f, uid);
+    uint32_t *ran = &a->session->ran[a->entity];
+
+    if (a->seq <= *ran && a->runs == 1) {
+        world_violate(&f->world,
+                      "order",
+                      "session %llu, %s: number %u ran after %u",
+                      (unsigned long long)a->session->number,
+                      e->id,
+                      a->seq,
+                      *ran);
+    }
+    *ran = a->seq > *ran ? a->seq : *ran;
+    ledger_list_add(&e->history, uid);
+}
+
 void check_run_end(struct fleet *f, struct instance *i, uint64_t uid)
 {
     struct entity *e = i->entity;
-    struct ask *a = ledger_find(f, uid);
-    const size_t at = a->entity;
 
+    if (!judged(f, e)) {
+        ledger_find(f, uid)->runs++;
+        ledger_list_add(&i->list, uid);
+        return;
+    }
     if (e->live == i && !owns(f, i->node, e)) {
         depose(f, e);
     }
@@ -161,38 +234,27 @@ void check_run_end(struct fleet *f, struct instance *i, uint64_t uid)
                       (unsigned long long)uid,
                       i->node->process.name);
     }
-    if (++a->runs > 1) {
+    run_once(f, e, uid);
+    if (!i->deposed) { // else what it did is void: nobody will ever hear of it
+        take_effect(f, e, uid);
+        ledger_list_add(&i->list, uid);
+        e->lost = false; // here it is
+    }
+}
+
+void check_stored(struct fleet *f, struct entity *e, uint64_t uid, struct ledger_list base)
+{
+    if (!ledger_list_equal(&base, &e->row)) {
         world_violate(&f->world,
-                      "twice",
-                      "request %llu of session %llu to %s ran again on %s",
+                      "store",
+                      "the write of request %llu to %s knows %zu effects, there are %zu",
                       (unsigned long long)uid,
-                      (unsigned long long)a->session->number,
                       e->id,
-                      i->node->process.name);
+                      base.count,
+                      e->row.count);
     }
-    if (i->deposed) {
-        return; // what it did is void: nobody will ever hear of it
-    }
-    if (a->seq <= a->session->ran[at]) {
-        world_violate(&f->world,
-                      "order",
-                      "session %llu, %s: number %u ran after %u",
-                      (unsigned long long)a->session->number,
-                      e->id,
-                      a->seq,
-                      a->session->ran[at]);
-    }
-    a->session->ran[at] = a->seq;
-    if (a->answered && a->code == REPLY_REJECTED) {
-        world_violate(&f->world,
-                      "answer",
-                      "request %llu was answered REJECTED and ran on %s",
-                      (unsigned long long)uid,
-                      i->node->process.name);
-    }
-    ledger_list_add(&i->list, uid);
-    ledger_list_add(&e->history, uid);
-    e->lost = false; // here it is
+    run_once(f, e, uid);
+    take_effect(f, e, uid);
 }
 
 /* Does a pending transaction move `e` to `n`? Then it may have voted, and hold the only copy as
@@ -200,7 +262,7 @@ void check_run_end(struct fleet *f, struct instance *i, uint64_t uid)
 static bool awaits(const struct fleet *f, const struct sim_node *n, const struct entity *e)
 {
     const struct state *truth = &f->raft.truth;
-    const ring_hit hit = view_lookup(&truth->view, FLEET_KIND, bytes_of(e->id, e->id_size));
+    const ring_hit hit = view_lookup(&truth->view, entity_kind(e), bytes_of(e->id, e->id_size));
     const struct view_member *m = view_member_named(&truth->view, n->process.name);
 
     for (size_t i = 0; m != NULL && i < truth->txn_count; i++) {

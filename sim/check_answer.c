@@ -32,26 +32,39 @@ static bool excused(const struct fleet *f, const struct ask *a, enum reply_code 
     return true;
 }
 
+static bool ran_once(const struct ask *a)
+{
+    return a->runs == 1 || (a->idempotent && a->runs > 1);
+}
+
 static void check_code(struct fleet *f, const struct ask *a, uint64_t uid, enum reply_code code,
                        struct bytes body)
 {
     struct reader in = {.at = body.data, .left = body.size};
+    const struct entity *e = &f->ledger.entity[a->entity];
     bool right = false;
 
+    if (f->profile == PROFILE_CLOCKS && !e->durable) {
+        return;
+    }
     switch (code) {
     case REPLY_APP_ERROR:
         if (bytes_equal(body, bytes_of("the actor could not start", 25))) {
-            right = a->runs == 0;
+            right = a->runs == 0 || a->idempotent;
             break;
         }
-        right = a->runs == 1 && !a->foreign && get_u64(&in) == uid;
+        if (bytes_equal(body, bytes_of("fenced", 6))) {
+            right = a->runs == 0 || a->idempotent;
+            break;
+        }
+        right = ran_once(a) && !a->foreign && get_u64(&in) == uid;
         break;
     case REPLY_OK:
-        right = a->runs == 1 && !a->foreign && get_u64(&in) == uid;
+        right = ran_once(a) && !a->foreign && get_u64(&in) == uid;
         break;
     case REPLY_UNKNOWN:
     case REPLY_TIMEOUT:
-        right = a->runs <= 1;
+        right = a->runs <= 1 || a->idempotent;
         break;
     case REPLY_REJECTED:
     case REPLY_OVERLOADED:
@@ -101,8 +114,31 @@ void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t uid, enum repl
     check_code(f, a, uid, code, body);
     a->answered = true;
     a->code = code;
+    a->answered_us = f->world.now_us;
     f->ledger.open--;
     f->ledger.answers[code]++;
+}
+
+/* K4 between sessions: what was answered before another was sent stands before it. */
+static void check_real_time(struct fleet *f, const struct entity *e, const struct ledger_list *list)
+{
+    uint64_t answered_us = UINT64_MAX; // the first of all that stand behind
+
+    for (size_t i = list->count; i > 0; i--) {
+        const struct ask *a = ledger_find(f, list->uid[i - 1]);
+
+        if (answered_us < a->sent_us && a->runs == 1) {
+            world_violate(
+                &f->world,
+                "order",
+                "request %llu stands in %s before one that was answered before it was sent",
+                (unsigned long long)list->uid[i - 1],
+                e->id);
+        }
+        if (a->answered && a->code == REPLY_OK && a->answered_us < answered_us) {
+            answered_us = a->answered_us;
+        }
+    }
 }
 
 void check_final(struct fleet *f)
@@ -111,8 +147,10 @@ void check_final(struct fleet *f)
     uint8_t *kept = mem_new(l->ask_count + 1, 1);
 
     for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
-        const struct ledger_list *list = &l->entity[i].history;
+        const struct entity *e = &l->entity[i];
+        const struct ledger_list *list = e->durable ? &e->row : &e->history;
 
+        check_real_time(f, e, list);
         for (size_t k = 0; k < list->count; k++) {
             kept[list->uid[k]]++;
         }
@@ -120,7 +158,16 @@ void check_final(struct fleet *f)
     for (size_t i = 0; i < l->ask_count; i++) {
         const struct ask *a = &l->ask[i];
 
-        if (kept[i + 1] > a->runs || (f->crashes == 0 && kept[i + 1] != a->runs)) {
+        const struct entity *e = &l->entity[a->entity];
+        const bool done = a->answered && (a->code == REPLY_OK || a->code == REPLY_APP_ERROR);
+        // What is in the store, or never was at risk, must be there.
+        const bool safe =
+            e->durable ? done && a->runs > 0 : f->crashes == 0 && l->reassigned == 0 && a->runs > 0;
+
+        if (f->profile == PROFILE_CLOCKS && !e->durable) {
+            continue;
+        }
+        if (kept[i + 1] > 1 || kept[i + 1] > a->runs || (safe && kept[i + 1] != 1)) {
             world_violate(&f->world,
                           "state",
                           "request %zu ran %u times and stands %u times in the end",

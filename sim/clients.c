@@ -19,7 +19,11 @@ static void ask(struct fleet *f, struct sim_gateway *g, struct session *s, size_
     const struct entity *e = &f->ledger.entity[entity];
     const uint64_t uid = ledger_ask(f, s, entity, foreign);
     uint8_t body[8 + 64] = {0};
+    struct ask *a = ledger_find(f, uid);
+    uint8_t flags = world_chance(&f->world, 50) ? REQUEST_NO_REPLY : 0;
 
+    a->idempotent = world_chance(&f->world, 150);
+    flags |= a->idempotent ? REQUEST_IDEMPOTENT : 0;
     for (unsigned i = 0; i < 8; i++) {
         body[i] = (uint8_t)(uid >> (8 * i));
     }
@@ -29,15 +33,15 @@ static void ask(struct fleet *f, struct sim_gateway *g, struct session *s, size_
           (unsigned long long)uid,
           (unsigned long long)s->number,
           e->id,
-          ledger_find(f, uid)->seq);
+          a->seq);
     gateway_step(f,
                  g,
                  (struct router_event){
                      .type = ROUTER_REQUEST,
                      .session = s->id,
                      .ticket = uid,
-                     .flags = world_chance(&f->world, 50) ? REQUEST_NO_REPLY : 0,
-                     .kind = foreign ? FLEET_KIND_FOREIGN : FLEET_KIND,
+                     .flags = flags,
+                     .kind = foreign ? FLEET_KIND_FOREIGN : entity_kind(e),
                      .id = bytes_of(e->id, e->id_size),
                      .body = bytes_of(body, 8 + world_between(&f->world, 0, 64)),
                  });

@@ -26,15 +26,17 @@ enum {
     FLEET_CLIENTS_MAX = 8,
     FLEET_KIND = 7,         /* hosted by every node */
     FLEET_KIND_FOREIGN = 8, /* hosted by none */
+    FLEET_KIND_DURABLE = 9, /* hosted by every node; its state is in the store */
     FLEET_LOOK_US = 500000, /* between two looks whether the fleet is quiet */
 };
 
 /* What kind of things go wrong in a seed. */
 enum profile {
-    PROFILE_DRAWN, /* one of those below */
-    PROFILE_MIXED, /* any of all faults that clocks within their bound allow */
-    PROFILE_CALM,  /* no faults, only planned changes: every answer must be OK */
-    PROFILE_LEASE, /* short leases; nodes stop, crash and are cut off */
+    PROFILE_DRAWN,  /* one of those below */
+    PROFILE_MIXED,  /* any of all faults that clocks within their bound allow */
+    PROFILE_CALM,   /* no faults, only planned changes: every answer must be OK */
+    PROFILE_LEASE,  /* short leases; nodes stop, crash and are cut off */
+    PROFILE_CLOCKS, /* clocks beyond their bound: only the store is safe, and judged */
 };
 const char *profile_name(enum profile p);
 bool profile_named(const char *name, enum profile *p);
@@ -62,6 +64,8 @@ struct fleet_faults {
     uint64_t run_long_pm;      /* so many of a thousand runs take up to 3 s */
     uint64_t activate_fail_pm; /* so many of a thousand activations fail */
     uint64_t export_fail_pm;   /* and exports */
+    uint64_t store_max_us;     /* to the store, and back */
+    uint64_t store_slow_pm;    /* so many of a thousand times up to 3 s */
     uint64_t refuse_pm;        /* so many of a thousand requests find the link's queue full */
     struct net_faults net;
     struct raft_model_faults raft;
@@ -88,6 +92,8 @@ struct instance {
     uint64_t frozen_us; /* since */
     bool deposed;       /* its node lost the vnode while it could not stop it: nothing may leave */
     bool running;
+    uint64_t token;
+    bool warm;    /* it was handed over */
     uint64_t uid; /* running: the request */
     uint64_t ticket;
 };
@@ -272,6 +278,10 @@ void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body)
 void actors_export(struct fleet *f, const struct host_effect *e);
 void actors_unfreeze(struct fleet *f, const struct host_effect *e);
 void actors_discard(struct fleet *f, struct sim_node *n, const struct host_effect *e);
+/* The store answered: `list` is borrowed. */
+void actors_claimed(struct fleet *f, struct sim_node *n, uint64_t instance, bool ok,
+                    struct ledger_list list);
+void actors_wrote(struct fleet *f, struct sim_node *n, uint64_t instance, uint64_t uid, bool ok);
 /* The node died: all its actors are gone. */
 void actors_crash(struct fleet *f, struct sim_node *n);
 

@@ -44,6 +44,7 @@ void ledger_init(struct fleet *f)
         (void)snprintf(e->id, sizeof e->id, "%s%zu", i < LEDGER_HOT ? "hot" : "cold", i);
         e->id_size = strlen(e->id);
         // A few are larger than one chunk of a hand-over, and than its window.
+        e->durable = i == LEDGER_HOT - 1 || i % 4 == 3;
         e->ballast = world_chance(&f->world, 60) ? world_between(&f->world, 1000, 150000) : 0;
     }
 }
@@ -52,6 +53,7 @@ void ledger_fini(struct ledger *l)
 {
     for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
         ledger_list_fini(&l->entity[i].history);
+        ledger_list_fini(&l->entity[i].row);
     }
     for (size_t i = 0; i < l->session_count; i++) {
         mem_free(l->session[i]);
@@ -107,6 +109,11 @@ uint64_t ledger_ask(struct fleet *f, struct session *s, size_t entity, bool fore
     };
     l->open++;
     return l->ask_count;
+}
+
+uint16_t entity_kind(const struct entity *e)
+{
+    return e->durable ? FLEET_KIND_DURABLE : FLEET_KIND;
 }
 
 struct ask *ledger_find(struct fleet *f, uint64_t uid)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mutant.h"
 #include "sim/fleet.h"
 
 static void go_on(struct fleet *f, struct process *p)
@@ -21,7 +22,8 @@ static void go_on(struct fleet *f, struct process *p)
 static void over(struct fleet *f, struct process *p)
 {
     TRACE(&f->world, p->name, "GOES ON");
-    if (p->stood_kind == PAUSE_FREEZE) {
+    // M_MONO: a shell that reads a clock which sleeps with its machine.
+    if (p->stood_kind == PAUSE_FREEZE || (p->stood_kind == PAUSE_SUSPEND && mutant(M_MONO))) {
         sim_clock_stood(&p->clock, f->world.now_us, f->world.now_us - p->stood_us);
     }
     // What it was about to do comes before what arrived meanwhile.

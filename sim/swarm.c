@@ -17,6 +17,7 @@ static const struct {
     [PROFILE_MIXED] = {"mixed", 0},
     [PROFILE_CALM] = {"calm", 100},
     [PROFILE_LEASE] = {"lease", 150},
+    [PROFILE_CLOCKS] = {"clocks", 60},
 };
 
 enum { PROFILES = sizeof profiles / sizeof profiles[0] };
@@ -66,6 +67,7 @@ static void draw_lease(struct fleet *f)
 
     x->drift_ppm = world_chance(&f->world, 700) ? 60000 : 0;
     x->drift_extreme = true;
+    x->store_slow_pm = maybe(f, 600, 5, 100);
     x->pause_us = maybe(f, 700, 300 * MS, 2 * S);
     x->pause_torn_pm = maybe(f, 500, 5, 50);
     x->pause_max_us = world_between(&f->world, 1 * S, 4 * S);
@@ -92,6 +94,7 @@ void nemesis_draw(struct fleet *f)
     x->run_max_us = world_between(&f->world, 100, 50 * MS);
     x->run_long_pm = maybe(f, 400, 1, 3);
     x->net.delay_max_us = world_between(&f->world, 200, 20 * MS);
+    x->store_max_us = world_between(&f->world, 100, 20 * MS);
     x->raft.commit_max_us = world_between(&f->world, 500, 30 * MS);
     x->raft.lag_max_us = world_between(&f->world, 500, 300 * MS);
     if (f->profile == PROFILE_CALM) {
@@ -121,7 +124,11 @@ void nemesis_draw(struct fleet *f)
     x->pause_max_us = world_between(&f->world, 100 * MS, 8 * S);
     x->suspend_pm = maybe(f, 500, 1, 1000);
     x->net.ghosts = world_chance(&f->world, 300);
-    if (f->profile == PROFILE_LEASE) {
+    if (f->profile == PROFILE_LEASE || f->profile == PROFILE_CLOCKS) {
         draw_lease(f);
+    }
+    if (f->profile == PROFILE_CLOCKS) {
+        x->drift_ppm = world_between(&f->world, 150000, 600000);
+        x->freeze_pm = maybe(f, 700, 100, 1000);
     }
 }
