@@ -313,20 +313,25 @@ static void serve(struct host *h)
              h->view.ring.version);
 }
 
+static void say_went_back(uint64_t era, uint64_t seen)
+{
+    log_error("node",
+              "database_went_back",
+              "era=%" PRIu64 " seen=%" PRIu64
+              " remedy=\"stop the coordinators and restore again: ringhold recover restore ... "
+              "--era-above %" PRIu64 " (docs/recovery.md#went-back)\"",
+              era,
+              seen,
+              seen);
+}
+
 static void on_reg_ok(struct host *h, const Rh__RegOk *ok)
 {
     if (h->life != LIFE_JOINING || ok->nonce != h->nonce || ok->config == NULL) {
         return;
     }
     if (ok->config->era < h->disk.era) {
-        log_error("node",
-                  "database_went_back",
-                  "era=%" PRIu64 " seen=%" PRIu64
-                  " remedy=\"stop the coordinators and restore again: ringhold recover restore ... "
-                  "--era-above %" PRIu64 " (docs/recovery.md#went-back)\"",
-                  ok->config->era,
-                  h->disk.era,
-                  h->disk.era);
+        say_went_back(ok->config->era, h->disk.era);
         host_stop(h, 1, "the database went back to an older era");
         return;
     }
@@ -543,6 +548,10 @@ static bool is_for_me(struct host *h, const Rh__Control *c)
         start_over(h);
     }
     const uint64_t era = h->era > h->disk.era ? h->era : h->disk.era;
+    if (c->era != 0 && c->era < era && c->body_case == RH__CONTROL__BODY_LEADER &&
+        c->leader->leading != 0) {
+        say_went_back(c->era, era); // hole 54: rather no leader than one of the past
+    }
     return c->era == 0 || c->era >= era || c->body_case == RH__CONTROL__BODY_REG_REFUSED ||
            c->body_case == RH__CONTROL__BODY_REG_OK;
 }

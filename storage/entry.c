@@ -26,6 +26,7 @@ bool entry_next(struct entry_reader *r, struct bytes *command)
     return true;
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): it is written through the cursor
 void entry_put_snapshot_head(uint8_t head[ENTRY_SNAPSHOT_HEAD_SIZE], uint64_t index,
                              struct bytes state)
 {

@@ -16,6 +16,7 @@ struct note {
     uint64_t index;
 };
 
+// NOLINTNEXTLINE(readability-non-const-parameter): it is written through the cursor
 static inline void note_encode(uint8_t out[NOTE_SIZE], const struct note *note)
 {
     struct writer w = {.at = out, .left = NOTE_SIZE};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "storage/replay.h"
 
-#include "base/assert.h"
 #include "storage/entry.h"
 #include "storage/statement_sqlite.h"
 #include "wire/control.h"
@@ -11,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NUMBER_BITS = 40, PROGRESS_EVERY = 256 };
+enum { PROGRESS_EVERY = 256 };
 
 static enum err fail(struct replay *r, const char *format, uint64_t index)
 {
@@ -203,16 +202,9 @@ bool replay_matches(struct replay *r, sqlite3 *cache)
 void replay_raise(struct replay *r, uint64_t era, uint64_t time_us)
 {
     struct state *s = &r->state;
-    const uint64_t low = (s->number & ((1ull << NUMBER_BITS) - 1)) + 1;
     char why[48];
 
-    ASSERT(era > s->view.era);
-    // The version is drawn anew as well: whoever has one of the old era, higher than the backup's,
-    // moves up to this one, and no version names two rings (I3).
-    s->number = era << NUMBER_BITS | low;
-    s->view.era = era;
-    s->view.ring.version = s->number;
-    s->settling = true;
+    state_raise(s, era);
     (void)snprintf(why, sizeof why, "era %" PRIu64, era);
     struct statement q =
         statement_open(state_db_handle(r->db),

@@ -42,6 +42,19 @@ void state_fini(struct state *s)
     *s = (struct state){0};
 }
 
+void state_raise(struct state *s, uint64_t era)
+{
+    const uint64_t low = s->number & ((UINT64_C(1) << STATE_NUMBER_BITS) - 1);
+
+    ASSERT(era > s->view.era);
+    // Whoever has a version of the old era, higher than this state's, moves up to the new one, and
+    // no version names two rings (I2, I3).
+    s->number = era << STATE_NUMBER_BITS | (low + 1);
+    s->view.era = era;
+    s->view.ring.version = s->number;
+    s->settling = true; // hole 52
+}
+
 void state_result_fini(struct state_result *r)
 {
     delta_free(r->delta);

@@ -23,6 +23,7 @@ enum {
     STATE_WHY_MAX = 127,
     STATE_UUID_SIZE = 16,
     STATE_VOTERS_MAX = 5,
+    STATE_NUMBER_BITS = 40, /* of a stamp; the era is above */
     STATE_LEASE_S_MAX = 3600,
 };
 
@@ -110,6 +111,10 @@ void state_result_fini(struct state_result *r);
 
 void state_init(struct state *s);
 void state_fini(struct state *s);
+
+/* What a restore makes of a state (PROTOCOL §3.7): in the greater era `era` its numbers go on, its
+ * ring has a version that nobody had before, and no leader serves until old leases ended. */
+void state_raise(struct state *s, uint64_t era);
 
 /* Apply one command. `result` is overwritten; free it with state_result_fini(). */
 void state_apply(struct state *s, const Rh__Command *command, struct state_result *result);
