@@ -185,8 +185,9 @@ static void on_frame(struct conn *conn, const struct frame *frame)
     case FRAME_ANSWER:
     case FRAME_STATE:
     case FRAME_STATE_ACK:
-        inject_frame(false, (uint8_t)frame->type, frame->body);
-        links->events.frame(links->events.context, conn->link, frame);
+        if (!inject_frame(false, (uint8_t)frame->type, frame->body)) {
+            links->events.frame(links->events.context, conn->link, frame);
+        }
         return;
     }
     UNREACHABLE();

@@ -137,23 +137,51 @@ static bool frame_name(uint8_t type, struct bytes body, char out[NAME_MAX_SIZE])
     }
 }
 
-void inject_frame(bool sent, uint8_t type, struct bytes body)
+bool inject_asked(const char *name)
+{
+    return !dying && hit(name);
+}
+
+/* Is it one of those that are lost now? */
+static bool is_lost(const char *point)
+{
+    const char *path = getenv("RINGHOLD_INJECT_LOSE");
+    char line[NAME_MAX_SIZE];
+    bool lost = false;
+    FILE *file = path == NULL ? NULL : fopen(path, "r");
+
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        lost = lost || strcmp(line, point) == 0;
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return lost;
+}
+
+bool inject_frame(bool sent, uint8_t type, struct bytes body)
 {
     char wanted[NAME_MAX_SIZE] = "";
     char name[NAME_MAX_SIZE] = "";
     char point[2 * NAME_MAX_SIZE];
+    const bool lose = getenv("RINGHOLD_INJECT_LOSE") != NULL;
 
-    if (dying || !wanted_now(wanted) || !frame_name(type, body, name)) {
-        return;
+    if (dying || (!wanted_now(wanted) && !lose) || !frame_name(type, body, name)) {
+        return false;
     }
     (void)snprintf(point, sizeof point, "%s-%s", name, sent ? "sent" : "received");
+    if (lose && is_lost(point)) {
+        return true;
+    }
     if (!hit(point)) {
-        return;
+        return false;
     }
     if (!sent) {
         die();
     }
     dying = true;
+    return false;
 }
 
 void inject_turn(void)

@@ -216,8 +216,7 @@ enum err link_send(struct link *link, enum frame_type type, struct bytes body)
 {
     const enum err e = room_for(link, FRAME_HEADER_SIZE + body.size);
 
-    if (e == ERR_OK) {
-        inject_frame(true, (uint8_t)type, body);
+    if (e == ERR_OK && !inject_frame(true, (uint8_t)type, body)) {
         conn_put(link->conn, type, body);
     }
     return e;
@@ -229,10 +228,9 @@ enum err link_send_record(struct link *link, enum frame_type type, struct bytes 
     struct conn *conn = link->conn;
 
     ASSERT(frame_type_has_records((uint8_t)type));
-    if (e != ERR_OK) {
+    if (e != ERR_OK || inject_frame(true, (uint8_t)type, record)) {
         return e;
     }
-    inject_frame(true, (uint8_t)type, record);
     if (!conn->gathering || conn->gather_type != type || conn->gather_count == FRAME_RECORDS_MAX ||
         conn->out.size - conn->gather_at + record.size > LINK_RECORDS_SIZE_MAX) {
         conn->gathering = true;
