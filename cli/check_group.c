@@ -30,7 +30,7 @@ static void find_silent(const struct survey *s, struct findings *out)
         finding_subject(f, "coordinator at %s", c->address);
         finding_what(
             f, "%s does not answer%s%s", f->subject, c->why[0] == '\0' ? "" : ": ", c->why);
-        finding_todo(f, "start it; if its folder is lost: docs/raft.md");
+        finding_todo(f, "start it; if its folder is lost: docs/recovery.md");
     }
 }
 
@@ -53,7 +53,7 @@ static void find_unlinked(const struct survey *s, const Rh__AdminReply *ref, str
             finding_subject(f, "coordinator %u", voter->id);
             finding_what(
                 f, "coordinator %u (%s) is not linked to the others", voter->id, voter->address);
-            finding_todo(f, "start it; if its folder is lost: docs/raft.md");
+            finding_todo(f, "start it; if its folder is lost: docs/recovery.md");
         }
     }
 }
@@ -66,7 +66,7 @@ static void find_leaders(const struct survey *s, const Rh__AdminReply *ref, stru
         f = findings_add(out, CHECK_COORDINATORS);
         finding_subject(f, "the group");
         finding_what(f, "no coordinator leads: nothing can be changed");
-        finding_todo(f, "start a majority; if it is lost for good: ringhold recover --help");
+        finding_todo(f, "start a majority; if it is lost for good: docs/recovery.md");
     }
     for (size_t i = 0; i < s->coordinator_count; i++) {
         const Rh__AdminReply *reply = s->coordinator[i].reply;
@@ -102,7 +102,7 @@ static void find_difference(const Rh__AdminReply *ref, const Rh__AdminReply *rep
                      reply->era,
                      ref->cluster,
                      ref->era);
-        finding_todo(f, "stop it and give it an empty folder: docs/raft.md");
+        finding_todo(f, "stop it; docs/recovery.md, One folder");
         return;
     }
     if (reply->inspection->state == ref->inspection->state) {
@@ -117,7 +117,7 @@ static void find_difference(const Rh__AdminReply *ref, const Rh__AdminReply *rep
                      id,
                      ref->inspection->id,
                      ref->applied_index);
-        finding_todo(f, "stop it and give it an empty folder: docs/raft.md");
+        finding_todo(f, "stop it; docs/recovery.md, One folder");
     } else {
         finding_mark(f, "%" PRIu64 " %016" PRIx64, reply->applied_index, reply->inspection->state);
         finding_what(f,
@@ -158,7 +158,7 @@ static struct finding *add_ring(struct findings *out)
     struct finding *f = findings_add(out, CHECK_RING);
 
     finding_subject(f, "the ring");
-    finding_todo(f, "this should be impossible: keep the folders, see ringhold recover --help");
+    finding_todo(f, "this should be impossible: keep the folders, see docs/recovery.md");
     return f;
 }
 

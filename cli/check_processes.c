@@ -132,7 +132,7 @@ static void find_other_version(const Rh__AdminReply *ref, const Rh__InspectAnswe
                  p->version,
                  ref->version);
     if (p->version > ref->version) {
-        finding_todo(f, "the coordinators went back: ringhold recover --help");
+        finding_todo(f, "the coordinators went back: docs/recovery.md");
         f->plan.repair = REPAIR_NONE;
     }
 }
@@ -295,7 +295,7 @@ static void find_disk(const Rh__AdminReply *ref, const Rh__InspectAnswer *p, str
                  p->disk_era,
                  ref->number,
                  ref->era);
-    finding_todo(f, "stop the coordinators; ringhold recover --help");
+    finding_todo(f, "stop the coordinators; docs/recovery.md");
 }
 
 void check_processes(const struct survey *s, const Rh__AdminReply *ref, struct findings *out)

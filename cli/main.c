@@ -28,6 +28,7 @@ static const struct {
     {"txn", cmd_txn, "txn list | txn show N: changes of the ring"},
     {"recover", cmd_recover, "recover inspect | verify | backup | restore | new-cluster: offline"},
     {"check", cmd_check, "ask every process how it is; say what is wrong"},
+    {"fix", cmd_fix, "repair what check finds; tells only, unless --yes"},
     {"version", cmd_version, "print the version"},
 };
 

@@ -65,17 +65,36 @@ static bool is_same(const Rh__InspectAnswer *p, uint32_t role, const char *name,
     return p->role == role && strcmp(p->name, name) == 0 && p->incarnation == incarnation;
 }
 
+/* By role, name, incarnation: so that two surveys of the same fleet read alike. */
+static int compare(const Rh__InspectAnswer *a, const Rh__InspectAnswer *b)
+{
+    const int names = strcmp(a->name, b->name);
+
+    if (a->role != b->role) {
+        return a->role < b->role ? -1 : 1;
+    }
+    if (names != 0) {
+        return names;
+    }
+    return a->incarnation < b->incarnation ? -1 : a->incarnation > b->incarnation;
+}
+
 void survey_put_process(struct survey *s, Rh__InspectAnswer *answer)
 {
-    for (size_t i = 0; i < s->process_count; i++) {
-        if (is_same(s->process[i], answer->role, answer->name, answer->incarnation)) {
-            proto_free(&s->process[i]->base);
-            s->process[i] = answer;
-            return;
-        }
+    size_t at = 0;
+
+    while (at < s->process_count && compare(s->process[at], answer) < 0) {
+        at++;
+    }
+    if (at < s->process_count && compare(s->process[at], answer) == 0) {
+        proto_free(&s->process[at]->base);
+        s->process[at] = answer;
+        return;
     }
     s->process = mem_resize(s->process, (s->process_count + 1) * sizeof *s->process);
-    s->process[s->process_count++] = answer;
+    memmove(&s->process[at + 1], &s->process[at], (s->process_count - at) * sizeof *s->process);
+    s->process[at] = answer;
+    s->process_count++;
 }
 
 bool survey_has(const struct survey *s, const Rh__LinkRow *link)

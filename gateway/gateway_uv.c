@@ -10,6 +10,7 @@
 #include "wire/address.h"
 #include "wire/control.h"
 #include "wire/finder.h"
+#include "wire/inject.h"
 #include "wire/record.h"
 
 #include <inttypes.h>
@@ -303,11 +304,24 @@ static void on_prepare(uv_prepare_t *prepare)
 
 /* ---- time and signals ---- */
 
+/* Faults that tests name, in a build for them. */
+static void plant(struct gateway *g)
+{
+#ifdef RINGHOLD_INJECT
+    if (inject_asked("spoil-ring")) {
+        router_spoil(g->router);
+    }
+#else
+    (void)g;
+#endif
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     struct gateway *g = timer->data;
 
     links_poll(g->links, now_us(g));
+    plant(g);
     step(g, (struct router_event){.type = ROUTER_TICK});
 }
 

@@ -72,3 +72,10 @@ void inspect_on_mend(struct router *r, const Rh__Mend *mend)
         fleet_ask_config(r);
     }
 }
+
+#ifdef RINGHOLD_INJECT
+void router_spoil(struct router *r)
+{
+    ring_spoil(&r->view.ring);
+}
+#endif

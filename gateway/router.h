@@ -154,6 +154,11 @@ uint64_t router_session(struct router *r);
 bool router_full(const struct router *r);
 const struct view *router_view(const struct router *r);
 
+#ifdef RINGHOLD_INJECT
+/* Plant a fault: it routes by a broken ring. */
+void router_spoil(struct router *r);
+#endif
+
 struct router_figures {
     uint64_t version;
     uint64_t digest[2];

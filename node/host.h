@@ -209,6 +209,11 @@ uint64_t host_hard_end_us(const struct host *h);
 /* Abort unless I1-I8 and I12 hold. */
 void host_check(const struct host *h);
 
+#ifdef RINGHOLD_INJECT
+/* Plant a fault: an actor of kind 0 in cells that are another node's, "k0" or the next that is. */
+void host_plant_stray(struct host *h);
+#endif
+
 /* What the shell may know of an actor. `instance` is the shell's. */
 struct bytes actor_id(const struct actor *a);
 uint16_t actor_kind(const struct actor *a);

@@ -182,7 +182,7 @@ static void stop_stray(struct host *h, struct actor *a)
 {
     struct queue waiting;
 
-    log_error("node", "stray_stopped", "kind=%u version=%" PRIu64, a->kind, h->view.ring.version);
+    log_warn("node", "stray_stopped", "kind=%u version=%" PRIu64, a->kind, h->view.ring.version);
     queue_init(&waiting);
     actor_empty(a, &waiting);
     if (a->state == ACTOR_RUNNING) {
@@ -224,3 +224,22 @@ void host_mend(struct host *h, const Rh__Mend *mend)
         break;
     }
 }
+
+#ifdef RINGHOLD_INJECT
+void host_plant_stray(struct host *h)
+{
+    for (unsigned i = 0; h->place != NULL && i < 1000; i++) {
+        char id[8];
+        const int size = snprintf(id, sizeof id, "k%u", i);
+        const struct bytes bytes = bytes_of(id, (size_t)size);
+        const uint64_t position = host_position(h, 0, bytes);
+
+        if (!host_owns(h, ring_cell_of(&h->view.ring, position))) {
+            const struct image_name name = {.position = position, .kind = 0, .id = bytes};
+
+            actor_new(&h->actors, name)->state = ACTOR_IDLE;
+            return;
+        }
+    }
+}
+#endif

@@ -11,6 +11,7 @@
 #include "wire/address.h"
 #include "wire/control.h"
 #include "wire/hello.h"
+#include "wire/inject.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -261,12 +262,25 @@ static void on_wake(uv_async_t *handle)
     poll_now(handle->data);
 }
 
+/* Faults that tests name, in a build for them. */
+static void plant(struct shell *s)
+{
+#ifdef RINGHOLD_INJECT
+    if (inject_asked("stray")) {
+        host_plant_stray(s->host);
+    }
+#else
+    (void)s;
+#endif
+}
+
 static void on_tick(uv_timer_t *handle)
 {
     struct shell *s = handle->data;
     struct host_event event = {.type = HOST_TICK};
 
     poll_now(s);
+    plant(s);
     shell_feed(s, &event);
     look_for_stops(s);
     complain_if_alone(s);

@@ -63,6 +63,15 @@ void ring_inspect(const struct ring *r, uint64_t sum[2], char fault[RING_FAULT_S
     }
 }
 
+#ifdef RINGHOLD_INJECT
+void ring_spoil(struct ring *r)
+{
+    for (uint32_t c = 0; r->vnode_count > 1 && c < r->vnode[1].from; c++) {
+        r->cell[c] = ring_hit_of(&r->vnode[r->vnode_count - 1]);
+    }
+}
+#endif
+
 void digest_bytes(struct siphash *s, struct bytes bytes)
 {
     uint64_t word = 0;

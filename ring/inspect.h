@@ -20,6 +20,11 @@ enum { RING_FAULT_SIZE = 128 };
  * it keeps may be true while the ring is not. O(cells). */
 void ring_inspect(const struct ring *r, uint64_t sum[2], char fault[RING_FAULT_SIZE]);
 
+#ifdef RINGHOLD_INJECT
+/* Plant a fault: the cells of the first vnode say that they are the last one's. */
+void ring_spoil(struct ring *r);
+#endif
+
 /* Fingerprint of the directory and of the cluster's key, which it does not give away: equal if
  * both are. For comparing, not for keeping: it may change with the program. */
 uint64_t view_digest(const struct view *v);

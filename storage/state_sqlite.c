@@ -331,6 +331,8 @@ static const char *command_name(const Rh__Command *command)
         return "settled";
     case RH__COMMAND__BODY_LEASE:
         return "lease";
+    case RH__COMMAND__BODY_NOTE:
+        return "note";
     case RH__COMMAND__BODY__NOT_SET:
     case _RH__COMMAND__BODY__CASE_IS_INT_SIZE:
         break;

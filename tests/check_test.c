@@ -402,15 +402,15 @@ static void a_process_that_is_no_member_is_told_to_exit(void **state)
 
     (void)state;
     start(&f);
-    survey_put_process(&f.survey, new_process(ROLE_NODE, "n1", 3));
+    survey_put_process(&f.survey, new_process(ROLE_NODE, "n1", 3)); // sorted: the first
     found = only(&f, CHECK_NODES, "n1: a process of incarnation 3 serves");
     assert_int_equal(found->plan.repair, REPAIR_EXIT);
     assert_int_equal(found->plan.incarnation, 3);
-    set(&f.survey.process[3]->life, "parting");
+    set(&f.survey.process[0]->life, "parting");
     findings_fini(&f.found);
     check_survey(&f.survey, &f.found);
     assert_int_equal(f.found.count, 0);
-    set(&f.survey.process[3]->life, "joining");
+    set(&f.survey.process[0]->life, "joining");
     found = only(&f, CHECK_NODES, "n1 runs, but is not registered");
     assert_int_equal(found->plan.repair, REPAIR_NONE);
     stop(&f);

@@ -154,6 +154,9 @@ static void say_command(const Rh__Command *m)
     case RH__COMMAND__BODY_LEASE:
         say("LEASE %" PRIu64 " ms\n", m->lease->lease_us / 1000);
         return;
+    case RH__COMMAND__BODY_NOTE:
+        say("NOTE %s: %s\n", m->note->subject, m->note->what);
+        return;
     case RH__COMMAND__BODY_REASSIGN:
         say("REASSIGN slot=%u: ", m->reassign->slot);
         say_ops(m->reassign->moves, m->reassign->n_moves);

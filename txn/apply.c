@@ -695,6 +695,8 @@ static void dispatch(struct change *c, const Rh__Command *command)
     case RH__COMMAND__BODY_LEASE:
         on_lease(c, command->lease);
         return;
+    case RH__COMMAND__BODY_NOTE:
+        return; // only for the history
     case RH__COMMAND__BODY__NOT_SET:
     case _RH__COMMAND__BODY__CASE_IS_INT_SIZE:
         break;

@@ -163,6 +163,7 @@ static bool is_about(const struct proposal *p, uint64_t about)
     case PROPOSAL_INIT:
     case PROPOSAL_LEASE:
     case PROPOSAL_SETTLE:
+    case PROPOSAL_MEND:
         return true;
     case PROPOSAL_REGISTER:
         return p->nonce == about;
@@ -356,6 +357,9 @@ static void on_mine(struct coordinator *c, const struct proposal *p,
         return;
     case PROPOSAL_FENCE:
         fence_applied(c, p, result);
+        return;
+    case PROPOSAL_MEND:
+        inspect_mend_applied(c, p, result);
         return;
     case PROPOSAL_VOTER:
     case PROPOSAL_LEASE:

@@ -57,6 +57,7 @@ uint64_t state_digest(const struct state *s)
     siphash_word(&h, s->cluster_id);
     siphash_word(&h, s->vnodes_per_weight);
     siphash_word(&h, s->number);
+    siphash_word(&h, s->lease_us);
     siphash_word(&h, s->view.ring.version);
     siphash_word(&h, s->view.ring.digest[0]);
     siphash_word(&h, s->view.ring.digest[1]);

@@ -71,6 +71,7 @@ enum proposal_kind {
     PROPOSAL_LEASE,
     PROPOSAL_REASSIGN,
     PROPOSAL_SETTLE,
+    PROPOSAL_MEND, /* a NOTE; what it tells of is done when it is applied */
 };
 
 /* A command on its way through the log. */
@@ -81,7 +82,7 @@ struct proposal {
     bool asked;          /* by an operator, who waits at `peer` */
     uint64_t question;   /* tag of the Admin, if it was one */
     uint64_t nonce;      /* REGISTER */
-    uint64_t txn;        /* DECIDE: which; BEGIN: which it supersedes */
+    uint64_t txn;        /* DECIDE, MEND: which; BEGIN: which it supersedes */
     uint64_t slot;       /* DESIRE, FENCE, REASSIGN, DEREGISTER; VOTER: its id */
     uint64_t base;       /* BEGIN: version it was computed from */
     struct ring_op *ops; /* BEGIN: owned */
@@ -90,6 +91,8 @@ struct proposal {
     size_t planned_at;
     uint16_t donor;     /* BEGIN: 0 = none */
     uint16_t receiver;  /* BEGIN */
+    uint64_t patient;   /* MEND: link to the process */
+    uint32_t mend;      /* MEND: enum mend_what */
     struct buffer read; /* REGISTER, only when planted: a configuration read too early */
 };
 
@@ -408,7 +411,11 @@ void admin_overview(struct coordinator *c, Rh__AdminReply *reply);
 void inspect_ask(struct coordinator *c, const struct peer *peer, const Rh__Admin *in);
 /* A node's or gateway's answer: to the operator it belongs to. */
 void inspect_relay(struct coordinator *c, const Rh__InspectAnswer *answer);
-/* Have one process set right, after a barrier. */
-void inspect_mend(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminMend *in);
+/* Have one process set right, after a barrier. True: the answer comes when it was recorded. */
+bool inspect_mend(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                  const Rh__AdminMend *in);
+/* It stands in the history: now do it. */
+void inspect_mend_applied(struct coordinator *c, const struct proposal *p,
+                          const struct state_result *result);
 
 #endif

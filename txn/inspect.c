@@ -161,35 +161,110 @@ static void tell_mend(struct coordinator *c, const struct peer *peer, uint32_t w
     peers_send(c, peer->id, &out);
 }
 
-void inspect_mend(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminMend *in)
+/* The same question, asked again because its answer takes long. */
+static bool is_under_way(const struct coordinator *c, uint64_t peer, uint64_t question)
 {
-    const struct peer *peer = find_process(c, in);
-    const char *fault = peer == NULL ? NULL : mend_fault(c, peer, in);
-    char text[FAULT_TEXT_SIZE];
+    for (size_t i = 0; i < c->proposal_count; i++) {
+        const struct proposal *p = &c->proposal[i];
 
-    if (peer == NULL || fault != NULL) {
+        if (p->kind == PROPOSAL_MEND && p->peer == peer && p->question == question) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *what_text(uint32_t what)
+{
+    static const char *const texts[] = {
+        [MEND_FETCH] = "told to fetch the whole configuration",
+        [MEND_OUTCOME] = "told once more what became of a transaction",
+        [MEND_STRAYS] = "told to stop the actors outside its vnodes",
+        [MEND_EXIT] = "told to stop and exit",
+    };
+
+    return texts[what];
+}
+
+static struct proposal *propose_note(struct coordinator *c, const struct peer *patient,
+                                     const Rh__AdminMend *in)
+{
+    Rh__Command command = RH__COMMAND__INIT;
+    Rh__CommandNote note = RH__COMMAND_NOTE__INIT;
+    char subject[VIEW_NAME_MAX + 16];
+
+    (void)snprintf(subject,
+                   sizeof subject,
+                   "%s %s",
+                   patient->role == ROLE_GATEWAY ? "gateway" : "node",
+                   patient->name);
+    note.subject = proto_text(subject);
+    note.what = proto_text(what_text(in->what));
+    command.body_case = RH__COMMAND__BODY_NOTE;
+    command.note = &note;
+    command.by = in->by;
+    command.reason = in->why;
+    return coordinator_propose(c, PROPOSAL_MEND, &command);
+}
+
+bool inspect_mend(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                  const Rh__AdminMend *in)
+{
+    const struct peer *patient = find_process(c, in);
+    const char *fault =
+        patient == NULL ? "that process is not linked to the leader" : mend_fault(c, patient, in);
+    char text[FAULT_TEXT_SIZE];
+    struct proposal *p = NULL;
+
+    if (is_under_way(c, peer->id, reply->tag)) {
+        return true;
+    }
+    p = fault == NULL ? propose_note(c, patient, in) : NULL;
+    if (p == NULL) {
         (void)snprintf(text,
                        sizeof text,
                        "%.63s: %s",
                        in->name,
-                       fault != NULL ? fault : "that process is not linked to the leader");
-        reply->error = mem_string(text);
-        return;
+                       fault != NULL ? fault : "the coordinators are not ready: try again");
+        admin_set_text(&reply->error, text);
+        return false;
     }
-    log_info("txn",
-             "mend",
-             "process=%s incarnation=%" PRIu64 " what=%" PRIu32 " txn=%" PRIu64
-             " by=\"%s\" why=\"%s\"",
-             peer->name,
-             peer->incarnation,
-             in->what,
-             in->txn,
-             in->by,
-             in->why);
-    if (in->what == MEND_OUTCOME) {
-        tell_outcome(c, peer, in->txn);
+    p->peer = peer->id;
+    p->asked = true;
+    p->question = reply->tag;
+    p->patient = patient->id;
+    p->mend = in->what;
+    p->txn = in->txn;
+    return true;
+}
+
+void inspect_mend_applied(struct coordinator *c, const struct proposal *p,
+                          const struct state_result *result)
+{
+    const struct peer *patient = peers_find(c, p->patient);
+    Rh__AdminReply *reply = NULL;
+
+    if (patient != NULL && result->accepted) {
+        log_info("txn",
+                 "mend",
+                 "process=%s incarnation=%" PRIu64 " what=\"%s\"",
+                 patient->name,
+                 patient->incarnation,
+                 what_text(p->mend));
+        if (p->mend == MEND_OUTCOME) {
+            tell_outcome(c, patient, p->txn);
+        } else {
+            tell_mend(c, patient, p->mend);
+        }
+    }
+    if (peers_find(c, p->peer) == NULL) {
+        return; // the operator has gone
+    }
+    reply = admin_reply_new(c, p->question);
+    if (patient == NULL) {
+        admin_set_text(&reply->error, "the process's link has just gone: look again");
     } else {
-        tell_mend(c, peer, in->what);
+        admin_set_text(&reply->text, "told");
     }
-    reply->text = mem_string("told");
+    admin_send_reply(c, p->peer, reply);
 }

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/commands.h"
+#include "cli/look.h"
+
+#include "wire/mend.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SETTLE_MS = 3000, SETTLE_MAX_MS = 600000, TEXT_SIZE = 320, REASON_SIZE = 120 };
+
+struct fix {
+    struct query q;
+    uint32_t settle_ms;
+    bool yes;
+    bool dry_run;
+    char reason[REASON_SIZE];
+    char by[160]; /* user@host, for the history */
+    size_t done;
+    size_t failed;
+};
+
+/* Who does it, as the history has it. */
+static void set_by(struct fix *f)
+{
+    const char *user = getenv("SUDO_USER");
+    char host[64] = "";
+
+    user = user != NULL ? user : getenv("USER");
+    (void)gethostname(host, sizeof host - 1);
+    if (user == NULL) {
+        (void)snprintf(f->by, sizeof f->by, "uid %u@%s", (unsigned)getuid(), host);
+    } else {
+        (void)snprintf(f->by, sizeof f->by, "%.64s@%s", user, host);
+    }
+}
+
+/* ---- asking for one repair ---- */
+
+static uint32_t mend_of(enum repair repair)
+{
+    switch (repair) {
+    case REPAIR_FETCH:
+        return MEND_FETCH;
+    case REPAIR_OUTCOME:
+        return MEND_OUTCOME;
+    case REPAIR_STRAYS:
+        return MEND_STRAYS;
+    case REPAIR_EXIT:
+        return MEND_EXIT;
+    case REPAIR_NONE:
+    case REPAIR_ABORT:
+    case REPAIR_REMOVE:
+        break;
+    }
+    return 0;
+}
+
+/* What the history says of why. */
+static char *reason_of(struct fix *f, const struct finding *finding, char out[TEXT_SIZE])
+{
+    if (f->reason[0] != '\0') {
+        return f->reason;
+    }
+    (void)snprintf(out, TEXT_SIZE, "ringhold fix: %s", finding->subject);
+    return out;
+}
+
+static Rh__AdminReply *ask_mend(struct fix *f, const struct finding *finding)
+{
+    Rh__Admin request = RH__ADMIN__INIT;
+    Rh__AdminMend what = RH__ADMIN_MEND__INIT;
+    char name[sizeof finding->plan.name];
+    char text[TEXT_SIZE];
+
+    memcpy(name, finding->plan.name, sizeof name);
+    what.role = finding->plan.role;
+    what.name = name;
+    what.incarnation = finding->plan.incarnation;
+    what.what = mend_of(finding->plan.repair);
+    what.txn = finding->plan.txn;
+    what.by = f->by;
+    what.why = reason_of(f, finding, text);
+    request.what_case = RH__ADMIN__WHAT_MEND;
+    request.mend = &what;
+    return query_ask(&f->q, &request);
+}
+
+static Rh__AdminReply *ask_abort(struct fix *f, const struct finding *finding)
+{
+    Rh__Admin request = RH__ADMIN__INIT;
+    Rh__AdminResolve what = RH__ADMIN_RESOLVE__INIT;
+    char text[TEXT_SIZE];
+
+    what.txn = finding->plan.txn;
+    what.choice = RH__RESOLVE_CHOICE__RESOLVE_ABORT;
+    what.by = f->by;
+    what.reason = reason_of(f, finding, text);
+    request.what_case = RH__ADMIN__WHAT_RESOLVE;
+    request.resolve = &what;
+    return query_ask(&f->q, &request);
+}
+
+static Rh__AdminReply *ask_removal(struct fix *f, const struct finding *finding)
+{
+    Rh__Admin request = RH__ADMIN__INIT;
+    Rh__AdminRemove what = RH__ADMIN_REMOVE__INIT;
+    char name[sizeof finding->plan.name];
+
+    memcpy(name, finding->plan.name, sizeof name);
+    what.name = name;
+    request.what_case = RH__ADMIN__WHAT_REMOVE;
+    request.remove = &what;
+    return query_ask(&f->q, &request);
+}
+
+static Rh__AdminReply *ask(struct fix *f, const struct finding *finding)
+{
+    switch (finding->plan.repair) {
+    case REPAIR_FETCH:
+    case REPAIR_OUTCOME:
+    case REPAIR_STRAYS:
+    case REPAIR_EXIT:
+        return ask_mend(f, finding);
+    case REPAIR_ABORT:
+        return ask_abort(f, finding);
+    case REPAIR_REMOVE:
+        return ask_removal(f, finding);
+    case REPAIR_NONE:
+        break;
+    }
+    return NULL;
+}
+
+/* ---- all of them ---- */
+
+static bool same_plan(const struct repair_plan *a, const struct repair_plan *b)
+{
+    return a->repair == b->repair && a->role == b->role && a->incarnation == b->incarnation &&
+           a->txn == b->txn && strcmp(a->name, b->name) == 0;
+}
+
+/* An earlier finding has the same repair. */
+static bool is_repeated(const struct findings *all, size_t at)
+{
+    for (size_t i = 0; i < at; i++) {
+        if (same_plan(&all->item[i].plan, &all->item[at].plan)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One line for people; programs get the findings, each with its repair. */
+static void say(const struct fix *f, const char *what, const char *text)
+{
+    if (!f->q.json) {
+        (void)printf("%-8s %s\n", what, text);
+    }
+}
+
+static void do_one(struct fix *f, const struct finding *finding, const char *repair)
+{
+    Rh__AdminReply *reply = NULL;
+
+    if (!f->yes) {
+        say(f, "would", repair);
+        return;
+    }
+    reply = ask(f, finding); // says why not
+    say(f, reply == NULL ? "failed" : "done", repair);
+    f->done += reply == NULL ? 0 : 1;
+    f->failed += reply == NULL ? 1 : 0;
+    admin_free(reply);
+}
+
+/* How many can be repaired. */
+static size_t go_through(struct fix *f, const struct findings *all)
+{
+    size_t repairable = 0;
+
+    for (size_t i = 0; i < all->count; i++) {
+        const struct finding *finding = &all->item[i];
+        char repair[TEXT_SIZE];
+
+        say(f, "problem", finding->what);
+        if (finding->plan.repair == REPAIR_NONE) {
+            say(f, "by hand", finding->todo);
+            continue;
+        }
+        repairable++;
+        (void)repair_text(&finding->plan, repair, sizeof repair);
+        if (!is_repeated(all, i)) {
+            do_one(f, finding, repair);
+        }
+    }
+    return repairable;
+}
+
+/* What is left, after what was done. */
+static int look_again(struct fix *f)
+{
+    struct look look;
+    int code = 1;
+
+    say(f, "", "");
+    (void)fflush(stdout);
+    if (look_at(&look, &f->q, f->settle_ms)) {
+        (f->q.json ? look_print_json : look_print)(&look);
+        code = look.findings.count == 0 ? 0 : 2;
+    }
+    look_fini(&look);
+    return code;
+}
+
+static int fix(struct fix *f)
+{
+    struct look look;
+    size_t repairable = 0;
+    size_t count = 0;
+
+    if (!look_at(&look, &f->q, f->settle_ms)) {
+        look_fini(&look);
+        return 1;
+    }
+    count = look.findings.count;
+    repairable = go_through(f, &look.findings);
+    const bool done = f->yes && f->done > 0;
+    if (f->q.json && !done) {
+        look_print_json(&look);
+    }
+    look_fini(&look);
+    if (count == 0) {
+        say(f, "ok", "nothing to repair");
+        return 0;
+    }
+    if (!f->yes && repairable > 0) {
+        say(f, "note", "nothing was done; ringhold fix --yes does it");
+    }
+    return done ? look_again(f) : 2;
+}
+
+int cmd_fix(int argc, char **argv)
+{
+    struct option options[10] = {{0}};
+    struct fix f = {.settle_ms = SETTLE_MS};
+    const struct option *base = query_options(&f.q, NULL);
+    size_t count = 0;
+
+    while (base[count].key != NULL) {
+        options[count] = base[count];
+        count++;
+    }
+    options[count++] =
+        option_switch("dry-run", &f.dry_run, "only tell what would be done (the default)");
+    options[count++] = option_switch("yes", &f.yes, "do it");
+    options[count++] = option_text(
+        "reason", "TEXT", f.reason, sizeof f.reason, "why, for the history (the finding)");
+    options[count++] = option_number("settle-ms",
+                                     &f.settle_ms,
+                                     (struct option_range){0, SETTLE_MAX_MS},
+                                     "a finding counts when it stands for so long (3000)");
+    const struct command command = {
+        .name = "fix",
+        .summary = "Repair what `ringhold check` finds, by the protocol, never by hand.",
+        .arguments = "",
+        .details =
+            "Tells the repair of each finding; with --yes it does them, looks again and\n"
+            "prints what is left. Who did what and why stands in the coordinators' history.\n"
+            "What has to be done by hand is named with its command.\n"
+            "Exit code: 0 all is well (now), 2 problems are left, 1 nobody could be asked.",
+        .options = options,
+    };
+    const int code = query_parse(&f.q, &command, argc, argv);
+
+    if (code >= 0) {
+        return code;
+    }
+    if (f.yes && f.dry_run) {
+        (void)fprintf(stderr, "ringhold fix: --yes or --dry-run, not both\n");
+        return 1;
+    }
+    set_by(&f);
+    return fix(&f);
+}
