@@ -70,6 +70,40 @@ static bool check(struct node_words *w)
     return listen_allowed("node", w->listen, w->insecure) && log_level_set("node", w->level);
 }
 
+static struct option on_loss_option(struct node_words *w)
+{
+    return option_text("on-lease-loss",
+                       "WORD",
+                       w->on_loss,
+                       sizeof w->on_loss,
+                       "cut off from the coordinators until its lease ends: pause, or serve on and "
+                       "risk that an id lives twice (pause)");
+}
+
+static struct option on_overrun_option(struct node_words *w)
+{
+    return option_text("on-lease-overrun",
+                       "WORD",
+                       w->on_overrun,
+                       sizeof w->on_overrun,
+                       "a message runs past the lease's end: abort the process, or gate: let it "
+                       "run, nothing of it leaves (abort)");
+}
+
+/* The words are borrowed. */
+static void take_words(struct rh_node_options *o, const struct node_words *w)
+{
+    o->abi = RH_ABI;
+    o->size = sizeof *o;
+    o->cluster = w->cluster;
+    o->name = w->name;
+    o->listen = w->listen;
+    o->join = w->join;
+    o->data = w->data;
+    o->zone = w->zone[0] == '\0' ? NULL : w->zone;
+    o->actor = w->actor;
+}
+
 static int run_daemon(int argc, char **argv)
 {
     struct node_words w = {
@@ -111,18 +145,8 @@ static int run_daemon(int argc, char **argv)
             &o.limits.linger_ms,
             (struct option_range){100, LINGER_MAX_MS},
             "after the last vnode went: forward for stale gateways at most so long (30000)"),
-        option_text("on-lease-loss",
-                    "WORD",
-                    w.on_loss,
-                    sizeof w.on_loss,
-                    "cut off from the coordinators until its lease ends: pause, or serve on and "
-                    "risk that an id lives twice (pause)"),
-        option_text("on-lease-overrun",
-                    "WORD",
-                    w.on_overrun,
-                    sizeof w.on_overrun,
-                    "a message runs past the lease's end: abort the process, or gate: let it run, "
-                    "nothing of it leaves (abort)"),
+        on_loss_option(&w),
+        on_overrun_option(&w),
         option_switch(
             "insecure", &w.insecure, "listen beyond loopback although links are not encrypted yet"),
         option_text(
@@ -148,15 +172,7 @@ static int run_daemon(int argc, char **argv)
         return 1;
     }
     o.announce = true;
-    o.node.abi = RH_ABI;
-    o.node.size = sizeof o.node;
-    o.node.cluster = w.cluster;
-    o.node.name = w.name;
-    o.node.listen = w.listen;
-    o.node.join = w.join;
-    o.node.data = w.data;
-    o.node.zone = w.zone[0] == '\0' ? NULL : w.zone;
-    o.node.actor = w.actor;
+    take_words(&o.node, &w);
     return node_run(&o);
 }
 
