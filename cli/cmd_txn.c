@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/cmd_txn.h"
 #include "cli/commands.h"
 #include "cli/query.h"
 
@@ -7,26 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { LIST_MAX = 1024 };
-
-/* "2026-01-31 12:00:00.123" in UTC, or "-" for 0. */
-static const char *wall_text(uint64_t us, char *out, size_t size)
-{
-    const time_t seconds = (time_t)(us / 1000000);
-    struct tm utc = {0};
-    char text[32];
-
-    if (us == 0) {
-        (void)snprintf(out, size, "-");
-        return out;
-    }
-    (void)gmtime_r(&seconds, &utc);
-    (void)strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &utc);
-    (void)snprintf(out, size, "%s.%03u", text, (unsigned)(us / 1000 % 1000));
-    return out;
-}
 
 static size_t votes(const Rh__TxnRow *t)
 {
@@ -183,6 +166,19 @@ static void show_table(const Rh__TxnRow *t)
     }
 }
 
+bool txn_number(const char *command, const char *text, uint64_t *number)
+{
+    char *end = NULL;
+
+    errno = 0;
+    *number = strtoull(text, &end, 10);
+    if (*end != '\0' || end == text || errno != 0) {
+        (void)fprintf(stderr, "ringhold %s: '%s' is no number\n", command, text);
+        return false;
+    }
+    return true;
+}
+
 static int txn_show(int argc, char **argv)
 {
     struct query q;
@@ -195,15 +191,12 @@ static int txn_show(int argc, char **argv)
         .arguments_max = 1,
     };
     const int code = query_parse(&q, &command, argc, argv);
-    char *end = NULL;
+    uint64_t number = 0;
 
     if (code >= 0) {
         return code;
     }
-    errno = 0;
-    const unsigned long long number = strtoull(q.arguments[0], &end, 10);
-    if (*end != '\0' || end == q.arguments[0] || errno != 0) {
-        (void)fprintf(stderr, "ringhold txn show: '%s' is no number\n", q.arguments[0]);
+    if (!txn_number("txn show", q.arguments[0], &number)) {
         return 1;
     }
     Rh__AdminTxn what = RH__ADMIN_TXN__INIT;
@@ -216,7 +209,8 @@ static int txn_show(int argc, char **argv)
         return 1;
     }
     if (reply->n_txns == 0) {
-        (void)fprintf(stderr, "ringhold txn show: no transaction %llu is remembered\n", number);
+        (void)fprintf(
+            stderr, "ringhold txn show: no transaction %" PRIu64 " is remembered\n", number);
         admin_free(reply);
         return 1;
     }
@@ -233,9 +227,13 @@ int cmd_txn(int argc, char **argv)
     if (argc > 0 && strcmp(argv[0], "show") == 0) {
         return txn_show(argc - 1, argv + 1);
     }
+    if (argc > 0 && strcmp(argv[0], "resolve") == 0) {
+        return txn_resolve(argc - 1, argv + 1);
+    }
     const int asked = argc > 0 && strcmp(argv[0], "--help") == 0;
     (void)fprintf(asked ? stdout : stderr,
                   "usage: ringhold txn list [options]\n"
-                  "       ringhold txn show [options] NUMBER\n");
+                  "       ringhold txn show [options] NUMBER\n"
+                  "       ringhold txn resolve [options] NUMBER [--commit | --abort | --retry]\n");
     return asked ? 0 : 1;
 }

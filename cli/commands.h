@@ -13,7 +13,8 @@ int cmd_gateway(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_ring(int argc, char **argv);
 int cmd_where(int argc, char **argv);
-int cmd_txn(int argc, char **argv); /* list | show N */
+int cmd_txn(int argc, char **argv); /* list | show N | resolve N */
+int cmd_events(int argc, char **argv);
 int cmd_recover(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_fix(int argc, char **argv);

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { EVENTS_MAX = 1000 };
+
 /* Of the two links of a pair of coordinators either will do; mine is the first choice. */
 static struct link *link_to_voter(const struct daemon *d, uint64_t voter)
 {
@@ -129,6 +131,40 @@ static void on_down(void *context, struct link *link, const char *reason)
     mem_free(p);
 }
 
+/* The audit history is a table, so the shell answers, not the machine. Whoever leads has applied
+ * all that anyone was told of. */
+static void answer_events(struct daemon *d, struct link *link, const Rh__Admin *in)
+{
+    Rh__Control out = RH__CONTROL__INIT;
+    Rh__AdminReply *reply = mem_new(1, sizeof *reply);
+    const uint32_t limit = in->events->limit < EVENTS_MAX ? in->events->limit : EVENTS_MAX;
+    struct buffer bytes = {0};
+
+    *reply = (Rh__AdminReply)RH__ADMIN_REPLY__INIT;
+    reply->tag = in->tag;
+    state_db_events(d->db, limit, reply);
+    out.body_case = RH__CONTROL__BODY_ADMIN_REPLY;
+    out.admin_reply = reply;
+    control_put(&bytes, &out);
+    if (link_send(link, FRAME_CONTROL, buffer_bytes(&bytes)) != ERR_OK) {
+        log_warn("coordinator", "send_failed", "peer=%s", link_peer(link)->name);
+    }
+    buffer_fini(&bytes);
+    proto_free(&reply->base);
+}
+
+/* Who says he is who: the name is the caller's word, the address is not. */
+static void add_address(Rh__AdminResolve *wish, const struct link *link)
+{
+    char by[256];
+
+    (void)snprintf(by, sizeof by, "%.120s from %.120s", wish->by, link_address(link));
+    if (wish->by != protobuf_c_empty_string) {
+        mem_free(wish->by);
+    }
+    wish->by = mem_string(by);
+}
+
 static void on_control(struct daemon *d, struct link *link, const struct frame *frame)
 {
     const struct peer *p = link_user(link);
@@ -142,6 +178,16 @@ static void on_control(struct daemon *d, struct link *link, const struct frame *
     }
     if (message->body_case == RH__CONTROL__BODY_PREPARED && d->leading) {
         inject_point("vote-received");
+    }
+    if (message->body_case == RH__CONTROL__BODY_ADMIN && d->leading &&
+        message->admin->what_case == RH__ADMIN__WHAT_EVENTS) {
+        answer_events(d, link, message->admin);
+        control_free(message);
+        return;
+    }
+    if (message->body_case == RH__CONTROL__BODY_ADMIN &&
+        message->admin->what_case == RH__ADMIN__WHAT_RESOLVE) {
+        add_address(message->admin->resolve, link);
     }
     struct coordinator_event event = {
         .type = COORDINATOR_MESSAGE, .peer = p->id, .message = message};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/query.h"
 
+#include "base/assert.h"
 #include "base/log.h"
 
 #include <inttypes.h>
@@ -8,12 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TIMEOUT_MS = 5000, TIMEOUT_MAX_MS = 600000 };
+enum { OWN_OPTIONS = 4, OPTIONS_MORE_MAX = 8, TIMEOUT_MS = 5000, TIMEOUT_MAX_MS = 600000 };
 
 const struct option *query_options(struct query *q, const struct option *extra)
 {
-    static struct option table[6];
+    return query_options_more(q, extra, extra == NULL ? 0 : 1);
+}
 
+const struct option *query_options_more(struct query *q, const struct option *more, size_t count)
+{
+    static struct option table[OWN_OPTIONS + OPTIONS_MORE_MAX + 1];
+
+    ASSERT(count <= OPTIONS_MORE_MAX);
     const char *from_environment = getenv("RINGHOLD_COORDINATORS");
     *q = (struct query){.timeout_ms = TIMEOUT_MS};
     (void)snprintf(q->coordinators,
@@ -48,10 +55,8 @@ const struct option *query_options(struct query *q, const struct option *extra)
                                .min = 1,
                                .max = TIMEOUT_MAX_MS};
     // The table ends with an empty row.
-    table[4] = (struct option){0};
-    table[5] = (struct option){0};
-    if (extra != NULL) {
-        table[4] = *extra;
+    for (size_t i = 0; i <= OPTIONS_MORE_MAX; i++) {
+        table[OWN_OPTIONS + i] = i < count ? more[i] : (struct option){0};
     }
     return table;
 }

@@ -24,6 +24,9 @@ struct query {
  * static: one at a time. */
 const struct option *query_options(struct query *q, const struct option *extra);
 
+/* The same with several more. */
+const struct option *query_options_more(struct query *q, const struct option *more, size_t count);
+
 /* Defaults, then flags. Returns -1 to go on, else the exit code. */
 int query_parse(struct query *q, const struct command *command, int argc, char **argv);
 

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { CELL_SIZE = 512 };
 
@@ -147,5 +148,21 @@ const char *duration_text(uint64_t us, char *out, size_t size)
     } else {
         (void)snprintf(out, size, "%.1f s", (double)us / 1e6);
     }
+    return out;
+}
+
+const char *wall_text(uint64_t us, char *out, size_t size)
+{
+    const time_t seconds = (time_t)(us / 1000000);
+    struct tm utc = {0};
+    char text[32];
+
+    if (us == 0) {
+        (void)snprintf(out, size, "-");
+        return out;
+    }
+    (void)gmtime_r(&seconds, &utc);
+    (void)strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &utc);
+    (void)snprintf(out, size, "%s.%03u", text, (unsigned)(us / 1000 % 1000));
     return out;
 }

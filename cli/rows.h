@@ -39,4 +39,7 @@ void json_print_string(const char *text);
 /* "3.2 s" for people, from microseconds. Static buffer of the caller. */
 const char *duration_text(uint64_t us, char *out, size_t size);
 
+/* "2026-01-31 12:00:00.123" in UTC, or "-" for 0. Buffer of the caller, 48 bytes. */
+const char *wall_text(uint64_t us, char *out, size_t size);
+
 #endif

@@ -4,6 +4,7 @@
 #include "base/crc.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "storage/event_sqlite.h"
 #include "storage/state_load_sqlite.h"
 #include "storage/statement_sqlite.h"
 #include "wire/cursor.h"
@@ -16,7 +17,6 @@
 
 enum {
     SNAPSHOT_HEADER = 64,
-    EVENTS_KEPT = 10000,
     // Where a database image says how it was journalled; 1 = not WAL, which deserialize refuses.
     IMAGE_WRITE_FORMAT = 18,
     IMAGE_READ_FORMAT = 19,
@@ -47,9 +47,7 @@ static const char schema[] =
     " at INTEGER, from_node INTEGER, to_node INTEGER, PRIMARY KEY(txn, seq)) WITHOUT ROWID;"
     "CREATE TABLE txn_vote(txn INTEGER, node INTEGER, incarnation INTEGER, gives INTEGER,"
     " takes INTEGER, voted INTEGER, PRIMARY KEY(txn, node)) WITHOUT ROWID;"
-    "CREATE TABLE voter(id INTEGER PRIMARY KEY, identity INTEGER, address TEXT);"
-    "CREATE TABLE event(id INTEGER PRIMARY KEY, time_us INTEGER, proposer INTEGER, command TEXT,"
-    " accepted INTEGER, stamp INTEGER, why TEXT);"
+    "CREATE TABLE voter(id INTEGER PRIMARY KEY, identity INTEGER, address TEXT);" EVENT_TABLE
     "INSERT INTO cluster(applied) VALUES(0);";
 
 enum err state_db_open(struct state_db **out, const char *path)
@@ -304,63 +302,6 @@ static void put_voters(struct state_db *db, const struct state *s)
 
 /* ---- commands ---- */
 
-static const char *command_name(const Rh__Command *command)
-{
-    switch (command->body_case) {
-    case RH__COMMAND__BODY_INIT:
-        return "init";
-    case RH__COMMAND__BODY_REGISTER_:
-        return "register";
-    case RH__COMMAND__BODY_BEGIN:
-        return "begin";
-    case RH__COMMAND__BODY_COMMIT:
-        return "commit";
-    case RH__COMMAND__BODY_ABORT:
-        return "abort";
-    case RH__COMMAND__BODY_DESIRE:
-        return "desire";
-    case RH__COMMAND__BODY_FENCE:
-        return "fence";
-    case RH__COMMAND__BODY_REASSIGN:
-        return "reassign";
-    case RH__COMMAND__BODY_DEREGISTER:
-        return "deregister";
-    case RH__COMMAND__BODY_VOTER:
-        return "voter";
-    case RH__COMMAND__BODY_SETTLED:
-        return "settled";
-    case RH__COMMAND__BODY_LEASE:
-        return "lease";
-    case RH__COMMAND__BODY_NOTE:
-        return "note";
-    case RH__COMMAND__BODY__NOT_SET:
-    case _RH__COMMAND__BODY__CASE_IS_INT_SIZE:
-        break;
-    }
-    return "unknown";
-}
-
-static void put_event(struct state_db *db, const Rh__Command *command,
-                      const struct state_result *result)
-{
-    struct statement q = statement_open(
-        db->db,
-        "INSERT INTO event(time_us, proposer, command, accepted, stamp, why) VALUES(?,?,?,?,?,?)");
-
-    statement_number(&q, command->time_us);
-    statement_number(&q, command->proposer);
-    statement_text(&q, command_name(command));
-    statement_number(&q, result->accepted);
-    statement_number(&q, result->stamp);
-    statement_text(&q, result->why == NULL ? "" : result->why);
-    statement_run(&q);
-    statement_close(&q);
-    q = statement_open(db->db, "DELETE FROM event WHERE id <= last_insert_rowid() - ?");
-    statement_number(&q, EVENTS_KEPT);
-    statement_run(&q);
-    statement_close(&q);
-}
-
 static void put_view(struct state_db *db, const struct state *s, const Rh__Delta *delta)
 {
     if (delta->created_vnodes > 0 || delta->renewed != 0) {
@@ -374,7 +315,7 @@ void state_db_apply(struct state_db *db, const struct state *s, const Rh__Comman
                     const struct state_result *result)
 {
     begin(db);
-    put_event(db, command, result);
+    event_put(db->db, command, result);
     if (!result->accepted) {
         return;
     }
@@ -547,8 +488,14 @@ bool state_db_restore(struct state_db *db, struct bytes snapshot, struct state *
     (void)sqlite3_close(from);
     // The image was taken from another journal mode; readers beside us need this one.
     statement_script(db->db, "PRAGMA journal_mode=WAL");
+    event_upgrade(db->db);
     state_fini(s);
     *s = loaded;
     db->index = index;
     return true;
+}
+
+void state_db_events(struct state_db *db, uint32_t limit, Rh__AdminReply *reply)
+{
+    event_list(db->db, limit, reply);
 }

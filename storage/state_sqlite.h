@@ -33,6 +33,9 @@ uint64_t state_db_index(const struct state_db *db);
 /* For those who ask it more than the above: storage/recover. Borrowed. */
 struct sqlite3 *state_db_handle(const struct state_db *db);
 
+/* Append the newest commands of the audit history to `reply->events`, newest first. */
+void state_db_events(struct state_db *db, uint32_t limit, Rh__AdminReply *reply);
+
 /* Append a snapshot of `s`, which is what the database mirrors as of the last commit. */
 void state_db_snapshot(struct state_db *db, const struct state *s, struct buffer *out);
 /* Replace the database's content and `s` by a snapshot. False, and nothing changed: it is not one,

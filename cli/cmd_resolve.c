@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/cmd_txn.h"
+#include "cli/query.h"
+
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct wish {
+    bool commit;
+    bool abort;
+    bool retry;
+    bool dry_run;
+    char reason[128];
+};
+
+static const char *choice_name(Rh__ResolveChoice choice)
+{
+    static const char *const names[] = {"explain", "commit", "abort", "retry"};
+
+    return (unsigned)choice < sizeof names / sizeof names[0] ? names[choice] : "?";
+}
+
+/* "alice@build-7": who sits here, for the audit history. */
+static const char *who(char *text, size_t size)
+{
+    const struct passwd *user = getpwuid(geteuid());
+    char host[64] = "";
+
+    if (gethostname(host, sizeof host - 1) != 0) {
+        host[0] = '\0';
+    }
+    (void)snprintf(text, size, "%s@%s", user == NULL ? "?" : user->pw_name, host);
+    return text;
+}
+
+static void put_table(const Rh__AdminReply *reply, const Rh__TxnRow *t)
+{
+    (void)printf("transaction %" PRIu64 "  %s  %s\n", t->txn, t->state, t->why);
+    if (t->waiting_for[0] != '\0') {
+        (void)printf("waiting  %s\n", t->waiting_for);
+    }
+    for (size_t i = 0; i < reply->n_resolve; i++) {
+        const Rh__ResolveRow *row = reply->resolve[i];
+        const bool refused = row->refusal[0] != '\0';
+
+        (void)printf("\n--%s  %s%s\n",
+                     choice_name(row->choice),
+                     refused ? "refused: " : "",
+                     refused ? row->refusal : row->effect);
+        for (size_t k = 0; k < row->n_parts; k++) {
+            const Rh__ResolvePart *part = row->parts[k];
+
+            (void)printf("    %-12s vote: %s\n", part->node, part->vote);
+            (void)printf("    %-12s holds: %s\n", "", part->holds);
+            (void)printf("    %-12s would: %s\n", "", refused ? "stay as it is" : part->effect);
+        }
+    }
+}
+
+static void put_json(const Rh__AdminReply *reply, const Rh__TxnRow *t)
+{
+    (void)printf("{\"txn\":%" PRIu64 ",\"done\":", t->txn);
+    json_print_string(reply->text);
+    (void)printf(",\"choices\":[");
+    for (size_t i = 0; i < reply->n_resolve; i++) {
+        const Rh__ResolveRow *row = reply->resolve[i];
+
+        (void)printf("%s{\"choice\":", i == 0 ? "" : ",");
+        json_print_string(choice_name(row->choice));
+        (void)printf(",\"refused\":");
+        json_print_string(row->refusal);
+        (void)printf(",\"effect\":");
+        json_print_string(row->effect);
+        (void)printf(",\"participants\":[");
+        for (size_t k = 0; k < row->n_parts; k++) {
+            const Rh__ResolvePart *part = row->parts[k];
+
+            (void)printf("%s{\"node\":", k == 0 ? "" : ",");
+            json_print_string(part->node);
+            (void)printf(",\"vote\":");
+            json_print_string(part->vote);
+            (void)printf(",\"holds\":");
+            json_print_string(part->holds);
+            (void)printf(",\"effect\":");
+            json_print_string(part->effect);
+            (void)printf("}");
+        }
+        (void)printf("]}");
+    }
+    (void)printf("]}\n");
+}
+
+/* One choice that was refused is a failure; explanations are not. */
+static int put(const struct query *q, const Rh__AdminReply *reply, Rh__ResolveChoice choice,
+               uint64_t number)
+{
+    Rh__TxnRow done = RH__TXN_ROW__INIT;
+    const Rh__TxnRow *t = reply->n_txns > 0 ? reply->txns[0] : &done;
+
+    done.txn = number;
+    if (q->json) {
+        put_json(reply, t);
+    } else if (reply->text[0] != '\0') {
+        (void)printf("transaction %" PRIu64 ": %s\n", number, reply->text);
+    } else {
+        put_table(reply, t);
+    }
+    return choice != RH__RESOLVE_CHOICE__RESOLVE_EXPLAIN && reply->n_resolve > 0 &&
+                   reply->resolve[0]->refusal[0] != '\0'
+               ? 1
+               : 0;
+}
+
+static int ask(const struct query *q, const struct wish *wish, uint64_t number)
+{
+    Rh__AdminResolve what = RH__ADMIN_RESOLVE__INIT;
+    Rh__Admin request = RH__ADMIN__INIT;
+    char by[160];
+    char reason[sizeof wish->reason];
+    Rh__AdminReply *reply;
+    int code;
+
+    (void)snprintf(reason, sizeof reason, "%s", wish->reason);
+    what.txn = number;
+    what.choice = wish->commit  ? RH__RESOLVE_CHOICE__RESOLVE_COMMIT
+                  : wish->abort ? RH__RESOLVE_CHOICE__RESOLVE_ABORT
+                  : wish->retry ? RH__RESOLVE_CHOICE__RESOLVE_RETRY
+                                : RH__RESOLVE_CHOICE__RESOLVE_EXPLAIN;
+    what.dry_run = wish->dry_run;
+    (void)who(by, sizeof by);
+    what.by = by;
+    what.reason = reason;
+    request.what_case = RH__ADMIN__WHAT_RESOLVE;
+    request.resolve = &what;
+    reply = query_ask(q, &request);
+    if (reply == NULL) {
+        return 1;
+    }
+    code = put(q, reply, what.choice, number);
+    admin_free(reply);
+    return code;
+}
+
+int txn_resolve(int argc, char **argv)
+{
+    struct wish wish = {0};
+    struct query q;
+    const struct option more[] = {
+        option_switch("commit", &wish.commit, "commit it: only if all have voted"),
+        option_switch("abort", &wish.abort, "abort it: nothing moves"),
+        option_switch("retry", &wish.retry, "abort it and begin it anew, in one step"),
+        option_switch("dry-run", &wish.dry_run, "only tell what would happen"),
+        option_text("reason", "TEXT", wish.reason, sizeof wish.reason, "for the audit history"),
+    };
+    const struct command command = {
+        .name = "txn resolve",
+        .summary = "Decide a pending transaction. Without a choice: explain all three.",
+        .arguments = "NUMBER",
+        .details = "Refuses what could make two owners. Who asked and why is kept: see ringhold "
+                   "events.",
+        .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
+        .arguments_min = 1,
+        .arguments_max = 1,
+    };
+    const int code = query_parse(&q, &command, argc, argv);
+    uint64_t number = 0;
+
+    if (code >= 0) {
+        return code;
+    }
+    if (wish.commit + wish.abort + wish.retry > 1) {
+        (void)fprintf(stderr, "ringhold txn resolve: one of --commit, --abort, --retry\n");
+        return 1;
+    }
+    return txn_number("txn resolve", q.arguments[0], &number) ? ask(&q, &wish, number) : 1;
+}
