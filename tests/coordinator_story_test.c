@@ -221,6 +221,22 @@ static void say_admin(const Rh__AdminReply *r)
         }
         say(t->waiting_for[0] != '\0' ? " waiting for: %s\n" : "\n", t->waiting_for);
     }
+    for (size_t i = 0; i < r->n_resolve; i++) {
+        const Rh__ResolveRow *row = r->resolve[i];
+        static const char *const names[] = {"?", "commit", "abort", "retry"};
+
+        say("  %s: %s%s\n",
+            names[row->choice],
+            row->refusal[0] != '\0' ? "refused: " : row->effect,
+            row->refusal);
+        for (size_t k = 0; k < row->n_parts; k++) {
+            say("    %s %s, holds %s; %s\n",
+                row->parts[k]->node,
+                row->parts[k]->vote,
+                row->parts[k]->holds,
+                row->parts[k]->effect);
+        }
+    }
 }
 
 static void say_prepare(const Rh__Prepare *p)
@@ -545,6 +561,41 @@ static void play_vote(char **word, uint64_t link)
     w.wire[link].incarnation = own;
 }
 
+static void play_draining(char **word, uint64_t link)
+{
+    Rh__Draining in = RH__DRAINING__INIT;
+
+    in.txn = stamp(word[2]);
+    in.busy = (uint32_t)number(word[3]);
+    if (in.busy > 0) {
+        in.id = proto_bytes(bytes_of(word[4], strlen(word[4])));
+        in.running_ms = (uint32_t)number(word[5]);
+    } else {
+        in.peer = (uint32_t)number(word[4]);
+    }
+    message(link, RH__CONTROL__BODY_DRAINING, &in);
+}
+
+static void play_resolve(char **word, uint64_t link)
+{
+    static const char *const names[] = {"explain", "commit", "abort", "retry"};
+    Rh__AdminResolve what = RH__ADMIN_RESOLVE__INIT;
+    Rh__Admin in = RH__ADMIN__INIT;
+
+    while (strcmp(names[what.choice], word[3]) != 0) {
+        what.choice++;
+        assert_true(what.choice < 4);
+    }
+    what.txn = stamp(word[2]);
+    what.dry_run = word[4] != NULL;
+    what.by = proto_text("op@desk");
+    what.reason = proto_text("told to");
+    in.tag = ++w.seq;
+    in.what_case = RH__ADMIN__WHAT_RESOLVE;
+    in.resolve = &what;
+    message(link, RH__CONTROL__BODY_ADMIN, &in);
+}
+
 static void play_poll(char **word, uint64_t link)
 {
     uint64_t txns[WORDS];
@@ -701,6 +752,10 @@ static void play_message(char **word)
     } else if (strcmp(word[0], "prepared") == 0 || strcmp(word[0], "refused") == 0 ||
                strcmp(word[0], "stale") == 0) {
         play_vote(word, link);
+    } else if (strcmp(word[0], "draining") == 0) {
+        play_draining(word, link);
+    } else if (strcmp(word[0], "resolve") == 0) {
+        play_resolve(word, link);
     } else if (strcmp(word[0], "poll") == 0) {
         play_poll(word, link);
     } else if (strcmp(word[0], "get") == 0) {

@@ -22,6 +22,7 @@ struct change {
     struct state *s;
     struct state_result *r;
     uint64_t time_us;
+    const char *by; /* who asked for it; "" = the coordinator by itself */
 };
 
 static void refuse(struct change *c, const char *why)
@@ -330,6 +331,7 @@ static void on_begin(struct change *c, const Rh__CommandBegin *in)
     struct state_txn *old = find_pending(s, in->supersedes);
     const char *fault = in->supersedes != 0 && old == NULL ? "the transaction it supersedes is over"
                                                            : read_begin(s, in, &t);
+    char why[STATE_WHY_MAX + 1];
 
     if (fault != NULL) {
         mem_free(t.ops);
@@ -341,7 +343,9 @@ static void on_begin(struct change *c, const Rh__CommandBegin *in)
     copy_text(t.why, in->why, sizeof t.why);
     if (old != NULL) {
         old->superseded_by = t.number;
-        abort_txn(c, old, "superseded by a new leader");
+        (void)snprintf(
+            why, sizeof why, "superseded by %.80s", c->by[0] == '\0' ? "a new leader" : c->by);
+        abort_txn(c, old, why);
     }
     s->txn = mem_resize(s->txn, (s->txn_count + 1) * sizeof *s->txn);
     s->txn[s->txn_count++] = t;
@@ -706,7 +710,7 @@ static void dispatch(struct change *c, const Rh__Command *command)
 
 void state_apply(struct state *s, const Rh__Command *command, struct state_result *result)
 {
-    struct change c = {.s = s, .r = result, .time_us = command->time_us};
+    struct change c = {.s = s, .r = result, .time_us = command->time_us, .by = command->by};
 
     *result = (struct state_result){.accepted = true};
     if (!s->begun && command->body_case != RH__COMMAND__BODY_INIT) {

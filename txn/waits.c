@@ -81,7 +81,7 @@ static void put_vote(struct words *w, struct coordinator *c, const struct state_
         put(w, "actor '%s' has run for ", b->actor);
         put_seconds(w, b->running_ms + (c->now_us - b->report_us) / 1000);
         if (b->busy > 1) {
-            put(w, ", and %" PRIu32 " others run", b->busy - 1);
+            put(w, ", %" PRIu32 " more still run", b->busy - 1);
         }
     } else if (b->report_us != 0 && b->peer != 0) {
         put(w, "hands over state, %s has not taken all of it after ", node_name(c, b->peer));
@@ -118,14 +118,17 @@ static uint64_t left_ms(const struct coordinator *c, const struct drive *d)
     return end_us > c->now_us ? (end_us - c->now_us) / 1000 : 0;
 }
 
-/* All voted, and one that must have renewed its lease before COMMIT has not. */
+/* All voted, and one of them is not there for the COMMIT. */
 static void put_renewal(struct words *w, struct coordinator *c, const struct state_txn *t)
 {
     for (size_t i = 0; i < t->part_count; i++) {
         const struct state_node *node = state_node(c->state, t->parts[i].slot);
 
-        if (node != NULL && !drive_renewed(c, node)) {
-            put(w, "%s: voted, but has not renewed its lease since", node->name);
+        if (node != NULL && (!peers_live(c, node) || !drive_renewed(c, node))) {
+            put(w,
+                "%s: voted, but %s",
+                node->name,
+                peers_live(c, node) ? "has not renewed its lease since" : "was not heard of since");
             return;
         }
     }
