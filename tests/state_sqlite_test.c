@@ -4,10 +4,14 @@
  */
 #include "storage/state_sqlite.h"
 
+#include "base/mem.h"
+#include "wire/control.h"
+
 #include "tests/command.h"
 
 #include "tests/test.h"
 
+#include <inttypes.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -230,6 +234,44 @@ static void a_damaged_snapshot_changes_nothing(void **state)
     buffer_fini(&snapshot);
 }
 
+static void the_history_says_who_wanted_it_and_why(void **state)
+{
+    const uint64_t txn = move(1, 2);
+    Rh__Command command = RH__COMMAND__INIT;
+    Rh__CommandAbort in = RH__COMMAND_ABORT__INIT;
+    Rh__AdminReply *reply = mem_new(1, sizeof *reply);
+    struct state_result result;
+    char subject[64];
+
+    (void)state;
+    *reply = (Rh__AdminReply)RH__ADMIN_REPLY__INIT;
+    in.txn = txn;
+    in.why = proto_text("aborted by op@desk");
+    command.by = proto_text("op@desk");
+    command.reason = proto_text("told to");
+    command.body_case = RH__COMMAND__BODY_ABORT;
+    command.abort = &in;
+    for (int i = 0; i < 2; i++) { // once, and once more for nothing
+        state_apply(&s, &command, &result);
+        state_db_apply(db, &s, &command, &result);
+        state_db_commit(db, ++entry);
+        state_result_fini(&result);
+    }
+    state_db_events(db, 3, reply);
+    (void)snprintf(subject, sizeof subject, "txn %" PRIu64, txn);
+    assert_int_equal(reply->n_events, 3);
+    assert_false(reply->events[0]->accepted);
+    assert_string_equal(reply->events[0]->why, "the transaction is not pending");
+    assert_true(reply->events[1]->accepted);
+    assert_string_equal(reply->events[1]->command, "abort");
+    assert_string_equal(reply->events[1]->subject, subject);
+    assert_string_equal(reply->events[1]->by, "op@desk");
+    assert_string_equal(reply->events[1]->reason, "told to");
+    assert_string_equal(reply->events[2]->command, "begin");
+    assert_string_equal(reply->events[2]->by, "");
+    proto_free(&reply->base);
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
@@ -239,6 +281,7 @@ int main(void)
             a_reader_that_stays_does_not_stop_the_writer, setup, teardown),
         cmocka_unit_test_setup_teardown(a_snapshot_brings_back_the_whole_state, setup, teardown),
         cmocka_unit_test_setup_teardown(a_damaged_snapshot_changes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_history_says_who_wanted_it_and_why, setup, teardown),
     };
     if (mkdtemp(folder) == NULL) {
         return 1;

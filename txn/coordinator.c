@@ -458,7 +458,7 @@ static void on_vote(struct coordinator *c, struct peer *peer, const Rh__Control 
     if (node != NULL) {
         (void)peers_heard(c, node);
     }
-    drive_on_vote(c, peer, message);
+    votes_on_vote(c, peer, message);
 }
 
 /* What only a leader may answer. */
@@ -477,7 +477,7 @@ static void on_leaders_message(struct coordinator *c, struct peer *peer, const R
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_DRAINING) {
-        drive_on_draining(c, peer, message);
+        votes_on_draining(c, peer, message);
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_BYE) {

@@ -10,6 +10,7 @@
  *     planted.c      what only planted bugs do
  *     fence.c        silent nodes: FENCE, REASSIGN; settling after a restore
  *     drive.c        transactions from BEGIN to the outcome
+ *     votes.c        what participants say
  *     waits.c        what a transaction waits for, in words
  *     pace.c         who may take part now: back-off, slow and restarted nodes
  *     rebalance.c    which transactions to begin
@@ -312,7 +313,6 @@ void drive_refused(struct coordinator *c, const struct proposal *p, const char *
 /* Forget one, or those whose transaction is over. */
 void drive_prune(struct coordinator *c);
 void drive_forget_all(struct coordinator *c);
-void drive_on_vote(struct coordinator *c, struct peer *peer, const Rh__Control *message);
 /* Take every transaction as far as it can go now; take up what another leader left. */
 void drive_advance(struct coordinator *c);
 /* A DECIDE was refused, or lost. */
@@ -321,8 +321,6 @@ void drive_undecided(struct coordinator *c, uint64_t txn, const char *why);
 void drive_cancel(struct coordinator *c, uint64_t txn);
 /* It must be aborted, and why. The first reason counts. */
 void drive_fault(struct drive *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* A node tells why its vote has not come yet. */
-void drive_on_draining(struct coordinator *c, struct peer *peer, const Rh__Control *message);
 /* Is this participant's vote what it waits for now? */
 bool drive_waits_for(const struct drive *d, const struct state_txn *t, size_t part);
 /* It renewed its lease lately, or none is in force. */
@@ -338,6 +336,12 @@ struct proposal *drive_abort(struct coordinator *c, struct drive *d, uint64_t tx
 /* Abort it and begin it anew under another number, in one entry. */
 struct proposal *drive_supersede(struct coordinator *c, const struct state_txn *t,
                                  const Rh__AdminResolve *wish);
+
+/* ---- votes.c ---- */
+
+void votes_on_vote(struct coordinator *c, struct peer *peer, const Rh__Control *message);
+/* A node tells why its vote has not come yet. */
+void votes_on_draining(struct coordinator *c, struct peer *peer, const Rh__Control *message);
 
 /* ---- waits.c ---- */
 
