@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 4300, IDENTITY_SIZE = 512 };
+enum { PATH_SIZE = 4300, IDENTITY_SIZE = 512, READ_AGAIN = 5 };
 
 static const char witness_remedy[] =
     "it only guards against old copies: if raft.db and raft.tail are sound, move it away and start";
@@ -70,7 +70,10 @@ static bool look_number(struct recover_folder *f, const char *name, struct buffe
         return false;
     }
     recover_path(f, name, path, sizeof path);
-    const enum err error = number_read(path, payload, &why);
+    enum err error = number_read(path, payload, &why);
+    for (int i = 0; f->in_use && why != NULL && i < READ_AGAIN; i++) {
+        error = number_read(path, payload, &why); // It may just be being written.
+    }
     if (error == ERR_OK && why != NULL) {
         recover_blame(file, RECOVER_DAMAGED, why, "nothing was lost: the next start mends it");
     } else if (error != ERR_OK) {
@@ -102,8 +105,8 @@ static void compare_witness(struct recover_folder *f)
     char what[RECOVER_TEXT_MAX];
     struct recover_file *raft = &f->file[0];
 
-    if (!f->has_note || !f->has_log || raft->health != RECOVER_SOUND) {
-        return;
+    if (!f->has_note || !f->has_log || raft->health != RECOVER_SOUND || f->in_use) {
+        return; // In use they are of two moments.
     }
     if (f->note.index > recover_last_index(f)) {
         (void)snprintf(what,

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PATH_SIZE = 4300 };
+enum { PATH_SIZE = 4300, READ_AGAIN = 5 };
 
 static const char raft_remedy[] =
     "are the other coordinators sound? then docs/recovery.md#one-folder (copy one, --adopt); "
@@ -110,7 +110,10 @@ static void look_tail(struct recover_folder *f, struct recover_file *raft)
         return;
     }
     recover_path(f, "raft.tail", path, sizeof path);
-    const enum err error = tail_read(path, &identity, &f->tail_writes);
+    enum err error = tail_read(path, &identity, &f->tail_writes);
+    for (int i = 0; f->in_use && error == ERR_CORRUPT && i < READ_AGAIN; i++) {
+        error = tail_read(path, &identity, &f->tail_writes); // It may just be being written.
+    }
     if (error == ERR_NOT_FOUND && f->has_log && f->writes == 1) {
         return; // created, and stopped before it was written
     }

@@ -205,7 +205,7 @@ static uint64_t folder_write(struct writer_of_folder *w, const char *path, uint6
 /* The same, stopped cleanly. */
 __attribute__((unused)) static uint64_t folder_fill(const char *path, uint64_t voter)
 {
-    struct writer_of_folder w;
+    struct writer_of_folder w = {0};
     const uint64_t number = folder_write(&w, path, voter, 3);
 
     folder_close_writer(&w);

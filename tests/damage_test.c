@@ -139,7 +139,7 @@ static int make(void **unused)
     (void)snprintf(folder, sizeof folder, "%s/c1", root);
     const pid_t child = fork();
     if (child == 0) {
-        struct writer_of_folder w;
+        struct writer_of_folder w = {0};
 
         (void)folder_write(&w, folder, 1, 1);
         _exit(0); // the write-ahead logs stay
@@ -148,7 +148,7 @@ static int make(void **unused)
     assert_int_equal(status, 0);
     keep_folder(KILLED);
     clear_folder();
-    struct writer_of_folder w;
+    struct writer_of_folder w = {0};
     (void)folder_write(&w, folder, 1, 1);
     want = sums_of(&w.state);
     folder_close_writer(&w);
