@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""SIGSTOP of a node for three leases under load, then SIGCONT.
+
+Meanwhile its vnodes are served elsewhere. When it wakes it runs nothing, and nothing of it is
+believed: its answers are held back by its own gate; those of a node that was told to serve without
+a lease are refused by the gateway (late_answers); a fenced store refuses its late write.
+"""
+import os
+import signal
+import sqlite3
+import time
+
+from fleet import Fleet, Resp, main, pairs, until
+from ledger import Faults, Load, judge
+
+LEASE = 2
+
+
+def owners(fleet):
+    return {n["node"] for n in fleet.status()["nodes"] if n["vnodes"] > 0}
+
+
+def info(address):
+    redis = Resp(address)
+    lines = (line.split(":", 1) for line in redis("INFO").splitlines() if ":" in line)
+    redis.close()
+    return dict(lines)
+
+
+def sleep_leases(count, lease=LEASE):
+    """The length of the pause is the experiment; nothing is waited for by it."""
+    time.sleep(count * lease)
+
+
+def build(fleet, actor, extra=(), lease=LEASE):
+    env = {"RINGHOLD_LEDGER": fleet.data("journals")}
+    os.mkdir(env["RINGHOLD_LEDGER"])
+    fleet.coordinators(3, extra=["--lease", f"{lease}s", "--election-ms", "300"])
+    for name in ("n1", "n2", "n3"):
+        deaf = {"RINGHOLD_INJECT_LOSE": fleet.data("deaf-" + name)}
+        fleet.node(name, ["--actor", actor, *extra], {**env, **deaf})
+    gateways = [fleet.gateway(name).resp for name in ("g1", "g2")]
+    fleet.settled(["n1", "n2", "n3"])
+    return env, gateways
+
+
+def a_paused_node_runs_nothing_when_it_wakes(binary):
+    with Fleet(binary) as fleet:
+        env, gateways = build(fleet, "ledger")
+        load = Load(gateways, ids=300, rate=800, slow_ms=100, patience=60)
+        until("requests are answered", lambda: load.answered() > 1000)
+        victim = fleet.process("n2")
+        faults = Faults()
+        faults.halts(victim)
+        victim.kill(signal.SIGSTOP)
+        sleep_leases(3)
+        until("n2 is replaced", lambda: owners(fleet) == {"n1", "n3"})
+        victim.kill(signal.SIGCONT)
+        code = victim.wait()
+        # 75: it found out by itself; SIGABRT: its watchdog did, as a task was still running.
+        assert code in (75, -signal.SIGABRT), (code, victim.tail())
+        before = load.answered()
+        until("requests are answered", lambda: load.answered() > before + 500)
+        fleet.node("n2", ["--actor", "ledger"], env)
+        fleet.settled(["n1", "n2", "n3"], deadline=90)
+        verdict = judge(load.finish(), env["RINGHOLD_LEDGER"], faults)
+        late = "+".join(info(g)["late_answers"] for g in gateways)
+        print(f"# n2 ended with {code}; late_answers {late}; {verdict.words()}")
+        verdict.must_be_clean()
+
+
+def the_answers_of_a_node_that_serves_on_are_refused(binary):
+    """The worst node: told to serve without a lease (--on-lease-loss serve), and deaf to the news
+    that it is barred. What is left is the gateway. Three leases of 1 s: its links outlive them (they
+    end after 5 s of silence)."""
+    with Fleet(binary) as fleet:
+        _, gateways = build(fleet, "kv", ["--on-lease-loss", "serve"], lease=1)
+        redis = Resp(gateways[0])
+        key = next(k for k in (f"k{i}" for i in range(100)) if pairs(redis("WHERE", k))["node"] == "n2")
+        assert redis("SET", key, "old") == "OK"
+        victim = fleet.process("n2")
+        with open(fleet.data("deaf-n2"), "w") as f:
+            f.write("barred-received\ncommit-received\nconfig-received\n")
+        victim.kill(signal.SIGSTOP)
+        # These are on their way to n2 when it is replaced: it will answer them when it wakes.
+        late = [Resp(gateways[0]) for _ in range(20)]
+        for connection in late:
+            connection.send(("GET", key))
+        sleep_leases(3, lease=1)
+        until("n2 is replaced", lambda: owners(fleet) == {"n1", "n3"})
+        assert redis("GET", key) is None  # memory of a killed or paused node is lost
+        assert redis("SET", key, "new") == "OK"
+        answers = [connection.read() for connection in late]
+        victim.kill(signal.SIGCONT)
+        refused = until("its late answers are refused", lambda: int(info(gateways[0])["late_answers"]))
+        assert redis("GET", key) == "new"
+        print(f"# {refused} late answers refused; the clients got {sorted(set(map(str, answers)))}")
+        assert "old" not in answers
+
+
+def a_fenced_store_refuses_the_late_write(binary):
+    with Fleet(binary) as fleet:
+        store = fleet.data("counters.db")
+        plugin = os.path.join(os.path.dirname(os.path.abspath(binary)), "examples/fenced_store.so")
+        _, gateways = build(fleet, f"{plugin}={store}", ["--on-lease-overrun", "gate"])
+        redis = Resp(gateways[0])
+        key = next(k for k in (f"k{i}" for i in range(100)) if pairs(redis("WHERE", k))["node"] == "n2")
+        assert redis("CALL", key, "INCR") == "1"
+        slow = Resp(gateways[0])
+        slow.send(("CALL", key, "SLOW 1500"))
+        victim = fleet.process("n2")
+        # The write is in the middle of its callback when the process stops.
+        until("n2 runs it", lambda: open(f"/proc/{victim.popen.pid}/wchan").read().startswith("hrtimer"))
+        victim.kill(signal.SIGSTOP)
+        sleep_leases(3)
+        until("n2 is replaced", lambda: owners(fleet) == {"n1", "n3"})
+        assert redis("CALL", key, "INCR") == "2"
+        victim.kill(signal.SIGCONT)
+        code = victim.wait()
+        with sqlite3.connect(store) as db:
+            refused = db.execute("SELECT node, token FROM refused").fetchall()
+            count = db.execute("SELECT count, token FROM counter WHERE id=?", (key.encode(),)).fetchone()
+        try:
+            answer = slow.read()
+        except Exception as error:
+            answer = str(error)
+        assert refused and refused[0][0] == "n2" and refused[0][1] < count[1], (refused, count)
+        assert count[0] == 2 and redis("CALL", key, "GET") == "2"
+        assert answer.startswith("UNKNOWN") or answer == "3", answer
+        print(f"# refused: {refused}, row {count}; the paused node ended with {code}; its client: {answer}")
+
+
+main(
+    [
+        a_paused_node_runs_nothing_when_it_wakes,
+        the_answers_of_a_node_that_serves_on_are_refused,
+        a_fenced_store_refuses_the_late_write,
+    ]
+)
