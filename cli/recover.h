@@ -5,7 +5,8 @@
  *
  *     cmd_recover.c     inspect, verify, backup
  *     recover_show.c    what a folder holds, as text or JSON
- *     recover_group.c   restore, new-cluster, undo
+ *     recover_group.c   restore, new-cluster
+ *     recover_undo.c    undo
  */
 #ifndef CLI_RECOVER_H
 #define CLI_RECOVER_H

@@ -388,11 +388,18 @@ static bool take_survivor(struct plan *p, const char *folder, uint32_t id)
         (void)complain(p, folder, reason);
     } else if (f.in_use) {
         good = complain(p, folder, "a running process holds it: stop that coordinator first");
-    } else if (found_backup(&p->backup, &f, clock_wall_us(), why) != ERR_OK) {
+    } else if (found_remains(&p->backup, &f, clock_wall_us(), why) != ERR_OK) {
         good = complain(p, folder, why);
     } else if (p->voters_text[0] == '\0') {
         (void)snprintf(
             p->voters_text, sizeof p->voters_text, "%" PRIu64, id == 0 ? f.voter : (uint64_t)id);
+    }
+    for (size_t i = 0; good && i < f.file_count; i++) {
+        if (f.file[i].health >= RECOVER_MISSING) {
+            (void)printf("%s: %s; taken as it is, as good as a backup of that age\n",
+                         f.file[i].name,
+                         f.file[i].what);
+        }
     }
     recover_fini(&f);
     return good;
@@ -459,68 +466,4 @@ int cmd_recover_new_cluster(int argc, char **argv)
     const int result = new_cluster(&p, arguments[0], id);
     backup_fini(&p.backup);
     return result;
-}
-
-/* ---- undo ---- */
-
-int cmd_recover_undo(int argc, char **argv)
-{
-    const struct plan p = {.command = "recover undo"};
-    bool yes = false;
-    const char *arguments[8];
-    int count = 0;
-    char folder[PATH_SIZE];
-    char now_replaced[SWAP_NAME_MAX] = "";
-    char why[FOUND_WHY_MAX] = "";
-    const struct option options[] = {
-        option_switch("yes", &yes, "do it; without: only tell what would be done"), {0}};
-    const struct command command = {
-        .name = p.command,
-        .summary = "Put back the files that a restore or a new cluster replaced.",
-        .arguments = "DIR/replaced-TIME",
-        .details = "Undo it on all coordinators, or on none. Nodes that have seen the new era "
-                   "refuse the old one: after that,\nrestore again instead.",
-        .options = options,
-        .arguments_min = 1,
-        .arguments_max = 1,
-    };
-    const int code = options_parse(&command, argc, argv, arguments, &count);
-
-    if (code >= 0) {
-        return code;
-    }
-    (void)snprintf(folder, sizeof folder, "%s", arguments[0]);
-    for (size_t end = strlen(folder); end > 1 && folder[end - 1] == '/'; end--) {
-        folder[end - 1] = '\0';
-    }
-    char *slash = strrchr(folder, '/');
-    const char *name = slash == NULL ? folder : slash + 1;
-    if (strncmp(name, "replaced-", 9) != 0 || strlen(name) >= SWAP_NAME_MAX) {
-        (void)complain(&p, arguments[0], "it is no DIR/replaced-TIME");
-        return 1;
-    }
-    char replaced[SWAP_NAME_MAX];
-    (void)snprintf(replaced, sizeof replaced, "%.*s", SWAP_NAME_MAX - 1, name);
-    if (slash == NULL) {
-        (void)snprintf(folder, sizeof folder, ".");
-    } else {
-        *slash = '\0';
-    }
-    if (!yes) {
-        (void)printf("would move the files of %s into %s/replaced-TIME and put those of %s back\n"
-                     "nothing was changed: --yes does it\n",
-                     folder,
-                     folder,
-                     arguments[0]);
-        return 1;
-    }
-    if (found_undo(folder, replaced, now_replaced, why) != ERR_OK) {
-        (void)complain(&p, arguments[0], why);
-        return 1;
-    }
-    (void)printf("%s: as before; to undo this: ringhold recover undo %s/%s --yes\n",
-                 folder,
-                 folder,
-                 now_replaced);
-    return 0;
 }

@@ -91,8 +91,10 @@ void survey_put_process(struct survey *s, Rh__InspectAnswer *answer)
         s->process[at] = answer;
         return;
     }
-    s->process = mem_resize(s->process, (s->process_count + 1) * sizeof *s->process);
-    memmove(&s->process[at + 1], &s->process[at], (s->process_count - at) * sizeof *s->process);
+    s->process = mem_resize(s->process, (s->process_count + 1) * sizeof(Rh__InspectAnswer *));
+    memmove(&s->process[at + 1],
+            &s->process[at],
+            (s->process_count - at) * sizeof(Rh__InspectAnswer *));
     s->process[at] = answer;
     s->process_count++;
 }

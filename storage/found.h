@@ -14,9 +14,13 @@
 
 enum { FOUND_VOTERS_MAX = BACKUP_VOTERS_MAX, FOUND_WHY_MAX = 320 };
 
-/* A backup of what the folder knows. ERR_CORRUPT: it is damaged, or the cluster never began. */
+/* A backup of what the folder knows. ERR_CORRUPT: it is damaged, or the cluster never began.
+ * found_remains() takes it also when its guards (raft.tail, witness) say that it is an old copy, or
+ * are gone: it is as good as a backup of that age, for a founding. */
 MUST_CHECK enum err found_backup(struct backup *out, struct recover_folder *f, uint64_t time_us,
                                  char why[FOUND_WHY_MAX]);
+MUST_CHECK enum err found_remains(struct backup *out, struct recover_folder *f, uint64_t time_us,
+                                  char why[FOUND_WHY_MAX]);
 
 struct found_plan {
     uint64_t voter[FOUND_VOTERS_MAX]; /* ascending */

@@ -43,24 +43,30 @@ static enum err fail(char why[FOUND_WHY_MAX], enum err error, const char *what)
 
 /* ---- making one ---- */
 
-enum err found_backup(struct backup *out, struct recover_folder *f, uint64_t time_us,
-                      char why[FOUND_WHY_MAX])
+/* The first of the Raft files that is damaged. state.db is a copy and the witness a guard: the log
+ * is sound without them. */
+static const struct recover_file *damaged_file(const struct recover_folder *f)
 {
+    for (size_t i = 0; i < f->file_count; i++) {
+        if (f->file[i].health >= RECOVER_MISSING && strncmp(f->file[i].name, "raft", 4) == 0) {
+            return &f->file[i];
+        }
+    }
+    return NULL;
+}
+
+enum err found_remains(struct backup *out, struct recover_folder *f, uint64_t time_us,
+                       char why[FOUND_WHY_MAX])
+{
+    const struct recover_file *damaged = damaged_file(f);
+
     *out = (struct backup){.kind = BACKUP_COPY};
     if (f->kind != RECOVER_COORDINATOR) {
         return fail(why, ERR_CORRUPT, "it is no coordinator's folder");
     }
-    if (!f->has_state || recover_damage(f) > 0) {
-        for (size_t i = 0; i < f->file_count; i++) {
-            const struct recover_file *file = &f->file[i];
-
-            // state.db is a copy, and the witness a guard: the log is sound without them.
-            if (file->what[0] != '\0' && file->health >= RECOVER_MISSING &&
-                (!f->has_state || strncmp(file->name, "raft", 4) == 0)) {
-                (void)snprintf(why, FOUND_WHY_MAX, "%s: %s", file->name, file->what);
-                return ERR_CORRUPT;
-            }
-        }
+    if (!f->has_state && damaged != NULL) {
+        (void)snprintf(why, FOUND_WHY_MAX, "%s: %s", damaged->name, damaged->what);
+        return ERR_CORRUPT;
     }
     if (!f->has_state || !f->replay.state.begun) {
         return fail(why, ERR_CORRUPT, "the cluster never began: there is nothing to back up");
@@ -75,6 +81,19 @@ enum err found_backup(struct backup *out, struct recover_folder *f, uint64_t tim
     out->time_us = time_us;
     replay_state(&f->replay, &out->state);
     return ERR_OK;
+}
+
+enum err found_backup(struct backup *out, struct recover_folder *f, uint64_t time_us,
+                      char why[FOUND_WHY_MAX])
+{
+    const struct recover_file *damaged = damaged_file(f);
+
+    if (damaged != NULL) {
+        *out = (struct backup){.kind = BACKUP_COPY};
+        (void)snprintf(why, FOUND_WHY_MAX, "%s: %s", damaged->name, damaged->what);
+        return ERR_CORRUPT;
+    }
+    return found_remains(out, f, time_us, why);
 }
 
 uint64_t found_era(uint64_t backup_era, uint64_t seen_era, uint64_t time_us)

@@ -75,7 +75,7 @@ static bool look_number(struct recover_folder *f, const char *name, struct buffe
         error = number_read(path, payload, &why); // It may just be being written.
     }
     if (error == ERR_OK && why != NULL) {
-        recover_blame(file, RECOVER_DAMAGED, why, "nothing was lost: the next start mends it");
+        recover_blame(file, RECOVER_DAMAGED, why, "nothing was lost: the next writes replace it");
     } else if (error != ERR_OK) {
         recover_blame(file, RECOVER_DAMAGED, why == NULL ? strerror(errno) : why, remedy);
     }

@@ -266,7 +266,7 @@ void recover_look_databases(struct recover_folder *f, bool deep, struct replay_w
         (void)snprintf(wal->what, sizeof wal->what, "the last writes, read with raft.db");
     }
     look_tail(f, raft);
-    if (f->has_log && raft->health == RECOVER_SOUND) {
+    if (f->has_log) { // Also an old copy has a state.
         look_state(f, raft, watch);
     }
     look_cache(f, deep);

@@ -14,7 +14,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COORDINATORS = 3, NODES = 2, VNODES = 4, VERSION = 50, NUMBER = 60, PREPARE_MS = 10000 };
+enum {
+    COORDINATORS = 3,
+    NODES = 2,
+    VNODES = 4,
+    VERSION = 50,
+    NUMBER = 60,
+    PREPARE_MS = 10000,
+    LATE_US = 16000000
+};
 
 struct fleet {
     struct survey survey;
@@ -535,7 +543,7 @@ static void a_hold_needs_a_pending_transaction(void **state)
     assert_int_equal(found->plan.txn, 54);
     assert_int_equal(found->plan.incarnation, 10);
     f.n[0]->holds[0]->txn = 55;
-    f.n[0]->holds[0]->held_us = 16 * 1000 * 1000;
+    f.n[0]->holds[0]->held_us = LATE_US;
     found = only(&f, CHECK_HOLDS, "transaction 55, which is past its deadline, for 16.0 s");
     assert_int_equal(found->plan.repair, REPAIR_ABORT);
     stop(&f);
@@ -548,7 +556,7 @@ static void a_transaction_past_its_deadline_is_in_doubt(void **state)
 
     (void)state;
     start(&f);
-    add_txn(&f, 16 * 1000 * 1000);
+    add_txn(&f, LATE_US);
     found = only(&f, CHECK_TRANSACTIONS, "55 is in doubt for 16.0 s; it waits for n2");
     assert_int_equal(found->plan.repair, REPAIR_ABORT);
     assert_int_equal(found->plan.txn, 55);

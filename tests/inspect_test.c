@@ -503,7 +503,7 @@ static void ask_mend(struct bench *b, Rh__AdminMend *mend)
 static void a_repair_is_recorded_and_then_done(void **state)
 {
     Rh__AdminMend mend = RH__ADMIN_MEND__INIT;
-    const struct coordinator_effect *proposed = NULL;
+    struct coordinator_effect proposed = {0};
     struct state_result result = {0};
     Rh__Control *said = NULL;
     struct bench b;
@@ -531,13 +531,14 @@ static void a_repair_is_recorded_and_then_done(void **state)
     mend.what = MEND_FETCH;
     ask_mend(&b, &mend);
     for (size_t i = 0; i < b.effects.count; i++) {
-        proposed = b.effects.item[i].type == COORDINATOR_PROPOSE ? &b.effects.item[i] : proposed;
+        if (b.effects.item[i].type == COORDINATOR_PROPOSE) {
+            proposed = b.effects.item[i];
+        }
     }
-    assert_non_null(proposed);
+    assert_true(proposed.size > 0);
     assert_null(sent_to(&b, GATEWAY_LINK, RH__CONTROL__BODY_MEND)); // not before
-    const uint64_t tag = proposed->tag;
-    Rh__Command *command =
-        command_get(bytes_of(b.effects.bytes.data + proposed->at, proposed->size));
+    const uint64_t tag = proposed.tag;
+    Rh__Command *command = command_get(bytes_of(b.effects.bytes.data + proposed.at, proposed.size));
     assert_int_equal(command->body_case, RH__COMMAND__BODY_NOTE);
     assert_string_equal(command->note->subject, "gateway g1");
     assert_string_equal(command->by, "ann@desk");

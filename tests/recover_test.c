@@ -294,6 +294,33 @@ static void a_restored_group_goes_on_in_a_greater_era(void **state)
     backup_fini(&b);
 }
 
+static void an_old_copy_is_no_backup_but_founds_a_group(void **state)
+{
+    char path[300];
+    struct recover_folder f;
+    struct backup b;
+    char why[FOUND_WHY_MAX] = "";
+    char replaced[SWAP_NAME_MAX];
+
+    (void)state;
+    (void)snprintf(path, sizeof path, "%s/raft.tail", folder);
+    assert_int_equal(unlink(path), 0);
+    assert_true(look(&f, folder, false));
+    assert_int_equal(row(&f, "raft.tail")->health, RECOVER_MISSING);
+    assert_int_equal(found_backup(&b, &f, 5, why), ERR_CORRUPT);
+    assert_non_null(strstr(why, "raft.tail"));
+    backup_fini(&b);
+    assert_int_equal(found_remains(&b, &f, 5, why), ERR_OK);
+    recover_fini(&f);
+    assert_int_equal(b.number, number);
+    seal(&b, 7);
+    assert_int_equal(install(&b, folder, 1, replaced), ERR_OK);
+    assert_true(look(&f, folder, true));
+    assert_int_equal(recover_damage(&f), 0);
+    recover_fini(&f);
+    backup_fini(&b);
+}
+
 static void undo_brings_the_very_same_files_back(void **state)
 {
     struct backup b;
@@ -424,6 +451,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_backup_reads_back_and_any_damage_to_it_is_refused, make, drop),
         cmocka_unit_test_setup_teardown(a_restored_group_goes_on_in_a_greater_era, make, drop),
+        cmocka_unit_test_setup_teardown(an_old_copy_is_no_backup_but_founds_a_group, make, drop),
         cmocka_unit_test_setup_teardown(undo_brings_the_very_same_files_back, make, drop),
         cmocka_unit_test(the_era_grows_above_all_that_was_met),
         cmocka_unit_test_setup_teardown(
