@@ -84,6 +84,7 @@ static struct {
     struct coordinator_effects effects;
     uint64_t now_us;
     int leading; /* -1 = nobody */
+    bool calm;   /* no faults but those that the test makes */
     struct entry entry[ENTRIES];
     size_t entry_count;
     struct fake node[NODES];
@@ -269,6 +270,9 @@ static void node_tick(unsigned number)
     }
     n->sent_us = w.now_us;
     message(number, RH__CONTROL__BODY_RENEW, &renew);
+    if (w.calm) {
+        return;
+    }
     if (prng_chance(&w.prng, 1)) {
         n->silent_until_us = w.now_us + prng_between(&w.prng, 100000, 8000000);
     } else if (prng_chance(&w.prng, 1)) {
@@ -298,7 +302,7 @@ static void run(uint64_t ms)
 
     while (w.now_us < end_us) {
         w.now_us += 50000;
-        if (prng_between(&w.prng, 1, w.leading < 0 ? 10 : 300) == 1) {
+        if (!w.calm && prng_between(&w.prng, 1, w.leading < 0 ? 10 : 300) == 1) {
             change_leader();
         }
         for (unsigned i = 0; i < NODES; i++) {
@@ -311,7 +315,7 @@ static void run(uint64_t ms)
     }
 }
 
-static void start(uint64_t seed)
+static void start(uint64_t seed, uint8_t grid, uint32_t vnodes)
 {
     memset(&w, 0, sizeof w);
     w.prng.state = seed;
@@ -324,7 +328,8 @@ static void start(uint64_t seed)
         config.id = i + 1;
         (void)snprintf(config.cluster, sizeof config.cluster, "test");
         config.key = (struct ring_key){1, seed};
-        config.vnodes_per_weight = 4;
+        config.grid = grid;
+        config.vnodes_per_weight = vnodes;
         coordinator_config_lease(&config, LEASE_MS + 1000 * i); // they needn't agree
         w.c[i] = coordinator_new(&config, &w.state);
     }
@@ -350,6 +355,16 @@ static void stop(void)
     state_fini(&w.state);
 }
 
+static uint64_t weight_of_others(const struct state_node *but)
+{
+    uint64_t weight = 0;
+
+    for (size_t i = 0; i < w.state.node_count; i++) {
+        weight += &w.state.node[i] == but ? 0 : w.state.node[i].weight;
+    }
+    return weight;
+}
+
 static void nothing_changes_hands_before_its_lease_is_over(void **state)
 {
     unsigned reassigned = 0;
@@ -359,7 +374,7 @@ static void nothing_changes_hands_before_its_lease_is_over(void **state)
     (void)state;
     log_set_level(LOG_ERROR);
     for (uint64_t seed = 1; seed <= 30; seed++) {
-        start(seed);
+        start(seed, 14, 4);
         run(300000);
         reassigned += w.reassigned;
         regained += w.regained;
@@ -370,12 +385,43 @@ static void nothing_changes_hands_before_its_lease_is_over(void **state)
     assert_true(fenced > 100 && reassigned > 50 && regained > 50); // it was a storm
 }
 
+/* More than one entry takes: it goes in several, and all of it. */
+static void thousands_of_vnodes_are_reassigned(void **state)
+{
+    const struct state_node *first;
+
+    (void)state;
+    log_set_level(LOG_ERROR);
+    start(1, 16, 2000);
+    w.calm = true;
+    change_leader();
+    run(5000); // nobody votes: the first node keeps the whole ring
+    for (unsigned i = 0; i < NODES; i++) {
+        w.node[i].silent_until_us =
+            w.node[i].incarnation == (UINT64_C(1) << 40 | 1) ? UINT64_MAX : 0;
+    }
+    first = &w.state.node[0];
+    assert_true(ring_owned_count(&w.state.view.ring, first->slot) > 2 * STATE_TXN_OPS_MAX);
+    run(5000);
+    assert_int_equal(ring_owned_count(&w.state.view.ring, first->slot), 0);
+    assert_true(w.reassigned >= 3);
+    for (unsigned i = 1; i < NODES; i++) {
+        const struct state_node *n = &w.state.node[i];
+        const uint64_t fair = (n->weight << 16) / weight_of_others(first);
+        const uint64_t own = ring_owned_cells(&w.state.view.ring, n->slot);
+
+        assert_true(own + 8 >= fair && own <= fair + 8);
+    }
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(settings_that_fit_are_taken),
         cmocka_unit_test(settings_that_break_a_promise_are_refused),
         cmocka_unit_test(nothing_changes_hands_before_its_lease_is_over),
+        cmocka_unit_test(thousands_of_vnodes_are_reassigned),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }

@@ -89,6 +89,7 @@ static int setup(void **state)
     in.key1 = 2;
     in.grid = RING_GRID_MIN;
     in.vnodes_per_weight = TEST_VNODES;
+    in.lease_us = 3000000;
     in.era = 3;
     (void)give(RH__COMMAND__BODY_INIT, &in);
     voter.id = 1;
@@ -162,6 +163,8 @@ static void expect_same_state(const struct state *a, const struct state *b)
     assert_int_equal(a->cluster_id, b->cluster_id);
     assert_string_equal(a->cluster, b->cluster);
     assert_int_equal(a->vnodes_per_weight, b->vnodes_per_weight);
+    assert_int_equal(a->lease_us, 3000000);
+    assert_int_equal(b->lease_us, 3000000);
     assert_memory_equal(&a->view.key, &b->view.key, sizeof a->view.key);
     assert_int_equal(a->view.ring.version, b->view.ring.version);
     assert_memory_equal(a->view.ring.digest, b->view.ring.digest, sizeof a->view.ring.digest);

@@ -376,6 +376,41 @@ static void reassign_gives_a_fenced_nodes_vnodes_away_cold(void **state)
     assert_null(view_member(&s.view, 2));
 }
 
+static void a_bye_that_came_too_late_is_refused(void **state)
+{
+    Rh__CommandFence in = RH__COMMAND_FENCE__INIT;
+    struct state_result r;
+
+    (void)state;
+    two_nodes();
+    in.slot = 1;
+    in.incarnation = ERA | 1;
+    in.clean = true;
+    expect_refused(apply(&s, RH__COMMAND__BODY_FENCE, &in),
+                   "it owns vnodes: they came after its BYE left");
+    in.slot = 2;
+    in.incarnation = ERA | 2;
+    r = apply(&s, RH__COMMAND__BODY_FENCE, &in);
+    assert_true(r.accepted && state_node(&s, 2)->clean);
+    state_result_fini(&r);
+}
+
+static void the_longest_lease_is_remembered(void **state)
+{
+    Rh__CommandLease in = RH__COMMAND_LEASE__INIT;
+    struct state_result r;
+
+    (void)state;
+    expect_refused(apply(&s, RH__COMMAND__BODY_LEASE, &in), "the lease is out of range");
+    in.lease_us = 3601 * UINT64_C(1000000);
+    expect_refused(apply(&s, RH__COMMAND__BODY_LEASE, &in), "the lease is out of range");
+    in.lease_us = 5000000;
+    r = apply(&s, RH__COMMAND__BODY_LEASE, &in);
+    assert_true(r.accepted);
+    assert_int_equal(s.lease_us, 5000000);
+    state_result_fini(&r);
+}
+
 static void deregister_needs_an_idle_empty_node(void **state)
 {
     uint64_t txn;
@@ -496,6 +531,8 @@ int main(void)
         CASE(a_stop_is_forgotten_at_register_but_a_drain_is_not),
         CASE(fence_ends_an_incarnation_and_its_transactions),
         CASE(reassign_gives_a_fenced_nodes_vnodes_away_cold),
+        CASE(a_bye_that_came_too_late_is_refused),
+        CASE(the_longest_lease_is_remembered),
         CASE(deregister_needs_an_idle_empty_node),
         CASE(voters_are_kept_by_id),
         CASE(only_the_last_outcomes_are_kept_and_never_a_pending_one_lost),

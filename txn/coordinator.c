@@ -675,6 +675,12 @@ void coordinator_check(const struct coordinator *c)
         ASSERT(c->proposal[i].tag <= c->last_tag);
         ASSERT(i == 0 || c->proposal[i - 1].tag < c->proposal[i].tag);
     }
+    for (size_t i = 0; i < c->seen_count; i++) {
+        const uint64_t granted_us = c->seen[i].granted_us;
+
+        // What I granted I granted as leader: else the wait after my election would not cover it.
+        ASSERT(granted_us == 0 || (c->leading && granted_us >= c->lead_us));
+    }
     if (c->steps % 1024 == 0) {
         state_check(c->state); // O(ring): sampled
     }
