@@ -59,7 +59,6 @@ struct coordinator *coordinator_new(const struct coordinator_config *config,
 static void drop_proposal(struct coordinator *c, size_t at)
 {
     mem_free(c->proposal[at].ops);
-    buffer_fini(&c->proposal[at].read);
     c->proposal_count--;
     memmove(&c->proposal[at], &c->proposal[at + 1], (c->proposal_count - at) * sizeof *c->proposal);
 }
@@ -101,6 +100,7 @@ void coordinator_free(struct coordinator *c)
     history_fini(c);
     mem_free(c->peer);
     mem_free(c->seen);
+    buffer_fini(&c->read);
     mem_free(c->proposal);
     mem_free(c->drive);
     mem_free(c->waiting);
@@ -421,11 +421,9 @@ static void on_applied(struct coordinator *c, const struct coordinator_event *ev
         struct proposal p = c->proposal[at];
 
         c->proposal[at].ops = NULL;
-        c->proposal[at].read = (struct buffer){0};
         drop_proposal(c, at);
         on_mine(c, &p, event);
         mem_free(p.ops);
-        buffer_fini(&p.read);
     }
 }
 
@@ -556,6 +554,9 @@ static void on_peer_up(struct coordinator *c, const struct coordinator_event *ev
  * without a leader: nobody would ask it anything. */
 static void on_tick(struct coordinator *c)
 {
+    if (mutant(M_READFIRST)) {
+        proto_free(planted_readfirst(c)); // reads it anew, when it is time
+    }
     if (c->leading && c->now_us - c->claim_us >= (uint64_t)CLAIM_MS * 1000) {
         c->claim_us = c->now_us;
         peers_tell_leader(c, NULL);

@@ -289,6 +289,11 @@ struct proposal *drive_commit(struct coordinator *c, struct drive *d, const stru
     Rh__CommandCommit body = RH__COMMAND_COMMIT__INIT;
     struct proposal *p;
 
+    // A timer's ABORT may be under way at any time: what is applied first counts. Where that rule
+    // is taken away, the race is made to happen.
+    if (mutant(M_UNCOND)) {
+        (void)propose_abort(c, NULL, t->number, "its deadline passed", NULL);
+    }
     body.txn = t->number;
     body.voted = mem_new(t->part_count, sizeof *body.voted);
     for (size_t i = 0; i < t->part_count; i++) {

@@ -90,11 +90,10 @@ struct proposal {
     size_t op_count;
     uint64_t plan_id; /* BEGIN: of the plan it came from, and where it stands there */
     size_t planned_at;
-    uint16_t donor;     /* BEGIN: 0 = none */
-    uint16_t receiver;  /* BEGIN */
-    uint64_t patient;   /* MEND: link to the process */
-    uint32_t mend;      /* MEND: enum mend_what */
-    struct buffer read; /* REGISTER, only when planted: a configuration read too early */
+    uint16_t donor;    /* BEGIN: 0 = none */
+    uint16_t receiver; /* BEGIN */
+    uint64_t patient;  /* MEND: link to the process */
+    uint32_t mend;     /* MEND: enum mend_what */
 };
 
 enum drive_state { DRIVE_PREP_IN, DRIVE_PREP_OUT, DRIVE_DECIDING };
@@ -163,12 +162,14 @@ struct coordinator {
 
     bool leading;
     uint64_t term;
-    uint64_t leader;   /* voter id, 0 = unknown */
-    uint64_t lead_us;  /* when my leadership began */
-    uint64_t step_us;  /* of the last step */
-    uint64_t awake_us; /* I slept until then: what is silent was perhaps not heard */
-    uint64_t deaf_us;  /* no node at all was heard until then, or might be */
-    uint64_t fence_us; /* when I looked last for silent nodes */
+    uint64_t leader;    /* voter id, 0 = unknown */
+    uint64_t lead_us;   /* when my leadership began */
+    uint64_t step_us;   /* of the last step */
+    uint64_t awake_us;  /* I slept until then: what is silent was perhaps not heard */
+    uint64_t deaf_us;   /* no node at all was heard until then, or might be */
+    uint64_t fence_us;  /* when I looked last for silent nodes */
+    struct buffer read; /* only when planted: a packed Config */
+    uint64_t read_us;
     uint64_t quiet_us; /* no proposal before */
     uint64_t claim_us; /* when I told last that I lead */
     uint64_t applied_index;
@@ -302,6 +303,8 @@ uint64_t fence_lease_left_us(const struct coordinator *c, const struct state_nod
 
 /* M_LOCALNUM: PREPARE leaves under a number that is only guessed, before the log has it. */
 void planted_localnum(struct coordinator *c, const Rh__CommandBegin *begin);
+/* M_READFIRST: a configuration that was read up to a second ago; to be proto_free()d. */
+ProtobufCMessage *planted_readfirst(struct coordinator *c);
 
 /* ---- drive.c ---- */
 

@@ -69,12 +69,32 @@ void planted_localnum(struct coordinator *c, const Rh__CommandBegin *begin)
     }
 }
 
+ProtobufCMessage *planted_readfirst(struct coordinator *c)
+{
+    if (c->read.size == 0 || c->now_us - c->read_us > 1000000) {
+        Rh__Config config;
+
+        buffer_clear(&c->read);
+        view_config(&c->state->view, &config);
+        proto_put(&c->read, &config.base);
+        view_config_fini(&config);
+        c->read_us = c->now_us;
+    }
+    return proto_get(&rh__config__descriptor, buffer_bytes(&c->read));
+}
+
 #else
 
 void planted_localnum(struct coordinator *c, const Rh__CommandBegin *begin)
 {
     (void)c;
     (void)begin;
+}
+
+ProtobufCMessage *planted_readfirst(struct coordinator *c)
+{
+    (void)c;
+    return NULL;
 }
 
 #endif

@@ -49,10 +49,9 @@ static void refuse_until(struct coordinator *c, uint64_t peer, const char *what,
 }
 
 /* The configuration goes with it, so that no node reads it first and registers then (hole 2). */
-static void welcome(struct coordinator *c, struct peer *peer, const struct state_node *node,
-                    struct bytes read)
+static void welcome(struct coordinator *c, struct peer *peer, const struct state_node *node)
 {
-    ProtobufCMessage *older = read.size == 0 ? NULL : proto_get(&rh__config__descriptor, read);
+    ProtobufCMessage *older = mutant(M_READFIRST) ? planted_readfirst(c) : NULL;
     Rh__Control out = RH__CONTROL__INIT;
     Rh__RegOk body = RH__REG_OK__INIT;
     Rh__Config config;
@@ -187,7 +186,7 @@ void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Re
         return; // it asks again
     }
     if (node != NULL && node->nonce == in->nonce && !node->barred) {
-        welcome(c, peer, node, (struct bytes){NULL, 0});
+        welcome(c, peer, node);
         return;
     }
     if (node != NULL && !old_is_dead(c, peer, node, in)) {
@@ -199,13 +198,6 @@ void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Re
     if (p != NULL) {
         p->peer = peer->id;
         p->nonce = in->nonce;
-        if (mutant(M_READFIRST)) {
-            Rh__Config config;
-
-            view_config(&c->state->view, &config);
-            proto_put(&p->read, &config.base);
-            view_config_fini(&config);
-        }
     }
 }
 
@@ -226,7 +218,7 @@ void register_applied(struct coordinator *c, const struct proposal *p,
                          node->incarnation,
                          node->address);
                 if (peer != NULL) {
-                    welcome(c, peer, node, buffer_bytes(&p->read));
+                    welcome(c, peer, node);
                 }
                 return;
             }
