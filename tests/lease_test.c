@@ -3,7 +3,8 @@
 
 #include "node/lease.h"
 
-enum { MS = 1000, D = 3000 * MS, AT = 1000 * MS, WALL = 5000 * MS };
+enum { D = 3000000, AT = 1000000, WALL = 5000000 };
+#define MS 1000L
 
 /* What happens to one lease, in order; times in ms of the node's clock. */
 enum act { END, START, SENT, GRANTED, JUDGED, FORGET };
