@@ -328,6 +328,9 @@ void actors_discard(struct fleet *f, struct sim_node *n, const struct host_effec
         return;
     }
     TRACE(&f->world, n->process.name, "discards %s", i->entity->id);
+    if (e->discard_why == DISCARD_FENCED && (i->entity->live == i || i->entity->last == n)) {
+        i->entity->lost = true;
+    }
     instance_end(f, i);
 }
 

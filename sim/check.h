@@ -147,6 +147,8 @@ void check_stored(struct fleet *f, struct entity *e, uint64_t uid, struct ledger
 void check_node_crash(struct fleet *f, struct sim_node *n);
 /* Something leaves it for a gateway or another node. */
 void check_output(struct fleet *f, const struct sim_node *n);
+/* The coordinators know less than they did. */
+void check_restored(struct fleet *f);
 /* It crashed. */
 void check_down(struct fleet *f, struct sim_node *n);
 /* REASSIGN was committed. */

@@ -12,6 +12,13 @@ static bool owns(const struct fleet *f, const struct sim_node *n, const struct e
     return m != NULL && m == view_member_named(view, n->process.name);
 }
 
+/* After a restore the nodes of the old era go on as long as their leases last: who owned what then
+ * is forgotten. */
+static bool is_elder(const struct fleet *f, const struct sim_node *n)
+{
+    return n->incarnation != 0 && n->incarnation >> 40 < f->raft.truth.view.era;
+}
+
 /* The lease of its node is over, so it can't do anything any more: others may have it. Not if its
  * code still runs: the watchdog should have ended that. */
 static void depose(struct fleet *f, struct entity *e)
@@ -155,7 +162,7 @@ void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid)
                       i->node->process.name,
                       i->running ? "it runs another" : "it is frozen");
     }
-    if (i->node->incarnation == 0 || !owns(f, i->node, e)) {
+    if (i->node->incarnation == 0 || !(is_elder(f, i->node) || owns(f, i->node, e))) {
         world_violate(&f->world,
                       "owner",
                       "%s runs on %s, which does not own it",
@@ -223,10 +230,10 @@ void check_run_end(struct fleet *f, struct instance *i, uint64_t uid)
         ledger_list_add(&i->list, uid);
         return;
     }
-    if (e->live == i && !owns(f, i->node, e)) {
+    if (e->live == i && (is_elder(f, i->node) || !owns(f, i->node, e))) {
         depose(f, e);
     }
-    if (!i->deposed && (e->live != i || !owns(f, i->node, e))) {
+    if (!i->deposed && (e->live != i || !(is_elder(f, i->node) || owns(f, i->node, e)))) {
         world_violate(&f->world,
                       "overlap",
                       "%s still ran request %llu on %s after it was given away",

@@ -27,7 +27,7 @@ static bool excused(const struct fleet *f, const struct ask *a, enum reply_code 
     if (code == REPLY_UNKNOWN) {
         // A gateway that jumps over a removal finds another node in the slot it had sent to.
         return a->session->gateway->downs > a->downs || f->crashes > 0 ||
-               f->ledger.reassigned > 0 || a->view < f->ledger.removed_view;
+               f->restores > 0 || f->ledger.reassigned > 0 || a->view < f->ledger.removed_view;
     }
     return true;
 }
@@ -162,7 +162,8 @@ void check_final(struct fleet *f)
         const bool done = a->answered && (a->code == REPLY_OK || a->code == REPLY_APP_ERROR);
         // What is in the store, or never was at risk, must be there.
         const bool safe =
-            e->durable ? done && a->runs > 0 : f->crashes == 0 && l->reassigned == 0 && a->runs > 0;
+            e->durable ? done && a->runs > 0
+                       : f->crashes == 0 && f->restores == 0 && l->reassigned == 0 && a->runs > 0;
 
         if (f->profile == PROFILE_CLOCKS && !e->durable) {
             continue;

@@ -91,6 +91,24 @@ static void decided(struct fleet *f, uint64_t txn, bool committed)
     l->outcome[l->outcome_count++].committed = committed;
 }
 
+void check_restored(struct fleet *f)
+{
+    struct ledger *l = &f->ledger;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < l->outcome_count; i++) {
+        const struct state_txn *t = state_txn(&f->raft.truth, l->outcome[i].txn);
+
+        if (t == NULL || t->state != TXN_PENDING) {
+            l->outcome[kept++] = l->outcome[i];
+        }
+    }
+    l->outcome_count = kept;
+    for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
+        l->entity[i].lost = l->entity[i].lost || l->entity[i].live == NULL;
+    }
+}
+
 void check_view(struct fleet *f, const char *who, const struct view *view, struct view_seen *seen)
 {
     const uint64_t now = view->ring.version;
@@ -195,7 +213,9 @@ void check_outcome(struct fleet *f, const char *who, const Rh__Control *message)
     }
     number = commit ? message->commit->txn : message->cancel->txn;
     t = state_txn(&f->raft.truth, number);
-    if (number != 0 && (t == NULL || t->state != (commit ? TXN_COMMITTED : TXN_ABORTED))) {
+    // What an older era decided may be forgotten.
+    if (number >> 40 == f->raft.truth.view.era &&
+        (t == NULL || t->state != (commit ? TXN_COMMITTED : TXN_ABORTED))) {
         world_violate(&f->world,
                       "agreement",
                       "%s is told %s of transaction %llu, which is %s",

@@ -32,11 +32,12 @@ enum {
 
 /* What kind of things go wrong in a seed. */
 enum profile {
-    PROFILE_DRAWN,  /* one of those below */
-    PROFILE_MIXED,  /* any of all faults that clocks within their bound allow */
-    PROFILE_CALM,   /* no faults, only planned changes: every answer must be OK */
-    PROFILE_LEASE,  /* short leases; nodes stop, crash and are cut off */
-    PROFILE_CLOCKS, /* clocks beyond their bound: only the store is safe, and judged */
+    PROFILE_DRAWN,   /* one of those below */
+    PROFILE_MIXED,   /* any of all faults that clocks within their bound allow */
+    PROFILE_CALM,    /* no faults, only planned changes: every answer must be OK */
+    PROFILE_LEASE,   /* short leases; nodes stop, crash and are cut off */
+    PROFILE_RESTORE, /* the coordinators are restored from a backup */
+    PROFILE_CLOCKS,  /* clocks beyond their bound: only the store is safe, and judged */
 };
 const char *profile_name(enum profile p);
 bool profile_named(const char *name, enum profile *p);
@@ -47,6 +48,7 @@ struct fleet_faults {
     uint64_t coordinator_crash_us;
     uint64_t gateway_crash_us;
     uint64_t leader_fall_us;
+    uint64_t restore_us;
     uint64_t reset_us;
     uint64_t cut_us;
     uint64_t change_us;      /* joins, drains, leaves, weights */

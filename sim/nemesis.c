@@ -62,6 +62,32 @@ static void on_leader_fall(void *context, const struct world_event *event)
     again(f, f->faults.leader_fall_us, on_leader_fall);
 }
 
+static void on_restore(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    const size_t count = f->raft.log_count;
+
+    (void)event;
+    if (!f->healed) {
+        for (unsigned i = 0; i < f->coordinators; i++) {
+            if (f->coordinator[i].core != NULL) {
+                coordinator_crash(f, &f->coordinator[i]);
+            }
+        }
+        if (raft_model_restore(&f->raft, world_between(&f->world, count / 3, count))) {
+            TRACE(&f->world,
+                  "net",
+                  "RESTORE of a backup, %zu of %zu entries, era %llu",
+                  f->raft.restored - 1,
+                  count,
+                  (unsigned long long)f->raft.truth.view.era);
+            f->restores++;
+            check_restored(f);
+        }
+    }
+    again(f, f->faults.restore_us, on_restore);
+}
+
 static void on_reset(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
@@ -232,6 +258,7 @@ void nemesis_start(struct fleet *f)
     again(f, f->faults.coordinator_crash_us, on_coordinator_crash);
     again(f, f->faults.gateway_crash_us, on_gateway_crash);
     again(f, f->faults.leader_fall_us, on_leader_fall);
+    again(f, f->faults.restore_us, on_restore);
     again(f, f->faults.reset_us, on_reset);
     again(f, f->faults.cut_us, on_cut);
     again(f, f->faults.change_us, on_change);

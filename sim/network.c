@@ -346,6 +346,17 @@ void network_reset_any(struct network *n)
     }
 }
 
+void network_renew(struct network *n, const struct process *p)
+{
+    for (size_t i = 0; i < n->end_count; i++) {
+        const struct net_end *end = n->end[i];
+
+        if (end->me == p && !end->control && !end->deaf && end->my_life == p->life) {
+            link_break(n, end->link, 1000);
+        }
+    }
+}
+
 /* ---- cuts ---- */
 
 static void on_silence(void *context, const struct world_event *event)

@@ -108,6 +108,8 @@ void network_send(struct network *n, struct net_end *from, int type, struct byte
 void network_crash(struct network *n, struct process *p, bool clean);
 /* `p` stands still: others give up their links to it when it is silent for too long. */
 void network_stall(struct network *n, struct process *p);
+/* Break all data links of `p`: they are to say hello again. */
+void network_renew(struct network *n, const struct process *p);
 /* Break one link that is up, drawn at random. */
 void network_reset_any(struct network *n);
 /* Block or unblock what goes from `from` to `to`. */

@@ -237,6 +237,7 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
               (unsigned long long)e->incarnation);
         check_registered(f, n, e->incarnation);
         n->incarnation = e->incarnation;
+        network_renew(&f->network, &n->process); // who met it before knows it by an older one
         check_served(f, n);
         break;
     case HOST_EXIT:

@@ -12,6 +12,7 @@
 struct raft_entry {
     uint8_t *bytes; /* owned */
     size_t size;
+    uint64_t era;    /* not 0: no command, but the restore that raised it */
     unsigned origin; /* replica */
     uint64_t life;   /* of its process then */
     uint64_t term;
@@ -119,6 +120,15 @@ static uint64_t state_hash(const struct state *s)
     return h | 1;
 }
 
+/* As storage/replay_sqlite.c does it. */
+static void raise_era(struct state *s, uint64_t era)
+{
+    s->number = era << 40 | ((s->number & ((UINT64_C(1) << 40) - 1)) + 1);
+    s->view.era = era;
+    s->view.ring.version = s->number;
+    s->settling = true;
+}
+
 /* Apply the next entry; `tell`: with an event for the coordinator. */
 static void apply_next(struct raft_model *r, unsigned replica, bool tell)
 {
@@ -128,6 +138,9 @@ static void apply_next(struct raft_model *r, unsigned replica, bool tell)
         m->believes && e->origin == replica && e->life == m->process->life && e->term == m->term;
     const uint64_t tag = mine ? e->tag : 0;
 
+    if (e->era > 0) {
+        raise_era(&m->state, e->era);
+    }
     if (e->size > 0) {
         Rh__Command *command = command_get(bytes_of(e->bytes, e->size));
         struct state_result result;
@@ -450,7 +463,7 @@ void raft_model_stall(struct raft_model *r, unsigned replica)
 void raft_model_start(struct raft_model *r, unsigned replica)
 {
     struct raft_member *m = &r->member[replica];
-    const uint64_t snapshot = r->log_count == 0 ? 0 : world_between(r->world, 0, r->log_count);
+    const uint64_t snapshot = world_between(r->world, r->restored, r->log_count);
 
     state_init(&m->state);
     m->applied = 0;
@@ -474,6 +487,54 @@ void raft_model_stop(struct raft_model *r, unsigned replica)
         r->leader = -1;
         election_later(r);
     }
+}
+
+/* ---- restore ---- */
+
+/* The first `keep` entries and no more, as one state. */
+static void replay(const struct raft_model *r, size_t keep, struct state *out)
+{
+    state_init(out);
+    for (size_t i = 0; i < keep; i++) {
+        const struct raft_entry *e = &r->log[i];
+
+        if (e->era > 0) {
+            raise_era(out, e->era);
+        } else if (e->size > 0) {
+            Rh__Command *command = command_get(bytes_of(e->bytes, e->size));
+            struct state_result result;
+
+            state_apply(out, command, &result);
+            state_result_fini(&result);
+            command_free(command);
+        }
+    }
+}
+
+bool raft_model_restore(struct raft_model *r, size_t keep)
+{
+    struct state state;
+    const uint64_t era = r->truth.view.era + 1;
+
+    replay(r, keep, &state);
+    if (!state.begun) {
+        state_fini(&state);
+        return false;
+    }
+    for (size_t i = keep; i < r->log_count; i++) {
+        mem_free(r->log[i].bytes);
+    }
+    r->log_count = keep;
+    entries_free(r->waiting, r->waiting_count);
+    r->waiting = NULL;
+    r->waiting_count = r->waiting_cap = 0;
+    push(&r->log, &r->log_count, &r->log_cap)->era = era;
+    r->restored = r->log_count;
+    r->term++;
+    state_fini(&r->truth);
+    raise_era(&state, era);
+    r->truth = state;
+    return true;
 }
 
 /* ---- propose ---- */

@@ -67,6 +67,7 @@ struct raft_model {
     uint64_t term;
     int leader; /* true leader, -1 = none */
     bool electing;
+    size_t restored;    /* entries up to the last restore, it included */
     struct state truth; /* with every committed command */
     uint64_t changes;   /* of leaders */
 };
@@ -85,6 +86,11 @@ void raft_model_fall(struct raft_model *r);
 /* The process stands still: a leader is deposed after an election timeout, and learns of it when it
  * goes on. */
 void raft_model_stall(struct raft_model *r, unsigned replica);
+
+/* All replicas are down, and their folders are lost: they get a backup that has the first `keep`
+ * entries, raised to the next era as `ringhold recover` does it. False: the cluster had not begun
+ * by then, and nothing is done. */
+bool raft_model_restore(struct raft_model *r, size_t keep);
 
 /* As replica_propose() and replica_barrier(); the end is always told by `done`, later. */
 void raft_model_propose(struct raft_model *r, unsigned replica, uint64_t tag, struct bytes command);

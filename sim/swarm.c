@@ -17,6 +17,7 @@ static const struct {
     [PROFILE_MIXED] = {"mixed", 0},
     [PROFILE_CALM] = {"calm", 100},
     [PROFILE_LEASE] = {"lease", 150},
+    [PROFILE_RESTORE] = {"restore", 60},
     [PROFILE_CLOCKS] = {"clocks", 60},
 };
 
@@ -126,6 +127,10 @@ void nemesis_draw(struct fleet *f)
     x->net.ghosts = world_chance(&f->world, 300);
     if (f->profile == PROFILE_LEASE || f->profile == PROFILE_CLOCKS) {
         draw_lease(f);
+    }
+    if (f->profile == PROFILE_RESTORE) {
+        x->restore_us = world_between(&f->world, 3 * S, 8 * S);
+        x->net.ghosts = false;
     }
     if (f->profile == PROFILE_CLOCKS) {
         x->drift_ppm = world_between(&f->world, 150000, 600000);
