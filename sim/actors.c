@@ -80,6 +80,7 @@ static void instance_later(struct fleet *f, const struct instance *i, uint64_t i
                                   .context = f,
                                   .a = i->id,
                                   .b = (uint64_t)(i->node - f->node),
+                                  .c = i->uid,
                                   .gate = &i->node->process.gate});
 }
 
@@ -108,6 +109,7 @@ static bool knows(const struct instance *i, uint64_t uid)
 }
 
 static void activated(struct fleet *f, struct instance *i, bool failed);
+static void ran(struct fleet *f, struct instance *i);
 
 static void on_activated(void *context, const struct world_event *event)
 {
@@ -231,9 +233,18 @@ static void on_ran(void *context, const struct world_event *event)
     struct fleet *f = context;
     struct instance *i = instance_of(f, event);
 
-    if (i == NULL) {
-        return;
+    if (i != NULL && i->running && i->uid == event->c) {
+        ran(f, i);
     }
+}
+
+static void ran(struct fleet *f, struct instance *i)
+{
+    if (i->handled) {
+        return; // what it asked was answered in time
+    }
+    i->handled = true;
+    i->asks = 0;
     TRACE(&f->world,
           i->node->process.name,
           "%s ran request %llu",
@@ -250,12 +261,56 @@ static void on_ran(void *context, const struct world_event *event)
     }
 }
 
+static void on_answered(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct instance *i = instance_of(f, event);
+
+    if (i != NULL && i->running && i->asks == event->c) {
+        ran(f, i);
+    }
+}
+
+void actors_answered(struct fleet *f, uint64_t uid)
+{
+    for (unsigned n = 0; n < f->nodes; n++) {
+        for (struct instance *i = f->node[n].instance; i != NULL; i = i->next) {
+            if (i->running && i->asks == uid) {
+                world_at(&f->world,
+                         f->world.now_us + world_between(&f->world, 20, 2000),
+                         (struct world_event){.run = on_answered,
+                                              .context = f,
+                                              .a = i->id,
+                                              .b = n,
+                                              .c = uid,
+                                              .gate = &f->node[n].process.gate});
+            }
+        }
+    }
+}
+
+/* The handler asks another actor; only ones with a greater number, so that no two wait for each
+ * other. In calm seeds one beside it: two nodes that wait for each other's holds go on only when
+ * the transaction's deadline ends one of them. */
+static uint64_t call(struct fleet *f, const struct instance *i)
+{
+    const size_t me = (size_t)(i->entity - f->ledger.entity);
+    const size_t other = me + world_between(&f->world, 1, 8);
+
+    if (other >= LEDGER_ENTITIES ||
+        (f->profile == PROFILE_CALM && !check_owns(f, i->node, &f->ledger.entity[other]))) {
+        return 0;
+    }
+    return clients_call(f, i->uid, other);
+}
+
 void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body)
 {
     struct instance *i = actor_instance(e->actor);
     struct reader in = {.at = body.data, .left = body.size};
     const uint64_t uid = get_u64(&in);
     const bool slow = world_chance(&f->world, f->faults.run_long_pm);
+    uint64_t run_us = world_between(&f->world, 0, slow ? 3000000 : f->faults.run_max_us);
 
     ASSERT(i != NULL && i->actor == e->actor);
     TRACE(&f->world,
@@ -268,10 +323,14 @@ void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body)
         return;
     }
     i->running = true;
+    i->handled = false;
     i->uid = uid;
     i->ticket = e->ticket;
-    instance_later(
-        f, i, world_between(&f->world, 0, slow ? 3000000 : f->faults.run_max_us), on_ran);
+    i->asks = world_chance(&f->world, f->faults.call_pm) ? call(f, i) : 0;
+    if (i->asks != 0) {
+        run_us = (uint64_t)f->deadline_ms * 1000 + 500000; // should no answer come
+    }
+    instance_later(f, i, run_us, on_ran);
 }
 
 static void on_exported(void *context, const struct world_event *event)

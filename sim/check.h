@@ -17,6 +17,7 @@
  *     register     an incarnation is never reused                                  check_view.c
  *     agreement    K5: views go up, equal version = equal digest, one outcome      check_view.c
  *     hold         K7: a hold ends soon after its transaction is over              check_quiet.c
+ *     chain        K7: what a running actor asks beside it passes the hold         check_answer.c
  *     stuck        K8: after the heal everything ends and is served                check_quiet.c
  *     raft-state   replicas agree at every index                                   raft_model.c
  */
@@ -83,6 +84,7 @@ struct ask {
     bool foreign; /* of a kind that nobody hosts */
     bool probe;
     bool idempotent;
+    uint64_t parent; /* the request whose handler asked; 0 = a client did */
     enum reply_code code;
     unsigned runs;
     uint64_t sent_us;
@@ -144,6 +146,8 @@ void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid);
 void check_run_end(struct fleet *f, struct instance *i, uint64_t uid);
 /* The store takes `uid` after `base`: what the writer knew. */
 void check_stored(struct fleet *f, struct entity *e, uint64_t uid, struct ledger_list base);
+/* Is the node the owner in the newest ring? */
+bool check_owns(const struct fleet *f, const struct sim_node *n, const struct entity *e);
 void check_node_crash(struct fleet *f, struct sim_node *n);
 /* Something leaves it for a gateway or another node. */
 void check_output(struct fleet *f, const struct sim_node *n);

@@ -3,7 +3,7 @@
 
 /* Is `n` the owner of `e` in the newest ring? Its incarnation may be behind: a late REGISTER of its
  * former life can draw one that nobody has, which bars it but gives its vnodes to no one else. */
-static bool owns(const struct fleet *f, const struct sim_node *n, const struct entity *e)
+bool check_owns(const struct fleet *f, const struct sim_node *n, const struct entity *e)
 {
     const struct view *view = &f->raft.truth.view;
     const ring_hit hit = view_lookup(view, entity_kind(e), bytes_of(e->id, e->id_size));
@@ -49,7 +49,7 @@ void check_activate(struct fleet *f, struct instance *i, bool has_state)
     struct entity *e = i->entity;
 
     // It was given away while its process stood still: it must do nothing.
-    if (f->lease_us > 0 && node_is_gated(f, i->node) && !owns(f, i->node, e)) {
+    if (f->lease_us > 0 && node_is_gated(f, i->node) && !check_owns(f, i->node, e)) {
         i->deposed = true;
         return;
     }
@@ -162,7 +162,7 @@ void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid)
                       i->node->process.name,
                       i->running ? "it runs another" : "it is frozen");
     }
-    if (i->node->incarnation == 0 || !(is_elder(f, i->node) || owns(f, i->node, e))) {
+    if (i->node->incarnation == 0 || !(is_elder(f, i->node) || check_owns(f, i->node, e))) {
         world_violate(&f->world,
                       "owner",
                       "%s runs on %s, which does not own it",
@@ -230,10 +230,10 @@ void check_run_end(struct fleet *f, struct instance *i, uint64_t uid)
         ledger_list_add(&i->list, uid);
         return;
     }
-    if (e->live == i && (is_elder(f, i->node) || !owns(f, i->node, e))) {
+    if (e->live == i && (is_elder(f, i->node) || !check_owns(f, i->node, e))) {
         depose(f, e);
     }
-    if (!i->deposed && (e->live != i || !(is_elder(f, i->node) || owns(f, i->node, e)))) {
+    if (!i->deposed && (e->live != i || !(is_elder(f, i->node) || check_owns(f, i->node, e)))) {
         world_violate(&f->world,
                       "overlap",
                       "%s still ran request %llu on %s after it was given away",
@@ -295,7 +295,7 @@ void check_node_crash(struct fleet *f, struct sim_node *n)
             e->live = NULL;
         }
         // The owner may hold the only copy: alive, frozen, or handed over and not yet used.
-        if (e->last == n || owns(f, n, e) || awaits(f, n, e)) {
+        if (e->last == n || check_owns(f, n, e) || awaits(f, n, e)) {
             e->lost = true;
         }
     }

@@ -13,15 +13,17 @@ static void client_later(struct fleet *f, const struct sim_client *c)
 }
 
 /* Body: the request's uid, and noise. */
-static void ask(struct fleet *f, struct sim_gateway *g, struct session *s, size_t entity)
+static uint64_t ask(struct fleet *f, struct sim_gateway *g, struct session *s, size_t entity,
+                    uint64_t parent)
 {
-    const bool foreign = world_chance(&f->world, 2);
+    const bool foreign = parent == 0 && world_chance(&f->world, 2);
     const struct entity *e = &f->ledger.entity[entity];
     const uint64_t uid = ledger_ask(f, s, entity, foreign);
     uint8_t body[8 + 64] = {0};
     struct ask *a = ledger_find(f, uid);
-    uint8_t flags = world_chance(&f->world, 50) ? REQUEST_NO_REPLY : 0;
+    uint8_t flags = parent == 0 && world_chance(&f->world, 50) ? REQUEST_NO_REPLY : 0;
 
+    a->parent = parent;
     a->idempotent = world_chance(&f->world, 150);
     flags |= a->idempotent ? REQUEST_IDEMPOTENT : 0;
     for (unsigned i = 0; i < 8; i++) {
@@ -45,6 +47,7 @@ static void ask(struct fleet *f, struct sim_gateway *g, struct session *s, size_
                      .id = bytes_of(e->id, e->id_size),
                      .body = bytes_of(body, 8 + world_between(&f->world, 0, 64)),
                  });
+    return uid;
 }
 
 static void close_session(struct fleet *f, struct sim_client *c)
@@ -75,10 +78,11 @@ static void burst(struct fleet *f, struct sim_client *c)
     for (uint64_t i = 0; i < count && can_ask(c->gateway); i++) {
         const bool hot = world_chance(&f->world, 500);
 
-        ask(f,
-            c->gateway,
-            c->session,
-            world_between(&f->world, 0, hot ? LEDGER_HOT - 1 : LEDGER_ENTITIES - 1));
+        (void)ask(f,
+                  c->gateway,
+                  c->session,
+                  world_between(&f->world, 0, hot ? LEDGER_HOT - 1 : LEDGER_ENTITIES - 1),
+                  0);
     }
     if (world_chance(&f->world, 5) && can_ask(c->gateway)) {
         close_session(f, c);
@@ -109,6 +113,17 @@ void clients_start(struct fleet *f)
     }
 }
 
+uint64_t clients_call(struct fleet *f, uint64_t parent, size_t entity)
+{
+    struct sim_gateway *g = &f->gateway[world_between(&f->world, 0, f->gateways - 1)];
+
+    if (!can_ask(g)) {
+        return 0;
+    }
+    f->ledger.nested++;
+    return ask(f, g, ledger_session(f, g, router_session(g->core)), entity, parent);
+}
+
 void clients_probe(struct fleet *f)
 {
     for (unsigned i = 0; i < f->gateways; i++) {
@@ -116,7 +131,7 @@ void clients_probe(struct fleet *f)
         struct session *s = ledger_session(f, g, router_session(g->core));
 
         for (size_t entity = 0; entity < LEDGER_ENTITIES; entity++) {
-            ask(f, g, s, entity);
+            (void)ask(f, g, s, entity, 0);
             f->ledger.ask[f->ledger.ask_count - 1].probe = true;
         }
     }

@@ -172,11 +172,17 @@ static void draw_shape(struct fleet *f)
     f->client_gap_us = world_between(&f->world, 40000, 160000);
     // The hot entities shall be busy half of their time, not overrun.
     busy_us = f->client_gap_us * 12 / ((uint64_t)f->clients * 7);
+    busy_us /= 2; // the other half for the store
     f->faults.run_max_us = f->faults.run_max_us < busy_us ? f->faults.run_max_us : busy_us;
+    f->faults.store_max_us =
+        f->faults.store_max_us < busy_us / 2 ? f->faults.store_max_us : busy_us / 2;
     f->vnodes_per_weight = (uint32_t)world_between(&f->world, 2, 8);
     f->moves_per_txn = (uint32_t)world_between(&f->world, 1, 4);
     f->prepare_ms = (uint32_t)(world_chance(&f->world, 400) ? world_between(&f->world, 100, 600)
                                                             : world_between(&f->world, 500, 5000));
+    if (f->profile == PROFILE_CALM && f->faults.call_pm > 0) {
+        f->prepare_ms = 4000; // so that one that is reached shows
+    }
     f->lease_us = 0;
     if (!world_chance(&f->world, 100)) {
         f->lease_us = world_between(&f->world, 300000, 3000000);

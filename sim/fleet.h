@@ -63,6 +63,7 @@ struct fleet_faults {
     bool drift_extreme;  /* … and all of them exactly so much */
     uint64_t persist_max_us;
     uint64_t run_max_us;
+    uint64_t call_pm;          /* so many of a thousand runs ask another actor */
     uint64_t run_long_pm;      /* so many of a thousand runs take up to 3 s */
     uint64_t activate_fail_pm; /* so many of a thousand activations fail */
     uint64_t export_fail_pm;   /* and exports */
@@ -95,8 +96,10 @@ struct instance {
     bool deposed;       /* its node lost the vnode while it could not stop it: nothing may leave */
     bool running;
     uint64_t token;
-    bool warm;    /* it was handed over */
-    uint64_t uid; /* running: the request */
+    bool warm;     /* it was handed over */
+    uint64_t uid;  /* running: the request */
+    bool handled;  /* running: the handler is through, the store is not */
+    uint64_t asks; /* running: the request of its own that it waits for, 0 = none */
     uint64_t ticket;
 };
 
@@ -280,6 +283,8 @@ void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body)
 void actors_export(struct fleet *f, const struct host_effect *e);
 void actors_unfreeze(struct fleet *f, const struct host_effect *e);
 void actors_discard(struct fleet *f, struct sim_node *n, const struct host_effect *e);
+/* A request that an actor made was answered. */
+void actors_answered(struct fleet *f, uint64_t uid);
 /* The store answered: `list` is borrowed. */
 void actors_claimed(struct fleet *f, struct sim_node *n, uint64_t instance, bool ok,
                     struct ledger_list list);
@@ -290,6 +295,8 @@ void actors_crash(struct fleet *f, struct sim_node *n);
 /* ---- clients and the operator: sim/clients.c, sim/operator.c ---- */
 
 void clients_start(struct fleet *f);
+/* The handler of `parent` asks `entity`, through the node's own gateway. Its number; 0: not now. */
+uint64_t clients_call(struct fleet *f, uint64_t parent, size_t entity);
 /* One request to each entity through each gateway. */
 void clients_probe(struct fleet *f);
 

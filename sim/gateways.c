@@ -113,6 +113,28 @@ static void on_given_back(void *context, const struct world_event *event)
     }
 }
 
+/* With the entities whose calls led here, as a node that asks for its actors tells them. */
+static void send_chained(struct fleet *f, const struct sim_gateway *g, struct net_end *to,
+                         struct request_record *r)
+{
+    struct reader in = {.at = r->body.data, .left = r->body.size};
+    const struct ask *a = ledger_find(f, get_u64(&in));
+    struct buffer out = {0};
+
+    while (a != NULL && a->parent != 0 && r->chain_count < RECORD_CHAIN_MAX) {
+        const struct entity *e;
+
+        a = ledger_find(f, a->parent);
+        e = &f->ledger.entity[a->entity];
+        r->chain[r->chain_count++] =
+            ring_position(ring_key_of_kind(router_view(g->core)->key, entity_kind(e)),
+                          bytes_of(e->id, e->id_size));
+    }
+    request_put(&out, r);
+    network_send(&f->network, to, FRAME_REQUEST, buffer_bytes(&out));
+    buffer_fini(&out);
+}
+
 /* A link takes a request, or it comes back at once as BUSY: it surely did not run. */
 static void send_request(struct fleet *f, struct sim_gateway *g, const struct router_effect *e,
                          struct bytes bytes)
@@ -121,12 +143,12 @@ static void send_request(struct fleet *f, struct sim_gateway *g, const struct ro
     struct request_record r;
     struct answer_record back = {.code = ANSWER_BUSY, .aux = 20};
 
-    if (g->node[e->slot] != NULL && !world_chance(&f->world, f->faults.refuse_pm)) {
-        network_send(&f->network, g->node[e->slot], FRAME_REQUEST, bytes);
-        return;
-    }
     if (request_get(&in, &r) != ERR_OK) {
         world_violate(&f->world, "codec", "%s sent a record that does not decode", g->process.name);
+        return;
+    }
+    if (g->node[e->slot] != NULL && !world_chance(&f->world, f->faults.refuse_pm)) {
+        send_chained(f, g, g->node[e->slot], &r);
         return;
     }
     back.gateway = r.gateway;

@@ -38,8 +38,25 @@ enum { COUNT = sizeof all / sizeof all[0] };
 /* Which kind of seed shows a mutant: a rule about clocks shows in none without drift. */
 static enum profile hunting_ground(enum mutant m)
 {
-    (void)m;
-    return PROFILE_DRAWN;
+    static const enum profile ground[COUNT] = {
+        [M_NOCONF] = PROFILE_LEASE,
+        [M_NOSTOP] = PROFILE_LEASE,
+        [M_NOWAIT] = PROFILE_LEASE,
+        [M_NEWLEAD] = PROFILE_LEASE,
+        [M_DRIFT] = PROFILE_LEASE,
+        [M_RECV] = PROFILE_LEASE,
+        [M_ENDCHK] = PROFILE_LEASE,
+        [M_RUNOVER] = PROFILE_LEASE,
+        [M_MONO] = PROFILE_LEASE,
+        [M_FENCEPEND] = PROFILE_LEASE,
+        [M_NOTOKEN] = PROFILE_CLOCKS,
+        [M_READ1ST] = PROFILE_CLOCKS,
+        [M_RESTORE] = PROFILE_RESTORE,
+        [M_ERAMSG] = PROFILE_RESTORE,
+        [M_NOCHAIN] = PROFILE_CALM,
+    };
+
+    return ground[m];
 }
 
 /* In a child: until a checker speaks. */

@@ -94,11 +94,13 @@ void nemesis_draw(struct fleet *f)
     x->persist_max_us = world_between(&f->world, 200, 50 * MS);
     x->run_max_us = world_between(&f->world, 100, 50 * MS);
     x->run_long_pm = maybe(f, 400, 1, 3);
+    x->call_pm = maybe(f, 400, 5, 100);
     x->net.delay_max_us = world_between(&f->world, 200, 20 * MS);
     x->store_max_us = world_between(&f->world, 100, 20 * MS);
     x->raft.commit_max_us = world_between(&f->world, 500, 30 * MS);
     x->raft.lag_max_us = world_between(&f->world, 500, 300 * MS);
     if (f->profile == PROFILE_CALM) {
+        x->call_pm = x->call_pm / 4;
         x->run_long_pm = 0;
         return;
     }
