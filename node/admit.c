@@ -145,6 +145,10 @@ static void forward(struct host *h, struct arrival *in, const struct view_member
         (void)admit_park(h, &h->lonely, in);
         return;
     }
+    if (!pace_may_pass_on(h, link)) {
+        pace_pass_on_later(h, in);
+        return;
+    }
     struct request_record r = *in->r;
     const uint64_t left_ms = (in->deadline_us - h->now_us) / MS;
     // I6: it strictly climbs, so no request goes in circles (hole 35).
@@ -156,6 +160,7 @@ static void forward(struct host *h, struct arrival *in, const struct view_member
     r.ttl_ms = left_ms == 0 ? 1 : (uint32_t)left_ms;
     request_put(host_record(h), &r);
     host_send_record(h, link, FRAME_REQUEST);
+    h->passed_on += request_size(&r);
     h->forwarded++;
     admit_done(h, in);
 }
@@ -237,6 +242,10 @@ void admit_again(struct host *h, struct arrival *in)
     }
     if (!tenure_may_start(h)) { // §5.3 step 4
         tenure_put_off(h, in);
+        return;
+    }
+    if (!pace_may_start(h, r)) {
+        pace_put_off(h, in);
         return;
     }
     if (!host_has_kind(h, r->kind)) {

@@ -11,6 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
+enum {
+    LINK_FULL = 8 * 1024 * 1024, /* bytes queued on a link: the host makes no more for it */
+    LINK_ROOM = 2 * 1024 * 1024, /* it goes on */
+};
+
 enum { EXIT_FENCED = 75 }; /* EX_TEMPFAIL of sysexits.h */
 
 /* ---- completions ---- */
@@ -99,12 +104,49 @@ static void on_send_coordinator(struct shell *s, const struct host_effect *e, st
     send_to(s, s->coordinator[e->coordinator], FRAME_CONTROL, bytes);
 }
 
+/* The host must know in time: what it has started still answers, and a link takes no more than
+ * links_config.queue_size_max. */
+static void note_full(struct shell *s, struct peer *p)
+{
+    const struct host_event event = {.type = HOST_PEER_FULL, .peer = p->id};
+
+    if (p->full || link_queued(p->link) < LINK_FULL) {
+        return;
+    }
+    p->full = true;
+    s->full_count++;
+    shell_complete(s, &event);
+}
+
+void shell_look_for_room(struct shell *s)
+{
+    struct table_walk at = {0};
+
+    if (s->full_count == 0) {
+        return;
+    }
+    for (struct table_link *l = table_walk(&s->peers, &at); l != NULL;
+         l = table_walk(&s->peers, &at)) {
+        struct peer *p = CONTAINER_OF(l, struct peer, by_id);
+
+        if (p->full && link_queued(p->link) <= LINK_ROOM) {
+            const struct host_event event = {.type = HOST_PEER_ROOM, .peer = p->id};
+
+            p->full = false;
+            s->full_count--;
+            shell_complete(s, &event);
+        }
+    }
+    shell_settle(s);
+}
+
 static void on_send_peer(struct shell *s, const struct host_effect *e, struct bytes bytes)
 {
-    const struct peer *p = shell_peer(s, e->peer);
+    struct peer *p = shell_peer(s, e->peer);
 
     if (p != NULL) {
         send_to(s, p->link, (enum frame_type)e->frame_type, bytes);
+        note_full(s, p);
     }
 }
 
@@ -131,6 +173,7 @@ static void forget(struct shell *s, struct link *link)
         table_remove(&s->peers, &p->by_id);
         link_set_user(link, NULL);
         shell_complete(s, &event);
+        s->full_count -= p->full ? 1 : 0;
         mem_free(p);
     }
     links_forget(s->links, link);
@@ -384,7 +427,7 @@ static void step(struct shell *s, struct host_event *event)
     s->stepping = false;
 }
 
-void shell_settle(struct shell *s)
+static void take_completions(struct shell *s)
 {
     struct completions *c = &s->completions;
 
@@ -398,6 +441,18 @@ void shell_settle(struct shell *s)
     }
     c->head = c->count = 0;
     buffer_clear(&c->bytes);
+}
+
+void shell_settle(struct shell *s)
+{
+    enum { AT_ONCE = 10000 }; // then the links get their turn
+    struct host_event go_on = {.type = HOST_GO_ON};
+
+    take_completions(s);
+    for (int i = 0; i < AT_ONCE && !s->exiting && host_has_more(s->host); i++) {
+        step(s, &go_on);
+        take_completions(s);
+    }
 }
 
 void shell_feed(struct shell *s, struct host_event *event)

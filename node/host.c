@@ -115,6 +115,8 @@ struct host *host_new(const struct host_config *config)
     room_init(&h->room, 0);
     queue_init(&h->waitver);
     queue_init(&h->lonely);
+    queue_init(&h->stalled);
+    queue_init(&h->later);
     queue_init(&h->leaseless);
     lease_init(&h->lease, config->serve);
     gate_init(&h->gate, config->gate_size_max);
@@ -225,6 +227,7 @@ static void on_peer_up(struct host *h, const struct host_event *event)
         .incarnation = event->incarnation,
     };
 
+    pace_on_link(h, event->peer, false);
     neighbour_up(&h->neighbours, &peer);
     if (peer.role == ROLE_NODE && h->life == LIFE_SERVING) {
         hold_on_peer_up(h, peer.incarnation);
@@ -272,8 +275,15 @@ static void dispatch(struct host *h, const struct host_event *event)
         on_peer_up(h, event);
         break;
     case HOST_PEER_DOWN:
+        pace_on_link(h, event->peer, false);
         neighbour_down(&h->neighbours, event->peer);
         break;
+    case HOST_PEER_FULL:
+    case HOST_PEER_ROOM:
+        pace_on_link(h, event->peer, event->type == HOST_PEER_FULL);
+        break;
+    case HOST_GO_ON:
+        break; // it goes on below
     case HOST_PEER_CONTROL:
         on_peer_control(h, event);
         break;
@@ -335,7 +345,11 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
     h->now_us = event->now_us > h->now_us ? event->now_us : h->now_us;
     h->wall_us = event->wall_us;
     tenure_judge(h);
+    pace_begin(h);
     dispatch(h, event);
+    if (h->later.count > 0 && (event->type == HOST_GO_ON || event->type == HOST_TICK)) {
+        pace_go_on(h);
+    }
     h->out = NULL;
     check_quick(h);
 }
@@ -402,6 +416,8 @@ void host_figures(const struct host *h, struct host_figures *out)
         .answered_again = h->answered_again,
         .answers_lost = h->answers_lost,
         .refused_cold = h->refused_cold,
+        .put_off_total = h->put_off_total,
+        .full_total = h->full_total,
         .answers = h->orders.saved_count,
         .answers_size = h->orders.large_size,
         .serving = h->life == LIFE_SERVING || h->life == LIFE_PARTING,

@@ -100,6 +100,9 @@ enum host_event_type {
     HOST_CONTROL, /* coordinator, message */
     HOST_PEER_UP, /* peer: link to or from a node or gateway; role, name, incarnation */
     HOST_PEER_DOWN,
+    HOST_PEER_FULL,    /* peer: its link has much to send: make no more for it */
+    HOST_PEER_ROOM,    /* peer: it has room again */
+    HOST_GO_ON,        /* nothing new: go on with what one step could not do; host_has_more() */
     HOST_PEER_CONTROL, /* peer, message: Adopted */
     HOST_REQUEST,      /* peer, request */
     HOST_ANSWER,       /* peer, answer: to be passed on to a gateway */
@@ -206,6 +209,9 @@ size_t host_running(const struct host *h);
 /* At this time no task may run any more: until - kill margin. */
 uint64_t host_hard_end_us(const struct host *h);
 
+/* It has put off more than it may do in one step: feed HOST_GO_ON when what this step began is
+ * through. (A HOST_TICK does it too.) */
+bool host_has_more(const struct host *h);
 /* Abort unless I1-I8 and I12 hold. */
 void host_check(const struct host *h);
 
@@ -240,6 +246,8 @@ struct host_figures {
     uint64_t answered_again;    /* copies answered with the saved answer */
     uint64_t answers_lost;      /* copies of what ran whose answer was not kept */
     uint64_t refused_cold;
+    uint64_t put_off_total; /* requests that waited because a link was full, or a step */
+    uint64_t full_total;    /* times a link was full */
     uint64_t answers;      /* saved now */
     uint64_t answers_size; /* bytes of the large ones */
     bool serving;          /* registered */

@@ -8,6 +8,7 @@
  *     hold.c     one transaction's drain, its images, its outcome
  *     admit.c    requests and answers
  *     run.c      actors: activate, run, freeze
+ *     pace.c     how much is started at once, and for whom
  *     tenure.c   the lease: what may be done now, what is put off
  *     inspect.c  `ringhold check` and `ringhold fix`
  *
@@ -103,6 +104,11 @@ struct host {
     struct room room;
     struct queue waitver;   /* they carry a version newer than mine */
     struct queue lonely;    /* they go to an owner whose link is not up */
+    struct queue stalled;   /* the link that their answers take, or they, is full */
+    struct queue later;     /* for another step: this one has started enough */
+    size_t full_count;      /* links that are full */
+    size_t started;         /* RUN effects of this step */
+    size_t passed_on;       /* bytes forwarded in this step */
     struct queue leaseless; /* they came, or their turn did, without an ACTIVE lease */
     struct neighbours neighbours;
     struct dial *dial; /* owned */
@@ -133,6 +139,8 @@ struct host {
     uint64_t answered_again;
     uint64_t answers_lost;
     uint64_t refused_cold;
+    uint64_t put_off_total;
+    uint64_t full_total; /* times a link was full */
 
     /* Marks of the parts above. */
     bool fetch_all;  /* my configuration is broken: fetch it whole */
@@ -246,6 +254,19 @@ void actor_from_image(struct host *h, struct image *image);
 void run_on_activated(struct host *h, struct actor *a, enum err error);
 void run_on_ran(struct host *h, const struct host_event *event);
 void run_on_exported(struct host *h, struct actor *a, enum err error, struct bytes state);
+
+/* ---- pace.c ---- */
+
+void pace_begin(struct host *h);
+/* May one more request start in this step, and its answer leave? Else it is put off. */
+bool pace_may_start(const struct host *h, const struct request_record *r);
+void pace_put_off(struct host *h, struct arrival *in);
+/* May one more be passed on over this link in this step? */
+bool pace_may_pass_on(const struct host *h, uint64_t link);
+void pace_pass_on_later(struct host *h, struct arrival *in);
+/* Take up what was put off to another step. */
+void pace_go_on(struct host *h);
+void pace_on_link(struct host *h, uint64_t link, bool full);
 
 /* ---- tenure.c ---- */
 

@@ -91,6 +91,7 @@ static void on_down(void *context, struct link *link, const char *reason)
     }
     table_remove(&s->peers, &p->by_id);
     link_set_user(link, NULL);
+    s->full_count -= p->full ? 1 : 0;
     mem_free(p);
     shell_feed(s, &event);
 }
@@ -255,6 +256,7 @@ static void poll_now(struct shell *s)
     }
     shell_settle(s);
     links_poll(s->links, s->now_us);
+    shell_look_for_room(s);
 }
 
 static void on_wake(uv_async_t *handle)

@@ -214,6 +214,7 @@ static void run(struct host *h, struct actor *a, const struct request_record *r,
         .read = (r->flags & REQUEST_IDEMPOTENT) != 0,
     };
     order->running = true;
+    h->started++;
     h->running++;
     e->actor = a;
     e->ticket = a->running.ticket;
@@ -262,6 +263,10 @@ void actor_next(struct host *h, struct actor *a)
         } else if (is_wanted(h, order, &in, a->position)) {
             if (order_judge(order, in.r) == ORDER_EARLY) {
                 keep_early(h, a, &in);
+                continue;
+            }
+            if (!pace_may_start(h, in.r)) {
+                pace_put_off(h, &in);
                 continue;
             }
             run(h, a, in.r, in.peer);

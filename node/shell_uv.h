@@ -26,6 +26,7 @@ struct peer {
     struct link *link;
     const char *drop; /* why it is to go at the end of this turn; NULL = it stays */
     int coordinator;  /* index, or -1 */
+    bool full;        /* the host was told so */
 };
 
 /* A link to another node that the host wants kept. */
@@ -88,6 +89,7 @@ struct shell {
     struct wanted *wanted; /* owned */
     size_t wanted_count;
     size_t wanted_cap;
+    size_t full_count; /* peers that are full */
     bool drops_due; /* some peer has `drop` set */
 
     char address[VIEW_ADDRESS_MAX + 1]; /* as others reach my links */
@@ -112,6 +114,8 @@ void shell_settle(struct shell *s);
 void shell_complete(struct shell *s, const struct host_event *event);
 /* Of the scene. */
 void shell_on_ran(void *context, const struct scene_answer *answer);
+/* Tell the host which links have room again. */
+void shell_look_for_room(struct shell *s);
 /* At the end of a turn: drop the links that have to go. */
 void shell_drop_peers(struct shell *s);
 /* NULL = gone. */
