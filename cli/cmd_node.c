@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WEIGHT_MAX = 1000, LINGER_MAX_MS = 600000 };
+enum { WEIGHT_MAX = 1000, LINGER_MAX_MS = 600000, HELD_MB_MAX = 1024 * 1024, MB_SHIFT = 20 };
 
 struct node_words {
     char cluster[VIEW_NAME_MAX + 1];
@@ -104,6 +104,14 @@ static void take_words(struct rh_node_options *o, const struct node_words *w)
     o->actor = w->actor;
 }
 
+/* More is refused. */
+static struct option held_option(const char *name, uint32_t *mb, const char *help)
+{
+    const struct option o = option_number(name, mb, (struct option_range){1, HELD_MB_MAX}, help);
+
+    return o;
+}
+
 static int run_daemon(int argc, char **argv)
 {
     struct node_words w = {
@@ -116,6 +124,8 @@ static int run_daemon(int argc, char **argv)
         .on_overrun = "abort",
     };
     struct node_options o = node_options_default();
+    uint32_t held_mb = (uint32_t)(o.limits.held_size_max >> MB_SHIFT);
+    uint32_t held_vnode_mb = (uint32_t)(o.limits.held_vnode_max >> MB_SHIFT);
     const char *arguments[8];
     int count = 0;
     struct option options[] = {
@@ -147,6 +157,8 @@ static int run_daemon(int argc, char **argv)
             "after the last vnode went: forward for stale gateways at most so long (30000)"),
         on_loss_option(&w),
         on_overrun_option(&w),
+        held_option("held-mb", &held_mb, "MiB of requests that wait here in all (256)"),
+        held_option("held-vnode-mb", &held_vnode_mb, "MiB of them for one vnode (64)"),
         option_switch(
             "insecure", &w.insecure, "listen beyond loopback although links are not encrypted yet"),
         option_text(
@@ -171,6 +183,8 @@ static int run_daemon(int argc, char **argv)
     if (!check(&w) || !choose_lease(&w, &o.node)) {
         return 1;
     }
+    o.limits.held_size_max = (size_t)held_mb << MB_SHIFT;
+    o.limits.held_vnode_max = (size_t)held_vnode_mb << MB_SHIFT;
     o.announce = true;
     take_words(&o.node, &w);
     return node_run(&o);

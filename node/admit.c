@@ -90,18 +90,27 @@ void admit_refuse(struct host *h, struct arrival *in, enum answer_code code, uin
 
 /* ---- queues ---- */
 
+/* The newest is refused: what waits already keeps its place. Order is safe (holes 36, 41, 42). */
+static bool has_room(const struct host *h, size_t size, uint32_t vnode)
+{
+    return h->room.size + size <= h->config.held_size_max &&
+           room_size_of(&h->room, vnode) + size <= h->config.held_vnode_max;
+}
+
 bool admit_park(struct host *h, struct queue *q, struct arrival *in)
 {
     if (in->w == NULL) {
         const size_t size = sizeof(struct waiting) + in->r->id.size + in->r->body.size;
+        const uint64_t position = host_position(h, in->r->kind, in->r->id);
+        const uint32_t vnode = ring_hit_vnode(ring_at(&h->view.ring, position));
 
-        // The newest is refused: what waits already keeps its place.
-        if (h->room.size + size > h->config.held_size_max) {
+        if (!has_room(h, size, vnode)) {
             h->dropped_overflow++;
-            admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
+            admit_refuse(h, in, ANSWER_OVERLOAD, BUSY_RETRY_MS);
             return false;
         }
         in->w = waiting_new(&h->room, in->r, in->peer, in->deadline_us);
+        waiting_charge(&h->room, in->w, vnode);
         in->r = &in->w->record;
     }
     queue_push(q, in->w);

@@ -84,6 +84,7 @@ struct host_config host_config_default(void)
     return (struct host_config){
         .weight = 1,
         .held_size_max = (size_t)256 * 1024 * 1024,
+        .held_vnode_max = (size_t)64 * 1024 * 1024,
         .queue_count_max = 100000,
         .state_window = (size_t)1024 * 1024,
         .staged_size_max = (size_t)64 * 1024 * 1024,
@@ -416,6 +417,8 @@ void host_figures(const struct host *h, struct host_figures *out)
         .answered_again = h->answered_again,
         .answers_lost = h->answers_lost,
         .refused_cold = h->refused_cold,
+        .waiting = h->room.count,
+        .waiting_size = h->room.size,
         .put_off_total = h->put_off_total,
         .full_total = h->full_total,
         .answers = h->orders.saved_count,

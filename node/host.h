@@ -78,6 +78,7 @@ struct host_config {
     const uint16_t *kinds; /* kinds hosted here; borrowed for life */
     size_t kind_count;
     size_t held_size_max;    /* bytes of waiting requests in all; 256 MiB */
+    size_t held_vnode_max;   /* bytes of them for one vnode; 64 MiB */
     size_t queue_count_max;  /* requests waiting for one actor; 100000 */
     size_t state_window;     /* unacknowledged bytes of one hand-over; 1 MiB */
     size_t staged_size_max;  /* of one transaction; 64 MiB */
@@ -246,6 +247,8 @@ struct host_figures {
     uint64_t answered_again;    /* copies answered with the saved answer */
     uint64_t answers_lost;      /* copies of what ran whose answer was not kept */
     uint64_t refused_cold;
+    uint64_t waiting;       /* requests that wait here for anything, now */
+    uint64_t waiting_size;  /* their bytes */
     uint64_t put_off_total; /* requests that waited because a link was full, or a step */
     uint64_t full_total;    /* times a link was full */
     uint64_t answers;      /* saved now */

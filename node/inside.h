@@ -291,7 +291,7 @@ void admit_new(struct host *h, const struct request_record *r, uint64_t peer);
 void admit_again(struct host *h, struct arrival *in);
 /* Admit all of a queue again. */
 void admit_all(struct host *h, struct queue *q);
-/* Put it at the end of a queue; refused with BUSY when the room is full. False then. */
+/* Put it at the end of a queue; refused with OVERLOAD when the room is full. False then. */
 bool admit_park(struct host *h, struct queue *q, struct arrival *in);
 void admit_done(struct host *h, struct arrival *in);
 /* Answer without having run it. */

@@ -433,8 +433,6 @@ static bool open_links(struct shell *s)
     config.self.role = ROLE_NODE;
     (void)snprintf(config.self.cluster, sizeof config.self.cluster, "%s", cluster_of(o));
     (void)snprintf(config.self.name, sizeof config.self.name, "%s", o->name);
-    // All that is held may leave for one new owner at once.
-    config.queue_size_max += s->options->limits.held_size_max;
     if (links_open(&s->links, &config, &events) != ERR_OK) {
         return complain("can't open links as ", o->name);
     }

@@ -97,6 +97,7 @@ static bool on_duplicate(struct host *h, struct order *order, struct arrival *in
     struct running *running = &order->actor->running;
     const struct saved *saved = NULL;
 
+    order->epoch = r->session_epoch > order->epoch ? r->session_epoch : order->epoch;
     order_set_base(&h->orders, order, r->base);
     if (order->running && running->seq == r->seq) {
         attach(h, running, in);
@@ -347,7 +348,7 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
     }
     if (in->w == NULL && a->queue.count + a->early_count >= h->config.queue_count_max) {
         h->dropped_overflow++;
-        admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
+        admit_refuse(h, in, ANSWER_OVERLOAD, BUSY_RETRY_MS);
     } else if (admit_park(h, &a->queue, in) && early) {
         queue_remove(in->w);
         keep_early(h, a, in);

@@ -24,6 +24,9 @@ void room_fini(struct room *room)
         }
     }
     ASSERT(room->count == 0 && room->size == 0);
+    mem_free(room->of_vnode);
+    room->of_vnode = NULL;
+    room->vnode_cap = 0;
 }
 
 struct waiting *waiting_new(struct room *room, const struct request_record *r, uint64_t peer,
@@ -48,6 +51,25 @@ struct waiting *waiting_new(struct room *room, const struct request_record *r, u
     return w;
 }
 
+void waiting_charge(struct room *room, struct waiting *w, uint32_t vnode)
+{
+    ASSERT(w->vnode == 0);
+    if (vnode >= room->vnode_cap) {
+        const size_t cap = (vnode + 1) * (size_t)2;
+
+        room->of_vnode = mem_resize(room->of_vnode, cap * sizeof *room->of_vnode);
+        memset(room->of_vnode + room->vnode_cap, 0, (cap - room->vnode_cap) * sizeof(size_t));
+        room->vnode_cap = cap;
+    }
+    room->of_vnode[vnode] += w->size;
+    w->vnode = vnode + 1;
+}
+
+size_t room_size_of(const struct room *room, uint32_t vnode)
+{
+    return vnode < room->vnode_cap ? room->of_vnode[vnode] : 0;
+}
+
 void waiting_free(struct room *room, struct waiting *w)
 {
     if (w->queue != NULL) {
@@ -57,6 +79,10 @@ void waiting_free(struct room *room, struct waiting *w)
     ASSERT(room->count > 0 && room->size >= w->size);
     room->count--;
     room->size -= w->size;
+    if (w->vnode != 0) {
+        ASSERT(room->of_vnode[w->vnode - 1] >= w->size);
+        room->of_vnode[w->vnode - 1] -= w->size;
+    }
     mem_free(w);
 }
 

@@ -25,6 +25,7 @@ struct waiting {
     uint64_t peer;         /* link it came by; answers may go back there */
     uint64_t deadline_us;
     size_t size;                  /* bytes it takes of the room */
+    uint32_t vnode;               /* that it is counted with, and one; 0 = none */
     struct request_record record; /* id and body point into `data` */
     uint8_t data[];
 };
@@ -41,6 +42,8 @@ struct room {
     uint64_t swept; /* slots up to here, counted from time 0, are empty */
     size_t count;
     size_t size;
+    size_t *of_vnode; /* owned; bytes, by the vnode's id */
+    size_t vnode_cap;
 };
 
 void room_init(struct room *room, uint64_t now_us);
@@ -50,6 +53,9 @@ void room_fini(struct room *room);
 /* Returns an owned copy of the request, in no queue. */
 struct waiting *waiting_new(struct room *room, const struct request_record *r, uint64_t peer,
                             uint64_t deadline_us);
+/* Count it with a vnode, too: once. */
+void waiting_charge(struct room *room, struct waiting *w, uint32_t vnode);
+size_t room_size_of(const struct room *room, uint32_t vnode);
 /* Takes it out of its queue, if any. */
 void waiting_free(struct room *room, struct waiting *w);
 

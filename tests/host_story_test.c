@@ -261,7 +261,7 @@ static void print_request(struct reader *in)
 static void print_answer(struct reader *in)
 {
     static const char *const codes[] = {
-        "OK", "APP_ERROR", "MOVED", "BUSY", "COLD", "EXPIRED", "NO_KIND"};
+        "OK", "APP_ERROR", "MOVED", "BUSY", "COLD", "EXPIRED", "NO_KIND", "LOST", "OVERLOAD"};
     struct answer_record a;
 
     assert_int_equal(answer_get(in, &a), ERR_OK);
@@ -434,6 +434,7 @@ static void do_new(void)
     config.disk = disk;
     config.queue_count_max = number_of("queue_max", config.queue_count_max);
     config.held_size_max = number_of("held_size_max", config.held_size_max);
+    config.held_vnode_max = number_of("held_vnode_max", config.held_vnode_max);
     config.staged_size_max = number_of("staged_max", config.staged_size_max);
     config.state_window = number_of("window", config.state_window);
     config.gate_size_max = number_of("gate_max", config.gate_size_max);
@@ -664,34 +665,6 @@ static void do_adopted(void)
 }
 
 /* request ID BODY seq= [prev= base= ver= first= copy= session= from= ttl= hops= held= chain=ID] */
-static void do_request(void)
-{
-    struct request_record r = {.gateway = 900};
-    char id[64];
-    const struct bytes found = id_of(words[1]);
-
-    memcpy(id, found.data, found.size);
-    r.id = bytes_of(id, found.size);
-    r.body = bytes_of(words[2], strlen(words[2]));
-    r.session = number_of("session", 1);
-    r.session_epoch = (uint32_t)number_of("epoch", 0);
-    r.seq = number_of("seq", 1);
-    r.prev = number_of("prev", 0);
-    r.base = number_of("base", 1);
-    r.version = number_of("ver", host_view(host)->ring.version);
-    r.first = number_of("first", r.version);
-    r.copy = (uint8_t)number_of("copy", 1);
-    r.ttl_ms = (uint32_t)number_of("ttl", 10000);
-    r.hops = (uint8_t)number_of("hops", 0);
-    r.kind = (uint16_t)number_of("kind", 0);
-    r.flags = number_of("held", 0) != 0 ? REQUEST_HELD : 0;
-    if (text_of("chain") != NULL) {
-        r.chain[r.chain_count++] =
-            ring_position(ring_key_of_kind(cluster.key, 0), id_of(text_of("chain")));
-    }
-    step((struct host_event){.type = HOST_REQUEST, .peer = number_of("from", 9), .request = &r});
-}
-
 static struct bytes body_of(size_t at)
 {
     static char big[400000];
@@ -704,6 +677,35 @@ static struct bytes body_of(size_t at)
         return bytes_of(big, count < sizeof big ? count : sizeof big);
     }
     return bytes_of(at < word_count ? words[at] : "", size);
+}
+
+static void do_request(void)
+{
+    struct request_record r = {.gateway = number_of("gateway", 900)};
+    char id[64];
+    const struct bytes found = id_of(words[1]);
+
+    memcpy(id, found.data, found.size);
+    r.id = bytes_of(id, found.size);
+    r.body = body_of(2);
+    r.session = number_of("session", 1);
+    r.session_epoch = (uint32_t)number_of("epoch", 0);
+    r.seq = number_of("seq", 1);
+    r.prev = number_of("prev", 0);
+    r.base = number_of("base", 1);
+    r.version = number_of("ver", host_view(host)->ring.version);
+    r.first = number_of("first", r.version);
+    r.copy = (uint8_t)number_of("copy", 1);
+    r.ttl_ms = (uint32_t)number_of("ttl", 10000);
+    r.hops = (uint8_t)number_of("hops", 0);
+    r.kind = (uint16_t)number_of("kind", 0);
+    r.flags = number_of("held", 0) != 0 ? REQUEST_HELD : 0;
+    r.flags |= number_of("read", 0) != 0 ? REQUEST_IDEMPOTENT : 0;
+    if (text_of("chain") != NULL) {
+        r.chain[r.chain_count++] =
+            ring_position(ring_key_of_kind(cluster.key, 0), id_of(text_of("chain")));
+    }
+    step((struct host_event){.type = HOST_REQUEST, .peer = number_of("from", 9), .request = &r});
 }
 
 static void do_actor(enum host_event_type type)
@@ -816,6 +818,19 @@ static void do_figures(void)
     (void)fprintf(out, " foreign=%" PRIu64 "\n", f.dropped_foreign);
 }
 
+/* What became of copies. */
+static void do_copies(void)
+{
+    struct host_figures f;
+
+    host_figures(host, &f);
+    (void)fprintf(out, "attached=%" PRIu64 " again=%" PRIu64, f.attached, f.answered_again);
+    (void)fprintf(out, " lost=%" PRIu64 " cold=%" PRIu64, f.answers_lost, f.refused_cold);
+    (void)fprintf(out, " merged=%" PRIu64, f.dropped_duplicate);
+    (void)fprintf(out, " abandoned=%" PRIu64, f.dropped_abandoned);
+    (void)fprintf(out, " fenced=%" PRIu64 " saved=%" PRIu64 "\n", f.dropped_fenced, f.answers);
+}
+
 /* What the lease allows now. */
 static void do_lease(void)
 {
@@ -888,6 +903,23 @@ static void do_ran(void)
     do_actor(HOST_RAN);
 }
 
+/* full PEER, room PEER */
+static void do_full(void)
+{
+    step((struct host_event){.type = HOST_PEER_FULL, .peer = word_number(1)});
+}
+
+static void do_room(void)
+{
+    step((struct host_event){.type = HOST_PEER_ROOM, .peer = word_number(1)});
+}
+
+static void do_more(void)
+{
+    (void)fprintf(out, host_has_more(host) ? "" : "no more\n");
+    step((struct host_event){.type = HOST_GO_ON});
+}
+
 static void do_exported(void)
 {
     do_actor(HOST_EXPORTED);
@@ -907,6 +939,8 @@ static const struct {
     {"leave", do_leave},     {"persisted", do_persisted}, {"activated", do_activated},
     {"ran", do_ran},         {"exported", do_exported},   {"lease", do_lease},
     {"stall", do_stall},     {"slow", do_slow},           {"wall", do_wall},
+    {"full", do_full},       {"room", do_room},           {"more", do_more},
+    {"copies", do_copies},
 };
 
 static void play(char *line)
