@@ -62,7 +62,7 @@ static void put_nodes(const Rh__AdminReply *reply, struct rows *r)
 static void put_gateways(const Rh__AdminReply *reply, struct rows *r)
 {
     static const char *const columns[] = {
-        "GATEWAY", "REQUESTS", "IN FLIGHT", "VERSION", "DIGEST", NULL};
+        "GATEWAY", "REQUESTS", "IN FLIGHT", "UNKNOWN", "STALE ANSWERS", "VERSION", "DIGEST", NULL};
     char digest[33];
 
     rows_init(r, columns);
@@ -72,6 +72,8 @@ static void put_gateways(const Rh__AdminReply *reply, struct rows *r)
         rows_text(r, "%s", g->name);
         rows_number(r, g->requests);
         rows_number(r, g->in_flight);
+        rows_number(r, g->unknown);
+        rows_number(r, g->stale_answers);
         rows_number(r, g->version);
         rows_text(r, "%s", digest_text(g->digest0, g->digest1, digest));
     }

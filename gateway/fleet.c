@@ -43,19 +43,21 @@ static bool has_left(const struct router *r, uint16_t slot)
     return member == NULL || (member->leaving && ring_owned_count(&r->view.ring, slot) == 0);
 }
 
-static void put_adopted(struct router *r, uint16_t slot)
+void fleet_tell_adopted(struct router *r, struct peer *peer)
 {
     Rh__Adopted adopted = RH__ADOPTED__INIT;
     Rh__Control control = RH__CONTROL__INIT;
     struct router_effect *e = effects_add(r->out, ROUTER_TELL_NODE);
 
+    peer->told_awaits = !list_empty(&peer->in_flight);
+    adopted.awaits = peer->told_awaits;
     adopted.version = r->view.ring.version;
     control.era = r->view.era;
     control.source_incarnation = r->config.gateway;
     control.version = r->view.ring.version;
     control.body_case = RH__CONTROL__BODY_ADOPTED;
     control.adopted = &adopted;
-    e->slot = slot;
+    e->slot = peer->slot;
     control_put(&r->out->bytes, &control);
     effects_end(r->out, e);
 }
@@ -83,7 +85,7 @@ void fleet_on_node_up(struct router *r, const struct router_event *event)
     }
     peer->up = true;
     peer->incarnation = event->incarnation;
-    put_adopted(r, peer->slot);
+    fleet_tell_adopted(r, peer);
     route_wake_stalled(r);
 }
 
@@ -154,8 +156,8 @@ static void sync_peers(struct router *r)
     }
 }
 
-/* Arcs that changed hands without a drain: their old owner is fenced, and will not answer (or not so
- * that it counts) what it still has. Its link may be up for long: it may just stand still. */
+/* Arcs that changed hands without a drain: their old owner is fenced, and will not answer (or not
+ * so that it counts) what it still has. Its link may be up for long: it may just stand still. */
 static void follow_take_over(struct router *r)
 {
     const struct ring *ring = &r->view.ring;
@@ -178,7 +180,7 @@ static void adopt(struct router *r)
     // was routed by an older ring.
     for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
         if (r->peers.at[slot] != NULL && r->peers.at[slot]->up) {
-            put_adopted(r, slot);
+            fleet_tell_adopted(r, r->peers.at[slot]);
         }
         if (r->peers.at[slot] != NULL) {
             list_splice_back(&r->stalled, &r->peers.at[slot]->stalled);
@@ -288,6 +290,8 @@ void fleet_ask_config(struct router *r)
     get.digest1 = r->view.ring.digest[1];
     get.requests = r->figures.requests;
     get.in_flight = r->figures.in_flight;
+    get.unknown = r->figures.unknown;
+    get.stale_answers = r->figures.stale_answers;
     control.era = r->view.era;
     control.source_incarnation = r->config.gateway;
     control.version = r->view.ring.version;

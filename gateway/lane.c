@@ -106,7 +106,8 @@ struct lane *lane_add(struct lanes *l, uint64_t session, struct pending *p)
     struct list_link *before = lane->all.head.prev;
 
     // The last of all, but for a client that numbers its requests itself and goes back.
-    while (before != &lane->all.head && CONTAINER_OF(before, struct pending, in_lane)->seq > p->seq) {
+    while (before != &lane->all.head &&
+           CONTAINER_OF(before, struct pending, in_lane)->seq > p->seq) {
         before = before->prev;
     }
     p->in_lane.prev = before;

@@ -19,6 +19,7 @@ struct peer {
     uint64_t member_incarnation; /* as the directory has it */
     char name[VIEW_NAME_MAX + 1];
     char address[VIEW_ADDRESS_MAX + 1];
+    bool told_awaits;      /* it was told that I await answers of it */
     struct list in_flight; /* struct pending: their last attempt went here */
     struct list stalled;   /* struct lane: until there is room */
     struct list_link fed;  /* in the router's list of peers that have got room */

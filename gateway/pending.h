@@ -39,10 +39,10 @@ struct pending {
     uint64_t sent_us;     /* SENT: when */
     uint64_t retry_us;    /* SENT: see then whether to send it again */
     uint64_t overload_us; /* since when its owner has no room for it; 0 = it has, or never said */
-    uint64_t first;    /* ring version at the first send; 0 = to be stamped */
-    uint64_t prev;     /* as stamped on the last attempt */
-    uint64_t open;     /* bit = number of an open attempt, modulo 64 */
-    uint32_t attempts; /* ever made */
+    uint64_t first;       /* ring version at the first send; 0 = to be stamped */
+    uint64_t prev;        /* as stamped on the last attempt */
+    uint64_t open;        /* bit = number of an open attempt, modulo 64 */
+    uint32_t attempts;    /* ever made */
     uint32_t body_size;
     uint32_t charged; /* bytes it counts with at the peer that got the last attempt */
     uint16_t slot;    /* node that got the last attempt; 0 = none, or it left for good */
@@ -54,7 +54,7 @@ struct pending {
     uint8_t retries; /* sent again for want of an answer, for the back-off */
     bool doubtful;   /* there may be a copy that I know nothing of: of another gateway (hole 44), or
                         an open attempt's number was used again */
-    uint8_t data[]; /* id, then body */
+    uint8_t data[];  /* id, then body */
 };
 
 /* Returns owned; copies id (1..255 bytes) and body. In no list. */

@@ -82,6 +82,9 @@ static void leave_peer(struct router *r, struct pending *p)
         if (!list_empty(&peer->stalled) && !list_linked(&peer->fed)) {
             list_push_back(&r->fed, &peer->fed);
         }
+        if (peer->told_awaits && peer->up && list_empty(&peer->in_flight)) {
+            fleet_tell_adopted(r, peer); // it may want to leave
+        }
         route_disconnect_if_idle(r, peer);
     }
 }
@@ -127,8 +130,8 @@ void route_finish(struct router *r, struct pending *p, enum reply_code code, str
     struct pending *next = lane_next(p->lane, p);
     const bool ran = code == REPLY_OK || code == REPLY_APP_ERROR;
 
-    if (!ran && !mutant(M_NOBASE) && next != NULL && next->state == PENDING_SENT && next->prev == p->seq &&
-        next->deadline_us > r->now_us) {
+    if (!ran && !mutant(M_NOBASE) && next != NULL && next->state == PENDING_SENT &&
+        next->prev == p->seq && next->deadline_us > r->now_us) {
         route_to_waiting(r, next);
     }
     if (!p->session->closed) {
@@ -311,7 +314,8 @@ void route_retry(struct router *r)
 
 void route_lose(struct router *r, struct list *in_flight)
 {
-    for (struct list_link *l = list_pop_front(in_flight); l != NULL; l = list_pop_front(in_flight)) {
+    for (struct list_link *l = list_pop_front(in_flight); l != NULL;
+         l = list_pop_front(in_flight)) {
         struct pending *p = CONTAINER_OF(l, struct pending, in_flight);
 
         p->slot = RING_NODE_NONE;

@@ -212,6 +212,9 @@ static void on_overload(struct router *r, struct pending *p, uint64_t ms)
  * token of an actor that lives on may be below it. */
 static bool is_stale(const struct router *r, const struct pending *p, const struct answer_record *a)
 {
+    if (a->version >= r->cold) {
+        return false; // it knows of every take-over that I know of
+    }
     const struct ring_vnode *vnode = route_vnode(r, p);
 
     return vnode != NULL && a->token < vnode->cold && a->version < vnode->cold && !mutant(M_LATE);

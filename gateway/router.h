@@ -163,12 +163,12 @@ struct router_figures {
     uint64_t version;
     uint64_t digest[2];
     uint64_t requests;
-    uint64_t in_flight; /* unfinished */
-    uint64_t waiting;   /* of them, at the gateway */
-    uint64_t resent;    /* attempts after the first of a request */
-    uint64_t retried;   /* of them for want of an answer, or for a lost link */
-    uint64_t moved;     /* answers MOVED */
-    uint64_t cold;      /* answers COLD */
+    uint64_t in_flight;     /* unfinished */
+    uint64_t waiting;       /* of them, at the gateway */
+    uint64_t resent;        /* attempts after the first of a request */
+    uint64_t retried;       /* of them for want of an answer, or for a lost link */
+    uint64_t moved;         /* answers MOVED */
+    uint64_t cold;          /* answers COLD */
     uint64_t stale_answers; /* of owners that were fenced: refused (hole 63) */
     uint64_t late_answers;  /* to requests that were answered or given up before */
     uint64_t replied;       /* requests; the rest is in flight */

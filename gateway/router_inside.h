@@ -30,14 +30,15 @@ struct router {
     struct list age;       /* struct pending, in_age: all have one deadline, so this is its order */
     struct sessions sessions;
     struct lanes lanes;
-    struct list retry[ROUTER_RETRIES]; /* struct pending, in_retry: each of one delay, so in order */
-    struct list stalled; /* struct lane: until the ring or a link changes */
+    struct list
+        retry[ROUTER_RETRIES]; /* struct pending, in_retry: each of one delay, so in order */
+    struct list stalled;       /* struct lane: until the ring or a link changes */
     struct rest rest;
     struct list fed; /* struct peer: lanes stalled there may go on */
     struct peers peers;
     struct fetch fetch;
     struct router_figures figures;
-    size_t size; /* bytes of unfinished requests */
+    size_t size;   /* bytes of unfinished requests */
     uint64_t cold; /* greatest of the ring: when it grows, arcs were taken over */
     bool started;
     bool configured; /* a whole configuration was loaded, and with it the key of the hash */
@@ -100,6 +101,9 @@ void route_disconnect_if_idle(struct router *r, struct peer *peer);
 void fleet_on_node_up(struct router *r, const struct router_event *event);
 void fleet_on_node_down(struct router *r, const struct router_event *event);
 void fleet_on_control(struct router *r, const struct router_event *event);
+
+/* Tell the node which ring I route by, and whether answers of it, or by way of it, are awaited. */
+void fleet_tell_adopted(struct router *r, struct peer *peer);
 
 /* Ask for the configuration if it is time to. */
 void fleet_ask_config(struct router *r);

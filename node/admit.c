@@ -201,7 +201,8 @@ static void admit_elsewhere(struct host *h, struct arrival *in, uint32_t cell)
  * the arc's images are complete: then it waits for the outcome like any other. */
 static bool is_exempt(const struct host *h, const struct request_record *r, const struct hold *hold)
 {
-    if (mutant(M_NOCHAIN) || r->chain_count == 0 || hold->part->state != PART_DRAINING || hold->busy == 0) {
+    if (mutant(M_NOCHAIN) || r->chain_count == 0 || hold->part->state != PART_DRAINING ||
+        hold->busy == 0) {
         return false;
     }
     for (size_t i = 0; i < r->chain_count; i++) {

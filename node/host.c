@@ -242,6 +242,7 @@ static void on_peer_control(struct host *h, const struct host_event *event)
     const Rh__Control *c = event->message;
 
     if (peer != NULL && c->body_case == RH__CONTROL__BODY_ADOPTED) {
+        peer->awaits = c->adopted->awaits;
         peer->adopted = c->adopted->version > peer->adopted ? c->adopted->version : peer->adopted;
     }
 }

@@ -54,7 +54,7 @@ enum {
     HOST_CONN_MS = 5000, /* T_conn: a link that is stuck for so long is reset */
     /* No copy of a request lives longer: its ttl, and what links may hold back on its way. An
      * order record must not be forgotten before (hole 37). */
-    HOST_KEEP_MIN_MS = REQUEST_TTL_MAX_MS + 8 * HOST_CONN_MS,
+    HOST_KEEP_MIN_MS = REQUEST_TTL_MAX_MS + 8 * HOST_CONN_MS + 1000,
 };
 
 /* What stands on the node's disk; durable before PREPARED leaves (holes 3, 5). */
@@ -251,9 +251,9 @@ struct host_figures {
     uint64_t waiting_size;  /* their bytes */
     uint64_t put_off_total; /* requests that waited because a link was full, or a step */
     uint64_t full_total;    /* times a link was full */
-    uint64_t answers;      /* saved now */
-    uint64_t answers_size; /* bytes of the large ones */
-    bool serving;          /* registered */
+    uint64_t answers;       /* saved now */
+    uint64_t answers_size;  /* bytes of the large ones */
+    bool serving;           /* registered */
 
     enum lease_state lease;
     bool lease_in_force;

@@ -460,7 +460,8 @@ static bool gateways_know(const struct host *h)
          l = list_next(&h->neighbours.all, l)) {
         const struct neighbour *p = CONTAINER_OF(l, struct neighbour, all);
 
-        if (p->role == ROLE_GATEWAY && p->adopted < h->lost_version) {
+        // What I passed on may be answered by way of me.
+        if (p->role == ROLE_GATEWAY && (p->adopted < h->lost_version || p->awaits)) {
             return false;
         }
     }

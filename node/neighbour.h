@@ -20,6 +20,7 @@ struct neighbour {
     uint64_t incarnation; /* of the node; the gateway's id */
     enum link_role role;
     bool full;        /* it does not keep up with what it is sent */
+    bool awaits;      /* gateway: answers to what it sent here */
     uint64_t adopted; /* gateway: newest ring version that it told to route by */
 };
 

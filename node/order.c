@@ -61,6 +61,10 @@ static void release_oldest(struct orders *o, struct order *order)
             list_remove(&order->large);
         }
     }
+    if (s == &order->own) {
+        order->own_used = false;
+        return;
+    }
     if (o->spare_count >= SPARE_MAX) {
         mem_free(s);
         return;
@@ -78,10 +82,14 @@ void order_set_base(struct orders *o, struct order *order, uint64_t base)
     }
 }
 
-static struct saved *saved_new(struct orders *o)
+static struct saved *saved_new(struct orders *o, struct order *order)
 {
     struct saved *s = o->spare;
 
+    if (!order->own_used) {
+        order->own_used = true;
+        return &order->own;
+    }
     if (s == NULL) {
         return mem_new(1, sizeof *s);
     }
@@ -132,7 +140,7 @@ void order_save(struct orders *o, struct order *order, const struct order_answer
     if (order->newest != NULL && a->seq <= order->newest->seq) {
         return; // a read that ran again; else only the planted bugs come here
     }
-    struct saved *s = saved_new(o);
+    struct saved *s = saved_new(o, order);
 
     s->next = NULL;
     s->seq = a->seq;
@@ -201,6 +209,10 @@ void order_free(struct orders *o, struct order *order)
 
 void order_touch(struct orders *o, struct order *order, uint64_t now_us)
 {
+    // Its neighbours in the list are other memory, and it is touched for each request.
+    if (order->touched_us != 0 && now_us - order->touched_us < (uint64_t)ORDER_TOUCH_MS * 1000) {
+        return;
+    }
     order->touched_us = now_us;
     list_remove(&order->idle);
     list_push_back(&o->idle, &order->idle);

@@ -12,7 +12,7 @@
  * and no longer than the bounds below allow. A copy of a request whose answer
  * is not kept any more is told so; it never runs a second time.
  *
- * Pure. No allocation for a small answer once there was one before.
+ * Pure. The first small answer of a record takes no allocation.
  */
 #ifndef NODE_ORDER_H
 #define NODE_ORDER_H
@@ -28,7 +28,8 @@ enum {
     ORDER_ANSWERS_SIZE_MAX = 256 * 1024, /* bytes of them */
     ORDER_ANSWER_MAX = 64 * 1024,        /* a larger answer is not saved */
     ORDER_READ_ANSWER_MAX = 4 * 1024,    /* nor is one of a read: that can run again */
-    ORDER_ANSWER_SMALL = 32,             /* up to here it stands in the record itself */
+    ORDER_TOUCH_MS = 1000,
+    ORDER_ANSWER_SMALL = 16, /* up to here it stands in the record itself */
 };
 
 /* What a copy of a request is answered. */
@@ -47,8 +48,6 @@ struct bytes saved_body(const struct saved *s);
 
 struct order {
     struct table_link link;
-    struct list_link of_actor; /* in the actor's list */
-    struct list_link idle;     /* in the book's list, longest idle first */
     struct actor *actor;
     uint64_t session;
     uint64_t last; /* seq that ran last, 0 = none */
@@ -56,12 +55,17 @@ struct order {
     uint64_t touched_us;
     uint32_t epoch;
     uint8_t saved_count;
-    bool running; /* one of its requests runs: seq `last` */
-    struct queue *early; /* owned, sorted by seq: they wait for their predecessor; NULL = none */
+    bool running;  /* one of its requests runs: seq `last` */
+    bool own_used; /* `own` is one of the saved */
+    /* So far one line of the cache; the saved answer is on the next two. */
     struct saved *oldest; /* owned, by seq; NULL = none */
     struct saved *newest;
-    struct list_link large; /* in the book's list, if one of its answers is large */
-    uint32_t large_size;    /* bytes of these */
+    struct saved own;          /* the first to be saved: most records never keep two */
+    struct list_link idle;     /* in the book's list, longest idle first */
+    struct list_link of_actor; /* in the actor's list */
+    struct list_link large;    /* in the book's list, if one of its answers is large */
+    struct queue *early; /* owned, sorted by seq: they wait for their predecessor; NULL = none */
+    uint32_t large_size; /* bytes of its large answers */
 };
 
 /* All order records of a node. */
@@ -92,7 +96,7 @@ struct order *order_find(const struct orders *o, const struct actor *a, uint64_t
 struct order *order_new(struct orders *o, struct actor *a, struct list *of_actor, uint64_t session);
 /* Its early queue must be empty. */
 void order_free(struct orders *o, struct order *order);
-/* It is in use: keep it. */
+/* It is in use: keep it. Said once a second at most, so it is kept so much shorter. */
 void order_touch(struct orders *o, struct order *order, uint64_t now_us);
 
 /* Forget a few records that were idle for keep_us; called at every tick. */

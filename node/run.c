@@ -16,9 +16,11 @@ static const struct ring_vnode *vnode_of(const struct host *h, uint64_t position
 
 /* ---- order ---- */
 
-static struct order *order_of(struct host *h, struct actor *a, const struct request_record *r)
+/* The record of the request's session, made if `found` is NULL and there is none. */
+static struct order *order_of(struct host *h, struct actor *a, struct order *found,
+                              const struct request_record *r)
 {
-    struct order *order = order_find(&h->orders, a, r->session);
+    struct order *order = found != NULL ? found : order_find(&h->orders, a, r->session);
 
     if (order == NULL) {
         order = order_new(&h->orders, a, &a->orders, r->session);
@@ -42,7 +44,7 @@ static void wake_early(struct actor *a, struct order *order)
 
 static void keep_early(struct host *h, struct actor *a, struct arrival *in)
 {
-    struct order *order = order_of(h, a, in->r);
+    struct order *order = order_of(h, a, NULL, in->r);
 
     ASSERT(in->w != NULL);
     struct arrival merged = {.w = order_keep_early(order, in->w, &a->early_count)};
@@ -192,9 +194,10 @@ static void activate(struct host *h, struct actor *a)
     }
 }
 
-static void run(struct host *h, struct actor *a, const struct request_record *r, uint64_t peer)
+static void run(struct host *h, struct actor *a, struct order *found, const struct arrival *in)
 {
-    struct order *order = order_of(h, a, r);
+    const struct request_record *r = in->r;
+    struct order *order = order_of(h, a, found, r);
     struct host_effect *e = host_emit(h, HOST_RUN);
 
     ASSERT(a->state == ACTOR_IDLE && a->live);
@@ -208,7 +211,7 @@ static void run(struct host *h, struct actor *a, const struct request_record *r,
         .gateway = r->gateway,
         .session = r->session,
         .seq = r->seq,
-        .peer = peer,
+        .peer = in->peer,
         .order = order,
         .epoch = r->session_epoch,
         .copy = r->copy,
@@ -270,7 +273,7 @@ void actor_next(struct host *h, struct actor *a)
                 pace_put_off(h, &in);
                 continue;
             }
-            run(h, a, in.r, in.peer);
+            run(h, a, order, &in);
             waiting_free(&h->room, w);
             return;
         }
@@ -340,7 +343,7 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
     }
     const bool early = order_judge(order, in->r) == ORDER_EARLY;
     if (a->state == ACTOR_IDLE && a->queue.count == 0 && !early) {
-        run(h, a, in->r, in->peer);
+        run(h, a, order, in);
         if (in->w != NULL) {
             waiting_free(&h->room, in->w);
         }
@@ -413,7 +416,7 @@ static void fail_all(struct host *h, struct actor *a)
     actor_empty(a, &all);
     while ((w = queue_pop(&all)) != NULL) {
         struct arrival in = arrival_of(w);
-        struct order *order = order_of(h, a, in.r);
+        struct order *order = order_of(h, a, NULL, in.r);
         const struct answer_record answer = {
             .gateway = in.r->gateway,
             .session = in.r->session,

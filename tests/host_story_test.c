@@ -659,6 +659,7 @@ static void do_adopted(void)
     Rh__Adopted adopted = RH__ADOPTED__INIT;
 
     adopted.version = word_number(2);
+    adopted.awaits = word_count > 3;
     c.body_case = RH__CONTROL__BODY_ADOPTED;
     c.adopted = &adopted;
     step((struct host_event){.type = HOST_PEER_CONTROL, .peer = word_number(1), .message = &c});

@@ -81,10 +81,10 @@ static inline void rig_config(struct rig *rig)
     view_config_fini(&config);
 }
 
-/* Give the vnode of `id` to node `to` at the leader: a move, or a take-over (`cold`). The delta goes
- * to the router if `told`. */
-static inline void rig_give(struct rig *rig, const struct ring_op *move, uint64_t version, bool cold,
-                            bool told)
+/* Give the vnode of `id` to node `to` at the leader: a move, or a take-over (`cold`). The delta
+ * goes to the router if `told`. */
+static inline void rig_give(struct rig *rig, const struct ring_op *move, uint64_t version,
+                            bool cold, bool told)
 {
     Rh__RingOp op = RH__RING_OP__INIT;
     Rh__RingOp *ops[] = {&op};

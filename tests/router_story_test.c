@@ -4,17 +4,15 @@
  * empty line. REWRITE=1 writes what it did do instead; then read the diff.
  *
  *     start WINDOW                 a fresh router, deadline 10 s
- *     members SLOT:INC …           the leader's directory (n1, n2, …; all vnodes belong to the first)
- *     config VERSION               tell the router all of it, at that version
- *     move ID SLOT VERSION [lost]  commit a move; "lost": the router is not told
- *     take ID SLOT VERSION         the same without a drain: a take-over
- *     coordinator up|down N        lead N TERM
- *     up SLOT INC                  down SLOT
+ *     members SLOT:INC …           the leader's directory (n1, n2, …; all vnodes belong to the
+ * first) config VERSION               tell the router all of it, at that version move ID SLOT
+ * VERSION [lost]  commit a move; "lost": the router is not told take ID SLOT VERSION         the
+ * same without a drain: a take-over coordinator up|down N        lead N TERM up SLOT INC down SLOT
  *     call SESSION ID BODY         tell SESSION ID BODY
  *     try SESSION ID BODY          an idempotent one
  *     resume SESSION/SEQ EPOCH BASE FIRST ID BODY   of a client that numbers its requests
- *     answer SLOT SESSION/SEQ COPY CODE[@VERSION] AUX|BODY   VERSION: of an owner that knows no more
- *     close SESSION                after MS                figures
+ *     answer SLOT SESSION/SEQ COPY CODE[@VERSION] AUX|BODY   VERSION: of an owner that knows no
+ * more close SESSION                after MS                figures
  */
 #include "tests/router_rig.h"
 
@@ -72,7 +70,8 @@ static void show_control(const struct router_effect *e)
 
     assert_non_null(m);
     if (m->body_case == RH__CONTROL__BODY_ADOPTED) {
-        (void)fprintf(out, "tell n%u adopted %" PRIu64 "\n", e->slot, m->adopted->version);
+        (void)fprintf(out, "tell n%u adopted %" PRIu64, e->slot, m->adopted->version);
+        (void)fprintf(out, "%s\n", m->adopted->awaits ? ", awaits answers" : "");
     } else {
         assert_int_equal(m->body_case, RH__CONTROL__BODY_GET_CONFIG);
         (void)fprintf(out,
@@ -344,13 +343,13 @@ static bool play_requests(const char *command)
                resume.body) == 7) {
         play_resume(&resume);
     } else if (sscanf(command,
-               "answer %u %llu/%llu %u %15s %63s",
-               &w.slot,
-               &w.session,
-               &w.seq,
-               &w.copy,
-               w.code,
-               w.rest) >= 5) {
+                      "answer %u %llu/%llu %u %15s %63s",
+                      &w.slot,
+                      &w.session,
+                      &w.seq,
+                      &w.copy,
+                      w.code,
+                      w.rest) >= 5) {
         play_answer(&w);
     } else if (sscanf(command, "close %llu", &a) == 1) {
         rig_step(&rig, (struct router_event){.type = ROUTER_SESSION_CLOSED, .session = a});

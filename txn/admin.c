@@ -96,6 +96,8 @@ static void add_gateways(struct coordinator *c, Rh__AdminReply *reply)
         row->digest1 = peer->told.digest1;
         row->requests = peer->told.requests;
         row->in_flight = peer->told.in_flight;
+        row->unknown = peer->told.unknown;
+        row->stale_answers = peer->told.stale_answers;
         row->heard_us_ago = c->now_us - peer->heard_us;
         reply->gateways[reply->n_gateways++] = row;
     }
