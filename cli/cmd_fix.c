@@ -109,9 +109,12 @@ static Rh__AdminReply *ask_removal(struct fix *f, const struct finding *finding)
     Rh__Admin request = RH__ADMIN__INIT;
     Rh__AdminRemove what = RH__ADMIN_REMOVE__INIT;
     char name[sizeof finding->plan.name];
+    char text[TEXT_SIZE];
 
     memcpy(name, finding->plan.name, sizeof name);
     what.name = name;
+    what.by = f->by;
+    what.reason = reason_of(f, finding, text);
     request.what_case = RH__ADMIN__WHAT_REMOVE;
     request.remove = &what;
     return query_ask(&f->q, &request);

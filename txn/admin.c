@@ -365,7 +365,8 @@ static struct proposal *propose_desire(struct coordinator *c, const struct state
     return coordinator_propose(c, PROPOSAL_DESIRE, &command);
 }
 
-static struct proposal *propose_removal(struct coordinator *c, const struct state_node *node)
+static struct proposal *propose_removal(struct coordinator *c, const struct state_node *node,
+                                        const Rh__AdminRemove *in)
 {
     Rh__Command command = RH__COMMAND__INIT;
     Rh__CommandDeregister body = RH__COMMAND_DEREGISTER__INIT;
@@ -374,6 +375,8 @@ static struct proposal *propose_removal(struct coordinator *c, const struct stat
     body.incarnation = node->incarnation;
     command.body_case = RH__COMMAND__BODY_DEREGISTER;
     command.deregister = &body;
+    command.by = in->by;
+    command.reason = in->reason;
     return coordinator_propose(c, PROPOSAL_DEREGISTER, &command);
 }
 
@@ -458,7 +461,7 @@ static bool on_remove(struct coordinator *c, const struct peer *peer, Rh__AdminR
         admin_set_text(&reply->error, fault);
         return false;
     }
-    p = live ? propose_desire(c, node, DESIRE_STOP) : propose_removal(c, node);
+    p = live ? propose_desire(c, node, DESIRE_STOP) : propose_removal(c, node, in);
     expect(p, peer, reply->tag, node->slot);
     if (p == NULL) {
         admin_set_text(&reply->error, "the coordinators are not ready: try again");
