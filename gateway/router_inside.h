@@ -2,7 +2,8 @@
  *
  * What the router's files share. Nobody else includes this.
  *
- *     router.c   the machine: events in, requests, answers, deadlines
+ *     router.c   the machine: events in, requests, deadlines
+ *     answer.c   what an answer makes of its request
  *     route.c    a request's way: sent, waiting, finished
  *     fleet.c    nodes that come and go, the configuration
  *     inspect.c  `ringhold check` and `ringhold fix`
@@ -95,6 +96,10 @@ void route_wake_rested(struct router *r);
 void route_disconnect(struct router *r, struct peer *peer);
 /* The same, if it is a removed node from which no answer can come any more. */
 void route_disconnect_if_idle(struct router *r, struct peer *peer);
+
+/* ---- answer.c ---- */
+
+void route_on_answer(struct router *r, const struct router_event *event);
 
 /* ---- fleet.c ---- */
 

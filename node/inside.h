@@ -7,6 +7,7 @@
  *     txn.c      PREPARE, COMMIT, CANCEL, POLL: the participant's messages
  *     hold.c     one transaction's drain, its images, its outcome
  *     admit.c    requests and answers
+ *     copy.c     copies of requests: what must not run any more
  *     run.c      actors: activate, run, freeze
  *     pace.c     how much is started at once, and for whom
  *     tenure.c   the lease: what may be done now, what is put off
@@ -234,6 +235,17 @@ static inline struct hold *hold_of(const struct part *part)
 {
     return part->user;
 }
+
+/* ---- copy.c ---- */
+
+/* Answer, drop or refuse what must not run (any more). True: it may run or has to wait. `order` is
+ * its session's record, NULL = none. */
+bool copy_is_wanted(struct host *h, struct order *order, struct arrival *in, uint64_t position);
+/* Keep it for copies that come yet. */
+void copy_save_answer(struct host *h, struct order *order, const struct answer_record *answer,
+                      bool read);
+/* NULL = there is no ring yet. */
+const struct ring_vnode *host_vnode(const struct host *h, uint64_t position);
 
 /* ---- run.c ---- */
 

@@ -49,6 +49,7 @@ static void release_oldest(struct orders *o, struct order *order)
 {
     struct saved *s = order->oldest;
 
+    ASSERT(s != NULL);
     order->oldest = s->next;
     order->newest = s->next == NULL ? NULL : order->newest;
     order->saved_count--;

@@ -9,11 +9,6 @@
 #include "base/mutant.h"
 #include "wire/frame.h"
 
-static const struct ring_vnode *vnode_of(const struct host *h, uint64_t position)
-{
-    return ring_find(&h->view.ring, ring_hit_vnode(ring_at(&h->view.ring, position)));
-}
-
 /* ---- order ---- */
 
 /* The record of the request's session, made if `found` is NULL and there is none. */
@@ -55,108 +50,6 @@ static void keep_early(struct host *h, struct actor *a, struct arrival *in)
     }
 }
 
-/* ---- copies of what ran, or runs ---- */
-
-/* It runs now: who asked last is answered when it ends. */
-static void attach(struct host *h, struct running *running, struct arrival *in)
-{
-    const struct request_record *r = in->r;
-
-    if (r->session_epoch > running->epoch ||
-        (r->session_epoch == running->epoch && r->copy > running->copy)) {
-        running->gateway = r->gateway;
-        running->epoch = r->session_epoch;
-        running->peer = in->peer;
-        running->copy = r->copy;
-    }
-    h->attached++;
-    admit_done(h, in);
-}
-
-static void send_saved(struct host *h, const struct saved *s, struct arrival *in)
-{
-    const struct answer_record answer = {
-        .gateway = in->r->gateway,
-        .session = in->r->session,
-        .seq = s->seq,
-        .token = s->token,
-        .version = h->view.ring.version,
-        .code = s->code,
-        .copy = in->r->copy,
-        .body = saved_body(s),
-    };
-
-    admit_send_answer(h, in->peer, &answer);
-    h->answered_again++;
-    admit_done(h, in);
-}
-
-/* A copy of a request that ran (hole 37). True: it is a read that may run again: nothing of its
- * session did since, and what it answered was too large to keep. */
-static bool on_duplicate(struct host *h, struct order *order, struct arrival *in)
-{
-    const struct request_record *r = in->r;
-    struct running *running = &order->actor->running;
-    const struct saved *saved = NULL;
-
-    order->epoch = r->session_epoch > order->epoch ? r->session_epoch : order->epoch;
-    order_set_base(&h->orders, order, r->base);
-    if (order->running && running->seq == r->seq) {
-        attach(h, running, in);
-        return false;
-    }
-    saved = order_saved(order, r->seq);
-    if (saved != NULL) {
-        send_saved(h, saved, in);
-        return false;
-    }
-    if (r->seq < order->base) { // its gateway is finished with it
-        h->dropped_duplicate++;
-        admit_done(h, in);
-        return false;
-    }
-    if ((r->flags & REQUEST_IDEMPOTENT) != 0 && r->seq == order->last) {
-        return true;
-    }
-    h->answers_lost++;
-    admit_refuse(h, in, ANSWER_LOST, 0);
-    return false;
-}
-
-/* Refuse what must not run (any more). True: it may run or has to wait. */
-static bool is_wanted(struct host *h, struct order *order, struct arrival *in, uint64_t position)
-{
-    const struct ring_vnode *vnode = vnode_of(h, position);
-
-    switch (order_judge(order, in->r)) {
-    case ORDER_DUPLICATE:
-        if (!on_duplicate(h, order, in)) {
-            return false;
-        }
-        break;
-    case ORDER_FENCED: // hole 44: the client is at another gateway now
-        h->dropped_fenced++;
-        admit_done(h, in);
-        return false;
-    case ORDER_ABANDONED: // hole 41
-        h->dropped_abandoned++;
-        admit_done(h, in);
-        return false;
-    case ORDER_RUN:
-    case ORDER_EARLY:
-        break;
-    }
-    // Sent before the arc changed hands without drain: a copy may have run there, with nobody
-    // left to tell (hole 39). That it is the first copy says nothing (hole 40).
-    const bool warm = mutant(M_COLD) || (mutant(M_ATT1) && in->r->copy == 1);
-    if (vnode != NULL && in->r->first < vnode->cold && !warm) {
-        h->refused_cold++;
-        admit_refuse(h, in, ANSWER_COLD, vnode->cold);
-        return false;
-    }
-    return true;
-}
-
 /* I7: what ran never runs again, except a read of which nothing is kept. */
 static bool may_run(const struct order *order, const struct request_record *r)
 {
@@ -177,7 +70,7 @@ static void check_token(struct host *h, const struct actor *a)
 
 static void activate(struct host *h, struct actor *a)
 {
-    const struct ring_vnode *vnode = vnode_of(h, a->position);
+    const struct ring_vnode *vnode = host_vnode(h, a->position);
     struct host_effect *e = host_emit(h, HOST_ACTIVATE);
 
     ASSERT(a->state == ACTOR_ABSENT && !a->live);
@@ -264,7 +157,7 @@ void actor_next(struct host *h, struct actor *a)
         if (h->now_us >= in.deadline_us) {
             h->dropped_expired++;
             admit_refuse(h, &in, ANSWER_EXPIRED, 0);
-        } else if (is_wanted(h, order, &in, a->position)) {
+        } else if (copy_is_wanted(h, order, &in, a->position)) {
             if (order_judge(order, in.r) == ORDER_EARLY) {
                 keep_early(h, a, &in);
                 continue;
@@ -329,7 +222,7 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
 {
     struct order *order = a == NULL ? NULL : order_find(&h->orders, a, in->r->session);
 
-    if (!is_wanted(h, order, in, name.position)) {
+    if (!copy_is_wanted(h, order, in, name.position)) {
         return;
     }
     if (order != NULL && in->r->base > order->base) {
@@ -359,20 +252,6 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
     wake(h, a);
 }
 
-static void save_answer(struct host *h, struct order *order, const struct answer_record *answer,
-                        bool read)
-{
-    const struct order_answer saved = {
-        .seq = answer->seq,
-        .token = answer->token,
-        .code = answer->code,
-        .read = read,
-        .body = answer->body,
-    };
-
-    order_save(&h->orders, order, &saved, h->config.answers_size_max);
-}
-
 void run_on_ran(struct host *h, const struct host_event *event)
 {
     struct actor *a = event->actor;
@@ -398,7 +277,7 @@ void run_on_ran(struct host *h, const struct host_event *event)
     h->running--;
     h->executed++;
     h->finished++;
-    save_answer(h, order, &answer, a->running.read);
+    copy_save_answer(h, order, &answer, a->running.read);
     admit_send_answer(h, a->running.peer, &answer);
     if (a->early_count > 0) {
         wake_early(a, order);
@@ -430,7 +309,7 @@ static void fail_all(struct host *h, struct actor *a)
 
         if (in.r->seq > order->last) {
             order->last = in.r->seq;
-            save_answer(h, order, &answer, false);
+            copy_save_answer(h, order, &answer, false);
             admit_send_answer(h, in.peer, &answer);
         }
         admit_done(h, &in);
