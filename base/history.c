@@ -91,8 +91,8 @@ enum err history_open_asked(struct history **out)
     return path == NULL || path[0] == '\0' ? ERR_OK : history_open(out, path);
 }
 
-void history_put(struct history *h, uint64_t time_us, const char *process,
-                 enum history_event_type type, const char *format, ...)
+void history_write(struct history *h, uint64_t time_us, const char *process,
+                   enum history_event_type type, const char *format, ...)
 {
     char line[HISTORY_LINE_MAX];
     va_list args;

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -66,6 +67,19 @@ static void print_end(const struct campaign *c, const struct world *w, bool line
     (void)printf("replay: %s --seed %" PRIu64 " --trace\n", replay(c), w->seed);
 }
 
+/* The history of this seed alone, from its beginning. */
+static void open_history(const struct campaign *c, struct fleet *f)
+{
+    if (c->history == NULL) {
+        return;
+    }
+    (void)!truncate(c->history, 0); // of an earlier run, if any
+    if (history_open(&f->history, c->history) != ERR_OK) {
+        (void)fprintf(stderr, "fleet_sim: can't write %s\n", c->history);
+        exit(2);
+    }
+}
+
 const char *campaign_seed(const struct campaign *c, uint64_t seed, enum show show, struct totals *t)
 {
     struct fleet *f = mem_new(1, sizeof *f);
@@ -78,6 +92,7 @@ const char *campaign_seed(const struct campaign *c, uint64_t seed, enum show sho
                    replay(c),
                    seed);
     sim_fleet_init(f, seed, &c->fleet);
+    open_history(c, f);
     f->world.print = show == SHOW_ALL;
     f->world.keep = show == SHOW_END;
     sim_fleet_run(f);
@@ -86,6 +101,8 @@ const char *campaign_seed(const struct campaign *c, uint64_t seed, enum show sho
     if (checker != NULL && show != SHOW_NOTHING) {
         print_end(c, &f->world, show == SHOW_END);
     }
+    history_close(f->history);
+    f->history = NULL;
     sim_fleet_fini(f);
     mem_free(f);
     return checker;

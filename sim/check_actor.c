@@ -53,6 +53,7 @@ void check_activate(struct fleet *f, struct instance *i, bool has_state)
         i->deposed = true;
         return;
     }
+    record_life(f, HISTORY_ACTIVATE, i);
     depose(f, e);
     if (e->live != NULL) {
         world_violate(&f->world,
@@ -85,6 +86,7 @@ void check_unfreeze(struct fleet *f, struct instance *i)
 {
     struct entity *e = i->entity;
 
+    record_life(f, HISTORY_UNFREEZE, i);
     depose(f, e);
     if (e->live != NULL) {
         world_violate(&f->world,
@@ -112,6 +114,7 @@ void check_unfreeze(struct fleet *f, struct instance *i)
 
 void check_freeze(struct fleet *f, struct instance *i)
 {
+    record_life(f, HISTORY_FREEZE, i);
     if (i->running) {
         world_violate(&f->world,
                       "overlap",
@@ -129,6 +132,7 @@ void check_freeze(struct fleet *f, struct instance *i)
 
 void check_discard(struct fleet *f, struct instance *i)
 {
+    record_life(f, HISTORY_STOP, i);
     if (i->frozen) {
         times_add(&f->ledger.hold, f->world.now_us - i->frozen_us);
     }
@@ -142,6 +146,7 @@ void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid)
     const struct entity *e = i->entity;
     const struct ask *a = ledger_find(f, uid);
 
+    record_run(f, HISTORY_EXEC_BEGIN, i, uid);
     if (a == NULL || &f->ledger.entity[a->entity] != e || a->foreign) {
         world_violate(&f->world,
                       "answer",
@@ -225,6 +230,7 @@ void check_run_end(struct fleet *f, struct instance *i, uint64_t uid)
 {
     struct entity *e = i->entity;
 
+    record_run(f, HISTORY_EXEC_END, i, uid);
     if (!judged(f, e)) {
         ledger_find(f, uid)->runs++;
         ledger_list_add(&i->list, uid);
@@ -287,6 +293,7 @@ static bool awaits(const struct fleet *f, const struct sim_node *n, const struct
 
 void check_node_crash(struct fleet *f, struct sim_node *n)
 {
+    record_process(f, HISTORY_CRASH, &n->process);
     check_down(f, n);
     for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
         struct entity *e = &f->ledger.entity[i];

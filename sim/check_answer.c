@@ -127,6 +127,7 @@ void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t uid, enum repl
           "answers request %llu: %s",
           (unsigned long long)uid,
           reply_name(code));
+    record_answer(f, uid, code);
     check_code(f, a, uid, code, body);
     a->answered = true;
     a->code = code;

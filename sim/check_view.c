@@ -58,6 +58,7 @@ void check_hops(struct fleet *f, const struct sim_node *n, const struct request_
 
 void check_registered(struct fleet *f, struct sim_node *n, uint64_t incarnation)
 {
+    record_registered(f, n, incarnation);
     if (incarnation <= n->last_incarnation) {
         world_violate(&f->world,
                       "register",
@@ -135,6 +136,7 @@ void check_view(struct fleet *f, const char *who, const struct view *view, struc
                       who,
                       (unsigned long long)now);
     }
+    record_view(f, who, view);
     *seen = (struct view_seen){now, view->ring.digest[0]};
     agree(f, who, &view->ring);
 }
@@ -170,6 +172,7 @@ void check_committed(struct fleet *f, const Rh__Command *command, const struct s
                                        "LEASE"};
     const int which = (int)command->body_case - (int)RH__COMMAND__BODY_INIT;
 
+    record_committed(f, command, result);
     TRACE(&f->world,
           "log",
           "%s %s stamp=%llu txn=%llu %s",
@@ -212,6 +215,7 @@ void check_outcome(struct fleet *f, const char *who, const Rh__Control *message)
         return;
     }
     number = commit ? message->commit->txn : message->cancel->txn;
+    record_outcome(f, who, number, commit);
     t = state_txn(&f->raft.truth, number);
     // What an older era decided may be forgotten.
     if (number >> 40 == f->raft.truth.view.era &&

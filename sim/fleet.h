@@ -17,6 +17,7 @@
 #include "sim/check.h"
 #include "sim/network.h"
 #include "sim/raft_model.h"
+#include "sim/recording.h"
 #include "txn/coordinator.h"
 
 enum {
@@ -187,6 +188,8 @@ struct fleet {
     bool working;         /* clients send */
     bool healed;
     uint64_t heal_us;
+    struct history *history; /* where it is written down, NULL = nowhere; the caller's */
+    uint64_t lease_told_us[FLEET_NODES_MAX];
     uint64_t crashes; /* of nodes */
     uint64_t coordinator_crashes;
     uint64_t gateway_crashes;

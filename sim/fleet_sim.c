@@ -8,6 +8,7 @@
  *     fleet_sim --mutant M_NODRAIN          one of them; with --seed that history alone
  *     also: --profile NAME of faults, --calm for "--profile calm", --seconds S of faults,
  *           --nodes N at most, --jobs N workers, --quiet
+ *           --history FILE: with --seed, for ringhold-history (docs/history.md)
  *
  * Exit: 0 no violation, 1 violation or a mutant survived, 2 wrong usage.
  */
@@ -92,6 +93,10 @@ static bool parse_value(const char *a, const char *value, struct options *o)
         o->mutants = true;
         return mutant_named(value, &o->mutant);
     }
+    if (strcmp(a, "--history") == 0) {
+        o->campaign.history = value;
+        return true;
+    }
     if (strcmp(a, "--profile") == 0) {
         return profile_named(value, &o->campaign.fleet.profile);
     }
@@ -118,12 +123,12 @@ int main(int argc, char **argv)
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
 
     o.campaign.jobs = cores < 1 ? 1 : (unsigned)cores;
-    if (!parse(argc, argv, &o)) {
+    if (!parse(argc, argv, &o) || (o.campaign.history != NULL && !o.one)) {
         (void)fprintf(
             stderr,
             "usage: fleet_sim [--seeds N] [--from K] [--seed K] [--trace] [--seconds S]\n"
             "                 [--nodes N] [--profile NAME | --calm] [--jobs N] [--quiet]\n"
-            "                 [--mutant NAME | --mutants]\n");
+            "                 [--mutant NAME | --mutants] [--history FILE (with --seed)]\n");
         return 2;
     }
     o.campaign.seeds = o.one ? 1 : o.campaign.seeds;

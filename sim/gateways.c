@@ -71,6 +71,7 @@ void gateway_crash(struct fleet *f, struct sim_gateway *g)
     const uint64_t down_us = world_between(&f->world, 1000, f->healed ? 100000 : 2000000);
 
     TRACE(&f->world, g->process.name, "CRASHES");
+    record_process(f, HISTORY_CRASH, &g->process);
     f->gateway_crashes++;
     g->process.up = false;
     pause_end(f, &g->process);

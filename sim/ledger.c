@@ -85,6 +85,7 @@ void ledger_close(struct fleet *f, struct session *s)
     struct ledger *l = &f->ledger;
 
     s->closed = true;
+    record_close(f, s);
     for (size_t i = 0; i < l->ask_count; i++) {
         l->open -= l->ask[i].session == s && !l->ask[i].answered;
     }
@@ -108,6 +109,7 @@ uint64_t ledger_ask(struct fleet *f, struct session *s, size_t entity, bool fore
         .view = check_view_index(f, s->gateway->seen.version),
     };
     l->open++;
+    record_send(f, l->ask_count);
     return l->ask_count;
 }
 

@@ -273,6 +273,9 @@ static void do_next(struct fleet *f, struct sim_node *n)
     if (sim_clock_read(&n->process.clock, f->world.now_us) >= host_limit_us(n->core, e->type)) {
         host_keep(n->core, &n->out, at);
     } else {
+        if (host_effect_is_output(e->type)) {
+            record_output(f, n);
+        }
         effect(f, n, e);
     }
 }
@@ -350,6 +353,7 @@ void node_step(struct fleet *f, struct sim_node *n, struct host_event event)
     host_effects_clear(&n->out);
     host_step(n->core, &event, &n->out);
     check_view(f, n->process.name, host_view(n->core), &n->seen);
+    record_lease(f, n);
     n->out_at = 0;
     n->dies_at = n->out.count > 0 && world_chance(&f->world, f->faults.node_torn_pm) &&
                          world_chance(&f->world, 100)

@@ -22,6 +22,7 @@ static void go_on(struct fleet *f, struct process *p)
 static void over(struct fleet *f, struct process *p)
 {
     TRACE(&f->world, p->name, "GOES ON");
+    record_process(f, HISTORY_RESUME, p);
     // M_MONO: a shell that reads a clock which sleeps with its machine.
     if (p->stood_kind == PAUSE_FREEZE || (p->stood_kind == PAUSE_SUSPEND && mutant(M_MONO))) {
         sim_clock_stood(&p->clock, f->world.now_us, f->world.now_us - p->stood_us);
@@ -51,6 +52,7 @@ void pause_begin(struct fleet *f, struct process *p, uint64_t time_us, enum paus
     }
     TRACE(&f->world, p->name, "is %s for %llu ms", name[kind], (unsigned long long)time_us / 1000);
     f->pauses++;
+    record_process(f, HISTORY_PAUSE, p);
     p->stood_us = f->world.now_us;
     p->stood_kind = (int)kind;
     world_shut(&p->gate);
@@ -70,6 +72,7 @@ void pause_begin(struct fleet *f, struct process *p, uint64_t time_us, enum paus
 void pause_end(struct fleet *f, struct process *p)
 {
     if (p->gate.shut) {
+        record_process(f, HISTORY_RESUME, p);
         world_open(&f->world, &p->gate);
     }
 }

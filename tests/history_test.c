@@ -454,15 +454,15 @@ static void what_is_written_is_read(void **state)
     assert_true(fd >= 0);
     assert_int_equal(history_open(&h, path), ERR_OK);
     assert_int_equal(history_open(&again, path), ERR_OK);
-    history_put(h,
-                7,
-                "n1.9",
-                HISTORY_ACTIVATE,
-                "entity=%s fence=%d",
-                history_word(bytes_of("a b%\xff", 5), word),
-                4);
-    history_put(again, 6, "n2.9", HISTORY_NOTE, "hello");
-    history_put(NULL, 6, "n2.9", HISTORY_NOTE, "nowhere");
+    history_write(h,
+                  7,
+                  "n1.9",
+                  HISTORY_ACTIVATE,
+                  "entity=%s fence=%d",
+                  history_word(bytes_of("a b%\xff", 5), word),
+                  4);
+    history_write(again, 6, "n2.9", HISTORY_NOTE, "hello");
+    history_write(NULL, 6, "n2.9", HISTORY_NOTE, "nowhere");
     history_close(h);
     history_close(again);
     history_close(NULL);
@@ -492,7 +492,7 @@ static void the_longest_ids_fit_a_line(void **state)
     memset(id, 0xff, sizeof id);
     (void)history_word(bytes_of(id, sizeof id), word);
     assert_int_equal(history_open(&h, path), ERR_OK);
-    history_put(h, UINT64_MAX, "c", HISTORY_SEND, "session=%s entity=%s seq=1", word, word);
+    history_write(h, UINT64_MAX, "c", HISTORY_SEND, "session=%s entity=%s seq=1", word, word);
     history_close(h);
     const ssize_t got = read(fd, text, sizeof text);
     assert_true(got > 0);
