@@ -35,6 +35,8 @@ struct demo {
     uint32_t rate;
     uint32_t seed;
     bool keep;
+    char history_path[4096]; /* "" = none */
+    struct history *history;
     uint64_t start_us;
     struct fleet fleet;
     struct admin *admin;
@@ -232,11 +234,29 @@ static bool wait_settled(struct demo *d, const char *name, bool owns, const char
 
 /* ---- the story ---- */
 
+/* A new file: another run's clients number their requests from 1 as well. */
+static bool open_history(struct demo *d)
+{
+    if (d->history_path[0] == '\0') {
+        return true;
+    }
+    if (access(d->history_path, F_OK) == 0) {
+        (void)fprintf(stderr, "ringhold demo: %s is there already\n", d->history_path);
+        return false;
+    }
+    if (history_open(&d->history, d->history_path) != ERR_OK) {
+        (void)fprintf(stderr, "ringhold demo: can't write %s\n", d->history_path);
+        return false;
+    }
+    return true;
+}
+
 static bool start_fleet(struct demo *d)
 {
     if (!fleet_init(&d->fleet)) {
         return false;
     }
+    d->fleet.history = d->history == NULL ? NULL : d->history_path;
     say(d, "folder %s", d->fleet.folder);
     for (unsigned id = 1; id <= FLEET_COORDINATORS; id++) {
         if (!fleet_start_coordinator(&d->fleet, id)) {
@@ -264,6 +284,7 @@ static bool start_load(struct demo *d)
         .rate = d->rate,
         .slow_ms = SLOW_MS,
         .seed = d->seed,
+        .history = d->history,
     };
 
     d->load = load_start(&options);
@@ -519,6 +540,11 @@ int cmd_demo(int argc, char **argv)
             "rate", &d.rate, (struct option_range){1, 1000000}, "requests a second (25000)"),
         option_number(
             "seed", &d.seed, (struct option_range){0, UINT32_MAX}, "of the load; 0 = draw one"),
+        option_text("history",
+                    "FILE",
+                    d.history_path,
+                    sizeof d.history_path,
+                    "write what happens down, for ringhold-history"),
         option_switch("keep", &d.keep, "keep the folder with logs, data and journals"),
         {0},
     };
@@ -544,6 +570,9 @@ int cmd_demo(int argc, char **argv)
     log_set_level(LOG_ERROR); // links that break when a leader dies are no news here
     (void)signal(SIGINT, on_interrupt);
     (void)signal(SIGTERM, on_interrupt);
+    if (!open_history(&d)) {
+        return 1;
+    }
     d.start_us = clock_boottime_us();
     say(&d,
         "ringhold demo --seconds %u --ids %u --rate %u --seed %u",
@@ -559,6 +588,10 @@ int cmd_demo(int argc, char **argv)
     fleet_stop(&d.fleet, d.keep);
     if (d.load != NULL && exit_code == 0) {
         load_free(d.load);
+    }
+    history_close(d.history);
+    if (d.history != NULL) {
+        (void)printf("history: ringhold-history %s\n", d.history_path);
     }
     return exit_code;
 }

@@ -109,6 +109,9 @@ static void become(const struct fleet *f, const char *name, int output, char **w
     // A demo that is interrupted from the keyboard stops its children itself, in order.
     (void)setpgid(0, 0);
     (void)setenv("RINGHOLD_LEDGER", f->ledger, 1);
+    if (f->history != NULL) {
+        (void)setenv("RINGHOLD_HISTORY", f->history, 1);
+    }
     (void)execv("/proc/self/exe", words);
     _exit(127);
 }

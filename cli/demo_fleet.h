@@ -30,6 +30,7 @@ struct fleet {
     uint16_t port[FLEET_COORDINATORS];
     struct child child[FLEET_CHILDREN_MAX];
     size_t child_count;
+    const char *history; /* RINGHOLD_HISTORY of all; NULL = none */
 };
 
 /* Make the folder, choose ports. False after printing why. */

@@ -96,6 +96,51 @@ static bool is_slow(const struct load *l, uint32_t id)
     return id >= l->options.ids;
 }
 
+static void tell(const struct client *c, const struct sent *s, enum history_event_type type,
+                 const char *code)
+{
+    char name[24];
+
+    if (c->load->options.history == NULL) {
+        return;
+    }
+    load_id_name(c->load, s->id, name, sizeof name);
+    history_write(c->load->options.history,
+                  clock_boottime_us(),
+                  "demo",
+                  type,
+                  "session=c%u entity=%s seq=%u%s%s",
+                  c->number,
+                  name,
+                  s->seq,
+                  code == NULL ? "" : " code=",
+                  code == NULL ? "" : code);
+}
+
+/* An error reply's code in histories. */
+static const char *code_of(const char *text, size_t size)
+{
+    static const struct {
+        const char *reply;
+        const char *code;
+    } codes[] = {
+        {"-UNKNOWN ", "UNKNOWN"},
+        {"-TIMEOUT ", "TIMEOUT"},
+        {"-OVERLOADED ", "REJECTED"},
+        {"-MOVING ", "REJECTED"},
+        {"-NOKIND ", "NOKIND"},
+    };
+
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        const size_t length = strlen(codes[i].reply);
+
+        if (size >= length && memcmp(text, codes[i].reply, length) == 0) {
+            return codes[i].code;
+        }
+    }
+    return "APPERR";
+}
+
 static void request(struct client *c, uint32_t id)
 {
     struct load *l = c->load;
@@ -118,8 +163,10 @@ static void request(struct client *c, uint32_t id)
                               name,
                               strlen(payload),
                               payload);
+    const struct sent sent = {id, seq, clock_boottime_us()};
+    tell(c, &sent, HISTORY_SEND, NULL);
     buffer_put(&c->out, command, (size_t)size);
-    c->ring[c->tail++ % IN_FLIGHT_MAX] = (struct sent){id, seq, clock_boottime_us()};
+    c->ring[c->tail++ % IN_FLIGHT_MAX] = sent;
     uv_mutex_lock(&l->lock);
     l->figures.sent++;
     uv_mutex_unlock(&l->lock);
@@ -135,6 +182,7 @@ static void on_answer(struct client *c, const char *text, size_t size, bool erro
     if (is_slow(l, s->id)) {
         l->slow_flying[s->id - l->options.ids] = false;
     }
+    tell(c, s, HISTORY_ANSWER, error ? code_of(text, size) : "OK");
     if (error) {
         note_error(l, text, size);
         return;
@@ -187,7 +235,7 @@ static void lose(struct client *c, const char *why)
 {
     c->connected = false;
     while (c->head != c->tail) {
-        c->head++;
+        tell(c, &c->ring[c->head++ % IN_FLIGHT_MAX], HISTORY_ANSWER, "UNKNOWN");
         note_error(c->load, why, strlen(why));
     }
 }

@@ -11,6 +11,7 @@
 #ifndef CLI_DEMO_LOAD_UV_H
 #define CLI_DEMO_LOAD_UV_H
 
+#include "base/history.h"
 #include "cli/histogram.h"
 
 #include <stdbool.h>
@@ -27,6 +28,7 @@ struct load_options {
     uint32_t rate;       /* requests a second, all clients together */
     uint32_t slow_ms;    /* how long a slow request takes */
     uint64_t seed;
+    struct history *history; /* borrowed; what is sent and answered, NULL = not written down */
 };
 
 struct load_figures {

@@ -2,10 +2,13 @@
 #include "node/actors.h"
 
 #include "base/bytes.h"
+#include "base/clock.h"
+#include "base/history.h"
 #include "base/mem.h"
 #include "node/journal.h"
 #include "wire/cursor.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +16,13 @@
 #include <unistd.h>
 
 enum { TAKE_MS_MAX = 60 * 1000, SEEN_SIZE = 20 };
+
+/* What all ledgers of a process write to. */
+struct books {
+    struct journal *journal; /* owned; NULL = none asked for */
+    struct history *history; /* owned; NULL = none asked for */
+    char process[HISTORY_PROCESS_MAX + 1];
+};
 
 /* What one client had run here. */
 struct seen {
@@ -29,6 +39,53 @@ struct ledger {
     uint64_t seq;
 };
 
+static void put(const struct rh_actor *actor, const struct journal_record *record)
+{
+    const struct books *b = rh_shared(actor);
+
+    if (b->journal != NULL) {
+        journal_put(b->journal, record);
+    }
+}
+
+/* The same in the public format: docs/history.md. */
+static void tell(const struct rh_actor *actor, const struct ledger *l, enum journal_event event)
+{
+    static const enum history_event_type types[] = {
+        [JOURNAL_ACTIVATE] = HISTORY_ACTIVATE,
+        [JOURNAL_RUN_BEGIN] = HISTORY_EXEC_BEGIN,
+        [JOURNAL_RUN_END] = HISTORY_EXEC_END,
+        [JOURNAL_EXPORT] = HISTORY_FREEZE,
+        [JOURNAL_RESUME] = HISTORY_UNFREEZE,
+        [JOURNAL_DISCARD] = HISTORY_STOP,
+    };
+    const struct books *b = rh_shared(actor);
+    const struct rh_bytes id = rh_id(actor);
+    char word[HISTORY_WORD_SIZE];
+    char more[96] = "";
+    uint64_t effects = 0;
+
+    if (b->history == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < l->seen_count; i++) {
+        effects += l->seen[i].count;
+    }
+    if (event == JOURNAL_RUN_BEGIN || event == JOURNAL_RUN_END) {
+        (void)snprintf(more, sizeof more, " session=c%u seq=%" PRIu64, l->client, l->seq);
+    } else if (event == JOURNAL_ACTIVATE) {
+        (void)snprintf(more, sizeof more, " effects=%" PRIu64, effects);
+    }
+    history_write(b->history,
+                  clock_boottime_us(),
+                  b->process,
+                  types[event],
+                  "entity=%s fence=%" PRIu64 "%s",
+                  history_word(bytes_of(id.data, id.size), word),
+                  rh_fence(actor),
+                  more);
+}
+
 static void note(const struct rh_actor *actor, const struct ledger *l, enum journal_event event)
 {
     const bool runs = event == JOURNAL_RUN_BEGIN || event == JOURNAL_RUN_END;
@@ -40,7 +97,8 @@ static void note(const struct rh_actor *actor, const struct ledger *l, enum jour
         .event = event,
     };
 
-    journal_put(rh_shared(actor), &record);
+    put(actor, &record);
+    tell(actor, l, event);
 }
 
 static struct seen *seen_of(struct ledger *l, uint32_t client)
@@ -55,32 +113,56 @@ static struct seen *seen_of(struct ledger *l, uint32_t client)
     return &l->seen[l->seen_count++];
 }
 
-static int ledger_start(const struct rh_kind_info *info, void **shared)
+/* The process's journal in `folder`. */
+static bool open_journal(struct books *b, const char *folder, const char *node)
 {
-    const char *folder = info->argument[0] != '\0' ? info->argument : getenv("RINGHOLD_LEDGER");
-    struct journal *journal = NULL;
     char path[4096];
 
-    if (folder == NULL || folder[0] == '\0') {
-        (void)fprintf(stderr,
-                      "ringhold node: the ledger actor needs RINGHOLD_LEDGER=DIR in the "
-                      "environment, or --actor ledger=DIR\n");
-        return RH_FAILED;
-    }
-    (void)snprintf(path, sizeof path, "%s/%s-%ld.journal", folder, info->node, (long)getpid());
-    const enum err error = journal_open(&journal, path, info->node);
+    (void)snprintf(path, sizeof path, "%s/%s-%ld.journal", folder, node, (long)getpid());
+    const enum err error = journal_open(&b->journal, path, node);
     if (error != ERR_OK) {
         (void)fprintf(
             stderr, "ringhold node: can't make the journal %s: %s\n", path, err_text(error));
-        return RH_FAILED;
     }
-    *shared = journal;
-    return RH_OK;
+    return error == ERR_OK;
 }
 
 static void ledger_stop(void *shared)
 {
-    journal_close(shared);
+    struct books *b = shared;
+
+    journal_close(b->journal);
+    history_close(b->history);
+    mem_free(b);
+}
+
+static int ledger_start(const struct rh_kind_info *info, void **shared)
+{
+    const char *folder = info->argument[0] != '\0' ? info->argument : getenv("RINGHOLD_LEDGER");
+    struct books *b = mem_new(1, sizeof *b);
+
+    (void)snprintf(b->process, sizeof b->process, "%.100s.%ld", info->node, (long)getpid());
+    if (history_open_asked(&b->history) != ERR_OK) {
+        (void)fprintf(stderr,
+                      "ringhold node: can't write the history %s: %s\n",
+                      getenv("RINGHOLD_HISTORY"),
+                      strerror(errno));
+        ledger_stop(b);
+        return RH_FAILED;
+    }
+    if (b->history == NULL && (folder == NULL || folder[0] == '\0')) {
+        (void)fprintf(stderr,
+                      "ringhold node: the ledger actor needs RINGHOLD_LEDGER=DIR or "
+                      "RINGHOLD_HISTORY=FILE in the environment, or --actor ledger=DIR\n");
+        ledger_stop(b);
+        return RH_FAILED;
+    }
+    if (folder != NULL && folder[0] != '\0' && !open_journal(b, folder, info->node)) {
+        ledger_stop(b);
+        return RH_FAILED;
+    }
+    *shared = b;
+    return RH_OK;
 }
 
 static bool load(struct ledger *l, const struct rh_bytes *state)
@@ -214,7 +296,8 @@ static void ledger_deactivate(struct rh_actor *actor, void *instance, enum rh_wh
                                           .fence = rh_fence(actor),
                                           .event = JOURNAL_DISCARD};
 
-    journal_put(rh_shared(actor), &record);
+    put(actor, &record);
+    tell(actor, l, JOURNAL_DISCARD);
     ledger_free(l);
 }
 
