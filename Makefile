@@ -131,10 +131,11 @@ run-check: all
 sim: $(sims)
 	$(out)/sim/fleet_sim --seeds $(or $(SEEDS),200)
 
+mutants: export MUTANTS_PLANTED = 1
 mutants:
 	+@$(submake) MUTANTS=1 run-mutants
-run-mutants: $(out)/sim/fleet_sim
-	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests "$(out)/sim/fleet_sim --mutants"
+run-mutants: $(out)/sim/fleet_sim $(checker)
+	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests "$(out)/sim/fleet_sim --mutants" "tests/e2e/smoke_history.py $(binary)"
 
 raft-sim: $(sims)
 	$(out)/sim/raft_sim --guards --seeds $(or $(SEEDS),1000)

@@ -6,6 +6,7 @@ enum { KILL_MS = 80, LEASE_MS = 3000 };
 
 void check_output(struct fleet *f, const struct sim_node *n)
 {
+    record_output(f, n);
     if (f->profile != PROFILE_CLOCKS && n->incarnation != 0 && n->incarnation <= n->reassigned) {
         world_violate(&f->world,
                       "fence",

@@ -88,7 +88,7 @@ struct court {
     struct table outcome; /* txn: 1 committed, 2 aborted; its version */
     struct table digest;  /* version: word */
     struct table over;    /* incarnation */
-    uint64_t losses;      /* crashes, and instances that were out: effects may be gone */
+    uint64_t losses; /* crashes, new incarnations, instances that were out: effects may be gone */
 };
 
 /* A rule was broken by the event at hand, or by `e`. */

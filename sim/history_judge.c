@@ -150,6 +150,7 @@ static void take_log_event(struct court *c)
             (void)fact_put(&c->over, e->inc, e->version);
         }
         check_digest(c);
+        c->losses++;
     } else if (e->type == HISTORY_OUTCOME) {
         check_outcome(c, e->committed, 0);
     } else {
@@ -188,6 +189,7 @@ static void take(struct court *c)
         return;
     case HISTORY_REGISTERED:
         c->process[c->now->process].inc = c->now->inc;
+        c->losses++; // a new incarnation has no actors
         return;
     case HISTORY_LEASE:
         on_lease(c);

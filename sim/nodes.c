@@ -273,9 +273,6 @@ static void do_next(struct fleet *f, struct sim_node *n)
     if (sim_clock_read(&n->process.clock, f->world.now_us) >= host_limit_us(n->core, e->type)) {
         host_keep(n->core, &n->out, at);
     } else {
-        if (host_effect_is_output(e->type)) {
-            record_output(f, n);
-        }
         effect(f, n, e);
     }
 }
