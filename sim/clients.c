@@ -26,6 +26,7 @@ static uint64_t ask(struct fleet *f, struct sim_gateway *g, struct session *s, s
     a->parent = parent;
     a->idempotent = world_chance(&f->world, 150);
     flags |= a->idempotent ? REQUEST_IDEMPOTENT : 0;
+    record_send(f, uid);
     for (unsigned i = 0; i < 8; i++) {
         body[i] = (uint8_t)(uid >> (8 * i));
     }

@@ -109,7 +109,6 @@ uint64_t ledger_ask(struct fleet *f, struct session *s, size_t entity, bool fore
         .view = check_view_index(f, s->gateway->seen.version),
     };
     l->open++;
-    record_send(f, l->ask_count);
     return l->ask_count;
 }
 

@@ -31,11 +31,24 @@ static const char *name_now(struct fleet *f, const char *who, char out[NAME_SIZE
     return out;
 }
 
+/* Durable actors are judged by their store, which decides which of their runs count. */
+static bool is_told(const struct fleet *f, const struct entity *e)
+{
+    return f->history != NULL && !e->durable;
+}
+
+static bool is_ask_told(struct fleet *f, uint64_t uid)
+{
+    const struct ask *a = ledger_find(f, uid);
+
+    return a != NULL && is_told(f, &f->ledger.entity[a->entity]);
+}
+
 void record_life(struct fleet *f, enum history_event_type type, const struct instance *i)
 {
     char name[NAME_SIZE];
 
-    if (f->history == NULL) {
+    if (!is_told(f, i->entity)) {
         return;
     }
     (void)name_of(&i->node->process, name);
@@ -82,7 +95,7 @@ void record_run(struct fleet *f, enum history_event_type type, const struct inst
     char name[NAME_SIZE];
     char text[128];
 
-    if (f->history != NULL && ledger_find(f, uid) != NULL) {
+    if (is_ask_told(f, uid)) {
         history_write(f->history,
                       f->world.now_us,
                       name_of(&i->node->process, name),
@@ -97,7 +110,7 @@ void record_send(struct fleet *f, uint64_t uid)
     char name[NAME_SIZE];
     char text[128];
 
-    if (f->history != NULL) {
+    if (is_ask_told(f, uid)) {
         history_write(f->history,
                       f->world.now_us,
                       name_of(&ledger_find(f, uid)->session->gateway->process, name),
@@ -116,11 +129,12 @@ void record_answer(struct fleet *f, uint64_t uid, enum reply_code code)
         [REPLY_TIMEOUT] = "TIMEOUT",
         [REPLY_REJECTED] = "REJECTED",
         [REPLY_NO_KIND] = "NOKIND",
+        [REPLY_OVERLOADED] = "REJECTED",
     };
     char name[NAME_SIZE];
     char text[128];
 
-    if (f->history != NULL) {
+    if (is_ask_told(f, uid)) {
         history_write(f->history,
                       f->world.now_us,
                       name_of(&ledger_find(f, uid)->session->gateway->process, name),
