@@ -27,6 +27,10 @@ static void over(struct fleet *f, struct process *p)
     if (p->stood_kind == PAUSE_FREEZE || (p->stood_kind == PAUSE_SUSPEND && mutant(M_MONO))) {
         sim_clock_stood(&p->clock, f->world.now_us, f->world.now_us - p->stood_us);
     }
+    if (p->role == ROLE_NODE && fleet_node(p)->core != NULL) {
+        f->lease_told_us[fleet_node(p) - f->node] = 0; // its clock may have stood still
+        record_lease(f, fleet_node(p));
+    }
     // What it was about to do comes before what arrived meanwhile.
     world_open(&f->world, &p->gate);
     go_on(f, p);

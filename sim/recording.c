@@ -115,8 +115,9 @@ void record_send(struct fleet *f, uint64_t uid)
                       f->world.now_us,
                       name_of(&ledger_find(f, uid)->session->gateway->process, name),
                       HISTORY_SEND,
-                      "%s",
-                      request_text(f, uid, text, sizeof text));
+                      "%s%s",
+                      request_text(f, uid, text, sizeof text),
+                      ledger_find(f, uid)->idempotent ? " idempotent=yes" : "");
     }
 }
 
