@@ -285,15 +285,13 @@ void run_on_ran(struct host *h, const struct host_event *event)
     actor_next(h, a);
 }
 
-/* It could not start. What waited for it is answered, and never runs. */
+/* It could not start. What may run now is answered, and never runs; what still waits for its
+ * predecessor goes on waiting: that one is on its way here, and would be taken for a duplicate. */
 static void fail_all(struct host *h, struct actor *a)
 {
     struct waiting *w = NULL;
-    struct queue all;
 
-    queue_init(&all);
-    actor_empty(a, &all);
-    while ((w = queue_pop(&all)) != NULL) {
+    while ((w = queue_pop(&a->queue)) != NULL) {
         struct arrival in = arrival_of(w);
         struct order *order = order_of(h, a, NULL, in.r);
         const struct answer_record answer = {
@@ -307,10 +305,15 @@ static void fail_all(struct host *h, struct actor *a)
             .body = bytes_of("the actor could not start", 25),
         };
 
+        if (order_judge(order, in.r) == ORDER_EARLY) {
+            keep_early(h, a, &in);
+            continue;
+        }
         if (in.r->seq > order->last) {
             order->last = in.r->seq;
             copy_save_answer(h, order, &answer, false);
             admit_send_answer(h, in.peer, &answer);
+            wake_early(a, order);
         }
         admit_done(h, &in);
     }
