@@ -96,6 +96,16 @@ static void on_expired(struct router *r, struct pending *p)
     }
 }
 
+/* An earlier copy, whose answer is still to come, may have met another owner: ask once more. */
+static void on_no_kind(struct router *r, struct pending *p)
+{
+    if (pending_never_ran(p)) {
+        route_finish(r, p, REPLY_NO_KIND, route_nothing);
+    } else {
+        again(r, p, backoff_ms(p), false);
+    }
+}
+
 /* The node has no room. For a while it is waited for; then the client is told. */
 static void on_overload(struct router *r, struct pending *p, uint64_t ms)
 {
@@ -176,7 +186,7 @@ static void on_refused(struct router *r, struct pending *p, const struct router_
         on_expired(r, p);
         break;
     case ANSWER_NO_KIND:
-        route_finish(r, p, pending_never_ran(p) ? REPLY_NO_KIND : REPLY_UNKNOWN, route_nothing);
+        on_no_kind(r, p);
         break;
     }
 }
