@@ -140,6 +140,7 @@ static void on_stale(struct router *r, struct pending *p, uint8_t copy)
         return;
     }
     (void)pending_close(p, copy);
+    p->doubtful = true; // it did run: whatever comes, it is not REJECTED
     p->first = 0;
     if (copy == pending_last(p) && p->state == PENDING_SENT) {
         again(r, p, 0, false);
