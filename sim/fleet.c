@@ -189,7 +189,8 @@ static void draw_shape(struct fleet *f)
     }
     if (f->profile == PROFILE_CALM && f->lease_us != 0) {
         f->lease_us = 3000000;
-    } else if (f->profile == PROFILE_LEASE) {
+    } else if (f->profile == PROFILE_LEASE || (f->profile == PROFILE_RESTORE && f->lease_us == 0)) {
+        // A restore brings nodes back that have left since: only leases tell that they are gone.
         f->lease_us = world_between(&f->world, 300000, 3000000);
     }
     f->deadline_ms = 10000;
