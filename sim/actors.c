@@ -304,6 +304,17 @@ static uint64_t call(struct fleet *f, const struct instance *i)
     return clients_call(f, i->uid, other);
 }
 
+static void on_poison(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    const struct instance *i = instance_of(f, event);
+
+    if (i != NULL && i->running && i->uid == event->c) {
+        TRACE(&f->world, i->node->process.name, "is killed by %s", i->entity->id);
+        node_crash(f, i->node);
+    }
+}
+
 void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body)
 {
     struct instance *i = actor_instance(e->actor);
@@ -326,6 +337,9 @@ void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body)
     i->handled = false;
     i->uid = uid;
     i->ticket = e->ticket;
+    if (world_chance(&f->world, f->faults.poison_pm) && world_chance(&f->world, 100)) {
+        instance_later(f, i, run_us / 2, on_poison);
+    }
     i->asks = world_chance(&f->world, f->faults.call_pm) ? call(f, i) : 0;
     if (i->asks != 0) {
         run_us = (uint64_t)f->deadline_ms * 1000 + 500000; // should no answer come

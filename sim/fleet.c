@@ -187,6 +187,9 @@ static void draw_shape(struct fleet *f)
     if (!world_chance(&f->world, 100)) {
         f->lease_us = world_between(&f->world, 300000, 3000000);
     }
+    if (f->lease_us == 0) {
+        f->faults.reboot_pm = f->faults.wipe_pm = 0; // nothing would ever prove the old one dead
+    }
     if (f->profile == PROFILE_CALM && f->lease_us != 0) {
         f->lease_us = 3000000;
     } else if (f->profile == PROFILE_LEASE || (f->profile == PROFILE_RESTORE && f->lease_us == 0)) {

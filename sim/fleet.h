@@ -64,6 +64,11 @@ struct fleet_faults {
     bool drift_extreme;  /* … and all of them exactly so much */
     uint64_t persist_max_us;
     uint64_t run_max_us;
+    uint64_t poison_pm;        /* so many of ten thousand runs kill their process */
+    uint64_t disk_fail_pm;     /* so many of a thousand writes of a node's number fail */
+    uint64_t reboot_pm;        /* so many of a thousand restarts are of the machine … */
+    uint64_t wipe_pm;          /* … or find an empty disk */
+    bool tight;                /* little room for requests that wait */
     uint64_t call_pm;          /* so many of a thousand runs ask another actor */
     uint64_t run_long_pm;      /* so many of a thousand runs take up to 3 s */
     uint64_t activate_fail_pm; /* so many of a thousand activations fail */
@@ -109,6 +114,9 @@ struct sim_node {
     struct host *core; /* NULL while down */
     struct host_effects out;
     struct host_disk disk; /* what its folder holds */
+    struct host_disk told; /* what it was told to be durable */
+    uint8_t boots;         /* of its machine */
+    uint8_t wipes;         /* of its disk */
     uint64_t disk_us;      /* when the newest write hits it */
     uint64_t persisted_us; /* when that is told */
     size_t out_at;

@@ -51,12 +51,38 @@ static enum profile hunting_ground(enum mutant m)
         [M_FENCEPEND] = PROFILE_LEASE,
         [M_NOTOKEN] = PROFILE_CLOCKS,
         [M_READ1ST] = PROFILE_CLOCKS,
+        [M_BARRIER] = PROFILE_LEASE,
         [M_RESTORE] = PROFILE_RESTORE,
         [M_ERAMSG] = PROFILE_RESTORE,
         [M_NOCHAIN] = PROFILE_CALM,
     };
 
     return ground[m];
+}
+
+/* Rules of the models that no code here could lose. */
+static const struct {
+    const char *name;
+    const char *why;
+} elsewhere[] = {
+    {"NOFSYNC",
+     "REGISTER aborts what the disk does not know: each covers the other (PROTOCOL 9.2)"},
+    {"M_CANCEL", "with a new number at each attempt harmless: M_SAMENUM_CANCEL plants the pair"},
+    {"M_SAMENUM", "with outcomes sent on apply harmless: M_SAMENUM_CANCEL plants the pair"},
+    {"M_TIMEOUT", "custody (8.4) is not shipped: a new owner waits for COMMIT, never for a time"},
+    {"M_NOMARK", "custody is not shipped: no arc is ever half settled"},
+    {"M_BUSYREL", "stragglers (8.3) are not shipped: PREPARED waits for every actor (M_NODRAIN)"},
+    {"M_NOFLUSH", "stragglers are not shipped: an image is complete before PREPARED (M_NODRAIN)"},
+    {"M_NOLEASE", "custody is not shipped: M_NOWAIT takes the same rule from reassignment"},
+    {"M_STALEREL", "custody is not shipped: there is no RELEASE"},
+};
+
+static void say_elsewhere(void)
+{
+    (void)printf("\nof the models alone:\n");
+    for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++) {
+        (void)printf("   %-13s %s\n", elsewhere[i].name, elsewhere[i].why);
+    }
 }
 
 /* In a child: until a checker speaks. */
@@ -153,6 +179,9 @@ int campaign_mutants(const struct campaign *c, enum mutant only)
                 caught = caught && prey[said].caught;
             }
         }
+    }
+    if (only == M_NONE) {
+        say_elsewhere();
     }
     (void)munmap(prey, COUNT * sizeof *prey);
     return prey != NULL && caught ? 0 : 1;

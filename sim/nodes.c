@@ -57,7 +57,13 @@ static struct host_config config_of(struct fleet *f, const struct sim_node *n)
     (void)snprintf(c.address, sizeof c.address, "%s", n->process.name);
     c.weight = n->weight;
     c.boot_id[0] = (uint8_t)n->process.number;
+    c.boot_id[1] = n->boots;
     c.data_uuid[0] = (uint8_t)n->process.number;
+    c.data_uuid[1] = n->wipes;
+    if (f->faults.tight) {
+        c.held_size_max = 20000;
+        c.queue_count_max = 20;
+    }
     c.nonce = world_between(&f->world, 1, UINT64_MAX - 1);
     c.disk = n->disk;
     c.kinds = hosted_kinds;
@@ -121,6 +127,16 @@ void node_crash(struct fleet *f, struct sim_node *n)
     f->crashes++;
     check_node_crash(f, n);
     stop(f, n, false);
+    // A write that nobody was told of may be lost, or torn: then the older slot counts.
+    if (world_chance(&f->world, 500)) {
+        n->disk = n->told;
+    }
+    n->boots = (uint8_t)(n->boots + world_chance(&f->world, f->faults.reboot_pm));
+    if (world_chance(&f->world, f->faults.wipe_pm)) {
+        TRACE(&f->world, n->process.name, "lost its disk");
+        n->wipes++;
+        n->disk = n->told = (struct host_disk){0};
+    }
     node_later(f, n, f->world.now_us + down_us, (struct world_event){.run = on_restart});
 }
 
@@ -151,6 +167,7 @@ static void on_persisted(void *context, const struct world_event *event)
     struct host_event e = {.type = HOST_PERSISTED};
 
     if (n != NULL) {
+        n->told = n->disk;
         memcpy(&e.ticket, event->data, sizeof e.ticket);
         node_step(f, n, e);
     }
@@ -161,6 +178,12 @@ static void persist(struct fleet *f, struct sim_node *n, const struct host_effec
 {
     const uint64_t now = f->world.now_us;
 
+    if (world_chance(&f->world, f->faults.disk_fail_pm)) {
+        TRACE(&f->world, n->process.name, "cannot write its number");
+        n->exits = true; // as the shell does
+        n->exit_code = 1;
+        return;
+    }
     n->disk_us = (n->disk_us > now ? n->disk_us : now) +
                  world_between(&f->world, 10, f->faults.persist_max_us);
     n->persisted_us = n->persisted_us > n->disk_us ? n->persisted_us : n->disk_us;

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "base/table.h"
 #include "wire/control.h"
 
@@ -372,6 +373,9 @@ static void elect(struct raft_model *r, unsigned replica)
         }
     }
     mem_free(list);
+    if (mutant(M_BARRIER) && !m->believes) {
+        become_leader(r, replica);
+    }
     barrier = (struct raft_entry){.origin = replica, .life = m->process->life, .term = r->term};
     commit(r, &barrier);
     for (unsigned i = 0; i < r->count; i++) {

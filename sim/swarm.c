@@ -120,6 +120,11 @@ void nemesis_draw(struct fleet *f)
     x->net.duplicate_pm = maybe(f, 500, 1, 300);
     x->activate_fail_pm = maybe(f, 150, 1, 100);
     x->export_fail_pm = maybe(f, 150, 1, 100);
+    x->poison_pm = maybe(f, 150, 1, 10);
+    x->disk_fail_pm = maybe(f, 150, 1, 30);
+    x->reboot_pm = maybe(f, 400, 50, 1000);
+    x->wipe_pm = maybe(f, 200, 50, 500);
+    x->tight = world_chance(&f->world, 150);
     x->refuse_pm = maybe(f, 200, 1, 50);
     x->drift_ppm = maybe(f, 600, 100, 50000);
     x->pause_us = maybe(f, 400, 500 * MS, 8 * S);
