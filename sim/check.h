@@ -13,6 +13,7 @@
  *     store        each write the store takes knows all that stand before it       check_actor.c
  *     answer       K3: OK = ran once; REJECTED = never ran; one answer each        check_answer.c
  *     spurious     K11: UNKNOWN, TIMEOUT, REJECTED only for a cause                check_answer.c
+ *     late         hole 63: no answer of an owner that the gateway knows is fenced  check_answer.c
  *     hops         K10: a request is passed on at most once a version              check_view.c
  *     register     an incarnation is never reused                                  check_view.c
  *     agreement    K5: views go up, equal version = equal digest, one outcome      check_view.c
@@ -63,6 +64,8 @@ struct entity {
     struct instance *live;       /* the one that may act, NULL = none */
     struct ledger_list history;  /* what its next instance must know */
     const struct sim_node *last; /* where it lived last */
+    uint64_t cold_us;            /* given to another without a hand-over then … */
+    uint64_t cold_version;       /* … by this version */
     bool lost;                   /* a crash may have lost the history */
 };
 
@@ -89,8 +92,9 @@ struct ask {
     unsigned runs;
     uint64_t sent_us;
     uint64_t answered_us;
-    uint64_t downs; /* of the gateway's links at the send */
-    size_t view;    /* index of the gateway's version in ledger.view at the send */
+    uint64_t ran_us; /* last */
+    uint64_t downs;  /* of the gateway's links at the send */
+    size_t view;     /* index of the gateway's version in ledger.view at the send */
 };
 
 struct ledger {
@@ -156,7 +160,7 @@ void check_restored(struct fleet *f);
 /* It crashed. */
 void check_down(struct fleet *f, struct sim_node *n);
 /* REASSIGN was committed. */
-void check_reassigned(struct fleet *f, const Rh__CommandReassign *command);
+void check_reassigned(struct fleet *f, const Rh__CommandReassign *command, uint64_t version);
 /* Its vnodes have a server again: itself, or others. */
 void check_served(struct fleet *f, struct sim_node *n);
 

@@ -192,6 +192,7 @@ static void run_once(struct fleet *f, const struct entity *e, uint64_t uid, bool
 {
     struct ask *a = ledger_find(f, uid);
 
+    a->ran_us = f->world.now_us;
     if (++a->runs > 1 && (!a->idempotent || (!is_void && stands(e, uid)))) {
         world_violate(&f->world,
                       "twice",
@@ -234,6 +235,7 @@ void check_run_end(struct fleet *f, struct instance *i, uint64_t uid)
     record_run(f, HISTORY_EXEC_END, i, uid);
     if (!judged(f, e)) {
         ledger_find(f, uid)->runs++;
+        ledger_find(f, uid)->ran_us = f->world.now_us;
         ledger_list_add(&i->list, uid);
         return;
     }

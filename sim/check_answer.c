@@ -109,6 +109,21 @@ static void check_chain(struct fleet *f, uint64_t uid, const struct ask *a)
     }
 }
 
+/* What it did is lost with its owner, and the gateway knows: the answer is not OK any more. */
+static void check_late(struct fleet *f, const struct sim_gateway *g, uint64_t uid,
+                       const struct ask *a)
+{
+    const struct entity *e = &f->ledger.entity[a->entity];
+
+    if (!e->durable && e->cold_version != 0 && a->ran_us < e->cold_us &&
+        g->seen.version >= e->cold_version) {
+        world_violate(&f->world,
+                      "late",
+                      "request %llu gets the answer of an owner that was fenced",
+                      (unsigned long long)uid);
+    }
+}
+
 void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t uid, enum reply_code code,
                  struct bytes body)
 {
@@ -129,6 +144,9 @@ void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t uid, enum repl
           reply_name(code));
     record_answer(f, uid, code);
     check_code(f, a, uid, code, body);
+    if (code == REPLY_OK) {
+        check_late(f, g, uid, a);
+    }
     a->answered = true;
     a->code = code;
     a->answered_us = f->world.now_us;

@@ -17,7 +17,7 @@ void check_output(struct fleet *f, const struct sim_node *n)
 }
 
 /* All that the moved vnodes' actors had is gone with their node. */
-static void lose_moved(struct fleet *f, const Rh__CommandReassign *command)
+static void lose_moved(struct fleet *f, const Rh__CommandReassign *command, uint64_t version)
 {
     for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
         struct entity *e = &f->ledger.entity[i];
@@ -27,6 +27,8 @@ static void lose_moved(struct fleet *f, const Rh__CommandReassign *command)
         for (size_t k = 0; k < command->n_moves; k++) {
             if (command->moves[k]->vnode == ring_hit_vnode(hit)) {
                 e->lost = true;
+                e->cold_us = f->world.now_us;
+                e->cold_version = version;
             }
         }
     }
@@ -57,10 +59,10 @@ static void check_over(struct fleet *f, const struct sim_node *n)
     }
 }
 
-void check_reassigned(struct fleet *f, const Rh__CommandReassign *command)
+void check_reassigned(struct fleet *f, const Rh__CommandReassign *command, uint64_t version)
 {
     f->ledger.reassigned += command->n_moves;
-    lose_moved(f, command);
+    lose_moved(f, command, version);
     for (unsigned i = 0; i < f->nodes; i++) {
         struct sim_node *n = &f->node[i];
 

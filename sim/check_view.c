@@ -199,7 +199,7 @@ void check_committed(struct fleet *f, const Rh__Command *command, const struct s
         f->ledger.removed_view = f->ledger.view_count;
     }
     if (result->accepted && command->body_case == RH__COMMAND__BODY_REASSIGN) {
-        check_reassigned(f, command->reassign);
+        check_reassigned(f, command->reassign, result->stamp);
     }
     f->ledger.commits += result->accepted && command->body_case == RH__COMMAND__BODY_COMMIT;
 }

@@ -200,6 +200,12 @@ static void draw_shape(struct fleet *f)
     if (f->profile != PROFILE_CALM && world_chance(&f->world, 500)) {
         f->deadline_ms = (uint32_t)world_between(&f->world, 200, 2000);
     }
+    f->retry_ms = (uint32_t)world_between(&f->world, 100, 1500);
+    if (f->profile == PROFILE_COPIES || f->profile == PROFILE_CHANGES) {
+        f->deadline_ms = f->profile == PROFILE_COPIES ? 10000 : f->deadline_ms;
+        f->retry_ms = 100;
+        f->lease_us = f->lease_us > 0 ? 3000000 : 0;
+    }
     f->poll_ms = (uint32_t)world_between(&f->world, 50, 1000);
 }
 

@@ -37,6 +37,8 @@ enum profile {
     PROFILE_MIXED,   /* any of all faults that clocks within their bound allow */
     PROFILE_CALM,    /* no faults, only planned changes: every answer must be OK */
     PROFILE_LEASE,   /* short leases; nodes stop, crash and are cut off */
+    PROFILE_CHANGES, /* many transactions; what was said comes late, again and in any order */
+    PROFILE_COPIES,  /* requests get stuck on their way and are sent again; owners change */
     PROFILE_RESTORE, /* the coordinators are restored from a backup */
     PROFILE_CLOCKS,  /* clocks beyond their bound: only the store is safe, and judged */
 };
@@ -52,6 +54,7 @@ struct fleet_faults {
     uint64_t restore_us;
     uint64_t reset_us;
     uint64_t cut_us;
+    uint64_t stuck_us;       /* what one gateway sends to one node waits for seconds */
     uint64_t change_us;      /* joins, drains, leaves, weights */
     uint64_t node_torn_pm;   /* of a thousand steps with effects: crash between two of them */
     uint64_t leader_torn_pm; /* likewise: the leader falls or dies between two effects */
@@ -193,6 +196,7 @@ struct fleet {
     uint64_t lease_us; /* D; 0 = none are granted */
     uint32_t poll_ms;
     uint32_t deadline_ms; /* of a request */
+    uint32_t retry_ms;    /* of a gateway */
     bool working;         /* clients send */
     bool healed;
     uint64_t heal_us;

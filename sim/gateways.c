@@ -38,6 +38,7 @@ void gateway_start(struct fleet *f, struct sim_gateway *g)
     g->id = world_between(&f->world, 1, UINT64_MAX - 1);
     config.gateway = g->id;
     config.deadline_ms = f->deadline_ms;
+    config.retry_ms = f->retry_ms;
     if (f->faults.tight) {
         config.in_flight_max = 200;
         config.waiting_size_max = 30000;

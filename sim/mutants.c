@@ -39,21 +39,12 @@ enum { COUNT = sizeof all / sizeof all[0] };
 static enum profile hunting_ground(enum mutant m)
 {
     static const enum profile ground[COUNT] = {
-        [M_NOCONF] = PROFILE_LEASE,
-        [M_NOSTOP] = PROFILE_LEASE,
-        [M_NOWAIT] = PROFILE_LEASE,
-        [M_NEWLEAD] = PROFILE_LEASE,
-        [M_DRIFT] = PROFILE_LEASE,
-        [M_RECV] = PROFILE_LEASE,
-        [M_ENDCHK] = PROFILE_LEASE,
-        [M_RUNOVER] = PROFILE_LEASE,
-        [M_MONO] = PROFILE_LEASE,
-        [M_FENCEPEND] = PROFILE_LEASE,
-        [M_NOTOKEN] = PROFILE_CLOCKS,
-        [M_READ1ST] = PROFILE_CLOCKS,
-        [M_BARRIER] = PROFILE_LEASE,
-        [M_RESTORE] = PROFILE_RESTORE,
-        [M_ERAMSG] = PROFILE_RESTORE,
+        [M_NOCONF] = PROFILE_LEASE,    [M_NOSTOP] = PROFILE_LEASE,    [M_NOWAIT] = PROFILE_LEASE,
+        [M_NEWLEAD] = PROFILE_LEASE,   [M_DRIFT] = PROFILE_LEASE,     [M_RECV] = PROFILE_LEASE,
+        [M_ENDCHK] = PROFILE_LEASE,    [M_RUNOVER] = PROFILE_LEASE,   [M_MONO] = PROFILE_LEASE,
+        [M_FENCEPEND] = PROFILE_LEASE, [M_NOTOKEN] = PROFILE_CLOCKS,  [M_READ1ST] = PROFILE_CLOCKS,
+        [M_ATT1] = PROFILE_COPIES,     [M_REPLAY] = PROFILE_CHANGES,  [M_LATE] = PROFILE_CLOCKS,
+        [M_BARRIER] = PROFILE_LEASE,   [M_RESTORE] = PROFILE_RESTORE, [M_ERAMSG] = PROFILE_RESTORE,
         [M_NOCHAIN] = PROFILE_CALM,
     };
 

@@ -171,6 +171,21 @@ static void cut_for(struct fleet *f, const struct process *from, const struct pr
         (struct world_event){.run = on_uncut, .context = f, .a = from->number, .b = to->number});
 }
 
+/* Shorter than the silence that breaks a link. */
+static void on_stuck(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+
+    (void)event;
+    if (!f->healed) {
+        cut_for(f,
+                &f->gateway[world_between(&f->world, 0, f->gateways - 1)].process,
+                &f->node[world_between(&f->world, 0, f->nodes - 1)].process,
+                world_between(&f->world, 500 * MS, 4500 * MS));
+    }
+    again(f, f->faults.stuck_us, on_stuck);
+}
+
 /* One pair, one way or both; or one process from all others. */
 static void on_cut(void *context, const struct world_event *event)
 {
@@ -263,6 +278,7 @@ void nemesis_start(struct fleet *f)
     again(f, f->faults.cut_us, on_cut);
     again(f, f->faults.change_us, on_change);
     again(f, f->faults.pause_us, on_pause);
+    again(f, f->faults.stuck_us, on_stuck);
 }
 
 void nemesis_heal(struct fleet *f)

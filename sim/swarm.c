@@ -17,6 +17,8 @@ static const struct {
     [PROFILE_MIXED] = {"mixed", 0},
     [PROFILE_CALM] = {"calm", 100},
     [PROFILE_LEASE] = {"lease", 150},
+    [PROFILE_CHANGES] = {"changes", 60},
+    [PROFILE_COPIES] = {"copies", 60},
     [PROFILE_RESTORE] = {"restore", 60},
     [PROFILE_CLOCKS] = {"clocks", 60},
 };
@@ -84,6 +86,40 @@ static void draw_lease(struct fleet *f)
     x->net.ghosts = world_chance(&f->world, 100);
 }
 
+/* No node is lost for long, so transactions go on all the time. */
+static void draw_changes(struct fleet *f)
+{
+    struct fleet_faults *x = &f->faults;
+
+    x->change_us = world_between(&f->world, 200 * MS, 1 * S);
+    x->node_crash_us = maybe(f, 500, 2 * S, 10 * S);
+    x->coordinator_crash_us = maybe(f, 300, 2 * S, 10 * S);
+    x->leader_fall_us = maybe(f, 800, 200 * MS, 3 * S);
+    x->leader_torn_pm = maybe(f, 500, 10, 60);
+    x->cut_us = x->pause_us = x->pause_torn_pm = 0;
+    x->run_long_pm = maybe(f, 200, 1, 3);
+    x->net.slow_pm = world_between(&f->world, 20, 300);
+    x->net.slow_max_us = world_between(&f->world, 200 * MS, 5 * S);
+    x->net.loss_pm = maybe(f, 500, 1, 200);
+    x->net.duplicate_pm = world_between(&f->world, 100, 500);
+    x->net.ghosts = world_chance(&f->world, 700);
+}
+
+static void draw_copies(struct fleet *f)
+{
+    struct fleet_faults *x = &f->faults;
+
+    x->change_us = world_between(&f->world, 200 * MS, 1 * S);
+    x->node_crash_us = world_between(&f->world, 300 * MS, 2 * S);
+    x->stuck_us = world_between(&f->world, 50 * MS, 500 * MS);
+    x->coordinator_crash_us = x->leader_fall_us = x->cut_us = x->pause_us = 0;
+    x->reset_us = 0;
+    x->net.slow_pm = x->net.loss_pm = x->run_long_pm = 0;
+    x->refuse_pm = 0;
+    x->tight = false;
+    x->reboot_pm = x->wipe_pm = 0; // its restart takes over at once
+}
+
 void nemesis_draw(struct fleet *f)
 {
     struct fleet_faults *x = &f->faults;
@@ -134,6 +170,12 @@ void nemesis_draw(struct fleet *f)
     x->net.ghosts = world_chance(&f->world, 300);
     if (f->profile == PROFILE_LEASE || f->profile == PROFILE_CLOCKS) {
         draw_lease(f);
+    }
+    if (f->profile == PROFILE_CHANGES) {
+        draw_changes(f);
+    }
+    if (f->profile == PROFILE_COPIES) {
+        draw_copies(f);
     }
     if (f->profile == PROFILE_RESTORE) {
         x->restore_us = world_between(&f->world, 3 * S, 8 * S);
