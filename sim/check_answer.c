@@ -24,6 +24,10 @@ static bool excused(const struct fleet *f, const struct ask *a, enum reply_code 
     if (f->profile == PROFILE_CALM || a->probe) {
         return false;
     }
+    // One copy met no actor of its kind; who knows what the other met?
+    if (code == REPLY_UNKNOWN && a->foreign) {
+        return f->world.now_us - a->sent_us >= (uint64_t)f->retry_ms * 500;
+    }
     if (code == REPLY_UNKNOWN) {
         // A gateway that jumps over a removal finds another node in the slot it had sent to.
         return a->session->gateway->downs > a->downs || f->crashes > 0 || f->restores > 0 ||

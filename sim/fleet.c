@@ -32,6 +32,11 @@ struct sim_gateway *fleet_gateway(struct process *p)
     return CONTAINER_OF(p, struct sim_gateway, process);
 }
 
+unsigned fleet_size(const struct fleet *f)
+{
+    return f->coordinators + f->nodes + f->gateways;
+}
+
 struct process *fleet_process(struct fleet *f, unsigned index)
 {
     if (index < f->coordinators) {
@@ -247,7 +252,7 @@ void sim_fleet_fini(struct fleet *f)
         coordinator_free(f->coordinator[i].core);
         coordinator_effects_fini(&f->coordinator[i].out);
     }
-    for (unsigned i = 0; i < f->coordinators + f->nodes + f->gateways; i++) {
+    for (unsigned i = 0; i < fleet_size(f); i++) {
         world_gate_fini(&fleet_process(f, i)->gate);
     }
     raft_model_fini(&f->raft);

@@ -215,6 +215,8 @@ struct fleet {
 struct sim_coordinator *fleet_coordinator(struct process *p);
 struct sim_node *fleet_node(struct process *p);
 struct sim_gateway *fleet_gateway(struct process *p);
+/* How many processes there are, the operator aside. */
+unsigned fleet_size(const struct fleet *f);
 /* All of them by one number: coordinators, nodes, gateways. */
 struct process *fleet_process(struct fleet *f, unsigned index);
 unsigned fleet_process_index(const struct fleet *f, const struct process *p);

@@ -101,8 +101,7 @@ static void on_reset(void *context, const struct world_event *event)
 
 static struct process *any_process(struct fleet *f)
 {
-    return fleet_process(
-        f, (unsigned)world_between(&f->world, 0, f->coordinators + f->nodes + f->gateways - 1u));
+    return fleet_process(f, (unsigned)world_between(&f->world, 0, fleet_size(f) - 1));
 }
 
 /* ---- clocks and pauses ---- */
@@ -290,5 +289,11 @@ void nemesis_heal(struct fleet *f)
         .persist_max_us = 1 * MS, .run_max_us = 5 * MS, .store_max_us = 2 * MS};
     f->raft.faults = (struct raft_model_faults){.commit_max_us = 2 * MS, .lag_max_us = 5 * MS};
     network_heal(&f->network);
+    for (unsigned i = 0; f->profile == PROFILE_CLOCKS && i < fleet_size(f); i++) {
+        struct sim_clock *c = &fleet_process(f, i)->clock;
+
+        sim_clock_stood(c, f->world.now_us, 0);
+        c->rate_ppm = 0; // the clocks are mended, too
+    }
     pause_end_all(f);
 }

@@ -83,7 +83,7 @@ void pause_end(struct fleet *f, struct process *p)
 
 void pause_end_all(struct fleet *f)
 {
-    for (unsigned i = 0; i < f->coordinators + f->nodes + f->gateways; i++) {
+    for (unsigned i = 0; i < fleet_size(f); i++) {
         struct process *p = fleet_process(f, i);
 
         if (p->gate.shut) {
