@@ -215,7 +215,8 @@ static void take_effect(struct fleet *f, struct entity *e, uint64_t uid)
     struct ask *a = ledger_find(f, uid);
     uint32_t *ran = &a->session->ran[a->entity];
 
-    if (a->seq <= *ran && a->runs == 1) {
+    // An idempotent one may have been answered before, by an owner that then was lost.
+    if (a->seq <= *ran && !a->idempotent) {
         world_violate(&f->world,
                       "order",
                       "session %llu, %s: number %u ran after %u",

@@ -25,8 +25,8 @@ static bool excused(const struct fleet *f, const struct ask *a, enum reply_code 
         return false;
     }
     // One copy met no actor of its kind; who knows what the other met?
-    if (code == REPLY_UNKNOWN && a->foreign) {
-        return f->world.now_us - a->sent_us >= (uint64_t)f->retry_ms * 500;
+    if (a->foreign && f->world.now_us - a->sent_us >= (uint64_t)f->retry_ms * 500) {
+        return true;
     }
     if (code == REPLY_UNKNOWN) {
         // A gateway that jumps over a removal finds another node in the slot it had sent to.

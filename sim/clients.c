@@ -32,11 +32,12 @@ static uint64_t ask(struct fleet *f, struct sim_gateway *g, struct session *s, s
     }
     TRACE(&f->world,
           g->process.name,
-          "takes request %llu: session %llu, %s, number %u",
+          "takes request %llu: session %llu, %s, number %u%s",
           (unsigned long long)uid,
           (unsigned long long)s->number,
           e->id,
-          a->seq);
+          a->seq,
+          a->idempotent ? ", idempotent" : "");
     gateway_step(f,
                  g,
                  (struct router_event){
