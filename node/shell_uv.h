@@ -90,7 +90,7 @@ struct shell {
     size_t wanted_count;
     size_t wanted_cap;
     size_t full_count; /* peers that are full */
-    bool drops_due; /* some peer has `drop` set */
+    bool drops_due;    /* some peer has `drop` set */
 
     char address[VIEW_ADDRESS_MAX + 1]; /* as others reach my links */
     uint64_t bad_frames;

@@ -19,7 +19,8 @@
 
 struct state_db;
 
-/* Delete what is at `path` and make it anew, empty. NULL: in memory. ERR_IO: says why in the log. */
+/* Delete what is at `path` and make it anew, empty. NULL: in memory. ERR_IO: says why in the log.
+ */
 MUST_CHECK enum err state_db_open(struct state_db **out, const char *path);
 void state_db_close(struct state_db *db); /* takes NULL */
 
