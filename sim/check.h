@@ -75,6 +75,10 @@ struct session {
     uint64_t id; /* the router's */
     struct sim_gateway *gateway;
     bool closed;
+    bool owned;               /* by its client, which numbers it and outlives the gateway … */
+    uint32_t epoch;           /* … times it was taken up */
+    struct ledger_list asked; /* owned: by number - 1 */
+    size_t low;               /* of them, answered from the beginning */
     uint32_t sent[LEDGER_ENTITIES];
     uint32_t ran[LEDGER_ENTITIES];
 };
@@ -87,6 +91,9 @@ struct ask {
     bool foreign; /* of a kind that nobody hosts */
     bool probe;
     bool idempotent;
+    uint64_t number; /* of an owned session; 0 = its gateway numbers it */
+    uint64_t first;  /* its gateway's version when it was first sent; of an owned session */
+    uint8_t flags;
     uint64_t parent; /* the request whose handler asked; 0 = a client did */
     enum reply_code code;
     unsigned runs;

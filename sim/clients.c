@@ -12,23 +12,56 @@ static void client_later(struct fleet *f, const struct sim_client *c)
             .run = on_client, .context = f, .a = c->number, .gate = &c->gateway->process.gate});
 }
 
-/* Body: the request's uid, and noise. */
+/* Body: the request's uid, and noise. `again`: it was given to another gateway before. */
+static void give(struct fleet *f, struct sim_gateway *g, struct session *s, uint64_t uid,
+                 bool again)
+{
+    const struct ask *a = ledger_find(f, uid);
+    const struct entity *e = &f->ledger.entity[a->entity];
+    uint8_t body[8 + 64] = {0};
+    struct router_event event = {
+        .type = ROUTER_REQUEST,
+        .session = s->id,
+        .ticket = uid,
+        .flags = a->flags,
+        .kind = a->foreign ? FLEET_KIND_FOREIGN : entity_kind(e),
+        .id = bytes_of(e->id, e->id_size),
+        .body = bytes_of(body, 8 + world_between(&f->world, 0, 64)),
+    };
+
+    for (unsigned i = 0; i < 8; i++) {
+        body[i] = (uint8_t)(uid >> (8 * i));
+    }
+    if (s->owned) {
+        while (s->low < s->asked.count && ledger_find(f, s->asked.uid[s->low])->answered) {
+            s->low++;
+        }
+        event.seq = a->number;
+        event.base = s->low + 1;
+        event.epoch = s->epoch;
+        event.first = again ? a->first : 0;
+    }
+    gateway_step(f, g, event);
+}
+
 static uint64_t ask(struct fleet *f, struct sim_gateway *g, struct session *s, size_t entity,
                     uint64_t parent)
 {
     const bool foreign = parent == 0 && world_chance(&f->world, 2);
     const struct entity *e = &f->ledger.entity[entity];
     const uint64_t uid = ledger_ask(f, s, entity, foreign);
-    uint8_t body[8 + 64] = {0};
     struct ask *a = ledger_find(f, uid);
-    uint8_t flags = parent == 0 && world_chance(&f->world, 50) ? REQUEST_NO_REPLY : 0;
+    const bool silent = parent == 0 && !s->owned && world_chance(&f->world, 50);
 
     a->parent = parent;
     a->idempotent = world_chance(&f->world, 150);
-    flags |= a->idempotent ? REQUEST_IDEMPOTENT : 0;
+    a->flags =
+        (uint8_t)((silent ? REQUEST_NO_REPLY : 0) | (a->idempotent ? REQUEST_IDEMPOTENT : 0));
     record_send(f, uid);
-    for (unsigned i = 0; i < 8; i++) {
-        body[i] = (uint8_t)(uid >> (8 * i));
+    if (s->owned) {
+        ledger_list_add(&s->asked, uid);
+        a->number = s->asked.count;
+        a->first = router_view(g->core)->ring.version + (router_view(g->core)->ring.version == 0);
     }
     TRACE(&f->world,
           g->process.name,
@@ -38,17 +71,7 @@ static uint64_t ask(struct fleet *f, struct sim_gateway *g, struct session *s, s
           e->id,
           a->seq,
           a->idempotent ? ", idempotent" : "");
-    gateway_step(f,
-                 g,
-                 (struct router_event){
-                     .type = ROUTER_REQUEST,
-                     .session = s->id,
-                     .ticket = uid,
-                     .flags = flags,
-                     .kind = foreign ? FLEET_KIND_FOREIGN : entity_kind(e),
-                     .id = bytes_of(e->id, e->id_size),
-                     .body = bytes_of(body, 8 + world_between(&f->world, 0, 64)),
-                 });
+    give(f, g, s, uid, false);
     return uid;
 }
 
@@ -68,14 +91,71 @@ static bool can_ask(const struct sim_gateway *g)
     return g->core != NULL && !g->process.gate.shut && !router_full(g->core);
 }
 
+/* ---- a client that outlives its gateway (hole 44) ---- */
+
+static void on_resume(void *context, const struct world_event *event);
+
+static void resume_later(struct fleet *f, const struct session *s)
+{
+    world_at(
+        &f->world,
+        f->world.now_us + world_between(&f->world, 1000, 300000),
+        (struct world_event){.run = on_resume, .context = f, .a = s->number - 1, .b = s->epoch});
+}
+
+void clients_orphaned(struct fleet *f, struct session *s)
+{
+    s->epoch++;
+    resume_later(f, s);
+}
+
+/* All that is unanswered, in order, through any gateway that is there. What it does not take at
+ * once, because it is stopped meanwhile, waits for the next try. */
+static void on_resume(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct session *s = f->ledger.session[event->a];
+    struct sim_gateway *g = &f->gateway[world_between(&f->world, 0, f->gateways - 1)];
+
+    if (s->closed || s->epoch != event->b) {
+        return;
+    }
+    if (!can_ask(g)) {
+        resume_later(f, s);
+        return;
+    }
+    TRACE(&f->world, g->process.name, "takes up session %llu", (unsigned long long)s->number);
+    f->resumed++;
+    s->gateway = g;
+    for (size_t i = s->low; i < s->asked.count && s->gateway == g; i++) {
+        struct ask *a = ledger_find(f, s->asked.uid[i]);
+
+        if (a->answered) {
+            continue;
+        }
+        if (!can_ask(g)) {
+            s->epoch++; // the rest by another
+            resume_later(f, s);
+            return;
+        }
+        a->downs = g->downs;
+        a->view = check_view_index(f, g->seen.version);
+        give(f, g, s, s->asked.uid[i], true);
+    }
+}
+
 /* A burst of pipelined requests, half of them to the few hot entities. */
 static void burst(struct fleet *f, struct sim_client *c)
 {
     const uint64_t count = world_between(&f->world, 1, 6);
 
-    if (c->session == NULL || c->life != c->gateway->process.life) {
+    if (c->session != NULL && c->session->owned) {
+        c->gateway = c->session->gateway;
+    } else if (c->session == NULL || c->life != c->gateway->process.life) {
         c->life = c->gateway->process.life;
         c->session = ledger_session(f, c->gateway, router_session(c->gateway->core));
+        c->session->owned = world_chance(&f->world, f->faults.owned_pm);
+        c->session->epoch = 1;
     }
     for (uint64_t i = 0; i < count && can_ask(c->gateway); i++) {
         const bool hot = world_chance(&f->world, 500);
@@ -86,7 +166,7 @@ static void burst(struct fleet *f, struct sim_client *c)
                   world_between(&f->world, 0, hot ? LEDGER_HOT - 1 : LEDGER_ENTITIES - 1),
                   0);
     }
-    if (world_chance(&f->world, 5) && can_ask(c->gateway)) {
+    if (world_chance(&f->world, 5) && !c->session->owned && can_ask(c->gateway)) {
         close_session(f, c);
     }
 }

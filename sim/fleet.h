@@ -71,6 +71,7 @@ struct fleet_faults {
     uint64_t disk_fail_pm;     /* so many of a thousand writes of a node's number fail */
     uint64_t reboot_pm;        /* so many of a thousand restarts are of the machine … */
     uint64_t wipe_pm;          /* … or find an empty disk */
+    uint64_t owned_pm;         /* so many of a thousand sessions outlive their gateway */
     bool tight;                /* little room for requests that wait */
     uint64_t call_pm;          /* so many of a thousand runs ask another actor */
     uint64_t run_long_pm;      /* so many of a thousand runs take up to 3 s */
@@ -205,6 +206,7 @@ struct fleet {
     uint64_t crashes; /* of nodes */
     uint64_t coordinator_crashes;
     uint64_t gateway_crashes;
+    uint64_t resumed; /* sessions, through another gateway */
     uint64_t restores;
     uint64_t pauses;
     uint64_t cuts;
@@ -314,6 +316,8 @@ void actors_crash(struct fleet *f, struct sim_node *n);
 void clients_start(struct fleet *f);
 /* The handler of `parent` asks `entity`, through the node's own gateway. Its number; 0: not now. */
 uint64_t clients_call(struct fleet *f, uint64_t parent, size_t entity);
+/* The gateway of an owned session died: its client looks for another. */
+void clients_orphaned(struct fleet *f, struct session *s);
 /* One request to each entity through each gateway. */
 void clients_probe(struct fleet *f);
 

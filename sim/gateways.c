@@ -87,8 +87,12 @@ void gateway_crash(struct fleet *f, struct sim_gateway *g)
     memset(g->coordinator, 0, sizeof g->coordinator);
     memset(g->node, 0, (RING_NODES_MAX + 1) * sizeof(struct net_end *));
     for (size_t i = 0; i < f->ledger.session_count; i++) {
-        if (f->ledger.session[i]->gateway == g && !f->ledger.session[i]->closed) {
-            ledger_close(f, f->ledger.session[i]);
+        struct session *s = f->ledger.session[i];
+
+        if (s->gateway == g && !s->closed && s->owned) {
+            clients_orphaned(f, s);
+        } else if (s->gateway == g && !s->closed) {
+            ledger_close(f, s);
         }
     }
     network_crash(&f->network, &g->process, false);

@@ -56,6 +56,7 @@ void ledger_fini(struct ledger *l)
         ledger_list_fini(&l->entity[i].row);
     }
     for (size_t i = 0; i < l->session_count; i++) {
+        ledger_list_fini(&l->session[i]->asked);
         mem_free(l->session[i]);
     }
     mem_free(l->session);

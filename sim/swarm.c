@@ -130,6 +130,7 @@ void nemesis_draw(struct fleet *f)
     x->persist_max_us = world_between(&f->world, 200, 50 * MS);
     x->run_max_us = world_between(&f->world, 100, 50 * MS);
     x->run_long_pm = maybe(f, 400, 1, 3);
+    x->owned_pm = maybe(f, 400, 200, 1000);
     x->call_pm = maybe(f, 400, 5, 100);
     x->net.delay_max_us = world_between(&f->world, 200, 20 * MS);
     x->store_max_us = world_between(&f->world, 100, 20 * MS);
