@@ -78,6 +78,8 @@ struct session {
     bool owned;               /* by its client, which numbers it and outlives the gateway … */
     uint32_t epoch;           /* … times it was taken up */
     struct ledger_list asked; /* owned: by number - 1 */
+    uint64_t known;           /* owned: newest version of its gateways */
+    unsigned left;            /* owned: a bit for each gateway that it turned away from */
     size_t low;               /* of them, answered from the beginning */
     uint32_t sent[LEDGER_ENTITIES];
     uint32_t ran[LEDGER_ENTITIES];
@@ -94,6 +96,7 @@ struct ask {
     uint64_t number; /* of an owned session; 0 = its gateway numbers it */
     uint64_t first;  /* its gateway's version when it was first sent; of an owned session */
     uint8_t flags;
+    bool resumed;
     uint64_t parent; /* the request whose handler asked; 0 = a client did */
     enum reply_code code;
     unsigned runs;

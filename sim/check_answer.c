@@ -28,6 +28,9 @@ static bool excused(const struct fleet *f, const struct ask *a, enum reply_code 
     if (a->foreign && f->world.now_us - a->sent_us >= (uint64_t)f->retry_ms * 500) {
         return true;
     }
+    if (code == REPLY_UNKNOWN && a->resumed && a->first == 1) {
+        return true; // the client knew no version, so any take-over may be newer
+    }
     if (code == REPLY_UNKNOWN) {
         // A gateway that jumps over a removal finds another node in the slot it had sent to.
         return a->session->gateway->downs > a->downs || f->crashes > 0 || f->restores > 0 ||
@@ -133,6 +136,12 @@ void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t uid, enum repl
 {
     struct ask *a = ledger_find(f, uid);
 
+    if (a != NULL && (a->session->left >> (g - f->gateway) & 1) != 0) {
+        return; // nobody listens there
+    }
+    if (a != NULL && a->answered && a->resumed && a->session->gateway == g) {
+        return; // it answers what was asked in an earlier epoch; the client has that already
+    }
     if (a == NULL || a->answered || a->session->closed || a->session->gateway != g) {
         world_violate(&f->world,
                       "answer",

@@ -124,6 +124,9 @@ const char *check_settled(struct fleet *f)
     const struct state *truth = &f->raft.truth;
     const char *what = NULL;
 
+    if (network_has_dead(&f->network)) {
+        return WAITS("a link is dead, and an end has not noticed");
+    }
     if (f->ledger.open > 0) {
         return WAITS("%zu requests have no answer", f->ledger.open);
     }

@@ -61,7 +61,11 @@ static uint64_t ask(struct fleet *f, struct sim_gateway *g, struct session *s, s
     if (s->owned) {
         ledger_list_add(&s->asked, uid);
         a->number = s->asked.count;
-        a->first = router_view(g->core)->ring.version + (router_view(g->core)->ring.version == 0);
+        // What it heard of last: never newer than the first send.
+        s->known = router_view(g->core)->ring.version > s->known
+                       ? router_view(g->core)->ring.version
+                       : s->known;
+        a->first = s->known + (s->known == 0);
     }
     TRACE(&f->world,
           g->process.name,
@@ -106,7 +110,15 @@ static void resume_later(struct fleet *f, const struct session *s)
 void clients_orphaned(struct fleet *f, struct session *s)
 {
     s->epoch++;
+    s->gateway = NULL;
     resume_later(f, s);
+}
+
+/* It does not go on: the client turns to another, and hears nothing of this one any more. */
+static void leave(struct fleet *f, struct session *s)
+{
+    s->left |= 1u << (s->gateway - f->gateway);
+    clients_orphaned(f, s);
 }
 
 /* All that is unanswered, in order, through any gateway that is there. What it does not take at
@@ -127,6 +139,7 @@ static void on_resume(void *context, const struct world_event *event)
     TRACE(&f->world, g->process.name, "takes up session %llu", (unsigned long long)s->number);
     f->resumed++;
     s->gateway = g;
+    s->left &= ~(1u << (g - f->gateway));
     for (size_t i = s->low; i < s->asked.count && s->gateway == g; i++) {
         struct ask *a = ledger_find(f, s->asked.uid[i]);
 
@@ -134,10 +147,10 @@ static void on_resume(void *context, const struct world_event *event)
             continue;
         }
         if (!can_ask(g)) {
-            s->epoch++; // the rest by another
-            resume_later(f, s);
+            leave(f, s);
             return;
         }
+        a->resumed = true;
         a->downs = g->downs;
         a->view = check_view_index(f, g->seen.version);
         give(f, g, s, s->asked.uid[i], true);
@@ -150,6 +163,9 @@ static void burst(struct fleet *f, struct sim_client *c)
     const uint64_t count = world_between(&f->world, 1, 6);
 
     if (c->session != NULL && c->session->owned) {
+        if (c->session->gateway == NULL) {
+            return;
+        }
         c->gateway = c->session->gateway;
     } else if (c->session == NULL || c->life != c->gateway->process.life) {
         c->life = c->gateway->process.life;

@@ -100,16 +100,18 @@ static void hunt(const struct campaign *c, struct prey *p)
 static void start(const struct campaign *c, enum mutant m, struct prey *p)
 {
     struct campaign own = *c;
+    pid_t child;
 
     mutant_planted = m;
     if (own.fleet.profile == PROFILE_DRAWN) {
         own.fleet.profile = hunting_ground(m);
     }
     (void)fflush(stdout);
-    p->child = fork();
-    if (p->child == 0) {
+    child = fork();
+    if (child == 0) {
         hunt(&own, p);
     }
+    p->child = child; // the child sees the same memory: it must not write its own 0 here
 }
 
 static void say(const struct campaign *c, enum mutant m, const struct prey *p)

@@ -357,6 +357,18 @@ void network_renew(struct network *n, const struct process *p)
     }
 }
 
+bool network_has_dead(const struct network *n)
+{
+    for (size_t i = 0; i < n->end_count; i++) {
+        const struct net_end *end = n->end[i];
+
+        if (end->up && end->link->broken && end->me->up && end->me->life == end->my_life) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- cuts ---- */
 
 static void on_silence(void *context, const struct world_event *event)

@@ -110,6 +110,8 @@ void network_crash(struct network *n, struct process *p, bool clean);
 void network_stall(struct network *n, struct process *p);
 /* Break all data links of `p`: they are to say hello again. */
 void network_renew(struct network *n, const struct process *p);
+/* Is there a link that is dead, and an end that has not noticed? */
+bool network_has_dead(const struct network *n);
 /* Break one link that is up, drawn at random. */
 void network_reset_any(struct network *n);
 /* Block or unblock what goes from `from` to `to`. */
