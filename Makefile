@@ -3,8 +3,8 @@
 # make lint        format, tidy, cppcheck, layers            make bench    ratios against peers
 # make mutants     planted bugs that the simulator must find make e2e      tests on real processes
 # make raft-sim    SEEDS=1000 libraft in virtual time        make fuzz     SECONDS=20 any bytes to each decoder
-# make model       spin on the protocol's models, DEEP=1   make clean
-# make install     DESTDIR= PREFIX=/usr/local
+# make model       spin on the protocol's models, DEEP=1   make failover KILLS=30 nodes: until ids answer again
+# make install     DESTDIR= PREFIX=/usr/local          make clean
 #
 # make SAN=address,undefined check     make CC=clang     make WERROR=1     make V=1     make DEPS=skip check
 # Each variant (SAN, COVER, INJECT, MUTANTS, CC) builds into a folder of its own, so none spoils another.
@@ -147,8 +147,13 @@ model: setup-model
 # The processes under test are built with the injection points; what ships has none.
 e2e: setup-build-check
 	+@$(submake) INJECT=1 run-e2e
-run-e2e: $(binary)
-	@TEST_TIMEOUT=1200 tools/run-tests $(patsubst %,"% $(binary)",$(wildcard tests/e2e/fault_*.py tests/e2e/recovery_*.py))
+run-e2e: $(binary) $(plugins)
+	@SHOW=1 KILLS=$(or $(KILLS),6) TEST_TIMEOUT=1200 tools/run-tests $(patsubst %,"% $(binary)",$(wildcard tests/e2e/fault_*.py tests/e2e/recovery_*.py))
+
+# How long ids wait for the take-over of a killed node: KILLS=30 at a lease of 3 s and of 2 s.
+failover: setup-build-check
+	+@$(submake) $(binary)
+	@KILLS=$(or $(KILLS),30) tests/e2e/fault_failover.py $(binary)
 
 bench: setup-build-check-bench
 	+@$(submake) run-bench
@@ -197,7 +202,7 @@ install: $(binary) $(checker) $(library)
 clean:
 	rm -rf build
 
-.PHONY: all demo check run-check sim mutants run-mutants raft-sim model e2e run-e2e bench run-bench \
+.PHONY: all demo check run-check sim mutants run-mutants raft-sim model e2e run-e2e failover bench run-bench \
         fuzz run-fuzz lint run-lint install clean
 .SECONDARY:
 -include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(plugins:.so=.d) $(out)/cli/main.d $(out)/sim/history_check.d

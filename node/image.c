@@ -102,7 +102,7 @@ static struct sending answers_to_send(const struct order *order, size_t left)
     for (const struct saved *i = order->oldest; i != NULL; i = i->next) {
         size += IMAGE_ANSWER_SIZE + i->size;
     }
-    while (size > left) {
+    while (s.first != NULL && size > left) {
         size -= IMAGE_ANSWER_SIZE + s.first->size;
         s.first = s.first->next;
         s.count--;
