@@ -315,7 +315,12 @@ static void run(uint64_t ms)
     }
 }
 
-static void start(uint64_t seed, uint8_t grid, uint32_t vnodes)
+struct ring_size {
+    uint8_t grid;
+    uint32_t vnodes;
+};
+
+static void start(uint64_t seed, struct ring_size size)
 {
     memset(&w, 0, sizeof w);
     w.prng.state = seed;
@@ -328,8 +333,8 @@ static void start(uint64_t seed, uint8_t grid, uint32_t vnodes)
         config.id = i + 1;
         (void)snprintf(config.cluster, sizeof config.cluster, "test");
         config.key = (struct ring_key){1, seed};
-        config.grid = grid;
-        config.vnodes_per_weight = vnodes;
+        config.grid = size.grid;
+        config.vnodes_per_weight = size.vnodes;
         coordinator_config_lease(&config, LEASE_MS + 1000 * i); // they needn't agree
         w.c[i] = coordinator_new(&config, &w.state);
     }
@@ -374,7 +379,7 @@ static void nothing_changes_hands_before_its_lease_is_over(void **state)
     (void)state;
     log_set_level(LOG_ERROR);
     for (uint64_t seed = 1; seed <= 30; seed++) {
-        start(seed, 14, 4);
+        start(seed, (struct ring_size){.grid = 14, .vnodes = 4});
         run(300000);
         reassigned += w.reassigned;
         regained += w.regained;
@@ -392,7 +397,7 @@ static void thousands_of_vnodes_are_reassigned(void **state)
 
     (void)state;
     log_set_level(LOG_ERROR);
-    start(1, 16, 2000);
+    start(1, (struct ring_size){.grid = 16, .vnodes = 2000});
     w.calm = true;
     change_leader();
     run(5000); // nobody votes: the first node keeps the whole ring
@@ -401,7 +406,7 @@ static void thousands_of_vnodes_are_reassigned(void **state)
             w.node[i].incarnation == (UINT64_C(1) << 40 | 1) ? UINT64_MAX : 0;
     }
     first = &w.state.node[0];
-    assert_true(ring_owned_count(&w.state.view.ring, first->slot) > 2 * STATE_TXN_OPS_MAX);
+    assert_true(ring_owned_count(&w.state.view.ring, first->slot) > (size_t)2 * STATE_TXN_OPS_MAX);
     run(5000);
     assert_int_equal(ring_owned_count(&w.state.view.ring, first->slot), 0);
     assert_true(w.reassigned >= 3);
