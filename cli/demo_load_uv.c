@@ -457,8 +457,21 @@ bool load_finish(struct load *l, uint32_t timeout_ms)
     return true;
 }
 
+static void close_handle(uv_handle_t *handle, void *context)
+{
+    (void)context;
+    if (!uv_is_closing(handle)) {
+        uv_close(handle, NULL);
+    }
+}
+
 void load_free(struct load *l)
 {
+    if (atomic_load(&l->ended)) { // else its thread still has the loop
+        uv_walk(&l->loop, close_handle, NULL);
+        (void)uv_run(&l->loop, UV_RUN_DEFAULT);
+        (void)uv_loop_close(&l->loop);
+    }
     for (size_t i = 0; i < LOAD_CLIENTS; i++) {
         mem_free(l->client[i].seq);
         buffer_fini(&l->client[i].in);

@@ -176,10 +176,12 @@ int main(int argc, char **argv)
         struct bytes bytes;
 
         if (!map(argv[i], &bytes)) {
+            history_book_fini(&book);
             return EXIT_USAGE;
         }
         if (!history_book_read(&book, argv[i], bytes, error)) {
             (void)fprintf(stderr, "ringhold-history: %s\n", error);
+            history_book_fini(&book);
             return EXIT_USAGE;
         }
     }
