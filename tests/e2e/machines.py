@@ -34,9 +34,13 @@ def missing():
     probe = f"rh{os.getpid()}p"
     try:
         sh("ip", "netns", "add", probe)
-        sh("ip", "netns", "del", probe)
+        sh("ip", "netns", "exec", probe, "ip", "link", "add", "br0", "type", "bridge")
+        sh("ip", "link", "add", "v0", "netns", probe, "type", "veth", "peer", "eth9", "netns", probe)
+        sh("ip", "netns", "exec", probe, "ip", "route", "add", "blackhole", NET + "1/32")
     except AssertionError as error:
-        return f"can't make a network namespace: {error}"
+        return f"can't make network namespaces here: {error}"
+    finally:
+        subprocess.run(["ip", "netns", "del", probe], capture_output=True)
     return ""
 
 
