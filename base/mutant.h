@@ -46,7 +46,6 @@
     X(M_ENDCHK, "the lease is checked when a task starts, not at its outputs")        \
     X(M_RUNOVER, "a task goes on after the hard end of the lease")                    \
     X(M_ERAMSG, "messages of a newer era are followed in place")                      \
-    X(M_BARRIER, "a new leader acts before it has applied all that was committed")    \
     X(M_MONO, "lease clocks stop while the machine sleeps")                           \
     X(M_NOTOKEN, "the store takes writes of any token")                               \
     X(M_READ1ST, "the state is read first, then the token is raised")                 \

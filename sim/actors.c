@@ -290,15 +290,17 @@ void actors_answered(struct fleet *f, uint64_t uid)
 }
 
 /* The handler asks another actor; only ones with a greater number, so that no two wait for each
- * other. In calm seeds one beside it: two nodes that wait for each other's holds go on only when
- * the transaction's deadline ends one of them. */
+ * other. In calm seeds one beside it, and who is asked asks nobody. For the hold lets a request
+ * pass only when one of its callers runs in a held arc on this node (PROTOCOL 5.3): across nodes,
+ * or through the queue of an actor in between, only T_prepare ends the wait. */
 static uint64_t call(struct fleet *f, const struct instance *i)
 {
     const size_t me = (size_t)(i->entity - f->ledger.entity);
     const size_t other = me + world_between(&f->world, 1, 8);
 
     if (other >= LEDGER_ENTITIES ||
-        (f->profile == PROFILE_CALM && !check_owns(f, i->node, &f->ledger.entity[other]))) {
+        (f->profile == PROFILE_CALM &&
+         (me % 2 != 0 || other % 2 == 0 || !check_owns(f, i->node, &f->ledger.entity[other])))) {
         return 0;
     }
     return clients_call(f, i->uid, other);
@@ -315,13 +317,27 @@ static void on_poison(void *context, const struct world_event *event)
     }
 }
 
+static void on_call(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct instance *i = instance_of(f, event);
+
+    if (i == NULL || !i->running || i->uid != event->c) {
+        return;
+    }
+    i->asks = call(f, i);
+    // Should no answer come, it goes on without.
+    instance_later(f, i, i->asks == 0 ? 0 : (uint64_t)f->deadline_ms * 1000 + 500000, on_ran);
+}
+
 void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body)
 {
     struct instance *i = actor_instance(e->actor);
     struct reader in = {.at = body.data, .left = body.size};
     const uint64_t uid = get_u64(&in);
     const bool slow = world_chance(&f->world, f->faults.run_long_pm);
-    uint64_t run_us = world_between(&f->world, 0, slow ? 3000000 : f->faults.run_max_us);
+    uint64_t run_us =
+        world_between(&f->world, 0, slow ? f->faults.run_long_us : f->faults.run_max_us);
 
     ASSERT(i != NULL && i->actor == e->actor);
     TRACE(&f->world,
@@ -340,9 +356,10 @@ void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body)
     if (world_chance(&f->world, f->faults.poison_pm) && world_chance(&f->world, 100)) {
         instance_later(f, i, run_us / 2, on_poison);
     }
-    i->asks = world_chance(&f->world, f->faults.call_pm) ? call(f, i) : 0;
-    if (i->asks != 0) {
-        run_us = (uint64_t)f->deadline_ms * 1000 + 500000; // should no answer come
+    i->asks = 0;
+    if (i->entity >= &f->ledger.entity[LEDGER_HOT] && world_chance(&f->world, f->faults.call_pm)) {
+        instance_later(f, i, world_between(&f->world, 0, 300000), on_call);
+        return;
     }
     instance_later(f, i, run_us, on_ran);
 }

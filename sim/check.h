@@ -18,6 +18,7 @@
  *     register     an incarnation is never reused                                  check_view.c
  *     agreement    K5: views go up, equal version = equal digest, one outcome      check_view.c
  *     hold         K7: a hold ends soon after its transaction is over              check_quiet.c
+ *     drain        K7: a transaction is over soon after its deadline               check_quiet.c
  *     chain        K7: what a running actor asks beside it passes the hold         check_answer.c
  *     stuck        K8: after the heal everything ends and is served                check_quiet.c
  *     raft-state   replicas agree at every index                                   raft_model.c
@@ -103,6 +104,7 @@ struct ask {
     uint64_t sent_us;
     uint64_t answered_us;
     uint64_t ran_us; /* last */
+    bool ran_void;   /* at an owner that was one no more */
     uint64_t downs;  /* of the gateway's links at the send */
     size_t view;     /* index of the gateway's version in ledger.view at the send */
 };
@@ -134,6 +136,7 @@ struct ledger {
     uint64_t commits;
     uint64_t aborts;
     uint64_t reassigned;    /* vnodes that changed hands after a fence */
+    uint64_t fences;        /* of nodes */
     uint64_t nested;        /* requests that actors made */
     uint64_t store_refused; /* writes that came too late */
     struct times hold;      /* how long actors were frozen */
@@ -204,6 +207,8 @@ const char *check_quiet(struct fleet *f);
 /* Holds are bounded: after the heal none that was there lasts longer than a deadline, an election
  * and a poll may. */
 void check_holds(struct fleet *f);
+/* A transaction is decided soon after its deadline, whatever its participants do. */
+void check_pending(struct fleet *f);
 /* The last word: every list against every answer. */
 void check_final(struct fleet *f);
 

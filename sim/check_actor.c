@@ -237,6 +237,7 @@ void check_run_end(struct fleet *f, struct instance *i, uint64_t uid)
     if (!judged(f, e)) {
         ledger_find(f, uid)->runs++;
         ledger_find(f, uid)->ran_us = f->world.now_us;
+        ledger_find(f, uid)->ran_void = !check_owns(f, i->node, e);
         ledger_list_add(&i->list, uid);
         return;
     }

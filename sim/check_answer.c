@@ -21,12 +21,12 @@ static const char *reply_name(enum reply_code code)
 /* An answer other than OK needs a reason: a lost link, a crash, faults on the way. */
 static bool excused(const struct fleet *f, const struct ask *a, enum reply_code code)
 {
-    if (f->profile == PROFILE_CALM || a->probe) {
-        return false;
-    }
     // One copy met no actor of its kind; who knows what the other met?
     if (a->foreign && f->world.now_us - a->sent_us >= (uint64_t)f->retry_ms * 500) {
         return true;
+    }
+    if (f->profile == PROFILE_CALM || a->probe) {
+        return false;
     }
     if (code == REPLY_UNKNOWN && a->resumed && a->first == 1) {
         return true; // the client knew no version, so any take-over may be newer
@@ -34,7 +34,7 @@ static bool excused(const struct fleet *f, const struct ask *a, enum reply_code 
     if (code == REPLY_UNKNOWN) {
         // A gateway that jumps over a removal finds another node in the slot it had sent to.
         return a->session->gateway->downs > a->downs || f->crashes > 0 || f->restores > 0 ||
-               f->ledger.reassigned > 0 || a->view < f->ledger.removed_view;
+               f->ledger.fences > 0 || f->ledger.reassigned > 0 || a->view < f->ledger.removed_view;
     }
     return true;
 }
@@ -122,8 +122,8 @@ static void check_late(struct fleet *f, const struct sim_gateway *g, uint64_t ui
 {
     const struct entity *e = &f->ledger.entity[a->entity];
 
-    if (!e->durable && e->cold_version != 0 && a->ran_us < e->cold_us &&
-        g->seen.version >= e->cold_version) {
+    if (!e->durable && !a->idempotent && e->cold_version != 0 &&
+        (a->ran_us < e->cold_us || a->ran_void) && g->seen.version >= e->cold_version) {
         world_violate(&f->world,
                       "late",
                       "request %llu gets the answer of an owner that was fenced",

@@ -29,6 +29,9 @@ static const char *node_waits(const struct fleet *f, const struct sim_node *n)
     if (figures.held > 0) {
         return WAITS("%s holds %llu requests", n->process.name, (unsigned long long)figures.held);
     }
+    if (host_running(n->core) > 0) {
+        return WAITS("an actor still runs on %s", n->process.name);
+    }
     if (!same_ring(&host_view(n->core)->ring, truth)) {
         return WAITS("%s has another ring than the coordinators", n->process.name);
     }
@@ -115,6 +118,26 @@ void check_holds(struct fleet *f)
                               i->entity->id,
                               i->node->process.name);
             }
+        }
+    }
+}
+
+void check_pending(struct fleet *f)
+{
+    enum { SLACK_US = 12000000 };
+    const uint64_t max_us = (uint64_t)f->prepare_ms * 1000 + SLACK_US;
+    const struct state *truth = &f->raft.truth;
+
+    for (size_t i = 0; i < truth->txn_count; i++) {
+        const struct state_txn *t = &truth->txn[i];
+        const uint64_t begun_us = t->created_us - FLEET_WALL_US;
+
+        if (t->state == TXN_PENDING && f->world.now_us > begun_us + max_us) {
+            world_violate(&f->world,
+                          "drain",
+                          "transaction %llu is pending since %llu ms",
+                          (unsigned long long)t->number,
+                          (unsigned long long)(f->world.now_us - begun_us) / 1000);
         }
     }
 }

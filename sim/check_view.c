@@ -201,6 +201,7 @@ void check_committed(struct fleet *f, const Rh__Command *command, const struct s
     if (result->accepted && command->body_case == RH__COMMAND__BODY_REASSIGN) {
         check_reassigned(f, command->reassign, result->stamp);
     }
+    f->ledger.fences += result->accepted && command->body_case == RH__COMMAND__BODY_FENCE;
     f->ledger.commits += result->accepted && command->body_case == RH__COMMAND__BODY_COMMIT;
 }
 

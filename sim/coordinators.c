@@ -219,7 +219,7 @@ static void step(struct fleet *f, struct sim_coordinator *c, struct coordinator_
     }
     ASSERT(!c->process.gate.shut);
     event.now_us = sim_clock_read(&c->process.clock, f->world.now_us);
-    event.wall_us = 1700000000000000u + f->world.now_us;
+    event.wall_us = FLEET_WALL_US + f->world.now_us;
     coordinator_effects_clear(&c->out);
     coordinator_step(c->core, &event, &c->out);
     c->out_at = 0;

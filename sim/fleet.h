@@ -31,6 +31,9 @@ enum {
     FLEET_LOOK_US = 500000, /* between two looks whether the fleet is quiet */
 };
 
+/* What wall clocks show at the beginning. */
+#define FLEET_WALL_US UINT64_C(1700000000000000)
+
 /* What kind of things go wrong in a seed. */
 enum profile {
     PROFILE_DRAWN,   /* one of those below */
@@ -54,6 +57,7 @@ struct fleet_faults {
     uint64_t restore_us;
     uint64_t reset_us;
     uint64_t cut_us;
+    uint64_t island_us;      /* a node and the coordinators do not hear each other; all others do */
     uint64_t stuck_us;       /* what one gateway sends to one node waits for seconds */
     uint64_t change_us;      /* joins, drains, leaves, weights */
     uint64_t node_torn_pm;   /* of a thousand steps with effects: crash between two of them */
@@ -74,7 +78,8 @@ struct fleet_faults {
     uint64_t owned_pm;         /* so many of a thousand sessions outlive their gateway */
     bool tight;                /* little room for requests that wait */
     uint64_t call_pm;          /* so many of a thousand runs ask another actor */
-    uint64_t run_long_pm;      /* so many of a thousand runs take up to 3 s */
+    uint64_t run_long_pm;      /* so many of a thousand runs take up to … */
+    uint64_t run_long_us;      /* … 3 s, or so long that no transaction waits for it */
     uint64_t activate_fail_pm; /* so many of a thousand activations fail */
     uint64_t export_fail_pm;   /* and exports */
     uint64_t store_max_us;     /* to the store, and back */

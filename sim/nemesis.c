@@ -94,7 +94,8 @@ static void on_reset(void *context, const struct world_event *event)
 
     (void)event;
     if (!f->healed) {
-        network_reset_any(&f->network);
+        // Without its coordinators a node is fenced, and its memory is lost.
+        network_reset_any(&f->network, f->profile != PROFILE_CALM);
     }
     again(f, f->faults.reset_us, on_reset);
 }
@@ -168,6 +169,29 @@ static void cut_for(struct fleet *f, const struct process *from, const struct pr
         &f->world,
         f->world.now_us + time_us,
         (struct world_event){.run = on_uncut, .context = f, .a = from->number, .b = to->number});
+}
+
+static void on_island(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    const struct process *node = &f->node[world_between(&f->world, 0, f->nodes - 1)].process;
+    const uint64_t time_us = world_between(&f->world, 500 * MS, 6 * S);
+
+    (void)event;
+    again(f, f->faults.island_us, on_island);
+    if (f->healed) {
+        return;
+    }
+    f->cuts++;
+    TRACE(&f->world,
+          "net",
+          "cut %s -x coordinators for %llu ms",
+          node->name,
+          (unsigned long long)time_us / MS);
+    for (unsigned i = 0; i < f->coordinators; i++) {
+        cut_for(f, node, &f->coordinator[i].process, time_us);
+        cut_for(f, &f->coordinator[i].process, node, time_us);
+    }
 }
 
 /* Shorter than the silence that breaks a link. */
@@ -278,6 +302,7 @@ void nemesis_start(struct fleet *f)
     again(f, f->faults.change_us, on_change);
     again(f, f->faults.pause_us, on_pause);
     again(f, f->faults.stuck_us, on_stuck);
+    again(f, f->faults.island_us, on_island);
 }
 
 void nemesis_heal(struct fleet *f)

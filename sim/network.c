@@ -322,13 +322,18 @@ void network_stall(struct network *n, struct process *p)
     }
 }
 
-void network_reset_any(struct network *n)
+static bool may_reset(const struct net_end *end, bool control)
+{
+    return end->up && !end->link->broken && (control || !end->control);
+}
+
+void network_reset_any(struct network *n, bool control)
 {
     size_t up = 0;
     size_t chosen;
 
     for (size_t i = 0; i < n->end_count; i++) {
-        up += n->end[i]->up && !n->end[i]->link->broken;
+        up += may_reset(n->end[i], control);
     }
     if (up == 0) {
         return;
@@ -337,7 +342,7 @@ void network_reset_any(struct network *n)
     for (size_t i = 0; i < n->end_count; i++) {
         struct net_end *end = n->end[i];
 
-        if (end->up && !end->link->broken && --chosen == 0) {
+        if (may_reset(end, control) && --chosen == 0) {
             TRACE(n->world, "net", "reset %s - %s", end->me->name, end->other->name);
             n->resets++;
             link_break(n, end->link, 50000);

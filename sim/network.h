@@ -112,8 +112,8 @@ void network_stall(struct network *n, struct process *p);
 void network_renew(struct network *n, const struct process *p);
 /* Is there a link that is dead, and an end that has not noticed? */
 bool network_has_dead(const struct network *n);
-/* Break one link that is up, drawn at random. */
-void network_reset_any(struct network *n);
+/* Break one link that is up, drawn at random; `control`: it may be one of a coordinator. */
+void network_reset_any(struct network *n, bool control);
 /* Block or unblock what goes from `from` to `to`. */
 void network_cut(struct network *n, const struct process *from, const struct process *to, bool cut);
 /* No cuts, no faults from now on. */

@@ -369,7 +369,7 @@ void node_step(struct fleet *f, struct sim_node *n, struct host_event event)
     ASSERT(!n->process.gate.shut);
     event.now_us = sim_clock_read(&n->process.clock, f->world.now_us);
     // Without M_MONO's other half the two clocks would tell of the sleep (hole 28).
-    event.wall_us = mutant(M_MONO) ? 0 : 1700000000000000u + event.now_us + (uint64_t)n->wall_us;
+    event.wall_us = mutant(M_MONO) ? 0 : FLEET_WALL_US + event.now_us + (uint64_t)n->wall_us;
     host_effects_clear(&n->out);
     host_step(n->core, &event, &n->out);
     check_view(f, n->process.name, host_view(n->core), &n->seen);

@@ -3,7 +3,6 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "base/mutant.h"
 #include "base/table.h"
 #include "wire/control.h"
 
@@ -176,7 +175,9 @@ static void apply_later(struct raft_model *r, unsigned replica)
 {
     struct raft_member *m = &r->member[replica];
     const uint64_t limit = m->fallen ? m->apply_limit : r->log_count;
-    const uint64_t lag_us = r->leader == (int)replica ? 500 : r->faults.lag_max_us;
+    // A new leader may be far behind with applying what it has.
+    const uint64_t lag_us =
+        r->leader == (int)replica && m->applied >= r->lead_from ? 500 : r->faults.lag_max_us;
 
     if (m->applying || !m->process->up || m->applied >= limit) {
         return;
@@ -373,11 +374,9 @@ static void elect(struct raft_model *r, unsigned replica)
         }
     }
     mem_free(list);
-    if (mutant(M_BARRIER) && !m->believes) {
-        become_leader(r, replica);
-    }
     barrier = (struct raft_entry){.origin = replica, .life = m->process->life, .term = r->term};
     commit(r, &barrier);
+    r->lead_from = r->log_count;
     for (unsigned i = 0; i < r->count; i++) {
         // A leader that fell learns in its own time.
         if (i != replica && r->member[i].process->up && !r->member[i].fallen) {

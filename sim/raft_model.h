@@ -65,7 +65,8 @@ struct raft_model {
     size_t waiting_cap;
     uint64_t commit_us; /* when the newest waiting one commits */
     uint64_t term;
-    int leader; /* true leader, -1 = none */
+    int leader;       /* true leader, -1 = none */
+    size_t lead_from; /* entries up to its barrier */
     bool electing;
     size_t restored;    /* entries up to the last restore, it included */
     struct state truth; /* with every committed command */

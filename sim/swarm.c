@@ -75,6 +75,7 @@ static void draw_lease(struct fleet *f)
     x->pause_torn_pm = maybe(f, 500, 5, 50);
     x->pause_max_us = world_between(&f->world, 1 * S, 4 * S);
     x->cut_us = maybe(f, 500, 500 * MS, 2 * S);
+    x->island_us = maybe(f, 600, 500 * MS, 3 * S);
     x->leader_fall_us = maybe(f, 500, 500 * MS, 3 * S);
     x->coordinator_crash_us = maybe(f, 200, 1 * S, 5 * S);
     x->run_long_pm = maybe(f, 500, 5, 50);
@@ -97,7 +98,8 @@ static void draw_changes(struct fleet *f)
     x->leader_fall_us = maybe(f, 800, 200 * MS, 3 * S);
     x->leader_torn_pm = maybe(f, 500, 10, 60);
     x->cut_us = x->pause_us = x->pause_torn_pm = 0;
-    x->run_long_pm = maybe(f, 200, 1, 3);
+    x->run_long_pm = maybe(f, 500, 1, 3);
+    x->run_long_us = world_chance(&f->world, 500) ? 60 * S : 3 * S;
     x->net.slow_pm = world_between(&f->world, 20, 300);
     x->net.slow_max_us = world_between(&f->world, 200 * MS, 5 * S);
     x->net.loss_pm = maybe(f, 500, 1, 200);
@@ -131,13 +133,17 @@ void nemesis_draw(struct fleet *f)
     x->run_max_us = world_between(&f->world, 100, 50 * MS);
     x->run_long_pm = maybe(f, 400, 1, 3);
     x->owned_pm = maybe(f, 400, 200, 1000);
+    x->run_long_us = 3 * S;
     x->call_pm = maybe(f, 400, 5, 100);
     x->net.delay_max_us = world_between(&f->world, 200, 20 * MS);
     x->store_max_us = world_between(&f->world, 100, 20 * MS);
     x->raft.commit_max_us = world_between(&f->world, 500, 30 * MS);
     x->raft.lag_max_us = world_between(&f->world, 500, 300 * MS);
     if (f->profile == PROFILE_CALM) {
-        x->call_pm = x->call_pm / 4;
+        x->call_pm = maybe(f, 600, 100, 300);
+        // Links that break are no excuse: what was lost is sent again.
+        x->reset_us = maybe(f, 400, 100 * MS, 1 * S);
+        x->call_pm = x->reset_us > 0 ? 0 : x->call_pm;
         x->run_long_pm = 0;
         return;
     }

@@ -127,7 +127,7 @@ static void a_reset_loses_a_tail_and_the_link_comes_again(void **state)
     (void)state;
     start(&b, ROLE_GATEWAY, (struct net_faults){.delay_max_us = 20000});
     send_some(&b, 0, 100);
-    network_reset_any(&b.network);
+    network_reset_any(&b.network, true);
     send_some(&b, 100, 200);
     world_run_until(&b.world, 5000000);
     assert_int_equal(b.downs, 2);
