@@ -130,7 +130,9 @@ void check_pending(struct fleet *f)
 
     for (size_t i = 0; i < truth->txn_count; i++) {
         const struct state_txn *t = &truth->txn[i];
-        const uint64_t begun_us = t->created_us - FLEET_WALL_US;
+        const uint64_t created_us = t->created_us - FLEET_WALL_US;
+        // A new leader, and so one of a restored group, begins it anew.
+        const uint64_t begun_us = created_us > f->raft.elected_us ? created_us : f->raft.elected_us;
 
         if (t->state == TXN_PENDING && f->world.now_us > begun_us + max_us) {
             world_violate(&f->world,

@@ -147,7 +147,8 @@ static void on_restart(void *context, const struct world_event *event)
 
 void coordinator_crash(struct fleet *f, struct sim_coordinator *c)
 {
-    const uint64_t down_us = world_between(&f->world, 1000, f->healed ? 100000 : 3000000);
+    const uint64_t down_us =
+        world_between(&f->world, 1000, f->healed ? 100000 : f->faults.coordinator_down_us);
 
     TRACE(&f->world, c->process.name, "CRASHES");
     f->coordinator_crashes++;

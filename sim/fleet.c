@@ -197,9 +197,12 @@ static void draw_shape(struct fleet *f)
     }
     if (f->profile == PROFILE_CALM && f->lease_us != 0) {
         f->lease_us = 3000000;
-    } else if (f->profile == PROFILE_LEASE || (f->profile == PROFILE_RESTORE && f->lease_us == 0)) {
-        // A restore brings nodes back that have left since: only leases tell that they are gone.
+    } else if (f->profile == PROFILE_LEASE) {
         f->lease_us = world_between(&f->world, 300000, 3000000);
+        f->prepare_ms = f->prepare_ms < 2000 ? 2000 : f->prepare_ms;
+    } else if (f->profile == PROFILE_RESTORE) {
+        // A restore brings nodes back that have left since: only leases tell that they are gone.
+        f->lease_us = world_between(&f->world, 1000000, 3000000);
     }
     f->deadline_ms = 10000;
     if (f->profile != PROFILE_CALM && world_chance(&f->world, 500)) {

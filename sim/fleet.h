@@ -53,6 +53,7 @@ struct fleet_faults {
     uint64_t node_crash_us;
     uint64_t coordinator_crash_us;
     uint64_t gateway_crash_us;
+    uint64_t coordinator_down_us; /* at most, after a crash */
     uint64_t leader_fall_us;
     uint64_t restore_us;
     uint64_t reset_us;

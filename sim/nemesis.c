@@ -62,32 +62,6 @@ static void on_leader_fall(void *context, const struct world_event *event)
     again(f, f->faults.leader_fall_us, on_leader_fall);
 }
 
-static void on_restore(void *context, const struct world_event *event)
-{
-    struct fleet *f = context;
-    const size_t count = f->raft.log_count;
-
-    (void)event;
-    if (!f->healed) {
-        for (unsigned i = 0; i < f->coordinators; i++) {
-            if (f->coordinator[i].core != NULL) {
-                coordinator_crash(f, &f->coordinator[i]);
-            }
-        }
-        if (raft_model_restore(&f->raft, world_between(&f->world, count / 3, count))) {
-            TRACE(&f->world,
-                  "net",
-                  "RESTORE of a backup, %zu of %zu entries, era %llu",
-                  f->raft.restored - 1,
-                  count,
-                  (unsigned long long)f->raft.truth.view.era);
-            f->restores++;
-            check_restored(f);
-        }
-    }
-    again(f, f->faults.restore_us, on_restore);
-}
-
 static void on_reset(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
@@ -171,6 +145,24 @@ static void cut_for(struct fleet *f, const struct process *from, const struct pr
         (struct world_event){.run = on_uncut, .context = f, .a = from->number, .b = to->number});
 }
 
+/* From all coordinators but one. */
+static void cut_off(struct fleet *f, const struct process *node, unsigned except, uint64_t time_us)
+{
+    TRACE(&f->world,
+          "net",
+          "cut %s -x coordinators, all but %s, for %llu ms",
+          node->name,
+          except < f->coordinators ? f->coordinator[except].process.name : "none",
+          (unsigned long long)time_us / MS);
+    f->cuts++;
+    for (unsigned i = 0; i < f->coordinators; i++) {
+        if (i != except) {
+            cut_for(f, node, &f->coordinator[i].process, time_us);
+            cut_for(f, &f->coordinator[i].process, node, time_us);
+        }
+    }
+}
+
 static void on_island(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
@@ -182,16 +174,48 @@ static void on_island(void *context, const struct world_event *event)
     if (f->healed) {
         return;
     }
-    f->cuts++;
-    TRACE(&f->world,
-          "net",
-          "cut %s -x coordinators for %llu ms",
-          node->name,
-          (unsigned long long)time_us / MS);
-    for (unsigned i = 0; i < f->coordinators; i++) {
-        cut_for(f, node, &f->coordinator[i].process, time_us);
-        cut_for(f, &f->coordinator[i].process, node, time_us);
+    // Half of the time it hears one of them yet: a leader that is none any more.
+    if (f->raft.leader >= 0 && world_chance(&f->world, 500)) {
+        const unsigned old = (unsigned)f->raft.leader;
+
+        raft_model_fall_late(&f->raft, time_us);
+        cut_off(f, node, old, time_us);
+    } else {
+        cut_off(f, node, FLEET_COORDINATORS_MAX, time_us);
     }
+}
+
+static void on_restore(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    const size_t count = f->raft.log_count;
+
+    (void)event;
+    if (!f->healed) {
+        // One that does not hear of it goes on as long as its lease lasts.
+        if (world_chance(&f->world, 700)) {
+            cut_off(f,
+                    &f->node[world_between(&f->world, 0, f->nodes - 1)].process,
+                    FLEET_COORDINATORS_MAX,
+                    4 * S);
+        }
+        for (unsigned i = 0; i < f->coordinators; i++) {
+            if (f->coordinator[i].core != NULL) {
+                coordinator_crash(f, &f->coordinator[i]);
+            }
+        }
+        if (raft_model_restore(&f->raft, world_between(&f->world, count / 3, count))) {
+            TRACE(&f->world,
+                  "net",
+                  "RESTORE of a backup, %zu of %zu entries, era %llu",
+                  f->raft.restored - 1,
+                  count,
+                  (unsigned long long)f->raft.truth.view.era);
+            f->restores++;
+            check_restored(f);
+        }
+    }
+    again(f, f->faults.restore_us, on_restore);
 }
 
 /* Shorter than the silence that breaks a link. */

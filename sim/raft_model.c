@@ -352,6 +352,7 @@ static void elect(struct raft_model *r, unsigned replica)
 
     r->term++;
     r->changes++;
+    r->elected_us = r->world->now_us;
     r->leader = (int)replica;
     r->electing = false;
     TRACE(r->world,
@@ -418,11 +419,15 @@ static void election_later(struct raft_model *r)
 
 void raft_model_fall(struct raft_model *r)
 {
+    raft_model_fall_late(
+        r, world_chance(r->world, 500) ? 0 : world_between(r->world, 0, r->faults.stale_max_us));
+}
+
+void raft_model_fall_late(struct raft_model *r, uint64_t stale_us)
+{
     if (r->leader >= 0) {
         const unsigned old = (unsigned)r->leader;
         struct raft_member *m = &r->member[old];
-        const uint64_t stale_us =
-            world_chance(r->world, 500) ? 0 : world_between(r->world, 0, r->faults.stale_max_us);
 
         TRACE(r->world,
               m->process->name,

@@ -68,9 +68,10 @@ struct raft_model {
     int leader;       /* true leader, -1 = none */
     size_t lead_from; /* entries up to its barrier */
     bool electing;
-    size_t restored;    /* entries up to the last restore, it included */
-    struct state truth; /* with every committed command */
-    uint64_t changes;   /* of leaders */
+    size_t restored;     /* entries up to the last restore, it included */
+    struct state truth;  /* with every committed command */
+    uint64_t changes;    /* of leaders */
+    uint64_t elected_us; /* last */
 };
 
 void raft_model_init(struct raft_model *r, struct world *world,
@@ -84,6 +85,8 @@ void raft_model_start(struct raft_model *r, unsigned replica);
 void raft_model_stop(struct raft_model *r, unsigned replica);
 /* The leader falls now; another is elected later. */
 void raft_model_fall(struct raft_model *r);
+/* And it goes on believing for so long. */
+void raft_model_fall_late(struct raft_model *r, uint64_t stale_us);
 /* The process stands still: a leader is deposed after an election timeout, and learns of it when it
  * goes on. */
 void raft_model_stall(struct raft_model *r, unsigned replica);

@@ -78,8 +78,8 @@ static void draw_lease(struct fleet *f)
     x->island_us = maybe(f, 600, 500 * MS, 3 * S);
     x->leader_fall_us = maybe(f, 500, 500 * MS, 3 * S);
     x->coordinator_crash_us = maybe(f, 200, 1 * S, 5 * S);
-    x->run_long_pm = maybe(f, 500, 5, 50);
-    x->change_us = world_between(&f->world, 1 * S, 8 * S);
+    x->run_long_pm = maybe(f, 600, 5, 50);
+    x->change_us = world_between(&f->world, 300 * MS, 4 * S);
     x->net.slow_pm = maybe(f, 300, 1, 20);
     x->net.slow_max_us = world_between(&f->world, 50 * MS, 1 * S);
     x->net.loss_pm = maybe(f, 200, 1, 50);
@@ -134,6 +134,7 @@ void nemesis_draw(struct fleet *f)
     x->run_long_pm = maybe(f, 400, 1, 3);
     x->owned_pm = maybe(f, 400, 200, 1000);
     x->run_long_us = 3 * S;
+    x->coordinator_down_us = 3 * S;
     x->call_pm = maybe(f, 400, 5, 100);
     x->net.delay_max_us = world_between(&f->world, 200, 20 * MS);
     x->store_max_us = world_between(&f->world, 100, 20 * MS);
@@ -186,10 +187,13 @@ void nemesis_draw(struct fleet *f)
     }
     if (f->profile == PROFILE_RESTORE) {
         x->restore_us = world_between(&f->world, 3 * S, 8 * S);
+        x->coordinator_down_us = world_chance(&f->world, 600) ? 300 * MS : 3 * S;
+        x->change_us = world_between(&f->world, 200 * MS, 1 * S);
         x->net.ghosts = false;
     }
     if (f->profile == PROFILE_CLOCKS) {
         x->drift_ppm = world_between(&f->world, 150000, 600000);
         x->freeze_pm = maybe(f, 700, 100, 1000);
+        x->store_slow_pm = world_between(&f->world, 50, 300);
     }
 }
