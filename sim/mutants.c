@@ -69,21 +69,6 @@ static const struct {
     {"M_STALEREL", "custody is not shipped: there is no RELEASE"},
 };
 
-/* Planted, and not caught yet within 200 seeds: named in every run, so that nobody forgets them.
- * The models catch each of them (docs/model/README.md). */
-static bool is_open(enum mutant m)
-{
-    static const enum mutant open[] = {
-        M_NORETRY, M_NOCHAIN, M_LATE, M_BARRIER, M_READ1ST, M_NOTIMER};
-
-    for (size_t i = 0; i < sizeof open / sizeof open[0]; i++) {
-        if (open[i] == m) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void say_elsewhere(void)
 {
     (void)printf("\nof the models alone:\n");
@@ -139,8 +124,7 @@ static void say(const struct campaign *c, enum mutant m, const struct prey *p)
                      p->checker,
                      mutant_text(m));
     } else {
-        (void)printf("%s - %-13s SURVIVED %" PRIu64 " seeds: %s\n",
-                     is_open(m) ? "OPEN" : "not ok",
+        (void)printf("not ok - %-13s SURVIVED %" PRIu64 " seeds: %s\n",
                      mutant_name(m),
                      c->seeds,
                      mutant_text(m));
@@ -186,7 +170,7 @@ int campaign_mutants(const struct campaign *c, enum mutant only)
         for (; said < next && prey[said].over; said++) {
             if (prey[said].child != 0) {
                 say(c, all[said], &prey[said]);
-                caught = caught && (prey[said].caught || is_open(all[said]));
+                caught = caught && prey[said].caught;
             }
         }
     }
