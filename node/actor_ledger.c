@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/history.h"
 #include "base/mem.h"
+#include "node/ballast.h"
 #include "node/journal.h"
 #include "wire/cursor.h"
 
@@ -22,6 +23,7 @@ struct books {
     struct journal *journal; /* owned; NULL = none asked for */
     struct history *history; /* owned; NULL = none asked for */
     char process[HISTORY_PROCESS_MAX + 1];
+    uint32_t ballast; /* bytes of each actor's, 0 = none */
 };
 
 /* What one client had run here. */
@@ -35,6 +37,7 @@ struct ledger {
     uint64_t id_hash;
     struct seen *seen; /* owned */
     size_t seen_count;
+    struct ballast ballast;
     uint32_t client; /* of the request that runs */
     uint64_t seq;
 };
@@ -136,11 +139,21 @@ static void ledger_stop(void *shared)
     mem_free(b);
 }
 
+/* RINGHOLD_BALLAST=BYTES; anything else is none. */
+static uint32_t asked_ballast(void)
+{
+    const char *text = getenv("RINGHOLD_BALLAST");
+    const unsigned long size = text == NULL ? 0 : strtoul(text, NULL, 10);
+
+    return size > BALLAST_MAX ? BALLAST_MAX : (uint32_t)size;
+}
+
 static int ledger_start(const struct rh_kind_info *info, void **shared)
 {
     const char *folder = info->argument[0] != '\0' ? info->argument : getenv("RINGHOLD_LEDGER");
     struct books *b = mem_new(1, sizeof *b);
 
+    b->ballast = asked_ballast();
     (void)snprintf(b->process, sizeof b->process, "%.100s.%ld", info->node, (long)getpid());
     if (history_open_asked(&b->history) != ERR_OK) {
         (void)fprintf(stderr,
@@ -169,7 +182,7 @@ static bool load(struct ledger *l, const struct rh_bytes *state)
 {
     struct reader r = {.at = state->data, .left = state->size};
 
-    if (state->size % SEEN_SIZE != 0) {
+    if (!ballast_get(&l->ballast, &r) || r.left % SEEN_SIZE != 0) {
         return false;
     }
     while (r.left > 0) {
@@ -183,6 +196,7 @@ static bool load(struct ledger *l, const struct rh_bytes *state)
 
 static void ledger_free(struct ledger *l)
 {
+    ballast_fini(&l->ballast);
     mem_free(l->seen);
     mem_free(l);
 }
@@ -191,10 +205,12 @@ static int ledger_activate(struct rh_actor *actor, const struct rh_bytes *state,
                            void **instance)
 {
     const struct rh_bytes id = rh_id(actor);
+    const struct books *b = rh_shared(actor);
     struct ledger *l = mem_new(1, sizeof *l);
 
     (void)fence;
     l->id_hash = journal_id_hash(bytes_of(id.data, id.size));
+    ballast_init(&l->ballast, b->ballast, l->id_hash);
     if (state != NULL && !load(l, state)) {
         ledger_free(l);
         return RH_FAILED;
@@ -211,6 +227,7 @@ static void end_run(struct rh_actor *actor, struct ledger *l)
 
     s->last = l->seq;
     s->count++;
+    ballast_touch(&l->ballast, l->seq);
     (void)snprintf(text, sizeof text, "OK %" PRIu64, s->count);
     note(actor, l, JOURNAL_RUN_END);
     (void)rh_reply(actor, rh_bytes_value(text, strlen(text)));
@@ -269,6 +286,7 @@ static void ledger_handoff(struct rh_actor *actor, void *instance, struct rh_out
 {
     struct ledger *l = instance;
 
+    ballast_put(&l->ballast, out);
     for (size_t i = 0; i < l->seen_count; i++) {
         uint8_t encoded[SEEN_SIZE];
         struct writer w = {.at = encoded, .left = sizeof encoded};

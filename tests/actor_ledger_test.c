@@ -45,6 +45,38 @@ static void it_counts_each_client(void **state)
     theatre_close(&t);
 }
 
+/* A byte of the ballast that is lost on the way is noticed. */
+static void it_looks_at_its_ballast(void **state)
+{
+    struct buffer moved = {0};
+    struct theatre t;
+    void *shared = NULL;
+    const struct rh_kind_info info = {.size = sizeof info, .node = "n2", .argument = folder};
+
+    (void)state;
+    assert_int_equal(setenv("RINGHOLD_BALLAST", "1024", 1), 0);
+    assert_int_equal(actor_ledger.start(&info, &shared), RH_OK);
+    assert_int_equal(unsetenv("RINGHOLD_BALLAST"), 0);
+    theatre_open(&t, &actor_ledger, shared);
+    assert_string_equal(theatre_call(&t, "1 1"), "OK 1");
+    theatre_move(&t, &actor_ledger, shared);
+    assert_string_equal(theatre_call(&t, "1 2"), "OK 2");
+    scene_export(t.actor, &moved);
+    assert_int_equal(moved.size, 8 + 1024 + 20);
+    scene_unfreeze(t.actor);
+    moved.data[500] ^= 1;
+    struct rh_actor *other = NULL;
+    const struct scene_entry entry = {.ops = &actor_ledger,
+                                      .shared = shared,
+                                      .state = buffer_bytes(&moved),
+                                      .has_state = true,
+                                      .fence = 9};
+    assert_int_equal(scene_activate(t.scene, &entry, &other), ERR_REFUSED);
+    buffer_fini(&moved);
+    theatre_close(&t);
+    actor_ledger.stop(shared);
+}
+
 static void it_takes_its_time(void **state)
 {
     struct theatre t;
@@ -134,6 +166,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_counts_each_client),
+        cmocka_unit_test(it_looks_at_its_ballast),
         cmocka_unit_test(it_takes_its_time),
         cmocka_unit_test(it_refuses_other_payloads),
         cmocka_unit_test(it_refuses_a_state_that_is_not_its_own),
