@@ -246,7 +246,7 @@ static void on_export(struct shell *s, const struct host_effect *e)
 
     scene_export(actor_instance(e->actor), &state);
     const struct host_event event = {
-        .type = HOST_EXPORTED, .actor = e->actor, .bytes = buffer_bytes(&state)};
+        .type = HOST_EXPORTED, .actor = e->actor, .has_state = true, .bytes = buffer_bytes(&state)};
     shell_complete(s, &event);
     buffer_fini(&state);
 }
@@ -259,6 +259,7 @@ static enum rh_why why_discarded(enum discard_why why)
     case DISCARD_STOP:
         return RH_STOP;
     case DISCARD_FENCED:
+    case DISCARD_BROKEN: // no kind's actor says so yet
         return RH_FENCED;
     }
     UNREACHABLE();
@@ -374,6 +375,19 @@ static void perform(struct shell *s, const struct host_effect *e)
     case HOST_UNFREEZE:
         scene_unfreeze(actor_instance(e->actor));
         return;
+    case HOST_TURN:   // no actor asks for one yet
+    case HOST_RETIRE: // no kind has an idle time yet
+    case HOST_LIST:
+        return;
+    case HOST_MAILBOX_FULL:
+        log_warn("node",
+                 "mailbox_full",
+                 "kind=%u id=%.*s refused=%" PRIu64,
+                 actor_kind(e->actor),
+                 (int)actor_id(e->actor).size,
+                 (const char *)actor_id(e->actor).data,
+                 e->count);
+        return;
     case HOST_DISCARD:
         on_discard(s, e);
         return;
@@ -389,8 +403,8 @@ static void perform(struct shell *s, const struct host_effect *e)
 
 static bool enters_actor(enum host_effect_type type)
 {
-    return type == HOST_ACTIVATE || type == HOST_RUN || type == HOST_EXPORT ||
-           type == HOST_UNFREEZE;
+    return type == HOST_ACTIVATE || type == HOST_RUN || type == HOST_EXPORT || type == HOST_TURN ||
+           type == HOST_UNFREEZE || type == HOST_RETIRE;
 }
 
 /* The clock is read after the effect was made and before it is done (hole 30). */

@@ -85,7 +85,9 @@ struct host_config host_config_default(void)
         .weight = 1,
         .held_size_max = (size_t)256 * 1024 * 1024,
         .held_vnode_max = (size_t)64 * 1024 * 1024,
-        .queue_count_max = 100000,
+        .queue_count_max = 1024,
+        .wake_rate = 1000,
+        .wake_count_max = 1000000,
         .state_window = (size_t)1024 * 1024,
         .staged_size_max = (size_t)64 * 1024 * 1024,
         .renew_ms = 500,
@@ -317,7 +319,14 @@ static void dispatch(struct host *h, const struct host_event *event)
         run_on_ran(h, event);
         break;
     case HOST_EXPORTED:
-        run_on_exported(h, event->actor, event->error, event->bytes);
+        run_on_exported(h, event);
+        break;
+    case HOST_RETIRED:
+    case HOST_RETURNED:
+    case HOST_POKE:
+    case HOST_PASSIVATE:
+    case HOST_FAILED:
+    case HOST_WAKE:
         break;
     case HOST_LEAVE:
         member_leave(h);

@@ -9,15 +9,19 @@
  * An actor here is a record with a queue; what the game's code does happens in
  * the shell, by effect and answering event:
  *
- *     ABSENT -ACTIVATE-> ACTIVATING -activated-> IDLE <-RUN / ran-> RUNNING
+ *     ABSENT -ACTIVATE-> ACTIVATING -activated-> IDLE <-RUN, TURN / ran-> RUNNING
  *                                                IDLE -hold-> EXPORTING -exported-> FROZEN
  *                         FROZEN -cancel-> IDLE          FROZEN -commit-> gone (DISCARD)
+ *                         IDLE -RETIRE-> RETIRING -retired-> ABSENT
  *
  * Requests to a held arc wait in one queue per transaction; the outcome sends
  * them on: to the actors again, or to the new owner.
  *
- * Every ACTIVATE, RUN and EXPORT is answered by one event, unless the actor was
- * discarded meanwhile: what was still to come is then kept back by the shell.
+ * Every ACTIVATE, RUN, TURN, EXPORT and RETIRE is answered by one event, however
+ * late, unless the actor was discarded meanwhile: what was still to come is then
+ * kept back by the shell. An actor has at most one of them under way. After an
+ * ACTIVATED with an error, a RETIRED without one and a DISCARD the shell names
+ * the actor no more, until another ACTIVATE does.
  * PERSIST effects are done in order; the event of one covers those before it.
  *
  * The lease (node/lease.h). host_step() judges it by the event's time before
@@ -37,6 +41,9 @@
  * that is new, when a grant reopened the gate; or never, when the incarnation
  * is over. The limits change in host_step() only. A task that still runs
  * (host_running() > 0) at host_hard_end_us() must be stopped with its process.
+ *
+ * A shell that hands an effect to another thread hands back what was not begun in
+ * time by HOST_RETURNED, which keeps it just so.
  */
 #ifndef NODE_HOST_H
 #define NODE_HOST_H
@@ -66,6 +73,15 @@ struct host_disk {
     size_t active_count;
 };
 
+/* How the actors of one kind live. */
+struct host_kind {
+    uint16_t number;
+    uint32_t idle_ms; /* unused for so long it is retired; 0 or UINT32_MAX = never */
+    uint32_t mailbox; /* requests that may wait for one of them; 0 = host_config.queue_count_max */
+    bool remembered;  /* HOST_LIST asks for its ids, which live without being asked */
+    bool always;      /* what is handed over of it is activated at once; so are remembered ones */
+};
+
 struct host_config {
     char name[VIEW_NAME_MAX + 1];
     char address[VIEW_ADDRESS_MAX + 1]; /* as others reach my links */
@@ -73,13 +89,16 @@ struct host_config {
     uint32_t weight; /* 1 */
     uint8_t boot_id[16];
     uint8_t data_uuid[16];
-    uint64_t nonce;        /* random, of this start */
-    struct host_disk disk; /* as loaded */
-    const uint16_t *kinds; /* kinds hosted here; borrowed for life */
+    uint64_t nonce;                /* random, of this start */
+    struct host_disk disk;         /* as loaded */
+    const struct host_kind *kinds; /* hosted here; borrowed for life */
     size_t kind_count;
+    uint64_t actors_max;     /* live ones; the least recently used is retired; 0 = no limit */
+    uint32_t wake_rate;      /* HOST_WAKE: so many activations a second; 1000 */
+    size_t wake_count_max;   /* HOST_WAKE: so many wait; 1000000 */
     size_t held_size_max;    /* bytes of waiting requests in all; 256 MiB */
     size_t held_vnode_max;   /* bytes of them for one vnode; 64 MiB */
-    size_t queue_count_max;  /* requests waiting for one actor; 100000 */
+    size_t queue_count_max;  /* requests waiting for one actor, if its kind says nothing; 1024 */
     size_t state_window;     /* unacknowledged bytes of one hand-over; 1 MiB */
     size_t staged_size_max;  /* of one transaction; 64 MiB */
     uint32_t renew_ms;       /* 500 */
@@ -93,6 +112,25 @@ struct host_config {
     bool serve;           /* lease.on_loss: go on without a lease, and risk two owners */
 };
 struct host_config host_config_default(void);
+
+enum host_effect_type {
+    HOST_SEND_COORDINATOR, /* coordinator; bytes: packed Control */
+    HOST_SEND_PEER,        /* peer, frame type, bytes: one record */
+    HOST_CONNECT,          /* keep a link to node `slot` at `address` */
+    HOST_DISCONNECT,       /* slot: no longer needed */
+    HOST_PERSIST,          /* disk, ticket */
+    HOST_ACTIVATE,         /* actor; bytes: state handed over (has_state) or none; token = fence */
+    HOST_RUN,              /* actor, ticket, flags; bytes: body */
+    HOST_TURN,             /* actor, ticket: what it does between messages; answered by RAN */
+    HOST_EXPORT,           /* actor: frozen; answer with its state */
+    HOST_UNFREEZE,         /* actor: the hold ended and it stays; not after ERR_BUSY */
+    HOST_RETIRE,           /* actor, ticket, retire_why: save and end its instance; RETIRED */
+    HOST_DISCARD,          /* actor: free its instance; discard_why. No event names it any more */
+    HOST_REGISTERED,       /* incarnation: tell the links */
+    HOST_LIST,             /* kinds, kind_count: ids came to me cold; ask for those to wake */
+    HOST_MAILBOX_FULL,     /* actor, count: so many were refused; told at 1, 2, 4, 8 … */
+    HOST_EXIT,             /* code; why */
+};
 
 enum host_event_type {
     HOST_TICK,           /* every 10..50 ms */
@@ -111,9 +149,16 @@ enum host_event_type {
     HOST_STATE_ACK,    /* peer, state_ack */
     HOST_PERSISTED,    /* ticket of a PERSIST effect */
     HOST_ACTIVATED,    /* actor; error != ERR_OK: could not */
-    HOST_RAN,          /* actor, ticket, code, bytes: answer of the RUN effect */
-    HOST_EXPORTED,     /* actor, bytes: its state */
-    HOST_LEAVE,        /* SIGTERM: drain me, then EXIT */
+    HOST_RAN,          /* actor, ticket, code, bytes: answer of the RUN or TURN effect */
+    HOST_EXPORTED,  /* actor, has_state, bytes: its state, or none (it goes cold); error ERR_BUSY:
+                       not now, it goes on and is asked again; other errors: it cannot move */
+    HOST_RETIRED,   /* actor, ticket; error != ERR_OK: it stays, and is asked again later */
+    HOST_RETURNED,  /* actor, ticket, returned; of RUN also flags and bytes: not begun in time */
+    HOST_POKE,      /* actor: it wants a turn */
+    HOST_PASSIVATE, /* actor: it wants to be retired when it is through with what it has begun */
+    HOST_FAILED,    /* actor: it is broken; ahead of the RAN of what it ran, or when IDLE */
+    HOST_WAKE,      /* kind, id: activate it, if it is mine and not alive; one of many waits */
+    HOST_LEAVE,     /* SIGTERM: drain me, then EXIT */
 };
 
 struct host_event {
@@ -135,21 +180,11 @@ struct host_event {
     enum err error;
     enum answer_code code;
     struct bytes bytes;
-};
-
-enum host_effect_type {
-    HOST_SEND_COORDINATOR, /* coordinator; bytes: packed Control */
-    HOST_SEND_PEER,        /* peer, frame type, bytes: one record */
-    HOST_CONNECT,          /* keep a link to node `slot` at `address` */
-    HOST_DISCONNECT,       /* slot: no longer needed */
-    HOST_PERSIST,          /* disk, ticket */
-    HOST_ACTIVATE,         /* actor; bytes: state handed over (has_state) or none; token = fence */
-    HOST_RUN,              /* actor, ticket, flags; bytes: body */
-    HOST_EXPORT,           /* actor: frozen; answer with its state */
-    HOST_UNFREEZE,         /* actor: the hold ended and it stays */
-    HOST_DISCARD,          /* actor: free its instance; discard_why. No event names it any more */
-    HOST_REGISTERED,       /* incarnation: tell the links */
-    HOST_EXIT,             /* code; why */
+    bool has_state;                 /* EXPORTED */
+    uint8_t flags;                  /* RETURNED, of a RUN: as they were */
+    enum host_effect_type returned; /* RETURNED: ACTIVATE, RUN, TURN, EXPORT, UNFREEZE or RETIRE */
+    uint16_t kind;                  /* WAKE, with `id` */
+    struct bytes id;
 };
 
 /* Why outputs were thrown away at the gate. */
@@ -160,7 +195,13 @@ enum host_drop {
     HOST_DROP_COUNT
 };
 
-enum discard_why { DISCARD_MOVED, DISCARD_STOP, DISCARD_FENCED };
+enum discard_why { DISCARD_MOVED, DISCARD_STOP, DISCARD_FENCED, DISCARD_BROKEN };
+
+enum retire_why {
+    RETIRE_IDLE,  /* unused for its kind's idle_ms */
+    RETIRE_ROOM,  /* over actors_max */
+    RETIRE_ASKED, /* HOST_PASSIVATE */
+};
 
 struct host_effect {
     enum host_effect_type type;
@@ -177,6 +218,10 @@ struct host_effect {
     uint64_t token;
     uint64_t incarnation;
     enum discard_why discard_why;
+    enum retire_why retire_why;
+    const uint16_t *kinds; /* LIST: valid as long as the host */
+    size_t kind_count;
+    uint64_t count;
     int code;
     const char *why; /* static text */
     size_t at;       /* in effects.bytes */
@@ -205,7 +250,8 @@ uint64_t host_limit_us(const struct host *h, enum host_effect_type type);
 uint64_t host_gate_us(const struct host *h);
 /* Keep effect `at`, which came too late. After the step that emitted it, before the next one. */
 void host_keep(struct host *h, const struct host_effects *effects, size_t at);
-/* Tasks that were started and have not ended, deferred ones included. */
+/* Tasks (ACTIVATE, RUN, TURN, EXPORT, RETIRE) that were given out and neither ended nor came back,
+ * deferred ones included. */
 size_t host_running(const struct host *h);
 /* At this time no task may run any more: until - kill margin. */
 uint64_t host_hard_end_us(const struct host *h);

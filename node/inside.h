@@ -265,7 +265,7 @@ void actor_empty(struct actor *a, struct queue *to);
 void actor_from_image(struct host *h, struct image *image);
 void run_on_activated(struct host *h, struct actor *a, enum err error);
 void run_on_ran(struct host *h, const struct host_event *event);
-void run_on_exported(struct host *h, struct actor *a, enum err error, struct bytes state);
+void run_on_exported(struct host *h, const struct host_event *event);
 
 /* ---- pace.c ---- */
 

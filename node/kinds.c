@@ -67,7 +67,7 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
     if (k->count == KINDS_MAX) {
         return complain(name, "too many kinds", ERR_TOO_BIG);
     }
-    k->number[k->count] = kind->number;
+    k->hosted[k->count] = (struct host_kind){.number = kind->number};
     k->kind[k->count++] = (struct kind){
         .number = kind->number,
         .ops = *kind->ops,
@@ -153,7 +153,7 @@ enum err kinds_start(struct kinds *k, const char *node)
 const struct kind *kinds_find(const struct kinds *k, uint16_t number)
 {
     for (size_t i = 0; i < k->count; i++) {
-        if (k->number[i] == number) {
+        if (k->hosted[i].number == number) {
             return &k->kind[i];
         }
     }

@@ -7,6 +7,7 @@
 #define NODE_KINDS_H
 
 #include "base/err.h"
+#include "node/host.h"
 
 #include <ringhold.h>
 #include <stdbool.h>
@@ -26,7 +27,7 @@ struct kind {
 /* All zero is a valid empty set. It must not move once a kind was started. */
 struct kinds {
     struct kind kind[KINDS_MAX];
-    uint16_t number[KINDS_MAX]; /* of each, for host_config */
+    struct host_kind hosted[KINDS_MAX]; /* of each, for host_config */
     size_t count;
 };
 

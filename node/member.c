@@ -282,8 +282,8 @@ static void register_now(struct host *h)
 static void lay_out(struct host *h)
 {
     for (size_t i = 0; i < h->config.kind_count; i++) {
-        h->kind[i].kind = h->config.kinds[i];
-        h->kind[i].key = ring_key_of_kind(h->view.key, h->config.kinds[i]);
+        h->kind[i].kind = h->config.kinds[i].number;
+        h->kind[i].key = ring_key_of_kind(h->view.key, h->kind[i].kind);
     }
     actors_set_grid(&h->actors, h->view.ring.grid);
     mem_free(h->place);

@@ -362,7 +362,7 @@ static bool make_host(struct shell *s)
     config.serve = o->on_lease_loss == RH_LOSS_SERVE;
     config.nonce = random_u64();
     config.disk = s->disk;
-    config.kinds = s->kinds.number;
+    config.kinds = s->kinds.hosted;
     config.kind_count = s->kinds.count;
     if (config.serve) {
         log_warn("node",

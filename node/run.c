@@ -365,8 +365,10 @@ void actor_hold(struct host *h, struct actor *a, struct hold *hold)
     }
 }
 
-void run_on_exported(struct host *h, struct actor *a, enum err error, struct bytes state)
+void run_on_exported(struct host *h, const struct host_event *event)
 {
+    struct actor *a = event->actor;
+
     if (a->state != ACTOR_EXPORTING) {
         return;
     }
@@ -377,11 +379,11 @@ void run_on_exported(struct host *h, struct actor *a, enum err error, struct byt
         actor_next(h, a);
         return;
     }
-    if (error != ERR_OK || state.size > h->config.staged_size_max) {
-        log_warn("node", "actor_not_exported", "kind=%u error=%s", a->kind, err_name(error));
+    if (event->error != ERR_OK || event->bytes.size > h->config.staged_size_max) {
+        log_warn("node", "actor_not_exported", "kind=%u error=%s", a->kind, err_name(event->error));
         a->hold->part->refused = true;
     } else {
-        a->image = image_make(actor_name(a), &a->orders, &state);
+        a->image = image_make(actor_name(a), &a->orders, event->has_state ? &event->bytes : NULL);
     }
     a->state = ACTOR_FROZEN;
     hold_on_frozen(h, a);

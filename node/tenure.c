@@ -38,10 +38,12 @@ uint64_t host_limit_us(const struct host *h, enum host_effect_type type)
     switch (type) {
     case HOST_ACTIVATE:
     case HOST_RUN:
+    case HOST_TURN:
         return lease_soft_us(&h->lease);
     case HOST_SEND_PEER:
     case HOST_EXPORT:   // it calls the actor, too
-    case HOST_UNFREEZE: // and so does this
+    case HOST_UNFREEZE: // and so do these
+    case HOST_RETIRE:
         return host_gate_us(h);
     case HOST_SEND_COORDINATOR:
     case HOST_CONNECT:
@@ -49,6 +51,8 @@ uint64_t host_limit_us(const struct host *h, enum host_effect_type type)
     case HOST_PERSIST:
     case HOST_DISCARD:
     case HOST_REGISTERED:
+    case HOST_LIST:
+    case HOST_MAILBOX_FULL:
     case HOST_EXIT:
         return UINT64_MAX;
     }

@@ -385,6 +385,7 @@ static void on_exported(void *context, const struct world_event *event)
               (struct host_event){.type = HOST_EXPORTED,
                                   .actor = i->actor,
                                   .error = error,
+                                  .has_state = true,
                                   .bytes = buffer_bytes(&state)});
     buffer_fini(&state);
 }

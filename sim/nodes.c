@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const uint16_t hosted_kinds[] = {FLEET_KIND, FLEET_KIND_DURABLE};
+static const struct host_kind hosted_kinds[] = {{.number = FLEET_KIND},
+                                                {.number = FLEET_KIND_DURABLE}};
 
 static struct sim_node *node_of(struct fleet *f, const struct world_event *event)
 {
@@ -249,6 +250,11 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
         break;
     case HOST_UNFREEZE:
         actors_unfreeze(f, e);
+        break;
+    case HOST_TURN:
+    case HOST_RETIRE:
+    case HOST_LIST:
+    case HOST_MAILBOX_FULL:
         break;
     case HOST_DISCARD:
         actors_discard(f, n, e);

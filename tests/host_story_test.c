@@ -28,7 +28,7 @@ enum { VNODES = 4, WORDS_MAX = 16, ACTORS_MAX = 64, WALL_AT_0_US = 1000000000 };
 static struct host *host;
 static struct host_effects effects;
 static uint64_t now_us;
-static const uint16_t kinds[] = {0};
+static const struct host_kind kinds[] = {{.number = 0}};
 static struct view cluster; /* as the coordinators see it */
 static struct actor *seen[ACTORS_MAX];
 static FILE *out;
@@ -337,7 +337,7 @@ static void print_actor(const char *what, const struct host_effect *e, struct by
         print_text("state", b);
     }
     if (e->type == HOST_DISCARD) {
-        static const char *const whys[] = {"moved", "stop", "fenced"};
+        static const char *const whys[] = {"moved", "stop", "fenced", "broken"};
 
         (void)fprintf(out, " %s", whys[e->discard_why]);
         forget_actor(e->actor);
@@ -376,6 +376,18 @@ static void print_effect(const struct host_effect *e)
         break;
     case HOST_UNFREEZE:
         print_actor("UNFREEZE", e, b);
+        break;
+    case HOST_TURN:
+        print_actor("TURN", e, b);
+        break;
+    case HOST_RETIRE:
+        print_actor("RETIRE", e, b);
+        break;
+    case HOST_LIST:
+        (void)fprintf(out, "LIST kinds=%zu\n", e->kind_count);
+        break;
+    case HOST_MAILBOX_FULL:
+        print_actor("MAILBOX_FULL", e, b);
         break;
     case HOST_DISCARD:
         print_actor("DISCARD", e, b);
@@ -718,6 +730,7 @@ static void do_actor(enum host_event_type type)
                              .actor = a,
                              .ticket = a->running.ticket,
                              .error = failed ? ERR_IO : ERR_OK,
+                             .has_state = true,
                              .bytes = body_of(2)});
 }
 

@@ -67,7 +67,7 @@ static uint64_t now_us;
 static struct shell shells[NODES + 1];
 static struct packet *packets[PACKETS_MAX + 1];
 static size_t packet_count;
-static const uint16_t kinds[] = {0};
+static const struct host_kind kinds[] = {{.number = 0}};
 
 /* The coordinator. */
 static struct view cluster;
@@ -279,6 +279,12 @@ static void do_effect(int node, const struct host_effect *e)
         break;
     case HOST_DISCARD:
         discard(e);
+        break;
+    case HOST_TURN:
+    case HOST_RETIRE:
+    case HOST_LIST:
+    case HOST_MAILBOX_FULL:
+        fail_msg("node %d: effect %d", node, (int)e->type);
         break;
     case HOST_EXIT:
         fail_msg("node %d exits: %s", node, e->why);
@@ -607,8 +613,11 @@ static void node_takes(const struct packet *p)
         event.type = HOST_STATE_ACK;
         event.state_ack = &state_ack;
     } else {
-        event = (struct host_event){
-            .type = p->type, .actor = p->actor, .ticket = p->ticket, .bytes = p->bytes};
+        event = (struct host_event){.type = p->type,
+                                    .actor = p->actor,
+                                    .ticket = p->ticket,
+                                    .has_state = true,
+                                    .bytes = p->bytes};
     }
     step(p->to, event);
     control_free(c);

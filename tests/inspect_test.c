@@ -183,7 +183,7 @@ static void host_hears(struct stage *s, const Rh__Control *c)
 
 static void stage_open(struct stage *s)
 {
-    static const uint16_t kinds[] = {0};
+    static const struct host_kind kinds[] = {{.number = 0}};
     struct host_config config = host_config_default();
     Rh__Config whole;
     Rh__RegOk ok = RH__REG_OK__INIT;
