@@ -120,7 +120,7 @@ enum host_effect_type {
     HOST_DISCONNECT,       /* slot: no longer needed */
     HOST_PERSIST,          /* disk, ticket */
     HOST_ACTIVATE,         /* actor; bytes: state handed over (has_state) or none; token = fence */
-    HOST_RUN,              /* actor, ticket, flags; bytes: body */
+    HOST_RUN,              /* actor, ticket, flags, chain; bytes: body */
     HOST_TURN,             /* actor, ticket: what it does between messages; answered by RAN */
     HOST_EXPORT,           /* actor: frozen; answer with its state */
     HOST_UNFREEZE,         /* actor: the hold ended and it stays; not after ERR_BUSY */
@@ -214,6 +214,8 @@ struct host_effect {
     uint64_t ticket;
     struct actor *actor; /* valid until its DISCARD effect was done, at the latest the next step */
     uint8_t flags;       /* enum request_flags */
+    uint8_t chain_count; /* RUN: as the request has it */
+    uint64_t chain[RECORD_CHAIN_MAX];
     bool has_state;
     uint64_t token;
     uint64_t incarnation;

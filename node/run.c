@@ -9,6 +9,8 @@
 #include "base/mutant.h"
 #include "wire/frame.h"
 
+#include <string.h>
+
 /* ---- order ---- */
 
 /* The record of the request's session, made if `found` is NULL and there is none. */
@@ -116,6 +118,8 @@ static void run(struct host *h, struct actor *a, struct order *found, const stru
     e->actor = a;
     e->ticket = a->running.ticket;
     e->flags = r->flags;
+    e->chain_count = r->chain_count;
+    memcpy(e->chain, r->chain, sizeof e->chain);
     host_emit_bytes(h, e, r->body);
 }
 

@@ -265,6 +265,37 @@ static void the_largest_records_come_back(void **state)
     mem_free(big);
 }
 
+static void a_call_tells_who_asks(void **state)
+{
+    const struct caller from = {.kind = 0x0203, .id = bytes_of("bob", 3)};
+    struct request_record q = request;
+    struct buffer body = {0};
+    struct buffer out = {0};
+    struct caller c;
+
+    (void)state;
+    caller_put(&body, &from);
+    assert_hex(buffer_bytes(&body), "0302 03 626f62");
+    buffer_put(&body, "hello", 5);
+    q.flags = REQUEST_CALL;
+    q.body = buffer_bytes(&body);
+    request_put(&out, &q);
+    struct reader r = {.at = out.data, .left = out.size};
+    assert_int_equal(request_get(&r, &q), ERR_OK);
+    assert_int_equal(q.flags, REQUEST_CALL);
+    assert_int_equal(caller_get(&q.body, &c), ERR_OK);
+    assert_int_equal(c.kind, 0x0203);
+    assert_true(bytes_equal(c.id, from.id));
+    assert_true(bytes_equal(q.body, bytes_of("hello", 5)));
+    refuses_every_prefix(&out, decode_request);
+    refuses_with(&out, decode_request, out.size - 5 - 4, 0);  // no id of a caller
+    refuses_with(&out, decode_request, out.size - 5 - 4, 99); // one that ends after the body
+    q.body = (struct bytes){body.data, 2};
+    assert_int_equal(caller_get(&q.body, &c), ERR_CORRUPT);
+    buffer_fini(&out);
+    buffer_fini(&body);
+}
+
 static void every_prefix_of_a_record_is_refused(void **state)
 {
     struct buffer out = {0};
@@ -290,7 +321,8 @@ static void hostile_fields_are_refused(void **state)
 
     (void)state;
     request_put(&out, &request);
-    refuses_with(&out, decode_request, 68, 0x19); // an unknown flag
+    refuses_with(&out, decode_request, 68, 0x29); // an unknown flag
+    refuses_with(&out, decode_request, 68, 0x19); // a call, but the body names no caller
     refuses_with(&out, decode_request, 69, 9);    // a chain longer than eight
     refuses_with(&out, decode_request, 69, 255);  //
     refuses_with(&out, decode_request, 70, 0);    // no id
@@ -336,6 +368,7 @@ int main(void)
         cmocka_unit_test(an_answer_has_these_bytes),
         cmocka_unit_test(state_and_its_end_and_its_ack_have_these_bytes),
         cmocka_unit_test(records_come_back_as_they_were_put),
+        cmocka_unit_test(a_call_tells_who_asks),
         cmocka_unit_test(the_largest_records_come_back),
         cmocka_unit_test(every_prefix_of_a_record_is_refused),
         cmocka_unit_test(hostile_fields_are_refused),

@@ -8,7 +8,8 @@ enum {
     ANSWER_HEADER_SIZE = 54,
     STATE_HEADER_SIZE = 40,
     STATE_ACK_SIZE = 21,
-    REQUEST_FLAGS = REQUEST_COMMAND | REQUEST_NO_REPLY | REQUEST_IDEMPOTENT | REQUEST_HELD,
+    REQUEST_FLAGS =
+        REQUEST_COMMAND | REQUEST_NO_REPLY | REQUEST_IDEMPOTENT | REQUEST_HELD | REQUEST_CALL,
 };
 
 static enum err get_end(struct reader *in, bool fits)
@@ -26,6 +27,40 @@ static struct bytes get_run(struct reader *in, size_t size)
     return (struct bytes){at, at == NULL ? 0 : size};
 }
 
+void caller_put(struct buffer *out, const struct caller *c)
+{
+    const size_t size = 3 + c->id.size;
+    struct writer w = {.at = buffer_reserve(out, size), .left = size};
+
+    ASSERT(c->id.size >= 1 && c->id.size <= RECORD_ID_MAX);
+    put_u16(&w, c->kind);
+    put_u8(&w, (uint8_t)c->id.size);
+    put_bytes(&w, c->id.data, c->id.size);
+    ASSERT(!w.bad && w.left == 0);
+    out->size += size;
+}
+
+enum err caller_get(struct bytes *body, struct caller *c)
+{
+    struct reader in = {.at = body->data, .left = body->size};
+
+    c->kind = get_u16(&in);
+    c->id = get_run(&in, get_u8(&in));
+    *body = (struct bytes){in.at, in.left};
+    return get_end(&in, c->id.size >= 1);
+}
+
+/* Who sends a call says who asks; the limit is the payload's. */
+static bool body_is_sound(uint8_t flags, struct bytes body)
+{
+    struct caller caller;
+
+    if ((flags & REQUEST_CALL) != 0 && caller_get(&body, &caller) != ERR_OK) {
+        return false;
+    }
+    return body.size <= RECORD_BODY_MAX;
+}
+
 size_t request_size(const struct request_record *r)
 {
     return REQUEST_HEADER_SIZE + r->chain_count * sizeof r->chain[0] + r->id.size + r->body.size;
@@ -37,7 +72,7 @@ void request_put(struct buffer *out, const struct request_record *r)
     struct writer w = {.at = buffer_reserve(out, size), .left = size};
 
     ASSERT(r->id.size >= 1 && r->id.size <= RECORD_ID_MAX);
-    ASSERT(r->body.size <= RECORD_BODY_MAX);
+    ASSERT(body_is_sound(r->flags, r->body));
     ASSERT(r->chain_count <= RECORD_CHAIN_MAX);
     ASSERT((r->flags & ~REQUEST_FLAGS) == 0);
     put_u64(&w, r->gateway);
@@ -83,8 +118,8 @@ enum err request_get(struct reader *in, struct request_record *r)
     r->chain_count = get_u8(in);
     const size_t id_size = get_u8(in);
     const size_t body_size = get_u32(in);
-    if (id_size == 0 || body_size > RECORD_BODY_MAX || r->chain_count > RECORD_CHAIN_MAX ||
-        (r->flags & ~REQUEST_FLAGS) != 0) {
+    if (id_size == 0 || body_size > RECORD_BODY_MAX + RECORD_CALLER_MAX ||
+        r->chain_count > RECORD_CHAIN_MAX || (r->flags & ~REQUEST_FLAGS) != 0) {
         return get_end(in, false);
     }
     for (size_t i = 0; i < r->chain_count; i++) {
@@ -95,7 +130,7 @@ enum err request_get(struct reader *in, struct request_record *r)
     }
     r->id = get_run(in, id_size);
     r->body = get_run(in, body_size);
-    return get_end(in, true);
+    return get_end(in, !in->bad && body_is_sound(r->flags, r->body));
 }
 
 size_t answer_size(const struct answer_record *a)

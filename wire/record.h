@@ -20,11 +20,12 @@
 
 enum {
     RECORD_ID_MAX = 255,           /* bytes of an entity id, at least 1 */
-    RECORD_BODY_MAX = 1024 * 1024, /* payload of a request or an answer */
+    RECORD_BODY_MAX = 1024 * 1024, /* payload of a request, its caller not counted, or an answer */
     RECORD_CHUNK_MAX = 64 * 1024,  /* payload of one state record */
     RECORD_CHAIN_MAX = 8,          /* entities of a call chain */
     RECORD_HOPS_MAX = 8,
-    REQUEST_TTL_MAX_MS = 60000, /* longest deadline that a gateway may give */
+    RECORD_CALLER_MAX = 3 + RECORD_ID_MAX, /* before the body of a call: who asks */
+    REQUEST_TTL_MAX_MS = 60000,            /* longest deadline that a gateway may give */
 };
 
 enum request_flags {
@@ -32,6 +33,8 @@ enum request_flags {
     REQUEST_NO_REPLY = 2,   /* TELL: the client was answered already */
     REQUEST_IDEMPOTENT = 4, /* may be run again after a cold take-over */
     REQUEST_HELD = 8,       /* was held at a source: forwarded even past the linger time */
+    REQUEST_CALL = 16,      /* of another actor: its body starts with a caller (caller_get()), and
+                               gateway is the incarnation of the node that hosts it */
 };
 
 /* PROTOCOL.md REQ. A session is one client connection; sequence numbers grow within a session.
@@ -107,6 +110,17 @@ struct state_ack_record {
     uint32_t next;   /* first index not yet taken */
     uint8_t refused; /* 1 = no room: the transaction cannot go on */
 };
+
+/* An actor that asks another one. */
+struct caller {
+    uint16_t kind;
+    struct bytes id; /* 1..RECORD_ID_MAX bytes */
+};
+
+/* Append what the body of a REQUEST_CALL starts with. */
+void caller_put(struct buffer *out, const struct caller *c);
+/* Take it off the front of such a body; borrows from it. ERR_CORRUPT: there is none. */
+MUST_CHECK enum err caller_get(struct bytes *body, struct caller *c);
 
 /* Bytes that one of these takes when encoded. */
 size_t request_size(const struct request_record *r);
