@@ -465,6 +465,22 @@ static void take_stages(struct host *h, struct part *part)
     }
 }
 
+/* Mine again is not mine still: its taker had the cell, and was fenced. What is frozen here is
+ * older than what the taker did, and others may have taken its token (holes 32, 39). Only what
+ * voted can have been given away. The vnode names the transaction, or a greater one merged into it;
+ * then the reassignment's cold stamp tells. */
+static bool went_away(const struct host *h, const struct part *part, uint32_t cell)
+{
+    const struct ring *ring = &h->view.ring;
+    const struct ring_vnode *vnode = ring_find(ring, ring_hit_vnode(ring->cell[cell]));
+
+    if (!host_owns(h, cell)) {
+        return true;
+    }
+    return part->state == PART_PREPARED && !part->aborted &&
+           (part->committed || vnode->txn == part->prepare.txn || vnode->cold > part->prepare.txn);
+}
+
 static void release_arcs(struct host *h, struct hold *hold)
 {
     const struct prepare *p = &hold->part->prepare;
@@ -483,7 +499,7 @@ static void release_arcs(struct host *h, struct hold *hold)
             continue;
         }
         actor_empty(a, &hold->held);
-        if (host_owns(h, ring_cell_of(&h->view.ring, a->position))) {
+        if (!went_away(h, hold->part, ring_cell_of(&h->view.ring, a->position))) {
             actor_release(h, a);
         } else if (a->state == ACTOR_FROZEN) {
             actor_remove(h, a, DISCARD_MOVED);

@@ -90,6 +90,7 @@ static void begin(struct host *h, struct prepare *prepare)
     }
     struct hold *hold = hold_new(participant_begin(&h->participant, prepare));
     if (old != NULL) {
+        old->aborted = true;
         hold_take_over(h, hold, hold_of(old));
         hold_settle(h, old);
     }
@@ -197,10 +198,10 @@ static bool is_decided(const struct host *h, struct part *part)
         const struct ring_vnode *vnode =
             ring_find(ring, ring_hit_vnode(ring->cell[p->arc[i].from]));
 
-        if (p->arc[i].out && !host_owns(h, p->arc[i].from)) {
-            part->committed = true;
-        }
-        if (!p->arc[i].out && host_owns(h, p->arc[i].from) && vnode->txn == p->txn) {
+        const bool mine = host_owns(h, p->arc[i].from);
+
+        // One that I gave may have come back, by a reassignment, which keeps `txn`.
+        if ((p->arc[i].out && !mine) || vnode->txn == p->txn) {
             part->committed = true;
         }
     }
@@ -279,6 +280,7 @@ void txn_on_cancel(struct host *h, const Rh__Cancel *message, uint64_t version)
     struct part *part = participant_find(&h->participant, message->txn);
 
     if (part != NULL) {
+        part->aborted = true;
         learn_over(part, version);
         host_want_version(h, version);
         settle_decided(h);

@@ -23,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { VNODES = 4, WORDS_MAX = 16, ACTORS_MAX = 64, WALL_AT_0_US = 1000000000 };
+enum { VNODES = 4, WORDS_MAX = 16, ACTORS_MAX = 64, DELTAS_MAX = 8, WALL_AT_0_US = 1000000000 };
 
 static struct host *host;
 static struct host_effects effects;
@@ -34,6 +34,8 @@ static struct actor *seen[ACTORS_MAX];
 static FILE *out;
 static const char *story; /* its file */
 static struct host_disk disk;
+static Rh__Delta lost[DELTAS_MAX]; /* changes that the node did not hear of */
+static size_t lost_count;
 static uint64_t asked_nonce;  /* of the last REGISTER */
 static uint64_t asked_renew;  /* seq of the last RENEW */
 static int64_t wall_ahead_us; /* the wall clock, against the other */
@@ -508,8 +510,10 @@ static void do_refused(void)
 /* The change of the cluster that "V>S" says (vnode V to node S), as a delta. */
 static void move(const char *what, uint64_t txn, uint64_t version, Rh__Delta *delta)
 {
-    static Rh__RingOp op;
-    static Rh__RingOp *ops[] = {&op};
+    static Rh__RingOp kept[DELTAS_MAX];
+    static Rh__RingOp *ops[DELTAS_MAX];
+    static unsigned count;
+    const unsigned at = count++ % DELTAS_MAX;
     const uint32_t vnode = (uint32_t)(what[0] - '0');
     const uint16_t to = (uint16_t)(what[2] - '0');
     const struct ring_op m = {.kind = RING_MOVE,
@@ -518,17 +522,23 @@ static void move(const char *what, uint64_t txn, uint64_t version, Rh__Delta *de
                               .to = to};
 
     *delta = (Rh__Delta)RH__DELTA__INIT;
-    op = (Rh__RingOp)RH__RING_OP__INIT;
     delta->prev_version = cluster.ring.version;
-    ring_apply(&cluster.ring, &m, 1, version, txn);
-    op.kind = RING_MOVE;
-    op.vnode = vnode;
-    op.from = m.from;
-    op.to = to;
+    delta->cold = txn == 0;
+    if (delta->cold) {
+        ring_reassign(&cluster.ring, &m, 1, version);
+    } else {
+        ring_apply(&cluster.ring, &m, 1, version, txn);
+    }
+    kept[at] = (Rh__RingOp)RH__RING_OP__INIT;
+    kept[at].kind = RING_MOVE;
+    kept[at].vnode = vnode;
+    kept[at].from = m.from;
+    kept[at].to = to;
+    ops[at] = &kept[at];
     delta->version = version;
     delta->txn = txn;
     delta->n_ops = 1;
-    delta->ops = ops;
+    delta->ops = &ops[at];
     delta->digest0 = cluster.ring.digest[0];
     delta->digest1 = cluster.ring.digest[1];
 }
@@ -564,7 +574,8 @@ static void do_prepare(void)
     control(&c);
 }
 
-/* commit TXN V>S ver=N: the cluster changes; "lost": the node does not hear of it. */
+/* commit TXN V>S ver=N: the cluster changes; "lost": the node does not hear of it. TXN 0: V is
+ * given away because its owner was fenced. */
 static void do_commit(void)
 {
     Rh__Control c = RH__CONTROL__INIT;
@@ -576,9 +587,30 @@ static void do_commit(void)
     commit.delta = &delta;
     c.body_case = RH__CONTROL__BODY_COMMIT;
     c.commit = &commit;
-    if (word_count < 5 || strcmp(words[4], "lost") != 0) {
+    if (word_count >= 5 && strcmp(words[4], "lost") == 0) {
+        assert_true(lost_count < DELTAS_MAX);
+        lost[lost_count++] = delta;
+    } else {
         control(&c);
     }
+}
+
+/* missed: a configuration answer of the changes that were lost */
+static void do_missed(void)
+{
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__ConfigAnswer answer = RH__CONFIG_ANSWER__INIT;
+    Rh__Delta *deltas[DELTAS_MAX];
+
+    for (size_t i = 0; i < lost_count; i++) {
+        deltas[answer.n_deltas++] = &lost[i];
+    }
+    answer.deltas = deltas;
+    answer.version = cluster.ring.version;
+    c.body_case = RH__CONTROL__BODY_CONFIG;
+    c.config = &answer;
+    control(&c);
+    lost_count = 0;
 }
 
 static void do_cancel(void)
@@ -625,6 +657,7 @@ static void do_config(void)
     c.config = &answer;
     control(&c);
     view_config_fini(&config);
+    lost_count = 0;
 }
 
 static void do_grant(void)
@@ -954,7 +987,7 @@ static const struct {
     {"ran", do_ran},         {"exported", do_exported},   {"lease", do_lease},
     {"stall", do_stall},     {"slow", do_slow},           {"wall", do_wall},
     {"full", do_full},       {"room", do_room},           {"more", do_more},
-    {"copies", do_copies},
+    {"copies", do_copies},   {"missed", do_missed},
 };
 
 static void play(char *line)
@@ -980,6 +1013,7 @@ static char *replay(FILE *in)
     now_us = 1000000;
     disk = (struct host_disk){0};
     asked_renew = 0;
+    lost_count = 0;
     wall_ahead_us = 0;
     out = open_memstream(&text, &size);
     while (fgets(line, sizeof line, in) != NULL) {

@@ -64,6 +64,7 @@ struct part {
     bool refused;          /* it cannot go on here; waits for CANCEL */
     bool over;             /* decided, but my configuration may be older than the outcome */
     bool committed;        /* surely: seen in a configuration or a delta */
+    bool aborted;          /* surely: a CANCEL, or the transaction that supersedes it, said so */
     uint64_t over_version; /* over: settle at this version or above */
     void *user;            /* the node's */
 };
