@@ -36,7 +36,10 @@
  * gateway (hole 44): that gives each request seq, base, epoch and first. After
  * its gateway is lost it sends what is unanswered through another one, in order
  * of seq, with a greater epoch: each is answered with what was saved, or runs
- * once; copies of the older epoch that are still on their way are fenced.
+ * once; copies of the older epoch that are still on their way are fenced where
+ * the session is known. After a cold take-over it is not, and a gateway that was
+ * left does not know what another one answered: until its deadline it may have
+ * an idempotent request run once more there.
  *
  * A request that a link would not take is to be given back as a ROUTER_ANSWER
  * of its session, seq and copy with code BUSY: it surely did not run.

@@ -105,6 +105,7 @@ struct ask {
     uint64_t answered_us;
     uint64_t ran_us; /* last */
     bool ran_void;   /* at an owner that was one no more */
+    bool ran_late;   /* its last run came after its answer, and was excused */
     uint64_t downs;  /* of the gateway's links at the send */
     size_t view;     /* index of the gateway's version in ledger.view at the send */
 };

@@ -193,6 +193,17 @@ static void run_once(struct fleet *f, const struct entity *e, uint64_t uid, bool
     struct ask *a = ledger_find(f, uid);
 
     a->ran_us = f->world.now_us;
+    a->ran_late = is_void ? a->ran_late : a->answered && a->code == REPLY_OK;
+    // A gateway that its client left knows nothing of the answer that another one gave. What it
+    // asks again after a cold take-over nobody fences there (hole 44): only what may run again
+    // does.
+    if (a->ran_late && !is_void && !(a->idempotent && a->resumed && !e->durable)) {
+        world_violate(&f->world,
+                      "twice",
+                      "request %llu to %s ran after it was answered OK",
+                      (unsigned long long)uid,
+                      e->id);
+    }
     if (++a->runs > 1 && (!a->idempotent || (!is_void && stands(e, uid)))) {
         world_violate(&f->world,
                       "twice",

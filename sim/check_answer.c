@@ -171,7 +171,8 @@ void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t uid, enum repl
     f->ledger.answers[code]++;
 }
 
-/* K4 between sessions: what was answered before another was sent stands before it. */
+/* K4 between sessions: what was answered before another was sent stands before it. Not by a run
+ * that came after its answer. */
 static void check_real_time(struct fleet *f, const struct entity *e, const struct ledger_list *list)
 {
     uint64_t answered_us = UINT64_MAX; // the first of all that stand behind
@@ -187,7 +188,7 @@ static void check_real_time(struct fleet *f, const struct entity *e, const struc
                 (unsigned long long)list->uid[i - 1],
                 e->id);
         }
-        if (a->answered && a->code == REPLY_OK && a->answered_us < answered_us) {
+        if (a->answered && a->code == REPLY_OK && !a->ran_late && a->answered_us < answered_us) {
             answered_us = a->answered_us;
         }
     }

@@ -67,6 +67,13 @@ void check_registered(struct fleet *f, struct sim_node *n, uint64_t incarnation)
                       (unsigned long long)incarnation);
     }
     n->last_incarnation = incarnation;
+    // In one life: it was of another era, or barred, and dropped all it had. Of what had come by a
+    // hand-over, and did not live just then, no instance told so.
+    for (size_t i = 0; i < LEDGER_ENTITIES && n->incarnation != 0; i++) {
+        struct entity *e = &f->ledger.entity[i];
+
+        e->lost = e->lost || (e->last == n && e->live == NULL);
+    }
 }
 
 /* One transaction, one outcome. */

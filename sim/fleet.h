@@ -329,6 +329,8 @@ void clients_probe(struct fleet *f);
 
 void operator_start(struct fleet *f);
 void operator_drain(struct fleet *f, struct sim_node *n, bool cancel);
+/* The coordinators know less than they did: what is drained and what is not is said again. */
+void operator_restored(struct fleet *f);
 void operator_message(struct fleet *f, const Rh__Control *message);
 
 #endif

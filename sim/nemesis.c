@@ -213,6 +213,7 @@ static void on_restore(void *context, const struct world_event *event)
                   (unsigned long long)f->raft.truth.view.era);
             f->restores++;
             check_restored(f);
+            operator_restored(f);
         }
     }
     again(f, f->faults.restore_us, on_restore);
