@@ -45,7 +45,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_FENCEPEND] = PROFILE_LEASE, [M_NOTOKEN] = PROFILE_CLOCKS, [M_READ1ST] = PROFILE_CLOCKS,
         [M_ATT1] = PROFILE_COPIES,     [M_REPLAY] = PROFILE_CHANGES, [M_LATE] = PROFILE_CLOCKS,
         [M_NOTIMER] = PROFILE_CHANGES, [M_NORETRY] = PROFILE_CALM,   [M_RESTORE] = PROFILE_RESTORE,
-        [M_ERAMSG] = PROFILE_RESTORE,  [M_NOCHAIN] = PROFILE_CALM,
+        [M_ERAMSG] = PROFILE_RESTORE,  [M_NOCHAIN] = PROFILE_CALM,   [M_BARRIER] = PROFILE_LEASE,
     };
 
     return ground[m];
@@ -58,7 +58,6 @@ static const struct {
 } elsewhere[] = {
     {"NOFSYNC",
      "REGISTER aborts what the disk does not know: each covers the other (PROTOCOL 9.2)"},
-    {"M_BARRIER", "each grant waits for an entry of its own, applied after all before (M_NOCONF)"},
     {"M_CANCEL", "with a new number at each attempt harmless: M_SAMENUM_CANCEL plants the pair"},
     {"M_SAMENUM", "with outcomes sent on apply harmless: M_SAMENUM_CANCEL plants the pair"},
     {"M_TIMEOUT", "custody (8.4) is not shipped: a new owner waits for COMMIT, never for a time"},

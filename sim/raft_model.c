@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "base/table.h"
 #include "wire/control.h"
 
@@ -211,6 +212,17 @@ static void on_lead(void *context, const struct world_event *event)
     }
 }
 
+static void lead_now(struct raft_model *r, unsigned replica)
+{
+    world_at(r->world,
+             r->world->now_us,
+             (struct world_event){.run = on_lead,
+                                  .context = r,
+                                  .a = replica,
+                                  .b = r->term,
+                                  .gate = &r->member[replica].process->gate});
+}
+
 static void on_apply(void *context, const struct world_event *event)
 {
     struct raft_model *r = context;
@@ -230,13 +242,7 @@ static void on_apply(void *context, const struct world_event *event)
     // The barrier of its own term: now it knows all that was committed before.
     if (m->process->up && r->leader == (int)replica && !m->believes && e->size == 0 &&
         e->term == r->term && e->origin == replica) {
-        world_at(r->world,
-                 r->world->now_us,
-                 (struct world_event){.run = on_lead,
-                                      .context = r,
-                                      .a = replica,
-                                      .b = r->term,
-                                      .gate = &m->process->gate});
+        lead_now(r, replica);
     }
     apply_later(r, replica);
 }
@@ -258,6 +264,17 @@ static bool majority(const struct raft_model *r)
     return up > r->count / 2;
 }
 
+/* M_BARRIER: a quorum answered, and nobody waits until the entry is applied. */
+static void end_barrier(struct raft_model *r, struct raft_entry *e)
+{
+    const struct raft_member *m = &r->member[e->origin];
+
+    if (m->process->up && m->process->life == e->life && m->believes && m->term == e->term) {
+        tell_end(r, e->origin, e->tag, ERR_OK, 0);
+        e->tag = 0;
+    }
+}
+
 /* Move one proposal to the committed log. */
 static void commit(struct raft_model *r, const struct raft_entry *e)
 {
@@ -274,6 +291,9 @@ static void commit(struct raft_model *r, const struct raft_entry *e)
         r->events.committed(r->events.context, command, &result);
         state_result_fini(&result);
         command_free(command);
+    }
+    if (mutant(M_BARRIER) && e->size == 0 && e->tag != 0) {
+        end_barrier(r, &r->log[r->log_count - 1]);
     }
     for (unsigned i = 0; i < r->count; i++) {
         apply_later(r, i);
@@ -378,6 +398,9 @@ static void elect(struct raft_model *r, unsigned replica)
     barrier = (struct raft_entry){.origin = replica, .life = m->process->life, .term = r->term};
     commit(r, &barrier);
     r->lead_from = r->log_count;
+    if (mutant(M_BARRIER)) {
+        lead_now(r, replica);
+    }
     for (unsigned i = 0; i < r->count; i++) {
         // A leader that fell learns in its own time.
         if (i != replica && r->member[i].process->up && !r->member[i].fallen) {

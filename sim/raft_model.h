@@ -11,7 +11,8 @@
  * on what it knew; the next one leads only when it has applied everything
  * committed and a barrier of its own; a barrier of a fallen leader never ends
  * well. Each replica has a struct state of its own and must agree at each index
- * with all others (checker `raft-state`).
+ * with all others (checker `raft-state`). M_BARRIER plants one that acts before
+ * it applied that: in a real group raft/replica.c keeps the rule.
  */
 #ifndef SIM_RAFT_MODEL_H
 #define SIM_RAFT_MODEL_H
