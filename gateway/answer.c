@@ -47,7 +47,7 @@ static uint64_t backoff_ms(const struct pending *p)
 static void on_moved(struct router *r, struct pending *p, const struct router_event *event)
 {
     r->figures.moved++;
-    if (event->answer->aux > r->view.ring.version) {
+    if (event->answer->aux > r->view->ring.version) {
         fetch_want(&r->fetch, event->answer->aux);
         again(r, p, MOVED_REST_MAX_MS, true);
         return;
@@ -80,7 +80,7 @@ static void on_cold(struct router *r, struct pending *p, uint64_t cold)
         return;
     }
     p->first = 0;
-    if (cold > r->view.ring.version) {
+    if (cold > r->view->ring.version) {
         fetch_want(&r->fetch, cold);
         again(r, p, MOVED_REST_MAX_MS, true);
     } else {

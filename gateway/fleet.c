@@ -38,9 +38,9 @@ static void entrust_in_flight(struct peer *peer)
 
 static bool has_left(const struct router *r, uint16_t slot)
 {
-    const struct view_member *member = view_member(&r->view, slot);
+    const struct view_member *member = view_member(r->view, slot);
 
-    return member == NULL || (member->leaving && ring_owned_count(&r->view.ring, slot) == 0);
+    return member == NULL || (member->leaving && ring_owned_count(&r->view->ring, slot) == 0);
 }
 
 void fleet_tell_adopted(struct router *r, struct peer *peer)
@@ -51,10 +51,10 @@ void fleet_tell_adopted(struct router *r, struct peer *peer)
 
     peer->told_awaits = !list_empty(&peer->in_flight);
     adopted.awaits = peer->told_awaits;
-    adopted.version = r->view.ring.version;
-    control.era = r->view.era;
+    adopted.version = r->view->ring.version;
+    control.era = r->view->era;
     control.source_incarnation = r->config.gateway;
-    control.version = r->view.ring.version;
+    control.version = r->view->ring.version;
     control.body_case = RH__CONTROL__BODY_ADOPTED;
     control.adopted = &adopted;
     e->slot = peer->slot;
@@ -101,13 +101,25 @@ void fleet_on_node_down(struct router *r, const struct router_event *event)
 
 /* ---- configuration ---- */
 
+void fleet_want_link(struct router *r, struct peer *peer)
+{
+    if (peer->wanted) {
+        return;
+    }
+    struct router_effect *e = effects_add(r->out, ROUTER_CONNECT);
+
+    peer->wanted = true;
+    e->slot = peer->slot;
+    memcpy(e->address, peer->address, sizeof e->address);
+}
+
 static void connect(struct router *r, const struct view_member *member)
 {
     struct peer *peer = peer_new(&r->peers, member);
-    struct router_effect *e = effects_add(r->out, ROUTER_CONNECT);
 
-    e->slot = peer->slot;
-    memcpy(e->address, peer->address, sizeof e->address);
+    if (!r->config.on_demand) {
+        fleet_want_link(r, peer);
+    }
 }
 
 static void update_peer(struct router *r, struct peer *peer, const struct view_member *member)
@@ -136,7 +148,7 @@ static void sync_peers(struct router *r)
     for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
         struct peer *peer = r->peers.at[slot];
 
-        if (peer != NULL && view_member(&r->view, slot) == NULL) {
+        if (peer != NULL && view_member(r->view, slot) == NULL) {
             peer->removed = true;
             if (!peer->up) {
                 entrust_in_flight(peer);
@@ -144,8 +156,8 @@ static void sync_peers(struct router *r)
             route_disconnect_if_idle(r, peer);
         }
     }
-    for (size_t i = 0; i < r->view.member_count; i++) {
-        const struct view_member *member = &r->view.member[i];
+    for (size_t i = 0; i < r->view->member_count; i++) {
+        const struct view_member *member = &r->view->member[i];
         struct peer *peer = peer_find(&r->peers, member->slot);
 
         if (peer == NULL) {
@@ -160,7 +172,7 @@ static void sync_peers(struct router *r)
  * so that it counts) what it still has. Its link may be up for long: it may just stand still. */
 static void follow_take_over(struct router *r)
 {
-    const struct ring *ring = &r->view.ring;
+    const struct ring *ring = &r->view->ring;
     const uint64_t before = r->cold;
 
     for (size_t i = 0; i < ring->vnode_count; i++) {
@@ -174,7 +186,7 @@ static void follow_take_over(struct router *r)
 /* The view changed: everything that hangs on it follows. */
 static void adopt(struct router *r)
 {
-    fetch_on_version(&r->fetch, r->view.ring.version);
+    fetch_on_version(&r->fetch, r->view->ring.version);
     sync_peers(r);
     // What was sent before went over the same links, so a node that reads this has read all that
     // was routed by an older ring.
@@ -190,6 +202,13 @@ static void adopt(struct router *r)
     follow_take_over(r);
 }
 
+void fleet_on_view(struct router *r, const struct router_event *event)
+{
+    r->view = event->view;
+    r->configured = true;
+    adopt(r);
+}
+
 /* Apply one change; true if the view is another one now. */
 static bool apply(struct router *r, const Rh__Delta *delta)
 {
@@ -197,7 +216,7 @@ static bool apply(struct router *r, const Rh__Delta *delta)
         fetch_want(&r->fetch, delta->version);
         return false; // a delta has no key: with it alone every id would hash to the wrong place
     }
-    switch (view_apply(&r->view, delta)) {
+    switch (view_apply(&r->own, delta)) {
     case VIEW_APPLIED:
         return true;
     case VIEW_OLD:
@@ -206,7 +225,7 @@ static bool apply(struct router *r, const Rh__Delta *delta)
         fetch_want(&r->fetch, delta->version);
         return false;
     case VIEW_DIFFERS:
-        log_warn("gateway", "ring_differs", "version=%" PRIu64, r->view.ring.version);
+        log_warn("gateway", "ring_differs", "version=%" PRIu64, r->view->ring.version);
         fetch_whole(&r->fetch);
         return false;
     }
@@ -216,9 +235,9 @@ static bool apply(struct router *r, const Rh__Delta *delta)
 static bool load(struct router *r, const Rh__Config *config)
 {
     // At the same version a whole configuration comes only to one whose digest was another.
-    const bool force = config->version >= r->view.ring.version;
+    const bool force = config->version >= r->view->ring.version;
 
-    switch (view_load(&r->view, config, force)) {
+    switch (view_load(&r->own, config, force)) {
     case VIEW_APPLIED:
         r->fetch.whole = false;
         r->configured = true;
@@ -276,7 +295,7 @@ void fleet_on_control(struct router *r, const struct router_event *event)
 
 void fleet_ask_config(struct router *r)
 {
-    const int coordinator = fetch_next(&r->fetch, r->now_us, r->view.ring.version);
+    const int coordinator = fetch_next(&r->fetch, r->now_us, r->view->ring.version);
 
     if (coordinator < 0) {
         return;
@@ -285,16 +304,16 @@ void fleet_ask_config(struct router *r)
     Rh__Control control = RH__CONTROL__INIT;
     struct router_effect *e = effects_add(r->out, ROUTER_SEND_COORDINATOR);
 
-    get.have_version = r->fetch.whole ? 0 : r->view.ring.version;
-    get.digest0 = r->view.ring.digest[0];
-    get.digest1 = r->view.ring.digest[1];
+    get.have_version = r->fetch.whole ? 0 : r->view->ring.version;
+    get.digest0 = r->view->ring.digest[0];
+    get.digest1 = r->view->ring.digest[1];
     get.requests = r->figures.requests;
     get.in_flight = r->figures.in_flight;
     get.unknown = r->figures.unknown;
     get.stale_answers = r->figures.stale_answers;
-    control.era = r->view.era;
+    control.era = r->view->era;
     control.source_incarnation = r->config.gateway;
-    control.version = r->view.ring.version;
+    control.version = r->view->ring.version;
     control.body_case = RH__CONTROL__BODY_GET_CONFIG;
     control.get_config = &get;
     e->coordinator = coordinator;

@@ -16,13 +16,13 @@
 
 static void add_unlinked(const struct router *r, Rh__InspectAnswer *out)
 {
-    out->unlinked = mem_new(r->view.member_count, sizeof *out->unlinked);
-    for (size_t i = 0; i < r->view.member_count; i++) {
-        const struct view_member *m = &r->view.member[i];
+    out->unlinked = mem_new(r->view->member_count, sizeof *out->unlinked);
+    for (size_t i = 0; i < r->view->member_count; i++) {
+        const struct view_member *m = &r->view->member[i];
         const struct peer *peer = peer_find(&r->peers, m->slot);
         const bool linked = peer != NULL && peer->up && peer_takes_requests(peer);
 
-        if (!linked && ring_owned_count(&r->view.ring, m->slot) > 0) {
+        if (!linked && ring_owned_count(&r->view->ring, m->slot) > 0) {
             out->unlinked[out->n_unlinked++] = m->slot;
         }
     }
@@ -36,26 +36,26 @@ void inspect_on_question(struct router *r, int coordinator, const Rh__Inspect *q
     char fault[RING_FAULT_SIZE];
     uint64_t sum[2];
 
-    ring_inspect(&r->view.ring, sum, fault);
+    ring_inspect(&r->view->ring, sum, fault);
     out.tag = question->tag;
     out.route = question->route;
     out.role = ROLE_GATEWAY;
     out.name = proto_text(r->config.name);
     out.incarnation = r->config.gateway;
     out.life = proto_text(r->configured ? "serving" : "joining");
-    out.era = r->view.era;
-    out.version = r->view.ring.version;
-    out.digest0 = r->view.ring.digest[0];
-    out.digest1 = r->view.ring.digest[1];
+    out.era = r->view->era;
+    out.version = r->view->ring.version;
+    out.digest0 = r->view->ring.digest[0];
+    out.digest1 = r->view->ring.digest[1];
     out.ring0 = sum[0];
     out.ring1 = sum[1];
-    out.members = view_digest(&r->view);
+    out.members = view_digest(r->view);
     out.ring_fault = proto_text(fault);
     out.waiting = r->figures.waiting;
     add_unlinked(r, &out);
-    control.era = r->view.era;
+    control.era = r->view->era;
     control.source_incarnation = r->config.gateway;
-    control.version = r->view.ring.version;
+    control.version = r->view->ring.version;
     control.body_case = RH__CONTROL__BODY_INSPECT_ANSWER;
     control.inspect_answer = &out;
     e->coordinator = coordinator;
@@ -76,6 +76,6 @@ void inspect_on_mend(struct router *r, const Rh__Mend *mend)
 #ifdef RINGHOLD_INJECT
 void router_spoil(struct router *r)
 {
-    ring_spoil(&r->view.ring);
+    ring_spoil(&r->own.ring);
 }
 #endif

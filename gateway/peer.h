@@ -14,6 +14,7 @@
 struct peer {
     uint16_t slot;
     bool up;                     /* linked */
+    bool wanted;                 /* a link was asked for */
     bool removed;                /* no longer in the directory: disconnect when idle */
     uint64_t incarnation;        /* at the other end of the link; 0 = it did not say */
     uint64_t member_incarnation; /* as the directory has it */

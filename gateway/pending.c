@@ -8,28 +8,43 @@
 
 enum { COPY_MAX = 255 };
 
-struct pending *pending_new(uint16_t kind, struct bytes id, struct bytes body)
+static void put_content(struct pending *p, const struct question *q)
 {
-    ASSERT(id.size >= 1 && id.size <= UINT8_MAX);
-    ASSERT(body.size <= UINT32_MAX);
+    struct writer w = {.at = p->data, .left = pending_size(p) - sizeof *p};
+
+    put_bytes(&w, q->id.data, q->id.size);
+    put_bytes(&w, q->chain, q->chain_count * sizeof q->chain[0]);
+    if (q->from != NULL) {
+        caller_put(&w, q->from);
+    }
+    put_bytes(&w, q->body.data, q->body.size);
+    ASSERT(!w.bad && w.left == 0);
+}
+
+struct pending *pending_new(const struct question *q)
+{
+    const size_t chain_size = q->chain_count * sizeof q->chain[0];
+    const size_t body_size = (q->from == NULL ? 0 : caller_size(q->from)) + q->body.size;
+
+    ASSERT(q->id.size >= 1 && q->id.size <= UINT8_MAX);
+    ASSERT(q->chain_count <= RECORD_CHAIN_MAX);
+    ASSERT(body_size <= UINT32_MAX);
     // Not mem_new(): only the head needs to be zero, and a body may be a megabyte.
-    struct pending *p = mem_resize(NULL, sizeof *p + id.size + body.size);
+    struct pending *p = mem_resize(NULL, sizeof *p + q->id.size + chain_size + body_size);
 
     memset(p, 0, sizeof *p);
-    p->kind = kind;
-    p->id_size = (uint8_t)id.size;
-    p->body_size = (uint32_t)body.size;
+    p->kind = q->kind;
+    p->id_size = (uint8_t)q->id.size;
+    p->chain_count = (uint8_t)q->chain_count;
+    p->body_size = (uint32_t)body_size;
     p->state = PENDING_WAITING;
-    memcpy(p->data, id.data, id.size);
-    if (body.size > 0) {
-        memcpy(p->data + id.size, body.data, body.size);
-    }
+    put_content(p, q);
     return p;
 }
 
 size_t pending_size(const struct pending *p)
 {
-    return sizeof *p + p->id_size + p->body_size;
+    return sizeof *p + p->id_size + p->chain_count * sizeof(uint64_t) + p->body_size;
 }
 
 struct bytes pending_id(const struct pending *p)
@@ -39,7 +54,16 @@ struct bytes pending_id(const struct pending *p)
 
 struct bytes pending_body(const struct pending *p)
 {
-    return (struct bytes){p->data + p->id_size, p->body_size};
+    const size_t at = p->id_size + p->chain_count * sizeof(uint64_t);
+
+    return (struct bytes){p->data + at, p->body_size};
+}
+
+void pending_chain(const struct pending *p, uint64_t chain[RECORD_CHAIN_MAX])
+{
+    if (p->chain_count > 0) {
+        memcpy(chain, p->data + p->id_size, p->chain_count * sizeof chain[0]);
+    }
 }
 
 static uint64_t bit_of(uint8_t copy)

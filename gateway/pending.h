@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/list.h"
 #include "base/table.h"
+#include "wire/record.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,7 +29,7 @@ enum pending_state {
 struct pending {
     struct table_link link;     /* by session and seq */
     struct list_link in_lane;   /* in order of seq */
-    struct list_link in_age;    /* in order of deadline */
+    struct list_link in_age;    /* in order of deadline, with those of its time-out */
     struct list_link in_flight; /* of the peer that got the last attempt */
     struct list_link in_retry;  /* SENT: in order of retry_us */
     struct lane *lane;
@@ -51,20 +52,33 @@ struct pending {
     uint8_t flags;    /* enum request_flags */
     uint8_t state;    /* enum pending_state */
     uint8_t id_size;
+    uint8_t chain_count;
     uint8_t retries; /* sent again for want of an answer, for the back-off */
     bool doubtful;   /* there may be a copy that I know nothing of: of another gateway (hole 44), or
                         an open attempt's number was used again */
-    uint8_t data[];  /* id, then body */
+    uint8_t data[];  /* id, then chain, then body */
 };
 
-/* Returns owned; copies id (1..255 bytes) and body. In no list. */
-struct pending *pending_new(uint16_t kind, struct bytes id, struct bytes body);
+/* What is asked of whom. */
+struct question {
+    uint16_t kind;
+    struct bytes id;           /* 1..255 bytes */
+    const struct caller *from; /* an actor that asks; NULL = a client */
+    const uint64_t *chain;     /* of calls that led here */
+    size_t chain_count;
+    struct bytes body;
+};
+
+/* Returns owned; copies all of the question. In no list. */
+struct pending *pending_new(const struct question *q);
 
 /* Bytes of memory that it takes. */
 size_t pending_size(const struct pending *p);
 
 struct bytes pending_id(const struct pending *p);
+/* As it goes into the record: the caller, if there is one, comes first. */
 struct bytes pending_body(const struct pending *p);
+void pending_chain(const struct pending *p, uint64_t chain[RECORD_CHAIN_MAX]);
 
 /* Open a new attempt; returns its number, 1..255. */
 uint8_t pending_attempt(struct pending *p);

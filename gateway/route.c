@@ -53,7 +53,9 @@ void route_put_reply(struct router *r, const struct reply *reply, struct bytes b
 
 void route_disconnect(struct router *r, struct peer *peer)
 {
-    effects_add(r->out, ROUTER_DISCONNECT)->slot = peer->slot;
+    if (peer->wanted) {
+        effects_add(r->out, ROUTER_DISCONNECT)->slot = peer->slot;
+    }
     list_splice_back(&r->stalled, &peer->stalled);
     peer_free(&r->peers, peer);
 }
@@ -186,14 +188,14 @@ static void send(struct router *r, struct pending *p, struct peer *peer)
     struct lane *lane = p->lane;
 
     if (p->first == 0) {
-        p->first = r->view.ring.version;
+        p->first = r->view->ring.version;
     }
     r->figures.resent += p->attempts > 0;
     if (p->attempts == 0 || !mutant(M_NOBASE)) {
         p->prev = lane_prev_seq(lane, p);
     }
     const uint64_t left_us = p->deadline_us > r->now_us ? p->deadline_us - r->now_us : 0;
-    const struct request_record record = {
+    struct request_record record = {
         .gateway = r->config.gateway,
         .session = p->session->id,
         .session_epoch = p->session->epoch,
@@ -201,14 +203,16 @@ static void send(struct router *r, struct pending *p, struct peer *peer)
         .prev = p->prev,
         .base = base_of(p),
         .first = p->first,
-        .version = r->view.ring.version,
+        .version = r->view->ring.version,
         .ttl_ms = (uint32_t)((left_us + 999) / 1000),
         .kind = p->kind,
         .copy = pending_attempt(p),
         .flags = p->flags,
+        .chain_count = p->chain_count,
         .id = pending_id(p),
         .body = pending_body(p),
     };
+    pending_chain(p, record.chain);
     struct router_effect *e = effects_add(r->out, ROUTER_SEND_NODE);
 
     e->slot = peer->slot;
@@ -228,22 +232,28 @@ static void send(struct router *r, struct pending *p, struct peer *peer)
 
 const struct ring_vnode *route_vnode(const struct router *r, const struct pending *p)
 {
-    if (r->view.ring.version == 0) {
+    if (r->view->ring.version == 0) {
         return NULL;
     }
-    const ring_hit hit = view_lookup(&r->view, p->kind, pending_id(p));
+    const ring_hit hit = view_lookup(r->view, p->kind, pending_id(p));
 
-    return ring_find(&r->view.ring, ring_hit_vnode(hit));
+    return ring_find(&r->view->ring, ring_hit_vnode(hit));
+}
+
+static struct peer *owner_of(const struct router *r, const struct lane *lane)
+{
+    if (r->view->ring.version == 0) {
+        return NULL;
+    }
+    const ring_hit hit = view_lookup(r->view, lane->kind, pending_id(lane_front(lane)));
+
+    return peer_find(&r->peers, ring_hit_node(hit));
 }
 
 /* The node that owns the lane's entity, if requests can go there now. */
 struct peer *route_owner(const struct router *r, const struct lane *lane)
 {
-    if (r->view.ring.version == 0) {
-        return NULL;
-    }
-    const ring_hit hit = view_lookup(&r->view, lane->kind, pending_id(lane_front(lane)));
-    struct peer *peer = peer_find(&r->peers, ring_hit_node(hit));
+    struct peer *peer = owner_of(r, lane);
 
     return peer != NULL && peer_takes_requests(peer) ? peer : NULL;
 }
@@ -261,9 +271,12 @@ void route_push(struct router *r, struct lane *lane)
     if (lane->waiting == 0 || lane->sent >= r->config.window || lane_is_blocked(lane)) {
         return;
     }
-    struct peer *owner = route_owner(r, lane);
+    struct peer *owner = owner_of(r, lane);
 
-    if (owner == NULL) {
+    if (owner == NULL || !peer_takes_requests(owner)) {
+        if (owner != NULL) {
+            fleet_want_link(r, owner);
+        }
         list_push_back(&r->stalled, &lane->stalled);
         return;
     }

@@ -48,7 +48,13 @@ static bool on_resumed(struct router *r, struct session *session, const struct r
 static struct pending *take(struct router *r, const struct router_event *event,
                             struct session *session)
 {
-    struct pending *p = pending_new(event->kind, event->id, event->body);
+    const uint32_t timeout_ms = event->timeout_ms != 0 ? event->timeout_ms : r->config.deadline_ms;
+    struct pending *p = pending_new(&(struct question){.kind = event->kind,
+                                                       .id = event->id,
+                                                       .from = event->from,
+                                                       .chain = event->chain,
+                                                       .chain_count = event->chain_count,
+                                                       .body = event->body});
 
     session->unfinished++;
     p->session = session;
@@ -56,10 +62,10 @@ static struct pending *take(struct router *r, const struct router_event *event,
     p->first = event->seq != 0 ? event->first : 0;
     p->doubtful = p->first != 0;
     p->ticket = event->ticket;
-    p->flags = event->flags;
-    p->deadline_us = r->now_us + (uint64_t)r->config.deadline_ms * 1000;
+    p->flags = (uint8_t)(event->flags | (event->from != NULL ? REQUEST_CALL : 0));
+    p->deadline_us = r->now_us + (uint64_t)timeout_ms * 1000;
     table_put(&r->pendings, &p->link, route_hash(session->id, p->seq));
-    list_push_back(&r->age, &p->in_age);
+    ages_put(&r->ages, p, timeout_ms);
     r->size += pending_size(p);
     r->figures.in_flight++;
     r->figures.waiting++;
@@ -70,7 +76,12 @@ static void on_request(struct router *r, const struct router_event *event)
 {
     ASSERT(event->id.size >= 1 && event->id.size <= RECORD_ID_MAX);
     ASSERT(event->body.size <= RECORD_BODY_MAX);
+    ASSERT(event->timeout_ms <= REQUEST_TTL_MAX_MS);
     r->figures.requests++;
+    if (event->chain_count > RECORD_CHAIN_MAX) {
+        refuse(r, event, REPLY_REJECTED);
+        return;
+    }
     if (router_full(r)) {
         // What was sent before may have run, whatever happens here.
         refuse(r, event, event->first != 0 ? REPLY_UNKNOWN : REPLY_REJECTED);
@@ -107,12 +118,9 @@ static void on_session_closed(struct router *r, const struct router_event *event
 
 static void expire(struct router *r)
 {
-    for (struct list_link *l = list_front(&r->age); l != NULL; l = list_front(&r->age)) {
-        struct pending *p = CONTAINER_OF(l, struct pending, in_age);
+    struct pending *p = NULL;
 
-        if (p->deadline_us > r->now_us) {
-            return;
-        }
+    while ((p = ages_expired(&r->ages, r->now_us)) != NULL) {
         route_finish(r, p, pending_never_ran(p) ? REPLY_REJECTED : REPLY_TIMEOUT, route_nothing);
     }
 }
@@ -127,15 +135,16 @@ struct router *router_new(const struct router_config *config)
     struct router *r = mem_new(1, sizeof *r);
 
     r->config = *config;
-    view_init(&r->view, RING_GRID_MIN);
-    list_init(&r->age);
+    view_init(&r->own, RING_GRID_MIN);
+    r->view = &r->own;
+    ages_init(&r->ages);
     for (size_t i = 0; i < ROUTER_RETRIES; i++) {
         list_init(&r->retry[i]);
     }
     list_init(&r->stalled);
     list_init(&r->fed);
-    sessions_init(&r->sessions, config->gateway);
-    lanes_init(&r->lanes, table_mix(config->gateway));
+    sessions_init(&r->sessions, config->seed != 0 ? config->seed : config->gateway);
+    lanes_init(&r->lanes, table_mix(r->sessions.seed));
     fetch_init(&r->fetch, config->refresh_ms);
     return r;
 }
@@ -160,14 +169,18 @@ void router_free(struct router *r)
     if (r == NULL) {
         return;
     }
-    for (struct list_link *l = list_pop_front(&r->age); l != NULL; l = list_pop_front(&r->age)) {
-        drop(r, CONTAINER_OF(l, struct pending, in_age));
+    for (size_t i = 0; i < AGES; i++) {
+        struct list_link *l = NULL;
+
+        while ((l = list_pop_front(&r->ages.list[i])) != NULL) {
+            drop(r, CONTAINER_OF(l, struct pending, in_age));
+        }
     }
     peers_fini(&r->peers);
     lanes_fini(&r->lanes);
     sessions_fini(&r->sessions);
     table_fini(&r->pendings);
-    view_fini(&r->view);
+    view_fini(&r->own);
     mem_free(r);
 }
 
@@ -199,6 +212,9 @@ static void dispatch(struct router *r, const struct router_event *event)
         break;
     case ROUTER_CONTROL:
         fleet_on_control(r, event);
+        break;
+    case ROUTER_VIEW:
+        fleet_on_view(r, event);
         break;
     }
 }
@@ -271,8 +287,6 @@ static void check_peer(const struct peer *peer, const struct router *r)
 void router_check(const struct router *r)
 {
     struct table_walk at = {0};
-    size_t count = 0;
-    uint64_t before_us = 0;
 
     check_counts(r);
     for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
@@ -284,19 +298,17 @@ void router_check(const struct router *r)
          l = table_walk(&r->lanes.table, &at)) {
         check_lane(CONTAINER_OF(l, struct lane, link), r);
     }
-    for (struct list_link *l = list_front(&r->age); l != NULL; l = list_next(&r->age, l)) {
-        const struct pending *p = CONTAINER_OF(l, struct pending, in_age);
-
-        ASSERT(p->deadline_us >= before_us);
-        before_us = p->deadline_us;
-        count++;
-    }
-    ASSERT(count == r->pendings.count);
+    ASSERT(ages_check(&r->ages) == r->pendings.count);
 }
 
 uint64_t router_session(struct router *r)
 {
     return sessions_draw(&r->sessions);
+}
+
+uint64_t router_session_of(const struct router *r, uint64_t number)
+{
+    return sessions_number(&r->sessions, number);
 }
 
 bool router_full(const struct router *r)
@@ -306,13 +318,13 @@ bool router_full(const struct router *r)
 
 const struct view *router_view(const struct router *r)
 {
-    return &r->view;
+    return r->view;
 }
 
 void router_figures(const struct router *r, struct router_figures *out)
 {
     *out = r->figures;
-    out->version = r->view.ring.version;
-    out->digest[0] = r->view.ring.digest[0];
-    out->digest[1] = r->view.ring.digest[1];
+    out->version = r->view->ring.version;
+    out->digest[0] = r->view->ring.digest[0];
+    out->digest[1] = r->view->ring.digest[1];
 }

@@ -54,7 +54,8 @@
 struct router;
 
 struct router_config {
-    uint64_t gateway; /* random id of this process; session ids grow from it */
+    uint64_t gateway; /* random id of this process; of a node: its incarnation */
+    uint64_t seed;    /* random: session ids grow from it; 0 = gateway is random enough */
     char name[VIEW_NAME_MAX + 1];
     uint32_t deadline_ms;    /* of a request, at most REQUEST_TTL_MAX_MS; 10000 */
     uint32_t retry_ms;       /* T_retry: without an answer for so long, send it again; 1000 */
@@ -62,6 +63,7 @@ struct router_config {
     uint32_t window;         /* unfinished requests of one (session, entity) on their way; 32 */
     uint32_t in_flight_max;  /* requests in all; above it router_full() is true; 100000 */
     uint32_t refresh_ms;     /* GetConfig at least so often; 500 */
+    bool on_demand;          /* CONNECT only to nodes that something is to be sent to */
     size_t peer_size_max;    /* bytes on their way to one node, with their replies; 16 MiB */
     size_t waiting_size_max; /* bytes of unfinished requests in all; 256 MiB */
 };
@@ -69,7 +71,7 @@ struct router_config router_config_default(void);
 
 enum router_event_type {
     ROUTER_TICK,           /* every 10..50 ms */
-    ROUTER_REQUEST,        /* session, ticket, kind, id, body, flags */
+    ROUTER_REQUEST,        /* session, ticket, kind, id, body, flags; an actor's: from, chain */
     ROUTER_SESSION_CLOSED, /* session: what it asked for still runs, nothing is replied */
     ROUTER_ANSWER,         /* slot, answer */
     ROUTER_NODE_UP,        /* slot, incarnation (0 = it did not say) */
@@ -77,6 +79,7 @@ enum router_event_type {
     ROUTER_COORDINATOR_UP, /* coordinator: index */
     ROUTER_COORDINATOR_DOWN,
     ROUTER_CONTROL, /* coordinator, message */
+    ROUTER_VIEW,    /* view: in a process that has one already and keeps it; it has changed */
 };
 
 struct router_event {
@@ -85,18 +88,23 @@ struct router_event {
     uint64_t session;
     uint64_t ticket; /* caller's name of the request; comes back in REPLY */
     uint16_t kind;
-    uint8_t flags;     /* enum request_flags */
-    uint64_t seq;      /* 0 = numbered here; else the client's number, and the next three too */
-    uint64_t base;     /* it has the answers of all its requests below */
-    uint64_t first;    /* 0 = never sent; else a ring version not newer than when it was first */
-    uint32_t epoch;    /* of the session; a smaller one than before is replied to with UNKNOWN */
-    struct bytes id;   /* borrowed */
-    struct bytes body; /* borrowed */
+    uint8_t flags;       /* enum request_flags */
+    uint64_t seq;        /* 0 = numbered here; else the client's number, and the next three too */
+    uint64_t base;       /* it has the answers of all its requests below */
+    uint64_t first;      /* 0 = never sent; else a ring version not newer than when it was first */
+    uint32_t epoch;      /* of the session; a smaller one than before is replied to with UNKNOWN */
+    struct bytes id;     /* borrowed */
+    struct bytes body;   /* borrowed */
+    uint32_t timeout_ms; /* of this request; 0 = deadline_ms */
+    const struct caller *from; /* borrowed; the actor that asks, NULL = a client */
+    const uint64_t *chain;     /* borrowed; positions of the actors whose calls led here, … */
+    size_t chain_count;        /* … it is REJECTED when they are more than RECORD_CHAIN_MAX */
     uint16_t slot;
     uint64_t incarnation;
     const struct answer_record *answer; /* borrowed */
     int coordinator;
     const Rh__Control *message; /* borrowed */
+    const struct view *view;    /* borrowed until the next ROUTER_VIEW, or the router's end */
 };
 
 enum reply_code {
@@ -153,6 +161,9 @@ void router_check(const struct router *r);
 
 /* A fresh session id, unique over gateways and restarts. */
 uint64_t router_session(struct router *r);
+/* The session id of a number that the caller counts itself, from 1; not to be mixed with the above.
+ */
+uint64_t router_session_of(const struct router *r, uint64_t number);
 /* True: no more requests, please; stop reading clients until it is false. */
 bool router_full(const struct router *r);
 const struct view *router_view(const struct router *r);

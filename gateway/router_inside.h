@@ -13,6 +13,7 @@
 
 #include "base/list.h"
 #include "base/table.h"
+#include "gateway/age.h"
 #include "gateway/effects.h"
 #include "gateway/fetch.h"
 #include "gateway/lane.h"
@@ -26,9 +27,10 @@ enum { ROUTER_RETRIES = 6 }; /* doublings of T_retry, and one */
 
 struct router {
     struct router_config config;
-    struct view view;
+    const struct view *view; /* `own`, or one that is told by ROUTER_VIEW */
+    struct view own;
     struct table pendings; /* struct pending, by session and seq */
-    struct list age;       /* struct pending, in_age: all have one deadline, so this is its order */
+    struct ages ages;
     struct sessions sessions;
     struct lanes lanes;
     struct list
@@ -109,6 +111,11 @@ void fleet_on_control(struct router *r, const struct router_event *event);
 
 /* Tell the node which ring I route by, and whether answers of it, or by way of it, are awaited. */
 void fleet_tell_adopted(struct router *r, struct peer *peer);
+
+/* The owner of the configuration has changed it. */
+void fleet_on_view(struct router *r, const struct router_event *event);
+/* Something is to be sent there: a link is needed. */
+void fleet_want_link(struct router *r, struct peer *peer);
 
 /* Ask for the configuration if it is time to. */
 void fleet_ask_config(struct router *r);

@@ -7,9 +7,9 @@
 
 enum { COUNTER_BITS = 24 };
 
-void sessions_init(struct sessions *s, uint64_t gateway)
+void sessions_init(struct sessions *s, uint64_t seed)
 {
-    *s = (struct sessions){.gateway = gateway};
+    *s = (struct sessions){.seed = seed};
 }
 
 void sessions_fini(struct sessions *s)
@@ -26,13 +26,17 @@ void sessions_fini(struct sessions *s)
     table_fini(&s->table);
 }
 
-uint64_t sessions_draw(struct sessions *s)
+uint64_t sessions_number(const struct sessions *s, uint64_t number)
 {
     const uint64_t low = ((uint64_t)1 << COUNTER_BITS) - 1;
 
-    s->drawn++;
     // When the counter wraps the upper bits change too, so no id comes twice in a process's life.
-    return (table_mix(s->gateway + (s->drawn >> COUNTER_BITS)) & ~low) | (s->drawn & low);
+    return (table_mix(s->seed + (number >> COUNTER_BITS)) & ~low) | (number & low);
+}
+
+uint64_t sessions_draw(struct sessions *s)
+{
+    return sessions_number(s, ++s->drawn);
 }
 
 struct session *session_find(const struct sessions *s, uint64_t id)

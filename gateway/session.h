@@ -23,15 +23,17 @@ struct session {
 
 struct sessions {
     struct table table;
-    uint64_t gateway; /* random id of this process */
-    uint64_t drawn;   /* ids given so far */
+    uint64_t seed;  /* random, of this process */
+    uint64_t drawn; /* ids given so far */
 };
 
-void sessions_init(struct sessions *s, uint64_t gateway);
+void sessions_init(struct sessions *s, uint64_t seed);
 void sessions_fini(struct sessions *s); /* frees those left */
 
-/* A fresh id: the upper 40 bits come from the gateway's random id, the lower 24 count. */
+/* A fresh id: the upper 40 bits come from the seed, the lower 24 count. */
 uint64_t sessions_draw(struct sessions *s);
+/* The id that goes with a number which the caller counts: for one that names its own sessions. */
+uint64_t sessions_number(const struct sessions *s, uint64_t number);
 
 struct session *session_find(const struct sessions *s, uint64_t id); /* NULL = none */
 struct session *session_get(struct sessions *s, uint64_t id);        /* made if there is none */

@@ -274,7 +274,11 @@ static void a_call_tells_who_asks(void **state)
     struct caller c;
 
     (void)state;
-    caller_put(&body, &from);
+    uint8_t *at = buffer_reserve(&body, caller_size(&from));
+    struct writer w = {.at = at, .left = caller_size(&from)};
+    caller_put(&w, &from);
+    assert_int_equal(w.left, 0);
+    body.size = caller_size(&from);
     assert_hex(buffer_bytes(&body), "0302 03 626f62");
     buffer_put(&body, "hello", 5);
     q.flags = REQUEST_CALL;

@@ -8,6 +8,7 @@ enum {
     ANSWER_HEADER_SIZE = 54,
     STATE_HEADER_SIZE = 40,
     STATE_ACK_SIZE = 21,
+    CALLER_HEADER_SIZE = 3,
     REQUEST_FLAGS =
         REQUEST_COMMAND | REQUEST_NO_REPLY | REQUEST_IDEMPOTENT | REQUEST_HELD | REQUEST_CALL,
 };
@@ -27,17 +28,17 @@ static struct bytes get_run(struct reader *in, size_t size)
     return (struct bytes){at, at == NULL ? 0 : size};
 }
 
-void caller_put(struct buffer *out, const struct caller *c)
+size_t caller_size(const struct caller *c)
 {
-    const size_t size = 3 + c->id.size;
-    struct writer w = {.at = buffer_reserve(out, size), .left = size};
+    return CALLER_HEADER_SIZE + c->id.size;
+}
 
+void caller_put(struct writer *out, const struct caller *c)
+{
     ASSERT(c->id.size >= 1 && c->id.size <= RECORD_ID_MAX);
-    put_u16(&w, c->kind);
-    put_u8(&w, (uint8_t)c->id.size);
-    put_bytes(&w, c->id.data, c->id.size);
-    ASSERT(!w.bad && w.left == 0);
-    out->size += size;
+    put_u16(out, c->kind);
+    put_u8(out, (uint8_t)c->id.size);
+    put_bytes(out, c->id.data, c->id.size);
 }
 
 enum err caller_get(struct bytes *body, struct caller *c)

@@ -117,8 +117,9 @@ struct caller {
     struct bytes id; /* 1..RECORD_ID_MAX bytes */
 };
 
-/* Append what the body of a REQUEST_CALL starts with. */
-void caller_put(struct buffer *out, const struct caller *c);
+/* What the body of a REQUEST_CALL starts with: so many bytes. */
+size_t caller_size(const struct caller *c);
+void caller_put(struct writer *out, const struct caller *c);
 /* Take it off the front of such a body; borrows from it. ERR_CORRUPT: there is none. */
 MUST_CHECK enum err caller_get(struct bytes *body, struct caller *c);
 
