@@ -27,16 +27,33 @@ void actors_init(struct actors *a)
     list_init(&a->dead);
 }
 
-void actors_set_grid(struct actors *a, uint8_t grid)
+void actors_set_grid(struct actors *a, uint8_t grid, uint32_t cell_count)
 {
     ASSERT(a->table.count == 0 && grid >= 1 && grid <= RING_GRID_MAX);
     mem_free(a->cell);
+    a->cell = NULL;
+    a->cell_count = 0;
     a->grid = grid;
-    a->cell_count = (uint32_t)1 << grid;
-    a->cell = mem_new(a->cell_count, sizeof *a->cell);
-    for (uint32_t i = 0; i < a->cell_count; i++) {
-        list_init(&a->cell[i]);
+    actors_grow(a, cell_count);
+}
+
+void actors_grow(struct actors *a, uint32_t cell_count)
+{
+    struct list *cell;
+
+    if (cell_count <= a->cell_count) {
+        return;
     }
+    cell = mem_new(cell_count, sizeof *cell); // an empty list points to itself: none may be copied
+    for (uint32_t i = 0; i < cell_count; i++) {
+        list_init(&cell[i]);
+        if (i < a->cell_count) {
+            list_splice_back(&cell[i], &a->cell[i]);
+        }
+    }
+    mem_free(a->cell);
+    a->cell = cell;
+    a->cell_count = cell_count;
 }
 
 void actors_fini(struct actors *a)
@@ -78,11 +95,6 @@ struct actor *actor_running_at(const struct actors *a, uint64_t position)
     return NULL;
 }
 
-static uint32_t cell_of(const struct actors *a, uint64_t position)
-{
-    return (uint32_t)(position >> (64 - a->grid));
-}
-
 struct actor *actor_new(struct actors *a, struct image_name name)
 {
     struct actor *actor = mem_new(1, sizeof *actor + name.id.size);
@@ -95,7 +107,7 @@ struct actor *actor_new(struct actors *a, struct image_name name)
     list_init(&actor->orders);
     queue_init(&actor->queue);
     table_put(&a->table, &actor->link, name.position);
-    list_push_back(&a->cell[cell_of(a, name.position)], &actor->cell);
+    list_push_back(&a->cell[ring_point_cell(name.position)], &actor->cell);
     return actor;
 }
 

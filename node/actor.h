@@ -74,8 +74,10 @@ struct actors {
 };
 
 void actors_init(struct actors *a);
-/* Empty and with cells of that grid; there are no actors. */
-void actors_set_grid(struct actors *a, uint8_t grid);
+/* Empty and with the cells of a ring of that grid, segments included; there are no actors. */
+void actors_set_grid(struct actors *a, uint8_t grid, uint32_t cell_count);
+/* The ring got more cells: room for `cell_count`. Every actor stays in its own. */
+void actors_grow(struct actors *a, uint32_t cell_count);
 void actors_fini(struct actors *a); /* there are no actors; frees the dead */
 
 /* NULL = none. */

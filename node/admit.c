@@ -36,7 +36,9 @@ uint64_t host_position(const struct host *h, uint16_t kind, struct bytes id)
 {
     const struct kind_key *known = kind_key(h, kind);
 
-    return ring_position(known != NULL ? known->key : ring_key_of_kind(h->view.key, kind), id);
+    const struct ring_key key = known != NULL ? known->key : ring_key_of_kind(h->view.key, kind);
+
+    return ring_point(&h->view.ring, kind, key, id);
 }
 
 /* ---- answers ---- */
@@ -102,7 +104,7 @@ bool admit_park(struct host *h, struct queue *q, struct arrival *in)
     if (in->w == NULL) {
         const size_t size = sizeof(struct waiting) + in->r->id.size + in->r->body.size;
         const uint64_t position = host_position(h, in->r->kind, in->r->id);
-        const uint32_t vnode = ring_hit_vnode(ring_at(&h->view.ring, position));
+        const uint32_t vnode = ring_hit_vnode(h->view.ring.cell[ring_point_cell(position)]);
 
         if (!has_room(h, size, vnode)) {
             h->dropped_overflow++;
@@ -245,7 +247,7 @@ void admit_again(struct host *h, struct arrival *in)
         return;
     }
     const uint64_t position = host_position(h, r->kind, r->id);
-    const uint32_t cell = ring_cell_of(&h->view.ring, position);
+    const uint32_t cell = ring_point_cell(position);
     if (!host_owns(h, cell) && !h->local) {
         admit_elsewhere(h, in, cell);
         return;

@@ -9,7 +9,7 @@
 
 const struct ring_vnode *host_vnode(const struct host *h, uint64_t position)
 {
-    return ring_find(&h->view.ring, ring_hit_vnode(ring_at(&h->view.ring, position)));
+    return ring_find(&h->view.ring, ring_hit_vnode(h->view.ring.cell[ring_point_cell(position)]));
 }
 
 /* It runs now: who asked last is answered when it ends. */

@@ -150,7 +150,7 @@ void hold_progress(struct host *h, struct hold *hold)
 void hold_on_frozen(struct host *h, struct actor *a)
 {
     struct hold *hold = a->hold;
-    const struct part_arc *arc = hold_arc(hold, ring_cell_of(&h->view.ring, a->position), true);
+    const struct part_arc *arc = hold_arc(hold, ring_point_cell(a->position), true);
 
     ASSERT(a->state == ACTOR_FROZEN && arc != NULL);
     if (hold->part->state == PART_PERSIST) {
@@ -269,7 +269,7 @@ void hold_take_over(struct host *h, struct hold *hold, struct hold *from)
     queue_append(&held, &from->held);
     while ((w = queue_pop(&held)) != NULL) {
         const uint64_t position = host_position(h, w->record.kind, w->record.id);
-        const bool mine = h->place[ring_cell_of(&h->view.ring, position)].hold == hold;
+        const bool mine = h->place[ring_point_cell(position)].hold == hold;
 
         queue_push(mine ? &hold->held : &from->held, w);
     }
@@ -338,7 +338,7 @@ void hold_on_state(struct host *h, uint64_t peer, const struct state_record *r)
     const size_t room = h->config.staged_size_max - others;
     s->peer = peer;
     if (!end && (!host_has_kind(h, r->kind) ||
-                 !comes_from_arc(hold, ring_cell_of(&h->view.ring, position), r->source))) {
+                 !comes_from_arc(hold, ring_point_cell(position), r->source))) {
         s->refused = true; // nobody asked for this actor
     }
     const enum staging_verdict verdict = staging_take(s, r, position, room);
@@ -437,7 +437,7 @@ static void promote(struct host *h, struct image *image)
 static void take_stage(struct host *h, struct part *part, const struct staging *s)
 {
     for (size_t i = 0; i < s->image_count; i++) {
-        const uint32_t cell = ring_cell_of(&h->view.ring, s->image[i]->position);
+        const uint32_t cell = ring_point_cell(s->image[i]->position);
 
         if (cell_committed(h, part, cell)) {
             promote(h, s->image[i]);
@@ -499,7 +499,7 @@ static void release_arcs(struct host *h, struct hold *hold)
             continue;
         }
         actor_empty(a, &hold->held);
-        if (!went_away(h, hold->part, ring_cell_of(&h->view.ring, a->position))) {
+        if (!went_away(h, hold->part, ring_point_cell(a->position))) {
             actor_release(h, a);
         } else if (a->state == ACTOR_FROZEN) {
             actor_remove(h, a, DISCARD_MOVED);

@@ -56,6 +56,7 @@ struct dial {
 
 struct kind_key {
     uint16_t kind;
+    uint32_t first_cell; /* of its segment, when this incarnation began */
     struct ring_key key;
 };
 

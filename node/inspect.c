@@ -234,7 +234,7 @@ void host_plant_stray(struct host *h)
         const struct bytes bytes = bytes_of(id, (size_t)size);
         const uint64_t position = host_position(h, 0, bytes);
 
-        if (!host_owns(h, ring_cell_of(&h->view.ring, position))) {
+        if (!host_owns(h, ring_point_cell(position))) {
             const struct image_name name = {.position = position, .kind = 0, .id = bytes};
 
             actor_new(&h->actors, name)->state = ACTOR_IDLE;

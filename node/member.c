@@ -98,12 +98,26 @@ void host_want_version(struct host *h, uint64_t version)
     fetch(h);
 }
 
+/* A role, a singleton or a set of daemons is new: the ring has more cells. */
+static void fit_cells(struct host *h)
+{
+    const uint32_t before = h->actors.cell_count;
+    const uint32_t now = h->view.ring.cell_count;
+
+    if (h->place != NULL && now > before) {
+        actors_grow(&h->actors, now);
+        h->place = mem_resize(h->place, now * sizeof *h->place);
+        memset(h->place + before, 0, (now - before) * sizeof *h->place);
+    }
+}
+
 enum view_result host_take_delta(struct host *h, const Rh__Delta *delta)
 {
     const enum view_result result = view_apply(&h->view, delta);
 
     switch (result) {
     case VIEW_APPLIED:
+        fit_cells(h);
         txn_note_committed(h, delta);
         break;
     case VIEW_OLD:
@@ -135,6 +149,7 @@ static bool load(struct host *h, const Rh__Config *config)
     const enum view_result result = view_load(&h->view, config, h->fetch_all && same);
 
     if (result == VIEW_APPLIED) {
+        fit_cells(h);
         h->fetch_all = false;
     } else if (result == VIEW_DIFFERS) {
         log_error("node", "config_broken", "version=%" PRIu64, config->version);
@@ -165,6 +180,14 @@ static void on_config(struct host *h, const Rh__ConfigAnswer *answer)
 }
 
 /* ---- adoption ---- */
+
+/* Of the segment that the kind is bound to. */
+static uint32_t first_cell(const struct ring *r, uint16_t kind)
+{
+    const struct ring_segment *s = ring_segment_of_kind(r, kind);
+
+    return s == NULL ? 0 : s->from;
+}
 
 /* Who gained and lost which cells? */
 static bool mark_places(struct host *h)
@@ -216,6 +239,21 @@ static void sync_dials(struct host *h)
     h->dial_count = kept;
 }
 
+/* What lives here lives where the ring says. An actor's cell is for life: were its kind bound to
+ * other cells now, the fleet would look for it elsewhere. */
+static const char *misfit(const struct host *h)
+{
+    if (h->view.ring.grid != h->actors.grid || h->view.ring.cell_count < h->actors.cell_count) {
+        return "the ring has another grid";
+    }
+    for (size_t i = 0; i < h->config.kind_count; i++) {
+        if (first_cell(&h->view.ring, h->kind[i].kind) != h->kind[i].first_cell) {
+            return "a kind that it hosts was bound to another role";
+        }
+    }
+    return NULL;
+}
+
 void host_adopt(struct host *h)
 {
     const struct view_member *me = view_member(&h->view, h->slot);
@@ -228,8 +266,8 @@ void host_adopt(struct host *h)
         host_stop(h, parting ? 0 : EX_TEMPFAIL_CODE, parting ? "left" : "not a member any more");
         return;
     }
-    if (h->view.ring.grid != h->actors.grid) {
-        host_stop(h, EX_TEMPFAIL_CODE, "the ring has another grid");
+    if (misfit(h) != NULL) {
+        host_stop(h, EX_TEMPFAIL_CODE, misfit(h));
         return;
     }
     (void)mark_places(h);
@@ -284,8 +322,9 @@ static void lay_out(struct host *h)
     for (size_t i = 0; i < h->config.kind_count; i++) {
         h->kind[i].kind = h->config.kinds[i].number;
         h->kind[i].key = ring_key_of_kind(h->view.key, h->kind[i].kind);
+        h->kind[i].first_cell = first_cell(&h->view.ring, h->kind[i].kind);
     }
-    actors_set_grid(&h->actors, h->view.ring.grid);
+    actors_set_grid(&h->actors, h->view.ring.grid, h->view.ring.cell_count);
     mem_free(h->place);
     h->place = mem_new(h->actors.cell_count, sizeof *h->place);
 }

@@ -64,7 +64,7 @@ static bool may_run(const struct order *order, const struct request_record *r)
 /* I2: a token never goes down (hole 32). */
 static void check_token(struct host *h, const struct actor *a)
 {
-    struct place *place = &h->place[ring_cell_of(&h->view.ring, a->position)];
+    struct place *place = &h->place[ring_point_cell(a->position)];
 
     ASSERT(a->token >= place->token || mutant(M_REGRESS) || mutant(M_ERAMSG));
     place->token = a->token;
@@ -213,7 +213,7 @@ static void wake(struct host *h, struct actor *a)
 static struct actor *actor_in_place(struct host *h, struct image_name name)
 {
     struct actor *a = actor_new(&h->actors, name);
-    struct hold *hold = h->place[ring_cell_of(&h->view.ring, name.position)].hold;
+    struct hold *hold = h->place[ring_point_cell(name.position)].hold;
 
     if (hold != NULL) { // only an exempt request comes here then
         a->hold = hold;

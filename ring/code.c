@@ -4,11 +4,13 @@
  * encoding. Fixed by RING_SPEC:
  *
  *     0  "RING"
- *     4  spec u8, grid u8, zero u16
+ *     4  spec u8, grid u8, segment count u16
  *     8  version u64
  *    16  vnode count u32
  *    20  then for each vnode, 34 bytes:
  *        id u32, from u32, owner u16, generation u64, cold u64, txn u64
+ *     then for each segment, in order:
+ *        policy u8, bits u8, role size u8, kind count u8, open u32, role, kinds u16 each
  *     then the CRC-32C u32 of all before it
  */
 #include "base/crc.h"
@@ -40,16 +42,35 @@ static uint64_t get(const uint8_t **at, unsigned size)
     return value;
 }
 
+size_t segment_encode(const struct ring_segment *s, uint8_t out[SEGMENT_SIZE_MAX])
+{
+    const size_t role_size = strlen(s->role);
+    uint8_t *at = out;
+
+    at = put(at, (uint64_t)s->policy, 1);
+    at = put(at, s->bits, 1);
+    at = put(at, role_size, 1);
+    at = put(at, s->kind_count, 1);
+    at = put(at, s->open, 4);
+    memcpy(at, s->role, role_size);
+    at += role_size;
+    for (size_t i = 0; i < s->kind_count; i++) {
+        at = put(at, s->kind[i], 2);
+    }
+    return (size_t)(at - out);
+}
+
 void ring_encode(const struct ring *r, struct buffer *out)
 {
-    size_t size = HEADER_SIZE + r->vnode_count * VNODE_SIZE + CRC_SIZE;
-    uint8_t *start = buffer_reserve(out, size);
+    size_t most =
+        HEADER_SIZE + r->vnode_count * VNODE_SIZE + CRC_SIZE + r->segment_count * SEGMENT_SIZE_MAX;
+    uint8_t *start = buffer_reserve(out, most);
     uint8_t *at = start;
 
     memcpy(at, magic, sizeof magic);
     at = put(at + sizeof magic, RING_SPEC, 1);
     at = put(at, r->grid, 1);
-    at = put(at, 0, 2);
+    at = put(at, r->segment_count, 2);
     at = put(at, r->version, 8);
     at = put(at, r->vnode_count, 4);
     for (const struct ring_vnode *v = r->vnode; v < r->vnode + r->vnode_count; v++) {
@@ -60,15 +81,18 @@ void ring_encode(const struct ring *r, struct buffer *out)
         at = put(at, v->cold, 8);
         at = put(at, v->txn, 8);
     }
-    put(at, crc32c(start, size - CRC_SIZE), 4);
-    out->size += size;
+    for (size_t i = 0; i < r->segment_count; i++) {
+        at += segment_encode(&r->segment[i], at);
+    }
+    at = put(at, crc32c(start, (size_t)(at - start)), 4);
+    out->size += (size_t)(at - start);
 }
 
 /* False if `v` cannot follow `before` (NULL: be the first) in a ring of this grid and version. */
 static bool vnode_valid(const struct ring *r, const struct ring_vnode *v,
                         const struct ring_vnode *before)
 {
-    if (v->id > RING_VNODES_MAX || v->owner > RING_NODES_MAX || v->from >> r->grid != 0) {
+    if (v->id > RING_VNODES_MAX || v->owner > RING_NODES_MAX || v->from >= r->cell_count) {
         return false;
     }
     if (v->cold > v->generation || v->generation > r->version) {
@@ -104,6 +128,71 @@ static bool ids_unique(const struct ring *r)
     return true;
 }
 
+/* One segment's bytes, behind those of others. False: they are none, or not of this ring. */
+static bool decode_segment(struct ring *r, struct ring_segment *list, size_t index,
+                           struct bytes *rest)
+{
+    struct ring_segment *s = &list[index];
+    const uint8_t *at = rest->data;
+    size_t role_size;
+    size_t size;
+
+    if (rest->size < 8) {
+        return false;
+    }
+    *s = (struct ring_segment){.policy = (enum ring_policy)get(&at, 1)};
+    s->bits = (uint8_t)get(&at, 1);
+    role_size = (size_t)get(&at, 1);
+    s->kind_count = (uint16_t)get(&at, 1);
+    s->open = (uint32_t)get(&at, 4);
+    size = 8 + role_size + 2 * (size_t)s->kind_count;
+    if (role_size > RING_ROLE_MAX || s->kind_count > RING_SEGMENT_KINDS_MAX || size > rest->size ||
+        memchr(at, '\0', role_size) != NULL) {
+        return false;
+    }
+    memcpy(s->role, at, role_size);
+    at += role_size;
+    for (size_t i = 0; i < s->kind_count; i++) {
+        s->kind[i] = (uint16_t)get(&at, 2);
+    }
+    *rest = bytes_of(rest->data + size, rest->size - size);
+    return ring_segment_fault(r, index, s) == NULL;
+}
+
+/* `rest` is all there is between the vnodes and the CRC. */
+static bool decode_segments(struct ring *r, size_t count, struct bytes rest)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct ring_segment *list = mem_new(i + 1, sizeof *list);
+        bool good;
+
+        if (i > 0) {
+            memcpy(list, r->segment, i * sizeof *list);
+        }
+        good = decode_segment(r, list, i, &rest);
+        if (!good) {
+            mem_free(list);
+            return false;
+        }
+        ring_take_segments(r, list, i + 1); // each is judged by those before it
+    }
+    return rest.size == 0;
+}
+
+/* No vnode reaches over the border of a segment. */
+static bool borders_kept(const struct ring *r)
+{
+    for (size_t i = 0; i < r->segment_count && r->vnode_count > 0; i++) {
+        const uint32_t from = r->segment[i].from;
+        const struct ring_vnode *v = ring_find(r, ring_hit_vnode(r->cell[from]));
+
+        if (v == NULL || v->from != from) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static enum err decode_body(struct ring *r, const uint8_t *at, size_t count)
 {
     struct ring_vnode *list = mem_new(count, sizeof *list);
@@ -120,33 +209,41 @@ static enum err decode_body(struct ring *r, const uint8_t *at, size_t count)
         ring_fill_cells(r, &r->vnode[i]);
     }
     ring_digest(r, r->digest);
-    return ERR_OK;
+    return borders_kept(r) ? ERR_OK : ERR_CORRUPT;
 }
 
+struct header {
+    uint8_t grid;
+    uint64_t version;
+    size_t count;
+    size_t segments;
+};
+
 /* Reads and checks all that comes before the vnodes. */
-static enum err decode_header(struct bytes in, uint8_t *grid, uint64_t *version, size_t *count)
+static enum err decode_header(struct bytes in, struct header *h)
 {
     const uint8_t *at;
     uint64_t spec;
-    uint64_t zero;
+    size_t size;
 
     if (in.size < HEADER_SIZE + CRC_SIZE || memcmp(in.data, magic, sizeof magic) != 0) {
         return ERR_CORRUPT;
     }
     at = in.data + sizeof magic;
     spec = get(&at, 1);
-    *grid = (uint8_t)get(&at, 1);
-    zero = get(&at, 2);
-    *version = get(&at, 8);
-    *count = get(&at, 4);
+    h->grid = (uint8_t)get(&at, 1);
+    h->segments = (size_t)get(&at, 2);
+    h->version = get(&at, 8);
+    h->count = (size_t)get(&at, 4);
     if (spec != RING_SPEC) {
         return ERR_FOREIGN;
     }
-    if (zero != 0 || *grid < RING_GRID_MIN || *grid > RING_GRID_MAX) {
+    if (h->segments > RING_SEGMENTS_MAX || h->grid < RING_GRID_MIN || h->grid > RING_GRID_MAX) {
         return ERR_CORRUPT;
     }
-    // A vnode has at least one cell: this bounds what is allocated below.
-    if (*count > (size_t)1 << *grid || in.size != HEADER_SIZE + *count * VNODE_SIZE + CRC_SIZE) {
+    // The size of what is there bounds what is allocated below.
+    size = HEADER_SIZE + h->count * VNODE_SIZE + CRC_SIZE;
+    if (h->count > RING_CELLS_MAX || in.size < size || (h->segments == 0 && in.size > size)) {
         return ERR_CORRUPT;
     }
     at = in.data + in.size - CRC_SIZE;
@@ -155,15 +252,18 @@ static enum err decode_header(struct bytes in, uint8_t *grid, uint64_t *version,
 
 enum err ring_decode(struct ring *r, struct bytes in)
 {
-    uint8_t grid = RING_GRID_MIN;
-    uint64_t version = 0;
-    size_t count = 0;
-    enum err e = decode_header(in, &grid, &version, &count);
+    struct header h = {.grid = RING_GRID_MIN};
+    enum err e = decode_header(in, &h);
 
     if (e == ERR_OK) {
-        ring_init(r, grid);
-        r->version = version;
-        e = decode_body(r, in.data + HEADER_SIZE, count);
+        const uint8_t *vnodes = in.data + HEADER_SIZE;
+        const uint8_t *segments = vnodes + h.count * VNODE_SIZE;
+        const struct bytes rest =
+            bytes_of(segments, (size_t)(in.data + in.size - CRC_SIZE - segments));
+
+        ring_init(r, h.grid);
+        r->version = h.version;
+        e = decode_segments(r, h.segments, rest) ? decode_body(r, vnodes, h.count) : ERR_CORRUPT;
         if (e == ERR_OK) {
             return ERR_OK;
         }

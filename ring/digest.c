@@ -2,6 +2,7 @@
 #include "ring/digest.h"
 
 #include "ring/hash.h"
+#include "ring/inside.h"
 
 struct pair {
     uint64_t first;
@@ -45,6 +46,38 @@ void digest_add(uint64_t digest[2], const struct ring_vnode *v, uint32_t end)
 void digest_remove(uint64_t digest[2], const struct ring_vnode *v, uint32_t end)
 {
     struct pair hash = hash_vnode(v, end);
+
+    digest[0] -= hash.first;
+    digest[1] -= hash.second;
+}
+
+static struct pair hash_segment(const struct ring_segment *s)
+{
+    // The keys are the ASCII of "ringhold", then of "segment" and "segmenu" after a blank.
+    static const struct ring_key first = {0x646c6f68676e6972u, 0x746e656d67657320u};
+    static const struct ring_key second = {0x646c6f68676e6972u, 0x756e656d67657320u};
+    uint8_t bytes[4 + SEGMENT_SIZE_MAX];
+    size_t size;
+
+    for (unsigned i = 0; i < 4; i++) {
+        bytes[i] = (uint8_t)(s->from >> (8 * i));
+    }
+    size = 4 + segment_encode(s, bytes + 4);
+    return (struct pair){siphash_bytes(first, bytes_of(bytes, size)),
+                         siphash_bytes(second, bytes_of(bytes, size))};
+}
+
+void digest_add_segment(uint64_t digest[2], const struct ring_segment *s)
+{
+    struct pair hash = hash_segment(s);
+
+    digest[0] += hash.first;
+    digest[1] += hash.second;
+}
+
+void digest_remove_segment(uint64_t digest[2], const struct ring_segment *s)
+{
+    struct pair hash = hash_segment(s);
 
     digest[0] -= hash.first;
     digest[1] -= hash.second;

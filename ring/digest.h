@@ -13,6 +13,9 @@
  * digest[0] is the sum modulo 2^64 of their SipHash-1-3 under the 16 ASCII
  * bytes "ringhold digest0" as key, digest[1] the same under "ringhold digest1".
  * An empty ring's digest is 0, 0.
+ *
+ * A segment adds the hash of its bytes as ring/code.c lays them out, behind its
+ * first cell as a u32, under "ringhold segment" and "ringhold segmenu".
  */
 #ifndef RING_DIGEST_H
 #define RING_DIGEST_H
@@ -22,5 +25,8 @@
 /* `end` is the first cell after the vnode. */
 void digest_add(uint64_t digest[2], const struct ring_vnode *v, uint32_t end);
 void digest_remove(uint64_t digest[2], const struct ring_vnode *v, uint32_t end);
+
+void digest_add_segment(uint64_t digest[2], const struct ring_segment *s);
+void digest_remove_segment(uint64_t digest[2], const struct ring_segment *s);
 
 #endif

@@ -7,6 +7,8 @@
 
 #include "ring/ring.h"
 
+enum { SEGMENT_SIZE_MAX = 8 + RING_ROLE_MAX + 2 * RING_SEGMENT_KINDS_MAX };
+
 /* What the cells of `v` hold. */
 static inline ring_hit ring_hit_of(const struct ring_vnode *v)
 {
@@ -19,5 +21,15 @@ void ring_take_vnodes(struct ring *r, struct ring_vnode *list, size_t count);
 
 /* Write the hit of `v` into its cells. */
 void ring_fill_cells(struct ring *r, const struct ring_vnode *v);
+
+/* Make `list` (owned from now on; each `from` is set here) the ring's segments: its cells follow,
+ * new ones are nobody's. Vnodes and digest stay as they are. */
+void ring_take_segments(struct ring *r, struct ring_segment *list, size_t count);
+
+/* Where a segment begins: no vnode reaches over it. */
+bool ring_is_border(const struct ring *r, uint32_t cell);
+
+/* A segment's bytes, as ring/code.c describes them; returns how many. */
+size_t segment_encode(const struct ring_segment *s, uint8_t out[SEGMENT_SIZE_MAX]);
 
 #endif

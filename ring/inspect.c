@@ -29,7 +29,7 @@ static bool inspect_cells(const struct ring *r, const struct ring_vnode *v, uint
 static bool inspect_vnode(const struct ring *r, size_t index, char fault[RING_FAULT_SIZE])
 {
     const struct ring_vnode *v = &r->vnode[index];
-    const uint32_t cells = (uint32_t)1 << r->grid;
+    const uint32_t cells = r->cell_count;
     const uint32_t end = index + 1 < r->vnode_count ? r->vnode[index + 1].from : cells;
 
     if (v->from >= end || end > cells || (index == 0 && v->from != 0)) {
@@ -99,6 +99,9 @@ uint64_t view_digest(const struct view *v)
         digest_bytes(&s, bytes_of(m->address, strlen(m->address)));
         siphash_word(&s, m->incarnation);
         siphash_word(&s, (uint64_t)m->weight << 1 | m->leaving);
+        if (m->role[0] != '\0') {
+            digest_bytes(&s, bytes_of(m->role, strlen(m->role)));
+        }
     }
     return siphash_end(&s, v->member_count);
 }

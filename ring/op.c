@@ -63,8 +63,9 @@ struct draft {
     uint32_t *slot; /* owned; vnode id -> index + 1, for every id there can be in this change */
     size_t slot_count;
     uint32_t cells;
-    uint32_t *cell;   /* borrowed; NULL when the change is only checked */
-    uint64_t *digest; /* borrowed; NULL when the change is only checked */
+    const struct ring *ring; /* borrowed: its segments */
+    uint32_t *cell;          /* borrowed; NULL when the change is only checked */
+    uint64_t *digest;        /* borrowed; NULL when the change is only checked */
 };
 
 static void draft_init(struct draft *d, const struct ring *r, const struct ring_op *ops,
@@ -79,7 +80,8 @@ static void draft_init(struct draft *d, const struct ring *r, const struct ring_
             d->slot_count = ops[i].other >= d->slot_count ? ops[i].other + 1 : d->slot_count;
         }
     }
-    d->cells = (uint32_t)1 << r->grid;
+    d->cells = r->cell_count;
+    d->ring = r;
     d->vnode = mem_new(r->vnode_count + splits, sizeof *d->vnode);
     d->next = mem_new(r->vnode_count + splits, sizeof *d->next);
     d->slot = mem_new(d->slot_count, sizeof *d->slot);
@@ -174,7 +176,7 @@ static enum err draft_merge(struct draft *d, const struct ring_op *op, uint32_t 
         return ERR_NOT_FOUND;
     }
     r = &d->vnode[right];
-    if (d->next[left] != right || l->owner != r->owner) {
+    if (d->next[left] != right || l->owner != r->owner || ring_is_border(d->ring, r->from)) {
         return ERR_CONFLICT;
     }
     draft_close(d, left);

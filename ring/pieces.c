@@ -11,16 +11,23 @@
 
 void pieces_init(struct pieces *p, const struct ring *r)
 {
-    *p = (struct pieces){.count = r->vnode_count, .cap = r->vnode_count + 64};
+    *p = (struct pieces){.cap = r->vnode_count + 64};
     p->piece = mem_new(p->cap, sizeof *p->piece);
     // Every piece has a cell of its own: there is always a free id below the number of cells.
-    p->used = mem_new(r->slot_count + ((size_t)1 << r->grid), sizeof *p->used);
-    for (size_t i = 0; i < p->count; i++) {
-        const struct ring_vnode *v = &r->vnode[i];
+    p->used = mem_new(r->slot_count + r->cell_count, sizeof *p->used);
+    for (size_t i = 0; i < r->vnode_count; i++) {
+        p->used[r->vnode[i].id] = 1;
+    }
+}
 
-        p->piece[i] = (struct piece){
-            .id = v->id, .from = v->from, .size = ring_end(r, v) - v->from, .owner = v->owner};
-        p->used[v->id] = 1;
+void pieces_load(struct pieces *p, const struct ring *r, uint32_t from, uint32_t end)
+{
+    p->count = 0;
+    for (const struct ring_vnode *v = r->vnode; v < r->vnode + r->vnode_count; v++) {
+        if (v->from >= from && v->from < end) {
+            p->piece[p->count++] = (struct piece){
+                .id = v->id, .from = v->from, .size = ring_end(r, v) - v->from, .owner = v->owner};
+        }
     }
 }
 

@@ -30,7 +30,7 @@ struct steps {
 };
 
 struct pieces {
-    struct piece *piece; /* owned; the ring's in its order, then those cut off */
+    struct piece *piece; /* owned; one segment's in their order, then those cut off */
     size_t count;
     size_t cap;
     uint8_t *used; /* owned; vnode id -> 1 if taken */
@@ -41,8 +41,13 @@ struct pieces {
     uint64_t moved_cells;
 };
 
+/* No pieces yet, and no steps. */
 void pieces_init(struct pieces *p, const struct ring *r);
 void pieces_fini(struct pieces *p);
+
+/* Take up the vnodes of the cells [from, end), one segment; what was done to another one stays in
+ * the list of steps. */
+void pieces_load(struct pieces *p, const struct ring *r, uint32_t from, uint32_t end);
 
 /* SPLIT `size` cells (0 < size < its own) off the right of a piece; returns the index of the new
  * one, which has the lowest free id. */

@@ -34,7 +34,7 @@ enum {
 /* Slot 0 stands for "nobody" and is leaving: what has no owner is given away. */
 struct share {
     bool known; /* named in the caller's nodes */
-    bool stays;
+    bool stays; /* and has the segment's role */
     uint32_t weight;
     int64_t target; /* cells */
     int64_t own;    /* cells */
@@ -49,6 +49,8 @@ struct stock {
 
 struct planner {
     struct pieces pieces;
+    const struct ring_segment *segment; /* borrowed; NULL = the default cells */
+    uint32_t from;                      /* its first cell */
     struct share share[SLOTS];
     struct stock of[SLOTS];
     uint64_t *stock;     /* owned; see stock_key() */
@@ -117,9 +119,30 @@ static enum err read_nodes(struct planner *p, const struct ring *r, const struct
         if (!p->share[v->owner].known) {
             return ERR_INVALID;
         }
-        p->share[v->owner].own += ring_end(r, v) - v->from;
     }
     return p->weight > 0 ? ERR_OK : ERR_INVALID;
+}
+
+/* The shares of one segment: only who has its role stays in it. False: nobody does. */
+static bool read_segment(struct planner *p, const struct plan_node *nodes, size_t count,
+                         const char *role)
+{
+    p->weight = 0;
+    memset(p->of, 0, sizeof p->of);
+    p->share[RING_NODE_NONE].own = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct plan_node *n = &nodes[i];
+        struct share *s = &p->share[n->slot];
+
+        s->stays = !n->leaving && plan_has_role(n, role);
+        s->target = 0;
+        s->own = 0;
+        p->weight += s->stays ? n->weight : 0;
+    }
+    for (size_t i = 0; i < p->pieces.count; i++) {
+        p->share[p->pieces.piece[i].owner].own += p->pieces.piece[i].size;
+    }
+    return p->weight > 0;
 }
 
 /* By largest remainder; lowest slot first among equals. */
@@ -190,7 +213,8 @@ static uint64_t stock_key(const struct planner *p, uint32_t index)
 {
     const struct piece *piece = &p->pieces.piece[index];
 
-    return (uint64_t)piece->size << 40 | (uint64_t)(RING_VNODES_MAX - piece->from) << 20 | index;
+    return (uint64_t)piece->size << 40 |
+           (uint64_t)(RING_VNODES_MAX - (piece->from - p->from)) << 20 | index;
 }
 
 static uint32_t key_index(uint64_t key)
@@ -215,6 +239,7 @@ static void make_stock(struct planner *p)
 {
     size_t at = 0;
 
+    mem_free(p->stock);
     p->stock = mem_new(p->pieces.count, sizeof *p->stock);
     for (size_t i = 0; i < p->pieces.count; i++) {
         p->of[p->pieces.piece[i].owner].count++;
@@ -545,14 +570,87 @@ static void level(struct planner *p)
     clear(&p->need);
 }
 
+/* ---- singletons and daemons ---- */
+
+/* One vnode, to the longest-serving node. */
+static void appoint(struct planner *p, const struct plan_node *nodes, size_t count)
+{
+    const struct plan_node *oldest = plan_oldest(nodes, count, p->segment->role);
+
+    for (uint32_t i = 0; oldest != NULL && i < p->pieces.count; i++) {
+        if (p->pieces.piece[i].owner != oldest->slot) {
+            give(p, i, oldest->slot);
+        }
+    }
+}
+
+/* Every open cell its own vnode; what is behind them stays in one piece. */
+static void cut_open(struct planner *p)
+{
+    const uint32_t open = p->segment->open;
+
+    for (uint32_t i = 0; i < p->pieces.count; i++) {
+        const uint32_t at = p->pieces.piece[i].from - p->from;
+        uint32_t size = p->pieces.piece[i].size;
+        const uint32_t most = at < open && at + size > open ? open - at : size;
+
+        if (at >= open) {
+            continue;
+        }
+        if (most < size) {
+            (void)pieces_cut(&p->pieces, i, size - most);
+            size = most;
+        }
+        for (; size > 1; size--) {
+            (void)pieces_cut(&p->pieces, i, 1);
+        }
+    }
+}
+
+/* The share of each is a number of actors; only open cells count. */
+static void count_open(struct planner *p)
+{
+    for (uint32_t slot = 0; slot < SLOTS; slot++) {
+        p->share[slot].own = 0;
+    }
+    for (uint32_t i = 0; i < p->pieces.count; i++) {
+        const struct piece *piece = &p->pieces.piece[i];
+
+        p->share[piece->owner].own += piece->from - p->from < p->segment->open;
+    }
+}
+
+/* Any node with one actor too many gives it to whom lacks most, where that lessens the distance;
+ * leaving nodes give all, what is closed included. */
+static void spread(struct planner *p)
+{
+    cut_open(p);
+    count_open(p);
+    p->cells = p->segment->open;
+    set_targets(p);
+    all_who_stay(p, &p->need, -1);
+    for (uint32_t i = 0; i < p->pieces.count; i++) {
+        const struct piece *piece = &p->pieces.piece[i];
+        const bool open = piece->from - p->from < p->segment->open;
+        const struct share *s = &p->share[piece->owner];
+        const uint32_t donor = piece->owner;
+        const uint32_t receiver = ranking_top(&p->need);
+
+        if (!s->stays || (open && excess(p, donor) > 0 && -excess(p, receiver) > 0)) {
+            pieces_give(&p->pieces, i, (uint16_t)receiver);
+            p->share[donor].own -= open;
+            p->share[receiver].own += open;
+            refresh(p, donor);
+            refresh(p, receiver);
+        }
+    }
+    clear(&p->need);
+}
+
 /* ---- all of it ---- */
 
-static void make(struct planner *p, const struct ring *r, const struct plan_limits *limits)
+static void balance(struct planner *p, const struct plan_limits *limits)
 {
-    p->cells = (int64_t)1 << r->grid;
-    pieces_init(&p->pieces, r);
-    ranking_init(&p->rich, SLOTS);
-    ranking_init(&p->need, SLOTS);
     set_unit(p, limits->vnodes_per_weight);
     set_targets(p);
     grow(p);
@@ -563,9 +661,62 @@ static void make(struct planner *p, const struct ring *r, const struct plan_limi
     pieces_join(&p->pieces, (size_t)(p->wanted * 3 / 2), (uint32_t)(2 * p->unit));
 }
 
+static bool has_unowned(const struct pieces *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        if (p->piece[i].owner == RING_NODE_NONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct plan_input {
+    const struct ring *ring;
+    const struct plan_node *nodes;
+    size_t node_count;
+    const struct plan_limits *limits;
+};
+
+static void make_segment(struct planner *p, const struct plan_input *in,
+                         const struct ring_segment *s)
+{
+    p->segment = s;
+    p->from = s == NULL ? 0 : s->from;
+    p->cells = s == NULL ? (int64_t)1 << in->ring->grid : (int64_t)1 << s->bits;
+    pieces_load(&p->pieces, in->ring, p->from, p->from + (uint32_t)p->cells);
+    if (!read_segment(p, in->nodes, in->node_count, s == NULL ? "" : s->role) ||
+        (in->limits->owned_only && has_unowned(&p->pieces))) {
+        return;
+    }
+    switch (s == NULL ? RING_HASH : s->policy) {
+    case RING_HASH:
+        balance(p, in->limits);
+        return;
+    case RING_OLDEST:
+        appoint(p, in->nodes, in->node_count);
+        return;
+    case RING_SPREAD:
+        spread(p);
+        return;
+    }
+}
+
+static void make(struct planner *p, const struct plan_input *in)
+{
+    pieces_init(&p->pieces, in->ring);
+    ranking_init(&p->rich, SLOTS);
+    ranking_init(&p->need, SLOTS);
+    make_segment(p, in, NULL);
+    for (size_t i = 0; i < in->ring->segment_count; i++) {
+        make_segment(p, in, &in->ring->segment[i]);
+    }
+}
+
 enum err plan_make(struct plan *plan, const struct ring *ring, const struct plan_node *nodes,
                    size_t node_count, const struct plan_limits *limits)
 {
+    const struct plan_input in = {ring, nodes, node_count, limits};
     struct planner *p = mem_new(1, sizeof *p);
     enum err e = read_nodes(p, ring, nodes, node_count);
 
@@ -574,7 +725,7 @@ enum err plan_make(struct plan *plan, const struct ring *ring, const struct plan
         e = ERR_INVALID;
     }
     if (e == ERR_OK && ring->vnode_count > 0) {
-        make(p, ring, limits);
+        make(p, &in);
         waves_make(plan, &p->pieces, limits);
         pieces_fini(&p->pieces);
         ranking_fini(&p->rich);

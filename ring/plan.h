@@ -2,6 +2,10 @@
  *
  * The planner: which vnodes must move so that every node holds its share.
  *
+ * Each segment of the ring is planned by itself, for the nodes of its role and
+ * by its policy; one whose role nobody has, or only nodes that leave, stays as
+ * it is.
+ *
  * Pure, integers only, deterministic: every coordinator computes the same plan
  * from the same ring and the same nodes. Serves join, drain, removal and
  * weight change alike: the difference is in `nodes`.
@@ -14,13 +18,17 @@
 struct plan_node {
     uint32_t weight; /* 1..1000; share of cells is weight / sum of weights */
     uint16_t slot;
-    bool leaving; /* draining: its share is 0, it gives everything */
+    bool leaving;         /* draining: its share is 0, it gives everything */
+    const char *role;     /* borrowed; NULL = the default one, "" */
+    uint64_t incarnation; /* the least has served longest */
 };
 
 struct plan_limits {
     uint32_t vnodes_per_weight; /* V: wanted vnodes per unit of weight; 64 */
     uint32_t moves_per_txn;     /* MOVEs of one donor-receiver pair in one transaction; 8 */
     uint32_t wave_cap;          /* concurrent transactions a node takes part in, per wave; 4 */
+    bool owned_only; /* leave a segment alone while a vnode of it is nobody's: it waits for
+                      * plan_reassign(), for nobody can vote for giving it */
 };
 
 /* One transaction of the plan: the ops to BEGIN with. Either MOVEs of one donor-receiver pair, or
@@ -44,17 +52,24 @@ struct plan {
  * is that already. Waves of SPLITs come first, MERGEs last. vnodes without owner are given away as
  * those of leaving nodes are. After it every node that stays has at most 1 + 0.85/V of its share
  * (V vnodes per weight; a few cells more on a tiny ring), and planning again yields nothing to do.
- * ERR_INVALID, with an empty plan: no node stays; a slot is not 1..4095 or twice in `nodes`; a
- * weight or a limit is out of range; a vnode's owner is not in `nodes`. */
+ * ERR_INVALID, with an empty plan: no node stays at all; a slot is not 1..4095 or twice in `nodes`;
+ * a weight or a limit is out of range; a vnode's owner is not in `nodes`. */
 MUST_CHECK enum err plan_make(struct plan *plan, const struct ring *ring,
                               const struct plan_node *nodes, size_t node_count,
                               const struct plan_limits *limits);
 void plan_fini(struct plan *plan);
 
-/* MOVEs of all that `dead` owns, whole, largest first, each to that one of `nodes` (their slots
+/* Of the nodes that stay and have the role, the one that has served longest; NULL = none. */
+const struct plan_node *plan_oldest(const struct plan_node *nodes, size_t node_count,
+                                    const char *role);
+bool plan_has_role(const struct plan_node *node, const char *role);
+
+/* In each segment, for the nodes of its role: MOVEs of all that `dead` (RING_NODE_NONE: nobody)
+ * owns, whole, largest first, each to that one of `nodes` (their slots
  * distinct, 1..4095, weights as above; leaving ones and `dead` itself get nothing) which lacks most
- * of its share of all cells: no node ends further above its share than by one vnode, unless it was
- * before. Free it with mem_free(). NULL and a count of 0: nothing to move, or nobody to take it. */
+ * of its share of the cells: no node ends further above its share than by one vnode, unless it was
+ * before; a singleton goes to the oldest, a set's actors evenly. Free it with mem_free(). NULL and
+ * a count of 0: nothing to move, or nobody to take it. */
 struct ring_op *plan_reassign(const struct ring *ring, const struct plan_node *nodes,
                               size_t node_count, uint16_t dead, size_t *count);
 

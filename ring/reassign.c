@@ -10,15 +10,50 @@
 #include "ring/ranking.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { SLOTS = RING_NODES_MAX + 1, BITS = 20, MASK = (1 << BITS) - 1 };
 
-/* size << 40 | (from, descending) << 20 | index: the last is the largest, at the lowest cell. */
-static uint64_t key_of(const struct ring *r, size_t index)
-{
-    const struct ring_vnode *v = &r->vnode[index];
+/* One segment of the ring. */
+struct stretch {
+    const struct ring *ring;
+    const struct ring_segment *segment; /* NULL = the default cells */
+    uint32_t from;
+    uint32_t end;
+    uint32_t open; /* cells up to here count: of a set of daemons only those with an actor */
+};
 
-    return (uint64_t)(ring_end(r, v) - v->from) << (2 * BITS) | (uint64_t)(MASK - v->from) << BITS |
+static struct stretch stretch_of(const struct ring *r, const struct ring_segment *s)
+{
+    struct stretch t = {.ring = r, .segment = s, .end = (uint32_t)1 << r->grid};
+
+    if (s != NULL) {
+        t.from = s->from;
+        t.end = ring_segment_end(s);
+    }
+    t.open = s != NULL && s->policy == RING_SPREAD ? s->from + s->open : t.end;
+    return t;
+}
+
+static bool lies_in(const struct stretch *t, const struct ring_vnode *v)
+{
+    return v->from >= t->from && v->from < t->end;
+}
+
+/* What a vnode is worth: its cells that count. */
+static uint32_t size_in(const struct stretch *t, const struct ring_vnode *v)
+{
+    const uint32_t end = ring_end(t->ring, v) < t->open ? ring_end(t->ring, v) : t->open;
+
+    return end > v->from ? end - v->from : 0;
+}
+
+/* size << 40 | (from, descending) << 20 | index: the last is the largest, at the lowest cell. */
+static uint64_t key_of(const struct stretch *t, size_t index)
+{
+    const struct ring_vnode *v = &t->ring->vnode[index];
+
+    return (uint64_t)size_in(t, v) << (2 * BITS) | (uint64_t)(MASK - (v->from - t->from)) << BITS |
            index;
 }
 
@@ -31,31 +66,42 @@ static int by_key(const void *a, const void *b)
 }
 
 /* How many cells each node owns, by slot. */
-static int64_t *count_cells(const struct ring *r)
+static int64_t *count_cells(const struct stretch *t)
 {
     int64_t *own = mem_new(SLOTS, sizeof *own);
+    const struct ring *r = t->ring;
 
     for (const struct ring_vnode *v = r->vnode; v < r->vnode + r->vnode_count; v++) {
-        own[v->owner] += ring_end(r, v) - v->from;
+        own[v->owner] += lies_in(t, v) ? size_in(t, v) : 0;
     }
     return own;
 }
 
-/* Everyone who stays, by what he lacks of his share. */
-static void rank(struct ranking *need, const struct ring *r, const struct plan_node *nodes,
+static const char *role_of(const struct stretch *t)
+{
+    return t->segment == NULL ? "" : t->segment->role;
+}
+
+static bool may_get(const struct stretch *t, const struct plan_node *n)
+{
+    return !n->leaving && plan_has_role(n, role_of(t));
+}
+
+/* Everyone of its role who stays, by what he lacks of his share. */
+static void rank(struct ranking *need, const struct stretch *t, const struct plan_node *nodes,
                  size_t count)
 {
-    int64_t *own = count_cells(r);
+    int64_t *own = count_cells(t);
     uint64_t weight = 0;
 
     for (size_t i = 0; i < count; i++) {
-        weight += nodes[i].leaving ? 0 : nodes[i].weight;
+        weight += may_get(t, &nodes[i]) ? nodes[i].weight : 0;
     }
     for (size_t i = 0; i < count; i++) {
         const struct plan_node *n = &nodes[i];
 
-        if (!n->leaving) {
-            const uint64_t share = ((uint64_t)n->weight << r->grid) / weight;
+        if (may_get(t, n)) {
+            const uint64_t share = (uint64_t)n->weight * (t->open - t->from) / weight;
 
             ranking_put(need, n->slot, (int64_t)share - own[n->slot]);
         }
@@ -63,40 +109,100 @@ static void rank(struct ranking *need, const struct ring *r, const struct plan_n
     mem_free(own);
 }
 
-struct ring_op *plan_reassign(const struct ring *ring, const struct plan_node *nodes,
-                              size_t node_count, uint16_t dead, size_t *count)
+bool plan_has_role(const struct plan_node *node, const char *role)
 {
+    return strcmp(node->role == NULL ? "" : node->role, role) == 0;
+}
+
+const struct plan_node *plan_oldest(const struct plan_node *nodes, size_t node_count,
+                                    const char *role)
+{
+    const struct plan_node *oldest = NULL;
+
+    for (size_t i = 0; i < node_count; i++) {
+        if (!nodes[i].leaving && plan_has_role(&nodes[i], role) &&
+            (oldest == NULL || nodes[i].incarnation < oldest->incarnation)) {
+            oldest = &nodes[i];
+        }
+    }
+    return oldest;
+}
+
+/* Of a singleton's role only the oldest. */
+static void rank_oldest(struct ranking *need, const struct plan_node *nodes, size_t count)
+{
+    const struct plan_node *oldest = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        if (ranking_has(need, nodes[i].slot) &&
+            (oldest == NULL || nodes[i].incarnation < oldest->incarnation)) {
+            oldest = &nodes[i];
+        }
+    }
+    while (need->count > 0) {
+        ranking_remove(need, need->item[0]);
+    }
+    if (oldest != NULL) {
+        ranking_put(need, oldest->slot, 0);
+    }
+}
+
+/* The moves of one segment, behind those that are there. */
+struct moves {
+    struct ring_op *op; /* owned */
+    size_t count;
+};
+
+static void give_all(struct moves *moves, const struct stretch *t, struct ranking *need,
+                     uint16_t dead)
+{
+    const struct ring *ring = t->ring;
     uint64_t *key = mem_new(ring->vnode_count, sizeof *key);
-    struct ring_op *moves = NULL;
-    struct ranking need;
     size_t left = 0;
 
-    *count = 0;
-    ranking_init(&need, SLOTS);
-    rank(&need, ring, nodes, node_count);
-    ranking_remove(&need, dead);
-    for (size_t i = 0; need.count > 0 && i < ring->vnode_count; i++) {
-        if (ring->vnode[i].owner == dead) {
-            key[left++] = key_of(ring, i);
+    for (size_t i = 0; need->count > 0 && i < ring->vnode_count; i++) {
+        if (ring->vnode[i].owner == dead && lies_in(t, &ring->vnode[i])) {
+            key[left++] = key_of(t, i);
         }
     }
     qsort(key, left, sizeof *key, by_key);
     if (left > 0) {
-        moves = mem_new(left, sizeof *moves);
+        moves->op = mem_resize(moves->op, (moves->count + left) * sizeof *moves->op);
     }
     while (left > 0) {
         const uint64_t largest = key[--left];
-        const uint32_t to = ranking_top(&need);
+        const uint32_t to = ranking_top(need);
 
-        moves[(*count)++] = (struct ring_op){
+        moves->op[moves->count++] = (struct ring_op){
             .kind = RING_MOVE,
             .vnode = ring->vnode[largest & MASK].id,
             .from = dead,
             .to = (uint16_t)to,
         };
-        ranking_put(&need, to, need.key[to] - (int64_t)(largest >> (2 * BITS)));
+        ranking_put(need, to, need->key[to] - (int64_t)(largest >> (2 * BITS)));
     }
-    ranking_fini(&need);
     mem_free(key);
-    return moves;
+}
+
+struct ring_op *plan_reassign(const struct ring *ring, const struct plan_node *nodes,
+                              size_t node_count, uint16_t dead, size_t *count)
+{
+    struct moves moves = {0};
+
+    for (size_t i = 0; i <= ring->segment_count; i++) {
+        const struct ring_segment *s = i == 0 ? NULL : &ring->segment[i - 1];
+        const struct stretch t = stretch_of(ring, s);
+        struct ranking need;
+
+        ranking_init(&need, SLOTS);
+        rank(&need, &t, nodes, node_count);
+        ranking_remove(&need, dead);
+        if (s != NULL && s->policy == RING_OLDEST) {
+            rank_oldest(&need, nodes, node_count);
+        }
+        give_all(&moves, &t, &need, dead);
+        ranking_fini(&need);
+    }
+    *count = moves.count;
+    return moves.op;
 }

@@ -8,16 +8,11 @@
 
 #include <string.h>
 
-static uint32_t cell_count(const struct ring *r)
-{
-    return (uint32_t)1 << r->grid;
-}
-
 void ring_init(struct ring *r, uint8_t grid)
 {
     ASSERT(grid >= 1 && grid <= RING_GRID_MAX);
-    *r = (struct ring){.grid = grid};
-    r->cell = mem_new(cell_count(r), sizeof *r->cell);
+    *r = (struct ring){.grid = grid, .cell_count = (uint32_t)1 << grid};
+    r->cell = mem_new(r->cell_count, sizeof *r->cell);
 }
 
 void ring_fini(struct ring *r)
@@ -25,6 +20,7 @@ void ring_fini(struct ring *r)
     mem_free(r->vnode);
     mem_free(r->cell);
     mem_free(r->slot);
+    mem_free(r->segment);
     *r = (struct ring){0};
 }
 
@@ -32,15 +28,17 @@ void ring_copy(struct ring *to, const struct ring *from)
 {
     *to = *from;
     to->vnode = mem_copy(from->vnode, from->vnode_count * sizeof *from->vnode);
-    to->cell = mem_copy(from->cell, cell_count(from) * sizeof *from->cell);
+    to->cell = mem_copy(from->cell, from->cell_count * sizeof *from->cell);
     to->slot = mem_copy(from->slot, from->slot_count * sizeof *from->slot);
+    to->segment = mem_copy(from->segment, from->segment_count * sizeof *from->segment);
 }
 
 void ring_create(struct ring *r, uint32_t vnodes, uint16_t owner, uint64_t stamp)
 {
-    uint64_t cells = cell_count(r);
+    uint64_t cells = r->cell_count;
     struct ring_vnode *list;
 
+    ASSERT(r->segment_count == 0); // they are put behind what is created here
     ASSERT(vnodes >= 1 && vnodes <= cells && owner <= RING_NODES_MAX);
     list = mem_new(vnodes, sizeof *list);
     for (uint32_t i = 0; i < vnodes; i++) {
@@ -106,7 +104,7 @@ uint32_t ring_end(const struct ring *r, const struct ring_vnode *v)
 {
     const struct ring_vnode *next = v + 1;
 
-    return next == r->vnode + r->vnode_count ? cell_count(r) : next->from;
+    return next == r->vnode + r->vnode_count ? r->cell_count : next->from;
 }
 
 size_t ring_owned_count(const struct ring *r, uint16_t owner)
@@ -136,6 +134,9 @@ void ring_digest(const struct ring *r, uint64_t digest[2])
     for (const struct ring_vnode *v = r->vnode; v < r->vnode + r->vnode_count; v++) {
         digest_add(digest, v, ring_end(r, v));
     }
+    for (size_t i = 0; i < r->segment_count; i++) {
+        digest_add_segment(digest, &r->segment[i]);
+    }
 }
 
 static void check_vnode(const struct ring *r, size_t index)
@@ -146,7 +147,7 @@ static void check_vnode(const struct ring *r, size_t index)
     ASSERT(v->id <= RING_VNODES_MAX && v->id < r->slot_count);
     ASSERT(r->slot[v->id] == index + 1); // so no two vnodes have one id
     ASSERT(v->owner <= RING_NODES_MAX);
-    ASSERT(v->from < end && end <= cell_count(r));
+    ASSERT(v->from < end && end <= r->cell_count);
     ASSERT(IMPLIES(index == 0, v->from == 0));
     ASSERT(v->cold <= v->generation && v->generation <= r->version);
     for (uint32_t c = v->from; c < end; c++) {
@@ -154,10 +155,26 @@ static void check_vnode(const struct ring *r, size_t index)
     }
 }
 
+/* Each begins where the one before it ends, and there a vnode begins. */
+static void check_segments(const struct ring *r)
+{
+    uint32_t from = (uint32_t)1 << r->grid;
+
+    for (size_t i = 0; i < r->segment_count; i++) {
+        ASSERT(r->segment[i].from == from);
+        ASSERT(
+            IMPLIES(r->vnode_count > 0, ring_find(r, ring_hit_vnode(r->cell[from]))->from == from));
+        from = ring_segment_end(&r->segment[i]);
+    }
+    ASSERT(r->cell_count == from);
+}
+
 void ring_check_invariants(const struct ring *r)
 {
     uint64_t digest[2];
     size_t slots = 0;
+
+    check_segments(r);
 
     for (size_t i = 0; i < r->vnode_count; i++) {
         check_vnode(r, i);
@@ -166,7 +183,7 @@ void ring_check_invariants(const struct ring *r)
         slots += r->slot[i] != 0;
     }
     ASSERT(slots == r->vnode_count);
-    for (uint32_t c = 0; r->vnode_count == 0 && c < cell_count(r); c++) {
+    for (uint32_t c = 0; r->vnode_count == 0 && c < r->cell_count; c++) {
         ASSERT(r->cell[c] == RING_NODE_NONE);
     }
     ring_digest(r, digest);

@@ -16,6 +16,15 @@
  * Three operations change it: SPLIT and MERGE (one owner, no key moves) and
  * MOVE (one vnode, A to B). MOVEs of distinct vnodes commute.
  *
+ * Behind the 2^grid cells of the default role there may be more: segments, each
+ * a run of cells of one role, for the kinds that are bound to it. A kind that is
+ * bound to none hashes over the default cells. No vnode lies in two segments;
+ * to everything else a cell is a cell: docs/decisions/009.
+ *
+ *     cell:   0 ........ 2^grid | 2^grid ....... | c         | c + 1 ..... c + 1024
+ *             default role      | role "match"   | singleton | daemons
+ *             HASH              | HASH           | OLDEST    | SPREAD
+ *
  * Pure. Not thread safe: one writer; ring/snapshot.h publishes to readers.
  * Spec number RING_SPEC fixes hash, cells, encoding and digest for ever.
  */
@@ -36,6 +45,30 @@ enum {
     RING_NODE_NONE = 0, /* node slots are 1..4095 */
     RING_NODES_MAX = 4095,
     RING_VNODES_MAX = (1 << 20) - 1, /* vnode ids are 0..RING_VNODES_MAX */
+    RING_CELLS_MAX = 1 << 21,        /* of all segments */
+    RING_SEGMENTS_MAX = 64,
+    RING_SEGMENT_KINDS_MAX = 64,
+    RING_SEGMENT_BITS_MAX = 16,
+    RING_DAEMON_BITS = 10, /* a set of daemons has room for 2^10 */
+    RING_ROLE_MAX = 31,
+    RING_POINT_BITS = 40, /* of a point, below its cell */
+};
+
+/* How the ids of a segment's kinds get their cells, and who should own them. */
+enum ring_policy {
+    RING_HASH = 0,   /* by hash; spread over the role's nodes by weight */
+    RING_OLDEST = 1, /* one cell for all; the role's longest-serving node */
+    RING_SPREAD = 2, /* "name/7" has cell 7; spread over the role's nodes, actor by actor */
+};
+
+struct ring_segment {
+    enum ring_policy policy;
+    uint8_t bits;  /* it has 2^bits cells: HASH 1..16, OLDEST 0, SPREAD RING_DAEMON_BITS */
+    uint32_t from; /* first cell; it begins where the one before it ends */
+    uint32_t open; /* SPREAD: that many actors, in the first cells; else 0 */
+    char role[RING_ROLE_MAX + 1];
+    uint16_t kind[RING_SEGMENT_KINDS_MAX]; /* bound to it, ascending; OLDEST and SPREAD: one */
+    uint16_t kind_count;
 };
 
 /* The cluster's secret, or a key derived from it for one kind. Never logged. */
@@ -59,7 +92,10 @@ struct ring {
     uint64_t digest[2];       /* order-independent sum over vnodes; see ring_digest() */
     struct ring_vnode *vnode; /* owned; sorted by from */
     size_t vnode_count;
-    uint32_t *cell; /* owned; 2^grid entries of vnode:20 | node:12 */
+    uint32_t *cell;               /* owned; cell_count entries of vnode:20 | node:12 */
+    uint32_t cell_count;          /* 2^grid, and those of the segments */
+    struct ring_segment *segment; /* owned; behind the default cells, in their order */
+    size_t segment_count;
     uint32_t *slot; /* owned; vnode id -> index in `vnode` + 1, 0 = no such vnode */
     size_t slot_count;
 };
@@ -92,6 +128,35 @@ static inline ring_hit ring_at(const struct ring *r, uint64_t position)
 {
     return r->cell[position >> (64 - r->grid)];
 }
+
+/* ---- segments ---- */
+
+/* The segment that a kind is bound to; NULL = the default one. */
+const struct ring_segment *ring_segment_of_kind(const struct ring *r, uint16_t kind);
+/* The segment a cell lies in; NULL = the default one. */
+const struct ring_segment *ring_segment_at(const struct ring *r, uint32_t cell);
+static inline uint32_t ring_segment_end(const struct ring_segment *s)
+{
+    return s->from + ((uint32_t)1 << s->bits);
+}
+/* Where an id lives, whatever segment its kind is bound to: the cell, and 40 bits of its hash
+ * below. `key` is of the kind. A kind's points stay what they are while its binding does. */
+uint64_t ring_point(const struct ring *r, uint16_t kind, struct ring_key key, struct bytes id);
+static inline uint32_t ring_point_cell(uint64_t point)
+{
+    return (uint32_t)(point >> RING_POINT_BITS);
+}
+/* The number of a daemon's id "name/7". False: it has none, or one that no set has room for. */
+bool ring_daemon_number(struct bytes id, uint32_t *number);
+/* What is wrong with `s` as segment number `index` of `r` (its `from` does not matter): static
+ * text, or NULL. An index below segment_count: what is there may only get another `open`, and
+ * other kinds. Takes segments from anyone. */
+const char *ring_segment_fault(const struct ring *r, size_t index, const struct ring_segment *s);
+/* Append a segment, or change one; ring_segment_fault() is NULL, and the ring has vnodes. A new one
+ * starts as `vnodes` runs (SPREAD: one for each open cell, one for the others) that nobody owns,
+ * with generation = cold = version. */
+void ring_put_segment(struct ring *r, size_t index, const struct ring_segment *s, uint32_t vnodes,
+                      uint64_t version);
 
 /* ---- life ---- */
 
@@ -148,7 +213,7 @@ uint32_t ring_end(const struct ring *r, const struct ring_vnode *v);   /* first 
 size_t ring_owned_count(const struct ring *r, uint16_t owner);
 uint64_t ring_owned_cells(const struct ring *r, uint16_t owner);
 /* Recompute the digest from nothing; r->digest is kept true by every change. The version is not
- * part of it. Its definition is in ring/digest.h. */
+ * part of it, segments are. Its definition is in ring/digest.h. */
 void ring_digest(const struct ring *r, uint64_t digest[2]);
 /* Abort unless every invariant holds: sorted, covering, ids unique, cells and digest true. O(ring).
  */

@@ -24,8 +24,9 @@ enum {
 
 struct snapshot_buffer {
     struct ring_snapshot snapshot; /* what readers see; points to the two below */
-    uint32_t *cell;                /* owned; 2^grid */
-    uint64_t *generation;          /* owned; by vnode id */
+    uint32_t *cell;                /* owned */
+    uint32_t cell_count;
+    uint64_t *generation; /* owned; by vnode id */
     size_t generation_cap;
     uint64_t logged;      /* notes that are in it, counted from the first of all */
     uint64_t replaced_at; /* epoch */
@@ -62,15 +63,16 @@ static void make_room(struct snapshot_buffer *b, const struct ring *r)
         memset(b->generation, 0, b->generation_cap * sizeof *b->generation);
         b->logged = 0;
     }
-    if (b->cell == NULL || b->snapshot.table.grid != r->grid) {
-        b->cell = mem_resize(b->cell, sizeof *b->cell << r->grid);
+    if (b->cell == NULL || b->cell_count != r->cell_count) {
+        b->cell = mem_resize(b->cell, sizeof *b->cell * r->cell_count);
+        b->cell_count = r->cell_count;
         b->logged = 0;
     }
 }
 
 static void copy_all(struct snapshot_buffer *b, const struct ring *r)
 {
-    memcpy(b->cell, r->cell, sizeof *b->cell << r->grid);
+    memcpy(b->cell, r->cell, sizeof *b->cell * r->cell_count);
     for (size_t i = 0; i < r->vnode_count; i++) {
         b->generation[r->vnode[i].id] = r->vnode[i].generation;
     }

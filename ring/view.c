@@ -92,7 +92,8 @@ static bool valid_text(const char *text, size_t size_max)
 static bool member_read(struct view_member *m, const Rh__Member *in)
 {
     if (!valid_slot(in->slot) || !valid_text(in->name, VIEW_NAME_MAX) ||
-        strlen(in->address) > VIEW_ADDRESS_MAX || in->weight > VIEW_WEIGHT_MAX) {
+        strlen(in->address) > VIEW_ADDRESS_MAX || in->weight > VIEW_WEIGHT_MAX ||
+        strlen(in->role) > RING_ROLE_MAX) {
         return false;
     }
     *m = (struct view_member){
@@ -103,6 +104,7 @@ static bool member_read(struct view_member *m, const Rh__Member *in)
     };
     memcpy(m->name, in->name, strlen(in->name));
     memcpy(m->address, in->address, strlen(in->address));
+    memcpy(m->role, in->role, strlen(in->role));
     return true;
 }
 
@@ -141,10 +143,10 @@ static bool draft_remove(struct draft *d, uint32_t slot)
     return true;
 }
 
-/* No vnode of a ring may belong to somebody nobody can reach. */
+/* No vnode of a ring may belong to somebody nobody can reach; to nobody it may, for a while. */
 static bool owners_are_members(const struct draft *d)
 {
-    bool known[RING_NODES_MAX + 1] = {false};
+    bool known[RING_NODES_MAX + 1] = {[RING_NODE_NONE] = true};
 
     for (size_t i = 0; i < d->count; i++) {
         known[d->member[i].slot] = true;
@@ -194,6 +196,7 @@ static Rh__Member wire_member(const struct view_member *m)
     out.incarnation = m->incarnation;
     out.weight = m->weight;
     out.leaving = m->leaving;
+    out.role = mem_string(m->role);
     return out;
 }
 
@@ -221,6 +224,7 @@ void view_config_fini(Rh__Config *config)
     for (size_t i = 0; i < config->n_members; i++) {
         mem_free(config->members[i]->name);
         mem_free(config->members[i]->address);
+        mem_free(config->members[i]->role);
         mem_free(config->members[i]);
     }
     mem_free(config->members);
@@ -235,10 +239,48 @@ static bool draft_create(struct draft *d, const Rh__Delta *delta)
     const uint32_t cells = (uint32_t)1 << d->ring.grid;
 
     if (d->ring.vnode_count > 0 || delta->n_ops > 0 || delta->created_vnodes > cells ||
-        !valid_slot(delta->renewed)) {
+        delta->renewed > RING_NODES_MAX) {
         return false;
     }
     ring_create(&d->ring, delta->created_vnodes, (uint16_t)delta->renewed, delta->version);
+    return true;
+}
+
+/* What the wire says of a segment; false: it is none. */
+static bool segment_read(struct ring_segment *s, const Rh__Segment *in)
+{
+    if (strlen(in->role) > RING_ROLE_MAX || in->policy > RING_SPREAD ||
+        in->bits > RING_SEGMENT_BITS_MAX || in->n_kinds > RING_SEGMENT_KINDS_MAX) {
+        return false;
+    }
+    *s = (struct ring_segment){
+        .policy = (enum ring_policy)in->policy,
+        .bits = (uint8_t)in->bits,
+        .open = in->open,
+        .kind_count = (uint16_t)in->n_kinds,
+    };
+    memcpy(s->role, in->role, strlen(in->role));
+    for (size_t i = 0; i < in->n_kinds; i++) {
+        if (in->kinds[i] > UINT16_MAX) {
+            return false;
+        }
+        s->kind[i] = (uint16_t)in->kinds[i];
+    }
+    return true;
+}
+
+static bool draft_segments(struct draft *d, const Rh__Delta *delta)
+{
+    for (size_t i = 0; i < delta->n_segments; i++) {
+        const Rh__Segment *in = delta->segments[i];
+        struct ring_segment s;
+
+        if (d->ring.vnode_count == 0 || !segment_read(&s, in) ||
+            ring_segment_fault(&d->ring, in->index, &s) != NULL) {
+            return false;
+        }
+        ring_put_segment(&d->ring, in->index, &s, in->vnodes, delta->version);
+    }
     return true;
 }
 
@@ -269,13 +311,16 @@ static bool draft_ops(struct draft *d, const Rh__Delta *delta)
 
 static bool draft_change(struct draft *d, const Rh__Delta *delta)
 {
-    if (delta->created_vnodes > 0) {
-        if (!draft_create(d, delta)) {
-            return false;
-        }
-    } else if (delta->n_ops > 0 && !draft_ops(d, delta)) {
+    if (delta->created_vnodes > 0 && !draft_create(d, delta)) {
         return false;
-    } else if (delta->renewed > 0) {
+    }
+    if (!draft_segments(d, delta)) {
+        return false;
+    }
+    if (delta->n_ops > 0 && !draft_ops(d, delta)) {
+        return false;
+    }
+    if (delta->created_vnodes == 0 && delta->n_ops == 0 && delta->renewed > 0) {
         if (!valid_slot(delta->renewed)) {
             return false;
         }
@@ -351,7 +396,9 @@ const struct view_member *view_member_named(const struct view *v, const char *na
 
 ring_hit view_lookup(const struct view *v, uint16_t kind, struct bytes id)
 {
-    return ring_at(&v->ring, ring_position(ring_key_of_kind(v->key, kind), id));
+    const struct ring_key key = ring_key_of_kind(v->key, kind);
+
+    return v->ring.cell[ring_point_cell(ring_point(&v->ring, kind, key, id))];
 }
 
 /* ---- operations ---- */
@@ -399,6 +446,25 @@ Rh__RingOp **view_wire_ops(const struct ring_op *ops, size_t count)
         out[i]->at = ops[i].at;
         out[i]->from = ops[i].from;
         out[i]->to = ops[i].to;
+    }
+    return out;
+}
+
+Rh__Segment *view_wire_segment(size_t index, const struct ring_segment *s, uint32_t vnodes)
+{
+    Rh__Segment *out = mem_new(1, sizeof *out);
+
+    *out = (Rh__Segment)RH__SEGMENT__INIT;
+    out->index = (uint32_t)index;
+    out->role = mem_string(s->role);
+    out->policy = (uint32_t)s->policy;
+    out->bits = s->bits;
+    out->open = s->open;
+    out->vnodes = vnodes;
+    out->n_kinds = s->kind_count;
+    out->kinds = mem_new((size_t)s->kind_count + 1, sizeof *out->kinds);
+    for (size_t i = 0; i < s->kind_count; i++) {
+        out->kinds[i] = s->kind[i];
     }
     return out;
 }

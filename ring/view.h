@@ -25,6 +25,7 @@ struct view_member {
     uint64_t incarnation;
     uint32_t weight; /* up to VIEW_WEIGHT_MAX */
     bool leaving;    /* draining: gets nothing new */
+    char role[RING_ROLE_MAX + 1];
 };
 
 struct view {
@@ -64,7 +65,7 @@ void view_config_fini(Rh__Config *config);
 const struct view_member *view_member(const struct view *v, uint16_t slot);
 const struct view_member *view_member_named(const struct view *v, const char *name);
 
-/* Owner and vnode of an entity; node is RING_NODE_NONE before the first node. */
+/* Owner and vnode of an entity; node is RING_NODE_NONE before the first node of its kind's role. */
 ring_hit view_lookup(const struct view *v, uint16_t kind, struct bytes id);
 
 /* Convert between the wire's ops and the ring's. Returns owned memory (mem_free); NULL when an op
@@ -72,5 +73,7 @@ ring_hit view_lookup(const struct view *v, uint16_t kind, struct bytes id);
 struct ring_op *view_ops(Rh__RingOp *const *ops, size_t count);
 /* The other way. Returns owned memory that proto_free() of the message it is put into frees. */
 Rh__RingOp **view_wire_ops(const struct ring_op *ops, size_t count);
+/* A segment to put into a Delta, likewise. */
+Rh__Segment *view_wire_segment(size_t index, const struct ring_segment *s, uint32_t vnodes);
 
 #endif

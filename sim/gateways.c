@@ -138,8 +138,10 @@ static void send_chained(struct fleet *f, const struct sim_gateway *g, struct ne
         a = ledger_find(f, a->parent);
         e = &f->ledger.entity[a->entity];
         r->chain[r->chain_count++] =
-            ring_position(ring_key_of_kind(router_view(g->core)->key, entity_kind(e)),
-                          bytes_of(e->id, e->id_size));
+            ring_point(&router_view(g->core)->ring,
+                       entity_kind(e),
+                       ring_key_of_kind(router_view(g->core)->key, entity_kind(e)),
+                       bytes_of(e->id, e->id_size));
     }
     request_put(&out, r);
     network_send(&f->network, to, FRAME_REQUEST, buffer_bytes(&out));

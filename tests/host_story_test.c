@@ -749,7 +749,7 @@ static void do_request(void)
     r.flags |= number_of("read", 0) != 0 ? REQUEST_IDEMPOTENT : 0;
     if (text_of("chain") != NULL) {
         r.chain[r.chain_count++] =
-            ring_position(ring_key_of_kind(cluster.key, 0), id_of(text_of("chain")));
+            ring_point(&cluster.ring, 0, ring_key_of_kind(cluster.key, 0), id_of(text_of("chain")));
     }
     step((struct host_event){.type = HOST_REQUEST, .peer = number_of("from", 9), .request = &r});
 }

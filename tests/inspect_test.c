@@ -197,8 +197,8 @@ static void stage_open(struct stage *s)
     ring_create(&s->leader.ring, VNODES, 1, 12);
     s->leader.ring.vnode[0].owner = 1;
     s->leader.member = mem_new(2, sizeof *s->leader.member);
-    s->leader.member[0] = (struct view_member){1, "n1", "h:1", 10, 1, false};
-    s->leader.member[1] = (struct view_member){2, "n2", "h:2", 11, 1, false};
+    s->leader.member[0] = (struct view_member){1, "n1", "h:1", 10, 1, false, ""};
+    s->leader.member[1] = (struct view_member){2, "n2", "h:2", 11, 1, false, ""};
     s->leader.member_count = 2;
     const struct ring_op move = {.kind = RING_MOVE, .vnode = VNODES - 1, .from = 1, .to = 2};
     ring_apply(&s->leader.ring, &move, 1, 13, 13);
@@ -283,7 +283,9 @@ static void mend_host(struct stage *s, uint32_t what)
 static void a_node_tells_what_lives_where(void **state)
 {
     const struct image_name mine = {.position = 5, .id = bytes_of("anna", 4)};
-    const struct image_name other = {.position = UINT64_MAX, .id = bytes_of("bert", 4)};
+    const struct image_name other = {.position =
+                                         (UINT64_C(1) << (RING_GRID_MIN + RING_POINT_BITS)) - 1,
+                                     .id = bytes_of("bert", 4)};
     const Rh__InspectAnswer *a = NULL;
     Rh__Control *said = NULL;
     struct stage s;

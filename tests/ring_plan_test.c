@@ -545,17 +545,17 @@ static void nonsense_is_refused(void **state)
         struct plan_limits limits;
         size_t count;
     } cases[] = {
-        {"nobody", {{0}}, {64, 8, 4}, 0},
-        {"nobody stays", {{1, 1, true}, {1, 2, true}}, {64, 8, 4}, 2},
-        {"an owner unknown", {{1, 2, false}}, {64, 8, 4}, 1},
-        {"a slot twice", {{1, 1, false}, {1, 1, false}}, {64, 8, 4}, 2},
-        {"slot 0", {{1, 1, false}, {1, 0, false}}, {64, 8, 4}, 2},
-        {"slot 4096", {{1, 1, false}, {1, 4096, false}}, {64, 8, 4}, 2},
-        {"weight 0", {{0, 1, false}}, {64, 8, 4}, 1},
-        {"weight 1001", {{1001, 1, false}}, {64, 8, 4}, 1},
-        {"no vnodes", {{1, 1, false}}, {0, 8, 4}, 1},
-        {"no moves", {{1, 1, false}}, {64, 0, 4}, 1},
-        {"no waves", {{1, 1, false}}, {64, 8, 0}, 1},
+        {"nobody", {{0}}, {64, 8, 4, false}, 0},
+        {"nobody stays", {{1, 1, true, NULL, 0}, {1, 2, true, NULL, 0}}, {64, 8, 4, false}, 2},
+        {"an owner unknown", {{1, 2, false, NULL, 0}}, {64, 8, 4, false}, 1},
+        {"a slot twice", {{1, 1, false, NULL, 0}, {1, 1, false, NULL, 0}}, {64, 8, 4, false}, 2},
+        {"slot 0", {{1, 1, false, NULL, 0}, {1, 0, false, NULL, 0}}, {64, 8, 4, false}, 2},
+        {"slot 4096", {{1, 1, false, NULL, 0}, {1, 4096, false, NULL, 0}}, {64, 8, 4, false}, 2},
+        {"weight 0", {{0, 1, false, NULL, 0}}, {64, 8, 4, false}, 1},
+        {"weight 1001", {{1001, 1, false, NULL, 0}}, {64, 8, 4, false}, 1},
+        {"no vnodes", {{1, 1, false, NULL, 0}}, {0, 8, 4, false}, 1},
+        {"no moves", {{1, 1, false, NULL, 0}}, {64, 0, 4, false}, 1},
+        {"no waves", {{1, 1, false, NULL, 0}}, {64, 8, 0, false}, 1},
     };
     struct ring r;
     struct plan plan;
@@ -575,8 +575,8 @@ static void nonsense_is_refused(void **state)
 
 static void an_empty_ring_needs_nothing(void **state)
 {
-    const struct plan_node node = {1, 1, false};
-    const struct plan_limits limits = {64, 8, 4};
+    const struct plan_node node = {1, 1, false, NULL, 0};
+    const struct plan_limits limits = {64, 8, 4, false};
     struct ring r;
     struct plan plan;
 

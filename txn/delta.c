@@ -53,6 +53,7 @@ Rh__Member *delta_member(const struct state_node *node)
     member->incarnation = node->incarnation;
     member->weight = node->weight;
     member->leaving = node->leaving;
+    member->role = mem_string(node->role);
     return member;
 }
 
@@ -66,4 +67,12 @@ void delta_remove(Rh__Delta *delta, uint16_t slot)
 {
     delta->removed = mem_resize(delta->removed, (delta->n_removed + 1) * sizeof *delta->removed);
     delta->removed[delta->n_removed++] = slot;
+}
+
+void delta_segment(Rh__Delta *delta, size_t index, const struct ring_segment *s, uint32_t vnodes)
+{
+    const size_t count = delta->n_segments + 1;
+
+    delta->segments = mem_resize(delta->segments, count * sizeof(Rh__Segment *));
+    delta->segments[delta->n_segments++] = view_wire_segment(index, s, vnodes);
 }

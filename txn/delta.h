@@ -16,6 +16,8 @@ Rh__Delta *delta_copy(const Rh__Delta *delta);
 void delta_ops(Rh__Delta *delta, const struct ring_op *ops, size_t count);
 void delta_change(Rh__Delta *delta, const struct state_node *node);
 void delta_remove(Rh__Delta *delta, uint16_t slot);
+/* `vnodes`: of a new segment; see ring_put_segment(). */
+void delta_segment(Rh__Delta *delta, size_t index, const struct ring_segment *s, uint32_t vnodes);
 
 /* A message about a node, every text copied. */
 Rh__Member *delta_member(const struct state_node *node);

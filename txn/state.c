@@ -255,7 +255,9 @@ void state_check(const struct state *s)
         ASSERT(i == 0 || s->txn[i - 1].number < s->txn[i].number);
     }
     for (size_t i = 0; i < s->view.ring.vnode_count; i++) {
-        ASSERT(view_member(&s->view, s->view.ring.vnode[i].owner) != NULL);
+        const uint16_t owner = s->view.ring.vnode[i].owner;
+
+        ASSERT(owner == RING_NODE_NONE || view_member(&s->view, owner) != NULL);
     }
     if (s->view.ring.vnode_count > 0) {
         ring_check_invariants(&s->view.ring);
