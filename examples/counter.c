@@ -43,12 +43,13 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
     (void)rh_reply(actor, rh_integer(c->count));
 }
 
-static void on_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)
+static int on_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)
 {
     const struct counter *c = instance;
 
     (void)actor;
     rh_out_put(out, &c->count, sizeof c->count);
+    return RH_OK;
 }
 
 static void on_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
@@ -66,4 +67,5 @@ const struct rh_actor_ops ringhold_actor = {
     .message = on_message,
     .handoff = on_handoff,
     .deactivate = on_deactivate,
+    .idle_ms = UINT32_MAX, /* its state is nowhere else */
 };

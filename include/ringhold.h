@@ -2,17 +2,30 @@
  *
  * libringhold: host actors, exactly one live actor per id across a fleet.
  *
- * A game server describes a kind of actor by a table of callbacks and either
- * runs a node in its own process (rh_node_run) or is loaded by one as a shared
- * object (`ringhold node --actor ./game.so`). docs/actors.md shows both.
+ * A game server describes each kind of actor by a table of callbacks and runs a
+ * node in its own process (rh_node_start, rh_node_run), or is loaded by one as a
+ * shared object (`ringhold node --actor ./game.so`). docs/actors.md shows both.
  *
- * An actor comes to life at its first request. Requests to one actor run one
- * at a time. When its id moves to another node, the actor finishes what it
- * runs, hands its state over and is activated there; requests wait meanwhile.
+ * The life of an actor:
  *
- * Threads: every callback is called on the node's loop thread, and every
- * function here must be called on it, unless it says otherwise. A callback
- * must not block: all other actors of the node wait for it.
+ *     absent -first message-> activate -> idle <-> message, timer, answer
+ *     idle -its id moves-> flush, handoff -> deactivate(MOVED); activate(state) at the new owner
+ *     idle -nobody asks-> flush -> deactivate(IDLE); the next message activates it afresh
+ *
+ * One callback of an actor runs at a time, and messages one after the other: the
+ * next one begins when this one was answered. Requests that come meanwhile wait
+ * in its mailbox.
+ *
+ * Threads. A node has a thread of its own for the protocol and `threads` workers.
+ * An actor belongs to one worker for its life there: all its callbacks run on
+ * that thread, and functions that take a `struct rh_actor` may be called from
+ * them only. Functions that take a token, and rh_node_stop(), may be called from
+ * any thread. A callback that blocks keeps the actors of its worker waiting, no
+ * others.
+ *
+ * Later. Where it says "may finish later", the callback calls rh_defer(), returns
+ * RH_PENDING (message: just returns), and whoever finishes it calls rh_done() or
+ * rh_reply_later() with the token. The actor is busy until then.
  */
 #ifndef RINGHOLD_H
 #define RINGHOLD_H
@@ -24,18 +37,34 @@
 extern "C" {
 #endif
 
-/* Of the structures below. A table or options with another number are refused. Structures grow at
- * their end only and start with their size, so that what was built for an older header goes on
- * working. */
-enum { RH_ABI = 1 };
+/* The library shows these names and no others. */
+#if defined(__GNUC__)
+#define RH_API __attribute__((visibility("default")))
+#else
+#define RH_API
+#endif
 
-/* What functions return. Never renumbered. */
+/* Of the structures below. A table or options with another number are refused. Structures grow at
+ * their end only and start with their size, so that what was built for an older header of the same
+ * ABI goes on working. */
+enum { RH_ABI = 2 };
+
+/* What functions and callbacks return, and how calls end. Never renumbered. */
 enum rh_result {
     RH_OK = 0,
     RH_INVALID = 1, /* not now, or not with these arguments */
     RH_GONE = 2,    /* the actor is no longer here, or was answered already */
-    RH_TOO_BIG = 3, /* over a limit; the client was told so */
+    RH_TOO_BIG = 3, /* over a limit; of a reply: the client was told so */
     RH_FAILED = 4,  /* an actor's own reason */
+    RH_PENDING = 5, /* of a callback: rh_done() will follow */
+    RH_BUSY = 6,    /* of handoff: not now (a trade in progress), ask again; until the deadline */
+    RH_COLD = 7,    /* of handoff: I hand nothing over; load me afresh at the new owner */
+    /* What a call may end with, beside OK (answered) and FAILED (the actor answered an error). */
+    RH_UNKNOWN = 8,     /* it may have run, at most once */
+    RH_TIMEOUT = 9,     /* no answer in time; it may have run, at most once */
+    RH_REJECTED = 10,   /* it did not run and never will: no owner in time */
+    RH_NO_KIND = 11,    /* no node hosts that kind */
+    RH_OVERLOADED = 12, /* mailbox, node or call buffer full: it did not run and never will */
 };
 
 /* Bytes that someone else owns. */
@@ -44,14 +73,15 @@ struct rh_bytes {
     size_t size;
 };
 
-/* A live actor, as the library knows it. Valid from its activate to the return of its deactivate.
- */
+/* A live actor, as the library knows it. Valid from its activate to the return of its deactivate,
+ * in its own callbacks. */
 struct rh_actor;
 
 /* ---- what an actor is asked ---- */
 
 enum rh_message_flags {
-    RH_NO_REPLY = 1, /* nobody waits: a reply is dropped */
+    RH_NO_REPLY = 1,   /* nobody waits: a reply is dropped */
+    RH_IDEMPOTENT = 2, /* it may be run again after a crash: who sent it said so */
 };
 
 /* One request. Everything in it is borrowed until the message callback returns. */
@@ -61,6 +91,8 @@ struct rh_message {
     const struct rh_bytes *argument;
     size_t argument_count; /* 0: it is a payload */
     uint32_t flags;        /* enum rh_message_flags */
+    uint16_t from_kind;    /* of the actor that sent it, with `from` */
+    struct rh_bytes from;  /* id of the actor that sent it; empty = a client */
 };
 
 /* ---- what it answers ---- */
@@ -94,60 +126,136 @@ static inline struct rh_value rh_nil(void)
     return v;
 }
 
-/* One line of text, NUL-terminated: "OK". */
-struct rh_value rh_text(const char *text);
+/* One line of text, NUL-terminated: "OK". `text` is borrowed as long as the value is used. Any
+ * thread. */
+RH_API struct rh_value rh_text(const char *text);
 /* Like text. Its first word is a code in capitals: "ERR no such item", "BUSY in a trade". */
-struct rh_value rh_error(const char *text);
+RH_API struct rh_value rh_error(const char *text);
 
 /* Answer the message that this actor runs; the first reply counts. Within its message callback, or
- * later from a timer after rh_defer(). The value is copied. RH_INVALID: there is nothing to answer;
- * RH_TOO_BIG: over 1 MiB, and the client gets an error that says so. */
-int rh_reply(struct rh_actor *actor, struct rh_value value);
+ * later from a callback of rh_after() or rh_call() while it is deferred. The value is copied.
+ * RH_INVALID: there is nothing to answer, it was answered; RH_TOO_BIG: over 1 MiB, and the client
+ * gets an error that says so. */
+RH_API int rh_reply(struct rh_actor *actor, struct rh_value value);
 
-/* Names one deferred message for ever; it stays harmless after the actor is gone. */
+/* Names one deferred callback for ever; it stays harmless after the actor, or its node, is gone.
+ * `number` 0 names none. */
 struct rh_token {
     void *scene;
     uint64_t number;
 };
 
-/* Within the message callback: the answer comes later. The actor stays busy until it does: its next
- * request waits, and it can't move. So answer every one, in bounded time. */
-struct rh_token rh_defer(struct rh_actor *actor);
+/* Within a callback that may finish later: it does. The actor stays busy until then: what comes for
+ * it waits, and it can't move. So finish every one, in bounded time. A second call within the same
+ * callback gives the same token; a misplaced one a token that names nothing. */
+RH_API struct rh_token rh_defer(struct rh_actor *actor);
 
-/* Answer a deferred message. RH_GONE: it was answered, or its actor was stopped meanwhile; else as
- * rh_reply(). */
-int rh_reply_later(struct rh_token token, struct rh_value value);
+/* Answer a deferred message. From any thread; the value is copied. RH_GONE: it was answered, or its
+ * actor was stopped meanwhile; RH_INVALID: the token is not that of a message; RH_TOO_BIG: as of
+ * rh_reply(). RH_OK: it will be answered, unless the actor is stopped before its worker is through
+ * with what it does now. */
+RH_API int rh_reply_later(struct rh_token token, struct rh_value value);
+
+/* Finish a deferred callback other than message: `result` is what it would have returned. From any
+ * thread. RH_GONE: it was finished, or its actor stopped meanwhile (its deactivate was called, or
+ * is about to be); RH_INVALID: the token is that of a message, or `result` is RH_PENDING. */
+RH_API int rh_done(struct rh_token token, int result);
 
 /* Called `ms` milliseconds (up to 20 more) after rh_after() was. */
 typedef void (*rh_timer)(struct rh_actor *actor, void *instance, void *argument);
 
-/* While a message runs, deferred ones included: call `timer` on this actor. A timer belongs to that
- * message: once it is answered, the timers that are left never fire; so none fires on an actor that
- * is moving or gone. `argument` is the caller's. RH_INVALID: no message runs. */
-int rh_after(struct rh_actor *actor, uint32_t ms, rh_timer timer, void *argument);
+/* While a message runs, or any deferred callback: call `timer` on this actor. It belongs to that
+ * message: once it is answered, what is left never fires; so none fires on an actor that is moving
+ * or gone. `argument` is the caller's. RH_INVALID: nothing of the kind runs. */
+RH_API int rh_after(struct rh_actor *actor, uint32_t ms, rh_timer timer, void *argument);
+
+/* ---- other actors ---- */
+
+/* How a call ended. Borrowed until the function it is given to returns. */
+struct rh_answer {
+    int status;              /* RH_OK, RH_FAILED, or RH_UNKNOWN to RH_OVERLOADED */
+    struct rh_bytes payload; /* of OK and FAILED: what was answered */
+};
+typedef void (*rh_on_answer)(struct rh_actor *actor, void *instance, const struct rh_answer *answer,
+                             void *argument);
+
+/* Ask actor `id` (1..255 bytes) of `kind`, wherever it lives, and get its answer within timeout_ms
+ * (1..60000, mandatory). While my message runs or is deferred the answer comes in the midst of it;
+ * else as a turn of its own between messages. Exactly one answer, unless this actor stops or moves
+ * first. Calls of one actor to one other run there in order. flags: RH_IDEMPOTENT = may be run
+ * again after a crash. All is copied but `argument`, which is the caller's.
+ *
+ * From any callback but handoff, resume and deactivate. RH_INVALID: not now, a bad argument, or it
+ * calls itself; RH_TOO_BIG: the payload is over 1 MiB; RH_OVERLOADED: too many calls are open (1024
+ * per actor). Then `then` is not called. */
+RH_API int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id,
+                   struct rh_bytes payload, uint32_t timeout_ms, uint32_t flags, rh_on_answer then,
+                   void *argument);
+
+/* The same, and nobody waits for an answer. At most once; order per pair with calls. To itself: it
+ * comes as any message. */
+RH_API int rh_send(struct rh_actor *actor, uint16_t kind, struct rh_bytes id,
+                   struct rh_bytes payload);
+
+/* ---- timers of the actor ---- */
+
+/* Call ops.timer after `ms` (up to 20 more), then each `every_ms` unless 0, between messages. A
+ * timer that was not run in time is run once, not as often as it was missed. They end with the
+ * incarnation here: set them again in activate. From any callback but handoff and deactivate.
+ * Returns its id (> 0); 0 = RH_INVALID: not now, there is no ops.timer, or 1024 are set. */
+RH_API uint64_t rh_timer_start(struct rh_actor *actor, uint32_t ms, uint32_t every_ms,
+                               void *argument);
+/* It will not be called any more. RH_GONE: it is over, or was stopped. */
+RH_API int rh_timer_stop(struct rh_actor *actor, uint64_t timer);
+
+/* ---- life ---- */
+
+/* When what runs is answered: flush, deactivate(RH_IDLE). A message that comes meanwhile, or waits,
+ * wakes a new incarnation and isn't lost. RH_INVALID: not now (handoff, deactivate). */
+RH_API int rh_passivate(struct rh_actor *actor);
+
+/* It is broken: the message that runs is answered with this error, the instance ends by
+ * deactivate(RH_BROKEN) without flush, and the next message starts it afresh, after a back-off that
+ * doubles from 100 ms to 30 s with each failure in a row (activate that fails counts). Meanwhile
+ * messages wait, up to mailbox and deadline. `text` as of rh_error(). RH_INVALID: not now (activate
+ * returns RH_FAILED instead; handoff, deactivate). */
+RH_API int rh_fail(struct rh_actor *actor, const char *text);
+
+/* Ask for a flush soon: RH_PERIODIC, as if its time had come. RH_INVALID: not now, or there is no
+ * ops.flush. */
+RH_API int rh_flush_soon(struct rh_actor *actor);
 
 /* ---- what an actor may ask ---- */
 
 /* Its id: 1..255 bytes, borrowed for its life. */
-struct rh_bytes rh_id(const struct rh_actor *actor);
+RH_API struct rh_bytes rh_id(const struct rh_actor *actor);
 /* Its fencing token: the generation of the vnode that it was activated under. It only grows from
  * one owner to the next. A store that keeps the highest one beside the data and refuses a write
  * with a smaller one can't be overwritten by a deposed owner: examples/fenced_store.c. */
-uint64_t rh_fence(const struct rh_actor *actor);
-/* What the kind's start callback made; NULL without one. */
-void *rh_shared(const struct rh_actor *actor);
+RH_API uint64_t rh_fence(const struct rh_actor *actor);
+/* What the kind's start callback made; NULL without one. Several workers share it. */
+RH_API void *rh_shared(const struct rh_actor *actor);
 
 /* ---- a kind of actor ---- */
 
-/* Where the state to hand over is written. */
+/* Where the state to hand over is written. Valid until handoff has finished. */
 struct rh_out;
-/* Append a copy. */
-void rh_out_put(struct rh_out *out, const void *data, size_t size);
+/* Append a copy. What is over state_max is not kept, and the actor moves cold. On its worker, or,
+ * if handoff finishes later, on the one thread that will finish it. */
+RH_API void rh_out_put(struct rh_out *out, const void *data, size_t size);
+
+/* Where a `list` callback tells ids. Valid until it returns. */
+struct rh_ids;
+/* Append a copy of one id, 1..255 bytes; others are left out. */
+RH_API void rh_ids_put(struct rh_ids *ids, struct rh_bytes id);
 
 enum rh_why {
-    RH_MOVED,  /* another node took it over, state and all */
-    RH_STOP,   /* the node stops */
-    RH_FENCED, /* the node lost the right to run it: keep nothing, write nothing */
+    RH_MOVED,    /* another node took it over, state and all; flush: it is about to */
+    RH_STOP,     /* the node stops */
+    RH_FENCED,   /* the node lost the right to run it: keep nothing, write nothing */
+    RH_IDLE,     /* nobody asked for long, there were too many, or rh_passivate() */
+    RH_BROKEN,   /* rh_fail() */
+    RH_PERIODIC, /* of flush only: its time has come */
 };
 
 /* What a start callback may know. Borrowed until the kind stops. */
@@ -158,43 +266,75 @@ struct rh_kind_info {
     const char *argument; /* what stood after "=" in --actor NAME=ARGUMENT; "" if nothing */
 };
 
-/* Callbacks marked "may be NULL" are optional. `instance` is what activate made. */
+/* Callbacks marked "may be NULL" are optional. `instance` is what activate made. A callback that
+ * returns what it may not has failed, and a log line says so. */
 struct rh_actor_ops {
     uint32_t abi;     /* RH_ABI */
     uint32_t size;    /* sizeof(struct rh_actor_ops) */
     const char *name; /* for logs: "counter" */
 
-    /* Once, before any actor: open what all actors of the kind share. Anything but RH_OK ends the
-     * node with an error; say why on stderr. May be NULL. */
+    /* Once, before any actor, on the thread that starts the node: open what all actors of the kind
+     * share. Anything but RH_OK ends the node with an error; say why on stderr. May be NULL. */
     int (*start)(const struct rh_kind_info *info, void **shared);
     /* Once, after the last actor. May be NULL. */
     void (*stop)(void *shared);
 
     /* Make the instance of an actor. `state`: what handoff wrote at the old owner, borrowed until
      * return; NULL = a fresh start (load it from your store, if any). Anything but RH_OK: it could
-     * not be made, and its requests are refused. */
+     * not be made, deactivate is not called, and its requests wait for another try (see rh_fail).
+     * May finish later: set *instance before it returns RH_PENDING, since deactivate may be called
+     * for it before rh_done(). */
     int (*activate)(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
                     void **instance);
     /* One request. Answer by rh_reply(), or rh_defer(). Who does neither answers nil. */
     void (*message)(struct rh_actor *actor, void *instance, const struct rh_message *message);
-    /* The actor is frozen and may move: write its state. Nothing else is called until resume or
-     * deactivate. May be NULL: it moves without state. */
-    void (*handoff)(struct rh_actor *actor, void *instance, struct rh_out *out);
+    /* The actor is frozen and may move: write its state. RH_OK, or RH_BUSY: not now; RH_COLD: I
+     * hand nothing over, load me afresh; anything else is taken for RH_COLD. After OK and COLD
+     * nothing else is called until resume or deactivate; after BUSY it goes on, and is asked again
+     * every 100 ms. May finish later. May be NULL: it moves without state. */
+    int (*handoff)(struct rh_actor *actor, void *instance, struct rh_out *out);
     /* The move was called off: it stays and goes on. May be NULL. */
     void (*resume)(struct rh_actor *actor, void *instance);
     /* Free the instance. `actor` is dead after this. */
     void (*deactivate)(struct rh_actor *actor, void *instance, enum rh_why why);
+
+    /* ---- since ABI 2; all may be NULL or 0 ---- */
+
+    /* One of rh_timer_start() is due. */
+    void (*timer)(struct rh_actor *actor, void *instance, uint64_t timer, void *argument);
+    /* Save what is dirty, conditional on the fence. why: PERIODIC, IDLE, MOVED (before handoff),
+     * STOP. Best effort: a crash skips it. RH_FAILED: PERIODIC: tried again next period; IDLE: it
+     * stays alive, tried again after a back-off; MOVED, STOP: tried again until the deadline. Never
+     * called after the node was fenced. May finish later. */
+    int (*flush)(struct rh_actor *actor, void *instance, enum rh_why why, uint64_t fence);
+    /* Remembered kind: tell the ids that must be alive without being asked. Called on a thread of
+     * its own (may block) at the start and when this node became owner of ids by a crash; ids that
+     * live elsewhere are ignored. Anything but RH_OK: asked again a second later. */
+    int (*list)(void *shared, struct rh_ids *out);
+    uint32_t mailbox;   /* messages that may wait for one actor; 0 = 1024; then OVERLOADED */
+    uint32_t idle_ms;   /* not asked for so long it is ended; 0 = 600000; UINT32_MAX = never */
+    uint32_t flush_ms;  /* between two periodic flushes; 0 = 300000; UINT32_MAX = never */
+    uint32_t state_max; /* bytes that handoff may write; 0 = 1 MiB, at most 64 MiB; with more it
+                           moves cold, and a log line says so */
 };
 
 /* A shared object for `ringhold node --actor ./game.so` defines this one symbol. */
-extern const struct rh_actor_ops ringhold_actor;
+extern RH_API const struct rh_actor_ops ringhold_actor;
 
 /* ---- a node in this process ---- */
 
+enum rh_placement {
+    RH_PLACE_HASH = 0,      /* each id where the ring has it */
+    RH_PLACE_SINGLETON = 1, /* one actor of the kind in the fleet, always alive */
+    RH_PLACE_DAEMONS = 2,   /* `daemons` of them, always alive, spread over the nodes */
+};
+
 struct rh_kind {
     uint16_t number;                /* 0 = the default kind */
-    const struct rh_actor_ops *ops; /* borrowed until rh_node_run() returns */
-    const char *argument;           /* may be NULL */
+    const struct rh_actor_ops *ops; /* borrowed until the node has left */
+    const char *argument;           /* may be NULL; copied */
+    uint32_t placement;             /* enum rh_placement */
+    uint32_t daemons;               /* of RH_PLACE_DAEMONS: 1..1000 */
 };
 
 /* A node that reaches no coordinator can't renew its lease. When that ends, others take its ids. */
@@ -204,13 +344,13 @@ enum rh_on_lease_loss {
     RH_LOSS_SERVE = 1, /* go on: then an id may live twice while the network is split */
 };
 
-/* A message that runs past the end of the lease, blocked or deferred. */
+/* A callback that runs past the end of the lease, blocked or deferred. */
 enum rh_on_lease_overrun {
     RH_OVERRUN_ABORT = 0, /* the process ends by abort(), with one line on stderr */
     RH_OVERRUN_GATE = 1,  /* it goes on, nothing of it leaves: its store has to check rh_fence() */
 };
 
-/* All zero but what is marked is a good start. Texts are borrowed until rh_node_run() returns. */
+/* All zero but what is marked is a good start. Texts are borrowed until the node has left. */
 struct rh_node_options {
     uint32_t abi;          /* RH_ABI */
     uint32_t size;         /* sizeof(struct rh_node_options) */
@@ -223,29 +363,58 @@ struct rh_node_options {
     const char *zone;      /* NULL = none */
     uint32_t weight;       /* share of the fleet's ids; 0 = 1 */
 
-    const struct rh_kind *kinds; /* what is hosted here … */
+    const struct rh_kind *kinds; /* what is hosted here …; borrowed until the node has left */
     size_t kind_count;
     const char *actor; /* … and with none: the default kind by its name ("kv") or file ("./x.so") */
 
     uint32_t keep_signals; /* 1: leave SIGTERM and SIGINT alone; else they drain the node */
-    /* On the loop thread, when the node is registered and takes requests. May be NULL. */
+    /* On the protocol thread, when the node is registered and takes requests. May be NULL. */
     void (*ready)(void *context, uint64_t incarnation, const char *address);
     void *context;
 
     uint32_t on_lease_loss;    /* enum rh_on_lease_loss */
     uint32_t on_lease_overrun; /* enum rh_on_lease_overrun */
+
+    /* ---- since ABI 2 ---- */
+
+    uint32_t threads;    /* workers, 1..64; 0 = one per core */
+    uint32_t embedded;   /* 1: no worker threads: callbacks run in rh_node_poll() on the caller's */
+    uint64_t actors_max; /* live actors here, least recently used goes first; 0 = no limit */
+    const char *role;    /* NULL = "default" */
 };
 
-/* Run a node until it has left the fleet; its loop is this thread's until then. One at a time in a
- * process. Returns the exit code: 0 = drained and left; 1 = an error, which was printed to stderr
- * as one line; 75 = fenced (its lease ended and others took its ids, or it was removed): start the
- * process again, and it joins as a new incarnation; 128 + n = a second signal n cut the drain
- * short. */
-int rh_node_run(const struct rh_node_options *options);
+struct rh_node;
 
-/* Drain the running node, then let rh_node_run() return; a second call ends it at once. From any
- * thread, and from a signal handler. Nothing happens when none runs. */
-void rh_node_stop(void);
+/* Start a node on threads of its own, and return at once: it goes on to register. One at a time in
+ * a process. NULL: it could not be started, and one line on stderr says why. */
+RH_API struct rh_node *rh_node_start(const struct rh_node_options *options);
+
+/* Its ids move away, then it leaves. From any thread. RH_OK, also when it is under way already. */
+RH_API int rh_node_drain(struct rh_node *node);
+
+/* First call = drain, second = end at once. From any thread, and from a signal handler. NULL = the
+ * one that runs; nothing happens when none runs. */
+RH_API void rh_node_stop(struct rh_node *node);
+
+/* Wait until it has left, and free it. In embedded mode call it after rh_node_poll() returned
+ * RH_GONE; before that it runs callbacks itself. Returns the exit code: 0 = drained and left; 1 =
+ * an error, which was printed to stderr as one line; 75 = fenced (its lease ended and others took
+ * its ids, or it was removed): start it again, and it joins as a new incarnation; 128 + n = a
+ * second signal n, or call of rh_node_stop() (n = 15), cut the drain short. */
+RH_API int rh_node_wait(struct rh_node *node);
+
+/* Start and wait: run a node until it has left the fleet. 1, too, if it could not start. */
+RH_API int rh_node_run(const struct rh_node_options *options);
+
+/* Embedded: a descriptor that is readable when rh_node_poll() has work. Owned by the node; for
+ * poll(2) and the like, not to be read. -1: it is not embedded. */
+RH_API int rh_node_fd(struct rh_node *node);
+
+/* Embedded: run the callbacks that are due, on this thread, always the same one. Waits at most `ms`
+ * for some (-1 = until there are). Call it every 20 ms or when rh_node_fd() is readable: no other
+ * thread runs the actors, nor their timers. RH_OK; RH_GONE = the node has left: call
+ * rh_node_wait(); RH_INVALID: it is not embedded. */
+RH_API int rh_node_poll(struct rh_node *node, int ms);
 
 #ifdef __cplusplus
 }

@@ -349,7 +349,7 @@ static void kv_message(struct rh_actor *actor, void *instance, const struct rh_m
     run_command(&c, word[0]);
 }
 
-static void kv_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)
+static int kv_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)
 {
     const struct kv *kv = instance;
     const uint8_t exists = kv->exists ? 1 : 0;
@@ -357,6 +357,7 @@ static void kv_handoff(struct rh_actor *actor, void *instance, struct rh_out *ou
     (void)actor;
     rh_out_put(out, &exists, sizeof exists);
     rh_out_put(out, kv->value.data, kv->value.size);
+    return RH_OK;
 }
 
 static void kv_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
@@ -377,4 +378,5 @@ const struct rh_actor_ops actor_kv = {
     .message = kv_message,
     .handoff = kv_handoff,
     .deactivate = kv_deactivate,
+    .idle_ms = UINT32_MAX, // its state is nowhere else
 };

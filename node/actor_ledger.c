@@ -282,7 +282,7 @@ static void ledger_message(struct rh_actor *actor, void *instance, const struct 
     (void)rh_after(actor, (uint32_t)ms, on_taken, NULL);
 }
 
-static void ledger_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)
+static int ledger_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)
 {
     struct ledger *l = instance;
 
@@ -297,6 +297,7 @@ static void ledger_handoff(struct rh_actor *actor, void *instance, struct rh_out
         rh_out_put(out, encoded, sizeof encoded);
     }
     note(actor, l, JOURNAL_EXPORT);
+    return RH_OK;
 }
 
 static void ledger_resume(struct rh_actor *actor, void *instance)
@@ -330,4 +331,6 @@ const struct rh_actor_ops actor_ledger = {
     .handoff = ledger_handoff,
     .resume = ledger_resume,
     .deactivate = ledger_deactivate,
+    .idle_ms = UINT32_MAX, // its state is nowhere else
+    .state_max = 64 * 1024 * 1024,
 };

@@ -34,15 +34,44 @@ void shell_complete(struct shell *s, const struct host_event *event)
     buffer_put(&c->bytes, event->bytes.data, event->bytes.size);
 }
 
-void shell_on_ran(void *context, const struct scene_answer *answer)
+static enum host_event_type event_type(enum scene_event_type type)
 {
-    const struct host_event event = {.type = HOST_RAN,
-                                     .actor = answer->actor,
-                                     .ticket = answer->ticket,
-                                     .code = answer->code,
-                                     .bytes = answer->body};
+    switch (type) {
+    case SCENE_ACTIVATED:
+        return HOST_ACTIVATED;
+    case SCENE_RAN:
+        return HOST_RAN;
+    case SCENE_EXPORTED:
+        return HOST_EXPORTED;
+    case SCENE_RETIRED:
+        return HOST_RETIRED;
+    case SCENE_POKE:
+        return HOST_POKE;
+    case SCENE_PASSIVATE:
+        return HOST_PASSIVATE;
+    case SCENE_FAILED:
+        return HOST_FAILED;
+    case SCENE_CALL:
+    case SCENE_DEFERRED:
+    case SCENE_FINISHED:
+        break;
+    }
+    return HOST_TICK;
+}
 
-    shell_complete(context, &event);
+void shell_on_scene(void *context, const struct scene_event *e)
+{
+    const struct host_event event = {.type = event_type(e->type),
+                                     .actor = e->actor,
+                                     .ticket = e->ticket,
+                                     .error = e->error,
+                                     .code = e->code,
+                                     .has_state = e->has_state,
+                                     .bytes = e->bytes};
+
+    if (event.type != HOST_TICK) {
+        shell_complete(context, &event);
+    }
 }
 
 /* ---- sending ---- */
@@ -217,38 +246,34 @@ static void on_connect(struct shell *s, const struct host_effect *e)
 static void on_activate(struct shell *s, const struct host_effect *e, struct bytes bytes)
 {
     const struct kind *kind = kinds_find(&s->kinds, actor_kind(e->actor));
-    struct host_event event = {.type = HOST_ACTIVATED, .actor = e->actor, .error = ERR_NOT_FOUND};
-    struct rh_actor *actor = NULL;
+    const struct host_event refused = {
+        .type = HOST_ACTIVATED, .actor = e->actor, .error = ERR_NOT_FOUND};
 
-    if (kind != NULL) {
-        const struct scene_entry entry = {.ops = &kind->ops,
-                                          .shared = kind->shared,
-                                          .actor = e->actor,
-                                          .id = actor_id(e->actor),
-                                          .state = bytes,
-                                          .has_state = e->has_state,
-                                          .fence = e->token};
-
-        event.error = scene_activate(s->scene, &entry, &actor);
+    actor_set_instance(e->actor, NULL);
+    if (kind == NULL) {
+        shell_complete(s, &refused);
+        return;
     }
-    actor_set_instance(e->actor, actor);
-    shell_complete(s, &event);
+    const struct scene_entry entry = {.ops = &kind->ops,
+                                      .shared = kind->shared,
+                                      .actor = e->actor,
+                                      .id = actor_id(e->actor),
+                                      .state = bytes,
+                                      .has_state = e->has_state,
+                                      .kind = actor_kind(e->actor),
+                                      .fence = e->token};
+    actor_set_instance(e->actor, scene_activate(s->scene, &entry));
 }
 
 static void on_run(const struct host_effect *e, struct bytes bytes)
 {
-    scene_run(actor_instance(e->actor), e->ticket, e->flags, bytes);
-}
+    const struct scene_message message = {.ticket = e->ticket,
+                                          .flags = e->flags,
+                                          .body = bytes,
+                                          .chain_count = e->chain_count,
+                                          .chain = e->chain};
 
-static void on_export(struct shell *s, const struct host_effect *e)
-{
-    struct buffer state = {0};
-
-    scene_export(actor_instance(e->actor), &state);
-    const struct host_event event = {
-        .type = HOST_EXPORTED, .actor = e->actor, .has_state = true, .bytes = buffer_bytes(&state)};
-    shell_complete(s, &event);
-    buffer_fini(&state);
+    scene_run(actor_instance(e->actor), &message);
 }
 
 static enum rh_why why_discarded(enum discard_why why)
@@ -259,8 +284,9 @@ static enum rh_why why_discarded(enum discard_why why)
     case DISCARD_STOP:
         return RH_STOP;
     case DISCARD_FENCED:
-    case DISCARD_BROKEN: // no kind's actor says so yet
         return RH_FENCED;
+    case DISCARD_BROKEN:
+        return RH_BROKEN;
     }
     UNREACHABLE();
 }
@@ -370,13 +396,17 @@ static void perform(struct shell *s, const struct host_effect *e)
         on_run(e, bytes);
         return;
     case HOST_EXPORT:
-        on_export(s, e);
+        scene_export(actor_instance(e->actor));
         return;
     case HOST_UNFREEZE:
         scene_unfreeze(actor_instance(e->actor));
         return;
-    case HOST_TURN:   // no actor asks for one yet
-    case HOST_RETIRE: // no kind has an idle time yet
+    case HOST_TURN:
+        scene_turn(actor_instance(e->actor), e->ticket);
+        return;
+    case HOST_RETIRE:
+        scene_retire(actor_instance(e->actor));
+        return;
     case HOST_LIST:
         return;
     case HOST_MAILBOX_FULL:

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { IDLE_DEFAULT_MS = 600000 };
+
 static const struct rh_actor_ops *const bundled[] = {&actor_kv, &actor_echo, &actor_ledger};
 
 static enum err complain(const char *name, const char *what, enum err error)
@@ -67,7 +69,12 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
     if (k->count == KINDS_MAX) {
         return complain(name, "too many kinds", ERR_TOO_BIG);
     }
-    k->hosted[k->count] = (struct host_kind){.number = kind->number};
+    k->hosted[k->count] = (struct host_kind){
+        .number = kind->number,
+        .idle_ms = kind->ops->idle_ms == 0 ? IDLE_DEFAULT_MS : kind->ops->idle_ms,
+        .mailbox = kind->ops->mailbox,
+        .remembered = kind->ops->list != NULL,
+    };
     k->kind[k->count++] = (struct kind){
         .number = kind->number,
         .ops = *kind->ops,

@@ -584,7 +584,12 @@ int node_run(const struct node_options *options)
     s->exit_code = 1;
     s->now_us = s->complained_us = clock_boottime_us();
     s->stops_seen = atomic_load(&stops_asked);
-    s->scene = scene_new(shell_on_ran, s);
+    const struct scene_config scene = {
+        .on_event = shell_on_scene,
+        .context = s,
+        .state_size_max = options->limits.staged_size_max,
+    };
+    s->scene = scene_new(&scene);
     start_loop(s);
     if (start(s)) {
         s->exit_code = 0;
@@ -602,7 +607,8 @@ int rh_node_run(const struct rh_node_options *options)
 {
     struct node_options all = node_options_default();
 
-    const size_t least = offsetof(struct rh_node_options, on_lease_loss); // what ABI 1 began with
+    // What ABI 2 began with.
+    const size_t least = offsetof(struct rh_node_options, role) + sizeof options->role;
 
     if (options->abi != RH_ABI || options->size < least) {
         (void)complain("the options were made for another libringhold", "");
@@ -612,7 +618,8 @@ int rh_node_run(const struct rh_node_options *options)
     return node_run(&all);
 }
 
-void rh_node_stop(void)
+void rh_node_stop(struct rh_node *node)
 {
+    (void)node; // One runs at a time.
     (void)atomic_fetch_add(&stops_asked, 1);
 }

@@ -1,305 +1,224 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/scene.h"
+#include "node/scene_inside.h"
 
 #include "base/assert.h"
-#include "base/list.h"
+#include "base/history.h"
+#include "base/log.h"
 #include "base/mem.h"
-#include "base/table.h"
-#include "node/alarm.h"
 #include "wire/args.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <stdatomic.h>
 #include <string.h>
 
-enum actor_phase { ACTOR_IDLE, ACTOR_RUNNING, ACTOR_DEFERRED, ACTOR_FROZEN };
+enum { SAVE_AT_ONCE = 64 };
 
-struct scene {
-    scene_ran ran;
-    void *context;
-    uint64_t now_us;
-    uint64_t last_token;
-    struct table deferred; /* actors by their token */
-    struct alarms alarms;
-    struct buffer body; /* of the answer being made */
-    struct list actors;
-};
+/* Of all scenes of the process: the calls of two incarnations are never taken for one another's. */
+static _Atomic uint64_t last_session;
 
-struct rh_actor {
-    struct scene *scene;
-    const struct rh_actor_ops *ops;
-    void *shared;
-    void *instance;
-    void *outer; /* the caller's name of it */
-    uint64_t fence;
-    enum actor_phase phase;
-    bool answered; /* while RUNNING */
-    uint8_t flags; /* of the message that runs */
-    uint64_t ticket;
-    uint64_t token;             /* while DEFERRED */
-    struct table_link by_token; /* while DEFERRED */
-    struct list timers;         /* of the message that runs */
-    struct list_link in_scene;
-    size_t id_size;
-    uint8_t id[]; /* flexible */
-};
+/* ---- telling ---- */
 
-struct timer {
-    struct alarm alarm;
-    struct list_link in_actor;
-    struct rh_actor *actor;
-    rh_timer call;
-    void *argument;
-};
-
-struct rh_out {
-    struct buffer *buffer; /* borrowed */
-};
-
-static void timer_free(struct timer *t)
+void scene_tell(const struct rh_actor *a, enum scene_event_type type)
 {
-    alarms_unset(&t->actor->scene->alarms, &t->alarm);
-    list_remove(&t->in_actor);
-    mem_free(t);
+    const struct scene_event event = {.type = type, .actor = a->outer};
+
+    a->scene->config.on_event(a->scene->config.context, &event);
 }
 
-static void drop_timers(struct rh_actor *a)
+static void tell_error(const struct rh_actor *a, enum scene_event_type type, enum err error)
 {
-    struct list_link *at;
+    const struct scene_event event = {.type = type, .actor = a->outer, .error = error};
 
-    while ((at = list_front(&a->timers)) != NULL) {
-        timer_free(CONTAINER_OF(at, struct timer, in_actor));
-    }
+    a->scene->config.on_event(a->scene->config.context, &event);
 }
 
-/* ---- answers ---- */
-
-/* In the Redis protocol a line break would end the error early. */
-static void make_one_line(struct buffer *text)
+void actor_complain(const struct rh_actor *a, const char *event, const char *what)
 {
-    for (size_t i = 0; i < text->size; i++) {
-        if (text->data[i] == '\r' || text->data[i] == '\n') {
-            text->data[i] = ' ';
-        }
-    }
+    char word[HISTORY_WORD_SIZE];
+
+    log_warn("node",
+             event,
+             "kind=%u actor=%s id=%s what=\"%s\"",
+             a->kind,
+             a->ops->name,
+             history_word(bytes_of(a->id, a->id_size), word),
+             what);
 }
 
-static enum answer_code put_plain(struct buffer *out, const struct rh_value *v)
+/* ---- callbacks ---- */
+
+static const char *callback_name(enum callback callback)
 {
-    char number[24];
-
-    switch (v->type) {
-    case RH_INTEGER:
-        (void)snprintf(number, sizeof number, "%" PRIi64, v->integer);
-        buffer_put(out, number, strlen(number));
-        return ANSWER_OK;
-    case RH_NIL:
-        return ANSWER_OK;
-    case RH_ERROR:
-        buffer_put(out, v->bytes.data, v->bytes.size);
-        make_one_line(out);
-        return ANSWER_APP_ERROR;
-    case RH_BYTES:
-    case RH_TEXT:
-        buffer_put(out, v->bytes.data, v->bytes.size);
-        return ANSWER_OK;
-    }
-    return ANSWER_OK;
-}
-
-static enum answer_code put_value(struct buffer *out, const struct rh_value *v)
-{
-    struct value value = {
-        .type = VALUE_NIL, .integer = v->integer, .text = bytes_of(v->bytes.data, v->bytes.size)};
-
-    switch (v->type) {
-    case RH_BYTES:
-        value.type = VALUE_BULK;
-        break;
-    case RH_TEXT:
-        value.type = VALUE_SIMPLE;
-        break;
-    case RH_INTEGER:
-        value.type = VALUE_INTEGER;
-        break;
-    case RH_NIL:
-        break;
-    case RH_ERROR:
-        value.type = VALUE_ERROR;
+    switch (callback) {
+    case CALLBACK_ACTIVATE:
+        return "activate";
+    case CALLBACK_FLUSH:
+        return "flush";
+    case CALLBACK_HANDOFF:
+        return "handoff";
+    case CALLBACK_NONE:
+    case CALLBACK_MESSAGE:
+    case CALLBACK_PART:
+    case CALLBACK_RESUME:
+    case CALLBACK_END:
         break;
     }
-    value_put(out, &value);
-    return ANSWER_OK;
+    return "callback";
 }
 
-static enum answer_code put_answer(struct rh_actor *a, const struct rh_value *v)
+/* Nonsense has failed: the actor says so itself by RH_FAILED. */
+static int check_result(const struct rh_actor *a, int result)
 {
-    struct buffer *out = &a->scene->body;
+    const bool handoff = a->callback == CALLBACK_HANDOFF;
 
-    buffer_clear(out);
-    return (a->flags & REQUEST_COMMAND) != 0 ? put_value(out, v) : put_plain(out, v);
-}
-
-/* The message that runs is over. */
-static void finish(struct rh_actor *a, const struct rh_value *v)
-{
-    struct scene *s = a->scene;
-    const enum answer_code code = put_answer(a, v);
-
-    if (a->phase == ACTOR_DEFERRED) {
-        table_remove(&s->deferred, &a->by_token);
-        a->phase = ACTOR_IDLE;
+    if (result == RH_OK || result == RH_FAILED ||
+        (handoff && (result == RH_BUSY || result == RH_COLD))) {
+        return result;
     }
-    a->answered = true;
-    drop_timers(a);
-    const struct scene_answer answer = {a->outer, a->ticket, code, buffer_bytes(&s->body)};
-    s->ran(s->context, &answer);
+    actor_complain(a, "bad_result", callback_name(a->callback));
+    return RH_FAILED;
 }
 
-static bool is_too_big(const struct rh_value *v)
+/* It has returned: is it through? */
+static void returned(struct rh_actor *a, int result)
 {
-    // One byte names the type of a command's value.
-    return v->bytes.size > RECORD_BODY_MAX - 1;
-}
-
-static int reply(struct rh_actor *a, const struct rh_value *v)
-{
-    if (is_too_big(v)) {
-        const struct rh_value error = rh_error("ERR the reply is over its limit of 1 MiB");
-
-        finish(a, &error);
-        return RH_TOO_BIG;
+    if (result == RH_PENDING && a->deferral != NULL) {
+        a->deferred = true;
+        scene_tell(a, SCENE_DEFERRED);
+        calls_pump(a);
+        return;
     }
-    finish(a, v);
-    return RH_OK;
+    deferral_drop(a); // It got a token, and has finished at once after all.
+    actor_go_on(a, result);
 }
 
-/* ---- ringhold.h ---- */
-
-struct rh_value rh_text(const char *text)
+static void flush(struct rh_actor *a, enum rh_why why)
 {
-    return (struct rh_value){RH_TEXT, 0, {text, strlen(text)}};
+    a->callback = CALLBACK_FLUSH;
+    returned(a, a->ops->flush(a, a->instance, why, a->fence));
 }
 
-struct rh_value rh_error(const char *text)
+/* Nothing of what ran is left. */
+static void end_task(struct rh_actor *a)
 {
-    return (struct rh_value){RH_ERROR, 0, {text, strlen(text)}};
+    ASSERT(!a->deferred);
+    deferral_drop(a);
+    timers_drop_after(a);
+    a->task = TASK_NONE;
+    a->callback = CALLBACK_NONE;
 }
 
-int rh_reply(struct rh_actor *actor, struct rh_value value)
+void actor_want_turn(struct rh_actor *a)
 {
-    const bool runs = actor->phase == ACTOR_RUNNING || actor->phase == ACTOR_DEFERRED;
+    const bool has = !list_empty(&a->due) || a->flush_due;
 
-    return !runs || actor->answered ? RH_INVALID : reply(actor, &value);
-}
-
-struct rh_token rh_defer(struct rh_actor *actor)
-{
-    struct scene *s = actor->scene;
-
-    if (actor->phase == ACTOR_RUNNING && !actor->answered) {
-        actor->phase = ACTOR_DEFERRED;
-        actor->token = ++s->last_token;
-        table_put(&s->deferred, &actor->by_token, table_mix(actor->token));
-    }
-    // A misplaced call gets a token that no message has.
-    return (struct rh_token){s, actor->phase == ACTOR_DEFERRED ? actor->token : 0};
-}
-
-int rh_reply_later(struct rh_token token, struct rh_value value)
-{
-    const struct scene *s = token.scene;
-    // The mix is one to one: equal hashes are equal tokens.
-    struct table_link *found = table_first(&s->deferred, table_mix(token.number));
-
-    if (found == NULL) {
-        return RH_GONE;
-    }
-    return reply(CONTAINER_OF(found, struct rh_actor, by_token), &value);
-}
-
-int rh_after(struct rh_actor *actor, uint32_t ms, rh_timer timer, void *argument)
-{
-    const bool runs = actor->phase == ACTOR_RUNNING || actor->phase == ACTOR_DEFERRED;
-
-    if (!runs || actor->answered) {
-        return RH_INVALID;
-    }
-    struct timer *t = mem_new(1, sizeof *t);
-    t->actor = actor;
-    t->call = timer;
-    t->argument = argument;
-    list_push_back(&actor->timers, &t->in_actor);
-    alarms_set(&actor->scene->alarms, &t->alarm, actor->scene->now_us + (uint64_t)ms * 1000);
-    return RH_OK;
-}
-
-struct rh_bytes rh_id(const struct rh_actor *actor)
-{
-    return (struct rh_bytes){actor->id, actor->id_size};
-}
-
-uint64_t rh_fence(const struct rh_actor *actor)
-{
-    return actor->fence;
-}
-
-void *rh_shared(const struct rh_actor *actor)
-{
-    return actor->shared;
-}
-
-void rh_out_put(struct rh_out *out, const void *data, size_t size)
-{
-    buffer_put(out->buffer, data, size);
-}
-
-/* ---- scene.h ---- */
-
-struct scene *scene_new(scene_ran ran, void *context)
-{
-    struct scene *s = mem_new(1, sizeof *s);
-
-    s->ran = ran;
-    s->context = context;
-    list_init(&s->actors);
-    return s;
-}
-
-void scene_tick(struct scene *s, uint64_t now_us)
-{
-    struct alarm *due;
-
-    s->now_us = now_us;
-    while ((due = alarms_due(&s->alarms, now_us)) != NULL) {
-        struct timer *t = CONTAINER_OF(due, struct timer, alarm);
-        const struct timer copy = *t;
-
-        timer_free(t); // First: the call may answer, which drops the actor's other timers.
-        copy.call(copy.actor, copy.actor->instance, copy.argument);
+    if (has && !a->poked && !a->frozen && !a->broken && a->task != TASK_ACTIVATE) {
+        a->poked = true;
+        scene_tell(a, SCENE_POKE);
     }
 }
 
-enum err scene_activate(struct scene *s, const struct scene_entry *entry, struct rh_actor **out)
+bool actor_may_ask(const struct rh_actor *a)
+{
+    return a->callback == CALLBACK_ACTIVATE || a->callback == CALLBACK_MESSAGE ||
+           a->callback == CALLBACK_FLUSH || a->callback == CALLBACK_PART;
+}
+
+static void actor_free(struct rh_actor *a)
+{
+    deferral_drop(a);
+    calls_drop(a);
+    timers_drop(a);
+    if (a->out != NULL) {
+        buffer_fini(&a->out->state);
+        mem_free(a->out);
+    }
+    list_remove(&a->in_scene);
+    a->scene->actor_count--;
+    a->scene->saved_count -= a->saved ? 1 : 0;
+    mem_free(a);
+}
+
+/* Its last callback can ask for nothing: what it had is taken away before. */
+static void deactivate(struct rh_actor *a, enum rh_why why)
+{
+    deferral_drop(a);
+    a->callback = CALLBACK_END;
+    a->ops->deactivate(a, a->instance, why);
+}
+
+/* ---- activate ---- */
+
+static void activated(struct rh_actor *a, int result)
+{
+    end_task(a);
+    if (result != RH_OK) {
+        tell_error(a, SCENE_ACTIVATED, ERR_REFUSED);
+        actor_free(a);
+        return;
+    }
+    tell_error(a, SCENE_ACTIVATED, ERR_OK);
+    flush_set(a);
+    if (a->passivate) {
+        scene_tell(a, SCENE_PASSIVATE);
+    }
+    actor_want_turn(a);
+}
+
+static struct rh_actor *actor_new(struct scene *s, const struct scene_entry *entry)
 {
     struct rh_actor *a = mem_new(1, sizeof *a + entry->id.size);
-    const struct rh_bytes state = {entry->state.data, entry->state.size};
 
     a->scene = s;
     a->ops = entry->ops;
     a->shared = entry->shared;
     a->outer = entry->actor;
     a->fence = entry->fence;
+    a->kind = entry->kind;
+    a->session = atomic_fetch_add(&last_session, 1) + 1;
     a->id_size = entry->id.size;
     memcpy(a->id, entry->id.data, entry->id.size);
+    list_init(&a->after);
     list_init(&a->timers);
-    if (a->ops->activate(a, entry->has_state ? &state : NULL, a->fence, &a->instance) != RH_OK) {
-        mem_free(a);
-        return ERR_REFUSED;
-    }
+    list_init(&a->calls);
+    list_init(&a->due);
+    timer_init(a);
     list_push_back(&s->actors, &a->in_scene);
-    *out = a;
-    return ERR_OK;
+    s->actor_count++;
+    return a;
+}
+
+struct rh_actor *scene_activate(struct scene *s, const struct scene_entry *entry)
+{
+    struct rh_actor *a = actor_new(s, entry);
+    const struct rh_bytes state = {entry->state.data, entry->state.size};
+
+    a->task = TASK_ACTIVATE;
+    a->callback = CALLBACK_ACTIVATE;
+    const int result =
+        a->ops->activate(a, entry->has_state ? &state : NULL, a->fence, &a->instance);
+    const bool refused = result != RH_OK && (result != RH_PENDING || a->deferral == NULL);
+    returned(a, result);
+    return refused ? NULL : a;
+}
+
+/* ---- messages ---- */
+
+void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
+{
+    const struct scene_event event = {
+        .type = SCENE_RAN, .actor = a->outer, .ticket = a->ticket, .code = code, .bytes = body};
+
+    if (a->deferred) {
+        a->deferred = false;
+        scene_tell(a, SCENE_FINISHED);
+        end_task(a);
+    }
+    a->answered = true;
+    timers_drop_after(a);
+    a->scene->config.on_event(a->scene->config.context, &event);
+    if (a->task == TASK_NONE) {
+        actor_want_turn(a);
+    }
 }
 
 /* Point the message at the body's arguments; false if they do not decode. */
@@ -319,74 +238,354 @@ static bool open_arguments(struct bytes body, struct rh_bytes list[ARGS_MAX],
     return true;
 }
 
-void scene_run(struct rh_actor *actor, uint64_t ticket, uint8_t flags, struct bytes body)
+static uint32_t message_flags(uint8_t flags)
+{
+    return ((flags & REQUEST_NO_REPLY) != 0 ? RH_NO_REPLY : 0u) |
+           ((flags & REQUEST_IDEMPOTENT) != 0 ? RH_IDEMPOTENT : 0u);
+}
+
+static void open_message(struct rh_actor *a, const struct scene_message *m)
+{
+    ASSERT(a->task == TASK_NONE && !a->frozen);
+    a->task = TASK_RUN;
+    a->callback = CALLBACK_MESSAGE;
+    a->answered = false;
+    a->ticket = m->ticket;
+    a->flags = m->flags;
+    a->chain_count = m->chain_count;
+    if (m->chain_count > 0) {
+        memcpy(a->chain, m->chain, m->chain_count * sizeof a->chain[0]);
+    }
+}
+
+/* False if it does not decode; its sender is one of us, so that is nobody's actor. */
+static bool open_body(const struct scene_message *m, struct rh_bytes list[ARGS_MAX],
+                      struct rh_message *message)
+{
+    struct bytes body = m->body;
+    struct caller caller = {0};
+
+    if ((m->flags & REQUEST_CALL) != 0 && caller_get(&body, &caller) != ERR_OK) {
+        return false;
+    }
+    message->from_kind = caller.kind;
+    message->from = (struct rh_bytes){caller.id.data, caller.id.size};
+    if ((m->flags & REQUEST_COMMAND) != 0) {
+        return open_arguments(body, list, message);
+    }
+    message->payload = (struct rh_bytes){body.data, body.size};
+    return true;
+}
+
+void scene_run(struct rh_actor *a, const struct scene_message *m)
 {
     struct rh_bytes list[ARGS_MAX];
-    struct rh_message message = {.flags = (flags & REQUEST_NO_REPLY) != 0 ? RH_NO_REPLY : 0};
+    struct rh_message message = {.flags = message_flags(m->flags)};
 
-    ASSERT(actor->phase == ACTOR_IDLE);
-    actor->phase = ACTOR_RUNNING;
-    actor->answered = false;
-    actor->ticket = ticket;
-    actor->flags = flags;
-    if ((flags & REQUEST_COMMAND) == 0) {
-        message.payload = (struct rh_bytes){body.data, body.size};
-        actor->ops->message(actor, actor->instance, &message);
-    } else if (open_arguments(body, list, &message)) {
-        actor->ops->message(actor, actor->instance, &message);
+    open_message(a, m);
+    if (open_body(m, list, &message)) {
+        a->ops->message(a, a->instance, &message);
     } else {
-        (void)rh_reply(actor, rh_error("ERR the command does not decode"));
+        (void)rh_reply(a, rh_error("ERR the command does not decode"));
     }
-    if (actor->phase != ACTOR_RUNNING) {
-        return; // It answers later, or did so after deferring.
+    if (!a->answered && a->deferral != NULL) {
+        a->deferred = true;
+        scene_tell(a, SCENE_DEFERRED);
+        calls_pump(a);
+        return;
     }
-    if (!actor->answered) {
-        (void)rh_reply(actor, rh_nil());
+    if (!a->answered) {
+        (void)rh_reply(a, rh_nil());
     }
-    actor->phase = ACTOR_IDLE;
+    end_task(a);
+    actor_want_turn(a);
 }
 
-void scene_export(struct rh_actor *actor, struct buffer *out)
-{
-    struct rh_out writer = {out};
+/* ---- turns ---- */
 
-    ASSERT(actor->phase == ACTOR_IDLE);
-    actor->phase = ACTOR_FROZEN;
-    if (actor->ops->handoff != NULL) {
-        actor->ops->handoff(actor, actor->instance, &writer);
+static void end_turn(struct rh_actor *a)
+{
+    const struct scene_event event = {
+        .type = SCENE_RAN, .actor = a->outer, .ticket = a->ticket, .code = ANSWER_OK};
+
+    end_task(a);
+    a->scene->config.on_event(a->scene->config.context, &event);
+    actor_want_turn(a);
+}
+
+static void take_due(struct rh_actor *a, struct due *due)
+{
+    a->callback = CALLBACK_PART;
+    if (due->is_timer) {
+        timer_fire(CONTAINER_OF(due, struct timer, due));
+    } else {
+        call_end(CONTAINER_OF(due, struct open_call, due));
+    }
+    a->callback = CALLBACK_NONE;
+}
+
+void scene_turn(struct rh_actor *a, uint64_t ticket)
+{
+    struct list_link *link = NULL;
+    size_t left = 0; // What becomes due meanwhile is for the next turn.
+
+    ASSERT(a->task == TASK_NONE && !a->frozen);
+    a->task = TASK_TURN;
+    a->ticket = ticket;
+    a->chain_count = 0;
+    a->poked = false;
+    for (link = list_front(&a->due); link != NULL; link = list_next(&a->due, link)) {
+        left++;
+    }
+    while (left-- > 0 && !a->broken && (link = list_pop_front(&a->due)) != NULL) {
+        take_due(a, CONTAINER_OF(link, struct due, link));
+    }
+    if (!a->flush_due || a->broken) {
+        end_turn(a);
+        return;
+    }
+    a->flush_due = false;
+    flush(a, RH_PERIODIC);
+}
+
+/* ---- moving, ending ---- */
+
+static void drop_out(struct rh_actor *a)
+{
+    buffer_fini(&a->out->state);
+    mem_free(a->out);
+    a->out = NULL;
+}
+
+static void exported(struct rh_actor *a, int result)
+{
+    struct rh_out *out = a->out;
+    struct scene_event event = {.type = SCENE_EXPORTED, .actor = a->outer};
+
+    end_task(a);
+    if (result == RH_BUSY) {
+        event.error = ERR_BUSY;
+    } else {
+        a->frozen = true;
+        a->poked = false;
+        event.has_state = result == RH_OK && !out->over;
+        event.bytes = event.has_state ? buffer_bytes(&out->state) : (struct bytes){0};
+        if (out->over) {
+            actor_complain(a, "state_too_big", "it moves cold: handoff wrote over state_max");
+        }
+    }
+    a->scene->config.on_event(a->scene->config.context, &event);
+    drop_out(a);
+    if (result == RH_BUSY) {
+        actor_want_turn(a);
     }
 }
 
-void scene_unfreeze(struct rh_actor *actor)
+static size_t state_size_max(const struct rh_actor *a)
 {
-    ASSERT(actor->phase == ACTOR_FROZEN);
-    actor->phase = ACTOR_IDLE;
-    if (actor->ops->resume != NULL) {
-        actor->ops->resume(actor, actor->instance);
+    const size_t wanted = a->ops->state_max == 0 ? SCENE_STATE_DEFAULT : a->ops->state_max;
+    const size_t granted = a->scene->config.state_size_max;
+
+    return wanted < granted ? wanted : granted;
+}
+
+static void hand_off(struct rh_actor *a)
+{
+    a->out = mem_new(1, sizeof *a->out);
+    a->out->size_max = state_size_max(a);
+    if (a->ops->handoff == NULL) {
+        exported(a, RH_OK);
+        return;
+    }
+    a->callback = CALLBACK_HANDOFF;
+    returned(a, a->ops->handoff(a, a->instance, a->out));
+}
+
+void scene_export(struct rh_actor *a)
+{
+    ASSERT(a->task == TASK_NONE && !a->frozen);
+    a->task = TASK_EXPORT;
+    if (a->ops->flush != NULL) {
+        flush(a, RH_MOVED);
+    } else {
+        hand_off(a);
     }
 }
 
-void scene_discard(struct rh_actor *actor, enum rh_why why)
+/* Its flush for the move is through. */
+static void flushed_to_move(struct rh_actor *a, int result)
 {
-    if (actor->phase == ACTOR_DEFERRED) {
-        table_remove(&actor->scene->deferred, &actor->by_token);
+    const struct scene_event event = {.type = SCENE_EXPORTED, .actor = a->outer, .error = ERR_BUSY};
+
+    if (result == RH_OK) {
+        hand_off(a);
+        return;
     }
-    drop_timers(actor);
-    actor->phase = ACTOR_FROZEN; // Its last callback can neither answer nor set a timer.
-    actor->ops->deactivate(actor, actor->instance, why);
-    list_remove(&actor->in_scene);
-    mem_free(actor);
+    end_task(a);
+    a->scene->config.on_event(a->scene->config.context, &event);
+    actor_want_turn(a);
+}
+
+void scene_unfreeze(struct rh_actor *a)
+{
+    ASSERT(a->task == TASK_NONE && a->frozen);
+    a->frozen = false;
+    if (a->ops->resume != NULL) {
+        a->callback = CALLBACK_RESUME;
+        a->ops->resume(a, a->instance);
+        a->callback = CALLBACK_NONE;
+    }
+    actor_want_turn(a);
+}
+
+static void retired(struct rh_actor *a, int result)
+{
+    end_task(a);
+    if (result != RH_OK) {
+        tell_error(a, SCENE_RETIRED, ERR_IO);
+        actor_want_turn(a);
+        return;
+    }
+    deactivate(a, RH_IDLE);
+    tell_error(a, SCENE_RETIRED, ERR_OK);
+    actor_free(a);
+}
+
+void scene_retire(struct rh_actor *a)
+{
+    ASSERT(a->task == TASK_NONE && !a->frozen);
+    a->task = TASK_RETIRE;
+    if (a->ops->flush != NULL) {
+        flush(a, RH_IDLE);
+    } else {
+        retired(a, RH_OK);
+    }
+}
+
+void scene_discard(struct rh_actor *a, enum rh_why why)
+{
+    if (a->deferred) {
+        deferral_drop(a);
+        a->deferred = false;
+        scene_tell(a, SCENE_FINISHED);
+    }
+    deactivate(a, why);
+    actor_free(a);
+}
+
+/* ---- going on with a task ---- */
+
+static void note_saved(struct rh_actor *a)
+{
+    a->saved = true;
+    a->scene->saved_count++;
+    list_remove(&a->in_scene);
+    list_push_back(&a->scene->saved, &a->in_scene);
+}
+
+void actor_go_on(struct rh_actor *a, int result)
+{
+    const int checked = check_result(a, result);
+    const bool handoff = a->callback == CALLBACK_HANDOFF;
+
+    if (a->deferred) {
+        a->deferred = false;
+        scene_tell(a, SCENE_FINISHED);
+    }
+    a->callback = CALLBACK_NONE;
+    switch (a->task) {
+    case TASK_ACTIVATE:
+        activated(a, checked);
+        return;
+    case TASK_TURN:
+        flush_set(a); // Failed or not: again when its time comes.
+        end_turn(a);
+        return;
+    case TASK_EXPORT:
+        handoff ? exported(a, checked) : flushed_to_move(a, checked);
+        return;
+    case TASK_RETIRE:
+        retired(a, checked);
+        return;
+    case TASK_SAVE:
+        end_task(a);
+        if (checked == RH_OK) {
+            note_saved(a);
+        }
+        return;
+    case TASK_RUN: // actor_ran()
+    case TASK_NONE:
+        break;
+    }
+    UNREACHABLE();
+}
+
+/* ---- the scene ---- */
+
+struct scene *scene_new(const struct scene_config *config)
+{
+    struct scene *s = mem_new(1, sizeof *s);
+
+    s->config = *config;
+    if (s->config.state_size_max == 0 || s->config.state_size_max > SCENE_STATE_MAX) {
+        s->config.state_size_max = SCENE_STATE_MAX;
+    }
+    s->latch = latch_open(config);
+    list_init(&s->actors);
+    list_init(&s->saved);
+    return s;
+}
+
+void scene_tick(struct scene *s, uint64_t now_us)
+{
+    s->now_us = now_us;
+    later_take(s);
+    timers_run(s);
+}
+
+uint64_t scene_next_us(const struct scene *s)
+{
+    return s->alarms.count == 0 ? UINT64_MAX : s->alarms.heap[0]->at_us;
+}
+
+/* One that waits for its move, or is not there yet, has nothing to save of its own. */
+static bool has_to_save(const struct rh_actor *a)
+{
+    return a->ops->flush != NULL && !a->frozen && a->task != TASK_ACTIVATE && !a->broken;
+}
+
+size_t scene_save(struct scene *s)
+{
+    const size_t left = s->actor_count - s->saved_count;
+
+    for (size_t i = 0; i < SAVE_AT_ONCE && i < left; i++) {
+        struct rh_actor *a = CONTAINER_OF(list_front(&s->actors), struct rh_actor, in_scene);
+
+        list_remove(&a->in_scene);
+        list_push_back(&s->actors, &a->in_scene); // The busy ones have their turn later.
+        if (!has_to_save(a)) {
+            note_saved(a);
+        } else if (a->task == TASK_NONE) {
+            a->task = TASK_SAVE;
+            flush(a, RH_STOP);
+        }
+    }
+    return s->actor_count - s->saved_count;
 }
 
 void scene_close(struct scene *s, enum rh_why why)
 {
     struct list_link *at;
 
+    list_splice_back(&s->actors, &s->saved);
     while ((at = list_front(&s->actors)) != NULL) {
         scene_discard(CONTAINER_OF(at, struct rh_actor, in_scene), why);
     }
-    table_fini(&s->deferred);
+    latch_close(s->latch);
+    table_fini(&s->calls);
     alarms_fini(&s->alarms);
     buffer_fini(&s->body);
+    buffer_fini(&s->taken.bytes);
+    mem_free(s->taken.item);
     mem_free(s);
 }

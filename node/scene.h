@@ -1,42 +1,87 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The scene: where the game's code runs. It turns the host's effects (activate,
- * run, export, unfreeze, discard) into calls of an actor's callbacks, and the
- * replies into `ran`. The public functions of ringhold.h are implemented here.
+ * run, turn, export, unfreeze, retire, discard) into calls of an actor's
+ * callbacks, and what these come to into events. The public functions of
+ * ringhold.h are implemented here.
  *
- * No I/O and no clock of its own: time comes in with scene_tick(). `ran` is
- * called from within scene_run(), scene_tick() or rh_reply_later(); it must
- * only note the answer, never call the scene.
+ * One scene belongs to one worker: all of it is called on that thread. Only what
+ * finishes a deferred callback (rh_done, rh_reply_later) comes from any thread;
+ * it is noted, `on_later` is called, and scene_tick() finishes it.
  *
- *     IDLE -run-> RUNNING -reply-> IDLE          RUNNING -defer-> DEFERRED -reply-> IDLE
- *     IDLE -export-> FROZEN -unfreeze-> IDLE
+ * No I/O and no clock of its own: time comes in with scene_tick(). `on_event` is
+ * called from within the functions below; it must only note the event, never call
+ * the scene.
+ *
+ *     ABSENT -activate-> LIVE <-run, turn-> busy (one of them at a time, perhaps deferred)
+ *     LIVE -export-> FROZEN -unfreeze-> LIVE      LIVE -retire-> gone      any -discard-> gone
+ *
+ * Files: scene.c life; scene_later.c what finishes later; scene_reply.c answers;
+ * scene_timer.c timers; scene_call.c calls of other actors.
  */
 #ifndef NODE_SCENE_H
 #define NODE_SCENE_H
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "wire/record.h"
+#include "node/call.h"
 
 #include <ringhold.h>
+#include <stdbool.h>
 
 struct scene;
 
-/* An answer: `actor` is what scene_activate() was given, `body` is borrowed. */
-struct scene_answer {
-    void *actor;
-    uint64_t ticket;
-    enum answer_code code;
-    struct bytes body;
+enum {
+    SCENE_STATE_DEFAULT = 1024 * 1024,  /* rh_actor_ops.state_max of 0 */
+    SCENE_STATE_MAX = 64 * 1024 * 1024, /* more is not granted */
+    SCENE_CALLS_MAX = 1024,             /* open calls of one actor */
+    SCENE_TIMERS_MAX = 1024,            /* of one actor */
 };
 
-typedef void (*scene_ran)(void *context, const struct scene_answer *answer);
+enum scene_event_type {
+    SCENE_ACTIVATED, /* error: ERR_OK, or its activate said no and it is gone */
+    SCENE_RAN,       /* ticket, code, bytes: the answer; of a turn without bytes */
+    SCENE_EXPORTED,  /* error: ERR_OK or ERR_BUSY, has_state, bytes */
+    SCENE_RETIRED,   /* error: ERR_OK: it is gone, or its flush failed and it stays */
+    SCENE_POKE,      /* it wants a turn */
+    SCENE_PASSIVATE, /* it wants to be retired */
+    SCENE_FAILED,    /* it is broken; comes before the RAN of what it ran */
+    SCENE_CALL,      /* call */
+    SCENE_DEFERRED,  /* the callback that ran finishes later … */
+    SCENE_FINISHED,  /* … and now it has */
+};
 
-struct scene *scene_new(scene_ran ran, void *context);
-/* Run the timers that are due, and keep the time for those to be set. */
+/* `actor` is what scene_activate() was given, `bytes` and `call` are borrowed. */
+struct scene_event {
+    enum scene_event_type type;
+    void *actor;
+    uint64_t ticket;
+    enum err error;
+    enum answer_code code;
+    bool has_state;
+    struct bytes bytes;
+    const struct call *call;
+};
+
+struct scene_config {
+    void (*on_event)(void *context, const struct scene_event *event);
+    /* From any thread: scene_tick() has something to do. May be NULL. */
+    void (*on_later)(void *context);
+    void *context;
+    size_t state_size_max; /* of one hand-over; 0 = SCENE_STATE_MAX */
+    uint32_t worker;       /* for struct call */
+};
+
+struct scene *scene_new(const struct scene_config *config);
+
+/* Run what is due, finish what was finished, and keep the time for timers to be set. */
 void scene_tick(struct scene *s, uint64_t now_us);
+/* When the next timer is due; UINT64_MAX = none. */
+uint64_t scene_next_us(const struct scene *s);
 
-/* How an actor comes on the scene. `ops` has message and activate (kinds.h checks that). */
+/* How an actor comes on the scene. `ops` has message, activate and deactivate (kinds.h checks
+ * that).
+ */
 struct scene_entry {
     const struct rh_actor_ops *ops;
     void *shared;       /* of the kind */
@@ -44,19 +89,40 @@ struct scene_entry {
     struct bytes id;    /* copied */
     struct bytes state; /* borrowed */
     bool has_state;     /* false: start afresh */
+    uint16_t kind;
     uint64_t fence;
 };
 
-/* ERR_REFUSED: its activate said no; `out` is not set then. */
-MUST_CHECK enum err scene_activate(struct scene *s, const struct scene_entry *entry,
-                                   struct rh_actor **out);
-/* Run one request on an idle actor; `flags`: enum request_flags. */
-void scene_run(struct rh_actor *actor, uint64_t ticket, uint8_t flags, struct bytes body);
-/* Freeze an idle actor and append its state. */
-void scene_export(struct rh_actor *actor, struct buffer *out);
+/* The actor is NULL if its activate said no at once; SCENE_ACTIVATED with an error always means
+ * that what was returned is gone. */
+struct rh_actor *scene_activate(struct scene *s, const struct scene_entry *entry);
+
+/* One request. Borrowed. */
+struct scene_message {
+    uint64_t ticket;
+    uint8_t flags;     /* enum request_flags */
+    struct bytes body; /* of REQUEST_CALL: it starts with the caller */
+    uint8_t chain_count;
+    const uint64_t *chain; /* of positions: whose calls led here */
+};
+
+/* The next four: on an actor that is live and not busy, or, of unfreeze, frozen. */
+void scene_run(struct rh_actor *actor, const struct scene_message *message);
+/* Timers, answers of calls, a flush: what it does between messages. */
+void scene_turn(struct rh_actor *actor, uint64_t ticket);
+/* Flush it, freeze it, and take its state. */
+void scene_export(struct rh_actor *actor);
 void scene_unfreeze(struct rh_actor *actor);
+/* Flush it, and end it by deactivate(IDLE). */
+void scene_retire(struct rh_actor *actor);
 /* In any state; a message that still runs is never answered. Frees the actor. */
 void scene_discard(struct rh_actor *actor, enum rh_why why);
+/* A call has ended. */
+void scene_answer(struct scene *s, const struct call_answer *answer);
+
+/* Flush what has not been since this was called first, for the node stops. Returns how many are not
+ * through: call it again after scene_tick(). Nothing else is begun any more. */
+size_t scene_save(struct scene *s);
 /* Discard every actor that is left, and free the scene. */
 void scene_close(struct scene *s, enum rh_why why);
 

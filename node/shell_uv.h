@@ -113,7 +113,7 @@ void shell_settle(struct shell *s);
 /* Queue an event for after the present step; its bytes are copied. */
 void shell_complete(struct shell *s, const struct host_event *event);
 /* Of the scene. */
-void shell_on_ran(void *context, const struct scene_answer *answer);
+void shell_on_scene(void *context, const struct scene_event *event);
 /* Tell the host which links have room again. */
 void shell_look_for_room(struct shell *s);
 /* At the end of a turn: drop the links that have to go. */

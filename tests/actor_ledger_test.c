@@ -48,8 +48,8 @@ static void it_counts_each_client(void **state)
 /* A byte of the ballast that is lost on the way is noticed. */
 static void it_looks_at_its_ballast(void **state)
 {
-    struct buffer moved = {0};
     struct theatre t;
+    struct theatre other;
     void *shared = NULL;
     const struct rh_kind_info info = {.size = sizeof info, .node = "n2", .argument = folder};
 
@@ -61,18 +61,19 @@ static void it_looks_at_its_ballast(void **state)
     assert_string_equal(theatre_call(&t, "1 1"), "OK 1");
     theatre_move(&t, &actor_ledger, shared);
     assert_string_equal(theatre_call(&t, "1 2"), "OK 2");
-    scene_export(t.actor, &moved);
-    assert_int_equal(moved.size, 8 + 1024 + 20);
+    scene_export(t.actor);
+    assert_int_equal(t.state.size, 8 + 1024 + 20);
     scene_unfreeze(t.actor);
-    moved.data[500] ^= 1;
-    struct rh_actor *other = NULL;
+    t.state.data[500] ^= 1;
     const struct scene_entry entry = {.ops = &actor_ledger,
                                       .shared = shared,
-                                      .state = buffer_bytes(&moved),
+                                      .state = buffer_bytes(&t.state),
                                       .has_state = true,
                                       .fence = 9};
-    assert_int_equal(scene_activate(t.scene, &entry, &other), ERR_REFUSED);
-    buffer_fini(&moved);
+    theatre_build(&other);
+    theatre_enter(&other, &entry);
+    assert_int_equal(other.error, ERR_REFUSED);
+    theatre_close(&other);
     theatre_close(&t);
     actor_ledger.stop(shared);
 }
@@ -112,13 +113,14 @@ static void it_refuses_other_payloads(void **state)
 
 static void it_refuses_a_state_that_is_not_its_own(void **state)
 {
-    struct theatre t = {0};
+    struct theatre t;
     const struct scene_entry entry = {
         .ops = &actor_ledger, .shared = journal, .state = bytes_of("odd", 3), .has_state = true};
 
     (void)state;
-    t.scene = scene_new(theatre_on_ran, &t);
-    assert_int_equal(theatre_enter(&t, &entry), ERR_REFUSED);
+    theatre_build(&t);
+    theatre_enter(&t, &entry);
+    assert_int_equal(t.error, ERR_REFUSED);
     theatre_close(&t);
 }
 
@@ -137,17 +139,15 @@ static void everything_is_in_the_journal(void **state)
     };
     const size_t count = sizeof want / sizeof want[0];
     struct journal_view v;
-    struct buffer out = {0};
     struct theatre t;
 
     (void)state;
     theatre_open(&t, &actor_ledger, journal);
     (void)theatre_call(&t, "3 8");
-    scene_export(t.actor, &out);
+    scene_export(t.actor);
     scene_unfreeze(t.actor);
     theatre_move(&t, &actor_ledger, journal);
     theatre_close(&t);
-    buffer_fini(&out);
     assert_int_equal(journal_view_open(&v, path), ERR_OK);
     assert_true(v.count >= count);
     for (size_t i = 0; i < count; i++) {

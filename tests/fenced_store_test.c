@@ -35,7 +35,7 @@ static void load(struct owner *o, const char *node)
     *o = (struct owner){0};
     assert_int_equal(kinds_add_named(&o->kinds, 0, name), ERR_OK);
     assert_int_equal(kinds_start(&o->kinds, node), ERR_OK);
-    o->theatre.scene = scene_new(theatre_on_ran, &o->theatre);
+    theatre_build(&o->theatre);
 }
 
 /* Activate the actor under a fence. */
@@ -44,7 +44,8 @@ static enum err claim(struct owner *o, uint64_t fence)
     const struct kind *kind = kinds_find(&o->kinds, 0);
     const struct scene_entry entry = {.ops = &kind->ops, .shared = kind->shared, .fence = fence};
 
-    return theatre_enter(&o->theatre, &entry);
+    theatre_enter(&o->theatre, &entry);
+    return o->theatre.error;
 }
 
 static int set_up(void **state)

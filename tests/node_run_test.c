@@ -393,8 +393,8 @@ static void start_serving(void)
 
 static void cut_short(void)
 {
-    rh_node_stop();
-    rh_node_stop();
+    rh_node_stop(NULL);
+    rh_node_stop(NULL);
 }
 
 /* ---- a move */
@@ -509,7 +509,7 @@ static void it_says_bye_when_it_owns_nothing(void **state)
     (void)state;
     owner = second->slot;
     start_serving();
-    rh_node_stop();
+    rh_node_stop(NULL);
     join_node(first, 0);
     assert_true(first->said_bye);
 }
@@ -544,7 +544,7 @@ static void it_may_stop_before_it_is_registered(void **state)
     start_node(first);
     UNTIL(access(number, F_OK) == 0);
     assert_false(atomic_load(&first->ended));
-    rh_node_stop();
+    rh_node_stop(NULL);
     join_node(first, 0);
     assert_int_equal(first->registered, 0);
 }

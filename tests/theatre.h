@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A scene with one actor on it, and its last answer: for tests of actors.
+ * A scene with one actor on it, and what it told last: for tests of actors.
  */
 #ifndef TESTS_THEATRE_H
 #define TESTS_THEATRE_H
 
+#include "base/mem.h"
 #include "node/scene.h"
 #include "wire/args.h"
 
@@ -13,13 +14,19 @@
 
 struct theatre {
     struct scene *scene;
-    struct rh_actor *actor;
-    size_t answers; /* so far */
-    bool command;   /* the last request was one */
+    struct rh_actor *actor;          /* NULL = gone */
+    size_t answers;                  /* so far */
+    size_t told[SCENE_FINISHED + 1]; /* events so far, by type */
+    enum err error;                  /* of the last ACTIVATED, EXPORTED, RETIRED */
+    bool command;                    /* the last request was one */
     enum answer_code code;
     uint64_t ticket;
     char text[256]; /* of the last answer: as it is, or a value as "i:5", "b:x", "s:OK", "n:", "e:…"
                      */
+    struct buffer state; /* as exported last */
+    bool has_state;
+    struct call call; /* the last one; its bytes are in `called` */
+    struct buffer called;
 };
 
 static inline void theatre_print(struct theatre *t, struct bytes body)
@@ -40,59 +47,109 @@ static inline void theatre_print(struct theatre *t, struct bytes body)
     }
 }
 
-static inline void theatre_on_ran(void *context, const struct scene_answer *answer)
+/* "kind id payload" */
+static inline void theatre_keep_call(struct theatre *t, const struct call *call)
+{
+    char kind[16];
+
+    t->call = *call;
+    buffer_clear(&t->called);
+    (void)snprintf(kind, sizeof kind, "%u ", call->kind);
+    buffer_put(&t->called, kind, strlen(kind));
+    buffer_put(&t->called, call->id.data, call->id.size);
+    buffer_put(&t->called, " ", 1);
+    buffer_put(&t->called, call->payload.data, call->payload.size);
+}
+
+static inline void theatre_on_event(void *context, const struct scene_event *event)
 {
     struct theatre *t = context;
 
-    assert_ptr_equal(answer->actor, t);
-    t->answers++;
-    t->code = answer->code;
-    t->ticket = answer->ticket;
-    theatre_print(t, answer->body);
+    assert_ptr_equal(event->actor, t);
+    t->told[event->type]++;
+    if (event->type == SCENE_RAN) {
+        t->answers++;
+        t->code = event->code;
+        t->ticket = event->ticket;
+        theatre_print(t, event->bytes);
+    } else if (event->type == SCENE_EXPORTED) {
+        buffer_clear(&t->state);
+        buffer_put(&t->state, event->bytes.data, event->bytes.size);
+        t->has_state = event->has_state;
+        t->error = event->error;
+    } else if (event->type == SCENE_CALL) {
+        theatre_keep_call(t, event->call);
+    } else if (event->type == SCENE_ACTIVATED || event->type == SCENE_RETIRED) {
+        t->error = event->error;
+        if ((event->type == SCENE_RETIRED) == (event->error == ERR_OK)) {
+            t->actor = NULL;
+        }
+    }
 }
 
-static inline enum err theatre_enter(struct theatre *t, const struct scene_entry *entry)
+static inline void theatre_enter(struct theatre *t, const struct scene_entry *entry)
 {
     struct scene_entry mine = *entry;
 
     mine.actor = t;
     mine.id = bytes_of("id", 2);
-    return scene_activate(t->scene, &mine, &t->actor);
+    t->actor = scene_activate(t->scene, &mine);
+}
+
+/* An empty stage. */
+static inline void theatre_build(struct theatre *t)
+{
+    const struct scene_config config = {.on_event = theatre_on_event, .context = t};
+
+    *t = (struct theatre){0};
+    t->scene = scene_new(&config);
 }
 
 static inline void theatre_open(struct theatre *t, const struct rh_actor_ops *ops, void *shared)
 {
-    const struct scene_entry entry = {.ops = ops, .shared = shared, .fence = 7};
+    const struct scene_entry entry = {.ops = ops, .shared = shared, .fence = 7, .kind = 3};
 
-    *t = (struct theatre){0};
-    t->scene = scene_new(theatre_on_ran, t);
-    assert_int_equal(theatre_enter(t, &entry), ERR_OK);
+    theatre_build(t);
+    theatre_enter(t, &entry);
+    assert_int_equal(t->error, ERR_OK);
 }
 
 static inline void theatre_close(struct theatre *t)
 {
     scene_close(t->scene, RH_STOP);
+    buffer_fini(&t->state);
+    buffer_fini(&t->called);
 }
 
 /* Hand the actor's state to a new one, as a move does. */
 static inline void theatre_move(struct theatre *t, const struct rh_actor_ops *ops, void *shared)
 {
-    struct buffer state = {0};
-
-    scene_export(t->actor, &state);
+    scene_export(t->actor);
+    assert_int_equal(t->error, ERR_OK);
     scene_discard(t->actor, RH_MOVED);
-    const struct scene_entry entry = {
-        .ops = ops, .shared = shared, .state = buffer_bytes(&state), .has_state = true, .fence = 9};
-    assert_int_equal(theatre_enter(t, &entry), ERR_OK);
-    buffer_fini(&state);
+    const struct scene_entry entry = {.ops = ops,
+                                      .shared = shared,
+                                      .state = buffer_bytes(&t->state),
+                                      .has_state = t->has_state,
+                                      .kind = 3,
+                                      .fence = 9};
+    theatre_enter(t, &entry);
+    assert_int_equal(t->error, ERR_OK);
+}
+
+static inline void theatre_run(struct theatre *t, uint8_t flags, struct bytes body)
+{
+    const struct scene_message message = {.ticket = 1, .flags = flags, .body = body};
+
+    t->text[0] = '\0';
+    t->command = (flags & REQUEST_COMMAND) != 0;
+    scene_run(t->actor, &message);
 }
 
 /* Run a payload; its answer, if it came at once, else "". */
 static inline const char *theatre_call(struct theatre *t, const char *payload)
 {
-    t->text[0] = '\0';
-    t->command = false;
-    scene_run(t->actor, 1, 0, bytes_of(payload, strlen(payload)));
+    theatre_run(t, 0, bytes_of(payload, strlen(payload)));
     return t->text;
 }
 
@@ -112,9 +169,7 @@ static inline const char *theatre_command(struct theatre *t, const char *line)
         }
     }
     args_put(&body, &args);
-    t->text[0] = '\0';
-    t->command = true;
-    scene_run(t->actor, 1, REQUEST_COMMAND, buffer_bytes(&body));
+    theatre_run(t, REQUEST_COMMAND, buffer_bytes(&body));
     buffer_fini(&body);
     return t->text;
 }

@@ -5,7 +5,7 @@
 #include <ringhold.h>
 
 const struct rh_actor_ops ringhold_actor = {
-    .abi = RH_ABI + 1,
+    .abi = RH_ABI - 1,
     .size = sizeof(struct rh_actor_ops),
     .name = "foreign",
 };

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/scene_inside.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+enum { TIMEOUT_MAX_MS = 60000 };
+
+/* Of all scenes of the process: an answer that comes late finds nothing, never another call. */
+static _Atomic uint64_t last_number;
+
+static void call_free(struct open_call *c)
+{
+    table_remove(&c->actor->scene->calls, &c->by_number);
+    list_remove(&c->in_actor);
+    c->actor->call_count--;
+    if (list_linked(&c->due.link)) {
+        list_remove(&c->due.link);
+    }
+    buffer_fini(&c->payload);
+    mem_free(c);
+}
+
+void calls_drop(struct rh_actor *a)
+{
+    struct list_link *at;
+
+    while ((at = list_front(&a->calls)) != NULL) {
+        call_free(CONTAINER_OF(at, struct open_call, in_actor));
+    }
+}
+
+static void hand_out(struct open_call *c, struct bytes payload)
+{
+    struct rh_actor *a = c->actor;
+    const rh_on_answer then = c->then;
+    void *argument = c->argument;
+    const struct rh_answer answer = {c->status, {payload.data, payload.size}};
+
+    call_free(c); // First: it may call again, up to the limit.
+    then(a, a->instance, &answer, argument);
+}
+
+void call_end(struct open_call *c)
+{
+    struct buffer payload = c->payload;
+
+    c->payload = (struct buffer){0};
+    hand_out(c, buffer_bytes(&payload));
+    buffer_fini(&payload);
+}
+
+/* The next answer that waits, or NULL. */
+static struct open_call *next_answer(const struct rh_actor *a)
+{
+    for (struct list_link *l = list_front(&a->due); l != NULL; l = list_next(&a->due, l)) {
+        struct due *due = CONTAINER_OF(l, struct due, link);
+
+        if (!due->is_timer) {
+            return CONTAINER_OF(due, struct open_call, due);
+        }
+    }
+    return NULL;
+}
+
+/* What is deferred may wait for the answer of a call that it has made, or an earlier task of the
+ * same actor: a turn would come too late for it. */
+void calls_pump(struct rh_actor *a)
+{
+    struct open_call *c = NULL;
+
+    while (a->deferred && (c = next_answer(a)) != NULL) {
+        list_remove(&c->due.link);
+        call_end(c);
+    }
+}
+
+void scene_answer(struct scene *s, const struct call_answer *answer)
+{
+    // The mix is one to one: equal hashes are equal numbers.
+    struct table_link *found = table_first(&s->calls, table_mix(answer->number));
+
+    if (found == NULL) {
+        return; // Its actor moved, or stopped.
+    }
+    struct open_call *c = CONTAINER_OF(found, struct open_call, by_number);
+    struct rh_actor *a = c->actor;
+
+    c->status = answer->status;
+    buffer_put(&c->payload, answer->payload.data, answer->payload.size);
+    list_push_back(&a->due, &c->due.link);
+    if (a->deferred) {
+        calls_pump(a);
+    } else {
+        actor_want_turn(a);
+    }
+}
+
+/* ---- ringhold.h ---- */
+
+static int check(const struct rh_actor *a, const struct call *call)
+{
+    if (!actor_may_ask(a) || call->id.size == 0 || call->id.size > RECORD_ID_MAX ||
+        call->id.data == NULL || (call->payload.data == NULL && call->payload.size > 0)) {
+        return RH_INVALID;
+    }
+    return call->payload.size > RECORD_BODY_MAX ? RH_TOO_BIG : RH_OK;
+}
+
+static struct call call_of(const struct rh_actor *a, uint16_t kind, struct rh_bytes id,
+                           struct rh_bytes payload)
+{
+    struct call call = {
+        .worker = a->scene->config.worker,
+        .session = a->session,
+        .from_kind = a->kind,
+        .from = bytes_of(a->id, a->id_size),
+        .kind = kind,
+        .id = bytes_of(id.data, id.size),
+        .payload = bytes_of(payload.data, payload.size),
+    };
+
+    if (a->task == TASK_RUN) {
+        call.chain_count = a->chain_count;
+        memcpy(call.chain, a->chain, sizeof call.chain);
+    }
+    return call;
+}
+
+static void tell_call(const struct rh_actor *a, const struct call *call)
+{
+    const struct scene_event event = {.type = SCENE_CALL, .actor = a->outer, .call = call};
+
+    a->scene->config.on_event(a->scene->config.context, &event);
+}
+
+int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh_bytes payload,
+            uint32_t timeout_ms, uint32_t flags, rh_on_answer then, void *argument)
+{
+    struct scene *s = actor->scene;
+    struct call call = call_of(actor, kind, id, payload);
+    const int checked = check(actor, &call);
+    const bool is_itself = kind == actor->kind && bytes_equal(call.id, call.from);
+
+    if (checked != RH_OK) {
+        return checked;
+    }
+    if (timeout_ms == 0 || timeout_ms > TIMEOUT_MAX_MS || then == NULL ||
+        (flags & ~(uint32_t)RH_IDEMPOTENT) != 0) {
+        return RH_INVALID;
+    }
+    if (is_itself) {
+        actor_complain(actor, "calls_itself", "it would wait for itself: its call is refused");
+        return RH_INVALID;
+    }
+    if (actor->call_count == SCENE_CALLS_MAX) {
+        return RH_OVERLOADED;
+    }
+    struct open_call *c = mem_new(1, sizeof *c);
+    c->actor = actor;
+    c->number = call.number = atomic_fetch_add(&last_number, 1) + 1;
+    c->then = then;
+    c->argument = argument;
+    table_put(&s->calls, &c->by_number, table_mix(c->number));
+    list_push_back(&actor->calls, &c->in_actor);
+    actor->call_count++;
+    call.timeout_ms = timeout_ms;
+    call.flags = flags;
+    tell_call(actor, &call);
+    return RH_OK;
+}
+
+int rh_send(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh_bytes payload)
+{
+    struct call call = call_of(actor, kind, id, payload);
+    const int checked = check(actor, &call);
+
+    if (checked == RH_OK) {
+        call.flags = RH_NO_REPLY;
+        tell_call(actor, &call);
+    }
+    return checked;
+}

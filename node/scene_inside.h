@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the scene share (scene.c, scene_*.c).
+ */
+#ifndef NODE_SCENE_INSIDE_H
+#define NODE_SCENE_INSIDE_H
+
+#include "base/list.h"
+#include "base/table.h"
+#include "node/alarm.h"
+#include "node/scene.h"
+
+#include <pthread.h>
+
+/* What the host asked for. */
+enum task { TASK_NONE, TASK_ACTIVATE, TASK_RUN, TASK_TURN, TASK_EXPORT, TASK_RETIRE, TASK_SAVE };
+
+/* Whose code runs, or was deferred. */
+enum callback {
+    CALLBACK_NONE,
+    CALLBACK_ACTIVATE,
+    CALLBACK_MESSAGE,
+    CALLBACK_FLUSH,
+    CALLBACK_HANDOFF,
+    CALLBACK_PART, /* of a timer or an answer: it does not finish later */
+    CALLBACK_RESUME,
+    CALLBACK_END, /* deactivate */
+};
+
+/* A deferred callback, by the number of its token. Under the lock of its latch. */
+struct deferral {
+    struct table_link by_number;
+    uint64_t number;
+    struct rh_actor *actor; /* NULL = gone: kept for `out` alone */
+    struct rh_out *out;     /* owned while the actor is gone: whoever finishes it may write to it */
+    bool of_message;
+    bool finished; /* it was answered; the scene has not seen it yet */
+};
+
+/* A result on its way to the scene. */
+struct arrival {
+    uint64_t number;
+    int result;            /* of rh_done() */
+    struct rh_value value; /* of rh_reply_later(); its bytes are at `at` */
+    size_t at;
+};
+
+struct arrivals {
+    struct arrival *item; /* owned */
+    size_t count;
+    size_t cap;
+    struct buffer bytes;
+};
+
+/* What other threads may touch of a scene. Never freed but used again: a token may outlive its
+ * scene, and no two tokens of a process are the same. */
+struct latch {
+    pthread_mutex_t lock; /* all below */
+    struct table deferrals;
+    struct arrivals arrived;
+    void (*on_later)(void *context); /* NULL = nobody is there */
+    void *context;
+    struct latch *next_free;
+};
+
+/* Something for a turn. */
+struct due {
+    struct list_link link;
+    bool is_timer;
+};
+
+enum timer_type {
+    TIMER_AFTER, /* rh_after(): of the task that runs */
+    TIMER_OWN,   /* rh_timer_start() */
+    TIMER_FLUSH, /* the periodic flush */
+};
+
+struct timer {
+    struct due due; /* OWN: while it waits for a turn */
+    struct alarm alarm;
+    struct list_link in_actor; /* AFTER: in `after`; OWN: in `timers` */
+    struct rh_actor *actor;
+    enum timer_type type;
+    uint64_t number;   /* OWN */
+    uint64_t every_us; /* OWN: 0 = once */
+    rh_timer call;     /* AFTER */
+    void *argument;
+};
+
+/* A call without an answer, or with one that waits for a turn. */
+struct open_call {
+    struct due due; /* while its answer waits */
+    struct table_link by_number;
+    struct list_link in_actor;
+    struct rh_actor *actor;
+    uint64_t number;
+    rh_on_answer then;
+    void *argument;
+    int status;
+    struct buffer payload; /* of the answer that waits */
+};
+
+struct rh_out {
+    struct buffer state;
+    size_t size_max;
+    bool over;
+};
+
+struct scene {
+    struct scene_config config;
+    uint64_t now_us;
+    uint64_t last_number; /* of timers */
+    struct latch *latch;
+    struct arrivals taken; /* being finished */
+    struct alarms alarms;
+    struct table calls;
+    struct buffer body; /* of the answer being made */
+    struct list actors;
+    struct list saved; /* those of them that scene_save() is through with */
+    size_t actor_count;
+    size_t saved_count;
+};
+
+struct rh_actor {
+    struct scene *scene;
+    const struct rh_actor_ops *ops;
+    void *shared;
+    void *instance;
+    void *outer; /* the caller's name of it */
+    uint64_t fence;
+    uint64_t session; /* of its calls */
+    uint16_t kind;
+    bool frozen;
+    bool poked;     /* a turn was asked for and has not begun */
+    bool broken;    /* rh_fail() */
+    bool passivate; /* asked for while it was activated */
+    bool flush_due;
+    bool saved; /* for the stop */
+
+    enum task task;
+    enum callback callback; /* NONE between the callbacks of a task */
+    bool deferred;          /* the callback has returned and finishes later */
+    struct deferral *deferral;
+    uint64_t ticket;
+    uint8_t flags; /* of the message that runs */
+    uint8_t chain_count;
+    uint64_t chain[RECORD_CHAIN_MAX];
+    bool answered;
+    bool told_second;   /* a log line said that it answers twice */
+    struct rh_out *out; /* owned; of the handoff that runs */
+
+    struct list after;  /* struct timer: of what runs */
+    struct list timers; /* struct timer: its own */
+    size_t timer_count;
+    struct timer flush;
+    struct list calls; /* struct open_call */
+    size_t call_count;
+    struct list due; /* struct due: for its next turn */
+    struct list_link in_scene;
+    size_t id_size;
+    uint8_t id[]; /* flexible */
+};
+
+/* ---- scene.c */
+
+void scene_tell(const struct rh_actor *a, enum scene_event_type type);
+/* The callback that runs has come to `result`: go on with its task. */
+void actor_go_on(struct rh_actor *a, int result);
+/* The message that runs was answered: its task is over. */
+void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body);
+/* Something waits for a turn. */
+void actor_want_turn(struct rh_actor *a);
+/* It runs a callback in which it may ask for things. */
+bool actor_may_ask(const struct rh_actor *a);
+/* A log line that names it: people have to find the code. */
+void actor_complain(const struct rh_actor *a, const char *event, const char *what);
+
+/* ---- scene_later.c */
+
+struct latch *latch_open(const struct scene_config *config);
+/* Nobody is there any more; what is still deferred is forgotten. */
+void latch_close(struct latch *l);
+/* Forget that it is deferred. */
+void deferral_drop(struct rh_actor *a);
+/* Finish what arrived since the last time. */
+void later_take(struct scene *s);
+
+/* ---- scene_reply.c */
+
+/* Answer the message that runs, too big or not. */
+int reply_put(struct rh_actor *a, const struct rh_value *v);
+bool reply_is_known(const struct rh_value *v);
+bool reply_fits(const struct rh_value *v);
+struct rh_value reply_too_big(void);
+
+/* ---- scene_timer.c */
+
+void timer_init(struct rh_actor *a);
+void timers_run(struct scene *s);
+/* Those of rh_after(). */
+void timers_drop_after(struct rh_actor *a);
+void timers_drop(struct rh_actor *a);
+/* It has its turn. */
+void timer_fire(struct timer *t);
+/* Set the next periodic flush. */
+void flush_set(struct rh_actor *a);
+
+/* ---- scene_call.c */
+
+/* Hand out the answers that wait, in the midst of what is deferred. */
+void calls_pump(struct rh_actor *a);
+/* It has its turn. */
+void call_end(struct open_call *c);
+void calls_drop(struct rh_actor *a);
+
+#endif
