@@ -48,7 +48,10 @@ void admit_send_answer(struct host *h, uint64_t peer, const struct answer_record
     const struct neighbour *gateway =
         neighbour_by_process(&h->neighbours, ROLE_GATEWAY, a->gateway);
 
-    // Straight to the gateway; without a link to it, back along the hop, which passes it on.
+    if (gateway == NULL) { // an actor's call: of a node, by its incarnation
+        gateway = neighbour_by_process(&h->neighbours, ROLE_NODE, a->gateway);
+    }
+    // Straight to who asked; without a link there, back along the hop, which passes it on.
     if (gateway == NULL) {
         gateway = neighbour_by_link(&h->neighbours, peer);
     }

@@ -445,3 +445,8 @@ const struct view *host_view(const struct host *h)
 {
     return &h->view;
 }
+
+uint64_t host_incarnation(const struct host *h)
+{
+    return h->incarnation;
+}

@@ -320,5 +320,7 @@ struct host_figures {
 };
 void host_figures(const struct host *h, struct host_figures *out);
 const struct view *host_view(const struct host *h);
+/* 0 = not registered. */
+uint64_t host_incarnation(const struct host *h);
 
 #endif

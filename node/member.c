@@ -499,8 +499,10 @@ static bool gateways_know(const struct host *h)
          l = list_next(&h->neighbours.all, l)) {
         const struct neighbour *p = CONTAINER_OF(l, struct neighbour, all);
 
-        // What I passed on may be answered by way of me.
-        if (p->role == ROLE_GATEWAY && (p->adopted < h->lost_version || p->awaits)) {
+        // What I passed on may be answered by way of me. A node that tells what it adopted asks
+        // for its actors, as a gateway for its clients.
+        if ((p->role == ROLE_GATEWAY || p->adopted > 0) &&
+            (p->adopted < h->lost_version || p->awaits)) {
             return false;
         }
     }

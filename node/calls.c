@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/calls.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "base/table.h"
+#include "wire/control.h"
+
+#include <string.h>
+
+enum {
+    WORKER_SHIFT = 56, /* a ticket is the worker, then the number of the call */
+    GIVEN_BACK_MS = 20,
+    SEND_MS = 30000, /* so long a send looks for its target: longer than a take-over takes */
+};
+
+/* As in ringhold.h: never renumbered. */
+enum {
+    STATUS_OK = 0,
+    STATUS_FAILED = 4,
+    STATUS_UNKNOWN = 8,
+    STATUS_TIMEOUT = 9,
+    STATUS_REJECTED = 10,
+    STATUS_NO_KIND = 11,
+    STATUS_OVERLOADED = 12,
+};
+
+/* A link to or from another node. */
+struct road {
+    uint64_t peer;
+    uint64_t incarnation;
+    uint16_t slot; /* of that incarnation, as the view has it; 0 = it has not */
+};
+
+struct calls {
+    struct router_config limits;
+    struct router *router; /* NULL while the node is not registered */
+    struct router_effects out;
+    struct router_effects doing;
+    size_t at; /* of `doing`, taken */
+    uint64_t incarnation;
+    uint16_t slot; /* mine; 0 = the view does not have me */
+    const struct view *view;
+    uint64_t version;   /* of the view, as the router knows it, … */
+    uint64_t digest[2]; /* … and its ring */
+    struct road *road;  /* owned; in the order they came up */
+    size_t road_count;
+    size_t road_cap;
+    uint64_t *in_use; /* owned, by slot: the peer that requests go to, 0 = none */
+    bool begins;      /* the host is to be told of CALLS_LINK */
+    bool tells;       /* the host is to be told `awaits` and the version */
+    bool awaits;      /* as the host knows it */
+};
+
+struct calls *calls_new(const struct router_config *limits)
+{
+    struct calls *c = mem_new(1, sizeof *c);
+
+    c->limits = *limits;
+    c->limits.on_demand = true;
+    c->in_use = mem_new(RING_NODES_MAX + 1, sizeof *c->in_use);
+    return c;
+}
+
+void calls_free(struct calls *c)
+{
+    if (c == NULL) {
+        return;
+    }
+    router_free(c->router);
+    router_effects_fini(&c->out);
+    router_effects_fini(&c->doing);
+    mem_free(c->road);
+    mem_free(c->in_use);
+    mem_free(c);
+}
+
+static void step(struct calls *c, struct router_event event, uint64_t now_us)
+{
+    event.now_us = now_us;
+    router_step(c->router, &event, &c->out);
+}
+
+/* ---- links ---- */
+
+static uint16_t slot_of(const struct calls *c, uint64_t incarnation)
+{
+    for (size_t i = 0; c->view != NULL && i < c->view->member_count; i++) {
+        if (c->view->member[i].incarnation == incarnation) {
+            return c->view->member[i].slot;
+        }
+    }
+    return RING_NODE_NONE;
+}
+
+static struct road *road_find(const struct calls *c, uint64_t peer)
+{
+    for (size_t i = 0; i < c->road_count; i++) {
+        if (c->road[i].peer == peer) {
+            return &c->road[i];
+        }
+    }
+    return NULL;
+}
+
+/* Requests and Adopted take one link, for who reads the latter must have read the former; it is
+ * used until it is lost, whoever dialled it. */
+static void use(struct calls *c, uint16_t slot, uint64_t peer, uint64_t incarnation,
+                uint64_t now_us)
+{
+    if (slot == RING_NODE_NONE || c->in_use[slot] != 0) {
+        return;
+    }
+    c->in_use[slot] = peer;
+    step(c,
+         (struct router_event){.type = ROUTER_NODE_UP, .slot = slot, .incarnation = incarnation},
+         now_us);
+}
+
+static void leave(struct calls *c, uint16_t slot, uint64_t now_us)
+{
+    c->in_use[slot] = 0;
+    step(c, (struct router_event){.type = ROUTER_NODE_DOWN, .slot = slot}, now_us);
+}
+
+static bool still_at(const struct calls *c, const struct road *road)
+{
+    const struct view_member *m = view_member(c->view, road->slot);
+
+    // Without a member the slot stays its own: an answer may still come by this link.
+    return m == NULL || m->incarnation == road->incarnation;
+}
+
+/* The view changed: a slot may be another node's now. */
+static void follow(struct calls *c, uint64_t now_us)
+{
+    for (size_t i = 0; i < c->road_count; i++) {
+        struct road *road = &c->road[i];
+
+        if (road->slot != RING_NODE_NONE && still_at(c, road)) {
+            continue;
+        }
+        if (road->slot != RING_NODE_NONE && c->in_use[road->slot] == road->peer) {
+            leave(c, road->slot, now_us);
+        }
+        road->slot = slot_of(c, road->incarnation);
+    }
+    for (size_t i = 0; i < c->road_count; i++) {
+        use(c, c->road[i].slot, c->road[i].peer, c->road[i].incarnation, now_us);
+    }
+}
+
+void calls_up(struct calls *c, uint64_t peer, uint64_t incarnation, uint64_t now_us)
+{
+    ASSERT(peer != CALLS_LINK);
+    if (c->road_count == c->road_cap) {
+        c->road_cap = c->road_cap == 0 ? 16 : c->road_cap * 2;
+        c->road = mem_resize(c->road, c->road_cap * sizeof *c->road);
+    }
+    const struct road road = {peer, incarnation, incarnation == 0 ? 0 : slot_of(c, incarnation)};
+
+    c->road[c->road_count++] = road;
+    if (c->router != NULL) {
+        use(c, road.slot, road.peer, road.incarnation, now_us);
+    }
+}
+
+void calls_down(struct calls *c, uint64_t peer, uint64_t now_us)
+{
+    struct road *road = road_find(c, peer);
+
+    if (road == NULL) {
+        return;
+    }
+    const struct road gone = *road;
+    const size_t after = c->road_count - (size_t)(road - c->road) - 1;
+
+    memmove(road, road + 1, after * sizeof *road);
+    c->road_count--;
+    if (c->router == NULL || gone.slot == RING_NODE_NONE || c->in_use[gone.slot] != peer) {
+        return;
+    }
+    leave(c, gone.slot, now_us);
+    for (size_t i = 0; i < c->road_count; i++) {
+        if (c->road[i].incarnation == gone.incarnation) {
+            use(c, c->road[i].slot, c->road[i].peer, c->road[i].incarnation, now_us);
+        }
+    }
+}
+
+/* ---- the host ---- */
+
+/* Another incarnation, or none. */
+static void begin(struct calls *c, uint64_t incarnation)
+{
+    struct router_config config = c->limits;
+
+    router_free(c->router);
+    c->router = NULL;
+    router_effects_clear(&c->out);
+    router_effects_clear(&c->doing);
+    c->at = 0;
+    c->incarnation = incarnation;
+    c->slot = RING_NODE_NONE;
+    c->version = 0;
+    c->begins = incarnation != 0;
+    c->tells = false;
+    c->awaits = false;
+    memset(c->in_use, 0, (RING_NODES_MAX + 1) * sizeof *c->in_use);
+    for (size_t i = 0; i < c->road_count; i++) {
+        c->road[i].slot = RING_NODE_NONE;
+    }
+    if (incarnation != 0) {
+        config.gateway = incarnation;
+        config.seed = table_mix(c->limits.seed + incarnation);
+        c->router = router_new(&config);
+    }
+}
+
+static bool is_news(const struct calls *c, const struct ring *ring)
+{
+    return c->version != ring->version || c->digest[0] != ring->digest[0] ||
+           c->digest[1] != ring->digest[1];
+}
+
+void calls_look(struct calls *c, const struct view *view, uint64_t incarnation, uint64_t now_us)
+{
+    if (incarnation != c->incarnation) {
+        begin(c, incarnation);
+    }
+    if (c->router == NULL || !is_news(c, &view->ring)) {
+        return;
+    }
+    c->view = view;
+    c->version = view->ring.version;
+    memcpy(c->digest, view->ring.digest, sizeof c->digest);
+    step(c, (struct router_event){.type = ROUTER_VIEW, .view = view}, now_us);
+    if (c->slot == RING_NODE_NONE) {
+        c->slot = slot_of(c, c->incarnation);
+        use(c, c->slot, CALLS_LINK, c->incarnation, now_us);
+    }
+    follow(c, now_us);
+    c->tells = true;
+}
+
+bool calls_answer(struct calls *c, uint64_t peer, const struct answer_record *a, uint64_t now_us)
+{
+    const struct road *road = peer == CALLS_LINK ? NULL : road_find(c, peer);
+
+    if (c->router == NULL || a->gateway != c->incarnation) {
+        return false;
+    }
+    step(c,
+         (struct router_event){.type = ROUTER_ANSWER,
+                               .slot = peer == CALLS_LINK ? c->slot
+                                       : road == NULL     ? RING_NODE_NONE
+                                                          : road->slot,
+                               .answer = a},
+         now_us);
+    return true;
+}
+
+/* A leaving node waits for what its actors asked for, as long as it waits for gateways. */
+static void look_for_open(struct calls *c, bool quiet)
+{
+    struct router_figures f;
+
+    router_figures(c->router, &f);
+    if (f.in_flight > 0 ? !c->awaits : c->awaits && quiet) {
+        c->awaits = !c->awaits;
+        c->tells = true;
+    }
+}
+
+void calls_tick(struct calls *c, uint64_t now_us)
+{
+    if (c->router != NULL) {
+        step(c, (struct router_event){.type = ROUTER_TICK}, now_us);
+        look_for_open(c, true);
+    }
+}
+
+/* ---- the scene ---- */
+
+static int status_of(enum reply_code code)
+{
+    switch (code) {
+    case REPLY_OK:
+        return STATUS_OK;
+    case REPLY_APP_ERROR:
+        return STATUS_FAILED;
+    case REPLY_UNKNOWN:
+        return STATUS_UNKNOWN;
+    case REPLY_TIMEOUT:
+        return STATUS_TIMEOUT;
+    case REPLY_REJECTED:
+        return STATUS_REJECTED;
+    case REPLY_NO_KIND:
+        return STATUS_NO_KIND;
+    case REPLY_OVERLOADED:
+        return STATUS_OVERLOADED;
+    }
+    UNREACHABLE();
+}
+
+/* The caller itself is the last of the chain that leads to whom it asks. */
+static size_t chain_of(const struct calls *c, const struct call *call,
+                       uint64_t chain[RECORD_CHAIN_MAX + 1])
+{
+    if (call->chain_count > RECORD_CHAIN_MAX || c->view == NULL) {
+        return 0;
+    }
+    memcpy(chain, call->chain, call->chain_count * sizeof chain[0]);
+    chain[call->chain_count] =
+        ring_position(ring_key_of_kind(c->view->key, call->from_kind), call->from);
+    return call->chain_count + 1u;
+}
+
+void calls_ask(struct calls *c, const struct call *call, uint64_t now_us)
+{
+    const bool sends = call->number == 0;
+    const struct caller from = {.kind = call->from_kind, .id = call->from};
+    uint64_t chain[RECORD_CHAIN_MAX + 1];
+
+    ASSERT(call->number >> WORKER_SHIFT == 0 && call->worker >> (64 - WORKER_SHIFT) == 0);
+    if (c->router == NULL) {
+        return;
+    }
+    const struct router_event event = {
+        .type = ROUTER_REQUEST,
+        .session = router_session_of(c->router, call->session),
+        .ticket = (uint64_t)call->worker << WORKER_SHIFT | call->number,
+        .kind = call->kind,
+        .id = call->id,
+        .body = call->payload,
+        .from = &from,
+        .chain = chain,
+        .chain_count = chain_of(c, call, chain),
+        .timeout_ms = sends ? SEND_MS : call->timeout_ms,
+        .flags = (uint8_t)((sends ? REQUEST_NO_REPLY : 0) | (call->flags & REQUEST_IDEMPOTENT)),
+    };
+    step(c, event, now_us);
+    look_for_open(c, false);
+}
+
+void calls_close(struct calls *c, uint64_t session, uint64_t now_us)
+{
+    if (c->router != NULL) {
+        step(c,
+             (struct router_event){.type = ROUTER_SESSION_CLOSED,
+                                   .session = router_session_of(c->router, session)},
+             now_us);
+    }
+}
+
+/* ---- effects ---- */
+
+/* False: it was for nobody. */
+static bool translate(const struct calls *c, const struct router_effect *e,
+                      struct calls_effect *out)
+{
+    out->bytes =
+        bytes_of(c->doing.bytes.data == NULL ? NULL : c->doing.bytes.data + e->at, e->size);
+    out->slot = e->slot;
+    out->address = e->address;
+    out->peer = c->in_use[e->slot];
+    switch (e->type) {
+    case ROUTER_SEND_NODE:
+        out->type = out->peer == CALLS_LINK ? CALLS_HERE : CALLS_SEND;
+        out->frame_type = FRAME_REQUEST;
+        return true;
+    case ROUTER_TELL_NODE:
+        out->type = CALLS_SEND;
+        out->frame_type = FRAME_CONTROL;
+        return out->peer != 0 && out->peer != CALLS_LINK; // the host is told by CALLS_TELL
+    case ROUTER_SEND_COORDINATOR:
+        return false; // the host asks for the configuration
+    case ROUTER_REPLY:
+        out->type = CALLS_ANSWER;
+        out->answer = (struct call_answer){
+            .worker = (uint32_t)(e->ticket >> WORKER_SHIFT),
+            .number = e->ticket & ((UINT64_C(1) << WORKER_SHIFT) - 1),
+            .status = status_of(e->code),
+            .payload = out->bytes,
+        };
+        return out->answer.number != 0;
+    case ROUTER_CONNECT:
+        out->type = CALLS_CONNECT;
+        return true;
+    case ROUTER_DISCONNECT:
+        out->type = CALLS_DISCONNECT;
+        return true;
+    }
+    UNREACHABLE();
+}
+
+static bool refill(struct calls *c)
+{
+    const struct router_effects done = c->doing;
+
+    c->doing = c->out;
+    c->out = done;
+    router_effects_clear(&c->out);
+    c->at = 0;
+    return c->doing.count > 0;
+}
+
+bool calls_take(struct calls *c, struct calls_effect *out)
+{
+    if (c->begins) {
+        c->begins = false;
+        *out = (struct calls_effect){
+            .type = CALLS_UP, .peer = CALLS_LINK, .incarnation = c->incarnation};
+        return true;
+    }
+    while (c->at < c->doing.count || refill(c)) {
+        const struct router_effect *e = &c->doing.item[c->at++];
+
+        *out = (struct calls_effect){.type = CALLS_SEND};
+        if (translate(c, e, out)) {
+            return true;
+        }
+    }
+    if (!c->tells) {
+        return false;
+    }
+    c->tells = false;
+    *out = (struct calls_effect){
+        .type = CALLS_TELL, .peer = CALLS_LINK, .version = c->version, .awaits = c->awaits};
+    return true;
+}
+
+void calls_give_back(struct calls *c, struct bytes record, uint64_t now_us)
+{
+    struct reader in = {.at = record.data, .left = record.size};
+    struct request_record r;
+
+    if (c->router == NULL) {
+        return;
+    }
+    if (request_get(&in, &r) != ERR_OK) {
+        UNREACHABLE();
+    }
+    const struct answer_record busy = {
+        .gateway = r.gateway,
+        .session = r.session,
+        .seq = r.seq,
+        .copy = r.copy,
+        .code = ANSWER_BUSY,
+        .aux = GIVEN_BACK_MS,
+    };
+    step(c, (struct router_event){.type = ROUTER_ANSWER, .answer = &busy}, now_us);
+}
+
+/* ---- check and figures ---- */
+
+void calls_check(const struct calls *c)
+{
+    if (c->router == NULL) {
+        return;
+    }
+    router_check(c->router);
+    for (size_t slot = 1; slot <= RING_NODES_MAX; slot++) {
+        const uint64_t peer = c->in_use[slot];
+
+        ASSERT(peer == 0 || (peer == CALLS_LINK) == (slot == c->slot));
+        ASSERT(peer == 0 || peer == CALLS_LINK || road_find(c, peer) != NULL);
+    }
+}
+
+void calls_figures(const struct calls *c, struct router_figures *out)
+{
+    *out = (struct router_figures){0};
+    if (c->router != NULL) {
+        router_figures(c->router, out);
+    }
+}

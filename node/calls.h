@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls: what the actors of this node ask of others, wherever those live.
+ *
+ * Pure. It is the gateway's router (gateway/router.h) inside the node: the same
+ * retries, identities of copies, order per session and entity, and the same
+ * honest answers, over the links that the node has with others. It routes by
+ * the host's view; its `gateway` is the node's incarnation, so whoever hosts
+ * the called actor knows the link that the answer takes. To actors of the node
+ * itself there is a link without a wire, CALLS_LINK: for the host a gateway
+ * like any other, so that what is asked there passes the same admission.
+ *
+ *     host   after each of its steps: calls_look()
+ *     links  calls_up(), calls_down(); answers to its incarnation -> calls_answer()
+ *     scene  calls_ask(), calls_close()
+ *
+ * Effects are taken one by one with calls_take(); feeding it meanwhile is fine.
+ * A request that can't leave now, because the link takes no more or the gate of
+ * the lease is closed (I8), goes back by calls_give_back(): it comes again.
+ */
+#ifndef NODE_CALLS_H
+#define NODE_CALLS_H
+
+#include "gateway/router.h"
+#include "node/call.h"
+#include "wire/frame.h"
+
+/* The host's name of the link without a wire. */
+#define CALLS_LINK UINT64_MAX
+
+struct calls;
+
+enum calls_effect_type {
+    CALLS_UP,         /* incarnation: for the host, HOST_PEER_UP of CALLS_LINK as a gateway */
+    CALLS_SEND,       /* peer, frame_type; bytes: one request record, or a packed Control */
+    CALLS_HERE,       /* bytes: one request record, for the host: HOST_REQUEST of CALLS_LINK */
+    CALLS_TELL,       /* awaits, version: for the host, as Adopted in a HOST_PEER_CONTROL */
+    CALLS_ANSWER,     /* answer: for the scene */
+    CALLS_CONNECT,    /* keep a link to node `slot` at `address` */
+    CALLS_DISCONNECT, /* slot */
+};
+
+struct calls_effect {
+    enum calls_effect_type type;
+    uint64_t peer;
+    int frame_type; /* enum frame_type */
+    uint16_t slot;
+    const char *address; /* borrowed, like the bytes, until the next calls_take() */
+    struct bytes bytes;
+    struct call_answer answer;
+    uint64_t incarnation;
+    uint64_t version;
+    bool awaits;
+};
+
+/* `limits`: of the router, with a random seed; name and gateway are not looked at. */
+struct calls *calls_new(const struct router_config *limits);
+void calls_free(struct calls *c);
+
+/* After each step of the host, before its effects are done: follow its view, which is borrowed
+ * until calls_free(), and its incarnation, 0 = not registered. What was asked under another
+ * incarnation is given up without a word: nothing of it may leave any more, and those who asked are
+ * gone. */
+void calls_look(struct calls *c, const struct view *view, uint64_t incarnation, uint64_t now_us);
+/* A link to or from a node; never CALLS_LINK. */
+void calls_up(struct calls *c, uint64_t peer, uint64_t incarnation, uint64_t now_us);
+void calls_down(struct calls *c, uint64_t peer, uint64_t now_us);
+/* True: it answers a call of mine. False: it is for the host to pass on. */
+bool calls_answer(struct calls *c, uint64_t peer, const struct answer_record *a, uint64_t now_us);
+/* Every 10..50 ms. */
+void calls_tick(struct calls *c, uint64_t now_us);
+
+/* `call` is borrowed until it returns. A call, not a send, gets exactly one CALLS_ANSWER, unless
+ * its session is closed first or the incarnation ends. While the node is not registered calls are
+ * dropped: they come of actors that are gone. */
+void calls_ask(struct calls *c, const struct call *call, uint64_t now_us);
+/* The caller is gone: what it asked for still runs, nothing is answered. */
+void calls_close(struct calls *c, uint64_t session, uint64_t now_us);
+
+/* Take the next effect; false = none is left. */
+bool calls_take(struct calls *c, struct calls_effect *out);
+/* A CALLS_SEND or CALLS_HERE with a request could not be done: it surely did not run. */
+void calls_give_back(struct calls *c, struct bytes record, uint64_t now_us);
+
+/* Abort unless every invariant holds: for tests. */
+void calls_check(const struct calls *c);
+/* All zero while the node is not registered. */
+void calls_figures(const struct calls *c, struct router_figures *out);
+
+#endif
