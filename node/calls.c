@@ -14,17 +14,6 @@ enum {
     SEND_MS = 30000, /* so long a send looks for its target: longer than a take-over takes */
 };
 
-/* As in ringhold.h: never renumbered. */
-enum {
-    STATUS_OK = 0,
-    STATUS_FAILED = 4,
-    STATUS_UNKNOWN = 8,
-    STATUS_TIMEOUT = 9,
-    STATUS_REJECTED = 10,
-    STATUS_NO_KIND = 11,
-    STATUS_OVERLOADED = 12,
-};
-
 /* A link to or from another node. */
 struct road {
     uint64_t peer;
@@ -286,19 +275,19 @@ static int status_of(enum reply_code code)
 {
     switch (code) {
     case REPLY_OK:
-        return STATUS_OK;
+        return RH_OK;
     case REPLY_APP_ERROR:
-        return STATUS_FAILED;
+        return RH_FAILED;
     case REPLY_UNKNOWN:
-        return STATUS_UNKNOWN;
+        return RH_UNKNOWN;
     case REPLY_TIMEOUT:
-        return STATUS_TIMEOUT;
+        return RH_TIMEOUT;
     case REPLY_REJECTED:
-        return STATUS_REJECTED;
+        return RH_REJECTED;
     case REPLY_NO_KIND:
-        return STATUS_NO_KIND;
+        return RH_NO_KIND;
     case REPLY_OVERLOADED:
-        return STATUS_OVERLOADED;
+        return RH_OVERLOADED;
     }
     UNREACHABLE();
 }
@@ -319,6 +308,7 @@ static size_t chain_of(const struct calls *c, const struct call *call,
 void calls_ask(struct calls *c, const struct call *call, uint64_t now_us)
 {
     const bool sends = call->number == 0;
+    const bool idempotent = (call->flags & RH_IDEMPOTENT) != 0;
     const struct caller from = {.kind = call->from_kind, .id = call->from};
     uint64_t chain[RECORD_CHAIN_MAX + 1];
 
@@ -337,7 +327,7 @@ void calls_ask(struct calls *c, const struct call *call, uint64_t now_us)
         .chain = chain,
         .chain_count = chain_of(c, call, chain),
         .timeout_ms = sends ? SEND_MS : call->timeout_ms,
-        .flags = (uint8_t)((sends ? REQUEST_NO_REPLY : 0) | (call->flags & REQUEST_IDEMPOTENT)),
+        .flags = (uint8_t)((sends ? REQUEST_NO_REPLY : 0) | (idempotent ? REQUEST_IDEMPOTENT : 0)),
     };
     step(c, event, now_us);
     look_for_open(c, false);

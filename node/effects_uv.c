@@ -61,6 +61,7 @@ static enum host_event_type event_type(enum scene_event_type type)
 
 void shell_on_scene(void *context, const struct scene_event *e)
 {
+    struct shell *s = context;
     const struct host_event event = {.type = event_type(e->type),
                                      .actor = e->actor,
                                      .ticket = e->ticket,
@@ -70,7 +71,9 @@ void shell_on_scene(void *context, const struct scene_event *e)
                                      .bytes = e->bytes};
 
     if (event.type != HOST_TICK) {
-        shell_complete(context, &event);
+        shell_complete(s, &event);
+    } else if (e->type == SCENE_CALL) {
+        calls_ask(s->calls, e->call, s->now_us);
     }
 }
 
@@ -112,7 +115,8 @@ void shell_drop_peers(struct shell *s)
     }
 }
 
-static void send_to(struct shell *s, struct link *link, enum frame_type type, struct bytes bytes)
+static enum err send_to(struct shell *s, struct link *link, enum frame_type type,
+                        struct bytes bytes)
 {
     const enum err error = frame_type_has_records((uint8_t)type)
                                ? link_send_record(link, type, bytes)
@@ -125,12 +129,13 @@ static void send_to(struct shell *s, struct link *link, enum frame_type type, st
     } else if (error == ERR_TOO_BIG) {
         log_error("node", "too_big", "type=%d bytes=%zu", (int)type, bytes.size);
     }
+    return error;
 }
 
 static void on_send_coordinator(struct shell *s, const struct host_effect *e, struct bytes bytes)
 {
     ASSERT(e->coordinator >= 0 && (size_t)e->coordinator < s->coordinator_count);
-    send_to(s, s->coordinator[e->coordinator], FRAME_CONTROL, bytes);
+    (void)send_to(s, s->coordinator[e->coordinator], FRAME_CONTROL, bytes);
 }
 
 /* The host must know in time: what it has started still answers, and a link takes no more than
@@ -169,76 +174,25 @@ void shell_look_for_room(struct shell *s)
     shell_settle(s);
 }
 
+enum err shell_send_peer(struct shell *s, uint64_t peer, enum frame_type type, struct bytes bytes)
+{
+    struct peer *p = shell_peer(s, peer);
+
+    if (p == NULL) {
+        return ERR_NOT_FOUND;
+    }
+    const enum err error = send_to(s, p->link, type, bytes);
+    note_full(s, p);
+    return error;
+}
+
 static void on_send_peer(struct shell *s, const struct host_effect *e, struct bytes bytes)
 {
-    struct peer *p = shell_peer(s, e->peer);
-
-    if (p != NULL) {
-        send_to(s, p->link, (enum frame_type)e->frame_type, bytes);
-        note_full(s, p);
+    if (e->peer == CALLS_LINK) {
+        shell_on_call_record(s, bytes);
+    } else {
+        (void)shell_send_peer(s, e->peer, (enum frame_type)e->frame_type, bytes);
     }
-}
-
-/* ---- links to other nodes ---- */
-
-static struct wanted *find_wanted(const struct shell *s, uint16_t slot)
-{
-    for (size_t i = 0; i < s->wanted_count; i++) {
-        if (s->wanted[i].slot == slot) {
-            return &s->wanted[i];
-        }
-    }
-    return NULL;
-}
-
-/* The link's peer, if it is up, hears that it is down: links_forget() does not say so. */
-static void forget(struct shell *s, struct link *link)
-{
-    struct peer *p = link_user(link);
-
-    if (p != NULL) {
-        const struct host_event event = {.type = HOST_PEER_DOWN, .peer = p->id};
-
-        table_remove(&s->peers, &p->by_id);
-        link_set_user(link, NULL);
-        shell_complete(s, &event);
-        s->full_count -= p->full ? 1 : 0;
-        mem_free(p);
-    }
-    links_forget(s->links, link);
-}
-
-static void on_disconnect(struct shell *s, const struct host_effect *e)
-{
-    struct wanted *w = find_wanted(s, e->slot);
-
-    if (w != NULL) {
-        forget(s, w->link);
-        *w = s->wanted[--s->wanted_count];
-    }
-}
-
-static void on_connect(struct shell *s, const struct host_effect *e)
-{
-    const struct wanted *known = find_wanted(s, e->slot);
-
-    if (known != NULL && strcmp(known->address, e->address) == 0) {
-        return;
-    }
-    on_disconnect(s, e);
-    struct link *link = links_dial(s->links, e->address);
-    if (link == NULL) {
-        log_error("node", "bad_address", "slot=%u address=%s", e->slot, e->address);
-        return;
-    }
-    if (s->wanted_count == s->wanted_cap) {
-        s->wanted_cap = s->wanted_cap == 0 ? 16 : s->wanted_cap * 2;
-        s->wanted = mem_resize(s->wanted, s->wanted_cap * sizeof *s->wanted);
-    }
-    struct wanted *w = &s->wanted[s->wanted_count++];
-    w->slot = e->slot;
-    w->link = link;
-    memcpy(w->address, e->address, sizeof w->address);
 }
 
 /* ---- actors ---- */
@@ -313,6 +267,11 @@ static void on_discard(struct shell *s, const struct host_effect *e)
     }
 }
 
+void shell_answer_call(struct shell *s, const struct call_answer *answer)
+{
+    scene_answer(s->scene, answer);
+}
+
 /* ---- the node itself ---- */
 
 static void on_registered(struct shell *s, const struct host_effect *e)
@@ -381,10 +340,10 @@ static void perform(struct shell *s, const struct host_effect *e)
         on_send_peer(s, e, bytes);
         return;
     case HOST_CONNECT:
-        on_connect(s, e);
+        shell_dial(s, e->slot, e->address, WANTS_HOST);
         return;
     case HOST_DISCONNECT:
-        on_disconnect(s, e);
+        shell_hang_up(s, e->slot, WANTS_HOST);
         return;
     case HOST_PERSIST:
         persist_put(s, e->disk, e->ticket);
@@ -454,7 +413,7 @@ static void perform_in_time(struct shell *s, size_t at)
     }
 }
 
-static void step(struct shell *s, struct host_event *event)
+void shell_step(struct shell *s, struct host_event *event)
 {
     ASSERT(!s->stepping);
     s->stepping = true;
@@ -462,6 +421,7 @@ static void step(struct shell *s, struct host_event *event)
     s->now_us = event->now_us = clock_boottime_us();
     event->wall_us = clock_wall_us();
     host_step(s->host, event, &s->effects);
+    calls_look(s->calls, host_view(s->host), host_incarnation(s->host), s->now_us);
     links_set_gate(s->links, host_gate_us(s->host));
     watchdog_set(s->watchdog, host_hard_end_us(s->host), host_running(s->host));
     for (size_t i = 0; i < s->effects.count; i++) {
@@ -481,7 +441,7 @@ static void take_completions(struct shell *s)
         // A step queues nothing, only its effects do: the bytes stay where they are.
         next.bytes.data = c->bytes.data == NULL ? NULL : c->bytes.data + c->at[c->head];
         c->head++;
-        step(s, &next);
+        shell_step(s, &next);
     }
     c->head = c->count = 0;
     buffer_clear(&c->bytes);
@@ -492,9 +452,11 @@ void shell_settle(struct shell *s)
     enum { AT_ONCE = 10000 }; // then the links get their turn
     struct host_event go_on = {.type = HOST_GO_ON};
 
-    take_completions(s);
+    do {
+        take_completions(s);
+    } while (shell_settle_calls(s));
     for (int i = 0; i < AT_ONCE && !s->exiting && host_has_more(s->host); i++) {
-        step(s, &go_on);
+        shell_step(s, &go_on);
         take_completions(s);
     }
 }
@@ -504,6 +466,6 @@ void shell_feed(struct shell *s, struct host_event *event)
     if (s->exiting) {
         return;
     }
-    step(s, event);
+    shell_step(s, event);
     shell_settle(s);
 }

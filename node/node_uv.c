@@ -69,6 +69,9 @@ static void on_up(void *context, struct link *link)
         .incarnation = hello->incarnation,
     };
     s->coordinators_up += coordinator >= 0 ? 1 : 0;
+    if (hello->role == ROLE_NODE) {
+        calls_up(s->calls, p->id, hello->incarnation, s->now_us);
+    }
     shell_feed(s, &event);
 }
 
@@ -92,6 +95,7 @@ static void on_down(void *context, struct link *link, const char *reason)
     table_remove(&s->peers, &p->by_id);
     link_set_user(link, NULL);
     s->full_count -= p->full ? 1 : 0;
+    calls_down(s->calls, p->id, s->now_us);
     mem_free(p);
     shell_feed(s, &event);
 }
@@ -173,7 +177,11 @@ static void on_records(struct shell *s, struct link *link, const struct frame *f
             on_bad_bytes(s, link, "it sent a record that does not decode");
             return;
         }
-        shell_feed(s, &event);
+        if (event.type == HOST_ANSWER && calls_answer(s->calls, peer, event.answer, s->now_us)) {
+            shell_settle(s);
+        } else {
+            shell_feed(s, &event);
+        }
         if (shell_peer(s, peer) == NULL) {
             return; // That record made the host let go of the link.
         }
@@ -283,6 +291,7 @@ static void on_tick(uv_timer_t *handle)
 
     poll_now(s);
     plant(s);
+    calls_tick(s->calls, s->now_us);
     shell_feed(s, &event);
     look_for_stops(s);
     complain_if_alone(s);
@@ -554,6 +563,7 @@ static void finish(struct shell *s)
     watchdog_free(s->watchdog);
     scene_close(s->scene, RH_STOP);
     kinds_fini(&s->kinds);
+    calls_free(s->calls);
     if (s->host != NULL) {
         host_free(s->host);
     }
@@ -575,6 +585,14 @@ struct node_options node_options_default(void)
     return (struct node_options){.limits = host_config_default()};
 }
 
+static struct calls *new_calls(void)
+{
+    struct router_config config = router_config_default();
+
+    config.seed = random_u64();
+    return calls_new(&config);
+}
+
 int node_run(const struct node_options *options)
 {
     struct shell *s = mem_new(1, sizeof *s);
@@ -590,6 +608,7 @@ int node_run(const struct node_options *options)
         .state_size_max = options->limits.staged_size_max,
     };
     s->scene = scene_new(&scene);
+    s->calls = new_calls();
     start_loop(s);
     if (start(s)) {
         s->exit_code = 0;

@@ -8,6 +8,7 @@
 
 #include "base/list.h"
 #include "base/table.h"
+#include "node/calls.h"
 #include "node/folder.h"
 #include "node/kinds.h"
 #include "node/node_uv.h"
@@ -15,6 +16,7 @@
 #include "node/watchdog_uv.h"
 #include "storage/number.h"
 #include "wire/finder.h"
+#include "wire/frame.h"
 #include "wire/link.h"
 
 #include <uv.h>
@@ -29,9 +31,12 @@ struct peer {
     bool full;        /* the host was told so */
 };
 
-/* A link to another node that the host wants kept. */
+enum wants { WANTS_HOST = 1, WANTS_CALLS = 2 };
+
+/* A link to another node that is kept for somebody. */
 struct wanted {
     uint16_t slot;
+    unsigned by; /* enum wants */
     char address[VIEW_ADDRESS_MAX + 1];
     struct link *link;
 };
@@ -75,6 +80,7 @@ struct shell {
     struct kinds kinds;
     struct scene *scene;
     struct host *host;
+    struct calls *calls;
     struct watchdog *watchdog;
     struct host_effects effects;
     struct completions completions;
@@ -120,6 +126,28 @@ void shell_look_for_room(struct shell *s);
 void shell_drop_peers(struct shell *s);
 /* NULL = gone. */
 struct peer *shell_peer(const struct shell *s, uint64_t id);
+
+/* One step of the host, and its effects. Not from within another. */
+void shell_step(struct shell *s, struct host_event *event);
+/* ERR_NOT_FOUND: that link is gone. */
+enum err shell_send_peer(struct shell *s, uint64_t peer, enum frame_type type, struct bytes bytes);
+/* A call was answered: tell the scene that made it. */
+void shell_answer_call(struct shell *s, const struct call_answer *answer);
+
+/* ---- calls_uv.c */
+
+/* Do the effects of calls. True: some were done, and there may be completions; what is left after
+ * many comes in another turn. */
+bool shell_settle_calls(struct shell *s);
+/* The host has answered on CALLS_LINK. */
+void shell_on_call_record(struct shell *s, struct bytes record);
+
+/* ---- dials_uv.c */
+
+/* Keep a link there, for one more. */
+void shell_dial(struct shell *s, uint16_t slot, const char *address, enum wants who);
+/* Not for that one any more. */
+void shell_hang_up(struct shell *s, uint16_t slot, enum wants who);
 
 /* ---- persist_uv.c */
 

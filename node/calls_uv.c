@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The shell of the calls: their effects are done here, on the protocol thread.
+ */
+#include "node/calls.h"
+#include "node/shell_uv.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "wire/frame.h"
+
+/* Effects at once; then the links get their turn, however fast two actors here talk. */
+enum { AT_ONCE = 1000 };
+
+static bool leaves(struct shell *s, const struct calls_effect *e)
+{
+    // What is asked is an output like any other: nothing leaves past the gate (I8, hole 30).
+    if (clock_boottime_us() >= host_gate_us(s->host)) {
+        return false;
+    }
+    return shell_send_peer(s, e->peer, (enum frame_type)e->frame_type, e->bytes) == ERR_OK;
+}
+
+static void on_send(struct shell *s, const struct calls_effect *e)
+{
+    if (!leaves(s, e) && e->frame_type == FRAME_REQUEST) {
+        calls_give_back(s->calls, e->bytes, s->now_us);
+    }
+}
+
+static void on_here(struct shell *s, const struct calls_effect *e)
+{
+    struct reader in = {.at = e->bytes.data, .left = e->bytes.size};
+    struct request_record r;
+    struct host_event event = {.type = HOST_REQUEST, .peer = CALLS_LINK, .request = &r};
+
+    if (request_get(&in, &r) != ERR_OK) {
+        UNREACHABLE();
+    }
+    shell_step(s, &event);
+}
+
+static void on_up(struct shell *s, const struct calls_effect *e)
+{
+    struct host_event event = {.type = HOST_PEER_UP,
+                               .peer = CALLS_LINK,
+                               .role = ROLE_GATEWAY,
+                               .name = "",
+                               .incarnation = e->incarnation};
+
+    shell_step(s, &event);
+}
+
+static void on_tell(struct shell *s, const struct calls_effect *e)
+{
+    Rh__Adopted adopted = RH__ADOPTED__INIT;
+    Rh__Control control = RH__CONTROL__INIT;
+    struct host_event event = {.type = HOST_PEER_CONTROL, .peer = CALLS_LINK, .message = &control};
+
+    adopted.version = e->version;
+    adopted.awaits = e->awaits;
+    control.body_case = RH__CONTROL__BODY_ADOPTED;
+    control.adopted = &adopted;
+    shell_step(s, &event);
+}
+
+static void perform(struct shell *s, const struct calls_effect *e)
+{
+    switch (e->type) {
+    case CALLS_UP:
+        on_up(s, e);
+        return;
+    case CALLS_SEND:
+        on_send(s, e);
+        return;
+    case CALLS_HERE:
+        on_here(s, e);
+        return;
+    case CALLS_TELL:
+        on_tell(s, e);
+        return;
+    case CALLS_ANSWER:
+        shell_answer_call(s, &e->answer);
+        return;
+    case CALLS_CONNECT:
+        shell_dial(s, e->slot, e->address, WANTS_CALLS);
+        return;
+    case CALLS_DISCONNECT:
+        shell_hang_up(s, e->slot, WANTS_CALLS);
+        return;
+    }
+    UNREACHABLE();
+}
+
+bool shell_settle_calls(struct shell *s)
+{
+    struct calls_effect e;
+
+    for (size_t i = 0; i < AT_ONCE && !s->exiting; i++) {
+        if (!calls_take(s->calls, &e)) {
+            return i > 0;
+        }
+        perform(s, &e);
+    }
+    (void)uv_async_send(&s->wake); // the rest after the next turn
+    return false;
+}
+
+void shell_on_call_record(struct shell *s, struct bytes record)
+{
+    struct reader in = {.at = record.data, .left = record.size};
+    struct answer_record a;
+
+    if (answer_get(&in, &a) != ERR_OK) {
+        UNREACHABLE();
+    }
+    (void)calls_answer(s->calls, CALLS_LINK, &a, s->now_us);
+}
