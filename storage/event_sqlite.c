@@ -38,6 +38,8 @@ static const char *command_name(const Rh__Command *command)
         return "lease";
     case RH__COMMAND__BODY_NOTE:
         return "note";
+    case RH__COMMAND__BODY_DAEMONS:
+        return "daemons";
     case RH__COMMAND__BODY__NOT_SET:
     case _RH__COMMAND__BODY__CASE_IS_INT_SIZE:
         break;
@@ -58,6 +60,12 @@ static void subject_of(const Rh__Command *command, const struct state_result *re
         (void)snprintf(text, size, "%s", command->note->subject);
     } else if (command->body_case == RH__COMMAND__BODY_FENCE) {
         (void)snprintf(text, size, "incarnation %" PRIu64, command->fence->incarnation);
+    } else if (command->body_case == RH__COMMAND__BODY_DAEMONS) {
+        (void)snprintf(
+            text, size, "daemons %.64s, %" PRIu32, command->daemons->name, command->daemons->count);
+    } else if (command->body_case == RH__COMMAND__BODY_REASSIGN &&
+               command->reassign->incarnation == 0) {
+        (void)snprintf(text, size, "nobody's vnodes");
     } else if (command->body_case == RH__COMMAND__BODY_REASSIGN) {
         (void)snprintf(text, size, "incarnation %" PRIu64, command->reassign->incarnation);
     } else if (command->body_case == RH__COMMAND__BODY_DEREGISTER) {

@@ -30,6 +30,9 @@ static bool is_state(sqlite3 *db)
         db, "ALTER TABLE cluster ADD COLUMN settling INTEGER DEFAULT 0", NULL, NULL, NULL);
     (void)sqlite3_exec(
         db, "ALTER TABLE cluster ADD COLUMN lease_us INTEGER DEFAULT 0", NULL, NULL, NULL);
+    // From before there were roles.
+    (void)sqlite3_exec(db, "ALTER TABLE node ADD COLUMN role TEXT DEFAULT ''", NULL, NULL, NULL);
+    (void)sqlite3_exec(db, STATE_ROLE_TABLES, NULL, NULL, NULL);
     return all;
 }
 
@@ -101,6 +104,7 @@ static void add_member(struct state *s, const struct state_node *n)
     };
     memcpy(m->name, n->name, sizeof m->name);
     memcpy(m->address, n->address, sizeof m->address);
+    memcpy(m->role, n->role, sizeof m->role);
 }
 
 static bool load_nodes(sqlite3 *db, struct state *s)
@@ -129,6 +133,7 @@ static bool load_nodes(sqlite3 *db, struct state *s)
         n->stopping = statement_get_number(&q) != 0;
         n->barred = statement_get_number(&q) != 0;
         n->clean = statement_get_number(&q) != 0;
+        good = good && statement_get_text(&q, n->role, sizeof n->role);
         add_member(s, n);
     }
     statement_close(&q);
@@ -240,11 +245,32 @@ static bool load_voters(sqlite3 *db, struct state *s)
     return good;
 }
 
+static bool load_kinds(sqlite3 *db, struct state *s)
+{
+    struct statement q =
+        statement_open(db, "SELECT number, name, role, placement FROM kind ORDER BY number");
+    bool good = true;
+
+    while (good && statement_row(&q)) {
+        s->kind = mem_resize(s->kind, (s->kind_count + 1) * sizeof *s->kind);
+        struct state_kind *k = &s->kind[s->kind_count++];
+        *k = (struct state_kind){.number = (uint16_t)statement_get_number(&q)};
+        good = statement_get_text(&q, k->name, sizeof k->name) &&
+               statement_get_text(&q, k->role, sizeof k->role);
+        k->placement = (uint8_t)statement_get_number(&q);
+        good = good && k->placement <= PLACE_DAEMONS;
+    }
+    statement_close(&q);
+    return good;
+}
+
 /* Every owner is a node: the rest of a ring's sense is checked by ring_decode(). */
 static bool owners_known(const struct state *s)
 {
     for (size_t i = 0; i < s->view.ring.vnode_count; i++) {
-        if (state_node(s, s->view.ring.vnode[i].owner) == NULL) {
+        const uint16_t owner = s->view.ring.vnode[i].owner;
+
+        if (owner != RING_NODE_NONE && state_node(s, owner) == NULL) {
             return false;
         }
     }
@@ -255,7 +281,7 @@ bool state_load(sqlite3 *db, struct state *s)
 {
     state_init(s);
     if (is_state(db) && is_whole(db) && load_cluster(db, s) && load_nodes(db, s) &&
-        load_txns(db, s) && load_voters(db, s) && owners_known(s)) {
+        load_txns(db, s) && load_voters(db, s) && load_kinds(db, s) && owners_known(s)) {
         return true;
     }
     state_fini(s);

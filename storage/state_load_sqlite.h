@@ -9,6 +9,13 @@
 
 #include <sqlite3.h>
 
+/* The kinds that nodes declared, and for people the ring's segments. */
+#define STATE_ROLE_TABLES                                                                       \
+    "CREATE TABLE IF NOT EXISTS kind(number INTEGER PRIMARY KEY, name TEXT, role TEXT,"         \
+    " placement INTEGER);"                                                                      \
+    "CREATE TABLE IF NOT EXISTS segment(number INTEGER PRIMARY KEY, role TEXT, policy INTEGER," \
+    " from_cell INTEGER, to_cell INTEGER, open INTEGER);"
+
 /* Fill `s` (uninitialised) from state.db's tables. False, and `s` is not to be used: a table is
  * missing, a value is out of range, or tables contradict each other. */
 bool state_load(sqlite3 *db, struct state *s);

@@ -38,7 +38,7 @@ static const char schema[] =
     " lease_us INTEGER DEFAULT 0);"
     "CREATE TABLE node(slot INTEGER PRIMARY KEY, name TEXT, address TEXT, zone TEXT,"
     " incarnation INTEGER, nonce INTEGER, boot_id BLOB, data_uuid BLOB, weight INTEGER,"
-    " leaving INTEGER, stopping INTEGER, barred INTEGER, clean INTEGER);"
+    " leaving INTEGER, stopping INTEGER, barred INTEGER, clean INTEGER, role TEXT DEFAULT '');"
     "CREATE TABLE vnode(id INTEGER PRIMARY KEY, from_cell INTEGER, to_cell INTEGER, owner INTEGER,"
     " generation INTEGER, cold INTEGER, txn INTEGER);"
     "CREATE TABLE txn(number INTEGER PRIMARY KEY, state TEXT, base INTEGER, version INTEGER,"
@@ -46,7 +46,7 @@ static const char schema[] =
     "CREATE TABLE txn_move(txn INTEGER, seq INTEGER, kind INTEGER, vnode INTEGER, other INTEGER,"
     " at INTEGER, from_node INTEGER, to_node INTEGER, PRIMARY KEY(txn, seq)) WITHOUT ROWID;"
     "CREATE TABLE txn_vote(txn INTEGER, node INTEGER, incarnation INTEGER, gives INTEGER,"
-    " takes INTEGER, voted INTEGER, PRIMARY KEY(txn, node)) WITHOUT ROWID;"
+    " takes INTEGER, voted INTEGER, PRIMARY KEY(txn, node)) WITHOUT ROWID;" STATE_ROLE_TABLES
     "CREATE TABLE voter(id INTEGER PRIMARY KEY, identity INTEGER, address TEXT);" EVENT_TABLE
     "INSERT INTO cluster(applied) VALUES(0);";
 
@@ -137,7 +137,7 @@ static void put_nodes(struct state_db *db, const struct state *s)
 {
     statement_script(db->db, "DELETE FROM node");
     struct statement q =
-        statement_open(db->db, "INSERT INTO node VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
+        statement_open(db->db, "INSERT INTO node VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
 
     for (size_t i = 0; i < s->node_count; i++) {
         const struct state_node *n = &s->node[i];
@@ -155,6 +155,37 @@ static void put_nodes(struct state_db *db, const struct state *s)
         statement_number(&q, n->stopping);
         statement_number(&q, n->barred);
         statement_number(&q, n->clean);
+        statement_text(&q, n->role);
+        statement_run(&q);
+    }
+    statement_close(&q);
+}
+
+/* Which kinds there are, and where their cells: for people, and `kind` to be loaded again. */
+static void put_roles(struct state_db *db, const struct state *s)
+{
+    statement_script(db->db, "DELETE FROM kind");
+    statement_script(db->db, "DELETE FROM segment");
+    struct statement q = statement_open(db->db, "INSERT INTO kind VALUES(?,?,?,?)");
+
+    for (size_t i = 0; i < s->kind_count; i++) {
+        statement_number(&q, s->kind[i].number);
+        statement_text(&q, s->kind[i].name);
+        statement_text(&q, s->kind[i].role);
+        statement_number(&q, s->kind[i].placement);
+        statement_run(&q);
+    }
+    statement_close(&q);
+    q = statement_open(db->db, "INSERT INTO segment VALUES(?,?,?,?,?,?)");
+    for (size_t i = 0; i < s->view.ring.segment_count; i++) {
+        const struct ring_segment *segment = &s->view.ring.segment[i];
+
+        statement_number(&q, i);
+        statement_text(&q, segment->role);
+        statement_number(&q, (uint64_t)segment->policy);
+        statement_number(&q, segment->from);
+        statement_number(&q, ring_segment_end(segment));
+        statement_number(&q, segment->open);
         statement_run(&q);
     }
     statement_close(&q);
@@ -304,7 +335,7 @@ static void put_voters(struct state_db *db, const struct state *s)
 
 static void put_view(struct state_db *db, const struct state *s, const Rh__Delta *delta)
 {
-    if (delta->created_vnodes > 0 || delta->renewed != 0) {
+    if (delta->created_vnodes > 0 || delta->renewed != 0 || delta->n_segments > 0) {
         put_all_vnodes(db, &s->view.ring);
     } else {
         put_changed_vnodes(db, &s->view.ring, delta);
@@ -332,6 +363,10 @@ void state_db_apply(struct state_db *db, const struct state *s, const Rh__Comman
     }
     if (result->txn != 0 || result->aborted_count > 0) {
         prune_txns(db, s);
+    }
+    if (command->body_case == RH__COMMAND__BODY_REGISTER_ ||
+        command->body_case == RH__COMMAND__BODY_DAEMONS) {
+        put_roles(db, s);
     }
     if (command->body_case == RH__COMMAND__BODY_VOTER) {
         put_voters(db, s);

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "txn/delta.h"
+#include "txn/roles.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -159,6 +160,7 @@ static Rh__VnodeRow *vnode_row(const struct coordinator *c, const struct ring_vn
     row->owner = mem_string(name_of(c, v->owner));
     row->generation = v->generation;
     row->cold = v->cold;
+    row->role = mem_string(roles_of_vnode(&c->state->view.ring, v));
     for (size_t i = 0; i < c->state->txn_count; i++) {
         const struct state_txn *t = &c->state->txn[i];
 
@@ -310,6 +312,10 @@ static void on_where(struct coordinator *c, Rh__AdminReply *reply, const Rh__Adm
     owner = state_node(c->state, ring_hit_node(hit));
     reply->vnodes = mem_new(1, sizeof(Rh__VnodeRow *));
     reply->vnodes[reply->n_vnodes++] = vnode_row(c, v);
+    if (owner == NULL) {
+        admin_set_text(&reply->error, "it is nobody's yet: too few nodes of its role are there");
+        return;
+    }
     reply->nodes = mem_new(1, sizeof(Rh__NodeRow *));
     reply->nodes[reply->n_nodes++] = node_row(c, owner);
 }
@@ -469,6 +475,15 @@ static bool on_remove(struct coordinator *c, const struct peer *peer, Rh__AdminR
     return p != NULL;
 }
 
+static bool on_daemons(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                       const Rh__AdminDaemons *in)
+{
+    struct proposal *p = admin_daemons(c, reply, in);
+
+    expect(p, peer, reply->tag, 0);
+    return p != NULL;
+}
+
 void admin_applied(struct coordinator *c, const struct proposal *p,
                    const struct state_result *result)
 {
@@ -482,6 +497,8 @@ void admin_applied(struct coordinator *c, const struct proposal *p,
     reply = admin_reply_new(c, p->question);
     if (!result->accepted) {
         admin_set_text(&reply->error, result->why);
+    } else if (p->kind == PROPOSAL_DAEMONS) {
+        (void)snprintf(text, sizeof text, "changed");
     } else if (p->kind == PROPOSAL_DESIRE && node != NULL) {
         (void)snprintf(text,
                        sizeof text,
@@ -504,6 +521,7 @@ static bool fill(struct coordinator *c, const struct peer *peer, Rh__AdminReply 
         add_nodes(c, reply);
         add_gateways(c, reply);
         add_voters(c, reply);
+        admin_add_roles(c, reply);
         return false;
     case RH__ADMIN__WHAT_RING:
         add_vnodes(c, reply);
@@ -516,6 +534,8 @@ static bool fill(struct coordinator *c, const struct peer *peer, Rh__AdminReply 
         return false;
     case RH__ADMIN__WHAT_DRAIN:
         return on_drain(c, peer, reply, in->drain);
+    case RH__ADMIN__WHAT_DAEMONS:
+        return on_daemons(c, peer, reply, in->daemons);
     case RH__ADMIN__WHAT_REMOVE:
         return on_remove(c, peer, reply, in->remove);
     case RH__ADMIN__WHAT_TXNS:

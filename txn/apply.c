@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/mutant.h"
 #include "txn/delta.h"
+#include "txn/roles.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -195,6 +196,7 @@ static void fill_node(struct state_node *n, const Rh__CommandRegister *in, uint6
     copy_text(n->name, in->name, sizeof n->name);
     copy_text(n->address, in->address, sizeof n->address);
     copy_text(n->zone, in->zone, sizeof n->zone);
+    copy_text(n->role, in->role, sizeof n->role);
     memcpy(n->boot_id, in->boot_id.data, STATE_UUID_SIZE);
     memcpy(n->data_uuid, in->data_uuid.data, STATE_UUID_SIZE);
     n->incarnation = incarnation;
@@ -211,10 +213,16 @@ static void on_register(struct change *c, const Rh__CommandRegister *in)
 {
     const char *fault = state_registration_fault(in);
     struct state_node *n = find_named(c->s, in->name);
+    char misfit[ROLES_FAULT_SIZE];
     Rh__Delta *delta;
 
     if (fault != NULL) {
         refuse(c, fault);
+        return;
+    }
+    roles_fault(c->s, in, misfit);
+    if (misfit[0] != '\0') {
+        refuse(c, "its role or its kinds do not fit the fleet's"); // it asks again, and is told
         return;
     }
     if (n != NULL && n->nonce == in->nonce && !n->barred) {
@@ -238,10 +246,12 @@ static void on_register(struct change *c, const Rh__CommandRegister *in)
     delta_change(delta, n);
     if (c->s->view.ring.vnode_count == 0) {
         delta->created_vnodes = c->s->vnodes_per_weight;
-        delta->renewed = n->slot;
+        // They are of the default role; nobody's until its nodes are as many as they should be.
+        delta->renewed = in->role[0] != '\0' || in->alone ? RING_NODE_NONE : n->slot;
     } else if (ring_owned_count(&c->s->view.ring, n->slot) > 0) {
         delta->renewed = n->slot;
     }
+    roles_bind(c->s, in, delta);
     take_delta(c, delta);
 }
 
@@ -274,6 +284,19 @@ static struct state_part *part_of(struct state_txn *t, uint16_t slot)
     t->parts[at] = (struct state_part){.slot = slot};
     t->part_count++;
     return &t->parts[at];
+}
+
+/* False if a vnode is to go to a node of another role: that one could not run what lives there. */
+static bool roles_kept(const struct state *s, const struct ring_op *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct state_node *to = ops[i].kind == RING_MOVE ? state_node(s, ops[i].to) : NULL;
+
+        if (to != NULL && !roles_fit(s, to, ops[i].vnode)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* False if a participant is not registered, or fenced. */
@@ -314,6 +337,9 @@ static const char *read_begin(const struct state *s, const Rh__CommandBegin *in,
     }
     if (state_conflict(s, t->ops, t->op_count, in->supersedes) != NULL) {
         return "it touches a vnode of a pending transaction";
+    }
+    if (!roles_kept(s, t->ops, t->op_count)) {
+        return "a node would get a vnode of another role";
     }
     if (!find_parts(s, t)) {
         return "a participant is not registered";
@@ -492,7 +518,7 @@ static void on_desire(struct change *c, const Rh__CommandDesire *in)
         return;
     }
     if (drain && !n->leaving && !state_others_stay(c->s, n->slot)) {
-        refuse(c, "it is the last node");
+        refuse(c, n->role[0] == '\0' ? "it is the last node" : "it is the last node of its role");
         return;
     }
     leaving = in->leaving == DESIRE_KEEP ? n->leaving : drain;
@@ -533,8 +559,8 @@ static void on_fence(struct change *c, const Rh__CommandFence *in)
     }
 }
 
-static const char *reassign_fault(const struct state *s, const struct state_node *dead,
-                                  const struct ring_op *moves, size_t count)
+static const char *reassign_fault(const struct state *s, uint16_t dead, const struct ring_op *moves,
+                                  size_t count)
 {
     if (count == 0 || count > STATE_TXN_OPS_MAX) {
         return "it has no moves, or too many";
@@ -546,30 +572,34 @@ static const char *reassign_fault(const struct state *s, const struct state_node
     for (size_t i = 0; i < count; i++) {
         const struct state_node *to = state_node(s, moves[i].to);
 
-        if (moves[i].kind != RING_MOVE || moves[i].from != dead->slot) {
+        if (moves[i].kind != RING_MOVE || moves[i].from != dead) {
             return "it moves more than the dead node's vnodes";
         }
         if (to == NULL || to->barred) {
             return "a successor is not registered";
         }
     }
+    if (!roles_kept(s, moves, count)) {
+        return "a node would get a vnode of another role";
+    }
     return NULL; // what is left behind, a next one takes
 }
 
 static void on_reassign(struct change *c, const Rh__CommandReassign *in)
 {
+    const bool nobodys = in->slot == RING_NODE_NONE && in->incarnation == 0;
     struct state_node *n = find_incarnation(c->s, in->slot, in->incarnation);
     struct ring_op *moves;
     const struct state_txn *other;
     const char *fault;
     Rh__Delta *delta;
 
-    if (n == NULL || !n->barred) {
+    if (!nobodys && (n == NULL || !n->barred)) {
         refuse(c, "that incarnation is over, or not fenced");
         return;
     }
     moves = view_ops(in->moves, in->n_moves);
-    fault = reassign_fault(c->s, n, moves, in->n_moves);
+    fault = reassign_fault(c->s, (uint16_t)in->slot, moves, in->n_moves);
     if (fault != NULL) {
         mem_free(moves);
         refuse(c, fault);
@@ -609,6 +639,33 @@ static void on_deregister(struct change *c, const Rh__CommandDeregister *in)
     delta_remove(delta, n->slot);
     s->node_count--;
     memmove(n, n + 1, (s->node_count - (size_t)(n - s->node)) * sizeof *n);
+    take_delta(c, delta);
+}
+
+/* ---- DAEMONS ---- */
+
+static void on_daemons(struct change *c, const Rh__CommandDaemons *in)
+{
+    const struct ring_segment *known = roles_daemons(c->s, in->name);
+    struct ring_segment changed;
+    Rh__Delta *delta;
+
+    if (known == NULL) {
+        refuse(c, "there is no set of daemons of that name");
+        return;
+    }
+    if (in->count >> RING_DAEMON_BITS != 0) {
+        refuse(c, "a set has at most 1023 daemons");
+        return;
+    }
+    if (in->count == known->open) {
+        return;
+    }
+    changed = *known;
+    changed.open = in->count;
+    c->r->stamp = draw(c->s);
+    delta = delta_new(c->r->stamp, 0);
+    delta_segment(delta, (size_t)(known - c->s->view.ring.segment), &changed, 0);
     take_delta(c, delta);
 }
 
@@ -698,6 +755,9 @@ static void dispatch(struct change *c, const Rh__Command *command)
         return;
     case RH__COMMAND__BODY_LEASE:
         on_lease(c, command->lease);
+        return;
+    case RH__COMMAND__BODY_DAEMONS:
+        on_daemons(c, command->daemons);
         return;
     case RH__COMMAND__BODY_NOTE:
         return; // only for the history

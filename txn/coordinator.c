@@ -164,6 +164,7 @@ static bool is_about(const struct proposal *p, uint64_t about)
     case PROPOSAL_LEASE:
     case PROPOSAL_SETTLE:
     case PROPOSAL_MEND:
+    case PROPOSAL_DAEMONS:
         return true;
     case PROPOSAL_REGISTER:
         return p->nonce == about;
@@ -353,6 +354,7 @@ static void on_mine(struct coordinator *c, const struct proposal *p,
         return;
     case PROPOSAL_DESIRE:
     case PROPOSAL_DEREGISTER:
+    case PROPOSAL_DAEMONS:
         admin_applied(c, p, result);
         return;
     case PROPOSAL_FENCE:

@@ -30,6 +30,8 @@
 #include "txn/state.h"
 #include "wire/control.pb-c.h"
 
+enum { COORDINATOR_LEAST_MAX = 16 };
+
 enum coordinator_event_type {
     COORDINATOR_LEAD,    /* a barrier of my term is applied */
     COORDINATOR_FOLLOW,  /* leadership lost */
@@ -85,6 +87,12 @@ struct coordinator_effects {
 void coordinator_effects_clear(struct coordinator_effects *e);
 void coordinator_effects_fini(struct coordinator_effects *e);
 
+/* So many nodes of a role are to be there before any of them gets vnodes for the first time. */
+struct coordinator_least {
+    char role[RING_ROLE_MAX + 1];
+    uint32_t members;
+};
+
 struct coordinator_config {
     uint64_t id;                                /* my voter id */
     uint64_t identity;                          /* of my folder; 0 = not recorded */
@@ -108,6 +116,8 @@ struct coordinator_config {
     uint32_t eligible_ms;       /* a restarted node takes part after so long without a gap; 10000 */
     uint32_t slow_ms;           /* a vote that takes longer, and 8 times the median, is slow; 100 */
     uint32_t yield_ms;          /* waiting so long for a slow node, it makes room; 300 */
+    struct coordinator_least least[COORDINATOR_LEAST_MAX]; /* roles not named here: 1 */
+    size_t least_count;
 };
 struct coordinator_config coordinator_config_default(void);
 /* Leases of `lease_ms` with the margins that go with it: δL = D/10, T_suspect = D/2. */

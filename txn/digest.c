@@ -21,6 +21,9 @@ static void put_node(struct siphash *h, const struct state_node *n)
     digest_bytes(h, bytes_of(n->boot_id, sizeof n->boot_id));
     digest_bytes(h, bytes_of(n->data_uuid, sizeof n->data_uuid));
     siphash_word(h, n->weight);
+    if (n->role[0] != '\0') {
+        put_text(h, n->role);
+    }
     siphash_word(h,
                  (uint64_t)n->leaving | (uint64_t)n->stopping << 1 | (uint64_t)n->barred << 2 |
                      (uint64_t)n->clean << 3);
@@ -67,6 +70,11 @@ uint64_t state_digest(const struct state *s)
     }
     for (size_t i = 0; i < s->txn_count; i++) {
         put_txn(&h, &s->txn[i]);
+    }
+    for (size_t i = 0; i < s->kind_count; i++) {
+        siphash_word(&h, (uint64_t)s->kind[i].number << 8 | s->kind[i].placement);
+        put_text(&h, s->kind[i].role);
+        put_text(&h, s->kind[i].name);
     }
     for (size_t i = 0; i < s->voter_count; i++) {
         siphash_word(&h, s->voter[i].id);

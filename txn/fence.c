@@ -17,6 +17,7 @@
 #include "base/mutant.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* ---- who could take over ---- */
 
@@ -34,13 +35,13 @@ static bool is_fresh(const struct coordinator *c, const struct state_node *node)
     return seen != NULL && c->now_us - seen->heard_us <= (uint64_t)c->config.suspect_ms * 1000 / 2;
 }
 
-static bool someone_could_take_over(struct coordinator *c, uint16_t slot)
+static bool someone_could_take_over(struct coordinator *c, const struct state_node *suspect)
 {
     for (size_t i = 0; i < c->state->node_count; i++) {
         const struct state_node *node = &c->state->node[i];
 
-        if (node->slot != slot && is_fresh(c, node) &&
-            (may_take(c, node, false) || may_take(c, node, true))) {
+        if (node->slot != suspect->slot && strcmp(node->role, suspect->role) == 0 &&
+            is_fresh(c, node) && (may_take(c, node, false) || may_take(c, node, true))) {
             return true;
         }
     }
@@ -55,7 +56,10 @@ static size_t collect(struct coordinator *c, struct plan_node *nodes, bool last_
         const struct state_node *node = &c->state->node[i];
 
         if (may_take(c, node, last_resort)) {
-            nodes[count++] = (struct plan_node){.slot = node->slot, .weight = node->weight};
+            nodes[count++] = (struct plan_node){.slot = node->slot,
+                                                .weight = node->weight,
+                                                .role = node->role,
+                                                .incarnation = node->incarnation};
         }
     }
     return count;
@@ -138,6 +142,7 @@ static void assert_waited(const struct coordinator *c, const struct state_node *
     ASSERT(c->now_us >= granted_us + wait_us && c->now_us >= c->lead_us + wait_us);
 }
 
+/* Of `node`; NULL: what is nobody's. */
 static void propose_reassign(struct coordinator *c, const struct state_node *node,
                              const struct ring_op *moves, size_t count)
 {
@@ -145,17 +150,19 @@ static void propose_reassign(struct coordinator *c, const struct state_node *nod
     Rh__CommandReassign body = RH__COMMAND_REASSIGN__INIT;
     struct proposal *p;
 
-    assert_waited(c, node);
-    body.slot = node->slot;
-    body.incarnation = node->incarnation;
+    if (node != NULL) {
+        assert_waited(c, node);
+        body.slot = node->slot;
+        body.incarnation = node->incarnation;
+    }
     body.moves = view_wire_ops(moves, count);
     body.n_moves = count;
     command.body_case = RH__COMMAND__BODY_REASSIGN;
     command.reassign = &body;
     p = coordinator_propose(c, PROPOSAL_REASSIGN, &command);
     if (p != NULL) {
-        p->slot = node->slot;
-        log_warn("txn", "reassigning", "node=%s vnodes=%zu", node->name, count);
+        p->slot = body.slot;
+        log_warn("txn", "reassigning", "node=%s vnodes=%zu", node == NULL ? "" : node->name, count);
     }
     for (size_t i = 0; i < count; i++) {
         mem_free(body.moves[i]);
@@ -163,23 +170,76 @@ static void propose_reassign(struct coordinator *c, const struct state_node *nod
     mem_free(body.moves);
 }
 
+static void give_to(struct coordinator *c, const struct state_node *node,
+                    const struct plan_node *nodes, size_t count, size_t *given)
+{
+    const uint16_t slot = node == NULL ? RING_NODE_NONE : node->slot;
+    struct ring_op *moves = plan_reassign(&c->state->view.ring, nodes, count, slot, given);
+
+    if (*given > 0) {
+        propose_reassign(c, node, moves, *given < STATE_TXN_OPS_MAX ? *given : STATE_TXN_OPS_MAX);
+    }
+    mem_free(moves);
+}
+
 /* Everything it owns, to all who can take it; at most one entry's worth at a time. */
 static void reassign(struct coordinator *c, const struct state_node *node)
 {
     struct plan_node *nodes = mem_new(c->state->node_count, sizeof *nodes);
-    size_t count = collect(c, nodes, false);
-    struct ring_op *moves = NULL;
-    size_t move_count = 0;
+    size_t given = 0;
 
-    if (count == 0) {
-        count = collect(c, nodes, true);
+    give_to(c, node, nodes, collect(c, nodes, false), &given);
+    if (given == 0) { // of its role there are only some that drain, if any
+        give_to(c, node, nodes, collect(c, nodes, true), &given);
     }
-    moves = plan_reassign(&c->state->view.ring, nodes, count, node->slot, &move_count);
-    if (move_count > 0) {
-        propose_reassign(
-            c, node, moves, move_count < STATE_TXN_OPS_MAX ? move_count : STATE_TXN_OPS_MAX);
+    mem_free(nodes);
+}
+
+/* ---- what is nobody's yet ---- */
+
+uint32_t fence_least_members(const struct coordinator *c, const char *role)
+{
+    for (size_t i = 0; i < c->config.least_count; i++) {
+        if (strcmp(c->config.least[i].role, role) == 0) {
+            return c->config.least[i].members;
+        }
     }
-    mem_free(moves);
+    return 1;
+}
+
+bool fence_role_is_short(struct coordinator *c, const char *role, uint32_t more)
+{
+    uint32_t members = more;
+
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *node = &c->state->node[i];
+
+        members += strcmp(node->role, role) == 0 && may_take(c, node, false);
+    }
+    return members < fence_least_members(c, role);
+}
+
+/* The first allocation of a role's cells: nobody ever had them, so nobody is asked. */
+static void allocate(struct coordinator *c)
+{
+    struct plan_node *nodes;
+    size_t count;
+    size_t kept = 0;
+    size_t given = 0;
+
+    // Restored from a backup it may be somebody's, who was given it later (hole 52).
+    if (fence_settling(c) || ring_owned_count(&c->state->view.ring, RING_NODE_NONE) == 0 ||
+        coordinator_proposal(c, PROPOSAL_REASSIGN, RING_NODE_NONE) != NULL) {
+        return;
+    }
+    nodes = mem_new(c->state->node_count, sizeof *nodes);
+    count = collect(c, nodes, false);
+    for (size_t i = 0; i < count; i++) {
+        if (!fence_role_is_short(c, nodes[i].role, 0)) {
+            nodes[kept++] = nodes[i];
+        }
+    }
+    give_to(c, NULL, nodes, kept, &given);
     mem_free(nodes);
 }
 
@@ -192,17 +252,20 @@ static bool is_orphaned(const struct coordinator *c, const struct state_node *no
 
 void fence_run(struct coordinator *c)
 {
-    // Without leases nobody knows when a silent node stops.
-    if (c->config.lease_us == 0 || c->now_us < c->quiet_us ||
-        c->now_us - c->fence_us < (uint64_t)FENCE_PERIOD_MS * 1000) {
+    if (c->now_us < c->quiet_us || c->now_us - c->fence_us < (uint64_t)FENCE_PERIOD_MS * 1000) {
         return;
     }
     c->fence_us = c->now_us;
+    allocate(c);
+    // Without leases nobody knows when a silent node stops.
+    if (c->config.lease_us == 0) {
+        return;
+    }
     look_who_is_heard(c);
     for (size_t i = 0; i < c->state->node_count; i++) {
         const struct state_node *node = &c->state->node[i];
 
-        if (is_suspect(c, node) && someone_could_take_over(c, node->slot)) {
+        if (is_suspect(c, node) && someone_could_take_over(c, node)) {
             fence_propose(c, node, false);
         }
     }

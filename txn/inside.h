@@ -15,6 +15,7 @@
  *     pace.c         who may take part now: back-off, slow and restarted nodes
  *     rebalance.c    which transactions to begin
  *     admin.c        operators' questions and wishes
+ *     admin_roles.c  roles, singletons and sets of daemons
  *     resolve.c      an operator decides a pending transaction
  *     inspect.c      `ringhold check` and `ringhold fix`
  */
@@ -72,6 +73,7 @@ enum proposal_kind {
     PROPOSAL_LEASE,
     PROPOSAL_REASSIGN,
     PROPOSAL_SETTLE,
+    PROPOSAL_DAEMONS,
     PROPOSAL_MEND, /* a NOTE; what it tells of is done when it is applied */
 };
 
@@ -295,6 +297,9 @@ void fence_run(struct coordinator *c);
 bool fence_settling(const struct coordinator *c);
 /* End that once every lease of the old era surely ended. */
 void fence_settle(struct coordinator *c);
+/* True if with `more` who are to come the role has fewer members that could take something than it
+ * should have before its first allocation. */
+bool fence_role_is_short(struct coordinator *c, const char *role, uint32_t more);
 /* "live", "suspect", "fenced", "dead", "leaving". */
 const char *fence_state(struct coordinator *c, const struct state_node *node);
 uint64_t fence_lease_left_us(const struct coordinator *c, const struct state_node *node);
@@ -400,6 +405,15 @@ Rh__AdminReply *admin_reply_new(const struct coordinator *c, uint64_t tag);
 void admin_send_reply(struct coordinator *c, uint64_t peer, Rh__AdminReply *reply);
 void admin_set_text(char **field, const char *text);
 void admin_add_txn(struct coordinator *c, Rh__AdminReply *reply, const struct state_txn *t);
+
+/* ---- admin_roles.c ---- */
+
+/* The ring's segments, the default one first. */
+void admin_add_roles(struct coordinator *c, Rh__AdminReply *reply);
+/* Propose another number of daemons; NULL and an error in `reply`: not now, or never. */
+struct proposal *admin_daemons(struct coordinator *c, Rh__AdminReply *reply,
+                               const Rh__AdminDaemons *in);
+uint32_t fence_least_members(const struct coordinator *c, const char *role);
 
 /* ---- resolve.c ---- */
 

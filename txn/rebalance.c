@@ -126,6 +126,7 @@ static void make_plan(struct coordinator *c)
         .vnodes_per_weight = c->state->vnodes_per_weight,
         .moves_per_txn = c->config.moves_per_txn,
         .wave_cap = c->config.txns_per_node,
+        .owned_only = true,
     };
     struct plan_node *nodes = mem_new(c->state->node_count, sizeof *nodes);
     struct ring ring;
@@ -139,6 +140,8 @@ static void make_plan(struct coordinator *c)
             .weight = n->weight,
             // Who is gone gets nothing; what he has can't be taken from him without leases.
             .leaving = n->leaving || peers_gone(c, n),
+            .role = n->role,
+            .incarnation = n->incarnation,
         };
     }
     future_ring(c, &ring);

@@ -3,6 +3,7 @@
  * Nodes that come, stay and go: PROTOCOL §4.4 and the answers of §3.5.
  */
 #include "txn/inside.h"
+#include "txn/roles.h"
 
 #include "base/assert.h"
 #include "base/log.h"
@@ -158,6 +159,7 @@ void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Re
     Rh__Command command = RH__COMMAND__INIT;
     Rh__CommandRegister body = RH__COMMAND_REGISTER__INIT;
     const struct state_node *node = state_node_named(c->state, in->name);
+    char misfit[ROLES_FAULT_SIZE];
     const char *fault;
     struct proposal *p;
 
@@ -169,6 +171,10 @@ void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Re
     body.weight = in->weight == 0 ? 1 : in->weight;
     body.zone = in->zone;
     body.replaces = node == NULL ? 0 : node->incarnation;
+    body.role = in->role;
+    body.kinds = in->kinds;
+    body.n_kinds = in->n_kinds;
+    body.alone = fence_role_is_short(c, "", 1);
     fault = strcmp(in->name, peer->name) != 0 || peer->role != ROLE_NODE
                 ? "the name is not that of the link"
                 : state_registration_fault(&body);
@@ -187,6 +193,11 @@ void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Re
     }
     if (node != NULL && node->nonce == in->nonce && !node->barred) {
         welcome(c, peer, node);
+        return;
+    }
+    roles_fault(c->state, &body, misfit);
+    if (misfit[0] != '\0') {
+        refuse(c, peer->id, misfit, 0);
         return;
     }
     if (node != NULL && !old_is_dead(c, peer, node, in)) {

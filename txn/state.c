@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/mutant.h"
 #include "txn/delta.h"
+#include "txn/roles.h"
 
 #include <string.h>
 
@@ -38,6 +39,7 @@ void state_fini(struct state *s)
     }
     mem_free(s->txn);
     mem_free(s->node);
+    mem_free(s->kind);
     view_fini(&s->view);
     *s = (struct state){0};
 }
@@ -131,8 +133,12 @@ bool state_takes_part(const struct state *s, uint16_t slot)
 
 bool state_others_stay(const struct state *s, uint16_t slot)
 {
+    const struct state_node *node = state_node(s, slot);
+    const char *role = node == NULL ? "" : node->role;
+
     for (size_t i = 0; i < s->node_count; i++) {
-        if (s->node[i].slot != slot && !s->node[i].leaving && !s->node[i].barred) {
+        if (s->node[i].slot != slot && !s->node[i].leaving && !s->node[i].barred &&
+            strcmp(s->node[i].role, role) == 0) {
             return true;
         }
     }
@@ -217,6 +223,7 @@ static void check_node(const struct state *s, const struct state_node *n)
     ASSERT(strcmp(m->name, n->name) == 0 && strcmp(m->address, n->address) == 0);
     ASSERT(m->incarnation == n->incarnation && m->incarnation <= s->number);
     ASSERT(m->weight == n->weight && m->leaving == n->leaving);
+    ASSERT(strcmp(m->role, n->role) == 0);
     ASSERT(IMPLIES(n->clean, n->barred));
     ASSERT(IMPLIES(n->stopping, n->leaving));
 }
@@ -257,7 +264,9 @@ void state_check(const struct state *s)
     for (size_t i = 0; i < s->view.ring.vnode_count; i++) {
         const uint16_t owner = s->view.ring.vnode[i].owner;
 
-        ASSERT(owner == RING_NODE_NONE || view_member(&s->view, owner) != NULL);
+        // Of the vnode's role: only its nodes can run what lives there.
+        ASSERT(owner == RING_NODE_NONE ||
+               roles_fit(s, state_node(s, owner), s->view.ring.vnode[i].id));
     }
     if (s->view.ring.vnode_count > 0) {
         ring_check_invariants(&s->view.ring);

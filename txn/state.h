@@ -44,6 +44,17 @@ struct state_node {
     bool clean;    /* barred by its own BYE */
 };
 
+/* How the ids of a kind find their nodes; as enum rh_placement. */
+enum { PLACE_HASH = 0, PLACE_SINGLETON = 1, PLACE_DAEMONS = 2 };
+
+/* A kind of actor, as the nodes of its role declared it. */
+struct state_kind {
+    uint16_t number;
+    uint8_t placement;
+    char role[RING_ROLE_MAX + 1];
+    char name[VIEW_NAME_MAX + 1];
+};
+
 enum txn_state { TXN_PENDING, TXN_COMMITTED, TXN_ABORTED };
 const char *txn_state_name(enum txn_state state);
 
@@ -92,6 +103,8 @@ struct state {
     size_t txn_count;
     struct state_voter voter[STATE_VOTERS_MAX];
     size_t voter_count;
+    struct state_kind *kind; /* owned; sorted by number */
+    size_t kind_count;
 };
 
 /* CommandDesire.leaving: what is wanted of a node. STOP: drain it, and its process ends then; a
@@ -129,7 +142,7 @@ bool state_conflicts(const struct state *s, const struct ring_op *ops, size_t co
 /* One of those transactions, `except` aside; NULL = none. */
 const struct state_txn *state_conflict(const struct state *s, const struct ring_op *ops,
                                        size_t count, uint64_t except);
-/* True if a node other than `slot` stays: neither leaving nor fenced. */
+/* True if a node of the same role other than `slot` stays: neither leaving nor fenced. */
 bool state_others_stay(const struct state *s, uint16_t slot);
 /* The node's part in the transaction; NULL = none. */
 const struct state_part *state_txn_part(const struct state_txn *t, uint16_t slot);
