@@ -298,9 +298,9 @@ static void a_set_grows_and_shrinks(void **state)
     assert_int_equal(segment_of(9)->open, 9);
     expect_fine(with("m1", "match", of(&m))); // a restart does not undo it
     assert_int_equal(segment_of(9)->open, 9);
-    in.count = 1024;
+    in.count = 1001;
     r = apply(&s, RH__COMMAND__BODY_DAEMONS, &in);
-    assert_string_equal(r.why, "a set has at most 1023 daemons");
+    assert_string_equal(r.why, "a set has at most 1000 daemons");
     state_result_fini(&r);
     in.name = proto_text("boss");
     r = apply(&s, RH__COMMAND__BODY_DAEMONS, &in);

@@ -654,8 +654,8 @@ static void on_daemons(struct change *c, const Rh__CommandDaemons *in)
         refuse(c, "there is no set of daemons of that name");
         return;
     }
-    if (in->count >> RING_DAEMON_BITS != 0) {
-        refuse(c, "a set has at most 1023 daemons");
+    if (in->count > ROLES_DAEMONS_MAX) {
+        refuse(c, "a set has at most 1000 daemons");
         return;
     }
     if (in->count == known->open) {

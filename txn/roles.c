@@ -84,7 +84,7 @@ static void judge_shape(const struct judge *j)
         const Rh__Kind *k = j->in->kinds[i];
 
         if (k->number > UINT16_MAX || k->name[0] == '\0' || strlen(k->name) > VIEW_NAME_MAX ||
-            k->placement > PLACE_DAEMONS || k->daemons >= 1 << RING_DAEMON_BITS ||
+            k->placement > PLACE_DAEMONS || k->daemons > ROLES_DAEMONS_MAX ||
             find_kind(j->in, k->number) != k) {
             fail(j, "a kind's number, name, placement or count is out of range, or it comes twice");
         }

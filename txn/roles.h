@@ -14,7 +14,7 @@
 
 #include "txn/state.h"
 
-enum { ROLES_FAULT_SIZE = 320 };
+enum { ROLES_FAULT_SIZE = 320, ROLES_DAEMONS_MAX = 1000 /* of one set */ };
 
 /* Why this registration can't be, whatever else is true of it: a kind is bound to another role or
  * placement, or the kinds are not those of the role's other nodes. Empty: it can. */
