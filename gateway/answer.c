@@ -71,12 +71,15 @@ static void on_busy(struct router *r, struct pending *p, uint64_t ms)
 /* The owner has lost its memory since `first`: an earlier copy may have run before that. */
 static void on_cold(struct router *r, struct pending *p, uint64_t cold)
 {
+    const bool never_ran = pending_never_ran(p);
+    // Its client may have left, and have had it run by another gateway before that (hole 44).
+    const bool owned = p->session->base != 0;
     const bool again_is_safe =
-        pending_never_ran(p) || (p->flags & REQUEST_IDEMPOTENT) != 0 || mutant(M_RESTAMP);
+        (never_ran && !owned) || (p->flags & REQUEST_IDEMPOTENT) != 0 || mutant(M_RESTAMP);
 
     r->figures.cold++;
     if (!again_is_safe) {
-        route_finish(r, p, REPLY_UNKNOWN, route_nothing);
+        route_finish(r, p, never_ran ? REPLY_REJECTED : REPLY_UNKNOWN, route_nothing);
         return;
     }
     p->first = 0;

@@ -40,7 +40,8 @@ static bool on_resumed(struct router *r, struct session *session, const struct r
     if (p == NULL) {
         return false;
     }
-    p->ticket = event->ticket; // the connection that asked before is gone
+    p->ticket = event->ticket;                 // the connection that asked before is gone
+    p->doubtful = p->doubtful || event->again; // meanwhile another gateway may have sent it
     r->figures.replied++;
     return true;
 }
@@ -59,8 +60,8 @@ static struct pending *take(struct router *r, const struct router_event *event,
     session->unfinished++;
     p->session = session;
     p->seq = event->seq != 0 ? event->seq : ++session->seq;
-    p->first = event->seq != 0 ? event->first : 0;
-    p->doubtful = p->first != 0;
+    p->first = event->seq != 0 && event->first == 0 ? 1 : event->first; // 1: older than any ring
+    p->doubtful = event->again;
     p->ticket = event->ticket;
     p->flags = (uint8_t)(event->flags | (event->from != NULL ? REQUEST_CALL : 0));
     p->deadline_us = r->now_us + (uint64_t)timeout_ms * 1000;
@@ -84,7 +85,7 @@ static void on_request(struct router *r, const struct router_event *event)
     }
     if (router_full(r)) {
         // What was sent before may have run, whatever happens here.
-        refuse(r, event, event->first != 0 ? REPLY_UNKNOWN : REPLY_REJECTED);
+        refuse(r, event, event->again ? REPLY_UNKNOWN : REPLY_REJECTED);
         return;
     }
     struct session *session = session_get(&r->sessions, event->session);

@@ -38,8 +38,10 @@
  * of seq, with a greater epoch: each is answered with what was saved, or runs
  * once; copies of the older epoch that are still on their way are fenced where
  * the session is known. After a cold take-over it is not, and a gateway that was
- * left does not know what another one answered: until its deadline it may have
- * an idempotent request run once more there.
+ * left does not know what another one was asked: only the client may stamp its
+ * requests (`first`), and what meets a cold vnode is REJECTED or UNKNOWN. An
+ * idempotent one is sent again all the same: until the deadline at the gateway
+ * that was left it may run once more after its answer.
  *
  * A request that a link would not take is to be given back as a ROUTER_ANSWER
  * of its session, seq and copy with code BUSY: it surely did not run.
@@ -89,10 +91,11 @@ struct router_event {
     uint64_t ticket; /* caller's name of the request; comes back in REPLY */
     uint16_t kind;
     uint8_t flags;       /* enum request_flags */
-    uint64_t seq;        /* 0 = numbered here; else the client's number, and the next three too */
+    uint64_t seq;        /* 0 = numbered here; else the client's number, and the next four too */
     uint64_t base;       /* it has the answers of all its requests below */
-    uint64_t first;      /* 0 = never sent; else a ring version not newer than when it was first */
+    uint64_t first;      /* a ring version not newer than when it was first given to any gateway */
     uint32_t epoch;      /* of the session; a smaller one than before is replied to with UNKNOWN */
+    bool again;          /* it was given to this gateway or another before */
     struct bytes id;     /* borrowed */
     struct bytes body;   /* borrowed */
     uint32_t timeout_ms; /* of this request; 0 = deadline_ms */

@@ -10,7 +10,8 @@
  * same without a drain: a take-over coordinator up|down N        lead N TERM up SLOT INC down SLOT
  *     call SESSION ID BODY         tell SESSION ID BODY
  *     try SESSION ID BODY          an idempotent one
- *     resume SESSION/SEQ EPOCH BASE FIRST ID BODY   of a client that numbers its requests
+ *     own SESSION/SEQ EPOCH BASE FIRST ID BODY      of a client that numbers its requests
+ *     resume SESSION/SEQ EPOCH BASE FIRST ID BODY   the same, and it was given to a gateway before
  *     answer SLOT SESSION/SEQ COPY CODE[@VERSION] AUX|BODY   VERSION: of an owner that knows no
  * more close SESSION                after MS                figures
  */
@@ -184,6 +185,7 @@ static void play_request(char verb, uint64_t session, const char *id, const char
 }
 
 struct resume_words {
+    char verb[8];
     unsigned long long session;
     unsigned long long seq;
     unsigned epoch;
@@ -193,7 +195,7 @@ struct resume_words {
     char body[64];
 };
 
-static void play_resume(const struct resume_words *w)
+static void play_resume(const struct resume_words *w, bool again)
 {
     ticket++;
     rig_step(&rig,
@@ -204,6 +206,7 @@ static void play_resume(const struct resume_words *w)
                                    .epoch = w->epoch,
                                    .base = w->base,
                                    .first = w->first,
+                                   .again = again,
                                    .id = text_of(w->id),
                                    .body = text_of(w->body)});
 }
@@ -333,15 +336,16 @@ static bool play_requests(const char *command)
 
     // NOLINTBEGIN(cert-err34-c)
     if (sscanf(command,
-               "resume %llu/%llu %u %llu %llu %31s %63s",
+               "%7s %llu/%llu %u %llu %llu %31s %63s",
+               resume.verb,
                &resume.session,
                &resume.seq,
                &resume.epoch,
                &resume.base,
                &resume.first,
                resume.id,
-               resume.body) == 7) {
-        play_resume(&resume);
+               resume.body) == 8) {
+        play_resume(&resume, strcmp(resume.verb, "resume") == 0);
     } else if (sscanf(command,
                       "answer %u %llu/%llu %u %15s %63s",
                       &w.slot,
