@@ -80,7 +80,6 @@ struct session {
     uint32_t epoch;           /* … times it was taken up */
     struct ledger_list asked; /* owned: by number - 1 */
     uint64_t known;           /* owned: newest version of its gateways */
-    unsigned left;            /* owned: a bit for each gateway that it turned away from */
     size_t low;               /* of them, answered from the beginning */
     uint32_t sent[LEDGER_ENTITIES];
     uint32_t ran[LEDGER_ENTITIES];
@@ -178,7 +177,9 @@ void check_reassigned(struct fleet *f, const Rh__CommandReassign *command, uint6
 /* Its vnodes have a server again: itself, or others. */
 void check_served(struct fleet *f, struct sim_node *n);
 
-void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t uid, enum reply_code code,
+/* A ticket: the request's uid, and above it the epoch of its session, so the connection. */
+enum { CHECK_TICKET_BITS = 40 };
+void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t ticket, enum reply_code code,
                  struct bytes body);
 
 /* What a process had of the ring at the last look. */

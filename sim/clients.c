@@ -22,7 +22,7 @@ static void give(struct fleet *f, struct sim_gateway *g, struct session *s, uint
     struct router_event event = {
         .type = ROUTER_REQUEST,
         .session = s->id,
-        .ticket = uid,
+        .ticket = (uint64_t)s->epoch << CHECK_TICKET_BITS | uid,
         .flags = a->flags,
         .kind = a->foreign ? FLEET_KIND_FOREIGN : entity_kind(e),
         .id = bytes_of(e->id, e->id_size),
@@ -39,7 +39,8 @@ static void give(struct fleet *f, struct sim_gateway *g, struct session *s, uint
         event.seq = a->number;
         event.base = s->low + 1;
         event.epoch = s->epoch;
-        event.first = again ? a->first : 0;
+        event.first = a->first;
+        event.again = again;
     }
     gateway_step(f, g, event);
 }
@@ -114,13 +115,6 @@ void clients_orphaned(struct fleet *f, struct session *s)
     resume_later(f, s);
 }
 
-/* It does not go on: the client turns to another, and hears nothing of this one any more. */
-static void leave(struct fleet *f, struct session *s)
-{
-    s->left |= 1u << (s->gateway - f->gateway);
-    clients_orphaned(f, s);
-}
-
 /* All that is unanswered, in order, through any gateway that is there. What it does not take at
  * once, because it is stopped meanwhile, waits for the next try. */
 static void on_resume(void *context, const struct world_event *event)
@@ -136,10 +130,11 @@ static void on_resume(void *context, const struct world_event *event)
         resume_later(f, s);
         return;
     }
+    const size_t view = check_view_index(f, g->seen.version);
+
     TRACE(&f->world, g->process.name, "takes up session %llu", (unsigned long long)s->number);
     f->resumed++;
     s->gateway = g;
-    s->left &= ~(1u << (g - f->gateway));
     for (size_t i = s->low; i < s->asked.count && s->gateway == g; i++) {
         struct ask *a = ledger_find(f, s->asked.uid[i]);
 
@@ -147,12 +142,12 @@ static void on_resume(void *context, const struct world_event *event)
             continue;
         }
         if (!can_ask(g)) {
-            leave(f, s);
+            clients_orphaned(f, s);
             return;
         }
         a->resumed = true;
         a->downs = g->downs;
-        a->view = check_view_index(f, g->seen.version);
+        a->view = view < a->view ? view : a->view; // copies of the former one may be on their way
         give(f, g, s, s->asked.uid[i], true);
     }
 }
@@ -173,6 +168,9 @@ static void burst(struct fleet *f, struct sim_client *c)
         c->session->owned = world_chance(&f->world, f->faults.owned_pm);
         c->session->epoch = 1;
     }
+    if (c->session->owned && router_view(c->gateway->core)->ring.version == 0) {
+        return; // it waits until it hears of a ring: its stamp would be older than any
+    }
     for (uint64_t i = 0; i < count && can_ask(c->gateway); i++) {
         const bool hot = world_chance(&f->world, 500);
 
@@ -181,6 +179,11 @@ static void burst(struct fleet *f, struct sim_client *c)
                   c->session,
                   world_between(&f->world, 0, hot ? LEDGER_HOT - 1 : LEDGER_ENTITIES - 1),
                   0);
+    }
+    if (c->session->gateway != NULL && c->session->owned &&
+        world_chance(&f->world, f->faults.turn_pm)) {
+        clients_orphaned(f, c->session);
+        return;
     }
     if (world_chance(&f->world, 5) && !c->session->owned && can_ask(c->gateway)) {
         close_session(f, c);

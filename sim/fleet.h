@@ -77,6 +77,7 @@ struct fleet_faults {
     uint64_t reboot_pm;        /* so many of a thousand restarts are of the machine … */
     uint64_t wipe_pm;          /* … or find an empty disk */
     uint64_t owned_pm;         /* so many of a thousand sessions outlive their gateway */
+    uint64_t turn_pm;          /* after so many of a thousand bursts they turn to another one */
     bool tight;                /* little room for requests that wait */
     uint64_t call_pm;          /* so many of a thousand runs ask another actor */
     uint64_t run_long_pm;      /* so many of a thousand runs take up to … */
@@ -322,7 +323,8 @@ void actors_crash(struct fleet *f, struct sim_node *n);
 void clients_start(struct fleet *f);
 /* The handler of `parent` asks `entity`, through the node's own gateway. Its number; 0: not now. */
 uint64_t clients_call(struct fleet *f, uint64_t parent, size_t entity);
-/* The gateway of an owned session died: its client looks for another. */
+/* The gateway of an owned session died, or its client turns away from it, which it does not hear
+ * of: what it replies is lost. The client looks for another. */
 void clients_orphaned(struct fleet *f, struct session *s);
 /* One request to each entity through each gateway. */
 void clients_probe(struct fleet *f);

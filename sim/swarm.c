@@ -148,6 +148,7 @@ void nemesis_draw(struct fleet *f)
         x->run_long_pm = 0;
         return;
     }
+    x->turn_pm = maybe(f, 400, 1, 30);
     x->node_crash_us = maybe(f, 500, 1 * S, 10 * S);
     x->coordinator_crash_us = maybe(f, 400, 1 * S, 10 * S);
     x->gateway_crash_us = maybe(f, 200, 2 * S, 10 * S);
