@@ -2,6 +2,7 @@
 #include "cli/check.h"
 
 #include "base/mem.h"
+#include "cli/query.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -189,7 +190,8 @@ static void find_gaps(const Rh__AdminReply *ref, struct findings *out)
         }
         at = v->to;
     }
-    if (ref->n_vnodes > 0 && !is_power_of_two(at)) {
+    if (ref->n_vnodes > 0 &&
+        (ref->n_roles == 0 ? !is_power_of_two(at) : at != ref->roles[ref->n_roles - 1]->to)) {
         struct finding *f = add_ring(out);
 
         finding_mark(f, "end");
@@ -228,10 +230,10 @@ static void find_bad_stamps(const Rh__AdminReply *ref, struct findings *out)
 {
     for (size_t i = 0; i < ref->n_vnodes; i++) {
         const Rh__VnodeRow *v = ref->vnodes[i];
-        const char *owner = v->owner[0] == '\0' ? NULL : v->owner;
+        const bool nobodys = v->owner[0] == '\0' && ref->n_roles > 0; // find_nobodys() tells
         struct finding *f = NULL;
 
-        if (owner == NULL || check_node(ref, owner) == NULL) {
+        if (!nobodys && check_node(ref, v->owner) == NULL) {
             f = add_ring(out);
             finding_mark(f, "owner %u", v->id);
             finding_what(f, "vnode %u is owned by no registered node", v->id);
@@ -259,6 +261,32 @@ static void find_bad_stamps(const Rh__AdminReply *ref, struct findings *out)
     }
 }
 
+/* Cells that wait for nodes, and kinds that have them: nobody serves their ids. */
+static void find_nobodys(const Rh__AdminReply *ref, struct findings *out)
+{
+    for (size_t i = 0; i < ref->n_roles; i++) {
+        const Rh__RoleRow *row = ref->roles[i];
+        struct finding *f = NULL;
+
+        if (row->nobodys == 0 || row->n_kinds == 0) {
+            continue;
+        }
+        f = add_ring(out);
+        finding_mark(f, "nobodys %u", row->from);
+        finding_what(f,
+                     "%" PRIu64 " cells of role '%s' (kind %u '%s') are nobody's: %u nodes of it "
+                     "are there, %u are to be",
+                     row->nobodys,
+                     role_text(row->role),
+                     row->kinds[0]->number,
+                     row->kinds[0]->name,
+                     row->nodes,
+                     row->least);
+        finding_todo(
+            f, "start more nodes of the role: ringhold node --role %s …", role_text(row->role));
+    }
+}
+
 void check_group(const struct survey *s, const Rh__AdminReply *ref, struct findings *out)
 {
     find_silent(s, out);
@@ -277,4 +305,5 @@ void check_group(const struct survey *s, const Rh__AdminReply *ref, struct findi
     find_gaps(ref, out);
     find_repeated_ids(ref, out);
     find_bad_stamps(ref, out);
+    find_nobodys(ref, out);
 }

@@ -165,6 +165,40 @@ static void name_folder(struct coordinator_options *o)
     }
 }
 
+/* Lines of "ROLE=N", or "N" for the default role. Prints what is wrong. */
+static bool take_least(struct coordinator_config *config, const char *text)
+{
+    while (text[0] != '\0') {
+        const size_t size = strcspn(text, "\n");
+        const char *equals = memchr(text, '=', size);
+        const size_t role_size = equals == NULL ? 0 : (size_t)(equals - text);
+        char *end = NULL;
+        const unsigned long members = strtoul(equals == NULL ? text : equals + 1, &end, 10);
+        struct coordinator_least *least = &config->least[config->least_count];
+
+        if (role_size > RING_ROLE_MAX || members < 1 || members > RING_NODES_MAX ||
+            end != text + size || config->least_count == COORDINATOR_LEAST_MAX) {
+            (void)fprintf(stderr,
+                          "ringhold coordinator: --min-members: '%.*s' is not ROLE=N with N from 1 "
+                          "to %d, or there are more than %d of them\n",
+                          (int)size,
+                          text,
+                          RING_NODES_MAX,
+                          COORDINATOR_LEAST_MAX);
+            return false;
+        }
+        memcpy(least->role, text, role_size);
+        least->role[role_size] = '\0';
+        if (strcmp(least->role, "default") == 0) {
+            least->role[0] = '\0';
+        }
+        least->members = (uint32_t)members;
+        config->least_count++;
+        text += size + (text[size] == '\n');
+    }
+    return true;
+}
+
 int cmd_coordinator(int argc, char **argv)
 {
     struct coordinator_options o = defaults();
@@ -172,6 +206,7 @@ int cmd_coordinator(int argc, char **argv)
     uint32_t grid = 16; // 256 KiB of cells: room for 256 nodes of 64 vnodes
     char peers[1024] = "";
     char level[8] = "info";
+    char least[1024] = "";
     const char *arguments[8];
     int count = 0;
     const struct option options[] = {
@@ -203,6 +238,12 @@ int cmd_coordinator(int argc, char **argv)
                       &o.machine.prepare_ms,
                       (struct option_range){100, 3600000},
                       "a transaction not prepared by then is aborted (10000)"),
+        option_list("min-members",
+                    "[ROLE=]N",
+                    least,
+                    sizeof least,
+                    "nodes of a role that are to be there before any gets ids for the first time; "
+                    "may be repeated (1)"),
         lease_option(&times),
         margin_option(&times),
         suspect_option(&times),
@@ -239,7 +280,8 @@ int cmd_coordinator(int argc, char **argv)
     if (code >= 0) {
         return code;
     }
-    if (!log_level_set("coordinator", level) || !check(&o, peers) || !take_times(&o, &times)) {
+    if (!log_level_set("coordinator", level) || !check(&o, peers) || !take_times(&o, &times) ||
+        !take_least(&o.machine, least)) {
         return 1;
     }
     o.machine.grid = (uint8_t)grid;

@@ -18,7 +18,9 @@ struct node_words {
     char join[ADMIN_ADDRESSES_SIZE];
     char data[4096];
     char zone[VIEW_NAME_MAX + 1];
+    char role[RING_ROLE_MAX + 1];
     char actor[4096];
+    char kinds[8192];
     char level[8];
     char on_loss[8];
     char on_overrun[8];
@@ -101,7 +103,8 @@ static void take_words(struct rh_node_options *o, const struct node_words *w)
     o->join = w->join;
     o->data = w->data;
     o->zone = w->zone[0] == '\0' ? NULL : w->zone;
-    o->actor = w->actor;
+    o->role = w->role;
+    o->actor = w->actor[0] == '\0' ? NULL : w->actor;
 }
 
 /* More is refused. */
@@ -118,7 +121,6 @@ static int run_daemon(int argc, char **argv)
         .cluster = "ringhold",
         .listen = "127.0.0.1:0",
         .join = "127.0.0.1:7400",
-        .actor = "kv",
         .level = "info",
         .on_loss = "pause",
         .on_overrun = "abort",
@@ -144,7 +146,19 @@ static int run_daemon(int argc, char **argv)
                     "NAME|FILE",
                     w.actor,
                     sizeof w.actor,
-                    "what it hosts: kv, echo, ledger, or a shared object ./x.so (kv)"),
+                    "what it hosts as kind 0: kv, echo, ledger, or a shared object ./x.so; "
+                    "=ARG after it (kv, unless --kind says something else)"),
+        option_list("kind",
+                    "N[@PLACE]:NAME|FILE",
+                    w.kinds,
+                    sizeof w.kinds,
+                    "another kind that it hosts, as --actor; PLACE: singleton, or daemons=COUNT; "
+                    "may be repeated"),
+        option_text("role",
+                    "NAME",
+                    w.role,
+                    sizeof w.role,
+                    "its role: its kinds live on nodes of that role only (default)"),
         option_number("weight",
                       &o.node.weight,
                       (struct option_range){1, WEIGHT_MAX},
@@ -186,6 +200,7 @@ static int run_daemon(int argc, char **argv)
     o.limits.held_size_max = (size_t)held_mb << MB_SHIFT;
     o.limits.held_vnode_max = (size_t)held_vnode_mb << MB_SHIFT;
     o.announce = true;
+    o.kinds = w.kinds;
     take_words(&o.node, &w);
     return node_run(&o);
 }

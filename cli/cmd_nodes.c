@@ -22,6 +22,7 @@ static void ask_for_nodes(Rh__Admin *request, Rh__AdminNodes *what)
 int cmd_node_list(int argc, char **argv)
 {
     static const char *const columns[] = {"NODE",
+                                          "ROLE",
                                           "SLOT",
                                           "ADDRESS",
                                           "STATE",
@@ -61,6 +62,7 @@ int cmd_node_list(int argc, char **argv)
         const Rh__NodeRow *n = reply->nodes[i];
 
         rows_text(&r, "%s", n->member->name);
+        rows_text(&r, "%s", role_text(n->member->role));
         rows_number(&r, n->member->slot);
         rows_text(&r, "%s", n->member->address);
         rows_text(&r, "%s", n->state);

@@ -3,10 +3,8 @@
 #include "cli/query.h"
 
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 struct wish {
     bool commit;
@@ -21,19 +19,6 @@ static const char *choice_name(Rh__ResolveChoice choice)
     static const char *const names[] = {"explain", "commit", "abort", "retry"};
 
     return (unsigned)choice < sizeof names / sizeof names[0] ? names[choice] : "?";
-}
-
-/* "alice@build-7": who sits here, for the audit history. */
-static const char *who(char *text, size_t size)
-{
-    const struct passwd *user = getpwuid(geteuid());
-    char host[64] = "";
-
-    if (gethostname(host, sizeof host - 1) != 0) {
-        host[0] = '\0';
-    }
-    (void)snprintf(text, size, "%s@%s", user == NULL ? "?" : user->pw_name, host);
-    return text;
 }
 
 static void put_table(const Rh__AdminReply *reply, const Rh__TxnRow *t)
@@ -130,7 +115,7 @@ static int ask(const struct query *q, const struct wish *wish, uint64_t number)
                   : wish->retry ? RH__RESOLVE_CHOICE__RESOLVE_RETRY
                                 : RH__RESOLVE_CHOICE__RESOLVE_EXPLAIN;
     what.dry_run = wish->dry_run;
-    (void)who(by, sizeof by);
+    (void)query_who(by, sizeof by);
     what.by = by;
     what.reason = reason;
     request.what_case = RH__ADMIN__WHAT_RESOLVE;

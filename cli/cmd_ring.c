@@ -7,8 +7,16 @@
 
 static void put_vnodes(const Rh__AdminReply *reply, struct rows *r)
 {
-    static const char *const columns[] = {
-        "VNODE", "FROM", "TO", "OWNER", "GENERATION", "COLD", "MOVING IN", "MOVING TO", NULL};
+    static const char *const columns[] = {"VNODE",
+                                          "FROM",
+                                          "TO",
+                                          "OWNER",
+                                          "GENERATION",
+                                          "COLD",
+                                          "MOVING IN",
+                                          "MOVING TO",
+                                          "ROLE",
+                                          NULL};
 
     rows_init(r, columns);
     for (size_t i = 0; i < reply->n_vnodes; i++) {
@@ -22,6 +30,7 @@ static void put_vnodes(const Rh__AdminReply *reply, struct rows *r)
         rows_number(r, v->cold);
         rows_number(r, v->txn);
         rows_text(r, "%s", v->to_node);
+        rows_text(r, "%s", role_text(v->role));
     }
 }
 

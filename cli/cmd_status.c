@@ -22,6 +22,7 @@ static void put_coordinators(const Rh__AdminReply *reply, struct rows *r)
 static void put_nodes(const Rh__AdminReply *reply, struct rows *r)
 {
     static const char *const columns[] = {"NODE",
+                                          "ROLE",
                                           "ADDRESS",
                                           "STATE",
                                           "VNODES",
@@ -45,6 +46,7 @@ static void put_nodes(const Rh__AdminReply *reply, struct rows *r)
         const Rh__NodeRow *n = reply->nodes[i];
 
         rows_text(r, "%s", n->member->name);
+        rows_text(r, "%s", role_text(n->member->role));
         rows_text(r, "%s", n->member->address);
         rows_text(r, "%s", n->state);
         rows_number(r, n->vnodes);
@@ -56,6 +58,48 @@ static void put_nodes(const Rh__AdminReply *reply, struct rows *r)
         rows_number(r, n->forwarded);
         rows_number(r, n->version);
         rows_text(r, "%s", digest_text(n->digest0, n->digest1, digest));
+    }
+}
+
+/* "0 kv, 3 match"; of a set how many there are. */
+static void kinds_text(const Rh__RoleRow *row, char *text, size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < row->n_kinds && used < size; i++) {
+        const int more = snprintf(text + used,
+                                  size - used,
+                                  "%s%u %s",
+                                  i == 0 ? "" : ", ",
+                                  row->kinds[i]->number,
+                                  row->kinds[i]->name);
+
+        used += more < 0 ? size : (size_t)more;
+    }
+}
+
+static void put_roles(const Rh__AdminReply *reply, struct rows *r)
+{
+    static const char *const columns[] = {
+        "ROLE", "PLACEMENT", "KINDS", "ACTORS", "OWNER", "NODES", "AT LEAST", "UNALLOCATED", NULL};
+    static const char *const placements[] = {"hash", "singleton", "daemons"};
+
+    rows_init(r, columns);
+    for (size_t i = 0; i < reply->n_roles; i++) {
+        const Rh__RoleRow *row = reply->roles[i];
+        const bool set = row->placement == 2 && row->n_kinds > 0;
+        char kinds[256];
+
+        kinds_text(row, kinds, sizeof kinds);
+        rows_text(r, "%s", role_text(row->role));
+        rows_text(r, "%s", row->placement < 3 ? placements[row->placement] : "?");
+        rows_text(r, "%s", kinds);
+        rows_number(r, set ? row->kinds[0]->daemons : row->placement == 1 && row->n_kinds > 0);
+        rows_text(r, "%s", row->owner);
+        rows_number(r, row->nodes);
+        rows_number(r, row->least);
+        rows_number(r, row->nobodys);
     }
 }
 
@@ -80,7 +124,8 @@ static void put_gateways(const Rh__AdminReply *reply, struct rows *r)
 }
 
 static void print_json(const Rh__AdminReply *reply, const struct rows *coordinators,
-                       const struct rows *nodes, const struct rows *gateways)
+                       const struct rows *nodes, const struct rows *gateways,
+                       const struct rows *roles)
 {
     char digest[33];
 
@@ -103,11 +148,14 @@ static void print_json(const Rh__AdminReply *reply, const struct rows *coordinat
     rows_print_json(nodes);
     (void)printf(",\"gateways\":");
     rows_print_json(gateways);
+    (void)printf(",\"roles\":");
+    rows_print_json(roles);
     (void)printf("}\n");
 }
 
 static void print_table(const Rh__AdminReply *reply, const struct rows *coordinators,
-                        const struct rows *nodes, const struct rows *gateways)
+                        const struct rows *nodes, const struct rows *gateways,
+                        const struct rows *roles)
 {
     char digest[33];
 
@@ -126,6 +174,8 @@ static void print_table(const Rh__AdminReply *reply, const struct rows *coordina
     rows_print_table(nodes);
     (void)printf("\n");
     rows_print_table(gateways);
+    (void)printf("\n");
+    rows_print_table(roles);
 }
 
 int cmd_status(int argc, char **argv)
@@ -141,6 +191,7 @@ int cmd_status(int argc, char **argv)
     struct rows coordinators;
     struct rows nodes;
     struct rows gateways;
+    struct rows roles;
 
     if (code >= 0) {
         return code;
@@ -156,10 +207,12 @@ int cmd_status(int argc, char **argv)
     put_coordinators(reply, &coordinators);
     put_nodes(reply, &nodes);
     put_gateways(reply, &gateways);
-    (q.json ? print_json : print_table)(reply, &coordinators, &nodes, &gateways);
+    put_roles(reply, &roles);
+    (q.json ? print_json : print_table)(reply, &coordinators, &nodes, &gateways, &roles);
     rows_fini(&coordinators);
     rows_fini(&nodes);
     rows_fini(&gateways);
+    rows_fini(&roles);
     admin_free(reply);
     return 0;
 }

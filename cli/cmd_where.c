@@ -18,6 +18,8 @@ static int print_where(const struct query *q, const Rh__AdminReply *reply)
     if (q->json) {
         (void)printf("{\"node\":");
         json_print_string(v->owner);
+        (void)printf(",\"role\":");
+        json_print_string(role_text(v->role));
         (void)printf(",\"vnode\":%u,\"generation\":%" PRIu64 ",\"version\":%" PRIu64
                      ",\"moving_in\":%" PRIu64 "}\n",
                      v->id,
@@ -25,8 +27,10 @@ static int print_where(const struct query *q, const Rh__AdminReply *reply)
                      reply->version,
                      v->txn);
     } else {
-        (void)printf("node %s  vnode %u  generation %" PRIu64 "  ring version %" PRIu64 "\n",
+        (void)printf("node %s  role %s  vnode %u  generation %" PRIu64 "  ring version %" PRIu64
+                     "\n",
                      v->owner,
+                     role_text(v->role),
                      v->id,
                      v->generation,
                      reply->version);

@@ -25,6 +25,7 @@ static const struct {
     {"status", cmd_status, "the fleet at a glance"},
     {"ring", cmd_ring, "every vnode and its owner"},
     {"where", cmd_where, "which node owns an id"},
+    {"daemons", cmd_daemons, "daemons NAME COUNT: how many actors a set has"},
     {"txn", cmd_txn, "txn list | show N | resolve N: changes of the ring"},
     {"events", cmd_events, "what was decided, when, and who asked for it"},
     {"recover", cmd_recover, "recover inspect | verify | backup | restore | new-cluster: offline"},

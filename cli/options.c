@@ -110,6 +110,18 @@ static const char *set_text(const struct option *o, const char *value)
     return NULL;
 }
 
+static const char *set_list(const struct option *o, const char *value)
+{
+    char *text = o->target;
+    const size_t used = strlen(text);
+
+    if (strlen(value) + 2 > o->size - used || strchr(value, '\n') != NULL) {
+        return "it is too long";
+    }
+    (void)snprintf(text + used, o->size - used, "%s%s", used == 0 ? "" : "\n", value);
+    return NULL;
+}
+
 static const char *set_switch(const struct option *o, const char *value)
 {
     if (strcmp(value, "yes") == 0 || strcmp(value, "true") == 0) {
@@ -131,6 +143,8 @@ static const char *set(const struct option *o, const char *value)
         return set_number(o, value);
     case OPTION_TIME:
         return set_time(o, value);
+    case OPTION_LIST:
+        return set_list(o, value);
     case OPTION_SWITCH:
         return set_switch(o, value);
     }
@@ -150,7 +164,7 @@ static int on_line(void *user, const char *section, const char *name, const char
     const struct option *o = find(p->command, name);
     if (o == NULL) {
         why = "unknown key";
-    } else if (p->from_file[o - p->command->options]) {
+    } else if (p->from_file[o - p->command->options] && o->kind != OPTION_LIST) {
         why = "it is set twice";
     } else if (!p->set[o - p->command->options]) {
         why = set(o, value);
@@ -211,7 +225,7 @@ static int take_flag(struct parse *p, int argc, char **argv)
         why = set_switch(o, "yes");
     } else if (value == NULL) {
         why = "it takes a value";
-    } else if (p->set[o - p->command->options]) {
+    } else if (p->set[o - p->command->options] && o->kind != OPTION_LIST) {
         why = "it is given twice";
     } else {
         why = set(o, value);

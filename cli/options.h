@@ -16,6 +16,7 @@ enum option_kind {
     OPTION_TEXT,   /* char[size] */
     OPTION_NUMBER, /* uint32_t, min..max */
     OPTION_TIME,   /* uint32_t milliseconds, min..max; said as 300ms, 3s or 5min */
+    OPTION_LIST,   /* char[size]; may come several times: the values, one a line */
     OPTION_SWITCH, /* bool; a flag takes no value, the file takes yes/no */
 };
 
@@ -39,6 +40,16 @@ static inline struct option option_text(const char *key, const char *value, char
                            .value = value,
                            .help = help,
                            .kind = OPTION_TEXT,
+                           .target = target,
+                           .size = size};
+}
+static inline struct option option_list(const char *key, const char *value, char *target,
+                                        size_t size, const char *help)
+{
+    return (struct option){.key = key,
+                           .value = value,
+                           .help = help,
+                           .kind = OPTION_LIST,
                            .target = target,
                            .size = size};
 }

@@ -5,9 +5,11 @@
 #include "base/log.h"
 
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { OWN_OPTIONS = 4, OPTIONS_MORE_MAX = 8, TIMEOUT_MS = 5000, TIMEOUT_MAX_MS = 600000 };
 
@@ -98,4 +100,21 @@ const char *digest_text(uint64_t digest0, uint64_t digest1, char out[33])
 {
     (void)snprintf(out, 33, "%016" PRIx64 "%016" PRIx64, digest1, digest0);
     return out;
+}
+
+const char *role_text(const char *role)
+{
+    return role[0] == '\0' ? "default" : role;
+}
+
+const char *query_who(char *text, size_t size)
+{
+    const struct passwd *user = getpwuid(geteuid());
+    char host[64] = "";
+
+    if (gethostname(host, sizeof host - 1) != 0) {
+        host[0] = '\0';
+    }
+    (void)snprintf(text, size, "%s@%s", user == NULL ? "?" : user->pw_name, host);
+    return text;
 }

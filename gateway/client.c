@@ -180,13 +180,21 @@ void client_reply_error(struct client *c, const char *format, ...)
     c->all->figures.errors++;
 }
 
-bool client_checks_id(struct client *c, struct bytes id)
+bool client_finds(struct client *c, struct bytes key, struct target *out)
 {
-    if (id.size >= 1 && id.size <= RECORD_ID_MAX) {
-        return true;
+    const char *role = c->all->config.role;
+
+    if (!target_read(key, out) &&
+        !target_kind_of_role(router_view(c->all->router), role, &out->kind)) {
+        client_reply_error(c, "NOKIND no node of role '%s' is known yet", role);
+        return false;
     }
-    client_reply_error(c, "ERR an id has 1 to %d bytes, not %zu", (int)RECORD_ID_MAX, id.size);
-    return false;
+    if (out->id.size < 1 || out->id.size > RECORD_ID_MAX) {
+        client_reply_error(
+            c, "ERR an id has 1 to %d bytes, not %zu", (int)RECORD_ID_MAX, out->id.size);
+        return false;
+    }
+    return true;
 }
 
 /* ---- requests ---- */
@@ -200,6 +208,7 @@ void client_ask(struct client *c, const struct ask *ask)
         .session = c->session,
         .ticket = told ? TICKET_NONE : ask->number << TICKET_PART_BITS | ask->part,
         .flags = ask->flags,
+        .kind = ask->kind,
         .id = ask->id,
         .body = ask->body,
     };
@@ -243,7 +252,7 @@ static void put_reply_error(struct client *c, const struct slot *slot, enum repl
         put_format(out, "-OVERLOADED its node has no room: this one did not run, try again\r\n");
         break;
     case REPLY_NO_KIND:
-        put_format(out, "-NOKIND no node hosts actors of this kind\r\n");
+        put_format(out, "-NOKIND no node hosts an actor of this kind and id\r\n");
         break;
     }
 }

@@ -44,6 +44,7 @@ struct clients_config {
     size_t unsent_max;            /* bytes of one connection; 1 MiB */
     size_t output_max;            /* bytes of one connection; 64 MiB */
     size_t buffers_max;           /* bytes of all connections; 256 MiB */
+    char role[RING_ROLE_MAX + 1]; /* whose kind a key without "@KIND/" names; "": kind 0 */
 };
 struct clients_config clients_config_default(void);
 

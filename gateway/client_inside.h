@@ -11,6 +11,7 @@
 #include "gateway/command.h"
 #include "gateway/resp.h"
 #include "gateway/slots.h"
+#include "gateway/target.h"
 
 enum { CLIENT_NAME_MAX = 63 };
 
@@ -68,12 +69,13 @@ struct ask {
     uint64_t number;
     uint8_t part;
     uint8_t flags; /* enum request_flags */
+    uint16_t kind;
     struct bytes id;
     struct bytes body;
 };
 void client_ask(struct client *c, const struct ask *ask);
 
-/* True if it can be an entity's id; otherwise an error was replied. */
-bool client_checks_id(struct client *c, struct bytes id);
+/* The entity that a key names; false: none, and an error was replied. */
+bool client_finds(struct client *c, struct bytes key, struct target *out);
 
 #endif

@@ -130,11 +130,13 @@ void run_where(struct client *c, const struct command *command, const struct res
 {
     const struct view *view = router_view(c->all->router);
 
+    struct target target;
+
     (void)command;
-    if (!client_checks_id(c, line->arg[1])) {
+    if (!client_finds(c, line->arg[1], &target)) {
         return;
     }
-    const ring_hit hit = view_lookup(view, 0, line->arg[1]);
+    const ring_hit hit = view_lookup(view, target.kind, target.id);
     const struct view_member *member = view_member(view, ring_hit_node(hit));
     const struct ring_vnode *vnode = ring_find(&view->ring, ring_hit_vnode(hit));
     if (view->ring.version == 0 || member == NULL || vnode == NULL) {

@@ -5,6 +5,7 @@
  */
 #include "gateway/client_inside.h"
 
+#include "base/assert.h"
 #include "wire/args.h"
 #include "wire/record.h"
 
@@ -52,62 +53,73 @@ static uint8_t flags_of(const struct command *command)
     return (uint8_t)(REQUEST_COMMAND | (command->writes ? 0 : REQUEST_IDEMPOTENT));
 }
 
-static void ask_args(struct client *c, const struct ask *to, const struct args *args)
+/* `to` names the entity. The actor is told its id where the command has its key. */
+static void ask_args(struct client *c, const struct ask *to, struct args *args)
 {
     struct buffer *body = &c->all->body;
+    struct ask ask = *to;
+
+    args->arg[1] = to->id;
 
     buffer_clear(body);
     args_put(body, args);
-    client_ask(c,
-               &(struct ask){.number = to->number,
-                             .part = to->part,
-                             .flags = to->flags,
-                             .id = args->arg[1],
-                             .body = buffer_bytes(body)});
+    ask.body = buffer_bytes(body);
+    client_ask(c, &ask);
 }
 
 void run_call(struct client *c, const struct command *command, const struct resp_command *line)
 {
+    struct target to;
     uint64_t number = 0;
 
     (void)command;
-    if (!client_checks_id(c, line->arg[1]) || !check_body_size(c, line->arg[2].size)) {
+    if (!client_finds(c, line->arg[1], &to) || !check_body_size(c, line->arg[2].size)) {
         return;
     }
     add_slot(c, SLOT_OPAQUE, 1, &number);
-    client_ask(c, &(struct ask){.number = number, .id = line->arg[1], .body = line->arg[2]});
+    client_ask(c,
+               &(struct ask){.number = number, .kind = to.kind, .id = to.id, .body = line->arg[2]});
 }
 
 void run_tell(struct client *c, const struct command *command, const struct resp_command *line)
 {
+    struct target to;
+
     (void)command;
-    if (!client_checks_id(c, line->arg[1]) || !check_body_size(c, line->arg[2].size)) {
+    if (!client_finds(c, line->arg[1], &to) || !check_body_size(c, line->arg[2].size)) {
         return;
     }
     // Answered before it is sent: what becomes of it is not told.
     resp_put_simple(client_reply(c), "OK");
     client_ask(c,
-               &(struct ask){.flags = REQUEST_NO_REPLY, .id = line->arg[1], .body = line->arg[2]});
+               &(struct ask){
+                   .flags = REQUEST_NO_REPLY, .kind = to.kind, .id = to.id, .body = line->arg[2]});
 }
 
 void run_key(struct client *c, const struct command *command, const struct resp_command *line)
 {
     struct args args = {.count = (uint8_t)line->count};
+    struct target to;
     uint64_t number = 0;
 
     memcpy(args.arg, line->arg, line->count * sizeof args.arg[0]);
     args.arg[0] = name_bytes(command->name);
-    if (!client_checks_id(c, line->arg[1]) || !check_body_size(c, args_size(&args))) {
+    if (!client_finds(c, line->arg[1], &to) || !check_body_size(c, args_size(&args))) {
         return;
     }
     add_slot(c, SLOT_VALUE, 1, &number);
-    ask_args(c, &(struct ask){.number = number, .flags = flags_of(command)}, &args);
+    ask_args(
+        c,
+        &(struct ask){.number = number, .flags = flags_of(command), .kind = to.kind, .id = to.id},
+        &args);
 }
 
 static bool check_keys(struct client *c, const struct resp_command *line, size_t step)
 {
+    struct target to;
+
     for (size_t i = 1; i < line->count; i += step) {
-        if (!client_checks_id(c, line->arg[i])) {
+        if (!client_finds(c, line->arg[i], &to)) {
             return false;
         }
     }
@@ -125,10 +137,16 @@ static void ask_each(struct client *c, const struct command *command,
     add_slot(c, shape, parts, &ask.number);
     for (size_t i = 0; i < parts; i++) {
         struct args args = {.count = (uint8_t)(1 + step)};
+        struct target to;
 
+        const bool found = client_finds(c, line->arg[1 + i * step], &to);
+
+        ASSERT(found); // check_keys() found it, by the same view
         args.arg[0] = name_bytes(command->each);
         memcpy(&args.arg[1], &line->arg[1 + i * step], step * sizeof args.arg[0]);
         ask.part = (uint8_t)i;
+        ask.kind = to.kind;
+        ask.id = to.id;
         ask_args(c, &ask, &args);
     }
 }
@@ -157,7 +175,9 @@ void run_mset(struct client *c, const struct command *command, const struct resp
         const struct args pair = {.count = 3,
                                   .arg = {name_bytes("SET"), line->arg[i], line->arg[i + 1]}};
 
-        if (!client_checks_id(c, line->arg[i]) || !check_body_size(c, args_size(&pair))) {
+        struct target to;
+
+        if (!client_finds(c, line->arg[i], &to) || !check_body_size(c, args_size(&pair))) {
             return;
         }
     }

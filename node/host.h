@@ -80,12 +80,17 @@ struct host_kind {
     uint32_t mailbox; /* requests that may wait for one of them; 0 = host_config.queue_count_max */
     bool remembered;  /* HOST_LIST asks for its ids, which live without being asked */
     bool always;      /* what is handed over of it is activated at once; so are remembered ones */
+    const char *name; /* told at registration; NULL: none of the kinds is told. Borrowed for life */
+    uint8_t placement; /* enum rh_placement: HASH, SINGLETON: only the id `name`, or DAEMONS: only
+                        * "name/0" and so on */
+    uint32_t daemons;  /* of DAEMONS: how many, if the fleet does not know the set yet */
 };
 
 struct host_config {
     char name[VIEW_NAME_MAX + 1];
     char address[VIEW_ADDRESS_MAX + 1]; /* as others reach my links */
     char zone[VIEW_NAME_MAX + 1];
+    char role[RING_ROLE_MAX + 1]; /* "" = the default one */
     uint32_t weight; /* 1 */
     uint8_t boot_id[16];
     uint8_t data_uuid[16];

@@ -6,9 +6,10 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { IDLE_DEFAULT_MS = 600000 };
+enum { IDLE_DEFAULT_MS = 600000, DAEMONS_MAX = 1000 };
 
 static const struct rh_actor_ops *const bundled[] = {&actor_kv, &actor_echo, &actor_ledger};
 
@@ -66,6 +67,12 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
     if (kinds_find(k, kind->number) != NULL) {
         return complain(name, "its kind's number is taken", ERR_CONFLICT);
     }
+    if (kind->placement > RH_PLACE_DAEMONS ||
+        (kind->placement == RH_PLACE_DAEMONS &&
+         (kind->daemons < 1 || kind->daemons > DAEMONS_MAX))) {
+        return complain(
+            name, "its placement is unknown, or its daemons are not 1 to 1000", ERR_INVALID);
+    }
     if (k->count == KINDS_MAX) {
         return complain(name, "too many kinds", ERR_TOO_BIG);
     }
@@ -74,6 +81,10 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
         .idle_ms = kind->ops->idle_ms == 0 ? IDLE_DEFAULT_MS : kind->ops->idle_ms,
         .mailbox = kind->ops->mailbox,
         .remembered = kind->ops->list != NULL,
+        .always = kind->placement != RH_PLACE_HASH,
+        .name = kind->ops->name,
+        .placement = (uint8_t)kind->placement,
+        .daemons = kind->placement == RH_PLACE_DAEMONS ? kind->daemons : 0,
     };
     k->kind[k->count++] = (struct kind){
         .number = kind->number,
@@ -127,11 +138,12 @@ static enum err add_split(struct kinds *k, const struct rh_kind *kind, const cha
                     ERR_NOT_FOUND);
 }
 
-enum err kinds_add_named(struct kinds *k, uint16_t number, const char *name)
+/* `name` may have "=ARGUMENT" behind it. */
+static enum err add_named(struct kinds *k, const struct rh_kind *how, const char *name)
 {
     char *copy = mem_string(name);
     char *equals = strchr(copy, '=');
-    struct rh_kind kind = {.number = number};
+    struct rh_kind kind = *how;
 
     if (equals != NULL) {
         *equals = '\0';
@@ -140,6 +152,66 @@ enum err kinds_add_named(struct kinds *k, uint16_t number, const char *name)
     const enum err error = add_split(k, &kind, copy);
     mem_free(copy);
     return error;
+}
+
+enum err kinds_add_named(struct kinds *k, uint16_t number, const char *name)
+{
+    return add_named(k, &(struct rh_kind){.number = number}, name);
+}
+
+/* "7", "7@singleton" or "7@daemons=3", up to a colon. */
+static bool read_place(const char *text, struct rh_kind *kind)
+{
+    char *end = NULL;
+    const unsigned long number = strtoul(text, &end, 10);
+
+    kind->number = (uint16_t)number;
+    if (text[0] < '0' || text[0] > '9' || number > UINT16_MAX) {
+        return false;
+    }
+    if (strcmp(end, "@singleton") == 0) {
+        kind->placement = RH_PLACE_SINGLETON;
+        return true;
+    }
+    if (strncmp(end, "@daemons=", 9) == 0 && end[9] >= '0' && end[9] <= '9') {
+        const unsigned long count = strtoul(end + 9, &end, 10);
+
+        kind->placement = RH_PLACE_DAEMONS;
+        kind->daemons = count > DAEMONS_MAX ? DAEMONS_MAX + 1u : (uint32_t)count;
+    }
+    return *end == '\0';
+}
+
+static bool add_line(struct kinds *k, char *line)
+{
+    char *colon = strchr(line, ':');
+    struct rh_kind kind = {0};
+
+    if (colon != NULL) {
+        *colon = '\0';
+    }
+    if (colon == NULL || colon[1] == '\0' || !read_place(line, &kind)) {
+        (void)fprintf(stderr,
+                      "ringhold node: --kind: '%s' is not NUMBER:NAME, NUMBER@singleton:NAME or "
+                      "NUMBER@daemons=COUNT:NAME\n",
+                      line);
+        return false;
+    }
+    return add_named(k, &kind, colon + 1) == ERR_OK;
+}
+
+bool kinds_add_lines(struct kinds *k, const char *lines)
+{
+    char *copy = mem_string(lines == NULL ? "" : lines);
+    bool good = true;
+    char *rest = NULL;
+
+    for (char *line = strtok_r(copy, "\n", &rest); good && line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        good = add_line(k, line);
+    }
+    mem_free(copy);
+    return good;
 }
 
 enum err kinds_start(struct kinds *k, const char *node)

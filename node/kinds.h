@@ -43,6 +43,10 @@ MUST_CHECK enum err kinds_add(struct kinds *k, const struct rh_kind *kind);
  * the file lacks the symbol `ringhold_actor`; else as kinds_add(). */
 MUST_CHECK enum err kinds_add_named(struct kinds *k, uint16_t number, const char *name);
 
+/* Add kinds, one line for each: "NUMBER[@singleton|@daemons=COUNT]:NAME", NAME as above. NULL:
+ * none. False: one is wrong. */
+MUST_CHECK bool kinds_add_lines(struct kinds *k, const char *lines);
+
 /* Call every start callback. ERR_REFUSED: one said no. */
 MUST_CHECK enum err kinds_start(struct kinds *k, const char *node);
 

@@ -284,11 +284,32 @@ void host_adopt(struct host *h)
 
 /* ---- registration ---- */
 
+/* What it hosts, to be told; false: nothing is told. Takes kinds that have names. */
+static bool fill_kinds(const struct host_config *config, Rh__Kind *kind, Rh__Kind **list)
+{
+    for (size_t i = 0; i < config->kind_count; i++) {
+        const struct host_kind *k = &config->kinds[i];
+
+        if (k->name == NULL) {
+            return false;
+        }
+        kind[i] = (Rh__Kind)RH__KIND__INIT;
+        kind[i].number = k->number;
+        kind[i].name = proto_text(k->name);
+        kind[i].placement = k->placement;
+        kind[i].daemons = k->daemons;
+        list[i] = &kind[i];
+    }
+    return true;
+}
+
 static void send_register(struct host *h)
 {
     const struct host_config *config = &h->config;
     Rh__Control c = RH__CONTROL__INIT;
     Rh__Register r = RH__REGISTER__INIT;
+    Rh__Kind *kind = mem_new(config->kind_count, sizeof *kind);
+    Rh__Kind **list = mem_new(config->kind_count, sizeof(Rh__Kind *));
 
     r.name = proto_text(config->name);
     r.address = proto_text(config->address);
@@ -298,6 +319,11 @@ static void send_register(struct host *h)
     r.lock_held = true;
     r.weight = config->weight;
     r.zone = proto_text(config->zone);
+    r.role = proto_text(config->role);
+    if (fill_kinds(config, kind, list)) {
+        r.kinds = list;
+        r.n_kinds = config->kind_count;
+    }
     r.disk_era = h->disk.era;
     r.disk_floor = h->disk.floor;
     r.disk_seen = h->disk.seen;
@@ -306,6 +332,8 @@ static void send_register(struct host *h)
     c.body_case = RH__CONTROL__BODY_REGISTER_;
     c.register_ = &r;
     host_tell(h, leader_of(h), &c);
+    mem_free(kind);
+    mem_free(list);
     h->register_us = h->now_us + (uint64_t)h->register_ms * MS;
     h->register_ms = h->register_ms * 2 < REGISTER_LAST_MS ? h->register_ms * 2 : REGISTER_LAST_MS;
 }

@@ -364,6 +364,9 @@ static bool make_host(struct shell *s)
     const struct rh_node_options *o = &s->options->node;
     (void)snprintf(config.name, sizeof config.name, "%s", o->name);
     (void)snprintf(config.zone, sizeof config.zone, "%s", o->zone == NULL ? "" : o->zone);
+    if (o->role != NULL && strcmp(o->role, "default") != 0) {
+        (void)snprintf(config.role, sizeof config.role, "%s", o->role);
+    }
     memcpy(config.address, s->address, sizeof config.address);
     memcpy(config.boot_id, s->folder.boot_id, sizeof config.boot_id);
     memcpy(config.data_uuid, s->folder.data_uuid, sizeof config.data_uuid);
@@ -393,7 +396,10 @@ static bool add_kinds(struct shell *s)
             return false;
         }
     }
-    if (o->kind_count == 0 &&
+    if (!kinds_add_lines(&s->kinds, s->options->kinds)) {
+        return false;
+    }
+    if ((o->actor != NULL || s->kinds.count == 0) && o->kind_count == 0 &&
         kinds_add_named(&s->kinds, 0, o->actor == NULL ? "kv" : o->actor) != ERR_OK) {
         return false;
     }

@@ -20,6 +20,7 @@
 struct node_options {
     struct rh_node_options node; /* as a game server would give them */
     struct host_config limits;   /* only sizes, counts and times are used */
+    const char *kinds;           /* what else it hosts, one line for each: kinds_add_line() */
     bool announce;               /* print "ready node=… incarnation=… address=…" on stdout */
 };
 

@@ -285,6 +285,7 @@ void admin_overview(struct coordinator *c, Rh__AdminReply *reply)
     add_gateways(c, reply);
     add_voters(c, reply);
     add_vnodes(c, reply);
+    admin_add_roles(c, reply);
     for (size_t i = 0; i < c->state->txn_count; i++) {
         if (c->state->txn[i].state == TXN_PENDING) {
             admin_add_txn(c, reply, &c->state->txn[i]);

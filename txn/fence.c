@@ -162,7 +162,11 @@ static void propose_reassign(struct coordinator *c, const struct state_node *nod
     p = coordinator_propose(c, PROPOSAL_REASSIGN, &command);
     if (p != NULL) {
         p->slot = body.slot;
-        log_warn("txn", "reassigning", "node=%s vnodes=%zu", node == NULL ? "" : node->name, count);
+        if (node == NULL) {
+            log_info("txn", "allocating", "vnodes=%zu", count);
+        } else {
+            log_warn("txn", "reassigning", "node=%s vnodes=%zu", node->name, count);
+        }
     }
     for (size_t i = 0; i < count; i++) {
         mem_free(body.moves[i]);
