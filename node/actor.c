@@ -7,15 +7,20 @@
 
 #include <string.h>
 
+enum { SPARE_MAX = 4096 };
+
 const char *actor_state_name(enum actor_state state)
 {
     static const char *const names[] = {
         [ACTOR_ABSENT] = "absent",
+        [ACTOR_FAILING] = "failing",
         [ACTOR_ACTIVATING] = "activating",
         [ACTOR_IDLE] = "idle",
         [ACTOR_RUNNING] = "running",
         [ACTOR_EXPORTING] = "exporting",
+        [ACTOR_BUSY] = "busy",
         [ACTOR_FROZEN] = "frozen",
+        [ACTOR_RETIRING] = "retiring",
     };
 
     return names[state];
@@ -62,6 +67,12 @@ void actors_fini(struct actors *a)
     ASSERT(a->table.count == 0);
     table_fini(&a->table);
     mem_free(a->cell);
+    while (a->spare != NULL) {
+        struct busy *next = a->spare->spare;
+
+        mem_free(a->spare);
+        a->spare = next;
+    }
     *a = (struct actors){0};
 }
 
@@ -95,17 +106,73 @@ struct actor *actor_running_at(const struct actors *a, uint64_t position)
     return NULL;
 }
 
+/* ---- the busy part ---- */
+
+struct busy *actor_busy(struct actors *a, struct actor *actor)
+{
+    struct busy *busy = actor->busy;
+
+    if (busy != NULL) {
+        return busy;
+    }
+    busy = a->spare;
+    if (busy != NULL) {
+        a->spare = busy->spare;
+        a->spare_count--;
+    } else {
+        busy = mem_new(1, sizeof *busy);
+        queue_init(&busy->queue);
+    }
+    busy->actor = actor;
+    actor->busy = busy;
+    return busy;
+}
+
+/* Clean, so that who gets it next finds nothing in it. */
+static void lay_down(struct actors *a, struct actor *actor)
+{
+    struct busy *busy = actor->busy;
+
+    ASSERT(busy->queue.count == 0);
+    image_free(busy->image);
+    delay_stop(&busy->delay);
+    if (list_linked(&busy->leaseless)) {
+        list_remove(&busy->leaseless);
+    }
+    actor->busy = NULL;
+    if (a->spare_count >= SPARE_MAX) {
+        mem_free(busy);
+        return;
+    }
+    busy->image = NULL;
+    busy->hold = NULL;
+    busy->failures = 0;
+    busy->unready = busy->saving_later = false;
+    busy->spare = a->spare;
+    a->spare = busy;
+    a->spare_count++;
+}
+
+void actor_calm(struct actors *a, struct actor *actor)
+{
+    const struct busy *busy = actor->busy;
+
+    if (busy != NULL && busy->queue.count == 0 && busy->image == NULL && busy->hold == NULL &&
+        busy->failures == 0 && !list_linked(&busy->leaseless) && !delay_runs(&busy->delay) &&
+        !actor_has_task(actor)) {
+        lay_down(a, actor);
+    }
+}
+
 struct actor *actor_new(struct actors *a, struct image_name name)
 {
     struct actor *actor = mem_new(1, sizeof *actor + name.id.size);
 
     ASSERT(name.id.size >= 1 && name.id.size <= RECORD_ID_MAX);
-    actor->position = name.position;
     actor->kind = name.kind;
     actor->id_size = (uint8_t)name.id.size;
     memcpy(actor->id, name.id.data, name.id.size);
     list_init(&actor->orders);
-    queue_init(&actor->queue);
     table_put(&a->table, &actor->link, name.position);
     list_push_back(&a->cell[ring_point_cell(name.position)], &actor->cell);
     return actor;
@@ -113,13 +180,16 @@ struct actor *actor_new(struct actors *a, struct image_name name)
 
 void actor_discard(struct actors *a, struct actor *actor)
 {
-    ASSERT(actor->queue.count == 0 && list_empty(&actor->orders));
+    ASSERT(actor_waiting(actor) == 0 && list_empty(&actor->orders));
     table_remove(&a->table, &actor->link);
     list_remove(&actor->cell);
     list_push_back(&a->dead, &actor->cell);
-    image_free(actor->image);
-    actor->image = NULL;
-    actor->hold = NULL;
+    if (list_linked(&actor->idle)) {
+        list_remove(&actor->idle);
+    }
+    if (actor->busy != NULL) {
+        lay_down(a, actor);
+    }
 }
 
 void actors_bury(struct actors *a)

@@ -5,17 +5,24 @@
  *
  *     state       what                                         instance in the shell
  *     ABSENT      only a record; maybe state handed over       no
+ *     FAILING     it failed and is not started before its time no
  *     ACTIVATING  ACTIVATE was given, its answer is to come    maybe
  *     IDLE        nothing to do                                yes
- *     RUNNING     RUN was given, RAN is to come                yes
+ *     RUNNING     RUN or TURN was given, RAN is to come        yes
  *     EXPORTING   EXPORT was given, EXPORTED is to come        yes
+ *     BUSY        its arc is held; it said "not now"           yes
  *     FROZEN      its arc is held and its image is made        if `live`
+ *     RETIRING    RETIRE was given, RETIRED is to come         yes
+ *
+ * There may be millions of idle ones. So what an actor needs only while
+ * something waits or goes on stands in a part of its own, lent to it.
  */
 #ifndef NODE_ACTOR_H
 #define NODE_ACTOR_H
 
 #include "base/list.h"
 #include "base/table.h"
+#include "node/delay.h"
 #include "node/image.h"
 #include "node/waiting.h"
 
@@ -23,13 +30,24 @@ struct hold;
 
 enum actor_state {
     ACTOR_ABSENT,
+    ACTOR_FAILING,
     ACTOR_ACTIVATING,
     ACTOR_IDLE,
     ACTOR_RUNNING,
     ACTOR_EXPORTING,
+    ACTOR_BUSY,
     ACTOR_FROZEN,
+    ACTOR_RETIRING,
 };
 const char *actor_state_name(enum actor_state state);
+
+/* It shall retire as soon as it can. */
+enum actor_wish {
+    WISH_NONE,
+    WISH_IDLE, /* unless a request comes before */
+    WISH_ROOM, /* likewise */
+    WISH_ASKED,
+};
 
 /* What the answer of the running request needs. */
 struct running {
@@ -38,29 +56,48 @@ struct running {
     uint64_t session;
     uint64_t seq;
     uint64_t peer;
-    struct order *order; /* where its answer will be saved */
+    struct order *order; /* where its answer will be saved; NULL = it is a turn */
     uint32_t epoch;
     uint8_t copy; /* the last that came: it is answered */
     bool read;
 };
 
+/* Lent to an actor that is not just idle. */
+struct busy {
+    struct queue queue; /* admitted, in order of arrival */
+    struct running running;
+    struct actor *actor; /* whose it is */
+    struct image *image; /* owned; without instance: handed over; FROZEN: exported; or NULL */
+    struct hold *hold;   /* its arc is held: it has to freeze or is frozen; NULL = free */
+    uint64_t since_us;   /* in its state since; BUSY: EXPORTING for the first time */
+    struct delay delay;  /* FAILING, BUSY: until when; else: its failures are forgotten then */
+    struct list_link leaseless; /* in the host's list: it wants a turn, or to retire */
+    bool unready;               /* asked to hand over, it said "not now" */
+    bool saving_later;          /* asked to retire, it could not save: not before `delay` */
+    uint8_t failures;           /* in a row: it was broken, did not start, or could not save */
+    struct busy *spare;         /* in the list of those that are lent to nobody */
+};
+
 struct actor {
     struct table_link link; /* by position */
     struct list_link cell;  /* in the list of its cell; of the dead, when discarded */
+    struct list_link idle;  /* live: in its kind's wheel; ABSENT: in a list of those to wake */
     struct list orders;     /* its struct order */
-    struct queue queue;     /* admitted, in order of arrival */
-    uint64_t position;
-    void *instance;      /* the shell's */
-    struct image *image; /* owned; ABSENT, ACTIVATING: handed over; FROZEN: exported; or NULL */
-    struct hold *hold;   /* its arc is held and it has to freeze or is frozen; NULL = free */
-    uint64_t since_us;   /* ACTIVATING, RUNNING or EXPORTING since */
-    uint64_t token;      /* fence that its instance was given */
-    struct running running;
-    size_t early_count; /* requests in the early queues of its orders */
+    void *instance;         /* the shell's */
+    struct busy *busy;      /* NULL = just idle */
+    uint64_t token;         /* fence that its instance was given */
+    size_t early_count;     /* requests in the early queues of its orders */
+    uint32_t used_ms;       /* last request; modulo 2^32 */
+    uint32_t refused;       /* requests for which its mailbox had no room */
     uint16_t kind;
-    enum actor_state state;
-    bool live; /* the shell has an instance */
+    uint8_t state; /* enum actor_state */
     uint8_t id_size;
+    bool live : 1;    /* the shell has an instance */
+    bool poked : 1;   /* it wants a turn */
+    bool turned : 1;  /* what it did last was a turn: a request is next */
+    bool broken : 1;  /* it failed: its instance ends with what it does now */
+    bool wanted : 1;  /* it shall live without being asked */
+    uint8_t wish : 2; /* enum actor_wish */
     uint8_t id[];
 };
 
@@ -70,7 +107,9 @@ struct actors {
     struct list *cell; /* owned */
     uint32_t cell_count;
     uint8_t grid;
-    struct list dead; /* discarded; freed at the next step, when the shell is done with them */
+    struct list dead;   /* discarded; freed at the next step, when the shell is done with them */
+    struct busy *spare; /* owned; lent to nobody, clean */
+    size_t spare_count;
 };
 
 void actors_init(struct actors *a);
@@ -90,9 +129,40 @@ struct actor *actor_new(struct actors *a, struct image_name name);
 void actor_discard(struct actors *a, struct actor *actor);
 void actors_bury(struct actors *a);
 
+static inline uint64_t actor_position(const struct actor *a)
+{
+    return a->link.hash;
+}
+
 static inline struct image_name actor_name(const struct actor *a)
 {
-    return (struct image_name){.position = a->position, .kind = a->kind, .id = {a->id, a->id_size}};
+    return (struct image_name){
+        .position = a->link.hash, .kind = a->kind, .id = {a->id, a->id_size}};
+}
+
+/* Its busy part; one is lent to it if it has none. */
+struct busy *actor_busy(struct actors *a, struct actor *actor);
+/* Give it back if it says nothing that has to be remembered. */
+void actor_calm(struct actors *a, struct actor *actor);
+
+/* What the busy part says; without one nothing waits. */
+static inline size_t actor_waiting(const struct actor *a)
+{
+    return a->busy == NULL ? 0 : a->busy->queue.count;
+}
+static inline struct hold *actor_held(const struct actor *a)
+{
+    return a->busy == NULL ? NULL : a->busy->hold;
+}
+static inline struct image *actor_image(const struct actor *a)
+{
+    return a->busy == NULL ? NULL : a->busy->image;
+}
+/* Something was given out and its answer is to come. */
+static inline bool actor_has_task(const struct actor *a)
+{
+    return a->state == ACTOR_ACTIVATING || a->state == ACTOR_RUNNING ||
+           a->state == ACTOR_EXPORTING || a->state == ACTOR_RETIRING;
 }
 
 /* First actor of a cell, and the one after it; NULL = no more. */

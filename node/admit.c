@@ -17,7 +17,7 @@ struct arrival arrival_of(struct waiting *w)
         .r = &w->record, .peer = w->peer, .deadline_us = w->deadline_us, .w = w};
 }
 
-static const struct kind_key *kind_key(const struct host *h, uint16_t kind)
+static struct kind_state *kind_key(const struct host *h, uint16_t kind)
 {
     for (size_t i = 0; i < h->config.kind_count; i++) {
         if (h->kind[i].kind == kind) {
@@ -27,6 +27,14 @@ static const struct kind_key *kind_key(const struct host *h, uint16_t kind)
     return NULL;
 }
 
+struct kind_state *host_kind_of(const struct host *h, uint16_t kind)
+{
+    struct kind_state *found = kind_key(h, kind);
+
+    ASSERT(found != NULL);
+    return found;
+}
+
 bool host_has_kind(const struct host *h, uint16_t kind)
 {
     return kind_key(h, kind) != NULL;
@@ -34,7 +42,7 @@ bool host_has_kind(const struct host *h, uint16_t kind)
 
 uint64_t host_position(const struct host *h, uint16_t kind, struct bytes id)
 {
-    const struct kind_key *known = kind_key(h, kind);
+    const struct kind_state *known = kind_key(h, kind);
 
     const struct ring_key key = known != NULL ? known->key : ring_key_of_kind(h->view.key, kind);
 
@@ -213,7 +221,7 @@ static bool is_exempt(const struct host *h, const struct request_record *r, cons
     for (size_t i = 0; i < r->chain_count; i++) {
         const struct actor *a = actor_running_at(&h->actors, r->chain[i]);
 
-        if (a != NULL && a->hold != NULL) {
+        if (a != NULL && actor_held(a) != NULL) {
             return true;
         }
     }

@@ -51,7 +51,7 @@ static void send_saved(struct host *h, const struct saved *s, struct arrival *in
 static bool on_duplicate(struct host *h, struct order *order, struct arrival *in)
 {
     const struct request_record *r = in->r;
-    struct running *running = &order->actor->running;
+    struct running *running = order->running ? &order->actor->busy->running : NULL;
     const struct saved *saved = NULL;
 
     order->epoch = r->session_epoch > order->epoch ? r->session_epoch : order->epoch;

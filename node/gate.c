@@ -39,7 +39,7 @@ void gate_keep(struct gate *g, const struct host_effect *e, struct bytes bytes)
     g->count++;
     g->kept_total++;
     g->size += output ? bytes.size : 0;
-    g->runs += e->type == HOST_RUN ? 1 : 0;
+    g->tasks += host_effect_is_task(e->type) ? 1 : 0;
     g->actors += e->actor != NULL ? 1 : 0;
 }
 
@@ -48,7 +48,7 @@ void gate_take(struct gate *g, struct kept *k)
     list_remove(&k->link);
     g->count--;
     g->size -= host_effect_is_output(k->effect.type) ? k->size : 0;
-    g->runs -= k->effect.type == HOST_RUN ? 1 : 0;
+    g->tasks -= host_effect_is_task(k->effect.type) ? 1 : 0;
     g->actors -= k->effect.actor != NULL ? 1 : 0;
 }
 

@@ -23,7 +23,7 @@ struct gate {
     struct list kept;
     size_t count;
     size_t size;     /* bytes of outputs */
-    size_t runs;     /* RUN effects kept: their actors are RUNNING, but no task is */
+    size_t tasks;    /* kept: their actors wait for an answer, but nothing runs */
     size_t actors;   /* effects kept that name an actor */
     size_t size_max; /* outputs beyond it are lost, as on a link that breaks */
     uint64_t kept_total;

@@ -149,8 +149,9 @@ void hold_progress(struct host *h, struct hold *hold)
 
 void hold_on_frozen(struct host *h, struct actor *a)
 {
-    struct hold *hold = a->hold;
-    const struct part_arc *arc = hold_arc(hold, ring_point_cell(a->position), true);
+    struct hold *hold = actor_held(a);
+    struct image *image = actor_image(a);
+    const struct part_arc *arc = hold_arc(hold, ring_point_cell(actor_position(a)), true);
 
     ASSERT(a->state == ACTOR_FROZEN && arc != NULL);
     if (hold->part->state == PART_PERSIST) {
@@ -158,13 +159,13 @@ void hold_on_frozen(struct host *h, struct actor *a)
     }
     ASSERT(hold->busy > 0 || hold->part->state == PART_PREPARED);
     hold->busy -= hold->busy > 0 ? 1 : 0;
-    if (a->image != NULL) {
+    if (image != NULL) {
         struct stream *s = hold_stream(hold, arc, h->incarnation);
 
         if (!s->ended) {
-            stream_add(s, a->image);
+            stream_add(s, image);
             hold->actors++;
-            hold->bytes += a->image->data.size;
+            hold->bytes += image->data.size;
         }
     }
     if (!hold->filling) {
@@ -261,8 +262,8 @@ void hold_take_over(struct host *h, struct hold *hold, struct hold *from)
     hold->since_us = from->since_us;
     place_hold(h, hold, from);
     while ((a = cursor_next(h, &at)) != NULL) {
-        if (a->hold == from) {
-            a->hold = hold;
+        if (actor_held(a) == from) {
+            a->busy->hold = hold;
         }
     }
     queue_init(&held);
@@ -431,7 +432,9 @@ static void promote(struct host *h, struct image *image)
     if (a != NULL) {
         actor_remove(h, a, DISCARD_MOVED); // an earlier image of the same stream
     }
-    actor_from_image(h, image);
+    a = actor_from_image(h, image);
+    wake_arrived(h, a);
+    actor_rest(h, a);
 }
 
 static void take_stage(struct host *h, struct part *part, const struct staging *s)
@@ -495,16 +498,16 @@ static void release_arcs(struct host *h, struct hold *hold)
         }
     }
     while ((a = cursor_next(h, &at)) != NULL) {
-        if (a->hold != hold) {
+        if (actor_held(a) != hold) {
             continue;
         }
         actor_empty(a, &hold->held);
-        if (!went_away(h, hold->part, ring_point_cell(a->position))) {
+        if (!went_away(h, hold->part, ring_point_cell(actor_position(a)))) {
             actor_release(h, a);
         } else if (a->state == ACTOR_FROZEN) {
             actor_remove(h, a, DISCARD_MOVED);
         } else {
-            a->hold = NULL; // I4: host_adopt() sees it
+            a->busy->hold = NULL; // I4: host_adopt() sees it
         }
     }
 }

@@ -110,6 +110,16 @@ struct host *host_new(const struct host_config *config)
     h->disk = config->disk;
     h->nonce = config->nonce;
     h->kind = mem_new(config->kind_count, sizeof *h->kind);
+    h->remembered = mem_new(config->kind_count, sizeof *h->remembered);
+    for (size_t i = 0; i < config->kind_count; i++) {
+        h->kind[i].how = &config->kinds[i];
+        if (config->kinds[i].remembered) {
+            h->remembered[h->remembered_count++] = config->kinds[i].number;
+        }
+    }
+    delays_init(&h->delays);
+    list_init(&h->leaseless_actors);
+    wake_init(&h->wake);
     finder_init(&h->finder, FINDER_MAX);
     view_init(&h->view, RING_GRID_MIN);
     participant_init(&h->participant);
@@ -137,8 +147,10 @@ static void drop_actors(struct host *h, const enum discard_why *why)
     while ((l = table_walk(&h->actors.table, &at)) != NULL) {
         struct actor *a = CONTAINER_OF(l, struct actor, link);
 
-        a->live = a->live && why != NULL;
-        a->state = a->state == ACTOR_ACTIVATING && why == NULL ? ACTOR_ABSENT : a->state;
+        if (why == NULL) {
+            a->live = false;
+            a->state = ACTOR_ABSENT;
+        }
         actor_remove(h, a, why == NULL ? DISCARD_STOP : *why);
     }
 }
@@ -167,6 +179,7 @@ void host_drop_all(struct host *h, enum discard_why why)
     drop_requests(h);
     drop_actors(h, &why);
     drop_transactions(h);
+    wake_forget(&h->wake);
     for (uint32_t c = 0; h->place != NULL && c < h->actors.cell_count; c++) {
         h->place[c] = (struct place){0};
     }
@@ -194,6 +207,7 @@ void host_free(struct host *h)
     drop_requests(h);
     drop_actors(h, NULL);
     drop_transactions(h);
+    wake_forget(&h->wake);
     gate_fini(&h->gate);
     participant_fini(&h->participant);
     actors_fini(&h->actors);
@@ -206,6 +220,7 @@ void host_free(struct host *h)
     mem_free(h->place);
     mem_free(h->dial);
     mem_free(h->kind);
+    mem_free(h->remembered);
     mem_free(h);
 }
 
@@ -249,6 +264,14 @@ static void on_peer_control(struct host *h, const struct host_event *event)
     }
 }
 
+/* An order record is forgotten: nothing may be left to know of its actor. */
+static void on_forgotten(void *context, struct actor *a)
+{
+    if (a->state == ACTOR_ABSENT) {
+        actor_rest(context, a);
+    }
+}
+
 static void on_tick(struct host *h)
 {
     admit_tick(h);
@@ -256,7 +279,13 @@ static void on_tick(struct host *h)
     if (h->life == LIFE_SERVING || h->life == LIFE_PARTING) {
         txn_tick(h);
         host_dials_tick(h);
-        orders_evict(&h->orders, h->now_us, (uint64_t)h->config.session_keep_ms * 1000);
+        orders_evict(&h->orders,
+                     h->now_us,
+                     (uint64_t)h->config.session_keep_ms * 1000,
+                     (struct orders_watch){on_forgotten, h});
+        retire_tick(h);
+        fail_tick(h);
+        wake_tick(h);
     }
 }
 
@@ -322,11 +351,22 @@ static void dispatch(struct host *h, const struct host_event *event)
         run_on_exported(h, event);
         break;
     case HOST_RETIRED:
+        retire_on_retired(h, event);
+        break;
     case HOST_RETURNED:
+        tenure_on_returned(h, event);
+        break;
     case HOST_POKE:
+        run_on_poke(h, event->actor);
+        break;
     case HOST_PASSIVATE:
+        retire_on_passivate(h, event->actor);
+        break;
     case HOST_FAILED:
+        fail_on_failed(h, event->actor);
+        break;
     case HOST_WAKE:
+        wake_on_wake(h, event->kind, event->id);
         break;
     case HOST_LEAVE:
         member_leave(h);
@@ -361,13 +401,47 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
     if (h->later.count > 0 && (event->type == HOST_GO_ON || event->type == HOST_TICK)) {
         pace_go_on(h);
     }
+    if (wake_has_more(h) && (event->type == HOST_GO_ON || event->type == HOST_TICK)) {
+        wake_go_on(h);
+    }
     h->out = NULL;
     check_quick(h);
 }
 
 /* ---- check and figures ---- */
 
-static size_t check_cell(const struct host *h, uint32_t cell)
+/* What is counted on the way must be what is there. */
+struct tally {
+    size_t live;
+    size_t tasks;
+    size_t retiring;
+    size_t requests; /* running */
+};
+
+static void check_actor(const struct host *h, const struct actor *a, struct tally *tally)
+{
+    const struct hold *hold = actor_held(a);
+    const bool none = a->state == ACTOR_ABSENT || a->state == ACTOR_FAILING;
+
+    (void)h;
+    ASSERT(a->busy == NULL || a->busy->actor == a);
+    ASSERT(IMPLIES(a->state == ACTOR_FROZEN || a->state == ACTOR_BUSY, hold != NULL));
+    ASSERT(IMPLIES(a->state == ACTOR_IDLE, a->live && actor_waiting(a) == 0 && hold == NULL));
+    ASSERT(IMPLIES(a->state == ACTOR_RUNNING || a->state == ACTOR_EXPORTING, a->live));
+    ASSERT(IMPLIES(a->state == ACTOR_RETIRING || a->state == ACTOR_BUSY, a->live));
+    ASSERT(IMPLIES(none, !a->live && hold == NULL));
+    ASSERT(IMPLIES(a->state == ACTOR_ABSENT, actor_waiting(a) == 0));
+    ASSERT(IMPLIES(a->state == ACTOR_FAILING || a->state == ACTOR_BUSY,
+                   delay_runs(&a->busy->delay))); // it will go on
+    ASSERT(IMPLIES(a->poked, a->state != ACTOR_IDLE || list_linked(&a->busy->leaseless)));
+    ASSERT(IMPLIES(a->wanted && a->state == ACTOR_ABSENT, list_linked(&a->idle)));
+    tally->live += a->live || a->state == ACTOR_ACTIVATING ? 1 : 0;
+    tally->tasks += actor_has_task(a) ? 1 : 0;
+    tally->retiring += a->state == ACTOR_RETIRING ? 1 : 0;
+    tally->requests += a->state == ACTOR_RUNNING && a->busy->running.order != NULL ? 1 : 0;
+}
+
+static size_t check_cell(const struct host *h, uint32_t cell, struct tally *tally)
 {
     const struct place *place = &h->place[cell];
     size_t count = 0;
@@ -377,12 +451,9 @@ static size_t check_cell(const struct host *h, uint32_t cell)
         const bool prepared = place->hold != NULL && place->hold->part->state == PART_PREPARED;
 
         ASSERT(place->mine || mutant(M_LOCAL));                                   // I1, I4
-        ASSERT(a->hold == NULL || a->hold == place->hold);                        // hole 48
+        ASSERT(actor_held(a) == NULL || actor_held(a) == place->hold);            // hole 48
         ASSERT(IMPLIES(prepared, a->state == ACTOR_FROZEN || mutant(M_NODRAIN))); // I5
-        ASSERT(IMPLIES(a->state == ACTOR_FROZEN, a->hold != NULL));
-        ASSERT(IMPLIES(a->state == ACTOR_IDLE, a->live && a->queue.count == 0 && !a->hold));
-        ASSERT(IMPLIES(a->state == ACTOR_RUNNING || a->state == ACTOR_EXPORTING, a->live));
-        ASSERT(IMPLIES(a->state == ACTOR_ABSENT, !a->live && a->queue.count == 0));
+        check_actor(h, a, tally);
         count++;
     }
     return count;
@@ -390,6 +461,7 @@ static size_t check_cell(const struct host *h, uint32_t cell)
 
 void host_check(const struct host *h)
 {
+    struct tally tally = {0};
     size_t count = 0;
 
     check_quick(h);
@@ -401,9 +473,11 @@ void host_check(const struct host *h)
     }
     for (uint32_t c = 0; c < h->actors.cell_count; c++) {
         ASSERT(h->place[c].mine == host_owns(h, c));
-        count += check_cell(h, c);
+        count += check_cell(h, c, &tally);
     }
     ASSERT(count == h->actors.table.count);
+    ASSERT(tally.live == h->live && tally.retiring == h->retiring);
+    ASSERT(tally.tasks == h->tasks && tally.requests == h->running);
 }
 
 void host_figures(const struct host *h, struct host_figures *out)
@@ -422,11 +496,19 @@ void host_figures(const struct host *h, struct host_figures *out)
         .dropped_abandoned = h->dropped_abandoned,
         .dropped_fenced = h->dropped_fenced,
         .dropped_overflow = h->dropped_overflow,
+        .dropped_mailbox = h->dropped_mailbox,
         .dropped_foreign = h->dropped_foreign,
         .attached = h->attached,
         .answered_again = h->answered_again,
         .answers_lost = h->answers_lost,
         .refused_cold = h->refused_cold,
+        .live = h->live,
+        .turns = h->turns,
+        .retired_total = h->retired_total,
+        .failed_total = h->failed_total,
+        .woken = h->woken,
+        .wake_waiting = h->wake.count,
+        .wake_dropped = h->wake_dropped,
         .waiting = h->room.count,
         .waiting_size = h->room.size,
         .put_off_total = h->put_off_total,

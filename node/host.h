@@ -155,11 +155,11 @@ enum host_event_type {
     HOST_PERSISTED,    /* ticket of a PERSIST effect */
     HOST_ACTIVATED,    /* actor; error != ERR_OK: could not */
     HOST_RAN,          /* actor, ticket, code, bytes: answer of the RUN or TURN effect */
-    HOST_EXPORTED,  /* actor, has_state, bytes: its state, or none (it goes cold); error ERR_BUSY:
-                       not now, it goes on and is asked again; other errors: it cannot move */
-    HOST_RETIRED,   /* actor, ticket; error != ERR_OK: it stays, and is asked again later */
-    HOST_RETURNED,  /* actor, ticket, returned; of RUN also flags and bytes: not begun in time */
-    HOST_POKE,      /* actor: it wants a turn */
+    HOST_EXPORTED, /* actor, has_state, bytes: its state, or none (it goes cold); error ERR_BUSY:
+                      not now, it goes on and is asked again; other errors: it cannot move */
+    HOST_RETIRED,  /* actor, ticket; error != ERR_OK: it stays, and is asked again later */
+    HOST_RETURNED, /* actor, ticket, returned; of RUN also flags, chain, bytes: not begun in time */
+    HOST_POKE,     /* actor: it wants a turn */
     HOST_PASSIVATE, /* actor: it wants to be retired when it is through with what it has begun */
     HOST_FAILED,    /* actor: it is broken; ahead of the RAN of what it ran, or when IDLE */
     HOST_WAKE,      /* kind, id: activate it, if it is mine and not alive; one of many waits */
@@ -185,8 +185,10 @@ struct host_event {
     enum err error;
     enum answer_code code;
     struct bytes bytes;
-    bool has_state;                 /* EXPORTED */
-    uint8_t flags;                  /* RETURNED, of a RUN: as they were */
+    bool has_state; /* EXPORTED */
+    uint8_t flags;  /* RETURNED, of a RUN: as they were, like the chain */
+    uint8_t chain_count;
+    const uint64_t *chain;
     enum host_effect_type returned; /* RETURNED: ACTIVATE, RUN, TURN, EXPORT, UNFREEZE or RETIRE */
     uint16_t kind;                  /* WAKE, with `id` */
     struct bytes id;
@@ -250,6 +252,8 @@ void host_free(struct host *h);
 void host_step(struct host *h, const struct host_event *event, struct host_effects *out);
 /* An effect that leaves this process for a peer: answers, forwards, state. */
 bool host_effect_is_output(enum host_effect_type type);
+/* An effect that gives an actor something to do, which it answers. */
+bool host_effect_is_task(enum host_effect_type type);
 /* An effect of this type may be done before this time only; UINT64_MAX = whenever (it needs no
  * lease, or leases are not in force), 0 = not at all now. */
 uint64_t host_limit_us(const struct host *h, enum host_effect_type type);
@@ -295,11 +299,19 @@ struct host_figures {
     uint64_t dropped_abandoned; /* given up by its gateway before it came */
     uint64_t dropped_fenced;    /* of an older epoch of its session */
     uint64_t dropped_overflow;  /* no room: told to wait */
+    uint64_t dropped_mailbox;   /* its actor had too many waiting: told to wait */
     uint64_t dropped_foreign;   /* answers to a gateway that is not linked */
     uint64_t attached;          /* copies that came while the first ran */
     uint64_t answered_again;    /* copies answered with the saved answer */
     uint64_t answers_lost;      /* copies of what ran whose answer was not kept */
     uint64_t refused_cold;
+    uint64_t live;          /* actors with an instance */
+    uint64_t turns;         /* what they did between requests */
+    uint64_t retired_total; /* actors that ended because nobody used them, or by their own wish */
+    uint64_t failed_total;  /* times one was broken or did not start */
+    uint64_t woken;         /* actors started without a request */
+    uint64_t wake_waiting;  /* ids to be started so, now */
+    uint64_t wake_dropped;  /* ids for which there was no room: they are listed again */
     uint64_t waiting;       /* requests that wait here for anything, now */
     uint64_t waiting_size;  /* their bytes */
     uint64_t put_off_total; /* requests that waited because a link was full, or a step */

@@ -8,7 +8,11 @@
  *     hold.c     one transaction's drain, its images, its outcome
  *     admit.c    requests and answers
  *     copy.c     copies of requests: what must not run any more
- *     run.c      actors: activate, run, freeze
+ *     run.c      actors: activate, run requests and turns
+ *     life.c     actors: held, frozen, thawed; come and gone
+ *     retire.c   actors that nobody uses end
+ *     fail.c     actors that fail wait for their next start
+ *     wake.c     actors that live without being asked
  *     pace.c     how much is started at once, and for whom
  *     tenure.c   the lease: what may be done now, what is put off
  *     inspect.c  `ringhold check` and `ringhold fix`
@@ -22,6 +26,7 @@
 #include "node/gate.h"
 #include "node/hold.h"
 #include "node/host.h"
+#include "node/idle.h"
 #include "node/neighbour.h"
 #include "node/order.h"
 #include "node/waiting.h"
@@ -54,10 +59,30 @@ struct dial {
     uint64_t used_us;
 };
 
-struct kind_key {
+struct kind_state {
     uint16_t kind;
     uint32_t first_cell; /* of its segment, when this incarnation began */
     struct ring_key key;
+    const struct host_kind *how; /* the configuration's */
+    struct idle idle;
+};
+static inline bool kind_is_always(const struct kind_state *kind)
+{
+    return kind->how->remembered || kind->how->always;
+}
+
+/* Ids to be started without a request (wake.c). The actors among them are ABSENT, linked by
+ * `idle`. */
+struct wake {
+    struct list wanted;   /* so many a second */
+    struct list arrived;  /* handed over: at once */
+    struct list late;     /* ids of held cells */
+    size_t count;         /* in the three */
+    uint64_t credit;      /* millionths of a start */
+    uint64_t paced_us;    /* when it was reckoned */
+    uint64_t list_us;     /* next LIST that nothing asks for */
+    uint64_t listed_cold; /* greatest cold stamp of my vnodes at the last LIST */
+    bool lost;            /* there was no room for some: ask again */
 };
 
 struct host {
@@ -99,8 +124,10 @@ struct host {
     struct list stale; /* struct staging; only under M_STALEWARM */
 
     /* Actors and requests (admit.c, run.c). */
-    struct kind_key *kind; /* owned, as many as config.kind_count */
-    struct place *place;   /* owned, one per cell */
+    struct kind_state *kind; /* owned, as many as config.kind_count */
+    uint16_t *remembered;    /* owned; numbers of the remembered kinds */
+    size_t remembered_count;
+    struct place *place; /* owned, one per cell */
     struct actors actors;
     struct orders orders;
     struct room room;
@@ -116,7 +143,13 @@ struct host {
     struct dial *dial; /* owned */
     size_t dial_count;
     uint64_t run_ticket;
-    size_t running; /* actors */
+    size_t running;               /* requests */
+    size_t tasks;                 /* actors with something under way */
+    size_t live;                  /* actors with an instance, or one to be */
+    size_t retiring;              /* of these */
+    struct delays delays;         /* of busy parts */
+    struct list leaseless_actors; /* busy parts: they want a turn, or to retire, and may not now */
+    struct wake wake;
 
     /* The lease (tenure.c). */
     struct lease lease;
@@ -137,6 +170,12 @@ struct host {
     uint64_t dropped_fenced;
     uint64_t dropped_overflow;
     uint64_t dropped_foreign;
+    uint64_t dropped_mailbox;
+    uint64_t turns;
+    uint64_t retired_total;
+    uint64_t failed_total;
+    uint64_t woken;
+    uint64_t wake_dropped;
     uint64_t attached;
     uint64_t answered_again;
     uint64_t answers_lost;
@@ -252,21 +291,81 @@ const struct ring_vnode *host_vnode(const struct host *h, uint64_t position);
 
 /* An actor of the request's name takes it: run now, queue, or refuse. `a` NULL = no record yet. */
 void actor_offer(struct host *h, struct actor *a, struct image_name name, struct arrival *in);
-/* IDLE: run the next request, or freeze when its arc is held. */
-void actor_next(struct host *h, struct actor *a);
+/* See that it moves on, whatever its state: what waits runs, or it freezes, retires, rests. Its
+ * record may be gone afterwards. */
+void actor_proceed(struct host *h, struct actor *a);
+/* It is ABSENT and has to start. */
+void actor_activate(struct host *h, struct actor *a);
+/* Something is given out to it, answered with the ticket in `running`; and that was answered. */
+struct busy *actor_begin(struct host *h, struct actor *a, enum actor_state state);
+void actor_end(struct host *h, struct actor *a, enum actor_state state);
+void run_on_poke(struct host *h, struct actor *a);
+void run_on_activated(struct host *h, struct actor *a, enum err error);
+void run_on_ran(struct host *h, const struct host_event *event);
+
+/* ---- life.c ---- */
+
 /* Its arc is held: freeze it now or when it stops. */
 void actor_hold(struct host *h, struct actor *a, struct hold *hold);
+/* Nothing waits, and its arc is held: make its image, or have it made. */
+void actor_freeze(struct host *h, struct actor *a);
+/* A chain's request reached it when it was frozen already. */
+void actor_thaw(struct host *h, struct actor *a);
 /* The hold ended and it stays. */
 void actor_release(struct host *h, struct actor *a);
+void run_on_exported(struct host *h, const struct host_event *event);
 /* It goes: DISCARD, forget. All its requests were taken out. */
 void actor_remove(struct host *h, struct actor *a, enum discard_why why);
+/* Its instance goes, the record stays. */
+void actor_dismiss(struct host *h, struct actor *a, enum discard_why why);
+/* Nothing goes on: give back what is not needed, at last the record itself. */
+void actor_rest(struct host *h, struct actor *a);
 /* Move everything that waits for it to the end of `to`. */
 void actor_empty(struct actor *a, struct queue *to);
 /* An image handed over becomes a record, ABSENT, with its orders. */
-void actor_from_image(struct host *h, struct image *image);
-void run_on_activated(struct host *h, struct actor *a, enum err error);
-void run_on_ran(struct host *h, const struct host_event *event);
-void run_on_exported(struct host *h, const struct host_event *event);
+struct actor *actor_from_image(struct host *h, struct image *image);
+
+/* ---- retire.c ---- */
+
+void retire(struct host *h, struct actor *a, enum retire_why why);
+/* It is IDLE, and retires if it shall and may. */
+void retire_wished(struct host *h, struct actor *a);
+/* A request came or ended; it is alive: into the wheel of its kind. */
+void retire_used(struct host *h, struct actor *a);
+void retire_watch(struct host *h, struct actor *a);
+/* Over actors_max: the least recently used go. */
+void retire_for_room(struct host *h);
+void retire_tick(struct host *h);
+void retire_on_passivate(struct host *h, struct actor *a);
+void retire_on_retired(struct host *h, const struct host_event *event);
+
+/* ---- fail.c ---- */
+
+/* ABSENT after a failure: its next start waits. */
+void fail_again(struct host *h, struct actor *a);
+/* IDLE and broken: its instance ends. */
+void fail_broken(struct host *h, struct actor *a);
+void fail_on_failed(struct host *h, struct actor *a);
+/* What waited for a time: back-offs, hand-overs that were "not now". */
+void fail_tick(struct host *h);
+
+/* ---- wake.c ---- */
+
+void wake_init(struct wake *w);
+/* All actors are gone, and so is what waited. */
+void wake_forget(struct wake *w);
+void wake_on_wake(struct host *h, uint16_t kind, struct bytes id);
+/* ABSENT: it is started later, if it shall live unasked. */
+void wake_if_wanted(struct host *h, struct actor *a);
+/* Just handed over. */
+void wake_arrived(struct host *h, struct actor *a);
+/* It waits no longer. */
+void wake_unlist(struct host *h, struct actor *a);
+bool wake_has_more(const struct host *h);
+void wake_go_on(struct host *h);
+void wake_tick(struct host *h);
+/* The configuration changed: did ids come to me cold? */
+void wake_adopt(struct host *h);
 
 /* ---- pace.c ---- */
 
@@ -295,6 +394,10 @@ void tenure_end(struct host *h, enum host_drop why);
 /* They wait until the lease is ACTIVE again, and are admitted anew. */
 void tenure_put_off(struct host *h, struct arrival *in);
 void tenure_put_off_all(struct host *h, struct queue *q);
+/* It wants a turn, or to retire, when the lease is ACTIVE again. */
+void tenure_put_off_actor(struct host *h, struct actor *a);
+/* The shell could not begin it in time: it is kept at the gate. */
+void tenure_on_returned(struct host *h, const struct host_event *event);
 uint64_t tenure_renew_every_us(const struct host *h);
 void tenure_figures(const struct host *h, struct host_figures *out);
 
@@ -314,6 +417,8 @@ void admit_relay_answer(struct host *h, const struct answer_record *a);
 void admit_tick(struct host *h);
 uint64_t host_position(const struct host *h, uint16_t kind, struct bytes id);
 bool host_has_kind(const struct host *h, uint16_t kind);
+/* It is hosted here. */
+struct kind_state *host_kind_of(const struct host *h, uint16_t kind);
 
 /* ---- inspect.c ---- */
 

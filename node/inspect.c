@@ -38,7 +38,7 @@ static const char *life_name(enum life life)
 /* It may run, or does: a frozen one has given its state away. */
 static bool is_live(const struct actor *a)
 {
-    return a->state != ACTOR_ABSENT && a->state != ACTOR_FROZEN;
+    return a->state != ACTOR_ABSENT && a->state != ACTOR_FAILING && a->state != ACTOR_FROZEN;
 }
 
 /* ---- the answer: on the heap, for the fields grow ---- */
@@ -200,7 +200,7 @@ static void stop_strays(struct host *h)
 
         for (struct actor *a = cell_first(&h->actors, c); a != NULL && !host_owns(h, c); a = next) {
             next = cell_next(&h->actors, c, a);
-            if (a->hold == NULL) { // else its transaction decides
+            if (actor_held(a) == NULL) { // else its transaction decides
                 stop_stray(h, a);
             }
         }

@@ -273,6 +273,7 @@ void host_adopt(struct host *h)
     (void)mark_places(h);
     sync_dials(h);
     txn_adopt(h);
+    wake_adopt(h);
     if (lives_elsewhere(h)) {
         log_error("node", "live_actor_in_lost_cells", "version=%" PRIu64, h->view.ring.version);
         host_stop(h, EX_TEMPFAIL_CODE, "a configuration took cells with live actors");
@@ -351,6 +352,7 @@ static void lay_out(struct host *h)
         h->kind[i].kind = h->config.kinds[i].number;
         h->kind[i].key = ring_key_of_kind(h->view.key, h->kind[i].kind);
         h->kind[i].first_cell = first_cell(&h->view.ring, h->kind[i].kind);
+        idle_init(&h->kind[i].idle, h->config.kinds[i].idle_ms, h->now_us);
     }
     actors_set_grid(&h->actors, h->view.ring.grid, h->view.ring.cell_count);
     mem_free(h->place);
@@ -378,6 +380,7 @@ static void serve(struct host *h)
              h->incarnation,
              h->slot,
              h->view.ring.version);
+    wake_adopt(h);
 }
 
 static void say_went_back(uint64_t era, uint64_t seen)

@@ -219,7 +219,7 @@ void order_touch(struct orders *o, struct order *order, uint64_t now_us)
     list_push_back(&o->idle, &order->idle);
 }
 
-void orders_evict(struct orders *o, uint64_t now_us, uint64_t keep_us)
+void orders_evict(struct orders *o, uint64_t now_us, uint64_t keep_us, struct orders_watch watch)
 {
     for (size_t i = 0; i < EVICT_AT_ONCE && !list_empty(&o->idle); i++) {
         struct order *order = CONTAINER_OF(list_front(&o->idle), struct order, idle);
@@ -230,7 +230,10 @@ void orders_evict(struct orders *o, uint64_t now_us, uint64_t keep_us)
         if (order->running || (order->early != NULL && order->early->count > 0)) {
             order_touch(o, order, now_us);
         } else {
+            struct actor *a = order->actor;
+
             order_free(o, order);
+            watch.call(watch.context, a);
         }
     }
 }

@@ -99,8 +99,13 @@ void order_free(struct orders *o, struct order *order);
 /* It is in use: keep it. Said once a second at most, so it is kept so much shorter. */
 void order_touch(struct orders *o, struct order *order, uint64_t now_us);
 
-/* Forget a few records that were idle for keep_us; called at every tick. */
-void orders_evict(struct orders *o, uint64_t now_us, uint64_t keep_us);
+/* Forget a few records that were idle for keep_us; called at every tick. `watch.call` hears whose
+ * each was, and may free that actor. */
+struct orders_watch {
+    void (*call)(void *context, struct actor *a);
+    void *context;
+};
+void orders_evict(struct orders *o, uint64_t now_us, uint64_t keep_us, struct orders_watch watch);
 
 /* Its gateway says that everything below `base` is finished: release those answers. */
 void order_set_base(struct orders *o, struct order *order, uint64_t base);

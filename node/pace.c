@@ -98,5 +98,5 @@ void pace_on_link(struct host *h, uint64_t link, bool full)
 
 bool host_has_more(const struct host *h)
 {
-    return h->later.count > 0;
+    return h->later.count > 0 || wake_has_more(h);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Actors: activate, run one request at a time, freeze and thaw. PROTOCOL §5.2.
+ * Actors: activate, run one request or turn at a time. PROTOCOL §5.2, §5.3.
  */
 #include "node/inside.h"
 
@@ -30,12 +30,12 @@ static struct order *order_of(struct host *h, struct actor *a, struct order *fou
 
 /* Early requests whose predecessor ran or was given up join the queue; they are judged again
  * when their turn comes. */
-static void wake_early(struct actor *a, struct order *order)
+static void wake_early(struct host *h, struct actor *a, struct order *order)
 {
     struct waiting *w = NULL;
 
     while ((w = order_take_early(order)) != NULL) {
-        queue_push(&a->queue, w);
+        queue_push(&actor_busy(&h->actors, a)->queue, w);
     }
 }
 
@@ -64,29 +64,50 @@ static bool may_run(const struct order *order, const struct request_record *r)
 /* I2: a token never goes down (hole 32). */
 static void check_token(struct host *h, const struct actor *a)
 {
-    struct place *place = &h->place[ring_point_cell(a->position)];
+    struct place *place = &h->place[ring_point_cell(actor_position(a))];
 
     ASSERT(a->token >= place->token || mutant(M_REGRESS) || mutant(M_ERAMSG));
     place->token = a->token;
 }
 
-static void activate(struct host *h, struct actor *a)
+struct busy *actor_begin(struct host *h, struct actor *a, enum actor_state state)
 {
-    const struct ring_vnode *vnode = host_vnode(h, a->position);
+    struct busy *busy = actor_busy(&h->actors, a);
+
+    a->state = (uint8_t)state;
+    busy->since_us = h->now_us;
+    busy->running.ticket = ++h->run_ticket;
+    h->tasks++;
+    return busy;
+}
+
+void actor_end(struct host *h, struct actor *a, enum actor_state state)
+{
+    ASSERT(actor_has_task(a) && h->tasks > 0);
+    a->state = (uint8_t)state;
+    h->tasks--;
+}
+
+void actor_activate(struct host *h, struct actor *a)
+{
+    const struct ring_vnode *vnode = host_vnode(h, actor_position(a));
+    struct image *image = actor_image(a);
     struct host_effect *e = host_emit(h, HOST_ACTIVATE);
 
     ASSERT(a->state == ACTOR_ABSENT && !a->live);
     ASSERT(tenure_may_start(h)); // I1
-    a->state = ACTOR_ACTIVATING;
-    a->since_us = h->now_us;
+    wake_unlist(h, a);
     a->token = vnode == NULL ? 0 : vnode->generation;
     check_token(h, a);
     e->actor = a;
+    e->ticket = actor_begin(h, a, ACTOR_ACTIVATING)->running.ticket;
     e->token = a->token;
-    if (a->image != NULL && a->image->has_state) {
+    if (image != NULL && image->has_state) {
         e->has_state = true;
-        host_emit_bytes(h, e, a->image->state);
+        host_emit_bytes(h, e, image->state);
     }
+    h->live++;
+    retire_for_room(h);
 }
 
 static void run(struct host *h, struct actor *a, struct order *found, const struct arrival *in)
@@ -99,10 +120,9 @@ static void run(struct host *h, struct actor *a, struct order *found, const stru
     ASSERT(tenure_may_start(h)); // hole 30
     ASSERT(may_run(order, r) && !order->running);
     order->last = r->seq > order->last ? r->seq : order->last;
-    a->state = ACTOR_RUNNING;
-    a->since_us = h->now_us;
-    a->running = (struct running){
-        .ticket = ++h->run_ticket,
+    struct busy *busy = actor_begin(h, a, ACTOR_RUNNING);
+    busy->running = (struct running){
+        .ticket = busy->running.ticket,
         .gateway = r->gateway,
         .session = r->session,
         .seq = r->seq,
@@ -113,55 +133,68 @@ static void run(struct host *h, struct actor *a, struct order *found, const stru
         .read = (r->flags & REQUEST_IDEMPOTENT) != 0,
     };
     order->running = true;
+    retire_used(h, a);
+    a->turned = false;
     h->started++;
     h->running++;
     e->actor = a;
-    e->ticket = a->running.ticket;
+    e->ticket = busy->running.ticket;
     e->flags = r->flags;
     e->chain_count = r->chain_count;
     memcpy(e->chain, r->chain, sizeof e->chain);
     host_emit_bytes(h, e, r->body);
 }
 
-static void freeze_absent(struct actor *a)
-{
-    struct image *old = a->image;
-    const bool has_state = old != NULL && old->has_state;
+/* ---- turns ---- */
 
-    // Never touched here: its state goes on as it came, its orders as they are now.
-    a->image = image_make(actor_name(a), &a->orders, has_state ? &old->state : NULL);
-    image_free(old);
-    a->state = ACTOR_FROZEN;
+/* What it does between messages may change its state as much as they do: not after that was asked
+ * for. One that said "not now" was not asked yet, and may wait for just this turn. */
+static bool may_turn(const struct actor *a)
+{
+    return a->poked && (actor_held(a) == NULL || a->busy->unready);
 }
 
-static void freeze(struct host *h, struct actor *a)
+static void turn(struct host *h, struct actor *a)
 {
-    if (a->state == ACTOR_ABSENT) {
-        freeze_absent(a);
-        hold_on_frozen(h, a);
-        return;
+    struct host_effect *e = host_emit(h, HOST_TURN);
+    struct busy *busy = actor_begin(h, a, ACTOR_RUNNING);
+
+    ASSERT(a->live && tenure_may_start(h)); // hole 30
+    busy->running = (struct running){.ticket = busy->running.ticket};
+    a->poked = false;
+    a->turned = true;
+    h->started++;
+    h->turns++;
+    e->actor = a;
+    e->ticket = busy->running.ticket;
+}
+
+void run_on_poke(struct host *h, struct actor *a)
+{
+    if (!a->live && a->state != ACTOR_ACTIVATING) {
+        return; // its timers and answers ended with it
     }
-    a->state = ACTOR_EXPORTING;
-    a->since_us = h->now_us;
-    host_emit(h, HOST_EXPORT)->actor = a;
+    a->poked = true;
+    if (a->state == ACTOR_IDLE || a->state == ACTOR_BUSY) {
+        actor_proceed(h, a);
+    }
 }
 
-void actor_next(struct host *h, struct actor *a)
+/* ---- what is next ---- */
+
+/* Run the first request that may run. False = none. */
+static bool run_next(struct host *h, struct actor *a)
 {
     struct waiting *w = NULL;
 
-    ASSERT(a->state == ACTOR_IDLE);
-    if (!tenure_may_start(h)) {
-        tenure_put_off_all(h, &a->queue);
-    }
-    while ((w = queue_pop(&a->queue)) != NULL) {
+    while (a->busy != NULL && (w = queue_pop(&a->busy->queue)) != NULL) {
         struct arrival in = arrival_of(w);
         struct order *order = order_find(&h->orders, a, w->record.session);
 
         if (h->now_us >= in.deadline_us) {
             h->dropped_expired++;
             admit_refuse(h, &in, ANSWER_EXPIRED, 0);
-        } else if (copy_is_wanted(h, order, &in, a->position)) {
+        } else if (copy_is_wanted(h, order, &in, actor_position(a))) {
             if (order_judge(order, in.r) == ORDER_EARLY) {
                 keep_early(h, a, &in);
                 continue;
@@ -172,42 +205,90 @@ void actor_next(struct host *h, struct actor *a)
             }
             run(h, a, order, &in);
             waiting_free(&h->room, w);
-            return;
+            return true;
         }
     }
-    if (a->hold != NULL) {
-        freeze(h, a);
-    }
+    return false;
 }
 
-/* A chain's request reached an actor that is frozen already. */
-static void thaw(struct host *h, struct actor *a)
+static void next_of_idle(struct host *h, struct actor *a)
 {
-    ASSERT(a->state == ACTOR_FROZEN && a->hold != NULL);
-    a->hold->busy++;
-    if (!a->live) {
-        a->state = ACTOR_ABSENT;
+    const bool waits = a->poked || a->wish == WISH_ASKED;
+
+    if (!tenure_may_start(h)) {
+        if (actor_waiting(a) > 0) {
+            tenure_put_off_all(h, &a->busy->queue);
+        }
+        if (waits && actor_held(a) == NULL) {
+            tenure_put_off_actor(h, a);
+        }
+    } else if (a->wish == WISH_ASKED && actor_held(a) == NULL &&
+               (a->busy == NULL || !a->busy->saving_later)) {
+        retire(h, a, RETIRE_ASKED);
+        return;
+    } else if (may_turn(a) && (!a->turned || actor_waiting(a) == 0)) {
+        turn(h, a);
+        return;
+    } else if (run_next(h, a)) {
+        return;
+    } else if (may_turn(a)) {
+        turn(h, a);
         return;
     }
-    image_free(a->image);
-    a->image = NULL;
-    a->state = ACTOR_IDLE;
-    host_emit(h, HOST_UNFREEZE)->actor = a;
+    if (actor_held(a) != NULL) {
+        actor_freeze(h, a);
+    } else {
+        retire_wished(h, a);
+        actor_rest(h, a);
+    }
 }
 
-/* See that the queue moves on. */
-static void wake(struct host *h, struct actor *a)
+void actor_proceed(struct host *h, struct actor *a)
 {
-    if (a->state == ACTOR_FROZEN && a->queue.count > 0) {
-        thaw(h, a);
+    if (a->state == ACTOR_FROZEN && actor_waiting(a) > 0) {
+        actor_thaw(h, a);
     }
-    if (a->state == ACTOR_ABSENT && a->queue.count > 0) {
-        activate(h, a);
-    } else if (a->state == ACTOR_ABSENT && a->hold != NULL) {
-        freeze(h, a); // its arc is held, and nothing is to run after all
-    } else if (a->state == ACTOR_IDLE) {
-        actor_next(h, a);
+    if (a->state == ACTOR_BUSY && (actor_waiting(a) > 0 || a->poked)) {
+        delay_stop(&a->busy->delay);
+        a->state = ACTOR_IDLE;
     }
+    switch ((enum actor_state)a->state) {
+    case ACTOR_ABSENT:
+        if (actor_waiting(a) > 0 && !tenure_may_start(h)) {
+            tenure_put_off_all(h, &a->busy->queue);
+        }
+        if (actor_waiting(a) > 0) {
+            actor_activate(h, a);
+        } else if (actor_held(a) != NULL) {
+            actor_freeze(h, a); // its arc is held, and nothing is to run after all
+        } else {
+            wake_if_wanted(h, a);
+            actor_rest(h, a);
+        }
+        return;
+    case ACTOR_FAILING:
+        if (actor_held(a) != NULL) {
+            actor_freeze(h, a);
+        }
+        return;
+    case ACTOR_IDLE:
+        next_of_idle(h, a);
+        return;
+    case ACTOR_ACTIVATING:
+    case ACTOR_RUNNING:
+    case ACTOR_EXPORTING:
+    case ACTOR_BUSY:
+    case ACTOR_FROZEN:
+    case ACTOR_RETIRING:
+        return;
+    }
+}
+
+static size_t mailbox_of(const struct host *h, uint16_t kind)
+{
+    const struct host_kind *how = host_kind_of(h, kind)->how;
+
+    return how->mailbox != 0 ? how->mailbox : h->config.queue_count_max;
 }
 
 static struct actor *actor_in_place(struct host *h, struct image_name name)
@@ -216,10 +297,24 @@ static struct actor *actor_in_place(struct host *h, struct image_name name)
     struct hold *hold = h->place[ring_point_cell(name.position)].hold;
 
     if (hold != NULL) { // only an exempt request comes here then
-        a->hold = hold;
+        actor_busy(&h->actors, a)->hold = hold;
         hold->busy++;
     }
     return a;
+}
+
+/* A mailbox that is full says so; the log hears of it at doubling counts. */
+static void refuse_full(struct host *h, struct actor *a, struct arrival *in)
+{
+    h->dropped_mailbox++;
+    a->refused++;
+    if ((a->refused & (a->refused - 1)) == 0) {
+        struct host_effect *e = host_emit(h, HOST_MAILBOX_FULL);
+
+        e->actor = a;
+        e->count = a->refused;
+    }
+    admit_refuse(h, in, ANSWER_OVERLOAD, BUSY_RETRY_MS);
 }
 
 void actor_offer(struct host *h, struct actor *a, struct image_name name, struct arrival *in)
@@ -232,94 +327,76 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
     if (order != NULL && in->r->base > order->base) {
         order_set_base(&h->orders, order, in->r->base);
         if (order->early != NULL) {
-            wake_early(a, order);
+            wake_early(h, a, order);
         }
     }
     if (a == NULL) {
         a = actor_in_place(h, name);
     }
     const bool early = order_judge(order, in->r) == ORDER_EARLY;
-    if (a->state == ACTOR_IDLE && a->queue.count == 0 && !early) {
+    const bool waits = actor_waiting(a) > 0 || a->poked || a->wish == WISH_ASKED;
+    if (a->state == ACTOR_IDLE && !waits && !early) {
         run(h, a, order, in);
         if (in->w != NULL) {
             waiting_free(&h->room, in->w);
         }
         return;
     }
-    if (in->w == NULL && a->queue.count + a->early_count >= h->config.queue_count_max) {
-        h->dropped_overflow++;
-        admit_refuse(h, in, ANSWER_OVERLOAD, BUSY_RETRY_MS);
-    } else if (admit_park(h, &a->queue, in) && early) {
+    if (in->w == NULL && actor_waiting(a) + a->early_count >= mailbox_of(h, a->kind)) {
+        refuse_full(h, a, in);
+    } else if (admit_park(h, &actor_busy(&h->actors, a)->queue, in) && early) {
         queue_remove(in->w);
         keep_early(h, a, in);
     }
-    wake(h, a);
+    actor_proceed(h, a);
+}
+
+/* ---- ends ---- */
+
+static void answer_ran(struct host *h, const struct actor *a, const struct host_event *event)
+{
+    const struct running *running = &a->busy->running;
+    const bool fits = event->bytes.size <= RECORD_BODY_MAX;
+    const struct answer_record answer = {
+        .gateway = running->gateway,
+        .session = running->session,
+        .seq = running->seq,
+        .token = a->token,
+        .version = h->view.ring.version,
+        .code = (uint8_t)(fits ? event->code : ANSWER_APP_ERROR),
+        .copy = running->copy,
+        .body = fits ? event->bytes : bytes_of("answer is too long", 18),
+    };
+
+    running->order->running = false;
+    h->running--;
+    h->executed++;
+    h->finished++;
+    copy_save_answer(h, running->order, &answer, running->read);
+    admit_send_answer(h, running->peer, &answer);
 }
 
 void run_on_ran(struct host *h, const struct host_event *event)
 {
     struct actor *a = event->actor;
 
-    if (a->state != ACTOR_RUNNING || a->running.ticket != event->ticket) {
+    if (a->state != ACTOR_RUNNING || a->busy->running.ticket != event->ticket) {
         return; // of an instance that is no more
     }
-    const bool fits = event->bytes.size <= RECORD_BODY_MAX;
-    const struct answer_record answer = {
-        .gateway = a->running.gateway,
-        .session = a->running.session,
-        .seq = a->running.seq,
-        .token = a->token,
-        .version = h->view.ring.version,
-        .code = (uint8_t)(fits ? event->code : ANSWER_APP_ERROR),
-        .copy = a->running.copy,
-        .body = fits ? event->bytes : bytes_of("answer is too long", 18),
-    };
-    struct order *order = a->running.order;
-
-    a->state = ACTOR_IDLE;
-    order->running = false;
-    h->running--;
-    h->executed++;
-    h->finished++;
-    copy_save_answer(h, order, &answer, a->running.read);
-    admit_send_answer(h, a->running.peer, &answer);
-    if (a->early_count > 0) {
-        wake_early(a, order);
+    struct order *order = a->busy->running.order;
+    if (order != NULL) {
+        answer_ran(h, a, event);
+        retire_used(h, a);
     }
-    actor_next(h, a);
-}
-
-/* It could not start. What may run now is answered, and never runs; what still waits for its
- * predecessor goes on waiting: that one is on its way here, and would be taken for a duplicate. */
-static void fail_all(struct host *h, struct actor *a)
-{
-    struct waiting *w = NULL;
-
-    while ((w = queue_pop(&a->queue)) != NULL) {
-        struct arrival in = arrival_of(w);
-        struct order *order = order_of(h, a, NULL, in.r);
-        const struct answer_record answer = {
-            .gateway = in.r->gateway,
-            .session = in.r->session,
-            .seq = in.r->seq,
-            .token = a->token,
-            .version = h->view.ring.version,
-            .code = ANSWER_APP_ERROR,
-            .copy = in.r->copy,
-            .body = bytes_of("the actor could not start", 25),
-        };
-
-        if (order_judge(order, in.r) == ORDER_EARLY) {
-            keep_early(h, a, &in);
-            continue;
-        }
-        if (in.r->seq > order->last) {
-            order->last = in.r->seq;
-            copy_save_answer(h, order, &answer, false);
-            admit_send_answer(h, in.peer, &answer);
-            wake_early(a, order);
-        }
-        admit_done(h, &in);
+    a->busy->running.order = NULL;
+    actor_end(h, a, ACTOR_IDLE);
+    if (order != NULL && a->early_count > 0) {
+        wake_early(h, a, order);
+    }
+    if (a->broken) {
+        fail_broken(h, a);
+    } else {
+        actor_proceed(h, a);
     }
 }
 
@@ -330,146 +407,21 @@ void run_on_activated(struct host *h, struct actor *a, enum err error)
     }
     if (error != ERR_OK) {
         log_warn("node", "actor_not_started", "kind=%u error=%s", a->kind, err_name(error));
-        a->state = ACTOR_ABSENT; // a state handed over is kept for the next try
-        fail_all(h, a);
-        if (a->hold != NULL) {
-            freeze(h, a);
-        }
+        h->live--;
+        actor_end(h, a, ACTOR_ABSENT); // a state handed over is kept for the next try
+        fail_again(h, a);
         return;
     }
     a->live = true;
-    a->state = ACTOR_IDLE;
-    image_free(a->image);
-    a->image = NULL;
-    actor_next(h, a);
-}
-
-/* ---- hold ---- */
-
-void actor_hold(struct host *h, struct actor *a, struct hold *hold)
-{
-    a->hold = hold;
-    hold->busy++;
-    switch (a->state) {
-    case ACTOR_ABSENT:
-    case ACTOR_IDLE:
-        freeze(h, a);
-        return;
-    case ACTOR_ACTIVATING:
-    case ACTOR_RUNNING:
-    case ACTOR_EXPORTING:
-        return;
-    case ACTOR_FROZEN: // by the transaction that this one supersedes
-        if (a->image == NULL) {
-            freeze(h, a); // its export had failed
-        } else {
-            hold_on_frozen(h, a);
-        }
-        return;
-    }
-}
-
-void run_on_exported(struct host *h, const struct host_event *event)
-{
-    struct actor *a = event->actor;
-
-    if (a->state != ACTOR_EXPORTING) {
-        return;
-    }
-    if (a->hold == NULL || a->queue.count > 0) {
-        // The hold ended meanwhile, or a chain's request came: its state may change again.
-        a->state = ACTOR_IDLE;
-        host_emit(h, HOST_UNFREEZE)->actor = a;
-        actor_next(h, a);
-        return;
-    }
-    if (event->error != ERR_OK || event->bytes.size > h->config.staged_size_max) {
-        log_warn("node", "actor_not_exported", "kind=%u error=%s", a->kind, err_name(event->error));
-        a->hold->part->refused = true;
+    a->wanted = false;
+    a->wish = actor_waiting(a) > 0 ? WISH_NONE : a->wish; // or it would never run what woke it
+    actor_end(h, a, ACTOR_IDLE);
+    image_free(a->busy->image);
+    a->busy->image = NULL;
+    retire_watch(h, a);
+    if (a->broken) {
+        fail_broken(h, a);
     } else {
-        a->image = image_make(actor_name(a), &a->orders, event->has_state ? &event->bytes : NULL);
-    }
-    a->state = ACTOR_FROZEN;
-    hold_on_frozen(h, a);
-}
-
-void actor_release(struct host *h, struct actor *a)
-{
-    a->hold = NULL;
-    if (a->state != ACTOR_FROZEN) {
-        return; // it never stopped, or stops being exported: run_on_exported() sees no hold
-    }
-    if (!a->live) {
-        a->state = ACTOR_ABSENT; // its image is what it will start from
-        return;
-    }
-    image_free(a->image);
-    a->image = NULL;
-    a->state = ACTOR_IDLE;
-    host_emit(h, HOST_UNFREEZE)->actor = a;
-}
-
-/* ---- coming and going ---- */
-
-void actor_empty(struct actor *a, struct queue *to)
-{
-    queue_append(to, &a->queue);
-    for (struct list_link *l = list_front(&a->orders); l != NULL && a->early_count > 0;
-         l = list_next(&a->orders, l)) {
-        struct order *order = CONTAINER_OF(l, struct order, of_actor);
-        struct waiting *w = NULL;
-
-        while (order->early != NULL && (w = queue_pop(order->early)) != NULL) {
-            queue_push(to, w);
-        }
-    }
-    ASSERT(a->early_count == 0);
-}
-
-void actor_remove(struct host *h, struct actor *a, enum discard_why why)
-{
-    struct list_link *link = NULL;
-
-    while ((link = list_front(&a->orders)) != NULL) {
-        order_free(&h->orders, CONTAINER_OF(link, struct order, of_actor));
-    }
-    gate_forget(&h->gate, a);
-    if (a->live || a->state == ACTOR_ACTIVATING) {
-        struct host_effect *e = host_emit(h, HOST_DISCARD);
-
-        e->actor = a;
-        e->discard_why = why;
-    }
-    actor_discard(&h->actors, a);
-}
-
-static void order_from_image(struct host *h, struct actor *a, const struct image_order *from,
-                             struct image_walk *walk)
-{
-    struct order *order = order_new(&h->orders, a, &a->orders, from->session);
-    struct order_answer answer;
-
-    order->epoch = from->epoch;
-    order->last = from->last;
-    order->base = from->base;
-    order_touch(&h->orders, order, h->now_us);
-    while (image_next_answer(walk, &answer)) {
-        order_save(&h->orders, order, &answer, h->config.answers_size_max);
-    }
-}
-
-void actor_from_image(struct host *h, struct image *image)
-{
-    const struct image_name name = {
-        .position = image->position, .kind = image->kind, .id = image->id};
-    struct actor *a = actor_new(&h->actors, name);
-
-    a->image = image_share(image);
-    struct image_walk walk = image_walk(image);
-    struct image_order from;
-    while (image_next_order(&walk, &from)) {
-        if (order_find(&h->orders, a, from.session) == NULL) {
-            order_from_image(h, a, &from, &walk);
-        }
+        actor_proceed(h, a);
     }
 }

@@ -11,6 +11,7 @@
 #include "base/mutant.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { MS = 1000 };
 
@@ -21,6 +22,12 @@ bool host_effect_is_output(enum host_effect_type type)
     // Coordinators may hear everything: what they are told changes nothing that a fence has not
     // settled (hole 31), and without a renewal no lease would ever come back.
     return type == HOST_SEND_PEER;
+}
+
+bool host_effect_is_task(enum host_effect_type type)
+{
+    return type == HOST_ACTIVATE || type == HOST_RUN || type == HOST_TURN || type == HOST_EXPORT ||
+           type == HOST_RETIRE;
 }
 
 uint64_t host_gate_us(const struct host *h)
@@ -69,8 +76,8 @@ void host_keep(struct host *h, const struct host_effects *effects, size_t at)
 
 size_t host_running(const struct host *h)
 {
-    ASSERT(h->running >= h->gate.runs);
-    return h->running - h->gate.runs;
+    ASSERT(h->tasks >= h->gate.tasks);
+    return h->tasks - h->gate.tasks;
 }
 
 bool tenure_may_start(const struct host *h)
@@ -132,6 +139,21 @@ static void note_lapse(struct host *h)
     h->lapsed = lapsed;
 }
 
+/* Actors that want a turn, or to retire. */
+static void go_on_leaseless(struct host *h)
+{
+    enum { AT_ONCE = 256 };
+    struct list_link *link = NULL;
+
+    for (size_t i = 0; i < AT_ONCE && tenure_may_start(h); i++) {
+        link = list_pop_front(&h->leaseless_actors);
+        if (link == NULL) {
+            return;
+        }
+        actor_proceed(h, CONTAINER_OF(link, struct busy, leaseless)->actor);
+    }
+}
+
 void tenure_judge(struct host *h)
 {
     const struct lease_verdict v = lease_judge(&h->lease, h->now_us, h->wall_us);
@@ -144,6 +166,52 @@ void tenure_judge(struct host *h)
     if (h->leaseless.count > 0 && tenure_may_start(h)) {
         admit_all(h, &h->leaseless);
     }
+    go_on_leaseless(h);
+}
+
+static bool was_given(const struct actor *a, const struct host_event *event)
+{
+    static const enum actor_state states[] = {
+        [HOST_ACTIVATE] = ACTOR_ACTIVATING,
+        [HOST_RUN] = ACTOR_RUNNING,
+        [HOST_TURN] = ACTOR_RUNNING,
+        [HOST_EXPORT] = ACTOR_EXPORTING,
+        [HOST_RETIRE] = ACTOR_RETIRING,
+    };
+
+    if (event->returned == HOST_UNFREEZE) {
+        return a->live;
+    }
+    return host_effect_is_task(event->returned) && a->state == states[event->returned] &&
+           a->busy->running.ticket == event->ticket;
+}
+
+void tenure_on_returned(struct host *h, const struct host_event *event)
+{
+    struct actor *a = event->actor;
+    struct host_effect e = {.type = event->returned, .actor = a, .flags = event->flags};
+    struct bytes bytes = event->bytes;
+
+    if (!was_given(a, event)) {
+        return;
+    }
+    e.ticket = a->busy == NULL ? 0 : a->busy->running.ticket;
+    if (e.type == HOST_ACTIVATE) {
+        const struct image *image = actor_image(a);
+
+        e.token = a->token;
+        e.has_state = image != NULL && image->has_state;
+        bytes = e.has_state ? image->state : bytes_of("", 0);
+    } else if (e.type == HOST_RUN) {
+        e.chain_count = event->chain_count <= RECORD_CHAIN_MAX ? event->chain_count : 0;
+        memcpy(e.chain, event->chain, e.chain_count * sizeof e.chain[0]);
+    } else if (e.type == HOST_RETIRE) {
+        e.retire_why = a->wish == WISH_ASKED  ? RETIRE_ASKED
+                       : a->wish == WISH_ROOM ? RETIRE_ROOM
+                                              : RETIRE_IDLE;
+    }
+    gate_keep(&h->gate, &e, bytes);
+    reopen(h); // the lease may be back by now
 }
 
 /* ---- events of the membership ---- */
@@ -172,6 +240,15 @@ void tenure_put_off(struct host *h, struct arrival *in)
 {
     if (admit_park(h, &h->leaseless, in)) {
         h->leaseless_total++;
+    }
+}
+
+void tenure_put_off_actor(struct host *h, struct actor *a)
+{
+    struct busy *busy = actor_busy(&h->actors, a);
+
+    if (!list_linked(&busy->leaseless)) {
+        list_push_back(&h->leaseless_actors, &busy->leaseless);
     }
 }
 

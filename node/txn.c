@@ -341,9 +341,9 @@ static const struct actor *busiest(const struct host *h, const struct hold *hold
         for (uint32_t cell = p->arc[i].from; p->arc[i].out && cell < p->arc[i].to; cell++) {
             for (struct actor *a = cell_first(&h->actors, cell); a != NULL;
                  a = cell_next(&h->actors, cell, a)) {
-                const bool busy = a->hold == hold && a->state != ACTOR_FROZEN;
+                const bool busy = actor_held(a) == hold && a->state != ACTOR_FROZEN;
 
-                if (busy && (longest == NULL || a->since_us < longest->since_us)) {
+                if (busy && (longest == NULL || a->busy->since_us < longest->busy->since_us)) {
                     longest = a;
                 }
             }
@@ -376,7 +376,7 @@ static void tell_draining(struct host *h, struct hold *hold)
         draining.busy = (uint32_t)hold->busy;
         draining.kind = a->kind;
         draining.id = proto_bytes(actor_name(a).id);
-        draining.running_ms = (uint32_t)((h->now_us - a->since_us) / 1000);
+        draining.running_ms = (uint32_t)((h->now_us - a->busy->since_us) / 1000);
     } else {
         draining.peer = slow_taker(hold);
     }

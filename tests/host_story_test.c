@@ -28,7 +28,7 @@ enum { VNODES = 4, WORDS_MAX = 16, ACTORS_MAX = 64, DELTAS_MAX = 8, WALL_AT_0_US
 static struct host *host;
 static struct host_effects effects;
 static uint64_t now_us;
-static const struct host_kind kinds[] = {{.number = 0}};
+static struct host_kind kinds[] = {{.number = 0}};
 static struct view cluster; /* as the coordinators see it */
 static struct actor *seen[ACTORS_MAX];
 static FILE *out;
@@ -338,11 +338,21 @@ static void print_actor(const char *what, const struct host_effect *e, struct by
     if (e->has_state) {
         print_text("state", b);
     }
+    if (e->type == HOST_RETIRE) {
+        static const char *const whys[] = {"idle", "room", "asked"};
+
+        (void)fprintf(out, " %s", whys[e->retire_why]);
+    }
+    if (e->type == HOST_MAILBOX_FULL) {
+        (void)fprintf(out, " refused=%" PRIu64, e->count);
+    }
     if (e->type == HOST_DISCARD) {
         static const char *const whys[] = {"moved", "stop", "fenced", "broken"};
 
         (void)fprintf(out, " %s", whys[e->discard_why]);
-        forget_actor(e->actor);
+        if (e->discard_why != DISCARD_BROKEN) {
+            forget_actor(e->actor);
+        }
     }
     (void)fputc('\n', out);
 }
@@ -446,6 +456,12 @@ static void do_new(void)
     config.nonce = 7;
     asked_nonce = 7;
     config.disk = disk;
+    kinds[0].idle_ms = (uint32_t)number_of("idle", 0);
+    kinds[0].mailbox = (uint32_t)number_of("mailbox", 0);
+    kinds[0].remembered = number_of("remembered", 0) != 0;
+    config.actors_max = number_of("actors_max", 0);
+    config.wake_rate = (uint32_t)number_of("wake_rate", config.wake_rate);
+    config.wake_count_max = number_of("wake_max", config.wake_count_max);
     config.queue_count_max = number_of("queue_max", config.queue_count_max);
     config.held_size_max = number_of("held_size_max", config.held_size_max);
     config.held_vnode_max = number_of("held_vnode_max", config.held_vnode_max);
@@ -758,12 +774,15 @@ static void do_actor(enum host_event_type type)
 {
     struct actor *a = actor_named(words[1]);
     const bool failed = word_count > 2 && strcmp(words[2], "failed") == 0;
+    const bool busy = word_count > 2 && strcmp(words[2], "busy") == 0;
 
     step((struct host_event){.type = type,
                              .actor = a,
-                             .ticket = a->running.ticket,
-                             .error = failed ? ERR_IO : ERR_OK,
-                             .has_state = true,
+                             .ticket = a->busy == NULL ? 0 : a->busy->running.ticket,
+                             .error = failed ? ERR_IO
+                                      : busy ? ERR_BUSY
+                                             : ERR_OK,
+                             .has_state = word_count > 2 && strcmp(words[2], "cold") != 0,
                              .bytes = body_of(2)});
 }
 
@@ -972,6 +991,71 @@ static void do_exported(void)
     do_actor(HOST_EXPORTED);
 }
 
+/* retired ID [failed] */
+static void do_retired(void)
+{
+    do_actor(HOST_RETIRED);
+}
+
+static void do_poke(void)
+{
+    do_actor(HOST_POKE);
+}
+
+static void do_passivate(void)
+{
+    do_actor(HOST_PASSIVATE);
+}
+
+/* broken ID: it says so itself */
+static void do_broken(void)
+{
+    do_actor(HOST_FAILED);
+}
+
+/* wake ID */
+static void do_wake(void)
+{
+    step((struct host_event){.type = HOST_WAKE, .kind = 0, .id = id_of(words[1])});
+}
+
+/* returned ID EFFECT [BODY]: the worker did not begin it in time */
+static void do_returned(void)
+{
+    static const struct {
+        const char *name;
+        enum host_effect_type type;
+    } types[] = {{"ACTIVATE", HOST_ACTIVATE},
+                 {"RUN", HOST_RUN},
+                 {"TURN", HOST_TURN},
+                 {"EXPORT", HOST_EXPORT},
+                 {"UNFREEZE", HOST_UNFREEZE},
+                 {"RETIRE", HOST_RETIRE}};
+    struct actor *a = actor_named(words[1]);
+    struct host_event event = {.type = HOST_RETURNED, .actor = a, .bytes = body_of(3)};
+
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (strcmp(types[i].name, words[2]) == 0) {
+            event.returned = types[i].type;
+        }
+    }
+    event.ticket = a->busy == NULL ? 0 : a->busy->running.ticket;
+    step(event);
+}
+
+/* What became of actors. */
+static void do_lives(void)
+{
+    struct host_figures f;
+
+    host_figures(host, &f);
+    (void)fprintf(out, "records=%" PRIu64 " live=%" PRIu64, f.actors, f.live);
+    (void)fprintf(out, " tasks=%zu turns=%" PRIu64, host_running(host), f.turns);
+    (void)fprintf(out, " retired=%" PRIu64 " failed=%" PRIu64, f.retired_total, f.failed_total);
+    (void)fprintf(out, " woken=%" PRIu64 " to wake=%" PRIu64, f.woken, f.wake_waiting);
+    (void)fprintf(out, " mailbox=%" PRIu64 "\n", f.dropped_mailbox);
+}
+
 static const struct {
     const char *name;
     void (*play)(void);
@@ -987,7 +1071,9 @@ static const struct {
     {"ran", do_ran},         {"exported", do_exported},   {"lease", do_lease},
     {"stall", do_stall},     {"slow", do_slow},           {"wall", do_wall},
     {"full", do_full},       {"room", do_room},           {"more", do_more},
-    {"copies", do_copies},   {"missed", do_missed},
+    {"copies", do_copies},   {"missed", do_missed},       {"retired", do_retired},
+    {"poke", do_poke},       {"passivate", do_passivate}, {"broken", do_broken},
+    {"wake", do_wake},       {"returned", do_returned},   {"lives", do_lives},
 };
 
 static void play(char *line)

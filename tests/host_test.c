@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Three hosts, one coordinator that knows no mercy, one gateway: vnodes move at random under load
- * while control messages are lost and links between nodes break. Nothing may run twice, out of
- * order, at two nodes, or without the state that the actor had before.
+ * while control messages are lost and links between nodes break; actors retire, fail, do things
+ * between requests, hand over later or nothing. Nothing may run twice, out of order, at two nodes,
+ * or without the state that the actor had before.
  *
  * The fleet's simulator (sim/) does this with the real coordinator and gateway; this one knows
  * nothing of either, and ends with everything answered.
@@ -47,6 +48,10 @@ struct packet {
     uint64_t late_us; /* a second copy: not before; 0 = the first one */
     struct bytes bytes;
     void *memory; /* owned, behind `bytes` */
+    enum err error;
+    bool has_state;
+    enum host_effect_type returned;
+    uint8_t flags;
 };
 
 struct shell {
@@ -67,7 +72,8 @@ static uint64_t now_us;
 static struct shell shells[NODES + 1];
 static struct packet *packets[PACKETS_MAX + 1];
 static size_t packet_count;
-static const struct host_kind kinds[] = {{.number = 0}};
+/* With odd seeds actors retire, with even ones they live unasked. */
+static struct host_kind kinds[] = {{.number = 0}};
 
 /* The coordinator. */
 static struct view cluster;
@@ -84,11 +90,16 @@ static struct {
 static unsigned commits;
 static unsigned cancels;
 static unsigned supersedes;
+static bool faulty; /* then no back-off outlasts a request */
+static unsigned failures;
+static unsigned turns;
+static unsigned retirements;
 
 /* The truth about each entity. */
 static struct {
     int lives_at; /* node with a live actor, 0 = none */
     uint32_t taken;
+    uint32_t saved; /* of it, when its instance ended without being handed over */
     uint64_t last[SESSIONS];
 } truth[ENTITIES];
 
@@ -169,20 +180,64 @@ static uint64_t link_of(int node)
 
 static void step(int node, struct host_event event);
 
+/* What an actor completes comes back by itself. */
+static void complete(int node, struct packet packet, struct bytes bytes)
+{
+    packet.from = packet.to = node;
+    post(packet, bytes);
+}
+
+/* A worker had no time for it: as if it had not been given. */
+static bool give_back(int node, const struct host_effect *e, struct bytes bytes)
+{
+    if (!prng_chance(&prng, 3)) {
+        return false;
+    }
+    complete(node,
+             (struct packet){.actor = e->actor,
+                             .ticket = e->ticket,
+                             .type = HOST_RETURNED,
+                             .returned = e->type,
+                             .flags = e->flags},
+             bytes);
+    return true;
+}
+
 static void activate(int node, const struct host_effect *e, struct bytes bytes)
 {
-    struct instance *i = mem_new(1, sizeof *i);
+    const unsigned entity = entity_of(actor_id(e->actor));
+    struct packet done = {.actor = e->actor, .type = HOST_ACTIVATED};
+    struct instance *i = NULL;
 
-    i->entity = entity_of(actor_id(e->actor));
-    if (e->has_state) {
-        memcpy(&i->taken, bytes.data, sizeof i->taken);
+    actor_set_instance(e->actor, NULL);
+    if (faulty && prng_chance(&prng, 5)) {
+        done.error = ERR_IO;
+        failures++;
+    } else {
+        i = mem_new(1, sizeof *i);
+        i->entity = entity;
+        i->taken = truth[entity].saved;
+        if (e->has_state) {
+            memcpy(&i->taken, bytes.data, sizeof i->taken);
+        }
+        assert_int_equal(truth[entity].lives_at, 0);     // P1
+        assert_int_equal(i->taken, truth[entity].taken); // the state came along
+        truth[entity].lives_at = node;
+        actor_set_instance(e->actor, i);
     }
-    assert_int_equal(truth[i->entity].lives_at, 0);     // P1
-    assert_int_equal(i->taken, truth[i->entity].taken); // the state came along
-    truth[i->entity].lives_at = node;
-    actor_set_instance(e->actor, i);
-    post((struct packet){.from = node, .to = node, .actor = e->actor, .type = HOST_ACTIVATED},
-         bytes_of("", 0));
+    complete(node, done, bytes_of("", 0));
+}
+
+static void ask_for_more(int node, struct actor *a)
+{
+    static const enum host_event_type types[] = {HOST_POKE, HOST_POKE, HOST_PASSIVATE, HOST_FAILED};
+
+    const enum host_event_type type = types[prng_between(&prng, 0, 3)];
+
+    // Who lives unasked and retires by its own wish stays so until it is listed again.
+    if (faulty && prng_chance(&prng, 20) && !(type == HOST_PASSIVATE && kinds[0].remembered)) {
+        complete(node, (struct packet){.actor = a, .type = type}, bytes_of("", 0));
+    }
 }
 
 static void run(int node, const struct host_effect *e, struct bytes body)
@@ -190,17 +245,21 @@ static void run(int node, const struct host_effect *e, struct bytes body)
     struct instance *i = actor_instance(e->actor);
     uint64_t name[2];
 
-    assert_int_equal(body.size, sizeof name);
-    memcpy(name, body.data, sizeof name);
     assert_int_equal(truth[i->entity].lives_at, node);
     assert_int_equal(i->taken, truth[i->entity].taken);
-    assert_true(name[1] > truth[i->entity].last[name[0]]); // P2, P3
-    truth[i->entity].last[name[0]] = name[1];
+    if (e->type == HOST_RUN) {
+        assert_int_equal(body.size, sizeof name);
+        memcpy(name, body.data, sizeof name);
+        assert_true(name[1] > truth[i->entity].last[name[0]]); // P2, P3
+        truth[i->entity].last[name[0]] = name[1];
+    } else {
+        turns++;
+    }
     truth[i->entity].taken = ++i->taken;
-    post(
-        (struct packet){
-            .from = node, .to = node, .actor = e->actor, .ticket = e->ticket, .type = HOST_RAN},
-        bytes_of("", 0));
+    ask_for_more(node, e->actor);
+    complete(node,
+             (struct packet){.actor = e->actor, .ticket = e->ticket, .type = HOST_RAN},
+             bytes_of("", 0));
 }
 
 static void export(int node, const struct host_effect *e)
@@ -208,23 +267,80 @@ static void export(int node, const struct host_effect *e)
     static uint8_t state[STATE_PAD];
     const struct instance *i = actor_instance(e->actor);
     const size_t size = i->entity % 4 == 0 ? sizeof state : sizeof i->taken;
+    struct packet done = {.actor = e->actor, .type = HOST_EXPORTED, .has_state = true};
 
     assert_int_equal(truth[i->entity].lives_at, node);
+    if (prng_chance(&prng, 20)) {
+        done.error = ERR_BUSY; // it goes on
+        ask_for_more(node, e->actor);
+        complete(node, done, bytes_of("", 0));
+        return;
+    }
     truth[i->entity].lives_at = 0;
+    if (prng_chance(&prng, 20)) {
+        done.has_state = false;
+        truth[i->entity].saved = i->taken;
+        complete(node, done, bytes_of("", 0));
+        return;
+    }
     memcpy(state, &i->taken, sizeof i->taken);
-    post((struct packet){.from = node, .to = node, .actor = e->actor, .type = HOST_EXPORTED},
-         bytes_of(state, size));
+    complete(node, done, bytes_of(state, size));
+}
+
+/* Its instance ended: it says nothing more. */
+static void end_instance(struct actor *a)
+{
+    mem_free(actor_instance(a));
+    actor_set_instance(a, NULL);
+    for (size_t at = packet_count; at > 0; at--) {
+        if (packets[at - 1]->actor == a) {
+            packet_free(take_packet(at - 1));
+        }
+    }
+}
+
+static void save(const struct instance *i)
+{
+    truth[i->entity].lives_at = 0;
+    truth[i->entity].saved = i->taken;
+}
+
+static void retire_now(int node, const struct host_effect *e)
+{
+    struct instance *i = actor_instance(e->actor);
+    const bool failed = faulty && prng_chance(&prng, 20);
+
+    assert_int_equal(truth[i->entity].lives_at, node);
+    if (!failed) {
+        save(i);
+        end_instance(e->actor);
+        retirements++;
+    }
+    complete(node,
+             (struct packet){.actor = e->actor,
+                             .ticket = e->ticket,
+                             .type = HOST_RETIRED,
+                             .error = failed ? ERR_IO : ERR_OK},
+             bytes_of("", 0));
 }
 
 static void discard(const struct host_effect *e)
 {
-    struct instance *i = actor_instance(e->actor);
+    const struct instance *i = actor_instance(e->actor);
 
-    mem_free(i);
-    for (size_t at = packet_count; at > 0; at--) {
-        if (packets[at - 1]->actor == e->actor) {
-            packet_free(take_packet(at - 1));
-        }
+    if (e->discard_why == DISCARD_BROKEN) {
+        save(i);
+    }
+    end_instance(e->actor);
+}
+
+static struct bytes entity_id(unsigned entity);
+
+/* Ids to start came to a node: all of them, it knows which are its own. */
+static void list_ids(int node)
+{
+    for (unsigned e = 0; e < ENTITIES; e++) {
+        complete(node, (struct packet){.type = HOST_WAKE}, entity_id(e));
     }
 }
 
@@ -245,6 +361,9 @@ static void do_effect(int node, const struct host_effect *e)
     struct instance *i = NULL;
     const int to = e->peer == GATEWAY_LINK ? GATEWAY : (int)e->peer;
 
+    if (host_effect_is_task(e->type) && give_back(node, e, bytes)) {
+        return;
+    }
     switch (e->type) {
     case HOST_SEND_COORDINATOR:
         post((struct packet){.from = node, .to = COORDINATOR, .frame_type = FRAME_CONTROL}, bytes);
@@ -266,6 +385,7 @@ static void do_effect(int node, const struct host_effect *e)
         activate(node, e, bytes);
         break;
     case HOST_RUN:
+    case HOST_TURN:
         run(node, e, bytes);
         break;
     case HOST_EXPORT:
@@ -280,9 +400,12 @@ static void do_effect(int node, const struct host_effect *e)
     case HOST_DISCARD:
         discard(e);
         break;
-    case HOST_TURN:
     case HOST_RETIRE:
+        retire_now(node, e);
+        break;
     case HOST_LIST:
+        list_ids(node);
+        break;
     case HOST_MAILBOX_FULL:
         fail_msg("node %d: effect %d", node, (int)e->type);
         break;
@@ -616,7 +739,11 @@ static void node_takes(const struct packet *p)
         event = (struct host_event){.type = p->type,
                                     .actor = p->actor,
                                     .ticket = p->ticket,
-                                    .has_state = true,
+                                    .error = p->error,
+                                    .has_state = p->has_state,
+                                    .returned = p->returned,
+                                    .flags = p->flags,
+                                    .id = p->bytes,
                                     .bytes = p->bytes};
     }
     step(p->to, event);
@@ -727,6 +854,8 @@ static void start(uint64_t seed)
     memset(truth, 0, sizeof truth);
     memset(lane, 0, sizeof lane);
     memset(&pending, 0, sizeof pending);
+    kinds[0].remembered = seed % 2 == 0;
+    kinds[0].idle_ms = 150;
     view_init(&cluster, RING_GRID_MIN);
     cluster.key = (struct ring_key){3, 4};
     cluster.era = 1;
@@ -815,15 +944,22 @@ static bool is_quiet(void)
             return false;
         }
     }
+    for (unsigned e = 0; e < ENTITIES && kinds[0].remembered; e++) {
+        if (truth[e].lives_at == 0) {
+            return false;
+        }
+    }
     return pending.txn == 0;
 }
 
 static void fleet_of(uint64_t seed)
 {
     start(seed);
+    faulty = true;
     for (unsigned i = 0; i < ROUNDS; i++) {
         round_of_all(true);
     }
+    faulty = false;
     for (int a = 1; a <= NODES; a++) {
         for (int b = a + 1; b <= NODES; b++) {
             set_link(a, b, true);
@@ -856,6 +992,7 @@ static void nothing_is_lost_doubled_or_out_of_order_while_vnodes_move(void **sta
         fleet_of(i);
     }
     assert_true(commits > 20 && cancels > 10 && supersedes > 10);
+    assert_true(failures > 20 && turns > 20 && retirements > 20);
 }
 
 static void quiet(void *context, enum log_level level, const char *line)

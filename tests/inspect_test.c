@@ -307,6 +307,7 @@ static void a_node_tells_what_lives_where(void **state)
 
     actor_new(&s.host->actors, mine)->state = ACTOR_IDLE;
     actor_new(&s.host->actors, other)->state = ACTOR_RUNNING;
+    s.host->tasks++;
     s.host->running = s.host->accepted = 1;
     said = inspect_host(&s);
     a = said->inspect_answer;

@@ -51,6 +51,12 @@ static struct waiting *request(uint64_t seq, uint64_t prev, uint64_t base)
     return waiting_new(&room, &r, 1, 5000000);
 }
 
+static void on_forgotten(void *context, struct actor *a)
+{
+    (void)context;
+    (void)a;
+}
+
 static void the_verdicts(void **state)
 {
     static const struct {
@@ -164,11 +170,11 @@ static void idle_records_are_forgotten_used_ones_stay(void **state)
     struct order *waits = made(3, 1, 1);
     order_touch(&orders, waits, 100);
     assert_null(order_keep_early(waits, request(4, 3, 1), &total));
-    orders_evict(&orders, 250, 100);
+    orders_evict(&orders, 250, 100, (struct orders_watch){on_forgotten, NULL});
     assert_null(order_find(&orders, &actor, 1));
     assert_non_null(order_find(&orders, &actor, 2));
     assert_non_null(order_find(&orders, &actor, 3));
-    orders_evict(&orders, 1000, 100);
+    orders_evict(&orders, 1000, 100, (struct orders_watch){on_forgotten, NULL});
     assert_null(order_find(&orders, &actor, 2));
     assert_non_null(order_find(&orders, &actor, 3));
 }

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Actors held, frozen, thawed; come and gone. PROTOCOL §5.2.
+ */
+#include "node/inside.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mutant.h"
+
+static void freeze_absent(struct host *h, struct actor *a)
+{
+    struct busy *busy = actor_busy(&h->actors, a);
+    struct image *old = busy->image;
+    const bool has_state = old != NULL && old->has_state;
+
+    // Not alive here: state that came goes on as it came, its orders as they are now.
+    busy->image = image_make(actor_name(a), &a->orders, has_state ? &old->state : NULL);
+    image_free(old);
+    delay_stop(&busy->delay);
+    a->state = ACTOR_FROZEN;
+}
+
+void actor_freeze(struct host *h, struct actor *a)
+{
+    if (a->state == ACTOR_ABSENT || a->state == ACTOR_FAILING) {
+        wake_unlist(h, a);
+        freeze_absent(h, a);
+        hold_on_frozen(h, a);
+        return;
+    }
+    const uint64_t since_us = a->busy->since_us;
+    struct host_effect *e = host_emit(h, HOST_EXPORT);
+
+    delay_stop(&a->busy->delay);
+    if (a->busy->saving_later) { // the hand-over is first; it tries again if it stays
+        a->busy->saving_later = false;
+        retire_watch(h, a);
+    }
+    e->actor = a;
+    e->ticket = actor_begin(h, a, ACTOR_EXPORTING)->running.ticket;
+    if (a->busy->unready) { // the wait goes on
+        a->busy->since_us = since_us;
+    }
+}
+
+/* Frozen with an instance: it goes on, unless it is broken. */
+static void unfreeze(struct host *h, struct actor *a)
+{
+    image_free(a->busy->image);
+    a->busy->image = NULL;
+    a->state = ACTOR_IDLE;
+    host_emit(h, HOST_UNFREEZE)->actor = a;
+    if (a->broken) {
+        fail_broken(h, a);
+    }
+}
+
+void actor_thaw(struct host *h, struct actor *a)
+{
+    ASSERT(a->state == ACTOR_FROZEN && actor_held(a) != NULL);
+    a->busy->hold->busy++;
+    if (a->live) {
+        unfreeze(h, a);
+    } else {
+        a->state = ACTOR_ABSENT;
+    }
+}
+
+void actor_hold(struct host *h, struct actor *a, struct hold *hold)
+{
+    struct busy *busy = actor_busy(&h->actors, a);
+
+    busy->hold = hold;
+    busy->unready = false;
+    hold->busy++;
+    switch ((enum actor_state)a->state) {
+    case ACTOR_ABSENT:
+    case ACTOR_FAILING:
+    case ACTOR_IDLE:
+    case ACTOR_BUSY:
+        actor_freeze(h, a);
+        return;
+    case ACTOR_ACTIVATING:
+    case ACTOR_RUNNING:
+    case ACTOR_EXPORTING:
+    case ACTOR_RETIRING: // then it moves as a record, without state
+        return;
+    case ACTOR_FROZEN: // by the transaction that this one supersedes
+        if (busy->image == NULL) {
+            actor_freeze(h, a); // its export had failed
+        } else {
+            hold_on_frozen(h, a);
+        }
+        return;
+    }
+}
+
+/* "Not now": a trade goes on, say. It is asked again until the transaction's deadline; meanwhile
+ * it does what a chain's requests and its own turns want. */
+static void not_now(struct host *h, struct actor *a)
+{
+    a->busy->unready = true;
+    actor_end(h, a, ACTOR_BUSY);
+    delay_start(&h->delays, &a->busy->delay, 0, h->now_us);
+    actor_proceed(h, a);
+}
+
+void run_on_exported(struct host *h, const struct host_event *event)
+{
+    struct actor *a = event->actor;
+
+    if (a->state != ACTOR_EXPORTING) {
+        return;
+    }
+    if (a->broken) {
+        actor_end(h, a, ACTOR_IDLE);
+        fail_broken(h, a);
+        return;
+    }
+    if (event->error == ERR_BUSY && actor_held(a) != NULL) {
+        not_now(h, a);
+        return;
+    }
+    if (actor_held(a) == NULL || actor_waiting(a) > 0) {
+        // The hold ended meanwhile, or a chain's request came: its state may change again.
+        actor_end(h, a, ACTOR_IDLE);
+        if (event->error != ERR_BUSY) {
+            host_emit(h, HOST_UNFREEZE)->actor = a;
+        }
+        actor_proceed(h, a);
+        return;
+    }
+    if (event->error != ERR_OK || event->bytes.size > h->config.staged_size_max) {
+        log_warn("node", "actor_not_exported", "kind=%u error=%s", a->kind, err_name(event->error));
+        a->busy->hold->part->refused = true;
+    } else {
+        a->busy->image =
+            image_make(actor_name(a), &a->orders, event->has_state ? &event->bytes : NULL);
+    }
+    actor_end(h, a, ACTOR_FROZEN);
+    hold_on_frozen(h, a);
+}
+
+void actor_release(struct host *h, struct actor *a)
+{
+    a->busy->hold = NULL;
+    a->busy->unready = false;
+    if (a->state == ACTOR_FROZEN && a->live) {
+        unfreeze(h, a);
+    } else if (a->state == ACTOR_FROZEN) {
+        a->state = ACTOR_ABSENT; // its image is what it will start from
+    } else if (a->state == ACTOR_BUSY) {
+        delay_stop(&a->busy->delay);
+        a->state = ACTOR_IDLE;
+    }
+    // Else it never stopped, or stops being exported: run_on_exported() sees no hold.
+    actor_proceed(h, a);
+}
+
+/* ---- coming and going ---- */
+
+void actor_empty(struct actor *a, struct queue *to)
+{
+    if (a->busy != NULL) {
+        queue_append(to, &a->busy->queue);
+    }
+    for (struct list_link *l = list_front(&a->orders); l != NULL && a->early_count > 0;
+         l = list_next(&a->orders, l)) {
+        struct order *order = CONTAINER_OF(l, struct order, of_actor);
+        struct waiting *w = NULL;
+
+        while (order->early != NULL && (w = queue_pop(order->early)) != NULL) {
+            queue_push(to, w);
+        }
+    }
+    ASSERT(a->early_count == 0);
+}
+
+void actor_remove(struct host *h, struct actor *a, enum discard_why why)
+{
+    struct list_link *link = NULL;
+
+    while ((link = list_front(&a->orders)) != NULL) {
+        order_free(&h->orders, CONTAINER_OF(link, struct order, of_actor));
+    }
+    wake_unlist(h, a);
+    actor_dismiss(h, a, why);
+    if (actor_has_task(a)) {
+        actor_end(h, a, ACTOR_ABSENT);
+    }
+    actor_discard(&h->actors, a);
+}
+
+void actor_dismiss(struct host *h, struct actor *a, enum discard_why why)
+{
+    gate_forget(&h->gate, a);
+    if (a->live || a->state == ACTOR_ACTIVATING) {
+        struct host_effect *e = host_emit(h, HOST_DISCARD);
+
+        e->actor = a;
+        e->discard_why = why;
+        h->live--;
+        h->retiring -= a->state == ACTOR_RETIRING ? 1 : 0;
+    }
+    if (a->live && list_linked(&a->idle)) {
+        list_remove(&a->idle);
+    }
+    a->live = a->poked = a->turned = a->broken = false;
+    a->wish = WISH_NONE;
+}
+
+void actor_rest(struct host *h, struct actor *a)
+{
+    if (a->busy != NULL && a->busy->failures > 0 && !delay_runs(&a->busy->delay)) {
+        delay_start(&h->delays, &a->busy->delay, DELAY_LONGEST, h->now_us);
+    }
+    actor_calm(&h->actors, a);
+    if (a->state == ACTOR_ABSENT && a->busy == NULL && list_empty(&a->orders) && !a->wanted) {
+        actor_remove(h, a, DISCARD_STOP); // nothing is known of it: nothing need be kept
+    }
+}
+
+static void order_from_image(struct host *h, struct actor *a, const struct image_order *from,
+                             struct image_walk *walk)
+{
+    struct order *order = order_new(&h->orders, a, &a->orders, from->session);
+    struct order_answer answer;
+
+    order->epoch = from->epoch;
+    order->last = from->last;
+    order->base = from->base;
+    order_touch(&h->orders, order, h->now_us);
+    while (image_next_answer(walk, &answer)) {
+        order_save(&h->orders, order, &answer, h->config.answers_size_max);
+    }
+}
+
+struct actor *actor_from_image(struct host *h, struct image *image)
+{
+    const struct image_name name = {
+        .position = image->position, .kind = image->kind, .id = image->id};
+    struct actor *a = actor_new(&h->actors, name);
+
+    if (image->has_state) {
+        actor_busy(&h->actors, a)->image = image_share(image);
+    }
+    struct image_walk walk = image_walk(image);
+    struct image_order from;
+    while (image_next_order(&walk, &from)) {
+        if (order_find(&h->orders, a, from.session) == NULL) {
+            order_from_image(h, a, &from, &walk);
+        }
+    }
+    return a;
+}
