@@ -94,7 +94,7 @@ $(checker): $(out)/sim/history_check.o $(out)/all.a
 $(plugins): $(out)/%.so: $(out)/%.o
 	$(call say,LD)
 	$(Q)$(CC) $(cflags) -shared $(LDFLAGS) $^ $(plugin_libs) -o $@
-$(out)/examples/fenced_store.so: plugin_libs := -lsqlite3
+$(out)/examples/store_sqlite.so: plugin_libs := -lsqlite3
 
 $(tests): %: %.o $(out)/all.a
 	$(call say,LD)

@@ -231,7 +231,7 @@ RH_API int rh_flush_soon(struct rh_actor *actor);
 RH_API struct rh_bytes rh_id(const struct rh_actor *actor);
 /* Its fencing token: the generation of the vnode that it was activated under. It only grows from
  * one owner to the next. A store that keeps the highest one beside the data and refuses a write
- * with a smaller one can't be overwritten by a deposed owner: examples/fenced_store.c. */
+ * with a smaller one can't be overwritten by a deposed owner: examples/store_sqlite.c. */
 RH_API uint64_t rh_fence(const struct rh_actor *actor);
 /* What the kind's start callback made; NULL without one. Several workers share it. */
 RH_API void *rh_shared(const struct rh_actor *actor);

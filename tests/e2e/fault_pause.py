@@ -101,7 +101,7 @@ def the_answers_of_a_node_that_serves_on_are_refused(binary):
 def a_fenced_store_refuses_the_late_write(binary):
     with Fleet(binary) as fleet:
         store = fleet.data("counters.db")
-        plugin = os.path.join(os.path.dirname(os.path.abspath(binary)), "examples/fenced_store.so")
+        plugin = os.path.join(os.path.dirname(os.path.abspath(binary)), "examples/store_sqlite.so")
         _, gateways = build(fleet, f"{plugin}={store}", ["--on-lease-overrun", "gate"])
         redis = Resp(gateways[0])
         key = next(k for k in (f"k{i}" for i in range(100)) if pairs(redis("WHERE", k))["node"] == "n2")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * examples/fenced_store.c: two owners of one id on one file. Only the one with
+ * examples/store_sqlite.c: two owners of one id on one file. Only the one with
  * the greater token writes, whatever the other does and when.
  */
 #include "tests/test.h"
@@ -31,7 +31,7 @@ static void load(struct owner *o, const char *node)
     assert_true(size > 0);
     here[size] = '\0';
     (void)snprintf(
-        name, sizeof name, "%s/../examples/fenced_store.so=%s/store.db", dirname(here), folder);
+        name, sizeof name, "%s/../examples/store_sqlite.so=%s/store.db", dirname(here), folder);
     *o = (struct owner){0};
     assert_int_equal(kinds_add_named(&o->kinds, 0, name), ERR_OK);
     assert_int_equal(kinds_start(&o->kinds, node), ERR_OK);

@@ -2,10 +2,10 @@
  *
  * A counter that survives crashes: its state lies in a SQLite file that all
  * nodes of one machine share, and the file itself keeps a deposed owner out.
- * docs/actors.md explains it.
+ * docs/stores.md explains it.
  *
- *     cc -shared -fPIC -Iinclude examples/fenced_store.c -lsqlite3 -o fenced_store.so
- *     ringhold node --actor ./fenced_store.so=/tmp/counters.db …
+ *     cc -shared -fPIC -Iinclude examples/store_sqlite.c -lsqlite3 -o store_sqlite.so
+ *     ringhold node --actor ./store_sqlite.so=/tmp/counters.db …
  *
  * The contract of a fenced store, whatever database it is:
  *
@@ -26,6 +26,7 @@
 #include <ringhold.h>
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,8 +35,9 @@
 #include <string.h>
 #include <time.h>
 
-/* What all actors of a node share. */
+/* What all actors of a node share, whichever worker runs them: one at a time. */
 struct store {
+    pthread_mutex_t lock;
     sqlite3 *db;
     sqlite3_stmt *claim;
     sqlite3_stmt *write;
@@ -80,6 +82,7 @@ static void on_stop(void *shared)
     (void)sqlite3_finalize(s->refuse);
     (void)sqlite3_finalize(s->refused);
     (void)sqlite3_close(s->db);
+    (void)pthread_mutex_destroy(&s->lock);
     free(s);
 }
 
@@ -93,17 +96,18 @@ static int on_start(const struct rh_kind_info *info, void **shared)
     struct store *s = calloc(1, sizeof *s);
 
     if (s == NULL || info->argument[0] == '\0') {
-        (void)fprintf(stderr, "fenced_store: name its file: --actor ./fenced_store.so=FILE\n");
+        (void)fprintf(stderr, "store_sqlite: name its file: --actor ./store_sqlite.so=FILE\n");
         free(s);
         return RH_FAILED;
     }
+    (void)pthread_mutex_init(&s->lock, NULL);
     (void)snprintf(s->node, sizeof s->node, "%s", info->node);
     if (sqlite3_open(info->argument, &s->db) != SQLITE_OK ||
         sqlite3_busy_timeout(s->db, 5000) != SQLITE_OK ||
         sqlite3_exec(s->db, schema, NULL, NULL, NULL) != SQLITE_OK ||
         !prepare(s, claim_sql, &s->claim) || !prepare(s, write_sql, &s->write) ||
         !prepare(s, refuse_sql, &s->refuse) || !prepare(s, refused_sql, &s->refused)) {
-        (void)fprintf(stderr, "fenced_store: %s: %s\n", info->argument, sqlite3_errmsg(s->db));
+        (void)fprintf(stderr, "store_sqlite: %s: %s\n", info->argument, sqlite3_errmsg(s->db));
         on_stop(s);
         return RH_FAILED;
     }
@@ -120,12 +124,12 @@ static void bind(sqlite3_stmt *q, const struct rh_actor *actor)
     (void)sqlite3_bind_int64(q, 2, (sqlite3_int64)rh_fence(actor));
 }
 
-/* The store said no: somebody claimed the row with a greater token. */
+/* The store said no: somebody claimed the row with a greater token. Under the lock. */
 static void note_refusal(struct store *s, const struct rh_actor *actor)
 {
     s->refused_here++;
     (void)fprintf(stderr,
-                  "fenced_store: refused a write with token %" PRIu64 ": a newer owner has the "
+                  "store_sqlite: refused a write with token %" PRIu64 ": a newer owner has the "
                   "row (%" PRIu64 " so far)\n",
                   rh_fence(actor),
                   s->refused_here);
@@ -133,6 +137,55 @@ static void note_refusal(struct store *s, const struct rh_actor *actor)
     (void)sqlite3_bind_text(s->refuse, 3, s->node, -1, SQLITE_STATIC);
     (void)sqlite3_step(s->refuse);
     (void)sqlite3_reset(s->refuse);
+}
+
+/* False: a newer owner has the row, or the store failed. */
+static bool claim(struct store *s, const struct rh_actor *actor, int64_t *count)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    bind(s->claim, actor);
+    bool mine = sqlite3_step(s->claim) == SQLITE_ROW;
+    if (mine) {
+        *count = sqlite3_column_int64(s->claim, 0);
+        // RETURNING is over, and the change is durable, when the next step says so.
+        mine = sqlite3_step(s->claim) == SQLITE_DONE;
+    }
+    (void)sqlite3_reset(s->claim);
+    (void)pthread_mutex_unlock(&s->lock);
+    return mine;
+}
+
+enum written { WRITTEN, NOT_MINE, FAILED };
+
+static enum written write_count(struct store *s, const struct rh_actor *actor, int64_t count)
+{
+    enum written result = FAILED;
+
+    (void)pthread_mutex_lock(&s->lock);
+    bind(s->write, actor);
+    (void)sqlite3_bind_int64(s->write, 3, count);
+    if (sqlite3_step(s->write) == SQLITE_DONE) {
+        result = sqlite3_changes(s->db) == 0 ? NOT_MINE : WRITTEN;
+    }
+    (void)sqlite3_reset(s->write);
+    if (result == NOT_MINE) {
+        note_refusal(s, actor);
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    return result;
+}
+
+static int64_t refused_ever(struct store *s)
+{
+    int64_t count = -1;
+
+    (void)pthread_mutex_lock(&s->lock);
+    if (sqlite3_step(s->refused) == SQLITE_ROW) {
+        count = sqlite3_column_int64(s->refused, 0);
+    }
+    (void)sqlite3_reset(s->refused);
+    (void)pthread_mutex_unlock(&s->lock);
+    return count;
 }
 
 /* ---- the actor */
@@ -148,15 +201,7 @@ static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
         return RH_FAILED;
     }
     c->store = rh_shared(actor);
-    bind(c->store->claim, actor);
-    const bool mine = sqlite3_step(c->store->claim) == SQLITE_ROW;
-    if (mine) {
-        c->count = sqlite3_column_int64(c->store->claim, 0);
-        // RETURNING is over, and the change is durable, when the next step says so.
-        c->fenced = sqlite3_step(c->store->claim) != SQLITE_DONE;
-    }
-    (void)sqlite3_reset(c->store->claim);
-    if (!mine || c->fenced) {
+    if (!claim(c->store, actor, &c->count)) {
         free(c);
         return RH_FAILED;
     }
@@ -166,35 +211,19 @@ static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
 
 static void count_up(struct rh_actor *actor, struct counter *c)
 {
-    sqlite3_stmt *write = c->store->write;
-
-    bind(write, actor);
-    (void)sqlite3_bind_int64(write, 3, c->count + 1);
-    const bool done = sqlite3_step(write) == SQLITE_DONE;
-    (void)sqlite3_reset(write);
-    if (!done) {
-        (void)rh_reply(actor, rh_error("ERR the store failed; nothing was counted"));
-        return;
-    }
-    if (sqlite3_changes(c->store->db) == 0) {
+    switch (write_count(c->store, actor, c->count + 1)) {
+    case WRITTEN:
+        c->count++;
+        (void)rh_reply(actor, rh_integer(c->count));
+        break;
+    case NOT_MINE:
         c->fenced = true;
-        note_refusal(c->store, actor);
         (void)rh_reply(actor, rh_error("FENCED another node has this id now"));
-        return;
+        break;
+    case FAILED:
+        (void)rh_reply(actor, rh_error("ERR the store failed; nothing was counted"));
+        break;
     }
-    c->count++;
-    (void)rh_reply(actor, rh_integer(c->count));
-}
-
-static int64_t refused_ever(struct store *s)
-{
-    int64_t count = -1;
-
-    if (sqlite3_step(s->refused) == SQLITE_ROW) {
-        count = sqlite3_column_int64(s->refused, 0);
-    }
-    (void)sqlite3_reset(s->refused);
-    return count;
 }
 
 static void on_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
@@ -235,7 +264,7 @@ static void on_deactivate(struct rh_actor *actor, void *instance, enum rh_why wh
 const struct rh_actor_ops ringhold_actor = {
     .abi = RH_ABI,
     .size = sizeof(struct rh_actor_ops),
-    .name = "fenced_store",
+    .name = "store_sqlite",
     .start = on_start,
     .stop = on_stop,
     .activate = on_activate,
