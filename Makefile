@@ -203,12 +203,13 @@ run-lint: $(pb)
 	$(Q)./tools/layers
 
 install: $(binary) $(checker) $(library)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man3
 	install -m 755 $(binary) $(DESTDIR)$(PREFIX)/bin/ringhold
 	install -m 755 $(checker) $(DESTDIR)$(PREFIX)/bin/ringhold-history
 	install -m 644 $(library) $(DESTDIR)$(PREFIX)/lib/libringhold.a
 	install -m 644 include/ringhold.h $(DESTDIR)$(PREFIX)/include/ringhold.h
 	install -m 644 docs/ringhold.1 $(DESTDIR)$(PREFIX)/share/man/man1/ringhold.1
+	install -m 644 docs/libringhold.3 $(DESTDIR)$(PREFIX)/share/man/man3/libringhold.3
 
 clean:
 	rm -rf build

@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""The manual pages keep up: every public function, and every command, is in one."""
+import os
+import re
+import subprocess
+
+from fleet import main
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+
+def text_of(*words):
+    with open(os.path.join(ROOT, *words)) as f:
+        return f.read()
+
+
+def every_public_function_is_in_the_manual(_binary):
+    names = re.findall(r"\bRH_API\b[^;(]*?\b(rh_\w+)\(", text_of("include", "ringhold.h"))
+    page = text_of("docs", "libringhold.3")
+    assert len(names) > 20, names
+    values = {"rh_text", "rh_error"}  # how a value is made: with the header
+    missing = [n for n in names if n not in page and n not in values]
+    assert not missing, f"docs/libringhold.3 lacks {missing}"
+
+
+def every_command_is_in_the_manual(binary):
+    out = subprocess.run([binary, "--help"], capture_output=True, text=True, check=True).stdout
+    page = text_of("docs", "ringhold.1").replace("\\-", "-")
+    commands = re.findall(r"^  ([a-z]+) ", out, re.M)
+    missing = [c for c in commands if not re.search(rf"\b{c}\b", page) and c != "version"]
+    assert commands and not missing, f"docs/ringhold.1 lacks {missing}"
+
+
+main([every_public_function_is_in_the_manual, every_command_is_in_the_manual])
