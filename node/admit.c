@@ -2,6 +2,7 @@
  *
  * Admission of requests: PROTOCOL §5.3, in that order; and the way of answers.
  */
+#include "node/always.h"
 #include "node/inside.h"
 
 #include "base/assert.h"
@@ -271,7 +272,7 @@ void admit_again(struct host *h, struct arrival *in)
         pace_put_off(h, in);
         return;
     }
-    if (!host_has_kind(h, r->kind)) {
+    if (!host_has_kind(h, r->kind) || !always_knows(h, r->kind, r->id)) {
         admit_refuse(h, in, ANSWER_NO_KIND, 0);
         return;
     }

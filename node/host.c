@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/mutant.h"
+#include "node/always.h"
 #include "node/inside.h"
 
 #include <string.h>
@@ -285,6 +286,7 @@ static void on_tick(struct host *h)
                      (struct orders_watch){on_forgotten, h});
         retire_tick(h);
         fail_tick(h);
+        always_tick(h);
         wake_tick(h);
     }
 }

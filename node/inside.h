@@ -13,6 +13,7 @@
  *     retire.c   actors that nobody uses end
  *     fail.c     actors that fail wait for their next start
  *     wake.c     actors that live without being asked
+ *     always.c   which ones those are: singletons, sets of daemons
  *     pace.c     how much is started at once, and for whom
  *     tenure.c   the lease: what may be done now, what is put off
  *     inspect.c  `ringhold check` and `ringhold fix`
@@ -170,6 +171,7 @@ struct host {
     uint64_t dropped_fenced;
     uint64_t dropped_overflow;
     uint64_t dropped_foreign;
+    uint64_t always_us; /* next look at those that live always */
     uint64_t dropped_mailbox;
     uint64_t turns;
     uint64_t retired_total;

@@ -3,6 +3,7 @@
  * Membership: registration, renewal, leaving; the configuration and its
  * adoption; links to other nodes. PROTOCOL §4.1, holes 1, 2, 6, 53, 54, 59.
  */
+#include "node/always.h"
 #include "node/inside.h"
 
 #include "base/assert.h"
@@ -274,6 +275,7 @@ void host_adopt(struct host *h)
     sync_dials(h);
     txn_adopt(h);
     wake_adopt(h);
+    always_adopt(h);
     if (lives_elsewhere(h)) {
         log_error("node", "live_actor_in_lost_cells", "version=%" PRIu64, h->view.ring.version);
         host_stop(h, EX_TEMPFAIL_CODE, "a configuration took cells with live actors");
@@ -381,6 +383,7 @@ static void serve(struct host *h)
              h->slot,
              h->view.ring.version);
     wake_adopt(h);
+    always_adopt(h);
 }
 
 static void say_went_back(uint64_t era, uint64_t seen)
