@@ -9,7 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WEIGHT_MAX = 1000, LINGER_MAX_MS = 600000, HELD_MB_MAX = 1024 * 1024, MB_SHIFT = 20 };
+enum {
+    WEIGHT_MAX = 1000,
+    THREADS_MAX = 64,
+    LINGER_MAX_MS = 600000,
+    HELD_MB_MAX = 1024 * 1024,
+    MB_SHIFT = 20
+};
 
 struct node_words {
     char cluster[VIEW_NAME_MAX + 1];
@@ -163,6 +169,10 @@ static int run_daemon(int argc, char **argv)
                       &o.node.weight,
                       (struct option_range){1, WEIGHT_MAX},
                       "share of the ids, beside others (1)"),
+        option_number("threads",
+                      &o.node.threads,
+                      (struct option_range){1, THREADS_MAX},
+                      "workers that run the actors (one per core)"),
         option_text("zone", "NAME", w.zone, sizeof w.zone, "where it stands; kept for later use"),
         option_number(
             "linger-ms",

@@ -411,7 +411,7 @@ RH_API int rh_node_run(const struct rh_node_options *options);
 RH_API int rh_node_fd(struct rh_node *node);
 
 /* Embedded: run the callbacks that are due, on this thread, always the same one. Waits at most `ms`
- * for some (-1 = until there are). Call it every 20 ms or when rh_node_fd() is readable: no other
+ * for some (-1 = a second). Call it every 20 ms or when rh_node_fd() is readable: no other
  * thread runs the actors, nor their timers. RH_OK; RH_GONE = the node has left: call
  * rh_node_wait(); RH_INVALID: it is not embedded. */
 RH_API int rh_node_poll(struct rh_node *node, int ms);

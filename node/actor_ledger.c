@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ enum { TAKE_MS_MAX = 60 * 1000, SEEN_SIZE = 20 };
 
 /* What all ledgers of a process write to. */
 struct books {
+    pthread_mutex_t lock;    /* the ledgers of several workers write */
     struct journal *journal; /* owned; NULL = none asked for */
     struct history *history; /* owned; NULL = none asked for */
     char process[HISTORY_PROCESS_MAX + 1];
@@ -44,10 +46,12 @@ struct ledger {
 
 static void put(const struct rh_actor *actor, const struct journal_record *record)
 {
-    const struct books *b = rh_shared(actor);
+    struct books *b = rh_shared(actor);
 
     if (b->journal != NULL) {
+        (void)pthread_mutex_lock(&b->lock);
         journal_put(b->journal, record);
+        (void)pthread_mutex_unlock(&b->lock);
     }
 }
 
@@ -62,7 +66,7 @@ static void tell(const struct rh_actor *actor, const struct ledger *l, enum jour
         [JOURNAL_RESUME] = HISTORY_UNFREEZE,
         [JOURNAL_DISCARD] = HISTORY_STOP,
     };
-    const struct books *b = rh_shared(actor);
+    struct books *b = rh_shared(actor);
     const struct rh_bytes id = rh_id(actor);
     char word[HISTORY_WORD_SIZE];
     char more[96] = "";
@@ -79,6 +83,7 @@ static void tell(const struct rh_actor *actor, const struct ledger *l, enum jour
     } else if (event == JOURNAL_ACTIVATE) {
         (void)snprintf(more, sizeof more, " effects=%" PRIu64, effects);
     }
+    (void)pthread_mutex_lock(&b->lock);
     history_write(b->history,
                   clock_boottime_us(),
                   b->process,
@@ -87,6 +92,7 @@ static void tell(const struct rh_actor *actor, const struct ledger *l, enum jour
                   history_word(bytes_of(id.data, id.size), word),
                   rh_fence(actor),
                   more);
+    (void)pthread_mutex_unlock(&b->lock);
 }
 
 static void note(const struct rh_actor *actor, const struct ledger *l, enum journal_event event)
@@ -136,6 +142,7 @@ static void ledger_stop(void *shared)
 
     journal_close(b->journal);
     history_close(b->history);
+    (void)pthread_mutex_destroy(&b->lock);
     mem_free(b);
 }
 
@@ -153,6 +160,7 @@ static int ledger_start(const struct rh_kind_info *info, void **shared)
     const char *folder = info->argument[0] != '\0' ? info->argument : getenv("RINGHOLD_LEDGER");
     struct books *b = mem_new(1, sizeof *b);
 
+    (void)pthread_mutex_init(&b->lock, NULL);
     b->ballast = asked_ballast();
     (void)snprintf(b->process, sizeof b->process, "%.100s.%ld", info->node, (long)getpid());
     if (history_open_asked(&b->history) != ERR_OK) {

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/history.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -32,49 +33,6 @@ void shell_complete(struct shell *s, const struct host_event *event)
     c->event[c->count] = *event;
     c->at[c->count++] = c->bytes.size;
     buffer_put(&c->bytes, event->bytes.data, event->bytes.size);
-}
-
-static enum host_event_type event_type(enum scene_event_type type)
-{
-    switch (type) {
-    case SCENE_ACTIVATED:
-        return HOST_ACTIVATED;
-    case SCENE_RAN:
-        return HOST_RAN;
-    case SCENE_EXPORTED:
-        return HOST_EXPORTED;
-    case SCENE_RETIRED:
-        return HOST_RETIRED;
-    case SCENE_POKE:
-        return HOST_POKE;
-    case SCENE_PASSIVATE:
-        return HOST_PASSIVATE;
-    case SCENE_FAILED:
-        return HOST_FAILED;
-    case SCENE_CALL:
-    case SCENE_DEFERRED:
-    case SCENE_FINISHED:
-        break;
-    }
-    return HOST_TICK;
-}
-
-void shell_on_scene(void *context, const struct scene_event *e)
-{
-    struct shell *s = context;
-    const struct host_event event = {.type = event_type(e->type),
-                                     .actor = e->actor,
-                                     .ticket = e->ticket,
-                                     .error = e->error,
-                                     .code = e->code,
-                                     .has_state = e->has_state,
-                                     .bytes = e->bytes};
-
-    if (event.type != HOST_TICK) {
-        shell_complete(s, &event);
-    } else if (e->type == SCENE_CALL) {
-        calls_ask(s->calls, e->call, s->now_us);
-    }
 }
 
 /* ---- sending ---- */
@@ -197,55 +155,7 @@ static void on_send_peer(struct shell *s, const struct host_effect *e, struct by
 
 /* ---- actors ---- */
 
-static void on_activate(struct shell *s, const struct host_effect *e, struct bytes bytes)
-{
-    const struct kind *kind = kinds_find(&s->kinds, actor_kind(e->actor));
-    const struct host_event refused = {
-        .type = HOST_ACTIVATED, .actor = e->actor, .error = ERR_NOT_FOUND};
-
-    actor_set_instance(e->actor, NULL);
-    if (kind == NULL) {
-        shell_complete(s, &refused);
-        return;
-    }
-    const struct scene_entry entry = {.ops = &kind->ops,
-                                      .shared = kind->shared,
-                                      .actor = e->actor,
-                                      .id = actor_id(e->actor),
-                                      .state = bytes,
-                                      .has_state = e->has_state,
-                                      .kind = actor_kind(e->actor),
-                                      .fence = e->token};
-    actor_set_instance(e->actor, scene_activate(s->scene, &entry));
-}
-
-static void on_run(const struct host_effect *e, struct bytes bytes)
-{
-    const struct scene_message message = {.ticket = e->ticket,
-                                          .flags = e->flags,
-                                          .body = bytes,
-                                          .chain_count = e->chain_count,
-                                          .chain = e->chain};
-
-    scene_run(actor_instance(e->actor), &message);
-}
-
-static enum rh_why why_discarded(enum discard_why why)
-{
-    switch (why) {
-    case DISCARD_MOVED:
-        return RH_MOVED;
-    case DISCARD_STOP:
-        return RH_STOP;
-    case DISCARD_FENCED:
-        return RH_FENCED;
-    case DISCARD_BROKEN:
-        return RH_BROKEN;
-    }
-    UNREACHABLE();
-}
-
-/* Its name is dead after its discard: what it completed must not reach the host any more. */
+/* Its name is dead after its discard: what was completed must not reach the host any more. */
 static void unqueue(struct completions *c, const struct actor *actor)
 {
     for (size_t i = c->head; i < c->count; i++) {
@@ -256,20 +166,35 @@ static void unqueue(struct completions *c, const struct actor *actor)
     }
 }
 
-static void on_discard(struct shell *s, const struct host_effect *e)
-{
-    struct rh_actor *actor = actor_instance(e->actor);
-
-    unqueue(&s->completions, e->actor);
-    if (actor != NULL) {
-        scene_discard(actor, why_discarded(e->discard_why));
-        actor_set_instance(e->actor, NULL);
-    }
-}
-
 void shell_answer_call(struct shell *s, const struct call_answer *answer)
 {
-    scene_answer(s->scene, answer);
+    stage_answer(s, answer);
+}
+
+void shell_log_actor(enum log_level level, const char *event, const struct watched *actor,
+                     const char *what)
+{
+    char word[HISTORY_WORD_SIZE];
+
+    log_write(level,
+              "node",
+              event,
+              "kind=%u id=%s what=\"%s\"",
+              actor->kind,
+              history_word(actor->id, word),
+              what);
+}
+
+static void on_mailbox_full(const struct host_effect *e)
+{
+    char word[HISTORY_WORD_SIZE];
+
+    log_warn("node",
+             "mailbox_full",
+             "kind=%u id=%s refused=%" PRIu64,
+             actor_kind(e->actor),
+             history_word(actor_id(e->actor), word),
+             e->count);
 }
 
 /* ---- the node itself ---- */
@@ -349,36 +274,21 @@ static void perform(struct shell *s, const struct host_effect *e)
         persist_put(s, e->disk, e->ticket);
         return;
     case HOST_ACTIVATE:
-        on_activate(s, e, bytes);
-        return;
     case HOST_RUN:
-        on_run(e, bytes);
-        return;
-    case HOST_EXPORT:
-        scene_export(actor_instance(e->actor));
-        return;
-    case HOST_UNFREEZE:
-        scene_unfreeze(actor_instance(e->actor));
-        return;
     case HOST_TURN:
-        scene_turn(actor_instance(e->actor), e->ticket);
-        return;
+    case HOST_EXPORT:
+    case HOST_UNFREEZE:
     case HOST_RETIRE:
-        scene_retire(actor_instance(e->actor));
+        stage_post(s, e, bytes);
+        return;
+    case HOST_DISCARD:
+        unqueue(&s->completions, e->actor);
+        stage_post(s, e, bytes);
         return;
     case HOST_LIST:
         return;
     case HOST_MAILBOX_FULL:
-        log_warn("node",
-                 "mailbox_full",
-                 "kind=%u id=%.*s refused=%" PRIu64,
-                 actor_kind(e->actor),
-                 (int)actor_id(e->actor).size,
-                 (const char *)actor_id(e->actor).data,
-                 e->count);
-        return;
-    case HOST_DISCARD:
-        on_discard(s, e);
+        on_mailbox_full(e);
         return;
     case HOST_REGISTERED:
         on_registered(s, e);
@@ -390,24 +300,15 @@ static void perform(struct shell *s, const struct host_effect *e)
     UNREACHABLE();
 }
 
-static bool enters_actor(enum host_effect_type type)
-{
-    return type == HOST_ACTIVATE || type == HOST_RUN || type == HOST_EXPORT || type == HOST_TURN ||
-           type == HOST_UNFREEZE || type == HOST_RETIRE;
-}
-
-/* The clock is read after the effect was made and before it is done (hole 30). */
+/* The clock is read after the effect was made and before it is done (hole 30). What enters an actor
+ * waits for its worker first, which looks itself. */
 static void perform_in_time(struct shell *s, size_t at)
 {
     const struct host_effect *e = &s->effects.item[at];
-    const uint64_t limit_us = host_limit_us(s->host, e->type);
+    const uint64_t limit_us = stage_enters(e->type) ? UINT64_MAX : host_limit_us(s->host, e->type);
 
     if (limit_us != UINT64_MAX && clock_boottime_us() >= limit_us) {
         host_keep(s->host, &s->effects, at);
-    } else if (enters_actor(e->type)) {
-        watchdog_enter(s->watchdog, actor_kind(e->actor), actor_id(e->actor));
-        perform(s, e);
-        watchdog_leave(s->watchdog);
     } else {
         perform(s, e);
     }
@@ -423,7 +324,7 @@ void shell_step(struct shell *s, struct host_event *event)
     host_step(s->host, event, &s->effects);
     calls_look(s->calls, host_view(s->host), host_incarnation(s->host), s->now_us);
     links_set_gate(s->links, host_gate_us(s->host));
-    watchdog_set(s->watchdog, host_hard_end_us(s->host), host_running(s->host));
+    stage_set_limits(s);
     for (size_t i = 0; i < s->effects.count; i++) {
         perform_in_time(s, i);
     }

@@ -23,7 +23,7 @@
 
 enum { TICK_MS = 10, COMPLAIN_US = 5 * 1000 * 1000, JOIN_SIZE = 1024 };
 
-/* Counted up by rh_node_stop(), which a signal handler may call. */
+/* Counted up by node_stop_any(), which a signal handler may call. */
 static atomic_uint stops_asked;
 
 /* ---- links ---- */
@@ -245,6 +245,12 @@ static void look_for_stops(struct shell *s)
         s->stops_seen++;
         leave(s, 128 + SIGTERM);
     }
+    for (unsigned n = atomic_exchange(&s->asks->stops, 0); n > 0; n--) {
+        leave(s, 128 + SIGTERM);
+    }
+    if (atomic_load(&s->asks->drain) && !s->leaving) {
+        leave(s, 0);
+    }
 }
 
 static void complain_if_alone(struct shell *s)
@@ -258,13 +264,17 @@ static void complain_if_alone(struct shell *s)
 static void poll_now(struct shell *s)
 {
     s->now_us = clock_boottime_us();
-    // Timers are code of tasks that run: not past the hard end, even if the watchdog lets them be.
-    if (s->now_us < host_hard_end_us(s->host)) {
-        scene_tick(s->scene, s->now_us);
-    }
-    shell_settle(s);
+    stage_take(s);
     links_poll(s->links, s->now_us);
     shell_look_for_room(s);
+}
+
+static void on_told(uv_async_t *handle)
+{
+    struct shell *s = handle->data;
+
+    s->now_us = clock_boottime_us();
+    stage_take(s);
 }
 
 static void on_wake(uv_async_t *handle)
@@ -314,6 +324,7 @@ static void on_turn_end(uv_prepare_t *handle)
 {
     struct shell *s = handle->data;
 
+    stage_send(s);
     shell_drop_peers(s);
     links_flush(s->links);
     // Who was fenced has nothing left to say.
@@ -382,9 +393,8 @@ static bool make_host(struct shell *s)
                  "--on-lease-loss serve: cut off from the coordinators it goes on, and two nodes "
                  "may run one actor");
     }
-    s->watchdog = watchdog_new((enum rh_on_lease_overrun)o->on_lease_overrun);
     s->host = host_new(&config);
-    return s->watchdog != NULL;
+    return stage_open(s);
 }
 
 static bool add_kinds(struct shell *s)
@@ -513,9 +523,10 @@ static bool options_are_valid(const struct rh_node_options *o)
 static void start_loop(struct shell *s)
 {
     ASSERT(uv_loop_init(&s->loop) == 0);
-    s->wake.data = s->tick.data = s->before_sleep.data = s;
+    s->wake.data = s->told.data = s->tick.data = s->before_sleep.data = s;
     s->on_term.data = s->on_int.data = s;
     (void)uv_async_init(&s->loop, &s->wake, on_wake);
+    (void)uv_async_init(&s->loop, &s->told, on_told);
     (void)uv_timer_init(&s->loop, &s->tick);
     (void)uv_prepare_init(&s->loop, &s->before_sleep);
     (void)uv_signal_init(&s->loop, &s->on_term);
@@ -554,7 +565,11 @@ static void finish(struct shell *s)
     struct table_link *l;
     struct table_walk at = {0};
 
+    bool all_ended = false;
+
     s->exiting = true; // Nothing is a step any more.
+    // What is left when a drain is cut short is flushed as long as the lease lasts.
+    stage_stop(s, true);
     while (s->persist.busy) {
         (void)uv_run(&s->loop, UV_RUN_ONCE);
     }
@@ -566,9 +581,11 @@ static void finish(struct shell *s)
         mem_free(p);
     }
     table_fini(&s->peers);
-    watchdog_free(s->watchdog);
-    scene_close(s->scene, RH_STOP);
-    kinds_fini(&s->kinds);
+    all_ended = stage_close(s);
+    if (all_ended) {
+        watchdog_free(s->watchdog); // Until here: an actor may still run past the lease.
+        kinds_fini(&s->kinds);
+    }
     calls_free(s->calls);
     if (s->host != NULL) {
         host_free(s->host);
@@ -583,7 +600,9 @@ static void finish(struct shell *s)
     mem_free(s->completions.at);
     buffer_fini(&s->completions.bytes);
     mem_free(s->wanted);
-    mem_free(s);
+    if (all_ended) {
+        mem_free(s);
+    }
 }
 
 struct node_options node_options_default(void)
@@ -599,52 +618,49 @@ static struct calls *new_calls(void)
     return calls_new(&config);
 }
 
-int node_run(const struct node_options *options)
+struct shell *node_open(const struct node_options *options, struct node_asks *asks)
 {
     struct shell *s = mem_new(1, sizeof *s);
 
     s->options = options;
+    s->asks = asks;
     s->folder.lock = -1;
     s->exit_code = 1;
     s->now_us = s->complained_us = clock_boottime_us();
     s->stops_seen = atomic_load(&stops_asked);
-    const struct scene_config scene = {
-        .on_event = shell_on_scene,
-        .context = s,
-        .state_size_max = options->limits.staged_size_max,
-    };
-    s->scene = scene_new(&scene);
+    list_init(&s->stage.residents);
     s->calls = new_calls();
     start_loop(s);
     if (start(s)) {
         s->exit_code = 0;
-        scene_tick(s->scene, s->now_us);
-        (void)uv_run(&s->loop, UV_RUN_DEFAULT);
+        return s;
     }
+    finish(s);
+    return NULL;
+}
+
+struct worker *node_worker(const struct shell *s)
+{
+    return s->stage.worker[0];
+}
+
+int node_serve(struct shell *s)
+{
+    (void)uv_run(&s->loop, UV_RUN_DEFAULT);
     const int exit_code = s->exit_code;
     finish(s);
     return exit_code;
 }
 
-/* ---- ringhold.h ---- */
-
-int rh_node_run(const struct rh_node_options *options)
+int node_run(const struct node_options *options)
 {
-    struct node_options all = node_options_default();
+    struct node_asks asks = {0};
+    struct shell *s = node_open(options, &asks);
 
-    // What ABI 2 began with.
-    const size_t least = offsetof(struct rh_node_options, role) + sizeof options->role;
-
-    if (options->abi != RH_ABI || options->size < least) {
-        (void)complain("the options were made for another libringhold", "");
-        return 1;
-    }
-    memcpy(&all.node, options, options->size < sizeof all.node ? options->size : sizeof all.node);
-    return node_run(&all);
+    return s == NULL ? 1 : node_serve(s);
 }
 
-void rh_node_stop(struct rh_node *node)
+void node_stop_any(void)
 {
-    (void)node; // One runs at a time.
     (void)atomic_fetch_add(&stops_asked, 1);
 }

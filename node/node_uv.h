@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A node as a process: the host (node/host.h), the scene (node/scene.h), links
- * and the data folder on one libuv loop. `ringhold node` and rh_node_run() are
- * this.
+ * A node as a process: the host (node/host.h), links and the data folder on one
+ * libuv loop, the protocol thread; actors on the workers (node/worker_uv.h).
+ * `ringhold node` and rh_node_start() are this.
  *
- * Turn of the loop: what came in becomes events, each event a step of the host,
- * its effects are done in order. What an effect completes at once (an actor ran)
- * is queued as the next event: nothing here calls itself. Links flush once a
- * turn. Only the number record is written off the loop.
+ * Turn of the loop: what came in, from links and from workers, becomes events,
+ * each event a step of the host, its effects are done in order. What is for an
+ * actor is handed to its worker at the end of the turn. Links flush once a turn.
+ * Only the number record is written off the loop.
  */
 #ifndef NODE_NODE_UV_H
 #define NODE_NODE_UV_H
@@ -15,6 +15,7 @@
 #include "node/host.h"
 
 #include <ringhold.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 struct node_options {
@@ -29,5 +30,25 @@ struct node_options node_options_default(void);
 
 /* As rh_node_run(). */
 int node_run(const struct node_options *options);
+
+/* ---- for node/handle_uv.c */
+
+struct shell;
+struct worker;
+
+/* What other threads ask of a node. */
+struct node_asks {
+    atomic_uint stops;
+    atomic_bool drain;
+};
+
+/* Start a node; both are borrowed until it has left. NULL: one line on stderr says why. */
+struct shell *node_open(const struct node_options *options, struct node_asks *asks);
+/* Run its loop on this thread until it has left, and free it. Returns the exit code. */
+int node_serve(struct shell *s);
+/* Embedded: the one worker. It is there until worker_poll() says that it has ended. */
+struct worker *node_worker(const struct shell *s);
+/* As rh_node_stop() of every node of this process. Signal-safe. */
+void node_stop_any(void);
 
 #endif

@@ -24,6 +24,13 @@ void scene_tell(const struct rh_actor *a, enum scene_event_type type)
     a->scene->config.on_event(a->scene->config.context, &event);
 }
 
+void scene_enter(const struct scene *s, const struct rh_actor *a)
+{
+    if (s->config.on_enter != NULL) {
+        s->config.on_enter(s->config.context, a == NULL ? NULL : a->outer);
+    }
+}
+
 static void tell_error(const struct rh_actor *a, enum scene_event_type type, enum err error)
 {
     const struct scene_event event = {.type = type, .actor = a->outer, .error = error};
@@ -125,6 +132,11 @@ bool actor_may_ask(const struct rh_actor *a)
 
 static void actor_free(struct rh_actor *a)
 {
+    const struct scene_event gone = {.type = SCENE_GONE, .actor = a->outer, .session = a->session};
+
+    if (a->has_called) {
+        a->scene->config.on_event(a->scene->config.context, &gone);
+    }
     deferral_drop(a);
     calls_drop(a);
     timers_drop(a);
@@ -151,9 +163,13 @@ static void deactivate(struct rh_actor *a, enum rh_why why)
 static void activated(struct rh_actor *a, int result)
 {
     end_task(a);
+    struct scene *s = a->scene;
+    const struct scene_event refused = {
+        .type = SCENE_ACTIVATED, .actor = a->outer, .error = ERR_REFUSED};
+
     if (result != RH_OK) {
-        tell_error(a, SCENE_ACTIVATED, ERR_REFUSED);
         actor_free(a);
+        s->config.on_event(s->config.context, &refused);
         return;
     }
     tell_error(a, SCENE_ACTIVATED, ERR_OK);
@@ -446,9 +462,13 @@ static void retired(struct rh_actor *a, int result)
         actor_want_turn(a);
         return;
     }
+    void *outer = a->outer;
+    struct scene *s = a->scene;
+
     deactivate(a, RH_IDLE);
-    tell_error(a, SCENE_RETIRED, ERR_OK);
     actor_free(a);
+    const struct scene_event event = {.type = SCENE_RETIRED, .actor = outer, .error = ERR_OK};
+    s->config.on_event(s->config.context, &event);
 }
 
 void scene_retire(struct rh_actor *a)
@@ -536,6 +556,11 @@ struct scene *scene_new(const struct scene_config *config)
     return s;
 }
 
+void scene_set_now(struct scene *s, uint64_t now_us)
+{
+    s->now_us = now_us;
+}
+
 void scene_tick(struct scene *s, uint64_t now_us)
 {
     s->now_us = now_us;
@@ -567,7 +592,9 @@ size_t scene_save(struct scene *s)
             note_saved(a);
         } else if (a->task == TASK_NONE) {
             a->task = TASK_SAVE;
+            scene_enter(s, a);
             flush(a, RH_STOP);
+            scene_enter(s, NULL);
         }
     }
     return s->actor_count - s->saved_count;

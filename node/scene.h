@@ -47,6 +47,7 @@ enum scene_event_type {
     SCENE_PASSIVATE, /* it wants to be retired */
     SCENE_FAILED,    /* it is broken; comes before the RAN of what it ran */
     SCENE_CALL,      /* call */
+    SCENE_GONE,      /* session: it made calls, and is gone: nobody waits for their answers */
     SCENE_DEFERRED,  /* the callback that ran finishes later … */
     SCENE_FINISHED,  /* … and now it has */
 };
@@ -61,10 +62,14 @@ struct scene_event {
     bool has_state;
     struct bytes bytes;
     const struct call *call;
+    uint64_t session;
 };
 
 struct scene_config {
     void (*on_event)(void *context, const struct scene_event *event);
+    /* scene_tick(), scene_answer() or scene_save() enters the code of this actor, NULL = leaves it.
+     * The others of these functions enter no code but their actor's. May be NULL. */
+    void (*on_enter)(void *context, void *actor);
     /* From any thread: scene_tick() has something to do. May be NULL. */
     void (*on_later)(void *context);
     void *context;
@@ -74,6 +79,8 @@ struct scene_config {
 
 struct scene *scene_new(const struct scene_config *config);
 
+/* Only keep the time, for timers to be set. */
+void scene_set_now(struct scene *s, uint64_t now_us);
 /* Run what is due, finish what was finished, and keep the time for timers to be set. */
 void scene_tick(struct scene *s, uint64_t now_us);
 /* When the next timer is due; UINT64_MAX = none. */

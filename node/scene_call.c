@@ -93,7 +93,9 @@ void scene_answer(struct scene *s, const struct call_answer *answer)
     buffer_put(&c->payload, answer->payload.data, answer->payload.size);
     list_push_back(&a->due, &c->due.link);
     if (a->deferred) {
+        scene_enter(s, a);
         calls_pump(a);
+        scene_enter(s, NULL);
     } else {
         actor_want_turn(a);
     }
@@ -130,10 +132,11 @@ static struct call call_of(const struct rh_actor *a, uint16_t kind, struct rh_by
     return call;
 }
 
-static void tell_call(const struct rh_actor *a, const struct call *call)
+static void tell_call(struct rh_actor *a, const struct call *call)
 {
     const struct scene_event event = {.type = SCENE_CALL, .actor = a->outer, .call = call};
 
+    a->has_called = true;
     a->scene->config.on_event(a->scene->config.context, &event);
 }
 

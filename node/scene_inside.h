@@ -133,7 +133,8 @@ struct rh_actor {
     bool frozen;
     bool poked;     /* a turn was asked for and has not begun */
     bool broken;    /* rh_fail() */
-    bool passivate; /* asked for while it was activated */
+    bool passivate; /* it has asked for that */
+    bool has_called;
     bool flush_due;
     bool saved; /* for the stop */
 
@@ -164,6 +165,8 @@ struct rh_actor {
 /* ---- scene.c */
 
 void scene_tell(const struct rh_actor *a, enum scene_event_type type);
+/* Its code is entered, or NULL: left. */
+void scene_enter(const struct scene *s, const struct rh_actor *a);
 /* The callback that runs has come to `result`: go on with its task. */
 void actor_go_on(struct rh_actor *a, int result);
 /* The message that runs was answered: its task is over. */

@@ -218,6 +218,7 @@ static void take(struct scene *s, struct arrival *arrival)
     if (actor == NULL) {
         return;
     }
+    scene_enter(s, actor);
     if (actor->task == TASK_RUN) {
         if (arrival->value.bytes.size > 0) {
             arrival->value.bytes.data = s->taken.bytes.data + arrival->at;
@@ -226,6 +227,7 @@ static void take(struct scene *s, struct arrival *arrival)
     } else {
         actor_go_on(actor, arrival->result);
     }
+    scene_enter(s, NULL);
 }
 
 void later_take(struct scene *s)

@@ -84,7 +84,9 @@ static void on_due(struct timer *t)
     switch (t->type) {
     case TIMER_AFTER:
         timer_free(t); // First: the call may answer, which drops the actor's other timers.
+        scene_enter(a->scene, a);
         copy.call(a, a->instance, copy.argument);
+        scene_enter(copy.actor->scene, NULL);
         return;
     case TIMER_OWN:
         list_push_back(&a->due, &t->due.link);

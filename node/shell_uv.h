@@ -7,13 +7,13 @@
 #define NODE_SHELL_UV_H
 
 #include "base/list.h"
+#include "base/log.h"
 #include "base/table.h"
 #include "node/calls.h"
 #include "node/folder.h"
 #include "node/kinds.h"
 #include "node/node_uv.h"
-#include "node/scene.h"
-#include "node/watchdog_uv.h"
+#include "node/worker_uv.h"
 #include "storage/number.h"
 #include "wire/finder.h"
 #include "wire/frame.h"
@@ -65,10 +65,22 @@ struct persist {
     bool busy;
 };
 
+enum { STAGE_WORKERS_MAX = 64 };
+
+/* Where the actors are: the workers, and what is known of each actor. */
+struct stage {
+    struct limits limits;
+    struct worker *worker[STAGE_WORKERS_MAX];
+    size_t worker_count;
+    struct list residents;
+};
+
 struct shell {
     const struct node_options *options;
+    struct node_asks *asks;
     uv_loop_t loop;
     uv_async_t wake;
+    uv_async_t told; /* some worker has told something */
     uv_timer_t tick;
     uv_prepare_t before_sleep;
     uv_signal_t on_term;
@@ -78,7 +90,7 @@ struct shell {
     struct host_disk disk; /* as found at the start */
     struct persist persist;
     struct kinds kinds;
-    struct scene *scene;
+    struct stage stage;
     struct host *host;
     struct calls *calls;
     struct watchdog *watchdog;
@@ -118,8 +130,6 @@ void shell_feed(struct shell *s, struct host_event *event);
 void shell_settle(struct shell *s);
 /* Queue an event for after the present step; its bytes are copied. */
 void shell_complete(struct shell *s, const struct host_event *event);
-/* Of the scene. */
-void shell_on_scene(void *context, const struct scene_event *event);
 /* Tell the host which links have room again. */
 void shell_look_for_room(struct shell *s);
 /* At the end of a turn: drop the links that have to go. */
@@ -148,6 +158,34 @@ void shell_on_call_record(struct shell *s, struct bytes record);
 void shell_dial(struct shell *s, uint16_t slot, const char *address, enum wants who);
 /* Not for that one any more. */
 void shell_hang_up(struct shell *s, uint16_t slot, enum wants who);
+
+/* A line that names an actor: "kind=… id=… what=…". */
+void shell_log_actor(enum log_level level, const char *event, const struct watched *actor,
+                     const char *what);
+
+/* ---- stage_uv.c */
+
+/* Start watchdog and workers. False: one line about it was printed. */
+bool stage_open(struct shell *s);
+/* Does this effect go to an actor? */
+bool stage_enters(enum host_effect_type type);
+/* Give such an effect to the actor's worker. */
+void stage_post(struct shell *s, const struct host_effect *e, struct bytes bytes);
+/* A call was answered. */
+void stage_answer(struct shell *s, const struct call_answer *answer);
+/* At the end of a turn: hand over what was posted. */
+void stage_send(struct shell *s);
+/* Feed the host with what the workers told. */
+void stage_take(struct shell *s);
+/* After each step: the lease as it is now. */
+void stage_set_limits(struct shell *s);
+/* Every 10..50 ms: take back what is too late. */
+void stage_recall(struct shell *s);
+/* Begin nothing more; `save`: flush what is left. */
+void stage_stop(struct shell *s, bool save);
+/* Wait for the workers and free everything. False: one is stuck in an actor, and what it may touch
+ * has to stay, the shell and the kinds included. */
+bool stage_close(struct shell *s);
 
 /* ---- persist_uv.c */
 

@@ -20,82 +20,104 @@
 #define CLOCK_BOOTTIME 7
 #endif
 
+/* Of one worker, on a line of the cache of its own. */
+struct slot {
+    _Atomic(const struct watched *) actor; /* whose code it is in; NULL = none's */
+    _Atomic uint64_t since_us;
+    uint8_t apart[48];
+};
+
 struct watchdog {
     pthread_t thread;
     int timer;
     enum rh_on_lease_overrun on_overrun;
-    atomic_size_t tasks;
-    uint64_t armed_us;    /* the loop's copy of `end_us` */
+    size_t slot_count;
+    struct slot *slot;    /* owned */
+    uint64_t armed_us;    /* the protocol thread's copy of `end_us` */
     pthread_mutex_t lock; /* all below */
     uint64_t end_us;      /* UINT64_MAX = none */
-    uint64_t entered_us;  /* the loop is in an actor's code since then; 0 = it is not */
     uint64_t overruns;
+    struct list deferred; /* struct watched, oldest first */
+    size_t deferred_count;
     bool told; /* about this end */
     bool stopping;
-    uint16_t kind; /* whose code, while entered */
-    size_t id_size;
-    uint8_t id[RECORD_ID_MAX];
 };
 
 /* ---- the message */
 
 /* What people can read of an id, as a C string would be written. */
-static void print_id(const struct watchdog *w, char *out, size_t size)
+static void print_id(struct bytes id, char *out, size_t size)
 {
     size_t at = 0;
 
-    for (size_t i = 0; i < w->id_size && at + 5 < size; i++) {
-        const uint8_t c = w->id[i];
+    for (size_t i = 0; i < id.size && at + 5 < size; i++) {
+        const uint8_t c = id.data[i];
         const bool plain = c >= ' ' && c <= '~' && c != '"' && c != '\\';
 
         at += (size_t)snprintf(out + at, size - at, plain ? "%c" : "\\x%02x", c);
     }
 }
 
-/* One write: the loop may be stuck with any lock in its hands. */
-static void complain(const struct watchdog *w, uint64_t now_us)
+/* One write: a thread may be stuck with any lock in its hands. */
+static void complain(const struct watchdog *w, const struct watched *actor, const char *how,
+                     uint64_t since_us)
 {
     char line[2048];
     char id[4 * RECORD_ID_MAX + 1] = "";
     const char *then =
         w->on_overrun == RH_OVERRUN_ABORT ? "the process ends now" : "nothing of it leaves";
-    int size = 0;
 
-    if (w->entered_us != 0) {
-        print_id(w, id, sizeof id);
-        size = snprintf(line,
-                        sizeof line,
-                        "ringhold node: the lease is over and actor \"%s\" of kind %u still runs, "
-                        "since %" PRIu64 " ms: %s (--on-lease-overrun)\n",
-                        id,
-                        w->kind,
-                        (now_us - w->entered_us) / 1000,
-                        then);
-    } else {
-        size = snprintf(line,
-                        sizeof line,
-                        "ringhold node: the lease is over and %zu deferred messages still run: "
-                        "%s (--on-lease-overrun)\n",
-                        atomic_load(&w->tasks),
-                        then);
-    }
+    print_id(actor->id, id, sizeof id);
+    const int size =
+        snprintf(line,
+                 sizeof line,
+                 "ringhold node: the lease is over and actor \"%s\" of kind %u %s, since %" PRIu64
+                 " ms: %s (--on-lease-overrun)\n",
+                 id,
+                 actor->kind,
+                 how,
+                 (clock_boottime_us() - since_us) / 1000,
+                 then);
     (void)!write(STDERR_FILENO, line, (size_t)size);
 }
 
 /* ---- the thread */
 
+/* Under the lock. How many still run. */
+static size_t name_all(struct watchdog *w)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < w->slot_count; i++) {
+        const struct watched_at at = watchdog_at(w, i);
+
+        if (at.actor != NULL) {
+            complain(w, at.actor, "still runs", at.since_us);
+            count++;
+        }
+    }
+    if (w->deferred_count > 0) {
+        const struct watched *oldest = watchdog_deferred(w);
+        char how[64];
+
+        (void)snprintf(
+            how, sizeof how, "and %zu others still defer what they run", w->deferred_count - 1);
+        complain(w,
+                 oldest,
+                 w->deferred_count == 1 ? "still defers what it runs" : how,
+                 oldest->deferred_us);
+    }
+    return count + w->deferred_count;
+}
+
 /* Under the lock. */
 static void look(struct watchdog *w)
 {
-    const uint64_t now_us = clock_boottime_us();
-
-    if (w->stopping || w->told || now_us < w->end_us ||
-        (atomic_load(&w->tasks) == 0 && w->entered_us == 0)) {
+    if (w->stopping || w->told || clock_boottime_us() < w->end_us || name_all(w) == 0) {
         return;
     }
     w->told = true;
     w->overruns++;
-    complain(w, now_us);
     if (w->on_overrun == RH_OVERRUN_ABORT) {
         abort();
     }
@@ -134,13 +156,16 @@ static void arm(const struct watchdog *w, uint64_t at_us)
 
 /* ---- watchdog_uv.h */
 
-struct watchdog *watchdog_new(enum rh_on_lease_overrun on_overrun)
+struct watchdog *watchdog_new(enum rh_on_lease_overrun on_overrun, size_t worker_count)
 {
     struct watchdog *w = mem_new(1, sizeof *w);
     const struct sched_param top = {.sched_priority = sched_get_priority_max(SCHED_FIFO)};
 
     w->on_overrun = on_overrun;
     w->end_us = w->armed_us = UINT64_MAX;
+    w->slot = mem_new(worker_count, sizeof *w->slot);
+    w->slot_count = worker_count;
+    list_init(&w->deferred);
     w->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
     (void)pthread_mutex_init(&w->lock, NULL);
     if (w->timer < 0 || pthread_create(&w->thread, NULL, watch, w) != 0) {
@@ -148,6 +173,7 @@ struct watchdog *watchdog_new(enum rh_on_lease_overrun on_overrun)
         if (w->timer >= 0) {
             (void)close(w->timer);
         }
+        mem_free(w->slot);
         mem_free(w);
         return NULL;
     }
@@ -168,12 +194,12 @@ void watchdog_free(struct watchdog *w)
     (void)pthread_join(w->thread, NULL);
     (void)pthread_mutex_destroy(&w->lock);
     (void)close(w->timer);
+    mem_free(w->slot);
     mem_free(w);
 }
 
-void watchdog_set(struct watchdog *w, uint64_t end_us, size_t tasks)
+void watchdog_set(struct watchdog *w, uint64_t end_us)
 {
-    atomic_store(&w->tasks, tasks);
     if (w->armed_us == end_us) {
         return;
     }
@@ -185,22 +211,58 @@ void watchdog_set(struct watchdog *w, uint64_t end_us, size_t tasks)
     (void)pthread_mutex_unlock(&w->lock);
 }
 
-void watchdog_enter(struct watchdog *w, uint16_t kind, struct bytes id)
+void watchdog_enter(struct watchdog *w, size_t index, const struct watched *actor, uint64_t now_us)
 {
-    const uint64_t now_us = clock_boottime_us();
+    struct slot *slot = &w->slot[index];
 
+    atomic_store_explicit(&slot->since_us, now_us, memory_order_relaxed);
+    // Before the worker looks at the clock: whoever begins after the end is seen here.
+    atomic_store(&slot->actor, actor);
+}
+
+void watchdog_leave(struct watchdog *w, size_t index)
+{
+    atomic_store_explicit(&w->slot[index].actor, NULL, memory_order_release);
+}
+
+void watchdog_defer(struct watchdog *w, struct watched *actor, uint64_t now_us)
+{
     (void)pthread_mutex_lock(&w->lock);
-    w->entered_us = now_us;
-    w->kind = kind;
-    w->id_size = id.size < sizeof w->id ? id.size : sizeof w->id;
-    memcpy(w->id, id.data, w->id_size);
+    actor->deferred_us = now_us;
+    list_push_back(&w->deferred, &actor->deferred);
+    w->deferred_count++;
     (void)pthread_mutex_unlock(&w->lock);
 }
 
-void watchdog_leave(struct watchdog *w)
+void watchdog_finish(struct watchdog *w, struct watched *actor)
 {
     (void)pthread_mutex_lock(&w->lock);
-    w->entered_us = 0;
+    list_remove(&actor->deferred);
+    w->deferred_count--;
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+struct watched_at watchdog_at(struct watchdog *w, size_t index)
+{
+    struct slot *slot = &w->slot[index];
+
+    return (struct watched_at){atomic_load(&slot->actor), atomic_load(&slot->since_us)};
+}
+
+const struct watched *watchdog_deferred(const struct watchdog *w)
+{
+    struct list_link *oldest = list_front(&w->deferred);
+
+    return oldest == NULL ? NULL : CONTAINER_OF(oldest, struct watched, deferred);
+}
+
+void watchdog_hold(struct watchdog *w)
+{
+    (void)pthread_mutex_lock(&w->lock);
+}
+
+void watchdog_release(struct watchdog *w)
+{
     (void)pthread_mutex_unlock(&w->lock);
 }
 

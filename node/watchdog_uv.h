@@ -1,34 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The watchdog: a thread of its own that sees to it that no task runs past the
- * hard end of the lease (PROTOCOL §4.1, hole 30), even when the loop is blocked
- * by that very task.
+ * hard end of the lease (PROTOCOL §4.1, hole 30), even when the threads that
+ * could are blocked by those very tasks.
  *
  * It sleeps on a timer of CLOCK_BOOTTIME, which also counts while the machine
  * is suspended or the process stopped: then this is the first thing it does
  * when it wakes.
+ *
+ * What counts is what has begun: code of an actor that a worker is in, and what
+ * is deferred. A task that only waits behind a slow one begins no more, since
+ * its worker looks at the clock before.
  */
 #ifndef NODE_WATCHDOG_UV_H
 #define NODE_WATCHDOG_UV_H
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/list.h"
 
 #include <ringhold.h>
 #include <stddef.h>
 
 struct watchdog;
 
+/* An actor, as it has to be named. In the caller's item. */
+struct watched {
+    uint16_t kind;
+    struct bytes id;           /* borrowed */
+    uint64_t deferred_us;      /* since then; the watchdog's, like the next */
+    struct list_link deferred; /* in the watchdog's list */
+};
+
+/* Where a worker is. */
+struct watched_at {
+    const struct watched *actor; /* NULL = in none's code */
+    uint64_t since_us;
+};
+
 /* NULL = no thread or timer to be had; one line about it was printed. */
-struct watchdog *watchdog_new(enum rh_on_lease_overrun on_overrun);
+struct watchdog *watchdog_new(enum rh_on_lease_overrun on_overrun, size_t worker_count);
 /* Takes NULL. */
 void watchdog_free(struct watchdog *w);
-/* No task may run from `end_us` on (UINT64_MAX = any time); `tasks` have been started and not
- * ended. Cheap when nothing changed. On the loop, like the two below. */
-void watchdog_set(struct watchdog *w, uint64_t end_us, size_t tasks);
-/* The loop enters an actor's code, for the message; and leaves it. */
-void watchdog_enter(struct watchdog *w, uint16_t kind, struct bytes id);
-void watchdog_leave(struct watchdog *w);
+/* No task may run from `end_us` on (UINT64_MAX = any time). Cheap when nothing changed. On the
+ * protocol thread. */
+void watchdog_set(struct watchdog *w, uint64_t end_us);
+
+/* On its thread: worker `index` enters the code of an actor; and leaves it. No lock. */
+void watchdog_enter(struct watchdog *w, size_t index, const struct watched *actor, uint64_t now_us);
+void watchdog_leave(struct watchdog *w, size_t index);
+/* Something of this actor, which has nothing yet, finishes later; and now it has finished. */
+void watchdog_defer(struct watchdog *w, struct watched *actor, uint64_t now_us);
+void watchdog_finish(struct watchdog *w, struct watched *actor);
+
+/* Where the worker is now; any thread. Between watchdog_hold() and watchdog_release() what it names
+ * is not freed. */
+struct watched_at watchdog_at(struct watchdog *w, size_t index);
+/* What is deferred longest, or NULL. */
+const struct watched *watchdog_deferred(const struct watchdog *w);
+/* Whoever frees what is watched does so after this: nobody looks at it any more. */
+void watchdog_hold(struct watchdog *w);
+void watchdog_release(struct watchdog *w);
+
 /* Times that a task ran past the end and was left to go on. */
 uint64_t watchdog_overruns(struct watchdog *w);
 

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Batches: what the protocol thread posts to a worker, and what the worker tells
+ * back, kept so that a whole batch changes hands and nothing is allocated for one
+ * message: items in an array, their bytes behind one another.
+ *
+ * A batch of posts stays where it is once it was sent: either side may then touch
+ * the state of a post, by compare-and-swap.
+ */
+#ifndef NODE_BATCH_UV_H
+#define NODE_BATCH_UV_H
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "node/scene.h"
+
+#include <stdatomic.h>
+
+struct resident;
+
+enum post_type {
+    POST_ACTIVATE, /* has_state; bytes: state */
+    POST_RUN,      /* number, flags, chain; bytes: body */
+    POST_TURN,
+    POST_EXPORT,
+    POST_UNFREEZE,
+    POST_RETIRE,
+    POST_DISCARD, /* status: enum rh_why */
+    POST_ANSWER,  /* number, status: of a call, of no resident; bytes: payload */
+};
+
+enum post_state { POST_QUEUED, POST_STARTED, POST_RECALLED };
+
+struct post {
+    enum post_type type;
+    _Atomic int state; /* enum post_state */
+    struct resident *resident;
+    uint64_t number; /* ticket */
+    int status;
+    uint8_t flags;
+    bool has_state;
+    uint8_t chain_count;
+    size_t at; /* in the batch's bytes: the chain, then the bytes */
+    size_t size;
+};
+
+struct batch {
+    struct post *item; /* owned */
+    size_t count;
+    size_t cap;
+    struct buffer bytes;
+    struct batch *next;      /* of those that wait, or are done */
+    struct batch *next_sent; /* of all that were sent and not seen again */
+    bool done;               /* protocol thread: it was seen again */
+};
+
+/* First in, first out. All zero is empty. */
+struct batches {
+    struct batch *first;
+    struct batch *last;
+};
+
+void batch_put(struct batch *b, const struct post *post, const uint64_t *chain, struct bytes bytes);
+struct bytes batch_chain(const struct batch *b, const struct post *p);
+struct bytes batch_bytes(const struct batch *b, const struct post *p);
+/* Empty it, keep its memory. */
+void batch_clear(struct batch *b);
+void batch_free(struct batch *b);
+
+void batches_put(struct batches *l, struct batch *b);
+/* NULL = none. */
+struct batch *batches_take(struct batches *l);
+
+/* ---- the way back */
+
+enum told_type {
+    TOLD_SCENE,     /* event; of SCENE_RAN also number, code, bytes … */
+    TOLD_CALL,      /* bytes: a struct call, then what it borrows */
+    TOLD_DISCARDED, /* nothing of the resident is left */
+    TOLD_RETURNED,  /* returned, number, flags, chain; bytes: not begun in time */
+};
+
+struct entry {
+    enum told_type type;
+    enum scene_event_type event;
+    enum post_type returned;
+    enum err error;
+    enum answer_code code;
+    struct resident *resident;
+    uint64_t number; /* ticket; GONE: session */
+    bool has_state;
+    uint8_t flags;
+    uint8_t chain_count;
+    size_t at; /* in the bytes: the head (chain, call), then the rest */
+    size_t head_size;
+    size_t size;
+};
+
+struct telling {
+    struct entry *item; /* owned */
+    size_t taken;       /* of `count` */
+    size_t count;
+    size_t cap;
+    struct buffer bytes;
+};
+
+void telling_put(struct telling *t, const struct entry *entry, struct bytes head,
+                 struct bytes rest);
+/* NULL = all was taken, and it is empty now. Borrowed until the next call. */
+const struct entry *telling_take(struct telling *t);
+struct bytes telling_head(const struct telling *t, const struct entry *e);
+struct bytes telling_rest(const struct telling *t, const struct entry *e);
+void telling_fini(struct telling *t);
+
+#endif

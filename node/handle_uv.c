@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The node of ringhold.h: a handle on a node that runs on threads of its own.
+ */
+#include "node/node_uv.h"
+#include "node/worker_uv.h"
+
+#include "base/mem.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { POLL_US = 100000 };
+
+struct rh_node {
+    struct node_options options; /* a copy */
+    struct node_asks asks;
+    struct shell *shell;   /* the protocol thread's */
+    struct worker *worker; /* embedded: until `ended` */
+    pthread_t thread;
+    bool embedded;
+    bool ended;
+    int exit_code;
+};
+
+static bool take_options(struct node_options *all, const struct rh_node_options *options)
+{
+    // What ABI 2 began with.
+    const size_t least = offsetof(struct rh_node_options, role) + sizeof options->role;
+
+    *all = node_options_default();
+    if (options->abi != RH_ABI || options->size < least) {
+        (void)fprintf(
+            stderr,
+            "ringhold node: the options were made for ABI %u of libringhold, this is %d\n",
+            options->abi,
+            RH_ABI);
+        return false;
+    }
+    memcpy(
+        &all->node, options, options->size < sizeof all->node ? options->size : sizeof all->node);
+    return true;
+}
+
+static void *serve(void *argument)
+{
+    struct rh_node *node = argument;
+
+    node->exit_code = node_serve(node->shell);
+    return NULL;
+}
+
+struct rh_node *rh_node_start(const struct rh_node_options *options)
+{
+    struct rh_node *node = mem_new(1, sizeof *node);
+
+    if (!take_options(&node->options, options)) {
+        mem_free(node);
+        return NULL;
+    }
+    node->shell = node_open(&node->options, &node->asks);
+    if (node->shell == NULL) {
+        mem_free(node);
+        return NULL;
+    }
+    node->embedded = options->embedded != 0;
+    node->worker = node->embedded ? node_worker(node->shell) : NULL;
+    if (pthread_create(&node->thread, NULL, serve, node) != 0) {
+        // Without a thread it leaves on this one, at once.
+        (void)fprintf(stderr, "ringhold node: can't start its thread\n");
+        atomic_store(&node->asks.stops, 2);
+        (void)node_serve(node->shell);
+        mem_free(node);
+        return NULL;
+    }
+    return node;
+}
+
+int rh_node_drain(struct rh_node *node)
+{
+    atomic_store(&node->asks.drain, true);
+    return RH_OK;
+}
+
+void rh_node_stop(struct rh_node *node)
+{
+    if (node == NULL) {
+        node_stop_any();
+    } else {
+        (void)atomic_fetch_add(&node->asks.stops, 1);
+    }
+}
+
+static void poll_once(struct rh_node *node, uint64_t wait_us)
+{
+    node->ended = node->ended || !worker_poll(node->worker, wait_us);
+}
+
+int rh_node_wait(struct rh_node *node)
+{
+    while (node->embedded && !node->ended) {
+        poll_once(node, POLL_US);
+    }
+    (void)pthread_join(node->thread, NULL);
+    const int exit_code = node->exit_code;
+    mem_free(node);
+    return exit_code;
+}
+
+int rh_node_run(const struct rh_node_options *options)
+{
+    struct rh_node *node = rh_node_start(options);
+
+    return node == NULL ? 1 : rh_node_wait(node);
+}
+
+int rh_node_fd(struct rh_node *node)
+{
+    return node->embedded && !node->ended ? worker_fd(node->worker) : -1;
+}
+
+int rh_node_poll(struct rh_node *node, int ms)
+{
+    if (!node->embedded) {
+        return RH_INVALID;
+    }
+    if (!node->ended) {
+        poll_once(node, ms < 0 ? UINT64_MAX : (uint64_t)ms * 1000);
+    }
+    return node->ended ? RH_GONE : RH_OK;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/shell_uv.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "node/actor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SAVE_US = 5 * 1000 * 1000, END_US = 10 * 1000 * 1000 };
+
+/* ---- residents ---- */
+
+static struct resident *resident_new(struct stage *stage, struct actor *actor,
+                                     const struct kind *kind)
+{
+    const struct bytes id = actor_id(actor);
+    struct resident *r = mem_new(1, sizeof *r + id.size);
+
+    r->actor = actor;
+    r->kind = kind;
+    r->worker = stage->worker[table_mix(actor_name(actor).position) % stage->worker_count];
+    r->watched.kind = actor_kind(actor);
+    memcpy(r->id, id.data, id.size);
+    r->watched.id = bytes_of(r->id, id.size);
+    list_push_back(&stage->residents, &r->link);
+    actor_set_instance(actor, r);
+    return r;
+}
+
+static void resident_free(struct shell *s, struct resident *r)
+{
+    if (r->actor != NULL) {
+        actor_set_instance(r->actor, NULL);
+    }
+    list_remove(&r->link);
+    watchdog_hold(s->watchdog);
+    mem_free(r);
+    watchdog_release(s->watchdog);
+}
+
+/* ---- effects ---- */
+
+static enum rh_why why_discarded(enum discard_why why)
+{
+    switch (why) {
+    case DISCARD_MOVED:
+        return RH_MOVED;
+    case DISCARD_STOP:
+        return RH_STOP;
+    case DISCARD_FENCED:
+        return RH_FENCED;
+    case DISCARD_BROKEN:
+        return RH_BROKEN;
+    }
+    UNREACHABLE();
+}
+
+static void on_activate(struct shell *s, const struct host_effect *e, struct bytes bytes)
+{
+    const struct kind *kind = kinds_find(&s->kinds, actor_kind(e->actor));
+    const struct host_event refused = {
+        .type = HOST_ACTIVATED, .actor = e->actor, .error = ERR_NOT_FOUND};
+
+    if (kind == NULL) {
+        shell_complete(s, &refused);
+        return;
+    }
+    struct resident *r = resident_new(&s->stage, e->actor, kind);
+    const struct post post = {.type = POST_ACTIVATE, .resident = r, .has_state = e->has_state};
+
+    r->fence = e->token;
+    worker_post(r->worker, &post, NULL, bytes);
+}
+
+static void on_discard(const struct host_effect *e)
+{
+    struct resident *r = actor_instance(e->actor);
+    const struct post post = {
+        .type = POST_DISCARD, .resident = r, .status = (int)why_discarded(e->discard_why)};
+
+    if (r != NULL) {
+        // What it has told and is on its way names an actor that is no more.
+        actor_set_instance(e->actor, NULL);
+        r->actor = NULL;
+        worker_post(r->worker, &post, NULL, (struct bytes){0});
+    }
+}
+
+static enum post_type post_type(enum host_effect_type type)
+{
+    switch ((int)type) {
+    case HOST_RUN:
+        return POST_RUN;
+    case HOST_TURN:
+        return POST_TURN;
+    case HOST_EXPORT:
+        return POST_EXPORT;
+    case HOST_UNFREEZE:
+        return POST_UNFREEZE;
+    case HOST_RETIRE:
+        return POST_RETIRE;
+    default:
+        UNREACHABLE();
+    }
+}
+
+bool stage_enters(enum host_effect_type type)
+{
+    return type == HOST_ACTIVATE || type == HOST_RUN || type == HOST_TURN || type == HOST_EXPORT ||
+           type == HOST_UNFREEZE || type == HOST_RETIRE || type == HOST_DISCARD;
+}
+
+void stage_post(struct shell *s, const struct host_effect *e, struct bytes bytes)
+{
+    if (e->type == HOST_ACTIVATE) {
+        on_activate(s, e, bytes);
+    } else if (e->type == HOST_DISCARD) {
+        on_discard(e);
+    } else {
+        struct resident *r = actor_instance(e->actor);
+        const struct post post = {.type = post_type(e->type),
+                                  .resident = r,
+                                  .number = e->ticket,
+                                  .flags = e->flags,
+                                  .chain_count = e->type == HOST_RUN ? e->chain_count : 0};
+
+        worker_post(r->worker, &post, e->chain, bytes);
+    }
+}
+
+void stage_answer(struct shell *s, const struct call_answer *answer)
+{
+    const struct post post = {
+        .type = POST_ANSWER, .number = answer->number, .status = answer->status};
+
+    if (answer->worker < s->stage.worker_count) {
+        worker_post(s->stage.worker[answer->worker], &post, NULL, answer->payload);
+    }
+}
+
+void stage_send(struct shell *s)
+{
+    for (size_t i = 0; i < s->stage.worker_count; i++) {
+        worker_send(s->stage.worker[i]);
+    }
+}
+
+/* ---- the lease ---- */
+
+/* They change with a grant, and are read with every message. */
+static void set(_Atomic uint64_t *limit_us, uint64_t us)
+{
+    if (atomic_load_explicit(limit_us, memory_order_relaxed) != us) {
+        atomic_store(limit_us, us);
+    }
+}
+
+void stage_set_limits(struct shell *s)
+{
+    struct limits *l = &s->stage.limits;
+
+    set(&l->start_us, host_limit_us(s->host, HOST_RUN));
+    set(&l->gate_us, host_gate_us(s->host));
+    set(&l->hard_end_us, host_hard_end_us(s->host));
+    watchdog_set(s->watchdog, host_hard_end_us(s->host));
+}
+
+/* What stands behind a slow one does not count as running. */
+void stage_recall(struct shell *s)
+{
+    const struct limits *l = &s->stage.limits;
+
+    if (s->now_us < atomic_load(&l->start_us) && s->now_us < atomic_load(&l->gate_us)) {
+        return;
+    }
+    for (size_t i = 0; i < s->stage.worker_count; i++) {
+        worker_recall(s->stage.worker[i], s->now_us);
+    }
+    stage_take(s);
+}
+
+/* ---- what is told ---- */
+
+static enum host_effect_type effect_type(enum post_type type)
+{
+    switch (type) {
+    case POST_ACTIVATE:
+        return HOST_ACTIVATE;
+    case POST_RUN:
+        return HOST_RUN;
+    case POST_TURN:
+        return HOST_TURN;
+    case POST_EXPORT:
+        return HOST_EXPORT;
+    case POST_UNFREEZE:
+        return HOST_UNFREEZE;
+    case POST_RETIRE:
+        return HOST_RETIRE;
+    case POST_DISCARD:
+    case POST_ANSWER:
+        break;
+    }
+    UNREACHABLE();
+}
+
+static void on_returned(struct shell *s, const struct told *t)
+{
+    struct resident *r = t->entry->resident;
+    struct host_event event = {.type = HOST_RETURNED,
+                               .actor = r->actor,
+                               .ticket = t->entry->number,
+                               .returned = effect_type(t->entry->returned),
+                               .flags = t->entry->flags,
+                               .chain_count = t->entry->chain_count,
+                               .chain = t->chain,
+                               .bytes = t->bytes};
+
+    if (t->entry->returned == POST_ACTIVATE) {
+        resident_free(s, r); // It is activated as if for the first time.
+    }
+    shell_feed(s, &event);
+}
+
+static enum host_event_type event_type(enum scene_event_type type)
+{
+    switch (type) {
+    case SCENE_ACTIVATED:
+        return HOST_ACTIVATED;
+    case SCENE_RAN:
+        return HOST_RAN;
+    case SCENE_EXPORTED:
+        return HOST_EXPORTED;
+    case SCENE_RETIRED:
+        return HOST_RETIRED;
+    case SCENE_POKE:
+        return HOST_POKE;
+    case SCENE_PASSIVATE:
+        return HOST_PASSIVATE;
+    case SCENE_FAILED:
+        return HOST_FAILED;
+    case SCENE_CALL:
+    case SCENE_GONE:
+    case SCENE_DEFERRED:
+    case SCENE_FINISHED:
+        break;
+    }
+    UNREACHABLE();
+}
+
+static void on_scene(struct shell *s, const struct told *t)
+{
+    const struct entry *e = t->entry;
+    struct resident *r = e->resident;
+    struct host_event event = {.type = event_type(e->event),
+                               .actor = r->actor,
+                               .ticket = e->number,
+                               .error = e->error,
+                               .code = e->code,
+                               .has_state = e->has_state,
+                               .bytes = t->bytes};
+
+    if ((e->event == SCENE_ACTIVATED && e->error != ERR_OK) ||
+        (e->event == SCENE_RETIRED && e->error == ERR_OK)) {
+        resident_free(s, r);
+    }
+    shell_feed(s, &event);
+}
+
+static void on_told(struct shell *s, const struct told *t)
+{
+    struct resident *r = t->entry->resident;
+
+    if (t->entry->type == TOLD_DISCARDED) {
+        resident_free(s, r);
+    } else if (t->entry->type == TOLD_SCENE && t->entry->event == SCENE_GONE) {
+        calls_close(s->calls, t->entry->number, s->now_us);
+    } else if (r->actor == NULL) {
+        return; // Its discard is on its way.
+    } else if (t->entry->type == TOLD_CALL) {
+        calls_ask(s->calls, &t->call, s->now_us);
+    } else if (t->entry->type == TOLD_RETURNED) {
+        on_returned(s, t);
+    } else {
+        on_scene(s, t);
+    }
+}
+
+void stage_take(struct shell *s)
+{
+    for (size_t i = 0; i < s->stage.worker_count; i++) {
+        const struct told *t = NULL;
+
+        while (!s->exiting && (t = worker_take(s->stage.worker[i])) != NULL) {
+            on_told(s, t);
+        }
+    }
+    shell_settle(s);
+}
+
+/* ---- from the start to the end ---- */
+
+/* From a worker. */
+static void on_worker(void *context)
+{
+    struct shell *s = context;
+
+    (void)uv_async_send(&s->told);
+}
+
+static size_t thread_count(const struct rh_node_options *o)
+{
+    const uint32_t cores = (uint32_t)uv_available_parallelism();
+    const uint32_t wanted = o->threads == 0 ? cores : o->threads;
+
+    if (o->embedded != 0) {
+        return 1;
+    }
+    return wanted < STAGE_WORKERS_MAX ? wanted : STAGE_WORKERS_MAX;
+}
+
+bool stage_open(struct shell *s)
+{
+    struct stage *stage = &s->stage;
+    const size_t count = thread_count(&s->options->node);
+    struct worker_config config = {
+        .embedded = s->options->node.embedded != 0,
+        .state_size_max = s->options->limits.staged_size_max,
+        .limits = &stage->limits,
+        .on_told = on_worker,
+        .context = s,
+    };
+
+    s->watchdog = watchdog_new((enum rh_on_lease_overrun)s->options->node.on_lease_overrun, count);
+    config.watchdog = s->watchdog;
+    while (s->watchdog != NULL && stage->worker_count < count) {
+        config.index = (uint32_t)stage->worker_count;
+        struct worker *w = worker_new(&config);
+        if (w == NULL) {
+            (void)fprintf(stderr, "ringhold node: can't start its worker threads\n");
+            return false;
+        }
+        stage->worker[stage->worker_count++] = w;
+    }
+    return s->watchdog != NULL;
+}
+
+static void name_stuck(struct shell *s, size_t worker)
+{
+    watchdog_hold(s->watchdog);
+    const struct watched_at at = watchdog_at(s->watchdog, worker);
+    if (at.actor != NULL) {
+        shell_log_actor(LOG_ERROR, "stuck", at.actor, "it does not return: its thread is left");
+    }
+    watchdog_release(s->watchdog);
+}
+
+void stage_stop(struct shell *s, bool save)
+{
+    const uint64_t now_us = clock_boottime_us();
+
+    for (size_t i = 0; i < s->stage.worker_count; i++) {
+        worker_stop(s->stage.worker[i], save ? now_us + SAVE_US : 0);
+    }
+}
+
+bool stage_close(struct shell *s)
+{
+    struct list_link *at = NULL;
+    const uint64_t until_us = clock_boottime_us() + END_US;
+    bool all = true;
+
+    for (size_t i = 0; i < s->stage.worker_count; i++) {
+        if (!worker_join(s->stage.worker[i], until_us)) {
+            name_stuck(s, i);
+            all = false;
+        }
+    }
+    for (size_t i = 0; i < s->stage.worker_count && all; i++) {
+        worker_free(s->stage.worker[i]);
+    }
+    while (all && (at = list_pop_front(&s->stage.residents)) != NULL) {
+        mem_free(CONTAINER_OF(at, struct resident, link));
+    }
+    return all;
+}

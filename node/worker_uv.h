@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A worker: a thread with a scene, on which the actors of its share live.
+ *
+ * The protocol thread posts what an actor has to do, in batches; what it comes to
+ * is told back, in batches too. Those two hand-overs are the only locks on a
+ * message's way.
+ *
+ *     protocol thread                            worker
+ *     worker_post, worker_post …, worker_send -> begins each one that is in time
+ *     worker_take                             <- tells; on_told, once until it is taken
+ *
+ * The lease (hole 30). A task stands in the queue while time passes, so the worker
+ * reads the clock, and the limits of the host's last step, right before it begins.
+ * What came too late it tells as returned. What stands behind a slow one is taken
+ * back from the other side by worker_recall(): each task is begun or recalled,
+ * never both.
+ *
+ *     QUEUED -worker-> STARTED        QUEUED -protocol thread-> RECALLED
+ *
+ * In embedded mode there is no thread: worker_poll() does its work.
+ */
+#ifndef NODE_WORKER_UV_H
+#define NODE_WORKER_UV_H
+
+#include "node/batch_uv.h"
+#include "node/kinds.h"
+#include "node/watchdog_uv.h"
+
+struct worker;
+struct actor;
+
+/* The shell's record of a live actor: made when it is activated, freed by the protocol thread when
+ * the worker has told that nothing of it is left. */
+struct resident {
+    struct actor
+        *actor; /* the host's; protocol thread; NULL = discarded, what it tells is dropped */
+    struct worker *worker;
+    const struct kind *kind;
+    struct rh_actor *on_stage; /* the worker's */
+    uint64_t fence;
+    struct list_link link; /* protocol thread; of all residents */
+    struct watched watched;
+    uint8_t id[]; /* flexible */
+};
+
+/* Until when something may be begun, as of the last step of the host: written by the protocol
+ * thread, read by all workers. */
+struct limits {
+    _Atomic uint64_t start_us; /* ACTIVATE, RUN, TURN, RETIRE */
+    _Atomic uint64_t gate_us;  /* EXPORT, UNFREEZE */
+    _Atomic uint64_t hard_end_us;
+};
+
+struct worker_config {
+    uint32_t index;
+    bool embedded;
+    size_t state_size_max;          /* of one hand-over */
+    const struct limits *limits;    /* borrowed */
+    struct watchdog *watchdog;      /* borrowed */
+    void (*on_told)(void *context); /* from the worker: worker_take() has something */
+    void *context;
+};
+
+/* What a worker tells. Borrowed until the next worker_take(). */
+struct told {
+    const struct entry *entry;
+    struct bytes bytes;
+    uint64_t chain[RECORD_CHAIN_MAX]; /* RETURNED */
+    struct call call;                 /* CALL */
+};
+
+/* NULL = no thread is to be had. */
+struct worker *worker_new(const struct worker_config *config);
+
+/* ---- the protocol thread */
+
+/* Add to the batch that is being made; bytes and chain are copied. */
+void worker_post(struct worker *w, const struct post *post, const uint64_t *chain,
+                 struct bytes bytes);
+/* Hand the batch over, if there is one. */
+void worker_send(struct worker *w);
+/* The next thing told, or NULL: that was all. */
+const struct told *worker_take(struct worker *w);
+/* Take back what was not begun and no longer may be; worker_take() returns it. */
+void worker_recall(struct worker *w, uint64_t now_us);
+/* Begin nothing more but discards; `save_until_us`: flush what is left until then, 0 = don't. Then
+ * deactivate it, and end. Nothing is told any more. */
+void worker_stop(struct worker *w, uint64_t save_until_us);
+/* Wait until it has ended, at most until then. False: its thread is stuck in an actor, and all that
+ * it may touch has to stay. */
+bool worker_join(struct worker *w, uint64_t until_us);
+/* After worker_join() or, embedded, worker_poll() said that it has ended. */
+void worker_free(struct worker *w);
+
+/* ---- embedded: the caller's thread */
+
+/* Readable when worker_poll() has work; -1 = it has a thread. */
+int worker_fd(const struct worker *w);
+/* Do what is there, or wait for some, at most so long. False = it has ended. */
+bool worker_poll(struct worker *w, uint64_t wait_us);
+
+#endif
