@@ -286,6 +286,9 @@ static void perform(struct shell *s, const struct host_effect *e)
         stage_post(s, e, bytes);
         return;
     case HOST_LIST:
+        for (size_t i = 0; i < e->kind_count; i++) {
+            lister_ask(s->lister, e->kinds[i], s->now_us);
+        }
         return;
     case HOST_MAILBOX_FULL:
         on_mailbox_full(e);

@@ -275,6 +275,7 @@ static void on_told(uv_async_t *handle)
 
     s->now_us = clock_boottime_us();
     stage_take(s);
+    stage_wake(s);
 }
 
 static void on_wake(uv_async_t *handle)
@@ -302,6 +303,9 @@ static void on_tick(uv_timer_t *handle)
     poll_now(s);
     plant(s);
     calls_tick(s->calls, s->now_us);
+    stage_recall(s);
+    lister_tick(s->lister, s->now_us);
+    stage_wake(s);
     shell_feed(s, &event);
     look_for_stops(s);
     complain_if_alone(s);

@@ -12,6 +12,7 @@
 #include "node/calls.h"
 #include "node/folder.h"
 #include "node/kinds.h"
+#include "node/lister_uv.h"
 #include "node/node_uv.h"
 #include "node/worker_uv.h"
 #include "storage/number.h"
@@ -91,6 +92,7 @@ struct shell {
     struct persist persist;
     struct kinds kinds;
     struct stage stage;
+    struct lister *lister;
     struct host *host;
     struct calls *calls;
     struct watchdog *watchdog;
@@ -177,6 +179,8 @@ void stage_answer(struct shell *s, const struct call_answer *answer);
 void stage_send(struct shell *s);
 /* Feed the host with what the workers told. */
 void stage_take(struct shell *s);
+/* Feed it with ids of remembered kinds that were listed. */
+void stage_wake(struct shell *s);
 /* After each step: the lease as it is now. */
 void stage_set_limits(struct shell *s);
 /* Every 10..50 ms: take back what is too late. */

@@ -301,9 +301,23 @@ void stage_take(struct shell *s)
     shell_settle(s);
 }
 
+void stage_wake(struct shell *s)
+{
+    enum { AT_ONCE = 2000 }; // then the links get their turn
+    struct host_event event = {.type = HOST_WAKE};
+
+    for (size_t i = 0; i < AT_ONCE && !s->exiting; i++) {
+        if (!lister_take(s->lister, s->now_us, &event.kind, &event.id)) {
+            return;
+        }
+        shell_feed(s, &event);
+    }
+    (void)uv_async_send(&s->told); // the rest after the next turn
+}
+
 /* ---- from the start to the end ---- */
 
-/* From a worker. */
+/* From a worker, or the thread of a list. */
 static void on_worker(void *context)
 {
     struct shell *s = context;
@@ -334,6 +348,7 @@ bool stage_open(struct shell *s)
         .context = s,
     };
 
+    s->lister = lister_new(&s->kinds, on_worker, s);
     s->watchdog = watchdog_new((enum rh_on_lease_overrun)s->options->node.on_lease_overrun, count);
     config.watchdog = s->watchdog;
     while (s->watchdog != NULL && stage->worker_count < count) {
@@ -371,7 +386,7 @@ bool stage_close(struct shell *s)
 {
     struct list_link *at = NULL;
     const uint64_t until_us = clock_boottime_us() + END_US;
-    bool all = true;
+    bool all = lister_close(s->lister, until_us);
 
     for (size_t i = 0; i < s->stage.worker_count; i++) {
         if (!worker_join(s->stage.worker[i], until_us)) {
