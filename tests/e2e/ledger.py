@@ -113,13 +113,16 @@ class Driver:
         name = f"p{self.random.randrange(self.options['hot'] if hot else self.options['ids'])}"
         if self.options["each"]:
             name = f"p{self.clients.index(client) % self.options['ids']}"
+        key = name
+        if self.options["keys"]:
+            key, name = self.random.choice(self.options["keys"])
         client.seq[name] += 1
         seq = client.seq[name]
         text = f"{client.number} {seq}"
         if self.options["slow_ms"] and self.random.random() < 0.002:
             text += f" {self.options['slow_ms']}"
         client.flying.append((name, seq, now_ns()))
-        client.out += resp([b"CALL", name.encode(), text.encode()])
+        client.out += resp([b"CALL", key.encode(), text.encode()])
         self.sent += 1
 
     def write(self, client):
@@ -204,12 +207,14 @@ class Driver:
 
 class Load:
     """`inside`: called first in the load's process (a namespace to enter, say). `each`: a client
-    asks for one id only, and not before its last answer came."""
+    asks for one id only, and not before its last answer came. `keys`: (what a client says, the
+    actor's id) of all that are asked for, instead of `ids`."""
 
     def __init__(self, gateways, inside=None, **options):
         self.options = {
             "ids": 400, "hot": 8, "clients": 6, "rate": 1500, "window": 256, "slow_ms": 0,
-            "patience": 40, "seed": 1, "each": False, **options,
+            "patience": 40, "seed": 1, "each": False, "keys": [],
+            **options,
         }  # fmt: skip
         self.pipe, other = multiprocessing.Pipe()
 
