@@ -27,6 +27,7 @@ struct calls {
     struct router_effects out;
     struct router_effects doing;
     size_t at; /* of `doing`, taken */
+    uint64_t now_us;
     uint64_t incarnation;
     uint16_t slot; /* mine; 0 = the view does not have me */
     const struct view *view;
@@ -66,7 +67,8 @@ void calls_free(struct calls *c)
 
 static void step(struct calls *c, struct router_event event, uint64_t now_us)
 {
-    event.now_us = now_us;
+    c->now_us = now_us > c->now_us ? now_us : c->now_us;
+    event.now_us = c->now_us;
     router_step(c->router, &event, &c->out);
 }
 
@@ -300,8 +302,10 @@ static size_t chain_of(const struct calls *c, const struct call *call,
         return 0;
     }
     memcpy(chain, call->chain, call->chain_count * sizeof chain[0]);
-    chain[call->chain_count] =
-        ring_position(ring_key_of_kind(c->view->key, call->from_kind), call->from);
+    chain[call->chain_count] = ring_point(&c->view->ring,
+                                          call->from_kind,
+                                          ring_key_of_kind(c->view->key, call->from_kind),
+                                          call->from);
     return call->chain_count + 1u;
 }
 

@@ -5,6 +5,8 @@
 #include "sim/store.h"
 #include "wire/cursor.h"
 
+#include <string.h>
+
 /* The state of an actor: what it did, and ballast that must arrive unharmed.
  *
  *     | count u32 | uid u64 … | ballast u32 | bytes …, each the low byte of its index |
@@ -90,6 +92,7 @@ static void instance_end(struct fleet *f, struct instance *i)
     struct instance **at = &i->node->instance;
 
     check_discard(f, i);
+    node_call_close(f, i);
     while (*at != i) {
         at = &(*at)->next;
     }
@@ -293,7 +296,7 @@ void actors_answered(struct fleet *f, uint64_t uid)
  * other. In calm seeds one beside it, and who is asked asks nobody. For the hold lets a request
  * pass only when one of its callers runs in a held arc on this node (PROTOCOL 5.3): across nodes,
  * or through the queue of an actor in between, only T_prepare ends the wait. */
-static uint64_t call(struct fleet *f, const struct instance *i)
+static uint64_t call(struct fleet *f, struct instance *i)
 {
     const size_t me = (size_t)(i->entity - f->ledger.entity);
     const size_t other = me + world_between(&f->world, 1, 8);
@@ -303,7 +306,14 @@ static uint64_t call(struct fleet *f, const struct instance *i)
          (me % 2 != 0 || other % 2 == 0 || !check_owns(f, i->node, &f->ledger.entity[other])))) {
         return 0;
     }
-    return clients_call(f, i->uid, other);
+    if (!f->faults.node_calls) {
+        return clients_call(f, i->uid, other);
+    }
+    // It waits for the last one only: what it asks of one other runs there in order.
+    for (uint64_t more = world_between(&f->world, 0, 2); more > 0; more--) {
+        (void)node_call(f, i, other);
+    }
+    return node_call(f, i, other);
 }
 
 static void on_poison(void *context, const struct world_event *event)
@@ -328,12 +338,14 @@ static void on_call(void *context, const struct world_event *event)
     i->asks = call(f, i);
     // Should no answer come, it goes on without.
     instance_later(f, i, i->asks == 0 ? 0 : (uint64_t)f->deadline_ms * 1000 + 500000, on_ran);
+    node_calls_settle(f, i->node);
 }
 
 void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body)
 {
     struct instance *i = actor_instance(e->actor);
-    struct reader in = {.at = body.data, .left = body.size};
+    const struct bytes asked = node_called(f, e, body);
+    struct reader in = {.at = asked.data, .left = asked.size};
     const uint64_t uid = get_u64(&in);
     const bool slow = world_chance(&f->world, f->faults.run_long_pm);
     uint64_t run_us =
@@ -353,6 +365,8 @@ void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body)
     i->handled = false;
     i->uid = uid;
     i->ticket = e->ticket;
+    i->chain_count = e->chain_count;
+    memcpy(i->chain, e->chain, sizeof i->chain);
     if (world_chance(&f->world, f->faults.poison_pm) && world_chance(&f->world, 100)) {
         instance_later(f, i, run_us / 2, on_poison);
     }

@@ -41,6 +41,7 @@ struct fleet;
 struct instance;
 struct sim_node;
 struct sim_gateway;
+struct process;
 
 enum { LEDGER_ENTITIES = 60, LEDGER_HOT = 3 };
 
@@ -73,8 +74,9 @@ struct entity {
 /* One client session: sequence numbers are per entity. */
 struct session {
     uint64_t number;
-    uint64_t id; /* the router's */
-    struct sim_gateway *gateway;
+    uint64_t id;                 /* the router's */
+    struct sim_gateway *gateway; /* NULL: of a live actor at `node` */
+    struct sim_node *node;
     bool closed;
     bool owned;               /* by its client, which numbers it and outlives the gateway … */
     uint32_t epoch;           /* … times it was taken up */
@@ -146,6 +148,10 @@ struct ledger {
 void ledger_init(struct fleet *f);
 void ledger_fini(struct ledger *l);
 struct session *ledger_session(struct fleet *f, struct sim_gateway *g, uint64_t id);
+/* Who sees it through; links to nodes that it lost so far; the version that it routes by. */
+const struct process *session_process(const struct session *s);
+uint64_t session_downs(const struct session *s);
+uint64_t session_version(const struct session *s);
 /* Forget what the session still waits for. */
 void ledger_close(struct fleet *f, struct session *s);
 /* A fresh request; returns its uid. */
@@ -181,6 +187,10 @@ void check_served(struct fleet *f, struct sim_node *n);
 enum { CHECK_TICKET_BITS = 40 };
 void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t ticket, enum reply_code code,
                  struct bytes body);
+
+/* The same, of what an actor asked by its node's calls. */
+void check_call_reply(struct fleet *f, struct sim_node *n, uint64_t uid, enum reply_code code,
+                      struct bytes body);
 
 /* What a process had of the ring at the last look. */
 struct view_seen {

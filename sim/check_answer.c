@@ -44,7 +44,7 @@ static bool excused(const struct fleet *f, const struct ask *a, enum reply_code 
     }
     if (code == REPLY_UNKNOWN) {
         // A gateway that jumps over a removal finds another node in the slot it had sent to.
-        return a->session->gateway->downs > a->downs || f->crashes > 0 || f->restores > 0 ||
+        return session_downs(a->session) > a->downs || f->crashes > 0 || f->restores > 0 ||
                f->ledger.fences > 0 || f->ledger.reassigned > 0 || a->view < f->ledger.removed_view;
     }
     return true;
@@ -128,18 +128,42 @@ static void check_chain(struct fleet *f, uint64_t uid, const struct ask *a)
 }
 
 /* What it did is lost with its owner, and the gateway knows: the answer is not OK any more. */
-static void check_late(struct fleet *f, const struct sim_gateway *g, uint64_t uid,
-                       const struct ask *a)
+static void check_late(struct fleet *f, uint64_t uid, const struct ask *a)
 {
     const struct entity *e = &f->ledger.entity[a->entity];
 
     if (!e->durable && !a->idempotent && e->cold_version != 0 &&
-        (a->ran_us < e->cold_us || a->ran_void) && g->seen.version >= e->cold_version) {
+        (a->ran_us < e->cold_us || a->ran_void) && session_version(a->session) >= e->cold_version) {
         world_violate(&f->world,
                       "late",
                       "request %llu gets the answer of an owner that was fenced",
                       (unsigned long long)uid);
     }
+}
+
+static void take_reply(struct fleet *f, uint64_t uid, enum reply_code code, struct bytes body)
+{
+    struct ask *a = ledger_find(f, uid);
+
+    TRACE(&f->world,
+          session_process(a->session)->name,
+          "answers request %llu: %s",
+          (unsigned long long)uid,
+          reply_name(code));
+    record_answer(f, uid, code);
+    check_code(f, a, uid, code, body);
+    if (code == REPLY_OK) {
+        check_late(f, uid, a);
+    }
+    a->answered = true;
+    a->code = code;
+    a->answered_us = f->world.now_us;
+    if (a->parent != 0) {
+        check_chain(f, uid, a);
+        actors_answered(f, uid);
+    }
+    f->ledger.open--;
+    f->ledger.answers[code]++;
 }
 
 void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t ticket, enum reply_code code,
@@ -159,25 +183,23 @@ void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t ticket, enum r
                       (unsigned long long)uid);
         return;
     }
-    TRACE(&f->world,
-          g->process.name,
-          "answers request %llu: %s",
-          (unsigned long long)uid,
-          reply_name(code));
-    record_answer(f, uid, code);
-    check_code(f, a, uid, code, body);
-    if (code == REPLY_OK) {
-        check_late(f, g, uid, a);
+    take_reply(f, uid, code, body);
+}
+
+void check_call_reply(struct fleet *f, struct sim_node *n, uint64_t uid, enum reply_code code,
+                      struct bytes body)
+{
+    const struct ask *a = ledger_find(f, uid);
+
+    if (a == NULL || a->answered || a->session->closed || a->session->node != n) {
+        world_violate(&f->world,
+                      "answer",
+                      "the calls of %s answer request %llu, which waits for nothing",
+                      n->process.name,
+                      (unsigned long long)uid);
+        return;
     }
-    a->answered = true;
-    a->code = code;
-    a->answered_us = f->world.now_us;
-    if (a->parent != 0) {
-        check_chain(f, uid, a);
-        actors_answered(f, uid);
-    }
-    f->ledger.open--;
-    f->ledger.answers[code]++;
+    take_reply(f, uid, code, body);
 }
 
 /* K4 between sessions: what was answered before another was sent stands before it. Not by a run

@@ -42,11 +42,14 @@ size_t check_view_index(const struct fleet *f, uint64_t version)
 
 void check_hops(struct fleet *f, const struct sim_node *n, const struct request_record *r)
 {
-    struct reader in = {.at = r->body.data, .left = r->body.size};
+    struct bytes body = r->body;
+    struct caller from;
+    const bool named = (r->flags & REQUEST_CALL) == 0 || caller_get(&body, &from) == ERR_OK;
+    struct reader in = {.at = body.data, .left = body.size};
     const uint64_t uid = get_u64(&in);
     const struct ask *a = ledger_find(f, uid);
 
-    if (a == NULL || r->hops > f->ledger.view_count - a->view) {
+    if (!named || a == NULL || r->hops > f->ledger.view_count - a->view) {
         world_violate(&f->world,
                       "hops",
                       "request %llu reaches %s by %u hops",

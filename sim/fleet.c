@@ -243,6 +243,7 @@ void sim_fleet_fini(struct fleet *f)
 {
     for (unsigned i = 0; i < f->nodes; i++) {
         actors_crash(f, &f->node[i]);
+        calls_free(f->node[i].calls);
         host_free(f->node[i].core);
         host_effects_fini(&f->node[i].out);
     }

@@ -13,6 +13,7 @@
 #define SIM_FLEET_H
 
 #include "gateway/router.h"
+#include "node/calls.h"
 #include "node/host.h"
 #include "sim/check.h"
 #include "sim/network.h"
@@ -79,7 +80,8 @@ struct fleet_faults {
     uint64_t owned_pm;         /* so many of a thousand sessions outlive their gateway */
     uint64_t turn_pm;          /* after so many of a thousand bursts they turn to another one */
     bool tight;                /* little room for requests that wait */
-    uint64_t call_pm;          /* so many of a thousand runs ask another actor */
+    uint64_t call_pm;          /* so many of a thousand runs ask another actor, … */
+    bool node_calls;           /* … by the node's own calls; else through a gateway */
     uint64_t run_long_pm;      /* so many of a thousand runs take up to … */
     uint64_t run_long_us;      /* … 3 s, or so long that no transaction waits for it */
     uint64_t activate_fail_pm; /* so many of a thousand activations fail */
@@ -118,11 +120,16 @@ struct instance {
     bool handled;  /* running: the handler is through, the store is not */
     uint64_t asks; /* running: the request of its own that it waits for, 0 = none */
     uint64_t ticket;
+    uint8_t chain_count; /* running: of the request */
+    uint64_t chain[RECORD_CHAIN_MAX];
+    struct session *session; /* of its own calls, NULL = it made none; the ledger's */
 };
 
 struct sim_node {
     struct process process;
-    struct host *core; /* NULL while down */
+    struct host *core;   /* NULL while down */
+    struct calls *calls; /* NULL while down, or when actors ask through gateways */
+    bool settles;        /* the effects of calls are being done */
     struct host_effects out;
     struct host_disk disk; /* what its folder holds */
     struct host_disk told; /* what it was told to be durable */
@@ -149,6 +156,7 @@ struct sim_node {
     uint64_t down_us;          /* it crashed as an owner then; 0 = not, or its vnodes are served */
     int64_t wall_us;           /* its wall clock is so much ahead */
     uint64_t watch_us;         /* when its watchdog looks; 0 = it sleeps */
+    uint64_t downs;            /* links to nodes lost so far */
 };
 
 struct sim_gateway {
@@ -175,6 +183,7 @@ struct fleet_options {
     uint64_t seconds; /* of faults */
     unsigned nodes;   /* at most; 0 = drawn */
     enum profile profile;
+    bool node_calls; /* actors ask by their node's calls in every seed */
 };
 
 struct fleet {
@@ -300,6 +309,29 @@ void gateway_control(struct fleet *f, struct sim_gateway *g, const struct net_en
 void gateway_record(struct fleet *f, struct sim_gateway *g, const struct net_end *end, int type,
                     struct bytes bytes);
 void gateway_step(struct fleet *f, struct sim_gateway *g, struct router_event event);
+
+/* ---- what actors ask, by the node's own calls: sim/calls.c ---- */
+
+void node_calls_start(struct fleet *f, struct sim_node *n);
+void node_calls_stop(struct sim_node *n);
+/* After each step of the host. */
+void node_calls_look(struct fleet *f, struct sim_node *n);
+void node_calls_tick(struct fleet *f, struct sim_node *n);
+/* A link with another node. */
+void node_calls_link(struct fleet *f, struct sim_node *n, const struct net_end *end, bool up);
+/* False: it is for the host. */
+bool node_calls_answer(struct fleet *f, struct sim_node *n, uint64_t peer,
+                       const struct answer_record *a);
+/* The host answers on CALLS_LINK. */
+void node_calls_output(struct fleet *f, struct sim_node *n, struct bytes record);
+/* Do what is to be done. */
+void node_calls_settle(struct fleet *f, struct sim_node *n);
+/* A running actor asks another one. Its number. node_calls_settle() is to follow. */
+uint64_t node_call(struct fleet *f, struct instance *i, size_t entity);
+/* It goes. */
+void node_call_close(struct fleet *f, struct instance *i);
+/* A request is run: its body without the caller. */
+struct bytes node_called(struct fleet *f, const struct host_effect *e, struct bytes body);
 
 /* ---- actors: sim/actors.c ---- */
 

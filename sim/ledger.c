@@ -81,6 +81,21 @@ struct session *ledger_session(struct fleet *f, struct sim_gateway *g, uint64_t 
     return s;
 }
 
+const struct process *session_process(const struct session *s)
+{
+    return s->gateway != NULL ? &s->gateway->process : &s->node->process;
+}
+
+uint64_t session_downs(const struct session *s)
+{
+    return s->gateway != NULL ? s->gateway->downs : s->node->downs;
+}
+
+uint64_t session_version(const struct session *s)
+{
+    return s->gateway != NULL ? s->gateway->seen.version : s->node->seen.version;
+}
+
 void ledger_close(struct fleet *f, struct session *s)
 {
     struct ledger *l = &f->ledger;
@@ -106,8 +121,8 @@ uint64_t ledger_ask(struct fleet *f, struct session *s, size_t entity, bool fore
         .seq = foreign ? 0 : ++s->sent[entity],
         .foreign = foreign,
         .sent_us = f->world.now_us,
-        .downs = s->gateway->downs,
-        .view = check_view_index(f, s->gateway->seen.version),
+        .downs = session_downs(s),
+        .view = check_view_index(f, session_version(s)),
     };
     l->open++;
     return l->ask_count;

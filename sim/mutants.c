@@ -97,12 +97,19 @@ static void hunt(const struct campaign *c, struct prey *p)
     _exit(0);
 }
 
+/* A rule of the path that ships: through a gateway only the simulator's actors ask. */
+static bool needs_node_calls(enum mutant m)
+{
+    return m == M_NOCHAIN;
+}
+
 static void start(const struct campaign *c, enum mutant m, struct prey *p)
 {
     struct campaign own = *c;
     pid_t child;
 
     mutant_planted = m;
+    own.fleet.node_calls = needs_node_calls(m);
     if (own.fleet.profile == PROFILE_DRAWN) {
         own.fleet.profile = hunting_ground(m);
     }
@@ -186,6 +193,7 @@ int campaign_mutant_seed(const struct campaign *c, enum mutant m)
 
     mutant_planted = m;
     own.jobs = 1;
+    own.fleet.node_calls = needs_node_calls(m);
     if (own.fleet.profile == PROFILE_DRAWN) {
         own.fleet.profile = hunting_ground(m);
     }

@@ -38,6 +38,7 @@ static void on_tick(void *context, const struct world_event *event)
                n,
                f->world.now_us + world_between(&f->world, 10000, 50000),
                (struct world_event){.run = on_tick, .gate = &n->process.gate});
+    node_calls_tick(f, n);
     node_step(f, n, (struct host_event){.type = HOST_TICK});
 }
 
@@ -90,6 +91,8 @@ void node_start(struct fleet *f, struct sim_node *n)
     n->disk_us = n->persisted_us = 0;
     n->watch_us = 0;
     n->core = host_new(&config);
+    n->settles = false;
+    node_calls_start(f, n);
     TRACE(&f->world, n->process.name, "STARTS, weight %u", n->weight);
     for (unsigned i = 0; i < f->coordinators; i++) {
         network_dial(&f->network, &n->process, &f->coordinator[i].process, i);
@@ -103,6 +106,7 @@ static void stop(struct fleet *f, struct sim_node *n, bool clean)
     n->process.up = false;
     pause_end(f, &n->process);
     actors_crash(f, n);
+    node_calls_stop(n);
     host_free(n->core);
     n->core = NULL;
     host_effects_fini(&n->out);
@@ -227,6 +231,10 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
         send(f, n->coordinator[e->coordinator], FRAME_CONTROL, bytes);
         break;
     case HOST_SEND_PEER:
+        if (e->peer == CALLS_LINK) {
+            node_calls_output(f, n, bytes);
+            break;
+        }
         check_output(f, n);
         send(f, network_end(&f->network, e->peer), e->frame_type, bytes);
         break;
@@ -364,6 +372,7 @@ void node_go_on(struct fleet *f, struct sim_node *n)
         exit_now(f, n);
     } else if (n->process.up) {
         watch(f, n);
+        node_calls_settle(f, n);
     }
 }
 
@@ -379,6 +388,7 @@ void node_step(struct fleet *f, struct sim_node *n, struct host_event event)
     host_effects_clear(&n->out);
     host_step(n->core, &event, &n->out);
     check_view(f, n->process.name, host_view(n->core), &n->seen);
+    node_calls_look(f, n);
     record_lease(f, n);
     n->out_at = 0;
     n->dies_at = n->out.count > 0 && world_chance(&f->world, f->faults.node_torn_pm) &&
@@ -399,6 +409,9 @@ void node_up(struct fleet *f, struct sim_node *n, struct net_end *end)
             f, n, (struct host_event){.type = HOST_COORDINATOR_UP, .coordinator = (int)end->key});
         return;
     }
+    if (end->other->role == ROLE_NODE) {
+        node_calls_link(f, n, end, true);
+    }
     node_step(f,
               n,
               (struct host_event){
@@ -417,6 +430,10 @@ void node_down(struct fleet *f, struct sim_node *n, const struct net_end *end)
         node_step(
             f, n, (struct host_event){.type = HOST_COORDINATOR_DOWN, .coordinator = (int)end->key});
         return;
+    }
+    if (end->other->role == ROLE_NODE) {
+        n->downs++;
+        node_calls_link(f, n, end, false);
     }
     node_step(f, n, (struct host_event){.type = HOST_PEER_DOWN, .peer = end->id});
 }
@@ -469,6 +486,10 @@ void node_record(struct fleet *f, struct sim_node *n, const struct net_end *end,
     }
     if (error != ERR_OK || in.left != 0) {
         world_violate(&f->world, "codec", "%s got a record that does not decode", n->process.name);
+        return;
+    }
+    if (type == FRAME_ANSWER && node_calls_answer(f, n, end->id, &answer)) {
+        node_calls_settle(f, n);
         return;
     }
     node_step(f, n, e);

@@ -113,7 +113,7 @@ void record_send(struct fleet *f, uint64_t uid)
     if (is_ask_told(f, uid)) {
         history_write(f->history,
                       f->world.now_us,
-                      name_of(&ledger_find(f, uid)->session->gateway->process, name),
+                      name_of(session_process(ledger_find(f, uid)->session), name),
                       HISTORY_SEND,
                       "%s%s",
                       request_text(f, uid, text, sizeof text),
@@ -138,7 +138,7 @@ void record_answer(struct fleet *f, uint64_t uid, enum reply_code code)
     if (is_ask_told(f, uid)) {
         history_write(f->history,
                       f->world.now_us,
-                      name_of(&ledger_find(f, uid)->session->gateway->process, name),
+                      name_of(session_process(ledger_find(f, uid)->session), name),
                       HISTORY_ANSWER,
                       "%s code=%s",
                       request_text(f, uid, text, sizeof text),
@@ -153,7 +153,7 @@ void record_close(struct fleet *f, const struct session *s)
     if (f->history != NULL) {
         history_write(f->history,
                       f->world.now_us,
-                      name_of(&s->gateway->process, name),
+                      name_of(session_process(s), name),
                       HISTORY_CLOSE,
                       "session=s%" PRIu64,
                       s->number);

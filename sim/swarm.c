@@ -2,9 +2,12 @@
  *
  * What a seed is about: its profile, and which faults it has.
  */
+#include "base/table.h"
 #include "sim/fleet.h"
 
 #include <string.h>
+
+enum { NODE_CALLS_TENTHS = 6 }; /* of the seeds: actors ask by their node's own calls */
 
 #define MS UINT64_C(1000)
 #define S  UINT64_C(1000000)
@@ -136,6 +139,8 @@ void nemesis_draw(struct fleet *f)
     x->run_long_us = 3 * S;
     x->coordinator_down_us = 3 * S;
     x->call_pm = maybe(f, 400, 5, 100);
+    // Not drawn: a seed shows the same with either path until its first call.
+    x->node_calls = f->options.node_calls || table_mix(f->world.seed) % 10 < NODE_CALLS_TENTHS;
     x->net.delay_max_us = world_between(&f->world, 200, 20 * MS);
     x->store_max_us = world_between(&f->world, 100, 20 * MS);
     x->raft.commit_max_us = world_between(&f->world, 500, 30 * MS);

@@ -200,7 +200,8 @@ static void a_call_to_this_node_takes_no_link(void **state)
     assert_int_equal(r->flags, REQUEST_CALL);
     assert_int_equal(r->ttl_ms, 5000);
     assert_int_equal(r->chain_count, 1);
-    assert_int_equal(r->chain[0], ring_position(ring_key_of_kind(view.key, 0), text_of("ann")));
+    assert_int_equal(r->chain[0],
+                     ring_point(&view.ring, 0, ring_key_of_kind(view.key, 0), text_of("ann")));
     struct bytes body = r->body;
     assert_int_equal(caller_get(&body, &from), ERR_OK);
     assert_true(bytes_equal(from.id, text_of("ann")));
