@@ -4,7 +4,7 @@
 # make mutants     planted bugs that the simulator must find make e2e      tests on real processes
 # make raft-sim    SEEDS=1000 libraft in virtual time        make fuzz     SECONDS=20 any bytes to each decoder
 # make model       spin on the protocol's models, DEEP=1   make failover KILLS=30 nodes: until ids answer again
-# make install     DESTDIR= PREFIX=/usr/local          make clean
+# make races       SECONDS=60 ThreadSanitizer under load   make install  DESTDIR= PREFIX=/usr/local, make clean
 #
 # make SAN=address,undefined check     make CC=clang     make WERROR=1     make V=1     make DEPS=skip check
 # Each variant (SAN, COVER, INJECT, MUTANTS, CC) builds into a folder of its own, so none spoils another.
@@ -161,6 +161,13 @@ e2e: setup-build-check-e2e
 run-e2e: $(binary) $(plugins)
 	@SHOW=1 KILLS=$(or $(KILLS),6) TEST_TIMEOUT=1200 tools/run-tests $(patsubst %,"% $(binary)",$(wildcard tests/e2e/fault_*.py tests/e2e/recovery_*.py))
 
+# ThreadSanitizer: the tests of what has threads, and 60 s of load with restarts (SECONDS=).
+races: setup-build-check
+	+@$(submake) SAN=thread run-races
+threaded := $(filter $(patsubst tests/%.c,$(out)/tests/%,$(wildcard tests/node_*_test.c tests/scene_*test.c tests/gateway_process_test.c tests/link_test.c)),$(tests))
+run-races: $(binary) $(threaded) $(plugins)
+	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests $(threaded) "tests/e2e/race_load.py $(binary)"
+
 # How long ids wait for the take-over of a killed node: KILLS=30 at a lease of 3 s and of 2 s.
 failover: setup-build-check
 	+@$(submake) $(binary)
@@ -214,7 +221,7 @@ install: $(binary) $(checker) $(library)
 clean:
 	rm -rf build
 
-.PHONY: all demo check run-check sim mutants run-mutants raft-sim model e2e run-e2e failover bench run-bench \
+.PHONY: all demo check run-check sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover bench run-bench \
         fuzz run-fuzz lint run-lint install clean
 .SECONDARY:
 -include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(out)/cli/main.d $(out)/sim/history_check.d
