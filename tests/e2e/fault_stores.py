@@ -121,7 +121,7 @@ def outlives_its_server(kind):
 
 
 def is_saved_before_a_move(kind):
-    """ADD counts in memory; the flush before a move brings it to the store, all at once."""
+    """ADD counts in memory; the flush before a move brings it to the store, and the periodic one."""
 
     def case(binary):
         with Fleet(binary) as fleet, kind() as store:
@@ -136,6 +136,8 @@ def is_saved_before_a_move(kind):
             assert [redis("CALL", key, "GET") for key in keys] == ["3"] * len(keys)
             assert moving and all(store.row(key)[0] == 3 for key in moving)
             print(f"# {len(moving)} of {len(keys)} moved, and were saved")
+            assert redis("CALL", moving[0], "ADD") == "4"
+            until("it is saved in its time", lambda: store.row(moving[0])[0] == 4)
 
     case.__name__ = f"{kind.example}_is_saved_before_a_move"
     case.needs = [kind]

@@ -192,6 +192,7 @@ class Postgres(Server):
             assert done.returncode == 0, done.stdout + done.stderr
         words = [which("postgres", self.folders), "-D", self.data, "-p", str(self.port)]
         words += ["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]
+        words += ["-c", "fsync=off"]  # its process dies here, never the machine
         return self.spawn(words, **plain)
 
     def query(self, sql):
