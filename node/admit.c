@@ -54,12 +54,8 @@ uint64_t host_position(const struct host *h, uint16_t kind, struct bytes id)
 
 void admit_send_answer(struct host *h, uint64_t peer, const struct answer_record *a)
 {
-    const struct neighbour *gateway =
-        neighbour_by_process(&h->neighbours, ROLE_GATEWAY, a->gateway);
+    const struct neighbour *gateway = neighbour_asking(&h->neighbours, a->gateway);
 
-    if (gateway == NULL) { // an actor's call: of a node, by its incarnation
-        gateway = neighbour_by_process(&h->neighbours, ROLE_NODE, a->gateway);
-    }
     // Straight to who asked; without a link there, back along the hop, which passes it on.
     if (gateway == NULL) {
         gateway = neighbour_by_link(&h->neighbours, peer);

@@ -67,3 +67,10 @@ struct neighbour *neighbour_by_process(const struct neighbours *p, enum link_rol
     }
     return NULL;
 }
+
+struct neighbour *neighbour_asking(const struct neighbours *p, uint64_t id)
+{
+    struct neighbour *peer = neighbour_by_process(p, ROLE_GATEWAY, id);
+
+    return peer != NULL ? peer : neighbour_by_process(p, ROLE_NODE, id);
+}

@@ -37,6 +37,8 @@ void neighbours_fini(struct neighbours *p);
 void neighbour_up(struct neighbours *p, const struct neighbour *peer);
 void neighbour_down(struct neighbours *p, uint64_t link);
 
+/* Who asks under that id: a gateway, or a node for its actors, by its incarnation. */
+struct neighbour *neighbour_asking(const struct neighbours *p, uint64_t id);
 /* NULL = no such link is up. With several links to a process: the newest. */
 struct neighbour *neighbour_by_link(const struct neighbours *p, uint64_t link);
 struct neighbour *neighbour_by_process(const struct neighbours *p, enum link_role role,

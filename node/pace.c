@@ -24,7 +24,7 @@ static bool is_full(const struct host *h, uint64_t gateway)
     const struct neighbour *n = NULL;
 
     if (h->full_count > 0) {
-        n = neighbour_by_process(&h->neighbours, ROLE_GATEWAY, gateway);
+        n = neighbour_asking(&h->neighbours, gateway);
     }
     return n != NULL && n->full;
 }
