@@ -35,7 +35,7 @@ defines  := -D_POSIX_C_SOURCE=200809L -DRINGHOLD_VERSION='"$(VERSION)"' $(if $(I
 cflags   := -std=c11 $(defines) -iquote . -isystem build/proto -Iinclude -MD -MP -fPIC -fno-omit-frame-pointer \
             $(warnings) $(if $(WERROR),-Werror) $(if $(COVER),--coverage) \
             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all) $(CFLAGS)
-libs     := -lraft -luv -lsqlite3 -lnng -lprotobuf-c -linih -lpthread -ldl -lm
+libs     := -lraft -luv -lsqlite3 -lnng -lprotobuf-c -linih -llua5.4 -lpthread -ldl -lm
 
 empty :=
 comma := ,
@@ -43,7 +43,7 @@ out   := $(subst $(comma),-,build/$(CC)$(if $(SAN),-$(SAN))$(if $(COVER),-cover)
 
 protos  := $(wildcard wire/*.proto)
 pb      := $(protos:%.proto=build/proto/%.pb-c.c)
-folders := base wire ring txn storage raft node gateway sim cli
+folders := base wire ring txn storage raft node gateway lua sim cli
 sources := $(filter-out cli/main.c %_sim.c sim/history_check.c,$(wildcard $(folders:%=%/*.c)))
 objects := $(sources:%.c=$(out)/%.o) $(protos:%.proto=$(out)/%.pb-c.o)
 tests   := $(patsubst %.c,$(out)/%,$(wildcard tests/*_test.c))
@@ -85,7 +85,7 @@ $(out)/all.a: $(objects)
 	$(Q)$(AR) rcs $@ $^
 
 # What a game server links to host actors: everything but the command line.
-$(library): $(filter-out $(out)/cli/% $(out)/sim/%,$(objects))
+$(library): $(filter-out $(out)/cli/% $(out)/sim/% $(out)/lua/%,$(objects))
 	@rm -f $@
 	$(call say,AR)
 	$(Q)$(AR) rcs $@ $^
@@ -191,7 +191,7 @@ $(out)/%_fuzz: tests/fuzz/%_fuzz.c $(if $(LIBFUZZER),,tests/fuzz/drive.c) $(out)
 	$(call say,LD)
 	$(Q)$(CC) $(subst fuzzer-no-link,fuzzer,$(cflags)) $^ $(libs) -o $@
 
-code := $(shell find base wire ring txn storage raft node gateway cli sim bench examples include tests -name '*.[ch]' 2>/dev/null)
+code := $(shell find base wire ring txn storage raft node gateway lua cli sim bench examples include tests -name '*.[ch]' 2>/dev/null)
 # One file a clang-tidy: given several, version 14 takes va_start() in the second for none.
 lint: setup-build-check-lint
 	@$(MAKE) --no-print-directory run-lint

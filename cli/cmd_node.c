@@ -3,6 +3,7 @@
 #include "cli/cmd_nodes.h"
 #include "cli/commands.h"
 #include "cli/listen.h"
+#include "cli/lua_options.h"
 #include "cli/options.h"
 #include "node/node_uv.h"
 
@@ -31,6 +32,7 @@ struct node_words {
     char on_loss[8];
     char on_overrun[8];
     bool insecure;
+    struct lua_words lua;
 };
 
 /* Which of two words is it? Prints what is wrong. */
@@ -121,16 +123,22 @@ static struct option held_option(const char *name, uint32_t *mb, const char *hel
     return o;
 }
 
-static int run_daemon(int argc, char **argv)
+static struct node_words words_default(void)
 {
-    struct node_words w = {
+    return (struct node_words){
         .cluster = "ringhold",
         .listen = "127.0.0.1:0",
         .join = "127.0.0.1:7400",
         .level = "info",
         .on_loss = "pause",
         .on_overrun = "abort",
+        .lua = lua_words_default(),
     };
+}
+
+static int run_daemon(int argc, char **argv)
+{
+    struct node_words w = words_default();
     struct node_options o = node_options_default();
     uint32_t held_mb = (uint32_t)(o.limits.held_size_max >> MB_SHIFT);
     uint32_t held_vnode_mb = (uint32_t)(o.limits.held_vnode_max >> MB_SHIFT);
@@ -160,6 +168,11 @@ static int run_daemon(int argc, char **argv)
                     sizeof w.kinds,
                     "another kind that it hosts, as --actor; PLACE: singleton, or daemons=COUNT; "
                     "may be repeated"),
+        lua_script_option(&w.lua),
+        lua_check_option(&w.lua),
+        lua_reload_option(&w.lua),
+        lua_instructions_option(&w.lua),
+        lua_memory_option(&w.lua),
         option_text("role",
                     "NAME",
                     w.role,
@@ -204,6 +217,10 @@ static int run_daemon(int argc, char **argv)
     if (code >= 0) {
         return code;
     }
+    const int checked = lua_words_check(&w.lua);
+    if (checked >= 0) {
+        return checked;
+    }
     if (!check(&w) || !choose_lease(&w, &o.node)) {
         return 1;
     }
@@ -212,7 +229,7 @@ static int run_daemon(int argc, char **argv)
     o.announce = true;
     o.kinds = w.kinds;
     take_words(&o.node, &w);
-    return node_run(&o);
+    return lua_words_run(&w.lua, &o);
 }
 
 int cmd_node(int argc, char **argv)

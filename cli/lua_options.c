@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/lua_options.h"
+
+#include "lua/game.h"
+
+#include <stdio.h>
+
+enum {
+    INSTRUCTIONS_DEFAULT = 100000000,
+    MEMORY_DEFAULT_MB = 1024,
+    MEMORY_MAX_MB = 1 << 20,
+    MB_SHIFT = 20
+};
+
+struct lua_words lua_words_default(void)
+{
+    return (struct lua_words){.instructions = INSTRUCTIONS_DEFAULT, .memory_mb = MEMORY_DEFAULT_MB};
+}
+
+struct option lua_script_option(struct lua_words *w)
+{
+    return option_text("lua",
+                       "FILE[=ARGUMENT]",
+                       w->script,
+                       sizeof w->script,
+                       "a Lua script: the kinds of actor that it declares");
+}
+
+struct option lua_check_option(struct lua_words *w)
+{
+    return option_text("lua-check",
+                       "FILE",
+                       w->check,
+                       sizeof w->check,
+                       "only load the script, print its kinds or what is wrong, and exit");
+}
+
+struct option lua_reload_option(struct lua_words *w)
+{
+    return option_switch(
+        "lua-reload", &w->reload, "in development: load the script again when its file changes");
+}
+
+struct option lua_instructions_option(struct lua_words *w)
+{
+    return option_number("lua-instructions",
+                         &w->instructions,
+                         (struct option_range){0, UINT32_MAX},
+                         "that a script may run between two waits; 0 = no limit (100000000)");
+}
+
+struct option lua_memory_option(struct lua_words *w)
+{
+    return option_number("lua-memory-mb",
+                         &w->memory_mb,
+                         (struct option_range){1, MEMORY_MAX_MB},
+                         "MiB of the scripts of one thread (1024)");
+}
+
+static struct game_options options_of(const struct lua_words *w, const char *script)
+{
+    return (struct game_options){.script = script,
+                                 .reload = w->reload,
+                                 .instructions_max = w->instructions,
+                                 .memory_max = (size_t)w->memory_mb << MB_SHIFT};
+}
+
+int lua_words_check(const struct lua_words *w)
+{
+    const struct game_options options = options_of(w, w->check);
+
+    return w->check[0] == '\0' ? -1 : game_check(&options);
+}
+
+int lua_words_run(const struct lua_words *w, struct node_options *o)
+{
+    const struct game_options options = options_of(w, w->script);
+
+    if (w->script[0] == '\0') {
+        return node_run(o);
+    }
+    if (o->node.actor != NULL) {
+        (void)fprintf(stderr, "ringhold node: --lua or --actor, not both; --kind adds others\n");
+        return 1;
+    }
+    struct game *game = game_open(&options);
+    if (game == NULL) {
+        return 1;
+    }
+    o->node.kinds = game_kinds(game, &o->node.kind_count);
+    const int code = node_run(o);
+    game_close(game);
+    return code;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The flags of `ringhold node` about a game in Lua (lua/game.h).
+ */
+#ifndef CLI_LUA_OPTIONS_H
+#define CLI_LUA_OPTIONS_H
+
+#include "cli/options.h"
+#include "node/node_uv.h"
+
+struct lua_words {
+    char script[4096]; /* "" = none */
+    char check[4096];
+    uint32_t instructions;
+    uint32_t memory_mb;
+    bool reload;
+};
+
+struct lua_words lua_words_default(void);
+
+/* Rows of the command's table. */
+struct option lua_script_option(struct lua_words *w);
+struct option lua_check_option(struct lua_words *w);
+struct option lua_reload_option(struct lua_words *w);
+struct option lua_instructions_option(struct lua_words *w);
+struct option lua_memory_option(struct lua_words *w);
+
+/* What --lua-check asks for; -1 if it was not given, else the exit code. */
+int lua_words_check(const struct lua_words *w);
+
+/* As node_run(), with the kinds of the script if there is one, beside those of `o`. */
+int lua_words_run(const struct lua_words *w, struct node_options *o);
+
+#endif

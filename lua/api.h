@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table `ringhold` that scripts use. docs/lua.md is its reference.
+ */
+#ifndef LUA_API_H
+#define LUA_API_H
+
+#include <lua5.4/lauxlib.h>
+
+/* Set the global `ringhold`. Raises a Lua error when out of memory. */
+void api_open(lua_State *L);
+
+/* The functions of api_actor.c, NULL-terminated: what only an actor's code may call. */
+extern const luaL_Reg api_actor_functions[];
+
+/* ringhold.refuse("NOITEM you have none"): raises what the caller gets as an error, word by word.
+ */
+int api_refuse(lua_State *L);
+
+/* ringhold.store(path [, table]): store_sqlite.c. */
+int store_open(lua_State *L);
+
+#endif

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a script may ask for the actor whose code runs.
+ */
+#include "lua/api.h"
+
+#include "base/assert.h"
+#include "lua/puppet.h"
+#include "lua/realm.h"
+
+#include <lua5.4/lauxlib.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct task *current(lua_State *L)
+{
+    struct task *t = realm_of(L)->running;
+
+    if (t == NULL) {
+        (void)luaL_error(L, "no actor runs here: this is for methods and callbacks");
+        UNREACHABLE();
+    }
+    return t;
+}
+
+static uint32_t check_ms(lua_State *L, int index)
+{
+    const lua_Integer ms = luaL_checkinteger(L, index);
+
+    luaL_argcheck(L, ms >= 0 && ms <= INT32_MAX, index, "milliseconds, 0 to 2147483647");
+    return (uint32_t)ms;
+}
+
+static int done(lua_State *L, int result)
+{
+    return result == RH_OK ? 0 : luaL_error(L, "not now");
+}
+
+/* ---- calls ---- */
+
+static uint16_t check_kind(lua_State *L, int index, uint32_t *call_ms)
+{
+    const struct realm *r = realm_of(L);
+
+    if (lua_type(L, index) == LUA_TNUMBER) {
+        const lua_Integer number = luaL_checkinteger(L, index);
+
+        luaL_argcheck(L, number >= 0 && number <= UINT16_MAX, index, "a kind's number");
+        *call_ms = current(L)->puppet->kind->draft.call_ms;
+        return (uint16_t)number;
+    }
+    const struct game_kind *k = game_kind_named(r->game, luaL_checkstring(L, index));
+    if (k == NULL) {
+        return (uint16_t)luaL_error(
+            L,
+            "no kind '%s' in this script; others are called by their number",
+            lua_tostring(L, index));
+    }
+    *call_ms = k->draft.call_ms;
+    return k->draft.number;
+}
+
+/* Whom to ask, and what: the arguments of call and send from `first` on. */
+struct request {
+    uint16_t kind;
+    struct rh_bytes id;
+    struct rh_bytes payload;
+    uint32_t call_ms;
+};
+
+static struct request check_request(lua_State *L, int first, bool raw)
+{
+    struct buffer *payload = &realm_of(L)->scratch;
+    char error[REALM_ERROR_SIZE];
+    struct request q = {0};
+
+    (void)current(L);
+    q.kind = check_kind(L, first, &q.call_ms);
+    q.id.data = luaL_checklstring(L, first + 1, &q.id.size);
+    if (raw) {
+        q.payload.data = luaL_checklstring(L, first + 2, &q.payload.size);
+        return q;
+    }
+    (void)luaL_checkstring(L, first + 2);
+    buffer_clear(payload);
+    if (!answer_pack(L, first + 2, lua_gettop(L) - first - 1, payload, error)) {
+        (void)luaL_error(L, "%s", error);
+    }
+    q.payload = (struct rh_bytes){payload->data, payload->size};
+    return q;
+}
+
+/* On the stack now: true and the results, or false and a text, or nothing. */
+static int after_call(lua_State *L, int status, lua_KContext base)
+{
+    const int first = (int)base + 1;
+
+    (void)status;
+    if (lua_gettop(L) < first) {
+        return luaL_error(L, "UNKNOWN outcome: its answer does not decode");
+    }
+    if (!lua_toboolean(L, first)) {
+        lua_settop(L, first + 1);
+        return lua_error(L); // The text as it is: its first word is a code.
+    }
+    return lua_gettop(L) - first;
+}
+
+static int ask(lua_State *L, const struct request *q, uint32_t flags)
+{
+    struct task *t = current(L);
+    // A number differs from all earlier ones; a pointer might not.
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    void *number = (void *)(uintptr_t)t->number;
+
+    task_check_wait(L, t);
+    const int asked = rh_call(
+        t->puppet->actor, q->kind, q->id, q->payload, q->call_ms, flags, turn_on_answer, number);
+    if (asked != RH_OK) {
+        (void)lua_pushstring(L, turn_call_text(asked));
+        return lua_error(L);
+    }
+    return task_wait(L, t, TASK_CALLING, after_call);
+}
+
+/* ringhold.call(kind, id, method, ...) -> its results */
+static int api_call(lua_State *L)
+{
+    const struct request q = check_request(L, 1, false);
+
+    return ask(L, &q, 0);
+}
+
+/* ringhold.rawcall(kind, id, payload) -> its answer, for actors that are no scripts */
+static int api_rawcall(lua_State *L)
+{
+    const struct request q = check_request(L, 1, true);
+
+    return ask(L, &q, 0);
+}
+
+/* ringhold.call_within(ms, kind, id, method, ...) */
+static int api_call_within(lua_State *L)
+{
+    struct request q = check_request(L, 2, false);
+
+    q.call_ms = check_ms(L, 1);
+    luaL_argcheck(L, q.call_ms >= 1 && q.call_ms <= 60000, 1, "milliseconds, 1 to 60000");
+    return ask(L, &q, 0);
+}
+
+/* ringhold.read(kind, id, method, ...): may be run again after a crash */
+static int api_read(lua_State *L)
+{
+    const struct request q = check_request(L, 1, false);
+
+    return ask(L, &q, RH_IDEMPOTENT);
+}
+
+static int tell(lua_State *L, const struct request *q)
+{
+    const int sent = rh_send(current(L)->puppet->actor, q->kind, q->id, q->payload);
+
+    if (sent != RH_OK) {
+        (void)lua_pushstring(L, turn_call_text(sent));
+        return lua_error(L);
+    }
+    return 0;
+}
+
+/* ringhold.send(kind, id, method, ...) */
+static int api_send(lua_State *L)
+{
+    const struct request q = check_request(L, 1, false);
+
+    return tell(L, &q);
+}
+
+static int api_rawsend(lua_State *L)
+{
+    const struct request q = check_request(L, 1, true);
+
+    return tell(L, &q);
+}
+
+/* ---- coroutines ---- */
+
+/* ringhold.sleep(ms) */
+static int api_sleep(lua_State *L)
+{
+    struct task *t = current(L);
+    const uint32_t ms = check_ms(L, 1);
+
+    t->wake_ms = realm_now_ms() + ms;
+    return task_wait(L, t, TASK_SLEEPING, NULL);
+}
+
+/* ringhold.wait(): until somebody says ringhold.wakeup(number) */
+static int api_wait(lua_State *L)
+{
+    return task_wait(L, current(L), TASK_WAITING, NULL);
+}
+
+static int api_running(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)current(L)->number);
+    return 1;
+}
+
+static int api_wakeup(lua_State *L)
+{
+    struct task *t = puppet_task(current(L)->puppet, (uint64_t)luaL_checkinteger(L, 1));
+    const bool waits = t != NULL && (t->state == TASK_WAITING || t->state == TASK_SLEEPING);
+
+    if (waits) {
+        t->state = TASK_READY;
+    }
+    lua_pushboolean(L, waits);
+    return 1;
+}
+
+/* ringhold.fork(fn, ...) -> its number: beside this one, when this one waits or ends */
+static int api_fork(lua_State *L)
+{
+    const struct task *t = current(L);
+
+    luaL_checktype(L, 1, LUA_TFUNCTION);
+    struct task *fork = task_new(L, t->puppet, lua_gettop(L) - 1, "fork");
+    fork->turn = t->turn;
+    lua_pushinteger(L, (lua_Integer)fork->number);
+    return 1;
+}
+
+/* ringhold.timeout(ms, fn, ...) -> its number: between messages */
+static int api_timeout(lua_State *L)
+{
+    const struct task *t = current(L);
+    const uint32_t ms = check_ms(L, 1);
+
+    luaL_checktype(L, 2, LUA_TFUNCTION);
+    struct task *later = task_new(L, t->puppet, lua_gettop(L) - 2, "timeout");
+    later->state = TASK_SLEEPING;
+    later->wake_ms = realm_now_ms() + ms;
+    lua_pushinteger(L, (lua_Integer)later->number);
+    return 1;
+}
+
+/* ringhold.timer(name, ms [, every_ms]): on_timer(self, name) */
+static int api_timer(lua_State *L)
+{
+    size_t size = 0;
+    const char *name = luaL_checklstring(L, 1, &size);
+    const uint32_t ms = check_ms(L, 2);
+    const uint32_t every_ms = lua_isnoneornil(L, 3) ? 0 : check_ms(L, 3);
+
+    luaL_argcheck(L, size > 0 && size < TASK_NAME_SIZE, 1, "a name of 1 to 39 bytes");
+    return done(L, clock_set(current(L)->puppet, name, ms, every_ms) ? RH_OK : RH_INVALID);
+}
+
+/* ringhold.cancel(number or name) -> true if there was one */
+static int api_cancel(lua_State *L)
+{
+    const struct task *t = current(L);
+    bool was = false;
+
+    if (lua_type(L, 1) == LUA_TSTRING) {
+        was = clock_stop(t->puppet, lua_tostring(L, 1));
+    } else {
+        struct task *other = puppet_task(t->puppet, (uint64_t)luaL_checkinteger(L, 1));
+
+        was = other != NULL && other->state != TASK_RUNNING && !other->main;
+        if (was) {
+            task_cancel(other);
+        }
+    }
+    lua_pushboolean(L, was);
+    return 1;
+}
+
+/* ---- the message, the actor ---- */
+
+/* ringhold.ret(...): answer now, go on after it */
+static int api_ret(lua_State *L)
+{
+    struct task *t = current(L);
+    struct puppet *p = t->puppet;
+    char error[REALM_ERROR_SIZE];
+
+    if (p->type != TURN_MESSAGE || p->turn == 0 || t->turn != p->turn) {
+        return luaL_error(L, "there is nothing to answer");
+    }
+    if (!answer_values(p, L, 1, lua_gettop(L), error)) {
+        return luaL_error(L, "%s", error);
+    }
+    turn_end(p, RH_OK);
+    return 0;
+}
+
+/* ringhold.from() -> kind, id of the actor that sent the message; nothing = a client */
+static int api_from(lua_State *L)
+{
+    const struct puppet *p = current(L)->puppet;
+
+    if (p->from.size == 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < p->realm->game->kind_count; i++) {
+        const struct draft *d = &p->realm->game->kind[i].draft;
+
+        if (d->number == p->from_kind) {
+            (void)lua_pushstring(L, d->name);
+            (void)lua_pushlstring(L, (const char *)p->from.data, p->from.size);
+            return 2;
+        }
+    }
+    lua_pushinteger(L, p->from_kind);
+    (void)lua_pushlstring(L, (const char *)p->from.data, p->from.size);
+    return 2;
+}
+
+/* ringhold.self() -> id, kind */
+static int api_self(lua_State *L)
+{
+    const struct puppet *p = current(L)->puppet;
+    const struct rh_bytes id = rh_id(p->actor);
+
+    (void)lua_pushlstring(L, id.data, id.size);
+    (void)lua_pushstring(L, p->kind->draft.name);
+    return 2;
+}
+
+static int api_fence(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)rh_fence(current(L)->puppet->actor));
+    return 1;
+}
+
+/* ringhold.exit(): when the message is answered: flush, deactivate */
+static int api_exit(lua_State *L)
+{
+    return done(L, rh_passivate(current(L)->puppet->actor));
+}
+
+static int api_flush(lua_State *L)
+{
+    return done(L, rh_flush_soon(current(L)->puppet->actor));
+}
+
+/* ringhold.fail(text): it is broken, start it afresh */
+static int api_fail(lua_State *L)
+{
+    struct puppet *p = current(L)->puppet;
+    size_t size = 0;
+    const char *text = luaL_checklstring(L, 1, &size);
+
+    if (p->type == TURN_MESSAGE && p->turn != 0) {
+        answer_text(p, RH_ERROR, text, size);
+    }
+    return rh_fail(p->actor, text) == RH_OK ? api_refuse(L) : luaL_error(L, "not now");
+}
+
+const luaL_Reg api_actor_functions[] = {
+    {"call", api_call},       {"call_within", api_call_within},
+    {"cancel", api_cancel},   {"exit", api_exit},
+    {"fail", api_fail},       {"fence", api_fence},
+    {"flush", api_flush},     {"fork", api_fork},
+    {"from", api_from},       {"rawcall", api_rawcall},
+    {"rawsend", api_rawsend}, {"read", api_read},
+    {"ret", api_ret},         {"running", api_running},
+    {"self", api_self},       {"send", api_send},
+    {"sleep", api_sleep},     {"timeout", api_timeout},
+    {"timer", api_timer},     {"wait", api_wait},
+    {"wakeup", api_wakeup},   {NULL, NULL},
+};

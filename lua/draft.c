@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lua/draft.h"
+
+#include <ringhold.h>
+
+#include <lua5.4/lauxlib.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    SECONDS_MAX = 4000000, /* about 46 days, below UINT32_MAX in milliseconds */
+    CALL_DEFAULT_MS = 5000,
+    CALL_MAX_MS = 60000,
+    LIMIT_DEFAULT_MS = 30000,
+    DAEMONS_MAX = 1000,
+    STATE_MAX = 64 << 20,
+    OPTIONS_INDEX = 2,
+};
+
+enum field_type { FIELD_COUNT, FIELD_SECONDS, FIELD_SWITCH, FIELD_PLACEMENT, FIELD_IDS };
+
+/* Where each option goes. */
+static const struct field {
+    const char *name;
+    enum field_type type;
+    size_t offset;
+    uint32_t min;
+    uint32_t max;
+} fields[] = {
+    {"number", FIELD_COUNT, offsetof(struct draft, number), 0, UINT16_MAX},
+    {"idle", FIELD_SECONDS, offsetof(struct draft, idle_ms), 1, SECONDS_MAX},
+    {"flush", FIELD_SECONDS, offsetof(struct draft, flush_ms), 1, SECONDS_MAX},
+    {"mailbox", FIELD_COUNT, offsetof(struct draft, mailbox), 1, 1000000},
+    {"state_max", FIELD_COUNT, offsetof(struct draft, state_max), 64, STATE_MAX},
+    {"placement", FIELD_PLACEMENT, offsetof(struct draft, placement), 0, 0},
+    {"daemons", FIELD_COUNT, offsetof(struct draft, daemons), 1, DAEMONS_MAX},
+    {"timeout", FIELD_COUNT, offsetof(struct draft, call_ms), 1, CALL_MAX_MS},
+    {"limit", FIELD_COUNT, offsetof(struct draft, limit_ms), 1, 3600000},
+    {"raw", FIELD_SWITCH, offsetof(struct draft, raw), 0, 0},
+    {"remembered", FIELD_IDS, offsetof(struct draft, remembers), 0, 0},
+};
+
+static void *target(struct draft *d, const struct field *f)
+{
+    return (char *)d + f->offset;
+}
+
+static void refuse(lua_State *L, const struct draft *d, const char *option, const char *what)
+{
+    (void)luaL_error(L, "kind '%s': %s %s", d->name, option, what);
+}
+
+static void read_count(lua_State *L, const struct field *f, struct draft *d)
+{
+    char text[80];
+    int is_integer = 0;
+    const lua_Integer n = lua_tointegerx(L, -1, &is_integer);
+
+    if (!is_integer || lua_type(L, -1) != LUA_TNUMBER || n < (lua_Integer)f->min ||
+        n > (lua_Integer)f->max) {
+        (void)snprintf(text, sizeof text, "is a whole number, %u to %u", f->min, f->max);
+        refuse(L, d, f->name, text);
+    }
+    if (f->offset == offsetof(struct draft, number)) {
+        d->number = (uint16_t)n;
+    } else {
+        const uint32_t value = (uint32_t)n;
+        memcpy(target(d, f), &value, sizeof value);
+    }
+}
+
+static void read_seconds(lua_State *L, const struct field *f, struct draft *d)
+{
+    uint32_t ms = UINT32_MAX;
+
+    if (lua_type(L, -1) == LUA_TNUMBER) {
+        const lua_Number s = lua_tonumber(L, -1);
+
+        if (!(s >= 0.001 && s <= (lua_Number)f->max)) {
+            refuse(L, d, f->name, "is seconds, 0.001 to 4000000, or false for never");
+        }
+        ms = (uint32_t)(s * 1000);
+    } else if (lua_type(L, -1) != LUA_TBOOLEAN || lua_toboolean(L, -1)) {
+        refuse(L, d, f->name, "is seconds, or false for never");
+    }
+    memcpy(target(d, f), &ms, sizeof ms);
+}
+
+static void read_placement(lua_State *L, const struct field *f, struct draft *d)
+{
+    static const char *const words[] = {[RH_PLACE_HASH] = "hash",
+                                        [RH_PLACE_SINGLETON] = "singleton",
+                                        [RH_PLACE_DAEMONS] = "daemons"};
+    const char *word = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+
+    for (uint32_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(word, words[i]) == 0) {
+            d->placement = i;
+            return;
+        }
+    }
+    refuse(L, d, f->name, "is \"hash\", \"singleton\" or \"daemons\"");
+}
+
+static void read_field(lua_State *L, const struct field *f, struct draft *d)
+{
+    switch (f->type) {
+    case FIELD_COUNT:
+        read_count(L, f, d);
+        return;
+    case FIELD_SECONDS:
+        read_seconds(L, f, d);
+        return;
+    case FIELD_PLACEMENT:
+        read_placement(L, f, d);
+        return;
+    case FIELD_SWITCH:
+        if (lua_type(L, -1) != LUA_TBOOLEAN) {
+            refuse(L, d, f->name, "is true or false");
+        }
+        d->raw = lua_toboolean(L, -1) != 0;
+        return;
+    case FIELD_IDS:
+        if (lua_type(L, -1) != LUA_TTABLE && lua_type(L, -1) != LUA_TFUNCTION) {
+            refuse(L, d, f->name, "is a list of ids, or a function that returns one");
+        }
+        d->remembers = true;
+        return;
+    }
+}
+
+static const struct field *field_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (strcmp(fields[i].name, name) == 0) {
+            return &fields[i];
+        }
+    }
+    return NULL;
+}
+
+static void read_name(lua_State *L, struct draft *out)
+{
+    size_t size = 0;
+    const char *name = luaL_checklstring(L, 1, &size);
+
+    if (size == 0 || size > DRAFT_NAME_MAX ||
+        strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") != size) {
+        (void)luaL_error(L, "a kind's name is 1 to %d of a-z 0-9 _ -", DRAFT_NAME_MAX);
+    }
+    memcpy(out->name, name, size + 1);
+}
+
+void draft_read(lua_State *L, uint16_t position, struct draft *out)
+{
+    *out = (struct draft){
+        .number = position, .call_ms = CALL_DEFAULT_MS, .limit_ms = LIMIT_DEFAULT_MS};
+    read_name(L, out);
+    if (!lua_isnoneornil(L, OPTIONS_INDEX)) {
+        luaL_checktype(L, OPTIONS_INDEX, LUA_TTABLE);
+        lua_pushnil(L);
+        while (lua_next(L, OPTIONS_INDEX) != 0) {
+            const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
+            const struct field *f = field_named(name);
+
+            if (f == NULL) {
+                refuse(L, out, name, "is no option of a kind");
+            } else {
+                read_field(L, f, out);
+            }
+            lua_pop(L, 1);
+        }
+    }
+    if ((out->daemons != 0) != (out->placement == RH_PLACE_DAEMONS)) {
+        refuse(L, out, "daemons", "goes with placement = \"daemons\", and that with it");
+    }
+}

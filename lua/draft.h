@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a script declares by ringhold.kind(name, options), checked.
+ */
+#ifndef LUA_DRAFT_H
+#define LUA_DRAFT_H
+
+#include <lua5.4/lua.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    DRAFTS_MAX = 64, /* kinds of one script */
+    DRAFT_NAME_MAX = 63,
+};
+
+struct draft {
+    char name[DRAFT_NAME_MAX + 1];
+    uint16_t number;
+    uint32_t idle_ms; /* as in rh_actor_ops; 0 = the library's default, as below */
+    uint32_t flush_ms;
+    uint32_t mailbox;
+    uint32_t state_max;
+    uint32_t placement; /* enum rh_placement */
+    uint32_t daemons;
+    uint32_t call_ms;  /* time-out of ringhold.call() */
+    uint32_t limit_ms; /* of a callback that waits */
+    bool raw;          /* payloads are not split into words */
+    bool remembers;    /* `remembered` says which ids are always alive */
+};
+
+/* Read the options at stack index 2 (a table or nil) of a kind named at index 1; `position` is its
+ * number if they say none. Raises a Lua error that names what is wrong. */
+void draft_read(lua_State *L, uint16_t position, struct draft *out);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lua/puppet.h"
+
+#include <lua5.4/lauxlib.h>
+
+struct listing {
+    struct realm *realm;
+    size_t index;
+    struct rh_ids *out;
+};
+
+static void list_ids(lua_State *L, void *argument)
+{
+    const struct listing *l = argument;
+
+    (void)lua_rawgeti(L, LUA_REGISTRYINDEX, l->realm->kind[l->index].remembered);
+    if (lua_isfunction(L, -1)) {
+        lua_call(L, 0, 1);
+    }
+    luaL_checktype(L, -1, LUA_TTABLE);
+    const lua_Integer count = luaL_len(L, -1);
+    for (lua_Integer i = 1; i <= count; i++) {
+        size_t size = 0;
+
+        (void)lua_geti(L, -1, i);
+        const char *id = luaL_checklstring(L, -1, &size);
+        rh_ids_put(l->out, (struct rh_bytes){id, size});
+        lua_pop(L, 1);
+    }
+}
+
+int puppet_list(void *shared, struct rh_ids *out)
+{
+    const struct game_kind *kind = shared;
+    char error[REALM_ERROR_SIZE];
+    struct realm *r = realm_new(kind->game, error); // This thread may block, and runs no actors.
+
+    if (r == NULL) {
+        realm_complain(kind->draft.name, (struct rh_bytes){0}, error);
+        return RH_FAILED;
+    }
+    struct listing l = {r, kind->index, out};
+    realm_wind(r, r->L);
+    const bool done = realm_try(r, list_ids, &l, error);
+    if (!done) {
+        realm_complain(kind->draft.name, (struct rh_bytes){0}, error);
+    }
+    realm_free(r);
+    return done ? RH_OK : RH_FAILED;
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lua/puppet.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "lua/pack.h"
+
+#include <lua5.4/lauxlib.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { IMAGE_VERSION = 1, IMAGE_HEAD = 2, DOOMED_MS = 60000 };
+
+bool puppet_push_function(lua_State *L, const struct puppet *p, const char *name)
+{
+    (void)lua_rawgeti(L, LUA_REGISTRYINDEX, p->realm->kind[p->kind->index].methods);
+    const bool has = lua_getfield(L, -1, name) == LUA_TFUNCTION;
+    lua_remove(L, -2);
+    lua_pop(L, has ? 0 : 1);
+    return has;
+}
+
+void puppet_push_self(lua_State *L, const struct puppet *p)
+{
+    (void)lua_rawgeti(L, LUA_REGISTRYINDEX, p->self);
+}
+
+/* A callback with self and the `count` values on top of the stack becomes the main task of the
+ * turn. Without such a callback there is none. */
+static void begin_callback(lua_State *L, struct puppet *p, const char *name, int count)
+{
+    if (!puppet_push_function(L, p, name)) {
+        lua_pop(L, count);
+        return;
+    }
+    puppet_push_self(L, p);
+    lua_rotate(L, -(count + 2), 2);
+    struct task *t = task_new(L, p, count + 1, name);
+    t->turn = p->turn;
+    t->main = p->turn != 0;
+}
+
+/* Nothing to wait for: the turn has no main task, so it is over. */
+static void end_if_idle(struct puppet *p)
+{
+    struct list_link *at = list_front(&p->tasks);
+
+    while (at != NULL && !CONTAINER_OF(at, struct task, in_puppet)->main) {
+        at = list_next(&p->tasks, at);
+    }
+    if (at == NULL && p->turn != 0) {
+        turn_end(p, p->result);
+    }
+}
+
+/* ---- activate ---- */
+
+struct birth {
+    struct puppet *puppet;
+    const struct rh_bytes *state;
+};
+
+/* Push the table that becomes self, and the state that on_activate is given. */
+static void push_state(lua_State *L, const struct birth *b)
+{
+    struct bytes in = bytes_of(b->state->data, b->state->size);
+    const uint8_t *head = in.data;
+    const bool known =
+        in.size > IMAGE_HEAD && head[0] == IMAGE_VERSION && (head[1] == 'S' || head[1] == 'V');
+
+    if (known) {
+        in = bytes_of(in.data + IMAGE_HEAD, in.size - IMAGE_HEAD);
+    }
+    if (!known || pack_get(L, &in) != ERR_OK || in.size > 0 ||
+        (head[1] == 'S' && !lua_istable(L, -1))) {
+        (void)luaL_error(L, "the state that came does not decode");
+    }
+    if (head[1] == 'S') {
+        lua_pushvalue(L, -1);
+    } else {
+        lua_newtable(L);
+        lua_insert(L, -2);
+    }
+}
+
+static void begin_life(lua_State *L, void *argument)
+{
+    const struct birth *b = argument;
+    struct puppet *p = b->puppet;
+
+    if (b->state != NULL) {
+        push_state(L, b);
+    } else {
+        lua_newtable(L);
+        lua_pushnil(L);
+    }
+    (void)lua_rawgeti(L, LUA_REGISTRYINDEX, p->realm->kind[p->kind->index].meta);
+    (void)lua_setmetatable(L, 1);
+    lua_pushvalue(L, 1);
+    p->self = luaL_ref(L, LUA_REGISTRYINDEX);
+    begin_callback(L, p, "on_activate", 1);
+}
+
+static struct puppet *puppet_new(struct rh_actor *actor, struct realm *r)
+{
+    struct puppet *p = mem_new(1, sizeof *p);
+
+    p->actor = actor;
+    p->realm = r;
+    p->kind = rh_shared(actor);
+    p->self = LUA_NOREF;
+    list_init(&p->tasks);
+    list_init(&p->clocks);
+    return p;
+}
+
+void puppet_strip(struct puppet *p)
+{
+    struct list_link *at;
+
+    while ((at = list_front(&p->tasks)) != NULL) {
+        task_free(CONTAINER_OF(at, struct task, in_puppet));
+    }
+    clock_drop_all(p);
+    luaL_unref(p->realm->L, LUA_REGISTRYINDEX, p->self);
+    p->self = LUA_NOREF;
+    buffer_fini(&p->from);
+    buffer_fini(&p->answer_bytes);
+}
+
+void puppet_doom(struct puppet *p)
+{
+    puppet_strip(p);
+    p->actor = NULL;
+    p->doomed_ms = realm_now_ms();
+    list_push_back(&p->realm->doomed, &p->in_doomed);
+}
+
+void puppet_bury(struct realm *r, uint64_t age_ms)
+{
+    const uint64_t now_ms = realm_now_ms();
+    struct list_link *at;
+
+    while ((at = list_front(&r->doomed)) != NULL) {
+        struct puppet *p = CONTAINER_OF(at, struct puppet, in_doomed);
+
+        if (now_ms - p->doomed_ms < age_ms) {
+            return;
+        }
+        list_remove(at);
+        mem_free(p);
+    }
+}
+
+int puppet_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
+                    void **instance)
+{
+    const struct game_kind *kind = rh_shared(actor);
+    char error[REALM_ERROR_SIZE];
+    struct realm *r = realm_here(kind->game, error);
+
+    (void)fence; // ringhold.fence()
+    if (r == NULL) {
+        realm_complain(kind->draft.name, rh_id(actor), error);
+        return RH_FAILED;
+    }
+    realm_refresh(r);
+    puppet_bury(r, DOOMED_MS);
+    struct puppet *p = puppet_new(actor, r);
+    struct birth b = {p, state};
+    turn_begin(p, TURN_ACTIVATE);
+    if (!realm_try(r, begin_life, &b, error)) {
+        turn_fail(p, "on_activate", error);
+    } else {
+        end_if_idle(p);
+    }
+    *instance = p;
+    const int result = turn_settle(p);
+    if (result != RH_OK && result != RH_PENDING) {
+        puppet_strip(p);
+        mem_free(p);
+    }
+    return result;
+}
+
+/* ---- the other callbacks ---- */
+
+/* A callback with one word, or none, as its argument. */
+struct call {
+    struct puppet *puppet;
+    const char *name;
+    const char *word;
+};
+
+static void begin_call(lua_State *L, void *argument)
+{
+    const struct call *c = argument;
+
+    if (c->word != NULL) {
+        (void)lua_pushstring(L, c->word);
+    }
+    begin_callback(L, c->puppet, c->name, c->word != NULL ? 1 : 0);
+}
+
+static void begin(struct puppet *p, const char *name, const char *word)
+{
+    struct call c = {p, name, word};
+    char error[REALM_ERROR_SIZE];
+
+    if (realm_try(p->realm, begin_call, &c, error)) {
+        end_if_idle(p);
+    } else if (p->turn != 0) {
+        turn_fail(p, name, error);
+    } else {
+        puppet_log(p, name, error);
+    }
+}
+
+static const char *why_word(enum rh_why why)
+{
+    switch (why) {
+    case RH_MOVED:
+        return "moved";
+    case RH_STOP:
+        return "stop";
+    case RH_FENCED:
+        return "fenced";
+    case RH_IDLE:
+        return "idle";
+    case RH_BROKEN:
+        return "broken";
+    case RH_PERIODIC:
+        return "periodic";
+    }
+    return "?";
+}
+
+/* Without on_handoff the fields of self move. */
+static int hand_self_over(struct puppet *p)
+{
+    static const uint8_t head[IMAGE_HEAD] = {IMAGE_VERSION, 'S'};
+    const uint32_t max = p->kind->draft.state_max == 0 ? 1U << 20 : p->kind->draft.state_max;
+    struct pack_limit limit = {.name = "self", .size_max = max - IMAGE_HEAD};
+    struct buffer *state = &p->realm->scratch;
+    lua_State *L = p->realm->L;
+
+    buffer_clear(state);
+    puppet_push_self(L, p);
+    const enum err error = pack_put(L, -1, state, &limit);
+    lua_pop(L, 1);
+    if (error != ERR_OK) {
+        puppet_log(p, "handoff", limit.error);
+        return RH_COLD;
+    }
+    rh_out_put(p->out, head, sizeof head);
+    rh_out_put(p->out, state->data, state->size);
+    return RH_OK;
+}
+
+int puppet_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)
+{
+    struct puppet *p = instance;
+
+    (void)actor;
+    p->out = out;
+    turn_begin(p, TURN_HANDOFF);
+    p->result = RH_PENDING; // There is no on_handoff.
+    begin(p, "on_handoff", NULL);
+    if (p->over && p->result == RH_PENDING) {
+        p->result = hand_self_over(p);
+    } else if (p->over && p->result == RH_FAILED) {
+        p->result = RH_COLD;
+    }
+    return turn_settle(p);
+}
+
+void puppet_resume(struct rh_actor *actor, void *instance)
+{
+    (void)actor;
+    (void)turn_settle(instance);
+}
+
+int puppet_flush(struct rh_actor *actor, void *instance, enum rh_why why, uint64_t fence)
+{
+    struct puppet *p = instance;
+
+    (void)actor;
+    (void)fence; // ringhold.fence()
+    turn_begin(p, TURN_FLUSH);
+    begin(p, "on_flush", why_word(why));
+    return turn_settle(p);
+}
+
+void puppet_timer(struct rh_actor *actor, void *instance, uint64_t timer, void *argument)
+{
+    struct puppet *p = instance;
+    char name[TASK_NAME_SIZE];
+
+    (void)actor;
+    if (argument == NULL) {
+        p->timer = timer == p->timer ? 0 : p->timer;
+        turn_wake(p);
+    } else {
+        clock_rang(p, argument, name);
+        begin(p, "on_timer", name);
+    }
+    (void)turn_settle(p);
+}
+
+void puppet_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
+{
+    struct puppet *p = instance;
+
+    (void)actor;
+    if (p->actor == NULL) {
+        list_remove(&p->in_doomed);
+        mem_free(p);
+        return;
+    }
+    struct realm *r = p->realm;
+    if (p->turn != 0) {
+        turn_end(p, RH_FAILED); // It was cut off.
+    }
+    turn_begin(p, TURN_DEACTIVATE);
+    begin(p, "on_deactivate", why_word(why));
+    (void)turn_settle(p);
+    puppet_strip(p);
+    ASSERT(r->running == NULL);
+    mem_free(p);
+}

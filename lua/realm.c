@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lua/realm.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/history.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "lua/api.h"
+#include "lua/puppet.h"
+
+#include <lua5.4/lauxlib.h>
+#include <lua5.4/lualib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    HOOK_EACH = 10000, /* instructions between two looks at the budget */
+    LOOK_EACH_MS = 1000,
+    FAULTS_A_SECOND = 20,
+};
+
+/* A node after another in one process must not take the first one's realms. */
+static _Thread_local struct {
+    const struct game *game;
+    struct realm *realm;
+    uint64_t serial;
+} here;
+
+uint64_t realm_now_ms(void)
+{
+    return clock_boottime_us() / 1000;
+}
+
+struct realm *realm_of(lua_State *L)
+{
+    return *(struct realm **)lua_getextraspace(L);
+}
+
+/* ---- limits ---- */
+
+static void *on_alloc(void *context, void *old, size_t old_size, size_t size)
+{
+    struct realm *r = context;
+    const size_t had = old == NULL ? 0 : old_size; // Of a new object it is a type.
+
+    if (size == 0) {
+        r->memory -= had;
+        free(old);
+        return NULL;
+    }
+    if (size > had && size - had > r->game->options.memory_max - r->memory) {
+        return NULL; // Lua collects garbage and asks again, then raises "not enough memory".
+    }
+    void *fresh = realloc(old, size);
+    if (fresh != NULL) {
+        r->memory += size - had;
+    }
+    return fresh;
+}
+
+static int on_panic(lua_State *L)
+{
+    (void)fprintf(stderr,
+                  "ringhold node: a Lua error that nothing caught: %s\n",
+                  lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "?");
+    return 0;
+}
+
+static void on_count(lua_State *L, lua_Debug *at)
+{
+    struct realm *r = realm_of(L);
+
+    r->budget -= HOOK_EACH;
+    if (r->budget > 0) {
+        return;
+    }
+    // From now on at each instruction: a pcall() in a loop must not go on with the loop.
+    lua_sethook(L, on_count, LUA_MASKCOUNT, 1);
+    (void)lua_getinfo(L, "Sl", at);
+    (void)luaL_error(L,
+                     "%s:%d: it ran %I instructions without a wait, the limit",
+                     at->short_src,
+                     at->currentline,
+                     (LUAI_UACINT)r->game->options.instructions_max);
+}
+
+void realm_wind(struct realm *r, lua_State *L)
+{
+    const uint64_t max = r->game->options.instructions_max;
+
+    r->budget = (int64_t)max;
+    if (max == 0) {
+        lua_sethook(L, NULL, 0, 0);
+    } else {
+        lua_sethook(L, on_count, LUA_MASKCOUNT, max < HOOK_EACH ? (int)max : HOOK_EACH);
+    }
+}
+
+/* ---- errors end here ---- */
+
+struct attempt {
+    realm_job job;
+    void *argument;
+};
+
+static int on_attempt(lua_State *L)
+{
+    const struct attempt *a = lua_touserdata(L, 1);
+
+    lua_settop(L, 0);
+    a->job(L, a->argument);
+    return 0;
+}
+
+bool realm_try(struct realm *r, realm_job job, void *argument, char error[REALM_ERROR_SIZE])
+{
+    struct attempt a = {job, argument};
+    const int top = lua_gettop(r->L);
+
+    // Neither push takes memory; the call itself is protected.
+    lua_pushcfunction(r->L, on_attempt);
+    lua_pushlightuserdata(r->L, &a);
+    const bool done = lua_pcall(r->L, 1, 0, 0) == LUA_OK;
+    if (!done) {
+        (void)snprintf(error,
+                       REALM_ERROR_SIZE,
+                       "%s",
+                       lua_type(r->L, -1) == LUA_TSTRING ? lua_tostring(r->L, -1)
+                                                         : "(an error that is no text)");
+    }
+    lua_settop(r->L, top);
+    return done;
+}
+
+/* ---- coroutines ---- */
+
+struct realm_thread realm_thread_take(struct realm *r, lua_State *L)
+{
+    struct realm_thread t;
+
+    if (r->idle_count > 0) {
+        return r->idle[--r->idle_count];
+    }
+    luaL_checkstack(L, 4, NULL);
+    t.co = lua_newthread(L);
+    t.reference = luaL_ref(L, LUA_REGISTRYINDEX);
+    return t;
+}
+
+void realm_thread_drop(struct realm *r, struct realm_thread thread)
+{
+    // One that ended well is as new. What it left half done is closed first: __close may run code.
+    const bool fresh = lua_status(thread.co) == LUA_OK && lua_gettop(thread.co) == 0;
+
+    if (!fresh) {
+        const int64_t left = r->budget; // of the one that cancelled it
+
+        realm_wind(r, thread.co);
+        (void)lua_resetthread(thread.co);
+        lua_settop(thread.co, 0);
+        r->budget = left;
+    }
+    if (fresh && r->idle_count < REALM_IDLE_MAX) {
+        r->idle[r->idle_count++] = thread;
+    } else {
+        luaL_unref(r->L, LUA_REGISTRYINDEX, thread.reference);
+    }
+}
+
+/* ---- loading ---- */
+
+static int on_new_global(lua_State *L)
+{
+    return luaL_error(L,
+                      "assignment to the new global '%s': all actors of a thread would share it; "
+                      "make it local, or a field of self",
+                      lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?");
+}
+
+/* Modules that the script required are read again. */
+static void forget_modules(lua_State *L)
+{
+    (void)lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    (void)lua_getfield(L, LUA_REGISTRYINDEX, "ringhold.modules");
+    lua_pushnil(L);
+    while (lua_next(L, -3) != 0) {
+        lua_pop(L, 1);
+        lua_pushvalue(L, -1);
+        if (lua_rawget(L, -3) == LUA_TNIL) {
+            lua_pushvalue(L, -2);
+            lua_pushnil(L);
+            lua_rawset(L, -6); // To clear a field while traversing is allowed.
+        }
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 2);
+}
+
+static struct realm_draft *draft_named(struct realm *r, const char *name)
+{
+    for (size_t i = 0; i < r->draft_count; i++) {
+        if (strcmp(r->draft[i].draft.name, name) == 0) {
+            return &r->draft[i];
+        }
+    }
+    return NULL;
+}
+
+static void run_source(lua_State *L, struct realm *r, struct bytes source)
+{
+    char name[512];
+
+    (void)snprintf(name, sizeof name, "@%.500s", r->game->path);
+    if (luaL_loadbufferx(L, (const char *)source.data, source.size, name, "t") != LUA_OK) {
+        (void)lua_error(L);
+    }
+    // Globals of its own: a reload starts with none, and they are closed when it has run.
+    lua_newtable(L);
+    lua_newtable(L);
+    lua_pushglobaltable(L);
+    lua_setfield(L, -2, "__index");
+    lua_pushvalue(L, -1);
+    lua_insert(L, 1);
+    (void)lua_setmetatable(L, -2);
+    (void)lua_setupvalue(L, -2, 1);
+    lua_call(L, 0, 0);
+    if (r->start != LUA_NOREF) {
+        (void)lua_rawgeti(L, LUA_REGISTRYINDEX, r->start);
+        lua_call(L, 0, 0);
+    }
+    lua_pushcfunction(L, on_new_global);
+    lua_setfield(L, 1, "__newindex");
+}
+
+/* From now on every self of kind `i` finds these methods. */
+static void adopt(lua_State *L, struct realm_kind *k, struct realm_draft *d)
+{
+    if (k->meta == LUA_NOREF) {
+        lua_newtable(L);
+        (void)lua_pushstring(L, d->draft.name);
+        lua_setfield(L, -2, "__name");
+        k->meta = luaL_ref(L, LUA_REGISTRYINDEX);
+    }
+    (void)lua_rawgeti(L, LUA_REGISTRYINDEX, k->meta);
+    (void)lua_rawgeti(L, LUA_REGISTRYINDEX, d->methods);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+    luaL_unref(L, LUA_REGISTRYINDEX, k->methods);
+    luaL_unref(L, LUA_REGISTRYINDEX, k->remembered);
+    k->methods = d->methods;
+    k->remembered = d->remembered;
+    d->methods = d->remembered = LUA_NOREF;
+}
+
+struct load {
+    struct realm *realm;
+    struct bytes source;
+};
+
+static void load_all(lua_State *L, void *argument)
+{
+    const struct load *l = argument;
+    struct realm *r = l->realm;
+
+    forget_modules(L);
+    run_source(L, r, l->source);
+    if (r->draft_count == 0) {
+        (void)luaL_error(L, "%s: it declares no kind: ringhold.kind(\"room\")", r->game->path);
+    }
+    for (size_t i = 0; i < r->game->kind_count; i++) {
+        const char *name = r->game->kind[i].draft.name;
+
+        if (draft_named(r, name) == NULL) {
+            (void)luaL_error(L, "%s: kind '%s' is gone; that takes a restart", r->game->path, name);
+        }
+    }
+    if (r->game->kind_count > 0 && r->draft_count > r->game->kind_count) {
+        (void)luaL_error(L, "%s: a kind is new; that takes a restart", r->game->path);
+    }
+}
+
+static void adopt_all(lua_State *L, void *argument)
+{
+    struct realm *r = argument;
+
+    for (size_t i = 0; i < r->game->kind_count; i++) {
+        adopt(L, &r->kind[i], draft_named(r, r->game->kind[i].draft.name));
+    }
+}
+
+bool realm_adopt(struct realm *r, char error[REALM_ERROR_SIZE])
+{
+    return realm_try(r, adopt_all, r, error);
+}
+
+bool realm_load(struct realm *r, struct bytes source, char error[REALM_ERROR_SIZE])
+{
+    struct load l = {r, source};
+
+    for (size_t i = 0; i < r->draft_count; i++) { // of a load that failed, or of kinds that are new
+        luaL_unref(r->L, LUA_REGISTRYINDEX, r->draft[i].methods);
+        luaL_unref(r->L, LUA_REGISTRYINDEX, r->draft[i].remembered);
+    }
+    luaL_unref(r->L, LUA_REGISTRYINDEX, r->start);
+    r->draft_count = 0;
+    r->start = LUA_NOREF;
+    r->loading = true;
+    realm_wind(r, r->L);
+    const bool done = realm_try(r, load_all, &l, error);
+    r->loading = false;
+    return done && realm_adopt(r, error);
+}
+
+/* ---- a state ---- */
+
+static void open_libraries(lua_State *L, void *argument)
+{
+    struct realm *r = argument;
+    const char *slash = strrchr(r->game->path, '/');
+
+    luaL_openlibs(L);
+    api_open(L);
+    // What the script requires is looked for beside it first.
+    (void)lua_getglobal(L, "package");
+    (void)lua_getfield(L, -1, "path");
+    const char *path = lua_tostring(L, -1);
+    if (slash == NULL) {
+        (void)lua_pushfstring(L, "./?.lua;%s", path);
+    } else {
+        (void)lua_pushlstring(L, r->game->path, (size_t)(slash - r->game->path));
+        (void)lua_pushfstring(L, "%s/?.lua;%s", lua_tostring(L, -1), path);
+    }
+    lua_setfield(L, 1, "path");
+    // These stay loaded for ever.
+    lua_settop(L, 0);
+    (void)lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    lua_newtable(L);
+    lua_pushnil(L);
+    while (lua_next(L, 1) != 0) {
+        lua_pop(L, 1);
+        lua_pushvalue(L, -1);
+        lua_pushboolean(L, 1);
+        lua_rawset(L, 2);
+    }
+    lua_setfield(L, LUA_REGISTRYINDEX, "ringhold.modules");
+}
+
+static bool open_state(struct realm *r, char error[REALM_ERROR_SIZE])
+{
+    r->L = lua_newstate(on_alloc, r);
+    if (r->L == NULL) {
+        (void)snprintf(error, REALM_ERROR_SIZE, "not enough memory for a Lua state");
+        return false;
+    }
+    (void)lua_atpanic(r->L, on_panic);
+    *(struct realm **)lua_getextraspace(r->L) = r; // New coroutines copy it.
+    return realm_try(r, open_libraries, r, error);
+}
+
+struct realm *realm_new(struct game *g, char error[REALM_ERROR_SIZE])
+{
+    struct realm *r = mem_new(1, sizeof *r);
+    struct buffer source = {0};
+
+    r->game = g;
+    r->start = LUA_NOREF;
+    list_init(&r->doomed);
+    for (size_t i = 0; i < DRAFTS_MAX; i++) {
+        r->kind[i] = (struct realm_kind){LUA_NOREF, LUA_NOREF, LUA_NOREF};
+    }
+    (void)pthread_mutex_lock(&g->lock);
+    list_push_back(&g->realms, &r->in_game);
+    buffer_put(&source, g->source.data, g->source.size);
+    r->version = atomic_load(&g->version);
+    (void)pthread_mutex_unlock(&g->lock);
+    const bool done = open_state(r, error) && realm_load(r, buffer_bytes(&source), error);
+    buffer_fini(&source);
+    if (!done) {
+        realm_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+void realm_free(struct realm *r)
+{
+    ASSERT(r->running == NULL);
+    (void)pthread_mutex_lock(&r->game->lock);
+    list_remove(&r->in_game);
+    (void)pthread_mutex_unlock(&r->game->lock);
+    puppet_bury(r, 0);
+    if (r->L != NULL) {
+        lua_close(r->L);
+    }
+    buffer_fini(&r->scratch);
+    mem_free(r);
+}
+
+struct realm *realm_here(struct game *g, char error[REALM_ERROR_SIZE])
+{
+    if (here.game != g || here.serial != g->serial) {
+        here.realm = realm_new(g, error);
+        here.game = here.realm == NULL ? NULL : g;
+        here.serial = g->serial;
+    }
+    return here.realm;
+}
+
+/* ---- reload ---- */
+
+static void take_source(struct realm *r, struct bytes source, uint64_t version)
+{
+    char error[REALM_ERROR_SIZE];
+
+    r->version = version;
+    if (!realm_load(r, source, error)) {
+        log_error("lua", "reload_failed", "error=\"%s\"", error);
+    }
+}
+
+void realm_refresh(struct realm *r)
+{
+    const uint64_t now_ms = realm_now_ms();
+    struct game *g = r->game;
+    char error[REALM_ERROR_SIZE];
+    struct buffer source = {0};
+
+    if (!g->options.reload || now_ms - r->looked_ms < LOOK_EACH_MS) {
+        return;
+    }
+    r->looked_ms = now_ms;
+    if (game_changed(g, &source)) {
+        if (realm_load(r, buffer_bytes(&source), error)) {
+            game_publish(g, &source);
+            r->version = atomic_load(&g->version);
+            log_info("lua", "reloaded", "script=%s", g->path);
+            return;
+        }
+        log_error("lua", "reload_failed", "error=\"%s\" goes_on=\"with the old code\"", error);
+    } else if (atomic_load(&g->version) != r->version) {
+        (void)pthread_mutex_lock(&g->lock);
+        buffer_put(&source, g->source.data, g->source.size);
+        const uint64_t version = atomic_load(&g->version);
+        (void)pthread_mutex_unlock(&g->lock);
+        take_source(r, buffer_bytes(&source), version);
+    }
+    buffer_fini(&source);
+}
+
+/* ---- log ---- */
+
+static void write_fault(const struct fault *f)
+{
+    char id[HISTORY_WORD_SIZE];
+    char text[REALM_ERROR_SIZE];
+
+    (void)snprintf(text, sizeof text, "%s", f->text);
+    text[strcspn(text, "\r\n")] = '\0';
+    log_warn("lua",
+             "script_error",
+             "kind=%s id=%s in=%s error=\"%s\"",
+             f->kind,
+             history_word(bytes_of(f->id.data, f->id.size), id),
+             f->where,
+             text);
+}
+
+void realm_log(struct realm *r, const struct fault *f)
+{
+    const uint64_t now_ms = realm_now_ms();
+
+    if (now_ms - r->faults_ms >= 1000) {
+        if (r->faults_hidden > 0) {
+            log_warn("lua", "script_errors_not_shown", "count=%u", r->faults_hidden);
+        }
+        r->faults_ms = now_ms;
+        r->faults = r->faults_hidden = 0;
+    }
+    if (++r->faults > FAULTS_A_SECOND) {
+        r->faults_hidden++;
+        return;
+    }
+    write_fault(f);
+}
+
+void realm_complain(const char *kind, struct rh_bytes id, const char *text)
+{
+    const struct fault f = {.kind = kind, .id = id, .where = "script", .text = text};
+
+    write_fault(&f);
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/assert.h"
+#include "base/log.h"
+#include "lua/pack.h"
+#include "lua/puppet.h"
+
+#include <lua5.4/lauxlib.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { RUNS_MAX = 256 }; /* of one settle: what forks for ever must not keep the thread */
+
+const char puppet_busy[1] = "";
+const char puppet_cold[1] = "";
+
+void puppet_log(struct puppet *p, const char *where, const char *error)
+{
+    const struct fault f = {
+        .kind = p->kind->draft.name, .id = rh_id(p->actor), .where = where, .text = error};
+
+    realm_log(p->realm, &f);
+}
+
+struct task *puppet_task(const struct puppet *p, uint64_t number)
+{
+    for (struct list_link *at = list_front(&p->tasks); at != NULL; at = list_next(&p->tasks, at)) {
+        struct task *t = CONTAINER_OF(at, struct task, in_puppet);
+
+        if (t->number == number) {
+            return t;
+        }
+    }
+    return NULL;
+}
+
+/* ---- turns ---- */
+
+void turn_begin(struct puppet *p, enum turn_type type)
+{
+    ASSERT(p->turn == 0);
+    p->type = type;
+    p->turn = ++p->realm->number;
+    p->limit_ms = realm_now_ms() + p->kind->draft.limit_ms;
+    p->deferred = p->over = p->answered = p->packed = false;
+    p->result = RH_OK;
+    p->after_ms = 0;
+    p->from.size = 0;
+}
+
+void turn_end(struct puppet *p, int result)
+{
+    for (struct list_link *at = list_front(&p->tasks); at != NULL; at = list_next(&p->tasks, at)) {
+        struct task *t = CONTAINER_OF(at, struct task, in_puppet);
+
+        t->turn = 0; // What it forked, or does after its answer, goes on between turns.
+        t->main = false;
+    }
+    p->turn = 0;
+    p->after_ms = 0; // They ended with it.
+    p->result = result;
+    p->over = true;
+}
+
+void turn_fail(struct puppet *p, const char *where, const char *error)
+{
+    char text[REALM_ERROR_SIZE + 16];
+
+    puppet_log(p, where, error);
+    if (p->type == TURN_MESSAGE) {
+        (void)snprintf(text, sizeof text, "ERR lua: %s", error);
+        answer_text(p, RH_ERROR, text, strlen(text));
+    }
+    turn_end(p, RH_FAILED);
+}
+
+/* ---- what became of a task ---- */
+
+static bool is_false(lua_State *co, int count)
+{
+    return count > 0 && lua_isboolean(co, -count) && !lua_toboolean(co, -count);
+}
+
+/* on_handoff: nil or ringhold.COLD = nothing, ringhold.BUSY = not now, anything else is the state.
+ */
+static int take_state(struct puppet *p, lua_State *co, int count)
+{
+    static const char head[] = {1, 'V'};
+    const uint32_t max = p->kind->draft.state_max == 0 ? 1U << 20 : p->kind->draft.state_max;
+    struct pack_limit limit = {.name = "state", .size_max = max - sizeof head};
+    struct buffer *state = &p->realm->scratch;
+
+    if (count == 0 || lua_isnil(co, -count)) {
+        return RH_COLD;
+    }
+    if (lua_islightuserdata(co, -count)) {
+        return lua_touserdata(co, -count) == (const void *)puppet_busy ? RH_BUSY : RH_COLD;
+    }
+    buffer_clear(state);
+    if (pack_put(co, -count, state, &limit) != ERR_OK) {
+        puppet_log(p, "on_handoff", limit.error);
+        return RH_COLD;
+    }
+    rh_out_put(p->out, head, sizeof head);
+    rh_out_put(p->out, state->data, state->size);
+    return RH_OK;
+}
+
+static void on_returned(struct puppet *p, struct task *t)
+{
+    lua_State *co = t->thread.co;
+    const int count = lua_gettop(co);
+    char error[REALM_ERROR_SIZE];
+
+    switch (p->type) {
+    case TURN_MESSAGE:
+        if (!answer_values(p, co, 1, count, error)) {
+            turn_fail(p, t->name, error);
+        } else {
+            turn_end(p, RH_OK);
+        }
+        return;
+    case TURN_HANDOFF:
+        turn_end(p, take_state(p, co, count));
+        return;
+    case TURN_ACTIVATE:
+    case TURN_FLUSH:
+        turn_end(p, is_false(co, count) ? RH_FAILED : RH_OK);
+        return;
+    case TURN_DEACTIVATE:
+        turn_end(p, RH_OK);
+        return;
+    case TURN_NONE:
+        break;
+    }
+    UNREACHABLE();
+}
+
+static void on_failed(struct puppet *p, struct task *t, bool is_main)
+{
+    char error[REALM_ERROR_SIZE];
+    const bool refused = task_error(t, error);
+
+    if (!is_main) {
+        puppet_log(p, t->name, error);
+    } else if (refused && p->type == TURN_MESSAGE) {
+        answer_text(p, RH_ERROR, error, strlen(error));
+        turn_end(p, RH_OK);
+    } else {
+        turn_fail(p, t->name, error);
+    }
+}
+
+static void run(struct puppet *p, struct task *t)
+{
+    const enum task_end end = task_run(t);
+    const bool is_main = t->main; // Now: an early answer may have ended the turn.
+
+    if (end == TASK_WAITS) {
+        return;
+    }
+    if (end == TASK_FAILED) {
+        on_failed(p, t, is_main);
+    } else if (is_main) {
+        on_returned(p, t);
+    }
+    lua_settop(t->thread.co, end == TASK_RETURNED ? 0 : lua_gettop(t->thread.co));
+    task_free(t);
+}
+
+/* ---- who is next ---- */
+
+static bool may_run(const struct puppet *p, const struct task *t)
+{
+    return p->turn == 0 || t->turn == p->turn;
+}
+
+static struct task *next_ready(const struct puppet *p)
+{
+    for (struct list_link *at = list_front(&p->tasks); at != NULL; at = list_next(&p->tasks, at)) {
+        struct task *t = CONTAINER_OF(at, struct task, in_puppet);
+
+        if (t->state == TASK_READY && may_run(p, t)) {
+            return t;
+        }
+    }
+    return NULL;
+}
+
+void turn_wake(struct puppet *p)
+{
+    const uint64_t now_ms = realm_now_ms();
+
+    for (struct list_link *at = list_front(&p->tasks); at != NULL; at = list_next(&p->tasks, at)) {
+        struct task *t = CONTAINER_OF(at, struct task, in_puppet);
+
+        if (t->state == TASK_SLEEPING && t->wake_ms <= now_ms) {
+            t->state = TASK_READY;
+        }
+    }
+}
+
+/* The main task of a turn that took too long. */
+static void end_late(struct puppet *p)
+{
+    struct list_link *at = list_front(&p->tasks);
+    char error[80];
+
+    while (at != NULL && !CONTAINER_OF(at, struct task, in_puppet)->main) {
+        at = list_next(&p->tasks, at);
+    }
+    ASSERT(at != NULL); // A turn without its main task has ended.
+    struct task *t = CONTAINER_OF(at, struct task, in_puppet);
+    (void)snprintf(error,
+                   sizeof error,
+                   "it waited until its limit of %u ms was over",
+                   p->kind->draft.limit_ms);
+    turn_fail(p, t->name, error);
+    task_free(t);
+}
+
+/* When something has to be done if nothing else happens; UINT64_MAX = never. */
+static uint64_t next_ms(const struct puppet *p)
+{
+    uint64_t at_ms = p->turn == 0 ? UINT64_MAX : p->limit_ms;
+
+    for (struct list_link *at = list_front(&p->tasks); at != NULL; at = list_next(&p->tasks, at)) {
+        const struct task *t = CONTAINER_OF(at, struct task, in_puppet);
+        const uint64_t its_ms = t->state == TASK_READY      ? 0
+                                : t->state == TASK_SLEEPING ? t->wake_ms
+                                                            : UINT64_MAX;
+
+        if (may_run(p, t) && its_ms < at_ms) {
+            at_ms = its_ms;
+        }
+    }
+    return at_ms;
+}
+
+static void on_wake(struct rh_actor *actor, void *instance, void *argument)
+{
+    struct puppet *p = instance;
+
+    (void)actor;
+    (void)argument;
+    p->after_ms = 0;
+    turn_wake(p);
+    if (p->turn != 0 && realm_now_ms() >= p->limit_ms) {
+        end_late(p);
+    }
+    (void)turn_settle(p);
+}
+
+/* Within a turn its own timers, between turns one of the actor's. */
+static void set_alarm(struct puppet *p)
+{
+    const uint64_t now_ms = realm_now_ms();
+    const uint64_t at_ms = next_ms(p);
+    const uint32_t ms = at_ms <= now_ms ? 0 : (uint32_t)(at_ms - now_ms);
+
+    if (at_ms == UINT64_MAX) {
+        return;
+    }
+    if (p->turn != 0) {
+        if (p->after_ms == 0 || at_ms < p->after_ms) {
+            p->after_ms = at_ms == 0 ? 1 : at_ms;
+            if (rh_after(p->actor, ms, on_wake, NULL) != RH_OK) {
+                puppet_log(p, "timer", "the library sets no timer now");
+            }
+        }
+    } else if (p->timer == 0 || at_ms < p->timer_ms) {
+        if (p->timer != 0) {
+            (void)rh_timer_stop(p->actor, p->timer);
+        }
+        p->timer_ms = at_ms;
+        p->timer = rh_timer_start(p->actor, ms, 0, NULL);
+    }
+}
+
+/* The turn is over. A message is answered only now, and not when its answer was known: what is left
+ * of it may set timers and make calls until then. */
+static void tell(struct puppet *p)
+{
+    const enum turn_type type = p->type;
+
+    p->type = TURN_NONE;
+    p->over = false;
+    buffer_fini(&p->from);
+    if (type == TURN_MESSAGE) {
+        p->answer.bytes = (struct rh_bytes){p->answer_bytes.data, p->answer_bytes.size};
+        (void)rh_reply(p->actor, p->answer); // What is too big is answered with an error.
+        buffer_fini(&p->answer_bytes);
+    } else if (p->deferred) {
+        if (type == TURN_ACTIVATE && p->result != RH_OK) {
+            puppet_doom(p);
+        }
+        (void)rh_done(p->token, p->result);
+    }
+    p->deferred = false;
+}
+
+/* Once its state is saved or handed over, nothing may change it until that is told. */
+static bool runs_now(const struct puppet *p)
+{
+    return p->turn != 0 || p->type == TURN_NONE || p->type == TURN_MESSAGE ||
+           p->type == TURN_ACTIVATE;
+}
+
+int turn_settle(struct puppet *p)
+{
+    struct task *t = NULL;
+
+    for (int i = 0; i < RUNS_MAX && runs_now(p) && (t = next_ready(p)) != NULL; i++) {
+        run(p, t);
+    }
+    if (p->type == TURN_DEACTIVATE) {
+        return RH_OK;
+    }
+    if (p->turn != 0 && !p->deferred) {
+        p->token = rh_defer(p->actor);
+        p->deferred = true;
+    }
+    if (p->type != TURN_ACTIVATE || p->result == RH_OK) {
+        set_alarm(p);
+    }
+    const int result = p->turn != 0 || p->deferred ? RH_PENDING : p->result;
+    if (p->over) {
+        tell(p);
+    }
+    return result;
+}
+
+/* ---- answers ---- */
+
+struct arrival {
+    struct puppet *puppet;
+    struct task *task;
+    const struct rh_answer *answer;
+};
+
+const char *turn_call_text(int status)
+{
+    switch (status) {
+    case RH_INVALID:
+        return "ERR it can't be called now, or by itself";
+    case RH_TOO_BIG:
+        return "ERR the call is over the limit of 1 MiB";
+    case RH_TIMEOUT:
+        return "TIMEOUT no answer in time; it may have run, at most once";
+    case RH_REJECTED:
+        return "REJECTED no owner in time; it did not run";
+    case RH_NO_KIND:
+        return "NOKIND no node hosts that kind";
+    case RH_OVERLOADED:
+        return "OVERLOADED it did not run";
+    default:
+        return "UNKNOWN outcome: it may have run, at most once";
+    }
+}
+
+/* What ringhold.call() goes on with: true and the results, or false and a text. */
+static void take_answer(lua_State *L, void *argument)
+{
+    const struct arrival *a = argument;
+    struct bytes payload = bytes_of(a->answer->payload.data, a->answer->payload.size);
+    int count = 2;
+
+    lua_pushboolean(L, a->answer->status == RH_OK);
+    if (a->answer->status != RH_OK && a->answer->status != RH_FAILED) {
+        (void)lua_pushstring(L, turn_call_text(a->answer->status));
+    } else if (a->answer->status == RH_OK && answer_is_packed(&payload)) {
+        count = 1 + answer_unpack(L, payload);
+    } else {
+        (void)lua_pushlstring(L, (const char *)payload.data, payload.size);
+    }
+    if (!lua_checkstack(a->task->thread.co, count)) {
+        (void)luaL_error(L, "too many results");
+    }
+    lua_xmove(L, a->task->thread.co, count);
+    a->task->argument_count = count;
+}
+
+void turn_on_answer(struct rh_actor *actor, void *instance, const struct rh_answer *answer,
+                    void *argument)
+{
+    struct puppet *p = instance;
+    struct task *t = puppet_task(p, (uint64_t)(uintptr_t)argument);
+    struct arrival a = {p, t, answer};
+    char error[REALM_ERROR_SIZE];
+
+    (void)actor;
+    if (t == NULL || t->state != TASK_CALLING) {
+        return; // It was ended meanwhile.
+    }
+    if (!realm_try(p->realm, take_answer, &a, error)) {
+        puppet_log(p, t->name, error);
+        t->argument_count = 0; // It is told so by ringhold.call().
+    }
+    t->state = TASK_READY;
+    if (p->realm->running == NULL) {
+        (void)turn_settle(p);
+    }
+}

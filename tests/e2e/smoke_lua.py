@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Games in Lua on a real fleet: the samples of examples/lua, a move in the midst of them, a kill,
+errors that a script makes, and a script that changes."""
+import os
+import re
+import signal
+
+from fleet import Fleet, Resp, RespError, main, succeeds, until
+
+SAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "lua")
+
+
+def sample(name):
+    return os.path.normpath(os.path.join(SAMPLES, name))
+
+
+class Game:
+    """One coordinator, a gateway, and nodes n1, n2, ... that host the script."""
+
+    def __init__(self, fleet, script, nodes=1, extra=()):
+        self.fleet, self.script, self.extra = fleet, script, list(extra)
+        fleet.coordinators(1)
+        for i in range(1, nodes + 1):
+            self.node(f"n{i}")
+        self.redis = Resp(fleet.gateway("g1").resp)
+
+    def node(self, name):
+        return self.fleet.node(name, ["--lua", self.script, *self.extra])
+
+    def __call__(self, id, payload):
+        return self.redis("CALL", id, payload)
+
+    def error(self, id, payload):
+        try:
+            answer = self(id, payload)
+        except RespError as error:
+            return str(error)
+        raise AssertionError(f"{id} {payload}: {answer} is no error")
+
+    def move(self, id):
+        """Drain the node that has the id; returns where it is now."""
+        before = self.owner(id)
+        self.fleet.tell("node", "drain", before, "--wait", "30")
+        after = self.owner(id)
+        assert after != before, (before, after)
+        return after
+
+    def owner(self, id):
+        return self.redis("WHERE", id)[1]
+
+
+def a_chat_room_moves_with_its_members(binary):
+    with Fleet(binary) as fleet:
+        game = Game(fleet, sample("chat.lua"), nodes=2)
+        assert game("room:1", "join ada") == "ada"
+        assert game("room:1", "join bob") == "ada bob"
+        assert game("room:1", "say ada 'hello there'") == "3"
+        assert game("room:1", "read bob") == "ada: hello there"
+        assert game("room:2", "who") == ""
+        game("room:1", "say bob moving on")
+        game.move("room:1")
+        assert game("room:1", "who") == "ada bob"
+        assert game("room:1", "read bob") == "bob: moving on"
+        assert game("room:1", "read ada") == "* bob joined\nada: hello there\nbob: moving on"
+        assert game("room:1", "leave ada") == "bye"
+        assert game.error("room:1", "say ada again") == "NOTHERE join first"
+        assert game("room:1", "read bob") == "* ada left"
+
+
+def a_battle_is_fought_to_its_end(binary):
+    with Fleet(binary) as fleet:
+        game = Game(fleet, sample("battle.lua"), nodes=2)
+        assert game("battle:7", "join ada") == "waiting"
+        assert game.error("battle:7", "attack ada bob") == "NOTHERE no such fighter"
+        assert game("battle:7", "join bob") == "fighting"
+        assert game.error("battle:7", "join eve") == "CLOSED the battle has begun"
+        health = int(game("battle:7", "attack ada bob"))
+        assert 60 <= health <= 80
+        assert game.error("battle:7", "attack ada bob").startswith("TOOSOON")
+        game.move("battle:7")  # in the midst of it: its clock goes on at the new owner
+        assert game("battle:7", "state").startswith("fighting")
+        until("bob falls", lambda: succeeds(game, "battle:7", "attack ada bob") == "0", pause=0.05)
+        assert "winner=ada" in game("battle:7", "state")
+        assert game.error("battle:7", "attack bob ada").startswith("CLOSED")
+
+
+def an_inventory_survives_a_kill(binary):
+    with Fleet(binary) as fleet:
+        game = Game(fleet, sample("player.lua") + "=" + fleet.data("players.db"), nodes=2)
+        assert game("ada", "give sword") == "1"
+        assert game("ada", "give potion 3") == "3"
+        game.move("ada")
+        assert game("ada", "bag") == "potion=3 sword=1"
+        assert game("ada", "take potion") == "2"
+        assert game.error("ada", "take potion 9").startswith("NOITEM")
+        fleet.process(game.owner("ada")).kill(signal.SIGKILL).wait()
+        game.node("n3")
+        until("it lives again", lambda: succeeds(game, "ada", "bag") == "potion=2 sword=1")
+        assert game("ada", "give shield") == "1"
+        assert game("ada", "bag") == "potion=2 shield=1 sword=1"
+
+
+def write(fleet, text):
+    """Another file in its place, as editors do it."""
+    path = fleet.data("game.lua")
+    with open(path + ".new", "w") as f:
+        f.write(text)
+    os.rename(path + ".new", path)
+    return path
+
+
+BAD = """
+local room = ringhold.kind("room", {limit = 1000})
+function room.boom(self)
+    local x
+    return x.y
+end
+function room.spin(self) while true do end end
+function room.eat(self) local t = {} while true do t[#t + 1] = ("x"):rep(100000) .. #t end end
+function room.stuck(self) ringhold.wait() end
+function room.ok(self) return "alive" end
+function room.on_activate(self) if ringhold.self() == "cursed" then error("it is cursed") end end
+function room.on_handoff(self) error("it will not go") end
+function room.on_flush(self) ringhold.sleep(1) end
+"""
+
+
+def a_scripts_errors_end_one_message_each(binary):
+    with Fleet(binary) as fleet:
+        game = Game(fleet, write(fleet, BAD), extra=["--lua-instructions", "20000000", "--lua-memory-mb", "32"])
+        node = fleet.process("n1")
+        assert re.match(r"ERR lua: .*game.lua:5: attempt to index a nil value", game.error("r", "boom"))
+        assert "it ran 20000000 instructions without a wait" in game.error("r", "spin")
+        assert "not enough memory" in game.error("r", "eat")
+        assert "its limit of 1000 ms" in game.error("r", "stuck")
+        assert "no method 'fly'" in game.error("r", "fly")
+        assert game("r", "ok") == "alive"
+        for word in ("boom", "spin", "eat", "stuck"):
+            assert node.log_has(f"script_error kind=room id=r in={word} error="), node.tail()
+        game.redis.send(("CALL", "cursed", "ok"))
+        until("it is named", lambda: node.log_has("kind=room id=cursed in=on_activate error="))
+        fleet.node("n2", ["--lua", game.script])
+        fleet.tell("node", "drain", "n1", "--wait", "30")
+        assert Resp(fleet.process("g1").resp)("CALL", "r", "ok") == "alive"
+        assert node.running and node.log_has("kind=room id=r in=on_handoff error="), node.tail()
+
+
+def a_changed_script_is_loaded(binary):
+    text = """
+local room = ringhold.kind("room")
+function room.hit(self) self.n = (self.n or 0) + 1 return %d * 1000000 + self.n end
+"""
+    with Fleet(binary) as fleet:
+        game = Game(fleet, write(fleet, text % 1), extra=["--lua-reload"])
+        node = fleet.process("n1")
+        assert game("r", "hit") == "1000001"
+        write(fleet, text % 2 + "function room.hit(")
+        until("it is refused", lambda: game("r", "hit") and node.log_has("lua reload_failed"))
+        assert node.log_has("game.lua:4: <name>"), node.tail()
+        assert game("r", "hit").startswith("1")
+        write(fleet, text % 3)
+        until("it runs", lambda: game("r", "hit").startswith("3"))
+        assert node.log_has("lua reloaded")
+
+
+def a_script_is_checked_without_a_fleet(binary):
+    with Fleet(binary) as fleet:
+        code, out, err = fleet.run("node", "--lua-check", sample("battle.lua"))
+        assert code == 0 and "kind battle number=0" in out and "kind player number=1" in out, (out, err)
+        path = write(fleet, "local room = ringhold.kind('room'\n")
+        for flag in ("--lua-check", "--lua"):
+            code, out, err = fleet.run("node", "--name", "n1", flag, path)
+            assert code == 1 and "game.lua:2:" in err and len(err.splitlines()) == 1, err
+        code, out, err = fleet.run("node", "--name", "n1", "--lua", path + ".not")
+        assert code == 1 and "No such file" in err, err
+
+
+main(
+    [
+        a_chat_room_moves_with_its_members,
+        a_battle_is_fought_to_its_end,
+        an_inventory_survives_a_kill,
+        a_scripts_errors_end_one_message_each,
+        a_changed_script_is_loaded,
+        a_script_is_checked_without_a_fleet,
+    ]
+)
