@@ -56,7 +56,10 @@
     X(M_ONESLOT, "an outcome releases the holds of all transactions")                 \
     X(M_NOTIMER, "a transaction has no deadline")                                     \
     X(M_NOPOLL, "a node that waits for an outcome does not ask")                      \
-    X(M_SAMENUM_CANCEL, "a new leader goes on with the old number, CANCEL is early")
+    X(M_SAMENUM_CANCEL, "a new leader goes on with the old number, CANCEL is early")  \
+    X(M_ROLE, "cells of a role are given to any node")                                \
+    X(M_YOUNGEST, "a singleton goes to the node that came last")                      \
+    X(M_ASLEEP, "singletons and daemons wait until they are asked")
 
 enum mutant {
 #define X(name, text) name,

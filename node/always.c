@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/always.h"
 
-#include "base/assert.h"
+#include "base/mutant.h"
 #include "node/inside.h"
 
 #include <ringhold.h>
@@ -124,7 +124,7 @@ void always_adopt(struct host *h)
 
 void always_tick(struct host *h)
 {
-    if (h->life == LIFE_SERVING && h->now_us >= h->always_us) {
+    if (h->life == LIFE_SERVING && h->now_us >= h->always_us && !mutant(M_ASLEEP)) {
         look(h);
     }
 }

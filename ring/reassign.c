@@ -7,6 +7,7 @@
 #include "ring/plan.h"
 
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "ring/ranking.h"
 
 #include <stdlib.h>
@@ -109,9 +110,14 @@ static void rank(struct ranking *need, const struct stretch *t, const struct pla
     mem_free(own);
 }
 
+static bool is_older(const struct plan_node *a, const struct plan_node *b)
+{
+    return (a->incarnation < b->incarnation) != mutant(M_YOUNGEST);
+}
+
 bool plan_has_role(const struct plan_node *node, const char *role)
 {
-    return strcmp(node->role == NULL ? "" : node->role, role) == 0;
+    return strcmp(node->role == NULL ? "" : node->role, role) == 0 || mutant(M_ROLE);
 }
 
 const struct plan_node *plan_oldest(const struct plan_node *nodes, size_t node_count,
@@ -121,7 +127,7 @@ const struct plan_node *plan_oldest(const struct plan_node *nodes, size_t node_c
 
     for (size_t i = 0; i < node_count; i++) {
         if (!nodes[i].leaving && plan_has_role(&nodes[i], role) &&
-            (oldest == NULL || nodes[i].incarnation < oldest->incarnation)) {
+            (oldest == NULL || is_older(&nodes[i], oldest))) {
             oldest = &nodes[i];
         }
     }
@@ -134,8 +140,7 @@ static void rank_oldest(struct ranking *need, const struct plan_node *nodes, siz
     const struct plan_node *oldest = NULL;
 
     for (size_t i = 0; i < count; i++) {
-        if (ranking_has(need, nodes[i].slot) &&
-            (oldest == NULL || nodes[i].incarnation < oldest->incarnation)) {
+        if (ranking_has(need, nodes[i].slot) && (oldest == NULL || is_older(&nodes[i], oldest))) {
             oldest = &nodes[i];
         }
     }

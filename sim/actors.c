@@ -439,6 +439,39 @@ void actors_discard(struct fleet *f, struct sim_node *n, const struct host_effec
     instance_end(f, i);
 }
 
+static void on_retired(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct instance *i = instance_of(f, event);
+
+    if (i != NULL) {
+        struct sim_node *n = i->node;
+        const struct host_event e = {.type = HOST_RETIRED, .actor = i->actor, .ticket = event->c};
+
+        if (i->entity->live == i) {
+            i->entity->lost = true;
+        }
+        actor_set_instance(i->actor, NULL);
+        instance_end(f, i);
+        node_step(f, n, e);
+    }
+}
+
+void actors_retire(struct fleet *f, struct sim_node *n, const struct host_effect *e)
+{
+    struct instance *i = actor_instance(e->actor);
+
+    TRACE(&f->world, n->process.name, "retires %s", i->entity->id);
+    world_at(&f->world,
+             f->world.now_us + world_between(&f->world, 0, 3000),
+             (struct world_event){.run = on_retired,
+                                  .context = f,
+                                  .a = i->id,
+                                  .b = (uint64_t)(n - f->node),
+                                  .c = e->ticket,
+                                  .gate = &n->process.gate});
+}
+
 void actors_crash(struct fleet *f, struct sim_node *n)
 {
     while (n->instance != NULL) {

@@ -20,6 +20,7 @@
  *     hold         K7: a hold ends soon after its transaction is over              check_quiet.c
  *     drain        K7: a transaction is over soon after its deadline               check_quiet.c
  *     chain        K7: what a running actor asks beside it passes the hold         check_answer.c
+ *     stuck        singletons and daemons live once, unasked, where they should    roles.c
  *     stuck        K8: after the heal everything ends and is served                check_quiet.c
  *     raft-state   replicas agree at every index                                   raft_model.c
  */
@@ -60,6 +61,7 @@ struct entity {
     char id[16];
     size_t id_size;
     size_t ballast;              /* bytes that its state carries besides the list */
+    uint16_t kind;               /* of a second role's; 0 = by `durable` */
     bool durable;                /* its state is in the store, … */
     struct ledger_list row;      /* … this, … */
     uint64_t token;              /* … and who wrote last */
@@ -127,6 +129,7 @@ struct ledger {
     } * view; /* owned; each version ever seen */
     size_t view_count;
     size_t view_cap;
+    size_t bound_view;   /* and when a kind was bound to cells of its own last */
     size_t removed_view; /* how many there were when a node was removed last */
     struct {
         uint64_t txn;

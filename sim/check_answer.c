@@ -45,7 +45,8 @@ static bool excused(const struct fleet *f, const struct ask *a, enum reply_code 
     if (code == REPLY_UNKNOWN) {
         // A gateway that jumps over a removal finds another node in the slot it had sent to.
         return session_downs(a->session) > a->downs || f->crashes > 0 || f->restores > 0 ||
-               f->ledger.fences > 0 || f->ledger.reassigned > 0 || a->view < f->ledger.removed_view;
+               f->ledger.fences > 0 || f->ledger.reassigned > 0 ||
+               a->view < f->ledger.removed_view || roles_came_early(f, a);
     }
     return true;
 }
@@ -89,7 +90,7 @@ static void check_code(struct fleet *f, const struct ask *a, uint64_t uid, enum 
         right = a->runs == 0;
         break;
     case REPLY_NO_KIND:
-        right = a->runs == 0 && a->foreign;
+        right = a->runs == 0 && (a->foreign || roles_may_miss(f, a));
         break;
     }
     if (!right) {

@@ -61,6 +61,9 @@ static void check_over(struct fleet *f, const struct sim_node *n)
 
 void check_reassigned(struct fleet *f, const Rh__CommandReassign *command, uint64_t version)
 {
+    if (command->incarnation == 0) {
+        return; // it was nobody's
+    }
     f->ledger.reassigned += command->n_moves;
     lose_moved(f, command, version);
     for (unsigned i = 0; i < f->nodes; i++) {

@@ -75,8 +75,10 @@ static const char *owners_wait(const struct fleet *f)
 static const char *plan_waits(const struct fleet *f)
 {
     const struct view *view = &f->raft.truth.view;
-    const struct plan_limits limits = {
-        .vnodes_per_weight = f->raft.truth.vnodes_per_weight, .moves_per_txn = 8, .wave_cap = 4};
+    const struct plan_limits limits = {.vnodes_per_weight = f->raft.truth.vnodes_per_weight,
+                                       .moves_per_txn = 8,
+                                       .wave_cap = 4,
+                                       .owned_only = true};
     struct plan_node node[FLEET_NODES_MAX * 4];
     struct plan plan;
     size_t count = 0;
@@ -91,6 +93,8 @@ static const char *plan_waits(const struct fleet *f)
                 .slot = view->member[i].slot,
                 .weight = view->member[i].weight,
                 .leaving = view->member[i].leaving,
+                .role = view->member[i].role,
+                .incarnation = view->member[i].incarnation,
             };
         }
     }
@@ -176,5 +180,6 @@ const char *check_quiet(struct fleet *f)
     const char *what = check_settled(f);
 
     what = what == NULL ? owners_wait(f) : what;
-    return what == NULL ? plan_waits(f) : what;
+    what = what == NULL ? plan_waits(f) : what;
+    return what == NULL ? roles_wait(f) : what;
 }

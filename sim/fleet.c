@@ -172,6 +172,7 @@ static void draw_shape(struct fleet *f)
     f->coordinators = groups[world_between(&f->world, 0, 4)];
     f->nodes = f->options.nodes != 0 ? f->options.nodes
                                      : (unsigned)world_between(&f->world, 2, FLEET_NODES_MAX - 2);
+    f->nodes = f->roles && f->nodes < 4 ? 4 : f->nodes; // two of each
     f->gateways = (unsigned)world_between(&f->world, 1, 2);
     f->clients = (unsigned)world_between(&f->world, 2, FLEET_CLIENTS_MAX);
     f->client_gap_us = world_between(&f->world, 40000, 160000);
@@ -197,7 +198,7 @@ static void draw_shape(struct fleet *f)
     }
     if (f->profile == PROFILE_CALM && f->lease_us != 0) {
         f->lease_us = 3000000;
-    } else if (f->profile == PROFILE_LEASE) {
+    } else if (f->profile == PROFILE_LEASE || f->profile == PROFILE_ROLES) {
         f->lease_us = world_between(&f->world, 300000, 3000000);
         f->prepare_ms = f->prepare_ms < 2000 ? 2000 : f->prepare_ms;
     } else if (f->profile == PROFILE_RESTORE) {
@@ -267,12 +268,13 @@ void sim_fleet_fini(struct fleet *f)
 
 static void start(struct fleet *f)
 {
-    const unsigned nodes = (unsigned)world_between(&f->world, 1, f->nodes);
+    const unsigned nodes = (unsigned)world_between(&f->world, f->roles ? 2 : 1, f->nodes);
 
     for (unsigned i = 0; i < f->coordinators; i++) {
         coordinator_start(f, &f->coordinator[i]);
     }
     operator_start(f);
+    roles_start(f);
     for (unsigned i = 0; i < nodes; i++) {
         node_start(f, &f->node[i]);
     }

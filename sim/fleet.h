@@ -29,6 +29,10 @@ enum {
     FLEET_KIND = 7,         /* hosted by every node */
     FLEET_KIND_FOREIGN = 8, /* hosted by none */
     FLEET_KIND_DURABLE = 9, /* hosted by every node; its state is in the store */
+    FLEET_KIND_MATCH = 11,  /* of a second role, see sim/roles.c; like the next two */
+    FLEET_KIND_BOSS = 12,
+    FLEET_KIND_MAIL = 13,
+    FLEET_DAEMONS_MAX = 6,
     FLEET_LOOK_US = 500000, /* between two looks whether the fleet is quiet */
 };
 
@@ -44,6 +48,7 @@ enum profile {
     PROFILE_CHANGES, /* many transactions; what was said comes late, again and in any order */
     PROFILE_COPIES,  /* requests get stuck on their way and are sent again; owners change */
     PROFILE_RESTORE, /* the coordinators are restored from a backup */
+    PROFILE_ROLES,   /* as LEASE, with a second role, a singleton and a set of daemons */
     PROFILE_CLOCKS,  /* clocks beyond their bound: only the store is safe, and judged */
 };
 const char *profile_name(enum profile p);
@@ -212,9 +217,13 @@ struct fleet {
     uint32_t prepare_ms;
     uint64_t lease_us; /* D; 0 = none are granted */
     uint32_t poll_ms;
-    uint32_t deadline_ms; /* of a request */
-    uint32_t retry_ms;    /* of a gateway */
-    bool working;         /* clients send */
+    uint32_t deadline_ms;  /* of a request */
+    uint32_t retry_ms;     /* of a gateway */
+    bool roles;            /* there is a second one */
+    uint32_t daemons;      /* so many are wanted */
+    uint64_t daemons_wish; /* which the coordinators were not told yet; 0 = they were */
+    size_t bound;          /* segments that the ring ever had */
+    bool working;          /* clients send */
     bool healed;
     uint64_t heal_us;
     struct history *history; /* where it is written down, NULL = nowhere; the caller's */
@@ -341,6 +350,8 @@ void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body)
 void actors_export(struct fleet *f, const struct host_effect *e);
 void actors_unfreeze(struct fleet *f, const struct host_effect *e);
 void actors_discard(struct fleet *f, struct sim_node *n, const struct host_effect *e);
+/* A daemon that is wanted no more: what it knew goes with it. */
+void actors_retire(struct fleet *f, struct sim_node *n, const struct host_effect *e);
 /* A request that an actor made was answered. */
 void actors_answered(struct fleet *f, uint64_t uid);
 /* The store answered: `list` is borrowed. */
@@ -349,6 +360,31 @@ void actors_claimed(struct fleet *f, struct sim_node *n, uint64_t instance, bool
 void actors_wrote(struct fleet *f, struct sim_node *n, uint64_t instance, uint64_t uid, bool ok);
 /* The node died: all its actors are gone. */
 void actors_crash(struct fleet *f, struct sim_node *n);
+
+/* ---- seeds with a second role: sim/roles.c ---- */
+
+/* Is a seed that draws its profile one of them? Drawn aside, so that all others stay as they are.
+ */
+bool roles_drawn(uint64_t seed);
+/* 0 or 1. */
+unsigned roles_of(const struct fleet *f, const struct sim_node *n);
+/* Role and kinds of a node. */
+void roles_config(const struct fleet *f, const struct sim_node *n, struct host_config *config);
+void roles_entities(struct fleet *f);
+/* The operator resizes the set. */
+void roles_start(struct fleet *f);
+void roles_told(struct fleet *f, const Rh__AdminReply *reply);
+/* A command was applied. */
+void roles_committed(struct fleet *f, const Rh__Command *command,
+                     const struct state_result *result);
+/* When it was asked its gateway knew no ring in which its kind had cells, and those an owner: it
+ * may have been sent elsewhere before, and the first owner is one by a change of hands. */
+bool roles_came_early(const struct fleet *f, const struct ask *a);
+/* May this request be answered that there is no such actor? It came early, or it is for one of
+ * those that come and go. */
+bool roles_may_miss(const struct fleet *f, const struct ask *a);
+/* NULL: each singleton and daemon lives once, where it should; else what is not so. */
+const char *roles_wait(const struct fleet *f);
 
 /* ---- clients and the operator: sim/clients.c, sim/operator.c ---- */
 

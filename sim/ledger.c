@@ -47,6 +47,7 @@ void ledger_init(struct fleet *f)
         e->durable = i == LEDGER_HOT - 1 || i % 4 == 3;
         e->ballast = world_chance(&f->world, 60) ? world_between(&f->world, 1000, 150000) : 0;
     }
+    roles_entities(f);
 }
 
 void ledger_fini(struct ledger *l)
@@ -130,7 +131,7 @@ uint64_t ledger_ask(struct fleet *f, struct session *s, size_t entity, bool fore
 
 uint16_t entity_kind(const struct entity *e)
 {
-    return e->durable ? FLEET_KIND_DURABLE : FLEET_KIND;
+    return e->kind != 0 ? e->kind : e->durable ? FLEET_KIND_DURABLE : FLEET_KIND;
 }
 
 struct ask *ledger_find(struct fleet *f, uint64_t uid)

@@ -46,6 +46,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_ATT1] = PROFILE_COPIES,     [M_REPLAY] = PROFILE_CHANGES, [M_LATE] = PROFILE_CLOCKS,
         [M_NOTIMER] = PROFILE_CHANGES, [M_NORETRY] = PROFILE_CALM,   [M_RESTORE] = PROFILE_RESTORE,
         [M_ERAMSG] = PROFILE_RESTORE,  [M_NOCHAIN] = PROFILE_CALM,   [M_BARRIER] = PROFILE_LEASE,
+        [M_ROLE] = PROFILE_ROLES,      [M_YOUNGEST] = PROFILE_ROLES, [M_ASLEEP] = PROFILE_ROLES,
     };
 
     return ground[m];

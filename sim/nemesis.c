@@ -272,12 +272,14 @@ static void on_cut(void *context, const struct world_event *event)
 
 /* ---- planned changes ---- */
 
-static unsigned staying(const struct fleet *f)
+/* Of the node's role. */
+static unsigned staying(const struct fleet *f, const struct sim_node *n)
 {
     unsigned count = 0;
 
     for (unsigned i = 0; i < f->nodes; i++) {
-        count += f->node[i].wanted && !f->node[i].leaving;
+        count +=
+            f->node[i].wanted && !f->node[i].leaving && roles_of(f, &f->node[i]) == roles_of(f, n);
     }
     return count;
 }
@@ -296,9 +298,9 @@ static void change(struct fleet *f, struct sim_node *n)
         if (!n->stopping && what < 5) {
             operator_drain(f, n, true);
         }
-    } else if (staying(f) > 1 && what < 6) {
+    } else if (staying(f, n) > 1 && what < 6) {
         operator_drain(f, n, false);
-    } else if (staying(f) > 1 && n->incarnation != 0 && !n->process.gate.shut) {
+    } else if (staying(f, n) > 1 && n->incarnation != 0 && !n->process.gate.shut) {
         node_leave(f, n);
     }
 }

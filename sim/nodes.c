@@ -70,6 +70,7 @@ static struct host_config config_of(struct fleet *f, const struct sim_node *n)
     c.disk = n->disk;
     c.kinds = hosted_kinds;
     c.kind_count = sizeof hosted_kinds / sizeof hosted_kinds[0];
+    roles_config(f, n, &c);
     c.state_window = 131072;
     c.poll_ms = f->poll_ms;
     c.renew_ms = f->lease_us == 0 ? 500 : (uint32_t)(f->lease_us / 6000);
@@ -259,8 +260,10 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
     case HOST_UNFREEZE:
         actors_unfreeze(f, e);
         break;
-    case HOST_TURN:
     case HOST_RETIRE:
+        actors_retire(f, n, e);
+        break;
+    case HOST_TURN:
     case HOST_LIST:
     case HOST_MAILBOX_FULL:
         break;

@@ -23,6 +23,7 @@ static const struct {
     [PROFILE_CHANGES] = {"changes", 60},
     [PROFILE_COPIES] = {"copies", 60},
     [PROFILE_RESTORE] = {"restore", 60},
+    [PROFILE_ROLES] = {"roles", 0}, // roles_drawn()
     [PROFILE_CLOCKS] = {"clocks", 60},
 };
 
@@ -131,6 +132,10 @@ void nemesis_draw(struct fleet *f)
 
     f->profile = f->options.profile == PROFILE_DRAWN ? draw_profile(f) : f->options.profile;
 
+    if (f->options.profile == PROFILE_DRAWN && roles_drawn(f->world.seed)) {
+        f->profile = PROFILE_ROLES;
+    }
+    f->roles = f->profile == PROFILE_ROLES;
     x->change_us = world_between(&f->world, 400 * MS, 4 * S);
     x->persist_max_us = world_between(&f->world, 200, 50 * MS);
     x->run_max_us = world_between(&f->world, 100, 50 * MS);
@@ -182,7 +187,8 @@ void nemesis_draw(struct fleet *f)
     x->pause_max_us = world_between(&f->world, 100 * MS, 8 * S);
     x->suspend_pm = maybe(f, 500, 1, 1000);
     x->net.ghosts = world_chance(&f->world, 300);
-    if (f->profile == PROFILE_LEASE || f->profile == PROFILE_CLOCKS) {
+    if (f->profile == PROFILE_LEASE || f->profile == PROFILE_CLOCKS ||
+        f->profile == PROFILE_ROLES) {
         draw_lease(f);
     }
     if (f->profile == PROFILE_CHANGES) {

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Seeds with a second role. Every other node has it; of the entities some are
+ * ids of a kind of that role, one is its singleton, some are a set of daemons
+ * that the operator makes larger and smaller all the time.
+ *
+ * What is judged of them beside all that is judged of any entity: once all is
+ * quiet each singleton and daemon lives exactly once, unasked, where it should.
+ */
+#include "base/assert.h"
+#include "ring/plan.h"
+#include "sim/fleet.h"
+#include "wire/control.h"
+
+#include <ringhold.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MATCH_FIRST = 20, /* entities */
+    MATCH_LAST = 29,
+    BOSS = 30,
+    MAIL_FIRST = 31,
+    MAIL_MIN = 3,
+    RETRY_US = 700000,
+};
+
+static const char role[] = "match";
+
+static const struct host_kind plain[] = {{.number = FLEET_KIND, .name = "plain"},
+                                         {.number = FLEET_KIND_DURABLE, .name = "durable"}};
+
+static const struct host_kind match[] = {
+    {.number = FLEET_KIND_MATCH, .name = "match"},
+    {.number = FLEET_KIND_BOSS, .name = "boss", .placement = RH_PLACE_SINGLETON, .always = true},
+    {.number = FLEET_KIND_MAIL,
+     .name = "mail",
+     .placement = RH_PLACE_DAEMONS,
+     .daemons = MAIL_MIN,
+     .always = true},
+};
+
+bool roles_drawn(uint64_t seed)
+{
+    return (seed * UINT64_C(0x9e3779b97f4a7c15)) >> 61 == 0;
+}
+
+unsigned roles_of(const struct fleet *f, const struct sim_node *n)
+{
+    return f->roles && (n - f->node) % 2 == 1;
+}
+
+void roles_config(const struct fleet *f, const struct sim_node *n, struct host_config *config)
+{
+    if (!f->roles) {
+        return;
+    }
+    config->kinds = roles_of(f, n) ? match : plain;
+    config->kind_count =
+        roles_of(f, n) ? sizeof match / sizeof match[0] : sizeof plain / sizeof plain[0];
+    (void)snprintf(config->role, sizeof config->role, "%s", roles_of(f, n) ? role : "");
+}
+
+static void take_entity(struct entity *e, uint16_t kind)
+{
+    e->id_size = strlen(e->id);
+    e->kind = kind;
+    e->durable = false;
+}
+
+void roles_entities(struct fleet *f)
+{
+    struct entity *e = f->ledger.entity;
+
+    for (size_t i = MATCH_FIRST; f->roles && i <= MATCH_LAST; i++) {
+        take_entity(&e[i], FLEET_KIND_MATCH);
+    }
+    for (unsigned i = 0; f->roles && i < FLEET_DAEMONS_MAX; i++) {
+        (void)snprintf(e[MAIL_FIRST + i].id, sizeof e->id, "mail/%u", i);
+        take_entity(&e[MAIL_FIRST + i], FLEET_KIND_MAIL);
+    }
+    if (f->roles) {
+        (void)snprintf(e[BOSS].id, sizeof e->id, "boss");
+        take_entity(&e[BOSS], FLEET_KIND_BOSS);
+    }
+    f->daemons = MAIL_MIN;
+}
+
+/* ---- the operator's part ---- */
+
+static void tell(struct fleet *f)
+{
+    struct net_end *end = f->operator_end[world_between(&f->world, 0, f->coordinators - 1)];
+    Rh__Control control = RH__CONTROL__INIT;
+    Rh__Admin admin = RH__ADMIN__INIT;
+    Rh__AdminDaemons body = RH__ADMIN_DAEMONS__INIT;
+    struct buffer out = {0};
+
+    if (end == NULL) {
+        return;
+    }
+    body.name = proto_text("mail");
+    body.count = f->daemons;
+    admin.tag = f->daemons_wish;
+    admin.what_case = RH__ADMIN__WHAT_DAEMONS;
+    admin.daemons = &body;
+    control.body_case = RH__CONTROL__BODY_ADMIN;
+    control.admin = &admin;
+    control_put(&out, &control);
+    network_send(&f->network, end, FRAME_CONTROL, buffer_bytes(&out));
+    buffer_fini(&out);
+}
+
+static void on_resize(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+
+    (void)event;
+    if (!f->healed && f->daemons_wish == 0 && world_chance(&f->world, 300)) {
+        f->daemons = (uint32_t)world_between(&f->world, MAIL_MIN, FLEET_DAEMONS_MAX);
+        f->daemons_wish = ++f->wishes;
+        TRACE(&f->world, "op", "wants %u daemons", f->daemons);
+    }
+    if (f->daemons_wish != 0) {
+        tell(f);
+    }
+    world_at(&f->world,
+             f->world.now_us + RETRY_US,
+             (struct world_event){.run = on_resize, .context = f});
+}
+
+void roles_start(struct fleet *f)
+{
+    if (f->roles) {
+        on_resize(f, NULL);
+    }
+}
+
+void roles_told(struct fleet *f, const Rh__AdminReply *reply)
+{
+    if (f->daemons_wish != 0 && reply->tag == f->daemons_wish && reply->error[0] == '\0') {
+        TRACE(&f->world, "op", "is told of %u daemons", f->daemons);
+        f->daemons_wish = 0;
+    }
+}
+
+/* ---- what is judged ---- */
+
+bool roles_came_early(const struct fleet *f, const struct ask *a)
+{
+    return f->ledger.entity[a->entity].kind != 0 &&
+           (f->bound == 0 || a->view < f->ledger.bound_view);
+}
+
+bool roles_may_miss(const struct fleet *f, const struct ask *a)
+{
+    return roles_came_early(f, a) || f->ledger.entity[a->entity].kind == FLEET_KIND_MAIL;
+}
+
+void roles_committed(struct fleet *f, const Rh__Command *command, const struct state_result *result)
+{
+    if (command->body_case == RH__COMMAND__BODY_REASSIGN && command->reassign->incarnation == 0) {
+        f->ledger.bound_view = f->ledger.view_count;
+    }
+    if (result->delta != NULL && result->delta->n_segments > 0 &&
+        f->raft.truth.view.ring.segment_count > f->bound) {
+        f->bound = f->raft.truth.view.ring.segment_count;
+        f->ledger.bound_view = f->ledger.view_count;
+    }
+}
+
+static unsigned count_live(const struct fleet *f, const struct entity *e)
+{
+    unsigned count = 0;
+
+    for (unsigned n = 0; n < f->nodes; n++) {
+        for (const struct instance *i = f->node[n].instance; i != NULL; i = i->next) {
+            count += i->entity == e && !i->frozen;
+        }
+    }
+    return count;
+}
+
+/* Has it served longest of its role's nodes that stay? */
+static bool is_oldest(const struct fleet *f, const struct sim_node *n)
+{
+    for (unsigned i = 0; i < f->nodes; i++) {
+        const struct sim_node *other = &f->node[i];
+
+        if (roles_of(f, other) == roles_of(f, n) && other->core != NULL && !other->leaving &&
+            other->incarnation < n->incarnation) {
+            return false;
+        }
+    }
+    return true;
+}
+
+const char *roles_wait(const struct fleet *f)
+{
+    static char text[96];
+
+    for (size_t i = BOSS; f->roles && i < MAIL_FIRST + FLEET_DAEMONS_MAX; i++) {
+        const struct entity *e = &f->ledger.entity[i];
+        const bool wanted = i < MAIL_FIRST + f->daemons;
+        const unsigned count = count_live(f, e);
+
+        if (count != wanted || (wanted && (e->live == NULL || !check_owns(f, e->live->node, e)))) {
+            (void)snprintf(text, sizeof text, "%s lives %u times, or elsewhere", e->id, count);
+            return text;
+        }
+        if (i == BOSS && !is_oldest(f, e->live->node)) {
+            (void)snprintf(text, sizeof text, "%s is not the oldest", e->live->node->process.name);
+            return text;
+        }
+    }
+    return NULL;
+}
