@@ -82,6 +82,9 @@ def a_battle_is_fought_to_its_end(binary):
         until("bob falls", lambda: succeeds(game, "battle:7", "attack ada bob") == "0", pause=0.05)
         assert "winner=ada" in game("battle:7", "state")
         assert game.error("battle:7", "attack bob ada").startswith("CLOSED")
+        # The players' own actors were told, wherever they live, and tell it back.
+        until("ada was told", lambda: game("battle:7", "score ada") == "1 of 1")
+        until("bob was told", lambda: game("battle:7", "score bob") == "0 of 1")
 
 
 def an_inventory_survives_a_kill(binary):
@@ -163,6 +166,19 @@ function room.hit(self) self.n = (self.n or 0) + 1 return %d * 1000000 + self.n 
         assert node.log_has("lua reloaded")
 
 
+REMEMBERED = """
+local town = ringhold.kind("town", {remembered = function() return {"rome", "ulm"} end})
+function town.on_activate(self) ringhold.log("founded", (ringhold.self())) end
+"""
+
+
+def remembered_ids_live_without_being_asked(binary):
+    with Fleet(binary) as fleet:
+        Game(fleet, write(fleet, REMEMBERED))
+        node = fleet.process("n1")
+        until("both live", lambda: node.log_has("founded rome") and node.log_has("founded ulm"))
+
+
 def a_script_is_checked_without_a_fleet(binary):
     with Fleet(binary) as fleet:
         code, out, err = fleet.run("node", "--lua-check", sample("battle.lua"))
@@ -182,6 +198,7 @@ main(
         an_inventory_survives_a_kill,
         a_scripts_errors_end_one_message_each,
         a_changed_script_is_loaded,
+        remembered_ids_live_without_being_asked,
         a_script_is_checked_without_a_fleet,
     ]
 )
