@@ -11,6 +11,7 @@
 # A new .c file needs no edit here.
 
 CC     = gcc
+OBJCOPY = objcopy
 CFLAGS = -O2 -g
 PREFIX = /usr/local
 SEEDS  =
@@ -32,7 +33,7 @@ warnings := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wc
             -Wdouble-promotion -Wformat=2 -Wswitch-enum -Wwrite-strings \
             $(if $(findstring clang,$(CC)),-Wno-cast-qual) # in protobuf-c's macros; gcc knows whose they are
 defines  := -D_POSIX_C_SOURCE=200809L -DRINGHOLD_VERSION='"$(VERSION)"' $(if $(INJECT),-DRINGHOLD_INJECT=1) $(if $(MUTANTS),-DRINGHOLD_MUTANTS=1)
-cflags   := -std=c11 $(defines) -iquote . -isystem build/proto -Iinclude -MD -MP -fPIC -fno-omit-frame-pointer \
+cflags   := -std=c11 $(defines) -iquote . -isystem build/proto -Iinclude -MD -MP -fPIC -fvisibility=hidden -fno-omit-frame-pointer \
             $(warnings) $(if $(WERROR),-Werror) $(if $(COVER),--coverage) \
             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all) $(CFLAGS)
 libs     := -lraft -luv -lsqlite3 -lnng -lprotobuf-c -linih -llua5.4 -lpthread -ldl -lm
@@ -57,8 +58,10 @@ plugins := $(patsubst %.c,$(out)/%.so,$(filter-out $(lacking),$(wildcard example
 binary  := $(out)/ringhold
 checker := $(out)/ringhold-history
 library := $(out)/libringhold.a
+shared  := $(out)/libringhold.so.0
+pkg     := $(out)/ringhold.pc
 
-all: $(binary) $(checker) $(library) $(plugins) $(tests) $(sims) $(addprefix skip/,$(filter examples/store_%,$(lacking)))
+all: $(binary) $(checker) $(library) $(shared) $(pkg) $(plugins) $(tests) $(sims) $(addprefix skip/,$(filter examples/store_%,$(lacking)))
 
 skip/%:
 	@echo '  SKIP $*: it needs libpq-dev or libhiredis-dev (tools/setup check)'
@@ -84,11 +87,27 @@ $(out)/all.a: $(objects)
 	$(call say,AR)
 	$(Q)$(AR) rcs $@ $^
 
-# What a game server links to host actors: everything but the command line.
-$(library): $(filter-out $(out)/cli/% $(out)/sim/% $(out)/lua/%,$(objects))
+# What a game server links to host actors: what its API needs of all this, and no other name is seen,
+# so that a list_remove() of the game is no clash.
+api      := $(shell sed -n 's/^RH_API .*[ *]\(rh_[a-z_]*\)(.*)*/\1/p' include/ringhold.h)
+lib_libs := -luv -lnng -lprotobuf-c -lpthread -ldl -lm
+$(out)/libringhold.o: $(out)/all.a include/ringhold.h
+	$(call say,LD)
+	$(Q)$(LD) -r $(api:%=-u %) $< -o $@
+	$(Q)$(OBJCOPY) --localize-hidden $@
+
+$(library): $(out)/libringhold.o
 	@rm -f $@
 	$(call say,AR)
 	$(Q)$(AR) rcs $@ $^
+
+$(shared): $(out)/libringhold.o
+	$(call say,LD)
+	$(Q)$(CC) $(cflags) -shared -Wl,-soname,libringhold.so.0 $(if $(SAN),,-Wl$(comma)--no-undefined) $(LDFLAGS) $^ $(lib_libs) -o $@
+
+$(pkg): packaging/ringhold.pc.in Makefile VERSION
+	@mkdir -p $(@D)
+	$(Q)sed -e 's,@PREFIX@,$(PREFIX),' -e 's,@VERSION@,$(VERSION),' -e 's,@LIBS@,$(lib_libs),' $< >$@
 
 $(binary): $(out)/cli/main.o $(out)/all.a
 	$(call say,LD)
@@ -209,11 +228,14 @@ run-lint: $(pb)
 	$(Q)shellcheck tools/setup tools/layers tools/model .ci/run
 	$(Q)./tools/layers
 
-install: $(binary) $(checker) $(library)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man3
+install: $(binary) $(checker) $(library) $(shared) $(pkg)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man3
 	install -m 755 $(binary) $(DESTDIR)$(PREFIX)/bin/ringhold
 	install -m 755 $(checker) $(DESTDIR)$(PREFIX)/bin/ringhold-history
 	install -m 644 $(library) $(DESTDIR)$(PREFIX)/lib/libringhold.a
+	install -m 755 $(shared) $(DESTDIR)$(PREFIX)/lib/libringhold.so.0
+	ln -sf libringhold.so.0 $(DESTDIR)$(PREFIX)/lib/libringhold.so
+	sed 's,^prefix=.*,prefix=$(PREFIX),' $(pkg) >$(DESTDIR)$(PREFIX)/lib/pkgconfig/ringhold.pc
 	install -m 644 include/ringhold.h $(DESTDIR)$(PREFIX)/include/ringhold.h
 	install -m 644 docs/ringhold.1 $(DESTDIR)$(PREFIX)/share/man/man1/ringhold.1
 	install -m 644 docs/libringhold.3 $(DESTDIR)$(PREFIX)/share/man/man3/libringhold.3

@@ -12,6 +12,7 @@ int cmd_node(int argc, char **argv); /* the daemon, or list | drain | remove */
 int cmd_gateway(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_ring(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_where(int argc, char **argv);
 int cmd_txn(int argc, char **argv); /* list | show N | resolve N */
 int cmd_events(int argc, char **argv);

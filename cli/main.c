@@ -24,6 +24,7 @@ static const struct {
     {"gateway", cmd_gateway, "run a gateway: takes clients' requests (Redis protocol)"},
     {"status", cmd_status, "the fleet at a glance"},
     {"ring", cmd_ring, "every vnode and its owner"},
+    {"top", cmd_top, "top --hot: the actors that are slow, busy, or have most waiting"},
     {"where", cmd_where, "which node owns an id"},
     {"daemons", cmd_daemons, "daemons NAME COUNT: how many actors a set has"},
     {"txn", cmd_txn, "txn list | show N | resolve N: changes of the ring"},

@@ -91,7 +91,7 @@ struct host_config {
     char address[VIEW_ADDRESS_MAX + 1]; /* as others reach my links */
     char zone[VIEW_NAME_MAX + 1];
     char role[RING_ROLE_MAX + 1]; /* "" = the default one */
-    uint32_t weight; /* 1 */
+    uint32_t weight;              /* 1 */
     uint8_t boot_id[16];
     uint8_t data_uuid[16];
     uint64_t nonce;                /* random, of this start */
@@ -336,6 +336,17 @@ struct host_figures {
     uint64_t gate_dropped[HOST_DROP_COUNT];
 };
 void host_figures(const struct host *h, struct host_figures *out);
+/* What the workers know of an actor, for people who ask (RhHotRow of wire/control.proto). */
+struct host_hot {
+    const char *what; /* "runs", "deferred", "busy", "waiting": static text */
+    uint32_t worker;
+    uint16_t kind;
+    struct bytes id; /* borrowed */
+    uint64_t us;
+    uint64_t count;
+};
+/* Tell the next Inspect these, too. Borrowed until it is set anew. */
+void host_set_hot(struct host *h, const struct host_hot *hot, size_t count);
 const struct view *host_view(const struct host *h);
 /* 0 = not registered. */
 uint64_t host_incarnation(const struct host *h);

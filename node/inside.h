@@ -91,7 +91,9 @@ struct host {
     struct host_effects *out; /* of this step */
     size_t record_at;         /* host_record() */
     uint64_t now_us;
-    uint64_t wall_us; /* of this step; 0 = not known */
+    uint64_t wall_us;           /* of this step; 0 = not known */
+    const struct host_hot *hot; /* borrowed; host_set_hot() */
+    size_t hot_count;
 
     /* Membership (member.c). */
     struct finder finder;

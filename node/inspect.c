@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { IDS_MAX = 10000, EXIT_CODE = 75 /* EX_TEMPFAIL */ };
+enum { IDS_MAX = 10000, LONGEST_MAX = 10, EXIT_CODE = 75 /* EX_TEMPFAIL */ };
 
 static const char *life_name(enum life life)
 {
@@ -159,12 +159,87 @@ static Rh__InspectAnswer *answer_new(const struct host *h, const Rh__Inspect *qu
     return out;
 }
 
+/* ---- who is hot ---- */
+
+static void add_hot(Rh__InspectAnswer *out, const struct host_hot *hot)
+{
+    Rh__HotRow *row = mem_new(1, sizeof *row);
+
+    *row = (Rh__HotRow)RH__HOT_ROW__INIT;
+    row->what = mem_string(hot->what);
+    row->worker = hot->worker;
+    row->kind = hot->kind;
+    row->id.len = hot->id.size;
+    row->id.data = mem_new(hot->id.size, 1);
+    memcpy(row->id.data, hot->id.data, hot->id.size);
+    row->us = hot->us;
+    row->count = hot->count;
+    out->hot[out->n_hot++] = row;
+}
+
+static size_t actor_mailbox(const struct actor *a)
+{
+    return actor_waiting(a) + a->early_count;
+}
+
+/* The longest mailboxes, longest first. */
+static size_t longest(const struct host *h, const struct actor *out[LONGEST_MAX])
+{
+    size_t count = 0;
+
+    for (uint32_t c = 0; c < h->actors.cell_count && h->place != NULL; c++) {
+        for (struct actor *a = cell_first(&h->actors, c); a != NULL;
+             a = cell_next(&h->actors, c, a)) {
+            const size_t size = actor_mailbox(a);
+            size_t at = count;
+
+            while (size > 0 && at > 0 && actor_mailbox(out[at - 1]) < size) {
+                at--;
+            }
+            if (size > 0 && at < LONGEST_MAX) {
+                const size_t kept = count == LONGEST_MAX ? count - 1 : count;
+
+                memmove(&out[at + 1], &out[at], (kept - at) * sizeof(struct actor *));
+                out[at] = a;
+                count = kept + 1;
+            }
+        }
+    }
+    return count;
+}
+
+static void add_all_hot(const struct host *h, Rh__InspectAnswer *out)
+{
+    const struct actor *actors[LONGEST_MAX];
+    const size_t count = longest(h, actors);
+
+    out->hot = mem_new(h->hot_count + count, sizeof(Rh__HotRow *));
+    for (size_t i = 0; i < h->hot_count; i++) {
+        add_hot(out, &h->hot[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct host_hot hot = {.what = "waiting",
+                                     .kind = actors[i]->kind,
+                                     .id = actor_id(actors[i]),
+                                     .count = actor_mailbox(actors[i])};
+
+        add_hot(out, &hot);
+    }
+}
+
+void host_set_hot(struct host *h, const struct host_hot *hot, size_t count)
+{
+    h->hot = hot;
+    h->hot_count = count;
+}
+
 void host_inspect(struct host *h, int coordinator, const Rh__Inspect *question)
 {
     Rh__Control c = RH__CONTROL__INIT;
     Rh__InspectAnswer *out = answer_new(h, question);
 
     add_actors(h, out, question);
+    add_all_hot(h, out);
     out->holds = mem_new(h->participant.part_count, sizeof(Rh__HoldRow *));
     for (size_t i = 0; i < h->participant.part_count; i++) {
         add_hold(h, out, h->participant.part[i]);

@@ -128,7 +128,11 @@ static void on_control(struct shell *s, struct link *link, const struct frame *f
         .peer = p->coordinator >= 0 ? 0 : p->id,
         .message = message,
     };
-    shell_feed(s, &event);
+    if (message->body_case == RH__CONTROL__BODY_INSPECT) {
+        glance_feed(s, &event);
+    } else {
+        shell_feed(s, &event);
+    }
     control_free(message);
 }
 

@@ -191,6 +191,11 @@ void stage_stop(struct shell *s, bool save);
  * has to stay, the shell and the kinds included. */
 bool stage_close(struct shell *s);
 
+/* ---- glance_uv.c */
+
+/* Feed an event that asks how it is (Inspect), with what the workers know. */
+void glance_feed(struct shell *s, struct host_event *event);
+
 /* ---- persist_uv.c */
 
 /* Write `disk` off the loop; HOST_PERSISTED follows for `ticket`. */

@@ -24,6 +24,7 @@ static struct resident *resident_new(struct stage *stage, struct actor *actor,
     r->kind = kind;
     r->worker = stage->worker[table_mix(actor_name(actor).position) % stage->worker_count];
     r->watched.kind = actor_kind(actor);
+    r->hash = table_mix(actor_name(actor).position ^ table_mix(r->watched.kind));
     memcpy(r->id, id.data, id.size);
     r->watched.id = bytes_of(r->id, id.size);
     list_push_back(&stage->residents, &r->link);

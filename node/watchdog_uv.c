@@ -256,6 +256,11 @@ const struct watched *watchdog_deferred(const struct watchdog *w)
     return oldest == NULL ? NULL : CONTAINER_OF(oldest, struct watched, deferred);
 }
 
+size_t watchdog_deferred_count(const struct watchdog *w)
+{
+    return w->deferred_count;
+}
+
 void watchdog_hold(struct watchdog *w)
 {
     (void)pthread_mutex_lock(&w->lock);

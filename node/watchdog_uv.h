@@ -58,6 +58,7 @@ void watchdog_finish(struct watchdog *w, struct watched *actor);
 struct watched_at watchdog_at(struct watchdog *w, size_t index);
 /* What is deferred longest, or NULL. */
 const struct watched *watchdog_deferred(const struct watchdog *w);
+size_t watchdog_deferred_count(const struct watchdog *w);
 /* Whoever frees what is watched does so after this: nobody looks at it any more. */
 void watchdog_hold(struct watchdog *w);
 void watchdog_release(struct watchdog *w);

@@ -24,6 +24,7 @@
 #define NODE_WORKER_UV_H
 
 #include "node/batch_uv.h"
+#include "node/hot.h"
 #include "node/kinds.h"
 #include "node/watchdog_uv.h"
 
@@ -40,6 +41,7 @@ struct resident {
     struct rh_actor *on_stage; /* the worker's */
     uint64_t fence;
     struct list_link link; /* protocol thread; of all residents */
+    uint64_t hash;         /* of kind and id */
     struct watched watched;
     uint8_t id[]; /* flexible */
 };
@@ -84,6 +86,8 @@ void worker_send(struct worker *w);
 const struct told *worker_take(struct worker *w);
 /* Take back what was not begun and no longer may be; worker_take() returns it. */
 void worker_recall(struct worker *w, uint64_t now_us);
+/* Who took most of its time lately; as hot_top(). */
+size_t worker_hot(struct worker *w, uint64_t now_us, struct hot_counter *out, size_t max);
 /* Begin nothing more but discards; `save_until_us`: flush what is left until then, 0 = don't. Then
  * deactivate it, and end. Nothing is told any more. */
 void worker_stop(struct worker *w, uint64_t save_until_us);

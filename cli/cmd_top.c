@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/history.h"
+#include "cli/commands.h"
+#include "cli/query.h"
+#include "cli/survey.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN_MAX = 1000 };
+
+/* One row of one node. */
+struct hot_row {
+    const Rh__InspectAnswer *node;
+    const Rh__HotRow *row;
+};
+
+static int rank(const char *what)
+{
+    static const char *const order[] = {"runs", "deferred", "busy", "waiting"};
+    int at = 0;
+
+    while (at < 4 && strcmp(what, order[at]) != 0) {
+        at++;
+    }
+    return at;
+}
+
+/* By what it is, the greatest first. */
+static int compare(const void *left, const void *right)
+{
+    const Rh__HotRow *a = ((const struct hot_row *)left)->row;
+    const Rh__HotRow *b = ((const struct hot_row *)right)->row;
+    const int by = rank(a->what) - rank(b->what);
+
+    if (by != 0) {
+        return by;
+    }
+    if (a->us != b->us) {
+        return a->us > b->us ? -1 : 1;
+    }
+    return a->count == b->count ? 0 : a->count > b->count ? -1 : 1;
+}
+
+static size_t collect(const struct survey *s, struct hot_row out[SHOWN_MAX])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < s->process_count; i++) {
+        const Rh__InspectAnswer *p = s->process[i];
+
+        for (size_t j = 0; j < p->n_hot && count < SHOWN_MAX; j++) {
+            out[count++] = (struct hot_row){p, p->hot[j]};
+        }
+    }
+    qsort(out, count, sizeof *out, compare);
+    return count;
+}
+
+static void print(const struct query *q, const struct hot_row *hot, size_t count)
+{
+    static const char *const columns[] = {
+        "WHAT", "NODE", "WORKER", "KIND", "ID", "US", "COUNT", NULL};
+    char word[HISTORY_WORD_SIZE];
+    struct rows r;
+
+    rows_init(&r, columns);
+    for (size_t i = 0; i < count; i++) {
+        const Rh__HotRow *row = hot[i].row;
+        const size_t size = row->id.len < HISTORY_WORD_MAX ? row->id.len : HISTORY_WORD_MAX;
+
+        rows_text(&r, "%s", row->what);
+        rows_text(&r, "%s", hot[i].node->name);
+        rows_number(&r, row->worker);
+        rows_number(&r, row->kind);
+        rows_text(&r, "%s", history_word(bytes_of(row->id.data, size), word));
+        rows_number(&r, row->us);
+        rows_number(&r, row->count);
+    }
+    if (q->json) {
+        rows_print_json(&r);
+        (void)printf("\n");
+    } else {
+        rows_print_table(&r);
+    }
+    rows_fini(&r);
+}
+
+static bool any_answered(const struct survey *s)
+{
+    for (size_t i = 0; i < s->coordinator_count; i++) {
+        if (s->coordinator[i].reply != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int ask(const struct query *q)
+{
+    static struct hot_row hot[SHOWN_MAX];
+    struct surveyor *v = surveyor_new(q->cluster, q->coordinators);
+    struct survey s = {0};
+
+    if (v == NULL) {
+        return 1;
+    }
+    surveyor_ask(v, q->timeout_ms, &s);
+    const bool answered = any_answered(&s);
+    if (answered) {
+        print(q, hot, collect(&s, hot));
+    } else {
+        (void)fprintf(stderr, "ringhold top: no coordinator answers at %s\n", q->coordinators);
+    }
+    survey_fini(&s);
+    surveyor_free(v);
+    return answered ? 0 : 1;
+}
+
+int cmd_top(int argc, char **argv)
+{
+    bool hot = false;
+    struct query q;
+    const struct option only =
+        option_switch("hot", &hot, "the actors that cost most; there is no other view yet");
+    const struct command command = {
+        .name = "top",
+        .summary = "Which actors are slow, busy, or have most requests waiting?",
+        .arguments = "",
+        .details = "runs      a worker is in its code since US microseconds\n"
+                   "deferred  longest of the COUNT that answer later; since US\n"
+                   "busy      took US of its worker's last 5 to 10 seconds, in COUNT tasks\n"
+                   "waiting   COUNT requests are in its mailbox\n"
+                   "An id is shown as in a history: what is no plain character as %XX.",
+        .options = query_options(&q, &only),
+    };
+    const int code = query_parse(&q, &command, argc, argv);
+
+    return code >= 0 ? code : ask(&q);
+}

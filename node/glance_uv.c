@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A glance at the workers, for `ringhold top --hot`: who runs, who is deferred,
+ * who was busy. The ids are copied while the watchdog holds them still.
+ */
+#include "node/shell_uv.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { HOT_MAX = 10 /* of one worker */ };
+
+struct glance {
+    struct host_hot *row; /* owned */
+    size_t count;
+    size_t cap;
+    struct buffer ids;
+};
+
+static void add(struct glance *g, const struct host_hot *row)
+{
+    if (g->count == g->cap) {
+        g->cap = g->cap == 0 ? 16 : g->cap * 2;
+        g->row = mem_resize(g->row, g->cap * sizeof *g->row);
+    }
+    g->row[g->count++] = *row;
+    buffer_put(&g->ids, row->id.data, row->id.size);
+}
+
+static void add_running(struct shell *s, struct glance *g, size_t worker)
+{
+    const struct watched_at at = watchdog_at(s->watchdog, worker);
+    struct host_hot row = {.what = "runs", .worker = (uint32_t)worker};
+
+    if (at.actor != NULL && s->now_us > at.since_us) {
+        row.kind = at.actor->kind;
+        row.id = at.actor->id;
+        row.us = s->now_us - at.since_us;
+        add(g, &row);
+    }
+}
+
+static void add_deferred(struct shell *s, struct glance *g)
+{
+    const struct watched *oldest = watchdog_deferred(s->watchdog);
+    struct host_hot row = {.what = "deferred"};
+
+    if (oldest != NULL && s->now_us > oldest->deferred_us) {
+        row.kind = oldest->kind;
+        row.id = oldest->id;
+        row.us = s->now_us - oldest->deferred_us;
+        row.count = watchdog_deferred_count(s->watchdog);
+        add(g, &row);
+    }
+}
+
+static void add_busy(struct shell *s, struct glance *g, size_t worker)
+{
+    struct hot_counter top[HOT_MAX];
+    const size_t count = worker_hot(s->stage.worker[worker], s->now_us, top, HOT_MAX);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct host_hot row = {.what = "busy",
+                                     .worker = (uint32_t)worker,
+                                     .kind = top[i].kind,
+                                     .id = bytes_of(top[i].id, top[i].id_size),
+                                     .us = top[i].busy_us,
+                                     .count = top[i].tasks};
+
+        add(g, &row);
+    }
+}
+
+/* The ids moved while there were more to come. */
+static void settle(struct glance *g)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < g->count; i++) {
+        g->row[i].id.data = g->ids.data + at;
+        at += g->row[i].id.size;
+    }
+}
+
+void glance_feed(struct shell *s, struct host_event *event)
+{
+    struct glance g = {0};
+
+    for (size_t i = 0; i < s->stage.worker_count; i++) {
+        add_busy(s, &g, i);
+    }
+    watchdog_hold(s->watchdog);
+    for (size_t i = 0; i < s->stage.worker_count; i++) {
+        add_running(s, &g, i);
+    }
+    add_deferred(s, &g);
+    watchdog_release(s->watchdog);
+    settle(&g);
+    host_set_hot(s->host, g.row, g.count);
+    shell_feed(s, event);
+    host_set_hot(s->host, NULL, 0);
+    mem_free(g.row);
+    buffer_fini(&g.ids);
+}

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""What `make install` leaves is enough for a game server in C++, linked with the shared library and with the static one."""
+import os
+import subprocess
+import tempfile
+
+from fleet import main
+
+SERVER = """
+#include <cstdio>
+#include <ringhold.h>
+
+static void on_ready(void *, uint64_t, const char *) {}
+
+/* Names that the library uses inside: they are the game's own here. */
+extern "C" int buffer_put(int n) { return n + 1; }
+extern "C" void log_write() {}
+
+int main()
+{
+    struct rh_node_options options = {};
+    options.abi = RH_ABI;
+    options.size = sizeof options;
+    options.name = "no good name";
+    options.ready = on_ready;
+    const struct rh_value v = rh_text("hello");
+    std::printf("%s %d %d\\n", static_cast<const char *>(v.bytes.data), buffer_put(1), rh_node_run(&options));
+    return 0;
+}
+"""
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+
+def run(*words, env=None):
+    done = subprocess.run(words, capture_output=True, text=True, timeout=250, env={**os.environ, **(env or {})})
+    assert done.returncode == 0, (words, done.stdout, done.stderr)
+    return done.stdout
+
+
+def cplusplus_links_with_what_is_installed(binary):
+    if os.path.basename(os.path.dirname(os.path.abspath(binary))) != "gcc":
+        return  # a sanitizer's library needs its flags
+    with tempfile.TemporaryDirectory(prefix="ringhold-install-") as folder:
+        environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+        done = subprocess.run(
+            ["make", "-C", ROOT, "install", f"DESTDIR={folder}", "PREFIX=/usr/local"],
+            capture_output=True, text=True, timeout=250, env=environment,
+        )
+        assert done.returncode == 0, (done.stdout, done.stderr)
+        lib = os.path.join(folder, "usr/local/lib")
+        config = {
+            "PKG_CONFIG_PATH": os.path.join(lib, "pkgconfig"),
+            "PKG_CONFIG_SYSROOT_DIR": folder,
+        }
+        source, program = os.path.join(folder, "server.cc"), os.path.join(folder, "server")
+        with open(source, "w") as f:
+            f.write(SERVER)
+        for how in ("shared", "static"):
+            words = ["pkg-config", "--cflags", "--libs", "ringhold"]
+            words += ["--static"] if how == "static" else []
+            flags = run(*words, env=config).split()
+            if how == "static":
+                flags = [os.path.join(lib, "libringhold.a") if f == "-lringhold" else f for f in flags]
+            run("g++", "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", source, "-o", program, *flags)
+            out = run(program, env={"LD_LIBRARY_PATH": lib})
+            assert out == "hello 2 1\n", (how, out)
+            loads = "libringhold.so.0" in run("readelf", "-d", program)
+            assert loads == (how == "shared"), how
+
+
+main([cplusplus_links_with_what_is_installed])
