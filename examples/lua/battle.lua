@@ -7,6 +7,7 @@
 --     redis-cli -p 6380 CALL battle:7 "join bob"
 --     redis-cli -p 6380 CALL battle:7 "attack ada bob"
 --     redis-cli -p 6380 CALL battle:7 "state"
+--     redis-cli -p 6380 CALL @1/ada "score"        # a player's own actor is of kind 1
 
 local PLAYERS <const> = 2
 local HEALTH <const> = 100

@@ -84,6 +84,7 @@ def a_battle_is_fought_to_its_end(binary):
         assert game.error("battle:7", "attack bob ada").startswith("CLOSED")
         # The players' own actors were told, wherever they live, and tell it back.
         until("ada was told", lambda: game("battle:7", "score ada") == "1 of 1")
+        assert game("@1/ada", "score") == "1"  # the first of its results
         until("bob was told", lambda: game("battle:7", "score bob") == "0 of 1")
 
 
