@@ -101,6 +101,7 @@ struct ask {
     uint64_t first;  /* its gateway's version when it was first sent; of an owned session */
     uint8_t flags;
     bool resumed;
+    bool missed;     /* it was given up, in a reply over a connection that was gone */
     uint64_t parent; /* the request whose handler asked; 0 = a client did */
     enum reply_code code;
     unsigned runs;

@@ -32,9 +32,8 @@ static bool excused(const struct fleet *f, const struct ask *a, enum reply_code 
     if (code == REPLY_UNKNOWN && a->resumed && a->first == 1) {
         return true; // the client knew no version, so any take-over may be newer
     }
-    // The gateway that its client left gave it up in time, and had what follows it run.
-    if (code == REPLY_UNKNOWN && a->resumed &&
-        f->world.now_us - a->sent_us >= (uint64_t)f->deadline_ms * 900) {
+    // A gateway that its client had left gave it up, and had what follows it run.
+    if (code == REPLY_UNKNOWN && a->missed) {
         return true;
     }
     // So many of its session ran after it that what it answered is not kept any more.
@@ -174,6 +173,7 @@ void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t ticket, enum r
     struct ask *a = ledger_find(f, uid);
 
     if (a != NULL && ticket >> CHECK_TICKET_BITS != a->session->epoch) {
+        a->missed = a->missed || (code != REPLY_OK && code != REPLY_APP_ERROR);
         return; // that connection is gone
     }
     if (a == NULL || a->answered || a->session->closed || a->session->gateway != g) {
@@ -192,7 +192,10 @@ void check_call_reply(struct fleet *f, struct sim_node *n, uint64_t uid, enum re
 {
     const struct ask *a = ledger_find(f, uid);
 
-    if (a == NULL || a->answered || a->session->closed || a->session->node != n) {
+    if (a != NULL && !a->answered && a->session->closed && a->session->node == n) {
+        return; // it was on its way to an actor that is gone, which the scene drops too
+    }
+    if (a == NULL || a->answered || a->session->node != n) {
         world_violate(&f->world,
                       "answer",
                       "the calls of %s answer request %llu, which waits for nothing",

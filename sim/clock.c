@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/clock.h"
 
+#include "base/assert.h"
+
 enum { MILLION = 1000000 };
 
 uint64_t sim_clock_read(const struct sim_clock *c, uint64_t now_us)
 {
+    ASSERT(now_us >= c->from_us);
     const uint64_t gone_us = now_us - c->from_us;
 
     return c->shows_us + gone_us * (uint64_t)(MILLION + c->rate_ppm) / MILLION;

@@ -341,11 +341,11 @@ void nemesis_heal(struct fleet *f)
         .persist_max_us = 1 * MS, .run_max_us = 5 * MS, .store_max_us = 2 * MS};
     f->raft.faults = (struct raft_model_faults){.commit_max_us = 2 * MS, .lag_max_us = 5 * MS};
     network_heal(&f->network);
+    pause_end_all(f); // by the clocks as they are: one that stands has to go on first
     for (unsigned i = 0; f->profile == PROFILE_CLOCKS && i < fleet_size(f); i++) {
         struct sim_clock *c = &fleet_process(f, i)->clock;
 
         sim_clock_stood(c, f->world.now_us, 0);
         c->rate_ppm = 0; // the clocks are mended, too
     }
-    pause_end_all(f);
 }
