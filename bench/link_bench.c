@@ -218,11 +218,14 @@ static void run_ping(struct bench *b, uint64_t count, uint64_t depth)
         links_flush(b->links);
     }
     const double seconds = (double)(now_ns() - start_ns) / 1e9;
+    const uint64_t half = count / 2;
+    const uint64_t most = count * 99 / 100;
+    b->ping = NULL;
     qsort(p.at_ns, count, sizeof p.at_ns[0], compare);
     printf("%.0f %.1f %.1f\n",
            (double)count / seconds,
-           (double)p.at_ns[count / 2] / 1e3,
-           (double)p.at_ns[count * 99 / 100] / 1e3);
+           (double)p.at_ns[half] / 1e3,
+           (double)p.at_ns[most] / 1e3);
     free(p.at_ns);
 }
 

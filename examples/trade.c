@@ -39,33 +39,45 @@ struct purse {
 };
 
 /* "balance paid", then "id last" for each payer. */
+static void load(struct purse *p, char *text)
+{
+    char *rest = NULL;
+    const char *word[2] = {strtok_r(text, " ", &rest), strtok_r(NULL, " ", &rest)};
+
+    p->balance = word[1] == NULL ? 0 : strtoll(word[0], NULL, 10);
+    p->paid = word[1] == NULL ? 0 : strtoull(word[1], NULL, 10);
+    while (p->payers < PAYERS_MAX && word[1] != NULL) {
+        struct payer *payer = &p->payer[p->payers];
+
+        word[0] = strtok_r(NULL, " ", &rest);
+        word[1] = strtok_r(NULL, " ", &rest);
+        if (word[1] != NULL) {
+            (void)snprintf(payer->id, sizeof payer->id, "%s", word[0]);
+            payer->last = strtoull(word[1], NULL, 10);
+            p->payers++;
+        }
+    }
+}
+
 static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
                        void **instance)
 {
     struct purse *p = calloc(1, sizeof *p);
     char *text = state == NULL ? NULL : strndup(state->data, state->size);
-    int used = 0;
-    int more = 0;
+    const int made = p != NULL && (state == NULL || text != NULL) ? RH_OK : RH_FAILED;
 
     (void)actor;
     (void)fence;
-    *instance = p;
-    if (p == NULL || (state != NULL && text == NULL)) {
-        return RH_FAILED;
+    if (made == RH_OK && text != NULL) {
+        load(p, text);
     }
-    if (text != NULL &&
-        sscanf(text, "%" SCNd64 " %" SCNu64 "%n", &p->balance, &p->paid, &used) == 2) {
-        while (p->payers < PAYERS_MAX && sscanf(text + used,
-                                                " %63s %" SCNu64 "%n",
-                                                p->payer[p->payers].id,
-                                                &p->payer[p->payers].last,
-                                                &more) == 2) {
-            used += more;
-            p->payers++;
-        }
+    if (made == RH_OK) {
+        *instance = p;
+    } else {
+        free(p);
     }
     free(text);
-    return RH_OK;
+    return made;
 }
 
 static int on_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)

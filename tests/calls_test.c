@@ -416,7 +416,7 @@ static void the_host_is_told_what_is_still_awaited(void **state)
     ask(2);
     struct calls_effect e;
     bool awaits = false;
-    struct did asked[2];
+    struct did asked[2] = {{.text = ""}, {.text = ""}};
     size_t count = 0;
     while (calls_take(calls, &e)) {
         if (e.type == CALLS_TELL) {

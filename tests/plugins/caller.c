@@ -75,14 +75,16 @@ static void on_answer(struct rh_actor *actor, void *instance, const struct rh_an
     if (c->ended < c->count) {
         return;
     }
+    const size_t half = c->count / 2;
+    const size_t most = c->count * 99 / 100;
     const double seconds = (double)(now_ns() - c->start_ns) / 1e9;
     qsort(c->took_ns, c->count, sizeof c->took_ns[0], compare);
     (void)snprintf(text,
                    sizeof text,
                    "%.0f %.1f %.1f",
                    (double)c->count / seconds,
-                   c->took_ns[c->count / 2] / 1e3,
-                   c->took_ns[c->count * 99 / 100] / 1e3);
+                   c->took_ns[half] / 1e3,
+                   c->took_ns[most] / 1e3);
     (void)rh_reply(
         actor, c->failed > 0 ? rh_error("ERR a call failed") : rh_bytes_value(text, strlen(text)));
 }
