@@ -194,8 +194,9 @@ failover: setup-build-check
 
 bench: setup-build-check-bench
 	+@$(submake) run-bench
-run-bench: $(binary) $(benches)
+run-bench: $(binary) $(benches) $(plugins)
 	@bench/run $(out)
+	@bench/calls $(out)
 
 # LIBFUZZER=1 needs clang's runtime (libclang-rt-14-dev); without it a driver of our own mutates seeds.
 fuzzers := $(patsubst %.c,$(out)/%,$(notdir $(wildcard tests/fuzz/*_fuzz.c)))
