@@ -86,6 +86,7 @@ static int check_result(const struct rh_actor *a, int result)
 }
 
 /* It has returned: is it through? */
+// NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper
 static void returned(struct rh_actor *a, int result)
 {
     if (result == RH_PENDING && a->deferral != NULL) {
@@ -343,19 +344,20 @@ static void take_due(struct rh_actor *a, struct due *due)
 void scene_turn(struct rh_actor *a, uint64_t ticket)
 {
     struct list_link *link = NULL;
-    size_t left = 0; // What becomes due meanwhile is for the next turn.
+    struct list now; // What becomes due meanwhile is for the next turn.
 
     ASSERT(a->task == TASK_NONE && !a->frozen);
     a->task = TASK_TURN;
     a->ticket = ticket;
     a->chain_count = 0;
     a->poked = false;
-    for (link = list_front(&a->due); link != NULL; link = list_next(&a->due, link)) {
-        left++;
-    }
-    while (left-- > 0 && !a->broken && (link = list_pop_front(&a->due)) != NULL) {
+    list_init(&now);
+    list_splice_back(&now, &a->due);
+    while (!a->broken && (link = list_front(&now)) != NULL) {
+        list_remove(link);
         take_due(a, CONTAINER_OF(link, struct due, link));
     }
+    list_splice_back(&a->due, &now); // of one that broke
     if (!a->flush_due || a->broken) {
         end_turn(a);
         return;
@@ -405,6 +407,7 @@ static size_t state_size_max(const struct rh_actor *a)
     return wanted < granted ? wanted : granted;
 }
 
+// NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper
 static void hand_off(struct rh_actor *a)
 {
     a->out = mem_new(1, sizeof *a->out);
@@ -429,6 +432,7 @@ void scene_export(struct rh_actor *a)
 }
 
 /* Its flush for the move is through. */
+// NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper
 static void flushed_to_move(struct rh_actor *a, int result)
 {
     const struct scene_event event = {.type = SCENE_EXPORTED, .actor = a->outer, .error = ERR_BUSY};
@@ -503,6 +507,7 @@ static void note_saved(struct rh_actor *a)
     list_push_back(&a->scene->saved, &a->in_scene);
 }
 
+// NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper
 void actor_go_on(struct rh_actor *a, int result)
 {
     const int checked = check_result(a, result);
