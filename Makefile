@@ -178,7 +178,7 @@ model: setup-model
 e2e: setup-build-check-e2e
 	+@$(submake) INJECT=1 run-e2e
 run-e2e: $(binary) $(plugins)
-	@SHOW=1 KILLS=$(or $(KILLS),6) TEST_TIMEOUT=1200 tools/run-tests $(patsubst %,"% $(binary)",$(wildcard tests/e2e/fault_*.py tests/e2e/recovery_*.py))
+	@SHOW=1 KILLS=$(or $(KILLS),6) TEST_TIMEOUT=1200 tools/run-tests $(patsubst %,"% $(binary)",$(wildcard tests/e2e/fault_*.py tests/e2e/recovery_*.py tests/e2e/walk_*.py))
 
 # ThreadSanitizer: the tests of what has threads, and 60 s of load with restarts (SECONDS=).
 races: setup-build-check

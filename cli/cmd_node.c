@@ -207,9 +207,9 @@ static int run_daemon(int argc, char **argv)
         .name = "node",
         .summary = "Run a node: registers, is given its share, hosts actors. SIGTERM drains it.",
         .arguments = "",
-        .details =
-            "Exit 75: it was fenced, others took its ids; start it again (a supervisor's "
-            "work).\nAlso: ringhold node list | drain NAME | remove NAME (each with --help).",
+        .details = "Exit 75: it was fenced, others took its ids; start it again (a supervisor's "
+                   "work).\nAlso: ringhold node list | wait NAME | drain NAME | remove NAME (each "
+                   "with --help).",
         .options = options,
     };
     const int code = options_parse(&command, argc, argv, arguments, &count);
@@ -236,6 +236,9 @@ int cmd_node(int argc, char **argv)
 {
     if (argc > 0 && strcmp(argv[0], "list") == 0) {
         return cmd_node_list(argc - 1, argv + 1);
+    }
+    if (argc > 0 && strcmp(argv[0], "wait") == 0) {
+        return cmd_node_wait(argc - 1, argv + 1);
     }
     if (argc > 0 && strcmp(argv[0], "drain") == 0) {
         return cmd_node_drain(argc - 1, argv + 1);

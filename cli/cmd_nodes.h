@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `ringhold node list|drain|remove`: asking about nodes. `ringhold node` alone
+ * `ringhold node list|wait|drain|remove`: asking about nodes. `ringhold node` alone
  * is the daemon (cli/cmd_node.c).
  */
 #ifndef CLI_CMD_NODES_H
 #define CLI_CMD_NODES_H
 
 int cmd_node_list(int argc, char **argv);
+int cmd_node_wait(int argc, char **argv);
 int cmd_node_drain(int argc, char **argv);
 int cmd_node_remove(int argc, char **argv);
 

@@ -20,7 +20,7 @@ static const struct {
 } commands[] = {
     {"demo", cmd_demo, "start a whole fleet on loopback, load it, change it, judge it"},
     {"coordinator", cmd_coordinator, "run a coordinator: keeps the ring (1, 3 or 5 of them)"},
-    {"node", cmd_node, "run a node: hosts actors; or: node list | drain NAME | remove NAME"},
+    {"node", cmd_node, "run a node: hosts actors; or: node list | wait | drain | remove NAME"},
     {"gateway", cmd_gateway, "run a gateway: takes clients' requests (Redis protocol)"},
     {"status", cmd_status, "the fleet at a glance"},
     {"ring", cmd_ring, "every vnode and its owner"},
