@@ -165,6 +165,16 @@ static void name_folder(struct coordinator_options *o)
     }
 }
 
+static struct option least_option(char *text, size_t size)
+{
+    return option_list("min-members",
+                       "[ROLE=]N",
+                       text,
+                       size,
+                       "nodes of a role that are to be there before any gets ids for the first "
+                       "time; may be repeated (1)");
+}
+
 /* Lines of "ROLE=N", or "N" for the default role. Prints what is wrong. */
 static bool take_least(struct coordinator_config *config, const char *text)
 {
@@ -238,12 +248,7 @@ int cmd_coordinator(int argc, char **argv)
                       &o.machine.prepare_ms,
                       (struct option_range){100, 3600000},
                       "a transaction not prepared by then is aborted (10000)"),
-        option_list("min-members",
-                    "[ROLE=]N",
-                    least,
-                    sizeof least,
-                    "nodes of a role that are to be there before any gets ids for the first time; "
-                    "may be repeated (1)"),
+        least_option(least, sizeof least),
         lease_option(&times),
         margin_option(&times),
         suspect_option(&times),

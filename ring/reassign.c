@@ -98,7 +98,7 @@ static void rank(struct ranking *need, const struct stretch *t, const struct pla
     for (size_t i = 0; i < count; i++) {
         weight += may_get(t, &nodes[i]) ? nodes[i].weight : 0;
     }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; weight > 0 && i < count; i++) {
         const struct plan_node *n = &nodes[i];
 
         if (may_get(t, n)) {
