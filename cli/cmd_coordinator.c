@@ -165,6 +165,12 @@ static void name_folder(struct coordinator_options *o)
     }
 }
 
+static struct option adopt_option(bool *adopt)
+{
+    return option_switch(
+        "adopt", adopt, "my folder is a copy of another coordinator's: make it mine, then exit");
+}
+
 static struct option least_option(char *text, size_t size)
 {
     return option_list("min-members",
@@ -266,9 +272,7 @@ int cmd_coordinator(int argc, char **argv)
                       &o.readmit,
                       (struct option_range){1, 255},
                       "forget the recorded identity of that coordinator (docs/raft.md)"),
-        option_switch("adopt",
-                      &o.adopt,
-                      "my folder is a copy of another coordinator's: make it mine, then exit"),
+        adopt_option(&o.adopt),
         option_switch(
             "insecure", &o.insecure, "listen beyond loopback although links are not encrypted yet"),
         option_text("log-level", "LEVEL", level, sizeof level, "error, warn, info or debug (info)"),

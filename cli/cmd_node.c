@@ -136,6 +136,36 @@ static struct node_words words_default(void)
     };
 }
 
+static struct option actor_option(struct node_words *w)
+{
+    return option_text("actor",
+                       "NAME|FILE",
+                       w->actor,
+                       sizeof w->actor,
+                       "what it hosts as kind 0: kv, echo, ledger, or a shared object ./x.so; "
+                       "=ARG after it (kv, unless --kind says something else)");
+}
+
+static struct option kind_option(struct node_words *w)
+{
+    return option_list(
+        "kind",
+        "N[@PLACE]:NAME|FILE",
+        w->kinds,
+        sizeof w->kinds,
+        "another kind that it hosts, as --actor; PLACE: singleton, or daemons=COUNT; "
+        "may be repeated");
+}
+
+static struct option role_option(struct node_words *w)
+{
+    return option_text("role",
+                       "NAME",
+                       w->role,
+                       sizeof w->role,
+                       "its role: its kinds live on nodes of that role only (default)");
+}
+
 static int run_daemon(int argc, char **argv)
 {
     struct node_words w = words_default();
@@ -156,28 +186,14 @@ static int run_daemon(int argc, char **argv)
                     sizeof w.listen,
                     "where gateways and nodes reach me (127.0.0.1:0, any port)"),
         option_text("data", "DIR", w.data, sizeof w.data, "my folder (ringhold-data/node-NAME)"),
-        option_text("actor",
-                    "NAME|FILE",
-                    w.actor,
-                    sizeof w.actor,
-                    "what it hosts as kind 0: kv, echo, ledger, or a shared object ./x.so; "
-                    "=ARG after it (kv, unless --kind says something else)"),
-        option_list("kind",
-                    "N[@PLACE]:NAME|FILE",
-                    w.kinds,
-                    sizeof w.kinds,
-                    "another kind that it hosts, as --actor; PLACE: singleton, or daemons=COUNT; "
-                    "may be repeated"),
+        actor_option(&w),
+        kind_option(&w),
         lua_script_option(&w.lua),
         lua_check_option(&w.lua),
         lua_reload_option(&w.lua),
         lua_instructions_option(&w.lua),
         lua_memory_option(&w.lua),
-        option_text("role",
-                    "NAME",
-                    w.role,
-                    sizeof w.role,
-                    "its role: its kinds live on nodes of that role only (default)"),
+        role_option(&w),
         option_number("weight",
                       &o.node.weight,
                       (struct option_range){1, WEIGHT_MAX},
