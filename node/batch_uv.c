@@ -7,7 +7,7 @@ enum { BYTES_KEPT_MAX = 4 * 1024 * 1024 }; /* more is given back when it is empt
 
 static struct bytes part(const struct buffer *b, size_t at, size_t size)
 {
-    return size == 0 ? (struct bytes){0} : bytes_of(b->data + at, size);
+    return bytes_of(size == 0 ? NULL : b->data + at, size);
 }
 
 static void empty(struct buffer *bytes)

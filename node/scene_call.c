@@ -140,6 +140,7 @@ static void tell_call(struct rh_actor *a, const struct call *call)
     a->scene->config.on_event(a->scene->config.context, &event);
 }
 
+// NOLINTNEXTLINE(readability-function-size): what a call is made of, as ringhold.h has it
 int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh_bytes payload,
             uint32_t timeout_ms, uint32_t flags, rh_on_answer then, void *argument)
 {

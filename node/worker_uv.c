@@ -522,7 +522,7 @@ static void save_all(struct worker *w, uint64_t until_us)
     size_t before = 0;
 
     do {
-        const struct timespec pause = {.tv_nsec = SAVE_US * 1000};
+        const struct timespec pause = {.tv_nsec = SAVE_US * 1000L};
 
         before = left;
         w->now_us = clock_boottime_us();

@@ -44,7 +44,7 @@ static void a_heavy_one_is_found_among_many(void **state)
     }
     assert_int_equal(hot_top(&h, 1000, top, 1), 1);
     assert_int_equal(top[0].id[0], 0);
-    assert_true(top[0].busy_us >= 100 * 200); // never too low
+    assert_true(top[0].busy_us >= 20000); // never too low
 }
 
 static void what_is_old_is_forgotten(void **state)
@@ -62,7 +62,7 @@ static void what_is_old_is_forgotten(void **state)
     now_us += HOT_WINDOW_US;
     assert_int_equal(hot_top(&h, now_us, top, 2), 1);
     assert_int_equal(top[0].id[0], 2);
-    assert_int_equal(hot_top(&h, now_us + 2 * HOT_WINDOW_US, top, 2), 0);
+    assert_int_equal(hot_top(&h, now_us + 2 * (uint64_t)HOT_WINDOW_US, top, 2), 0);
 }
 
 int main(void)

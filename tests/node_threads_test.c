@@ -296,7 +296,7 @@ static void *answer_all(void *argument)
 
 static void two_threads_answer_for_two_workers(void **state)
 {
-    static const size_t first[2] = {0, 1};
+    static size_t first[2] = {0, 1};
     pthread_t thread[2];
     static size_t all;
 
@@ -313,8 +313,7 @@ static void two_threads_answer_for_two_workers(void **state)
         (void)pthread_mutex_unlock(&lock);
     }
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(pthread_create(&thread[i], NULL, answer_all, (void *)(uintptr_t)&first[i]),
-                         0);
+        assert_int_equal(pthread_create(&thread[i], NULL, answer_all, &first[i]), 0);
     }
     until(&ran, ACTORS);
     for (size_t i = 0; i < 2; i++) {
