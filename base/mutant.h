@@ -56,6 +56,11 @@
     X(M_ONESLOT, "an outcome releases the holds of all transactions")                 \
     X(M_NOTIMER, "a transaction has no deadline")                                     \
     X(M_NOPOLL, "a node that waits for an outcome does not ask")                      \
+    X(M_WAKELOST, "requests that wait while their actor retires are lost")            \
+    X(M_RETIREHELD, "an actor retires while it is frozen")                            \
+    X(M_RETURNLOST, "a task that was not begun in time is forgotten")                 \
+    X(M_NOREMEMBER, "an actor that lives unasked waits for a request when it moved")  \
+    X(M_POKEHELD, "an actor has its turn although it is frozen")                      \
     X(M_SAMENUM_CANCEL, "a new leader goes on with the old number, CANCEL is early")  \
     X(M_ROLE, "cells of a role are given to any node")                                \
     X(M_YOUNGEST, "a singleton goes to the node that came last")                      \

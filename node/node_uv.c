@@ -391,6 +391,7 @@ static bool make_host(struct shell *s)
     memcpy(config.data_uuid, s->folder.data_uuid, sizeof config.data_uuid);
     config.weight = o->weight == 0 ? 1 : o->weight;
     config.serve = o->on_lease_loss == RH_LOSS_SERVE;
+    config.actors_max = o->actors_max;
     config.nonce = random_u64();
     config.disk = s->disk;
     config.kinds = s->kinds.hosted;

@@ -39,7 +39,8 @@ void retire(struct host *h, struct actor *a, enum retire_why why)
 {
     struct host_effect *e = host_emit(h, HOST_RETIRE);
 
-    ASSERT(a->state == ACTOR_IDLE && actor_held(a) == NULL);
+    ASSERT(a->state == ACTOR_IDLE || mutant(M_RETIREHELD));
+    ASSERT(actor_held(a) == NULL || mutant(M_RETIREHELD));
     ASSERT(tenure_may_start(h)); // what it saves must be fenced by a lease
     if (list_linked(&a->idle)) {
         list_remove(&a->idle);
@@ -60,7 +61,7 @@ static bool may_retire(const struct host *h, const struct actor *a)
 /* Found by the wheel, or for want of room: now, or as soon as it is through with its turn. */
 static void retire_one(struct host *h, struct actor *a, enum retire_why why)
 {
-    if (may_retire(h, a)) {
+    if (may_retire(h, a) || (mutant(M_RETIREHELD) && a->state == ACTOR_FROZEN && a->live)) {
         retire(h, a, why);
         return;
     }
@@ -158,6 +159,22 @@ static void stays(struct host *h, struct actor *a, enum err error)
     actor_proceed(h, a);
 }
 
+/* M_WAKELOST: what woke it is gone with it. */
+static void lose_waiting(struct host *h, struct actor *a)
+{
+    struct waiting *w = NULL;
+
+    while ((w = queue_pop(&a->busy->queue)) != NULL) {
+        struct arrival in = arrival_of(w);
+        struct order *order = order_find(&h->orders, a, w->record.session);
+
+        if (order != NULL && w->record.seq > order->last) {
+            order->last = w->record.seq;
+        }
+        admit_done(h, &in);
+    }
+}
+
 void retire_on_retired(struct host *h, const struct host_event *event)
 {
     struct actor *a = event->actor;
@@ -177,5 +194,8 @@ void retire_on_retired(struct host *h, const struct host_event *event)
     a->live = a->poked = a->turned = a->broken = a->wanted = false;
     a->wish = WISH_NONE;
     actor_end(h, a, ACTOR_ABSENT);
+    if (mutant(M_WAKELOST)) {
+        lose_waiting(h, a);
+    }
     actor_proceed(h, a); // who waits wakes it again
 }

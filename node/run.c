@@ -175,7 +175,9 @@ void run_on_poke(struct host *h, struct actor *a)
         return; // its timers and answers ended with it
     }
     a->poked = true;
-    if (a->state == ACTOR_IDLE || a->state == ACTOR_BUSY) {
+    if (mutant(M_POKEHELD) && a->state == ACTOR_FROZEN && tenure_may_start(h)) {
+        turn(h, a);
+    } else if (a->state == ACTOR_IDLE || a->state == ACTOR_BUSY) {
         actor_proceed(h, a);
     }
 }

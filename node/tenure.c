@@ -192,7 +192,7 @@ void tenure_on_returned(struct host *h, const struct host_event *event)
     struct host_effect e = {.type = event->returned, .actor = a, .flags = event->flags};
     struct bytes bytes = event->bytes;
 
-    if (!was_given(a, event)) {
+    if (!was_given(a, event) || mutant(M_RETURNLOST)) {
         return;
     }
     e.ticket = a->busy == NULL ? 0 : a->busy->running.ticket;

@@ -80,7 +80,7 @@ void wake_if_wanted(struct host *h, struct actor *a)
 
 void wake_arrived(struct host *h, struct actor *a)
 {
-    if (kind_is_always(host_kind_of(h, a->kind))) {
+    if (kind_is_always(host_kind_of(h, a->kind)) && !mutant(M_NOREMEMBER)) {
         a->wanted = true;
         wake_list(h, a, &h->wake.arrived);
     }

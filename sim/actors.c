@@ -46,7 +46,7 @@ static bool state_get_list(struct instance *i, struct bytes state)
     return !in.bad && in.left == 0 && ballast == i->entity->ballast;
 }
 
-static struct instance *instance_find(const struct sim_node *n, uint64_t id)
+struct instance *actors_find(const struct sim_node *n, uint64_t id)
 {
     struct instance *i = n->instance;
 
@@ -69,12 +69,12 @@ static struct entity *entity_named(struct fleet *f, struct bytes id)
 }
 
 /* An event about instance `i` of node number event->b. NULL: it is gone by now. */
-static struct instance *instance_of(struct fleet *f, const struct world_event *event)
+struct instance *actors_instance(struct fleet *f, const struct world_event *event)
 {
-    return instance_find(&f->node[event->b], event->a);
+    return actors_find(&f->node[event->b], event->a);
 }
 
-static void instance_later(struct fleet *f, const struct instance *i, uint64_t in_us, world_run run)
+void actors_later(struct fleet *f, const struct instance *i, uint64_t in_us, world_run run)
 {
     world_at(&f->world,
              f->world.now_us + in_us,
@@ -87,7 +87,7 @@ static void instance_later(struct fleet *f, const struct instance *i, uint64_t i
 }
 
 /* Unlink and free. */
-static void instance_end(struct fleet *f, struct instance *i)
+void actors_end(struct fleet *f, struct instance *i)
 {
     struct instance **at = &i->node->instance;
 
@@ -117,10 +117,10 @@ static void ran(struct fleet *f, struct instance *i);
 static void on_activated(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
-    struct instance *i = instance_of(f, event);
+    struct instance *i = actors_instance(f, event);
 
     if (i != NULL) {
-        activated(f, i, world_chance(&f->world, f->faults.activate_fail_pm));
+        activated(f, i, i->refused || world_chance(&f->world, f->faults.activate_fail_pm));
     }
 }
 
@@ -133,9 +133,16 @@ static void activated(struct fleet *f, struct instance *i, bool failed)
         TRACE(&f->world, n->process.name, "%s does not start", i->entity->id);
         e.error = ERR_IO;
         actor_set_instance(i->actor, NULL);
-        instance_end(f, i);
+        actors_end(f, i);
     }
     node_step(f, n, e);
+}
+
+static uint64_t activation_us(struct fleet *f)
+{
+    const bool late = !f->healed && world_chance(&f->world, f->faults.late_pm);
+
+    return world_between(&f->world, 0, late ? 3000000 : 3000);
 }
 
 void actors_activate(struct fleet *f, struct sim_node *n, const struct host_effect *e,
@@ -166,14 +173,17 @@ void actors_activate(struct fleet *f, struct sim_node *n, const struct host_effe
         store_claim(f, i);
         return;
     }
-    check_activate(f, i, e->has_state);
-    instance_later(f, i, world_between(&f->world, 0, 3000), on_activated);
+    i->refused = !lives_load(i);
+    if (!i->refused) {
+        check_activate(f, i, e->has_state);
+    }
+    actors_later(f, i, activation_us(f), on_activated);
 }
 
 void actors_claimed(struct fleet *f, struct sim_node *n, uint64_t instance, bool ok,
                     struct ledger_list list)
 {
-    struct instance *i = instance_find(n, instance);
+    struct instance *i = actors_find(n, instance);
 
     if (i == NULL) {
         return;
@@ -195,6 +205,10 @@ void actors_claimed(struct fleet *f, struct sim_node *n, uint64_t instance, bool
 static void answer(struct fleet *f, struct instance *i, enum answer_code code, struct bytes body)
 {
     i->running = false;
+    lives_after_run(f, i);
+    if (lives_breaks(f, i)) {
+        return;
+    }
     node_step(f,
               i->node,
               (struct host_event){
@@ -218,7 +232,7 @@ static void answer_done(struct fleet *f, struct instance *i)
 
 void actors_wrote(struct fleet *f, struct sim_node *n, uint64_t instance, uint64_t uid, bool ok)
 {
-    struct instance *i = instance_find(n, instance);
+    struct instance *i = actors_find(n, instance);
 
     if (i == NULL || !i->running || i->uid != uid) {
         return;
@@ -234,7 +248,7 @@ void actors_wrote(struct fleet *f, struct sim_node *n, uint64_t instance, uint64
 static void on_ran(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
-    struct instance *i = instance_of(f, event);
+    struct instance *i = actors_instance(f, event);
 
     if (i != NULL && i->running && i->uid == event->c) {
         ran(f, i);
@@ -253,7 +267,10 @@ static void ran(struct fleet *f, struct instance *i)
           "%s ran request %llu",
           i->entity->id,
           (unsigned long long)i->uid);
-    if (!i->entity->durable) {
+    if (!i->entity->durable && lives_did(f, i, i->uid)) {
+        i->running = false;
+        answer_done(f, i);
+    } else if (!i->entity->durable) {
         i->running = false;
         check_run_end(f, i, i->uid);
         answer_done(f, i);
@@ -267,7 +284,7 @@ static void ran(struct fleet *f, struct instance *i)
 static void on_answered(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
-    struct instance *i = instance_of(f, event);
+    struct instance *i = actors_instance(f, event);
 
     if (i != NULL && i->running && i->asks == event->c) {
         ran(f, i);
@@ -319,7 +336,7 @@ static uint64_t call(struct fleet *f, struct instance *i)
 static void on_poison(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
-    const struct instance *i = instance_of(f, event);
+    const struct instance *i = actors_instance(f, event);
 
     if (i != NULL && i->running && i->uid == event->c) {
         TRACE(&f->world, i->node->process.name, "is killed by %s", i->entity->id);
@@ -330,14 +347,14 @@ static void on_poison(void *context, const struct world_event *event)
 static void on_call(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
-    struct instance *i = instance_of(f, event);
+    struct instance *i = actors_instance(f, event);
 
     if (i == NULL || !i->running || i->uid != event->c) {
         return;
     }
     i->asks = call(f, i);
     // Should no answer come, it goes on without.
-    instance_later(f, i, i->asks == 0 ? 0 : (uint64_t)f->deadline_ms * 1000 + 500000, on_ran);
+    actors_later(f, i, i->asks == 0 ? 0 : (uint64_t)f->deadline_ms * 1000 + 500000, on_ran);
     node_calls_settle(f, i->node);
 }
 
@@ -368,22 +385,35 @@ void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body)
     i->chain_count = e->chain_count;
     memcpy(i->chain, e->chain, sizeof i->chain);
     if (world_chance(&f->world, f->faults.poison_pm) && world_chance(&f->world, 100)) {
-        instance_later(f, i, run_us / 2, on_poison);
+        actors_later(f, i, run_us / 2, on_poison);
     }
     i->asks = 0;
     if (i->entity >= &f->ledger.entity[LEDGER_HOT] && world_chance(&f->world, f->faults.call_pm)) {
-        instance_later(f, i, world_between(&f->world, 0, 300000), on_call);
+        actors_later(f, i, world_between(&f->world, 0, 300000), on_call);
         return;
     }
-    instance_later(f, i, run_us, on_ran);
+    actors_later(f, i, run_us, on_ran);
+}
+
+static void on_not_now(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    const struct instance *i = actors_instance(f, event);
+
+    if (i != NULL) {
+        node_step(f,
+                  i->node,
+                  (struct host_event){.type = HOST_EXPORTED, .actor = i->actor, .error = ERR_BUSY});
+    }
 }
 
 static void on_exported(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
-    struct instance *i = instance_of(f, event);
+    struct instance *i = actors_instance(f, event);
     struct buffer state = {0};
     enum err error = ERR_OK;
+    bool has_state = true;
 
     if (i == NULL || !i->frozen) {
         return;
@@ -391,6 +421,8 @@ static void on_exported(void *context, const struct world_event *event)
     if (world_chance(&f->world, f->faults.export_fail_pm)) {
         TRACE(&f->world, i->node->process.name, "%s is not exported", i->entity->id);
         error = ERR_IO;
+    } else if (lives_goes_cold(f, i)) {
+        has_state = false;
     } else {
         state_put_list(&state, i);
     }
@@ -399,7 +431,7 @@ static void on_exported(void *context, const struct world_event *event)
               (struct host_event){.type = HOST_EXPORTED,
                                   .actor = i->actor,
                                   .error = error,
-                                  .has_state = true,
+                                  .has_state = has_state,
                                   .bytes = buffer_bytes(&state)});
     buffer_fini(&state);
 }
@@ -413,8 +445,12 @@ void actors_export(struct fleet *f, const struct host_effect *e)
           "freezes %s with %zu effects",
           i->entity->id,
           i->list.count);
+    if (!f->healed && !i->running && world_chance(&f->world, f->faults.busy_pm)) {
+        actors_later(f, i, world_between(&f->world, 0, 3000), on_not_now);
+        return;
+    }
     check_freeze(f, i);
-    instance_later(f, i, world_between(&f->world, 0, 3000), on_exported);
+    actors_later(f, i, world_between(&f->world, 0, 3000), on_exported);
 }
 
 void actors_unfreeze(struct fleet *f, const struct host_effect *e)
@@ -436,45 +472,12 @@ void actors_discard(struct fleet *f, struct sim_node *n, const struct host_effec
     if (e->discard_why == DISCARD_FENCED && (i->entity->live == i || i->entity->last == n)) {
         i->entity->lost = true;
     }
-    instance_end(f, i);
-}
-
-static void on_retired(void *context, const struct world_event *event)
-{
-    struct fleet *f = context;
-    struct instance *i = instance_of(f, event);
-
-    if (i != NULL) {
-        struct sim_node *n = i->node;
-        const struct host_event e = {.type = HOST_RETIRED, .actor = i->actor, .ticket = event->c};
-
-        if (i->entity->live == i) {
-            i->entity->lost = true;
-        }
-        actor_set_instance(i->actor, NULL);
-        instance_end(f, i);
-        node_step(f, n, e);
-    }
-}
-
-void actors_retire(struct fleet *f, struct sim_node *n, const struct host_effect *e)
-{
-    struct instance *i = actor_instance(e->actor);
-
-    TRACE(&f->world, n->process.name, "retires %s", i->entity->id);
-    world_at(&f->world,
-             f->world.now_us + world_between(&f->world, 0, 3000),
-             (struct world_event){.run = on_retired,
-                                  .context = f,
-                                  .a = i->id,
-                                  .b = (uint64_t)(n - f->node),
-                                  .c = e->ticket,
-                                  .gate = &n->process.gate});
+    actors_end(f, i);
 }
 
 void actors_crash(struct fleet *f, struct sim_node *n)
 {
     while (n->instance != NULL) {
-        instance_end(f, n->instance);
+        actors_end(f, n->instance);
     }
 }

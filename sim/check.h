@@ -21,6 +21,7 @@
  *     drain        K7: a transaction is over soon after its deadline               check_quiet.c
  *     chain        K7: what a running actor asks beside it passes the hold         check_answer.c
  *     stuck        singletons and daemons live once, unasked, where they should    roles.c
+ *     stuck        who lives unasked does, when all is quiet                       lives.c
  *     stuck        K8: after the heal everything ends and is served                check_quiet.c
  *     raft-state   replicas agree at every index                                   raft_model.c
  */
@@ -64,12 +65,15 @@ struct entity {
     uint16_t kind;               /* of a second role's; 0 = by `durable` */
     bool durable;                /* its state is in the store, … */
     struct ledger_list row;      /* … this, … */
+    struct ledger_list saved;    /* else: what the last one saved that retired, … */
+    uint64_t saved_token;        /* … and the token that may */
     uint64_t token;              /* … and who wrote last */
     struct instance *live;       /* the one that may act, NULL = none */
     struct ledger_list history;  /* what its next instance must know */
     const struct sim_node *last; /* where it lived last */
     uint64_t cold_us;            /* given to another without a hand-over then … */
     uint64_t cold_version;       /* … by this version */
+    bool broke;                  /* it was broken once, and lost what it had not saved */
     bool lost;                   /* a crash may have lost the history */
 };
 

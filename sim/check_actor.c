@@ -44,6 +44,13 @@ static bool judged(const struct fleet *f, const struct entity *e)
     return f->profile != PROFILE_CLOCKS || e->durable;
 }
 
+/* Less than it did: after a crash all that was not saved may be lost. */
+static bool may_know(const struct entity *e, const struct instance *i, bool has_state)
+{
+    return e->lost && !e->durable &&
+           (has_state ? i->list.count == 0 : ledger_list_equal(&i->list, &e->saved));
+}
+
 void check_activate(struct fleet *f, struct instance *i, bool has_state)
 {
     struct entity *e = i->entity;
@@ -64,7 +71,7 @@ void check_activate(struct fleet *f, struct instance *i, bool has_state)
                       e->live->node->process.name);
     }
     if (!ledger_list_equal(&i->list, &e->history)) {
-        if (f->profile != PROFILE_CLOCKS && (!e->lost || e->durable || i->list.count > 0)) {
+        if (f->profile != PROFILE_CLOCKS && !may_know(e, i, has_state)) {
             world_violate(&f->world,
                           "state",
                           "%s is activated on %s with %zu effects (%s), it had %zu on %s",
@@ -115,7 +122,7 @@ void check_unfreeze(struct fleet *f, struct instance *i)
 void check_freeze(struct fleet *f, struct instance *i)
 {
     record_life(f, HISTORY_FREEZE, i);
-    if (i->running) {
+    if (i->running || i->turns) {
         world_violate(&f->world,
                       "overlap",
                       "%s is handed over by %s while it runs request %llu",

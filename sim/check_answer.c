@@ -254,9 +254,9 @@ void check_final(struct fleet *f)
         const struct entity *e = &l->entity[a->entity];
         const bool done = a->answered && (a->code == REPLY_OK || a->code == REPLY_APP_ERROR);
         // What is in the store, or never was at risk, must be there.
-        const bool safe =
-            e->durable ? done && a->runs > 0
-                       : f->crashes == 0 && f->restores == 0 && l->reassigned == 0 && a->runs > 0;
+        const bool safe = e->durable ? done && a->runs > 0
+                                     : f->crashes == 0 && f->restores == 0 && l->reassigned == 0 &&
+                                           !e->broke && a->runs > 0;
 
         if (f->profile == PROFILE_CLOCKS && !e->durable) {
             continue;

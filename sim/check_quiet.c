@@ -180,6 +180,9 @@ const char *check_quiet(struct fleet *f)
     const char *what = check_settled(f);
 
     what = what == NULL ? owners_wait(f) : what;
+    if (what == NULL && lives_waits(f) != NULL) {
+        what = WAITS("%s does not live", lives_waits(f));
+    }
     what = what == NULL ? plan_waits(f) : what;
     return what == NULL ? roles_wait(f) : what;
 }

@@ -91,6 +91,17 @@ struct fleet_faults {
     uint64_t run_long_us;      /* … 3 s, or so long that no transaction waits for it */
     uint64_t activate_fail_pm; /* so many of a thousand activations fail */
     uint64_t export_fail_pm;   /* and exports */
+    uint32_t idle_ms;          /* actors that nobody uses retire after it */
+    uint64_t actors_max;       /* so many live on one node */
+    bool remembered;           /* those in memory live unasked */
+    uint64_t poke_pm;          /* after so many of a thousand runs one wants a turn … */
+    uint64_t passivate_pm;     /* … or to retire … */
+    uint64_t broken_pm;        /* … or is broken */
+    uint64_t retire_fail_pm;   /* so many of a thousand times it cannot save when it retires */
+    uint64_t busy_pm;          /* so many of a thousand exports are not now … */
+    uint64_t cold_pm;          /* … or hand nothing over */
+    uint64_t late_pm;          /* so many of a thousand activations take up to 3 s */
+    uint64_t worker_us;        /* tasks begin up to so much later */
     uint64_t store_max_us;     /* to the store, and back */
     uint64_t store_slow_pm;    /* so many of a thousand times up to 3 s */
     uint64_t refuse_pm;        /* so many of a thousand requests find the link's queue full */
@@ -119,8 +130,11 @@ struct instance {
     uint64_t frozen_us; /* since */
     bool deposed;       /* its node lost the vnode while it could not stop it: nothing may leave */
     bool running;
+    bool turns; /* something between requests */
     uint64_t token;
     bool warm;     /* it was handed over */
+    size_t loaded; /* so many of the list were saved by a former life */
+    bool refused;  /* another one's token is greater */
     uint64_t uid;  /* running: the request */
     bool handled;  /* running: the handler is through, the store is not */
     uint64_t asks; /* running: the request of its own that it waits for, 0 = none */
@@ -155,6 +169,7 @@ struct sim_node {
     int exit_code;
     struct net_end *coordinator[FLEET_COORDINATORS_MAX];
     struct instance *instance; /* owned */
+    struct task *task;         /* owned: given to workers, not begun */
     struct view_seen seen;
     uint64_t last_incarnation; /* of all its lives */
     uint64_t reassigned;       /* the newest incarnation whose vnodes were given to others */
@@ -210,7 +225,9 @@ struct fleet {
     uint64_t client_gap_us;
     struct process operator_process;
     struct net_end *operator_end[FLEET_COORDINATORS_MAX];
+    struct host_kind kinds[2];
     uint64_t instance_count;
+    uint64_t task_count;
     uint64_t wishes;
     uint32_t vnodes_per_weight;
     uint32_t moves_per_txn;
@@ -351,7 +368,6 @@ void actors_export(struct fleet *f, const struct host_effect *e);
 void actors_unfreeze(struct fleet *f, const struct host_effect *e);
 void actors_discard(struct fleet *f, struct sim_node *n, const struct host_effect *e);
 /* A daemon that is wanted no more: what it knew goes with it. */
-void actors_retire(struct fleet *f, struct sim_node *n, const struct host_effect *e);
 /* A request that an actor made was answered. */
 void actors_answered(struct fleet *f, uint64_t uid);
 /* The store answered: `list` is borrowed. */
@@ -360,6 +376,41 @@ void actors_claimed(struct fleet *f, struct sim_node *n, uint64_t instance, bool
 void actors_wrote(struct fleet *f, struct sim_node *n, uint64_t instance, uint64_t uid, bool ok);
 /* The node died: all its actors are gone. */
 void actors_crash(struct fleet *f, struct sim_node *n);
+/* NULL = gone. */
+struct instance *actors_find(const struct sim_node *n, uint64_t id);
+/* An event about an instance, later; it finds it by actors_instance(), if it still is there. */
+void actors_later(struct fleet *f, const struct instance *i, uint64_t in_us, world_run run);
+struct instance *actors_instance(struct fleet *f, const struct world_event *event);
+/* It is no more. */
+void actors_end(struct fleet *f, struct instance *i);
+
+/* ---- what else actors do: sim/lives.c ---- */
+
+/* It claims what was saved, and takes it if nothing was handed over. False: another may save. */
+bool lives_load(struct instance *i);
+/* One that may run again did so in a life that was saved: it has no effect any more. */
+bool lives_did(struct fleet *f, const struct instance *i, uint64_t uid);
+/* It hands nothing over, and has saved all. */
+bool lives_goes_cold(struct fleet *f, const struct instance *i);
+/* It ran a request: does it want something? */
+void lives_after_run(struct fleet *f, const struct instance *i);
+/* It may say that it is broken. True: it is gone by now, or its node. */
+bool lives_breaks(struct fleet *f, const struct instance *i);
+void lives_turn(struct fleet *f, const struct host_effect *e);
+void lives_retire(struct fleet *f, const struct host_effect *e);
+void lives_list(struct fleet *f, const struct sim_node *n);
+/* Who should live unasked and does not; NULL = nobody. */
+const char *lives_waits(const struct fleet *f);
+/* A task begins. */
+void lives_begin(struct fleet *f, struct sim_node *n, const struct host_effect *e,
+                 struct bytes bytes);
+/* A worker gets it. */
+void lives_post(struct fleet *f, struct sim_node *n, const struct host_effect *e,
+                struct bytes bytes);
+/* What was not begun in time goes back to the node. */
+void lives_recall(struct fleet *f, struct sim_node *n);
+/* Forget what was given for this actor; NULL = for all. */
+void lives_drop(struct sim_node *n, const struct actor *a);
 
 /* ---- seeds with a second role: sim/roles.c ---- */
 

@@ -55,6 +55,7 @@ void ledger_fini(struct ledger *l)
     for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
         ledger_list_fini(&l->entity[i].history);
         ledger_list_fini(&l->entity[i].row);
+        ledger_list_fini(&l->entity[i].saved);
     }
     for (size_t i = 0; i < l->session_count; i++) {
         ledger_list_fini(&l->session[i]->asked);

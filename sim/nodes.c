@@ -7,9 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct host_kind hosted_kinds[] = {{.number = FLEET_KIND},
-                                                {.number = FLEET_KIND_DURABLE}};
-
 static struct sim_node *node_of(struct fleet *f, const struct world_event *event)
 {
     struct sim_node *n = &f->node[event->a];
@@ -68,8 +65,12 @@ static struct host_config config_of(struct fleet *f, const struct sim_node *n)
     }
     c.nonce = world_between(&f->world, 1, UINT64_MAX - 1);
     c.disk = n->disk;
-    c.kinds = hosted_kinds;
-    c.kind_count = sizeof hosted_kinds / sizeof hosted_kinds[0];
+    f->kinds[0] = (struct host_kind){
+        .number = FLEET_KIND, .idle_ms = f->faults.idle_ms, .remembered = f->faults.remembered};
+    f->kinds[1] = (struct host_kind){.number = FLEET_KIND_DURABLE, .idle_ms = f->faults.idle_ms};
+    c.kinds = f->kinds;
+    c.kind_count = sizeof f->kinds / sizeof f->kinds[0];
+    c.actors_max = f->faults.actors_max;
     roles_config(f, n, &c);
     c.state_window = 131072;
     c.poll_ms = f->poll_ms;
@@ -108,6 +109,7 @@ static void stop(struct fleet *f, struct sim_node *n, bool clean)
     pause_end(f, &n->process);
     actors_crash(f, n);
     node_calls_stop(n);
+    lives_drop(n, NULL);
     host_free(n->core);
     n->core = NULL;
     host_effects_fini(&n->out);
@@ -249,25 +251,26 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
         persist(f, n, e);
         break;
     case HOST_ACTIVATE:
-        actors_activate(f, n, e, bytes);
-        break;
     case HOST_RUN:
-        actors_run(f, e, bytes);
-        break;
+    case HOST_TURN:
     case HOST_EXPORT:
-        actors_export(f, e);
+    case HOST_RETIRE:
+        if (f->faults.worker_us > 0) {
+            lives_post(f, n, e, bytes);
+        } else {
+            lives_begin(f, n, e, bytes);
+        }
         break;
     case HOST_UNFREEZE:
         actors_unfreeze(f, e);
         break;
-    case HOST_RETIRE:
-        actors_retire(f, n, e);
-        break;
-    case HOST_TURN:
     case HOST_LIST:
+        lives_list(f, n);
+        break;
     case HOST_MAILBOX_FULL:
         break;
     case HOST_DISCARD:
+        lives_drop(n, e->actor);
         actors_discard(f, n, e);
         break;
     case HOST_REGISTERED:
@@ -330,6 +333,10 @@ static void on_watch(void *context, const struct world_event *event)
         return;
     }
     n->watch_us = 0;
+    lives_recall(f, n);
+    if (n->core == NULL || f->world.checker != NULL) {
+        return;
+    }
     if (host_running(n->core) > 0 &&
         sim_clock_read(&n->process.clock, f->world.now_us) >= host_hard_end_us(n->core)) {
         TRACE(&f->world, n->process.name, "is ended by its watchdog");

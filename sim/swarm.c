@@ -126,11 +126,35 @@ static void draw_copies(struct fleet *f)
     x->reboot_pm = x->wipe_pm = 0; // its restart takes over at once
 }
 
-void nemesis_draw(struct fleet *f)
+/* Actors that come and go by themselves. In calm seeds none fails, nor takes its time. */
+static void draw_lives(struct fleet *f)
 {
     struct fleet_faults *x = &f->faults;
+    const bool calm = f->profile == PROFILE_CALM;
 
-    f->profile = f->options.profile == PROFILE_DRAWN ? draw_profile(f) : f->options.profile;
+    x->poke_pm = maybe(f, 500, 50, 500);
+    x->idle_ms = (uint32_t)maybe(f, 600, 20, 2000);
+    x->passivate_pm = maybe(f, 300, 5, 200);
+    x->actors_max = maybe(f, 200, 3, 20);
+    x->worker_us = maybe(f, 500, 100, calm ? 1 * MS : 20 * MS);
+    x->remembered = world_chance(&f->world, calm ? 0 : 250);
+    if (calm) {
+        return;
+    }
+    x->broken_pm = maybe(f, 300, 1, 20);
+    x->retire_fail_pm = maybe(f, 300, 10, 300);
+    x->busy_pm = maybe(f, 400, 50, 700);
+    x->cold_pm = maybe(f, 300, 50, 500);
+    x->late_pm = maybe(f, 300, 5, 50);
+    if (f->profile == PROFILE_LEASE && x->worker_us > 0) {
+        x->worker_us = world_between(&f->world, 10 * MS, 600 * MS);
+    }
+}
+
+/* What each seed has, and then its profile. */
+static void draw_faults(struct fleet *f)
+{
+    struct fleet_faults *x = &f->faults;
 
     if (f->options.profile == PROFILE_DRAWN && roles_drawn(f->world.seed)) {
         f->profile = PROFILE_ROLES;
@@ -207,5 +231,14 @@ void nemesis_draw(struct fleet *f)
         x->drift_ppm = world_between(&f->world, 150000, 600000);
         x->freeze_pm = maybe(f, 700, 100, 1000);
         x->store_slow_pm = world_between(&f->world, 50, 300);
+    }
+}
+
+void nemesis_draw(struct fleet *f)
+{
+    f->profile = f->options.profile == PROFILE_DRAWN ? draw_profile(f) : f->options.profile;
+    draw_faults(f);
+    if (world_chance(&f->world, 400)) {
+        draw_lives(f);
     }
 }

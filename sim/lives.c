@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What actors do beside running requests: turns, retiring, failing, living
+ * unasked; and the workers, which begin what the node gave out a while later.
+ *
+ * An actor in memory saves its list when it retires or hands nothing over, under
+ * its token, like any flush of a game: who was fenced saves nothing.
+ */
+#include "base/mem.h"
+#include "sim/fleet.h"
+
+#include <string.h>
+
+/* ---- what is saved ---- */
+
+bool lives_load(struct instance *i)
+{
+    struct entity *e = i->entity;
+
+    if (i->token < e->saved_token) {
+        return false;
+    }
+    e->saved_token = i->token;
+    if (!i->warm) {
+        ledger_list_copy(&i->list, &e->saved);
+        i->loaded = i->list.count;
+    }
+    return true;
+}
+
+bool lives_did(struct fleet *f, const struct instance *i, uint64_t uid)
+{
+    for (size_t k = 0; k < i->loaded; k++) {
+        if (i->list.uid[k] == uid) {
+            return ledger_find(f, uid)->idempotent;
+        }
+    }
+    return false;
+}
+
+/* False: refused, by another's token. */
+static bool save(const struct instance *i)
+{
+    struct entity *e = i->entity;
+
+    if (!e->durable && (i->token != e->saved_token || i->deposed)) {
+        return false;
+    }
+    ledger_list_copy(&e->saved, &i->list);
+    return true;
+}
+
+bool lives_goes_cold(struct fleet *f, const struct instance *i)
+{
+    return world_chance(&f->world, f->faults.cold_pm) && save(i);
+}
+
+/* ---- after a request ---- */
+
+static void on_poke(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    const struct instance *i = actors_instance(f, event);
+
+    if (i != NULL && i->actor != NULL) {
+        node_step(f, i->node, (struct host_event){.type = HOST_POKE, .actor = i->actor});
+    }
+}
+
+static void on_passivate(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    const struct instance *i = actors_instance(f, event);
+
+    if (i != NULL) {
+        node_step(f, i->node, (struct host_event){.type = HOST_PASSIVATE, .actor = i->actor});
+    }
+}
+
+void lives_after_run(struct fleet *f, const struct instance *i)
+{
+    if (world_chance(&f->world, f->faults.poke_pm)) {
+        actors_later(f, i, world_between(&f->world, 0, 3000), on_poke);
+    }
+    // One that lives unasked would be gone until it is listed again.
+    if (world_chance(&f->world, f->faults.passivate_pm) &&
+        !(f->kinds[0].remembered && !i->entity->durable)) {
+        actors_later(f, i, world_between(&f->world, 0, 3000), on_passivate);
+    }
+}
+
+bool lives_breaks(struct fleet *f, const struct instance *i)
+{
+    struct entity *e = i->entity;
+    const uint64_t id = i->id;
+    struct sim_node *n = i->node;
+
+    if (f->healed || !world_chance(&f->world, f->faults.broken_pm)) {
+        return false;
+    }
+    TRACE(&f->world, n->process.name, "%s is broken", e->id);
+    e->broke = true;
+    if (e->live == i) {
+        e->lost = true; // what it did since it saved
+    }
+    node_step(f, n, (struct host_event){.type = HOST_FAILED, .actor = i->actor});
+    return !n->process.up || actors_find(n, id) == NULL;
+}
+
+/* ---- turns ---- */
+
+static void on_turned(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct instance *i = actors_instance(f, event);
+
+    if (i != NULL && i->turns && i->ticket == event->c) {
+        i->turns = false;
+        node_step(f,
+                  i->node,
+                  (struct host_event){.type = HOST_RAN, .actor = i->actor, .ticket = i->ticket});
+    }
+}
+
+void lives_turn(struct fleet *f, const struct host_effect *e)
+{
+    struct instance *i = actor_instance(e->actor);
+
+    TRACE(&f->world, i->node->process.name, "%s has a turn", i->entity->id);
+    if (i->frozen || i->running || i->turns) {
+        world_violate(&f->world,
+                      "overlap",
+                      "%s has a turn on %s while %s",
+                      i->entity->id,
+                      i->node->process.name,
+                      i->frozen ? "it is frozen" : "it runs");
+        return;
+    }
+    i->turns = true;
+    i->ticket = e->ticket;
+    i->uid = e->ticket; // told apart by it when it ends
+    actors_later(f, i, world_between(&f->world, 0, f->faults.run_max_us), on_turned);
+}
+
+/* ---- retiring ---- */
+
+static void on_retired(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct instance *i = actors_instance(f, event);
+    struct host_event e = {.type = HOST_RETIRED};
+
+    if (i == NULL) {
+        return;
+    }
+    struct sim_node *n = i->node;
+    e.actor = i->actor;
+    e.ticket = i->ticket;
+    if ((!f->healed && world_chance(&f->world, f->faults.retire_fail_pm)) || !save(i)) {
+        TRACE(&f->world, n->process.name, "%s cannot save", i->entity->id);
+        e.error = ERR_IO;
+    } else {
+        TRACE(&f->world, n->process.name, "%s retires", i->entity->id);
+        actor_set_instance(i->actor, NULL);
+        actors_end(f, i);
+    }
+    node_step(f, n, e);
+}
+
+void lives_retire(struct fleet *f, const struct host_effect *e)
+{
+    struct instance *i = actor_instance(e->actor);
+
+    if (i->frozen || i->running || i->turns) {
+        world_violate(&f->world,
+                      "overlap",
+                      "%s has to retire on %s while %s",
+                      i->entity->id,
+                      i->node->process.name,
+                      i->frozen ? "it is frozen" : "it runs");
+        return;
+    }
+    i->ticket = e->ticket;
+    actors_later(f, i, world_between(&f->world, 0, 5000), on_retired);
+}
+
+/* ---- ids that live unasked ---- */
+
+static void on_listed(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct sim_node *n = &f->node[event->a];
+
+    for (size_t k = 0; k < LEDGER_ENTITIES; k++) {
+        const struct entity *e = &f->ledger.entity[k];
+
+        if (n->process.up && n->process.life == event->b && !n->process.gate.shut &&
+            entity_kind(e) == FLEET_KIND) {
+            node_step(f,
+                      n,
+                      (struct host_event){.type = HOST_WAKE,
+                                          .kind = FLEET_KIND,
+                                          .id = bytes_of(e->id, e->id_size)});
+        }
+    }
+}
+
+void lives_list(struct fleet *f, const struct sim_node *n)
+{
+    TRACE(&f->world, n->process.name, "lists who shall live");
+    world_at(&f->world,
+             f->world.now_us + world_between(&f->world, 1000, 300000),
+             (struct world_event){.run = on_listed,
+                                  .context = f,
+                                  .a = (uint64_t)(n - f->node),
+                                  .b = n->process.life,
+                                  .gate = &f->node[n - f->node].process.gate});
+}
+
+const char *lives_waits(const struct fleet *f)
+{
+    for (size_t k = 0; k < LEDGER_ENTITIES && f->kinds[0].remembered && !f->roles; k++) {
+        if (!f->ledger.entity[k].durable && f->ledger.entity[k].live == NULL) {
+            return f->ledger.entity[k].id;
+        }
+    }
+    return NULL;
+}
+
+/* ---- workers ---- */
+
+struct task {
+    struct task *next; /* of its node */
+    uint64_t id;
+    struct host_effect effect;
+    size_t size;
+    uint8_t data[];
+};
+
+static struct task *take_task(struct sim_node *n, struct task **at)
+{
+    struct task *t = *at;
+
+    (void)n;
+    *at = t->next;
+    return t;
+}
+
+void lives_begin(struct fleet *f, struct sim_node *n, const struct host_effect *e,
+                 struct bytes bytes)
+{
+    if (e->type == HOST_ACTIVATE) {
+        actors_activate(f, n, e, bytes);
+    } else if (e->type == HOST_RUN) {
+        actors_run(f, e, bytes);
+    } else if (e->type == HOST_TURN) {
+        lives_turn(f, e);
+    } else if (e->type == HOST_EXPORT) {
+        actors_export(f, e);
+    } else {
+        lives_retire(f, e);
+    }
+}
+
+/* Not begun in time: back to the node. */
+static void give_back(struct fleet *f, struct sim_node *n, const struct task *t)
+{
+    TRACE(&f->world, n->process.name, "a worker had no time to begin");
+    node_step(f,
+              n,
+              (struct host_event){.type = HOST_RETURNED,
+                                  .actor = t->effect.actor,
+                                  .ticket = t->effect.ticket,
+                                  .returned = t->effect.type,
+                                  .flags = t->effect.flags,
+                                  .chain = t->effect.chain,
+                                  .chain_count = t->effect.chain_count,
+                                  .bytes = bytes_of(t->data, t->size)});
+}
+
+static bool too_late(const struct fleet *f, const struct sim_node *n, const struct task *t)
+{
+    return sim_clock_read(&n->process.clock, f->world.now_us) >=
+           host_limit_us(n->core, t->effect.type);
+}
+
+static void on_begin(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct sim_node *n = &f->node[event->a];
+    struct task **at = &n->task;
+
+    while (*at != NULL && (*at)->id != event->b) {
+        at = &(*at)->next;
+    }
+    if (*at == NULL) {
+        return; // its actor was discarded, or the node is gone
+    }
+    struct task *t = take_task(n, at);
+    if (too_late(f, n, t)) {
+        give_back(f, n, t);
+    } else {
+        lives_begin(f, n, &t->effect, bytes_of(t->data, t->size));
+    }
+    mem_free(t);
+}
+
+void lives_post(struct fleet *f, struct sim_node *n, const struct host_effect *e,
+                struct bytes bytes)
+{
+    struct task *t = mem_new(1, sizeof *t + bytes.size);
+    struct task **at = &n->task;
+
+    t->id = ++f->task_count;
+    t->effect = *e;
+    t->size = bytes.size;
+    if (bytes.size > 0) {
+        memcpy(t->data, bytes.data, bytes.size);
+    }
+    while (*at != NULL) {
+        at = &(*at)->next;
+    }
+    *at = t;
+    world_at(&f->world,
+             f->world.now_us + world_between(&f->world, 1, f->faults.worker_us),
+             (struct world_event){.run = on_begin,
+                                  .context = f,
+                                  .a = (uint64_t)(n - f->node),
+                                  .b = t->id,
+                                  .gate = &n->process.gate});
+}
+
+void lives_recall(struct fleet *f, struct sim_node *n)
+{
+    struct task **at = &n->task;
+
+    while (n->core != NULL && *at != NULL) {
+        if (too_late(f, n, *at)) {
+            struct task *t = take_task(n, at);
+
+            give_back(f, n, t);
+            mem_free(t);
+            at = &n->task; // the step may have done anything
+        } else {
+            at = &(*at)->next;
+        }
+    }
+}
+
+void lives_drop(struct sim_node *n, const struct actor *a)
+{
+    struct task **at = &n->task;
+
+    while (*at != NULL) {
+        if (a == NULL || (*at)->effect.actor == a) {
+            mem_free(take_task(n, at));
+        } else {
+            at = &(*at)->next;
+        }
+    }
+}
