@@ -98,11 +98,12 @@ static void rank(struct ranking *need, const struct stretch *t, const struct pla
     for (size_t i = 0; i < count; i++) {
         weight += may_get(t, &nodes[i]) ? nodes[i].weight : 0;
     }
-    for (size_t i = 0; weight > 0 && i < count; i++) {
+    const uint64_t all = weight > 0 ? weight : 1; // nobody: then nobody is ranked
+    for (size_t i = 0; i < count; i++) {
         const struct plan_node *n = &nodes[i];
 
         if (may_get(t, n)) {
-            const uint64_t share = (uint64_t)n->weight * (t->open - t->from) / weight;
+            const uint64_t share = (uint64_t)n->weight * (t->open - t->from) / all;
 
             ranking_put(need, n->slot, (int64_t)share - own[n->slot]);
         }
