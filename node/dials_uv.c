@@ -31,8 +31,7 @@ static void forget(struct shell *s, struct link *link)
         link_set_user(link, NULL);
         calls_down(s->calls, p->id, s->now_us);
         shell_complete(s, &event);
-        s->full_count -= p->full ? 1 : 0;
-        mem_free(p);
+        shell_free_peer(s, p);
     }
     links_forget(s->links, link);
 }

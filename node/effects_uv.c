@@ -15,6 +15,8 @@
 enum {
     LINK_FULL = 8 * 1024 * 1024, /* bytes queued on a link: the host makes no more for it */
     LINK_ROOM = 2 * 1024 * 1024, /* it goes on */
+    /* What was begun before that and is answered later waits here, for all links. */
+    BACKLOG_MAX = 256 * 1024 * 1024,
 };
 
 enum { EXIT_FENCED = 75 }; /* EX_TEMPFAIL of sysexits.h */
@@ -110,6 +112,27 @@ static void note_full(struct shell *s, struct peer *p)
     shell_complete(s, &event);
 }
 
+/* What waits goes before anything new. */
+static void send_backlog(struct shell *s, struct peer *p)
+{
+    while (!backlog_is_empty(&p->backlog) && p->drop == NULL && link_queued(p->link) < LINK_FULL) {
+        enum frame_type type = FRAME_CONTROL;
+        const struct bytes bytes = backlog_front(&p->backlog, &type);
+
+        (void)send_to(s, p->link, type, bytes);
+        s->backlog_size -= bytes.size;
+        backlog_pop(&p->backlog);
+    }
+}
+
+void shell_free_peer(struct shell *s, struct peer *p)
+{
+    s->full_count -= p->full ? 1 : 0;
+    s->backlog_size -= p->backlog.size;
+    backlog_fini(&p->backlog);
+    mem_free(p);
+}
+
 void shell_look_for_room(struct shell *s)
 {
     struct table_walk at = {0};
@@ -121,7 +144,10 @@ void shell_look_for_room(struct shell *s)
          l = table_walk(&s->peers, &at)) {
         struct peer *p = CONTAINER_OF(l, struct peer, by_id);
 
-        if (p->full && link_queued(p->link) <= LINK_ROOM) {
+        if (p->full) {
+            send_backlog(s, p);
+        }
+        if (p->full && backlog_is_empty(&p->backlog) && link_queued(p->link) <= LINK_ROOM) {
             const struct host_event event = {.type = HOST_PEER_ROOM, .peer = p->id};
 
             p->full = false;
@@ -139,9 +165,19 @@ enum err shell_send_peer(struct shell *s, uint64_t peer, enum frame_type type, s
     if (p == NULL) {
         return ERR_NOT_FOUND;
     }
-    const enum err error = send_to(s, p->link, type, bytes);
-    note_full(s, p);
-    return error;
+    if (!p->full) {
+        const enum err error = send_to(s, p->link, type, bytes);
+
+        note_full(s, p);
+        return error;
+    }
+    if (s->backlog_size + bytes.size > BACKLOG_MAX) {
+        drop_later(s, p->link, "it does not read what it is sent");
+        return ERR_BUSY;
+    }
+    s->backlog_size += bytes.size;
+    backlog_put(&p->backlog, type, bytes);
+    return ERR_OK;
 }
 
 static void on_send_peer(struct shell *s, const struct host_effect *e, struct bytes bytes)

@@ -58,6 +58,7 @@ static void on_up(void *context, struct link *link)
     p->id = ++s->last_peer;
     p->link = link;
     p->coordinator = coordinator;
+    backlog_init(&p->backlog);
     table_put(&s->peers, &p->by_id, table_mix(p->id));
     link_set_user(link, p);
     struct host_event event = {
@@ -94,9 +95,8 @@ static void on_down(void *context, struct link *link, const char *reason)
     }
     table_remove(&s->peers, &p->by_id);
     link_set_user(link, NULL);
-    s->full_count -= p->full ? 1 : 0;
     calls_down(s->calls, p->id, s->now_us);
-    mem_free(p);
+    shell_free_peer(s, p);
     shell_feed(s, &event);
 }
 
@@ -321,7 +321,9 @@ static bool all_sent(const struct shell *s)
 
     for (struct table_link *l = table_walk(&s->peers, &at); l != NULL;
          l = table_walk(&s->peers, &at)) {
-        if (link_queued(CONTAINER_OF(l, struct peer, by_id)->link) > 0) {
+        const struct peer *p = CONTAINER_OF(l, struct peer, by_id);
+
+        if (link_queued(p->link) > 0 || !backlog_is_empty(&p->backlog)) {
             return false;
         }
     }
@@ -587,7 +589,7 @@ static void finish(struct shell *s)
         struct peer *p = CONTAINER_OF(l, struct peer, by_id);
 
         table_remove(&s->peers, l);
-        mem_free(p);
+        shell_free_peer(s, p);
     }
     table_fini(&s->peers);
     all_ended = stage_close(s);

@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/table.h"
+#include "node/backlog.h"
 #include "node/calls.h"
 #include "node/folder.h"
 #include "node/kinds.h"
@@ -27,9 +28,10 @@ struct peer {
     struct table_link by_id;
     uint64_t id; /* never used again */
     struct link *link;
-    const char *drop; /* why it is to go at the end of this turn; NULL = it stays */
-    int coordinator;  /* index, or -1 */
-    bool full;        /* the host was told so */
+    const char *drop;       /* why it is to go at the end of this turn; NULL = it stays */
+    int coordinator;        /* index, or -1 */
+    bool full;              /* the host was told so */
+    struct backlog backlog; /* what is to go when there is room */
 };
 
 enum wants { WANTS_HOST = 1, WANTS_CALLS = 2 };
@@ -109,8 +111,9 @@ struct shell {
     struct wanted *wanted; /* owned */
     size_t wanted_count;
     size_t wanted_cap;
-    size_t full_count; /* peers that are full */
-    bool drops_due;    /* some peer has `drop` set */
+    size_t full_count;   /* peers that are full */
+    size_t backlog_size; /* bytes of all backlogs */
+    bool drops_due;      /* some peer has `drop` set */
 
     char address[VIEW_ADDRESS_MAX + 1]; /* as others reach my links */
     uint64_t bad_frames;
@@ -134,6 +137,8 @@ void shell_settle(struct shell *s);
 void shell_complete(struct shell *s, const struct host_event *event);
 /* Tell the host which links have room again. */
 void shell_look_for_room(struct shell *s);
+/* A link is gone: forget what there is of it. It is in no table any more. */
+void shell_free_peer(struct shell *s, struct peer *p);
 /* At the end of a turn: drop the links that have to go. */
 void shell_drop_peers(struct shell *s);
 /* NULL = gone. */
