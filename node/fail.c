@@ -108,3 +108,19 @@ void fail_tick(struct host *h)
         on_due(h, CONTAINER_OF(due, struct busy, delay));
     }
 }
+
+size_t fail_waiting(const struct host *h)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < DELAY_LEVELS; i++) {
+        const struct list *level = &h->delays.level[i];
+
+        for (struct list_link *l = list_front(level); l != NULL; l = list_next(level, l)) {
+            struct delay *delay = CONTAINER_OF(l, struct delay, link);
+
+            count += CONTAINER_OF(delay, struct busy, delay)->actor->state == ACTOR_FAILING ? 1 : 0;
+        }
+    }
+    return count;
+}

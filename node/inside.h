@@ -352,6 +352,8 @@ void fail_broken(struct host *h, struct actor *a);
 void fail_on_failed(struct host *h, struct actor *a);
 /* What waited for a time: back-offs, hand-overs that were "not now". */
 void fail_tick(struct host *h);
+/* Actors that wait for their next start. Looks at each that has a back-off. */
+size_t fail_waiting(const struct host *h);
 
 /* ---- wake.c ---- */
 

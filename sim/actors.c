@@ -472,6 +472,7 @@ void actors_discard(struct fleet *f, struct sim_node *n, const struct host_effec
     if (e->discard_why == DISCARD_FENCED && (i->entity->live == i || i->entity->last == n)) {
         i->entity->lost = true;
     }
+    actor_set_instance(e->actor, NULL); // one that is broken goes on as a record
     actors_end(f, i);
 }
 

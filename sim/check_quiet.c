@@ -29,6 +29,11 @@ static const char *node_waits(const struct fleet *f, const struct sim_node *n)
     if (figures.held > 0) {
         return WAITS("%s holds %llu requests", n->process.name, (unsigned long long)figures.held);
     }
+    if (figures.failing > 0) {
+        return WAITS("%llu actors on %s start again after a back-off",
+                     (unsigned long long)figures.failing,
+                     n->process.name);
+    }
     if (host_running(n->core) > 0) {
         return WAITS("an actor still runs on %s", n->process.name);
     }
