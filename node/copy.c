@@ -56,7 +56,7 @@ static bool on_duplicate(struct host *h, struct order *order, struct arrival *in
 
     order->epoch = r->session_epoch > order->epoch ? r->session_epoch : order->epoch;
     order_set_base(&h->orders, order, r->base);
-    if (order->running && running->seq == r->seq) {
+    if (running != NULL && running->seq == r->seq) {
         attach(h, running, in);
         return false;
     }

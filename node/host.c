@@ -291,10 +291,19 @@ static void on_tick(struct host *h)
     }
 }
 
+static void on_transaction(struct host *h, const struct host_event *event)
+{
+    if (event->type == HOST_STATE) {
+        hold_on_state(h, event->peer, event->state);
+    } else if (event->type == HOST_STATE_ACK) {
+        hold_on_state_ack(h, event->peer, event->state_ack);
+    } else {
+        txn_on_persisted(h, event->ticket);
+    }
+}
+
 static void dispatch(struct host *h, const struct host_event *event)
 {
-    const bool serving = h->life != LIFE_JOINING;
-
     switch (event->type) {
     case HOST_TICK:
         on_tick(h);
@@ -329,18 +338,10 @@ static void dispatch(struct host *h, const struct host_event *event)
         admit_relay_answer(h, event->answer);
         break;
     case HOST_STATE:
-        if (serving) {
-            hold_on_state(h, event->peer, event->state);
-        }
-        break;
     case HOST_STATE_ACK:
-        if (serving) {
-            hold_on_state_ack(h, event->peer, event->state_ack);
-        }
-        break;
     case HOST_PERSISTED:
-        if (serving) {
-            txn_on_persisted(h, event->ticket);
+        if (h->life != LIFE_JOINING) {
+            on_transaction(h, event);
         }
         break;
     case HOST_ACTIVATED:
