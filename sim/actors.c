@@ -13,13 +13,14 @@
  */
 static void state_put_list(struct buffer *out, const struct instance *i)
 {
-    const size_t size = 4 + 8 * i->list.count + 4 + i->entity->ballast;
+    const size_t size = 4 + 8 * i->list.count + 4 + 4 + i->entity->ballast;
     struct writer w = {.at = buffer_reserve(out, size), .left = size};
 
     put_u32(&w, (uint32_t)i->list.count);
     for (size_t k = 0; k < i->list.count; k++) {
         put_u64(&w, i->list.uid[k]);
     }
+    put_u32(&w, (uint32_t)i->loaded);
     put_u32(&w, (uint32_t)i->entity->ballast);
     for (size_t k = 0; k < i->entity->ballast; k++) {
         put_u8(&w, (uint8_t)k);
@@ -37,6 +38,7 @@ static bool state_get_list(struct instance *i, struct bytes state)
     for (uint32_t k = 0; k < count && !in.bad; k++) {
         ledger_list_add(&i->list, get_u64(&in));
     }
+    i->loaded = get_u32(&in);
     ballast = get_u32(&in);
     for (uint32_t k = 0; k < ballast && !in.bad; k++) {
         if (get_u8(&in) != (uint8_t)k) {
