@@ -213,6 +213,23 @@ static bool run_next(struct host *h, struct actor *a)
     return false;
 }
 
+/* A turn and a request, by turns. False = there is neither. */
+static bool turn_or_run(struct host *h, struct actor *a)
+{
+    if (may_turn(a) && (!a->turned || actor_waiting(a) == 0)) {
+        turn(h, a);
+        return true;
+    }
+    if (run_next(h, a)) {
+        return true;
+    }
+    if (may_turn(a)) { // what waited was not to be run after all
+        turn(h, a);
+        return true;
+    }
+    return false;
+}
+
 static void next_of_idle(struct host *h, struct actor *a)
 {
     const bool waits = a->poked || a->wish == WISH_ASKED;
@@ -228,13 +245,7 @@ static void next_of_idle(struct host *h, struct actor *a)
                (a->busy == NULL || !a->busy->saving_later)) {
         retire(h, a, RETIRE_ASKED);
         return;
-    } else if (may_turn(a) && (!a->turned || actor_waiting(a) == 0)) {
-        turn(h, a);
-        return;
-    } else if (run_next(h, a)) {
-        return;
-    } else if (may_turn(a)) {
-        turn(h, a);
+    } else if (turn_or_run(h, a)) {
         return;
     }
     if (actor_held(a) != NULL) {
