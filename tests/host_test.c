@@ -334,8 +334,6 @@ static void discard(const struct host_effect *e)
     end_instance(e->actor);
 }
 
-static struct bytes entity_id(unsigned entity);
-
 /* Ids to start came to a node: all of them, it knows which are its own. */
 static void list_ids(int node)
 {

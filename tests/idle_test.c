@@ -114,8 +114,8 @@ static void a_delay_doubles_up_to_30_s(void **state)
         struct delay d = {0};
 
         delay_start(&delays, &d, level, 7 * MS);
-        assert_null(delays_due(&delays, (7 + want_ms[level]) * MS - 1));
-        assert_ptr_equal(delays_due(&delays, (7 + want_ms[level]) * MS), &d);
+        assert_null(delays_due(&delays, (uint64_t)(7 + want_ms[level]) * MS - 1));
+        assert_ptr_equal(delays_due(&delays, (uint64_t)(7 + want_ms[level]) * MS), &d);
         assert_false(delay_runs(&d));
     }
 }
