@@ -87,10 +87,15 @@ void actor_hold(struct host *h, struct actor *a, struct hold *hold)
     case ACTOR_RETIRING: // then it moves as a record, without state
         return;
     case ACTOR_FROZEN: // by the transaction that this one supersedes
-        if (busy->image == NULL) {
-            actor_freeze(h, a); // its export had failed
-        } else {
+        if (busy->image != NULL) {
             hold_on_frozen(h, a);
+            return;
+        }
+        // Its export had failed. It goes on first: should it say "not now" to the next one, it is
+        // not frozen.
+        unfreeze(h, a);
+        if (a->state == ACTOR_IDLE) {
+            actor_freeze(h, a);
         }
         return;
     }
