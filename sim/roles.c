@@ -148,8 +148,9 @@ void roles_told(struct fleet *f, const Rh__AdminReply *reply)
 
 bool roles_came_early(const struct fleet *f, const struct ask *a)
 {
-    return f->ledger.entity[a->entity].kind != 0 &&
-           (f->bound == 0 || a->view < f->ledger.bound_view);
+    // The default role, too, may get its first vnodes late: when it has its least members.
+    return (f->ledger.entity[a->entity].kind != 0 && f->bound == 0) ||
+           a->view < f->ledger.bound_view;
 }
 
 bool roles_may_miss(const struct fleet *f, const struct ask *a)
