@@ -115,7 +115,7 @@ static void check_code(struct fleet *f, const struct ask *a, uint64_t uid, enum 
  * would wait for itself (hole 18). */
 static void check_chain(struct fleet *f, uint64_t uid, const struct ask *a)
 {
-    enum { BOUND_US = 2000000 };
+    enum { BOUND_US = 3000000 };
 
     if (f->profile == PROFILE_CALM && f->world.now_us - a->sent_us > BOUND_US) {
         world_violate(&f->world,
