@@ -204,7 +204,9 @@ void tenure_on_returned(struct host *h, const struct host_event *event)
         bytes = e.has_state ? image->state : bytes_of("", 0);
     } else if (e.type == HOST_RUN) {
         e.chain_count = event->chain_count <= RECORD_CHAIN_MAX ? event->chain_count : 0;
-        memcpy(e.chain, event->chain, e.chain_count * sizeof e.chain[0]);
+        if (e.chain_count > 0) {
+            memcpy(e.chain, event->chain, e.chain_count * sizeof e.chain[0]);
+        }
     } else if (e.type == HOST_RETIRE) {
         e.retire_why = a->wish == WISH_ASKED  ? RETIRE_ASKED
                        : a->wish == WISH_ROOM ? RETIRE_ROOM
