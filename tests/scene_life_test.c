@@ -62,7 +62,9 @@ static void on_answer(struct rh_actor *actor, void *instance, const struct rh_an
     p->answers++;
     p->status = answer->status;
     assert_true(answer->payload.size < sizeof p->answer);
-    memcpy(p->answer, answer->payload.data, answer->payload.size);
+    if (answer->payload.size > 0) {
+        memcpy(p->answer, answer->payload.data, answer->payload.size);
+    }
     p->answer[answer->payload.size] = '\0';
     (void)rh_reply(actor, rh_text(p->answer)); // RH_INVALID in a turn
 }
