@@ -293,6 +293,7 @@ void txn_on_poll_answer(struct host *h, const Rh__PollAnswer *message)
         struct part *part = participant_find(&h->participant, message->txns[i]->txn);
 
         if (part != NULL && !message->txns[i]->pending) {
+            part->aborted = part->aborted || message->txns[i]->aborted;
             learn_over(part, message->version);
         }
     }

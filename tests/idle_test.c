@@ -113,7 +113,7 @@ static void a_delay_doubles_up_to_30_s(void **state)
     for (unsigned level = 0; level < sizeof want_ms / sizeof want_ms[0]; level++) {
         struct delay d = {0};
 
-        delay_start(&delays, &d, level, 7 * MS);
+        delay_start(&delays, &d, level, (uint64_t)7 * MS);
         assert_null(delays_due(&delays, (uint64_t)(7 + want_ms[level]) * MS - 1));
         assert_ptr_equal(delays_due(&delays, (uint64_t)(7 + want_ms[level]) * MS), &d);
         assert_false(delay_runs(&d));

@@ -462,6 +462,7 @@ void register_on_poll(struct coordinator *c, struct peer *peer, const Rh__Poll *
         rows[i] = (Rh__TxnState)RH__TXN_STATE__INIT;
         rows[i].txn = in->txns[i];
         rows[i].pending = t != NULL && t->state == TXN_PENDING;
+        rows[i].aborted = t != NULL && t->state == TXN_ABORTED;
         body.txns[i] = &rows[i];
     }
     out.body_case = RH__CONTROL__BODY_POLL_ANSWER;

@@ -17,7 +17,7 @@
 #include "wire/raft.pb-c.h"
 
 enum {
-    STATE_TXNS_KEPT = 1024,   /* decided ones, for diagnosis only */
+    STATE_TXNS_KEPT = 1024,   /* decided ones: for who asks, and for diagnosis */
     STATE_PENDING_MAX = 256,  /* transactions */
     STATE_TXN_OPS_MAX = 4096, /* of one transaction; as many arcs as a participant takes */
     STATE_WHY_MAX = 127,

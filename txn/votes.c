@@ -17,6 +17,7 @@ static void tell_over(struct coordinator *c, uint64_t peer, uint64_t txn)
         return; // it may be too old to remember: Poll finds out
     }
     row.txn = txn;
+    row.aborted = t->state == TXN_ABORTED;
     body.version = c->state->view.ring.version;
     body.n_txns = 1;
     body.txns = &rows;
