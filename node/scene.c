@@ -5,7 +5,6 @@
 #include "base/history.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "wire/args.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -87,7 +86,7 @@ static int check_result(const struct rh_actor *a, int result)
 
 /* It has returned: is it through? */
 // NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper
-static void returned(struct rh_actor *a, int result)
+void actor_returned(struct rh_actor *a, int result)
 {
     if (result == RH_PENDING && a->deferral != NULL) {
         a->deferred = true;
@@ -99,14 +98,14 @@ static void returned(struct rh_actor *a, int result)
     actor_go_on(a, result);
 }
 
-static void flush(struct rh_actor *a, enum rh_why why)
+void actor_flush(struct rh_actor *a, enum rh_why why)
 {
     a->callback = CALLBACK_FLUSH;
-    returned(a, a->ops->flush(a, a->instance, why, a->fence));
+    actor_returned(a, a->ops->flush(a, a->instance, why, a->fence));
 }
 
 /* Nothing of what ran is left. */
-static void end_task(struct rh_actor *a)
+void actor_end_task(struct rh_actor *a)
 {
     ASSERT(!a->deferred);
     deferral_drop(a);
@@ -163,7 +162,7 @@ static void deactivate(struct rh_actor *a, enum rh_why why)
 
 static void activated(struct rh_actor *a, int result)
 {
-    end_task(a);
+    actor_end_task(a);
     struct scene *s = a->scene;
     const struct scene_event refused = {
         .type = SCENE_ACTIVATED, .actor = a->outer, .error = ERR_REFUSED};
@@ -214,108 +213,8 @@ struct rh_actor *scene_activate(struct scene *s, const struct scene_entry *entry
     const int result =
         a->ops->activate(a, entry->has_state ? &state : NULL, a->fence, &a->instance);
     const bool refused = result != RH_OK && (result != RH_PENDING || a->deferral == NULL);
-    returned(a, result);
+    actor_returned(a, result);
     return refused ? NULL : a;
-}
-
-/* ---- messages ---- */
-
-void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
-{
-    const struct scene_event event = {
-        .type = SCENE_RAN, .actor = a->outer, .ticket = a->ticket, .code = code, .bytes = body};
-
-    if (a->deferred) {
-        a->deferred = false;
-        scene_tell(a, SCENE_FINISHED);
-        end_task(a);
-    }
-    a->answered = true;
-    timers_drop_after(a);
-    a->scene->config.on_event(a->scene->config.context, &event);
-    if (a->task == TASK_NONE) {
-        actor_want_turn(a);
-    }
-}
-
-/* Point the message at the body's arguments; false if they do not decode. */
-static bool open_arguments(struct bytes body, struct rh_bytes list[ARGS_MAX],
-                           struct rh_message *message)
-{
-    struct args args;
-
-    if (args_get(body, &args) != ERR_OK) {
-        return false;
-    }
-    for (size_t i = 0; i < args.count; i++) {
-        list[i] = (struct rh_bytes){args.arg[i].data, args.arg[i].size};
-    }
-    message->argument = list;
-    message->argument_count = args.count;
-    return true;
-}
-
-static uint32_t message_flags(uint8_t flags)
-{
-    return ((flags & REQUEST_NO_REPLY) != 0 ? RH_NO_REPLY : 0u) |
-           ((flags & REQUEST_IDEMPOTENT) != 0 ? RH_IDEMPOTENT : 0u);
-}
-
-static void open_message(struct rh_actor *a, const struct scene_message *m)
-{
-    ASSERT(a->task == TASK_NONE && !a->frozen);
-    a->task = TASK_RUN;
-    a->callback = CALLBACK_MESSAGE;
-    a->answered = false;
-    a->ticket = m->ticket;
-    a->flags = m->flags;
-    a->chain_count = m->chain_count;
-    if (m->chain_count > 0) {
-        memcpy(a->chain, m->chain, m->chain_count * sizeof a->chain[0]);
-    }
-}
-
-/* False if it does not decode; its sender is one of us, so that is nobody's actor. */
-static bool open_body(const struct scene_message *m, struct rh_bytes list[ARGS_MAX],
-                      struct rh_message *message)
-{
-    struct bytes body = m->body;
-    struct caller caller = {0};
-
-    if ((m->flags & REQUEST_CALL) != 0 && caller_get(&body, &caller) != ERR_OK) {
-        return false;
-    }
-    message->from_kind = caller.kind;
-    message->from = (struct rh_bytes){caller.id.data, caller.id.size};
-    if ((m->flags & REQUEST_COMMAND) != 0) {
-        return open_arguments(body, list, message);
-    }
-    message->payload = (struct rh_bytes){body.data, body.size};
-    return true;
-}
-
-void scene_run(struct rh_actor *a, const struct scene_message *m)
-{
-    struct rh_bytes list[ARGS_MAX];
-    struct rh_message message = {.flags = message_flags(m->flags)};
-
-    open_message(a, m);
-    if (open_body(m, list, &message)) {
-        a->ops->message(a, a->instance, &message);
-    } else {
-        (void)rh_reply(a, rh_error("ERR the command does not decode"));
-    }
-    if (!a->answered && a->deferral != NULL) {
-        a->deferred = true;
-        scene_tell(a, SCENE_DEFERRED);
-        calls_pump(a);
-        return;
-    }
-    if (!a->answered) {
-        (void)rh_reply(a, rh_nil());
-    }
-    end_task(a);
-    actor_want_turn(a);
 }
 
 /* ---- turns ---- */
@@ -325,7 +224,7 @@ static void end_turn(struct rh_actor *a)
     const struct scene_event event = {
         .type = SCENE_RAN, .actor = a->outer, .ticket = a->ticket, .code = ANSWER_OK};
 
-    end_task(a);
+    actor_end_task(a);
     a->scene->config.on_event(a->scene->config.context, &event);
     actor_want_turn(a);
 }
@@ -363,104 +262,14 @@ void scene_turn(struct rh_actor *a, uint64_t ticket)
         return;
     }
     a->flush_due = false;
-    flush(a, RH_PERIODIC);
+    actor_flush(a, RH_PERIODIC);
 }
 
-/* ---- moving, ending ---- */
-
-static void drop_out(struct rh_actor *a)
-{
-    buffer_fini(&a->out->state);
-    mem_free(a->out);
-    a->out = NULL;
-}
-
-static void exported(struct rh_actor *a, int result)
-{
-    struct rh_out *out = a->out;
-    struct scene_event event = {.type = SCENE_EXPORTED, .actor = a->outer};
-
-    end_task(a);
-    if (result == RH_BUSY) {
-        event.error = ERR_BUSY;
-    } else {
-        a->frozen = true;
-        a->poked = false;
-        event.has_state = result == RH_OK && !out->over;
-        event.bytes = event.has_state ? buffer_bytes(&out->state) : (struct bytes){0};
-        if (out->over) {
-            actor_complain(a, "state_too_big", "it moves cold: handoff wrote over state_max");
-        }
-    }
-    a->scene->config.on_event(a->scene->config.context, &event);
-    drop_out(a);
-    if (result == RH_BUSY) {
-        actor_want_turn(a);
-    }
-}
-
-static size_t state_size_max(const struct rh_actor *a)
-{
-    const size_t wanted = a->ops->state_max == 0 ? SCENE_STATE_DEFAULT : a->ops->state_max;
-    const size_t granted = a->scene->config.state_size_max;
-
-    return wanted < granted ? wanted : granted;
-}
-
-// NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper
-static void hand_off(struct rh_actor *a)
-{
-    a->out = mem_new(1, sizeof *a->out);
-    a->out->size_max = state_size_max(a);
-    if (a->ops->handoff == NULL) {
-        exported(a, RH_OK);
-        return;
-    }
-    a->callback = CALLBACK_HANDOFF;
-    returned(a, a->ops->handoff(a, a->instance, a->out));
-}
-
-void scene_export(struct rh_actor *a)
-{
-    ASSERT(a->task == TASK_NONE && !a->frozen);
-    a->task = TASK_EXPORT;
-    if (a->ops->flush != NULL) {
-        flush(a, RH_MOVED);
-    } else {
-        hand_off(a);
-    }
-}
-
-/* Its flush for the move is through. */
-// NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper
-static void flushed_to_move(struct rh_actor *a, int result)
-{
-    const struct scene_event event = {.type = SCENE_EXPORTED, .actor = a->outer, .error = ERR_BUSY};
-
-    if (result == RH_OK) {
-        hand_off(a);
-        return;
-    }
-    end_task(a);
-    a->scene->config.on_event(a->scene->config.context, &event);
-    actor_want_turn(a);
-}
-
-void scene_unfreeze(struct rh_actor *a)
-{
-    ASSERT(a->task == TASK_NONE && a->frozen);
-    a->frozen = false;
-    if (a->ops->resume != NULL) {
-        a->callback = CALLBACK_RESUME;
-        a->ops->resume(a, a->instance);
-        a->callback = CALLBACK_NONE;
-    }
-    actor_want_turn(a);
-}
+/* ---- ending ---- */
 
 static void retired(struct rh_actor *a, int result)
 {
-    end_task(a);
+    actor_end_task(a);
     if (result != RH_OK) {
         tell_error(a, SCENE_RETIRED, ERR_IO);
         actor_want_turn(a);
@@ -480,7 +289,7 @@ void scene_retire(struct rh_actor *a)
     ASSERT(a->task == TASK_NONE && !a->frozen);
     a->task = TASK_RETIRE;
     if (a->ops->flush != NULL) {
-        flush(a, RH_IDLE);
+        actor_flush(a, RH_IDLE);
     } else {
         retired(a, RH_OK);
     }
@@ -527,13 +336,13 @@ void actor_go_on(struct rh_actor *a, int result)
         end_turn(a);
         return;
     case TASK_EXPORT:
-        handoff ? exported(a, checked) : flushed_to_move(a, checked);
+        handoff ? actor_exported(a, checked) : actor_flushed_to_move(a, checked);
         return;
     case TASK_RETIRE:
         retired(a, checked);
         return;
     case TASK_SAVE:
-        end_task(a);
+        actor_end_task(a);
         if (checked == RH_OK) {
             note_saved(a);
         }
@@ -598,7 +407,7 @@ size_t scene_save(struct scene *s)
         } else if (a->task == TASK_NONE) {
             a->task = TASK_SAVE;
             scene_enter(s, a);
-            flush(a, RH_STOP);
+            actor_flush(a, RH_STOP);
             scene_enter(s, NULL);
         }
     }

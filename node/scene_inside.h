@@ -169,14 +169,29 @@ void scene_tell(const struct rh_actor *a, enum scene_event_type type);
 void scene_enter(const struct scene *s, const struct rh_actor *a);
 /* The callback that runs has come to `result`: go on with its task. */
 void actor_go_on(struct rh_actor *a, int result);
-/* The message that runs was answered: its task is over. */
-void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body);
+/* A callback has returned: it is through with `result`, or deferred. */
+void actor_returned(struct rh_actor *a, int result);
+void actor_flush(struct rh_actor *a, enum rh_why why);
+/* Nothing of what ran is left. */
+void actor_end_task(struct rh_actor *a);
 /* Something waits for a turn. */
 void actor_want_turn(struct rh_actor *a);
 /* It runs a callback in which it may ask for things. */
 bool actor_may_ask(const struct rh_actor *a);
 /* A log line that names it: people have to find the code. */
 void actor_complain(const struct rh_actor *a, const char *event, const char *what);
+
+/* ---- scene_message.c */
+
+/* The message that runs was answered: its task is over. */
+void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body);
+
+/* ---- scene_move.c */
+
+/* Its flush for the move is through … */
+void actor_flushed_to_move(struct rh_actor *a, int result);
+/* … and so is its handoff. */
+void actor_exported(struct rh_actor *a, int result);
 
 /* ---- scene_later.c */
 

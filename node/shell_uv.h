@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the node's shell share (node_uv.c, effects_uv.c,
- * persist_uv.c).
+ * What the files of the node's shell share (node_uv.c, start_uv.c, peers_uv.c,
+ * effects_uv.c, persist_uv.c …).
  */
 #ifndef NODE_SHELL_UV_H
 #define NODE_SHELL_UV_H
@@ -126,6 +126,21 @@ struct shell {
     uint64_t exit_by_us;
     int exit_code;
 };
+
+/* ---- start_uv.c */
+
+/* Everything that can be refused, in an order that leaves nothing half-done. False: one line about
+ * it was printed. */
+bool shell_start(struct shell *s);
+/* Print that line. Always false. */
+bool shell_complain(const char *what, const char *value);
+/* The name of the cluster, or the one it has by default. */
+const char *shell_cluster(const struct rh_node_options *o);
+
+/* ---- peers_uv.c: links, and what comes over them */
+
+bool peers_open(struct shell *s);
+bool peers_dial_coordinators(struct shell *s);
 
 /* ---- effects_uv.c */
 

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/shell_uv.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "wire/control.h"
+#include "wire/hello.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { JOIN_SIZE = 1024 };
+
+static const char *on_hello(void *context, const struct hello *peer)
+{
+    (void)context;
+    return peer->role == ROLE_CLI ? "a node takes no commands: ask a coordinator" : NULL;
+}
+
+static int coordinator_index(const struct shell *s, const struct link *link)
+{
+    for (size_t i = 0; i < s->coordinator_count; i++) {
+        if (s->coordinator[i] == link) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static void on_up(void *context, struct link *link)
+{
+    struct shell *s = context;
+    const struct hello *hello = link_peer(link);
+    const int coordinator = coordinator_index(s, link);
+
+    if ((coordinator >= 0) != (hello->role == ROLE_COORDINATOR)) {
+        link_drop(link, coordinator >= 0 ? "it is no coordinator" : "I did not call a coordinator");
+        return;
+    }
+    struct peer *p = mem_new(1, sizeof *p);
+    p->id = ++s->last_peer;
+    p->link = link;
+    p->coordinator = coordinator;
+    backlog_init(&p->backlog);
+    table_put(&s->peers, &p->by_id, table_mix(p->id));
+    link_set_user(link, p);
+    struct host_event event = {
+        .type = coordinator >= 0 ? HOST_COORDINATOR_UP : HOST_PEER_UP,
+        .coordinator = coordinator,
+        .peer = coordinator >= 0 ? 0 : p->id,
+        .role = (int)hello->role,
+        .name = hello->name,
+        .incarnation = hello->incarnation,
+    };
+    s->coordinators_up += coordinator >= 0 ? 1 : 0;
+    if (hello->role == ROLE_NODE) {
+        calls_up(s->calls, p->id, hello->incarnation, s->now_us);
+    }
+    shell_feed(s, &event);
+}
+
+static void on_down(void *context, struct link *link, const char *reason)
+{
+    struct shell *s = context;
+    struct peer *p = link_user(link);
+
+    (void)reason; // The links log it.
+    if (p == NULL) {
+        return;
+    }
+    struct host_event event = {
+        .type = p->coordinator >= 0 ? HOST_COORDINATOR_DOWN : HOST_PEER_DOWN,
+        .coordinator = p->coordinator,
+        .peer = p->coordinator >= 0 ? 0 : p->id,
+    };
+    if (p->coordinator >= 0 && --s->coordinators_up == 0) {
+        s->complained_us = s->now_us;
+    }
+    table_remove(&s->peers, &p->by_id);
+    link_set_user(link, NULL);
+    calls_down(s->calls, p->id, s->now_us);
+    shell_free_peer(s, p);
+    shell_feed(s, &event);
+}
+
+/* A peer that sends what does not decode is not listened to any longer. */
+static void on_bad_bytes(struct shell *s, struct link *link, const char *why)
+{
+    s->bad_frames++;
+    log_warn("node",
+             "bad_bytes",
+             "peer=%s why=\"%s\" so_far=%" PRIu64,
+             link_peer(link)->name,
+             why,
+             s->bad_frames);
+    link_drop(link, why);
+}
+
+static void on_control(struct shell *s, struct link *link, const struct frame *frame)
+{
+    const struct peer *p = link_user(link);
+    Rh__Control *message = control_get(frame->body);
+
+    if (message == NULL) {
+        on_bad_bytes(s, link, "it sent a control message that does not decode");
+        return;
+    }
+    struct host_event event = {
+        .type = p->coordinator >= 0 ? HOST_CONTROL : HOST_PEER_CONTROL,
+        .coordinator = p->coordinator,
+        .peer = p->coordinator >= 0 ? 0 : p->id,
+        .message = message,
+    };
+    if (message->body_case == RH__CONTROL__BODY_INSPECT) {
+        glance_feed(s, &event);
+    } else {
+        shell_feed(s, &event);
+    }
+    control_free(message);
+}
+
+union record {
+    struct request_record request;
+    struct answer_record answer;
+    struct state_record state;
+    struct state_ack_record state_ack;
+};
+
+/* Take one record of a type that has them into `record`, and point the event at it. */
+static enum err take_record(struct reader *in, enum frame_type type, union record *record,
+                            struct host_event *event)
+{
+    if (type == FRAME_REQUEST) {
+        event->type = HOST_REQUEST;
+        event->request = &record->request;
+        return request_get(in, &record->request);
+    }
+    if (type == FRAME_ANSWER) {
+        event->type = HOST_ANSWER;
+        event->answer = &record->answer;
+        return answer_get(in, &record->answer);
+    }
+    if (type == FRAME_STATE) {
+        event->type = HOST_STATE;
+        event->state = &record->state;
+        return state_get(in, &record->state);
+    }
+    event->type = HOST_STATE_ACK;
+    event->state_ack = &record->state_ack;
+    return state_ack_get(in, &record->state_ack);
+}
+
+static void on_records(struct shell *s, struct link *link, const struct frame *frame)
+{
+    struct reader in = {.at = frame->body.data, .left = frame->body.size};
+    const struct peer *p = link_user(link);
+    const uint64_t peer = p->id;
+
+    for (size_t i = 0; i < frame->count; i++) {
+        struct host_event event = {.peer = peer};
+        union record record;
+
+        if (take_record(&in, frame->type, &record, &event) != ERR_OK) {
+            on_bad_bytes(s, link, "it sent a record that does not decode");
+            return;
+        }
+        if (event.type == HOST_ANSWER && calls_answer(s->calls, peer, event.answer, s->now_us)) {
+            shell_settle(s);
+        } else {
+            shell_feed(s, &event);
+        }
+        if (shell_peer(s, peer) == NULL) {
+            return; // That record made the host let go of the link.
+        }
+    }
+    if (in.left != 0) {
+        on_bad_bytes(s, link, "it sent bytes after the last record");
+    }
+}
+
+static void on_frame(void *context, struct link *link, const struct frame *frame)
+{
+    struct shell *s = context;
+    const struct peer *p = link_user(link);
+
+    if (p == NULL) {
+        return; // It is on its way out.
+    }
+    if (frame->type == FRAME_CONTROL) {
+        on_control(s, link, frame);
+    } else if (frame_type_has_records((uint8_t)frame->type) && p->coordinator < 0) {
+        on_records(s, link, frame);
+    } else {
+        on_bad_bytes(s, link, "it sent a frame that a node does not take");
+    }
+}
+
+static void on_links_wake(void *context)
+{
+    struct shell *s = context;
+
+    (void)uv_async_send(&s->wake);
+}
+
+/* ---- opening ---- */
+
+static bool listen_on(struct shell *s)
+{
+    const struct rh_node_options *o = &s->options->node;
+    const char *address = o->listen == NULL ? "127.0.0.1:0" : o->listen;
+    const enum err error = links_listen(s->links, address, s->address, sizeof s->address);
+
+    if (error == ERR_OK && o->advertise != NULL) {
+        (void)snprintf(s->address, sizeof s->address, "%s", o->advertise);
+    }
+    if (error == ERR_OK) {
+        return true;
+    }
+    (void)fprintf(stderr,
+                  "ringhold node: can't listen on %s: %s\n",
+                  address,
+                  error == ERR_CONFLICT  ? "the port is in use"
+                  : error == ERR_INVALID ? "that is no HOST:PORT of this machine"
+                                         : err_text(error));
+    return false;
+}
+
+bool peers_open(struct shell *s)
+{
+    const struct rh_node_options *o = &s->options->node;
+    struct links_config config = links_config_default();
+    const struct link_events events = {
+        .context = s,
+        .hello = on_hello,
+        .up = on_up,
+        .down = on_down,
+        .frame = on_frame,
+        .wake = on_links_wake,
+    };
+
+    config.self.role = ROLE_NODE;
+    (void)snprintf(config.self.cluster, sizeof config.self.cluster, "%s", shell_cluster(o));
+    (void)snprintf(config.self.name, sizeof config.self.name, "%s", o->name);
+    if (links_open(&s->links, &config, &events) != ERR_OK) {
+        return shell_complain("can't open links as ", o->name);
+    }
+    return listen_on(s);
+}
+
+bool peers_dial_coordinators(struct shell *s)
+{
+    char join[JOIN_SIZE];
+    char *rest = NULL;
+
+    if (strlen(s->options->node.join) >= sizeof join) {
+        return shell_complain("the list of coordinators is too long", "");
+    }
+    (void)snprintf(join, sizeof join, "%s", s->options->node.join);
+    for (const char *at = strtok_r(join, ", ", &rest); at != NULL;
+         at = strtok_r(NULL, ", ", &rest)) {
+        if (s->coordinator_count == FINDER_MAX) {
+            return shell_complain("too many coordinators to join", "");
+        }
+        struct link *link = links_dial(s->links, at);
+        if (link == NULL) {
+            return shell_complain("a coordinator to join is HOST:PORT, not ", at);
+        }
+        s->coordinator[s->coordinator_count++] = link;
+    }
+    return s->coordinator_count > 0 || shell_complain("no coordinator to join is named", "");
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/shell_uv.h"
+
+#include "base/log.h"
+#include "base/random.h"
+#include "node/disk.h"
+#include "wire/address.h"
+#include "wire/hello.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+bool shell_complain(const char *what, const char *value)
+{
+    (void)fprintf(stderr, "ringhold node: %s%s\n", what, value);
+    return false;
+}
+
+const char *shell_cluster(const struct rh_node_options *o)
+{
+    return o->cluster == NULL ? "ringhold" : o->cluster;
+}
+
+/* First of all after the folder: identity and number come and go together. */
+static bool open_number(struct shell *s)
+{
+    struct buffer payload = {0};
+    char path[VIEW_ADDRESS_MAX + 4096];
+
+    (void)snprintf(path, sizeof path, "%s/number", s->options->node.data);
+    if (!s->folder.fresh && access(path, F_OK) != 0 && errno == ENOENT) {
+        return shell_complain(
+            path,
+            ": it is gone, and with it the numbers that this node has seen; start in a "
+            "new folder under another name (docs/recovery.md#a-nodes-folder)");
+    }
+    enum err error = number_open(&s->persist.number, path, &payload);
+    if (error == ERR_OK) {
+        error = disk_get(buffer_bytes(&payload), &s->disk);
+    }
+    buffer_fini(&payload);
+    if (error != ERR_OK) {
+        (void)fprintf(stderr,
+                      "ringhold node: can't use %s: %s: look with `ringhold recover inspect %s` "
+                      "(docs/recovery.md#a-nodes-folder)\n",
+                      path,
+                      err_text(error),
+                      s->options->node.data);
+    }
+    return error == ERR_OK;
+}
+
+static bool make_host(struct shell *s)
+{
+    struct host_config config = s->options->limits;
+    const struct rh_node_options *o = &s->options->node;
+    (void)snprintf(config.name, sizeof config.name, "%s", o->name);
+    (void)snprintf(config.zone, sizeof config.zone, "%s", o->zone == NULL ? "" : o->zone);
+    if (o->role != NULL && strcmp(o->role, "default") != 0) {
+        (void)snprintf(config.role, sizeof config.role, "%s", o->role);
+    }
+    memcpy(config.address, s->address, sizeof config.address);
+    memcpy(config.boot_id, s->folder.boot_id, sizeof config.boot_id);
+    memcpy(config.data_uuid, s->folder.data_uuid, sizeof config.data_uuid);
+    config.weight = o->weight == 0 ? 1 : o->weight;
+    config.serve = o->on_lease_loss == RH_LOSS_SERVE;
+    config.actors_max = o->actors_max;
+    config.nonce = random_u64();
+    config.disk = s->disk;
+    config.kinds = s->kinds.hosted;
+    config.kind_count = s->kinds.count;
+    if (config.serve) {
+        log_warn("node",
+                 "serves_without_lease",
+                 "--on-lease-loss serve: cut off from the coordinators it goes on, and two nodes "
+                 "may run one actor");
+    }
+    s->host = host_new(&config);
+    return stage_open(s);
+}
+
+static bool add_kinds(struct shell *s)
+{
+    const struct rh_node_options *o = &s->options->node;
+
+    for (size_t i = 0; i < o->kind_count; i++) {
+        if (kinds_add(&s->kinds, &o->kinds[i]) != ERR_OK) {
+            return false;
+        }
+    }
+    if (!kinds_add_lines(&s->kinds, s->options->kinds)) {
+        return false;
+    }
+    if ((o->actor != NULL || s->kinds.count == 0) && o->kind_count == 0 &&
+        kinds_add_named(&s->kinds, 0, o->actor == NULL ? "kv" : o->actor) != ERR_OK) {
+        return false;
+    }
+    return kinds_start(&s->kinds, o->name) == ERR_OK;
+}
+
+static bool is_reachable(const char *address)
+{
+    struct address parsed;
+
+    return strlen(address) <= VIEW_ADDRESS_MAX && address_parse(address, &parsed) == ERR_OK &&
+           parsed.port != 0;
+}
+
+static bool options_are_valid(const struct rh_node_options *o)
+{
+    if (o->name == NULL || !hello_name_is_valid(o->name)) {
+        return shell_complain("a node's name is 1 to 63 letters, digits, '.', '_' or '-', not ",
+                              o->name == NULL ? "nothing" : o->name);
+    }
+    if (!hello_name_is_valid(shell_cluster(o))) {
+        return shell_complain("a cluster's name is 1 to 63 letters, digits, '.', '_' or '-', not ",
+                              shell_cluster(o));
+    }
+    if (o->join == NULL) {
+        return shell_complain("it needs coordinators to join", "");
+    }
+    if (o->advertise != NULL && !is_reachable(o->advertise)) {
+        return shell_complain("what it advertises is HOST:PORT, not ", o->advertise);
+    }
+    if (o->data == NULL || o->data[0] == '\0') {
+        return shell_complain("it needs a data folder", "");
+    }
+    if (o->on_lease_loss > RH_LOSS_SERVE || o->on_lease_overrun > RH_OVERRUN_GATE) {
+        return shell_complain("what it does without a lease is none of the choices", "");
+    }
+    return true;
+}
+
+/* Everything that can be refused, in an order that leaves nothing half-done. */
+bool shell_start(struct shell *s)
+{
+    const struct rh_node_options *o = &s->options->node;
+
+    if (!options_are_valid(o) ||
+        folder_open(&s->folder, o->data, shell_cluster(o), o->name) != ERR_OK || !open_number(s) ||
+        !peers_open(s) || !add_kinds(s)) {
+        return false;
+    }
+    return make_host(s) && peers_dial_coordinators(s);
+}

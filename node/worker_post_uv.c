@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/worker_inside_uv.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+
+#include <string.h>
+
+enum { TICK_US = 5000 }; /* timers wait no longer behind messages */
+
+uint64_t worker_limit_us(const struct worker *w, enum post_type type)
+{
+    switch (type) {
+    case POST_ACTIVATE:
+    case POST_RUN:
+    case POST_TURN:
+    case POST_RETIRE:
+        return atomic_load(&w->config.limits->start_us);
+    case POST_EXPORT:
+    case POST_UNFREEZE:
+        return atomic_load(&w->config.limits->gate_us);
+    case POST_DISCARD:
+    case POST_ANSWER:
+        return UINT64_MAX;
+    }
+    UNREACHABLE();
+}
+
+bool worker_is_past_the_end(const struct worker *w)
+{
+    return w->now_us >= atomic_load(&w->config.limits->hard_end_us);
+}
+
+struct entry worker_returned(const struct post *p)
+{
+    return (struct entry){.type = TOLD_RETURNED,
+                          .returned = p->type,
+                          .resident = p->resident,
+                          .number = p->number,
+                          .flags = p->flags,
+                          .chain_count = p->chain_count};
+}
+
+static void give_back(struct worker *w, const struct post *p)
+{
+    const struct entry entry = worker_returned(p);
+
+    worker_tell(w, &entry, batch_chain(w->doing, p), batch_bytes(w->doing, p));
+}
+
+static void activate(struct worker *w, const struct post *p)
+{
+    struct resident *r = p->resident;
+    const struct scene_entry entry = {.ops = &r->kind->ops,
+                                      .shared = r->kind->shared,
+                                      .actor = r,
+                                      .id = r->watched.id,
+                                      .state = batch_bytes(w->doing, p),
+                                      .has_state = p->has_state,
+                                      .kind = r->watched.kind,
+                                      .fence = r->fence};
+    struct rh_actor *actor = scene_activate(w->scene, &entry);
+
+    if (actor != NULL) { // else the record may be gone by now
+        r->on_stage = actor;
+    }
+}
+
+static void run(struct worker *w, const struct post *p)
+{
+    uint64_t chain[RECORD_CHAIN_MAX];
+    const struct bytes packed = batch_chain(w->doing, p);
+    const struct scene_message message = {.ticket = p->number,
+                                          .flags = p->flags,
+                                          .body = batch_bytes(w->doing, p),
+                                          .chain_count = p->chain_count,
+                                          .chain = chain};
+
+    if (packed.size > 0) {
+        memcpy(chain, packed.data, packed.size);
+    }
+    scene_run(p->resident->on_stage, &message);
+}
+
+static void discard(struct worker *w, const struct post *p)
+{
+    struct resident *r = p->resident;
+    const struct entry entry = {.type = TOLD_DISCARDED, .resident = r};
+
+    if (r->on_stage != NULL) {
+        scene_discard(r->on_stage, (enum rh_why)p->status);
+    }
+    worker_let_go(w, r);
+    worker_tell(w, &entry, (struct bytes){0}, (struct bytes){0});
+}
+
+static void answer(struct worker *w, uint64_t number, int status, struct bytes payload)
+{
+    const struct call_answer a = {.number = number, .status = status, .payload = payload};
+
+    scene_answer(w->scene, &a);
+}
+
+/* Code of an actor that is deferred: not past the hard end, even if the watchdog lets it be. */
+static void answer_in_time(struct worker *w, const struct post *p)
+{
+    const struct bytes payload = batch_bytes(w->doing, p);
+    const struct late_answer late = {p->number, p->status, payload.size};
+
+    if (!worker_is_past_the_end(w)) {
+        answer(w, p->number, p->status, payload);
+        return;
+    }
+    buffer_put(&w->late_answers, &late, sizeof late);
+    buffer_put(&w->late_answers, payload.data, payload.size);
+}
+
+static void hand_out_late(struct worker *w)
+{
+    struct buffer all = w->late_answers;
+    struct late_answer late;
+
+    w->late_answers = (struct buffer){0};
+    for (size_t at = 0; at < all.size; at += sizeof late + late.size) {
+        memcpy(&late, all.data + at, sizeof late);
+        answer(w, late.number, late.status, bytes_of(all.data + at + sizeof late, late.size));
+    }
+    buffer_fini(&all);
+}
+
+static void begin(struct worker *w, const struct post *p)
+{
+    struct resident *r = p->resident;
+
+    switch (p->type) {
+    case POST_ACTIVATE:
+        activate(w, p);
+        return;
+    case POST_RUN:
+        run(w, p);
+        return;
+    case POST_TURN:
+        scene_turn(r->on_stage, p->number);
+        return;
+    case POST_EXPORT:
+        scene_export(r->on_stage);
+        return;
+    case POST_UNFREEZE:
+        scene_unfreeze(r->on_stage);
+        return;
+    case POST_RETIRE:
+        scene_retire(r->on_stage);
+        return;
+    case POST_DISCARD:
+        discard(w, p);
+        return;
+    case POST_ANSWER:
+        answer_in_time(w, p);
+        return;
+    }
+    UNREACHABLE();
+}
+
+void worker_tick(struct worker *w)
+{
+    // Timers are code of tasks that run: not past the hard end, even if the watchdog lets them be.
+    if (!worker_is_past_the_end(w)) {
+        w->tick_us = w->now_us;
+        hand_out_late(w);
+        scene_tick(w->scene, w->now_us);
+    }
+}
+
+/* The clock is read after the task was made and right before it is begun (hole 30), and after the
+ * watchdog can see it: what begins too late after all is not overlooked. */
+static bool begins_in_time(struct worker *w, const struct post *p)
+{
+    if (w->now_us >= worker_limit_us(w, p->type)) {
+        return false;
+    }
+    if (p->resident != NULL) {
+        worker_enter(w, p->resident);
+    }
+    w->now_us = clock_boottime_us();
+    return w->now_us < worker_limit_us(w, p->type);
+}
+
+static void do_one(struct worker *w, struct post *p)
+{
+    int queued = POST_QUEUED;
+
+    if (!atomic_compare_exchange_strong(&p->state, &queued, POST_STARTED) ||
+        (atomic_load(&w->stopping) && p->type != POST_DISCARD)) {
+        return;
+    }
+    if (begins_in_time(w, p)) {
+        begin(w, p);
+        worker_leave(w);
+    } else {
+        worker_leave(w);
+        give_back(w, p);
+    }
+    if (w->now_us - w->tick_us >= TICK_US) {
+        worker_tick(w);
+    }
+}
+
+void worker_do_batch(struct worker *w, struct batch *b)
+{
+    w->doing = b;
+    w->now_us = clock_boottime_us();
+    scene_set_now(w->scene, w->now_us);
+    for (size_t i = 0; i < b->count; i++) {
+        do_one(w, &b->item[i]);
+    }
+    w->doing = NULL;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/worker_inside_uv.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+void worker_tell(struct worker *w, const struct entry *entry, struct bytes head, struct bytes rest)
+{
+    (void)pthread_mutex_lock(&w->telling_lock);
+    if (!w->muted) {
+        const bool first = w->telling.count == 0;
+
+        telling_put(&w->telling, entry, head, rest);
+        if (first) {
+            w->config.on_told(w->config.context);
+        }
+    }
+    (void)pthread_mutex_unlock(&w->telling_lock);
+}
+
+static bool is_gone(const struct scene_event *e)
+{
+    return (e->type == SCENE_ACTIVATED && e->error != ERR_OK) ||
+           (e->type == SCENE_RETIRED && e->error == ERR_OK);
+}
+
+/* It is not looked at any more: the other side may free it once it is told. */
+void worker_let_go(struct worker *w, struct resident *r)
+{
+    r->on_stage = NULL;
+    if (w->entered == r) {
+        watchdog_leave(w->config.watchdog, w->config.index);
+        w->entered = NULL;
+    }
+}
+
+static void tell_call(struct worker *w, struct resident *r, const struct call *call)
+{
+    const struct entry entry = {.type = TOLD_CALL, .resident = r};
+    struct bytes fixed = bytes_of(call, sizeof *call);
+    struct buffer rest = {0};
+
+    buffer_put(&rest, call->from.data, call->from.size);
+    buffer_put(&rest, call->id.data, call->id.size);
+    buffer_put(&rest, call->payload.data, call->payload.size);
+    worker_tell(w, &entry, fixed, buffer_bytes(&rest));
+    buffer_fini(&rest);
+}
+
+void worker_on_event(void *context, const struct scene_event *e)
+{
+    struct worker *w = context;
+    struct resident *r = e->actor;
+    const struct entry entry = {.type = TOLD_SCENE,
+                                .event = e->type,
+                                .resident = r,
+                                .number = e->type == SCENE_GONE ? e->session : e->ticket,
+                                .error = e->error,
+                                .code = e->code,
+                                .has_state = e->has_state};
+
+    if (e->type == SCENE_DEFERRED) {
+        watchdog_defer(w->config.watchdog, &r->watched, w->now_us);
+        return;
+    }
+    if (e->type == SCENE_FINISHED) {
+        watchdog_finish(w->config.watchdog, &r->watched);
+        return;
+    }
+    if (e->type == SCENE_CALL) {
+        tell_call(w, r, e->call);
+        return;
+    }
+    if (is_gone(e)) {
+        worker_let_go(w, r);
+    }
+    worker_tell(w, &entry, (struct bytes){0}, e->bytes);
+}
+
+void worker_enter(struct worker *w, struct resident *r)
+{
+    w->entered = r;
+    watchdog_enter(w->config.watchdog, w->config.index, &r->watched, w->now_us);
+}
+
+/* What took less than a microsecond is counted as often as the clock moves on during it, which is
+ * right on the average, and costs no more than a look at the clock. */
+static void note_busy(struct worker *w, const struct resident *r, uint64_t us)
+{
+    struct hot_counter c = {.hash = r->hash,
+                            .busy_us = us,
+                            .tasks = 1,
+                            .kind = r->watched.kind,
+                            .id_size = (uint8_t)r->watched.id.size};
+
+    memcpy(c.id, r->watched.id.data, c.id_size);
+    (void)pthread_mutex_lock(&w->hot_lock);
+    hot_add(&w->hot, w->now_us, &c);
+    (void)pthread_mutex_unlock(&w->hot_lock);
+}
+
+void worker_leave(struct worker *w)
+{
+    const uint64_t before_us = w->now_us;
+
+    w->now_us = clock_boottime_us();
+    if (w->entered == NULL) {
+        return;
+    }
+    if (w->now_us > before_us) {
+        note_busy(w, w->entered, w->now_us - before_us);
+    }
+    watchdog_leave(w->config.watchdog, w->config.index);
+    w->entered = NULL;
+}
+
+void worker_on_enter(void *context, void *actor)
+{
+    struct worker *w = context;
+
+    if (actor == NULL) {
+        worker_leave(w);
+    } else {
+        w->now_us = clock_boottime_us();
+        worker_enter(w, actor);
+    }
+}
