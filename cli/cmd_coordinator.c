@@ -253,7 +253,7 @@ int cmd_coordinator(int argc, char **argv)
         option_number("prepare-ms",
                       &o.machine.prepare_ms,
                       (struct option_range){100, 3600000},
-                      "a transaction not prepared by then is aborted (10000)"),
+                      "a transaction not prepared by then is aborted (8000)"),
         least_option(least, sizeof least),
         lease_option(&times),
         margin_option(&times),

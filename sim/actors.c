@@ -94,6 +94,9 @@ void actors_end(struct fleet *f, struct instance *i)
     struct instance **at = &i->node->instance;
 
     check_discard(f, i);
+    if (i->running) {
+        entity_rests(f, i->entity);
+    }
     node_call_close(f, i);
     while (*at != i) {
         at = &(*at)->next;
@@ -207,6 +210,7 @@ void actors_claimed(struct fleet *f, struct sim_node *n, uint64_t instance, bool
 static void answer(struct fleet *f, struct instance *i, enum answer_code code, struct bytes body)
 {
     i->running = false;
+    entity_rests(f, i->entity);
     lives_after_run(f, i);
     if (lives_breaks(f, i)) {
         return;
@@ -381,6 +385,7 @@ void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body)
         return;
     }
     i->running = true;
+    i->entity->run_from_us = f->world.now_us;
     i->handled = false;
     i->uid = uid;
     i->ticket = e->ticket;

@@ -73,6 +73,8 @@ struct entity {
     const struct sim_node *last; /* where it lived last */
     uint64_t cold_us;            /* given to another without a hand-over then … */
     uint64_t cold_version;       /* … by this version */
+    uint64_t run_from_us;        /* its handler runs since then, 0 = it doesn't … */
+    uint64_t run_us;             /* … and ran so long before, in all */
     bool broke;                  /* it was broken once, and lost what it had not saved */
     bool lost;                   /* a crash may have lost the history */
 };
@@ -110,6 +112,7 @@ struct ask {
     enum reply_code code;
     unsigned runs;
     uint64_t sent_us;
+    uint64_t busy_us; /* entity_busy_us() at the send */
     uint64_t answered_us;
     uint64_t ran_us; /* last */
     bool ran_void;   /* at an owner that was one no more */
@@ -165,6 +168,9 @@ void ledger_close(struct fleet *f, struct session *s);
 /* A fresh request; returns its uid. */
 uint64_t ledger_ask(struct fleet *f, struct session *s, size_t entity, bool foreign);
 uint16_t entity_kind(const struct entity *e);
+/* How long its handlers ran so far, of this world's time; and: the one that runs ends. */
+uint64_t entity_busy_us(const struct fleet *f, const struct entity *e);
+void entity_rests(const struct fleet *f, struct entity *e);
 struct ask *ledger_find(struct fleet *f, uint64_t uid); /* NULL = no such request */
 
 /* ---- told by the shells, as it happens ---- */

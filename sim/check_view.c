@@ -205,7 +205,7 @@ void check_committed(struct fleet *f, const Rh__Command *command, const struct s
         decided(f, result->txn, true);
     }
     f->ledger.aborts += result->aborted_count;
-    roles_committed(f, command, result);
+    roles_committed(f, result);
     if (command->body_case == RH__COMMAND__BODY_DEREGISTER) {
         f->ledger.removed_view = f->ledger.view_count;
     }

@@ -240,7 +240,9 @@ struct fleet {
     uint32_t daemons;      /* so many are wanted */
     uint64_t daemons_wish; /* which the coordinators were not told yet; 0 = they were */
     size_t bound;          /* segments that the ring ever had */
-    bool working;          /* clients send */
+    size_t home_view[RING_SEGMENTS_MAX + 1]; /* index in ledger.view when all vnodes of a segment
+                                                had owners first; 0 = not yet; [0]: the default */
+    bool working;                            /* clients send */
     bool healed;
     uint64_t heal_us;
     struct history *history; /* where it is written down, NULL = nowhere; the caller's */
@@ -426,10 +428,10 @@ void roles_entities(struct fleet *f);
 void roles_start(struct fleet *f);
 void roles_told(struct fleet *f, const Rh__AdminReply *reply);
 /* A command was applied. */
-void roles_committed(struct fleet *f, const Rh__Command *command,
-                     const struct state_result *result);
-/* When it was asked its gateway knew no ring in which its kind had cells, and those an owner: it
- * may have been sent elsewhere before, and the first owner is one by a change of hands. */
+void roles_committed(struct fleet *f, const struct state_result *result);
+/* It was asked before the vnodes of its role had owners, of which the first is one by a change of
+ * hands; and was sent elsewhere before: by the hash of the default role, while its kind had no
+ * cells of its own, or by a gateway that its client left. */
 bool roles_came_early(const struct fleet *f, const struct ask *a);
 /* May this request be answered that there is no such actor? It came early, or it is for one of
  * those that come and go. */

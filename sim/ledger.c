@@ -109,6 +109,17 @@ void ledger_close(struct fleet *f, struct session *s)
     }
 }
 
+uint64_t entity_busy_us(const struct fleet *f, const struct entity *e)
+{
+    return e->run_us + (e->run_from_us == 0 ? 0 : f->world.now_us - e->run_from_us);
+}
+
+void entity_rests(const struct fleet *f, struct entity *e)
+{
+    e->run_us = entity_busy_us(f, e);
+    e->run_from_us = 0;
+}
+
 uint64_t ledger_ask(struct fleet *f, struct session *s, size_t entity, bool foreign)
 {
     struct ledger *l = &f->ledger;
@@ -123,6 +134,7 @@ uint64_t ledger_ask(struct fleet *f, struct session *s, size_t entity, bool fore
         .seq = foreign ? 0 : ++s->sent[entity],
         .foreign = foreign,
         .sent_us = f->world.now_us,
+        .busy_us = entity_busy_us(f, &l->entity[entity]),
         .downs = session_downs(s),
         .view = check_view_index(f, session_version(s)),
     };

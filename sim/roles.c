@@ -146,27 +146,60 @@ void roles_told(struct fleet *f, const Rh__AdminReply *reply)
 
 /* ---- what is judged ---- */
 
+/* Where the ids of an entity's kind live: 0 = the default segment. */
+static size_t segment_of(const struct ring *r, const struct entity *e)
+{
+    const struct ring_segment *s = ring_segment_of_kind(r, entity_kind(e));
+
+    return s == NULL ? 0 : (size_t)(s - r->segment) + 1;
+}
+
 bool roles_came_early(const struct fleet *f, const struct ask *a)
 {
-    // The default role, too, may get its first vnodes late: when it has its least members.
-    return (f->ledger.entity[a->entity].kind != 0 && f->bound == 0) ||
-           a->view < f->ledger.bound_view;
+    const struct entity *e = &f->ledger.entity[a->entity];
+    const size_t home_view = f->home_view[segment_of(&f->raft.truth.view.ring, e)];
+
+    return f->roles && (e->kind != 0 || a->resumed) && (home_view == 0 || a->view < home_view);
 }
 
 bool roles_may_miss(const struct fleet *f, const struct ask *a)
 {
-    return roles_came_early(f, a) || f->ledger.entity[a->entity].kind == FLEET_KIND_MAIL;
+    const uint16_t kind = f->ledger.entity[a->entity].kind;
+
+    return kind == FLEET_KIND_MAIL ||
+           (kind != 0 && (f->bound == 0 || a->view < f->ledger.bound_view));
 }
 
-void roles_committed(struct fleet *f, const Rh__Command *command, const struct state_result *result)
+/* Have all its vnodes an owner? */
+static bool has_owners(const struct ring *r, size_t segment)
 {
-    if (command->body_case == RH__COMMAND__BODY_REASSIGN && command->reassign->incarnation == 0) {
+    const struct ring_segment *s = segment == 0 ? NULL : &r->segment[segment - 1];
+    size_t owned = 0;
+
+    for (size_t i = 0; i < r->vnode_count; i++) {
+        if (ring_segment_at(r, r->vnode[i].from) != s) {
+            continue;
+        }
+        if (r->vnode[i].owner == RING_NODE_NONE) {
+            return false;
+        }
+        owned++;
+    }
+    return owned > 0;
+}
+
+void roles_committed(struct fleet *f, const struct state_result *result)
+{
+    const struct ring *r = &f->raft.truth.view.ring;
+
+    if (result->delta != NULL && result->delta->n_segments > 0 && r->segment_count > f->bound) {
+        f->bound = r->segment_count;
         f->ledger.bound_view = f->ledger.view_count;
     }
-    if (result->delta != NULL && result->delta->n_segments > 0 &&
-        f->raft.truth.view.ring.segment_count > f->bound) {
-        f->bound = f->raft.truth.view.ring.segment_count;
-        f->ledger.bound_view = f->ledger.view_count;
+    for (size_t s = 0; s <= r->segment_count; s++) {
+        if (f->home_view[s] == 0 && has_owners(r, s)) {
+            f->home_view[s] = f->ledger.view_count;
+        }
     }
 }
 

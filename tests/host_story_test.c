@@ -523,7 +523,8 @@ static void do_refused(void)
     control(&c);
 }
 
-/* The change of the cluster that "V>S" says (vnode V to node S), as a delta. */
+/* The change of the cluster that "V>S" says (vnode V to node S) or "V+W" (W becomes part of V), as
+ * a delta. */
 static void move(const char *what, uint64_t txn, uint64_t version, Rh__Delta *delta)
 {
     static Rh__RingOp kept[DELTAS_MAX];
@@ -532,10 +533,12 @@ static void move(const char *what, uint64_t txn, uint64_t version, Rh__Delta *de
     const unsigned at = count++ % DELTAS_MAX;
     const uint32_t vnode = (uint32_t)(what[0] - '0');
     const uint16_t to = (uint16_t)(what[2] - '0');
-    const struct ring_op m = {.kind = RING_MOVE,
+    const bool merge = what[1] == '+';
+    const struct ring_op m = {.kind = merge ? RING_MERGE : RING_MOVE,
                               .vnode = vnode,
-                              .from = ring_find(&cluster.ring, vnode)->owner,
-                              .to = to};
+                              .other = merge ? to : 0,
+                              .from = merge ? 0 : ring_find(&cluster.ring, vnode)->owner,
+                              .to = merge ? 0 : to};
 
     *delta = (Rh__Delta)RH__DELTA__INIT;
     delta->prev_version = cluster.ring.version;
@@ -546,10 +549,11 @@ static void move(const char *what, uint64_t txn, uint64_t version, Rh__Delta *de
         ring_apply(&cluster.ring, &m, 1, version, txn);
     }
     kept[at] = (Rh__RingOp)RH__RING_OP__INIT;
-    kept[at].kind = RING_MOVE;
+    kept[at].kind = m.kind;
     kept[at].vnode = vnode;
+    kept[at].other = m.other;
     kept[at].from = m.from;
-    kept[at].to = to;
+    kept[at].to = m.to;
     ops[at] = &kept[at];
     delta->version = version;
     delta->txn = txn;
@@ -590,7 +594,7 @@ static void do_prepare(void)
     control(&c);
 }
 
-/* commit TXN V>S ver=N: the cluster changes; "lost": the node does not hear of it. TXN 0: V is
+/* commit TXN V>S|V+W ver=N: the cluster changes; "lost": the node does not hear of it. TXN 0: V is
  * given away because its owner was fenced. */
 static void do_commit(void)
 {
@@ -640,7 +644,7 @@ static void do_cancel(void)
     control(&c);
 }
 
-/* polled TXN over|pending */
+/* polled TXN over|aborted|pending */
 static void do_polled(void)
 {
     Rh__Control c = RH__CONTROL__INIT;
@@ -650,6 +654,7 @@ static void do_polled(void)
 
     state.txn = word_number(1);
     state.pending = strcmp(words[2], "pending") == 0;
+    state.aborted = strcmp(words[2], "aborted") == 0;
     answer.n_txns = 1;
     answer.txns = states;
     answer.version = cluster.ring.version;

@@ -106,7 +106,7 @@ struct coordinator_config {
     uint32_t moves_per_txn;     /* 8 */
     uint32_t txns_max;          /* in flight; 8 */
     uint32_t txns_per_node;     /* 4 */
-    uint32_t prepare_ms;        /* T_prepare: deadline of a transaction; 10000 */
+    uint32_t prepare_ms;        /* T_prepare: deadline of a transaction; 8000 */
     uint32_t resend_ms;         /* 300 */
     uint32_t retry_ms;          /* first back-off after an abort; 1000, doubled up to 60000 */
     uint32_t settle_ms;         /* registrations are gathered so long before planning; 200 */

@@ -12,15 +12,13 @@ from ledger import Faults, Load, judge
 from machines import Machines, enter, missing
 
 LEASE = 3
-# A move that can't be made is called off before the requests it holds meet their deadline (10 s).
-PREPARE_MS = 8000
 
 
 def build(fleet):
     journals = fleet.data("journals")
     os.mkdir(journals)
     env = {"RINGHOLD_LEDGER": journals}
-    fleet.coordinators(3, extra=["--lease", f"{LEASE}s", "--prepare-ms", f"{PREPARE_MS}"])
+    fleet.coordinators(3, extra=["--lease", f"{LEASE}s"])
     for name in ("n1", "n2", "n3"):
         fleet.node(name, ["--actor", "ledger"], env)
     gateways = [fleet.gateway(name).resp for name in ("g1", "g2")]
