@@ -64,7 +64,8 @@
     X(M_SAMENUM_CANCEL, "a new leader goes on with the old number, CANCEL is early")  \
     X(M_ROLE, "cells of a role are given to any node")                                \
     X(M_YOUNGEST, "a singleton goes to the node that came last")                      \
-    X(M_ASLEEP, "singletons and daemons wait until they are asked")
+    X(M_ASLEEP, "singletons and daemons wait until they are asked")                   \
+    X(M_ONESTRIKE, "whatever ran when a process died is in quarantine at once")
 
 enum mutant {
 #define X(name, text) name,

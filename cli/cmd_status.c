@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/cmd_quarantine.h"
 #include "cli/commands.h"
 #include "cli/query.h"
 
@@ -125,7 +126,7 @@ static void put_gateways(const Rh__AdminReply *reply, struct rows *r)
 
 static void print_json(const Rh__AdminReply *reply, const struct rows *coordinators,
                        const struct rows *nodes, const struct rows *gateways,
-                       const struct rows *roles)
+                       const struct rows *roles, const struct rows *quarantine)
 {
     char digest[33];
 
@@ -150,12 +151,14 @@ static void print_json(const Rh__AdminReply *reply, const struct rows *coordinat
     rows_print_json(gateways);
     (void)printf(",\"roles\":");
     rows_print_json(roles);
+    (void)printf(",\"quarantine\":");
+    rows_print_json(quarantine);
     (void)printf("}\n");
 }
 
 static void print_table(const Rh__AdminReply *reply, const struct rows *coordinators,
                         const struct rows *nodes, const struct rows *gateways,
-                        const struct rows *roles)
+                        const struct rows *roles, const struct rows *quarantine)
 {
     char digest[33];
 
@@ -176,6 +179,10 @@ static void print_table(const Rh__AdminReply *reply, const struct rows *coordina
     rows_print_table(gateways);
     (void)printf("\n");
     rows_print_table(roles);
+    if (quarantine->cell_count > 0) {
+        (void)printf("\n");
+        rows_print_table(quarantine);
+    }
 }
 
 int cmd_status(int argc, char **argv)
@@ -192,6 +199,7 @@ int cmd_status(int argc, char **argv)
     struct rows nodes;
     struct rows gateways;
     struct rows roles;
+    struct rows quarantine;
 
     if (code >= 0) {
         return code;
@@ -208,11 +216,14 @@ int cmd_status(int argc, char **argv)
     put_nodes(reply, &nodes);
     put_gateways(reply, &gateways);
     put_roles(reply, &roles);
-    (q.json ? print_json : print_table)(reply, &coordinators, &nodes, &gateways, &roles);
+    quarantine_rows(reply, false, &quarantine);
+    (q.json ? print_json
+            : print_table)(reply, &coordinators, &nodes, &gateways, &roles, &quarantine);
     rows_fini(&coordinators);
     rows_fini(&nodes);
     rows_fini(&gateways);
     rows_fini(&roles);
+    rows_fini(&quarantine);
     admin_free(reply);
     return 0;
 }

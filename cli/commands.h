@@ -18,6 +18,7 @@ int cmd_txn(int argc, char **argv); /* list | show N | resolve N */
 int cmd_events(int argc, char **argv);
 int cmd_recover(int argc, char **argv);
 int cmd_daemons(int argc, char **argv);
+int cmd_quarantine(int argc, char **argv); /* list | clear KIND/ID | add KIND/ID */
 int cmd_check(int argc, char **argv);
 int cmd_fix(int argc, char **argv);
 int cmd_demo(int argc, char **argv);

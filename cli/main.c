@@ -27,6 +27,7 @@ static const struct {
     {"top", cmd_top, "top --hot: the actors that are slow, busy, or have most waiting"},
     {"where", cmd_where, "which node owns an id"},
     {"daemons", cmd_daemons, "daemons NAME COUNT: how many actors a set has"},
+    {"quarantine", cmd_quarantine, "quarantine list | clear | add: actors that kill their process"},
     {"txn", cmd_txn, "txn list | show N | resolve N: changes of the ring"},
     {"events", cmd_events, "what was decided, when, and who asked for it"},
     {"recover", cmd_recover, "recover inspect | verify | backup | restore | new-cluster: offline"},

@@ -103,5 +103,9 @@ uint64_t view_digest(const struct view *v)
             digest_bytes(&s, bytes_of(m->role, strlen(m->role)));
         }
     }
+    for (size_t i = 0; i < v->quarantine.count; i++) {
+        siphash_word(&s, v->quarantine.entry[i].kind);
+        digest_bytes(&s, quarantined_id(&v->quarantine.entry[i]));
+    }
     return siphash_end(&s, v->member_count);
 }

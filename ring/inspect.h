@@ -25,8 +25,8 @@ void ring_inspect(const struct ring *r, uint64_t sum[2], char fault[RING_FAULT_S
 void ring_spoil(struct ring *r);
 #endif
 
-/* Fingerprint of the directory and of the cluster's key, which it does not give away: equal if
- * both are. For comparing, not for keeping: it may change with the program. */
+/* Fingerprint of the directory, the quarantine and the cluster's key, which it does not give away:
+ * equal if both are. For comparing, not for keeping: it may change with the program. */
 uint64_t view_digest(const struct view *v);
 
 /* Mix in any bytes, and how many they are. */

@@ -15,6 +15,7 @@ struct draft {
     struct ring ring;
     struct view_member *member; /* owned; sorted by slot */
     size_t count;
+    struct quarantine quarantine;
 };
 
 void view_init(struct view *v, uint8_t grid)
@@ -28,12 +29,14 @@ void view_copy(struct view *to, const struct view *from)
     *to = *from;
     ring_copy(&to->ring, &from->ring);
     to->member = mem_copy(from->member, from->member_count * sizeof *from->member);
+    quarantine_copy(&to->quarantine, &from->quarantine);
 }
 
 void view_fini(struct view *v)
 {
     ring_fini(&v->ring);
     mem_free(v->member);
+    quarantine_fini(&v->quarantine);
     *v = (struct view){0};
 }
 
@@ -42,22 +45,26 @@ static void draft_init(struct draft *d, const struct view *v)
     ring_copy(&d->ring, &v->ring);
     d->member = mem_copy(v->member, v->member_count * sizeof *v->member);
     d->count = v->member_count;
+    quarantine_copy(&d->quarantine, &v->quarantine);
 }
 
 static void draft_fini(struct draft *d)
 {
     ring_fini(&d->ring);
     mem_free(d->member);
+    quarantine_fini(&d->quarantine);
 }
 
-/* The view takes the draft's ring and members. */
+/* The view takes all that the draft has. */
 static void draft_adopt(struct draft *d, struct view *v)
 {
     ring_fini(&v->ring);
     mem_free(v->member);
+    quarantine_fini(&v->quarantine);
     v->ring = d->ring;
     v->member = d->member;
     v->member_count = d->count;
+    v->quarantine = d->quarantine;
 }
 
 /* ---- members ---- */
@@ -143,6 +150,30 @@ static bool draft_remove(struct draft *d, uint32_t slot)
     return true;
 }
 
+static bool draft_quarantine(struct draft *d, Rh__Actor *const *in, size_t count)
+{
+    struct quarantined e;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!quarantined_read(&e, in[i]) || !quarantine_put(&d->quarantine, &e)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool draft_release(struct draft *d, Rh__Actor *const *in, size_t count)
+{
+    struct quarantined e;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!quarantined_read(&e, in[i]) || !quarantine_remove(&d->quarantine, &e)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* No vnode of a ring may belong to somebody nobody can reach; to nobody it may, for a while. */
 static bool owners_are_members(const struct draft *d)
 {
@@ -175,6 +206,7 @@ enum view_result view_load(struct view *v, const Rh__Config *config, bool force)
     for (size_t i = 0; good && i < config->n_members; i++) {
         good = draft_put(&d, config->members[i]);
     }
+    good = good && draft_quarantine(&d, config->quarantined, config->n_quarantined);
     if (!good || d.count != config->n_members || !owners_are_members(&d)) {
         draft_fini(&d);
         return VIEW_DIFFERS;
@@ -217,6 +249,11 @@ void view_config(const struct view *v, Rh__Config *config)
         config->members[i] = mem_new(1, sizeof **config->members);
         *config->members[i] = wire_member(&v->member[i]);
     }
+    config->n_quarantined = v->quarantine.count;
+    config->quarantined = mem_new(v->quarantine.count + 1, sizeof(Rh__Actor *));
+    for (size_t i = 0; i < v->quarantine.count; i++) {
+        config->quarantined[i] = quarantined_wire(&v->quarantine.entry[i]);
+    }
 }
 
 void view_config_fini(Rh__Config *config)
@@ -228,6 +265,11 @@ void view_config_fini(Rh__Config *config)
         mem_free(config->members[i]);
     }
     mem_free(config->members);
+    for (size_t i = 0; i < config->n_quarantined; i++) {
+        mem_free(config->quarantined[i]->id.data);
+        mem_free(config->quarantined[i]);
+    }
+    mem_free(config->quarantined);
     mem_free(config->ring.data);
     *config = (Rh__Config)RH__CONFIG__INIT;
 }
@@ -337,7 +379,8 @@ static bool draft_change(struct draft *d, const Rh__Delta *delta)
             return false;
         }
     }
-    return owners_are_members(d);
+    return draft_release(d, delta->released, delta->n_released) &&
+           draft_quarantine(d, delta->quarantined, delta->n_quarantined) && owners_are_members(d);
 }
 
 enum view_result view_apply(struct view *v, const Rh__Delta *delta)

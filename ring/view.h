@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A view: the configuration at one version, as every process holds it: the
- * ring, the directory of nodes, the cluster's hash key and the era.
+ * ring, the directory of nodes, the quarantine, the cluster's hash key and the
+ * era.
  *
  * Coordinators compute each change as a Delta and apply it to their own view by
  * view_apply(); nodes and gateways apply the very same Delta by the very same
@@ -13,6 +14,7 @@
 #define RING_VIEW_H
 
 #include "base/err.h"
+#include "ring/quarantine.h"
 #include "ring/ring.h"
 #include "wire/control.pb-c.h"
 
@@ -34,6 +36,7 @@ struct view {
     uint64_t era;
     struct view_member *member; /* owned; sorted by slot */
     size_t member_count;
+    struct quarantine quarantine;
 };
 
 enum view_result {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "storage/event_sqlite.h"
 
+#include "base/history.h"
 #include "base/mem.h"
 #include "storage/statement_sqlite.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { EVENTS_KEPT = 10000, EVENT_TEXT_MAX = 255 };
 
@@ -40,11 +42,27 @@ static const char *command_name(const Rh__Command *command)
         return "note";
     case RH__COMMAND__BODY_DAEMONS:
         return "daemons";
+    case RH__COMMAND__BODY_QUARANTINE:
+        return command->quarantine->add ? "quarantine" : "release";
     case RH__COMMAND__BODY__NOT_SET:
     case _RH__COMMAND__BODY__CASE_IS_INT_SIZE:
         break;
     }
     return "unknown";
+}
+
+/* "3/boss-7", cut to `size`. */
+static void put_actor(char *text, size_t size, const char *before, const Rh__Actor *actor)
+{
+    char word[HISTORY_WORD_SIZE];
+
+    (void)snprintf(text,
+                   size,
+                   "%s%" PRIu32 "/%s",
+                   before,
+                   actor == NULL ? 0 : actor->kind,
+                   actor == NULL ? ""
+                                 : history_word(bytes_of(actor->id.data, actor->id.len), word));
 }
 
 /* "txn 12", "node n2": what it is about, beside what `why` says. */
@@ -63,6 +81,8 @@ static void subject_of(const Rh__Command *command, const struct state_result *re
     } else if (command->body_case == RH__COMMAND__BODY_DAEMONS) {
         (void)snprintf(
             text, size, "daemons %.64s, %" PRIu32, command->daemons->name, command->daemons->count);
+    } else if (command->body_case == RH__COMMAND__BODY_QUARANTINE) {
+        put_actor(text, size, "actor ", command->quarantine->actor);
     } else if (command->body_case == RH__COMMAND__BODY_REASSIGN &&
                command->reassign->incarnation == 0) {
         (void)snprintf(text, size, "nobody's vnodes");
@@ -75,8 +95,23 @@ static void subject_of(const Rh__Command *command, const struct state_result *re
     }
 }
 
-/* Of a refusal its cause, else what the command itself gives as its reason. */
-static const char *why_of(const Rh__Command *command, const struct state_result *result)
+/* "its process died while it ran 3/boss-7, 0/ann" into `text`. */
+static const char *death_of(const Rh__CommandRegister *in, char *text, size_t size)
+{
+    static const char begin[] = "its process died while it ran ";
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; in->died != 0 && in->died == in->replaces && i < in->n_suspects; i++) {
+        put_actor(text + used, size - used, i == 0 ? begin : ", ", in->suspects[i]);
+        used += strlen(text + used);
+    }
+    return text;
+}
+
+/* Of a refusal its cause, else what the command itself gives as its reason. May use `text`. */
+static const char *why_of(const Rh__Command *command, const struct state_result *result, char *text,
+                          size_t size)
 {
     if (result->why != NULL) {
         return result->why;
@@ -86,6 +121,9 @@ static const char *why_of(const Rh__Command *command, const struct state_result 
     }
     if (command->body_case == RH__COMMAND__BODY_NOTE) {
         return command->note->what;
+    }
+    if (command->body_case == RH__COMMAND__BODY_REGISTER_) {
+        return death_of(command->register_, text, size);
     }
     return command->body_case == RH__COMMAND__BODY_ABORT ? command->abort->why : "";
 }
@@ -97,6 +135,7 @@ void event_put(sqlite3 *db, const Rh__Command *command, const struct state_resul
                        "INSERT INTO event(time_us, proposer, command, accepted, stamp, why,"
                        " subject, asked_by, reason) VALUES(?,?,?,?,?,?,?,?,?)");
     char subject[EVENT_TEXT_MAX + 1];
+    char why[EVENT_TEXT_MAX + 1];
 
     subject_of(command, result, subject, sizeof subject);
     statement_number(&q, command->time_us);
@@ -104,7 +143,7 @@ void event_put(sqlite3 *db, const Rh__Command *command, const struct state_resul
     statement_text(&q, command_name(command));
     statement_number(&q, result->accepted);
     statement_number(&q, result->stamp);
-    statement_text(&q, why_of(command, result));
+    statement_text(&q, why_of(command, result, why, sizeof why));
     statement_text(&q, subject);
     statement_text(&q, command->by);
     statement_text(&q, command->reason);

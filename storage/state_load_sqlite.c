@@ -30,9 +30,9 @@ static bool is_state(sqlite3 *db)
         db, "ALTER TABLE cluster ADD COLUMN settling INTEGER DEFAULT 0", NULL, NULL, NULL);
     (void)sqlite3_exec(
         db, "ALTER TABLE cluster ADD COLUMN lease_us INTEGER DEFAULT 0", NULL, NULL, NULL);
-    // From before there were roles.
+    // From before there were roles, or suspects.
     (void)sqlite3_exec(db, "ALTER TABLE node ADD COLUMN role TEXT DEFAULT ''", NULL, NULL, NULL);
-    (void)sqlite3_exec(db, STATE_ROLE_TABLES, NULL, NULL, NULL);
+    (void)sqlite3_exec(db, STATE_ROLE_TABLES STATE_SUSPECT_TABLE, NULL, NULL, NULL);
     return all;
 }
 
@@ -264,6 +264,33 @@ static bool load_kinds(sqlite3 *db, struct state *s)
     return good;
 }
 
+static bool load_suspects(sqlite3 *db, struct state *s)
+{
+    struct statement q = statement_open(
+        db,
+        "SELECT kind, id, quarantined, strikes, struck_us, since_us, node FROM suspect"
+        " ORDER BY kind, id");
+    bool good = true;
+
+    while (good && statement_row(&q)) {
+        const uint64_t kind = statement_get_number(&q);
+        const struct bytes id = statement_get_blob(&q);
+        struct state_suspect e = {0};
+
+        good = kind <= UINT16_MAX && quarantined_of(&e.actor, (uint32_t)kind, id);
+        e.quarantined = statement_get_number(&q) != 0;
+        e.strikes = (uint32_t)statement_get_number(&q);
+        e.struck_us = statement_get_number(&q);
+        e.since_us = statement_get_number(&q);
+        good = good && statement_get_text(&q, e.node, sizeof e.node) &&
+               (!e.quarantined || quarantine_put(&s->view.quarantine, &e.actor));
+        s->suspect = mem_resize(s->suspect, (s->suspect_count + 1) * sizeof *s->suspect);
+        s->suspect[s->suspect_count++] = e;
+    }
+    statement_close(&q);
+    return good;
+}
+
 /* Every owner is a node: the rest of a ring's sense is checked by ring_decode(). */
 static bool owners_known(const struct state *s)
 {
@@ -281,7 +308,8 @@ bool state_load(sqlite3 *db, struct state *s)
 {
     state_init(s);
     if (is_state(db) && is_whole(db) && load_cluster(db, s) && load_nodes(db, s) &&
-        load_txns(db, s) && load_voters(db, s) && load_kinds(db, s) && owners_known(s)) {
+        load_txns(db, s) && load_voters(db, s) && load_kinds(db, s) && load_suspects(db, s) &&
+        owners_known(s)) {
         return true;
     }
     state_fini(s);

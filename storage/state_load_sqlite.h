@@ -16,6 +16,12 @@
     "CREATE TABLE IF NOT EXISTS segment(number INTEGER PRIMARY KEY, role TEXT, policy INTEGER," \
     " from_cell INTEGER, to_cell INTEGER, open INTEGER);"
 
+/* Actors that ran when their process died. */
+#define STATE_SUSPECT_TABLE                                                                    \
+    "CREATE TABLE IF NOT EXISTS suspect(kind INTEGER, id BLOB, quarantined INTEGER,"           \
+    " strikes INTEGER, struck_us INTEGER, since_us INTEGER, node TEXT, PRIMARY KEY(kind, id))" \
+    " WITHOUT ROWID;"
+
 /* Fill `s` (uninitialised) from state.db's tables. False, and `s` is not to be used: a table is
  * missing, a value is out of range, or tables contradict each other. */
 bool state_load(sqlite3 *db, struct state *s);

@@ -47,6 +47,7 @@ static const char schema[] =
     " at INTEGER, from_node INTEGER, to_node INTEGER, PRIMARY KEY(txn, seq)) WITHOUT ROWID;"
     "CREATE TABLE txn_vote(txn INTEGER, node INTEGER, incarnation INTEGER, gives INTEGER,"
     " takes INTEGER, voted INTEGER, PRIMARY KEY(txn, node)) WITHOUT ROWID;" STATE_ROLE_TABLES
+        STATE_SUSPECT_TABLE
     "CREATE TABLE voter(id INTEGER PRIMARY KEY, identity INTEGER, address TEXT);" EVENT_TABLE
     "INSERT INTO cluster(applied) VALUES(0);";
 
@@ -186,6 +187,26 @@ static void put_roles(struct state_db *db, const struct state *s)
         statement_number(&q, segment->from);
         statement_number(&q, ring_segment_end(segment));
         statement_number(&q, segment->open);
+        statement_run(&q);
+    }
+    statement_close(&q);
+}
+
+static void put_suspects(struct state_db *db, const struct state *s)
+{
+    statement_script(db->db, "DELETE FROM suspect");
+    struct statement q = statement_open(db->db, "INSERT INTO suspect VALUES(?,?,?,?,?,?,?)");
+
+    for (size_t i = 0; i < s->suspect_count; i++) {
+        const struct state_suspect *e = &s->suspect[i];
+
+        statement_number(&q, e->actor.kind);
+        statement_blob(&q, quarantined_id(&e->actor));
+        statement_number(&q, e->quarantined);
+        statement_number(&q, e->strikes);
+        statement_number(&q, e->struck_us);
+        statement_number(&q, e->since_us);
+        statement_text(&q, e->node);
         statement_run(&q);
     }
     statement_close(&q);
@@ -367,6 +388,10 @@ void state_db_apply(struct state_db *db, const struct state *s, const Rh__Comman
     if (command->body_case == RH__COMMAND__BODY_REGISTER_ ||
         command->body_case == RH__COMMAND__BODY_DAEMONS) {
         put_roles(db, s);
+    }
+    if (command->body_case == RH__COMMAND__BODY_QUARANTINE ||
+        (command->body_case == RH__COMMAND__BODY_REGISTER_ && command->register_->n_suspects > 0)) {
+        put_suspects(db, s);
     }
     if (command->body_case == RH__COMMAND__BODY_VOTER) {
         put_voters(db, s);

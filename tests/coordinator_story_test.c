@@ -160,6 +160,9 @@ static void say_command(const Rh__Command *m)
     case RH__COMMAND__BODY_DAEMONS:
         say("DAEMONS %s %u\n", m->daemons->name, m->daemons->count);
         return;
+    case RH__COMMAND__BODY_QUARANTINE:
+        say("QUARANTINE kind=%u add=%d\n", m->quarantine->actor->kind, m->quarantine->add);
+        return;
     case RH__COMMAND__BODY_REASSIGN:
         say("REASSIGN slot=%u: ", m->reassign->slot);
         say_ops(m->reassign->moves, m->reassign->n_moves);

@@ -5,6 +5,7 @@
 #include "storage/state_sqlite.h"
 
 #include "base/mem.h"
+#include "txn/digest.h"
 #include "wire/control.h"
 
 #include "tests/command.h"
@@ -183,6 +184,7 @@ static void expect_same_state(const struct state *a, const struct state *b)
     }
     assert_int_equal(a->voter_count, b->voter_count);
     assert_int_equal(a->voter[0].identity, b->voter[0].identity);
+    assert_int_equal(state_digest(a), state_digest(b));
 }
 
 static void a_snapshot_brings_back_the_whole_state(void **state)
@@ -209,6 +211,47 @@ static void a_snapshot_brings_back_the_whole_state(void **state)
     state_result_fini(&a);
     expect_same_state(&copy, &s);
     state_db_close(other);
+    state_fini(&copy);
+    buffer_fini(&snapshot);
+}
+
+/* n2 comes back: `id` ran when its process died. */
+static void strike(uint64_t nonce, const char *id)
+{
+    const uint64_t died = state_node_named(&s, "n2")->incarnation;
+    Rh__CommandRegister in = registration("n2", nonce, died);
+    Rh__Actor actor = RH__ACTOR__INIT;
+    Rh__Actor *suspects[] = {&actor};
+
+    actor.kind = 3;
+    actor.id = proto_bytes(bytes_of(id, strlen(id)));
+    in.died = died;
+    in.suspects = suspects;
+    in.n_suspects = 1;
+    assert_int_not_equal(give(RH__COMMAND__BODY_REGISTER_, &in), 0);
+}
+
+static void a_snapshot_brings_back_strikes_and_quarantine(void **state)
+{
+    struct buffer snapshot = {0};
+    struct state copy;
+
+    (void)state;
+    strike(21, "boss 7");
+    strike(22, "boss 7");
+    strike(23, "ann");
+    strike(24, "boss 7");
+    assert_int_equal(s.view.quarantine.count, 1);
+    assert_int_equal(ask("SELECT count(*) FROM suspect"), 2);
+    assert_int_equal(ask("SELECT strikes FROM suspect WHERE quarantined=1"), 3);
+    assert_int_equal(ask("SELECT count(*) FROM event WHERE why='its process died while it ran "
+                         "3/boss%207'"),
+                     3);
+    state_db_snapshot(db, &s, &snapshot);
+    state_init(&copy);
+    assert_true(state_db_restore(db, buffer_bytes(&snapshot), &copy));
+    state_check(&copy);
+    expect_same_state(&copy, &s);
     state_fini(&copy);
     buffer_fini(&snapshot);
 }
@@ -283,6 +326,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_reader_that_stays_does_not_stop_the_writer, setup, teardown),
         cmocka_unit_test_setup_teardown(a_snapshot_brings_back_the_whole_state, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_snapshot_brings_back_strikes_and_quarantine, setup, teardown),
         cmocka_unit_test_setup_teardown(a_damaged_snapshot_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(the_history_says_who_wanted_it_and_why, setup, teardown),
     };

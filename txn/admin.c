@@ -286,6 +286,7 @@ void admin_overview(struct coordinator *c, Rh__AdminReply *reply)
     add_voters(c, reply);
     add_vnodes(c, reply);
     admin_add_roles(c, reply);
+    admin_add_quarantine(c, reply);
     for (size_t i = 0; i < c->state->txn_count; i++) {
         if (c->state->txn[i].state == TXN_PENDING) {
             admin_add_txn(c, reply, &c->state->txn[i]);
@@ -485,6 +486,15 @@ static bool on_daemons(struct coordinator *c, const struct peer *peer, Rh__Admin
     return p != NULL;
 }
 
+static bool on_quarantine(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                          const Rh__AdminQuarantine *in)
+{
+    struct proposal *p = admin_quarantine(c, reply, in);
+
+    expect(p, peer, reply->tag, 0);
+    return p != NULL;
+}
+
 void admin_applied(struct coordinator *c, const struct proposal *p,
                    const struct state_result *result)
 {
@@ -498,7 +508,7 @@ void admin_applied(struct coordinator *c, const struct proposal *p,
     reply = admin_reply_new(c, p->question);
     if (!result->accepted) {
         admin_set_text(&reply->error, result->why);
-    } else if (p->kind == PROPOSAL_DAEMONS) {
+    } else if (p->kind == PROPOSAL_DAEMONS || p->kind == PROPOSAL_QUARANTINE) {
         (void)snprintf(text, sizeof text, "changed");
     } else if (p->kind == PROPOSAL_DESIRE && node != NULL) {
         (void)snprintf(text,
@@ -523,6 +533,7 @@ static bool fill(struct coordinator *c, const struct peer *peer, Rh__AdminReply 
         add_gateways(c, reply);
         add_voters(c, reply);
         admin_add_roles(c, reply);
+        admin_add_quarantine(c, reply);
         return false;
     case RH__ADMIN__WHAT_RING:
         add_vnodes(c, reply);
@@ -537,6 +548,8 @@ static bool fill(struct coordinator *c, const struct peer *peer, Rh__AdminReply 
         return on_drain(c, peer, reply, in->drain);
     case RH__ADMIN__WHAT_DAEMONS:
         return on_daemons(c, peer, reply, in->daemons);
+    case RH__ADMIN__WHAT_QUARANTINE:
+        return on_quarantine(c, peer, reply, in->quarantine);
     case RH__ADMIN__WHAT_REMOVE:
         return on_remove(c, peer, reply, in->remove);
     case RH__ADMIN__WHAT_TXNS:

@@ -10,6 +10,7 @@
 #include "base/mutant.h"
 #include "txn/delta.h"
 #include "txn/roles.h"
+#include "txn/suspect.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -252,6 +253,7 @@ static void on_register(struct change *c, const Rh__CommandRegister *in)
         delta->renewed = n->slot;
     }
     roles_bind(c->s, in, delta);
+    suspect_strike(c->s, in, c->time_us, delta);
     take_delta(c, delta);
 }
 
@@ -669,6 +671,36 @@ static void on_daemons(struct change *c, const Rh__CommandDaemons *in)
     take_delta(c, delta);
 }
 
+/* ---- QUARANTINE ---- */
+
+static void on_quarantine(struct change *c, const Rh__CommandQuarantine *in)
+{
+    const struct state_suspect *known = NULL;
+    struct quarantined actor;
+    Rh__Delta *delta;
+
+    if (in->actor == NULL || !quarantined_read(&actor, in->actor)) {
+        refuse(c, "an actor's id has 1 to 255 bytes, its kind is at most 65535");
+        return;
+    }
+    known = suspect_find(c->s, &actor);
+    if (!in->add && known == NULL) {
+        refuse(c, "that actor is not in quarantine, and has no strikes");
+        return;
+    }
+    if (in->add && known != NULL && known->quarantined) {
+        return;
+    }
+    c->r->stamp = draw(c->s);
+    delta = delta_new(c->r->stamp, 0);
+    if (in->add) {
+        suspect_add(c->s, &actor, c->time_us, delta);
+    } else {
+        suspect_clear(c->s, known, delta);
+    }
+    take_delta(c, delta);
+}
+
 /* ---- VOTER ---- */
 
 static void on_voter(struct change *c, const Rh__CommandVoter *in)
@@ -758,6 +790,9 @@ static void dispatch(struct change *c, const Rh__Command *command)
         return;
     case RH__COMMAND__BODY_DAEMONS:
         on_daemons(c, command->daemons);
+        return;
+    case RH__COMMAND__BODY_QUARANTINE:
+        on_quarantine(c, command->quarantine);
         return;
     case RH__COMMAND__BODY_NOTE:
         return; // only for the history

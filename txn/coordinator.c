@@ -165,6 +165,7 @@ static bool is_about(const struct proposal *p, uint64_t about)
     case PROPOSAL_SETTLE:
     case PROPOSAL_MEND:
     case PROPOSAL_DAEMONS:
+    case PROPOSAL_QUARANTINE:
         return true;
     case PROPOSAL_REGISTER:
         return p->nonce == about;
@@ -355,6 +356,7 @@ static void on_mine(struct coordinator *c, const struct proposal *p,
     case PROPOSAL_DESIRE:
     case PROPOSAL_DEREGISTER:
     case PROPOSAL_DAEMONS:
+    case PROPOSAL_QUARANTINE:
         admin_applied(c, p, result);
         return;
     case PROPOSAL_FENCE:
@@ -408,6 +410,7 @@ static void on_applied(struct coordinator *c, const struct coordinator_event *ev
         }
     } else if (result->delta != NULL) {
         rebalance_touch(c); // the directory changed
+        admin_log_quarantine(c, result);
     }
     for (size_t i = 0; i < result->aborted_count; i++) {
         t = state_txn(c->state, result->aborted[i]);

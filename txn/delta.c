@@ -76,3 +76,19 @@ void delta_segment(Rh__Delta *delta, size_t index, const struct ring_segment *s,
     delta->segments = mem_resize(delta->segments, count * sizeof(Rh__Segment *));
     delta->segments[delta->n_segments++] = view_wire_segment(index, s, vnodes);
 }
+
+static void add_actor(Rh__Actor ***list, size_t *count, const struct quarantined *actor)
+{
+    *list = mem_resize(*list, (*count + 1) * sizeof(Rh__Actor *));
+    (*list)[(*count)++] = quarantined_wire(actor);
+}
+
+void delta_release(Rh__Delta *delta, const struct quarantined *actor)
+{
+    add_actor(&delta->released, &delta->n_released, actor);
+}
+
+void delta_quarantine(Rh__Delta *delta, const struct quarantined *actor)
+{
+    add_actor(&delta->quarantined, &delta->n_quarantined, actor);
+}

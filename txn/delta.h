@@ -19,6 +19,10 @@ void delta_remove(Rh__Delta *delta, uint16_t slot);
 /* `vnodes`: of a new segment; see ring_put_segment(). */
 void delta_segment(Rh__Delta *delta, size_t index, const struct ring_segment *s, uint32_t vnodes);
 
+/* The actor leaves the quarantine, or comes into it. */
+void delta_release(Rh__Delta *delta, const struct quarantined *actor);
+void delta_quarantine(Rh__Delta *delta, const struct quarantined *actor);
+
 /* A message about a node, every text copied. */
 Rh__Member *delta_member(const struct state_node *node);
 

@@ -51,6 +51,16 @@ static void put_txn(struct siphash *h, const struct state_txn *t)
     put_text(h, t->outcome_why);
 }
 
+static void put_suspect(struct siphash *h, const struct state_suspect *e)
+{
+    siphash_word(h, (uint64_t)e->actor.kind << 1 | e->quarantined);
+    digest_bytes(h, quarantined_id(&e->actor));
+    siphash_word(h, e->strikes);
+    siphash_word(h, e->struck_us);
+    siphash_word(h, e->since_us);
+    put_text(h, e->node);
+}
+
 uint64_t state_digest(const struct state *s)
 {
     struct siphash h = siphash_start(s->view.key);
@@ -75,6 +85,9 @@ uint64_t state_digest(const struct state *s)
         siphash_word(&h, (uint64_t)s->kind[i].number << 8 | s->kind[i].placement);
         put_text(&h, s->kind[i].role);
         put_text(&h, s->kind[i].name);
+    }
+    for (size_t i = 0; i < s->suspect_count; i++) {
+        put_suspect(&h, &s->suspect[i]);
     }
     for (size_t i = 0; i < s->voter_count; i++) {
         siphash_word(&h, s->voter[i].id);

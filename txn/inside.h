@@ -16,6 +16,7 @@
  *     rebalance.c    which transactions to begin
  *     admin.c        operators' questions and wishes
  *     admin_roles.c  roles, singletons and sets of daemons
+ *     admin_quarantine.c  actors that killed their process
  *     resolve.c      an operator decides a pending transaction
  *     inspect.c      `ringhold check` and `ringhold fix`
  */
@@ -74,6 +75,7 @@ enum proposal_kind {
     PROPOSAL_REASSIGN,
     PROPOSAL_SETTLE,
     PROPOSAL_DAEMONS,
+    PROPOSAL_QUARANTINE,
     PROPOSAL_MEND, /* a NOTE; what it tells of is done when it is applied */
 };
 
@@ -414,6 +416,16 @@ void admin_add_roles(struct coordinator *c, Rh__AdminReply *reply);
 struct proposal *admin_daemons(struct coordinator *c, Rh__AdminReply *reply,
                                const Rh__AdminDaemons *in);
 uint32_t fence_least_members(const struct coordinator *c, const char *role);
+
+/* ---- admin_quarantine.c ---- */
+
+/* Actors in quarantine, and those with strikes. */
+void admin_add_quarantine(const struct coordinator *c, Rh__AdminReply *reply);
+/* Propose to put one in or take it out; NULL and an error in `reply`: not now, or never. */
+struct proposal *admin_quarantine(struct coordinator *c, Rh__AdminReply *reply,
+                                  const Rh__AdminQuarantine *in);
+/* Something was applied: log who came into the quarantine, and who left it. */
+void admin_log_quarantine(const struct coordinator *c, const struct state_result *result);
 
 /* ---- resolve.c ---- */
 

@@ -174,6 +174,9 @@ void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Re
     body.role = in->role;
     body.kinds = in->kinds;
     body.n_kinds = in->n_kinds;
+    body.died = in->died;
+    body.suspects = in->suspects;
+    body.n_suspects = in->n_suspects;
     body.alone = fence_role_is_short(c, "", 1);
     fault = strcmp(in->name, peer->name) != 0 || peer->role != ROLE_NODE
                 ? "the name is not that of the link"

@@ -9,6 +9,7 @@
 #include "base/mutant.h"
 #include "txn/delta.h"
 #include "txn/roles.h"
+#include "txn/suspect.h"
 
 #include <string.h>
 
@@ -40,6 +41,7 @@ void state_fini(struct state *s)
     mem_free(s->txn);
     mem_free(s->node);
     mem_free(s->kind);
+    mem_free(s->suspect);
     view_fini(&s->view);
     *s = (struct state){0};
 }
@@ -248,11 +250,29 @@ static void check_txn(const struct state *s, const struct state_txn *t)
     }
 }
 
+/* The view names those that the state has in quarantine. */
+static void check_suspects(const struct state *s)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < s->suspect_count; i++) {
+        const struct state_suspect *e = &s->suspect[i];
+
+        ASSERT(i == 0 || quarantine_compare(&e[-1].actor, &e->actor) < 0);
+        ASSERT(e->quarantined ==
+               quarantine_has(&s->view.quarantine, e->actor.kind, quarantined_id(&e->actor)));
+        count += e->quarantined;
+    }
+    ASSERT(count == s->view.quarantine.count && count <= QUARANTINE_MAX);
+    ASSERT(s->suspect_count - count <= SUSPECTS_MAX);
+}
+
 void state_check(const struct state *s)
 {
     ASSERT(s->view.ring.version <= s->number);
     ASSERT(s->number >> 40 == s->view.era);
     ASSERT(s->node_count == s->view.member_count);
+    check_suspects(s);
     for (size_t i = 0; i < s->node_count; i++) {
         check_node(s, &s->node[i]);
         ASSERT(i == 0 || s->node[i - 1].slot < s->node[i].slot);

@@ -88,6 +88,16 @@ struct state_voter {
     char address[VIEW_ADDRESS_MAX + 1];
 };
 
+/* An actor that ran when its process died; txn/suspect.h. */
+struct state_suspect {
+    struct quarantined actor;
+    bool quarantined;             /* no node activates it */
+    uint32_t strikes;             /* processes that died while it ran */
+    uint64_t struck_us;           /* the last strike; leader's wall clock */
+    uint64_t since_us;            /* in quarantine since */
+    char node[VIEW_NAME_MAX + 1]; /* whose process died last */
+};
+
 struct state {
     bool begun;    /* INIT was applied */
     bool settling; /* restored from a backup: no lease, REGISTER or BEGIN yet (hole 52) */
@@ -105,6 +115,8 @@ struct state {
     size_t voter_count;
     struct state_kind *kind; /* owned; sorted by number */
     size_t kind_count;
+    struct state_suspect *suspect; /* owned; sorted by kind and id */
+    size_t suspect_count;
 };
 
 /* CommandDesire.leaving: what is wanted of a node. STOP: drain it, and its process ends then; a

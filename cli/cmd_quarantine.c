@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold quarantine list | clear | add`: actors that killed their process.
+ */
+#include "cli/cmd_quarantine.h"
+
+#include "base/history.h"
+#include "cli/commands.h"
+#include "cli/query.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ID_SIZE_MAX = 255, KIND_MAX = 65535, TIME_SIZE = 48, REASON_SIZE = 128 };
+
+static const char *id_word(const Rh__Actor *actor, char word[HISTORY_WORD_SIZE])
+{
+    return history_word(bytes_of(actor->id.data, actor->id.len), word);
+}
+
+void quarantine_rows(const Rh__AdminReply *reply, bool suspects, struct rows *r)
+{
+    static const char *const columns[] = {
+        "ACTOR", "KIND", "IN QUARANTINE", "STRIKES", "LAST NODE", "LAST STRIKE", NULL};
+    char word[HISTORY_WORD_SIZE];
+    char text[TIME_SIZE];
+
+    rows_init(r, columns);
+    for (size_t i = 0; i < reply->n_quarantine; i++) {
+        const Rh__QuarantineRow *row = reply->quarantine[i];
+
+        if (row->actor == NULL || (row->since_us == 0 && !suspects)) {
+            continue;
+        }
+        rows_text(r, "%u/%s", row->actor->kind, id_word(row->actor, word));
+        rows_text(r, "%s", row->name);
+        rows_text(r, "%s", wall_text(row->since_us, text, sizeof text));
+        rows_number(r, row->strikes);
+        rows_text(r, "%s", row->node[0] == '\0' ? "-" : row->node);
+        rows_text(r, "%s", wall_text(row->struck_us, text, sizeof text));
+    }
+}
+
+static int list(int argc, char **argv)
+{
+    struct query q;
+    const struct command command = {
+        .name = "quarantine list",
+        .summary = "Actors in quarantine, and those that ran when a process died.",
+        .arguments = "",
+        .details =
+            "An actor that ran when its node's process died has a strike for it. With three,\n"
+            "none more than 10 minutes after the one before, it is in quarantine: no node\n"
+            "activates it, and who asks it is told -QUARANTINED.",
+        .options = query_options(&q, NULL),
+    };
+    const int code = query_parse(&q, &command, argc, argv);
+    Rh__AdminStatus what = RH__ADMIN_STATUS__INIT;
+    Rh__Admin request = RH__ADMIN__INIT;
+    struct rows r;
+
+    if (code >= 0) {
+        return code;
+    }
+    request.what_case = RH__ADMIN__WHAT_STATUS;
+    request.status = &what;
+    Rh__AdminReply *reply = query_ask(&q, &request);
+    if (reply == NULL) {
+        return 1;
+    }
+    quarantine_rows(reply, true, &r);
+    if (q.json) {
+        rows_print_json(&r);
+        (void)printf("\n");
+    } else {
+        rows_print_table(&r);
+    }
+    rows_fini(&r);
+    admin_free(reply);
+    return 0;
+}
+
+static int hex_digit(char c)
+{
+    static const char digits[] = "0123456789ABCDEFabcdef";
+    const char *at = c == '\0' ? NULL : strchr(digits, c);
+
+    return at == NULL ? -1 : (int)(at - digits) - (at - digits > 15 ? 6 : 0);
+}
+
+/* "3/boss-7" as `list` shows it, %XX and all. False: it is none. */
+static bool parse_actor(const char *text, Rh__Actor *actor, uint8_t id[ID_SIZE_MAX])
+{
+    char *end = NULL;
+    const unsigned long kind = strtoul(text, &end, 10);
+    size_t size = 0;
+
+    if (text[0] < '0' || text[0] > '9' || *end != '/' || kind > KIND_MAX) {
+        return false;
+    }
+    for (const char *at = end + 1; *at != '\0'; at++) {
+        const int high = *at == '%' ? hex_digit(at[1]) : -1;
+        const int low = high < 0 ? -1 : hex_digit(at[2]);
+
+        if (size == ID_SIZE_MAX || (*at == '%' && low < 0)) {
+            return false;
+        }
+        id[size++] = *at == '%' ? (uint8_t)(high * 16 + low) : (uint8_t)*at;
+        at += *at == '%' ? 2 : 0;
+    }
+    actor->kind = (uint32_t)kind;
+    actor->id = (ProtobufCBinaryData){.len = size, .data = id};
+    return size > 0;
+}
+
+static int change(int argc, char **argv, bool add)
+{
+    struct query q;
+    char reason[REASON_SIZE] = "";
+    const struct option reason_option =
+        option_text("reason", "TEXT", reason, sizeof reason, "for the audit history");
+    const struct command command = {
+        .name = add ? "quarantine add" : "quarantine clear",
+        .summary = add ? "Let no node activate an actor, until it is cleared."
+                       : "Take an actor out of the quarantine, and forget its strikes.",
+        .arguments = "KIND/ID",
+        .details = "As `ringhold quarantine list` shows it: 0/boss-7; bytes that can't be shown\n"
+                   "are %XX there and here.",
+        .options = query_options(&q, &reason_option),
+        .arguments_min = 1,
+        .arguments_max = 1,
+    };
+    const int code = query_parse(&q, &command, argc, argv);
+    Rh__AdminQuarantine what = RH__ADMIN_QUARANTINE__INIT;
+    Rh__Admin request = RH__ADMIN__INIT;
+    Rh__Actor actor = RH__ACTOR__INIT;
+    uint8_t id[ID_SIZE_MAX];
+    char by[128];
+
+    if (code >= 0) {
+        return code;
+    }
+    if (!parse_actor(q.arguments[0], &actor, id)) {
+        (void)fprintf(stderr,
+                      "ringhold %s: '%s' is no KIND/ID, such as 0/boss-7\n",
+                      command.name,
+                      q.arguments[0]);
+        return 1;
+    }
+    (void)query_who(by, sizeof by);
+    what.actor = &actor;
+    what.add = add;
+    what.by = by;
+    what.reason = reason;
+    request.what_case = RH__ADMIN__WHAT_QUARANTINE;
+    request.quarantine = &what;
+    Rh__AdminReply *reply = query_ask(&q, &request);
+    if (reply == NULL) {
+        return 1;
+    }
+    (void)printf("%s %s\n", q.arguments[0], add ? "is in quarantine" : "is served again");
+    admin_free(reply);
+    return 0;
+}
+
+int cmd_quarantine(int argc, char **argv)
+{
+    if (argc > 0 && strcmp(argv[0], "list") == 0) {
+        return list(argc - 1, argv + 1);
+    }
+    if (argc > 0 && strcmp(argv[0], "clear") == 0) {
+        return change(argc - 1, argv + 1, false);
+    }
+    if (argc > 0 && strcmp(argv[0], "add") == 0) {
+        return change(argc - 1, argv + 1, true);
+    }
+    const int asked = argc > 0 && strcmp(argv[0], "--help") == 0;
+    (void)fprintf(asked ? stdout : stderr,
+                  "usage: ringhold quarantine list [options]\n"
+                  "       ringhold quarantine clear [options] KIND/ID\n"
+                  "       ringhold quarantine add [options] KIND/ID\n");
+    return asked ? 0 : 1;
+}

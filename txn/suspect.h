@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Actors that ran when their process died, and those that are in quarantine for
+ * it. A node that comes back says what its former process ran: a strike for
+ * each. SUSPECT_STRIKES of them, none more than SUSPECT_WINDOW_US after the one
+ * before, and the actor is in quarantine until an operator takes it out.
+ *
+ * Whoever pulls a plug strikes whatever happens to run, once: hence the count.
+ *
+ * Pure and deterministic: part of the replicated state (PROTOCOL §3.1). Time is
+ * that of the commands, and never goes back here: a leader whose clock is behind
+ * counts from the newest strike.
+ */
+#ifndef TXN_SUSPECT_H
+#define TXN_SUSPECT_H
+
+#include "txn/state.h"
+
+enum {
+    SUSPECT_STRIKES = 3,
+    SUSPECTS_MAX = 1024,         /* those not in quarantine; the one struck longest ago goes out */
+    SUSPECTS_OF_DEATH_MAX = 256, /* of one registration: a process has fewer workers */
+};
+#define SUSPECT_WINDOW_US (UINT64_C(600) * 1000000)
+
+/* NULL = it has no strike and is not in quarantine. */
+const struct state_suspect *suspect_find(const struct state *s, const struct quarantined *actor);
+
+/* The node `in` takes the place of an incarnation: strike what ran in it. Who is in quarantine
+ * now, and who had to make room, goes into `delta`. */
+void suspect_strike(struct state *s, const Rh__CommandRegister *in, uint64_t time_us,
+                    Rh__Delta *delta);
+
+/* An operator puts it in; it is not in yet. */
+void suspect_add(struct state *s, const struct quarantined *actor, uint64_t time_us,
+                 Rh__Delta *delta);
+/* Forget it, strikes and all; `delta` tells if it was in quarantine. */
+void suspect_clear(struct state *s, const struct state_suspect *suspect, Rh__Delta *delta);
+
+#endif
