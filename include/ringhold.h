@@ -158,7 +158,11 @@ RH_API int rh_reply_later(struct rh_token token, struct rh_value value);
 
 /* Finish a deferred callback other than message: `result` is what it would have returned. From any
  * thread. RH_GONE: it was finished, or its actor stopped meanwhile (its deactivate was called, or
- * is about to be); RH_INVALID: the token is that of a message, or `result` is RH_PENDING. */
+ * is about to be); RH_INVALID: the token is that of a message, or `result` is RH_PENDING.
+ *
+ * An activate that fails has no deactivate: when a `result` other than RH_OK was taken (this
+ * returns RH_OK), nothing is called for that instance any more, whatever else happens to the actor,
+ * and who made it frees it now. Taken or deactivated, never both: at RH_GONE leave it alone. */
 RH_API int rh_done(struct rh_token token, int result);
 
 /* Called `ms` milliseconds (up to 20 more) after rh_after() was. */
@@ -282,8 +286,8 @@ struct rh_actor_ops {
     /* Make the instance of an actor. `state`: what handoff wrote at the old owner, borrowed until
      * return; NULL = a fresh start (load it from your store, if any). Anything but RH_OK: it could
      * not be made, deactivate is not called, and its requests wait for another try (see rh_fail).
-     * May finish later: set *instance before it returns RH_PENDING, since deactivate may be called
-     * for it before rh_done(). */
+     * May finish later: set *instance before it returns RH_PENDING, since an actor that is stopped
+     * before rh_done() is deactivated. Who failed by rh_done() is not (see there). */
     int (*activate)(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
                     void **instance);
     /* One request. Answer by rh_reply(), or rh_defer(). Who does neither answers nil. */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { IMAGE_VERSION = 1, IMAGE_HEAD = 2, DOOMED_MS = 60000 };
+enum { IMAGE_VERSION = 1, IMAGE_HEAD = 2 };
 
 bool puppet_push_function(lua_State *L, const struct puppet *p, const char *name)
 {
@@ -114,7 +114,7 @@ static struct puppet *puppet_new(struct rh_actor *actor, struct realm *r)
     return p;
 }
 
-void puppet_strip(struct puppet *p)
+void puppet_free(struct puppet *p)
 {
     struct list_link *at;
 
@@ -126,30 +126,7 @@ void puppet_strip(struct puppet *p)
     p->self = LUA_NOREF;
     buffer_fini(&p->from);
     buffer_fini(&p->answer_bytes);
-}
-
-void puppet_doom(struct puppet *p)
-{
-    puppet_strip(p);
-    p->actor = NULL;
-    p->doomed_ms = realm_now_ms();
-    list_push_back(&p->realm->doomed, &p->in_doomed);
-}
-
-void puppet_bury(struct realm *r, uint64_t age_ms)
-{
-    const uint64_t now_ms = realm_now_ms();
-    struct list_link *at;
-
-    while ((at = list_front(&r->doomed)) != NULL) {
-        struct puppet *p = CONTAINER_OF(at, struct puppet, in_doomed);
-
-        if (now_ms - p->doomed_ms < age_ms) {
-            return;
-        }
-        list_remove(at);
-        mem_free(p);
-    }
+    mem_free(p);
 }
 
 int puppet_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
@@ -165,7 +142,6 @@ int puppet_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64
         return RH_FAILED;
     }
     realm_refresh(r);
-    puppet_bury(r, DOOMED_MS);
     struct puppet *p = puppet_new(actor, r);
     struct birth b = {p, state};
     turn_begin(p, TURN_ACTIVATE);
@@ -177,8 +153,7 @@ int puppet_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64
     *instance = p;
     const int result = turn_settle(p);
     if (result != RH_OK && result != RH_PENDING) {
-        puppet_strip(p);
-        mem_free(p);
+        puppet_free(p);
     }
     return result;
 }
@@ -312,11 +287,6 @@ void puppet_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
     struct puppet *p = instance;
 
     (void)actor;
-    if (p->actor == NULL) {
-        list_remove(&p->in_doomed);
-        mem_free(p);
-        return;
-    }
     struct realm *r = p->realm;
     if (p->turn != 0) {
         turn_end(p, RH_FAILED); // It was cut off.
@@ -324,7 +294,6 @@ void puppet_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
     turn_begin(p, TURN_DEACTIVATE);
     begin(p, "on_deactivate", why_word(why));
     (void)turn_settle(p);
-    puppet_strip(p);
+    puppet_free(p);
     ASSERT(r->running == NULL);
-    mem_free(p);
 }

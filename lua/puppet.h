@@ -33,9 +33,7 @@ enum turn_type {
 };
 
 struct puppet {
-    struct list_link in_doomed;   /* of the realm */
-    uint64_t doomed_ms;           /* since when */
-    struct rh_actor *actor;       /* borrowed; NULL = doomed */
+    struct rh_actor *actor;       /* borrowed */
     struct realm *realm;          /* borrowed */
     const struct game_kind *kind; /* borrowed */
     int self;                     /* its table, in the registry; LUA_NOREF = none yet */
@@ -81,12 +79,7 @@ bool puppet_push_function(lua_State *L, const struct puppet *p, const char *name
 void puppet_push_self(lua_State *L, const struct puppet *p);
 
 /* End what it still runs, and forget what it has in Lua. */
-void puppet_strip(struct puppet *p);
-/* Its activation failed after it was deferred. Whether its deactivate is called then depends on
- * what else happens to it in that very moment, so its bare struct is kept for a while. */
-void puppet_doom(struct puppet *p);
-/* Free those that were doomed `age_ms` ago or before. */
-void puppet_bury(struct realm *r, uint64_t age_ms);
+void puppet_free(struct puppet *p);
 
 /* ---- turn.c ---- */
 

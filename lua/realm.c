@@ -366,7 +366,6 @@ struct realm *realm_new(struct game *g, char error[REALM_ERROR_SIZE])
 
     r->game = g;
     r->start = LUA_NOREF;
-    list_init(&r->doomed);
     for (size_t i = 0; i < DRAFTS_MAX; i++) {
         r->kind[i] = (struct realm_kind){LUA_NOREF, LUA_NOREF, LUA_NOREF};
     }
@@ -390,7 +389,6 @@ void realm_free(struct realm *r)
     (void)pthread_mutex_lock(&r->game->lock);
     list_remove(&r->in_game);
     (void)pthread_mutex_unlock(&r->game->lock);
-    puppet_bury(r, 0);
     if (r->L != NULL) {
         lua_close(r->L);
     }

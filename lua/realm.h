@@ -49,7 +49,6 @@ struct realm {
     int64_t budget;  /* instructions that are left until the next wait */
     uint64_t number; /* the last given to a task or turn */
 
-    struct list doomed;    /* puppets */
     struct task *running;  /* the one whose coroutine runs; NULL = none */
     struct buffer scratch; /* of an API function, while it calls no Lua code */
 

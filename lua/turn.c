@@ -276,8 +276,9 @@ static void set_alarm(struct puppet *p)
     }
 }
 
-/* The turn is over. A message is answered only now, and not when its answer was known: what is left
- * of it may set timers and make calls until then. */
+/* The turn is over, and so is the puppet if it did not come to life. A message is answered only
+ * now, and not when its answer was known: what is left of it may set timers and make calls until
+ * then. */
 static void tell(struct puppet *p)
 {
     const enum turn_type type = p->type;
@@ -290,10 +291,14 @@ static void tell(struct puppet *p)
         (void)rh_reply(p->actor, p->answer); // What is too big is answered with an error.
         buffer_fini(&p->answer_bytes);
     } else if (p->deferred) {
-        if (type == TURN_ACTIVATE && p->result != RH_OK) {
-            puppet_doom(p);
-        }
+        const bool failed = type == TURN_ACTIVATE && p->result != RH_OK;
+
+        p->deferred = false;
         (void)rh_done(p->token, p->result);
+        if (failed) {
+            puppet_free(p); // Nothing is called for it any more.
+        }
+        return;
     }
     p->deferred = false;
 }

@@ -94,7 +94,7 @@ void actor_returned(struct rh_actor *a, int result)
         calls_pump(a);
         return;
     }
-    deferral_drop(a); // It got a token, and has finished at once after all.
+    (void)deferral_drop(a); // It got a token, and has finished at once after all.
     actor_go_on(a, result);
 }
 
@@ -108,7 +108,7 @@ void actor_flush(struct rh_actor *a, enum rh_why why)
 void actor_end_task(struct rh_actor *a)
 {
     ASSERT(!a->deferred);
-    deferral_drop(a);
+    (void)deferral_drop(a);
     timers_drop_after(a);
     a->task = TASK_NONE;
     a->callback = CALLBACK_NONE;
@@ -137,7 +137,7 @@ static void actor_free(struct rh_actor *a)
     if (a->has_called) {
         a->scene->config.on_event(a->scene->config.context, &gone);
     }
-    deferral_drop(a);
+    (void)deferral_drop(a);
     calls_drop(a);
     timers_drop(a);
     if (a->out != NULL) {
@@ -153,7 +153,7 @@ static void actor_free(struct rh_actor *a)
 /* Its last callback can ask for nothing: what it had is taken away before. */
 static void deactivate(struct rh_actor *a, enum rh_why why)
 {
-    deferral_drop(a);
+    (void)deferral_drop(a);
     a->callback = CALLBACK_END;
     a->ops->deactivate(a, a->instance, why);
 }
@@ -297,12 +297,15 @@ void scene_retire(struct rh_actor *a)
 
 void scene_discard(struct rh_actor *a, enum rh_why why)
 {
+    const bool failed = deferral_drop(a);
+
     if (a->deferred) {
-        deferral_drop(a);
         a->deferred = false;
         scene_tell(a, SCENE_FINISHED);
     }
-    deactivate(a, why);
+    if (a->task != TASK_ACTIVATE || !failed) { // else there is no instance any more
+        deactivate(a, why);
+    }
     actor_free(a);
 }
 

@@ -72,7 +72,7 @@ void calls_pump(struct rh_actor *a)
 {
     struct open_call *c = NULL;
 
-    while (a->deferred && (c = next_answer(a)) != NULL) {
+    while (a->deferred && !deferral_is_finished(a) && (c = next_answer(a)) != NULL) {
         list_remove(&c->due.link);
         call_end(c);
     }

@@ -34,7 +34,8 @@ struct deferral {
     struct rh_actor *actor; /* NULL = gone: kept for `out` alone */
     struct rh_out *out;     /* owned while the actor is gone: whoever finishes it may write to it */
     bool of_message;
-    bool finished; /* it was answered; the scene has not seen it yet */
+    bool finished; /* it was answered; the scene has not seen it yet … */
+    bool failed;   /* … and rh_done() said so */
 };
 
 /* A result on its way to the scene. */
@@ -198,8 +199,10 @@ void actor_exported(struct rh_actor *a, int result);
 struct latch *latch_open(const struct scene_config *config);
 /* Nobody is there any more; what is still deferred is forgotten. */
 void latch_close(struct latch *l);
-/* Forget that it is deferred. */
-void deferral_drop(struct rh_actor *a);
+/* Forget that it is deferred. True: it was finished already, and has failed. */
+bool deferral_drop(struct rh_actor *a);
+/* Somebody has finished it, and may have freed what it worked on. */
+bool deferral_is_finished(const struct rh_actor *a);
 /* Finish what arrived since the last time. */
 void later_take(struct scene *s);
 

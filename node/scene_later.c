@@ -87,9 +87,9 @@ static void put_arrival(struct arrivals *to, const struct arrival *arrival)
 }
 
 /* RH_OK: it is the first that finishes what the token names. */
-static int take_token(struct latch *l, uint64_t number, bool of_message)
+static int take_token(struct latch *l, bool of_message, const struct arrival *arrival)
 {
-    struct deferral *d = find(l, number);
+    struct deferral *d = find(l, arrival->number);
 
     if (d == NULL || d->finished) {
         return RH_GONE;
@@ -102,6 +102,7 @@ static int take_token(struct latch *l, uint64_t number, bool of_message)
         return RH_GONE;
     }
     d->finished = true;
+    d->failed = arrival->result != RH_OK;
     return RH_OK;
 }
 
@@ -115,7 +116,7 @@ static int finish(struct rh_token token, bool of_message, const struct arrival *
         return RH_GONE;
     }
     (void)pthread_mutex_lock(&l->lock);
-    const int taken = take_token(l, token.number, of_message);
+    const int taken = take_token(l, of_message, arrival);
     if (taken == RH_OK) {
         const bool first = l->arrived.count == 0;
 
@@ -175,16 +176,30 @@ struct rh_token rh_defer(struct rh_actor *actor)
     return (struct rh_token){l, may ? actor->deferral->number : 0};
 }
 
-void deferral_drop(struct rh_actor *a)
+bool deferral_is_finished(const struct rh_actor *a)
+{
+    struct latch *l = a->scene->latch;
+
+    if (a->deferral == NULL) {
+        return false;
+    }
+    (void)pthread_mutex_lock(&l->lock);
+    const bool finished = a->deferral->finished;
+    (void)pthread_mutex_unlock(&l->lock);
+    return finished;
+}
+
+bool deferral_drop(struct rh_actor *a)
 {
     struct latch *l = a->scene->latch;
     struct deferral *d = a->deferral;
 
     if (d == NULL) {
-        return;
+        return false;
     }
     a->deferral = NULL;
     (void)pthread_mutex_lock(&l->lock);
+    const bool failed = d->failed;
     if (a->deferred && a->callback == CALLBACK_HANDOFF && !d->finished) {
         d->actor = NULL; // Another thread may be writing the state this very moment.
         d->out = a->out;
@@ -193,6 +208,7 @@ void deferral_drop(struct rh_actor *a)
         forget(l, d);
     }
     (void)pthread_mutex_unlock(&l->lock);
+    return failed;
 }
 
 /* The actor that waits for this, or NULL: it was stopped since. */

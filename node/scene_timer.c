@@ -84,6 +84,9 @@ static void on_due(struct timer *t)
     switch (t->type) {
     case TIMER_AFTER:
         timer_free(t); // First: the call may answer, which drops the actor's other timers.
+        if (deferral_is_finished(a)) {
+            return; // Whom it belonged to is over, and may have freed the instance.
+        }
         scene_enter(a->scene, a);
         copy.call(a, a->instance, copy.argument);
         scene_enter(copy.actor->scene, NULL);

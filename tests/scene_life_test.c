@@ -226,6 +226,14 @@ static int tear_down(void **state)
 
 /* ---- later */
 
+static void answer(struct theatre *t, int status, const char *text)
+{
+    const struct call_answer a = {
+        .number = t->call.number, .status = status, .payload = bytes_of(text, strlen(text))};
+
+    scene_answer(t->scene, &a);
+}
+
 static void an_activation_may_finish_later(void **state)
 {
     struct puppet p = {.activate = RH_PENDING};
@@ -283,6 +291,81 @@ static void who_is_stopped_while_it_loads_is_deactivated(void **state)
     assert_int_equal(t.told[SCENE_ACTIVATED], 0);
     theatre_close(&t);
     assert_int_equal(rh_done(p.token, RH_OK), RH_GONE); // Its scene is gone as well.
+}
+
+/* rh_done() has taken the failure, and before the scene sees that, the actor is stopped. */
+static void who_failed_to_load_is_never_deactivated(void **state)
+{
+    static const int failures[] = {RH_FAILED, RH_COLD, 77};
+    struct puppet p = {.activate = RH_PENDING};
+    const struct scene_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
+    struct theatre t;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+        theatre_build(&t);
+        theatre_enter(&t, &entry);
+        assert_int_equal(rh_done(p.token, failures[i]), RH_OK);
+        scene_discard(t.actor, RH_MOVED);
+        assert_int_equal(t.told[SCENE_FINISHED], 1);
+        scene_tick(t.scene, 0);
+        assert_int_equal(t.told[SCENE_ACTIVATED], 0);
+        theatre_close(&t);
+        theatre_build(&t);
+        theatre_enter(&t, &entry);
+        assert_int_equal(rh_done(p.token, failures[i]), RH_OK);
+        theatre_close(&t); // The node stops.
+        assert_int_equal(p.ended, 0);
+    }
+    theatre_build(&t);
+    theatre_enter(&t, &entry);
+    assert_int_equal(rh_done(p.token, RH_OK), RH_OK);
+    scene_discard(t.actor, RH_MOVED);
+    assert_int_equal(p.ended, 1); // That one lives.
+    theatre_close(&t);
+}
+
+static void on_late(struct rh_actor *actor, void *instance, void *argument)
+{
+    struct puppet *p = instance;
+
+    (void)actor;
+    (void)argument;
+    p->timers++;
+}
+
+static void on_fails(struct rh_actor *actor, void *instance, void *argument)
+{
+    struct puppet *p = instance;
+
+    (void)actor;
+    (void)argument;
+    assert_int_equal(rh_done(p->token, RH_FAILED), RH_OK);
+}
+
+/* Who has finished it may have freed the instance. */
+static void nothing_is_called_for_who_failed_to_load(void **state)
+{
+    struct puppet p = {.activate = RH_PENDING};
+    const struct scene_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
+    struct theatre t;
+
+    (void)state;
+    theatre_build(&t);
+    theatre_enter(&t, &entry);
+    assert_int_equal(rh_after(p.actor, 10, on_late, NULL), RH_OK);
+    assert_int_equal(rh_after(p.actor, 10, on_fails, NULL), RH_OK);
+    assert_int_equal(rh_after(p.actor, 10, on_late, NULL), RH_OK);
+    assert_int_equal(call(&p, p.actor, "other"), RH_OK);
+    scene_tick(t.scene, 10000); // The second one fails.
+    assert_int_equal(p.timers, 1);
+    answer(&t, RH_OK, "there");
+    assert_int_equal(p.answers, 0);
+    scene_tick(t.scene, 10000);
+    assert_int_equal(t.error, ERR_REFUSED);
+    assert_int_equal(p.timers, 1);
+    assert_int_equal(p.ended, 0);
+    theatre_close(&t);
 }
 
 static void *finish_elsewhere(void *argument)
@@ -551,14 +634,6 @@ static void who_is_broken_answers_its_error(void **state)
 
 /* ---- calls */
 
-static void answer(struct theatre *t, int status, const char *text)
-{
-    const struct call_answer a = {
-        .number = t->call.number, .status = status, .payload = bytes_of(text, strlen(text))};
-
-    scene_answer(t->scene, &a);
-}
-
 static const char *called(struct theatre *t)
 {
     buffer_put(&t->called, "", 1);
@@ -741,6 +816,8 @@ int main(void)
         CASE(an_activation_may_finish_later),
         CASE(an_activation_that_fails_later_leaves_nothing),
         CASE(who_is_stopped_while_it_loads_is_deactivated),
+        CASE(who_failed_to_load_is_never_deactivated),
+        CASE(nothing_is_called_for_who_failed_to_load),
         CASE(any_thread_may_answer),
         CASE(a_move_flushes_first),
         CASE(who_trades_is_asked_again),
