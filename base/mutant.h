@@ -67,15 +67,20 @@
     X(M_ASLEEP, "singletons and daemons wait until they are asked")                   \
     X(M_ONESTRIKE, "whatever ran when a process died is in quarantine at once")
 
+/* Of the node's worker threads, which no simulator reaches: tests/node_threads_test.c --mutants. */
+#define MUTANT_THREAD_LIST(X)                                         \
+    X(M_RECALL, "a worker begins what was taken back from its queue") \
+    X(M_STARTCHK, "a worker begins what has waited past the lease's end")
+
 enum mutant {
 #define X(name, text) name,
-    MUTANT_LIST(X)
+    MUTANT_LIST(X) MUTANT_THREAD_LIST(X)
 #undef X
 };
 
 #ifdef RINGHOLD_MUTANTS
 
-extern enum mutant mutant_planted; /* set by the simulator */
+extern enum mutant mutant_planted; /* set by the simulator, and by tests of threads */
 
 static inline bool mutant(enum mutant m)
 {
@@ -96,7 +101,7 @@ static inline bool mutant(enum mutant m)
 const char *mutant_name(enum mutant m);
 const char *mutant_text(enum mutant m);
 
-/* False if there is none of that name. */
+/* False if there is none of that name that the simulator can plant. */
 bool mutant_named(const char *name, enum mutant *m);
 
 #endif

@@ -53,7 +53,7 @@ static enum profile hunting_ground(enum mutant m)
     return ground[m];
 }
 
-/* Rules of the models that no code here could lose. */
+/* Rules of the models that no code here could lose, or of threads. */
 static const struct {
     const char *name;
     const char *why;
@@ -68,11 +68,13 @@ static const struct {
     {"M_NOFLUSH", "stragglers are not shipped: an image is complete before PREPARED (M_NODRAIN)"},
     {"M_NOLEASE", "custody is not shipped: M_NOWAIT takes the same rule from reassignment"},
     {"M_STALEREL", "custody is not shipped: there is no RELEASE"},
+    {"M_RECALL", "of worker threads: tests/node_threads_test.c plants it"},
+    {"M_STARTCHK", "of worker threads: tests/node_threads_test.c plants it"},
 };
 
 static void say_elsewhere(void)
 {
-    (void)printf("\nof the models alone:\n");
+    (void)printf("\nof the models alone, or of threads:\n");
     for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++) {
         (void)printf("   %-13s %s\n", elsewhere[i].name, elsewhere[i].why);
     }
