@@ -214,8 +214,9 @@ bool worker_poll(struct worker *w, uint64_t wait_us)
 
     poll_until_rung(w, us < wait_us ? us : wait_us);
     if (!work(w)) {
-        end(w);
         w->closed = true;
+        end(w); // It may be freed from here on.
+        return false;
     }
-    return !w->closed;
+    return true;
 }
