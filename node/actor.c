@@ -26,10 +26,34 @@ const char *actor_state_name(enum actor_state state)
     return names[state];
 }
 
+/* A record ends with its id. */
+static const size_t head_size = offsetof(struct actor, id);
+
+static uint64_t position_of(const void *record)
+{
+    return ((const struct actor *)record)->position;
+}
+
+static struct strand cells_of(const struct actors *a)
+{
+    return (struct strand){&a->pool, offsetof(struct actor, cell)};
+}
+
+static struct strand idle_of(const struct actors *a)
+{
+    return (struct strand){&a->pool, offsetof(struct actor, idle)};
+}
+
+static struct actor *at_handle(const struct actors *a, uint32_t handle)
+{
+    return handle == 0 ? NULL : pool_at(&a->pool, handle);
+}
+
 void actors_init(struct actors *a)
 {
     *a = (struct actors){0};
-    list_init(&a->dead);
+    a->table = (struct lookup){
+        .pool = &a->pool, .same = offsetof(struct actor, same), .hash = position_of};
 }
 
 void actors_set_grid(struct actors *a, uint8_t grid, uint32_t cell_count)
@@ -44,29 +68,20 @@ void actors_set_grid(struct actors *a, uint8_t grid, uint32_t cell_count)
 
 void actors_grow(struct actors *a, uint32_t cell_count)
 {
-    struct list *cell;
-
     if (cell_count <= a->cell_count) {
         return;
     }
-    cell = mem_new(cell_count, sizeof *cell); // an empty list points to itself: none may be copied
-    for (uint32_t i = 0; i < cell_count; i++) {
-        list_init(&cell[i]);
-        if (i < a->cell_count) {
-            list_splice_back(&cell[i], &a->cell[i]);
-        }
-    }
-    mem_free(a->cell);
-    a->cell = cell;
+    a->cell = mem_resize(a->cell, cell_count * sizeof *a->cell);
+    memset(&a->cell[a->cell_count], 0, (cell_count - a->cell_count) * sizeof *a->cell);
     a->cell_count = cell_count;
 }
 
 void actors_fini(struct actors *a)
 {
     actors_bury(a);
-    ASSERT(a->table.count == 0);
-    table_fini(&a->table);
+    lookup_fini(&a->table);
     mem_free(a->cell);
+    pool_fini(&a->pool);
     while (a->spare != NULL) {
         struct busy *next = a->spare->spare;
 
@@ -78,15 +93,15 @@ void actors_fini(struct actors *a)
 
 static bool actor_is(const struct actor *a, const struct image_name *name)
 {
-    return a->kind == name->kind && a->id_size == name->id.size &&
+    return a->position == name->position && a->kind == name->kind && a->id_size == name->id.size &&
            memcmp(a->id, name->id.data, name->id.size) == 0;
 }
 
 struct actor *actor_find(const struct actors *a, struct image_name name)
 {
-    for (struct table_link *l = table_first(&a->table, name.position); l; l = table_same(l)) {
-        struct actor *actor = CONTAINER_OF(l, struct actor, link);
+    struct actor *actor = at_handle(a, lookup_first(&a->table, name.position));
 
+    for (; actor != NULL; actor = at_handle(a, actor->same)) {
         if (actor_is(actor, &name)) {
             return actor;
         }
@@ -96,10 +111,10 @@ struct actor *actor_find(const struct actors *a, struct image_name name)
 
 struct actor *actor_running_at(const struct actors *a, uint64_t position)
 {
-    for (struct table_link *l = table_first(&a->table, position); l; l = table_same(l)) {
-        struct actor *actor = CONTAINER_OF(l, struct actor, link);
+    struct actor *actor = at_handle(a, lookup_first(&a->table, position));
 
-        if (actor->state == ACTOR_RUNNING) {
+    for (; actor != NULL; actor = at_handle(a, actor->same)) {
+        if (actor->position == position && actor->state == ACTOR_RUNNING) {
             return actor;
         }
     }
@@ -133,7 +148,7 @@ static void lay_down(struct actors *a, struct actor *actor)
 {
     struct busy *busy = actor->busy;
 
-    ASSERT(busy->queue.count == 0);
+    ASSERT(busy->queue.count == 0 && busy->early_count == 0);
     image_free(busy->image);
     delay_stop(&busy->delay);
     if (list_linked(&busy->leaseless)) {
@@ -147,6 +162,7 @@ static void lay_down(struct actors *a, struct actor *actor)
     busy->image = NULL;
     busy->hold = NULL;
     busy->failures = 0;
+    busy->refused = 0;
     busy->unready = busy->saving_later = false;
     busy->spare = a->spare;
     a->spare = busy;
@@ -156,36 +172,39 @@ static void lay_down(struct actors *a, struct actor *actor)
 void actor_calm(struct actors *a, struct actor *actor)
 {
     const struct busy *busy = actor->busy;
+    const bool complained = busy != NULL && busy->refused > 0 && actor->live;
 
     if (busy != NULL && busy->queue.count == 0 && busy->image == NULL && busy->hold == NULL &&
-        busy->failures == 0 && !list_linked(&busy->leaseless) && !delay_runs(&busy->delay) &&
-        !actor_has_task(actor)) {
+        busy->failures == 0 && busy->early_count == 0 && !complained &&
+        !list_linked(&busy->leaseless) && !delay_runs(&busy->delay) && !actor_has_task(actor)) {
         lay_down(a, actor);
     }
 }
 
 struct actor *actor_new(struct actors *a, struct image_name name)
 {
-    struct actor *actor = mem_new(1, sizeof *actor + name.id.size);
+    uint32_t handle = 0;
 
     ASSERT(name.id.size >= 1 && name.id.size <= RECORD_ID_MAX);
+    struct actor *actor = pool_take(&a->pool, head_size + name.id.size, &handle);
+    actor->handle = handle;
+    actor->position = name.position;
     actor->kind = name.kind;
     actor->id_size = (uint8_t)name.id.size;
     memcpy(actor->id, name.id.data, name.id.size);
-    list_init(&actor->orders);
-    table_put(&a->table, &actor->link, name.position);
-    list_push_back(&a->cell[ring_point_cell(name.position)], &actor->cell);
+    lookup_put(&a->table, handle);
+    strand_push(cells_of(a), &a->cell[ring_point_cell(name.position)], handle);
     return actor;
 }
 
 void actor_discard(struct actors *a, struct actor *actor)
 {
-    ASSERT(actor_waiting(actor) == 0 && list_empty(&actor->orders));
-    table_remove(&a->table, &actor->link);
-    list_remove(&actor->cell);
-    list_push_back(&a->dead, &actor->cell);
-    if (list_linked(&actor->idle)) {
-        list_remove(&actor->idle);
+    ASSERT(actor_waiting(actor) == 0 && actor->orders == 0);
+    lookup_remove(&a->table, actor->handle);
+    strand_remove(cells_of(a), &a->cell[ring_point_cell(actor->position)], actor->handle);
+    strand_push(cells_of(a), &a->dead, actor->handle);
+    if (actor_listed(actor)) {
+        actor_unlist(a, actor);
     }
     if (actor->busy != NULL) {
         lay_down(a, actor);
@@ -194,25 +213,46 @@ void actor_discard(struct actors *a, struct actor *actor)
 
 void actors_bury(struct actors *a)
 {
-    struct list_link *link = NULL;
+    while (a->dead != 0) {
+        const uint32_t handle = a->dead;
 
-    while ((link = list_pop_front(&a->dead)) != NULL) {
-        mem_free(CONTAINER_OF(link, struct actor, cell));
+        strand_remove(cells_of(a), &a->dead, handle);
+        pool_give(&a->pool, handle);
     }
+}
+
+void actor_list_begin(struct actors *a, struct actor_list *list)
+{
+    if (list->head == 0) {
+        (void)pool_take(&a->pool, head_size, &list->head);
+        strand_begin(idle_of(a), list->head);
+    }
+    ASSERT(actor_list_front(a, list) == NULL);
+}
+
+void actor_list_add(struct actors *a, struct actor_list *list, struct actor *actor)
+{
+    strand_put_before(idle_of(a), list->head, actor->handle);
+}
+
+struct actor *actor_list_front(const struct actors *a, const struct actor_list *list)
+{
+    return at_handle(a, strand_next(idle_of(a), list->head, list->head));
+}
+
+void actor_unlist(struct actors *a, struct actor *actor)
+{
+    strand_cut(idle_of(a), actor->handle);
 }
 
 struct actor *cell_first(const struct actors *a, uint32_t cell)
 {
-    struct list_link *link = list_front(&a->cell[cell]);
-
-    return link == NULL ? NULL : CONTAINER_OF(link, struct actor, cell);
+    return at_handle(a, a->cell[cell]);
 }
 
 struct actor *cell_next(const struct actors *a, uint32_t cell, const struct actor *actor)
 {
-    struct list_link *link = list_next(&a->cell[cell], &actor->cell);
-
-    return link == NULL ? NULL : CONTAINER_OF(link, struct actor, cell);
+    return at_handle(a, strand_next(cells_of(a), a->cell[cell], actor->handle));
 }
 
 struct bytes actor_id(const struct actor *a)

@@ -14,14 +14,16 @@
  *     FROZEN      its arc is held and its image is made        if `live`
  *     RETIRING    RETIRE was given, RETIRED is to come         yes
  *
- * There may be millions of idle ones. So what an actor needs only while
- * something waits or goes on stands in a part of its own, lent to it.
+ * There may be millions of idle ones. So an actor is named by a handle of 32
+ * bits in lists and tables, and what it needs only while something waits or goes
+ * on stands in a part of its own, lent to it.
  */
 #ifndef NODE_ACTOR_H
 #define NODE_ACTOR_H
 
 #include "base/list.h"
-#include "base/table.h"
+#include "base/lookup.h"
+#include "base/strand.h"
 #include "node/delay.h"
 #include "node/image.h"
 #include "node/waiting.h"
@@ -75,20 +77,22 @@ struct busy {
     bool unready;               /* asked to hand over, it said "not now" */
     bool saving_later;          /* asked to retire, it could not save: not before `delay` */
     uint8_t failures;           /* in a row: it was broken, did not start, or could not save */
+    uint32_t refused;           /* requests for which its mailbox had no room, since it lives */
+    size_t early_count;         /* requests in the early queues of its orders */
     struct busy *spare;         /* in the list of those that are lent to nobody */
 };
 
 struct actor {
-    struct table_link link; /* by position */
-    struct list_link cell;  /* in the list of its cell; of the dead, when discarded */
-    struct list_link idle;  /* live: in its kind's wheel; ABSENT: in a list of those to wake */
-    struct list orders;     /* its struct order */
-    void *instance;         /* the shell's */
-    struct busy *busy;      /* NULL = just idle */
-    uint64_t token;         /* fence that its instance was given */
-    size_t early_count;     /* requests in the early queues of its orders */
-    uint32_t used_ms;       /* last request; modulo 2^32 */
-    uint32_t refused;       /* requests for which its mailbox had no room */
+    uint64_t position;
+    uint64_t token;          /* fence that its instance was given */
+    void *instance;          /* the shell's */
+    struct busy *busy;       /* NULL = just idle */
+    uint32_t handle;         /* of the record, in its pool */
+    uint32_t same;           /* in the table by position */
+    struct strand_link cell; /* in the list of its cell; of the dead, when discarded */
+    struct strand_link idle; /* live: in its kind's wheel; ABSENT: in a list of those to wake */
+    uint32_t orders;         /* first struct order; 0 = none */
+    uint32_t used_ms;        /* last request; modulo 2^32 */
     uint16_t kind;
     uint8_t state; /* enum actor_state */
     uint8_t id_size;
@@ -98,16 +102,22 @@ struct actor {
     bool broken : 1;  /* it failed: its instance ends with what it does now */
     bool wanted : 1;  /* it shall live without being asked */
     uint8_t wish : 2; /* enum actor_wish */
-    uint8_t id[];
+    uint8_t id[];     /* flexible */
+};
+
+/* Some actors, by their `idle`: one leaves without anybody knowing which list it is in. */
+struct actor_list {
+    uint32_t head; /* a record for that alone */
 };
 
 /* All actors of a node, by id and by cell. */
 struct actors {
-    struct table table;
-    struct list *cell; /* owned */
+    struct pool pool; /* of actors and orders */
+    struct lookup table;
+    uint32_t *cell; /* owned; first of each */
     uint32_t cell_count;
     uint8_t grid;
-    struct list dead;   /* discarded; freed at the next step, when the shell is done with them */
+    uint32_t dead;      /* discarded; freed at the next step, when the shell is done with them */
     struct busy *spare; /* owned; lent to nobody, clean */
     size_t spare_count;
 };
@@ -131,13 +141,12 @@ void actors_bury(struct actors *a);
 
 static inline uint64_t actor_position(const struct actor *a)
 {
-    return a->link.hash;
+    return a->position;
 }
 
 static inline struct image_name actor_name(const struct actor *a)
 {
-    return (struct image_name){
-        .position = a->link.hash, .kind = a->kind, .id = {a->id, a->id_size}};
+    return (struct image_name){.position = a->position, .kind = a->kind, .id = {a->id, a->id_size}};
 }
 
 /* Its busy part; one is lent to it if it has none. */
@@ -149,6 +158,10 @@ void actor_calm(struct actors *a, struct actor *actor);
 static inline size_t actor_waiting(const struct actor *a)
 {
     return a->busy == NULL ? 0 : a->busy->queue.count;
+}
+static inline size_t actor_early(const struct actor *a)
+{
+    return a->busy == NULL ? 0 : a->busy->early_count;
 }
 static inline struct hold *actor_held(const struct actor *a)
 {
@@ -164,6 +177,18 @@ static inline bool actor_has_task(const struct actor *a)
     return a->state == ACTOR_ACTIVATING || a->state == ACTOR_RUNNING ||
            a->state == ACTOR_EXPORTING || a->state == ACTOR_RETIRING;
 }
+
+/* Empty. Its record goes with the actors; one that has been begun before has to be empty. */
+void actor_list_begin(struct actors *a, struct actor_list *list);
+void actor_list_add(struct actors *a, struct actor_list *list, struct actor *actor);
+/* NULL = none. */
+struct actor *actor_list_front(const struct actors *a, const struct actor_list *list);
+static inline bool actor_listed(const struct actor *actor)
+{
+    return strand_linked(&actor->idle);
+}
+/* Out of the list it is in. */
+void actor_unlist(struct actors *a, struct actor *actor);
 
 /* First actor of a cell, and the one after it; NULL = no more. */
 struct actor *cell_first(const struct actors *a, uint32_t cell);

@@ -28,7 +28,7 @@ static void attach(struct host *h, struct running *running, struct arrival *in)
     admit_done(h, in);
 }
 
-static void send_saved(struct host *h, const struct saved *s, struct arrival *in)
+static void send_saved(struct host *h, const struct order_answer *s, struct arrival *in)
 {
     const struct answer_record answer = {
         .gateway = in->r->gateway,
@@ -38,7 +38,7 @@ static void send_saved(struct host *h, const struct saved *s, struct arrival *in
         .version = h->view.ring.version,
         .code = s->code,
         .copy = in->r->copy,
-        .body = saved_body(s),
+        .body = s->body,
     };
 
     admit_send_answer(h, in->peer, &answer);
@@ -51,8 +51,9 @@ static void send_saved(struct host *h, const struct saved *s, struct arrival *in
 static bool on_duplicate(struct host *h, struct order *order, struct arrival *in)
 {
     const struct request_record *r = in->r;
-    struct running *running = order->running ? &order->actor->busy->running : NULL;
-    const struct saved *saved = NULL;
+    struct running *running =
+        order->running ? &order_actor(&h->orders, order)->busy->running : NULL;
+    struct order_answer saved;
 
     order->epoch = r->session_epoch > order->epoch ? r->session_epoch : order->epoch;
     order_set_base(&h->orders, order, r->base);
@@ -60,9 +61,8 @@ static bool on_duplicate(struct host *h, struct order *order, struct arrival *in
         attach(h, running, in);
         return false;
     }
-    saved = order_saved(order, r->seq);
-    if (saved != NULL) {
-        send_saved(h, saved, in);
+    if (order_saved(&h->orders, order, r->seq, &saved)) {
+        send_saved(h, &saved, in);
         return false;
     }
     if (r->seq < order->base) { // its gateway is finished with it

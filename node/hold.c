@@ -238,7 +238,7 @@ void hold_begin_drain(struct host *h, struct hold *hold)
     }
     hold->filling = true;
     while ((a = cursor_next(h, &at)) != NULL) {
-        actor_empty(a, &hold->held); // ahead of what comes from now on
+        actor_empty(h, a, &hold->held); // ahead of what comes from now on
         actor_hold(h, a, hold);
     }
     hold->filling = false;
@@ -501,7 +501,7 @@ static void release_arcs(struct host *h, struct hold *hold)
         if (actor_held(a) != hold) {
             continue;
         }
-        actor_empty(a, &hold->held);
+        actor_empty(h, a, &hold->held);
         if (!went_away(h, hold->part, ring_point_cell(actor_position(a)))) {
             actor_release(h, a);
         } else if (a->state == ACTOR_FROZEN) {

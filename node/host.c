@@ -120,12 +120,12 @@ struct host *host_new(const struct host_config *config)
     }
     delays_init(&h->delays);
     list_init(&h->leaseless_actors);
-    wake_init(&h->wake);
     finder_init(&h->finder, FINDER_MAX);
     view_init(&h->view, RING_GRID_MIN);
     participant_init(&h->participant);
     actors_init(&h->actors);
-    orders_init(&h->orders);
+    orders_init(&h->orders, &h->actors.pool);
+    wake_init(h);
     room_init(&h->room, 0);
     queue_init(&h->waitver);
     queue_init(&h->lonely);
@@ -142,17 +142,16 @@ struct host *host_new(const struct host_config *config)
 /* All actors are gone without a word to the shell when `why` is NULL. */
 static void drop_actors(struct host *h, const enum discard_why *why)
 {
-    struct table_walk at = {0};
-    struct table_link *l = NULL;
+    for (uint32_t c = 0; c < h->actors.cell_count; c++) {
+        struct actor *a = NULL;
 
-    while ((l = table_walk(&h->actors.table, &at)) != NULL) {
-        struct actor *a = CONTAINER_OF(l, struct actor, link);
-
-        if (why == NULL) {
-            a->live = false;
-            a->state = ACTOR_ABSENT;
+        while ((a = cell_first(&h->actors, c)) != NULL) {
+            if (why == NULL) {
+                a->live = false;
+                a->state = ACTOR_ABSENT;
+            }
+            actor_remove(h, a, why == NULL ? DISCARD_STOP : *why);
         }
-        actor_remove(h, a, why == NULL ? DISCARD_STOP : *why);
     }
 }
 
@@ -211,8 +210,8 @@ void host_free(struct host *h)
     wake_forget(&h->wake);
     gate_fini(&h->gate);
     participant_fini(&h->participant);
-    actors_fini(&h->actors);
     orders_fini(&h->orders);
+    actors_fini(&h->actors);
     neighbours_fini(&h->neighbours);
     while ((link = list_pop_front(&h->stale)) != NULL) {
         staging_free(CONTAINER_OF(link, struct staging, link));
@@ -437,7 +436,7 @@ static void check_actor(const struct host *h, const struct actor *a, struct tall
     ASSERT(IMPLIES(a->state == ACTOR_FAILING || a->state == ACTOR_BUSY,
                    delay_runs(&a->busy->delay))); // it will go on
     ASSERT(IMPLIES(a->poked, a->state != ACTOR_IDLE || list_linked(&a->busy->leaseless)));
-    ASSERT(IMPLIES(a->wanted && a->state == ACTOR_ABSENT, list_linked(&a->idle)));
+    ASSERT(IMPLIES(a->wanted && a->state == ACTOR_ABSENT, actor_listed(a)));
     tally->live += a->live || a->state == ACTOR_ACTIVATING ? 1 : 0;
     tally->tasks += actor_has_task(a) ? 1 : 0;
     tally->retiring += a->state == ACTOR_RETIRING ? 1 : 0;

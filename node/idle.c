@@ -3,16 +3,18 @@
 
 enum { MS = 1000, PARTS = 16 };
 
-void idle_init(struct idle *i, uint32_t idle_ms, uint64_t now_us)
+void idle_init(struct idle *i, struct actors *actors, uint32_t idle_ms, uint64_t now_us)
 {
     const bool never = idle_ms == 0 || idle_ms == UINT32_MAX;
 
-    *i = (struct idle){.idle_ms = never ? IDLE_NEVER_MS : idle_ms, .never = never};
+    i->actors = actors;
+    i->idle_ms = never ? IDLE_NEVER_MS : idle_ms;
+    i->never = never;
     i->grain_us = (uint64_t)i->idle_ms * MS / PARTS;
     i->grain_us = i->grain_us < MS ? MS : i->grain_us;
     i->swept = now_us / i->grain_us;
     for (unsigned s = 0; s < IDLE_SLOTS; s++) {
-        list_init(&i->slot[s]);
+        actor_list_begin(actors, &i->slot[s]);
     }
 }
 
@@ -33,7 +35,7 @@ static uint64_t slot_of(const struct idle *i, const struct actor *a, uint64_t no
 
 void idle_put(struct idle *i, struct actor *a, uint64_t now_us)
 {
-    list_push_back(&i->slot[slot_of(i, a, now_us) % IDLE_SLOTS], &a->idle);
+    actor_list_add(i->actors, &i->slot[slot_of(i, a, now_us) % IDLE_SLOTS], a);
 }
 
 struct actor *idle_take(struct idle *i, uint64_t now_us, size_t *steps)
@@ -42,22 +44,22 @@ struct actor *idle_take(struct idle *i, uint64_t now_us, size_t *steps)
 
     i->swept = now > i->swept + IDLE_SLOTS ? now - IDLE_SLOTS : i->swept;
     while (i->swept < now) {
-        struct list *slot = &i->slot[(i->swept + 1) % IDLE_SLOTS];
+        struct actor_list *slot = &i->slot[(i->swept + 1) % IDLE_SLOTS];
+        struct actor *a = NULL;
 
-        while (!list_empty(slot) && *steps > 0) {
-            struct actor *a = CONTAINER_OF(list_pop_front(slot), struct actor, idle);
-
+        while ((a = actor_list_front(i->actors, slot)) != NULL && *steps > 0) {
+            actor_unlist(i->actors, a);
             --*steps;
             if (!i->never && idle_age_ms(a, now_us) >= i->idle_ms) {
                 return a;
             }
             if (i->never && idle_age_ms(a, now_us) >= i->idle_ms) {
-                list_push_back(&i->slot[within(i, now + 1) % IDLE_SLOTS], &a->idle);
+                actor_list_add(i->actors, &i->slot[within(i, now + 1) % IDLE_SLOTS], a);
             } else {
                 idle_put(i, a, now_us);
             }
         }
-        if (!list_empty(slot)) {
+        if (a != NULL) {
             return NULL;
         }
         i->swept++;
@@ -68,10 +70,10 @@ struct actor *idle_take(struct idle *i, uint64_t now_us, size_t *steps)
 struct actor *idle_oldest(struct idle *i, uint64_t now_us, size_t *steps)
 {
     for (uint64_t s = i->swept + 1; s < i->swept + IDLE_SLOTS; s++) {
-        struct list *slot = &i->slot[s % IDLE_SLOTS];
+        const struct actor_list *slot = &i->slot[s % IDLE_SLOTS];
+        struct actor *a = NULL;
 
-        while (!list_empty(slot)) {
-            struct actor *a = CONTAINER_OF(list_front(slot), struct actor, idle);
+        while ((a = actor_list_front(i->actors, slot)) != NULL) {
             const bool later = slot_of(i, a, now_us) > s + 1;
 
             if (!later) {
@@ -81,7 +83,7 @@ struct actor *idle_oldest(struct idle *i, uint64_t now_us, size_t *steps)
                 return NULL;
             }
             --*steps;
-            list_remove(&a->idle); // it was used since it was put here
+            actor_unlist(i->actors, a); // it was used since it was put here
             idle_put(i, a, now_us);
         }
     }

@@ -19,15 +19,17 @@ enum {
 };
 
 struct idle {
-    struct list slot[IDLE_SLOTS];
+    struct actors *actors; /* borrowed */
+    struct actor_list slot[IDLE_SLOTS];
     uint64_t grain_us; /* of one slot */
     uint64_t swept;    /* slots up to here, counted from time 0, are empty */
     uint32_t idle_ms;
     bool never; /* only for want of room */
 };
 
-/* `idle_ms` 0 or UINT32_MAX: never. */
-void idle_init(struct idle *i, uint32_t idle_ms, uint64_t now_us);
+/* Of those actors, whose lists it uses; all zero before, or empty. `idle_ms` 0 or UINT32_MAX:
+ * never. */
+void idle_init(struct idle *i, struct actors *actors, uint32_t idle_ms, uint64_t now_us);
 /* An actor that is in no wheel. */
 void idle_put(struct idle *i, struct actor *a, uint64_t now_us);
 /* Takes out and returns one that was unused for the idle time; NULL = none. At most *steps are

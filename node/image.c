@@ -87,62 +87,64 @@ static bool look(struct image *image)
     return image->has_state || image->state.size == 0;
 }
 
-/* First of the record's answers to go along, and how many do, by what is left of the budget. */
+/* How many of the record's answers stay behind, its oldest, by what is left of the budget. */
 struct sending {
-    const struct saved *first;
+    size_t skip;
     uint8_t count;
     size_t size;
 };
 
-static struct sending answers_to_send(const struct order *order, size_t left)
+static struct sending answers_to_send(const struct orders *o, const struct order *order,
+                                      size_t left)
 {
-    size_t size = 0;
-    struct sending s = {.first = order->oldest, .count = (uint8_t)order->saved_count};
+    struct sending s = {.count = (uint8_t)order_saved_count(o, order)};
+    struct order_answer a;
 
-    for (const struct saved *i = order->oldest; i != NULL; i = i->next) {
-        size += IMAGE_ANSWER_SIZE + i->size;
+    for (struct order_walk at = {0}; order_walk(o, order, &at, &a);) {
+        s.size += IMAGE_ANSWER_SIZE + a.body.size;
     }
-    while (s.first != NULL && size > left) {
-        size -= IMAGE_ANSWER_SIZE + s.first->size;
-        s.first = s.first->next;
+    for (struct order_walk at = {0}; s.size > left && order_walk(o, order, &at, &a);) {
+        s.size -= IMAGE_ANSWER_SIZE + a.body.size;
+        s.skip++;
         s.count--;
     }
-    s.size = size;
     return s;
 }
 
-static void put_order(struct writer *w, const struct order *order, const struct sending *s)
+static void put_order(struct writer *w, const struct orders *o, const struct order *order,
+                      struct sending s)
 {
+    struct order_answer a;
+
     put_u64(w, order->session);
     put_u32(w, order->epoch);
     put_u64(w, order->last);
     put_u64(w, order->base);
-    put_u8(w, s->count);
-    for (const struct saved *i = s->first; i != NULL; i = i->next) {
-        put_u64(w, i->seq);
-        put_u64(w, i->token);
-        put_u8(w, i->code);
-        put_u32(w, i->size);
-        put_bytes(w, saved_body(i).data, i->size);
+    put_u8(w, s.count);
+    for (struct order_walk at = {0}; order_walk(o, order, &at, &a);) {
+        if (s.skip > 0) {
+            s.skip--;
+            continue;
+        }
+        put_u64(w, a.seq);
+        put_u64(w, a.token);
+        put_u8(w, a.code);
+        put_u32(w, (uint32_t)a.body.size);
+        put_bytes(w, a.body.data, a.body.size);
     }
 }
 
-static const struct order *order_at(struct list_link *l)
-{
-    return CONTAINER_OF(l, struct order, of_actor);
-}
-
-struct image *image_make(struct image_name name, const struct list *orders,
+struct image *image_make(struct image_name name, const struct orders *o, const struct actor *a,
                          const struct bytes *state)
 {
     const size_t state_size = state == NULL ? 0 : state->size;
+    const struct order *first = a == NULL || mutant(M_NOXFER) ? NULL : order_first(o, a);
     size_t left = IMAGE_ANSWERS_SIZE_MAX;
     size_t size = IMAGE_HEADER_SIZE + state_size;
     uint32_t count = 0;
 
-    for (struct list_link *l = list_front(orders); l != NULL && !mutant(M_NOXFER);
-         l = list_next(orders, l)) {
-        const struct sending s = answers_to_send(order_at(l), left);
+    for (const struct order *order = first; order != NULL; order = order_next(o, a, order)) {
+        const struct sending s = answers_to_send(o, order, left);
 
         left -= s.size;
         size += IMAGE_ORDER_SIZE + s.size;
@@ -155,11 +157,11 @@ struct image *image_make(struct image_name name, const struct list *orders,
     put_u16(&w, 0);
     put_u32(&w, count);
     left = IMAGE_ANSWERS_SIZE_MAX;
-    for (struct list_link *l = list_front(orders); count > 0; l = list_next(orders, l), count--) {
-        const struct sending s = answers_to_send(order_at(l), left);
+    for (const struct order *order = first; order != NULL; order = order_next(o, a, order)) {
+        const struct sending s = answers_to_send(o, order, left);
 
         left -= s.size;
-        put_order(&w, order_at(l), &s);
+        put_order(&w, o, order, s);
     }
     put_bytes(&w, state == NULL ? NULL : state->data, state_size);
     ASSERT(!w.bad && w.left == 0);

@@ -60,9 +60,9 @@ struct image_name {
     struct bytes id;
 };
 
-/* Returns an image with one reference. `orders` is an actor's list of struct order; `state` NULL
+/* Returns an image with one reference, with the orders of `a`: NULL = there are none. `state` NULL
  * = the actor has none. */
-struct image *image_make(struct image_name name, const struct list *orders,
+struct image *image_make(struct image_name name, const struct orders *orders, const struct actor *a,
                          const struct bytes *state);
 /* From received bytes; NULL if they are no image. */
 struct image *image_parse(struct image_name name, struct bytes data);

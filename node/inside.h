@@ -75,15 +75,15 @@ static inline bool kind_is_always(const struct kind_state *kind)
 /* Ids to be started without a request (wake.c). The actors among them are ABSENT, linked by
  * `idle`. */
 struct wake {
-    struct list wanted;   /* so many a second */
-    struct list arrived;  /* handed over: at once */
-    struct list late;     /* ids of held cells */
-    size_t count;         /* in the three */
-    uint64_t credit;      /* millionths of a start */
-    uint64_t paced_us;    /* when it was reckoned */
-    uint64_t list_us;     /* next LIST that nothing asks for */
-    uint64_t listed_cold; /* greatest cold stamp of my vnodes at the last LIST */
-    bool lost;            /* there was no room for some: ask again */
+    struct actor_list wanted;  /* so many a second */
+    struct actor_list arrived; /* handed over: at once */
+    struct list late;          /* ids of held cells */
+    size_t count;              /* in the three */
+    uint64_t credit;           /* millionths of a start */
+    uint64_t paced_us;         /* when it was reckoned */
+    uint64_t list_us;          /* next LIST that nothing asks for */
+    uint64_t listed_cold;      /* greatest cold stamp of my vnodes at the last LIST */
+    bool lost;                 /* there was no room for some: ask again */
 };
 
 struct host {
@@ -325,7 +325,7 @@ void actor_dismiss(struct host *h, struct actor *a, enum discard_why why);
 /* Nothing goes on: give back what is not needed, at last the record itself. */
 void actor_rest(struct host *h, struct actor *a);
 /* Move everything that waits for it to the end of `to`. */
-void actor_empty(struct actor *a, struct queue *to);
+void actor_empty(struct host *h, struct actor *a, struct queue *to);
 /* An image handed over becomes a record, ABSENT, with its orders. */
 struct actor *actor_from_image(struct host *h, struct image *image);
 
@@ -357,7 +357,7 @@ size_t fail_waiting(const struct host *h);
 
 /* ---- wake.c ---- */
 
-void wake_init(struct wake *w);
+void wake_init(struct host *h);
 /* All actors are gone, and so is what waited. */
 void wake_forget(struct wake *w);
 void wake_on_wake(struct host *h, uint16_t kind, struct bytes id);

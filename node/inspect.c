@@ -179,7 +179,7 @@ static void add_hot(Rh__InspectAnswer *out, const struct host_hot *hot)
 
 static size_t actor_mailbox(const struct actor *a)
 {
-    return actor_waiting(a) + a->early_count;
+    return actor_waiting(a) + actor_early(a);
 }
 
 /* The longest mailboxes, longest first. */
@@ -259,7 +259,7 @@ static void stop_stray(struct host *h, struct actor *a)
 
     log_warn("node", "stray_stopped", "kind=%u version=%" PRIu64, a->kind, h->view.ring.version);
     queue_init(&waiting);
-    actor_empty(a, &waiting);
+    actor_empty(h, a, &waiting);
     if (a->state == ACTOR_RUNNING) {
         h->running--; // its answer is kept back with the instance
         h->finished++;

@@ -15,7 +15,7 @@ static void freeze_absent(struct host *h, struct actor *a)
     const bool has_state = old != NULL && old->has_state;
 
     // Not alive here: state that came goes on as it came, its orders as they are now.
-    busy->image = image_make(actor_name(a), &a->orders, has_state ? &old->state : NULL);
+    busy->image = image_make(actor_name(a), &h->orders, a, has_state ? &old->state : NULL);
     image_free(old);
     delay_stop(&busy->delay);
     a->state = ACTOR_FROZEN;
@@ -141,7 +141,7 @@ void run_on_exported(struct host *h, const struct host_event *event)
         a->busy->hold->part->refused = true;
     } else {
         a->busy->image =
-            image_make(actor_name(a), &a->orders, event->has_state ? &event->bytes : NULL);
+            image_make(actor_name(a), &h->orders, a, event->has_state ? &event->bytes : NULL);
     }
     actor_end(h, a, ACTOR_FROZEN);
     hold_on_frozen(h, a);
@@ -165,29 +165,28 @@ void actor_release(struct host *h, struct actor *a)
 
 /* ---- coming and going ---- */
 
-void actor_empty(struct actor *a, struct queue *to)
+void actor_empty(struct host *h, struct actor *a, struct queue *to)
 {
     if (a->busy != NULL) {
         queue_append(to, &a->busy->queue);
     }
-    for (struct list_link *l = list_front(&a->orders); l != NULL && a->early_count > 0;
-         l = list_next(&a->orders, l)) {
-        struct order *order = CONTAINER_OF(l, struct order, of_actor);
+    for (struct order *order = order_first(&h->orders, a); order != NULL && actor_early(a) > 0;
+         order = order_next(&h->orders, a, order)) {
         struct waiting *w = NULL;
 
-        while (order->early != NULL && (w = queue_pop(order->early)) != NULL) {
+        while ((w = order_drop_early(&h->orders, order)) != NULL) {
             queue_push(to, w);
         }
     }
-    ASSERT(a->early_count == 0);
+    ASSERT(actor_early(a) == 0);
 }
 
 void actor_remove(struct host *h, struct actor *a, enum discard_why why)
 {
-    struct list_link *link = NULL;
+    struct order *order = NULL;
 
-    while ((link = list_front(&a->orders)) != NULL) {
-        order_free(&h->orders, CONTAINER_OF(link, struct order, of_actor));
+    while ((order = order_first(&h->orders, a)) != NULL) {
+        order_free(&h->orders, order);
     }
     wake_unlist(h, a);
     actor_dismiss(h, a, why);
@@ -208,8 +207,8 @@ void actor_dismiss(struct host *h, struct actor *a, enum discard_why why)
         h->live--;
         h->retiring -= a->state == ACTOR_RETIRING ? 1 : 0;
     }
-    if (a->live && list_linked(&a->idle)) {
-        list_remove(&a->idle);
+    if (a->live && actor_listed(a)) {
+        actor_unlist(&h->actors, a);
     }
     a->live = a->poked = a->turned = a->broken = false;
     a->wish = WISH_NONE;
@@ -221,7 +220,7 @@ void actor_rest(struct host *h, struct actor *a)
         delay_start(&h->delays, &a->busy->delay, DELAY_LONGEST, h->now_us);
     }
     actor_calm(&h->actors, a);
-    if (a->state == ACTOR_ABSENT && a->busy == NULL && list_empty(&a->orders) && !a->wanted) {
+    if (a->state == ACTOR_ABSENT && a->busy == NULL && a->orders == 0 && !a->wanted) {
         actor_remove(h, a, DISCARD_STOP); // nothing is known of it: nothing need be kept
     }
 }
@@ -229,7 +228,7 @@ void actor_rest(struct host *h, struct actor *a)
 static void order_from_image(struct host *h, struct actor *a, const struct image_order *from,
                              struct image_walk *walk)
 {
-    struct order *order = order_new(&h->orders, a, &a->orders, from->session);
+    struct order *order = order_new(&h->orders, a, from->session);
     struct order_answer answer;
 
     order->epoch = from->epoch;

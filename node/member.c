@@ -354,7 +354,7 @@ static void lay_out(struct host *h)
         h->kind[i].kind = h->config.kinds[i].number;
         h->kind[i].key = ring_key_of_kind(h->view.key, h->kind[i].kind);
         h->kind[i].first_cell = first_cell(&h->view.ring, h->kind[i].kind);
-        idle_init(&h->kind[i].idle, h->config.kinds[i].idle_ms, h->now_us);
+        idle_init(&h->kind[i].idle, &h->actors, h->config.kinds[i].idle_ms, h->now_us);
     }
     actors_set_grid(&h->actors, h->view.ring.grid, h->view.ring.cell_count);
     mem_free(h->place);

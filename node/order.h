@@ -17,8 +17,8 @@
 #ifndef NODE_ORDER_H
 #define NODE_ORDER_H
 
-#include "base/list.h"
-#include "base/table.h"
+#include "base/lookup.h"
+#include "base/strand.h"
 #include "node/waiting.h"
 
 struct actor;
@@ -29,54 +29,41 @@ enum {
     ORDER_ANSWER_MAX = 64 * 1024,        /* a larger answer is not saved */
     ORDER_READ_ANSWER_MAX = 4 * 1024,    /* nor is one of a read: that can run again */
     ORDER_TOUCH_MS = 1000,
-    ORDER_ANSWER_SMALL = 16, /* up to here it stands in the record itself */
+    ORDER_ANSWER_SMALL = 13, /* up to here it stands in the record itself */
 };
 
-/* What a copy of a request is answered. */
-struct saved {
-    struct saved *next; /* of greater seq */
-    uint64_t seq;
-    uint64_t token; /* that it ran under */
-    uint32_t size;
-    uint8_t code; /* enum answer_code */
-    union {
-        uint8_t small[ORDER_ANSWER_SMALL];
-        uint8_t *large; /* owned; when it is over ORDER_ANSWER_SMALL */
-    } body;
-};
-struct bytes saved_body(const struct saved *s);
-
+/* There are as many as actors, and more: 96 bytes, a line and a half of the cache. What few records
+ * need stands in a part of its own. */
 struct order {
-    struct table_link link;
-    struct actor *actor;
     uint64_t session;
     uint64_t last; /* seq that ran last, 0 = none */
     uint64_t base; /* highest told: everything below is finished or given up */
-    uint64_t touched_us;
+    uint64_t own_seq;
+    uint64_t own_token;
+    uint32_t handle;
+    uint32_t same;               /* in the book's table */
+    uint32_t actor;              /* handle */
+    uint32_t touched_ms;         /* modulo 2^32 */
+    struct strand_link of_actor; /* in the actor's list */
+    struct strand_link idle;     /* in the book's list, longest idle first */
     uint32_t epoch;
-    uint8_t saved_count;
-    bool running;  /* one of its requests runs: seq `last` */
-    bool own_used; /* `own` is one of the saved */
-    /* So far one line of the cache; the saved answer is on the next two. */
-    struct saved *oldest; /* owned, by seq; NULL = none */
-    struct saved *newest;
-    struct saved own;          /* the first to be saved: most records never keep two */
-    struct list_link idle;     /* in the book's list, longest idle first */
-    struct list_link of_actor; /* in the actor's list */
-    struct list_link large;    /* in the book's list, if one of its answers is large */
-    struct queue *early; /* owned, sorted by seq: they wait for their predecessor; NULL = none */
-    uint32_t large_size; /* bytes of its large answers */
+    uint32_t more;    /* its struct order_more; 0 = none */
+    bool running : 1; /* one of its requests runs: seq `last` */
+    bool used : 1;    /* `touched_ms` is set */
+    bool own : 1;     /* the newest answer is saved here */
+    uint8_t own_code; /* enum answer_code */
+    uint8_t own_size;
+    uint8_t own_body[ORDER_ANSWER_SMALL];
 };
 
 /* All order records of a node. */
 struct orders {
-    struct table table;
-    struct list idle;
-    struct list large;   /* struct order, in order of the last large answer saved */
-    size_t large_size;   /* bytes of all large answers */
-    size_t saved_count;  /* answers, of any size */
-    struct saved *spare; /* owned, kept for the next ones */
-    size_t spare_count;
+    struct pool *pool; /* borrowed; the actors are in it, too */
+    struct lookup table;
+    uint32_t idle;      /* first of the list */
+    uint32_t large;     /* likewise; struct order_more, in order of the last large answer saved */
+    size_t large_size;  /* bytes of all large answers */
+    size_t saved_count; /* answers, of any size */
 };
 
 enum order_verdict {
@@ -87,13 +74,19 @@ enum order_verdict {
     ORDER_FENCED,    /* of an older epoch of the session */
 };
 
-void orders_init(struct orders *o);
+/* `pool` is borrowed, and goes after the records. */
+void orders_init(struct orders *o, struct pool *pool);
 void orders_fini(struct orders *o); /* all records were freed */
 
 /* NULL = none. */
 struct order *order_find(const struct orders *o, const struct actor *a, uint64_t session);
-/* There is none yet. `of_actor` is the actor's list. */
-struct order *order_new(struct orders *o, struct actor *a, struct list *of_actor, uint64_t session);
+/* There is none yet. */
+struct order *order_new(struct orders *o, struct actor *a, uint64_t session);
+/* Those of one actor, as they were made; NULL = no more. */
+struct order *order_first(const struct orders *o, const struct actor *a);
+struct order *order_next(const struct orders *o, const struct actor *a, const struct order *order);
+/* Whose it is. */
+struct actor *order_actor(const struct orders *o, const struct order *order);
 /* Its early queue must be empty. */
 void order_free(struct orders *o, struct order *order);
 /* It is in use: keep it. Said once a second at most, so it is kept so much shorter. */
@@ -110,7 +103,7 @@ void orders_evict(struct orders *o, uint64_t now_us, uint64_t keep_us, struct or
 /* Its gateway says that everything below `base` is finished: release those answers. */
 void order_set_base(struct orders *o, struct order *order, uint64_t base);
 
-/* Save what `order->actor` answered; its seq is the highest yet. Nothing is saved of what nobody
+/* Save what its actor answered; its seq is the highest yet. Nothing is saved of what nobody
  * will ask for again, or of what is too large. `budget`: bytes of large answers in all. */
 struct order_answer {
     uint64_t seq;
@@ -120,8 +113,17 @@ struct order_answer {
     struct bytes body;
 };
 void order_save(struct orders *o, struct order *order, const struct order_answer *a, size_t budget);
-/* NULL = it is not kept (any more). */
-const struct saved *order_saved(const struct order *order, uint64_t seq);
+/* False = it is not kept (any more). The body is borrowed until something is saved or released. */
+bool order_saved(const struct orders *o, const struct order *order, uint64_t seq,
+                 struct order_answer *out);
+/* All that are kept of a record, the oldest first; begin with zero. False = no more. */
+struct order_walk {
+    uint32_t item;
+    uint8_t done;
+};
+bool order_walk(const struct orders *o, const struct order *order, struct order_walk *at,
+                struct order_answer *out);
+size_t order_saved_count(const struct orders *o, const struct order *order);
 
 /* May this request run now? `order` may be NULL. */
 enum order_verdict order_judge(const struct order *order, const struct request_record *r);
@@ -129,8 +131,11 @@ enum order_verdict order_judge(const struct order *order, const struct request_r
 /* Put a request among the early ones, counted in `total`. If a copy of it is there already, the two
  * are merged (highest version, base, epoch; who asked last is answered) and the superfluous one is
  * returned, in no queue, for the caller to free; else NULL. */
-struct waiting *order_keep_early(struct order *order, struct waiting *w, size_t *total);
+struct waiting *order_keep_early(struct orders *o, struct order *order, struct waiting *w,
+                                 size_t *total);
 /* Take the next early request that no longer has to wait, or NULL. */
-struct waiting *order_take_early(struct order *order);
+struct waiting *order_take_early(struct orders *o, struct order *order);
+/* Take any, or NULL: there is none. */
+struct waiting *order_drop_early(struct orders *o, struct order *order);
 
 #endif

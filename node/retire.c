@@ -30,7 +30,7 @@ void retire_watch(struct host *h, struct actor *a)
 {
     struct kind_state *kind = host_kind_of(h, a->kind);
 
-    if (!kind_is_always(kind) && !list_linked(&a->idle)) {
+    if (!kind_is_always(kind) && !actor_listed(a)) {
         idle_put(&kind->idle, a, h->now_us);
     }
 }
@@ -42,8 +42,8 @@ void retire(struct host *h, struct actor *a, enum retire_why why)
     ASSERT(a->state == ACTOR_IDLE || mutant(M_RETIREHELD));
     ASSERT(actor_held(a) == NULL || mutant(M_RETIREHELD));
     ASSERT(tenure_may_start(h)); // what it saves must be fenced by a lease
-    if (list_linked(&a->idle)) {
-        list_remove(&a->idle);
+    if (actor_listed(a)) {
+        actor_unlist(&h->actors, a);
     }
     a->wish = why == RETIRE_ASKED ? WISH_ASKED : why == RETIRE_ROOM ? WISH_ROOM : WISH_IDLE;
     e->actor = a;
@@ -70,8 +70,8 @@ static void retire_one(struct host *h, struct actor *a, enum retire_why why)
     } else if (a->wish == WISH_NONE) {
         a->wish = why == RETIRE_ROOM ? WISH_ROOM : WISH_IDLE;
     }
-    if (list_linked(&a->idle)) {
-        list_remove(&a->idle);
+    if (actor_listed(a)) {
+        actor_unlist(&h->actors, a);
     }
     retire_watch(h, a);
 }

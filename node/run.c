@@ -20,7 +20,7 @@ static struct order *order_of(struct host *h, struct actor *a, struct order *fou
     struct order *order = found != NULL ? found : order_find(&h->orders, a, r->session);
 
     if (order == NULL) {
-        order = order_new(&h->orders, a, &a->orders, r->session);
+        order = order_new(&h->orders, a, r->session);
     }
     order_touch(&h->orders, order, h->now_us);
     order->epoch = r->session_epoch > order->epoch ? r->session_epoch : order->epoch;
@@ -34,7 +34,7 @@ static void wake_early(struct host *h, struct actor *a, struct order *order)
 {
     struct waiting *w = NULL;
 
-    while ((w = order_take_early(order)) != NULL) {
+    while ((w = order_take_early(&h->orders, order)) != NULL) {
         queue_push(&actor_busy(&h->actors, a)->queue, w);
     }
 }
@@ -44,7 +44,8 @@ static void keep_early(struct host *h, struct actor *a, struct arrival *in)
     struct order *order = order_of(h, a, NULL, in->r);
 
     ASSERT(in->w != NULL);
-    struct arrival merged = {.w = order_keep_early(order, in->w, &a->early_count)};
+    size_t *total = &actor_busy(&h->actors, a)->early_count;
+    struct arrival merged = {.w = order_keep_early(&h->orders, order, in->w, total)};
 
     if (merged.w != NULL) {
         h->dropped_duplicate++;
@@ -319,13 +320,14 @@ static struct actor *actor_in_place(struct host *h, struct image_name name)
 /* A mailbox that is full says so; the log hears of it at doubling counts. */
 static void refuse_full(struct host *h, struct actor *a, struct arrival *in)
 {
+    const uint32_t refused = ++actor_busy(&h->actors, a)->refused;
+
     h->dropped_mailbox++;
-    a->refused++;
-    if ((a->refused & (a->refused - 1)) == 0) {
+    if ((refused & (refused - 1)) == 0) {
         struct host_effect *e = host_emit(h, HOST_MAILBOX_FULL);
 
         e->actor = a;
-        e->count = a->refused;
+        e->count = refused;
     }
     admit_refuse(h, in, ANSWER_OVERLOAD, BUSY_RETRY_MS);
 }
@@ -339,9 +341,7 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
     }
     if (order != NULL && in->r->base > order->base) {
         order_set_base(&h->orders, order, in->r->base);
-        if (order->early != NULL) {
-            wake_early(h, a, order);
-        }
+        wake_early(h, a, order);
     }
     if (a == NULL) {
         a = actor_in_place(h, name);
@@ -355,7 +355,7 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
         }
         return;
     }
-    if (in->w == NULL && actor_waiting(a) + a->early_count >= mailbox_of(h, a->kind)) {
+    if (in->w == NULL && actor_waiting(a) + actor_early(a) >= mailbox_of(h, a->kind)) {
         refuse_full(h, a, in);
     } else if (admit_park(h, &actor_busy(&h->actors, a)->queue, in) && early) {
         queue_remove(in->w);
@@ -403,7 +403,7 @@ void run_on_ran(struct host *h, const struct host_event *event)
     }
     a->busy->running.order = NULL;
     actor_end(h, a, ACTOR_IDLE);
-    if (order != NULL && a->early_count > 0) {
+    if (order != NULL && actor_early(a) > 0) {
         wake_early(h, a, order);
     }
     if (a->broken) {

@@ -33,11 +33,11 @@ struct late {
     uint8_t id[];
 };
 
-void wake_init(struct wake *w)
+void wake_init(struct host *h)
 {
-    list_init(&w->wanted);
-    list_init(&w->arrived);
-    list_init(&w->late);
+    actor_list_begin(&h->actors, &h->wake.wanted);
+    actor_list_begin(&h->actors, &h->wake.arrived);
+    list_init(&h->wake.late);
 }
 
 void wake_forget(struct wake *w)
@@ -56,17 +56,17 @@ void wake_forget(struct wake *w)
 
 void wake_unlist(struct host *h, struct actor *a)
 {
-    if (a->wanted && !a->live && list_linked(&a->idle)) {
-        list_remove(&a->idle);
+    if (a->wanted && !a->live && actor_listed(a)) {
+        actor_unlist(&h->actors, a);
         h->wake.count--;
     }
 }
 
-static void wake_list(struct host *h, struct actor *a, struct list *list)
+static void wake_list(struct host *h, struct actor *a, struct actor_list *list)
 {
     ASSERT(a->state == ACTOR_ABSENT && actor_held(a) == NULL);
-    if (!list_linked(&a->idle)) {
-        list_push_back(list, &a->idle);
+    if (!actor_listed(a)) {
+        actor_list_add(&h->actors, list, a);
         h->wake.count++;
     }
 }
@@ -86,19 +86,20 @@ void wake_arrived(struct host *h, struct actor *a)
     }
 }
 
-static void start_some(struct host *h, struct list *list, size_t count)
+static void start_some(struct host *h, const struct actor_list *list, size_t count)
 {
-    struct list_link *link = NULL;
+    struct actor *a = NULL;
 
-    for (; count > 0 && tenure_may_start(h) && (link = list_front(list)) != NULL; count--) {
-        actor_activate(h, CONTAINER_OF(link, struct actor, idle));
+    for (; count > 0 && tenure_may_start(h) && (a = actor_list_front(&h->actors, list)) != NULL;
+         count--) {
+        actor_activate(h, a);
         h->woken++;
     }
 }
 
 bool wake_has_more(const struct host *h)
 {
-    return !list_empty(&h->wake.arrived) && tenure_may_start(h);
+    return actor_list_front(&h->actors, &h->wake.arrived) != NULL && tenure_may_start(h);
 }
 
 void wake_go_on(struct host *h)
@@ -208,8 +209,8 @@ void wake_tick(struct host *h)
     const uint64_t before = h->woken;
     start_some(h, &w->wanted, w->credit / SECOND_US);
     w->credit -= (h->woken - before) * SECOND_US;
-    if (h->life == LIFE_SERVING &&
-        ((w->lost && list_empty(&w->wanted)) || h->now_us >= w->list_us)) {
+    if (h->life == LIFE_SERVING && ((w->lost && actor_list_front(&h->actors, &w->wanted) == NULL) ||
+                                    h->now_us >= w->list_us)) {
         ask_list(h);
     }
 }

@@ -35,11 +35,9 @@ static struct image *image_of(const char *id, size_t size, uint8_t fill)
     const struct image_name name = {.position = 5, .id = bytes_of(id, strlen(id))};
     uint8_t *memory = mem_new(1, size);
     const struct bytes content = bytes_of(memory, size);
-    struct list none;
 
     memset(memory, fill, size);
-    list_init(&none);
-    struct image *image = image_make(name, &none, &content);
+    struct image *image = image_make(name, NULL, NULL, &content);
     mem_free(memory);
     return image;
 }

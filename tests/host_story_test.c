@@ -796,7 +796,6 @@ static void do_state(void)
 {
     struct state_record s = {.txn = word_number(1), .index = (uint32_t)word_number(2)};
     struct image *image = NULL;
-    struct list none;
 
     s.source = number_of("source", 102);
     if (strcmp(words[3], "END") == 0) {
@@ -806,8 +805,7 @@ static void do_state(void)
         const struct bytes state = body_of(4);
         const struct image_name name = {.id = id};
 
-        list_init(&none);
-        image = image_make(name, &none, &state);
+        image = image_make(name, NULL, NULL, &state);
         s.id = image->id;
         s.total = (uint32_t)image->data.size;
         s.chunk = image->data;

@@ -7,19 +7,33 @@
 #include "base/mem.h"
 #include "node/delay.h"
 #include "node/idle.h"
+#include "ring/ring.h"
 
 enum { ACTORS = 2000, IDLE_MS = 1600, GRAIN_MS = IDLE_MS / 16, MS = 1000 };
 
+static struct actors book;
 static struct actor *actors[ACTORS];
 
-static void make_actors(void)
+static int make_actors(void **state)
 {
+    (void)state;
+    actors_init(&book);
+    actors_set_grid(&book, RING_GRID_MIN, 1u << RING_GRID_MIN);
     for (size_t i = 0; i < ACTORS; i++) {
-        mem_free(actors[i]);
-        actors[i] = mem_new(1, sizeof *actors[i]);
-        actors[i]->id_size = 0;
+        actors[i] = actor_new(&book, (struct image_name){.id = bytes_of(&i, sizeof i)});
         actors[i]->token = i;
     }
+    return 0;
+}
+
+static int drop_actors(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ACTORS; i++) {
+        actor_discard(&book, actors[i]);
+    }
+    actors_fini(&book);
+    return 0;
 }
 
 static void use(struct actor *a, uint64_t now_us)
@@ -31,12 +45,11 @@ static void use(struct actor *a, uint64_t now_us)
 static void each_is_found_once_its_time_is_over(void **state)
 {
     static uint64_t found_ms[ACTORS];
-    struct idle wheel;
+    struct idle wheel = {0};
     struct actor *a = NULL;
 
     (void)state;
-    make_actors();
-    idle_init(&wheel, IDLE_MS, 0);
+    idle_init(&wheel, &book, IDLE_MS, 0);
     for (uint64_t ms = 1; ms < 10000; ms++) {
         size_t steps = ACTORS;
 
@@ -65,12 +78,11 @@ static void each_is_found_once_its_time_is_over(void **state)
 
 static void some_go_only_for_want_of_room(void **state)
 {
-    struct idle wheel;
+    struct idle wheel = {0};
     size_t steps = 100;
 
     (void)state;
-    make_actors();
-    idle_init(&wheel, UINT32_MAX, 0);
+    idle_init(&wheel, &book, UINT32_MAX, 0);
     for (size_t i = 0; i < 3; i++) {
         use(actors[i], i * 60000 * MS);
         idle_put(&wheel, actors[i], i * 60000 * MS);
@@ -87,12 +99,11 @@ static void some_go_only_for_want_of_room(void **state)
 
 static void a_wheel_that_stood_still_goes_on(void **state)
 {
-    struct idle wheel;
+    struct idle wheel = {0};
     size_t steps = 100;
 
     (void)state;
-    make_actors();
-    idle_init(&wheel, IDLE_MS, 0);
+    idle_init(&wheel, &book, IDLE_MS, 0);
     use(actors[0], MS);
     idle_put(&wheel, actors[0], MS);
     use(actors[1], (uint64_t)3600000 * MS); // an hour, without a tick
@@ -124,22 +135,20 @@ static void a_delay_doubles_up_to_30_s(void **state)
 static void an_idle_actor_is_small(void **state)
 {
     (void)state;
-    assert_true(sizeof(struct actor) <= 112);
+    assert_true(offsetof(struct actor, id) <= 72);
+    assert_true(sizeof(struct order) <= 96);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_is_found_once_its_time_is_over),
-        cmocka_unit_test(some_go_only_for_want_of_room),
-        cmocka_unit_test(a_wheel_that_stood_still_goes_on),
+        cmocka_unit_test_setup_teardown(
+            each_is_found_once_its_time_is_over, make_actors, drop_actors),
+        cmocka_unit_test_setup_teardown(some_go_only_for_want_of_room, make_actors, drop_actors),
+        cmocka_unit_test_setup_teardown(a_wheel_that_stood_still_goes_on, make_actors, drop_actors),
         cmocka_unit_test(a_delay_doubles_up_to_30_s),
         cmocka_unit_test(an_idle_actor_is_small),
     };
 
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    for (size_t i = 0; i < ACTORS; i++) {
-        mem_free(actors[i]);
-    }
-    return failed;
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

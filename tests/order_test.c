@@ -3,40 +3,47 @@
 
 #include "node/actor.h"
 #include "node/image.h"
+#include "ring/ring.h"
 #include "tests/test.h"
 
 static struct room room;
 static struct orders orders;
-static struct actor actor;
+static struct actors actors;
+static struct actor *actor;
 static size_t total;
 
 static int start(void **state)
 {
     (void)state;
     room_init(&room, 0);
-    orders_init(&orders);
-    list_init(&actor.orders);
+    actors_init(&actors);
+    actors_set_grid(&actors, RING_GRID_MIN, 1u << RING_GRID_MIN);
+    actor = actor_new(&actors, (struct image_name){.kind = 3, .id = bytes_of("abc", 3)});
+    orders_init(&orders, &actors.pool);
     total = 0;
     return 0;
 }
 
 static int end(void **state)
 {
-    struct list_link *l = NULL;
+    struct order *order = NULL;
 
     (void)state;
     room_fini(&room);
     assert_int_equal(total, 0);
-    while ((l = list_front(&actor.orders)) != NULL) {
-        order_free(&orders, CONTAINER_OF(l, struct order, of_actor));
+    while ((order = order_first(&orders, actor)) != NULL) {
+        order_free(&orders, order);
     }
     orders_fini(&orders);
+    assert_int_equal(actors.pool.count, 1); // nothing is left but the actor
+    actor_discard(&actors, actor);
+    actors_fini(&actors);
     return 0;
 }
 
 static struct order *made(uint64_t session, uint64_t last, uint64_t base)
 {
-    struct order *order = order_new(&orders, &actor, &actor.orders, session);
+    struct order *order = order_new(&orders, actor, session);
 
     order->last = last;
     order->base = base;
@@ -98,16 +105,16 @@ static void early_ones_come_out_in_order(void **state)
     struct waiting *five = request(5, 4, 1);
 
     (void)state;
-    assert_null(order_keep_early(order, four, &total));
-    assert_null(order_keep_early(order, five, &total));
-    assert_null(order_keep_early(order, three, &total));
+    assert_null(order_keep_early(&orders, order, four, &total));
+    assert_null(order_keep_early(&orders, order, five, &total));
+    assert_null(order_keep_early(&orders, order, three, &total));
     assert_int_equal(total, 3);
-    assert_null(order_take_early(order));
+    assert_null(order_take_early(&orders, order));
     order->last = 2;
-    assert_ptr_equal(order_take_early(order), three);
-    assert_null(order_take_early(order));
+    assert_ptr_equal(order_take_early(&orders, order), three);
+    assert_null(order_take_early(&orders, order));
     order->last = 3;
-    assert_ptr_equal(order_take_early(order), four);
+    assert_ptr_equal(order_take_early(&orders, order), four);
     assert_int_equal(total, 1);
 }
 
@@ -119,12 +126,12 @@ static void a_merged_copy_waits_for_the_lower_predecessor(void **state)
     struct waiting *copy = request(3, 1, 1);
 
     (void)state;
-    assert_null(order_keep_early(order, first, &total));
-    assert_ptr_equal(order_keep_early(order, copy, &total), first);
+    assert_null(order_keep_early(&orders, order, first, &total));
+    assert_ptr_equal(order_keep_early(&orders, order, copy, &total), first);
     waiting_free(&room, first);
-    assert_null(order_take_early(order));
+    assert_null(order_take_early(&orders, order));
     order->last = 1;
-    assert_ptr_equal(order_take_early(order), copy);
+    assert_ptr_equal(order_take_early(&orders, order), copy);
     assert_int_equal(copy->record.prev, 1);
     waiting_free(&room, copy);
 }
@@ -146,11 +153,11 @@ static void a_copy_of_an_early_one_is_merged(void **state)
     copy->record.first = 8;
     late->record.copy = 1;
     late->record.first = 8;
-    assert_null(order_keep_early(order, first, &total));
-    assert_ptr_equal(order_keep_early(order, copy, &total), first);
+    assert_null(order_keep_early(&orders, order, first, &total));
+    assert_ptr_equal(order_keep_early(&orders, order, copy, &total), first);
     waiting_free(&room, first);
     // A forwarded one that was overtaken by its own copy does not take the answer away from it.
-    assert_ptr_equal(order_keep_early(order, late, &total), copy);
+    assert_ptr_equal(order_keep_early(&orders, order, late, &total), copy);
     waiting_free(&room, copy);
     assert_int_equal(total, 1);
     assert_int_equal(late->record.base, 3);
@@ -159,24 +166,24 @@ static void a_copy_of_an_early_one_is_merged(void **state)
     assert_int_equal(late->record.gateway, 6);
     assert_int_equal(late->record.first, 7);
     order->last = 3;
-    assert_ptr_equal(order_take_early(order), late);
+    assert_ptr_equal(order_take_early(&orders, order), late);
 }
 
 static void idle_records_are_forgotten_used_ones_stay(void **state)
 {
     (void)state;
-    order_touch(&orders, made(1, 1, 1), 100);
-    order_touch(&orders, made(2, 1, 1), 200);
+    order_touch(&orders, made(1, 1, 1), 100000);
+    order_touch(&orders, made(2, 1, 1), 200000);
     struct order *waits = made(3, 1, 1);
-    order_touch(&orders, waits, 100);
-    assert_null(order_keep_early(waits, request(4, 3, 1), &total));
-    orders_evict(&orders, 250, 100, (struct orders_watch){on_forgotten, NULL});
-    assert_null(order_find(&orders, &actor, 1));
-    assert_non_null(order_find(&orders, &actor, 2));
-    assert_non_null(order_find(&orders, &actor, 3));
-    orders_evict(&orders, 1000, 100, (struct orders_watch){on_forgotten, NULL});
-    assert_null(order_find(&orders, &actor, 2));
-    assert_non_null(order_find(&orders, &actor, 3));
+    order_touch(&orders, waits, 100000);
+    assert_null(order_keep_early(&orders, waits, request(4, 3, 1), &total));
+    orders_evict(&orders, 250000, 100000, (struct orders_watch){on_forgotten, NULL});
+    assert_null(order_find(&orders, actor, 1));
+    assert_non_null(order_find(&orders, actor, 2));
+    assert_non_null(order_find(&orders, actor, 3));
+    orders_evict(&orders, 1000000, 100000, (struct orders_watch){on_forgotten, NULL});
+    assert_null(order_find(&orders, actor, 2));
+    assert_non_null(order_find(&orders, actor, 3));
 }
 
 static void expired_requests_leave_their_queue(void **state)
@@ -185,7 +192,7 @@ static void expired_requests_leave_their_queue(void **state)
     struct waiting *w = request(4, 3, 1);
 
     (void)state;
-    assert_null(order_keep_early(order, w, &total));
+    assert_null(order_keep_early(&orders, order, w, &total));
     assert_null(room_expired(&room, 4900000));
     assert_ptr_equal(room_expired(&room, 5600000), w);
     waiting_free(&room, w);
@@ -210,6 +217,23 @@ static void save(struct order *order, uint64_t seq, struct bytes body, bool read
     order_save(&orders, order, &a, 1000000);
 }
 
+/* What is kept of it; false = nothing. */
+static bool kept(const struct order *order, uint64_t seq)
+{
+    struct order_answer a;
+
+    return order_saved(&orders, order, seq, &a);
+}
+
+static void assert_kept(const struct order *order, uint64_t seq, struct bytes body)
+{
+    struct order_answer a;
+
+    assert_true(order_saved(&orders, order, seq, &a));
+    assert_int_equal(a.token, seq + 100);
+    assert_true(bytes_equal(a.body, body));
+}
+
 static void answers_are_kept_until_their_gateway_is_finished_with_them(void **state)
 {
     static const uint8_t large[1000] = "large";
@@ -219,16 +243,15 @@ static void answers_are_kept_until_their_gateway_is_finished_with_them(void **st
     save(order, 2, bytes_of("two", 3), false);
     save(order, 4, bytes_of(large, sizeof large), false);
     save(order, 7, bytes_of(NULL, 0), true);
-    assert_null(order_saved(order, 3));
-    assert_true(bytes_equal(saved_body(order_saved(order, 2)), bytes_of("two", 3)));
-    assert_int_equal(order_saved(order, 2)->token, 102);
-    assert_true(bytes_equal(saved_body(order_saved(order, 4)), bytes_of(large, sizeof large)));
-    assert_int_equal(saved_body(order_saved(order, 7)).size, 0);
+    assert_false(kept(order, 3));
+    assert_kept(order, 2, bytes_of("two", 3));
+    assert_kept(order, 4, bytes_of(large, sizeof large));
+    assert_kept(order, 7, bytes_of(NULL, 0));
     assert_int_equal(orders.saved_count, 3);
     assert_int_equal(orders.large_size, 1000);
     order_set_base(&orders, order, 4);
-    assert_null(order_saved(order, 2));
-    assert_non_null(order_saved(order, 4));
+    assert_false(kept(order, 2));
+    assert_true(kept(order, 4));
     order_set_base(&orders, order, 2); // an old copy tells less than is known
     assert_int_equal(order->base, 4);
     order_set_base(&orders, order, 8);
@@ -249,23 +272,23 @@ static void saved_answers_are_bounded(void **state)
         save(one, seq, bytes_of("x", 1), false);
     }
     assert_int_equal(orders.saved_count, ORDER_ANSWERS_MAX);
-    assert_null(order_saved(one, 10));
-    assert_non_null(order_saved(one, 11));
+    assert_false(kept(one, 10));
+    assert_true(kept(one, 11));
     save(two, 1, bytes_of(large, ORDER_ANSWER_MAX + 1), false);
     save(two, 2, bytes_of(large, ORDER_READ_ANSWER_MAX + 1), true);
-    assert_null(two->oldest);
+    assert_int_equal(order_saved_count(&orders, two), 0);
     for (uint64_t seq = 3; seq < 10; seq++) {
         save(two, seq, bytes_of(large, ORDER_ANSWER_MAX), false);
     }
-    assert_int_equal(two->large_size, ORDER_ANSWERS_SIZE_MAX);
-    assert_non_null(order_saved(two, 6));
-    assert_null(order_saved(two, 5));
+    assert_int_equal(orders.large_size, ORDER_ANSWERS_SIZE_MAX);
+    assert_true(kept(two, 6));
+    assert_false(kept(two, 5));
     // The node's budget: whose last large one is oldest gives first.
     const struct order_answer a = {.seq = 100, .body = bytes_of(large, 100)};
     order_save(&orders, one, &a, ORDER_ANSWER_MAX);
     assert_int_equal(orders.large_size, 100);
-    assert_non_null(order_saved(one, 100));
-    assert_null(two->oldest);
+    assert_true(kept(one, 100));
+    assert_int_equal(order_saved_count(&orders, two), 0);
 }
 
 static void an_image_carries_orders_and_state(void **state)
@@ -282,7 +305,7 @@ static void an_image_carries_orders_and_state(void **state)
     save(other, 9, bytes_of("nine", 4), false);
     save(other, 12, bytes_of(large, sizeof large), false);
     (void)made(13, 1, 1);
-    struct image *image = image_make(name, &actor.orders, &content);
+    struct image *image = image_make(name, &orders, actor, &content);
     struct image *back = image_parse(name, image->data);
     assert_non_null(back);
     assert_int_equal(back->order_count, 3);
@@ -309,7 +332,7 @@ static void an_image_carries_orders_and_state(void **state)
         assert_null(image_parse(name, bytes_of(image->data.data, cut)));
     }
     image_free(image);
-    image = image_make(name, &actor.orders, NULL);
+    image = image_make(name, &orders, actor, NULL);
     assert_false(image->has_state);
     image_free(image);
 }
@@ -326,7 +349,7 @@ static void what_is_no_image_is_refused(void **state)
     struct order *order = made(11, 5, 4);
     save(order, 6, bytes_of("x", 1), false);
     save(order, 7, bytes_of("y", 1), false);
-    struct image *image = image_make(name, &actor.orders, NULL);
+    struct image *image = image_make(name, &orders, actor, NULL);
     uint8_t bad[8 + 29 + 2 * 22];
     assert_int_equal(image->data.size, sizeof bad);
     memcpy(bad, image->data.data, sizeof bad);
@@ -352,7 +375,7 @@ static void an_image_takes_the_newest_answers_as_far_as_there_is_room(void **sta
             save(o, seq, bytes_of(large, sizeof large), false);
         }
     }
-    struct image *image = image_make(name, &actor.orders, NULL);
+    struct image *image = image_make(name, &orders, actor, NULL);
     struct image_walk walk = image_walk(image);
     assert_true(image_next_order(&walk, &order));
     assert_int_equal(order.answer_count, 3);

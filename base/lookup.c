@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/lookup.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+enum { BUCKETS_START = 16 };
+
+static uint32_t *same_of(const struct lookup *t, uint32_t handle)
+{
+    return (uint32_t *)(void *)((uint8_t *)pool_at(t->pool, handle) + t->same);
+}
+
+static size_t bucket_of(const struct lookup *t, uint32_t handle)
+{
+    return lookup_bucket(t, t->hash(pool_at(t->pool, handle)));
+}
+
+/* One bucket more: it gets what belongs to it from the one that had it so far. */
+static void grow(struct lookup *t)
+{
+    if (t->bucket_count == t->bucket_cap) {
+        t->bucket_cap = t->bucket_cap == 0 ? BUCKETS_START : t->bucket_cap * 2;
+        t->bucket = mem_resize(t->bucket, t->bucket_cap * sizeof *t->bucket);
+    }
+    const size_t made = t->bucket_count++;
+    t->mask = made > t->mask ? t->mask * 2 + 1 : t->mask;
+    uint32_t *to = &t->bucket[made];
+    uint32_t *from = &t->bucket[made & t->mask >> 1];
+
+    *to = 0;
+    while (made > 0 && *from != 0) {
+        if (bucket_of(t, *from) == made) {
+            *to = *from;
+            *from = *same_of(t, *to);
+            to = same_of(t, *to);
+            *to = 0;
+        } else {
+            from = same_of(t, *from);
+        }
+    }
+}
+
+void lookup_put(struct lookup *t, uint32_t handle)
+{
+    if (t->count >= t->bucket_count) {
+        grow(t);
+    }
+    uint32_t *bucket = &t->bucket[bucket_of(t, handle)];
+
+    *same_of(t, handle) = *bucket;
+    *bucket = handle;
+    t->count++;
+}
+
+void lookup_remove(struct lookup *t, uint32_t handle)
+{
+    ASSERT(t->count > 0);
+    uint32_t *at = &t->bucket[bucket_of(t, handle)];
+
+    while (*at != handle) {
+        ASSERT(*at != 0);
+        at = same_of(t, *at);
+    }
+    *at = *same_of(t, handle);
+    *same_of(t, handle) = 0;
+    t->count--;
+}
+
+void lookup_fini(struct lookup *t)
+{
+    ASSERT(t->count == 0);
+    mem_free(t->bucket);
+    *t = (struct lookup){0};
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hash table of the records of a pool, chained by handle: 4 bytes in a record,
+ * and 4 in the table. It grows by one bucket with each record (linear hashing,
+ * Litwin 1980), so that none of a million has to wait until all have moved.
+ *
+ *     for (uint32_t i = lookup_first(&t, hash); i != 0; i = a->same) {
+ *         a = pool_at(t.pool, i);
+ *         if (actor_is(a, id)) { return a; }
+ *     }
+ */
+#ifndef BASE_LOOKUP_H
+#define BASE_LOOKUP_H
+
+#include "base/pool.h"
+
+struct lookup {
+    const struct pool *pool;
+    size_t same;                          /* where a record has the next of its bucket: uint32_t */
+    uint64_t (*hash)(const void *record); /* its low bits are used */
+    uint32_t *bucket;                     /* owned */
+    size_t bucket_count;                  /* more than half of mask, mask + 1 at most */
+    size_t bucket_cap;
+    size_t mask;
+    size_t count; /* records */
+};
+
+/* No record of the same name is in it. */
+void lookup_put(struct lookup *t, uint32_t handle);
+/* It is in it. */
+void lookup_remove(struct lookup *t, uint32_t handle);
+/* Frees the buckets; there are no records. */
+void lookup_fini(struct lookup *t);
+
+static inline size_t lookup_bucket(const struct lookup *t, uint64_t hash)
+{
+    const size_t b = hash & t->mask;
+
+    return b < t->bucket_count ? b : b & t->mask >> 1;
+}
+
+/* First record of the bucket that those of this hash are in; 0 = none. */
+static inline uint32_t lookup_first(const struct lookup *t, uint64_t hash)
+{
+    return t->count == 0 ? 0 : t->bucket[lookup_bucket(t, hash)];
+}
+
+#endif
