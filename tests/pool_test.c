@@ -52,7 +52,7 @@ static void records_stay_and_their_memory_is_used_again(void **state)
     fill();
     const size_t size = pool.size;
     assert_true(size >= COUNT * sizeof(struct record));
-    assert_true(size < COUNT * sizeof(struct record) + 20 * 1024);
+    assert_true(size < COUNT * sizeof(struct record) + 20480);
     for (size_t i = 0; i < COUNT; i++) {
         assert_int_equal(at(handle[i])->key, i);
     }
@@ -75,7 +75,7 @@ static void records_stay_and_their_memory_is_used_again(void **state)
     }
     pool_give(&pool, other);
     assert_int_equal(pool.count, 0);
-    assert_true(pool.size <= 2 * 16 * 1024); // one chunk of each size is kept
+    assert_true(pool.size <= 32768); // one chunk of each size is kept
 }
 
 static void a_list_by_handles_keeps_order(void **state)
