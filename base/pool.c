@@ -23,7 +23,7 @@
 #define ALLOW(at, size)  ((void)(at), (void)(size))
 #endif
 
-enum { CHUNK_SIZE = 16 * 1024, CHUNK_START = 16, INDEX_MAX = 1 << POOL_INDEX_BITS };
+enum { CHUNK_SIZE = 16 * 1024, CHUNK_START = 16, INDEX_MAX = 1 << POOL_INDEX_BITS, WORD = 64 };
 
 /* ---- chunks with room ---- */
 
@@ -119,6 +119,7 @@ void *pool_take(struct pool *p, size_t size, uint32_t *handle)
         memcpy(&c->free, at, sizeof c->free);
     }
     memset(at, 0, item_size);
+    c->taken[index / WORD] |= 1ull << index % WORD;
     c->used++;
     p->count++;
     if (c->used == c->cap) {
@@ -133,11 +134,13 @@ void pool_give(struct pool *p, uint32_t handle)
     const uint32_t number = handle >> POOL_INDEX_BITS;
     struct pool_chunk *c = &p->chunk[number];
     uint8_t *at = pool_at(p, handle);
+    const uint32_t index = handle & (INDEX_MAX - 1);
 
-    ASSERT(c->used > 0);
+    ASSERT((c->taken[index / WORD] >> index % WORD & 1) != 0);
+    c->taken[index / WORD] &= ~(1ull << index % WORD);
     memcpy(at, &c->free, sizeof c->free);
     FORBID(at, c->item_size);
-    c->free = (uint16_t)((handle & (INDEX_MAX - 1)) + 1);
+    c->free = (uint16_t)(index + 1);
     if (c->used == c->cap) {
         room_add(p, number);
     }
@@ -147,6 +150,22 @@ void pool_give(struct pool *p, uint32_t handle)
     if (c->used == 0 && (c->prev != 0 || c->next != 0)) {
         chunk_free(p, number);
     }
+}
+
+uint32_t pool_next(const struct pool *p, uint32_t handle)
+{
+    const uint32_t end = p->chunk_count << POOL_INDEX_BITS;
+
+    for (uint32_t at = handle + 1; at < end;) {
+        const uint32_t index = at & (INDEX_MAX - 1);
+        const uint64_t word = p->chunk[at >> POOL_INDEX_BITS].taken[index / WORD] >> index % WORD;
+
+        if ((word & 1) != 0) {
+            return at;
+        }
+        at = word == 0 ? (at | (WORD - 1)) + 1 : at + 1;
+    }
+    return 0;
 }
 
 void pool_fini(struct pool *p)

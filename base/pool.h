@@ -32,6 +32,7 @@ struct pool_chunk {
     uint16_t used;
     uint16_t fresh; /* from here on none was ever taken */
     uint16_t free;  /* one more than the number of the one given back last; 0 = none */
+    uint64_t taken[(1 << POOL_INDEX_BITS) / 64]; /* a bit for each */
 };
 
 /* All zero is a valid empty one. */
@@ -48,6 +49,9 @@ struct pool {
 /* Returns a zeroed record of at most POOL_ITEM_MAX bytes. Never NULL. */
 void *pool_take(struct pool *p, size_t size, uint32_t *handle);
 void pool_give(struct pool *p, uint32_t handle);
+/* The next that is taken, from after this handle on, whether that is or not; 0: the first. Returns
+ * 0 = no more. */
+uint32_t pool_next(const struct pool *p, uint32_t handle);
 /* Frees all, records included. */
 void pool_fini(struct pool *p);
 

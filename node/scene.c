@@ -6,13 +6,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 enum { SAVE_AT_ONCE = 64 };
-
-/* Of all scenes of the process: the calls of two incarnations are never taken for one another's. */
-static _Atomic uint64_t last_session;
 
 /* ---- telling ---- */
 
@@ -44,8 +40,8 @@ void actor_complain(const struct rh_actor *a, const char *event, const char *wha
     log_warn("node",
              event,
              "kind=%u actor=%s id=%s what=\"%s\"",
-             a->kind,
-             a->ops->name,
+             role_of(a)->kind,
+             role_of(a)->ops->name,
              history_word(bytes_of(a->id, a->id_size), word),
              what);
 }
@@ -80,7 +76,7 @@ static int check_result(const struct rh_actor *a, int result)
         (handoff && (result == RH_BUSY || result == RH_COLD))) {
         return result;
     }
-    actor_complain(a, "bad_result", callback_name(a->callback));
+    actor_complain(a, "bad_result", callback_name((enum callback)a->callback));
     return RH_FAILED;
 }
 
@@ -88,7 +84,7 @@ static int check_result(const struct rh_actor *a, int result)
 // NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper
 void actor_returned(struct rh_actor *a, int result)
 {
-    if (result == RH_PENDING && a->deferral != NULL) {
+    if (result == RH_PENDING && a->extra->deferral != NULL) {
         a->deferred = true;
         scene_tell(a, SCENE_DEFERRED);
         calls_pump(a);
@@ -101,7 +97,7 @@ void actor_returned(struct rh_actor *a, int result)
 void actor_flush(struct rh_actor *a, enum rh_why why)
 {
     a->callback = CALLBACK_FLUSH;
-    actor_returned(a, a->ops->flush(a, a->instance, why, a->fence));
+    actor_returned(a, role_of(a)->ops->flush(a, a->instance, why, a->fence));
 }
 
 /* Nothing of what ran is left. */
@@ -116,12 +112,13 @@ void actor_end_task(struct rh_actor *a)
 
 void actor_want_turn(struct rh_actor *a)
 {
-    const bool has = !list_empty(&a->due) || a->flush_due;
+    const bool has = !list_empty(&a->extra->due) || a->flush_due;
 
     if (has && !a->poked && !a->frozen && !a->broken && a->task != TASK_ACTIVATE) {
         a->poked = true;
         scene_tell(a, SCENE_POKE);
     }
+    extras_calm(a);
 }
 
 bool actor_may_ask(const struct rh_actor *a)
@@ -132,22 +129,24 @@ bool actor_may_ask(const struct rh_actor *a)
 
 static void actor_free(struct rh_actor *a)
 {
-    const struct scene_event gone = {.type = SCENE_GONE, .actor = a->outer, .session = a->session};
+    const struct scene_event gone = {
+        .type = SCENE_GONE, .actor = a->outer, .session = a->extra->session};
 
-    if (a->has_called) {
+    if (a->extra->session != 0) {
         a->scene->config.on_event(a->scene->config.context, &gone);
     }
     (void)deferral_drop(a);
     calls_drop(a);
     timers_drop(a);
-    if (a->out != NULL) {
-        buffer_fini(&a->out->state);
-        mem_free(a->out);
+    if (a->extra->out != NULL) {
+        out_drop(a);
     }
-    list_remove(&a->in_scene);
     a->scene->actor_count--;
     a->scene->saved_count -= a->saved ? 1 : 0;
-    mem_free(a);
+    if (a->extra != &scene_nothing) {
+        extras_give_back(a);
+    }
+    pool_give(&a->scene->actors, a->handle);
 }
 
 /* Its last callback can ask for nothing: what it had is taken away before. */
@@ -155,7 +154,7 @@ static void deactivate(struct rh_actor *a, enum rh_why why)
 {
     (void)deferral_drop(a);
     a->callback = CALLBACK_END;
-    a->ops->deactivate(a, a->instance, why);
+    role_of(a)->ops->deactivate(a, a->instance, why);
 }
 
 /* ---- activate ---- */
@@ -180,25 +179,38 @@ static void activated(struct rh_actor *a, int result)
     actor_want_turn(a);
 }
 
+static uint8_t role_index(struct scene *s, const struct scene_entry *entry)
+{
+    for (size_t i = 0; i < s->role_count; i++) {
+        const struct role *role = &s->role[i];
+
+        if (role->ops == entry->ops && role->shared == entry->shared && role->kind == entry->kind) {
+            return (uint8_t)i;
+        }
+    }
+    ASSERT(s->role_count <= UINT8_MAX);
+    s->role = mem_resize(s->role, (s->role_count + 1) * sizeof *s->role);
+    s->role[s->role_count] =
+        (struct role){.ops = entry->ops, .shared = entry->shared, .kind = entry->kind};
+    return (uint8_t)s->role_count++;
+}
+
 static struct rh_actor *actor_new(struct scene *s, const struct scene_entry *entry)
 {
-    struct rh_actor *a = mem_new(1, sizeof *a + entry->id.size);
+    uint32_t handle = 0;
+    struct rh_actor *a =
+        pool_take(&s->actors, offsetof(struct rh_actor, id) + entry->id.size, &handle);
 
+    a->handle = handle;
     a->scene = s;
-    a->ops = entry->ops;
-    a->shared = entry->shared;
+    a->role = role_index(s, entry);
     a->outer = entry->actor;
     a->fence = entry->fence;
-    a->kind = entry->kind;
-    a->session = atomic_fetch_add(&last_session, 1) + 1;
-    a->id_size = entry->id.size;
-    memcpy(a->id, entry->id.data, entry->id.size);
-    list_init(&a->after);
-    list_init(&a->timers);
-    list_init(&a->calls);
-    list_init(&a->due);
-    timer_init(a);
-    list_push_back(&s->actors, &a->in_scene);
+    a->extra = &scene_nothing;
+    a->id_size = (uint8_t)entry->id.size;
+    if (entry->id.size > 0) {
+        memcpy(a->id, entry->id.data, entry->id.size);
+    }
     s->actor_count++;
     return a;
 }
@@ -211,8 +223,8 @@ struct rh_actor *scene_activate(struct scene *s, const struct scene_entry *entry
     a->task = TASK_ACTIVATE;
     a->callback = CALLBACK_ACTIVATE;
     const int result =
-        a->ops->activate(a, entry->has_state ? &state : NULL, a->fence, &a->instance);
-    const bool refused = result != RH_OK && (result != RH_PENDING || a->deferral == NULL);
+        role_of(a)->ops->activate(a, entry->has_state ? &state : NULL, a->fence, &a->instance);
+    const bool refused = result != RH_OK && (result != RH_PENDING || a->extra->deferral == NULL);
     actor_returned(a, result);
     return refused ? NULL : a;
 }
@@ -222,7 +234,7 @@ struct rh_actor *scene_activate(struct scene *s, const struct scene_entry *entry
 static void end_turn(struct rh_actor *a)
 {
     const struct scene_event event = {
-        .type = SCENE_RAN, .actor = a->outer, .ticket = a->ticket, .code = ANSWER_OK};
+        .type = SCENE_RAN, .actor = a->outer, .ticket = a->extra->ticket, .code = ANSWER_OK};
 
     actor_end_task(a);
     a->scene->config.on_event(a->scene->config.context, &event);
@@ -247,16 +259,16 @@ void scene_turn(struct rh_actor *a, uint64_t ticket)
 
     ASSERT(a->task == TASK_NONE && !a->frozen);
     a->task = TASK_TURN;
-    a->ticket = ticket;
-    a->chain_count = 0;
+    extra_of(a)->ticket = ticket;
+    a->extra->chain_count = 0;
     a->poked = false;
     list_init(&now);
-    list_splice_back(&now, &a->due);
+    list_splice_back(&now, &a->extra->due);
     while (!a->broken && (link = list_front(&now)) != NULL) {
         list_remove(link);
         take_due(a, CONTAINER_OF(link, struct due, link));
     }
-    list_splice_back(&a->due, &now); // of one that broke
+    list_splice_back(&a->extra->due, &now); // of one that broke
     if (!a->flush_due || a->broken) {
         end_turn(a);
         return;
@@ -288,7 +300,7 @@ void scene_retire(struct rh_actor *a)
 {
     ASSERT(a->task == TASK_NONE && !a->frozen);
     a->task = TASK_RETIRE;
-    if (a->ops->flush != NULL) {
+    if (role_of(a)->ops->flush != NULL) {
         actor_flush(a, RH_IDLE);
     } else {
         retired(a, RH_OK);
@@ -315,8 +327,6 @@ static void note_saved(struct rh_actor *a)
 {
     a->saved = true;
     a->scene->saved_count++;
-    list_remove(&a->in_scene);
-    list_push_back(&a->scene->saved, &a->in_scene);
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper
@@ -330,7 +340,7 @@ void actor_go_on(struct rh_actor *a, int result)
         scene_tell(a, SCENE_FINISHED);
     }
     a->callback = CALLBACK_NONE;
-    switch (a->task) {
+    switch ((enum task)a->task) {
     case TASK_ACTIVATE:
         activated(a, checked);
         return;
@@ -349,6 +359,7 @@ void actor_go_on(struct rh_actor *a, int result)
         if (checked == RH_OK) {
             note_saved(a);
         }
+        extras_calm(a);
         return;
     case TASK_RUN: // actor_ran()
     case TASK_NONE:
@@ -368,8 +379,6 @@ struct scene *scene_new(const struct scene_config *config)
         s->config.state_size_max = SCENE_STATE_MAX;
     }
     s->latch = latch_open(config);
-    list_init(&s->actors);
-    list_init(&s->saved);
     return s;
 }
 
@@ -393,7 +402,19 @@ uint64_t scene_next_us(const struct scene *s)
 /* One that waits for its move, or is not there yet, has nothing to save of its own. */
 static bool has_to_save(const struct rh_actor *a)
 {
-    return a->ops->flush != NULL && !a->frozen && a->task != TASK_ACTIVATE && !a->broken;
+    return role_of(a)->ops->flush != NULL && !a->frozen && a->task != TASK_ACTIVATE && !a->broken;
+}
+
+/* The next one in turn; there is one. */
+static struct rh_actor *next_unsaved(struct scene *s)
+{
+    struct rh_actor *a = NULL;
+
+    do {
+        s->save_at = pool_next(&s->actors, s->save_at);
+        a = s->save_at == 0 ? NULL : pool_at(&s->actors, s->save_at);
+    } while (a == NULL || a->saved);
+    return a;
 }
 
 size_t scene_save(struct scene *s)
@@ -401,10 +422,8 @@ size_t scene_save(struct scene *s)
     const size_t left = s->actor_count - s->saved_count;
 
     for (size_t i = 0; i < SAVE_AT_ONCE && i < left; i++) {
-        struct rh_actor *a = CONTAINER_OF(list_front(&s->actors), struct rh_actor, in_scene);
+        struct rh_actor *a = next_unsaved(s); // The busy ones have their turn later.
 
-        list_remove(&a->in_scene);
-        list_push_back(&s->actors, &a->in_scene); // The busy ones have their turn later.
         if (!has_to_save(a)) {
             note_saved(a);
         } else if (a->task == TASK_NONE) {
@@ -419,12 +438,15 @@ size_t scene_save(struct scene *s)
 
 void scene_close(struct scene *s, enum rh_why why)
 {
-    struct list_link *at;
+    uint32_t at = 0;
 
-    list_splice_back(&s->actors, &s->saved);
-    while ((at = list_front(&s->actors)) != NULL) {
-        scene_discard(CONTAINER_OF(at, struct rh_actor, in_scene), why);
+    while ((at = pool_next(&s->actors, at)) != 0) {
+        scene_discard(pool_at(&s->actors, at), why);
     }
+    extras_fini(s);
+    pool_fini(&s->actors);
+    pool_fini(&s->flushes);
+    mem_free(s->role);
     latch_close(s->latch);
     table_fini(&s->calls);
     alarms_fini(&s->alarms);

@@ -16,9 +16,9 @@
  *     ABSENT -activate-> LIVE <-run, turn-> busy (one of them at a time, perhaps deferred)
  *     LIVE -export-> FROZEN -unfreeze-> LIVE      LIVE -retire-> gone      any -discard-> gone
  *
- * Files: scene.c life; scene_message.c messages; scene_move.c leaving for another
- * node; scene_later.c what finishes later; scene_reply.c answers; scene_timer.c
- * timers; scene_call.c calls of other actors.
+ * Files: scene.c life; scene_extras.c what few need; scene_message.c messages;
+ * scene_move.c leaving for another node; scene_later.c what finishes later;
+ * scene_reply.c answers; scene_timer.c timers; scene_call.c calls of other actors.
  */
 #ifndef NODE_SCENE_H
 #define NODE_SCENE_H

@@ -11,12 +11,14 @@ enum { TIMEOUT_MAX_MS = 60000 };
 
 /* Of all scenes of the process: an answer that comes late finds nothing, never another call. */
 static _Atomic uint64_t last_number;
+/* Likewise: the calls of two incarnations are never taken for one another's. */
+static _Atomic uint64_t last_session;
 
 static void call_free(struct open_call *c)
 {
     table_remove(&c->actor->scene->calls, &c->by_number);
     list_remove(&c->in_actor);
-    c->actor->call_count--;
+    c->actor->extra->call_count--;
     if (list_linked(&c->due.link)) {
         list_remove(&c->due.link);
     }
@@ -28,7 +30,7 @@ void calls_drop(struct rh_actor *a)
 {
     struct list_link *at;
 
-    while ((at = list_front(&a->calls)) != NULL) {
+    while ((at = list_front(&a->extra->calls)) != NULL) {
         call_free(CONTAINER_OF(at, struct open_call, in_actor));
     }
 }
@@ -56,7 +58,8 @@ void call_end(struct open_call *c)
 /* The next answer that waits, or NULL. */
 static struct open_call *next_answer(const struct rh_actor *a)
 {
-    for (struct list_link *l = list_front(&a->due); l != NULL; l = list_next(&a->due, l)) {
+    for (struct list_link *l = list_front(&a->extra->due); l != NULL;
+         l = list_next(&a->extra->due, l)) {
         struct due *due = CONTAINER_OF(l, struct due, link);
 
         if (!due->is_timer) {
@@ -91,7 +94,7 @@ void scene_answer(struct scene *s, const struct call_answer *answer)
 
     c->status = answer->status;
     buffer_put(&c->payload, answer->payload.data, answer->payload.size);
-    list_push_back(&a->due, &c->due.link);
+    list_push_back(&a->extra->due, &c->due.link);
     if (a->deferred) {
         scene_enter(s, a);
         calls_pump(a);
@@ -117,8 +120,7 @@ static struct call call_of(const struct rh_actor *a, uint16_t kind, struct rh_by
 {
     struct call call = {
         .worker = a->scene->config.worker,
-        .session = a->session,
-        .from_kind = a->kind,
+        .from_kind = role_of(a)->kind,
         .from = bytes_of(a->id, a->id_size),
         .kind = kind,
         .id = bytes_of(id.data, id.size),
@@ -126,17 +128,21 @@ static struct call call_of(const struct rh_actor *a, uint16_t kind, struct rh_by
     };
 
     if (a->task == TASK_RUN) {
-        call.chain_count = a->chain_count;
-        memcpy(call.chain, a->chain, sizeof call.chain);
+        call.chain_count = a->extra->chain_count;
+        memcpy(call.chain, a->extra->chain, sizeof call.chain);
     }
     return call;
 }
 
-static void tell_call(struct rh_actor *a, const struct call *call)
+static void tell_call(struct rh_actor *a, struct call *call)
 {
+    struct extras *x = extra_of(a);
     const struct scene_event event = {.type = SCENE_CALL, .actor = a->outer, .call = call};
 
-    a->has_called = true;
+    if (x->session == 0) {
+        x->session = atomic_fetch_add(&last_session, 1) + 1;
+    }
+    call->session = x->session;
     a->scene->config.on_event(a->scene->config.context, &event);
 }
 
@@ -147,7 +153,7 @@ int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh
     struct scene *s = actor->scene;
     struct call call = call_of(actor, kind, id, payload);
     const int checked = check(actor, &call);
-    const bool is_itself = kind == actor->kind && bytes_equal(call.id, call.from);
+    const bool is_itself = kind == role_of(actor)->kind && bytes_equal(call.id, call.from);
 
     if (checked != RH_OK) {
         return checked;
@@ -160,7 +166,7 @@ int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh
         actor_complain(actor, "calls_itself", "it would wait for itself: its call is refused");
         return RH_INVALID;
     }
-    if (actor->call_count == SCENE_CALLS_MAX) {
+    if (actor->extra->call_count == SCENE_CALLS_MAX) {
         return RH_OVERLOADED;
     }
     struct open_call *c = mem_new(1, sizeof *c);
@@ -169,8 +175,8 @@ int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh
     c->then = then;
     c->argument = argument;
     table_put(&s->calls, &c->by_number, table_mix(c->number));
-    list_push_back(&actor->calls, &c->in_actor);
-    actor->call_count++;
+    list_push_back(&extra_of(actor)->calls, &c->in_actor);
+    actor->extra->call_count++;
     call.timeout_ms = timeout_ms;
     call.flags = flags;
     tell_call(actor, &call);

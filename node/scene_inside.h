@@ -6,6 +6,7 @@
 #define NODE_SCENE_INSIDE_H
 
 #include "base/list.h"
+#include "base/pool.h"
 #include "base/table.h"
 #include "node/alarm.h"
 #include "node/scene.h"
@@ -77,14 +78,14 @@ enum timer_type {
 };
 
 struct timer {
-    struct due due; /* OWN: while it waits for a turn */
     struct alarm alarm;
-    struct list_link in_actor; /* AFTER: in `after`; OWN: in `timers` */
     struct rh_actor *actor;
-    enum timer_type type;
-    uint64_t number;   /* OWN */
-    uint64_t every_us; /* OWN: 0 = once */
-    rh_timer call;     /* AFTER */
+    enum timer_type type;      /* of FLUSH there is no more than this */
+    struct due due;            /* OWN: while it waits for a turn */
+    struct list_link in_actor; /* AFTER: in `after`; OWN: in `timers` */
+    uint64_t number;           /* OWN */
+    uint64_t every_us;         /* OWN: 0 = once */
+    rh_timer call;             /* AFTER */
     void *argument;
 };
 
@@ -116,52 +117,76 @@ struct scene {
     struct alarms alarms;
     struct table calls;
     struct buffer body; /* of the answer being made */
-    struct list actors;
-    struct list saved; /* those of them that scene_save() is through with */
+    struct pool actors;
+    struct pool flushes; /* struct timer */
+    struct role *role;   /* owned */
+    size_t role_count;
+    struct extras *spare; /* owned; lent to nobody, clean */
+    size_t spare_count;
+    uint32_t save_at; /* handle: scene_save() has come to here */
     size_t actor_count;
     size_t saved_count;
 };
 
-struct rh_actor {
-    struct scene *scene;
+/* What the actors of one kind have in common. */
+struct role {
     const struct rh_actor_ops *ops;
     void *shared;
+    uint16_t kind;
+};
+
+/* What an actor needs only while it runs something, waits for something, or as long as it has
+ * timers: lent to it by extra_of(), given back by extras_calm(). What is rare belongs here. */
+struct extras {
+    /* Of the task that runs. */
+    uint64_t ticket;
+    struct deferral *deferral;
+    struct rh_out *out; /* owned; of the handoff */
+    struct list after;  /* struct timer */
+    uint8_t flags;      /* of the message */
+    uint8_t chain_count;
+    uint64_t chain[RECORD_CHAIN_MAX];
+
+    struct list due;    /* struct due: for its next turn */
+    struct list timers; /* struct timer: its own */
+    size_t timer_count;
+    struct list calls; /* struct open_call */
+    size_t call_count;
+    uint64_t session; /* of its calls; 0 = it has made none */
+    struct extras *spare;
+};
+/* What those have that have none: nothing. Never written. */
+extern struct extras scene_nothing;
+
+/* A line of the cache, with an id of 11 bytes: there may be millions. */
+struct rh_actor {
+    struct scene *scene;
     void *instance;
     void *outer; /* the caller's name of it */
     uint64_t fence;
-    uint64_t session; /* of its calls */
-    uint16_t kind;
-    bool frozen;
-    bool poked;     /* a turn was asked for and has not begun */
-    bool broken;    /* rh_fail() */
-    bool passivate; /* it has asked for that */
-    bool has_called;
-    bool flush_due;
-    bool saved; /* for the stop */
-
-    enum task task;
-    enum callback callback; /* NONE between the callbacks of a task */
-    bool deferred;          /* the callback has returned and finishes later */
-    struct deferral *deferral;
-    uint64_t ticket;
-    uint8_t flags; /* of the message that runs */
-    uint8_t chain_count;
-    uint64_t chain[RECORD_CHAIN_MAX];
-    bool answered;
-    bool told_second;   /* a log line said that it answers twice */
-    struct rh_out *out; /* owned; of the handoff that runs */
-
-    struct list after;  /* struct timer: of what runs */
-    struct list timers; /* struct timer: its own */
-    size_t timer_count;
-    struct timer flush;
-    struct list calls; /* struct open_call */
-    size_t call_count;
-    struct list due; /* struct due: for its next turn */
-    struct list_link in_scene;
-    size_t id_size;
-    uint8_t id[]; /* flexible */
+    struct extras *extra; /* scene_nothing = just idle */
+    uint32_t handle;
+    uint32_t flush; /* struct timer of the periodic flush; 0 = not set */
+    uint8_t task;   /* enum task */
+    uint8_t role;   /* index */
+    uint8_t id_size;
+    uint8_t callback : 4; /* enum callback; NONE between the callbacks of a task */
+    bool deferred : 1;    /* the callback has returned and finishes later */
+    bool answered : 1;
+    bool told_second : 1; /* a log line said that it answers twice */
+    bool frozen : 1;
+    bool poked : 1;     /* a turn was asked for and has not begun */
+    bool broken : 1;    /* rh_fail() */
+    bool passivate : 1; /* it has asked for that */
+    bool flush_due : 1;
+    bool saved : 1; /* for the stop */
+    uint8_t id[];   /* flexible */
 };
+
+static inline const struct role *role_of(const struct rh_actor *a)
+{
+    return &a->scene->role[a->role];
+}
 
 /* ---- scene.c */
 
@@ -182,6 +207,17 @@ bool actor_may_ask(const struct rh_actor *a);
 /* A log line that names it: people have to find the code. */
 void actor_complain(const struct rh_actor *a, const char *event, const char *what);
 
+/* ---- scene_extras.c */
+
+/* Its extras; they are lent to it if it has none. */
+struct extras *extra_of(struct rh_actor *a);
+/* Give them back if there is nothing in them. */
+void extras_calm(struct rh_actor *a);
+/* There is nothing in them. */
+void extras_give_back(struct rh_actor *a);
+/* None is lent. */
+void extras_fini(struct scene *s);
+
 /* ---- scene_message.c */
 
 /* The message that runs was answered: its task is over. */
@@ -189,6 +225,8 @@ void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body);
 
 /* ---- scene_move.c */
 
+/* What its handoff wrote is nobody's any more. */
+void out_drop(struct rh_actor *a);
 /* Its flush for the move is through … */
 void actor_flushed_to_move(struct rh_actor *a, int result);
 /* … and so is its handoff. */
@@ -216,7 +254,6 @@ struct rh_value reply_too_big(void);
 
 /* ---- scene_timer.c */
 
-void timer_init(struct rh_actor *a);
 void timers_run(struct scene *s);
 /* Those of rh_after(). */
 void timers_drop_after(struct rh_actor *a);

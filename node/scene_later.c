@@ -13,7 +13,7 @@ static _Atomic uint64_t last_number;
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct latch *pool; /* those that nobody uses */
 
-static struct latch *pool_take(void)
+static struct latch *latch_take(void)
 {
     (void)pthread_mutex_lock(&pool_lock);
     struct latch *l = pool;
@@ -26,7 +26,7 @@ static struct latch *pool_take(void)
 
 struct latch *latch_open(const struct scene_config *config)
 {
-    struct latch *l = pool_take();
+    struct latch *l = latch_take();
 
     if (l == NULL) {
         l = mem_new(1, sizeof *l);
@@ -162,29 +162,29 @@ struct rh_token rh_defer(struct rh_actor *actor)
                      actor->callback == CALLBACK_HANDOFF ||
                      (actor->callback == CALLBACK_MESSAGE && !actor->answered);
 
-    if (may && actor->deferral == NULL) {
+    if (may && actor->extra->deferral == NULL) {
         struct deferral *d = mem_new(1, sizeof *d);
 
         d->number = atomic_fetch_add(&last_number, 1) + 1;
         d->actor = actor;
         d->of_message = actor->callback == CALLBACK_MESSAGE;
-        actor->deferral = d;
+        extra_of(actor)->deferral = d;
         (void)pthread_mutex_lock(&l->lock);
         table_put(&l->deferrals, &d->by_number, table_mix(d->number));
         (void)pthread_mutex_unlock(&l->lock);
     }
-    return (struct rh_token){l, may ? actor->deferral->number : 0};
+    return (struct rh_token){l, may ? actor->extra->deferral->number : 0};
 }
 
 bool deferral_is_finished(const struct rh_actor *a)
 {
     struct latch *l = a->scene->latch;
 
-    if (a->deferral == NULL) {
+    if (a->extra->deferral == NULL) {
         return false;
     }
     (void)pthread_mutex_lock(&l->lock);
-    const bool finished = a->deferral->finished;
+    const bool finished = a->extra->deferral->finished;
     (void)pthread_mutex_unlock(&l->lock);
     return finished;
 }
@@ -192,18 +192,18 @@ bool deferral_is_finished(const struct rh_actor *a)
 bool deferral_drop(struct rh_actor *a)
 {
     struct latch *l = a->scene->latch;
-    struct deferral *d = a->deferral;
+    struct deferral *d = a->extra->deferral;
 
     if (d == NULL) {
         return false;
     }
-    a->deferral = NULL;
+    a->extra->deferral = NULL;
     (void)pthread_mutex_lock(&l->lock);
     const bool failed = d->failed;
     if (a->deferred && a->callback == CALLBACK_HANDOFF && !d->finished) {
         d->actor = NULL; // Another thread may be writing the state this very moment.
-        d->out = a->out;
-        a->out = NULL;
+        d->out = a->extra->out;
+        a->extra->out = NULL;
     } else {
         forget(l, d);
     }
@@ -220,7 +220,7 @@ static struct rh_actor *take_deferral(struct latch *l, uint64_t number)
     struct deferral *d = find(l, number);
     if (d != NULL && d->actor != NULL && d->actor->deferred) {
         actor = d->actor;
-        actor->deferral = NULL;
+        actor->extra->deferral = NULL;
         forget(l, d);
     }
     (void)pthread_mutex_unlock(&l->lock);

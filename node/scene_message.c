@@ -8,8 +8,11 @@
 
 void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
 {
-    const struct scene_event event = {
-        .type = SCENE_RAN, .actor = a->outer, .ticket = a->ticket, .code = code, .bytes = body};
+    const struct scene_event event = {.type = SCENE_RAN,
+                                      .actor = a->outer,
+                                      .ticket = a->extra->ticket,
+                                      .code = code,
+                                      .bytes = body};
 
     if (a->deferred) {
         a->deferred = false;
@@ -53,11 +56,12 @@ static void open_message(struct rh_actor *a, const struct scene_message *m)
     a->task = TASK_RUN;
     a->callback = CALLBACK_MESSAGE;
     a->answered = false;
-    a->ticket = m->ticket;
-    a->flags = m->flags;
-    a->chain_count = m->chain_count;
+    struct extras *x = extra_of(a);
+    x->ticket = m->ticket;
+    x->flags = m->flags;
+    x->chain_count = m->chain_count;
     if (m->chain_count > 0) {
-        memcpy(a->chain, m->chain, m->chain_count * sizeof a->chain[0]);
+        memcpy(x->chain, m->chain, m->chain_count * sizeof x->chain[0]);
     }
 }
 
@@ -87,11 +91,11 @@ void scene_run(struct rh_actor *a, const struct scene_message *m)
 
     open_message(a, m);
     if (open_body(m, list, &message)) {
-        a->ops->message(a, a->instance, &message);
+        role_of(a)->ops->message(a, a->instance, &message);
     } else {
         (void)rh_reply(a, rh_error("ERR the command does not decode"));
     }
-    if (!a->answered && a->deferral != NULL) {
+    if (!a->answered && a->extra->deferral != NULL) {
         a->deferred = true;
         scene_tell(a, SCENE_DEFERRED);
         calls_pump(a);

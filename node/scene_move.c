@@ -4,16 +4,16 @@
 #include "base/assert.h"
 #include "base/mem.h"
 
-static void drop_out(struct rh_actor *a)
+void out_drop(struct rh_actor *a)
 {
-    buffer_fini(&a->out->state);
-    mem_free(a->out);
-    a->out = NULL;
+    buffer_fini(&a->extra->out->state);
+    mem_free(a->extra->out);
+    a->extra->out = NULL;
 }
 
 void actor_exported(struct rh_actor *a, int result)
 {
-    struct rh_out *out = a->out;
+    struct rh_out *out = a->extra->out;
     struct scene_event event = {.type = SCENE_EXPORTED, .actor = a->outer};
 
     actor_end_task(a);
@@ -29,15 +29,17 @@ void actor_exported(struct rh_actor *a, int result)
         }
     }
     a->scene->config.on_event(a->scene->config.context, &event);
-    drop_out(a);
+    out_drop(a);
     if (result == RH_BUSY) {
         actor_want_turn(a);
     }
+    extras_calm(a);
 }
 
 static size_t state_size_max(const struct rh_actor *a)
 {
-    const size_t wanted = a->ops->state_max == 0 ? SCENE_STATE_DEFAULT : a->ops->state_max;
+    const size_t wanted =
+        role_of(a)->ops->state_max == 0 ? SCENE_STATE_DEFAULT : role_of(a)->ops->state_max;
     const size_t granted = a->scene->config.state_size_max;
 
     return wanted < granted ? wanted : granted;
@@ -46,21 +48,21 @@ static size_t state_size_max(const struct rh_actor *a)
 // NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper
 static void hand_off(struct rh_actor *a)
 {
-    a->out = mem_new(1, sizeof *a->out);
-    a->out->size_max = state_size_max(a);
-    if (a->ops->handoff == NULL) {
+    extra_of(a)->out = mem_new(1, sizeof *a->extra->out);
+    a->extra->out->size_max = state_size_max(a);
+    if (role_of(a)->ops->handoff == NULL) {
         actor_exported(a, RH_OK);
         return;
     }
     a->callback = CALLBACK_HANDOFF;
-    actor_returned(a, a->ops->handoff(a, a->instance, a->out));
+    actor_returned(a, role_of(a)->ops->handoff(a, a->instance, a->extra->out));
 }
 
 void scene_export(struct rh_actor *a)
 {
     ASSERT(a->task == TASK_NONE && !a->frozen);
     a->task = TASK_EXPORT;
-    if (a->ops->flush != NULL) {
+    if (role_of(a)->ops->flush != NULL) {
         actor_flush(a, RH_MOVED);
     } else {
         hand_off(a);
@@ -86,9 +88,9 @@ void scene_unfreeze(struct rh_actor *a)
 {
     ASSERT(a->task == TASK_NONE && a->frozen);
     a->frozen = false;
-    if (a->ops->resume != NULL) {
+    if (role_of(a)->ops->resume != NULL) {
         a->callback = CALLBACK_RESUME;
-        a->ops->resume(a, a->instance);
+        role_of(a)->ops->resume(a, a->instance);
         a->callback = CALLBACK_NONE;
     }
     actor_want_turn(a);

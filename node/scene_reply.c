@@ -92,7 +92,7 @@ int reply_put(struct rh_actor *a, const struct rh_value *v)
 
     buffer_clear(out);
     const enum answer_code code =
-        (a->flags & REQUEST_COMMAND) != 0 ? put_value(out, value) : put_plain(out, value);
+        (a->extra->flags & REQUEST_COMMAND) != 0 ? put_value(out, value) : put_plain(out, value);
     actor_ran(a, code, buffer_bytes(out));
     return fits ? RH_OK : RH_TOO_BIG;
 }
@@ -180,7 +180,7 @@ uint64_t rh_fence(const struct rh_actor *actor)
 
 void *rh_shared(const struct rh_actor *actor)
 {
-    return actor->shared;
+    return role_of(actor)->shared;
 }
 
 void rh_out_put(struct rh_out *out, const void *data, size_t size)

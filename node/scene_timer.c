@@ -18,7 +18,7 @@ static void timer_free(struct timer *t)
 {
     unset(t);
     list_remove(&t->in_actor);
-    t->actor->timer_count -= t->type == TIMER_OWN ? 1 : 0;
+    t->actor->extra->timer_count -= t->type == TIMER_OWN ? 1 : 0;
     mem_free(t);
 }
 
@@ -31,21 +31,29 @@ static void free_all(struct list *timers)
     }
 }
 
+static void flush_unset(struct rh_actor *a)
+{
+    struct scene *s = a->scene;
+
+    if (a->flush != 0) {
+        struct timer *t = pool_at(&s->flushes, a->flush);
+
+        alarms_unset(&s->alarms, &t->alarm);
+        pool_give(&s->flushes, a->flush);
+        a->flush = 0;
+    }
+}
+
 void timers_drop_after(struct rh_actor *a)
 {
-    free_all(&a->after);
+    free_all(&a->extra->after);
 }
 
 void timers_drop(struct rh_actor *a)
 {
-    free_all(&a->after);
-    free_all(&a->timers);
-    unset(&a->flush);
-}
-
-void timer_init(struct rh_actor *a)
-{
-    a->flush = (struct timer){.actor = a, .type = TIMER_FLUSH};
+    free_all(&a->extra->after);
+    free_all(&a->extra->timers);
+    flush_unset(a);
 }
 
 static uint64_t after_ms(const struct rh_actor *a, uint64_t ms)
@@ -63,36 +71,48 @@ static uint64_t spread_ms(struct scene *s, uint64_t period_ms)
 
 void flush_set(struct rh_actor *a)
 {
-    const uint32_t given = a->ops->flush_ms;
+    const uint32_t given = role_of(a)->ops->flush_ms;
     const uint64_t period_ms = given == 0 ? FLUSH_DEFAULT_MS : given;
 
-    unset(&a->flush);
-    if (a->ops->flush != NULL && given != UINT32_MAX) {
+    flush_unset(a);
+    if (role_of(a)->ops->flush != NULL && given != UINT32_MAX) {
         const uint64_t at_us = after_ms(a, period_ms - spread_ms(a->scene, period_ms));
+        struct timer *t = pool_take(&a->scene->flushes, offsetof(struct timer, due), &a->flush);
 
-        alarms_set(&a->scene->alarms, &a->flush.alarm, at_us);
+        t->actor = a;
+        t->type = TIMER_FLUSH;
+        alarms_set(&a->scene->alarms, &t->alarm, at_us);
     }
 }
 
 /* ---- when they are due ---- */
 
+static void run_after(struct timer *t)
+{
+    struct rh_actor *a = t->actor;
+    struct scene *s = a->scene;
+    const rh_timer call = t->call;
+    void *argument = t->argument;
+
+    timer_free(t); // First: the call may answer, which drops the actor's other timers.
+    if (deferral_is_finished(a)) {
+        return; // Whom it belonged to is over, and may have freed the instance.
+    }
+    scene_enter(s, a);
+    call(a, a->instance, argument);
+    scene_enter(s, NULL);
+}
+
 static void on_due(struct timer *t)
 {
     struct rh_actor *a = t->actor;
-    const struct timer copy = *t;
 
     switch (t->type) {
     case TIMER_AFTER:
-        timer_free(t); // First: the call may answer, which drops the actor's other timers.
-        if (deferral_is_finished(a)) {
-            return; // Whom it belonged to is over, and may have freed the instance.
-        }
-        scene_enter(a->scene, a);
-        copy.call(a, a->instance, copy.argument);
-        scene_enter(copy.actor->scene, NULL);
+        run_after(t);
         return;
     case TIMER_OWN:
-        list_push_back(&a->due, &t->due.link);
+        list_push_back(&a->extra->due, &t->due.link);
         break;
     case TIMER_FLUSH:
         a->flush_due = true;
@@ -126,7 +146,7 @@ void timer_fire(struct timer *t)
                    &t->alarm,
                    next_us > a->scene->now_us ? next_us : a->scene->now_us + t->every_us);
     }
-    a->ops->timer(a, a->instance, number, argument);
+    role_of(a)->ops->timer(a, a->instance, number, argument);
 }
 
 /* ---- ringhold.h ---- */
@@ -134,7 +154,7 @@ void timer_fire(struct timer *t)
 int rh_after(struct rh_actor *actor, uint32_t ms, rh_timer timer, void *argument)
 {
     const bool runs =
-        actor->callback == CALLBACK_MESSAGE ? !actor->answered : actor->deferral != NULL;
+        actor->callback == CALLBACK_MESSAGE ? !actor->answered : actor->extra->deferral != NULL;
 
     if (!runs) {
         return RH_INVALID;
@@ -144,7 +164,7 @@ int rh_after(struct rh_actor *actor, uint32_t ms, rh_timer timer, void *argument
     t->type = TIMER_AFTER;
     t->call = timer;
     t->argument = argument;
-    list_push_back(&actor->after, &t->in_actor);
+    list_push_back(&extra_of(actor)->after, &t->in_actor);
     alarms_set(&actor->scene->alarms, &t->alarm, after_ms(actor, ms));
     return RH_OK;
 }
@@ -156,7 +176,8 @@ static bool may_set(const struct rh_actor *a)
 
 uint64_t rh_timer_start(struct rh_actor *actor, uint32_t ms, uint32_t every_ms, void *argument)
 {
-    if (!may_set(actor) || actor->ops->timer == NULL || actor->timer_count == SCENE_TIMERS_MAX) {
+    if (!may_set(actor) || role_of(actor)->ops->timer == NULL ||
+        actor->extra->timer_count == SCENE_TIMERS_MAX) {
         return 0;
     }
     struct timer *t = mem_new(1, sizeof *t);
@@ -166,16 +187,16 @@ uint64_t rh_timer_start(struct rh_actor *actor, uint32_t ms, uint32_t every_ms, 
     t->number = ++actor->scene->last_number;
     t->every_us = (uint64_t)every_ms * 1000;
     t->argument = argument;
-    list_push_back(&actor->timers, &t->in_actor);
-    actor->timer_count++;
+    list_push_back(&extra_of(actor)->timers, &t->in_actor);
+    actor->extra->timer_count++;
     alarms_set(&actor->scene->alarms, &t->alarm, after_ms(actor, ms));
     return t->number;
 }
 
 int rh_timer_stop(struct rh_actor *actor, uint64_t timer)
 {
-    for (struct list_link *l = list_front(&actor->timers); l != NULL;
-         l = list_next(&actor->timers, l)) {
+    for (struct list_link *l = list_front(&actor->extra->timers); l != NULL;
+         l = list_next(&actor->extra->timers, l)) {
         struct timer *t = CONTAINER_OF(l, struct timer, in_actor);
 
         if (t->number == timer) {
@@ -188,12 +209,12 @@ int rh_timer_stop(struct rh_actor *actor, uint64_t timer)
 
 int rh_flush_soon(struct rh_actor *actor)
 {
-    if (!may_set(actor) || actor->ops->flush == NULL) {
+    if (!may_set(actor) || role_of(actor)->ops->flush == NULL) {
         return RH_INVALID;
     }
     if (!actor->flush_due) {
         actor->flush_due = true;
-        unset(&actor->flush);
+        flush_unset(actor);
         actor_want_turn(actor);
     }
     return RH_OK;
