@@ -4,6 +4,8 @@
 One connection an id asks without pause, so that the first answer of the new owner is seen when it
 comes. KILLS=N nodes killed at each lease length (30); LEASES=3,2 seconds. Times are printed beside
 the lease, never asserted; that each id answers again, and that nothing ran twice, is.
+
+Alone: its times are worth something only then.
 """
 import collections
 import os

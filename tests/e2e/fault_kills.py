@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """kill -9 of every role at every step of a change, under load, 200 times and more.
 
-One fleet lives through all of it. Each round a file names a step ("prepare-sent"); the first
-process of that role that comes there dies of kill -9 and is started again. Meanwhile the ring
-changes all the time and clients go on. The ledger judges at the end.
+One fleet lives through all of a case: its coordinators and gateways die, or its nodes. Each round
+a file names a step ("prepare-sent"); the first process of that role that comes there dies of
+kill -9 and is started again. Meanwhile the ring changes all the time and clients go on. The ledger
+judges at the end. With a second argument: the case whose name has it.
 
 SHORT=1: once at each step.
 """
@@ -63,7 +64,7 @@ class Field:
 
     def start_gateway(self, name):
         # The same port again: its clients come back.
-        port = self.resp[name][1] if name in self.resp else 0
+        port = self.resp[name][1] if name in self.resp else self.fleet.port()
         self.resp[name] = self.fleet.gateway(name, env=self.env["g"], port=port).resp
 
     def change(self):
@@ -107,13 +108,11 @@ class Field:
         return True
 
 
-def every_role_dies_at_every_step(binary):
+def die_at_every_step(binary, roles):
     with Fleet(binary) as fleet:
         field = Field(fleet)
         missed = []
-        for role, what, points in (
-            ("c", "coordinator", COORDINATOR), ("n", "node", NODE), ("g", "gateway", GATEWAY),
-        ):  # fmt: skip
+        for role, what, points in roles:
             for point in points:
                 begin = time.monotonic()
                 kills = sum(field.kill_at(role, point) for _ in range(KILLS[role]))
@@ -135,4 +134,12 @@ def every_role_dies_at_every_step(binary):
         verdict.must_be_clean()
 
 
-main([every_role_dies_at_every_step])
+def coordinators_and_gateways_die_at_every_step(binary):
+    die_at_every_step(binary, [("c", "coordinator", COORDINATOR), ("g", "gateway", GATEWAY)])
+
+
+def nodes_die_at_every_step(binary):
+    die_at_every_step(binary, [("n", "node", NODE)])
+
+
+main([coordinators_and_gateways_die_at_every_step, nodes_die_at_every_step])

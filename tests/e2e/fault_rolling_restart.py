@@ -5,6 +5,8 @@ ACTORS ids live with 1 KiB of memory each (the ledger actor's ballast: changed b
 handed over with a checksum that is looked at when it arrives). Each node in turn gets SIGTERM: its
 ids move to the others, it ends with 0 and is started again. The judge reads the journals of all
 processes. Times are printed, never asserted.
+
+Alone: its load takes all there is of a small machine.
 """
 import bisect
 import collections

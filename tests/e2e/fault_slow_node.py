@@ -4,6 +4,8 @@
 A proxy delays every byte between n2 and the coordinator. The moves that do not
 touch n2 must finish within twice the time that they take when it is well, and
 `ringhold txn list` must name n2 as the one waited for.
+
+Alone: two times are compared.
 """
 import collections
 import datetime

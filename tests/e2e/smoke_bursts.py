@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """A burst of large replies on links that have only seen small ones: it is slowed down, and nothing
-is lost with a link that overflows."""
+is lost with a link that overflows.
+
+Alone: a node that gets too little of the machine for its lease has requests sent again.
+"""
 import signal
 import threading
 
