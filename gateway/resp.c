@@ -2,6 +2,7 @@
 #include "gateway/resp.h"
 
 #include "base/assert.h"
+#include "base/escape.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -86,35 +87,6 @@ static bool header_number(struct bytes in, size_t at, size_t end, int64_t *numbe
 static bool is_space(uint8_t c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0';
-}
-
-static int hex_of(uint8_t c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    if (c >= 'a' && c <= 'f') {
-        return c - 'a' + 10;
-    }
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-static uint8_t escape_of(uint8_t c)
-{
-    switch (c) {
-    case 'n':
-        return '\n';
-    case 'r':
-        return '\r';
-    case 't':
-        return '\t';
-    case 'b':
-        return '\b';
-    case 'a':
-        return '\a';
-    default:
-        return c;
-    }
 }
 
 struct words {

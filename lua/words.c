@@ -1,38 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lua/words.h"
 
+#include "base/escape.h"
+
 static bool is_space(uint8_t c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-static int hex(uint8_t c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    if (c >= 'a' && c <= 'f') {
-        return c - 'a' + 10;
-    }
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-static uint8_t plain(uint8_t c)
-{
-    switch (c) {
-    case 'n':
-        return '\n';
-    case 'r':
-        return '\r';
-    case 't':
-        return '\t';
-    case 'b':
-        return '\b';
-    case 'a':
-        return '\a';
-    default:
-        return c;
-    }
 }
 
 /* What stands for one byte at `*at`, behind it `*at` is left. */
@@ -45,12 +18,12 @@ static uint8_t next(struct bytes in, size_t *at, uint8_t quote)
         *at += 1;
         return c[0];
     }
-    if (quote == '"' && left >= 4 && c[1] == 'x' && hex(c[2]) >= 0 && hex(c[3]) >= 0) {
+    if (quote == '"' && left >= 4 && c[1] == 'x' && hex_of(c[2]) >= 0 && hex_of(c[3]) >= 0) {
         *at += 4;
-        return (uint8_t)(hex(c[2]) * 16 + hex(c[3]));
+        return (uint8_t)(hex_of(c[2]) * 16 + hex_of(c[3]));
     }
     *at += 2;
-    return quote == '"' ? plain(c[1]) : c[1];
+    return quote == '"' ? escape_of(c[1]) : c[1];
 }
 
 /* Behind the quote that ends it; false if there is none. */
