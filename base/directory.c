@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/directory.h"
 
+#include "base/mem.h"
+
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 bool directory_make(const char *path)
 {
@@ -24,4 +29,29 @@ bool directory_make(const char *path)
         }
     }
     return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+bool directory_sync(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0) {
+        return false;
+    }
+    const bool synced = fsync(fd) == 0;
+    const int failure = errno;
+    (void)close(fd);
+    errno = failure;
+    return synced;
+}
+
+bool directory_sync_of(const char *file)
+{
+    char *copy = mem_string(file);
+    const bool synced = directory_sync(dirname(copy));
+    const int failure = errno;
+
+    mem_free(copy);
+    errno = failure;
+    return synced;
 }

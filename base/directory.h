@@ -9,4 +9,9 @@
  * it is no directory but a file shows when it is used. */
 bool directory_make(const char *path);
 
+/* What was made, renamed or removed in the directory `path` stays so when the power fails. */
+bool directory_sync(const char *path);
+/* The same of the directory in which `file` lies. */
+bool directory_sync_of(const char *file);
+
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/crc.h"
 #include "base/directory.h"
+#include "base/escape.h"
 #include "base/random.h"
 
 #include <errno.h>
@@ -47,21 +48,13 @@ static enum err complain(const char *path, const char *what, enum err error)
     return error;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* 16 bytes from 32 digits, with any dashes between them. */
 static bool parse_hex(const char *text, uint8_t out[16])
 {
     size_t digits = 0;
 
     for (; *text != '\0' && *text != '\n' && digits < 32; text++) {
-        const int digit = hex_digit(*text);
+        const int digit = hex_of((uint8_t)*text);
 
         if (*text == '-') {
             continue;
@@ -203,17 +196,6 @@ static enum err check_identity(struct folder *f, const char *path, const char *t
     return ERR_OK;
 }
 
-static bool sync_path(const char *path)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const bool synced = fd >= 0 && fsync(fd) == 0;
-
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    return synced;
-}
-
 /* Whole or not at all: under another name first. */
 static enum err write_identity(struct folder *f, const char *path, const char *cluster,
                                const char *name)
@@ -236,7 +218,7 @@ static enum err write_identity(struct folder *f, const char *path, const char *c
     if (file != NULL) {
         written = fclose(file) == 0 && written;
     }
-    if (!written || rename(temporary, final) != 0 || !sync_path(path)) {
+    if (!written || rename(temporary, final) != 0 || !directory_sync(path)) {
         return complain(path, strerror(errno), ERR_IO);
     }
     f->fresh = true;

@@ -2,12 +2,12 @@
 #include "storage/backup.h"
 
 #include "base/crc.h"
+#include "base/directory.h"
 #include "base/mem.h"
 #include "wire/cursor.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -116,19 +116,6 @@ static bool write_all(int fd, const void *data, size_t size)
     return true;
 }
 
-static bool sync_folder_of(const char *path)
-{
-    char *copy = mem_string(path);
-    const int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const bool synced = fd >= 0 && fsync(fd) == 0;
-
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    mem_free(copy);
-    return synced;
-}
-
 enum err backup_write(const struct backup *b, const char *path, bool replace,
                       char why[BACKUP_WHY_MAX])
 {
@@ -147,7 +134,7 @@ enum err backup_write(const struct backup *b, const char *path, bool replace,
     int failure = errno;
     written = fd >= 0 && close(fd) == 0 && written;
     if (written) {
-        written = rename(temporary, path) == 0 && sync_folder_of(path);
+        written = rename(temporary, path) == 0 && directory_sync_of(path);
         failure = errno;
     }
     if (!written) {

@@ -256,12 +256,8 @@ static enum err stage(const struct backup *b, const char *folder, const struct b
     if (error == ERR_OK) {
         error = stage_witness(b, directory);
     }
-    const int fd = error == ERR_OK ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (error == ERR_OK && (fd < 0 || fsync(fd) != 0)) {
+    if (error == ERR_OK && !directory_sync(directory)) {
         error = ERR_IO;
-    }
-    if (fd >= 0) {
-        (void)close(fd);
     }
     return error == ERR_OK ? ERR_OK : fail(why, error, "the new files can't be written");
 }

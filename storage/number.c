@@ -2,6 +2,7 @@
 #include "storage/number.h"
 
 #include "base/crc.h"
+#include "base/directory.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "wire/cursor.h"
@@ -9,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -161,19 +161,6 @@ enum err number_read(const char *path, struct buffer *payload, const char **why)
     return found.usable ? ERR_OK : ERR_CORRUPT;
 }
 
-static bool sync_folder(const char *path)
-{
-    char *copy = mem_string(path);
-    const int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const bool synced = fd >= 0 && fsync(fd) == 0;
-
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    mem_free(copy);
-    return synced;
-}
-
 /* A file that says "nothing yet", whole or not at all. */
 static bool make(const char *path)
 {
@@ -186,7 +173,7 @@ static bool make(const char *path)
     const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     bool made = fd >= 0 && write(fd, file, sizeof file) == (ssize_t)sizeof file && fsync(fd) == 0;
     made = fd >= 0 && close(fd) == 0 && made;
-    made = made && rename(temporary, path) == 0 && sync_folder(path);
+    made = made && rename(temporary, path) == 0 && directory_sync_of(path);
     mem_free(temporary);
     return made;
 }

@@ -4,6 +4,7 @@
 #include "storage/raftdb_rows_sqlite.h"
 
 #include "base/assert.h"
+#include "base/directory.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -305,18 +306,6 @@ static enum err check_tail(struct raftdb *db)
     return ERR_OK;
 }
 
-static bool sync_directory(const char *directory)
-{
-    const int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    if (fd < 0) {
-        return false;
-    }
-    const bool synced = fsync(fd) == 0;
-    (void)close(fd);
-    return synced;
-}
-
 static struct raftdb *handle_new(const char *directory)
 {
     struct raftdb *db = mem_new(1, sizeof *db);
@@ -370,7 +359,7 @@ static enum err open_all(struct raftdb *db, struct log_image *image,
 
     if (e == ERR_OK && empty) {
         create(db, config);
-        if (!sync_directory(config->directory)) {
+        if (!directory_sync(config->directory)) {
             e = raftdb_refuse(db, ERR_IO, strerror(errno));
         }
     } else if (e == ERR_OK) {
@@ -385,7 +374,7 @@ static enum err open_all(struct raftdb *db, struct log_image *image,
     }
     e = e == ERR_OK ? raftdb_load_image(db, image, config->configuration) : e;
     if (e == ERR_OK && (tail_open(&db->tail, db->tail_path, db->identity, db->writes) != ERR_OK ||
-                        !sync_directory(config->directory))) {
+                        !directory_sync(config->directory))) {
         e = raftdb_refuse(db, ERR_IO, strerror(errno));
     }
     return e;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "storage/swap.h"
 
+#include "base/directory.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -48,17 +50,6 @@ static void join(char out[PATH_SIZE], const char *folder, const char *name)
     (void)snprintf(out, PATH_SIZE, "%s/%s", folder, name);
 }
 
-static bool sync_path(const char *path)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const bool synced = fd >= 0 && fsync(fd) == 0;
-
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    return synced;
-}
-
 /* ---- journal ---- */
 
 static enum err journal_write(const char *folder, const struct journal *j, char why[SWAP_WHY_MAX])
@@ -79,7 +70,7 @@ static enum err journal_write(const char *folder, const struct journal *j, char 
     written = written && fflush(file) == 0 && fsync(fileno(file)) == 0;
     written = file != NULL && fclose(file) == 0 && written;
     step();
-    if (!written || rename(temporary, final) != 0 || !sync_path(folder)) {
+    if (!written || rename(temporary, final) != 0 || !directory_sync(folder)) {
         return fail(why, "can't write", final);
     }
     step();
@@ -125,7 +116,7 @@ static enum err journal_remove(const char *folder, char why[SWAP_WHY_MAX])
 
     join(path, folder, SWAP_JOURNAL);
     step();
-    if (!sync_path(folder) || unlink(path) != 0 || !sync_path(folder)) {
+    if (!directory_sync(folder) || unlink(path) != 0 || !directory_sync(folder)) {
         return fail(why, "can't remove", path);
     }
     step();
@@ -164,7 +155,7 @@ static enum err move_all(const char *from, const char *to, char why[SWAP_WHY_MAX
         }
     }
     (void)closedir(dir);
-    if (error == ERR_OK && !sync_path(to)) {
+    if (error == ERR_OK && !directory_sync(to)) {
         error = fail(why, "can't sync", to);
     }
     step();
@@ -223,7 +214,7 @@ enum err swap_files(const char *folder, const char *staging, const char *const *
     for (; error == ERR_OK && *names != NULL; names++) {
         error = move(folder, away, *names, why);
     }
-    if (error == ERR_OK && (!sync_path(away) || !sync_path(folder))) {
+    if (error == ERR_OK && (!directory_sync(away) || !directory_sync(folder))) {
         error = fail(why, "can't sync", away);
     }
     if (error == ERR_OK) {
