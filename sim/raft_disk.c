@@ -135,18 +135,7 @@ static void submit(struct log_store *log, struct log_request *request)
 
 static struct log_request *completed(struct log_store *log)
 {
-    struct list_link *link = list_pop_front(&self(log)->finished);
-
-    return link == NULL ? NULL : CONTAINER_OF(link, struct log_request, link);
-}
-
-static void free_requests(struct list *requests)
-{
-    struct list_link *link;
-
-    while ((link = list_pop_front(requests)) != NULL) {
-        log_request_free(CONTAINER_OF(link, struct log_request, link));
-    }
+    return log_requests_take(&self(log)->finished);
 }
 
 /* The crash. */
@@ -157,8 +146,8 @@ static void close_store(struct log_store *log)
     while (!list_empty(&d->queued) && prng_chance(d->prng, 50)) {
         raft_disk_finish(d);
     }
-    free_requests(&d->queued);
-    free_requests(&d->finished);
+    log_requests_free(&d->queued);
+    log_requests_free(&d->finished);
     d->free_us = 0;
 }
 
@@ -190,8 +179,8 @@ void raft_disk_fini(struct raft_disk *disk)
     drop_entries_from(disk, 0);
     mem_free(disk->entry);
     log_request_free(disk->snapshot);
-    free_requests(&disk->queued);
-    free_requests(&disk->finished);
+    log_requests_free(&disk->queued);
+    log_requests_free(&disk->finished);
 }
 
 void raft_disk_load(const struct raft_disk *disk, struct log_image *image)

@@ -106,3 +106,19 @@ void log_request_free(struct log_request *request)
         mem_free(request);
     }
 }
+
+struct log_request *log_requests_take(struct list *requests)
+{
+    struct list_link *link = list_pop_front(requests);
+
+    return link == NULL ? NULL : CONTAINER_OF(link, struct log_request, link);
+}
+
+void log_requests_free(struct list *requests)
+{
+    struct log_request *request;
+
+    while ((request = log_requests_take(requests)) != NULL) {
+        log_request_free(request);
+    }
+}

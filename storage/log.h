@@ -98,6 +98,10 @@ struct log_request *log_snapshot_new(const struct log_snapshot *snapshot, uint64
 struct log_request *log_read_new(void);
 /* Takes NULL. */
 void log_request_free(struct log_request *request);
+/* The first of a list of them, which is the caller's then; NULL: the list is empty. */
+struct log_request *log_requests_take(struct list *requests);
+/* All of a list. */
+void log_requests_free(struct list *requests);
 
 struct log_store;
 

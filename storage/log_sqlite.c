@@ -142,18 +142,9 @@ static struct log_request *completed(struct log_store *store)
     struct log_sqlite *s = self(store);
 
     (void)pthread_mutex_lock(&s->lock);
-    struct list_link *link = list_pop_front(&s->finished);
+    struct log_request *request = log_requests_take(&s->finished);
     (void)pthread_mutex_unlock(&s->lock);
-    return link == NULL ? NULL : CONTAINER_OF(link, struct log_request, link);
-}
-
-static void free_requests(struct list *requests)
-{
-    struct list_link *link;
-
-    while ((link = list_pop_front(requests)) != NULL) {
-        log_request_free(CONTAINER_OF(link, struct log_request, link));
-    }
+    return request;
 }
 
 static void close_store(struct log_store *store)
@@ -165,8 +156,8 @@ static void close_store(struct log_store *store)
     (void)pthread_cond_broadcast(&s->changed);
     (void)pthread_mutex_unlock(&s->lock);
     (void)pthread_join(s->worker, NULL);
-    free_requests(&s->queued);
-    free_requests(&s->finished);
+    log_requests_free(&s->queued);
+    log_requests_free(&s->finished);
     raftdb_close(s->db);
     (void)close(s->lock_file);
     (void)pthread_cond_destroy(&s->changed);
