@@ -23,21 +23,6 @@ struct fix {
     size_t failed;
 };
 
-/* Who does it, as the history has it. */
-static void set_by(struct fix *f)
-{
-    const char *user = getenv("SUDO_USER");
-    char host[64] = "";
-
-    user = user != NULL ? user : getenv("USER");
-    (void)gethostname(host, sizeof host - 1);
-    if (user == NULL) {
-        (void)snprintf(f->by, sizeof f->by, "uid %u@%s", (unsigned)getuid(), host);
-    } else {
-        (void)snprintf(f->by, sizeof f->by, "%.64s@%s", user, host);
-    }
-}
-
 /* ---- asking for one repair ---- */
 
 static uint32_t mend_of(enum repair repair)
@@ -286,6 +271,6 @@ int cmd_fix(int argc, char **argv)
         (void)fprintf(stderr, "ringhold fix: --yes or --dry-run, not both\n");
         return 1;
     }
-    set_by(&f);
+    (void)query_who(f.by, sizeof f.by);
     return fix(&f);
 }

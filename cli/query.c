@@ -109,12 +109,18 @@ const char *role_text(const char *role)
 
 const char *query_who(char *text, size_t size)
 {
-    const struct passwd *user = getpwuid(geteuid());
+    const struct passwd *account = getpwuid(geteuid());
+    const char *user = getenv("SUDO_USER");
     char host[64] = "";
 
     if (gethostname(host, sizeof host - 1) != 0) {
         host[0] = '\0';
     }
-    (void)snprintf(text, size, "%s@%s", user == NULL ? "?" : user->pw_name, host);
+    user = user == NULL && account != NULL ? account->pw_name : user;
+    if (user == NULL) {
+        (void)snprintf(text, size, "uid %u@%s", (unsigned)geteuid(), host);
+    } else {
+        (void)snprintf(text, size, "%.64s@%s", user, host);
+    }
     return text;
 }

@@ -36,7 +36,7 @@ Rh__AdminReply *query_ask(const struct query *q, Rh__Admin *request);
 /* "9f3c…" of a 128-bit digest; `out` holds 33. */
 const char *digest_text(uint64_t digest0, uint64_t digest1, char out[33]);
 
-/* "alice@build-7": who sits here, for the audit history. Returns `text`. */
+/* "alice@build-7": who sits here, also behind sudo, for the audit history. Returns `text`. */
 const char *query_who(char *text, size_t size);
 
 /* "default" for the role without a name. */
