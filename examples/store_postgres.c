@@ -297,14 +297,8 @@ static void on_stop(void *shared)
 }
 
 const struct rh_actor_ops ringhold_actor = {
-    .abi = RH_ABI,
-    .size = sizeof(struct rh_actor_ops),
+    STORED_CALLBACKS,
     .name = "store_postgres",
     .start = on_start,
     .stop = on_stop,
-    .activate = stored_activate,
-    .message = stored_message,
-    .deactivate = stored_deactivate,
-    .flush = stored_flush,
-    .flush_ms = 1000,
 };

@@ -429,14 +429,8 @@ static int on_start(const struct rh_kind_info *info, void **shared)
 }
 
 const struct rh_actor_ops ringhold_actor = {
-    .abi = RH_ABI,
-    .size = sizeof(struct rh_actor_ops),
+    STORED_CALLBACKS,
     .name = "store_redis",
     .start = on_start,
     .stop = on_stop,
-    .activate = stored_activate,
-    .message = stored_message,
-    .deactivate = stored_deactivate,
-    .flush = stored_flush,
-    .flush_ms = 1000,
 };

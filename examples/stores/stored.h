@@ -85,4 +85,10 @@ void stored_message(struct rh_actor *actor, void *instance, const struct rh_mess
 int stored_flush(struct rh_actor *actor, void *instance, enum rh_why why, uint64_t fence);
 void stored_deactivate(struct rh_actor *actor, void *instance, enum rh_why why);
 
+/* What the table of every such kind has, beside its name, start and stop. */
+#define STORED_CALLBACKS                                                             \
+    .abi = RH_ABI, .size = sizeof(struct rh_actor_ops), .activate = stored_activate, \
+    .message = stored_message, .flush = stored_flush, .flush_ms = 1000,              \
+    .deactivate = stored_deactivate
+
 #endif
