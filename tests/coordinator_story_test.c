@@ -20,15 +20,13 @@
 #include "wire/control.h"
 #include "wire/link.h"
 
-#include "tests/test.h"
+#include "tests/stories.h"
 
 #include <ctype.h>
-#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { LINKS = 16, ENTRIES = 64, WORDS = 8 };
 
@@ -798,70 +796,13 @@ static void play(char *line, FILE *out)
 
 /* ---- stories ---- */
 
-/* Return the whole file with every expected part replaced by what happened. */
-static char *replay(FILE *in)
-{
-    char *text = NULL;
-    size_t size = 0;
-    char line[512];
-    bool expected = false;
-    FILE *out = open_memstream(&text, &size);
-
-    assert_non_null(out);
-    while (fgets(line, sizeof line, in) != NULL) {
-        if (line[0] == '\n') {
-            expected = false;
-        }
-        if (expected) {
-            continue;
-        }
-        (void)fputs(line, out);
-        if (line[0] == '#' || line[0] == '\n') {
-            continue;
-        }
-        (void)fputs("----\n", out);
-        play(line, out);
-        expected = true;
-    }
-    (void)fclose(out);
-    stop();
-    return text;
-}
-
-static void play_file(const char *path)
-{
-    static char want[1 << 18];
-    FILE *file = fopen(path, "r+");
-    char *got;
-
-    assert_non_null(file);
-    want[fread(want, 1, sizeof want - 1, file)] = '\0';
-    rewind(file);
-    got = replay(file);
-    if (getenv("REWRITE") != NULL) {
-        rewind(file);
-        (void)fputs(got, file);
-        (void)fflush(file);
-        assert_int_equal(ftruncate(fileno(file), (off_t)strlen(got)), 0);
-    } else {
-        assert_string_equal(got, want);
-    }
-    (void)fclose(file);
-    free(got);
-}
-
 static void every_story_plays_as_written(void **state)
 {
-    glob_t found;
+    static const struct stories stories = {.play = play, .end = stop};
 
     (void)state;
     log_set_level(LOG_ERROR);
-    assert_int_equal(glob("tests/story/coordinator-*.txt", 0, NULL, &found), 0);
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        print_message("%s\n", found.gl_pathv[i]);
-        play_file(found.gl_pathv[i]);
-    }
-    globfree(&found);
+    stories_play(&stories, "coordinator");
 }
 
 int main(void)

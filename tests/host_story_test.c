@@ -6,7 +6,7 @@
  * The ring has four vnodes 0..3 of 4096 cells; an entity "2x" lies in vnode 2. The node under
  * test is "n1", slot 1, incarnation 101; slot N has incarnation 100 + N.
  */
-#include "tests/test.h"
+#include "tests/stories.h"
 
 #include "base/crc.h"
 #include "base/log.h"
@@ -16,12 +16,10 @@
 #include "wire/control.h"
 #include "wire/frame.h"
 
-#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { VNODES = 4, WORDS_MAX = 16, ACTORS_MAX = 64, DELTAS_MAX = 8, WALL_AT_0_US = 1000000000 };
 
@@ -1091,37 +1089,26 @@ static void play(char *line)
     (void)fprintf(out, "unknown command\n");
 }
 
-/* Return the whole file with every expected part replaced by what happened. */
-static char *replay(FILE *in)
+static void begin(const char *file)
 {
-    char *text = NULL;
-    size_t size = 0;
-    char line[256];
-    bool expected = false;
-
+    story = file;
     now_us = 1000000;
     disk = (struct host_disk){0};
     asked_renew = 0;
     lost_count = 0;
     wall_ahead_us = 0;
-    out = open_memstream(&text, &size);
-    while (fgets(line, sizeof line, in) != NULL) {
-        expected = expected && line[0] != '\n';
-        if (expected) {
-            continue;
-        }
-        (void)fputs(line, out);
-        if (line[0] == '#' || line[0] == '\n') {
-            continue;
-        }
-        (void)fputs("----\n", out);
-        play(line);
-        expected = true;
-    }
-    (void)fclose(out);
+}
+
+static void play_line(char *line, FILE *to)
+{
+    out = to;
+    play(line);
+}
+
+static void end(void)
+{
     host_free(host);
     host = NULL;
-    return text;
 }
 
 static void quiet(void *context, enum log_level level, const char *line)
@@ -1133,32 +1120,11 @@ static void quiet(void *context, enum log_level level, const char *line)
 
 static void every_story_plays_as_written(void **state)
 {
-    glob_t found;
+    static const struct stories stories = {.begin = begin, .play = play_line, .end = end};
 
     (void)state;
     log_set_sink(quiet, NULL);
-    assert_int_equal(glob("tests/story/host-*.txt", 0, NULL, &found), 0);
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        static char want[131072];
-        FILE *file = fopen(found.gl_pathv[i], "r+");
-
-        assert_non_null(file);
-        story = found.gl_pathv[i];
-        want[fread(want, 1, sizeof want - 1, file)] = '\0';
-        rewind(file);
-        char *got = replay(file);
-        if (getenv("REWRITE") != NULL) {
-            rewind(file);
-            (void)fputs(got, file);
-            (void)fflush(file);
-            assert_int_equal(ftruncate(fileno(file), (off_t)strlen(got)), 0);
-        } else if (strcmp(got, want) != 0) {
-            fail_msg("%s plays differently: REWRITE=1, then git diff", story);
-        }
-        (void)fclose(file);
-        free(got);
-    }
-    globfree(&found);
+    stories_play(&stories, "host");
     host_effects_fini(&effects);
     view_fini(&cluster);
 }

@@ -18,12 +18,10 @@
 #include "tests/router_rig.h"
 
 #include "gateway/effects.h"
-#include "tests/test.h"
+#include "tests/stories.h"
 
-#include <glob.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static struct rig rig;
 static bool running;
@@ -384,59 +382,18 @@ static void play(const char *command)
     }
 }
 
-/* The whole file with every expected part replaced by what happened; owned. */
-static char *replay(FILE *in)
+static void play_line(char *line, FILE *to)
 {
-    char *text = NULL;
-    size_t size = 0;
-    char line[512];
-    bool expected = false;
-
-    out = open_memstream(&text, &size);
-    while (fgets(line, sizeof line, in) != NULL) {
-        if (line[0] == '\n') {
-            expected = false;
-        }
-        if (expected) {
-            continue;
-        }
-        (void)fputs(line, out);
-        if (line[0] == '#' || line[0] == '\n') {
-            continue;
-        }
-        (void)fputs("----\n", out);
-        play(line);
-        expected = true;
-    }
-    (void)fclose(out);
-    return text;
+    out = to;
+    play(line);
 }
 
 static void every_story_of_the_router_plays_as_written(void **state)
 {
-    glob_t found;
+    static const struct stories stories = {.play = play_line};
 
     (void)state;
-    assert_int_equal(glob("tests/story/router-*.txt", 0, NULL, &found), 0);
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        static char want[65536];
-        FILE *file = fopen(found.gl_pathv[i], "r+");
-
-        assert_non_null(file);
-        want[fread(want, 1, sizeof want - 1, file)] = '\0';
-        rewind(file);
-        char *got = replay(file);
-        if (getenv("REWRITE") != NULL) {
-            rewind(file);
-            (void)fputs(got, file);
-            assert_int_equal(ftruncate(fileno(file), (off_t)strlen(got)), 0);
-        } else {
-            assert_string_equal(got, want);
-        }
-        (void)fclose(file);
-        free(got);
-    }
-    globfree(&found);
+    stories_play(&stories, "router");
     rig_fini(&rig);
 }
 
