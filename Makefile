@@ -54,14 +54,16 @@ benches := $(patsubst %.c,$(out)/%,$(wildcard bench/*_bench.c))
 header_of = $(wildcard $(1:%=/usr/include/%) $(1:%=/usr/local/include/%))
 lacking := $(if $(call header_of,postgresql/libpq-fe.h),,examples/store_postgres.c) \
            $(if $(call header_of,hiredis/hiredis.h),,examples/store_redis.c examples/stores/guard.c)
-plugins := $(patsubst %.c,$(out)/%.so,$(filter-out $(lacking),$(wildcard examples/*.c tests/plugins/*.c)))
+games   := examples/embedded.c # servers of their own
+plugins := $(patsubst %.c,$(out)/%.so,$(filter-out $(lacking) $(games),$(wildcard examples/*.c tests/plugins/*.c)))
+embedded := $(games:%.c=$(out)/%)
 binary  := $(out)/ringhold
 checker := $(out)/ringhold-history
 library := $(out)/libringhold.a
 shared  := $(out)/libringhold.so.0
 pkg     := $(out)/ringhold.pc
 
-all: $(binary) $(checker) $(library) $(shared) $(pkg) $(plugins) $(tests) $(sims) $(addprefix skip/,$(filter examples/store_%,$(lacking)))
+all: $(binary) $(checker) $(library) $(shared) $(pkg) $(plugins) $(embedded) $(tests) $(sims) $(addprefix skip/,$(filter examples/store_%,$(lacking)))
 
 skip/%:
 	@echo '  SKIP $*: it needs libpq-dev or libhiredis-dev (tools/setup check)'
@@ -112,6 +114,10 @@ $(pkg): packaging/ringhold.pc.in Makefile VERSION
 $(binary): $(out)/cli/main.o $(out)/all.a
 	$(call say,LD)
 	$(Q)$(CC) $(cflags) -rdynamic $(LDFLAGS) $^ $(libs) -o $@
+
+$(embedded): %: %.o $(library)
+	$(call say,LD)
+	$(Q)$(CC) $(cflags) $(LDFLAGS) $^ $(lib_libs) -o $@
 
 $(checker): $(out)/sim/history_check.o $(out)/all.a
 	$(call say,LD)
@@ -192,8 +198,8 @@ run-e2e: $(binary) $(plugins)
 races: setup-build-check
 	+@$(submake) SAN=thread run-races
 threaded := $(filter $(patsubst tests/%.c,$(out)/tests/%,$(wildcard tests/node_*_test.c tests/scene_*test.c tests/gateway_process_test.c tests/link_test.c)),$(tests))
-run-races: $(binary) $(threaded) $(plugins)
-	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests $(threaded) "tests/e2e/race_load.py $(binary)"
+run-races: $(binary) $(threaded) $(plugins) $(embedded)
+	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests $(threaded) "tests/e2e/smoke_embedded.py $(binary)" "tests/e2e/race_load.py $(binary)"
 
 # How long ids wait for the take-over of a killed node: KILLS=30 at a lease of 3 s and of 2 s.
 failover: setup-build-check

@@ -80,13 +80,13 @@ def until(what, check, deadline=DEADLINE, pause=0.02):
 
 
 class Process:
-    def __init__(self, fleet, name, words, env=None, ready=True):
+    def __init__(self, fleet, name, words, env=None, ready=True, program=None):
         self.name = name
         self.log = os.path.join(fleet.folder, name + ".log")
         self.words = words
         with open(self.log, "ab") as log:
             self.popen = subprocess.Popen(
-                fleet.prefix(name) + [fleet.binary] + words,
+                fleet.prefix(name) + [program or fleet.binary] + words,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
@@ -172,8 +172,9 @@ class Fleet:
     def data(self, name):
         return os.path.join(self.folder, name)
 
-    def start(self, name, words, env=None, ready=True):
-        process = Process(self, name, words, env, ready=False)
+    def start(self, name, words, env=None, ready=True, program=None):
+        """Start the binary, or another program that says when it is ready."""
+        process = Process(self, name, words, env, ready=False, program=program)
         self.processes.append(process)  # first: one that never gets ready is ended too
         if ready:
             process.wait_ready()
