@@ -7,7 +7,9 @@
  * Levels: error = page someone, warn, info = state change, debug = trace.
  * The text goes to a sink (stderr unless the simulator or a test set another).
  * The last lines are kept in memory and printed when an ASSERT fails.
- * Never log an entity id at info or above, a secret, or the ring's hash key.
+ * Never log an entity id at info or above, a secret, or the ring's hash key. But
+ * a complaint about an actor that misbehaves (warn, error) names its kind and id,
+ * for people have to find the code; a ration (ration.h) keeps these few.
  * Thread: any; one lock inside.
  */
 #ifndef BASE_LOG_H

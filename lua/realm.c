@@ -467,18 +467,13 @@ static void write_fault(const struct fault *f)
 
 void realm_log(struct realm *r, const struct fault *f)
 {
-    const uint64_t now_ms = realm_now_ms();
+    uint32_t hidden = 0;
 
-    if (now_ms - r->faults_ms >= 1000) {
-        if (r->faults_hidden > 0) {
-            log_warn("lua", "script_errors_not_shown", "count=%u", r->faults_hidden);
-        }
-        r->faults_ms = now_ms;
-        r->faults = r->faults_hidden = 0;
-    }
-    if (++r->faults > FAULTS_A_SECOND) {
-        r->faults_hidden++;
+    if (!ration_take(&r->faults, realm_now_ms() * 1000, FAULTS_A_SECOND, &hidden)) {
         return;
+    }
+    if (hidden > 0) {
+        log_warn("lua", "script_errors_not_shown", "count=%u", hidden);
     }
     write_fault(f);
 }

@@ -13,6 +13,7 @@
 #ifndef LUA_REALM_H
 #define LUA_REALM_H
 
+#include "base/ration.h"
 #include "lua/game.h"
 
 #include <lua5.4/lua.h>
@@ -59,12 +60,10 @@ struct realm {
     bool loading;
     struct realm_draft draft[DRAFTS_MAX]; /* while loading */
     size_t draft_count;
-    int start;          /* of ringhold.start(); LUA_NOREF = none */
-    uint64_t version;   /* of the source that it runs */
-    uint64_t looked_ms; /* for a newer file */
-    uint64_t faults_ms; /* this second's first log line of an error … */
-    uint32_t faults;    /* … how many, and how many were not written */
-    uint32_t faults_hidden;
+    int start;            /* of ringhold.start(); LUA_NOREF = none */
+    uint64_t version;     /* of the source that it runs */
+    uint64_t looked_ms;   /* for a newer file */
+    struct ration faults; /* log lines of errors */
 };
 
 /* Make a realm and load the game's source in it. NULL: it did not load; `error` says why. */

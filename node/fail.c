@@ -8,6 +8,31 @@
 #include "node/inside.h"
 
 #include "base/assert.h"
+#include "base/history.h"
+#include "base/log.h"
+
+#include <inttypes.h>
+
+enum { COMPLAINTS_A_SECOND = 20 };
+
+void fail_complain(struct host *h, const struct actor *a, const char *event, enum err error)
+{
+    char word[HISTORY_WORD_SIZE];
+    uint32_t hidden = 0;
+
+    if (!ration_take(&h->complaints, h->now_us, COMPLAINTS_A_SECOND, &hidden)) {
+        return;
+    }
+    if (hidden > 0) {
+        log_warn("node", "complaints_not_shown", "count=%" PRIu32, hidden);
+    }
+    log_warn("node",
+             event,
+             "kind=%u id=%s error=%s",
+             a->kind,
+             history_word(actor_id(a), word),
+             err_name(error));
+}
 
 /* Its arc is held: what waits does so with the transaction, and it moves without state. */
 static void goes_cold(struct host *h, struct actor *a)

@@ -23,6 +23,7 @@
 #ifndef NODE_INSIDE_H
 #define NODE_INSIDE_H
 
+#include "base/ration.h"
 #include "node/actor.h"
 #include "node/gate.h"
 #include "node/hold.h"
@@ -178,6 +179,7 @@ struct host {
     uint64_t turns;
     uint64_t retired_total;
     uint64_t failed_total;
+    struct ration complaints;
     uint64_t woken;
     uint64_t wake_dropped;
     uint64_t attached;
@@ -345,6 +347,8 @@ void retire_on_retired(struct host *h, const struct host_event *event);
 
 /* ---- fail.c ---- */
 
+/* A log line that names it and its kind, unless there are many. */
+void fail_complain(struct host *h, const struct actor *a, const char *event, enum err error);
 /* ABSENT after a failure: its next start waits. */
 void fail_again(struct host *h, struct actor *a);
 /* IDLE and broken: its instance ends. */

@@ -5,7 +5,6 @@
 #include "node/inside.h"
 
 #include "base/assert.h"
-#include "base/log.h"
 #include "base/mutant.h"
 
 static void freeze_absent(struct host *h, struct actor *a)
@@ -137,7 +136,7 @@ void run_on_exported(struct host *h, const struct host_event *event)
         return;
     }
     if (event->error != ERR_OK || event->bytes.size > h->config.staged_size_max) {
-        log_warn("node", "actor_not_exported", "kind=%u error=%s", a->kind, err_name(event->error));
+        fail_complain(h, a, "actor_not_exported", event->error);
         a->busy->hold->part->refused = true;
     } else {
         a->busy->image =

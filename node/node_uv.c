@@ -106,6 +106,7 @@ static void on_tick(uv_timer_t *handle)
     plant(s);
     calls_tick(s->calls, s->now_us);
     stage_recall(s);
+    stage_complain(s);
     lister_tick(s->lister, s->now_us);
     stage_wake(s);
     shell_feed(s, &event);

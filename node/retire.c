@@ -12,7 +12,6 @@
 #include "node/inside.h"
 
 #include "base/assert.h"
-#include "base/log.h"
 #include "base/mutant.h"
 
 enum { LOOK_AT_ONCE = 1000, ROOM_AT_ONCE = 16 };
@@ -147,7 +146,7 @@ static void stays(struct host *h, struct actor *a, enum err error)
 {
     struct busy *busy = a->busy;
 
-    log_warn("node", "actor_not_saved", "kind=%u error=%s", a->kind, err_name(error));
+    fail_complain(h, a, "actor_not_saved", error);
     actor_end(h, a, ACTOR_IDLE);
     if (a->broken) {
         fail_broken(h, a);

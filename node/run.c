@@ -5,7 +5,6 @@
 #include "node/inside.h"
 
 #include "base/assert.h"
-#include "base/log.h"
 #include "base/mutant.h"
 #include "wire/frame.h"
 
@@ -419,7 +418,7 @@ void run_on_activated(struct host *h, struct actor *a, enum err error)
         return;
     }
     if (error != ERR_OK) {
-        log_warn("node", "actor_not_started", "kind=%u error=%s", a->kind, err_name(error));
+        fail_complain(h, a, "actor_not_started", error);
         h->live--;
         actor_end(h, a, ACTOR_ABSENT); // a state handed over is kept for the next try
         fail_again(h, a);

@@ -6,9 +6,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 
+#include <inttypes.h>
 #include <string.h>
 
-enum { SAVE_AT_ONCE = 64 };
+enum { SAVE_AT_ONCE = 64, COMPLAINTS_A_SECOND = 20 };
 
 /* ---- telling ---- */
 
@@ -35,8 +36,16 @@ static void tell_error(const struct rh_actor *a, enum scene_event_type type, enu
 
 void actor_complain(const struct rh_actor *a, const char *event, const char *what)
 {
+    struct scene *s = a->scene;
     char word[HISTORY_WORD_SIZE];
+    uint32_t hidden = 0;
 
+    if (!ration_take(&s->complaints, s->now_us, COMPLAINTS_A_SECOND, &hidden)) {
+        return;
+    }
+    if (hidden > 0) {
+        log_warn("node", "complaints_not_shown", "count=%" PRIu32, hidden);
+    }
     log_warn("node",
              event,
              "kind=%u actor=%s id=%s what=\"%s\"",

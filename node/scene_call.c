@@ -92,6 +92,9 @@ void scene_answer(struct scene *s, const struct call_answer *answer)
     struct open_call *c = CONTAINER_OF(found, struct open_call, by_number);
     struct rh_actor *a = c->actor;
 
+    if (answer->status == RH_NO_KIND) {
+        actor_complain(a, "unknown_kind", "it called an actor of a kind that no node hosts");
+    }
     c->status = answer->status;
     buffer_put(&c->payload, answer->payload.data, answer->payload.size);
     list_push_back(&a->extra->due, &c->due.link);

@@ -7,6 +7,7 @@
 
 #include "base/list.h"
 #include "base/pool.h"
+#include "base/ration.h"
 #include "base/table.h"
 #include "node/alarm.h"
 #include "node/scene.h"
@@ -124,6 +125,7 @@ struct scene {
     struct extras *spare; /* owned; lent to nobody, clean */
     size_t spare_count;
     uint32_t save_at; /* handle: scene_save() has come to here */
+    struct ration complaints;
     size_t actor_count;
     size_t saved_count;
 };
@@ -204,7 +206,7 @@ void actor_end_task(struct rh_actor *a);
 void actor_want_turn(struct rh_actor *a);
 /* It runs a callback in which it may ask for things. */
 bool actor_may_ask(const struct rh_actor *a);
-/* A log line that names it: people have to find the code. */
+/* A log line that names it: people have to find the code. Some are left out if there are many. */
 void actor_complain(const struct rh_actor *a, const char *event, const char *what);
 
 /* ---- scene_extras.c */

@@ -120,6 +120,9 @@ static void note_second(struct rh_actor *a)
 
 int rh_reply(struct rh_actor *actor, struct rh_value value)
 {
+    if (actor->callback == CALLBACK_END) {
+        actor_complain(actor, "reply_at_end", "it replies in deactivate: nobody is answered");
+    }
     if (actor->callback != CALLBACK_MESSAGE) {
         return RH_INVALID;
     }

@@ -75,6 +75,9 @@ struct stage {
     struct limits limits;
     struct worker *worker[STAGE_WORKERS_MAX];
     size_t worker_count;
+    uint64_t told_us[STAGE_WORKERS_MAX]; /* since when those ran that were complained of last … */
+    uint64_t told_deferred_us;           /* … and that one was deferred */
+    uint64_t looked_us;
     struct list residents;
 };
 
@@ -205,6 +208,8 @@ void stage_wake(struct shell *s);
 void stage_set_limits(struct shell *s);
 /* Every 10..50 ms: take back what is too late. */
 void stage_recall(struct shell *s);
+/* As often: name who does not come to an end. */
+void stage_complain(struct shell *s);
 /* Begin nothing more; `save`: flush what is left. */
 void stage_stop(struct shell *s, bool save);
 /* Wait for the workers and free everything. False: one is stuck in an actor, and what it may touch

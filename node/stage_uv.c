@@ -10,7 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SAVE_US = 5 * 1000 * 1000, END_US = 10 * 1000 * 1000 };
+enum {
+    SAVE_US = 5 * 1000 * 1000,
+    END_US = 10 * 1000 * 1000,
+    LOOK_US = 500 * 1000, /* between two looks for callbacks that do not end */
+    RUNS_US = 3 * 1000 * 1000,
+    DEFERRED_US = 5 * 1000 * 1000,
+};
 
 /* ---- residents ---- */
 
@@ -182,6 +188,41 @@ void stage_recall(struct shell *s)
         worker_recall(s->stage.worker[i], s->now_us);
     }
     stage_take(s);
+}
+
+/* One line for each, which names it: who never ends would show nowhere else than in a table that
+ * nobody looks at before it hurts. */
+void stage_complain(struct shell *s)
+{
+    struct stage *stage = &s->stage;
+
+    if (s->now_us - stage->looked_us < LOOK_US) {
+        return;
+    }
+    stage->looked_us = s->now_us;
+    watchdog_hold(s->watchdog);
+    for (size_t i = 0; i < stage->worker_count; i++) {
+        const struct watched_at at = watchdog_at(s->watchdog, i);
+
+        if (at.actor != NULL && at.since_us + RUNS_US < s->now_us &&
+            at.since_us != stage->told_us[i]) {
+            stage->told_us[i] = at.since_us;
+            shell_log_actor(LOG_WARN,
+                            "slow_callback",
+                            at.actor,
+                            "it has run for 3 s: the actors of its worker wait");
+        }
+    }
+    const struct watched *oldest = watchdog_deferred(s->watchdog);
+    if (oldest != NULL && oldest->deferred_us + DEFERRED_US < s->now_us &&
+        oldest->deferred_us != stage->told_deferred_us) {
+        stage->told_deferred_us = oldest->deferred_us;
+        shell_log_actor(LOG_WARN,
+                        "slow_answer",
+                        oldest,
+                        "it finishes later, and has not for 5 s: it can't move");
+    }
+    watchdog_release(s->watchdog);
 }
 
 /* ---- what is told ---- */

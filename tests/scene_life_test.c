@@ -29,6 +29,7 @@ struct puppet {
     int status;
     char answer[32];
     int result; /* of the function that was asked for */
+    bool says_goodbye;
     struct rh_bytes from;
     uint16_t from_kind;
 };
@@ -178,6 +179,9 @@ static void on_deactivate(struct rh_actor *actor, void *instance, enum rh_why wh
     assert_int_equal(call(p, actor, "other"), RH_INVALID);
     p->ended++;
     p->why = why;
+    if (p->says_goodbye) {
+        p->result = rh_reply(actor, rh_nil());
+    }
 }
 
 static const struct rh_actor_ops puppet_ops = {
@@ -199,11 +203,14 @@ static void open_stage(struct theatre *t, struct puppet *p)
     theatre_open(t, &puppet_ops, p);
 }
 
+static size_t lines; /* so many were logged */
+
 static void no_line(void *context, enum log_level level, const char *line)
 {
     char *kept = context;
 
     (void)level;
+    lines++;
     (void)snprintf(kept, 256, "%s", line);
 }
 
@@ -790,6 +797,53 @@ static void nonsense_has_failed(void **state)
     theatre_close(&t);
 }
 
+static void who_complains_without_end_is_cut_short(void **state)
+{
+    struct puppet p;
+    struct theatre t;
+
+    (void)state;
+    open_stage(&t, &p);
+    lines = 0;
+    for (size_t i = 0; i < 1000; i++) {
+        (void)theatre_call(&t, "i");
+    }
+    assert_int_equal(lines, 20);
+    scene_tick(t.scene, 1000000);
+    (void)theatre_call(&t, "i");
+    assert_int_equal(lines, 22); // One says how many were left out.
+    theatre_close(&t);
+}
+
+static void a_call_of_an_unknown_kind_is_named(void **state)
+{
+    struct puppet p;
+    struct theatre t;
+
+    (void)state;
+    open_stage(&t, &p);
+    (void)theatre_call(&t, "C");
+    answer(&t, RH_NO_KIND, "");
+    assert_int_equal(p.status, RH_NO_KIND);
+    assert_non_null(strstr(line, "unknown_kind kind=3 actor=puppet id=id"));
+    theatre_close(&t);
+}
+
+static void a_reply_at_the_end_is_named(void **state)
+{
+    struct puppet p;
+    struct theatre t;
+
+    (void)state;
+    open_stage(&t, &p);
+    p.says_goodbye = true;
+    scene_discard(t.actor, RH_BROKEN);
+    assert_int_equal(p.result, RH_INVALID);
+    assert_non_null(strstr(line, "reply_at_end kind=3 actor=puppet id=id"));
+    assert_int_equal(t.answers, 0);
+    theatre_close(&t);
+}
+
 static void pending_without_a_token_has_failed(void **state)
 {
     struct puppet p = {.activate = RH_OK};
@@ -837,6 +891,9 @@ int main(void)
         CASE(bad_calls_are_refused),
         CASE(a_message_says_who_sent_it),
         CASE(nonsense_has_failed),
+        CASE(who_complains_without_end_is_cut_short),
+        CASE(a_call_of_an_unknown_kind_is_named),
+        CASE(a_reply_at_the_end_is_named),
         CASE(pending_without_a_token_has_failed),
     };
 

@@ -149,6 +149,34 @@ def a_scripts_errors_end_one_message_each(binary):
         assert node.running and node.log_has("kind=room id=r in=on_handoff error="), node.tail()
 
 
+CURSED = """
+local room = ringhold.kind("room", {flush = 1})
+function room.on_activate(self) ringhold.timer("bell", 10) end
+function room.on_timer(self, name) error("no " .. name) end
+function room.on_flush(self, why) if why ~= "moved" then error("no flush " .. why) end end
+function room.on_deactivate(self, why) error("not " .. why) end
+function room.ok(self) return "alive" end
+function room.fail(self) ringhold.fail("ERR by its own word") end
+"""
+
+
+def an_error_in_any_callback_is_named(binary):
+    with Fleet(binary) as fleet:
+        game = Game(fleet, write(fleet, CURSED))
+        node = fleet.process("n1")
+        assert game("r", "ok") == "alive"
+        for word, error in (("on_timer", "no bell"), ("on_flush", "no flush periodic")):
+            line = f"script_error kind=room id=r in={word} error="
+            until(line, lambda line=line: node.log_has(line))
+            assert node.log_has(error), node.tail()
+        assert game("r", "ok") == "alive"
+        assert game.error("r", "fail") == "ERR by its own word"
+        until("its end", lambda: node.log_has("script_error kind=room id=r in=on_deactivate error="))
+        assert node.log_has("not broken"), node.tail()
+        until("it starts afresh", lambda: succeeds(game, "r", "ok") == "alive")
+        assert node.running
+
+
 def a_changed_script_is_loaded(binary):
     text = """
 local room = ringhold.kind("room")
@@ -198,6 +226,7 @@ main(
         a_battle_is_fought_to_its_end,
         an_inventory_survives_a_kill,
         a_scripts_errors_end_one_message_each,
+        an_error_in_any_callback_is_named,
         a_changed_script_is_loaded,
         remembered_ids_live_without_being_asked,
         a_script_is_checked_without_a_fleet,

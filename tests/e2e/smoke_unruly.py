@@ -6,14 +6,17 @@ import os
 from fleet import Fleet, Resp, RespError, main, until
 
 WORKERS = "4"
-GONE, INVALID, NO_KIND = 2, 1, 11
+OK, INVALID, GONE, NO_KIND = 0, 1, 2, 11
 
 
-def start(fleet):
-    plugin = os.path.join(os.path.dirname(os.path.abspath(fleet.binary)), "tests", "plugins", "unruly.so")
+def plugin(fleet, name):
+    return os.path.join(os.path.dirname(fleet.binary), "tests", "plugins", name)
+
+
+def start(fleet, *gateway):
     fleet.coordinators(1)
-    node = fleet.node("n1", ["--actor", plugin, "--threads", WORKERS])
-    return node, fleet.gateway("g1")
+    node = fleet.node("n1", ["--actor", plugin(fleet, "unruly.so"), "--threads", WORKERS])
+    return node, fleet.gateway("g1", gateway)
 
 
 def call(redis, name, payload):
@@ -35,22 +38,31 @@ def misbehaving_costs_nobody_else(binary):
         assert call(redis, "a", "twice") == "first"
         assert call(redis, "b", "self") == str(INVALID)
         assert call(redis, "c", "unknown") == str(NO_KIND)
+        assert call(redis, "c", "nowhere") == str(OK)  # nobody waits for what becomes of it
         assert "broken" in error_of(redis, "d", "fail")
-        Resp(gateway.resp).send(("CALL", "e", "defer"))
-        until("the node lives", lambda: call(redis, "f", "x") == "fine")
+        assert "quit" in error_of(redis, "e", "quit")
+        # Its deactivate, which replies as well, has been called before it is known that it ended.
+        until("it ended", lambda: node.log_has("reply_at_end kind=0 actor=unruly id=e"))
+        assert call(redis, "f", "late") == str(GONE)
         Resp(gateway.resp).send(("CALL", "nonsense", "x"))
-        for what in ("second_reply kind=0 actor=unruly id=a", "calls_itself kind=0 actor=unruly id=b"):
-            until(what, lambda what=what: node.log_has(what))
-        until("failed", lambda: node.log_has("failed kind=0 actor=unruly id=d"))
-        until("nonsense", lambda: node.log_has('bad_result kind=0 actor=unruly id=nonsense what="activate"'))
-        assert node.running
+        for what in (
+            "second_reply kind=0 actor=unruly id=a",
+            "calls_itself kind=0 actor=unruly id=b",
+            "unknown_kind kind=0 actor=unruly id=c",
+            "failed kind=0 actor=unruly id=d",
+            'bad_result kind=0 actor=unruly id=nonsense what="activate"',
+            "actor_not_started kind=0 id=nonsense",
+        ):
+            until(what, lambda what=what: node.log_has(" warn node " + what))
+        assert node.running and call(redis, "f", "x") == "fine"
 
 
 def who_hangs_is_named(binary):
     with Fleet(binary) as fleet:
-        node, gateway = start(fleet)
+        node, gateway = start(fleet, "--deadline-ms", "1000")
         redis = Resp(gateway.resp)
-        Resp(gateway.resp).send(("CALL", "stuck one", "hang"))
+        assert error_of(redis, "late one", "defer").startswith("TIMEOUT")
+        assert error_of(redis, "stuck one", "hang").startswith("TIMEOUT")
 
         def hot(what):
             rows = fleet.ask("top", "--hot")
@@ -67,6 +79,8 @@ def who_hangs_is_named(binary):
             except TimeoutError:
                 pass
         assert served >= 15, served
+        until("a line names who hangs", lambda: node.log_has("slow_callback kind=0 id=stuck%20one"))
+        until("a line names who defers", lambda: node.log_has("slow_answer kind=0 id=late%20one"))
         assert node.running
         assert redis("PING") == "PONG"
 
@@ -75,14 +89,29 @@ def a_state_too_big_moves_cold(binary):
     with Fleet(binary) as fleet:
         node, gateway = start(fleet)
         redis = Resp(gateway.resp)
-        plugin = node.words[node.words.index("--actor") + 1]
         for i in range(50):
             assert call(redis, f"p{i}", "x") == "fine"
-        fleet.node("n2", ["--actor", plugin])
+        fleet.node("n2", ["--actor", plugin(fleet, "unruly.so")])
         until("some moved", lambda: node.log_has("state_too_big kind=0 actor=unruly id=p"))
         fleet.settled(["n1", "n2"])
         for i in range(50):
             assert call(redis, f"p{i}", "x") == "fine"
 
 
-main([misbehaving_costs_nobody_else, who_hangs_is_named, a_state_too_big_moves_cold])
+def an_object_of_another_abi_is_refused(binary):
+    with Fleet(binary) as fleet:
+        words = ["node", "--name", "n1", "--join", "127.0.0.1:1", "--data", fleet.data("n1")]
+        foreign = plugin(fleet, "foreign.so")
+        code, _, err = fleet.run(*words, "--actor", foreign)
+        assert code == 1 and len(err.splitlines()) == 1, err
+        assert foreign in err and "ABI 1" in err and "this is 2" in err, err
+
+
+main(
+    [
+        misbehaving_costs_nobody_else,
+        who_hangs_is_named,
+        a_state_too_big_moves_cold,
+        an_object_of_another_abi_is_refused,
+    ]
+)

@@ -62,6 +62,11 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
         if (call(actor, 999, other) != RH_OK) {
             (void)rh_reply(actor, rh_error("ERR not sent"));
         }
+    } else if (strcmp(what, "quit") == 0) {
+        last = rh_defer(actor); /* it ends meanwhile, and is answered then */
+        (void)rh_fail(actor, "ERR quit");
+    } else if (strcmp(what, "nowhere") == 0) {
+        (void)rh_reply(actor, rh_integer(rh_send(actor, 999, other, other)));
     } else if (strcmp(what, "fail") == 0) {
         (void)rh_fail(actor, "ERR broken");
     } else {
