@@ -58,7 +58,18 @@ static size_t collect(const struct survey *s, struct hot_row out[SHOWN_MAX])
     return count;
 }
 
-static void print(const struct query *q, const struct hot_row *hot, size_t count)
+static void rows_end(const struct query *q, struct rows *r)
+{
+    if (q->json) {
+        rows_print_json(r);
+        (void)printf("\n");
+    } else {
+        rows_print_table(r);
+    }
+    rows_fini(r);
+}
+
+static void print_hot(const struct query *q, const struct hot_row *hot, size_t count)
 {
     static const char *const columns[] = {
         "WHAT", "NODE", "WORKER", "KIND", "ID", "US", "COUNT", NULL};
@@ -78,13 +89,42 @@ static void print(const struct query *q, const struct hot_row *hot, size_t count
         rows_number(&r, row->us);
         rows_number(&r, row->count);
     }
-    if (q->json) {
-        rows_print_json(&r);
-        (void)printf("\n");
-    } else {
-        rows_print_table(&r);
+    rows_end(q, &r);
+}
+
+static void print_calls(const struct query *q, const struct survey *s)
+{
+    static const char *const columns[] = {"NODE",
+                                          "REQUESTS",
+                                          "IN FLIGHT",
+                                          "WAITING",
+                                          "RESENT",
+                                          "REPLIED",
+                                          "UNKNOWN",
+                                          "TIMEOUT",
+                                          "REJECTED",
+                                          "OVERLOADED",
+                                          NULL};
+    struct rows r;
+
+    rows_init(&r, columns);
+    for (size_t i = 0; i < s->process_count; i++) {
+        const Rh__CallsRow *c = s->process[i]->calls;
+
+        if (c != NULL) {
+            rows_text(&r, "%s", s->process[i]->name);
+            rows_number(&r, c->requests);
+            rows_number(&r, c->in_flight);
+            rows_number(&r, c->waiting);
+            rows_number(&r, c->resent);
+            rows_number(&r, c->replied);
+            rows_number(&r, c->unknown);
+            rows_number(&r, c->timeout);
+            rows_number(&r, c->rejected);
+            rows_number(&r, c->overloaded);
+        }
     }
-    rows_fini(&r);
+    rows_end(q, &r);
 }
 
 static bool any_answered(const struct survey *s)
@@ -97,7 +137,7 @@ static bool any_answered(const struct survey *s)
     return false;
 }
 
-static int ask(const struct query *q)
+static int ask(const struct query *q, bool calls)
 {
     static struct hot_row hot[SHOWN_MAX];
     struct surveyor *v = surveyor_new(q->cluster, q->coordinators);
@@ -108,8 +148,10 @@ static int ask(const struct query *q)
     }
     surveyor_ask(v, q->timeout_ms, &s);
     const bool answered = any_answered(&s);
-    if (answered) {
-        print(q, hot, collect(&s, hot));
+    if (answered && calls) {
+        print_calls(q, &s);
+    } else if (answered) {
+        print_hot(q, hot, collect(&s, hot));
     } else {
         (void)fprintf(stderr, "ringhold top: no coordinator answers at %s\n", q->coordinators);
     }
@@ -121,21 +163,29 @@ static int ask(const struct query *q)
 int cmd_top(int argc, char **argv)
 {
     bool hot = false;
+    bool calls = false;
     struct query q;
-    const struct option only =
-        option_switch("hot", &hot, "the actors that cost most; there is no other view yet");
+    const struct option views[] = {
+        option_switch("hot", &hot, "the actors that cost most; what is shown without an option"),
+        option_switch("calls", &calls, "what the actors of each node asked of others"),
+    };
     const struct command command = {
         .name = "top",
         .summary = "Which actors are slow, busy, or have most requests waiting?",
         .arguments = "",
-        .details = "runs      a worker is in its code since US microseconds\n"
-                   "deferred  longest of the COUNT that answer later; since US\n"
-                   "busy      took US of its worker's last 5 to 10 seconds, in COUNT tasks\n"
-                   "waiting   COUNT requests are in its mailbox\n"
-                   "An id is shown as in a history: what is no plain character as %XX.",
-        .options = query_options(&q, &only),
+        .details =
+            "--hot:\n"
+            "runs      a worker is in its code since US microseconds\n"
+            "deferred  longest of the COUNT that answer later; since US\n"
+            "busy      took US of its worker's last 5 to 10 seconds, in COUNT tasks\n"
+            "waiting   COUNT requests are in its mailbox\n"
+            "An id is shown as in a history: what is no plain character as %XX.\n"
+            "--calls, of each node since it registered:\n"
+            "WAITING of those IN FLIGHT have no owner or link yet; RESENT are copies after\n"
+            "the first. REPLIED have ended: UNKNOWN to OVERLOADED of them without an answer.",
+        .options = query_options_more(&q, views, 2),
     };
     const int code = query_parse(&q, &command, argc, argv);
 
-    return code >= 0 ? code : ask(&q);
+    return code >= 0 ? code : ask(&q, calls && !hot);
 }

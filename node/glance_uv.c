@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A glance at the workers, for `ringhold top --hot`: who runs, who is deferred,
- * who was busy. The ids are copied while the watchdog holds them still.
+ * A glance at the workers, for `ringhold top`: who runs, who is deferred, who was
+ * busy, and what they asked of others. The ids are copied while the watchdog holds them still.
  */
 #include "node/shell_uv.h"
 
@@ -85,6 +85,7 @@ static void settle(struct glance *g)
 
 void glance_feed(struct shell *s, struct host_event *event)
 {
+    struct router_figures calls;
     struct glance g = {0};
 
     for (size_t i = 0; i < s->stage.worker_count; i++) {
@@ -97,9 +98,12 @@ void glance_feed(struct shell *s, struct host_event *event)
     add_deferred(s, &g);
     watchdog_release(s->watchdog);
     settle(&g);
+    calls_figures(s->calls, &calls);
     host_set_hot(s->host, g.row, g.count);
+    host_set_calls(s->host, &calls);
     shell_feed(s, event);
     host_set_hot(s->host, NULL, 0);
+    host_set_calls(s->host, NULL);
     mem_free(g.row);
     buffer_fini(&g.ids);
 }

@@ -348,6 +348,9 @@ struct host_hot {
 };
 /* Tell the next Inspect these, too. Borrowed until it is set anew. */
 void host_set_hot(struct host *h, const struct host_hot *hot, size_t count);
+/* And these: what its actors asked of others. Borrowed until it is set anew; NULL = not told. */
+struct router_figures;
+void host_set_calls(struct host *h, const struct router_figures *calls);
 const struct view *host_view(const struct host *h);
 /* 0 = not registered. */
 uint64_t host_incarnation(const struct host *h);

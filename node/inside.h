@@ -95,6 +95,7 @@ struct host {
     uint64_t wall_us;           /* of this step; 0 = not known */
     const struct host_hot *hot; /* borrowed; host_set_hot() */
     size_t hot_count;
+    const struct router_figures *calls; /* borrowed; host_set_calls() */
 
     /* Membership (member.c). */
     struct finder finder;

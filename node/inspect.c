@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "gateway/router.h"
 #include "ring/inspect.h"
 #include "wire/control.h"
 #include "wire/mend.h"
@@ -233,6 +234,28 @@ void host_set_hot(struct host *h, const struct host_hot *hot, size_t count)
     h->hot_count = count;
 }
 
+static Rh__CallsRow *calls_row(const struct router_figures *f)
+{
+    Rh__CallsRow *row = mem_new(1, sizeof *row);
+
+    *row = (Rh__CallsRow)RH__CALLS_ROW__INIT;
+    row->requests = f->requests;
+    row->in_flight = f->in_flight;
+    row->waiting = f->waiting;
+    row->resent = f->resent;
+    row->replied = f->replied;
+    row->unknown = f->unknown;
+    row->timeout = f->timeout;
+    row->rejected = f->rejected;
+    row->overloaded = f->overloaded;
+    return row;
+}
+
+void host_set_calls(struct host *h, const struct router_figures *calls)
+{
+    h->calls = calls;
+}
+
 void host_inspect(struct host *h, int coordinator, const Rh__Inspect *question)
 {
     Rh__Control c = RH__CONTROL__INIT;
@@ -240,6 +263,7 @@ void host_inspect(struct host *h, int coordinator, const Rh__Inspect *question)
 
     add_actors(h, out, question);
     add_all_hot(h, out);
+    out->calls = h->calls == NULL ? NULL : calls_row(h->calls);
     out->holds = mem_new(h->participant.part_count, sizeof(Rh__HoldRow *));
     for (size_t i = 0; i < h->participant.part_count; i++) {
         add_hold(h, out, h->participant.part[i]);

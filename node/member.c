@@ -494,7 +494,7 @@ static void send_renew(struct host *h)
 
     host_figures(h, &f);
     r.seq = ++h->renew_seq;
-    r.actors = f.actors;
+    r.actors = f.live;
     r.held = f.held;
     r.version = f.version;
     r.digest0 = f.digest[0];

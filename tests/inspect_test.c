@@ -303,6 +303,16 @@ static void a_node_tells_what_lives_where(void **state)
     assert_int_equal(a->disk_floor, 13);
     assert_int_equal(a->n_live + a->strays + a->n_ids + a->n_holds, 0);
     assert_int_equal(s.host->life, LIFE_SERVING); // a strange era did nothing
+    assert_null(a->calls);
+    control_free(said);
+    const struct router_figures calls = {.requests = 9, .in_flight = 2, .replied = 7, .timeout = 1};
+    host_set_calls(s.host, &calls);
+    said = inspect_host(&s);
+    assert_int_equal(said->inspect_answer->calls->requests, 9);
+    assert_int_equal(said->inspect_answer->calls->in_flight, 2);
+    assert_int_equal(said->inspect_answer->calls->replied, 7);
+    assert_int_equal(said->inspect_answer->calls->timeout, 1);
+    host_set_calls(s.host, NULL);
     control_free(said);
 
     actor_new(&s.host->actors, mine)->state = ACTOR_IDLE;
