@@ -65,7 +65,8 @@
     X(M_ROLE, "cells of a role are given to any node")                                \
     X(M_YOUNGEST, "a singleton goes to the node that came last")                      \
     X(M_ASLEEP, "singletons and daemons wait until they are asked")                   \
-    X(M_ONESTRIKE, "whatever ran when a process died is in quarantine at once")
+    X(M_ONESTRIKE, "whatever ran when a process died is in quarantine at once")       \
+    X(M_POISON, "an actor in quarantine is activated like any other")
 
 /* Of the node's worker threads, which no simulator reaches: tests/node_threads_test.c --mutants. */
 #define MUTANT_THREAD_LIST(X)                                         \

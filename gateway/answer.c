@@ -109,6 +109,13 @@ static void on_no_kind(struct router *r, struct pending *p)
     }
 }
 
+/* No node will run it until an operator says so. What an earlier copy did, nobody can tell: it may
+ * be what killed the process. */
+static void on_quarantined(struct router *r, struct pending *p)
+{
+    route_finish(r, p, pending_never_ran(p) ? REPLY_QUARANTINED : REPLY_UNKNOWN, route_nothing);
+}
+
 /* The node has no room. For a while it is waited for; then the client is told. */
 static void on_overload(struct router *r, struct pending *p, uint64_t ms)
 {
@@ -190,7 +197,7 @@ static void on_refused(struct router *r, struct pending *p, const struct router_
         on_expired(r, p);
         break;
     case ANSWER_NO_KIND:
-        on_no_kind(r, p);
+        (a->aux == NO_KIND_QUARANTINED ? on_quarantined : on_no_kind)(r, p);
         break;
     }
 }

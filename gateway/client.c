@@ -254,6 +254,12 @@ static void put_reply_error(struct client *c, const struct slot *slot, enum repl
     case REPLY_NO_KIND:
         put_format(out, "-NOKIND no node hosts an actor of this kind and id\r\n");
         break;
+    case REPLY_QUARANTINED:
+        put_format(
+            out,
+            "-QUARANTINED the actor is in quarantine, for it killed its node's process again "
+            "and again: this one did not run\r\n");
+        break;
     }
 }
 

@@ -117,7 +117,8 @@ enum reply_code {
     REPLY_TIMEOUT,   /* deadline; may have run, at most once */
     REPLY_REJECTED,  /* deadline or overload; did not run and never will */
     REPLY_NO_KIND,
-    REPLY_OVERLOADED, /* its node has no room; did not run and never will */
+    REPLY_OVERLOADED,  /* its node has no room; did not run and never will */
+    REPLY_QUARANTINED, /* its actor killed processes; did not run and never will */
 };
 
 enum router_effect_type {

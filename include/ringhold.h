@@ -60,11 +60,12 @@ enum rh_result {
     RH_BUSY = 6,    /* of handoff: not now (a trade in progress), ask again; until the deadline */
     RH_COLD = 7,    /* of handoff: I hand nothing over; load me afresh at the new owner */
     /* What a call may end with, beside OK (answered) and FAILED (the actor answered an error). */
-    RH_UNKNOWN = 8,     /* it may have run, at most once */
-    RH_TIMEOUT = 9,     /* no answer in time; it may have run, at most once */
-    RH_REJECTED = 10,   /* it did not run and never will: no owner in time */
-    RH_NO_KIND = 11,    /* no node hosts that kind */
-    RH_OVERLOADED = 12, /* mailbox, node or call buffer full: it did not run and never will */
+    RH_UNKNOWN = 8,      /* it may have run, at most once */
+    RH_TIMEOUT = 9,      /* no answer in time; it may have run, at most once */
+    RH_REJECTED = 10,    /* it did not run and never will: no owner in time */
+    RH_NO_KIND = 11,     /* no node hosts that kind */
+    RH_OVERLOADED = 12,  /* mailbox, node or call buffer full: it did not run and never will */
+    RH_QUARANTINED = 13, /* the actor killed processes: it did not run, nor until it is cleared */
 };
 
 /* Bytes that someone else owns. */

@@ -357,6 +357,8 @@ const char *turn_call_text(int status)
         return "NOKIND no node hosts that kind";
     case RH_OVERLOADED:
         return "OVERLOADED it did not run";
+    case RH_QUARANTINED:
+        return "QUARANTINED the actor killed processes; it did not run";
     default:
         return "UNKNOWN outcome: it may have run, at most once";
     }

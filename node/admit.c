@@ -4,6 +4,7 @@
  */
 #include "node/always.h"
 #include "node/inside.h"
+#include "node/isolate.h"
 
 #include "base/assert.h"
 #include "base/log.h"
@@ -269,7 +270,11 @@ void admit_again(struct host *h, struct arrival *in)
         return;
     }
     if (!host_has_kind(h, r->kind) || !always_knows(h, r->kind, r->id)) {
-        admit_refuse(h, in, ANSWER_NO_KIND, 0);
+        admit_refuse(h, in, ANSWER_NO_KIND, NO_KIND_UNKNOWN);
+        return;
+    }
+    if (h->view.quarantine.count > 0 && isolate_names(h, r->kind, r->id)) {
+        isolate_refuse(h, in);
         return;
     }
     const struct image_name name = {.position = position, .kind = r->kind, .id = r->id};

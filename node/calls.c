@@ -290,6 +290,8 @@ static int status_of(enum reply_code code)
         return RH_NO_KIND;
     case REPLY_OVERLOADED:
         return RH_OVERLOADED;
+    case REPLY_QUARANTINED:
+        return RH_QUARANTINED;
     }
     UNREACHABLE();
 }

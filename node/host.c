@@ -7,6 +7,7 @@
 #include "base/mutant.h"
 #include "node/always.h"
 #include "node/inside.h"
+#include "node/isolate.h"
 
 #include <string.h>
 
@@ -285,6 +286,7 @@ static void on_tick(struct host *h)
                      (struct orders_watch){on_forgotten, h});
         retire_tick(h);
         fail_tick(h);
+        isolate_tick(h);
         always_tick(h);
         wake_tick(h);
     }
@@ -504,6 +506,7 @@ void host_figures(const struct host *h, struct host_figures *out)
         .answered_again = h->answered_again,
         .answers_lost = h->answers_lost,
         .refused_cold = h->refused_cold,
+        .refused_quarantine = h->refused_quarantine,
         .live = h->live,
         .turns = h->turns,
         .retired_total = h->retired_total,

@@ -94,8 +94,11 @@ struct host_config {
     uint32_t weight;              /* 1 */
     uint8_t boot_id[16];
     uint8_t data_uuid[16];
-    uint64_t nonce;                /* random, of this start */
-    struct host_disk disk;         /* as loaded */
+    uint64_t nonce;        /* random, of this start */
+    struct host_disk disk; /* as loaded */
+    uint64_t died; /* incarnation of the process before me, if it did not stop cleanly; or 0 */
+    const struct quarantined *suspects; /* what ran in it then; borrowed for life */
+    size_t suspect_count;
     const struct host_kind *kinds; /* hosted here; borrowed for life */
     size_t kind_count;
     uint64_t actors_max;     /* live ones; the least recently used is retired; 0 = no limit */
@@ -305,8 +308,9 @@ struct host_figures {
     uint64_t answered_again;    /* copies answered with the saved answer */
     uint64_t answers_lost;      /* copies of what ran whose answer was not kept */
     uint64_t refused_cold;
-    uint64_t live;          /* actors with an instance */
-    uint64_t turns;         /* what they did between requests */
+    uint64_t refused_quarantine; /* requests for an actor in quarantine */
+    uint64_t live;               /* actors with an instance */
+    uint64_t turns;              /* what they did between requests */
     uint64_t retired_total; /* actors that ended because nobody used them, or by their own wish */
     uint64_t failed_total;  /* times one was broken or did not start */
     uint64_t failing;       /* that wait for their next start, now */

@@ -14,6 +14,7 @@
  *     fail.c     actors that fail wait for their next start
  *     wake.c     actors that live without being asked
  *     always.c   which ones those are: singletons, sets of daemons
+ *     isolate.c  actors in quarantine
  *     pace.c     how much is started at once, and for whom
  *     tenure.c   the lease: what may be done now, what is put off
  *     inspect.c  `ringhold check` and `ringhold fix`
@@ -187,6 +188,8 @@ struct host {
     uint64_t answered_again;
     uint64_t answers_lost;
     uint64_t refused_cold;
+    uint64_t refused_quarantine;
+    uint64_t isolate_us; /* next look at those in quarantine */
     uint64_t put_off_total;
     uint64_t full_total; /* times a link was full */
 

@@ -5,6 +5,7 @@
  */
 #include "node/always.h"
 #include "node/inside.h"
+#include "node/isolate.h"
 
 #include "base/assert.h"
 #include "base/log.h"
@@ -120,6 +121,9 @@ enum view_result host_take_delta(struct host *h, const Rh__Delta *delta)
     case VIEW_APPLIED:
         fit_cells(h);
         txn_note_committed(h, delta);
+        if (delta->n_released > 0) {
+            isolate_released(h);
+        }
         break;
     case VIEW_OLD:
         break;
@@ -151,6 +155,7 @@ static bool load(struct host *h, const Rh__Config *config)
 
     if (result == VIEW_APPLIED) {
         fit_cells(h);
+        isolate_released(h); // perhaps
         h->fetch_all = false;
     } else if (result == VIEW_DIFFERS) {
         log_error("node", "config_broken", "version=%" PRIu64, config->version);
@@ -273,7 +278,9 @@ void host_adopt(struct host *h)
     }
     (void)mark_places(h);
     sync_dials(h);
+    isolate_adopt(h);
     txn_adopt(h);
+    isolate_adopt(h); // those that a hold kept
     wake_adopt(h);
     always_adopt(h);
     if (lives_elsewhere(h)) {
@@ -313,6 +320,8 @@ static void send_register(struct host *h)
     Rh__Register r = RH__REGISTER__INIT;
     Rh__Kind *kind = mem_new(config->kind_count, sizeof *kind);
     Rh__Kind **list = mem_new(config->kind_count, sizeof(Rh__Kind *));
+    Rh__Actor *actor = mem_new(config->suspect_count, sizeof *actor);
+    Rh__Actor **suspects = mem_new(config->suspect_count, sizeof(Rh__Actor *));
 
     r.name = proto_text(config->name);
     r.address = proto_text(config->address);
@@ -327,6 +336,7 @@ static void send_register(struct host *h)
         r.kinds = list;
         r.n_kinds = config->kind_count;
     }
+    isolate_tell(h, &r, actor, suspects);
     r.disk_era = h->disk.era;
     r.disk_floor = h->disk.floor;
     r.disk_seen = h->disk.seen;
@@ -337,6 +347,8 @@ static void send_register(struct host *h)
     host_tell(h, leader_of(h), &c);
     mem_free(kind);
     mem_free(list);
+    mem_free(actor);
+    mem_free(suspects);
     h->register_us = h->now_us + (uint64_t)h->register_ms * MS;
     h->register_ms = h->register_ms * 2 < REGISTER_LAST_MS ? h->register_ms * 2 : REGISTER_LAST_MS;
 }

@@ -192,6 +192,7 @@ static void finish(struct shell *s)
     table_fini(&s->peers);
     all_ended = stage_close(s);
     if (all_ended) {
+        blame_close(&s->blame);
         watchdog_free(s->watchdog); // Until here: an actor may still run past the lease.
         kinds_fini(&s->kinds);
     }

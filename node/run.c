@@ -3,6 +3,7 @@
  * Actors: activate, run one request or turn at a time. PROTOCOL §5.2, §5.3.
  */
 #include "node/inside.h"
+#include "node/isolate.h"
 
 #include "base/assert.h"
 #include "base/mutant.h"
@@ -96,6 +97,7 @@ void actor_activate(struct host *h, struct actor *a)
 
     ASSERT(a->state == ACTOR_ABSENT && !a->live);
     ASSERT(tenure_may_start(h)); // I1
+    ASSERT(!isolate_holds(h, a));
     wake_unlist(h, a);
     a->token = vnode == NULL ? 0 : vnode->generation;
     check_token(h, a);
@@ -267,6 +269,9 @@ void actor_proceed(struct host *h, struct actor *a)
     }
     switch ((enum actor_state)a->state) {
     case ACTOR_ABSENT:
+        if (actor_waiting(a) > 0 && isolate_holds(h, a)) {
+            isolate_refuse_all(h, a);
+        }
         if (actor_waiting(a) > 0 && !tenure_may_start(h)) {
             tenure_put_off_all(h, &a->busy->queue);
         }

@@ -450,7 +450,11 @@ void scene_close(struct scene *s, enum rh_why why)
     uint32_t at = 0;
 
     while ((at = pool_next(&s->actors, at)) != 0) {
-        scene_discard(pool_at(&s->actors, at), why);
+        struct rh_actor *a = pool_at(&s->actors, at);
+
+        scene_enter(s, a);
+        scene_discard(a, why);
+        scene_enter(s, NULL);
     }
     extras_fini(s);
     pool_fini(&s->actors);

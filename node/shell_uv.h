@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/table.h"
 #include "node/backlog.h"
+#include "node/blame.h"
 #include "node/calls.h"
 #include "node/folder.h"
 #include "node/kinds.h"
@@ -68,7 +69,7 @@ struct persist {
     bool busy;
 };
 
-enum { STAGE_WORKERS_MAX = 64 };
+enum { STAGE_WORKERS_MAX = BLAME_SLOTS };
 
 /* Where the actors are: the workers, and what is known of each actor. */
 struct stage {
@@ -94,6 +95,8 @@ struct shell {
 
     struct folder folder;
     struct host_disk disk; /* as found at the start */
+    struct blame blame;
+    struct blame_left left; /* by the process before me */
     struct persist persist;
     struct kinds kinds;
     struct stage stage;

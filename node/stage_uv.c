@@ -395,6 +395,7 @@ bool stage_open(struct shell *s)
     config.watchdog = s->watchdog;
     while (s->watchdog != NULL && stage->worker_count < count) {
         config.index = (uint32_t)stage->worker_count;
+        config.blame = blame_slot(&s->blame, config.index);
         struct worker *w = worker_new(&config);
         if (w == NULL) {
             (void)fprintf(stderr, "ringhold node: can't start its worker threads\n");

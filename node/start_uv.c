@@ -69,6 +69,9 @@ static bool make_host(struct shell *s)
     config.actors_max = o->actors_max;
     config.nonce = random_u64();
     config.disk = s->disk;
+    config.died = s->left.incarnation;
+    config.suspects = s->left.actor;
+    config.suspect_count = s->left.count;
     config.kinds = s->kinds.hosted;
     config.kind_count = s->kinds.count;
     if (config.serve) {
@@ -143,5 +146,6 @@ bool shell_start(struct shell *s)
         !peers_open(s) || !add_kinds(s)) {
         return false;
     }
+    blame_open(&s->blame, o->data, s->folder.boot_id, &s->left);
     return make_host(s) && peers_dial_coordinators(s);
 }

@@ -10,6 +10,7 @@
  * the new owner starts it.
  */
 #include "node/inside.h"
+#include "node/isolate.h"
 
 #include "base/assert.h"
 #include "base/log.h"
@@ -73,6 +74,7 @@ static void wake_list(struct host *h, struct actor *a, struct actor_list *list)
 
 void wake_if_wanted(struct host *h, struct actor *a)
 {
+    a->wanted = a->wanted && !isolate_holds(h, a);
     if (a->wanted) {
         wake_list(h, a, &h->wake.wanted);
     }
@@ -80,7 +82,7 @@ void wake_if_wanted(struct host *h, struct actor *a)
 
 void wake_arrived(struct host *h, struct actor *a)
 {
-    if (kind_is_always(host_kind_of(h, a->kind)) && !mutant(M_NOREMEMBER)) {
+    if (kind_is_always(host_kind_of(h, a->kind)) && !mutant(M_NOREMEMBER) && !isolate_holds(h, a)) {
         a->wanted = true;
         wake_list(h, a, &h->wake.arrived);
     }
@@ -123,7 +125,7 @@ static void keep_late(struct host *h, uint16_t kind, struct bytes id)
 void wake_on_wake(struct host *h, uint16_t kind, struct bytes id)
 {
     if (h->life != LIFE_SERVING || !host_has_kind(h, kind) || id.size < 1 ||
-        id.size > RECORD_ID_MAX) {
+        id.size > RECORD_ID_MAX || isolate_names(h, kind, id)) {
         return;
     }
     const struct image_name name = {.position = host_position(h, kind, id), .kind = kind, .id = id};

@@ -25,13 +25,19 @@ static bool is_gone(const struct scene_event *e)
            (e->type == SCENE_RETIRED && e->error == ERR_OK);
 }
 
+static void leave(struct worker *w)
+{
+    watchdog_leave(w->config.watchdog, w->config.index);
+    blame_leave(w->config.blame);
+    w->entered = NULL;
+}
+
 /* It is not looked at any more: the other side may free it once it is told. */
 void worker_let_go(struct worker *w, struct resident *r)
 {
     r->on_stage = NULL;
     if (w->entered == r) {
-        watchdog_leave(w->config.watchdog, w->config.index);
-        w->entered = NULL;
+        leave(w);
     }
 }
 
@@ -81,6 +87,7 @@ void worker_on_event(void *context, const struct scene_event *e)
 void worker_enter(struct worker *w, struct resident *r)
 {
     w->entered = r;
+    blame_enter(w->config.blame, r->watched.kind, r->watched.id, r->hash);
     watchdog_enter(w->config.watchdog, w->config.index, &r->watched, w->now_us);
 }
 
@@ -111,8 +118,7 @@ void worker_leave(struct worker *w)
     if (w->now_us > before_us) {
         note_busy(w, w->entered, w->now_us - before_us);
     }
-    watchdog_leave(w->config.watchdog, w->config.index);
-    w->entered = NULL;
+    leave(w);
 }
 
 void worker_on_enter(void *context, void *actor)

@@ -24,6 +24,7 @@
 #define NODE_WORKER_UV_H
 
 #include "node/batch_uv.h"
+#include "node/blame.h"
 #include "node/hot.h"
 #include "node/kinds.h"
 #include "node/watchdog_uv.h"
@@ -60,6 +61,7 @@ struct worker_config {
     size_t state_size_max;          /* of one hand-over */
     const struct limits *limits;    /* borrowed */
     struct watchdog *watchdog;      /* borrowed */
+    struct blame_slot *blame;       /* borrowed */
     void (*on_told)(void *context); /* from the worker: worker_take() has something */
     void *context;
 };

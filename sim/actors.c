@@ -394,6 +394,9 @@ void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body)
     if (world_chance(&f->world, f->faults.poison_pm) && world_chance(&f->world, 100)) {
         actors_later(f, i, run_us / 2, on_poison);
     }
+    if (poison_kills(f, i)) {
+        actors_later(f, i, run_us / 2, on_poison);
+    }
     i->asks = 0;
     if (i->entity >= &f->ledger.entity[LEDGER_HOT] && world_chance(&f->world, f->faults.call_pm)) {
         actors_later(f, i, world_between(&f->world, 0, 300000), on_call);
@@ -478,6 +481,10 @@ void actors_discard(struct fleet *f, struct sim_node *n, const struct host_effec
     TRACE(&f->world, n->process.name, "discards %s", i->entity->id);
     if (e->discard_why == DISCARD_FENCED && (i->entity->live == i || i->entity->last == n)) {
         i->entity->lost = true;
+    }
+    if (e->discard_why == DISCARD_BROKEN && poison_is_in(f, i->entity)) {
+        i->entity->broke = true;
+        i->entity->lost = i->entity->lost || i->entity->live == i;
     }
     actor_set_instance(e->actor, NULL); // one that is broken goes on as a record
     actors_end(f, i);

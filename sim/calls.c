@@ -154,6 +154,8 @@ static enum reply_code code_of(int status)
         return REPLY_NO_KIND;
     case RH_OVERLOADED:
         return REPLY_OVERLOADED;
+    case RH_QUARANTINED:
+        return REPLY_QUARANTINED;
     default:
         return REPLY_UNKNOWN;
     }

@@ -23,6 +23,7 @@
  *     stuck        singletons and daemons live once, unasked, where they should    roles.c
  *     stuck        who lives unasked does, when all is quiet                       lives.c
  *     stuck        K8: after the heal everything ends and is served                check_quiet.c
+ *     quarantine   who met so many deaths is in it, nobody else is, and is not run poison.c
  *     raft-state   replicas agree at every index                                   raft_model.c
  */
 #ifndef SIM_CHECK_H
@@ -77,6 +78,8 @@ struct entity {
     uint64_t run_us;             /* … and ran so long before, in all */
     bool broke;                  /* it was broken once, and lost what it had not saved */
     bool lost;                   /* a crash may have lost the history */
+    unsigned deaths;             /* of registered nodes, while it ran */
+    unsigned strikes;            /* of these the leader was told */
 };
 
 /* One client session: sequence numbers are per entity. */
@@ -130,7 +133,7 @@ struct ledger {
     size_t ask_count;
     size_t ask_cap;
     size_t open; /* asked, neither answered nor abandoned */
-    uint64_t answers[REPLY_OVERLOADED + 1];
+    uint64_t answers[REPLY_QUARANTINED + 1];
     struct {
         uint64_t version;
         uint64_t digest[2];

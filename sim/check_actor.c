@@ -219,7 +219,8 @@ static void run_once(struct fleet *f, const struct entity *e, uint64_t uid, bool
                       (unsigned long long)a->session->number,
                       e->id);
     }
-    if (a->answered && (a->code == REPLY_REJECTED || a->code == REPLY_OVERLOADED)) {
+    if (a->answered && (a->code == REPLY_REJECTED || a->code == REPLY_OVERLOADED ||
+                        a->code == REPLY_QUARANTINED)) {
         world_violate(&f->world,
                       "answer",
                       "request %llu was answered REJECTED and ran",

@@ -14,6 +14,7 @@ static const char *reply_name(enum reply_code code)
         [REPLY_REJECTED] = "REJECTED",
         [REPLY_NO_KIND] = "NO_KIND",
         [REPLY_OVERLOADED] = "OVERLOADED",
+        [REPLY_QUARANTINED] = "QUARANTINED",
     };
 
     return name[code];
@@ -88,6 +89,9 @@ static void check_code(struct fleet *f, const struct ask *a, uint64_t uid, enum 
     case REPLY_OVERLOADED:
         right = a->runs == 0;
         break;
+    case REPLY_QUARANTINED:
+        right = a->runs == 0 && poison_is_in(f, e);
+        break;
     case REPLY_NO_KIND:
         right = a->runs == 0 && (a->foreign || roles_may_miss(f, a));
         break;
@@ -101,7 +105,7 @@ static void check_code(struct fleet *f, const struct ask *a, uint64_t uid, enum 
                       a->runs);
     }
     if (code != REPLY_OK && code != REPLY_APP_ERROR && code != REPLY_NO_KIND &&
-        !excused(f, a, code)) {
+        code != REPLY_QUARANTINED && !excused(f, a, code)) {
         world_violate(&f->world,
                       "spurious",
                       "request %llu to %s got %s without a cause",

@@ -206,6 +206,7 @@ void check_committed(struct fleet *f, const Rh__Command *command, const struct s
     }
     f->ledger.aborts += result->aborted_count;
     roles_committed(f, result);
+    poison_committed(f, command, result);
     if (command->body_case == RH__COMMAND__BODY_DEREGISTER) {
         f->ledger.removed_view = f->ledger.view_count;
     }

@@ -231,6 +231,7 @@ void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *
     network_init(&f->network, &f->world, &events);
     f->network.faults = f->faults.net;
     ledger_init(f);
+    poison_draw(f);
     coordinators_init(f);
     for (unsigned i = 0; i < f->nodes; i++) {
         node_init(f, &f->node[i], i);

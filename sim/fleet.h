@@ -33,6 +33,7 @@ enum {
     FLEET_KIND_BOSS = 12,
     FLEET_KIND_MAIL = 13,
     FLEET_DAEMONS_MAX = 6,
+    FLEET_SUSPECTS_MAX = 64,
     FLEET_LOOK_US = 500000, /* between two looks whether the fleet is quiet */
 };
 
@@ -177,6 +178,9 @@ struct sim_node {
     int64_t wall_us;           /* its wall clock is so much ahead */
     uint64_t watch_us;         /* when its watchdog looks; 0 = it sleeps */
     uint64_t downs;            /* links to nodes lost so far */
+    uint64_t died;             /* its folder tells: this incarnation died, … */
+    struct quarantined suspect[FLEET_SUSPECTS_MAX]; /* … and ran these */
+    size_t suspect_count;
 };
 
 struct sim_gateway {
@@ -236,6 +240,7 @@ struct fleet {
     uint32_t poll_ms;
     uint32_t deadline_ms;  /* of a request */
     uint32_t retry_ms;     /* of a gateway */
+    struct entity *poison; /* each run of it kills its node; NULL = nodes tell of no deaths */
     bool roles;            /* there is a second one */
     uint32_t daemons;      /* so many are wanted */
     uint64_t daemons_wish; /* which the coordinators were not told yet; 0 = they were */
@@ -438,6 +443,24 @@ bool roles_came_early(const struct fleet *f, const struct ask *a);
 bool roles_may_miss(const struct fleet *f, const struct ask *a);
 /* NULL: each singleton and daemon lives once, where it should; else what is not so. */
 const char *roles_wait(const struct fleet *f);
+
+/* ---- seeds with a poisonous entity: sim/poison.c ---- */
+
+/* Drawn aside, once the profile is known. */
+void poison_draw(struct fleet *f);
+/* Is this run the last of its process? */
+bool poison_kills(const struct fleet *f, const struct instance *i);
+/* What the node's folder tells of the process before. */
+void poison_config(const struct fleet *f, const struct sim_node *n, struct host_config *config);
+/* Its process dies now; its machine stopped, its disk is lost, or it stopped cleanly. */
+void poison_died(struct fleet *f, struct sim_node *n);
+void poison_forget(struct sim_node *n);
+bool poison_is_in(const struct fleet *f, const struct entity *e);
+/* A command was applied. */
+void poison_committed(struct fleet *f, const Rh__Command *command,
+                      const struct state_result *result);
+/* A node has stepped. */
+void poison_stepped(struct fleet *f, struct sim_node *n);
 
 /* ---- clients and the operator: sim/clients.c, sim/operator.c ---- */
 

@@ -220,7 +220,8 @@ void lives_list(struct fleet *f, const struct sim_node *n)
 const char *lives_waits(const struct fleet *f)
 {
     for (size_t k = 0; k < LEDGER_ENTITIES && f->kinds[0].remembered && !f->roles; k++) {
-        if (!f->ledger.entity[k].durable && f->ledger.entity[k].live == NULL) {
+        if (!f->ledger.entity[k].durable && f->ledger.entity[k].live == NULL &&
+            !poison_is_in(f, &f->ledger.entity[k])) {
             return f->ledger.entity[k].id;
         }
     }

@@ -72,6 +72,7 @@ static struct host_config config_of(struct fleet *f, const struct sim_node *n)
     c.kind_count = sizeof f->kinds / sizeof f->kinds[0];
     c.actors_max = f->faults.actors_max;
     roles_config(f, n, &c);
+    poison_config(f, n, &c);
     c.state_window = 131072;
     c.poll_ms = f->poll_ms;
     c.renew_ms = f->lease_us == 0 ? 500 : (uint32_t)(f->lease_us / 6000);
@@ -134,15 +135,20 @@ void node_crash(struct fleet *f, struct sim_node *n)
     TRACE(&f->world, n->process.name, "CRASHES");
     f->crashes++;
     check_node_crash(f, n);
+    poison_died(f, n);
     stop(f, n, false);
     // A write that nobody was told of may be lost, or torn: then the older slot counts.
     if (world_chance(&f->world, 500)) {
         n->disk = n->told;
     }
-    n->boots = (uint8_t)(n->boots + world_chance(&f->world, f->faults.reboot_pm));
+    if (world_chance(&f->world, f->faults.reboot_pm)) {
+        n->boots++;
+        poison_forget(n);
+    }
     if (world_chance(&f->world, f->faults.wipe_pm)) {
         TRACE(&f->world, n->process.name, "lost its disk");
         n->wipes++;
+        poison_forget(n);
         n->disk = n->told = (struct host_disk){0};
     }
     node_later(f, n, f->world.now_us + down_us, (struct world_event){.run = on_restart});
@@ -304,6 +310,7 @@ static void exit_now(struct fleet *f, struct sim_node *n)
     }
     n->wanted = false;
     n->leaving = false;
+    poison_forget(n);
     stop(f, n, true);
 }
 
@@ -398,6 +405,7 @@ void node_step(struct fleet *f, struct sim_node *n, struct host_event event)
     host_effects_clear(&n->out);
     host_step(n->core, &event, &n->out);
     check_view(f, n->process.name, host_view(n->core), &n->seen);
+    poison_stepped(f, n);
     node_calls_look(f, n);
     record_lease(f, n);
     n->out_at = 0;

@@ -131,6 +131,7 @@ void record_answer(struct fleet *f, uint64_t uid, enum reply_code code)
         [REPLY_REJECTED] = "REJECTED",
         [REPLY_NO_KIND] = "NOKIND",
         [REPLY_OVERLOADED] = "REJECTED",
+        [REPLY_QUARANTINED] = "REJECTED",
     };
     char name[NAME_SIZE];
     char text[128];

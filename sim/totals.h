@@ -24,7 +24,7 @@ struct totals {
     uint64_t resets;
     uint64_t requests;
     uint64_t nested;
-    uint64_t answers[REPLY_OVERLOADED + 1];
+    uint64_t answers[REPLY_QUARANTINED + 1];
     uint64_t store_refused;
     struct times hold;
     struct times stall;

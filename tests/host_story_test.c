@@ -34,10 +34,11 @@ static const char *story; /* its file */
 static struct host_disk disk;
 static Rh__Delta lost[DELTAS_MAX]; /* changes that the node did not hear of */
 static size_t lost_count;
-static uint64_t asked_nonce;  /* of the last REGISTER */
-static uint64_t asked_renew;  /* seq of the last RENEW */
-static int64_t wall_ahead_us; /* the wall clock, against the other */
-static uint64_t slow_us;      /* before each effect of the next step so much time passes */
+static uint64_t asked_nonce;       /* of the last REGISTER */
+static uint64_t asked_renew;       /* seq of the last RENEW */
+static int64_t wall_ahead_us;      /* the wall clock, against the other */
+static struct quarantined suspect; /* ran in the process before */
+static uint64_t slow_us;           /* before each effect of the next step so much time passes */
 
 /* ---- words of a command ---- */
 
@@ -200,6 +201,12 @@ static void print_control(int coordinator, struct bytes b)
         (void)fprintf(out, " REGISTER seen=%" PRIu64 " active=", c->register_->disk_seen);
         for (size_t i = 0; i < c->register_->n_disk_active; i++) {
             (void)fprintf(out, "%s%" PRIu64, i == 0 ? "" : ",", c->register_->disk_active[i]);
+        }
+        for (size_t i = 0; i < c->register_->n_suspects; i++) {
+            const Rh__Actor *a = c->register_->suspects[i];
+
+            (void)fprintf(out, " died=%" PRIu64, c->register_->died);
+            (void)fprintf(out, " suspect %u/%.*s", a->kind, (int)a->id.len, (char *)a->id.data);
         }
         break;
     case RH__CONTROL__BODY_RENEW:
@@ -467,6 +474,9 @@ static void do_new(void)
     config.state_window = number_of("window", config.state_window);
     config.gate_size_max = number_of("gate_max", config.gate_size_max);
     config.serve = number_of("serve", 0) != 0;
+    config.died = number_of("died", 0);
+    config.suspects = &suspect;
+    config.suspect_count = config.died != 0 && quarantined_of(&suspect, 0, bytes_of("ann", 3));
     host = host_new(&config);
 }
 
@@ -519,6 +529,42 @@ static void do_refused(void)
     c.body_case = RH__CONTROL__BODY_REG_REFUSED;
     c.reg_refused = &refused;
     control(&c);
+}
+
+/* quarantine NAME, release NAME: the cluster changes */
+static void change_quarantine(bool in)
+{
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__ConfigAnswer answer = RH__CONFIG_ANSWER__INIT;
+    Rh__Delta delta = RH__DELTA__INIT;
+    Rh__Delta *deltas[] = {&delta};
+    struct quarantined e;
+
+    assert_true(quarantined_of(&e, 0, id_of(words[1])));
+    Rh__Actor *actors[] = {quarantined_wire(&e)};
+    delta.version = cluster.ring.version + 1;
+    *(in ? &delta.quarantined : &delta.released) = actors;
+    *(in ? &delta.n_quarantined : &delta.n_released) = 1;
+    assert_true(view_seal(&cluster, &delta));
+    assert_int_equal(view_apply(&cluster, &delta), VIEW_APPLIED);
+    answer.deltas = deltas;
+    answer.n_deltas = 1;
+    answer.version = cluster.ring.version;
+    c.body_case = RH__CONTROL__BODY_CONFIG;
+    c.config = &answer;
+    control(&c);
+    mem_free(actors[0]->id.data);
+    mem_free(actors[0]);
+}
+
+static void do_quarantine(void)
+{
+    change_quarantine(true);
+}
+
+static void do_release(void)
+{
+    change_quarantine(false);
 }
 
 /* The change of the cluster that "V>S" says (vnode V to node S) or "V+W" (W becomes part of V), as
@@ -1054,27 +1100,61 @@ static void do_lives(void)
     (void)fprintf(out, " tasks=%zu turns=%" PRIu64, host_running(host), f.turns);
     (void)fprintf(out, " retired=%" PRIu64 " failed=%" PRIu64, f.retired_total, f.failed_total);
     (void)fprintf(out, " woken=%" PRIu64 " to wake=%" PRIu64, f.woken, f.wake_waiting);
-    (void)fprintf(out, " mailbox=%" PRIu64 "\n", f.dropped_mailbox);
+    (void)fprintf(out, " mailbox=%" PRIu64, f.dropped_mailbox);
+    if (f.refused_quarantine > 0) {
+        (void)fprintf(out, " quarantine=%" PRIu64, f.refused_quarantine);
+    }
+    (void)fputc('\n', out);
 }
 
 static const struct {
     const char *name;
     void (*play)(void);
 } commands[] = {
-    {"new", do_new},         {"leader", do_leader},       {"regok", do_regok},
-    {"refused", do_refused}, {"prepare", do_prepare},     {"commit", do_commit},
-    {"cancel", do_cancel},   {"polled", do_polled},       {"config", do_config},
-    {"grant", do_grant},     {"barred", do_barred},       {"peer", do_peer},
-    {"adopted", do_adopted}, {"request", do_request},     {"state", do_state},
-    {"ack", do_ack},         {"answer", do_answer},       {"tick", do_tick},
-    {"figures", do_figures}, {"wipe", do_wipe},           {"peerdown", do_peerdown},
-    {"leave", do_leave},     {"persisted", do_persisted}, {"activated", do_activated},
-    {"ran", do_ran},         {"exported", do_exported},   {"lease", do_lease},
-    {"stall", do_stall},     {"slow", do_slow},           {"wall", do_wall},
-    {"full", do_full},       {"room", do_room},           {"more", do_more},
-    {"copies", do_copies},   {"missed", do_missed},       {"retired", do_retired},
-    {"poke", do_poke},       {"passivate", do_passivate}, {"broken", do_broken},
-    {"wake", do_wake},       {"returned", do_returned},   {"lives", do_lives},
+    {"new", do_new},
+    {"leader", do_leader},
+    {"regok", do_regok},
+    {"refused", do_refused},
+    {"prepare", do_prepare},
+    {"commit", do_commit},
+    {"cancel", do_cancel},
+    {"polled", do_polled},
+    {"config", do_config},
+    {"grant", do_grant},
+    {"barred", do_barred},
+    {"peer", do_peer},
+    {"adopted", do_adopted},
+    {"request", do_request},
+    {"state", do_state},
+    {"ack", do_ack},
+    {"answer", do_answer},
+    {"tick", do_tick},
+    {"figures", do_figures},
+    {"wipe", do_wipe},
+    {"peerdown", do_peerdown},
+    {"leave", do_leave},
+    {"persisted", do_persisted},
+    {"activated", do_activated},
+    {"ran", do_ran},
+    {"exported", do_exported},
+    {"lease", do_lease},
+    {"stall", do_stall},
+    {"slow", do_slow},
+    {"wall", do_wall},
+    {"full", do_full},
+    {"room", do_room},
+    {"more", do_more},
+    {"copies", do_copies},
+    {"missed", do_missed},
+    {"retired", do_retired},
+    {"poke", do_poke},
+    {"passivate", do_passivate},
+    {"broken", do_broken},
+    {"quarantine", do_quarantine},
+    {"release", do_release},
+    {"wake", do_wake},
+    {"returned", do_returned},
+    {"lives", do_lives},
 };
 
 static void play(char *line)

@@ -93,6 +93,7 @@ static size_t returned;
 static size_t over; /* ran or returned */
 static size_t discarded;
 static uint64_t last_ticket;
+static struct blame_slot blame[BLAME_SLOTS];
 
 static void on_told(void *context)
 {
@@ -118,6 +119,7 @@ static void open_workers(size_t count, bool embedded)
                                              .embedded = embedded,
                                              .limits = &limits,
                                              .watchdog = watchdog,
+                                             .blame = &blame[worker_count],
                                              .on_told = on_told};
 
         worker[worker_count] = worker_new(&config);

@@ -61,6 +61,12 @@ struct request_record {
     struct bytes body;
 };
 
+/* Why there is none. */
+enum no_kind {
+    NO_KIND_UNKNOWN = 0,     /* nobody hosts that kind, or there is no such id of it */
+    NO_KIND_QUARANTINED = 1, /* it killed its process again and again */
+};
+
 enum answer_code {
     ANSWER_OK = 0,
     ANSWER_APP_ERROR = 1, /* the actor says no: body is the text */
@@ -68,7 +74,7 @@ enum answer_code {
     ANSWER_BUSY = 3,      /* not run; aux = milliseconds to wait */
     ANSWER_COLD = 4,      /* not run; aux = the cold stamp */
     ANSWER_EXPIRED = 5,   /* not run, and never will be: ttl spent in a queue */
-    ANSWER_NO_KIND = 6,   /* not run: no actor of that kind here */
+    ANSWER_NO_KIND = 6,   /* not run: no such actor here; aux = enum no_kind */
     ANSWER_LOST = 7,      /* a copy of it ran; what that answered is not kept any more */
     ANSWER_OVERLOAD = 8,  /* not run: no room for it; aux = milliseconds to wait */
     ANSWER_CODE_LAST = ANSWER_OVERLOAD,

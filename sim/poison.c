@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Seeds with a poisonous entity: each request that it runs kills its node's
+ * process, until all is healed. Nodes tell what ran when they died, as the file
+ * in their folder would.
+ *
+ * What is judged: nobody is in quarantine whom fewer deaths than STRIKES met;
+ * whoever has that many strikes is; and no node starts or runs one that its own
+ * view has there.
+ */
+#include "base/assert.h"
+#include "base/table.h"
+#include "sim/fleet.h"
+
+#include <string.h>
+
+enum { STRIKES = 3 };
+
+void poison_draw(struct fleet *f)
+{
+    const uint64_t drawn = table_mix(f->world.seed ^ UINT64_C(0x706f69736f6e));
+
+    if (drawn % 8 == 0 && (f->profile == PROFILE_MIXED || f->profile == PROFILE_LEASE)) {
+        f->poison = &f->ledger.entity[(drawn >> 8) % LEDGER_HOT];
+    }
+}
+
+bool poison_kills(const struct fleet *f, const struct instance *i)
+{
+    return i->entity == f->poison && !f->healed;
+}
+
+void poison_config(const struct fleet *f, const struct sim_node *n, struct host_config *config)
+{
+    if (f->poison != NULL) {
+        config->died = n->died;
+        config->suspects = n->suspect;
+        config->suspect_count = n->suspect_count;
+    }
+}
+
+/* ---- deaths ---- */
+
+void poison_died(struct fleet *f, struct sim_node *n)
+{
+    if (f->poison == NULL || n->incarnation == 0) {
+        return; // the file still tells of the process before
+    }
+    n->died = n->incarnation;
+    n->suspect_count = 0;
+    for (const struct instance *i = n->instance; i != NULL; i = i->next) {
+        if ((i->running || i->turns) && n->suspect_count < FLEET_SUSPECTS_MAX) {
+            const bool fits = quarantined_of(&n->suspect[n->suspect_count++],
+                                             entity_kind(i->entity),
+                                             bytes_of(i->entity->id, i->entity->id_size));
+
+            ASSERT(fits);
+            i->entity->deaths++;
+        }
+    }
+}
+
+void poison_forget(struct sim_node *n)
+{
+    n->died = 0;
+    n->suspect_count = 0;
+}
+
+/* ---- what is judged ---- */
+
+static struct entity *entity_named(struct fleet *f, const struct quarantined *name)
+{
+    for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
+        struct entity *e = &f->ledger.entity[i];
+
+        if (entity_kind(e) == name->kind &&
+            bytes_equal(bytes_of(e->id, e->id_size), quarantined_id(name))) {
+            return e;
+        }
+    }
+    UNREACHABLE();
+}
+
+static bool is_in(const struct view *view, const struct entity *e)
+{
+    return quarantine_has(&view->quarantine, entity_kind(e), bytes_of(e->id, e->id_size));
+}
+
+bool poison_is_in(const struct fleet *f, const struct entity *e)
+{
+    return is_in(&f->raft.truth.view, e);
+}
+
+static void on_registered(struct fleet *f, const Rh__CommandRegister *in)
+{
+    struct quarantined name;
+
+    for (size_t i = 0; i < in->n_suspects && in->died == in->replaces; i++) {
+        if (quarantined_read(&name, in->suspects[i])) {
+            struct entity *e = entity_named(f, &name);
+
+            e->strikes++;
+            if (e->strikes >= STRIKES && !poison_is_in(f, e)) {
+                world_violate(&f->world,
+                              "quarantine",
+                              "%s has %u strikes and is not in quarantine",
+                              e->id,
+                              e->strikes);
+            }
+        }
+    }
+}
+
+void poison_committed(struct fleet *f, const Rh__Command *command,
+                      const struct state_result *result)
+{
+    if (f->poison == NULL || !result->accepted || result->delta == NULL) {
+        return;
+    }
+    if (command->body_case == RH__COMMAND__BODY_REGISTER_) {
+        on_registered(f, command->register_);
+    }
+    for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
+        const struct entity *e = &f->ledger.entity[i];
+
+        if (e->deaths < STRIKES && poison_is_in(f, e)) {
+            world_violate(
+                &f->world, "quarantine", "%s is in quarantine after %u deaths", e->id, e->deaths);
+        }
+    }
+}
+
+void poison_stepped(struct fleet *f, struct sim_node *n)
+{
+    const struct view *view = host_view(n->core);
+
+    for (size_t i = 0; view->quarantine.count > 0 && i < n->out.count; i++) {
+        const struct host_effect *e = &n->out.item[i];
+
+        if ((e->type == HOST_ACTIVATE || e->type == HOST_RUN) &&
+            quarantine_has(&view->quarantine, actor_kind(e->actor), actor_id(e->actor))) {
+            world_violate(&f->world,
+                          "quarantine",
+                          "%s begins %.*s although it knows that it is in quarantine",
+                          n->process.name,
+                          (int)actor_id(e->actor).size,
+                          (const char *)actor_id(e->actor).data);
+        }
+    }
+}
