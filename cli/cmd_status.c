@@ -33,6 +33,7 @@ static void put_nodes(const Rh__AdminReply *reply, struct rows *r)
                                           "HELD EVER",
                                           "RUN",
                                           "FORWARDED",
+                                          "QUARANTINED",
                                           "VERSION",
                                           "DIGEST",
                                           NULL};
@@ -57,6 +58,7 @@ static void put_nodes(const Rh__AdminReply *reply, struct rows *r)
         rows_number(r, n->held_total);
         rows_number(r, n->executed);
         rows_number(r, n->forwarded);
+        rows_number(r, n->refused_quarantine);
         rows_number(r, n->version);
         rows_text(r, "%s", digest_text(n->digest0, n->digest1, digest));
     }

@@ -5,6 +5,7 @@
  *     lock      flocked while the node runs
  *     identity  text, written once: format, cluster, node's name, the folder's id, a CRC-32C
  *     number    the transaction numbers seen (storage/number.h)
+ *     running   whose code runs, for the next process (node/blame.h)
  *
  * The folder's id and this machine's boot id let a restarted node prove that
  * its last incarnation is dead: who holds the lock of the same folder in the

@@ -515,6 +515,7 @@ static void send_renew(struct host *h)
     r.hold_us_max = f.hold_us_max;
     r.executed = f.executed;
     r.forwarded = f.forwarded;
+    r.refused_quarantine = f.refused_quarantine;
     r.stopping = h->stopping;
     tell_lease(&r, &f);
     c.body_case = RH__CONTROL__BODY_RENEW;

@@ -67,6 +67,7 @@ static Rh__NodeRow *node_row(struct coordinator *c, const struct state_node *nod
     row->lease_gated = seen->renew.lease_gated;
     row->leaseless_total = seen->renew.leaseless_total;
     row->gate_dropped = seen->renew.gate_dropped;
+    row->refused_quarantine = seen->renew.refused_quarantine;
     row->heard_us_ago = c->now_us - seen->heard_us;
     return row;
 }

@@ -6,6 +6,7 @@
 #include <ringhold.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,6 +49,8 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
         for (;;) {
             (void)pause();
         }
+    } else if (strcmp(what, "die") == 0) {
+        abort();
     } else if (strcmp(what, "defer") == 0) {
         last = rh_defer(actor); /* and never answers */
     } else if (strcmp(what, "twice") == 0) {
