@@ -74,6 +74,9 @@ build/proto/%.pb-c.c: %.proto
 	$(call say,PB)
 	$(Q)protoc-c --c_out=build/proto $<
 
+# Comes with it: what includes it is built anew in the same run.
+build/proto/%.pb-c.h: build/proto/%.pb-c.c ;
+
 $(out)/wire/%.pb-c.o: build/proto/wire/%.pb-c.c Makefile | $(pb)
 	@mkdir -p $(@D)
 	$(call say,CC)
