@@ -65,7 +65,7 @@ def three_deaths_are_quarantine(binary):
         redis = Resp(resp)
         for _ in range(5):
             assert refusal(redis, "CALL", "boss", "die").startswith("QUARANTINED")
-        until("they are counted", lambda: fleet.status()["nodes"][0]["quarantined"] == 5)
+        until("they are counted", lambda: fleet.status()["nodes"][0]["quarantined"] >= 5)
         # Its vnode serves: those that are in it, and all others.
         home = vnode_of(fleet, "boss")
         beside = [i for i in NEIGHBOURS if vnode_of(fleet, i) == home]
