@@ -193,6 +193,9 @@ int cmd_node_drain(int argc, char **argv)
     (void)snprintf(name, sizeof name, "%s", q.arguments[0]);
     what.name = name;
     what.cancel = q.argument_count == 2;
+    char by[128];
+    (void)query_who(by, sizeof by);
+    what.by = by;
     request.what_case = RH__ADMIN__WHAT_DRAIN;
     request.drain = &what;
     Rh__AdminReply *reply = query_ask(&q, &request);
@@ -225,6 +228,9 @@ int cmd_node_remove(int argc, char **argv)
     char name[64];
     (void)snprintf(name, sizeof name, "%s", q.arguments[0]);
     what.name = name;
+    char by[128];
+    (void)query_who(by, sizeof by);
+    what.by = by;
     request.what_case = RH__ADMIN__WHAT_REMOVE;
     request.remove = &what;
     Rh__AdminReply *reply = query_ask(&q, &request);

@@ -153,16 +153,32 @@ static void answer_events(struct daemon *d, struct link *link, const Rh__Admin *
     proto_free(&reply->base);
 }
 
-/* Who says he is who: the name is the caller's word, the address is not. */
-static void add_address(Rh__AdminResolve *wish, const struct link *link)
+/* Who wishes it, of what is wished; NULL: it is a question. */
+static char **wisher(Rh__Admin *in)
 {
-    char by[256];
+    return in->what_case == RH__ADMIN__WHAT_RESOLVE      ? &in->resolve->by
+           : in->what_case == RH__ADMIN__WHAT_DRAIN      ? &in->drain->by
+           : in->what_case == RH__ADMIN__WHAT_REMOVE     ? &in->remove->by
+           : in->what_case == RH__ADMIN__WHAT_DAEMONS    ? &in->daemons->by
+           : in->what_case == RH__ADMIN__WHAT_QUARANTINE ? &in->quarantine->by
+           : in->what_case == RH__ADMIN__WHAT_MEND       ? &in->mend->by
+                                                         : NULL;
+}
 
-    (void)snprintf(by, sizeof by, "%.120s from %.120s", wish->by, link_address(link));
-    if (wish->by != protobuf_c_empty_string) {
-        mem_free(wish->by);
+/* Who says he is who: the name is the caller's word, the address is not. */
+static void add_address(Rh__Admin *in, const struct link *link)
+{
+    char **by = wisher(in);
+    char text[256];
+
+    if (by == NULL) {
+        return;
     }
-    wish->by = mem_string(by);
+    (void)snprintf(text, sizeof text, "%.120s from %.120s", *by, link_address(link));
+    if (*by != protobuf_c_empty_string) {
+        mem_free(*by);
+    }
+    *by = mem_string(text);
 }
 
 static void on_control(struct daemon *d, struct link *link, const struct frame *frame)
@@ -185,9 +201,8 @@ static void on_control(struct daemon *d, struct link *link, const struct frame *
         control_free(message);
         return;
     }
-    if (message->body_case == RH__CONTROL__BODY_ADMIN &&
-        message->admin->what_case == RH__ADMIN__WHAT_RESOLVE) {
-        add_address(message->admin->resolve, link);
+    if (message->body_case == RH__CONTROL__BODY_ADMIN) {
+        add_address(message->admin, link);
     }
     struct coordinator_event event = {
         .type = COORDINATOR_MESSAGE, .peer = p->id, .message = message};

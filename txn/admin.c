@@ -362,7 +362,7 @@ static void expect(struct proposal *p, const struct peer *peer, uint64_t questio
 }
 
 static struct proposal *propose_desire(struct coordinator *c, const struct state_node *node,
-                                       enum desire desire)
+                                       enum desire desire, char *by, char *reason)
 {
     Rh__Command command = RH__COMMAND__INIT;
     Rh__CommandDesire body = RH__COMMAND_DESIRE__INIT;
@@ -371,6 +371,8 @@ static struct proposal *propose_desire(struct coordinator *c, const struct state
     body.leaving = desire;
     command.body_case = RH__COMMAND__BODY_DESIRE;
     command.desire = &body;
+    command.by = by;
+    command.reason = reason;
     return coordinator_propose(c, PROPOSAL_DESIRE, &command);
 }
 
@@ -444,7 +446,7 @@ static bool on_drain(struct coordinator *c, const struct peer *peer, Rh__AdminRe
     if (node == NULL) {
         return false;
     }
-    p = propose_desire(c, node, in->cancel ? DESIRE_STAY : DESIRE_DRAIN);
+    p = propose_desire(c, node, in->cancel ? DESIRE_STAY : DESIRE_DRAIN, in->by, proto_text(""));
     expect(p, peer, reply->tag, node->slot);
     if (p == NULL) {
         admin_set_text(&reply->error, "the coordinators are not ready: try again");
@@ -470,7 +472,8 @@ static bool on_remove(struct coordinator *c, const struct peer *peer, Rh__AdminR
         admin_set_text(&reply->error, fault);
         return false;
     }
-    p = live ? propose_desire(c, node, DESIRE_STOP) : propose_removal(c, node, in);
+    p = live ? propose_desire(c, node, DESIRE_STOP, in->by, in->reason)
+             : propose_removal(c, node, in);
     expect(p, peer, reply->tag, node->slot);
     if (p == NULL) {
         admin_set_text(&reply->error, "the coordinators are not ready: try again");
