@@ -565,11 +565,11 @@ static void the_gate_closes_on_what_is_half_out(void **state)
     }
     until(cut_in_the_middle);
     links_set_gate(sides[1].links, 1);
-    run_on(200); // What nng has of it, it may still hand on.
-    left = link_queued(link);
+    do { // What nng has of it, it may still hand on, at its pace: all that is queued it has not.
+        left = link_queued(link);
+        run_on(200);
+    } while (left != link_queued(link));
     assert_true(left > 0);
-    run_on(100);
-    assert_int_equal(link_queued(link), left);
     links_set_gate(sides[1].links, UINT64_MAX);
     until(big_ones_came);
     mem_free(piece);
