@@ -8,6 +8,7 @@ static const struct command table[] = { // sorted by name
     /* name      arity writes first last step  run          each */
     {"APPEND",    3,   true,   1,   1,   1,    run_key,     NULL},
     {"AUTH",     -2,   false,  0,   0,   0,    run_auth,    NULL},
+    {"BIND",      2,   true,   1,   1,   1,    run_bind,    NULL},
     {"CALL",      3,   true,   1,   1,   1,    run_call,    NULL},
     {"CLIENT",   -2,   false,  0,   0,   0,    run_client,  NULL},
     {"COMMAND",  -1,   false,  0,   0,   0,    run_command, NULL},
@@ -33,6 +34,7 @@ static const struct command table[] = { // sorted by name
     {"SETNX",     3,   true,   1,   1,   1,    run_key,     NULL},
     {"STRLEN",    2,   false,  1,   1,   1,    run_key,     NULL},
     {"TELL",      3,   true,   1,   1,   1,    run_tell,    NULL},
+    {"UNBIND",    1,   true,   0,   0,   0,    run_unbind,  NULL},
     {"UNLINK",   -2,   true,   1,  -1,   1,    run_sum,     "DEL"},
     {"WHERE",     2,   false,  1,   1,   1,    run_where,   NULL},
 };

@@ -408,6 +408,11 @@ void resp_put_map(struct buffer *out, int protocol, size_t pairs)
     }
 }
 
+void resp_put_push(struct buffer *out, int protocol, size_t count)
+{
+    put_number(out, protocol == 3 ? '>' : '*', (int64_t)count);
+}
+
 /* "WRONGTYPE …" has a code, "no such thing" has not. */
 static bool has_code(struct bytes text)
 {

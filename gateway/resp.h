@@ -77,6 +77,9 @@ void resp_put_nil(struct buffer *out, int protocol);
 void resp_put_array(struct buffer *out, size_t count);             /* its items follow */
 void resp_put_map(struct buffer *out, int protocol, size_t pairs); /* keys and values follow */
 
+/* A message that nobody asked for; its items follow. In RESP2 it looks like one of SUBSCRIBE. */
+void resp_put_push(struct buffer *out, int protocol, size_t count);
+
 /* A value that an actor answered. An error text without a code of its own gets "ERR ". */
 void resp_put_value(struct buffer *out, int protocol, const struct value *value);
 

@@ -69,6 +69,7 @@ static void put_reply(struct slot *slot, struct buffer *out)
     switch ((enum slot_shape)slot->shape) {
     case SLOT_OPAQUE:
     case SLOT_VALUE:
+    case SLOT_BIND:
     case SLOT_LOCAL:
         buffer_put(out, slot->text.data, slot->text.size);
         break;

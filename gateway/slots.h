@@ -21,6 +21,7 @@ enum slot_shape {
     SLOT_SUM,    /* integers: their sum */
     SLOT_ALL_OK, /* +OK when all are */
     SLOT_ARRAY,  /* one item a part */
+    SLOT_BIND,   /* one part, of bind.c: the reply stands in `text` */
     SLOT_LOCAL,  /* no parts: the reply stands in `text` */
 };
 

@@ -185,6 +185,7 @@ static void on_frame(struct conn *conn, const struct frame *frame)
     case FRAME_ANSWER:
     case FRAME_STATE:
     case FRAME_STATE_ACK:
+    case FRAME_PUSH:
         if (!inject_frame(false, (uint8_t)frame->type, frame->body)) {
             links->events.frame(links->events.context, conn->link, frame);
         }

@@ -14,7 +14,7 @@ static bool type_is_known(uint8_t type)
 
 bool frame_type_has_records(uint8_t type)
 {
-    return type >= FRAME_REQUEST && type <= FRAME_STATE_ACK;
+    return type >= FRAME_REQUEST && type <= FRAME_PUSH;
 }
 
 enum err frame_decode(struct bytes in, size_t size_max, struct frame *frame, size_t *size)

@@ -41,6 +41,7 @@ enum frame_type {
     FRAME_ANSWER = 17,  /* count answer records */
     FRAME_STATE = 18,   /* count state records: actors handed over */
     FRAME_STATE_ACK = 19,
+    FRAME_PUSH = 20, /* count push records, wire/session.h: node to gateway */
 };
 
 struct frame {

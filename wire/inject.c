@@ -132,6 +132,9 @@ static bool frame_name(uint8_t type, struct bytes body, char out[NAME_MAX_SIZE])
     case FRAME_STATE_ACK:
         (void)snprintf(out, NAME_MAX_SIZE, "state_ack");
         return true;
+    case FRAME_PUSH:
+        (void)snprintf(out, NAME_MAX_SIZE, "push");
+        return true;
     default:
         return false;
     }

@@ -35,6 +35,8 @@ enum request_flags {
     REQUEST_HELD = 8,       /* was held at a source: forwarded even past the linger time */
     REQUEST_CALL = 16,      /* of another actor: its body starts with a caller (caller_get()), and
                                gateway is the incarnation of the node that hosts it */
+    REQUEST_SESSION = 32,   /* body is a note of wire/session.h, for the scene and not the actor */
+    REQUEST_AWAKE = 64,     /* only for an actor that is awake; else refused: NO_KIND */
 };
 
 /* PROTOCOL.md REQ. A session is one client connection; sequence numbers grow within a session.

@@ -5,6 +5,7 @@
  */
 #include "base/assert.h"
 #include "wire/record.h"
+#include "wire/session.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,6 +31,12 @@ static enum err again(uint8_t kind, struct reader *r, struct buffer *out)
         if ((e = state_get(r, &state)) == ERR_OK) {
             state_put(out, &state);
         }
+    } else if (kind == 4) {
+        struct push_record push;
+
+        if ((e = push_get(r, &push)) == ERR_OK) {
+            push_put(out, &push);
+        }
     } else {
         struct state_ack_record ack;
 
@@ -48,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     struct reader r = {.at = data + 1, .left = size - 1};
-    while (again(data[0] % 4, &r, &out) == ERR_OK) {
+    while (again(data[0] % 5, &r, &out) == ERR_OK) {
     }
     ASSERT(bytes_equal(buffer_bytes(&out), bytes_of(data + 1, out.size)));
     buffer_fini(&out);

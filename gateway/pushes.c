@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/pushes.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+void pushes_init(struct pushes *p, struct push_figures *figures)
+{
+    *p = (struct pushes){.figures = figures, .next = 1};
+    list_init(&p->kept);
+}
+
+void pushes_free(struct kept_push *kept)
+{
+    mem_free(kept);
+}
+
+static size_t cost(const struct push_record *r)
+{
+    return sizeof(struct kept_push) + r->payload.size;
+}
+
+static struct kept_push *front(const struct pushes *p)
+{
+    struct list_link *l = list_front(&p->kept);
+
+    return l == NULL ? NULL : CONTAINER_OF(l, struct kept_push, link);
+}
+
+static struct kept_push *pop(struct pushes *p)
+{
+    struct kept_push *k = front(p);
+
+    list_remove(&k->link);
+    p->size -= cost(&k->record);
+    if (list_empty(&p->kept)) {
+        p->gap_us = 0;
+    }
+    return k;
+}
+
+void pushes_fini(struct pushes *p)
+{
+    while (front(p) != NULL) {
+        pushes_free(pop(p));
+    }
+}
+
+void pushes_begin(struct pushes *p, uint32_t round)
+{
+    p->round = round;
+    p->next = 1;
+    while (front(p) != NULL && front(p)->record.round < round) {
+        pushes_free(pop(p));
+        p->figures->dropped_stale++;
+    }
+}
+
+static bool is_before(const struct push_record *a, const struct push_record *b)
+{
+    return a->round < b->round || (a->round == b->round && a->number < b->number);
+}
+
+/* The last kept one that is not behind `r`; NULL = all are. Most come at the end. */
+static struct kept_push *place_of(const struct pushes *p, const struct push_record *r)
+{
+    for (struct list_link *l = p->kept.head.prev; l != &p->kept.head; l = l->prev) {
+        struct kept_push *k = CONTAINER_OF(l, struct kept_push, link);
+
+        if (!is_before(r, &k->record)) {
+            return k;
+        }
+    }
+    return NULL;
+}
+
+static struct kept_push *copy_of(const struct push_record *r)
+{
+    struct kept_push *k = mem_new(1, sizeof *k + r->payload.size);
+    uint8_t *data = (uint8_t *)(k + 1);
+
+    k->record = *r;
+    if (r->payload.size > 0) {
+        memcpy(data, r->payload.data, r->payload.size);
+    }
+    k->record.payload = bytes_of(data, r->payload.size);
+    return k;
+}
+
+static void keep(struct pushes *p, const struct push_record *r, bool open, uint64_t now_us)
+{
+    struct kept_push *before = place_of(p, r);
+
+    if (before != NULL && !is_before(&before->record, r)) {
+        p->figures->dropped_copy++;
+        return;
+    }
+    // While they flow, who is in front leaves when it gets too much: pushes_next().
+    if ((!open || r->round != p->round) && p->size + cost(r) > PUSHES_KEPT_MAX) {
+        p->figures->dropped_room++;
+        return;
+    }
+    struct kept_push *k = copy_of(r);
+
+    list_insert_after(before == NULL ? &p->kept.head : &before->link, &k->link);
+    p->size += cost(r);
+    if (p->gap_us == 0) {
+        p->gap_us = now_us == 0 ? 1 : now_us;
+    }
+}
+
+bool pushes_take(struct pushes *p, const struct push_record *r, bool open, uint64_t now_us)
+{
+    if (r->round < p->round) {
+        p->figures->dropped_stale++;
+        return false;
+    }
+    if (r->round == p->round && r->number < p->next) {
+        p->figures->dropped_copy++;
+        return false;
+    }
+    if (!open || r->round != p->round || r->number != p->next) {
+        keep(p, r, open, now_us);
+        return false;
+    }
+    // A kept one with this number would have been delivered when `next` came to it.
+    p->next++;
+    p->figures->delivered++;
+    return true;
+}
+
+struct kept_push *pushes_next(struct pushes *p, uint64_t now_us)
+{
+    const struct kept_push *k = front(p);
+
+    if (k == NULL || k->record.round != p->round) {
+        return NULL;
+    }
+    if (k->record.number != p->next && now_us - p->gap_us < PUSHES_GAP_US &&
+        p->size <= PUSHES_KEPT_MAX) {
+        return NULL;
+    }
+    p->figures->lost += k->record.number - p->next;
+    p->figures->delivered++;
+    p->next = k->record.number + 1;
+    p->gap_us = now_us; // the next gap, if there is one, is another
+    return pop(p);
+}

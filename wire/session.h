@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What gateways and actors tell one another of sessions: that a client is bound
+ * to an actor, and what the actor pushes to it (docs/decisions/012-sessions.md).
+ *
+ * A session note is the body of a request with REQUEST_SESSION: it goes the way
+ * of every request, so it is held, forwarded, run once and in order like one.
+ * A push record travels the other way, straight from the owner to the gateway, in
+ * a frame of FRAME_PUSH. Little endian. Golden vectors in tests/session_wire_test.c.
+ */
+#ifndef WIRE_SESSION_H
+#define WIRE_SESSION_H
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "wire/cursor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    PUSH_SIZE_MAX = 256 * 1024, /* bytes of one push */
+    PUSH_TEXT_MAX = 255,        /* of a kick */
+    BOND_SIZE = 48,             /* as it travels with its actor */
+};
+
+/* Which bond is newer, of all that an actor ever had: the fence it was made under, then a count. */
+struct bond_stamp {
+    uint64_t fence;
+    uint64_t count;
+};
+
+static inline bool bond_stamp_before(struct bond_stamp a, struct bond_stamp b)
+{
+    return a.fence < b.fence || (a.fence == b.fence && a.count < b.count);
+}
+
+/* A client of a gateway, bound to an actor. */
+struct bond {
+    uint64_t gateway;    /* random id of the gateway process */
+    uint64_t connection; /* of it, never used again there */
+    uint32_t round;      /* counts the notes BIND and RESUME of the connection; pushes are numbered
+                            within one */
+    bool kicked;         /* it was told to go */
+    uint64_t number;     /* of the last push */
+    struct bond_stamp stamp;
+};
+
+/* As BOND_SIZE bytes: u64 gateway, u64 connection, u32 round, u32 flags (1 = kicked), u64 number,
+ * u64 fence, u64 count. */
+void bond_put(uint8_t out[BOND_SIZE], const struct bond *b);
+/* ERR_CORRUPT: not exactly one. */
+MUST_CHECK enum err bond_get(struct bytes in, struct bond *b);
+
+/* ---- notes ---- */
+
+enum note_type {
+    NOTE_BIND = 1,   /* a client wants to be bound */
+    NOTE_RESUME = 2, /* it was bound, and its actor may have been lost since */
+    NOTE_LOST = 3,   /* it has gone */
+    NOTE_PUSH = 4,   /* of an actor: push this to whoever is bound */
+};
+
+/* Why a client has gone; as in enum rh_lost_why. */
+enum note_lost { NOTE_LOST_CLOSED = 1, NOTE_LOST_KICKED = 2, NOTE_LOST_SLOW = 3 };
+
+struct note {
+    uint8_t type; /* enum note_type */
+    uint8_t why;  /* LOST: enum note_lost */
+    uint64_t gateway;
+    uint64_t connection;
+    uint32_t round;          /* BIND, RESUME */
+    struct bond_stamp stamp; /* RESUME */
+    struct bytes payload;    /* PUSH: at most PUSH_SIZE_MAX */
+};
+
+/* Append one: u8 type; BIND: u64 gateway, u64 connection, u32 round; RESUME: the same, u64 fence,
+ * u64 count; LOST: u64 gateway, u64 connection, u8 why; PUSH: the payload. */
+void note_put(struct buffer *out, const struct note *n);
+MUST_CHECK enum err note_get(struct bytes in, struct note *n);
+
+/* How BIND and RESUME end. */
+enum bound_result {
+    BOUND_NEW = 0,     /* bound; pushes of this round begin with number 1 */
+    BOUND_KEPT = 1,    /* it is bound still, with the round that is told, and its numbers go on */
+    BOUND_OLD = 2,     /* another client was bound since */
+    BOUND_REFUSED = 3, /* the actor does not want it, or has kicked it */
+    BOUND_NEVER = 4,   /* actors of this kind take no sessions */
+    BOUND_RESULT_LAST = BOUND_NEVER,
+};
+
+struct bound {
+    uint8_t result; /* enum bound_result */
+    uint32_t round;
+    struct bond_stamp stamp;
+};
+
+/* Body of the answer, 21 bytes: u8 result, u32 round, u64 fence, u64 count. */
+void bound_put(struct buffer *out, const struct bound *b);
+MUST_CHECK enum err bound_get(struct bytes in, struct bound *b);
+
+/* ---- pushes ---- */
+
+enum push_type {
+    PUSH_DATA = 0,
+    PUSH_KICK = 1,  /* last of its round: code, and payload is the text */
+    PUSH_AGAIN = 2, /* not numbered: the actor was begun afresh, its bond is lost: RESUME */
+    PUSH_TYPE_LAST = PUSH_AGAIN,
+};
+
+struct push_record {
+    uint64_t gateway;
+    uint64_t connection;
+    uint64_t number; /* from 1, of the round; 0 of AGAIN */
+    uint32_t round;
+    uint32_t code; /* KICK */
+    uint8_t type;  /* enum push_type */
+    struct bytes payload;
+};
+
+/* 37 bytes, then the payload: u64 gateway, u64 connection, u64 number, u32 round, u32 code,
+ * u8 type, u32 size. */
+enum { PUSH_HEADER_SIZE = 37 };
+void push_put(struct buffer *out, const struct push_record *p);
+/* Take the next one off `in`; ERR_CORRUPT as of wire/record.h. */
+MUST_CHECK enum err push_get(struct reader *in, struct push_record *p);
+
+#endif
