@@ -56,6 +56,15 @@ static inline void list_push_back(struct list *l, struct list_link *item)
     l->head.prev = item;
 }
 
+/* Behind one that is linked, or a list's head: then it is the first. */
+static inline void list_insert_after(struct list_link *before, struct list_link *item)
+{
+    item->prev = before;
+    item->next = before->next;
+    before->next->prev = item;
+    before->next = item;
+}
+
 static inline void list_remove(struct list_link *item)
 {
     ASSERT(list_linked(item));

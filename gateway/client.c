@@ -14,13 +14,10 @@
 enum {
     IDLE_BUFFER_MAX = 4096,       /* an idle connection keeps no more of each buffer */
     HALF_COMMAND_MAX = 64 * 1024, /* what may grow still while all buffers together are full */
-    TICKET_PART_BITS = 8,
     ERROR_TEXT_MAX = 512,
     REPLY_SIZE_GUESS = 4096, /* of a connection's first replies */
     REPLY_SIZE_DECAY = 16,
 };
-
-static const uint64_t TICKET_NONE = UINT64_MAX; /* TELL: nobody waits */
 
 struct clients_config clients_config_default(void)
 {
@@ -33,6 +30,7 @@ struct clients_config clients_config_default(void)
         .unsent_max = (size_t)1024 * 1024,
         .output_max = (size_t)64 * 1024 * 1024,
         .buffers_max = (size_t)256 * 1024 * 1024,
+        .push_unread_max = (size_t)1024 * 1024,
     };
 }
 
@@ -47,6 +45,8 @@ struct clients *clients_new(const struct clients_config *config, struct router *
     all->router = router;
     all->since_us = now_us;
     list_init(&all->order);
+    list_init(&all->bound);
+    list_init(&all->due);
     return all;
 }
 
@@ -86,12 +86,12 @@ struct client *clients_find(const struct clients *all, uint64_t session)
 void clients_figures(const struct clients *all, struct clients_figures *out)
 {
     *out = all->figures;
+    out->pushes = all->pushes;
 }
 
 /* ---- life ---- */
 
-/* Count what it holds now. Ends every call that may have changed it. */
-static void account(struct client *c)
+void client_account(struct client *c)
 {
     const size_t now = c->in.cap + c->out.cap + c->writing + c->slots.size;
 
@@ -110,6 +110,7 @@ struct client *client_new(struct clients *all, const char *address, uint64_t now
     c->since_us = now_us;
     c->progress_us = now_us;
     c->protocol = 2;
+    c->lost_why = NOTE_LOST_CLOSED;
     c->reply_size = REPLY_SIZE_GUESS;
     (void)snprintf(c->address, sizeof c->address, "%s", address);
     table_put(&all->table, &c->link, table_mix(c->session));
@@ -125,6 +126,7 @@ void client_free(struct client *c, uint64_t now_us, struct router_effects *effec
     const struct router_event event = {
         .type = ROUTER_SESSION_CLOSED, .now_us = now_us, .session = c->session};
 
+    binding_end(c, now_us, effects);
     router_step(all->router, &event, effects);
     table_remove(&all->table, &c->link);
     list_remove(&c->order);
@@ -277,7 +279,7 @@ static bool is_good(const struct router_effect *reply)
     return reply->code == REPLY_OK;
 }
 
-static void fail_slot(struct client *c, struct slot *slot, const struct router_effect *reply,
+void client_fail_slot(struct client *c, struct slot *slot, const struct router_effect *reply,
                       struct bytes body)
 {
     if (slot->failed) {
@@ -337,8 +339,10 @@ static void take_answer(struct client *c, struct slot *slot, const struct router
     const size_t part = reply->ticket & ((1u << TICKET_PART_BITS) - 1);
     const size_t before = text_size(slot, part);
 
-    if (!is_good(reply)) {
-        fail_slot(c, slot, reply, body);
+    if (slot->shape == SLOT_BIND) {
+        binding_answered(c, slot, reply, body);
+    } else if (!is_good(reply)) {
+        client_fail_slot(c, slot, reply, body);
     } else if (slot->shape == SLOT_OPAQUE) {
         resp_put_bulk(&slot->text, body);
     } else {
@@ -386,20 +390,24 @@ void client_on_reply(struct client *c, const struct router_effect *reply, struct
     if (reply->ticket == TICKET_NONE) {
         return;
     }
-    struct slot *slot = slots_at(&c->slots, reply->ticket >> TICKET_PART_BITS);
+    if (reply->ticket == TICKET_RESUME) {
+        binding_resumed(c, reply, body, now_us);
+        client_account(c);
+        return;
+    }
+    struct slot *slot = slots_at(&c->slots, client_ticket_slot(reply));
     ASSERT(slot != NULL && slot->left > 0 && c->in_flight > 0);
     c->now_us = now_us;
     c->in_flight--;
     learn_reply_size(c, body.size);
-    if (c->out.size + c->writing == 0) {
-        c->progress_us = now_us; // from now it owes reading
-    }
+    client_owes(c, now_us);
     if (!answer_directly(c, slot, reply, body)) {
         take_answer(c, slot, reply, body);
     }
     while (slots_pop(&c->slots, &c->out)) {
     }
-    account(c);
+    binding_pump(c, now_us);
+    client_account(c);
 }
 
 /* ---- commands ---- */
@@ -474,7 +482,14 @@ static void run(struct client *c, const struct resp_command *line)
 
 /* ---- input ---- */
 
-static size_t unsent(const struct client *c)
+void client_owes(struct client *c, uint64_t now_us)
+{
+    if (client_unsent(c) == 0) {
+        c->progress_us = now_us;
+    }
+}
+
+size_t client_unsent(const struct client *c)
 {
     return c->out.size + c->writing;
 }
@@ -484,11 +499,11 @@ static bool has_room(const struct client *c)
 {
     const struct clients_config *config = &c->all->config;
     const bool all_full = c->all->figures.buffered > config->buffers_max;
-    const size_t expected = unsent(c) + c->in_flight * c->reply_size;
-    const bool fits = expected < config->unsent_max || (c->in_flight == 0 && unsent(c) == 0);
+    const size_t expected = client_unsent(c) + c->in_flight * c->reply_size;
+    const bool fits = expected < config->unsent_max || (c->in_flight == 0 && client_unsent(c) == 0);
 
     return !c->closing && !c->dropped && slots_count(&c->slots) < config->in_flight_max &&
-           c->in_flight < config->in_flight_max && fits && !(all_full && unsent(c) > 0) &&
+           c->in_flight < config->in_flight_max && fits && !(all_full && client_unsent(c) > 0) &&
            !router_full(c->all->router);
 }
 
@@ -581,15 +596,13 @@ static void begin(struct client *c, uint64_t now_us, struct router_effects *effe
 {
     c->now_us = now_us;
     c->effects = effects;
-    if (unsent(c) == 0) {
-        c->progress_us = now_us;
-    }
+    client_owes(c, now_us);
 }
 
 static void end(struct client *c)
 {
     c->effects = NULL;
-    account(c);
+    client_account(c);
 }
 
 void client_on_bytes(struct client *c, struct bytes in, uint64_t now_us,
@@ -652,7 +665,7 @@ void client_sent(struct client *c, size_t count, uint64_t now_us)
     }
     buffer_consume(&c->out, count);
     trim_output(c);
-    account(c);
+    client_account(c);
 }
 
 void client_take_output(struct client *c, struct buffer *to)
@@ -661,14 +674,14 @@ void client_take_output(struct client *c, struct buffer *to)
     *to = c->out;
     c->writing = c->out.size;
     c->out = (struct buffer){0};
-    account(c);
+    client_account(c);
 }
 
 void client_wrote(struct client *c, uint64_t now_us)
 {
     c->writing = 0;
     c->progress_us = now_us;
-    account(c);
+    client_account(c);
 }
 
 bool client_is_done(const struct client *c)
@@ -676,21 +689,21 @@ bool client_is_done(const struct client *c)
     const bool used_up = c->in.size == c->in_at || c->half;
 
     return c->dropped ||
-           ((c->closing || (c->ended && used_up)) && slots_count(&c->slots) == 0 && unsent(c) == 0);
+           ((c->closing || (c->ended && used_up)) && slots_count(&c->slots) == 0 && client_unsent(c) == 0);
 }
 
 bool client_is_stuck(struct client *c, uint64_t now_us)
 {
     const struct clients_config *config = &c->all->config;
     const uint64_t stall_us = (uint64_t)config->stall_ms * 1000;
-    const size_t owed = unsent(c) + c->slots.size;
+    const size_t owed = client_unsent(c) + c->slots.size;
     const bool all_over = c->all->figures.buffered / 2 > config->buffers_max;
 
     if (owed > config->output_max || (all_over && owed > config->unsent_max)) {
         c->all->figures.overrun++;
         return true;
     }
-    if (unsent(c) > 0 && now_us - c->progress_us > stall_us) {
+    if (client_unsent(c) > 0 && now_us - c->progress_us > stall_us) {
         c->all->figures.stalled++;
         return true;
     }

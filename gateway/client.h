@@ -22,6 +22,7 @@
 #define GATEWAY_CLIENT_H
 
 #include "base/bytes.h"
+#include "gateway/pushes.h"
 #include "gateway/router.h"
 
 #include <stdbool.h>
@@ -44,6 +45,7 @@ struct clients_config {
     size_t unsent_max;            /* bytes of one connection; 1 MiB */
     size_t output_max;            /* bytes of one connection; 64 MiB */
     size_t buffers_max;           /* bytes of all connections; 256 MiB */
+    size_t push_unread_max;       /* a push on top of so many unread bytes closes it; 1 MiB */
     char role[RING_ROLE_MAX + 1]; /* whose kind a key without "@KIND/" names; "": kind 0 */
 };
 struct clients_config clients_config_default(void);
@@ -71,6 +73,7 @@ struct clients_figures {
     uint64_t stalled;   /* closed for not reading */
     uint64_t overrun;   /* closed for owing too much reading */
     uint64_t buffered;  /* bytes held for all clients, now */
+    struct push_figures pushes;
 };
 void clients_figures(const struct clients *all, struct clients_figures *out);
 
@@ -104,6 +107,17 @@ void client_sent(struct client *c, size_t count, uint64_t now_us);
 void client_take_output(struct client *c, struct buffer *to);
 /* That write is over. */
 void client_wrote(struct client *c, uint64_t now_us);
+
+/* ---- sessions: clients that are bound to an actor (bind.c) */
+
+/* A push of an actor. The client that it was for, which may have output now, or NULL. */
+struct client *clients_on_push(struct clients *all, const struct push_record *push,
+                               uint64_t now_us);
+/* A link to that node came up: what was on the one before is lost. */
+void clients_on_node_up(struct clients *all, uint16_t slot, uint64_t now_us);
+/* Do what is due for one client, which may have output now. NULL = nothing more is: call it until
+ * then, every 10..50 ms. */
+struct client *clients_go_on(struct clients *all, uint64_t now_us, struct router_effects *effects);
 
 /* Nothing more to do for it: close. */
 bool client_is_done(const struct client *c);

@@ -9,11 +9,24 @@
 #include "base/table.h"
 #include "gateway/client.h"
 #include "gateway/command.h"
+#include "gateway/pushes.h"
 #include "gateway/resp.h"
 #include "gateway/slots.h"
 #include "gateway/target.h"
 
-enum { CLIENT_NAME_MAX = 63 };
+enum { CLIENT_NAME_MAX = 63, TICKET_PART_BITS = 8 };
+
+/* Tickets that are no slot's. */
+static const uint64_t TICKET_NONE = UINT64_MAX;       /* nobody waits */
+static const uint64_t TICKET_RESUME = UINT64_MAX - 1; /* of a bond that was asked for again */
+
+struct binding;
+
+/* Number of the slot that it is an answer for. */
+static inline uint64_t client_ticket_slot(const struct router_effect *reply)
+{
+    return reply->ticket >> TICKET_PART_BITS;
+}
 
 struct client {
     struct table_link link; /* by session */
@@ -40,6 +53,9 @@ struct client {
     bool ended;                     /* the other side sends no more */
     bool half;                      /* what is in `in` is a command that is still coming */
     bool dropped;                   /* goes at once */
+    uint8_t lost_why;               /* what its actor is told when it goes: enum note_lost */
+    uint32_t rounds;                /* notes BIND and RESUME */
+    struct binding *binding;        /* owned; NULL = it is not bound to an actor */
     uint64_t now_us;                /* of this call */
     struct router_effects *effects; /* of this call */
 };
@@ -52,6 +68,11 @@ struct clients {
     struct list order;
     struct buffer words; /* of an inline command */
     struct buffer body;  /* of a request being made */
+    struct push_figures pushes;
+    struct list bound;     /* struct binding, all */
+    struct list due;       /* those of them that wait for a time */
+    size_t due_left;       /* of them, in this turn */
+    uint64_t ring_version; /* that bonds were compared with */
     uint64_t since_us;
     uint64_t drawn; /* ids given */
 };
@@ -74,6 +95,32 @@ struct ask {
     struct bytes body;
 };
 void client_ask(struct client *c, const struct ask *ask);
+
+/* Make a slot for the answers of `parts` requests; `number` gets its number. */
+struct slot *client_add_slot(struct client *c, enum slot_shape shape, size_t parts,
+                             uint64_t *number);
+/* Bytes that were given to the connection and are not out yet. */
+size_t client_unsent(const struct client *c);
+/* From now it owes reading, if it did not before. */
+void client_owes(struct client *c, uint64_t now_us);
+/* What was asked for slot `slot` has failed: its reply says why. */
+void client_fail_slot(struct client *c, struct slot *slot, const struct router_effect *reply,
+                      struct bytes body);
+/* Count what it holds now. Ends every call that may have changed it. */
+void client_account(struct client *c);
+
+/* ---- bind.c */
+
+/* A request of BIND or UNBIND was answered. */
+void binding_answered(struct client *c, struct slot *slot, const struct router_effect *reply,
+                      struct bytes body);
+/* The same, of TICKET_RESUME. */
+void binding_resumed(struct client *c, const struct router_effect *reply, struct bytes body,
+                     uint64_t now_us);
+/* Write what may be delivered now. */
+void binding_pump(struct client *c, uint64_t now_us);
+/* The connection is bound no more: tell the actor, if it may think so. */
+void binding_end(struct client *c, uint64_t now_us, struct router_effects *effects);
 
 /* The entity that a key names; false: none, and an error was replied. */
 bool client_finds(struct client *c, struct bytes key, struct target *out);

@@ -12,6 +12,7 @@
 #include "wire/finder.h"
 #include "wire/inject.h"
 #include "wire/record.h"
+#include "wire/session.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -98,6 +99,7 @@ static void on_up(void *context, struct link *link)
         step(g,
              (struct router_event){
                  .type = ROUTER_NODE_UP, .slot = remote->slot, .incarnation = peer->incarnation});
+        clients_on_node_up(g->clients, remote->slot, g->listener.now_us);
     } else {
         link_drop(link, "not who was expected at this address");
     }
@@ -150,6 +152,25 @@ static void on_answer_frame(struct gateway *g, struct link *link, const struct f
     }
 }
 
+static void on_push_frame(struct gateway *g, struct link *link, const struct frame *frame)
+{
+    struct reader in = {.at = frame->body.data, .left = frame->body.size};
+
+    (void)now_us(g);
+    for (uint16_t i = 0; i < frame->count; i++) {
+        struct push_record push;
+
+        if (push_get(&in, &push) != ERR_OK) {
+            link_drop(link, "push record does not decode");
+            return;
+        }
+        listener_push(&g->listener, &push);
+    }
+    if (in.left != 0) {
+        link_drop(link, "bytes after the last push record");
+    }
+}
+
 static void on_frame(void *context, struct link *link, const struct frame *frame)
 {
     const struct remote *remote = link_user(link);
@@ -158,6 +179,8 @@ static void on_frame(void *context, struct link *link, const struct frame *frame
         on_control_frame(context, link, frame);
     } else if (frame->type == FRAME_ANSWER && remote->coordinator < 0) {
         on_answer_frame(context, link, frame);
+    } else if (frame->type == FRAME_PUSH && remote->coordinator < 0) {
+        on_push_frame(context, link, frame);
     } else if (frame->type != FRAME_CONTROL) {
         link_drop(link, "frame of a type that is not for gateways");
     }
@@ -323,6 +346,7 @@ static void on_tick(uv_timer_t *timer)
     links_poll(g->links, now_us(g));
     plant(g);
     step(g, (struct router_event){.type = ROUTER_TICK});
+    listener_tick(&g->listener);
 }
 
 static void on_sweep(uv_timer_t *timer)

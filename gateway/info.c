@@ -87,6 +87,28 @@ static void put_ringhold(struct buffer *out, const struct client *c)
                f.overloaded);
 }
 
+static void put_sessions(struct buffer *out, const struct client *c)
+{
+    const struct push_figures *f = &c->all->pushes;
+
+    put_format(out,
+               "# Sessions\r\nbound_clients:%" PRIu64 "\r\npushes:%" PRIu64
+               "\r\npushes_lost:%" PRIu64 "\r\npushes_dropped_unknown:%" PRIu64
+               "\r\npushes_dropped_stale:%" PRIu64 "\r\npushes_dropped_copy:%" PRIu64
+               "\r\npushes_dropped_room:%" PRIu64 "\r\nclosed_unread_pushes:%" PRIu64
+               "\r\nclosed_kicked:%" PRIu64 "\r\nsessions_resumed:%" PRIu64 "\r\n\r\n",
+               f->bound,
+               f->delivered,
+               f->lost,
+               f->dropped_unknown,
+               f->dropped_stale,
+               f->dropped_copy,
+               f->dropped_room,
+               f->cut,
+               f->kicked,
+               f->resumed);
+}
+
 static const struct {
     const char *name; /* upper case */
     void (*put)(struct buffer *out, const struct client *c);
@@ -95,6 +117,7 @@ static const struct {
     {"CLIENTS", put_clients},
     {"STATS", put_stats},
     {"RINGHOLD", put_ringhold},
+    {"SESSIONS", put_sessions},
 };
 
 static bool is_asked(const struct resp_command *line, const char *section)

@@ -16,7 +16,7 @@ static struct bytes name_bytes(const char *name)
     return bytes_of(name, strlen(name));
 }
 
-static struct slot *add_slot(struct client *c, enum slot_shape shape, size_t parts,
+struct slot *client_add_slot(struct client *c, enum slot_shape shape, size_t parts,
                              uint64_t *number)
 {
     struct slot *slot = slots_add(&c->slots, shape, (uint8_t)parts, number);
@@ -76,7 +76,7 @@ void run_call(struct client *c, const struct command *command, const struct resp
     if (!client_finds(c, line->arg[1], &to) || !check_body_size(c, line->arg[2].size)) {
         return;
     }
-    add_slot(c, SLOT_OPAQUE, 1, &number);
+    client_add_slot(c, SLOT_OPAQUE, 1, &number);
     client_ask(c,
                &(struct ask){.number = number, .kind = to.kind, .id = to.id, .body = line->arg[2]});
 }
@@ -107,7 +107,7 @@ void run_key(struct client *c, const struct command *command, const struct resp_
     if (!client_finds(c, line->arg[1], &to) || !check_body_size(c, args_size(&args))) {
         return;
     }
-    add_slot(c, SLOT_VALUE, 1, &number);
+    client_add_slot(c, SLOT_VALUE, 1, &number);
     ask_args(
         c,
         &(struct ask){.number = number, .flags = flags_of(command), .kind = to.kind, .id = to.id},
@@ -134,7 +134,7 @@ static void ask_each(struct client *c, const struct command *command,
     const size_t parts = (line->count - 1) / step;
     struct ask ask = {.flags = flags_of(command)};
 
-    add_slot(c, shape, parts, &ask.number);
+    client_add_slot(c, shape, parts, &ask.number);
     for (size_t i = 0; i < parts; i++) {
         struct args args = {.count = (uint8_t)(1 + step)};
         struct target to;

@@ -110,10 +110,7 @@ struct lane *lane_add(struct lanes *l, uint64_t session, struct pending *p)
            CONTAINER_OF(before, struct pending, in_lane)->seq > p->seq) {
         before = before->prev;
     }
-    p->in_lane.prev = before;
-    p->in_lane.next = before->next;
-    before->next->prev = &p->in_lane;
-    before->next = &p->in_lane;
+    list_insert_after(before, &p->in_lane);
     p->lane = lane;
     return lane;
 }

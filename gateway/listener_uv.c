@@ -218,6 +218,24 @@ void listener_reply(struct listener *l, const struct router_effect *reply, struc
     }
 }
 
+void listener_push(struct listener *l, const struct push_record *push)
+{
+    struct client *client = clients_on_push(l->clients, push, l->now_us);
+
+    if (client != NULL) {
+        touch(client_user(client));
+    }
+}
+
+void listener_tick(struct listener *l)
+{
+    struct client *client = NULL;
+
+    while ((client = clients_go_on(l->clients, l->now_us, l->effects)) != NULL) {
+        touch(client_user(client));
+    }
+}
+
 /* ---- start ---- */
 
 static void address_text(const struct sockaddr_storage *storage, char *text, size_t size)

@@ -43,6 +43,7 @@ void run_reset(struct client *c, const struct command *command, const struct res
 {
     (void)command;
     (void)line;
+    binding_end(c, c->now_us, c->effects);
     c->protocol = 2;
     c->name[0] = '\0';
     resp_put_simple(client_reply(c), "RESET");

@@ -126,7 +126,6 @@ bool pushes_take(struct pushes *p, const struct push_record *r, bool open, uint6
     }
     // A kept one with this number would have been delivered when `next` came to it.
     p->next++;
-    p->figures->delivered++;
     return true;
 }
 
@@ -142,7 +141,6 @@ struct kept_push *pushes_next(struct pushes *p, uint64_t now_us)
         return NULL;
     }
     p->figures->lost += k->record.number - p->next;
-    p->figures->delivered++;
     p->next = k->record.number + 1;
     p->gap_us = now_us; // the next gap, if there is one, is another
     return pop(p);

@@ -317,6 +317,11 @@ bool router_full(const struct router *r)
     return r->figures.in_flight >= r->config.in_flight_max || r->size >= r->config.waiting_size_max;
 }
 
+uint64_t router_id(const struct router *r)
+{
+    return r->config.gateway;
+}
+
 const struct view *router_view(const struct router *r)
 {
     return r->view;

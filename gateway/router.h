@@ -171,6 +171,8 @@ uint64_t router_session_of(const struct router *r, uint64_t number);
 /* True: no more requests, please; stop reading clients until it is false. */
 bool router_full(const struct router *r);
 const struct view *router_view(const struct router *r);
+/* router_config.gateway. */
+uint64_t router_id(const struct router *r);
 
 #ifdef RINGHOLD_INJECT
 /* Plant a fault: it routes by a broken ring. */

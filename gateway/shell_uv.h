@@ -40,6 +40,12 @@ void listener_fini(struct listener *l);
 /* A reply for a client of this listener: a ROUTER_REPLY effect. */
 void listener_reply(struct listener *l, const struct router_effect *reply, struct bytes body);
 
+/* A push for a client of this listener. */
+void listener_push(struct listener *l, const struct push_record *push);
+
+/* Do what is due for clients that are bound to actors. */
+void listener_tick(struct listener *l);
+
 /* Go on with clients that had to wait. True: there are new effects. */
 bool listener_resume(struct listener *l);
 

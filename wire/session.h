@@ -108,6 +108,13 @@ enum push_type {
     PUSH_TYPE_LAST = PUSH_AGAIN,
 };
 
+/* Codes of kicks that are not the game's own. As in enum rh_kick. */
+enum kick_code {
+    KICK_REPLACED = 1, /* another connection was bound to the actor */
+    KICK_REFUSED = 2,  /* the actor takes the session no more */
+    KICK_ENDED = 3,    /* the actor ended itself */
+};
+
 struct push_record {
     uint64_t gateway;
     uint64_t connection;
