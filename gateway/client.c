@@ -688,8 +688,8 @@ bool client_is_done(const struct client *c)
 {
     const bool used_up = c->in.size == c->in_at || c->half;
 
-    return c->dropped ||
-           ((c->closing || (c->ended && used_up)) && slots_count(&c->slots) == 0 && client_unsent(c) == 0);
+    return c->dropped || ((c->closing || (c->ended && used_up)) && slots_count(&c->slots) == 0 &&
+                          client_unsent(c) == 0);
 }
 
 bool client_is_stuck(struct client *c, uint64_t now_us)

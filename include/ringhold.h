@@ -66,6 +66,7 @@ enum rh_result {
     RH_NO_KIND = 11,     /* no node hosts that kind */
     RH_OVERLOADED = 12,  /* mailbox, node or call buffer full: it did not run and never will */
     RH_QUARANTINED = 13, /* the actor killed processes: it did not run, nor until it is cleared */
+    RH_NO_SESSION = 14,  /* no client is bound to the actor */
 };
 
 /* Bytes that someone else owns. */
@@ -202,6 +203,68 @@ RH_API int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id,
 RH_API int rh_send(struct rh_actor *actor, uint16_t kind, struct rh_bytes id,
                    struct rh_bytes payload);
 
+/* ---- sessions: a client that is bound to an actor ---- */
+
+/* A client binds its connection at a gateway to an actor (`BIND id`): the actor has a session, one
+ * at a time, and may push to it what nobody asked for. The session moves with the actor. As long as
+ * it lasts the actor isn't ended for being idle, nor for want of room. Only kinds with
+ * ops.session take sessions. */
+
+enum { RH_PUSH_MAX = 262144 /* bytes of one push */ };
+
+/* What ops.session is told. */
+enum rh_session_type {
+    RH_SESSION_BOUND = 1,    /* a client has come */
+    RH_SESSION_REPLACED = 2, /* another one has come in its place; the one before was kicked */
+    RH_SESSION_RESUMED = 3,  /* the client of before is there still, but the actor was begun afresh:
+                                it knows nothing of the session, and pushes may be missing */
+    RH_SESSION_LOST = 4,     /* the client has gone; see `why` */
+};
+
+enum rh_lost_why {
+    RH_LOST_CLOSED = 1,  /* it closed its connection, or said UNBIND */
+    RH_LOST_KICKED = 2,  /* rh_kick() */
+    RH_LOST_SLOW = 3,    /* it did not read what it was pushed, and was cut */
+    RH_LOST_GATEWAY = 4, /* its gateway was not heard of for 5 s */
+};
+
+/* Borrowed until the callback returns. Grows at its end. */
+struct rh_session {
+    uint32_t type; /* enum rh_session_type */
+    uint32_t why;  /* of LOST: enum rh_lost_why; else 0 */
+};
+
+/* Codes of kicks. */
+enum rh_kick_code {
+    RH_KICK_REPLACED = 1, /* another client was bound to the actor */
+    RH_KICK_REFUSED = 2,  /* ops.session said no to RESUMED */
+    RH_KICK_ENDED = 3,    /* the actor ended by rh_passivate() */
+    RH_KICK_GAME = 1000,  /* from here on: the game's own */
+};
+
+/* Send bytes (0..RH_PUSH_MAX, copied) to the client of this actor. In order, each at most once,
+ * also across moves. What is pushed may be lost with a crash of this node or a lost link, as any
+ * message may; the client isn't told. One that doesn't read is cut, and the actor gets LOST.
+ *
+ * From any callback but handoff, resume and deactivate. RH_NO_SESSION: nobody is bound, or was
+ * kicked; RH_TOO_BIG; RH_INVALID: not now, or no data. */
+RH_API int rh_push(struct rh_actor *actor, struct rh_bytes payload);
+
+/* The same to the clients of `count` other actors (ids of `kind`, 1..255 bytes each; all copied),
+ * wherever these live. At most once each; order per actor as of rh_send(). An actor isn't woken for
+ * it and not told of it; where no client is bound nothing happens, and is counted there. count
+ * 1..65536, count times payload at most 16 MiB: else RH_INVALID, RH_TOO_BIG, and nothing is sent.
+ * From the callbacks that may rh_send(). */
+RH_API int rh_push_ids(struct rh_actor *actor, uint16_t kind, const struct rh_bytes *ids,
+                       size_t count, struct rh_bytes payload);
+
+/* Close the client's connection. What was pushed before comes first, then `code` (RH_KICK_GAME and
+ * up) and `text` (up to 255 bytes; NULL = ""; copied). rh_push() says RH_NO_SESSION from now on;
+ * ops.session is told LOST when the connection is closed, or a newer client has come. From the
+ * callbacks that may push. RH_NO_SESSION; RH_TOO_BIG: the text; RH_INVALID: not now, or the code is
+ * not the game's. */
+RH_API int rh_kick(struct rh_actor *actor, uint32_t code, const char *text);
+
 /* ---- timers of the actor ---- */
 
 /* Call ops.timer after `ms` (up to 20 more), then each `every_ms` unless 0, between messages. A
@@ -321,6 +384,12 @@ struct rh_actor_ops {
     uint32_t flush_ms;  /* between two periodic flushes; 0 = 300000; UINT32_MAX = never */
     uint32_t state_max; /* bytes that handoff may write; 0 = 1 MiB, at most 64 MiB; with more it
                            moves cold, and a log line says so */
+
+    /* A client came, or has gone. Between messages. Of BOUND, REPLACED and RESUMED: it may push
+     * from here on; anything but RH_OK refuses the client, which is told so (one that was replaced
+     * is gone all the same). Of LOST the result doesn't matter. May finish later. NULL: the kind
+     * takes no sessions. */
+    int (*session)(struct rh_actor *actor, void *instance, const struct rh_session *event);
 };
 
 /* A shared object for `ringhold node --actor ./game.so` defines this one symbol. */

@@ -19,13 +19,14 @@
 struct resident;
 
 enum post_type {
-    POST_ACTIVATE, /* has_state; bytes: state */
+    POST_ACTIVATE, /* bytes: bond (bond_size), then state (has_state) */
     POST_RUN,      /* number, flags, chain; bytes: body */
     POST_TURN,
     POST_EXPORT,
     POST_UNFREEZE,
     POST_RETIRE,
     POST_DISCARD, /* status: enum rh_why */
+    POST_GATEWAY, /* number: a gateway that is gone; of no resident */
     POST_ANSWER,  /* number, status: of a call, of no resident; bytes: payload */
 };
 
@@ -39,6 +40,7 @@ struct post {
     int status;
     uint8_t flags;
     bool has_state;
+    uint8_t bond_size;
     uint8_t chain_count;
     size_t at; /* in the batch's bytes: the chain, then the bytes */
     size_t size;
@@ -74,7 +76,9 @@ struct batch *batches_take(struct batches *l);
 /* ---- the way back */
 
 enum told_type {
-    TOLD_SCENE,     /* event; of SCENE_RAN also number, code, bytes … */
+    TOLD_SCENE,     /* event; of SCENE_RAN also number, code, bytes …; EXPORTED: the bond is the
+                       head */
+    TOLD_PUSH,      /* number: gateway; bytes: a push record */
     TOLD_CALL,      /* bytes: a struct call, then what it borrows */
     TOLD_DISCARDED, /* nothing of the resident is left */
     TOLD_RETURNED,  /* returned, number, flags, chain; bytes: not begun in time */
@@ -87,7 +91,7 @@ struct entry {
     enum err error;
     enum answer_code code;
     struct resident *resident;
-    uint64_t number; /* ticket; GONE: session */
+    uint64_t number; /* ticket; GONE: session; BOUND: gateway */
     bool has_state;
     uint8_t flags;
     uint8_t chain_count;

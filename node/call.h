@@ -15,6 +15,7 @@
 #include "wire/record.h"
 
 #include <ringhold.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Borrowed, all of it. Everything is within its limits: id 1..RECORD_ID_MAX bytes, payload at most
@@ -29,6 +30,7 @@ struct call {
     uint16_t kind; /* whom */
     struct bytes id;
     struct bytes payload;
+    bool push;           /* rh_push_ids(): payload is a session note, for an actor that is awake */
     uint32_t timeout_ms; /* 1..60000; 0 = rh_send() */
     uint32_t flags;      /* enum rh_message_flags: NO_REPLY = rh_send(), IDEMPOTENT */
     /* Of the message that the caller runs: the actors whose calls led to it, without the caller

@@ -333,7 +333,8 @@ void calls_ask(struct calls *c, const struct call *call, uint64_t now_us)
         .chain = chain,
         .chain_count = chain_of(c, call, chain),
         .timeout_ms = sends ? SEND_MS : call->timeout_ms,
-        .flags = (uint8_t)((sends ? REQUEST_NO_REPLY : 0) | (idempotent ? REQUEST_IDEMPOTENT : 0)),
+        .flags = (uint8_t)((sends ? REQUEST_NO_REPLY : 0) | (idempotent ? REQUEST_IDEMPOTENT : 0) |
+                           (call->push ? REQUEST_SESSION | REQUEST_AWAKE : 0)),
     };
     step(c, event, now_us);
     look_for_open(c, false);

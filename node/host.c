@@ -501,6 +501,7 @@ void host_figures(const struct host *h, struct host_figures *out)
         .dropped_fenced = h->dropped_fenced,
         .dropped_overflow = h->dropped_overflow,
         .dropped_mailbox = h->dropped_mailbox,
+        .dropped_asleep = h->dropped_asleep,
         .dropped_foreign = h->dropped_foreign,
         .attached = h->attached,
         .answered_again = h->answered_again,

@@ -127,7 +127,8 @@ enum host_effect_type {
     HOST_CONNECT,          /* keep a link to node `slot` at `address` */
     HOST_DISCONNECT,       /* slot: no longer needed */
     HOST_PERSIST,          /* disk, ticket */
-    HOST_ACTIVATE,         /* actor; bytes: state handed over (has_state) or none; token = fence */
+    HOST_ACTIVATE,         /* actor; bytes: bond (bond_size), then state handed over (has_state);
+                              or none; token = fence */
     HOST_RUN,              /* actor, ticket, flags, chain; bytes: body */
     HOST_TURN,             /* actor, ticket: what it does between messages; answered by RAN */
     HOST_EXPORT,           /* actor: frozen; answer with its state */
@@ -160,7 +161,8 @@ enum host_event_type {
     HOST_RAN,          /* actor, ticket, code, bytes: answer of the RUN or TURN effect */
     HOST_EXPORTED, /* actor, has_state, bytes: its state, or none (it goes cold); error ERR_BUSY:
                       not now, it goes on and is asked again; other errors: it cannot move */
-    HOST_RETIRED,  /* actor, ticket; error != ERR_OK: it stays, and is asked again later */
+    HOST_RETIRED,  /* actor, ticket; error != ERR_OK: it stays, and is asked again later; ERR_BUSY:
+                      it is in use after all */
     HOST_RETURNED, /* actor, ticket, returned; of RUN also flags, chain, bytes: not begun in time */
     HOST_POKE,     /* actor: it wants a turn */
     HOST_PASSIVATE, /* actor: it wants to be retired when it is through with what it has begun */
@@ -188,8 +190,9 @@ struct host_event {
     enum err error;
     enum answer_code code;
     struct bytes bytes;
-    bool has_state; /* EXPORTED */
-    uint8_t flags;  /* RETURNED, of a RUN: as they were, like the chain */
+    bool has_state;    /* EXPORTED */
+    struct bytes bond; /* EXPORTED: of the client that is bound to it (node/image.h); or empty */
+    uint8_t flags;     /* RETURNED, of a RUN: as they were, like the chain */
     uint8_t chain_count;
     const uint64_t *chain;
     enum host_effect_type returned; /* RETURNED: ACTIVATE, RUN, TURN, EXPORT, UNFREEZE or RETIRE */
@@ -227,6 +230,7 @@ struct host_effect {
     uint8_t chain_count; /* RUN: as the request has it */
     uint64_t chain[RECORD_CHAIN_MAX];
     bool has_state;
+    uint8_t bond_size;
     uint64_t token;
     uint64_t incarnation;
     enum discard_why discard_why;
@@ -303,6 +307,7 @@ struct host_figures {
     uint64_t dropped_fenced;    /* of an older epoch of its session */
     uint64_t dropped_overflow;  /* no room: told to wait */
     uint64_t dropped_mailbox;   /* its actor had too many waiting: told to wait */
+    uint64_t dropped_asleep;    /* for an actor only if it is awake, and it was not */
     uint64_t dropped_foreign;   /* answers to a gateway that is not linked */
     uint64_t attached;          /* copies that came while the first ran */
     uint64_t answered_again;    /* copies answered with the saved answer */

@@ -5,8 +5,9 @@
 #include "base/mem.h"
 #include "base/mutant.h"
 #include "wire/cursor.h"
+#include "wire/session.h"
 
-enum { HAS_STATE = 1 };
+enum { HAS_STATE = 1, HAS_BOND = 2 };
 
 static struct image *image_new(struct image_name name, size_t data_size)
 {
@@ -73,7 +74,7 @@ static bool look(struct image *image)
     const uint16_t zero = get_u16(&in);
 
     image->order_count = get_u32(&in);
-    if (in.bad || format != IMAGE_FORMAT || (flags & ~HAS_STATE) != 0 || zero != 0 ||
+    if (in.bad || format != IMAGE_FORMAT || (flags & ~(HAS_STATE | HAS_BOND)) != 0 || zero != 0 ||
         image->order_count > in.left / IMAGE_ORDER_SIZE) {
         return false;
     }
@@ -82,9 +83,12 @@ static bool look(struct image *image)
             return false;
         }
     }
+    const size_t bond_size = (flags & HAS_BOND) != 0 ? BOND_SIZE : 0;
+    image->bond = bytes_of(in.at, bond_size);
+    (void)get_bytes(&in, bond_size);
     image->has_state = (flags & HAS_STATE) != 0;
     image->state = bytes_of(in.at, in.left);
-    return image->has_state || image->state.size == 0;
+    return !in.bad && (image->has_state || image->state.size == 0);
 }
 
 /* How many of the record's answers stay behind, its oldest, by what is left of the budget. */
@@ -137,12 +141,22 @@ static void put_order(struct writer *w, const struct orders *o, const struct ord
 struct image *image_make(struct image_name name, const struct orders *o, const struct actor *a,
                          const struct bytes *state)
 {
+    return image_make_bound(name, &(struct image_cargo){.orders = o, .actor = a, .state = state});
+}
+
+struct image *image_make_bound(struct image_name name, const struct image_cargo *cargo)
+{
+    const struct orders *o = cargo->orders;
+    const struct actor *a = cargo->actor;
+    const struct bytes *state = cargo->state;
+    const struct bytes bond = cargo->bond;
     const size_t state_size = state == NULL ? 0 : state->size;
     const struct order *first = a == NULL || mutant(M_NOXFER) ? NULL : order_first(o, a);
     size_t left = IMAGE_ANSWERS_SIZE_MAX;
-    size_t size = IMAGE_HEADER_SIZE + state_size;
+    size_t size = IMAGE_HEADER_SIZE + bond.size + state_size;
     uint32_t count = 0;
 
+    ASSERT(bond.size == 0 || bond.size == BOND_SIZE);
     for (const struct order *order = first; order != NULL; order = order_next(o, a, order)) {
         const struct sending s = answers_to_send(o, order, left);
 
@@ -153,7 +167,7 @@ struct image *image_make(struct image_name name, const struct orders *o, const s
     struct image *image = image_new(name, size);
     struct writer w = {.at = image->memory + name.id.size, .left = size};
     put_u8(&w, IMAGE_FORMAT);
-    put_u8(&w, state == NULL ? 0 : HAS_STATE);
+    put_u8(&w, (uint8_t)((state == NULL ? 0 : HAS_STATE) | (bond.size == 0 ? 0 : HAS_BOND)));
     put_u16(&w, 0);
     put_u32(&w, count);
     left = IMAGE_ANSWERS_SIZE_MAX;
@@ -163,6 +177,7 @@ struct image *image_make(struct image_name name, const struct orders *o, const s
         left -= s.size;
         put_order(&w, o, order, s);
     }
+    put_bytes(&w, bond.data, bond.size);
     put_bytes(&w, state == NULL ? NULL : state->data, state_size);
     ASSERT(!w.bad && w.left == 0);
     const bool sound = look(image);
@@ -201,7 +216,7 @@ struct image_walk image_walk(const struct image *image)
 {
     return (struct image_walk){
         .in = {.at = image->data.data + IMAGE_HEADER_SIZE,
-               .left = image->data.size - image->state.size - IMAGE_HEADER_SIZE},
+               .left = image->data.size - image_carried(image).size - IMAGE_HEADER_SIZE},
         .orders_left = image->order_count,
     };
 }

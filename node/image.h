@@ -10,7 +10,7 @@
  *       u8 = 2   u8               u32
  *     order record: u64 session, u32 epoch, u64 last, u64 base, u8 count of saved answers, these
  *     saved answer: u64 seq (growing), u64 token, u8 code, u32 size, its bytes
- *     flags: 1 = it has state
+ *     flags: 1 = it has state; 2 = the bond of its client stands before that (wire/session.h)
  *
  * Of the answers the newest of each record go along, as many as IMAGE_ANSWERS_SIZE_MAX takes.
  *
@@ -39,7 +39,8 @@ struct image {
     uint16_t kind;
     struct bytes id;
     struct bytes data;  /* the whole of the above */
-    struct bytes state; /* its end */
+    struct bytes bond;  /* of the client that is bound to it; empty = none */
+    struct bytes state; /* right behind: the end */
     bool has_state;
     uint32_t order_count;
     uint8_t memory[];
@@ -64,6 +65,19 @@ struct image_name {
  * = the actor has none. */
 struct image *image_make(struct image_name name, const struct orders *orders, const struct actor *a,
                          const struct bytes *state);
+/* What it is made of. */
+struct image_cargo {
+    const struct orders *orders; /* with `actor`: its order records go along; may be NULL */
+    const struct actor *actor;
+    struct bytes bond;         /* of its client, BOND_SIZE bytes; empty = it has none */
+    const struct bytes *state; /* NULL = it has none */
+};
+struct image *image_make_bound(struct image_name name, const struct image_cargo *cargo);
+/* Bond and state as they go to its code. */
+static inline struct bytes image_carried(const struct image *image)
+{
+    return bytes_of(image->bond.data, image->bond.size + image->state.size);
+}
 /* From received bytes; NULL if they are no image. */
 struct image *image_parse(struct image_name name, struct bytes data);
 struct image *image_share(struct image *image);

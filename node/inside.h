@@ -175,6 +175,7 @@ struct host {
     uint64_t dropped_abandoned;
     uint64_t dropped_fenced;
     uint64_t dropped_overflow;
+    uint64_t dropped_asleep;
     uint64_t dropped_foreign;
     uint64_t always_us; /* next look at those that live always */
     uint64_t dropped_mailbox;

@@ -5,11 +5,16 @@
 #include "node/actors.h"
 
 #include <dlfcn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { IDLE_DEFAULT_MS = 600000, DAEMONS_MAX = 1000 };
+enum {
+    IDLE_DEFAULT_MS = 600000,
+    DAEMONS_MAX = 1000,
+    OPS_SIZE_FIRST = offsetof(struct rh_actor_ops, session), /* of the first tables of this ABI */
+};
 
 static const struct rh_actor_ops *const bundled[] = {&actor_kv, &actor_echo, &actor_ledger};
 
@@ -44,7 +49,7 @@ static enum err check(const char *name, const struct rh_actor_ops *ops)
                        RH_ABI);
         return complain(name, text, ERR_FOREIGN);
     }
-    if (ops->size < sizeof *ops) {
+    if (ops->size < OPS_SIZE_FIRST) {
         return complain(name, "its table of callbacks is too short", ERR_FOREIGN);
     }
     if (is_newer(ops)) {
@@ -88,9 +93,11 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
     };
     k->kind[k->count++] = (struct kind){
         .number = kind->number,
-        .ops = *kind->ops,
         .argument = mem_string(kind->argument == NULL ? "" : kind->argument),
     };
+    // What an older table lacks stays NULL.
+    struct rh_actor_ops *ops = &k->kind[k->count - 1].ops;
+    memcpy(ops, kind->ops, kind->ops->size < sizeof *ops ? kind->ops->size : sizeof *ops);
     return ERR_OK;
 }
 

@@ -14,7 +14,12 @@ static void freeze_absent(struct host *h, struct actor *a)
     const bool has_state = old != NULL && old->has_state;
 
     // Not alive here: state that came goes on as it came, its orders as they are now.
-    busy->image = image_make(actor_name(a), &h->orders, a, has_state ? &old->state : NULL);
+    busy->image =
+        image_make_bound(actor_name(a),
+                         &(struct image_cargo){.orders = &h->orders,
+                                               .actor = a,
+                                               .bond = old != NULL ? old->bond : (struct bytes){0},
+                                               .state = has_state ? &old->state : NULL});
     image_free(old);
     delay_stop(&busy->delay);
     a->state = ACTOR_FROZEN;
@@ -139,8 +144,12 @@ void run_on_exported(struct host *h, const struct host_event *event)
         fail_complain(h, a, "actor_not_exported", event->error);
         a->busy->hold->part->refused = true;
     } else {
-        a->busy->image =
-            image_make(actor_name(a), &h->orders, a, event->has_state ? &event->bytes : NULL);
+        a->busy->image = image_make_bound(
+            actor_name(a),
+            &(struct image_cargo){.orders = &h->orders,
+                                  .actor = a,
+                                  .bond = event->bond,
+                                  .state = event->has_state ? &event->bytes : NULL});
     }
     actor_end(h, a, ACTOR_FROZEN);
     hold_on_frozen(h, a);
@@ -245,7 +254,7 @@ struct actor *actor_from_image(struct host *h, struct image *image)
         .position = image->position, .kind = image->kind, .id = image->id};
     struct actor *a = actor_new(&h->actors, name);
 
-    if (image->has_state) {
+    if (image->has_state || image->bond.size > 0) {
         actor_busy(&h->actors, a)->image = image_share(image);
     }
     struct image_walk walk = image_walk(image);

@@ -105,6 +105,7 @@ static void on_tick(uv_timer_t *handle)
     poll_now(s);
     plant(s);
     calls_tick(s->calls, s->now_us);
+    shell_pushes_tick(s);
     stage_recall(s);
     stage_complain(s);
     lister_tick(s->lister, s->now_us);
@@ -197,6 +198,7 @@ static void finish(struct shell *s)
         kinds_fini(&s->kinds);
     }
     calls_free(s->calls);
+    presence_fini(&s->presence);
     if (s->host != NULL) {
         host_free(s->host);
     }

@@ -57,6 +57,8 @@ static void on_up(void *context, struct link *link)
     s->coordinators_up += coordinator >= 0 ? 1 : 0;
     if (hello->role == ROLE_NODE) {
         calls_up(s->calls, p->id, hello->incarnation, s->now_us);
+    } else if (hello->role == ROLE_GATEWAY) {
+        presence_up(&s->presence, hello->incarnation, p->id);
     }
     shell_feed(s, &event);
 }
@@ -81,6 +83,7 @@ static void on_down(void *context, struct link *link, const char *reason)
     table_remove(&s->peers, &p->by_id);
     link_set_user(link, NULL);
     calls_down(s->calls, p->id, s->now_us);
+    presence_down(&s->presence, p->id, s->now_us);
     shell_free_peer(s, p);
     shell_feed(s, &event);
 }
@@ -190,7 +193,8 @@ static void on_frame(void *context, struct link *link, const struct frame *frame
     }
     if (frame->type == FRAME_CONTROL) {
         on_control(s, link, frame);
-    } else if (frame_type_has_records((uint8_t)frame->type) && p->coordinator < 0) {
+    } else if (frame_type_has_records((uint8_t)frame->type) && frame->type != FRAME_PUSH &&
+               p->coordinator < 0) {
         on_records(s, link, frame);
     } else {
         on_bad_bytes(s, link, "it sent a frame that a node does not take");

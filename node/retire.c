@@ -141,6 +141,20 @@ void retire_on_passivate(struct host *h, struct actor *a)
     }
 }
 
+/* A client is bound to it: it is in use, though nobody asks it anything. */
+static void is_used(struct host *h, struct actor *a)
+{
+    actor_end(h, a, ACTOR_IDLE);
+    if (a->broken) {
+        fail_broken(h, a);
+        return;
+    }
+    a->wish = WISH_NONE;
+    retire_used(h, a);
+    retire_watch(h, a);
+    actor_proceed(h, a);
+}
+
 /* It could not save what it has: it lives on, and tries again later. */
 static void stays(struct host *h, struct actor *a, enum err error)
 {
@@ -184,6 +198,10 @@ void retire_on_retired(struct host *h, const struct host_event *event)
         return;
     }
     h->retiring--;
+    if (event->error == ERR_BUSY) {
+        is_used(h, a);
+        return;
+    }
     if (event->error != ERR_OK) {
         stays(h, a, event->error);
         return;

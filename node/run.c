@@ -104,9 +104,10 @@ void actor_activate(struct host *h, struct actor *a)
     e->actor = a;
     e->ticket = actor_begin(h, a, ACTOR_ACTIVATING)->running.ticket;
     e->token = a->token;
-    if (image != NULL && image->has_state) {
-        e->has_state = true;
-        host_emit_bytes(h, e, image->state);
+    if (image != NULL) {
+        e->has_state = image->has_state;
+        e->bond_size = (uint8_t)image->bond.size;
+        host_emit_bytes(h, e, image_carried(image));
     }
     h->live++;
     retire_for_room(h);
@@ -336,6 +337,15 @@ static void refuse_full(struct host *h, struct actor *a, struct arrival *in)
     admit_refuse(h, in, ANSWER_OVERLOAD, BUSY_RETRY_MS);
 }
 
+/* Nothing of it is alive, or about to be. */
+static bool is_asleep(const struct actor *a)
+{
+    const struct image *image = a == NULL ? NULL : actor_image(a);
+
+    return a == NULL || (a->state == ACTOR_ABSENT && actor_waiting(a) == 0 && !a->wanted &&
+                         (image == NULL || image->bond.size == 0));
+}
+
 void actor_offer(struct host *h, struct actor *a, struct image_name name, struct arrival *in)
 {
     struct order *order = a == NULL ? NULL : order_find(&h->orders, a, in->r->session);
@@ -347,10 +357,15 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
         order_set_base(&h->orders, order, in->r->base);
         wake_early(h, a, order);
     }
+    const bool early = order_judge(order, in->r) == ORDER_EARLY;
+    if ((in->r->flags & REQUEST_AWAKE) != 0 && is_asleep(a) && !early) {
+        h->dropped_asleep++;
+        admit_refuse(h, in, ANSWER_NO_KIND, 0);
+        return;
+    }
     if (a == NULL) {
         a = actor_in_place(h, name);
     }
-    const bool early = order_judge(order, in->r) == ORDER_EARLY;
     const bool waits = actor_waiting(a) > 0 || a->poked || a->wish == WISH_ASKED;
     if (a->state == ACTOR_IDLE && !waits && !early) {
         run(h, a, order, in);

@@ -66,6 +66,8 @@ static const char *callback_name(enum callback callback)
         return "flush";
     case CALLBACK_HANDOFF:
         return "handoff";
+    case CALLBACK_SESSION:
+        return "session";
     case CALLBACK_NONE:
     case CALLBACK_MESSAGE:
     case CALLBACK_PART:
@@ -121,7 +123,7 @@ void actor_end_task(struct rh_actor *a)
 
 void actor_want_turn(struct rh_actor *a)
 {
-    const bool has = !list_empty(&a->extra->due) || a->flush_due;
+    const bool has = !list_empty(&a->extra->due) || a->flush_due || session_is_due(a);
 
     if (has && !a->poked && !a->frozen && !a->broken && a->task != TASK_ACTIVATE) {
         a->poked = true;
@@ -133,7 +135,8 @@ void actor_want_turn(struct rh_actor *a)
 bool actor_may_ask(const struct rh_actor *a)
 {
     return a->callback == CALLBACK_ACTIVATE || a->callback == CALLBACK_MESSAGE ||
-           a->callback == CALLBACK_FLUSH || a->callback == CALLBACK_PART;
+           a->callback == CALLBACK_FLUSH || a->callback == CALLBACK_PART ||
+           a->callback == CALLBACK_SESSION;
 }
 
 static void actor_free(struct rh_actor *a)
@@ -147,6 +150,7 @@ static void actor_free(struct rh_actor *a)
     (void)deferral_drop(a);
     calls_drop(a);
     timers_drop(a);
+    session_drop(a);
     if (a->extra->out != NULL) {
         out_drop(a);
     }
@@ -162,6 +166,7 @@ static void actor_free(struct rh_actor *a)
 static void deactivate(struct rh_actor *a, enum rh_why why)
 {
     (void)deferral_drop(a);
+    session_stop(a, why);
     a->callback = CALLBACK_END;
     role_of(a)->ops->deactivate(a, a->instance, why);
 }
@@ -182,6 +187,7 @@ static void activated(struct rh_actor *a, int result)
     }
     tell_error(a, SCENE_ACTIVATED, ERR_OK);
     flush_set(a);
+    session_start(a);
     if (a->passivate) {
         scene_tell(a, SCENE_PASSIVATE);
     }
@@ -229,6 +235,7 @@ struct rh_actor *scene_activate(struct scene *s, const struct scene_entry *entry
     struct rh_actor *a = actor_new(s, entry);
     const struct rh_bytes state = {entry->state.data, entry->state.size};
 
+    session_arrive(a, entry->bond, !entry->has_state);
     a->task = TASK_ACTIVATE;
     a->callback = CALLBACK_ACTIVATE;
     const int result =
@@ -261,6 +268,22 @@ static void take_due(struct rh_actor *a, struct due *due)
     a->callback = CALLBACK_NONE;
 }
 
+/* What may finish later comes last, one after the other. */
+// NOLINTNEXTLINE(misc-no-recursion): the session, then a flush, and no deeper
+static void end_of_turn(struct rh_actor *a)
+{
+    if (session_is_due(a) && !a->broken) {
+        session_turn(a);
+        return;
+    }
+    if (!a->flush_due || a->broken) {
+        end_turn(a);
+        return;
+    }
+    a->flush_due = false;
+    actor_flush(a, RH_PERIODIC);
+}
+
 void scene_turn(struct rh_actor *a, uint64_t ticket)
 {
     struct list_link *link = NULL;
@@ -278,12 +301,7 @@ void scene_turn(struct rh_actor *a, uint64_t ticket)
         take_due(a, CONTAINER_OF(link, struct due, link));
     }
     list_splice_back(&a->extra->due, &now); // of one that broke
-    if (!a->flush_due || a->broken) {
-        end_turn(a);
-        return;
-    }
-    a->flush_due = false;
-    actor_flush(a, RH_PERIODIC);
+    end_of_turn(a);
 }
 
 /* ---- ending ---- */
@@ -308,6 +326,10 @@ static void retired(struct rh_actor *a, int result)
 void scene_retire(struct rh_actor *a)
 {
     ASSERT(a->task == TASK_NONE && !a->frozen);
+    if (session_keeps(a)) {
+        tell_error(a, SCENE_RETIRED, ERR_BUSY);
+        return;
+    }
     a->task = TASK_RETIRE;
     if (role_of(a)->ops->flush != NULL) {
         actor_flush(a, RH_IDLE);
@@ -343,6 +365,7 @@ void actor_go_on(struct rh_actor *a, int result)
 {
     const int checked = check_result(a, result);
     const bool handoff = a->callback == CALLBACK_HANDOFF;
+    const bool session = a->callback == CALLBACK_SESSION;
 
     if (a->deferred) {
         a->deferred = false;
@@ -354,6 +377,11 @@ void actor_go_on(struct rh_actor *a, int result)
         activated(a, checked);
         return;
     case TASK_TURN:
+        if (session) {
+            session_turned(a, checked);
+            end_of_turn(a);
+            return;
+        }
         flush_set(a); // Failed or not: again when its time comes.
         end_turn(a);
         return;
@@ -370,7 +398,12 @@ void actor_go_on(struct rh_actor *a, int result)
         }
         extras_calm(a);
         return;
-    case TASK_RUN: // actor_ran()
+    case TASK_RUN: // of a message: actor_ran()
+        if (session) {
+            session_ran(a, checked);
+            return;
+        }
+        break;
     case TASK_NONE:
         break;
     }
@@ -388,6 +421,7 @@ struct scene *scene_new(const struct scene_config *config)
         s->config.state_size_max = SCENE_STATE_MAX;
     }
     s->latch = latch_open(config);
+    list_init(&s->bonds);
     return s;
 }
 

@@ -26,6 +26,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "node/call.h"
+#include "wire/session.h"
 
 #include <ringhold.h>
 #include <stdbool.h>
@@ -48,6 +49,8 @@ enum scene_event_type {
     SCENE_PASSIVATE, /* it wants to be retired */
     SCENE_FAILED,    /* it is broken; comes before the RAN of what it ran */
     SCENE_CALL,      /* call */
+    SCENE_PUSH,      /* push: for the client that is bound to it */
+    SCENE_BOUND,     /* session: a gateway's id: a client of it is bound here */
     SCENE_GONE,      /* session: it made calls, and is gone: nobody waits for their answers */
     SCENE_DEFERRED,  /* the callback that ran finishes later … */
     SCENE_FINISHED,  /* … and now it has */
@@ -63,6 +66,8 @@ struct scene_event {
     bool has_state;
     struct bytes bytes;
     const struct call *call;
+    const struct push_record *push;
+    struct bytes bond; /* EXPORTED: of its client, or empty */
     uint64_t session;
 };
 
@@ -97,6 +102,7 @@ struct scene_entry {
     struct bytes id;    /* copied */
     struct bytes state; /* borrowed */
     bool has_state;     /* false: start afresh */
+    struct bytes bond;  /* of the client that was bound to it, or empty */
     uint16_t kind;
     uint64_t fence;
 };
@@ -125,6 +131,8 @@ void scene_unfreeze(struct rh_actor *actor);
 void scene_retire(struct rh_actor *actor);
 /* In any state; a message that still runs is never answered. Frees the actor. */
 void scene_discard(struct rh_actor *actor, enum rh_why why);
+/* No client of that gateway is there any more. */
+void scene_gateway_gone(struct scene *s, uint64_t gateway);
 /* A call has ended. */
 void scene_answer(struct scene *s, const struct call_answer *answer);
 

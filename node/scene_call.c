@@ -7,7 +7,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { TIMEOUT_MAX_MS = 60000 };
+enum {
+    TIMEOUT_MAX_MS = 60000,
+    PUSH_IDS_MAX = 65536,                 /* of one rh_push_ids() */
+    PUSH_IDS_SIZE_MAX = 16 * 1024 * 1024, /* bytes that it sends in all */
+};
 
 /* Of all scenes of the process: an answer that comes late finds nothing, never another call. */
 static _Atomic uint64_t last_number;
@@ -183,6 +187,44 @@ int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh
     call.timeout_ms = timeout_ms;
     call.flags = flags;
     tell_call(actor, &call);
+    return RH_OK;
+}
+
+static int check_ids(const struct rh_actor *a, const struct rh_bytes *ids, size_t count,
+                     struct rh_bytes payload)
+{
+    if (!actor_may_ask(a) || count == 0 || count > PUSH_IDS_MAX || ids == NULL ||
+        (payload.data == NULL && payload.size > 0)) {
+        return RH_INVALID;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (ids[i].data == NULL || ids[i].size == 0 || ids[i].size > RECORD_ID_MAX) {
+            return RH_INVALID;
+        }
+    }
+    return payload.size > PUSH_SIZE_MAX || payload.size * count > PUSH_IDS_SIZE_MAX ? RH_TOO_BIG
+                                                                                    : RH_OK;
+}
+
+int rh_push_ids(struct rh_actor *actor, uint16_t kind, const struct rh_bytes *ids, size_t count,
+                struct rh_bytes payload)
+{
+    const int checked = check_ids(actor, ids, count, payload);
+    const struct note note = {.type = NOTE_PUSH, .payload = bytes_of(payload.data, payload.size)};
+    struct buffer body = {0};
+
+    if (checked != RH_OK) {
+        return checked;
+    }
+    note_put(&body, &note);
+    for (size_t i = 0; i < count; i++) {
+        struct call call = call_of(actor, kind, ids[i], (struct rh_bytes){body.data, body.size});
+
+        call.flags = RH_NO_REPLY;
+        call.push = true;
+        tell_call(actor, &call);
+    }
+    buffer_fini(&body);
     return RH_OK;
 }
 

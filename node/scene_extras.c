@@ -53,7 +53,8 @@ void extras_calm(struct rh_actor *a)
     const struct extras *x = a->extra;
 
     if (x != &scene_nothing && a->task == TASK_NONE && a->callback == CALLBACK_NONE &&
-        list_empty(&x->due) && list_empty(&x->timers) && list_empty(&x->calls) && x->session == 0) {
+        list_empty(&x->due) && list_empty(&x->timers) && list_empty(&x->calls) && x->session == 0 &&
+        x->client == NULL) {
         ASSERT(x->deferral == NULL && x->out == NULL && list_empty(&x->after));
         extras_give_back(a);
     }

@@ -26,6 +26,7 @@ enum callback {
     CALLBACK_HANDOFF,
     CALLBACK_PART, /* of a timer or an answer: it does not finish later */
     CALLBACK_RESUME,
+    CALLBACK_SESSION,
     CALLBACK_END, /* deactivate */
 };
 
@@ -103,6 +104,15 @@ struct open_call {
     struct buffer payload; /* of the answer that waits */
 };
 
+/* The client of an actor. */
+struct client_bond {
+    struct list_link in_scene; /* scene.bonds */
+    struct rh_actor *actor;
+    struct bond bond;
+    uint8_t asked; /* enum rh_session_type: of the callback that runs */
+    uint8_t due;   /* the same: told in its next turn; 0 = nothing */
+};
+
 struct rh_out {
     struct buffer state;
     size_t size_max;
@@ -118,6 +128,7 @@ struct scene {
     struct alarms alarms;
     struct table calls;
     struct buffer body; /* of the answer being made */
+    struct list bonds;  /* struct client_bond */
     struct pool actors;
     struct pool flushes; /* struct timer */
     struct role *role;   /* owned */
@@ -154,6 +165,7 @@ struct extras {
     size_t timer_count;
     struct list calls; /* struct open_call */
     size_t call_count;
+    struct client_bond *client; /* owned; NULL = nobody is bound */
     uint64_t session; /* of its calls; 0 = it has made none */
     struct extras *spare;
 };
@@ -272,5 +284,29 @@ void calls_pump(struct rh_actor *a);
 /* It has its turn. */
 void call_end(struct open_call *c);
 void calls_drop(struct rh_actor *a);
+
+/* ---- scene_session.c */
+
+/* A request with REQUEST_SESSION. */
+void session_run(struct rh_actor *a, const struct scene_message *m);
+/* Its session callback has come to `result` … */
+void session_ran(struct rh_actor *a, int result);
+/* … or has in a turn. */
+void session_turned(struct rh_actor *a, int result);
+/* It is to be told something in its next turn. */
+bool session_is_due(const struct rh_actor *a);
+void session_turn(struct rh_actor *a);
+/* It comes with its client. `afresh`: it knows nothing of it. */
+void session_arrive(struct rh_actor *a, struct bytes bond, bool afresh);
+/* Its activate is through. */
+void session_start(const struct rh_actor *a);
+/* Its bond as it travels; empty = it has none. */
+struct bytes session_pack(const struct rh_actor *a, uint8_t out[BOND_SIZE]);
+/* A client is bound: it is not ended for want of use. */
+bool session_keeps(const struct rh_actor *a);
+/* It ends: its client has to go, or to bind itself anew. */
+void session_stop(struct rh_actor *a, enum rh_why why);
+/* Nobody is bound any more. */
+void session_drop(struct rh_actor *a);
 
 #endif

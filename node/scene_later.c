@@ -159,7 +159,7 @@ struct rh_token rh_defer(struct rh_actor *actor)
 {
     struct latch *l = actor->scene->latch;
     const bool may = actor->callback == CALLBACK_ACTIVATE || actor->callback == CALLBACK_FLUSH ||
-                     actor->callback == CALLBACK_HANDOFF ||
+                     actor->callback == CALLBACK_HANDOFF || actor->callback == CALLBACK_SESSION ||
                      (actor->callback == CALLBACK_MESSAGE && !actor->answered);
 
     if (may && actor->extra->deferral == NULL) {
@@ -235,7 +235,7 @@ static void take(struct scene *s, struct arrival *arrival)
         return;
     }
     scene_enter(s, actor);
-    if (actor->task == TASK_RUN) {
+    if (actor->callback == CALLBACK_MESSAGE) {
         if (arrival->value.bytes.size > 0) {
             arrival->value.bytes.data = s->taken.bytes.data + arrival->at;
         }

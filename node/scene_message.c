@@ -90,6 +90,10 @@ void scene_run(struct rh_actor *a, const struct scene_message *m)
     struct rh_message message = {.flags = message_flags(m->flags)};
 
     open_message(a, m);
+    if ((m->flags & REQUEST_SESSION) != 0) {
+        session_run(a, m);
+        return;
+    }
     if (open_body(m, list, &message)) {
         role_of(a)->ops->message(a, a->instance, &message);
     } else {

@@ -137,9 +137,15 @@ int rh_reply(struct rh_actor *actor, struct rh_value value)
     return reply_put(actor, &value);
 }
 
+static bool may_end(const struct rh_actor *a)
+{
+    return a->callback == CALLBACK_MESSAGE || a->callback == CALLBACK_PART ||
+           a->callback == CALLBACK_SESSION;
+}
+
 int rh_fail(struct rh_actor *actor, const char *text)
 {
-    if (actor->callback != CALLBACK_MESSAGE && actor->callback != CALLBACK_PART) {
+    if (!may_end(actor)) {
         return RH_INVALID;
     }
     if (!actor->broken) {
@@ -161,7 +167,7 @@ int rh_passivate(struct rh_actor *actor)
         actor->passivate = true;
         return RH_OK;
     }
-    if (actor->callback != CALLBACK_MESSAGE && actor->callback != CALLBACK_PART) {
+    if (!may_end(actor)) {
         return RH_INVALID;
     }
     if (!actor->passivate) {

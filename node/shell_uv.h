@@ -16,6 +16,7 @@
 #include "node/kinds.h"
 #include "node/lister_uv.h"
 #include "node/node_uv.h"
+#include "node/presence.h"
 #include "node/worker_uv.h"
 #include "storage/number.h"
 #include "wire/finder.h"
@@ -82,6 +83,15 @@ struct stage {
     struct list residents;
 };
 
+/* What became of pushes. */
+struct pushes_sent {
+    uint64_t sent;
+    uint64_t dropped_absent; /* no link to the gateway */
+    uint64_t dropped_full;   /* its link has too much to send */
+    uint64_t told;           /* dropped, as the log knows */
+    uint64_t told_us;
+};
+
 struct shell {
     const struct node_options *options;
     struct node_asks *asks;
@@ -103,6 +113,8 @@ struct shell {
     struct lister *lister;
     struct host *host;
     struct calls *calls;
+    struct presence presence;
+    struct pushes_sent pushes;
     struct watchdog *watchdog;
     struct host_effects effects;
     struct completions completions;
@@ -180,6 +192,13 @@ bool shell_settle_calls(struct shell *s);
 /* The host has answered on CALLS_LINK. */
 void shell_on_call_record(struct shell *s, struct bytes record);
 
+/* ---- pushes_uv.c */
+
+/* Send a push record to that gateway, or drop it. */
+void shell_push(struct shell *s, uint64_t gateway, struct bytes record);
+/* Every 10..50 ms. */
+void shell_pushes_tick(struct shell *s);
+
 /* ---- dials_uv.c */
 
 /* Keep a link there, for one more. */
@@ -201,6 +220,8 @@ bool stage_enters(enum host_effect_type type);
 void stage_post(struct shell *s, const struct host_effect *e, struct bytes bytes);
 /* A call was answered. */
 void stage_answer(struct shell *s, const struct call_answer *answer);
+/* A gateway is gone: tell the actors that clients of it are bound to. */
+void stage_gateway_gone(struct shell *s, uint64_t gateway);
 /* At the end of a turn: hand over what was posted. */
 void stage_send(struct shell *s);
 /* Feed the host with what the workers told. */

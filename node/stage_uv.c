@@ -77,7 +77,8 @@ static void on_activate(struct shell *s, const struct host_effect *e, struct byt
         return;
     }
     struct resident *r = resident_new(&s->stage, e->actor, kind);
-    const struct post post = {.type = POST_ACTIVATE, .resident = r, .has_state = e->has_state};
+    const struct post post = {
+        .type = POST_ACTIVATE, .resident = r, .has_state = e->has_state, .bond_size = e->bond_size};
 
     r->fence = e->token;
     worker_post(r->worker, &post, NULL, bytes);
@@ -146,6 +147,15 @@ void stage_answer(struct shell *s, const struct call_answer *answer)
 
     if (answer->worker < s->stage.worker_count) {
         worker_post(s->stage.worker[answer->worker], &post, NULL, answer->payload);
+    }
+}
+
+void stage_gateway_gone(struct shell *s, uint64_t gateway)
+{
+    const struct post post = {.type = POST_GATEWAY, .number = gateway};
+
+    for (size_t i = 0; i < s->stage.worker_count; i++) {
+        worker_post(s->stage.worker[i], &post, NULL, (struct bytes){0});
     }
 }
 
@@ -243,6 +253,7 @@ static enum host_effect_type effect_type(enum post_type type)
     case POST_RETIRE:
         return HOST_RETIRE;
     case POST_DISCARD:
+    case POST_GATEWAY:
     case POST_ANSWER:
         break;
     }
@@ -285,6 +296,8 @@ static enum host_event_type event_type(enum scene_event_type type)
     case SCENE_FAILED:
         return HOST_FAILED;
     case SCENE_CALL:
+    case SCENE_PUSH:
+    case SCENE_BOUND:
     case SCENE_GONE:
     case SCENE_DEFERRED:
     case SCENE_FINISHED:
@@ -303,6 +316,7 @@ static void on_scene(struct shell *s, const struct told *t)
                                .error = e->error,
                                .code = e->code,
                                .has_state = e->has_state,
+                               .bond = t->bond,
                                .bytes = t->bytes};
 
     if ((e->event == SCENE_ACTIVATED && e->error != ERR_OK) ||
@@ -320,6 +334,10 @@ static void on_told(struct shell *s, const struct told *t)
         resident_free(s, r);
     } else if (t->entry->type == TOLD_SCENE && t->entry->event == SCENE_GONE) {
         calls_close(s->calls, t->entry->number, s->now_us);
+    } else if (t->entry->type == TOLD_SCENE && t->entry->event == SCENE_BOUND) {
+        presence_bound(&s->presence, t->entry->number, s->now_us);
+    } else if (t->entry->type == TOLD_PUSH) {
+        shell_push(s, t->entry->number, t->bytes);
     } else if (r->actor == NULL) {
         return; // Its discard is on its way.
     } else if (t->entry->type == TOLD_CALL) {

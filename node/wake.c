@@ -82,7 +82,12 @@ void wake_if_wanted(struct host *h, struct actor *a)
 
 void wake_arrived(struct host *h, struct actor *a)
 {
-    if (kind_is_always(host_kind_of(h, a->kind)) && !mutant(M_NOREMEMBER) && !isolate_holds(h, a)) {
+    const struct image *image = actor_image(a);
+    // Its client is there, and waits for what it is pushed.
+    const bool bound = image != NULL && image->bond.size > 0;
+    const bool always = kind_is_always(host_kind_of(h, a->kind)) && !mutant(M_NOREMEMBER);
+
+    if ((bound || always) && !isolate_holds(h, a)) {
         a->wanted = true;
         wake_list(h, a, &h->wake.arrived);
     }

@@ -21,6 +21,7 @@ uint64_t worker_limit_us(const struct worker *w, enum post_type type)
     case POST_UNFREEZE:
         return atomic_load(&w->config.limits->gate_us);
     case POST_DISCARD:
+    case POST_GATEWAY:
     case POST_ANSWER:
         return UINT64_MAX;
     }
@@ -49,14 +50,21 @@ static void give_back(struct worker *w, const struct post *p)
     worker_tell(w, &entry, batch_chain(w->doing, p), batch_bytes(w->doing, p));
 }
 
+static struct bytes rest_of(struct bytes all, size_t taken)
+{
+    return taken == 0 ? all : bytes_of(all.data + taken, all.size - taken);
+}
+
 static void activate(struct worker *w, const struct post *p)
 {
     struct resident *r = p->resident;
+    const struct bytes all = batch_bytes(w->doing, p);
     const struct scene_entry entry = {.ops = &r->kind->ops,
                                       .shared = r->kind->shared,
                                       .actor = r,
                                       .id = r->watched.id,
-                                      .state = batch_bytes(w->doing, p),
+                                      .bond = bytes_of(all.data, p->bond_size),
+                                      .state = rest_of(all, p->bond_size),
                                       .has_state = p->has_state,
                                       .kind = r->watched.kind,
                                       .fence = r->fence};
@@ -154,6 +162,9 @@ static void begin(struct worker *w, const struct post *p)
         return;
     case POST_DISCARD:
         discard(w, p);
+        return;
+    case POST_GATEWAY:
+        scene_gateway_gone(w->scene, p->number);
         return;
     case POST_ANSWER:
         answer_in_time(w, p);

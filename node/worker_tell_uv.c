@@ -54,6 +54,21 @@ static void tell_call(struct worker *w, struct resident *r, const struct call *c
     buffer_fini(&rest);
 }
 
+static void tell_push(struct worker *w, struct resident *r, const struct push_record *push)
+{
+    const struct entry entry = {.type = TOLD_PUSH, .resident = r, .number = push->gateway};
+    struct buffer record = {0};
+
+    push_put(&record, push);
+    worker_tell(w, &entry, (struct bytes){0}, buffer_bytes(&record));
+    buffer_fini(&record);
+}
+
+static uint64_t number_of(const struct scene_event *e)
+{
+    return e->type == SCENE_GONE || e->type == SCENE_BOUND ? e->session : e->ticket;
+}
+
 void worker_on_event(void *context, const struct scene_event *e)
 {
     struct worker *w = context;
@@ -61,7 +76,7 @@ void worker_on_event(void *context, const struct scene_event *e)
     const struct entry entry = {.type = TOLD_SCENE,
                                 .event = e->type,
                                 .resident = r,
-                                .number = e->type == SCENE_GONE ? e->session : e->ticket,
+                                .number = number_of(e),
                                 .error = e->error,
                                 .code = e->code,
                                 .has_state = e->has_state};
@@ -78,10 +93,14 @@ void worker_on_event(void *context, const struct scene_event *e)
         tell_call(w, r, e->call);
         return;
     }
+    if (e->type == SCENE_PUSH) {
+        tell_push(w, r, e->push);
+        return;
+    }
     if (is_gone(e)) {
         worker_let_go(w, r);
     }
-    worker_tell(w, &entry, (struct bytes){0}, e->bytes);
+    worker_tell(w, &entry, e->bond, e->bytes);
 }
 
 void worker_enter(struct worker *w, struct resident *r)

@@ -135,6 +135,7 @@ static void open_told(struct worker *w, const struct entry *e)
 
     t->entry = e;
     t->bytes = telling_rest(&w->taken, e);
+    t->bond = e->type == TOLD_SCENE ? head : (struct bytes){0};
     if (e->type == TOLD_RETURNED && head.size > 0) {
         memcpy(t->chain, head.data, head.size);
     } else if (e->type == TOLD_CALL) {

@@ -71,6 +71,7 @@ struct told {
     const struct entry *entry;
     struct bytes bytes;
     uint64_t chain[RECORD_CHAIN_MAX]; /* RETURNED */
+    struct bytes bond;                /* SCENE_EXPORTED */
     struct call call;                 /* CALL */
 };
 

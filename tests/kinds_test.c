@@ -94,8 +94,13 @@ static void tables_may_grow_at_their_end(void **state)
     const struct rh_kind again = {.number = 2, .ops = &newer.ops};
     newer.later = (void (*)(void))abort;
     assert_int_equal(kinds_add(&k, &again), ERR_FOREIGN);
-    newer.ops.size = sizeof newer.ops - 1;
-    assert_int_equal(kinds_add(&k, &again), ERR_FOREIGN);
+    newer.ops.size = offsetof(struct rh_actor_ops, session);
+    newer.ops.session = (int (*)(struct rh_actor *, void *, const struct rh_session *))abort;
+    assert_int_equal(kinds_add(&k, &again), ERR_OK); // one that ends before `session`
+    assert_null(kinds_find(&k, 2)->ops.session);
+    const struct rh_kind third = {.number = 3, .ops = &newer.ops};
+    newer.ops.size--;
+    assert_int_equal(kinds_add(&k, &third), ERR_FOREIGN);
     kinds_fini(&k);
 }
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/bond.h"
+
+bool bond_is_of(const struct bond *have, const struct note *note)
+{
+    return have->gateway == note->gateway && have->connection == note->connection;
+}
+
+enum bound_result bond_judge(const struct bond *have, const struct note *note)
+{
+    if (have == NULL) {
+        return BOUND_NEW;
+    }
+    if (bond_is_of(have, note)) {
+        if (note->type == NOTE_RESUME) {
+            return have->kicked ? BOUND_REFUSED : BOUND_KEPT;
+        }
+        // A copy of what ran, or bound again after UNBIND.
+        return note->round == have->round ? BOUND_KEPT : BOUND_NEW;
+    }
+    if (note->type == NOTE_RESUME && !bond_stamp_before(have->stamp, note->stamp)) {
+        return BOUND_OLD;
+    }
+    return BOUND_NEW;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who is bound to an actor, of those who say so. One client at a time; the newer
+ * one replaces the older. A client whose actor was begun afresh comes again, and
+ * so may one that was replaced before, of which its gateway was not told: the
+ * stamp says which of them is newer (docs/decisions/012-sessions.md).
+ *
+ * Pure.
+ */
+#ifndef NODE_BOND_H
+#define NODE_BOND_H
+
+#include "wire/session.h"
+
+/* What a note BIND or RESUME comes to; `have` NULL = nobody is bound. BOUND_NEW: it is bound from
+ * now on, and who was before, another connection, is kicked. */
+enum bound_result bond_judge(const struct bond *have, const struct note *note);
+
+/* Is it the same connection? */
+bool bond_is_of(const struct bond *have, const struct note *note);
+
+#endif
