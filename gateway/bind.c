@@ -162,6 +162,9 @@ void run_bind(struct client *c, const struct command *command, const struct resp
     struct target to;
 
     (void)command;
+    if (c->binding != NULL && c->binding->state == BINDING_ENDING) {
+        binding_end(c, c->now_us, c->effects);
+    }
     if (c->binding != NULL) {
         client_reply_error(c, "ERR this connection is bound already: UNBIND first");
         return;
@@ -233,6 +236,11 @@ static bool is_asked(const struct client *c, uint64_t number)
     return b != NULL && b->state == BINDING_ASKED && b->slot == number;
 }
 
+static bool never_ran(enum reply_code code)
+{
+    return code == REPLY_NO_KIND || code == REPLY_REJECTED || code == REPLY_OVERLOADED;
+}
+
 void binding_answered(struct client *c, struct slot *slot, const struct router_effect *reply,
                       struct bytes body)
 {
@@ -242,7 +250,9 @@ void binding_answered(struct client *c, struct slot *slot, const struct router_e
 
     if (reply->code != REPLY_OK && !gone) {
         client_fail_slot(c, slot, reply, body);
-        if (asked) {
+        if (asked && never_ran(reply->code)) {
+            binding_free(c);
+        } else if (asked) {
             c->binding->state = BINDING_ENDING; // The effects of this step are not to be added to.
             set_due(c->binding);
         }

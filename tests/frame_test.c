@@ -117,7 +117,7 @@ static void what_is_no_frame_is_refused_as_early_as_it_shows(void **state)
         {"\x08\x00\x00\x00\x00", 5},             // no such type
         {"\x08\x00\x00\x00\x06", 5},             //
         {"\x08\x00\x00\x00\x0a", 5},             //
-        {"\x08\x00\x00\x00\x14", 5},             //
+        {"\x08\x00\x00\x00\x15", 5},             //
         {"\x08\x00\x00\x00\x04\x01\x01\x00", 8}, // flags
         {"\x08\x00\x00\x00\x04\x00\x02\x00", 8}, // two pings
         {"\x08\x00\x00\x00\x10\x00\x00\x00", 8}, // no record

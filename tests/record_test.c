@@ -325,7 +325,7 @@ static void hostile_fields_are_refused(void **state)
 
     (void)state;
     request_put(&out, &request);
-    refuses_with(&out, decode_request, 68, 0x29); // an unknown flag
+    refuses_with(&out, decode_request, 68, 0x89); // an unknown flag
     refuses_with(&out, decode_request, 68, 0x19); // a call, but the body names no caller
     refuses_with(&out, decode_request, 69, 9);    // a chain longer than eight
     refuses_with(&out, decode_request, 69, 255);  //
