@@ -28,31 +28,34 @@ static struct kept_push *front(const struct pushes *p)
     return l == NULL ? NULL : CONTAINER_OF(l, struct kept_push, link);
 }
 
-static struct kept_push *pop(struct pushes *p)
+static void take_out(struct pushes *p, struct kept_push *k)
 {
-    struct kept_push *k = front(p);
-
     list_remove(&k->link);
     p->size -= cost(&k->record);
     if (list_empty(&p->kept)) {
         p->gap_us = 0;
     }
-    return k;
 }
 
 void pushes_fini(struct pushes *p)
 {
-    while (front(p) != NULL) {
-        pushes_free(pop(p));
+    struct kept_push *k = NULL;
+
+    while ((k = front(p)) != NULL) {
+        take_out(p, k);
+        pushes_free(k);
     }
 }
 
 void pushes_begin(struct pushes *p, uint32_t round)
 {
+    struct kept_push *k = NULL;
+
     p->round = round;
     p->next = 1;
-    while (front(p) != NULL && front(p)->record.round < round) {
-        pushes_free(pop(p));
+    while ((k = front(p)) != NULL && k->record.round < round) {
+        take_out(p, k);
+        pushes_free(k);
         p->figures->dropped_stale++;
     }
 }
@@ -131,7 +134,7 @@ bool pushes_take(struct pushes *p, const struct push_record *r, bool open, uint6
 
 struct kept_push *pushes_next(struct pushes *p, uint64_t now_us)
 {
-    const struct kept_push *k = front(p);
+    struct kept_push *k = front(p);
 
     if (k == NULL || k->record.round != p->round) {
         return NULL;
@@ -143,5 +146,6 @@ struct kept_push *pushes_next(struct pushes *p, uint64_t now_us)
     p->figures->lost += k->record.number - p->next;
     p->next = k->record.number + 1;
     p->gap_us = now_us; // the next gap, if there is one, is another
-    return pop(p);
+    take_out(p, k);
+    return k;
 }

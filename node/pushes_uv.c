@@ -22,9 +22,8 @@ void shell_push(struct shell *s, uint64_t gateway, struct bytes record)
 
     if (p == NULL) {
         f->dropped_absent++;
-    } else if (p->backlog.size > UNSENT_MAX) {
-        f->dropped_full++;
-    } else if (shell_send_peer(s, p->id, FRAME_PUSH, record) == ERR_OK) {
+    } else if (p->backlog.size <= UNSENT_MAX &&
+               shell_send_peer(s, p->id, FRAME_PUSH, record) == ERR_OK) {
         f->sent++;
     } else {
         f->dropped_full++;

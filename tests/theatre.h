@@ -25,7 +25,10 @@ struct theatre {
                      */
     struct buffer state; /* as exported last */
     bool has_state;
-    struct call call; /* the last one; its bytes are in `called` */
+    struct buffer bond;      /* the same */
+    struct buffer answer;    /* body of the last one */
+    struct push_record push; /* the last one; its payload is not kept */
+    struct call call;        /* the last one; its bytes are in `called` */
     struct buffer called;
 };
 
@@ -71,12 +74,18 @@ static inline void theatre_on_event(void *context, const struct scene_event *eve
         t->answers++;
         t->code = event->code;
         t->ticket = event->ticket;
+        buffer_clear(&t->answer);
+        buffer_put(&t->answer, event->bytes.data, event->bytes.size);
         theatre_print(t, event->bytes);
     } else if (event->type == SCENE_EXPORTED) {
         buffer_clear(&t->state);
         buffer_put(&t->state, event->bytes.data, event->bytes.size);
+        buffer_clear(&t->bond);
+        buffer_put(&t->bond, event->bond.data, event->bond.size);
         t->has_state = event->has_state;
         t->error = event->error;
+    } else if (event->type == SCENE_PUSH) {
+        t->push = *event->push;
     } else if (event->type == SCENE_CALL) {
         theatre_keep_call(t, event->call);
     } else if (event->type == SCENE_ACTIVATED || event->type == SCENE_RETIRED) {
@@ -119,6 +128,8 @@ static inline void theatre_close(struct theatre *t)
     scene_close(t->scene, RH_STOP);
     buffer_fini(&t->state);
     buffer_fini(&t->called);
+    buffer_fini(&t->bond);
+    buffer_fini(&t->answer);
 }
 
 /* Hand the actor's state to a new one, as a move does. */

@@ -13,18 +13,15 @@ static enum err ended(const struct reader *in, bool fits)
 
 /* ---- bonds ---- */
 
-void bond_put(uint8_t out[BOND_SIZE], const struct bond *b)
+void bond_put(struct writer *out, const struct bond *b)
 {
-    struct writer w = {.at = out, .left = BOND_SIZE};
-
-    put_u64(&w, b->gateway);
-    put_u64(&w, b->connection);
-    put_u32(&w, b->round);
-    put_u32(&w, b->kicked ? KICKED : 0);
-    put_u64(&w, b->number);
-    put_u64(&w, b->stamp.fence);
-    put_u64(&w, b->stamp.count);
-    ASSERT(!w.bad && w.left == 0);
+    put_u64(out, b->gateway);
+    put_u64(out, b->connection);
+    put_u32(out, b->round);
+    put_u32(out, b->kicked ? KICKED : 0);
+    put_u64(out, b->number);
+    put_u64(out, b->stamp.fence);
+    put_u64(out, b->stamp.count);
 }
 
 enum err bond_get(struct bytes in, struct bond *b)

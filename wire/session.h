@@ -46,9 +46,9 @@ struct bond {
     struct bond_stamp stamp;
 };
 
-/* As BOND_SIZE bytes: u64 gateway, u64 connection, u32 round, u32 flags (1 = kicked), u64 number,
+/* Append it as BOND_SIZE bytes: u64 gateway, u64 connection, u32 round, u32 flags (1 = kicked), u64 number,
  * u64 fence, u64 count. */
-void bond_put(uint8_t out[BOND_SIZE], const struct bond *b);
+void bond_put(struct writer *out, const struct bond *b);
 /* ERR_CORRUPT: not exactly one. */
 MUST_CHECK enum err bond_get(struct bytes in, struct bond *b);
 

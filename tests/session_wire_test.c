@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/session.h"
+
+#include "base/mem.h"
+
+#include "tests/hex.h"
+#include "tests/test.h"
+
+static const struct bond bond = {.gateway = 0x1112131415161718u,
+                                 .connection = 2,
+                                 .round = 3,
+                                 .kicked = true,
+                                 .number = 4,
+                                 .stamp = {.fence = 5, .count = 6}};
+
+static const struct push_record push = {.gateway = 1,
+                                        .connection = 2,
+                                        .number = 3,
+                                        .round = 4,
+                                        .code = 1000,
+                                        .type = PUSH_KICK,
+                                        .payload = {(const uint8_t *)"bye", 3}};
+
+static void a_bond_has_these_bytes(void **state)
+{
+    uint8_t bytes[BOND_SIZE + 1];
+    struct writer w = {.at = bytes, .left = BOND_SIZE};
+    struct bond back;
+
+    (void)state;
+    bond_put(&w, &bond);
+    assert_true(!w.bad && w.left == 0);
+    assert_hex(bytes_of(bytes, BOND_SIZE),
+               "1817161514131211 0200000000000000 03000000 01000000 0400000000000000"
+               "0500000000000000 0600000000000000");
+    assert_int_equal(bond_get(bytes_of(bytes, BOND_SIZE), &back), ERR_OK);
+    assert_memory_equal(&back.stamp, &bond.stamp, sizeof back.stamp);
+    assert_true(back.kicked && back.gateway == bond.gateway && back.connection == 2 &&
+                back.round == 3 && back.number == 4);
+    assert_int_equal(bond_get(bytes_of(bytes, BOND_SIZE - 1), &back), ERR_CORRUPT);
+    assert_int_equal(bond_get(bytes_of(bytes, BOND_SIZE + 1), &back), ERR_CORRUPT);
+    bytes[20] = 2; // an unknown flag
+    assert_int_equal(bond_get(bytes_of(bytes, BOND_SIZE), &back), ERR_CORRUPT);
+}
+
+static void stamps_are_ordered_by_fence_then_count(void **state)
+{
+    (void)state;
+    assert_true(bond_stamp_before((struct bond_stamp){1, 9}, (struct bond_stamp){2, 1}));
+    assert_true(bond_stamp_before((struct bond_stamp){2, 1}, (struct bond_stamp){2, 2}));
+    assert_false(bond_stamp_before((struct bond_stamp){2, 2}, (struct bond_stamp){2, 2}));
+    assert_false(bond_stamp_before((struct bond_stamp){3, 0}, (struct bond_stamp){2, 2}));
+}
+
+/* It is taken whole and refused in every other length. */
+static void has_note(const struct note *note, const char *hex)
+{
+    struct buffer out = {0};
+    struct note back;
+
+    note_put(&out, note);
+    assert_hex(buffer_bytes(&out), hex);
+    assert_int_equal(note_get(buffer_bytes(&out), &back), ERR_OK);
+    assert_int_equal(back.type, note->type);
+    assert_true(back.gateway == note->gateway && back.connection == note->connection &&
+                back.round == note->round && back.why == note->why);
+    assert_memory_equal(&back.stamp, &note->stamp, sizeof back.stamp);
+    assert_true(bytes_equal(back.payload, note->payload));
+    if (note->type != NOTE_PUSH) {
+        for (size_t cut = 0; cut < out.size; cut++) {
+            uint8_t *exact = mem_copy(out.data, cut);
+
+            assert_int_equal(note_get(bytes_of(exact, cut), &back), ERR_CORRUPT);
+            mem_free(exact);
+        }
+        buffer_put(&out, "x", 1);
+        assert_int_equal(note_get(buffer_bytes(&out), &back), ERR_CORRUPT);
+    }
+    buffer_fini(&out);
+}
+
+static void notes_have_these_bytes(void **state)
+{
+    struct note back;
+
+    (void)state;
+    has_note(&(struct note){.type = NOTE_BIND, .gateway = 7, .connection = 8, .round = 9},
+             "01 0700000000000000 0800000000000000 09000000");
+    has_note(
+        &(struct note){
+            .type = NOTE_RESUME, .gateway = 7, .connection = 8, .round = 9, .stamp = {10, 11}},
+        "02 0700000000000000 0800000000000000 09000000 0a00000000000000 0b00000000000000");
+    has_note(
+        &(struct note){.type = NOTE_LOST, .gateway = 7, .connection = 8, .why = NOTE_LOST_KICKED},
+        "03 0700000000000000 0800000000000000 02");
+    has_note(&(struct note){.type = NOTE_PUSH, .payload = bytes_of("hi", 2)}, "04 6869");
+    assert_int_equal(note_get(bytes_of("\x05", 1), &back), ERR_CORRUPT);
+    assert_int_equal(note_get(bytes_of("\x03"
+                                       "0123456789abcdef\x04",
+                                       18),
+                              &back),
+                     ERR_CORRUPT); // a reason that is none
+    uint8_t *big = mem_new(1, PUSH_SIZE_MAX + 2);
+    big[0] = NOTE_PUSH;
+    assert_int_equal(note_get(bytes_of(big, PUSH_SIZE_MAX + 1), &back), ERR_OK);
+    assert_int_equal(note_get(bytes_of(big, PUSH_SIZE_MAX + 2), &back), ERR_CORRUPT);
+    mem_free(big);
+}
+
+static void the_answer_has_these_bytes(void **state)
+{
+    const struct bound bound = {.result = BOUND_KEPT, .round = 2, .stamp = {3, 4}};
+    struct buffer out = {0};
+    struct bound back;
+
+    (void)state;
+    bound_put(&out, &bound);
+    assert_hex(buffer_bytes(&out), "01 02000000 0300000000000000 0400000000000000");
+    assert_int_equal(bound_get(buffer_bytes(&out), &back), ERR_OK);
+    assert_true(back.result == BOUND_KEPT && back.round == 2 && back.stamp.count == 4);
+    assert_int_equal(bound_get((struct bytes){0}, &back), ERR_CORRUPT);
+    out.data[0] = BOUND_RESULT_LAST + 1;
+    assert_int_equal(bound_get(buffer_bytes(&out), &back), ERR_CORRUPT);
+    buffer_fini(&out);
+}
+
+static enum err take(struct bytes in)
+{
+    struct reader r = {.at = in.data, .left = in.size};
+    struct push_record back;
+
+    return push_get(&r, &back);
+}
+
+static void a_push_has_these_bytes(void **state)
+{
+    struct buffer out = {0};
+
+    (void)state;
+    push_put(&out, &push);
+    assert_hex(buffer_bytes(&out),
+               "0100000000000000 0200000000000000 0300000000000000 04000000 e8030000 01 03000000"
+               "627965");
+    assert_int_equal(take(buffer_bytes(&out)), ERR_OK);
+    for (size_t cut = 0; cut < out.size; cut++) {
+        uint8_t *exact = mem_copy(out.data, cut);
+
+        assert_int_equal(take(bytes_of(exact, cut)), ERR_CORRUPT);
+        mem_free(exact);
+    }
+    buffer_fini(&out);
+}
+
+static void forged_pushes_are_refused(void **state)
+{
+    static const struct {
+        size_t at;
+        uint8_t value;
+    } bad[] = {{32, 3}, {32, 255}, {36, 1}, {35, 4}, {16, 0}, {32, PUSH_AGAIN}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct buffer out = {0};
+
+        push_put(&out, &push);
+        out.data[bad[i].at] = bad[i].value;
+        assert_int_equal(take(buffer_bytes(&out)), ERR_CORRUPT);
+        buffer_fini(&out);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_bond_has_these_bytes),
+        cmocka_unit_test(stamps_are_ordered_by_fence_then_count),
+        cmocka_unit_test(notes_have_these_bytes),
+        cmocka_unit_test(the_answer_has_these_bytes),
+        cmocka_unit_test(a_push_has_these_bytes),
+        cmocka_unit_test(forged_pushes_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
