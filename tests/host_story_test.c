@@ -15,6 +15,7 @@
 #include "node/inside.h"
 #include "wire/control.h"
 #include "wire/frame.h"
+#include "wire/session.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -340,8 +341,11 @@ static void print_actor(const char *what, const struct host_effect *e, struct by
     if (e->type == HOST_ACTIVATE) {
         (void)fprintf(out, " token=%" PRIu64, e->token);
     }
+    if (e->bond_size > 0) {
+        print_text("bond", bytes_of(b.data, e->bond_size));
+    }
     if (e->has_state) {
-        print_text("state", b);
+        print_text("state", bytes_of(b.data + e->bond_size, b.size - e->bond_size));
     }
     if (e->type == HOST_RETIRE) {
         static const char *const whys[] = {"idle", "room", "asked"};
@@ -775,7 +779,8 @@ static void do_adopted(void)
     step((struct host_event){.type = HOST_PEER_CONTROL, .peer = word_number(1), .message = &c});
 }
 
-/* request ID BODY seq= [prev= base= ver= first= copy= session= from= ttl= hops= held= chain=ID] */
+/* request ID BODY seq= [prev= base= ver= first= copy= session= from= ttl= hops= held= awake=
+ * chain=ID] */
 static struct bytes body_of(size_t at)
 {
     static char big[400000];
@@ -812,6 +817,7 @@ static void do_request(void)
     r.kind = (uint16_t)number_of("kind", 0);
     r.flags = number_of("held", 0) != 0 ? REQUEST_HELD : 0;
     r.flags |= number_of("read", 0) != 0 ? REQUEST_IDEMPOTENT : 0;
+    r.flags |= number_of("awake", 0) != 0 ? REQUEST_AWAKE : 0;
     if (text_of("chain") != NULL) {
         r.chain[r.chain_count++] =
             ring_point(&cluster.ring, 0, ring_key_of_kind(cluster.key, 0), id_of(text_of("chain")));
@@ -835,11 +841,12 @@ static void do_actor(enum host_event_type type)
                              .bytes = body_of(2)});
 }
 
-/* state TXN INDEX ID STATE [from= source=] | state TXN INDEX END */
+/* state TXN INDEX ID STATE [from= source= bond=] | state TXN INDEX END */
 static void do_state(void)
 {
     struct state_record s = {.txn = word_number(1), .index = (uint32_t)word_number(2)};
     struct image *image = NULL;
+    char bond[BOND_SIZE];
 
     s.source = number_of("source", 102);
     if (strcmp(words[3], "END") == 0) {
@@ -849,7 +856,11 @@ static void do_state(void)
         const struct bytes state = body_of(4);
         const struct image_name name = {.id = id};
 
-        image = image_make(name, NULL, NULL, &state);
+        const size_t bond_size = number_of("bond", 0) != 0 ? sizeof bond : 0;
+
+        memset(bond, 'b', sizeof bond);
+        image = image_make_bound(
+            name, &(struct image_cargo){.bond = bytes_of(bond, bond_size), .state = &state});
         s.id = image->id;
         s.total = (uint32_t)image->data.size;
         s.chunk = image->data;
@@ -1038,7 +1049,7 @@ static void do_exported(void)
     do_actor(HOST_EXPORTED);
 }
 
-/* retired ID [failed] */
+/* retired ID [failed | busy] */
 static void do_retired(void)
 {
     do_actor(HOST_RETIRED);
