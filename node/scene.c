@@ -105,6 +105,7 @@ void actor_returned(struct rh_actor *a, int result)
     actor_go_on(a, result);
 }
 
+// NOLINTNEXTLINE(misc-no-recursion): the session, then a flush, and no deeper
 void actor_flush(struct rh_actor *a, enum rh_why why)
 {
     a->callback = CALLBACK_FLUSH;

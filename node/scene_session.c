@@ -31,7 +31,7 @@ static struct client_bond *bond_add(struct rh_actor *a)
 {
     struct client_bond *c = mem_new(1, sizeof *c);
 
-    ASSERT(a->extra->extra->client == NULL);
+    ASSERT(a->extra->client == NULL);
     c->actor = a;
     extra_of(a)->client = c;
     list_push_back(&a->scene->bonds, &c->in_scene);
@@ -40,24 +40,24 @@ static struct client_bond *bond_add(struct rh_actor *a)
 
 void session_drop(struct rh_actor *a)
 {
-    if (a->extra->extra->client != NULL) {
-        list_remove(&a->extra->extra->client->in_scene);
-        mem_free(a->extra->extra->client);
-        a->extra->extra->client = NULL;
+    if (a->extra->client != NULL) {
+        list_remove(&a->extra->client->in_scene);
+        mem_free(a->extra->client);
+        a->extra->client = NULL;
     }
 }
 
 static void tell_bound(const struct rh_actor *a)
 {
     const struct scene_event event = {
-        .type = SCENE_BOUND, .actor = a->outer, .session = a->extra->extra->client->bond.gateway};
+        .type = SCENE_BOUND, .actor = a->outer, .session = a->extra->client->bond.gateway};
 
     a->scene->config.on_event(a->scene->config.context, &event);
 }
 
 static void tell_push(struct rh_actor *a, enum push_type type, uint32_t code, struct bytes payload)
 {
-    struct bond *b = &a->extra->extra->client->bond;
+    struct bond *b = &a->extra->client->bond;
     const struct push_record push = {
         .gateway = b->gateway,
         .connection = b->connection,
@@ -74,8 +74,8 @@ static void tell_push(struct rh_actor *a, enum push_type type, uint32_t code, st
 
 static void kick(struct rh_actor *a, uint32_t code, const char *text)
 {
-    if (!a->extra->extra->client->bond.kicked) {
-        a->extra->extra->client->bond.kicked = true;
+    if (!a->extra->client->bond.kicked) {
+        a->extra->client->bond.kicked = true;
         tell_push(a, PUSH_KICK, code, bytes_of(text, strlen(text)));
     }
 }
@@ -93,16 +93,16 @@ static int call_session(struct rh_actor *a, enum rh_session_type type, uint32_t 
 
 bool session_is_due(const struct rh_actor *a)
 {
-    return a->extra->extra->client != NULL && a->extra->extra->client->due != 0;
+    return a->extra->client != NULL && a->extra->client->due != 0;
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): the session, then a flush, and no deeper
 void session_turn(struct rh_actor *a)
 {
-    const enum rh_session_type type = (enum rh_session_type)a->extra->extra->client->due;
+    const enum rh_session_type type = (enum rh_session_type)a->extra->client->due;
 
-    a->extra->extra->client->due = 0;
-    a->extra->extra->client->asked = (uint8_t)type;
+    a->extra->client->due = 0;
+    a->extra->client->asked = (uint8_t)type;
     if (type == RH_SESSION_LOST) {
         session_drop(a);
     }
@@ -111,7 +111,7 @@ void session_turn(struct rh_actor *a)
 
 void session_turned(struct rh_actor *a, int result)
 {
-    if (a->extra->extra->client != NULL && a->extra->extra->client->asked == RH_SESSION_RESUMED &&
+    if (a->extra->client != NULL && a->extra->client->asked == RH_SESSION_RESUMED &&
         result != RH_OK) {
         kick(a, KICK_REFUSED, "the actor does not take this session");
         session_drop(a);
@@ -137,16 +137,16 @@ static void answer_result(struct rh_actor *a, enum bound_result result)
 {
     struct bound bound = {.result = (uint8_t)result};
 
-    if (a->extra->extra->client != NULL && (result == BOUND_NEW || result == BOUND_KEPT)) {
-        bound.round = a->extra->extra->client->bond.round;
-        bound.stamp = a->extra->extra->client->bond.stamp;
+    if (a->extra->client != NULL && (result == BOUND_NEW || result == BOUND_KEPT)) {
+        bound.round = a->extra->client->bond.round;
+        bound.stamp = a->extra->client->bond.stamp;
     }
     answer(a, &bound);
 }
 
 void session_ran(struct rh_actor *a, int result)
 {
-    if (a->extra->extra->client == NULL || a->extra->extra->client->asked == RH_SESSION_LOST) {
+    if (a->extra->client == NULL || a->extra->client->asked == RH_SESSION_LOST) {
         answer(a, NULL);
     } else if (result == RH_OK) {
         answer_result(a, BOUND_NEW);
@@ -161,8 +161,8 @@ static enum rh_session_type bind(struct rh_actor *a, const struct note *note)
 {
     enum rh_session_type type = note->type == NOTE_RESUME ? RH_SESSION_RESUMED : RH_SESSION_BOUND;
 
-    if (a->extra->extra->client != NULL) {
-        if (!bond_is_of(&a->extra->extra->client->bond, note)) {
+    if (a->extra->client != NULL) {
+        if (!bond_is_of(&a->extra->client->bond, note)) {
             kick(a, KICK_REPLACED, "another connection was bound");
             type = RH_SESSION_REPLACED;
         }
@@ -184,8 +184,7 @@ static enum rh_session_type bind(struct rh_actor *a, const struct note *note)
 
 static void on_bind(struct rh_actor *a, const struct note *note)
 {
-    const struct bond *have =
-        a->extra->extra->client == NULL ? NULL : &a->extra->extra->client->bond;
+    const struct bond *have = a->extra->client == NULL ? NULL : &a->extra->client->bond;
     const enum bound_result result =
         role_of(a)->ops->session == NULL ? BOUND_NEVER : bond_judge(have, note);
 
@@ -202,7 +201,7 @@ static void on_bind(struct rh_actor *a, const struct note *note)
 
 static void on_lost(struct rh_actor *a, const struct note *note)
 {
-    if (a->extra->extra->client == NULL || !bond_is_of(&a->extra->extra->client->bond, note)) {
+    if (a->extra->client == NULL || !bond_is_of(&a->extra->client->bond, note)) {
         answer(a, NULL); // of one that was replaced
         return;
     }
@@ -212,7 +211,7 @@ static void on_lost(struct rh_actor *a, const struct note *note)
 
 static void on_push(struct rh_actor *a, const struct note *note)
 {
-    if (a->extra->extra->client != NULL && !a->extra->extra->client->bond.kicked) {
+    if (a->extra->client != NULL && !a->extra->client->bond.kicked) {
         tell_push(a, PUSH_DATA, 0, note->payload);
     }
     answer(a, NULL);
@@ -252,20 +251,19 @@ void session_arrive(struct rh_actor *a, struct bytes bond, bool afresh)
         return;
     }
     bond_add(a)->bond = b;
-    a->extra->extra->client->due =
-        afresh && role_of(a)->ops->session != NULL ? RH_SESSION_RESUMED : 0;
+    a->extra->client->due = afresh && role_of(a)->ops->session != NULL ? RH_SESSION_RESUMED : 0;
 }
 
 void session_start(const struct rh_actor *a)
 {
-    if (a->extra->extra->client != NULL) {
+    if (a->extra->client != NULL) {
         tell_bound(a);
     }
 }
 
 struct bytes session_pack(const struct rh_actor *a, uint8_t out[BOND_SIZE])
 {
-    if (a->extra->extra->client == NULL) {
+    if (a->extra->client == NULL) {
         return (struct bytes){0};
     }
     struct writer w = {.at = out, .left = BOND_SIZE};
@@ -277,12 +275,12 @@ struct bytes session_pack(const struct rh_actor *a, uint8_t out[BOND_SIZE])
 
 bool session_keeps(const struct rh_actor *a)
 {
-    return a->extra->extra->client != NULL && !a->passivate;
+    return a->extra->client != NULL && !a->passivate;
 }
 
 void session_stop(struct rh_actor *a, enum rh_why why)
 {
-    if (a->extra->extra->client == NULL) {
+    if (a->extra->client == NULL) {
         return;
     }
     if (why == RH_IDLE) {
@@ -312,8 +310,8 @@ void scene_gateway_gone(struct scene *s, uint64_t gateway)
 
 static bool has_client(const struct rh_actor *a)
 {
-    return a->extra->extra->client != NULL && !a->extra->extra->client->bond.kicked &&
-           a->extra->extra->client->due != RH_SESSION_LOST;
+    return a->extra->client != NULL && !a->extra->client->bond.kicked &&
+           a->extra->client->due != RH_SESSION_LOST;
 }
 
 int rh_push(struct rh_actor *actor, struct rh_bytes payload)

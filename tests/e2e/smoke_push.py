@@ -3,7 +3,7 @@
 import os
 import socket
 
-from fleet import Fleet, Resp, RespError, main, pairs, until
+from fleet import Fleet, Resp, RespError, main, pairs, succeeds, until
 
 KICKED, REPLACED = 1007, 1
 NO_SESSION = 13
@@ -191,7 +191,7 @@ def sessions_outlive_moves_and_crashes(binary):
         assert 0 < len(lost) < len(names), owner
         fleet.process("n2").kill()
         for name in lost:
-            until(f"{name} is bound again", lambda name=name: events(ops, name) == "RESUMED")
+            until(f"{name} is bound again", lambda name=name: succeeds(ops, "CALL", name, "events") == "RESUMED")
             assert ops("CALL", name, "push after") == "0"
             while clients[name].push()[2] != "after":
                 pass
