@@ -475,17 +475,14 @@ static bool go_on(struct client *c, uint64_t now_us, struct router_effects *effe
 
 struct client *clients_go_on(struct clients *all, uint64_t now_us, struct router_effects *effects)
 {
-    if (all->due_left == 0) {
+    if (!all->in_turn) {
+        all->in_turn = true;
         follow_ring(all, now_us);
-        for (struct list_link *l = list_front(&all->due); l != NULL; l = list_next(&all->due, l)) {
-            all->due_left++;
-        }
-        all->due_left++; // the end of this turn
+        list_splice_back(&all->turn, &all->due);
     }
-    struct list_link *l = --all->due_left == 0 ? NULL : list_pop_front(&all->due);
-
+    struct list_link *l = list_pop_front(&all->turn);
     if (l == NULL) {
-        all->due_left = 0;
+        all->in_turn = false;
         return NULL;
     }
     struct client *c = CONTAINER_OF(l, struct binding, in_due)->client;

@@ -47,6 +47,7 @@ struct clients *clients_new(const struct clients_config *config, struct router *
     list_init(&all->order);
     list_init(&all->bound);
     list_init(&all->due);
+    list_init(&all->turn);
     return all;
 }
 

@@ -69,9 +69,10 @@ struct clients {
     struct buffer words; /* of an inline command */
     struct buffer body;  /* of a request being made */
     struct push_figures pushes;
-    struct list bound;     /* struct binding, all */
-    struct list due;       /* those of them that wait for a time */
-    size_t due_left;       /* of them, in this turn */
+    struct list bound; /* struct binding, all */
+    struct list due;   /* those of them that wait for a time */
+    struct list turn;  /* those of them whose turn it is now */
+    bool in_turn;
     uint64_t ring_version; /* that bonds were compared with */
     uint64_t since_us;
     uint64_t drawn; /* ids given */
