@@ -238,7 +238,8 @@ static bool is_asked(const struct client *c, uint64_t number)
 
 static bool never_ran(enum reply_code code)
 {
-    return code == REPLY_NO_KIND || code == REPLY_REJECTED || code == REPLY_OVERLOADED;
+    return code == REPLY_NO_KIND || code == REPLY_REJECTED || code == REPLY_OVERLOADED ||
+           code == REPLY_QUARANTINED;
 }
 
 void binding_answered(struct client *c, struct slot *slot, const struct router_effect *reply,

@@ -6,7 +6,7 @@ import socket
 from fleet import Fleet, Resp, RespError, main, pairs, succeeds, until
 
 KICKED, REPLACED = 1007, 1
-NO_SESSION = 13
+NO_SESSION = 14
 MESSAGES = 60  # pushed while the owner is drained
 
 
