@@ -12,7 +12,7 @@
 
 CC     = gcc
 OBJCOPY = objcopy
-CFLAGS = -O2 -g
+CFLAGS = $(if $(SAN),-O1,-O2) -g
 PREFIX = /usr/local
 SEEDS  =
 
