@@ -166,7 +166,7 @@ struct extras {
     struct list calls; /* struct open_call */
     size_t call_count;
     struct client_bond *client; /* owned; NULL = nobody is bound */
-    uint64_t session; /* of its calls; 0 = it has made none */
+    uint64_t session;           /* of its calls; 0 = it has made none */
     struct extras *spare;
 };
 /* What those have that have none: nothing. Never written. */

@@ -46,8 +46,8 @@ struct bond {
     struct bond_stamp stamp;
 };
 
-/* Append it as BOND_SIZE bytes: u64 gateway, u64 connection, u32 round, u32 flags (1 = kicked), u64 number,
- * u64 fence, u64 count. */
+/* Append it as BOND_SIZE bytes: u64 gateway, u64 connection, u32 round, u32 flags (1 = kicked), u64
+ * number, u64 fence, u64 count. */
 void bond_put(struct writer *out, const struct bond *b);
 /* ERR_CORRUPT: not exactly one. */
 MUST_CHECK enum err bond_get(struct bytes in, struct bond *b);
