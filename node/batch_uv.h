@@ -16,27 +16,29 @@
 
 #include <stdatomic.h>
 
-struct resident;
+struct kind;
 
 enum post_type {
-    POST_ACTIVATE, /* bytes: bond (bond_size), then state (has_state) */
+    POST_ACTIVATE, /* kind, fence; bytes: bond (bond_size), then state (has_state) */
     POST_RUN,      /* number, flags, chain; bytes: body */
     POST_TURN,
     POST_EXPORT,
     POST_UNFREEZE,
     POST_RETIRE,
     POST_DISCARD, /* status: enum rh_why */
-    POST_GATEWAY, /* number: a gateway that is gone; of no resident */
-    POST_ANSWER,  /* number, status: of a call, of no resident; bytes: payload */
+    POST_GATEWAY, /* number: a gateway that is gone; of no actor */
+    POST_ANSWER,  /* number, status: of a call, of no actor; bytes: payload */
 };
 
 enum post_state { POST_QUEUED, POST_STARTED, POST_RECALLED };
 
 struct post {
     enum post_type type;
-    _Atomic int state; /* enum post_state */
-    struct resident *resident;
-    uint64_t number; /* ticket */
+    _Atomic int state;         /* enum post_state */
+    struct rh_actor *resident; /* its seat */
+    const struct kind *kind;   /* ACTIVATE */
+    uint64_t fence;            /* likewise */
+    uint64_t number;           /* ticket */
     int status;
     uint8_t flags;
     bool has_state;
@@ -80,7 +82,7 @@ enum told_type {
                        head */
     TOLD_PUSH,      /* number: gateway; bytes: a push record */
     TOLD_CALL,      /* bytes: a struct call, then what it borrows */
-    TOLD_DISCARDED, /* nothing of the resident is left */
+    TOLD_DISCARDED, /* nothing of the actor is left */
     TOLD_RETURNED,  /* returned, number, flags, chain; bytes: not begun in time */
 };
 
@@ -90,7 +92,7 @@ struct entry {
     enum post_type returned;
     enum err error;
     enum answer_code code;
-    struct resident *resident;
+    struct rh_actor *resident;
     uint64_t number; /* ticket; GONE: session; BOUND: gateway */
     bool has_state;
     uint8_t flags;

@@ -207,8 +207,7 @@ void shell_answer_call(struct shell *s, const struct call_answer *answer)
     stage_answer(s, answer);
 }
 
-void shell_log_actor(enum log_level level, const char *event, const struct watched *actor,
-                     const char *what)
+void shell_log_actor(enum log_level level, const char *event, struct named actor, const char *what)
 {
     char word[HISTORY_WORD_SIZE];
 
@@ -216,8 +215,8 @@ void shell_log_actor(enum log_level level, const char *event, const struct watch
               "node",
               event,
               "kind=%u id=%s what=\"%s\"",
-              actor->kind,
-              history_word(actor->id, word),
+              actor.kind,
+              history_word(actor.id, word),
               what);
 }
 

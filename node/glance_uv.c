@@ -34,8 +34,10 @@ static void add_running(struct shell *s, struct glance *g, size_t worker)
     struct host_hot row = {.what = "runs", .worker = (uint32_t)worker};
 
     if (at.actor != NULL && s->now_us > at.since_us) {
-        row.kind = at.actor->kind;
-        row.id = at.actor->id;
+        const struct named name = scene_name(at.actor);
+
+        row.kind = name.kind;
+        row.id = name.id;
         row.us = s->now_us - at.since_us;
         add(g, &row);
     }
@@ -47,8 +49,10 @@ static void add_deferred(struct shell *s, struct glance *g)
     struct host_hot row = {.what = "deferred"};
 
     if (oldest != NULL && s->now_us > oldest->deferred_us) {
-        row.kind = oldest->kind;
-        row.id = oldest->id;
+        const struct named name = scene_name(oldest->actor);
+
+        row.kind = name.kind;
+        row.id = name.id;
         row.us = s->now_us - oldest->deferred_us;
         row.count = watchdog_deferred_count(s->watchdog);
         add(g, &row);

@@ -240,7 +240,6 @@ struct shell *node_open(const struct node_options *options, struct node_asks *as
     s->exit_code = 1;
     s->now_us = s->complained_us = clock_boottime_us();
     s->stops_seen = atomic_load(&stops_asked);
-    list_init(&s->stage.residents);
     s->calls = new_calls();
     start_loop(s);
     if (shell_start(s)) {

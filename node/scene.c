@@ -13,23 +13,23 @@ enum { SAVE_AT_ONCE = 64, COMPLAINTS_A_SECOND = 20 };
 
 /* ---- telling ---- */
 
-void scene_tell(const struct rh_actor *a, enum scene_event_type type)
+void scene_tell(struct rh_actor *a, enum scene_event_type type)
 {
-    const struct scene_event event = {.type = type, .actor = a->outer};
+    const struct scene_event event = {.type = type, .actor = outer_of(a), .kept = &a->extra->kept};
 
     a->scene->config.on_event(a->scene->config.context, &event);
 }
 
-void scene_enter(const struct scene *s, const struct rh_actor *a)
+void scene_enter(const struct scene *s, struct rh_actor *a)
 {
     if (s->config.on_enter != NULL) {
-        s->config.on_enter(s->config.context, a == NULL ? NULL : a->outer);
+        s->config.on_enter(s->config.context, a == NULL ? NULL : outer_of(a));
     }
 }
 
-static void tell_error(const struct rh_actor *a, enum scene_event_type type, enum err error)
+static void tell_error(struct rh_actor *a, enum scene_event_type type, enum err error)
 {
-    const struct scene_event event = {.type = type, .actor = a->outer, .error = error};
+    const struct scene_event event = {.type = type, .actor = outer_of(a), .error = error};
 
     a->scene->config.on_event(a->scene->config.context, &event);
 }
@@ -49,7 +49,7 @@ void actor_complain(const struct rh_actor *a, const char *event, const char *wha
     log_warn("node",
              event,
              "kind=%u actor=%s id=%s what=\"%s\"",
-             role_of(a)->kind,
+             a->kind,
              role_of(a)->ops->name,
              history_word(bytes_of(a->id, a->id_size), word),
              what);
@@ -143,7 +143,7 @@ bool actor_may_ask(const struct rh_actor *a)
 static void actor_free(struct rh_actor *a)
 {
     const struct scene_event gone = {
-        .type = SCENE_GONE, .actor = a->outer, .session = a->extra->session};
+        .type = SCENE_GONE, .actor = outer_of(a), .session = a->extra->session};
 
     if (a->extra->session != 0) {
         a->scene->config.on_event(a->scene->config.context, &gone);
@@ -160,7 +160,10 @@ static void actor_free(struct rh_actor *a)
     if (a->extra != &scene_nothing) {
         extras_give_back(a);
     }
-    pool_give(&a->scene->actors, a->handle);
+    a->extra = NULL;
+    if (!a->seated) {
+        scene_vacate(a);
+    }
 }
 
 /* Its last callback can ask for nothing: what it had is taken away before. */
@@ -179,7 +182,7 @@ static void activated(struct rh_actor *a, int result)
     actor_end_task(a);
     struct scene *s = a->scene;
     const struct scene_event refused = {
-        .type = SCENE_ACTIVATED, .actor = a->outer, .error = ERR_REFUSED};
+        .type = SCENE_ACTIVATED, .actor = outer_of(a), .error = ERR_REFUSED};
 
     if (result != RH_OK) {
         actor_free(a);
@@ -200,40 +203,34 @@ static uint8_t role_index(struct scene *s, const struct scene_entry *entry)
     for (size_t i = 0; i < s->role_count; i++) {
         const struct role *role = &s->role[i];
 
-        if (role->ops == entry->ops && role->shared == entry->shared && role->kind == entry->kind) {
+        if (role->ops == entry->ops && role->shared == entry->shared) {
             return (uint8_t)i;
         }
     }
     ASSERT(s->role_count <= UINT8_MAX);
     s->role = mem_resize(s->role, (s->role_count + 1) * sizeof *s->role);
-    s->role[s->role_count] =
-        (struct role){.ops = entry->ops, .shared = entry->shared, .kind = entry->kind};
+    s->role[s->role_count] = (struct role){entry->ops, entry->shared};
     return (uint8_t)s->role_count++;
 }
 
-static struct rh_actor *actor_new(struct scene *s, const struct scene_entry *entry)
+static struct rh_actor *take_seat(struct scene *s, const struct scene_entry *entry)
 {
-    uint32_t handle = 0;
-    struct rh_actor *a =
-        pool_take(&s->actors, offsetof(struct rh_actor, id) + entry->id.size, &handle);
+    struct rh_actor *a = entry->seat;
 
-    a->handle = handle;
-    a->scene = s;
+    if (a == NULL) {
+        a = scene_seat(s, entry->kind, entry->id, entry->actor);
+        a->seated = false;
+    }
     a->role = role_index(s, entry);
-    a->outer = entry->actor;
     a->fence = entry->fence;
     a->extra = &scene_nothing;
-    a->id_size = (uint8_t)entry->id.size;
-    if (entry->id.size > 0) {
-        memcpy(a->id, entry->id.data, entry->id.size);
-    }
     s->actor_count++;
     return a;
 }
 
 struct rh_actor *scene_activate(struct scene *s, const struct scene_entry *entry)
 {
-    struct rh_actor *a = actor_new(s, entry);
+    struct rh_actor *a = take_seat(s, entry);
     const struct rh_bytes state = {entry->state.data, entry->state.size};
 
     session_arrive(a, entry->bond, !entry->has_state);
@@ -251,7 +248,7 @@ struct rh_actor *scene_activate(struct scene *s, const struct scene_entry *entry
 static void end_turn(struct rh_actor *a)
 {
     const struct scene_event event = {
-        .type = SCENE_RAN, .actor = a->outer, .ticket = a->extra->ticket, .code = ANSWER_OK};
+        .type = SCENE_RAN, .actor = outer_of(a), .ticket = a->extra->ticket, .code = ANSWER_OK};
 
     actor_end_task(a);
     a->scene->config.on_event(a->scene->config.context, &event);
@@ -315,7 +312,7 @@ static void retired(struct rh_actor *a, int result)
         actor_want_turn(a);
         return;
     }
-    void *outer = a->outer;
+    void *outer = outer_of(a);
     struct scene *s = a->scene;
 
     deactivate(a, RH_IDLE);
@@ -421,6 +418,7 @@ struct scene *scene_new(const struct scene_config *config)
     if (s->config.state_size_max == 0 || s->config.state_size_max > SCENE_STATE_MAX) {
         s->config.state_size_max = SCENE_STATE_MAX;
     }
+    seats_init(s);
     s->latch = latch_open(config);
     list_init(&s->bonds);
     return s;
@@ -455,8 +453,7 @@ static struct rh_actor *next_unsaved(struct scene *s)
     struct rh_actor *a = NULL;
 
     do {
-        s->save_at = pool_next(&s->actors, s->save_at);
-        a = s->save_at == 0 ? NULL : pool_at(&s->actors, s->save_at);
+        a = seat_next(s, &s->save_at);
     } while (a == NULL || a->saved);
     return a;
 }
@@ -480,26 +477,35 @@ size_t scene_save(struct scene *s)
     return s->actor_count - s->saved_count;
 }
 
-void scene_close(struct scene *s, enum rh_why why)
+void scene_end(struct scene *s, enum rh_why why)
 {
+    struct rh_actor *a = NULL;
     uint32_t at = 0;
 
-    while ((at = pool_next(&s->actors, at)) != 0) {
-        struct rh_actor *a = pool_at(&s->actors, at);
-
+    while ((a = seat_next(s, &at)) != NULL) {
         scene_enter(s, a);
         scene_discard(a, why);
         scene_enter(s, NULL);
     }
     extras_fini(s);
-    pool_fini(&s->actors);
     pool_fini(&s->flushes);
-    mem_free(s->role);
     latch_close(s->latch);
     table_fini(&s->calls);
     alarms_fini(&s->alarms);
     buffer_fini(&s->body);
     buffer_fini(&s->taken.bytes);
     mem_free(s->taken.item);
+    mem_free(s->role);
+}
+
+void scene_free(struct scene *s)
+{
+    seats_fini(s);
     mem_free(s);
+}
+
+void scene_close(struct scene *s, enum rh_why why)
+{
+    scene_end(s, why);
+    scene_free(s);
 }

@@ -16,9 +16,9 @@
  *     ABSENT -activate-> LIVE <-run, turn-> busy (one of them at a time, perhaps deferred)
  *     LIVE -export-> FROZEN -unfreeze-> LIVE      LIVE -retire-> gone      any -discard-> gone
  *
- * Files: scene.c life; scene_extras.c what few need; scene_message.c messages;
- * scene_move.c leaving for another node; scene_later.c what finishes later;
- * scene_reply.c answers; scene_timer.c timers; scene_call.c calls of other actors.
+ * Files: scene.c life; scene_seat.c records; scene_extras.c what few need; scene_message.c
+ * messages; scene_move.c leaving for another node; scene_later.c what finishes later; scene_reply.c
+ * answers; scene_timer.c timers; scene_call.c calls of other actors.
  */
 #ifndef NODE_SCENE_H
 #define NODE_SCENE_H
@@ -56,7 +56,7 @@ enum scene_event_type {
     SCENE_FINISHED,  /* … and now it has */
 };
 
-/* `actor` is what scene_activate() was given, `bytes` and `call` are borrowed. */
+/* `actor` is what scene_activate() was given, a seat or a name, `bytes` and `call` are borrowed. */
 struct scene_event {
     enum scene_event_type type;
     void *actor;
@@ -69,6 +69,7 @@ struct scene_event {
     const struct push_record *push;
     struct bytes bond; /* EXPORTED: of its client, or empty */
     uint64_t session;
+    void **kept; /* DEFERRED, FINISHED: room for a pointer of the caller's, the same for both */
 };
 
 struct scene_config {
@@ -92,18 +93,42 @@ void scene_tick(struct scene *s, uint64_t now_us);
 /* When the next timer is due; UINT64_MAX = none. */
 uint64_t scene_next_us(const struct scene *s);
 
+/* ---- seats: from any thread
+
+ * The record of an actor, made before it comes on the scene. It is the caller's: it stays when the
+ * actor is gone, until it is vacated. Its name never changes. */
+struct named {
+    uint16_t kind;
+    struct bytes id; /* in the seat */
+};
+struct rh_actor *scene_seat(struct scene *s, uint16_t kind, struct bytes id, void *outer);
+/* Nothing of it is on the scene, or to come. */
+void scene_vacate(struct rh_actor *a);
+/* The caller's own pointer. */
+void *scene_outer(const struct rh_actor *a);
+void scene_set_outer(struct rh_actor *a, void *outer);
+struct named scene_name(const struct rh_actor *a);
+/* A hash of its name. */
+uint64_t scene_hash(const struct rh_actor *a);
+
+/* ---- on the scene's thread */
+
+/* Is it on the scene? */
+bool scene_has(const struct rh_actor *a);
+
 /* How an actor comes on the scene. `ops` has message, activate and deactivate (kinds.h checks
  * that).
  */
 struct scene_entry {
     const struct rh_actor_ops *ops;
-    void *shared;       /* of the kind */
-    void *actor;        /* the caller's name of it */
-    struct bytes id;    /* copied */
-    struct bytes state; /* borrowed */
-    bool has_state;     /* false: start afresh */
-    struct bytes bond;  /* of the client that was bound to it, or empty */
-    uint16_t kind;
+    void *shared;          /* of the kind */
+    struct rh_actor *seat; /* NULL = one is made, named by the next three, and freed in the end */
+    void *actor;           /* what it is called in events; of a seat: the seat */
+    struct bytes id;       /* copied */
+    struct bytes state;    /* borrowed */
+    bool has_state;        /* false: start afresh */
+    struct bytes bond;     /* of the client that was bound to it, or empty */
+    uint16_t kind;         /* of no seat */
     uint64_t fence;
 };
 
@@ -139,7 +164,11 @@ void scene_answer(struct scene *s, const struct call_answer *answer);
 /* Flush what has not been since this was called first, for the node stops. Returns how many are not
  * through: call it again after scene_tick(). Nothing else is begun any more. */
 size_t scene_save(struct scene *s);
-/* Discard every actor that is left, and free the scene. */
+/* Discard every actor that is left. Only seats are still read, and vacated. */
+void scene_end(struct scene *s, enum rh_why why);
+/* Free what has ended, seats included. */
+void scene_free(struct scene *s);
+/* Both. */
 void scene_close(struct scene *s, enum rh_why why);
 
 #endif

@@ -127,7 +127,7 @@ static struct call call_of(const struct rh_actor *a, uint16_t kind, struct rh_by
 {
     struct call call = {
         .worker = a->scene->config.worker,
-        .from_kind = role_of(a)->kind,
+        .from_kind = a->kind,
         .from = bytes_of(a->id, a->id_size),
         .kind = kind,
         .id = bytes_of(id.data, id.size),
@@ -144,7 +144,7 @@ static struct call call_of(const struct rh_actor *a, uint16_t kind, struct rh_by
 static void tell_call(struct rh_actor *a, struct call *call)
 {
     struct extras *x = extra_of(a);
-    const struct scene_event event = {.type = SCENE_CALL, .actor = a->outer, .call = call};
+    const struct scene_event event = {.type = SCENE_CALL, .actor = outer_of(a), .call = call};
 
     if (x->session == 0) {
         x->session = atomic_fetch_add(&last_session, 1) + 1;
@@ -160,7 +160,7 @@ int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh
     struct scene *s = actor->scene;
     struct call call = call_of(actor, kind, id, payload);
     const int checked = check(actor, &call);
-    const bool is_itself = kind == role_of(actor)->kind && bytes_equal(call.id, call.from);
+    const bool is_itself = kind == actor->kind && bytes_equal(call.id, call.from);
 
     if (checked != RH_OK) {
         return checked;

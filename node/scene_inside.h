@@ -127,8 +127,9 @@ struct scene {
     struct arrivals taken; /* being finished */
     struct alarms alarms;
     struct table calls;
-    struct buffer body; /* of the answer being made */
-    struct list bonds;  /* struct client_bond */
+    struct buffer body;    /* of the answer being made */
+    struct list bonds;     /* struct client_bond */
+    pthread_mutex_t seats; /* the next */
     struct pool actors;
     struct pool flushes; /* struct timer */
     struct role *role;   /* owned */
@@ -145,7 +146,6 @@ struct scene {
 struct role {
     const struct rh_actor_ops *ops;
     void *shared;
-    uint16_t kind;
 };
 
 /* What an actor needs only while it runs something, waits for something, or as long as it has
@@ -156,6 +156,7 @@ struct extras {
     struct deferral *deferral;
     struct rh_out *out; /* owned; of the handoff */
     struct list after;  /* struct timer */
+    void *kept;         /* by the caller, while it is deferred */
     uint8_t flags;      /* of the message */
     uint8_t chain_count;
     uint64_t chain[RECORD_CHAIN_MAX];
@@ -172,17 +173,18 @@ struct extras {
 /* What those have that have none: nothing. Never written. */
 extern struct extras scene_nothing;
 
-/* A line of the cache, with an id of 11 bytes: there may be millions. */
+/* A line of the cache, with an id of 9 bytes: there may be millions. */
 struct rh_actor {
+    void *outer; /* the caller's name of it; of a seat: the caller's to read and write */
     struct scene *scene;
     void *instance;
-    void *outer; /* the caller's name of it */
     uint64_t fence;
-    struct extras *extra; /* scene_nothing = just idle */
+    struct extras *extra; /* scene_nothing = just idle; NULL = not on the scene (any more) */
     uint32_t handle;
     uint32_t flush; /* struct timer of the periodic flush; 0 = not set */
     uint8_t task;   /* enum task */
     uint8_t role;   /* index */
+    uint16_t kind;
     uint8_t id_size;
     uint8_t callback : 4; /* enum callback; NONE between the callbacks of a task */
     bool deferred : 1;    /* the callback has returned and finishes later */
@@ -193,9 +195,16 @@ struct rh_actor {
     bool broken : 1;    /* rh_fail() */
     bool passivate : 1; /* it has asked for that */
     bool flush_due : 1;
-    bool saved : 1; /* for the stop */
-    uint8_t id[];   /* flexible */
+    bool saved : 1;  /* for the stop */
+    bool seated : 1; /* its memory is its seat's */
+    uint8_t id[];    /* flexible */
 };
+
+/* What an event names it by. */
+static inline void *outer_of(const struct rh_actor *a)
+{
+    return a->seated ? (void *)(uintptr_t)a : a->outer;
+}
 
 static inline const struct role *role_of(const struct rh_actor *a)
 {
@@ -204,9 +213,9 @@ static inline const struct role *role_of(const struct rh_actor *a)
 
 /* ---- scene.c */
 
-void scene_tell(const struct rh_actor *a, enum scene_event_type type);
+void scene_tell(struct rh_actor *a, enum scene_event_type type);
 /* Its code is entered, or NULL: left. */
-void scene_enter(const struct scene *s, const struct rh_actor *a);
+void scene_enter(const struct scene *s, struct rh_actor *a);
 /* The callback that runs has come to `result`: go on with its task. */
 void actor_go_on(struct rh_actor *a, int result);
 /* A callback has returned: it is through with `result`, or deferred. */
@@ -220,6 +229,13 @@ void actor_want_turn(struct rh_actor *a);
 bool actor_may_ask(const struct rh_actor *a);
 /* A log line that names it: people have to find the code. Some are left out if there are many. */
 void actor_complain(const struct rh_actor *a, const char *event, const char *what);
+
+/* ---- scene_seat.c */
+
+void seats_init(struct scene *s);
+void seats_fini(struct scene *s);
+/* The next that is on the scene, from *at on: 0 = the first. NULL = no more. */
+struct rh_actor *seat_next(struct scene *s, uint32_t *at);
 
 /* ---- scene_extras.c */
 

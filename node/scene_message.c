@@ -9,7 +9,7 @@
 void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
 {
     const struct scene_event event = {.type = SCENE_RAN,
-                                      .actor = a->outer,
+                                      .actor = outer_of(a),
                                       .ticket = a->extra->ticket,
                                       .code = code,
                                       .bytes = body};

@@ -15,7 +15,7 @@ void actor_exported(struct rh_actor *a, int result)
 {
     struct rh_out *out = a->extra->out;
     uint8_t bond[BOND_SIZE];
-    struct scene_event event = {.type = SCENE_EXPORTED, .actor = a->outer};
+    struct scene_event event = {.type = SCENE_EXPORTED, .actor = outer_of(a)};
 
     actor_end_task(a);
     if (result == RH_BUSY) {
@@ -75,7 +75,8 @@ void scene_export(struct rh_actor *a)
 // NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper
 void actor_flushed_to_move(struct rh_actor *a, int result)
 {
-    const struct scene_event event = {.type = SCENE_EXPORTED, .actor = a->outer, .error = ERR_BUSY};
+    const struct scene_event event = {
+        .type = SCENE_EXPORTED, .actor = outer_of(a), .error = ERR_BUSY};
 
     if (result == RH_OK) {
         hand_off(a);

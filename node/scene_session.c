@@ -50,7 +50,7 @@ void session_drop(struct rh_actor *a)
 static void tell_bound(const struct rh_actor *a)
 {
     const struct scene_event event = {
-        .type = SCENE_BOUND, .actor = a->outer, .session = a->extra->client->bond.gateway};
+        .type = SCENE_BOUND, .actor = outer_of(a), .session = a->extra->client->bond.gateway};
 
     a->scene->config.on_event(a->scene->config.context, &event);
 }
@@ -67,7 +67,7 @@ static void tell_push(struct rh_actor *a, enum push_type type, uint32_t code, st
         .type = (uint8_t)type,
         .payload = payload,
     };
-    const struct scene_event event = {.type = SCENE_PUSH, .actor = a->outer, .push = &push};
+    const struct scene_event event = {.type = SCENE_PUSH, .actor = outer_of(a), .push = &push};
 
     a->scene->config.on_event(a->scene->config.context, &event);
 }

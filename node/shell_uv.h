@@ -80,7 +80,6 @@ struct stage {
     uint64_t told_us[STAGE_WORKERS_MAX]; /* since when those ran that were complained of last … */
     uint64_t told_deferred_us;           /* … and that one was deferred */
     uint64_t looked_us;
-    struct list residents;
 };
 
 /* What became of pushes. */
@@ -207,8 +206,7 @@ void shell_dial(struct shell *s, uint16_t slot, const char *address, enum wants 
 void shell_hang_up(struct shell *s, uint16_t slot, enum wants who);
 
 /* A line that names an actor: "kind=… id=… what=…". */
-void shell_log_actor(enum log_level level, const char *event, const struct watched *actor,
-                     const char *what);
+void shell_log_actor(enum log_level level, const char *event, struct named actor, const char *what);
 
 /* ---- stage_uv.c */
 

@@ -18,34 +18,26 @@ enum {
     DEFERRED_US = 5 * 1000 * 1000,
 };
 
-/* ---- residents ---- */
+/* ---- seats ---- */
 
-static struct resident *resident_new(struct stage *stage, struct actor *actor,
-                                     const struct kind *kind)
+static struct worker *worker_of(const struct stage *stage, const struct actor *actor)
 {
-    const struct bytes id = actor_id(actor);
-    struct resident *r = mem_new(1, sizeof *r + id.size);
-
-    r->actor = actor;
-    r->kind = kind;
-    r->worker = stage->worker[table_mix(actor_name(actor).position) % stage->worker_count];
-    r->watched.kind = actor_kind(actor);
-    r->hash = table_mix(actor_name(actor).position ^ table_mix(r->watched.kind));
-    memcpy(r->id, id.data, id.size);
-    r->watched.id = bytes_of(r->id, id.size);
-    list_push_back(&stage->residents, &r->link);
-    actor_set_instance(actor, r);
-    return r;
+    return stage->worker[table_mix(actor_name(actor).position) % stage->worker_count];
 }
 
-static void resident_free(struct shell *s, struct resident *r)
+/* The host's actor; NULL = discarded, what it tells is dropped. */
+static struct actor *actor_of(const struct rh_actor *r)
 {
-    if (r->actor != NULL) {
-        actor_set_instance(r->actor, NULL);
+    return scene_outer(r);
+}
+
+static void vacate(struct shell *s, struct rh_actor *r)
+{
+    if (actor_of(r) != NULL) {
+        actor_set_instance(actor_of(r), NULL);
     }
-    list_remove(&r->link);
     watchdog_hold(s->watchdog);
-    mem_free(r);
+    scene_vacate(r);
     watchdog_release(s->watchdog);
 }
 
@@ -76,25 +68,30 @@ static void on_activate(struct shell *s, const struct host_effect *e, struct byt
         shell_complete(s, &refused);
         return;
     }
-    struct resident *r = resident_new(&s->stage, e->actor, kind);
-    const struct post post = {
-        .type = POST_ACTIVATE, .resident = r, .has_state = e->has_state, .bond_size = e->bond_size};
+    struct worker *w = worker_of(&s->stage, e->actor);
+    struct rh_actor *r = worker_seat(w, kind->number, actor_id(e->actor), e->actor);
+    const struct post post = {.type = POST_ACTIVATE,
+                              .resident = r,
+                              .kind = kind,
+                              .fence = e->token,
+                              .has_state = e->has_state,
+                              .bond_size = e->bond_size};
 
-    r->fence = e->token;
-    worker_post(r->worker, &post, NULL, bytes);
+    actor_set_instance(e->actor, r);
+    worker_post(w, &post, NULL, bytes);
 }
 
-static void on_discard(const struct host_effect *e)
+static void on_discard(const struct stage *stage, const struct host_effect *e)
 {
-    struct resident *r = actor_instance(e->actor);
+    struct rh_actor *r = actor_instance(e->actor);
     const struct post post = {
         .type = POST_DISCARD, .resident = r, .status = (int)why_discarded(e->discard_why)};
 
     if (r != NULL) {
         // What it has told and is on its way names an actor that is no more.
         actor_set_instance(e->actor, NULL);
-        r->actor = NULL;
-        worker_post(r->worker, &post, NULL, (struct bytes){0});
+        scene_set_outer(r, NULL);
+        worker_post(worker_of(stage, e->actor), &post, NULL, (struct bytes){0});
     }
 }
 
@@ -127,16 +124,16 @@ void stage_post(struct shell *s, const struct host_effect *e, struct bytes bytes
     if (e->type == HOST_ACTIVATE) {
         on_activate(s, e, bytes);
     } else if (e->type == HOST_DISCARD) {
-        on_discard(e);
+        on_discard(&s->stage, e);
     } else {
-        struct resident *r = actor_instance(e->actor);
+        struct rh_actor *r = actor_instance(e->actor);
         const struct post post = {.type = post_type(e->type),
                                   .resident = r,
                                   .number = e->ticket,
                                   .flags = e->flags,
                                   .chain_count = e->type == HOST_RUN ? e->chain_count : 0};
 
-        worker_post(r->worker, &post, e->chain, bytes);
+        worker_post(worker_of(&s->stage, e->actor), &post, e->chain, bytes);
     }
 }
 
@@ -219,7 +216,7 @@ void stage_complain(struct shell *s)
             stage->told_us[i] = at.since_us;
             shell_log_actor(LOG_WARN,
                             "slow_callback",
-                            at.actor,
+                            scene_name(at.actor),
                             "it has run for 3 s: the actors of its worker wait");
         }
     }
@@ -229,7 +226,7 @@ void stage_complain(struct shell *s)
         stage->told_deferred_us = oldest->deferred_us;
         shell_log_actor(LOG_WARN,
                         "slow_answer",
-                        oldest,
+                        scene_name(oldest->actor),
                         "it finishes later, and has not for 5 s: it can't move");
     }
     watchdog_release(s->watchdog);
@@ -262,9 +259,9 @@ static enum host_effect_type effect_type(enum post_type type)
 
 static void on_returned(struct shell *s, const struct told *t)
 {
-    struct resident *r = t->entry->resident;
+    struct rh_actor *r = t->entry->resident;
     struct host_event event = {.type = HOST_RETURNED,
-                               .actor = r->actor,
+                               .actor = actor_of(r),
                                .ticket = t->entry->number,
                                .returned = effect_type(t->entry->returned),
                                .flags = t->entry->flags,
@@ -273,7 +270,7 @@ static void on_returned(struct shell *s, const struct told *t)
                                .bytes = t->bytes};
 
     if (t->entry->returned == POST_ACTIVATE) {
-        resident_free(s, r); // It is activated as if for the first time.
+        vacate(s, r); // It is activated as if for the first time.
     }
     shell_feed(s, &event);
 }
@@ -309,9 +306,9 @@ static enum host_event_type event_type(enum scene_event_type type)
 static void on_scene(struct shell *s, const struct told *t)
 {
     const struct entry *e = t->entry;
-    struct resident *r = e->resident;
+    struct rh_actor *r = e->resident;
     struct host_event event = {.type = event_type(e->event),
-                               .actor = r->actor,
+                               .actor = actor_of(r),
                                .ticket = e->number,
                                .error = e->error,
                                .code = e->code,
@@ -321,24 +318,24 @@ static void on_scene(struct shell *s, const struct told *t)
 
     if ((e->event == SCENE_ACTIVATED && e->error != ERR_OK) ||
         (e->event == SCENE_RETIRED && e->error == ERR_OK)) {
-        resident_free(s, r);
+        vacate(s, r);
     }
     shell_feed(s, &event);
 }
 
 static void on_told(struct shell *s, const struct told *t)
 {
-    struct resident *r = t->entry->resident;
+    struct rh_actor *r = t->entry->resident;
 
     if (t->entry->type == TOLD_DISCARDED) {
-        resident_free(s, r);
+        vacate(s, r);
     } else if (t->entry->type == TOLD_SCENE && t->entry->event == SCENE_GONE) {
         calls_close(s->calls, t->entry->number, s->now_us);
     } else if (t->entry->type == TOLD_SCENE && t->entry->event == SCENE_BOUND) {
         presence_bound(&s->presence, t->entry->number, s->now_us);
     } else if (t->entry->type == TOLD_PUSH) {
         shell_push(s, t->entry->number, t->bytes);
-    } else if (r->actor == NULL) {
+    } else if (actor_of(r) == NULL) {
         return; // Its discard is on its way.
     } else if (t->entry->type == TOLD_CALL) {
         calls_ask(s->calls, &t->call, s->now_us);
@@ -429,7 +426,8 @@ static void name_stuck(struct shell *s, size_t worker)
     watchdog_hold(s->watchdog);
     const struct watched_at at = watchdog_at(s->watchdog, worker);
     if (at.actor != NULL) {
-        shell_log_actor(LOG_ERROR, "stuck", at.actor, "it does not return: its thread is left");
+        shell_log_actor(
+            LOG_ERROR, "stuck", scene_name(at.actor), "it does not return: its thread is left");
     }
     watchdog_release(s->watchdog);
 }
@@ -445,7 +443,6 @@ void stage_stop(struct shell *s, bool save)
 
 bool stage_close(struct shell *s)
 {
-    struct list_link *at = NULL;
     const uint64_t until_us = clock_boottime_us() + END_US;
     bool all = lister_close(s->lister, until_us);
 
@@ -457,9 +454,6 @@ bool stage_close(struct shell *s)
     }
     for (size_t i = 0; i < s->stage.worker_count && all; i++) {
         worker_free(s->stage.worker[i]);
-    }
-    while (all && (at = list_pop_front(&s->stage.residents)) != NULL) {
-        mem_free(CONTAINER_OF(at, struct resident, link));
     }
     return all;
 }

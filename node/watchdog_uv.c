@@ -22,7 +22,7 @@
 
 /* Of one worker, on a line of the cache of its own. */
 struct slot {
-    _Atomic(const struct watched *) actor; /* whose code it is in; NULL = none's */
+    _Atomic(const struct rh_actor *) actor; /* whose code it is in; NULL = none's */
     _Atomic uint64_t since_us;
     uint8_t apart[48];
 };
@@ -59,7 +59,7 @@ static void print_id(struct bytes id, char *out, size_t size)
 }
 
 /* One write: a thread may be stuck with any lock in its hands. */
-static void complain(const struct watchdog *w, const struct watched *actor, const char *how,
+static void complain(const struct watchdog *w, const struct rh_actor *actor, const char *how,
                      uint64_t since_us)
 {
     char line[2048];
@@ -67,14 +67,15 @@ static void complain(const struct watchdog *w, const struct watched *actor, cons
     const char *then =
         w->on_overrun == RH_OVERRUN_ABORT ? "the process ends now" : "nothing of it leaves";
 
-    print_id(actor->id, id, sizeof id);
+    const struct named name = scene_name(actor);
+    print_id(name.id, id, sizeof id);
     const int size =
         snprintf(line,
                  sizeof line,
                  "ringhold node: the lease is over and actor \"%s\" of kind %u %s, since %" PRIu64
                  " ms: %s (--on-lease-overrun)\n",
                  id,
-                 actor->kind,
+                 name.kind,
                  how,
                  (clock_boottime_us() - since_us) / 1000,
                  then);
@@ -103,7 +104,7 @@ static size_t name_all(struct watchdog *w)
         (void)snprintf(
             how, sizeof how, "and %zu others still defer what they run", w->deferred_count - 1);
         complain(w,
-                 oldest,
+                 oldest->actor,
                  w->deferred_count == 1 ? "still defers what it runs" : how,
                  oldest->deferred_us);
     }
@@ -211,7 +212,7 @@ void watchdog_set(struct watchdog *w, uint64_t end_us)
     (void)pthread_mutex_unlock(&w->lock);
 }
 
-void watchdog_enter(struct watchdog *w, size_t index, const struct watched *actor, uint64_t now_us)
+void watchdog_enter(struct watchdog *w, size_t index, const struct rh_actor *actor, uint64_t now_us)
 {
     struct slot *slot = &w->slot[index];
 
@@ -225,19 +226,21 @@ void watchdog_leave(struct watchdog *w, size_t index)
     atomic_store_explicit(&w->slot[index].actor, NULL, memory_order_release);
 }
 
-void watchdog_defer(struct watchdog *w, struct watched *actor, uint64_t now_us)
+void watchdog_defer(struct watchdog *w, struct watched *watched, const struct rh_actor *actor,
+                    uint64_t now_us)
 {
     (void)pthread_mutex_lock(&w->lock);
-    actor->deferred_us = now_us;
-    list_push_back(&w->deferred, &actor->deferred);
+    watched->actor = actor;
+    watched->deferred_us = now_us;
+    list_push_back(&w->deferred, &watched->deferred);
     w->deferred_count++;
     (void)pthread_mutex_unlock(&w->lock);
 }
 
-void watchdog_finish(struct watchdog *w, struct watched *actor)
+void watchdog_finish(struct watchdog *w, struct watched *watched)
 {
     (void)pthread_mutex_lock(&w->lock);
-    list_remove(&actor->deferred);
+    list_remove(&watched->deferred);
     w->deferred_count--;
     (void)pthread_mutex_unlock(&w->lock);
 }

@@ -15,26 +15,24 @@
 #ifndef NODE_WATCHDOG_UV_H
 #define NODE_WATCHDOG_UV_H
 
-#include "base/bytes.h"
-#include "base/err.h"
 #include "base/list.h"
+#include "node/scene.h"
 
 #include <ringhold.h>
 #include <stddef.h>
 
 struct watchdog;
 
-/* An actor, as it has to be named. In the caller's item. */
+/* An actor of which something is deferred. In the caller's item. */
 struct watched {
-    uint16_t kind;
-    struct bytes id;           /* borrowed */
-    uint64_t deferred_us;      /* since then; the watchdog's, like the next */
-    struct list_link deferred; /* in the watchdog's list */
+    const struct rh_actor *actor; /* its seat */
+    uint64_t deferred_us;         /* since then; the watchdog's, like the next */
+    struct list_link deferred;    /* in the watchdog's list */
 };
 
 /* Where a worker is. */
 struct watched_at {
-    const struct watched *actor; /* NULL = in none's code */
+    const struct rh_actor *actor; /* its seat; NULL = in none's code */
     uint64_t since_us;
 };
 
@@ -47,11 +45,13 @@ void watchdog_free(struct watchdog *w);
 void watchdog_set(struct watchdog *w, uint64_t end_us);
 
 /* On its thread: worker `index` enters the code of an actor; and leaves it. No lock. */
-void watchdog_enter(struct watchdog *w, size_t index, const struct watched *actor, uint64_t now_us);
+void watchdog_enter(struct watchdog *w, size_t index, const struct rh_actor *actor,
+                    uint64_t now_us);
 void watchdog_leave(struct watchdog *w, size_t index);
 /* Something of this actor, which has nothing yet, finishes later; and now it has finished. */
-void watchdog_defer(struct watchdog *w, struct watched *actor, uint64_t now_us);
-void watchdog_finish(struct watchdog *w, struct watched *actor);
+void watchdog_defer(struct watchdog *w, struct watched *watched, const struct rh_actor *actor,
+                    uint64_t now_us);
+void watchdog_finish(struct watchdog *w, struct watched *watched);
 
 /* Where the worker is now; any thread. Between watchdog_hold() and watchdog_release() what it names
  * is not freed. */

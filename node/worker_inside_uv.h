@@ -24,7 +24,7 @@ struct worker {
     /* The worker's own. */
     struct scene *scene;
     struct batch *doing;
-    struct resident *entered; /* it is in this one's code */
+    struct rh_actor *entered; /* it is in this one's code */
     uint64_t now_us;          /* read last */
     uint64_t tick_us;
     bool closed;                /* embedded: it has ended */
@@ -63,11 +63,11 @@ void worker_on_event(void *context, const struct scene_event *e);
 void worker_on_enter(void *context, void *actor);
 void worker_tell(struct worker *w, const struct entry *entry, struct bytes head, struct bytes rest);
 /* The watchdog sees whose code runs from here … */
-void worker_enter(struct worker *w, struct resident *r);
+void worker_enter(struct worker *w, struct rh_actor *r);
 /* … to here. Reads the clock. */
 void worker_leave(struct worker *w);
 /* It is not looked at any more: the other side may free it once it is told. */
-void worker_let_go(struct worker *w, struct resident *r);
+void worker_let_go(struct worker *w, struct rh_actor *r);
 
 /* ---- worker_post_uv.c: one post after the other */
 

@@ -57,22 +57,16 @@ static struct bytes rest_of(struct bytes all, size_t taken)
 
 static void activate(struct worker *w, const struct post *p)
 {
-    struct resident *r = p->resident;
     const struct bytes all = batch_bytes(w->doing, p);
-    const struct scene_entry entry = {.ops = &r->kind->ops,
-                                      .shared = r->kind->shared,
-                                      .actor = r,
-                                      .id = r->watched.id,
+    const struct scene_entry entry = {.ops = &p->kind->ops,
+                                      .shared = p->kind->shared,
+                                      .seat = p->resident,
                                       .bond = bytes_of(all.data, p->bond_size),
                                       .state = rest_of(all, p->bond_size),
                                       .has_state = p->has_state,
-                                      .kind = r->watched.kind,
-                                      .fence = r->fence};
-    struct rh_actor *actor = scene_activate(w->scene, &entry);
+                                      .fence = p->fence};
 
-    if (actor != NULL) { // else the record may be gone by now
-        r->on_stage = actor;
-    }
+    (void)scene_activate(w->scene, &entry);
 }
 
 static void run(struct worker *w, const struct post *p)
@@ -88,16 +82,16 @@ static void run(struct worker *w, const struct post *p)
     if (packed.size > 0) {
         memcpy(chain, packed.data, packed.size);
     }
-    scene_run(p->resident->on_stage, &message);
+    scene_run(p->resident, &message);
 }
 
 static void discard(struct worker *w, const struct post *p)
 {
-    struct resident *r = p->resident;
+    struct rh_actor *r = p->resident;
     const struct entry entry = {.type = TOLD_DISCARDED, .resident = r};
 
-    if (r->on_stage != NULL) {
-        scene_discard(r->on_stage, (enum rh_why)p->status);
+    if (scene_has(r)) {
+        scene_discard(r, (enum rh_why)p->status);
     }
     worker_let_go(w, r);
     worker_tell(w, &entry, (struct bytes){0}, (struct bytes){0});
@@ -139,7 +133,7 @@ static void hand_out_late(struct worker *w)
 
 static void begin(struct worker *w, const struct post *p)
 {
-    struct resident *r = p->resident;
+    struct rh_actor *r = p->resident;
 
     switch (p->type) {
     case POST_ACTIVATE:
@@ -149,16 +143,16 @@ static void begin(struct worker *w, const struct post *p)
         run(w, p);
         return;
     case POST_TURN:
-        scene_turn(r->on_stage, p->number);
+        scene_turn(r, p->number);
         return;
     case POST_EXPORT:
-        scene_export(r->on_stage);
+        scene_export(r);
         return;
     case POST_UNFREEZE:
-        scene_unfreeze(r->on_stage);
+        scene_unfreeze(r);
         return;
     case POST_RETIRE:
-        scene_retire(r->on_stage);
+        scene_retire(r);
         return;
     case POST_DISCARD:
         discard(w, p);

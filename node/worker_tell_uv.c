@@ -2,6 +2,7 @@
 #include "node/worker_inside_uv.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 
 #include <string.h>
 
@@ -33,15 +34,14 @@ static void leave(struct worker *w)
 }
 
 /* It is not looked at any more: the other side may free it once it is told. */
-void worker_let_go(struct worker *w, struct resident *r)
+void worker_let_go(struct worker *w, struct rh_actor *r)
 {
-    r->on_stage = NULL;
     if (w->entered == r) {
         leave(w);
     }
 }
 
-static void tell_call(struct worker *w, struct resident *r, const struct call *call)
+static void tell_call(struct worker *w, struct rh_actor *r, const struct call *call)
 {
     const struct entry entry = {.type = TOLD_CALL, .resident = r};
     struct bytes fixed = bytes_of(call, sizeof *call);
@@ -54,7 +54,7 @@ static void tell_call(struct worker *w, struct resident *r, const struct call *c
     buffer_fini(&rest);
 }
 
-static void tell_push(struct worker *w, struct resident *r, const struct push_record *push)
+static void tell_push(struct worker *w, struct rh_actor *r, const struct push_record *push)
 {
     const struct entry entry = {.type = TOLD_PUSH, .resident = r, .number = push->gateway};
     struct buffer record = {0};
@@ -72,7 +72,7 @@ static uint64_t number_of(const struct scene_event *e)
 void worker_on_event(void *context, const struct scene_event *e)
 {
     struct worker *w = context;
-    struct resident *r = e->actor;
+    struct rh_actor *r = e->actor;
     const struct entry entry = {.type = TOLD_SCENE,
                                 .event = e->type,
                                 .resident = r,
@@ -82,11 +82,15 @@ void worker_on_event(void *context, const struct scene_event *e)
                                 .has_state = e->has_state};
 
     if (e->type == SCENE_DEFERRED) {
-        watchdog_defer(w->config.watchdog, &r->watched, w->now_us);
+        struct watched *deferred = mem_new(1, sizeof *deferred);
+
+        *e->kept = deferred;
+        watchdog_defer(w->config.watchdog, deferred, r, w->now_us);
         return;
     }
     if (e->type == SCENE_FINISHED) {
-        watchdog_finish(w->config.watchdog, &r->watched);
+        watchdog_finish(w->config.watchdog, *e->kept);
+        mem_free(*e->kept);
         return;
     }
     if (e->type == SCENE_CALL) {
@@ -103,24 +107,27 @@ void worker_on_event(void *context, const struct scene_event *e)
     worker_tell(w, &entry, e->bond, e->bytes);
 }
 
-void worker_enter(struct worker *w, struct resident *r)
+void worker_enter(struct worker *w, struct rh_actor *r)
 {
+    const struct named name = scene_name(r);
+
     w->entered = r;
-    blame_enter(w->config.blame, r->watched.kind, r->watched.id, r->hash);
-    watchdog_enter(w->config.watchdog, w->config.index, &r->watched, w->now_us);
+    blame_enter(w->config.blame, name.kind, name.id, scene_hash(r));
+    watchdog_enter(w->config.watchdog, w->config.index, r, w->now_us);
 }
 
 /* What took less than a microsecond is counted as often as the clock moves on during it, which is
  * right on the average, and costs no more than a look at the clock. */
-static void note_busy(struct worker *w, const struct resident *r, uint64_t us)
+static void note_busy(struct worker *w, const struct rh_actor *r, uint64_t us)
 {
-    struct hot_counter c = {.hash = r->hash,
+    const struct named name = scene_name(r);
+    struct hot_counter c = {.hash = scene_hash(r),
                             .busy_us = us,
                             .tasks = 1,
-                            .kind = r->watched.kind,
-                            .id_size = (uint8_t)r->watched.id.size};
+                            .kind = name.kind,
+                            .id_size = (uint8_t)name.id.size};
 
-    memcpy(c.id, r->watched.id.data, c.id_size);
+    memcpy(c.id, name.id.data, c.id_size);
     (void)pthread_mutex_lock(&w->hot_lock);
     hot_add(&w->hot, w->now_us, &c);
     (void)pthread_mutex_unlock(&w->hot_lock);

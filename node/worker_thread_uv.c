@@ -158,7 +158,7 @@ static void end(struct worker *w)
     if (save_until_us > 0) {
         save_all(w, save_until_us);
     }
-    scene_close(w->scene, RH_STOP);
+    scene_end(w->scene, RH_STOP);
     (void)pthread_mutex_lock(&w->lock);
     w->ended = true;
     (void)pthread_cond_broadcast(&w->bell);

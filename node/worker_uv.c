@@ -44,7 +44,7 @@ struct worker *worker_new(const struct worker_config *config)
     (void)pthread_condattr_destroy(&monotonic);
     w->scene = scene_new(&scene);
     if (!start(w)) {
-        scene_close(w->scene, RH_STOP);
+        scene_end(w->scene, RH_STOP);
         worker_free(w);
         return NULL;
     }
@@ -70,10 +70,16 @@ void worker_free(struct worker *w)
     if (w->fd >= 0) {
         (void)close(w->fd);
     }
+    scene_free(w->scene);
     mem_free(w);
 }
 
 /* ---- the protocol thread */
+
+struct rh_actor *worker_seat(struct worker *w, uint16_t kind, struct bytes id, void *outer)
+{
+    return scene_seat(w->scene, kind, id, outer);
+}
 
 void worker_post(struct worker *w, const struct post *post, const uint64_t *chain,
                  struct bytes bytes)

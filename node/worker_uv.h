@@ -30,22 +30,6 @@
 #include "node/watchdog_uv.h"
 
 struct worker;
-struct actor;
-
-/* The shell's record of a live actor: made when it is activated, freed by the protocol thread when
- * the worker has told that nothing of it is left. */
-struct resident {
-    struct actor
-        *actor; /* the host's; protocol thread; NULL = discarded, what it tells is dropped */
-    struct worker *worker;
-    const struct kind *kind;
-    struct rh_actor *on_stage; /* the worker's */
-    uint64_t fence;
-    struct list_link link; /* protocol thread; of all residents */
-    uint64_t hash;         /* of kind and id */
-    struct watched watched;
-    uint8_t id[]; /* flexible */
-};
 
 /* Until when something may be begun, as of the last step of the host: written by the protocol
  * thread, read by all workers. */
@@ -79,6 +63,10 @@ struct told {
 struct worker *worker_new(const struct worker_config *config);
 
 /* ---- the protocol thread */
+
+/* A live actor's record, made before POST_ACTIVATE, vacated (scene.h) when the worker has told that
+ * nothing of it is left. `outer` of it is the protocol thread's. */
+struct rh_actor *worker_seat(struct worker *w, uint16_t kind, struct bytes id, void *outer);
 
 /* Add to the batch that is being made; bytes and chain are copied. */
 void worker_post(struct worker *w, const struct post *post, const uint64_t *chain,

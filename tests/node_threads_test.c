@@ -9,7 +9,6 @@
 #include "tests/test.h"
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "base/mutant.h"
 #include "node/worker_uv.h"
 
@@ -87,7 +86,7 @@ static struct limits limits;
 static struct watchdog *watchdog;
 static struct worker *worker[2];
 static size_t worker_count;
-static struct resident *residents[ACTORS];
+static struct rh_actor *residents[ACTORS];
 static size_t ran;
 static size_t returned;
 static size_t over; /* ran or returned */
@@ -127,21 +126,19 @@ static void open_workers(size_t count, bool embedded)
     }
 }
 
-static void post(struct resident *r, enum post_type type, uint64_t number, const char *bytes)
+static void post(struct rh_actor *r, enum post_type type, uint64_t number, const char *bytes)
 {
-    const struct post p = {.type = type, .resident = r, .number = number, .status = RH_STOP};
+    const struct post p = {
+        .type = type, .resident = r, .kind = &kind, .number = number, .status = RH_STOP};
 
-    worker_post(r->worker, &p, NULL, bytes_of(bytes, strlen(bytes)));
+    worker_post(scene_outer(r), &p, NULL, bytes_of(bytes, strlen(bytes)));
 }
 
-static struct resident *enter(size_t index, size_t on)
+static struct rh_actor *enter(size_t index, size_t on)
 {
-    struct resident *r = mem_new(1, sizeof *r + 1);
+    const uint8_t id = (uint8_t)index;
+    struct rh_actor *r = worker_seat(worker[on], 0, bytes_of(&id, 1), worker[on]);
 
-    r->kind = &kind;
-    r->worker = worker[on];
-    r->id[0] = (uint8_t)index;
-    r->watched.id = bytes_of(r->id, 1);
     residents[index] = r;
     post(r, POST_ACTIVATE, 0, "");
     return r;
@@ -217,10 +214,6 @@ static void close_workers(void)
         worker_free(worker[i]);
     }
     watchdog_free(watchdog);
-    for (size_t i = 0; i < ACTORS; i++) {
-        mem_free(residents[i]);
-        residents[i] = NULL;
-    }
 }
 
 /* ---- cases */
@@ -229,9 +222,9 @@ static void a_slow_actor_delays_its_worker_alone(void **state)
 {
     (void)state;
     open_workers(2, false);
-    struct resident *slow = enter(0, 0);
-    struct resident *behind = enter(1, 0);
-    struct resident *other = enter(2, 1);
+    struct rh_actor *slow = enter(0, 0);
+    struct rh_actor *behind = enter(1, 0);
+    struct rh_actor *other = enter(2, 1);
     post(slow, POST_RUN, 1, "b");
     post(behind, POST_RUN, 2, "x");
     send_all();
@@ -244,7 +237,7 @@ static void a_slow_actor_delays_its_worker_alone(void **state)
     assert_int_equal(last_ticket, 1099);
     watchdog_hold(watchdog);
     const struct watched_at at = watchdog_at(watchdog, 0);
-    assert_ptr_equal(at.actor, &slow->watched);
+    assert_ptr_equal(at.actor, slow);
     watchdog_release(watchdog);
     release();
     until(&ran, 1002);
@@ -255,8 +248,8 @@ static void what_stands_behind_a_slow_one_is_recalled(void **state)
 {
     (void)state;
     open_workers(1, false);
-    struct resident *slow = enter(0, 0);
-    struct resident *behind = enter(1, 0);
+    struct rh_actor *slow = enter(0, 0);
+    struct rh_actor *behind = enter(1, 0);
     post(slow, POST_RUN, 1, "b");
     post(behind, POST_RUN, 2, "x");
     send_all();
@@ -282,7 +275,7 @@ static void what_comes_too_late_is_returned(void **state)
 {
     (void)state;
     open_workers(1, false);
-    struct resident *r = enter(0, 0);
+    struct rh_actor *r = enter(0, 0);
     post(r, POST_RUN, 1, "x");
     send_all();
     until(&ran, 1);
