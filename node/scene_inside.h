@@ -201,9 +201,9 @@ struct rh_actor {
 };
 
 /* What an event names it by. */
-static inline void *outer_of(const struct rh_actor *a)
+static inline void *outer_of(struct rh_actor *a)
 {
-    return a->seated ? (void *)(uintptr_t)a : a->outer;
+    return a->seated ? a : a->outer;
 }
 
 static inline const struct role *role_of(const struct rh_actor *a)
@@ -315,7 +315,7 @@ void session_turn(struct rh_actor *a);
 /* It comes with its client. `afresh`: it knows nothing of it. */
 void session_arrive(struct rh_actor *a, struct bytes bond, bool afresh);
 /* Its activate is through. */
-void session_start(const struct rh_actor *a);
+void session_start(struct rh_actor *a);
 /* Its bond as it travels; empty = it has none. */
 struct bytes session_pack(const struct rh_actor *a, uint8_t out[BOND_SIZE]);
 /* A client is bound: it is not ended for want of use. */

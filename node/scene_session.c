@@ -47,7 +47,7 @@ void session_drop(struct rh_actor *a)
     }
 }
 
-static void tell_bound(const struct rh_actor *a)
+static void tell_bound(struct rh_actor *a)
 {
     const struct scene_event event = {
         .type = SCENE_BOUND, .actor = outer_of(a), .session = a->extra->client->bond.gateway};
@@ -254,7 +254,7 @@ void session_arrive(struct rh_actor *a, struct bytes bond, bool afresh)
     a->extra->client->due = afresh && role_of(a)->ops->session != NULL ? RH_SESSION_RESUMED : 0;
 }
 
-void session_start(const struct rh_actor *a)
+void session_start(struct rh_actor *a)
 {
     if (a->extra->client != NULL) {
         tell_bound(a);
