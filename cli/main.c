@@ -24,7 +24,7 @@ static const struct {
     {"gateway", cmd_gateway, "run a gateway: takes clients' requests (Redis protocol)"},
     {"status", cmd_status, "the fleet at a glance"},
     {"ring", cmd_ring, "every vnode and its owner"},
-    {"top", cmd_top, "the actors that are slow, busy, or have most waiting; --calls: what they ask"},
+    {"top", cmd_top, "the actors that are slow, busy or have most waiting; --calls: what they ask"},
     {"where", cmd_where, "which node owns an id"},
     {"daemons", cmd_daemons, "daemons NAME COUNT: how many actors a set has"},
     {"quarantine", cmd_quarantine, "quarantine list | clear | add: actors that kill their process"},
