@@ -277,6 +277,51 @@ static int api_cancel(lua_State *L)
     return 1;
 }
 
+/* ---- the client that is bound to the actor ---- */
+
+/* true; nil and a text if nobody is bound; what can't be is raised. */
+static int told(lua_State *L, int result, const char *too_big)
+{
+    switch (result) {
+    case RH_OK:
+        lua_pushboolean(L, true);
+        return 1;
+    case RH_NO_SESSION:
+        lua_pushnil(L);
+        (void)lua_pushstring(L, "NOSESSION no client is bound to the actor");
+        return 2;
+    case RH_TOO_BIG:
+        return luaL_error(L, "%s", too_big);
+    default:
+        return luaL_error(L, "not now");
+    }
+}
+
+/* ringhold.push(bytes) -> true; nil and a text if nobody is bound */
+static int api_push(lua_State *L)
+{
+    struct rh_bytes payload = {0};
+
+    payload.data = luaL_checklstring(L, 1, &payload.size);
+    return told(L, rh_push(current(L)->puppet->actor, payload), "a push is at most 256 KiB");
+}
+
+/* ringhold.kick([code,] [text]) -> the same */
+static int api_kick(lua_State *L)
+{
+    const bool coded = lua_type(L, 1) == LUA_TNUMBER;
+    const int at = coded ? 2 : 1;
+    const lua_Integer code = coded ? luaL_checkinteger(L, 1) : RH_KICK_GAME;
+    size_t size = 0;
+    const char *text = luaL_optlstring(L, at, "", &size);
+
+    luaL_argcheck(L, code >= RH_KICK_GAME && code <= UINT32_MAX, 1, "a code of 1000 and up");
+    luaL_argcheck(L, strlen(text) == size, at, "a text without NUL");
+    return told(L,
+                rh_kick(current(L)->puppet->actor, (uint32_t)code, text),
+                "a kick's text is at most 255 bytes");
+}
+
 /* ---- the message, the actor ---- */
 
 /* ringhold.ret(...): answer now, go on after it */
@@ -364,7 +409,8 @@ const luaL_Reg api_actor_functions[] = {
     {"cancel", api_cancel},   {"exit", api_exit},
     {"fail", api_fail},       {"fence", api_fence},
     {"flush", api_flush},     {"fork", api_fork},
-    {"from", api_from},       {"rawcall", api_rawcall},
+    {"from", api_from},       {"kick", api_kick},
+    {"push", api_push},       {"rawcall", api_rawcall},
     {"rawsend", api_rawsend}, {"read", api_read},
     {"ret", api_ret},         {"running", api_running},
     {"self", api_self},       {"send", api_send},

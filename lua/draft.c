@@ -176,3 +176,17 @@ void draft_read(lua_State *L, uint16_t position, struct draft *out)
         refuse(L, out, "daemons", "goes with placement = \"daemons\", and that with it");
     }
 }
+
+void draft_learn(lua_State *L, struct draft *d)
+{
+    d->sessions = lua_getfield(L, -1, "on_session") == LUA_TFUNCTION;
+    lua_pop(L, 1);
+}
+
+const char *draft_change(const struct draft *was, const struct draft *now)
+{
+    if (was->sessions == now->sessions) {
+        return NULL;
+    }
+    return now->sessions ? "has an on_session now" : "has no on_session any more";
+}

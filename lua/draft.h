@@ -27,10 +27,18 @@ struct draft {
     uint32_t limit_ms; /* of a callback that waits */
     bool raw;          /* payloads are not split into words */
     bool remembers;    /* `remembered` says which ids are always alive */
+    bool sessions;     /* its methods have an on_session; known when the script has loaded */
 };
 
 /* Read the options at stack index 2 (a table or nil) of a kind named at index 1; `position` is its
  * number if they say none. Raises a Lua error that names what is wrong. */
 void draft_read(lua_State *L, uint16_t position, struct draft *out);
+
+/* Learn from its methods, the table on top of the stack, whether a client may be bound to it. */
+void draft_learn(lua_State *L, struct draft *d);
+
+/* What a reload can't change, since the library was told it when the node started: "has an
+ * on_session now". NULL: nothing of that. */
+const char *draft_change(const struct draft *was, const struct draft *now);
 
 #endif

@@ -139,6 +139,7 @@ static void fill(struct game *g, const struct draft *d)
         .idle_ms = d->idle_ms,
         .flush_ms = d->flush_ms,
         .state_max = d->state_max,
+        .session = d->sessions ? puppet_session : NULL,
     };
     g->shown[g->kind_count++] = (struct rh_kind){
         .number = d->number, .ops = &k->ops, .placement = d->placement, .daemons = d->daemons};

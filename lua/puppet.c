@@ -160,11 +160,12 @@ int puppet_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64
 
 /* ---- the other callbacks ---- */
 
-/* A callback with one word, or none, as its argument. */
+/* A callback with up to two words as its arguments. */
 struct call {
     struct puppet *puppet;
     const char *name;
-    const char *word;
+    const char *word; /* NULL = none */
+    const char *more; /* behind it; NULL = none */
 };
 
 static void begin_call(lua_State *L, void *argument)
@@ -174,21 +175,31 @@ static void begin_call(lua_State *L, void *argument)
     if (c->word != NULL) {
         (void)lua_pushstring(L, c->word);
     }
-    begin_callback(L, c->puppet, c->name, c->word != NULL ? 1 : 0);
+    if (c->more != NULL) {
+        (void)lua_pushstring(L, c->more);
+    }
+    begin_callback(L, c->puppet, c->name, (c->word != NULL ? 1 : 0) + (c->more != NULL ? 1 : 0));
+}
+
+static void begin_words(struct call *c)
+{
+    struct puppet *p = c->puppet;
+    char error[REALM_ERROR_SIZE];
+
+    if (realm_try(p->realm, begin_call, c, error)) {
+        end_if_idle(p);
+    } else if (p->turn != 0) {
+        turn_fail(p, c->name, error);
+    } else {
+        puppet_log(p, c->name, error);
+    }
 }
 
 static void begin(struct puppet *p, const char *name, const char *word)
 {
-    struct call c = {p, name, word};
-    char error[REALM_ERROR_SIZE];
+    struct call c = {.puppet = p, .name = name, .word = word};
 
-    if (realm_try(p->realm, begin_call, &c, error)) {
-        end_if_idle(p);
-    } else if (p->turn != 0) {
-        turn_fail(p, name, error);
-    } else {
-        puppet_log(p, name, error);
-    }
+    begin_words(&c);
 }
 
 static const char *why_word(enum rh_why why)
@@ -263,6 +274,55 @@ int puppet_flush(struct rh_actor *actor, void *instance, enum rh_why why, uint64
     (void)fence; // ringhold.fence()
     turn_begin(p, TURN_FLUSH);
     begin(p, "on_flush", why_word(why));
+    return turn_settle(p);
+}
+
+/* What on_session is told, and of LOST why. */
+static const char *session_word(uint32_t type)
+{
+    switch (type) {
+    case RH_SESSION_BOUND:
+        return "bound";
+    case RH_SESSION_REPLACED:
+        return "replaced";
+    case RH_SESSION_RESUMED:
+        return "resumed";
+    case RH_SESSION_LOST:
+        return "lost";
+    default:
+        return "?";
+    }
+}
+
+static const char *lost_word(uint32_t why)
+{
+    switch (why) {
+    case RH_LOST_CLOSED:
+        return "closed";
+    case RH_LOST_KICKED:
+        return "kicked";
+    case RH_LOST_SLOW:
+        return "slow";
+    case RH_LOST_GATEWAY:
+        return "gateway";
+    default:
+        return "?";
+    }
+}
+
+int puppet_session(struct rh_actor *actor, void *instance, const struct rh_session *event)
+{
+    struct puppet *p = instance;
+    struct call c = {.puppet = p,
+                     .name = "on_session",
+                     .word = session_word(event->type),
+                     .more = event->type == RH_SESSION_LOST ? lost_word(event->why) : NULL};
+
+    (void)actor;
+    realm_refresh(p->realm);
+    turn_begin(p, TURN_SESSION);
+    p->result = RH_FAILED; // The script took its on_session away: nobody is let in.
+    begin_words(&c);
     return turn_settle(p);
 }
 

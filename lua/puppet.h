@@ -29,6 +29,7 @@ enum turn_type {
     TURN_MESSAGE,
     TURN_FLUSH,
     TURN_HANDOFF,
+    TURN_SESSION,
     TURN_DEACTIVATE, /* can't wait */
 };
 
@@ -71,6 +72,7 @@ void puppet_resume(struct rh_actor *actor, void *instance);
 void puppet_deactivate(struct rh_actor *actor, void *instance, enum rh_why why);
 void puppet_timer(struct rh_actor *actor, void *instance, uint64_t timer, void *argument);
 int puppet_flush(struct rh_actor *actor, void *instance, enum rh_why why, uint64_t fence);
+int puppet_session(struct rh_actor *actor, void *instance, const struct rh_session *event);
 int puppet_list(void *shared, struct rh_ids *out);
 
 /* Push a function of the kind's table, or nothing if there is none. May raise a Lua error. */

@@ -269,11 +269,19 @@ static void load_all(lua_State *L, void *argument)
     if (r->draft_count == 0) {
         (void)luaL_error(L, "%s: it declares no kind: ringhold.kind(\"room\")", r->game->path);
     }
+    for (size_t i = 0; i < r->draft_count; i++) {
+        (void)lua_rawgeti(L, LUA_REGISTRYINDEX, r->draft[i].methods);
+        draft_learn(L, &r->draft[i].draft);
+        lua_pop(L, 1);
+    }
     for (size_t i = 0; i < r->game->kind_count; i++) {
-        const char *name = r->game->kind[i].draft.name;
+        const struct draft *was = &r->game->kind[i].draft;
+        const struct realm_draft *d = draft_named(r, was->name);
+        const char *what = d == NULL ? "is gone" : draft_change(was, &d->draft);
 
-        if (draft_named(r, name) == NULL) {
-            (void)luaL_error(L, "%s: kind '%s' is gone; that takes a restart", r->game->path, name);
+        if (what != NULL) {
+            (void)luaL_error(
+                L, "%s: kind '%s' %s; that takes a restart", r->game->path, was->name, what);
         }
     }
     if (r->game->kind_count > 0 && r->draft_count > r->game->kind_count) {

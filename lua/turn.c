@@ -124,6 +124,7 @@ static void on_returned(struct puppet *p, struct task *t)
         return;
     case TURN_ACTIVATE:
     case TURN_FLUSH:
+    case TURN_SESSION:
         turn_end(p, is_false(co, count) ? RH_FAILED : RH_OK);
         return;
     case TURN_DEACTIVATE:
@@ -307,7 +308,7 @@ static void tell(struct puppet *p)
 static bool runs_now(const struct puppet *p)
 {
     return p->turn != 0 || p->type == TURN_NONE || p->type == TURN_MESSAGE ||
-           p->type == TURN_ACTIVATE;
+           p->type == TURN_ACTIVATE || p->type == TURN_SESSION;
 }
 
 int turn_settle(struct puppet *p)

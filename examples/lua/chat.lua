@@ -1,66 +1,50 @@
--- A chat room: one actor a room, on one node at a time, wherever the fleet has put it.
+-- A chat: an actor for each room and each guest, on one node at a time, wherever the fleet puts it.
 --
 --     ringhold node --name n1 --lua examples/lua/chat.lua
 --     redis-cli -p 6380 CALL room:1 "join ada"
 --     redis-cli -p 6380 CALL room:1 "say ada 'hello there'"
---     redis-cli -p 6380 CALL room:1 "read ada"
 --
--- When the room's node is drained the room moves, members, lines and all. docs/lua.md explains it.
+-- What others say is pushed to the connection that said BIND @1/ada, also while room and guest
+-- move; without one it waits for her. docs/lua.md explains it.
 
-local LINES_MAX <const> = 100   -- a room remembers so many
-local AWAY_MS <const> = 300000  -- who reads nothing for so long has left
+local MISSED_MAX <const> = 100   -- who misses so many lines has left
 
 local room = ringhold.kind("room", {number = 0, idle = 3600})
+local guest = ringhold.kind("guest", {number = 1, idle = 3600})
 
 -- `state` is nil when nobody was here before. Moved, `self` has its fields already.
 function room.on_activate(self, state)
-    if not state then
-        self.members = {}   -- name -> {seen = last line it read, at = when}
-        self.lines = {}     -- the last LINES_MAX; self.last is the number of the newest
-        self.last = 0
+    if not state then self.members = {} end   -- name -> true
+end
+
+local function check(self, name)
+    if not self.members[name or ""] then ringhold.refuse("NOTHERE join first") end
+end
+
+local function tell(self, text, but)
+    for name in pairs(self.members) do
+        if name ~= but then ringhold.send("guest", name, "hear", text) end
     end
-    ringhold.timer("sweep", 60000, 60000)   -- timers stay behind when it moves: set them here
-end
-
-local function add(self, text)
-    self.last = self.last + 1
-    self.lines[#self.lines + 1] = text
-    if #self.lines > LINES_MAX then table.remove(self.lines, 1) end
-end
-
-local function member(self, name)
-    local m = self.members[name or ""]
-    if not m then ringhold.refuse("NOTHERE join first") end
-    m.at = ringhold.time()
-    return m
 end
 
 function room.join(self, name)
-    if not name then ringhold.refuse("ERR who are you? join NAME") end
-    if not self.members[name] then add(self, "* " .. name .. " joined") end
-    self.members[name] = {seen = self.last, at = ringhold.time()}
+    if not name or name == "" or #name > 255 then ringhold.refuse("ERR who are you? join NAME") end
+    if not self.members[name] then tell(self, "* " .. name .. " joined") end
+    self.members[name] = true   -- its id too, of kind 1
     return room.who(self)
 end
 
 function room.leave(self, name)
-    member(self, name)
+    check(self, name)
     self.members[name] = nil
-    add(self, "* " .. name .. " left")
+    tell(self, "* " .. name .. " left")
     return "bye"
 end
 
 function room.say(self, name, ...)
-    member(self, name)
-    add(self, name .. ": " .. table.concat({...}, " "))
-    return self.last
-end
-
--- What was said since `name` read last, a line each.
-function room.read(self, name)
-    local m = member(self, name)
-    local first = math.max(1, #self.lines - (self.last - m.seen) + 1)
-    m.seen = self.last
-    return table.concat(self.lines, "\n", first)
+    check(self, name)
+    tell(self, name .. ": " .. table.concat({...}, " "), name)
+    return "said"
 end
 
 function room.who(self)
@@ -70,9 +54,24 @@ function room.who(self)
     return table.concat(names, " ")
 end
 
-function room.on_timer(self)
-    local limit = ringhold.time() - AWAY_MS / 1000
-    for name, m in pairs(self.members) do
-        if m.at < limit then room.leave(self, name) end
+function guest.on_activate(self, state)
+    if not state then self.missed = {} end   -- lines that wait for a client
+end
+
+function guest.hear(self, text)
+    local kind, id = ringhold.from()
+    if kind ~= "room" then ringhold.refuse("ERR only rooms say that") end
+    if ringhold.push(text) then return end   -- nil: no client is bound
+    self.missed[#self.missed + 1] = text
+    if #self.missed >= MISSED_MAX then
+        ringhold.send("room", id, "leave", (ringhold.self()))
+        self.missed = {"* you missed too much, and left " .. id}
     end
+end
+
+-- A client came, or has gone. A room has no such callback: nobody can bind to it.
+function guest.on_session(self, what)
+    if what == "lost" then return end
+    for _, text in ipairs(self.missed) do ringhold.push(text) end
+    self.missed = {}
 end

@@ -14,6 +14,14 @@ def sample(name):
     return os.path.normpath(os.path.join(SAMPLES, name))
 
 
+def refused(redis, *words):
+    try:
+        answer = redis(*words)
+    except RespError as error:
+        return str(error)
+    raise AssertionError(f"{words}: {answer} is no error")
+
+
 class Game:
     """One coordinator, a gateway, and nodes n1, n2, ... that host the script."""
 
@@ -22,7 +30,8 @@ class Game:
         fleet.coordinators(1)
         for i in range(1, nodes + 1):
             self.node(f"n{i}")
-        self.redis = Resp(fleet.gateway("g1").resp)
+        self.gateway = fleet.gateway("g1").resp
+        self.redis = Resp(self.gateway)
 
     def node(self, name):
         return self.fleet.node(name, ["--lua", self.script, *self.extra])
@@ -31,11 +40,13 @@ class Game:
         return self.redis("CALL", id, payload)
 
     def error(self, id, payload):
-        try:
-            answer = self(id, payload)
-        except RespError as error:
-            return str(error)
-        raise AssertionError(f"{id} {payload}: {answer} is no error")
+        return refused(self.redis, "CALL", id, payload)
+
+    def bound(self, id):
+        """A connection of its own that reads what the actor pushes."""
+        client = Resp(self.gateway)
+        assert client("BIND", id) == "OK"
+        return client
 
     def move(self, id):
         """Drain the node that has the id; returns where it is now."""
@@ -54,17 +65,22 @@ def a_chat_room_moves_with_its_members(binary):
         game = Game(fleet, sample("chat.lua"), nodes=2)
         assert game("room:1", "join ada") == "ada"
         assert game("room:1", "join bob") == "ada bob"
-        assert game("room:1", "say ada 'hello there'") == "3"
-        assert game("room:1", "read bob") == "ada: hello there"
+        assert "NOSESSION" in refused(Resp(game.gateway), "BIND", "room:1")
+        ada, bob = game.bound("@1/ada"), game.bound("@1/bob")
+        assert ada.read() == ["message", "@1/ada", "* bob joined"]  # said before she was there
+        assert game("room:1", "say ada 'hello there'") == "said"
+        assert bob.read() == ["message", "@1/bob", "ada: hello there"]
         assert game("room:2", "who") == ""
         game("room:1", "say bob moving on")
         game.move("room:1")
         assert game("room:1", "who") == "ada bob"
-        assert game("room:1", "read bob") == "bob: moving on"
-        assert game("room:1", "read ada") == "* bob joined\nada: hello there\nbob: moving on"
+        game("room:1", "say bob moved")
+        assert ada.read() == ["message", "@1/ada", "bob: moving on"]
+        assert ada.read() == ["message", "@1/ada", "bob: moved"]
         assert game("room:1", "leave ada") == "bye"
         assert game.error("room:1", "say ada again") == "NOTHERE join first"
-        assert game("room:1", "read bob") == "* ada left"
+        assert bob.read() == ["message", "@1/bob", "* ada left"]
+        assert game.error("@1/bob", "hear me") == "ERR only rooms say that"
 
 
 def a_battle_is_fought_to_its_end(binary):
@@ -102,6 +118,14 @@ def an_inventory_survives_a_kill(binary):
         until("it lives again", lambda: succeeds(game, "ada", "bag") == "potion=2 sword=1")
         assert game("ada", "give shield") == "1"
         assert game("ada", "bag") == "potion=2 shield=1 sword=1"
+
+
+def closed(client):
+    try:
+        client.read()
+    except OSError:
+        return True
+    return False
 
 
 def write(fleet, text):
@@ -177,6 +201,61 @@ def an_error_in_any_callback_is_named(binary):
         assert node.running
 
 
+BOUND = """
+local hero = ringhold.kind("hero")
+function hero.on_activate(self, state) if not state then self.heard = {} end end
+function hero.on_session(self, what, why)
+    self.heard[#self.heard + 1] = what .. (why and ":" .. why or "")
+    if self.bad then error("no " .. what) end
+    ringhold.sleep(5)
+    ringhold.push("hello")
+    return not self.shy
+end
+function hero.told(self) return table.concat(self.heard, " ") end
+function hero.set(self, name, value) self[name] = value == "on" end
+function hero.push(self, text) return select(2, ringhold.push(text)) or "sent" end
+function hero.kick(self, code, text) return select(2, ringhold.kick(tonumber(code), text)) or "kicked" end
+"""
+
+
+def a_client_is_bound_to_an_actor(binary):
+    with Fleet(binary) as fleet:
+        game = Game(fleet, write(fleet, BOUND), nodes=2)
+        nobody = "NOSESSION no client is bound to the actor"
+        assert game("eve", "push x") == nobody
+        first = game.bound("eve")
+        assert first.read() == ["message", "eve", "hello"]
+        assert game("eve", "push one") == "sent"
+        game.move("eve")
+        assert game("eve", "push two") == "sent"
+        assert [first.read()[2], first.read()[2]] == ["one", "two"]
+
+        second = game.bound("eve")
+        assert first.read()[:2] == ["kick", 1] and closed(first)
+        assert second.read() == ["message", "eve", "hello"]
+        assert game("eve", "kick 1007 'go away'") == "kicked"
+        assert game("eve", "push x") == nobody
+        assert second.read() == ["kick", 1007, "go away"] and closed(second)
+        until("it is told", lambda: game("eve", "told") == "bound replaced lost:kicked")
+
+        # One that says no, and one that fails, which is named.
+        owner = fleet.process(game.owner("eve"))
+        line = "script_error kind=hero id=eve in=on_session error="
+        game("eve", "set shy on")
+        assert "REFUSED" in refused(Resp(game.gateway), "BIND", "eve")
+        assert not owner.log_has(line), owner.tail()
+        game("eve", "set bad on")
+        assert "REFUSED" in refused(Resp(game.gateway), "BIND", "eve")
+        until(line, lambda: owner.log_has(line))
+        assert owner.log_has("no bound"), owner.tail()
+        assert game("eve", "push x") == nobody
+        game("eve", "set bad off")
+        game("eve", "set shy off")
+        third = game.bound("eve")
+        third.close()
+        until("it is told", lambda: game("eve", "told").endswith("bound lost:closed"))
+
+
 def a_changed_script_is_loaded(binary):
     text = """
 local room = ringhold.kind("room")
@@ -227,6 +306,7 @@ main(
         an_inventory_survives_a_kill,
         a_scripts_errors_end_one_message_each,
         an_error_in_any_callback_is_named,
+        a_client_is_bound_to_an_actor,
         a_changed_script_is_loaded,
         remembered_ids_live_without_being_asked,
         a_script_is_checked_without_a_fleet,
