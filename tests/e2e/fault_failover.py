@@ -24,14 +24,14 @@ def share(times, part):
 
 
 def killed(fleet, probe, name, faults):
-    """Kill the node; how long each of its ids took to answer OK again, in seconds."""
+    """Kill the node; when that began, when it was dead, and the ids that it had."""
     mine = [i for i in range(IDS) if pairs(probe(b"WHERE", f"p{i}".encode()))["node"] == name]
     assert mine, f"{name} owns none of {IDS} ids"
     process = fleet.process(name)
     begin = now_ns()
     process.kill().wait()
     faults.killed(process)
-    return begin, mine
+    return begin, now_ns(), mine
 
 
 def kills_at_lease(lease):
@@ -66,10 +66,11 @@ def kills_at_lease(lease):
             answers = collections.defaultdict(list)
             for r in requests:
                 if r.code == "OK":
-                    answers[r.id].append(r.answered_ns)
-            for begin, mine in killings:
+                    answers[r.id].append(r)
+            for begin, dead, mine in killings:
                 for i in mine:
-                    after = [t for t in answers[f"p{i}"] if t > begin]
+                    # What was asked before may have been answered by the one that died.
+                    after = [r.answered_ns for r in answers[f"p{i}"] if r.sent_ns > dead]
                     assert after, f"p{i} never answered again"
                     times.append((min(after) - begin) / 1e9)
             verdict = judge(requests, journals, faults)
