@@ -67,13 +67,7 @@ int cmd_events(int argc, char **argv)
         return 1;
     }
     put_events(reply, &rows);
-    if (q.json) {
-        rows_print_json(&rows);
-        (void)printf("\n");
-    } else {
-        rows_print_table(&rows);
-    }
-    rows_fini(&rows);
+    query_print(&q, &rows);
     admin_free(reply);
     return 0;
 }

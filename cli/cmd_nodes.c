@@ -77,13 +77,7 @@ int cmd_node_list(int argc, char **argv)
         rows_number(&r, n->leaseless_total);
         rows_number(&r, n->gate_dropped);
     }
-    if (q.json) {
-        rows_print_json(&r);
-        (void)printf("\n");
-    } else {
-        rows_print_table(&r);
-    }
-    rows_fini(&r);
+    query_print(&q, &r);
     admin_free(reply);
     return 0;
 }

@@ -4,6 +4,7 @@
  */
 #include "cli/cmd_quarantine.h"
 
+#include "base/escape.h"
 #include "base/history.h"
 #include "cli/commands.h"
 #include "cli/query.h"
@@ -70,23 +71,9 @@ static int list(int argc, char **argv)
         return 1;
     }
     quarantine_rows(reply, true, &r);
-    if (q.json) {
-        rows_print_json(&r);
-        (void)printf("\n");
-    } else {
-        rows_print_table(&r);
-    }
-    rows_fini(&r);
+    query_print(&q, &r);
     admin_free(reply);
     return 0;
-}
-
-static int hex_digit(char c)
-{
-    static const char digits[] = "0123456789ABCDEFabcdef";
-    const char *at = c == '\0' ? NULL : strchr(digits, c);
-
-    return at == NULL ? -1 : (int)(at - digits) - (at - digits > 15 ? 6 : 0);
 }
 
 /* "3/boss-7" as `list` shows it, %XX and all. False: it is none. */
@@ -100,8 +87,8 @@ static bool parse_actor(const char *text, Rh__Actor *actor, uint8_t id[ID_SIZE_M
         return false;
     }
     for (const char *at = end + 1; *at != '\0'; at++) {
-        const int high = *at == '%' ? hex_digit(at[1]) : -1;
-        const int low = high < 0 ? -1 : hex_digit(at[2]);
+        const int high = *at == '%' ? hex_of((uint8_t)at[1]) : -1;
+        const int low = high < 0 ? -1 : hex_of((uint8_t)at[2]);
 
         if (size == ID_SIZE_MAX || (*at == '%' && low < 0)) {
             return false;

@@ -58,17 +58,6 @@ static size_t collect(const struct survey *s, struct hot_row out[SHOWN_MAX])
     return count;
 }
 
-static void rows_end(const struct query *q, struct rows *r)
-{
-    if (q->json) {
-        rows_print_json(r);
-        (void)printf("\n");
-    } else {
-        rows_print_table(r);
-    }
-    rows_fini(r);
-}
-
 static void print_hot(const struct query *q, const struct hot_row *hot, size_t count)
 {
     static const char *const columns[] = {
@@ -89,7 +78,7 @@ static void print_hot(const struct query *q, const struct hot_row *hot, size_t c
         rows_number(&r, row->us);
         rows_number(&r, row->count);
     }
-    rows_end(q, &r);
+    query_print(q, &r);
 }
 
 static void print_calls(const struct query *q, const struct survey *s)
@@ -124,7 +113,7 @@ static void print_calls(const struct query *q, const struct survey *s)
             rows_number(&r, c->overloaded);
         }
     }
-    rows_end(q, &r);
+    query_print(q, &r);
 }
 
 static bool any_answered(const struct survey *s)

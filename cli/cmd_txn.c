@@ -85,13 +85,7 @@ static int txn_list(int argc, char **argv)
         return 1;
     }
     put_txns(reply, &txns);
-    if (q.json) {
-        rows_print_json(&txns);
-        (void)printf("\n");
-    } else {
-        rows_print_table(&txns);
-    }
-    rows_fini(&txns);
+    query_print(&q, &txns);
     admin_free(reply);
     return 0;
 }

@@ -124,3 +124,14 @@ const char *query_who(char *text, size_t size)
     }
     return text;
 }
+
+void query_print(const struct query *q, struct rows *r)
+{
+    if (q->json) {
+        rows_print_json(r);
+        (void)printf("\n");
+    } else {
+        rows_print_table(r);
+    }
+    rows_fini(r);
+}

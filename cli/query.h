@@ -33,6 +33,9 @@ int query_parse(struct query *q, const struct command *command, int argc, char *
 /* Ask once. NULL after printing why: also when the reply carries an error. */
 Rh__AdminReply *query_ask(const struct query *q, Rh__Admin *request);
 
+/* Print the rows as --output wants them, and free them. */
+void query_print(const struct query *q, struct rows *r);
+
 /* "9f3c…" of a 128-bit digest; `out` holds 33. */
 const char *digest_text(uint64_t digest0, uint64_t digest1, char out[33]);
 
