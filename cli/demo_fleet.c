@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { READY_MS = 20000, STOP_MS = 8000, WORDS_MAX = 32 };
+enum { READY_MS = 20000, STOP_MS = 8000, LOG_SHOWN_SIZE = 3000 };
 
 /* A port that is free now. The system does not give it away again at once. */
 static uint16_t free_port(void)
@@ -143,6 +143,31 @@ static bool wait_ready(struct child *c)
     return false;
 }
 
+/* The end of its log: what a reader of our stderr would look at next. */
+static void show_log(const struct fleet *f, const char *name)
+{
+    char path[400];
+    char text[LOG_SHOWN_SIZE + 1];
+
+    (void)snprintf(path, sizeof path, "%s/%s.log", f->folder, name);
+    FILE *log = fopen(path, "r");
+    if (log == NULL) {
+        return;
+    }
+    (void)fseek(log, -(long)LOG_SHOWN_SIZE, SEEK_END); // a shorter one is read from its start
+    text[fread(text, 1, LOG_SHOWN_SIZE, log)] = '\0';
+    (void)fclose(log);
+    (void)fprintf(stderr, "---- the end of %s\n%s\n", path, text);
+}
+
+static void complain(const struct fleet *f, const char *name)
+{
+    (void)fprintf(stderr, "ringhold demo: %s did not get ready in %d s\n", name, READY_MS / 1000);
+    for (size_t i = 0; i < f->child_count; i++) {
+        show_log(f, f->child[i].name);
+    }
+}
+
 static bool start(struct fleet *f, const char *name, char **words)
 {
     struct child *c = child_for(f, name);
@@ -161,12 +186,7 @@ static bool start(struct fleet *f, const char *name, char **words)
     c->output = pipe_fd[0];
     c->exit_code = 0;
     if (c->pid < 0 || !wait_ready(c)) {
-        (void)fprintf(stderr,
-                      "ringhold demo: %s did not get ready in %d s; see %s/%s.log\n",
-                      name,
-                      READY_MS / 1000,
-                      f->folder,
-                      name);
+        complain(f, name);
         return false;
     }
     return true;
