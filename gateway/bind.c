@@ -32,7 +32,7 @@ struct binding {
     struct client *client;
     struct pushes pushes;
     struct bond_stamp stamp;
-    uint64_t slot;     /* of BIND: pushes follow its reply */
+    uint64_t ticket;   /* of BIND: pushes follow its answer */
     uint64_t version;  /* of the ring when it was asked for last: of take-overs since it knows
                           nothing */
     uint64_t again_us; /* RESUME then; 0 = need not */
@@ -143,12 +143,12 @@ void binding_end(struct client *c, uint64_t now_us, struct router_effects *effec
 
 /* ---- commands ---- */
 
-static void ask_note(struct client *c, enum note_type type, uint64_t number)
+static void ask_note(struct client *c, enum note_type type, uint64_t ticket)
 {
     const struct binding *b = c->binding;
 
     client_ask(c,
-               &(struct ask){.number = number,
+               &(struct ask){.ticket = ticket,
                              .flags = (uint8_t)(REQUEST_SESSION | REQUEST_IDEMPOTENT |
                                                 (type == NOTE_LOST ? REQUEST_AWAKE : 0)),
                              .kind = b->kind,
@@ -156,43 +156,31 @@ static void ask_note(struct client *c, enum note_type type, uint64_t number)
                              .body = buffer_bytes(note_of(c, type))});
 }
 
-void run_bind(struct client *c, const struct command *command, const struct resp_command *line)
+bool binding_ask(struct client *c, struct bytes key, const struct target *to, uint64_t ticket)
 {
-    const struct bytes key = line->arg[1];
-    struct target to;
-
-    (void)command;
     if (c->binding != NULL && c->binding->state == BINDING_ENDING) {
         binding_end(c, c->now_us, c->effects);
     }
     if (c->binding != NULL) {
-        client_reply_error(c, "ERR this connection is bound already: UNBIND first");
-        return;
+        return false;
     }
-    if (!client_finds(c, key, &to)) {
-        return;
-    }
-    struct binding *b = binding_new(c, key, &to);
+    struct binding *b = binding_new(c, key, to);
 
-    client_add_slot(c, SLOT_BIND, 1, &b->slot);
+    b->ticket = ticket;
     b->version = router_view(c->all->router)->ring.version;
     b->round = ++c->rounds;
-    ask_note(c, NOTE_BIND, b->slot);
+    ask_note(c, NOTE_BIND, ticket);
+    return true;
 }
 
-void run_unbind(struct client *c, const struct command *command, const struct resp_command *line)
+bool binding_leave(struct client *c, uint64_t ticket)
 {
-    uint64_t number = 0;
-
-    (void)command;
-    (void)line;
     if (c->binding == NULL) {
-        client_reply_error(c, "ERR this connection is not bound: BIND first");
-        return;
+        return false;
     }
-    client_add_slot(c, SLOT_BIND, 1, &number);
-    ask_note(c, NOTE_LOST, number);
+    ask_note(c, NOTE_LOST, ticket);
     binding_free(c);
+    return true;
 }
 
 /* ---- answers ---- */
@@ -213,13 +201,6 @@ static const char *refusal(enum bound_result result)
     return "ERR the node's answer does not decode";
 }
 
-static void fail(struct client *c, struct slot *slot, const char *why)
-{
-    slot->failed = true;
-    c->all->figures.errors++;
-    resp_put_error(&slot->text, bytes_of(why, strlen(why)));
-}
-
 static void confirm(struct binding *b, const struct bound *bound)
 {
     b->state = BINDING_BOUND;
@@ -229,11 +210,11 @@ static void confirm(struct binding *b, const struct bound *bound)
     }
 }
 
-static bool is_asked(const struct client *c, uint64_t number)
+static bool is_asked(const struct client *c, uint64_t ticket)
 {
     const struct binding *b = c->binding;
 
-    return b != NULL && b->state == BINDING_ASKED && b->slot == number;
+    return b != NULL && b->state == BINDING_ASKED && b->ticket == ticket;
 }
 
 static bool never_ran(enum reply_code code)
@@ -242,15 +223,14 @@ static bool never_ran(enum reply_code code)
            code == REPLY_QUARANTINED;
 }
 
-void binding_answered(struct client *c, struct slot *slot, const struct router_effect *reply,
-                      struct bytes body)
+void binding_answered(struct client *c, const struct router_effect *reply, struct bytes body)
 {
     struct bound bound = {.result = BOUND_NEW};
-    const bool asked = is_asked(c, client_ticket_slot(reply));
+    const bool asked = is_asked(c, reply->ticket);
     const bool gone = reply->code == REPLY_NO_KIND && !asked; // UNBIND: nobody there is awake
 
     if (reply->code != REPLY_OK && !gone) {
-        client_fail_slot(c, slot, reply, body);
+        c->dialect->bind_failed(c, reply, body);
         if (asked && never_ran(reply->code)) {
             binding_free(c);
         } else if (asked) {
@@ -260,34 +240,26 @@ void binding_answered(struct client *c, struct slot *slot, const struct router_e
         return;
     }
     if (!asked) {
-        resp_put_simple(&slot->text, "OK");
+        c->dialect->bind_over(c, reply->ticket, BOUND_NEW, NULL);
         return;
     }
     const bool sound = bound_get(body, &bound) == ERR_OK;
     const char *why =
         sound ? refusal((enum bound_result)bound.result) : "ERR the node's answer is no answer";
+    c->dialect->bind_over(c, reply->ticket, (enum bound_result)bound.result, why);
     if (why != NULL) {
-        fail(c, slot, why);
+        c->all->figures.errors++;
         binding_free(c);
         return;
     }
-    resp_put_simple(&slot->text, "OK");
     confirm(c->binding, &bound);
 }
 
 /* ---- output ---- */
 
-static void put_head(struct client *c, const char *what)
-{
-    resp_put_push(&c->out, c->protocol, 3);
-    resp_put_text(&c->out, what);
-}
-
 static void kick(struct client *c, uint32_t code, struct bytes text)
 {
-    put_head(c, "kick");
-    resp_put_integer(&c->out, code);
-    resp_put_bulk(&c->out, text);
+    c->dialect->kick(c, code, text);
     c->closing = true;
     c->lost_why = NOTE_LOST_KICKED;
     c->all->pushes.kicked++;
@@ -321,9 +293,7 @@ static void deliver(struct client *c, const struct push_record *r, uint64_t now_
         kick(c, r->code, r->payload);
     } else {
         c->all->pushes.delivered++;
-        put_head(c, "message");
-        resp_put_bulk(&c->out, bytes_of(b->key, b->key_size));
-        resp_put_bulk(&c->out, r->payload);
+        c->dialect->push(c, bytes_of(b->key, b->key_size), r);
     }
 }
 
@@ -332,7 +302,8 @@ static bool is_open(const struct client *c)
 {
     const struct binding *b = c->binding;
 
-    return (b->state == BINDING_BOUND || b->state == BINDING_RESUMING) && c->slots.head > b->slot;
+    return (b->state == BINDING_BOUND || b->state == BINDING_RESUMING) &&
+           c->dialect->is_answered(c, b->ticket);
 }
 
 void binding_pump(struct client *c, uint64_t now_us)

@@ -21,17 +21,45 @@ static const uint64_t TICKET_NONE = UINT64_MAX;       /* nobody waits */
 static const uint64_t TICKET_RESUME = UINT64_MAX - 1; /* of a bond that was asked for again */
 
 struct binding;
+struct client;
+
+/* What the protocols of clients differ in. Calls have set now_us, and effects where they come from
+ * the client. */
+struct dialect {
+    /* Take what is whole at the front of `in`; returns how many bytes that was. Sets `half` if what
+     * is left is not whole. */
+    size_t (*take)(struct client *c, struct bytes in);
+    /* An answer to a ticket of its own. */
+    void (*answer)(struct client *c, const struct router_effect *reply, struct bytes body);
+    /* What is still coming may not grow any more: refuse it. */
+    void (*refuse_half)(struct client *c);
+    /* BIND or UNBIND that was asked with `ticket` is over: it is done, or refused if there is a
+     * `why`. */
+    void (*bind_over)(struct client *c, uint64_t ticket, enum bound_result result, const char *why);
+    /* The same, for what the router said of it. */
+    void (*bind_failed)(struct client *c, const struct router_effect *reply, struct bytes body);
+    /* What is written now comes behind the answer to `ticket`. */
+    bool (*is_answered)(const struct client *c, uint64_t ticket);
+    void (*push)(struct client *c, struct bytes key, const struct push_record *push);
+    void (*kick)(struct client *c, uint32_t code, struct bytes text);
+};
+extern const struct dialect dialect_resp; /* client_resp.c */
 
 /* Number of the slot that it is an answer for. */
-static inline uint64_t client_ticket_slot(const struct router_effect *reply)
+static inline uint64_t ticket_slot(uint64_t ticket)
 {
-    return reply->ticket >> TICKET_PART_BITS;
+    return ticket >> TICKET_PART_BITS;
+}
+static inline uint64_t ticket_of(uint64_t slot, uint8_t part)
+{
+    return slot << TICKET_PART_BITS | part;
 }
 
 struct client {
     struct table_link link; /* by session */
     struct list_link order; /* of age */
     struct clients *all;
+    const struct dialect *dialect;
     void *user;
     uint64_t session;
     uint64_t id; /* a small number, for people */
@@ -86,11 +114,11 @@ void client_reply_error(struct client *c, const char *format, ...)
 /* Append formatted text. */
 void put_format(struct buffer *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Ask the router for part `part` of slot `number`. */
+/* Ask the router. */
 struct ask {
-    uint64_t number;
-    uint8_t part;
-    uint8_t flags; /* enum request_flags */
+    uint64_t ticket;     /* comes back with the answer; without meaning if there is to be none */
+    uint32_t timeout_ms; /* 0 = the gateway's deadline */
+    uint8_t flags;       /* enum request_flags */
     uint16_t kind;
     struct bytes id;
     struct bytes body;
@@ -104,17 +132,20 @@ struct slot *client_add_slot(struct client *c, enum slot_shape shape, size_t par
 size_t client_unsent(const struct client *c);
 /* From now it owes reading, if it did not before. */
 void client_owes(struct client *c, uint64_t now_us);
-/* What was asked for slot `slot` has failed: its reply says why. */
-void client_fail_slot(struct client *c, struct slot *slot, const struct router_effect *reply,
-                      struct bytes body);
+/* May one more command be taken? */
+bool client_has_room(const struct client *c);
 /* Count what it holds now. Ends every call that may have changed it. */
 void client_account(struct client *c);
 
 /* ---- bind.c */
 
-/* A request of BIND or UNBIND was answered. */
-void binding_answered(struct client *c, struct slot *slot, const struct router_effect *reply,
-                      struct bytes body);
+/* Bind it to an actor, which the client names with `key`; the key ends with the id. False: it is
+ * bound already. */
+bool binding_ask(struct client *c, struct bytes key, const struct target *to, uint64_t ticket);
+/* End that. False: it is not bound. */
+bool binding_leave(struct client *c, uint64_t ticket);
+/* The ticket of one of these was answered. */
+void binding_answered(struct client *c, const struct router_effect *reply, struct bytes body);
 /* The same, of TICKET_RESUME. */
 void binding_resumed(struct client *c, const struct router_effect *reply, struct bytes body,
                      uint64_t now_us);

@@ -77,8 +77,10 @@ void run_call(struct client *c, const struct command *command, const struct resp
         return;
     }
     client_add_slot(c, SLOT_OPAQUE, 1, &number);
-    client_ask(c,
-               &(struct ask){.number = number, .kind = to.kind, .id = to.id, .body = line->arg[2]});
+    client_ask(
+        c,
+        &(struct ask){
+            .ticket = ticket_of(number, 0), .kind = to.kind, .id = to.id, .body = line->arg[2]});
 }
 
 void run_tell(struct client *c, const struct command *command, const struct resp_command *line)
@@ -108,10 +110,12 @@ void run_key(struct client *c, const struct command *command, const struct resp_
         return;
     }
     client_add_slot(c, SLOT_VALUE, 1, &number);
-    ask_args(
-        c,
-        &(struct ask){.number = number, .flags = flags_of(command), .kind = to.kind, .id = to.id},
-        &args);
+    ask_args(c,
+             &(struct ask){.ticket = ticket_of(number, 0),
+                           .flags = flags_of(command),
+                           .kind = to.kind,
+                           .id = to.id},
+             &args);
 }
 
 static bool check_keys(struct client *c, const struct resp_command *line, size_t step)
@@ -133,8 +137,9 @@ static void ask_each(struct client *c, const struct command *command,
     const size_t step = (size_t)command->step;
     const size_t parts = (line->count - 1) / step;
     struct ask ask = {.flags = flags_of(command)};
+    uint64_t number = 0;
 
-    client_add_slot(c, shape, parts, &ask.number);
+    client_add_slot(c, shape, parts, &number);
     for (size_t i = 0; i < parts; i++) {
         struct args args = {.count = (uint8_t)(1 + step)};
         struct target to;
@@ -144,7 +149,7 @@ static void ask_each(struct client *c, const struct command *command,
         ASSERT(found); // check_keys() found it, by the same view
         args.arg[0] = name_bytes(command->each);
         memcpy(&args.arg[1], &line->arg[1 + i * step], step * sizeof args.arg[0]);
-        ask.part = (uint8_t)i;
+        ask.ticket = ticket_of(number, (uint8_t)i);
         ask.kind = to.kind;
         ask.id = to.id;
         ask_args(c, &ask, &args);
