@@ -183,6 +183,15 @@ static void follow_take_over(struct router *r)
     }
 }
 
+/* Does it wait for my word before it goes? Only who is to be empty does: to tell each of a thousand
+ * nodes of each change would take a hundred gateways a hundred thousand messages for one. */
+static bool may_be_leaving(const struct router *r, uint16_t slot)
+{
+    const struct view_member *member = view_member(r->view, slot);
+
+    return member == NULL || member->leaving;
+}
+
 /* The view changed: everything that hangs on it follows. */
 static void adopt(struct router *r)
 {
@@ -191,7 +200,7 @@ static void adopt(struct router *r)
     // What was sent before went over the same links, so a node that reads this has read all that
     // was routed by an older ring.
     for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
-        if (r->peers.at[slot] != NULL && r->peers.at[slot]->up) {
+        if (r->peers.at[slot] != NULL && r->peers.at[slot]->up && may_be_leaving(r, slot)) {
             fleet_tell_adopted(r, r->peers.at[slot]);
         }
         if (r->peers.at[slot] != NULL) {
