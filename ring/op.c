@@ -14,13 +14,6 @@
 
 #include <string.h>
 
-/* What a change writes into the vnodes it moves. */
-struct stamps {
-    uint64_t version;
-    uint64_t txn;
-    bool cold;
-};
-
 static bool valid_owner(uint16_t owner)
 {
     return owner != RING_NODE_NONE && owner <= RING_NODES_MAX;
@@ -44,7 +37,7 @@ static enum err check_move(const struct ring_op *op, uint16_t owner)
     return op->from == owner ? ERR_OK : ERR_CONFLICT;
 }
 
-static void stamp_move(struct ring_vnode *v, uint16_t to, const struct stamps *s)
+static void stamp_move(struct ring_vnode *v, uint16_t to, const struct ring_stamps *s)
 {
     v->owner = to;
     v->generation = s->version;
@@ -191,7 +184,7 @@ static enum err draft_merge(struct draft *d, const struct ring_op *op, uint32_t 
 }
 
 static enum err draft_move(struct draft *d, const struct ring_op *op, uint32_t index,
-                           const struct stamps *s)
+                           const struct ring_stamps *s)
 {
     enum err e = check_move(op, d->vnode[index].owner);
 
@@ -203,7 +196,7 @@ static enum err draft_move(struct draft *d, const struct ring_op *op, uint32_t i
     return e;
 }
 
-static enum err draft_step(struct draft *d, const struct ring_op *op, const struct stamps *s)
+static enum err draft_step(struct draft *d, const struct ring_op *op, const struct ring_stamps *s)
 {
     uint32_t index = draft_find(d, op->vnode);
 
@@ -260,7 +253,7 @@ static enum err check_few_moves(const struct ring *r, const struct ring_op *ops,
 
 enum err ring_check(const struct ring *r, const struct ring_op *ops, size_t count)
 {
-    const struct stamps none = {0};
+    const struct ring_stamps none = {0};
     enum err e = ERR_OK;
     struct draft d;
 
@@ -277,7 +270,7 @@ enum err ring_check(const struct ring *r, const struct ring_op *ops, size_t coun
 
 /* ---- apply ---- */
 
-static void move_in_place(struct ring *r, const struct ring_op *op, const struct stamps *s)
+static void move_in_place(struct ring *r, const struct ring_op *op, const struct ring_stamps *s)
 {
     struct ring_vnode *v;
     uint32_t end;
@@ -293,7 +286,7 @@ static void move_in_place(struct ring *r, const struct ring_op *op, const struct
 }
 
 static void apply_draft(struct ring *r, const struct ring_op *ops, size_t count,
-                        const struct stamps *s)
+                        const struct ring_stamps *s)
 {
     struct draft d;
 
@@ -310,7 +303,7 @@ static void apply_draft(struct ring *r, const struct ring_op *ops, size_t count,
 }
 
 static void apply_moves(struct ring *r, const struct ring_op *ops, size_t count,
-                        const struct stamps *s)
+                        const struct ring_stamps *s)
 {
     for (size_t i = 0; i < count; i++) {
         ASSERT(ops[i].kind == RING_MOVE);
@@ -322,7 +315,7 @@ static void apply_moves(struct ring *r, const struct ring_op *ops, size_t count,
 void ring_apply(struct ring *r, const struct ring_op *ops, size_t count, uint64_t version,
                 uint64_t txn)
 {
-    const struct stamps s = {.version = version, .txn = txn};
+    const struct ring_stamps s = {.version = version, .txn = txn};
 
     ring_set_version(r, version);
     if (only_moves(ops, count)) {
@@ -334,10 +327,32 @@ void ring_apply(struct ring *r, const struct ring_op *ops, size_t count, uint64_
 
 void ring_reassign(struct ring *r, const struct ring_op *moves, size_t count, uint64_t version)
 {
-    const struct stamps s = {.version = version, .cold = true};
+    const struct ring_stamps s = {.version = version, .cold = true};
 
     ring_set_version(r, version);
     apply_moves(r, moves, count, &s);
+}
+
+void ring_moves_digest(const struct ring *r, const struct ring_op *moves, size_t count,
+                       const struct ring_stamps *stamps, uint64_t digest[2])
+{
+    digest[0] = r->digest[0];
+    digest[1] = r->digest[1];
+    for (size_t i = 0; i < count; i++) {
+        const struct ring_vnode *v = ring_find(r, moves[i].vnode);
+        struct ring_vnode now;
+
+        ASSERT(v != NULL && moves[i].kind == RING_MOVE);
+        now = *v;
+        for (size_t j = 0; j < i; j++) {
+            if (moves[j].vnode == now.id) {
+                stamp_move(&now, moves[j].to, stamps);
+            }
+        }
+        digest_remove(digest, &now, ring_end(r, v));
+        stamp_move(&now, moves[i].to, stamps);
+        digest_add(digest, &now, ring_end(r, v));
+    }
 }
 
 void ring_renew_owner(struct ring *r, uint16_t owner, uint64_t version)

@@ -182,6 +182,13 @@ struct ring_op {
     uint16_t to;    /* MOVE: owner after */
 };
 
+/* What a change writes into the vnodes it moves. */
+struct ring_stamps {
+    uint64_t version;
+    uint64_t txn;
+    bool cold; /* without drain: `txn` stays */
+};
+
 /* ERR_OK if every op, in order, is legal on `r` (which is not changed): vnodes exist
  * (ERR_NOT_FOUND), owners match, new ids are free, MERGE sides are neighbours of one owner
  * (ERR_CONFLICT), a cut lies inside its vnode, ids are in range, a MOVE goes to another node than
@@ -202,6 +209,11 @@ void ring_renew_owner(struct ring *r, uint16_t owner, uint64_t version);
 /* MOVEs (that ring_check() accepts) whose vnodes get generation = cold = version and keep txn:
  * reassignment of a dead node's vnodes. */
 void ring_reassign(struct ring *r, const struct ring_op *moves, size_t count, uint64_t version);
+
+/* The digest that ring_apply() (or with `cold` ring_reassign()) of such MOVEs would lead to,
+ * without doing it. O(count^2), and not of the ring's size. */
+void ring_moves_digest(const struct ring *r, const struct ring_op *moves, size_t count,
+                       const struct ring_stamps *stamps, uint64_t digest[2]);
 
 /* Set only the version (a directory change that moved nothing). */
 void ring_set_version(struct ring *r, uint64_t version);

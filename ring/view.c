@@ -10,9 +10,12 @@
 
 #include <string.h>
 
+enum { PLAIN_MAX = 256 }; /* MOVEs that are compared each with each */
+
 /* The part of a view that a change replaces. */
 struct draft {
-    struct ring ring;
+    struct ring ring; /* owned, unless it is `lent`: nothing but its version changes */
+    bool lent;
     struct view_member *member; /* owned; sorted by slot */
     size_t count;
     struct quarantine quarantine;
@@ -40,9 +43,20 @@ void view_fini(struct view *v)
     *v = (struct view){0};
 }
 
-static void draft_init(struct draft *d, const struct view *v)
+/* True if the ring itself changes, not only its version. */
+static bool touches_ring(const Rh__Delta *delta)
 {
-    ring_copy(&d->ring, &v->ring);
+    return delta->n_ops > 0 || delta->created_vnodes > 0 || delta->n_segments > 0 ||
+           delta->renewed > 0;
+}
+
+static void draft_init(struct draft *d, const struct view *v, const Rh__Delta *delta)
+{
+    d->lent = !touches_ring(delta);
+    d->ring = v->ring;
+    if (!d->lent) {
+        ring_copy(&d->ring, &v->ring);
+    }
     d->member = mem_copy(v->member, v->member_count * sizeof *v->member);
     d->count = v->member_count;
     quarantine_copy(&d->quarantine, &v->quarantine);
@@ -50,7 +64,9 @@ static void draft_init(struct draft *d, const struct view *v)
 
 static void draft_fini(struct draft *d)
 {
-    ring_fini(&d->ring);
+    if (!d->lent) {
+        ring_fini(&d->ring);
+    }
     mem_free(d->member);
     quarantine_fini(&d->quarantine);
 }
@@ -58,7 +74,9 @@ static void draft_fini(struct draft *d)
 /* The view takes all that the draft has. */
 static void draft_adopt(struct draft *d, struct view *v)
 {
-    ring_fini(&v->ring);
+    if (!d->lent) {
+        ring_fini(&v->ring);
+    }
     mem_free(v->member);
     quarantine_fini(&v->quarantine);
     v->ring = d->ring;
@@ -217,63 +235,6 @@ enum view_result view_load(struct view *v, const Rh__Config *config, bool force)
     return VIEW_APPLIED;
 }
 
-/* A member to encode; borrows the texts of `m`. */
-static Rh__Member wire_member(const struct view_member *m)
-{
-    Rh__Member out = RH__MEMBER__INIT;
-
-    out.slot = m->slot;
-    out.name = mem_string(m->name);
-    out.address = mem_string(m->address);
-    out.incarnation = m->incarnation;
-    out.weight = m->weight;
-    out.leaving = m->leaving;
-    out.role = mem_string(m->role);
-    return out;
-}
-
-void view_config(const struct view *v, Rh__Config *config)
-{
-    struct buffer ring = {0};
-
-    ring_encode(&v->ring, &ring);
-    *config = (Rh__Config)RH__CONFIG__INIT;
-    config->version = v->ring.version;
-    config->ring = (ProtobufCBinaryData){.len = ring.size, .data = ring.data};
-    config->key0 = v->key.k0;
-    config->key1 = v->key.k1;
-    config->era = v->era;
-    config->n_members = v->member_count;
-    config->members = mem_new(v->member_count + 1, sizeof(Rh__Member *));
-    for (size_t i = 0; i < v->member_count; i++) {
-        config->members[i] = mem_new(1, sizeof **config->members);
-        *config->members[i] = wire_member(&v->member[i]);
-    }
-    config->n_quarantined = v->quarantine.count;
-    config->quarantined = mem_new(v->quarantine.count + 1, sizeof(Rh__Actor *));
-    for (size_t i = 0; i < v->quarantine.count; i++) {
-        config->quarantined[i] = quarantined_wire(&v->quarantine.entry[i]);
-    }
-}
-
-void view_config_fini(Rh__Config *config)
-{
-    for (size_t i = 0; i < config->n_members; i++) {
-        mem_free(config->members[i]->name);
-        mem_free(config->members[i]->address);
-        mem_free(config->members[i]->role);
-        mem_free(config->members[i]);
-    }
-    mem_free(config->members);
-    for (size_t i = 0; i < config->n_quarantined; i++) {
-        mem_free(config->quarantined[i]->id.data);
-        mem_free(config->quarantined[i]);
-    }
-    mem_free(config->quarantined);
-    mem_free(config->ring.data);
-    *config = (Rh__Config)RH__CONFIG__INIT;
-}
-
 /* ---- one change ---- */
 
 static bool draft_create(struct draft *d, const Rh__Delta *delta)
@@ -380,7 +341,57 @@ static bool draft_change(struct draft *d, const Rh__Delta *delta)
         }
     }
     return draft_release(d, delta->released, delta->n_released) &&
-           draft_quarantine(d, delta->quarantined, delta->n_quarantined) && owners_are_members(d);
+           draft_quarantine(d, delta->quarantined, delta->n_quarantined) &&
+           ((d->lent && delta->n_removed == 0) || owners_are_members(d));
+}
+
+/* Most changes are MOVEs and nothing else: those cost what they change, not O(ring). */
+static bool is_plain(const Rh__Delta *delta)
+{
+    if (delta->n_ops == 0 || delta->n_ops > PLAIN_MAX || delta->created_vnodes > 0 ||
+        delta->n_segments > 0 || delta->n_changed > 0 || delta->n_removed > 0 ||
+        delta->n_released > 0 || delta->n_quarantined > 0) {
+        return false;
+    }
+    for (size_t i = 0; i < delta->n_ops; i++) {
+        if (delta->ops[i]->kind != RING_MOVE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Returns owned ops, and the digest that they lead to; NULL: they are not legal. */
+static struct ring_op *plain_moves(const struct view *v, const Rh__Delta *delta, uint64_t digest[2])
+{
+    const struct ring_stamps stamps = {delta->version, delta->txn, delta->cold != 0};
+    struct ring_op *ops = view_ops(delta->ops, delta->n_ops);
+    bool good = ops != NULL && ring_check(&v->ring, ops, delta->n_ops) == ERR_OK;
+
+    for (size_t i = 0; good && i < delta->n_ops; i++) {
+        good = view_member(v, ops[i].to) != NULL;
+    }
+    if (!good) {
+        mem_free(ops);
+        return NULL;
+    }
+    ring_moves_digest(&v->ring, ops, delta->n_ops, &stamps, digest);
+    return ops;
+}
+
+static enum view_result apply_plain(struct view *v, const Rh__Delta *delta)
+{
+    uint64_t digest[2];
+    struct ring_op *ops = plain_moves(v, delta, digest);
+    const bool good = ops != NULL && digest[0] == delta->digest0 && digest[1] == delta->digest1;
+
+    if (good && delta->cold) {
+        ring_reassign(&v->ring, ops, delta->n_ops, delta->version);
+    } else if (good) {
+        ring_apply(&v->ring, ops, delta->n_ops, delta->version, delta->txn);
+    }
+    mem_free(ops);
+    return good ? VIEW_APPLIED : VIEW_DIFFERS;
 }
 
 enum view_result view_apply(struct view *v, const Rh__Delta *delta)
@@ -394,7 +405,10 @@ enum view_result view_apply(struct view *v, const Rh__Delta *delta)
     if (delta->prev_version != v->ring.version || (v->key.k0 == 0 && v->key.k1 == 0)) {
         return VIEW_GAP;
     }
-    draft_init(&d, v);
+    if (is_plain(delta)) {
+        return apply_plain(v, delta);
+    }
+    draft_init(&d, v, delta);
     if (!draft_change(&d, delta) || d.ring.digest[0] != delta->digest0 ||
         d.ring.digest[1] != delta->digest1) {
         draft_fini(&d);
@@ -404,14 +418,29 @@ enum view_result view_apply(struct view *v, const Rh__Delta *delta)
     return VIEW_APPLIED;
 }
 
+static bool seal_plain(const struct view *v, Rh__Delta *delta)
+{
+    uint64_t digest[2] = {0, 0};
+    struct ring_op *ops = plain_moves(v, delta, digest);
+    const bool good = ops != NULL;
+
+    delta->digest0 = digest[0];
+    delta->digest1 = digest[1];
+    mem_free(ops);
+    return good;
+}
+
 bool view_seal(const struct view *v, Rh__Delta *delta)
 {
     struct draft d;
     bool good;
 
-    draft_init(&d, v);
-    good = delta->version > v->ring.version && draft_change(&d, delta);
     delta->prev_version = v->ring.version;
+    if (is_plain(delta) && delta->version > v->ring.version) {
+        return seal_plain(v, delta);
+    }
+    draft_init(&d, v, delta);
+    good = delta->version > v->ring.version && draft_change(&d, delta);
     delta->digest0 = d.ring.digest[0];
     delta->digest1 = d.ring.digest[1];
     draft_fini(&d);
@@ -442,72 +471,4 @@ ring_hit view_lookup(const struct view *v, uint16_t kind, struct bytes id)
     const struct ring_key key = ring_key_of_kind(v->key, kind);
 
     return v->ring.cell[ring_point_cell(ring_point(&v->ring, kind, key, id))];
-}
-
-/* ---- operations ---- */
-
-static bool op_read(struct ring_op *op, const Rh__RingOp *in)
-{
-    if (in->kind < RING_SPLIT || in->kind > RING_MOVE || in->vnode > RING_VNODES_MAX ||
-        in->other > RING_VNODES_MAX || in->from > RING_NODES_MAX || in->to > RING_NODES_MAX) {
-        return false;
-    }
-    *op = (struct ring_op){
-        .kind = (enum ring_op_kind)in->kind,
-        .vnode = in->vnode,
-        .other = in->other,
-        .at = in->at,
-        .from = (uint16_t)in->from,
-        .to = (uint16_t)in->to,
-    };
-    return true;
-}
-
-struct ring_op *view_ops(Rh__RingOp *const *ops, size_t count)
-{
-    struct ring_op *out = mem_new(count + 1, sizeof *out);
-
-    for (size_t i = 0; i < count; i++) {
-        if (!op_read(&out[i], ops[i])) {
-            mem_free(out);
-            return NULL;
-        }
-    }
-    return out;
-}
-
-Rh__RingOp **view_wire_ops(const struct ring_op *ops, size_t count)
-{
-    Rh__RingOp **out = mem_new(count + 1, sizeof(Rh__RingOp *));
-
-    for (size_t i = 0; i < count; i++) {
-        out[i] = mem_new(1, sizeof **out);
-        *out[i] = (Rh__RingOp)RH__RING_OP__INIT;
-        out[i]->kind = (uint32_t)ops[i].kind;
-        out[i]->vnode = ops[i].vnode;
-        out[i]->other = ops[i].other;
-        out[i]->at = ops[i].at;
-        out[i]->from = ops[i].from;
-        out[i]->to = ops[i].to;
-    }
-    return out;
-}
-
-Rh__Segment *view_wire_segment(size_t index, const struct ring_segment *s, uint32_t vnodes)
-{
-    Rh__Segment *out = mem_new(1, sizeof *out);
-
-    *out = (Rh__Segment)RH__SEGMENT__INIT;
-    out->index = (uint32_t)index;
-    out->role = mem_string(s->role);
-    out->policy = (uint32_t)s->policy;
-    out->bits = s->bits;
-    out->open = s->open;
-    out->vnodes = vnodes;
-    out->n_kinds = s->kind_count;
-    out->kinds = mem_new((size_t)s->kind_count + 1, sizeof *out->kinds);
-    for (size_t i = 0; i < s->kind_count; i++) {
-        out->kinds[i] = s->kind[i];
-    }
-    return out;
 }

@@ -53,7 +53,8 @@ void view_fini(struct view *v);
 /* Replace all by a whole configuration, if it is newer or `force`. VIEW_DIFFERS: it does not
  * decode, or a vnode's owner is none of its members. */
 enum view_result view_load(struct view *v, const Rh__Config *config, bool force);
-/* Apply one change, all of it or nothing. Costs O(ring). */
+/* Apply one change, all of it or nothing. Costs O(ring) unless it is nothing but up to 256 MOVEs,
+ * or leaves the ring as it is. */
 enum view_result view_apply(struct view *v, const Rh__Delta *delta);
 /* For whoever makes a change: fill in where `delta` (its version is set) starts from and the digest
  * it leads to, so that view_apply() takes it. False, and an unfinished delta: it is not legal. */

@@ -153,6 +153,92 @@ static void a_cold_delta_raises_cold(void **state)
     view_fini(&v);
 }
 
+/* `count` MOVEs of vnodes 3 and 5, there and back again: what view_apply() makes of them is what
+ * ring_apply() makes of them. */
+static void assert_moves_end_the_same(size_t count, bool cold)
+{
+    Rh__RingOp *ops = mem_new(count, sizeof *ops);
+    Rh__RingOp **list = mem_new(count, sizeof(Rh__RingOp *));
+    struct ring_op *plain;
+    Rh__Delta delta = move_delta(7);
+    const uint32_t *cell;
+    struct ring ring;
+    struct view v;
+
+    start(&v);
+    for (size_t i = 0; i < count; i++) {
+        ops[i] = move;
+        ops[i].vnode = i % 3 == 0 ? 5 : 3;
+        ops[i].from = (i % 3 == 0 ? i / 3 : i - i / 3 - 1) % 2 == 0 ? 1 : 2;
+        ops[i].to = 3 - ops[i].from;
+        list[i] = &ops[i];
+    }
+    delta.ops = list;
+    delta.n_ops = count;
+    delta.cold = cold;
+    plain = view_ops(list, count);
+    ring_copy(&ring, &v.ring);
+    if (cold) {
+        ring_reassign(&ring, plain, count, 7);
+    } else {
+        ring_apply(&ring, plain, count, 7, 9);
+    }
+    cell = v.ring.cell;
+    assert_true(view_seal(&v, &delta));
+    assert_int_equal(delta.digest0, ring.digest[0]);
+    assert_int_equal(delta.digest1, ring.digest[1]);
+    assert_int_equal(view_apply(&v, &delta), VIEW_APPLIED);
+    assert_int_equal(v.ring.version, 7);
+    assert_int_equal(v.ring.cell == cell, count <= 256); // it was not copied
+    ring_check_invariants(&v.ring);
+    assert_memory_equal(v.ring.digest, ring.digest, sizeof ring.digest);
+    ring_fini(&ring);
+    mem_free(plain);
+    mem_free(ops);
+    mem_free(list);
+    view_fini(&v);
+}
+
+static void moves_do_not_copy_the_ring(void **state)
+{
+    (void)state;
+    for (size_t count = 1; count < 9; count++) {
+        assert_moves_end_the_same(count, false);
+        assert_moves_end_the_same(count, true);
+    }
+    assert_moves_end_the_same(256, false);
+    assert_moves_end_the_same(300, false);
+}
+
+static void a_change_of_members_does_not_copy_the_ring(void **state)
+{
+    Rh__Member n2 = member(2, "n2");
+    Rh__Member *changed = &n2;
+    Rh__Delta delta = RH__DELTA__INIT;
+    const uint32_t *cell;
+    struct view v;
+
+    (void)state;
+    start(&v);
+    cell = v.ring.cell;
+    n2.leaving = true;
+    delta.version = 5;
+    delta.n_changed = 1;
+    delta.changed = &changed;
+    assert_true(view_seal(&v, &delta));
+    delta.digest1++;
+    assert_int_equal(view_apply(&v, &delta), VIEW_DIFFERS);
+    assert_false(view_member(&v, 2)->leaving);
+    assert_int_equal(v.ring.version, 2);
+    delta.digest1--;
+    assert_int_equal(view_apply(&v, &delta), VIEW_APPLIED);
+    assert_true(view_member(&v, 2)->leaving);
+    assert_int_equal(v.ring.version, 5);
+    assert_ptr_equal(v.ring.cell, cell);
+    ring_check_invariants(&v.ring);
+    view_fini(&v);
+}
+
 static void a_configuration_makes_an_equal_view(void **state)
 {
     struct view v;
@@ -237,6 +323,8 @@ int main(void)
         cmocka_unit_test(a_view_without_the_key_takes_no_delta),
         cmocka_unit_test(a_delta_that_does_not_fit_changes_nothing),
         cmocka_unit_test(a_cold_delta_raises_cold),
+        cmocka_unit_test(moves_do_not_copy_the_ring),
+        cmocka_unit_test(a_change_of_members_does_not_copy_the_ring),
         cmocka_unit_test(a_configuration_makes_an_equal_view),
         cmocka_unit_test(a_bad_configuration_changes_nothing),
         cmocka_unit_test(members_are_found_by_slot_and_name_and_can_go),
