@@ -629,8 +629,8 @@ static void another_protocol_is_refused(void **state)
     assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
     assert_non_null(links_dial(b->links, bound));
     until(one_side_refused_and_the_other_knows);
-    assert_int_equal(lines_with("protocol is 9..9 there, 2..2 here"), 1);
-    assert_int_equal(lines_with("protocol is 2..2 there, 9..9 here"), 1);
+    assert_int_equal(lines_with("protocol is 9..9 there, 3..3 here"), 1);
+    assert_int_equal(lines_with("protocol is 3..3 there, 9..9 here"), 1);
 }
 
 static void the_owner_may_refuse_with_a_reason_of_its_own(void **state)

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "wire/moves.h"
 
 /* What an honest message unfolds into: its own size a few times over. */
 enum { UNFOLD_TIMES = 16, UNFOLD_FREE = 1024 * 1024 };
@@ -59,12 +60,21 @@ void proto_free(ProtobufCMessage *message)
 
 void control_put(struct buffer *out, const Rh__Control *control)
 {
-    proto_put(out, &control->base);
+    if (!moves_put(out, control)) {
+        proto_put(out, &control->base);
+    }
 }
 
 Rh__Control *control_get(struct bytes in)
 {
-    return (Rh__Control *)proto_get(&rh__control__descriptor, in);
+    Rh__Control *control = (Rh__Control *)proto_get(&rh__control__descriptor, in);
+
+    if (control != NULL && control->body_case == RH__CONTROL__BODY_MOVES &&
+        !moves_unfold(control)) {
+        control_free(control);
+        return NULL;
+    }
+    return control;
 }
 
 void control_free(Rh__Control *control)

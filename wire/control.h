@@ -16,7 +16,8 @@
 
 enum { CONTROL_SIZE_MAX = 16 * 1024 * 1024 }; /* of one encoded message */
 
-/* Append the encoded message to `out`. */
+/* Append the encoded message to `out`. A Commit of MOVEs becomes Moves on its way, and a Commit
+ * again. */
 void control_put(struct buffer *out, const Rh__Control *control);
 void command_put(struct buffer *out, const Rh__Command *command);
 void proto_put(struct buffer *out, const ProtobufCMessage *message);

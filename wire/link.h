@@ -20,7 +20,7 @@
 
 enum link_role { ROLE_COORDINATOR = 1, ROLE_NODE = 2, ROLE_GATEWAY = 3, ROLE_CLI = 4 };
 
-enum { LINK_NAME_MAX = 63, LINK_PROTOCOL = 2 };
+enum { LINK_NAME_MAX = 63, LINK_PROTOCOL = 3 };
 
 /* What each side says first. A mismatch of cluster or protocol is refused with a reason that both
  * sides log. */
