@@ -1,6 +1,6 @@
 # make             build ringhold, libringhold, tests        make demo     set up, build, run the demo fleet
 # make check       set up, build, run every test             make sim      SEEDS=200 fleets in the simulator
-# make lint        format, tidy, cppcheck, DEEP=1            make bench    ratios against peers
+# make lint        format, tidy, cppcheck, DEEP=1            make bench    10 min against peers, bench-NAME a part
 # make mutants     planted bugs that the simulator must find make e2e      tests on real processes
 # make raft-sim    SEEDS=1000 libraft in virtual time        make fuzz     SECONDS=20 any bytes to each decoder
 # make model       spin on the protocol's models, DEEP=1   make failover KILLS=30 nodes: until ids answer again
@@ -147,6 +147,8 @@ $(benches): %: %.o $(out)/all.a
 	$(call say,LD)
 	$(Q)$(CC) $(cflags) $(LDFLAGS) $^ -lhashkit -lmemcached $(libs) -o $@
 
+$(out)/bench/ring_bench: $(out)/bench/rivals.o
+
 # Set-up is a step of its own: what make reads next may not exist before it. What it then builds
 # uses all cores, unless you said -j yourself.
 submake = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -212,8 +214,9 @@ failover: setup-build-check
 bench: setup-build-check-bench
 	+@$(submake) run-bench
 run-bench: $(binary) $(benches) $(plugins)
-	@bench/run $(out)
-	@bench/calls $(out)
+	@bench/all $(out) $(PART)
+bench-%: setup-build-check-bench
+	+@$(submake) run-bench PART="$*"
 
 # LIBFUZZER=1 needs clang's runtime (libclang-rt-14-dev); without it a driver of our own mutates seeds.
 fuzzers := $(patsubst %.c,$(out)/%,$(notdir $(wildcard tests/fuzz/*_fuzz.c)))
@@ -267,4 +270,4 @@ clean:
 .PHONY: all demo check run-check sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover bench run-bench \
         fuzz run-fuzz lint run-lint install clean
 .SECONDARY:
--include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(out)/cli/main.d $(out)/sim/history_check.d
+-include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(out)/cli/main.d $(out)/sim/history_check.d

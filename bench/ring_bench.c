@@ -1,27 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What routing an id costs here and elsewhere, from the id to the node, hash included:
+ * What routing an id costs here and elsewhere, from the id to the node, hash included.
+ *
+ *     ring_bench                          all: a line a figure, for bench/lookup
+ *     ring_bench NAME u64|text NODES N    N lookups by variant NAME, for who counts instructions
  *
  *     ring, one       ring_position() and ring_at() for one id after the other
  *     ring, batch     ring_route_*(), 64 ids a call
- *     crc16 slots     CRC16 (XMODEM) modulo 16384 slots and a table, as Redis Cluster does
- *     ketama md5      libhashkit's MD5 and a continuum of 160 points a node, searched by halves
- *     libmemcached    memcached_generate_hash(), weighted ketama: the real library, which
- *                     takes no more than 100 servers
+ *     and the others: bench/rivals.h
  *
  * All in one run on the same ids. Rounds go over all variants in turn, each is warmed before
  * it is timed, and the median counts: what a noisy machine does, it does to all of them.
- * The others' hashes have no key; ours has. Figures are nanoseconds an id and, in brackets,
- * how many times ours (one) it is.
  */
 #include "base/mem.h"
 #include "base/prng.h"
+#include "bench/rivals.h"
 #include "ring/plan.h"
 #include "ring/route.h"
 #include "ring/snapshot.h"
 
-#include <libhashkit-1.0/hashkit.h>
-#include <libmemcached/memcached.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +29,6 @@ enum {
     WARM = 1 << 12,
     ROUNDS = 41,
     BATCH = 64,
-    SLOTS = 16384,
-    POINTS = 160,
     ID_SIZE = 36,
 };
 
@@ -92,94 +87,13 @@ static struct bytes id_bytes(size_t i, bool is_text)
     return is_text ? texts[i] : bytes_of(&numbers[i], sizeof numbers[i]);
 }
 
-/* ---- CRC16 slots ---- */
-
-/* CRC16/XMODEM: polynomial 0x1021, start 0, no reflection; a byte a step. */
-static uint16_t crc16_table[256];
-
-static void make_crc16(void)
-{
-    for (unsigned i = 0; i < 256; i++) {
-        unsigned crc = i << 8;
-
-        for (unsigned bit = 0; bit < 8; bit++) {
-            crc = (crc & 0x8000) != 0 ? crc << 1 ^ 0x1021 : crc << 1;
-        }
-        crc16_table[i] = (uint16_t)crc;
-    }
-}
-
-static uint16_t crc16(struct bytes in)
-{
-    uint16_t crc = 0;
-
-    for (size_t i = 0; i < in.size; i++) {
-        crc = (uint16_t)(crc << 8 ^ crc16_table[crc >> 8 ^ in.data[i]]);
-    }
-    return crc;
-}
-
-/* ---- ketama ---- */
-
-struct point {
-    uint32_t at;
-    uint32_t node;
-};
-
-static int by_point(const void *a, const void *b)
-{
-    const struct point *x = a;
-    const struct point *y = b;
-
-    return (x->at > y->at) - (x->at < y->at);
-}
-
-/* Returns an owned continuum: each MD5 of "node-n-k" gives four points. */
-static struct point *make_continuum(unsigned nodes)
-{
-    struct point *point = mem_new((size_t)nodes * POINTS, sizeof *point);
-    size_t count = 0;
-
-    for (unsigned n = 0; n < nodes; n++) {
-        for (unsigned k = 0; k < POINTS; k++) {
-            char name[64];
-            int size = snprintf(name, sizeof name, "node-%u-%u", n, k);
-
-            point[count].at = libhashkit_md5(name, (size_t)size);
-            point[count].node = n;
-            count++;
-        }
-    }
-    qsort(point, count, sizeof *point, by_point);
-    return point;
-}
-
-static uint32_t search_continuum(const struct point *point, size_t count, uint32_t hash)
-{
-    const struct point *low = point;
-    const struct point *high = point + count;
-
-    while (low < high) {
-        const struct point *middle = low + (high - low) / 2;
-
-        if (middle->at < hash) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low == point + count ? point->node : low->node;
-}
-
 /* ---- the variants ---- */
 
 struct world {
     unsigned nodes;
     struct ring ring;
     struct ring_key key;
-    uint16_t slot[SLOTS];
-    struct point *continuum; /* owned */
-    memcached_st *memcached; /* owned; NULL above 100 nodes */
+    struct rivals rivals;
 };
 
 /* Routes the first `count` ids; returns a sum of the nodes. */
@@ -216,49 +130,33 @@ static uint64_t ring_batch(const struct world *w, size_t count, bool is_text)
     return sum;
 }
 
-static uint64_t crc16_slots(const struct world *w, size_t count, bool is_text)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        sum += w->slot[crc16(id_bytes(i, is_text)) % SLOTS];
+/* The loop of each rival, so that its lookup is called directly. */
+#define LOOP(name)                                                          \
+    static uint64_t name(const struct world *w, size_t count, bool is_text) \
+    {                                                                       \
+        uint64_t sum = 0;                                                   \
+                                                                            \
+        for (size_t i = 0; i < count; i++) {                                \
+            sum += rival_##name(&w->rivals, id_bytes(i, is_text));          \
+        }                                                                   \
+        return sum;                                                         \
     }
-    return sum;
-}
-
-static uint64_t ketama_md5(const struct world *w, size_t count, bool is_text)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        struct bytes id = id_bytes(i, is_text);
-        uint32_t hash = libhashkit_md5((const char *)id.data, id.size);
-
-        sum += search_continuum(w->continuum, (size_t)w->nodes * POINTS, hash);
-    }
-    return sum;
-}
-
-static uint64_t libmemcached(const struct world *w, size_t count, bool is_text)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        struct bytes id = id_bytes(i, is_text);
-
-        sum += memcached_generate_hash(w->memcached, (const char *)id.data, id.size);
-    }
-    return sum;
-}
+LOOP(crc16)
+LOOP(crc32)
+LOOP(sdbm)
+LOOP(md5)
+LOOP(libmemcached)
 
 static const struct {
     const char *name;
     variant run;
 } variants[] = {
-    {"ring, one", ring_one},
-    {"ring, batch", ring_batch},
-    {"crc16 slots", crc16_slots},
-    {"ketama md5", ketama_md5},
+    {"ring", ring_one},
+    {"batch", ring_batch},
+    {"crc16", crc16},
+    {"crc32", crc32},
+    {"sdbm", sdbm},
+    {"md5", md5},
     {"libmemcached", libmemcached},
 };
 
@@ -302,45 +200,20 @@ static void world_init(struct world *w, unsigned nodes, uint8_t grid)
     ring_init(&w->ring, grid);
     ring_create(&w->ring, 64, 1, 1);
     (void)settle(&w->ring, nodes, true);
-    for (unsigned i = 0; i < SLOTS; i++) {
-        w->slot[i] = (uint16_t)(i % nodes);
-    }
-    w->continuum = make_continuum(nodes);
-    if (nodes > 100) {
-        return;
-    }
-    w->memcached = memcached_create(NULL);
-    (void)memcached_behavior_set(w->memcached, MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED, 1);
-    for (unsigned n = 0; n < nodes; n++) {
-        char name[32];
-
-        (void)snprintf(name, sizeof name, "node-%u", n);
-        (void)memcached_server_add(w->memcached, name, 11211);
-    }
+    rivals_init(&w->rivals, nodes);
 }
 
 static void world_fini(struct world *w)
 {
     ring_fini(&w->ring);
-    mem_free(w->continuum);
-    if (w->memcached != NULL) {
-        memcached_free(w->memcached);
-    }
+    rivals_fini(&w->rivals);
 }
 
 /* ---- measuring ---- */
 
-static void print_row(const struct world *w, bool is_text, const double *ns)
+static bool can_run(const struct world *w, size_t v)
 {
-    (void)printf("%-8s %4u x 64 ", is_text ? "36 bytes" : "u64", w->nodes);
-    for (size_t v = 0; v < VARIANTS; v++) {
-        if (ns[v] > 0) {
-            (void)printf("%8.1f (%5.1fx)", ns[v], ns[v] / ns[0]);
-        } else {
-            (void)printf("%17s", "-");
-        }
-    }
-    (void)printf("\n");
+    return variants[v].run != libmemcached || w->rivals.memcached != NULL;
 }
 
 /* Of all that was routed, printed at the end: nothing may be left out. */
@@ -349,13 +222,12 @@ static uint64_t checksum;
 static void measure_routes(const struct world *w, bool is_text)
 {
     static double sample[VARIANTS][ROUNDS];
-    double ns[VARIANTS] = {0};
 
     for (size_t round = 0; round < ROUNDS; round++) {
         for (size_t v = 0; v < VARIANTS; v++) {
             double start;
 
-            if (variants[v].run == libmemcached && w->memcached == NULL) {
+            if (!can_run(w, v)) {
                 continue;
             }
             checksum += variants[v].run(w, WARM, is_text);
@@ -365,11 +237,13 @@ static void measure_routes(const struct world *w, bool is_text)
         }
     }
     for (size_t v = 0; v < VARIANTS; v++) {
-        bool ran = variants[v].run != libmemcached || w->memcached != NULL;
+        if (can_run(w, v)) {
+            const char *id = is_text ? "text" : "u64";
 
-        ns[v] = ran ? median(sample[v], ROUNDS) : 0;
+            (void)printf(
+                "route %s %s %u %.2f\n", variants[v].name, id, w->nodes, median(sample[v], ROUNDS));
+        }
     }
-    print_row(w, is_text, ns);
 }
 
 /* One MOVE: applied to the ring, and published to readers. */
@@ -409,38 +283,63 @@ static void measure_change(struct world *w)
     for (size_t round = 0; round < ROUNDS; round++) {
         plan[round] = settle(&w->ring, w->nodes + 1, false);
     }
-    (void)printf("%4u x 64   apply %5.2f us   apply + publish %5.2f us   plan a join %6.2f ms\n",
+    (void)printf("apply %u %.1f\npublish %u %.1f\nplan %u %.0f\n",
                  w->nodes,
-                 median(apply, ROUNDS) / 1e3,
-                 median(both, ROUNDS) / 1e3,
-                 median(plan, ROUNDS) / 1e6);
+                 median(apply, ROUNDS),
+                 w->nodes,
+                 median(both, ROUNDS),
+                 w->nodes,
+                 median(plan, ROUNDS));
 }
 
-int main(void)
+/* The grid that a fleet of so many nodes takes: four cells a vnode. */
+static uint8_t grid_of(unsigned nodes)
 {
-    static const struct {
-        unsigned nodes;
-        uint8_t grid;
-    } rings[] = {{3, 14}, {100, 16}, {1000, 18}};
-    static struct world w[3];
+    return nodes <= 3 ? 14 : nodes <= 100 ? 16 : 18;
+}
+
+static void measure_all(void)
+{
+    static const unsigned fleets[] = {3, 100, 1000};
+    static struct world w;
+
+    for (size_t i = 0; i < sizeof fleets / sizeof fleets[0]; i++) {
+        world_init(&w, fleets[i], grid_of(fleets[i]));
+        measure_routes(&w, false);
+        measure_routes(&w, true);
+        measure_change(&w);
+        world_fini(&w);
+    }
+}
+
+static int count_one(const char *const *word)
+{
+    static struct world w;
+    unsigned nodes = (unsigned)strtoul(word[2], NULL, 10);
+    size_t count = strtoul(word[3], NULL, 10);
+
+    for (size_t v = 0; v < VARIANTS; v++) {
+        if (strcmp(variants[v].name, word[0]) == 0 && count <= IDS && nodes > 0) {
+            world_init(&w, nodes, grid_of(nodes));
+            checksum += variants[v].run(&w, count, strcmp(word[1], "text") == 0);
+            world_fini(&w);
+            return 0;
+        }
+    }
+    (void)fprintf(stderr, "ring_bench [NAME u64|text NODES N]\n");
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    int code = 0;
 
     make_ids();
-    make_crc16();
-    (void)printf("id to node, ns an id (times ring, one)\nid       nodes x V ");
-    for (size_t v = 0; v < VARIANTS; v++) {
-        (void)printf("%17s", variants[v].name);
-    }
-    (void)printf("\n");
-    for (size_t i = 0; i < 3; i++) {
-        world_init(&w[i], rings[i].nodes, rings[i].grid);
-        measure_routes(&w[i], false);
-        measure_routes(&w[i], true);
-    }
-    (void)printf("\none MOVE, and a plan for one node more\n");
-    for (size_t i = 0; i < 3; i++) {
-        measure_change(&w[i]);
-        world_fini(&w[i]);
+    if (argc == 5) {
+        code = count_one((const char *const *)argv + 1);
+    } else {
+        measure_all();
     }
     (void)printf("checksum %llu\n", (unsigned long long)checksum);
-    return 0;
+    return code;
 }
