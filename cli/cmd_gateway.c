@@ -14,6 +14,7 @@ struct gateway_words {
     char cluster[VIEW_NAME_MAX + 1];
     char name[VIEW_NAME_MAX + 1];
     char resp[VIEW_ADDRESS_MAX + 1];
+    char frames[VIEW_ADDRESS_MAX + 1];
     char join[ADMIN_ADDRESSES_SIZE];
     char level[8];
     bool insecure;
@@ -40,6 +41,10 @@ static bool check(struct gateway_words *w, struct gateway_options *o)
     o->name = w->name;
     o->cluster = w->cluster;
     o->listen = w->resp;
+    o->frames = w->frames[0] != '\0' ? w->frames : NULL;
+    if (o->frames != NULL && !listen_allowed("gateway", w->frames, w->insecure)) {
+        return false;
+    }
     return listen_allowed("gateway", w->resp, w->insecure) && log_level_set("gateway", w->level);
 }
 
@@ -63,6 +68,11 @@ int cmd_gateway(int argc, char **argv)
                     w.resp,
                     sizeof w.resp,
                     "where Redis clients connect (127.0.0.1:6380); port 0: any"),
+        option_text("frames",
+                    "HOST:PORT",
+                    w.frames,
+                    sizeof w.frames,
+                    "where clients with the binary protocol connect (nowhere); port 0: any"),
         option_text("role",
                     "NAME",
                     o.clients.role,
@@ -90,8 +100,8 @@ int cmd_gateway(int argc, char **argv)
     options[1].alias = "coordinators";
     const struct command command = {
         .name = "gateway",
-        .summary =
-            "Run a gateway: takes clients' requests (Redis protocol), finds the owner of each.",
+        .summary = "Run a gateway: takes clients' requests (Redis protocol, packets), finds the "
+                   "owner of each.",
         .arguments = "",
         .options = options,
     };

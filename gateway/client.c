@@ -27,6 +27,9 @@ struct clients_config clients_config_default(void)
         .output_max = (size_t)64 * 1024 * 1024,
         .buffers_max = (size_t)256 * 1024 * 1024,
         .push_unread_max = (size_t)1024 * 1024,
+        .packet_size_max = (size_t)64 * 1024,
+        .heartbeat_ms = 30000,
+        .hello_ms = 5000,
     };
 }
 
@@ -64,11 +67,14 @@ bool clients_full(const struct clients *all)
     return all->table.count >= all->config.connections_max;
 }
 
-struct bytes clients_refusal(struct clients *all)
+struct bytes clients_refusal(struct clients *all, enum client_speech speech)
 {
     static const char text[] = "-ERR max number of clients reached\r\n";
 
     all->figures.refused++;
+    if (speech == CLIENT_PACKETS) {
+        return packet_refusal(all);
+    }
     return bytes_of(text, sizeof text - 1);
 }
 
@@ -97,17 +103,19 @@ void client_account(struct client *c)
     c->held = now;
 }
 
-struct client *client_new(struct clients *all, const char *address, uint64_t now_us)
+struct client *client_new(struct clients *all, enum client_speech speech, const char *address,
+                          uint64_t now_us)
 {
     struct client *c = mem_new(1, sizeof *c);
 
     c->all = all;
-    c->dialect = &dialect_resp;
+    c->dialect = speech == CLIENT_PACKETS ? &dialect_packets : &dialect_resp;
     c->session = router_session(all->router);
     c->id = ++all->drawn;
     c->since_us = now_us;
     c->progress_us = now_us;
     c->protocol = 2;
+    c->packets.heard_us = now_us;
     c->lost_why = NOTE_LOST_CLOSED;
     c->reply_size = REPLY_SIZE_GUESS;
     (void)snprintf(c->address, sizeof c->address, "%s", address);
@@ -309,6 +317,26 @@ void client_on_end(struct client *c)
     c->ended = true;
 }
 
+void client_tick(struct client *c, uint64_t now_us)
+{
+    if (c->dialect->tick != NULL) {
+        begin(c, now_us, NULL);
+        c->dialect->tick(c);
+        end(c);
+    }
+}
+
+void client_drain(struct client *c, uint64_t now_us)
+{
+    if (c->dialect->drain == NULL) {
+        client_on_end(c);
+        return;
+    }
+    begin(c, now_us, NULL);
+    c->dialect->drain(c);
+    end(c);
+}
+
 void client_resume(struct client *c, uint64_t now_us, struct router_effects *effects)
 {
     begin(c, now_us, effects);
@@ -366,8 +394,8 @@ bool client_is_done(const struct client *c)
 {
     const bool used_up = c->in.size == c->in_at || c->half;
 
-    return c->dropped || ((c->closing || (c->ended && used_up)) && slots_count(&c->slots) == 0 &&
-                          client_unsent(c) == 0);
+    return c->dropped ||
+           ((c->closing || (c->ended && used_up)) && !c->dialect->owes(c) && client_unsent(c) == 0);
 }
 
 bool client_is_stuck(struct client *c, uint64_t now_us)

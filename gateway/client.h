@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Clients: the connections that speak RESP. Commands in, requests to the
- * router, replies out in the order of the commands.
+ * Clients: the connections that speak RESP or packets. Commands in, requests to
+ * the router, replies out: of RESP in the order of the commands, of packets as
+ * they come.
  *
  * Pure. The shell feeds bytes and replies and sends what client_output() has.
  *
@@ -22,6 +23,7 @@
 #define GATEWAY_CLIENT_H
 
 #include "base/bytes.h"
+#include "gateway/packet.h"
 #include "gateway/pushes.h"
 #include "gateway/router.h"
 
@@ -46,6 +48,9 @@ struct clients_config {
     size_t output_max;            /* bytes of one connection; 64 MiB */
     size_t buffers_max;           /* bytes of all connections; 256 MiB */
     size_t push_unread_max;       /* a push on top of so many unread bytes closes it; 1 MiB */
+    size_t packet_size_max;       /* body of a packet that comes in; at most 1 MiB; 64 KiB */
+    uint32_t heartbeat_ms;        /* packets come at least so often, 0 = need not; 30000 */
+    uint32_t hello_ms;            /* until the hello; 5000 */
     char role[RING_ROLE_MAX + 1]; /* whose kind a key without "@KIND/" names; "": kind 0 */
 };
 struct clients_config clients_config_default(void);
@@ -57,8 +62,10 @@ struct clients *clients_new(const struct clients_config *config, struct router *
 void clients_free(struct clients *all);
 
 bool clients_full(const struct clients *all); /* accept no more */
-/* What to tell a connection that is one too many, before it is closed. Counts it. */
-struct bytes clients_refusal(struct clients *all);
+enum client_speech { CLIENT_RESP, CLIENT_PACKETS };
+/* What to tell a connection that is one too many, before it is closed. Counts it. Good until the
+ * next call. */
+struct bytes clients_refusal(struct clients *all, enum client_speech speech);
 
 /* The client with this session, or NULL: it may have just gone. */
 struct client *clients_find(const struct clients *all, uint64_t session);
@@ -68,17 +75,21 @@ struct clients_figures {
     uint64_t accepted;
     uint64_t refused; /* one too many */
     uint64_t commands;
-    uint64_t errors;    /* replies that are errors */
-    uint64_t bad_input; /* closed for not speaking RESP */
-    uint64_t stalled;   /* closed for not reading */
-    uint64_t overrun;   /* closed for owing too much reading */
-    uint64_t buffered;  /* bytes held for all clients, now */
+    uint64_t errors;                   /* replies that are errors */
+    uint64_t bad_input;                /* closed for not speaking RESP */
+    uint64_t stalled;                  /* closed for not reading */
+    uint64_t overrun;                  /* closed for owing too much reading */
+    uint64_t buffered;                 /* bytes held for all clients, now */
+    uint64_t packets;                  /* that came in */
+    uint64_t bad_requests;             /* answered BAD_REQUEST, or notifies that were dropped */
+    uint64_t kicks[PACKET_KICK_COUNT]; /* by code, from PACKET_KICK_BAD_PACKET on */
     struct push_figures pushes;
 };
 void clients_figures(const struct clients *all, struct clients_figures *out);
 
 /* A new connection. `effects` here and below: what the router wants done, appended. */
-struct client *client_new(struct clients *all, const char *address, uint64_t now_us);
+struct client *client_new(struct clients *all, enum client_speech speech, const char *address,
+                          uint64_t now_us);
 /* The connection is closed. */
 void client_free(struct client *c, uint64_t now_us, struct router_effects *effects);
 
@@ -88,6 +99,10 @@ void client_set_user(struct client *c, void *user);
 /* Bytes came in; at most CLIENT_READ_MAX at once, and only while client_wants_input(). */
 void client_on_bytes(struct client *c, struct bytes in, uint64_t now_us,
                      struct router_effects *effects);
+/* Time passes: call it about once a second. It may have output then. */
+void client_tick(struct client *c, uint64_t now_us);
+/* The gateway stops: what it asked for is still answered, and it is told to go. */
+void client_drain(struct client *c, uint64_t now_us);
 /* The other side sends no more: what it asked for is still answered, then it is closed. */
 void client_on_end(struct client *c);
 /* A REPLY effect of its session. */

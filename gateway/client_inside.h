@@ -31,8 +31,14 @@ struct dialect {
     size_t (*take)(struct client *c, struct bytes in);
     /* An answer to a ticket of its own. */
     void (*answer)(struct client *c, const struct router_effect *reply, struct bytes body);
+    /* It is owed answers. */
+    bool (*owes)(const struct client *c);
     /* What is still coming may not grow any more: refuse it. */
     void (*refuse_half)(struct client *c);
+    /* About once a second. NULL = nothing to do. */
+    void (*tick)(struct client *c);
+    /* The gateway stops: tell it. NULL = what it asked for is answered, then it is closed. */
+    void (*drain)(struct client *c);
     /* BIND or UNBIND that was asked with `ticket` is over: it is done, or refused if there is a
      * `why`. */
     void (*bind_over)(struct client *c, uint64_t ticket, enum bound_result result, const char *why);
@@ -43,7 +49,11 @@ struct dialect {
     void (*push)(struct client *c, struct bytes key, const struct push_record *push);
     void (*kick)(struct client *c, uint32_t code, struct bytes text);
 };
-extern const struct dialect dialect_resp; /* client_resp.c */
+extern const struct dialect dialect_resp;    /* client_resp.c */
+extern const struct dialect dialect_packets; /* client_packet.c */
+
+/* GOAWAY to a connection that is one too many; good until the next call on `all`. */
+struct bytes packet_refusal(struct clients *all);
 
 /* Number of the slot that it is an answer for. */
 static inline uint64_t ticket_slot(uint64_t ticket)
@@ -73,10 +83,16 @@ struct client {
     struct buffer out;
     size_t writing; /* bytes moved out and not sent yet */
     struct slots slots;
-    size_t held;                    /* bytes it is in all->figures.buffered with */
-    size_t reply_size;              /* what a reply is expected to take */
-    uint32_t in_flight;             /* parts asked of the router */
-    uint8_t protocol;               /* 2 or 3 */
+    size_t held;        /* bytes it is in all->figures.buffered with */
+    size_t reply_size;  /* what a reply is expected to take */
+    uint32_t in_flight; /* parts asked of the router */
+    uint8_t protocol;   /* RESP's: 2 or 3 */
+    struct {
+        uint64_t heard_us;          /* when bytes came last */
+        bool greeted;               /* its hello came */
+        bool pinged;                /* since then */
+        bool leaving;               /* it was told to go */
+    } packets;                      /* of a client that speaks packets */
     bool closing;                   /* no more input; goes when all is answered and sent */
     bool ended;                     /* the other side sends no more */
     bool half;                      /* what is in `in` is a command that is still coming */

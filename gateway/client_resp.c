@@ -343,6 +343,11 @@ static size_t run_commands(struct client *c, struct bytes in)
     return c->closing || c->dropped ? in.size : at;
 }
 
+static bool owes(const struct client *c)
+{
+    return slots_count(&c->slots) > 0;
+}
+
 static void refuse_half(struct client *c)
 {
     refuse_input(c, "OVERLOADED the gateway has no memory for a command of this size now");
@@ -425,6 +430,7 @@ static void put_kick(struct client *c, uint32_t code, struct bytes text)
 const struct dialect dialect_resp = {
     .take = run_commands,
     .answer = answer,
+    .owes = owes,
     .refuse_half = refuse_half,
     .bind_over = bind_over,
     .bind_failed = bind_failed,

@@ -47,7 +47,7 @@ struct gateway {
     struct clients *clients;
     struct router_effects effects;
     struct listener listener;
-    char bound[ADDRESS_SIZE_MAX + 8];
+    char bound[2][BOUND_SIZE]; /* by enum client_speech */
     bool ready;
     bool draining;
     bool stopping; /* handles are being closed */
@@ -301,7 +301,11 @@ static void say_ready(struct gateway *g)
 {
     if (!g->ready && router_view(g->router)->member_count > 0) {
         g->ready = true;
-        printf("ready resp=%s\n", g->bound);
+        printf("ready resp=%s", g->bound[CLIENT_RESP]);
+        if (g->options->frames != NULL) {
+            printf(" frames=%s", g->bound[CLIENT_PACKETS]);
+        }
+        printf("\n");
         (void)fflush(stdout);
     }
 }
@@ -426,7 +430,7 @@ static void open_cores(struct gateway *g, uint64_t id)
     clients.version = RINGHOLD_VERSION;
     clients.deadline_ms = router.deadline_ms;
     (void)snprintf(clients.name, sizeof clients.name, "%s", g->options->name);
-    clients.port = address_parse(g->bound, &address) == ERR_OK ? address.port : 0;
+    clients.port = address_parse(g->bound[CLIENT_RESP], &address) == ERR_OK ? address.port : 0;
     g->clients = clients_new(&clients, g->router, now_us(g));
     g->listener.clients = g->clients;
     g->listener.effects = &g->effects;
@@ -493,16 +497,26 @@ static void free_all(struct gateway *g)
     mem_free(g);
 }
 
+/* False: it said why not. NULL = not wanted. */
+static bool listen_on(struct gateway *g, enum client_speech speech, const char *address)
+{
+    const int failed =
+        address == NULL ? 0
+                        : listener_open(&g->listener, &g->loop, speech, address, g->bound[speech]);
+
+    return failed == 0 || complain("cannot listen on", address, uv_strerror(failed)) == 0;
+}
+
 /* Everything that may fail; the exit code. */
 static int start(struct gateway *g)
 {
     const uint64_t id = random_u64();
-    const char *address = g->options->listen;
-    const int failed = listener_open(&g->listener, &g->loop, address, g->bound, sizeof g->bound);
+    const bool listening = listen_on(g, CLIENT_RESP, g->options->listen) &&
+                           listen_on(g, CLIENT_PACKETS, g->options->frames);
 
     open_cores(g, id);
-    if (failed != 0) {
-        return complain("cannot listen on", address, uv_strerror(failed));
+    if (!listening) {
+        return 1;
     }
     const enum err linked = open_links(g, id);
     if (linked != ERR_OK) {
@@ -518,9 +532,11 @@ int gateway_run(const struct gateway_options *options)
 
     ASSERT(options->coordinator_count >= 1 && options->coordinator_count <= FINDER_MAX);
     g->options = options;
+    listener_init(&g->listener);
     (void)signal(SIGPIPE, SIG_IGN); // a client that hangs up is no reason to die
     raise_file_limit();
     if (uv_loop_init(&g->loop) != 0) {
+        listener_fini(&g->listener);
         mem_free(g);
         return complain("cannot start", options->name, "no event loop");
     }
@@ -530,7 +546,11 @@ int gateway_run(const struct gateway_options *options)
     if (code != 0) {
         stop(g);
     } else {
-        log_info("gateway", "listening", "resp=%s", g->bound);
+        log_info("gateway",
+                 "listening",
+                 "resp=%s frames=%s",
+                 g->bound[CLIENT_RESP],
+                 options->frames != NULL ? g->bound[CLIENT_PACKETS] : "off");
     }
     uv_run(&g->loop, UV_RUN_DEFAULT);
     const int busy = uv_loop_close(&g->loop);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The gateway process: RESP clients on libuv, links to coordinators and nodes.
+ * The gateway process: clients on libuv, links to coordinators and nodes.
  */
 #ifndef GATEWAY_GATEWAY_UV_H
 #define GATEWAY_GATEWAY_UV_H
@@ -18,6 +18,7 @@ struct gateway_options {
     const char *const *coordinators; /* "host:port" each */
     size_t coordinator_count;        /* 1..FINDER_MAX */
     const char *listen;              /* "host:port" for RESP; port 0 = any free one */
+    const char *frames;              /* "host:port" for packets, or NULL */
     uint32_t drain_ms;               /* at SIGTERM, for requests under way; 3000 */
     struct router_config router;     /* gateway and name are filled in */
     struct clients_config clients;   /* version, name, port, deadline_ms are filled in */
@@ -25,9 +26,10 @@ struct gateway_options {
 /* name, cluster, coordinators are left empty; listen is "127.0.0.1:6380". */
 struct gateway_options gateway_options_default(void);
 
-/* Run until SIGTERM or SIGINT, then finish what is under way. Prints "ready resp=HOST:PORT" on
- * stdout once it listens and knows a ring. Returns the exit code: 0, or 1 after one line on stderr
- * that says why it could not start. Borrows the options until it returns. */
+/* Run until SIGTERM or SIGINT, then finish what is under way. Prints "ready resp=HOST:PORT
+ * frames=HOST:PORT" on stdout once it listens and knows a ring. Returns the exit code: 0, or 1
+ * after one line on stderr that says why it could not start. Borrows the options until it returns.
+ */
 int gateway_run(const struct gateway_options *options);
 
 #endif

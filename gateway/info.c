@@ -109,6 +109,22 @@ static void put_sessions(struct buffer *out, const struct client *c)
                f->resumed);
 }
 
+static void put_packets(struct buffer *out, const struct client *c)
+{
+    static const char *const kicks[PACKET_KICK_COUNT] = {
+        "bad_packet", "too_large", "no_hello", "version", "silent", "no_memory"};
+    const struct clients_figures *f = &c->all->figures;
+
+    put_format(out,
+               "# Packets\r\npackets:%" PRIu64 "\r\nbad_requests:%" PRIu64 "\r\n",
+               f->packets,
+               f->bad_requests);
+    for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
+        put_format(out, "kicked_%s:%" PRIu64 "\r\n", kicks[i], f->kicks[i]);
+    }
+    put_format(out, "\r\n");
+}
+
 static const struct {
     const char *name; /* upper case */
     void (*put)(struct buffer *out, const struct client *c);
@@ -118,6 +134,7 @@ static const struct {
     {"STATS", put_stats},
     {"RINGHOLD", put_ringhold},
     {"SESSIONS", put_sessions},
+    {"PACKETS", put_packets},
 };
 
 static bool is_asked(const struct resp_command *line, const char *section)

@@ -183,7 +183,7 @@ void listener_flush(struct listener *l)
             close_connection(c);
             continue;
         }
-        set_reading(c, client_wants_input(c->client) && !l->draining);
+        set_reading(c, client_wants_input(c->client));
         set_paused(c, !c->reading);
     }
 }
@@ -198,7 +198,7 @@ bool listener_resume(struct listener *l)
         next = list_next(&l->paused, i);
         if (client_has_input(c->client)) {
             client_resume(c->client, l->now_us, l->effects);
-        } else if (!client_wants_input(c->client) || l->draining) {
+        } else if (!client_wants_input(c->client)) {
             continue;
         }
         // It goes to the end of the queue if it still has to wait, so that all have their turn.
@@ -265,9 +265,9 @@ static void name_peer(const uv_tcp_t *tcp, char *text, size_t size)
     address_text(&storage, text, size);
 }
 
-static void refuse(struct connection *c)
+static void refuse(struct connection *c, enum client_speech speech)
 {
-    const struct bytes text = clients_refusal(c->listener->clients);
+    const struct bytes text = clients_refusal(c->listener->clients, speech);
     const uv_buf_t buf = buf_of(text);
 
     (void)uv_try_write((uv_stream_t *)&c->tcp, &buf, 1); // it may not be told; it is closed anyway
@@ -276,7 +276,8 @@ static void refuse(struct connection *c)
 
 static void on_connection(uv_stream_t *server, int status)
 {
-    struct listener *l = server->data;
+    const struct port *port = server->data;
+    struct listener *l = port->listener;
 
     l->now_us = clock_boottime_us();
     if (status < 0) {
@@ -297,13 +298,13 @@ static void on_connection(uv_stream_t *server, int status)
         return;
     }
     if (clients_full(l->clients)) {
-        refuse(c);
+        refuse(c, port->speech);
         return;
     }
     (void)uv_tcp_nodelay(&c->tcp, 1);
     (void)uv_tcp_keepalive(&c->tcp, 1, KEEPALIVE_S);
     name_peer(&c->tcp, peer, sizeof peer);
-    c->client = client_new(l->clients, peer, l->now_us);
+    c->client = client_new(l->clients, port->speech, peer, l->now_us);
     client_set_user(c->client, c);
     list_push_back(&l->connections, &c->link);
     touch(c);
@@ -340,31 +341,38 @@ static int resolve(uv_loop_t *loop, const char *text, struct sockaddr_storage *o
     return 0;
 }
 
-int listener_open(struct listener *l, uv_loop_t *loop, const char *address, char *bound,
-                  size_t bound_size)
+void listener_init(struct listener *l)
 {
-    struct sockaddr_storage storage = {0};
-    int length = sizeof storage;
-    int failed = 0;
-
     list_init(&l->connections);
     list_init(&l->touched);
     list_init(&l->paused);
     l->input = mem_new(1, CLIENT_READ_MAX);
-    failed = uv_tcp_init(loop, &l->tcp);
+}
+
+int listener_open(struct listener *l, uv_loop_t *loop, enum client_speech speech,
+                  const char *address, char bound[BOUND_SIZE])
+{
+    struct port *port = &l->port[speech];
+    struct sockaddr_storage storage = {0};
+    int length = sizeof storage;
+    int failed = 0;
+
+    port->listener = l;
+    port->speech = speech;
+    failed = uv_tcp_init(loop, &port->tcp);
     if (failed != 0) {
         return failed;
     }
-    l->open = true;
-    l->tcp.data = l;
+    port->open = true;
+    port->tcp.data = port;
     if ((failed = resolve(loop, address, &storage)) != 0 ||
-        (failed = uv_tcp_bind(&l->tcp, (const struct sockaddr *)&storage, 0)) != 0 ||
-        (failed = bound_kernel_buffers(&l->tcp)) != 0 ||
-        (failed = uv_listen((uv_stream_t *)&l->tcp, BACKLOG, on_connection)) != 0) {
+        (failed = uv_tcp_bind(&port->tcp, (const struct sockaddr *)&storage, 0)) != 0 ||
+        (failed = bound_kernel_buffers(&port->tcp)) != 0 ||
+        (failed = uv_listen((uv_stream_t *)&port->tcp, BACKLOG, on_connection)) != 0) {
         return failed;
     }
-    failed = uv_tcp_getsockname(&l->tcp, (struct sockaddr *)&storage, &length);
-    address_text(&storage, bound, bound_size);
+    failed = uv_tcp_getsockname(&port->tcp, (struct sockaddr *)&storage, &length);
+    address_text(&storage, bound, BOUND_SIZE);
     return failed;
 }
 
@@ -376,8 +384,21 @@ void listener_sweep(struct listener *l)
         struct connection *c = CONTAINER_OF(i, struct connection, link);
 
         i = list_next(&l->connections, i);
+        client_tick(c->client, l->now_us);
         if (client_is_stuck(c->client, l->now_us)) {
             close_connection(c);
+        } else if (client_output(c->client).size > 0) {
+            touch(c);
+        }
+    }
+}
+
+static void close_ports(struct listener *l)
+{
+    for (size_t i = 0; i < sizeof l->port / sizeof l->port[0]; i++) {
+        if (l->port[i].open) {
+            l->port[i].open = false;
+            uv_close((uv_handle_t *)&l->port[i].tcp, NULL);
         }
     }
 }
@@ -385,15 +406,12 @@ void listener_sweep(struct listener *l)
 void listener_drain(struct listener *l)
 {
     l->draining = true;
-    if (l->open) {
-        l->open = false;
-        uv_close((uv_handle_t *)&l->tcp, NULL);
-    }
+    close_ports(l);
     for (struct list_link *i = list_front(&l->connections); i != NULL;
          i = list_next(&l->connections, i)) {
         struct connection *c = CONTAINER_OF(i, struct connection, link);
 
-        client_on_end(c->client);
+        client_drain(c->client, l->now_us);
         touch(c);
     }
 }
@@ -408,10 +426,7 @@ void listener_close(struct listener *l)
     while (!list_empty(&l->connections)) {
         close_connection(CONTAINER_OF(list_front(&l->connections), struct connection, link));
     }
-    if (l->open) {
-        l->open = false;
-        uv_close((uv_handle_t *)&l->tcp, NULL);
-    }
+    close_ports(l);
 }
 
 void listener_fini(struct listener *l)

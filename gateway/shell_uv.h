@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the two halves of the gateway's shell share: the process (gateway_uv.c)
- * and its RESP connections (listener_uv.c).
+ * and its clients' connections (listener_uv.c).
  *
  * One turn of the loop: callbacks feed the cores and mark what they touched;
  * before the loop blocks, turn() does the effects, flushes the links and makes
@@ -14,12 +14,21 @@
 #include "gateway/client.h"
 #include "gateway/gateway_uv.h"
 #include "gateway/router.h"
+#include "wire/address.h"
 
 #include <stdbool.h>
 #include <uv.h>
 
-struct listener {
+/* An address that clients of one protocol come to. */
+struct port {
     uv_tcp_t tcp;
+    struct listener *listener;
+    enum client_speech speech;
+    bool open;
+};
+
+struct listener {
+    struct port port[2];            /* by enum client_speech */
     struct clients *clients;        /* borrowed */
     struct router_effects *effects; /* borrowed: what the cores want done */
     struct list connections;        /* struct connection, all */
@@ -27,13 +36,16 @@ struct listener {
     struct list paused;             /* not read from, or with input that waits */
     uint8_t *input;                 /* owned: one read buffer for all */
     uint64_t now_us;                /* of this callback */
-    bool open;
     bool draining;
 };
 
-/* Bind and listen. 0, or a libuv error. `bound` gets "host:port". */
-int listener_open(struct listener *l, uv_loop_t *loop, const char *address, char *bound,
-                  size_t bound_size);
+enum { BOUND_SIZE = ADDRESS_SIZE_MAX + 8 };
+
+/* Before anything else. */
+void listener_init(struct listener *l);
+/* Bind and listen for clients that speak so. 0, or a libuv error. `bound` gets "host:port". */
+int listener_open(struct listener *l, uv_loop_t *loop, enum client_speech speech,
+                  const char *address, char bound[BOUND_SIZE]);
 /* Free what is left once the loop is done with all handles. */
 void listener_fini(struct listener *l);
 

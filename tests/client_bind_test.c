@@ -24,7 +24,7 @@ static void start(struct bound_rig *b)
     clients.push_unread_max = 1000;
     client_rig_init(&b->r, &clients, &router);
     client_rig_ring(&b->r);
-    b->c = client_new(b->r.all, "x", b->r.rig.now_us);
+    b->c = client_new(b->r.all, CLIENT_RESP, "x", b->r.rig.now_us);
 }
 
 static void stop(struct bound_rig *b)

@@ -154,7 +154,7 @@ static void play_send(size_t n, char *text)
         char address[32];
 
         (void)snprintf(address, sizeof address, "10.0.0.%zu:1000", n);
-        client[n] = client_new(rig.all, address, rig.rig.now_us);
+        client[n] = client_new(rig.all, CLIENT_RESP, address, rig.rig.now_us);
     }
     if (open) {
         text[length - 1] = '\0';

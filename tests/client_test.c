@@ -50,7 +50,7 @@ static void who_sends_and_never_reads_is_read_from_no_more(void **state)
     while (gets.size + 7 <= CLIENT_READ_MAX) {
         buffer_put(&gets, "GET a\r\n", 7);
     }
-    struct client *c = client_new(r.all, "x", r.rig.now_us);
+    struct client *c = client_new(r.all, CLIENT_RESP, "x", r.rig.now_us);
     for (int turn = 0; turn < 1000; turn++) {
         const size_t before = r.request_count;
 
@@ -99,7 +99,7 @@ static void half_a_command_is_kept_and_no_more(void **state)
 
     (void)state;
     start(&r, &config);
-    struct client *c = client_new(r.all, "x", r.rig.now_us);
+    struct client *c = client_new(r.all, CLIENT_RESP, "x", r.rig.now_us);
     client_rig_text(&r, c, "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1048500\r\n");
     for (int i = 0; i < 15; i++) {
         assert_true(client_wants_input(c));
@@ -124,7 +124,7 @@ static void a_command_that_no_request_can_carry_is_refused(void **state)
 
     (void)state;
     start(&r, &config);
-    struct client *c = client_new(r.all, "x", r.rig.now_us);
+    struct client *c = client_new(r.all, CLIENT_RESP, "x", r.rig.now_us);
     client_rig_text(&r, c, "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1048576\r\n");
     for (int i = 0; i < 16; i++) {
         client_rig_bytes(&r, c, bytes_of(zeros, sizeof zeros));
@@ -149,7 +149,7 @@ static void when_all_buffers_are_full_half_commands_may_not_grow(void **state)
     config.buffers_max = (size_t)4 * 1024 * 1024;
     start(&r, &config);
     for (int i = 0; i < 20; i++) {
-        c[i] = client_new(r.all, "x", r.rig.now_us);
+        c[i] = client_new(r.all, CLIENT_RESP, "x", r.rig.now_us);
         client_rig_text(&r, c[i], "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1000000\r\n");
     }
     for (int turn = 0; turn < 10; turn++) {
@@ -186,8 +186,8 @@ static void when_all_buffers_are_full_those_who_read_go_on(void **state)
     (void)state;
     config.buffers_max = 100000;
     start(&r, &config);
-    struct client *lazy = client_new(r.all, "x", r.rig.now_us);
-    struct client *good = client_new(r.all, "x", r.rig.now_us);
+    struct client *lazy = client_new(r.all, CLIENT_RESP, "x", r.rig.now_us);
+    struct client *good = client_new(r.all, CLIENT_RESP, "x", r.rig.now_us);
     client_rig_text(&r, lazy, "GET a\r\nGET a\r\n");
     answer_all(&r, 1, bytes_of(reply, sizeof reply));
     assert_true(buffered(&r) > config.buffers_max);
@@ -209,7 +209,7 @@ static void who_takes_nothing_for_long_is_stuck(void **state)
 
     (void)state;
     start(&r, &config);
-    struct client *c = client_new(r.all, "x", r.rig.now_us);
+    struct client *c = client_new(r.all, CLIENT_RESP, "x", r.rig.now_us);
     r.rig.now_us += UINT64_C(3600000000); // idle is not stuck
     assert_false(client_is_stuck(c, r.rig.now_us));
     client_rig_text(&r, c, "PING\r\nPING\r\n");
@@ -241,7 +241,7 @@ static void replies_beyond_the_hard_bound_end_the_connection(void **state)
     (void)state;
     config.output_max = 100000;
     start(&r, &config);
-    struct client *c = client_new(r.all, "x", r.rig.now_us);
+    struct client *c = client_new(r.all, CLIENT_RESP, "x", r.rig.now_us);
     client_rig_text(&r, c, "GET a\r\nGET a\r\nGET a\r\n");
     // Out of order, so they wait in their slots: those count too.
     const struct value value = {.type = VALUE_BULK, .text = bytes_of(reply, sizeof reply)};
@@ -263,7 +263,7 @@ static void large_replies_narrow_what_may_be_under_way(void **state)
 
     (void)state;
     start(&r, &config);
-    struct client *c = client_new(r.all, "x", r.rig.now_us);
+    struct client *c = client_new(r.all, CLIENT_RESP, "x", r.rig.now_us);
     client_rig_text(&r, c, "GET a\r\n");
     answer_all(&r, 1, bytes_of(reply, sizeof reply));
     client_sent(c, client_output(c).size, r.rig.now_us);
@@ -289,8 +289,8 @@ static void far_above_all_buffers_who_owes_much_reading_is_closed(void **state)
     config.buffers_max = 50000;
     config.unsent_max = 100000;
     start(&r, &config);
-    struct client *small = client_new(r.all, "x", r.rig.now_us);
-    struct client *large = client_new(r.all, "x", r.rig.now_us);
+    struct client *small = client_new(r.all, CLIENT_RESP, "x", r.rig.now_us);
+    struct client *large = client_new(r.all, CLIENT_RESP, "x", r.rig.now_us);
     client_rig_text(&r, small, "GET a\r\n");
     client_rig_text(&r, large, "GET a\r\nGET a\r\n");
     answer_all(&r, 1, bytes_of(reply, sizeof reply));
@@ -311,7 +311,7 @@ static void a_full_router_makes_clients_wait_not_fail(void **state)
     router.in_flight_max = 2;
     client_rig_init(&r, &config, &router);
     client_rig_ring(&r);
-    struct client *c = client_new(r.all, "x", r.rig.now_us);
+    struct client *c = client_new(r.all, CLIENT_RESP, "x", r.rig.now_us);
     client_rig_text(&r, c, "GET a\r\nGET b\r\nGET c\r\nGET d\r\n");
     assert_int_equal(r.request_count, 2);
     assert_false(client_wants_input(c));
@@ -341,7 +341,7 @@ static void input_cut_anywhere_gives_the_same_replies(void **state)
         const char *want = "+PONG\r\n$1\r\nv\r\n$3\r\nx y\r\n+PONG\r\n*2\r\n$1\r\nv\r\n$1\r\nv\r\n";
 
         start(&r, &config);
-        struct client *c = client_new(r.all, "x", r.rig.now_us);
+        struct client *c = client_new(r.all, CLIENT_RESP, "x", r.rig.now_us);
         client_rig_bytes(&r, c, bytes_of(in, cut));
         client_rig_bytes(&r, c, bytes_of(in + cut, strlen(in) - cut));
         assert_int_equal(r.request_count, 3);
@@ -361,11 +361,11 @@ static void connections_are_counted_and_capped(void **state)
     (void)state;
     config.connections_max = 2;
     start(&r, &config);
-    struct client *a = client_new(r.all, "x", r.rig.now_us);
+    struct client *a = client_new(r.all, CLIENT_RESP, "x", r.rig.now_us);
     assert_false(clients_full(r.all));
-    struct client *b = client_new(r.all, "x", r.rig.now_us);
+    struct client *b = client_new(r.all, CLIENT_RESP, "x", r.rig.now_us);
     assert_true(clients_full(r.all));
-    assert_true(clients_refusal(r.all).size > 0);
+    assert_true(clients_refusal(r.all, CLIENT_RESP).size > 0);
     client_rig_free(&r, a);
     assert_false(clients_full(r.all));
     client_rig_free(&r, b);

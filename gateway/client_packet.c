@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Clients that speak packets (packet.h): each request has the client's own name,
+ * and is answered as soon as it is; none waits for another.
+ *
+ *     NEW     -hello-> GREETED, hello-ack    -anything else, hello_ms-> kicked
+ *     GREETED -request, notify, bind, unbind, ping-> (same)    -bad bytes-> kicked
+ *             -nothing for heartbeat_ms-> (same), pinged   -for twice that-> kicked
+ *             -the gateway drains-> LEAVING, goaway
+ *     LEAVING as GREETED, but new requests are MOVING; it goes when nothing is owed
+ *
+ * A kick is the last that is written; what is answered later is dropped.
+ */
+#include "gateway/client_inside.h"
+#include "gateway/packet.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+
+#include <string.h>
+
+enum {
+    RETRY_OVERLOADED_MS = 100,
+    RETRY_MOVING_MS = 1000,
+    RETRY_FULL_MS = 5000,
+    RETRY_DRAINED_MS = 100,
+};
+
+/* ---- tickets ----
+ *
+ *     bits 0..31  the client's name of the request
+ *          32,33  what was asked
+ *          34..61 when its deadline is, in milliseconds of some 3 days
+ */
+enum ticket_what { TICKET_REQUEST = 0, TICKET_BIND = 1 };
+enum { TICKET_WHAT_AT = 32, TICKET_DUE_AT = 34, TICKET_DUE_BITS = 28 };
+
+static uint64_t make_ticket(uint32_t request, enum ticket_what what, uint64_t due_us)
+{
+    const uint64_t due_ms = due_us / 1000 & (((uint64_t)1 << TICKET_DUE_BITS) - 1);
+
+    return due_ms << TICKET_DUE_AT | (uint64_t)what << TICKET_WHAT_AT | request;
+}
+
+static enum ticket_what ticket_what(uint64_t ticket)
+{
+    return (enum ticket_what)(ticket >> TICKET_WHAT_AT & 3);
+}
+
+/* Its deadline has come. */
+static bool is_due(uint64_t ticket, uint64_t now_us)
+{
+    const uint32_t now_ms = (uint32_t)(now_us / 1000);
+    const uint32_t due_ms = (uint32_t)(ticket >> TICKET_DUE_AT);
+    const uint32_t passed = (now_ms - due_ms) << (32 - TICKET_DUE_BITS);
+
+    return passed < UINT32_C(1) << 31; // counted round, as the bits are
+}
+
+/* ---- output ---- */
+
+static void respond(struct client *c, uint32_t request, enum packet_status status,
+                    struct bytes payload)
+{
+    uint32_t retry_ms = 0;
+
+    if (c->closing) {
+        return; // behind a kick
+    }
+    if (status == STATUS_OVERLOADED) {
+        retry_ms = RETRY_OVERLOADED_MS;
+    } else if (status == STATUS_MOVING) {
+        retry_ms = c->packets.leaving ? RETRY_DRAINED_MS : RETRY_MOVING_MS;
+    }
+    c->all->figures.errors += status != STATUS_OK;
+    packet_put_response(&c->out,
+                        &(struct response_packet){.request = request,
+                                                  .status = (uint8_t)status,
+                                                  .retry_ms = retry_ms,
+                                                  .payload = payload});
+}
+
+static void refuse(struct client *c, uint32_t request, enum packet_status status, const char *why)
+{
+    respond(c, request, status, bytes_of(why, strlen(why)));
+}
+
+static void put_kick(struct client *c, uint32_t code, struct bytes text)
+{
+    packet_put_notice(&c->out, PACKET_KICK, &(struct notice_packet){.number = code, .text = text});
+}
+
+/* The gateway's own. Counted by reason. */
+static void kick(struct client *c, enum packet_kick code, const char *text)
+{
+    log_info("gateway", "client_kicked", "address=%s code=%d why=\"%s\"", c->address, code, text);
+    c->all->figures.kicks[code - PACKET_KICK_BAD_PACKET]++;
+    put_kick(c, code, bytes_of(text, strlen(text)));
+    c->closing = true;
+}
+
+static void put_push(struct client *c, struct bytes key, const struct push_record *push)
+{
+    (void)key; // a connection is bound to one actor at a time
+    packet_put_push(&c->out,
+                    &(struct push_packet){.sequence = push->number, .payload = push->payload});
+}
+
+/* ---- answers ---- */
+
+static enum packet_status status_of(const struct client *c, const struct router_effect *reply)
+{
+    switch (reply->code) {
+    case REPLY_OK:
+        return STATUS_OK;
+    case REPLY_APP_ERROR:
+        return STATUS_ACTOR_FAILED;
+    case REPLY_UNKNOWN:
+        return STATUS_UNKNOWN;
+    case REPLY_TIMEOUT:
+        return STATUS_TIMEOUT;
+    case REPLY_REJECTED:
+        return is_due(reply->ticket, c->now_us) ? STATUS_MOVING : STATUS_OVERLOADED;
+    case REPLY_NO_KIND:
+        return STATUS_NO_OWNER;
+    case REPLY_OVERLOADED:
+        return STATUS_OVERLOADED;
+    case REPLY_QUARANTINED:
+        return STATUS_QUARANTINED;
+    }
+    UNREACHABLE();
+}
+
+static void put_answer(struct client *c, const struct router_effect *reply, struct bytes body)
+{
+    respond(c, (uint32_t)reply->ticket, status_of(c, reply), body);
+}
+
+static void answer(struct client *c, const struct router_effect *reply, struct bytes body)
+{
+    if (ticket_what(reply->ticket) == TICKET_BIND) {
+        binding_answered(c, reply, body);
+    } else {
+        put_answer(c, reply, body);
+    }
+}
+
+static void bind_over(struct client *c, uint64_t ticket, enum bound_result result, const char *why)
+{
+    (void)result; // all refusals are one status; the text says which
+    if (why == NULL) {
+        respond(c, (uint32_t)ticket, STATUS_OK, (struct bytes){NULL, 0});
+    } else {
+        refuse(c, (uint32_t)ticket, STATUS_REJECTED, why);
+    }
+}
+
+/* A bond begins behind its answer, which goes out at once. */
+static bool is_answered(const struct client *c, uint64_t ticket)
+{
+    (void)c;
+    (void)ticket;
+    return true;
+}
+
+static bool owes(const struct client *c)
+{
+    return c->in_flight > 0 && !c->closing;
+}
+
+/* ---- requests ---- */
+
+/* Deadlines are rounded up, for the router keeps a list for each that is in use (age.h): 16, 32,
+ * 64 … ms, at most the gateway's. 0 = the gateway's. */
+static uint32_t timeout_of(const struct client *c, const struct request_packet *r)
+{
+    const uint32_t most = c->all->config.deadline_ms;
+    uint32_t timeout_ms = 16;
+
+    if (r->deadline_ms == 0 || r->deadline_ms >= most) {
+        return 0;
+    }
+    while (timeout_ms < r->deadline_ms) {
+        timeout_ms *= 2;
+    }
+    return timeout_ms < most ? timeout_ms : 0;
+}
+
+static uint64_t due_us(const struct client *c, uint32_t timeout_ms)
+{
+    return c->now_us + (uint64_t)(timeout_ms != 0 ? timeout_ms : c->all->config.deadline_ms) * 1000;
+}
+
+static void on_request(struct client *c, const struct request_packet *r, bool told)
+{
+    const uint32_t timeout_ms = timeout_of(c, r);
+
+    client_ask(
+        c,
+        &(struct ask){.ticket = make_ticket(r->request, TICKET_REQUEST, due_us(c, timeout_ms)),
+                      .timeout_ms = timeout_ms,
+                      .flags =
+                          (uint8_t)(((r->flags & PACKET_IDEMPOTENT) != 0 ? REQUEST_IDEMPOTENT : 0) |
+                                    (told ? REQUEST_NO_REPLY : 0)),
+                      .kind = r->kind,
+                      .id = r->id,
+                      .body = r->payload});
+}
+
+static void on_bind(struct client *c, const struct request_packet *r)
+{
+    const struct target to = {.kind = r->kind, .id = r->id};
+
+    if (!binding_ask(c, r->id, &to, make_ticket(r->request, TICKET_BIND, due_us(c, 0)))) {
+        refuse(c, r->request, STATUS_BAD_REQUEST, "this connection is bound already: unbind first");
+    }
+}
+
+static void on_unbind(struct client *c, struct bytes body)
+{
+    uint32_t request = 0;
+
+    if (packet_get_unbind(body, &request) != ERR_OK) {
+        kick(c, PACKET_KICK_BAD_PACKET, "an unbind that is too short");
+    } else if (!binding_leave(c, make_ticket(request, TICKET_BIND, due_us(c, 0)))) {
+        refuse(c, request, STATUS_BAD_REQUEST, "this connection is not bound: bind first");
+    }
+}
+
+/* What names an entity. */
+static void on_asking(struct client *c, const struct packet *p)
+{
+    const bool told = p->type == PACKET_NOTIFY;
+    struct request_packet r;
+    const enum err bad = packet_get_request(p->body, &r);
+
+    if (bad == ERR_CORRUPT) {
+        kick(c, PACKET_KICK_BAD_PACKET, "a request that is too short");
+    } else if (bad != ERR_OK) {
+        c->all->figures.bad_requests++;
+        if (!told) {
+            refuse(c, r.request, STATUS_BAD_REQUEST, "flags or id of the request make no sense");
+        }
+    } else if (c->packets.leaving) {
+        if (!told) {
+            refuse(c, r.request, STATUS_MOVING, "this gateway stops: go to another one");
+        }
+    } else if (p->type == PACKET_BIND) {
+        on_bind(c, &r);
+    } else {
+        on_request(c, &r, told);
+    }
+}
+
+/* ---- the connection ---- */
+
+static void on_hello(struct client *c, struct bytes body)
+{
+    const struct clients_config *config = &c->all->config;
+    struct hello_packet hello;
+
+    if (packet_get_hello(body, &hello) != ERR_OK) {
+        kick(c, PACKET_KICK_NO_HELLO, "what came first is no hello");
+    } else if (hello.version_min > PACKET_VERSION || hello.version_max < PACKET_VERSION) {
+        kick(c, PACKET_KICK_VERSION, "this gateway speaks version 1");
+    } else {
+        c->packets.greeted = true;
+        packet_put_hello_ack(&c->out,
+                             &(struct hello_ack_packet){
+                                 .version = PACKET_VERSION,
+                                 .heartbeat_ms = config->heartbeat_ms,
+                                 .packet_size_max = (uint32_t)config->packet_size_max,
+                                 .requests_max = config->in_flight_max,
+                                 .connection = c->session,
+                             });
+    }
+}
+
+static void on_ping(struct client *c, struct bytes body)
+{
+    if (body.size > PACKET_PING_MAX) {
+        kick(c, PACKET_KICK_BAD_PACKET, "a ping that is too long");
+    } else {
+        packet_put_ping(&c->out, PACKET_PONG, body);
+    }
+}
+
+static void run(struct client *c, const struct packet *p)
+{
+    c->all->figures.packets++;
+    if (!c->packets.greeted) {
+        if (p->type == PACKET_HELLO) {
+            on_hello(c, p->body);
+        } else {
+            kick(c, PACKET_KICK_NO_HELLO, "what came first is no hello");
+        }
+        return;
+    }
+    switch (p->type) {
+    case PACKET_REQUEST:
+    case PACKET_NOTIFY:
+    case PACKET_BIND:
+        c->all->figures.commands++;
+        on_asking(c, p);
+        break;
+    case PACKET_UNBIND:
+        c->all->figures.commands++;
+        on_unbind(c, p->body);
+        break;
+    case PACKET_PING:
+        on_ping(c, p->body);
+        break;
+    case PACKET_PONG:
+        break; // that it came is what was asked for
+    default:
+        if ((p->type & PACKET_OPTIONAL) == 0) {
+            kick(c, PACKET_KICK_BAD_PACKET, "a packet of a type that is not for gateways");
+        }
+    }
+}
+
+static size_t take(struct client *c, struct bytes in)
+{
+    size_t at = 0;
+
+    c->half = false;
+    c->packets.pinged = false;
+    c->packets.heard_us = c->now_us;
+    while (at < in.size && client_has_room(c)) {
+        const struct bytes rest = bytes_of(in.data + at, in.size - at);
+        struct packet p;
+        const enum packet_result result = packet_next(rest, c->all->config.packet_size_max, &p);
+
+        if (result == PACKET_MORE) {
+            c->half = true;
+            break;
+        }
+        if (result == PACKET_LARGE) {
+            kick(c, PACKET_KICK_TOO_LARGE, "a packet is over the limit");
+            break;
+        }
+        at += PACKET_HEADER + p.body.size;
+        run(c, &p);
+    }
+    return c->closing || c->dropped ? in.size : at;
+}
+
+static void refuse_half(struct client *c)
+{
+    kick(c, PACKET_KICK_NO_MEMORY, "no memory for a packet of this size now");
+}
+
+static void tick(struct client *c)
+{
+    const struct clients_config *config = &c->all->config;
+    const uint64_t quiet_us = c->now_us - c->packets.heard_us;
+    const uint64_t heartbeat_us = (uint64_t)config->heartbeat_ms * 1000;
+
+    if (c->closing) {
+        return;
+    }
+    if (!client_has_room(c)) {
+        c->packets.heard_us = c->now_us; // it is not listened to
+    } else if (!c->packets.greeted) {
+        if (quiet_us > (uint64_t)config->hello_ms * 1000) {
+            kick(c, PACKET_KICK_NO_HELLO, "no hello came in time");
+        }
+    } else if (heartbeat_us > 0 && quiet_us > 2 * heartbeat_us) {
+        kick(c, PACKET_KICK_SILENT, "nothing came for two heartbeats");
+    } else if (heartbeat_us > 0 && quiet_us > heartbeat_us && !c->packets.pinged) {
+        c->packets.pinged = true;
+        packet_put_ping(&c->out, PACKET_PING, (struct bytes){NULL, 0});
+    }
+}
+
+static void drain(struct client *c)
+{
+    static const char why[] = "this gateway stops";
+
+    c->packets.leaving = true;
+    packet_put_notice(
+        &c->out,
+        PACKET_GOAWAY,
+        &(struct notice_packet){.number = RETRY_DRAINED_MS, .text = bytes_of(why, sizeof why - 1)});
+}
+
+struct bytes packet_refusal(struct clients *all)
+{
+    static const char why[] = "too many connections";
+
+    buffer_clear(&all->body);
+    packet_put_notice(
+        &all->body,
+        PACKET_GOAWAY,
+        &(struct notice_packet){.number = RETRY_FULL_MS, .text = bytes_of(why, sizeof why - 1)});
+    return buffer_bytes(&all->body);
+}
+
+const struct dialect dialect_packets = {
+    .take = take,
+    .answer = answer,
+    .owes = owes,
+    .refuse_half = refuse_half,
+    .tick = tick,
+    .drain = drain,
+    .bind_over = bind_over,
+    .bind_failed = put_answer,
+    .is_answered = is_answered,
+    .push = put_push,
+    .kick = put_kick,
+};

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Packets: the binary protocol of clients, version 1. docs/protocol-client.md
+ * has every byte; tests/packet_test.c fixes them.
+ *
+ *     u8 type, u24 size of the body, body                  big endian throughout
+ *
+ * Pure. Encoders append to a buffer. Decoders borrow from the input and refuse
+ * what does not fit with ERR_CORRUPT.
+ */
+#ifndef GATEWAY_PACKET_H
+#define GATEWAY_PACKET_H
+
+#include "base/bytes.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    PACKET_VERSION = 1,
+    PACKET_HEADER = 4,
+    PACKET_BODY_MAX = 0xFFFFFF,
+    PACKET_PING_MAX = 64,        /* bytes that a ping may bring */
+    PACKET_TEXT_MAX = 255,       /* of a kick, a goaway and an error */
+    PACKET_OPTIONAL = 0x80,      /* a type with this bit that is not known is passed over */
+    PACKET_REQUEST_HEADER = 8,   /* of the body, before deadline, id and payload */
+    PACKET_RESPONSE_HEADER = 9,  /* of the body, before the payload */
+    PACKET_HELLO_MAGIC = 0x5248, /* "RH" */
+};
+
+enum packet_type {
+    PACKET_HELLO = 1,     /* client: first of all */
+    PACKET_HELLO_ACK = 2, /* gateway: what is agreed */
+    PACKET_PING = 3,      /* either: answer it */
+    PACKET_PONG = 4,      /* either: with the same body */
+    PACKET_KICK = 5,      /* gateway: code and text; it closes */
+    PACKET_REQUEST = 6,   /* client: to an entity */
+    PACKET_RESPONSE = 7,  /* gateway: the answer to a request, a bind or an unbind */
+    PACKET_NOTIFY = 8,    /* client: a request without an answer */
+    PACKET_PUSH = 9,      /* gateway: of the entity that the client is bound to */
+    PACKET_GOAWAY = 10,   /* gateway: it stops; go to another one */
+    PACKET_BIND = 11,     /* client: a request without payload: bind me to the entity */
+    PACKET_UNBIND = 12,   /* client: u32 request */
+    PACKET_AUTH = 13,     /* kept for tokens */
+    PACKET_RESUME = 14,   /* kept for sessions that outlive a connection */
+};
+
+enum packet_status {
+    STATUS_OK = 0,
+    STATUS_ACTOR_FAILED = 1,  /* ran; the actor answered with an error: payload is its text */
+    STATUS_UNKNOWN = 2,       /* was with a node that was lost: may have run, at most once */
+    STATUS_TIMEOUT = 3,       /* no answer: may have run or may run still, at most once */
+    STATUS_MOVING = 4,        /* found nobody to run it: did not run, never will */
+    STATUS_OVERLOADED = 5,    /* no room for it: did not run, never will */
+    STATUS_NO_OWNER = 6,      /* no node hosts such actors: did not run */
+    STATUS_QUARANTINED = 7,   /* its actor killed processes: did not run */
+    STATUS_REJECTED = 8,      /* a bind: the actor or its kind takes no session */
+    STATUS_BAD_REQUEST = 9,   /* does not make sense: did not run */
+    STATUS_UNAUTHORIZED = 10, /* kept */
+    STATUS_RATE_LIMITED = 11, /* kept */
+};
+
+/* Codes of a kick that are the gateway's. 1..3 are enum kick_code, 1000 and up the game's. */
+enum packet_kick {
+    PACKET_KICK_BAD_PACKET = 100, /* bytes that are no packet, or not in this place */
+    PACKET_KICK_TOO_LARGE = 101,  /* over the limit of the hello-ack */
+    PACKET_KICK_NO_HELLO = 102,   /* nothing came in time, or something else came first */
+    PACKET_KICK_VERSION = 103,    /* no version in common */
+    PACKET_KICK_SILENT = 104,     /* nothing came for two heartbeats */
+    PACKET_KICK_NO_MEMORY = 105,  /* the gateway has no room for a packet of this size now */
+};
+enum { PACKET_KICK_COUNT = PACKET_KICK_NO_MEMORY - PACKET_KICK_BAD_PACKET + 1 };
+
+enum packet_request_flags {
+    PACKET_IDEMPOTENT = 1, /* may be run again after a cold take-over */
+    PACKET_DEADLINE = 2,   /* a u32 of milliseconds stands before the id */
+    PACKET_FLAGS_KNOWN = PACKET_IDEMPOTENT | PACKET_DEADLINE,
+};
+
+struct packet {
+    uint8_t type;      /* enum packet_type, or anything */
+    struct bytes body; /* borrowed from the input */
+};
+
+enum packet_result {
+    PACKET_WHOLE, /* the packet takes PACKET_HEADER + body.size bytes of the input */
+    PACKET_MORE,  /* not whole yet */
+    PACKET_LARGE, /* its body is over `size_max`: no more can be read */
+};
+/* The packet at the front of `in`. */
+enum packet_result packet_next(struct bytes in, size_t size_max, struct packet *out);
+
+struct hello_packet {
+    uint8_t version_min;
+    uint8_t version_max;
+    uint16_t flags; /* what the client would like of what later versions offer; 0 */
+};
+
+struct hello_ack_packet {
+    uint8_t version;
+    uint16_t flags;           /* those that are granted */
+    uint32_t heartbeat_ms;    /* send something at least so often; 0 = need not */
+    uint32_t packet_size_max; /* bytes of the body of a packet to the gateway */
+    uint32_t requests_max;    /* under way; what is more is not read yet */
+    uint64_t connection;      /* name of it, for logs */
+};
+
+/* REQUEST, NOTIFY, BIND. */
+struct request_packet {
+    uint32_t request; /* the client's name of it, comes back */
+    uint8_t flags;    /* enum packet_request_flags */
+    uint16_t kind;
+    uint32_t deadline_ms; /* with PACKET_DEADLINE; 0 = the gateway's */
+    struct bytes id;      /* 1..255 bytes */
+    struct bytes payload;
+};
+
+struct response_packet {
+    uint32_t request;
+    uint8_t status;    /* enum packet_status, or one of a later version */
+    uint32_t retry_ms; /* when it may do better, 0 = now or never */
+    struct bytes payload;
+};
+
+/* PUSH. */
+struct push_packet {
+    uint64_t sequence; /* from 1, of this time that the actor took the session */
+    struct bytes payload;
+};
+
+/* KICK: a code; GOAWAY: milliseconds to wait before coming again. */
+struct notice_packet {
+    uint32_t number;
+    struct bytes text;
+};
+
+/* Of the body of a packet. What follows the last field that is known is passed over, so that later
+ * versions may say more. */
+MUST_CHECK enum err packet_get_hello(struct bytes body, struct hello_packet *out);
+MUST_CHECK enum err packet_get_hello_ack(struct bytes body, struct hello_ack_packet *out);
+/* ERR_INVALID: it is to be refused, but `out->request` names it. */
+MUST_CHECK enum err packet_get_request(struct bytes body, struct request_packet *out);
+MUST_CHECK enum err packet_get_unbind(struct bytes body, uint32_t *request);
+MUST_CHECK enum err packet_get_response(struct bytes body, struct response_packet *out);
+MUST_CHECK enum err packet_get_push(struct bytes body, struct push_packet *out);
+MUST_CHECK enum err packet_get_notice(struct bytes body, struct notice_packet *out);
+
+/* Append one. Bodies are at most PACKET_BODY_MAX bytes; texts are cut to PACKET_TEXT_MAX. */
+void packet_put_hello(struct buffer *out, const struct hello_packet *hello);
+void packet_put_hello_ack(struct buffer *out, const struct hello_ack_packet *ack);
+void packet_put_request(struct buffer *out, enum packet_type type, const struct request_packet *r);
+void packet_put_unbind(struct buffer *out, uint32_t request);
+void packet_put_response(struct buffer *out, const struct response_packet *r);
+void packet_put_push(struct buffer *out, const struct push_packet *p);
+void packet_put_notice(struct buffer *out, enum packet_type type, const struct notice_packet *n);
+void packet_put_ping(struct buffer *out, enum packet_type type, struct bytes body);
+
+/* "OVERLOADED"; "?" if it is none. */
+const char *packet_status_name(uint8_t status);
+
+#endif

@@ -1,0 +1,104 @@
+"""The binary protocol of docs/protocol-client.md, the client's side: written from that page alone."""
+import socket
+import struct
+from collections import namedtuple
+
+HELLO, HELLO_ACK, PING, PONG, KICK, REQUEST, RESPONSE, NOTIFY, PUSH, GOAWAY, BIND, UNBIND = range(1, 13)
+OK, ACTOR_FAILED, UNKNOWN, TIMEOUT, MOVING, OVERLOADED, NO_OWNER, QUARANTINED, REJECTED, BAD_REQUEST = range(10)
+IDEMPOTENT, DEADLINE = 1, 2
+MAGIC = 0x5248
+
+Ack = namedtuple("Ack", "version zero flags heartbeat_ms packet_max requests_max connection")
+Response = namedtuple("Response", "request status retry_ms payload")
+
+
+def packet(type_, body=b""):
+    return bytes([type_]) + len(body).to_bytes(3, "big") + body
+
+
+def asking(type_, request, entity, payload=b"", kind=0, flags=0, deadline_ms=None):
+    if deadline_ms is not None:
+        flags |= DEADLINE
+    head = struct.pack(">IBBH", request, flags, len(entity), kind)
+    return packet(type_, head + (b"" if deadline_ms is None else struct.pack(">I", deadline_ms)) + entity + payload)
+
+
+def hello(low=1, high=1, flags=0):
+    return packet(HELLO, struct.pack(">HBBH", MAGIC, low, high, flags))
+
+
+class Client:
+    def __init__(self, address, greet=True, timeout=60):
+        host, port = address
+        self.socket = socket.create_connection((host, int(port)), timeout=timeout)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.file = self.socket.makefile("rb")
+        self.kept = []  # packets that came while another one was waited for
+        self.last = 0
+        if greet:
+            self.send(hello())
+            type_, body = self.read()
+            assert type_ == HELLO_ACK, (type_, body)
+            self.ack = Ack._make(struct.unpack(">BBHIIIQ", body[:24]))
+
+    def send(self, *packets):
+        self.socket.sendall(b"".join(packets))
+
+    def read(self):
+        head = self.file.read(4)
+        if len(head) < 4:
+            raise ConnectionError("closed")
+        return head[0], self.file.read(int.from_bytes(head[1:], "big"))
+
+    def wait(self, *types):
+        """The next packet of one of these types; pings are answered, others are kept."""
+        for i, (type_, _) in enumerate(self.kept):
+            if type_ in types:
+                return self.kept.pop(i)
+        while True:
+            type_, body = self.read()
+            if type_ in types:
+                return type_, body
+            if type_ == PING:
+                self.send(packet(PONG, body))
+            else:
+                self.kept.append((type_, body))
+
+    def response(self):
+        body = self.wait(RESPONSE)[1]
+        return Response(*struct.unpack(">IBI", body[:9]), body[9:])
+
+    def ask(self, entity, payload=b"", type_=REQUEST, **more):
+        self.last += 1
+        self.send(asking(type_, self.last, entity, payload, **more))
+        answer = self.response()
+        assert answer.request == self.last, (answer, self.last)
+        return answer
+
+    def bind(self, entity, **more):
+        return self.ask(entity, type_=BIND, **more)
+
+    def unbind(self):
+        self.last += 1
+        self.send(packet(UNBIND, struct.pack(">I", self.last)))
+        return self.response()
+
+    def push(self):
+        body = self.wait(PUSH)[1]
+        return struct.unpack(">Q", body[:8])[0], body[8:]
+
+    def notice(self, type_):
+        """Number and text of a KICK or a GOAWAY."""
+        body = self.wait(type_)[1]
+        return struct.unpack(">I", body[:4])[0], body[4:].decode()
+
+    def closed(self):
+        try:
+            while True:
+                self.read()
+        except OSError:
+            return True
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
