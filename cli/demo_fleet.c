@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+extern char **environ;
 
 enum { READY_MS = 20000, STOP_MS = 8000, LOG_SHOWN_SIZE = 3000 };
 
@@ -97,23 +100,36 @@ static struct child *child_for(struct fleet *f, const char *name)
     return c;
 }
 
-/* In the child: logs to FOLDER/NAME.log, stdout to the pipe, then become ringhold. */
-static void become(const struct fleet *f, const char *name, int output, char **words)
+/* What all children inherit; set before there is a thread that could read the environment. */
+static void set_environment(const struct fleet *f)
 {
-    char log[400];
-
-    (void)snprintf(log, sizeof log, "%s/%s.log", f->folder, name);
-    const int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
-    (void)dup2(output, STDOUT_FILENO);
-    (void)dup2(fd, STDERR_FILENO);
-    // A demo that is interrupted from the keyboard stops its children itself, in order.
-    (void)setpgid(0, 0);
     (void)setenv("RINGHOLD_LEDGER", f->ledger, 1);
     if (f->history != NULL) {
         (void)setenv("RINGHOLD_HISTORY", f->history, 1);
     }
-    (void)execv("/proc/self/exe", words);
-    _exit(127);
+}
+
+/* ringhold with these words, in a group of its own: a demo that is interrupted from the keyboard
+ * stops its children itself, in order. Logs to FOLDER/NAME.log, stdout to `output`. Not by fork():
+ * its child may call little, for another thread may have held any lock at that moment. */
+static pid_t spawn(const struct fleet *f, const char *name, int output, char **words)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    char log[400];
+    pid_t pid = 0;
+
+    (void)snprintf(log, sizeof log, "%s/%s.log", f->folder, name);
+    (void)posix_spawn_file_actions_init(&files);
+    (void)posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+    (void)posix_spawn_file_actions_addopen(
+        &files, STDERR_FILENO, log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    (void)posix_spawnattr_init(&attributes);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    const int failed = posix_spawn(&pid, "/proc/self/exe", &files, &attributes, words, environ);
+    (void)posix_spawnattr_destroy(&attributes);
+    (void)posix_spawn_file_actions_destroy(&files);
+    return failed == 0 ? pid : -1;
 }
 
 /* Read its stdout up to the ready line. */
@@ -177,11 +193,10 @@ static bool start(struct fleet *f, const char *name, char **words)
         return false;
     }
     (void)fcntl(pipe_fd[0], F_SETFD, FD_CLOEXEC);
-    (void)fflush(stdout);
-    c->pid = fork();
-    if (c->pid == 0) {
-        become(f, name, pipe_fd[1], words);
+    if (f->child_count == 1) {
+        set_environment(f);
     }
+    c->pid = spawn(f, name, pipe_fd[1], words);
     (void)close(pipe_fd[1]);
     c->output = pipe_fd[0];
     c->exit_code = 0;
@@ -341,12 +356,10 @@ static void remove_folder(const char *folder)
 
     (void)snprintf(path, sizeof path, "%s", folder);
     char *argv[] = {words[0], words[1], words[2], path, NULL};
-    const pid_t pid = fork();
-    if (pid == 0) {
-        (void)execv("/bin/rm", argv);
-        _exit(127);
+    pid_t pid = 0;
+    if (posix_spawn(&pid, "/bin/rm", NULL, NULL, argv, environ) == 0) {
+        (void)waitpid(pid, NULL, 0);
     }
-    (void)waitpid(pid, NULL, 0);
 }
 
 void fleet_stop(struct fleet *f, bool keep)
