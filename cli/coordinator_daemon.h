@@ -47,6 +47,8 @@ struct daemon {
     struct replica *replica;
     struct state state;
     struct state_db *db;
+    uint64_t applied_index; /* of the last entry; state.db may be behind */
+    uint64_t committed_us;  /* when state.db was last brought up to date */
     struct witness *witness;
     struct coordinator *machine;
     struct table peers;
@@ -67,6 +69,8 @@ void daemon_make_machine(struct daemon *d);
 
 /* The folder: raft.db, state.db, witness. False after printing why. */
 bool daemon_open_storage(struct daemon *d);
+/* Bring state.db up to date with what was applied. */
+void daemon_commit_state(struct daemon *d);
 int daemon_adopt(const struct coordinator_options *options);
 
 /* Listen, dial the other coordinators, print "ready". False after printing why. */

@@ -83,14 +83,20 @@ static void on_applied(void *context, uint64_t index)
 {
     struct daemon *d = context;
 
-    state_db_commit(d->db, index);
+    d->applied_index = index; // state.db gets it soon: daemon_commit_state()
     witness_note(d->witness, d->state.number, index);
+}
+
+void daemon_commit_state(struct daemon *d)
+{
+    state_db_commit(d->db, d->applied_index);
 }
 
 static void on_snapshot(void *context, struct buffer *out)
 {
     struct daemon *d = context;
 
+    daemon_commit_state(d);
     state_db_snapshot(d->db, &d->state, out);
 }
 

@@ -7,7 +7,7 @@
 
 #include <signal.h>
 
-enum { TICK_MS = 10, HANDOVER_MS = 300 };
+enum { TICK_MS = 10, STATE_MS = 50, HANDOVER_MS = 300 };
 
 void daemon_wake(void *context)
 {
@@ -36,6 +36,10 @@ static void on_tick(uv_timer_t *handle)
     replica_poll(d->replica, now_us);
     replica_tick(d->replica, now_us);
     daemon_step(d, &event);
+    if (now_us - d->committed_us >= (uint64_t)STATE_MS * 1000) {
+        d->committed_us = now_us;
+        daemon_commit_state(d);
+    }
     if (d->stop_us != 0 && (!d->leading || now_us >= d->stop_us)) {
         uv_stop(&d->loop);
     }
@@ -100,6 +104,7 @@ int coordinator_run(const struct coordinator_options *options)
     links_flush(d->links);
     links_close(d->links);
     replica_close(d->replica);
+    daemon_commit_state(d);
     witness_close(d->witness);
     state_db_close(d->db);
     return 0;

@@ -9,6 +9,9 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+
+enum { PAUSE_MS = 100 }; /* between two writes: they would slow those of raft.db */
 
 struct witness {
     struct number *file;
@@ -18,6 +21,7 @@ struct witness {
     pthread_cond_t changed;
     struct note noted;
     struct note written;
+    bool pausing; /* not to be woken by what is noted */
     bool stopping;
 };
 
@@ -29,6 +33,23 @@ static void store(struct witness *w, const struct note *note)
     if (number_store(w->file, bytes_of(payload, sizeof payload)) != ERR_OK) {
         exit(74); // It said why. A disk that fails the witness fails raft.db next.
     }
+}
+
+/* Only who stops may shorten it: whatever is noted meanwhile goes with the next write. */
+static void pause_writing(struct witness *w)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += PAUSE_MS * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_nsec -= 1000000000L;
+        until.tv_sec++;
+    }
+    w->pausing = true;
+    while (!w->stopping && pthread_cond_timedwait(&w->changed, &w->lock, &until) == 0) {
+    }
+    w->pausing = false;
 }
 
 static void *run(void *argument)
@@ -46,6 +67,7 @@ static void *run(void *argument)
         store(w, &note);
         (void)pthread_mutex_lock(&w->lock);
         w->written = note;
+        pause_writing(w);
     }
     (void)pthread_mutex_unlock(&w->lock);
     return NULL;
@@ -55,6 +77,7 @@ enum err witness_open(struct witness **out, const char *folder)
 {
     struct witness *w = mem_new(1, sizeof *w);
     struct buffer payload = {0};
+    pthread_condattr_t attributes;
     char path[4200];
 
     *out = NULL;
@@ -66,7 +89,10 @@ enum err witness_open(struct witness **out, const char *folder)
     buffer_fini(&payload);
     w->noted = w->written = w->found;
     (void)pthread_mutex_init(&w->lock, NULL);
-    (void)pthread_cond_init(&w->changed, NULL);
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&w->changed, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
     if (error != ERR_OK || pthread_create(&w->thread, NULL, run, w) != 0) {
         log_error("witness",
                   "unusable",
@@ -118,7 +144,9 @@ void witness_note(struct witness *w, uint64_t number, uint64_t index)
     (void)pthread_mutex_lock(&w->lock);
     if (index > w->noted.index) {
         w->noted = (struct note){number, index};
-        (void)pthread_cond_signal(&w->changed);
+        if (!w->pausing) {
+            (void)pthread_cond_signal(&w->changed);
+        }
     }
     (void)pthread_mutex_unlock(&w->lock);
 }

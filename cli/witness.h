@@ -5,8 +5,9 @@
  * noticed: it must not serve, or numbers would be used twice.
  *
  * What is noted is written by a thread of its own, so the loop never waits for
- * the disk; a crash may lose the last note, which only makes the check weaker
- * by that much.
+ * the disk, and ten times a second at most, so that raft.db hardly shares the disk
+ * with it. A crash may lose the last note, which only makes the check weaker by
+ * that much: raft.tail knows of each write, and a copy is older than 100 ms.
  */
 #ifndef CLI_WITNESS_H
 #define CLI_WITNESS_H

@@ -128,10 +128,12 @@ static const char *why_of(const Rh__Command *command, const struct state_result 
     return command->body_case == RH__COMMAND__BODY_ABORT ? command->abort->why : "";
 }
 
-void event_put(sqlite3 *db, const Rh__Command *command, const struct state_result *result)
+void event_put(struct statements *statements, sqlite3 *db, const Rh__Command *command,
+               const struct state_result *result)
 {
     struct statement q =
-        statement_open(db,
+        statement_kept(statements,
+                       db,
                        "INSERT INTO event(time_us, proposer, command, accepted, stamp, why,"
                        " subject, asked_by, reason) VALUES(?,?,?,?,?,?,?,?,?)");
     char subject[EVENT_TEXT_MAX + 1];
@@ -149,7 +151,7 @@ void event_put(sqlite3 *db, const Rh__Command *command, const struct state_resul
     statement_text(&q, command->reason);
     statement_run(&q);
     statement_close(&q);
-    q = statement_open(db, "DELETE FROM event WHERE id <= last_insert_rowid() - ?");
+    q = statement_kept(statements, db, "DELETE FROM event WHERE id <= last_insert_rowid() - ?");
     statement_number(&q, EVENTS_KEPT);
     statement_run(&q);
     statement_close(&q);

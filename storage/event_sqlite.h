@@ -6,9 +6,8 @@
 #ifndef STORAGE_EVENT_SQLITE_H
 #define STORAGE_EVENT_SQLITE_H
 
+#include "storage/statement_sqlite.h"
 #include "txn/state.h"
-
-#include <sqlite3.h>
 
 #define EVENT_TABLE                                                                     \
     "CREATE TABLE event(id INTEGER PRIMARY KEY, time_us INTEGER, proposer INTEGER, "    \
@@ -16,7 +15,8 @@
     " asked_by TEXT DEFAULT '', reason TEXT DEFAULT '');"
 
 /* Add one command; forget the oldest. */
-void event_put(sqlite3 *db, const Rh__Command *command, const struct state_result *result);
+void event_put(struct statements *statements, sqlite3 *db, const Rh__Command *command,
+               const struct state_result *result);
 /* Give a table of an older snapshot the columns it lacks. */
 void event_upgrade(sqlite3 *db);
 /* Append the newest to `reply->events`, newest first. */

@@ -7,6 +7,7 @@
 #define STORAGE_RAFTDB_ROWS_SQLITE_H
 
 #include "storage/raftdb_sqlite.h"
+#include "storage/statement_sqlite.h"
 #include "storage/tail.h"
 
 #include <sqlite3.h>
@@ -19,6 +20,7 @@ enum {
 
 struct raftdb {
     sqlite3 *sql;
+    struct statements statements; /* of the writers */
     struct tail tail;
     char path[RAFTDB_PATH_MAX];
     char tail_path[RAFTDB_PATH_MAX];

@@ -55,9 +55,9 @@ static void run(struct raftdb *db, const char *sql)
  * order of `sql`'s parameters: ?1..?5 integers, ?6 ?7 byte runs, ?8 checksum. */
 static void run_row(struct raftdb *db, const char *sql, const struct raftdb_row *row)
 {
-    sqlite3_stmt *s = NULL;
+    sqlite3_stmt *s = statements_get(&db->statements, db->sql, sql);
 
-    if (sqlite3_prepare_v2(db->sql, sql, -1, &s, NULL) != SQLITE_OK) {
+    if (s == NULL) {
         die(db, db->path, NULL);
     }
     for (size_t i = 0; i < row->number_count; i++) {
@@ -68,14 +68,25 @@ static void run_row(struct raftdb *db, const char *sql, const struct raftdb_row 
     (void)sqlite3_bind_blob64(
         s, 7, row->b.size > 0 ? (const void *)row->b.data : "", row->b.size, SQLITE_STATIC);
     (void)sqlite3_bind_int64(s, 8, (sqlite3_int64)raftdb_row_crc(row));
-    if (sqlite3_step(s) != SQLITE_DONE || sqlite3_finalize(s) != SQLITE_OK) {
+    if (sqlite3_step(s) != SQLITE_DONE || sqlite3_reset(s) != SQLITE_OK) {
+        die(db, db->path, NULL);
+    }
+    (void)sqlite3_clear_bindings(s); // they are not ours beyond this
+}
+
+/* One that changes no row of ours and has no parameters. */
+static void run_kept(struct raftdb *db, const char *sql)
+{
+    sqlite3_stmt *s = statements_get(&db->statements, db->sql, sql);
+
+    if (s == NULL || sqlite3_step(s) != SQLITE_DONE || sqlite3_reset(s) != SQLITE_OK) {
         die(db, db->path, NULL);
     }
 }
 
 static void begin(struct raftdb *db)
 {
-    run(db, "BEGIN IMMEDIATE");
+    run_kept(db, "BEGIN IMMEDIATE");
 }
 
 static void commit(struct raftdb *db)
@@ -87,7 +98,7 @@ static void commit(struct raftdb *db)
         .number_count = 4,
     };
     run_row(db, "REPLACE INTO vote VALUES (1, ?1, ?2, ?3, ?4, ?8)", &row);
-    run(db, "COMMIT");
+    run_kept(db, "COMMIT");
     if (db->tail.file >= 0 && tail_put(&db->tail, db->writes) != ERR_OK) {
         die(db, db->tail_path, strerror(errno));
     }
@@ -494,6 +505,7 @@ void raftdb_close(struct raftdb *db)
 {
     if (db != NULL) {
         tail_close(&db->tail);
+        statements_fini(&db->statements);
         (void)sqlite3_close(db->sql);
         mem_free(db);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "storage/state_sqlite.h"
 
+#include "base/assert.h"
 #include "base/crc.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -24,8 +25,21 @@ enum {
 
 static const char snapshot_magic[8] = {'R', 'H', 'S', 'T', 'A', 'T', 'E', '1'};
 
+/* Tables that are written anew as a whole: once a transaction, however many commands it has. */
+enum whole {
+    WHOLE_CLUSTER = 1,
+    WHOLE_NODES = 2,
+    WHOLE_VNODES = 4,
+    WHOLE_ROLES = 8,
+    WHOLE_SUSPECTS = 16,
+    WHOLE_VOTERS = 32,
+};
+
 struct state_db {
     sqlite3 *db;
+    struct statements statements;
+    const struct state *state; /* of the last apply: what `due` is to be written from */
+    unsigned due;              /* enum whole, of the open transaction */
     uint64_t index;
     bool open; /* a transaction is */
 };
@@ -90,6 +104,7 @@ enum err state_db_open(struct state_db **out, const char *path)
 void state_db_close(struct state_db *db)
 {
     if (db != NULL) {
+        statements_fini(&db->statements);
         (void)sqlite3_close(db->db);
         mem_free(db);
     }
@@ -97,17 +112,26 @@ void state_db_close(struct state_db *db)
 
 /* ---- rows ---- */
 
+static void run(struct state_db *db, const char *sql)
+{
+    struct statement q = statement_kept(&db->statements, db->db, sql);
+
+    statement_run(&q);
+    statement_close(&q);
+}
+
 static void begin(struct state_db *db)
 {
     if (!db->open) {
-        statement_script(db->db, "BEGIN");
+        run(db, "BEGIN");
         db->open = true;
     }
 }
 
 static void put_cluster(struct state_db *db, const struct state *s)
 {
-    struct statement q = statement_open(
+    struct statement q = statement_kept(
+        &db->statements,
         db->db,
         "UPDATE cluster SET name=?, cluster_id=?, key0=?, key1=?, vnodes_per_weight=?, number=?,"
         " era=?, grid=?, version=?, digest=?, settling=?, lease_us=?");
@@ -136,9 +160,9 @@ static void put_cluster(struct state_db *db, const struct state *s)
 
 static void put_nodes(struct state_db *db, const struct state *s)
 {
-    statement_script(db->db, "DELETE FROM node");
-    struct statement q =
-        statement_open(db->db, "INSERT INTO node VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+    run(db, "DELETE FROM node");
+    struct statement q = statement_kept(
+        &db->statements, db->db, "INSERT INTO node VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
 
     for (size_t i = 0; i < s->node_count; i++) {
         const struct state_node *n = &s->node[i];
@@ -165,9 +189,10 @@ static void put_nodes(struct state_db *db, const struct state *s)
 /* Which kinds there are, and where their cells: for people, and `kind` to be loaded again. */
 static void put_roles(struct state_db *db, const struct state *s)
 {
-    statement_script(db->db, "DELETE FROM kind");
-    statement_script(db->db, "DELETE FROM segment");
-    struct statement q = statement_open(db->db, "INSERT INTO kind VALUES(?,?,?,?)");
+    run(db, "DELETE FROM kind");
+    run(db, "DELETE FROM segment");
+    struct statement q =
+        statement_kept(&db->statements, db->db, "INSERT INTO kind VALUES(?,?,?,?)");
 
     for (size_t i = 0; i < s->kind_count; i++) {
         statement_number(&q, s->kind[i].number);
@@ -177,7 +202,7 @@ static void put_roles(struct state_db *db, const struct state *s)
         statement_run(&q);
     }
     statement_close(&q);
-    q = statement_open(db->db, "INSERT INTO segment VALUES(?,?,?,?,?,?)");
+    q = statement_kept(&db->statements, db->db, "INSERT INTO segment VALUES(?,?,?,?,?,?)");
     for (size_t i = 0; i < s->view.ring.segment_count; i++) {
         const struct ring_segment *segment = &s->view.ring.segment[i];
 
@@ -194,8 +219,9 @@ static void put_roles(struct state_db *db, const struct state *s)
 
 static void put_suspects(struct state_db *db, const struct state *s)
 {
-    statement_script(db->db, "DELETE FROM suspect");
-    struct statement q = statement_open(db->db, "INSERT INTO suspect VALUES(?,?,?,?,?,?,?)");
+    run(db, "DELETE FROM suspect");
+    struct statement q =
+        statement_kept(&db->statements, db->db, "INSERT INTO suspect VALUES(?,?,?,?,?,?,?)");
 
     for (size_t i = 0; i < s->suspect_count; i++) {
         const struct state_suspect *e = &s->suspect[i];
@@ -224,10 +250,13 @@ static void put_vnode(struct statement *q, const struct ring *r, const struct ri
     statement_run(q);
 }
 
-static void put_all_vnodes(struct state_db *db, const struct ring *r)
+static void put_all_vnodes(struct state_db *db, const struct state *s)
 {
-    statement_script(db->db, "DELETE FROM vnode");
-    struct statement q = statement_open(db->db, "INSERT INTO vnode VALUES(?,?,?,?,?,?,?)");
+    const struct ring *r = &s->view.ring;
+
+    run(db, "DELETE FROM vnode");
+    struct statement q =
+        statement_kept(&db->statements, db->db, "INSERT INTO vnode VALUES(?,?,?,?,?,?,?)");
 
     for (size_t i = 0; i < r->vnode_count; i++) {
         put_vnode(&q, r, &r->vnode[i]);
@@ -238,8 +267,9 @@ static void put_all_vnodes(struct state_db *db, const struct ring *r)
 /* The vnodes that a delta's ops name: as they are now, or gone (the right side of a MERGE). */
 static void put_changed_vnodes(struct state_db *db, const struct ring *r, const Rh__Delta *delta)
 {
-    struct statement put = statement_open(db->db, "REPLACE INTO vnode VALUES(?,?,?,?,?,?,?)");
-    struct statement drop = statement_open(db->db, "DELETE FROM vnode WHERE id=?");
+    struct statement put =
+        statement_kept(&db->statements, db->db, "REPLACE INTO vnode VALUES(?,?,?,?,?,?,?)");
+    struct statement drop = statement_kept(&db->statements, db->db, "DELETE FROM vnode WHERE id=?");
 
     for (size_t i = 0; i < delta->n_ops; i++) {
         const uint32_t named[] = {delta->ops[i]->vnode, delta->ops[i]->other};
@@ -262,7 +292,8 @@ static void put_changed_vnodes(struct state_db *db, const struct ring *r, const 
 
 static void put_moves(struct state_db *db, const struct state_txn *t)
 {
-    struct statement q = statement_open(db->db, "REPLACE INTO txn_move VALUES(?,?,?,?,?,?,?,?)");
+    struct statement q =
+        statement_kept(&db->statements, db->db, "REPLACE INTO txn_move VALUES(?,?,?,?,?,?,?,?)");
 
     for (size_t i = 0; i < t->op_count; i++) {
         statement_number(&q, t->number);
@@ -280,7 +311,8 @@ static void put_moves(struct state_db *db, const struct state_txn *t)
 
 static void put_votes(struct state_db *db, const struct state_txn *t)
 {
-    struct statement q = statement_open(db->db, "REPLACE INTO txn_vote VALUES(?,?,?,?,?,?)");
+    struct statement q =
+        statement_kept(&db->statements, db->db, "REPLACE INTO txn_vote VALUES(?,?,?,?,?,?)");
 
     for (size_t i = 0; i < t->part_count; i++) {
         statement_number(&q, t->number);
@@ -301,7 +333,8 @@ static void put_txn(struct state_db *db, const struct state *s, uint64_t number)
     if (t == NULL) {
         return; // Decided and pushed out by newer ones in the same entry.
     }
-    struct statement q = statement_open(db->db, "REPLACE INTO txn VALUES(?,?,?,?,?,?,?,?,?)");
+    struct statement q =
+        statement_kept(&db->statements, db->db, "REPLACE INTO txn VALUES(?,?,?,?,?,?,?,?,?)");
     statement_number(&q, t->number);
     statement_text(&q, txn_state_name(t->state));
     statement_number(&q, t->base);
@@ -331,7 +364,7 @@ static void prune_txns(struct state_db *db, const struct state *s)
         lowest = s->txn[i].state == TXN_PENDING ? 0 : s->txn[i].number;
     }
     for (size_t i = 0; lowest != 0 && i < sizeof scripts / sizeof scripts[0]; i++) {
-        struct statement q = statement_open(db->db, scripts[i]);
+        struct statement q = statement_kept(&db->statements, db->db, scripts[i]);
 
         statement_number(&q, lowest);
         statement_run(&q);
@@ -341,7 +374,8 @@ static void prune_txns(struct state_db *db, const struct state *s)
 
 static void put_voters(struct state_db *db, const struct state *s)
 {
-    struct statement q = statement_open(db->db, "REPLACE INTO voter VALUES(?,?,?)");
+    struct statement q =
+        statement_kept(&db->statements, db->db, "REPLACE INTO voter VALUES(?,?,?)");
 
     for (size_t i = 0; i < s->voter_count; i++) {
         statement_number(&q, s->voter[i].id);
@@ -354,27 +388,63 @@ static void put_voters(struct state_db *db, const struct state *s)
 
 /* ---- commands ---- */
 
-static void put_view(struct state_db *db, const struct state *s, const Rh__Delta *delta)
+static unsigned whole_of(const Rh__Command *command, const struct state_result *result)
 {
-    if (delta->created_vnodes > 0 || delta->renewed != 0 || delta->n_segments > 0) {
-        put_all_vnodes(db, &s->view.ring);
-    } else {
-        put_changed_vnodes(db, &s->view.ring, delta);
+    const Rh__Delta *delta = result->delta;
+    const bool registers = command->body_case == RH__COMMAND__BODY_REGISTER_;
+    unsigned due = WHOLE_CLUSTER | WHOLE_NODES;
+
+    if (delta != NULL &&
+        (delta->created_vnodes > 0 || delta->renewed != 0 || delta->n_segments > 0)) {
+        due |= WHOLE_VNODES;
     }
+    if (registers || command->body_case == RH__COMMAND__BODY_DAEMONS) {
+        due |= WHOLE_ROLES;
+    }
+    if (command->body_case == RH__COMMAND__BODY_QUARANTINE ||
+        (registers && command->register_->n_suspects > 0)) {
+        due |= WHOLE_SUSPECTS;
+    }
+    if (command->body_case == RH__COMMAND__BODY_VOTER) {
+        due |= WHOLE_VOTERS;
+    }
+    return due;
+}
+
+static void put_whole(struct state_db *db)
+{
+    static const struct {
+        enum whole table;
+        void (*put)(struct state_db *db, const struct state *s);
+    } tables[] = {
+        {WHOLE_CLUSTER, put_cluster},
+        {WHOLE_NODES, put_nodes},
+        {WHOLE_VNODES, put_all_vnodes},
+        {WHOLE_ROLES, put_roles},
+        {WHOLE_SUSPECTS, put_suspects},
+        {WHOLE_VOTERS, put_voters},
+    };
+
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        if ((db->due & (unsigned)tables[i].table) != 0) {
+            tables[i].put(db, db->state);
+        }
+    }
+    db->due = 0;
 }
 
 void state_db_apply(struct state_db *db, const struct state *s, const Rh__Command *command,
                     const struct state_result *result)
 {
     begin(db);
-    event_put(db->db, command, result);
+    event_put(&db->statements, db->db, command, result);
     if (!result->accepted) {
         return;
     }
-    put_cluster(db, s);
-    put_nodes(db, s);
-    if (result->delta != NULL) {
-        put_view(db, s, result->delta);
+    db->state = s;
+    db->due |= whole_of(command, result);
+    if (result->delta != NULL && (db->due & WHOLE_VNODES) == 0) {
+        put_changed_vnodes(db, &s->view.ring, result->delta);
     }
     if (result->txn != 0) {
         put_txn(db, s, result->txn);
@@ -385,32 +455,20 @@ void state_db_apply(struct state_db *db, const struct state *s, const Rh__Comman
     if (result->txn != 0 || result->aborted_count > 0) {
         prune_txns(db, s);
     }
-    if (command->body_case == RH__COMMAND__BODY_REGISTER_ ||
-        command->body_case == RH__COMMAND__BODY_DAEMONS) {
-        put_roles(db, s);
-    }
-    if (command->body_case == RH__COMMAND__BODY_QUARANTINE ||
-        (command->body_case == RH__COMMAND__BODY_REGISTER_ && command->register_->n_suspects > 0)) {
-        put_suspects(db, s);
-    }
-    if (command->body_case == RH__COMMAND__BODY_VOTER) {
-        put_voters(db, s);
-    }
 }
 
 void state_db_commit(struct state_db *db, uint64_t index)
 {
-    struct statement q = {0};
-
     if (!db->open && index <= db->index) {
         return;
     }
     begin(db);
-    q = statement_open(db->db, "UPDATE cluster SET applied=?");
+    put_whole(db);
+    struct statement q = statement_kept(&db->statements, db->db, "UPDATE cluster SET applied=?");
     statement_number(&q, index);
     statement_run(&q);
     statement_close(&q);
-    statement_script(db->db, "COMMIT");
+    run(db, "COMMIT");
     db->open = false;
     db->index = index;
 }
@@ -433,6 +491,7 @@ void state_db_snapshot(struct state_db *db, const struct state *s, struct buffer
     sqlite3_int64 size = 0;
     const size_t start = out->size;
 
+    ASSERT(!db->open); // the index in its header is of the last commit
     // The ring once more in its own canonical bytes: what restore() checks and loads.
     ring_encode(&s->view.ring, &ring);
     struct statement q = statement_open(db->db, "UPDATE cluster SET ring=?");
@@ -530,8 +589,9 @@ bool state_db_restore(struct state_db *db, struct bytes snapshot, struct state *
         return false;
     }
     if (db->open) {
-        statement_script(db->db, "ROLLBACK"); // Of an entry that the snapshot has.
+        statement_script(db->db, "ROLLBACK"); // Of entries that the snapshot has.
         db->open = false;
+        db->due = 0;
     }
     if (!state_load(from, &loaded)) {
         (void)sqlite3_close(from);

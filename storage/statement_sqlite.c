@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "storage/statement_sqlite.h"
 
+#include "base/assert.h"
 #include "base/log.h"
 
 #include <stdio.h>
@@ -31,9 +32,48 @@ struct statement statement_open(sqlite3 *db, const char *sql)
     return q;
 }
 
+sqlite3_stmt *statements_get(struct statements *all, sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->kept[i].sql == sql) {
+            return all->kept[i].stmt;
+        }
+    }
+    if (sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt, NULL) != SQLITE_OK) {
+        return NULL;
+    }
+    ASSERT(all->count < STATEMENTS_MAX);
+    all->kept[all->count].sql = sql;
+    all->kept[all->count++].stmt = stmt;
+    return stmt;
+}
+
+struct statement statement_kept(struct statements *all, sqlite3 *db, const char *sql)
+{
+    struct statement q = {.db = db, .stmt = statements_get(all, db, sql), .kept = true};
+
+    must(db, q.stmt == NULL ? sqlite3_errcode(db) : SQLITE_OK);
+    return q;
+}
+
+void statements_fini(struct statements *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        (void)sqlite3_finalize(all->kept[i].stmt);
+    }
+    *all = (struct statements){0};
+}
+
 void statement_close(struct statement *q)
 {
-    (void)sqlite3_finalize(q->stmt);
+    if (q->kept) {
+        (void)sqlite3_reset(q->stmt);
+        (void)sqlite3_clear_bindings(q->stmt);
+    } else {
+        (void)sqlite3_finalize(q->stmt);
+    }
     *q = (struct statement){0};
 }
 

@@ -8,6 +8,9 @@
  *     statement_text(&q, address);
  *     statement_run(&q);
  *     statement_close(&q);
+ *
+ * What runs again and again is prepared once and kept: statement_kept(), with
+ * one `struct statements` a connection, and nothing else is different.
  */
 #ifndef STORAGE_STATEMENT_SQLITE_H
 #define STORAGE_STATEMENT_SQLITE_H
@@ -20,10 +23,28 @@
 struct statement {
     sqlite3 *db;
     sqlite3_stmt *stmt;
-    int next; /* column to bind or to read */
+    int next;  /* column to bind or to read */
+    bool kept; /* statement_close() leaves it prepared */
+};
+
+enum { STATEMENTS_MAX = 48 };
+
+/* What is kept of one connection. Known by the address of its text, a literal. */
+struct statements {
+    size_t count;
+    struct {
+        const char *sql;
+        sqlite3_stmt *stmt;
+    } kept[STATEMENTS_MAX];
 };
 
 struct statement statement_open(sqlite3 *db, const char *sql);
+/* As statement_open(); one that is open already may not be opened again. */
+struct statement statement_kept(struct statements *all, sqlite3 *db, const char *sql);
+/* The bare one, for who has an answer of his own to errors. NULL: it does not compile. */
+sqlite3_stmt *statements_get(struct statements *all, sqlite3 *db, const char *sql);
+/* Before the connection is closed. */
+void statements_fini(struct statements *all);
 void statement_close(struct statement *q);
 
 /* 64-bit numbers are stored as SQLite's signed ones, bit for bit. */
