@@ -106,12 +106,29 @@ static int on_start(struct raft_io *io, unsigned tick_ms, raft_io_tick_cb tick,
     return 0;
 }
 
+static void keep(struct replica_io *s, raft_term term, raft_id vote)
+{
+    s->held_term = 0;
+    // libraft starts its timers after this: our own disk's time is nobody's silence.
+    s->now_us += log_store_set_vote(s->config.store, term, vote);
+}
+
+void replica_io_keep_term(struct replica_io *io)
+{
+    if (io->held_term != 0) {
+        keep(io, io->held_term, 0);
+    }
+}
+
+/* A new term's vote mostly comes next, and then one write has both. Nobody may learn of the term
+ * before: it is kept before anything is sent or appended, and before libraft returns to its caller.
+ */
 static int on_set_term(struct raft_io *io, raft_term term)
 {
     struct replica_io *s = self(io);
 
     s->touched = true;
-    log_store_set_term(s->config.store, term);
+    s->held_term = term;
     return 0;
 }
 
@@ -121,7 +138,8 @@ static int on_set_vote(struct raft_io *io, raft_id voter)
 
     ASSERT(s->admitted);
     s->touched = true;
-    log_store_set_vote(s->config.store, voter);
+    // libraft has no vote without a term that it has told before.
+    keep(s, s->held_term != 0 ? s->held_term : s->raft->current_term, voter);
     return 0;
 }
 
@@ -131,6 +149,7 @@ static int on_send(struct raft_io *io, struct raft_io_send *request,
     struct replica_io *s = self(io);
     struct raft_message guarded = *message;
 
+    replica_io_keep_term(s);
     request->cb = callback;
     if (s->sent_count == s->sent_max) {
         s->sent_max = s->sent_max == 0 ? 16 : s->sent_max * 2;
@@ -166,6 +185,7 @@ static int on_append(struct raft_io *io, struct raft_io_append *request,
     struct replica_io *s = self(io);
     size_t size = 0;
 
+    replica_io_keep_term(s);
     check_append(s, count);
     for (unsigned i = 0; i < count; i++) {
         // A length that is no multiple of 8 would lose this entry and all after it.
@@ -198,6 +218,7 @@ static int on_truncate(struct raft_io *io, raft_index index)
 {
     struct replica_io *s = self(io);
 
+    replica_io_keep_term(s);
     s->next_index = index;
     log_store_submit(s->config.store, log_truncate_new(index));
     return 0;
@@ -212,6 +233,7 @@ static int on_snapshot_put(struct raft_io *io, unsigned trailing,
     uint64_t keep_from = 0;
 
     ASSERT(snapshot->n_bufs == 1);
+    replica_io_keep_term(s);
     if (install) {
         keep_from = UINT64_MAX;
         s->next_index = snapshot->index + 1;

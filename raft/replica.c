@@ -433,6 +433,7 @@ static void settle(struct replica *r)
         more = take_off(r) || more;
         more = replica_io_finish_sends(&r->io) || more;
     }
+    replica_io_keep_term(&r->io);
     consider_admission(r);
     r->settling = false;
 }
@@ -529,7 +530,7 @@ enum err replica_open_over(struct replica **out, const struct replica_config *co
         // libraft elects a lone voter without a new term; every leadership shall have its own.
         r->image->term++;
         r->image->vote = 0;
-        log_store_set_term(r->store, r->image->term);
+        (void)log_store_set_vote(r->store, r->image->term, 0);
     }
     const struct replica_io_config io_config = {
         .voters = &r->voters,

@@ -11,15 +11,11 @@ static struct raft_disk *self(struct log_store *store)
     return (struct raft_disk *)(void *)store;
 }
 
-static void set_term(struct log_store *store, uint64_t term)
+static uint64_t set_vote(struct log_store *store, uint64_t term, uint64_t vote)
 {
     self(store)->term = term;
-    self(store)->vote = 0;
-}
-
-static void set_vote(struct log_store *store, uint64_t vote)
-{
     self(store)->vote = vote;
+    return 0;
 }
 
 static void set_peer(struct log_store *store, const struct log_peer *peer)
@@ -152,7 +148,6 @@ static void close_store(struct log_store *log)
 }
 
 static const struct log_store_ops ops = {
-    .set_term = set_term,
     .set_vote = set_vote,
     .set_peer = set_peer,
     .set_admitted = set_admitted,

@@ -166,7 +166,7 @@ static void write_group(struct raftdb *db, const struct backup *b, const struct 
     struct list requests;
     struct buffer sealed = {0};
 
-    raftdb_set_term(db, b->raft_term + 1);
+    raftdb_set_vote(db, b->raft_term + 1, 0);
     for (size_t i = 0; i < BACKUP_VOTERS_MAX; i++) {
         const struct backup_member *m = &b->member[i];
         const struct log_peer peer = {.voter = m->voter, .identity = m->identity, .founder = true};

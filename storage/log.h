@@ -106,8 +106,7 @@ void log_requests_free(struct list *requests);
 struct log_store;
 
 struct log_store_ops {
-    void (*set_term)(struct log_store *store, uint64_t term);
-    void (*set_vote)(struct log_store *store, uint64_t vote);
+    uint64_t (*set_vote)(struct log_store *store, uint64_t term, uint64_t vote);
     void (*set_peer)(struct log_store *store, const struct log_peer *peer);
     void (*set_admitted)(struct log_store *store);
     void (*submit)(struct log_store *store, struct log_request *request);
@@ -120,16 +119,11 @@ struct log_store {
     const struct log_store_ops *ops;
 };
 
-/* Durable on return. A new term clears the vote. */
-static inline void log_store_set_term(struct log_store *store, uint64_t term)
+/* Durable on return, both in one write. `vote` 0: none in this term yet. Returns how long the
+ * caller was kept waiting, in us: no silence of anybody else (0 in virtual time). */
+static inline uint64_t log_store_set_vote(struct log_store *store, uint64_t term, uint64_t vote)
 {
-    store->ops->set_term(store, term);
-}
-
-/* Durable on return. */
-static inline void log_store_set_vote(struct log_store *store, uint64_t vote)
-{
-    store->ops->set_vote(store, vote);
+    return store->ops->set_vote(store, term, vote);
 }
 
 /* Durable on return. Replaces what was known of that voter. */

@@ -5,6 +5,7 @@
 #include "storage/swap.h"
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/directory.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -91,22 +92,15 @@ static void leave(struct log_sqlite *s)
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-static void set_term(struct log_store *store, uint64_t term)
+static uint64_t set_vote(struct log_store *store, uint64_t term, uint64_t vote)
 {
     struct log_sqlite *s = self(store);
+    const uint64_t start_us = clock_boottime_us();
 
     enter(s);
-    raftdb_set_term(s->db, term);
+    raftdb_set_vote(s->db, term, vote);
     leave(s);
-}
-
-static void set_vote(struct log_store *store, uint64_t vote)
-{
-    struct log_sqlite *s = self(store);
-
-    enter(s);
-    raftdb_set_vote(s->db, vote);
-    leave(s);
+    return clock_boottime_us() - start_us;
 }
 
 static void set_peer(struct log_store *store, const struct log_peer *peer)
@@ -166,7 +160,6 @@ static void close_store(struct log_store *store)
 }
 
 static const struct log_store_ops ops = {
-    .set_term = set_term,
     .set_vote = set_vote,
     .set_peer = set_peer,
     .set_admitted = set_admitted,

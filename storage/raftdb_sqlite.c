@@ -214,17 +214,10 @@ void raftdb_write(struct raftdb *db, struct list *requests)
     commit(db);
 }
 
-void raftdb_set_term(struct raftdb *db, uint64_t term)
+void raftdb_set_vote(struct raftdb *db, uint64_t term, uint64_t vote)
 {
     begin(db);
     db->term = term;
-    db->vote = 0;
-    commit(db);
-}
-
-void raftdb_set_vote(struct raftdb *db, uint64_t vote)
-{
-    begin(db);
     db->vote = vote;
     commit(db);
 }

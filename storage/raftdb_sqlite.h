@@ -29,8 +29,7 @@ MUST_CHECK enum err raftdb_inspect(const char *directory, struct log_folder *out
 void raftdb_close(struct raftdb *db);
 
 /* The writers: durable on return; they end the process with 74 if they fail. */
-void raftdb_set_term(struct raftdb *db, uint64_t term);
-void raftdb_set_vote(struct raftdb *db, uint64_t vote);
+void raftdb_set_vote(struct raftdb *db, uint64_t term, uint64_t vote);
 void raftdb_set_peer(struct raftdb *db, const struct log_peer *peer);
 void raftdb_set_admitted(struct raftdb *db);
 /* Do all requests of the list in one transaction. The list keeps them. */

@@ -192,8 +192,7 @@ static uint64_t folder_write(struct writer_of_folder *w, const char *path, uint6
     (void)folder_give(w, RH__COMMAND__BODY_INIT, &in);
     assert_int_not_equal(folder_register(w, "n1", 11), 0);
     assert_int_not_equal(folder_register(w, "n2", 12), 0);
-    log_store_set_term(w->store, 3);
-    log_store_set_vote(w->store, 2);
+    (void)log_store_set_vote(w->store, 3, 2);
     log_store_set_admitted(w->store);
     (void)folder_move(w, 0, 2, true);
     (void)folder_move(w, 1, 2, true);

@@ -146,8 +146,7 @@ static void fill(void)
                                           .configuration = bytes_of("voters: 1, 2, 3.", 16),
                                           .data = bytes_of("the state", 9)};
 
-    log_store_set_term(store, 5);
-    log_store_set_vote(store, 3);
+    (void)log_store_set_vote(store, 5, 3);
     log_store_set_peer(store, &peer);
     log_store_set_admitted(store);
     for (uint64_t i = 2; i <= 9; i++) {
@@ -213,7 +212,7 @@ static void a_new_term_clears_the_vote(void **state)
     (void)state;
     fill();
     struct log_store *store = open_log(&image);
-    log_store_set_term(store, 6);
+    (void)log_store_set_vote(store, 6, 0);
     log_store_close(store);
     log_image_fini(&image);
     store = open_log(&image);
@@ -410,7 +409,7 @@ static void fill_and_die(void)
             append(store, i, 1, "8 bytes.");
             log_sqlite_wait(store);
         }
-        log_store_set_term(store, 7);
+        (void)log_store_set_vote(store, 7, 0);
         _exit(0);
     }
     assert_int_equal(waitpid(child, NULL, 0), child);
@@ -505,7 +504,7 @@ static void an_older_copy_is_refused(void **state)
     (void)snprintf(command, sizeof command, "cp %s %s", from, to);
     assert_int_equal(system(command), 0); // NOLINT(cert-env33-c): paths are our own
     struct log_store *store = open_log(&image);
-    log_store_set_term(store, 6);
+    (void)log_store_set_vote(store, 6, 0);
     log_store_close(store);
     log_image_fini(&image);
     assert_int_equal(rename(to, from), 0);
