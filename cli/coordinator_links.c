@@ -128,6 +128,9 @@ static void on_down(void *context, struct link *link, const char *reason)
     table_remove(&d->peers, &p->by_id);
     link_set_user(link, NULL);
     daemon_step(d, &event);
+    if (p->voter != 0 && link_to_voter(d, p->voter) == NULL) {
+        replica_lost(d->replica, clock_boottime_us(), p->voter);
+    }
     mem_free(p);
 }
 

@@ -10,15 +10,50 @@
 
 enum { CUT_G1, CUT_G2, CUT_G3, CUT_OTHER };
 
-/* G1. The message itself is kept: it shows libraft that the follower is there. */
-static void hide_success(struct guard *guard, const struct raft *raft,
-                         struct raft_append_entries_result *result)
+/* The newest of each voter. */
+static void remember(struct guard *guard, const struct raft_message *from,
+                     const struct raft_append_entries_result *result)
 {
+    size_t at = 0;
+
+    while (at < guard->hidden_count && guard->hidden[at].from != from->server_id) {
+        at++;
+    }
+    if (at == GUARD_VOTERS_MAX) {
+        return;
+    }
+    guard->hidden_count += at == guard->hidden_count;
+    guard->hidden[at] = (struct guard_hidden){
+        .from = from->server_id, .address = from->server_address, .result = *result};
+}
+
+/* G1. The message itself is kept: it shows libraft that the follower is there. */
+static void hide_success(struct guard *guard, const struct raft *raft, struct raft_message *from)
+{
+    struct raft_append_entries_result *result = &from->append_entries_result;
+
     if (raft->state == RAFT_LEADER && result->rejected == 0 && result->term == raft->current_term &&
         guard->own_stored != raft->current_term && (guard->rules_off & GUARD_G1) == 0) {
+        remember(guard, from, result);
         result->last_log_index = 0;
         guard->cut[CUT_G1]++;
     }
+}
+
+bool guard_recall(struct guard *guard, const struct raft *raft, struct raft_message *out)
+{
+    while (guard->hidden_count > 0 && guard->own_stored == raft->current_term) {
+        const struct guard_hidden *hidden = &guard->hidden[--guard->hidden_count];
+
+        if (raft->state == RAFT_LEADER && hidden->result.term == raft->current_term) {
+            *out = (struct raft_message){.type = RAFT_IO_APPEND_ENTRIES_RESULT,
+                                         .append_entries_result = hidden->result,
+                                         .server_id = hidden->from,
+                                         .server_address = hidden->address};
+            return true;
+        }
+    }
+    return false;
 }
 
 /* G3. What is left may be an empty message: a heartbeat at the snapshot's index, which a leader of
@@ -109,7 +144,7 @@ bool guard_before(struct guard *guard, struct raft *raft, struct raft_message *m
     case RAFT_IO_INSTALL_SNAPSHOT:
         return before_install(guard, raft, message);
     case RAFT_IO_APPEND_ENTRIES_RESULT:
-        hide_success(guard, raft, &message->append_entries_result);
+        hide_success(guard, raft, message);
         return true;
     case RAFT_IO_REQUEST_VOTE:
         if (is_second_vote(raft, &message->request_vote)) {

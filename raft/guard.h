@@ -31,14 +31,24 @@
 /* Rules to leave out: for the simulator, to show that it catches what they prevent. */
 enum guard_rule { GUARD_G1 = 1, GUARD_G2 = 2, GUARD_G3 = 4 };
 
+enum { GUARD_VOTERS_MAX = 5 };
+
+struct guard_hidden {
+    raft_id from;
+    const char *address;
+    struct raft_append_entries_result result;
+};
+
 struct guard {
-    unsigned rules_off;     /* guard_rule bits; 0 in production */
-    raft_term own_stored;   /* G1: highest term of which an entry of ours, as leader, is stored */
-    raft_term shown_term;   /* G2: what the leader of this term ... */
-    raft_index shown;       /* ... has shown and we found to match, up to this index */
-    raft_index showing;     /* G2: last index of the message being received, 0 = none */
-    raft_term showing_term; /* its term */
-    bool refused;           /* G2: it was answered with a rejection */
+    unsigned rules_off;   /* guard_rule bits; 0 in production */
+    raft_term own_stored; /* G1: highest term of which an entry of ours, as leader, is stored */
+    struct guard_hidden hidden[GUARD_VOTERS_MAX]; /* G1: what it hid, the newest of each voter */
+    size_t hidden_count;
+    raft_term shown_term;      /* G2: what the leader of this term ... */
+    raft_index shown;          /* ... has shown and we found to match, up to this index */
+    raft_index showing;        /* G2: last index of the message being received, 0 = none */
+    raft_term showing_term;    /* its term */
+    bool refused;              /* G2: it was answered with a rejection */
     unsigned long long cut[4]; /* times that G1..G3 and G6/G7 acted */
 };
 
@@ -50,6 +60,10 @@ void guard_after(struct guard *guard, const struct raft *raft);
 
 /* Change a message on its way out. */
 void guard_send(struct guard *guard, struct raft_message *message);
+
+/* After guard_stored(): the next of the results that G1 hid meanwhile, as if it came only now; else
+ * the voters would repeat them at the next heartbeat. False: there is none. */
+bool guard_recall(struct guard *guard, const struct raft *raft, struct raft_message *out);
 
 /* Entries that we appended as leader of `term` are on our disk. */
 void guard_stored(struct guard *guard, raft_term term);

@@ -316,9 +316,37 @@ void replica_io_fini(struct replica_io *io)
     buffer_fini(&io->out);
 }
 
+void replica_io_lost(struct replica_io *io, uint64_t voter, uint64_t after_us)
+{
+    struct raft *raft = io->raft;
+
+    if (raft_state(raft) == RAFT_FOLLOWER && raft->follower_state.current_leader.id == voter) {
+        // libraft refuses every vote while it knows of a leader, until its own time-out.
+        raft->follower_state.current_leader.id = 0;
+        io->stand_us = io->now_us + after_us;
+    }
+}
+
+/* With pre-vote: as long as the others hear the leader, nothing comes of it. */
+static void stand_if_due(struct replica_io *io)
+{
+    struct raft *raft = io->raft;
+
+    if (io->stand_us == 0 || io->now_us < io->stand_us) {
+        return;
+    }
+    io->stand_us = 0;
+    if (raft_state(raft) == RAFT_FOLLOWER && raft->follower_state.current_leader.id == 0 &&
+        io->admitted) {
+        raft->election_timer_start = 0; // long ago
+        io->on_tick(&io->io);
+    }
+}
+
 void replica_io_tick(struct replica_io *io, uint64_t now_us)
 {
     io->now_us = now_us;
+    stand_if_due(io);
     if (now_us < io->next_tick_us) {
         return;
     }
@@ -332,6 +360,16 @@ void replica_io_tick(struct replica_io *io, uint64_t now_us)
     io->on_tick(&io->io);
 }
 
+/* What guard_before() hid until now: as if it came only now. */
+static void recall(struct replica_io *io)
+{
+    struct raft_message message;
+
+    while (guard_recall(&io->guard, io->raft, &message)) {
+        io->on_message(&io->io, &message);
+    }
+}
+
 static void finish(struct replica_io *io, struct log_request *done)
 {
     switch (done->kind) {
@@ -341,6 +379,7 @@ static void finish(struct replica_io *io, struct log_request *done)
         guard_stored(&io->guard, tag->own_term);
         raft_free(tag);
         request->cb(request, 0);
+        recall(io);
         break;
     }
     case LOG_TRUNCATE:

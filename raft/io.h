@@ -45,6 +45,7 @@ struct replica_io {
     raft_io_tick_cb on_tick;
     raft_io_recv_cb on_message;
     raft_index next_index;      /* where the next append goes, when the queue is done */
+    uint64_t stand_us;          /* when to stand without waiting for a time-out; 0 = not */
     raft_term held_term;        /* libraft has it and the disk has not; 0 = none */
     bool admitted;              /* may stand and vote */
     bool touched;               /* has taken part: a vote, a second term, a second entry */
@@ -66,6 +67,9 @@ void replica_io_tick(struct replica_io *io, uint64_t now_us);
 void replica_io_poll(struct replica_io *io, uint64_t now_us);
 /* Decode, guard, hand over. `from` must be one of the voters. */
 void replica_io_receive(struct replica_io *io, uint64_t now_us, uint64_t from, struct bytes in);
+/* The voter is not there. If it led, forget it, and stand for election `after_us` from now unless a
+ * leader is heard of first. */
+void replica_io_lost(struct replica_io *io, uint64_t voter, uint64_t after_us);
 /* Before the caller goes: what libraft believes of its term and vote is on the disk. */
 void replica_io_keep_term(struct replica_io *io);
 /* Call back the sends; true if there were any. */

@@ -697,6 +697,20 @@ void replica_receive(struct replica *r, uint64_t now_us, uint64_t from, struct b
     leave(r, before);
 }
 
+void replica_lost(struct replica *r, uint64_t now_us, uint64_t voter)
+{
+    const uint64_t beat_us = (uint64_t)r->config.heartbeat_ms * 1000;
+    struct heap *before = enter(r, now_us);
+    uint64_t turn = 0;
+
+    for (size_t i = 0; i < r->voters.count; i++) {
+        turn += r->voters.id[i] != voter && r->voters.id[i] < r->config.id;
+    }
+    // The others need a moment to see that it is gone, and an election is over within two beats.
+    replica_io_lost(&r->io, voter, beat_us / 5 + turn * 2 * beat_us);
+    leave(r, before);
+}
+
 /* Queue an item of `size` bytes; the caller has checked that it may. */
 static struct item *enqueue(struct replica *r, uint64_t tag, size_t size)
 {

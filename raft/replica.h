@@ -92,6 +92,12 @@ void replica_poll(struct replica *r, uint64_t now_us);
  * and unknown senders are counted and dropped. */
 void replica_receive(struct replica *r, uint64_t now_us, uint64_t from, struct bytes message);
 
+/* The links to `voter` ended, as when its process did. If it led, this voter does not wait for an
+ * election time-out: it stands a moment later, the first of those who are left before the next, so
+ * that they don't split the votes. A false alarm does no harm: nobody votes who hears the leader.
+ */
+void replica_lost(struct replica *r, uint64_t now_us, uint64_t voter);
+
 /* Queue one command (copied). `tag` comes back in `done`. ERR_NOT_LEADER, ERR_BUSY, ERR_TOO_BIG:
  * nothing queued, `done` is not called. */
 MUST_CHECK enum err replica_propose(struct replica *r, uint64_t tag, struct bytes command);

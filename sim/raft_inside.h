@@ -20,6 +20,7 @@ enum raft_event_kind {
     ON_TICK,
     ON_DISK,
     ON_POLL,
+    ON_LOST,
     ON_MESSAGE,
     ON_CLIENT,
     ON_NEMESIS,
@@ -32,7 +33,8 @@ struct raft_event {
     uint64_t number; /* of two at one time, the older goes first */
     enum raft_event_kind kind;
     unsigned node;
-    unsigned life; /* of the node; an event of an earlier life is void */
+    unsigned life;  /* of the node; an event of an earlier life is void */
+    unsigned about; /* ON_LOST: whose links ended */
     struct raft_packet *packet;
 };
 
@@ -72,6 +74,9 @@ struct raft_world {
     bool ordered;         /* links keep their order */
     bool mute[NODES_MAX]; /* figure 8: its entries reach nobody */
     uint64_t delay_percent;
+    struct prng
+        links; /* when links end: draws of their own, so that the other seeds stay as they are */
+    bool links_end;        /* voters are told when another's links end */
     uint64_t shot_percent; /* a young leader crashes when its commit index moves */
     bool healing;
     bool quiet;              /* no more commands */
@@ -128,6 +133,9 @@ void sim_voter_count_cuts(struct sim_voter *n);
 uint64_t raft_world_tick_us(const struct raft_world *w);
 
 /* ---- raft_world.c */
+
+/* The links to `gone` end, or those who are linked believe so. */
+void raft_world_end_links(struct raft_world *w, const struct sim_voter *gone);
 
 void raft_world_run_until(struct raft_world *w, uint64_t at_us);
 

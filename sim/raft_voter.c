@@ -273,6 +273,7 @@ void sim_voter_crash(struct sim_voter *n)
     n->replica = NULL;
     n->life++;
     n->world->result->crashes++;
+    raft_world_end_links(n->world, n);
 }
 
 bool sim_voter_leads(const struct sim_voter *n)

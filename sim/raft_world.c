@@ -28,6 +28,32 @@ static struct sim_voter *pick_victim(struct raft_world *w)
     return victim;
 }
 
+void raft_world_end_links(struct raft_world *w, const struct sim_voter *gone)
+{
+    for (unsigned i = 0; w->links_end && i < w->options.voters; i++) {
+        // Some ends are never noticed.
+        if (i != gone->place && prng_chance(&w->links, 80)) {
+            raft_world_push(
+                w,
+                (struct raft_event){.at_us = w->now_us + prng_between(&w->links, 100, 30000),
+                                    .kind = ON_LOST,
+                                    .node = i,
+                                    .life = w->node[i].life,
+                                    .about = gone->place});
+        }
+    }
+}
+
+/* A leader's links end though it is well: of all, or of some. */
+static void nemesis_ends_links(struct raft_world *w)
+{
+    for (unsigned i = 0; i < w->options.voters; i++) {
+        if (sim_voter_leads(&w->node[i])) {
+            raft_world_end_links(w, &w->node[i]);
+        }
+    }
+}
+
 static void nemesis_crashes(struct raft_world *w)
 {
     struct sim_voter *n = pick_victim(w);
@@ -76,6 +102,9 @@ static void nemesis(struct raft_world *w)
     if (prng_chance(&w->prng, 20)) {
         nemesis_transfers(w);
     }
+    if (w->links_end && prng_chance(&w->links, 40)) {
+        nemesis_ends_links(w);
+    }
     raft_world_push_for(
         w, ON_NEMESIS, &w->node[0], w->now_us + 50000 + prng_between(&w->prng, 0, w->fault_max_us));
 }
@@ -120,6 +149,9 @@ static void do_node_event(struct raft_world *w, struct sim_voter *n, const struc
     case ON_POLL:
         n->polling = false;
         replica_poll(n->replica, w->now_us);
+        break;
+    case ON_LOST:
+        replica_lost(n->replica, w->now_us, e->about + 1);
         break;
     case ON_MESSAGE:
         ASSERT(e->packet != NULL);
@@ -219,6 +251,8 @@ static void world_init(struct raft_world *w, const struct raft_world_options *op
     w->options = *options;
     w->result = result;
     w->prng.state = options->seed * 0x2545f4914f6cdd1du + 1;
+    w->links.state = options->seed * 0x9e3779b97f4a7c15u + 1;
+    w->links_end = options->scenario == RANDOM_FAULTS && options->seed % 2 == 0;
     w->now_us = 1000000;
     result->trace = 14695981039346656037u;
     w->ordered = prng_chance(&w->prng, 50);
