@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Puts to etcd, over keep-alive connections to its JSON gateway:
+ *
+ *     put_bench load HOST:PORT MS DEPTH
+ *     put_bench watch HOST:PORT,HOST:PORT,... MS
+ *
+ * What commit_bench does with coordinators. `load`: a closed loop of DEPTH
+ * connections to one member. `watch`: whichever member is there is asked every
+ * WATCH_MS, without waiting for earlier answers: a put that died with a leader
+ * would be waited for 7 s. Prints what commit_bench prints.
+ */
+#include "cli/admin.h"
+#include "wire/address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    CONNECTIONS_MAX = 1024,
+    WATCH_CONNECTIONS = 32, /* to each member */
+    WATCH_MS = 10,
+    GIVE_UP_MS = 2000,
+    NS_PER_MS = 1000000,
+    ANSWER_MAX = 4096,
+    SAMPLES_MAX = 4000000
+};
+
+struct connection {
+    int fd; /* -1 = closed */
+    size_t member;
+    uint64_t sent_ns; /* 0 = nothing under way */
+    size_t size;
+    char answer[ANSWER_MAX];
+};
+
+struct bench {
+    struct sockaddr_in address[ADMIN_COORDINATORS_MAX];
+    size_t members;
+    struct connection connection[CONNECTIONS_MAX];
+    size_t count;
+    bool watch;
+    uint64_t asked_ns[ADMIN_COORDINATORS_MAX];
+    uint64_t *took_ns; /* owned */
+    size_t done;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void hang_up(struct connection *c)
+{
+    if (c->fd >= 0) {
+        (void)close(c->fd);
+    }
+    c->fd = -1;
+    c->sent_ns = 0;
+    c->size = 0;
+}
+
+static bool dial(const struct bench *b, struct connection *c)
+{
+    const int one = 1;
+
+    c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (c->fd >= 0 && connect(c->fd,
+                              (const struct sockaddr *)&b->address[c->member],
+                              sizeof b->address[c->member]) == 0) {
+        (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        (void)fcntl(c->fd, F_SETFL, O_NONBLOCK);
+        return true;
+    }
+    hang_up(c);
+    return false;
+}
+
+/* {"key": "bench-NNNN", "value": 16 bytes}, both in base64. */
+static void ask(const struct bench *b, struct connection *c)
+{
+    static const char digit[] = "ABCDEFGHIJ";
+    const size_t at = (size_t)(c - b->connection);
+    char body[128];
+    char request[512];
+
+    if (c->fd < 0 && !dial(b, c)) {
+        return;
+    }
+    (void)snprintf(body,
+                   sizeof body,
+                   "{\"key\":\"YmVuY2gt%c%c%c%c\",\"value\":\"MDEyMzQ1Njc4OWFiY2RlZg==\"}",
+                   digit[at / 1000 % 10],
+                   digit[at / 100 % 10],
+                   digit[at / 10 % 10],
+                   digit[at % 10]);
+    const int size = snprintf(request,
+                              sizeof request,
+                              "POST /v3/kv/put HTTP/1.1\r\nHost: etcd\r\nContent-Type: "
+                              "application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                              strlen(body),
+                              body);
+    c->sent_ns = now_ns();
+    c->size = 0;
+    if (write(c->fd, request, (size_t)size) != size) {
+        hang_up(c);
+    }
+}
+
+/* True when the answer is whole; `*good`: it was put. */
+static bool is_whole(const struct connection *c, bool *good)
+{
+    const char *body = strstr(c->answer, "\r\n\r\n");
+    const char *length = strstr(c->answer, "Content-Length: ");
+
+    *good = strncmp(c->answer, "HTTP/1.1 200", 12) == 0;
+    if (body == NULL) {
+        return false;
+    }
+    if (length != NULL && length < body) {
+        return c->size >= (size_t)(body + 4 - c->answer) + strtoul(length + 16, NULL, 10);
+    }
+    return strstr(body, "\r\n0\r\n\r\n") != NULL; // in chunks
+}
+
+static void on_answer(struct bench *b, struct connection *c)
+{
+    const uint64_t now = now_ns();
+    bool good = false;
+
+    const ssize_t got = read(c->fd, c->answer + c->size, ANSWER_MAX - 1 - c->size);
+    if (got <= 0) {
+        if (got == 0 || errno != EAGAIN) {
+            hang_up(c);
+        }
+        return;
+    }
+    c->size += (size_t)got;
+    c->answer[c->size] = '\0';
+    if (!is_whole(c, &good)) {
+        return;
+    }
+    if (good && b->watch) {
+        (void)printf("%" PRIu64 " %" PRIu64 "\n", c->sent_ns, now);
+        (void)fflush(stdout);
+    } else if (good && b->done < SAMPLES_MAX) {
+        b->took_ns[b->done++] = now - c->sent_ns;
+    }
+    c->sent_ns = 0;
+    if (!b->watch) {
+        ask(b, c);
+    }
+}
+
+/* One more of each member, over a connection that is free. */
+static void ask_members(struct bench *b)
+{
+    const uint64_t now = now_ns();
+
+    for (size_t i = 0; i < b->count; i++) {
+        struct connection *c = &b->connection[i];
+
+        if (c->sent_ns != 0 && now - c->sent_ns > (uint64_t)GIVE_UP_MS * (uint64_t)NS_PER_MS) {
+            hang_up(c);
+        }
+        if (c->sent_ns == 0 &&
+            now - b->asked_ns[c->member] >= (uint64_t)WATCH_MS * (uint64_t)NS_PER_MS) {
+            b->asked_ns[c->member] = now;
+            ask(b, c);
+        }
+    }
+}
+
+static void turn(struct bench *b)
+{
+    static struct pollfd wait[CONNECTIONS_MAX];
+
+    for (size_t i = 0; i < b->count; i++) {
+        if (!b->watch && b->connection[i].sent_ns == 0) {
+            ask(b, &b->connection[i]);
+        }
+        wait[i] = (struct pollfd){.fd = b->connection[i].fd, .events = POLLIN};
+    }
+    if (b->watch) {
+        ask_members(b);
+    }
+    if (poll(wait, b->count, 2) <= 0) {
+        return;
+    }
+    for (size_t i = 0; i < b->count; i++) {
+        if (wait[i].revents != 0 && b->connection[i].fd == wait[i].fd) {
+            on_answer(b, &b->connection[i]);
+        }
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a;
+    const uint64_t y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static bool find_members(struct bench *b, const char *list)
+{
+    char text[ADMIN_COORDINATORS_MAX][128];
+
+    if (admin_split(list, text, ADMIN_COORDINATORS_MAX, &b->members) != ERR_OK) {
+        return false;
+    }
+    for (size_t i = 0; i < b->members; i++) {
+        struct address parsed;
+
+        b->address[i].sin_family = AF_INET;
+        if (address_parse(text[i], &parsed) != ERR_OK ||
+            inet_pton(AF_INET, parsed.host, &b->address[i].sin_addr) != 1) {
+            return false;
+        }
+        b->address[i].sin_port = htons(parsed.port);
+    }
+    return true;
+}
+
+static void run(struct bench *b, uint64_t ms)
+{
+    const uint64_t start_ns = now_ns();
+
+    while (now_ns() - start_ns < ms * NS_PER_MS) {
+        turn(b);
+    }
+    const double seconds = (double)(now_ns() - start_ns) / 1e9;
+    if (b->watch || b->done == 0) {
+        return;
+    }
+    qsort(b->took_ns, b->done, sizeof b->took_ns[0], compare);
+    (void)printf("%.0f %.1f %.1f\n",
+                 (double)b->done / seconds,
+                 (double)b->took_ns[b->done / 2] / 1e3,
+                 (double)b->took_ns[b->done * 99 / 100] / 1e3);
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench b;
+
+    if (argc < 4 || (strcmp(argv[1], "load") != 0 && strcmp(argv[1], "watch") != 0) ||
+        !find_members(&b, argv[2])) {
+        (void)fprintf(stderr, "put_bench load|watch HOST:PORT[,...] MS [DEPTH]\n");
+        return 2;
+    }
+    (void)signal(SIGPIPE, SIG_IGN);
+    b.watch = strcmp(argv[1], "watch") == 0;
+    b.count = b.watch ? b.members * WATCH_CONNECTIONS : argc > 4 ? strtoul(argv[4], NULL, 10) : 1;
+    b.took_ns = calloc(SAMPLES_MAX, sizeof *b.took_ns);
+    if (b.took_ns == NULL || b.count < 1 || b.count > CONNECTIONS_MAX) {
+        return 2;
+    }
+    for (size_t i = 0; i < b.count; i++) {
+        b.connection[i].fd = -1;
+        b.connection[i].member = i % b.members;
+    }
+    run(&b, strtoull(argv[3], NULL, 10));
+    for (size_t i = 0; i < b.count; i++) {
+        hang_up(&b.connection[i]);
+    }
+    free(b.took_ns);
+    return b.done > 0 || b.watch ? 0 : 1;
+}
