@@ -2,8 +2,8 @@
  *
  * Commands that a group of coordinators commits, asked for in a closed loop:
  *
- *     commit_bench load COORDINATORS CLUSTER MS DEPTH
- *     commit_bench watch COORDINATORS CLUSTER MS
+ *     commit_bench load CLUSTER MS DEPTH HOST:PORT...
+ *     commit_bench watch CLUSTER MS 1 HOST:PORT...
  *
  * One command is `quarantine add` or `quarantine clear` of an actor's id: one
  * entry of the log or a part of one, on the disks of a majority, applied to the
@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
-#include "cli/admin.h"
 #include "wire/control.h"
 #include "wire/finder.h"
 #include "wire/link.h"
@@ -32,6 +31,7 @@
 #include <unistd.h>
 
 enum {
+    COORDINATORS_MAX = 5,
     DEPTH_MAX = 1024,
     TURN_MS = 5,
     AGAIN_MS = 300, /* an answer that a leader lost is asked for again */
@@ -47,7 +47,7 @@ struct slot {
 
 struct bench {
     struct links *links;
-    struct link *coordinator[ADMIN_COORDINATORS_MAX];
+    struct link *coordinator[COORDINATORS_MAX];
     size_t count;
     struct finder finder;
     int wake_fd;
@@ -204,9 +204,8 @@ static void turn(struct bench *b)
     links_flush(b->links);
 }
 
-static void start(struct bench *b, const char *coordinators, const char *cluster)
+static void start(struct bench *b, const char *cluster, char **addresses)
 {
-    char address[ADMIN_COORDINATORS_MAX][128];
     struct links_config config = links_config_default();
     const struct link_events events = {
         .context = b, .up = on_up, .down = on_down, .frame = on_frame, .wake = on_wake};
@@ -216,13 +215,12 @@ static void start(struct bench *b, const char *coordinators, const char *cluster
     config.self.incarnation = random_u64();
     (void)snprintf(config.self.name, sizeof config.self.name, "bench");
     (void)snprintf(config.self.cluster, sizeof config.self.cluster, "%s", cluster);
-    if (admin_split(coordinators, address, ADMIN_COORDINATORS_MAX, &b->count) != ERR_OK ||
-        links_open(&b->links, &config, &events) != ERR_OK) {
+    if (links_open(&b->links, &config, &events) != ERR_OK) {
         exit(1);
     }
     finder_init(&b->finder, b->count);
     for (size_t i = 0; i < b->count; i++) {
-        b->coordinator[i] = links_dial(b->links, address[i]);
+        b->coordinator[i] = links_dial(b->links, addresses[i]);
         if (b->coordinator[i] == NULL) {
             exit(1);
         }
@@ -250,33 +248,37 @@ static void run(struct bench *b, uint64_t ms)
         turn(b);
     }
     const double seconds = (double)(now_ns() - start_ns) / 1e9;
+    const size_t half = b->done / 2;
+    const size_t most = b->done * 99 / 100;
     if (b->watch || b->done == 0) {
         return;
     }
     qsort(b->took_ns, b->done, sizeof b->took_ns[0], compare);
     (void)printf("%.0f %.1f %.1f\n",
                  (double)b->done / seconds,
-                 (double)b->took_ns[b->done / 2] / 1e3,
-                 (double)b->took_ns[b->done * 99 / 100] / 1e3);
+                 (double)b->took_ns[half] / 1e3,
+                 (double)b->took_ns[most] / 1e3);
 }
 
 int main(int argc, char **argv)
 {
     static struct bench b;
 
-    if (argc < 5 || (strcmp(argv[1], "load") != 0 && strcmp(argv[1], "watch") != 0)) {
-        (void)fprintf(stderr, "commit_bench load|watch COORDINATORS CLUSTER MS [DEPTH]\n");
+    if (argc < 6 || argc > 5 + COORDINATORS_MAX ||
+        (strcmp(argv[1], "load") != 0 && strcmp(argv[1], "watch") != 0)) {
+        (void)fprintf(stderr, "commit_bench load|watch CLUSTER MS DEPTH HOST:PORT...\n");
         return 2;
     }
     b.watch = strcmp(argv[1], "watch") == 0;
     log_set_level(LOG_ERROR);
-    start(&b, argv[2], argv[3]);
-    b.depth = argc > 5 ? strtoul(argv[5], NULL, 10) : 1;
+    b.count = (size_t)argc - 5;
+    start(&b, argv[2], &argv[5]);
+    b.depth = strtoul(argv[4], NULL, 10);
     b.took_ns = calloc(SAMPLES_MAX, sizeof *b.took_ns);
     if (b.took_ns == NULL || b.depth < 1 || b.depth > DEPTH_MAX) {
         return 2;
     }
-    run(&b, strtoull(argv[4], NULL, 10));
+    run(&b, strtoull(argv[3], NULL, 10));
     links_close(b.links);
     free(b.took_ns);
     return b.done > 0 || b.watch ? 0 : 1;

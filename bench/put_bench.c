@@ -2,15 +2,14 @@
  *
  * Puts to etcd, over keep-alive connections to its JSON gateway:
  *
- *     put_bench load HOST:PORT MS DEPTH
- *     put_bench watch HOST:PORT,HOST:PORT,... MS
+ *     put_bench load MS DEPTH HOST:PORT
+ *     put_bench watch MS DEPTH HOST:PORT...
  *
  * What commit_bench does with coordinators. `load`: a closed loop of DEPTH
- * connections to one member. `watch`: whichever member is there is asked every
- * WATCH_MS, without waiting for earlier answers: a put that died with a leader
- * would be waited for 7 s. Prints what commit_bench prints.
+ * connections to one member. `watch`: each member is asked every WATCH_MS, over
+ * DEPTH connections, without waiting for earlier answers: a put that died with
+ * a leader would be waited for 7 s. Prints what commit_bench prints.
  */
-#include "cli/admin.h"
 #include "wire/address.h"
 
 #include <arpa/inet.h>
@@ -21,6 +20,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +30,8 @@
 #include <unistd.h>
 
 enum {
+    MEMBERS_MAX = 5,
     CONNECTIONS_MAX = 1024,
-    WATCH_CONNECTIONS = 32, /* to each member */
     WATCH_MS = 10,
     GIVE_UP_MS = 2000,
     NS_PER_MS = 1000000,
@@ -48,12 +48,12 @@ struct connection {
 };
 
 struct bench {
-    struct sockaddr_in address[ADMIN_COORDINATORS_MAX];
+    struct sockaddr_in address[MEMBERS_MAX];
     size_t members;
     struct connection connection[CONNECTIONS_MAX];
     size_t count;
     bool watch;
-    uint64_t asked_ns[ADMIN_COORDINATORS_MAX];
+    uint64_t asked_ns[MEMBERS_MAX];
     uint64_t *took_ns; /* owned */
     size_t done;
 };
@@ -218,23 +218,16 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static bool find_members(struct bench *b, const char *list)
+static bool find_member(struct sockaddr_in *out, const char *text)
 {
-    char text[ADMIN_COORDINATORS_MAX][128];
+    struct address parsed;
 
-    if (admin_split(list, text, ADMIN_COORDINATORS_MAX, &b->members) != ERR_OK) {
+    out->sin_family = AF_INET;
+    if (address_parse(text, &parsed) != ERR_OK ||
+        inet_pton(AF_INET, parsed.host, &out->sin_addr) != 1) {
         return false;
     }
-    for (size_t i = 0; i < b->members; i++) {
-        struct address parsed;
-
-        b->address[i].sin_family = AF_INET;
-        if (address_parse(text[i], &parsed) != ERR_OK ||
-            inet_pton(AF_INET, parsed.host, &b->address[i].sin_addr) != 1) {
-            return false;
-        }
-        b->address[i].sin_port = htons(parsed.port);
-    }
+    out->sin_port = htons(parsed.port);
     return true;
 }
 
@@ -246,37 +239,45 @@ static void run(struct bench *b, uint64_t ms)
         turn(b);
     }
     const double seconds = (double)(now_ns() - start_ns) / 1e9;
+    const size_t half = b->done / 2;
+    const size_t most = b->done * 99 / 100;
     if (b->watch || b->done == 0) {
         return;
     }
     qsort(b->took_ns, b->done, sizeof b->took_ns[0], compare);
     (void)printf("%.0f %.1f %.1f\n",
                  (double)b->done / seconds,
-                 (double)b->took_ns[b->done / 2] / 1e3,
-                 (double)b->took_ns[b->done * 99 / 100] / 1e3);
+                 (double)b->took_ns[half] / 1e3,
+                 (double)b->took_ns[most] / 1e3);
 }
 
 int main(int argc, char **argv)
 {
     static struct bench b;
 
-    if (argc < 4 || (strcmp(argv[1], "load") != 0 && strcmp(argv[1], "watch") != 0) ||
-        !find_members(&b, argv[2])) {
-        (void)fprintf(stderr, "put_bench load|watch HOST:PORT[,...] MS [DEPTH]\n");
+    if (argc < 5 || argc > 4 + MEMBERS_MAX ||
+        (strcmp(argv[1], "load") != 0 && strcmp(argv[1], "watch") != 0)) {
+        (void)fprintf(stderr, "put_bench load|watch MS DEPTH HOST:PORT...\n");
         return 2;
     }
     (void)signal(SIGPIPE, SIG_IGN);
     b.watch = strcmp(argv[1], "watch") == 0;
-    b.count = b.watch ? b.members * WATCH_CONNECTIONS : argc > 4 ? strtoul(argv[4], NULL, 10) : 1;
+    b.members = (size_t)argc - 4;
+    b.count = b.members * strtoul(argv[3], NULL, 10);
     b.took_ns = calloc(SAMPLES_MAX, sizeof *b.took_ns);
     if (b.took_ns == NULL || b.count < 1 || b.count > CONNECTIONS_MAX) {
         return 2;
+    }
+    for (size_t i = 0; i < b.members; i++) {
+        if (!find_member(&b.address[i], argv[4 + i])) {
+            return 2;
+        }
     }
     for (size_t i = 0; i < b.count; i++) {
         b.connection[i].fd = -1;
         b.connection[i].member = i % b.members;
     }
-    run(&b, strtoull(argv[3], NULL, 10));
+    run(&b, strtoull(argv[2], NULL, 10));
     for (size_t i = 0; i < b.count; i++) {
         hang_up(&b.connection[i]);
     }
