@@ -8,9 +8,17 @@
 #ifndef RING_HASH_H
 #define RING_HASH_H
 
-#include "ring/ring.h"
+#include "base/assert.h"
+#include "base/bytes.h"
 
+#include <stdint.h>
 #include <string.h>
+
+/* The cluster's secret, or a key derived from it for one kind. Never logged. */
+struct ring_key {
+    uint64_t k0;
+    uint64_t k1;
+};
 
 /* Four words of state. */
 struct siphash {
@@ -106,7 +114,57 @@ static inline uint64_t siphash_u64(struct ring_key key, uint64_t id)
     return siphash_end(&s, (uint64_t)8 << 56);
 }
 
-/* Hash of any bytes, size 0 included. */
+/* Hash of any bytes, size 0 included. A loop costs more than what it repeats: the last four whole
+ * words, which is all that most ids have, go without. */
+static inline uint64_t siphash_inline(struct ring_key key, struct bytes message)
+{
+    struct siphash s = siphash_start(key);
+    size_t whole = message.size / 8;
+    const uint8_t *at = message.data;
+
+    for (; whole > 4; whole--, at += 8) {
+        siphash_word(&s, siphash_load(at));
+    }
+    switch (whole) {
+    case 4:
+        siphash_word(&s, siphash_load(at));
+        at += 8;
+        // fall through
+    case 3:
+        siphash_word(&s, siphash_load(at));
+        at += 8;
+        // fall through
+    case 2:
+        siphash_word(&s, siphash_load(at));
+        at += 8;
+        // fall through
+    case 1:
+        siphash_word(&s, siphash_load(at));
+        // fall through
+    default:
+        break;
+    }
+    return siphash_end(&s, siphash_last(message));
+}
+
+/* The same, called. */
 uint64_t siphash_bytes(struct ring_key key, struct bytes message);
+
+/* ---- positions ---- */
+
+/* The key of one kind, from the cluster's key. Kind 0 has a key of its own too. */
+struct ring_key ring_key_of_kind(struct ring_key master, uint16_t kind);
+/* `id` is 1..255 bytes compared as bytes. */
+static inline uint64_t ring_position(struct ring_key key, struct bytes id)
+{
+    ASSERT(id.size >= 1 && id.size <= 255);
+    return siphash_inline(key, id);
+}
+
+/* The same as ring_position() of the 8 little-endian bytes of `id`. */
+static inline uint64_t ring_position_u64(struct ring_key key, uint64_t id)
+{
+    return siphash_u64(key, id);
+}
 
 #endif

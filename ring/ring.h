@@ -33,6 +33,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "ring/hash.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,12 +72,6 @@ struct ring_segment {
     uint16_t kind_count;
 };
 
-/* The cluster's secret, or a key derived from it for one kind. Never logged. */
-struct ring_key {
-    uint64_t k0;
-    uint64_t k1;
-};
-
 struct ring_vnode {
     uint32_t id;         /* never reused while another vnode has it; < 2^20 */
     uint32_t from;       /* first cell; it ends where the next vnode starts */
@@ -111,14 +106,7 @@ static inline uint32_t ring_hit_vnode(ring_hit hit)
     return hit >> 12;
 }
 
-/* ---- positions (SipHash-1-3, little endian, any alignment) ---- */
-
-/* The key of one kind, from the cluster's key. Kind 0 has a key of its own too. */
-struct ring_key ring_key_of_kind(struct ring_key master, uint16_t kind);
-/* `id` is 1..255 bytes compared as bytes. */
-uint64_t ring_position(struct ring_key key, struct bytes id);
-/* The same as ring_position() of the 8 little-endian bytes of `id`. */
-uint64_t ring_position_u64(struct ring_key key, uint64_t id);
+/* ---- positions: ring_position() of ring/hash.h ---- */
 
 static inline uint32_t ring_cell_of(const struct ring *r, uint64_t position)
 {
