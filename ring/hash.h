@@ -128,18 +128,15 @@ static inline uint64_t siphash_inline(struct ring_key key, struct bytes message)
     switch (whole) {
     case 4:
         siphash_word(&s, siphash_load(at));
-        at += 8;
         // fall through
     case 3:
-        siphash_word(&s, siphash_load(at));
-        at += 8;
+        siphash_word(&s, siphash_load(at + 8 * (whole - 3)));
         // fall through
     case 2:
-        siphash_word(&s, siphash_load(at));
-        at += 8;
+        siphash_word(&s, siphash_load(at + 8 * (whole - 2)));
         // fall through
     case 1:
-        siphash_word(&s, siphash_load(at));
+        siphash_word(&s, siphash_load(at + 8 * (whole - 1)));
         // fall through
     default:
         break;
