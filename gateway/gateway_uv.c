@@ -37,7 +37,6 @@ struct gateway {
     uv_timer_t tick;
     uv_timer_t sweep;
     uv_timer_t drain;
-    uv_async_t wake;
     uv_signal_t terminate;
     uv_signal_t interrupt;
     struct links *links;
@@ -189,13 +188,6 @@ static void on_frame(void *context, struct link *link, const struct frame *frame
 static void on_wake(void *context)
 {
     struct gateway *g = context;
-
-    (void)uv_async_send(&g->wake);
-}
-
-static void on_async(uv_async_t *async)
-{
-    struct gateway *g = async->data;
 
     links_poll(g->links, now_us(g));
 }
@@ -373,7 +365,7 @@ static void stop(struct gateway *g)
 {
     if (!g->stopping) {
         g->stopping = true;
-        links_close(g->links); // first: nng's threads wake the loop
+        links_close(g->links);
         g->links = NULL;
         listener_close(&g->listener);
         uv_walk(&g->loop, close_handle, NULL);
@@ -448,6 +440,7 @@ static enum err open_links(struct gateway *g, uint64_t id)
 
     (void)snprintf(
         config.self.product, sizeof config.self.product, "ringhold %s", RINGHOLD_VERSION);
+    config.loop = &g->loop;
     config.self.protocol = LINK_PROTOCOL;
     config.self.protocol_min = LINK_PROTOCOL;
     (void)snprintf(config.self.cluster, sizeof config.self.cluster, "%s", g->options->cluster);
@@ -540,8 +533,6 @@ int gateway_run(const struct gateway_options *options)
         mem_free(g);
         return complain("cannot start", options->name, "no event loop");
     }
-    uv_async_init(&g->loop, &g->wake, on_async);
-    g->wake.data = g;
     const int code = start(g);
     if (code != 0) {
         stop(g);

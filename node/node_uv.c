@@ -63,7 +63,7 @@ static void complain_if_alone(struct shell *s)
     }
 }
 
-static void poll_now(struct shell *s)
+void shell_poll(struct shell *s)
 {
     s->now_us = clock_boottime_us();
     stage_take(s);
@@ -82,7 +82,7 @@ static void on_told(uv_async_t *handle)
 
 static void on_wake(uv_async_t *handle)
 {
-    poll_now(handle->data);
+    shell_poll(handle->data);
 }
 
 /* Faults that tests name, in a build for them. */
@@ -102,7 +102,7 @@ static void on_tick(uv_timer_t *handle)
     struct shell *s = handle->data;
     struct host_event event = {.type = HOST_TICK};
 
-    poll_now(s);
+    shell_poll(s);
     plant(s);
     calls_tick(s->calls, s->now_us);
     shell_pushes_tick(s);
@@ -167,7 +167,9 @@ static void start_loop(struct shell *s)
 static void on_walk(uv_handle_t *handle, void *context)
 {
     (void)context;
-    uv_close(handle, NULL);
+    if (!uv_is_closing(handle)) { // those of the links are
+        uv_close(handle, NULL);
+    }
 }
 
 static void finish(struct shell *s)

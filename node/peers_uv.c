@@ -203,9 +203,7 @@ static void on_frame(void *context, struct link *link, const struct frame *frame
 
 static void on_links_wake(void *context)
 {
-    struct shell *s = context;
-
-    (void)uv_async_send(&s->wake);
+    shell_poll(context);
 }
 
 /* ---- opening ---- */
@@ -244,6 +242,7 @@ bool peers_open(struct shell *s)
         .wake = on_links_wake,
     };
 
+    config.loop = &s->loop;
     config.self.role = ROLE_NODE;
     (void)snprintf(config.self.cluster, sizeof config.self.cluster, "%s", shell_cluster(o));
     (void)snprintf(config.self.name, sizeof config.self.name, "%s", o->name);

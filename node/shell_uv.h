@@ -154,6 +154,11 @@ bool shell_complain(const char *what, const char *value);
 /* The name of the cluster, or the one it has by default. */
 const char *shell_cluster(const struct rh_node_options *o);
 
+/* ---- node_uv.c */
+
+/* Take what the workers told and what came over the links. */
+void shell_poll(struct shell *s);
+
 /* ---- peers_uv.c: links, and what comes over them */
 
 bool peers_open(struct shell *s);

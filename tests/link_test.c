@@ -3,6 +3,8 @@
  * Two and more link layers in one process, over real sockets on loopback. The
  * clock is the real one plus what run_on() adds, so that no test waits for a
  * timer; until() runs all sides until what the test is about has happened.
+ *
+ * All of it runs with each side's streams on nng, and on a uv loop of its own.
  */
 #include "wire/link.h"
 
@@ -21,7 +23,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <netinet/in.h>
-#include <pthread.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -31,6 +33,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <uv.h>
 
 enum { SIDES_MAX = 3, LINES_MAX = 64, PATIENCE_MS = 20000, LINKS_SEEN_MAX = 8 };
 
@@ -65,9 +68,21 @@ struct side {
 static struct side sides[SIDES_MAX];
 static uint64_t skipped_us;
 
-static pthread_mutex_t wake_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t wake_cond = PTHREAD_COND_INITIALIZER;
-static bool woken;
+static int wake_pipe[2]; /* what nng's threads write to */
+
+/* Which body carries the links of which side. */
+static const struct carrier {
+    const char *name;
+    bool uv[SIDES_MAX];
+} carriers[] = {
+    {"links over nng", {false, false, false}},
+    {"links over uv", {true, true, true}},
+    {"nng dials uv", {true, false, false}},
+    {"uv dials nng", {false, true, true}},
+};
+static const struct carrier *carrier;
+static uv_loop_t loops[SIDES_MAX];
+static bool loop_runs[SIDES_MAX];
 
 static char lines[LINES_MAX][512];
 static size_t line_count;
@@ -163,10 +178,19 @@ static void on_frame(void *context, struct link *link, const struct frame *frame
 static void on_wake(void *context)
 {
     (void)context;
-    (void)pthread_mutex_lock(&wake_lock);
-    woken = true;
-    (void)pthread_cond_signal(&wake_cond);
-    (void)pthread_mutex_unlock(&wake_lock);
+    (void)!write(wake_pipe[1], "", 1);
+}
+
+static void *loop_of(size_t index)
+{
+    if (!carrier->uv[index]) {
+        return NULL;
+    }
+    if (!loop_runs[index]) {
+        assert_int_equal(uv_loop_init(&loops[index]), 0);
+        loop_runs[index] = true;
+    }
+    return &loops[index];
 }
 
 static struct side *side_prepare(size_t index, enum link_role role, const char *name)
@@ -174,6 +198,7 @@ static struct side *side_prepare(size_t index, enum link_role role, const char *
     struct side *side = &sides[index];
 
     *side = (struct side){.config = links_config_default()};
+    side->config.loop = loop_of(index);
     side->config.self.role = role;
     (void)snprintf(side->config.self.name, sizeof side->config.self.name, "%s", name);
     (void)snprintf(side->config.self.cluster, sizeof side->config.self.cluster, "test");
@@ -210,26 +235,27 @@ static uint64_t now_us(void)
 
 static void poll_side(struct side *side)
 {
+    if (side->config.loop != NULL) {
+        (void)uv_run(side->config.loop, UV_RUN_NOWAIT);
+    }
     if (side->links != NULL) {
         links_poll(side->links, now_us());
         links_flush(side->links);
     }
 }
 
-/* Sleep until nng has something for us, or a moment: timers want to run. */
+/* Sleep until there is something for us, or a moment: timers want to run. */
 static void await_wake(void)
 {
-    struct timespec until;
+    struct pollfd fds[1 + SIDES_MAX] = {{.fd = wake_pipe[0], .events = POLLIN}};
+    char bytes[64];
 
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += 5000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    (void)pthread_mutex_lock(&wake_lock);
-    while (!woken && pthread_cond_timedwait(&wake_cond, &wake_lock, &until) == 0) {
+    for (size_t i = 0; i < SIDES_MAX; i++) {
+        fds[1 + i].fd = loop_runs[i] ? uv_backend_fd(&loops[i]) : -1;
+        fds[1 + i].events = POLLIN;
     }
-    woken = false;
-    (void)pthread_mutex_unlock(&wake_lock);
+    (void)poll(fds, 1 + SIDES_MAX, 5);
+    (void)!read(wake_pipe[0], bytes, sizeof bytes);
 }
 
 typedef bool (*condition)(void);
@@ -278,6 +304,11 @@ static int teardown(void **state)
     for (size_t i = 0; i < SIDES_MAX; i++) {
         links_close(sides[i].links);
         sides[i] = (struct side){0};
+        if (loop_runs[i]) {
+            (void)uv_run(&loops[i], UV_RUN_DEFAULT);
+            assert_int_equal(uv_loop_close(&loops[i]), 0); // no handle is left
+            loop_runs[i] = false;
+        }
     }
     log_set_sink(NULL, NULL);
     return 0;
@@ -531,7 +562,7 @@ static void records_wait_at_a_closed_gate_and_nothing_else_does(void **state)
     struct link *link = start_pair();
 
     (void)state;
-    links_set_gate(sides[1].links, now_us()); // That is over.
+    links_set_gate(sides[1].links, 1); // That is over.
     assert_int_equal(link_send(link, FRAME_CONTROL, text("c")), ERR_OK);
     until(one_frame_came);
     assert_int_equal(link_send_record(link, FRAME_ANSWER, text("late")), ERR_OK);
@@ -578,6 +609,36 @@ static void the_gate_closes_on_what_is_half_out(void **state)
     assert_true(left > 0);
     links_set_gate(sides[1].links, UINT64_MAX);
     until(big_ones_came);
+    mem_free(piece);
+}
+
+static bool both_big_ones_came(void)
+{
+    return sides[1].records == 2;
+}
+
+static void what_gathers_behind_a_write_that_was_cut_short_follows_by_itself(void **state)
+{
+    enum { PIECE = 6000000 }; // More than a socket takes at once.
+    struct side *a = side_prepare(0, ROLE_COORDINATOR, "1");
+    struct side *b = side_prepare(1, ROLE_NODE, "n1");
+    uint8_t *piece = mem_new(1, PIECE);
+
+    (void)state;
+    a->config.ping_ms = b->config.ping_ms = 60000; // No ping must be needed to push it out.
+    side_open(a);
+    side_open(b);
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    assert_non_null(links_dial(b->links, bound));
+    until(both_up);
+    for (int i = 0; i < 5; i++) {
+        b->records = 0;
+        assert_int_equal(link_send(a->up[0], FRAME_RAFT, bytes_of(piece, PIECE)), ERR_OK);
+        links_flush(a->links);
+        assert_int_equal(link_send(a->up[0], FRAME_RAFT, bytes_of(piece, PIECE)), ERR_OK);
+        links_flush(a->links);
+        until(both_big_ones_came);
+    }
     mem_free(piece);
 }
 
@@ -813,7 +874,8 @@ static void a_killed_peer_is_down_and_nothing_else_is_hurt(void **state)
 {
     char self[] = "/proc/self/exe";
     char word[] = "peer";
-    char *argv[] = {self, word, bound, NULL};
+    char which[] = {(char)('0' + (carrier - carriers)), '\0'};
+    char *argv[] = {self, word, bound, which, NULL};
     char *envp[] = {NULL};
 
     (void)state;
@@ -1177,6 +1239,7 @@ int main(int argc, char **argv)
         CASE(records_of_one_turn_travel_in_one_frame),
         CASE(records_wait_at_a_closed_gate_and_nothing_else_does),
         CASE(the_gate_closes_on_what_is_half_out),
+        CASE(what_gathers_behind_a_write_that_was_cut_short_follows_by_itself),
         CASE(more_records_than_a_frame_takes_go_in_several),
         CASE(another_cluster_is_refused_and_both_sides_log_why_once),
         CASE(another_protocol_is_refused),
@@ -1205,8 +1268,19 @@ int main(int argc, char **argv)
         CASE(a_self_that_no_peer_would_take_is_refused_at_open),
     };
 
-    if (argc == 3 && strcmp(argv[1], "peer") == 0) {
+    int failures = 0;
+
+    if (pipe(wake_pipe) != 0 || fcntl(wake_pipe[0], F_SETFL, O_NONBLOCK) != 0 ||
+        fcntl(wake_pipe[1], F_SETFL, O_NONBLOCK) != 0) {
+        return 1;
+    }
+    if (argc == 4 && strcmp(argv[1], "peer") == 0) {
+        carrier = &carriers[argv[3][0] - '0'];
         flood(argv[2]);
     }
-    return cmocka_run_group_tests(cases, NULL, NULL);
+    for (size_t i = 0; i < sizeof carriers / sizeof carriers[0]; i++) {
+        carrier = &carriers[i];
+        failures += cmocka_run_group_tests_name(carrier->name, cases, NULL, NULL);
+    }
+    return failures;
 }

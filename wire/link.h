@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Links: framed connections between our processes over nng_stream (tcp now,
- * tls+tcp later), with a hello on each, byte-bounded out-queues, reconnection
- * with jittered back-off, ping and a silence limit.
+ * Links: framed connections between our processes, with a hello on each,
+ * byte-bounded out-queues, reconnection with jittered back-off, ping and a
+ * silence limit.
+ *
+ * Two bodies carry the same bytes, and either end may be either: sockets on the
+ * owner's uv loop, with no thread but the loop's, for what nodes and gateways
+ * say to each other; nng_stream for owners without such a loop (tls+tcp later).
+ * docs/decisions/014 says why. nng's pattern sockets are not used: 004.
  *
  * One `struct links` a process. Everything is called and called back on the
- * loop thread; only `wake` comes from nng's threads. nng's pattern sockets are
- * not used: docs/decisions/ says why.
+ * loop thread; only `wake` may come from nng's threads.
  */
 #ifndef WIRE_LINK_H
 #define WIRE_LINK_H
@@ -56,7 +60,9 @@ struct link_events {
     void (*refused)(void *context, struct link *link, const char *reason);
     /* A frame of CONTROL, RAFT or records; its body is borrowed until this returns. */
     void (*frame)(void *context, struct link *link, const struct frame *frame);
-    /* From any thread: call links_poll() on the loop soon. Must not block. */
+    /* Something is done: links_poll() wants to be called. With config.loop: on the loop, once a
+     * turn and after all of its input, so that it may be called right here. Else: from any thread;
+     * call it on the loop soon, never here. Must not block. */
     void (*wake)(void *context);
 };
 
@@ -69,6 +75,7 @@ struct links_config {
     uint32_t retry_max_ms;    /* 1000 */
     uint32_t hello_ms;        /* an accepted connection must say hello within; 3000 */
     uint32_t connections_max; /* accepted ones; 1024 */
+    void *loop;               /* uv_loop_t, borrowed: links live on it; NULL = on nng's threads */
 };
 struct links_config links_config_default(void);
 
@@ -90,7 +97,8 @@ struct links_counts {
 MUST_CHECK enum err links_open(struct links **out, const struct links_config *config,
                                const struct link_events *events);
 /* Stop listening, drop all links, free everything. Crash-only: nothing is flushed, nothing called
- * back but `wake`. Not from within a callback. Takes NULL. */
+ * back but `wake`. Not from within a callback. Takes NULL. With config.loop: handles are closing
+ * after this; the loop has to run once more before it can be closed. */
 void links_close(struct links *links);
 
 /* Listen on "host:port" (or "[v6]:port"); port 0 = any free one. `bound` gets "host:port" and may
@@ -111,14 +119,15 @@ void links_set_incarnation(struct links *links, uint64_t incarnation);
 /* Later hellos say whether this coordinator's folder took part in a group. */
 void links_set_pristine(struct links *links, bool pristine);
 
-/* On the loop: deliver what arrived, run timers, flush. Call on wake and every 10..50 ms. */
+/* On the loop: deliver what arrived, run timers. Call on wake and every 10..50 ms. */
 void links_poll(struct links *links, uint64_t now_us);
 /* Records (link_send_record) are handed to the network before this time of CLOCK_BOOTTIME only, and
  * else wait on their links, with all that is queued behind them; UINT64_MAX (from the start) =
  * always. The clock is read for each piece that goes to the network: a node's lease may end while
  * its answers are queued (PROTOCOL hole 30). */
 void links_set_gate(struct links *links, uint64_t until_us);
-/* Hand queued frames to the network: once at the end of each loop turn. */
+/* Hand queued frames to the network: once at the end of each loop turn, in a uv_prepare_t with
+ * config.loop. (Without, links_poll() ends with it.) */
 void links_flush(struct links *links);
 
 /* Queue a frame (copied). ERR_STOPPED: not up; ERR_BUSY: over the link's byte bound, nothing queued

@@ -11,7 +11,7 @@
  * Each side judges the other's hello, so each knows the reason of a refusal in
  * its own words and logs it once.
  */
-#include "wire/links_nng.h"
+#include "wire/links.h"
 
 #include "base/log.h"
 #include "wire/hello.h"

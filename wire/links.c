@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/links_nng.h"
+#include "wire/links.h"
 
 #include "base/assert.h"
 #include "base/log.h"
@@ -67,8 +67,8 @@ enum err links_open(struct links **out, const struct links_config *config,
     list_init(&links->links);
     list_init(&links->lost);
     list_init(&links->dirty);
-    list_init(&links->done);
-    (void)pthread_mutex_init(&links->lock, NULL);
+    links->transport =
+        config->loop == NULL ? transport_nng(links) : transport_uv(links, config->loop);
     *out = links;
     return ERR_OK;
 }
@@ -92,8 +92,13 @@ void links_close(struct links *links)
     while ((at = list_front(&links->links)) != NULL) {
         link_free(CONTAINER_OF(at, struct link, in_links));
     }
-    (void)pthread_mutex_destroy(&links->lock);
+    links->transport->ops->free(links->transport);
     mem_free(links);
+}
+
+void links_wake(struct links *links)
+{
+    links->events.wake(links->events.context);
 }
 
 void links_set_incarnation(struct links *links, uint64_t incarnation)
@@ -128,25 +133,6 @@ bool links_may_log(struct links *links)
     return true;
 }
 
-static void on_done(struct op *op)
-{
-    switch (op->kind) {
-    case OP_ACCEPT:
-        listener_on_accept(op->owner);
-        return;
-    case OP_DIAL:
-        link_on_dial(op->owner);
-        return;
-    case OP_RECEIVE:
-        conn_on_receive(op->owner);
-        return;
-    case OP_SEND:
-        conn_on_send(op->owner);
-        return;
-    }
-    UNREACHABLE();
-}
-
 static void run_timers(struct links *links)
 {
     struct list_link *at;
@@ -175,6 +161,9 @@ static void forgive_gap(struct links *links, uint64_t gap_us)
 
         conn->since_us += gap_us;
         conn->heard_us += gap_us;
+    }
+    for (at = list_front(&links->links); at != NULL; at = list_next(&links->links, at)) {
+        CONTAINER_OF(at, struct link, in_links)->dial_us += gap_us;
     }
 }
 
@@ -210,26 +199,24 @@ static void reap_closing(struct links *links)
 void links_poll(struct links *links, uint64_t now_us)
 {
     const uint64_t gap_us = now_us - links->now_us;
-    struct list done;
-    struct list_link *at;
 
-    inject_turn();
+    if (!links->transport->writes_at_once) {
+        inject_turn();
+    }
     if (links->now_us == 0 || gap_us >= (uint64_t)links->config.ping_ms * 1000) {
         forgive_gap(links, gap_us);
     }
     links->now_us = now_us;
-    list_init(&done);
-    op_take_done(links, &done);
-    while ((at = list_pop_front(&done)) != NULL) {
-        on_done(CONTAINER_OF(at, struct op, done));
-    }
+    links->transport->ops->poll(links->transport);
     if (now_us - links->timers_us >= TIMER_STEP_US) {
         links->timers_us = now_us;
         run_timers(links);
     }
     settle_lost(links);
     reap_closing(links);
-    links_flush(links);
+    if (!links->transport->writes_at_once) {
+        links_flush(links);
+    }
 }
 
 void links_set_gate(struct links *links, uint64_t until_us)
@@ -247,5 +234,8 @@ void links_flush(struct links *links)
     list_splice_back(&todo, &links->dirty);
     while ((at = list_pop_front(&todo)) != NULL) {
         conn_flush(CONTAINER_OF(at, struct conn, dirty));
+    }
+    if (links->transport->writes_at_once) {
+        inject_turn();
     }
 }

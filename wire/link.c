@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/links_nng.h"
+#include "wire/links.h"
 
 #include "base/assert.h"
 #include "base/log.h"
@@ -27,14 +27,7 @@ struct link *link_new(struct links *links, const char *address, bool dialled)
 void link_free(struct link *link)
 {
     if (link->dialled) {
-        nng_stream_dialer_close(link->dialer);
-        nng_aio_stop(link->dial.aio);
-        // A dial that succeeded and was not looked at yet left us a stream.
-        if (link->dial.busy && nng_aio_result(link->dial.aio) == 0) {
-            nng_stream_free(nng_aio_get_output(link->dial.aio, 0));
-        }
-        op_fini(&link->dial);
-        nng_stream_dialer_free(link->dialer);
+        link->links->transport->ops->dialler_free(link->dialler);
     }
     if (list_linked(&link->lost)) {
         list_remove(&link->lost);
@@ -97,7 +90,7 @@ bool link_settle(struct link *link)
         links->events.down(links->events.context, link, link->reason);
     }
     if (!link->dialled || link->forgotten) {
-        if (link->dial.busy) {
+        if (link->dialling) {
             return false;
         }
         link_free(link);
@@ -113,60 +106,67 @@ bool link_settle(struct link *link)
 static void dial_start(struct link *link)
 {
     link->refused = false;
-    op_start(&link->dial);
-    nng_stream_dialer_dial(link->dialer, link->dial.aio);
+    link->dialling = true;
+    link->dial_us = link->links->now_us;
+    link->links->transport->ops->dial(link->dialler);
 }
 
-void link_on_dial(struct link *link)
+void link_on_dial(struct link *link, struct stream *stream, int error)
 {
-    const int rc = nng_aio_result(link->dial.aio);
-    nng_stream *stream = rc == 0 ? nng_aio_get_output(link->dial.aio, 0) : NULL;
+    const struct transport_ops *ops = link->links->transport->ops;
 
-    link->dial.busy = false;
+    link->dialling = false;
     if (link->forgotten) {
         if (stream != NULL) {
-            nng_stream_free(stream);
+            ops->close(stream);
+            (void)ops->stream_free(stream, true);
         }
         return;
     }
-    if (rc == 0) {
+    if (error == 0) {
         conn_new(link->links, link, stream);
         return;
     }
+    const char *reason = ops->error_text(error);
     link->refused = false;
-    if (link_may_log(link, nng_strerror(rc))) {
-        log_info(
-            "link", "unreachable", "address=%s reason=\"%s\"", link->address, nng_strerror(rc));
+    if (link_may_log(link, reason)) {
+        log_info("link", "unreachable", "address=%s reason=\"%s\"", link->address, reason);
     }
-    link_lost(link, nng_strerror(rc));
+    link_lost(link, reason);
 }
 
 void link_on_timer(struct link *link)
 {
-    if (link->dialled && link->conn == NULL && !link->dial.busy && !list_linked(&link->lost) &&
-        link->links->now_us >= link->retry_at_us) {
+    const uint64_t now_us = link->links->now_us;
+
+    if (!link->dialled) {
+        return;
+    }
+    if (link->dialling) {
+        if (now_us - link->dial_us >= (uint64_t)LINK_DIAL_MS * US_PER_MS) {
+            link->links->transport->ops->dial_stop(link->dialler);
+        }
+        return;
+    }
+    if (link->conn == NULL && !list_linked(&link->lost) && now_us >= link->retry_at_us) {
         dial_start(link);
     }
 }
 
 struct link *links_dial(struct links *links, const char *address)
 {
-    char url[ADDRESS_SIZE_MAX + 16];
     struct address parsed;
-    nng_stream_dialer *dialer;
 
     if (address_parse(address, &parsed) != ERR_OK || parsed.port == 0) {
         return NULL;
     }
-    (void)snprintf(url, sizeof url, "tcp://%s", address);
-    if (nng_stream_dialer_alloc(&dialer, url) != 0) {
+    struct link *link = link_new(links, address, true);
+    link->dialler = links->transport->ops->dialler_new(links->transport, address, link);
+    if (link->dialler == NULL) {
+        list_remove(&link->in_links);
+        mem_free(link);
         return NULL;
     }
-    (void)nng_stream_dialer_set_bool(dialer, NNG_OPT_TCP_NODELAY, true);
-    (void)nng_stream_dialer_set_bool(dialer, NNG_OPT_TCP_KEEPALIVE, true);
-    struct link *link = link_new(links, address, true);
-    link->dialer = dialer;
-    op_init(&link->dial, links, OP_DIAL, link);
     dial_start(link);
     return link;
 }
@@ -175,8 +175,8 @@ void links_forget(struct links *links, struct link *link)
 {
     ASSERT(link->links == links);
     link->forgotten = true;
-    if (link->dialled) {
-        nng_stream_dialer_close(link->dialer);
+    if (link->dialling) {
+        links->transport->ops->dial_stop(link->dialler);
     }
     if (link->conn != NULL) {
         conn_close(link->conn, "forgotten");

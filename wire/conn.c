@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/links_nng.h"
+#include "wire/links.h"
 
 #include "base/assert.h"
 #include "base/clock.h"
@@ -35,6 +35,11 @@ static void buffer_relax(struct buffer *b)
     }
 }
 
+static const struct transport_ops *ops_of(const struct conn *conn)
+{
+    return conn->links->transport->ops;
+}
+
 // The buffer grows with what arrives, never with what a header claims.
 static void receive_start(struct conn *conn)
 {
@@ -51,10 +56,7 @@ static void receive_start(struct conn *conn)
     } else if (in->size == in->cap) {
         (void)buffer_reserve(in, 1);
     }
-    nng_iov iov = {.iov_buf = in->data + in->size, .iov_len = in->cap - in->size};
-    (void)nng_aio_set_iov(conn->receive.aio, 1, &iov);
-    op_start(&conn->receive);
-    nng_stream_recv(conn->stream, conn->receive.aio);
+    ops_of(conn)->read(conn->stream, in->data + in->size, in->cap - in->size);
 }
 
 static bool is_late(const struct conn *conn, bool gated)
@@ -63,17 +65,7 @@ static bool is_late(const struct conn *conn, bool gated)
            clock_boottime_us() >= conn->links->gate_us;
 }
 
-static void send_start(struct conn *conn)
-{
-    nng_iov iov = {.iov_buf = conn->sending.data + conn->sent,
-                   .iov_len = conn->sending.size - conn->sent};
-
-    (void)nng_aio_set_iov(conn->send.aio, 1, &iov);
-    op_start(&conn->send);
-    nng_stream_send(conn->stream, conn->send.aio);
-}
-
-void conn_new(struct links *links, struct link *link, nng_stream *stream)
+void conn_new(struct links *links, struct link *link, struct stream *stream)
 {
     struct conn *conn = mem_new(1, sizeof *conn);
 
@@ -82,8 +74,7 @@ void conn_new(struct links *links, struct link *link, nng_stream *stream)
     conn->link = link;
     conn->stream = stream;
     conn->since_us = conn->heard_us = conn->pinged_us = links->now_us;
-    op_init(&conn->receive, links, OP_RECEIVE, conn);
-    op_init(&conn->send, links, OP_SEND, conn);
+    stream->conn = conn;
     link->conn = conn;
     list_push_back(&links->conns, &conn->in_links);
     if (!link->dialled) {
@@ -112,18 +103,15 @@ void conn_close(struct conn *conn, const char *reason)
     }
     list_remove(&conn->in_links);
     list_push_back(&links->closing, &conn->in_links);
-    nng_stream_close(conn->stream);
+    ops_of(conn)->close(conn->stream);
     link_lost(link, reason);
 }
 
 bool conn_reap(struct conn *conn, bool force)
 {
-    if (!force && (conn->receive.busy || conn->send.busy)) {
+    if (!ops_of(conn)->stream_free(conn->stream, force)) {
         return false;
     }
-    op_fini(&conn->receive);
-    op_fini(&conn->send);
-    nng_stream_free(conn->stream);
     list_remove(&conn->in_links);
     buffer_fini(&conn->in);
     buffer_fini(&conn->out);
@@ -218,19 +206,11 @@ static void deliver(struct conn *conn)
     }
 }
 
-void conn_on_receive(struct conn *conn)
+void conn_on_read(struct conn *conn, size_t count, int error)
 {
-    const int rc = nng_aio_result(conn->receive.aio);
-    const size_t count = nng_aio_count(conn->receive.aio);
-
-    conn->receive.busy = false;
-    if (conn->closing) {
-        return;
-    }
-    if (rc != 0 || count == 0) {
-        const bool ended = rc == 0 || rc == NNG_ECONNSHUT || rc == NNG_ECLOSED;
-
-        conn_close(conn, ended ? "peer closed the connection" : nng_strerror(rc));
+    if (count == 0) {
+        conn_close(conn,
+                   error == 0 ? "peer closed the connection" : ops_of(conn)->error_text(error));
         return;
     }
     conn->heard_us = conn->links->now_us;
@@ -245,35 +225,58 @@ void conn_on_receive(struct conn *conn)
     }
 }
 
-void conn_on_send(struct conn *conn)
+static void on_written(struct conn *conn, size_t count)
 {
-    const int rc = nng_aio_result(conn->send.aio);
+    conn->sent += count;
+    conn->links->counts.bytes_out += count;
+    if (conn->sent == conn->sending.size) {
+        conn->sent = 0;
+        buffer_relax(&conn->sending);
+    }
+}
 
-    conn->send.busy = false;
-    if (conn->closing) {
-        return;
-    }
-    if (rc != 0) {
-        conn_close(conn, nng_strerror(rc));
-        return;
-    }
-    conn->sent += nng_aio_count(conn->send.aio);
-    conn->links->counts.bytes_out += nng_aio_count(conn->send.aio);
-    if (conn->sent < conn->sending.size) {
-        conn->halted = is_late(conn, conn->sending_gated);
-        if (conn->halted) {
-            conn_mark_dirty(conn);
-        } else {
-            send_start(conn);
-        }
-        return;
-    }
-    conn->sent = 0;
-    buffer_relax(&conn->sending);
+/* `sending` is out: what gathered meanwhile is next. */
+static void go_on(struct conn *conn)
+{
     if (conn->out.size > 0) {
         conn_mark_dirty(conn);
     } else if (conn->ending) {
         conn_close(conn, "refused");
+    }
+}
+
+static void send_start(struct conn *conn)
+{
+    const struct bytes rest =
+        bytes_of(conn->sending.data + conn->sent, conn->sending.size - conn->sent);
+    size_t count = 0;
+    const int error = ops_of(conn)->write(conn->stream, rest, &count);
+    if (error != 0) {
+        conn_close(conn, ops_of(conn)->error_text(error));
+        return;
+    }
+    conn->writing = count < rest.size;
+    on_written(conn, count);
+    if (!conn->writing) {
+        go_on(conn);
+    }
+}
+
+void conn_on_write(struct conn *conn, size_t count, int error)
+{
+    conn->writing = false;
+    if (error != 0) {
+        conn_close(conn, ops_of(conn)->error_text(error));
+        return;
+    }
+    on_written(conn, count);
+    if (conn->sending.size == 0) {
+        go_on(conn);
+    } else if (is_late(conn, conn->sending_gated)) {
+        conn->halted = true;
+        conn_mark_dirty(conn);
+    } else {
+        send_start(conn);
     }
 }
 
@@ -317,7 +320,7 @@ void conn_mark_dirty(struct conn *conn)
 
 void conn_flush(struct conn *conn)
 {
-    if (conn->send.busy || (conn->out.size == 0 && !conn->halted)) {
+    if (conn->writing || (conn->out.size == 0 && !conn->halted)) {
         return;
     }
     if (is_late(conn, conn->halted ? conn->sending_gated : conn->out_gated)) {

@@ -2,26 +2,22 @@
  *
  * Inside the link layer: what wire/link.h keeps to itself.
  *
- *     links --- listener        accepts streams
+ *     links --- transport       makes the streams: wire/stream.h
+ *           --- listener        accepts them
  *           --- link            what the owner holds; a dialled one outlives its connections
- *           --- conn            one nng stream: bytes in and out, hello, silence
- *           --- op              one nng aio, and its place in the queue of finished ones
+ *           --- conn            one stream: bytes in and out, hello, silence
  *
- * nng's callbacks do one thing: put their op into the queue and wake the loop.
- * All else happens on the loop thread, in links_poll(). An op is in flight
- * (`busy`) from its start until the loop has taken it off the queue, so every
- * object waits for its own ops before it is freed: no callback can find it gone.
+ * All of it happens on the loop thread, in links_poll() and links_flush(). A
+ * closed conn waits in `closing` until its stream needs its memory no more.
  */
-#ifndef WIRE_LINKS_NNG_H
-#define WIRE_LINKS_NNG_H
+#ifndef WIRE_LINKS_H
+#define WIRE_LINKS_H
 
 #include "base/list.h"
 #include "base/prng.h"
 #include "wire/address.h"
 #include "wire/link.h"
-
-#include <nng/nng.h>
-#include <pthread.h>
+#include "wire/stream.h"
 
 enum {
     LINK_REASON_MAX = 192,
@@ -35,23 +31,12 @@ enum {
     LINK_STEADY_MS = 1000, /* up for so long: the next retry comes at once */
 };
 
-enum op_kind { OP_ACCEPT, OP_DIAL, OP_RECEIVE, OP_SEND };
-
-struct op {
-    struct list_link done; /* in links->done, under its lock */
-    enum op_kind kind;
-    bool busy; /* loop thread only */
-    struct links *links;
-    void *owner; /* listener, link or conn, by kind */
-    nng_aio *aio;
-};
-
 struct listener {
     struct list_link in_links;
     struct links *links;
-    nng_stream_listener *stream;
-    struct op accept;
-    uint64_t retry_at_us; /* after a failed accept */
+    struct acceptor *acceptor;
+    bool paused;          /* a failed accept: goes on at */
+    uint64_t retry_at_us; /* that time */
     char address[ADDRESS_SIZE_MAX + 8];
 };
 
@@ -60,9 +45,7 @@ struct conn {
     struct list_link dirty;    /* links->dirty: has bytes to send */
     struct links *links;
     struct link *link; /* NULL once closing */
-    nng_stream *stream;
-    struct op receive;
-    struct op send;
+    struct stream *stream;
     bool closing;
     bool ending;   /* refused: closes when its last bytes are out */
     bool greeted;  /* their hello came */
@@ -74,12 +57,12 @@ struct conn {
     uint64_t pinged_us;
 
     struct buffer in;
-    size_t in_at;  /* bytes of it that were delivered */
-    size_t wanted; /* size of the frame that is not whole yet, 0 = unknown */
+    size_t in_at; /* bytes of it that were delivered */
 
     struct buffer out;     /* gathers */
-    struct buffer sending; /* with nng while send.busy */
+    struct buffer sending; /* borrowed by the stream while `writing` */
     size_t sent;           /* bytes of it that are out */
+    bool writing;          /* conn_on_write() follows */
     bool gathering;        /* the frame at gather_at takes more records */
     size_t gather_at;
     enum frame_type gather_type;
@@ -105,8 +88,9 @@ struct link {
     char reason[LINK_REASON_MAX]; /* of the last loss */
     char logged[LINK_REASON_MAX]; /* what was logged last, so as not to repeat it */
 
-    nng_stream_dialer *dialer; /* dialled ones only, as all below */
-    struct op dial;
+    struct dialler *dialler; /* dialled ones only, as all below */
+    bool dialling;           /* link_on_dial() follows */
+    uint64_t dial_us;        /* since then */
     uint64_t retry_at_us;
     uint64_t up_us;
     uint32_t backoff_ms;
@@ -116,6 +100,7 @@ struct links {
     struct links_config config;
     struct link_events events;
     struct links_counts counts;
+    struct transport *transport; /* owned */
     struct prng prng;
     uint64_t now_us;    /* of the last links_poll() */
     uint64_t timers_us; /* when timers ran last */
@@ -134,31 +119,16 @@ struct links {
     uint32_t log_dropped;
     char logged[LINK_REASON_MAX]; /* last refusal of an accepted connection, and when */
     uint64_t logged_us;
-
-    pthread_mutex_t lock;
-    struct list done; /* under lock */
 };
 
-/* ---- op_nng.c */
-
-void op_init(struct op *op, struct links *links, enum op_kind kind, void *owner);
-/* Wait for its callback's end, take it off the queue, free the aio. */
-void op_fini(struct op *op);
-/* Count it as in flight; the caller hands op->aio to nng next. */
-void op_start(struct op *op);
-/* Move all finished ops to `done`. */
-void op_take_done(struct links *links, struct list *done);
-
-/* ---- conn_nng.c */
+/* ---- conn.c */
 
 /* Start talking on a fresh stream; takes it. The dialling side says hello. */
-void conn_new(struct links *links, struct link *link, nng_stream *stream);
+void conn_new(struct links *links, struct link *link, struct stream *stream);
 /* Close; its link is lost with `reason` (copied). Nothing is called back from here. */
 void conn_close(struct conn *conn, const char *reason);
-/* Free it if no op is in flight; `force`: stop them and wait. Returns whether it is gone. */
+/* Free it if its stream is through with it; `force`: wait for that. Returns whether it is gone. */
 bool conn_reap(struct conn *conn, bool force);
-void conn_on_receive(struct conn *conn);
-void conn_on_send(struct conn *conn);
 void conn_on_timer(struct conn *conn);
 /* Queue a frame past every bound: for the greeting. */
 void conn_put(struct conn *conn, enum frame_type type, struct bytes body);
@@ -168,17 +138,16 @@ size_t conn_queued(const struct conn *conn);
 /* Close it for sending what is not ours; logs and counts. */
 void conn_garbage(struct conn *conn, const char *what, struct bytes seen);
 
-/* ---- greeting_nng.c: hello, welcome, refused */
+/* ---- greeting.c: hello, welcome, refused */
 
 void greeting_start(struct conn *conn);
 void greeting_on_frame(struct conn *conn, const struct frame *frame);
 
-/* ---- link_nng.c */
+/* ---- link.c */
 
 struct link *link_new(struct links *links, const char *address, bool dialled);
 /* Its connection or its dial attempt failed: queue it for links_poll(). */
 void link_lost(struct link *link, const char *reason);
-void link_on_dial(struct link *link);
 void link_on_timer(struct link *link);
 /* Taken off the lost list: call `down`, then set the retry or free. Returns false if it must wait.
  */
@@ -187,13 +156,12 @@ void link_free(struct link *link);
 /* True if this text was not the last one logged about the link. */
 bool link_may_log(struct link *link, const char *text);
 
-/* ---- listener_nng.c */
+/* ---- listener.c */
 
-void listener_on_accept(struct listener *listener);
 void listener_on_timer(struct listener *listener);
 void listener_free(struct listener *listener);
 
-/* ---- links_nng.c */
+/* ---- links.c */
 
 /* True unless strangers have caused too many lines lately. */
 bool links_may_log(struct links *links);
