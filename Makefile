@@ -49,7 +49,7 @@ sources := $(filter-out cli/main.c %_sim.c sim/history_check.c,$(wildcard $(fold
 objects := $(sources:%.c=$(out)/%.o) $(protos:%.proto=$(out)/%.pb-c.o)
 tests   := $(patsubst %.c,$(out)/%,$(wildcard tests/*_test.c))
 sims    := $(patsubst %.c,$(out)/%,$(wildcard sim/*_sim.c))
-benches := $(patsubst %.c,$(out)/%,$(wildcard bench/*_bench.c))
+benches := $(patsubst %.c,$(out)/%,$(wildcard bench/*_bench.c bench/*_uv.c))
 # An example whose library is not here is left out; nothing else needs that library.
 header_of = $(wildcard $(1:%=/usr/include/%) $(1:%=/usr/local/include/%))
 lacking := $(if $(call header_of,postgresql/libpq-fe.h),,examples/store_postgres.c) \

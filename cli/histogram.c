@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/histogram.h"
 
-enum { SUB_BITS = 5, SUB = 1 << SUB_BITS };
+enum { SUB_BITS = 7, SUB = 1 << SUB_BITS };
 
 static unsigned bucket_of(uint64_t us)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Latencies in microseconds, in buckets 1/32 of their size wide: 3 % accurate
- * from 1 us to over an hour, in a fixed 10 KiB.
+ * Latencies in microseconds, in buckets 1/128 of their size wide: 0.8 %
+ * accurate from 1 us to over an hour, in a fixed 35 KiB. As HdrHistogram does it,
+ * of which Debian 12 packs no library for C.
  */
 #ifndef CLI_HISTOGRAM_H
 #define CLI_HISTOGRAM_H
 
 #include <stdint.h>
 
-enum { HISTOGRAM_BUCKETS = 32 * 40 };
+enum { HISTOGRAM_BUCKETS = 128 * 35 };
 
 struct histogram {
     uint64_t count;

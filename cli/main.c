@@ -21,7 +21,7 @@ static const struct {
     {"demo", cmd_demo, "start a whole fleet on loopback, load it, change it, judge it"},
     {"coordinator", cmd_coordinator, "run a coordinator: keeps the ring (1, 3 or 5 of them)"},
     {"node", cmd_node, "run a node: hosts actors; or: node list | wait | drain | remove NAME"},
-    {"gateway", cmd_gateway, "run a gateway: takes clients' requests (Redis protocol)"},
+    {"gateway", cmd_gateway, "run a gateway: takes clients' requests (Redis protocol, packets)"},
     {"status", cmd_status, "the fleet at a glance"},
     {"ring", cmd_ring, "every vnode and its owner"},
     {"top", cmd_top, "the actors that are slow, busy or have most waiting; --calls: what they ask"},
@@ -33,6 +33,7 @@ static const struct {
     {"recover", cmd_recover, "recover inspect | verify | backup | restore | new-cluster: offline"},
     {"check", cmd_check, "ask every process how it is; say what is wrong"},
     {"fix", cmd_fix, "repair what check finds; tells only, unless --yes"},
+    {"bench", cmd_bench, "load a gateway with requests; say how fast it answers"},
     {"version", cmd_version, "print the version"},
 };
 

@@ -17,7 +17,7 @@ static void percentiles_are_within_one_bucket(void **state)
         const uint64_t got = histogram_at(&h, per_mille[i]);
 
         assert_true(got >= exact);
-        assert_true(got <= exact + exact / 16);
+        assert_true(got <= exact + exact / 127);
     }
     assert_int_equal(histogram_at(&h, 1000), 100000);
 }
