@@ -122,13 +122,13 @@ static void check_cost(work run, long most)
 static void a_number_finds_its_node_in_few_instructions(void **state)
 {
     (void)state;
-    check_cost(by_number, 105);
+    check_cost(by_number, 90);
 }
 
 static void a_text_of_36_bytes_finds_its_node_in_few_instructions(void **state)
 {
     (void)state;
-    check_cost(by_text, 195);
+    check_cost(by_text, 160);
 }
 
 int main(void)
