@@ -93,7 +93,7 @@ static void put_kick(struct client *c, uint32_t code, struct bytes text)
 /* The gateway's own. Counted by reason. */
 static void kick(struct client *c, enum packet_kick code, const char *text)
 {
-    log_info("gateway", "client_kicked", "address=%s code=%d why=\"%s\"", c->address, code, text);
+    log_debug("gateway", "client_kicked", "address=%s code=%d why=\"%s\"", c->address, code, text);
     c->all->figures.kicks[code - PACKET_KICK_BAD_PACKET]++;
     put_kick(c, code, bytes_of(text, strlen(text)));
     c->closing = true;

@@ -4,7 +4,7 @@ import os
 import signal
 
 import packets
-from fleet import Fleet, Resp, main, until
+from fleet import Fleet, Resp, main, succeeds, until
 from packets import Client
 
 KICK_BAD_PACKET, KICK_TOO_LARGE, KICK_NO_HELLO, KICK_VERSION = 100, 101, 102, 103
@@ -77,6 +77,33 @@ def nonsense_is_refused(binary):
         assert (seen["kicked_version"], seen["kicked_too_large"]) == (1, 1), seen
 
 
+def pushes_come_to_packets_too(binary):
+    with Fleet(binary) as fleet:
+        gateway, address = start(fleet, plugin(fleet, "pusher.so") + ["--kind", "1:kv"])
+        ops = Resp(gateway.resp)
+        until("somebody owns it", lambda: succeeds(ops, "CALL", "x", "events") is not None)
+        first, second = Client(address), Client(address)
+        assert first.bind(b"a", kind=9).status == packets.NO_OWNER
+        assert first.bind(b"a", kind=1).status == packets.REJECTED
+        assert first.bind(b"shy").status == packets.REJECTED
+        assert first.unbind().status == packets.BAD_REQUEST
+        assert first.bind(b"a").status == packets.OK
+        assert first.push() == (1, b"hello")
+        for i in range(20):
+            assert ops("CALL", "a", f"push {i}") == "0"
+        assert [first.push() for _ in range(20)] == [(2 + i, b"%d" % i) for i in range(20)]
+        # A newer one takes its place, and is kicked by the actor.
+        assert second.bind(b"a").status == packets.OK
+        assert first.notice(packets.KICK)[0] == REPLACED and first.closed()
+        assert second.push() == (1, b"hello")
+        assert ops("CALL", "a", "kick go away") == "0"
+        assert second.notice(packets.KICK) == (KICKED, "go away") and second.closed()
+        until("told", lambda: ops("CALL", "a", "events") == "BOUND REPLACED LOST2")
+        third = Client(address)
+        assert third.bind(b"a").status == packets.OK and third.unbind().status == packets.OK
+        assert ops("CALL", "a", "events").endswith("BOUND LOST1")
+
+
 def a_gateway_that_stops_says_so(binary):
     with Fleet(binary) as fleet:
         gateway, address = start(fleet)
@@ -91,4 +118,4 @@ def a_gateway_that_stops_says_so(binary):
         assert gateway.wait() == 0
 
 
-main([requests_are_answered, nonsense_is_refused, a_gateway_that_stops_says_so])
+main([requests_are_answered, nonsense_is_refused, pushes_come_to_packets_too, a_gateway_that_stops_says_so])
