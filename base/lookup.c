@@ -16,6 +16,19 @@ static size_t bucket_of(const struct lookup *t, uint32_t handle)
     return lookup_bucket(t, t->hash(pool_at(t->pool, handle)));
 }
 
+/* Buckets are made in turn: the records of those whose turn is soon are fetched. */
+static void fetch_next(const struct lookup *t)
+{
+    enum { HEAD_AT = 8, RECORD_AT = 5, NEXT_AT = 2 };
+    const size_t half = t->mask >> 1;
+    const uint32_t soon = t->bucket[(t->bucket_count + NEXT_AT) & half];
+
+    // Below `half` each is an old one, whose records part with the new one.
+    pool_fetch_head(t->pool, t->bucket[(t->bucket_count + HEAD_AT) & half]);
+    pool_fetch(t->pool, t->bucket[(t->bucket_count + RECORD_AT) & half]);
+    pool_fetch(t->pool, soon == 0 ? 0 : *same_of(t, soon));
+}
+
 /* One bucket more: it gets what belongs to it from the one that had it so far. */
 static void grow(struct lookup *t)
 {
@@ -29,6 +42,7 @@ static void grow(struct lookup *t)
     uint32_t *from = &t->bucket[made & t->mask >> 1];
 
     *to = 0;
+    fetch_next(t);
     while (made > 0 && *from != 0) {
         if (bucket_of(t, *from) == made) {
             *to = *from;

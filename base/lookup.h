@@ -39,6 +39,14 @@ static inline size_t lookup_bucket(const struct lookup *t, uint64_t hash)
     return b < t->bucket_count ? b : b & t->mask >> 1;
 }
 
+/* Fetch the bucket that those of this hash are in. A hint. */
+static inline void lookup_fetch(const struct lookup *t, uint64_t hash)
+{
+    if (t->count > 0) {
+        __builtin_prefetch(&t->bucket[lookup_bucket(t, hash)]);
+    }
+}
+
 /* First record of the bucket that those of this hash are in; 0 = none. */
 static inline uint32_t lookup_first(const struct lookup *t, uint64_t hash)
 {

@@ -119,6 +119,9 @@ void *pool_take(struct pool *p, size_t size, uint32_t *handle)
         memcpy(&c->free, at, sizeof c->free);
     }
     memset(at, 0, item_size);
+    if (c->used == 0 && p->empty[item_size / POOL_GRAIN] == number) {
+        p->empty[item_size / POOL_GRAIN] = 0;
+    }
     c->taken[index / WORD] |= 1ull << index % WORD;
     c->used++;
     p->count++;
@@ -147,7 +150,10 @@ void pool_give(struct pool *p, uint32_t handle)
     c->used--;
     p->count--;
     // One is kept, lest it be freed and made by turns.
-    if (c->used == 0 && (c->prev != 0 || c->next != 0)) {
+    uint32_t *empty = &p->empty[c->item_size / POOL_GRAIN];
+    if (c->used == 0 && *empty == 0) {
+        *empty = number;
+    } else if (c->used == 0) {
         chunk_free(p, number);
     }
 }

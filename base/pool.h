@@ -41,7 +41,8 @@ struct pool {
     uint32_t chunk_count;
     uint32_t chunk_cap;
     uint32_t vacant;             /* first free number; 0 = none */
-    uint32_t room[POOL_CLASSES]; /* first chunk with room, by size / POOL_GRAIN; 0 = none */
+    uint32_t room[POOL_CLASSES];  /* first chunk with room, by size / POOL_GRAIN; 0 = none */
+    uint32_t empty[POOL_CLASSES]; /* the one that is kept although nothing is in it; 0 = none */
     size_t count;                /* records */
     size_t size;                 /* bytes of all chunks */
 };
@@ -54,6 +55,25 @@ void pool_give(struct pool *p, uint32_t handle);
 uint32_t pool_next(const struct pool *p, uint32_t handle);
 /* Frees all, records included. */
 void pool_fini(struct pool *p);
+
+/* Fetch what pool_at() reads, and then the record itself; of handle 0: nothing. Hints. */
+static inline void pool_fetch_head(const struct pool *p, uint32_t handle)
+{
+    if (handle != 0) {
+        __builtin_prefetch(&p->chunk[handle >> POOL_INDEX_BITS]);
+    }
+}
+static inline void pool_fetch(const struct pool *p, uint32_t handle)
+{
+    if (handle != 0) {
+        const struct pool_chunk *c = &p->chunk[handle >> POOL_INDEX_BITS];
+        const uint8_t *at =
+            c->memory + (size_t)(handle & ((1u << POOL_INDEX_BITS) - 1)) * c->item_size;
+
+        __builtin_prefetch(at, 1);
+        __builtin_prefetch(at + 64, 1);
+    }
+}
 
 /* The record of that handle, which was taken. */
 static inline void *pool_at(const struct pool *p, uint32_t handle)

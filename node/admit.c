@@ -255,7 +255,8 @@ void admit_again(struct host *h, struct arrival *in)
         }
         return;
     }
-    const uint64_t position = host_position(h, r->kind, r->id);
+    const bool known = in->position != 0 && h->ahead_version == h->view.ring.version;
+    const uint64_t position = known ? in->position : host_position(h, r->kind, r->id);
     const uint32_t cell = ring_point_cell(position);
     if (!host_owns(h, cell) && !h->local) {
         admit_elsewhere(h, in, cell);
@@ -286,10 +287,13 @@ void admit_again(struct host *h, struct arrival *in)
     actor_offer(h, actor_find(&h->actors, name), name, in);
 }
 
-void admit_new(struct host *h, const struct request_record *r, uint64_t peer)
+void admit_new(struct host *h, const struct request_record *r, uint64_t peer, uint64_t position)
 {
     const uint32_t ttl_ms = r->ttl_ms < ROOM_TTL_MAX_MS ? r->ttl_ms : ROOM_TTL_MAX_MS;
-    struct arrival in = {.r = r, .peer = peer, .deadline_us = h->now_us + (uint64_t)ttl_ms * MS};
+    struct arrival in = {.r = r,
+                         .peer = peer,
+                         .deadline_us = h->now_us + (uint64_t)ttl_ms * MS,
+                         .position = position};
 
     h->accepted++;
     admit_again(h, &in);

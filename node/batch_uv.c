@@ -3,7 +3,13 @@
 
 #include "base/mem.h"
 
-enum { BYTES_KEPT_MAX = 4 * 1024 * 1024 }; /* more is given back when it is empty */
+#include <string.h>
+
+enum {
+    BYTES_KEPT_MAX = 4 * 1024 * 1024, /* more is given back when it is empty */
+    CHUNK_BYTES = 32 * 1024,          /* what a chunk's entries come with, as a rule */
+    SPARE_CHUNKS_MAX = 64,
+};
 
 static struct bytes part(const struct buffer *b, size_t at, size_t size)
 {
@@ -85,43 +91,142 @@ struct batch *batches_take(struct batches *l)
     return b;
 }
 
+/* ---- the way back ---- */
+
+static struct told_chunk *chunk_new(size_t cap)
+{
+    struct told_chunk *c = mem_resize(NULL, sizeof *c + cap);
+
+    c->cap = cap;
+    return c;
+}
+
+static struct told_chunk *chunk_take(struct telling *t, size_t size)
+{
+    struct told_chunk *c = NULL;
+
+    if (size > CHUNK_BYTES) {
+        c = chunk_new(size);
+    } else {
+        if (t->unused == NULL) {
+            t->unused = atomic_exchange(&t->spare, NULL);
+        }
+        c = t->unused;
+        if (c != NULL) {
+            t->unused = c->spare;
+            (void)atomic_fetch_sub(&t->spare_count, 1);
+        } else {
+            c = chunk_new(CHUNK_BYTES);
+        }
+    }
+    c->size = 0;
+    atomic_init(&c->ready, 0);
+    atomic_init(&c->then, NULL);
+    return c;
+}
+
+/* A large one was for what is large; and a burst need not be kept for ever. */
+static void chunk_give(struct telling *t, struct told_chunk *c)
+{
+    if (c->cap != CHUNK_BYTES || atomic_load(&t->spare_count) >= SPARE_CHUNKS_MAX) {
+        mem_free(c);
+        return;
+    }
+    (void)atomic_fetch_add(&t->spare_count, 1);
+    c->spare = atomic_load(&t->spare);
+    while (!atomic_compare_exchange_weak(&t->spare, &c->spare, c)) {
+    }
+}
+
+void telling_init(struct telling *t)
+{
+    *t = (struct telling){0};
+    t->writing = t->reading = chunk_take(t, 0);
+}
+
 void telling_put(struct telling *t, const struct entry *entry, struct bytes head, struct bytes rest)
 {
-    if (t->count == t->cap) {
-        t->cap = t->cap == 0 ? 64 : t->cap * 2;
-        t->item = mem_resize(t->item, t->cap * sizeof *t->item);
+    struct told_chunk *c = t->writing;
+    size_t count = atomic_load_explicit(&c->ready, memory_order_relaxed);
+
+    if (count == TOLD_IN_CHUNK || c->cap - c->size < head.size + rest.size) {
+        struct told_chunk *next = chunk_take(t, head.size + rest.size);
+
+        t->writing = next;
+        atomic_store_explicit(&c->then, next, memory_order_release); // It is the reader's now.
+        c = next;
+        count = 0;
     }
-    struct entry *e = &t->item[t->count++];
+    struct entry *e = &c->item[count];
     *e = *entry;
-    e->at = t->bytes.size;
+    e->at = c->size;
     e->head_size = head.size;
     e->size = rest.size;
-    buffer_put(&t->bytes, head.data, head.size);
-    buffer_put(&t->bytes, rest.data, rest.size);
+    if (head.size > 0) {
+        memcpy(c->bytes + c->size, head.data, head.size);
+    }
+    if (rest.size > 0) {
+        memcpy(c->bytes + c->size + head.size, rest.data, rest.size);
+    }
+    c->size += head.size + rest.size;
+    atomic_store_explicit(&c->ready, count + 1, memory_order_release);
 }
 
 const struct entry *telling_take(struct telling *t)
 {
-    if (t->taken < t->count) {
-        return &t->item[t->taken++];
+    for (;;) {
+        struct told_chunk *c = t->reading;
+        // Looked at before `ready`: what is seen then is all that there will be in this one.
+        struct told_chunk *then = atomic_load_explicit(&c->then, memory_order_acquire);
+
+        if (t->taken < atomic_load_explicit(&c->ready, memory_order_acquire)) {
+            return &c->item[t->taken++];
+        }
+        if (then == NULL) {
+            return NULL;
+        }
+        t->reading = then;
+        t->taken = 0;
+        chunk_give(t, c);
     }
-    t->taken = t->count = 0;
-    empty(&t->bytes);
-    return NULL;
+}
+
+const struct entry *telling_peek(const struct telling *t, size_t ahead)
+{
+    const struct told_chunk *c = t->reading;
+    const size_t at = t->taken + ahead;
+
+    return at < atomic_load_explicit(&c->ready, memory_order_acquire) ? &c->item[at] : NULL;
 }
 
 struct bytes telling_head(const struct telling *t, const struct entry *e)
 {
-    return part(&t->bytes, e->at, e->head_size);
+    return bytes_of(t->reading->bytes + e->at, e->head_size);
 }
 
 struct bytes telling_rest(const struct telling *t, const struct entry *e)
 {
-    return part(&t->bytes, e->at + e->head_size, e->size);
+    return bytes_of(t->reading->bytes + e->at + e->head_size, e->size);
+}
+
+static void free_spares(struct told_chunk *c)
+{
+    while (c != NULL) {
+        struct told_chunk *next = c->spare;
+
+        mem_free(c);
+        c = next;
+    }
 }
 
 void telling_fini(struct telling *t)
 {
-    mem_free(t->item);
-    buffer_fini(&t->bytes);
+    free_spares(t->unused);
+    free_spares(atomic_load(&t->spare));
+    while (t->reading != NULL) {
+        struct told_chunk *next = atomic_load(&t->reading->then);
+
+        mem_free(t->reading);
+        t->reading = next;
+    }
 }

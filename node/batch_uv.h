@@ -5,7 +5,8 @@
  * message: items in an array, their bytes behind one another.
  *
  * A batch of posts stays where it is once it was sent: either side may then touch
- * the state of a post, by compare-and-swap.
+ * the state of a post, by compare-and-swap. What is told can be taken as soon as it
+ * is put, without a lock: one side puts, the other takes.
  */
 #ifndef NODE_BATCH_UV_H
 #define NODE_BATCH_UV_H
@@ -102,18 +103,38 @@ struct entry {
     size_t size;
 };
 
-struct telling {
-    struct entry *item; /* owned */
-    size_t taken;       /* of `count` */
-    size_t count;
+enum { TOLD_IN_CHUNK = 256 };
+
+/* Never moves, so that one side can read it while the other writes behind. */
+struct told_chunk {
+    struct entry item[TOLD_IN_CHUNK];
+    _Atomic size_t ready;              /* the first so many may be read */
+    _Atomic(struct told_chunk *) then; /* the next one, when this is full; NULL = not yet */
+    struct told_chunk *spare;
+    size_t size; /* of the bytes in use */
     size_t cap;
-    struct buffer bytes;
+    uint8_t bytes[]; /* flexible */
 };
 
+/* One thread puts, one takes. */
+struct telling {
+    struct told_chunk *writing; /* owned, like all of them; who puts */
+    struct told_chunk *unused;  /* likewise */
+    uint8_t apart[64];
+    struct told_chunk *reading;         /* who takes */
+    size_t taken;                       /* of it */
+    _Atomic(struct told_chunk *) spare; /* given back by who takes */
+    _Atomic size_t spare_count;
+};
+
+void telling_init(struct telling *t);
 void telling_put(struct telling *t, const struct entry *entry, struct bytes head,
                  struct bytes rest);
-/* NULL = all was taken, and it is empty now. Borrowed until the next call. */
+/* NULL = all that was put was taken. Borrowed until the next call. */
 const struct entry *telling_take(struct telling *t);
+/* The one that is taken so many calls later, if that is known yet; or NULL. */
+const struct entry *telling_peek(const struct telling *t, size_t ahead);
+/* Of what was taken last. */
 struct bytes telling_head(const struct telling *t, const struct entry *e);
 struct bytes telling_rest(const struct telling *t, const struct entry *e);
 void telling_fini(struct telling *t);

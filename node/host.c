@@ -333,7 +333,7 @@ static void dispatch(struct host *h, const struct host_event *event)
         on_peer_control(h, event);
         break;
     case HOST_REQUEST:
-        admit_new(h, event->request, event->peer);
+        admit_new(h, event->request, event->peer, event->position);
         break;
     case HOST_ANSWER:
         admit_relay_answer(h, event->answer);

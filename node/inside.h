@@ -143,6 +143,7 @@ struct host {
     struct queue later;     /* for another step: this one has started enough */
     size_t full_count;      /* links that are full */
     size_t started;         /* RUN effects of this step */
+    uint64_t ahead_version; /* host_look_ahead() told positions of this ring; 0 = of none */
     size_t passed_on;       /* bytes forwarded in this step */
     struct queue leaseless; /* they came, or their turn did, without an ACTIVE lease */
     struct neighbours neighbours;
@@ -212,6 +213,7 @@ struct arrival {
     uint64_t peer;
     uint64_t deadline_us;
     struct waiting *w;
+    uint64_t position; /* 0 = not known yet */
 };
 struct arrival arrival_of(struct waiting *w); /* w is in no queue */
 
@@ -418,7 +420,8 @@ void tenure_figures(const struct host *h, struct host_figures *out);
 
 /* ---- admit.c ---- */
 
-void admit_new(struct host *h, const struct request_record *r, uint64_t peer);
+/* `position`: as host_look_ahead() told it; 0 = it did not. */
+void admit_new(struct host *h, const struct request_record *r, uint64_t peer, uint64_t position);
 void admit_again(struct host *h, struct arrival *in);
 /* Admit all of a queue again. */
 void admit_all(struct host *h, struct queue *q);

@@ -266,6 +266,7 @@ void host_adopt(struct host *h)
 
     ASSERT(h->view.ring.version >= h->checked_version); // I2
     h->checked_version = h->view.ring.version;
+    h->ahead_version = 0;
     if (me == NULL || me->incarnation != h->incarnation) {
         const bool parting = h->life == LIFE_PARTING;
 

@@ -66,6 +66,7 @@ static void complain_if_alone(struct shell *s)
 void shell_poll(struct shell *s)
 {
     s->now_us = clock_boottime_us();
+    s->fresh = 0;
     stage_take(s);
     links_poll(s->links, s->now_us);
     shell_look_for_room(s);
@@ -76,6 +77,7 @@ static void on_told(uv_async_t *handle)
     struct shell *s = handle->data;
 
     s->now_us = clock_boottime_us();
+    s->fresh = 0;
     stage_take(s);
     stage_wake(s);
 }

@@ -72,6 +72,16 @@ void order_more_trim(struct orders *o, struct order *order)
 
 /* ---- records ---- */
 
+void order_fetch(const struct orders *o, uint32_t actor, uint64_t session)
+{
+    lookup_fetch(&o->table, key_of(actor, session));
+}
+
+uint32_t order_bucket(const struct orders *o, uint32_t actor, uint64_t session)
+{
+    return lookup_first(&o->table, key_of(actor, session));
+}
+
 struct order *order_find(const struct orders *o, const struct actor *a, uint64_t session)
 {
     struct order *order = NULL;

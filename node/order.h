@@ -78,6 +78,10 @@ enum order_verdict {
 void orders_init(struct orders *o, struct pool *pool);
 void orders_fini(struct orders *o); /* all records were freed */
 
+/* Fetch the bucket of that session's record of the actor, given by its handle; and what is first in
+ * it, 0 = nothing. Hints. */
+void order_fetch(const struct orders *o, uint32_t actor, uint64_t session);
+uint32_t order_bucket(const struct orders *o, uint32_t actor, uint64_t session);
 /* NULL = none. */
 struct order *order_find(const struct orders *o, const struct actor *a, uint64_t session);
 /* There is none yet. */

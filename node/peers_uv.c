@@ -125,21 +125,15 @@ static void on_control(struct shell *s, struct link *link, const struct frame *f
 }
 
 union record {
-    struct request_record request;
     struct answer_record answer;
     struct state_record state;
     struct state_ack_record state_ack;
 };
 
-/* Take one record of a type that has them into `record`, and point the event at it. */
+/* Take one record of another type that has them into `record`, and point the event at it. */
 static enum err take_record(struct reader *in, enum frame_type type, union record *record,
                             struct host_event *event)
 {
-    if (type == FRAME_REQUEST) {
-        event->type = HOST_REQUEST;
-        event->request = &record->request;
-        return request_get(in, &record->request);
-    }
     if (type == FRAME_ANSWER) {
         event->type = HOST_ANSWER;
         event->answer = &record->answer;
@@ -155,19 +149,58 @@ static enum err take_record(struct reader *in, enum frame_type type, union recor
     return state_ack_get(in, &record->state_ack);
 }
 
-static void on_records(struct shell *s, struct link *link, const struct frame *frame)
+/* Feed the next `count` requests, HOST_AHEAD_MAX at most. False: the link is let go of. */
+static bool on_some_requests(struct shell *s, struct link *link, struct reader *in, size_t count)
 {
-    struct reader in = {.at = frame->body.data, .left = frame->body.size};
-    const struct peer *p = link_user(link);
-    const uint64_t peer = p->id;
+    struct request_record r[HOST_AHEAD_MAX];
+    uint64_t position[HOST_AHEAD_MAX];
+    const uint64_t peer = ((const struct peer *)link_user(link))->id;
+    size_t good = 0;
+
+    while (good < count && request_get(in, &r[good]) == ERR_OK) {
+        good++;
+    }
+    host_look_ahead(s->host, r, good, position);
+    for (size_t i = 0; i < good; i++) {
+        struct host_event event = {
+            .type = HOST_REQUEST, .peer = peer, .position = position[i], .request = &r[i]};
+
+        shell_feed(s, &event);
+        if (shell_peer(s, peer) == NULL) {
+            return false; // That record made the host let go of the link.
+        }
+    }
+    if (good < count) {
+        on_bad_bytes(s, link, "it sent a record that does not decode");
+    }
+    return good == count;
+}
+
+static bool on_requests(struct shell *s, struct link *link, struct reader *in, size_t count)
+{
+    while (count > 0) {
+        const size_t some = count < HOST_AHEAD_MAX ? count : HOST_AHEAD_MAX;
+
+        if (!on_some_requests(s, link, in, some)) {
+            return false;
+        }
+        count -= some;
+    }
+    return true;
+}
+
+static bool on_others(struct shell *s, struct link *link, struct reader *in,
+                      const struct frame *frame)
+{
+    const uint64_t peer = ((const struct peer *)link_user(link))->id;
 
     for (size_t i = 0; i < frame->count; i++) {
         struct host_event event = {.peer = peer};
         union record record;
 
-        if (take_record(&in, frame->type, &record, &event) != ERR_OK) {
+        if (take_record(in, frame->type, &record, &event) != ERR_OK) {
             on_bad_bytes(s, link, "it sent a record that does not decode");
-            return;
+            return false;
         }
         if (event.type == HOST_ANSWER && calls_answer(s->calls, peer, event.answer, s->now_us)) {
             shell_settle(s);
@@ -175,10 +208,19 @@ static void on_records(struct shell *s, struct link *link, const struct frame *f
             shell_feed(s, &event);
         }
         if (shell_peer(s, peer) == NULL) {
-            return; // That record made the host let go of the link.
+            return false;
         }
     }
-    if (in.left != 0) {
+    return true;
+}
+
+static void on_records(struct shell *s, struct link *link, const struct frame *frame)
+{
+    struct reader in = {.at = frame->body.data, .left = frame->body.size};
+    const bool all = frame->type == FRAME_REQUEST ? on_requests(s, link, &in, frame->count)
+                                                  : on_others(s, link, &in, frame);
+
+    if (all && in.left != 0) {
         on_bad_bytes(s, link, "it sent bytes after the last record");
     }
 }

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { SAVED_HERE = 64 };
+enum { SAVED_HERE = 256 }; /* most answers: no allocation of their own */
 
 /* An answer that has no place in its record. */
 struct saved {

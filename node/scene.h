@@ -108,6 +108,8 @@ void scene_vacate(struct rh_actor *a);
 void *scene_outer(const struct rh_actor *a);
 void scene_set_outer(struct rh_actor *a, void *outer);
 struct named scene_name(const struct rh_actor *a);
+/* It will run: its instance's memory is fetched. A hint. */
+void scene_fetch(const struct rh_actor *a);
 /* A hash of its name. */
 uint64_t scene_hash(const struct rh_actor *a);
 

@@ -79,6 +79,11 @@ struct named scene_name(const struct rh_actor *a)
     return (struct named){.kind = a->kind, .id = bytes_of(a->id, a->id_size)};
 }
 
+void scene_fetch(const struct rh_actor *a)
+{
+    __builtin_prefetch(a->instance);
+}
+
 uint64_t scene_hash(const struct rh_actor *a)
 {
     uint64_t hash = table_mix(a->kind);

@@ -221,6 +221,15 @@ void watchdog_enter(struct watchdog *w, size_t index, const struct rh_actor *act
     atomic_store(&slot->actor, actor);
 }
 
+void watchdog_go_on(struct watchdog *w, size_t index, const struct rh_actor *actor, uint64_t now_us)
+{
+    struct slot *slot = &w->slot[index];
+
+    // There is one all the time: whoever looks sees that something runs.
+    atomic_store_explicit(&slot->since_us, now_us, memory_order_relaxed);
+    atomic_store_explicit(&slot->actor, actor, memory_order_release);
+}
+
 void watchdog_leave(struct watchdog *w, size_t index)
 {
     atomic_store_explicit(&w->slot[index].actor, NULL, memory_order_release);

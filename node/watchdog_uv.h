@@ -44,8 +44,11 @@ void watchdog_free(struct watchdog *w);
  * protocol thread. */
 void watchdog_set(struct watchdog *w, uint64_t end_us);
 
-/* On its thread: worker `index` enters the code of an actor; and leaves it. No lock. */
+/* On its thread: worker `index` enters the code of an actor; goes on to the next one's without
+ * having left; and leaves it. No lock. */
 void watchdog_enter(struct watchdog *w, size_t index, const struct rh_actor *actor,
+                    uint64_t now_us);
+void watchdog_go_on(struct watchdog *w, size_t index, const struct rh_actor *actor,
                     uint64_t now_us);
 void watchdog_leave(struct watchdog *w, size_t index);
 /* Something of this actor, which has nothing yet, finishes later; and now it has finished. */

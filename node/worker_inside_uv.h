@@ -24,8 +24,12 @@ struct worker {
     /* The worker's own. */
     struct scene *scene;
     struct batch *doing;
-    struct rh_actor *entered; /* it is in this one's code */
+    struct rh_actor *entered; /* it is in this one's code, or was last */
     uint64_t now_us;          /* read last */
+    uint64_t unsaid_us;       /* since then the other side was not woken for what it was told … */
+    size_t unsaid;            /* … so much */
+    unsigned wary;            /* so many tasks ago one took long: wake it before each */
+    uint64_t unnoted_us;      /* time of tasks that no counter in `hot` has */
     uint64_t tick_us;
     bool closed;                /* embedded: it has ended */
     struct buffer late_answers; /* struct late_answer and payload, one after the other */
@@ -35,10 +39,13 @@ struct worker {
     struct batches spare; /* empty ones */
     struct batch *first_sent;
     struct batch *last_sent;
-    struct telling taken;
-    struct told told; /* what worker_take() returned last */
+    struct telling recalled; /* both sides are its */
+    struct told told;        /* what worker_take() returned last */
 
     atomic_bool stopping; /* begin nothing any more */
+    atomic_bool told_of;  /* on_told() was called, and worker_take() has not said NULL since */
+    atomic_bool muted;
+    struct telling telling;
 
     pthread_mutex_t lock; /* all below */
     pthread_cond_t bell;  /* for the worker, and for who waits for its end */
@@ -52,9 +59,7 @@ struct worker {
     pthread_mutex_t hot_lock; /* the next */
     struct hot hot;
 
-    pthread_mutex_t telling_lock; /* the next two */
-    struct telling telling;
-    bool muted;
+    pthread_mutex_t told_lock; /* on_told() is called under it, unless muted */
 };
 
 /* ---- worker_tell_uv.c: the scene's callbacks, and what the other side is told */
@@ -62,9 +67,13 @@ struct worker {
 void worker_on_event(void *context, const struct scene_event *e);
 void worker_on_enter(void *context, void *actor);
 void worker_tell(struct worker *w, const struct entry *entry, struct bytes head, struct bytes rest);
-/* The watchdog sees whose code runs from here … */
+/* The other side hears of what it was told. */
+void worker_ring(struct worker *w);
+/* Likewise, if it should not wait for the end of the batch: the next one may take long. */
+void worker_ring_if_due(struct worker *w);
+/* The watchdog sees whose code runs from here, or since the one before it … */
 void worker_enter(struct worker *w, struct rh_actor *r);
-/* … to here. Reads the clock. */
+/* … to here. Both read the clock. */
 void worker_leave(struct worker *w);
 /* It is not looked at any more: the other side may free it once it is told. */
 void worker_let_go(struct worker *w, struct rh_actor *r);

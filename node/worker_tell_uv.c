@@ -6,18 +6,45 @@
 
 #include <string.h>
 
+enum {
+    RING_US = 50,    /* what was told waits no longer for the end of its batch */
+    WARY_TASKS = 64, /* so long is not forgotten that one took longer */
+    HOT_US = 50,     /* less time than that is not noted in a counter */
+};
+
 void worker_tell(struct worker *w, const struct entry *entry, struct bytes head, struct bytes rest)
 {
-    (void)pthread_mutex_lock(&w->telling_lock);
-    if (!w->muted) {
-        const bool first = w->telling.count == 0;
-
-        telling_put(&w->telling, entry, head, rest);
-        if (first) {
-            w->config.on_told(w->config.context);
-        }
+    if (atomic_load_explicit(&w->muted, memory_order_relaxed)) {
+        return;
     }
-    (void)pthread_mutex_unlock(&w->telling_lock);
+    telling_put(&w->telling, entry, head, rest);
+    if (w->unsaid++ == 0) {
+        w->unsaid_us = w->now_us;
+    }
+}
+
+void worker_ring(struct worker *w)
+{
+    if (w->unsaid == 0) {
+        return;
+    }
+    w->unsaid = 0;
+    // Once until all was taken. Who takes clears it before it looks for the last time.
+    if (atomic_exchange(&w->told_of, true)) {
+        return;
+    }
+    (void)pthread_mutex_lock(&w->told_lock);
+    if (!atomic_load(&w->muted)) {
+        w->config.on_told(w->config.context);
+    }
+    (void)pthread_mutex_unlock(&w->told_lock);
+}
+
+void worker_ring_if_due(struct worker *w)
+{
+    if (w->unsaid > 0 && (w->wary > 0 || w->now_us - w->unsaid_us >= RING_US)) {
+        worker_ring(w);
+    }
 }
 
 static bool is_gone(const struct scene_event *e)
@@ -107,44 +134,63 @@ void worker_on_event(void *context, const struct scene_event *e)
     worker_tell(w, &entry, e->bond, e->bytes);
 }
 
-void worker_enter(struct worker *w, struct rh_actor *r)
+/* Its time is up to now. Short tasks are not noted one by one: whoever is at work when HOT_US have
+ * come together gets them all, which is right on the average, as what takes less than a microsecond
+ * is when the clock moves on during it. So he has done as many tasks like this as fit into them. */
+static void note_busy(struct worker *w, uint64_t us)
 {
-    const struct named name = scene_name(r);
+    const struct rh_actor *r = w->entered;
 
-    w->entered = r;
-    blame_enter(w->config.blame, name.kind, name.id, scene_hash(r));
-    watchdog_enter(w->config.watchdog, w->config.index, r, w->now_us);
-}
-
-/* What took less than a microsecond is counted as often as the clock moves on during it, which is
- * right on the average, and costs no more than a look at the clock. */
-static void note_busy(struct worker *w, const struct rh_actor *r, uint64_t us)
-{
+    w->wary = us >= RING_US ? WARY_TASKS : w->wary - (w->wary > 0 ? 1 : 0);
+    w->unnoted_us += us;
+    if (us == 0 || w->unnoted_us < HOT_US) {
+        return;
+    }
     const struct named name = scene_name(r);
     struct hot_counter c = {.hash = scene_hash(r),
-                            .busy_us = us,
-                            .tasks = 1,
+                            .busy_us = w->unnoted_us,
+                            .tasks = w->unnoted_us / us,
                             .kind = name.kind,
                             .id_size = (uint8_t)name.id.size};
 
     memcpy(c.id, name.id.data, c.id_size);
+    w->unnoted_us = 0;
     (void)pthread_mutex_lock(&w->hot_lock);
     hot_add(&w->hot, w->now_us, &c);
     (void)pthread_mutex_unlock(&w->hot_lock);
 }
 
-void worker_leave(struct worker *w)
+static void look_at_clock(struct worker *w)
 {
     const uint64_t before_us = w->now_us;
 
     w->now_us = clock_boottime_us();
+    if (w->entered != NULL) {
+        note_busy(w, w->now_us - before_us);
+    }
+}
+
+/* The clock is read while the watchdog can see an actor here: this one, or the one before it, which
+ * has not been left. So what begins too late after all is not overlooked (hole 30). */
+void worker_enter(struct worker *w, struct rh_actor *r)
+{
+    const struct named name = scene_name(r);
+
     if (w->entered == NULL) {
-        return;
+        watchdog_enter(w->config.watchdog, w->config.index, r, w->now_us);
     }
-    if (w->now_us > before_us) {
-        note_busy(w, w->entered, w->now_us - before_us);
+    look_at_clock(w);
+    w->entered = r;
+    blame_enter(w->config.blame, name.kind, name.id, scene_hash(r));
+    watchdog_go_on(w->config.watchdog, w->config.index, r, w->now_us);
+}
+
+void worker_leave(struct worker *w)
+{
+    look_at_clock(w);
+    if (w->entered != NULL) {
+        leave(w);
     }
-    leave(w);
 }
 
 void worker_on_enter(void *context, void *actor)
@@ -154,7 +200,6 @@ void worker_on_enter(void *context, void *actor)
     if (actor == NULL) {
         worker_leave(w);
     } else {
-        w->now_us = clock_boottime_us();
         worker_enter(w, actor);
     }
 }

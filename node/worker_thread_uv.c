@@ -124,6 +124,7 @@ static bool work(struct worker *w)
     }
     w->now_us = clock_boottime_us();
     worker_tick(w);
+    worker_ring(w);
     return !atomic_load(&w->stopping);
 }
 

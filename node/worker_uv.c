@@ -36,12 +36,14 @@ struct worker *worker_new(const struct worker_config *config)
     w->config = *config;
     w->fd = -1;
     (void)pthread_mutex_init(&w->lock, NULL);
-    (void)pthread_mutex_init(&w->telling_lock, NULL);
+    (void)pthread_mutex_init(&w->told_lock, NULL);
     (void)pthread_mutex_init(&w->hot_lock, NULL);
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&w->bell, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
+    telling_init(&w->telling);
+    telling_init(&w->recalled);
     w->scene = scene_new(&scene);
     if (!start(w)) {
         scene_end(w->scene, RH_STOP);
@@ -60,12 +62,12 @@ void worker_free(struct worker *w)
         batch_free(b);
     }
     batch_free(w->making);
-    telling_fini(&w->taken);
+    telling_fini(&w->recalled);
     telling_fini(&w->telling);
     buffer_fini(&w->late_answers);
     (void)pthread_cond_destroy(&w->bell);
     (void)pthread_mutex_destroy(&w->lock);
-    (void)pthread_mutex_destroy(&w->telling_lock);
+    (void)pthread_mutex_destroy(&w->told_lock);
     (void)pthread_mutex_destroy(&w->hot_lock);
     if (w->fd >= 0) {
         (void)close(w->fd);
@@ -122,25 +124,25 @@ void worker_send(struct worker *w)
     }
     w->last_sent = b;
     (void)pthread_mutex_lock(&w->lock);
-    const bool first = w->waiting.first == NULL;
+    const bool wake = w->waiting.first == NULL;
     struct batch *done = w->done.first;
     w->done.first = NULL;
     batches_put(&w->waiting, b);
-    if (first) {
+    if (wake) {
         worker_wake(w);
     }
     (void)pthread_mutex_unlock(&w->lock);
     recycle(w, done);
 }
 
-static void open_told(struct worker *w, const struct entry *e)
+static void open_told(struct worker *w, const struct telling *from, const struct entry *e)
 {
-    const struct bytes head = telling_head(&w->taken, e);
+    const struct bytes head = telling_head(from, e);
     struct told *t = &w->told;
     struct call *c = &t->call;
 
     t->entry = e;
-    t->bytes = telling_rest(&w->taken, e);
+    t->bytes = telling_rest(from, e);
     t->bond = e->type == TOLD_SCENE ? head : (struct bytes){0};
     if (e->type == TOLD_RETURNED && head.size > 0) {
         memcpy(t->chain, head.data, head.size);
@@ -154,22 +156,30 @@ static void open_told(struct worker *w, const struct entry *e)
 
 const struct told *worker_take(struct worker *w)
 {
-    const struct entry *e = telling_take(&w->taken);
+    struct telling *from = &w->recalled;
+    const struct entry *e = telling_take(from);
 
     if (e == NULL) {
-        const struct telling empty = w->taken;
-
-        (void)pthread_mutex_lock(&w->telling_lock);
-        w->taken = w->telling;
-        w->telling = empty;
-        (void)pthread_mutex_unlock(&w->telling_lock);
-        e = telling_take(&w->taken);
+        from = &w->telling;
+        e = telling_take(from);
+    }
+    if (e == NULL) {
+        // Exchanged, not stored: who found it set before has put what is seen from here on.
+        (void)atomic_exchange(&w->told_of, false);
+        e = telling_take(from);
     }
     if (e == NULL) {
         return NULL;
     }
-    open_told(w, e);
+    open_told(w, from, e);
     return &w->told;
+}
+
+struct rh_actor *worker_peek(const struct worker *w, size_t ahead)
+{
+    const struct entry *e = telling_peek(&w->telling, ahead);
+
+    return e == NULL ? NULL : e->resident;
 }
 
 void worker_recall(struct worker *w, uint64_t now_us)
@@ -183,7 +193,7 @@ void worker_recall(struct worker *w, uint64_t now_us)
                 atomic_compare_exchange_strong(&p->state, &queued, POST_RECALLED)) {
                 const struct entry entry = worker_returned(p);
 
-                telling_put(&w->taken, &entry, batch_chain(b, p), batch_bytes(b, p));
+                telling_put(&w->recalled, &entry, batch_chain(b, p), batch_bytes(b, p));
             }
         }
     }
@@ -200,9 +210,9 @@ size_t worker_hot(struct worker *w, uint64_t now_us, struct hot_counter *out, si
 void worker_stop(struct worker *w, uint64_t save_until_us)
 {
     worker_send(w);
-    (void)pthread_mutex_lock(&w->telling_lock);
-    w->muted = true;
-    (void)pthread_mutex_unlock(&w->telling_lock);
+    (void)pthread_mutex_lock(&w->told_lock);
+    atomic_store(&w->muted, true);
+    (void)pthread_mutex_unlock(&w->told_lock);
     (void)pthread_mutex_lock(&w->lock);
     w->save_until_us = save_until_us;
     atomic_store(&w->stopping, true);

@@ -3,12 +3,12 @@
  * A worker: a thread with a scene, on which the actors of its share live.
  *
  * The protocol thread posts what an actor has to do, in batches; what it comes to
- * is told back, in batches too. Those two hand-overs are the only locks on a
- * message's way.
+ * is told back at once, and the other side woken for it once in a batch, unless
+ * something in it takes long. One lock a batch is all.
  *
  *     protocol thread                            worker
  *     worker_post, worker_post …, worker_send -> begins each one that is in time
- *     worker_take                             <- tells; on_told, once until it is taken
+ *     worker_take                             <- tells; on_told, once until all is taken
  *
  * The lease (hole 30). A task stands in the queue while time passes, so the worker
  * reads the clock, and the limits of the host's last step, right before it begins.
@@ -75,6 +75,8 @@ void worker_post(struct worker *w, const struct post *post, const uint64_t *chai
 void worker_send(struct worker *w);
 /* The next thing told, or NULL: that was all. */
 const struct told *worker_take(struct worker *w);
+/* Who tells something so many calls later, as far as that is known; or NULL. */
+struct rh_actor *worker_peek(const struct worker *w, size_t ahead);
 /* Take back what was not begun and no longer may be; worker_take() returns it. */
 void worker_recall(struct worker *w, uint64_t now_us);
 /* Who took most of its time lately; as hot_top(). */
