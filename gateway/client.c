@@ -10,6 +10,7 @@
 
 enum {
     IDLE_BUFFER_MAX = 4096,       /* an idle connection keeps no more of each buffer */
+    BUSY_BUFFER_MAX = 64 * 1024,  /* nor one that is not, of its output */
     HALF_COMMAND_MAX = 64 * 1024, /* what may grow still while all buffers together are full */
     REPLY_SIZE_GUESS = 4096,      /* of a connection's first replies */
     REPLY_SIZE_DECAY = 16,
@@ -317,15 +318,6 @@ void client_on_end(struct client *c)
     c->ended = true;
 }
 
-void client_tick(struct client *c, uint64_t now_us)
-{
-    if (c->dialect->tick != NULL) {
-        begin(c, now_us, NULL);
-        c->dialect->tick(c);
-        end(c);
-    }
-}
-
 void client_drain(struct client *c, uint64_t now_us)
 {
     if (c->dialect->drain == NULL) {
@@ -356,9 +348,14 @@ struct bytes client_output(const struct client *c)
     return c->writing > 0 ? (struct bytes){NULL, 0} : buffer_bytes(&c->out);
 }
 
+/* Who is busy keeps some for its next replies, while there is plenty: it would have to grow step
+ * by step again. client_tick() takes it from who is not. */
 static void trim_output(struct client *c)
 {
-    if (c->out.size == 0 && c->out.cap > IDLE_BUFFER_MAX) {
+    const bool plenty = c->all->figures.buffered < c->all->config.buffers_max / 4;
+    const size_t keep = plenty && c->busy ? BUSY_BUFFER_MAX : IDLE_BUFFER_MAX;
+
+    if (c->out.size == 0 && c->out.cap > keep) {
         buffer_fini(&c->out);
     }
 }
@@ -368,10 +365,22 @@ void client_sent(struct client *c, size_t count, uint64_t now_us)
     ASSERT(c->writing == 0);
     if (count > 0) {
         c->progress_us = now_us;
+        c->busy = true;
     }
     buffer_consume(&c->out, count);
     trim_output(c);
     client_account(c);
+}
+
+void client_tick(struct client *c, uint64_t now_us)
+{
+    begin(c, now_us, NULL);
+    trim_output(c);
+    c->busy = false;
+    if (c->dialect->tick != NULL) {
+        c->dialect->tick(c);
+    }
+    end(c);
 }
 
 void client_take_output(struct client *c, struct buffer *to)

@@ -93,6 +93,7 @@ struct client {
         bool pinged;                /* since then */
         bool leaving;               /* it was told to go */
     } packets;                      /* of a client that speaks packets */
+    bool busy;                      /* it was sent something since the last tick */
     bool closing;                   /* no more input; goes when all is answered and sent */
     bool ended;                     /* the other side sends no more */
     bool half;                      /* what is in `in` is a command that is still coming */
