@@ -18,6 +18,7 @@
 #include "storage/state_sqlite.h"
 #include "wire/link.h"
 
+#include <pthread.h>
 #include <uv.h>
 
 /* One link that said hello. Known to the machine by its id, which is never used again. */
@@ -37,6 +38,8 @@ struct refusal {
 struct daemon {
     const struct coordinator_options *options;
     uv_loop_t loop;
+    pthread_t thread; /* the loop's */
+    bool due;         /* the loop is to poll before it sleeps */
     uv_async_t wake;
     uv_timer_t tick;
     uv_prepare_t before_sleep;
@@ -76,6 +79,7 @@ int daemon_adopt(const struct coordinator_options *options);
 /* Listen, dial the other coordinators, print "ready". False after printing why. */
 bool daemon_open_links(struct daemon *d);
 void daemon_send_raft(void *context, uint64_t voter, struct bytes message);
-void daemon_wake(void *context); /* from any thread */
+void daemon_wake(void *context); /* from any thread: poll soon */
+void daemon_poll(void *context); /* take what came from the links and from the disk */
 
 #endif

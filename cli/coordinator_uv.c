@@ -13,16 +13,26 @@ void daemon_wake(void *context)
 {
     struct daemon *d = context;
 
-    (void)uv_async_send(&d->wake);
+    if (pthread_equal(pthread_self(), d->thread) != 0) {
+        d->due = true; // no need to wake it
+    } else {
+        (void)uv_async_send(&d->wake);
+    }
+}
+
+void daemon_poll(void *context)
+{
+    struct daemon *d = context;
+    const uint64_t now_us = clock_boottime_us();
+
+    d->due = false;
+    links_poll(d->links, now_us);
+    replica_poll(d->replica, now_us);
 }
 
 static void on_async(uv_async_t *handle)
 {
-    struct daemon *d = handle->data;
-    const uint64_t now_us = clock_boottime_us();
-
-    links_poll(d->links, now_us);
-    replica_poll(d->replica, now_us);
+    daemon_poll(handle->data);
 }
 
 static void on_tick(uv_timer_t *handle)
@@ -50,6 +60,10 @@ static void on_prepare(uv_prepare_t *handle)
     struct daemon *d = handle->data;
 
     daemon_tell_refusals(d);
+    while (d->due) {
+        d->due = false;
+        replica_poll(d->replica, clock_boottime_us());
+    }
     links_flush(d->links);
 }
 
@@ -88,6 +102,7 @@ int coordinator_run(const struct coordinator_options *options)
     struct daemon *d = mem_new(1, sizeof *d);
 
     d->options = options;
+    d->thread = pthread_self();
     if (options->adopt) {
         mem_free(d);
         return daemon_adopt(options);
