@@ -35,6 +35,7 @@ struct parcel {
 static unsigned syncs;
 
 /* SQLite's too: the program's own is found first. Nothing here outlives a power cut. */
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): libc's is __fildes
 __attribute__((visibility("default"))) int fdatasync(int file)
 {
     (void)file;
