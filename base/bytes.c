@@ -8,26 +8,15 @@
 
 enum { BUFFER_START = 256 };
 
-uint8_t *buffer_reserve(struct buffer *b, size_t more)
+void buffer_grow(struct buffer *b, size_t more)
 {
-    if (b->cap - b->size < more) {
-        size_t cap = b->cap == 0 ? BUFFER_START : b->cap;
+    size_t cap = b->cap == 0 ? BUFFER_START : b->cap;
 
-        while (cap - b->size < more) {
-            cap *= 2;
-        }
-        b->data = mem_resize(b->data, cap);
-        b->cap = cap;
+    while (cap - b->size < more) {
+        cap *= 2;
     }
-    return b->data + b->size;
-}
-
-void buffer_put(struct buffer *b, const void *data, size_t size)
-{
-    if (size > 0) {
-        memcpy(buffer_reserve(b, size), data, size);
-        b->size += size;
-    }
+    b->data = mem_resize(b->data, cap);
+    b->cap = cap;
 }
 
 void buffer_consume(struct buffer *b, size_t count)

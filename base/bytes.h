@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Borrowed, read-only. */
 struct bytes {
@@ -27,12 +28,27 @@ struct buffer {
     size_t cap;    /* bytes reserved */
 };
 
+/* What buffer_reserve() does when there is no room: at least doubles `cap`. */
+void buffer_grow(struct buffer *b, size_t more);
+
 /* Make room for `more` bytes after `size`; returns where they go. `size` does
  * not change. The pointer is good until the next call on this buffer. */
-uint8_t *buffer_reserve(struct buffer *b, size_t more);
+static inline uint8_t *buffer_reserve(struct buffer *b, size_t more)
+{
+    if (b->cap - b->size < more) {
+        buffer_grow(b, more);
+    }
+    return b->data + b->size;
+}
 
 /* Append a copy of `size` bytes. */
-void buffer_put(struct buffer *b, const void *data, size_t size);
+static inline void buffer_put(struct buffer *b, const void *data, size_t size)
+{
+    if (size > 0) {
+        memcpy(buffer_reserve(b, size), data, size);
+        b->size += size;
+    }
+}
 
 /* Forget the first `count` bytes (count <= size) and move the rest down. */
 void buffer_consume(struct buffer *b, size_t count);

@@ -9,6 +9,16 @@
 
 #include <stddef.h>
 
+/* Memory is checked, use after free included: what is kept for reuse elsewhere is freed then. */
+#ifdef __SANITIZE_ADDRESS__
+#define MEM_IS_CHECKED 1
+#endif
+#ifdef __has_feature
+#if __has_feature(address_sanitizer) // clang
+#define MEM_IS_CHECKED 1
+#endif
+#endif
+
 /* Returns owned, zeroed memory for `count` items of `size` bytes. Never NULL. */
 void *mem_new(size_t count, size_t size);
 

@@ -6,15 +6,7 @@
 
 #include <string.h>
 
-#ifdef __has_feature
-#if __has_feature(address_sanitizer) // clang
-#define POOL_FORBIDS
-#endif
-#endif
-#ifdef __SANITIZE_ADDRESS__
-#define POOL_FORBIDS
-#endif
-#ifdef POOL_FORBIDS
+#ifdef MEM_IS_CHECKED
 #include <sanitizer/asan_interface.h>
 #define FORBID(at, size) ASAN_POISON_MEMORY_REGION(at, size)
 #define ALLOW(at, size)  ASAN_UNPOISON_MEMORY_REGION(at, size)

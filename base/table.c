@@ -61,24 +61,6 @@ void table_remove(struct table *t, struct table_link *item)
     t->count--;
 }
 
-static struct table_link *with_hash(struct table_link *item, uint64_t hash)
-{
-    while (item != NULL && item->hash != hash) {
-        item = item->next;
-    }
-    return item;
-}
-
-struct table_link *table_first(const struct table *t, uint64_t hash)
-{
-    return t->count == 0 ? NULL : with_hash(*bucket_of(t, hash), hash);
-}
-
-struct table_link *table_same(const struct table_link *item)
-{
-    return with_hash(item->next, item->hash);
-}
-
 struct table_link *table_walk(const struct table *t, struct table_walk *at)
 {
     struct table_link *item = at->next;

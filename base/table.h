@@ -31,11 +31,25 @@ void table_put(struct table *t, struct table_link *item, uint64_t hash);
 /* Remove an item that is in the table. */
 void table_remove(struct table *t, struct table_link *item);
 
+static inline struct table_link *table_with_hash(struct table_link *item, uint64_t hash)
+{
+    while (item != NULL && item->hash != hash) {
+        item = item->next;
+    }
+    return item;
+}
+
 /* First item whose hash is exactly `hash`, or NULL. */
-struct table_link *table_first(const struct table *t, uint64_t hash);
+static inline struct table_link *table_first(const struct table *t, uint64_t hash)
+{
+    return t->count == 0 ? NULL : table_with_hash(t->bucket[hash & (t->bucket_count - 1)], hash);
+}
 
 /* Next item with the same hash, or NULL. */
-struct table_link *table_same(const struct table_link *item);
+static inline struct table_link *table_same(const struct table_link *item)
+{
+    return table_with_hash(item->next, item->hash);
+}
 
 /* Walk all items: `*at` starts at 0. Returns NULL at the end. The item just
  * returned may be removed (and freed); nothing may be put during a walk. */

@@ -79,12 +79,18 @@ struct bytes clients_refusal(struct clients *all, enum client_speech speech)
     return bytes_of(text, sizeof text - 1);
 }
 
-struct client *clients_find(const struct clients *all, uint64_t session)
+struct client *clients_find(struct clients *all, uint64_t session)
 {
+    if (all->last != NULL && all->last->session == session) {
+        return all->last;
+    }
     struct table_link *l = table_first(&all->table, table_mix(session));
 
     // table_mix() is a bijection: equal hashes are equal sessions.
-    return l == NULL ? NULL : CONTAINER_OF(l, struct client, link);
+    if (l != NULL) {
+        all->last = CONTAINER_OF(l, struct client, link);
+    }
+    return l == NULL ? NULL : all->last;
 }
 
 void clients_figures(const struct clients *all, struct clients_figures *out)
@@ -136,6 +142,7 @@ void client_free(struct client *c, uint64_t now_us, struct router_effects *effec
     binding_end(c, now_us, effects);
     router_step(all->router, &event, effects);
     table_remove(&all->table, &c->link);
+    all->last = all->last == c ? NULL : all->last;
     list_remove(&c->order);
     all->figures.connected--;
     all->figures.buffered -= c->held;
@@ -204,7 +211,9 @@ void client_on_reply(struct client *c, const struct router_effect *reply, struct
     learn_reply_size(c, body.size);
     client_owes(c, now_us);
     c->dialect->answer(c, reply, body);
-    binding_pump(c, now_us);
+    if (c->binding != NULL) {
+        binding_pump(c, now_us);
+    }
     client_account(c);
 }
 

@@ -68,7 +68,7 @@ enum client_speech { CLIENT_RESP, CLIENT_PACKETS };
 struct bytes clients_refusal(struct clients *all, enum client_speech speech);
 
 /* The client with this session, or NULL: it may have just gone. */
-struct client *clients_find(const struct clients *all, uint64_t session);
+struct client *clients_find(struct clients *all, uint64_t session);
 
 struct clients_figures {
     uint64_t connected;

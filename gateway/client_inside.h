@@ -110,6 +110,8 @@ struct clients {
     struct clients_figures figures;
     struct router *router;
     struct table table;
+    struct client *last; /* found last, or NULL: replies come in runs of one client */
+    struct command_memo memo;
     struct list order;
     struct buffer words; /* of an inline command */
     struct buffer body;  /* of a request being made */

@@ -284,7 +284,7 @@ static void count_local_reply(struct client *c, uint64_t number)
 
 static void run(struct client *c, const struct resp_command *line)
 {
-    const struct command *command = command_find(line->arg[0]);
+    const struct command *command = command_recall(&c->all->memo, line->arg[0]);
     const uint64_t number = c->slots.tail;
 
     c->all->figures.commands++;

@@ -88,6 +88,26 @@ const struct command *command_find(struct bytes name)
     return NULL;
 }
 
+const struct command *command_recall(struct command_memo *memo, struct bytes name)
+{
+    uint64_t word = 0;
+
+    if (name.size > sizeof word) {
+        return command_find(name);
+    }
+    for (size_t i = 0; i < name.size; i++) {
+        word = word << 8 | name.data[i];
+    }
+    const size_t at = (size_t)((word * 0x9e3779b97f4a7c15u) >> 60) % COMMAND_MEMO;
+
+    if (memo->of[at].name != word || memo->of[at].size != name.size) {
+        memo->of[at].found = command_find(name);
+        memo->of[at].name = word;
+        memo->of[at].size = name.size;
+    }
+    return memo->of[at].found;
+}
+
 bool command_takes(const struct command *command, size_t count)
 {
     return command->arity >= 0 ? count == (size_t)command->arity : count >= (size_t)-command->arity;

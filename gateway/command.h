@@ -30,6 +30,19 @@ struct command {
 /* By name in any case, or NULL. */
 const struct command *command_find(struct bytes name);
 
+/* Names that were looked for last, as they were written: clients use a handful. All zero is a valid
+ * empty one. */
+enum { COMMAND_MEMO = 16 };
+struct command_memo {
+    struct {
+        uint64_t name; /* up to 8 bytes */
+        size_t size;
+        const struct command *found;
+    } of[COMMAND_MEMO];
+};
+/* The same as command_find(), remembered. */
+const struct command *command_recall(struct command_memo *memo, struct bytes name);
+
 bool command_takes(const struct command *command, size_t count);
 
 size_t command_count(void);

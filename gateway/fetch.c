@@ -80,10 +80,9 @@ static int next_up(struct fetch *f)
 int fetch_next(struct fetch *f, uint64_t now_us, uint64_t version)
 {
     const uint64_t refresh_us = (uint64_t)f->refresh_ms * 1000;
-    const bool urgent = version == 0 || f->want > version || f->whole;
-    const uint64_t gap_us = urgent ? f->gap_us : refresh_us;
+    const bool urgent = fetch_is_urgent(f, version);
 
-    if (f->last_us != 0 && now_us < f->last_us + gap_us) {
+    if (!fetch_is_due(f, now_us, version)) {
         return -1;
     }
     const int leader = finder_leader(&f->finder);

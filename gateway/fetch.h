@@ -42,6 +42,21 @@ void fetch_whole(struct fetch *f);
 /* The view has `version` now. */
 void fetch_on_version(struct fetch *f, uint64_t version);
 
+/* True: `version` is not enough. */
+static inline bool fetch_is_urgent(const struct fetch *f, uint64_t version)
+{
+    return version == 0 || f->want > version || f->whole;
+}
+
+/* True: it is time to ask somebody. */
+static inline bool fetch_is_due(const struct fetch *f, uint64_t now_us, uint64_t version)
+{
+    const uint64_t refresh_us = (uint64_t)f->refresh_ms * 1000;
+
+    return f->last_us == 0 ||
+           now_us >= f->last_us + (fetch_is_urgent(f, version) ? f->gap_us : refresh_us);
+}
+
 /* Whom to ask now, or -1: not yet, or nobody is up. Counts as asked. */
 int fetch_next(struct fetch *f, uint64_t now_us, uint64_t version);
 

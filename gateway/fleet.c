@@ -196,6 +196,7 @@ static bool may_be_leaving(const struct router *r, uint16_t slot)
 static void adopt(struct router *r)
 {
     fetch_on_version(&r->fetch, r->view->ring.version);
+    route_follow_key(r);
     sync_peers(r);
     // What was sent before went over the same links, so a node that reads this has read all that
     // was routed by an older ring.
@@ -250,6 +251,7 @@ static bool load(struct router *r, const Rh__Config *config)
     case VIEW_APPLIED:
         r->fetch.whole = false;
         r->configured = true;
+        route_follow_key(r);
         return true;
     case VIEW_OLD:
         return false;

@@ -100,10 +100,11 @@ void run_tell(struct client *c, const struct command *command, const struct resp
 
 void run_key(struct client *c, const struct command *command, const struct resp_command *line)
 {
-    struct args args = {.count = (uint8_t)line->count};
+    struct args args; // not zeroed: it has room for many more than there mostly are
     struct target to;
     uint64_t number = 0;
 
+    args.count = (uint8_t)line->count;
     memcpy(args.arg, line->arg, line->count * sizeof args.arg[0]);
     args.arg[0] = name_bytes(command->name);
     if (!client_finds(c, line->arg[1], &to) || !check_body_size(c, args_size(&args))) {
@@ -141,12 +142,12 @@ static void ask_each(struct client *c, const struct command *command,
 
     client_add_slot(c, shape, parts, &number);
     for (size_t i = 0; i < parts; i++) {
-        struct args args = {.count = (uint8_t)(1 + step)};
+        struct args args;
         struct target to;
-
         const bool found = client_finds(c, line->arg[1 + i * step], &to);
 
         ASSERT(found); // check_keys() found it, by the same view
+        args.count = (uint8_t)(1 + step);
         args.arg[0] = name_bytes(command->each);
         memcpy(&args.arg[1], &line->arg[1 + i * step], step * sizeof args.arg[0]);
         ask.ticket = ticket_of(number, (uint8_t)i);

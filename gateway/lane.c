@@ -3,16 +3,10 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "ring/hash.h"
 
 #include <string.h>
 
 enum { LANES_SPARE_MAX = 4096 };
-
-void lanes_init(struct lanes *l, uint64_t seed)
-{
-    *l = (struct lanes){.seed = seed};
-}
 
 void lanes_fini(struct lanes *l)
 {
@@ -76,6 +70,12 @@ uint64_t lane_prev_seq(const struct lane *lane, const struct pending *p)
     return prev == &lane->all.head ? 0 : CONTAINER_OF(prev, struct pending, in_lane)->seq;
 }
 
+/* The same id of two sessions has one position, of two kinds two. */
+static uint64_t hash_of(uint64_t session, uint64_t position)
+{
+    return position + session * 0x9e3779b97f4a7c15u;
+}
+
 static struct lane *find(const struct lanes *l, uint64_t hash, uint64_t session,
                          const struct pending *p)
 {
@@ -90,16 +90,15 @@ static struct lane *find(const struct lanes *l, uint64_t hash, uint64_t session,
     return NULL;
 }
 
-struct lane *lane_add(struct lanes *l, uint64_t session, struct pending *p)
+struct lane *lane_add(struct lanes *l, uint64_t session, uint64_t position, struct pending *p)
 {
-    // Keyed: clients choose the ids, and could aim them all at one bucket.
-    const struct ring_key key = {l->seed, session ^ p->kind};
-    const uint64_t hash = siphash_bytes(key, pending_id(p));
+    const uint64_t hash = hash_of(session, position);
     struct lane *lane = find(l, hash, session, p);
 
     if (lane == NULL) {
         lane = lane_new(l);
         lane->session = session;
+        lane->position = position;
         lane->kind = p->kind;
         table_put(&l->table, &lane->link, hash);
     }
@@ -127,6 +126,23 @@ struct lane *lane_remove(struct lanes *l, struct pending *p)
     ASSERT(lane->sent == 0 && lane->waiting == 0);
     lane_free(l, lane);
     return NULL;
+}
+
+void lanes_move(struct lanes *l, uint64_t (*position)(void *context, const struct lane *lane),
+                void *context)
+{
+    struct table old = l->table;
+    struct table_walk at = {0};
+
+    l->table = (struct table){0};
+    for (struct table_link *i = table_walk(&old, &at); i != NULL; i = table_walk(&old, &at)) {
+        struct lane *lane = CONTAINER_OF(i, struct lane, link);
+
+        table_remove(&old, i);
+        lane->position = position(context, lane);
+        table_put(&l->table, i, hash_of(lane->session, lane->position));
+    }
+    table_fini(&old);
 }
 
 bool lane_is_blocked(const struct lane *lane)

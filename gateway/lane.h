@@ -23,24 +23,29 @@ struct lane {
     struct list_link stalled;
     struct list_link resting;
     uint64_t session;
-    uint32_t sent;    /* of them on their way */
-    uint32_t waiting; /* of them at the gateway */
+    uint64_t position; /* of the entity: where it is on the ring, by the key that the router has */
+    uint32_t sent;     /* of them on their way */
+    uint32_t waiting;  /* of them at the gateway */
     uint16_t kind;
 };
 
 struct lanes {
     struct table table;
-    uint64_t seed;
     struct table_link *spare; /* kept for the next lane: most live for one request only */
     size_t spare_count;
 };
 
-void lanes_init(struct lanes *l, uint64_t seed);
+/* All zero is a valid empty one. */
 void lanes_fini(struct lanes *l);
 
-/* The lane of p's (session, kind, id), made if there is none; `p` takes its place in it by
- * seq. */
-struct lane *lane_add(struct lanes *l, uint64_t session, struct pending *p);
+/* The lane of p's (session, kind, id), made if there is none; `p` takes its place in it by seq.
+ * `position`, the id's hash under a key that no client knows, finds it: clients choose the ids, and
+ * could aim them all at one bucket. */
+struct lane *lane_add(struct lanes *l, uint64_t session, uint64_t position, struct pending *p);
+
+/* The key is another one: each lane gets the position that this says, and is found by it. */
+void lanes_move(struct lanes *l, uint64_t (*position)(void *context, const struct lane *lane),
+                void *context);
 
 /* Take `p` out of its lane; the lane goes when it was the last: then this returns NULL. */
 struct lane *lane_remove(struct lanes *l, struct pending *p);

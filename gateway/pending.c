@@ -21,7 +21,64 @@ static void put_content(struct pending *p, const struct question *q)
     ASSERT(!w.bad && w.left == 0);
 }
 
-struct pending *pending_new(const struct question *q)
+/* ---- memory ---- */
+
+static struct pending *take_memory(struct pending_spares *s, size_t size)
+{
+    const size_t class = (size + PENDING_GRAIN - 1) / PENDING_GRAIN;
+    const size_t room = class < PENDING_CLASSES ? class * PENDING_GRAIN : size;
+    struct table_link *spare = class < PENDING_CLASSES ? s->of[class] : NULL;
+    struct pending *p = NULL;
+
+    if (spare != NULL) {
+        p = CONTAINER_OF(spare, struct pending, link);
+        s->of[class] = spare->next;
+        s->size -= room;
+    } else {
+        // Not mem_new(): only the head needs to be zero, and a body may be a megabyte.
+        p = mem_resize(NULL, room);
+    }
+    memset(p, 0, sizeof *p);
+    p->room = (uint32_t)room;
+    return p;
+}
+
+void pending_free(struct pending_spares *s, struct pending *p)
+{
+    const size_t class = p->room / PENDING_GRAIN;
+
+#ifdef MEM_IS_CHECKED
+    mem_free(p);
+    (void)s;
+    (void)class;
+#else
+    if (p->room % PENDING_GRAIN != 0 || class >= PENDING_CLASSES ||
+        s->size + p->room > PENDING_SPARE_MAX) {
+        mem_free(p);
+        return;
+    }
+    s->size += p->room;
+    p->link.next = s->of[class];
+    s->of[class] = &p->link;
+#endif
+}
+
+void pending_spares_fini(struct pending_spares *s)
+{
+    for (size_t i = 0; i < PENDING_CLASSES; i++) {
+        while (s->of[i] != NULL) {
+            struct pending *p = CONTAINER_OF(s->of[i], struct pending, link);
+
+            s->of[i] = p->link.next;
+            mem_free(p);
+        }
+    }
+    s->size = 0;
+}
+
+/* ---- a request ---- */
+
+struct pending *pending_new(struct pending_spares *s, const struct question *q)
 {
     const size_t chain_size = q->chain_count * sizeof q->chain[0];
     const size_t body_size = (q->from == NULL ? 0 : caller_size(q->from)) + q->body.size;
@@ -29,10 +86,8 @@ struct pending *pending_new(const struct question *q)
     ASSERT(q->id.size >= 1 && q->id.size <= UINT8_MAX);
     ASSERT(q->chain_count <= RECORD_CHAIN_MAX);
     ASSERT(body_size <= UINT32_MAX);
-    // Not mem_new(): only the head needs to be zero, and a body may be a megabyte.
-    struct pending *p = mem_resize(NULL, sizeof *p + q->id.size + chain_size + body_size);
+    struct pending *p = take_memory(s, sizeof *p + q->id.size + chain_size + body_size);
 
-    memset(p, 0, sizeof *p);
     p->kind = q->kind;
     p->id_size = (uint8_t)q->id.size;
     p->chain_count = (uint8_t)q->chain_count;
@@ -40,16 +95,6 @@ struct pending *pending_new(const struct question *q)
     p->state = PENDING_WAITING;
     put_content(p, q);
     return p;
-}
-
-size_t pending_size(const struct pending *p)
-{
-    return sizeof *p + p->id_size + p->chain_count * sizeof(uint64_t) + p->body_size;
-}
-
-struct bytes pending_id(const struct pending *p)
-{
-    return (struct bytes){p->data, p->id_size};
 }
 
 struct bytes pending_body(const struct pending *p)

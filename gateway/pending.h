@@ -27,7 +27,7 @@ enum pending_state {
 };
 
 struct pending {
-    struct table_link link;     /* by session and seq */
+    struct table_link link;     /* by session and seq; of one that is spare: the next */
     struct list_link in_lane;   /* in order of seq */
     struct list_link in_age;    /* in order of deadline, with those of its time-out */
     struct list_link in_flight; /* of the peer that got the last attempt */
@@ -45,6 +45,7 @@ struct pending {
     uint64_t open;        /* bit = number of an open attempt, modulo 64 */
     uint32_t attempts;    /* ever made */
     uint32_t body_size;
+    uint32_t room;    /* bytes of memory that it has */
     uint32_t charged; /* bytes it counts with at the peer that got the last attempt */
     uint16_t slot;    /* node that got the last attempt; 0 = none, or it left for good */
     uint16_t kind;
@@ -69,13 +70,31 @@ struct question {
     struct bytes body;
 };
 
+/* Memory of requests that are over, kept for the next: they come and go by the hundred thousand. By
+ * size, PENDING_GRAIN bytes a class; larger ones are freed. All zero is a valid empty one. */
+enum { PENDING_GRAIN = 128, PENDING_CLASSES = 9, PENDING_SPARE_MAX = 2 * 1024 * 1024 };
+
+struct pending_spares {
+    struct table_link *of[PENDING_CLASSES]; /* struct pending */
+    size_t size;                            /* bytes of all, PENDING_SPARE_MAX at most */
+};
+void pending_spares_fini(struct pending_spares *s);
+
 /* Returns owned; copies all of the question. In no list. */
-struct pending *pending_new(const struct question *q);
+struct pending *pending_new(struct pending_spares *s, const struct question *q);
+/* It is in no list. */
+void pending_free(struct pending_spares *s, struct pending *p);
 
-/* Bytes of memory that it takes. */
-size_t pending_size(const struct pending *p);
+/* Bytes of memory that it needs. */
+static inline size_t pending_size(const struct pending *p)
+{
+    return sizeof *p + p->id_size + p->chain_count * sizeof(uint64_t) + p->body_size;
+}
 
-struct bytes pending_id(const struct pending *p);
+static inline struct bytes pending_id(const struct pending *p)
+{
+    return (struct bytes){p->data, p->id_size};
+}
 /* As it goes into the record: the caller, if there is one, comes first. */
 struct bytes pending_body(const struct pending *p);
 void pending_chain(const struct pending *p, uint64_t chain[RECORD_CHAIN_MAX]);

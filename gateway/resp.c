@@ -299,6 +299,63 @@ static enum resp_result parse_array(struct resp_parser *p, struct bytes in, stru
     return RESP_COMMAND;
 }
 
+/* The number on a line "$64\r\n"; the byte after the line, or NULL: not like that, or not whole. */
+static const uint8_t *take_number(const uint8_t *at, const uint8_t *end, uint8_t mark,
+                                  size_t *number)
+{
+    enum { SHORT = 100000 }; // one digit more is no overflow
+
+    if (end - at < 4 || at[0] != mark) {
+        return NULL;
+    }
+    size_t value = (size_t)at[1] - '0';
+    if (value > 9 || (value == 0 && at[2] != '\r')) {
+        return NULL;
+    }
+    for (at += 2; at < end && at[0] >= '0' && at[0] <= '9'; at++) {
+        if (value > SHORT) {
+            return NULL;
+        }
+        value = value * 10 + (size_t)(at[0] - '0');
+    }
+    if (end - at < 2 || at[0] != '\r' || at[1] != '\n') {
+        return NULL;
+    }
+    *number = value;
+    return at + 2;
+}
+
+/* The usual case in one go: an array whose every byte is there. False: it is not, and the parser
+ * has seen nothing of it. */
+static bool parse_whole(struct bytes in, struct resp_output *out)
+{
+    const uint8_t *end = in.data + in.size;
+    size_t count = 0;
+    const uint8_t *at = take_number(in.data, end, '*', &count);
+
+    if (at == NULL || count < 1 || count > RESP_ARGS_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t size = 0;
+
+        at = take_number(at, end, '$', &size);
+        if (at == NULL || size > RESP_BULK_MAX || (size_t)(end - at) < size + 2 ||
+            at[size] != '\r' || at[size + 1] != '\n') {
+            return false;
+        }
+        out->command.arg[i] = bytes_of(at, size);
+        at += size + 2;
+    }
+    out->taken = (size_t)(at - in.data);
+    if (out->taken > RESP_COMMAND_MAX) {
+        out->taken = 0;
+        return false;
+    }
+    out->command.count = count;
+    return true;
+}
+
 enum resp_result resp_parse(struct resp_parser *p, struct bytes in, struct buffer *scratch,
                             struct resp_output *out)
 {
@@ -307,6 +364,9 @@ enum resp_result resp_parse(struct resp_parser *p, struct bytes in, struct buffe
     out->error = NULL;
     if (in.size == 0) {
         return RESP_MORE;
+    }
+    if (p->at == 0 && p->scanned == 0 && parse_whole(in, out)) {
+        return RESP_COMMAND;
     }
     ASSERT((size_t)p->at + p->scanned <= in.size);
     return in.data[0] == '*' ? parse_array(p, in, out) : parse_inline(p, in, scratch, out);
@@ -321,7 +381,8 @@ size_t resp_missing(const struct resp_parser *p, size_t have)
 
 /* ---- replies ---- */
 
-static void put_number(struct buffer *out, char mark, int64_t number)
+/* A line with a number: at most NUMBER_TEXT_MAX bytes. Returns how many. */
+static size_t number_line(uint8_t *to, char mark, int64_t number)
 {
     char text[NUMBER_TEXT_MAX];
     char *at = text + sizeof text;
@@ -338,7 +399,14 @@ static void put_number(struct buffer *out, char mark, int64_t number)
         *--at = '-';
     }
     *--at = mark;
-    buffer_put(out, at, (size_t)(text + sizeof text - at));
+    const size_t size = (size_t)(text + sizeof text - at);
+    memcpy(to, at, size);
+    return size;
+}
+
+static void put_number(struct buffer *out, char mark, int64_t number)
+{
+    out->size += number_line(buffer_reserve(out, NUMBER_TEXT_MAX), mark, number);
 }
 
 void resp_put_simple(struct buffer *out, const char *text)
@@ -375,9 +443,14 @@ void resp_put_integer(struct buffer *out, int64_t integer)
 
 void resp_put_bulk(struct buffer *out, struct bytes bulk)
 {
-    put_number(out, '$', (int64_t)bulk.size);
-    buffer_put(out, bulk.data, bulk.size);
-    buffer_put(out, "\r\n", 2);
+    uint8_t *at = buffer_reserve(out, NUMBER_TEXT_MAX + bulk.size + 2);
+    const size_t head = number_line(at, '$', (int64_t)bulk.size);
+
+    if (bulk.size > 0) {
+        memcpy(at + head, bulk.data, bulk.size);
+    }
+    memcpy(at + head + bulk.size, "\r\n", 2);
+    out->size += head + bulk.size + 2;
 }
 
 void resp_put_text(struct buffer *out, const char *text)

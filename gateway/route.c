@@ -10,11 +10,6 @@
 
 /* ---- replies and the end of a request ---- */
 
-uint64_t route_hash(uint64_t session, uint64_t seq)
-{
-    return table_mix(session + seq * 0x9e3779b97f4a7c15u);
-}
-
 struct pending *route_find(const struct router *r, uint64_t session, uint64_t seq)
 {
     const uint64_t hash = route_hash(session, seq);
@@ -122,7 +117,7 @@ static void forget(struct router *r, struct pending *p)
         route_push(r, lane);
     }
     session_done(&r->sessions, p->session);
-    mem_free(p);
+    pending_free(&r->spares, p);
 }
 
 /* The request is over. What follows it in its lane names it as predecessor; if its owner can't
@@ -230,12 +225,41 @@ static void send(struct router *r, struct pending *p, struct peer *peer)
     r->figures.waiting--;
 }
 
+uint64_t route_position(struct router *r, uint16_t kind, struct bytes id)
+{
+    struct router_keys *k = &r->keys;
+    const size_t i = kind % ROUTER_KEYS;
+
+    if (!k->of[i].known || k->of[i].kind != kind) {
+        k->of[i].known = true;
+        k->of[i].kind = kind;
+        k->of[i].key = ring_key_of_kind(k->master, kind);
+    }
+    return ring_position(k->of[i].key, id);
+}
+
+static uint64_t position_of_lane(void *context, const struct lane *lane)
+{
+    return route_position(context, lane->kind, pending_id(lane_front(lane)));
+}
+
+void route_follow_key(struct router *r)
+{
+    const struct ring_key own = {r->sessions.seed, ~r->sessions.seed};
+    const struct ring_key now = r->view->ring.version == 0 ? own : r->view->key;
+
+    if (now.k0 != r->keys.master.k0 || now.k1 != r->keys.master.k1) {
+        r->keys = (struct router_keys){.master = now};
+        lanes_move(&r->lanes, position_of_lane, r);
+    }
+}
+
 const struct ring_vnode *route_vnode(const struct router *r, const struct pending *p)
 {
     if (r->view->ring.version == 0) {
         return NULL;
     }
-    const ring_hit hit = view_lookup(r->view, p->kind, pending_id(p));
+    const ring_hit hit = view_at(r->view, p->kind, p->lane->position, pending_id(p));
 
     return ring_find(&r->view->ring, ring_hit_vnode(hit));
 }
@@ -245,7 +269,8 @@ static struct peer *owner_of(const struct router *r, const struct lane *lane)
     if (r->view->ring.version == 0) {
         return NULL;
     }
-    const ring_hit hit = view_lookup(r->view, lane->kind, pending_id(lane_front(lane)));
+    const struct bytes id = pending_id(lane_front(lane));
+    const ring_hit hit = view_at(r->view, lane->kind, lane->position, id);
 
     return peer_find(&r->peers, ring_hit_node(hit));
 }

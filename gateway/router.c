@@ -50,7 +50,8 @@ static struct pending *take(struct router *r, const struct router_event *event,
                             struct session *session)
 {
     const uint32_t timeout_ms = event->timeout_ms != 0 ? event->timeout_ms : r->config.deadline_ms;
-    struct pending *p = pending_new(&(struct question){.kind = event->kind,
+    struct pending *p = pending_new(&r->spares,
+                                    &(struct question){.kind = event->kind,
                                                        .id = event->id,
                                                        .from = event->from,
                                                        .chain = event->chain,
@@ -98,7 +99,8 @@ static void on_request(struct router *r, const struct router_event *event)
         return;
     }
     struct pending *p = take(r, event, session);
-    struct lane *lane = lane_add(&r->lanes, session->id, p);
+    const uint64_t position = route_position(r, event->kind, event->id);
+    struct lane *lane = lane_add(&r->lanes, session->id, position, p);
 
     lane->waiting++;
     route_push(r, lane);
@@ -145,7 +147,6 @@ struct router *router_new(const struct router_config *config)
     list_init(&r->stalled);
     list_init(&r->fed);
     sessions_init(&r->sessions, config->seed != 0 ? config->seed : config->gateway);
-    lanes_init(&r->lanes, table_mix(r->sessions.seed));
     fetch_init(&r->fetch, config->refresh_ms);
     return r;
 }
@@ -162,7 +163,7 @@ static void drop(struct router *r, struct pending *p)
     p->lane->waiting -= p->state == PENDING_WAITING;
     p->lane->sent -= p->state == PENDING_SENT;
     lane_remove(&r->lanes, p);
-    mem_free(p);
+    pending_free(&r->spares, p);
 }
 
 void router_free(struct router *r)
@@ -179,6 +180,7 @@ void router_free(struct router *r)
     }
     peers_fini(&r->peers);
     lanes_fini(&r->lanes);
+    pending_spares_fini(&r->spares);
     sessions_fini(&r->sessions);
     table_fini(&r->pendings);
     view_fini(&r->own);
@@ -238,12 +240,18 @@ void router_step(struct router *r, const struct router_event *event, struct rout
     ASSERT(event->now_us >= r->now_us);
     r->now_us = event->now_us;
     r->out = out;
-    expire(r);
-    route_wake_rested(r);
-    route_retry(r);
+    route_follow_key(r);
+    if (r->now_us != r->timed_us) { // else nothing more is due: each of them waits for some time
+        r->timed_us = r->now_us;
+        expire(r);
+        route_wake_rested(r);
+        route_retry(r);
+    }
     dispatch(r, event);
     route_feed(r);
-    fleet_ask_config(r);
+    if (fetch_is_due(&r->fetch, r->now_us, r->view->ring.version)) {
+        fleet_ask_config(r);
+    }
     check_counts(r);
     r->out = NULL;
 }
@@ -266,6 +274,12 @@ static void check_lane(const struct lane *lane, const struct router *r)
     ASSERT(sent + waiting > 0);
     ASSERT(lane->sent == sent && lane->waiting == waiting);
     ASSERT(sent <= r->config.window);
+    if (r->view->ring.version != 0) {
+        const struct bytes id = pending_id(lane_front(lane));
+
+        ASSERT(view_at(r->view, lane->kind, lane->position, id) ==
+               view_lookup(r->view, lane->kind, id));
+    }
     // Whoever waits is woken by something.
     ASSERT(IMPLIES(waiting > 0, lane_is_blocked(lane) || sent == r->config.window));
 }

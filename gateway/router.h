@@ -138,9 +138,9 @@ struct router_effect {
     uint64_t ticket;
     enum reply_code code;
     uint8_t flags; /* of the request */
-    char address[VIEW_ADDRESS_MAX + 1];
-    size_t at; /* in effects.bytes */
+    size_t at;     /* in effects.bytes */
     size_t size;
+    char address[VIEW_ADDRESS_MAX + 1];
 };
 
 /* Done in order. Grows as needed; the caller clears it between steps. */

@@ -23,7 +23,20 @@
 #include "gateway/router.h"
 #include "gateway/session.h"
 
-enum { ROUTER_RETRIES = 6 }; /* doublings of T_retry, and one */
+enum {
+    ROUTER_RETRIES = 6, /* doublings of T_retry, and one */
+    ROUTER_KEYS = 16,   /* kinds whose keys are kept */
+};
+
+/* What positions are hashed by: to make a kind's key costs more than to use it. */
+struct router_keys {
+    struct ring_key master; /* the cluster's; until it is known, one of my own */
+    struct {
+        bool known;
+        uint16_t kind;
+        struct ring_key key;
+    } of[ROUTER_KEYS]; /* by kind, modulo */
+};
 
 struct router {
     struct router_config config;
@@ -33,6 +46,8 @@ struct router {
     struct ages ages;
     struct sessions sessions;
     struct lanes lanes;
+    struct pending_spares spares;
+    struct router_keys keys;
     struct list
         retry[ROUTER_RETRIES]; /* struct pending, in_retry: each of one delay, so in order */
     struct list stalled;       /* struct lane: until the ring or a link changes */
@@ -44,8 +59,9 @@ struct router {
     size_t size;   /* bytes of unfinished requests */
     uint64_t cold; /* greatest of the ring: when it grows, arcs were taken over */
     bool started;
-    bool configured; /* a whole configuration was loaded, and with it the key of the hash */
-    uint64_t now_us; /* of this step */
+    bool configured;   /* a whole configuration was loaded, and with it the key of the hash */
+    uint64_t now_us;   /* of this step */
+    uint64_t timed_us; /* until when everything that waits for a time was seen to */
     struct router_effects *out; /* of this step */
 };
 
@@ -60,7 +76,11 @@ struct reply {
     uint8_t flags;
 };
 
-uint64_t route_hash(uint64_t session, uint64_t seq);
+/* One after the other for one session: they share the table's lines of the cache. */
+static inline uint64_t route_hash(uint64_t session, uint64_t seq)
+{
+    return table_mix(session) + seq;
+}
 struct pending *route_find(const struct router *r, uint64_t session, uint64_t seq);
 
 void route_put_reply(struct router *r, const struct reply *reply, struct bytes body);
@@ -77,6 +97,11 @@ void route_lose(struct router *r, struct list *in_flight);
 void route_lose_taken_over(struct router *r, uint64_t cold);
 /* Who waited too long for an answer is sent again. */
 void route_retry(struct router *r);
+
+/* Where the entity is on the ring. */
+uint64_t route_position(struct router *r, uint16_t kind, struct bytes id);
+/* The view may have another key now: what is found by positions moves. */
+void route_follow_key(struct router *r);
 
 /* The vnode that the request's id is in, by the configuration here; NULL = none yet. */
 const struct ring_vnode *route_vnode(const struct router *r, const struct pending *p);

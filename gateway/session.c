@@ -39,12 +39,18 @@ uint64_t sessions_draw(struct sessions *s)
     return sessions_number(s, ++s->drawn);
 }
 
-struct session *session_find(const struct sessions *s, uint64_t id)
+struct session *session_find(struct sessions *s, uint64_t id)
 {
+    if (s->last != NULL && s->last->id == id) {
+        return s->last;
+    }
     struct table_link *l = table_first(&s->table, table_mix(id));
 
     // table_mix() is a bijection: equal hashes are equal ids.
-    return l == NULL ? NULL : CONTAINER_OF(l, struct session, link);
+    if (l != NULL) {
+        s->last = CONTAINER_OF(l, struct session, link);
+    }
+    return l == NULL ? NULL : s->last;
 }
 
 struct session *session_get(struct sessions *s, uint64_t id)
@@ -63,6 +69,7 @@ static void drop_if_over(struct sessions *s, struct session *session)
 {
     if (session->closed && session->unfinished == 0) {
         table_remove(&s->table, &session->link);
+        s->last = s->last == session ? NULL : s->last;
         mem_free(session);
     }
 }

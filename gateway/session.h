@@ -23,8 +23,9 @@ struct session {
 
 struct sessions {
     struct table table;
-    uint64_t seed;  /* random, of this process */
-    uint64_t drawn; /* ids given so far */
+    struct session *last; /* found last, or NULL: requests come in runs of one */
+    uint64_t seed;        /* random, of this process */
+    uint64_t drawn;       /* ids given so far */
 };
 
 void sessions_init(struct sessions *s, uint64_t seed);
@@ -35,8 +36,8 @@ uint64_t sessions_draw(struct sessions *s);
 /* The id that goes with a number which the caller counts: for one that names its own sessions. */
 uint64_t sessions_number(const struct sessions *s, uint64_t number);
 
-struct session *session_find(const struct sessions *s, uint64_t id); /* NULL = none */
-struct session *session_get(struct sessions *s, uint64_t id);        /* made if there is none */
+struct session *session_find(struct sessions *s, uint64_t id); /* NULL = none */
+struct session *session_get(struct sessions *s, uint64_t id);  /* made if there is none */
 
 /* The session is free to go once it is closed and has nothing unfinished. */
 void session_close(struct sessions *s, struct session *session);

@@ -130,6 +130,8 @@ static inline uint32_t ring_segment_end(const struct ring_segment *s)
 /* Where an id lives, whatever segment its kind is bound to: the cell, and 40 bits of its hash
  * below. `key` is of the kind. A kind's points stay what they are while its binding does. */
 uint64_t ring_point(const struct ring *r, uint16_t kind, struct ring_key key, struct bytes id);
+/* The cell alone, for an id whose hash under that key is known. */
+uint32_t ring_cell_at(const struct ring *r, uint16_t kind, uint64_t hash, struct bytes id);
 static inline uint32_t ring_point_cell(uint64_t point)
 {
     return (uint32_t)(point >> RING_POINT_BITS);

@@ -90,11 +90,17 @@ static uint32_t cell_in(const struct ring_segment *s, uint64_t hash, struct byte
     return s->from + (uint32_t)(hash >> (64 - s->bits));
 }
 
-uint64_t ring_point(const struct ring *r, uint16_t kind, struct ring_key key, struct bytes id)
+uint32_t ring_cell_at(const struct ring *r, uint16_t kind, uint64_t hash, struct bytes id)
 {
     const struct ring_segment *s = r->segment_count == 0 ? NULL : ring_segment_of_kind(r, kind);
+
+    return s == NULL ? ring_cell_of(r, hash) : cell_in(s, hash, id);
+}
+
+uint64_t ring_point(const struct ring *r, uint16_t kind, struct ring_key key, struct bytes id)
+{
     const uint64_t hash = ring_position(key, id);
-    const uint32_t cell = s == NULL ? ring_cell_of(r, hash) : cell_in(s, hash, id);
+    const uint32_t cell = ring_cell_at(r, kind, hash, id);
 
     return (uint64_t)cell << RING_POINT_BITS | (hash & ((UINT64_C(1) << RING_POINT_BITS) - 1));
 }

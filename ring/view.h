@@ -71,6 +71,11 @@ const struct view_member *view_member_named(const struct view *v, const char *na
 
 /* Owner and vnode of an entity; node is RING_NODE_NONE before the first node of its kind's role. */
 ring_hit view_lookup(const struct view *v, uint16_t kind, struct bytes id);
+/* The same for an entity whose hash by its kind's key is known: ring_position(). */
+static inline ring_hit view_at(const struct view *v, uint16_t kind, uint64_t hash, struct bytes id)
+{
+    return v->ring.cell[ring_cell_at(&v->ring, kind, hash, id)];
+}
 
 /* Convert between the wire's ops and the ring's. Returns owned memory (mem_free); NULL when an op
  * is out of range. */

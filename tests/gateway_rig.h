@@ -39,6 +39,7 @@ static inline void gateway_rig_init(struct gateway_rig *g)
     router.gateway = 77;
     client_rig_init(&g->base, &clients, &router);
     client_rig_ring(&g->base);
+    client_rig_event(&g->base, (struct router_event){.type = ROUTER_COORDINATOR_UP});
     for (size_t i = 0; i < GATEWAY_RIG_CLIENTS; i++) {
         g->client[i] = client_new(g->base.all, "127.0.0.1:1", g->base.rig.now_us);
     }
@@ -88,10 +89,8 @@ static inline void gateway_rig_ask(struct gateway_rig *g, bool set, uint64_t key
 /* Its bytes are read: parsed, routed, made requests of. */
 STAGE void gateway_rig_stage_read(struct gateway_rig *g, size_t client)
 {
-    client_on_bytes(g->client[client],
-                    buffer_bytes(&g->input[client]),
-                    g->base.rig.now_us,
-                    &g->base.effects);
+    client_on_bytes(
+        g->client[client], buffer_bytes(&g->input[client]), g->base.rig.now_us, &g->base.effects);
 }
 
 /* What the router wants sent goes to the link's buffer, what it wants replied to its client. */
@@ -122,12 +121,11 @@ STAGE void gateway_rig_stage_answers(struct gateway_rig *g)
         const enum err got = answer_get(&in, &answer);
 
         ASSERT(got == ERR_OK);
-        router_step(g->base.rig.router,
-                    &(struct router_event){.type = ROUTER_ANSWER,
-                                           .now_us = g->base.rig.now_us,
-                                           .slot = 1,
-                                           .answer = &answer},
-                    &g->base.effects);
+        router_step(
+            g->base.rig.router,
+            &(struct router_event){
+                .type = ROUTER_ANSWER, .now_us = g->base.rig.now_us, .slot = 1, .answer = &answer},
+            &g->base.effects);
     }
     buffer_clear(&g->answers);
 }
