@@ -449,7 +449,8 @@ void resp_put_bulk(struct buffer *out, struct bytes bulk)
     if (bulk.size > 0) {
         memcpy(at + head, bulk.data, bulk.size);
     }
-    memcpy(at + head + bulk.size, "\r\n", 2);
+    at[head + bulk.size] = '\r';
+    at[head + bulk.size + 1] = '\n';
     out->size += head + bulk.size + 2;
 }
 
