@@ -2,7 +2,6 @@
 #include "gateway/gateway_uv.h"
 
 #include "base/assert.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
@@ -21,7 +20,7 @@
 #include <sys/resource.h>
 #include <uv.h>
 
-enum { TICK_MS = 10, SWEEP_MS = 1000 };
+enum { TICK_MS = 10, SWEEP_MS = 1000, EFFECTS_AT_ONCE = 64 };
 
 /* Who is at the other end of a link. */
 struct remote {
@@ -45,6 +44,7 @@ struct gateway {
     struct router *router;
     struct clients *clients;
     struct router_effects effects;
+    size_t done; /* effects of this turn that are done */
     struct listener listener;
     char bound[2][BOUND_SIZE]; /* by enum client_speech */
     bool ready;
@@ -64,8 +64,7 @@ struct gateway_options gateway_options_default(void)
 
 static uint64_t now_us(struct gateway *g)
 {
-    g->listener.now_us = clock_boottime_us();
-    return g->listener.now_us;
+    return listener_now(&g->listener);
 }
 
 static void step(struct gateway *g, struct router_event event)
@@ -73,6 +72,8 @@ static void step(struct gateway *g, struct router_event event)
     event.now_us = now_us(g);
     router_step(g->router, &event, &g->effects);
 }
+
+static void do_requests(struct gateway *g);
 
 /* ---- links ---- */
 
@@ -138,17 +139,21 @@ static void on_answer_frame(struct gateway *g, struct link *link, const struct f
 {
     const struct remote *remote = link_user(link);
     struct reader in = {.at = frame->body.data, .left = frame->body.size};
+    struct answer_record answer;
+    const struct router_event event = {
+        .type = ROUTER_ANSWER, .now_us = now_us(g), .slot = remote->slot, .answer = &answer};
 
     for (uint16_t i = 0; i < frame->count; i++) {
-        struct answer_record answer;
-
         if (answer_get(&in, &answer) != ERR_OK) {
             link_drop(link, "answer record does not decode");
             return;
         }
-        step(g,
-             (struct router_event){.type = ROUTER_ANSWER, .slot = remote->slot, .answer = &answer});
+        router_step(g->router, &event, &g->effects);
+        if (g->effects.count - g->done >= EFFECTS_AT_ONCE) {
+            do_requests(g);
+        }
     }
+    do_requests(g);
 }
 
 static void on_push_frame(struct gateway *g, struct link *link, const struct frame *frame)
@@ -278,15 +283,40 @@ static void do_effect(struct gateway *g, const struct router_effect *e)
     }
 }
 
+/* All that are left. By index: what is given back appends to the list, and may move it. */
 static void do_effects(struct gateway *g)
 {
-    // By index and by copy: what is given back appends to the list.
-    for (size_t i = 0; i < g->effects.count; i++) {
-        const struct router_effect e = g->effects.item[i];
+    for (; g->done < g->effects.count; g->done++) {
+        const struct router_effect e = g->effects.item[g->done];
 
         do_effect(g, &e);
     }
+    g->done = 0;
     router_effects_clear(&g->effects);
+}
+
+/* What is sent and replied, as far as nothing else stands before it: links may come and go at the
+ * end of a turn only. In the middle of one the bytes are still in the cache. */
+static void do_requests(struct gateway *g)
+{
+    for (; g->done < g->effects.count; g->done++) {
+        const struct router_effect *e = &g->effects.item[g->done];
+
+        if (e->type == ROUTER_SEND_NODE) {
+            send_request(g, e);
+        } else if (e->type == ROUTER_REPLY) {
+            listener_reply(&g->listener, e, effect_bytes(g, e));
+        } else {
+            return;
+        }
+    }
+    g->done = 0;
+    router_effects_clear(&g->effects);
+}
+
+static void on_act(struct listener *l)
+{
+    do_requests(CONTAINER_OF(l, struct gateway, listener));
 }
 
 static void say_ready(struct gateway *g)
@@ -319,6 +349,7 @@ static void on_prepare(uv_prepare_t *prepare)
     if (g->draining && listener_is_drained(&g->listener)) {
         stop(g);
     }
+    g->listener.clocked = false; // the loop may sleep now
 }
 
 /* ---- time and signals ---- */
@@ -426,6 +457,7 @@ static void open_cores(struct gateway *g, uint64_t id)
     g->clients = clients_new(&clients, g->router, now_us(g));
     g->listener.clients = g->clients;
     g->listener.effects = &g->effects;
+    g->listener.act = on_act;
 }
 
 static enum err open_links(struct gateway *g, uint64_t id)

@@ -2,7 +2,6 @@
 #include "gateway/shell_uv.h"
 
 #include "base/assert.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "wire/address.h"
@@ -95,7 +94,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
     struct connection *c = stream->data;
     struct listener *l = c->listener;
 
-    l->now_us = clock_boottime_us();
+    (void)listener_now(l);
     if (size == UV_EOF) {
         stop_reading(c);
         client_on_end(c->client);
@@ -105,6 +104,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
     } else if (size > 0) {
         client_on_bytes(c->client, bytes_of(buf->base, (size_t)size), l->now_us, l->effects);
         touch(c);
+        l->act(l);
     }
 }
 
@@ -130,7 +130,7 @@ static void on_written(uv_write_t *request, int status)
     if (c->client == NULL) {
         return; // closed meanwhile
     }
-    c->listener->now_us = clock_boottime_us();
+    (void)listener_now(c->listener);
     if (status < 0) {
         close_connection(c);
         return;
@@ -279,7 +279,7 @@ static void on_connection(uv_stream_t *server, int status)
     const struct port *port = server->data;
     struct listener *l = port->listener;
 
-    l->now_us = clock_boottime_us();
+    (void)listener_now(l);
     if (status < 0) {
         log_warn("gateway", "accept", "why=\"%s\"", uv_strerror(status));
         return;

@@ -10,6 +10,7 @@
 #ifndef GATEWAY_SHELL_UV_H
 #define GATEWAY_SHELL_UV_H
 
+#include "base/clock.h"
 #include "base/list.h"
 #include "gateway/client.h"
 #include "gateway/gateway_uv.h"
@@ -35,11 +36,24 @@ struct listener {
     struct list touched;            /* to be looked at in this turn */
     struct list paused;             /* not read from, or with input that waits */
     uint8_t *input;                 /* owned: one read buffer for all */
-    uint64_t now_us;                /* of this callback */
+    /* There are effects: what can be done at once may be, while it is in the cache. */
+    void (*act)(struct listener *l);
+    uint64_t now_us; /* of this turn of the loop, from its first callback on */
+    bool clocked;    /* it is */
     bool draining;
 };
 
 enum { BOUND_SIZE = ADDRESS_SIZE_MAX + 8 };
+
+/* The time of this turn: the clock is read once for all that it brought. */
+static inline uint64_t listener_now(struct listener *l)
+{
+    if (!l->clocked) {
+        l->now_us = clock_boottime_us();
+        l->clocked = true;
+    }
+    return l->now_us;
+}
 
 /* Before anything else. */
 void listener_init(struct listener *l);

@@ -41,7 +41,7 @@ static inline void gateway_rig_init(struct gateway_rig *g)
     client_rig_ring(&g->base);
     client_rig_event(&g->base, (struct router_event){.type = ROUTER_COORDINATOR_UP});
     for (size_t i = 0; i < GATEWAY_RIG_CLIENTS; i++) {
-        g->client[i] = client_new(g->base.all, "127.0.0.1:1", g->base.rig.now_us);
+        g->client[i] = client_new(g->base.all, CLIENT_RESP, "127.0.0.1:1", g->base.rig.now_us);
     }
 }
 
