@@ -18,7 +18,11 @@ static void requests_allocate_nothing(bool set)
     for (int i = 0; i < WARM_TURNS + TURNS; i++) {
         gateway_rig_ask(&g, set, KEYS);
         allocations_counted = i >= WARM_TURNS;
-        gateway_rig_turn(&g);
+        gateway_rig_there(&g);
+        allocations_counted = false;
+        gateway_rig_node(&g);
+        allocations_counted = i >= WARM_TURNS;
+        gateway_rig_back(&g);
         allocations_counted = false;
     }
     assert_int_equal(allocations, 0);

@@ -15,7 +15,12 @@
 #include "gateway/client.h"
 #include "tests/client_rig.h"
 
-enum { GATEWAY_RIG_CLIENTS = 50, GATEWAY_RIG_BATCH = 32, GATEWAY_RIG_VALUE = 64 };
+enum {
+    GATEWAY_RIG_CLIENTS = 50,
+    GATEWAY_RIG_BATCH = 32,
+    GATEWAY_RIG_VALUE = 64,
+    GATEWAY_RIG_AT_ONCE = 64, /* answers, then their replies: as the shell does */
+};
 
 #define STAGE static __attribute__((noinline, unused))
 
@@ -111,23 +116,19 @@ STAGE void gateway_rig_stage_effects(struct gateway_rig *g)
     router_effects_clear(&g->base.effects);
 }
 
-/* A frame of answers comes. */
-STAGE void gateway_rig_stage_answers(struct gateway_rig *g)
+/* Some of a frame of answers, from `in`. */
+STAGE void gateway_rig_stage_answers(struct gateway_rig *g, struct reader *in)
 {
-    struct reader in = {.at = g->answers.data, .left = g->answers.size};
+    struct answer_record answer;
+    const struct router_event event = {
+        .type = ROUTER_ANSWER, .now_us = g->base.rig.now_us, .slot = 1, .answer = &answer};
 
-    while (in.left > 0) {
-        struct answer_record answer;
-        const enum err got = answer_get(&in, &answer);
+    for (size_t i = 0; i < GATEWAY_RIG_AT_ONCE && in->left > 0; i++) {
+        const enum err got = answer_get(in, &answer);
 
         ASSERT(got == ERR_OK);
-        router_step(
-            g->base.rig.router,
-            &(struct router_event){
-                .type = ROUTER_ANSWER, .now_us = g->base.rig.now_us, .slot = 1, .answer = &answer},
-            &g->base.effects);
+        router_step(g->base.rig.router, &event, &g->base.effects);
     }
-    buffer_clear(&g->answers);
 }
 
 /* Its replies are written. */
@@ -163,17 +164,26 @@ static inline void gateway_rig_node(struct gateway_rig *g)
     buffer_clear(&g->requests);
 }
 
-/* One batch of every client, there and back. */
-static inline void gateway_rig_turn(struct gateway_rig *g)
+/* A batch of every client, as far as the link to the node. */
+static inline void gateway_rig_there(struct gateway_rig *g)
 {
     g->base.rig.now_us += 100;
     for (size_t i = 0; i < GATEWAY_RIG_CLIENTS; i++) {
         gateway_rig_stage_read(g, i);
+        gateway_rig_stage_effects(g);
     }
-    gateway_rig_stage_effects(g);
-    gateway_rig_node(g);
-    gateway_rig_stage_answers(g);
-    gateway_rig_stage_effects(g);
+}
+
+/* What the node answered, to the clients. */
+static inline void gateway_rig_back(struct gateway_rig *g)
+{
+    struct reader in = {.at = g->answers.data, .left = g->answers.size};
+
+    while (in.left > 0) {
+        gateway_rig_stage_answers(g, &in);
+        gateway_rig_stage_effects(g);
+    }
+    buffer_clear(&g->answers);
     for (size_t i = 0; i < GATEWAY_RIG_CLIENTS; i++) {
         gateway_rig_stage_write(g, i);
     }
