@@ -48,9 +48,11 @@ static void run(bool set, size_t turns, uint64_t keys)
         spent_ns[i] += now_ns() - back_ns;
     }
     qsort(spent_ns, turns, sizeof *spent_ns, compare);
+    const uint64_t median_ns = spent_ns[turns / 2];
+
     printf("%s: %.0f ns a request, at best %.0f\n",
            set ? "SET" : "GET",
-           (double)spent_ns[turns / 2] / TURN_REQUESTS,
+           (double)median_ns / TURN_REQUESTS,
            (double)spent_ns[0] / TURN_REQUESTS);
     mem_free(spent_ns);
     gateway_rig_fini(&g);

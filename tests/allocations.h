@@ -30,19 +30,19 @@ extern void *__libc_malloc(size_t size);                // NOLINT: glibc's own n
 extern void *__libc_calloc(size_t count, size_t size);  // NOLINT
 extern void *__libc_realloc(void *memory, size_t size); // NOLINT
 
-void *malloc(size_t size)
+void *malloc(size_t size) // NOLINT: glibc's names of arguments are not ours
 {
     allocations += allocations_counted ? 1 : 0;
     return __libc_malloc(size);
 }
 
-void *calloc(size_t count, size_t size)
+void *calloc(size_t count, size_t size) // NOLINT
 {
     allocations += allocations_counted ? 1 : 0;
     return __libc_calloc(count, size);
 }
 
-void *realloc(void *memory, size_t size)
+void *realloc(void *memory, size_t size) // NOLINT
 {
     allocations += allocations_counted ? 1 : 0;
     return __libc_realloc(memory, size);
