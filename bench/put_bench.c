@@ -3,10 +3,12 @@
  * Puts to etcd, over keep-alive connections to its JSON gateway:
  *
  *     put_bench load MS DEPTH HOST:PORT
+ *     put_bench load2 MS DEPTH HOST:PORT
  *     put_bench watch MS DEPTH HOST:PORT...
  *
  * What commit_bench does with coordinators. `load`: a closed loop of DEPTH
- * connections to one member. `watch`: each member is asked every WATCH_MS, over
+ * connections to one member; `load2` asks its older API, which has no gateway to
+ * gRPC behind it and keeps no history. `watch`: each member is asked every WATCH_MS, over
  * DEPTH connections, without waiting for earlier answers: a put that died with
  * a leader would be waited for 7 s. Prints what commit_bench prints.
  */
@@ -53,6 +55,7 @@ struct bench {
     struct connection connection[CONNECTIONS_MAX];
     size_t count;
     bool watch;
+    bool older; /* API */
     uint64_t asked_ns[MEMBERS_MAX];
     uint64_t *took_ns; /* owned */
     size_t done;
@@ -92,7 +95,7 @@ static bool dial(const struct bench *b, struct connection *c)
     return false;
 }
 
-/* {"key": "bench-NNNN", "value": 16 bytes}, both in base64. */
+/* "bench-NNNN" and 16 bytes, in base64 for the gateway. */
 static void ask(const struct bench *b, struct connection *c)
 {
     static const char digit[] = "ABCDEFGHIJ";
@@ -105,15 +108,19 @@ static void ask(const struct bench *b, struct connection *c)
     }
     (void)snprintf(body,
                    sizeof body,
-                   "{\"key\":\"YmVuY2gt%c%c%c%c\",\"value\":\"MDEyMzQ1Njc4OWFiY2RlZg==\"}",
+                   b->older
+                       ? "value=0123456789ab%c%c%c%c"
+                       : "{\"key\":\"YmVuY2gt%c%c%c%c\",\"value\":\"MDEyMzQ1Njc4OWFiY2RlZg==\"}",
                    digit[at / 1000 % 10],
                    digit[at / 100 % 10],
                    digit[at / 10 % 10],
                    digit[at % 10]);
     const int size = snprintf(request,
                               sizeof request,
-                              "POST /v3/kv/put HTTP/1.1\r\nHost: etcd\r\nContent-Type: "
-                              "application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                              "%s HTTP/1.1\r\nHost: etcd\r\nContent-Type: application/%s\r\n"
+                              "Content-Length: %zu\r\n\r\n%s",
+                              b->older ? "PUT /v2/keys/bench" : "POST /v3/kv/put",
+                              b->older ? "x-www-form-urlencoded" : "json",
                               strlen(body),
                               body);
     c->sent_ns = now_ns();
@@ -129,7 +136,7 @@ static bool is_whole(const struct connection *c, bool *good)
     const char *body = strstr(c->answer, "\r\n\r\n");
     const char *length = strstr(c->answer, "Content-Length: ");
 
-    *good = strncmp(c->answer, "HTTP/1.1 200", 12) == 0;
+    *good = strncmp(c->answer, "HTTP/1.1 20", 11) == 0; // 201: there was none yet
     if (body == NULL) {
         return false;
     }
@@ -255,13 +262,13 @@ int main(int argc, char **argv)
 {
     static struct bench b;
 
-    if (argc < 5 || argc > 4 + MEMBERS_MAX ||
-        (strcmp(argv[1], "load") != 0 && strcmp(argv[1], "watch") != 0)) {
-        (void)fprintf(stderr, "put_bench load|watch MS DEPTH HOST:PORT...\n");
+    if (argc < 5 || argc > 4 + MEMBERS_MAX) {
+        (void)fprintf(stderr, "put_bench load|load2|watch MS DEPTH HOST:PORT...\n");
         return 2;
     }
     (void)signal(SIGPIPE, SIG_IGN);
     b.watch = strcmp(argv[1], "watch") == 0;
+    b.older = strcmp(argv[1], "load2") == 0;
     b.members = (size_t)argc - 4;
     b.count = b.members * strtoul(argv[3], NULL, 10);
     b.took_ns = calloc(SAMPLES_MAX, sizeof *b.took_ns);
