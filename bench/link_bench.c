@@ -1,36 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a link carries: batches of records go to another process and come back,
- * a few in flight. Prints records a second, for each batch size. No figure of
- * it is a promise; the command line is [seconds a figure].
+ * a few in flight. Prints records a second, for each batch size and for either
+ * body that a link may have (wire/stream.h), each driven by a uv loop as a
+ * node's is. No figure of it is a promise; the command line is [seconds a figure].
  *
  *     link_bench ping COUNT DEPTH
  *
  * Single records, each in a frame of its own, DEPTH of them in flight: prints
  * records a second, p50 and p99 of their way there and back in microseconds.
  * What bench/calls is measured against.
+ *
+ *     link_bench hop uv|nng COUNT DEPTH
+ *
+ * The same over that body, and after it what a record's way there and back took
+ * of both processes: microseconds of CPU, and voluntary context switches.
  */
 #include "base/bytes.h"
 #include "wire/link.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <uv.h>
 
-enum { RECORD_SIZE = 64, IN_FLIGHT = 4 };
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
-static bool woken;
+enum { RECORD_SIZE = 64, IN_FLIGHT = 4, TICK_MS = 10 };
 
 struct bench {
+    uv_loop_t loop;
+    uv_prepare_t prepare;
+    uv_timer_t tick;
+    uv_async_t wake;
+    bool over_uv;
     struct links *links;
     struct link *link;
     uint32_t batch;
@@ -45,15 +53,6 @@ struct ping {
     uint64_t back;
     uint64_t *at_ns; /* owned: sent, then how long it took */
 };
-
-static void on_wake(void *context)
-{
-    (void)context;
-    (void)pthread_mutex_lock(&lock);
-    woken = true;
-    (void)pthread_cond_signal(&cond);
-    (void)pthread_mutex_unlock(&lock);
-}
 
 static void on_up(void *context, struct link *link)
 {
@@ -129,18 +128,52 @@ static uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+static void on_wake(void *context)
+{
+    struct bench *b = context;
+
+    if (b->over_uv) {
+        links_poll(b->links, now_us());
+    } else {
+        (void)uv_async_send(&b->wake);
+    }
+}
+
+static void on_async(uv_async_t *handle)
+{
+    struct bench *b = handle->data;
+
+    links_poll(b->links, now_us());
+}
+
+static void on_tick(uv_timer_t *handle)
+{
+    struct bench *b = handle->data;
+
+    links_poll(b->links, now_us());
+}
+
+static void on_prepare(uv_prepare_t *handle)
+{
+    struct bench *b = handle->data;
+
+    links_flush(b->links);
+}
+
 static void turn(struct bench *b)
 {
-    struct timespec until;
+    (void)uv_run(&b->loop, UV_RUN_ONCE);
+}
 
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec++;
-    (void)pthread_mutex_lock(&lock);
-    while (!woken && pthread_cond_timedwait(&cond, &lock, &until) == 0) {
-    }
-    woken = false;
-    (void)pthread_mutex_unlock(&lock);
-    links_poll(b->links, now_us());
+static void start_loop(struct bench *b)
+{
+    (void)uv_loop_init(&b->loop);
+    (void)uv_async_init(&b->loop, &b->wake, on_async);
+    (void)uv_timer_init(&b->loop, &b->tick);
+    (void)uv_prepare_init(&b->loop, &b->prepare);
+    b->wake.data = b->tick.data = b->prepare.data = b;
+    (void)uv_timer_start(&b->tick, on_tick, TICK_MS, TICK_MS);
+    (void)uv_prepare_start(&b->prepare, on_prepare);
 }
 
 static void start(struct bench *b, const char *name, bool echo)
@@ -152,6 +185,8 @@ static void start(struct bench *b, const char *name, bool echo)
                                        .frame = echo ? on_echo : on_back,
                                        .wake = on_wake};
 
+    start_loop(b);
+    config.loop = b->over_uv ? &b->loop : NULL;
     config.self.role = ROLE_NODE;
     (void)snprintf(config.self.name, sizeof config.self.name, "%s", name);
     (void)snprintf(config.self.cluster, sizeof config.self.cluster, "bench");
@@ -160,9 +195,9 @@ static void start(struct bench *b, const char *name, bool echo)
     }
 }
 
-static _Noreturn void echo_process(int address_fd)
+static _Noreturn void echo_process(int address_fd, bool over_uv)
 {
-    struct bench b = {0};
+    struct bench b = {.over_uv = over_uv};
     char address[128] = "";
 
     start(&b, "echo", true);
@@ -212,10 +247,8 @@ static void run_ping(struct bench *b, uint64_t count, uint64_t depth)
     for (uint64_t i = 0; i < depth; i++) {
         send_ping(b->link, &p);
     }
-    links_flush(b->links);
     while (p.back < count) {
         turn(b);
-        links_flush(b->links);
     }
     const double seconds = (double)(now_ns() - start_ns) / 1e9;
     const uint64_t half = count / 2;
@@ -240,7 +273,7 @@ static pid_t meet(struct bench *b)
     }
     const pid_t echo = fork();
     if (echo == 0) {
-        echo_process(pipes[1]);
+        echo_process(pipes[1], b->over_uv);
     }
     if (read(pipes[0], address, sizeof address) != (ssize_t)sizeof address) {
         exit(1);
@@ -264,36 +297,71 @@ static void end(pid_t echo)
     (void)waitpid(echo, NULL, 0);
 }
 
+static double seconds_of(const struct rusage *r)
+{
+    return (double)(r->ru_utime.tv_sec + r->ru_stime.tv_sec) +
+           (double)(r->ru_utime.tv_usec + r->ru_stime.tv_usec) / 1e6;
+}
+
+static void ping(bool over_uv, uint64_t count, uint64_t depth, bool costs)
+{
+    struct bench b = {.over_uv = over_uv};
+    const pid_t echo = meet(&b);
+    struct rusage ours;
+    struct rusage theirs;
+
+    run_ping(&b, count, depth);
+    end(echo);
+    if (costs) {
+        (void)getrusage(RUSAGE_SELF, &ours);
+        (void)getrusage(RUSAGE_CHILDREN, &theirs);
+        printf("%.2f %.2f\n",
+               (seconds_of(&ours) + seconds_of(&theirs)) / (double)count * 1e6,
+               (double)(ours.ru_nvcsw + theirs.ru_nvcsw) / (double)count);
+    }
+}
+
+/* In a process of its own: nng may not be used on both sides of a fork. */
+static void batches_of(bool over_uv, uint32_t batch, uint64_t us)
+{
+    const pid_t runner = fork();
+
+    if (runner == 0) {
+        struct bench b = {.over_uv = over_uv};
+        const pid_t echo = meet(&b);
+
+        printf("link over %-3s: batches of %4" PRIu32
+               " x %d bytes, %d in flight: %10.0f records/s each way\n",
+               over_uv ? "uv" : "nng",
+               batch,
+               RECORD_SIZE,
+               IN_FLIGHT,
+               run(&b, batch, us));
+        end(echo);
+        _exit(0);
+    }
+    (void)waitpid(runner, NULL, 0);
+}
+
 int main(int argc, char **argv)
 {
     const uint32_t batches[] = {1, 16, 256, 1024};
 
     if (argc == 4 && strcmp(argv[1], "ping") == 0) {
-        struct bench b = {0};
-        const pid_t echo = meet(&b);
-
-        run_ping(&b, strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10));
-        end(echo);
+        ping(true, strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10), false);
+        return 0;
+    }
+    if (argc == 5 && strcmp(argv[1], "hop") == 0) {
+        ping(strcmp(argv[2], "nng") != 0,
+             strtoull(argv[3], NULL, 10),
+             strtoull(argv[4], NULL, 10),
+             true);
         return 0;
     }
     const uint64_t us = (argc > 1 ? strtoull(argv[1], NULL, 10) : 1) * 1000000;
     for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
-        const pid_t runner = fork();
-
-        if (runner == 0) {
-            struct bench b = {0};
-            const pid_t echo = meet(&b);
-
-            printf("link: batches of %4" PRIu32
-                   " x %d bytes, %d in flight: %10.0f records/s each way\n",
-                   batches[i],
-                   RECORD_SIZE,
-                   IN_FLIGHT,
-                   run(&b, batches[i], us));
-            end(echo);
-            _exit(0);
-        }
-        (void)waitpid(runner, NULL, 0);
+        batches_of(false, batches[i], us);
+        batches_of(true, batches[i], us);
     }
     return 0;
 }
