@@ -121,7 +121,7 @@ struct client *client_new(struct clients *all, enum client_speech speech, const 
     c->id = ++all->drawn;
     c->since_us = now_us;
     c->progress_us = now_us;
-    c->protocol = 2;
+    c->protocol = speech == CLIENT_PACKETS ? 0 : 2;
     c->packets.heard_us = now_us;
     c->lost_why = NOTE_LOST_CLOSED;
     c->reply_size = REPLY_SIZE_GUESS;

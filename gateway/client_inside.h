@@ -86,7 +86,7 @@ struct client {
     size_t held;        /* bytes it is in all->figures.buffered with */
     size_t reply_size;  /* what a reply is expected to take */
     uint32_t in_flight; /* parts asked of the router */
-    uint8_t protocol;   /* RESP's: 2 or 3 */
+    uint8_t protocol;   /* RESP's: 2 or 3; 0 = it speaks packets */
     struct {
         uint64_t heard_us;          /* when bytes came last */
         bool greeted;               /* its hello came */

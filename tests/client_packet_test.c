@@ -339,6 +339,25 @@ static void a_gateway_that_stops_takes_no_new_requests(void **state)
     stop(&t);
 }
 
+static void one_too_many_is_sent_away(void **state)
+{
+    struct clients_config clients = clients_config_default();
+    struct notice_packet n;
+    struct packet p;
+    struct talk t;
+
+    (void)state;
+    clients.connections_max = 1;
+    start(&t, &clients);
+    assert_true(clients_full(t.r.all));
+    assert_int_equal(packet_next(clients_refusal(t.r.all, CLIENT_PACKETS), PACKET_BODY_MAX, &p),
+                     PACKET_WHOLE);
+    assert_int_equal(p.type, PACKET_GOAWAY);
+    assert_int_equal(packet_get_notice(p.body, &n), ERR_OK);
+    assert_int_equal(n.number, 5000);
+    stop(&t);
+}
+
 /* ---- sessions ---- */
 
 static void bound(struct talk *t, size_t number, enum bound_result result)
@@ -497,6 +516,7 @@ int main(void)
         cmocka_unit_test(who_does_not_read_is_not_read_from_and_then_closed),
         cmocka_unit_test(a_client_that_hangs_up_gets_its_answers_first),
         cmocka_unit_test(a_gateway_that_stops_takes_no_new_requests),
+        cmocka_unit_test(one_too_many_is_sent_away),
         cmocka_unit_test(pushes_follow_the_answer_to_the_bind),
         cmocka_unit_test(a_bind_may_be_refused_and_a_bond_ended),
         cmocka_unit_test(any_bytes_mean_the_same_however_they_are_cut),
