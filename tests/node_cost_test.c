@@ -7,51 +7,11 @@
 #include "tests/test.h"
 
 #include "bench/node_mill.h"
+#include "tests/allocations.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 enum { ACTORS = 601, FRAME = 64, ROUNDS = 100 };
-
-/* ---- allocations of this thread */
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define COUNTS_ALLOCATIONS 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define COUNTS_ALLOCATIONS 0
-#endif
-#endif
-#ifndef COUNTS_ALLOCATIONS
-#define COUNTS_ALLOCATIONS 1
-#endif
-
-static size_t allocations;
-static bool counting;
-
-#if COUNTS_ALLOCATIONS
-extern void *__libc_malloc(size_t size);                // NOLINT: glibc's own names of them
-extern void *__libc_calloc(size_t count, size_t size);  // NOLINT
-extern void *__libc_realloc(void *memory, size_t size); // NOLINT
-
-void *malloc(size_t size)
-{
-    allocations += counting ? 1 : 0;
-    return __libc_malloc(size);
-}
-
-void *calloc(size_t count, size_t size) // NOLINT: its header has other names for them
-{
-    allocations += counting ? 1 : 0;
-    return __libc_calloc(count, size);
-}
-
-void *realloc(void *memory, size_t size) // NOLINT
-{
-    allocations += counting ? 1 : 0;
-    return __libc_realloc(memory, size);
-}
-#endif
 
 /* ---- cases */
 
@@ -66,11 +26,11 @@ static void no_request_allocates(uint16_t kind)
         mill_make(&m, kind, FRAME);
         buffer_clear(&m.answers);
         m.answer_count = 0;
-        counting = true;
+        allocations_counted = true;
         mill_admit(&m);
         mill_run(&m);
         mill_answer(&m);
-        counting = false;
+        allocations_counted = false;
         assert_int_equal(m.answer_count, FRAME);
     }
     assert_int_equal(allocations, 0);
