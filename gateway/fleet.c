@@ -192,12 +192,15 @@ static bool may_be_leaving(const struct router *r, uint16_t slot)
     return member == NULL || member->leaving;
 }
 
-/* The view changed: everything that hangs on it follows. */
-static void adopt(struct router *r)
+/* The view changed: everything that hangs on it follows. `moved`: vnodes changed hands, by a drain,
+ * and nothing else did. */
+static void adopt(struct router *r, bool moved)
 {
     fetch_on_version(&r->fetch, r->view->ring.version);
     route_follow_key(r);
-    sync_peers(r);
+    if (!moved) {
+        sync_peers(r);
+    }
     // What was sent before went over the same links, so a node that reads this has read all that
     // was routed by an older ring.
     for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
@@ -209,14 +212,22 @@ static void adopt(struct router *r)
         }
     }
     route_wake_stalled(r);
-    follow_take_over(r);
+    if (!moved) {
+        follow_take_over(r);
+    }
+}
+
+static bool is_moves_only(const Rh__Delta *delta)
+{
+    return delta->n_ops > 0 && !delta->cold && delta->created_vnodes == 0 && delta->renewed == 0 &&
+           delta->n_changed == 0 && delta->n_removed == 0 && delta->n_segments == 0;
 }
 
 void fleet_on_view(struct router *r, const struct router_event *event)
 {
     r->view = event->view;
     r->configured = true;
-    adopt(r);
+    adopt(r, false);
 }
 
 /* Apply one change; true if the view is another one now. */
@@ -278,7 +289,7 @@ static void on_config(struct router *r, const Rh__ConfigAnswer *answer)
         }
     }
     if (changed) {
-        adopt(r);
+        adopt(r, false);
     }
 }
 
@@ -294,7 +305,7 @@ void fleet_on_control(struct router *r, const struct router_event *event)
         on_config(r, m->config);
     } else if (m->body_case == RH__CONTROL__BODY_COMMIT && m->commit->delta != NULL) {
         if (apply(r, m->commit->delta)) {
-            adopt(r);
+            adopt(r, is_moves_only(m->commit->delta));
         }
     } else if (m->body_case == RH__CONTROL__BODY_INSPECT) {
         inspect_on_question(r, event->coordinator, m->inspect);

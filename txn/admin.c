@@ -86,7 +86,7 @@ static void add_gateways(struct coordinator *c, Rh__AdminReply *reply)
 {
     reply->gateways = mem_new(c->peer_count, sizeof(Rh__GatewayRow *));
     for (size_t i = 0; i < c->peer_count; i++) {
-        const struct peer *peer = &c->peer[i];
+        const struct peer *peer = c->peer[i];
         Rh__GatewayRow *row;
 
         if (peer->role != ROLE_GATEWAY) {
@@ -142,8 +142,8 @@ static void add_voters(struct coordinator *c, Rh__AdminReply *reply)
                        c->config.voter[i].address);
     }
     for (size_t i = 0; i < c->peer_count; i++) {
-        if (c->peer[i].role == ROLE_COORDINATOR) {
-            voter_row(reply, strtoull(c->peer[i].name, NULL, 10))->linked = true;
+        if (c->peer[i]->role == ROLE_COORDINATOR) {
+            voter_row(reply, strtoull(c->peer[i]->name, NULL, 10))->linked = true;
         }
     }
     voter_row(reply, c->config.id)->linked = true;

@@ -86,7 +86,9 @@ static void forget(struct coordinator *c)
     c->barrier = 0;
     drive_forget_all(c);
     rebalance_reset(c);
-    c->seen_count = 0;
+    peers_forget(c);
+    c->applied++;
+    c->owned_version = 0;
     c->quiet_us = 0;
     c->deaf_us = 0;
 }
@@ -98,8 +100,7 @@ void coordinator_free(struct coordinator *c)
     }
     forget(c);
     history_fini(c);
-    mem_free(c->peer);
-    mem_free(c->seen);
+    peers_free(c);
     buffer_fini(&c->read);
     mem_free(c->proposal);
     mem_free(c->drive);
@@ -133,6 +134,15 @@ void coordinator_put_send(struct coordinator *c, uint64_t peer, const Rh__Contro
     const size_t at = c->out->bytes.size;
 
     control_put(&c->out->bytes, message);
+    put_effect(c, COORDINATOR_SEND, peer, at);
+}
+
+void coordinator_put_again(struct coordinator *c, uint64_t peer)
+{
+    const struct coordinator_effect *last = &c->out->item[c->out->count - 1];
+    const size_t at = last->at;
+
+    ASSERT(last->type == COORDINATOR_SEND && at + last->size == c->out->bytes.size);
     put_effect(c, COORDINATOR_SEND, peer, at);
 }
 
@@ -391,6 +401,9 @@ static void on_applied(struct coordinator *c, const struct coordinator_event *ev
     const struct state_txn *t;
     size_t at;
 
+    c->applied++;
+    // A directory that changed has other incarnations.
+    c->links_changed = c->links_changed || (result->delta != NULL && result->delta->txn == 0);
     c->applied_index = event->index > c->applied_index ? event->index : c->applied_index;
     if (result->delta != NULL) {
         history_put(c, result->delta);
@@ -522,7 +535,7 @@ static void on_message(struct coordinator *c, const struct coordinator_event *ev
     }
     peer->heard_us = c->now_us;
     if (peer->role == ROLE_NODE && message->source_incarnation != 0) {
-        peer->incarnation = message->source_incarnation;
+        peers_reincarnate(c, peer, message->source_incarnation);
     }
     if (message->body_case == RH__CONTROL__BODY_GET_CONFIG) {
         peer->told = *message->get_config;
@@ -569,6 +582,8 @@ static void on_tick(struct coordinator *c)
 }
 
 /* ---- step ---- */
+
+enum { CHECKED_MAX = 64 }; /* nodes that a step's check looks at */
 
 static void found_cluster(struct coordinator *c)
 {
@@ -681,8 +696,9 @@ void coordinator_check(const struct coordinator *c)
         ASSERT(c->proposal[i].tag <= c->last_tag);
         ASSERT(i == 0 || c->proposal[i - 1].tag < c->proposal[i].tag);
     }
-    for (size_t i = 0; i < c->seen_count; i++) {
-        const uint64_t granted_us = c->seen[i].granted_us;
+    for (size_t i = 0; i < c->seen_count && i < CHECKED_MAX; i++) {
+        // In a large fleet some at a time.
+        const uint64_t granted_us = c->seen[(c->steps + i) % c->seen_count].granted_us;
 
         // What I granted I granted as leader: else the wait after my election would not cover it.
         ASSERT(granted_us == 0 || (c->leading && granted_us >= c->lead_us));

@@ -426,14 +426,26 @@ static void take_up(struct coordinator *c, const struct state_txn *t)
     }
 }
 
-void drive_advance(struct coordinator *c)
+/* All that pends is driven, until the state changes. */
+static void take_up_all(struct coordinator *c)
 {
+    bool all = true;
+
     for (size_t i = 0; i < c->state->txn_count; i++) {
         const struct state_txn *t = &c->state->txn[i];
 
         if (t->state == TXN_PENDING && drive_find(c, t->number) == NULL) {
             take_up(c, t);
+            all = false;
         }
+    }
+    c->surveyed = all ? c->applied : c->surveyed;
+}
+
+void drive_advance(struct coordinator *c)
+{
+    if (c->surveyed != c->applied) {
+        take_up_all(c);
     }
     for (size_t i = 0; i < c->drive_count; i++) {
         advance(c, &c->drive[i]);

@@ -223,6 +223,17 @@ bool fence_role_is_short(struct coordinator *c, const char *role, uint32_t more)
     return members < fence_least_members(c, role);
 }
 
+/* Looked at once for each version. */
+static bool all_is_owned(struct coordinator *c)
+{
+    const struct ring *ring = &c->state->view.ring;
+
+    if (c->owned_version == 0 || c->owned_version != ring->version) {
+        c->owned_version = ring_owned_count(ring, RING_NODE_NONE) == 0 ? ring->version : 0;
+    }
+    return c->owned_version != 0 || ring->vnode_count == 0;
+}
+
 /* The first allocation of a role's cells: nobody ever had them, so nobody is asked. */
 static void allocate(struct coordinator *c)
 {
@@ -232,7 +243,7 @@ static void allocate(struct coordinator *c)
     size_t given = 0;
 
     // Restored from a backup it may be somebody's, who was given it later (hole 52).
-    if (fence_settling(c) || ring_owned_count(&c->state->view.ring, RING_NODE_NONE) == 0 ||
+    if (fence_settling(c) || all_is_owned(c) ||
         coordinator_proposal(c, PROPOSAL_REASSIGN, RING_NODE_NONE) != NULL) {
         return;
     }

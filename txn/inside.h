@@ -23,6 +23,7 @@
 #ifndef TXN_INSIDE_H
 #define TXN_INSIDE_H
 
+#include "base/table.h"
 #include "ring/plan.h"
 #include "txn/coordinator.h"
 #include "wire/control.h"
@@ -43,7 +44,10 @@ enum {
 
 /* A link. */
 struct peer {
+    struct table_link by_id;
     uint64_t id;
+    uint16_t
+        slot; /* of the node with its name, when that was looked for last; 0 = there was none */
     enum link_role role;
     char name[VIEW_NAME_MAX + 1];
     uint64_t incarnation;               /* of the hello, then of the last message */
@@ -180,10 +184,19 @@ struct coordinator {
     uint64_t last_tag;
     uint64_t steps;
 
-    struct peer *peer; /* owned; in order of their coming */
+    struct peer **peer; /* owned, and what they point to; in order of their coming */
     size_t peer_count;
-    struct seen *seen; /* owned */
+    struct table peers;                       /* the same by id */
+    size_t fellow_count;                      /* of them, coordinators */
+    struct peer *of_slot[RING_NODES_MAX + 1]; /* newest link of each node's incarnation … */
+    bool links_changed;                       /* … if this is false */
+    struct seen *seen;                        /* owned */
     size_t seen_count;
+    uint16_t seen_at[RING_NODES_MAX + 1]; /* by slot: index in seen + 1 */
+    uint64_t applied;          /* commands, and leaderships: the state may have changed since */
+    uint64_t surveyed;         /* of these, when drive_advance() found all that pends driven */
+    uint64_t tidied;           /* of these, when register_tidy() had nothing to do */
+    uint64_t owned_version;    /* of the ring in which everything is somebody's; 0 = not known */
     struct proposal *proposal; /* owned */
     size_t proposal_count;
     struct drive *drive; /* owned */
@@ -212,7 +225,8 @@ struct coordinator {
     size_t backoff_count;
     struct pace *pace; /* owned */
     size_t pace_count;
-    uint64_t typical_us; /* how long a vote takes: their running median */
+    uint16_t pace_at[RING_NODES_MAX + 1]; /* by slot: index in pace + 1 */
+    uint64_t typical_us;                  /* how long a vote takes: their running median */
 };
 
 /* ---- coordinator.c ---- */
@@ -227,6 +241,8 @@ const struct proposal *coordinator_proposal(const struct coordinator *c, enum pr
 
 /* Queue a message whose header is filled in. */
 void coordinator_put_send(struct coordinator *c, uint64_t peer, const Rh__Control *message);
+/* The message that was queued last, to another one too. */
+void coordinator_put_again(struct coordinator *c, uint64_t peer);
 
 /* ---- peers.c ---- */
 
@@ -236,8 +252,13 @@ void peers_down(struct coordinator *c, uint64_t id);
 /* The newest link of that incarnation of the node, or NULL. */
 struct peer *peers_of_node(struct coordinator *c, const struct state_node *node);
 /* The node that this link's `incarnation` is current for, or NULL. */
-const struct state_node *peers_node(const struct coordinator *c, const struct peer *peer,
+const struct state_node *peers_node(const struct coordinator *c, struct peer *peer,
                                     uint64_t incarnation);
+/* The link is another incarnation's now. */
+void peers_reincarnate(struct coordinator *c, struct peer *peer, uint64_t incarnation);
+/* I lead, or do not any more: what I heard of nodes counts for nothing. */
+void peers_forget(struct coordinator *c);
+void peers_free(struct coordinator *c);
 /* Something came from the node's present incarnation. */
 struct seen *peers_heard(struct coordinator *c, const struct state_node *node);
 const struct seen *peers_seen(const struct coordinator *c, const struct state_node *node);

@@ -60,8 +60,8 @@ static Rh__Inspection *inspection(const struct coordinator *c)
     }
     i->links = mem_new(c->peer_count, sizeof(Rh__LinkRow *));
     for (size_t p = 0; p < c->peer_count; p++) {
-        if (is_inspected(&c->peer[p])) {
-            i->links[i->n_links++] = link_row(&c->peer[p]);
+        if (is_inspected(c->peer[p])) {
+            i->links[i->n_links++] = link_row(c->peer[p]);
         }
     }
     return i;
@@ -83,8 +83,8 @@ void inspect_ask(struct coordinator *c, const struct peer *peer, const Rh__Admin
     out.body_case = RH__CONTROL__BODY_INSPECT;
     out.inspect = &question;
     for (size_t i = 0; i < c->peer_count; i++) {
-        if (is_inspected(&c->peer[i])) {
-            peers_send(c, c->peer[i].id, &out);
+        if (is_inspected(c->peer[i])) {
+            peers_send(c, c->peer[i]->id, &out);
         }
     }
 }
@@ -108,7 +108,7 @@ void inspect_relay(struct coordinator *c, const Rh__InspectAnswer *answer)
 static struct peer *find_process(struct coordinator *c, const Rh__AdminMend *in)
 {
     for (size_t i = c->peer_count; i-- > 0;) {
-        struct peer *p = &c->peer[i];
+        struct peer *p = c->peer[i];
 
         if ((uint32_t)p->role == in->role && strcmp(p->name, in->name) == 0 &&
             p->incarnation == in->incarnation) {
@@ -119,7 +119,7 @@ static struct peer *find_process(struct coordinator *c, const Rh__AdminMend *in)
 }
 
 /* Why it must not be done, or NULL. */
-static const char *mend_fault(const struct coordinator *c, const struct peer *peer,
+static const char *mend_fault(const struct coordinator *c, struct peer *peer,
                               const Rh__AdminMend *in)
 {
     const bool member = peers_node(c, peer, in->incarnation) != NULL;
@@ -210,7 +210,7 @@ static struct proposal *propose_note(struct coordinator *c, const struct peer *p
 bool inspect_mend(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
                   const Rh__AdminMend *in)
 {
-    const struct peer *patient = find_process(c, in);
+    struct peer *patient = find_process(c, in);
     const char *fault =
         patient == NULL ? "that process is not linked to the leader" : mend_fault(c, patient, in);
     char text[FAULT_TEXT_SIZE];

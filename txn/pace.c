@@ -95,12 +95,7 @@ void pace_outcome(struct coordinator *c, const struct state_txn *t, bool committ
 
 static struct pace *find_pace(const struct coordinator *c, uint16_t slot)
 {
-    for (size_t i = 0; i < c->pace_count; i++) {
-        if (c->pace[i].slot == slot) {
-            return &c->pace[i];
-        }
-    }
-    return NULL;
+    return c->pace_at[slot] == 0 ? NULL : &c->pace[c->pace_at[slot] - 1];
 }
 
 static struct pace *pace_of(struct coordinator *c, const struct state_node *node)
@@ -110,6 +105,7 @@ static struct pace *pace_of(struct coordinator *c, const struct state_node *node
     if (p == NULL) {
         c->pace = mem_resize(c->pace, (c->pace_count + 1) * sizeof *c->pace);
         p = &c->pace[c->pace_count++];
+        c->pace_at[node->slot] = (uint16_t)c->pace_count;
         *p = (struct pace){.slot = node->slot, .incarnation = node->incarnation};
     }
     if (p->incarnation != node->incarnation) {
@@ -147,6 +143,7 @@ void pace_look(struct coordinator *c)
         struct pace *p = &c->pace[i];
         const struct state_node *node = state_node(c->state, p->slot);
 
+        c->pace_at[p->slot] = 0;
         if (node == NULL) {
             continue; // the slot may be another node's one day
         }
@@ -154,6 +151,7 @@ void pace_look(struct coordinator *c)
             p->unbroken_us = c->now_us;
         }
         c->pace[kept++] = *p;
+        c->pace_at[p->slot] = (uint16_t)kept;
     }
     c->pace_count = kept;
 }

@@ -2,6 +2,7 @@
 #include "txn/inside.h"
 
 #include "base/assert.h"
+#include "base/list.h"
 #include "base/mem.h"
 
 #include <stdio.h>
@@ -9,12 +10,10 @@
 
 struct peer *peers_find(struct coordinator *c, uint64_t id)
 {
-    for (size_t i = 0; i < c->peer_count; i++) {
-        if (c->peer[i].id == id) {
-            return &c->peer[i];
-        }
-    }
-    return NULL;
+    struct table_link *l = table_first(&c->peers, table_mix(id));
+
+    // table_mix() is a bijection: equal hashes are equal ids.
+    return l == NULL ? NULL : CONTAINER_OF(l, struct peer, by_id);
 }
 
 void peers_up(struct coordinator *c, const struct coordinator_event *event)
@@ -24,8 +23,8 @@ void peers_up(struct coordinator *c, const struct coordinator_event *event)
     if (peers_find(c, event->peer) != NULL) {
         return;
     }
-    c->peer = mem_resize(c->peer, (c->peer_count + 1) * sizeof *c->peer);
-    peer = &c->peer[c->peer_count++];
+    c->peer = mem_resize(c->peer, (c->peer_count + 1) * sizeof(struct peer *));
+    peer = c->peer[c->peer_count++] = mem_new(1, sizeof *peer);
     *peer = (struct peer){
         .id = event->peer,
         .role = (enum link_role)event->role,
@@ -36,38 +35,107 @@ void peers_up(struct coordinator *c, const struct coordinator_event *event)
     (void)snprintf(
         peer->address, sizeof peer->address, "%s", event->address == NULL ? "" : event->address);
     (void)snprintf(peer->name, sizeof peer->name, "%s", event->name == NULL ? "" : event->name);
+    table_put(&c->peers, &peer->by_id, table_mix(peer->id));
+    c->fellow_count += peer->role == ROLE_COORDINATOR;
+    c->links_changed = true;
 }
 
 void peers_down(struct coordinator *c, uint64_t id)
 {
-    const struct peer *peer = peers_find(c, id);
+    struct peer *peer = peers_find(c, id);
+    size_t at = 0;
 
-    if (peer != NULL) {
-        const size_t at = (size_t)(peer - c->peer);
-
-        c->peer_count--;
-        memmove(&c->peer[at], &c->peer[at + 1], (c->peer_count - at) * sizeof *c->peer);
+    if (peer == NULL) {
+        return;
     }
+    while (c->peer[at] != peer) {
+        at++;
+    }
+    c->peer_count--;
+    memmove(&c->peer[at], &c->peer[at + 1], (c->peer_count - at) * sizeof(struct peer *));
+    table_remove(&c->peers, &peer->by_id);
+    c->fellow_count -= peer->role == ROLE_COORDINATOR;
+    c->links_changed = true;
+    mem_free(peer);
 }
 
-struct peer *peers_of_node(struct coordinator *c, const struct state_node *node)
+void peers_reincarnate(struct coordinator *c, struct peer *peer, uint64_t incarnation)
+{
+    c->links_changed = c->links_changed || peer->incarnation != incarnation;
+    peer->incarnation = incarnation;
+}
+
+void peers_free(struct coordinator *c)
+{
+    for (size_t i = 0; i < c->peer_count; i++) {
+        mem_free(c->peer[i]);
+    }
+    table_fini(&c->peers);
+    mem_free(c->peer);
+    mem_free(c->seen);
+}
+
+/* The node with this link's name, whatever its incarnation. */
+static const struct state_node *named_like(const struct coordinator *c, struct peer *peer)
+{
+    const struct state_node *node = state_node(c->state, peer->slot);
+
+    if (node == NULL || strcmp(node->name, peer->name) != 0) {
+        node = state_node_named(c->state, peer->name);
+        peer->slot = node == NULL ? RING_NODE_NONE : node->slot;
+    }
+    return node;
+}
+
+static bool is_link_of(const struct peer *p, const struct state_node *node)
+{
+    return p->role == ROLE_NODE && p->incarnation == node->incarnation &&
+           strcmp(p->name, node->name) == 0;
+}
+
+/* Later links replace earlier ones. */
+static void index_links(struct coordinator *c)
+{
+    memset(c->of_slot, 0, sizeof c->of_slot);
+    for (size_t i = 0; i < c->peer_count; i++) {
+        const struct state_node *node =
+            c->peer[i]->role == ROLE_NODE ? named_like(c, c->peer[i]) : NULL;
+
+        if (node != NULL && node->incarnation == c->peer[i]->incarnation) {
+            c->of_slot[node->slot] = c->peer[i];
+        }
+    }
+    c->links_changed = false;
+}
+
+static struct peer *search_link(const struct coordinator *c, const struct state_node *node)
 {
     for (size_t i = c->peer_count; i-- > 0;) {
-        struct peer *p = &c->peer[i];
-
-        if (p->role == ROLE_NODE && p->incarnation == node->incarnation &&
-            strcmp(p->name, node->name) == 0) {
-            return p;
+        if (is_link_of(c->peer[i], node)) {
+            return c->peer[i];
         }
     }
     return NULL;
 }
 
-const struct state_node *peers_node(const struct coordinator *c, const struct peer *peer,
+struct peer *peers_of_node(struct coordinator *c, const struct state_node *node)
+{
+    struct peer *peer;
+
+    if (!c->leading) {
+        return search_link(c, node); // a snapshot may have changed the state, and none told me
+    }
+    if (c->links_changed) {
+        index_links(c);
+    }
+    peer = c->of_slot[node->slot];
+    return peer == NULL || is_link_of(peer, node) ? peer : search_link(c, node);
+}
+
+const struct state_node *peers_node(const struct coordinator *c, struct peer *peer,
                                     uint64_t incarnation)
 {
-    const struct state_node *node =
-        peer->role == ROLE_NODE ? state_node_named(c->state, peer->name) : NULL;
+    const struct state_node *node = peer->role == ROLE_NODE ? named_like(c, peer) : NULL;
 
     return node != NULL && node->incarnation == incarnation && !node->barred ? node : NULL;
 }
@@ -76,12 +144,14 @@ const struct state_node *peers_node(const struct coordinator *c, const struct pe
 
 static struct seen *find_seen(const struct coordinator *c, uint16_t slot)
 {
-    for (size_t i = 0; i < c->seen_count; i++) {
-        if (c->seen[i].slot == slot) {
-            return &c->seen[i];
-        }
-    }
-    return NULL;
+    return c->seen_at[slot] == 0 ? NULL : &c->seen[c->seen_at[slot] - 1];
+}
+
+void peers_forget(struct coordinator *c)
+{
+    c->seen_count = 0;
+    memset(c->seen_at, 0, sizeof c->seen_at);
+    c->links_changed = true;
 }
 
 const struct seen *peers_seen(const struct coordinator *c, const struct state_node *node)
@@ -99,6 +169,7 @@ struct seen *peers_heard(struct coordinator *c, const struct state_node *node)
         c->seen = mem_resize(c->seen, (c->seen_count + 1) * sizeof *c->seen);
         seen = &c->seen[c->seen_count++];
         *seen = (struct seen){.slot = node->slot};
+        c->seen_at[node->slot] = (uint16_t)c->seen_count;
     }
     if (seen->incarnation != node->incarnation) {
         *seen = (struct seen){.slot = node->slot, .incarnation = node->incarnation};
@@ -142,12 +213,20 @@ void peers_send(struct coordinator *c, uint64_t peer, Rh__Control *message)
 
 void peers_broadcast(struct coordinator *c, Rh__Control *message)
 {
-    for (size_t i = 0; i < c->peer_count; i++) {
-        const struct peer *p = &c->peer[i];
+    bool packed = false;
 
-        if (p->role == ROLE_GATEWAY || peers_node(c, p, p->incarnation) != NULL) {
+    for (size_t i = 0; i < c->peer_count; i++) {
+        struct peer *p = c->peer[i];
+
+        if (p->role != ROLE_GATEWAY && peers_node(c, p, p->incarnation) == NULL) {
+            continue;
+        }
+        if (packed) {
+            coordinator_put_again(c, p->id);
+        } else {
             peers_send(c, p->id, message);
         }
+        packed = true;
     }
 }
 
@@ -162,8 +241,8 @@ void peers_tell_leader(struct coordinator *c, const struct peer *only)
     out.body_case = RH__CONTROL__BODY_LEADER;
     out.leader = &body;
     for (size_t i = 0; i < c->peer_count; i++) {
-        if (c->peer[i].role != ROLE_COORDINATOR && (only == NULL || only == &c->peer[i])) {
-            peers_send(c, c->peer[i].id, &out);
+        if (c->peer[i]->role != ROLE_COORDINATOR && (only == NULL || only == c->peer[i])) {
+            peers_send(c, c->peer[i]->id, &out);
         }
     }
 }

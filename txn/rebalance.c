@@ -413,10 +413,26 @@ static bool someone_waits(const struct coordinator *c)
     return false;
 }
 
+/* Walking the plan would begin nothing: as many as may be are in flight, or all are begun. */
+static bool is_full(const struct coordinator *c)
+{
+    size_t flying = c->drive_count;
+
+    for (size_t i = 0; i < c->proposal_count; i++) {
+        flying += c->proposal[i].kind == PROPOSAL_BEGIN && c->proposal[i].txn == 0;
+    }
+    return flying >= c->config.txns_max || (flying > 0 && rebalance_planned(c) == 0);
+}
+
 static void start_what_can(struct coordinator *c)
 {
-    struct walk *w = mem_new(1, sizeof *w);
+    struct walk *w;
     size_t left = 0;
+
+    if (is_full(c) && !someone_waits(c)) {
+        return;
+    }
+    w = mem_new(1, sizeof *w);
 
     walk_init(c, w);
     pace_mark_slow(c, w->slow);

@@ -67,7 +67,7 @@ static void welcome(struct coordinator *c, struct peer *peer, const struct state
     body.lease_us = c->config.lease_us;
     out.body_case = RH__CONTROL__BODY_REG_OK;
     out.reg_ok = &body;
-    peer->incarnation = node->incarnation;
+    peers_reincarnate(c, peer, node->incarnation);
     (void)peers_heard(c, node);
     peers_send(c, peer->id, &out);
     view_config_fini(&config);
@@ -368,12 +368,18 @@ void register_on_bye(struct coordinator *c, struct peer *peer, uint64_t incarnat
 /* From the state alone, so that a new leader goes on with it. */
 void register_tidy(struct coordinator *c)
 {
+    bool any = false;
+
+    if (c->tidied == c->applied) {
+        return;
+    }
     for (size_t i = 0; i < c->state->node_count; i++) {
         const struct state_node *node = &c->state->node[i];
         Rh__Command command = RH__COMMAND__INIT;
         Rh__CommandDeregister body = RH__COMMAND_DEREGISTER__INIT;
         struct proposal *p;
 
+        any = any || (node->barred && node->clean);
         if (!node->barred || !node->clean ||
             ring_owned_count(&c->state->view.ring, node->slot) > 0 ||
             coordinator_proposal(c, PROPOSAL_DEREGISTER, node->slot) != NULL) {
@@ -388,6 +394,7 @@ void register_tidy(struct coordinator *c)
             p->slot = node->slot;
         }
     }
+    c->tidied = any ? c->tidied : c->applied;
 }
 
 /* ---- voters ---- */
@@ -429,7 +436,8 @@ static void record_voter(struct coordinator *c, uint64_t id, uint64_t identity, 
 static bool has_newer_link(const struct coordinator *c, size_t at)
 {
     for (size_t i = at + 1; i < c->peer_count; i++) {
-        if (c->peer[i].role == ROLE_COORDINATOR && strcmp(c->peer[i].name, c->peer[at].name) == 0) {
+        if (c->peer[i]->role == ROLE_COORDINATOR &&
+            strcmp(c->peer[i]->name, c->peer[at]->name) == 0) {
             return true;
         }
     }
@@ -439,10 +447,14 @@ static bool has_newer_link(const struct coordinator *c, size_t at)
 void register_voters(struct coordinator *c)
 {
     record_voter(c, c->config.id, c->config.identity, "");
-    for (size_t i = 0; i < c->peer_count; i++) {
-        const struct peer *peer = &c->peer[i];
+    for (size_t i = 0, left = c->fellow_count; left > 0 && i < c->peer_count; i++) {
+        const struct peer *peer = c->peer[i];
 
-        if (peer->role == ROLE_COORDINATOR && !has_newer_link(c, i)) {
+        if (peer->role != ROLE_COORDINATOR) {
+            continue;
+        }
+        left--;
+        if (!has_newer_link(c, i)) {
             record_voter(c, strtoull(peer->name, NULL, 10), peer->identity, peer->address);
         }
     }

@@ -68,12 +68,19 @@ void state_result_fini(struct state_result *r)
 
 const struct state_node *state_node(const struct state *s, uint16_t slot)
 {
-    for (size_t i = 0; i < s->node_count; i++) {
-        if (s->node[i].slot == slot) {
-            return &s->node[i];
+    size_t low = 0;
+    size_t high = s->node_count;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (s->node[middle].slot < slot) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    return NULL;
+    return low < s->node_count && s->node[low].slot == slot ? &s->node[low] : NULL;
 }
 
 const struct state_node *state_node_named(const struct state *s, const char *name)

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A large fleet under virtual time: the shipped leader (txn/), its state and
+ * ring, and shipped routers as gateways, with as many nodes as one likes. What
+ * the leader hears of nodes is short, so those are no hosts but their words:
+ * they register, renew, and vote at once.
+ *
+ *     leader --bytes--> 1000 nodes      each message is counted, with its frame header
+ *        |   --bytes--> 100 gateways    and read by a router of its own
+ *        +-- entries -> log             committed LOG_US later
+ *
+ * Virtual time goes on by delays, not by work: the leader's work is told as CPU.
+ */
+#ifndef SIM_SCALE_H
+#define SIM_SCALE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct scale_options {
+    unsigned nodes;    /* that have their shares when it begins; at least 2 */
+    unsigned gateways; /* each a router of its own */
+    unsigned joiners;  /* register within a second; 0 = none */
+    unsigned leavers;  /* told to drain at once */
+    uint8_t grid;
+    uint64_t idle_us; /* instead: nothing changes for so long */
+};
+
+/* What went one way. */
+struct scale_flow {
+    uint64_t messages;
+    uint64_t bytes; /* with frame headers */
+};
+
+struct scale_result {
+    uint64_t virtual_us;        /* until the fleet was balanced, and all gateways knew */
+    uint64_t plans;             /* that had something to do */
+    uint64_t changes;           /* of the configuration */
+    uint64_t moves;             /* vnodes that changed hands */
+    struct scale_flow to_nodes; /* from the leader */
+    struct scale_flow to_gateways;
+    struct scale_flow changes_to_gateways; /* of them, those that tell one change */
+    struct scale_flow moves_to_gateways;   /* of them, those of a single MOVE */
+    struct scale_flow to_leader;
+    struct scale_flow entries; /* of the log; bytes of the commands */
+    struct scale_flow gateway_to_nodes;
+    double leader_cpu_s;  /* of all that it did */
+    double gateway_cpu_s; /* of one gateway */
+    double apply_us;      /* of the state: CPU of one entry */
+};
+
+/* Run it; the same options give the same result, CPU aside. False: it did not settle in time. */
+bool scale_run(const struct scale_options *options, struct scale_result *result);
+
+#endif
