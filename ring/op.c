@@ -57,7 +57,7 @@ struct draft {
     size_t slot_count;
     uint32_t cells;
     const struct ring *ring; /* borrowed: its segments */
-    uint32_t *cell;          /* borrowed; NULL when the change is only checked */
+    uint32_t *cell;          /* borrowed; NULL when the change is not made */
     uint64_t *digest;        /* borrowed; NULL when the change is only checked */
 };
 
@@ -123,7 +123,7 @@ static void draft_open(struct draft *d, uint32_t index)
         return;
     }
     digest_add(d->digest, &d->vnode[index], end);
-    for (uint32_t c = d->vnode[index].from; c < end; c++) {
+    for (uint32_t c = d->vnode[index].from; d->cell != NULL && c < end; c++) {
         d->cell[c] = ring_hit_of(&d->vnode[index]);
     }
 }
@@ -229,6 +229,8 @@ static void draft_finish(struct draft *d, struct ring *r)
 
 /* ---- check ---- */
 
+enum { FEW_MOVES = 256 }; /* that are compared each with each */
+
 /* Looks back instead of copying the ring. */
 static enum err check_few_moves(const struct ring *r, const struct ring_op *ops, size_t count)
 {
@@ -257,7 +259,7 @@ enum err ring_check(const struct ring *r, const struct ring_op *ops, size_t coun
     enum err e = ERR_OK;
     struct draft d;
 
-    if (count <= 256 && only_moves(ops, count)) {
+    if (count <= FEW_MOVES && only_moves(ops, count)) {
         return check_few_moves(r, ops, count);
     }
     draft_init(&d, r, ops, count);
@@ -333,16 +335,15 @@ void ring_reassign(struct ring *r, const struct ring_op *moves, size_t count, ui
     apply_moves(r, moves, count, &s);
 }
 
-void ring_moves_digest(const struct ring *r, const struct ring_op *moves, size_t count,
-                       const struct ring_stamps *stamps, uint64_t digest[2])
+/* Looks back instead of copying the ring. */
+static void moves_digest(const struct ring *r, const struct ring_op *moves, size_t count,
+                         const struct ring_stamps *stamps, uint64_t digest[2])
 {
-    digest[0] = r->digest[0];
-    digest[1] = r->digest[1];
     for (size_t i = 0; i < count; i++) {
         const struct ring_vnode *v = ring_find(r, moves[i].vnode);
         struct ring_vnode now;
 
-        ASSERT(v != NULL && moves[i].kind == RING_MOVE);
+        ASSERT(v != NULL);
         now = *v;
         for (size_t j = 0; j < i; j++) {
             if (moves[j].vnode == now.id) {
@@ -353,6 +354,30 @@ void ring_moves_digest(const struct ring *r, const struct ring_op *moves, size_t
         stamp_move(&now, moves[i].to, stamps);
         digest_add(digest, &now, ring_end(r, v));
     }
+}
+
+enum err ring_foresee(const struct ring *r, const struct ring_op *ops, size_t count,
+                      const struct ring_stamps *stamps, uint64_t digest[2])
+{
+    const bool few = count <= FEW_MOVES && only_moves(ops, count);
+    enum err e = few ? check_few_moves(r, ops, count) : ERR_OK;
+    struct draft d;
+
+    digest[0] = r->digest[0];
+    digest[1] = r->digest[1];
+    if (few && e == ERR_OK) {
+        moves_digest(r, ops, count, stamps, digest);
+    }
+    if (few) {
+        return e;
+    }
+    draft_init(&d, r, ops, count);
+    d.digest = digest;
+    for (size_t i = 0; i < count && e == ERR_OK; i++) {
+        e = draft_step(&d, &ops[i], stamps);
+    }
+    draft_fini(&d);
+    return e;
 }
 
 void ring_renew_owner(struct ring *r, uint16_t owner, uint64_t version)

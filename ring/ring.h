@@ -200,10 +200,10 @@ void ring_renew_owner(struct ring *r, uint16_t owner, uint64_t version);
  * reassignment of a dead node's vnodes. */
 void ring_reassign(struct ring *r, const struct ring_op *moves, size_t count, uint64_t version);
 
-/* The digest that ring_apply() (or with `cold` ring_reassign()) of such MOVEs would lead to,
- * without doing it. O(count^2), and not of the ring's size. */
-void ring_moves_digest(const struct ring *r, const struct ring_op *moves, size_t count,
-                       const struct ring_stamps *stamps, uint64_t digest[2]);
+/* As ring_check(), and the digest that ring_apply() (or with `cold` ring_reassign()) of them will
+ * lead to. Up to 256 MOVEs cost nothing of the ring's size. */
+MUST_CHECK enum err ring_foresee(const struct ring *r, const struct ring_op *ops, size_t count,
+                                 const struct ring_stamps *stamps, uint64_t digest[2]);
 
 /* Set only the version (a directory change that moved nothing). */
 void ring_set_version(struct ring *r, uint64_t version);

@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-enum { PLAIN_MAX = 256 }; /* MOVEs that are compared each with each */
-
 /* The part of a view that a change replaces. */
 struct draft {
     struct ring ring; /* owned, unless it is `lent`: nothing but its version changes */
@@ -345,44 +343,36 @@ static bool draft_change(struct draft *d, const Rh__Delta *delta)
            ((d->lent && delta->n_removed == 0) || owners_are_members(d));
 }
 
-/* Most changes are MOVEs and nothing else: those cost what they change, not O(ring). */
+/* Most changes are operations and nothing else, MOVEs above all: those need no copy. */
 static bool is_plain(const Rh__Delta *delta)
 {
-    if (delta->n_ops == 0 || delta->n_ops > PLAIN_MAX || delta->created_vnodes > 0 ||
-        delta->n_segments > 0 || delta->n_changed > 0 || delta->n_removed > 0 ||
-        delta->n_released > 0 || delta->n_quarantined > 0) {
-        return false;
-    }
-    for (size_t i = 0; i < delta->n_ops; i++) {
-        if (delta->ops[i]->kind != RING_MOVE) {
-            return false;
-        }
-    }
-    return true;
+    return delta->n_ops > 0 && delta->created_vnodes == 0 && delta->n_segments == 0 &&
+           delta->n_changed == 0 && delta->n_removed == 0 && delta->n_released == 0 &&
+           delta->n_quarantined == 0;
 }
 
 /* Returns owned ops, and the digest that they lead to; NULL: they are not legal. */
-static struct ring_op *plain_moves(const struct view *v, const Rh__Delta *delta, uint64_t digest[2])
+static struct ring_op *plain_ops(const struct view *v, const Rh__Delta *delta, uint64_t digest[2])
 {
     const struct ring_stamps stamps = {delta->version, delta->txn, delta->cold != 0};
     struct ring_op *ops = view_ops(delta->ops, delta->n_ops);
-    bool good = ops != NULL && ring_check(&v->ring, ops, delta->n_ops) == ERR_OK;
+    bool good = ops != NULL && (!delta->cold || moves_only(ops, delta->n_ops)) &&
+                ring_foresee(&v->ring, ops, delta->n_ops, &stamps, digest) == ERR_OK;
 
     for (size_t i = 0; good && i < delta->n_ops; i++) {
-        good = view_member(v, ops[i].to) != NULL;
+        good = ops[i].kind != RING_MOVE || view_member(v, ops[i].to) != NULL;
     }
     if (!good) {
         mem_free(ops);
         return NULL;
     }
-    ring_moves_digest(&v->ring, ops, delta->n_ops, &stamps, digest);
     return ops;
 }
 
 static enum view_result apply_plain(struct view *v, const Rh__Delta *delta)
 {
     uint64_t digest[2];
-    struct ring_op *ops = plain_moves(v, delta, digest);
+    struct ring_op *ops = plain_ops(v, delta, digest);
     const bool good = ops != NULL && digest[0] == delta->digest0 && digest[1] == delta->digest1;
 
     if (good && delta->cold) {
@@ -421,7 +411,7 @@ enum view_result view_apply(struct view *v, const Rh__Delta *delta)
 static bool seal_plain(const struct view *v, Rh__Delta *delta)
 {
     uint64_t digest[2] = {0, 0};
-    struct ring_op *ops = plain_moves(v, delta, digest);
+    struct ring_op *ops = plain_ops(v, delta, digest);
     const bool good = ops != NULL;
 
     delta->digest0 = digest[0];

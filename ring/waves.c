@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* SPLITs or MERGEs of one owner that go into one transaction: bounds its message. */
+/* SPLITs or MERGEs that go into one transaction: bounds its message. */
 enum { CUTS_PER_TXN = 1024 };
 
 /* A run of steps that becomes one transaction. */
@@ -95,8 +95,21 @@ static void add_groups(struct schedule *s, const struct step *step, size_t count
     }
 }
 
+/* Each group may build on the one before. */
+static void schedule_together(struct schedule *s, const struct step *step, size_t count)
+{
+    for (size_t at = 0; at < count; at += CUTS_PER_TXN) {
+        const size_t left = count - at;
+
+        add_group(s,
+                  (struct group){.step = step + at,
+                                 .count = left < CUTS_PER_TXN ? left : CUTS_PER_TXN,
+                                 .wave = s->waves++});
+    }
+}
+
 /* One owner's SPLITs may build on each other: its second group waits for its first. */
-static void schedule_cuts(struct schedule *s, const struct step *step, size_t count)
+static void schedule_by_owner(struct schedule *s, const struct step *step, size_t count)
 {
     size_t first = s->count;
     uint32_t start = s->waves;
@@ -106,6 +119,57 @@ static void schedule_cuts(struct schedule *s, const struct step *step, size_t co
         s->group[i].wave += start;
         s->waves = s->group[i].wave + 1 > s->waves ? s->group[i].wave + 1 : s->waves;
     }
+}
+
+/* Does it build on a vnode that is busy, by itself or by steps before it? What it makes is busy
+ * then, too. */
+static bool is_busy(uint8_t *busy, const struct ring_op *op)
+{
+    const bool yes = busy[op->vnode] != 0 || busy[op->other] != 0;
+
+    if (yes) {
+        busy[op->vnode] = 1;
+        busy[op->other] = 1;
+    }
+    return yes;
+}
+
+/* Take the busy steps out of `all`, which closes up; both keep their order. */
+static void part_busy(struct steps *all, struct steps *parted, const struct plan_limits *limits)
+{
+    uint8_t *busy = mem_new(RING_VNODES_MAX + 1, 1);
+    size_t kept = 0;
+
+    memcpy(busy, limits->busy, limits->busy_count);
+    parted->step = mem_new(all->count, sizeof *parted->step);
+    for (size_t i = 0; i < all->count; i++) {
+        if (is_busy(busy, &all->step[i].op)) {
+            parted->step[parted->count++] = all->step[i];
+        } else {
+            all->step[kept++] = all->step[i];
+        }
+    }
+    all->count = kept;
+    mem_free(busy);
+}
+
+/* Most go together, for each transaction is told to everyone: a join of one to a thousand nodes
+ * cuts vnodes of 64. What waits for something else must not let the others wait. Returns owned
+ * steps that the schedule borrows. */
+static struct step *schedule_cuts(struct schedule *s, struct steps *cuts,
+                                  const struct plan_limits *limits)
+{
+    struct steps parted = {0};
+    struct step *sorted;
+
+    if (limits->busy != NULL && cuts->count > 0) {
+        part_busy(cuts, &parted, limits);
+    }
+    sorted = sort_by_pair(&parted);
+    mem_free(parted.step);
+    schedule_together(s, cuts->step, cuts->count);
+    schedule_by_owner(s, sorted, parted.count);
+    return sorted;
 }
 
 static int busiest_first(const void *a, const void *b)
@@ -226,17 +290,17 @@ static void fill_plan(struct plan *plan, const struct schedule *s)
     }
 }
 
-void waves_make(struct plan *plan, const struct pieces *p, const struct plan_limits *limits)
+void waves_make(struct plan *plan, struct pieces *p, const struct plan_limits *limits)
 {
-    struct step *splits = sort_by_pair(&p->splits);
     struct step *moves = sort_by_pair(&p->moves);
-    struct step *merges = sort_by_pair(&p->merges);
+    struct step *splits;
+    struct step *merges;
     struct schedule s = {0};
 
     *plan = (struct plan){.moved_cells = p->moved_cells};
-    schedule_cuts(&s, splits, p->splits.count);
+    splits = schedule_cuts(&s, &p->splits, limits);
     schedule_moves(&s, moves, p->moves.count, limits);
-    schedule_cuts(&s, merges, p->merges.count);
+    merges = schedule_cuts(&s, &p->merges, limits);
     if (s.count > 0) {
         qsort(s.group, s.count, sizeof *s.group, by_wave);
         fill_plan(plan, &s);

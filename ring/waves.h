@@ -9,7 +9,8 @@
 #include "ring/plan.h"
 
 /* Fill `plan` (uninitialised) from the steps of `p`: first the SPLITs, then the MOVEs, then the
- * MERGEs. No node takes part in more than wave_cap transactions of one wave. */
-void waves_make(struct plan *plan, const struct pieces *p, const struct plan_limits *limits);
+ * MERGEs. Takes steps of `p` apart. No node takes part in more than wave_cap transactions of one
+ * wave. */
+void waves_make(struct plan *plan, struct pieces *p, const struct plan_limits *limits);
 
 #endif

@@ -120,9 +120,45 @@ static enum planned_reason reason_of(const struct coordinator *c, const struct r
     return ring_owned_count(ring, t->receiver) == 0 ? REASON_JOIN : REASON_REBALANCE;
 }
 
+static size_t greater_id(size_t greatest, const struct ring_op *op)
+{
+    greatest = op->vnode > greatest ? op->vnode : greatest;
+    return op->other > greatest ? op->other : greatest;
+}
+
+/* The vnodes of what pends, by id. Returns owned. */
+static uint8_t *pending_vnodes(const struct coordinator *c, size_t *count)
+{
+    uint8_t *busy = mem_new(1, 1);
+
+    *count = 1;
+    for (size_t i = 0; i < c->state->txn_count; i++) {
+        const struct state_txn *t = &c->state->txn[i];
+
+        for (size_t j = 0; t->state == TXN_PENDING && j < t->op_count; j++) {
+            const size_t greatest = greater_id(0, &t->ops[j]);
+
+            if (greatest >= *count) {
+                busy = mem_resize(busy, greatest + 1);
+                memset(busy + *count, 0, greatest + 1 - *count);
+                *count = greatest + 1;
+            }
+            busy[t->ops[j].vnode] = 1;
+            if (t->ops[j].kind != RING_MOVE) {
+                busy[t->ops[j].other] = 1;
+            }
+        }
+    }
+    return busy;
+}
+
 static void make_plan(struct coordinator *c)
 {
+    size_t busy_count;
+    uint8_t *busy = pending_vnodes(c, &busy_count);
     const struct plan_limits limits = {
+        .busy = busy,
+        .busy_count = busy_count,
         .vnodes_per_weight = c->state->vnodes_per_weight,
         .moves_per_txn = c->config.moves_per_txn,
         .wave_cap = c->config.txns_per_node,
@@ -163,6 +199,7 @@ static void make_plan(struct coordinator *c)
     }
     ring_fini(&ring);
     mem_free(nodes);
+    mem_free(busy);
 }
 
 /* ---- begin ---- */
@@ -271,8 +308,7 @@ static size_t greatest_vnode(const struct coordinator *c)
         const struct plan_txn *t = &c->plan.txn[i];
 
         for (size_t j = 0; j < t->op_count; j++) {
-            greatest = t->ops[j].vnode > greatest ? t->ops[j].vnode : greatest;
-            greatest = t->ops[j].other > greatest ? t->ops[j].other : greatest;
+            greatest = greater_id(greatest, &t->ops[j]);
         }
     }
     return greatest;
