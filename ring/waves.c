@@ -7,6 +7,7 @@
  */
 #include "ring/waves.h"
 
+#include "base/assert.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -72,6 +73,7 @@ static void add_group(struct schedule *s, struct group group)
         s->cap = s->cap == 0 ? 64 : 2 * s->cap;
         s->group = mem_resize(s->group, s->cap * sizeof *s->group);
     }
+    ASSERT(s->group != NULL);
     s->group[s->count++] = group;
 }
 
