@@ -22,6 +22,9 @@ static const bool countable = true;
 static const bool countable = false;
 #endif
 
+/* There in a program whose coverage is measured, whose code has more to do too. */
+extern void __gcov_init(void *) __attribute__((weak)); // NOLINT: gcc's name of it
+
 static const struct ring_key key = {0x0123456789abcdef, 0xfedcba9876543210};
 static volatile uint64_t sink;
 
@@ -106,7 +109,7 @@ static void check_cost(work run, long most)
     struct ring r;
     long cost;
 
-    if (!countable) {
+    if (!countable || __gcov_init != NULL) {
         skip();
     }
     ring_init(&r, GRID);
