@@ -15,42 +15,42 @@
 
 /* How far the way of one request is known. */
 struct way {
-    uint32_t actor; /* first record of its bucket; 0 = none: it is looked at no more */
-    uint32_t order; /* the same of its order record */
-    uint32_t first; /* of the actor's order records, which a new one is linked with … */
+    uint64_t session;
+    uint64_t position;
+    const struct actor *actor; /* NULL = not found yet */
+    uint32_t next;             /* in the bucket that is gone through; 0 = no more */
+    uint32_t first; /* of the actor's order records, with which a new one is linked … */
     uint32_t last;  /* … and with this one */
 };
 
-/* Its actor, if that is the first of its bucket, as nearly all are. */
-static void look_at_actor(const struct host *h, uint64_t session, uint64_t position, struct way *w)
+/* Two records of a bucket are looked at; few have more. */
+static void look_for_actor(const struct host *h, struct way *w)
 {
-    const struct actor *a = w->actor == 0 ? NULL : pool_at(&h->actors.pool, w->actor);
+    const struct actor *a = w->next == 0 ? NULL : pool_at(&h->actors.pool, w->next);
 
-    if (a == NULL || a->position != position) {
-        *w = (struct way){0};
-        return;
-    }
-    w->first = a->orders;
-    order_fetch(&h->orders, w->actor, session);
-    pool_fetch_head(&h->actors.pool, w->first);
-    if (a->busy != NULL) {
+    w->next = 0;
+    if (a != NULL && a->position == w->position) {
+        w->actor = a;
+        w->first = a->orders;
+        order_fetch(&h->orders, a->handle, w->session);
+        pool_fetch_head(&h->actors.pool, w->first);
         __builtin_prefetch(a->busy, 1);
+    } else if (a != NULL) {
+        w->next = a->same;
+        pool_fetch(&h->actors.pool, w->next);
     }
 }
 
-static void look_at_orders(const struct host *h, uint64_t session, struct way *w)
+static void look_for_bucket(const struct host *h, struct way *w)
 {
-    if (w->actor == 0) {
-        return;
-    }
-    w->order = order_bucket(&h->orders, w->actor, session);
-    pool_fetch_head(&h->actors.pool, w->order);
+    w->next = w->actor == NULL ? 0 : order_bucket(&h->orders, w->actor->handle, w->session);
+    pool_fetch_head(&h->actors.pool, w->next);
     pool_fetch(&h->actors.pool, w->first);
 }
 
-static void look_at_order(const struct host *h, struct way *w)
+static void look_for_last(const struct host *h, struct way *w)
 {
-    pool_fetch(&h->actors.pool, w->order);
+    pool_fetch(&h->actors.pool, w->next);
     if (w->first != 0) {
         const struct order *first = pool_at(&h->actors.pool, w->first);
 
@@ -59,22 +59,49 @@ static void look_at_order(const struct host *h, struct way *w)
     }
 }
 
-/* The first in its bucket is another one's: so is the next, or there is none yet. */
-static void look_behind(const struct host *h, uint64_t session, struct way *w)
+static void look_for_order(const struct host *h, struct way *w)
 {
-    const struct order *order = w->order == 0 ? NULL : pool_at(&h->actors.pool, w->order);
+    const struct order *order = w->next == 0 ? NULL : pool_at(&h->actors.pool, w->next);
 
-    w->order = 0;
-    if (order != NULL && (order->actor != w->actor || order->session != session)) {
-        w->order = order->same;
-        pool_fetch_head(&h->actors.pool, w->order);
+    w->next = 0;
+    if (order != NULL && (order->actor != w->actor->handle || order->session != w->session)) {
+        w->next = order->same;
+        pool_fetch(&h->actors.pool, w->next);
+    }
+    pool_fetch(&h->actors.pool, w->last);
+    w->last = 0;
+}
+
+static void all(const struct host *h, struct way *way, size_t count,
+                void (*look)(const struct host *h, struct way *w))
+{
+    for (size_t i = 0; i < count; i++) {
+        look(h, &way[i]);
+    }
+}
+
+static void look_for_records(const struct host *h, struct way *w)
+{
+    w->next = lookup_first(&h->actors.table, w->position);
+    pool_fetch_head(&h->actors.pool, w->next);
+}
+
+static void look_for_record(const struct host *h, struct way *w)
+{
+    pool_fetch(&h->actors.pool, w->next);
+}
+
+/* The second look is at those that the first one has not found. */
+static void look_again(const struct host *h, struct way *w)
+{
+    if (w->actor == NULL) {
+        look_for_actor(h, w);
     }
 }
 
 void host_look_ahead(struct host *h, const struct request_record *r, size_t count,
                      uint64_t *position)
 {
-    const struct lookup *actors = &h->actors.table;
     struct way way[HOST_AHEAD_MAX];
 
     ASSERT(count <= HOST_AHEAD_MAX);
@@ -85,31 +112,17 @@ void host_look_ahead(struct host *h, const struct request_record *r, size_t coun
     h->ahead_version = h->view.ring.version;
     for (size_t i = 0; i < count; i++) {
         position[i] = host_position(h, r[i].kind, r[i].id);
-        lookup_fetch(actors, position[i]);
+        way[i] = (struct way){.session = r[i].session, .position = position[i]};
+        lookup_fetch(&h->actors.table, position[i]);
     }
-    for (size_t i = 0; i < count; i++) {
-        way[i] = (struct way){.actor = lookup_first(actors, position[i])};
-        pool_fetch_head(&h->actors.pool, way[i].actor);
-    }
-    for (size_t i = 0; i < count; i++) {
-        pool_fetch(&h->actors.pool, way[i].actor);
-    }
-    for (size_t i = 0; i < count; i++) {
-        look_at_actor(h, r[i].session, position[i], &way[i]);
-    }
-    for (size_t i = 0; i < count; i++) {
-        look_at_orders(h, r[i].session, &way[i]);
-    }
-    for (size_t i = 0; i < count; i++) {
-        look_at_order(h, &way[i]);
-    }
-    for (size_t i = 0; i < count; i++) {
-        pool_fetch(&h->actors.pool, way[i].last);
-        look_behind(h, r[i].session, &way[i]);
-    }
-    for (size_t i = 0; i < count; i++) {
-        pool_fetch(&h->actors.pool, way[i].order);
-    }
+    all(h, way, count, look_for_records);
+    all(h, way, count, look_for_record);
+    all(h, way, count, look_for_actor);
+    all(h, way, count, look_again);
+    all(h, way, count, look_for_bucket);
+    all(h, way, count, look_for_last);
+    all(h, way, count, look_for_order);
+    all(h, way, count, look_for_order);
 }
 
 void host_fetch_running(const struct actor *a)
