@@ -127,7 +127,7 @@ class Goal:
     @classmethod
     def _limit(cls, sign, of, limit, mark=""):
         compare = {">=": operator.ge, "<=": operator.le}[sign]
-        return cls(f"{sign} {number(limit)}{mark}", of, lambda value: compare(value, limit))
+        return cls(f"{sign} {number(limit)}{mark}", of, lambda value: compare(round(value, 6), limit))
 
     @classmethod
     def ratio_at_least(cls, limit):
