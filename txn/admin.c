@@ -18,8 +18,9 @@ enum { TXNS_DEFAULT = 20, TEXT_SIZE = 256 };
 
 bool admin_waits(const Rh__Admin *in)
 {
-    // What tells how the group is must be told when the group is not well. A wish about which nothing
-    // is to be read first is judged where it is applied: its own entry is all the barrier it needs.
+    // What tells how the group is must be told when the group is not well. A wish about which
+    // nothing is to be read first is judged where it is applied: its own entry is all the barrier
+    // it needs.
     return in->what_case != RH__ADMIN__WHAT_STATUS && in->what_case != RH__ADMIN__WHAT_NODES &&
            in->what_case != RH__ADMIN__WHAT_QUARANTINE;
 }
