@@ -40,11 +40,11 @@ struct pool {
     struct pool_chunk *chunk; /* owned; number 0 is not used */
     uint32_t chunk_count;
     uint32_t chunk_cap;
-    uint32_t vacant;             /* first free number; 0 = none */
+    uint32_t vacant;              /* first free number; 0 = none */
     uint32_t room[POOL_CLASSES];  /* first chunk with room, by size / POOL_GRAIN; 0 = none */
     uint32_t empty[POOL_CLASSES]; /* the one that is kept although nothing is in it; 0 = none */
-    size_t count;                /* records */
-    size_t size;                 /* bytes of all chunks */
+    size_t count;                 /* records */
+    size_t size;                  /* bytes of all chunks */
 };
 
 /* Returns a zeroed record of at most POOL_ITEM_MAX bytes. Never NULL. */

@@ -134,9 +134,9 @@ struct shell {
 
     char address[VIEW_ADDRESS_MAX + 1]; /* as others reach my links */
     uint64_t bad_frames;
-    uint64_t now_us;  /* read last … */
-    uint64_t wall_us; /* … with that */
-    unsigned fresh;   /* so many more steps may go by it */
+    uint64_t now_us;        /* read last … */
+    uint64_t wall_us;       /* … with that */
+    unsigned fresh;         /* so many more steps may go by it */
     uint64_t complained_us; /* of no coordinator; start of the wait */
     unsigned stops_seen;    /* calls of rh_node_stop() */
     bool ready;             /* announced */
