@@ -15,6 +15,11 @@
  *
  * The same over that body, and after it what a record's way there and back took
  * of both processes: microseconds of CPU, and voluntary context switches.
+ *
+ *     link_bench copy COUNT SIZE
+ *
+ * Records of SIZE bytes go one way, at most 1 MiB of them unacknowledged:
+ * prints bytes a second. What bench/moves is measured against.
  */
 #include "base/bytes.h"
 #include "wire/link.h"
@@ -31,7 +36,13 @@
 #include <unistd.h>
 #include <uv.h>
 
-enum { RECORD_SIZE = 64, IN_FLIGHT = 4, TICK_MS = 10 };
+enum {
+    RECORD_SIZE = 64,
+    IN_FLIGHT = 4,
+    TICK_MS = 10,
+    COPY_SIZE_MAX = 65536,
+    COPY_WINDOW = 1024 * 1024,
+};
 
 struct bench {
     uv_loop_t loop;
@@ -44,6 +55,7 @@ struct bench {
     uint32_t batch;
     uint64_t back;
     struct ping *ping; /* NULL = not that */
+    struct copy *copy; /* NULL = not that */
 };
 
 /* Records come back in the order they were sent. */
@@ -52,6 +64,13 @@ struct ping {
     uint64_t sent;
     uint64_t back;
     uint64_t *at_ns; /* owned: sent, then how long it took */
+};
+
+struct copy {
+    uint64_t count;
+    uint64_t sent;
+    uint64_t there;
+    size_t size; /* of a record */
 };
 
 static void on_up(void *context, struct link *link)
@@ -82,7 +101,16 @@ static void send_batch(struct link *link, const uint8_t *records, uint32_t count
 
 static void on_echo(void *context, struct link *link, const struct frame *frame)
 {
+    static uint64_t copied;
+
     (void)context;
+    if (frame->type == FRAME_STATE) {
+        copied += frame->count;
+        if (link_send_record(link, FRAME_ANSWER, bytes_of(&copied, sizeof copied)) != ERR_OK) {
+            exit(1);
+        }
+        return;
+    }
     send_batch(link, frame->body.data, frame->count);
 }
 
@@ -104,9 +132,31 @@ static void send_ping(struct link *link, struct ping *p)
     }
 }
 
+static void send_copies(struct link *link, struct copy *c)
+{
+    static const uint8_t record[COPY_SIZE_MAX];
+    const uint64_t window = COPY_WINDOW / c->size;
+
+    while (c->sent < c->count && c->sent < c->there + window) {
+        if (link_send_record(link, FRAME_STATE, bytes_of(record, c->size)) != ERR_OK) {
+            exit(1);
+        }
+        c->sent++;
+    }
+}
+
 static void on_back(void *context, struct link *link, const struct frame *frame)
 {
     struct bench *b = context;
+
+    if (b->copy != NULL) {
+        // Several may have come together: the last one counts.
+        memcpy(&b->copy->there,
+               frame->body.data + frame->body.size - sizeof b->copy->there,
+               sizeof b->copy->there);
+        send_copies(link, b->copy);
+        return;
+    }
 
     for (uint32_t i = 0; b->ping != NULL && i < frame->count; i++) {
         b->ping->at_ns[b->ping->back] = now_ns() - b->ping->at_ns[b->ping->back];
@@ -262,6 +312,23 @@ static void run_ping(struct bench *b, uint64_t count, uint64_t depth)
     free(p.at_ns);
 }
 
+static void run_copy(struct bench *b, uint64_t count, size_t size)
+{
+    struct copy c = {.count = count, .size = size};
+
+    if (size == 0 || size > COPY_SIZE_MAX) {
+        exit(2);
+    }
+    b->copy = &c;
+    const uint64_t start_ns = now_ns();
+    send_copies(b->link, &c);
+    while (c.there < count) {
+        turn(b);
+    }
+    b->copy = NULL;
+    printf("%.0f\n", (double)(count * size) / ((double)(now_ns() - start_ns) / 1e9));
+}
+
 /* A process for each side: nng may not be used on both sides of a fork. */
 static pid_t meet(struct bench *b)
 {
@@ -356,6 +423,14 @@ int main(int argc, char **argv)
              strtoull(argv[3], NULL, 10),
              strtoull(argv[4], NULL, 10),
              true);
+        return 0;
+    }
+    if (argc == 4 && strcmp(argv[1], "copy") == 0) {
+        struct bench b = {.over_uv = true};
+        const pid_t echo = meet(&b);
+
+        run_copy(&b, strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10));
+        end(echo);
         return 0;
     }
     const uint64_t us = (argc > 1 ? strtoull(argv[1], NULL, 10) : 1) * 1000000;

@@ -138,11 +138,12 @@ void hold_progress(struct host *h, struct hold *hold)
         hold->part->state = PART_PREPARED;
         log_info("node",
                  "prepared",
-                 "txn=%" PRIu64 " actors=%" PRIu64 " bytes=%" PRIu64 " held=%zu",
+                 "txn=%" PRIu64 " actors=%" PRIu64 " bytes=%" PRIu64 " held=%zu drain_us=%" PRIu64,
                  hold->part->prepare.txn,
                  hold->actors,
                  hold->bytes,
-                 hold->held.count);
+                 hold->held.count,
+                 h->now_us - hold->since_us);
         txn_vote(h, hold, leader_of(h));
     }
 }
