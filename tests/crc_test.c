@@ -38,11 +38,28 @@ static void a_checksum_goes_on_where_another_ended(void **state)
     }
 }
 
+static void machine_and_table_agree(void **state)
+{
+    uint8_t run[67];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof run; i++) {
+        run[i] = (uint8_t)(i * 31 + 5);
+    }
+    for (size_t from = 0; from < 9; from++) {
+        for (size_t size = 0; from + size <= sizeof run; size++) {
+            assert_int_equal(crc32c_more(7, run + from, size),
+                             crc32c_more_by_table(7, run + from, size));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(the_checksums_are_those_of_the_standard),
         cmocka_unit_test(a_checksum_goes_on_where_another_ended),
+        cmocka_unit_test(machine_and_table_agree),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }
