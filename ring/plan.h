@@ -31,6 +31,7 @@ struct plan_limits {
                           * plan_reassign(), for nobody can vote for giving it */
     const uint8_t *busy; /* borrowed; by vnode id: 1 = something else pends for it; or NULL */
     size_t busy_count;
+    const uint8_t *moves_of; /* borrowed; by the donor's slot, fewer; 0 = as above; or NULL */
 };
 
 /* One transaction of the plan: the ops to BEGIN with. Either MOVEs of one donor-receiver pair, or

@@ -77,9 +77,17 @@ static void add_group(struct schedule *s, struct group group)
     s->group[s->count++] = group;
 }
 
-/* Cut `count` sorted steps into groups of one pair and at most `most` steps. A group's `wave` is
- * its number among its pair's. */
-static void add_groups(struct schedule *s, const struct step *step, size_t count, size_t most)
+static size_t most_moves(const struct plan_limits *limits, uint16_t donor)
+{
+    const size_t fewer = limits->moves_of == NULL ? 0 : limits->moves_of[donor];
+
+    return fewer != 0 && fewer < limits->moves_per_txn ? fewer : limits->moves_per_txn;
+}
+
+/* Cut `count` sorted steps into groups of one pair, and at most CUTS_PER_TXN steps, or with
+ * `limits` what those say of the donor's moves. A group's `wave` is its number among its pair's. */
+static void add_groups(struct schedule *s, const struct step *step, size_t count,
+                       const struct plan_limits *limits)
 {
     for (size_t at = 0, size = 0; at < count; at += size) {
         const struct group *before = s->count == 0 ? NULL : &s->group[s->count - 1];
@@ -87,6 +95,7 @@ static void add_groups(struct schedule *s, const struct step *step, size_t count
         bool same = before != NULL && at > 0 && before->step->donor == first->donor &&
                     before->step->receiver == first->receiver;
         uint32_t number = same ? before->wave + 1 : 0;
+        const size_t most = limits == NULL ? CUTS_PER_TXN : most_moves(limits, first->donor);
 
         size = 1;
         while (size < most && at + size < count && first[size].donor == first->donor &&
@@ -116,7 +125,7 @@ static void schedule_by_owner(struct schedule *s, const struct step *step, size_
     size_t first = s->count;
     uint32_t start = s->waves;
 
-    add_groups(s, step, count, CUTS_PER_TXN);
+    add_groups(s, step, count, NULL);
     for (size_t i = first; i < s->count; i++) {
         s->group[i].wave += start;
         s->waves = s->group[i].wave + 1 > s->waves ? s->group[i].wave + 1 : s->waves;
@@ -182,6 +191,9 @@ static int busiest_first(const void *a, const void *b)
     if (x->busy != y->busy) {
         return x->busy > y->busy ? -1 : 1;
     }
+    if (x->wave != y->wave) { // not all of one pair first: several donors give at a time
+        return x->wave < y->wave ? -1 : 1;
+    }
     return (x->step > y->step) - (x->step < y->step);
 }
 
@@ -236,7 +248,7 @@ static void schedule_moves(struct schedule *s, const struct step *step, size_t c
     if (count == 0) {
         return;
     }
-    add_groups(s, step, count, limits->moves_per_txn);
+    add_groups(s, step, count, limits);
     sort_by_busy(s->group + first, s->count - first);
     done = mem_new(s->count - first, sizeof *done);
     for (size_t all = s->count - first, left = all; left > 0; s->waves++) {

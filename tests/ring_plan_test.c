@@ -123,7 +123,10 @@ static void assert_txn_is_one_kind(const struct plan_txn *t, const struct plan_l
         }
     }
     if (t->ops[0].kind == RING_MOVE) {
+        const uint8_t fewer = limits->moves_of == NULL ? 0 : limits->moves_of[t->donor];
+
         assert_true(t->op_count <= limits->moves_per_txn);
+        assert_true(fewer == 0 || t->op_count <= fewer);
         assert_true(t->receiver != RING_NODE_NONE);
     } else {
         assert_int_equal(t->donor, 0);
@@ -306,6 +309,35 @@ static void any_change_of_any_fleet_gives_a_legal_plan(void **state)
         }
         fleet_fini(&f);
     }
+}
+
+static void a_donor_of_many_actors_gives_little_at_a_time(void **state)
+{
+    static uint8_t moves_of[RING_NODES_MAX + 1];
+    static struct fleet f;
+    size_t of_1 = 0;
+    size_t of_2 = 0;
+
+    (void)state;
+    fleet_init(&f, 12, 16);
+    add(&f, 1, 1);
+    add(&f, 2, 1);
+    make_plan(&f);
+    carry_out(&f);
+    moves_of[1] = 1;
+    f.limits.moves_of = moves_of;
+    add(&f, 3, 1);
+    make_plan(&f);
+    assert_legal(&f);
+    for (size_t i = 0; i < f.plan.txn_count; i++) {
+        const struct plan_txn *t = &f.plan.txn[i];
+
+        of_1 = t->donor == 1 && t->op_count > of_1 ? t->op_count : of_1;
+        of_2 = t->donor == 2 && t->op_count > of_2 ? t->op_count : of_2;
+    }
+    assert_int_equal(of_1, 1);
+    assert_true(of_2 > 1);
+    fleet_fini(&f);
 }
 
 /* ---- balanced, with no more moved than must be ---- */
@@ -743,6 +775,7 @@ int main(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(any_change_of_any_fleet_gives_a_legal_plan),
+        cmocka_unit_test(a_donor_of_many_actors_gives_little_at_a_time),
         cmocka_unit_test(churn_keeps_balance_and_moves_the_minimum),
         cmocka_unit_test(a_fleet_that_grows_one_by_one_is_always_balanced),
         cmocka_unit_test(weights_are_kept),
