@@ -152,15 +152,42 @@ static uint8_t *pending_vnodes(const struct coordinator *c, size_t *count)
     return busy;
 }
 
+/* How many vnodes a transaction may take from each donor: their actors are held until all of them
+ * have moved, so the more live in a vnode, the fewer go together. */
+static void look_at_loads(struct coordinator *c, uint8_t moves_of[RING_NODES_MAX + 1])
+{
+    const struct ring *ring = &c->state->view.ring;
+    uint32_t *owns = mem_new(RING_NODES_MAX + 1, sizeof *owns);
+
+    for (size_t i = 0; i < ring->vnode_count; i++) {
+        owns[ring->vnode[i].owner]++;
+    }
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *n = &c->state->node[i];
+        const struct seen *seen = peers_seen(c, n);
+        const uint64_t owned = owns[n->slot];
+        const uint64_t actors = seen == NULL ? 0 : seen->renew.actors;
+
+        if (actors > 0 && actors * c->config.moves_per_txn > owned * c->config.actors_per_txn) {
+            const uint64_t fit = owned * c->config.actors_per_txn / actors;
+
+            moves_of[n->slot] = (uint8_t)(fit == 0 ? 1 : fit < UINT8_MAX ? fit : UINT8_MAX);
+        }
+    }
+    mem_free(owns);
+}
+
 static void make_plan(struct coordinator *c)
 {
     size_t busy_count;
     uint8_t *busy = pending_vnodes(c, &busy_count);
+    uint8_t *moves_of = mem_new(RING_NODES_MAX + 1, 1);
     const struct plan_limits limits = {
         .busy = busy,
         .busy_count = busy_count,
         .vnodes_per_weight = c->state->vnodes_per_weight,
         .moves_per_txn = c->config.moves_per_txn,
+        .moves_of = moves_of,
         .wave_cap = c->config.txns_per_node,
         .owned_only = true,
     };
@@ -168,6 +195,7 @@ static void make_plan(struct coordinator *c)
     struct ring ring;
     enum err e;
 
+    look_at_loads(c, moves_of);
     for (size_t i = 0; i < c->state->node_count; i++) {
         const struct state_node *n = &c->state->node[i];
 
@@ -200,6 +228,7 @@ static void make_plan(struct coordinator *c)
     ring_fini(&ring);
     mem_free(nodes);
     mem_free(busy);
+    mem_free(moves_of);
 }
 
 /* ---- begin ---- */
@@ -460,12 +489,24 @@ static bool is_full(const struct coordinator *c)
     return flying >= c->config.txns_max || (flying > 0 && rebalance_planned(c) == 0);
 }
 
+/* A COMMIT on its way through the log makes the version greater: what begins behind it would be
+ * refused, for its base is this one (PROTOCOL §3.1). */
+static bool version_changes(const struct coordinator *c)
+{
+    for (size_t i = 0; i < c->proposal_count; i++) {
+        if (c->proposal[i].kind == PROPOSAL_DECIDE) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void start_what_can(struct coordinator *c)
 {
     struct walk *w;
     size_t left = 0;
 
-    if (is_full(c) && !someone_waits(c)) {
+    if (version_changes(c) || (is_full(c) && !someone_waits(c))) {
         return;
     }
     w = mem_new(1, sizeof *w);
