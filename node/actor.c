@@ -154,6 +154,9 @@ static void lay_down(struct actors *a, struct actor *actor)
     if (list_linked(&busy->leaseless)) {
         list_remove(&busy->leaseless);
     }
+    if (list_linked(&busy->to_export)) {
+        list_remove(&busy->to_export);
+    }
     actor->busy = NULL;
     if (a->spare_count >= SPARE_MAX) {
         mem_free(busy);

@@ -221,7 +221,7 @@ static void place_hold(struct host *h, struct hold *hold, const struct hold *fro
     }
 }
 
-void hold_begin_drain(struct host *h, struct hold *hold)
+static void begin_drain(struct host *h, struct hold *hold)
 {
     const struct prepare *p = &hold->part->prepare;
     const size_t held = hold->held.count;
@@ -248,6 +248,55 @@ void hold_begin_drain(struct host *h, struct hold *hold)
         w->record.flags |= REQUEST_HELD;
     }
     hold_progress(h, hold);
+}
+
+/* ---- turns ---- */
+
+static bool gives(const struct hold *hold)
+{
+    const struct prepare *p = &hold->part->prepare;
+    size_t i = 0;
+
+    while (i < p->arc_count && !p->arc[i].out) {
+        i++;
+    }
+    return i < p->arc_count;
+}
+
+/* Is it on its way to its vote? Not, if it waits for something that lasts. */
+static bool is_draining(const struct host *h, const struct hold *hold)
+{
+    const uint64_t turn_us = (uint64_t)h->config.drain_turn_ms * 1000;
+
+    return hold->part->state == PART_DRAINING && !hold->part->refused && gives(hold) &&
+           h->now_us - hold->since_us < turn_us;
+}
+
+/* Two that drain side by side hold their ids for the sum of both: so one after the other, and who
+ * waits for its turn holds nothing yet. What a superseded one held is held already. */
+static bool may_drain(const struct host *h, const struct hold *hold)
+{
+    if (!hold->durable || hold->since_us != 0 || !gives(hold)) {
+        return hold->durable;
+    }
+    for (size_t i = 0; i < h->participant.part_count; i++) {
+        if (is_draining(h, hold_of(h->participant.part[i]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void hold_next_turn(struct host *h)
+{
+    // A vote may end in settling nothing, so the book does not change under this loop.
+    for (size_t i = 0; i < h->participant.part_count; i++) {
+        struct hold *hold = hold_of(h->participant.part[i]);
+
+        if (hold->part->state == PART_PERSIST && may_drain(h, hold)) {
+            begin_drain(h, hold);
+        }
+    }
 }
 
 void hold_take_over(struct host *h, struct hold *hold, struct hold *from)

@@ -20,6 +20,7 @@ struct hold {
     uint64_t ticket;   /* of the PERSIST that makes its number durable */
     uint64_t since_us; /* its OUT arcs are held since; 0 = not yet */
     uint64_t told_us;  /* Draining was sent last */
+    bool durable;      /* its number is: it drains when its turn comes */
     bool told_refused;
     bool filling;         /* its actors are just being gone through */
     size_t busy;          /* actors of its OUT arcs that are not frozen; counted from DRAINING on */

@@ -94,6 +94,8 @@ struct host_config host_config_default(void)
         .staged_size_max = (size_t)64 * 1024 * 1024,
         .renew_ms = 500,
         .resend_ms = 300,
+        .drain_turn_ms = 20,
+        .exports_at_once = 128,
         .poll_ms = 1000,
         .linger_ms = 30000,
         .answers_size_max = (size_t)64 * 1024 * 1024,
@@ -121,6 +123,7 @@ struct host *host_new(const struct host_config *config)
     }
     delays_init(&h->delays);
     list_init(&h->leaseless_actors);
+    list_init(&h->to_export);
     finder_init(&h->finder, FINDER_MAX);
     view_init(&h->view, RING_GRID_MIN);
     participant_init(&h->participant);
@@ -408,6 +411,9 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
     if (wake_has_more(h) && (event->type == HOST_GO_ON || event->type == HOST_TICK)) {
         wake_go_on(h);
     }
+    hold_next_turn(h);
+    h->exports_asked = event->type == HOST_TICK ? 0 : h->exports_asked;
+    export_go_on(h);
     h->out = NULL;
     check_quick(h);
 }

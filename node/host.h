@@ -102,19 +102,21 @@ struct host_config {
     size_t suspect_count;
     const struct host_kind *kinds; /* hosted here; borrowed for life */
     size_t kind_count;
-    uint64_t actors_max;     /* live ones; the least recently used is retired; 0 = no limit */
-    uint32_t wake_rate;      /* HOST_WAKE: so many activations a second; 1000 */
-    size_t wake_count_max;   /* HOST_WAKE: so many wait; 1000000 */
-    size_t held_size_max;    /* bytes of waiting requests in all; 256 MiB */
-    size_t held_vnode_max;   /* bytes of them for one vnode; 64 MiB */
-    size_t queue_count_max;  /* requests waiting for one actor, if its kind says nothing; 1024 */
-    size_t state_window;     /* unacknowledged bytes of one hand-over; 1 MiB */
-    size_t staged_size_max;  /* of one transaction; 64 MiB */
-    uint32_t renew_ms;       /* 500 */
-    uint32_t resend_ms;      /* 300 */
-    uint32_t poll_ms;        /* T_poll; 1000 */
-    uint32_t linger_ms;      /* T_linger: forwards for arcs it gave away; 30000 */
-    size_t answers_size_max; /* bytes of saved answers, small ones not counted; 64 MiB */
+    uint64_t actors_max;      /* live ones; the least recently used is retired; 0 = no limit */
+    uint32_t wake_rate;       /* HOST_WAKE: so many activations a second; 1000 */
+    size_t wake_count_max;    /* HOST_WAKE: so many wait; 1000000 */
+    size_t held_size_max;     /* bytes of waiting requests in all; 256 MiB */
+    size_t held_vnode_max;    /* bytes of them for one vnode; 64 MiB */
+    size_t queue_count_max;   /* requests waiting for one actor, if its kind says nothing; 1024 */
+    size_t state_window;      /* unacknowledged bytes of one hand-over; 1 MiB */
+    size_t staged_size_max;   /* of one transaction; 64 MiB */
+    uint32_t renew_ms;        /* 500 */
+    uint32_t resend_ms;       /* 300 */
+    uint32_t exports_at_once; /* actors asked for their state and not through with it; 128 */
+    uint32_t drain_turn_ms;   /* a transaction that drains longer lets others begin to; 20 */
+    uint32_t poll_ms;         /* T_poll; 1000 */
+    uint32_t linger_ms;       /* T_linger: forwards for arcs it gave away; 30000 */
+    size_t answers_size_max;  /* bytes of saved answers, small ones not counted; 64 MiB */
     uint32_t
         session_keep_ms;  /* order record of an idle session, at least HOST_KEEP_MIN_MS; 120000 */
     size_t gate_size_max; /* bytes of outputs kept at the closed gate; 64 MiB */

@@ -155,6 +155,8 @@ struct host {
     size_t live;                  /* actors with an instance, or one to be */
     size_t retiring;              /* of these */
     struct delays delays;         /* of busy parts */
+    struct list to_export;        /* busy parts: EXPORTING, not asked for their state yet */
+    uint32_t exports_asked;       /* since the last tick, and not answered */
     struct list leaseless_actors; /* busy parts: they want a turn, or to retire, and may not now */
     struct wake wake;
 
@@ -271,7 +273,8 @@ void txn_vote(struct host *h, struct hold *hold, int coordinator);
 
 /* ---- hold.c ---- */
 
-void hold_begin_drain(struct host *h, struct hold *hold);
+/* Those whose turn it is begin to drain. */
+void hold_next_turn(struct host *h);
 /* Take over the held cells of a superseded transaction, without release. */
 void hold_take_over(struct host *h, struct hold *hold, struct hold *from);
 /* Follow the current configuration; closes the book's entry. */
@@ -322,6 +325,10 @@ void run_on_ran(struct host *h, const struct host_event *event);
 void actor_hold(struct host *h, struct actor *a, struct hold *hold);
 /* Nothing waits, and its arc is held: make its image, or have it made. */
 void actor_freeze(struct host *h, struct actor *a);
+/* Ask more of those that are to move for their state. */
+void export_go_on(struct host *h);
+/* It is EXPORTING no more. */
+void export_ends(struct host *h, const struct actor *a);
 /* A chain's request reached it when it was frozen already. */
 void actor_thaw(struct host *h, struct actor *a);
 /* The hold ended and it stays. */

@@ -25,6 +25,39 @@ static void freeze_absent(struct host *h, struct actor *a)
     a->state = ACTOR_FROZEN;
 }
 
+/* ---- asking for their state ---- */
+
+/* An actor that is asked is on its worker, and its answer in my loop, ahead of whoever sends a
+ * message meanwhile. So they are asked a few at a time: who doesn't move hardly notices. Those that
+ * are slow, as they save first, don't keep the others: by the next tick they don't count. */
+static void ask_for_state(struct host *h, struct actor *a)
+{
+    struct host_effect *e = host_emit(h, HOST_EXPORT);
+
+    e->actor = a;
+    e->ticket = a->busy->running.ticket;
+    h->exports_asked++;
+}
+
+void export_ends(struct host *h, const struct actor *a)
+{
+    if (list_linked(&a->busy->to_export)) {
+        list_remove(&a->busy->to_export);
+    } else if (h->exports_asked > 0) {
+        h->exports_asked--;
+    }
+}
+
+void export_go_on(struct host *h)
+{
+    struct list_link *l = NULL;
+
+    while (h->exports_asked < h->config.exports_at_once &&
+           (l = list_pop_front(&h->to_export)) != NULL) {
+        ask_for_state(h, CONTAINER_OF(l, struct busy, to_export)->actor);
+    }
+}
+
 void actor_freeze(struct host *h, struct actor *a)
 {
     if (a->state == ACTOR_ABSENT || a->state == ACTOR_FAILING) {
@@ -34,15 +67,13 @@ void actor_freeze(struct host *h, struct actor *a)
         return;
     }
     const uint64_t since_us = a->busy->since_us;
-    struct host_effect *e = host_emit(h, HOST_EXPORT);
 
     delay_stop(&a->busy->delay);
     if (a->busy->saving_later) { // the hand-over is first; it tries again if it stays
         a->busy->saving_later = false;
         retire_watch(h, a);
     }
-    e->actor = a;
-    e->ticket = actor_begin(h, a, ACTOR_EXPORTING)->running.ticket;
+    list_push_back(&h->to_export, &actor_begin(h, a, ACTOR_EXPORTING)->to_export);
     if (a->busy->unready) { // the wait goes on
         a->busy->since_us = since_us;
     }

@@ -85,6 +85,9 @@ struct busy *actor_begin(struct host *h, struct actor *a, enum actor_state state
 void actor_end(struct host *h, struct actor *a, enum actor_state state)
 {
     ASSERT(actor_has_task(a) && h->tasks > 0);
+    if (a->state == ACTOR_EXPORTING) {
+        export_ends(h, a);
+    }
     a->state = (uint8_t)state;
     h->tasks--;
 }

@@ -169,14 +169,10 @@ void txn_on_prepare(struct host *h, int coordinator, const Rh__Prepare *message)
 
 void txn_on_persisted(struct host *h, uint64_t ticket)
 {
-    // Several may have waited for the same write. A vote may end in settling nothing, so the
-    // book does not change under this loop.
-    for (size_t i = 0; i < h->participant.part_count; i++) {
+    for (size_t i = 0; i < h->participant.part_count; i++) { // several may have waited for it
         struct hold *hold = hold_of(h->participant.part[i]);
 
-        if (hold->part->state == PART_PERSIST && hold->ticket <= ticket) {
-            hold_begin_drain(h, hold);
-        }
+        hold->durable = hold->durable || hold->ticket <= ticket;
     }
 }
 

@@ -74,6 +74,7 @@ static struct host_config config_of(struct fleet *f, const struct sim_node *n)
     roles_config(f, n, &c);
     poison_config(f, n, &c);
     c.state_window = 131072;
+    c.exports_at_once = 2;
     c.poll_ms = f->poll_ms;
     c.renew_ms = f->lease_us == 0 ? 500 : (uint32_t)(f->lease_us / 6000);
     return c;
