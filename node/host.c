@@ -187,6 +187,7 @@ void host_drop_all(struct host *h, enum discard_why why)
     for (uint32_t c = 0; h->place != NULL && c < h->actors.cell_count; c++) {
         h->place[c] = (struct place){0};
     }
+    h->marked_version = 0;
 }
 
 void host_stop(struct host *h, int code, const char *why)

@@ -108,6 +108,7 @@ struct host {
     enum life life;
     struct view view;
     uint64_t checked_version; /* I2: it only grows */
+    uint64_t marked_version;  /* of the configuration by which `place` says what is mine */
     uint64_t register_us;     /* next Register, and how long to the one after it */
     uint32_t register_ms;
     uint64_t renew_us;
@@ -252,6 +253,8 @@ void member_leave(struct host *h);
 enum view_result host_take_delta(struct host *h, const Rh__Delta *delta);
 /* The view changed: follow it. */
 void host_adopt(struct host *h);
+/* The same, after `delta` was applied to version `before`. */
+void host_adopt_delta(struct host *h, const Rh__Delta *delta, uint64_t before);
 bool host_owns(const struct host *h, uint32_t cell);
 /* The link to a node, or 0 and one is asked for. Slot 0: only the incarnation counts. */
 uint64_t host_link_to(struct host *h, uint16_t slot, uint64_t incarnation);

@@ -195,13 +195,18 @@ static uint32_t first_cell(const struct ring *r, uint16_t kind)
     return s == NULL ? 0 : s->from;
 }
 
-/* Who gained and lost which cells? */
-static bool mark_places(struct host *h)
+/* Cells that a change may have given to another, or to me. */
+struct span {
+    uint32_t from;
+    uint32_t to; /* not of it */
+};
+
+/* Who gained and lost which cells? True: I lost some. */
+static bool mark_places(struct host *h, struct span at)
 {
-    bool any = false;
     bool lost = false;
 
-    for (uint32_t c = 0; c < h->actors.cell_count; c++) {
+    for (uint32_t c = at.from; c < at.to; c++) {
         const bool mine = host_owns(h, c);
 
         if (h->place[c].mine && !mine) {
@@ -209,24 +214,55 @@ static bool mark_places(struct host *h)
             lost = true;
         }
         h->place[c].mine = mine;
-        any = any || mine;
     }
-    if (lost && !any) {
+    return lost;
+}
+
+static void look_if_nothing_is_left(struct host *h)
+{
+    uint32_t c = 0;
+
+    while (c < h->actors.cell_count && !h->place[c].mine) {
+        c++;
+    }
+    if (c == h->actors.cell_count) {
         h->lost_version = h->view.ring.version;
         h->lost_us = h->now_us;
     }
-    return any;
 }
 
 /* I4: nothing lives in cells that are not mine. */
-static bool lives_elsewhere(const struct host *h)
+static bool lives_elsewhere(const struct host *h, struct span at)
 {
-    for (uint32_t c = 0; c < h->actors.cell_count; c++) {
+    for (uint32_t c = at.from; c < at.to; c++) {
         if (!h->place[c].mine && cell_first(&h->actors, c) != NULL) {
             return true;
         }
     }
     return false;
+}
+
+/* The changed cells, in at most `delta->n_ops` spans, which are owned; or in one, of all cells.
+ * `delta` is the change from the version that the places are marked by, or NULL. */
+static struct span *changed_cells(const struct host *h, const Rh__Delta *delta, size_t *count)
+{
+    const size_t ops = delta == NULL ? 0 : delta->n_ops;
+    struct span *span = mem_new(ops + 1, sizeof *span);
+
+    *count = 0;
+    for (size_t i = 0; i < ops; i++) {
+        const struct ring_vnode *v = ring_find(&h->view.ring, delta->ops[i]->vnode);
+
+        if (delta->ops[i]->kind != RING_MOVE || v == NULL) {
+            *count = 0;
+            break;
+        }
+        span[(*count)++] = (struct span){v->from, ring_end(&h->view.ring, v)};
+    }
+    if (*count == 0) {
+        span[(*count)++] = (struct span){0, h->actors.cell_count};
+    }
+    return span;
 }
 
 static void sync_dials(struct host *h)
@@ -260,9 +296,14 @@ static const char *misfit(const struct host *h)
     return NULL;
 }
 
-void host_adopt(struct host *h)
+/* `delta`: what changed since the configuration that was adopted last; NULL = anything. */
+static void adopt(struct host *h, const Rh__Delta *delta)
 {
     const struct view_member *me = view_member(&h->view, h->slot);
+    struct span *span = NULL;
+    size_t count = 0;
+    bool lost = false;
+    bool strays = false;
 
     ASSERT(h->view.ring.version >= h->checked_version); // I2
     h->checked_version = h->view.ring.version;
@@ -277,20 +318,41 @@ void host_adopt(struct host *h)
         host_stop(h, EX_TEMPFAIL_CODE, misfit(h));
         return;
     }
-    (void)mark_places(h);
+    span = changed_cells(h, delta, &count);
+    for (size_t i = 0; i < count; i++) {
+        lost = mark_places(h, span[i]) || lost;
+    }
+    h->marked_version = h->view.ring.version;
+    if (lost) {
+        look_if_nothing_is_left(h);
+    }
     sync_dials(h);
     isolate_adopt(h);
     txn_adopt(h);
     isolate_adopt(h); // those that a hold kept
     wake_adopt(h);
     always_adopt(h);
-    if (lives_elsewhere(h)) {
+    for (size_t i = 0; i < count; i++) {
+        strays = strays || lives_elsewhere(h, span[i]);
+    }
+    mem_free(span);
+    if (strays) {
         log_error("node", "live_actor_in_lost_cells", "version=%" PRIu64, h->view.ring.version);
         host_stop(h, EX_TEMPFAIL_CODE, "a configuration took cells with live actors");
         return;
     }
     admit_all(h, &h->waitver);
     admit_all(h, &h->lonely);
+}
+
+void host_adopt(struct host *h)
+{
+    adopt(h, NULL);
+}
+
+void host_adopt_delta(struct host *h, const Rh__Delta *delta, uint64_t before)
+{
+    adopt(h, h->marked_version == before ? delta : NULL);
 }
 
 /* ---- registration ---- */
@@ -386,7 +448,8 @@ static void serve(struct host *h)
     h->want_version = 0;
     h->may_leave = false;
     lay_out(h);
-    (void)mark_places(h);
+    (void)mark_places(h, (struct span){0, h->actors.cell_count});
+    h->marked_version = h->view.ring.version;
     e = host_emit(h, HOST_REGISTERED);
     e->incarnation = h->incarnation;
     log_info("node",

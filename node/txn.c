@@ -262,8 +262,9 @@ void txn_on_commit(struct host *h, const Rh__Commit *message)
     if (part != NULL) {
         learn_over(part, delta->version);
     }
+    const uint64_t before = h->view.ring.version;
     if (host_take_delta(h, delta) == VIEW_APPLIED) {
-        host_adopt(h);
+        host_adopt_delta(h, delta, before);
     } else if (mutant(M_REGRESS) && delta->version < h->view.ring.version) {
         regress(h, delta);
     }
