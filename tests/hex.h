@@ -21,10 +21,10 @@ static inline void assert_hex(struct bytes bytes, const char *hex)
     size_t size = 0;
 
     assert_true(bytes.size * 2 < sizeof have);
-    for (size_t i = 0; i < bytes.size; i++) {
+    for (size_t i = 0; bytes.data != NULL && i < bytes.size; i++) {
         (void)snprintf(have + 2 * i, 3, "%02x", bytes.data[i]);
     }
-    have[2 * bytes.size] = '\0';
+    have[bytes.data == NULL ? 0 : 2 * bytes.size] = '\0';
     for (; *hex != '\0'; hex++) {
         if (!isspace((unsigned char)*hex)) {
             want[size++] = *hex;
