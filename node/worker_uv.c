@@ -124,14 +124,19 @@ void worker_send(struct worker *w)
     }
     w->last_sent = b;
     (void)pthread_mutex_lock(&w->lock);
-    const bool wake = w->waiting.first == NULL;
+    const bool ring = w->waiting.first == NULL;
+    const bool signal = ring && w->fd < 0 && w->sleeping;
     struct batch *done = w->done.first;
     w->done.first = NULL;
     batches_put(&w->waiting, b);
-    if (wake) {
+    if (ring && !signal) {
         worker_wake(w);
     }
     (void)pthread_mutex_unlock(&w->lock);
+    if (signal) {
+        // Under the lock it would wake up to wait for that. It is this thread that frees the bell.
+        (void)pthread_cond_signal(&w->bell);
+    }
     recycle(w, done);
 }
 
