@@ -17,7 +17,6 @@
 #include "wire/control.h"
 
 #include <inttypes.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -134,21 +133,14 @@ static void measure_plan(const char *name, const struct ring *r, unsigned nodes,
 
 /* ---- memory ---- */
 
-static double allocated(void)
-{
-    const struct mallinfo2 info = mallinfo2();
-
-    return (double)info.uordblks + (double)info.hblkhd;
-}
-
 static void measure_memory(const struct ring *r)
 {
-    double before = allocated();
+    double before = scale_allocated();
     struct buffer bytes = {0};
     struct ring copy;
 
     ring_copy(&copy, r);
-    tell("ring_memory", allocated() - before, "bytes");
+    tell("ring_memory", scale_allocated() - before, "bytes");
     tell("ring_table", (double)r->cell_count * sizeof *r->cell, "bytes");
     ring_fini(&copy);
     ring_encode(r, &bytes);
@@ -264,6 +256,8 @@ static bool measure_fleet(const char *what, const struct scale_options *options)
     tell_one(what, "moves", (double)r.moves, "vnodes");
     tell_one(what, "leader_cpu", r.leader_cpu_s * 1e3, "ms");
     tell_one(what, "gateway_cpu", r.gateway_cpu_s * 1e3, "ms");
+    tell_one(what, "leader_memory", r.leader_bytes, "bytes");
+    tell_one(what, "gateway_memory", r.gateway_bytes, "bytes");
     tell_flow(what, "to_gateways", r.to_gateways);
     tell_flow(what, "changes_to_gateways", r.changes_to_gateways);
     tell_flow(what, "moves_to_gateways", r.moves_to_gateways);

@@ -80,6 +80,5 @@ int daemon_adopt(const struct coordinator_options *options);
 bool daemon_open_links(struct daemon *d);
 void daemon_send_raft(void *context, uint64_t voter, struct bytes message);
 void daemon_wake(void *context); /* from any thread: poll soon */
-void daemon_poll(void *context); /* take what came from the links and from the disk */
 
 #endif

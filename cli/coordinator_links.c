@@ -237,11 +237,10 @@ bool daemon_open_links(struct daemon *d)
         .up = on_up,
         .down = on_down,
         .frame = on_frame,
-        .wake = daemon_poll,
+        .wake = daemon_wake,
     };
     char bound[VIEW_ADDRESS_MAX + 1];
 
-    config.loop = &d->loop;
     config.self.role = ROLE_COORDINATOR;
     config.self.identity = replica_identity(d->replica);
     config.self.pristine = replica_pristine(d->replica);

@@ -20,9 +20,9 @@ void daemon_wake(void *context)
     }
 }
 
-void daemon_poll(void *context)
+/* Take what came from the links and from the disk. */
+static void daemon_poll(struct daemon *d)
 {
-    struct daemon *d = context;
     const uint64_t now_us = clock_boottime_us();
 
     d->due = false;
@@ -61,8 +61,7 @@ static void on_prepare(uv_prepare_t *handle)
 
     daemon_tell_refusals(d);
     while (d->due) {
-        d->due = false;
-        replica_poll(d->replica, clock_boottime_us());
+        daemon_poll(d);
     }
     links_flush(d->links);
 }

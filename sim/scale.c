@@ -12,6 +12,7 @@
 #include "wire/link.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -457,18 +458,30 @@ static void begin(struct scale *s)
     }
 }
 
+double scale_allocated(void)
+{
+    const struct mallinfo2 info = mallinfo2();
+
+    return (double)info.uordblks + (double)info.hblkhd;
+}
+
 static void end(struct scale *s)
 {
+    double before = scale_allocated();
+
     for (unsigned i = 0; i < s->options.gateways; i++) {
         router_free(s->gateway[i]);
     }
+    s->result->gateway_bytes = (before - scale_allocated()) / s->options.gateways;
     control_free(s->last);
     mem_free(s->gateway);
     mem_free(s->node);
     router_effects_fini(&s->effects);
     coordinator_effects_fini(&s->out);
+    before = scale_allocated();
     coordinator_free(s->leader);
     state_fini(&s->state);
+    s->result->leader_bytes = before - scale_allocated();
     world_fini(&s->world);
 }
 

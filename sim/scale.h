@@ -47,9 +47,14 @@ struct scale_result {
     double leader_cpu_s;  /* of all that it did */
     double gateway_cpu_s; /* of one gateway */
     double apply_us;      /* of the state: CPU of one entry */
+    double leader_bytes;  /* of memory at the end: machine and state */
+    double gateway_bytes; /* of one router, without requests */
 };
 
 /* Run it; the same options give the same result, CPU aside. False: it did not settle in time. */
 bool scale_run(const struct scale_options *options, struct scale_result *result);
+
+/* Bytes that malloc() has given out; 0 where a sanitizer stands in for it. */
+double scale_allocated(void);
 
 #endif

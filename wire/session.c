@@ -43,7 +43,7 @@ enum err bond_get(struct bytes in, struct bond *b)
 
 void note_put(struct buffer *out, const struct note *n)
 {
-    uint8_t head[NOTE_SIZE_MAX];
+    uint8_t head[NOTE_SIZE_MAX] = {0};
     struct writer w = {.at = head, .left = sizeof head};
 
     put_u8(&w, n->type);
