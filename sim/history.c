@@ -267,7 +267,7 @@ static bool take_value(struct history_book *b, enum key key, struct word w, stru
         e->keys |= HISTORY_HAS_FENCE;
         return take_number(w, &e->fence);
     case KEY_INC:
-        return take_number(w, &e->inc) && e->inc > 0;
+        return take_number(w, &e->inc) && (e->inc > 0 || e->type == HISTORY_REASSIGN);
     case KEY_TXN:
         return take_number(w, &e->txn) && e->txn > 0;
     case KEY_VERSION:

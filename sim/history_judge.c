@@ -146,11 +146,11 @@ static void take_log_event(struct court *c)
     const struct history_event *e = c->now;
 
     if (e->type == HISTORY_REASSIGN) {
-        if (fact_of(&c->over, e->inc) == NULL) {
+        if (e->inc != 0 && fact_of(&c->over, e->inc) == NULL) {
             (void)fact_put(&c->over, e->inc, e->version);
         }
         check_digest(c);
-        c->losses++;
+        c->losses += e->inc != 0;
     } else if (e->type == HISTORY_OUTCOME) {
         check_outcome(c, e->committed, 0);
     } else {
