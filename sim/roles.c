@@ -215,14 +215,16 @@ static unsigned count_live(const struct fleet *f, const struct entity *e)
     return count;
 }
 
-/* Has it served longest of its role's nodes that stay? */
+/* Has it served longest of its role's nodes that stay, as the coordinators know them? A wish to
+ * drain that comes late may have followed the one that took it back. */
 static bool is_oldest(const struct fleet *f, const struct sim_node *n)
 {
     for (unsigned i = 0; i < f->nodes; i++) {
         const struct sim_node *other = &f->node[i];
+        const struct view_member *m = view_member_named(&f->raft.truth.view, other->process.name);
 
-        if (roles_of(f, other) == roles_of(f, n) && other->core != NULL && !other->leaving &&
-            other->incarnation < n->incarnation) {
+        if (roles_of(f, other) == roles_of(f, n) && other->core != NULL && m != NULL &&
+            !m->leaving && other->incarnation < n->incarnation) {
             return false;
         }
     }
