@@ -3,7 +3,8 @@
  * Byte streams under the links: one interface, two bodies, the same bytes.
  *
  *     stream_nng.c   nng_stream, on nng's threads. For owners without a uv loop, and later TLS.
- *     stream_uv.c    sockets on the owner's uv loop. No thread but the loop's (docs/decisions/014).
+ *     transport_uv.c sockets on the owner's uv loop (with socket, dialler, acceptor). No thread but
+ *                    the loop's (docs/decisions/014).
  *
  *     transport      what all streams of one `struct links` share
  *       dialler      makes streams to one address, one at a time
