@@ -21,7 +21,7 @@
  * that thread, and functions that take a `struct rh_actor` may be called from
  * them only. Functions that take a token, and rh_node_stop(), may be called from
  * any thread. A callback that blocks keeps the actors of its worker waiting, no
- * others.
+ * others. Kinds that are `brief` are run by the protocol thread, too.
  *
  * Later. Where it says "may finish later", the callback calls rh_defer(), returns
  * RH_PENDING (message: just returns), and whoever finishes it calls rh_done() or
@@ -390,6 +390,11 @@ struct rh_actor_ops {
      * is gone all the same). Of LOST the result doesn't matter. May finish later. NULL: the kind
      * takes no sessions. */
     int (*session)(struct rh_actor *actor, void *instance, const struct rh_session *event);
+
+    /* 1: activate, message, timer and session take microseconds and never block. Few requests at a
+     * time are then run on the protocol thread itself, while the actor's worker sleeps: still one
+     * callback after the other, but not always on one thread. Not when embedded. */
+    uint32_t brief;
 };
 
 /* A shared object for `ringhold node --actor ./game.so` defines this one symbol. */

@@ -36,4 +36,5 @@ const struct rh_actor_ops actor_echo = {
     .activate = echo_activate,
     .message = echo_message,
     .deactivate = echo_deactivate,
+    .brief = 1,
 };

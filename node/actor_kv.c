@@ -379,4 +379,5 @@ const struct rh_actor_ops actor_kv = {
     .handoff = kv_handoff,
     .deactivate = kv_deactivate,
     .idle_ms = UINT32_MAX, // its state is nowhere else
+    .brief = 1,
 };

@@ -34,6 +34,7 @@ void batch_put(struct batch *b, const struct post *post, const uint64_t *chain, 
     *p = *post;
     p->at = b->bytes.size;
     p->size = bytes.size;
+    b->brief_count += p->brief ? 1 : 0;
     buffer_put(&b->bytes, chain, post->chain_count * sizeof *chain);
     buffer_put(&b->bytes, bytes.data, bytes.size);
 }
@@ -55,7 +56,7 @@ struct bytes batch_bytes(const struct batch *b, const struct post *p)
 
 void batch_clear(struct batch *b)
 {
-    b->count = 0;
+    b->count = b->brief_count = 0;
     b->done = false;
     b->next = b->next_sent = NULL;
     empty(&b->bytes);

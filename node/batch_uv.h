@@ -45,7 +45,8 @@ struct post {
     bool has_state;
     uint8_t bond_size;
     uint8_t chain_count;
-    size_t at; /* in the batch's bytes: the chain, then the bytes */
+    bool brief; /* it takes microseconds: worker_do() */
+    size_t at;  /* in the batch's bytes: the chain, then the bytes */
     size_t size;
 };
 
@@ -53,6 +54,7 @@ struct batch {
     struct post *item; /* owned */
     size_t count;
     size_t cap;
+    size_t brief_count; /* of them */
     struct buffer bytes;
     struct batch *next;      /* of those that wait, or are done */
     struct batch *next_sent; /* of all that were sent and not seen again */

@@ -77,6 +77,7 @@ struct stage {
     struct limits limits;
     struct worker *worker[STAGE_WORKERS_MAX];
     size_t worker_count;
+    size_t here_max; /* posts that are done on the protocol thread, at most */
     uint64_t told_us[STAGE_WORKERS_MAX]; /* since when those ran that were complained of last … */
     uint64_t told_deferred_us;           /* … and that one was deferred */
     uint64_t looked_us;

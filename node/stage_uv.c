@@ -11,8 +11,6 @@
 #include <string.h>
 
 enum {
-    SAVE_US = 5 * 1000 * 1000,
-    END_US = 10 * 1000 * 1000,
     LOOK_US = 500 * 1000, /* between two looks for callbacks that do not end */
     RUNS_US = 3 * 1000 * 1000,
     DEFERRED_US = 5 * 1000 * 1000,
@@ -74,6 +72,7 @@ static void on_activate(struct shell *s, const struct host_effect *e, struct byt
                               .resident = r,
                               .kind = kind,
                               .fence = e->token,
+                              .brief = kind->ops.brief != 0,
                               .has_state = e->has_state,
                               .bond_size = e->bond_size};
 
@@ -113,6 +112,13 @@ static enum post_type post_type(enum host_effect_type type)
     }
 }
 
+/* What else is done to it may save it, which takes its time. */
+static bool is_brief(const struct shell *s, const struct host_effect *e)
+{
+    return (e->type == HOST_RUN || e->type == HOST_TURN) &&
+           kinds_find(&s->kinds, actor_kind(e->actor))->ops.brief != 0;
+}
+
 bool stage_enters(enum host_effect_type type)
 {
     return type == HOST_ACTIVATE || type == HOST_RUN || type == HOST_TURN || type == HOST_EXPORT ||
@@ -131,6 +137,7 @@ void stage_post(struct shell *s, const struct host_effect *e, struct bytes bytes
                                   .resident = r,
                                   .number = e->ticket,
                                   .flags = e->flags,
+                                  .brief = is_brief(s, e),
                                   .chain_count = e->type == HOST_RUN ? e->chain_count : 0};
 
         worker_post(worker_of(&s->stage, e->actor), &post, e->chain, bytes);
@@ -156,8 +163,30 @@ void stage_gateway_gone(struct shell *s, uint64_t gateway)
     }
 }
 
+/* What is brief, and so few that it is not worth a wake-up. */
+static size_t do_here(struct shell *s)
+{
+    struct stage *stage = &s->stage;
+    size_t count = 0;
+
+    for (size_t i = 0; i < stage->worker_count && !s->exiting; i++) {
+        count += worker_do(stage->worker[i], stage->here_max);
+    }
+    return count;
+}
+
 void stage_send(struct shell *s)
 {
+    enum { AT_ONCE = 2000 }; // then the links get their turn
+    size_t done = 0;
+    size_t count = 0;
+
+    while (done < AT_ONCE && (count = do_here(s)) > 0) {
+        done += count;
+        s->now_us = clock_boottime_us();
+        s->fresh = 0;
+        stage_take(s); // It may post more.
+    }
     for (size_t i = 0; i < s->stage.worker_count; i++) {
         worker_send(s->stage.worker[i]);
     }
@@ -391,90 +420,4 @@ void stage_wake(struct shell *s)
         shell_feed(s, &event);
     }
     (void)uv_async_send(&s->told); // the rest after the next turn
-}
-
-/* ---- from the start to the end ---- */
-
-/* From a worker, or the thread of a list. */
-static void on_worker(void *context)
-{
-    struct shell *s = context;
-
-    (void)uv_async_send(&s->told);
-}
-
-static size_t thread_count(const struct rh_node_options *o)
-{
-    const uint32_t cores = (uint32_t)uv_available_parallelism();
-    const uint32_t wanted = o->threads == 0 ? cores : o->threads;
-
-    if (o->embedded != 0) {
-        return 1;
-    }
-    return wanted < STAGE_WORKERS_MAX ? wanted : STAGE_WORKERS_MAX;
-}
-
-bool stage_open(struct shell *s)
-{
-    struct stage *stage = &s->stage;
-    const size_t count = thread_count(&s->options->node);
-    struct worker_config config = {
-        .embedded = s->options->node.embedded != 0,
-        .state_size_max = s->options->limits.staged_size_max,
-        .limits = &stage->limits,
-        .on_told = on_worker,
-        .context = s,
-    };
-
-    s->lister = lister_new(&s->kinds, on_worker, s);
-    s->watchdog = watchdog_new((enum rh_on_lease_overrun)s->options->node.on_lease_overrun, count);
-    config.watchdog = s->watchdog;
-    while (s->watchdog != NULL && stage->worker_count < count) {
-        config.index = (uint32_t)stage->worker_count;
-        config.blame = blame_slot(&s->blame, config.index);
-        struct worker *w = worker_new(&config);
-        if (w == NULL) {
-            (void)fprintf(stderr, "ringhold node: can't start its worker threads\n");
-            return false;
-        }
-        stage->worker[stage->worker_count++] = w;
-    }
-    return s->watchdog != NULL;
-}
-
-static void name_stuck(struct shell *s, size_t worker)
-{
-    watchdog_hold(s->watchdog);
-    const struct watched_at at = watchdog_at(s->watchdog, worker);
-    if (at.actor != NULL) {
-        shell_log_actor(
-            LOG_ERROR, "stuck", scene_name(at.actor), "it does not return: its thread is left");
-    }
-    watchdog_release(s->watchdog);
-}
-
-void stage_stop(struct shell *s, bool save)
-{
-    const uint64_t now_us = clock_boottime_us();
-
-    for (size_t i = 0; i < s->stage.worker_count; i++) {
-        worker_stop(s->stage.worker[i], save ? now_us + SAVE_US : 0);
-    }
-}
-
-bool stage_close(struct shell *s)
-{
-    const uint64_t until_us = clock_boottime_us() + END_US;
-    bool all = lister_close(s->lister, until_us);
-
-    for (size_t i = 0; i < s->stage.worker_count; i++) {
-        if (!worker_join(s->stage.worker[i], until_us)) {
-            name_stuck(s, i);
-            all = false;
-        }
-    }
-    for (size_t i = 0; i < s->stage.worker_count && all; i++) {
-        worker_free(s->stage.worker[i]);
-    }
-    return all;
 }

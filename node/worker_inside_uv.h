@@ -32,6 +32,7 @@ struct worker {
     uint64_t unnoted_us;      /* time of tasks that no counter in `hot` has */
     uint64_t tick_us;
     bool closed;                /* embedded: it has ended */
+    bool guesting;              /* it is a guest who does its work */
     struct buffer late_answers; /* struct late_answer and payload, one after the other */
 
     /* The protocol thread's own. */
@@ -53,7 +54,10 @@ struct worker {
     struct batches done;
     bool rung; /* scene_tick() has something to do */
     bool sleeping;
+    bool guest;           /* the protocol thread is on the scene: only while it sleeps */
+    bool waits_for_guest; /* it would not sleep, but for that */
     bool ended;
+    uint64_t sleeps_until_us; /* CLOCK_BOOTTIME */
     uint64_t save_until_us;
 
     pthread_mutex_t hot_lock; /* the next */
@@ -90,8 +94,15 @@ bool worker_is_past_the_end(const struct worker *w);
 /* What a post is told back as if it was not begun. */
 struct entry worker_returned(const struct post *p);
 
+/* ---- worker_guest_uv.c: the protocol thread at the worker's work */
+
+/* Under the lock, the worker: don't come back before the guest has left. */
+void worker_wait_for_guest(struct worker *w);
+
 /* ---- worker_thread_uv.c: sleeping, working, ending */
 
+/* Under the lock: there is something to do. */
+bool worker_has_work(const struct worker *w);
 /* Under the lock: there is work. */
 void worker_wake(struct worker *w);
 /* From any thread: the scene has something to do. */

@@ -197,7 +197,7 @@ static bool begins_in_time(struct worker *w, const struct post *p)
         return false;
     }
     enter(w, p);
-    if (w->now_us - w->tick_us >= TICK_US) {
+    if (!w->guesting && w->now_us - w->tick_us >= TICK_US) {
         worker_leave(w);
         worker_tick(w);
         enter(w, p);

@@ -29,6 +29,9 @@ void worker_ring(struct worker *w)
         return;
     }
     w->unsaid = 0;
+    if (w->guesting) {
+        return; // It tells itself.
+    }
     // Once until all was taken. Who takes clears it before it looks for the last time.
     if (atomic_exchange(&w->told_of, true)) {
         return;

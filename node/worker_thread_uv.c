@@ -58,7 +58,7 @@ static uint64_t idle_us(struct worker *w)
 }
 
 /* Under the lock. */
-static bool has_work(const struct worker *w)
+bool worker_has_work(const struct worker *w)
 {
     return w->waiting.first != NULL || w->rung || atomic_load(&w->stopping);
 }
@@ -80,8 +80,10 @@ static void sleep_until_rung(struct worker *w, uint64_t us)
 
     (void)pthread_mutex_lock(&w->lock);
     w->sleeping = true;
-    while (!has_work(w) && pthread_cond_timedwait(&w->bell, &w->lock, &at) == 0) {
+    w->sleeps_until_us = w->now_us + us;
+    while (!worker_has_work(w) && pthread_cond_timedwait(&w->bell, &w->lock, &at) == 0) {
     }
+    worker_wait_for_guest(w);
     w->sleeping = false;
     (void)pthread_mutex_unlock(&w->lock);
 }

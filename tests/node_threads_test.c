@@ -31,6 +31,7 @@ static size_t told_news; /* on_told() so often */
 static struct rh_token deferred[ACTORS];
 static size_t deferred_count;
 static atomic_size_t began;
+static pthread_t ran_on; /* the last message did */
 
 static void wait_for(const bool *flag)
 {
@@ -49,6 +50,13 @@ static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
     return RH_OK;
 }
 
+static void on_alarm(struct rh_actor *actor, void *instance, void *argument)
+{
+    (void)instance;
+    (void)argument;
+    assert_int_equal(rh_reply(actor, rh_nil()), RH_OK);
+}
+
 static void on_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
 {
     const char what = *(const char *)message->payload.data;
@@ -56,12 +64,17 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
     (void)instance;
     atomic_fetch_add(&began, 1);
     (void)pthread_mutex_lock(&lock);
+    ran_on = pthread_self();
     if (what == 'b') {
         blocked++;
         (void)pthread_cond_broadcast(&changed);
         wait_for(&released);
     } else if (what == 'd') {
-        deferred[deferred_count++] = rh_defer(actor);
+        deferred[deferred_count++ % ACTORS] = rh_defer(actor);
+        (void)pthread_cond_broadcast(&changed);
+    } else if (what == 'a') {
+        (void)rh_defer(actor);
+        (void)rh_after(actor, 1, on_alarm, NULL);
     }
     (void)pthread_mutex_unlock(&lock);
 }
@@ -92,6 +105,7 @@ static size_t returned;
 static size_t over; /* ran or returned */
 static size_t discarded;
 static uint64_t last_ticket;
+static bool brief; /* so is what is posted */
 static struct blame_slot blame[BLAME_SLOTS];
 
 static void on_told(void *context)
@@ -109,6 +123,7 @@ static void open_workers(size_t count, bool embedded)
     atomic_store(&limits.gate_us, UINT64_MAX);
     atomic_store(&limits.hard_end_us, UINT64_MAX);
     released = false;
+    brief = false;
     blocked = told_news = deferred_count = ran = returned = over = discarded = 0;
     atomic_store(&began, 0);
     watchdog = watchdog_new(RH_OVERRUN_GATE, count);
@@ -128,8 +143,12 @@ static void open_workers(size_t count, bool embedded)
 
 static void post(struct rh_actor *r, enum post_type type, uint64_t number, const char *bytes)
 {
-    const struct post p = {
-        .type = type, .resident = r, .kind = &kind, .number = number, .status = RH_STOP};
+    const struct post p = {.type = type,
+                           .resident = r,
+                           .kind = &kind,
+                           .number = number,
+                           .status = RH_STOP,
+                           .brief = brief};
 
     worker_post(scene_outer(r), &p, NULL, bytes_of(bytes, strlen(bytes)));
 }
@@ -368,6 +387,117 @@ static void without_a_thread_the_caller_does_the_work(void **state)
     close_workers();
 }
 
+/* As soon as it sleeps. */
+static void be_guest(void)
+{
+    while (worker_do(worker[0], 1) == 0) {
+    }
+    take_all();
+}
+
+static void what_is_brief_wakes_nobody(void **state)
+{
+    (void)state;
+    open_workers(1, false);
+    brief = true;
+    struct rh_actor *r = enter(0, 0);
+    be_guest();
+    for (uint64_t i = 1; i <= 1000; i++) {
+        post(r, POST_RUN, i, "x");
+        be_guest();
+        assert_int_equal(ran, i);
+        assert_int_equal(last_ticket, i);
+        assert_true(pthread_equal(ran_on, pthread_self()));
+    }
+    assert_int_equal(told_news, 0);
+    close_workers();
+}
+
+static void what_is_not_brief_or_too_much_waits_for_the_worker(void **state)
+{
+    (void)state;
+    open_workers(1, false);
+    brief = true;
+    struct rh_actor *r = enter(0, 0);
+    struct rh_actor *other = enter(1, 0);
+    assert_int_equal(worker_do(worker[0], 1), 0); // too much
+    send_all();
+    post(r, POST_RUN, 1, "x");
+    brief = false;
+    post(other, POST_RUN, 2, "b");
+    assert_int_equal(worker_do(worker[0], 2), 0); // One of the two is not.
+    send_all();
+    until(&blocked, 1);
+    brief = true;
+    post(r, POST_RUN, 3, "x");
+    assert_int_equal(worker_do(worker[0], 1), 0); // It is at work.
+    send_all();
+    assert_int_equal(worker_do(worker[0], 1), 0); // There is none.
+    release();
+    until(&ran, 3);
+    assert_int_equal(last_ticket, 3);
+    assert_false(pthread_equal(ran_on, pthread_self()));
+    close_workers();
+}
+
+static void what_is_too_late_is_returned_to_a_guest(void **state)
+{
+    (void)state;
+    open_workers(1, false);
+    brief = true;
+    struct rh_actor *r = enter(0, 0);
+    be_guest();
+    atomic_store(&limits.start_us, 1);
+    post(r, POST_RUN, 1, "x");
+    be_guest();
+    assert_int_equal(returned, 1);
+    assert_int_equal(atomic_load(&began), 0);
+    close_workers();
+}
+
+static void *answer_each(void *argument)
+{
+    const size_t count = *(const size_t *)argument;
+
+    for (size_t i = 0; i < count; i++) {
+        (void)pthread_mutex_lock(&lock);
+        while (deferred_count <= i) {
+            (void)pthread_cond_wait(&changed, &lock);
+        }
+        const struct rh_token token = deferred[i % ACTORS];
+        (void)pthread_mutex_unlock(&lock);
+        assert_int_equal(rh_reply_later(token, rh_nil()), RH_OK);
+    }
+    return NULL;
+}
+
+/* A third thread rings while the guest is there, comes, or goes; and timers are set by the guest.
+ * The worker hears of all: who waits for what it does not would wait for ever. */
+static void no_wake_up_is_lost_between_guest_and_worker(void **state)
+{
+    enum { ROUNDS = 12000, LATE_EACH = 3, ALARM_EACH = 400 };
+    static size_t late = ROUNDS / LATE_EACH;
+    pthread_t answerer;
+
+    (void)state;
+    open_workers(1, false);
+    struct rh_actor *r = enter(0, 0);
+    brief = true;
+    assert_int_equal(pthread_create(&answerer, NULL, answer_each, &late), 0);
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        const char *what = i % LATE_EACH == 0 ? "d" : i % ALARM_EACH == 1 ? "a" : "x";
+
+        post(r, POST_RUN, i, what);
+        if (worker_do(worker[0], 1) == 0) {
+            send_all();
+        }
+        until(&ran, i + 1);
+        assert_int_equal(last_ticket, i);
+    }
+    assert_int_equal(pthread_join(answerer, NULL), 0);
+    close_workers();
+}
+
 static int all_cases(void)
 {
     const struct CMUnitTest tests[] = {
@@ -377,6 +507,10 @@ static int all_cases(void)
         cmocka_unit_test(two_threads_answer_for_two_workers),
         cmocka_unit_test(a_worker_that_is_stuck_is_left),
         cmocka_unit_test(without_a_thread_the_caller_does_the_work),
+        cmocka_unit_test(what_is_brief_wakes_nobody),
+        cmocka_unit_test(what_is_not_brief_or_too_much_waits_for_the_worker),
+        cmocka_unit_test(what_is_too_late_is_returned_to_a_guest),
+        cmocka_unit_test(no_wake_up_is_lost_between_guest_and_worker),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

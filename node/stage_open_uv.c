@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The workers, from the start to the end.
+ */
+#include "node/shell_uv.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+
+enum {
+    SAVE_US = 5 * 1000 * 1000,
+    END_US = 10 * 1000 * 1000,
+    HERE_CORES = 2, /* with no more, a worker runs when the protocol thread does not */
+    HERE_MAX = 32,  /* posts for one worker; to be woken for more is worth it */
+};
+
+/* From a worker, or the thread of a list. */
+static void on_worker(void *context)
+{
+    struct shell *s = context;
+
+    (void)uv_async_send(&s->told);
+}
+
+static size_t thread_count(const struct rh_node_options *o)
+{
+    const uint32_t cores = (uint32_t)uv_available_parallelism();
+    const uint32_t wanted = o->threads == 0 ? cores : o->threads;
+
+    if (o->embedded != 0) {
+        return 1;
+    }
+    return wanted < STAGE_WORKERS_MAX ? wanted : STAGE_WORKERS_MAX;
+}
+
+bool stage_open(struct shell *s)
+{
+    struct stage *stage = &s->stage;
+    const size_t count = thread_count(&s->options->node);
+    struct worker_config config = {
+        .embedded = s->options->node.embedded != 0,
+        .state_size_max = s->options->limits.staged_size_max,
+        .limits = &stage->limits,
+        .on_told = on_worker,
+        .context = s,
+    };
+
+    stage->here_max = uv_available_parallelism() > HERE_CORES ? HERE_MAX : SIZE_MAX;
+    s->lister = lister_new(&s->kinds, on_worker, s);
+    s->watchdog = watchdog_new((enum rh_on_lease_overrun)s->options->node.on_lease_overrun, count);
+    config.watchdog = s->watchdog;
+    while (s->watchdog != NULL && stage->worker_count < count) {
+        config.index = (uint32_t)stage->worker_count;
+        config.blame = blame_slot(&s->blame, config.index);
+        struct worker *w = worker_new(&config);
+        if (w == NULL) {
+            (void)fprintf(stderr, "ringhold node: can't start its worker threads\n");
+            return false;
+        }
+        stage->worker[stage->worker_count++] = w;
+    }
+    return s->watchdog != NULL;
+}
+
+static void name_stuck(struct shell *s, size_t worker)
+{
+    watchdog_hold(s->watchdog);
+    const struct watched_at at = watchdog_at(s->watchdog, worker);
+    if (at.actor != NULL) {
+        shell_log_actor(
+            LOG_ERROR, "stuck", scene_name(at.actor), "it does not return: its thread is left");
+    }
+    watchdog_release(s->watchdog);
+}
+
+void stage_stop(struct shell *s, bool save)
+{
+    const uint64_t now_us = clock_boottime_us();
+
+    for (size_t i = 0; i < s->stage.worker_count; i++) {
+        worker_stop(s->stage.worker[i], save ? now_us + SAVE_US : 0);
+    }
+}
+
+bool stage_close(struct shell *s)
+{
+    const uint64_t until_us = clock_boottime_us() + END_US;
+    bool all = lister_close(s->lister, until_us);
+
+    for (size_t i = 0; i < s->stage.worker_count; i++) {
+        if (!worker_join(s->stage.worker[i], until_us)) {
+            name_stuck(s, i);
+            all = false;
+        }
+    }
+    for (size_t i = 0; i < s->stage.worker_count && all; i++) {
+        worker_free(s->stage.worker[i]);
+    }
+    return all;
+}
