@@ -10,7 +10,8 @@
 /* CLOCK_BOOTTIME in microseconds: goes on in suspend, never jumps (PROTOCOL hole 28). */
 uint64_t clock_boottime_us(void);
 
-/* CLOCK_REALTIME in microseconds since 1970: only for people to read. */
+/* CLOCK_REALTIME in microseconds since 1970: for people to read, and for what other machines sign
+ * with a date. Never for the protocol's times. */
 uint64_t clock_wall_us(void);
 
 #endif

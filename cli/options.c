@@ -76,6 +76,8 @@ static uint32_t unit_ms(const char *unit)
     return strcmp(unit, "ms") == 0    ? 1
            : strcmp(unit, "s") == 0   ? 1000
            : strcmp(unit, "min") == 0 ? 60000
+           : strcmp(unit, "h") == 0   ? 3600000
+           : strcmp(unit, "d") == 0   ? 86400000
                                       : 0;
 }
 
@@ -92,7 +94,7 @@ static const char *set_time(const struct option *o, const char *value)
         number * unit < o->min || number * unit > o->max) {
         (void)snprintf(why,
                        sizeof why,
-                       "it takes a time as 300ms, 3s or 5min, from %ums to %us",
+                       "it takes a time as 300ms, 3s or 5min, also h and d, from %ums to %us",
                        o->min,
                        o->max / 1000);
         return why;

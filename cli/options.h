@@ -15,7 +15,7 @@
 enum option_kind {
     OPTION_TEXT,   /* char[size] */
     OPTION_NUMBER, /* uint32_t, min..max */
-    OPTION_TIME,   /* uint32_t milliseconds, min..max; said as 300ms, 3s or 5min */
+    OPTION_TIME,   /* uint32_t milliseconds, min..max; said as 300ms, 3s, 5min, 1h or 2d */
     OPTION_LIST,   /* char[size]; may come several times: the values, one a line */
     OPTION_SWITCH, /* bool; a flag takes no value, the file takes yes/no */
 };

@@ -2,57 +2,11 @@
 #include "gateway/packet.h"
 
 #include "base/assert.h"
+#include "base/big.h"
 
 #include <string.h>
 
 /* ---- fields ---- */
-
-static uint32_t get16(const uint8_t *at)
-{
-    return (uint32_t)at[0] << 8 | at[1];
-}
-
-static uint32_t get24(const uint8_t *at)
-{
-    return (uint32_t)at[0] << 16 | (uint32_t)at[1] << 8 | at[2];
-}
-
-static uint32_t get32(const uint8_t *at)
-{
-    return (uint32_t)at[0] << 24 | get24(at + 1);
-}
-
-static uint64_t get64(const uint8_t *at)
-{
-    return (uint64_t)get32(at) << 32 | get32(at + 4);
-}
-
-static uint8_t *put8(uint8_t *at, uint8_t value)
-{
-    *at = value;
-    return at + 1;
-}
-
-static uint8_t *put16(uint8_t *at, uint16_t value)
-{
-    at[0] = (uint8_t)(value >> 8);
-    at[1] = (uint8_t)value;
-    return at + 2;
-}
-
-static uint8_t *put32(uint8_t *at, uint32_t value)
-{
-    at[0] = (uint8_t)(value >> 24);
-    at[1] = (uint8_t)(value >> 16);
-    at[2] = (uint8_t)(value >> 8);
-    at[3] = (uint8_t)value;
-    return at + 4;
-}
-
-static uint8_t *put64(uint8_t *at, uint64_t value)
-{
-    return put32(put32(at, (uint32_t)(value >> 32)), (uint32_t)value);
-}
 
 static uint8_t *put_run(uint8_t *at, struct bytes run)
 {
@@ -69,7 +23,7 @@ static uint8_t *begin(struct buffer *out, enum packet_type type, size_t size)
     uint8_t *at = buffer_reserve(out, PACKET_HEADER + size);
 
     out->size += PACKET_HEADER + size;
-    return put32(at, (uint32_t)type << 24 | (uint32_t)size);
+    return big_put32(at, (uint32_t)type << 24 | (uint32_t)size);
 }
 
 /* What follows the first `count` bytes. */
@@ -85,7 +39,7 @@ enum packet_result packet_next(struct bytes in, size_t size_max, struct packet *
     if (in.size < PACKET_HEADER) {
         return PACKET_MORE;
     }
-    const size_t size = get24(in.data + 1);
+    const size_t size = big_get24(in.data + 1);
 
     if (size > size_max) {
         return PACKET_LARGE;
@@ -102,12 +56,12 @@ enum { HELLO_SIZE = 6, HELLO_ACK_SIZE = 24, PUSH_HEADER = 8, NOTICE_HEADER = 4 }
 
 enum err packet_get_hello(struct bytes body, struct hello_packet *out)
 {
-    if (body.size < HELLO_SIZE || get16(body.data) != PACKET_HELLO_MAGIC) {
+    if (body.size < HELLO_SIZE || big_get16(body.data) != PACKET_HELLO_MAGIC) {
         return ERR_CORRUPT;
     }
     *out = (struct hello_packet){.version_min = body.data[2],
                                  .version_max = body.data[3],
-                                 .flags = (uint16_t)get16(body.data + 4)};
+                                 .flags = (uint16_t)big_get16(body.data + 4)};
     return out->version_min <= out->version_max ? ERR_OK : ERR_CORRUPT;
 }
 
@@ -115,10 +69,10 @@ void packet_put_hello(struct buffer *out, const struct hello_packet *hello)
 {
     uint8_t *at = begin(out, PACKET_HELLO, HELLO_SIZE);
 
-    at = put16(at, PACKET_HELLO_MAGIC);
-    at = put8(at, hello->version_min);
-    at = put8(at, hello->version_max);
-    put16(at, hello->flags);
+    at = big_put16(at, PACKET_HELLO_MAGIC);
+    at = big_put8(at, hello->version_min);
+    at = big_put8(at, hello->version_max);
+    big_put16(at, hello->flags);
 }
 
 enum err packet_get_hello_ack(struct bytes body, struct hello_ack_packet *out)
@@ -127,11 +81,11 @@ enum err packet_get_hello_ack(struct bytes body, struct hello_ack_packet *out)
         return ERR_CORRUPT;
     }
     *out = (struct hello_ack_packet){.version = body.data[0],
-                                     .flags = (uint16_t)get16(body.data + 2),
-                                     .heartbeat_ms = get32(body.data + 4),
-                                     .packet_size_max = get32(body.data + 8),
-                                     .requests_max = get32(body.data + 12),
-                                     .connection = get64(body.data + 16)};
+                                     .flags = (uint16_t)big_get16(body.data + 2),
+                                     .heartbeat_ms = big_get32(body.data + 4),
+                                     .packet_size_max = big_get32(body.data + 8),
+                                     .requests_max = big_get32(body.data + 12),
+                                     .connection = big_get64(body.data + 16)};
     return ERR_OK;
 }
 
@@ -139,13 +93,13 @@ void packet_put_hello_ack(struct buffer *out, const struct hello_ack_packet *ack
 {
     uint8_t *at = begin(out, PACKET_HELLO_ACK, HELLO_ACK_SIZE);
 
-    at = put8(at, ack->version);
-    at = put8(at, 0);
-    at = put16(at, ack->flags);
-    at = put32(at, ack->heartbeat_ms);
-    at = put32(at, ack->packet_size_max);
-    at = put32(at, ack->requests_max);
-    put64(at, ack->connection);
+    at = big_put8(at, ack->version);
+    at = big_put8(at, 0);
+    at = big_put16(at, ack->flags);
+    at = big_put32(at, ack->heartbeat_ms);
+    at = big_put32(at, ack->packet_size_max);
+    at = big_put32(at, ack->requests_max);
+    big_put64(at, ack->connection);
 }
 
 enum err packet_get_request(struct bytes body, struct request_packet *out)
@@ -157,15 +111,15 @@ enum err packet_get_request(struct bytes body, struct request_packet *out)
     const size_t id_size = body.data[5];
     const size_t id_at = PACKET_REQUEST_HEADER + ((flags & PACKET_DEADLINE) != 0 ? 4u : 0u);
 
-    *out = (struct request_packet){.request = get32(body.data), // for the refusal too
+    *out = (struct request_packet){.request = big_get32(body.data), // for the refusal too
                                    .flags = flags,
-                                   .kind = (uint16_t)get16(body.data + 6)};
+                                   .kind = (uint16_t)big_get16(body.data + 6)};
     if ((flags & ~(unsigned)PACKET_FLAGS_KNOWN) != 0 || id_size == 0 ||
         body.size < id_at + id_size) {
         return ERR_INVALID;
     }
     if ((flags & PACKET_DEADLINE) != 0) {
-        out->deadline_ms = get32(body.data + PACKET_REQUEST_HEADER);
+        out->deadline_ms = big_get32(body.data + PACKET_REQUEST_HEADER);
     }
     out->id = bytes_of(body.data + id_at, id_size);
     out->payload = rest_of(body, id_at + id_size);
@@ -179,12 +133,12 @@ void packet_put_request(struct buffer *out, enum packet_type type, const struct 
     ASSERT(r->id.size >= 1 && r->id.size <= UINT8_MAX);
     uint8_t *at = begin(out, type, PACKET_REQUEST_HEADER + more + r->id.size + r->payload.size);
 
-    at = put32(at, r->request);
-    at = put8(at, r->flags);
-    at = put8(at, (uint8_t)r->id.size);
-    at = put16(at, r->kind);
+    at = big_put32(at, r->request);
+    at = big_put8(at, r->flags);
+    at = big_put8(at, (uint8_t)r->id.size);
+    at = big_put16(at, r->kind);
     if (more > 0) {
-        at = put32(at, r->deadline_ms);
+        at = big_put32(at, r->deadline_ms);
     }
     put_run(put_run(at, r->id), r->payload);
 }
@@ -194,13 +148,13 @@ enum err packet_get_unbind(struct bytes body, uint32_t *request)
     if (body.size < 4) {
         return ERR_CORRUPT;
     }
-    *request = get32(body.data);
+    *request = big_get32(body.data);
     return ERR_OK;
 }
 
 void packet_put_unbind(struct buffer *out, uint32_t request)
 {
-    put32(begin(out, PACKET_UNBIND, 4), request);
+    big_put32(begin(out, PACKET_UNBIND, 4), request);
 }
 
 enum err packet_get_response(struct bytes body, struct response_packet *out)
@@ -208,9 +162,9 @@ enum err packet_get_response(struct bytes body, struct response_packet *out)
     if (body.size < PACKET_RESPONSE_HEADER) {
         return ERR_CORRUPT;
     }
-    *out = (struct response_packet){.request = get32(body.data),
+    *out = (struct response_packet){.request = big_get32(body.data),
                                     .status = body.data[4],
-                                    .retry_ms = get32(body.data + 5),
+                                    .retry_ms = big_get32(body.data + 5),
                                     .payload = rest_of(body, PACKET_RESPONSE_HEADER)};
     return ERR_OK;
 }
@@ -219,9 +173,9 @@ void packet_put_response(struct buffer *out, const struct response_packet *r)
 {
     uint8_t *at = begin(out, PACKET_RESPONSE, PACKET_RESPONSE_HEADER + r->payload.size);
 
-    at = put32(at, r->request);
-    at = put8(at, r->status);
-    at = put32(at, r->retry_ms);
+    at = big_put32(at, r->request);
+    at = big_put8(at, r->status);
+    at = big_put32(at, r->retry_ms);
     put_run(at, r->payload);
 }
 
@@ -230,8 +184,8 @@ enum err packet_get_push(struct bytes body, struct push_packet *out)
     if (body.size < PUSH_HEADER) {
         return ERR_CORRUPT;
     }
-    *out =
-        (struct push_packet){.sequence = get64(body.data), .payload = rest_of(body, PUSH_HEADER)};
+    *out = (struct push_packet){.sequence = big_get64(body.data),
+                                .payload = rest_of(body, PUSH_HEADER)};
     return ERR_OK;
 }
 
@@ -239,7 +193,7 @@ void packet_put_push(struct buffer *out, const struct push_packet *p)
 {
     uint8_t *at = begin(out, PACKET_PUSH, PUSH_HEADER + p->payload.size);
 
-    put_run(put64(at, p->sequence), p->payload);
+    put_run(big_put64(at, p->sequence), p->payload);
 }
 
 enum err packet_get_notice(struct bytes body, struct notice_packet *out)
@@ -247,7 +201,8 @@ enum err packet_get_notice(struct bytes body, struct notice_packet *out)
     if (body.size < NOTICE_HEADER) {
         return ERR_CORRUPT;
     }
-    *out = (struct notice_packet){.number = get32(body.data), .text = rest_of(body, NOTICE_HEADER)};
+    *out = (struct notice_packet){.number = big_get32(body.data),
+                                  .text = rest_of(body, NOTICE_HEADER)};
     return ERR_OK;
 }
 
@@ -256,7 +211,7 @@ void packet_put_notice(struct buffer *out, enum packet_type type, const struct n
     const struct bytes text = {n->text.data,
                                n->text.size < PACKET_TEXT_MAX ? n->text.size : PACKET_TEXT_MAX};
 
-    put_run(put32(begin(out, type, NOTICE_HEADER + text.size), n->number), text);
+    put_run(big_put32(begin(out, type, NOTICE_HEADER + text.size), n->number), text);
 }
 
 void packet_put_ping(struct buffer *out, enum packet_type type, struct bytes body)

@@ -5,6 +5,8 @@
 #ifndef TESTS_FOLDER_H
 #define TESTS_FOLDER_H
 
+#include "tests/test.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
