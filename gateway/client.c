@@ -31,6 +31,7 @@ struct clients_config clients_config_default(void)
         .packet_size_max = (size_t)64 * 1024,
         .heartbeat_ms = 30000,
         .hello_ms = 5000,
+        .threads = 1,
     };
 }
 
@@ -118,7 +119,7 @@ struct client *client_new(struct clients *all, enum client_speech speech, const 
     c->all = all;
     c->dialect = speech == CLIENT_PACKETS ? &dialect_packets : &dialect_resp;
     c->session = router_session(all->router);
-    c->id = ++all->drawn;
+    c->id = all->drawn++ * all->config.threads + all->config.thread + 1;
     c->since_us = now_us;
     c->progress_us = now_us;
     c->protocol = speech == CLIENT_PACKETS ? 0 : 2;

@@ -33,6 +33,7 @@
 
 enum { CLIENT_ADDRESS_MAX = 63, CLIENT_READ_MAX = 64 * 1024 };
 
+struct board;
 struct clients;
 struct client;
 
@@ -52,6 +53,9 @@ struct clients_config {
     uint32_t heartbeat_ms;        /* packets come at least so often, 0 = need not; 30000 */
     uint32_t hello_ms;            /* until the hello; 5000 */
     char role[RING_ROLE_MAX + 1]; /* whose kind a key without "@KIND/" names; "": kind 0 */
+    unsigned thread;              /* of the gateway's process; 0 */
+    unsigned threads;             /* 1; these two keep CLIENT ID apart */
+    struct board *board;          /* borrowed for life: of all threads, for INFO; NULL with one */
 };
 struct clients_config clients_config_default(void);
 

@@ -1,405 +1,179 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a gateway has once: the addresses that clients come to, signals, and the
+ * threads that do the rest (gateway/thread_uv.h). All of it is on the loop of the
+ * first thread.
+ *
+ * One of them accepts and gives each connection to the thread with the most room:
+ * players stay for hours, and what the kernel spreads by a hash stays uneven for
+ * as long. A port that is shared by option (SO_REUSEPORT) would moreover let a
+ * second gateway take it by mistake, and lose who waits in the queue of a thread
+ * that ends.
+ */
 #include "gateway/gateway_uv.h"
 
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
-#include "gateway/shell_uv.h"
-#include "wire/address.h"
-#include "wire/control.h"
-#include "wire/finder.h"
-#include "wire/inject.h"
-#include "wire/record.h"
-#include "wire/session.h"
+#include "gateway/thread_uv.h"
+#include "wire/gateway_id.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <uv.h>
 
-enum { TICK_MS = 10, SWEEP_MS = 1000, EFFECTS_AT_ONCE = 64 };
-
-/* Who is at the other end of a link. */
-struct remote {
-    struct link *link;
-    int coordinator; /* its index, or -1 */
-    uint16_t slot;   /* of a node */
+struct seat {
+    struct thread *thread; /* owned */
+    pthread_t id;          /* not of the first, which runs where gateway_run() was called */
+    bool running;          /* it has one */
+    uint64_t given;        /* connections */
 };
 
 struct gateway {
     const struct gateway_options *options;
-    uv_loop_t loop;
-    uv_prepare_t prepare;
-    uv_timer_t tick;
-    uv_timer_t sweep;
+    struct port port[2]; /* by enum client_speech */
+    struct seat seat[GATEWAY_THREADS_MAX];
+    unsigned count;  /* of threads that are open */
+    unsigned cursor; /* the seat after the one that was given a connection last */
+    struct board *board;
+    uv_loop_t *loop; /* of the first */
+    uv_async_t told; /* some thread has told something */
     uv_timer_t drain;
     uv_signal_t terminate;
     uv_signal_t interrupt;
-    struct links *links;
-    struct remote coordinator[FINDER_MAX];
-    struct remote *node[RING_NODES_MAX + 1]; /* owned; NULL = no link kept */
-    struct router *router;
-    struct clients *clients;
-    struct router_effects effects;
-    size_t done; /* effects of this turn that are done */
-    struct listener listener;
-    char bound[2][BOUND_SIZE]; /* by enum client_speech */
-    bool ready;
+    bool said_ready;
     bool draining;
-    bool stopping; /* handles are being closed */
+    pthread_mutex_t lock; /* the next two */
+    unsigned ready;       /* threads that know a ring */
+    unsigned ended;       /* threads */
 };
 
 struct gateway_options gateway_options_default(void)
 {
     return (struct gateway_options){
         .listen = "127.0.0.1:6380",
+        .threads = 1,
         .drain_ms = 3000,
         .router = router_config_default(),
         .clients = clients_config_default(),
     };
 }
 
-static uint64_t now_us(struct gateway *g)
+static int complain(const char *what, const char *which, const char *why)
 {
-    return listener_now(&g->listener);
+    (void)fprintf(stderr, "ringhold gateway: %s %s: %s\n", what, which, why);
+    return 1;
 }
 
-static void step(struct gateway *g, struct router_event event)
+/* ---- clients ---- */
+
+/* How many more it may have. What left is told by another thread, never too early. */
+static int64_t room_of(const struct gateway *g, const struct seat *seat)
 {
-    event.now_us = now_us(g);
-    router_step(g->router, &event, &g->effects);
+    const size_t most = thread_share(&seat->thread->config, g->options->clients.connections_max);
+    const uint64_t left = atomic_load_explicit(&seat->thread->listener.left, memory_order_relaxed);
+
+    return (int64_t)most - (int64_t)(seat->given - left);
 }
 
-static void do_requests(struct gateway *g);
-
-/* ---- links ---- */
-
-static const char *on_hello(void *context, const struct hello *peer)
+static struct seat *most_room(struct gateway *g)
 {
-    (void)context;
-    return peer->role == ROLE_COORDINATOR || peer->role == ROLE_NODE
-               ? NULL
-               : "a gateway speaks to coordinators and nodes only";
-}
+    struct seat *best = NULL;
 
-static void on_up(void *context, struct link *link)
-{
-    struct gateway *g = context;
-    const struct remote *remote = link_user(link);
-    const struct hello *peer = link_peer(link);
+    for (unsigned i = 0; i < g->count; i++) {
+        struct seat *seat = &g->seat[(g->cursor + i) % g->count];
 
-    if (remote->coordinator >= 0 && peer->role == ROLE_COORDINATOR) {
-        step(g,
-             (struct router_event){.type = ROUTER_COORDINATOR_UP,
-                                   .coordinator = remote->coordinator});
-    } else if (remote->coordinator < 0 && peer->role == ROLE_NODE) {
-        step(g,
-             (struct router_event){
-                 .type = ROUTER_NODE_UP, .slot = remote->slot, .incarnation = peer->incarnation});
-        clients_on_node_up(g->clients, remote->slot, g->listener.now_us);
-    } else {
-        link_drop(link, "not who was expected at this address");
+        best = best == NULL || room_of(g, seat) > room_of(g, best) ? seat : best;
     }
+    g->cursor = (unsigned)(best - g->seat) + 1;
+    return best;
 }
 
-static void on_down(void *context, struct link *link, const char *reason)
+static void on_client(struct port *port)
 {
-    struct gateway *g = context;
-    const struct remote *remote = link_user(link);
+    struct gateway *g = port->user;
+    struct seat *seat = most_room(g);
 
-    (void)reason; // the link has logged it
-    if (remote->coordinator >= 0) {
-        step(g,
-             (struct router_event){.type = ROUTER_COORDINATOR_DOWN,
-                                   .coordinator = remote->coordinator});
-    } else {
-        step(g, (struct router_event){.type = ROUTER_NODE_DOWN, .slot = remote->slot});
-    }
-}
-
-static void on_control_frame(struct gateway *g, struct link *link, const struct frame *frame)
-{
-    const struct remote *remote = link_user(link);
-    Rh__Control *control = control_get(frame->body);
-
-    if (control == NULL) {
-        link_drop(link, "control message does not decode");
+    if (seat == &g->seat[0]) {
+        seat->given++;
+        listener_accept(&seat->thread->listener, port);
         return;
     }
-    step(g,
-         (struct router_event){
-             .type = ROUTER_CONTROL, .coordinator = remote->coordinator, .message = control});
-    control_free(control);
+    const int fd = port_pass(port);
+    if (fd >= 0) {
+        seat->given++;
+        thread_hand(seat->thread, port->speech, fd);
+    }
 }
 
-static void on_answer_frame(struct gateway *g, struct link *link, const struct frame *frame)
+static void close_ports(struct gateway *g)
 {
-    const struct remote *remote = link_user(link);
-    struct reader in = {.at = frame->body.data, .left = frame->body.size};
-    struct answer_record answer;
-    const struct router_event event = {
-        .type = ROUTER_ANSWER, .now_us = now_us(g), .slot = remote->slot, .answer = &answer};
-
-    for (uint16_t i = 0; i < frame->count; i++) {
-        if (answer_get(&in, &answer) != ERR_OK) {
-            link_drop(link, "answer record does not decode");
-            return;
-        }
-        router_step(g->router, &event, &g->effects);
-        if (g->effects.count - g->done >= EFFECTS_AT_ONCE) {
-            do_requests(g);
-        }
-    }
-    do_requests(g);
+    port_close(&g->port[CLIENT_RESP]);
+    port_close(&g->port[CLIENT_PACKETS]);
 }
 
-static void on_push_frame(struct gateway *g, struct link *link, const struct frame *frame)
+/* False: it said why not. NULL = not wanted. */
+static bool listen_on(struct gateway *g, enum client_speech speech, const char *address)
 {
-    struct reader in = {.at = frame->body.data, .left = frame->body.size};
+    struct port *port = &g->port[speech];
 
-    (void)now_us(g);
-    for (uint16_t i = 0; i < frame->count; i++) {
-        struct push_record push;
-
-        if (push_get(&in, &push) != ERR_OK) {
-            link_drop(link, "push record does not decode");
-            return;
-        }
-        listener_push(&g->listener, &push);
-    }
-    if (in.left != 0) {
-        link_drop(link, "bytes after the last push record");
-    }
+    port->come = on_client;
+    port->user = g;
+    const int failed = address == NULL ? 0 : port_open(port, g->loop, speech, address);
+    return failed == 0 || complain("cannot listen on", address, uv_strerror(failed)) == 0;
 }
 
-static void on_frame(void *context, struct link *link, const struct frame *frame)
-{
-    const struct remote *remote = link_user(link);
+/* ---- threads ---- */
 
-    if (frame->type == FRAME_CONTROL && remote->coordinator >= 0) {
-        on_control_frame(context, link, frame);
-    } else if (frame->type == FRAME_ANSWER && remote->coordinator < 0) {
-        on_answer_frame(context, link, frame);
-    } else if (frame->type == FRAME_PUSH && remote->coordinator < 0) {
-        on_push_frame(context, link, frame);
-    } else if (frame->type != FRAME_CONTROL) {
-        link_drop(link, "frame of a type that is not for gateways");
-    }
-}
-
-static void on_wake(void *context)
+/* In the thread that tells. Under the lock: when all have ended, `told` is closed. */
+static void on_news(void *context, enum thread_news news)
 {
     struct gateway *g = context;
 
-    links_poll(g->links, now_us(g));
-}
-
-/* ---- effects ---- */
-
-static struct bytes effect_bytes(const struct gateway *g, const struct router_effect *e)
-{
-    return bytes_of(g->effects.bytes.data + e->at, e->size);
-}
-
-/* The link took it not: it surely did not run, so the router gets it back. */
-static void give_back(struct gateway *g, uint16_t slot, struct bytes record)
-{
-    struct reader in = {.at = record.data, .left = record.size};
-    struct request_record request;
-
-    if (request_get(&in, &request) != ERR_OK) {
-        UNREACHABLE();
-    }
-    const struct answer_record busy = {.gateway = request.gateway,
-                                       .session = request.session,
-                                       .seq = request.seq,
-                                       .copy = request.copy,
-                                       .code = ANSWER_BUSY,
-                                       .aux = TICK_MS};
-    step(g, (struct router_event){.type = ROUTER_ANSWER, .slot = slot, .answer = &busy});
-}
-
-static void send_request(struct gateway *g, const struct router_effect *e)
-{
-    const struct remote *node = g->node[e->slot];
-
-    if (node == NULL || link_send_record(node->link, FRAME_REQUEST, effect_bytes(g, e)) != ERR_OK) {
-        give_back(g, e->slot, effect_bytes(g, e));
-    }
-}
-
-/* Control messages are repeated by their own timers: one that is not taken is not missed. */
-static void send_control(struct gateway *g, const struct remote *to, const struct router_effect *e)
-{
-    if (to != NULL && to->link != NULL &&
-        link_send(to->link, FRAME_CONTROL, effect_bytes(g, e)) != ERR_OK) {
-        log_debug("gateway", "control_not_sent", "slot=%u", e->slot);
-    }
-}
-
-static void connect_node(struct gateway *g, const struct router_effect *e)
-{
-    ASSERT(g->node[e->slot] == NULL);
-    struct remote *node = mem_new(1, sizeof *node);
-
-    node->coordinator = -1;
-    node->slot = e->slot;
-    node->link = links_dial(g->links, e->address);
-    link_set_user(node->link, node);
-    g->node[e->slot] = node;
-}
-
-static void disconnect_node(struct gateway *g, uint16_t slot)
-{
-    links_forget(g->links, g->node[slot]->link);
-    mem_free(g->node[slot]);
-    g->node[slot] = NULL;
-}
-
-static void do_effect(struct gateway *g, const struct router_effect *e)
-{
-    switch (e->type) {
-    case ROUTER_SEND_NODE:
-        send_request(g, e);
-        break;
-    case ROUTER_TELL_NODE:
-        send_control(g, g->node[e->slot], e);
-        break;
-    case ROUTER_SEND_COORDINATOR:
-        send_control(g, &g->coordinator[e->coordinator], e);
-        break;
-    case ROUTER_REPLY:
-        listener_reply(&g->listener, e, effect_bytes(g, e));
-        break;
-    case ROUTER_CONNECT:
-        connect_node(g, e);
-        break;
-    case ROUTER_DISCONNECT:
-        disconnect_node(g, e->slot);
-        break;
-    }
-}
-
-/* All that are left. By index: what is given back appends to the list, and may move it. */
-static void do_effects(struct gateway *g)
-{
-    for (; g->done < g->effects.count; g->done++) {
-        const struct router_effect e = g->effects.item[g->done];
-
-        do_effect(g, &e);
-    }
-    g->done = 0;
-    router_effects_clear(&g->effects);
-}
-
-/* What is sent and replied, as far as nothing else stands before it: links may come and go at the
- * end of a turn only. In the middle of one the bytes are still in the cache. */
-static void do_requests(struct gateway *g)
-{
-    for (; g->done < g->effects.count; g->done++) {
-        const struct router_effect *e = &g->effects.item[g->done];
-
-        if (e->type == ROUTER_SEND_NODE) {
-            send_request(g, e);
-        } else if (e->type == ROUTER_REPLY) {
-            listener_reply(&g->listener, e, effect_bytes(g, e));
-        } else {
-            return;
-        }
-    }
-    g->done = 0;
-    router_effects_clear(&g->effects);
-}
-
-static void on_act(struct listener *l)
-{
-    do_requests(CONTAINER_OF(l, struct gateway, listener));
+    (void)pthread_mutex_lock(&g->lock);
+    g->ready += news == THREAD_READY ? 1 : 0;
+    g->ended += news == THREAD_ENDED ? 1 : 0;
+    (void)uv_async_send(&g->told);
+    (void)pthread_mutex_unlock(&g->lock);
 }
 
 static void say_ready(struct gateway *g)
 {
-    if (!g->ready && router_view(g->router)->member_count > 0) {
-        g->ready = true;
-        printf("ready resp=%s", g->bound[CLIENT_RESP]);
-        if (g->options->frames != NULL) {
-            printf(" frames=%s", g->bound[CLIENT_PACKETS]);
-        }
-        printf("\n");
-        (void)fflush(stdout);
+    g->said_ready = true;
+    printf("ready resp=%s", g->port[CLIENT_RESP].bound);
+    if (g->options->frames != NULL) {
+        printf(" frames=%s", g->port[CLIENT_PACKETS].bound);
     }
+    printf("\n");
+    (void)fflush(stdout);
 }
 
-static void stop(struct gateway *g);
-
-/* Before the loop blocks: everything that came of this turn goes out, in few large pieces. */
-static void on_prepare(uv_prepare_t *prepare)
+static void on_told(uv_async_t *handle)
 {
-    struct gateway *g = prepare->data;
+    struct gateway *g = handle->data;
 
-    (void)now_us(g);
-    do {
-        do_effects(g);
-    } while (listener_resume(&g->listener));
-    links_flush(g->links);
-    listener_flush(&g->listener);
-    say_ready(g);
-    if (g->draining && listener_is_drained(&g->listener)) {
-        stop(g);
+    (void)pthread_mutex_lock(&g->lock);
+    const bool ready = g->ready == g->count;
+    const bool over = g->ended == g->count;
+    (void)pthread_mutex_unlock(&g->lock);
+    if (ready && !g->said_ready) {
+        say_ready(g);
     }
-    g->listener.clocked = false; // the loop may sleep now
-}
-
-/* ---- time and signals ---- */
-
-/* Faults that tests name, in a build for them. */
-static void plant(struct gateway *g)
-{
-#ifdef RINGHOLD_INJECT
-    if (inject_asked("spoil-ring")) {
-        router_spoil(g->router);
-    }
-#else
-    (void)g;
-#endif
-}
-
-static void on_tick(uv_timer_t *timer)
-{
-    struct gateway *g = timer->data;
-
-    links_poll(g->links, now_us(g));
-    plant(g);
-    step(g, (struct router_event){.type = ROUTER_TICK});
-    listener_tick(&g->listener);
-}
-
-static void on_sweep(uv_timer_t *timer)
-{
-    struct gateway *g = timer->data;
-
-    (void)now_us(g);
-    listener_sweep(&g->listener);
-}
-
-static void close_handle(uv_handle_t *handle, void *unused)
-{
-    (void)unused;
-    if (!uv_is_closing(handle)) {
-        uv_close(handle, NULL);
+    if (over) {
+        close_ports(g);
+        uv_close((uv_handle_t *)&g->told, NULL);
+        uv_close((uv_handle_t *)&g->drain, NULL);
+        uv_close((uv_handle_t *)&g->terminate, NULL);
+        uv_close((uv_handle_t *)&g->interrupt, NULL);
     }
 }
 
 static void stop(struct gateway *g)
 {
-    if (!g->stopping) {
-        g->stopping = true;
-        links_close(g->links);
-        g->links = NULL;
-        listener_close(&g->listener);
-        uv_walk(&g->loop, close_handle, NULL);
+    for (unsigned i = 0; i < g->count; i++) {
+        thread_stop(g->seat[i].thread);
     }
 }
 
@@ -418,9 +192,17 @@ static void on_signal(uv_signal_t *handle, int number)
     }
     log_info("gateway", "stopping", "signal=%d drain_ms=%" PRIu32, number, g->options->drain_ms);
     g->draining = true;
-    (void)now_us(g);
-    listener_drain(&g->listener);
+    close_ports(g); // first: nobody is handed to a thread that has nobody left
+    for (unsigned i = 0; i < g->count; i++) {
+        thread_drain(g->seat[i].thread);
+    }
     (void)uv_timer_start(&g->drain, on_drained, g->options->drain_ms, 0);
+}
+
+static void *serve(void *thread)
+{
+    thread_run(thread);
+    return NULL;
 }
 
 /* ---- life ---- */
@@ -435,120 +217,88 @@ static void raise_file_limit(void)
     }
 }
 
-static int complain(const char *what, const char *which, const char *why)
+/* As many as can be, which is seen by `count`. */
+static void open_threads(struct gateway *g)
 {
-    (void)fprintf(stderr, "ringhold gateway: %s %s: %s\n", what, which, why);
-    return 1;
-}
+    const struct thread_config all = {.options = g->options,
+                                      .process = gateway_id_process(random_u64()),
+                                      .count = g->options->threads,
+                                      .board = g->board,
+                                      .tell = on_news,
+                                      .context = g};
 
-static void open_cores(struct gateway *g, uint64_t id)
-{
-    struct router_config router = g->options->router;
-    struct clients_config clients = g->options->clients;
-    struct address address;
+    for (unsigned i = 0; i < all.count; i++) {
+        struct thread_config config = all;
 
-    router.gateway = id;
-    (void)snprintf(router.name, sizeof router.name, "%s", g->options->name);
-    g->router = router_new(&router);
-    clients.version = RINGHOLD_VERSION;
-    clients.deadline_ms = router.deadline_ms;
-    (void)snprintf(clients.name, sizeof clients.name, "%s", g->options->name);
-    clients.port = address_parse(g->bound[CLIENT_RESP], &address) == ERR_OK ? address.port : 0;
-    g->clients = clients_new(&clients, g->router, now_us(g));
-    g->listener.clients = g->clients;
-    g->listener.effects = &g->effects;
-    g->listener.act = on_act;
-}
-
-static enum err open_links(struct gateway *g, uint64_t id)
-{
-    struct links_config config = links_config_default();
-    const struct link_events events = {.context = g,
-                                       .hello = on_hello,
-                                       .up = on_up,
-                                       .down = on_down,
-                                       .frame = on_frame,
-                                       .wake = on_wake};
-
-    (void)snprintf(
-        config.self.product, sizeof config.self.product, "ringhold %s", RINGHOLD_VERSION);
-    config.loop = &g->loop;
-    config.self.protocol = LINK_PROTOCOL;
-    config.self.protocol_min = LINK_PROTOCOL;
-    (void)snprintf(config.self.cluster, sizeof config.self.cluster, "%s", g->options->cluster);
-    config.self.role = ROLE_GATEWAY;
-    (void)snprintf(config.self.name, sizeof config.self.name, "%s", g->options->name);
-    config.self.incarnation = id;
-    const enum err failed = links_open(&g->links, &config, &events);
-    if (failed != ERR_OK) {
-        return failed;
+        config.index = i;
+        g->seat[i].thread = thread_open(&config);
+        if (g->seat[i].thread == NULL) {
+            return;
+        }
+        g->count++;
     }
-    for (size_t i = 0; i < g->options->coordinator_count; i++) {
-        struct remote *remote = &g->coordinator[i];
-
-        remote->coordinator = (int)i;
-        remote->link = links_dial(g->links, g->options->coordinators[i]);
-        link_set_user(remote->link, remote);
-    }
-    return ERR_OK;
 }
 
-static void start_handles(struct gateway *g)
+static void open_handles(struct gateway *g)
 {
-    uv_prepare_init(&g->loop, &g->prepare);
-    uv_timer_init(&g->loop, &g->tick);
-    uv_timer_init(&g->loop, &g->sweep);
-    uv_timer_init(&g->loop, &g->drain);
-    uv_signal_init(&g->loop, &g->terminate);
-    uv_signal_init(&g->loop, &g->interrupt);
-    g->prepare.data = g->tick.data = g->sweep.data = g->drain.data = g;
+    g->loop = &g->seat[0].thread->loop;
+    uv_async_init(g->loop, &g->told, on_told);
+    uv_timer_init(g->loop, &g->drain);
+    uv_signal_init(g->loop, &g->terminate);
+    uv_signal_init(g->loop, &g->interrupt);
+    g->told.data = g->drain.data = g;
     g->terminate.data = g->interrupt.data = g;
-    uv_prepare_start(&g->prepare, on_prepare);
-    uv_timer_start(&g->tick, on_tick, TICK_MS, TICK_MS);
-    uv_timer_start(&g->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
     uv_signal_start(&g->terminate, on_signal, SIGTERM);
     uv_signal_start(&g->interrupt, on_signal, SIGINT);
 }
 
-static void free_all(struct gateway *g)
+static uint16_t resp_port(const struct gateway *g)
 {
-    for (size_t slot = 0; slot <= RING_NODES_MAX; slot++) {
-        mem_free(g->node[slot]);
-    }
-    listener_fini(&g->listener);
-    clients_free(g->clients);
-    router_free(g->router);
-    router_effects_fini(&g->effects);
-    mem_free(g);
-}
+    struct address address;
 
-/* False: it said why not. NULL = not wanted. */
-static bool listen_on(struct gateway *g, enum client_speech speech, const char *address)
-{
-    const int failed =
-        address == NULL ? 0
-                        : listener_open(&g->listener, &g->loop, speech, address, g->bound[speech]);
-
-    return failed == 0 || complain("cannot listen on", address, uv_strerror(failed)) == 0;
+    return address_parse(g->port[CLIENT_RESP].bound, &address) == ERR_OK ? address.port : 0;
 }
 
 /* Everything that may fail; the exit code. */
 static int start(struct gateway *g)
 {
-    const uint64_t id = random_u64();
-    const bool listening = listen_on(g, CLIENT_RESP, g->options->listen) &&
-                           listen_on(g, CLIENT_PACKETS, g->options->frames);
-
-    open_cores(g, id);
-    if (!listening) {
+    if (g->count < g->options->threads) {
+        return complain("cannot start", g->options->name, "no event loop");
+    }
+    if (!listen_on(g, CLIENT_RESP, g->options->listen) ||
+        !listen_on(g, CLIENT_PACKETS, g->options->frames)) {
         return 1;
     }
-    const enum err linked = open_links(g, id);
-    if (linked != ERR_OK) {
-        return complain("cannot open links of", g->options->name, err_text(linked));
+    for (unsigned i = 0; i < g->count; i++) {
+        if (!thread_start(g->seat[i].thread, resp_port(g))) {
+            return 1;
+        }
     }
-    start_handles(g);
+    for (unsigned i = 1; i < g->count; i++) {
+        struct seat *seat = &g->seat[i];
+
+        seat->running = pthread_create(&seat->id, NULL, serve, seat->thread) == 0;
+        if (!seat->running) {
+            return complain("cannot start", g->options->name, "no more threads");
+        }
+    }
     return 0;
+}
+
+/* Until all have ended. */
+static void run(struct gateway *g)
+{
+    for (unsigned i = 1; i < g->count; i++) {
+        if (!g->seat[i].running) {
+            thread_run(g->seat[i].thread); // was not started: it only ends
+        }
+    }
+    thread_run(g->seat[0].thread);
+    for (unsigned i = 1; i < g->count; i++) {
+        if (g->seat[i].running) {
+            (void)pthread_join(g->seat[i].id, NULL);
+        }
+    }
 }
 
 int gateway_run(const struct gateway_options *options)
@@ -556,28 +306,36 @@ int gateway_run(const struct gateway_options *options)
     struct gateway *g = mem_new(1, sizeof *g);
 
     ASSERT(options->coordinator_count >= 1 && options->coordinator_count <= FINDER_MAX);
+    ASSERT(options->threads >= 1 && options->threads <= GATEWAY_THREADS_MAX);
     g->options = options;
-    listener_init(&g->listener);
+    (void)pthread_mutex_init(&g->lock, NULL);
     (void)signal(SIGPIPE, SIG_IGN); // a client that hangs up is no reason to die
     raise_file_limit();
-    if (uv_loop_init(&g->loop) != 0) {
-        listener_fini(&g->listener);
-        mem_free(g);
-        return complain("cannot start", options->name, "no event loop");
-    }
-    const int code = start(g);
-    if (code != 0) {
-        stop(g);
+    g->board = options->threads > 1 ? board_new(options->threads) : NULL;
+    open_threads(g);
+    int code = 1;
+    if (g->count == 0) {
+        (void)complain("cannot start", options->name, "no event loop");
     } else {
-        log_info("gateway",
-                 "listening",
-                 "resp=%s frames=%s",
-                 g->bound[CLIENT_RESP],
-                 options->frames != NULL ? g->bound[CLIENT_PACKETS] : "off");
+        open_handles(g);
+        code = start(g);
+        if (code != 0) {
+            stop(g);
+        } else {
+            log_info("gateway",
+                     "listening",
+                     "resp=%s frames=%s threads=%u",
+                     g->port[CLIENT_RESP].bound,
+                     options->frames != NULL ? g->port[CLIENT_PACKETS].bound : "off",
+                     g->count);
+        }
+        run(g);
     }
-    uv_run(&g->loop, UV_RUN_DEFAULT);
-    const int busy = uv_loop_close(&g->loop);
-    ASSERT(busy == 0);
-    free_all(g);
+    for (unsigned i = 0; i < g->count; i++) {
+        thread_free(g->seat[i].thread);
+    }
+    board_free(g->board);
+    (void)pthread_mutex_destroy(&g->lock);
+    mem_free(g);
     return code;
 }

@@ -19,15 +19,17 @@ struct gateway_options {
     size_t coordinator_count;        /* 1..FINDER_MAX */
     const char *listen;              /* "host:port" for RESP; port 0 = any free one */
     const char *frames;              /* "host:port" for packets, or NULL */
+    uint32_t threads;                /* 1..GATEWAY_THREADS_MAX (wire/gateway_id.h); 1 */
     uint32_t drain_ms;               /* at SIGTERM, for requests under way; 3000 */
-    struct router_config router;     /* gateway and name are filled in */
-    struct clients_config clients;   /* version, name, port, deadline_ms are filled in */
+    struct router_config router;     /* gateway, seed, threads, name are filled in */
+    struct clients_config clients;   /* so are version, name, port, deadline_ms, threads, board */
 };
 /* name, cluster, coordinators are left empty; listen is "127.0.0.1:6380". */
 struct gateway_options gateway_options_default(void);
 
-/* Run until SIGTERM or SIGINT, then finish what is under way. Prints "ready resp=HOST:PORT
- * frames=HOST:PORT" on stdout once it listens and knows a ring. Returns the exit code: 0, or 1
+/* Limits of the process are divided among its threads: each must come to one at least. Run until
+ * SIGTERM or SIGINT, then finish what is under way. Prints "ready resp=HOST:PORT frames=HOST:PORT"
+ * on stdout once it listens and each of its threads knows a ring. Returns the exit code: 0, or 1
  * after one line on stderr that says why it could not start. Borrows the options until it returns.
  */
 int gateway_run(const struct gateway_options *options);

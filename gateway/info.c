@@ -3,6 +3,7 @@
  * Commands about the gateway and the fleet behind it.
  */
 #include "gateway/client_inside.h"
+#include "gateway/tally.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -10,36 +11,60 @@
 
 /* ---- INFO ---- */
 
-static void put_server(struct buffer *out, const struct client *c)
+void clients_tally(const struct clients *all, struct tally *out)
+{
+    clients_figures(all, &out->clients);
+    router_figures(all->router, &out->router);
+    out->connections_max = all->config.connections_max;
+    out->buffers_max = all->config.buffers_max;
+    out->threads = 1;
+}
+
+/* With those of the other threads. */
+static void tally_of_all(const struct clients *all, struct tally *out)
+{
+    struct tally own;
+
+    clients_tally(all, &own);
+    if (all->config.board != NULL) {
+        board_sum(all->config.board, all->config.thread, &own, out);
+    } else {
+        *out = own;
+    }
+}
+
+static void put_server(struct buffer *out, const struct client *c, const struct tally *t)
 {
     const struct clients *all = c->all;
 
     put_format(out,
                "# Server\r\nredis_version:7.0.0\r\nredis_mode:standalone\r\nringhold_version:%s\r\n"
-               "gateway:%s\r\ntcp_port:%u\r\nuptime_in_seconds:%" PRIu64 "\r\n\r\n",
+               "gateway:%s\r\nthreads:%" PRIu64 "\r\ntcp_port:%u\r\nuptime_in_seconds:%" PRIu64
+               "\r\n\r\n",
                all->config.version,
                all->config.name,
+               t->threads,
                all->config.port,
                (c->now_us - all->since_us) / 1000000);
 }
 
-static void put_clients(struct buffer *out, const struct client *c)
+static void put_clients(struct buffer *out, const struct client *c, const struct tally *t)
 {
-    const struct clients *all = c->all;
-
+    (void)c;
     put_format(out,
-               "# Clients\r\nconnected_clients:%" PRIu64 "\r\nmaxclients:%" PRIu32
-               "\r\nclient_buffers:%" PRIu64 "\r\nclient_buffers_max:%zu\r\n\r\n",
-               all->figures.connected,
-               all->config.connections_max,
-               all->figures.buffered,
-               all->config.buffers_max);
+               "# Clients\r\nconnected_clients:%" PRIu64 "\r\nmaxclients:%" PRIu64
+               "\r\nclient_buffers:%" PRIu64 "\r\nclient_buffers_max:%" PRIu64 "\r\n\r\n",
+               t->clients.connected,
+               t->connections_max,
+               t->clients.buffered,
+               t->buffers_max);
 }
 
-static void put_stats(struct buffer *out, const struct client *c)
+static void put_stats(struct buffer *out, const struct client *c, const struct tally *t)
 {
-    const struct clients_figures *f = &c->all->figures;
+    const struct clients_figures *f = &t->clients;
 
+    (void)c;
     put_format(out,
                "# Stats\r\ntotal_connections_received:%" PRIu64 "\r\nrejected_connections:%" PRIu64
                "\r\ntotal_commands_processed:%" PRIu64 "\r\ntotal_error_replies:%" PRIu64
@@ -54,12 +79,11 @@ static void put_stats(struct buffer *out, const struct client *c)
                f->overrun);
 }
 
-static void put_ringhold(struct buffer *out, const struct client *c)
+static void put_ringhold(struct buffer *out, const struct client *c, const struct tally *t)
 {
     const struct view *view = router_view(c->all->router);
-    struct router_figures f;
+    const struct router_figures *f = &t->router;
 
-    router_figures(c->all->router, &f);
     put_format(out,
                "# Ringhold\r\nring_version:%" PRIu64 "\r\nring_digest:%016" PRIx64 "%016" PRIx64
                "\r\nring_vnodes:%zu\r\nnodes:%zu\r\nrequests:%" PRIu64 "\r\nin_flight:%" PRIu64
@@ -67,30 +91,31 @@ static void put_ringhold(struct buffer *out, const struct client *c)
                "\r\nmoved:%" PRIu64 "\r\ncold:%" PRIu64 "\r\nstale_answers:%" PRIu64
                "\r\nlate_answers:%" PRIu64 "\r\nunknown:%" PRIu64 "\r\ntimeout:%" PRIu64
                "\r\nrejected:%" PRIu64 "\r\noverloaded:%" PRIu64 "\r\n\r\n",
-               f.version,
-               f.digest[1],
-               f.digest[0],
+               f->version,
+               f->digest[1],
+               f->digest[0],
                view->ring.vnode_count,
                view->member_count,
-               f.requests,
-               f.in_flight,
-               f.waiting,
-               f.resent,
-               f.retried,
-               f.moved,
-               f.cold,
-               f.stale_answers,
-               f.late_answers,
-               f.unknown,
-               f.timeout,
-               f.rejected,
-               f.overloaded);
+               f->requests,
+               f->in_flight,
+               f->waiting,
+               f->resent,
+               f->retried,
+               f->moved,
+               f->cold,
+               f->stale_answers,
+               f->late_answers,
+               f->unknown,
+               f->timeout,
+               f->rejected,
+               f->overloaded);
 }
 
-static void put_sessions(struct buffer *out, const struct client *c)
+static void put_sessions(struct buffer *out, const struct client *c, const struct tally *t)
 {
-    const struct push_figures *f = &c->all->pushes;
+    const struct push_figures *f = &t->clients.pushes;
 
+    (void)c;
     put_format(out,
                "# Sessions\r\nbound_clients:%" PRIu64 "\r\npushes:%" PRIu64
                "\r\npushes_lost:%" PRIu64 "\r\npushes_dropped_unknown:%" PRIu64
@@ -109,12 +134,13 @@ static void put_sessions(struct buffer *out, const struct client *c)
                f->resumed);
 }
 
-static void put_packets(struct buffer *out, const struct client *c)
+static void put_packets(struct buffer *out, const struct client *c, const struct tally *t)
 {
     static const char *const kicks[PACKET_KICK_COUNT] = {
         "bad_packet", "too_large", "no_hello", "version", "silent", "no_memory"};
-    const struct clients_figures *f = &c->all->figures;
+    const struct clients_figures *f = &t->clients;
 
+    (void)c;
     put_format(out,
                "# Packets\r\npackets:%" PRIu64 "\r\nbad_requests:%" PRIu64 "\r\n",
                f->packets,
@@ -127,7 +153,7 @@ static void put_packets(struct buffer *out, const struct client *c)
 
 static const struct {
     const char *name; /* upper case */
-    void (*put)(struct buffer *out, const struct client *c);
+    void (*put)(struct buffer *out, const struct client *c, const struct tally *t);
 } sections[] = {
     {"SERVER", put_server},
     {"CLIENTS", put_clients},
@@ -153,11 +179,13 @@ static bool is_asked(const struct resp_command *line, const char *section)
 void run_info(struct client *c, const struct command *command, const struct resp_command *line)
 {
     struct buffer text = {0};
+    struct tally tally;
 
     (void)command;
+    tally_of_all(c->all, &tally);
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
         if (is_asked(line, sections[i].name)) {
-            sections[i].put(&text, c);
+            sections[i].put(&text, c, &tally);
         }
     }
     resp_put_bulk(client_reply(c), buffer_bytes(&text));

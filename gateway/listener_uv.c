@@ -4,19 +4,11 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "wire/address.h"
+#include "gateway/port_uv.h"
 
-#include <netinet/in.h>
-#include <stdio.h>
-#include <string.h>
+#include <unistd.h>
 
-enum {
-    BACKLOG = 4096,
-    KEEPALIVE_S = 60,
-    // Of each connection, each way. Left to itself the kernel gives 4 MiB to one that doesn't read;
-    // a thousand of those use up what it has for all of TCP, and then our own links stall too.
-    KERNEL_BUFFER_SIZE = 128 * 1024,
-};
+enum { KEEPALIVE_S = 60 };
 
 struct connection {
     uv_tcp_t tcp;
@@ -63,6 +55,7 @@ static void close_connection(struct connection *c)
     }
     client_free(c->client, c->listener->now_us, c->listener->effects);
     c->client = NULL;
+    listener_count_left(c->listener);
     list_remove(&c->link);
     set_paused(c, false);
     if (list_linked(&c->touched)) {
@@ -238,31 +231,13 @@ void listener_tick(struct listener *l)
 
 /* ---- start ---- */
 
-static void address_text(const struct sockaddr_storage *storage, char *text, size_t size)
-{
-    struct address address = {.host = "?"};
-    struct sockaddr_in in4;
-    struct sockaddr_in6 in6;
-
-    if (storage->ss_family == AF_INET) {
-        memcpy(&in4, storage, sizeof in4);
-        (void)uv_ip4_name(&in4, address.host, sizeof address.host);
-        address.port = ntohs(in4.sin_port);
-    } else if (storage->ss_family == AF_INET6) {
-        memcpy(&in6, storage, sizeof in6);
-        (void)uv_ip6_name(&in6, address.host, sizeof address.host);
-        address.port = ntohs(in6.sin6_port);
-    }
-    address_format(&address, text, size);
-}
-
 static void name_peer(const uv_tcp_t *tcp, char *text, size_t size)
 {
     struct sockaddr_storage storage = {0};
     int length = sizeof storage;
 
     (void)uv_tcp_getpeername(tcp, (struct sockaddr *)&storage, &length);
-    address_text(&storage, text, size);
+    port_text(&storage, text, size);
 }
 
 static void refuse(struct connection *c, enum client_speech speech)
@@ -271,74 +246,70 @@ static void refuse(struct connection *c, enum client_speech speech)
     const uv_buf_t buf = buf_of(text);
 
     (void)uv_try_write((uv_stream_t *)&c->tcp, &buf, 1); // it may not be told; it is closed anyway
+    listener_count_left(c->listener);
     uv_close((uv_handle_t *)&c->tcp, on_closed);
 }
 
-static void on_connection(uv_stream_t *server, int status)
+/* A connection without a socket yet, or NULL. */
+static struct connection *begin(struct listener *l, uv_loop_t *loop)
 {
-    const struct port *port = server->data;
-    struct listener *l = port->listener;
+    struct connection *c = mem_new(1, sizeof *c);
 
     (void)listener_now(l);
-    if (status < 0) {
-        log_warn("gateway", "accept", "why=\"%s\"", uv_strerror(status));
-        return;
-    }
-    struct connection *c = mem_new(1, sizeof *c);
-    char peer[ADDRESS_SIZE_MAX + 8];
-
     c->listener = l;
     c->tcp.data = c;
-    if (uv_tcp_init(server->loop, &c->tcp) != 0) {
+    if (uv_tcp_init(loop, &c->tcp) != 0) {
         mem_free(c);
-        return;
+        listener_count_left(l);
+        return NULL;
     }
-    if (uv_accept(server, (uv_stream_t *)&c->tcp) != 0) {
+    return c;
+}
+
+/* It has its socket, or not. */
+static void admit(struct connection *c, enum client_speech speech, int failed)
+{
+    struct listener *l = c->listener;
+    char peer[ADDRESS_SIZE_MAX + 8];
+
+    if (failed != 0) {
+        listener_count_left(l);
         uv_close((uv_handle_t *)&c->tcp, on_closed);
         return;
     }
     if (clients_full(l->clients)) {
-        refuse(c, port->speech);
+        refuse(c, speech);
         return;
     }
     (void)uv_tcp_nodelay(&c->tcp, 1);
     (void)uv_tcp_keepalive(&c->tcp, 1, KEEPALIVE_S);
     name_peer(&c->tcp, peer, sizeof peer);
-    c->client = client_new(l->clients, port->speech, peer, l->now_us);
+    c->client = client_new(l->clients, speech, peer, l->now_us);
     client_set_user(c->client, c);
     list_push_back(&l->connections, &c->link);
     touch(c);
 }
 
-/* Accepted connections inherit it, and with it the window they announce. */
-static int bound_kernel_buffers(uv_tcp_t *tcp)
+void listener_accept(struct listener *l, struct port *port)
 {
-    int size = KERNEL_BUFFER_SIZE;
-    const int failed = uv_send_buffer_size((uv_handle_t *)tcp, &size);
+    struct connection *c = begin(l, port->tcp.loop);
 
-    size = KERNEL_BUFFER_SIZE;
-    return failed != 0 ? failed : uv_recv_buffer_size((uv_handle_t *)tcp, &size);
+    if (c != NULL) {
+        admit(c, port->speech, uv_accept((uv_stream_t *)&port->tcp, (uv_stream_t *)&c->tcp));
+    }
 }
 
-/* Look the host up. 0 or a libuv error. */
-static int resolve(uv_loop_t *loop, const char *text, struct sockaddr_storage *out)
+void listener_take(struct listener *l, uv_loop_t *loop, enum client_speech speech, int fd)
 {
-    struct address address;
-    uv_getaddrinfo_t request;
-    char port[8];
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct connection *c = begin(l, loop);
+    const int failed = c == NULL ? UV_ENOMEM : uv_tcp_open(&c->tcp, fd);
 
-    if (address_parse(text, &address) != ERR_OK) {
-        return UV_EINVAL;
-    }
-    (void)snprintf(port, sizeof port, "%u", address.port);
-    const int failed = uv_getaddrinfo(loop, &request, NULL, address.host, port, &hints);
     if (failed != 0) {
-        return failed;
+        (void)close(fd);
     }
-    memcpy(out, request.addrinfo->ai_addr, request.addrinfo->ai_addrlen);
-    uv_freeaddrinfo(request.addrinfo);
-    return 0;
+    if (c != NULL) {
+        admit(c, speech, failed);
+    }
 }
 
 void listener_init(struct listener *l)
@@ -347,33 +318,6 @@ void listener_init(struct listener *l)
     list_init(&l->touched);
     list_init(&l->paused);
     l->input = mem_new(1, CLIENT_READ_MAX);
-}
-
-int listener_open(struct listener *l, uv_loop_t *loop, enum client_speech speech,
-                  const char *address, char bound[BOUND_SIZE])
-{
-    struct port *port = &l->port[speech];
-    struct sockaddr_storage storage = {0};
-    int length = sizeof storage;
-    int failed = 0;
-
-    port->listener = l;
-    port->speech = speech;
-    failed = uv_tcp_init(loop, &port->tcp);
-    if (failed != 0) {
-        return failed;
-    }
-    port->open = true;
-    port->tcp.data = port;
-    if ((failed = resolve(loop, address, &storage)) != 0 ||
-        (failed = uv_tcp_bind(&port->tcp, (const struct sockaddr *)&storage, 0)) != 0 ||
-        (failed = bound_kernel_buffers(&port->tcp)) != 0 ||
-        (failed = uv_listen((uv_stream_t *)&port->tcp, BACKLOG, on_connection)) != 0) {
-        return failed;
-    }
-    failed = uv_tcp_getsockname(&port->tcp, (struct sockaddr *)&storage, &length);
-    address_text(&storage, bound, BOUND_SIZE);
-    return failed;
 }
 
 /* ---- the whole ---- */
@@ -393,20 +337,8 @@ void listener_sweep(struct listener *l)
     }
 }
 
-static void close_ports(struct listener *l)
-{
-    for (size_t i = 0; i < sizeof l->port / sizeof l->port[0]; i++) {
-        if (l->port[i].open) {
-            l->port[i].open = false;
-            uv_close((uv_handle_t *)&l->port[i].tcp, NULL);
-        }
-    }
-}
-
 void listener_drain(struct listener *l)
 {
-    l->draining = true;
-    close_ports(l);
     for (struct list_link *i = list_front(&l->connections); i != NULL;
          i = list_next(&l->connections, i)) {
         struct connection *c = CONTAINER_OF(i, struct connection, link);
@@ -426,7 +358,6 @@ void listener_close(struct listener *l)
     while (!list_empty(&l->connections)) {
         close_connection(CONTAINER_OF(list_front(&l->connections), struct connection, link));
     }
-    close_ports(l);
 }
 
 void listener_fini(struct listener *l)

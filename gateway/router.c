@@ -9,6 +9,7 @@
 struct router_config router_config_default(void)
 {
     return (struct router_config){
+        .threads = 1,
         .deadline_ms = 10000,
         .retry_ms = 1000,
         .overload_ms = 1000,

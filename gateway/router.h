@@ -56,9 +56,10 @@
 struct router;
 
 struct router_config {
-    uint64_t gateway; /* random id of this process; of a node: its incarnation */
+    uint64_t gateway; /* random id (wire/gateway_id.h); of a node: its incarnation */
     uint64_t seed;    /* random: session ids grow from it; 0 = gateway is random enough */
     char name[VIEW_NAME_MAX + 1];
+    uint32_t threads;        /* of the gateway's process, each a router; what it tells others; 1 */
     uint32_t deadline_ms;    /* of a request, at most REQUEST_TTL_MAX_MS; 10000 */
     uint32_t retry_ms;       /* T_retry: without an answer for so long, send it again; 1000 */
     uint32_t overload_ms;    /* that a node may be without room before it is told; 1000 */

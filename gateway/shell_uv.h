@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the two halves of the gateway's shell share: the process (gateway_uv.c)
- * and its clients' connections (listener_uv.c).
+ * The connections of the clients of one thread (listener_uv.c), as its other
+ * half (thread_uv.c) uses them.
  *
  * One turn of the loop: callbacks feed the cores and mark what they touched;
- * before the loop blocks, turn() does the effects, flushes the links and makes
+ * before the loop blocks, on_prepare() does the effects, flushes the links and makes
  * one write for each connection with output.
  */
 #ifndef GATEWAY_SHELL_UV_H
@@ -13,23 +13,14 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "gateway/client.h"
-#include "gateway/gateway_uv.h"
+#include "gateway/port_uv.h"
 #include "gateway/router.h"
-#include "wire/address.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <uv.h>
 
-/* An address that clients of one protocol come to. */
-struct port {
-    uv_tcp_t tcp;
-    struct listener *listener;
-    enum client_speech speech;
-    bool open;
-};
-
 struct listener {
-    struct port port[2];            /* by enum client_speech */
     struct clients *clients;        /* borrowed */
     struct router_effects *effects; /* borrowed: what the cores want done */
     struct list connections;        /* struct connection, all */
@@ -40,10 +31,9 @@ struct listener {
     void (*act)(struct listener *l);
     uint64_t now_us; /* of this turn of the loop, from its first callback on */
     bool clocked;    /* it is */
-    bool draining;
+    /* Connections that were given to it and are no more: for who gives them, in another thread. */
+    atomic_uint_fast64_t left;
 };
-
-enum { BOUND_SIZE = ADDRESS_SIZE_MAX + 8 };
 
 /* The time of this turn: the clock is read once for all that it brought. */
 static inline uint64_t listener_now(struct listener *l)
@@ -55,11 +45,17 @@ static inline uint64_t listener_now(struct listener *l)
     return l->now_us;
 }
 
+static inline void listener_count_left(struct listener *l)
+{
+    (void)atomic_fetch_add_explicit(&l->left, 1, memory_order_relaxed);
+}
+
 /* Before anything else. */
 void listener_init(struct listener *l);
-/* Bind and listen for clients that speak so. 0, or a libuv error. `bound` gets "host:port". */
-int listener_open(struct listener *l, uv_loop_t *loop, enum client_speech speech,
-                  const char *address, char bound[BOUND_SIZE]);
+/* A client is there: a connection of this loop, or one too many, which is told so. */
+void listener_accept(struct listener *l, struct port *port);
+/* The same, by a socket that another thread accepted. Takes `fd`. */
+void listener_take(struct listener *l, uv_loop_t *loop, enum client_speech speech, int fd);
 /* Free what is left once the loop is done with all handles. */
 void listener_fini(struct listener *l);
 
@@ -81,7 +77,7 @@ void listener_flush(struct listener *l);
 /* Close those that are stuck. About once a second. */
 void listener_sweep(struct listener *l);
 
-/* Accept and read no more. */
+/* Take no more commands. */
 void listener_drain(struct listener *l);
 /* True when nothing is owed to anybody. */
 bool listener_is_drained(const struct listener *l);

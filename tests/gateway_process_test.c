@@ -12,6 +12,7 @@
 #include "tests/test.h"
 #include "wire/args.h"
 #include "wire/control.h"
+#include "wire/gateway_id.h"
 #include "wire/record.h"
 
 #include "ring/view.h"
@@ -29,7 +30,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { HANG_MS = 30000, CONNECTIONS_MAX = 8 };
+enum { HANG_MS = 30000, CONNECTIONS_MAX = 8, ASKERS_MAX = 8 };
 
 /* ---- the fleet that the test plays ---- */
 
@@ -44,10 +45,13 @@ struct fleet {
     struct buffer held;   /* request records */
     struct link *gateway; /* that asked last */
     uint64_t requests;
-    uint64_t adopted; /* version told by the gateway */
+    uint64_t adopted;           /* version told by the gateway */
+    uint64_t asker[ASKERS_MAX]; /* gateways' ids, of requests */
+    size_t asker_count;
 };
 
 static struct fleet fleet;
+static unsigned threads = 1; /* of the gateway */
 
 static void on_wake(void *context)
 {
@@ -132,6 +136,17 @@ static void answer_request(struct link *link, const struct request_record *q)
     buffer_fini(&value);
 }
 
+static void note_asker(uint64_t gateway)
+{
+    for (size_t i = 0; i < fleet.asker_count; i++) {
+        if (fleet.asker[i] == gateway) {
+            return;
+        }
+    }
+    assert_true(fleet.asker_count < ASKERS_MAX);
+    fleet.asker[fleet.asker_count++] = gateway;
+}
+
 static void on_node_frame(void *context, struct link *link, const struct frame *frame)
 {
     struct reader in = {.at = frame->body.data, .left = frame->body.size};
@@ -151,6 +166,7 @@ static void on_node_frame(void *context, struct link *link, const struct frame *
 
         assert_int_equal(request_get(&in, &q), ERR_OK);
         fleet.requests++;
+        note_asker(q.gateway);
         if (fleet.hold) {
             request_put(&fleet.held, &q);
         } else {
@@ -245,7 +261,11 @@ static struct process start_gateway(const char *listen_at)
         (void)dup2(errors[1], STDERR_FILENO);
         (void)close(out[0]);
         (void)close(errors[0]);
-        execl("/proc/self/exe", "gateway", listen_at, fleet.coordinator_address, (char *)NULL);
+        char count[8];
+
+        (void)snprintf(count, sizeof count, "%u", threads);
+        execl(
+            "/proc/self/exe", "gateway", listen_at, fleet.coordinator_address, count, (char *)NULL);
         _exit(127);
     }
     (void)close(out[1]);
@@ -430,6 +450,57 @@ static void a_port_in_use_is_one_clear_line(void **state)
     assert_int_equal(wait_exit(&second), 1);
 }
 
+/* The value of that line of INFO, asked through `fd`. */
+static unsigned long info(int fd, const char *name)
+{
+    char text[8192] = "";
+    size_t size = 0;
+    size_t want = 1;
+
+    say(fd, "INFO\r\n");
+    while (size < want) {
+        wait_readable(fd);
+        const ssize_t n = read(fd, text + size, sizeof text - 1 - size);
+        assert_true(n > 0);
+        size += (size_t)n;
+        const char *body = strstr(text, "\r\n");
+        want = body == NULL ? size + 1
+                            : (size_t)(body - text) + 4 + strtoul(text + 1, NULL, 10); // "$size"
+    }
+    const char *line = strstr(text, name);
+    assert_non_null(line);
+    return strtoul(line + strlen(name), NULL, 10);
+}
+
+/* Each is a gateway of its own to the node, and the process's clients are spread evenly. */
+static void every_thread_has_its_clients(void **state)
+{
+    int fd[CONNECTIONS_MAX];
+
+    (void)state;
+    fleet.asker_count = 0;
+    for (size_t i = 0; i < CONNECTIONS_MAX; i++) {
+        fd[i] = dial(&gateway);
+        say(fd[i], "SET k v\r\n");
+        expect(fd[i], "$1\r\nv\r\n");
+    }
+    assert_int_equal(fleet.asker_count, threads);
+    for (size_t i = 1; i < fleet.asker_count; i++) {
+        assert_int_equal(gateway_id_process(fleet.asker[i]), gateway_id_process(fleet.asker[0]));
+    }
+    // Any of them tells what all have counted.
+    for (size_t i = 0; i < CONNECTIONS_MAX; i++) {
+        for (int asked = 0; info(fd[i], "connected_clients:") != CONNECTIONS_MAX; asked++) {
+            assert_true(asked < HANG_MS);
+        }
+        assert_int_equal(info(fd[i], "maxclients:"), CONNECTIONS_MAX);
+        assert_int_equal(info(fd[i], "threads:"), threads);
+    }
+    for (size_t i = 0; i < CONNECTIONS_MAX; i++) {
+        hang_up(fd[i]);
+    }
+}
+
 /* Last: it ends the gateway. */
 static void sigterm_lets_what_is_under_way_finish(void **state)
 {
@@ -461,6 +532,7 @@ static void sigterm_lets_what_is_under_way_finish(void **state)
 static int set_up(void **state)
 {
     (void)state;
+    fleet = (struct fleet){0};
     assert_int_equal(pipe(fleet.wake), 0);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(fcntl(fleet.wake[i], F_SETFL, O_NONBLOCK), 0);
@@ -496,20 +568,23 @@ static int tear_down(void **state)
     links_close(fleet.node);
     view_fini(&fleet.view);
     buffer_fini(&fleet.held);
+    (void)close(fleet.wake[0]);
+    (void)close(fleet.wake[1]);
     return 0;
 }
 
 /* This program, started again, is the gateway. */
-static int be_gateway(const char *listen_at, const char *coordinator)
+static int be_gateway(char **argv)
 {
     struct gateway_options options = gateway_options_default();
-    const char *coordinators[] = {coordinator};
+    const char *coordinators[] = {argv[2]};
 
     options.name = "g1";
     options.cluster = "test";
     options.coordinators = coordinators;
     options.coordinator_count = 1;
-    options.listen = listen_at;
+    options.listen = argv[1];
+    options.threads = (uint32_t)strtoul(argv[3], NULL, 10);
     options.drain_ms = HANG_MS;
     options.clients.connections_max = CONNECTIONS_MAX;
     return gateway_run(&options);
@@ -523,11 +598,15 @@ int main(int argc, char **argv)
         cmocka_unit_test(garbage_is_named_and_the_connection_closed),
         cmocka_unit_test(one_connection_too_many_is_told_so),
         cmocka_unit_test(a_port_in_use_is_one_clear_line),
+        cmocka_unit_test(every_thread_has_its_clients),
         cmocka_unit_test(sigterm_lets_what_is_under_way_finish),
     };
 
-    if (argc == 3 && strcmp(argv[0], "gateway") == 0) {
-        return be_gateway(argv[1], argv[2]);
+    if (argc == 4 && strcmp(argv[0], "gateway") == 0) {
+        return be_gateway(argv);
     }
-    return cmocka_run_group_tests(cases, set_up, tear_down);
+    const int failed = cmocka_run_group_tests(cases, set_up, tear_down);
+
+    threads = 3;
+    return failed + cmocka_run_group_tests(cases, set_up, tear_down);
 }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An address that clients come to: bound once for the process, on the loop of
+ * its first thread. Whose a new connection is to be is the owner's to say.
+ */
+#ifndef GATEWAY_PORT_UV_H
+#define GATEWAY_PORT_UV_H
+
+#include "gateway/client.h"
+#include "wire/address.h"
+
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <uv.h>
+
+enum { PORT_BOUND_SIZE = ADDRESS_SIZE_MAX + 8 };
+
+struct port {
+    uv_tcp_t tcp;
+    enum client_speech speech;
+    bool open;
+    char bound[PORT_BOUND_SIZE]; /* "host:port" */
+    /* A client waits to be accepted: listener_accept() or port_pass(), before it returns. */
+    void (*come)(struct port *port);
+    void *user;
+};
+
+/* Bind and listen for clients that speak so. 0, or a libuv error; port_close() it either way. */
+int port_open(struct port *port, uv_loop_t *loop, enum client_speech speech, const char *address);
+/* Accept, for a loop of another thread. The socket, owned by the caller, or -1. */
+int port_pass(struct port *port);
+void port_close(struct port *port);
+
+/* A socket's address as "host:port". */
+void port_text(const struct sockaddr_storage *storage, char *text, size_t size);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A thread's links to nodes and coordinators, and what its router wants done.
+ */
+#include "gateway/thread_uv.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "wire/control.h"
+#include "wire/record.h"
+#include "wire/session.h"
+
+#include <stdio.h>
+
+enum { BUSY_MS = 10, EFFECTS_AT_ONCE = 64 };
+
+static void step(struct thread *t, struct router_event event)
+{
+    event.now_us = thread_now(t);
+    router_step(t->router, &event, &t->effects);
+}
+
+/* ---- links ---- */
+
+static const char *on_hello(void *context, const struct hello *peer)
+{
+    (void)context;
+    return peer->role == ROLE_COORDINATOR || peer->role == ROLE_NODE
+               ? NULL
+               : "a gateway speaks to coordinators and nodes only";
+}
+
+static void on_up(void *context, struct link *link)
+{
+    struct thread *t = context;
+    const struct remote *remote = link_user(link);
+    const struct hello *peer = link_peer(link);
+
+    if (remote->coordinator >= 0 && peer->role == ROLE_COORDINATOR) {
+        step(t,
+             (struct router_event){.type = ROUTER_COORDINATOR_UP,
+                                   .coordinator = remote->coordinator});
+    } else if (remote->coordinator < 0 && peer->role == ROLE_NODE) {
+        step(t,
+             (struct router_event){
+                 .type = ROUTER_NODE_UP, .slot = remote->slot, .incarnation = peer->incarnation});
+        clients_on_node_up(t->clients, remote->slot, t->listener.now_us);
+    } else {
+        link_drop(link, "not who was expected at this address");
+    }
+}
+
+static void on_down(void *context, struct link *link, const char *reason)
+{
+    struct thread *t = context;
+    const struct remote *remote = link_user(link);
+
+    (void)reason; // the link has logged it
+    if (remote->coordinator >= 0) {
+        step(t,
+             (struct router_event){.type = ROUTER_COORDINATOR_DOWN,
+                                   .coordinator = remote->coordinator});
+    } else {
+        step(t, (struct router_event){.type = ROUTER_NODE_DOWN, .slot = remote->slot});
+    }
+}
+
+static void on_control_frame(struct thread *t, struct link *link, const struct frame *frame)
+{
+    const struct remote *remote = link_user(link);
+    Rh__Control *control = control_get(frame->body);
+
+    if (control == NULL) {
+        link_drop(link, "control message does not decode");
+        return;
+    }
+    step(t,
+         (struct router_event){
+             .type = ROUTER_CONTROL, .coordinator = remote->coordinator, .message = control});
+    control_free(control);
+}
+
+static void on_answer_frame(struct thread *t, struct link *link, const struct frame *frame)
+{
+    const struct remote *remote = link_user(link);
+    struct reader in = {.at = frame->body.data, .left = frame->body.size};
+    struct answer_record answer;
+    const struct router_event event = {
+        .type = ROUTER_ANSWER, .now_us = thread_now(t), .slot = remote->slot, .answer = &answer};
+
+    for (uint16_t i = 0; i < frame->count; i++) {
+        if (answer_get(&in, &answer) != ERR_OK) {
+            link_drop(link, "answer record does not decode");
+            return;
+        }
+        router_step(t->router, &event, &t->effects);
+        if (t->effects.count - t->done >= EFFECTS_AT_ONCE) {
+            thread_do_requests(t);
+        }
+    }
+    thread_do_requests(t);
+}
+
+static void on_push_frame(struct thread *t, struct link *link, const struct frame *frame)
+{
+    struct reader in = {.at = frame->body.data, .left = frame->body.size};
+
+    (void)thread_now(t);
+    for (uint16_t i = 0; i < frame->count; i++) {
+        struct push_record push;
+
+        if (push_get(&in, &push) != ERR_OK) {
+            link_drop(link, "push record does not decode");
+            return;
+        }
+        listener_push(&t->listener, &push);
+    }
+    if (in.left != 0) {
+        link_drop(link, "bytes after the last push record");
+    }
+}
+
+static void on_frame(void *context, struct link *link, const struct frame *frame)
+{
+    const struct remote *remote = link_user(link);
+
+    if (frame->type == FRAME_CONTROL && remote->coordinator >= 0) {
+        on_control_frame(context, link, frame);
+    } else if (frame->type == FRAME_ANSWER && remote->coordinator < 0) {
+        on_answer_frame(context, link, frame);
+    } else if (frame->type == FRAME_PUSH && remote->coordinator < 0) {
+        on_push_frame(context, link, frame);
+    } else if (frame->type != FRAME_CONTROL) {
+        link_drop(link, "frame of a type that is not for gateways");
+    }
+}
+
+static void on_wake(void *context)
+{
+    struct thread *t = context;
+
+    links_poll(t->links, thread_now(t));
+}
+
+/* ---- effects ---- */
+
+static struct bytes effect_bytes(const struct thread *t, const struct router_effect *e)
+{
+    return bytes_of(t->effects.bytes.data + e->at, e->size);
+}
+
+/* The link took it not: it surely did not run, so the router gets it back. */
+static void give_back(struct thread *t, uint16_t slot, struct bytes record)
+{
+    struct reader in = {.at = record.data, .left = record.size};
+    struct request_record request;
+
+    if (request_get(&in, &request) != ERR_OK) {
+        UNREACHABLE();
+    }
+    const struct answer_record busy = {.gateway = request.gateway,
+                                       .session = request.session,
+                                       .seq = request.seq,
+                                       .copy = request.copy,
+                                       .code = ANSWER_BUSY,
+                                       .aux = BUSY_MS};
+    step(t, (struct router_event){.type = ROUTER_ANSWER, .slot = slot, .answer = &busy});
+}
+
+static void send_request(struct thread *t, const struct router_effect *e)
+{
+    const struct remote *node = t->node[e->slot];
+
+    if (node == NULL || link_send_record(node->link, FRAME_REQUEST, effect_bytes(t, e)) != ERR_OK) {
+        give_back(t, e->slot, effect_bytes(t, e));
+    }
+}
+
+/* Control messages are repeated by their own timers: one that is not taken is not missed. */
+static void send_control(struct thread *t, const struct remote *to, const struct router_effect *e)
+{
+    if (to != NULL && to->link != NULL &&
+        link_send(to->link, FRAME_CONTROL, effect_bytes(t, e)) != ERR_OK) {
+        log_debug("gateway", "control_not_sent", "slot=%u", e->slot);
+    }
+}
+
+static void connect_node(struct thread *t, const struct router_effect *e)
+{
+    ASSERT(t->node[e->slot] == NULL);
+    struct remote *node = mem_new(1, sizeof *node);
+
+    node->coordinator = -1;
+    node->slot = e->slot;
+    node->link = links_dial(t->links, e->address);
+    link_set_user(node->link, node);
+    t->node[e->slot] = node;
+}
+
+static void disconnect_node(struct thread *t, uint16_t slot)
+{
+    links_forget(t->links, t->node[slot]->link);
+    mem_free(t->node[slot]);
+    t->node[slot] = NULL;
+}
+
+static void do_effect(struct thread *t, const struct router_effect *e)
+{
+    switch (e->type) {
+    case ROUTER_SEND_NODE:
+        send_request(t, e);
+        break;
+    case ROUTER_TELL_NODE:
+        send_control(t, t->node[e->slot], e);
+        break;
+    case ROUTER_SEND_COORDINATOR:
+        send_control(t, &t->coordinator[e->coordinator], e);
+        break;
+    case ROUTER_REPLY:
+        listener_reply(&t->listener, e, effect_bytes(t, e));
+        break;
+    case ROUTER_CONNECT:
+        connect_node(t, e);
+        break;
+    case ROUTER_DISCONNECT:
+        disconnect_node(t, e->slot);
+        break;
+    }
+}
+
+void thread_do_effects(struct thread *t)
+{
+    for (; t->done < t->effects.count; t->done++) {
+        const struct router_effect e = t->effects.item[t->done];
+
+        do_effect(t, &e);
+    }
+    t->done = 0;
+    router_effects_clear(&t->effects);
+}
+
+void thread_do_requests(struct thread *t)
+{
+    for (; t->done < t->effects.count; t->done++) {
+        const struct router_effect *e = &t->effects.item[t->done];
+
+        if (e->type == ROUTER_SEND_NODE) {
+            send_request(t, e);
+        } else if (e->type == ROUTER_REPLY) {
+            listener_reply(&t->listener, e, effect_bytes(t, e));
+        } else {
+            return;
+        }
+    }
+    t->done = 0;
+    router_effects_clear(&t->effects);
+}
+
+enum err thread_links_open(struct thread *t)
+{
+    const struct gateway_options *options = t->config.options;
+    struct links_config config = links_config_default();
+    const struct link_events events = {.context = t,
+                                       .hello = on_hello,
+                                       .up = on_up,
+                                       .down = on_down,
+                                       .frame = on_frame,
+                                       .wake = on_wake};
+
+    (void)snprintf(
+        config.self.product, sizeof config.self.product, "ringhold %s", RINGHOLD_VERSION);
+    config.loop = &t->loop;
+    config.self.protocol = LINK_PROTOCOL;
+    config.self.protocol_min = LINK_PROTOCOL;
+    (void)snprintf(config.self.cluster, sizeof config.self.cluster, "%s", options->cluster);
+    config.self.role = ROLE_GATEWAY;
+    (void)snprintf(config.self.name, sizeof config.self.name, "%s", options->name);
+    config.self.incarnation = thread_id(t);
+    const enum err failed = links_open(&t->links, &config, &events);
+    if (failed != ERR_OK) {
+        return failed;
+    }
+    for (size_t i = 0; i < options->coordinator_count; i++) {
+        struct remote *remote = &t->coordinator[i];
+
+        remote->coordinator = (int)i;
+        remote->link = links_dial(t->links, options->coordinators[i]);
+        link_set_user(remote->link, remote);
+    }
+    return ERR_OK;
+}

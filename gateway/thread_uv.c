@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/thread_uv.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "wire/inject.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TICK_MS = 10, SWEEP_MS = 1000 };
+
+static void on_act(struct listener *l)
+{
+    thread_do_requests(CONTAINER_OF(l, struct thread, listener));
+}
+
+/* For INFO at another thread. */
+static void put_tally(const struct thread *t)
+{
+    struct tally tally;
+
+    if (t->config.board != NULL) {
+        clients_tally(t->clients, &tally);
+        board_put(t->config.board, t->config.index, &tally);
+    }
+}
+
+static void say_ready(struct thread *t)
+{
+    if (!t->ready && router_view(t->router)->member_count > 0) {
+        t->ready = true;
+        put_tally(t);
+        t->config.tell(t->config.context, THREAD_READY);
+    }
+}
+
+static void stop(struct thread *t)
+{
+    if (t->stopping) {
+        return;
+    }
+    t->stopping = true;
+    (void)pthread_mutex_lock(&t->post.lock);
+    t->post.closed = true;
+    for (size_t i = 0; i < t->post.hands.count; i++) {
+        (void)close(t->post.hands.item[i].fd);
+    }
+    t->post.hands.count = 0;
+    (void)pthread_mutex_unlock(&t->post.lock);
+    links_close(t->links);
+    t->links = NULL;
+    listener_close(&t->listener);
+    uv_close((uv_handle_t *)&t->prepare, NULL);
+    uv_close((uv_handle_t *)&t->tick, NULL);
+    uv_close((uv_handle_t *)&t->sweep, NULL);
+    uv_close((uv_handle_t *)&t->wake, NULL);
+    t->config.tell(t->config.context, THREAD_ENDED);
+}
+
+/* Before the loop blocks: everything that came of this turn goes out, in few large pieces. */
+static void on_prepare(uv_prepare_t *prepare)
+{
+    struct thread *t = prepare->data;
+
+    (void)thread_now(t);
+    do {
+        thread_do_effects(t);
+    } while (listener_resume(&t->listener));
+    links_flush(t->links);
+    listener_flush(&t->listener);
+    say_ready(t);
+    if (t->draining && listener_is_drained(&t->listener)) {
+        stop(t);
+    }
+    t->listener.clocked = false; // the loop may sleep now
+}
+
+/* ---- time ---- */
+
+/* Faults that tests name, in a build for them. */
+static void plant(struct thread *t)
+{
+#ifdef RINGHOLD_INJECT
+    if (inject_asked("spoil-ring")) {
+        router_spoil(t->router);
+    }
+#else
+    (void)t;
+#endif
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct thread *t = timer->data;
+
+    links_poll(t->links, thread_now(t));
+    plant(t);
+    router_step(t->router,
+                &(struct router_event){.type = ROUTER_TICK, .now_us = thread_now(t)},
+                &t->effects);
+    listener_tick(&t->listener);
+    put_tally(t);
+}
+
+static void on_sweep(uv_timer_t *timer)
+{
+    struct thread *t = timer->data;
+
+    (void)thread_now(t);
+    listener_sweep(&t->listener);
+}
+
+/* ---- post ---- */
+
+static void drain(struct thread *t)
+{
+    t->draining = true;
+    (void)thread_now(t);
+    listener_drain(&t->listener);
+}
+
+static void on_post(uv_async_t *handle)
+{
+    struct thread *t = handle->data;
+    const struct hands spare = t->taking;
+
+    (void)pthread_mutex_lock(&t->post.lock);
+    t->taking = t->post.hands;
+    t->post.hands = spare;
+    const bool drains = t->post.drain;
+    const bool stops = t->post.stop;
+    (void)pthread_mutex_unlock(&t->post.lock);
+    for (size_t i = 0; i < t->taking.count; i++) {
+        listener_take(&t->listener, &t->loop, t->taking.item[i].speech, t->taking.item[i].fd);
+    }
+    t->taking.count = 0;
+    if (stops) {
+        stop(t);
+    } else if (drains && !t->draining) {
+        drain(t);
+    }
+}
+
+void thread_hand(struct thread *t, enum client_speech speech, int fd)
+{
+    struct hands *hands = &t->post.hands;
+
+    (void)pthread_mutex_lock(&t->post.lock);
+    if (t->post.closed) {
+        (void)close(fd);
+    } else {
+        if (hands->count == hands->cap) {
+            hands->cap = hands->cap == 0 ? 16 : hands->cap * 2;
+            hands->item = mem_resize(hands->item, hands->cap * sizeof *hands->item);
+        }
+        hands->item[hands->count++] = (struct handed){speech, fd};
+        (void)uv_async_send(&t->wake);
+    }
+    (void)pthread_mutex_unlock(&t->post.lock);
+}
+
+static void ask(struct thread *t, bool *what)
+{
+    (void)pthread_mutex_lock(&t->post.lock);
+    if (!t->post.closed) {
+        *what = true;
+        (void)uv_async_send(&t->wake);
+    }
+    (void)pthread_mutex_unlock(&t->post.lock);
+}
+
+void thread_drain(struct thread *t)
+{
+    ask(t, &t->post.drain);
+}
+
+void thread_stop(struct thread *t)
+{
+    ask(t, &t->post.stop);
+}
+
+/* ---- life ---- */
+
+size_t thread_share(const struct thread_config *config, size_t total)
+{
+    return total / config->count + (config->index < total % config->count ? 1 : 0);
+}
+
+static void open_cores(struct thread *t, uint16_t port)
+{
+    const struct gateway_options *options = t->config.options;
+    struct router_config router = options->router;
+    struct clients_config clients = options->clients;
+
+    router.gateway = thread_id(t);
+    router.seed = random_u64(); // ids of two threads are too much alike
+    router.threads = t->config.count;
+    router.in_flight_max = (uint32_t)thread_share(&t->config, router.in_flight_max);
+    router.waiting_size_max = thread_share(&t->config, router.waiting_size_max);
+    (void)snprintf(router.name, sizeof router.name, "%s", options->name);
+    t->router = router_new(&router);
+    clients.version = RINGHOLD_VERSION;
+    clients.deadline_ms = router.deadline_ms;
+    clients.connections_max = (uint32_t)thread_share(&t->config, clients.connections_max);
+    clients.buffers_max = thread_share(&t->config, clients.buffers_max);
+    clients.thread = t->config.index;
+    clients.threads = t->config.count;
+    clients.board = t->config.board;
+    (void)snprintf(clients.name, sizeof clients.name, "%s", options->name);
+    clients.port = port;
+    t->clients = clients_new(&clients, t->router, thread_now(t));
+    t->listener.clients = t->clients;
+    t->listener.effects = &t->effects;
+    t->listener.act = on_act;
+}
+
+struct thread *thread_open(const struct thread_config *config)
+{
+    struct thread *t = mem_new(1, sizeof *t);
+
+    t->config = *config;
+    if (uv_loop_init(&t->loop) != 0 || uv_async_init(&t->loop, &t->wake, on_post) != 0) {
+        mem_free(t); // the process ends
+        return NULL;
+    }
+    (void)pthread_mutex_init(&t->post.lock, NULL);
+    listener_init(&t->listener);
+    uv_prepare_init(&t->loop, &t->prepare);
+    uv_timer_init(&t->loop, &t->tick);
+    uv_timer_init(&t->loop, &t->sweep);
+    t->prepare.data = t->tick.data = t->sweep.data = t->wake.data = t;
+    return t;
+}
+
+bool thread_start(struct thread *t, uint16_t port)
+{
+    open_cores(t, port);
+    const enum err failed = thread_links_open(t);
+    if (failed != ERR_OK) {
+        (void)fprintf(stderr,
+                      "ringhold gateway: cannot open links of %s: %s\n",
+                      t->config.options->name,
+                      err_text(failed));
+        return false;
+    }
+    uv_prepare_start(&t->prepare, on_prepare);
+    uv_timer_start(&t->tick, on_tick, TICK_MS, TICK_MS);
+    uv_timer_start(&t->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
+    return true;
+}
+
+void thread_run(struct thread *t)
+{
+    uv_run(&t->loop, UV_RUN_DEFAULT);
+    const int busy = uv_loop_close(&t->loop);
+    ASSERT(busy == 0);
+}
+
+void thread_free(struct thread *t)
+{
+    if (t == NULL) {
+        return;
+    }
+    for (size_t slot = 0; slot <= RING_NODES_MAX; slot++) {
+        mem_free(t->node[slot]);
+    }
+    listener_fini(&t->listener);
+    clients_free(t->clients);
+    router_free(t->router);
+    router_effects_fini(&t->effects);
+    mem_free(t->taking.item);
+    mem_free(t->post.hands.item);
+    (void)pthread_mutex_destroy(&t->post.lock);
+    mem_free(t);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One thread of a gateway: an event loop with clients, a router and links of its
+ * own. Towards nodes and coordinators each thread is a gateway by itself, with
+ * an id of its own (wire/gateway_id.h); on the way of a request nothing is
+ * shared with another thread.
+ *
+ *     thread_open()   its loop and handles; nothing moves yet
+ *     thread_start()  cores and links
+ *     thread_run()    in the thread that it is to be; returns when it is over
+ *
+ * Another thread may call thread_hand(), thread_drain(), thread_stop() at any
+ * time. It tells its owner THREAD_READY once, when it knows a ring, and
+ * THREAD_ENDED as the last thing of all that it tells.
+ */
+#ifndef GATEWAY_THREAD_UV_H
+#define GATEWAY_THREAD_UV_H
+
+#include "gateway/gateway_uv.h"
+#include "gateway/shell_uv.h"
+#include "gateway/tally.h"
+#include "wire/finder.h"
+
+#include <pthread.h>
+
+enum thread_news { THREAD_READY, THREAD_ENDED };
+
+struct thread_config {
+    const struct gateway_options *options; /* borrowed for life */
+    uint64_t process;                      /* random; gateway_id_process() of it is itself */
+    unsigned index;                        /* of this thread */
+    unsigned count;                        /* of threads */
+    struct board *board;                   /* borrowed for life; NULL with one thread */
+    void (*tell)(void *context, enum thread_news news); /* in the thread itself */
+    void *context;
+};
+
+/* Who is at the other end of a link. */
+struct remote {
+    struct link *link;
+    int coordinator; /* its index, or -1 */
+    uint16_t slot;   /* of a node */
+};
+
+/* A client's socket, on its way to the thread. */
+struct handed {
+    enum client_speech speech;
+    int fd;
+};
+struct hands {
+    struct handed *item; /* owned */
+    size_t count;
+    size_t cap;
+};
+
+/* What other threads want of it. */
+struct post {
+    pthread_mutex_t lock; /* all below */
+    struct hands hands;
+    bool drain;
+    bool stop;
+    bool closed; /* it takes nothing any more */
+};
+
+struct thread {
+    struct thread_config config;
+    uv_loop_t loop;
+    uv_prepare_t prepare;
+    uv_timer_t tick;
+    uv_timer_t sweep;
+    uv_async_t wake; /* there is something in the post */
+    struct links *links;
+    struct remote coordinator[FINDER_MAX];
+    struct remote *node[RING_NODES_MAX + 1]; /* owned; NULL = no link kept */
+    struct router *router;
+    struct clients *clients;
+    struct router_effects effects;
+    size_t done; /* effects of this turn that are done */
+    struct listener listener;
+    struct hands taking; /* what the post held */
+    struct post post;
+    bool ready;
+    bool draining;
+    bool stopping; /* handles are being closed */
+};
+
+/* NULL: no event loop. */
+struct thread *thread_open(const struct thread_config *config);
+/* False: it said on stderr why not; thread_stop() and thread_run() it all the same. `port`: of its
+ * process, for INFO. */
+bool thread_start(struct thread *t, uint16_t port);
+void thread_run(struct thread *t);
+/* After thread_run(). Takes NULL. */
+void thread_free(struct thread *t);
+
+/* The time of this turn. For the files of the thread, as are the next three. */
+static inline uint64_t thread_now(struct thread *t)
+{
+    return listener_now(&t->listener);
+}
+
+/* Its id as a gateway. */
+static inline uint64_t thread_id(const struct thread *t)
+{
+    return t->config.process + t->config.index;
+}
+
+/* Dial the coordinators. (thread_links_uv.c) */
+enum err thread_links_open(struct thread *t);
+/* Do all that the router wants. By index: what is given back appends to the list, and may move it.
+ */
+void thread_do_effects(struct thread *t);
+/* What is sent and replied, as far as nothing else stands before it: links may come and go at the
+ * end of a turn only. In the middle of one the bytes are still in the cache. */
+void thread_do_requests(struct thread *t);
+
+/* What is its share of what `total` clients, bytes, … the process may have. */
+size_t thread_share(const struct thread_config *config, size_t total);
+
+/* A client of yours. Takes `fd`. */
+void thread_hand(struct thread *t, enum client_speech speech, int fd);
+/* Finish what is under way, then end. */
+void thread_drain(struct thread *t);
+/* End. */
+void thread_stop(struct thread *t);
+
+#endif
