@@ -116,18 +116,23 @@ static void a_sound_folder_is_told_in_full_and_left_as_it_was(void **state)
     assert_int_equal(fingerprint(folder), before);
 }
 
-static void a_database_beside_what_the_log_says_is_found_out(void **state)
+static void change_state_db(const char *sql)
 {
     char path[300];
     sqlite3 *db = NULL;
+
+    (void)snprintf(path, sizeof path, "%s/state.db", folder);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void a_database_beside_what_the_log_says_is_found_out(void **state)
+{
     struct recover_folder f;
 
     (void)state;
-    (void)snprintf(path, sizeof path, "%s/state.db", folder);
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "UPDATE vnode SET owner=1 WHERE id=2", NULL, NULL, NULL),
-                     SQLITE_OK);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    change_state_db("UPDATE vnode SET owner=1 WHERE id=2");
     assert_true(look(&f, folder, false));
     assert_int_equal(recover_damage(&f), 0); // inspect does not compare
     recover_fini(&f);
@@ -135,6 +140,36 @@ static void a_database_beside_what_the_log_says_is_found_out(void **state)
     assert_int_equal(row(&f, "state.db")->health, RECOVER_DAMAGED);
     assert_non_null(strstr(row(&f, "state.db")->what, "vnode"));
     recover_fini(&f);
+}
+
+static void every_table_of_the_database_is_compared(void **state)
+{
+    static const struct {
+        const char *table;
+        const char *change;
+    } changes[] = {
+        {"kind", "INSERT INTO kind VALUES(9, 'none', '', 0)"},
+        {"segment", "INSERT INTO segment VALUES(99, 'none', 0, 0, 1, 1)"},
+        {"suspect", "INSERT INTO suspect VALUES(0, X'6B', 1, 3, 1, 1, 'n1')"},
+    };
+    struct recover_folder f;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        char drop_table[64];
+
+        change_state_db(changes[i].change);
+        assert_true(look(&f, folder, true));
+        assert_int_equal(row(&f, "state.db")->health, RECOVER_DAMAGED);
+        assert_non_null(strstr(row(&f, "state.db")->what, changes[i].table));
+        recover_fini(&f);
+        // As an older version left it.
+        (void)snprintf(drop_table, sizeof drop_table, "DROP TABLE %s", changes[i].table);
+        change_state_db(drop_table);
+        assert_true(look(&f, folder, true));
+        assert_int_equal(recover_damage(&f), 0);
+        recover_fini(&f);
+    }
 }
 
 static void every_damaged_row_of_the_log_is_counted(void **state)
@@ -445,6 +480,7 @@ int main(void)
             a_sound_folder_is_told_in_full_and_left_as_it_was, make, drop),
         cmocka_unit_test_setup_teardown(
             a_database_beside_what_the_log_says_is_found_out, make, drop),
+        cmocka_unit_test_setup_teardown(every_table_of_the_database_is_compared, make, drop),
         cmocka_unit_test_setup_teardown(every_damaged_row_of_the_log_is_counted, make, drop),
         cmocka_unit_test_setup_teardown(a_folder_in_use_says_so, make, drop),
         cmocka_unit_test_setup_teardown(what_is_no_folder_of_ours_is_refused, make, drop),
