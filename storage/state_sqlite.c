@@ -401,8 +401,9 @@ static unsigned whole_of(const Rh__Command *command, const struct state_result *
     if (registers || command->body_case == RH__COMMAND__BODY_DAEMONS) {
         due |= WHOLE_ROLES;
     }
+    // A death without suspects, too: old strikes are forgotten then.
     if (command->body_case == RH__COMMAND__BODY_QUARANTINE ||
-        (registers && command->register_->n_suspects > 0)) {
+        (registers && command->register_->died != 0)) {
         due |= WHOLE_SUSPECTS;
     }
     if (command->body_case == RH__COMMAND__BODY_VOTER) {

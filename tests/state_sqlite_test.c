@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "txn/digest.h"
+#include "txn/suspect.h"
 #include "wire/control.h"
 
 #include "tests/command.h"
@@ -25,12 +26,14 @@ static struct state_db *db;
 static uint64_t entry;
 
 /* Apply and mirror one command as a Raft entry of its own; returns what was drawn. */
+static uint64_t time_us; /* of the next command */
+
 static uint64_t give(Rh__Command__BodyCase body, void *message)
 {
     Rh__Command command = RH__COMMAND__INIT;
     struct state_result result;
 
-    command.time_us = 1000;
+    command.time_us = time_us;
     command.proposer = 1;
     command.body_case = body;
     command.init = message; // any member of the union
@@ -84,6 +87,7 @@ static int setup(void **state)
     assert_int_equal(state_db_open(&db, path), ERR_OK);
     state_init(&s);
     entry = 0;
+    time_us = 1000;
     in.cluster = proto_text("test");
     in.cluster_id = UINT64_MAX;
     in.key0 = UINT64_MAX - 1;
@@ -215,7 +219,7 @@ static void a_snapshot_brings_back_the_whole_state(void **state)
     buffer_fini(&snapshot);
 }
 
-/* n2 comes back: `id` ran when its process died. */
+/* n2 comes back: `id` ran when its process died; NULL: nothing did. */
 static void strike(uint64_t nonce, const char *id)
 {
     const uint64_t died = state_node_named(&s, "n2")->incarnation;
@@ -224,10 +228,12 @@ static void strike(uint64_t nonce, const char *id)
     Rh__Actor *suspects[] = {&actor};
 
     actor.kind = 3;
-    actor.id = proto_bytes(bytes_of(id, strlen(id)));
     in.died = died;
     in.suspects = suspects;
-    in.n_suspects = 1;
+    if (id != NULL) {
+        actor.id = proto_bytes(bytes_of(id, strlen(id)));
+        in.n_suspects = 1;
+    }
     assert_int_not_equal(give(RH__COMMAND__BODY_REGISTER_, &in), 0);
 }
 
@@ -254,6 +260,17 @@ static void a_snapshot_brings_back_strikes_and_quarantine(void **state)
     expect_same_state(&copy, &s);
     state_fini(&copy);
     buffer_fini(&snapshot);
+}
+
+static void strikes_that_are_forgotten_leave_the_table_too(void **state)
+{
+    (void)state;
+    strike(21, "boss 7");
+    assert_int_equal(ask("SELECT count(*) FROM suspect"), 1);
+    time_us += SUSPECT_WINDOW_US + 1;
+    strike(22, NULL);
+    assert_int_equal(s.suspect_count, 0);
+    assert_int_equal(ask("SELECT count(*) FROM suspect"), 0);
 }
 
 static void a_damaged_snapshot_changes_nothing(void **state)
@@ -328,6 +345,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_snapshot_brings_back_the_whole_state, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_snapshot_brings_back_strikes_and_quarantine, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            strikes_that_are_forgotten_leave_the_table_too, setup, teardown),
         cmocka_unit_test_setup_teardown(a_damaged_snapshot_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(the_history_says_who_wanted_it_and_why, setup, teardown),
     };
