@@ -79,13 +79,11 @@ struct totals {
     size_t gateways;
     size_t holds;
     uint64_t actors;
-    uint64_t lease_us; /* the shortest */
-    bool leases;
 };
 
 static struct totals count(const struct survey *s)
 {
-    struct totals t = {.lease_us = UINT64_MAX};
+    struct totals t = {0};
 
     for (size_t i = 0; i < s->coordinator_count; i++) {
         t.answers += s->coordinator[i].reply != NULL ? 1 : 0;
@@ -99,12 +97,25 @@ static struct totals count(const struct survey *s)
         for (size_t j = 0; j < p->n_live; j++) {
             t.actors += p->live[j]->count;
         }
-        if (p->leases) {
-            t.leases = true;
-            t.lease_us = p->lease_us < t.lease_us ? p->lease_us : t.lease_us;
-        }
     }
     return t;
+}
+
+static void detail_leases(const struct survey *s, const Rh__AdminReply *ref, char *out, size_t size)
+{
+    const struct check_leases l = check_leases(s, ref);
+
+    if (l.told > 0) {
+        (void)snprintf(out,
+                       size,
+                       "in force at %zu of %zu nodes that own vnodes, the shortest for %" PRIu64
+                       " ms",
+                       l.told,
+                       l.owners,
+                       l.least_us / 1000);
+    } else {
+        (void)snprintf(out, size, l.owners > 0 ? "not in force" : "no node owns anything");
+    }
 }
 
 const char *check_detail(const struct survey *s, enum check check, char *out, size_t size)
@@ -149,12 +160,7 @@ const char *check_detail(const struct survey *s, enum check check, char *out, si
         (void)snprintf(out, size, "%zu, linked to all owners", t.gateways);
         break;
     case CHECK_LEASES:
-        if (t.leases) {
-            (void)snprintf(
-                out, size, "all in force, the shortest for %" PRIu64 " ms", t.lease_us / 1000);
-        } else {
-            (void)snprintf(out, size, "not in force");
-        }
+        detail_leases(s, ref, out, size);
         break;
     case CHECK_DISKS:
         (void)snprintf(out, size, "no node has seen a number above %" PRIu64, ref->number);

@@ -35,6 +35,14 @@ bool check_is_member(const Rh__AdminReply *ref, const Rh__InspectAnswer *p);
 /* The member's process has answered; NULL = it has not. */
 const Rh__InspectAnswer *check_process_of(const struct survey *s, const Rh__Member *member);
 bool check_is_barred(const Rh__AdminReply *ref, const char *name);
+/* What the nodes that own vnodes and are not fenced tell of their leases. */
+struct check_leases {
+    bool granted;      /* some lease may be in force */
+    size_t owners;     /* so many there are … */
+    size_t told;       /* … and of them answered that leases are in force */
+    uint64_t least_us; /* the shortest of those */
+};
+struct check_leases check_leases(const struct survey *s, const Rh__AdminReply *ref);
 /* "node n2" */
 const char *check_role(uint32_t role);
 /* Have the plan name the process. */

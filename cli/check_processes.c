@@ -276,6 +276,44 @@ static void find_lease(const Rh__AdminReply *ref, const Rh__InspectAnswer *p, st
     finding_todo(f, "look at its way to the leader: network, load, a stopped process");
 }
 
+struct check_leases check_leases(const struct survey *s, const Rh__AdminReply *ref)
+{
+    struct check_leases l = {.granted = ref->inspection->lease_us > 0, .least_us = UINT64_MAX};
+
+    for (size_t i = 0; i < ref->n_nodes; i++) {
+        const Rh__NodeRow *n = ref->nodes[i];
+        const Rh__InspectAnswer *p = check_process_of(s, n->member);
+
+        if (n->vnodes == 0 || check_is_barred(ref, n->member->name)) {
+            continue;
+        }
+        l.owners++;
+        if (p != NULL && p->leases) {
+            l.granted = true;
+            l.told++;
+            l.least_us = p->lease_us < l.least_us ? p->lease_us : l.least_us;
+        }
+    }
+    return l;
+}
+
+/* Nobody is left to take over, so nobody is fenced: all are suspect, and no lease is seen. */
+static void find_no_leases(const struct survey *s, const Rh__AdminReply *ref, struct findings *out)
+{
+    const struct check_leases l = check_leases(s, ref);
+    struct finding *f = NULL;
+
+    if (!l.granted || l.owners == 0 || l.told > 0) {
+        return;
+    }
+    f = findings_add(out, CHECK_LEASES);
+    finding_subject(f, "all nodes");
+    finding_what(f,
+                 "no lease is seen to be in force: none of the nodes that own vnodes answers (%zu)",
+                 l.owners);
+    finding_todo(f, "start them again with their data folders, or look at their way to the leader");
+}
+
 static void find_disk(const Rh__AdminReply *ref, const Rh__InspectAnswer *p, struct findings *out)
 {
     const uint64_t top = p->disk_seen > p->disk_floor ? p->disk_seen : p->disk_floor;
@@ -320,5 +358,6 @@ void check_processes(const struct survey *s, const Rh__AdminReply *ref, struct f
             find_disk(ref, p, out);
         }
     }
+    find_no_leases(s, ref, out);
     find_silent_gateways(s, out);
 }

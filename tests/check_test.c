@@ -499,6 +499,39 @@ static void leases_are_active_and_disks_not_ahead(void **state)
     stop(&f);
 }
 
+static void leases_that_nobody_tells_of_are_not_taken_for_granted(void **state)
+{
+    struct fleet f;
+    char text[160];
+    size_t leases = 0;
+
+    (void)state;
+    start(&f);
+    assert_string_equal(check_detail(&f.survey, CHECK_LEASES, text, sizeof text),
+                        "in force at 2 of 2 nodes that own vnodes, the shortest for 2000 ms");
+    f.c[1]->inspection->lease_us = 3000000;
+    drop_process(&f, 0);
+    (void)only(&f, CHECK_NODES, "n1 is unreachable");
+    assert_non_null(
+        strstr(check_detail(&f.survey, CHECK_LEASES, text, sizeof text), "in force at 1 of 2"));
+    for (size_t i = 0; i < f.survey.process_count; i++) { // suspect all: none takes over
+        if (f.survey.process[i]->role == ROLE_NODE) {
+            drop_process(&f, i);
+        }
+    }
+    findings_fini(&f.found);
+    check_survey(&f.survey, &f.found);
+    for (size_t i = 0; i < f.found.count; i++) {
+        if (f.found.item[i].check == CHECK_LEASES) {
+            assert_non_null(
+                strstr(f.found.item[i].what, "none of the nodes that own vnodes answers (2)"));
+            leases++;
+        }
+    }
+    assert_int_equal(leases, 1);
+    stop(&f);
+}
+
 static void add_txn(struct fleet *f, uint64_t age_us)
 {
     Rh__TxnRow *t = mem_new(1, sizeof *t);
@@ -688,6 +721,7 @@ int main(void)
         cmocka_unit_test(every_process_has_the_leaders_configuration),
         cmocka_unit_test(a_gateway_reaches_every_owner),
         cmocka_unit_test(leases_are_active_and_disks_not_ahead),
+        cmocka_unit_test(leases_that_nobody_tells_of_are_not_taken_for_granted),
         cmocka_unit_test(a_hold_needs_a_pending_transaction),
         cmocka_unit_test(a_transaction_past_its_deadline_is_in_doubt),
         cmocka_unit_test(no_actor_lives_outside_its_vnodes),

@@ -52,6 +52,7 @@ static Rh__Inspection *inspection(const struct coordinator *c)
     i->prepare_ms = c->config.prepare_ms;
     i->suspect_ms = c->config.suspect_ms;
     i->settling = c->state->settling;
+    i->lease_us = lease_longest_us(c);
     i->barred = mem_new(c->state->node_count, sizeof(char *));
     for (size_t n = 0; n < c->state->node_count; n++) {
         if (c->state->node[n].barred) {
