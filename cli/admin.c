@@ -247,7 +247,7 @@ Rh__AdminReply *admin_try(struct admin *a, Rh__Admin *request, uint32_t timeout_
     control.admin = request;
     control_put(&bytes, &control);
     // Only the leader answers; whoever does not lead says so, and an election may be on. Reading
-    // requests and drains may be asked twice: they are idempotent.
+    // requests may be asked twice, and so may wishes about nodes: query_number_wish().
     for (;;) {
         const uint64_t now_us = clock_boottime_us();
 

@@ -102,7 +102,7 @@ static Rh__AdminReply *ask_removal(struct fix *f, const struct finding *finding)
     what.reason = reason_of(f, finding, text);
     request.what_case = RH__ADMIN__WHAT_REMOVE;
     request.remove = &what;
-    return query_ask(&f->q, &request);
+    return query_number_wish(&f->q, &what.wish, &what.seen) ? query_ask(&f->q, &request) : NULL;
 }
 
 static Rh__AdminReply *ask(struct fix *f, const struct finding *finding)

@@ -192,7 +192,8 @@ int cmd_node_drain(int argc, char **argv)
     what.by = by;
     request.what_case = RH__ADMIN__WHAT_DRAIN;
     request.drain = &what;
-    Rh__AdminReply *reply = query_ask(&q, &request);
+    Rh__AdminReply *reply =
+        query_number_wish(&q, &what.wish, &what.seen) ? query_ask(&q, &request) : NULL;
     if (reply == NULL) {
         return 1;
     }
@@ -227,7 +228,8 @@ int cmd_node_remove(int argc, char **argv)
     what.by = by;
     request.what_case = RH__ADMIN__WHAT_REMOVE;
     request.remove = &what;
-    Rh__AdminReply *reply = query_ask(&q, &request);
+    Rh__AdminReply *reply =
+        query_number_wish(&q, &what.wish, &what.seen) ? query_ask(&q, &request) : NULL;
     if (reply == NULL) {
         return 1;
     }

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/random.h"
 
 #include <inttypes.h>
 #include <pwd.h>
@@ -94,6 +95,23 @@ Rh__AdminReply *query_ask(const struct query *q, Rh__Admin *request)
     }
     admin_close(admin);
     return reply;
+}
+
+bool query_number_wish(const struct query *q, uint64_t *wish, uint64_t *seen)
+{
+    Rh__Admin request = RH__ADMIN__INIT;
+    Rh__AdminNodes what = RH__ADMIN_NODES__INIT;
+
+    request.what_case = RH__ADMIN__WHAT_NODES;
+    request.nodes = &what;
+    Rh__AdminReply *reply = query_ask(q, &request);
+    if (reply == NULL) {
+        return false;
+    }
+    *seen = reply->number;
+    *wish = random_u64() | 1; // 0 is none
+    admin_free(reply);
+    return true;
 }
 
 const char *digest_text(uint64_t digest0, uint64_t digest1, char out[33])

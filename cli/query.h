@@ -33,6 +33,10 @@ int query_parse(struct query *q, const struct command *command, int argc, char *
 /* Ask once. NULL after printing why: also when the reply carries an error. */
 Rh__AdminReply *query_ask(const struct query *q, Rh__Admin *request);
 
+/* Number a wish before it is sent, for it may arrive more than once and late: random, and what is
+ * known now. False after printing why. */
+bool query_number_wish(const struct query *q, uint64_t *wish, uint64_t *seen);
+
 /* Print the rows as --output wants them, and free them. */
 void query_print(const struct query *q, struct rows *r);
 

@@ -30,8 +30,11 @@ static bool is_state(sqlite3 *db)
         db, "ALTER TABLE cluster ADD COLUMN settling INTEGER DEFAULT 0", NULL, NULL, NULL);
     (void)sqlite3_exec(
         db, "ALTER TABLE cluster ADD COLUMN lease_us INTEGER DEFAULT 0", NULL, NULL, NULL);
-    // From before there were roles, or suspects.
+    // From before there were roles, numbered wishes, or suspects.
     (void)sqlite3_exec(db, "ALTER TABLE node ADD COLUMN role TEXT DEFAULT ''", NULL, NULL, NULL);
+    (void)sqlite3_exec(db, "ALTER TABLE node ADD COLUMN wish INTEGER DEFAULT 0", NULL, NULL, NULL);
+    (void)sqlite3_exec(
+        db, "ALTER TABLE node ADD COLUMN wished INTEGER DEFAULT 0", NULL, NULL, NULL);
     (void)sqlite3_exec(db, STATE_ROLE_TABLES STATE_SUSPECT_TABLE, NULL, NULL, NULL);
     return all;
 }
@@ -134,6 +137,8 @@ static bool load_nodes(sqlite3 *db, struct state *s)
         n->barred = statement_get_number(&q) != 0;
         n->clean = statement_get_number(&q) != 0;
         good = good && statement_get_text(&q, n->role, sizeof n->role);
+        n->wish = statement_get_number(&q);
+        n->wished = statement_get_number(&q);
         add_member(s, n);
     }
     statement_close(&q);

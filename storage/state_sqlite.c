@@ -52,7 +52,8 @@ static const char schema[] =
     " lease_us INTEGER DEFAULT 0);"
     "CREATE TABLE node(slot INTEGER PRIMARY KEY, name TEXT, address TEXT, zone TEXT,"
     " incarnation INTEGER, nonce INTEGER, boot_id BLOB, data_uuid BLOB, weight INTEGER,"
-    " leaving INTEGER, stopping INTEGER, barred INTEGER, clean INTEGER, role TEXT DEFAULT '');"
+    " leaving INTEGER, stopping INTEGER, barred INTEGER, clean INTEGER, role TEXT DEFAULT '',"
+    " wish INTEGER DEFAULT 0, wished INTEGER DEFAULT 0);"
     "CREATE TABLE vnode(id INTEGER PRIMARY KEY, from_cell INTEGER, to_cell INTEGER, owner INTEGER,"
     " generation INTEGER, cold INTEGER, txn INTEGER);"
     "CREATE TABLE txn(number INTEGER PRIMARY KEY, state TEXT, base INTEGER, version INTEGER,"
@@ -162,7 +163,7 @@ static void put_nodes(struct state_db *db, const struct state *s)
 {
     run(db, "DELETE FROM node");
     struct statement q = statement_kept(
-        &db->statements, db->db, "INSERT INTO node VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+        &db->statements, db->db, "INSERT INTO node VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
 
     for (size_t i = 0; i < s->node_count; i++) {
         const struct state_node *n = &s->node[i];
@@ -181,6 +182,8 @@ static void put_nodes(struct state_db *db, const struct state *s)
         statement_number(&q, n->barred);
         statement_number(&q, n->clean);
         statement_text(&q, n->role);
+        statement_number(&q, n->wish);
+        statement_number(&q, n->wished);
         statement_run(&q);
     }
     statement_close(&q);

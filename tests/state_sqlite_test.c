@@ -197,8 +197,13 @@ static void a_snapshot_brings_back_the_whole_state(void **state)
     struct state_db *other = NULL;
     struct state copy;
     char other_path[80];
+    Rh__CommandDesire wish = RH__COMMAND_DESIRE__INIT;
 
     (void)state;
+    wish.name = proto_text("n1");
+    wish.wish = UINT64_MAX;
+    wish.seen = s.number;
+    assert_int_not_equal(give(RH__COMMAND__BODY_DESIRE, &wish), 0);
     (void)snprintf(other_path, sizeof other_path, "%s/other.db", folder);
     state_db_snapshot(db, &s, &snapshot);
     assert_int_equal(state_db_open(&other, other_path), ERR_OK);

@@ -315,6 +315,49 @@ static void desire_changes_weight_and_leaving_and_spares_the_last_node(void **st
     assert_int_equal(view_member(&s.view, 1)->weight, 5);
 }
 
+struct wish {
+    enum desire leaving;
+    uint64_t number;
+    uint64_t seen;
+};
+
+static struct state_result wish(struct wish w)
+{
+    Rh__CommandDesire in = RH__COMMAND_DESIRE__INIT;
+
+    in.name = proto_text("n1");
+    in.leaving = w.leaving;
+    in.wish = w.number;
+    in.seen = w.seen;
+    return apply(&s, RH__COMMAND__BODY_DESIRE, &in);
+}
+
+static void a_wish_that_comes_late_again_changes_nothing(void **state)
+{
+    const char *late = "superseded: something else was wished of that node since";
+    struct state_result r;
+
+    (void)state;
+    two_nodes();
+    assert_int_equal(stamp_of(wish((struct wish){DESIRE_DRAIN, 71, ERA | 2})), ERA | 3);
+    r = wish((struct wish){DESIRE_DRAIN, 71, ERA | 2}); // asked again: it has its answer, once
+    assert_true(r.accepted && r.stamp == 0 && r.delta == NULL);
+    state_result_fini(&r);
+    assert_int_equal(stamp_of(wish((struct wish){DESIRE_STAY, 72, ERA | 3})), ERA | 4);
+    expect_refused(wish((struct wish){DESIRE_DRAIN, 71, ERA | 2}), late);
+    assert_false(state_node(&s, 1)->leaving);
+    // Also one that changes nothing supersedes what it did not know of.
+    assert_int_equal(stamp_of(wish((struct wish){DESIRE_STAY, 73, ERA | 4})), ERA | 5);
+    expect_refused(wish((struct wish){DESIRE_DRAIN, 74, ERA | 4}), late);
+    // What has no number, a node's own stop or an older client's wish, has no order.
+    (void)stamp_of(desire(&s, "n1", 0, DESIRE_DRAIN));
+    assert_true(state_node(&s, 1)->leaving);
+    // A restart of the node does not change what its operator wanted last.
+    assert_int_not_equal(stamp_of(enroll(&s, "n1", 21, ERA | 1)), 0);
+    expect_refused(wish((struct wish){DESIRE_STAY, 72, ERA | 3}), late);
+    assert_true(state_node(&s, 1)->leaving);
+}
+
 static void a_stop_is_forgotten_at_register_but_a_drain_is_not(void **state)
 {
     (void)state;
@@ -528,6 +571,7 @@ int main(void)
         CASE(the_first_outcome_wins),
         CASE(supersede_aborts_and_begins_in_one_entry),
         CASE(desire_changes_weight_and_leaving_and_spares_the_last_node),
+        CASE(a_wish_that_comes_late_again_changes_nothing),
         CASE(a_stop_is_forgotten_at_register_but_a_drain_is_not),
         CASE(fence_ends_an_incarnation_and_its_transactions),
         CASE(reassign_gives_a_fenced_nodes_vnodes_away_cold),

@@ -364,18 +364,29 @@ static void expect(struct proposal *p, const struct peer *peer, uint64_t questio
     }
 }
 
+/* What an operator wants of a node, and who wants it. */
+struct wish {
+    enum desire desire;
+    uint64_t number; /* random; 0 = an older client's */
+    uint64_t seen;   /* what he knew of */
+    char *by;
+    char *reason;
+};
+
 static struct proposal *propose_desire(struct coordinator *c, const struct state_node *node,
-                                       enum desire desire, char *by, char *reason)
+                                       const struct wish *wish)
 {
     Rh__Command command = RH__COMMAND__INIT;
     Rh__CommandDesire body = RH__COMMAND_DESIRE__INIT;
 
     body.name = proto_text(node->name);
-    body.leaving = desire;
+    body.leaving = wish->desire;
+    body.wish = wish->number;
+    body.seen = wish->seen;
     command.body_case = RH__COMMAND__BODY_DESIRE;
     command.desire = &body;
-    command.by = by;
-    command.reason = reason;
+    command.by = wish->by;
+    command.reason = wish->reason;
     return coordinator_propose(c, PROPOSAL_DESIRE, &command);
 }
 
@@ -444,12 +455,17 @@ static bool on_drain(struct coordinator *c, const struct peer *peer, Rh__AdminRe
                      const Rh__AdminDrain *in)
 {
     const struct state_node *node = wanted_node(c, reply, in->name);
+    const struct wish wish = {.desire = in->cancel ? DESIRE_STAY : DESIRE_DRAIN,
+                              .number = in->wish,
+                              .seen = in->seen,
+                              .by = in->by,
+                              .reason = proto_text("")};
     struct proposal *p;
 
     if (node == NULL) {
         return false;
     }
-    p = propose_desire(c, node, in->cancel ? DESIRE_STAY : DESIRE_DRAIN, in->by, proto_text(""));
+    p = propose_desire(c, node, &wish);
     expect(p, peer, reply->tag, node->slot);
     if (p == NULL) {
         admin_set_text(&reply->error, "the coordinators are not ready: try again");
@@ -462,6 +478,11 @@ static bool on_remove(struct coordinator *c, const struct peer *peer, Rh__AdminR
 {
     const struct state_node *node = wanted_node(c, reply, in->name);
     const bool live = node != NULL && peers_live(c, node);
+    const struct wish wish = {.desire = DESIRE_STOP,
+                              .number = in->wish,
+                              .seen = in->seen,
+                              .by = in->by,
+                              .reason = in->reason};
     char fault[TEXT_SIZE] = "";
     struct proposal *p;
 
@@ -475,8 +496,7 @@ static bool on_remove(struct coordinator *c, const struct peer *peer, Rh__AdminR
         admin_set_text(&reply->error, fault);
         return false;
     }
-    p = live ? propose_desire(c, node, DESIRE_STOP, in->by, in->reason)
-             : propose_removal(c, node, in);
+    p = live ? propose_desire(c, node, &wish) : propose_removal(c, node, in);
     expect(p, peer, reply->tag, node->slot);
     if (p == NULL) {
         admin_set_text(&reply->error, "the coordinators are not ready: try again");

@@ -503,6 +503,15 @@ static void on_abort(struct change *c, const Rh__CommandAbort *in)
 
 /* ---- DESIRE ---- */
 
+/* An operator's wish may come again, long after: who asks does so until he is answered, of whoever
+ * leads then. It has an effect once, and none after a later one that knew of it. */
+static const char *wish_fault(const struct state_node *n, const Rh__CommandDesire *in)
+{
+    return in->wish != 0 && in->wish != n->wish && in->seen < n->wished
+               ? "superseded: something else was wished of that node since"
+               : NULL;
+}
+
 static void on_desire(struct change *c, const Rh__CommandDesire *in)
 {
     struct state_node *n = find_named(c->s, in->name);
@@ -519,6 +528,13 @@ static void on_desire(struct change *c, const Rh__CommandDesire *in)
         refuse(c, "the weight is not 1..1000, or the wish is unknown");
         return;
     }
+    if (wish_fault(n, in) != NULL) {
+        refuse(c, wish_fault(n, in));
+        return;
+    }
+    if (in->wish != 0 && in->wish == n->wish) {
+        return; // done already
+    }
     if (drain && !n->leaving && !state_others_stay(c->s, n->slot)) {
         refuse(c, n->role[0] == '\0' ? "it is the last node" : "it is the last node of its role");
         return;
@@ -528,12 +544,17 @@ static void on_desire(struct change *c, const Rh__CommandDesire *in)
     // An operator's drain outlives the process and does not end it; a stop does both.
     n->stopping =
         leaving && (in->leaving == DESIRE_STOP || (n->stopping && in->leaving != DESIRE_DRAIN));
+    if (in->wish != 0) {
+        c->r->stamp = draw(c->s); // also when nothing changes: an older one must not undo that
+        n->wish = in->wish;
+        n->wished = c->r->stamp;
+    }
     if (leaving == n->leaving && weight == n->weight) {
         return;
     }
     n->leaving = leaving;
     n->weight = weight;
-    c->r->stamp = draw(c->s);
+    c->r->stamp = c->r->stamp != 0 ? c->r->stamp : draw(c->s);
     delta = delta_new(c->r->stamp, 0);
     delta_change(delta, n);
     take_delta(c, delta);

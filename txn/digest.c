@@ -24,6 +24,10 @@ static void put_node(struct siphash *h, const struct state_node *n)
     if (n->role[0] != '\0') {
         put_text(h, n->role);
     }
+    if (n->wished != 0) {
+        siphash_word(h, n->wish);
+        siphash_word(h, n->wished);
+    }
     siphash_word(h,
                  (uint64_t)n->leaving | (uint64_t)n->stopping << 1 | (uint64_t)n->barred << 2 |
                      (uint64_t)n->clean << 3);

@@ -235,6 +235,7 @@ static void check_node(const struct state *s, const struct state_node *n)
     ASSERT(strcmp(m->role, n->role) == 0);
     ASSERT(IMPLIES(n->clean, n->barred));
     ASSERT(IMPLIES(n->stopping, n->leaving));
+    ASSERT(n->wished <= s->number && (n->wish == 0) == (n->wished == 0));
 }
 
 static void check_txn(const struct state *s, const struct state_txn *t)

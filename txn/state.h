@@ -38,10 +38,12 @@ struct state_node {
     uint8_t boot_id[STATE_UUID_SIZE];
     uint8_t data_uuid[STATE_UUID_SIZE];
     uint32_t weight;
-    bool leaving;  /* the operator or the node itself wants it empty */
-    bool stopping; /* leaving because its process is to end: undone by the next REGISTER */
-    bool barred;   /* fenced: this incarnation never serves again */
-    bool clean;    /* barred by its own BYE */
+    bool leaving;    /* the operator or the node itself wants it empty */
+    bool stopping;   /* leaving because its process is to end: undone by the next REGISTER */
+    bool barred;     /* fenced: this incarnation never serves again */
+    bool clean;      /* barred by its own BYE */
+    uint64_t wish;   /* an operator's last about it, by its random number; 0 = none yet */
+    uint64_t wished; /* drawn by that one; what was wished before is superseded */
 };
 
 /* How the ids of a kind find their nodes; as enum rh_placement. */
