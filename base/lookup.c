@@ -25,8 +25,8 @@ static void fetch_next(const struct lookup *t)
 
     // Below `half` each is an old one, whose records part with the new one.
     pool_fetch_head(t->pool, t->bucket[(t->bucket_count + HEAD_AT) & half]);
-    pool_fetch(t->pool, t->bucket[(t->bucket_count + RECORD_AT) & half]);
-    pool_fetch(t->pool, soon == 0 ? 0 : *same_of(t, soon));
+    pool_fetch_front(t->pool, t->bucket[(t->bucket_count + RECORD_AT) & half]);
+    pool_fetch_front(t->pool, soon == 0 ? 0 : *same_of(t, soon));
 }
 
 /* One bucket more: it gets what belongs to it from the one that had it so far. */

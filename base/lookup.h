@@ -16,7 +16,8 @@
 
 struct lookup {
     const struct pool *pool;
-    size_t same;                          /* where a record has the next of its bucket: uint32_t */
+    size_t same;                          /* where a record has the next of its bucket: uint32_t;
+                                           * like what is hashed it belongs to the front */
     uint64_t (*hash)(const void *record); /* its low bits are used */
     uint32_t *bucket;                     /* owned */
     size_t bucket_count;                  /* more than half of mask, mask + 1 at most */

@@ -56,22 +56,11 @@ uint32_t pool_next(const struct pool *p, uint32_t handle);
 /* Frees all, records included. */
 void pool_fini(struct pool *p);
 
-/* Fetch what pool_at() reads, and then the record itself; of handle 0: nothing. Hints. */
+/* Fetch what pool_at() reads, or the record itself; of handle 0: nothing. Hints. */
 static inline void pool_fetch_head(const struct pool *p, uint32_t handle)
 {
     if (handle != 0) {
         __builtin_prefetch(&p->chunk[handle >> POOL_INDEX_BITS]);
-    }
-}
-static inline void pool_fetch(const struct pool *p, uint32_t handle)
-{
-    if (handle != 0) {
-        const struct pool_chunk *c = &p->chunk[handle >> POOL_INDEX_BITS];
-        const uint8_t *at =
-            c->memory + (size_t)(handle & ((1u << POOL_INDEX_BITS) - 1)) * c->item_size;
-
-        __builtin_prefetch(at, 1);
-        __builtin_prefetch(at + 64, 1);
     }
 }
 
@@ -81,6 +70,23 @@ static inline void *pool_at(const struct pool *p, uint32_t handle)
     const struct pool_chunk *c = &p->chunk[handle >> POOL_INDEX_BITS];
 
     return c->memory + (size_t)(handle & ((1u << POOL_INDEX_BITS) - 1)) * c->item_size;
+}
+
+static inline void pool_fetch(const struct pool *p, uint32_t handle)
+{
+    if (handle != 0) {
+        const uint8_t *at = pool_at(p, handle);
+
+        __builtin_prefetch(at, 1);
+        __builtin_prefetch(at + 64, 1);
+    }
+}
+/* Only so much of it as is at the front. */
+static inline void pool_fetch_front(const struct pool *p, uint32_t handle)
+{
+    if (handle != 0) {
+        __builtin_prefetch(pool_at(p, handle), 1);
+    }
 }
 
 #endif

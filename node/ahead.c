@@ -45,7 +45,7 @@ static void look_for_bucket(const struct host *h, struct way *w)
 {
     w->next = w->actor == NULL ? 0 : order_bucket(&h->orders, w->actor->handle, w->session);
     pool_fetch_head(&h->actors.pool, w->next);
-    pool_fetch(&h->actors.pool, w->first);
+    pool_fetch_front(&h->actors.pool, w->first);
 }
 
 static void look_for_last(const struct host *h, struct way *w)
@@ -68,7 +68,7 @@ static void look_for_order(const struct host *h, struct way *w)
         w->next = order->same;
         pool_fetch(&h->actors.pool, w->next);
     }
-    pool_fetch(&h->actors.pool, w->last);
+    pool_fetch_front(&h->actors.pool, w->last);
     w->last = 0;
 }
 
@@ -114,6 +114,8 @@ void host_look_ahead(struct host *h, const struct request_record *r, size_t coun
         position[i] = host_position(h, r[i].kind, r[i].id);
         way[i] = (struct way){.session = r[i].session, .position = position[i]};
         lookup_fetch(&h->actors.table, position[i]);
+        __builtin_prefetch(&h->view.ring.cell[ring_point_cell(position[i])]);
+        __builtin_prefetch(&h->place[ring_point_cell(position[i])]);
     }
     all(h, way, count, look_for_records);
     all(h, way, count, look_for_record);

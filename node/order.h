@@ -32,20 +32,21 @@ enum {
     ORDER_ANSWER_SMALL = 13, /* up to here it stands in the record itself */
 };
 
-/* There are as many as actors, and more: 96 bytes, a line and a half of the cache. What few records
- * need stands in a part of its own. */
+/* There are as many as actors, and more: 96 bytes, a line and a half of the cache. What is looked
+ * at of others on the way to a record is in the first 32, which are always in one line. What few
+ * records need stands in a part of its own. */
 struct order {
     uint64_t session;
-    uint64_t last; /* seq that ran last, 0 = none */
-    uint64_t base; /* highest told: everything below is finished or given up */
-    uint64_t own_seq;
-    uint64_t own_token;
+    uint32_t actor; /* handle */
+    uint32_t same;  /* in the book's table */
     uint32_t handle;
-    uint32_t same;               /* in the book's table */
-    uint32_t actor;              /* handle */
     uint32_t touched_ms;         /* modulo 2^32 */
     struct strand_link of_actor; /* in the actor's list */
-    struct strand_link idle;     /* in the book's list, longest idle first */
+    uint64_t last;               /* seq that ran last, 0 = none */
+    uint64_t base;               /* highest told: everything below is finished or given up */
+    uint64_t own_seq;
+    uint64_t own_token;
+    struct strand_link idle; /* in the book's list, longest idle first */
     uint32_t epoch;
     uint32_t more;    /* its struct order_more; 0 = none */
     bool running : 1; /* one of its requests runs: seq `last` */

@@ -170,6 +170,10 @@ static bool on_some_requests(struct shell *s, struct link *link, struct reader *
             return false; // That record made the host let go of the link.
         }
     }
+    stage_do(s);
+    if (shell_peer(s, peer) == NULL) {
+        return false; // Or what it came to did.
+    }
     if (good < count) {
         on_bad_bytes(s, link, "it sent a record that does not decode");
     }

@@ -13,12 +13,10 @@
 
 /* ---- order ---- */
 
-/* The record of the request's session, made if `found` is NULL and there is none. */
-static struct order *order_of(struct host *h, struct actor *a, struct order *found,
+/* The record of the request's session; it is made if `order` is NULL: there is none. */
+static struct order *order_of(struct host *h, struct actor *a, struct order *order,
                               const struct request_record *r)
 {
-    struct order *order = found != NULL ? found : order_find(&h->orders, a, r->session);
-
     if (order == NULL) {
         order = order_new(&h->orders, a, r->session);
     }
@@ -41,7 +39,7 @@ static void wake_early(struct host *h, struct actor *a, struct order *order)
 
 static void keep_early(struct host *h, struct actor *a, struct arrival *in)
 {
-    struct order *order = order_of(h, a, NULL, in->r);
+    struct order *order = order_of(h, a, order_find(&h->orders, a, in->r->session), in->r);
 
     ASSERT(in->w != NULL);
     size_t *total = &actor_busy(&h->actors, a)->early_count;
@@ -147,7 +145,7 @@ static void run(struct host *h, struct actor *a, struct order *found, const stru
     e->ticket = busy->running.ticket;
     e->flags = r->flags;
     e->chain_count = r->chain_count;
-    memcpy(e->chain, r->chain, sizeof e->chain);
+    memcpy(e->chain, r->chain, r->chain_count * sizeof *r->chain);
     host_emit_bytes(h, e, r->body);
 }
 

@@ -77,7 +77,7 @@ struct stage {
     struct limits limits;
     struct worker *worker[STAGE_WORKERS_MAX];
     size_t worker_count;
-    size_t here_max; /* posts that are done on the protocol thread, at most */
+    size_t here_max;                     /* posts that are done on the protocol thread, at most */
     uint64_t told_us[STAGE_WORKERS_MAX]; /* since when those ran that were complained of last … */
     uint64_t told_deferred_us;           /* … and that one was deferred */
     uint64_t looked_us;
@@ -228,7 +228,10 @@ void stage_post(struct shell *s, const struct host_effect *e, struct bytes bytes
 void stage_answer(struct shell *s, const struct call_answer *answer);
 /* A gateway is gone: tell the actors that clients of it are bound to. */
 void stage_gateway_gone(struct shell *s, uint64_t gateway);
-/* At the end of a turn: hand over what was posted. */
+/* Amidst much that comes: if all that is brief is done on this thread, do it while what it needs is
+ * in the cache. */
+void stage_do(struct shell *s);
+/* At the end of a turn: do what is brief and not much, hand over the rest. */
 void stage_send(struct shell *s);
 /* Feed the host with what the workers told. */
 void stage_take(struct shell *s);

@@ -175,7 +175,7 @@ static size_t do_here(struct shell *s)
     return count;
 }
 
-void stage_send(struct shell *s)
+static void do_all_here(struct shell *s)
 {
     enum { AT_ONCE = 2000 }; // then the links get their turn
     size_t done = 0;
@@ -187,6 +187,18 @@ void stage_send(struct shell *s)
         s->fresh = 0;
         stage_take(s); // It may post more.
     }
+}
+
+void stage_do(struct shell *s)
+{
+    if (s->stage.here_max == SIZE_MAX) {
+        do_all_here(s);
+    }
+}
+
+void stage_send(struct shell *s)
+{
+    do_all_here(s);
     for (size_t i = 0; i < s->stage.worker_count; i++) {
         worker_send(s->stage.worker[i]);
     }

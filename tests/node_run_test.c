@@ -95,6 +95,7 @@ static char registered_at[VIEW_ADDRESS_MAX + 1];
 static struct answer_record answer;
 static char answer_text[64];
 static size_t answers;
+static size_t asked;
 
 static void tell(struct link *link, Rh__Control *c)
 {
@@ -317,7 +318,7 @@ static int set_up(void **state)
     set_up_node(first, 1);
     set_up_node(second, 2);
     owner = first->slot;
-    answers = gateway_downs = 0;
+    answers = asked = gateway_downs = 0;
     lease_us = 0;
     withheld = false;
     renewals_since = 0;
@@ -344,15 +345,18 @@ static int tear_down(void **state)
 static void send_request(uint8_t flags, struct bytes body)
 {
     static uint64_t seq;
+    static uint64_t base; // What is below was answered.
     struct buffer bytes = {0};
 
     seq++;
+    base = answers == asked ? seq : base;
+    asked++;
     const struct request_record r = {
         .gateway = 77,
         .session = 5,
         .seq = seq,
         .prev = seq - 1,
-        .base = seq,
+        .base = base,
         .first = VERSION,
         .version = VERSION,
         .ttl_ms = 10000,
