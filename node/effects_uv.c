@@ -355,19 +355,24 @@ static void perform_in_time(struct shell *s, size_t at)
     }
 }
 
-/* Requests and their ends come by the thousand and take next to nothing each: some go by one look
- * at the clocks. True: it was looked at. */
+/* They come by the thousand and take next to nothing each. */
+static bool is_short(enum host_event_type type)
+{
+    return type == HOST_REQUEST || type == HOST_RAN || type == HOST_STATE || type == HOST_EXPORTED;
+}
+
+/* Some of these go by one look at the clocks. True: it was looked at. */
 static bool look_at_clocks(struct shell *s, enum host_event_type type)
 {
     enum { STEPS_A_LOOK = 32 };
 
-    if (s->fresh > 0 && (type == HOST_REQUEST || type == HOST_RAN)) {
+    if (s->fresh > 0 && is_short(type)) {
         s->fresh--;
         return false;
     }
     s->now_us = clock_boottime_us();
     s->wall_us = clock_wall_us();
-    s->fresh = type == HOST_REQUEST || type == HOST_RAN ? STEPS_A_LOOK - 1 : 0;
+    s->fresh = is_short(type) ? STEPS_A_LOOK - 1 : 0;
     return true;
 }
 

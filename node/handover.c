@@ -153,9 +153,10 @@ static bool fits(struct staging *s, const struct state_record *r, uint64_t posit
     return true;
 }
 
-static bool finish_image(struct staging *s)
+/* `data`: all of it. */
+static bool finish_image(struct staging *s, struct bytes data)
 {
-    struct image *image = image_parse(s->name, buffer_bytes(&s->partial));
+    struct image *image = image_parse(s->name, data);
 
     if (image == NULL) {
         return false;
@@ -167,6 +168,16 @@ static bool finish_image(struct staging *s)
     s->image[s->image_count++] = image;
     buffer_clear(&s->partial);
     return true;
+}
+
+/* False: it was the last one, and they are no image. */
+static bool take_chunk(struct staging *s, struct bytes chunk)
+{
+    if (chunk.size == s->total) {
+        return finish_image(s, chunk); // most are of one chunk: it is copied once
+    }
+    buffer_put(&s->partial, chunk.data, chunk.size);
+    return s->partial.size != s->total || finish_image(s, buffer_bytes(&s->partial));
 }
 
 enum staging_verdict staging_take(struct staging *s, const struct state_record *r,
@@ -189,10 +200,9 @@ enum staging_verdict staging_take(struct staging *s, const struct state_record *
                !fits(s, r, position)) {
         s->refused = true;
     } else {
-        buffer_put(&s->partial, r->chunk.data, r->chunk.size);
         s->size += r->chunk.size;
         s->since_ack += r->chunk.size;
-        s->refused = s->partial.size == s->total && !finish_image(s);
+        s->refused = !take_chunk(s, r->chunk);
     }
     if (s->refused) {
         return STAGING_FULL;

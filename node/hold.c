@@ -272,12 +272,36 @@ static bool is_draining(const struct host *h, const struct hold *hold)
            h->now_us - hold->since_us < turn_us;
 }
 
+/* The arc to a taker whose link is not up: it can't vote, so it doesn't drain yet. Or NULL. */
+static const struct part_arc *unreached(const struct host *h, const struct hold *hold)
+{
+    const struct prepare *p = &hold->part->prepare;
+
+    for (size_t i = 0; i < p->arc_count && hold->durable && hold->since_us == 0; i++) {
+        if (p->arc[i].out &&
+            neighbour_by_process(&h->neighbours, ROLE_NODE, p->arc[i].peer_incarnation) == NULL) {
+            return &p->arc[i];
+        }
+    }
+    return NULL;
+}
+
+uint16_t hold_awaits_link(const struct host *h, const struct hold *hold)
+{
+    const struct part_arc *arc = unreached(h, hold);
+
+    return arc == NULL ? 0 : arc->peer;
+}
+
 /* Two that drain side by side hold their ids for the sum of both: so one after the other, and who
  * waits for its turn holds nothing yet. What a superseded one held is held already. */
 static bool may_drain(const struct host *h, const struct hold *hold)
 {
     if (!hold->durable || hold->since_us != 0 || !gives(hold)) {
         return hold->durable;
+    }
+    if (unreached(h, hold) != NULL) {
+        return false;
     }
     for (size_t i = 0; i < h->participant.part_count; i++) {
         if (is_draining(h, hold_of(h->participant.part[i]))) {
@@ -438,7 +462,11 @@ void hold_on_peer_up(struct host *h, uint64_t incarnation)
 void hold_tick(struct host *h, struct hold *hold)
 {
     const uint64_t resend_us = (uint64_t)h->config.resend_ms * 1000;
+    const struct part_arc *arc = unreached(h, hold);
 
+    if (arc != NULL) {
+        (void)host_link_to(h, arc->peer, arc->peer_incarnation);
+    }
     for (struct list_link *l = list_front(&hold->stagings); l; l = list_next(&hold->stagings, l)) {
         struct staging *s = CONTAINER_OF(l, struct staging, link);
 

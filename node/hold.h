@@ -18,6 +18,7 @@ struct hold {
     struct part *part;
     struct queue held; /* requests to its OUT arcs, in order of arrival */
     uint64_t ticket;   /* of the PERSIST that makes its number durable */
+    uint64_t begun_us; /* PREPARE came */
     uint64_t since_us; /* its OUT arcs are held since; 0 = not yet */
     uint64_t told_us;  /* Draining was sent last */
     bool durable;      /* its number is: it drains when its turn comes */

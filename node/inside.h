@@ -278,6 +278,8 @@ void txn_vote(struct host *h, struct hold *hold, int coordinator);
 
 /* Those whose turn it is begin to drain. */
 void hold_next_turn(struct host *h);
+/* The slot of a taker whose link is not up, so that it can't vote and doesn't drain yet; or 0. */
+uint16_t hold_awaits_link(const struct host *h, const struct hold *hold);
 /* Take over the held cells of a superseded transaction, without release. */
 void hold_take_over(struct host *h, struct hold *hold, struct hold *from);
 /* Follow the current configuration; closes the book's entry. */

@@ -488,6 +488,7 @@ void scene_end(struct scene *s, enum rh_why why)
         scene_enter(s, NULL);
     }
     extras_fini(s);
+    outs_fini(s);
     pool_fini(&s->flushes);
     latch_close(s->latch);
     table_fini(&s->calls);

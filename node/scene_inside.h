@@ -136,7 +136,8 @@ struct scene {
     size_t role_count;
     struct extras *spare; /* owned; lent to nobody, clean */
     size_t spare_count;
-    uint32_t save_at; /* handle: scene_save() has come to here */
+    struct rh_out *spare_out; /* owned; of a handoff that is over; NULL = none */
+    uint32_t save_at;         /* handle: scene_save() has come to here */
     struct ration complaints;
     size_t actor_count;
     size_t saved_count;
@@ -257,6 +258,8 @@ void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body);
 
 /* What its handoff wrote is nobody's any more. */
 void out_drop(struct rh_actor *a);
+/* No handoff runs. */
+void outs_fini(struct scene *s);
 /* Its flush for the move is through … */
 void actor_flushed_to_move(struct rh_actor *a, int result);
 /* … and so is its handoff. */

@@ -4,11 +4,44 @@
 #include "base/assert.h"
 #include "base/mem.h"
 
+enum { SPARE_SIZE_MAX = 16 * 1024 };
+
+/* Actors that move come by the thousand, one after the other: what one wrote into serves the next.
+ */
+static struct rh_out *out_new(struct scene *s, size_t size_max)
+{
+    struct rh_out *out = s->spare_out;
+
+    if (out == NULL) {
+        out = mem_new(1, sizeof *out);
+    }
+    s->spare_out = NULL;
+    out->size_max = size_max;
+    out->over = false;
+    return out;
+}
+
 void out_drop(struct rh_actor *a)
 {
-    buffer_fini(&a->extra->out->state);
-    mem_free(a->extra->out);
+    struct scene *s = a->scene;
+    struct rh_out *out = a->extra->out;
+
     a->extra->out = NULL;
+    if (s->spare_out == NULL && out->state.cap <= SPARE_SIZE_MAX) {
+        buffer_clear(&out->state);
+        s->spare_out = out;
+        return;
+    }
+    buffer_fini(&out->state);
+    mem_free(out);
+}
+
+void outs_fini(struct scene *s)
+{
+    if (s->spare_out != NULL) {
+        buffer_fini(&s->spare_out->state);
+        mem_free(s->spare_out);
+    }
 }
 
 void actor_exported(struct rh_actor *a, int result)
@@ -50,8 +83,7 @@ static size_t state_size_max(const struct rh_actor *a)
 // NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper
 static void hand_off(struct rh_actor *a)
 {
-    extra_of(a)->out = mem_new(1, sizeof *a->extra->out);
-    a->extra->out->size_max = state_size_max(a);
+    extra_of(a)->out = out_new(a->scene, state_size_max(a));
     if (role_of(a)->ops->handoff == NULL) {
         actor_exported(a, RH_OK);
         return;

@@ -101,6 +101,7 @@ static void begin(struct host *h, struct prepare *prepare)
             (void)host_link_to(h, arc->peer, arc->peer_incarnation); // it comes up meanwhile
         }
     }
+    hold->begun_us = h->now_us;
     hold->ticket = host_persist(h);
 }
 
@@ -376,7 +377,9 @@ static void tell_draining(struct host *h, struct hold *hold)
         draining.id = proto_bytes(actor_name(a).id);
         draining.running_ms = (uint32_t)((h->now_us - a->busy->since_us) / 1000);
     } else {
-        draining.peer = slow_taker(hold);
+        const uint16_t peer = hold_awaits_link(h, hold);
+
+        draining.peer = peer != 0 ? peer : slow_taker(hold);
     }
     c.body_case = RH__CONTROL__BODY_DRAINING;
     c.draining = &draining;
@@ -387,9 +390,11 @@ static void tell_draining(struct host *h, struct hold *hold)
 static void report_draining(struct host *h, struct hold *hold)
 {
     const uint64_t period_us = (uint64_t)h->config.resend_ms * 1000;
+    const uint64_t since_us = hold->since_us == 0 ? hold->begun_us : hold->since_us;
+    const bool awaited = hold->part->state == PART_DRAINING || hold_awaits_link(h, hold) != 0;
 
-    if (hold->part->state == PART_DRAINING && !hold->part->refused &&
-        h->now_us - hold->since_us >= period_us && h->now_us - hold->told_us >= period_us) {
+    if (awaited && !hold->part->refused && h->now_us - since_us >= period_us &&
+        h->now_us - hold->told_us >= period_us) {
         hold->told_us = h->now_us;
         tell_draining(h, hold);
     }
