@@ -208,24 +208,6 @@ static void admit_elsewhere(struct host *h, struct arrival *in, uint32_t cell)
     }
 }
 
-/* A request of a running chain must pass the hold, or the chain never ends (hole 18). Not once
- * the arc's images are complete: then it waits for the outcome like any other. */
-static bool is_exempt(const struct host *h, const struct request_record *r, const struct hold *hold)
-{
-    if (mutant(M_NOCHAIN) || r->chain_count == 0 || hold->part->state != PART_DRAINING ||
-        hold->busy == 0) {
-        return false;
-    }
-    for (size_t i = 0; i < r->chain_count; i++) {
-        const struct actor *a = actor_running_at(&h->actors, r->chain[i]);
-
-        if (a != NULL && actor_held(a) != NULL) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void admit_held(struct host *h, struct arrival *in, struct hold *hold)
 {
     if (admit_park(h, &hold->held, in)) {
@@ -280,7 +262,7 @@ void admit_again(struct host *h, struct arrival *in)
     }
     const struct image_name name = {.position = position, .kind = r->kind, .id = r->id};
     struct hold *hold = h->place[cell].hold;
-    if (hold != NULL && !is_exempt(h, r, hold)) {
+    if (hold != NULL && !in->passes && !chain_passes(h, r, hold)) {
         admit_held(h, in, hold);
         return;
     }

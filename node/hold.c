@@ -247,6 +247,7 @@ static void begin_drain(struct host *h, struct hold *hold)
     for (struct waiting *w = queue_front(&hold->held); w; w = queue_next(&hold->held, w)) {
         w->record.flags |= REQUEST_HELD;
     }
+    chain_begin(h, hold);
     hold_progress(h, hold);
 }
 
@@ -479,6 +480,7 @@ void hold_tick(struct host *h, struct hold *hold)
             stream_rewind(s);
         }
     }
+    chain_tick(h, hold);
     hold_progress(h, hold);
 }
 

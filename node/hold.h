@@ -20,6 +20,7 @@ struct hold {
     uint64_t ticket;   /* of the PERSIST that makes its number durable */
     uint64_t begun_us; /* PREPARE came */
     uint64_t since_us; /* its OUT arcs are held since; 0 = not yet */
+    uint64_t pass_us;  /* the next calls may pass then; 0 = none did yet */
     uint64_t told_us;  /* Draining was sent last */
     bool durable;      /* its number is: it drains when its turn comes */
     bool told_refused;

@@ -95,6 +95,7 @@ struct host_config host_config_default(void)
         .renew_ms = 500,
         .resend_ms = 300,
         .drain_turn_ms = 20,
+        .call_hold_ms = 100,
         .exports_at_once = 128,
         .poll_ms = 1000,
         .linger_ms = 30000,

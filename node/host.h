@@ -114,6 +114,7 @@ struct host_config {
     uint32_t resend_ms;       /* 300 */
     uint32_t exports_at_once; /* actors asked for their state and not through with it; 128 */
     uint32_t drain_turn_ms;   /* a transaction that drains longer lets others begin to; 20 */
+    uint32_t call_hold_ms;    /* a drain that takes longer lets held calls pass; 100 */
     uint32_t poll_ms;         /* T_poll; 1000 */
     uint32_t linger_ms;       /* T_linger: forwards for arcs it gave away; 30000 */
     size_t answers_size_max;  /* bytes of saved answers, small ones not counted; 64 MiB */

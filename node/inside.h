@@ -217,6 +217,7 @@ struct arrival {
     uint64_t deadline_us;
     struct waiting *w;
     uint64_t position; /* 0 = not known yet */
+    bool passes;       /* the hold lets it */
 };
 struct arrival arrival_of(struct waiting *w); /* w is in no queue */
 
@@ -449,6 +450,14 @@ uint64_t host_position(const struct host *h, uint16_t kind, struct bytes id);
 bool host_has_kind(const struct host *h, uint16_t kind);
 /* It is hosted here. */
 struct kind_state *host_kind_of(const struct host *h, uint16_t kind);
+
+/* ---- chain.c ---- */
+
+/* The drain waits for who waits for this request. */
+bool chain_passes(const struct host *h, const struct request_record *r, const struct hold *hold);
+/* It begins to drain: look at what waited for its actors before. */
+void chain_begin(struct host *h, struct hold *hold);
+void chain_tick(struct host *h, struct hold *hold);
 
 /* ---- inspect.c ---- */
 

@@ -316,17 +316,16 @@ void actors_answered(struct fleet *f, uint64_t uid)
 }
 
 /* The handler asks another actor; only ones with a greater number, so that no two wait for each
- * other. In calm seeds one beside it, and who is asked asks nobody. For the hold lets a request
- * pass only when one of its callers runs in a held arc on this node (PROTOCOL 5.3): across nodes,
- * or through the queue of an actor in between, only T_prepare ends the wait. */
+ * other. In calm seeds a chain is three long: longer ones would wait in each other's mailboxes
+ * until the deadline, drain or not. Circles of calls and drains remain, also across nodes, and none
+ * may last (hole 18). */
 static uint64_t call(struct fleet *f, struct instance *i)
 {
     const size_t me = (size_t)(i->entity - f->ledger.entity);
     const size_t other = me + world_between(&f->world, 1, 8);
 
     if (other >= LEDGER_ENTITIES ||
-        (f->profile == PROFILE_CALM &&
-         (me % 2 != 0 || other % 2 == 0 || !check_owns(f, i->node, &f->ledger.entity[other])))) {
+        (f->profile == PROFILE_CALM && (me % 3 == 2 || other % 3 != me % 3 + 1))) {
         return 0;
     }
     if (!f->faults.node_calls) {

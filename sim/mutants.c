@@ -48,7 +48,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_ERAMSG] = PROFILE_RESTORE,  [M_NOCHAIN] = PROFILE_CALM,   [M_BARRIER] = PROFILE_LEASE,
         [M_ROLE] = PROFILE_ROLES,      [M_YOUNGEST] = PROFILE_ROLES, [M_ASLEEP] = PROFILE_ROLES,
         [M_ONESTRIKE] = PROFILE_LEASE, [M_POISON] = PROFILE_LEASE,   [M_RETURNLOST] = PROFILE_MIXED,
-        [M_WAKELOST] = PROFILE_CALM,   [M_NOPOLL] = PROFILE_ROLES,
+        [M_WAKELOST] = PROFILE_CALM,   [M_NOPOLL] = PROFILE_ROLES,   [M_CONVOY] = PROFILE_CALM,
     };
 
     return ground[m];
@@ -105,7 +105,7 @@ static void hunt(const struct campaign *c, struct prey *p)
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */
 static bool needs_node_calls(enum mutant m)
 {
-    return m == M_NOCHAIN;
+    return m == M_NOCHAIN || m == M_CONVOY;
 }
 
 static void start(const struct campaign *c, enum mutant m, struct prey *p)

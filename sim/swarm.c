@@ -152,6 +152,21 @@ static void draw_lives(struct fleet *f)
 }
 
 /* What each seed has, and then its profile. */
+static void draw_calm(struct fleet *f)
+{
+    struct fleet_faults *x = &f->faults;
+
+    x->call_pm = maybe(f, 600, 100, 300);
+    // Links that break are no excuse: what was lost is sent again.
+    x->reset_us = maybe(f, 400, 100 * MS, 1 * S);
+    x->call_pm = x->reset_us > 0 ? 0 : x->call_pm;
+    if (f->options.node_calls) { // whoever wants them wants them in every seed
+        x->call_pm = 300;
+        x->reset_us = 0;
+    }
+    x->run_long_pm = 0;
+}
+
 static void draw_faults(struct fleet *f)
 {
     struct fleet_faults *x = &f->faults;
@@ -175,11 +190,7 @@ static void draw_faults(struct fleet *f)
     x->raft.commit_max_us = world_between(&f->world, 500, 30 * MS);
     x->raft.lag_max_us = world_between(&f->world, 500, 300 * MS);
     if (f->profile == PROFILE_CALM) {
-        x->call_pm = maybe(f, 600, 100, 300);
-        // Links that break are no excuse: what was lost is sent again.
-        x->reset_us = maybe(f, 400, 100 * MS, 1 * S);
-        x->call_pm = x->reset_us > 0 ? 0 : x->call_pm;
-        x->run_long_pm = 0;
+        draw_calm(f);
         return;
     }
     x->turn_pm = maybe(f, 400, 1, 30);

@@ -158,7 +158,9 @@ class Fleet:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, failed, *_):
+        if failed:
+            self.show_logs()
         for p in self.processes:
             p.kill()
         for p in self.processes:
@@ -168,6 +170,14 @@ class Fleet:
             print(f"# kept {self.folder}")
         else:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def show_logs(self, count=12):
+        """What each process said last: a failure that comes once in a hundred runs tells it here."""
+        for p in self.processes:
+            state = "runs" if p.running else f"ended with {p.popen.returncode}"
+            print(f"# {p.name} {state}; the end of its log:")
+            for line in p.tail(count).split(" | "):
+                print(f"#   {line}")
 
     def data(self, name):
         return os.path.join(self.folder, name)
