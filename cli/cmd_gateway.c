@@ -8,7 +8,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { DEADLINE_MAX_MS = 60000, IN_FLIGHT_MAX = 10000000, DRAIN_MAX_MS = 600000 };
+enum {
+    DEADLINE_MAX_MS = 60000,
+    IN_FLIGHT_MAX = 10000000,
+    DRAIN_MAX_MS = 600000,
+    AUTH_TIME_MAX_MS = 600000
+};
 
 struct gateway_words {
     char cluster[VIEW_NAME_MAX + 1];
@@ -16,6 +21,7 @@ struct gateway_words {
     char resp[VIEW_ADDRESS_MAX + 1];
     char frames[VIEW_ADDRESS_MAX + 1];
     char join[ADMIN_ADDRESSES_SIZE];
+    char auth_keys[512];
     char level[8];
     bool insecure;
     char address[ADMIN_COORDINATORS_MAX][128];
@@ -42,6 +48,11 @@ static bool check(struct gateway_words *w, struct gateway_options *o)
     o->cluster = w->cluster;
     o->listen = w->resp;
     o->frames = w->frames[0] != '\0' ? w->frames : NULL;
+    o->auth_keys = w->auth_keys[0] != '\0' ? w->auth_keys : NULL;
+    if (o->auth_keys != NULL && o->frames == NULL) {
+        (void)fprintf(stderr, "ringhold gateway: --auth-keys is of --frames, which is missing\n");
+        return false;
+    }
     if (o->frames != NULL && !listen_allowed("gateway", w->frames, w->insecure)) {
         return false;
     }
@@ -73,6 +84,23 @@ int cmd_gateway(int argc, char **argv)
                     w.frames,
                     sizeof w.frames,
                     "where clients with the binary protocol connect (nowhere); port 0: any"),
+        option_text("auth-keys",
+                    "FILE",
+                    w.auth_keys,
+                    sizeof w.auth_keys,
+                    "clients of --frames show tokens signed with these keys; SIGHUP: read again"),
+        option_time("auth-time",
+                    &o.clients.auth_ms,
+                    (struct option_range){100, AUTH_TIME_MAX_MS},
+                    "time to show a token (5s)"),
+        option_number("unauthenticated",
+                      &o.clients.strangers_max,
+                      (struct option_range){1, IN_FLIGHT_MAX},
+                      "connections that have shown none yet, in all (4096)"),
+        option_number("unauthenticated-address",
+                      &o.clients.strangers_address_max,
+                      (struct option_range){1, IN_FLIGHT_MAX},
+                      "and from one address (64)"),
         option_text("role",
                     "NAME",
                     o.clients.role,

@@ -31,6 +31,9 @@ struct clients_config clients_config_default(void)
         .packet_size_max = (size_t)64 * 1024,
         .heartbeat_ms = 30000,
         .hello_ms = 5000,
+        .auth_ms = 5000,
+        .strangers_max = 4096,
+        .strangers_address_max = 64,
         .threads = 1,
     };
 }
@@ -45,6 +48,10 @@ struct clients *clients_new(const struct clients_config *config, struct router *
     all->config = *config;
     all->router = router;
     all->since_us = now_us;
+    if (config->strangers == NULL) {
+        all->own_strangers = strangers_new();
+        all->config.strangers = all->own_strangers;
+    }
     list_init(&all->order);
     list_init(&all->bound);
     list_init(&all->due);
@@ -61,6 +68,7 @@ void clients_free(struct clients *all)
     table_fini(&all->table);
     buffer_fini(&all->words);
     buffer_fini(&all->body);
+    strangers_free(all->own_strangers);
     mem_free(all);
 }
 
@@ -127,6 +135,7 @@ struct client *client_new(struct clients *all, enum client_speech speech, const 
     c->lost_why = NOTE_LOST_CLOSED;
     c->reply_size = REPLY_SIZE_GUESS;
     (void)snprintf(c->address, sizeof c->address, "%s", address);
+    auth_begin(c);
     table_put(&all->table, &c->link, table_mix(c->session));
     list_push_back(&all->order, &c->order);
     all->figures.accepted++;
@@ -141,6 +150,7 @@ void client_free(struct client *c, uint64_t now_us, struct router_effects *effec
         .type = ROUTER_SESSION_CLOSED, .now_us = now_us, .session = c->session};
 
     binding_end(c, now_us, effects);
+    auth_end(c);
     router_step(all->router, &event, effects);
     table_remove(&all->table, &c->link);
     all->last = all->last == c ? NULL : all->last;

@@ -18,11 +18,15 @@
  * from, and a half-sent command may not grow past 64 KiB; above twice that who
  * owes reading of more than `unsent_max` is closed. What is on its way to nodes
  * is bounded by the router.
+ *
+ * Who speaks packets to a gateway with keys is a stranger until it has shown a
+ * token (client_auth.c): strangers are counted, and may hold little.
  */
 #ifndef GATEWAY_CLIENT_H
 #define GATEWAY_CLIENT_H
 
 #include "base/bytes.h"
+#include "gateway/keyring.h"
 #include "gateway/packet.h"
 #include "gateway/pushes.h"
 #include "gateway/router.h"
@@ -38,24 +42,29 @@ struct clients;
 struct client;
 
 struct clients_config {
-    const char *version;          /* of the product; borrowed for life */
-    char name[VIEW_NAME_MAX + 1]; /* of this gateway */
-    uint16_t port;                /* for INFO */
-    uint32_t in_flight_max;       /* commands and requests of one connection; 1024 */
-    uint32_t connections_max;     /* 10000 */
-    uint32_t stall_ms;            /* 60000 */
-    uint32_t deadline_ms;         /* the router's, for texts */
-    size_t unsent_max;            /* bytes of one connection; 1 MiB */
-    size_t output_max;            /* bytes of one connection; 64 MiB */
-    size_t buffers_max;           /* bytes of all connections; 256 MiB */
-    size_t push_unread_max;       /* a push on top of so many unread bytes closes it; 1 MiB */
-    size_t packet_size_max;       /* body of a packet that comes in; at most 1 MiB; 64 KiB */
-    uint32_t heartbeat_ms;        /* packets come at least so often, 0 = need not; 30000 */
-    uint32_t hello_ms;            /* until the hello; 5000 */
-    char role[RING_ROLE_MAX + 1]; /* whose kind a key without "@KIND/" names; "": kind 0 */
-    unsigned thread;              /* of the gateway's process; 0 */
-    unsigned threads;             /* 1; these two keep CLIENT ID apart */
-    struct board *board;          /* borrowed for life: of all threads, for INFO; NULL with one */
+    const char *version;             /* of the product; borrowed for life */
+    char name[VIEW_NAME_MAX + 1];    /* of this gateway */
+    uint16_t port;                   /* for INFO */
+    uint32_t in_flight_max;          /* commands and requests of one connection; 1024 */
+    uint32_t connections_max;        /* 10000 */
+    uint32_t stall_ms;               /* 60000 */
+    uint32_t deadline_ms;            /* the router's, for texts */
+    size_t unsent_max;               /* bytes of one connection; 1 MiB */
+    size_t output_max;               /* bytes of one connection; 64 MiB */
+    size_t buffers_max;              /* bytes of all connections; 256 MiB */
+    size_t push_unread_max;          /* a push on top of so many unread bytes closes it; 1 MiB */
+    size_t packet_size_max;          /* body of a packet that comes in; at most 1 MiB; 64 KiB */
+    uint32_t heartbeat_ms;           /* packets come at least so often, 0 = need not; 30000 */
+    uint32_t hello_ms;               /* until the hello; 5000 */
+    char cluster[VIEW_NAME_MAX + 1]; /* that tokens must be for */
+    uint32_t auth_ms;                /* until a good token was shown; 5000 */
+    uint32_t strangers_max;          /* connections without one, in all; 4096 */
+    uint32_t strangers_address_max;  /* and from one address; 64 */
+    struct strangers *strangers;     /* borrowed for life: of all threads; NULL = of its own */
+    char role[RING_ROLE_MAX + 1];    /* whose kind a key without "@KIND/" names; "": kind 0 */
+    unsigned thread;                 /* of the gateway's process; 0 */
+    unsigned threads;                /* 1; these two keep CLIENT ID apart */
+    struct board *board; /* borrowed for life: of all threads, for INFO; NULL with one */
 };
 struct clients_config clients_config_default(void);
 
@@ -65,8 +74,18 @@ struct clients *clients_new(const struct clients_config *config, struct router *
 /* All clients must be gone. Takes NULL. */
 void clients_free(struct clients *all);
 
+/* The keys of tokens, from now on; a copy. None: who speaks packets isn't asked who it is. Who was
+ * known stays so. (client_auth.c) */
+void clients_set_keys(struct clients *all, const struct keyring *keys);
+/* The time of day, for tokens' expiry: call it at least once a second if there are keys. */
+void clients_set_unix(struct clients *all, uint64_t unix_s);
+
 bool clients_full(const struct clients *all); /* accept no more */
 enum client_speech { CLIENT_RESP, CLIENT_PACKETS };
+/* May a connection from this "host:port" come in? If not, what to tell it, as clients_refusal();
+ * counted by reason. */
+bool clients_admit(struct clients *all, enum client_speech speech, const char *address,
+                   struct bytes *refusal);
 /* What to tell a connection that is one too many, before it is closed. Counts it. Good until the
  * next call. */
 struct bytes clients_refusal(struct clients *all, enum client_speech speech);
@@ -86,6 +105,11 @@ struct clients_figures {
     uint64_t buffered;                 /* bytes held for all clients, now */
     uint64_t packets;                  /* that came in */
     uint64_t bad_requests;             /* answered BAD_REQUEST, or notifies that were dropped */
+    uint64_t authenticated;            /* showed a good token */
+    uint64_t strangers;                /* did not yet, now */
+    uint64_t refused_strangers;        /* of `refused`: too many strangers in all */
+    uint64_t refused_address;          /* … and from one address */
+    uint64_t unauthorized;             /* asked for another entity than their token's */
     uint64_t kicks[PACKET_KICK_COUNT]; /* by code, from PACKET_KICK_BAD_PACKET on */
     struct push_figures pushes;
 };

@@ -12,6 +12,7 @@
 #include "gateway/pushes.h"
 #include "gateway/resp.h"
 #include "gateway/slots.h"
+#include "gateway/strangers.h"
 #include "gateway/target.h"
 
 enum { CLIENT_NAME_MAX = 63, TICKET_PART_BITS = 8 };
@@ -22,6 +23,7 @@ static const uint64_t TICKET_RESUME = UINT64_MAX - 1; /* of a bond that was aske
 
 struct binding;
 struct client;
+struct identity;
 
 /* What the protocols of clients differ in. Calls have set now_us, and effects where they come from
  * the client. */
@@ -51,6 +53,9 @@ struct dialect {
 };
 extern const struct dialect dialect_resp;    /* client_resp.c */
 extern const struct dialect dialect_packets; /* client_packet.c */
+
+/* The gateway's own kick, of a client that speaks packets; counted by code. */
+void packet_kick(struct client *c, enum packet_kick code, const char *text);
 
 /* GOAWAY to a connection that is one too many; good until the next call on `all`. */
 struct bytes packet_refusal(struct clients *all);
@@ -93,6 +98,8 @@ struct client {
         bool pinged;                /* since then */
         bool leaving;               /* it was told to go */
     } packets;                      /* of a client that speaks packets */
+    struct stranger *stranger;      /* it has to say who it is; NULL = it has not, or did */
+    struct identity *identity;      /* owned: who it said it is; NULL = it was not asked */
     bool busy;                      /* it was sent something since the last tick */
     bool closing;                   /* no more input; goes when all is answered and sent */
     bool ended;                     /* the other side sends no more */
@@ -116,9 +123,12 @@ struct clients {
     struct buffer words; /* of an inline command */
     struct buffer body;  /* of a request being made */
     struct push_figures pushes;
-    struct list bound; /* struct binding, all */
-    struct list due;   /* those of them that wait for a time */
-    struct list turn;  /* those of them whose turn it is now */
+    struct keyring keys;             /* none: clients are not asked who they are */
+    uint64_t unix_s;                 /* the time of day */
+    struct strangers *own_strangers; /* owned; NULL = they are of all threads */
+    struct list bound;               /* struct binding, all */
+    struct list due;                 /* those of them that wait for a time */
+    struct list turn;                /* those of them whose turn it is now */
     bool in_turn;
     uint64_t ring_version; /* that bonds were compared with */
     uint64_t since_us;
@@ -172,6 +182,19 @@ void binding_resumed(struct client *c, const struct router_effect *reply, struct
 void binding_pump(struct client *c, uint64_t now_us);
 /* The connection is bound no more: tell the actor, if it may think so. */
 void binding_end(struct client *c, uint64_t now_us, struct router_effects *effects);
+
+/* ---- client_auth.c */
+
+/* A new connection: is it a stranger? */
+void auth_begin(struct client *c);
+/* The connection has gone. */
+void auth_end(struct client *c);
+/* It showed this as its token: from here on it is known, or kicked. */
+void auth_take(struct client *c, struct bytes text);
+/* May it ask this entity? */
+bool auth_allows(const struct client *c, uint16_t kind, struct bytes id);
+/* May a stranger send a packet of this type? */
+bool auth_admits(uint8_t type);
 
 /* The entity that a key names; false: none, and an error was replied. */
 bool client_finds(struct client *c, struct bytes key, struct target *out);

@@ -9,6 +9,7 @@
  *             -the gateway drains-> LEAVING, goaway
  *     LEAVING as GREETED, but new requests are MOVING; it goes when nothing is owed
  *
+ * Where the gateway has keys, GREETED begins with an auth: client_auth.c.
  * A kick is the last that is written; what is answered later is dropped.
  */
 #include "gateway/client_inside.h"
@@ -24,6 +25,8 @@ enum {
     RETRY_MOVING_MS = 1000,
     RETRY_FULL_MS = 5000,
     RETRY_DRAINED_MS = 100,
+    STRANGER_BODY_MAX = 1024,
+    STRANGER_UNSENT_MAX = 4096,
 };
 
 /* ---- tickets ----
@@ -91,7 +94,7 @@ static void put_kick(struct client *c, uint32_t code, struct bytes text)
 }
 
 /* The gateway's own. Counted by reason. */
-static void kick(struct client *c, enum packet_kick code, const char *text)
+void packet_kick(struct client *c, enum packet_kick code, const char *text)
 {
     log_debug("gateway", "client_kicked", "address=%s code=%d why=\"%s\"", c->address, code, text);
     c->all->figures.kicks[code - PACKET_KICK_BAD_PACKET]++;
@@ -221,7 +224,7 @@ static void on_unbind(struct client *c, struct bytes body)
     uint32_t request = 0;
 
     if (packet_get_unbind(body, &request) != ERR_OK) {
-        kick(c, PACKET_KICK_BAD_PACKET, "an unbind that is too short");
+        packet_kick(c, PACKET_KICK_BAD_PACKET, "an unbind that is too short");
     } else if (!binding_leave(c, make_ticket(request, TICKET_BIND, due_us(c, 0)))) {
         refuse(c, request, STATUS_BAD_REQUEST, "this connection is not bound: bind first");
     }
@@ -235,11 +238,16 @@ static void on_asking(struct client *c, const struct packet *p)
     const enum err bad = packet_get_request(p->body, &r);
 
     if (bad == ERR_CORRUPT) {
-        kick(c, PACKET_KICK_BAD_PACKET, "a request that is too short");
+        packet_kick(c, PACKET_KICK_BAD_PACKET, "a request that is too short");
     } else if (bad != ERR_OK) {
         c->all->figures.bad_requests++;
         if (!told) {
             refuse(c, r.request, STATUS_BAD_REQUEST, "flags or id of the request make no sense");
+        }
+    } else if (!auth_allows(c, r.kind, r.id)) {
+        c->all->figures.unauthorized++;
+        if (!told) {
+            refuse(c, r.request, STATUS_UNAUTHORIZED, "the token is for another entity");
         }
     } else if (c->packets.leaving) {
         if (!told) {
@@ -260,14 +268,15 @@ static void on_hello(struct client *c, struct bytes body)
     struct hello_packet hello;
 
     if (packet_get_hello(body, &hello) != ERR_OK) {
-        kick(c, PACKET_KICK_NO_HELLO, "what came first is no hello");
+        packet_kick(c, PACKET_KICK_NO_HELLO, "what came first is no hello");
     } else if (hello.version_min > PACKET_VERSION || hello.version_max < PACKET_VERSION) {
-        kick(c, PACKET_KICK_VERSION, "this gateway speaks version 1");
+        packet_kick(c, PACKET_KICK_VERSION, "this gateway speaks version 1");
     } else {
         c->packets.greeted = true;
         packet_put_hello_ack(&c->out,
                              &(struct hello_ack_packet){
                                  .version = PACKET_VERSION,
+                                 .flags = c->stranger != NULL ? PACKET_ACK_AUTH : 0,
                                  .heartbeat_ms = config->heartbeat_ms,
                                  .packet_size_max = (uint32_t)config->packet_size_max,
                                  .requests_max = config->in_flight_max,
@@ -279,7 +288,9 @@ static void on_hello(struct client *c, struct bytes body)
 static void on_ping(struct client *c, struct bytes body)
 {
     if (body.size > PACKET_PING_MAX) {
-        kick(c, PACKET_KICK_BAD_PACKET, "a ping that is too long");
+        packet_kick(c, PACKET_KICK_BAD_PACKET, "a ping that is too long");
+    } else if (c->stranger != NULL && client_unsent(c) > STRANGER_UNSENT_MAX) {
+        packet_kick(c, PACKET_KICK_NO_AUTH, "no auth came, but pings that it does not read");
     } else {
         packet_put_ping(&c->out, PACKET_PONG, body);
     }
@@ -292,8 +303,12 @@ static void run(struct client *c, const struct packet *p)
         if (p->type == PACKET_HELLO) {
             on_hello(c, p->body);
         } else {
-            kick(c, PACKET_KICK_NO_HELLO, "what came first is no hello");
+            packet_kick(c, PACKET_KICK_NO_HELLO, "what came first is no hello");
         }
+        return;
+    }
+    if (c->stranger != NULL && !auth_admits(p->type)) {
+        packet_kick(c, PACKET_KICK_NO_AUTH, "what came first is no auth");
         return;
     }
     switch (p->type) {
@@ -307,6 +322,9 @@ static void run(struct client *c, const struct packet *p)
         c->all->figures.commands++;
         on_unbind(c, p->body);
         break;
+    case PACKET_AUTH:
+        auth_take(c, p->body);
+        break;
     case PACKET_PING:
         on_ping(c, p->body);
         break;
@@ -314,9 +332,17 @@ static void run(struct client *c, const struct packet *p)
         break; // that it came is what was asked for
     default:
         if ((p->type & PACKET_OPTIONAL) == 0) {
-            kick(c, PACKET_KICK_BAD_PACKET, "a packet of a type that is not for gateways");
+            packet_kick(c, PACKET_KICK_BAD_PACKET, "a packet of a type that is not for gateways");
         }
     }
+}
+
+/* A stranger says hello, its token and pings, for which little is enough. */
+static size_t size_max_of(const struct client *c)
+{
+    const size_t most = c->all->config.packet_size_max;
+
+    return c->stranger != NULL && most > STRANGER_BODY_MAX ? STRANGER_BODY_MAX : most;
 }
 
 static size_t take(struct client *c, struct bytes in)
@@ -329,14 +355,14 @@ static size_t take(struct client *c, struct bytes in)
     while (at < in.size && client_has_room(c)) {
         const struct bytes rest = bytes_of(in.data + at, in.size - at);
         struct packet p;
-        const enum packet_result result = packet_next(rest, c->all->config.packet_size_max, &p);
+        const enum packet_result result = packet_next(rest, size_max_of(c), &p);
 
         if (result == PACKET_MORE) {
             c->half = true;
             break;
         }
         if (result == PACKET_LARGE) {
-            kick(c, PACKET_KICK_TOO_LARGE, "a packet is over the limit");
+            packet_kick(c, PACKET_KICK_TOO_LARGE, "a packet is over the limit");
             break;
         }
         at += PACKET_HEADER + p.body.size;
@@ -347,7 +373,7 @@ static size_t take(struct client *c, struct bytes in)
 
 static void refuse_half(struct client *c)
 {
-    kick(c, PACKET_KICK_NO_MEMORY, "no memory for a packet of this size now");
+    packet_kick(c, PACKET_KICK_NO_MEMORY, "no memory for a packet of this size now");
 }
 
 static void tick(struct client *c)
@@ -359,14 +385,21 @@ static void tick(struct client *c)
     if (c->closing) {
         return;
     }
+    if (c->stranger != NULL && c->now_us - c->since_us > (uint64_t)config->auth_ms * 1000) {
+        // By the time since it came, not since it spoke: a byte a second buys no time.
+        packet_kick(c,
+                    c->packets.greeted ? PACKET_KICK_NO_AUTH : PACKET_KICK_NO_HELLO,
+                    "no auth came in time");
+        return;
+    }
     if (!client_has_room(c)) {
         c->packets.heard_us = c->now_us; // it is not listened to
     } else if (!c->packets.greeted) {
         if (quiet_us > (uint64_t)config->hello_ms * 1000) {
-            kick(c, PACKET_KICK_NO_HELLO, "no hello came in time");
+            packet_kick(c, PACKET_KICK_NO_HELLO, "no hello came in time");
         }
     } else if (heartbeat_us > 0 && quiet_us > 2 * heartbeat_us) {
-        kick(c, PACKET_KICK_SILENT, "nothing came for two heartbeats");
+        packet_kick(c, PACKET_KICK_SILENT, "nothing came for two heartbeats");
     } else if (heartbeat_us > 0 && quiet_us > heartbeat_us && !c->packets.pinged) {
         c->packets.pinged = true;
         packet_put_ping(&c->out, PACKET_PING, (struct bytes){NULL, 0});

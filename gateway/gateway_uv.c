@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "gateway/strangers.h"
 #include "gateway/thread_uv.h"
 #include "wire/gateway_id.h"
 
@@ -38,6 +39,7 @@ struct gateway {
     unsigned count;  /* of threads that are open */
     unsigned cursor; /* the seat after the one that was given a connection last */
     struct board *board;
+    struct strangers *strangers;
     uv_loop_t *loop; /* of the first */
     uv_async_t told; /* some thread has told something */
     uv_timer_t drain;
@@ -224,6 +226,7 @@ static void open_threads(struct gateway *g)
                                       .process = gateway_id_process(random_u64()),
                                       .count = g->options->threads,
                                       .board = g->board,
+                                      .strangers = g->strangers,
                                       .tell = on_news,
                                       .context = g};
 
@@ -312,6 +315,7 @@ int gateway_run(const struct gateway_options *options)
     (void)signal(SIGPIPE, SIG_IGN); // a client that hangs up is no reason to die
     raise_file_limit();
     g->board = options->threads > 1 ? board_new(options->threads) : NULL;
+    g->strangers = strangers_new();
     open_threads(g);
     int code = 1;
     if (g->count == 0) {
@@ -335,6 +339,7 @@ int gateway_run(const struct gateway_options *options)
         thread_free(g->seat[i].thread);
     }
     board_free(g->board);
+    strangers_free(g->strangers);
     (void)pthread_mutex_destroy(&g->lock);
     mem_free(g);
     return code;

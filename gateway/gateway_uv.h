@@ -19,10 +19,12 @@ struct gateway_options {
     size_t coordinator_count;        /* 1..FINDER_MAX */
     const char *listen;              /* "host:port" for RESP; port 0 = any free one */
     const char *frames;              /* "host:port" for packets, or NULL */
+    const char *auth_keys;           /* file of keys of tokens (keyring.h), or NULL */
     uint32_t threads;                /* 1..GATEWAY_THREADS_MAX (wire/gateway_id.h); 1 */
     uint32_t drain_ms;               /* at SIGTERM, for requests under way; 3000 */
     struct router_config router;     /* gateway, seed, threads, name are filled in */
-    struct clients_config clients;   /* so are version, name, port, deadline_ms, threads, board */
+    /* So are version, name, cluster, port, deadline_ms, threads, board, strangers. */
+    struct clients_config clients;
 };
 /* name, cluster, coordinators are left empty; listen is "127.0.0.1:6380". */
 struct gateway_options gateway_options_default(void);

@@ -136,15 +136,33 @@ static void put_sessions(struct buffer *out, const struct client *c, const struc
 
 static void put_packets(struct buffer *out, const struct client *c, const struct tally *t)
 {
-    static const char *const kicks[PACKET_KICK_COUNT] = {
-        "bad_packet", "too_large", "no_hello", "version", "silent", "no_memory"};
+    static const char *const kicks[PACKET_KICK_COUNT] = {"bad_packet",
+                                                         "too_large",
+                                                         "no_hello",
+                                                         "version",
+                                                         "silent",
+                                                         "no_memory",
+                                                         "no_auth",
+                                                         "token_malformed",
+                                                         "token_unknown_key",
+                                                         "token_forged",
+                                                         "token_foreign",
+                                                         "token_expired"};
     const struct clients_figures *f = &t->clients;
 
     (void)c;
     put_format(out,
-               "# Packets\r\npackets:%" PRIu64 "\r\nbad_requests:%" PRIu64 "\r\n",
+               "# Packets\r\npackets:%" PRIu64 "\r\nbad_requests:%" PRIu64
+               "\r\nauthenticated:%" PRIu64 "\r\nunauthenticated:%" PRIu64
+               "\r\nrefused_unauthenticated:%" PRIu64 "\r\nrefused_unauthenticated_address:%" PRIu64
+               "\r\nunauthorized:%" PRIu64 "\r\n",
                f->packets,
-               f->bad_requests);
+               f->bad_requests,
+               f->authenticated,
+               f->strangers,
+               f->refused_strangers,
+               f->refused_address,
+               f->unauthorized);
     for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
         put_format(out, "kicked_%s:%" PRIu64 "\r\n", kicks[i], f->kicks[i]);
     }

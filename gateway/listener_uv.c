@@ -240,9 +240,8 @@ static void name_peer(const uv_tcp_t *tcp, char *text, size_t size)
     port_text(&storage, text, size);
 }
 
-static void refuse(struct connection *c, enum client_speech speech)
+static void refuse(struct connection *c, struct bytes text)
 {
-    const struct bytes text = clients_refusal(c->listener->clients, speech);
     const uv_buf_t buf = buf_of(text);
 
     (void)uv_try_write((uv_stream_t *)&c->tcp, &buf, 1); // it may not be told; it is closed anyway
@@ -271,19 +270,20 @@ static void admit(struct connection *c, enum client_speech speech, int failed)
 {
     struct listener *l = c->listener;
     char peer[ADDRESS_SIZE_MAX + 8];
+    struct bytes refusal = {NULL, 0};
 
     if (failed != 0) {
         listener_count_left(l);
         uv_close((uv_handle_t *)&c->tcp, on_closed);
         return;
     }
-    if (clients_full(l->clients)) {
-        refuse(c, speech);
+    name_peer(&c->tcp, peer, sizeof peer);
+    if (!clients_admit(l->clients, speech, peer, &refusal)) {
+        refuse(c, refusal);
         return;
     }
     (void)uv_tcp_nodelay(&c->tcp, 1);
     (void)uv_tcp_keepalive(&c->tcp, 1, KEEPALIVE_S);
-    name_peer(&c->tcp, peer, sizeof peer);
     c->client = client_new(l->clients, speech, peer, l->now_us);
     client_set_user(c->client, c);
     list_push_back(&l->connections, &c->link);

@@ -52,7 +52,13 @@ enum packet_result packet_next(struct bytes in, size_t size_max, struct packet *
     return PACKET_WHOLE;
 }
 
-enum { HELLO_SIZE = 6, HELLO_ACK_SIZE = 24, PUSH_HEADER = 8, NOTICE_HEADER = 4 };
+enum {
+    HELLO_SIZE = 6,
+    HELLO_ACK_SIZE = 24,
+    PUSH_HEADER = 8,
+    NOTICE_HEADER = 4,
+    AUTH_OK_HEADER = 11
+};
 
 enum err packet_get_hello(struct bytes body, struct hello_packet *out)
 {
@@ -194,6 +200,33 @@ void packet_put_push(struct buffer *out, const struct push_packet *p)
     uint8_t *at = begin(out, PACKET_PUSH, PUSH_HEADER + p->payload.size);
 
     put_run(big_put64(at, p->sequence), p->payload);
+}
+
+void packet_put_auth(struct buffer *out, struct bytes token)
+{
+    put_run(begin(out, PACKET_AUTH, token.size), token);
+}
+
+enum err packet_get_auth_ok(struct bytes body, struct auth_ok_packet *out)
+{
+    if (body.size < AUTH_OK_HEADER || body.data[10] == 0 ||
+        body.size - AUTH_OK_HEADER < body.data[10]) {
+        return ERR_CORRUPT;
+    }
+    *out = (struct auth_ok_packet){.expires_s = big_get64(body.data),
+                                   .kind = (uint16_t)big_get16(body.data + 8),
+                                   .id = bytes_of(body.data + AUTH_OK_HEADER, body.data[10])};
+    return ERR_OK;
+}
+
+void packet_put_auth_ok(struct buffer *out, const struct auth_ok_packet *ok)
+{
+    ASSERT(ok->id.size >= 1 && ok->id.size <= UINT8_MAX);
+    uint8_t *at = begin(out, PACKET_AUTH_OK, AUTH_OK_HEADER + ok->id.size);
+
+    at = big_put64(at, ok->expires_s);
+    at = big_put16(at, ok->kind);
+    put_run(big_put8(at, (uint8_t)ok->id.size), ok->id);
 }
 
 enum err packet_get_notice(struct bytes body, struct notice_packet *out)

@@ -42,8 +42,9 @@ enum packet_type {
     PACKET_GOAWAY = 10,   /* gateway: it stops; go to another one */
     PACKET_BIND = 11,     /* client: a request without payload: bind me to the entity */
     PACKET_UNBIND = 12,   /* client: u32 request */
-    PACKET_AUTH = 13,     /* kept for tokens */
+    PACKET_AUTH = 13,     /* client: a token (token.h) */
     PACKET_RESUME = 14,   /* kept for sessions that outlive a connection */
+    PACKET_AUTH_OK = 15,  /* gateway: who the client is now */
 };
 
 enum packet_status {
@@ -57,7 +58,7 @@ enum packet_status {
     STATUS_QUARANTINED = 7,   /* its actor killed processes: did not run */
     STATUS_REJECTED = 8,      /* a bind: the actor or its kind takes no session */
     STATUS_BAD_REQUEST = 9,   /* does not make sense: did not run */
-    STATUS_UNAUTHORIZED = 10, /* kept */
+    STATUS_UNAUTHORIZED = 10, /* not the entity of the token: did not run */
     STATUS_RATE_LIMITED = 11, /* kept */
 };
 
@@ -69,8 +70,20 @@ enum packet_kick {
     PACKET_KICK_VERSION = 103,    /* no version in common */
     PACKET_KICK_SILENT = 104,     /* nothing came for two heartbeats */
     PACKET_KICK_NO_MEMORY = 105,  /* the gateway has no room for a packet of this size now */
+    PACKET_KICK_NO_AUTH = 106,    /* no auth came in time, or something else first */
+    /* The token: as enum token_verdict. */
+    PACKET_KICK_TOKEN_MALFORMED = 107,
+    PACKET_KICK_TOKEN_UNKNOWN_KEY = 108,
+    PACKET_KICK_TOKEN_FORGED = 109,
+    PACKET_KICK_TOKEN_FOREIGN = 110,
+    PACKET_KICK_TOKEN_EXPIRED = 111,
 };
-enum { PACKET_KICK_COUNT = PACKET_KICK_NO_MEMORY - PACKET_KICK_BAD_PACKET + 1 };
+enum { PACKET_KICK_COUNT = PACKET_KICK_TOKEN_EXPIRED - PACKET_KICK_BAD_PACKET + 1 };
+
+/* Of a hello-ack. */
+enum packet_ack_flags {
+    PACKET_ACK_AUTH = 1, /* an auth is wanted, before anything but pings */
+};
 
 enum packet_request_flags {
     PACKET_IDEMPOTENT = 1, /* may be run again after a cold take-over */
@@ -129,6 +142,13 @@ struct push_packet {
     struct bytes payload;
 };
 
+/* AUTH_OK. */
+struct auth_ok_packet {
+    uint64_t expires_s; /* of the token, seconds since 1970 */
+    uint16_t kind;
+    struct bytes id; /* 1..255 bytes */
+};
+
 /* KICK: a code; GOAWAY: milliseconds to wait before coming again. */
 struct notice_packet {
     uint32_t number;
@@ -144,6 +164,7 @@ MUST_CHECK enum err packet_get_request(struct bytes body, struct request_packet 
 MUST_CHECK enum err packet_get_unbind(struct bytes body, uint32_t *request);
 MUST_CHECK enum err packet_get_response(struct bytes body, struct response_packet *out);
 MUST_CHECK enum err packet_get_push(struct bytes body, struct push_packet *out);
+MUST_CHECK enum err packet_get_auth_ok(struct bytes body, struct auth_ok_packet *out);
 MUST_CHECK enum err packet_get_notice(struct bytes body, struct notice_packet *out);
 
 /* Append one. Bodies are at most PACKET_BODY_MAX bytes; texts are cut to PACKET_TEXT_MAX. */
@@ -153,6 +174,8 @@ void packet_put_request(struct buffer *out, enum packet_type type, const struct 
 void packet_put_unbind(struct buffer *out, uint32_t request);
 void packet_put_response(struct buffer *out, const struct response_packet *r);
 void packet_put_push(struct buffer *out, const struct push_packet *p);
+void packet_put_auth(struct buffer *out, struct bytes token);
+void packet_put_auth_ok(struct buffer *out, const struct auth_ok_packet *ok);
 void packet_put_notice(struct buffer *out, enum packet_type type, const struct notice_packet *n);
 void packet_put_ping(struct buffer *out, enum packet_type type, struct bytes body);
 

@@ -39,6 +39,11 @@ static void add_clients(struct clients_figures *sum, const struct clients_figure
     sum->buffered += more->buffered;
     sum->packets += more->packets;
     sum->bad_requests += more->bad_requests;
+    sum->authenticated += more->authenticated;
+    sum->strangers += more->strangers;
+    sum->refused_strangers += more->refused_strangers;
+    sum->refused_address += more->refused_address;
+    sum->unauthorized += more->unauthorized;
     for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
         sum->kicks[i] += more->kicks[i];
     }

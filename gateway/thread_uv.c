@@ -59,6 +59,7 @@ static void stop(struct thread *t)
     uv_close((uv_handle_t *)&t->tick, NULL);
     uv_close((uv_handle_t *)&t->sweep, NULL);
     uv_close((uv_handle_t *)&t->wake, NULL);
+    auth_stop(&t->auth);
     t->config.tell(t->config.context, THREAD_ENDED);
 }
 
@@ -211,6 +212,8 @@ static void open_cores(struct thread *t, uint16_t port)
     clients.thread = t->config.index;
     clients.threads = t->config.count;
     clients.board = t->config.board;
+    clients.strangers = t->config.strangers;
+    (void)snprintf(clients.cluster, sizeof clients.cluster, "%s", options->cluster);
     (void)snprintf(clients.name, sizeof clients.name, "%s", options->name);
     clients.port = port;
     t->clients = clients_new(&clients, t->router, thread_now(t));
@@ -239,7 +242,13 @@ struct thread *thread_open(const struct thread_config *config)
 
 bool thread_start(struct thread *t, uint16_t port)
 {
+    char why[KEYRING_WHY_SIZE];
+
     open_cores(t, port);
+    if (!auth_open(&t->auth, t->config.options->auth_keys, t->clients, why)) {
+        (void)fprintf(stderr, "ringhold gateway: cannot take --auth-keys: %s\n", why);
+        return false;
+    }
     const enum err failed = thread_links_open(t);
     if (failed != ERR_OK) {
         (void)fprintf(stderr,
@@ -251,6 +260,7 @@ bool thread_start(struct thread *t, uint16_t port)
     uv_prepare_start(&t->prepare, on_prepare);
     uv_timer_start(&t->tick, on_tick, TICK_MS, TICK_MS);
     uv_timer_start(&t->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
+    auth_start(&t->auth, &t->loop);
     return true;
 }
 

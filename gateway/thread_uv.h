@@ -16,6 +16,7 @@
 #ifndef GATEWAY_THREAD_UV_H
 #define GATEWAY_THREAD_UV_H
 
+#include "gateway/auth_uv.h"
 #include "gateway/gateway_uv.h"
 #include "gateway/shell_uv.h"
 #include "gateway/tally.h"
@@ -31,6 +32,7 @@ struct thread_config {
     unsigned index;                        /* of this thread */
     unsigned count;                        /* of threads */
     struct board *board;                   /* borrowed for life; NULL with one thread */
+    struct strangers *strangers;           /* borrowed for life */
     void (*tell)(void *context, enum thread_news news); /* in the thread itself */
     void *context;
 };
@@ -77,6 +79,7 @@ struct thread {
     struct router_effects effects;
     size_t done; /* effects of this turn that are done */
     struct listener listener;
+    struct auth auth;
     struct hands taking; /* what the post held */
     struct post post;
     bool ready;

@@ -147,6 +147,29 @@ static void pushes_and_notices_are_these_bytes(void **state)
     buffer_fini(&b);
 }
 
+static void an_auth_and_its_answer_are_these_bytes(void **state)
+{
+    struct buffer b = {0};
+    struct auth_ok_packet ok;
+
+    (void)state;
+    packet_put_auth(&b, text("rh1.k1.AA.BB"));
+    assert_hex(buffer_bytes(&b), "0d 00000c  7268312e6b312e41412e4242");
+    assert_true(bytes_equal(only(&b).body, text("rh1.k1.AA.BB")));
+    buffer_clear(&b);
+    packet_put_auth_ok(
+        &b, &(struct auth_ok_packet){.expires_s = 1800000000, .kind = 7, .id = text("boss")});
+    assert_hex(buffer_bytes(&b), "0f 00000f  000000006b49d200 0007 04 626f7373");
+    assert_int_equal(packet_get_auth_ok(only(&b).body, &ok), ERR_OK);
+    assert_int_equal(ok.expires_s, 1800000000);
+    assert_int_equal(ok.kind, 7);
+    assert_true(bytes_equal(ok.id, text("boss")));
+    for (size_t size = 0; size < only(&b).body.size; size++) {
+        assert_int_equal(packet_get_auth_ok(bytes_of(only(&b).body.data, size), &ok), ERR_CORRUPT);
+    }
+    buffer_fini(&b);
+}
+
 static void a_packet_that_is_not_whole_waits_for_the_rest(void **state)
 {
     struct buffer b = {0};
@@ -226,6 +249,7 @@ int main(void)
         cmocka_unit_test(a_deadline_stands_before_the_id),
         cmocka_unit_test(a_response_is_these_bytes),
         cmocka_unit_test(pushes_and_notices_are_these_bytes),
+        cmocka_unit_test(an_auth_and_its_answer_are_these_bytes),
         cmocka_unit_test(a_packet_that_is_not_whole_waits_for_the_rest),
         cmocka_unit_test(bodies_that_end_too_early_are_refused),
         cmocka_unit_test(any_bytes_are_read_within_their_end),

@@ -1,12 +1,18 @@
 """The binary protocol of docs/protocol-client.md, the client's side: written from that page alone."""
+import base64
+import hmac
 import socket
 import struct
+import time
 from collections import namedtuple
 
-HELLO, HELLO_ACK, PING, PONG, KICK, REQUEST, RESPONSE, NOTIFY, PUSH, GOAWAY, BIND, UNBIND = range(1, 13)
+HELLO, HELLO_ACK, PING, PONG, KICK, REQUEST, RESPONSE, NOTIFY, PUSH, GOAWAY, BIND, UNBIND, AUTH = range(1, 14)
+AUTH_OK = 15
 OK, ACTOR_FAILED, UNKNOWN, TIMEOUT, MOVING, OVERLOADED, NO_OWNER, QUARANTINED, REJECTED, BAD_REQUEST = range(10)
+UNAUTHORIZED = 10
 IDEMPOTENT, DEADLINE = 1, 2
 MAGIC = 0x5248
+ACK_AUTH = 1
 
 Ack = namedtuple("Ack", "version zero flags heartbeat_ms packet_max requests_max connection")
 Response = namedtuple("Response", "request status retry_ms payload")
@@ -25,6 +31,17 @@ def asking(type_, request, entity, payload=b"", kind=0, flags=0, deadline_ms=Non
 
 def hello(low=1, high=1, flags=0):
     return packet(HELLO, struct.pack(">HBBH", MAGIC, low, high, flags))
+
+
+def letters(raw):
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def token(key, secret, entity, kind=0, cluster=b"ringhold", ttl=60):
+    expires = int(time.time()) + ttl
+    payload = struct.pack(">QHB", expires, kind, len(cluster)) + cluster + entity
+    body = f"rh1.{key}.{letters(payload)}"
+    return f"{body}.{letters(hmac.digest(secret, body.encode(), 'sha256'))}"
 
 
 class Client:
@@ -82,6 +99,15 @@ class Client:
         self.last += 1
         self.send(packet(UNBIND, struct.pack(">I", self.last)))
         return self.response()
+
+    def auth(self, text):
+        """Show a token: (expires, kind, id) of who we are now, or (code, text) of the kick."""
+        self.send(packet(AUTH, text.encode()))
+        type_, body = self.wait(AUTH_OK, KICK)
+        if type_ == KICK:
+            return struct.unpack(">I", body[:4])[0], body[4:].decode()
+        expires, kind, size = struct.unpack(">QHB", body[:11])
+        return expires, kind, body[11 : 11 + size]
 
     def push(self):
         body = self.wait(PUSH)[1]

@@ -23,6 +23,9 @@ static void check_body(const struct packet *p, struct buffer *made)
     struct response_packet response;
     struct push_packet push;
     struct hello_packet hello;
+    struct hello_ack_packet ack;
+    struct auth_ok_packet ok;
+    struct notice_packet notice;
     uint32_t unbind = 0;
 
     if (packet_get_request(p->body, &request) == ERR_OK) {
@@ -42,6 +45,21 @@ static void check_body(const struct packet *p, struct buffer *made)
     buffer_clear(made);
     if (packet_get_hello(p->body, &hello) == ERR_OK) {
         packet_put_hello(made, &hello);
+        check_same(made, p->body);
+    }
+    buffer_clear(made);
+    if (packet_get_hello_ack(p->body, &ack) == ERR_OK) {
+        packet_put_hello_ack(made, &ack);
+        ASSERT(made->size - PACKET_HEADER <= p->body.size); // a byte of it is kept for later
+    }
+    buffer_clear(made);
+    if (packet_get_auth_ok(p->body, &ok) == ERR_OK) {
+        packet_put_auth_ok(made, &ok);
+        check_same(made, p->body);
+    }
+    buffer_clear(made);
+    if (packet_get_notice(p->body, &notice) == ERR_OK) {
+        packet_put_notice(made, PACKET_KICK, &notice); // cuts its text
         check_same(made, p->body);
     }
     buffer_clear(made);

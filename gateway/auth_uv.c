@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/auth_uv.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "gateway/hmac.h"
+
+#include <signal.h>
+
+enum { CLOCK_MS = 500 };
+
+static bool read_keys(struct auth *a, size_t *count, char why[KEYRING_WHY_SIZE])
+{
+    struct keyring keys;
+
+    if (!keyring_load(a->path, &keys, why)) {
+        return false;
+    }
+    clients_set_keys(a->clients, &keys);
+    *count = keys.count;
+    hmac_wipe(&keys, sizeof keys);
+    return true;
+}
+
+static void set_clock(struct auth *a)
+{
+    clients_set_unix(a->clients, clock_wall_us() / 1000000);
+}
+
+bool auth_open(struct auth *a, const char *path, struct clients *clients,
+               char why[KEYRING_WHY_SIZE])
+{
+    size_t count = 0;
+
+    a->path = path;
+    a->clients = clients;
+    if (path == NULL) {
+        return true;
+    }
+    set_clock(a);
+    return read_keys(a, &count, why);
+}
+
+static void on_clock(uv_timer_t *timer)
+{
+    set_clock(timer->data);
+}
+
+static void on_again(uv_signal_t *handle, int number)
+{
+    struct auth *a = handle->data;
+    char why[KEYRING_WHY_SIZE];
+    size_t count = 0;
+
+    (void)number;
+    if (read_keys(a, &count, why)) {
+        log_info("gateway", "auth_keys", "file=%s keys=%zu", a->path, count);
+    } else {
+        log_error("gateway", "auth_keys_kept", "why=\"%s\"", why);
+    }
+}
+
+void auth_start(struct auth *a, uv_loop_t *loop)
+{
+    if (a->path == NULL) {
+        return;
+    }
+    uv_signal_init(loop, &a->again);
+    uv_timer_init(loop, &a->clock);
+    a->again.data = a->clock.data = a;
+    uv_signal_start(&a->again, on_again, SIGHUP);
+    uv_timer_start(&a->clock, on_clock, CLOCK_MS, CLOCK_MS);
+    a->running = true;
+}
+
+void auth_stop(struct auth *a)
+{
+    if (a->running) {
+        a->running = false;
+        uv_close((uv_handle_t *)&a->again, NULL);
+        uv_close((uv_handle_t *)&a->clock, NULL);
+    }
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What clients' tokens need of the outside: the file of keys, again at SIGHUP, and
+ * the time of day.
+ * Each thread of a gateway has its own.
+ */
+#ifndef GATEWAY_AUTH_UV_H
+#define GATEWAY_AUTH_UV_H
+
+#include "gateway/client.h"
+
+#include <stdbool.h>
+#include <uv.h>
+
+struct auth {
+    const char *path; /* borrowed; NULL = clients are not asked who they are */
+    struct clients *clients;
+    bool running; /* the handles below are open */
+    uv_signal_t again;
+    uv_timer_t clock;
+};
+
+/* Read the file and give its keys to `clients`. False: `why` says why not; nothing is to be undone.
+ * No path: nothing to do. */
+bool auth_open(struct auth *a, const char *path, struct clients *clients,
+               char why[KEYRING_WHY_SIZE]);
+
+/* From now on SIGHUP reads the file again; one that is bad is logged, and the keys stay. */
+void auth_start(struct auth *a, uv_loop_t *loop);
+/* No more. */
+void auth_stop(struct auth *a);
+
+#endif
