@@ -118,9 +118,10 @@ int cmd_gateway(int argc, char **argv)
                       &o.drain_ms,
                       (struct option_range){0, DRAIN_MAX_MS},
                       "at SIGTERM: time for requests under way (3000)"),
-        option_switch("insecure",
-                      &w.insecure,
-                      "listen beyond loopback although clients are not authenticated yet"),
+        option_switch(
+            "insecure",
+            &w.insecure,
+            "listen beyond loopback although nothing is encrypted and RESP asks nobody who it is"),
         option_text(
             "log-level", "LEVEL", w.level, sizeof w.level, "error, warn, info or debug (info)"),
         {0},
