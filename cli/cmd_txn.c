@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIST_MAX = 1024 };
+enum { LIST_MAX = 1024, AFTER_SIZE = 32 };
 
 static size_t votes(const Rh__TxnRow *t)
 {
@@ -90,6 +90,18 @@ static int txn_list(int argc, char **argv)
     return 0;
 }
 
+static void show_json_phases(const Rh__TxnVote *v)
+{
+    (void)printf(",\"asked_us\":%" PRIu64 ",\"voted_us\":%" PRIu64 ",\"adopted_us\":%" PRIu64
+                 ",\"actors\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"to_go\":%" PRIu32 "}",
+                 v->asked_us,
+                 v->voted_us,
+                 v->adopted_us,
+                 v->actors,
+                 v->bytes,
+                 v->to_go);
+}
+
 static void show_json(const Rh__TxnRow *t)
 {
     (void)printf("{\"txn\":%" PRIu64 ",\"state\":", t->txn);
@@ -119,9 +131,59 @@ static void show_json(const Rh__TxnRow *t)
         json_print_string(t->votes[i]->node);
         (void)printf(",\"incarnation\":%" PRIu64 ",\"vote\":", t->votes[i]->incarnation);
         json_print_string(t->votes[i]->vote);
-        (void)printf("}");
+        show_json_phases(t->votes[i]);
     }
-    (void)printf("]}\n");
+    (void)printf("],\"begun_us\":%" PRIu64 ",\"proposed_us\":%" PRIu64 ",\"outcome_us\":%" PRIu64
+                 "}\n",
+                 t->begun_us,
+                 t->proposed_us,
+                 t->outcome_us);
+}
+
+/* "+3.2 ms" after it was begun; "-": it has not come. */
+static const char *after_text(const Rh__TxnRow *t, uint64_t at_us, char out[AFTER_SIZE])
+{
+    const uint64_t after_us = at_us - t->begun_us;
+
+    if (at_us == 0) {
+        (void)snprintf(out, AFTER_SIZE, "-");
+    } else {
+        (void)snprintf(
+            out, AFTER_SIZE, "+%" PRIu64 ".%" PRIu64 " ms", after_us / 1000, after_us % 1000 / 100);
+    }
+    return out;
+}
+
+/* When each step came. Only the leader that drove the transaction remembers. */
+static void show_phases(const Rh__TxnRow *t)
+{
+    static const char *const columns[] = {
+        "NODE", "ASKED", "VOTED", "NEW RING", "ACTORS", "BYTES", "TO GO", NULL};
+    char text[AFTER_SIZE];
+    char applied[AFTER_SIZE];
+    struct rows r;
+
+    if (t->begun_us == 0) {
+        (void)printf("phases   not remembered: another leader drove it, or it is long ago\n");
+        return;
+    }
+    (void)printf("phases   after it was begun: outcome proposed %s, in force %s\n",
+                 after_text(t, t->proposed_us, text),
+                 after_text(t, t->outcome_us, applied));
+    rows_init(&r, columns);
+    for (size_t i = 0; i < t->n_votes; i++) {
+        const Rh__TxnVote *v = t->votes[i];
+
+        rows_text(&r, "%s", v->node);
+        rows_text(&r, "%s", after_text(t, v->asked_us, text));
+        rows_text(&r, "%s", after_text(t, v->voted_us, text));
+        rows_text(&r, "%s", after_text(t, v->adopted_us, text));
+        rows_number(&r, v->actors);
+        rows_number(&r, v->bytes);
+        rows_number(&r, v->to_go);
+    }
+    rows_print_table(&r);
+    rows_fini(&r);
 }
 
 static void show_table(const Rh__TxnRow *t)
@@ -158,6 +220,7 @@ static void show_table(const Rh__TxnRow *t)
                      t->votes[i]->incarnation,
                      t->votes[i]->vote);
     }
+    show_phases(t);
 }
 
 bool txn_number(const char *command, const char *text, uint64_t *number)
@@ -180,6 +243,9 @@ static int txn_show(int argc, char **argv)
         .name = "txn show",
         .summary = "One transaction: its moves, votes, outcome, and what it waits for.",
         .arguments = "NUMBER",
+        .details =
+            "And when each step came after it was begun; ACTORS were handed over, those TO GO\n"
+            "have not stopped yet. The leader that drove it remembers the last 256.",
         .options = query_options(&q, NULL),
         .arguments_min = 1,
         .arguments_max = 1,

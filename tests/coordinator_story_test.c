@@ -173,6 +173,36 @@ static void say_command(const Rh__Command *m)
     say("%d?\n", (int)m->body_case);
 }
 
+/* Milliseconds after it was begun; "-" = not yet. */
+static void say_after(const Rh__TxnRow *t, const char *what, uint64_t at_us)
+{
+    assert_true(at_us == 0 || at_us >= t->begun_us);
+    if (at_us == 0) {
+        say(" %s -", what);
+    } else {
+        say(" %s +%" PRIu64, what, (at_us - t->begun_us) / 1000);
+    }
+}
+
+static void say_phases(const Rh__TxnRow *t)
+{
+    for (size_t i = 0; t->begun_us != 0 && i < t->n_votes; i++) {
+        const Rh__TxnVote *v = t->votes[i];
+
+        say("    %s", v->node);
+        say_after(t, "asked", v->asked_us);
+        say_after(t, "voted", v->voted_us);
+        say_after(t, "adopted", v->adopted_us);
+        say(", %" PRIu64 " actors, %u to go\n", v->actors, v->to_go);
+    }
+    if (t->begun_us != 0) {
+        say("    outcome");
+        say_after(t, "proposed", t->proposed_us);
+        say_after(t, "applied", t->outcome_us);
+        say("\n");
+    }
+}
+
 static void say_admin(const Rh__AdminReply *r)
 {
     say("ADMIN version=%" PRIu64 " pending=%u", n(r->version), r->pending);
@@ -224,6 +254,7 @@ static void say_admin(const Rh__AdminReply *r)
             say(" %s:%s", t->votes[j]->node, t->votes[j]->vote);
         }
         say(t->waiting_for[0] != '\0' ? " waiting for: %s\n" : "\n", t->waiting_for);
+        say_phases(t);
     }
     for (size_t i = 0; i < r->n_resolve; i++) {
         const Rh__ResolveRow *row = r->resolve[i];
@@ -436,6 +467,7 @@ static void message(uint64_t link, Rh__Control__BodyCase body, void *part)
     m.body_case = body;
     m.register_ = part; // any member of the union
     m.source_incarnation = w.wire[link].incarnation;
+    m.version = w.state.view.ring.version; // it took every COMMIT
     step((struct coordinator_event){.type = COORDINATOR_MESSAGE, .peer = link, .message = &m});
 }
 
@@ -554,6 +586,7 @@ static void play_vote(char **word, uint64_t link)
 
     w.wire[link].incarnation = word[3] != NULL ? stamp(word[3]) : own;
     prepared.txn = refused.txn = stale.txn = stamp(word[2]);
+    prepared.actors = 3;
     refused.why = proto_text("no memory");
     if (strcmp(word[0], "prepared") == 0) {
         message(link, RH__CONTROL__BODY_PREPARED, &prepared);

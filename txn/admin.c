@@ -219,6 +219,7 @@ static void add_votes(const struct coordinator *c, const struct state_txn *t, Rh
         vote->node = mem_string(name_of(c, t->parts[i].slot));
         vote->incarnation = t->parts[i].incarnation;
         vote->vote = mem_string(voted ? "prepared" : "none");
+        vote->to_go = d != NULL && !voted && d->ballot[i].report_us != 0 ? d->ballot[i].busy : 0;
         row->votes[row->n_votes++] = vote;
     }
 }
@@ -240,6 +241,7 @@ void admin_add_txn(struct coordinator *c, Rh__AdminReply *reply, const struct st
     row->superseded_by = t->superseded_by;
     add_moves(c, t, row);
     add_votes(c, t, row);
+    phases_tell(c, row);
     if (d != NULL) {
         waits_now(c, d, text, sizeof text);
         row->waiting_for = mem_string(text);

@@ -107,6 +107,7 @@ void coordinator_free(struct coordinator *c)
     mem_free(c->drive);
     mem_free(c->waiting);
     pace_fini(c);
+    phases_fini(c);
     mem_free(c);
 }
 
@@ -420,6 +421,7 @@ static void on_applied(struct coordinator *c, const struct coordinator_event *ev
         t = state_txn(c->state, result->delta->txn);
         if (t != NULL) {
             log_outcome(t);
+            phases_outcome(c, t);
             rebalance_outcome(c, t, true);
         }
     } else if (result->delta != NULL) {
@@ -431,6 +433,7 @@ static void on_applied(struct coordinator *c, const struct coordinator_event *ev
         drive_cancel(c, result->aborted[i]);
         if (t != NULL) {
             log_outcome(t);
+            phases_outcome(c, t);
             rebalance_outcome(c, t, false);
         }
     }
@@ -486,6 +489,9 @@ static void on_leaders_message(struct coordinator *c, struct peer *peer, const R
     if (fence_settling(c) && message->body_case != RH__CONTROL__BODY_REGISTER_ &&
         message->body_case != RH__CONTROL__BODY_ADMIN) {
         return; // of the old era, or too early (hole 52)
+    }
+    if (node != NULL) {
+        phases_heard(c, node, message->version);
     }
     if (message->body_case == RH__CONTROL__BODY_PREPARED ||
         message->body_case == RH__CONTROL__BODY_REFUSED ||

@@ -51,6 +51,7 @@ void drive_begin(struct coordinator *c, const struct proposal *p, uint64_t txn)
     }
     d = drive_new(c, t);
     d->supersedes = p->txn;
+    phases_begun(c, t);
     d->plan_id = p->txn == 0 ? p->plan_id : 0;
     d->planned_at = p->planned_at;
     log_info("txn",
@@ -224,6 +225,7 @@ static void ask_all(struct coordinator *c, struct drive *d, const struct state_t
         if (is_asked(d, &t->parts[i]) && !d->ballot[i].voted) {
             if (d->ballot[i].asked_us == 0) {
                 d->ballot[i].asked_us = c->now_us;
+                phases_asked(c, d->txn, i);
             }
             send_prepare(c, d, t, &t->parts[i]);
         }
@@ -257,6 +259,7 @@ static struct proposal *propose_abort(struct coordinator *c, struct drive *d, ui
     p = coordinator_propose(c, PROPOSAL_DECIDE, &command);
     if (p != NULL) {
         p->txn = txn;
+        phases_proposed(c, txn);
     }
     if (mutant(M_EARLY) || mutant(M_SAMENUM_CANCEL)) {
         drive_cancel(c, txn);
@@ -306,6 +309,7 @@ struct proposal *drive_commit(struct coordinator *c, struct drive *d, const stru
     mem_free(body.voted);
     if (p != NULL) {
         p->txn = t->number;
+        phases_proposed(c, t->number);
         d->state = DRIVE_DECIDING;
         d->decided_us = c->now_us;
     }

@@ -12,6 +12,7 @@
  *     drive.c        transactions from BEGIN to the outcome
  *     votes.c        what participants say
  *     waits.c        what a transaction waits for, in words
+ *     phases.c       when each of its steps came
  *     pace.c         who may take part now: back-off, slow and restarted nodes
  *     rebalance.c    which transactions to begin
  *     admin.c        operators' questions and wishes
@@ -26,6 +27,7 @@
 #include "base/table.h"
 #include "ring/plan.h"
 #include "txn/coordinator.h"
+#include "txn/phases.h"
 #include "wire/control.h"
 #include "wire/link.h"
 
@@ -201,6 +203,7 @@ struct coordinator {
     size_t proposal_count;
     struct drive *drive; /* owned */
     size_t drive_count;
+    struct phases phases; /* also of earlier leaderships of mine */
 
     struct waiting *waiting; /* owned; the first `riding` wait for the barrier in flight */
     size_t waiting_count;

@@ -36,11 +36,12 @@ static uint64_t voted_txn(const Rh__Control *message)
 }
 
 static void take_vote(struct coordinator *c, struct drive *d, const struct state_txn *t,
-                      size_t part)
+                      size_t part, const Rh__Prepared *vote)
 {
     if (drive_waits_for(d, t, part)) {
         pace_voted(c, d, t, part);
         d->ballot[part].voted = true;
+        phases_voted(c, d->txn, part, vote);
     }
 }
 
@@ -62,7 +63,7 @@ void votes_on_vote(struct coordinator *c, struct peer *peer, const Rh__Control *
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_PREPARED) {
-        take_vote(c, d, t, (size_t)(part - t->parts));
+        take_vote(c, d, t, (size_t)(part - t->parts), message->prepared);
     } else if (message->body_case == RH__CONTROL__BODY_REFUSED) {
         drive_fault(d, "%s refused: %.50s", node->name, message->refused->why);
     } else {
