@@ -2,6 +2,7 @@
 #include "cli/check.h"
 
 #include "base/assert.h"
+#include "wire/gateway_id.h"
 #include "wire/link.h"
 
 #include <inttypes.h>
@@ -53,6 +54,15 @@ bool check_is_barred(const Rh__AdminReply *ref, const char *name)
     return false;
 }
 
+void check_subject(struct finding *f, const Rh__InspectAnswer *p)
+{
+    if (p->role == ROLE_GATEWAY && p->threads > 1) {
+        finding_subject(f, "gateway %s thread %u", p->name, gateway_id_thread(p->incarnation) + 1);
+    } else {
+        finding_subject(f, "%s %s", check_role(p->role), p->name);
+    }
+}
+
 void check_plan(struct finding *f, enum repair repair, const Rh__InspectAnswer *p)
 {
     f->plan.repair = repair;
@@ -92,7 +102,10 @@ static struct totals count(const struct survey *s)
         const Rh__InspectAnswer *p = s->process[i];
 
         t.nodes += p->role == ROLE_NODE ? 1 : 0;
-        t.gateways += p->role == ROLE_GATEWAY ? 1 : 0;
+        // Those of one process lie together.
+        t.gateways +=
+            p->role == ROLE_GATEWAY && (i == 0 || !check_is_one_gateway(s->process[i - 1], p)) ? 1
+                                                                                               : 0;
         t.holds += p->n_holds;
         for (size_t j = 0; j < p->n_live; j++) {
             t.actors += p->live[j]->count;

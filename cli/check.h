@@ -4,6 +4,7 @@
  *
  *     check_group.c      coordinators agree; the ring they have is whole
  *     check_processes.c  nodes and gateways: there, current, with leases
+ *     check_gateways.c   their links, and their threads
  *     check_txns.c       transactions, holds, actors
  *
  * Pure: all of it reads one survey.
@@ -43,8 +44,16 @@ struct check_leases {
     uint64_t least_us; /* the shortest of those */
 };
 struct check_leases check_leases(const struct survey *s, const Rh__AdminReply *ref);
-/* "node n2" */
+/* "node" */
 const char *check_role(uint32_t role);
+/* "node n2", "gateway g1"; "gateway g1 thread 2" of one with several. */
+void check_subject(struct finding *f, const Rh__InspectAnswer *p);
+/* Two threads of one gateway. */
+bool check_is_one_gateway(const Rh__InspectAnswer *a, const Rh__InspectAnswer *b);
+/* ---- check_gateways.c */
+void check_gateway(const struct survey *s, const Rh__AdminReply *ref, const Rh__InspectAnswer *p,
+                   struct findings *out);
+void check_missing_gateways(const struct survey *s, struct findings *out);
 /* Have the plan name the process. */
 void check_plan(struct finding *f, enum repair repair, const Rh__InspectAnswer *p);
 

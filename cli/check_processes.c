@@ -114,7 +114,7 @@ static struct finding *add_configuration(struct findings *out, const Rh__Inspect
 {
     struct finding *f = findings_add(out, CHECK_CONFIGURATION);
 
-    finding_subject(f, "%s %s", check_role(p->role), p->name);
+    check_subject(f, p);
     finding_todo(f, "ringhold fix: it fetches the whole configuration again");
     check_plan(f, REPAIR_FETCH, p);
     return f;
@@ -189,71 +189,6 @@ static void find_configuration(const Rh__AdminReply *ref, const Rh__InspectAnswe
         return;
     }
     find_other_ring(ref, p, out);
-}
-
-/* ---- gateways ---- */
-
-static const Rh__NodeRow *node_at(const Rh__AdminReply *ref, uint32_t slot)
-{
-    for (size_t i = 0; i < ref->n_nodes; i++) {
-        if (ref->nodes[i]->member->slot == slot) {
-            return ref->nodes[i];
-        }
-    }
-    return NULL;
-}
-
-static void find_gateway(const struct survey *s, const Rh__AdminReply *ref,
-                         const Rh__InspectAnswer *p, struct findings *out)
-{
-    struct finding *f = NULL;
-
-    if (strcmp(p->life, "serving") != 0) {
-        f = findings_add(out, CHECK_GATEWAYS);
-        finding_subject(f, "gateway %s", p->name);
-        finding_what(f, "gateway %s has got no configuration yet", p->name);
-        finding_todo(f, "look at its log");
-    }
-    for (size_t i = 0; i < p->n_unlinked; i++) {
-        const Rh__NodeRow *n = node_at(ref, p->unlinked[i]);
-
-        if (n == NULL || n->vnodes == 0 || check_process_of(s, n->member) == NULL) {
-            continue; // the node itself is the finding
-        }
-        f = findings_add(out, CHECK_GATEWAYS);
-        finding_subject(f, "gateway %s", p->name);
-        finding_mark(f, "%u", p->unlinked[i]);
-        finding_what(f,
-                     "gateway %s has no link to node %s (%s), which owns %u vnodes",
-                     p->name,
-                     n->member->name,
-                     n->member->address,
-                     n->vnodes);
-        finding_todo(f, "look at the network between them and at --advertise of the node");
-    }
-}
-
-static void find_silent_gateways(const struct survey *s, struct findings *out)
-{
-    for (size_t i = 0; i < s->coordinator_count; i++) {
-        const Rh__AdminReply *reply = s->coordinator[i].reply;
-
-        for (size_t j = 0; reply != NULL && j < reply->inspection->n_links; j++) {
-            const Rh__LinkRow *link = reply->inspection->links[j];
-            struct finding *f = NULL;
-
-            if (link->role != ROLE_GATEWAY || survey_has(s, link)) {
-                continue;
-            }
-            f = findings_add(out, CHECK_GATEWAYS);
-            finding_subject(f, "gateway %s", link->name);
-            finding_what(f,
-                         "gateway %s has a link to coordinator %u but does not answer",
-                         link->name,
-                         reply->inspection->id);
-            finding_todo(f, "look at the process: stopped or overloaded?");
-        }
-    }
 }
 
 /* ---- leases and disks ---- */
@@ -351,7 +286,7 @@ void check_processes(const struct survey *s, const Rh__AdminReply *ref, struct f
             find_configuration(ref, p, out);
         }
         if (p->role == ROLE_GATEWAY) {
-            find_gateway(s, ref, p, out);
+            check_gateway(s, ref, p, out);
         } else if (member) {
             find_unheard(ref, p, out);
             find_lease(ref, p, out);
@@ -359,5 +294,5 @@ void check_processes(const struct survey *s, const Rh__AdminReply *ref, struct f
         }
     }
     find_no_leases(s, ref, out);
-    find_silent_gateways(s, out);
+    check_missing_gateways(s, out);
 }

@@ -4,7 +4,9 @@
 #include "cli/listen.h"
 #include "cli/options.h"
 #include "gateway/gateway_uv.h"
+#include "wire/gateway_id.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -53,10 +55,33 @@ static bool check(struct gateway_words *w, struct gateway_options *o)
         (void)fprintf(stderr, "ringhold gateway: --auth-keys is of --frames, which is missing\n");
         return false;
     }
+    if (o->router.in_flight_max < o->threads) {
+        (void)fprintf(stderr,
+                      "ringhold gateway: --in-flight: at least one for each of %" PRIu32
+                      " threads, not %" PRIu32 "\n",
+                      o->threads,
+                      o->router.in_flight_max);
+        return false;
+    }
     if (o->frames != NULL && !listen_allowed("gateway", w->frames, w->insecure)) {
         return false;
     }
     return listen_allowed("gateway", w->resp, w->insecure) && log_level_set("gateway", w->level);
+}
+
+static int parse(struct option *options, int argc, char **argv)
+{
+    const char *arguments[8];
+    int count = 0;
+    const struct command command = {
+        .name = "gateway",
+        .summary = "Run a gateway: takes clients' requests (Redis protocol, packets), finds the "
+                   "owner of each.",
+        .arguments = "",
+        .options = options,
+    };
+
+    return options_parse(&command, argc, argv, arguments, &count);
 }
 
 int cmd_gateway(int argc, char **argv)
@@ -64,8 +89,6 @@ int cmd_gateway(int argc, char **argv)
     struct gateway_words w = {
         .cluster = "ringhold", .resp = "127.0.0.1:6380", .join = "127.0.0.1:7400", .level = "info"};
     struct gateway_options o = gateway_options_default();
-    const char *arguments[8];
-    int count = 0;
 
     (void)snprintf(w.name, sizeof w.name, "gateway-%ld", (long)getpid());
     struct option options[] = {
@@ -114,6 +137,10 @@ int cmd_gateway(int argc, char **argv)
                       &o.router.in_flight_max,
                       (struct option_range){1, IN_FLIGHT_MAX},
                       "requests under way in all; above it clients wait (100000)"),
+        option_number("threads",
+                      &o.threads,
+                      (struct option_range){1, GATEWAY_THREADS_MAX},
+                      "event loops; clients are spread over them, limits divided among them (1)"),
         option_number("drain-ms",
                       &o.drain_ms,
                       (struct option_range){0, DRAIN_MAX_MS},
@@ -127,14 +154,7 @@ int cmd_gateway(int argc, char **argv)
         {0},
     };
     options[1].alias = "coordinators";
-    const struct command command = {
-        .name = "gateway",
-        .summary = "Run a gateway: takes clients' requests (Redis protocol, packets), finds the "
-                   "owner of each.",
-        .arguments = "",
-        .options = options,
-    };
-    const int code = options_parse(&command, argc, argv, arguments, &count);
+    const int code = parse(options, argc, argv);
 
     if (code >= 0) {
         return code;

@@ -108,8 +108,16 @@ static void put_roles(const Rh__AdminReply *reply, struct rows *r)
 
 static void put_gateways(const Rh__AdminReply *reply, struct rows *r)
 {
-    static const char *const columns[] = {
-        "GATEWAY", "REQUESTS", "IN FLIGHT", "UNKNOWN", "STALE ANSWERS", "VERSION", "DIGEST", NULL};
+    static const char *const columns[] = {"GATEWAY",
+                                          "REQUESTS",
+                                          "IN FLIGHT",
+                                          "UNKNOWN",
+                                          "STALE ANSWERS",
+                                          "VERSION",
+                                          "DIGEST",
+                                          "THREADS",
+                                          "LINKED",
+                                          NULL};
     char digest[33];
 
     rows_init(r, columns);
@@ -123,6 +131,8 @@ static void put_gateways(const Rh__AdminReply *reply, struct rows *r)
         rows_number(r, g->stale_answers);
         rows_number(r, g->version);
         rows_text(r, "%s", digest_text(g->digest0, g->digest1, digest));
+        rows_number(r, g->threads);
+        rows_number(r, g->linked);
     }
 }
 

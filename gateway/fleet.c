@@ -333,6 +333,7 @@ void fleet_ask_config(struct router *r)
     get.in_flight = r->figures.in_flight;
     get.unknown = r->figures.unknown;
     get.stale_answers = r->figures.stale_answers;
+    get.threads = r->config.threads > 1 ? r->config.threads : 0;
     control.era = r->view->era;
     control.source_incarnation = r->config.gateway;
     control.version = r->view->ring.version;

@@ -52,6 +52,7 @@ void inspect_on_question(struct router *r, int coordinator, const Rh__Inspect *q
     out.members = view_digest(r->view);
     out.ring_fault = proto_text(fault);
     out.waiting = r->figures.waiting;
+    out.threads = r->config.threads > 1 ? r->config.threads : 0;
     add_unlinked(r, &out);
     control.era = r->view->era;
     control.source_incarnation = r->config.gateway;

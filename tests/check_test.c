@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "wire/control.h"
+#include "wire/gateway_id.h"
 #include "wire/link.h"
 
 #include "tests/test.h"
@@ -482,6 +483,85 @@ static void a_gateway_reaches_every_owner(void **state)
     stop(&f);
 }
 
+/* Make g1 one of three threads, and let these answer and be linked, by their number from 1. */
+static void add_thread(struct fleet *f, unsigned number, bool answers, bool linked)
+{
+    const uint64_t id = gateway_id_process(f->g->incarnation) + number - 1;
+
+    f->g->threads = 3;
+    if (answers) {
+        Rh__InspectAnswer *p = new_process(ROLE_GATEWAY, "g1", id);
+
+        p->threads = 3;
+        survey_put_process(&f->survey, p);
+    }
+    for (size_t i = 0; linked && i < COORDINATORS; i++) {
+        Rh__Inspection *in = f->c[i]->inspection;
+
+        in->links = mem_resize(in->links, (in->n_links + 1) * sizeof(Rh__LinkRow *));
+        in->links[in->n_links++] = new_link(ROLE_GATEWAY, "g1", id);
+    }
+}
+
+/* As start(), where g1 is the first of three threads. */
+static void start_threads(struct fleet *f)
+{
+    start(f);
+    f->g->incarnation = gateway_id_process(f->g->incarnation);
+    for (size_t i = 0; i < COORDINATORS; i++) {
+        f->c[i]->inspection->links[2]->incarnation = f->g->incarnation;
+    }
+}
+
+static void the_threads_of_a_gateway_are_one_gateway(void **state)
+{
+    static uint32_t slots[] = {2};
+    struct fleet f;
+    char text[160];
+
+    (void)state;
+    start_threads(&f);
+    add_thread(&f, 2, true, true);
+    add_thread(&f, 3, true, true);
+    check_survey(&f.survey, &f.found);
+    assert_int_equal(f.found.count, 0);
+    assert_non_null(
+        strstr(check_detail(&f.survey, CHECK_CONFIGURATION, text, sizeof text), "and 1 gateways"));
+    // One thread that is behind is the gateway's finding, and repaired by itself.
+    f.survey.process[f.survey.process_count - 1]->version = VERSION - 1;
+    assert_int_equal(
+        only(&f, CHECK_CONFIGURATION, "gateway g1 thread 3 has ring version")->plan.incarnation,
+        f.g->incarnation + 2);
+    f.survey.process[f.survey.process_count - 1]->version = VERSION;
+    f.g->unlinked = mem_copy(slots, sizeof slots);
+    f.g->n_unlinked = 1;
+    (void)only(&f, CHECK_GATEWAYS, "gateway g1 thread 1 has no link to node n2");
+    stop(&f);
+
+    start_threads(&f);
+    add_thread(&f, 2, true, true);
+    (void)only(&f, CHECK_GATEWAYS, "gateway g1 thread 3 of 3 has no link to any coordinator");
+    add_thread(&f, 3, false, true);
+    findings_fini(&f.found);
+    check_survey(&f.survey, &f.found);
+    assert_int_equal(f.found.count, COORDINATORS);
+    assert_non_null(
+        strstr(f.found.item[0].what, "g1 thread 3 has a link to coordinator 1 but does not"));
+    stop(&f);
+
+    // Stopped as a whole it is one finding for each link of the process.
+    start_threads(&f);
+    add_thread(&f, 2, false, true);
+    add_thread(&f, 3, false, true);
+    proto_free(&f.g->base);
+    f.survey.process_count = 2;
+    findings_fini(&f.found);
+    check_survey(&f.survey, &f.found);
+    assert_int_equal(f.found.count, COORDINATORS);
+    assert_non_null(strstr(f.found.item[0].what, "gateway g1 has a link to coordinator 1"));
+    stop(&f);
+}
+
 static void leases_are_active_and_disks_not_ahead(void **state)
 {
     struct fleet f;
@@ -720,6 +800,7 @@ int main(void)
         cmocka_unit_test(a_process_that_is_no_member_is_told_to_exit),
         cmocka_unit_test(every_process_has_the_leaders_configuration),
         cmocka_unit_test(a_gateway_reaches_every_owner),
+        cmocka_unit_test(the_threads_of_a_gateway_are_one_gateway),
         cmocka_unit_test(leases_are_active_and_disks_not_ahead),
         cmocka_unit_test(leases_that_nobody_tells_of_are_not_taken_for_granted),
         cmocka_unit_test(a_hold_needs_a_pending_transaction),

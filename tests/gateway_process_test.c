@@ -45,9 +45,10 @@ struct fleet {
     struct buffer held;   /* request records */
     struct link *gateway; /* that asked last */
     uint64_t requests;
-    uint64_t adopted;           /* version told by the gateway */
     uint64_t asker[ASKERS_MAX]; /* gateways' ids, of requests */
     size_t asker_count;
+    uint64_t adopter[ASKERS_MAX]; /* gateways' ids, that told the node of the view's version */
+    size_t adopter_count;
 };
 
 static struct fleet fleet;
@@ -136,15 +137,16 @@ static void answer_request(struct link *link, const struct request_record *q)
     buffer_fini(&value);
 }
 
-static void note_asker(uint64_t gateway)
+/* Among those, once. */
+static void note(uint64_t gateway, uint64_t *ids, size_t *count)
 {
-    for (size_t i = 0; i < fleet.asker_count; i++) {
-        if (fleet.asker[i] == gateway) {
+    for (size_t i = 0; i < *count; i++) {
+        if (ids[i] == gateway) {
             return;
         }
     }
-    assert_true(fleet.asker_count < ASKERS_MAX);
-    fleet.asker[fleet.asker_count++] = gateway;
+    assert_true(*count < ASKERS_MAX);
+    ids[(*count)++] = gateway;
 }
 
 static void on_node_frame(void *context, struct link *link, const struct frame *frame)
@@ -157,7 +159,9 @@ static void on_node_frame(void *context, struct link *link, const struct frame *
         Rh__Control *control = control_get(frame->body);
 
         assert_int_equal(control->body_case, RH__CONTROL__BODY_ADOPTED);
-        fleet.adopted = control->adopted->version;
+        if (control->adopted->version == fleet.view.ring.version) {
+            note(control->source_incarnation, fleet.adopter, &fleet.adopter_count);
+        }
         control_free(control);
         return;
     }
@@ -166,7 +170,7 @@ static void on_node_frame(void *context, struct link *link, const struct frame *
 
         assert_int_equal(request_get(&in, &q), ERR_OK);
         fleet.requests++;
-        note_asker(q.gateway);
+        note(q.gateway, fleet.asker, &fleet.asker_count);
         if (fleet.hold) {
             request_put(&fleet.held, &q);
         } else {
@@ -220,6 +224,15 @@ static void pump(void)
     links_poll(fleet.node, clock_boottime_us());
     links_flush(fleet.coordinator);
     links_flush(fleet.node);
+}
+
+/* Serve the fleet, until it has more to do or for 10 ms. */
+static void wait_woken(void)
+{
+    struct pollfd woken = {.fd = fleet.wake[0], .events = POLLIN};
+
+    pump();
+    (void)poll(&woken, 1, 10);
 }
 
 /* Serve the fleet until `fd` has something to read, or the other side is gone. */
@@ -501,6 +514,20 @@ static void every_thread_has_its_clients(void **state)
     }
 }
 
+/* A node that leaves waits for every gateway that is linked to it (hole 59): so it hears of
+ * each thread. */
+static void every_thread_tells_who_leaves_what_it_routes_by(void **state)
+{
+    (void)state;
+    fleet.adopter_count = 0;
+    fleet.view.member[0].leaving = true;
+    fleet.view.ring.version++;
+    for (int waited = 0; fleet.adopter_count < threads && waited < HANG_MS; waited += 10) {
+        wait_woken();
+    }
+    assert_int_equal(fleet.adopter_count, threads);
+}
+
 /* Last: it ends the gateway. */
 static void sigterm_lets_what_is_under_way_finish(void **state)
 {
@@ -514,10 +541,7 @@ static void sigterm_lets_what_is_under_way_finish(void **state)
     expect(idle, "+PONG\r\n");
     say(fd, "SET k last\r\n");
     for (int waited = 0; fleet.requests == before && waited < HANG_MS; waited += 10) {
-        struct pollfd woken = {.fd = fleet.wake[0], .events = POLLIN};
-
-        pump();
-        (void)poll(&woken, 1, 10);
+        wait_woken();
     }
     assert_true(fleet.requests > before);
     assert_int_equal(kill(gateway.pid, SIGTERM), 0);
@@ -599,6 +623,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_connection_too_many_is_told_so),
         cmocka_unit_test(a_port_in_use_is_one_clear_line),
         cmocka_unit_test(every_thread_has_its_clients),
+        cmocka_unit_test(every_thread_tells_who_leaves_what_it_routes_by),
         cmocka_unit_test(sigterm_lets_what_is_under_way_finish),
     };
 

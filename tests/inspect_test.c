@@ -10,6 +10,7 @@
 #include "txn/coordinator.h"
 #include "txn/digest.h"
 #include "wire/control.h"
+#include "wire/gateway_id.h"
 #include "wire/link.h"
 #include "wire/mend.h"
 
@@ -580,6 +581,72 @@ static void a_repair_is_recorded_and_then_done(void **state)
     bench_close(&b);
 }
 
+static void link_thread(struct bench *b, uint64_t link, uint64_t id)
+{
+    bench_step(b,
+               (struct coordinator_event){.type = COORDINATOR_PEER_UP,
+                                          .peer = link,
+                                          .role = ROLE_GATEWAY,
+                                          .name = "g2",
+                                          .incarnation = id});
+}
+
+static void tell_figures(struct bench *b, uint64_t link, Rh__GetConfig get)
+{
+    Rh__Control c = RH__CONTROL__INIT;
+
+    get.digest0 = get.have_version + 100;
+    get.threads = 3;
+    c.body_case = RH__CONTROL__BODY_GET_CONFIG;
+    c.get_config = &get;
+    bench_step(
+        b, (struct coordinator_event){.type = COORDINATOR_MESSAGE, .peer = link, .message = &c});
+}
+
+static void the_threads_of_a_gateway_are_one_in_the_overview(void **state)
+{
+    const uint64_t process = (uint64_t)7 * GATEWAY_THREADS_MAX;
+    Rh__Admin admin = RH__ADMIN__INIT;
+    Rh__AdminInspect what = RH__ADMIN_INSPECT__INIT;
+    Rh__GetConfig get = RH__GET_CONFIG__INIT;
+    Rh__Control *said = NULL;
+    struct bench b;
+
+    (void)state;
+    bench_open(&b);
+    link_thread(&b, 10, process);
+    link_thread(&b, 11, process + 1);
+    link_thread(&b, 12, process + GATEWAY_THREADS_MAX); // another process of that name
+    get.have_version = 9;
+    get.requests = 1000;
+    tell_figures(&b, 10, get);
+    get.have_version = 8;
+    get.requests = 200;
+    tell_figures(&b, 11, get);
+    get.have_version = 7;
+    get.requests = 30;
+    tell_figures(&b, 12, get);
+    admin.what_case = RH__ADMIN__WHAT_INSPECT;
+    admin.inspect = &what;
+    bench_admin(&b, &admin);
+    said = sent_to(&b, CLI_LINK, RH__CONTROL__BODY_ADMIN_REPLY);
+    assert_non_null(said);
+    assert_int_equal(said->admin_reply->n_gateways, 3);
+    assert_string_equal(said->admin_reply->gateways[0]->name, "g1");
+    assert_int_equal(said->admin_reply->gateways[0]->threads, 1);
+
+    const Rh__GatewayRow *row = said->admin_reply->gateways[1];
+    assert_string_equal(row->name, "g2");
+    assert_int_equal(row->requests, 1200);
+    assert_int_equal(row->version, 8); // of the thread that is behind
+    assert_int_equal(row->digest0, 108);
+    assert_int_equal(row->threads, 3);
+    assert_int_equal(row->linked, 2);
+    assert_int_equal(said->admin_reply->gateways[2]->requests, 30);
+    control_free(said);
+    bench_close(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -590,6 +657,7 @@ int main(void)
         cmocka_unit_test(a_node_does_as_it_is_told),
         cmocka_unit_test(a_follower_answers_and_passes_on),
         cmocka_unit_test(a_repair_is_recorded_and_then_done),
+        cmocka_unit_test(the_threads_of_a_gateway_are_one_in_the_overview),
     };
 
     log_set_level(LOG_ERROR);

@@ -83,31 +83,6 @@ static void add_nodes(struct coordinator *c, Rh__AdminReply *reply)
     }
 }
 
-static void add_gateways(struct coordinator *c, Rh__AdminReply *reply)
-{
-    reply->gateways = mem_new(c->peer_count, sizeof(Rh__GatewayRow *));
-    for (size_t i = 0; i < c->peer_count; i++) {
-        const struct peer *peer = c->peer[i];
-        Rh__GatewayRow *row;
-
-        if (peer->role != ROLE_GATEWAY) {
-            continue;
-        }
-        row = mem_new(1, sizeof *row);
-        *row = (Rh__GatewayRow)RH__GATEWAY_ROW__INIT;
-        row->name = mem_string(peer->name);
-        row->version = peer->told.have_version;
-        row->digest0 = peer->told.digest0;
-        row->digest1 = peer->told.digest1;
-        row->requests = peer->told.requests;
-        row->in_flight = peer->told.in_flight;
-        row->unknown = peer->told.unknown;
-        row->stale_answers = peer->told.stale_answers;
-        row->heard_us_ago = c->now_us - peer->heard_us;
-        reply->gateways[reply->n_gateways++] = row;
-    }
-}
-
 /* The row of a voter, by id; made if there is none. */
 static Rh__VoterRow *voter_row(Rh__AdminReply *reply, uint64_t id)
 {
@@ -288,7 +263,7 @@ void admin_send_reply(struct coordinator *c, uint64_t peer, Rh__AdminReply *repl
 void admin_overview(struct coordinator *c, Rh__AdminReply *reply)
 {
     add_nodes(c, reply);
-    add_gateways(c, reply);
+    admin_gateways(c, reply);
     add_voters(c, reply);
     add_vnodes(c, reply);
     admin_add_roles(c, reply);
@@ -559,7 +534,7 @@ static bool fill(struct coordinator *c, const struct peer *peer, Rh__AdminReply 
     switch (in->what_case) {
     case RH__ADMIN__WHAT_STATUS:
         add_nodes(c, reply);
-        add_gateways(c, reply);
+        admin_gateways(c, reply);
         add_voters(c, reply);
         admin_add_roles(c, reply);
         admin_add_quarantine(c, reply);

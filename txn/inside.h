@@ -461,6 +461,8 @@ void resolve_applied(struct coordinator *c, const struct proposal *p,
                      const struct state_result *result);
 /* Nodes, gateways, voters, vnodes, pending transactions. */
 void admin_overview(struct coordinator *c, Rh__AdminReply *reply);
+/* The gateways that are linked: a row for each process. (gateways.c) */
+void admin_gateways(struct coordinator *c, Rh__AdminReply *reply);
 
 /* ---- inspect.c: whether I lead or not, but for mend ---- */
 
