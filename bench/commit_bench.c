@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "bench/took.h"
 #include "wire/control.h"
 #include "wire/finder.h"
 #include "wire/link.h"
@@ -27,7 +28,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -59,14 +59,6 @@ struct bench {
     size_t done;
     uint64_t refused;
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static struct link *leader_of(const struct bench *b)
 {
@@ -230,14 +222,6 @@ static void start(struct bench *b, const char *cluster, char **addresses)
     }
 }
 
-static int compare(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a;
-    const uint64_t y = *(const uint64_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
 static void run(struct bench *b, uint64_t ms)
 {
     for (size_t i = 0; i < b->depth; i++) {
@@ -247,17 +231,9 @@ static void run(struct bench *b, uint64_t ms)
     while (now_ns() - start_ns < ms * NS_PER_MS) {
         turn(b);
     }
-    const double seconds = (double)(now_ns() - start_ns) / 1e9;
-    const size_t half = b->done / 2;
-    const size_t most = b->done * 99 / 100;
-    if (b->watch || b->done == 0) {
-        return;
+    if (!b->watch) {
+        took_print(b->took_ns, b->done, start_ns);
     }
-    qsort(b->took_ns, b->done, sizeof b->took_ns[0], compare);
-    (void)printf("%.0f %.1f %.1f\n",
-                 (double)b->done / seconds,
-                 (double)b->took_ns[half] / 1e3,
-                 (double)b->took_ns[most] / 1e3);
 }
 
 int main(int argc, char **argv)

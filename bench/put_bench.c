@@ -12,6 +12,7 @@
  * DEPTH connections, without waiting for earlier answers: a put that died with
  * a leader would be waited for 7 s. Prints what commit_bench prints.
  */
+#include "bench/took.h"
 #include "wire/address.h"
 
 #include <arpa/inet.h>
@@ -28,7 +29,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -60,14 +60,6 @@ struct bench {
     uint64_t *took_ns; /* owned */
     size_t done;
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static void hang_up(struct connection *c)
 {
@@ -217,14 +209,6 @@ static void turn(struct bench *b)
     }
 }
 
-static int compare(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a;
-    const uint64_t y = *(const uint64_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
 static bool find_member(struct sockaddr_in *out, const char *text)
 {
     struct address parsed;
@@ -245,17 +229,9 @@ static void run(struct bench *b, uint64_t ms)
     while (now_ns() - start_ns < ms * NS_PER_MS) {
         turn(b);
     }
-    const double seconds = (double)(now_ns() - start_ns) / 1e9;
-    const size_t half = b->done / 2;
-    const size_t most = b->done * 99 / 100;
-    if (b->watch || b->done == 0) {
-        return;
+    if (!b->watch) {
+        took_print(b->took_ns, b->done, start_ns);
     }
-    qsort(b->took_ns, b->done, sizeof b->took_ns[0], compare);
-    (void)printf("%.0f %.1f %.1f\n",
-                 (double)b->done / seconds,
-                 (double)b->took_ns[half] / 1e3,
-                 (double)b->took_ns[most] / 1e3);
 }
 
 int main(int argc, char **argv)
