@@ -126,11 +126,12 @@ def keys_are_replaced_by_a_signal(binary):
         assert code == 1 and f"{keys.path}:2: " in err, err
 
 
-def strangers_are_few_and_go(binary):
+def strangers_are_few_and_go(binary, threads="1"):
     with Fleet(binary) as fleet:
         fleet.coordinators(1)
         fleet.node("n1", ("--kind", "0:echo"))
-        keys, (few, address) = start(fleet, "--unauthenticated-address", "3", "--auth-time", "60s")
+        limits = ["--unauthenticated-address", "3", "--auth-time", "60s", "--threads", threads]
+        keys, (few, address) = start(fleet, *limits)
         crowd = [Client(address) for _ in range(3)]
         last = Client(address, greet=False)
         assert last.notice(packets.GOAWAY)[0] > 0 and last.closed()
@@ -144,4 +145,15 @@ def strangers_are_few_and_go(binary):
         assert polite.notice(packets.KICK)[0] == KICK_NO_AUTH and polite.closed()
 
 
-main([tokens_open_the_door, keys_are_replaced_by_a_signal, strangers_are_few_and_go])
+def threads_count_strangers_together(binary):
+    strangers_are_few_and_go(binary, "3")
+
+
+main(
+    [
+        tokens_open_the_door,
+        keys_are_replaced_by_a_signal,
+        strangers_are_few_and_go,
+        threads_count_strangers_together,
+    ]
+)
