@@ -158,7 +158,7 @@ class Fleet:
     def __enter__(self):
         return self
 
-    def __exit__(self, failed, *_):
+    def __exit__(self, failed=None, *_):
         if failed:
             self.show_logs()
         for p in self.processes:
