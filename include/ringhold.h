@@ -393,7 +393,8 @@ struct rh_actor_ops {
 
     /* 1: activate, message, timer and session take microseconds and never block. Few requests at a
      * time are then run on the protocol thread itself, while the actor's worker sleeps: still one
-     * callback after the other, but not always on one thread. Not when embedded. */
+     * callback after the other, but not always on one thread. Not when embedded. One that blocks
+     * all the same holds up the whole node: its other requests and, in the end, its lease. */
     uint32_t brief;
 };
 
