@@ -283,6 +283,7 @@ int cmd_coordinator(int argc, char **argv)
         .summary = "Run a coordinator: with its peers it elects a leader that changes the ring.",
         .arguments = "",
         .options = options,
+        .daemon = true,
     };
     const int code = options_parse(&command, argc, argv, arguments, &count);
 
@@ -295,5 +296,5 @@ int cmd_coordinator(int argc, char **argv)
     }
     o.machine.grid = (uint8_t)grid;
     name_folder(&o);
-    return coordinator_run(&o);
+    return code == OPTIONS_CHECK ? options_checked(&command) : coordinator_run(&o);
 }

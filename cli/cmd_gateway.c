@@ -69,21 +69,6 @@ static bool check(struct gateway_words *w, struct gateway_options *o)
     return listen_allowed("gateway", w->resp, w->insecure) && log_level_set("gateway", w->level);
 }
 
-static int parse(struct option *options, int argc, char **argv)
-{
-    const char *arguments[8];
-    int count = 0;
-    const struct command command = {
-        .name = "gateway",
-        .summary = "Run a gateway: takes clients' requests (Redis protocol, packets), finds the "
-                   "owner of each.",
-        .arguments = "",
-        .options = options,
-    };
-
-    return options_parse(&command, argc, argv, arguments, &count);
-}
-
 int cmd_gateway(int argc, char **argv)
 {
     struct gateway_words w = {
@@ -154,10 +139,23 @@ int cmd_gateway(int argc, char **argv)
         {0},
     };
     options[1].alias = "coordinators";
-    const int code = parse(options, argc, argv);
+    const struct command command = {
+        .name = "gateway",
+        .summary = "Run a gateway: takes clients' requests (Redis protocol, packets), finds the "
+                   "owner of each.",
+        .arguments = "",
+        .options = options,
+        .daemon = true,
+    };
+    const char *arguments[8];
+    int count = 0;
+    const int code = options_parse(&command, argc, argv, arguments, &count);
 
     if (code >= 0) {
         return code;
     }
-    return check(&w, &o) ? gateway_run(&o) : 1;
+    if (!check(&w, &o)) {
+        return 1;
+    }
+    return code == OPTIONS_CHECK ? options_checked(&command) : gateway_run(&o);
 }

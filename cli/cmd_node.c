@@ -227,6 +227,7 @@ static int run_daemon(int argc, char **argv)
                    "work).\nAlso: ringhold node list | wait NAME | drain NAME | remove NAME (each "
                    "with --help).",
         .options = options,
+        .daemon = true,
     };
     const int code = options_parse(&command, argc, argv, arguments, &count);
 
@@ -239,6 +240,9 @@ static int run_daemon(int argc, char **argv)
     }
     if (!check(&w) || !choose_lease(&w, &o.node)) {
         return 1;
+    }
+    if (code == OPTIONS_CHECK) {
+        return options_checked(&command);
     }
     o.limits.held_size_max = (size_t)held_mb << MB_SHIFT;
     o.limits.held_vnode_max = (size_t)held_vnode_mb << MB_SHIFT;

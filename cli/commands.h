@@ -19,6 +19,7 @@ int cmd_events(int argc, char **argv);
 int cmd_recover(int argc, char **argv);
 int cmd_daemons(int argc, char **argv);
 int cmd_quarantine(int argc, char **argv); /* list | clear KIND/ID | add KIND/ID */
+int cmd_config(int argc, char **argv);     /* check | print FILE */
 int cmd_token(int argc, char **argv);      /* make | check TOKEN */
 int cmd_check(int argc, char **argv);
 int cmd_fix(int argc, char **argv);

@@ -31,6 +31,7 @@ static const struct {
     {"txn", cmd_txn, "txn list | show N | resolve N: changes of the ring"},
     {"events", cmd_events, "what was decided, when, and who asked for it"},
     {"recover", cmd_recover, "recover inspect | verify | backup | restore | new-cluster: offline"},
+    {"config", cmd_config, "config check | print FILE: would the daemons start with it?"},
     {"token", cmd_token, "token make | check: what a player's client shows a gateway"},
     {"check", cmd_check, "ask every process how it is; say what is wrong"},
     {"fix", cmd_fix, "repair what check finds; tells only, unless --yes"},

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Options of one subcommand: a table of keys that a flag (`--key value` or
- * `--key=value`) or a line of the INI file's section (`key = value`) may set.
- * Flags win over the file. An unknown key, a bad value, or a repeated single
- * value is an error that names where it stands.
+ * `--key=value`), a variable (RINGHOLD_NODE_KEY; of daemons) or a line of the
+ * INI file's section (`key = value`) may set; the first of these that does wins.
+ * An unknown key, a bad value, or a repeated single value is an error that names
+ * where it stands.
  */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
@@ -93,12 +94,20 @@ struct command {
     const struct option *options;
     int arguments_min;
     int arguments_max;
+    bool daemon; /* its options may be in the environment; --check-config, --print-config */
 };
 
-/* Parse argv[0..argc): flags, then `--config FILE`'s section named like the command, where a flag
- * did not say otherwise. Positional arguments go to `arguments` (at most 8). Returns -1 to go on,
- * else the exit code (0 after --help, 1 after an error, which it printed). */
+/* What options_parse() returns to go on: run, or end after all checks. */
+enum { OPTIONS_RUN = -1, OPTIONS_CHECK = -2 };
+
+/* Parse argv[0..argc): flags, then the environment, then `--config FILE`'s section named like the
+ * command, each where none before it did say otherwise. Positional arguments go to `arguments` (at
+ * most 8). Returns OPTIONS_RUN, OPTIONS_CHECK (below 0 both), else the exit code: 0 after --help or
+ * --print-config, 1 after an error, which it printed. Any thread, if nobody changes the environment. */
 int options_parse(const struct command *command, int argc, char **argv, const char *arguments[8],
                   int *argument_count);
+
+/* What a daemon ends with when all checks are done after OPTIONS_CHECK: says so, 0. */
+int options_checked(const struct command *command);
 
 #endif

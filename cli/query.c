@@ -24,12 +24,8 @@ const struct option *query_options_more(struct query *q, const struct option *mo
     static struct option table[OWN_OPTIONS + OPTIONS_MORE_MAX + 1];
 
     ASSERT(count <= OPTIONS_MORE_MAX);
-    const char *from_environment = getenv("RINGHOLD_COORDINATORS");
     *q = (struct query){.timeout_ms = TIMEOUT_MS};
-    (void)snprintf(q->coordinators,
-                   sizeof q->coordinators,
-                   "%s",
-                   from_environment == NULL ? "127.0.0.1:7400" : from_environment);
+    (void)snprintf(q->coordinators, sizeof q->coordinators, "127.0.0.1:7400");
     (void)snprintf(q->cluster, sizeof q->cluster, "ringhold");
     (void)snprintf(q->output, sizeof q->output, "table");
     table[0] = (struct option){.key = "coordinators",
@@ -40,7 +36,7 @@ const struct option *query_options_more(struct query *q, const struct option *mo
                                .size = sizeof q->coordinators};
     table[1] = (struct option){.key = "cluster",
                                .value = "NAME",
-                               .help = "its name (ringhold)",
+                               .help = "its name (RINGHOLD_CLUSTER; ringhold)",
                                .kind = OPTION_TEXT,
                                .target = q->cluster,
                                .size = sizeof q->cluster};

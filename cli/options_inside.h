@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the parts of the options share: flags first, then the environment, then
+ * the file; each sets only what those before it did not.
+ */
+#ifndef CLI_OPTIONS_INSIDE_H
+#define CLI_OPTIONS_INSIDE_H
+
+#include "cli/options.h"
+
+enum { OPTIONS_MAX = 64, OPTIONS_PATH_SIZE = 4096 };
+
+enum option_origin { ORIGIN_DEFAULT, ORIGIN_FLAG, ORIGIN_ENVIRONMENT, ORIGIN_FILE };
+
+struct options_parse {
+    const struct command *command;
+    uint8_t origin[OPTIONS_MAX]; /* enum option_origin */
+    char config[OPTIONS_PATH_SIZE];
+    char fault[160]; /* of the file's first bad line */
+    bool has_section;
+    bool check; /* --check-config */
+    bool print; /* --print-config */
+};
+
+/* The option of that name or alias; NULL if there is none. */
+const struct option *options_find(const struct command *command, const char *key);
+
+/* Take a value. NULL, or what is wrong with it: a text that is good until the next call. */
+const char *option_set(const struct option *o, const char *value);
+
+/* The value as option_set() would take it, "" if nothing set it; a list's values are apart by '\n'.
+ * Cut at `size`. */
+void option_format(const struct option *o, char *out, size_t size);
+
+/* RINGHOLD_NODE_LISTEN of key `listen` of the command `node`. False after printing a fault. */
+bool options_read_environment(struct options_parse *p);
+
+/* The command's section of p->config. False after printing a fault. */
+bool options_read_file(struct options_parse *p);
+
+void options_print_help(const struct command *command);
+
+/* Every key with its value and where it comes from, as a section that --config would take. */
+void options_print_config(const struct options_parse *p);
+
+#endif
