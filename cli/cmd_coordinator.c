@@ -215,6 +215,22 @@ static bool take_least(struct coordinator_config *config, const char *text)
     return true;
 }
 
+static struct option snapshot_option(uint32_t *entries)
+{
+    return option_number("snapshot-entries",
+                         entries,
+                         (struct option_range){16, 1000000},
+                         "log entries between snapshots (1024)");
+}
+
+static struct option readmit_option(uint32_t *readmit)
+{
+    return option_number("readmit",
+                         readmit,
+                         (struct option_range){1, 255},
+                         "forget the recorded identity of that coordinator (docs/raft.md)");
+}
+
 int cmd_coordinator(int argc, char **argv)
 {
     struct coordinator_options o = defaults();
@@ -264,14 +280,8 @@ int cmd_coordinator(int argc, char **argv)
                       "election time-out (500)"),
         option_number(
             "heartbeat-ms", &o.heartbeat_ms, (struct option_range){5, 10000}, "of the leader (50)"),
-        option_number("snapshot-entries",
-                      &o.snapshot_entries,
-                      (struct option_range){16, 1000000},
-                      "log entries between snapshots (1024)"),
-        option_number("readmit",
-                      &o.readmit,
-                      (struct option_range){1, 255},
-                      "forget the recorded identity of that coordinator (docs/raft.md)"),
+        snapshot_option(&o.snapshot_entries),
+        readmit_option(&o.readmit),
         adopt_option(&o.adopt),
         option_switch(
             "insecure", &o.insecure, "listen beyond loopback although links are not encrypted yet"),

@@ -69,86 +69,128 @@ static bool check(struct gateway_words *w, struct gateway_options *o)
     return listen_allowed("gateway", w->resp, w->insecure) && log_level_set("gateway", w->level);
 }
 
+static void add_names(struct options *t, struct gateway_words *w, struct gateway_options *o)
+{
+    (void)options_add(
+        t,
+        option_text("name", "NAME", w->name, sizeof w->name, "this gateway's name (gateway-PID)"));
+    options_add(
+        t,
+        option_text(
+            "join", "HOST:PORT,...", w->join, sizeof w->join, "the coordinators (127.0.0.1:7400)"))
+        ->alias = "coordinators";
+    (void)options_add(
+        t,
+        option_text(
+            "cluster", "NAME", w->cluster, sizeof w->cluster, "the cluster's name (ringhold)"));
+    (void)options_add(t,
+                      option_text("role",
+                                  "NAME",
+                                  o->clients.role,
+                                  sizeof o->clients.role,
+                                  "keys without @KIND/ are of this role's first kind (of kind 0)"));
+}
+
+static void add_listeners(struct options *t, struct gateway_words *w)
+{
+    (void)options_add(t,
+                      option_text("resp",
+                                  "HOST:PORT",
+                                  w->resp,
+                                  sizeof w->resp,
+                                  "where Redis clients connect (127.0.0.1:6380); port 0: any"));
+    (void)options_add(
+        t,
+        option_text("frames",
+                    "HOST:PORT",
+                    w->frames,
+                    sizeof w->frames,
+                    "where clients with the binary protocol connect (nowhere); port 0: any"));
+    (void)options_add(
+        t,
+        option_switch(
+            "insecure",
+            &w->insecure,
+            "listen beyond loopback although nothing is encrypted and RESP asks nobody who it is"));
+}
+
+static void add_strangers(struct options *t, struct gateway_words *w, struct gateway_options *o)
+{
+    (void)options_add(
+        t,
+        option_text("auth-keys",
+                    "FILE",
+                    w->auth_keys,
+                    sizeof w->auth_keys,
+                    "clients of --frames show tokens signed with these keys; SIGHUP: read again"));
+    (void)options_add(t,
+                      option_time("auth-time",
+                                  &o->clients.auth_ms,
+                                  (struct option_range){100, AUTH_TIME_MAX_MS},
+                                  "time to show a token (5s)"));
+    (void)options_add(t,
+                      option_number("unauthenticated",
+                                    &o->clients.strangers_max,
+                                    (struct option_range){1, IN_FLIGHT_MAX},
+                                    "connections that have shown none yet, in all (4096)"));
+    (void)options_add(t,
+                      option_number("unauthenticated-address",
+                                    &o->clients.strangers_address_max,
+                                    (struct option_range){1, IN_FLIGHT_MAX},
+                                    "and from one address (64)"));
+}
+
+static void add_rest(struct options *t, struct gateway_words *w, struct gateway_options *o)
+{
+    (void)options_add(t,
+                      option_number("deadline-ms",
+                                    &o->router.deadline_ms,
+                                    (struct option_range){10, DEADLINE_MAX_MS},
+                                    "a request is answered by then, come what may (10000)"));
+    (void)options_add(t,
+                      option_number("in-flight",
+                                    &o->router.in_flight_max,
+                                    (struct option_range){1, IN_FLIGHT_MAX},
+                                    "requests under way in all; above it clients wait (100000)"));
+    (void)options_add(
+        t,
+        option_number("threads",
+                      &o->threads,
+                      (struct option_range){1, GATEWAY_THREADS_MAX},
+                      "event loops; clients are spread over them, limits divided among them (1)"));
+    (void)options_add(t,
+                      option_number("drain-ms",
+                                    &o->drain_ms,
+                                    (struct option_range){0, DRAIN_MAX_MS},
+                                    "at SIGTERM: time for requests under way (3000)"));
+    (void)options_add(
+        t,
+        option_text(
+            "log-level", "LEVEL", w->level, sizeof w->level, "error, warn, info or debug (info)"));
+}
+
 int cmd_gateway(int argc, char **argv)
 {
     struct gateway_words w = {
         .cluster = "ringhold", .resp = "127.0.0.1:6380", .join = "127.0.0.1:7400", .level = "info"};
     struct gateway_options o = gateway_options_default();
-
-    (void)snprintf(w.name, sizeof w.name, "gateway-%ld", (long)getpid());
-    struct option options[] = {
-        option_text("name", "NAME", w.name, sizeof w.name, "this gateway's name (gateway-PID)"),
-        option_text(
-            "join", "HOST:PORT,...", w.join, sizeof w.join, "the coordinators (127.0.0.1:7400)"),
-        option_text(
-            "cluster", "NAME", w.cluster, sizeof w.cluster, "the cluster's name (ringhold)"),
-        option_text("resp",
-                    "HOST:PORT",
-                    w.resp,
-                    sizeof w.resp,
-                    "where Redis clients connect (127.0.0.1:6380); port 0: any"),
-        option_text("frames",
-                    "HOST:PORT",
-                    w.frames,
-                    sizeof w.frames,
-                    "where clients with the binary protocol connect (nowhere); port 0: any"),
-        option_text("auth-keys",
-                    "FILE",
-                    w.auth_keys,
-                    sizeof w.auth_keys,
-                    "clients of --frames show tokens signed with these keys; SIGHUP: read again"),
-        option_time("auth-time",
-                    &o.clients.auth_ms,
-                    (struct option_range){100, AUTH_TIME_MAX_MS},
-                    "time to show a token (5s)"),
-        option_number("unauthenticated",
-                      &o.clients.strangers_max,
-                      (struct option_range){1, IN_FLIGHT_MAX},
-                      "connections that have shown none yet, in all (4096)"),
-        option_number("unauthenticated-address",
-                      &o.clients.strangers_address_max,
-                      (struct option_range){1, IN_FLIGHT_MAX},
-                      "and from one address (64)"),
-        option_text("role",
-                    "NAME",
-                    o.clients.role,
-                    sizeof o.clients.role,
-                    "keys without @KIND/ are of this role's first kind (of kind 0)"),
-        option_number("deadline-ms",
-                      &o.router.deadline_ms,
-                      (struct option_range){10, DEADLINE_MAX_MS},
-                      "a request is answered by then, come what may (10000)"),
-        option_number("in-flight",
-                      &o.router.in_flight_max,
-                      (struct option_range){1, IN_FLIGHT_MAX},
-                      "requests under way in all; above it clients wait (100000)"),
-        option_number("threads",
-                      &o.threads,
-                      (struct option_range){1, GATEWAY_THREADS_MAX},
-                      "event loops; clients are spread over them, limits divided among them (1)"),
-        option_number("drain-ms",
-                      &o.drain_ms,
-                      (struct option_range){0, DRAIN_MAX_MS},
-                      "at SIGTERM: time for requests under way (3000)"),
-        option_switch(
-            "insecure",
-            &w.insecure,
-            "listen beyond loopback although nothing is encrypted and RESP asks nobody who it is"),
-        option_text(
-            "log-level", "LEVEL", w.level, sizeof w.level, "error, warn, info or debug (info)"),
-        {0},
-    };
-    options[1].alias = "coordinators";
+    struct options options = {0};
     const struct command command = {
         .name = "gateway",
         .summary = "Run a gateway: takes clients' requests (Redis protocol, packets), finds the "
                    "owner of each.",
         .arguments = "",
-        .options = options,
+        .options = options.row,
         .daemon = true,
     };
     const char *arguments[8];
     int count = 0;
+
+    (void)snprintf(w.name, sizeof w.name, "gateway-%ld", (long)getpid());
+    add_names(&options, &w, &o);
+    add_listeners(&options, &w);
+    add_strangers(&options, &w, &o);
+    add_rest(&options, &w, &o);
     const int code = options_parse(&command, argc, argv, arguments, &count);
 
     if (code >= 0) {

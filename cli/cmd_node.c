@@ -166,6 +166,23 @@ static struct option role_option(struct node_words *w)
                        "its role: its kinds live on nodes of that role only (default)");
 }
 
+static struct option linger_option(uint32_t *ms)
+{
+    return option_number(
+        "linger-ms",
+        ms,
+        (struct option_range){100, LINGER_MAX_MS},
+        "after the last vnode went: forward for stale gateways at most so long (30000)");
+}
+
+static struct option threads_option(uint32_t *threads)
+{
+    return option_number("threads",
+                         threads,
+                         (struct option_range){1, THREADS_MAX},
+                         "workers that run the actors (one per core)");
+}
+
 static int run_daemon(int argc, char **argv)
 {
     struct node_words w = words_default();
@@ -198,16 +215,9 @@ static int run_daemon(int argc, char **argv)
                       &o.node.weight,
                       (struct option_range){1, WEIGHT_MAX},
                       "share of the ids, beside others (1)"),
-        option_number("threads",
-                      &o.node.threads,
-                      (struct option_range){1, THREADS_MAX},
-                      "workers that run the actors (one per core)"),
+        threads_option(&o.node.threads),
         option_text("zone", "NAME", w.zone, sizeof w.zone, "where it stands; kept for later use"),
-        option_number(
-            "linger-ms",
-            &o.limits.linger_ms,
-            (struct option_range){100, LINGER_MAX_MS},
-            "after the last vnode went: forward for stale gateways at most so long (30000)"),
+        linger_option(&o.limits.linger_ms),
         on_loss_option(&w),
         on_overrun_option(&w),
         held_option("held-mb", &held_mb, "MiB of requests that wait here in all (256)"),

@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/options_inside.h"
 
+#include "base/assert.h"
+
 #include <stdio.h>
 #include <string.h>
+
+struct option *options_add(struct options *t, struct option row)
+{
+    ASSERT(t->count < OPTIONS_MAX);
+    t->row[t->count] = row;
+    return &t->row[t->count++];
+}
 
 const struct option *options_find(const struct command *command, const char *key)
 {

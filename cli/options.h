@@ -86,6 +86,16 @@ static inline struct option option_switch(const char *key, bool *target, const c
     return (struct option){.key = key, .help = help, .kind = OPTION_SWITCH, .target = target};
 }
 
+/* A table that grows row by row; zeroed, it is empty. */
+enum { OPTIONS_MAX = 64 };
+struct options {
+    struct option row[OPTIONS_MAX + 1];
+    size_t count;
+};
+
+/* The row's place, for what it needs more. A table of more than OPTIONS_MAX is a fault of ours. */
+struct option *options_add(struct options *t, struct option row);
+
 struct command {
     const char *name;      /* "coordinator", "node drain" */
     const char *summary;   /* one line for `ringhold --help` */

@@ -8,7 +8,7 @@
 
 #include "cli/options.h"
 
-enum { OPTIONS_MAX = 64, OPTIONS_PATH_SIZE = 4096 };
+enum { OPTIONS_PATH_SIZE = 4096 };
 
 enum option_origin { ORIGIN_DEFAULT, ORIGIN_FLAG, ORIGIN_ENVIRONMENT, ORIGIN_FILE };
 
