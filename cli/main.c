@@ -33,6 +33,7 @@ static const struct {
     {"recover", cmd_recover, "recover inspect | verify | backup | restore | new-cluster: offline"},
     {"config", cmd_config, "config check | print FILE: would the daemons start with it?"},
     {"token", cmd_token, "token make | check: what a player's client shows a gateway"},
+    {"conform", cmd_conform, "try the protocol of clients on a live gateway"},
     {"check", cmd_check, "ask every process how it is; say what is wrong"},
     {"fix", cmd_fix, "repair what check finds; tells only, unless --yes"},
     {"bench", cmd_bench, "load a gateway with requests; say how fast it answers"},
