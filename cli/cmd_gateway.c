@@ -14,7 +14,8 @@ enum {
     DEADLINE_MAX_MS = 60000,
     IN_FLIGHT_MAX = 10000000,
     DRAIN_MAX_MS = 600000,
-    AUTH_TIME_MAX_MS = 600000
+    AUTH_TIME_MAX_MS = 600000,
+    RATE_MAX = 10000000
 };
 
 struct gateway_words {
@@ -29,6 +30,23 @@ struct gateway_words {
     char address[ADMIN_COORDINATORS_MAX][128];
     const char *coordinator[ADMIN_COORDINATORS_MAX];
 };
+
+static uint32_t burst_of(struct bucket_rate r, uint32_t part_of_second)
+{
+    const uint32_t part = r.rate / part_of_second;
+
+    if (r.burst != 0) {
+        return r.burst;
+    }
+    return part == 0 ? 1 : part;
+}
+
+static void fill_bursts(struct clients_config *c)
+{
+    c->door.accept.burst = burst_of(c->door.accept, 10);
+    c->door.address.burst = burst_of(c->door.address, 1);
+    c->requests.burst = burst_of(c->requests, 1);
+}
 
 static bool check(struct gateway_words *w, struct gateway_options *o)
 {
@@ -66,6 +84,15 @@ static bool check(struct gateway_words *w, struct gateway_options *o)
     if (o->frames != NULL && !listen_allowed("gateway", w->frames, w->insecure)) {
         return false;
     }
+    if (o->clients.connections_max < o->threads) {
+        (void)fprintf(stderr,
+                      "ringhold gateway: --max-clients: at least one for each of %" PRIu32
+                      " threads, not %" PRIu32 "\n",
+                      o->threads,
+                      o->clients.connections_max);
+        return false;
+    }
+    fill_bursts(&o->clients);
     return listen_allowed("gateway", w->resp, w->insecure) && log_level_set("gateway", w->level);
 }
 
@@ -140,6 +167,37 @@ static void add_strangers(struct options *t, struct gateway_words *w, struct gat
                                     "and from one address (64)"));
 }
 
+static void add_rate(struct options *t, const char *key, uint32_t *target, const char *text)
+{
+    (void)options_add(t, option_number(key, target, (struct option_range){0, RATE_MAX}, text));
+}
+
+static void add_limits(struct options *t, struct clients_config *c)
+{
+    (void)options_add(t,
+                      option_number("max-clients",
+                                    &c->connections_max,
+                                    (struct option_range){1, IN_FLIGHT_MAX},
+                                    "connections at a time, in all (10000)"));
+    add_rate(
+        t,
+        "accept-rate",
+        &c->door.accept.rate,
+        "connections a second that --frames lets in; others are told when to come back (0: any)");
+    add_rate(
+        t, "accept-burst", &c->door.accept.burst, "so many of them at once (0: those of 100 ms)");
+    add_rate(t, "address-rate", &c->door.address.rate, "and from one address (0: any)");
+    add_rate(t,
+             "address-clients",
+             &c->door.address_count_max,
+             "connections to --frames from one address at a time (0: any)");
+    add_rate(t,
+             "request-rate",
+             &c->requests.rate,
+             "requests a second of a connection to --frames (0: any)");
+    add_rate(t, "request-burst", &c->requests.burst, "so many of them at once (0: those of 1 s)");
+}
+
 static void add_rest(struct options *t, struct gateway_words *w, struct gateway_options *o)
 {
     (void)options_add(t,
@@ -190,6 +248,7 @@ int cmd_gateway(int argc, char **argv)
     add_names(&options, &w, &o);
     add_listeners(&options, &w);
     add_strangers(&options, &w, &o);
+    add_limits(&options, &o.clients);
     add_rest(&options, &w, &o);
     const int code = options_parse(&command, argc, argv, arguments, &count);
 

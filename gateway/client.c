@@ -52,6 +52,10 @@ struct clients *clients_new(const struct clients_config *config, struct router *
         all->own_strangers = strangers_new();
         all->config.strangers = all->own_strangers;
     }
+    if (config->at_door == NULL) {
+        all->own_door = door_new(&config->door);
+        all->config.at_door = all->own_door;
+    }
     list_init(&all->order);
     list_init(&all->bound);
     list_init(&all->due);
@@ -69,23 +73,8 @@ void clients_free(struct clients *all)
     buffer_fini(&all->words);
     buffer_fini(&all->body);
     strangers_free(all->own_strangers);
+    door_free(all->own_door);
     mem_free(all);
-}
-
-bool clients_full(const struct clients *all)
-{
-    return all->table.count >= all->config.connections_max;
-}
-
-struct bytes clients_refusal(struct clients *all, enum client_speech speech)
-{
-    static const char text[] = "-ERR max number of clients reached\r\n";
-
-    all->figures.refused++;
-    if (speech == CLIENT_PACKETS) {
-        return packet_refusal(all);
-    }
-    return bytes_of(text, sizeof text - 1);
 }
 
 struct client *clients_find(struct clients *all, uint64_t session)
@@ -151,6 +140,7 @@ void client_free(struct client *c, uint64_t now_us, struct router_effects *effec
 
     binding_end(c, now_us, effects);
     auth_end(c);
+    client_let_out(c, now_us);
     router_step(all->router, &event, effects);
     table_remove(&all->table, &c->link);
     all->last = all->last == c ? NULL : all->last;

@@ -26,6 +26,8 @@
 #define GATEWAY_CLIENT_H
 
 #include "base/bytes.h"
+#include "gateway/bucket.h"
+#include "gateway/door.h"
 #include "gateway/keyring.h"
 #include "gateway/packet.h"
 #include "gateway/pushes.h"
@@ -61,6 +63,9 @@ struct clients_config {
     uint32_t strangers_max;          /* connections without one, in all; 4096 */
     uint32_t strangers_address_max;  /* and from one address; 64 */
     struct strangers *strangers;     /* borrowed for life: of all threads; NULL = of its own */
+    struct door_config door;         /* who may come in, of clients that speak packets; any */
+    struct door *at_door;            /* borrowed for life: of all threads; NULL = of its own */
+    struct bucket_rate requests;     /* of a connection that speaks packets; any */
     char role[RING_ROLE_MAX + 1];    /* whose kind a key without "@KIND/" names; "": kind 0 */
     unsigned thread;                 /* of the gateway's process; 0 */
     unsigned threads;                /* 1; these two keep CLIENT ID apart */
@@ -80,15 +85,18 @@ void clients_set_keys(struct clients *all, const struct keyring *keys);
 /* The time of day, for tokens' expiry: call it at least once a second if there are keys. */
 void clients_set_unix(struct clients *all, uint64_t unix_s);
 
-bool clients_full(const struct clients *all); /* accept no more */
 enum client_speech { CLIENT_RESP, CLIENT_PACKETS };
-/* May a connection from this "host:port" come in? If not, what to tell it, as clients_refusal();
- * counted by reason. */
+/* May a connection from this "host:port" come in? If not, what to tell it before it is closed,
+ * good until the next call; counted by reason. If so, the client that is made of it is to be told
+ * of its `visitor`: client_let_in(). (client_door.c) */
+struct admission {
+    struct bytes refusal;
+    struct visitor *visitor;
+};
 bool clients_admit(struct clients *all, enum client_speech speech, const char *address,
-                   struct bytes *refusal);
-/* What to tell a connection that is one too many, before it is closed. Counts it. Good until the
- * next call. */
-struct bytes clients_refusal(struct clients *all, enum client_speech speech);
+                   uint64_t now_us, struct admission *out);
+/* Is it not shedding? Who is asked where to send players says "elsewhere" while it is. */
+bool clients_ready(const struct clients *all, uint64_t now_us);
 
 /* The client with this session, or NULL: it may have just gone. */
 struct client *clients_find(struct clients *all, uint64_t session);
@@ -109,6 +117,11 @@ struct clients_figures {
     uint64_t strangers;                /* did not yet, now */
     uint64_t refused_strangers;        /* of `refused`: too many strangers in all */
     uint64_t refused_address;          /* … and from one address */
+    uint64_t refused_full;             /* … no room for a client that speaks packets */
+    uint64_t refused_accept_rate;      /* … they come too fast */
+    uint64_t refused_address_rate;     /* … from one address */
+    uint64_t refused_address_count;    /* … too many are here from one address */
+    uint64_t rate_limited;             /* requests beyond the rate of their connection */
     uint64_t unauthorized;             /* asked for another entity than their token's */
     uint64_t kicks[PACKET_KICK_COUNT]; /* by code, from PACKET_KICK_BAD_PACKET on */
     struct push_figures pushes;
@@ -118,6 +131,8 @@ void clients_figures(const struct clients *all, struct clients_figures *out);
 /* A new connection. `effects` here and below: what the router wants done, appended. */
 struct client *client_new(struct clients *all, enum client_speech speech, const char *address,
                           uint64_t now_us);
+/* It was admitted as this visitor, which it gives back when it goes. */
+void client_let_in(struct client *c, struct visitor *visitor);
 /* The connection is closed. */
 void client_free(struct client *c, uint64_t now_us, struct router_effects *effects);
 

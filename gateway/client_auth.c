@@ -31,29 +31,6 @@ void clients_set_unix(struct clients *all, uint64_t unix_s)
     all->unix_s = unix_s;
 }
 
-bool clients_admit(struct clients *all, enum client_speech speech, const char *address,
-                   struct bytes *refusal)
-{
-    const struct clients_config *config = &all->config;
-
-    if (clients_full(all)) {
-        *refusal = clients_refusal(all, speech);
-        return false;
-    }
-    if (speech != CLIENT_PACKETS || all->keys.count == 0) {
-        return true;
-    }
-    if (strangers_from(config->strangers, address) >= config->strangers_address_max) {
-        all->figures.refused_address++;
-    } else if (strangers_count(config->strangers) >= config->strangers_max) {
-        all->figures.refused_strangers++;
-    } else {
-        return true;
-    }
-    *refusal = clients_refusal(all, speech);
-    return false;
-}
-
 void auth_begin(struct client *c)
 {
     if (c->dialect == &dialect_packets && c->all->keys.count > 0) {

@@ -57,8 +57,8 @@ extern const struct dialect dialect_packets; /* client_packet.c */
 /* The gateway's own kick, of a client that speaks packets; counted by code. */
 void packet_kick(struct client *c, enum packet_kick code, const char *text);
 
-/* GOAWAY to a connection that is one too many; good until the next call on `all`. */
-struct bytes packet_refusal(struct clients *all);
+/* GOAWAY to a connection that may not come in; good until the next call on `all`. */
+struct bytes packet_refusal(struct clients *all, uint32_t retry_ms, const char *why);
 
 /* Number of the slot that it is an answer for. */
 static inline uint64_t ticket_slot(uint64_t ticket)
@@ -100,6 +100,8 @@ struct client {
     } packets;                      /* of a client that speaks packets */
     struct stranger *stranger;      /* it has to say who it is; NULL = it has not, or did */
     struct identity *identity;      /* owned: who it said it is; NULL = it was not asked */
+    struct visitor *visitor;        /* it came in as, or NULL */
+    struct bucket requests;         /* it may ask */
     bool busy;                      /* it was sent something since the last tick */
     bool closing;                   /* no more input; goes when all is answered and sent */
     bool ended;                     /* the other side sends no more */
@@ -126,6 +128,7 @@ struct clients {
     struct keyring keys;             /* none: clients are not asked who they are */
     uint64_t unix_s;                 /* the time of day */
     struct strangers *own_strangers; /* owned; NULL = they are of all threads */
+    struct door *own_door;           /* owned; NULL = it is of all threads */
     struct list bound;               /* struct binding, all */
     struct list due;                 /* those of them that wait for a time */
     struct list turn;                /* those of them whose turn it is now */
@@ -182,6 +185,13 @@ void binding_resumed(struct client *c, const struct router_effect *reply, struct
 void binding_pump(struct client *c, uint64_t now_us);
 /* The connection is bound no more: tell the actor, if it may think so. */
 void binding_end(struct client *c, uint64_t now_us, struct router_effects *effects);
+
+/* ---- client_door.c */
+
+/* It asks once more: 0, or when it may do so, in milliseconds. */
+uint32_t client_overspeed(struct client *c);
+/* The connection has gone. */
+void client_let_out(struct client *c, uint64_t now_us);
 
 /* ---- client_auth.c */
 

@@ -23,7 +23,6 @@
 enum {
     RETRY_OVERLOADED_MS = 100,
     RETRY_MOVING_MS = 1000,
-    RETRY_FULL_MS = 5000,
     RETRY_DRAINED_MS = 100,
     STRANGER_BODY_MAX = 1024,
     STRANGER_UNSENT_MAX = 4096,
@@ -62,30 +61,45 @@ static bool is_due(uint64_t ticket, uint64_t now_us)
 
 /* ---- output ---- */
 
+static void put_response(struct client *c, const struct response_packet *response)
+{
+    if (!c->closing) { // not behind a kick
+        c->all->figures.errors += response->status != STATUS_OK;
+        packet_put_response(&c->out, response);
+    }
+}
+
 static void respond(struct client *c, uint32_t request, enum packet_status status,
                     struct bytes payload)
 {
     uint32_t retry_ms = 0;
 
-    if (c->closing) {
-        return; // behind a kick
-    }
     if (status == STATUS_OVERLOADED) {
         retry_ms = RETRY_OVERLOADED_MS;
     } else if (status == STATUS_MOVING) {
         retry_ms = c->packets.leaving ? RETRY_DRAINED_MS : RETRY_MOVING_MS;
     }
-    c->all->figures.errors += status != STATUS_OK;
-    packet_put_response(&c->out,
-                        &(struct response_packet){.request = request,
-                                                  .status = (uint8_t)status,
-                                                  .retry_ms = retry_ms,
-                                                  .payload = payload});
+    put_response(c,
+                 &(struct response_packet){.request = request,
+                                           .status = (uint8_t)status,
+                                           .retry_ms = retry_ms,
+                                           .payload = payload});
 }
 
 static void refuse(struct client *c, uint32_t request, enum packet_status status, const char *why)
 {
     respond(c, request, status, bytes_of(why, strlen(why)));
+}
+
+static void refuse_fast(struct client *c, uint32_t request, uint32_t retry_ms)
+{
+    static const char why[] = "more requests a second than a connection may make";
+
+    put_response(c,
+                 &(struct response_packet){.request = request,
+                                           .status = STATUS_RATE_LIMITED,
+                                           .retry_ms = retry_ms,
+                                           .payload = bytes_of(why, sizeof why - 1)});
 }
 
 static void put_kick(struct client *c, uint32_t code, struct bytes text)
@@ -236,9 +250,15 @@ static void on_asking(struct client *c, const struct packet *p)
     const bool told = p->type == PACKET_NOTIFY;
     struct request_packet r;
     const enum err bad = packet_get_request(p->body, &r);
+    const uint32_t early_ms = client_overspeed(c);
 
     if (bad == ERR_CORRUPT) {
         packet_kick(c, PACKET_KICK_BAD_PACKET, "a request that is too short");
+    } else if (early_ms > 0) {
+        c->all->figures.rate_limited++;
+        if (!told) {
+            refuse_fast(c, r.request, early_ms);
+        }
     } else if (bad != ERR_OK) {
         c->all->figures.bad_requests++;
         if (!told) {
@@ -417,15 +437,13 @@ static void drain(struct client *c)
         &(struct notice_packet){.number = RETRY_DRAINED_MS, .text = bytes_of(why, sizeof why - 1)});
 }
 
-struct bytes packet_refusal(struct clients *all)
+struct bytes packet_refusal(struct clients *all, uint32_t retry_ms, const char *why)
 {
-    static const char why[] = "too many connections";
-
     buffer_clear(&all->body);
     packet_put_notice(
         &all->body,
         PACKET_GOAWAY,
-        &(struct notice_packet){.number = RETRY_FULL_MS, .text = bytes_of(why, sizeof why - 1)});
+        &(struct notice_packet){.number = retry_ms, .text = bytes_of(why, strlen(why))});
     return buffer_bytes(&all->body);
 }
 

@@ -40,6 +40,7 @@ struct gateway {
     unsigned cursor; /* the seat after the one that was given a connection last */
     struct board *board;
     struct strangers *strangers;
+    struct door *door;
     uv_loop_t *loop; /* of the first */
     uv_async_t told; /* some thread has told something */
     uv_timer_t drain;
@@ -219,6 +220,14 @@ static void raise_file_limit(void)
     }
 }
 
+static struct door *open_door(const struct gateway_options *options)
+{
+    struct door_config door = options->clients.door;
+
+    door.seed = random_u64();
+    return door_new(&door);
+}
+
 /* As many as can be, which is seen by `count`. */
 static void open_threads(struct gateway *g)
 {
@@ -227,6 +236,7 @@ static void open_threads(struct gateway *g)
                                       .count = g->options->threads,
                                       .board = g->board,
                                       .strangers = g->strangers,
+                                      .door = g->door,
                                       .tell = on_news,
                                       .context = g};
 
@@ -316,6 +326,7 @@ int gateway_run(const struct gateway_options *options)
     raise_file_limit();
     g->board = options->threads > 1 ? board_new(options->threads) : NULL;
     g->strangers = strangers_new();
+    g->door = open_door(options);
     open_threads(g);
     int code = 1;
     if (g->count == 0) {
@@ -340,6 +351,7 @@ int gateway_run(const struct gateway_options *options)
     }
     board_free(g->board);
     strangers_free(g->strangers);
+    door_free(g->door);
     (void)pthread_mutex_destroy(&g->lock);
     mem_free(g);
     return code;

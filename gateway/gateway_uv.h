@@ -23,7 +23,8 @@ struct gateway_options {
     uint32_t threads;                /* 1..GATEWAY_THREADS_MAX (wire/gateway_id.h); 1 */
     uint32_t drain_ms;               /* at SIGTERM, for requests under way; 3000 */
     struct router_config router;     /* gateway, seed, threads, name are filled in */
-    /* So are version, name, cluster, port, deadline_ms, threads, board, strangers. */
+    /* So are version, name, cluster, port, deadline_ms, threads, board, strangers, at_door
+     * and the seed of door. */
     struct clients_config clients;
 };
 /* name, cluster, coordinators are left empty; listen is "127.0.0.1:6380". */

@@ -50,14 +50,19 @@ static void put_server(struct buffer *out, const struct client *c, const struct 
 
 static void put_clients(struct buffer *out, const struct client *c, const struct tally *t)
 {
-    (void)c;
+    const struct door_state door = door_state(c->all->config.at_door, c->now_us);
+
     put_format(out,
-               "# Clients\r\nconnected_clients:%" PRIu64 "\r\nmaxclients:%" PRIu64
-               "\r\nclient_buffers:%" PRIu64 "\r\nclient_buffers_max:%" PRIu64 "\r\n\r\n",
+               "# Clients\r\nready:%d\r\nconnected_clients:%" PRIu64 "\r\nmaxclients:%" PRIu64
+               "\r\nclient_buffers:%" PRIu64 "\r\nclient_buffers_max:%" PRIu64
+               "\r\nbacklog_ms:%" PRIu64 "\r\naddresses:%" PRIu64 "\r\n\r\n",
+               clients_ready(c->all, c->now_us),
                t->clients.connected,
                t->connections_max,
                t->clients.buffered,
-               t->buffers_max);
+               t->buffers_max,
+               door.backlog_ms,
+               door.addresses);
 }
 
 static void put_stats(struct buffer *out, const struct client *c, const struct tally *t)
@@ -155,13 +160,20 @@ static void put_packets(struct buffer *out, const struct client *c, const struct
                "# Packets\r\npackets:%" PRIu64 "\r\nbad_requests:%" PRIu64
                "\r\nauthenticated:%" PRIu64 "\r\nunauthenticated:%" PRIu64
                "\r\nrefused_unauthenticated:%" PRIu64 "\r\nrefused_unauthenticated_address:%" PRIu64
-               "\r\nunauthorized:%" PRIu64 "\r\n",
+               "\r\nrefused_full:%" PRIu64 "\r\nrefused_accept_rate:%" PRIu64
+               "\r\nrefused_address_rate:%" PRIu64 "\r\nrefused_address_connections:%" PRIu64
+               "\r\nrate_limited:%" PRIu64 "\r\nunauthorized:%" PRIu64 "\r\n",
                f->packets,
                f->bad_requests,
                f->authenticated,
                f->strangers,
                f->refused_strangers,
                f->refused_address,
+               f->refused_full,
+               f->refused_accept_rate,
+               f->refused_address_rate,
+               f->refused_address_count,
+               f->rate_limited,
                f->unauthorized);
     for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
         put_format(out, "kicked_%s:%" PRIu64 "\r\n", kicks[i], f->kicks[i]);

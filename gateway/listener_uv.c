@@ -270,7 +270,7 @@ static void admit(struct connection *c, enum client_speech speech, int failed)
 {
     struct listener *l = c->listener;
     char peer[ADDRESS_SIZE_MAX + 8];
-    struct bytes refusal = {NULL, 0};
+    struct admission admission;
 
     if (failed != 0) {
         listener_count_left(l);
@@ -278,13 +278,14 @@ static void admit(struct connection *c, enum client_speech speech, int failed)
         return;
     }
     name_peer(&c->tcp, peer, sizeof peer);
-    if (!clients_admit(l->clients, speech, peer, &refusal)) {
-        refuse(c, refusal);
+    if (!clients_admit(l->clients, speech, peer, l->now_us, &admission)) {
+        refuse(c, admission.refusal);
         return;
     }
     (void)uv_tcp_nodelay(&c->tcp, 1);
     (void)uv_tcp_keepalive(&c->tcp, 1, KEEPALIVE_S);
     c->client = client_new(l->clients, speech, peer, l->now_us);
+    client_let_in(c->client, admission.visitor);
     client_set_user(c->client, c);
     list_push_back(&l->connections, &c->link);
     touch(c);

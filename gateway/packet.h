@@ -59,7 +59,7 @@ enum packet_status {
     STATUS_REJECTED = 8,      /* a bind: the actor or its kind takes no session */
     STATUS_BAD_REQUEST = 9,   /* does not make sense: did not run */
     STATUS_UNAUTHORIZED = 10, /* not the entity of the token: did not run */
-    STATUS_RATE_LIMITED = 11, /* kept */
+    STATUS_RATE_LIMITED = 11, /* more than a connection may ask: did not run */
 };
 
 /* Codes of a kick that are the gateway's. 1..3 are enum kick_code, 1000 and up the game's. */

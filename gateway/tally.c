@@ -43,6 +43,11 @@ static void add_clients(struct clients_figures *sum, const struct clients_figure
     sum->strangers += more->strangers;
     sum->refused_strangers += more->refused_strangers;
     sum->refused_address += more->refused_address;
+    sum->refused_full += more->refused_full;
+    sum->refused_accept_rate += more->refused_accept_rate;
+    sum->refused_address_rate += more->refused_address_rate;
+    sum->refused_address_count += more->refused_address_count;
+    sum->rate_limited += more->rate_limited;
     sum->unauthorized += more->unauthorized;
     for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
         sum->kicks[i] += more->kicks[i];

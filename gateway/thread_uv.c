@@ -213,6 +213,7 @@ static void open_cores(struct thread *t, uint16_t port)
     clients.threads = t->config.count;
     clients.board = t->config.board;
     clients.strangers = t->config.strangers;
+    clients.at_door = t->config.door;
     (void)snprintf(clients.cluster, sizeof clients.cluster, "%s", options->cluster);
     (void)snprintf(clients.name, sizeof clients.name, "%s", options->name);
     clients.port = port;

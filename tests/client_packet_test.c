@@ -234,18 +234,18 @@ static void one_too_many_is_sent_away(void **state)
 {
     struct clients_config clients = clients_config_default();
     struct notice_packet n;
+    struct admission a;
     struct packet p;
     struct talk t;
 
     (void)state;
     clients.connections_max = 1;
     start(&t, &clients);
-    assert_true(clients_full(t.r.all));
-    assert_int_equal(packet_next(clients_refusal(t.r.all, CLIENT_PACKETS), PACKET_BODY_MAX, &p),
-                     PACKET_WHOLE);
+    assert_false(clients_admit(t.r.all, CLIENT_PACKETS, "10.0.0.1:1", t.r.rig.now_us, &a));
+    assert_int_equal(packet_next(a.refusal, PACKET_BODY_MAX, &p), PACKET_WHOLE);
     assert_int_equal(p.type, PACKET_GOAWAY);
     assert_int_equal(packet_get_notice(p.body, &n), ERR_OK);
-    assert_int_equal(n.number, 5000);
+    assert_in_range(n.number, 1000, 1500);
     stop(&t);
 }
 

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who may come in, and how much a client may ask: the limits that are there for
+ * storms. Clients that speak packets come from anywhere; RESP is of operators and
+ * services, which get in while players are turned away.
+ */
+#include "gateway/client_inside.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+enum {
+    RESERVE_MAX = 16, /* connections that players leave to operators … */
+    RESERVE_PART = 64 /* … at most one of so many */
+};
+
+/* Room for one more of this speech? */
+static bool has_room(const struct clients *all, enum client_speech speech)
+{
+    const uint32_t most = all->config.connections_max;
+    const uint32_t part = most / RESERVE_PART;
+    const uint32_t reserve = part < RESERVE_MAX ? part : RESERVE_MAX;
+
+    return all->table.count < (speech == CLIENT_PACKETS ? most - reserve : most);
+}
+
+static bool refuse_resp(struct clients *all, struct admission *out)
+{
+    static const char text[] = "-ERR max number of clients reached\r\n";
+
+    all->figures.refused++;
+    out->refusal = bytes_of(text, sizeof text - 1);
+    return false;
+}
+
+static bool refuse(struct clients *all, uint32_t retry_ms, const char *why, struct admission *out)
+{
+    all->figures.refused++;
+    out->refusal = packet_refusal(all, retry_ms, why);
+    return false;
+}
+
+/* Who says nothing is gone within auth_ms, and makes room. */
+static bool has_room_for_strangers(struct clients *all, const char *address, struct admission *out)
+{
+    const struct clients_config *config = &all->config;
+
+    if (all->keys.count == 0) {
+        return true;
+    }
+    if (strangers_from(config->strangers, address) >= config->strangers_address_max) {
+        all->figures.refused_address++;
+        return refuse(all,
+                      door_jitter(config->at_door, config->auth_ms),
+                      "too many connections from this address have not said who they are",
+                      out);
+    }
+    if (strangers_count(config->strangers) >= config->strangers_max) {
+        all->figures.refused_strangers++;
+        return refuse(all,
+                      door_jitter(config->at_door, config->auth_ms),
+                      "too many connections have not said who they are",
+                      out);
+    }
+    return true;
+}
+
+static bool pass_door(struct clients *all, const char *address, uint64_t now_us,
+                      struct admission *out)
+{
+    uint32_t retry_ms = 0;
+
+    switch (door_enter(all->config.at_door, address, now_us, &out->visitor, &retry_ms)) {
+    case DOOR_OPEN:
+        return true;
+    case DOOR_ACCEPT_RATE:
+        all->figures.refused_accept_rate++;
+        return refuse(all, retry_ms, "too many come at once", out);
+    case DOOR_ADDRESS_RATE:
+        all->figures.refused_address_rate++;
+        return refuse(all, retry_ms, "too many come at once from this address", out);
+    case DOOR_ADDRESS_COUNT:
+        all->figures.refused_address_count++;
+        return refuse(all, retry_ms, "too many connections from this address", out);
+    }
+    UNREACHABLE();
+}
+
+bool clients_admit(struct clients *all, enum client_speech speech, const char *address,
+                   uint64_t now_us, struct admission *out)
+{
+    *out = (struct admission){0};
+    if (speech != CLIENT_PACKETS) {
+        return has_room(all, speech) || refuse_resp(all, out);
+    }
+    if (!has_room(all, speech)) {
+        all->figures.refused_full++;
+        return refuse(
+            all, door_turn_away(all->config.at_door, now_us), "too many connections", out);
+    }
+    return has_room_for_strangers(all, address, out) && pass_door(all, address, now_us, out);
+}
+
+bool clients_ready(const struct clients *all, uint64_t now_us)
+{
+    return has_room(all, CLIENT_PACKETS) && !door_state(all->config.at_door, now_us).shedding;
+}
+
+void client_let_in(struct client *c, struct visitor *visitor)
+{
+    c->visitor = visitor;
+}
+
+void client_let_out(struct client *c, uint64_t now_us)
+{
+    if (c->dialect == &dialect_packets) {
+        door_leave(c->all->config.at_door, c->visitor, now_us);
+        c->visitor = NULL;
+    }
+}
+
+uint32_t client_overspeed(struct client *c)
+{
+    const uint64_t wait_us = bucket_take(&c->requests, c->all->config.requests, c->now_us);
+
+    return (uint32_t)((wait_us + 999) / 1000);
+}
