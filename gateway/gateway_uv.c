@@ -25,6 +25,8 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
+enum { ACCEPTS_A_TURN = 32 }; /* of the loop: some half a millisecond */
+
 struct seat {
     struct thread *thread; /* owned */
     pthread_t id;          /* not of the first, which runs where gateway_run() was called */
@@ -42,7 +44,9 @@ struct gateway {
     struct strangers *strangers;
     struct door *door;
     uv_loop_t *loop; /* of the first */
-    uv_async_t told; /* some thread has told something */
+    uv_prepare_t turn;
+    unsigned accepted; /* connections in this turn of the loop */
+    uv_async_t told;   /* some thread has told something */
     uv_timer_t drain;
     uv_signal_t terminate;
     uv_signal_t interrupt;
@@ -94,9 +98,8 @@ static struct seat *most_room(struct gateway *g)
     return best;
 }
 
-static void on_client(struct port *port)
+static void accept_one(struct gateway *g, struct port *port)
 {
-    struct gateway *g = port->user;
     struct seat *seat = most_room(g);
 
     if (seat == &g->seat[0]) {
@@ -108,6 +111,35 @@ static void on_client(struct port *port)
     if (fd >= 0) {
         seat->given++;
         thread_hand(seat->thread, port->speech, fd);
+    }
+}
+
+/* What is over the turn's share waits, with libuv's one socket for it; the port is not looked at
+ * meanwhile. So a storm takes its part of each turn, and who is in the rest. */
+static void on_client(struct port *port)
+{
+    struct gateway *g = port->user;
+
+    if (g->accepted == ACCEPTS_A_TURN) {
+        port->waits = true;
+        return;
+    }
+    g->accepted++;
+    accept_one(g, port);
+}
+
+/* Before the loop blocks, which it doesn't when more wait. */
+static void on_turn(uv_prepare_t *turn)
+{
+    struct gateway *g = turn->data;
+
+    g->accepted = 0;
+    for (size_t i = 0; i < sizeof g->port / sizeof g->port[0]; i++) {
+        if (g->port[i].open && g->port[i].waits) {
+            g->port[i].waits = false;
+            g->accepted++;
+            accept_one(g, &g->port[i]);
+        }
     }
 }
 
@@ -166,6 +198,7 @@ static void on_told(uv_async_t *handle)
     }
     if (over) {
         close_ports(g);
+        uv_close((uv_handle_t *)&g->turn, NULL);
         uv_close((uv_handle_t *)&g->told, NULL);
         uv_close((uv_handle_t *)&g->drain, NULL);
         uv_close((uv_handle_t *)&g->terminate, NULL);
@@ -255,12 +288,14 @@ static void open_threads(struct gateway *g)
 static void open_handles(struct gateway *g)
 {
     g->loop = &g->seat[0].thread->loop;
+    uv_prepare_init(g->loop, &g->turn);
     uv_async_init(g->loop, &g->told, on_told);
     uv_timer_init(g->loop, &g->drain);
     uv_signal_init(g->loop, &g->terminate);
     uv_signal_init(g->loop, &g->interrupt);
-    g->told.data = g->drain.data = g;
+    g->turn.data = g->told.data = g->drain.data = g;
     g->terminate.data = g->interrupt.data = g;
+    uv_prepare_start(&g->turn, on_turn);
     uv_signal_start(&g->terminate, on_signal, SIGTERM);
     uv_signal_start(&g->interrupt, on_signal, SIGINT);
 }

@@ -8,7 +8,14 @@
 
 #include <unistd.h>
 
-enum { KEEPALIVE_S = 60 };
+enum {
+    KEEPALIVE_S = 60,
+    /* Who is turned away may be speaking already. Closing on what it said would make the kernel
+     * drop the refusal on the way, so it is read, and dropped, for a while. */
+    REFUSED_MAX = 1024,
+    REFUSED_READ_MAX = 64 * 1024,
+    REFUSED_US = 1000 * 1000,
+};
 
 struct connection {
     uv_tcp_t tcp;
@@ -20,6 +27,8 @@ struct connection {
     struct list_link paused;
     struct buffer writing; /* owned: what the write under way sends */
     bool reading;
+    uint64_t refused_us; /* when it was turned away; else 0 */
+    size_t refused_size; /* bytes that it said since */
 };
 
 static void touch(struct connection *c)
@@ -110,6 +119,39 @@ static void set_reading(struct connection *c, bool wanted)
         stop_reading(c);
     } else if (uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read) == 0) {
         c->reading = true;
+    }
+}
+
+/* ---- turned away ---- */
+
+static void end_refused(struct connection *c)
+{
+    list_remove(&c->link);
+    c->listener->refused_count--;
+    uv_close((uv_handle_t *)&c->tcp, on_closed);
+}
+
+static void on_refused_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
+{
+    struct connection *c = stream->data;
+
+    (void)buf;
+    c->refused_size += size > 0 ? (size_t)size : 0;
+    if (size < 0 || c->refused_size > REFUSED_READ_MAX) {
+        end_refused(c);
+    }
+}
+
+/* At most `most` stay, none that was turned away before `since_us`. */
+static void end_refused_but(struct listener *l, size_t most, uint64_t since_us)
+{
+    while (!list_empty(&l->refused)) {
+        struct connection *c = CONTAINER_OF(list_front(&l->refused), struct connection, link);
+
+        if (l->refused_count <= most && c->refused_us >= since_us) {
+            return;
+        }
+        end_refused(c);
     }
 }
 
@@ -224,6 +266,7 @@ void listener_tick(struct listener *l)
 {
     struct client *client = NULL;
 
+    end_refused_but(l, REFUSED_MAX, l->now_us - REFUSED_US);
     while ((client = clients_go_on(l->clients, l->now_us, l->effects)) != NULL) {
         touch(client_user(client));
     }
@@ -240,13 +283,24 @@ static void name_peer(const uv_tcp_t *tcp, char *text, size_t size)
     port_text(&storage, text, size);
 }
 
+/* It is told, and that nothing follows; it may not get that, and is closed anyway. */
 static void refuse(struct connection *c, struct bytes text)
 {
+    struct listener *l = c->listener;
     const uv_buf_t buf = buf_of(text);
+    uv_os_fd_t fd = -1;
 
-    (void)uv_try_write((uv_stream_t *)&c->tcp, &buf, 1); // it may not be told; it is closed anyway
-    listener_count_left(c->listener);
-    uv_close((uv_handle_t *)&c->tcp, on_closed);
+    listener_count_left(l);
+    (void)uv_try_write((uv_stream_t *)&c->tcp, &buf, 1);
+    if (uv_fileno((uv_handle_t *)&c->tcp, &fd) != 0 || shutdown(fd, SHUT_WR) != 0 ||
+        uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_refused_read) != 0) {
+        uv_close((uv_handle_t *)&c->tcp, on_closed);
+        return;
+    }
+    end_refused_but(l, REFUSED_MAX - 1, 0);
+    c->refused_us = l->now_us;
+    list_push_back(&l->refused, &c->link);
+    l->refused_count++;
 }
 
 /* A connection without a socket yet, or NULL. */
@@ -317,6 +371,7 @@ void listener_init(struct listener *l)
 {
     list_init(&l->connections);
     list_init(&l->touched);
+    list_init(&l->refused);
     list_init(&l->paused);
     l->input = mem_new(1, CLIENT_READ_MAX);
 }
@@ -356,6 +411,7 @@ bool listener_is_drained(const struct listener *l)
 
 void listener_close(struct listener *l)
 {
+    end_refused_but(l, 0, 0);
     while (!list_empty(&l->connections)) {
         close_connection(CONTAINER_OF(list_front(&l->connections), struct connection, link));
     }

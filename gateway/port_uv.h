@@ -19,8 +19,10 @@ struct port {
     uv_tcp_t tcp;
     enum client_speech speech;
     bool open;
+    bool waits;                  /* the owner let one wait: it is accepted later */
     char bound[PORT_BOUND_SIZE]; /* "host:port" */
-    /* A client waits to be accepted: listener_accept() or port_pass(), before it returns. */
+    /* A client waits to be accepted: listener_accept() or port_pass(). Until then no other comes.
+     */
     void (*come)(struct port *port);
     void *user;
 };

@@ -24,6 +24,8 @@ struct listener {
     struct clients *clients;        /* borrowed */
     struct router_effects *effects; /* borrowed: what the cores want done */
     struct list connections;        /* struct connection, all */
+    struct list refused;            /* struct connection, told to go: the oldest first */
+    size_t refused_count;           /* of those */
     struct list touched;            /* to be looked at in this turn */
     struct list paused;             /* not read from, or with input that waits */
     uint8_t *input;                 /* owned: one read buffer for all */
