@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """A burst of large replies on links that have only seen small ones: it is slowed down, and nothing
 is lost with a link that overflows.
-
-Alone: a node that gets too little of the machine for its lease has requests sent again.
 """
 import signal
 import threading
@@ -10,8 +8,8 @@ import threading
 from fleet import Fleet, Resp, main, until
 
 KEYS = 300
-LARGE = 100_000
 MOST = 1024  # requests that a gateway takes of one connection
+LARGE = 60_000  # MOST of them are more than a link queues, and less than a gateway keeps for one client
 
 
 def figures(address):
@@ -20,10 +18,10 @@ def figures(address):
 
 
 def start(fleet):
-    """A node, a gateway, and large values."""
-    fleet.coordinators(1)
+    """A node, a gateway, and large values. The lease is not over while the node is stopped."""
+    fleet.coordinators(1, extra=["--lease", "60s"])
     node = fleet.node("n1")
-    address = fleet.gateway("g1").resp
+    address = fleet.gateway("g1", ["--deadline-ms", "60000"]).resp
     redis = Resp(address)
     for i in range(KEYS):
         assert redis("SET", f"k{i}", "x" * LARGE) == "OK"
@@ -80,8 +78,10 @@ def burst(binary, clients, count):
         for c in all_clients:
             c.end()
         after = figures(address)
-        for name in ("resent", "unknown", "timeout", "rejected", "overloaded"):
+        for name in ("unknown", "timeout", "rejected", "overloaded"):
             assert after[name] == before[name], (name, after)
+        # On a busy machine some are sent again for want of an answer, but not for a link that was full.
+        assert not node.log_has("it does not read what it is sent"), node.tail()
 
 
 def one_connection_asks_for_much(binary):
