@@ -33,9 +33,25 @@ def key_of(redis, node, prefix="k"):
     return next(k for k in (f"{prefix}{i}" for i in range(200)) if pairs(redis("WHERE", k))["node"] == node)
 
 
+def in_timers(process):
+    """Its threads that sleep for a time: each with how often it has gone to sleep ever."""
+    asleep = set()
+    for task in glob.glob(f"/proc/{process.popen.pid}/task/*"):
+        try:
+            with open(f"{task}/wchan") as wchan, open(f"{task}/status") as status:
+                times = next(line for line in status if line.startswith("voluntary_ctxt_switches"))
+                if wchan.read().startswith("hrtimer"):
+                    asleep.add((task, times))
+        except OSError:
+            pass  # that thread has just ended
+    return asleep
+
+
 def sleeps(process):
-    """One of its threads is in the pause of SLOW."""
-    return any(open(f).read().startswith("hrtimer") for f in glob.glob(f"/proc/{process.popen.pid}/task/*/wchan"))
+    """One of its threads is in the pause of SLOW: longer than SQLite ever waits for a lock."""
+    before = in_timers(process)
+    time.sleep(0.2)
+    return before & in_timers(process)
 
 
 def answer(redis, *words):
@@ -55,7 +71,7 @@ def refuses_the_late_write(kind):
             load = Counting(gateways)
             until("the load runs", lambda: load.counted() > 200)
             slow = Resp(gateways[0])
-            slow.send(("CALL", key, "SLOW 1500"))
+            slow.send(("CALL", key, "SLOW 3000"))
             victim = fleet.process("n2")
             until("n2 runs it", lambda: sleeps(victim))
             victim.kill(signal.SIGSTOP)
@@ -96,16 +112,21 @@ def outlives_its_server(kind):
             until("the load runs", lambda: load.counted() > 200)
             store.die()
             until("requests are answered: it is away", lambda: load.said["AWAY"] > 0)
-            assert answer(redis, "CALL", "quiet", "INCR").startswith("AWAY")
-            assert redis("CALL", "quiet", "GET") == "1"  # what is in memory needs no server
+            maybe = 0
+            # Its node may not have seen yet that a connection is gone: then nobody knows whether this
+            # counts, the actor takes it that it does, and makes it true later.
+            while not (said := answer(redis, "CALL", "quiet", "INCR")).startswith("AWAY"):
+                assert said.startswith("UNKNOWN") and maybe < 50, said
+                maybe += 1
+            assert redis("CALL", "quiet", "GET") == f"{1 + maybe}"  # what is in memory needs no server
             count = load.counted()
             store.__enter__()
             until("it counts again", lambda: load.counted() > count + 200)
-            assert redis("CALL", "quiet", "INCR") == "2"
+            assert redis("CALL", "quiet", "INCR") == f"{2 + maybe}"
             unknown = load.said["UNKNOWN"]
             store.freeze()
             # Clients wait for the server now, their actors with them, and no others.
-            assert redis("CALL", "quiet", "GET") == "2"
+            assert redis("CALL", "quiet", "GET") == f"{2 + maybe}"
             until("requests are given up", lambda: load.said["UNKNOWN"] > unknown)
             count = load.counted()
             store.thaw()
