@@ -269,8 +269,9 @@ class Fleet:
         return until(f"ringhold {' '.join(words)}", once, tries)[0]
 
     def tell(self, *words):
+        """A command of which one answer is enough; longer than any of them waits (--wait)."""
         code, out, err = self.run(
-            *words, "--coordinators", self.addresses, "--cluster", self.cluster
+            *words, "--coordinators", self.addresses, "--cluster", self.cluster, deadline=3 * DEADLINE
         )
         assert code == 0, (words, code, out, err)
         return out

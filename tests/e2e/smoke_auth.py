@@ -139,7 +139,7 @@ def strangers_are_few_and_go(binary, threads="1"):
         crowd.append(Client(address))
         counts(few, unauthenticated=3, refused_unauthenticated_address=1)
         # Who says nothing, or nothing that counts, is gone soon.
-        _, address = more_gateway(fleet, "g2", keys, "--auth-time", "500ms")
+        _, address = more_gateway(fleet, "g2", keys, "--auth-time", "2s")
         silent, polite = Client(address, greet=False), Client(address)
         assert silent.closed()
         assert polite.notice(packets.KICK)[0] == KICK_NO_AUTH and polite.closed()

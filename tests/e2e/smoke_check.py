@@ -5,15 +5,21 @@ import json
 from fleet import Fleet, Resp, main
 
 
-def check(fleet, *words):
+def check(fleet, settle_ms=1000):
     """Exit code, findings."""
     code, out, err = fleet.run(
-        "check", "-o", "json", "--coordinators", fleet.addresses, "--settle-ms", "1000", *words
+        "check", "-o", "json", "--coordinators", fleet.addresses, "--settle-ms", str(settle_ms)
     )
     assert code in (0, 2), (code, out, err)
     answer = json.loads(out)
     assert answer["ok"] == (code == 0) and len(answer["checks"]) == 10, answer
     return code, answer["findings"]
+
+
+def passes(fleet):
+    """Nothing is wrong, or not for long: a busy machine may take its time to hear of a change."""
+    code, findings = check(fleet, 10000)
+    assert (code, findings) == (0, []), findings
 
 
 def a_healthy_fleet_passes(binary):
@@ -44,9 +50,9 @@ def it_passes_while_vnodes_move(binary):
         fleet.node("n2")
         fleet.node("n3")
         for _ in range(3):
-            assert check(fleet) == (0, [])
+            passes(fleet)
         fleet.settled(["n1", "n2", "n3"])
-        assert check(fleet) == (0, [])
+        passes(fleet)
 
 
 def a_killed_node_is_named_until_it_is_back(binary):
@@ -60,7 +66,7 @@ def a_killed_node_is_named_until_it_is_back(binary):
         assert "n2" in findings[0]["what"] and "start it again" in findings[0]["todo"]
         fleet.node("n2")
         fleet.settled(nodes)
-        assert check(fleet) == (0, [])
+        passes(fleet)
 
 
 def a_stopped_node_is_named(binary):
@@ -83,12 +89,12 @@ def a_killed_coordinator_is_named_until_it_is_back(binary):
         dead = fleet.leader().kill()
         dead.wait()
         fleet.status()  # another leads
-        code, findings = check(fleet)
+        code, findings = check(fleet, 3000)  # time for all to find it
         assert code == 2 and [f["check"] for f in findings] == ["coordinators"], findings
         number = int(dead.name[1:])
         assert str(fleet.ports[number]) in findings[0]["what"], findings
         fleet.coordinator(number)
-        assert check(fleet) == (0, [])
+        passes(fleet)
         for other in fleet.ports:
             fleet.process(f"c{other}").kill().wait()
         code, out, err = fleet.run(

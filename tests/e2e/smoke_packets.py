@@ -48,7 +48,7 @@ def requests_are_answered(binary):
             assert mine == sorted(mine)
         # Nothing comes back for a notify; a ping does, in its turn.
         client.send(packets.asking(packets.NOTIFY, 7, b"a", b"x"), packets.packet(packets.PING, b"hey"))
-        assert client.read() == (packets.PONG, b"hey")
+        assert client.wait(packets.PONG, packets.RESPONSE) == (packets.PONG, b"hey")
 
 
 def nonsense_is_refused(binary):

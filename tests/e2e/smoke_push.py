@@ -165,8 +165,8 @@ def sessions_outlive_moves_and_crashes(binary):
         fleet.settled(["n1", "n2", "n3"])
         gateway, other = fleet.gateway("g1"), fleet.gateway("g2")
         ops = Resp(gateway.resp)
-        names = [f"p{i}" for i in range(12)]
-        clients, guests = {}, {f"guest{i}": Client(other.resp) for i in range(12)}
+        names = [f"p{i}" for i in range(24)]  # so many that no node is left without one
+        clients, guests = {}, {f"guest{i}": Client(other.resp) for i in range(24)}
         for i, name in enumerate(names):
             clients[name] = Client(gateway.resp, resp3=i % 2 == 1)
             assert clients[name]("BIND", name) == "OK"

@@ -35,7 +35,7 @@ static int call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id)
 {
     const struct rh_bytes payload = {"hi", 2};
 
-    return rh_call(actor, kind, id, payload, 1000, 0, on_answer, NULL);
+    return rh_call(actor, kind, id, payload, 10000, 0, on_answer, NULL);
 }
 
 static void on_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
