@@ -44,7 +44,7 @@ out   := $(subst $(comma),-,build/$(CC)$(if $(SAN),-$(SAN))$(if $(COVER),-cover)
 
 protos  := $(wildcard wire/*.proto)
 pb      := $(protos:%.proto=build/proto/%.pb-c.c)
-folders := base wire ring txn storage raft node gateway lua sim cli
+folders := base wire ring txn storage raft node gateway client lua sim cli
 sources := $(filter-out cli/main.c %_sim.c sim/history_check.c,$(wildcard $(folders:%=%/*.c)))
 objects := $(sources:%.c=$(out)/%.o) $(protos:%.proto=$(out)/%.pb-c.o)
 tests   := $(patsubst %.c,$(out)/%,$(wildcard tests/*_test.c))
@@ -55,15 +55,18 @@ header_of = $(wildcard $(1:%=/usr/include/%) $(1:%=/usr/local/include/%))
 lacking := $(if $(call header_of,postgresql/libpq-fe.h),,examples/store_postgres.c) \
            $(if $(call header_of,hiredis/hiredis.h),,examples/store_redis.c examples/stores/guard.c)
 games   := examples/embedded.c # servers of their own
-plugins := $(patsubst %.c,$(out)/%.so,$(filter-out $(lacking) $(games),$(wildcard examples/*.c tests/plugins/*.c)))
+players := examples/player.c   # clients
+plugins := $(patsubst %.c,$(out)/%.so,$(filter-out $(lacking) $(games) $(players),$(wildcard examples/*.c tests/plugins/*.c)))
 embedded := $(games:%.c=$(out)/%)
+playing := $(players:%.c=$(out)/%)
 binary  := $(out)/ringhold
 checker := $(out)/ringhold-history
 library := $(out)/libringhold.a
 shared  := $(out)/libringhold.so.0
 pkg     := $(out)/ringhold.pc
+client  := $(addprefix $(out)/,libringhold-client.a libringhold-client.so.0 ringhold-client.pc)
 
-all: $(binary) $(checker) $(library) $(shared) $(pkg) $(plugins) $(embedded) $(tests) $(sims) $(addprefix skip/,$(filter examples/store_%,$(lacking)))
+all: $(binary) $(checker) $(library) $(shared) $(pkg) $(client) $(plugins) $(embedded) $(playing) $(tests) $(sims) $(addprefix skip/,$(filter examples/store_%,$(lacking)))
 
 skip/%:
 	@echo '  SKIP $*: it needs libpq-dev or libhiredis-dev (tools/setup check)'
@@ -109,6 +112,30 @@ $(library): $(out)/libringhold.o
 $(shared): $(out)/libringhold.o
 	$(call say,LD)
 	$(Q)$(CC) $(cflags) -shared -Wl,-soname,libringhold.so.0 $(if $(SAN),,-Wl$(comma)--no-undefined) $(LDFLAGS) $^ $(lib_libs) -o $@
+
+# What a game's client links: the C library is all it needs.
+client_objects := $(patsubst %.c,$(out)/%.o,$(wildcard client/*.c))
+$(out)/libringhold-client.o: $(client_objects)
+	$(call say,LD)
+	$(Q)$(LD) -r $^ -o $@
+	$(Q)$(OBJCOPY) --localize-hidden $@
+
+$(out)/libringhold-client.a: $(out)/libringhold-client.o
+	@rm -f $@
+	$(call say,AR)
+	$(Q)$(AR) rcs $@ $^
+
+$(out)/libringhold-client.so.0: $(out)/libringhold-client.o
+	$(call say,LD)
+	$(Q)$(CC) $(cflags) -shared -Wl,-soname,libringhold-client.so.0 $(if $(SAN),,-Wl$(comma)--no-undefined) $(LDFLAGS) $^ -o $@
+
+$(out)/ringhold-client.pc: packaging/ringhold-client.pc.in Makefile VERSION
+	@mkdir -p $(@D)
+	$(Q)sed -e 's,@PREFIX@,$(PREFIX),' -e 's,@VERSION@,$(VERSION),' $< >$@
+
+$(playing): %: %.o $(out)/libringhold-client.a
+	$(call say,LD)
+	$(Q)$(CC) $(cflags) $(LDFLAGS) $^ -o $@
 
 $(pkg): packaging/ringhold.pc.in Makefile VERSION
 	@mkdir -p $(@D)
@@ -231,7 +258,7 @@ $(out)/%_fuzz: tests/fuzz/%_fuzz.c $(if $(LIBFUZZER),,tests/fuzz/drive.c) $(out)
 	$(call say,LD)
 	$(Q)$(CC) $(subst fuzzer-no-link,fuzzer,$(cflags)) $^ $(libs) -o $@
 
-code := $(shell find base wire ring txn storage raft node gateway lua cli sim bench examples include tests -name '*.[ch]' 2>/dev/null)
+code := $(shell find base wire ring txn storage raft node gateway client lua cli sim bench examples include tests -name '*.[ch]' 2>/dev/null)
 # One file a clang-tidy: given several, version 14 takes va_start() in the second for none. Nearly all
 # of its time is clang-analyzer's, which follows the paths of a function: 50000 steps here, where most
 # functions end; DEEP=1 as many as it goes by itself (225000), which takes four times as long.
@@ -252,7 +279,7 @@ run-lint: $(pb)
 	$(Q)shellcheck tools/setup tools/layers tools/model .ci/run
 	$(Q)./tools/layers
 
-install: $(binary) $(checker) $(library) $(shared) $(pkg)
+install: $(binary) $(checker) $(library) $(shared) $(pkg) $(client)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man3
 	install -m 755 $(binary) $(DESTDIR)$(PREFIX)/bin/ringhold
 	install -m 755 $(checker) $(DESTDIR)$(PREFIX)/bin/ringhold-history
@@ -260,7 +287,11 @@ install: $(binary) $(checker) $(library) $(shared) $(pkg)
 	install -m 755 $(shared) $(DESTDIR)$(PREFIX)/lib/libringhold.so.0
 	ln -sf libringhold.so.0 $(DESTDIR)$(PREFIX)/lib/libringhold.so
 	sed 's,^prefix=.*,prefix=$(PREFIX),' $(pkg) >$(DESTDIR)$(PREFIX)/lib/pkgconfig/ringhold.pc
-	install -m 644 include/ringhold.h $(DESTDIR)$(PREFIX)/include/ringhold.h
+	install -m 644 $(out)/libringhold-client.a $(DESTDIR)$(PREFIX)/lib/libringhold-client.a
+	install -m 755 $(out)/libringhold-client.so.0 $(DESTDIR)$(PREFIX)/lib/libringhold-client.so.0
+	ln -sf libringhold-client.so.0 $(DESTDIR)$(PREFIX)/lib/libringhold-client.so
+	sed 's,^prefix=.*,prefix=$(PREFIX),' $(out)/ringhold-client.pc >$(DESTDIR)$(PREFIX)/lib/pkgconfig/ringhold-client.pc
+	install -m 644 include/ringhold.h include/ringhold_client.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 docs/ringhold.1 $(DESTDIR)$(PREFIX)/share/man/man1/ringhold.1
 	install -m 644 docs/libringhold.3 $(DESTDIR)$(PREFIX)/share/man/man3/libringhold.3
 
@@ -270,4 +301,4 @@ clean:
 .PHONY: all demo check run-check sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover bench run-bench \
         fuzz run-fuzz lint run-lint install clean
 .SECONDARY:
--include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(out)/cli/main.d $(out)/sim/history_check.d
+-include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(out)/cli/main.d $(out)/sim/history_check.d

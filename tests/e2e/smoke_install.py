@@ -28,6 +28,25 @@ int main()
     return 0;
 }
 """
+CLIENT = """
+#include <cstdio>
+#include <ringhold_client.h>
+
+/* Names that the library uses inside: they are the game's own here. */
+extern "C" void log_put() {}
+extern "C" int hear(int n) { return n + 1; }
+
+int main()
+{
+    struct rhc_options options = {};
+    options.abi = RHC_ABI;
+    options.size = sizeof options;
+    struct rhc_tcp *t = rhc_tcp_new("127.0.0.1:1", &options, nullptr, nullptr);
+    std::printf("%d %s %d\\n", t != nullptr, rhc_status_name(RHC_MOVING), hear(1));
+    rhc_tcp_free(t);
+    return 0;
+}
+"""
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 
@@ -52,20 +71,25 @@ def cplusplus_links_with_what_is_installed(binary):
             "PKG_CONFIG_PATH": os.path.join(lib, "pkgconfig"),
             "PKG_CONFIG_SYSROOT_DIR": folder,
         }
-        source, program = os.path.join(folder, "server.cc"), os.path.join(folder, "server")
-        with open(source, "w") as f:
-            f.write(SERVER)
-        for how in ("shared", "static"):
-            words = ["pkg-config", "--cflags", "--libs", "ringhold"]
-            words += ["--static"] if how == "static" else []
-            flags = run(*words, env=config).split()
-            if how == "static":
-                flags = [os.path.join(lib, "libringhold.a") if f == "-lringhold" else f for f in flags]
-            run("g++", "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", source, "-o", program, *flags)
-            out = run(program, env={"LD_LIBRARY_PATH": lib})
-            assert out == "hello 2 1\n", (how, out)
-            loads = "libringhold.so.0" in run("readelf", "-d", program)
-            assert loads == (how == "shared"), how
+        links(folder, lib, config, "ringhold", SERVER, "hello 2 1\n")
+        links(folder, lib, config, "ringhold-client", CLIENT, "1 MOVING 2\n")
+
+
+def links(folder, lib, config, library, text, says):
+    source, program = os.path.join(folder, "game.cc"), os.path.join(folder, "game")
+    with open(source, "w") as f:
+        f.write(text)
+    for how in ("shared", "static"):
+        words = ["pkg-config", "--cflags", "--libs", library]
+        words += ["--static"] if how == "static" else []
+        flags = run(*words, env=config).split()
+        if how == "static":
+            flags = [os.path.join(lib, f"lib{library}.a") if f == f"-l{library}" else f for f in flags]
+        run("g++", "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", source, "-o", program, *flags)
+        out = run(program, env={"LD_LIBRARY_PATH": lib})
+        assert out == says, (how, out)
+        loads = f"lib{library}.so.0" in run("readelf", "-d", program)
+        assert loads == (how == "shared"), how
 
 
 main([cplusplus_links_with_what_is_installed])

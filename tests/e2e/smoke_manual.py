@@ -23,6 +23,14 @@ def every_public_function_is_in_the_manual(_binary):
     assert not missing, f"docs/libringhold.3 lacks {missing}"
 
 
+def every_function_of_the_client_is_on_its_page(_binary):
+    names = re.findall(r"\bRHC_API\b[^;(]*?\b(rhc_\w+)\(", text_of("include", "ringhold_client.h"))
+    page = text_of("docs", "clients.md")
+    assert len(names) > 20, names
+    missing = [n for n in names if n not in page]
+    assert not missing, f"docs/clients.md lacks {missing}"
+
+
 def every_command_is_in_the_manual(binary):
     out = subprocess.run([binary, "--help"], capture_output=True, text=True, check=True).stdout
     page = text_of("docs", "ringhold.1").replace("\\-", "-")
@@ -31,4 +39,10 @@ def every_command_is_in_the_manual(binary):
     assert commands and not missing, f"docs/ringhold.1 lacks {missing}"
 
 
-main([every_public_function_is_in_the_manual, every_command_is_in_the_manual])
+main(
+    [
+        every_public_function_is_in_the_manual,
+        every_function_of_the_client_is_on_its_page,
+        every_command_is_in_the_manual,
+    ]
+)

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The log of requests: packets lie one behind the other in the order they were
+ * asked, from the oldest that has no answer to the newest.
+ *
+ *     begin       entry 0      entry `next`, `partial` of it is out      end
+ *     |   free    | sent, waits | ......
+ */
+#include "client/inside.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* The oldest that need nothing more. One whose packet is half out stays: the rest must follow. */
+static void drop_old(struct log *l)
+{
+    while (l->count > 0 && log_entry(l, 0)->state == ENTRY_OVER &&
+           !(l->next == 0 && l->partial > 0)) {
+        l->first = (l->first + 1) % l->max;
+        l->count--;
+        l->next -= l->next > 0;
+    }
+}
+
+static uint64_t oldest(const struct log *l)
+{
+    return l->count > 0 ? log_entry(l, 0)->at : l->end;
+}
+
+uint8_t *log_put(struct log *l, size_t size, struct entry **entry)
+{
+    const uint64_t from = oldest(l);
+
+    if (l->count == l->max || l->end - from + size > l->bytes_max) {
+        return NULL;
+    }
+    if (l->end - l->begin + size > l->bytes_max) {
+        memmove(l->bytes, l->bytes + (from - l->begin), (size_t)(l->end - from));
+        l->begin = from;
+    }
+    struct entry *e = log_entry(l, l->count++);
+
+    *e = (struct entry){.at = l->end, .size = size};
+    l->end += size;
+    *entry = e;
+    return log_packet(l, e);
+}
+
+uint8_t *log_packet(struct log *l, const struct entry *e)
+{
+    return l->bytes + (e->at - l->begin);
+}
+
+void log_over(struct log *l, struct entry *e)
+{
+    l->doomed -= e->state == ENTRY_DOOMED;
+    e->state = ENTRY_OVER;
+    drop_old(l);
+}
+
+void log_doom(struct log *l, struct entry *e, enum rhc_status status)
+{
+    if (e->told) {
+        e->state = ENTRY_OVER;
+    } else if (e->state == ENTRY_ASKED) {
+        e->state = ENTRY_DOOMED;
+        e->status = (uint8_t)status;
+        l->doomed++;
+    }
+}
+
+struct entry *log_next_doomed(struct log *l)
+{
+    for (uint32_t i = 0; l->doomed > 0 && i < l->count; i++) {
+        struct entry *e = log_entry(l, i);
+
+        if (e->state == ENTRY_DOOMED) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+struct entry *log_find(struct log *l, uint32_t name)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        struct entry *e = log_entry(l, i);
+
+        if (e->name == name && !e->told && e->state == ENTRY_ASKED) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+static bool goes_out(const struct log *l, uint32_t i)
+{
+    const struct entry *e = log_entry(l, i);
+
+    return (e->state == ENTRY_ASKED) || (i == l->next && l->partial > 0);
+}
+
+struct rhc_bytes log_output(struct log *l)
+{
+    while (l->next < l->count && !goes_out(l, l->next)) {
+        l->next++;
+    }
+    if (l->next == l->count) {
+        return bytes_at(NULL, 0);
+    }
+    const struct entry *from = log_entry(l, l->next);
+    size_t size = from->size - l->partial;
+
+    for (uint32_t i = l->next + 1; i < l->count && goes_out(l, i); i++) {
+        size += log_entry(l, i)->size;
+    }
+    return bytes_at(log_packet(l, from) + l->partial, size);
+}
+
+void log_sent(struct log *l, size_t size)
+{
+    while (size > 0) {
+        assert(l->next < l->count);
+        struct entry *e = log_entry(l, l->next);
+        const size_t left = e->size - l->partial;
+
+        if (size < left) {
+            l->partial += size;
+            return;
+        }
+        size -= left;
+        l->partial = 0;
+        l->next++;
+        e->sent = true;
+        e->kept = l->in_session;
+        if (e->told) {
+            e->state = ENTRY_OVER; // nobody will answer it
+        }
+    }
+    drop_old(l);
+}
+
+void log_rewind(struct log *l, bool keeps)
+{
+    l->next = 0;
+    l->partial = 0; // half a packet never ran
+    for (uint32_t i = 0; i < l->count; i++) {
+        struct entry *e = log_entry(l, i);
+        const bool again = !e->sent || (keeps && e->kept) || e->idempotent;
+
+        if (e->state == ENTRY_ASKED && !again) {
+            log_doom(l, e, RHC_UNKNOWN);
+        }
+    }
+    drop_old(l);
+}
+
+void log_mark_again(struct log *l, bool again)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        const struct entry *e = log_entry(l, i);
+        uint8_t *flags = log_packet(l, e) + HEAD + 4;
+
+        *flags = (uint8_t)((*flags & ~F_AGAIN) | (again && e->sent && e->kept ? F_AGAIN : 0));
+    }
+}
+
+void log_forget_session(struct log *l)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        log_entry(l, i)->kept = false;
+    }
+    log_mark_again(l, false);
+}
+
+void log_end(struct log *l)
+{
+    l->next = 0;
+    l->partial = 0;
+    for (uint32_t i = 0; i < l->count; i++) {
+        struct entry *e = log_entry(l, i);
+
+        log_doom(l, e, e->sent ? RHC_UNKNOWN : RHC_MOVING);
+    }
+    drop_old(l);
+}
+
+uint32_t log_least(const struct log *l, uint32_t none)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        const struct entry *e = log_entry(l, i);
+
+        if (e->state == ENTRY_ASKED && !e->told) {
+            return e->name;
+        }
+    }
+    return none;
+}
+
+bool log_owes(const struct log *l)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        const struct entry *e = log_entry(l, i);
+
+        if (e->state == ENTRY_ASKED &&
+            ((e->sent && i < l->next) || (i == l->next && l->partial > 0))) {
+            return true;
+        }
+    }
+    return false;
+}

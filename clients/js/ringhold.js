@@ -1,0 +1,866 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A game's client at the gateways of a Ringhold fleet: browsers (WebSocket) and Node 18 or later (TCP, or
+ * WebSocket where there is a global one). It speaks docs/protocol-client.md and needs nothing else.
+ *
+ *     import { Client } from "ringhold";
+ *
+ *     const client = new Client(["wss://eu1.example/", "wss://eu2.example/"], { token });
+ *     client.onPush = (bytes, push) => show(text(bytes));
+ *     await client.connect();
+ *     await client.bind("player-42", { kind: 7 });
+ *     const answer = await client.request("player-42", "buy sword", { kind: 7 });
+ *
+ * Lines drop, gateways stop and die: it dials again with jittered back-off, resumes its session where the
+ * gateway keeps one, and sends again what has no answer. A request settles once: with the answer's bytes, or
+ * with a RingholdError that says whether it may have run.
+ */
+
+const VERSION = 1;
+const HEAD = 4;
+const SESSION_SIZE = 24;
+const BEGUN_SIZE = SESSION_SIZE + 8 + 4;
+const NAME_BIND = 0x7fffffff;
+const NAME_UNBIND = 0x7ffffffe;
+const ACK_MS = 500;
+const ACK_COUNT = 16;
+const ACK_SIZE = 16 * 1024;
+const AGAIN_MS = 200;
+const LEAVE_MS = 10000;
+const OWED_QUIET_MS = 10000;
+
+/** Types of packets. */
+export const Type = Object.freeze({
+  HELLO: 1, HELLO_ACK: 2, PING: 3, PONG: 4, KICK: 5, REQUEST: 6, RESPONSE: 7, NOTIFY: 8, PUSH: 9, GOAWAY: 10,
+  BIND: 11, UNBIND: 12, AUTH: 13, RESUME: 14, AUTH_OK: 15, BEGUN: 16, ACK: 17,
+});
+
+/** How a request ended. One that isn't here is to be taken as UNKNOWN. */
+export const Status = Object.freeze({
+  OK: 0, ACTOR_FAILED: 1, UNKNOWN: 2, TIMEOUT: 3, MOVING: 4, OVERLOADED: 5, NO_OWNER: 6, QUARANTINED: 7,
+  REJECTED: 8, BAD_REQUEST: 9, UNAUTHORIZED: 10, RATE_LIMITED: 11,
+});
+
+const Flag = Object.freeze({ IDEMPOTENT: 1, DEADLINE: 2, KEEP: 4, AGAIN: 8 });
+const STATUS_NAMES = Object.freeze(Object.keys(Status));
+const MAY_HAVE_RUN = new Set([Status.ACTOR_FAILED, Status.UNKNOWN, Status.TIMEOUT]);
+// After these kicks it comes again: the way there took too long, or the gateway had no memory.
+const PASSING_KICKS = new Set([102, 104, 105, 106]);
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** Bytes of a text, or the bytes themselves. */
+export function bytes(value) {
+  if (value === undefined || value === null) return new Uint8Array(0);
+  if (typeof value === "string") return encoder.encode(value);
+  if (value instanceof ArrayBuffer) return new Uint8Array(value);
+  if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  throw new TypeError("a payload is a text, an ArrayBuffer or a view of one");
+}
+
+/** The text that bytes are, in UTF-8. */
+export function text(value) {
+  return decoder.decode(value);
+}
+
+/** A request that has no good answer. */
+export class RingholdError extends Error {
+  /**
+   * @param {number} status of `Status`
+   * @param {Uint8Array} payload what the gateway or the actor says about it
+   * @param {number} retryMs when asking again may do better; 0 = now or never
+   */
+  constructor(status, payload = new Uint8Array(0), retryMs = 0) {
+    const said = text(payload);
+    super((STATUS_NAMES[status] ?? `status ${status}`) + (said ? `: ${said}` : ""));
+    this.name = "RingholdError";
+    this.status = status;
+    this.code = STATUS_NAMES[status] ?? "UNKNOWN";
+    this.payload = payload;
+    this.retryMs = retryMs;
+    /** False: it did not run and never will. */
+    this.mayHaveRun = MAY_HAVE_RUN.has(status) || status > Status.RATE_LIMITED;
+  }
+}
+
+/** The gateway sent the client away for good, or the client was closed. */
+export class KickedError extends Error {
+  /**
+   * @param {number} code docs/protocol-client.md has them; 0 = closed by close()
+   * @param {string} why
+   */
+  constructor(code, why) {
+    super(code === 0 ? why : `kicked with ${code}: ${why}`);
+    this.name = "KickedError";
+    this.code = code;
+  }
+}
+
+/* ---- packets ---- */
+
+/** A packet of these parts: numbers as [size, value], or bytes. */
+export function packet(type, ...parts) {
+  const size = parts.reduce((sum, part) => sum + (Array.isArray(part) ? part[0] : part.length), 0);
+  const out = new Uint8Array(HEAD + size);
+  const view = new DataView(out.buffer);
+  view.setUint32(0, type * 0x1000000 + size);
+  let at = HEAD;
+  for (const part of parts) {
+    if (!Array.isArray(part)) {
+      out.set(part, at);
+      at += part.length;
+      continue;
+    }
+    const [width, value] = part;
+    if (width === 1) view.setUint8(at, value);
+    else if (width === 2) view.setUint16(at, value);
+    else if (width === 4) view.setUint32(at, value);
+    else view.setBigUint64(at, BigInt(value));
+    at += width;
+  }
+  return out;
+}
+
+/** A request, notify, bind or resume. */
+export function asking(type, name, id, { kind = 0, flags = 0, deadlineMs = 0 } = {}, payload = new Uint8Array(0)) {
+  const deadline = deadlineMs > 0 ? [[4, deadlineMs]] : [];
+  const all = flags | (deadlineMs > 0 ? Flag.DEADLINE : 0);
+  return packet(type, [4, name], [1, all], [1, id.length], [2, kind], ...deadline, id, payload);
+}
+
+/** Cuts a stream of bytes, as it comes, into packets. */
+export class Packets {
+  #rest = new Uint8Array(0);
+  #max;
+
+  constructor(max = 0xffffff) {
+    this.#max = max;
+  }
+
+  /** What these bytes make whole: [{ type, body }]. Throws RangeError: one is larger than it may be. */
+  take(chunk) {
+    let all = chunk;
+    if (this.#rest.length > 0) {
+      all = new Uint8Array(this.#rest.length + chunk.length);
+      all.set(this.#rest);
+      all.set(chunk, this.#rest.length);
+    }
+    const found = [];
+    let at = 0;
+    while (all.length - at >= HEAD) {
+      const size = (all[at + 1] << 16) | (all[at + 2] << 8) | all[at + 3];
+      if (size > this.#max) throw new RangeError("a packet is larger than maxPacket");
+      if (all.length - at < HEAD + size) break;
+      found.push({ type: all[at], body: all.slice(at + HEAD, at + HEAD + size) });
+      at += HEAD + size;
+    }
+    this.#rest = all.slice(at);
+    return found;
+  }
+}
+
+function viewOf(body) {
+  return new DataView(body.buffer, body.byteOffset, body.byteLength);
+}
+
+/* ---- lines: how bytes get there ----
+ *
+ * A line has send(bytes) and close(), and calls on.open(), on.bytes(bytes) and on.close(why), the last once.
+ */
+
+function webSocketLine(url, on) {
+  const socket = new globalThis.WebSocket(url);
+  let open = true;
+  const end = (why) => {
+    if (open) {
+      open = false;
+      on.close(why);
+    }
+  };
+  socket.binaryType = "arraybuffer";
+  socket.onopen = () => open && on.open();
+  socket.onmessage = (event) => {
+    if (!open) return;
+    if (typeof event.data === "string") {
+      socket.close();
+      end("the gateway sent text");
+    } else {
+      on.bytes(new Uint8Array(event.data));
+    }
+  };
+  socket.onclose = () => end("the gateway closed the connection");
+  socket.onerror = () => end("the connection failed");
+  return {
+    send: (data) => socket.send(data), // one packet a message
+    close: () => {
+      open = false;
+      socket.close();
+    },
+  };
+}
+
+function tcpLine(url, on) {
+  let socket = null;
+  let open = true;
+  const end = (why) => {
+    if (open) {
+      open = false;
+      on.close(why);
+    }
+  };
+  // A name that no bundler for browsers follows.
+  const module = url.protocol === "tls:" ? "node:tls" : "node:net";
+  import(/* webpackIgnore: true */ /* @vite-ignore */ module).then(
+    (net) => {
+      if (!open) return;
+      const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+      socket = net.connect({ host, port: Number(url.port), ...(module === "node:tls" ? { servername: host } : {}) });
+      socket.setNoDelay(true);
+      socket.on(module === "node:tls" ? "secureConnect" : "connect", () => open && on.open());
+      socket.on("data", (data) => open && on.bytes(new Uint8Array(data)));
+      socket.on("error", (error) => end(error.message));
+      socket.on("close", () => end("the gateway closed the connection"));
+    },
+    () => end("there is no TCP here: use ws:// or wss://"),
+  );
+  return {
+    send: (data) => socket.write(data),
+    close: () => {
+      open = false;
+      socket?.destroy();
+    },
+  };
+}
+
+function dial(address, on) {
+  const url = new URL(address.includes("://") ? address : `tcp://${address}`);
+  if (url.protocol === "ws:" || url.protocol === "wss:") {
+    if (typeof globalThis.WebSocket !== "function") throw new TypeError("there is no WebSocket here: use tcp://");
+    return webSocketLine(address, on);
+  }
+  if (url.protocol === "tcp:" || url.protocol === "tls:") return tcpLine(url, on);
+  throw new TypeError(`${address}: it takes ws, wss, tcp or tls`);
+}
+
+/* ---- the client ---- */
+
+const DEFAULTS = Object.freeze({
+  token: "", requestsMax: 1024, outMax: 1024 * 1024, maxPacket: 1024 * 1024 + 64, answerMs: 15000, greetMs: 10000,
+  backOffMinMs: 200, backOffMaxMs: 10000, random: Math.random,
+});
+
+const nothing = () => {};
+
+/**
+ *     idle -connect-> waiting -its time has come-> dialling -> greeting -hello-ack, auth-ok, bound-> ready
+ *     ready -goaway-> leaving -all is answered-> waiting, for another gateway
+ *     any -the line drops-> waiting        any -kicked for good, close()-> ended
+ */
+export class Client {
+  #gateways;
+  #options;
+  #state = "idle";
+  #line = null;
+  #packets = null;
+  #turn; // which gateway
+  #failures = 0;
+  #timers = new Map();
+  #retryMs = 0;
+  #greeted = false;
+  #known = false;
+  #heartbeatMs = 0;
+  #heardAt = 0;
+  #pinged = false;
+  #asked = new Map(); // name -> entry, in the order they were asked
+  #size = 0; // bytes of these
+  #lastName = 0;
+  #session = null; // what we are bound to, or want to be
+  #connecting = null; // { promise, resolve, reject } of connect()
+
+  /** A push came: `(bytes, { sequence, lost })`. */
+  onPush = nothing;
+  /** Ready to ask: also each time that it is back. */
+  onReady = nothing;
+  /** Bound: `({ fresh })`. Fresh: the actor begins a session with us; else ours goes on unharmed. */
+  onBound = nothing;
+  /** The actor was lost and begun afresh: what it knew of us is gone. */
+  onBegun = nothing;
+  /** The line is gone, it dials again: `(why)`. */
+  onLost = nothing;
+  /** The gateway stops, it goes to another one: `({ retryMs, text })`. */
+  onGoaway = nothing;
+  /** Sent away for good: `(KickedError)`. */
+  onKicked = nothing;
+  /** The bind of an earlier connection was refused in this one: `(RingholdError)`. */
+  onRefused = nothing;
+
+  constructor(gateways, options = {}) {
+    this.#gateways = (typeof gateways === "string" ? gateways.split(",") : [...gateways]).map((g) => g.trim());
+    this.#options = { ...DEFAULTS, ...options };
+    if (this.#gateways.length === 0 || this.#gateways.some((g) => g === "")) {
+      throw new TypeError("a client has gateways to go to");
+    }
+    this.#turn = Math.floor(this.#options.random() * this.#gateways.length);
+  }
+
+  get state() {
+    return this.#state;
+  }
+
+  /** The gateway that it is at, or goes to. */
+  get gateway() {
+    return this.#gateways[this.#turn % this.#gateways.length];
+  }
+
+  /** Requests without an answer. */
+  get pending() {
+    return this.#asked.size;
+  }
+
+  set token(token) {
+    this.#options.token = token;
+  }
+
+  connect() {
+    if (this.#connecting === null) {
+      const c = {};
+      c.promise = new Promise((resolve, reject) => Object.assign(c, { resolve, reject }));
+      c.promise.catch(nothing);
+      this.#connecting = c;
+    }
+    const { promise } = this.#connecting;
+    if (this.#state === "idle" || this.#state === "ended") {
+      this.#failures = 0;
+      this.#dialIn(0);
+    }
+    return promise;
+  }
+
+  request(id, payload, options = {}) {
+    return new Promise((resolve, reject) => {
+      this.#ask(Type.REQUEST, id, payload, options, { resolve, reject });
+    });
+  }
+
+  notify(id, payload, options = {}) {
+    this.#ask(Type.NOTIFY, id, payload, options, null);
+  }
+
+  bind(id, { kind = 0 } = {}) {
+    if (this.#session !== null) return Promise.reject(new TypeError("it is bound already"));
+    const raw = this.#idOf(id);
+    return new Promise((resolve, reject) => {
+      this.#session = {
+        id: raw, kind, state: "wanted", plain: false, name: null, pushed: 0n, wasHeld: false, unacked: 0, unackedSize: 0,
+        settle: { resolve, reject }, left: null,
+      };
+      if (this.#state === "ready") this.#askSession();
+    });
+  }
+
+  unbind() {
+    const s = this.#session;
+    if (s === null || s.left !== null) return Promise.reject(new TypeError("it is not bound"));
+    return new Promise((resolve) => {
+      s.left = resolve;
+      if (s.state === "held") {
+        s.state = "leaving";
+        this.#send(packet(Type.UNBIND, [4, NAME_UNBIND]));
+      } else if (s.state === "wanted") {
+        this.#unbound();
+      } // else when its answer is here
+    });
+  }
+
+  close() {
+    if (this.#state !== "ended") this.#end(new KickedError(0, "the client was closed"), false);
+  }
+
+  /* ---- asking ---- */
+
+  #idOf(id) {
+    const raw = bytes(id);
+    if (raw.length < 1 || raw.length > 255) throw new TypeError("an id has 1 to 255 bytes");
+    return raw;
+  }
+
+  #ask(type, id, payload, { kind = 0, idempotent = false, deadlineMs = 0 }, settle) {
+    if (this.#state === "ended") throw new KickedError(0, "the client was closed");
+    const body = bytes(payload);
+    const flags = idempotent ? Flag.IDEMPOTENT : 0;
+    const out = asking(type, this.#lastName + 1, this.#idOf(id), { kind, flags, deadlineMs }, body);
+    if (this.#asked.size >= this.#options.requestsMax || this.#size + out.length > this.#options.outMax) {
+      throw new RingholdError(Status.OVERLOADED, encoder.encode("too much is under way"), AGAIN_MS);
+    }
+    const name = ++this.#lastName;
+    const entry = { name, out, settle, idempotent, sent: false, kept: false, timer: null };
+    this.#asked.set(name, entry);
+    this.#size += out.length;
+    entry.timer = setTimeout(() => {
+      this.#settle(entry, entry.sent ? Status.TIMEOUT : Status.MOVING);
+      this.#leaveIfDone();
+    }, this.#options.answerMs);
+    this.#flush();
+  }
+
+  #forget(entry) {
+    clearTimeout(entry.timer);
+    if (this.#asked.delete(entry.name)) this.#size -= entry.out.length;
+  }
+
+  #settle(entry, status, payload = new Uint8Array(0), retryMs = 0) {
+    this.#forget(entry);
+    if (entry.settle === null) return;
+    if (status === Status.OK) entry.settle.resolve(payload);
+    else entry.settle.reject(new RingholdError(status, payload, retryMs));
+  }
+
+  /** Behind a bind that isn't answered yet nothing is sent: it would run even if that is refused. */
+  #mayAsk() {
+    const s = this.#session;
+    return this.#state === "ready" && (s === null || s.state === "held" || s.state === "leaving");
+  }
+
+  #flush() {
+    if (!this.#mayAsk()) return;
+    const kept = this.#session !== null && this.#session.name !== null;
+    for (const entry of [...this.#asked.values()]) {
+      if (entry.out === null || entry.here) continue;
+      entry.here = true; // sent on this line
+      this.#send(entry.out);
+      entry.sent = true;
+      entry.kept = kept;
+      if (entry.settle === null) this.#forget(entry);
+    }
+  }
+
+  #least() {
+    for (const entry of this.#asked.values()) if (entry.settle !== null) return entry.name;
+    return this.#lastName + 1;
+  }
+
+  #owes() {
+    for (const entry of this.#asked.values()) if (entry.here) return true;
+    return false;
+  }
+
+  #send(data) {
+    this.#line?.send(data);
+  }
+
+  /* ---- timers ---- */
+
+  #after(name, ms, run) {
+    this.#stop(name);
+    const timer = setTimeout(() => {
+      this.#timers.delete(name);
+      run();
+    }, ms);
+    this.#timers.set(name, timer);
+  }
+
+  #stop(name) {
+    clearTimeout(this.#timers.get(name));
+    this.#timers.delete(name);
+  }
+
+  #stopAll() {
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+    this.#timers.clear();
+  }
+
+  #jittered(least) {
+    return least + this.#options.random() * least;
+  }
+
+  #backOff() {
+    const { backOffMinMs, backOffMaxMs, random } = this.#options;
+    return random() * Math.min(backOffMaxMs, backOffMinMs * 2 ** Math.min(this.#failures, 16));
+  }
+
+  /* ---- the line ---- */
+
+  #dialIn(ms) {
+    this.#state = "waiting";
+    this.#after("dial", ms, () => this.#dial());
+  }
+
+  #dial() {
+    const packets = new Packets(this.#options.maxPacket);
+    this.#state = "dialling";
+    this.#after("greet", this.#options.greetMs, () => this.#giveUp("nobody greets it in time"));
+    const on = {
+      open: () => {
+        this.#state = "greeting";
+        this.#heardAt = Date.now();
+        this.#send(packet(Type.HELLO, [2, 0x5248], [1, VERSION], [1, VERSION], [2, 0]));
+      },
+      bytes: (data) => {
+        this.#heardAt = Date.now();
+        this.#pinged = false;
+        try {
+          for (const { type, body } of packets.take(data)) {
+            if (this.#packets !== packets) return; // gave up meanwhile
+            this.#hear(type, body);
+          }
+        } catch (error) {
+          if (!(error instanceof RangeError)) throw error;
+          if (this.#packets === packets) this.#giveUp("the gateway sent what makes no sense");
+        }
+      },
+      close: (why) => {
+        if (this.#packets === packets) this.#lost(why);
+      },
+    };
+    this.#packets = packets;
+    try {
+      this.#line = dial(this.gateway, on);
+    } catch (error) {
+      this.#end(new KickedError(0, error.message), true);
+    }
+  }
+
+  #dropLine() {
+    this.#stopAll();
+    this.#packets = null;
+    this.#line?.close();
+    this.#line = null;
+    this.#greeted = false;
+    this.#known = false;
+    this.#pinged = false;
+  }
+
+  #giveUp(why) {
+    this.#lost(why);
+  }
+
+  #lost(why) {
+    this.#dropLine();
+    const s = this.#session;
+    if (s !== null) {
+      s.plain = false; // the next gateway may be a newer one
+      if (s.state === "leaving" || s.left !== null) this.#unbound();
+      else s.state = "wanted";
+    }
+    this.#rewind(this.#session !== null && this.#session.name !== null);
+    const wait = this.#retryMs > 0 ? this.#jittered(this.#retryMs) : this.#backOff();
+    this.#retryMs = 0;
+    this.#failures++;
+    this.#turn++;
+    this.#dialIn(wait);
+    this.onLost(why);
+  }
+
+  /** From the oldest on, again: what never ran, what the session runs once, what may run twice. */
+  #rewind(keeps) {
+    for (const entry of [...this.#asked.values()]) {
+      entry.here = false;
+      const again = !entry.sent || (keeps && entry.kept) || entry.idempotent;
+      if (!again) this.#settle(entry, Status.UNKNOWN);
+    }
+  }
+
+  #mark(again) {
+    for (const entry of this.#asked.values()) {
+      entry.out[HEAD + 4] &= ~Flag.AGAIN;
+      if (again && entry.sent && entry.kept) entry.out[HEAD + 4] |= Flag.AGAIN;
+    }
+  }
+
+  #forgetSession() {
+    for (const entry of this.#asked.values()) entry.kept = false;
+    this.#mark(false);
+  }
+
+  #end(error, tell) {
+    this.#dropLine();
+    this.#state = "ended";
+    for (const entry of [...this.#asked.values()]) this.#settle(entry, entry.sent ? Status.UNKNOWN : Status.MOVING);
+    const s = this.#session;
+    if (s !== null) {
+      s.state = "wanted";
+      s.name = null;
+      s.settle?.reject(error);
+      s.left?.();
+      this.#session = null;
+    }
+    this.#connecting?.reject(error);
+    this.#connecting = null;
+    if (tell) this.onKicked(error);
+  }
+
+  /* ---- greeting ---- */
+
+  #hear(type, body) {
+    const view = viewOf(body);
+    switch (type) {
+      case Type.HELLO_ACK: return this.#onHelloAck(view);
+      case Type.AUTH_OK: return this.#onAuthOk();
+      case Type.PING: return this.#send(packet(Type.PONG, body));
+      case Type.PONG: return undefined;
+      case Type.KICK: return this.#onKick(view.getUint32(0), text(body.subarray(4)));
+      case Type.GOAWAY: return this.#onGoaway(view.getUint32(0), text(body.subarray(4)));
+      case Type.RESPONSE: return this.#ifKnown(() => this.#onResponse(view, body));
+      case Type.PUSH: return this.#ifKnown(() => this.#onPush(view.getBigUint64(0), body.subarray(8)));
+      case Type.BEGUN: return this.#ifKnown(() => this.#onBegun(body));
+      default:
+        if (type < 128) throw new RangeError("no such packet");
+        return undefined;
+    }
+  }
+
+  #ifKnown(run) {
+    if (!this.#known) throw new RangeError("not greeted yet");
+    run();
+  }
+
+  #onHelloAck(view) {
+    if (this.#greeted || view.byteLength < 24 || view.getUint8(0) !== VERSION) throw new RangeError("no hello-ack");
+    this.#greeted = true;
+    this.#heartbeatMs = view.getUint32(4);
+    this.#listen();
+    if ((view.getUint16(2) & 1) === 0) this.#goOn();
+    else if (this.#options.token) this.#send(packet(Type.AUTH, encoder.encode(this.#options.token)));
+    else this.#end(new KickedError(106, "the gateway wants a token"), true);
+  }
+
+  #onAuthOk() {
+    if (!this.#greeted || this.#known) throw new RangeError("no auth was asked");
+    this.#goOn();
+  }
+
+  #goOn() {
+    this.#known = true;
+    if (this.#session === null) this.#beReady();
+    else this.#askSession();
+  }
+
+  #beReady() {
+    this.#stop("greet");
+    this.#state = "ready";
+    this.#failures = 0;
+    this.#connecting?.resolve();
+    this.#connecting = null;
+    this.#flush();
+    this.onReady();
+  }
+
+  /** Pings when nothing comes, and leaves who doesn't answer. */
+  #listen() {
+    if (this.#heartbeatMs === 0) return;
+    const quiet = this.#owes() ? Math.min(this.#heartbeatMs, OWED_QUIET_MS) : this.#heartbeatMs;
+    const silent = Date.now() - this.#heardAt;
+    if (silent >= 2 * quiet) {
+      this.#giveUp("the gateway has fallen silent");
+      return;
+    }
+    if (silent >= quiet && !this.#pinged) {
+      this.#pinged = true;
+      this.#send(packet(Type.PING));
+    }
+    this.#after("listen", Math.min(quiet, OWED_QUIET_MS) / 2, () => this.#listen());
+  }
+
+  /* ---- sessions ---- */
+
+  #askSession() {
+    const s = this.#session;
+    if (s.name === null) {
+      s.state = "asked";
+      this.#send(asking(Type.BIND, NAME_BIND, s.id, { kind: s.kind, flags: s.plain ? 0 : Flag.KEEP }));
+    } else {
+      const shown = packet(0, s.name, [8, s.pushed], [4, this.#least()]).subarray(HEAD);
+      s.state = "resuming";
+      this.#send(asking(Type.RESUME, NAME_BIND, s.id, { kind: s.kind }, shown));
+    }
+  }
+
+  #takeSession(payload) {
+    const s = this.#session;
+    s.name = payload.length >= BEGUN_SIZE ? payload.slice(0, SESSION_SIZE) : null;
+    s.pushed = s.name === null ? 0n : viewOf(payload).getBigUint64(SESSION_SIZE) - 1n;
+  }
+
+  #onBindAnswer(status, retryMs, payload) {
+    const s = this.#session;
+    if (s === null || (s.state !== "asked" && s.state !== "resuming")) return;
+    if (status === Status.OK) this.#bound(payload);
+    else if (s.state === "resuming") this.#resumeRefused(status, retryMs, payload);
+    else this.#bindRefused(status, retryMs, payload);
+  }
+
+  #bound(payload) {
+    const s = this.#session;
+    const fresh = s.state === "asked";
+    if (fresh) {
+      this.#takeSession(payload);
+    } else {
+      this.#mark(true);
+      if (payload.length >= BEGUN_SIZE) s.name = payload.slice(0, SESSION_SIZE);
+    }
+    s.state = "held";
+    s.wasHeld = true;
+    s.settle?.resolve();
+    s.settle = null;
+    if (s.left !== null) {
+      s.state = "leaving";
+      this.#send(packet(Type.UNBIND, [4, NAME_UNBIND]));
+    }
+    this.onBound({ fresh });
+    if (this.#state === "greeting") this.#beReady();
+    else this.#flush();
+  }
+
+  #bindAgain(retryMs) {
+    const wait = this.#jittered(retryMs > 0 ? retryMs : AGAIN_MS);
+    this.#after("greet", wait + this.#options.greetMs, () => this.#giveUp("nobody binds it in time"));
+    this.#after("bind", wait, () => this.#askSession());
+  }
+
+  #refused(status, payload) {
+    const s = this.#session;
+    const error = new RingholdError(status, payload);
+    this.#session = null;
+    this.#forgetSession();
+    s.left?.();
+    if (s.settle !== null) s.settle.reject(error);
+    else this.onRefused(error);
+    if (this.#state === "greeting") this.#beReady();
+    else this.#flush();
+  }
+
+  #bindRefused(status, retryMs, payload) {
+    const s = this.#session;
+    if (status === Status.BAD_REQUEST && !s.plain) {
+      s.plain = true; // a gateway that keeps no sessions yet
+      this.#askSession();
+    } else if (status === Status.MOVING || status === Status.OVERLOADED || status === Status.RATE_LIMITED) {
+      this.#bindAgain(retryMs);
+    } else if (status === Status.NO_OWNER && s.wasHeld) {
+      this.#bindAgain(retryMs); // its nodes are being replaced
+    } else if (status === Status.UNKNOWN || status === Status.TIMEOUT) {
+      this.#giveUp("the bind got no answer"); // it may be bound: a new connection isn't
+    } else {
+      this.#refused(status, payload);
+    }
+  }
+
+  #resumeRefused(status, retryMs, payload) {
+    if (status === Status.UNAUTHORIZED) {
+      this.#refused(status, payload);
+    } else if (status === Status.REJECTED && text(payload).startsWith("REPLACED")) {
+      this.#end(new KickedError(1, text(payload)), true);
+    } else if (status === Status.REJECTED || status === Status.BAD_REQUEST) {
+      this.#session.name = null;
+      this.#forgetSession();
+      this.#rewind(false);
+      this.#askSession();
+    } else {
+      this.#bindAgain(retryMs);
+    }
+  }
+
+  #unbound() {
+    const { left } = this.#session;
+    this.#session.settle?.reject(new KickedError(0, "it was unbound"));
+    this.#session = null;
+    this.#forgetSession();
+    left?.();
+  }
+
+  #noteHeard(size) {
+    const s = this.#session;
+    if (s === null || s.state !== "held" || s.name === null) return;
+    s.unacked++;
+    s.unackedSize += size;
+    if (s.unacked >= ACK_COUNT || s.unackedSize > ACK_SIZE) this.#ack();
+    else if (!this.#timers.has("ack")) this.#after("ack", ACK_MS, () => this.#ack());
+  }
+
+  #ack() {
+    const s = this.#session;
+    this.#stop("ack");
+    if (s === null || s.state !== "held" || s.name === null) return;
+    s.unacked = 0;
+    s.unackedSize = 0;
+    this.#send(packet(Type.ACK, [8, s.pushed], [4, this.#least()]));
+  }
+
+  /* ---- what comes ---- */
+
+  #onResponse(view, body) {
+    const name = view.getUint32(0);
+    const status = view.getUint8(4);
+    const retryMs = view.getUint32(5);
+    const payload = body.subarray(9);
+    if (name === NAME_BIND) {
+      this.#onBindAnswer(status, retryMs, payload);
+    } else if (name === NAME_UNBIND) {
+      if (this.#session?.state === "leaving") this.#unbound();
+    } else {
+      this.#onAnswer(this.#asked.get(name), status, retryMs, payload);
+      this.#leaveIfDone();
+    }
+  }
+
+  #onAnswer(entry, status, retryMs, payload) {
+    if (entry === undefined || entry.settle === null) return; // it has ended here, as nobody answered in time
+    if (status === Status.MOVING && this.#state === "leaving") {
+      entry.sent = false; // it never ran: it goes to the next gateway, in its place
+      entry.kept = false;
+      entry.here = false;
+      return;
+    }
+    this.#settle(entry, status, payload, retryMs);
+    this.#noteHeard(sizeOfBody(payload));
+  }
+
+  #onPush(sequence, payload) {
+    const s = this.#session;
+    if (s === null || s.state !== "held") return;
+    if (s.name === null && sequence === 1n) s.pushed = 0n; // the actor, begun afresh
+    if (sequence <= s.pushed) return;
+    const lost = Number(sequence - s.pushed - 1n);
+    s.pushed = sequence;
+    this.#noteHeard(sizeOfBody(payload));
+    this.onPush(payload, { sequence: Number(sequence), lost });
+  }
+
+  #onBegun(body) {
+    if (body.length < BEGUN_SIZE) throw new RangeError("no begun");
+    if (this.#session?.state !== "held") return;
+    this.#takeSession(body);
+    this.#forgetSession();
+    this.onBegun();
+  }
+
+  #onGoaway(retryMs, said) {
+    this.#retryMs = retryMs;
+    this.onGoaway({ retryMs, text: said });
+    if (this.#state === "ready") {
+      this.#state = "leaving";
+      this.#after("leave", LEAVE_MS, () => this.#giveUp("the gateway stops"));
+      this.#leaveIfDone();
+    } else if (this.#state === "greeting" || this.#state === "dialling") {
+      this.#giveUp("the gateway takes nobody now");
+    }
+  }
+
+  #leaveIfDone() {
+    if (this.#state === "leaving" && !this.#owes()) this.#giveUp("the gateway stops");
+  }
+
+  #onKick(code, why) {
+    if (PASSING_KICKS.has(code)) {
+      if (this.#session !== null) this.#session.name = null; // a kick ends it
+      this.#giveUp(`kicked with ${code}: ${why}`);
+    } else {
+      this.#end(new KickedError(code, why), true);
+    }
+  }
+}
+
+function sizeOfBody(payload) {
+  return payload.length + 9;
+}

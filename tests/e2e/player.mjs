@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * examples/player.c in JavaScript, for the same tests: what is typed goes to an actor, what it pushes is shown.
+ *
+ *     player.mjs GATEWAY,GATEWAY KIND ID [TOKEN]
+ */
+import { createInterface } from "node:readline";
+import { Client, RingholdError, text } from "../../clients/js/ringhold.js";
+
+const [gateways, kind, id, token = ""] = process.argv.slice(2);
+const client = new Client(gateways, { token });
+const options = { kind: Number(kind) };
+let waiting = 0;
+let leaving = false;
+
+function leaveIfDone() {
+  if (leaving && waiting === 0) client.close();
+}
+
+client.onReady = () => console.log("ready");
+client.onBound = ({ fresh }) => console.log(`bound ${fresh ? "afresh" : "again"}`);
+client.onPush = (payload, { sequence, lost }) => console.log(`push ${sequence} lost ${lost}  ${text(payload)}`);
+client.onGoaway = (goaway) => console.log(`goaway ${goaway.text}`);
+client.onLost = (why) => console.log(`lost ${why}`);
+client.onBegun = () => console.log("begun");
+client.onRefused = (error) => console.log(`refused ${text(error.payload)}`);
+client.onKicked = (error) => {
+  console.log(`kicked ${error.code}  ${error.message}`);
+  process.exit(0);
+};
+
+async function ask(line) {
+  waiting++;
+  try {
+    console.log(`answer OK  ${text(await client.request(id, line, options))}`);
+  } catch (error) {
+    if (!(error instanceof RingholdError)) throw error;
+    console.log(`answer ${error.code}  ${text(error.payload)}`);
+  }
+  waiting--;
+  leaveIfDone();
+}
+
+client.bind(id, options).catch((error) => {
+  if (error instanceof RingholdError) console.log(`refused ${text(error.payload)}`);
+});
+client.connect().catch(() => {});
+const lines = createInterface({ input: process.stdin });
+lines.on("line", (line) => {
+  if (line.startsWith("!")) client.notify(id, line.slice(1), options);
+  else ask(line);
+});
+lines.on("close", () => {
+  leaving = true;
+  leaveIfDone();
+});
