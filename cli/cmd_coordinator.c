@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "cli/admin.h"
 #include "cli/coordinator_uv.h"
+#include "cli/http_mhd.h"
 #include "cli/listen.h"
 #include "cli/options.h"
 
@@ -231,6 +232,20 @@ static struct option readmit_option(uint32_t *readmit)
                          "forget the recorded identity of that coordinator (docs/raft.md)");
 }
 
+static int run(struct coordinator_options *o, const struct http_options *options)
+{
+    struct http *http = NULL;
+    int code = 1;
+
+    o->pages = pages_new();
+    if (http_open(options, "coordinator", o->pages, &http)) {
+        code = coordinator_run(o);
+    }
+    http_close(http);
+    pages_free(o->pages);
+    return code;
+}
+
 int cmd_coordinator(int argc, char **argv)
 {
     struct coordinator_options o = defaults();
@@ -239,6 +254,7 @@ int cmd_coordinator(int argc, char **argv)
     char peers[1024] = "";
     char level[8] = "info";
     char least[1024] = "";
+    struct http_options http = {0};
     const char *arguments[8];
     int count = 0;
     const struct option options[] = {
@@ -283,6 +299,8 @@ int cmd_coordinator(int argc, char **argv)
         snapshot_option(&o.snapshot_entries),
         readmit_option(&o.readmit),
         adopt_option(&o.adopt),
+        http_address_option(&http),
+        http_token_option(&http),
         option_switch(
             "insecure", &o.insecure, "listen beyond loopback although links are not encrypted yet"),
         option_text("log-level", "LEVEL", level, sizeof level, "error, warn, info or debug (info)"),
@@ -301,10 +319,10 @@ int cmd_coordinator(int argc, char **argv)
         return code;
     }
     if (!log_level_set("coordinator", level) || !check(&o, peers) || !take_times(&o, &times) ||
-        !take_least(&o.machine, least)) {
+        !take_least(&o.machine, least) || !http_check(&http, "coordinator")) {
         return 1;
     }
     o.machine.grid = (uint8_t)grid;
     name_folder(&o);
-    return code == OPTIONS_CHECK ? options_checked(&command) : coordinator_run(&o);
+    return code == OPTIONS_CHECK ? options_checked(&command) : run(&o, &http);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/admin.h"
 #include "cli/commands.h"
+#include "cli/http_mhd.h"
 #include "cli/listen.h"
 #include "cli/options.h"
 #include "gateway/gateway_uv.h"
@@ -27,6 +28,7 @@ struct gateway_words {
     char auth_keys[512];
     char level[8];
     bool insecure;
+    struct http_options http;
     char address[ADMIN_COORDINATORS_MAX][128];
     const char *coordinator[ADMIN_COORDINATORS_MAX];
 };
@@ -93,7 +95,8 @@ static bool check(struct gateway_words *w, struct gateway_options *o)
         return false;
     }
     fill_bursts(&o->clients);
-    return listen_allowed("gateway", w->resp, w->insecure) && log_level_set("gateway", w->level);
+    return listen_allowed("gateway", w->resp, w->insecure) && http_check(&w->http, "gateway") &&
+           log_level_set("gateway", w->level);
 }
 
 static void add_names(struct options *t, struct gateway_words *w, struct gateway_options *o)
@@ -139,6 +142,26 @@ static void add_listeners(struct options *t, struct gateway_words *w)
             "insecure",
             &w->insecure,
             "listen beyond loopback although nothing is encrypted and RESP asks nobody who it is"));
+}
+
+static void add_admin(struct options *t, struct gateway_words *w)
+{
+    (void)options_add(t, http_address_option(&w->http));
+    (void)options_add(t, http_token_option(&w->http));
+}
+
+static int run(struct gateway_words *w, struct gateway_options *o)
+{
+    struct http *http = NULL;
+    int code = 1;
+
+    o->pages = pages_new();
+    if (http_open(&w->http, "gateway", o->pages, &http)) {
+        code = gateway_run(o);
+    }
+    http_close(http);
+    pages_free(o->pages);
+    return code;
 }
 
 static void add_strangers(struct options *t, struct gateway_words *w, struct gateway_options *o)
@@ -247,6 +270,7 @@ int cmd_gateway(int argc, char **argv)
     (void)snprintf(w.name, sizeof w.name, "gateway-%ld", (long)getpid());
     add_names(&options, &w, &o);
     add_listeners(&options, &w);
+    add_admin(&options, &w);
     add_strangers(&options, &w, &o);
     add_limits(&options, &o.clients);
     add_rest(&options, &w, &o);
@@ -258,5 +282,5 @@ int cmd_gateway(int argc, char **argv)
     if (!check(&w, &o)) {
         return 1;
     }
-    return code == OPTIONS_CHECK ? options_checked(&command) : gateway_run(&o);
+    return code == OPTIONS_CHECK ? options_checked(&command) : run(&w, &o);
 }

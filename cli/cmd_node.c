@@ -2,6 +2,7 @@
 #include "cli/admin.h"
 #include "cli/cmd_nodes.h"
 #include "cli/commands.h"
+#include "cli/http_mhd.h"
 #include "cli/listen.h"
 #include "cli/lua_options.h"
 #include "cli/options.h"
@@ -33,6 +34,7 @@ struct node_words {
     char on_overrun[8];
     bool insecure;
     struct lua_words lua;
+    struct http_options http;
 };
 
 /* Which of two words is it? Prints what is wrong. */
@@ -77,7 +79,8 @@ static bool check(struct node_words *w)
     if (w->data[0] == '\0') {
         (void)snprintf(w->data, sizeof w->data, "ringhold-data/node-%s", w->name);
     }
-    return listen_allowed("node", w->listen, w->insecure) && log_level_set("node", w->level);
+    return listen_allowed("node", w->listen, w->insecure) && http_check(&w->http, "node") &&
+           log_level_set("node", w->level);
 }
 
 static struct option on_loss_option(struct node_words *w)
@@ -183,6 +186,20 @@ static struct option threads_option(uint32_t *threads)
                          "workers that run the actors (one per core)");
 }
 
+static int run(const struct node_words *w, struct node_options *o)
+{
+    struct http *http = NULL;
+    int code = 1;
+
+    o->pages = pages_new();
+    if (http_open(&w->http, "node", o->pages, &http)) {
+        code = lua_words_run(&w->lua, o);
+    }
+    http_close(http);
+    pages_free(o->pages);
+    return code;
+}
+
 static int run_daemon(int argc, char **argv)
 {
     struct node_words w = words_default();
@@ -211,6 +228,8 @@ static int run_daemon(int argc, char **argv)
         lua_instructions_option(&w.lua),
         lua_memory_option(&w.lua),
         role_option(&w),
+        http_address_option(&w.http),
+        http_token_option(&w.http),
         option_number("weight",
                       &o.node.weight,
                       (struct option_range){1, WEIGHT_MAX},
@@ -259,7 +278,7 @@ static int run_daemon(int argc, char **argv)
     o.announce = true;
     o.kinds = w.kinds;
     take_words(&o.node, &w);
-    return lua_words_run(&w.lua, &o);
+    return run(&w, &o);
 }
 
 int cmd_node(int argc, char **argv)

@@ -4,8 +4,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "txn/metrics.h"
 
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 
 enum { TICK_MS = 10, STATE_MS = 50, HANDOVER_MS = 300 };
 
@@ -96,6 +99,30 @@ static void start_loop(struct daemon *d)
     (void)uv_signal_start(&d->on_int, on_signal, SIGINT);
 }
 
+/* ---- pages ---- */
+
+static void put_metrics(void *owner, struct metrics *m)
+{
+    struct daemon *d = owner;
+
+    coordinator_metrics(d->machine, clock_wall_us(), m);
+}
+
+static bool write_page(void *owner, enum page page, struct buffer *out)
+{
+    struct daemon *d = owner;
+    char name[24];
+    const struct page_who who = {.role = "coordinator",
+                                 .name = name,
+                                 .cluster = d->options->cluster,
+                                 .not_ready = d->stop_us != 0                       ? "it stops"
+                                              : coordinator_leader(d->machine) == 0 ? "no leader"
+                                                                                    : NULL};
+
+    (void)snprintf(name, sizeof name, "%" PRIu32, d->options->id);
+    return page_render(page, &who, put_metrics, d, out);
+}
+
 int coordinator_run(const struct coordinator_options *options)
 {
     struct daemon *d = mem_new(1, sizeof *d);
@@ -114,7 +141,9 @@ int coordinator_run(const struct coordinator_options *options)
     if (!daemon_open_links(d)) {
         return 1;
     }
+    pages_attach(options->pages, &d->loop, write_page, d);
     (void)uv_run(&d->loop, UV_RUN_DEFAULT);
+    pages_detach(options->pages);
     links_flush(d->links);
     links_close(d->links);
     replica_close(d->replica);

@@ -8,6 +8,7 @@
 
 #include "raft/replica.h"
 #include "txn/coordinator.h"
+#include "wire/page_uv.h"
 
 struct coordinator_options {
     uint32_t id;
@@ -24,6 +25,7 @@ struct coordinator_options {
     bool adopt;
     bool insecure;
     struct coordinator_config machine; /* limits and timers; names are filled in */
+    struct pages *pages;               /* who asks for metrics; NULL = nobody; borrowed */
 };
 
 /* Run until SIGTERM or SIGINT. Prints "ready coordinator=…" when it takes links. Returns the exit

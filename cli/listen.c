@@ -6,6 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+bool listen_is_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strncmp(address, "localhost:", 10) == 0 ||
+           strncmp(address, "[::1]:", 6) == 0;
+}
+
 bool listen_allowed(const char *daemon, const char *address, bool insecure)
 {
     const char *colon = strrchr(address, ':');
@@ -15,10 +21,7 @@ bool listen_allowed(const char *daemon, const char *address, bool insecure)
         (void)fprintf(stderr, "ringhold %s: '%s' is not HOST:PORT\n", daemon, address);
         return false;
     }
-    const bool loopback = strncmp(address, "127.", 4) == 0 ||
-                          strncmp(address, "localhost:", 10) == 0 ||
-                          strncmp(address, "[::1]:", 6) == 0;
-    if (!loopback && !insecure) {
+    if (!listen_is_loopback(address) && !insecure) {
         (void)fprintf(stderr,
                       "ringhold %s: %s is beyond loopback, and links are not encrypted or "
                       "authenticated yet: anyone who reaches it owns the fleet. --insecure if you "

@@ -11,6 +11,9 @@
  * after printing why. */
 bool listen_allowed(const char *daemon, const char *address, bool insecure);
 
+/* By its name or number alone: nothing is looked up. */
+bool listen_is_loopback(const char *address);
+
 /* False after printing why. */
 bool log_level_set(const char *daemon, const char *level);
 

@@ -16,9 +16,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "gateway/metrics.h"
 #include "gateway/strangers.h"
 #include "gateway/thread_uv.h"
 #include "wire/gateway_id.h"
+#include "wire/page_uv.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -160,6 +162,30 @@ static bool listen_on(struct gateway *g, enum client_speech speech, const char *
     return failed == 0 || complain("cannot listen on", address, uv_strerror(failed)) == 0;
 }
 
+/* ---- pages ---- */
+
+static void put_metrics(void *owner, struct metrics *m)
+{
+    const struct gateway *g = owner;
+    struct tally tally;
+
+    clients_tally_all(g->seat[0].thread->clients, &tally);
+    gateway_metrics(&tally, m);
+}
+
+static bool write_page(void *owner, enum page page, struct buffer *out)
+{
+    struct gateway *g = owner;
+    const struct page_who who = {.role = "gateway",
+                                 .name = g->options->name,
+                                 .cluster = g->options->cluster,
+                                 .not_ready = g->draining      ? "it drains"
+                                              : !g->said_ready ? "it knows no ring yet"
+                                                               : NULL};
+
+    return page_render(page, &who, put_metrics, g, out);
+}
+
 /* ---- threads ---- */
 
 /* In the thread that tells. Under the lock: when all have ended, `told` is closed. */
@@ -199,6 +225,7 @@ static void on_told(uv_async_t *handle)
     if (over) {
         close_ports(g);
         uv_close((uv_handle_t *)&g->turn, NULL);
+        pages_detach(g->options->pages);
         uv_close((uv_handle_t *)&g->told, NULL);
         uv_close((uv_handle_t *)&g->drain, NULL);
         uv_close((uv_handle_t *)&g->terminate, NULL);
@@ -372,6 +399,7 @@ int gateway_run(const struct gateway_options *options)
         if (code != 0) {
             stop(g);
         } else {
+            pages_attach(options->pages, g->loop, write_page, g);
             log_info("gateway",
                      "listening",
                      "resp=%s frames=%s threads=%u",

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct pages; /* wire/page_uv.h */
+
 struct gateway_options {
     const char *name; /* of this gateway; hello_name_is_valid() */
     const char *cluster;
@@ -21,6 +23,7 @@ struct gateway_options {
     const char *frames;              /* "host:port" for packets, or NULL */
     const char *auth_keys;           /* file of keys of tokens (keyring.h), or NULL */
     uint32_t threads;                /* 1..GATEWAY_THREADS_MAX (wire/gateway_id.h); 1 */
+    struct pages *pages;             /* who asks for metrics; NULL = nobody; borrowed */
     uint32_t drain_ms;               /* at SIGTERM, for requests under way; 3000 */
     struct router_config router;     /* gateway, seed, threads, name are filled in */
     /* So are version, name, cluster, port, deadline_ms, threads, board, strangers, at_door

@@ -20,8 +20,7 @@ void clients_tally(const struct clients *all, struct tally *out)
     out->threads = 1;
 }
 
-/* With those of the other threads. */
-static void tally_of_all(const struct clients *all, struct tally *out)
+void clients_tally_all(const struct clients *all, struct tally *out)
 {
     struct tally own;
 
@@ -141,18 +140,6 @@ static void put_sessions(struct buffer *out, const struct client *c, const struc
 
 static void put_packets(struct buffer *out, const struct client *c, const struct tally *t)
 {
-    static const char *const kicks[PACKET_KICK_COUNT] = {"bad_packet",
-                                                         "too_large",
-                                                         "no_hello",
-                                                         "version",
-                                                         "silent",
-                                                         "no_memory",
-                                                         "no_auth",
-                                                         "token_malformed",
-                                                         "token_unknown_key",
-                                                         "token_forged",
-                                                         "token_foreign",
-                                                         "token_expired"};
     const struct clients_figures *f = &t->clients;
 
     (void)c;
@@ -176,7 +163,10 @@ static void put_packets(struct buffer *out, const struct client *c, const struct
                f->rate_limited,
                f->unauthorized);
     for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
-        put_format(out, "kicked_%s:%" PRIu64 "\r\n", kicks[i], f->kicks[i]);
+        put_format(out,
+                   "kicked_%s:%" PRIu64 "\r\n",
+                   packet_kick_name((enum packet_kick)(PACKET_KICK_BAD_PACKET + i)),
+                   f->kicks[i]);
     }
     put_format(out, "\r\n");
 }
@@ -212,7 +202,7 @@ void run_info(struct client *c, const struct command *command, const struct resp
     struct tally tally;
 
     (void)command;
-    tally_of_all(c->all, &tally);
+    clients_tally_all(c->all, &tally);
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
         if (is_asked(line, sections[i].name)) {
             sections[i].put(&text, c, &tally);

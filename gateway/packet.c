@@ -6,6 +6,25 @@
 
 #include <string.h>
 
+const char *packet_kick_name(enum packet_kick code)
+{
+    static const char *const names[PACKET_KICK_COUNT] = {"bad_packet",
+                                                         "too_large",
+                                                         "no_hello",
+                                                         "version",
+                                                         "silent",
+                                                         "no_memory",
+                                                         "no_auth",
+                                                         "token_malformed",
+                                                         "token_unknown_key",
+                                                         "token_forged",
+                                                         "token_foreign",
+                                                         "token_expired"};
+
+    ASSERT(code >= PACKET_KICK_BAD_PACKET && code < PACKET_KICK_BAD_PACKET + PACKET_KICK_COUNT);
+    return names[code - PACKET_KICK_BAD_PACKET];
+}
+
 /* ---- fields ---- */
 
 static uint8_t *put_run(uint8_t *at, struct bytes run)

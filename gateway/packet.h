@@ -79,6 +79,8 @@ enum packet_kick {
     PACKET_KICK_TOKEN_EXPIRED = 111,
 };
 enum { PACKET_KICK_COUNT = PACKET_KICK_TOKEN_EXPIRED - PACKET_KICK_BAD_PACKET + 1 };
+/* "bad_packet": what it is counted as. */
+const char *packet_kick_name(enum packet_kick code);
 
 /* Of a hello-ack. */
 enum packet_ack_flags {

@@ -22,6 +22,9 @@ struct tally {
 /* What these clients and their router have counted. */
 void clients_tally(const struct clients *all, struct tally *out);
 
+/* With those of the other threads. */
+void clients_tally_all(const struct clients *all, struct tally *out);
+
 void tally_add(struct tally *sum, const struct tally *more);
 
 /* Where the threads put theirs. All of it may be called by any thread. */

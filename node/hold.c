@@ -606,6 +606,9 @@ void hold_settle(struct host *h, struct part *part)
              hold->held.count,
              held_us);
     h->hold_us_max = held_us > h->hold_us_max ? held_us : h->hold_us_max;
+    if (hold->since_us != 0) {
+        metrics_time(&h->holds[part->aborted ? HOLD_ABORTED : HOLD_COMMITTED], held_us);
+    }
     take_stages(h, part);
     release_arcs(h, hold);
     queue_init(&held);

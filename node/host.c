@@ -532,6 +532,7 @@ void host_figures(const struct host *h, struct host_figures *out)
         .answers_size = h->orders.large_size,
         .serving = h->life == LIFE_SERVING || h->life == LIFE_PARTING,
     };
+    memcpy(out->holds, h->holds, sizeof out->holds);
     tenure_figures(h, out);
     for (size_t i = 0; i < h->participant.part_count; i++) {
         out->held += hold_of(h->participant.part[i])->held.count;

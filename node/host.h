@@ -48,6 +48,7 @@
 #ifndef NODE_HOST_H
 #define NODE_HOST_H
 
+#include "base/metrics.h"
 #include "node/lease.h"
 #include "ring/view.h"
 #include "wire/control.pb-c.h"
@@ -304,6 +305,9 @@ uint16_t actor_kind(const struct actor *a);
 void *actor_instance(const struct actor *a);
 void actor_set_instance(struct actor *a, void *instance);
 
+/* How a hold ended. */
+enum { HOLD_COMMITTED, HOLD_ABORTED, HOLD_ENDS };
+
 struct host_figures {
     uint64_t version;
     uint64_t digest[2];
@@ -312,6 +316,7 @@ struct host_figures {
     uint64_t held; /* now */
     uint64_t held_total;
     uint64_t hold_us_max;
+    struct metrics_times holds[HOLD_ENDS]; /* by how they ended */
     uint64_t executed;
     uint64_t forwarded;
     uint64_t dropped_expired;   /* ttl spent while it waited */

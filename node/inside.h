@@ -172,6 +172,7 @@ struct host {
     uint64_t finished; /* answered, passed on or dropped */
     uint64_t held_total;
     uint64_t hold_us_max;
+    struct metrics_times holds[HOLD_ENDS];
     uint64_t executed;
     uint64_t forwarded;
     uint64_t dropped_expired;

@@ -6,8 +6,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "node/metrics.h"
 #include "node/shell_uv.h"
 #include "wire/inject.h"
+#include "wire/page_uv.h"
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -164,6 +166,44 @@ static void start_loop(struct shell *s)
     }
 }
 
+/* ---- pages ---- */
+
+static void put_metrics(void *owner, struct metrics *m)
+{
+    struct shell *s = owner;
+    struct host_figures host;
+    struct router_figures calls;
+
+    host_figures(s->host, &host);
+    calls_figures(s->calls, &calls);
+    node_metrics(&host, &calls, m);
+}
+
+static const char *why_not_ready(const struct shell *s)
+{
+    struct host_figures host;
+
+    host_figures(s->host, &host);
+    if (s->leaving || s->exiting) {
+        return "it leaves";
+    }
+    if (!host.serving) {
+        return "it is not registered";
+    }
+    return host.lease_in_force && host.lease != LEASE_ACTIVE ? "it has no lease" : NULL;
+}
+
+static bool write_page(void *owner, enum page page, struct buffer *out)
+{
+    struct shell *s = owner;
+    const struct page_who who = {.role = "node",
+                                 .name = s->options->node.name,
+                                 .cluster = s->options->node.cluster,
+                                 .not_ready = why_not_ready(s)};
+
+    return page_render(page, &who, put_metrics, s, out);
+}
+
 /* ---- end ---- */
 
 static void on_walk(uv_handle_t *handle, void *context)
@@ -261,7 +301,9 @@ struct worker *node_worker(const struct shell *s)
 
 int node_serve(struct shell *s)
 {
+    pages_attach(s->options->pages, &s->loop, write_page, s);
     (void)uv_run(&s->loop, UV_RUN_DEFAULT);
+    pages_detach(s->options->pages);
     const int exit_code = s->exit_code;
     finish(s);
     return exit_code;

@@ -18,10 +18,13 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+struct pages; /* wire/page_uv.h */
+
 struct node_options {
     struct rh_node_options node; /* as a game server would give them */
     struct host_config limits;   /* only sizes, counts and times are used */
     const char *kinds;           /* what else it hosts, one line for each: kinds_add_line() */
+    struct pages *pages;         /* who asks for metrics; NULL = nobody; borrowed */
     bool announce;               /* print "ready node=… incarnation=… address=…" on stdout */
 };
 

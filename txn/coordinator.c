@@ -397,6 +397,13 @@ static void log_outcome(const struct state_txn *t)
              t->outcome_why);
 }
 
+static void count_outcomes(struct coordinator *c, const struct state_result *result)
+{
+    c->outcomes.committed += result->delta != NULL && result->delta->txn != 0;
+    c->outcomes.reassigned += result->delta != NULL && result->delta->cold;
+    c->outcomes.aborted += result->aborted_count;
+}
+
 static void on_applied(struct coordinator *c, const struct coordinator_event *event)
 {
     const struct state_result *result = event->result;
@@ -410,6 +417,7 @@ static void on_applied(struct coordinator *c, const struct coordinator_event *ev
     if (result->delta != NULL) {
         history_put(c, result->delta);
     }
+    count_outcomes(c, result);
     pace_registered(c, event->command, result);
     if (!c->leading) {
         return;
@@ -679,6 +687,11 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
     c->out = NULL;
     c->steps++;
     coordinator_check(c);
+}
+
+uint64_t coordinator_leader(const struct coordinator *c)
+{
+    return c->leader;
 }
 
 uint64_t coordinator_plans_made(const struct coordinator *c)

@@ -163,6 +163,13 @@ struct waiting {
     Rh__Control *message; /* owned */
 };
 
+/* What was applied since the process began: for who watches it. */
+struct outcomes {
+    uint64_t committed;
+    uint64_t aborted;
+    uint64_t reassigned;
+};
+
 struct coordinator {
     struct coordinator_config config;
     const struct state *state;       /* borrowed */
@@ -195,6 +202,7 @@ struct coordinator {
     struct seen *seen;                        /* owned */
     size_t seen_count;
     uint16_t seen_at[RING_NODES_MAX + 1]; /* by slot: index in seen + 1 */
+    struct outcomes outcomes;
     uint64_t applied;          /* commands, and leaderships: the state may have changed since */
     uint64_t surveyed;         /* of these, when drive_advance() found all that pends driven */
     uint64_t tidied;           /* of these, when register_tidy() had nothing to do */

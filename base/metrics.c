@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/metrics.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static const uint64_t bounds_us[METRICS_BUCKETS] = {
+    1000,
+    2000,
+    5000,
+    10000,
+    20000,
+    50000,
+    100000,
+    200000,
+    500000,
+    1000000,
+    2000000,
+    5000000,
+    10000000,
+    UINT64_MAX,
+};
+
+/* Pieces are short: names and help of ours, numbers. */
+static void put(struct metrics *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put(struct metrics *m, const char *format, ...)
+{
+    enum { ROOM = 512 };
+    char *text = (char *)buffer_reserve(m->out, ROOM);
+    va_list args;
+
+    va_start(args, format);
+    const int size = vsnprintf(text, ROOM, format, args);
+    va_end(args);
+    m->out->size += size < 0 ? 0 : size < ROOM ? (size_t)size : ROOM - 1;
+}
+
+void metrics_begin(struct metrics *m, enum metrics_format format, struct buffer *out)
+{
+    *m = (struct metrics){.out = out, .format = format};
+    if (format == METRICS_JSON) {
+        put(m, "{");
+    }
+}
+
+void metrics_end(struct metrics *m)
+{
+    if (m->format == METRICS_JSON) {
+        put(m, "}");
+    }
+}
+
+/* Quotes, backslashes and line breaks: both formats write them alike, and words have no other
+ * control characters that JSON would mind. */
+static void put_quoted(struct metrics *m, const char *word)
+{
+    put(m, "\"");
+    for (; *word != '\0'; word++) {
+        if (*word == '\n') {
+            put(m, "\\n");
+        } else if (*word == '"' || *word == '\\') {
+            put(m, "\\%c", *word);
+        } else if ((unsigned char)*word >= ' ') {
+            put(m, "%c", *word);
+        }
+    }
+    put(m, "\"");
+}
+
+/* # HELP and # TYPE, once a name. */
+static void put_head(struct metrics *m, const struct metric *metric)
+{
+    static const char *const types[] = {
+        [METRIC_COUNTER] = "counter", [METRIC_GAUGE] = "gauge", [METRIC_HISTOGRAM] = "histogram"};
+
+    if (m->last == metric->name) {
+        return;
+    }
+    m->last = metric->name;
+    if (m->format == METRICS_TEXT) {
+        put(m, "# HELP %s %s\n", metric->name, metric->help);
+        put(m, "# TYPE %s %s\n", metric->name, types[metric->type]);
+    }
+}
+
+static void put_comma(struct metrics *m)
+{
+    if (m->out->size > 0 && m->out->data[m->out->size - 1] != '{') {
+        put(m, ",");
+    }
+}
+
+/* All up to the value. A label is part of the key in JSON: "name{word}". */
+static void put_name(struct metrics *m, const struct metric *metric, const char *label,
+                     const char *word)
+{
+    if (m->format == METRICS_JSON) {
+        put_comma(m);
+        put(m, "\"%s", metric->name);
+        put(m, label == NULL ? "\":" : "{%s}\":", word);
+        return;
+    }
+    put_head(m, metric);
+    put(m, "%s", metric->name);
+    if (label != NULL) {
+        put(m, "{%s=", label);
+        put_quoted(m, word);
+        put(m, "}");
+    }
+    put(m, " ");
+}
+
+/* Seconds to the microsecond, without a float's doubts. */
+static void put_us(struct metrics *m, uint64_t us)
+{
+    put(m, "%" PRIu64 ".%06" PRIu64, us / 1000000, us % 1000000);
+}
+
+static void put_line_end(struct metrics *m)
+{
+    if (m->format == METRICS_TEXT) {
+        put(m, "\n");
+    }
+}
+
+void metrics_put_labelled(struct metrics *m, const struct metric *metric, const char *label,
+                          const char *word, uint64_t value)
+{
+    put_name(m, metric, label, word);
+    put(m, "%" PRIu64, value);
+    put_line_end(m);
+}
+
+void metrics_put(struct metrics *m, const struct metric *metric, uint64_t value)
+{
+    metrics_put_labelled(m, metric, NULL, NULL, value);
+}
+
+void metrics_put_us_labelled(struct metrics *m, const struct metric *metric, const char *label,
+                             const char *word, uint64_t us)
+{
+    put_name(m, metric, label, word);
+    put_us(m, us);
+    put_line_end(m);
+}
+
+void metrics_put_us(struct metrics *m, const struct metric *metric, uint64_t us)
+{
+    metrics_put_us_labelled(m, metric, NULL, NULL, us);
+}
+
+static uint64_t value_at(const void *figures, size_t offset)
+{
+    uint64_t value;
+
+    memcpy(&value, (const char *)figures + offset, sizeof value);
+    return value;
+}
+
+void metrics_put_rows(struct metrics *m, const struct metrics_row *row, size_t count,
+                      const void *figures)
+{
+    for (size_t i = 0; i < count; i++) {
+        (row[i].is_us ? metrics_put_us
+                      : metrics_put)(m, &row[i].metric, value_at(figures, row[i].offset));
+    }
+}
+
+void metrics_put_words(struct metrics *m, const struct metric *metric, const char *label,
+                       const struct metrics_word *word, size_t count, const void *figures)
+{
+    for (size_t i = 0; i < count; i++) {
+        metrics_put_labelled(m, metric, label, word[i].word, value_at(figures, word[i].offset));
+    }
+}
+
+/* ---- histograms ---- */
+
+uint64_t metrics_bound_us(unsigned bucket)
+{
+    return bounds_us[bucket < METRICS_BUCKETS ? bucket : METRICS_BUCKETS - 1];
+}
+
+void metrics_time(struct metrics_times *t, uint64_t us)
+{
+    unsigned i = 0;
+
+    while (us > bounds_us[i]) {
+        i++;
+    }
+    t->bucket[i]++;
+    t->sum_us += us;
+}
+
+/* name_bucket{label="word",le="0.001000"} */
+static void put_bucket(struct metrics *m, const char *name, const char *label, const char *word,
+                       uint64_t bound_us, uint64_t count)
+{
+    put(m, "%s_bucket{%s=", name, label);
+    put_quoted(m, word);
+    put(m, ",le=\"");
+    if (bound_us == UINT64_MAX) {
+        put(m, "+Inf");
+    } else {
+        put_us(m, bound_us);
+    }
+    put(m, "\"} %" PRIu64 "\n", count);
+}
+
+/* name_sum and name_count: all that JSON tells. */
+static void put_whole(struct metrics *m, const char *name, const char *label, const char *word,
+                      uint64_t sum_us, uint64_t count)
+{
+    if (m->format == METRICS_JSON) {
+        put_comma(m);
+        put(m, "\"%s_sum{%s}\":", name, word);
+        put_us(m, sum_us);
+        put(m, ",\"%s_count{%s}\":%" PRIu64, name, word, count);
+        return;
+    }
+    put(m, "%s_sum{%s=", name, label);
+    put_quoted(m, word);
+    put(m, "} ");
+    put_us(m, sum_us);
+    put(m, "\n%s_count{%s=", name, label);
+    put_quoted(m, word);
+    put(m, "} %" PRIu64 "\n", count);
+}
+
+void metrics_put_times(struct metrics *m, const struct metric *metric, const char *label,
+                       const char *word, const struct metrics_times *times)
+{
+    uint64_t count = 0;
+
+    if (m->format == METRICS_TEXT) {
+        put_head(m, metric);
+    }
+    for (unsigned i = 0; i < METRICS_BUCKETS; i++) {
+        count += times->bucket[i];
+        if (m->format == METRICS_TEXT) {
+            put_bucket(m, metric->name, label, word, bounds_us[i], count);
+        }
+    }
+    put_whole(m, metric->name, label, word, times->sum_us, count);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A daemon's administration over HTTP: /metrics, /healthz, /readyz, /status. A
+ * thread of its own (libmicrohttpd) that asks the daemon's loop for each page,
+ * so a slow or hostile client of it costs the loop nothing.
+ */
+#ifndef CLI_HTTP_MHD_H
+#define CLI_HTTP_MHD_H
+
+#include "cli/options.h"
+#include "wire/address.h"
+#include "wire/page_uv.h"
+
+struct http_options {
+    char admin[ADDRESS_SIZE_MAX]; /* "HOST:PORT" or "unix:/PATH"; "" = none */
+    char token[512];              /* a file; "" = none */
+};
+
+/* The rows --admin and --admin-token. */
+struct option http_address_option(struct http_options *o);
+struct option http_token_option(struct http_options *o);
+
+/* False after printing why `daemon` must not start with them: no address, or one beyond loopback
+ * without a token. */
+bool http_check(const struct http_options *o, const char *daemon);
+
+struct http;
+/* Listen, and answer from a thread of its own. False after printing why not. Nothing to do is done:
+ * *out is NULL then. `pages` is borrowed until http_close(). */
+bool http_open(const struct http_options *o, const char *daemon, struct pages *pages,
+               struct http **out);
+/* Takes NULL. */
+void http_close(struct http *h);
+
+#endif

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""What each daemon tells over HTTP: metrics that Prometheus can read, health, readiness, status; to
+who has the token if there is one; and what bad requests meet.
+"""
+import http.client
+import itertools
+import json
+import os
+import re
+import signal
+import socket
+
+from fleet import Fleet, Resp, main, until
+
+SAMPLE = re.compile(r'^([a-z_][a-z0-9_]*)(\{([a-z]+="[^"]*",?)+\})? ([0-9.]+)$')
+TOKEN = "x" * 20
+
+
+def get(address, path, method="GET", headers=()):
+    host, port = address.rsplit(":", 1)
+    c = http.client.HTTPConnection(host, int(port), timeout=10)
+    c.request(method, path, headers=dict(headers))
+    answer = c.getresponse()
+    body = answer.read().decode()
+    c.close()
+    return answer.status, answer.headers, body
+
+
+def is_alive(address):
+    """False, too, while it hangs up on who comes."""
+    try:
+        return get(address, "/healthz")[0] == 200
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def metrics(address, headers=()):
+    """{name with labels: value}, of a page that is checked line by line."""
+    status, head, text = get(address, "/metrics", headers=headers)
+    assert status == 200 and head["Content-Type"].startswith("text/plain; version=0.0.4"), (status, text)
+    found, kinds, helped = {}, {}, set()
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            name = line.split()[2]
+            assert name not in helped and len(line.split()) > 4, line
+            helped.add(name)
+        elif line.startswith("# TYPE "):
+            kinds[line.split()[2]] = line.split()[3]
+        else:
+            match = SAMPLE.match(line)
+            assert match, line
+            name = re.sub(r"_(bucket|sum|count)$", "", match[1]) if match[1] not in kinds else match[1]
+            assert name in kinds and name in helped, line
+            assert kinds[name] != "counter" or name.endswith("_total"), line
+            key = match[1] + (match[2] or "")
+            assert key not in found, line
+            found[key] = float(match[4])
+    return found
+
+
+def fleet_with_pages(fleet, node=()):
+    at = {name: f"127.0.0.1:{fleet.port()}" for name in ("c1", "n1", "n2", "g1")}
+    fleet.coordinators(1, extra=["--admin", at["c1"]])
+    fleet.node("n1", ["--admin", at["n1"], *node])
+    fleet.gateway("g1", ["--admin", at["g1"]])
+    return at
+
+
+def every_daemon_tells_its_figures(binary):
+    with Fleet(binary) as fleet:
+        at = fleet_with_pages(fleet)
+        fleet.settled(["n1"])
+        redis = Resp(fleet.process("g1").resp)
+        for i in range(100):
+            assert redis("INCR", f"k{i}") == 1
+        g, n, c = (metrics(at[name]) for name in ("g1", "n1", "c1"))
+        assert g["ringhold_gateway_requests_total"] == 100 == g["ringhold_gateway_replies_total"], g
+        assert g["ringhold_gateway_connections"] == 1 and g['ringhold_ready{role="gateway"}'] == 1, g
+        assert n["ringhold_node_requests_total"] == 100 and n["ringhold_node_actors"] == 100, n
+        assert 0 < n["ringhold_node_lease_margin_seconds"] <= n["ringhold_node_lease_seconds"] == 3, n
+        assert c["ringhold_coordinator_leading"] == 1 and c['ringhold_coordinator_nodes{state="live"}'] == 1
+        assert c["ringhold_coordinator_ring_version"] == n["ringhold_node_ring_version"]
+        assert c["ringhold_coordinator_gateways"] == 1, c
+        for figures in (g, n, c):
+            assert figures["process_resident_memory_bytes"] > 1 << 20, figures
+            assert any(k.startswith("ringhold_build_info{") for k in figures), figures
+        # A join is seen by all: moved vnodes, held ones, a new ring.
+        fleet.node("n2", ["--admin", at["n2"]])
+        fleet.settled(["n1", "n2"])
+        c2, n2 = metrics(at["c1"]), metrics(at["n1"])
+        assert c2["ringhold_coordinator_transactions_committed_total"] > 0, c2
+        assert c2["ringhold_coordinator_ring_version"] > c["ringhold_coordinator_ring_version"]
+        held = 'ringhold_node_hold_seconds_count{outcome="committed"}'
+        assert n2[held] == n2['ringhold_node_hold_seconds_bucket{outcome="committed",le="+Inf"}'] > 0, n2
+        assert set(n) == set(n2) and set(c) == set(c2), "all rows are there from the start"
+
+
+def status_is_the_same_as_json(binary):
+    with Fleet(binary) as fleet:
+        at = fleet_with_pages(fleet)
+        fleet.settled(["n1"])
+        for name, role in (("c1", "coordinator"), ("n1", "node"), ("g1", "gateway")):
+            code, head, body = get(at[name], "/status")
+            told = json.loads(body)
+            assert code == 200 and head["Content-Type"] == "application/json"
+            assert (told["schema"], told["role"], told["ready"], told["why"]) == (1, role, True, ""), told
+            assert told["name"] in name and told["cluster"] == "ringhold" and told["version"], told
+            assert told["figures"][f"ringhold_ready{{{role}}}"] == 1, told
+            mine = {re.sub(r'\{\w+="(.*)"\}', r"{\1}", k) for k in metrics(at[name])}
+            assert len(set(told["figures"]) & mine) > 10, (sorted(told["figures"]), sorted(mine))
+
+
+def ready_is_no_more_from_the_start_of_a_drain(binary):
+    plugin = os.path.join(os.path.dirname(os.path.abspath(binary)), "tests", "plugins", "unruly.so")
+    with Fleet(binary) as fleet:
+        at = fleet_with_pages(fleet, node=["--actor", plugin, "--threads", "2"])
+        fleet.node("n2", ["--admin", at["n2"], "--actor", plugin, "--threads", "2"])
+        fleet.settled(["n1", "n2"])
+        for name in at:
+            assert get(at[name], "/healthz")[::2] == (200, "alive\n")
+            assert get(at[name], "/readyz")[::2] == (200, "ready\n")
+        # A message that never ends holds the drain of n2 up: it is alive, and not ready.
+        busy = next(f"k{i}" for i in itertools.count() if fleet.ask("where", f"k{i}")["node"] == "n2")
+        Resp(fleet.process("g1").resp).send(("CALL", busy, "hang"))
+        until("it hangs", lambda: any(r["id"] == busy for r in fleet.ask("top", "--hot")))
+        fleet.process("n2").kill(signal.SIGTERM)
+        until("it leaves", lambda: get(at["n2"], "/readyz")[::2] == (503, "it leaves\n"))
+        assert get(at["n2"], "/healthz")[0] == 200
+        assert metrics(at["n2"])['ringhold_ready{role="node"}'] == 0
+        # Nothing remote is asked for health: without coordinators a node is alive.
+        fleet.process("c1").kill().wait()
+        until("it has no lease", lambda: get(at["n1"], "/readyz")[::2] == (503, "it has no lease\n"))
+        assert get(at["n1"], "/healthz")[0] == 200
+
+
+def who_asks_beyond_needs_the_token(binary):
+    with Fleet(binary) as fleet:
+        path = os.path.join(fleet.folder, "token")
+        with open(path, "w") as f:
+            f.write(TOKEN + "\n")
+        os.chmod(path, 0o600)
+        address = f"127.0.0.1:{fleet.port()}"
+        words = ["--admin", address, "--admin-token", path]
+        fleet.coordinators(1, extra=words)
+        good = {"Authorization": f"Bearer {TOKEN}"}
+        for bad in ({}, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": TOKEN}, {"Authorization": "Bearer "}):
+            for page in ("/metrics", "/status", "/", "/none"):
+                assert get(address, page, headers=bad)[0] == 401, (bad, page)
+        assert get(address, "/healthz")[0] == 200 == get(address, "/readyz")[0]
+        assert metrics(address, good)['ringhold_admin_answers_total{code="401"}'] == 16
+        # The token's file is a secret's; a port that is taken is said.
+        os.chmod(path, 0o644)
+        for words, why in (
+            (["--admin", "127.0.0.1:1", "--admin-token", path], "others may read"),
+            (["--admin", address], "Address already in use"),
+            (["--admin", "0.0.0.0:0"], "--admin-token is needed"),
+            (["--admin-token", path], "which is missing"),
+            (["--admin", "unix:there"], "absolute path"),
+            (["--admin", "here"], "is not HOST:PORT"),
+        ):
+            code, _, err = fleet.run("gateway", "--join", fleet.addresses, "--resp", "127.0.0.1:0", *words)
+            assert code == 1 and why in err, (words, code, err)
+
+
+def bad_requests_cost_nothing(binary):
+    with Fleet(binary) as fleet:
+        path = os.path.join(fleet.folder, "admin")
+        with open(path, "w"):
+            pass  # no socket: it is not removed
+        fleet.ports = {1: fleet.port()}
+        code, _, err = fleet.run(*("coordinator", "--data", fleet.data("c1")), "--admin", f"unix:{path}")
+        assert code == 1 and "Address already in use" in err and os.path.exists(path), err
+        os.unlink(path)
+        address = f"127.0.0.1:{fleet.port()}"
+        fleet.coordinators(1, extra=["--admin", address])
+        coordinator = fleet.process("c1")
+        for method, page, expected in (
+            ("GET", "/", 200),
+            ("HEAD", "/metrics", 200),
+            ("POST", "/metrics", 405),
+            ("DELETE", "/", 405),
+            ("GET", "/none", 404),
+            ("GET", "/metrics/../status", 404),
+        ):
+            assert get(address, page, method)[0] == expected, (method, page)
+        host, port = address.rsplit(":", 1)
+        for garbage in (b"\0\xff" * 100, b"GET /metrics\r\n\r\n", b"GET " + b"a" * 100000 + b" HTTP/1.1\r\n\r\n"):
+            with socket.create_connection((host, int(port)), timeout=10) as s:
+                try:
+                    s.sendall(garbage)
+                    s.shutdown(socket.SHUT_WR)
+                    while s.recv(4096):
+                        pass
+                except OSError:
+                    pass  # it hung up on us, as it may
+        # More than it takes at once, all silent: those go after 10 s, who comes then is served.
+        silent = [socket.create_connection((host, int(port))) for _ in range(100)]
+        assert coordinator.running and fleet.status()["leader"] == 1
+        for s in silent:
+            s.close()
+        until("it serves on", lambda: is_alive(address))
+
+
+def a_socket_in_a_folder_does_as_well(binary):
+    with Fleet(binary) as fleet:
+        path = os.path.join(fleet.folder, "admin.sock")
+        for _ in range(2):  # the second finds what the first left, for it was killed
+            fleet.coordinators(1, extra=["--admin", f"unix:{path}"])
+            with socket.socket(socket.AF_UNIX) as s:
+                s.settimeout(10)
+                s.connect(path)
+                s.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+                assert b"alive" in s.makefile("rb").read()
+            fleet.process("c1").kill().wait()
+        assert os.path.exists(path)
+        fleet.coordinators(1, extra=["--admin", f"unix:{path}"])
+        assert fleet.process("c1").kill(15).wait() == 0
+        assert not os.path.exists(path)
+
+
+main([
+    every_daemon_tells_its_figures,
+    status_is_the_same_as_json,
+    ready_is_no_more_from_the_start_of_a_drain,
+    who_asks_beyond_needs_the_token,
+    bad_requests_cost_nothing,
+    a_socket_in_a_folder_does_as_well,
+])  # fmt: skip

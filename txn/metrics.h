@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A coordinator's figures, named for who watches it. docs/metrics.md lists them.
+ */
+#ifndef TXN_METRICS_H
+#define TXN_METRICS_H
+
+#include "base/metrics.h"
+#include "txn/coordinator.h"
+
+/* Of the fleet a leader tells all, another one what it has applied. `wall_us`: the time of day. */
+void coordinator_metrics(struct coordinator *c, uint64_t wall_us, struct metrics *m);
+
+#endif
