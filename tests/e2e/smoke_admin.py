@@ -81,7 +81,12 @@ def every_daemon_tells_its_figures(binary):
         assert c["ringhold_coordinator_leading"] == 1 and c['ringhold_coordinator_nodes{state="live"}'] == 1
         assert c["ringhold_coordinator_ring_version"] == n["ringhold_node_ring_version"]
         assert c["ringhold_coordinator_gateways"] == 1, c
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "metrics.md")) as f:
+            named = set(re.findall(r"[a-z_]+", f.read()))
         for figures in (g, n, c):
+            bare = {re.sub(r"^ringhold_(gateway|node|coordinator)_", "", k.split("{")[0]) for k in figures}
+            missing = {k for k in bare if re.sub(r"_(bucket|sum|count)$", "", k) not in named}
+            assert not missing, f"not in docs/metrics.md: {missing}"
             assert figures["process_resident_memory_bytes"] > 1 << 20, figures
             assert any(k.startswith("ringhold_build_info{") for k in figures), figures
         # A join is seen by all: moved vnodes, held ones, a new ring.
