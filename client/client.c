@@ -496,9 +496,11 @@ static bool tell(struct rhc *c, bool *flag, enum rhc_event_type type, struct rhc
         return false;
     }
     *flag = false;
+    const bool ends = type == RHC_EVENT_LOST || type == RHC_EVENT_KICKED;
+
     *event = (struct rhc_event){.type = type,
                                 .code = type == RHC_EVENT_KICKED ? c->kick_code : 0,
-                                .payload = bytes_at(c->why, strlen(c->why))};
+                                .payload = bytes_at(c->why, ends ? strlen(c->why) : 0)};
     return true;
 }
 
