@@ -113,7 +113,8 @@ enum { OPTIONS_RUN = -1, OPTIONS_CHECK = -2 };
 /* Parse argv[0..argc): flags, then the environment, then `--config FILE`'s section named like the
  * command, each where none before it did say otherwise. Positional arguments go to `arguments` (at
  * most 8). Returns OPTIONS_RUN, OPTIONS_CHECK (below 0 both), else the exit code: 0 after --help or
- * --print-config, 1 after an error, which it printed. Any thread, if nobody changes the environment. */
+ * --print-config, 1 after an error, which it printed. Any thread, if nobody changes the
+ * environment. */
 int options_parse(const struct command *command, int argc, char **argv, const char *arguments[8],
                   int *argument_count);
 
