@@ -11,10 +11,10 @@ from fleet import Fleet, Resp, healthy, main, succeeds, until
 
 
 def damage(path):
-    """Overwrite a small file whole (its record stands there more than once), of a large one some
-    hundred bytes in the middle."""
+    """Overwrite a small file whole (its record stands there more than once), of a large one a quarter
+    in the middle: a few bytes of a database may be such as nothing is kept in."""
     size = os.path.getsize(path)
-    begin, length = (0, size) if size <= 65536 else (size // 2, 300)
+    begin, length = (0, size) if size <= 65536 else (size // 2, size // 4)
     with open(path, "r+b") as f:
         f.seek(begin)
         f.write(os.urandom(length))

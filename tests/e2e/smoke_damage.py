@@ -183,8 +183,13 @@ def a_full_disk_ends_with_74_and_loses_nothing(binary):
         coordinator = fleet.process("c1")
         pid = coordinator.popen.pid
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (1024, 1024))
-        fleet.run("node", "drain", "n1", "--coordinators", fleet.addresses, "--timeout-ms", "500")
-        until("it gives up", lambda: not coordinator.running)
+
+        def gives_up():
+            # Something to write: until it has come there.
+            fleet.run("node", "drain", "n1", "--coordinators", fleet.addresses, "--timeout-ms", "500")
+            return not coordinator.running
+
+        until("it gives up", gives_up)
         assert coordinator.wait() == 74, coordinator.tail()
         assert fleet.data("c1") in coordinator.tail() and "remedy=" in coordinator.tail()
         fleet.coordinator(1)
