@@ -80,6 +80,14 @@ class Field:
         latest = {p.name: p for p in self.fleet.processes}
         return [p for p in latest.values() if p.name[0] == role and not p.running]
 
+    def disarm(self, role):
+        """False: somebody has just come there, and dies."""
+        try:
+            os.unlink(self.arm[role])
+            return True
+        except FileNotFoundError:
+            return False
+
     def kill_at(self, role, point):
         with open(self.arm[role] + ".new", "w") as f:
             f.write(point)
@@ -91,8 +99,7 @@ class Field:
             if time.monotonic() > again:
                 self.change()
                 again += 4
-            if time.monotonic() > end:
-                os.unlink(self.arm[role])
+            if time.monotonic() > end and self.disarm(role):
                 return False
             time.sleep(0.02)
         for process in self.dead_of(role):
