@@ -25,6 +25,7 @@ int cmd_conform(int argc, char **argv);    /* HOST:PORT */
 int cmd_check(int argc, char **argv);
 int cmd_fix(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_bot(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
 
 #endif

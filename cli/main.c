@@ -37,6 +37,7 @@ static const struct {
     {"check", cmd_check, "ask every process how it is; say what is wrong"},
     {"fix", cmd_fix, "repair what check finds; tells only, unless --yes"},
     {"bench", cmd_bench, "load a gateway with requests; say how fast it answers"},
+    {"bot", cmd_bot, "log in as thousands of players; say what was lost, doubled, reordered"},
     {"version", cmd_version, "print the version"},
 };
 
