@@ -21,6 +21,7 @@ enum {
     LINGER_US = 12 * 1000 * 1000, /* for answers after the end */
     FILES_ELSE = 32,              /* of the process: its loop, its output */
     SECOND_US = 1000 * 1000,
+    CONNECTS_A_TURN = 256, /* then those that are connected have a turn: to say hello in time */
 };
 
 struct crowd;
@@ -52,6 +53,7 @@ struct crowd {
     struct list queue;
     uint32_t open;
     uint32_t open_max;
+    uint32_t connects; /* begun since the last tick */
     uint32_t sources_used;
     struct sockaddr_storage address[BOTS_ADDRESSES_MAX];
     uv_loop_t loop;
@@ -66,6 +68,7 @@ struct crowd {
 };
 
 static void attend(struct crowd *c, struct seat *s);
+static void connect_some(struct crowd *c);
 
 /* ---- time ---- */
 
@@ -97,10 +100,7 @@ static void on_closed(uv_handle_t *handle)
     buffer_fini(&l->writing);
     mem_free(l);
     c->open--;
-    struct list_link *next = list_pop_front(&c->queue);
-    if (next != NULL) {
-        attend(c, CONTAINER_OF(next, struct seat, queued));
-    }
+    connect_some(c);
 }
 
 static void close_line(struct line *l)
@@ -248,12 +248,19 @@ static void connect_bot(struct crowd *c, struct seat *s)
     }
 }
 
-static void want_line(struct crowd *c, struct seat *s)
+static void connect_some(struct crowd *c)
 {
-    if (c->open < c->open_max) {
+    while (c->open < c->open_max && c->connects < CONNECTS_A_TURN && !c->stopping) {
+        struct list_link *next = list_pop_front(&c->queue);
+
+        if (next == NULL) {
+            return;
+        }
+        struct seat *s = CONTAINER_OF(next, struct seat, queued);
+
+        c->connects++;
         connect_bot(c, s);
-    } else if (!list_linked(&s->queued)) {
-        list_push_back(&c->queue, &s->queued);
+        set_due(c, s);
     }
 }
 
@@ -266,7 +273,9 @@ static void attend(struct crowd *c, struct seat *s)
         }
         bot_on_closed(s->bot, c->now_us);
     } else if (bot_wish(s->bot) == BOT_CONNECT && s->line == NULL) {
-        want_line(c, s);
+        if (!list_linked(&s->queued)) {
+            list_push_back(&c->queue, &s->queued);
+        }
     } else if (s->line != NULL && !flush(s->line, bot_output(s->bot))) {
         close_line(s->line);
         bot_on_closed(s->bot, c->now_us);
@@ -345,6 +354,8 @@ static void on_tick(uv_timer_t *timer)
         c->slot++;
         look_at(c, &c->wheel[c->slot % SLOTS]);
     }
+    c->connects = 0;
+    connect_some(c);
     tell_progress(c);
     if (!c->stopping && is_over(c)) {
         c->stopping = true;

@@ -42,7 +42,7 @@ def a_storm_passes(binary):
         before, counted = peak(g), figures(g)
         told = Bots(fleet, g.fields["frames"], "--n", STORM, *PLAY).told()
         refused = figures(g)["rejected_connections"] - counted["rejected_connections"]
-        assert told["logins"] == told["over"] == STORM and told["cut"] == told["kicked"] == 0, told
+        assert told["logins"] == told["over"] == STORM and told["cut"] == 0, told
         assert told["turned_away"] == refused and told["clean"], (told, refused)
         say(f"storm: {STORM} wanted in, {refused} times one was turned away, the longest hint {told['hint_max_ms'] / 1000:.0f} s")
         say(f"all were in after {told['in_seconds']:.1f} s, {STORM / told['in_seconds']:.0f}/s of {CAPACITY}/s")
