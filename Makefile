@@ -4,7 +4,7 @@
 # make mutants     planted bugs that the simulator must find make e2e      tests on real processes
 # make raft-sim    SEEDS=1000 libraft in virtual time        make fuzz     SECONDS=20 any bytes to each decoder
 # make model       spin on the protocol's models, DEEP=1   make failover KILLS=30 nodes: until ids answer again
-# make storm       a login storm, a slow reader             make bots     10,000 players, BOTS= SECONDS=
+# make storm       STORM=50000 players log in at once
 # make races       SECONDS=60 ThreadSanitizer under load   make install  DESTDIR= PREFIX=/usr/local, make clean
 #
 # make SAN=address,undefined check     make CC=clang     make WERROR=1     make V=1     make DEPS=skip check
@@ -239,13 +239,10 @@ failover: setup-build-check
 	+@$(submake) $(binary)
 	@KILLS=$(or $(KILLS),30) tests/e2e/fault_failover.py $(binary)
 
-# Players: a login storm and a slow reader (STORM= attempts, FAST= others); 10,000 that drop the line (BOTS=, SECONDS=).
+# A login storm of bots: STORM= attempts.
 storm: setup-build-check-bench
 	+@$(submake) $(binary) $(plugins) $(out)/bench/accept_uv
-	@tests/e2e/campaign_storm.py $(binary) && tests/e2e/campaign_slow_reader.py $(binary)
-bots: setup-build-check
-	+@$(submake) $(binary) $(plugins)
-	@tests/e2e/campaign_bots.py $(binary)
+	@tests/e2e/campaign_storm.py $(binary)
 
 bench: setup-build-check-bench
 	+@$(submake) run-bench
@@ -307,7 +304,7 @@ install: $(binary) $(checker) $(library) $(shared) $(pkg) $(client)
 clean:
 	rm -rf build
 
-.PHONY: all demo check run-check sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover storm bots bench run-bench \
+.PHONY: all demo check run-check sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover storm bench run-bench \
         fuzz run-fuzz lint run-lint install clean
 .SECONDARY:
 -include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(out)/cli/main.d $(out)/sim/history_check.d

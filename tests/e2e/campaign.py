@@ -1,4 +1,4 @@
-"""What the campaigns share (campaign_*.py; `make storm`, `make bots`): bots, and what they and a gateway tell."""
+"""What the campaigns share (campaign_*.py; `make storm`): bots, and what they and a gateway tell."""
 import json
 import os
 import resource
