@@ -17,7 +17,8 @@
 
 #include <string.h>
 
-enum { AGAIN_US = 1000 * 1000, KEY_MAX = RECORD_ID_MAX + 7 };
+enum { AGAIN_US = 1000 * 1000, ACK_US = 1000 * 1000, ACK_COUNT = 32, MEND_US = 500 * 1000 };
+enum { KEY_MAX = RECORD_ID_MAX + 7 };
 
 enum binding_state {
     BINDING_ASKED,
@@ -37,6 +38,17 @@ struct binding {
                           nothing */
     uint64_t again_us; /* RESUME then; 0 = need not */
     uint32_t round;    /* of the last note */
+    /* Of one that is kept without its connection. */
+    struct session_name name; /* session 0 = it is not */
+    uint64_t next_key;        /* that a RENEW would give it */
+    uint64_t acked;           /* its client has all pushes to this one */
+    uint64_t told;            /* the same, as its actor knows */
+    uint64_t told_us;
+    uint64_t renewed_us; /* RENEW was asked then, for a gap */
+    uint32_t keep_ms;
+    uint32_t epoch;
+    uint32_t has_answers; /* RETURN: of all requests below */
+    enum note_type type;  /* BIND, KEEP, RETURN */
     enum binding_state state;
     uint16_t kind;
     uint8_t id_size;
@@ -95,15 +107,29 @@ static uint64_t gateway_id(const struct client *c)
     return router_id(c->all->router);
 }
 
+/* Nobody will return to what its client never heard of. */
+static uint8_t lost_why(const struct client *c)
+{
+    const struct binding *b = c->binding;
+    const bool unheard = b->state == BINDING_ASKED || b->state == BINDING_ENDING;
+
+    return unheard && b->type == NOTE_KEEP ? NOTE_LOST_LEFT : c->lost_why;
+}
+
 static struct buffer *note_of(struct client *c, enum note_type type)
 {
     const struct binding *b = c->binding;
     const struct note note = {.type = (uint8_t)type,
-                              .why = c->lost_why,
+                              .why = lost_why(c),
                               .gateway = gateway_id(c),
                               .connection = c->session,
-                              .round = b->round,
-                              .stamp = b->stamp};
+                              .round = type == NOTE_ACK ? b->pushes.round : b->round,
+                              .stamp = b->stamp,
+                              .key = type == NOTE_RENEW ? b->next_key : b->name.key,
+                              .session = b->name.session,
+                              .epoch = b->epoch,
+                              .got_round = b->pushes.round,
+                              .got = type == NOTE_RENEW ? b->pushes.next - 1 : b->acked};
 
     buffer_clear(&c->all->body);
     note_put(&c->all->body, &note);
@@ -115,19 +141,19 @@ static void send_note(struct client *c, enum note_type type, uint64_t now_us,
                       struct router_effects *effects)
 {
     const struct binding *b = c->binding;
-    const bool lost = type == NOTE_LOST;
+    const bool told = type == NOTE_LOST || type == NOTE_ACK;
     const struct router_event event = {
         .type = ROUTER_REQUEST,
         .now_us = now_us,
         .session = c->session,
-        .ticket = lost ? TICKET_NONE : TICKET_RESUME,
+        .ticket = told ? TICKET_NONE : TICKET_RESUME,
         .flags = (uint8_t)(REQUEST_SESSION | REQUEST_IDEMPOTENT |
-                           (lost ? REQUEST_NO_REPLY | REQUEST_AWAKE : 0)),
+                           (told ? REQUEST_NO_REPLY | REQUEST_AWAKE : 0)),
         .kind = b->kind,
         .id = id_of(b),
         .body = buffer_bytes(note_of(c, type)),
         // It goes behind all that the client asked of the actor, and nobody says it again.
-        .timeout_ms = lost ? REQUEST_TTL_MAX_MS : 0,
+        .timeout_ms = type == NOTE_LOST ? REQUEST_TTL_MAX_MS : 0,
     };
 
     router_step(c->all->router, &event, effects);
@@ -147,16 +173,36 @@ static void ask_note(struct client *c, enum note_type type, uint64_t ticket)
 {
     const struct binding *b = c->binding;
 
-    client_ask(c,
-               &(struct ask){.ticket = ticket,
-                             .flags = (uint8_t)(REQUEST_SESSION | REQUEST_IDEMPOTENT |
-                                                (type == NOTE_LOST ? REQUEST_AWAKE : 0)),
-                             .kind = b->kind,
-                             .id = id_of(b),
-                             .body = buffer_bytes(note_of(c, type))});
+    client_ask(
+        c,
+        &(struct ask){.ticket = ticket,
+                      .flags =
+                          (uint8_t)(REQUEST_SESSION | REQUEST_IDEMPOTENT |
+                                    (type == NOTE_LOST || type == NOTE_RETURN ? REQUEST_AWAKE : 0)),
+                      .kind = b->kind,
+                      .id = id_of(b),
+                      .body = buffer_bytes(note_of(c, type))});
 }
 
-bool binding_ask(struct client *c, struct bytes key, const struct target *to, uint64_t ticket)
+/* What it is kept by. */
+static void name_binding(struct client *c, struct binding *b, const struct wish *wish)
+{
+    b->type = wish->type;
+    if (wish->type == NOTE_RETURN) {
+        b->name = wish->back.name;
+        b->acked = wish->back.has.pushes;
+        b->told = b->acked;
+        b->has_answers = wish->back.has.answers;
+    } else if (wish->type == NOTE_KEEP) {
+        b->name.session = router_session(c->all->router);
+        b->name.key = b->name.session;
+        b->name.version = b->version;
+    }
+    c->waiting = wish->type != NOTE_BIND;
+}
+
+bool binding_ask(struct client *c, struct bytes key, const struct target *to,
+                 const struct wish *wish, uint64_t ticket)
 {
     if (c->binding != NULL && c->binding->state == BINDING_ENDING) {
         binding_end(c, c->now_us, c->effects);
@@ -169,7 +215,8 @@ bool binding_ask(struct client *c, struct bytes key, const struct target *to, ui
     b->ticket = ticket;
     b->version = router_view(c->all->router)->ring.version;
     b->round = ++c->rounds;
-    ask_note(c, NOTE_BIND, ticket);
+    name_binding(c, b, wish);
+    ask_note(c, wish->type, ticket);
     return true;
 }
 
@@ -178,7 +225,11 @@ bool binding_leave(struct client *c, uint64_t ticket)
     if (c->binding == NULL) {
         return false;
     }
+    const uint8_t why = c->lost_why;
+
+    c->lost_why = c->binding->name.session != 0 ? NOTE_LOST_LEFT : why;
     ask_note(c, NOTE_LOST, ticket);
+    c->lost_why = why;
     binding_free(c);
     return true;
 }
@@ -197,16 +248,85 @@ static const char *refusal(enum bound_result result)
         return "REFUSED the actor does not take this session";
     case BOUND_NEVER:
         return "NOSESSION actors of this kind take no sessions";
+    case BOUND_GONE:
+        return "GONE nothing of this session is there any more";
+    case BOUND_TAKEN:
+        return "TAKEN another client is bound";
     }
     return "ERR the node's answer does not decode";
 }
 
-static void confirm(struct binding *b, const struct bound *bound)
+/* It is kept, as the actor says, or it is not. True: its actor was begun afresh. */
+static bool confirm_kept(struct client *c, const struct bound *bound)
 {
+    struct binding *b = c->binding;
+    const bool begun = bound->key != b->name.key;
+
+    b->keep_ms = bound->keep_ms;
+    b->epoch = bound->epoch;
+    if (bound->key == 0) {
+        b->name = (struct session_name){0};
+        return false;
+    }
+    if (begun) {
+        b->name.key = bound->key;
+        b->name.version = b->version;
+        b->acked = 0;
+        b->told = 0;
+        sitting_renew(c, b->version);
+    }
+    return begun;
+}
+
+static void confirm(struct client *c, const struct bound *bound)
+{
+    struct binding *b = c->binding;
+    const bool kept = b->name.session != 0;
+    const bool begun = kept && confirm_kept(c, bound);
+
     b->state = BINDING_BOUND;
     b->stamp = bound->stamp;
     if (bound->round != b->pushes.round) {
-        pushes_begin(&b->pushes, bound->round);
+        pushes_begin(&b->pushes, bound->round, bound->key == 0 ? 1 : bound->next);
+    } else if (bound->key != 0) {
+        pushes_skip(&b->pushes, bound->next);
+    }
+    if (begun) {
+        c->dialect->begun(c);
+    }
+}
+
+/* The first note was taken: from here on its requests are its own. */
+static void take_seat(struct client *c)
+{
+    const struct binding *b = c->binding;
+
+    if (b->name.session != 0) {
+        sitting_open(c, &b->name, b->epoch);
+        sitting_ack(c, b->has_answers);
+        c->all->pushes.returned += b->type == NOTE_RETURN;
+    }
+}
+
+bool binding_name(const struct client *c, struct session_packet *out)
+{
+    const struct binding *b = c->binding;
+
+    if (b == NULL || b->type == NOTE_BIND) {
+        return false;
+    }
+    *out = (struct session_packet){.name = b->name, .next = b->pushes.next, .keep_ms = b->keep_ms};
+    return true;
+}
+
+void binding_ack(struct client *c, uint64_t pushes)
+{
+    struct binding *b = c->binding;
+
+    if (b != NULL && b->name.session != 0 && b->state != BINDING_ASKED && pushes > b->acked &&
+        pushes < b->pushes.next) {
+        b->acked = pushes;
+        set_due(b);
     }
 }
 
@@ -223,36 +343,55 @@ static bool never_ran(enum reply_code code)
            code == REPLY_QUARANTINED;
 }
 
-void binding_answered(struct client *c, const struct router_effect *reply, struct bytes body)
+/* It was not bound, or nobody knows. */
+static void not_bound(struct client *c, const struct router_effect *reply, struct bytes body)
 {
-    struct bound bound = {.result = BOUND_NEW};
-    const bool asked = is_asked(c, reply->ticket);
-    const bool gone = reply->code == REPLY_NO_KIND && !asked; // UNBIND: nobody there is awake
+    c->dialect->bind_failed(c, reply, body);
+    if (never_ran(reply->code)) {
+        binding_free(c);
+    } else {
+        c->binding->state = BINDING_ENDING; // The effects of this step are not to be added to.
+        set_due(c->binding);
+    }
+}
 
-    if (reply->code != REPLY_OK && !gone) {
-        c->dialect->bind_failed(c, reply, body);
-        if (asked && never_ran(reply->code)) {
-            binding_free(c);
-        } else if (asked) {
-            c->binding->state = BINDING_ENDING; // The effects of this step are not to be added to.
-            set_due(c->binding);
-        }
-        return;
-    }
-    if (!asked) {
-        c->dialect->bind_over(c, reply->ticket, BOUND_NEW, NULL);
-        return;
-    }
-    const bool sound = bound_get(body, &bound) == ERR_OK;
-    const char *why =
-        sound ? refusal((enum bound_result)bound.result) : "ERR the node's answer is no answer";
-    c->dialect->bind_over(c, reply->ticket, (enum bound_result)bound.result, why);
+static void asked_and_answered(struct client *c, const struct router_effect *reply,
+                               struct bytes body)
+{
+    struct bound bound = {.result = BOUND_GONE};
+    const bool gone = reply->code == REPLY_NO_KIND; // RETURN: nobody there is awake
+    const char *why = gone || bound_get(body, &bound) == ERR_OK
+                          ? refusal((enum bound_result)bound.result)
+                          : "ERR the node's answer is no answer";
+
     if (why != NULL) {
         c->all->figures.errors++;
+        c->all->pushes.gone += c->binding->type == NOTE_RETURN;
+        c->dialect->bind_over(c, reply->ticket, (enum bound_result)bound.result, why);
         binding_free(c);
         return;
     }
-    confirm(c->binding, &bound);
+    confirm(c, &bound);
+    take_seat(c);
+    c->dialect->bind_over(c, reply->ticket, (enum bound_result)bound.result, NULL);
+}
+
+void binding_answered(struct client *c, const struct router_effect *reply, struct bytes body)
+{
+    const bool asked = is_asked(c, reply->ticket);
+    const bool returns = asked && c->binding->type == NOTE_RETURN;
+    const bool asleep = reply->code == REPLY_NO_KIND && (!asked || returns); // it is not woken
+
+    c->waiting = c->waiting && !asked;
+    if (!asked && (reply->code == REPLY_OK || asleep)) {
+        c->dialect->bind_over(c, reply->ticket, BOUND_NEW, NULL);
+    } else if (!asked) {
+        c->dialect->bind_failed(c, reply, body);
+    } else if (reply->code == REPLY_OK || asleep) {
+        asked_and_answered(c, reply, body);
+    } else {
+        not_bound(c, reply, body);
+    }
 }
 
 /* ---- output ---- */
@@ -379,7 +518,7 @@ void binding_resumed(struct client *c, const struct router_effect *reply, struct
         binding_free(c);
         return;
     }
-    confirm(b, &bound);
+    confirm(c, &bound);
     binding_pump(c, now_us);
 }
 
@@ -392,7 +531,10 @@ static void resume(struct client *c, uint64_t now_us, struct router_effects *eff
     b->version = router_view(c->all->router)->ring.version;
     b->round = ++c->rounds;
     c->all->pushes.resumed++;
-    send_note(c, NOTE_RESUME, now_us, effects);
+    if (b->name.session != 0) {
+        b->next_key = router_session(c->all->router);
+    }
+    send_note(c, b->name.session != 0 ? NOTE_RENEW : NOTE_RESUME, now_us, effects);
 }
 
 /* An arc that was taken over cold has lost its actors, and they their bonds. */
@@ -428,21 +570,48 @@ void clients_on_node_up(struct clients *all, uint16_t slot, uint64_t now_us)
     }
 }
 
+/* What its actor keeps, it may let go. True: it is not told yet. */
+static bool tell_ack(struct client *c, uint64_t now_us, struct router_effects *effects)
+{
+    struct binding *b = c->binding;
+
+    if (b->acked > b->told && b->state == BINDING_BOUND &&
+        (now_us - b->told_us >= ACK_US || b->acked - b->told >= ACK_COUNT)) {
+        b->told = b->acked;
+        b->told_us = now_us;
+        send_note(c, NOTE_ACK, now_us, effects);
+    }
+    return b->acked > b->told;
+}
+
+/* A push did not come, but a later one: its actor still has it. */
+static void mend_gap(struct binding *b, uint64_t now_us)
+{
+    if (b->name.session != 0 && b->state == BINDING_BOUND && b->again_us == 0 &&
+        pushes_wait(&b->pushes) && now_us - b->pushes.gap_us >= MEND_US &&
+        now_us - b->renewed_us >= AGAIN_US) {
+        b->renewed_us = now_us;
+        b->again_us = now_us;
+    }
+}
+
 /* True: it still waits for something. */
 static bool go_on(struct client *c, uint64_t now_us, struct router_effects *effects)
 {
-    const struct binding *b = c->binding;
+    struct binding *b = c->binding;
 
     if (b->state == BINDING_ENDING) {
         binding_end(c, now_us, effects);
         return false;
     }
+    mend_gap(b, now_us);
     if (b->state == BINDING_BOUND && b->again_us != 0 && now_us >= b->again_us && !c->closing) {
         resume(c, now_us, effects);
     }
     binding_pump(c, now_us);
     client_account(c);
-    return b->again_us != 0 || pushes_wait(&b->pushes);
+    const bool owes_ack = tell_ack(c, now_us, effects);
+    return b->again_us != 0 || pushes_wait(&b->pushes) || owes_ack;
 }
 
 struct client *clients_go_on(struct clients *all, uint64_t now_us, struct router_effects *effects)

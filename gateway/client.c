@@ -69,7 +69,9 @@ void clients_free(struct clients *all)
         return;
     }
     ASSERT(all->table.count == 0);
+    ASSERT(all->sittings.count == 0);
     table_fini(&all->table);
+    table_fini(&all->sittings);
     buffer_fini(&all->words);
     buffer_fini(&all->body);
     strangers_free(all->own_strangers);
@@ -88,7 +90,7 @@ struct client *clients_find(struct clients *all, uint64_t session)
     if (l != NULL) {
         all->last = CONTAINER_OF(l, struct client, link);
     }
-    return l == NULL ? NULL : all->last;
+    return l == NULL ? sitting_find(all, session) : all->last;
 }
 
 void clients_figures(const struct clients *all, struct clients_figures *out)
@@ -139,6 +141,7 @@ void client_free(struct client *c, uint64_t now_us, struct router_effects *effec
         .type = ROUTER_SESSION_CLOSED, .now_us = now_us, .session = c->session};
 
     binding_end(c, now_us, effects);
+    sitting_close(c, now_us, effects);
     auth_end(c);
     client_let_out(c, now_us);
     router_step(all->router, &event, effects);
@@ -168,7 +171,7 @@ void client_set_user(struct client *c, void *user)
 void client_ask(struct client *c, const struct ask *ask)
 {
     const bool told = (ask->flags & REQUEST_NO_REPLY) != 0;
-    const struct router_event event = {
+    struct router_event event = {
         .type = ROUTER_REQUEST,
         .now_us = c->now_us,
         .session = c->session,
@@ -180,6 +183,9 @@ void client_ask(struct client *c, const struct ask *ask)
         .body = ask->body,
     };
 
+    if (ask->name != 0) {
+        sitting_number(c, ask, &event);
+    }
     c->in_flight += told ? 0 : 1;
     router_step(c->all->router, &event, c->effects);
 }
@@ -205,6 +211,9 @@ void client_on_reply(struct client *c, const struct router_effect *reply, struct
         binding_resumed(c, reply, body, now_us);
         client_account(c);
         return;
+    }
+    if (reply->session != c->session && !sitting_owns(c, reply)) {
+        return; // of a former connection, and not asked again
     }
     ASSERT(c->in_flight > 0);
     c->now_us = now_us;
@@ -239,9 +248,9 @@ bool client_has_room(const struct client *c)
     const size_t expected = client_unsent(c) + c->in_flight * c->reply_size;
     const bool fits = expected < config->unsent_max || (c->in_flight == 0 && client_unsent(c) == 0);
 
-    return !c->closing && !c->dropped && slots_count(&c->slots) < config->in_flight_max &&
-           c->in_flight < config->in_flight_max && fits && !(all_full && client_unsent(c) > 0) &&
-           !router_full(c->all->router);
+    return !c->closing && !c->dropped && !c->waiting &&
+           slots_count(&c->slots) < config->in_flight_max && c->in_flight < config->in_flight_max &&
+           fits && !(all_full && client_unsent(c) > 0) && !router_full(c->all->router);
 }
 
 bool client_wants_input(const struct client *c)

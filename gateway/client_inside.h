@@ -24,6 +24,7 @@ static const uint64_t TICKET_RESUME = UINT64_MAX - 1; /* of a bond that was aske
 struct binding;
 struct client;
 struct identity;
+struct sitting;
 
 /* What the protocols of clients differ in. Calls have set now_us, and effects where they come from
  * the client. */
@@ -50,6 +51,8 @@ struct dialect {
     bool (*is_answered)(const struct client *c, uint64_t ticket);
     void (*push)(struct client *c, struct bytes key, const struct push_record *push);
     void (*kick)(struct client *c, uint32_t code, struct bytes text);
+    /* The actor of a session that is kept was begun afresh. NULL = it keeps none. */
+    void (*begun)(struct client *c);
 };
 extern const struct dialect dialect_resp;    /* client_resp.c */
 extern const struct dialect dialect_packets; /* client_packet.c */
@@ -110,6 +113,9 @@ struct client {
     uint8_t lost_why;               /* what its actor is told when it goes: enum note_lost */
     uint32_t rounds;                /* notes BIND and RESUME */
     struct binding *binding;        /* owned; NULL = it is not bound to an actor */
+    struct sitting *sitting;        /* owned; what its requests are numbered in, since it bound
+                                       itself so that it may return; NULL = in `session` */
+    bool waiting;                   /* that bind is under way: nothing is taken before its answer */
     uint64_t now_us;                /* of this call */
     struct router_effects *effects; /* of this call */
 };
@@ -129,6 +135,7 @@ struct clients {
     uint64_t unix_s;                 /* the time of day */
     struct strangers *own_strangers; /* owned; NULL = they are of all threads */
     struct door *own_door;           /* owned; NULL = it is of all threads */
+    struct table sittings;           /* struct sitting, by session */
     struct list bound;               /* struct binding, all */
     struct list due;                 /* those of them that wait for a time */
     struct list turn;                /* those of them whose turn it is now */
@@ -154,6 +161,8 @@ struct ask {
     uint16_t kind;
     struct bytes id;
     struct bytes body;
+    uint32_t name; /* of a client with a sitting: its own; 0 = one of the gateway's */
+    bool again;    /* … which was sent before */
 };
 void client_ask(struct client *c, const struct ask *ask);
 
@@ -171,9 +180,19 @@ void client_account(struct client *c);
 
 /* ---- bind.c */
 
+/* How it wants to be bound: BIND; or KEEP; or RETURN, with what it said. */
+struct wish {
+    enum note_type type;
+    struct return_packet back;
+};
 /* Bind it to an actor, which the client names with `key`; the key ends with the id. False: it is
  * bound already. */
-bool binding_ask(struct client *c, struct bytes key, const struct target *to, uint64_t ticket);
+bool binding_ask(struct client *c, struct bytes key, const struct target *to,
+                 const struct wish *wish, uint64_t ticket);
+/* What it needs to resume it; false: it is not kept. */
+bool binding_name(const struct client *c, struct session_packet *out);
+/* It has all pushes to this one. */
+void binding_ack(struct client *c, uint64_t pushes);
 /* End that. False: it is not bound. */
 bool binding_leave(struct client *c, uint64_t ticket);
 /* The ticket of one of these was answered. */
@@ -192,6 +211,25 @@ void binding_end(struct client *c, uint64_t now_us, struct router_effects *effec
 uint32_t client_overspeed(struct client *c);
 /* The connection has gone. */
 void client_let_out(struct client *c, uint64_t now_us);
+
+/* ---- sitting.c: the numbering of requests that outlives a connection */
+
+/* From now on its requests are named by itself. It has no answer that is still to come. */
+void sitting_open(struct client *c, const struct session_name *name, uint32_t epoch);
+/* It goes: nothing is replied any more. */
+void sitting_close(struct client *c, uint64_t now_us, struct router_effects *effects);
+/* Its session began anew, with this version of the ring. */
+void sitting_renew(struct client *c, uint64_t version);
+/* It has the answers of all below. */
+void sitting_ack(struct client *c, uint32_t answers);
+/* Whose it is; NULL = nobody's. */
+struct client *sitting_find(const struct clients *all, uint64_t session);
+/* Put its part into the request. */
+void sitting_number(const struct client *c, const struct ask *ask, struct router_event *event);
+/* Bits of tickets that tell its connection from the one before. */
+uint64_t sitting_mark(const struct client *c);
+/* The reply is for a request of this connection. */
+bool sitting_owns(const struct client *c, const struct router_effect *reply);
 
 /* ---- client_auth.c */
 

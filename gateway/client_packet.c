@@ -33,6 +33,7 @@ enum {
  *     bits 0..31  the client's name of the request
  *          32,33  what was asked
  *          34..61 when its deadline is, in milliseconds of some 3 days
+ *          62,63  which connection of a session has asked: sitting.c
  */
 enum ticket_what { TICKET_REQUEST = 0, TICKET_BIND = 1 };
 enum { TICKET_WHAT_AT = 32, TICKET_DUE_AT = 34, TICKET_DUE_BITS = 28 };
@@ -116,6 +117,15 @@ void packet_kick(struct client *c, enum packet_kick code, const char *text)
     c->closing = true;
 }
 
+static void put_begun(struct client *c)
+{
+    struct session_packet session;
+
+    if (binding_name(c, &session) && !c->closing) {
+        packet_put_begun(&c->out, &session);
+    }
+}
+
 static void put_push(struct client *c, struct bytes key, const struct push_record *push)
 {
     (void)key; // a connection is bound to one actor at a time
@@ -165,7 +175,13 @@ static void answer(struct client *c, const struct router_effect *reply, struct b
 static void bind_over(struct client *c, uint64_t ticket, enum bound_result result, const char *why)
 {
     (void)result; // all refusals are one status; the text says which
-    if (why == NULL) {
+    uint8_t payload[PACKET_SESSION_SIZE];
+    struct session_packet session;
+
+    if (why == NULL && binding_name(c, &session)) {
+        packet_put_session(payload, &session);
+        respond(c, (uint32_t)ticket, STATUS_OK, bytes_of(payload, sizeof payload));
+    } else if (why == NULL) {
         respond(c, (uint32_t)ticket, STATUS_OK, (struct bytes){NULL, 0});
     } else {
         refuse(c, (uint32_t)ticket, STATUS_REJECTED, why);
@@ -211,11 +227,14 @@ static uint64_t due_us(const struct client *c, uint32_t timeout_ms)
 static void on_request(struct client *c, const struct request_packet *r, bool told)
 {
     const uint32_t timeout_ms = timeout_of(c, r);
+    const uint64_t ticket = make_ticket(r->request, TICKET_REQUEST, due_us(c, timeout_ms));
 
     client_ask(
         c,
-        &(struct ask){.ticket = make_ticket(r->request, TICKET_REQUEST, due_us(c, timeout_ms)),
+        &(struct ask){.ticket = ticket | sitting_mark(c),
                       .timeout_ms = timeout_ms,
+                      .name = c->sitting != NULL ? r->request : 0,
+                      .again = (r->flags & PACKET_AGAIN) != 0,
                       .flags =
                           (uint8_t)(((r->flags & PACKET_IDEMPOTENT) != 0 ? REQUEST_IDEMPOTENT : 0) |
                                     (told ? REQUEST_NO_REPLY : 0)),
@@ -224,11 +243,31 @@ static void on_request(struct client *c, const struct request_packet *r, bool to
                       .body = r->payload});
 }
 
-static void on_bind(struct client *c, const struct request_packet *r)
+/* A client's number of it may tell it from its copies. */
+static const char *misnamed(const struct client *c, const struct request_packet *r)
+{
+    if (c->sitting != NULL && r->request == 0) {
+        return "in a session that is kept the names of requests begin with 1";
+    }
+    if (c->sitting == NULL && (r->flags & PACKET_AGAIN) != 0) {
+        return "there is no session that it was sent in before";
+    }
+    return NULL;
+}
+
+static void on_bind(struct client *c, const struct request_packet *r, struct wish wish)
 {
     const struct target to = {.kind = r->kind, .id = r->id};
+    const bool keeps = wish.type != NOTE_BIND;
 
-    if (!binding_ask(c, r->id, &to, make_ticket(r->request, TICKET_BIND, due_us(c, 0)))) {
+    if (keeps && c->in_flight > 0) {
+        refuse(c, r->request, STATUS_BAD_REQUEST, "requests are under way: bind first");
+        return;
+    }
+    if (keeps && c->binding == NULL) {
+        sitting_close(c, c->now_us, c->effects); // of a session before that
+    }
+    if (!binding_ask(c, r->id, &to, &wish, make_ticket(r->request, TICKET_BIND, due_us(c, 0)))) {
         refuse(c, r->request, STATUS_BAD_REQUEST, "this connection is bound already: unbind first");
     }
 }
@@ -241,6 +280,52 @@ static void on_unbind(struct client *c, struct bytes body)
         packet_kick(c, PACKET_KICK_BAD_PACKET, "an unbind that is too short");
     } else if (!binding_leave(c, make_ticket(request, TICKET_BIND, due_us(c, 0)))) {
         refuse(c, request, STATUS_BAD_REQUEST, "this connection is not bound: bind first");
+    }
+}
+
+static void on_resume(struct client *c, const struct request_packet *r)
+{
+    struct wish wish = {.type = NOTE_RETURN};
+
+    if (packet_get_return(r->payload, &wish.back) != ERR_OK || wish.back.name.key == 0 ||
+        wish.back.name.session == 0) {
+        c->all->figures.bad_requests++;
+        refuse(c, r->request, STATUS_BAD_REQUEST, "a resume without its session");
+    } else {
+        on_bind(c, r, wish);
+    }
+}
+
+static void on_ack(struct client *c, struct bytes body)
+{
+    struct ack_packet ack;
+
+    if (packet_get_ack(body, &ack) != ERR_OK) {
+        packet_kick(c, PACKET_KICK_BAD_PACKET, "an ack that is too short");
+        return;
+    }
+    sitting_ack(c, ack.answers);
+    binding_ack(c, ack.pushes);
+}
+
+/* It makes sense, and is allowed. */
+static void take_asking(struct client *c, uint8_t type, const struct request_packet *r)
+{
+    const bool told = type == PACKET_NOTIFY;
+    const bool keeps = (r->flags & PACKET_KEEP) != 0;
+    const char *wrong = NULL;
+
+    if (type == PACKET_BIND) {
+        on_bind(c, r, (struct wish){.type = keeps ? NOTE_KEEP : NOTE_BIND});
+    } else if (type == PACKET_RESUME) {
+        on_resume(c, r);
+    } else if ((wrong = misnamed(c, r)) == NULL) {
+        on_request(c, r, told);
+    } else {
+        c->all->figures.bad_requests++;
+        if (!told) {
+            refuse(c, r->request, STATUS_BAD_REQUEST, wrong);
+        }
     }
 }
 
@@ -273,10 +358,8 @@ static void on_asking(struct client *c, const struct packet *p)
         if (!told) {
             refuse(c, r.request, STATUS_MOVING, "this gateway stops: go to another one");
         }
-    } else if (p->type == PACKET_BIND) {
-        on_bind(c, &r);
     } else {
-        on_request(c, &r, told);
+        take_asking(c, p->type, &r);
     }
 }
 
@@ -335,6 +418,7 @@ static void run(struct client *c, const struct packet *p)
     case PACKET_REQUEST:
     case PACKET_NOTIFY:
     case PACKET_BIND:
+    case PACKET_RESUME:
         c->all->figures.commands++;
         on_asking(c, p);
         break;
@@ -344,6 +428,9 @@ static void run(struct client *c, const struct packet *p)
         break;
     case PACKET_AUTH:
         auth_take(c, p->body);
+        break;
+    case PACKET_ACK:
+        on_ack(c, p->body);
         break;
     case PACKET_PING:
         on_ping(c, p->body);
@@ -459,4 +546,5 @@ const struct dialect dialect_packets = {
     .is_answered = is_answered,
     .push = put_push,
     .kick = put_kick,
+    .begun = put_begun,
 };

@@ -364,7 +364,8 @@ void run_bind(struct client *c, const struct command *command, const struct resp
     if (!client_finds(c, line->arg[1], &to)) {
         return;
     }
-    if (binding_ask(c, line->arg[1], &to, ticket_of(number, 0))) {
+    if (binding_ask(
+            c, line->arg[1], &to, &(struct wish){.type = NOTE_BIND}, ticket_of(number, 0))) {
         client_add_slot(c, SLOT_BIND, 1, NULL);
     } else {
         client_reply_error(c, "ERR this connection is bound already: UNBIND first");

@@ -125,7 +125,8 @@ static void put_sessions(struct buffer *out, const struct client *c, const struc
                "\r\npushes_lost:%" PRIu64 "\r\npushes_dropped_unknown:%" PRIu64
                "\r\npushes_dropped_stale:%" PRIu64 "\r\npushes_dropped_copy:%" PRIu64
                "\r\npushes_dropped_room:%" PRIu64 "\r\nclosed_unread_pushes:%" PRIu64
-               "\r\nclosed_kicked:%" PRIu64 "\r\nsessions_resumed:%" PRIu64 "\r\n\r\n",
+               "\r\nclosed_kicked:%" PRIu64 "\r\nsessions_resumed:%" PRIu64
+               "\r\nsessions_returned:%" PRIu64 "\r\nsessions_gone:%" PRIu64 "\r\n\r\n",
                f->bound,
                f->delivered,
                f->lost,
@@ -135,7 +136,9 @@ static void put_sessions(struct buffer *out, const struct client *c, const struc
                f->dropped_room,
                f->cut,
                f->kicked,
-               f->resumed);
+               f->resumed,
+               f->returned,
+               f->gone);
 }
 
 static void put_packets(struct buffer *out, const struct client *c, const struct tally *t)

@@ -76,7 +76,9 @@ enum {
     HELLO_ACK_SIZE = 24,
     PUSH_HEADER = 8,
     NOTICE_HEADER = 4,
-    AUTH_OK_HEADER = 11
+    AUTH_OK_HEADER = 11,
+    NAME_SIZE = 24,
+    ACK_SIZE = 12,
 };
 
 enum err packet_get_hello(struct bytes body, struct hello_packet *out)
@@ -219,6 +221,71 @@ void packet_put_push(struct buffer *out, const struct push_packet *p)
     uint8_t *at = begin(out, PACKET_PUSH, PUSH_HEADER + p->payload.size);
 
     put_run(big_put64(at, p->sequence), p->payload);
+}
+
+static struct session_name get_name(const uint8_t *at)
+{
+    return (struct session_name){
+        .key = big_get64(at), .session = big_get64(at + 8), .version = big_get64(at + 16)};
+}
+
+static uint8_t *put_name(uint8_t *at, const struct session_name *name)
+{
+    return big_put64(big_put64(big_put64(at, name->key), name->session), name->version);
+}
+
+enum err packet_get_session(struct bytes body, struct session_packet *out)
+{
+    if (body.size < PACKET_SESSION_SIZE) {
+        return ERR_CORRUPT;
+    }
+    *out = (struct session_packet){.name = get_name(body.data),
+                                   .next = big_get64(body.data + NAME_SIZE),
+                                   .keep_ms = big_get32(body.data + NAME_SIZE + 8)};
+    return ERR_OK;
+}
+
+enum err packet_get_ack(struct bytes body, struct ack_packet *out)
+{
+    if (body.size < ACK_SIZE) {
+        return ERR_CORRUPT;
+    }
+    *out = (struct ack_packet){.pushes = big_get64(body.data), .answers = big_get32(body.data + 8)};
+    return ERR_OK;
+}
+
+enum err packet_get_return(struct bytes payload, struct return_packet *out)
+{
+    if (payload.size < NAME_SIZE) {
+        return ERR_CORRUPT;
+    }
+    out->name = get_name(payload.data);
+    return packet_get_ack(rest_of(payload, NAME_SIZE), &out->has);
+}
+
+void packet_put_session(uint8_t out[PACKET_SESSION_SIZE], const struct session_packet *s)
+{
+    big_put32(big_put64(put_name(out, &s->name), s->next), s->keep_ms);
+}
+
+void packet_put_begun(struct buffer *out, const struct session_packet *s)
+{
+    packet_put_session(begin(out, PACKET_BEGUN, PACKET_SESSION_SIZE), s);
+}
+
+static void put_ack(uint8_t *at, const struct ack_packet *ack)
+{
+    big_put32(big_put64(at, ack->pushes), ack->answers);
+}
+
+void packet_put_ack(struct buffer *out, const struct ack_packet *ack)
+{
+    put_ack(begin(out, PACKET_ACK, ACK_SIZE), ack);
+}
+
+void packet_put_return(uint8_t out[PACKET_SESSION_SIZE], const struct return_packet *r)
+{
+    put_ack(put_name(out, &r->name), &r->has);
 }
 
 void packet_put_auth(struct buffer *out, struct bytes token)

@@ -27,6 +27,7 @@ enum {
     PACKET_REQUEST_HEADER = 8,   /* of the body, before deadline, id and payload */
     PACKET_RESPONSE_HEADER = 9,  /* of the body, before the payload */
     PACKET_HELLO_MAGIC = 0x5248, /* "RH" */
+    PACKET_SESSION_SIZE = 36,    /* struct session_packet */
 };
 
 enum packet_type {
@@ -43,8 +44,10 @@ enum packet_type {
     PACKET_BIND = 11,     /* client: a request without payload: bind me to the entity */
     PACKET_UNBIND = 12,   /* client: u32 request */
     PACKET_AUTH = 13,     /* client: a token (token.h) */
-    PACKET_RESUME = 14,   /* kept for sessions that outlive a connection */
+    PACKET_RESUME = 14,   /* client: a request with a struct return_packet: here I am again */
     PACKET_AUTH_OK = 15,  /* gateway: who the client is now */
+    PACKET_BEGUN = 16,    /* gateway: struct session_packet: the actor was begun afresh */
+    PACKET_ACK = 17,      /* client: struct ack_packet */
 };
 
 enum packet_status {
@@ -90,7 +93,9 @@ enum packet_ack_flags {
 enum packet_request_flags {
     PACKET_IDEMPOTENT = 1, /* may be run again after a cold take-over */
     PACKET_DEADLINE = 2,   /* a u32 of milliseconds stands before the id */
-    PACKET_FLAGS_KNOWN = PACKET_IDEMPOTENT | PACKET_DEADLINE,
+    PACKET_KEEP = 4,       /* of a bind: keep the session when its connection is lost */
+    PACKET_AGAIN = 8,      /* it was sent before, by a former connection of the session */
+    PACKET_FLAGS_KNOWN = PACKET_IDEMPOTENT | PACKET_DEADLINE | PACKET_KEEP | PACKET_AGAIN,
 };
 
 struct packet {
@@ -151,6 +156,32 @@ struct auth_ok_packet {
     struct bytes id; /* 1..255 bytes */
 };
 
+/* What a client shows to resume its session; opaque to it. */
+struct session_name {
+    uint64_t key;     /* of the bond */
+    uint64_t session; /* its requests are numbered in */
+    uint64_t version; /* of the ring when that began */
+};
+
+/* Payload of the response to a bind with PACKET_KEEP, or a resume; BEGUN. */
+struct session_packet {
+    struct session_name name;
+    uint64_t next; /* sequence of the next push */
+    uint32_t keep_ms;
+};
+
+/* ACK. */
+struct ack_packet {
+    uint64_t pushes;  /* it has all to this sequence */
+    uint32_t answers; /* and the answers of all requests below this name */
+};
+
+/* Payload of a RESUME. */
+struct return_packet {
+    struct session_name name;
+    struct ack_packet has;
+};
+
 /* KICK: a code; GOAWAY: milliseconds to wait before coming again. */
 struct notice_packet {
     uint32_t number;
@@ -166,6 +197,9 @@ MUST_CHECK enum err packet_get_request(struct bytes body, struct request_packet 
 MUST_CHECK enum err packet_get_unbind(struct bytes body, uint32_t *request);
 MUST_CHECK enum err packet_get_response(struct bytes body, struct response_packet *out);
 MUST_CHECK enum err packet_get_push(struct bytes body, struct push_packet *out);
+MUST_CHECK enum err packet_get_session(struct bytes body, struct session_packet *out);
+MUST_CHECK enum err packet_get_return(struct bytes payload, struct return_packet *out);
+MUST_CHECK enum err packet_get_ack(struct bytes body, struct ack_packet *out);
 MUST_CHECK enum err packet_get_auth_ok(struct bytes body, struct auth_ok_packet *out);
 MUST_CHECK enum err packet_get_notice(struct bytes body, struct notice_packet *out);
 
@@ -176,6 +210,11 @@ void packet_put_request(struct buffer *out, enum packet_type type, const struct 
 void packet_put_unbind(struct buffer *out, uint32_t request);
 void packet_put_response(struct buffer *out, const struct response_packet *r);
 void packet_put_push(struct buffer *out, const struct push_packet *p);
+void packet_put_begun(struct buffer *out, const struct session_packet *s);
+void packet_put_ack(struct buffer *out, const struct ack_packet *ack);
+/* Payloads only: PACKET_SESSION_SIZE bytes each. */
+void packet_put_session(uint8_t out[PACKET_SESSION_SIZE], const struct session_packet *s);
+void packet_put_return(uint8_t out[PACKET_SESSION_SIZE], const struct return_packet *r);
 void packet_put_auth(struct buffer *out, struct bytes token);
 void packet_put_auth_ok(struct buffer *out, const struct auth_ok_packet *ok);
 void packet_put_notice(struct buffer *out, enum packet_type type, const struct notice_packet *n);

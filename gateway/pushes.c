@@ -47,22 +47,42 @@ void pushes_fini(struct pushes *p)
     }
 }
 
-void pushes_begin(struct pushes *p, uint32_t round)
-{
-    struct kept_push *k = NULL;
-
-    p->round = round;
-    p->next = 1;
-    while ((k = front(p)) != NULL && k->record.round < round) {
-        take_out(p, k);
-        pushes_free(k);
-        p->figures->dropped_stale++;
-    }
-}
-
 static bool is_before(const struct push_record *a, const struct push_record *b)
 {
     return a->round < b->round || (a->round == b->round && a->number < b->number);
+}
+
+/* What is kept of before `next`, or an older round, is of no use. */
+static void drop_before(struct pushes *p)
+{
+    const struct push_record at = {.round = p->round, .number = p->next};
+    struct kept_push *k = NULL;
+
+    while ((k = front(p)) != NULL && is_before(&k->record, &at)) {
+        if (k->record.round < p->round) {
+            p->figures->dropped_stale++;
+        } else {
+            p->figures->dropped_copy++;
+        }
+        take_out(p, k);
+        pushes_free(k);
+    }
+}
+
+void pushes_begin(struct pushes *p, uint32_t round, uint64_t next)
+{
+    p->round = round;
+    p->next = next;
+    drop_before(p);
+}
+
+void pushes_skip(struct pushes *p, uint64_t next)
+{
+    if (next > p->next) {
+        p->figures->lost += next - p->next;
+        p->next = next;
+        drop_before(p);
+    }
 }
 
 /* The last kept one that is not behind `r`; NULL = all are. Most come at the end. */

@@ -32,6 +32,8 @@ struct push_figures {
     uint64_t kicked;       /* connections closed by their actors, or by a newer one */
     uint64_t resumed;      /* times that a bond was asked for again */
     uint64_t bound;        /* connections, now */
+    uint64_t returned;     /* clients that have come back to their session … */
+    uint64_t gone;         /* … and those that found it over */
 };
 
 /* A push that came early. */
@@ -52,8 +54,11 @@ struct pushes {
 void pushes_init(struct pushes *p, struct push_figures *figures);
 void pushes_fini(struct pushes *p);
 
-/* This round was confirmed: its pushes begin with number 1. */
-void pushes_begin(struct pushes *p, uint32_t round);
+/* This round was confirmed: its pushes begin with number `next`, 1 but for a client that returns.
+ */
+void pushes_begin(struct pushes *p, uint32_t round, uint64_t next);
+/* Those of this round before `next` will not come any more. */
+void pushes_skip(struct pushes *p, uint64_t next);
 
 /* One came. True: it is the next and to be delivered at once; else it was kept (a copy) or dropped.
  * `open` false: none may be delivered now. */

@@ -23,6 +23,8 @@ static void add_pushes(struct push_figures *sum, const struct push_figures *more
     sum->cut += more->cut;
     sum->kicked += more->kicked;
     sum->resumed += more->resumed;
+    sum->returned += more->returned;
+    sum->gone += more->gone;
     sum->bound += more->bound;
 }
 

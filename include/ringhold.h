@@ -216,9 +216,22 @@ enum { RH_PUSH_MAX = 262144 /* bytes of one push */ };
 enum rh_session_type {
     RH_SESSION_BOUND = 1,    /* a client has come */
     RH_SESSION_REPLACED = 2, /* another one has come in its place; the one before was kicked */
-    RH_SESSION_RESUMED = 3,  /* the client of before is there still, but the actor was begun afresh:
-                                it knows nothing of the session, and pushes may be missing */
-    RH_SESSION_LOST = 4,     /* the client has gone; see `why` */
+    RH_SESSION_RESUMED = 3,  /* the client of before is there; see `why` */
+    RH_SESSION_LOST = 4,     /* the client has gone; see `why`. One that may resume can be pushed to
+                                until it is known that it won't: nothing more is told of that */
+};
+
+enum rh_resumed_why {
+    RH_RESUMED_AFRESH = 0, /* it is there still, but the actor was begun afresh: it knows nothing of
+                              the session, and pushes may be missing */
+    RH_RESUMED_CLIENT = 1, /* it is back; what it was pushed and hadn't got comes first */
+};
+
+/* What happens when a client comes and another one is bound; ops.sessions. A client that is lost,
+ * and only might resume, is in nobody's way. */
+enum rh_sessions {
+    RH_SESSIONS_KICK_OLD = 0,   /* the one before is kicked: REPLACED */
+    RH_SESSIONS_REJECT_NEW = 1, /* the new one is refused; the actor isn't told */
 };
 
 enum rh_lost_why {
@@ -231,7 +244,7 @@ enum rh_lost_why {
 /* Borrowed until the callback returns. Grows at its end. */
 struct rh_session {
     uint32_t type; /* enum rh_session_type */
-    uint32_t why;  /* of LOST: enum rh_lost_why; else 0 */
+    uint32_t why;  /* of LOST: enum rh_lost_why; of RESUMED: enum rh_resumed_why; else 0 */
 };
 
 /* Codes of kicks. */
@@ -396,6 +409,11 @@ struct rh_actor_ops {
      * callback after the other, but not always on one thread. Not when embedded. One that blocks
      * all the same holds up the whole node: its other requests and, in the end, its lease. */
     uint32_t brief;
+
+    uint32_t sessions;  /* enum rh_sessions */
+    uint32_t resume_ms; /* a client that bound itself so may resume for so long after its connection
+                           was lost; 0 = 30000, UINT32_MAX = not at all. Meanwhile up to 64 KiB of
+                           pushes are kept */
 };
 
 /* A shared object for `ringhold node --actor ./game.so` defines this one symbol. */

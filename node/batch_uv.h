@@ -43,7 +43,7 @@ struct post {
     int status;
     uint8_t flags;
     bool has_state;
-    uint8_t bond_size;
+    uint32_t bond_size;
     uint8_t chain_count;
     bool brief; /* it takes microseconds: worker_do() */
     size_t at;  /* in the batch's bytes: the chain, then the bytes */

@@ -6,19 +6,32 @@ bool bond_is_of(const struct bond *have, const struct note *note)
     return have->gateway == note->gateway && have->connection == note->connection;
 }
 
+static enum bound_result judge_return(const struct bond *have, const struct note *note)
+{
+    if (have == NULL || have->kicked) {
+        return BOUND_GONE;
+    }
+    return have->key == note->key && have->session == note->session ? BOUND_KEPT : BOUND_OLD;
+}
+
 enum bound_result bond_judge(const struct bond *have, const struct note *note)
 {
+    const bool again = note->type == NOTE_RESUME || note->type == NOTE_RENEW;
+
+    if (note->type == NOTE_RETURN) {
+        return judge_return(have, note);
+    }
     if (have == NULL) {
         return BOUND_NEW;
     }
     if (bond_is_of(have, note)) {
-        if (note->type == NOTE_RESUME) {
+        if (again) {
             return have->kicked ? BOUND_REFUSED : BOUND_KEPT;
         }
         // A copy of what ran, or bound again after UNBIND.
         return note->round == have->round ? BOUND_KEPT : BOUND_NEW;
     }
-    if (note->type == NOTE_RESUME && !bond_stamp_before(have->stamp, note->stamp)) {
+    if (again && !bond_stamp_before(have->stamp, note->stamp)) {
         return BOUND_OLD;
     }
     return BOUND_NEW;

@@ -12,8 +12,9 @@
 
 #include "wire/session.h"
 
-/* What a note BIND or RESUME comes to; `have` NULL = nobody is bound. BOUND_NEW: it is bound from
- * now on, and who was before, another connection, is kicked. */
+/* What a note BIND, KEEP, RESUME, RENEW or RETURN comes to; `have` NULL = nobody is bound.
+ * BOUND_NEW: it is bound from now on, and who was before, another connection, is kicked. BOUND_KEPT
+ * of a RETURN: of a copy of what ran, or it goes over to the new connection. */
 enum bound_result bond_judge(const struct bond *have, const struct note *note);
 
 /* Is it the same connection? */

@@ -237,7 +237,7 @@ struct host_effect {
     uint8_t chain_count; /* RUN: as the request has it */
     uint64_t chain[RECORD_CHAIN_MAX];
     bool has_state;
-    uint8_t bond_size;
+    uint32_t bond_size;
     uint64_t token;
     uint64_t incarnation;
     enum discard_why discard_why;

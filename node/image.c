@@ -7,7 +7,7 @@
 #include "wire/cursor.h"
 #include "wire/session.h"
 
-enum { HAS_STATE = 1, HAS_BOND = 2 };
+enum { HAS_STATE = 1, HAS_BOND = 2, HAS_LONG_BOND = 4 };
 
 static struct image *image_new(struct image_name name, size_t data_size)
 {
@@ -65,6 +65,22 @@ static bool look_order(struct reader *in)
     return !in->bad && order.answer_count <= ORDER_ANSWERS_MAX;
 }
 
+static size_t get_bond_size(struct reader *in, uint8_t flags)
+{
+    if ((flags & HAS_LONG_BOND) != 0) {
+        return get_u32(in);
+    }
+    return (flags & HAS_BOND) != 0 ? BOND_SIZE : 0;
+}
+
+static uint8_t bond_flag(struct bytes bond)
+{
+    if (bond.size == 0) {
+        return 0;
+    }
+    return bond.size == BOND_SIZE ? HAS_BOND : HAS_LONG_BOND;
+}
+
 /* Find state and orders in the data. False if it is no image. */
 static bool look(struct image *image)
 {
@@ -74,7 +90,8 @@ static bool look(struct image *image)
     const uint16_t zero = get_u16(&in);
 
     image->order_count = get_u32(&in);
-    if (in.bad || format != IMAGE_FORMAT || (flags & ~(HAS_STATE | HAS_BOND)) != 0 || zero != 0 ||
+    if (in.bad || format != IMAGE_FORMAT ||
+        (flags & ~(HAS_STATE | HAS_BOND | HAS_LONG_BOND)) != 0 || zero != 0 ||
         image->order_count > in.left / IMAGE_ORDER_SIZE) {
         return false;
     }
@@ -83,7 +100,7 @@ static bool look(struct image *image)
             return false;
         }
     }
-    const size_t bond_size = (flags & HAS_BOND) != 0 ? BOND_SIZE : 0;
+    const size_t bond_size = get_bond_size(&in, flags);
     image->bond = bytes_of(in.at, bond_size);
     (void)get_bytes(&in, bond_size);
     image->has_state = (flags & HAS_STATE) != 0;
@@ -153,10 +170,11 @@ struct image *image_make_bound(struct image_name name, const struct image_cargo 
     const size_t state_size = state == NULL ? 0 : state->size;
     const struct order *first = a == NULL || mutant(M_NOXFER) ? NULL : order_first(o, a);
     size_t left = IMAGE_ANSWERS_SIZE_MAX;
-    size_t size = IMAGE_HEADER_SIZE + bond.size + state_size;
+    const uint8_t bond_is = bond_flag(bond);
+    const size_t prefix = bond_is == HAS_LONG_BOND ? 4 : 0;
+    size_t size = IMAGE_HEADER_SIZE + prefix + bond.size + state_size;
     uint32_t count = 0;
 
-    ASSERT(bond.size == 0 || bond.size == BOND_SIZE);
     for (const struct order *order = first; order != NULL; order = order_next(o, a, order)) {
         const struct sending s = answers_to_send(o, order, left);
 
@@ -167,7 +185,7 @@ struct image *image_make_bound(struct image_name name, const struct image_cargo 
     struct image *image = image_new(name, size);
     struct writer w = {.at = image->memory + name.id.size, .left = size};
     put_u8(&w, IMAGE_FORMAT);
-    put_u8(&w, (uint8_t)((state == NULL ? 0 : HAS_STATE) | (bond.size == 0 ? 0 : HAS_BOND)));
+    put_u8(&w, (uint8_t)((state == NULL ? 0 : HAS_STATE) | bond_is));
     put_u16(&w, 0);
     put_u32(&w, count);
     left = IMAGE_ANSWERS_SIZE_MAX;
@@ -176,6 +194,9 @@ struct image *image_make_bound(struct image_name name, const struct image_cargo 
 
         left -= s.size;
         put_order(&w, o, order, s);
+    }
+    if (bond_is == HAS_LONG_BOND) {
+        put_u32(&w, (uint32_t)bond.size);
     }
     put_bytes(&w, bond.data, bond.size);
     put_bytes(&w, state == NULL ? NULL : state->data, state_size);

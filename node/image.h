@@ -10,7 +10,8 @@
  *       u8 = 2   u8               u32
  *     order record: u64 session, u32 epoch, u64 last, u64 base, u8 count of saved answers, these
  *     saved answer: u64 seq (growing), u64 token, u8 code, u32 size, its bytes
- *     flags: 1 = it has state; 2 = the bond of its client stands before that (wire/session.h)
+ *     flags: 1 = it has state; 2 = the bond of its client stands before that (wire/session.h); 4 = a
+ *     bond of another size does, behind a u32 of that
  *
  * Of the answers the newest of each record go along, as many as IMAGE_ANSWERS_SIZE_MAX takes.
  *
@@ -69,7 +70,7 @@ struct image *image_make(struct image_name name, const struct orders *orders, co
 struct image_cargo {
     const struct orders *orders; /* with `actor`: its order records go along; may be NULL */
     const struct actor *actor;
-    struct bytes bond;         /* of its client, BOND_SIZE bytes; empty = it has none */
+    struct bytes bond;         /* of its client; empty = it has none */
     const struct bytes *state; /* NULL = it has none */
 };
 struct image *image_make_bound(struct image_name name, const struct image_cargo *cargo);

@@ -107,7 +107,7 @@ void actor_activate(struct host *h, struct actor *a)
     e->token = a->token;
     if (image != NULL) {
         e->has_state = image->has_state;
-        e->bond_size = (uint8_t)image->bond.size;
+        e->bond_size = (uint32_t)image->bond.size;
         host_emit_bytes(h, e, image_carried(image));
     }
     h->live++;

@@ -11,6 +11,7 @@
 #include "base/table.h"
 #include "node/alarm.h"
 #include "node/scene.h"
+#include "node/unseen.h"
 
 #include <pthread.h>
 
@@ -77,12 +78,13 @@ enum timer_type {
     TIMER_AFTER, /* rh_after(): of the task that runs */
     TIMER_OWN,   /* rh_timer_start() */
     TIMER_FLUSH, /* the periodic flush */
+    TIMER_AWAY,  /* of a client that may return: until then */
 };
 
 struct timer {
     struct alarm alarm;
     struct rh_actor *actor;
-    enum timer_type type;      /* of FLUSH there is no more than this */
+    enum timer_type type;      /* of FLUSH and AWAY there is no more than this */
     struct due due;            /* OWN: while it waits for a turn */
     struct list_link in_actor; /* AFTER: in `after`; OWN: in `timers` */
     uint64_t number;           /* OWN */
@@ -108,9 +110,14 @@ struct open_call {
 struct client_bond {
     struct list_link in_scene; /* scene.bonds */
     struct rh_actor *actor;
-    struct bond bond;
-    uint8_t asked; /* enum rh_session_type: of the callback that runs */
-    uint8_t due;   /* the same: told in its next turn; 0 = nothing */
+    struct bond bond;     /* without its unseen */
+    struct unseen unseen; /* of one that is kept */
+    uint64_t next;        /* number of the push that its connection got first */
+    struct timer until;   /* AWAY: while it is */
+    uint8_t asked;        /* enum rh_session_type: of the callback that runs */
+    uint8_t due;          /* the same: told in its next turn; 0 = nothing */
+    uint8_t result;       /* enum bound_result: what the note that runs comes to if it is taken */
+    bool away;            /* kept: it has no connection */
 };
 
 struct rh_out {
@@ -319,13 +326,51 @@ void session_turn(struct rh_actor *a);
 void session_arrive(struct rh_actor *a, struct bytes bond, bool afresh);
 /* Its activate is through. */
 void session_start(struct rh_actor *a);
-/* Its bond as it travels; empty = it has none. */
-struct bytes session_pack(const struct rh_actor *a, uint8_t out[BOND_SIZE]);
+/* Its bond as it travels, until the scene does something else; empty = it has none. */
+struct bytes session_pack(const struct rh_actor *a);
 /* A client is bound: it is not ended for want of use. */
 bool session_keeps(const struct rh_actor *a);
 /* It ends: its client has to go, or to bind itself anew. */
 void session_stop(struct rh_actor *a, enum rh_why why);
 /* Nobody is bound any more. */
 void session_drop(struct rh_actor *a);
+/* It has a connection, which its node has to look after. */
+void session_tell_bound(struct rh_actor *a);
+/* Of a bond that is made now. */
+struct bond_stamp session_stamp(const struct rh_actor *a);
+/* Tell its code. */
+void session_tell(struct rh_actor *a, enum rh_session_type type, uint32_t why);
+/* The note that runs has come to that. */
+void session_answer(struct rh_actor *a, enum bound_result result);
+
+/* ---- scene_push.c */
+
+void push_tell(struct rh_actor *a, enum push_type type, uint32_t code, struct bytes payload);
+void push_kick(struct rh_actor *a, uint32_t code, const char *text);
+/* What its client has not got, again, in its present round. */
+void push_unseen(struct rh_actor *a);
+
+/* ---- scene_keep.c: bonds that are kept without their connection */
+
+/* Shall it be? The kind may not want that. */
+bool keep_wants(const struct rh_actor *a, const struct note *note);
+/* It is bound from now on, as the note says. */
+void keep_begin(struct rh_actor *a, const struct note *note);
+/* Its connection is lost. False: it is not kept. */
+bool keep_leaves(struct rh_actor *a);
+/* Its connection is there, or nobody is bound any more. */
+void keep_unset(struct client_bond *c);
+/* Its time is over. */
+void keep_over(struct rh_actor *a);
+/* RETURN to what was KEPT. */
+void keep_return(struct rh_actor *a, const struct note *note);
+/* RENEW of what is KEPT. */
+void keep_renew(struct rh_actor *a, const struct note *note);
+void keep_ack(struct rh_actor *a, const struct note *note);
+/* It came with its actor. */
+void keep_arrive(struct client_bond *c, const struct bond *b);
+/* As it travels. */
+void keep_pack(const struct client_bond *c, struct bond *out);
+uint32_t keep_ms(const struct rh_actor *a);
 
 #endif

@@ -47,7 +47,6 @@ void outs_fini(struct scene *s)
 void actor_exported(struct rh_actor *a, int result)
 {
     struct rh_out *out = a->extra->out;
-    uint8_t bond[BOND_SIZE];
     struct scene_event event = {.type = SCENE_EXPORTED, .actor = outer_of(a)};
 
     actor_end_task(a);
@@ -56,7 +55,7 @@ void actor_exported(struct rh_actor *a, int result)
     } else {
         a->frozen = true;
         a->poked = false;
-        event.bond = session_pack(a, bond);
+        event.bond = session_pack(a);
         event.has_state = result == RH_OK && !out->over;
         event.bytes = event.has_state ? buffer_bytes(&out->state) : (struct bytes){0};
         if (out->over) {

@@ -11,15 +11,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-_Static_assert((int)RH_PUSH_MAX == (int)PUSH_SIZE_MAX, "one limit");
 _Static_assert((int)RH_LOST_CLOSED == (int)NOTE_LOST_CLOSED &&
                    (int)RH_LOST_KICKED == (int)NOTE_LOST_KICKED &&
                    (int)RH_LOST_SLOW == (int)NOTE_LOST_SLOW,
                "the same reasons");
-_Static_assert((int)RH_KICK_REPLACED == (int)KICK_REPLACED &&
-                   (int)RH_KICK_REFUSED == (int)KICK_REFUSED &&
-                   (int)RH_KICK_ENDED == (int)KICK_ENDED,
-               "the same codes");
 
 /* Of all scenes of the process: within one fence the stamps of bonds grow, for a fence has one
  * owner. */
@@ -38,46 +33,30 @@ static struct client_bond *bond_add(struct rh_actor *a)
     return c;
 }
 
+struct bond_stamp session_stamp(const struct rh_actor *a)
+{
+    return (struct bond_stamp){.fence = a->fence, .count = atomic_fetch_add(&last_count, 1) + 1};
+}
+
 void session_drop(struct rh_actor *a)
 {
-    if (a->extra->client != NULL) {
-        list_remove(&a->extra->client->in_scene);
-        mem_free(a->extra->client);
+    struct client_bond *c = a->extra->client;
+
+    if (c != NULL) {
+        keep_unset(c);
+        unseen_fini(&c->unseen);
+        list_remove(&c->in_scene);
+        mem_free(c);
         a->extra->client = NULL;
     }
 }
 
-static void tell_bound(struct rh_actor *a)
+void session_tell_bound(struct rh_actor *a)
 {
     const struct scene_event event = {
         .type = SCENE_BOUND, .actor = outer_of(a), .session = a->extra->client->bond.gateway};
 
     a->scene->config.on_event(a->scene->config.context, &event);
-}
-
-static void tell_push(struct rh_actor *a, enum push_type type, uint32_t code, struct bytes payload)
-{
-    struct bond *b = &a->extra->client->bond;
-    const struct push_record push = {
-        .gateway = b->gateway,
-        .connection = b->connection,
-        .number = type == PUSH_AGAIN ? 0 : ++b->number,
-        .round = b->round,
-        .code = code,
-        .type = (uint8_t)type,
-        .payload = payload,
-    };
-    const struct scene_event event = {.type = SCENE_PUSH, .actor = outer_of(a), .push = &push};
-
-    a->scene->config.on_event(a->scene->config.context, &event);
-}
-
-static void kick(struct rh_actor *a, uint32_t code, const char *text)
-{
-    if (!a->extra->client->bond.kicked) {
-        a->extra->client->bond.kicked = true;
-        tell_push(a, PUSH_KICK, code, bytes_of(text, strlen(text)));
-    }
 }
 
 /* ---- telling its code ---- */
@@ -91,6 +70,15 @@ static int call_session(struct rh_actor *a, enum rh_session_type type, uint32_t 
                                             : role_of(a)->ops->session(a, a->instance, &event);
 }
 
+// NOLINTNEXTLINE(misc-no-recursion): the session, then a flush, and no deeper
+void session_tell(struct rh_actor *a, enum rh_session_type type, uint32_t why)
+{
+    if (a->extra->client != NULL) {
+        a->extra->client->asked = (uint8_t)type;
+    }
+    actor_returned(a, call_session(a, type, why));
+}
+
 bool session_is_due(const struct rh_actor *a)
 {
     return a->extra->client != NULL && a->extra->client->due != 0;
@@ -102,18 +90,17 @@ void session_turn(struct rh_actor *a)
     const enum rh_session_type type = (enum rh_session_type)a->extra->client->due;
 
     a->extra->client->due = 0;
-    a->extra->client->asked = (uint8_t)type;
-    if (type == RH_SESSION_LOST) {
+    if (type == RH_SESSION_LOST && !a->extra->client->away) {
         session_drop(a);
     }
-    actor_returned(a, call_session(a, type, type == RH_SESSION_LOST ? RH_LOST_GATEWAY : 0));
+    session_tell(a, type, type == RH_SESSION_LOST ? RH_LOST_GATEWAY : RH_RESUMED_AFRESH);
 }
 
 void session_turned(struct rh_actor *a, int result)
 {
     if (a->extra->client != NULL && a->extra->client->asked == RH_SESSION_RESUMED &&
         result != RH_OK) {
-        kick(a, KICK_REFUSED, "the actor does not take this session");
+        push_kick(a, KICK_REFUSED, "the actor does not take this session");
         session_drop(a);
     }
 }
@@ -133,13 +120,18 @@ static void answer(struct rh_actor *a, const struct bound *bound)
     actor_want_turn(a);
 }
 
-static void answer_result(struct rh_actor *a, enum bound_result result)
+void session_answer(struct rh_actor *a, enum bound_result result)
 {
+    const struct client_bond *c = a->extra->client;
     struct bound bound = {.result = (uint8_t)result};
 
-    if (a->extra->client != NULL && (result == BOUND_NEW || result == BOUND_KEPT)) {
-        bound.round = a->extra->client->bond.round;
-        bound.stamp = a->extra->client->bond.stamp;
+    if (c != NULL && (result == BOUND_NEW || result == BOUND_KEPT)) {
+        bound.round = c->bond.round;
+        bound.stamp = c->bond.stamp;
+        bound.key = c->bond.key;
+        bound.next = c->next;
+        bound.epoch = c->bond.epoch;
+        bound.keep_ms = keep_ms(a);
     }
     answer(a, &bound);
 }
@@ -149,70 +141,105 @@ void session_ran(struct rh_actor *a, int result)
     if (a->extra->client == NULL || a->extra->client->asked == RH_SESSION_LOST) {
         answer(a, NULL);
     } else if (result == RH_OK) {
-        answer_result(a, BOUND_NEW);
+        session_answer(a, (enum bound_result)a->extra->client->result);
     } else {
         session_drop(a);
-        answer_result(a, BOUND_REFUSED);
+        session_answer(a, BOUND_REFUSED);
     }
+}
+
+static bool is_again(const struct note *note)
+{
+    return note->type == NOTE_RESUME || note->type == NOTE_RENEW;
+}
+
+/* Another one is bound, of whom we know nothing bad. */
+static bool is_taken(const struct rh_actor *a, const struct note *note)
+{
+    const struct client_bond *c = a->extra->client;
+
+    return c != NULL && !bond_is_of(&c->bond, note) && !c->bond.kicked && !c->away &&
+           c->due != RH_SESSION_LOST;
 }
 
 /* Bind it; what the actor is to be told of it. */
 static enum rh_session_type bind(struct rh_actor *a, const struct note *note)
 {
-    enum rh_session_type type = note->type == NOTE_RESUME ? RH_SESSION_RESUMED : RH_SESSION_BOUND;
+    enum rh_session_type type = is_again(note) ? RH_SESSION_RESUMED : RH_SESSION_BOUND;
 
     if (a->extra->client != NULL) {
-        if (!bond_is_of(&a->extra->client->bond, note)) {
-            kick(a, KICK_REPLACED, "another connection was bound");
+        if (!bond_is_of(&a->extra->client->bond, note) && !a->extra->client->away) {
+            push_kick(a, KICK_REPLACED, "another connection was bound");
             type = RH_SESSION_REPLACED;
         }
         session_drop(a);
     }
     struct client_bond *c = bond_add(a);
+    c->result = BOUND_NEW;
+    c->next = 1;
     c->bond = (struct bond){.gateway = note->gateway,
                             .connection = note->connection,
                             .round = note->round,
-                            .stamp = note->stamp};
-    if (note->type == NOTE_BIND) {
-        c->bond.stamp.fence = a->fence;
-        c->bond.stamp.count = atomic_fetch_add(&last_count, 1) + 1;
+                            .stamp = is_again(note) ? note->stamp : session_stamp(a)};
+    if (keep_wants(a, note)) {
+        keep_begin(a, note);
     }
-    c->asked = (uint8_t)type;
-    tell_bound(a);
+    session_tell_bound(a);
     return type;
+}
+
+static enum bound_result judge(const struct rh_actor *a, const struct note *note)
+{
+    const struct rh_actor_ops *kind = role_of(a)->ops;
+
+    if (kind->session == NULL) {
+        return BOUND_NEVER;
+    }
+    if (kind->sessions == RH_SESSIONS_REJECT_NEW && is_taken(a, note) &&
+        (note->type == NOTE_BIND || note->type == NOTE_KEEP)) {
+        return BOUND_TAKEN;
+    }
+    return bond_judge(a->extra->client == NULL ? NULL : &a->extra->client->bond, note);
 }
 
 static void on_bind(struct rh_actor *a, const struct note *note)
 {
-    const struct bond *have = a->extra->client == NULL ? NULL : &a->extra->client->bond;
-    const enum bound_result result =
-        role_of(a)->ops->session == NULL ? BOUND_NEVER : bond_judge(have, note);
+    const enum bound_result result = judge(a, note);
+    struct client_bond *c = a->extra->client;
 
     if (result == BOUND_NEW) {
-        actor_returned(a, call_session(a, bind(a, note), 0));
-        return;
+        session_tell(a, bind(a, note), RH_RESUMED_AFRESH);
+    } else if (result == BOUND_KEPT && note->type == NOTE_RETURN) {
+        keep_return(a, note);
+    } else if (result == BOUND_KEPT && note->type == NOTE_RENEW && c->bond.session != 0) {
+        keep_renew(a, note);
+    } else {
+        if (c != NULL && result == BOUND_KEPT && c->due == RH_SESSION_LOST) {
+            c->due = 0; // its gateway was away for long, and is back
+        }
+        session_answer(a, result);
     }
-    if (a->extra->client != NULL && result == BOUND_KEPT &&
-        a->extra->client->due == RH_SESSION_LOST) {
-        a->extra->client->due = 0; // its gateway was away for long, and is back
-    }
-    answer_result(a, result);
 }
 
 static void on_lost(struct rh_actor *a, const struct note *note)
 {
-    if (a->extra->client == NULL || !bond_is_of(&a->extra->client->bond, note)) {
-        answer(a, NULL); // of one that was replaced
+    const bool left = note->why == NOTE_LOST_LEFT;
+
+    if (a->extra->client == NULL || !bond_is_of(&a->extra->client->bond, note) ||
+        a->extra->client->away) {
+        answer(a, NULL); // of one that was replaced, or is known to be gone
         return;
     }
-    session_drop(a);
-    actor_returned(a, call_session(a, RH_SESSION_LOST, note->why));
+    if (left || note->why == NOTE_LOST_KICKED || !keep_leaves(a)) {
+        session_drop(a);
+    }
+    session_tell(a, RH_SESSION_LOST, left ? RH_LOST_CLOSED : note->why);
 }
 
 static void on_push(struct rh_actor *a, const struct note *note)
 {
     if (a->extra->client != NULL && !a->extra->client->bond.kicked) {
-        tell_push(a, PUSH_DATA, 0, note->payload);
+        push_tell(a, PUSH_DATA, 0, note->payload);
     }
     answer(a, NULL);
 }
@@ -232,6 +259,9 @@ void session_run(struct rh_actor *a, const struct scene_message *m)
         on_push(a, &note);
     } else if (note.type == NOTE_LOST) {
         on_lost(a, &note);
+    } else if (note.type == NOTE_ACK) {
+        keep_ack(a, &note);
+        answer(a, NULL);
     } else {
         on_bind(a, &note);
     }
@@ -250,27 +280,29 @@ void session_arrive(struct rh_actor *a, struct bytes bond, bool afresh)
         actor_complain(a, "bad_bond", "the bond that it was handed over with does not decode");
         return;
     }
-    bond_add(a)->bond = b;
+    keep_arrive(bond_add(a), &b);
     a->extra->client->due = afresh && role_of(a)->ops->session != NULL ? RH_SESSION_RESUMED : 0;
 }
 
 void session_start(struct rh_actor *a)
 {
-    if (a->extra->client != NULL) {
-        tell_bound(a);
+    if (a->extra->client != NULL && !a->extra->client->away) {
+        session_tell_bound(a);
     }
 }
 
-struct bytes session_pack(const struct rh_actor *a, uint8_t out[BOND_SIZE])
+struct bytes session_pack(const struct rh_actor *a)
 {
+    struct buffer *out = &a->scene->body;
+    struct bond b;
+
     if (a->extra->client == NULL) {
         return (struct bytes){0};
     }
-    struct writer w = {.at = out, .left = BOND_SIZE};
-
-    bond_put(&w, &a->extra->client->bond);
-    ASSERT(!w.bad && w.left == 0);
-    return bytes_of(out, BOND_SIZE);
+    keep_pack(a->extra->client, &b);
+    buffer_clear(out);
+    bond_put(out, &b);
+    return buffer_bytes(out);
 }
 
 bool session_keeps(const struct rh_actor *a)
@@ -283,10 +315,12 @@ void session_stop(struct rh_actor *a, enum rh_why why)
     if (a->extra->client == NULL) {
         return;
     }
-    if (why == RH_IDLE) {
-        kick(a, KICK_ENDED, "the actor has ended");
+    if (a->extra->client->away) {
+        // Nobody is there to be told.
+    } else if (why == RH_IDLE) {
+        push_kick(a, KICK_ENDED, "the actor has ended");
     } else if (why == RH_BROKEN) {
-        tell_push(a, PUSH_AGAIN, 0, (struct bytes){0});
+        push_tell(a, PUSH_AGAIN, 0, (struct bytes){0});
     }
     session_drop(a);
 }
@@ -299,49 +333,10 @@ void scene_gateway_gone(struct scene *s, uint64_t gateway)
         struct client_bond *c = CONTAINER_OF(l, struct client_bond, in_scene);
 
         next = list_next(&s->bonds, l);
-        if (c->bond.gateway == gateway) {
+        if (c->bond.gateway == gateway && !c->away) {
+            (void)keep_leaves(c->actor);
             c->due = RH_SESSION_LOST;
             actor_want_turn(c->actor);
         }
     }
-}
-
-/* ---- ringhold.h ---- */
-
-static bool has_client(const struct rh_actor *a)
-{
-    return a->extra->client != NULL && !a->extra->client->bond.kicked &&
-           a->extra->client->due != RH_SESSION_LOST;
-}
-
-int rh_push(struct rh_actor *actor, struct rh_bytes payload)
-{
-    if (!actor_may_ask(actor) || (payload.data == NULL && payload.size > 0)) {
-        return RH_INVALID;
-    }
-    if (payload.size > PUSH_SIZE_MAX) {
-        return RH_TOO_BIG;
-    }
-    if (!has_client(actor)) {
-        return RH_NO_SESSION;
-    }
-    tell_push(actor, PUSH_DATA, 0, bytes_of(payload.data, payload.size));
-    return RH_OK;
-}
-
-int rh_kick(struct rh_actor *actor, uint32_t code, const char *text)
-{
-    const char *said = text == NULL ? "" : text;
-
-    if (!actor_may_ask(actor) || code < RH_KICK_GAME) {
-        return RH_INVALID;
-    }
-    if (strlen(said) > PUSH_TEXT_MAX) {
-        return RH_TOO_BIG;
-    }
-    if (!has_client(actor)) {
-        return RH_NO_SESSION;
-    }
-    kick(actor, code, said);
-    return RH_OK;
 }

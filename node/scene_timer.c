@@ -117,6 +117,9 @@ static void on_due(struct timer *t)
     case TIMER_FLUSH:
         a->flush_due = true;
         break;
+    case TIMER_AWAY:
+        keep_over(a);
+        break;
     }
     actor_want_turn(a);
 }

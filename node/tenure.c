@@ -201,7 +201,7 @@ void tenure_on_returned(struct host *h, const struct host_event *event)
 
         e.token = a->token;
         e.has_state = image != NULL && image->has_state;
-        e.bond_size = (uint8_t)(image != NULL ? image->bond.size : 0);
+        e.bond_size = (uint32_t)(image != NULL ? image->bond.size : 0);
         bytes = image != NULL ? image_carried(image) : bytes_of("", 0);
     } else if (e.type == HOST_RUN) {
         e.chain_count = event->chain_count <= RECORD_CHAIN_MAX ? event->chain_count : 0;

@@ -44,7 +44,7 @@ static void what_comes_early_waits_for_its_turn(void **state)
 
     (void)state;
     pushes_init(&p, &f);
-    pushes_begin(&p, 1);
+    pushes_begin(&p, 1, 1);
     assert_true(take(&p, 1, 1, true, start_us));
     assert_false(take(&p, 1, 4, true, start_us));
     assert_false(take(&p, 1, 3, true, start_us));
@@ -69,7 +69,7 @@ static void a_gap_is_given_up_in_time(void **state)
 
     (void)state;
     pushes_init(&p, &f);
-    pushes_begin(&p, 1);
+    pushes_begin(&p, 1, 1);
     assert_false(take(&p, 1, 3, true, start_us));
     assert_false(take(&p, 1, 6, true, start_us));
     assert_int_equal(next(&p, start_us + PUSHES_GAP_US - 1), 0);
@@ -92,7 +92,7 @@ static void a_gap_is_given_up_for_want_of_room(void **state)
 
     (void)state;
     pushes_init(&p, &f);
-    pushes_begin(&p, 1);
+    pushes_begin(&p, 1, 1);
     while (p.size <= PUSHES_KEPT_MAX) {
         assert_false(take(&p, 1, number, true, start_us));
         number++;
@@ -115,7 +115,7 @@ static void a_round_that_is_not_confirmed_waits_in_bounds(void **state)
     assert_false(take(&p, 1, 1, false, start_us));
     assert_false(take(&p, 2, 1, false, start_us));
     assert_int_equal(next(&p, start_us), 0);
-    pushes_begin(&p, 2);
+    pushes_begin(&p, 2, 1);
     assert_int_equal(f.dropped_stale, 1);
     assert_int_equal(next(&p, start_us), 1);
     assert_false(take(&p, 1, 2, true, start_us)); // what is left of the round before
@@ -136,7 +136,7 @@ static void what_must_not_go_yet_is_kept_in_bounds(void **state)
 
     (void)state;
     pushes_init(&p, &f);
-    pushes_begin(&p, 1);
+    pushes_begin(&p, 1, 1);
     for (uint64_t i = 1; f.dropped_room == 0; i++) {
         assert_true(i < PUSHES_KEPT_MAX);
         assert_false(take(&p, 1, i, false, start_us));
@@ -159,7 +159,7 @@ static void any_mix_comes_out_in_order(void **state)
         uint64_t out = 0;
 
         pushes_init(&p, &f);
-        pushes_begin(&p, 1);
+        pushes_begin(&p, 1, 1);
         while (at[0] <= end[0] || at[1] <= end[1]) {
             dice = dice * 6364136223846793005u + 1442695040888963407u;
             const size_t link = at[0] > end[0] ? 1 : at[1] > end[1] ? 0 : dice >> 63;

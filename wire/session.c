@@ -3,7 +3,7 @@
 
 #include "base/assert.h"
 
-enum { KICKED = 1, BOUND_SIZE = 21, NOTE_SIZE_MAX = 37 };
+enum { KICKED = 1, KEPT = 2, BOUND_SIZE = 21, BOUND_LONG_SIZE = 45, NOTE_SIZE_MAX = 69 };
 
 /* What is left is not looked at by who is done. */
 static enum err ended(const struct reader *in, bool fits)
@@ -13,33 +13,102 @@ static enum err ended(const struct reader *in, bool fits)
 
 /* ---- bonds ---- */
 
-void bond_put(struct writer *out, const struct bond *b)
+void bond_put(struct buffer *out, const struct bond *b)
 {
-    put_u64(out, b->gateway);
-    put_u64(out, b->connection);
-    put_u32(out, b->round);
-    put_u32(out, b->kicked ? KICKED : 0);
-    put_u64(out, b->number);
-    put_u64(out, b->stamp.fence);
-    put_u64(out, b->stamp.count);
+    const bool kept = b->session != 0;
+    const size_t size = kept ? BOND_KEPT_SIZE : BOND_SIZE;
+    struct writer w = {.at = buffer_reserve(out, size), .left = size};
+
+    put_u64(&w, b->gateway);
+    put_u64(&w, b->connection);
+    put_u32(&w, b->round);
+    put_u32(&w, (b->kicked ? KICKED : 0u) | (kept ? KEPT : 0u));
+    put_u64(&w, b->number);
+    put_u64(&w, b->stamp.fence);
+    put_u64(&w, b->stamp.count);
+    if (kept) {
+        put_u64(&w, b->key);
+        put_u64(&w, b->session);
+        put_u32(&w, b->epoch);
+        put_u32(&w, b->left_ms);
+    }
+    ASSERT(!w.bad && w.left == 0);
+    out->size += size;
+    buffer_put(out, b->unseen.data, kept ? b->unseen.size : 0);
+}
+
+bool unseen_next(struct reader *in, struct bytes *payload)
+{
+    if (in->left == 0) {
+        return false;
+    }
+    const size_t size = get_u32(in);
+    const uint8_t *at = get_bytes(in, size);
+
+    *payload = bytes_of(at, at == NULL ? 0 : size);
+    return !in->bad;
+}
+
+/* Whole pushes, and no more than were ever numbered. */
+static bool is_unseen(struct bytes unseen, uint64_t number)
+{
+    struct reader r = {.at = unseen.data, .left = unseen.size};
+    struct bytes payload;
+    uint64_t count = 0;
+
+    while (unseen_next(&r, &payload)) {
+        count++;
+    }
+    return !r.bad && unseen.size <= BOND_UNSEEN_MAX && count <= number;
 }
 
 enum err bond_get(struct bytes in, struct bond *b)
 {
     struct reader r = {.at = in.data, .left = in.size};
 
+    *b = (struct bond){0};
     b->gateway = get_u64(&r);
     b->connection = get_u64(&r);
     b->round = get_u32(&r);
     const uint32_t flags = get_u32(&r);
-    b->kicked = flags == KICKED;
+    b->kicked = (flags & KICKED) != 0;
     b->number = get_u64(&r);
     b->stamp.fence = get_u64(&r);
     b->stamp.count = get_u64(&r);
-    return ended(&r, flags <= KICKED);
+    if ((flags & KEPT) == 0) {
+        return ended(&r, flags <= KICKED);
+    }
+    b->key = get_u64(&r);
+    b->session = get_u64(&r);
+    b->epoch = get_u32(&r);
+    b->left_ms = get_u32(&r);
+    b->unseen = bytes_of(r.at, r.left);
+    return !r.bad && flags <= (KICKED | KEPT) && b->session != 0 && is_unseen(b->unseen, b->number)
+               ? ERR_OK
+               : ERR_CORRUPT;
 }
 
 /* ---- notes ---- */
+
+static bool has_round(const struct note *n)
+{
+    return n->type != NOTE_PUSH && n->type != NOTE_LOST;
+}
+
+static bool has_stamp(const struct note *n)
+{
+    return n->type == NOTE_RESUME || n->type == NOTE_RENEW;
+}
+
+static bool has_key(const struct note *n)
+{
+    return n->type == NOTE_KEEP || n->type == NOTE_RETURN || n->type == NOTE_RENEW;
+}
+
+static bool has_got(const struct note *n)
+{
+    return n->type == NOTE_RETURN || n->type == NOTE_RENEW || n->type == NOTE_ACK;
+}
 
 void note_put(struct buffer *out, const struct note *n)
 {
@@ -51,14 +120,25 @@ void note_put(struct buffer *out, const struct note *n)
         put_u64(&w, n->gateway);
         put_u64(&w, n->connection);
     }
-    if (n->type == NOTE_BIND || n->type == NOTE_RESUME) {
+    if (has_round(n)) {
         put_u32(&w, n->round);
     }
-    if (n->type == NOTE_RESUME) {
+    if (has_stamp(n)) {
         put_u64(&w, n->stamp.fence);
         put_u64(&w, n->stamp.count);
     } else if (n->type == NOTE_LOST) {
         put_u8(&w, n->why);
+    }
+    if (has_key(n)) {
+        put_u64(&w, n->key);
+        put_u64(&w, n->session);
+    }
+    if (n->type == NOTE_RENEW) {
+        put_u32(&w, n->epoch);
+        put_u32(&w, n->got_round);
+    }
+    if (has_got(n)) {
+        put_u64(&w, n->got);
     }
     ASSERT(!w.bad);
     buffer_put(out, head, sizeof head - w.left);
@@ -80,42 +160,65 @@ enum err note_get(struct bytes in, struct note *n)
     }
     n->gateway = get_u64(&r);
     n->connection = get_u64(&r);
-    if (n->type == NOTE_BIND || n->type == NOTE_RESUME) {
+    if (has_round(n)) {
         n->round = get_u32(&r);
     }
-    if (n->type == NOTE_RESUME) {
+    if (has_stamp(n)) {
         n->stamp.fence = get_u64(&r);
         n->stamp.count = get_u64(&r);
     } else if (n->type == NOTE_LOST) {
         n->why = get_u8(&r);
-        fits = n->why >= NOTE_LOST_CLOSED && n->why <= NOTE_LOST_SLOW;
-    } else {
-        fits = n->type == NOTE_BIND;
+        fits = n->why >= NOTE_LOST_CLOSED && n->why <= NOTE_LOST_LEFT;
     }
-    return ended(&r, fits);
+    if (has_key(n)) {
+        n->key = get_u64(&r);
+        n->session = get_u64(&r);
+        fits = n->key != 0 && n->session != 0;
+    }
+    if (n->type == NOTE_RENEW) {
+        n->epoch = get_u32(&r);
+        n->got_round = get_u32(&r);
+    }
+    n->got = has_got(n) ? get_u64(&r) : 0;
+    return ended(&r, fits && n->type >= NOTE_BIND && n->type <= NOTE_TYPE_LAST);
 }
 
 void bound_put(struct buffer *out, const struct bound *b)
 {
-    struct writer w = {.at = buffer_reserve(out, BOUND_SIZE), .left = BOUND_SIZE};
+    const size_t size = b->key == 0 ? BOUND_SIZE : BOUND_LONG_SIZE;
+    struct writer w = {.at = buffer_reserve(out, size), .left = size};
 
     put_u8(&w, b->result);
     put_u32(&w, b->round);
     put_u64(&w, b->stamp.fence);
     put_u64(&w, b->stamp.count);
+    if (b->key != 0) {
+        put_u64(&w, b->key);
+        put_u64(&w, b->next);
+        put_u32(&w, b->epoch);
+        put_u32(&w, b->keep_ms);
+    }
     ASSERT(!w.bad && w.left == 0);
-    out->size += BOUND_SIZE;
+    out->size += size;
 }
 
 enum err bound_get(struct bytes in, struct bound *b)
 {
     struct reader r = {.at = in.data, .left = in.size};
 
+    *b = (struct bound){0};
     b->result = get_u8(&r);
     b->round = get_u32(&r);
     b->stamp.fence = get_u64(&r);
     b->stamp.count = get_u64(&r);
-    return ended(&r, b->result <= BOUND_RESULT_LAST);
+    if (in.size == BOUND_SIZE) {
+        return ended(&r, b->result <= BOUND_RESULT_LAST);
+    }
+    b->key = get_u64(&r);
+    b->next = get_u64(&r);
+    b->epoch = get_u32(&r);
+    b->keep_ms = get_u32(&r);
+    return ended(&r, b->result <= BOUND_RESULT_LAST && b->key != 0 && b->next != 0);
 }
 
 /* ---- pushes ---- */

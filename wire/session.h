@@ -21,7 +21,9 @@
 enum {
     PUSH_SIZE_MAX = 256 * 1024, /* bytes of one push */
     PUSH_TEXT_MAX = 255,        /* of a kick */
-    BOND_SIZE = 48,             /* as it travels with its actor */
+    BOND_SIZE = 48,             /* as it travels with its actor … */
+    BOND_KEPT_SIZE = 72,        /* … at least, if it is kept without its connection */
+    BOND_UNSEEN_MAX = 64 * 1024 /* bytes of the pushes that go along */
 };
 
 /* Which bond is newer, of all that an actor ever had: the fence it was made under, then a count. */
@@ -44,13 +46,24 @@ struct bond {
     bool kicked;         /* it was told to go */
     uint64_t number;     /* of the last push */
     struct bond_stamp stamp;
+    /* Of a bond that is kept for a while without its connection (019); 0 = it is not. */
+    uint64_t key;        /* what the client comes back with; another one when the actor is lost */
+    uint64_t session;    /* its requests are numbered in; 0 = not kept */
+    uint32_t epoch;      /* of that: counts the client's connections */
+    uint32_t left_ms;    /* without its connection, it is kept so long; with it: BOND_THERE */
+    struct bytes unseen; /* pushes that it may have to be sent again, to number `number`: each u32
+                            size, payload. Borrowed; of what travels only */
 };
+#define BOND_THERE UINT32_MAX
 
-/* Append it as BOND_SIZE bytes: u64 gateway, u64 connection, u32 round, u32 flags (1 = kicked), u64
- * number, u64 fence, u64 count. */
-void bond_put(struct writer *out, const struct bond *b);
+/* Append it as BOND_SIZE bytes: u64 gateway, u64 connection, u32 round, u32 flags (1 = kicked, 2 =
+ * kept), u64 number, u64 fence, u64 count. Then, of a kept one: u64 key, u64 session, u32 epoch,
+ * u32 left_ms, and its unseen. */
+void bond_put(struct buffer *out, const struct bond *b);
 /* ERR_CORRUPT: not exactly one. */
 MUST_CHECK enum err bond_get(struct bytes in, struct bond *b);
+/* Take the next of `unseen` off; false = no more, or it makes no sense: then `in->bad`. */
+bool unseen_next(struct reader *in, struct bytes *payload);
 
 /* ---- notes ---- */
 
@@ -59,23 +72,40 @@ enum note_type {
     NOTE_RESUME = 2, /* it was bound, and its actor may have been lost since */
     NOTE_LOST = 3,   /* it has gone */
     NOTE_PUSH = 4,   /* of an actor: push this to whoever is bound */
+    NOTE_KEEP = 5,   /* BIND, and keep it when my connection is lost */
+    NOTE_RETURN = 6, /* it was bound so by a connection that is lost */
+    NOTE_RENEW = 7,  /* RESUME of one that is kept */
+    NOTE_ACK = 8,    /* its client has what it was pushed */
+    NOTE_TYPE_LAST = NOTE_ACK,
 };
 
 /* Why a client has gone; as in enum rh_lost_why. */
-enum note_lost { NOTE_LOST_CLOSED = 1, NOTE_LOST_KICKED = 2, NOTE_LOST_SLOW = 3 };
+enum note_lost {
+    NOTE_LOST_CLOSED = 1,
+    NOTE_LOST_KICKED = 2,
+    NOTE_LOST_SLOW = 3,
+    NOTE_LOST_LEFT = 4, /* of one that is kept: it said so itself, and will not return */
+};
 
 struct note {
     uint8_t type; /* enum note_type */
     uint8_t why;  /* LOST: enum note_lost */
     uint64_t gateway;
     uint64_t connection;
-    uint32_t round;          /* BIND, RESUME */
-    struct bond_stamp stamp; /* RESUME */
+    uint32_t round;          /* all but LOST, PUSH */
+    struct bond_stamp stamp; /* RESUME, RENEW */
     struct bytes payload;    /* PUSH: at most PUSH_SIZE_MAX */
+    uint64_t key;            /* KEEP, RETURN: of the bond; RENEW: if it has to be made anew */
+    uint64_t session;        /* the same: of the client's requests */
+    uint32_t epoch;          /* RENEW: of that */
+    uint32_t got_round;      /* RENEW: in which it got pushes */
+    uint64_t got;            /* RETURN, RENEW, ACK: it has all pushes to this number */
 };
 
 /* Append one: u8 type; BIND: u64 gateway, u64 connection, u32 round; RESUME: the same, u64 fence,
- * u64 count; LOST: u64 gateway, u64 connection, u8 why; PUSH: the payload. */
+ * u64 count; LOST: u64 gateway, u64 connection, u8 why; PUSH: the payload. KEEP: as BIND, u64 key,
+ * u64 session; RETURN: as KEEP, u64 got; RENEW: as RESUME, u64 key, u64 session, u32 epoch,
+ * u32 got_round, u64 got; ACK: as BIND, u64 got. */
 void note_put(struct buffer *out, const struct note *n);
 MUST_CHECK enum err note_get(struct bytes in, struct note *n);
 
@@ -86,16 +116,24 @@ enum bound_result {
     BOUND_OLD = 2,     /* another client was bound since */
     BOUND_REFUSED = 3, /* the actor does not want it, or has kicked it */
     BOUND_NEVER = 4,   /* actors of this kind take no sessions */
-    BOUND_RESULT_LAST = BOUND_NEVER,
+    BOUND_GONE = 5,    /* RETURN: there is nothing to return to */
+    BOUND_TAKEN = 6,   /* another client is bound, and stays: the kind wants it so */
+    BOUND_RESULT_LAST = BOUND_TAKEN,
 };
 
 struct bound {
     uint8_t result; /* enum bound_result */
     uint32_t round;
     struct bond_stamp stamp;
+    /* Of one that is kept. */
+    uint64_t key;     /* 0 = it is not */
+    uint64_t next;    /* number of the push that it gets next */
+    uint32_t epoch;   /* of its requests */
+    uint32_t keep_ms; /* so long without a connection */
 };
 
-/* Body of the answer, 21 bytes: u8 result, u32 round, u64 fence, u64 count. */
+/* Body of the answer, 21 bytes: u8 result, u32 round, u64 fence, u64 count. 45 of one that is kept:
+ * u64 key, u64 next, u32 epoch, u32 keep_ms. */
 void bound_put(struct buffer *out, const struct bound *b);
 MUST_CHECK enum err bound_get(struct bytes in, struct bound *b);
 

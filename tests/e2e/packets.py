@@ -7,15 +7,17 @@ import time
 from collections import namedtuple
 
 HELLO, HELLO_ACK, PING, PONG, KICK, REQUEST, RESPONSE, NOTIFY, PUSH, GOAWAY, BIND, UNBIND, AUTH = range(1, 14)
-AUTH_OK = 15
+AUTH_OK, BEGUN, ACK = 15, 16, 17
+RESUME = 14
 OK, ACTOR_FAILED, UNKNOWN, TIMEOUT, MOVING, OVERLOADED, NO_OWNER, QUARANTINED, REJECTED, BAD_REQUEST = range(10)
 UNAUTHORIZED = 10
-IDEMPOTENT, DEADLINE = 1, 2
+IDEMPOTENT, DEADLINE, KEEP, AGAIN = 1, 2, 4, 8
 MAGIC = 0x5248
 ACK_AUTH = 1
 
 Ack = namedtuple("Ack", "version zero flags heartbeat_ms packet_max requests_max connection")
 Response = namedtuple("Response", "request status retry_ms payload")
+Session = namedtuple("Session", "name next keep_ms")  # the name is opaque
 
 
 def packet(type_, body=b""):
@@ -31,6 +33,15 @@ def asking(type_, request, entity, payload=b"", kind=0, flags=0, deadline_ms=Non
 
 def hello(low=1, high=1, flags=0):
     return packet(HELLO, struct.pack(">HBBH", MAGIC, low, high, flags))
+
+
+def session(payload):
+    assert len(payload) == 36, payload
+    return Session(payload[:24], *struct.unpack(">QI", payload[24:]))
+
+
+def ack(pushes, answers):
+    return packet(ACK, struct.pack(">QI", pushes, answers))
 
 
 def letters(raw):
@@ -94,6 +105,15 @@ class Client:
 
     def bind(self, entity, **more):
         return self.ask(entity, type_=BIND, **more)
+
+    def keep(self, entity, **more):
+        """Bind so that the session outlives this connection."""
+        answer = self.bind(entity, flags=KEEP, **more)
+        assert answer.status == OK, answer
+        return session(answer.payload)
+
+    def resume(self, entity, name, pushes=0, answers=1, **more):
+        return self.ask(entity, name + struct.pack(">QI", pushes, answers), type_=RESUME, **more)
 
     def unbind(self):
         self.last += 1

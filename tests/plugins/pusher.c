@@ -9,6 +9,9 @@
  *     ids TEXT ID …   rh_push_ids() to these
  *     kick TEXT       rh_kick() with code 1007
  *     fail, end       rh_fail(), rh_passivate()
+ *     run N           note number N; answers it
+ *     score           "COUNT BAD": numbers noted, and those that were no greater than the one
+ * before
  */
 #include <ringhold.h>
 
@@ -21,6 +24,9 @@ enum { TEXT_MAX = 512, IDS_MAX = 16, FLOOD_SIZE = 64 * 1024, CODE = 1007 };
 
 struct pusher {
     uint64_t count; /* last number pushed */
+    uint64_t noted;
+    uint64_t noted_last;
+    uint64_t noted_bad;
     uint32_t every_ms;
     char events[TEXT_MAX];
 };
@@ -44,10 +50,12 @@ static int on_session(struct rh_actor *actor, void *instance, const struct rh_se
                    "%s%s",
                    used == 0 ? "" : " ",
                    names[event->type <= RH_SESSION_LOST ? event->type : 0]);
-    if (event->type == RH_SESSION_LOST) {
+    if (event->type == RH_SESSION_LOST || event->why != 0) {
         const size_t now = strlen(p->events);
 
         (void)snprintf(p->events + now, sizeof p->events - now, "%" PRIu32, event->why);
+    }
+    if (event->type == RH_SESSION_LOST) {
         return RH_OK;
     }
     (void)rh_push(actor, text_of("hello"));
@@ -134,9 +142,23 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
         (void)rh_reply(actor, rh_text(p->events));
         return;
     }
+    if (strcmp(text, "score") == 0) {
+        (void)snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64, p->noted, p->noted_bad);
+        (void)rh_reply(actor, rh_text(text));
+        return;
+    }
     char *rest = strchr(text, ' ');
     if (rest != NULL) {
         *rest++ = '\0';
+    }
+    if (rest != NULL && strcmp(text, "run") == 0) {
+        const uint64_t number = strtoull(rest, NULL, 10);
+
+        p->noted++;
+        p->noted_bad += number <= p->noted_last;
+        p->noted_last = number;
+        (void)rh_reply(actor, rh_integer((int64_t)number));
+        return;
     }
     char none[] = "";
     (void)rh_reply(actor, rh_integer(act(actor, p, text, rest == NULL ? none : rest)));

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Clients that may come back: a bond that outlives its connection for a while,
+ * and goes over to another one (docs/decisions/019-resume.md).
+ *
+ *     THERE  -its connection is lost-> AWAY, LOST is told    -kicked, left-> gone
+ *     THERE  -RETURN by another connection-> THERE: the one before is kicked, RESUMED is told
+ *     AWAY   -RETURN, or its gateway is heard of again-> THERE, RESUMED is told
+ *     AWAY   -resume_ms pass, another client binds itself-> gone
+ */
+#include "node/scene_inside.h"
+
+#include "base/assert.h"
+#include "node/bond.h"
+
+#include <string.h>
+
+enum { KEEP_DEFAULT_MS = 30000 };
+
+uint32_t keep_ms(const struct rh_actor *a)
+{
+    const uint32_t given = role_of(a)->ops->resume_ms;
+
+    return given == 0 ? KEEP_DEFAULT_MS : given;
+}
+
+bool keep_wants(const struct rh_actor *a, const struct note *note)
+{
+    return (note->type == NOTE_KEEP || note->type == NOTE_RENEW) && keep_ms(a) != UINT32_MAX;
+}
+
+void keep_begin(struct rh_actor *a, const struct note *note)
+{
+    struct bond *b = &a->extra->client->bond;
+
+    b->key = note->key;
+    b->session = note->session;
+    b->epoch = note->type == NOTE_KEEP ? 1 : note->epoch;
+}
+
+/* ---- away ---- */
+
+static void set_away(struct client_bond *c, uint64_t ms)
+{
+    struct scene *s = c->actor->scene;
+
+    c->away = true;
+    c->until.actor = c->actor;
+    c->until.type = TIMER_AWAY;
+    alarms_set(&s->alarms, &c->until.alarm, s->now_us + ms * 1000);
+}
+
+void keep_unset(struct client_bond *c)
+{
+    c->away = false;
+    alarms_unset(&c->actor->scene->alarms, &c->until.alarm);
+}
+
+bool keep_leaves(struct rh_actor *a)
+{
+    struct client_bond *c = a->extra->client;
+
+    if (c->bond.session == 0 || c->bond.kicked) {
+        return false;
+    }
+    set_away(c, keep_ms(a));
+    return true;
+}
+
+void keep_over(struct rh_actor *a)
+{
+    // The turn that would tell LOST tells it all the same: it needs no client any more.
+    if (a->extra->client->due == RH_SESSION_LOST) {
+        a->extra->client->away = false;
+        return;
+    }
+    session_drop(a);
+}
+
+/* ---- back ---- */
+
+/* Number of the oldest push that can be sent again, or of the next one. */
+static uint64_t first_of(const struct client_bond *c)
+{
+    return c->bond.number - c->unseen.count + 1;
+}
+
+/* It has all to `got`, of its present numbers: the others again. */
+static void send_rest(struct rh_actor *a, uint64_t got)
+{
+    struct client_bond *c = a->extra->client;
+
+    unseen_drop(&c->unseen, c->bond.number, got);
+    c->next = first_of(c);
+    push_unseen(a);
+}
+
+static void is_back(struct rh_actor *a)
+{
+    struct client_bond *c = a->extra->client;
+
+    keep_unset(c);
+    c->due = 0;
+    c->result = BOUND_KEPT;
+    session_tell(a, RH_SESSION_RESUMED, RH_RESUMED_CLIENT);
+}
+
+/* The connection of before may be there still: it takes no number, for its round ends here. */
+static void kick_former(struct rh_actor *a)
+{
+    static const char why[] = "the session was resumed elsewhere";
+    const struct bond *b = &a->extra->client->bond;
+    const struct push_record push = {.gateway = b->gateway,
+                                     .connection = b->connection,
+                                     .round = b->round,
+                                     .number = b->number + 1,
+                                     .type = PUSH_KICK,
+                                     .code = KICK_REPLACED,
+                                     .payload = bytes_of(why, sizeof why - 1)};
+    const struct scene_event event = {.type = SCENE_PUSH, .actor = outer_of(a), .push = &push};
+
+    a->scene->config.on_event(a->scene->config.context, &event);
+}
+
+void keep_return(struct rh_actor *a, const struct note *note)
+{
+    struct client_bond *c = a->extra->client;
+
+    if (bond_is_of(&c->bond, note)) {
+        session_answer(a, BOUND_KEPT); // a copy of what ran
+        return;
+    }
+    if (!c->away) {
+        kick_former(a);
+    }
+    c->bond.gateway = note->gateway;
+    c->bond.connection = note->connection;
+    c->bond.round = note->round;
+    c->bond.stamp = session_stamp(a);
+    c->bond.epoch++;
+    session_tell_bound(a);
+    send_rest(a, note->got);
+    is_back(a);
+}
+
+void keep_renew(struct rh_actor *a, const struct note *note)
+{
+    struct client_bond *c = a->extra->client;
+
+    // In another round it has got nothing: the answer of the note that began this one was lost.
+    send_rest(a, note->got_round == c->bond.round ? note->got : 0);
+    if (c->away && c->due != RH_SESSION_LOST) {
+        session_tell_bound(a);
+        is_back(a);
+        return;
+    }
+    keep_unset(c);
+    c->due = c->due == RH_SESSION_LOST ? 0 : c->due;
+    session_answer(a, BOUND_KEPT);
+}
+
+void keep_ack(struct rh_actor *a, const struct note *note)
+{
+    struct client_bond *c = a->extra->client;
+
+    if (c != NULL && bond_is_of(&c->bond, note) && note->round == c->bond.round) {
+        unseen_drop(&c->unseen, c->bond.number, note->got);
+    }
+}
+
+/* ---- with its actor ---- */
+
+void keep_arrive(struct client_bond *c, const struct bond *b)
+{
+    c->bond = *b;
+    c->bond.unseen = (struct bytes){0};
+    c->next = b->number + 1;
+    unseen_load(&c->unseen, b->unseen);
+    if (b->session != 0 && b->left_ms != BOND_THERE) {
+        set_away(c, b->left_ms);
+    }
+}
+
+void keep_pack(const struct client_bond *c, struct bond *out)
+{
+    const uint64_t now_us = c->actor->scene->now_us;
+    const uint64_t until_us = c->until.alarm.at_us;
+
+    *out = c->bond;
+    out->unseen = unseen_bytes(&c->unseen);
+    out->left_ms = BOND_THERE;
+    if (c->away) {
+        out->left_ms = until_us > now_us ? (uint32_t)((until_us - now_us) / 1000) : 0;
+    }
+}
