@@ -47,6 +47,40 @@ static void a_bond_has_these_bytes(void **state)
     buffer_fini(&out);
 }
 
+static void a_bond_that_is_kept_takes_its_pushes_along(void **state)
+{
+    struct bond kept = bond;
+    struct buffer out = {0};
+    struct bond back;
+
+    (void)state;
+    kept.kicked = false;
+    kept.key = 7;
+    kept.session = 8;
+    kept.epoch = 9;
+    kept.left_ms = 10;
+    kept.unseen = bytes_of("\x02\x00\x00\x00hi\x00\x00\x00\x00", 10);
+    bond_put(&out, &kept);
+    assert_hex(
+        buffer_bytes(&out),
+        "1817161514131211 0200000000000000 03000000 02000000 0400000000000000"
+        "0500000000000000 0600000000000000 0700000000000000 0800000000000000 09000000 0a000000"
+        "02000000 6869 00000000");
+    assert_int_equal(bond_get(buffer_bytes(&out), &back), ERR_OK);
+    assert_true(back.key == 7 && back.session == 8 && back.epoch == 9 && back.left_ms == 10);
+    assert_true(bytes_equal(back.unseen, kept.unseen));
+    for (size_t cut = 0; cut < out.size; cut++) {
+        const bool whole = cut == BOND_KEPT_SIZE || cut == BOND_KEPT_SIZE + 6;
+        uint8_t *exact = mem_copy(out.data, cut);
+
+        assert_int_equal(bond_get(bytes_of(exact, cut), &back), whole ? ERR_OK : ERR_CORRUPT);
+        mem_free(exact);
+    }
+    out.data[24] = 1; // more pushes than numbers
+    assert_int_equal(bond_get(buffer_bytes(&out), &back), ERR_CORRUPT);
+    buffer_fini(&out);
+}
+
 static void stamps_are_ordered_by_fence_then_count(void **state)
 {
     (void)state;
@@ -67,7 +101,9 @@ static void has_note(const struct note *note, const char *hex)
     assert_int_equal(note_get(buffer_bytes(&out), &back), ERR_OK);
     assert_int_equal(back.type, note->type);
     assert_true(back.gateway == note->gateway && back.connection == note->connection &&
-                back.round == note->round && back.why == note->why);
+                back.round == note->round && back.why == note->why && back.key == note->key &&
+                back.session == note->session && back.epoch == note->epoch &&
+                back.got_round == note->got_round && back.got == note->got);
     assert_memory_equal(&back.stamp, &note->stamp, sizeof back.stamp);
     assert_true(bytes_equal(back.payload, note->payload));
     if (note->type != NOTE_PUSH) {
@@ -98,9 +134,45 @@ static void notes_have_these_bytes(void **state)
         &(struct note){.type = NOTE_LOST, .gateway = 7, .connection = 8, .why = NOTE_LOST_KICKED},
         "03 0700000000000000 0800000000000000 02");
     has_note(&(struct note){.type = NOTE_PUSH, .payload = bytes_of("hi", 2)}, "04 6869");
-    assert_int_equal(note_get(bytes_of("\x05", 1), &back), ERR_CORRUPT);
+    has_note(
+        &(struct note){
+            .type = NOTE_KEEP, .gateway = 7, .connection = 8, .round = 9, .key = 10, .session = 11},
+        "05 0700000000000000 0800000000000000 09000000 0a00000000000000 0b00000000000000");
+    has_note(&(struct note){.type = NOTE_RETURN,
+                            .gateway = 7,
+                            .connection = 8,
+                            .round = 9,
+                            .key = 10,
+                            .session = 11,
+                            .got = 12},
+             "06 0700000000000000 0800000000000000 09000000 0a00000000000000 0b00000000000000"
+             "0c00000000000000");
+    has_note(&(struct note){.type = NOTE_RENEW,
+                            .gateway = 7,
+                            .connection = 8,
+                            .round = 9,
+                            .stamp = {1, 2},
+                            .key = 10,
+                            .session = 11,
+                            .epoch = 3,
+                            .got_round = 4,
+                            .got = 12},
+             "07 0700000000000000 0800000000000000 09000000 0100000000000000 0200000000000000"
+             "0a00000000000000 0b00000000000000 03000000 04000000 0c00000000000000");
+    has_note(&(struct note){.type = NOTE_ACK, .gateway = 7, .connection = 8, .round = 9, .got = 12},
+             "08 0700000000000000 0800000000000000 09000000 0c00000000000000");
+    assert_int_equal(note_get(bytes_of("\x09"
+                                       "0123456789abcdef0123",
+                                       21),
+                              &back),
+                     ERR_CORRUPT); // a type that is none
+    assert_int_equal(note_get(bytes_of("\0"
+                                       "0123456789abcdef0123",
+                                       21),
+                              &back),
+                     ERR_CORRUPT);
     assert_int_equal(note_get(bytes_of("\x03"
-                                       "0123456789abcdef\x04",
+                                       "0123456789abcdef\x05",
                                        18),
                               &back),
                      ERR_CORRUPT); // a reason that is none
@@ -122,7 +194,18 @@ static void the_answer_has_these_bytes(void **state)
     assert_hex(buffer_bytes(&out), "01 02000000 0300000000000000 0400000000000000");
     assert_int_equal(bound_get(buffer_bytes(&out), &back), ERR_OK);
     assert_true(back.result == BOUND_KEPT && back.round == 2 && back.stamp.count == 4);
+    assert_true(back.key == 0);
     assert_int_equal(bound_get((struct bytes){0}, &back), ERR_CORRUPT);
+
+    const struct bound kept = {.result = BOUND_NEW, .key = 5, .next = 6, .epoch = 7, .keep_ms = 8};
+    buffer_clear(&out);
+    bound_put(&out, &kept);
+    assert_hex(buffer_bytes(&out),
+               "00 00000000 0000000000000000 0000000000000000 0500000000000000 0600000000000000"
+               "07000000 08000000");
+    assert_int_equal(bound_get(buffer_bytes(&out), &back), ERR_OK);
+    assert_true(back.key == 5 && back.next == 6 && back.epoch == 7 && back.keep_ms == 8);
+    assert_int_equal(bound_get(bytes_of(out.data, out.size - 1), &back), ERR_CORRUPT);
     out.data[0] = BOUND_RESULT_LAST + 1;
     assert_int_equal(bound_get(buffer_bytes(&out), &back), ERR_CORRUPT);
     buffer_fini(&out);
@@ -177,6 +260,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bond_has_these_bytes),
+        cmocka_unit_test(a_bond_that_is_kept_takes_its_pushes_along),
         cmocka_unit_test(stamps_are_ordered_by_fence_then_count),
         cmocka_unit_test(notes_have_these_bytes),
         cmocka_unit_test(the_answer_has_these_bytes),
