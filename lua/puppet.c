@@ -277,7 +277,7 @@ int puppet_flush(struct rh_actor *actor, void *instance, enum rh_why why, uint64
     return turn_settle(p);
 }
 
-/* What on_session is told, and of LOST why. */
+/* What on_session is told, and why. */
 static const char *session_word(uint32_t type)
 {
     switch (type) {
@@ -310,13 +310,21 @@ static const char *lost_word(uint32_t why)
     }
 }
 
+static const char *why_word(const struct rh_session *event)
+{
+    if (event->type == RH_SESSION_LOST) {
+        return lost_word(event->why);
+    }
+    return event->type == RH_SESSION_RESUMED && event->why == RH_RESUMED_CLIENT ? "client" : NULL;
+}
+
 int puppet_session(struct rh_actor *actor, void *instance, const struct rh_session *event)
 {
     struct puppet *p = instance;
     struct call c = {.puppet = p,
                      .name = "on_session",
                      .word = session_word(event->type),
-                     .more = event->type == RH_SESSION_LOST ? lost_word(event->why) : NULL};
+                     .more = why_word(event)};
 
     (void)actor;
     realm_refresh(p->realm);
