@@ -310,7 +310,7 @@ static const char *lost_word(uint32_t why)
     }
 }
 
-static const char *why_word(const struct rh_session *event)
+static const char *session_why(const struct rh_session *event)
 {
     if (event->type == RH_SESSION_LOST) {
         return lost_word(event->why);
@@ -324,7 +324,7 @@ int puppet_session(struct rh_actor *actor, void *instance, const struct rh_sessi
     struct call c = {.puppet = p,
                      .name = "on_session",
                      .word = session_word(event->type),
-                     .more = why_word(event)};
+                     .more = session_why(event)};
 
     (void)actor;
     realm_refresh(p->realm);
