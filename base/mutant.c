@@ -9,7 +9,7 @@ static const struct {
     const char *text;
 } mutants[] = {
 #define X(name, text) {#name, text},
-    MUTANT_LIST(X) MUTANT_THREAD_LIST(X)
+    MUTANT_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_SESSION_LIST(X)
 #undef X
 };
 

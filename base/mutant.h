@@ -74,9 +74,20 @@
     X(M_RECALL, "a worker begins what was taken back from its queue") \
     X(M_STARTCHK, "a worker begins what has waited past the lease's end")
 
+/* Of clients' sessions: tests/session_walk_test.c --mutants. */
+#define MUTANT_SESSION_LIST(X)                                                     \
+    X(M_TWOBOUND, "a second client is bound where the first was to stay")          \
+    X(M_AWAYPUSH, "what is pushed while a client is away is not kept")             \
+    X(M_UNSEENSTAYS, "what is not acknowledged stays behind when its actor moves") \
+    X(M_OLDLOST, "the end of a former connection ends the session")                \
+    X(M_OLDROUND, "a client that is back is pushed to by its former connection")   \
+    X(M_ANYKEY, "whoever comes back gets the session that is there")               \
+    X(M_OWNNUMBER, "requests of a client that is back are numbered anew")          \
+    X(M_ACKALL, "what a client has not acknowledged is let go when it is back")
+
 enum mutant {
 #define X(name, text) name,
-    MUTANT_LIST(X) MUTANT_THREAD_LIST(X)
+    MUTANT_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_SESSION_LIST(X)
 #undef X
 };
 

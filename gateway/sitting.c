@@ -7,6 +7,7 @@
 #include "gateway/client_inside.h"
 
 #include "base/mem.h"
+#include "base/mutant.h"
 
 enum { MARK_AT = 62 };
 
@@ -89,6 +90,9 @@ void sitting_number(const struct client *c, const struct ask *ask, struct router
 {
     const struct sitting *s = c->sitting;
 
+    if (mutant(M_OWNNUMBER) && s->epoch > 1) {
+        return;
+    }
     event->session = s->name.session;
     event->seq = ask->name;
     event->epoch = s->epoch;

@@ -347,8 +347,8 @@ void session_answer(struct rh_actor *a, enum bound_result result);
 
 void push_tell(struct rh_actor *a, enum push_type type, uint32_t code, struct bytes payload);
 void push_kick(struct rh_actor *a, uint32_t code, const char *text);
-/* What its client has not got, again, in its present round. */
-void push_unseen(struct rh_actor *a);
+/* What its client may not have got, from that number on: again, in its present round. */
+void push_unseen(struct rh_actor *a, uint64_t from);
 
 /* ---- scene_keep.c: bonds that are kept without their connection */
 

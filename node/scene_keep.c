@@ -10,7 +10,7 @@
  */
 #include "node/scene_inside.h"
 
-#include "base/assert.h"
+#include "base/mutant.h"
 #include "node/bond.h"
 
 #include <string.h>
@@ -85,14 +85,17 @@ static uint64_t first_of(const struct client_bond *c)
     return c->bond.number - c->unseen.count + 1;
 }
 
-/* It has all to `got`, of its present numbers: the others again. */
+/* Its connection has all to `got`, of its present numbers: the others again. */
 static void send_rest(struct rh_actor *a, uint64_t got)
 {
     struct client_bond *c = a->extra->client;
+    const uint64_t first = first_of(c);
 
-    unseen_drop(&c->unseen, c->bond.number, got);
-    c->next = first_of(c);
-    push_unseen(a);
+    c->next = got < first ? first : c->bond.number + 1;
+    if (got >= first && got < c->bond.number) {
+        c->next = got + 1; // else it has all, or lies
+    }
+    push_unseen(a, c->next);
 }
 
 static void is_back(struct rh_actor *a)
@@ -133,12 +136,15 @@ void keep_return(struct rh_actor *a, const struct note *note)
     if (!c->away) {
         kick_former(a);
     }
-    c->bond.gateway = note->gateway;
-    c->bond.connection = note->connection;
+    if (!mutant(M_OLDROUND)) {
+        c->bond.gateway = note->gateway;
+        c->bond.connection = note->connection;
+    }
     c->bond.round = note->round;
     c->bond.stamp = session_stamp(a);
     c->bond.epoch++;
     session_tell_bound(a);
+    unseen_drop(&c->unseen, c->bond.number, mutant(M_ACKALL) ? UINT64_MAX : note->got);
     send_rest(a, note->got);
     is_back(a);
 }
@@ -148,6 +154,7 @@ void keep_renew(struct rh_actor *a, const struct note *note)
     struct client_bond *c = a->extra->client;
 
     // In another round it has got nothing: the answer of the note that began this one was lost.
+    // What the gateway has, its client may still lose with the line: it is kept until that says so.
     send_rest(a, note->got_round == c->bond.round ? note->got : 0);
     if (c->away && c->due != RH_SESSION_LOST) {
         session_tell_bound(a);
@@ -187,7 +194,7 @@ void keep_pack(const struct client_bond *c, struct bond *out)
     const uint64_t until_us = c->until.alarm.at_us;
 
     *out = c->bond;
-    out->unseen = unseen_bytes(&c->unseen);
+    out->unseen = mutant(M_UNSEENSTAYS) ? (struct bytes){0} : unseen_bytes(&c->unseen);
     out->left_ms = BOND_THERE;
     if (c->away) {
         out->left_ms = until_us > now_us ? (uint32_t)((until_us - now_us) / 1000) : 0;

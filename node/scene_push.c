@@ -4,6 +4,8 @@
  */
 #include "node/scene_inside.h"
 
+#include "base/mutant.h"
+
 #include <string.h>
 
 _Static_assert((int)RH_PUSH_MAX == (int)PUSH_SIZE_MAX, "one limit");
@@ -35,7 +37,7 @@ void push_tell(struct rh_actor *a, enum push_type type, uint32_t code, struct by
     push.number = type == PUSH_AGAIN ? 0 : ++c->bond.number;
     push.code = code;
     push.payload = payload;
-    if (type == PUSH_DATA && c->bond.session != 0) {
+    if (type == PUSH_DATA && c->bond.session != 0 && !(c->away && mutant(M_AWAYPUSH))) {
         unseen_put(&c->unseen, payload);
     }
     if (!c->away) {
@@ -43,7 +45,7 @@ void push_tell(struct rh_actor *a, enum push_type type, uint32_t code, struct by
     }
 }
 
-void push_unseen(struct rh_actor *a)
+void push_unseen(struct rh_actor *a, uint64_t from)
 {
     const struct client_bond *c = a->extra->client;
     const struct bytes all = unseen_bytes(&c->unseen);
@@ -53,7 +55,9 @@ void push_unseen(struct rh_actor *a)
     push.number = c->bond.number - c->unseen.count;
     while (unseen_next(&in, &push.payload)) {
         push.number++;
-        tell(a, &push);
+        if (push.number >= from) {
+            tell(a, &push);
+        }
     }
 }
 

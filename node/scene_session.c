@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "node/bond.h"
 
 #include <stdatomic.h>
@@ -195,7 +196,7 @@ static enum bound_result judge(const struct rh_actor *a, const struct note *note
     if (kind->session == NULL) {
         return BOUND_NEVER;
     }
-    if (kind->sessions == RH_SESSIONS_REJECT_NEW && is_taken(a, note) &&
+    if (kind->sessions == RH_SESSIONS_REJECT_NEW && !mutant(M_TWOBOUND) && is_taken(a, note) &&
         (note->type == NOTE_BIND || note->type == NOTE_KEEP)) {
         return BOUND_TAKEN;
     }
@@ -225,7 +226,8 @@ static void on_lost(struct rh_actor *a, const struct note *note)
 {
     const bool left = note->why == NOTE_LOST_LEFT;
 
-    if (a->extra->client == NULL || !bond_is_of(&a->extra->client->bond, note) ||
+    if (a->extra->client == NULL ||
+        (!bond_is_of(&a->extra->client->bond, note) && !mutant(M_OLDLOST)) ||
         a->extra->client->away) {
         answer(a, NULL); // of one that was replaced, or is known to be gone
         return;

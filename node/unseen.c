@@ -13,8 +13,12 @@ void unseen_fini(struct unseen *u)
 
 struct bytes unseen_bytes(const struct unseen *u)
 {
-    return u->count == 0 ? (struct bytes){0}
-                         : bytes_of(u->bytes.data + u->at, u->bytes.size - u->at);
+    struct bytes all = buffer_bytes(&u->bytes);
+
+    if (u->count > 0) {
+        all = bytes_of(all.data + u->at, all.size - u->at);
+    }
+    return all;
 }
 
 static void drop_oldest(struct unseen *u)

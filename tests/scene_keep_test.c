@@ -108,7 +108,7 @@ static void pushes(struct told *told, const char *text, size_t records)
 }
 
 /* It comes back, with all to `got`; `again` pushes are sent again. */
-static struct bound returns(struct told *told, uint64_t gateway, uint64_t got, size_t again)
+static struct bound returns(struct told *told, uint64_t gateway, uint64_t got, int again)
 {
     struct note note = note_of(NOTE_RETURN, gateway);
     const size_t before = told->t.told[SCENE_PUSH];
