@@ -194,7 +194,9 @@ void keep_pack(const struct client_bond *c, struct bond *out)
     const uint64_t until_us = c->until.alarm.at_us;
 
     *out = c->bond;
-    out->unseen = mutant(M_UNSEENSTAYS) ? (struct bytes){0} : unseen_bytes(&c->unseen);
+    if (!mutant(M_UNSEENSTAYS)) {
+        out->unseen = unseen_bytes(&c->unseen);
+    }
     out->left_ms = BOND_THERE;
     if (c->away) {
         out->left_ms = until_us > now_us ? (uint32_t)((until_us - now_us) / 1000) : 0;

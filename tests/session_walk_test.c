@@ -283,6 +283,7 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
 
 static int on_session(struct rh_actor *actor, void *instance, const struct rh_session *e)
 {
+    const uint64_t next = w->counted + 1;
     const bool back = e->type == RH_SESSION_RESUMED && e->why == RH_RESUMED_CLIENT;
 
     (void)instance;
@@ -304,9 +305,7 @@ static int on_session(struct rh_actor *actor, void *instance, const struct rh_se
     case RH_SESSION_LOST:
         CHECK(w->client == THERE, "nobody was there to be lost");
         // What is told doesn't say whether it may return: whether it can be pushed to does.
-        w->client = rh_push(actor, (struct rh_bytes){&(uint64_t){w->counted + 1}, 8}) == RH_OK
-                        ? AWAY
-                        : NOBODY;
+        w->client = rh_push(actor, (struct rh_bytes){&next, sizeof next}) == RH_OK ? AWAY : NOBODY;
         w->counted += w->client == AWAY ? 1 : 0;
         return RH_OK;
     }
@@ -576,7 +575,7 @@ static void request(struct player *p, uint32_t name, uint8_t flags)
 static void send_again(struct player *p)
 {
     for (uint32_t i = 1; i <= p->named && p->client != NULL; i++) {
-        if (p->open[i] && i <= p->before) {
+        if (i <= p->before && p->open[i]) {
             p->open[i] = false;
         } else if (p->open[i]) {
             request(p, i, PACKET_AGAIN);
