@@ -37,7 +37,7 @@ defines  := -D_POSIX_C_SOURCE=200809L -DRINGHOLD_VERSION='"$(VERSION)"' $(if $(I
 cflags   := -std=c11 $(defines) -iquote . -isystem build/proto -Iinclude -MD -MP -fPIC -fvisibility=hidden -fno-omit-frame-pointer \
             $(warnings) $(if $(WERROR),-Werror) $(if $(COVER),--coverage) \
             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all) $(CFLAGS)
-libs     := -lmicrohttpd -lcrypto -lraft -luv -lsqlite3 -lnng -lprotobuf-c -linih -llua5.4 -lpthread -ldl -lm
+libs     := -lmicrohttpd -lwslay -lcrypto -lraft -luv -lsqlite3 -lnng -lprotobuf-c -linih -llua5.4 -lpthread -ldl -lm
 
 empty :=
 comma := ,

@@ -24,6 +24,9 @@ struct gateway_words {
     char name[VIEW_NAME_MAX + 1];
     char resp[VIEW_ADDRESS_MAX + 1];
     char frames[VIEW_ADDRESS_MAX + 1];
+    char ws[VIEW_ADDRESS_MAX + 1];
+    char ws_path[128];
+    char ws_origins[1024];
     char join[ADMIN_ADDRESSES_SIZE];
     char auth_keys[512];
     char level[8];
@@ -50,6 +53,40 @@ static void fill_bursts(struct clients_config *c)
     c->requests.burst = burst_of(c->requests, 1);
 }
 
+static const char *given(const char *text)
+{
+    return text[0] != '\0' ? text : NULL;
+}
+
+/* Where players come in. */
+static bool check_players(struct gateway_words *w, struct gateway_options *o)
+{
+    bool any = false;
+
+    o->at[ENTRY_RESP] = w->resp;
+    o->at[ENTRY_FRAMES] = given(w->frames);
+    o->at[ENTRY_WS] = given(w->ws);
+    o->carriers.upgrade = (struct upgrade_rules){.path = w->ws_path, .origins = w->ws_origins};
+    for (size_t i = 0; i < ENTRY_COUNT; i++) {
+        if (o->at[i] != NULL && !listen_allowed("gateway", o->at[i], w->insecure)) {
+            return false;
+        }
+        any |= o->at[i] != NULL && entry_shape((enum entry)i).speech == CLIENT_PACKETS;
+    }
+    o->auth_keys = given(w->auth_keys);
+    if (o->auth_keys != NULL && !any) {
+        (void)fprintf(stderr,
+                      "ringhold gateway: --auth-keys is of --frames or --ws, which are missing\n");
+        return false;
+    }
+    if (w->ws_path[0] != '/') {
+        (void)fprintf(
+            stderr, "ringhold gateway: --ws-path: '%s' does not begin with '/'\n", w->ws_path);
+        return false;
+    }
+    return true;
+}
+
 static bool check(struct gateway_words *w, struct gateway_options *o)
 {
     size_t count = 0;
@@ -68,22 +105,12 @@ static bool check(struct gateway_words *w, struct gateway_options *o)
     o->coordinator_count = count;
     o->name = w->name;
     o->cluster = w->cluster;
-    o->listen = w->resp;
-    o->frames = w->frames[0] != '\0' ? w->frames : NULL;
-    o->auth_keys = w->auth_keys[0] != '\0' ? w->auth_keys : NULL;
-    if (o->auth_keys != NULL && o->frames == NULL) {
-        (void)fprintf(stderr, "ringhold gateway: --auth-keys is of --frames, which is missing\n");
-        return false;
-    }
     if (o->router.in_flight_max < o->threads) {
         (void)fprintf(stderr,
                       "ringhold gateway: --in-flight: at least one for each of %" PRIu32
                       " threads, not %" PRIu32 "\n",
                       o->threads,
                       o->router.in_flight_max);
-        return false;
-    }
-    if (o->frames != NULL && !listen_allowed("gateway", w->frames, w->insecure)) {
         return false;
     }
     if (o->clients.connections_max < o->threads) {
@@ -95,7 +122,7 @@ static bool check(struct gateway_words *w, struct gateway_options *o)
         return false;
     }
     fill_bursts(&o->clients);
-    return listen_allowed("gateway", w->resp, w->insecure) && http_check(&w->http, "gateway") &&
+    return check_players(w, o) && http_check(&w->http, "gateway") &&
            log_level_set("gateway", w->level);
 }
 
@@ -138,6 +165,23 @@ static void add_listeners(struct options *t, struct gateway_words *w)
                     "where clients with the binary protocol connect (nowhere); port 0: any"));
     (void)options_add(
         t,
+        option_text("ws",
+                    "HOST:PORT",
+                    w->ws,
+                    sizeof w->ws,
+                    "where the same comes through WebSockets (nowhere); port 0: any"));
+    (void)options_add(
+        t,
+        option_text(
+            "ws-path", "PATH", w->ws_path, sizeof w->ws_path, "what a WebSocket asks for (/)"));
+    (void)options_add(t,
+                      option_text("ws-origins",
+                                  "URL,...",
+                                  w->ws_origins,
+                                  sizeof w->ws_origins,
+                                  "pages that may connect: https://a.example,… (any)"));
+    (void)options_add(
+        t,
         option_switch(
             "insecure",
             &w->insecure,
@@ -172,7 +216,7 @@ static void add_strangers(struct options *t, struct gateway_words *w, struct gat
                     "FILE",
                     w->auth_keys,
                     sizeof w->auth_keys,
-                    "clients of --frames show tokens signed with these keys; SIGHUP: read again"));
+                    "players show tokens signed with these keys; SIGHUP: read again"));
     (void)options_add(t,
                       option_time("auth-time",
                                   &o->clients.auth_ms,
@@ -252,8 +296,11 @@ static void add_rest(struct options *t, struct gateway_words *w, struct gateway_
 
 int cmd_gateway(int argc, char **argv)
 {
-    struct gateway_words w = {
-        .cluster = "ringhold", .resp = "127.0.0.1:6380", .join = "127.0.0.1:7400", .level = "info"};
+    struct gateway_words w = {.cluster = "ringhold",
+                              .resp = "127.0.0.1:6380",
+                              .join = "127.0.0.1:7400",
+                              .level = "info",
+                              .ws_path = "/"};
     struct gateway_options o = gateway_options_default();
     struct options options = {0};
     const struct command command = {

@@ -99,6 +99,11 @@ void clients_figures(const struct clients *all, struct clients_figures *out)
     out->pushes = all->pushes;
 }
 
+struct carrier_figures *clients_carriers(struct clients *all)
+{
+    return &all->figures.carriers;
+}
+
 /* ---- life ---- */
 
 void client_account(struct client *c)
@@ -330,6 +335,16 @@ void client_on_bytes(struct client *c, struct bytes in, uint64_t now_us,
     }
     limit_half_command(c);
     end(c);
+}
+
+void client_on_open(struct client *c, uint64_t now_us)
+{
+    c->packets.heard_us = now_us;
+}
+
+bool client_is_leaving(const struct client *c)
+{
+    return c->packets.leaving;
 }
 
 void client_on_end(struct client *c)

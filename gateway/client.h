@@ -27,6 +27,7 @@
 
 #include "base/bytes.h"
 #include "gateway/bucket.h"
+#include "gateway/carrier_figures.h"
 #include "gateway/door.h"
 #include "gateway/keyring.h"
 #include "gateway/packet.h"
@@ -125,8 +126,11 @@ struct clients_figures {
     uint64_t unauthorized;             /* asked for another entity than their token's */
     uint64_t kicks[PACKET_KICK_COUNT]; /* by code, from PACKET_KICK_BAD_PACKET on */
     struct push_figures pushes;
+    struct carrier_figures carriers; /* counted by them (carrier.h) */
 };
 void clients_figures(const struct clients *all, struct clients_figures *out);
+/* Where the carriers of these clients count. */
+struct carrier_figures *clients_carriers(struct clients *all);
 
 /* A new connection. `effects` here and below: what the router wants done, appended. */
 struct client *client_new(struct clients *all, enum client_speech speech, const char *address,
@@ -154,6 +158,10 @@ void client_on_reply(struct client *c, const struct router_effect *reply, struct
 /* Go on with input that had to wait. Call once a turn while client_has_input(). */
 void client_resume(struct client *c, uint64_t now_us, struct router_effects *effects);
 
+/* It had to begin a connection in some way first, and now may speak. */
+void client_on_open(struct client *c, uint64_t now_us);
+/* It was told to go. */
+bool client_is_leaving(const struct client *c);
 bool client_wants_input(const struct client *c);
 bool client_has_input(const struct client *c); /* some waits that could be gone on with */
 

@@ -27,7 +27,10 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-enum { ACCEPTS_A_TURN = 32 }; /* of the loop: some half a millisecond */
+enum {
+    ACCEPTS_A_TURN = 32, /* of the loop: some half a millisecond */
+    PORTS_SIZE = ENTRY_COUNT * (PORT_BOUND_SIZE + 16),
+};
 
 struct seat {
     struct thread *thread; /* owned */
@@ -38,7 +41,7 @@ struct seat {
 
 struct gateway {
     const struct gateway_options *options;
-    struct port port[2]; /* by enum client_speech */
+    struct port port[ENTRY_COUNT];
     struct seat seat[GATEWAY_THREADS_MAX];
     unsigned count;  /* of threads that are open */
     unsigned cursor; /* the seat after the one that was given a connection last */
@@ -62,11 +65,12 @@ struct gateway {
 struct gateway_options gateway_options_default(void)
 {
     return (struct gateway_options){
-        .listen = "127.0.0.1:6380",
+        .at = {[ENTRY_RESP] = "127.0.0.1:6380"},
         .threads = 1,
         .drain_ms = 3000,
         .router = router_config_default(),
         .clients = clients_config_default(),
+        .carriers = carrier_rules_default(),
     };
 }
 
@@ -112,7 +116,7 @@ static void accept_one(struct gateway *g, struct port *port)
     const int fd = port_pass(port);
     if (fd >= 0) {
         seat->given++;
-        thread_hand(seat->thread, port->speech, fd);
+        thread_hand(seat->thread, port->entry, fd);
     }
 }
 
@@ -147,18 +151,20 @@ static void on_turn(uv_prepare_t *turn)
 
 static void close_ports(struct gateway *g)
 {
-    port_close(&g->port[CLIENT_RESP]);
-    port_close(&g->port[CLIENT_PACKETS]);
+    for (size_t i = 0; i < ENTRY_COUNT; i++) {
+        port_close(&g->port[i]);
+    }
 }
 
 /* False: it said why not. NULL = not wanted. */
-static bool listen_on(struct gateway *g, enum client_speech speech, const char *address)
+static bool listen_on(struct gateway *g, enum entry entry)
 {
-    struct port *port = &g->port[speech];
+    const char *address = g->options->at[entry];
+    struct port *port = &g->port[entry];
 
     port->come = on_client;
     port->user = g;
-    const int failed = address == NULL ? 0 : port_open(port, g->loop, speech, address);
+    const int failed = address == NULL ? 0 : port_open(port, g->loop, entry, address);
     return failed == 0 || complain("cannot listen on", address, uv_strerror(failed)) == 0;
 }
 
@@ -200,14 +206,30 @@ static void on_news(void *context, enum thread_news news)
     (void)pthread_mutex_unlock(&g->lock);
 }
 
+/* " resp=HOST:PORT frames=…" */
+static const char *name_ports(const struct gateway *g, char *text, size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < ENTRY_COUNT && used < size; i++) {
+        if (g->options->at[i] != NULL) {
+            used += (size_t)snprintf(text + used,
+                                     size - used,
+                                     " %s=%s",
+                                     entry_shape((enum entry)i).name,
+                                     g->port[i].bound);
+        }
+    }
+    return text;
+}
+
 static void say_ready(struct gateway *g)
 {
+    char ports[PORTS_SIZE];
+
     g->said_ready = true;
-    printf("ready resp=%s", g->port[CLIENT_RESP].bound);
-    if (g->options->frames != NULL) {
-        printf(" frames=%s", g->port[CLIENT_PACKETS].bound);
-    }
-    printf("\n");
+    printf("ready%s\n", name_ports(g, ports, sizeof ports));
     (void)fflush(stdout);
 }
 
@@ -331,7 +353,7 @@ static uint16_t resp_port(const struct gateway *g)
 {
     struct address address;
 
-    return address_parse(g->port[CLIENT_RESP].bound, &address) == ERR_OK ? address.port : 0;
+    return address_parse(g->port[ENTRY_RESP].bound, &address) == ERR_OK ? address.port : 0;
 }
 
 /* Everything that may fail; the exit code. */
@@ -340,9 +362,10 @@ static int start(struct gateway *g)
     if (g->count < g->options->threads) {
         return complain("cannot start", g->options->name, "no event loop");
     }
-    if (!listen_on(g, CLIENT_RESP, g->options->listen) ||
-        !listen_on(g, CLIENT_PACKETS, g->options->frames)) {
-        return 1;
+    for (size_t i = 0; i < ENTRY_COUNT; i++) {
+        if (!listen_on(g, (enum entry)i)) {
+            return 1;
+        }
     }
     for (unsigned i = 0; i < g->count; i++) {
         if (!thread_start(g->seat[i].thread, resp_port(g))) {
@@ -399,13 +422,14 @@ int gateway_run(const struct gateway_options *options)
         if (code != 0) {
             stop(g);
         } else {
+            char ports[PORTS_SIZE];
+
             pages_attach(options->pages, g->loop, write_page, g);
             log_info("gateway",
                      "listening",
-                     "resp=%s frames=%s threads=%u",
-                     g->port[CLIENT_RESP].bound,
-                     options->frames != NULL ? g->port[CLIENT_PACKETS].bound : "off",
-                     g->count);
+                     "threads=%u%s",
+                     g->count,
+                     name_ports(g, ports, sizeof ports));
         }
         run(g);
     }

@@ -5,7 +5,9 @@
 #ifndef GATEWAY_GATEWAY_UV_H
 #define GATEWAY_GATEWAY_UV_H
 
+#include "gateway/carrier.h"
 #include "gateway/client.h"
+#include "gateway/entry.h"
 #include "gateway/router.h"
 #include "wire/link.h"
 
@@ -19,23 +21,23 @@ struct gateway_options {
     const char *cluster;
     const char *const *coordinators; /* "host:port" each */
     size_t coordinator_count;        /* 1..FINDER_MAX */
-    const char *listen;              /* "host:port" for RESP; port 0 = any free one */
-    const char *frames;              /* "host:port" for packets, or NULL */
+    const char *at[ENTRY_COUNT];     /* "host:port", or NULL; port 0 = any free one */
     const char *auth_keys;           /* file of keys of tokens (keyring.h), or NULL */
     uint32_t threads;                /* 1..GATEWAY_THREADS_MAX (wire/gateway_id.h); 1 */
     struct pages *pages;             /* who asks for metrics; NULL = nobody; borrowed */
     uint32_t drain_ms;               /* at SIGTERM, for requests under way; 3000 */
     struct router_config router;     /* gateway, seed, threads, name are filled in */
+    struct carrier_rules carriers;   /* packet_size_max, figures are filled in */
     /* So are version, name, cluster, port, deadline_ms, threads, board, strangers, at_door
      * and the seed of door. */
     struct clients_config clients;
 };
-/* name, cluster, coordinators are left empty; listen is "127.0.0.1:6380". */
+/* name, cluster, coordinators are left empty; RESP is at "127.0.0.1:6380". */
 struct gateway_options gateway_options_default(void);
 
 /* Limits of the process are divided among its threads: each must come to one at least. Run until
- * SIGTERM or SIGINT, then finish what is under way. Prints "ready resp=HOST:PORT frames=HOST:PORT"
- * on stdout once it listens and each of its threads knows a ring. Returns the exit code: 0, or 1
+ * SIGTERM or SIGINT, then finish what is under way. Prints "ready resp=HOST:PORT frames=HOST:PORT
+ * …" on stdout once it listens and each of its threads knows a ring. Returns the exit code: 0, or 1
  * after one line on stderr that says why it could not start. Borrows the options until it returns.
  */
 int gateway_run(const struct gateway_options *options);

@@ -174,6 +174,20 @@ static void put_packets(struct buffer *out, const struct client *c, const struct
     put_format(out, "\r\n");
 }
 
+static void put_transport(struct buffer *out, const struct client *c, const struct tally *t)
+{
+#define CARRIER_NAME(name, text) text,
+    static const char *const names[CARRIER_EVENT_COUNT] = {CARRIER_EVENTS(CARRIER_NAME)};
+#undef CARRIER_NAME
+
+    (void)c;
+    put_format(out, "# Transport\r\n");
+    for (size_t i = 0; i < CARRIER_EVENT_COUNT; i++) {
+        put_format(out, "%s:%" PRIu64 "\r\n", names[i], t->clients.carriers.count[i]);
+    }
+    put_format(out, "\r\n");
+}
+
 static const struct {
     const char *name; /* upper case */
     void (*put)(struct buffer *out, const struct client *c, const struct tally *t);
@@ -184,6 +198,7 @@ static const struct {
     {"RINGHOLD", put_ringhold},
     {"SESSIONS", put_sessions},
     {"PACKETS", put_packets},
+    {"TRANSPORT", put_transport},
 };
 
 static bool is_asked(const struct resp_command *line, const char *section)

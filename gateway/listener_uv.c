@@ -10,6 +10,7 @@
 
 enum {
     KEEPALIVE_S = 60,
+    OVER_US = 2000 * 1000, // for what was said last, if it does not go out at once
     /* Who is turned away may be speaking already. Closing on what it said would make the kernel
      * drop the refusal on the way, so it is read, and dropped, for a while. */
     REFUSED_MAX = 1024,
@@ -21,7 +22,8 @@ struct connection {
     uv_tcp_t tcp;
     uv_write_t write;
     struct listener *listener;
-    struct client *client; /* NULL once it is being closed */
+    struct carrier *carrier; /* owned; NULL = the client's bytes go as they are */
+    struct client *client;   /* NULL once it is being closed */
     struct list_link link;
     struct list_link touched;
     struct list_link paused;
@@ -29,6 +31,7 @@ struct connection {
     bool reading;
     uint64_t refused_us; /* when it was turned away; else 0 */
     size_t refused_size; /* bytes that it said since */
+    uint64_t over_us;    /* since when its carrier has ended; else 0 */
 };
 
 static void touch(struct connection *c)
@@ -54,14 +57,13 @@ static void on_closed(uv_handle_t *handle)
     struct connection *c = handle->data;
 
     buffer_fini(&c->writing);
+    carrier_free(c->carrier);
     mem_free(c);
 }
 
-static void close_connection(struct connection *c)
+/* It is no client any more. */
+static void take_off(struct connection *c)
 {
-    if (c->client == NULL) {
-        return;
-    }
     client_free(c->client, c->listener->now_us, c->listener->effects);
     c->client = NULL;
     listener_count_left(c->listener);
@@ -70,7 +72,14 @@ static void close_connection(struct connection *c)
     if (list_linked(&c->touched)) {
         list_remove(&c->touched);
     }
-    uv_close((uv_handle_t *)&c->tcp, on_closed);
+}
+
+static void close_connection(struct connection *c)
+{
+    if (c->client != NULL) {
+        take_off(c);
+        uv_close((uv_handle_t *)&c->tcp, on_closed);
+    }
 }
 
 /* ---- input ---- */
@@ -91,13 +100,35 @@ static void stop_reading(struct connection *c)
     }
 }
 
+/* Bytes of a socket whose client's bytes don't go as they are. */
+static void carried_bytes(struct connection *c, struct bytes in)
+{
+    struct listener *l = c->listener;
+    const bool opening = carrier_state(c->carrier) == CARRIER_OPENING;
+
+    buffer_clear(&l->plain);
+    carrier_on_bytes(c->carrier, in, &l->plain);
+    if (opening && carrier_state(c->carrier) != CARRIER_OPENING) {
+        client_on_open(c->client, l->now_us);
+    }
+    touch(c);
+    if (l->plain.size > 0) {
+        client_on_bytes(c->client, buffer_bytes(&l->plain), l->now_us, l->effects);
+        l->act(l);
+    }
+}
+
 static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 {
     struct connection *c = stream->data;
     struct listener *l = c->listener;
 
     (void)listener_now(l);
-    if (size == UV_EOF) {
+    if (size < 0 && c->carrier != NULL) {
+        close_connection(c); // nothing can be answered any more
+    } else if (size > 0 && c->carrier != NULL) {
+        carried_bytes(c, bytes_of(buf->base, (size_t)size));
+    } else if (size == UV_EOF) {
         stop_reading(c);
         client_on_end(c->client);
         touch(c);
@@ -155,6 +186,24 @@ static void end_refused_but(struct listener *l, size_t most, uint64_t since_us)
     }
 }
 
+/* All is said. What comes still is read, and dropped, for a while. */
+static void see_off(struct connection *c)
+{
+    struct listener *l = c->listener;
+    uv_os_fd_t fd = -1;
+
+    stop_reading(c);
+    if (uv_fileno((uv_handle_t *)&c->tcp, &fd) != 0 || shutdown(fd, SHUT_WR) != 0 ||
+        uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_refused_read) != 0) {
+        uv_close((uv_handle_t *)&c->tcp, on_closed);
+        return;
+    }
+    end_refused_but(l, REFUSED_MAX - 1, 0);
+    c->refused_us = l->now_us;
+    list_push_back(&l->refused, &c->link);
+    l->refused_count++;
+}
+
 /* ---- output ---- */
 
 static void on_written(uv_write_t *request, int status)
@@ -185,6 +234,15 @@ static uv_buf_t buf_of(struct bytes bytes)
     return uv_buf_init(base.out, (unsigned)bytes.size);
 }
 
+/* What could not be written at once. False: the connection is broken. */
+static bool write_rest(struct connection *c)
+{
+    const uv_buf_t buf = uv_buf_init((char *)c->writing.data, (unsigned)c->writing.size);
+
+    c->write.data = c;
+    return uv_write(&c->write, (uv_stream_t *)&c->tcp, &buf, 1, on_written) == 0;
+}
+
 /* False: the connection is broken. */
 static bool send_output(struct connection *c)
 {
@@ -193,7 +251,7 @@ static bool send_output(struct connection *c)
     if (out.size == 0) {
         return true;
     }
-    uv_buf_t buf = buf_of(out);
+    const uv_buf_t buf = buf_of(out);
     const int sent = uv_try_write((uv_stream_t *)&c->tcp, &buf, 1);
     if (sent < 0 && sent != UV_EAGAIN) {
         return false;
@@ -203,9 +261,75 @@ static bool send_output(struct connection *c)
         return true;
     }
     client_take_output(c->client, &c->writing);
-    buf = uv_buf_init((char *)c->writing.data, (unsigned)c->writing.size);
-    c->write.data = c;
-    return uv_write(&c->write, (uv_stream_t *)&c->tcp, &buf, 1, on_written) == 0;
+    return write_rest(c);
+}
+
+/* Move what the client has to say into its carrier. */
+static void load_carrier(struct connection *c)
+{
+    struct buffer plain = {0};
+
+    if (carrier_state(c->carrier) == CARRIER_OPEN && client_output(c->client).size > 0) {
+        client_take_output(c->client, &plain);
+        carrier_put(c->carrier, buffer_bytes(&plain));
+        buffer_fini(&plain);
+    }
+}
+
+/* False: the connection is broken. */
+static bool send_carried(struct connection *c)
+{
+    struct buffer *out = carrier_output(c->carrier);
+
+    if (c->writing.size > 0) {
+        return true; // a write is under way: it goes on when that is over
+    }
+    load_carrier(c);
+    if (out->size == 0) {
+        return true;
+    }
+    const uv_buf_t buf = buf_of(buffer_bytes(out));
+    const int sent = uv_try_write((uv_stream_t *)&c->tcp, &buf, 1);
+    if (sent < 0 && sent != UV_EAGAIN) {
+        return false;
+    }
+    buffer_consume(out, sent > 0 ? (size_t)sent : 0);
+    if (out->size == 0) {
+        buffer_fini(out); // an idle connection keeps none
+        client_wrote(c->client, c->listener->now_us);
+        return true;
+    }
+    c->writing = *out;
+    *out = (struct buffer){0};
+    return write_rest(c);
+}
+
+static void read_on(struct connection *c, bool wanted)
+{
+    set_reading(c, wanted);
+    set_paused(c, !c->reading);
+}
+
+static void flush_carried(struct connection *c)
+{
+    struct listener *l = c->listener;
+    bool good = send_carried(c);
+
+    if (good && client_is_done(c->client)) {
+        carrier_close(c->carrier, client_is_leaving(c->client));
+        good = send_carried(c);
+    }
+    if (!good || client_is_stuck(c->client, l->now_us)) {
+        close_connection(c);
+    } else if (carrier_state(c->carrier) != CARRIER_ENDED) {
+        read_on(c, carrier_state(c->carrier) == CARRIER_OPENING || client_wants_input(c->client));
+    } else if (c->writing.size == 0 && carrier_output(c->carrier)->size == 0) {
+        take_off(c);
+        see_off(c);
+    } else {
+        c->over_us = c->over_us == 0 ? l->now_us : c->over_us;
+        stop_reading(c);
+    }
 }
 
 void listener_flush(struct listener *l)
@@ -214,12 +338,15 @@ void listener_flush(struct listener *l)
          i = list_pop_front(&l->touched)) {
         struct connection *c = CONTAINER_OF(i, struct connection, touched);
 
+        if (c->carrier != NULL) {
+            flush_carried(c);
+            continue;
+        }
         if (!send_output(c) || client_is_done(c->client) || client_is_stuck(c->client, l->now_us)) {
             close_connection(c);
             continue;
         }
-        set_reading(c, client_wants_input(c->client));
-        set_paused(c, !c->reading);
+        read_on(c, client_wants_input(c->client));
     }
 }
 
@@ -286,21 +413,21 @@ static void name_peer(const uv_tcp_t *tcp, char *text, size_t size)
 /* It is told, and that nothing follows; it may not get that, and is closed anyway. */
 static void refuse(struct connection *c, struct bytes text)
 {
-    struct listener *l = c->listener;
     const uv_buf_t buf = buf_of(text);
-    uv_os_fd_t fd = -1;
 
-    listener_count_left(l);
+    listener_count_left(c->listener);
     (void)uv_try_write((uv_stream_t *)&c->tcp, &buf, 1);
-    if (uv_fileno((uv_handle_t *)&c->tcp, &fd) != 0 || shutdown(fd, SHUT_WR) != 0 ||
-        uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_refused_read) != 0) {
-        uv_close((uv_handle_t *)&c->tcp, on_closed);
-        return;
+    see_off(c);
+}
+
+/* What to tell who may not come in. */
+static struct bytes refusal_of(struct connection *c, const struct admission *admission)
+{
+    if (c->carrier == NULL) {
+        return admission->refusal;
     }
-    end_refused_but(l, REFUSED_MAX - 1, 0);
-    c->refused_us = l->now_us;
-    list_push_back(&l->refused, &c->link);
-    l->refused_count++;
+    carrier_refuse(c->carrier, admission->refusal);
+    return buffer_bytes(carrier_output(c->carrier));
 }
 
 /* A connection without a socket yet, or NULL. */
@@ -320,8 +447,9 @@ static struct connection *begin(struct listener *l, uv_loop_t *loop)
 }
 
 /* It has its socket, or not. */
-static void admit(struct connection *c, enum client_speech speech, int failed)
+static void admit(struct connection *c, enum entry entry, int failed)
 {
+    const enum client_speech speech = entry_shape(entry).speech;
     struct listener *l = c->listener;
     char peer[ADDRESS_SIZE_MAX + 8];
     struct admission admission;
@@ -332,8 +460,9 @@ static void admit(struct connection *c, enum client_speech speech, int failed)
         return;
     }
     name_peer(&c->tcp, peer, sizeof peer);
+    c->carrier = carrier_new(entry, &l->carriers, l->now_us);
     if (!clients_admit(l->clients, speech, peer, l->now_us, &admission)) {
-        refuse(c, admission.refusal);
+        refuse(c, refusal_of(c, &admission));
         return;
     }
     (void)uv_tcp_nodelay(&c->tcp, 1);
@@ -350,11 +479,11 @@ void listener_accept(struct listener *l, struct port *port)
     struct connection *c = begin(l, port->tcp.loop);
 
     if (c != NULL) {
-        admit(c, port->speech, uv_accept((uv_stream_t *)&port->tcp, (uv_stream_t *)&c->tcp));
+        admit(c, port->entry, uv_accept((uv_stream_t *)&port->tcp, (uv_stream_t *)&c->tcp));
     }
 }
 
-void listener_take(struct listener *l, uv_loop_t *loop, enum client_speech speech, int fd)
+void listener_take(struct listener *l, uv_loop_t *loop, enum entry entry, int fd)
 {
     struct connection *c = begin(l, loop);
     const int failed = c == NULL ? UV_ENOMEM : uv_tcp_open(&c->tcp, fd);
@@ -363,7 +492,7 @@ void listener_take(struct listener *l, uv_loop_t *loop, enum client_speech speec
         (void)close(fd);
     }
     if (c != NULL) {
-        admit(c, speech, failed);
+        admit(c, entry, failed);
     }
 }
 
@@ -378,12 +507,32 @@ void listener_init(struct listener *l)
 
 /* ---- the whole ---- */
 
+static void sweep_carried(struct connection *c)
+{
+    const struct listener *l = c->listener;
+
+    carrier_tick(c->carrier, l->now_us);
+    if (carrier_state(c->carrier) == CARRIER_OPEN) {
+        client_tick(c->client, l->now_us);
+    }
+    if (client_is_stuck(c->client, l->now_us) ||
+        (c->over_us != 0 && l->now_us - c->over_us > OVER_US)) {
+        close_connection(c);
+    } else {
+        touch(c);
+    }
+}
+
 void listener_sweep(struct listener *l)
 {
     for (struct list_link *i = list_front(&l->connections); i != NULL;) {
         struct connection *c = CONTAINER_OF(i, struct connection, link);
 
         i = list_next(&l->connections, i);
+        if (c->carrier != NULL) {
+            sweep_carried(c);
+            continue;
+        }
         client_tick(c->client, l->now_us);
         if (client_is_stuck(c->client, l->now_us)) {
             close_connection(c);
@@ -422,4 +571,5 @@ void listener_fini(struct listener *l)
     ASSERT(list_empty(&l->connections));
     mem_free(l->input);
     l->input = NULL;
+    buffer_fini(&l->plain);
 }

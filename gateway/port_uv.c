@@ -105,13 +105,13 @@ static int resolve(uv_loop_t *loop, const char *text, struct sockaddr_storage *o
     return 0;
 }
 
-int port_open(struct port *port, uv_loop_t *loop, enum client_speech speech, const char *address)
+int port_open(struct port *port, uv_loop_t *loop, enum entry entry, const char *address)
 {
     struct sockaddr_storage storage = {0};
     int length = sizeof storage;
     int failed = 0;
 
-    port->speech = speech;
+    port->entry = entry;
     failed = uv_tcp_init(loop, &port->tcp);
     if (failed != 0) {
         return failed;

@@ -6,7 +6,7 @@
 #ifndef GATEWAY_PORT_UV_H
 #define GATEWAY_PORT_UV_H
 
-#include "gateway/client.h"
+#include "gateway/entry.h"
 #include "wire/address.h"
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ enum { PORT_BOUND_SIZE = ADDRESS_SIZE_MAX + 8 };
 
 struct port {
     uv_tcp_t tcp;
-    enum client_speech speech;
+    enum entry entry;
     bool open;
     bool waits;                  /* the owner let one wait: it is accepted later */
     char bound[PORT_BOUND_SIZE]; /* "host:port" */
@@ -27,8 +27,8 @@ struct port {
     void *user;
 };
 
-/* Bind and listen for clients that speak so. 0, or a libuv error; port_close() it either way. */
-int port_open(struct port *port, uv_loop_t *loop, enum client_speech speech, const char *address);
+/* Bind and listen for clients that come in so. 0, or a libuv error; port_close() it either way. */
+int port_open(struct port *port, uv_loop_t *loop, enum entry entry, const char *address);
 /* Accept, for a loop of another thread. The socket, owned by the caller, or -1. */
 int port_pass(struct port *port);
 void port_close(struct port *port);

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "gateway/carrier.h"
 #include "gateway/client.h"
 #include "gateway/port_uv.h"
 #include "gateway/router.h"
@@ -29,6 +30,8 @@ struct listener {
     struct list touched;            /* to be looked at in this turn */
     struct list paused;             /* not read from, or with input that waits */
     uint8_t *input;                 /* owned: one read buffer for all */
+    struct buffer plain;            /* what a read means to its client */
+    struct carrier_rules carriers;  /* of clients that don't come as they are */
     /* There are effects: what can be done at once may be, while it is in the cache. */
     void (*act)(struct listener *l);
     uint64_t now_us; /* of this turn of the loop, from its first callback on */
@@ -57,7 +60,7 @@ void listener_init(struct listener *l);
 /* A client is there: a connection of this loop, or one too many, which is told so. */
 void listener_accept(struct listener *l, struct port *port);
 /* The same, by a socket that another thread accepted. Takes `fd`. */
-void listener_take(struct listener *l, uv_loop_t *loop, enum client_speech speech, int fd);
+void listener_take(struct listener *l, uv_loop_t *loop, enum entry entry, int fd);
 /* Free what is left once the loop is done with all handles. */
 void listener_fini(struct listener *l);
 

@@ -54,6 +54,9 @@ static void add_clients(struct clients_figures *sum, const struct clients_figure
     for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
         sum->kicks[i] += more->kicks[i];
     }
+    for (size_t i = 0; i < CARRIER_EVENT_COUNT; i++) {
+        sum->carriers.count[i] += more->carriers.count[i];
+    }
     add_pushes(&sum->pushes, &more->pushes);
 }
 

@@ -137,7 +137,7 @@ static void on_post(uv_async_t *handle)
     const bool stops = t->post.stop;
     (void)pthread_mutex_unlock(&t->post.lock);
     for (size_t i = 0; i < t->taking.count; i++) {
-        listener_take(&t->listener, &t->loop, t->taking.item[i].speech, t->taking.item[i].fd);
+        listener_take(&t->listener, &t->loop, t->taking.item[i].entry, t->taking.item[i].fd);
     }
     t->taking.count = 0;
     if (stops) {
@@ -147,7 +147,7 @@ static void on_post(uv_async_t *handle)
     }
 }
 
-void thread_hand(struct thread *t, enum client_speech speech, int fd)
+void thread_hand(struct thread *t, enum entry entry, int fd)
 {
     struct hands *hands = &t->post.hands;
 
@@ -159,7 +159,7 @@ void thread_hand(struct thread *t, enum client_speech speech, int fd)
             hands->cap = hands->cap == 0 ? 16 : hands->cap * 2;
             hands->item = mem_resize(hands->item, hands->cap * sizeof *hands->item);
         }
-        hands->item[hands->count++] = (struct handed){speech, fd};
+        hands->item[hands->count++] = (struct handed){entry, fd};
         (void)uv_async_send(&t->wake);
     }
     (void)pthread_mutex_unlock(&t->post.lock);
@@ -221,6 +221,9 @@ static void open_cores(struct thread *t, uint16_t port)
     t->listener.clients = t->clients;
     t->listener.effects = &t->effects;
     t->listener.act = on_act;
+    t->listener.carriers = options->carriers;
+    t->listener.carriers.packet_size_max = clients.packet_size_max;
+    t->listener.carriers.figures = clients_carriers(t->clients);
 }
 
 struct thread *thread_open(const struct thread_config *config)

@@ -47,7 +47,7 @@ struct remote {
 
 /* A client's socket, on its way to the thread. */
 struct handed {
-    enum client_speech speech;
+    enum entry entry;
     int fd;
 };
 struct hands {
@@ -122,7 +122,7 @@ void thread_do_requests(struct thread *t);
 size_t thread_share(const struct thread_config *config, size_t total);
 
 /* A client of yours. Takes `fd`. */
-void thread_hand(struct thread *t, enum client_speech speech, int fd);
+void thread_hand(struct thread *t, enum entry entry, int fd);
 /* Finish what is under way, then end. */
 void thread_drain(struct thread *t);
 /* End. */

@@ -607,7 +607,7 @@ static int be_gateway(char **argv)
     options.cluster = "test";
     options.coordinators = coordinators;
     options.coordinator_count = 1;
-    options.listen = argv[1];
+    options.at[ENTRY_RESP] = argv[1];
     options.threads = (uint32_t)strtoul(argv[3], NULL, 10);
     options.drain_ms = HANG_MS;
     options.clients.connections_max = CONNECTIONS_MAX;
