@@ -218,6 +218,11 @@ static void add_strangers(struct options *t, struct gateway_words *w, struct gat
                     sizeof w->auth_keys,
                     "players show tokens signed with these keys; SIGHUP: read again"));
     (void)options_add(t,
+                      option_time("opening-time",
+                                  &o->carriers.opening_ms,
+                                  (struct option_range){100, AUTH_TIME_MAX_MS},
+                                  "time to say how a connection is to be, as HTTP (5s)"));
+    (void)options_add(t,
                       option_time("auth-time",
                                   &o->clients.auth_ms,
                                   (struct option_range){100, AUTH_TIME_MAX_MS},

@@ -124,16 +124,14 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
     struct listener *l = c->listener;
 
     (void)listener_now(l);
-    if (size < 0 && c->carrier != NULL) {
-        close_connection(c); // nothing can be answered any more
-    } else if (size > 0 && c->carrier != NULL) {
+    if (size > 0 && c->carrier != NULL) {
         carried_bytes(c, bytes_of(buf->base, (size_t)size));
-    } else if (size == UV_EOF) {
+    } else if (size == UV_EOF && c->carrier == NULL) {
         stop_reading(c);
         client_on_end(c->client);
         touch(c);
     } else if (size < 0) {
-        close_connection(c);
+        close_connection(c); // also at the end of what is carried: nothing can be answered any more
     } else if (size > 0) {
         client_on_bytes(c->client, bytes_of(buf->base, (size_t)size), l->now_us, l->effects);
         touch(c);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gateway/upgrade.h"
 
+#include "base/assert.h"
 #include "base/base64.h"
 
 #include <stdio.h>
@@ -310,6 +311,7 @@ void upgrade_put_refusal(struct buffer *out, enum upgrade_result why)
     };
     char head[256];
 
+    ASSERT(answers[why].text != NULL);
     (void)snprintf(head,
                    sizeof head,
                    "HTTP/1.1 %s\r\n%sConnection: %sclose\r\nContent-Type: text/plain\r\n"
