@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/base64.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -287,7 +288,7 @@ void upgrade_put_answer(struct buffer *out, const struct upgrade *upgrade)
     put_text(out, "\r\n");
 }
 
-void upgrade_put_refusal(struct buffer *out, enum upgrade_result why)
+void upgrade_put_refusal(struct buffer *out, enum upgrade_result why, uint32_t retry_s)
 {
     static const struct {
         const char *status;
@@ -305,19 +306,22 @@ void upgrade_put_refusal(struct buffer *out, enum upgrade_result why)
         [UPGRADE_TOO_LARGE] = {"431 Request Header Fields Too Large",
                                "",
                                "The request is over 8 KiB.\n"},
-        [UPGRADE_FULL] = {"503 Service Unavailable",
-                          "Retry-After: 5\r\n",
-                          "Too many connections.\n"},
+        [UPGRADE_FULL] = {"503 Service Unavailable", "", "Too many connections.\n"},
     };
     char head[256];
+    char retry[64] = "";
 
+    if (why == UPGRADE_FULL) {
+        (void)snprintf(retry, sizeof retry, "Retry-After: %" PRIu32 "\r\n", retry_s);
+    }
     ASSERT(answers[why].text != NULL);
     (void)snprintf(head,
                    sizeof head,
-                   "HTTP/1.1 %s\r\n%sConnection: %sclose\r\nContent-Type: text/plain\r\n"
+                   "HTTP/1.1 %s\r\n%s%sConnection: %sclose\r\nContent-Type: text/plain\r\n"
                    "Content-Length: %zu\r\n\r\n",
                    answers[why].status,
                    answers[why].header,
+                   retry,
                    why == UPGRADE_REQUIRED ? "Upgrade, " : "",
                    strlen(answers[why].text));
     put_text(out, head);

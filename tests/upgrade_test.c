@@ -184,7 +184,7 @@ static void refusals_are_http(void **state)
     for (int i = UPGRADE_BAD_REQUEST; i <= UPGRADE_FULL; i++) {
         struct buffer out = {0};
 
-        upgrade_put_refusal(&out, (enum upgrade_result)i);
+        upgrade_put_refusal(&out, (enum upgrade_result)i, 7);
         buffer_put(&out, "", 1);
         const char *text = (const char *)out.data;
         assert_memory_equal(text, "HTTP/1.1 ", 9);
