@@ -107,15 +107,15 @@ static void pushes(struct told *told, const char *text, size_t records)
     assert_int_equal(told->t.told[SCENE_PUSH] - before, records);
 }
 
-/* It comes back, with all to `got`; `again` pushes are sent again. */
-static struct bound returns(struct told *told, uint64_t gateway, uint64_t got, int again)
+/* It comes back, with all to `got`; a push is told for each letter of `again`. */
+static struct bound returns(struct told *told, uint64_t gateway, uint64_t got, const char *again)
 {
     struct note note = note_of(NOTE_RETURN, gateway);
     const size_t before = told->t.told[SCENE_PUSH];
 
     note.got = got;
     const struct bound bound = run_note(told, &note);
-    assert_int_equal(told->t.told[SCENE_PUSH] - before, again);
+    assert_int_equal(told->t.told[SCENE_PUSH] - before, strlen(again));
     return bound;
 }
 
@@ -138,7 +138,7 @@ static void who_is_lost_comes_back_and_gets_what_it_missed(void **state)
     pushes(&told, "two", 1);
     (void)notes(&told, NOTE_LOST, GATEWAY);
     pushes(&told, "three", 0); // kept
-    const struct bound bound = returns(&told, OTHER, 1, 2);
+    const struct bound bound = returns(&told, OTHER, 1, "pp");
     assert_true(bound.result == BOUND_KEPT && bound.next == 2 && bound.epoch == 2);
     assert_true(told.t.push.number == 3 && told.t.push.gateway == OTHER);
     pushes(&told, "four", 1);
@@ -146,7 +146,7 @@ static void who_is_lost_comes_back_and_gets_what_it_missed(void **state)
     assert_string_equal(told.events, "1.0 4.1 3.1 ");
 
     // A copy of the note: nothing happens twice.
-    assert_int_equal(returns(&told, OTHER, 1, 0).epoch, 2);
+    assert_int_equal(returns(&told, OTHER, 1, "").epoch, 2);
     (void)notes(&told, NOTE_LOST, GATEWAY); // of the connection before
     pushes(&told, "five", 1);
     theatre_close(&told.t);
@@ -160,7 +160,7 @@ static void a_line_that_hangs_is_kicked(void **state)
     open_stage(&told);
     keep(&told);
     pushes(&told, "one", 1);
-    const struct bound bound = returns(&told, OTHER, 1, 1);
+    const struct bound bound = returns(&told, OTHER, 1, "p");
     assert_int_equal(bound.result, BOUND_KEPT);
     assert_true(told.t.push.type == PUSH_KICK && told.t.push.gateway == GATEWAY &&
                 told.t.push.code == KICK_REPLACED && told.t.push.number == 2);
@@ -184,7 +184,7 @@ static void it_is_kept_for_a_time(void **state)
     scene_tick(told.t.scene, 30000000);
     (void)theatre_call(&told.t, "x");
     assert_int_equal(told.pushed, RH_NO_SESSION);
-    assert_int_equal(returns(&told, OTHER, 0, 0).result, BOUND_GONE);
+    assert_int_equal(returns(&told, OTHER, 0, "").result, BOUND_GONE);
     assert_string_equal(told.events, "1.0 4.1 ");
     assert_true(scene_next_us(told.t.scene) == UINT64_MAX);
     scene_retire(told.t.actor);
@@ -206,7 +206,7 @@ static void who_says_so_or_is_kicked_does_not_return(void **state)
         lost.why = why[i];
         (void)run_note(&told, &lost);
         assert_string_equal(told.events, i == 0 ? "1.0 4.1 " : "1.0 4.2 ");
-        assert_int_equal(returns(&told, OTHER, 0, 0).result, BOUND_GONE);
+        assert_int_equal(returns(&told, OTHER, 0, "").result, BOUND_GONE);
         theatre_close(&told.t);
     }
     struct told told;
@@ -214,7 +214,7 @@ static void who_says_so_or_is_kicked_does_not_return(void **state)
     keep(&told);
     (void)notes(&told, NOTE_LOST, GATEWAY);
     pushes(&told, "kick", 0); // while it is away
-    assert_int_equal(returns(&told, OTHER, 0, 0).result, BOUND_GONE);
+    assert_int_equal(returns(&told, OTHER, 0, "").result, BOUND_GONE);
     theatre_close(&told.t);
 }
 
@@ -229,7 +229,7 @@ static void another_client_takes_its_place(void **state)
     (void)notes(&told, NOTE_LOST, GATEWAY);
     assert_int_equal(run_note(&told, &bind).result, BOUND_NEW);
     assert_int_equal(told.t.told[SCENE_PUSH], 0); // nobody is there to be kicked
-    assert_int_equal(returns(&told, GATEWAY, 0, 0).result, BOUND_OLD);
+    assert_int_equal(returns(&told, GATEWAY, 0, "").result, BOUND_OLD);
     assert_string_equal(told.events, "1.0 4.1 1.0 ");
     theatre_close(&told.t);
 }
@@ -252,8 +252,8 @@ static void what_is_acknowledged_is_not_sent_again(void **state)
     ack.round = 1;
     ack.gateway = OTHER;
     (void)run_note(&told, &ack);
-    const struct bound bound = returns(&told, OTHER, 0, 2); // it lies; and the kick
-    assert_int_equal(bound.next, 2);                        // … and is told
+    const struct bound bound = returns(&told, OTHER, 0, "pp"); // it lies; and the kick
+    assert_int_equal(bound.next, 2);                           // … and is told
     theatre_close(&told.t);
 }
 
@@ -294,7 +294,7 @@ static void a_gateway_that_was_away_gets_the_rest_again(void **state)
     bound = run_note(&told, &renew);
     assert_true(bound.result == BOUND_NEW && bound.key == 99 && bound.next == 1 &&
                 bound.epoch == 4);
-    assert_int_equal(returns(&told, OTHER, 0, 0).result, BOUND_OLD); // by the key of before
+    assert_int_equal(returns(&told, OTHER, 0, "").result, BOUND_OLD); // by the key of before
     theatre_close(&told.t);
 }
 
@@ -330,7 +330,7 @@ static void what_it_missed_moves_with_its_actor(void **state)
     assert_int_equal(told.t.told[SCENE_BOUND], 2);           // nobody is there
     assert_int_equal(scene_next_us(told.t.scene), 30000000); // the rest of its time
     pushes(&told, "three", 0);
-    const struct bound bound = returns(&told, OTHER, 0, 3);
+    const struct bound bound = returns(&told, OTHER, 0, "ppp");
     assert_true(bound.next == 1 && bound.epoch == 2 && told.t.push.number == 3);
     theatre_close(&told.t);
 }
@@ -364,7 +364,7 @@ static void a_kind_may_keep_none(void **state)
     const struct bound bound = notes(&told, NOTE_KEEP, GATEWAY);
     assert_true(bound.result == BOUND_NEW && bound.key == 0);
     (void)notes(&told, NOTE_LOST, GATEWAY);
-    assert_int_equal(returns(&told, OTHER, 0, 0).result, BOUND_GONE);
+    assert_int_equal(returns(&told, OTHER, 0, "").result, BOUND_GONE);
     theatre_close(&told.t);
 }
 
@@ -377,9 +377,9 @@ static void one_that_does_not_want_it_back_says_so(void **state)
     keep(&told);
     (void)notes(&told, NOTE_LOST, GATEWAY);
     told.result = RH_FAILED;
-    assert_int_equal(returns(&told, OTHER, 0, 0).result, BOUND_REFUSED);
+    assert_int_equal(returns(&told, OTHER, 0, "").result, BOUND_REFUSED);
     told.result = RH_OK;
-    assert_int_equal(returns(&told, OTHER, 0, 0).result, BOUND_GONE);
+    assert_int_equal(returns(&told, OTHER, 0, "").result, BOUND_GONE);
     theatre_close(&told.t);
 }
 
