@@ -171,6 +171,15 @@ void carrier_refuse(struct carrier *c, struct bytes goaway)
 
 /* ---- life ---- */
 
+const char *carrier_event_name(enum carrier_event event)
+{
+#define CARRIER_NAME(name, text) text,
+    static const char *const names[CARRIER_EVENT_COUNT] = {CARRIER_EVENTS(CARRIER_NAME)};
+#undef CARRIER_NAME
+
+    return names[event];
+}
+
 struct carrier_rules carrier_rules_default(void)
 {
     return (struct carrier_rules){.upgrade = {.path = "/", .origins = ""}, .opening_ms = 5000};

@@ -32,6 +32,9 @@
 enum carrier_event { CARRIER_EVENTS(CARRIER_EVENT) CARRIER_EVENT_COUNT };
 #undef CARRIER_EVENT
 
+/* "ws_opened" */
+const char *carrier_event_name(enum carrier_event event);
+
 struct carrier_figures {
     uint64_t count[CARRIER_EVENT_COUNT];
 };

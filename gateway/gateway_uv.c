@@ -179,15 +179,26 @@ static void put_metrics(void *owner, struct metrics *m)
     gateway_metrics(&tally, m);
 }
 
+static const char *why_not_ready(const struct gateway *g)
+{
+    struct thread *first = g->seat[0].thread;
+
+    if (g->draining) {
+        return "it drains";
+    }
+    if (!g->said_ready) {
+        return "it knows no ring yet";
+    }
+    return clients_ready(first->clients, thread_now(first)) ? NULL : "it turns clients away";
+}
+
 static bool write_page(void *owner, enum page page, struct buffer *out)
 {
     struct gateway *g = owner;
     const struct page_who who = {.role = "gateway",
                                  .name = g->options->name,
                                  .cluster = g->options->cluster,
-                                 .not_ready = g->draining      ? "it drains"
-                                              : !g->said_ready ? "it knows no ring yet"
-                                                               : NULL};
+                                 .not_ready = why_not_ready(g)};
 
     return page_render(page, &who, put_metrics, g, out);
 }

@@ -176,14 +176,13 @@ static void put_packets(struct buffer *out, const struct client *c, const struct
 
 static void put_transport(struct buffer *out, const struct client *c, const struct tally *t)
 {
-#define CARRIER_NAME(name, text) text,
-    static const char *const names[CARRIER_EVENT_COUNT] = {CARRIER_EVENTS(CARRIER_NAME)};
-#undef CARRIER_NAME
-
     (void)c;
     put_format(out, "# Transport\r\n");
     for (size_t i = 0; i < CARRIER_EVENT_COUNT; i++) {
-        put_format(out, "%s:%" PRIu64 "\r\n", names[i], t->clients.carriers.count[i]);
+        put_format(out,
+                   "%s:%" PRIu64 "\r\n",
+                   carrier_event_name((enum carrier_event)i),
+                   t->clients.carriers.count[i]);
     }
     put_format(out, "\r\n");
 }

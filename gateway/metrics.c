@@ -92,6 +92,11 @@ static const struct metrics_row clients[] = {
       METRIC_COUNTER},
      offsetof(struct tally, clients.authenticated),
      false},
+    {{"ringhold_gateway_rate_limited_total",
+      "Requests beyond the rate of their connection.",
+      METRIC_COUNTER},
+     offsetof(struct tally, clients.rate_limited),
+     false},
     {{"ringhold_gateway_unauthorized_total",
       "Requests for another entity than the token's.",
       METRIC_COUNTER},
@@ -134,6 +139,21 @@ static const struct metrics_word reasons[] = {
     {"kicked_by_actor", offsetof(struct tally, clients.pushes.kicked)},
 };
 
+static const struct metric refused = {"ringhold_gateway_refused_total",
+                                      "Connections that were turned away, by reason.",
+                                      METRIC_COUNTER};
+static const struct metrics_word refusals[] = {
+    {"full", offsetof(struct tally, clients.refused_full)},
+    {"accept_rate", offsetof(struct tally, clients.refused_accept_rate)},
+    {"address_rate", offsetof(struct tally, clients.refused_address_rate)},
+    {"address_count", offsetof(struct tally, clients.refused_address_count)},
+    {"unauthenticated", offsetof(struct tally, clients.refused_strangers)},
+    {"unauthenticated_address", offsetof(struct tally, clients.refused_address)},
+};
+
+static const struct metric transport = {
+    "ringhold_gateway_transport_total", "What became of WebSockets, by event.", METRIC_COUNTER};
+
 static const struct metric kicked = {"ringhold_gateway_kicks_total",
                                      "Connections kicked with a code of the gateway, by reason.",
                                      METRIC_COUNTER};
@@ -146,6 +166,16 @@ static const struct metrics_row sessions[] = {
       "Times that a bond was asked for again.",
       METRIC_COUNTER},
      offsetof(struct tally, clients.pushes.resumed),
+     false},
+    {{"ringhold_gateway_sessions_returned_total",
+      "Clients that came back to their session.",
+      METRIC_COUNTER},
+     offsetof(struct tally, clients.pushes.returned),
+     false},
+    {{"ringhold_gateway_sessions_gone_total",
+      "Clients that came back and found their session over.",
+      METRIC_COUNTER},
+     offsetof(struct tally, clients.pushes.gone),
      false},
     {{"ringhold_gateway_pushes_total", "Pushes handed to clients.", METRIC_COUNTER},
      offsetof(struct tally, clients.pushes.delivered),
@@ -172,7 +202,15 @@ void gateway_metrics(const struct tally *t, struct metrics *m)
     metrics_put_rows(m, requests, COUNT(requests), t);
     metrics_put_words(m, &outcome, "outcome", outcomes, COUNT(outcomes), t);
     metrics_put_rows(m, clients, COUNT(clients), t);
+    metrics_put_words(m, &refused, "reason", refusals, COUNT(refusals), t);
     metrics_put_words(m, &closed, "reason", reasons, COUNT(reasons), t);
+    for (size_t i = 0; i < CARRIER_EVENT_COUNT; i++) {
+        metrics_put_labelled(m,
+                             &transport,
+                             "event",
+                             carrier_event_name((enum carrier_event)i),
+                             t->clients.carriers.count[i]);
+    }
     for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
         metrics_put_labelled(m,
                              &kicked,
