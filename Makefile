@@ -197,8 +197,10 @@ check: setup-build-check
 
 # A sanitizer judges what is done to memory, which differs little from seed to seed: fewer are enough.
 smoke := $(wildcard tests/e2e/smoke_*.py)
-run-check: all
-	@TEST_TIMEOUT=$(or $(TEST_TIMEOUT),$(if $(SAN),900,300)) $(run-tests) $(tests) \
+fuzzers := $(patsubst %.c,$(out)/%,$(notdir $(wildcard tests/fuzz/*_fuzz.c)))
+seeds_of = $(wildcard tests/fuzz/seeds/$(patsubst %_fuzz,%,$(notdir $(1)))_*)
+run-check: all $(fuzzers)
+	@TEST_TIMEOUT=$(or $(TEST_TIMEOUT),$(if $(SAN),900,300)) $(run-tests) $(tests) $(foreach f,$(fuzzers),"$(f) --replay $(call seeds_of,$(f))") \
 	    "$(out)/sim/fleet_sim --seeds $(or $(SEEDS),$(if $(SAN),50,200))" $(smoke:%="% $(binary)")
 
 sim: $(sims)
@@ -252,7 +254,6 @@ bench-%: setup-build-check-bench
 	+@$(submake) run-bench PART="$*"
 
 # LIBFUZZER=1 needs clang's runtime (libclang-rt-14-dev); without it a driver of our own mutates seeds.
-fuzzers := $(patsubst %.c,$(out)/%,$(notdir $(wildcard tests/fuzz/*_fuzz.c)))
 fuzz: setup-build-check
 	@$(MAKE) --no-print-directory run-fuzz $(if $(LIBFUZZER),CC=clang SAN=address$(comma)undefined$(comma)fuzzer-no-link,SAN=address$(comma)undefined)
 run-fuzz: $(fuzzers)

@@ -5,6 +5,7 @@
  * coverage, so it finds less; the sanitizers judge what it finds.
  *
  *     frame_fuzz SECONDS [SEED-FILE…]
+ *     frame_fuzz --replay SEED-FILE…    each as it is and cut short anywhere, and some changed
  */
 #include "base/bytes.h"
 #include "base/mem.h"
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SIZE_MAX_OF_INPUT = 4096, SEEDS_MAX = 64, BATCH = 1000 };
+enum { SIZE_MAX_OF_INPUT = 4096, SEEDS_MAX = 64, BATCH = 1000, REPLAY_BATCHES = 10 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -78,6 +79,15 @@ static void change(struct prng *p, struct buffer *input)
     }
 }
 
+/* In memory of exactly that size: a sanitizer sees any look past the end. */
+static void run(struct bytes input)
+{
+    uint8_t *exact = mem_copy(input.data, input.size);
+
+    (void)LLVMFuzzerTestOneInput(exact, input.size);
+    mem_free(exact);
+}
+
 static void run_one(struct prng *p)
 {
     struct buffer input = {0};
@@ -90,31 +100,58 @@ static void run_one(struct prng *p)
     for (uint64_t changes = prng_between(p, 0, 6); changes > 0; changes--) {
         change(p, &input);
     }
-    // Memory of exactly that size: a sanitizer sees any look past the end.
-    uint8_t *exact = mem_copy(input.data, input.size);
-    (void)LLVMFuzzerTestOneInput(exact, input.size);
-    mem_free(exact);
+    run(buffer_bytes(&input));
     buffer_fini(&input);
+}
+
+static uint64_t run_batch(struct prng *p)
+{
+    for (int i = 0; i < BATCH; i++) {
+        run_one(p);
+    }
+    return BATCH;
+}
+
+static int replay(struct prng *p)
+{
+    uint64_t runs = 0;
+
+    for (size_t i = 0; i < seed_count; i++) {
+        for (size_t size = 0; size <= seeds[i].size; size++, runs++) {
+            run(bytes_of(seeds[i].data, size));
+        }
+    }
+    for (int i = 0; i < REPLAY_BATCHES; i++) {
+        runs += run_batch(p);
+    }
+    printf("ok - %zu seeds and what is like them: %" PRIu64 " inputs\n", seed_count, runs);
+    return seed_count > 0 ? 0 : 1;
+}
+
+static int search(struct prng *p, long seconds)
+{
+    const time_t end = time(NULL) + (time_t)seconds;
+    uint64_t runs = 0;
+
+    do {
+        runs += run_batch(p);
+    } while (time(NULL) < end);
+    printf("%" PRIu64 " inputs\n", runs);
+    return 0;
 }
 
 int main(int argc, char **argv)
 {
-    const time_t end = time(NULL) + (argc > 1 ? (time_t)strtol(argv[1], NULL, 10) : 1);
     struct prng prng = {.state = 1};
-    uint64_t runs = 0;
 
     for (int i = 2; i < argc; i++) {
         load(argv[i]);
     }
-    do {
-        for (int i = 0; i < BATCH; i++) {
-            run_one(&prng);
-        }
-        runs += BATCH;
-    } while (time(NULL) < end);
+    const int code = argc > 1 && strcmp(argv[1], "--replay") == 0
+                         ? replay(&prng)
+                         : search(&prng, argc > 1 ? strtol(argv[1], NULL, 10) : 1);
     for (size_t i = 0; i < seed_count; i++) {
         buffer_fini(&seeds[i]);
     }
-    printf("%" PRIu64 " inputs\n", runs);
-    return 0;
+    return code;
 }
