@@ -146,6 +146,42 @@ def gateways_are_replaced_under_them(binary):
                 player.leave()
 
 
+def numbered(player, count):
+    """Take `count` pushes of the actor's numbers: none may be missing or come twice, whatever gateway they come by."""
+    while player.counted < count:
+        line = player.next("push", "bound afresh", "begun")
+        words = line.split()
+        assert words[0] == "push" and words[2:4] == ["lost", "0"], (line, player.seen[-20:])
+        if words[4] != "hello":
+            player.counted += 1
+            assert int(words[4]) == player.counted, (line, player.seen[-20:])
+
+
+def sessions_go_on_while_gateways_are_replaced(binary):
+    with Fleet(binary) as fleet:
+        start(fleet)
+        ports = [free_port(), free_port()]
+        gateways = [gateway(fleet, f"g{i}", port) for i, port in enumerate(ports)]
+        until("somebody owns it", lambda: succeeds(Resp(gateways[0].resp), "CALL", "x", "events") is not None)
+        players = [Player(p, [f"127.0.0.1:{port}" for port in ports], 0, f"p{len(p)}") for p in programs(binary)]
+        for player in players:
+            player.next("bound afresh")
+            player.counted = 0
+            player.say("!count 5")
+            numbered(player, 10)
+        for turn in range(4):
+            old = gateways[turn % 2]
+            old.kill(signal.SIGTERM if turn < 2 else signal.SIGKILL)
+            old.wait()
+            for player in players:
+                numbered(player, player.counted + 40)
+            gateways[turn % 2] = gateway(fleet, f"g{turn % 2}-{turn}", ports[turn % 2])
+        for player in players:
+            numbered(player, player.counted + 40)
+            with player:
+                player.leave()
+
+
 def tokens_are_shown(binary):
     with Fleet(binary) as fleet:
         start(fleet)
@@ -184,6 +220,7 @@ main(
     [
         players_ask_and_are_pushed_to,
         gateways_are_replaced_under_them,
+        sessions_go_on_while_gateways_are_replaced,
         tokens_are_shown,
         javascript_has_the_bytes_of_the_page,
     ]
