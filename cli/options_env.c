@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VARIABLE_MAX = 96 };
+enum { VARIABLE_MAX = 96, VALUE_MAX = 4096 };
 
 extern char **environ;
 
@@ -52,15 +52,35 @@ static bool refuse(const struct options_parse *p, const char *variable, const ch
     return false;
 }
 
+/* A list has its values on lines of their own. NULL, or what is wrong with one. */
+static const char *set_lines(const struct option *o, const char *text)
+{
+    const char *why = NULL;
+
+    while (text[0] != '\0' && why == NULL) {
+        char line[VALUE_MAX];
+        const size_t size = strcspn(text, "\n");
+
+        if (size >= sizeof line) {
+            return "it is too long";
+        }
+        (void)snprintf(line, sizeof line, "%.*s", (int)size, text);
+        why = size == 0 ? NULL : option_set(o, line);
+        text += size + (text[size] == '\n');
+    }
+    return why;
+}
+
 static bool take(struct options_parse *p, const struct option *o, const char *variable)
 {
     uint8_t *origin = &p->origin[o - p->command->options];
+    const char *value = strchr(variable, '=') + 1;
 
     if (*origin != ORIGIN_DEFAULT) {
         return true;
     }
     *origin = ORIGIN_ENVIRONMENT;
-    const char *why = option_set(o, strchr(variable, '=') + 1);
+    const char *why = o->kind == OPTION_LIST ? set_lines(o, value) : option_set(o, value);
     return why == NULL || refuse(p, variable, why);
 }
 

@@ -46,6 +46,7 @@ def flags_win_then_variables_then_the_file(binary):
             *("node", "--config", path, "--name", "c", "--print-config"),
             RINGHOLD_NODE_NAME="b",
             RINGHOLD_NODE_WEIGHT="3",
+            RINGHOLD_NODE_KIND="1:echo\n2:kv\n",
             RINGHOLD_COORDINATORS="127.0.0.1:1",
             RINGHOLD_CLUSTER="arena",
             RINGHOLD_NODE_SERVICE_HOST="kubelet",
@@ -55,6 +56,8 @@ def flags_win_then_variables_then_the_file(binary):
         told = values(out)
         assert told["name"] == ("c", "flag"), told
         assert told["weight"] == ("3", "environment"), told
+        kinds = [line for line in out.splitlines() if line.startswith("kind ")]
+        assert [k.split("=", 1)[1].split(";")[0].strip() for k in kinds] == ["1:echo", "2:kv"], kinds
         assert told["linger-ms"] == ("500", "file"), told
         assert told["join"] == ("127.0.0.1:1", "environment"), told
         assert told["cluster"] == ("arena", "environment"), told
