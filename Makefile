@@ -2,10 +2,12 @@
 # make check       set up, build, run every test             make sim      SEEDS=200 fleets in the simulator
 # make lint        format, tidy, cppcheck, DEEP=1            make bench    10 min against peers, bench-NAME a part
 # make mutants     planted bugs that the simulator must find make e2e      tests on real processes
-# make raft-sim    SEEDS=1000 libraft in virtual time        make fuzz     SECONDS=20 any bytes to each decoder
+# make raft-sim    SEEDS=1000 libraft in virtual time        make fuzz     SECONDS=20 or RUNS= of any bytes
 # make model       spin on the protocol's models, DEEP=1   make failover KILLS=30 nodes: until ids answer again
-# make storm       STORM=50000 players log in at once
-# make races       SECONDS=60 ThreadSanitizer under load   make install  DESTDIR= PREFIX=/usr/local, make clean
+# make browser     pages in Chromium (fleet, chat), and the JavaScript client over WebSockets
+# make storm       STORM=50000 players at once, and others make bots     10,000 players, BOTS= SECONDS=
+# make races       SECONDS=60 ThreadSanitizer under load   make alerts   each fires in a real Prometheus
+# make install     DESTDIR= PREFIX=/usr/local              make clean
 #
 # make SAN=address,undefined check     make CC=clang     make WERROR=1     make V=1     make DEPS=skip check
 # Each variant (SAN, COVER, INJECT, MUTANTS, CC) builds into a folder of its own, so none spoils another.
@@ -37,7 +39,7 @@ defines  := -D_POSIX_C_SOURCE=200809L -DRINGHOLD_VERSION='"$(VERSION)"' $(if $(I
 cflags   := -std=c11 $(defines) -iquote . -isystem build/proto -Iinclude -MD -MP -fPIC -fvisibility=hidden -fno-omit-frame-pointer \
             $(warnings) $(if $(WERROR),-Werror) $(if $(COVER),--coverage) \
             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all) $(CFLAGS)
-libs     := -lmicrohttpd -lwslay -lcrypto -lraft -luv -lsqlite3 -lnng -lprotobuf-c -linih -llua5.4 -lpthread -ldl -lm
+libs     := -lmicrohttpd -lwslay -lssl -lcrypto -lraft -luv -lsqlite3 -lnng -lprotobuf-c -linih -llua5.4 -lpthread -ldl -lm
 
 empty :=
 comma := ,
@@ -142,9 +144,12 @@ $(pkg): packaging/ringhold.pc.in Makefile VERSION
 	@mkdir -p $(@D)
 	$(Q)sed -e 's,@PREFIX@,$(PREFIX),' -e 's,@VERSION@,$(VERSION),' -e 's,@LIBS@,$(lib_libs),' $< >$@
 
+$(out)/cli/site.o: $(wildcard cli/web/*)
+
+# All of the API, as plugins may call what nothing here does.
 $(binary): $(out)/cli/main.o $(out)/all.a
 	$(call say,LD)
-	$(Q)$(CC) $(cflags) -rdynamic $(LDFLAGS) $^ $(libs) -o $@
+	$(Q)$(CC) $(cflags) -rdynamic $(api:%=-Wl$(comma)-u$(comma)%) $(LDFLAGS) $^ $(libs) -o $@
 
 $(embedded): %: %.o $(library)
 	$(call say,LD)
@@ -241,10 +246,27 @@ failover: setup-build-check
 	+@$(submake) $(binary)
 	@KILLS=$(or $(KILLS),30) tests/e2e/fault_failover.py $(binary)
 
-# A login storm of bots: STORM= attempts.
+# Players: 10,000 that drop the line and resume (BOTS=, SECONDS=); and what would harm them: a login storm (STORM=
+# attempts), one that does not read among FAST= others, SILENT= that say nothing, who sends a byte a second, garbage.
+bots: setup-build-check
+	+@$(submake) $(binary) $(plugins)
+	@tests/e2e/campaign_bots.py $(binary)
 storm: setup-build-check-bench
 	+@$(submake) $(binary) $(plugins) $(out)/bench/accept_uv
-	@tests/e2e/campaign_storm.py $(binary)
+	@for c in storm slow_reader strangers; do tests/e2e/campaign_$$c.py $(binary) || exit 1; done
+
+# Real browsers, and clients from npm: what they need of that is in build/browser, as are the screenshots.
+browser: setup-build-check-browser
+	@command -v npm >/dev/null || DEPS=$(DEPS) tools/setup npm
+	+@$(submake) $(binary) $(plugins)
+	@mkdir -p build/browser && cp tests/browser/package.json build/browser && \
+	    npm install --silent --no-audit --no-fund --prefix build/browser
+	@SHOW=1 TEST_TIMEOUT=600 tools/run-tests $(patsubst %,"% $(binary)",$(wildcard tests/browser/*.py))
+
+# Each alert of packaging/prometheus, in a real Prometheus.
+alerts: setup-build-check-alerts
+	+@$(submake) $(binary) $(plugins)
+	@tests/e2e/campaign_alerts.py $(binary)
 
 bench: setup-build-check-bench
 	+@$(submake) run-bench
@@ -256,11 +278,12 @@ bench-%: setup-build-check-bench
 # LIBFUZZER=1 needs clang's runtime (libclang-rt-14-dev); without it a driver of our own mutates seeds.
 fuzz: setup-build-check
 	@$(MAKE) --no-print-directory run-fuzz $(if $(LIBFUZZER),CC=clang SAN=address$(comma)undefined$(comma)fuzzer-no-link,SAN=address$(comma)undefined)
+# What was freed is kept for less long than by default, so that it stays in the cache: four times as many inputs.
 run-fuzz: $(fuzzers)
-	@for f in $(fuzzers); do name=$$(basename $$f); seeds=$$(ls tests/fuzz/seeds/$${name%_fuzz}_* 2>/dev/null); \
+	@export ASAN_OPTIONS=$${ASAN_OPTIONS:-quarantine_size_mb=16}; for f in $(fuzzers); do name=$$(basename $$f); seeds=$$(ls tests/fuzz/seeds/$${name%_fuzz}_* 2>/dev/null); \
 	    echo "== $$name"; if test -n "$(LIBFUZZER)"; then mkdir -p $$f.corpus; cp $$seeds $$f.corpus 2>/dev/null; \
-	    $$f -max_total_time=$(or $(SECONDS),20) -verbosity=0 -print_final_stats=1 $$f.corpus || exit 1; \
-	    else $$f $(or $(SECONDS),20) $$seeds || exit 1; fi; done
+	    $$f $(if $(RUNS),-runs=$(RUNS),-max_total_time=$(or $(SECONDS),20)) -verbosity=0 -print_final_stats=1 $$f.corpus || exit 1; \
+	    else $$f $(if $(RUNS),--runs=$(RUNS),$(or $(SECONDS),20)) $$seeds || exit 1; fi; done
 $(out)/%_fuzz: tests/fuzz/%_fuzz.c $(if $(LIBFUZZER),,tests/fuzz/drive.c) $(out)/all.a
 	$(call say,LD)
 	$(Q)$(CC) $(subst fuzzer-no-link,fuzzer,$(cflags)) $^ $(libs) -o $@
@@ -283,7 +306,7 @@ run-lint: $(pb)
 	$(Q)cppcheck --quiet --std=c11 --enable=warning,portability,performance --error-exitcode=1 \
 	    --inline-suppr --suppressions-list=tools/cppcheck.txt -j $$(nproc) -I. $(filter %.c,$(code))
 	@echo '  LINT shellcheck, layers'
-	$(Q)shellcheck tools/setup tools/layers tools/model .ci/run
+	$(Q)shellcheck tools/setup tools/layers tools/model .ci/run packaging/completion/ringhold.bash
 	$(Q)./tools/layers
 
 install: $(binary) $(checker) $(library) $(shared) $(pkg) $(client)
@@ -300,12 +323,18 @@ install: $(binary) $(checker) $(library) $(shared) $(pkg) $(client)
 	sed 's,^prefix=.*,prefix=$(PREFIX),' $(out)/ringhold-client.pc >$(DESTDIR)$(PREFIX)/lib/pkgconfig/ringhold-client.pc
 	install -m 644 include/ringhold.h include/ringhold_client.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 docs/ringhold.1 $(DESTDIR)$(PREFIX)/share/man/man1/ringhold.1
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/lib/sysusers.d $(DESTDIR)$(PREFIX)/share/doc/ringhold
+	for unit in coordinator node gateway; do sed 's,/usr/bin/,$(PREFIX)/bin/,' packaging/systemd/ringhold-$$unit.service \
+	    >$(DESTDIR)$(PREFIX)/lib/systemd/system/ringhold-$$unit.service || exit 1; done
+	install -m 644 packaging/systemd/ringhold.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/ringhold.conf
+	install -m 644 packaging/ringhold.ini packaging/prometheus/ringhold.rules.yml packaging/grafana/ringhold.json $(DESTDIR)$(PREFIX)/share/doc/ringhold
+	install -D -m 644 packaging/completion/ringhold.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ringhold
 	install -m 644 docs/libringhold.3 $(DESTDIR)$(PREFIX)/share/man/man3/libringhold.3
 
 clean:
 	rm -rf build
 
-.PHONY: all demo check run-check sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover storm bench run-bench \
+.PHONY: all demo check run-check sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover browser storm bots alerts bench run-bench \
         fuzz run-fuzz lint run-lint install clean
 .SECONDARY:
 -include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(out)/cli/main.d $(out)/sim/history_check.d

@@ -9,7 +9,7 @@ static const struct {
     const char *text;
 } mutants[] = {
 #define X(name, text) {#name, text},
-    MUTANT_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_SESSION_LIST(X)
+    MUTANT_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X)
 #undef X
 };
 
@@ -29,8 +29,10 @@ const char *mutant_text(enum mutant m)
 
 bool mutant_named(const char *name, enum mutant *m)
 {
-    for (size_t i = 0; i < M_RECALL; i++) { // The first one of threads.
-        if (strcmp(mutants[i].name, name) == 0) {
+    for (size_t i = 0; i < sizeof mutants / sizeof mutants[0]; i++) {
+        const bool threads = i == M_RECALL || i == M_STARTCHK;
+
+        if (!threads && strcmp(mutants[i].name, name) == 0) {
             *m = (enum mutant)i;
             return true;
         }

@@ -74,7 +74,7 @@
     X(M_RECALL, "a worker begins what was taken back from its queue") \
     X(M_STARTCHK, "a worker begins what has waited past the lease's end")
 
-/* Of clients' sessions: tests/session_walk_test.c --mutants. */
+/* Of clients' sessions: tests/session_walk_test.c --mutants, and the simulator. */
 #define MUTANT_SESSION_LIST(X)                                                     \
     X(M_TWOBOUND, "a second client is bound where the first was to stay")          \
     X(M_AWAYPUSH, "what is pushed while a client is away is not kept")             \
@@ -83,11 +83,19 @@
     X(M_OLDROUND, "a client that is back is pushed to by its former connection")   \
     X(M_ANYKEY, "whoever comes back gets the session that is there")               \
     X(M_OWNNUMBER, "requests of a client that is back are numbered anew")          \
-    X(M_ACKALL, "what a client has not acknowledged is let go when it is back")
+    X(M_ACKALL, "what a client has not acknowledged is let go when it is back")    \
+    X(M_CASTPASS, "what an actor sends behind a broadcast overtakes it")           \
+    X(M_CASTEDGE, "a broadcast that pauses goes on behind the next member")
+
+/* Of sessions that move with their actors, and are lost with them: sim/players.h. */
+#define MUTANT_PLAYER_LIST(X)                                    \
+    X(M_BONDSTAYS, "a client stays behind when its actor moves") \
+    X(M_OLDKEY, "a session that is begun afresh keeps its name") \
+    X(M_NOTETWICE, "a note that binds runs at a second incarnation")
 
 enum mutant {
 #define X(name, text) name,
-    MUTANT_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_SESSION_LIST(X)
+    MUTANT_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X)
 #undef X
 };
 

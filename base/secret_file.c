@@ -3,12 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* NULL, or why it must not be trusted. */
-static const char *distrust(int fd, size_t max)
+/* NULL, or why it must not be trusted. `secret`: by who else may read or write it, too. */
+static const char *distrust(int fd, bool secret, size_t max)
 {
     struct stat file;
 
@@ -18,10 +19,10 @@ static const char *distrust(int fd, size_t max)
     if (!S_ISREG(file.st_mode)) {
         return "it is no regular file";
     }
-    if (file.st_uid != geteuid() && file.st_uid != 0) {
+    if (secret && file.st_uid != geteuid() && file.st_uid != 0) {
         return "it belongs to another user";
     }
-    if ((file.st_mode & (S_IWGRP | S_IRWXO)) != 0) {
+    if (secret && (file.st_mode & (S_IWGRP | S_IRWXO)) != 0) {
         return "others may read or write it: chmod 600";
     }
     return (size_t)file.st_size > max ? "it is too large" : NULL;
@@ -47,17 +48,27 @@ static const char *read_all(int fd, uint8_t *out, size_t max, size_t *size)
     return NULL;
 }
 
-const char *secret_file_read(const char *path, uint8_t *out, size_t max, size_t *size)
+static const char *read_file(const char *path, bool secret, uint8_t *out, size_t max, size_t *size)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not hold us up
 
     if (fd < 0) {
         return strerror(errno);
     }
-    const char *wrong = distrust(fd, max);
+    const char *wrong = distrust(fd, secret, max);
     if (wrong == NULL) {
         wrong = read_all(fd, out, max, size);
     }
     (void)close(fd);
     return wrong;
+}
+
+const char *secret_file_read(const char *path, uint8_t *out, size_t max, size_t *size)
+{
+    return read_file(path, true, out, max, size);
+}
+
+const char *public_file_read(const char *path, uint8_t *out, size_t max, size_t *size)
+{
+    return read_file(path, false, out, max, size);
 }

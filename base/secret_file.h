@@ -12,5 +12,7 @@
 /* Read all of it, at most `max` bytes. NULL, or why not (static text, or strerror()'s): it must be
  * a regular file, mine or root's, not writable by its group, and nothing at all to others. */
 const char *secret_file_read(const char *path, uint8_t *out, size_t max, size_t *size);
+/* The same of what is no secret, but stands beside one: regular is enough. */
+const char *public_file_read(const char *path, uint8_t *out, size_t max, size_t *size);
 
 #endif

@@ -62,6 +62,7 @@ struct crowd {
     uint64_t told_us;
     uint64_t now_us;
     bool stopping;
+    bool ended;
     uint64_t stop_us;
     uint8_t *input; /* owned: one read buffer for all */
     char reason[128];
@@ -250,7 +251,7 @@ static void connect_bot(struct crowd *c, struct seat *s)
 
 static void connect_some(struct crowd *c)
 {
-    while (c->open < c->open_max && c->connects < CONNECTS_A_TURN && !c->stopping) {
+    while (c->open < c->open_max && c->connects < CONNECTS_A_TURN && !c->ended) {
         struct list_link *next = list_pop_front(&c->queue);
 
         if (next == NULL) {
@@ -258,9 +259,11 @@ static void connect_some(struct crowd *c)
         }
         struct seat *s = CONTAINER_OF(next, struct seat, queued);
 
-        c->connects++;
-        connect_bot(c, s);
-        set_due(c, s);
+        if (bot_wish(s->bot) == BOT_CONNECT) { // it may have changed its mind
+            c->connects++;
+            connect_bot(c, s);
+            set_due(c, s);
+        }
     }
 }
 
@@ -320,6 +323,7 @@ static bool is_over(const struct crowd *c)
 
 static void end_all(struct crowd *c)
 {
+    c->ended = true;
     uv_close((uv_handle_t *)&c->tick, NULL);
     while (list_pop_front(&c->queue) != NULL) {
     }

@@ -3,11 +3,12 @@
  * Bots: load as players make it, and a ledger of what became of it.
  */
 #include "base/clock.h"
+#include "base/mem.h"
 #include "cli/admin.h"
+#include "cli/bot_report.h"
 #include "cli/bots_uv.h"
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/rows.h"
 #include "gateway/packet.h"
 #include "gateway/token.h"
 #include "wire/hello.h"
@@ -25,6 +26,7 @@ enum {
     KIND_MAX = 65535,
     PATH_SIZE = 512,
     EXIT_UNCLEAN = 2,
+    SCRIPT_SIZE_MAX = 64 * 1024,
 };
 
 struct bot_words {
@@ -32,8 +34,16 @@ struct bot_words {
     char cluster[TOKEN_CLUSTER_MAX + 1];
     char check[16];
     char address[BOTS_ADDRESSES_MAX][128];
+    char script_path[PATH_SIZE];
+    char play[PATH_SIZE * 4];
+    struct script script;
     uint32_t kind;
+    uint32_t ask_ms;
+    uint32_t drop_percent;
+    uint32_t away_ms;
+    uint32_t stay_ms;
     bool no_bind;
+    bool no_keep;
     bool json;
     bool quiet;
     struct keyring ring;
@@ -42,146 +52,11 @@ struct bot_words {
 
 /* ---- what it says ---- */
 
-static void put_latency(const char *what, const struct histogram *h)
-{
-    char p50[48];
-    char p99[48];
-    char p999[48];
-    char max[48];
-
-    if (h->count > 0) {
-        (void)printf("  %-9s p50 %s  p99 %s  p99.9 %s  max %s\n",
-                     what,
-                     duration_text(histogram_at(h, 500), p50, sizeof p50),
-                     duration_text(histogram_at(h, 990), p99, sizeof p99),
-                     duration_text(histogram_at(h, 999), p999, sizeof p999),
-                     duration_text(h->max_us, max, sizeof max));
-    }
-}
-
-static void put_ledger(const struct bot_ledger *l)
-{
-    (void)printf("  ledger    requests: lost %" PRIu64 " duplicated %" PRIu64
-                 " out-of-order %" PRIu64 " wrong %" PRIu64 "; pushes: lost %" PRIu64
-                 " duplicated %" PRIu64 ": %s\n",
-                 l->lost,
-                 l->duplicated,
-                 l->disordered,
-                 l->wrong,
-                 l->pushes_lost,
-                 l->pushes_duplicated,
-                 bot_ledger_is_clean(l) ? "clean" : "NOT CLEAN");
-}
-
-static void put_text(const struct bots_outcome *o)
-{
-    const struct bot_ledger *l = o->ledger;
-
-    (void)printf("%" PRIu64 " logins in %.1f s, the last newcomer after %.1f s; %" PRIu64
-                 " bots at a time\n",
-                 l->logins,
-                 o->seconds,
-                 o->in_seconds,
-                 l->live_max);
-    (void)printf("  lines     %" PRIu64 " attempts (%.0f/s), turned away %" PRIu64
-                 ", told to go %" PRIu64 ", kicked %" PRIu64 ", cut %" PRIu64
-                 ", unreachable %" PRIu64 ", dropped by will %" PRIu64 "\n",
-                 l->attempts,
-                 (double)l->attempts / o->seconds,
-                 l->turned_away,
-                 l->told_to_go,
-                 l->kicked,
-                 l->cut,
-                 l->unreachable,
-                 l->dropped);
-    (void)printf("  requests  %" PRIu64 " asked, %" PRIu64 " OK, %" PRIu64
-                 " unknown as the line went, %" PRIu64 " unanswered at the end\n",
-                 l->asked,
-                 l->status[STATUS_OK],
-                 l->unknown,
-                 o->waiting);
-    (void)printf(
-        "  pushes    %" PRIu64 ", actors begun afresh %" PRIu64 "\n", l->pushes, l->begun_afresh);
-    put_latency("login", &l->login);
-    put_latency("request", &l->latency);
-    for (int i = 1; i < BOT_STATUSES; i++) {
-        if (l->status[i] > 0) {
-            (void)printf("  %s: %" PRIu64 "\n", packet_status_name((uint8_t)i), l->status[i]);
-        }
-    }
-    if (l->kick_code != 0) {
-        (void)printf("  the first kick had code %" PRIu32 "\n", l->kick_code);
-    }
-    if (o->reason[0] != '\0') {
-        (void)printf("  the first that could not connect: %s\n", o->reason);
-    }
-    put_ledger(l);
-}
-
-static void put_figure(const char *key, uint64_t value)
-{
-    (void)printf("\"%s\":%" PRIu64 ",", key, value);
-}
-
-static void put_figures(const char *key, const struct histogram *h)
-{
-    (void)printf("\"%s\":{\"count\":%" PRIu64 ",\"p50_us\":%" PRIu64 ",\"p99_us\":%" PRIu64
-                 ",\"p999_us\":%" PRIu64 ",\"max_us\":%" PRIu64 "},",
-                 key,
-                 h->count,
-                 histogram_at(h, 500),
-                 histogram_at(h, 990),
-                 histogram_at(h, 999),
-                 h->max_us);
-}
-
-static void put_json(const struct bots_outcome *o)
-{
-    const struct bot_ledger *l = o->ledger;
-
-    (void)printf("{\"seconds\":%.3f,\"in_seconds\":%.3f,", o->seconds, o->in_seconds);
-    put_figure("attempts", l->attempts);
-    put_figure("logins", l->logins);
-    put_figure("live_max", l->live_max);
-    put_figure("over", l->over);
-    put_figure("turned_away", l->turned_away);
-    put_figure("hint_max_ms", l->hint_max_ms);
-    put_figure("told_to_go", l->told_to_go);
-    put_figure("kicked", l->kicked);
-    put_figure("kick_code", l->kick_code);
-    put_figure("cut", l->cut);
-    put_figure("unreachable", l->unreachable);
-    put_figure("dropped", l->dropped);
-    put_figure("asked", l->asked);
-    put_figure("ok", l->status[STATUS_OK]);
-    put_figure("unknown", l->unknown);
-    put_figure("unanswered", o->waiting);
-    put_figure("lost", l->lost);
-    put_figure("duplicated", l->duplicated);
-    put_figure("out_of_order", l->disordered);
-    put_figure("wrong", l->wrong);
-    put_figure("pushes", l->pushes);
-    put_figure("pushes_lost", l->pushes_lost);
-    put_figure("pushes_duplicated", l->pushes_duplicated);
-    put_figure("begun_afresh", l->begun_afresh);
-    put_figures("login", &l->login);
-    put_figures("request", &l->latency);
-    (void)printf("\"statuses\":{");
-    const char *comma = "";
-    for (int i = 0; i < BOT_STATUSES; i++) {
-        if (l->status[i] > 0) {
-            (void)printf("%s\"%s\":%" PRIu64, comma, packet_status_name((uint8_t)i), l->status[i]);
-            comma = ",";
-        }
-    }
-    (void)printf("},\"clean\":%s}\n", bot_ledger_is_clean(l) ? "true" : "false");
-}
-
 static void tell(const struct bots_outcome *outcome, void *context)
 {
     struct bot_words *w = context;
 
-    (w->json ? put_json : put_text)(outcome);
+    (w->json ? bot_report_json : bot_report_text)(outcome);
     w->clean = bot_ledger_is_clean(outcome->ledger) && outcome->waiting == 0 &&
                outcome->ledger->logins > 0;
 }
@@ -193,11 +68,13 @@ static void progress(const struct bots_outcome *o, void *context)
 
     if (!w->quiet) {
         (void)fprintf(stderr,
-                      "%5.0f s  in %" PRIu64 "  logins %" PRIu64 "  turned away %" PRIu64
-                      "  answers %" PRIu64 "  pushes %" PRIu64 "  ledger %s\n",
+                      "%5.0f s  in %" PRIu64 "  logins %" PRIu64 "  resumed %" PRIu64
+                      "  turned away %" PRIu64 "  answers %" PRIu64 "  pushes %" PRIu64
+                      "  ledger %s\n",
                       o->seconds,
                       l->live,
                       l->logins,
+                      l->resumed,
                       l->turned_away,
                       l->status[STATUS_OK],
                       l->pushes,
@@ -243,6 +120,85 @@ static bool take_keys(struct bot_words *w, struct bots_config *bots)
     return true;
 }
 
+/* NULL: it can't be read, or is too long for a script. Else freed by the caller. */
+static char *read_text(const char *path)
+{
+    char *text = mem_new(1, SCRIPT_SIZE_MAX + 1);
+    FILE *file = fopen(path, "rb");
+    const size_t size = file == NULL ? 0 : fread(text, 1, SCRIPT_SIZE_MAX + 1, file);
+    const bool good = file != NULL && ferror(file) == 0 && size <= SCRIPT_SIZE_MAX &&
+                      memchr(text, '\0', size) == NULL;
+
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    if (!good) {
+        mem_free(text);
+        return NULL;
+    }
+    text[size] = '\0';
+    return text;
+}
+
+static bool take_script_text(struct bot_words *w, const char *name, const char *text)
+{
+    char why[SCRIPT_WHY_SIZE];
+    uint32_t number = 0;
+
+    if (!script_parse(&w->script, text, &number, why)) {
+        (void)fprintf(stderr, "ringhold bot: %s:%" PRIu32 ": %s\n", name, number, why);
+        return false;
+    }
+    return true;
+}
+
+/* What --ask, --drop and --stay say. */
+static bool take_flags(struct bot_words *w)
+{
+    char text[256] = "login";
+    size_t size = strlen(text);
+
+    if (w->ask_ms > 0) {
+        size += (size_t)snprintf(
+            text + size, sizeof text - size, "; request {n} every %" PRIu32 "ms", w->ask_ms);
+    }
+    if (w->drop_percent > 0) {
+        size += (size_t)snprintf(text + size,
+                                 sizeof text - size,
+                                 "; drop %" PRIu32 "%%/min resume within %" PRIu32 "ms",
+                                 w->drop_percent,
+                                 w->away_ms > 0 ? w->away_ms : 1);
+    }
+    if (w->stay_ms > 0) {
+        (void)snprintf(text + size, sizeof text - size, "; wait %" PRIu32 "ms; leave", w->stay_ms);
+    }
+    return take_script_text(w, "its options", text);
+}
+
+static bool take_script(struct bot_words *w)
+{
+    if (w->script_path[0] == '\0') {
+        return w->play[0] == '\0' ? take_flags(w) : take_script_text(w, "--play", w->play);
+    }
+    char *text = read_text(w->script_path);
+
+    if (text == NULL) {
+        (void)fprintf(stderr,
+                      "ringhold bot: %s: can't be read, or is no text of at most %d bytes\n",
+                      w->script_path,
+                      SCRIPT_SIZE_MAX);
+        return false;
+    }
+    const bool good = take_script_text(w, w->script_path, text);
+    mem_free(text);
+    return good;
+}
+
+static bool leaves(const struct script *s)
+{
+    return s->count > 0 && s->line[s->count - 1].act == SCRIPT_LEAVE;
+}
+
 static bool take(struct bot_words *w, const char *addresses, struct bots_plan *plan)
 {
     size_t count = 0;
@@ -260,10 +216,15 @@ static bool take(struct bot_words *w, const char *addresses, struct bots_plan *p
     plan->address_count = (uint32_t)count;
     plan->bots.kind = (uint16_t)w->kind;
     plan->bots.bind = !w->no_bind;
-    if (plan->time_ms == 0 && plan->bots.stay_ms == 0 && !plan->bots.once) {
+    plan->bots.keep = !w->no_keep;
+    plan->bots.script = &w->script;
+    if (!take_check(w, &plan->bots.check) || !take_keys(w, &plan->bots) || !take_script(w)) {
+        return false;
+    }
+    if (plan->time_ms == 0 && !leaves(&w->script) && !plan->bots.once) {
         plan->time_ms = 10000;
     }
-    return take_check(w, &plan->bots.check) && take_keys(w, &plan->bots);
+    return true;
 }
 
 static void add_players(struct options *t, struct bot_words *w, struct bots_config *c)
@@ -279,7 +240,7 @@ static void add_players(struct options *t, struct bot_words *w, struct bots_conf
                                     "of them that log in a second (0: all at once)"));
     (void)options_add(
         t,
-        option_time("ask", &c->ask_ms, any_time, "each asks its actor so often; 0ms: never (1s)"));
+        option_time("ask", &w->ask_ms, any_time, "each asks its actor so often; 0ms: never (1s)"));
     (void)options_add(t,
                       option_number("size",
                                     &c->size,
@@ -287,17 +248,34 @@ static void add_players(struct options *t, struct bot_words *w, struct bots_conf
                                     "bytes of a request, at least those of its number (0)"));
     (void)options_add(t,
                       option_number("drop",
-                                    &c->drop_percent,
+                                    &w->drop_percent,
                                     (struct option_range){0, 100 * 60},
                                     "percent of the bots that drop the line each minute (0)"));
     (void)options_add(
-        t, option_time("away", &c->away_ms, any_time, "and come back after so long at most (1s)"));
+        t, option_time("away", &w->away_ms, any_time, "and come back after so long at most (1s)"));
     (void)options_add(
-        t, option_time("stay", &c->stay_ms, any_time, "a bot is through after so long (never)"));
+        t, option_time("stay", &w->stay_ms, any_time, "a bot is through after so long (never)"));
     (void)options_add(t,
                       option_switch("once", &c->once, "a bot that is turned away is through, too"));
     (void)options_add(t,
                       option_switch("no-bind", &w->no_bind, "they are not bound to their actors"));
+    (void)options_add(t,
+                      option_switch("no-keep",
+                                    &w->no_keep,
+                                    "a line that drops ends the session: it is not resumed"));
+    (void)options_add(t,
+                      option_text("script",
+                                  "FILE",
+                                  w->script_path,
+                                  sizeof w->script_path,
+                                  "what each does, instead of --ask, --drop, --away and --stay: "
+                                  "docs/bots.md"));
+    (void)options_add(t,
+                      option_text("play",
+                                  "TEXT",
+                                  w->play,
+                                  sizeof w->play,
+                                  "the same, here: 'request hi every 1s; wait 10s; leave'"));
 }
 
 static void add_rest(struct options *t, struct bot_words *w, struct bots_plan *plan)
@@ -358,12 +336,9 @@ static void add_rest(struct options *t, struct bot_words *w, struct bots_plan *p
 
 int cmd_bot(int argc, char **argv)
 {
-    static struct bot_words w = {.cluster = "ringhold", .check = "none"};
-    struct bots_plan plan = {.bots = {.count = 1000,
-                                      .ask_ms = 1000,
-                                      .away_ms = 1000,
-                                      .answer_ms = 20000,
-                                      .prefix = "bot-"},
+    static struct bot_words w = {
+        .cluster = "ringhold", .check = "none", .ask_ms = 1000, .away_ms = 1000};
+    struct bots_plan plan = {.bots = {.count = 1000, .answer_ms = 20000, .prefix = "bot-"},
                              .progress = progress,
                              .context = &w};
     struct options options = {0};
@@ -371,7 +346,7 @@ int cmd_bot(int argc, char **argv)
         .name = "bot",
         .summary =
             "Play thousands of players on gateways' --frames addresses: log in, ask, be pushed "
-            "to, drop the line, come back; keep a ledger.",
+            "to, drop the line, come back and resume; keep a ledger.",
         .arguments = "HOST:PORT[,HOST:PORT...]",
         .details = "Exit 2: the ledger is not clean, an answer is missing, or nobody got in.",
         .options = options.row,
@@ -396,5 +371,6 @@ int cmd_bot(int argc, char **argv)
         (void)fprintf(stderr, "ringhold bot: %s\n", why);
         return 1;
     }
+    script_fini(&w.script);
     return w.clean ? 0 : EXIT_UNCLEAN;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `ringhold conform HOST:PORT`: does what answers there speak the clients'
+ * `ringhold conform WHERE`: does what answers there speak the clients'
  * protocol? One line of TAP for each vector.
  */
 #include "cli/commands.h"
@@ -18,14 +18,22 @@ struct conform_words {
     char keys[PATH_SIZE];
     char id[UINT8_MAX + 1];
     char only[128];
+    char ca[PATH_SIZE];
+    bool insecure;
     uint32_t kind;
     bool list;
 };
 
+static const struct vectors *const sets[] = {
+    &conform_packets, &conform_sessions, &conform_frames, &conform_closing};
+enum { SETS = sizeof sets / sizeof sets[0] };
+
 static void list(void)
 {
-    for (size_t i = 0; i < conform_vector_count; i++) {
-        (void)printf("# %s\n%s\n", conform_vectors[i].name, conform_vectors[i].script);
+    for (size_t i = 0; i < SETS; i++) {
+        for (size_t j = 0; j < sets[i]->count; j++) {
+            (void)printf("# %s\n%s\n", sets[i]->all[j].name, sets[i]->all[j].script);
+        }
     }
 }
 
@@ -56,6 +64,15 @@ static bool settle(struct conform_words *w)
         (void)fprintf(stderr, "ringhold conform: --cluster: '%s' is no name\n", t->cluster);
         return false;
     }
+    if (t->where.encrypted) {
+        char tls_why[CONFORM_TLS_WHY_SIZE];
+
+        t->trust = conform_tls_trust(w->ca, w->insecure, tls_why);
+        if (t->trust == NULL) {
+            (void)fprintf(stderr, "ringhold conform: --ca: %s\n", tls_why);
+            return false;
+        }
+    }
     if (w->keys[0] != '\0' && !keyring_load(w->keys, &t->keys, why)) {
         (void)fprintf(stderr, "ringhold conform: %s\n", why);
         return false;
@@ -63,45 +80,69 @@ static bool settle(struct conform_words *w)
     return true;
 }
 
+struct tally {
+    size_t number; /* of the line */
+    size_t passed;
+    size_t failed;
+    size_t skipped;
+};
+
+static void run_one(struct conform_words *w, const struct vector *v, struct tally *t)
+{
+    static struct play p;
+    const char *skip = w->only[0] != '\0' && strstr(v->name, w->only) == NULL
+                           ? "not asked for"
+                           : conform_skips(&w->target, v);
+    const enum play_result result = skip != NULL ? PLAY_SKIPPED : conform_play(&p, &w->target, v);
+
+    t->number++;
+    switch (result) {
+    case PLAY_RIGHT:
+        t->passed++;
+        (void)printf("ok %zu - %s\n", t->number, v->name);
+        break;
+    case PLAY_WRONG:
+        t->failed++;
+        (void)printf("not ok %zu - %s\n# %s\n", t->number, v->name, p.why);
+        break;
+    case PLAY_SKIPPED:
+        t->skipped++;
+        (void)printf("ok %zu - %s # SKIP %s\n", t->number, v->name, skip != NULL ? skip : p.why);
+        break;
+    }
+    (void)fflush(stdout);
+}
+
 /* Its exit code. */
 static int run(struct conform_words *w)
 {
+    struct tally t = {.number = 0};
+    size_t count = 0;
     struct play p;
-    unsigned failed = 0;
-    unsigned skipped = 0;
 
     if (!conform_probe(&p, &w->target)) {
         (void)printf("Bail out! %s\n", p.why);
         return 1;
     }
-    (void)printf("TAP version 13\n1..%zu\n", conform_vector_count);
-    for (size_t i = 0; i < conform_vector_count; i++) {
-        const struct vector *v = &conform_vectors[i];
-        const char *skip = w->only[0] != '\0' && strstr(v->name, w->only) == NULL
-                               ? "not asked for"
-                               : conform_skips(&w->target, v);
-
-        if (skip != NULL) {
-            (void)printf("ok %zu - %s # SKIP %s\n", i + 1, v->name, skip);
-            skipped++;
-        } else if (conform_play(&p, &w->target, v)) {
-            (void)printf("ok %zu - %s\n", i + 1, v->name);
-        } else {
-            (void)printf("not ok %zu - %s\n# %s\n", i + 1, v->name, p.why);
-            failed++;
-        }
-        (void)fflush(stdout);
+    for (size_t i = 0; i < SETS; i++) {
+        count += sets[i]->count;
     }
-    (void)printf("# %zu passed, %u failed, %u skipped\n",
-                 conform_vector_count - failed - skipped,
-                 failed,
-                 skipped);
-    return failed == 0 ? 0 : 2;
+    (void)printf("TAP version 13\n1..%zu\n", count);
+    for (size_t i = 0; i < SETS; i++) {
+        for (size_t j = 0; j < sets[i]->count; j++) {
+            run_one(w, &sets[i]->all[j], &t);
+        }
+    }
+    (void)printf("# %zu passed, %zu failed, %zu skipped\n", t.passed, t.failed, t.skipped);
+    return t.failed == 0 ? 0 : 2;
 }
 
 static const char details[] =
+    "HOST:PORT is a gateway's --frames, ws://HOST:PORT/ its --ws: then each packet is a message, "
+    "and\n"
+    "frames that break the rules are tried as well. tls:// and wss:// are the same encrypted.\n"
     "Plays each vector on a connection of its own and prints a line of TAP for it. Some ask an\n"
-    "entity of yours: its actor gets a few hundred requests, and a bind. Where the gateway wants\n"
+    "entity of yours: its actor gets a few hundred requests, and binds. Where the gateway wants\n"
     "an auth, give --token, or the --keys that it was given: then --id and --kind are the "
     "token's.\n"
     "Exit code: 0 all right, 2 a vector failed, 1 it could not begin.";
@@ -134,6 +175,17 @@ int cmd_conform(int argc, char **argv)
                     &w.target.timeout_ms,
                     (struct option_range){TIMEOUT_MIN_MS, TIMEOUT_MAX_MS},
                     "how long an answer may take (15s)"),
+        option_text("ca",
+                    "FILE",
+                    w.ca,
+                    sizeof w.ca,
+                    "certificates (PEM) that tls:// and wss:// trust (the system's)"),
+        option_switch("insecure-tls", &w.insecure, "trust whoever answers there"),
+        option_text("pushes",
+                    "TEXT",
+                    w.target.pushes,
+                    sizeof w.target.pushes,
+                    "a request's payload upon which its actor pushes"),
         option_switch("slow", &w.target.slow, "also what takes the gateway's own times: minutes"),
         option_text("only", "TEXT", w.only, sizeof w.only, "vectors with this in their name"),
         option_switch("list", &w.list, "print the vectors, ask nobody"),
@@ -141,8 +193,8 @@ int cmd_conform(int argc, char **argv)
     };
     const struct command command = {
         .name = "conform",
-        .summary = "Try what the clients' protocol says, on a live gateway's --frames.",
-        .arguments = "HOST:PORT",
+        .summary = "Try what the clients' protocol says, on a live gateway.",
+        .arguments = "HOST:PORT|tls://HOST:PORT|ws://HOST:PORT[/PATH]|wss://HOST:PORT[/PATH]",
         .details = details,
         .options = options,
         .arguments_min = 0,
@@ -164,6 +216,11 @@ int cmd_conform(int argc, char **argv)
                       "ringhold conform: HOST:PORT is missing (see ringhold conform --help)\n");
         return 1;
     }
-    w.target.address = arguments[0];
+    if (where_parse(arguments[0], &w.target.where) != ERR_OK) {
+        (void)fprintf(stderr,
+                      "ringhold conform: '%s' is neither HOST:PORT nor ws://HOST:PORT/PATH\n",
+                      arguments[0]);
+        return 1;
+    }
     return settle(&w) ? run(&w) : 1;
 }

@@ -3,8 +3,8 @@
 
 #include "base/log.h"
 #include "cli/admin.h"
+#include "cli/attend.h"
 #include "cli/coordinator_uv.h"
-#include "cli/http_mhd.h"
 #include "cli/listen.h"
 #include "cli/options.h"
 
@@ -232,17 +232,34 @@ static struct option readmit_option(uint32_t *readmit)
                          "forget the recorded identity of that coordinator (docs/raft.md)");
 }
 
+/* Whom the web page asks: all of us. */
+static struct overview overview_of(const struct coordinator_options *o)
+{
+    struct overview out = {.cluster = ""};
+    size_t size = 0;
+
+    (void)snprintf(out.cluster, sizeof out.cluster, "%s", o->cluster);
+    for (size_t i = 0; i < o->voter_count && size < sizeof out.coordinators; i++) {
+        size += (size_t)snprintf(out.coordinators + size,
+                                 sizeof out.coordinators - size,
+                                 "%s%s",
+                                 i == 0 ? "" : ",",
+                                 o->address[i]);
+    }
+    return out;
+}
+
 static int run(struct coordinator_options *o, const struct http_options *options)
 {
-    struct http *http = NULL;
+    const struct overview overview = overview_of(o);
+    struct attend attend;
     int code = 1;
 
-    o->pages = pages_new();
-    if (http_open(options, "coordinator", o->pages, &http)) {
+    if (attend_open(&attend, options, "coordinator", &overview)) {
+        o->pages = attend.pages;
         code = coordinator_run(o);
     }
-    http_close(http);
-    pages_free(o->pages);
+    attend_close(&attend);
     return code;
 }
 

@@ -4,10 +4,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 
-enum { EVENTS_SHOWN_MAX = 1000 };
+enum { EVENTS_SHOWN_MAX = 1000, LOOK_AGAIN_MS = 500 };
 
-static void put_events(const Rh__AdminReply *reply, struct rows *r)
+static void begin_rows(struct rows *r)
 {
     static const char *const columns[] = {"ID",
                                           "TIME",
@@ -22,43 +23,128 @@ static void put_events(const Rh__AdminReply *reply, struct rows *r)
                                           NULL};
 
     rows_init(r, columns);
-    for (size_t i = reply->n_events; i-- > 0;) {
-        const Rh__EventRow *e = reply->events[i];
-        char time[48];
+}
 
-        rows_number(r, e->id);
-        rows_text(r, "%s", wall_text(e->time_us, time, sizeof time));
-        rows_number(r, e->proposer);
-        rows_text(r, "%s", e->command);
-        rows_text(r, "%s", e->accepted ? "yes" : "no");
-        rows_number(r, e->stamp);
-        rows_text(r, "%s", e->subject);
-        rows_text(r, "%s", e->why);
-        rows_text(r, "%s", e->by);
-        rows_text(r, "%s", e->reason);
+static void put_event(const Rh__EventRow *e, struct rows *r)
+{
+    char time[48];
+
+    rows_number(r, e->id);
+    rows_text(r, "%s", wall_text(e->time_us, time, sizeof time));
+    rows_number(r, e->proposer);
+    rows_text(r, "%s", e->command);
+    rows_text(r, "%s", e->accepted ? "yes" : "no");
+    rows_number(r, e->stamp);
+    rows_text(r, "%s", e->subject);
+    rows_text(r, "%s", e->why);
+    rows_text(r, "%s", e->by);
+    rows_text(r, "%s", e->reason);
+}
+
+static Rh__AdminReply *ask(struct admin *a, uint32_t limit, uint32_t timeout_ms)
+{
+    Rh__AdminEvents what = RH__ADMIN_EVENTS__INIT;
+    Rh__Admin request = RH__ADMIN__INIT;
+
+    what.limit = limit;
+    request.what_case = RH__ADMIN__WHAT_EVENTS;
+    request.events = &what;
+    return admin_ask(a, &request, timeout_ms);
+}
+
+/* One event as a line: of text, or of JSON. */
+static void print_line(const Rh__EventRow *e, bool json)
+{
+    char time[48];
+
+    if (json) {
+        struct rows r;
+
+        begin_rows(&r);
+        put_event(e, &r);
+        rows_print_json(&r);
+        rows_fini(&r);
+        (void)printf("\n");
+    } else {
+        (void)printf("%s  %s %s%s%s%s%s%s%s%s\n",
+                     wall_text(e->time_us, time, sizeof time),
+                     e->command,
+                     e->subject,
+                     e->accepted ? "" : "  REFUSED",
+                     e->why[0] == '\0' ? "" : ": ",
+                     e->why,
+                     e->by[0] == '\0' ? "" : "  by ",
+                     e->by,
+                     e->reason[0] == '\0' ? "" : "  because ",
+                     e->reason);
     }
+}
+
+/* Those that were not shown, oldest first; `seen` is the last one that was. */
+static void print_newer(const Rh__AdminReply *reply, bool json, uint64_t *seen)
+{
+    const uint64_t oldest = reply->n_events == 0 ? 0 : reply->events[reply->n_events - 1]->id;
+
+    if (*seen != 0 && oldest > *seen + 1) {
+        (void)fprintf(
+            stderr, "ringhold events: %" PRIu64 " were too fast to show\n", oldest - *seen - 1);
+    }
+    for (size_t i = reply->n_events; i-- > 0;) {
+        if (reply->events[i]->id > *seen) {
+            *seen = reply->events[i]->id;
+            print_line(reply->events[i], json);
+        }
+    }
+    (void)fflush(stdout);
+}
+
+/* Until somebody ends it, or the output. A coordinator that is away is asked again. */
+static int follow(const struct query *q, uint32_t limit)
+{
+    const struct timespec pause = {.tv_nsec = (long)LOOK_AGAIN_MS * 1000000};
+    struct admin *a = admin_open(q->cluster, q->coordinators);
+    uint64_t seen = 0;
+
+    while (a != NULL && ferror(stdout) == 0) {
+        Rh__AdminReply *reply = ask(a, seen == 0 ? limit : EVENTS_SHOWN_MAX, q->timeout_ms);
+
+        if (reply != NULL) {
+            print_newer(reply, q->json, &seen);
+        }
+        admin_free(reply);
+        (void)nanosleep(&pause, NULL);
+    }
+    admin_close(a);
+    return 1;
 }
 
 int cmd_events(int argc, char **argv)
 {
     struct query q;
     uint32_t limit = 32;
-    const struct option limit_option = option_number(
-        "limit", &limit, (struct option_range){1, EVENTS_SHOWN_MAX}, "the newest so many (32)");
+    bool on = false;
+    const struct option more[] = {
+        option_number(
+            "limit", &limit, (struct option_range){1, EVENTS_SHOWN_MAX}, "the newest so many (32)"),
+        option_switch("follow", &on, "go on: a line for each new one, as it comes; also -f"),
+    };
     const struct command command = {
         .name = "events",
         .summary = "The audit history: each command of the coordinators' log, oldest first.",
         .arguments = "",
-        .options = query_options(&q, &limit_option),
+        .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
     };
     const int code = query_parse(&q, &command, argc, argv);
-    Rh__AdminEvents what = RH__ADMIN_EVENTS__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
     struct rows rows;
 
     if (code >= 0) {
         return code;
     }
+    if (on) {
+        return follow(&q, limit);
+    }
+    Rh__AdminEvents what = RH__ADMIN_EVENTS__INIT;
+    Rh__Admin request = RH__ADMIN__INIT;
     what.limit = limit;
     request.what_case = RH__ADMIN__WHAT_EVENTS;
     request.events = &what;
@@ -66,7 +152,10 @@ int cmd_events(int argc, char **argv)
     if (reply == NULL) {
         return 1;
     }
-    put_events(reply, &rows);
+    begin_rows(&rows);
+    for (size_t i = reply->n_events; i-- > 0;) { // they come newest first
+        put_event(reply->events[i], &rows);
+    }
     query_print(&q, &rows);
     admin_free(reply);
     return 0;

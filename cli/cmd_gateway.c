@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/admin.h"
+#include "cli/attend.h"
 #include "cli/commands.h"
-#include "cli/http_mhd.h"
 #include "cli/listen.h"
 #include "cli/options.h"
 #include "gateway/gateway_uv.h"
@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum {
@@ -16,7 +17,8 @@ enum {
     IN_FLIGHT_MAX = 10000000,
     DRAIN_MAX_MS = 600000,
     AUTH_TIME_MAX_MS = 600000,
-    RATE_MAX = 10000000
+    RATE_MAX = 10000000,
+    LOGIN_SPREAD_MAX = 65536
 };
 
 struct gateway_words {
@@ -25,10 +27,18 @@ struct gateway_words {
     char resp[VIEW_ADDRESS_MAX + 1];
     char frames[VIEW_ADDRESS_MAX + 1];
     char ws[VIEW_ADDRESS_MAX + 1];
+    char skynet[VIEW_ADDRESS_MAX + 1];
+    char resp_tls[VIEW_ADDRESS_MAX + 1];
+    char frames_tls[VIEW_ADDRESS_MAX + 1];
+    char wss[VIEW_ADDRESS_MAX + 1];
+    char tls_cert[512];
+    char tls_key[512];
+    char proxy_from[1024];
     char ws_path[128];
     char ws_origins[1024];
     char join[ADMIN_ADDRESSES_SIZE];
     char auth_keys[512];
+    char auth_kind[RING_ROLE_MAX + 1];
     char level[8];
     bool insecure;
     struct http_options http;
@@ -58,25 +68,99 @@ static const char *given(const char *text)
     return text[0] != '\0' ? text : NULL;
 }
 
+/* A kind by its number, or the role whose first kind it is. */
+static bool check_login(const char *word, struct login_config *login)
+{
+    char *end = NULL;
+    const unsigned long number = strtoul(word, &end, 10);
+
+    login->asked = word[0] != '\0';
+    if (word[0] < '0' || word[0] > '9' || *end != '\0') {
+        (void)snprintf(login->role, sizeof login->role, "%s", word);
+        return true;
+    }
+    if (number > UINT16_MAX) {
+        (void)fprintf(stderr, "ringhold gateway: --auth-kind: there is no kind %s\n", word);
+        return false;
+    }
+    login->kind = (uint16_t)number;
+    return true;
+}
+
+/* Is it a pair? */
+static bool check_certificate(const struct gateway_options *o, bool wanted)
+{
+    char why[TLS_WHY_SIZE];
+
+    if ((o->tls_cert == NULL) != (o->tls_key == NULL)) {
+        (void)fprintf(stderr, "ringhold gateway: --tls-cert and --tls-key: one needs the other\n");
+        return false;
+    }
+    if ((o->tls_cert != NULL) != wanted) {
+        (void)fprintf(stderr,
+                      "ringhold gateway: --tls-cert is of --frames-tls, --wss or --resp-tls, and "
+                      "these need it\n");
+        return false;
+    }
+    struct tls_keys *keys = wanted ? tls_keys_load(o->tls_cert, o->tls_key, why) : NULL;
+    if (wanted && keys == NULL) {
+        (void)fprintf(stderr, "ringhold gateway: cannot take --tls-cert, --tls-key: %s\n", why);
+    }
+    tls_keys_free(keys);
+    return !wanted || keys != NULL;
+}
+
+/* What is encrypted and asks who comes may be anywhere. */
+static bool check_place(const struct gateway_words *w, const char *address,
+                        struct entry_shape shape)
+{
+    const bool asks = w->auth_keys[0] != '\0' || w->auth_kind[0] != '\0';
+    const bool guarded = shape.tls && shape.speech == CLIENT_PACKETS && asks;
+
+    return listen_allowed("gateway", address, w->insecure || guarded);
+}
+
 /* Where players come in. */
 static bool check_players(struct gateway_words *w, struct gateway_options *o)
 {
     bool any = false;
+    bool any_tls = false;
 
     o->at[ENTRY_RESP] = w->resp;
     o->at[ENTRY_FRAMES] = given(w->frames);
     o->at[ENTRY_WS] = given(w->ws);
+    o->at[ENTRY_SKYNET] = given(w->skynet);
+    o->at[ENTRY_RESP_TLS] = given(w->resp_tls);
+    o->at[ENTRY_FRAMES_TLS] = given(w->frames_tls);
+    o->at[ENTRY_WSS] = given(w->wss);
+    o->tls_cert = given(w->tls_cert);
+    o->tls_key = given(w->tls_key);
     o->carriers.upgrade = (struct upgrade_rules){.path = w->ws_path, .origins = w->ws_origins};
     for (size_t i = 0; i < ENTRY_COUNT; i++) {
-        if (o->at[i] != NULL && !listen_allowed("gateway", o->at[i], w->insecure)) {
+        const struct entry_shape shape = entry_shape((enum entry)i);
+
+        if (o->at[i] != NULL && !check_place(w, o->at[i], shape)) {
             return false;
         }
-        any |= o->at[i] != NULL && entry_shape((enum entry)i).speech == CLIENT_PACKETS;
+        any |= o->at[i] != NULL && shape.speech == CLIENT_PACKETS;
+        any_tls |= o->at[i] != NULL && shape.tls;
     }
     o->auth_keys = given(w->auth_keys);
-    if (o->auth_keys != NULL && !any) {
+    if ((o->auth_keys != NULL || w->auth_kind[0] != '\0') && !any) {
+        (void)fprintf(
+            stderr,
+            "ringhold gateway: --auth-keys and --auth-kind are of --frames, --ws and what "
+            "is the same by TLS, which are missing\n");
+        return false;
+    }
+    if (!ranges_parse(w->proxy_from, &o->proxies)) {
         (void)fprintf(stderr,
-                      "ringhold gateway: --auth-keys is of --frames or --ws, which are missing\n");
+                      "ringhold gateway: --proxy-from: '%s' is not CIDR[,CIDR…], at most %d\n",
+                      w->proxy_from,
+                      RANGES_MAX);
+        return false;
+    }
+    if (!check_login(w->auth_kind, &o->clients.login) || !check_certificate(o, any_tls)) {
         return false;
     }
     if (w->ws_path[0] != '/') {
@@ -185,7 +269,56 @@ static void add_listeners(struct options *t, struct gateway_words *w)
         option_switch(
             "insecure",
             &w->insecure,
-            "listen beyond loopback although nothing is encrypted and RESP asks nobody who it is"));
+            "listen beyond loopback although RESP asks nobody who it is and not all is encrypted"));
+}
+
+static void add_skynet(struct options *t, struct gateway_words *w)
+{
+    (void)options_add(t,
+                      option_text("skynet",
+                                  "HOST:PORT",
+                                  w->skynet,
+                                  sizeof w->skynet,
+                                  "as --frames, in frames of u16 size (nowhere); port 0: any"));
+}
+
+static void add_tls(struct options *t, struct gateway_words *w)
+{
+    (void)options_add(t,
+                      option_text("frames-tls",
+                                  "HOST:PORT",
+                                  w->frames_tls,
+                                  sizeof w->frames_tls,
+                                  "as --frames, by TLS (nowhere); port 0: any"));
+    (void)options_add(
+        t,
+        option_text(
+            "wss", "HOST:PORT", w->wss, sizeof w->wss, "as --ws, by TLS (nowhere); port 0: any"));
+    (void)options_add(t,
+                      option_text("resp-tls",
+                                  "HOST:PORT",
+                                  w->resp_tls,
+                                  sizeof w->resp_tls,
+                                  "as --resp, by TLS (nowhere); port 0: any"));
+    (void)options_add(t,
+                      option_text("tls-cert",
+                                  "FILE",
+                                  w->tls_cert,
+                                  sizeof w->tls_cert,
+                                  "certificate and its chain (PEM); SIGHUP: read again"));
+    (void)options_add(t,
+                      option_text("tls-key",
+                                  "FILE",
+                                  w->tls_key,
+                                  sizeof w->tls_key,
+                                  "its key (PEM), which others must not be able to read"));
+    (void)options_add(
+        t,
+        option_text("proxy-from",
+                    "CIDR,...",
+                    w->proxy_from,
+                    sizeof w->proxy_from,
+                    "proxies, which say whose a player's connection is: PROXY protocol (none)"));
 }
 
 static void add_admin(struct options *t, struct gateway_words *w)
@@ -196,15 +329,14 @@ static void add_admin(struct options *t, struct gateway_words *w)
 
 static int run(struct gateway_words *w, struct gateway_options *o)
 {
-    struct http *http = NULL;
+    struct attend attend;
     int code = 1;
 
-    o->pages = pages_new();
-    if (http_open(&w->http, "gateway", o->pages, &http)) {
+    if (attend_open(&attend, &w->http, "gateway", NULL)) {
+        o->pages = attend.pages;
         code = gateway_run(o);
     }
-    http_close(http);
-    pages_free(o->pages);
+    attend_close(&attend);
     return code;
 }
 
@@ -221,7 +353,7 @@ static void add_strangers(struct options *t, struct gateway_words *w, struct gat
                       option_time("opening-time",
                                   &o->carriers.opening_ms,
                                   (struct option_range){100, AUTH_TIME_MAX_MS},
-                                  "time to say how a connection is to be, as HTTP (5s)"));
+                                  "time to say how a connection is to be, as TLS and HTTP (5s)"));
     (void)options_add(t,
                       option_time("auth-time",
                                   &o->clients.auth_ms,
@@ -237,6 +369,26 @@ static void add_strangers(struct options *t, struct gateway_words *w, struct gat
                                     &o->clients.strangers_address_max,
                                     (struct option_range){1, IN_FLIGHT_MAX},
                                     "and from one address (64)"));
+}
+
+static void add_login(struct options *t, struct gateway_words *w, struct login_config *login)
+{
+    (void)options_add(t,
+                      option_text("auth-kind",
+                                  "ROLE|NUMBER",
+                                  w->auth_kind,
+                                  sizeof w->auth_kind,
+                                  "an actor of this kind says who a player is, by what he shows"));
+    (void)options_add(t,
+                      option_number("auth-spread",
+                                    &login->spread,
+                                    (struct option_range){1, LOGIN_SPREAD_MAX},
+                                    "actors that are asked: login-0 to login-15 (16)"));
+    (void)options_add(t,
+                      option_number("auth-logins",
+                                    &login->at_once_max,
+                                    (struct option_range){1, IN_FLIGHT_MAX},
+                                    "logins under way, in all (512)"));
 }
 
 static void add_rate(struct options *t, const char *key, uint32_t *target, const char *text)
@@ -322,8 +474,11 @@ int cmd_gateway(int argc, char **argv)
     (void)snprintf(w.name, sizeof w.name, "gateway-%ld", (long)getpid());
     add_names(&options, &w, &o);
     add_listeners(&options, &w);
+    add_skynet(&options, &w);
+    add_tls(&options, &w);
     add_admin(&options, &w);
     add_strangers(&options, &w, &o);
+    add_login(&options, &w, &o.clients.login);
     add_limits(&options, &o.clients);
     add_rest(&options, &w, &o);
     const int code = options_parse(&command, argc, argv, arguments, &count);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/admin.h"
+#include "cli/attend.h"
 #include "cli/cmd_nodes.h"
 #include "cli/commands.h"
-#include "cli/http_mhd.h"
 #include "cli/listen.h"
 #include "cli/lua_options.h"
 #include "cli/options.h"
@@ -15,8 +15,10 @@ enum {
     WEIGHT_MAX = 1000,
     THREADS_MAX = 64,
     LINGER_MAX_MS = 600000,
+    DRAIN_MAX_MS = 7 * 24 * 3600 * 1000,
     HELD_MB_MAX = 1024 * 1024,
-    MB_SHIFT = 20
+    MB_SHIFT = 20,
+    ACTIVATIONS_MAX = 10000000
 };
 
 struct node_words {
@@ -178,6 +180,15 @@ static struct option linger_option(uint32_t *ms)
         "after the last vnode went: forward for stale gateways at most so long (30000)");
 }
 
+static struct option drain_option(uint32_t *ms)
+{
+    return option_time("drain",
+                       ms,
+                       (struct option_range){1000, DRAIN_MAX_MS},
+                       "after SIGTERM: hand its ids over for at most so long; what is left then is "
+                       "flushed and lost (as long as it takes)");
+}
+
 static struct option threads_option(uint32_t *threads)
 {
     return option_number("threads",
@@ -186,17 +197,35 @@ static struct option threads_option(uint32_t *threads)
                          "workers that run the actors (one per core)");
 }
 
+static struct option activations_option(uint32_t *count)
+{
+    return option_number("activations",
+                         count,
+                         (struct option_range){1, ACTIVATIONS_MAX},
+                         "actors that clients' requests may be activating at a time (1024)");
+}
+
+static struct option activations_waiting_option(uint32_t *count)
+{
+    return option_number("activations-waiting",
+                         count,
+                         (struct option_range){0, ACTIVATIONS_MAX},
+                         "requests that wait to begin that; more are told to come again (65536)");
+}
+
 static int run(const struct node_words *w, struct node_options *o)
 {
-    struct http *http = NULL;
+    struct attend attend;
     int code = 1;
 
-    o->pages = pages_new();
-    if (http_open(&w->http, "node", o->pages, &http)) {
+    o->announce = true;
+    o->kinds = w->kinds;
+    take_words(&o->node, w);
+    if (attend_open(&attend, &w->http, "node", NULL)) {
+        o->pages = attend.pages;
         code = lua_words_run(&w->lua, o);
     }
-    http_close(http);
-    pages_free(o->pages);
+    attend_close(&attend);
     return code;
 }
 
@@ -237,10 +266,13 @@ static int run_daemon(int argc, char **argv)
         threads_option(&o.node.threads),
         option_text("zone", "NAME", w.zone, sizeof w.zone, "where it stands; kept for later use"),
         linger_option(&o.limits.linger_ms),
+        drain_option(&o.drain_ms),
         on_loss_option(&w),
         on_overrun_option(&w),
         held_option("held-mb", &held_mb, "MiB of requests that wait here in all (256)"),
         held_option("held-vnode-mb", &held_vnode_mb, "MiB of them for one vnode (64)"),
+        activations_option(&o.limits.activations_max),
+        activations_waiting_option(&o.limits.cold_count_max),
         option_switch(
             "insecure", &w.insecure, "listen beyond loopback although links are not encrypted yet"),
         option_text(
@@ -253,7 +285,8 @@ static int run_daemon(int argc, char **argv)
         .summary = "Run a node: registers, is given its share, hosts actors. SIGTERM drains it.",
         .arguments = "",
         .details = "Exit 75: it was fenced, others took its ids; start it again (a supervisor's "
-                   "work).\nAlso: ringhold node list | wait NAME | drain NAME | remove NAME (each "
+                   "work). 143: its drain was cut short.\nAlso: ringhold node list | wait NAME | "
+                   "drain NAME | remove NAME (each "
                    "with --help).",
         .options = options,
         .daemon = true,
@@ -275,9 +308,6 @@ static int run_daemon(int argc, char **argv)
     }
     o.limits.held_size_max = (size_t)held_mb << MB_SHIFT;
     o.limits.held_vnode_max = (size_t)held_vnode_mb << MB_SHIFT;
-    o.announce = true;
-    o.kinds = w.kinds;
-    take_words(&o.node, &w);
     return run(&w, &o);
 }
 

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/cmd_nodes.h"
 
-#include "base/clock.h"
+#include "cli/drain_watch.h"
 #include "cli/query.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-enum { WAIT_MAX_S = 86400, LOOK_AGAIN_MS = 250 };
+enum { WAIT_MAX_S = 86400, EXIT_NOT_YET = 3, EXIT_DETACHED = 130 };
 
 static void ask_for_nodes(Rh__Admin *request, Rh__AdminNodes *what)
 {
@@ -82,124 +80,105 @@ int cmd_node_list(int argc, char **argv)
     return 0;
 }
 
-static const Rh__NodeRow *row_named(const Rh__AdminReply *reply, const char *name)
+/* Ask for the drain, or take it back. False after printing why not. */
+static bool wish_drain(const struct query *q, char *name, bool cancel)
 {
-    for (size_t i = 0; i < reply->n_nodes; i++) {
-        if (strcmp(reply->nodes[i]->member->name, name) == 0) {
-            return reply->nodes[i];
-        }
+    Rh__AdminDrain what = RH__ADMIN_DRAIN__INIT;
+    Rh__Admin request = RH__ADMIN__INIT;
+    char by[128];
+
+    what.name = name;
+    what.cancel = cancel;
+    (void)query_who(by, sizeof by);
+    what.by = by;
+    request.what_case = RH__ADMIN__WHAT_DRAIN;
+    request.drain = &what;
+    Rh__AdminReply *reply =
+        query_number_wish(q, &what.wish, &what.seen) ? query_ask(q, &request) : NULL;
+    if (reply == NULL) {
+        return false;
     }
-    return NULL;
+    (void)printf("%s\n", reply->text);
+    (void)fflush(stdout);
+    admin_free(reply);
+    return true;
 }
 
-static void draw_progress(const char *name, uint32_t left, uint32_t start, uint64_t actors)
+/* The exit code. `deadline`: who isn't empty by then keeps what it has. */
+static int watch_drain(const struct query *q, char *name, uint32_t wait_s, bool deadline)
 {
-    enum { WIDTH = 30 };
-    const uint32_t done = start == 0 ? WIDTH : WIDTH * (start - left) / start;
-    char bar[WIDTH + 1];
-
-    if (!isatty(STDERR_FILENO)) {
-        return;
+    switch (drain_watch(q, name, wait_s)) {
+    case DRAIN_EMPTY:
+        return 0;
+    case DRAIN_DETACHED:
+        return EXIT_DETACHED;
+    case DRAIN_NOT_YET:
+        if (deadline) {
+            (void)fprintf(
+                stderr, "%s isn't empty after %u s: the drain is taken back\n", name, wait_s);
+            return wish_drain(q, name, true) ? EXIT_NOT_YET : 1;
+        }
+        return EXIT_NOT_YET;
+    case DRAIN_NOBODY:
+        break;
     }
-    memset(bar, '-', WIDTH);
-    memset(bar, '#', done > WIDTH ? WIDTH : done);
-    bar[WIDTH] = '\0';
-    (void)fprintf(stderr,
-                  "\r%s [%s] %u of %u vnodes left, %" PRIu64 " actors ",
-                  name,
-                  bar,
-                  left,
-                  start,
-                  actors);
-    if (left == 0) {
-        (void)fprintf(stderr, "\n");
-    }
+    return 1;
 }
 
-/* Watch until the node owns nothing or is gone. 0, 1 (no answer), 3 (time ran out). */
-static int wait_until_empty(const struct query *q, const char *name, uint32_t wait_s)
+static struct option seconds_option(const char *key, uint32_t *seconds, const char *help)
 {
-    const uint64_t end_us = clock_boottime_us() + (uint64_t)wait_s * 1000000;
-    const struct timespec pause = {.tv_nsec = (long)LOOK_AGAIN_MS * 1000000};
-    struct admin *admin = admin_open(q->cluster, q->coordinators);
-    uint32_t start = 0;
-    int code = 3;
+    struct option o = option_number(key, seconds, (struct option_range){1, WAIT_MAX_S}, help);
 
-    while (admin != NULL && clock_boottime_us() < end_us) {
-        Rh__Admin request = RH__ADMIN__INIT;
-        Rh__AdminNodes what;
-
-        ask_for_nodes(&request, &what);
-        Rh__AdminReply *reply = admin_ask(admin, &request, q->timeout_ms);
-        if (reply == NULL) {
-            code = 1;
-            break;
-        }
-        const Rh__NodeRow *row = row_named(reply, name);
-        const uint32_t left = row == NULL ? 0 : row->vnodes;
-        const uint64_t actors = row == NULL ? 0 : row->actors;
-        admin_free(reply);
-        start = left > start ? left : start;
-        draw_progress(name, left, start, actors);
-        if (left == 0) {
-            code = 0;
-            break;
-        }
-        (void)nanosleep(&pause, NULL);
-    }
-    admin_close(admin);
-    return admin == NULL ? 1 : code;
+    o.value = "SECONDS";
+    return o;
 }
 
 int cmd_node_drain(int argc, char **argv)
 {
     struct query q;
     uint32_t wait_s = 0;
-    const struct option wait_option = {.key = "wait",
-                                       .value = "SECONDS",
-                                       .help =
-                                           "wait until it is empty; exit 3 if it is not by then",
-                                       .kind = OPTION_NUMBER,
-                                       .target = &wait_s,
-                                       .min = 1,
-                                       .max = WAIT_MAX_S};
+    uint32_t deadline_s = 0;
+    bool watch = false;
+    const struct option more[] = {
+        option_switch("watch", &watch, "show it until it is empty; ^C only stops showing"),
+        seconds_option("wait", &wait_s, "the same for so long; exit 3 if it is not empty by then"),
+        seconds_option(
+            "deadline", &deadline_s, "the same, but take the drain back then; also exit 3"),
+    };
     const struct command command = {
         .name = "node drain",
         .summary = "Move everything off a node. Its process goes on, empty, until it is stopped.",
         .arguments = "NAME [cancel]",
-        .details = "`ringhold node drain NAME cancel` takes it back, also after it is empty.",
-        .options = query_options(&q, &wait_option),
+        .details = "`ringhold node drain NAME cancel` takes it back, also after it is empty. Given "
+                   "again it changes\nnothing: to watch a drain that is under way, say it with "
+                   "--watch.\nExit code: 0 done, 3 not by then, 130 no longer watched, 1 an error.",
+        .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
         .arguments_min = 1,
         .arguments_max = 2,
     };
     const int code = query_parse(&q, &command, argc, argv);
+    char name[64];
 
     if (code >= 0) {
         return code;
     }
-    if (q.argument_count == 2 && strcmp(q.arguments[1], "cancel") != 0) {
+    const bool cancel = q.argument_count == 2;
+    if (cancel && strcmp(q.arguments[1], "cancel") != 0) {
         (void)fprintf(stderr, "ringhold node drain: what is '%s'?\n", q.arguments[1]);
         return 1;
     }
-    Rh__AdminDrain what = RH__ADMIN_DRAIN__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
-    char name[64];
-    (void)snprintf(name, sizeof name, "%s", q.arguments[0]);
-    what.name = name;
-    what.cancel = q.argument_count == 2;
-    char by[128];
-    (void)query_who(by, sizeof by);
-    what.by = by;
-    request.what_case = RH__ADMIN__WHAT_DRAIN;
-    request.drain = &what;
-    Rh__AdminReply *reply =
-        query_number_wish(&q, &what.wish, &what.seen) ? query_ask(&q, &request) : NULL;
-    if (reply == NULL) {
+    if (wait_s != 0 && deadline_s != 0) {
+        (void)fprintf(stderr, "ringhold node drain: --wait or --deadline, not both\n");
         return 1;
     }
-    (void)printf("%s\n", reply->text);
-    admin_free(reply);
-    return wait_s == 0 || what.cancel ? 0 : wait_until_empty(&q, name, wait_s);
+    (void)snprintf(name, sizeof name, "%s", q.arguments[0]);
+    if (!wish_drain(&q, name, cancel)) {
+        return 1;
+    }
+    if (cancel || (!watch && wait_s == 0 && deadline_s == 0)) {
+        return 0;
+    }
+    return watch_drain(&q, name, deadline_s != 0 ? deadline_s : wait_s, deadline_s != 0);
 }
 
 int cmd_node_remove(int argc, char **argv)

@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
+#include <unistd.h>
 
 static void put_coordinators(const Rh__AdminReply *reply, struct rows *r)
 {
@@ -197,45 +199,75 @@ static void print_table(const Rh__AdminReply *reply, const struct rows *coordina
     }
 }
 
-int cmd_status(int argc, char **argv)
+static void print_status(const Rh__AdminReply *reply, bool json)
 {
-    struct query q;
-    const struct command command = {
-        .name = "status",
-        .summary = "The fleet at a glance: coordinators, nodes, gateways, moves in flight.",
-        .arguments = "",
-        .options = query_options(&q, NULL),
-    };
-    const int code = query_parse(&q, &command, argc, argv);
     struct rows coordinators;
     struct rows nodes;
     struct rows gateways;
     struct rows roles;
     struct rows quarantine;
 
-    if (code >= 0) {
-        return code;
-    }
-    Rh__AdminStatus what = RH__ADMIN_STATUS__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
-    request.what_case = RH__ADMIN__WHAT_STATUS;
-    request.status = &what;
-    Rh__AdminReply *reply = query_ask(&q, &request);
-    if (reply == NULL) {
-        return 1;
-    }
     put_coordinators(reply, &coordinators);
     put_nodes(reply, &nodes);
     put_gateways(reply, &gateways);
     put_roles(reply, &roles);
     quarantine_rows(reply, false, &quarantine);
-    (q.json ? print_json
-            : print_table)(reply, &coordinators, &nodes, &gateways, &roles, &quarantine);
+    (json ? print_json : print_table)(reply, &coordinators, &nodes, &gateways, &roles, &quarantine);
     rows_fini(&coordinators);
     rows_fini(&nodes);
     rows_fini(&gateways);
     rows_fini(&roles);
     rows_fini(&quarantine);
+}
+
+static int show(const struct query *q)
+{
+    Rh__AdminStatus what = RH__ADMIN_STATUS__INIT;
+    Rh__Admin request = RH__ADMIN__INIT;
+
+    request.what_case = RH__ADMIN__WHAT_STATUS;
+    request.status = &what;
+    Rh__AdminReply *reply = query_ask(q, &request);
+    if (reply == NULL) {
+        return 1;
+    }
+    print_status(reply, q->json);
     admin_free(reply);
     return 0;
+}
+
+/* Until somebody ends it, or the output. */
+static int show_again_and_again(const struct query *q)
+{
+    const struct timespec pause = {.tv_sec = 1};
+    const bool screen = isatty(STDOUT_FILENO) != 0 && !q->json;
+
+    while (ferror(stdout) == 0) {
+        (void)fputs(screen ? "\033[H\033[J" : "", stdout);
+        (void)show(q);
+        (void)fputs(screen || q->json ? "" : "\n", stdout);
+        (void)fflush(stdout);
+        (void)nanosleep(&pause, NULL);
+    }
+    return 1;
+}
+
+int cmd_status(int argc, char **argv)
+{
+    struct query q;
+    bool watch = false;
+    const struct option watch_option =
+        option_switch("watch", &watch, "show it anew each second, until ^C");
+    const struct command command = {
+        .name = "status",
+        .summary = "The fleet at a glance: coordinators, nodes, gateways, moves in flight.",
+        .arguments = "",
+        .options = query_options(&q, &watch_option),
+    };
+    const int code = query_parse(&q, &command, argc, argv);
+
+    if (code >= 0) {
+        return code;
+    }
+    return watch ? show_again_and_again(&q) : show(&q);
 }

@@ -13,22 +13,31 @@
 
 enum { LINE_SIZE = 2048, TURNS_MAX = 20, TURN_WAIT_MAX_MS = 10000 };
 
+static const char upgrade[] =
+    "http GET {path} HTTP/1.1|Host: {host}|Upgrade: websocket|Connection: Upgrade|"
+    "Sec-WebSocket-Key: {key}|Sec-WebSocket-Version: 13|\nupgraded";
 static const char hello[] = "> 01 000006  5248 01 01 0000\ngreeted";
+static const char auth[] = "token good\nknown";
 
 /* One line: a word, and the rest. */
 static bool do_line(struct play *p, char *line)
 {
+    static enum line_result (*const kinds[])(struct play *, const char *, const char *) = {
+        conform_say, conform_hear, conform_sit, conform_http, conform_ws};
     char *rest = line + strcspn(line, " ");
 
     if (*rest != '\0') {
         *rest++ = '\0';
         rest += strspn(rest, " ");
     }
-    enum line_result result = conform_say(p, line, rest);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const enum line_result result = kinds[i](p, line, rest);
 
-    result = result == LINE_UNKNOWN ? conform_hear(p, line, rest) : result;
-    ASSERT(result != LINE_UNKNOWN);
-    return result == LINE_DONE;
+        if (result != LINE_UNKNOWN) {
+            return result == LINE_DONE;
+        }
+    }
+    UNREACHABLE();
 }
 
 static bool do_script(struct play *p, const char *script)
@@ -50,37 +59,47 @@ static bool do_script(struct play *p, const char *script)
 
 static bool begin(struct play *p, enum vector_from from)
 {
-    if (from == FROM_START) {
-        p->ack = p->target->ack;
-        return true;
-    }
-    if (!do_script(p, hello)) {
+    p->ack = p->target->ack;
+    if (from >= FROM_START && p->target->where.websocket && !do_script(p, upgrade)) {
         return false;
     }
-    if (from == FROM_HELLO || (p->ack.flags & PACKET_ACK_AUTH) == 0) {
-        return true;
+    if (from >= FROM_HELLO && !do_script(p, hello)) {
+        return false;
     }
-    return do_script(p, "token good\nknown");
+    return from < FROM_AUTH || (p->ack.flags & PACKET_ACK_AUTH) == 0 || do_script(p, auth);
+}
+
+static bool connect_from(struct play *p, enum vector_from from)
+{
+    if (!conform_open(&p->socket, &p->target->where, p->target->trust, p->target->timeout_ms)) {
+        return conform_fail(p, "%s", p->socket.why);
+    }
+    return begin(p, from);
+}
+
+bool conform_again(struct play *p)
+{
+    p->session.held = false;
+    conform_close(&p->socket);
+    return connect_from(p, FROM_AUTH);
 }
 
 static bool play_once(struct play *p, enum vector_from from, const char *script)
 {
-    const bool open = conform_open(&p->socket, p->target->address, p->target->timeout_ms);
-
-    if (!open) {
-        (void)snprintf(p->why, sizeof p->why, "%s", p->socket.why);
-    }
-    const bool right = open && begin(p, from) && do_script(p, script);
+    const bool right = connect_from(p, from) && do_script(p, script);
 
     conform_close(&p->socket);
+    conform_close(&p->other);
+    buffer_fini(&p->session.answer);
     return right;
 }
 
 /* A gateway that has no room says when to come again: that is no fault of what is tried. */
-static bool play(struct play *p, enum vector_from from, const char *script)
+static bool play(struct play *p, struct conform_target *target, enum vector_from from,
+                 const char *script)
 {
     for (int turn = 0;; turn++) {
-        p->turned_away_ms = 0;
+        *p = (struct play){.target = target, .socket.fd = -1, .other.fd = -1};
         if (play_once(p, from, script)) {
             return true;
         }
@@ -94,16 +113,16 @@ static bool play(struct play *p, enum vector_from from, const char *script)
     }
 }
 
-bool conform_play(struct play *p, struct conform_target *target, const struct vector *v)
+enum play_result conform_play(struct play *p, struct conform_target *target, const struct vector *v)
 {
-    *p = (struct play){.target = target};
-    return play(p, v->from, v->script);
+    return play(p, target, v->from, v->script) ? PLAY_RIGHT
+           : p->skipped                        ? PLAY_SKIPPED
+                                               : PLAY_WRONG;
 }
 
 bool conform_probe(struct play *p, struct conform_target *target)
 {
-    *p = (struct play){.target = target};
-    if (!play(p, FROM_HELLO, "")) {
+    if (!play(p, target, FROM_HELLO, "")) {
         return false;
     }
     target->ack = p->ack;
@@ -116,28 +135,50 @@ bool conform_probe(struct play *p, struct conform_target *target)
     return true;
 }
 
+/* A part of conform_skips(): what the gateway is. */
+static const char *skips_of(const struct conform_target *target, enum vector_of of)
+{
+    const bool wants_auth = (target->ack.flags & PACKET_ACK_AUTH) != 0;
+
+    switch (of) {
+    case OF_ALL:
+        return NULL;
+    case OF_KEYS:
+        return wants_auth ? NULL : "the gateway wants no auth";
+    case OF_OPEN:
+        return wants_auth ? "the gateway wants an auth" : NULL;
+    case OF_KEYS_FILE:
+        return !wants_auth               ? "the gateway wants no auth"
+               : target->keys.count == 0 ? "it takes the gateway's secrets: --keys"
+                                         : NULL;
+    case OF_PATIENT:
+        return target->slow ? NULL : "it takes a while: --slow";
+    case OF_PATIENT_KEYS:
+        return !target->slow ? "it takes a while: --slow"
+               : wants_auth  ? NULL
+                             : "the gateway wants no auth";
+    case OF_PUSH:
+        return target->pushes[0] != '\0' ? NULL : "it takes an actor that pushes: --pushes";
+    case OF_WS:
+        return target->where.websocket ? NULL : "it is of WebSockets: ws://";
+    case OF_PATIENT_WS:
+        return !target->where.websocket ? "it is of WebSockets: ws://"
+               : target->slow           ? NULL
+                                        : "it takes a while: --slow";
+    }
+    UNREACHABLE();
+}
+
 const char *conform_skips(const struct conform_target *target, const struct vector *v)
 {
     const bool wants_auth = (target->ack.flags & PACKET_ACK_AUTH) != 0;
     const bool has_token = target->token[0] != '\0' || target->keys.count > 0;
-
-    if ((v->of == OF_PATIENT || v->of == OF_PATIENT_KEYS) && !target->slow) {
-        return "it takes a while: --slow";
-    }
-    if (v->of == OF_OPEN && wants_auth) {
-        return "the gateway wants an auth";
-    }
-    if (v->of != OF_ALL && v->of != OF_OPEN && v->of != OF_PATIENT && !wants_auth) {
-        return "the gateway wants no auth";
-    }
-    if (v->of == OF_KEYS_FILE && target->keys.count == 0) {
-        return "it takes the gateway's secrets: --keys";
-    }
     const bool shows = v->from == FROM_AUTH || strstr(v->script, "token good") != NULL ||
                        strstr(v->script, "token forged") != NULL;
+    const char *why = skips_of(target, v->of);
 
-    if (wants_auth && !has_token && shows) {
+    if (why == NULL && wants_auth && !has_token && shows) {
         return "it takes a token: --token, or --keys";
     }
-    return NULL;
+    return why;
 }

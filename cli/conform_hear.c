@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN_MAX = 48, KICK_WAIT = 4 };
+enum { SHOWN_MAX = 48, CLOSE_NORMAL = 1000 };
 
-__attribute__((format(printf, 2, 3))) static bool fail(struct play *p, const char *format, ...)
+bool conform_fail(struct play *p, const char *format, ...)
 {
     va_list arguments;
 
@@ -39,20 +39,32 @@ static const char *show(const struct packet *packet, char text[3 * SHOWN_MAX + 3
     return text;
 }
 
-/* The next packet; `want` is for the complaint. */
-static bool next(struct play *p, const char *want, struct packet *packet)
+bool conform_got(struct play *p, enum socket_result result, const char *want)
 {
-    switch (conform_packet(&p->socket, p->target->timeout_ms, packet)) {
+    switch (result) {
     case SOCKET_GOT:
         return true;
     case SOCKET_CLOSED:
-        return fail(p, "wanted %s; it closed the connection", want);
+        if (p->socket.close_code != 0) {
+            return conform_fail(
+                p, "wanted %s; it closed the WebSocket with %u", want, p->socket.close_code);
+        }
+        return conform_fail(p, "wanted %s; it closed the connection", want);
     case SOCKET_SILENT:
-        return fail(p, "wanted %s; nothing came in %" PRIu32 " ms", want, p->target->timeout_ms);
+        return conform_fail(
+            p, "wanted %s; nothing came in %" PRIu32 " ms", want, p->target->timeout_ms);
     case SOCKET_HALF:
-        return fail(p, "wanted %s; it closed the connection within a packet", want);
+        return conform_fail(p, "wanted %s; it closed the connection within a packet", want);
+    case SOCKET_WRONG:
+        return conform_fail(p, "wanted %s; got %s", want, p->socket.why);
     }
     UNREACHABLE();
+}
+
+/* The next packet; `want` is for the complaint. */
+static bool next(struct play *p, const char *want, struct packet *packet)
+{
+    return conform_got(p, conform_packet(&p->socket, p->target->timeout_ms, packet), want);
 }
 
 /* Something else than what was wanted. A goaway where none was asked for is a gateway that has no
@@ -66,38 +78,81 @@ static bool wrong(struct play *p, const char *want, const struct packet *packet)
         p->turned_away_ms = notice.number > 0 ? notice.number : 1;
     }
     if (packet->type == PACKET_KICK && packet_get_notice(packet->body, &notice) == ERR_OK) {
-        return fail(p,
-                    "wanted %s; got a kick with %" PRIu32 " '%.*s'",
-                    want,
-                    notice.number,
-                    (int)notice.text.size,
-                    (const char *)notice.text.data);
+        return conform_fail(p,
+                            "wanted %s; got a kick with %" PRIu32 " '%.*s'",
+                            want,
+                            notice.number,
+                            (int)notice.text.size,
+                            (const char *)notice.text.data);
     }
-    return fail(p, "wanted %s; got %s", want, show(packet, text));
+    return conform_fail(p, "wanted %s; got %s", want, show(packet, text));
 }
 
-/* What comes at any time isn't what is waited for: a ping is answered, a push passed over. */
-static bool is_aside(struct play *p, const struct packet *packet)
+/* Those of a session that is kept come each once, in order, from the first that it said. */
+static bool count_push(struct play *p, const struct packet *packet)
 {
-    if (packet->type == PACKET_PING) {
-        struct buffer out = {0};
+    struct push_packet push;
 
-        packet_put_ping(&out, PACKET_PONG, packet->body);
-        conform_send(&p->socket, buffer_bytes(&out));
-        buffer_fini(&out);
-        return true;
+    if (packet_get_push(packet->body, &push) != ERR_OK) {
+        return wrong(p, "a push with a sequence", packet);
     }
-    return packet->type == PACKET_PUSH;
+    if (p->session.held && push.sequence != p->session.next) {
+        return conform_fail(p,
+                            "wanted push %" PRIu64 " of the session; got push %" PRIu64,
+                            p->session.next,
+                            push.sequence);
+    }
+    p->session.next = push.sequence + 1;
+    return true;
+}
+
+/* The next packet that isn't one that may come at any time; but a push, if that is wanted. */
+static bool next_wanted(struct play *p, const char *want, bool push, struct packet *packet)
+{
+    while (next(p, want, packet)) {
+        if (packet->type == PACKET_PING) {
+            struct buffer out = {0};
+
+            packet_put_ping(&out, PACKET_PONG, packet->body);
+            conform_off(p, &out);
+        } else if (packet->type == PACKET_PUSH) {
+            if (!count_push(p, packet)) {
+                return false;
+            }
+            if (push) {
+                return true;
+            }
+        } else {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool next_answer(struct play *p, const char *want, struct packet *packet)
 {
+    return next_wanted(p, want, false, packet);
+}
+
+bool conform_answer(struct play *p, const char *want, struct response_packet *out)
+{
+    struct packet packet;
+
+    return next_answer(p, want, &packet) &&
+           ((packet.type == PACKET_RESPONSE && packet_get_response(packet.body, out) == ERR_OK) ||
+            wrong(p, want, &packet));
+}
+
+bool conform_pushed(struct play *p)
+{
+    struct packet packet;
+
     do {
-        if (!next(p, want, packet)) {
+        if (!next_wanted(p, "a push", true, &packet)) {
             return false;
         }
-    } while (is_aside(p, packet));
-    return true;
+    } while (packet.type == PACKET_RESPONSE);
+    return packet.type == PACKET_PUSH || wrong(p, "a push", &packet);
 }
 
 /* ---- the lines ---- */
@@ -251,8 +306,7 @@ static bool hear_silence(struct play *p, const char *rest)
 
     (void)rest;
     packet_put_ping(&out, PACKET_PING, bytes_of("silence", 7));
-    conform_send(&p->socket, buffer_bytes(&out));
-    buffer_fini(&out);
+    conform_off(p, &out);
     if (!next_answer(p, "a pong and nothing before", &packet)) {
         return false;
     }
@@ -260,19 +314,23 @@ static bool hear_silence(struct play *p, const char *rest)
            wrong(p, "a pong and nothing before", &packet);
 }
 
-static bool closes(struct play *p)
+bool conform_closes(struct play *p, uint16_t code)
 {
     struct packet packet;
 
     switch (conform_packet(&p->socket, p->target->timeout_ms, &packet)) {
     case SOCKET_GOT:
-        return wrong(p, "the end, nothing behind a kick", &packet);
+        return wrong(p, "the end, and nothing before", &packet);
     case SOCKET_CLOSED:
-        return true;
+        return !p->socket.framed || p->socket.close_code == code ||
+               conform_fail(
+                   p, "wanted a close with %u; its code is %u", code, p->socket.close_code);
     case SOCKET_SILENT:
-        return fail(p, "a kick, but the connection stays open");
+        return conform_fail(p, "wanted the end, but the connection stays open");
     case SOCKET_HALF:
-        return fail(p, "it closed the connection within a packet");
+        return conform_fail(p, "it closed the connection within a packet");
+    case SOCKET_WRONG:
+        return conform_fail(p, "wanted the end; got %s", p->socket.why);
     }
     UNREACHABLE();
 }
@@ -288,16 +346,16 @@ static bool hear_kick(struct play *p, const char *rest)
     const uint32_t last = *end == '\0' ? first : (uint32_t)strtoul(end, NULL, 10);
 
     (void)snprintf(want, sizeof want, "a kick with %s", rest);
-    do {
-        if (!next(p, want, &packet)) {
+    do { // a ping is not answered: it may be silence that it is to kick
+        if (!next(p, want, &packet) || (packet.type == PACKET_PUSH && !count_push(p, &packet))) {
             return false;
         }
-    } while (packet.type == PACKET_PING); // not answered: it may be silence that it is to kick
+    } while (packet.type == PACKET_PING || packet.type == PACKET_PUSH);
     if (packet.type != PACKET_KICK || packet_get_notice(packet.body, &notice) != ERR_OK ||
         notice.number < first || notice.number > last) {
         return wrong(p, want, &packet);
     }
-    return closes(p);
+    return conform_closes(p, CLOSE_NORMAL);
 }
 
 static bool hear_gone(struct play *p, const char *rest)
@@ -312,9 +370,11 @@ static bool hear_gone(struct play *p, const char *rest)
         case SOCKET_CLOSED:
             return true;
         case SOCKET_SILENT:
-            return fail(p, "the connection stays open");
+            return conform_fail(p, "the connection stays open");
         case SOCKET_HALF:
-            return fail(p, "it closed the connection within a packet");
+            return conform_fail(p, "it closed the connection within a packet");
+        case SOCKET_WRONG:
+            return conform_fail(p, "wanted the end; got %s", p->socket.why);
         }
     }
 }

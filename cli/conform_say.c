@@ -36,10 +36,10 @@ void conform_hex(struct buffer *out, const char *hex)
     }
 }
 
-static void send_off(struct play *p, struct buffer *out)
+void conform_off(struct play *p, struct buffer *packets)
 {
-    conform_send(&p->socket, buffer_bytes(out));
-    buffer_fini(out);
+    conform_send_packets(&p->socket, buffer_bytes(packets));
+    buffer_fini(packets);
 }
 
 static void say_bytes(struct play *p, const char *rest)
@@ -47,7 +47,7 @@ static void say_bytes(struct play *p, const char *rest)
     struct buffer out = {0};
 
     conform_hex(&out, rest);
-    send_off(p, &out);
+    conform_off(p, &out);
 }
 
 static void say_drip(struct play *p, const char *rest)
@@ -56,20 +56,23 @@ static void say_drip(struct play *p, const char *rest)
 
     conform_hex(&out, rest);
     for (size_t i = 0; i < out.size; i++) {
-        conform_send(&p->socket, bytes_of(out.data + i, 1));
+        conform_send_packets(&p->socket, bytes_of(out.data + i, 1));
     }
     buffer_fini(&out);
 }
 
-static void put_ask(struct play *p, struct buffer *out, uint8_t type, uint32_t request,
+void conform_put_ask(const struct play *p, struct buffer *out, uint8_t type,
+                     struct request_packet *r)
+{
+    r->kind = p->target->kind;
+    r->id = bytes_of(p->target->id, p->target->id_size);
+    packet_put_request(out, (enum packet_type)type, r);
+}
+
+static void put_ask(const struct play *p, struct buffer *out, uint8_t type, uint32_t request,
                     struct bytes payload)
 {
-    packet_put_request(out,
-                       (enum packet_type)type,
-                       &(struct request_packet){.request = request,
-                                                .kind = p->target->kind,
-                                                .id = bytes_of(p->target->id, p->target->id_size),
-                                                .payload = payload});
+    conform_put_ask(p, out, type, &(struct request_packet){.request = request, .payload = payload});
 }
 
 /* "T R [HEX]" */
@@ -84,7 +87,7 @@ static void say_ask(struct play *p, const char *rest)
     conform_hex(&payload, end);
     put_ask(p, &out, type, request, buffer_bytes(&payload));
     buffer_fini(&payload);
-    send_off(p, &out);
+    conform_off(p, &out);
 }
 
 /* "R COUNT" */
@@ -99,7 +102,7 @@ static void say_asks(struct play *p, const char *rest)
     for (uint32_t i = 0; i < count; i++) {
         put_ask(p, &out, PACKET_REQUEST, first + i, bytes_of("conform", 7));
     }
-    send_off(p, &out);
+    conform_off(p, &out);
 }
 
 /* "T SIZE" */
@@ -114,7 +117,7 @@ static void say_big(struct play *p, const char *rest)
            : strstr(end, "over") != NULL ? p->ack.packet_size_max + 1
                                          : size;
     big_put32(head, (uint32_t)type << 24 | size);
-    conform_send(&p->socket, bytes_of(head, sizeof head));
+    conform_send_packets(&p->socket, bytes_of(head, sizeof head));
 }
 
 /* "R" */
@@ -129,7 +132,7 @@ static void say_full(struct play *p, const char *rest)
     payload.size = size;
     put_ask(p, &out, PACKET_REQUEST, (uint32_t)strtoul(rest, NULL, 10), buffer_bytes(&payload));
     buffer_fini(&payload);
-    send_off(p, &out);
+    conform_off(p, &out);
 }
 
 /* A token of our own, by the first secret of --keys. */
@@ -188,7 +191,7 @@ static void say_token(struct play *p, const char *what)
     }
     packet_put_auth(&out, buffer_bytes(&text));
     buffer_fini(&text);
-    send_off(p, &out);
+    conform_off(p, &out);
 }
 
 /* Types of versions to come: all from 128 up. */
@@ -202,7 +205,7 @@ static void say_later(struct play *p, const char *rest)
 
         buffer_put(&out, packet, sizeof packet);
     }
-    send_off(p, &out);
+    conform_off(p, &out);
 }
 
 static void say_end(struct play *p, const char *rest)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/conform_socket.h"
 
+#include "base/big.h"
 #include "base/clock.h"
-#include "wire/address.h"
+#include "base/random.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -28,6 +29,7 @@ static int dial(const struct addrinfo *to, uint32_t timeout_ms)
         return -1;
     }
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout); // of connect(), too
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout); // of TLS
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     if (connect(fd, to->ai_addr, to->ai_addrlen) != 0) {
         const int error = errno;
@@ -39,23 +41,19 @@ static int dial(const struct addrinfo *to, uint32_t timeout_ms)
     return fd;
 }
 
-bool conform_open(struct conform_socket *s, const char *address, uint32_t timeout_ms)
+bool conform_open(struct conform_socket *s, const struct conform_where *where,
+                  struct ssl_ctx_st *trust, uint32_t timeout_ms)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
-    struct address to_dial;
     char port[8];
 
     *s = (struct conform_socket){.fd = -1};
-    if (address_parse(address, &to_dial) != ERR_OK) {
-        (void)snprintf(s->why, sizeof s->why, "'%s' is not HOST:PORT", address);
-        return false;
-    }
-    (void)snprintf(port, sizeof port, "%u", to_dial.port);
-    const int failed = getaddrinfo(to_dial.host, port, &hints, &found);
+    (void)snprintf(port, sizeof port, "%u", where->to.port);
+    const int failed = getaddrinfo(where->to.host, port, &hints, &found);
 
     if (failed != 0) {
-        (void)snprintf(s->why, sizeof s->why, "%s: %s", address, gai_strerror(failed));
+        (void)snprintf(s->why, sizeof s->why, "%s: %s", where->host, gai_strerror(failed));
         return false;
     }
     for (const struct addrinfo *to = found; to != NULL && s->fd < 0; to = to->ai_next) {
@@ -65,9 +63,13 @@ bool conform_open(struct conform_socket *s, const char *address, uint32_t timeou
         char text[64] = "";
 
         (void)strerror_r(errno, text, sizeof text);
-        (void)snprintf(s->why, sizeof s->why, "%s: %s", address, text);
+        (void)snprintf(s->why, sizeof s->why, "%s: %s", where->host, text);
     }
     freeaddrinfo(found);
+    if (s->fd >= 0 && where->encrypted) {
+        s->tls = conform_tls_open(trust, s->fd, where, s->why);
+        return s->tls != NULL;
+    }
     return s->fd >= 0;
 }
 
@@ -75,6 +77,10 @@ void conform_send(struct conform_socket *s, struct bytes bytes)
 {
     size_t at = 0;
 
+    if (s->tls != NULL) {
+        (void)conform_tls_send(s->tls, bytes.data, bytes.size);
+        return;
+    }
     while (at < bytes.size) {
         const ssize_t sent = send(s->fd, bytes.data + at, bytes.size - at, MSG_NOSIGNAL);
 
@@ -85,9 +91,52 @@ void conform_send(struct conform_socket *s, struct bytes bytes)
     }
 }
 
+void conform_framed(struct conform_socket *s)
+{
+    s->framed = true;
+}
+
+void conform_send_packets(struct conform_socket *s, struct bytes packets)
+{
+    struct buffer out = {0};
+    uint8_t mask[4];
+
+    if (!s->framed) {
+        conform_send(s, packets);
+        return;
+    }
+    random_fill(mask, sizeof mask);
+    wsframe_put_packets(&out, &s->cut, mask, packets);
+    conform_send(s, buffer_bytes(&out));
+    buffer_fini(&out);
+}
+
+void conform_send_frame(struct conform_socket *s, uint8_t first, bool masked, struct bytes payload)
+{
+    struct buffer out = {0};
+    uint8_t mask[4];
+
+    random_fill(mask, sizeof mask);
+    wsframe_put(&out, first, masked ? mask : NULL, payload);
+    conform_send(s, buffer_bytes(&out));
+    buffer_fini(&out);
+}
+
 void conform_end(struct conform_socket *s)
 {
+    if (s->tls != NULL) {
+        conform_tls_end(s->tls);
+    }
     (void)shutdown(s->fd, SHUT_WR);
+}
+
+static bool more_of_tls(struct conform_socket *s)
+{
+    const int got = conform_tls_receive(s->tls, buffer_reserve(&s->in, READ_SIZE), READ_SIZE);
+
+    s->in.size += got > 0 ? (size_t)got : 0;
+    s->ended = got < 0;
+    return true;
 }
 
 /* More bytes, or the end. False if nothing came until then. */
@@ -97,8 +146,14 @@ static bool more(struct conform_socket *s, uint64_t until_us)
     const uint64_t now_us = clock_boottime_us();
     const uint64_t left_ms = now_us >= until_us ? 0 : (until_us - now_us + 999) / 1000;
 
+    if (s->tls != NULL && conform_tls_has(s->tls)) {
+        return more_of_tls(s);
+    }
     if (poll(&p, 1, (int)left_ms) <= 0) {
         return clock_boottime_us() < until_us; // a signal
+    }
+    if (s->tls != NULL) {
+        return more_of_tls(s);
     }
     const ssize_t got = recv(s->fd, buffer_reserve(&s->in, READ_SIZE), READ_SIZE, 0);
 
@@ -110,12 +165,37 @@ static bool more(struct conform_socket *s, uint64_t until_us)
     return true;
 }
 
-enum socket_result conform_packet(struct conform_socket *s, uint32_t timeout_ms, struct packet *out)
+static uint64_t until(uint32_t timeout_ms)
 {
-    const uint64_t until_us = clock_boottime_us() + (uint64_t)timeout_ms * 1000;
+    return clock_boottime_us() + (uint64_t)timeout_ms * 1000;
+}
 
+/* What was read last is not looked at any more. */
+static void forget(struct conform_socket *s)
+{
     buffer_consume(&s->in, s->taken);
     s->taken = 0;
+}
+
+enum socket_result conform_wait(struct conform_socket *s, uint32_t timeout_ms, size_t size)
+{
+    const uint64_t until_us = until(timeout_ms);
+
+    forget(s);
+    while (s->in.size < size) {
+        if (s->ended) {
+            return s->in.size > 0 ? SOCKET_HALF : SOCKET_CLOSED;
+        }
+        if (!more(s, until_us)) {
+            return SOCKET_SILENT;
+        }
+    }
+    return SOCKET_GOT;
+}
+
+static enum socket_result next_packet(struct conform_socket *s, uint64_t until_us,
+                                      struct packet *out)
+{
     for (;;) {
         if (packet_next(buffer_bytes(&s->in), PACKET_BODY_MAX, out) == PACKET_WHOLE) {
             s->taken = PACKET_HEADER + out->body.size;
@@ -130,8 +210,106 @@ enum socket_result conform_packet(struct conform_socket *s, uint32_t timeout_ms,
     }
 }
 
+static enum socket_result wrong(struct conform_socket *s, const char *why)
+{
+    (void)snprintf(s->why, sizeof s->why, "%s", why);
+    return SOCKET_WRONG;
+}
+
+/* A close is answered; behind it is the end. */
+static enum socket_result on_close(struct conform_socket *s, struct bytes payload)
+{
+    if (payload.size == 1 || s->close_code != 0) {
+        return wrong(s, "a close that makes no sense");
+    }
+    s->close_code = payload.size == 0 ? 1005 : (uint16_t)big_get16(payload.data);
+    conform_send_frame(s, WSFRAME_CLOSE | WSFRAME_FINAL, true, payload);
+    return SOCKET_GOT;
+}
+
+static enum socket_result next_frame(struct conform_socket *s, uint64_t until_us,
+                                     struct wsframe *out)
+{
+    const char *why = NULL;
+
+    for (;;) {
+        switch (wsframe_next(buffer_bytes(&s->in), out, &why)) {
+        case WSFRAME_WRONG:
+            return wrong(s, why);
+        case WSFRAME_WHOLE:
+            s->taken = out->size;
+            if (s->close_code != 0) {
+                return wrong(s, "a frame behind its close");
+            }
+            if (out->opcode == WSFRAME_CLOSE) {
+                if (on_close(s, out->payload) == SOCKET_WRONG) {
+                    return SOCKET_WRONG;
+                }
+            } else if (out->opcode == WSFRAME_PING) {
+                conform_send_frame(s, WSFRAME_PONG | WSFRAME_FINAL, true, out->payload);
+            } else {
+                return SOCKET_GOT;
+            }
+            forget(s);
+            continue;
+        case WSFRAME_MORE:
+            break;
+        }
+        if (s->ended) {
+            return s->in.size > 0 ? SOCKET_HALF : SOCKET_CLOSED;
+        }
+        if (!more(s, until_us)) {
+            return SOCKET_SILENT;
+        }
+    }
+}
+
+enum socket_result conform_next_frame(struct conform_socket *s, uint32_t timeout_ms,
+                                      struct wsframe *out)
+{
+    forget(s);
+    return next_frame(s, until(timeout_ms), out);
+}
+
+/* The packet that the next message is. Pongs may come at any time. */
+static enum socket_result next_message(struct conform_socket *s, uint64_t until_us,
+                                       struct packet *out)
+{
+    struct wsframe frame;
+
+    for (;;) {
+        const enum socket_result result = next_frame(s, until_us, &frame);
+
+        if (result != SOCKET_GOT) {
+            return result;
+        }
+        if (frame.opcode == WSFRAME_BINARY) {
+            break;
+        }
+        if (frame.opcode != WSFRAME_PONG) {
+            return wrong(s, "a frame that is neither of bytes nor of control");
+        }
+        forget(s);
+    }
+    if (packet_next(frame.payload, PACKET_BODY_MAX, out) != PACKET_WHOLE ||
+        PACKET_HEADER + out->body.size != frame.payload.size) {
+        return wrong(s, "a message that is not exactly one packet");
+    }
+    return SOCKET_GOT;
+}
+
+enum socket_result conform_packet(struct conform_socket *s, uint32_t timeout_ms, struct packet *out)
+{
+    const uint64_t until_us = until(timeout_ms);
+
+    forget(s);
+    return s->framed ? next_message(s, until_us, out) : next_packet(s, until_us, out);
+}
+
 void conform_close(struct conform_socket *s)
 {
+    conform_tls_free(s->tls);
+    s->tls = NULL;
     if (s->fd >= 0) {
         (void)close(s->fd);
     }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * All that a gateway is asked; conform.h has the language. The page's examples
+ * Packets, one by one; conform.h has the language. The page's examples
  * stand here byte for byte: tests/e2e/smoke_conform.py compares the two.
  */
 #include "cli/conform.h"
 
 // clang-format off
-const struct vector conform_vectors[] = {
+static const struct vector vectors[] = {
     // Hello: the first packet of all.
     {"hello is answered by hello-ack", FROM_START, OF_ALL,
      "> 01 000006  5248 01 01 0000\n"
@@ -383,9 +383,13 @@ const struct vector conform_vectors[] = {
      "> 00 000000 01 000006 5248 01 01 0000\nkick 102"},
     {"what was asked before a kick is dropped or answered before it", FROM_AUTH, OF_ALL,
      "> 06 00000c  00000005 00 04 ffff  626f7373 63 000000\ngone"},
+};
+
+static const struct vector closing[] = {
     {"after all this the gateway answers", FROM_AUTH, OF_ALL,
      "ask 6 1\nstatus 1 any\nsilence"},
 };
 // clang-format on
 
-const size_t conform_vector_count = sizeof conform_vectors / sizeof conform_vectors[0];
+const struct vectors conform_packets = {vectors, sizeof vectors / sizeof vectors[0]};
+const struct vectors conform_closing = {closing, sizeof closing / sizeof closing[0]};

@@ -6,6 +6,7 @@
 #include "base/secret_file.h"
 #include "cli/listen.h"
 #include "cli/process.h"
+#include "cli/site.h"
 
 #include <errno.h>
 #include <microhttpd.h>
@@ -35,7 +36,8 @@ static const char *const status_word[ANSWERS] = {"200", "401", "404", "405", "50
 
 struct http {
     struct MHD_Daemon *server;
-    struct pages *pages; /* borrowed */
+    struct pages *pages;             /* borrowed, as the next */
+    const struct overview *overview; /* NULL = no web page */
     char token[TOKEN_MAX + 1];
     size_t token_size;                                         /* 0 = none */
     char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)]; /* of a unix socket; "" = none */
@@ -63,11 +65,13 @@ static const char index_text[] = "/metrics  for Prometheus\n"
 
 struct option http_address_option(struct http_options *o)
 {
-    return option_text("admin",
-                       "HOST:PORT",
-                       o->admin,
-                       sizeof o->admin,
-                       "where /metrics, /healthz, /readyz and /status are; or unix:PATH (nowhere)");
+    return option_text(
+        "admin",
+        "HOST:PORT",
+        o->admin,
+        sizeof o->admin,
+        "where /metrics, /healthz, /readyz, /status and a coordinator's web page are; or "
+        "unix:PATH (nowhere)");
 }
 
 struct option http_token_option(struct http_options *o)
@@ -152,6 +156,8 @@ static enum MHD_Result answer(struct http *h, struct MHD_Connection *connection,
     (void)MHD_add_response_header(response, "Content-Type", type);
     (void)MHD_add_response_header(response, "Cache-Control", "no-store");
     (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    (void)MHD_add_response_header(response, "Content-Security-Policy", SITE_POLICY);
+    (void)MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
     if (which == ANSWERED_401) {
         (void)MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
     }
@@ -206,16 +212,46 @@ static const struct route *find(const char *path)
     return NULL;
 }
 
+/* Blocks this thread for a second at most: a prober may wait for so long. */
+static enum MHD_Result answer_overview(struct http *h, struct MHD_Connection *connection)
+{
+    const char *known = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "ring");
+    struct buffer text = {0};
+    const bool answered = overview_put(h->overview, known == NULL ? "" : known, &text);
+
+    return answer(h,
+                  connection,
+                  answered ? ANSWERED_200 : ANSWERED_503,
+                  "application/json; charset=utf-8",
+                  &text);
+}
+
+static enum MHD_Result answer_file(struct http *h, struct MHD_Connection *connection,
+                                   const struct site_file *file)
+{
+    struct buffer text = {0};
+
+    buffer_put(&text, file->content.data, file->content.size);
+    return answer(h, connection, ANSWERED_200, file->type, &text);
+}
+
 static enum MHD_Result answer_path(struct http *h, struct MHD_Connection *connection,
                                    const char *path)
 {
     const struct route *route = find(path);
+    const struct site_file *file = h->overview == NULL ? NULL : site_find(path);
 
+    if (file != NULL) { // there is nothing in it that others may not see
+        return answer_file(h, connection, file);
+    }
     if (h->token_size > 0 && (route == NULL || !route->open) && !is_token(h, connection)) {
         return answer_text(h, connection, ANSWERED_401, "a token is wanted\n");
     }
     if (route != NULL) {
         return answer_page(h, connection, route);
+    }
+    if (h->overview != NULL && strcmp(path, "/fleet") == 0) {
+        return answer_overview(h, connection);
     }
     return strcmp(path, "/") == 0 ? answer_text(h, connection, ANSWERED_200, index_text)
                                   : answer_text(h, connection, ANSWERED_404, "no such page\n");
@@ -338,7 +374,7 @@ static int listen_tcp(const char *text)
 }
 
 bool http_open(const struct http_options *o, const char *daemon, struct pages *pages,
-               struct http **out)
+               const struct overview *overview, struct http **out)
 {
     struct http *h = NULL;
 
@@ -348,6 +384,7 @@ bool http_open(const struct http_options *o, const char *daemon, struct pages *p
     }
     h = mem_new(1, sizeof *h);
     h->pages = pages;
+    h->overview = overview;
     const char *wrong = o->token[0] == '\0' ? NULL : read_token(h, o->token);
     if (wrong != NULL) {
         mem_free(h);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A daemon's administration over HTTP: /metrics, /healthz, /readyz, /status. A
- * thread of its own (libmicrohttpd) that asks the daemon's loop for each page,
- * so a slow or hostile client of it costs the loop nothing.
+ * A daemon's administration over HTTP: /metrics, /healthz, /readyz, /status; of
+ * coordinators also the web page, and /fleet, which it shows. A thread of its own (libmicrohttpd)
+ * that asks the daemon's loop for each page, so a slow or hostile client of it costs the loop
+ * nothing.
  */
 #ifndef CLI_HTTP_MHD_H
 #define CLI_HTTP_MHD_H
 
 #include "cli/options.h"
+#include "cli/overview.h"
 #include "wire/address.h"
 #include "wire/page_uv.h"
 
@@ -26,9 +28,10 @@ bool http_check(const struct http_options *o, const char *daemon);
 
 struct http;
 /* Listen, and answer from a thread of its own. False after printing why not. Nothing to do is done:
- * *out is NULL then. `pages` is borrowed until http_close(). */
+ * *out is NULL then. `overview`: serve the web page, which shows this; NULL = none. It and `pages`
+ * are borrowed until http_close(). */
 bool http_open(const struct http_options *o, const char *daemon, struct pages *pages,
-               struct http **out);
+               const struct overview *overview, struct http **out);
 /* Takes NULL. */
 void http_close(struct http *h);
 

@@ -76,6 +76,7 @@ static int take_flag(struct options_parse *p, int argc, char **argv)
 static int take_words(struct options_parse *p, int argc, char **argv, const char *arguments[8])
 {
     static char output[] = "--output";
+    static char follow[] = "--follow";
     int count = 0;
 
     for (int i = 0; i < argc;) {
@@ -85,6 +86,8 @@ static int take_words(struct options_parse *p, int argc, char **argv, const char
         }
         if (strcmp(argv[i], "-o") == 0) {
             argv[i] = output;
+        } else if (strcmp(argv[i], "-f") == 0) {
+            argv[i] = follow;
         }
         if (strncmp(argv[i], "--", 2) == 0) {
             const int words = take_flag(p, argc - i, argv + i);

@@ -118,6 +118,9 @@ enum { OPTIONS_RUN = -1, OPTIONS_CHECK = -2 };
 int options_parse(const struct command *command, int argc, char **argv, const char *arguments[8],
                   int *argument_count);
 
+/* "300ms", "2s", "5min", "1h", "1d". False: it is none, and `ms` is untouched. */
+bool options_duration(const char *text, uint64_t *ms);
+
 /* What a daemon ends with when all checks are done after OPTIONS_CHECK: says so, 0. */
 int options_checked(const struct command *command);
 

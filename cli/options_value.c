@@ -35,17 +35,27 @@ static uint32_t unit_ms(const char *unit)
                                       : 0;
 }
 
+bool options_duration(const char *text, uint64_t *ms)
+{
+    char *end = NULL;
+
+    errno = 0;
+    const unsigned long long number = strtoull(text, &end, 10);
+    const uint32_t unit = unit_ms(end);
+    if (text[0] < '0' || text[0] > '9' || errno != 0 || unit == 0 || number > UINT32_MAX) {
+        return false;
+    }
+    *ms = number * unit;
+    return true;
+}
+
 /* Returns NULL or what is wrong with the value. */
 static const char *set_time(const struct option *o, const char *value)
 {
     static char why[96];
-    char *end = NULL;
+    uint64_t ms = 0;
 
-    errno = 0;
-    const unsigned long long number = strtoull(value, &end, 10);
-    const uint32_t unit = unit_ms(end);
-    if (value[0] < '0' || value[0] > '9' || errno != 0 || unit == 0 || number > UINT32_MAX ||
-        number * unit < o->min || number * unit > o->max) {
+    if (!options_duration(value, &ms) || ms < o->min || ms > o->max) {
         (void)snprintf(why,
                        sizeof why,
                        "it takes a time as 300ms, 3s or 5min, also h and d, from %ums to %us",
@@ -53,7 +63,7 @@ static const char *set_time(const struct option *o, const char *value)
                        o->max / 1000);
         return why;
     }
-    *(uint32_t *)o->target = (uint32_t)(number * unit);
+    *(uint32_t *)o->target = (uint32_t)ms;
     return NULL;
 }
 

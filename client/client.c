@@ -189,6 +189,7 @@ static void ask_session(struct rhc *c)
 void go_on(struct rhc *c)
 {
     c->known = true;
+    c->session.waits = false;
     if (c->session.state == BIND_NONE) {
         be_ready(c);
     } else {
@@ -227,7 +228,7 @@ static size_t rounded(size_t size)
 size_t rhc_size(const struct rhc_options *o)
 {
     if (o == NULL || o->abi != RHC_ABI || o->size != sizeof *o ||
-        (o->token != NULL && strlen(o->token) > TOKEN_MAX) || or_else(o->in_max, IN_MAX) < IN_MIN ||
+        (o->token != NULL && strlen(o->token) > AUTH_MAX) || or_else(o->in_max, IN_MAX) < IN_MIN ||
         or_else(o->out_max, OUT_MAX) < OUT_MIN || o->in_max > BODY_MAX ||
         o->requests_max > NAME_MAX_ASKED ||
         or_else(o->back_off_min_ms, BACK_OFF_MIN_MS) >
@@ -272,9 +273,10 @@ int rhc_set_token(struct rhc *c, const char *token)
 {
     const size_t size = token == NULL ? 0 : strlen(token);
 
-    if (size > TOKEN_MAX) {
+    if (size > AUTH_MAX) {
         return RHC_INVALID;
     }
+    c->given_size = 0;
     if (size > 0) {
         memcpy(c->token, token, size);
     }
@@ -376,6 +378,7 @@ int rhc_unbind(struct rhc *c)
     if (s->state == BIND_NONE || s->state == BIND_LEAVING) {
         return RHC_INVALID;
     }
+    c->home.state = BIND_NONE;
     if (s->state == BIND_HELD) {
         s->state = BIND_LEAVING;
         say_unbind(c);
@@ -587,6 +590,7 @@ static void tend_session(struct rhc *c)
 {
     struct session *s = &c->session;
 
+    bind_if_it_waits(c);
     if (s->again_ms > 0 && c->now_ms >= s->again_ms) {
         ask_session(c);
     }

@@ -11,6 +11,7 @@
 
 enum {
     HELLO_ACK_SIZE = 24,
+    AUTH_OK_HEADER = 11,
     ACK_AUTH = 1,
     RESPONSE_HEADER = 9,
     PUSH_HEADER = 8,
@@ -23,6 +24,8 @@ enum {
     KICK_SILENT = 104,
     KICK_NO_MEMORY = 105,
     KICK_NO_AUTH = 106,
+    KICK_TOKEN_FIRST = 107, /* what was shown to say who it is … */
+    KICK_LOGIN_LAST = 113,  /* … was no good */
     KICK_HEAVY = 101,
 };
 
@@ -44,6 +47,15 @@ static bool makes_no_sense(struct rhc *c)
 
 /* ---- hello, auth ---- */
 
+/* Who shows what it had at first is who it was then. */
+static void go_home(struct rhc *c)
+{
+    if (c->given_size == 0 && c->home.state != BIND_NONE) {
+        c->session = c->home;
+        c->home.state = BIND_NONE;
+    }
+}
+
 static bool on_hello_ack(struct rhc *c, struct rhc_bytes body)
 {
     const uint8_t *at = body.data;
@@ -55,7 +67,8 @@ static bool on_hello_ack(struct rhc *c, struct rhc_bytes body)
     c->heartbeat_ms = big_get32(at + 4);
     if ((big_get16(at + 2) & ACK_AUTH) == 0) {
         go_on(c);
-    } else if (c->token[0] != '\0') {
+    } else if (c->token[0] != '\0' || c->given_size > 0) {
+        go_home(c);
         say_auth(c);
     } else {
         be_kicked(c, KICK_NO_AUTH, bytes_at("the gateway wants a token", 25));
@@ -63,13 +76,38 @@ static bool on_hello_ack(struct rhc *c, struct rhc_bytes body)
     return false;
 }
 
-static bool on_auth_ok(struct rhc *c)
+/* An entity: u64 expires, u16 kind, u8 size, id, perhaps u16 size, token. */
+static bool take_entity(struct rhc *c, struct rhc_bytes body, enum rhc_event_type type,
+                        struct rhc_event *event)
 {
-    if (!c->greeted || c->known) {
+    const uint8_t *at = body.data;
+
+    if (body.size < AUTH_OK_HEADER || at[10] == 0 || body.size - AUTH_OK_HEADER < at[10]) {
+        return false;
+    }
+    const struct rhc_bytes rest = behind(body, AUTH_OK_HEADER + at[10]);
+    const size_t size = rest.size < 2 ? 0 : big_get16(rest.data);
+    if (size > TOKEN_MAX || (size > 0 && size > rest.size - 2)) {
+        return false;
+    }
+    if (size > 0) {
+        memcpy(c->given, data_of(rest) + 2, size);
+    }
+    if (size > 0 || type == RHC_EVENT_REBOUND) {
+        c->given_size = size;
+    }
+    *event = (struct rhc_event){
+        .type = type, .code = big_get16(at + 8), .payload = bytes_at(at + AUTH_OK_HEADER, at[10])};
+    return true;
+}
+
+static bool on_auth_ok(struct rhc *c, struct rhc_bytes body, struct rhc_event *event)
+{
+    if (!c->greeted || c->known || !take_entity(c, body, RHC_EVENT_KNOWN, event)) {
         return makes_no_sense(c);
     }
     go_on(c);
-    return false;
+    return true;
 }
 
 /* ---- bind ---- */
@@ -218,6 +256,39 @@ static bool on_unbind_answer(struct rhc *c, struct rhc_event *event)
     return true;
 }
 
+void bind_if_it_waits(struct rhc *c)
+{
+    // Behind a bind, nothing of before is answered.
+    if (c->session.waits && c->state == RHC_READY && !log_owes(&c->log)) {
+        go_on(c);
+    }
+}
+
+static bool on_rebound(struct rhc *c, struct rhc_bytes body, struct rhc_event *event)
+{
+    struct session *s = &c->session;
+
+    if (!c->known || !take_entity(c, body, RHC_EVENT_REBOUND, event)) {
+        return makes_no_sense(c);
+    }
+    if (s->state != BIND_HELD) {
+        return true; // it is leaving
+    }
+    if (c->home.state == BIND_NONE) {
+        c->home = (struct session){.state = BIND_WANTED, .kind = s->kind, .id_size = s->id_size};
+        memcpy(c->home.id, s->id, s->id_size);
+    }
+    c->log.in_session = false;
+    log_forget_session(&c->log);
+    *s = (struct session){.state = BIND_WANTED,
+                          .kind = (uint16_t)event->code,
+                          .id_size = (uint8_t)event->payload.size,
+                          .waits = true};
+    memcpy(s->id, event->payload.data, event->payload.size);
+    bind_if_it_waits(c);
+    return true;
+}
+
 /* ---- answers, pushes ---- */
 
 static bool on_response(struct rhc *c, struct rhc_bytes body, struct rhc_event *event)
@@ -243,8 +314,12 @@ static bool on_response(struct rhc *c, struct rhc_bytes body, struct rhc_event *
         return false; // it has ended here, as nobody answered in time
     }
     if (status == RHC_MOVING && c->state == RHC_LEAVING) {
-        e->sent = false; // it never ran: it goes to the next gateway, in its place
-        e->kept = false;
+        // It never ran: it goes to the next gateway, in its place. Of what was sent by an earlier
+        // connection this one can't know.
+        if (!log_is_again(&c->log, e)) {
+            e->sent = false;
+            e->kept = false;
+        }
         return false;
     }
     *event = (struct rhc_event){.type = RHC_EVENT_RESPONSE,
@@ -256,6 +331,7 @@ static bool on_response(struct rhc *c, struct rhc_bytes body, struct rhc_event *
                                 .context = e->context};
     log_over(&c->log, e);
     note_heard(c, body.size);
+    bind_if_it_waits(c);
     return true;
 }
 
@@ -338,7 +414,10 @@ static bool on_kick(struct rhc *c, struct rhc_bytes body)
     }
     const uint32_t code = big_get32(body.data);
 
-    if (is_final(code)) {
+    if (c->showed_given && !c->known && code >= KICK_TOKEN_FIRST && code <= KICK_LOGIN_LAST) {
+        c->given_size = 0; // it is over: log in again
+        give_up(c, "the token that a gateway gave is good no more");
+    } else if (is_final(code)) {
         be_kicked(c, code, behind(body, NOTICE_HEADER));
     } else {
         c->session.keeps = false; // a kick ends it
@@ -364,7 +443,7 @@ bool hear(struct rhc *c, uint8_t type, struct rhc_bytes body, struct rhc_event *
     case P_HELLO_ACK:
         return on_hello_ack(c, body);
     case P_AUTH_OK:
-        return on_auth_ok(c);
+        return on_auth_ok(c, body, event);
     case P_PING:
         return on_ping(c, body);
     case P_PONG:
@@ -377,6 +456,8 @@ bool hear(struct rhc *c, uint8_t type, struct rhc_bytes body, struct rhc_event *
         return on_push(c, body, event);
     case P_GOAWAY:
         return on_goaway(c, body, event);
+    case P_REBOUND:
+        return on_rebound(c, body, event);
     case P_BEGUN:
         return on_begun(c, body, event);
     default:

@@ -11,8 +11,9 @@
 #include <stdint.h>
 
 enum {
-    HEAD = 4, /* of a packet: u8 type, u24 size */
-    TOKEN_MAX = 520,
+    HEAD = 4,        /* of a packet: u8 type, u24 size */
+    AUTH_MAX = 1024, /* bytes that are shown to log in */
+    TOKEN_MAX = 520, /* … of a token that a gateway gives */
     SESSION_SIZE = 24,
     CONTROL_MAX = 2048, /* hello, auth, bind or resume, acks and some pongs */
     WHY_SIZE = 128,
@@ -36,6 +37,7 @@ enum packet_number {
     P_AUTH_OK = 15,
     P_BEGUN = 16,
     P_ACK = 17,
+    P_REBOUND = 18,
     P_LATER = 128, /* from here on: passed over if not known */
 };
 
@@ -120,6 +122,9 @@ void log_rewind(struct log *l, bool keeps);
 /* Mark as sent before (or not) what will be sent again. */
 void log_mark_again(struct log *l, bool again);
 
+/* It is so marked. */
+bool log_is_again(struct log *l, const struct entry *e);
+
 /* The session is over: what was sent in it may not be sent again. */
 void log_forget_session(struct log *l);
 
@@ -156,6 +161,7 @@ struct session {
     size_t unacked_size; /* bytes of that */
     uint32_t unacked_count;
     bool was_held;     /* once */
+    bool waits;        /* to be bound, until what the one before was asked is answered */
     uint64_t again_ms; /* when to bind or resume again, refused for now; 0 = need not */
 };
 
@@ -165,7 +171,10 @@ struct rhc {
     uint32_t greet_ms;
     uint32_t back_off_min_ms;
     uint32_t back_off_max_ms;
-    char token[TOKEN_MAX + 1];
+    char token[AUTH_MAX + 1];
+    uint8_t given[TOKEN_MAX]; /* by the gateway that we were known at last: shown instead */
+    size_t given_size;        /* 0 = none */
+    bool showed_given;        /* in this connection */
     uint64_t random;
     uint64_t now_ms;
     enum rhc_state state;
@@ -186,6 +195,7 @@ struct rhc {
     uint64_t scan_ms; /* when to look for requests that are due */
     uint32_t last_name;
     struct session session;
+    struct session home; /* what it was bound to before it was rebound; BIND_NONE = it wasn't */
     struct log log;
     uint8_t control[CONTROL_MAX];
     size_t control_size;
@@ -219,6 +229,9 @@ void asking_write(uint8_t *out, enum packet_number type, uint32_t name,
                   const struct rhc_request *r);
 
 /* ---- heard.c: what comes ---- */
+
+/* It may be bound now, if that waited for answers. */
+void bind_if_it_waits(struct rhc *c);
 
 /* Take one packet. True: `event` is to be told. */
 bool hear(struct rhc *c, uint8_t type, struct rhc_bytes body, struct rhc_event *event);

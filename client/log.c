@@ -165,10 +165,21 @@ void log_mark_again(struct log *l, bool again)
     }
 }
 
+bool log_is_again(struct log *l, const struct entry *e)
+{
+    return (log_packet(l, e)[HEAD + 4] & F_AGAIN) != 0;
+}
+
 void log_forget_session(struct log *l)
 {
     for (uint32_t i = 0; i < l->count; i++) {
-        log_entry(l, i)->kept = false;
+        struct entry *e = log_entry(l, i);
+
+        // Not yet sent again: it may have run in what is over, and the gateway would not know.
+        if (i >= l->next && e->state == ENTRY_ASKED && e->sent && !e->idempotent) {
+            log_doom(l, e, RHC_UNKNOWN);
+        }
+        e->kept = false;
     }
     log_mark_again(l, false);
 }

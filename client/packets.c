@@ -47,11 +47,13 @@ void say_hello(struct rhc *c)
 
 void say_auth(struct rhc *c)
 {
-    const size_t size = strlen(c->token);
-    uint8_t *at = begin(c, P_AUTH, size);
+    c->showed_given = c->given_size > 0;
+    const struct rhc_bytes shown =
+        c->showed_given ? bytes_at(c->given, c->given_size) : bytes_at(c->token, strlen(c->token));
+    uint8_t *at = begin(c, P_AUTH, shown.size);
 
     if (at != NULL) {
-        put(at, bytes_at(c->token, size));
+        put(at, shown);
     }
 }
 

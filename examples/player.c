@@ -24,6 +24,7 @@ struct player {
     struct rhc_tcp *tcp;
     uint16_t kind;
     struct rhc_bytes id;
+    char now[255];        /* the id, if it was rebound */
     char line[LINE_SIZE]; /* typed, not whole yet */
     size_t line_size;
     unsigned waiting; /* for answers */
@@ -78,6 +79,17 @@ static void on_event(void *context, const struct rhc_event *e)
         (void)printf("kicked %u ", (unsigned)e->code);
         show("", e->payload);
         p->leaving = 1;
+        break;
+    case RHC_EVENT_REBOUND: // what is typed goes to that one from here on
+        (void)printf("rebound %u ", (unsigned)e->code);
+        show("", e->payload);
+        p->kind = (uint16_t)e->code;
+        memcpy(p->now, e->payload.data, e->payload.size);
+        p->id = (struct rhc_bytes){p->now, e->payload.size};
+        break;
+    case RHC_EVENT_KNOWN:
+        (void)printf("known %u ", (unsigned)e->code);
+        show("", e->payload);
         break;
     case RHC_EVENT_UNBOUND:
     case RHC_EVENT_RESPONSE: // ours have callbacks

@@ -120,7 +120,7 @@ static void on_quarantined(struct router *r, struct pending *p)
 static void on_overload(struct router *r, struct pending *p, uint64_t ms)
 {
     p->overload_us = p->overload_us == 0 ? r->now_us : p->overload_us;
-    if (pending_never_ran(p) &&
+    if (pending_never_ran(p) && !p->must &&
         r->now_us - p->overload_us >= (uint64_t)r->config.overload_ms * 1000) {
         route_finish(r, p, REPLY_OVERLOADED, route_nothing);
         return;

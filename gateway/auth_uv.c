@@ -34,10 +34,10 @@ bool auth_open(struct auth *a, const char *path, struct clients *clients,
 
     a->path = path;
     a->clients = clients;
+    set_clock(a);
     if (path == NULL) {
         return true;
     }
-    set_clock(a);
     return read_keys(a, &count, why);
 }
 
@@ -62,13 +62,12 @@ static void on_again(uv_signal_t *handle, int number)
 
 void auth_start(struct auth *a, uv_loop_t *loop)
 {
-    if (a->path == NULL) {
-        return;
-    }
     uv_signal_init(loop, &a->again);
     uv_timer_init(loop, &a->clock);
     a->again.data = a->clock.data = a;
-    uv_signal_start(&a->again, on_again, SIGHUP);
+    if (a->path != NULL) {
+        uv_signal_start(&a->again, on_again, SIGHUP);
+    }
     uv_timer_start(&a->clock, on_clock, CLOCK_MS, CLOCK_MS);
     a->running = true;
 }

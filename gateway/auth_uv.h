@@ -13,7 +13,7 @@
 #include <uv.h>
 
 struct auth {
-    const char *path; /* borrowed; NULL = clients are not asked who they are */
+    const char *path; /* borrowed; NULL = clients show no tokens */
     struct clients *clients;
     bool running; /* the handles below are open */
     uv_signal_t again;
@@ -21,11 +21,12 @@ struct auth {
 };
 
 /* Read the file and give its keys to `clients`. False: `why` says why not; nothing is to be undone.
- * No path: nothing to do. */
+ * No path: only the time of day is told. */
 bool auth_open(struct auth *a, const char *path, struct clients *clients,
                char why[KEYRING_WHY_SIZE]);
 
-/* From now on SIGHUP reads the file again; one that is bad is logged, and the keys stay. */
+/* From now on SIGHUP reads the file again, if there is one; one that is bad is logged, and the keys
+ * stay. */
 void auth_start(struct auth *a, uv_loop_t *loop);
 /* No more. */
 void auth_stop(struct auth *a);

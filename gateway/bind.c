@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 
 #include <string.h>
 
@@ -24,7 +25,7 @@ enum binding_state {
     BINDING_ASKED,
     BINDING_BOUND,
     BINDING_RESUMING,
-    BINDING_ENDING, /* BIND had no answer: the actor may think that it is bound */
+    BINDING_ENDING, /* BIND had no answer: the actor may think that it is bound; or rebound */
 };
 
 struct binding {
@@ -38,6 +39,8 @@ struct binding {
                           nothing */
     uint64_t again_us; /* RESUME then; 0 = need not */
     uint32_t round;    /* of the last note */
+    bool asks_again;   /* the first one had no answer … */
+    bool asked_again;  /* … once */
     /* Of one that is kept without its connection. */
     struct session_name name; /* session 0 = it is not */
     uint64_t next_key;        /* that a RENEW would give it */
@@ -47,6 +50,7 @@ struct binding {
     uint64_t renewed_us; /* RENEW was asked then, for a gap */
     uint32_t keep_ms;
     uint32_t epoch;
+    bool rebound;         /* its client goes on as another entity */
     uint32_t has_answers; /* RETURN: of all requests below */
     enum note_type type;  /* BIND, KEEP, RETURN */
     enum binding_state state;
@@ -113,6 +117,9 @@ static uint8_t lost_why(const struct client *c)
     const struct binding *b = c->binding;
     const bool unheard = b->state == BINDING_ASKED || b->state == BINDING_ENDING;
 
+    if (b->rebound) {
+        return NOTE_LOST_REBOUND;
+    }
     return unheard && b->type == NOTE_KEEP ? NOTE_LOST_LEFT : c->lost_why;
 }
 
@@ -136,6 +143,25 @@ static struct buffer *note_of(struct client *c, enum note_type type)
     return &c->all->body;
 }
 
+/* Those that bind a client begin a round, whose pushes are numbered from 1. None may run at a
+ * second incarnation of its actor: the pushes of both would be taken for those of one. */
+static uint8_t note_flags(enum note_type type)
+{
+    switch (type) {
+    case NOTE_LOST:
+    case NOTE_ACK:
+    case NOTE_RETURN:
+        return REQUEST_SESSION | REQUEST_IDEMPOTENT | REQUEST_AWAKE;
+    case NOTE_BIND:
+    case NOTE_KEEP:
+    case NOTE_RESUME:
+    case NOTE_RENEW:
+    case NOTE_PUSH:
+        break;
+    }
+    return mutant(M_NOTETWICE) ? REQUEST_SESSION | REQUEST_IDEMPOTENT : REQUEST_SESSION;
+}
+
 /* A note for which no command waits. */
 static void send_note(struct client *c, enum note_type type, uint64_t now_us,
                       struct router_effects *effects)
@@ -147,13 +173,14 @@ static void send_note(struct client *c, enum note_type type, uint64_t now_us,
         .now_us = now_us,
         .session = c->session,
         .ticket = told ? TICKET_NONE : TICKET_RESUME,
-        .flags = (uint8_t)(REQUEST_SESSION | REQUEST_IDEMPOTENT |
-                           (told ? REQUEST_NO_REPLY | REQUEST_AWAKE : 0)),
+        .flags = (uint8_t)(note_flags(type) | (told ? REQUEST_NO_REPLY : 0)),
         .kind = b->kind,
         .id = id_of(b),
         .body = buffer_bytes(note_of(c, type)),
-        // It goes behind all that the client asked of the actor, and nobody says it again.
+        // It goes behind all that the client asked of the actor, and nobody says it again: one for
+        // each client that goes.
         .timeout_ms = type == NOTE_LOST ? REQUEST_TTL_MAX_MS : 0,
+        .must = type == NOTE_LOST,
     };
 
     router_step(c->all->router, &event, effects);
@@ -173,15 +200,12 @@ static void ask_note(struct client *c, enum note_type type, uint64_t ticket)
 {
     const struct binding *b = c->binding;
 
-    client_ask(
-        c,
-        &(struct ask){.ticket = ticket,
-                      .flags =
-                          (uint8_t)(REQUEST_SESSION | REQUEST_IDEMPOTENT |
-                                    (type == NOTE_LOST || type == NOTE_RETURN ? REQUEST_AWAKE : 0)),
-                      .kind = b->kind,
-                      .id = id_of(b),
-                      .body = buffer_bytes(note_of(c, type))});
+    client_ask(c,
+               &(struct ask){.ticket = ticket,
+                             .flags = note_flags(type),
+                             .kind = b->kind,
+                             .id = id_of(b),
+                             .body = buffer_bytes(note_of(c, type))});
 }
 
 /* What it is kept by. */
@@ -273,7 +297,6 @@ static bool confirm_kept(struct client *c, const struct bound *bound)
         b->name.version = b->version;
         b->acked = 0;
         b->told = 0;
-        sitting_renew(c, b->version);
     }
     return begun;
 }
@@ -376,12 +399,30 @@ static void asked_and_answered(struct client *c, const struct router_effect *rep
     c->dialect->bind_over(c, reply->ticket, (enum bound_result)bound.result, NULL);
 }
 
+/* Its actor was lost with the note: once more, in a round of its own. False: it was asked again
+ * before, or nothing may be woken. */
+static bool ask_again(struct client *c)
+{
+    struct binding *b = c->binding;
+
+    if (b->asked_again || b->type == NOTE_RETURN || c->closing) {
+        return false;
+    }
+    b->asked_again = true;
+    b->asks_again = true; // The effects of this step are not to be added to.
+    set_due(b);
+    return true;
+}
+
 void binding_answered(struct client *c, const struct router_effect *reply, struct bytes body)
 {
     const bool asked = is_asked(c, reply->ticket);
     const bool returns = asked && c->binding->type == NOTE_RETURN;
     const bool asleep = reply->code == REPLY_NO_KIND && (!asked || returns); // it is not woken
 
+    if (asked && reply->code == REPLY_UNKNOWN && ask_again(c)) {
+        return;
+    }
     c->waiting = c->waiting && !asked;
     if (!asked && (reply->code == REPLY_OK || asleep)) {
         c->dialect->bind_over(c, reply->ticket, BOUND_NEW, NULL);
@@ -417,12 +458,29 @@ static void cut(struct client *c)
     c->all->pushes.cut++;
 }
 
+/* It leaves the actor, which is told in the next turn. */
+static void rebind(struct client *c, struct bytes payload)
+{
+    struct binding *b = c->binding;
+    struct rebind to;
+
+    if (rebind_get(payload, &to) != ERR_OK) {
+        log_warn("gateway", "bad_rebind", "address=%s bytes=%zu", c->address, payload.size);
+        return;
+    }
+    c->all->pushes.rebound++;
+    c->dialect->rebound(c, &to);
+    b->rebound = true;
+    b->state = BINDING_ENDING; // The effects of this step are not to be added to.
+    set_due(b);
+}
+
 static void deliver(struct client *c, const struct push_record *r, uint64_t now_us)
 {
     const struct binding *b = c->binding;
 
     client_owes(c, now_us);
-    if (c->closing || c->dropped) {
+    if (c->closing || c->dropped || b->state == BINDING_ENDING) {
         c->all->pushes.dropped_stale++;
     } else if (client_unsent(c) + r->payload.size > c->all->config.push_unread_max &&
                client_unsent(c) > 0) {
@@ -430,6 +488,8 @@ static void deliver(struct client *c, const struct push_record *r, uint64_t now_
     } else if (r->type == PUSH_KICK) {
         c->all->pushes.delivered++;
         kick(c, r->code, r->payload);
+    } else if (r->type == PUSH_REBIND) {
+        rebind(c, r->payload);
     } else {
         c->all->pushes.delivered++;
         c->dialect->push(c, bytes_of(b->key, b->key_size), r);
@@ -514,8 +574,9 @@ void binding_resumed(struct client *c, const struct router_effect *reply, struct
         const bool old = bound.result == BOUND_OLD;
 
         client_owes(c, now_us);
+        // It goes as who is kicked does: an actor that had kicked it before is still to hear of
+        // that.
         kick(c, old ? KICK_REPLACED : KICK_REFUSED, bytes_of(why, strlen(why)));
-        binding_free(c);
         return;
     }
     confirm(c, &bound);
@@ -532,9 +593,24 @@ static void resume(struct client *c, uint64_t now_us, struct router_effects *eff
     b->round = ++c->rounds;
     c->all->pushes.resumed++;
     if (b->name.session != 0) {
-        b->next_key = router_session(c->all->router);
+        b->next_key = mutant(M_OLDKEY) ? b->name.key : router_session(c->all->router);
     }
     send_note(c, b->name.session != 0 ? NOTE_RENEW : NOTE_RESUME, now_us, effects);
+}
+
+/* The first note had no answer. */
+static void bind_again(struct client *c, uint64_t now_us, struct router_effects *effects)
+{
+    struct binding *b = c->binding;
+
+    b->asks_again = false;
+    b->version = router_view(c->all->router)->ring.version;
+    b->round = ++c->rounds;
+    b->name.version = b->type == NOTE_KEEP ? b->version : 0;
+    c->now_us = now_us;
+    c->effects = effects;
+    ask_note(c, b->type, b->ticket);
+    c->effects = NULL;
 }
 
 /* An arc that was taken over cold has lost its actors, and they their bonds. */
@@ -604,6 +680,9 @@ static bool go_on(struct client *c, uint64_t now_us, struct router_effects *effe
         binding_end(c, now_us, effects);
         return false;
     }
+    if (b->asks_again) {
+        bind_again(c, now_us, effects);
+    }
     mend_gap(b, now_us);
     if (b->state == BINDING_BOUND && b->again_us != 0 && now_us >= b->again_us && !c->closing) {
         resume(c, now_us, effects);
@@ -618,6 +697,7 @@ struct client *clients_go_on(struct clients *all, uint64_t now_us, struct router
 {
     if (!all->in_turn) {
         all->in_turn = true;
+        logins_tick(all, now_us);
         follow_ring(all, now_us);
         list_splice_back(&all->turn, &all->due);
     }

@@ -3,16 +3,26 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "gateway/frame16.h"
 #include "gateway/packet.h"
+#include "gateway/tls.h"
 #include "gateway/websocket.h"
+
+#include <string.h>
 
 struct carrier {
     const struct carrier_rules *rules; /* borrowed */
     enum carrier_state state;
+    bool websocket; /* is to be one */
     uint64_t since_us;
-    struct buffer head;   /* of the handshake, until it is whole */
-    size_t scanned;       /* of it */
-    struct websocket *ws; /* owned; NULL until its handshake is done */
+    struct tls *tls;        /* owned; NULL = without */
+    struct buffer head;     /* of the WebSocket's handshake, until it is whole */
+    size_t scanned;         /* of it */
+    struct websocket *ws;   /* owned; NULL until its handshake is done */
+    bool framed;            /* in skynet's frames */
+    struct frame16 frame;   /* of those that come */
+    struct buffer farewell; /* what it is told once it is open, and then that it ends */
+    struct buffer said;     /* what TLS is to carry, of this call */
     struct buffer out;
 };
 
@@ -21,7 +31,28 @@ static void count(struct carrier *c, enum carrier_event event)
     c->rules->figures->count[event]++;
 }
 
-/* ---- the handshake ---- */
+/* Where to say what the WebSocket says. */
+static struct buffer *mouth(struct carrier *c)
+{
+    return c->tls == NULL ? &c->out : &c->said;
+}
+
+/* The end of each call: what was said in it goes into TLS. */
+static void seal(struct carrier *c)
+{
+    if (c->tls == NULL) {
+        return;
+    }
+    if (tls_state(c->tls) == TLS_OPEN) {
+        tls_put(c->tls, buffer_bytes(&c->said), &c->out);
+    }
+    buffer_fini(&c->said);
+    if (c->state == CARRIER_ENDED) {
+        tls_close(c->tls, &c->out);
+    }
+}
+
+/* ---- the WebSocket's handshake ---- */
 
 static enum carrier_event event_of_refusal(enum upgrade_result why)
 {
@@ -51,7 +82,7 @@ static enum carrier_event event_of_refusal(enum upgrade_result why)
 static void refuse(struct carrier *c, enum upgrade_result why, uint32_t retry_s)
 {
     count(c, event_of_refusal(why));
-    upgrade_put_refusal(&c->out, why, retry_s);
+    upgrade_put_refusal(mouth(c), why, retry_s);
     buffer_fini(&c->head);
     c->state = CARRIER_ENDED;
 }
@@ -80,15 +111,24 @@ static enum carrier_event event_of_end(enum websocket_end end)
 
 static void on_frames(struct carrier *c, struct bytes in, struct buffer *plain)
 {
-    websocket_on_bytes(c->ws, in, plain, &c->out);
+    websocket_on_bytes(c->ws, in, plain, mouth(c));
     if (websocket_end(c->ws) != WEBSOCKET_OPEN) {
         count(c, event_of_end(websocket_end(c->ws)));
         c->state = CARRIER_ENDED;
-    } else if (c->out.size > CARRIER_UNREAD_MAX) {
-        count(c, CARRIER_UNREAD);
-        buffer_fini(&c->out);
-        c->state = CARRIER_ENDED;
     }
+}
+
+/* It is open, but not to stay. */
+static void say_farewell(struct carrier *c)
+{
+    count(c, CARRIER_TOLD);
+    if (c->ws != NULL) {
+        websocket_put(c->ws, buffer_bytes(&c->farewell), mouth(c));
+        websocket_close(c->ws, WEBSOCKET_TRY_AGAIN, mouth(c));
+    } else {
+        buffer_put(mouth(c), c->farewell.data, c->farewell.size);
+    }
+    c->state = CARRIER_ENDED;
 }
 
 static void on_handshake(struct carrier *c, struct bytes in, struct buffer *plain)
@@ -108,27 +148,160 @@ static void on_handshake(struct carrier *c, struct bytes in, struct buffer *plai
     struct buffer head = c->head;
 
     c->head = (struct buffer){0};
-    upgrade_put_answer(&c->out, &upgrade);
-    count(c, CARRIER_WS_OPENED);
+    upgrade_put_answer(mouth(c), &upgrade);
     c->ws = websocket_new(c->rules->packet_size_max + PACKET_HEADER);
     c->state = CARRIER_OPEN;
-    on_frames(c, bytes_of(head.data + upgrade.size, head.size - upgrade.size), plain);
+    if (c->farewell.size > 0) {
+        say_farewell(c);
+    } else {
+        count(c, CARRIER_WS_OPENED);
+        on_frames(c, bytes_of(head.data + upgrade.size, head.size - upgrade.size), plain);
+    }
     buffer_fini(&head);
+}
+
+static void on_http(struct carrier *c, struct bytes in, struct buffer *plain)
+{
+    if (c->state == CARRIER_OPENING) {
+        on_handshake(c, in, plain);
+    } else if (c->state == CARRIER_OPEN) {
+        on_frames(c, in, plain);
+    }
+}
+
+/* ---- TLS ---- */
+
+static enum carrier_event event_of_tls(enum tls_end end)
+{
+    switch (end) {
+    case TLS_PLAIN:
+        return CARRIER_TLS_PLAIN;
+    case TLS_UNSHARED:
+        return CARRIER_TLS_UNSHARED;
+    case TLS_ALERT:
+        return CARRIER_TLS_ALERT;
+    case TLS_HANDSHAKE:
+        return CARRIER_TLS_HANDSHAKE;
+    case TLS_BROKEN:
+    case TLS_CLOSED:
+        break;
+    }
+    return CARRIER_TLS_BROKEN;
+}
+
+static void on_tls_opened(struct carrier *c)
+{
+    count(c, CARRIER_TLS_OPENED);
+    if (!c->websocket && c->farewell.size > 0) {
+        say_farewell(c);
+    } else if (!c->websocket) {
+        c->state = CARRIER_OPEN;
+    }
+}
+
+/* A WebSocket has a word of its own for going; without it, it is over. */
+static void on_tls_over(struct carrier *c)
+{
+    if (c->state == CARRIER_ENDED) {
+        return;
+    }
+    if (tls_state(c->tls) == TLS_ENDED) {
+        count(c, event_of_tls(tls_end(c->tls)));
+        c->state = CARRIER_ENDED;
+    } else if (tls_has_left(c->tls)) {
+        count(c, CARRIER_TLS_LEFT);
+        c->state = c->websocket ? CARRIER_ENDED : c->state;
+    }
+}
+
+static void on_records(struct carrier *c, struct bytes in, struct buffer *plain)
+{
+    const bool was_open = tls_has_opened(c->tls);
+    struct buffer http = {0};
+
+    if (c->state == CARRIER_ENDED || tls_has_left(c->tls)) {
+        return;
+    }
+    tls_on_bytes(c->tls, in, c->websocket ? &http : plain, &c->out);
+    if (!was_open && tls_has_opened(c->tls)) {
+        on_tls_opened(c);
+    }
+    if (http.size > 0) {
+        on_http(c, buffer_bytes(&http), plain);
+    }
+    on_tls_over(c);
+    buffer_fini(&http);
+}
+
+/* ---- skynet's frames ---- */
+
+static void put_kick(struct carrier *c, enum packet_kick code, const char *why)
+{
+    struct buffer kick = {0};
+
+    packet_put_notice(&kick,
+                      PACKET_KICK,
+                      &(struct notice_packet){.number = code, .text = bytes_of(why, strlen(why))});
+    (void)frame16_put(buffer_bytes(&kick), &c->out);
+    buffer_fini(&kick);
+    c->state = CARRIER_ENDED;
+}
+
+static void on_frames16(struct carrier *c, struct bytes in, struct buffer *plain)
+{
+    if (c->state == CARRIER_OPEN && !frame16_on_bytes(&c->frame, in, plain)) {
+        count(c, CARRIER_FRAME_EMPTY);
+        put_kick(c, PACKET_KICK_BAD_PACKET, "a frame without a type");
+    }
+}
+
+static void put_frames16(struct carrier *c, struct bytes plain)
+{
+    if (!frame16_put(plain, &c->out)) {
+        count(c, CARRIER_FRAME_TOO_LARGE);
+        put_kick(c, PACKET_KICK_TOO_LARGE, "an answer or a push is too large for a frame");
+    }
 }
 
 /* ---- events ---- */
 
 void carrier_on_bytes(struct carrier *c, struct bytes in, struct buffer *plain)
 {
-    switch (c->state) {
-    case CARRIER_OPENING:
-        on_handshake(c, in, plain);
-        break;
-    case CARRIER_OPEN:
-        on_frames(c, in, plain);
-        break;
-    case CARRIER_ENDED:
-        break;
+    if (c->tls != NULL) {
+        on_records(c, in, plain);
+    } else if (c->framed) {
+        on_frames16(c, in, plain);
+    } else {
+        on_http(c, in, plain);
+    }
+    seal(c);
+    if (c->state == CARRIER_OPEN && c->out.size > CARRIER_UNREAD_MAX) {
+        count(c, CARRIER_UNREAD);
+        buffer_fini(&c->out);
+        c->state = CARRIER_ENDED;
+    }
+}
+
+bool carrier_has_left(const struct carrier *c)
+{
+    return c->tls != NULL && tls_has_left(c->tls);
+}
+
+void carrier_on_end(struct carrier *c)
+{
+    if (c->state != CARRIER_ENDED && c->tls != NULL && !tls_has_left(c->tls)) {
+        count(c, tls_has_opened(c->tls) ? CARRIER_TLS_CUT : CARRIER_TLS_GAVE_UP);
+    }
+    c->state = CARRIER_ENDED;
+}
+
+static void on_late(struct carrier *c)
+{
+    if (c->tls != NULL && !tls_has_opened(c->tls)) {
+        count(c, CARRIER_TLS_TIMEOUT);
+        c->state = CARRIER_ENDED;
+    } else {
+        refuse(c, UPGRADE_TIMEOUT, 0);
     }
 }
 
@@ -137,32 +310,56 @@ void carrier_tick(struct carrier *c, uint64_t now_us)
     const uint64_t opening_us = (uint64_t)c->rules->opening_ms * 1000;
 
     if (c->state == CARRIER_OPENING && now_us - c->since_us > opening_us) {
-        refuse(c, UPGRADE_TIMEOUT, 0);
-    } else if (c->state == CARRIER_OPEN) {
+        on_late(c);
+    } else if (c->ws != NULL) {
         websocket_rest(c->ws);
     }
+    seal(c);
 }
 
 void carrier_put(struct carrier *c, struct bytes plain)
 {
     ASSERT(c->state == CARRIER_OPEN);
-    websocket_put(c->ws, plain, &c->out);
+    if (c->ws != NULL) {
+        websocket_put(c->ws, plain, mouth(c));
+        seal(c);
+    } else if (c->framed) {
+        put_frames16(c, plain);
+    } else {
+        tls_put(c->tls, plain, &c->out);
+    }
 }
 
 void carrier_close(struct carrier *c, bool leaving)
 {
-    if (c->state == CARRIER_OPEN) {
-        websocket_close(c->ws, leaving ? WEBSOCKET_GOING_AWAY : WEBSOCKET_NORMAL, &c->out);
+    if (c->state == CARRIER_OPEN && c->ws != NULL) {
+        websocket_close(c->ws, leaving ? WEBSOCKET_GOING_AWAY : WEBSOCKET_NORMAL, mouth(c));
     }
     c->state = CARRIER_ENDED;
+    seal(c);
 }
 
-void carrier_refuse(struct carrier *c, struct bytes goaway)
+void carrier_part(struct carrier *c, struct bytes words)
+{
+    buffer_put(&c->farewell, words.data, words.size);
+}
+
+void carrier_refuse(struct carrier *c, struct bytes words)
 {
     struct notice_packet notice = {.number = 0};
     struct packet p;
 
-    if (packet_next(goaway, PACKET_BODY_MAX, &p) == PACKET_WHOLE &&
+    if (c->tls != NULL) {
+        count(c, CARRIER_TLS_FULL);
+        c->state = CARRIER_ENDED; // nobody could read a word yet
+        return;
+    }
+    if (c->framed) {
+        put_frames16(c, words);
+        c->state = CARRIER_ENDED;
+        return;
+    }
+    if (packet_next(words, PACKET_BODY_MAX, &p) == PACKET_WHOLE &&
         packet_get_notice(p.body, &notice) != ERR_OK) {
         notice.number = 0;
     }
@@ -187,13 +384,23 @@ struct carrier_rules carrier_rules_default(void)
 
 struct carrier *carrier_new(enum entry entry, const struct carrier_rules *rules, uint64_t now_us)
 {
-    if (!entry_shape(entry).websocket) {
+    const struct entry_shape shape = entry_shape(entry);
+
+    if (!shape.websocket && !shape.tls && !shape.frame16) {
         return NULL;
     }
     struct carrier *c = mem_new(1, sizeof *c);
 
+    ASSERT(IMPLIES(shape.tls, rules->keys != NULL));
     c->rules = rules;
+    c->websocket = shape.websocket;
+    c->tls = shape.tls ? tls_new(rules->keys, shape.websocket) : NULL;
     c->since_us = now_us;
+    c->framed = shape.frame16;
+    if (c->framed) {
+        count(c, CARRIER_FRAME_OPENED);
+        c->state = CARRIER_OPEN;
+    }
     return c;
 }
 
@@ -201,8 +408,11 @@ void carrier_free(struct carrier *c)
 {
     if (c != NULL) {
         buffer_fini(&c->head);
+        buffer_fini(&c->farewell);
+        buffer_fini(&c->said);
         buffer_fini(&c->out);
         websocket_free(c->ws);
+        tls_free(c->tls);
         mem_free(c);
     }
 }

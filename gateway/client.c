@@ -34,6 +34,7 @@ struct clients_config clients_config_default(void)
         .auth_ms = 5000,
         .strangers_max = 4096,
         .strangers_address_max = 64,
+        .login = {.spread = 16, .at_once_max = 512},
         .threads = 1,
     };
 }
@@ -58,6 +59,7 @@ struct clients *clients_new(const struct clients_config *config, struct router *
     }
     list_init(&all->order);
     list_init(&all->bound);
+    list_init(&all->left_logins);
     list_init(&all->due);
     list_init(&all->turn);
     return all;
@@ -70,6 +72,7 @@ void clients_free(struct clients *all)
     }
     ASSERT(all->table.count == 0);
     ASSERT(all->sittings.count == 0);
+    logins_end(all);
     table_fini(&all->table);
     table_fini(&all->sittings);
     buffer_fini(&all->words);
@@ -127,7 +130,7 @@ struct client *client_new(struct clients *all, enum client_speech speech, const 
     c->since_us = now_us;
     c->progress_us = now_us;
     c->protocol = speech == CLIENT_PACKETS ? 0 : 2;
-    c->packets.heard_us = now_us;
+    c->packets.heard_us = c->packets.opened_us = now_us;
     c->lost_why = NOTE_LOST_CLOSED;
     c->reply_size = REPLY_SIZE_GUESS;
     (void)snprintf(c->address, sizeof c->address, "%s", address);
@@ -147,6 +150,7 @@ void client_free(struct client *c, uint64_t now_us, struct router_effects *effec
 
     binding_end(c, now_us, effects);
     sitting_close(c, now_us, effects);
+    login_leave(c, now_us);
     auth_end(c);
     client_let_out(c, now_us);
     router_step(all->router, &event, effects);
@@ -214,6 +218,11 @@ void client_on_reply(struct client *c, const struct router_effect *reply, struct
     }
     if (reply->ticket == TICKET_RESUME) {
         binding_resumed(c, reply, body, now_us);
+        client_account(c);
+        return;
+    }
+    if (reply->ticket == TICKET_LOGIN) {
+        login_answered(c, reply, body, now_us);
         client_account(c);
         return;
     }
@@ -339,7 +348,7 @@ void client_on_bytes(struct client *c, struct bytes in, uint64_t now_us,
 
 void client_on_open(struct client *c, uint64_t now_us)
 {
-    c->packets.heard_us = now_us;
+    c->packets.heard_us = c->packets.opened_us = now_us;
 }
 
 bool client_is_leaving(const struct client *c)

@@ -19,8 +19,9 @@
  * owes reading of more than `unsent_max` is closed. What is on its way to nodes
  * is bounded by the router.
  *
- * Who speaks packets to a gateway with keys is a stranger until it has shown a
- * token (client_auth.c): strangers are counted, and may hold little.
+ * Who speaks packets to a gateway with keys, or with a login actor, is a stranger
+ * until it has shown a token (client_auth.c), or the actor has said who it is
+ * (client_login.c): strangers are counted, and may hold little.
  */
 #ifndef GATEWAY_CLIENT_H
 #define GATEWAY_CLIENT_H
@@ -63,14 +64,21 @@ struct clients_config {
     uint32_t auth_ms;                /* until a good token was shown; 5000 */
     uint32_t strangers_max;          /* connections without one, in all; 4096 */
     uint32_t strangers_address_max;  /* and from one address; 64 */
-    struct strangers *strangers;     /* borrowed for life: of all threads; NULL = of its own */
-    struct door_config door;         /* who may come in, of clients that speak packets; any */
-    struct door *at_door;            /* borrowed for life: of all threads; NULL = of its own */
-    struct bucket_rate requests;     /* of a connection that speaks packets; any */
-    char role[RING_ROLE_MAX + 1];    /* whose kind a key without "@KIND/" names; "": kind 0 */
-    unsigned thread;                 /* of the gateway's process; 0 */
-    unsigned threads;                /* 1; these two keep CLIENT ID apart */
-    struct board *board; /* borrowed for life: of all threads, for INFO; NULL with one */
+    struct login_config {            /* an actor is asked who a client is (client_login.c) */
+        bool asked;
+        uint16_t kind;
+        char role[RING_ROLE_MAX + 1]; /* whose first kind it is; "": `kind` */
+        uint32_t spread;              /* over so many ids, login-0 and up; 16 */
+        uint32_t at_once_max;         /* logins under way; 512 */
+    } login;
+    struct strangers *strangers;  /* borrowed for life: of all threads; NULL = of its own */
+    struct door_config door;      /* who may come in, of clients that speak packets; any */
+    struct door *at_door;         /* borrowed for life: of all threads; NULL = of its own */
+    struct bucket_rate requests;  /* of a connection that speaks packets; any */
+    char role[RING_ROLE_MAX + 1]; /* whose kind a key without "@KIND/" names; "": kind 0 */
+    unsigned thread;              /* of the gateway's process; 0 */
+    unsigned threads;             /* 1; these two keep CLIENT ID apart */
+    struct board *board;          /* borrowed for life: of all threads, for INFO; NULL with one */
 };
 struct clients_config clients_config_default(void);
 
@@ -107,22 +115,31 @@ struct clients_figures {
     uint64_t accepted;
     uint64_t refused; /* one too many */
     uint64_t commands;
-    uint64_t errors;                   /* replies that are errors */
-    uint64_t bad_input;                /* closed for not speaking RESP */
-    uint64_t stalled;                  /* closed for not reading */
-    uint64_t overrun;                  /* closed for owing too much reading */
-    uint64_t buffered;                 /* bytes held for all clients, now */
-    uint64_t packets;                  /* that came in */
-    uint64_t bad_requests;             /* answered BAD_REQUEST, or notifies that were dropped */
-    uint64_t authenticated;            /* showed a good token */
-    uint64_t strangers;                /* did not yet, now */
-    uint64_t refused_strangers;        /* of `refused`: too many strangers in all */
-    uint64_t refused_address;          /* … and from one address */
-    uint64_t refused_full;             /* … no room for a client that speaks packets */
-    uint64_t refused_accept_rate;      /* … they come too fast */
-    uint64_t refused_address_rate;     /* … from one address */
-    uint64_t refused_address_count;    /* … too many are here from one address */
-    uint64_t rate_limited;             /* requests beyond the rate of their connection */
+    uint64_t errors;                /* replies that are errors */
+    uint64_t bad_input;             /* closed for not speaking RESP */
+    uint64_t stalled;               /* closed for not reading */
+    uint64_t overrun;               /* closed for owing too much reading */
+    uint64_t buffered;              /* bytes held for all clients, now */
+    uint64_t packets;               /* that came in */
+    uint64_t bad_requests;          /* answered BAD_REQUEST, or notifies that were dropped */
+    uint64_t authenticated;         /* showed a good token */
+    uint64_t strangers;             /* did not yet, now */
+    uint64_t refused_strangers;     /* of `refused`: too many strangers in all */
+    uint64_t refused_address;       /* … and from one address */
+    uint64_t refused_full;          /* … no room for a client that speaks packets */
+    uint64_t refused_accept_rate;   /* … they come too fast */
+    uint64_t refused_address_rate;  /* … from one address */
+    uint64_t refused_address_count; /* … too many are here from one address */
+    uint64_t rate_limited;          /* requests beyond the rate of their connection */
+    struct login_figures {
+        uint64_t under_way; /* now */
+        uint64_t ok;
+        uint64_t refused;    /* the actor said no */
+        uint64_t broken;     /* … or what makes no sense */
+        uint64_t unanswered; /* … or nothing in time, or there is none */
+        uint64_t full;       /* too many were under way: not asked */
+        uint64_t left;       /* the client had gone before the answer */
+    } logins;
     uint64_t unauthorized;             /* asked for another entity than their token's */
     uint64_t kicks[PACKET_KICK_COUNT]; /* by code, from PACKET_KICK_BAD_PACKET on */
     struct push_figures pushes;

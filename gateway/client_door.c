@@ -46,7 +46,7 @@ static bool has_room_for_strangers(struct clients *all, const char *address, str
 {
     const struct clients_config *config = &all->config;
 
-    if (all->keys.count == 0) {
+    if (!auth_asks(all)) {
         return true;
     }
     if (strangers_from(config->strangers, address) >= config->strangers_address_max) {

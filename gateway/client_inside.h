@@ -21,6 +21,8 @@ enum { CLIENT_NAME_MAX = 63, TICKET_PART_BITS = 8 };
 static const uint64_t TICKET_NONE = UINT64_MAX;       /* nobody waits */
 static const uint64_t TICKET_RESUME = UINT64_MAX - 1; /* of a bond that was asked for again */
 
+static const uint64_t TICKET_LOGIN = UINT64_MAX - 2; /* who is it? */
+
 struct binding;
 struct client;
 struct identity;
@@ -51,6 +53,8 @@ struct dialect {
     bool (*is_answered)(const struct client *c, uint64_t ticket);
     void (*push)(struct client *c, struct bytes key, const struct push_record *push);
     void (*kick)(struct client *c, uint32_t code, struct bytes text);
+    /* Its actor lets it go on as another entity. */
+    void (*rebound)(struct client *c, const struct rebind *to);
     /* The actor of a session that is kept was begun afresh. NULL = it keeps none. */
     void (*begun)(struct client *c);
 };
@@ -59,6 +63,9 @@ extern const struct dialect dialect_packets; /* client_packet.c */
 
 /* The gateway's own kick, of a client that speaks packets; counted by code. */
 void packet_kick(struct client *c, enum packet_kick code, const char *text);
+
+/* GOAWAY, and no more: it is to come again after `retry_ms`. */
+void packet_turn_away(struct client *c, uint32_t retry_ms, const char *why);
 
 /* GOAWAY to a connection that may not come in; good until the next call on `all`. */
 struct bytes packet_refusal(struct clients *all, uint32_t retry_ms, const char *why);
@@ -97,12 +104,14 @@ struct client {
     uint8_t protocol;   /* RESP's: 2 or 3; 0 = it speaks packets */
     struct {
         uint64_t heard_us;          /* when bytes came last */
+        uint64_t opened_us;         /* since when its hello is awaited */
         bool greeted;               /* its hello came */
         bool pinged;                /* since then */
         bool leaving;               /* it was told to go */
     } packets;                      /* of a client that speaks packets */
     struct stranger *stranger;      /* it has to say who it is; NULL = it has not, or did */
     struct identity *identity;      /* owned: who it said it is; NULL = it was not asked */
+    uint64_t login_until_us;        /* an actor is asked who it is, until then; 0 = none is */
     struct visitor *visitor;        /* it came in as, or NULL */
     struct bucket requests;         /* it may ask */
     bool busy;                      /* it was sent something since the last tick */
@@ -115,7 +124,8 @@ struct client {
     struct binding *binding;        /* owned; NULL = it is not bound to an actor */
     struct sitting *sitting;        /* owned; what its requests are numbered in, since it bound
                                        itself so that it may return; NULL = in `session` */
-    bool waiting;                   /* that bind is under way: nothing is taken before its answer */
+    bool waiting;                   /* that bind, or a login, is under way: nothing is taken before
+                                       its answer */
     uint64_t now_us;                /* of this call */
     struct router_effects *effects; /* of this call */
 };
@@ -134,6 +144,7 @@ struct clients {
     struct keyring keys;             /* none: clients are not asked who they are */
     uint64_t unix_s;                 /* the time of day */
     struct strangers *own_strangers; /* owned; NULL = they are of all threads */
+    struct list left_logins;         /* struct left_login, owned, the oldest first */
     struct door *own_door;           /* owned; NULL = it is of all threads */
     struct table sittings;           /* struct sitting, by session */
     struct list bound;               /* struct binding, all */
@@ -218,8 +229,6 @@ void client_let_out(struct client *c, uint64_t now_us);
 void sitting_open(struct client *c, const struct session_name *name, uint32_t epoch);
 /* It goes: nothing is replied any more. */
 void sitting_close(struct client *c, uint64_t now_us, struct router_effects *effects);
-/* Its session began anew, with this version of the ring. */
-void sitting_renew(struct client *c, uint64_t version);
 /* It has the answers of all below. */
 void sitting_ack(struct client *c, uint32_t answers);
 /* Whose it is; NULL = nobody's. */
@@ -233,16 +242,41 @@ bool sitting_owns(const struct client *c, const struct router_effect *reply);
 
 /* ---- client_auth.c */
 
+/* Are clients asked who they are? */
+bool auth_asks(const struct clients *all);
 /* A new connection: is it a stranger? */
 void auth_begin(struct client *c);
 /* The connection has gone. */
 void auth_end(struct client *c);
-/* It showed this as its token: from here on it is known, or kicked. */
+/* It showed this: from here on it is known, or kicked, or an actor is asked. */
 void auth_take(struct client *c, struct bytes text);
+/* It is a stranger no more: this is who it is, until then. With keys it is given a token. */
+void auth_be(struct client *c, const struct auth_ok_packet *who);
+/* Its actor says that it is this entity from now on: changed if it was asked who it is. What to
+ * tell it: `out`, whose token is appended to `token` if there are keys. */
+void auth_become(struct client *c, const struct rebind *to, struct auth_ok_packet *out,
+                 struct buffer *token);
 /* May it ask this entity? */
 bool auth_allows(const struct client *c, uint16_t kind, struct bytes id);
 /* May a stranger send a packet of this type? */
 bool auth_admits(uint8_t type);
+
+/* ---- client_login.c */
+
+/* Ask the login actor who shows this. */
+void login_ask(struct client *c, struct bytes credentials);
+/* It has answered, or nobody did. */
+void login_answered(struct client *c, const struct router_effect *reply, struct bytes body,
+                    uint64_t now_us);
+/* It has waited for that long enough. */
+void login_give_up(struct client *c);
+/* The connection goes. An actor that was asked is busy with it still, so it counts as a stranger
+ * until that is over. */
+void login_leave(struct client *c, uint64_t now_us);
+/* Time passes: forget those of who left that are over. */
+void logins_tick(struct clients *all, uint64_t now_us);
+/* Forget them all. */
+void logins_end(struct clients *all);
 
 /* The entity that a key names; false: none, and an error was replied. */
 bool client_finds(struct client *c, struct bytes key, struct target *out);

@@ -7,7 +7,7 @@
  *     GREETED -request, notify, bind, unbind, ping-> (same)    -bad bytes-> kicked
  *             -nothing for heartbeat_ms-> (same), pinged   -for twice that-> kicked
  *             -the gateway drains-> LEAVING, goaway
- *     LEAVING as GREETED, but new requests are MOVING; it goes when nothing is owed
+ *     LEAVING as GREETED, but requests that are new are MOVING; it goes when nothing is owed
  *
  * Where the gateway has keys, GREETED begins with an auth: client_auth.c.
  * A kick is the last that is written; what is answered later is dropped.
@@ -117,6 +117,15 @@ void packet_kick(struct client *c, enum packet_kick code, const char *text)
     c->closing = true;
 }
 
+void packet_turn_away(struct client *c, uint32_t retry_ms, const char *why)
+{
+    packet_put_notice(
+        &c->out,
+        PACKET_GOAWAY,
+        &(struct notice_packet){.number = retry_ms, .text = bytes_of(why, strlen(why))});
+    c->closing = true;
+}
+
 static void put_begun(struct client *c)
 {
     struct session_packet session;
@@ -131,6 +140,16 @@ static void put_push(struct client *c, struct bytes key, const struct push_recor
     (void)key; // a connection is bound to one actor at a time
     packet_put_push(&c->out,
                     &(struct push_packet){.sequence = push->number, .payload = push->payload});
+}
+
+static void put_rebound(struct client *c, const struct rebind *to)
+{
+    struct buffer token = {0};
+    struct auth_ok_packet who;
+
+    auth_become(c, to, &who, &token);
+    packet_put_rebound(&c->out, &who);
+    buffer_fini(&token);
 }
 
 /* ---- answers ---- */
@@ -329,6 +348,12 @@ static void take_asking(struct client *c, uint8_t type, const struct request_pac
     }
 }
 
+/* It may have run: to say that it did not would have it asked for anew. */
+static bool is_again(const struct request_packet *r)
+{
+    return (r->flags & PACKET_AGAIN) != 0;
+}
+
 /* What names an entity. */
 static void on_asking(struct client *c, const struct packet *p)
 {
@@ -341,7 +366,9 @@ static void on_asking(struct client *c, const struct packet *p)
         packet_kick(c, PACKET_KICK_BAD_PACKET, "a request that is too short");
     } else if (early_ms > 0) {
         c->all->figures.rate_limited++;
-        if (!told) {
+        if (is_again(&r)) {
+            refuse(c, r.request, STATUS_UNKNOWN, "it may have run before, and comes too fast");
+        } else if (!told) {
             refuse_fast(c, r.request, early_ms);
         }
     } else if (bad != ERR_OK) {
@@ -354,7 +381,7 @@ static void on_asking(struct client *c, const struct packet *p)
         if (!told) {
             refuse(c, r.request, STATUS_UNAUTHORIZED, "the token is for another entity");
         }
-    } else if (c->packets.leaving) {
+    } else if (c->packets.leaving && !is_again(&r)) {
         if (!told) {
             refuse(c, r.request, STATUS_MOVING, "this gateway stops: go to another one");
         }
@@ -494,15 +521,20 @@ static void tick(struct client *c)
     }
     if (c->stranger != NULL && c->now_us - c->since_us > (uint64_t)config->auth_ms * 1000) {
         // By the time since it came, not since it spoke: a byte a second buys no time.
+        if (c->login_until_us != 0) {
+            login_give_up(c);
+            return;
+        }
         packet_kick(c,
                     c->packets.greeted ? PACKET_KICK_NO_AUTH : PACKET_KICK_NO_HELLO,
                     "no auth came in time");
         return;
     }
     if (!client_has_room(c)) {
-        c->packets.heard_us = c->now_us; // it is not listened to
+        c->packets.heard_us = c->packets.opened_us = c->now_us; // it is not listened to
     } else if (!c->packets.greeted) {
-        if (quiet_us > (uint64_t)config->hello_ms * 1000) {
+        // Nor does a byte a second of a hello.
+        if (c->now_us - c->packets.opened_us > (uint64_t)config->hello_ms * 1000) {
             packet_kick(c, PACKET_KICK_NO_HELLO, "no hello came in time");
         }
     } else if (heartbeat_us > 0 && quiet_us > 2 * heartbeat_us) {
@@ -546,5 +578,6 @@ const struct dialect dialect_packets = {
     .is_answered = is_answered,
     .push = put_push,
     .kick = put_kick,
+    .rebound = put_rebound,
     .begun = put_begun,
 };

@@ -428,6 +428,17 @@ static void put_kick(struct client *c, uint32_t code, struct bytes text)
     resp_put_bulk(&c->out, text);
 }
 
+static void put_rebound(struct client *c, const struct rebind *to)
+{
+    char key[REBIND_ID_MAX + 8];
+    const int head = snprintf(key, 8, "@%u/", to->kind);
+
+    memcpy(key + head, to->id, to->id_size);
+    resp_put_push(&c->out, c->protocol, 2);
+    resp_put_text(&c->out, "rebound");
+    resp_put_bulk(&c->out, bytes_of(key, (size_t)head + to->id_size));
+}
+
 const struct dialect dialect_resp = {
     .take = run_commands,
     .answer = answer,
@@ -438,4 +449,5 @@ const struct dialect dialect_resp = {
     .is_answered = is_answered,
     .push = put_push,
     .kick = put_kick,
+    .rebound = put_rebound,
 };

@@ -21,6 +21,7 @@ struct router_effect *effects_add(struct router_effects *e, enum router_effect_t
     item->ticket = 0;
     item->code = REPLY_OK;
     item->flags = 0;
+    item->common = NULL;
     item->address[0] = '\0';
     item->at = e->bytes.size;
     item->size = 0;
@@ -32,8 +33,17 @@ void effects_end(struct router_effects *e, struct router_effect *item)
     item->size = e->bytes.size - item->at;
 }
 
+static void drop_common(struct router_effects *e)
+{
+    for (size_t i = 0; i < e->count && e->common_count > 0; i++) {
+        e->common_count -= e->item[i].common != NULL ? 1 : 0;
+        shared_drop(e->item[i].common);
+    }
+}
+
 void router_effects_clear(struct router_effects *e)
 {
+    drop_common(e);
     e->count = 0;
     buffer_clear(&e->bytes);
     // After a turn that brought a lot, the memory goes back.
@@ -44,6 +54,7 @@ void router_effects_clear(struct router_effects *e)
 
 void router_effects_fini(struct router_effects *e)
 {
+    drop_common(e);
     mem_free(e->item);
     buffer_fini(&e->bytes);
     *e = (struct router_effects){0};

@@ -12,6 +12,10 @@ enum entry {
     ENTRY_RESP,   /* Redis' protocol */
     ENTRY_FRAMES, /* packets */
     ENTRY_WS,     /* packets, each a message of a WebSocket */
+    ENTRY_RESP_TLS,
+    ENTRY_FRAMES_TLS,
+    ENTRY_WSS,
+    ENTRY_SKYNET, /* packets, in frames as skynet's clients cut them */
     ENTRY_COUNT
 };
 
@@ -19,14 +23,20 @@ struct entry_shape {
     const char *name; /* its option, and its word of the "ready" line */
     enum client_speech speech;
     bool websocket;
+    bool tls;     /* below all that */
+    bool frame16; /* frame16.h */
 };
 
 static inline struct entry_shape entry_shape(enum entry entry)
 {
     static const struct entry_shape shapes[ENTRY_COUNT] = {
-        [ENTRY_RESP] = {"resp", CLIENT_RESP, false},
-        [ENTRY_FRAMES] = {"frames", CLIENT_PACKETS, false},
-        [ENTRY_WS] = {"ws", CLIENT_PACKETS, true},
+        [ENTRY_RESP] = {"resp", CLIENT_RESP, false, false, false},
+        [ENTRY_FRAMES] = {"frames", CLIENT_PACKETS, false, false, false},
+        [ENTRY_WS] = {"ws", CLIENT_PACKETS, true, false, false},
+        [ENTRY_RESP_TLS] = {"resp-tls", CLIENT_RESP, false, true, false},
+        [ENTRY_FRAMES_TLS] = {"frames-tls", CLIENT_PACKETS, false, true, false},
+        [ENTRY_WSS] = {"wss", CLIENT_PACKETS, true, true, false},
+        [ENTRY_SKYNET] = {"skynet", CLIENT_PACKETS, false, false, true},
     };
 
     return shapes[entry];

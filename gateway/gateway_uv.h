@@ -8,6 +8,7 @@
 #include "gateway/carrier.h"
 #include "gateway/client.h"
 #include "gateway/entry.h"
+#include "gateway/ranges.h"
 #include "gateway/router.h"
 #include "wire/link.h"
 
@@ -23,11 +24,14 @@ struct gateway_options {
     size_t coordinator_count;        /* 1..FINDER_MAX */
     const char *at[ENTRY_COUNT];     /* "host:port", or NULL; port 0 = any free one */
     const char *auth_keys;           /* file of keys of tokens (keyring.h), or NULL */
+    const char *tls_cert;            /* file, with its chain; NULL = nobody comes by TLS */
+    const char *tls_key;             /* file of its key */
     uint32_t threads;                /* 1..GATEWAY_THREADS_MAX (wire/gateway_id.h); 1 */
     struct pages *pages;             /* who asks for metrics; NULL = nobody; borrowed */
     uint32_t drain_ms;               /* at SIGTERM, for requests under way; 3000 */
     struct router_config router;     /* gateway, seed, threads, name are filled in */
-    struct carrier_rules carriers;   /* packet_size_max, figures are filled in */
+    struct ranges proxies;           /* who says whose connection it is that it hands on */
+    struct carrier_rules carriers;   /* packet_size_max, keys, figures are filled in */
     /* So are version, name, cluster, port, deadline_ms, threads, board, strangers, at_door
      * and the seed of door. */
     struct clients_config clients;

@@ -126,7 +126,8 @@ static void put_sessions(struct buffer *out, const struct client *c, const struc
                "\r\npushes_dropped_stale:%" PRIu64 "\r\npushes_dropped_copy:%" PRIu64
                "\r\npushes_dropped_room:%" PRIu64 "\r\nclosed_unread_pushes:%" PRIu64
                "\r\nclosed_kicked:%" PRIu64 "\r\nsessions_resumed:%" PRIu64
-               "\r\nsessions_returned:%" PRIu64 "\r\nsessions_gone:%" PRIu64 "\r\n\r\n",
+               "\r\nsessions_returned:%" PRIu64 "\r\nsessions_gone:%" PRIu64
+               "\r\nsessions_rebound:%" PRIu64 "\r\n\r\n",
                f->bound,
                f->delivered,
                f->lost,
@@ -138,7 +139,23 @@ static void put_sessions(struct buffer *out, const struct client *c, const struc
                f->kicked,
                f->resumed,
                f->returned,
-               f->gone);
+               f->gone,
+               f->rebound);
+}
+
+static void put_logins(struct buffer *out, const struct login_figures *f)
+{
+    put_format(out,
+               "logins_under_way:%" PRIu64 "\r\nlogins_ok:%" PRIu64 "\r\nlogins_refused:%" PRIu64
+               "\r\nlogins_broken:%" PRIu64 "\r\nlogins_unanswered:%" PRIu64
+               "\r\nlogins_full:%" PRIu64 "\r\nlogins_left:%" PRIu64 "\r\n",
+               f->under_way,
+               f->ok,
+               f->refused,
+               f->broken,
+               f->unanswered,
+               f->full,
+               f->left);
 }
 
 static void put_packets(struct buffer *out, const struct client *c, const struct tally *t)
@@ -171,6 +188,7 @@ static void put_packets(struct buffer *out, const struct client *c, const struct
                    packet_kick_name((enum packet_kick)(PACKET_KICK_BAD_PACKET + i)),
                    f->kicks[i]);
     }
+    put_logins(out, &f->logins);
     put_format(out, "\r\n");
 }
 

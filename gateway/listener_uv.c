@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gateway/shell_uv.h"
+#include "gateway/listener_inside_uv.h"
 
 #include "base/assert.h"
 #include "base/log.h"
@@ -11,27 +11,6 @@
 enum {
     KEEPALIVE_S = 60,
     OVER_US = 2000 * 1000, // for what was said last, if it does not go out at once
-    /* Who is turned away may be speaking already. Closing on what it said would make the kernel
-     * drop the refusal on the way, so it is read, and dropped, for a while. */
-    REFUSED_MAX = 1024,
-    REFUSED_READ_MAX = 64 * 1024,
-    REFUSED_US = 1000 * 1000,
-};
-
-struct connection {
-    uv_tcp_t tcp;
-    uv_write_t write;
-    struct listener *listener;
-    struct carrier *carrier; /* owned; NULL = the client's bytes go as they are */
-    struct client *client;   /* NULL once it is being closed */
-    struct list_link link;
-    struct list_link touched;
-    struct list_link paused;
-    struct buffer writing; /* owned: what the write under way sends */
-    bool reading;
-    uint64_t refused_us; /* when it was turned away; else 0 */
-    size_t refused_size; /* bytes that it said since */
-    uint64_t over_us;    /* since when its carrier has ended; else 0 */
 };
 
 static void touch(struct connection *c)
@@ -52,12 +31,13 @@ static void set_paused(struct connection *c, bool paused)
 
 /* ---- end ---- */
 
-static void on_closed(uv_handle_t *handle)
+void connection_closed(uv_handle_t *handle)
 {
     struct connection *c = handle->data;
 
     buffer_fini(&c->writing);
     carrier_free(c->carrier);
+    arrival_free(c->arrival);
     mem_free(c);
 }
 
@@ -78,13 +58,13 @@ static void close_connection(struct connection *c)
 {
     if (c->client != NULL) {
         take_off(c);
-        uv_close((uv_handle_t *)&c->tcp, on_closed);
+        uv_close((uv_handle_t *)&c->tcp, connection_closed);
     }
 }
 
 /* ---- input ---- */
 
-static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+void connection_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
     const struct connection *c = handle->data;
 
@@ -92,7 +72,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
     *buf = uv_buf_init((char *)c->listener->input, CLIENT_READ_MAX);
 }
 
-static void stop_reading(struct connection *c)
+void connection_stop_reading(struct connection *c)
 {
     if (c->reading) {
         uv_read_stop((uv_stream_t *)&c->tcp);
@@ -116,26 +96,41 @@ static void carried_bytes(struct connection *c, struct bytes in)
         client_on_bytes(c->client, buffer_bytes(&l->plain), l->now_us, l->effects);
         l->act(l);
     }
+    if (carrier_has_left(c->carrier)) {
+        connection_stop_reading(c);
+        client_on_end(c->client);
+    }
+}
+
+static void take_bytes(struct connection *c, struct bytes in)
+{
+    struct listener *l = c->listener;
+
+    if (c->carrier != NULL) {
+        carried_bytes(c, in);
+        return;
+    }
+    client_on_bytes(c->client, in, l->now_us, l->effects);
+    touch(c);
+    l->act(l);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 {
     struct connection *c = stream->data;
-    struct listener *l = c->listener;
 
-    (void)listener_now(l);
-    if (size > 0 && c->carrier != NULL) {
-        carried_bytes(c, bytes_of(buf->base, (size_t)size));
+    (void)listener_now(c->listener);
+    if (size > 0) {
+        take_bytes(c, bytes_of(buf->base, (size_t)size));
     } else if (size == UV_EOF && c->carrier == NULL) {
-        stop_reading(c);
+        connection_stop_reading(c);
         client_on_end(c->client);
         touch(c);
     } else if (size < 0) {
-        close_connection(c); // also at the end of what is carried: nothing can be answered any more
-    } else if (size > 0) {
-        client_on_bytes(c->client, bytes_of(buf->base, (size_t)size), l->now_us, l->effects);
-        touch(c);
-        l->act(l);
+        if (c->carrier != NULL) {
+            carrier_on_end(c->carrier); // nothing can be answered any more, not even a half-close
+        }
+        close_connection(c);
     }
 }
 
@@ -145,61 +140,10 @@ static void set_reading(struct connection *c, bool wanted)
         return;
     }
     if (!wanted) {
-        stop_reading(c);
-    } else if (uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read) == 0) {
+        connection_stop_reading(c);
+    } else if (uv_read_start((uv_stream_t *)&c->tcp, connection_alloc, on_read) == 0) {
         c->reading = true;
     }
-}
-
-/* ---- turned away ---- */
-
-static void end_refused(struct connection *c)
-{
-    list_remove(&c->link);
-    c->listener->refused_count--;
-    uv_close((uv_handle_t *)&c->tcp, on_closed);
-}
-
-static void on_refused_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
-{
-    struct connection *c = stream->data;
-
-    (void)buf;
-    c->refused_size += size > 0 ? (size_t)size : 0;
-    if (size < 0 || c->refused_size > REFUSED_READ_MAX) {
-        end_refused(c);
-    }
-}
-
-/* At most `most` stay, none that was turned away before `since_us`. */
-static void end_refused_but(struct listener *l, size_t most, uint64_t since_us)
-{
-    while (!list_empty(&l->refused)) {
-        struct connection *c = CONTAINER_OF(list_front(&l->refused), struct connection, link);
-
-        if (l->refused_count <= most && c->refused_us >= since_us) {
-            return;
-        }
-        end_refused(c);
-    }
-}
-
-/* All is said. What comes still is read, and dropped, for a while. */
-static void see_off(struct connection *c)
-{
-    struct listener *l = c->listener;
-    uv_os_fd_t fd = -1;
-
-    stop_reading(c);
-    if (uv_fileno((uv_handle_t *)&c->tcp, &fd) != 0 || shutdown(fd, SHUT_WR) != 0 ||
-        uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_refused_read) != 0) {
-        uv_close((uv_handle_t *)&c->tcp, on_closed);
-        return;
-    }
-    end_refused_but(l, REFUSED_MAX - 1, 0);
-    c->refused_us = l->now_us;
-    list_push_back(&l->refused, &c->link);
-    l->refused_count++;
 }
 
 /* ---- output ---- */
@@ -219,17 +163,6 @@ static void on_written(uv_write_t *request, int status)
     }
     client_wrote(c->client, c->listener->now_us);
     touch(c);
-}
-
-/* libuv's buffers serve reads too, so they are not const; a write only reads them. */
-static uv_buf_t buf_of(struct bytes bytes)
-{
-    const union {
-        const uint8_t *in;
-        char *out;
-    } base = {.in = bytes.data};
-
-    return uv_buf_init(base.out, (unsigned)bytes.size);
 }
 
 /* What could not be written at once. False: the connection is broken. */
@@ -323,10 +256,10 @@ static void flush_carried(struct connection *c)
         read_on(c, carrier_state(c->carrier) == CARRIER_OPENING || client_wants_input(c->client));
     } else if (c->writing.size == 0 && carrier_output(c->carrier)->size == 0) {
         take_off(c);
-        see_off(c);
+        turned_away_see_off(c);
     } else {
         c->over_us = c->over_us == 0 ? l->now_us : c->over_us;
-        stop_reading(c);
+        connection_stop_reading(c);
     }
 }
 
@@ -391,7 +324,7 @@ void listener_tick(struct listener *l)
 {
     struct client *client = NULL;
 
-    end_refused_but(l, REFUSED_MAX, l->now_us - REFUSED_US);
+    turned_away_tick(l);
     while ((client = clients_go_on(l->clients, l->now_us, l->effects)) != NULL) {
         touch(client_user(client));
     }
@@ -399,33 +332,28 @@ void listener_tick(struct listener *l)
 
 /* ---- start ---- */
 
-static void name_peer(const uv_tcp_t *tcp, char *text, size_t size)
+static void get_peer(const struct connection *c, struct sockaddr_storage *storage)
 {
-    struct sockaddr_storage storage = {0};
-    int length = sizeof storage;
+    int length = sizeof *storage;
 
-    (void)uv_tcp_getpeername(tcp, (struct sockaddr *)&storage, &length);
-    port_text(&storage, text, size);
+    *storage = (struct sockaddr_storage){0};
+    (void)uv_tcp_getpeername(&c->tcp, (struct sockaddr *)storage, &length);
 }
 
-/* It is told, and that nothing follows; it may not get that, and is closed anyway. */
-static void refuse(struct connection *c, struct bytes text)
+void connection_name(const struct connection *c, char peer[CONNECTION_PEER_SIZE])
 {
-    const uv_buf_t buf = buf_of(text);
+    struct sockaddr_storage storage;
 
-    listener_count_left(c->listener);
-    (void)uv_try_write((uv_stream_t *)&c->tcp, &buf, 1);
-    see_off(c);
+    get_peer(c, &storage);
+    port_text(&storage, peer, CONNECTION_PEER_SIZE);
 }
 
-/* What to tell who may not come in. */
-static struct bytes refusal_of(struct connection *c, const struct admission *admission)
+bool connection_address(const struct connection *c, uint8_t address[16])
 {
-    if (c->carrier == NULL) {
-        return admission->refusal;
-    }
-    carrier_refuse(c->carrier, admission->refusal);
-    return buffer_bytes(carrier_output(c->carrier));
+    struct sockaddr_storage storage;
+
+    get_peer(c, &storage);
+    return port_address(&storage, address);
 }
 
 /* A connection without a socket yet, or NULL. */
@@ -444,23 +372,16 @@ static struct connection *begin(struct listener *l, uv_loop_t *loop)
     return c;
 }
 
-/* It has its socket, or not. */
-static void admit(struct connection *c, enum entry entry, int failed)
+void connection_admit(struct connection *c, enum entry entry, const char *peer, struct bytes in)
 {
     const enum client_speech speech = entry_shape(entry).speech;
     struct listener *l = c->listener;
-    char peer[ADDRESS_SIZE_MAX + 8];
     struct admission admission;
 
-    if (failed != 0) {
-        listener_count_left(l);
-        uv_close((uv_handle_t *)&c->tcp, on_closed);
-        return;
-    }
-    name_peer(&c->tcp, peer, sizeof peer);
     c->carrier = carrier_new(entry, &l->carriers, l->now_us);
     if (!clients_admit(l->clients, speech, peer, l->now_us, &admission)) {
-        refuse(c, refusal_of(c, &admission));
+        listener_count_left(l);
+        turned_away(c, admission.refusal, in);
         return;
     }
     (void)uv_tcp_nodelay(&c->tcp, 1);
@@ -470,6 +391,25 @@ static void admit(struct connection *c, enum entry entry, int failed)
     client_set_user(c->client, c);
     list_push_back(&l->connections, &c->link);
     touch(c);
+    if (in.size > 0) {
+        take_bytes(c, in);
+    }
+}
+
+/* It has its socket, or not. */
+static void admit(struct connection *c, enum entry entry, int failed)
+{
+    char peer[CONNECTION_PEER_SIZE];
+
+    if (failed != 0) {
+        listener_count_left(c->listener);
+        uv_close((uv_handle_t *)&c->tcp, connection_closed);
+    } else if (arrival_wanted(c->listener, entry, c)) {
+        arrival_begin(c, entry);
+    } else {
+        connection_name(c, peer);
+        connection_admit(c, entry, peer, bytes_of(NULL, 0));
+    }
 }
 
 void listener_accept(struct listener *l, struct port *port)
@@ -499,6 +439,8 @@ void listener_init(struct listener *l)
     list_init(&l->connections);
     list_init(&l->touched);
     list_init(&l->refused);
+    list_init(&l->parting);
+    list_init(&l->arriving);
     list_init(&l->paused);
     l->input = mem_new(1, CLIENT_READ_MAX);
 }
@@ -523,6 +465,8 @@ static void sweep_carried(struct connection *c)
 
 void listener_sweep(struct listener *l)
 {
+    arrival_sweep(l);
+    turned_away_sweep(l);
     for (struct list_link *i = list_front(&l->connections); i != NULL;) {
         struct connection *c = CONTAINER_OF(i, struct connection, link);
 
@@ -542,6 +486,7 @@ void listener_sweep(struct listener *l)
 
 void listener_drain(struct listener *l)
 {
+    arrival_close(l); // they have nothing that could be answered
     for (struct list_link *i = list_front(&l->connections); i != NULL;
          i = list_next(&l->connections, i)) {
         struct connection *c = CONTAINER_OF(i, struct connection, link);
@@ -558,7 +503,8 @@ bool listener_is_drained(const struct listener *l)
 
 void listener_close(struct listener *l)
 {
-    end_refused_but(l, 0, 0);
+    arrival_close(l);
+    turned_away_close(l);
     while (!list_empty(&l->connections)) {
         close_connection(CONTAINER_OF(list_front(&l->connections), struct connection, link));
     }

@@ -92,6 +92,9 @@ static const struct metrics_row clients[] = {
       METRIC_COUNTER},
      offsetof(struct tally, clients.authenticated),
      false},
+    {{"ringhold_gateway_logins_under_way", "Logins that an actor is asked for.", METRIC_GAUGE},
+     offsetof(struct tally, clients.logins.under_way),
+     false},
     {{"ringhold_gateway_rate_limited_total",
       "Requests beyond the rate of their connection.",
       METRIC_COUNTER},
@@ -151,6 +154,18 @@ static const struct metrics_word refusals[] = {
     {"unauthenticated_address", offsetof(struct tally, clients.refused_address)},
 };
 
+static const struct metric logins = {"ringhold_gateway_logins_total",
+                                     "Logins that an actor was asked for, by how they ended.",
+                                     METRIC_COUNTER};
+static const struct metrics_word login_ends[] = {
+    {"ok", offsetof(struct tally, clients.logins.ok)},
+    {"refused", offsetof(struct tally, clients.logins.refused)},
+    {"broken", offsetof(struct tally, clients.logins.broken)},
+    {"unanswered", offsetof(struct tally, clients.logins.unanswered)},
+    {"full", offsetof(struct tally, clients.logins.full)},
+    {"left", offsetof(struct tally, clients.logins.left)},
+};
+
 static const struct metric transport = {
     "ringhold_gateway_transport_total", "What became of WebSockets, by event.", METRIC_COUNTER};
 
@@ -171,6 +186,11 @@ static const struct metrics_row sessions[] = {
       "Clients that came back to their session.",
       METRIC_COUNTER},
      offsetof(struct tally, clients.pushes.returned),
+     false},
+    {{"ringhold_gateway_sessions_rebound_total",
+      "Clients that their actor let go on as another entity.",
+      METRIC_COUNTER},
+     offsetof(struct tally, clients.pushes.rebound),
      false},
     {{"ringhold_gateway_sessions_gone_total",
       "Clients that came back and found their session over.",
@@ -204,6 +224,7 @@ void gateway_metrics(const struct tally *t, struct metrics *m)
     metrics_put_rows(m, clients, COUNT(clients), t);
     metrics_put_words(m, &refused, "reason", refusals, COUNT(refusals), t);
     metrics_put_words(m, &closed, "reason", reasons, COUNT(reasons), t);
+    metrics_put_words(m, &logins, "outcome", login_ends, COUNT(login_ends), t);
     for (size_t i = 0; i < CARRIER_EVENT_COUNT; i++) {
         metrics_put_labelled(m,
                              &transport,

@@ -19,7 +19,9 @@ const char *packet_kick_name(enum packet_kick code)
                                                          "token_unknown_key",
                                                          "token_forged",
                                                          "token_foreign",
-                                                         "token_expired"};
+                                                         "token_expired",
+                                                         "login_refused",
+                                                         "login_broken"};
 
     ASSERT(code >= PACKET_KICK_BAD_PACKET && code < PACKET_KICK_BAD_PACKET + PACKET_KICK_COUNT);
     return names[code - PACKET_KICK_BAD_PACKET];
@@ -302,17 +304,40 @@ enum err packet_get_auth_ok(struct bytes body, struct auth_ok_packet *out)
     *out = (struct auth_ok_packet){.expires_s = big_get64(body.data),
                                    .kind = (uint16_t)big_get16(body.data + 8),
                                    .id = bytes_of(body.data + AUTH_OK_HEADER, body.data[10])};
+    const struct bytes rest = rest_of(body, AUTH_OK_HEADER + out->id.size);
+    if (rest.size < 2) {
+        return ERR_OK; // it brings no token
+    }
+    const size_t size = big_get16(rest.data);
+    if (size > rest.size - 2 || size > PACKET_TOKEN_MAX) {
+        return ERR_CORRUPT;
+    }
+    out->token = bytes_of(rest.data + 2, size);
     return ERR_OK;
+}
+
+static void put_entity(struct buffer *out, enum packet_type type, const struct auth_ok_packet *ok)
+{
+    ASSERT(ok->id.size >= 1 && ok->id.size <= UINT8_MAX && ok->token.size <= PACKET_TOKEN_MAX);
+    const size_t more = ok->token.size == 0 ? 0 : 2 + ok->token.size;
+    uint8_t *at = begin(out, type, AUTH_OK_HEADER + ok->id.size + more);
+
+    at = big_put64(at, ok->expires_s);
+    at = big_put16(at, ok->kind);
+    at = put_run(big_put8(at, (uint8_t)ok->id.size), ok->id);
+    if (more > 0) {
+        put_run(big_put16(at, (uint16_t)ok->token.size), ok->token);
+    }
 }
 
 void packet_put_auth_ok(struct buffer *out, const struct auth_ok_packet *ok)
 {
-    ASSERT(ok->id.size >= 1 && ok->id.size <= UINT8_MAX);
-    uint8_t *at = begin(out, PACKET_AUTH_OK, AUTH_OK_HEADER + ok->id.size);
+    put_entity(out, PACKET_AUTH_OK, ok);
+}
 
-    at = big_put64(at, ok->expires_s);
-    at = big_put16(at, ok->kind);
-    put_run(big_put8(at, (uint8_t)ok->id.size), ok->id);
+void packet_put_rebound(struct buffer *out, const struct auth_ok_packet *who)
+{
+    put_entity(out, PACKET_REBOUND, who);
 }
 
 enum err packet_get_notice(struct bytes body, struct notice_packet *out)

@@ -22,6 +22,7 @@ enum {
     PACKET_HEADER = 4,
     PACKET_BODY_MAX = 0xFFFFFF,
     PACKET_PING_MAX = 64,        /* bytes that a ping may bring */
+    PACKET_TOKEN_MAX = 520,      /* bytes of a token */
     PACKET_TEXT_MAX = 255,       /* of a kick, a goaway and an error */
     PACKET_OPTIONAL = 0x80,      /* a type with this bit that is not known is passed over */
     PACKET_REQUEST_HEADER = 8,   /* of the body, before deadline, id and payload */
@@ -43,11 +44,12 @@ enum packet_type {
     PACKET_GOAWAY = 10,   /* gateway: it stops; go to another one */
     PACKET_BIND = 11,     /* client: a request without payload: bind me to the entity */
     PACKET_UNBIND = 12,   /* client: u32 request */
-    PACKET_AUTH = 13,     /* client: a token (token.h) */
+    PACKET_AUTH = 13,     /* client: a token (token.h), or what the login actor takes */
     PACKET_RESUME = 14,   /* client: a request with a struct return_packet: here I am again */
     PACKET_AUTH_OK = 15,  /* gateway: who the client is now */
     PACKET_BEGUN = 16,    /* gateway: struct session_packet: the actor was begun afresh */
     PACKET_ACK = 17,      /* client: struct ack_packet */
+    PACKET_REBOUND = 18,  /* gateway: struct auth_ok_packet: it goes on as this entity */
 };
 
 enum packet_status {
@@ -80,8 +82,11 @@ enum packet_kick {
     PACKET_KICK_TOKEN_FORGED = 109,
     PACKET_KICK_TOKEN_FOREIGN = 110,
     PACKET_KICK_TOKEN_EXPIRED = 111,
+    /* The login actor. */
+    PACKET_KICK_LOGIN_REFUSED = 112, /* it said no */
+    PACKET_KICK_LOGIN_BROKEN = 113,  /* what it answered makes no sense */
 };
-enum { PACKET_KICK_COUNT = PACKET_KICK_TOKEN_EXPIRED - PACKET_KICK_BAD_PACKET + 1 };
+enum { PACKET_KICK_COUNT = PACKET_KICK_LOGIN_BROKEN - PACKET_KICK_BAD_PACKET + 1 };
 /* "bad_packet": what it is counted as. */
 const char *packet_kick_name(enum packet_kick code);
 
@@ -151,9 +156,10 @@ struct push_packet {
 
 /* AUTH_OK. */
 struct auth_ok_packet {
-    uint64_t expires_s; /* of the token, seconds since 1970 */
+    uint64_t expires_s; /* of what it showed, seconds since 1970 */
     uint16_t kind;
-    struct bytes id; /* 1..255 bytes */
+    struct bytes id;    /* 1..255 bytes */
+    struct bytes token; /* to be shown from now on; at most PACKET_TOKEN_MAX bytes; empty = none */
 };
 
 /* What a client shows to resume its session; opaque to it. */
@@ -216,6 +222,7 @@ void packet_put_ack(struct buffer *out, const struct ack_packet *ack);
 void packet_put_session(uint8_t out[PACKET_SESSION_SIZE], const struct session_packet *s);
 void packet_put_return(uint8_t out[PACKET_SESSION_SIZE], const struct return_packet *r);
 void packet_put_auth(struct buffer *out, struct bytes token);
+void packet_put_rebound(struct buffer *out, const struct auth_ok_packet *who);
 void packet_put_auth_ok(struct buffer *out, const struct auth_ok_packet *ok);
 void packet_put_notice(struct buffer *out, enum packet_type type, const struct notice_packet *n);
 void packet_put_ping(struct buffer *out, enum packet_type type, struct bytes body);

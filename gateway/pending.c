@@ -14,10 +14,10 @@ static void put_content(struct pending *p, const struct question *q)
 
     put_bytes(&w, q->id.data, q->id.size);
     put_bytes(&w, q->chain, q->chain_count * sizeof q->chain[0]);
-    if (q->from != NULL) {
+    if (q->common == NULL && q->from != NULL) {
         caller_put(&w, q->from);
     }
-    put_bytes(&w, q->body.data, q->body.size);
+    put_bytes(&w, q->body.data, q->common == NULL ? q->body.size : 0);
     ASSERT(!w.bad && w.left == 0);
 }
 
@@ -47,6 +47,7 @@ void pending_free(struct pending_spares *s, struct pending *p)
 {
     const size_t class = p->room / PENDING_GRAIN;
 
+    shared_drop(p->common);
 #ifdef MEM_IS_CHECKED
     mem_free(p);
     (void)s;
@@ -81,7 +82,8 @@ void pending_spares_fini(struct pending_spares *s)
 struct pending *pending_new(struct pending_spares *s, const struct question *q)
 {
     const size_t chain_size = q->chain_count * sizeof q->chain[0];
-    const size_t body_size = (q->from == NULL ? 0 : caller_size(q->from)) + q->body.size;
+    const size_t own_size = (q->from == NULL ? 0 : caller_size(q->from)) + q->body.size;
+    const size_t body_size = q->common == NULL ? own_size : 0;
 
     ASSERT(q->id.size >= 1 && q->id.size <= UINT8_MAX);
     ASSERT(q->chain_count <= RECORD_CHAIN_MAX);
@@ -93,6 +95,7 @@ struct pending *pending_new(struct pending_spares *s, const struct question *q)
     p->chain_count = (uint8_t)q->chain_count;
     p->body_size = (uint32_t)body_size;
     p->state = PENDING_WAITING;
+    p->common = q->common == NULL ? NULL : shared_hold(q->common);
     put_content(p, q);
     return p;
 }
@@ -101,6 +104,9 @@ struct bytes pending_body(const struct pending *p)
 {
     const size_t at = p->id_size + p->chain_count * sizeof(uint64_t);
 
+    if (p->common != NULL) {
+        return shared_bytes(p->common);
+    }
     return (struct bytes){p->data + at, p->body_size};
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/list.h"
+#include "base/shared.h"
 #include "base/table.h"
 #include "wire/record.h"
 
@@ -34,6 +35,7 @@ struct pending {
     struct list_link in_retry;  /* SENT: in order of retry_us */
     struct lane *lane;
     struct session *session;
+    struct shared *common; /* its body, held, if others have the same; else NULL */
     uint64_t seq;
     uint64_t ticket;
     uint64_t deadline_us;
@@ -57,6 +59,7 @@ struct pending {
     uint8_t retries; /* sent again for want of an answer, for the back-off */
     bool doubtful;   /* there may be a copy that I know nothing of: of another gateway (hole 44), or
                         an open attempt's number was used again */
+    bool must;       /* it is asked until its deadline, however full its node is */
     uint8_t data[];  /* id, then chain, then body */
 };
 
@@ -68,6 +71,7 @@ struct question {
     const uint64_t *chain;     /* of calls that led here */
     size_t chain_count;
     struct bytes body;
+    struct shared *common; /* the body, caller and all, of several; or NULL */
 };
 
 /* Memory of requests that are over, kept for the next: they come and go by the hundred thousand. By
@@ -80,12 +84,12 @@ struct pending_spares {
 };
 void pending_spares_fini(struct pending_spares *s);
 
-/* Returns owned; copies all of the question. In no list. */
+/* Returns owned; copies all of the question but `common`, which it holds. In no list. */
 struct pending *pending_new(struct pending_spares *s, const struct question *q);
 /* It is in no list. */
 void pending_free(struct pending_spares *s, struct pending *p);
 
-/* Bytes of memory that it needs. */
+/* Bytes of memory that it needs, but for what it has in common with others. */
 static inline size_t pending_size(const struct pending *p)
 {
     return sizeof *p + p->id_size + p->chain_count * sizeof(uint64_t) + p->body_size;

@@ -17,22 +17,52 @@ enum {
     KERNEL_BUFFER_SIZE = 128 * 1024,
 };
 
-void port_text(const struct sockaddr_storage *storage, char *text, size_t size)
+static bool is_ipv4(const uint8_t address[16])
 {
-    struct address address = {.host = "?"};
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+    return memcmp(address, mapped, sizeof mapped) == 0;
+}
+
+void port_name(const uint8_t address[16], uint16_t port, char *text, size_t size)
+{
+    struct address named = {.port = port};
+    const bool ipv4 = is_ipv4(address);
+
+    (void)uv_inet_ntop(
+        ipv4 ? AF_INET : AF_INET6, ipv4 ? address + 12 : address, named.host, sizeof named.host);
+    address_format(&named, text, size);
+}
+
+bool port_address(const struct sockaddr_storage *storage, uint8_t address[16])
+{
     struct sockaddr_in in4;
     struct sockaddr_in6 in6;
 
     if (storage->ss_family == AF_INET) {
         memcpy(&in4, storage, sizeof in4);
-        (void)uv_ip4_name(&in4, address.host, sizeof address.host);
-        address.port = ntohs(in4.sin_port);
-    } else if (storage->ss_family == AF_INET6) {
-        memcpy(&in6, storage, sizeof in6);
-        (void)uv_ip6_name(&in6, address.host, sizeof address.host);
-        address.port = ntohs(in6.sin6_port);
+        memset(address, 0, 10);
+        memset(address + 10, 0xff, 2);
+        memcpy(address + 12, &in4.sin_addr, 4);
+        return true;
     }
-    address_format(&address, text, size);
+    memcpy(&in6, storage, sizeof in6);
+    memcpy(address, &in6.sin6_addr, 16);
+    return storage->ss_family == AF_INET6;
+}
+
+void port_text(const struct sockaddr_storage *storage, char *text, size_t size)
+{
+    const struct address unknown = {.host = "?"};
+    struct sockaddr_in6 in6; // the port is where IPv4 has it
+    uint8_t address[16];
+
+    memcpy(&in6, storage, sizeof in6);
+    if (port_address(storage, address)) {
+        port_name(address, ntohs(in6.sin6_port), text, size);
+    } else {
+        address_format(&unknown, text, size);
+    }
 }
 
 static void on_connection(uv_stream_t *server, int status)

@@ -33,6 +33,7 @@ struct push_figures {
     uint64_t resumed;      /* times that a bond was asked for again */
     uint64_t bound;        /* connections, now */
     uint64_t returned;     /* clients that have come back to their session … */
+    uint64_t rebound;      /* clients that were let go on as another entity */
     uint64_t gone;         /* … and those that found it over */
 };
 

@@ -211,11 +211,18 @@ static void send(struct router *r, struct pending *p, struct peer *peer)
     struct router_effect *e = effects_add(r->out, ROUTER_SEND_NODE);
 
     e->slot = peer->slot;
-    request_put(&r->out->bytes, &record);
+    if (p->common != NULL) {
+        e->common = shared_hold(p->common);
+        r->out->common_count++;
+        request_put_same(&r->out->bytes, &record);
+    } else {
+        request_put(&r->out->bytes, &record);
+    }
     effects_end(r->out, e);
     p->slot = peer->slot;
     p->state = PENDING_SENT;
-    p->charged = (uint32_t)(pending_size(p) + peer->reply_size);
+    p->charged =
+        (uint32_t)(pending_size(p) + (p->common == NULL ? 0 : p->common->size) + peer->reply_size);
     peer->size += p->charged;
     list_push_back(&peer->in_flight, &p->in_flight);
     p->sent_us = r->now_us;

@@ -57,13 +57,15 @@ static struct pending *take(struct router *r, const struct router_event *event,
                                                        .from = event->from,
                                                        .chain = event->chain,
                                                        .chain_count = event->chain_count,
-                                                       .body = event->body});
+                                                       .body = event->body,
+                                                       .common = event->common});
 
     session->unfinished++;
     p->session = session;
     p->seq = event->seq != 0 ? event->seq : ++session->seq;
     p->first = event->seq != 0 && event->first == 0 ? 1 : event->first; // 1: older than any ring
     p->doubtful = event->again;
+    p->must = event->must;
     p->ticket = event->ticket;
     p->flags = (uint8_t)(event->flags | (event->from != NULL ? REQUEST_CALL : 0));
     p->deadline_us = r->now_us + (uint64_t)timeout_ms * 1000;
@@ -85,7 +87,7 @@ static void on_request(struct router *r, const struct router_event *event)
         refuse(r, event, REPLY_REJECTED);
         return;
     }
-    if (router_full(r)) {
+    if (router_full(r) && !event->must) {
         // What was sent before may have run, whatever happens here.
         refuse(r, event, event->again ? REPLY_UNKNOWN : REPLY_REJECTED);
         return;
@@ -327,9 +329,15 @@ uint64_t router_session_of(const struct router *r, uint64_t number)
     return sessions_number(&r->sessions, number);
 }
 
+bool router_has(const struct router *r, size_t part)
+{
+    return r->figures.in_flight >= r->config.in_flight_max / part ||
+           r->size >= r->config.waiting_size_max / part;
+}
+
 bool router_full(const struct router *r)
 {
-    return r->figures.in_flight >= r->config.in_flight_max || r->size >= r->config.waiting_size_max;
+    return router_has(r, 1);
 }
 
 uint64_t router_id(const struct router *r)

@@ -14,7 +14,8 @@
  *     SENT     COLD(c), one copy or idempotent      first = my version, send      SENT
  *     SENT     COLD(c), another copy may have run   reply UNKNOWN                 done
  *     SENT     OVERLOAD(ms), for less than 1 s      wait ms, send again           WAITING
- *     SENT     OVERLOAD(ms), longer, one copy       reply OVERLOADED              done
+ *     SENT     OVERLOAD(ms), longer, one copy       reply OVERLOADED, if it       done
+ *                                                   needs not be taken
  *     SENT     LOST                                 reply UNKNOWN                 done
  *     SENT     EXPIRED, one copy                    reply REJECTED                done
  *     SENT     no answer for T_retry * 2^k, and     one copy more                 WAITING
@@ -49,6 +50,7 @@
 #ifndef GATEWAY_ROUTER_H
 #define GATEWAY_ROUTER_H
 
+#include "base/shared.h"
 #include "ring/view.h"
 #include "wire/control.pb-c.h"
 #include "wire/record.h"
@@ -91,14 +93,18 @@ struct router_event {
     uint64_t session;
     uint64_t ticket; /* caller's name of the request; comes back in REPLY */
     uint16_t kind;
-    uint8_t flags;       /* enum request_flags */
-    uint64_t seq;        /* 0 = numbered here; else the client's number, and the next four too */
-    uint64_t base;       /* it has the answers of all its requests below */
-    uint64_t first;      /* a ring version not newer than when it was first given to any gateway */
-    uint32_t epoch;      /* of the session; a smaller one than before is replied to with UNKNOWN */
-    bool again;          /* it was given to this gateway or another before */
-    struct bytes id;     /* borrowed */
-    struct bytes body;   /* borrowed */
+    uint8_t flags;     /* enum request_flags */
+    uint64_t seq;      /* 0 = numbered here; else the client's number, and the next four too */
+    uint64_t base;     /* it has the answers of all its requests below */
+    uint64_t first;    /* a ring version not newer than when it was first given to any gateway */
+    uint32_t epoch;    /* of the session; a smaller one than before is replied to with UNKNOWN */
+    bool again;        /* it was given to this gateway or another before */
+    bool must;         /* it is taken however full the router is, and its node asked until its
+                          deadline: few, and small */
+    struct bytes id;   /* borrowed */
+    struct bytes body; /* borrowed */
+    struct shared
+        *common;         /* instead, of several requests: the body, `from` and all; they hold it */
     uint32_t timeout_ms; /* of this request; 0 = deadline_ms */
     const struct caller *from; /* borrowed; the actor that asks, NULL = a client */
     const uint64_t *chain;     /* borrowed; positions of the actors whose calls led here, … */
@@ -141,6 +147,9 @@ struct router_effect {
     uint8_t flags; /* of the request */
     size_t at;     /* in effects.bytes */
     size_t size;
+    struct shared
+        *common; /* SEND_NODE: held; the record is without it, as request_put_same() has it
+                  */
     char address[VIEW_ADDRESS_MAX + 1];
 };
 
@@ -150,6 +159,7 @@ struct router_effects {
     size_t count;
     size_t cap;
     struct buffer bytes;
+    size_t common_count; /* of the items that hold something */
 };
 void router_effects_clear(struct router_effects *e);
 void router_effects_fini(struct router_effects *e);
@@ -159,7 +169,7 @@ struct router *router_new(const struct router_config *config);
 void router_free(struct router *r);
 /* Take one event; append to `out` what the caller must now do, in order. Time never goes back. An
  * id is 1..RECORD_ID_MAX bytes, a body at most RECORD_BODY_MAX. A request while router_full() is
- * replied to at once: REJECTED. */
+ * replied to at once, unless it must be taken: REJECTED. */
 void router_step(struct router *r, const struct router_event *event, struct router_effects *out);
 /* Abort unless every invariant holds. O(requests): for tests; a step checks what is cheap. */
 void router_check(const struct router *r);
@@ -169,6 +179,8 @@ uint64_t router_session(struct router *r);
 /* The session id of a number that the caller counts itself, from 1; not to be mixed with the above.
  */
 uint64_t router_session_of(const struct router *r, uint64_t number);
+/* True: a `part`-th of the room for requests is taken. */
+bool router_has(const struct router *r, size_t part);
 /* True: no more requests, please; stop reading clients until it is false. */
 bool router_full(const struct router *r);
 const struct view *router_view(const struct router *r);

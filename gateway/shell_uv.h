@@ -15,6 +15,7 @@
 #include "gateway/carrier.h"
 #include "gateway/client.h"
 #include "gateway/port_uv.h"
+#include "gateway/ranges.h"
 #include "gateway/router.h"
 
 #include <stdatomic.h>
@@ -27,6 +28,11 @@ struct listener {
     struct list connections;        /* struct connection, all */
     struct list refused;            /* struct connection, told to go: the oldest first */
     size_t refused_count;           /* of those */
+    struct list arriving;           /* struct connection, whose proxy has yet to say who comes */
+    size_t arriving_count;          /* of those */
+    const struct ranges *proxies;   /* borrowed: who hands connections on */
+    struct list parting;            /* struct connection, to be told once they can hear */
+    size_t parting_count;           /* of those */
     struct list touched;            /* to be looked at in this turn */
     struct list paused;             /* not read from, or with input that waits */
     uint8_t *input;                 /* owned: one read buffer for all */

@@ -72,13 +72,6 @@ void sitting_close(struct client *c, uint64_t now_us, struct router_effects *eff
     mem_free(s);
 }
 
-void sitting_renew(struct client *c, uint64_t version)
-{
-    if (c->sitting != NULL) {
-        c->sitting->name.version = version;
-    }
-}
-
 void sitting_ack(struct client *c, uint32_t answers)
 {
     if (c->sitting != NULL && answers > c->sitting->base) {
@@ -98,7 +91,8 @@ void sitting_number(const struct client *c, const struct ask *ask, struct router
     event->epoch = s->epoch;
     event->base = s->base < ask->name ? s->base : ask->name;
     event->again = ask->again;
-    // What was sent before may have run before any take-over since the session began.
+    // What was sent before may have run before any take-over since the session began: as its client
+    // knew it when it came back, for it may not have heard yet that its actor was begun afresh.
     event->first = ask->again ? s->name.version : router_view(c->all->router)->ring.version;
 }
 

@@ -25,7 +25,19 @@ static void add_pushes(struct push_figures *sum, const struct push_figures *more
     sum->resumed += more->resumed;
     sum->returned += more->returned;
     sum->gone += more->gone;
+    sum->rebound += more->rebound;
     sum->bound += more->bound;
+}
+
+static void add_logins(struct login_figures *sum, const struct login_figures *more)
+{
+    sum->under_way += more->under_way;
+    sum->ok += more->ok;
+    sum->refused += more->refused;
+    sum->broken += more->broken;
+    sum->unanswered += more->unanswered;
+    sum->full += more->full;
+    sum->left += more->left;
 }
 
 static void add_clients(struct clients_figures *sum, const struct clients_figures *more)
@@ -51,6 +63,7 @@ static void add_clients(struct clients_figures *sum, const struct clients_figure
     sum->refused_address_count += more->refused_address_count;
     sum->rate_limited += more->rate_limited;
     sum->unauthorized += more->unauthorized;
+    add_logins(&sum->logins, &more->logins);
     for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
         sum->kicks[i] += more->kicks[i];
     }

@@ -60,6 +60,7 @@ static void stop(struct thread *t)
     uv_close((uv_handle_t *)&t->sweep, NULL);
     uv_close((uv_handle_t *)&t->wake, NULL);
     auth_stop(&t->auth);
+    certificate_stop(&t->certificate);
     t->config.tell(t->config.context, THREAD_ENDED);
 }
 
@@ -209,6 +210,8 @@ static void open_cores(struct thread *t, uint16_t port)
     clients.deadline_ms = router.deadline_ms;
     clients.connections_max = (uint32_t)thread_share(&t->config, clients.connections_max);
     clients.buffers_max = thread_share(&t->config, clients.buffers_max);
+    const size_t logins = thread_share(&t->config, clients.login.at_once_max);
+    clients.login.at_once_max = logins == 0 ? 1 : (uint32_t)logins;
     clients.thread = t->config.index;
     clients.threads = t->config.count;
     clients.board = t->config.board;
@@ -222,6 +225,7 @@ static void open_cores(struct thread *t, uint16_t port)
     t->listener.effects = &t->effects;
     t->listener.act = on_act;
     t->listener.carriers = options->carriers;
+    t->listener.proxies = &options->proxies;
     t->listener.carriers.packet_size_max = clients.packet_size_max;
     t->listener.carriers.figures = clients_carriers(t->clients);
 }
@@ -244,13 +248,29 @@ struct thread *thread_open(const struct thread_config *config)
     return t;
 }
 
+/* False: it said why not. */
+static bool open_files(struct thread *t)
+{
+    const struct gateway_options *options = t->config.options;
+    char why_keys[KEYRING_WHY_SIZE];
+    char why[TLS_WHY_SIZE];
+
+    if (!auth_open(&t->auth, options->auth_keys, t->clients, why_keys)) {
+        (void)fprintf(stderr, "ringhold gateway: cannot take --auth-keys: %s\n", why_keys);
+        return false;
+    }
+    if (!certificate_open(
+            &t->certificate, options->tls_cert, options->tls_key, &t->listener.carriers, why)) {
+        (void)fprintf(stderr, "ringhold gateway: cannot take --tls-cert, --tls-key: %s\n", why);
+        return false;
+    }
+    return true;
+}
+
 bool thread_start(struct thread *t, uint16_t port)
 {
-    char why[KEYRING_WHY_SIZE];
-
     open_cores(t, port);
-    if (!auth_open(&t->auth, t->config.options->auth_keys, t->clients, why)) {
-        (void)fprintf(stderr, "ringhold gateway: cannot take --auth-keys: %s\n", why);
+    if (!open_files(t)) {
         return false;
     }
     const enum err failed = thread_links_open(t);
@@ -265,6 +285,7 @@ bool thread_start(struct thread *t, uint16_t port)
     uv_timer_start(&t->tick, on_tick, TICK_MS, TICK_MS);
     uv_timer_start(&t->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
     auth_start(&t->auth, &t->loop);
+    certificate_start(&t->certificate, &t->loop);
     return true;
 }
 
@@ -284,6 +305,7 @@ void thread_free(struct thread *t)
         mem_free(t->node[slot]);
     }
     listener_fini(&t->listener);
+    certificate_fini(&t->certificate);
     clients_free(t->clients);
     router_free(t->router);
     router_effects_fini(&t->effects);

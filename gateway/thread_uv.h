@@ -17,6 +17,7 @@
 #define GATEWAY_THREAD_UV_H
 
 #include "gateway/auth_uv.h"
+#include "gateway/certificate_uv.h"
 #include "gateway/gateway_uv.h"
 #include "gateway/shell_uv.h"
 #include "gateway/tally.h"
@@ -81,6 +82,7 @@ struct thread {
     size_t done; /* effects of this turn that are done */
     struct listener listener;
     struct auth auth;
+    struct certificate certificate;
     struct hands taking; /* what the post held */
     struct post post;
     bool ready;

@@ -22,6 +22,7 @@ enum {
     WEBSOCKET_PINGS_MAX = 64, /* between two of websocket_rest() */
     WEBSOCKET_NORMAL = 1000,
     WEBSOCKET_GOING_AWAY = 1001,
+    WEBSOCKET_TRY_AGAIN = 1013, /* later */
 };
 
 /* Why it has ended. */

@@ -67,6 +67,7 @@ enum rh_result {
     RH_OVERLOADED = 12,  /* mailbox, node or call buffer full: it did not run and never will */
     RH_QUARANTINED = 13, /* the actor killed processes: it did not run, nor until it is cleared */
     RH_NO_SESSION = 14,  /* no client is bound to the actor */
+    RH_FULL = 15,        /* of a group: it has as many members as it may */
 };
 
 /* Bytes that someone else owns. */
@@ -215,7 +216,8 @@ enum { RH_PUSH_MAX = 262144 /* bytes of one push */ };
 /* What ops.session is told. */
 enum rh_session_type {
     RH_SESSION_BOUND = 1,    /* a client has come */
-    RH_SESSION_REPLACED = 2, /* another one has come in its place; the one before was kicked */
+    RH_SESSION_REPLACED = 2, /* another one has come in its place; the one before was kicked. Or
+                                the same one anew, which had not heard that it was bound */
     RH_SESSION_RESUMED = 3,  /* the client of before is there; see `why` */
     RH_SESSION_LOST = 4,     /* the client has gone; see `why`. One that may resume can be pushed to
                                 until it is known that it won't: nothing more is told of that */
@@ -239,6 +241,7 @@ enum rh_lost_why {
     RH_LOST_KICKED = 2,  /* rh_kick() */
     RH_LOST_SLOW = 3,    /* it did not read what it was pushed, and was cut */
     RH_LOST_GATEWAY = 4, /* its gateway was not heard of for 5 s */
+    RH_LOST_REBOUND = 5, /* rh_rebind(): it goes on as another entity */
 };
 
 /* Borrowed until the callback returns. Grows at its end. */
@@ -266,8 +269,9 @@ RH_API int rh_push(struct rh_actor *actor, struct rh_bytes payload);
 /* The same to the clients of `count` other actors (ids of `kind`, 1..255 bytes each; all copied),
  * wherever these live. At most once each; order per actor as of rh_send(). An actor isn't woken for
  * it and not told of it; where no client is bound nothing happens, and is counted there. count
- * 1..65536, count times payload at most 16 MiB: else RH_INVALID, RH_TOO_BIG, and nothing is sent.
- * From the callbacks that may rh_send(). */
+ * 1..65536: else RH_INVALID, and nothing is sent; so with RH_TOO_BIG, the payload.
+ * RH_OVERLOADED as of rh_group_push(), which says more of how it goes. From the callbacks that may
+ * rh_send(). */
 RH_API int rh_push_ids(struct rh_actor *actor, uint16_t kind, const struct rh_bytes *ids,
                        size_t count, struct rh_bytes payload);
 
@@ -277,6 +281,65 @@ RH_API int rh_push_ids(struct rh_actor *actor, uint16_t kind, const struct rh_by
  * callbacks that may push. RH_NO_SESSION; RH_TOO_BIG: the text; RH_INVALID: not now, or the code is
  * not the game's. */
 RH_API int rh_kick(struct rh_actor *actor, uint32_t code, const char *text);
+
+/* Let the client go on as actor `id` (1..255 bytes, copied) of `kind`: an account's client as the
+ * player that was chosen. What was pushed before comes first; then its gateway takes it for that
+ * entity and tells it so, and it binds itself there. What it had asked this one is answered.
+ * rh_push() says RH_NO_SESSION from now on; ops.session is told LOST, RH_LOST_REBOUND, when the
+ * gateway has done it. If the gateway is lost before, and the client resumes, it is told again; one
+ * that can't resume comes back as this entity, BOUND afresh. From the callbacks that may push.
+ * RH_NO_SESSION; RH_INVALID: not now, no such id, or it is this actor's own. */
+RH_API int rh_rebind(struct rh_actor *actor, uint16_t kind, struct rh_bytes id);
+
+/* ---- groups: a room, a guild, a match ---- */
+
+/* A set of ids of one kind, in the memory of the actor that made it, to push the same bytes to the
+ * clients of all of them. It is used by one thread at a time, as all of an actor is, and moves by
+ * rh_group_save() and rh_group_load(). It learns nothing by itself: who wants to be a member tells
+ * the group's actor, and one whose client is LOST sends it a leave. Who stays costs little: what
+ * finds nobody there is dropped and counted. */
+struct rh_group;
+struct rh_out;
+
+enum {
+    RH_GROUP_MAX = 65536, /* members */
+    RH_ID_MAX = 255,      /* bytes of an id */
+};
+
+/* For up to members_max ids of `kind` (0 = RH_GROUP_MAX). NULL: more than that. */
+RH_API struct rh_group *rh_group_new(uint16_t kind, size_t members_max);
+/* Takes NULL. What it pushed goes on. */
+RH_API void rh_group_free(struct rh_group *group);
+
+/* The id (1..RH_ID_MAX bytes, copied) is a member from now on, once. RH_OK, also if it was before;
+ * RH_FULL; RH_INVALID: no id. */
+RH_API int rh_group_join(struct rh_group *group, struct rh_bytes id);
+/* It is none any more. RH_GONE: it was none. */
+RH_API int rh_group_leave(struct rh_group *group, struct rh_bytes id);
+/* 1: it is a member; else 0. */
+RH_API int rh_group_has(const struct rh_group *group, struct rh_bytes id);
+RH_API size_t rh_group_count(const struct rh_group *group);
+/* One of the members, 0 <= index < count, in an order that joins and leaves change. Borrowed until
+ * the next of these. No bytes: there is none. */
+RH_API struct rh_bytes rh_group_at(const struct rh_group *group, size_t index);
+
+/* Push bytes (0..RH_PUSH_MAX, copied once) to the clients of all who are members now, wherever
+ * their actors live. Each at most once; to one member in order with the other pushes, sends and
+ * calls of this actor to it, as of rh_send(). A member whose client is away gets it when that is
+ * back; where nobody is bound, or the actor sleeps, it is dropped and counted there. Nobody is
+ * woken, and no other actor is told.
+ *
+ * The members are worked off in slices, between what else this node does; what this actor asks of
+ * others behind it waits for that. RH_OVERLOADED: 32 MiB of broadcasts wait here already (payloads
+ * and ids), and nothing is sent: try again later, or let it be. RH_TOO_BIG; RH_INVALID: not now, or
+ * no data. From the callbacks that may rh_send(). RH_OK, too, when there are no members. */
+RH_API int rh_group_push(struct rh_actor *actor, const struct rh_group *group,
+                         struct rh_bytes payload);
+
+/* In handoff: append it to the state, 11 bytes and one more than its id for each member. */
+RH_API void rh_group_save(const struct rh_group *group, struct rh_out *out);
+/* In activate: take what that wrote off the front of `state`. NULL: it is something else. */
+RH_API struct rh_group *rh_group_load(struct rh_bytes *state);
 
 /* ---- timers of the actor ---- */
 

@@ -82,7 +82,8 @@ typedef void rhc_done(void *context, unsigned status, struct rhc_bytes payload, 
 struct rhc_options {
     uint32_t abi;             /* RHC_ABI */
     uint32_t size;            /* sizeof(struct rhc_options) */
-    const char *token;        /* shown to gateways that ask; NULL = none */
+    const char *token;        /* shown to gateways that ask: a token, or what the game's login
+                                 takes, up to 1024 bytes; NULL = none */
     uint64_t seed;            /* of jitter: another one in each client, or all come back at once */
     uint32_t requests_max;    /* requests and notifies without an answer (256) */
     uint32_t in_max;          /* bytes of the largest packet that is taken (1 MiB + 64) */
@@ -131,6 +132,10 @@ enum rhc_event_type {
     RHC_EVENT_GOAWAY,  /* the gateway stops: `retry_ms`, `payload` is its text; it goes elsewhere */
     RHC_EVENT_LOST,    /* the connection is gone: `payload` is why; it will dial again */
     RHC_EVENT_KICKED,  /* for good: `code`, `payload` is the text. rhc_start() begins again */
+    RHC_EVENT_REBOUND, /* our actor lets us go on as another entity, of kind `code`, `payload` is
+                          its id: BOUND to that follows. Ask that one from here on */
+    RHC_EVENT_KNOWN,   /* the gateway says who we are: an entity of kind `code`, `payload` is its id
+                        */
 };
 
 struct rhc_event {
@@ -170,7 +175,8 @@ RHC_API int rhc_start(struct rhc *c, uint64_t now_ms);
 /* Hang up, end all requests as RHC_UNKNOWN or RHC_MOVING, dial no more. */
 RHC_API void rhc_stop(struct rhc *c);
 
-/* Show this token from the next connection on. NULL = none. RHC_INVALID: over 520 bytes. */
+/* Show this from the next connection on, and forget the token that a gateway may have given for
+ * what was shown before. NULL = none. RHC_INVALID: over 1024 bytes. */
 RHC_API int rhc_set_token(struct rhc *c, const char *token);
 
 /* Ask an entity. Answered once. `*request`, if not NULL, gets its name. Requests to one entity run

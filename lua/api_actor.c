@@ -306,6 +306,66 @@ static int api_push(lua_State *L)
     return told(L, rh_push(current(L)->puppet->actor, payload), "a push is at most 256 KiB");
 }
 
+/* The id of a pair of the table: its key, or at a number its value. False: it names nobody. */
+static bool pair_id(lua_State *L, struct rh_bytes *out)
+{
+    const int at = lua_type(L, -2) == LUA_TSTRING ? -2 : -1;
+
+    if (!lua_toboolean(L, -1) || lua_type(L, at) != LUA_TSTRING) {
+        return false;
+    }
+    out->data = lua_tolstring(L, at, &out->size);
+    return true;
+}
+
+/* Those of the table, in the scratch buffer; they stay as long as the table has them. */
+static size_t collect_ids(lua_State *L, int table, struct buffer *out)
+{
+    size_t count = 0;
+
+    buffer_clear(out);
+    lua_pushnil(L);
+    while (lua_next(L, table) != 0) {
+        struct rh_bytes id = {0};
+
+        if (pair_id(L, &id)) {
+            luaL_argcheck(L, id.size >= 1 && id.size <= RH_ID_MAX, table, "ids of 1 to 255 bytes");
+            luaL_argcheck(L, count < RH_GROUP_MAX, table, "at most 65536 ids");
+            buffer_put(out, &id, sizeof id);
+            count++;
+        }
+        lua_pop(L, 1);
+    }
+    return count;
+}
+
+/* ringhold.broadcast(kind, ids, bytes) -> how many; nil and a text if too much waits already */
+static int api_broadcast(lua_State *L)
+{
+    struct buffer *ids = &realm_of(L)->scratch;
+    struct rh_actor *actor = current(L)->puppet->actor;
+    struct rh_bytes payload = {0};
+    uint32_t call_ms = 0;
+    const uint16_t kind = check_kind(L, 1, &call_ms);
+
+    luaL_checktype(L, 2, LUA_TTABLE);
+    payload.data = luaL_checklstring(L, 3, &payload.size);
+    const size_t count = collect_ids(L, 2, ids);
+    const int sent =
+        count == 0 ? RH_OK
+                   : rh_push_ids(actor, kind, (const struct rh_bytes *)ids->data, count, payload);
+    if (sent == RH_OVERLOADED) {
+        lua_pushnil(L);
+        (void)lua_pushstring(L, "OVERLOADED too many broadcasts wait already");
+        return 2;
+    }
+    if (sent != RH_OK) {
+        return told(L, sent, "a push is at most 256 KiB");
+    }
+    lua_pushinteger(L, (lua_Integer)count);
+    return 1;
+}
+
 /* ringhold.kick([code,] [text]) -> the same */
 static int api_kick(lua_State *L)
 {
@@ -320,6 +380,18 @@ static int api_kick(lua_State *L)
     return told(L,
                 rh_kick(current(L)->puppet->actor, (uint32_t)code, text),
                 "a kick's text is at most 255 bytes");
+}
+
+/* ringhold.rebind(kind, id) -> the same */
+static int api_rebind(lua_State *L)
+{
+    uint32_t call_ms = 0;
+    const uint16_t kind = check_kind(L, 1, &call_ms);
+    struct rh_bytes id = {0};
+
+    id.data = luaL_checklstring(L, 2, &id.size);
+    luaL_argcheck(L, id.size >= 1 && id.size <= 255, 2, "an id of 1 to 255 bytes");
+    return told(L, rh_rebind(current(L)->puppet->actor, kind, id), "an id is at most 255 bytes");
 }
 
 /* ---- the message, the actor ---- */
@@ -405,16 +477,30 @@ static int api_fail(lua_State *L)
 }
 
 const luaL_Reg api_actor_functions[] = {
-    {"call", api_call},       {"call_within", api_call_within},
-    {"cancel", api_cancel},   {"exit", api_exit},
-    {"fail", api_fail},       {"fence", api_fence},
-    {"flush", api_flush},     {"fork", api_fork},
-    {"from", api_from},       {"kick", api_kick},
-    {"push", api_push},       {"rawcall", api_rawcall},
-    {"rawsend", api_rawsend}, {"read", api_read},
-    {"ret", api_ret},         {"running", api_running},
-    {"self", api_self},       {"send", api_send},
-    {"sleep", api_sleep},     {"timeout", api_timeout},
-    {"timer", api_timer},     {"wait", api_wait},
-    {"wakeup", api_wakeup},   {NULL, NULL},
+    {"broadcast", api_broadcast},
+    {"call", api_call},
+    {"call_within", api_call_within},
+    {"cancel", api_cancel},
+    {"exit", api_exit},
+    {"fail", api_fail},
+    {"fence", api_fence},
+    {"flush", api_flush},
+    {"fork", api_fork},
+    {"from", api_from},
+    {"kick", api_kick},
+    {"push", api_push},
+    {"rawcall", api_rawcall},
+    {"rawsend", api_rawsend},
+    {"read", api_read},
+    {"rebind", api_rebind},
+    {"ret", api_ret},
+    {"running", api_running},
+    {"self", api_self},
+    {"send", api_send},
+    {"sleep", api_sleep},
+    {"timeout", api_timeout},
+    {"timer", api_timer},
+    {"wait", api_wait},
+    {"wakeup", api_wakeup},
+    {NULL, NULL},
 };

@@ -305,6 +305,8 @@ static const char *lost_word(uint32_t why)
         return "slow";
     case RH_LOST_GATEWAY:
         return "gateway";
+    case RH_LOST_REBOUND:
+        return "rebound";
     default:
         return "?";
     }

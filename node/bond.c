@@ -8,6 +8,11 @@ bool bond_is_of(const struct bond *have, const struct note *note)
     return have->gateway == note->gateway && have->connection == note->connection;
 }
 
+bool bond_is_over(const struct bond *b)
+{
+    return b->kicked || b->rebind.id_size > 0;
+}
+
 static enum bound_result judge_return(const struct bond *have, const struct note *note)
 {
     if (have == NULL || have->kicked) {
@@ -16,7 +21,11 @@ static enum bound_result judge_return(const struct bond *have, const struct note
     if (mutant(M_ANYKEY)) {
         return BOUND_KEPT;
     }
-    return have->key == note->key && have->session == note->session ? BOUND_KEPT : BOUND_OLD;
+    if (have->session != note->session) {
+        return BOUND_OLD;
+    }
+    // Of another key: its actor was begun afresh since, and its client did not hear of that.
+    return have->key == note->key ? BOUND_KEPT : BOUND_GONE;
 }
 
 enum bound_result bond_judge(const struct bond *have, const struct note *note)

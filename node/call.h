@@ -15,6 +15,7 @@
 #include "wire/record.h"
 
 #include <ringhold.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,6 +31,7 @@ struct call {
     uint16_t kind; /* whom */
     struct bytes id;
     struct bytes payload;
+    size_t count;        /* of a broadcast: id is so many of them, each u8 size, bytes; else 0 */
     bool push;           /* rh_push_ids(): payload is a session note, for an actor that is awake */
     uint32_t timeout_ms; /* 1..60000; 0 = rh_send() */
     uint32_t flags;      /* enum rh_message_flags: NO_REPLY = rh_send(), IDEMPOTENT */
@@ -37,6 +39,13 @@ struct call {
      * itself. None when it calls from a turn. */
     uint8_t chain_count;
     uint64_t chain[RECORD_CHAIN_MAX];
+};
+
+/* Broadcasts of all actors of a node: counted up by who makes them, on any thread, and down by who
+ * hands them out. */
+struct casting {
+    _Atomic size_t size;      /* bytes of those that wait */
+    _Atomic uint64_t refused; /* for that was too much */
 };
 
 struct call_answer {

@@ -40,6 +40,10 @@ struct calls {
     bool begins;      /* the host is to be told of CALLS_LINK */
     bool tells;       /* the host is to be told `awaits` and the version */
     bool awaits;      /* as the host knows it */
+    struct casts casts;
+    _Atomic size_t *waiting;    /* borrowed; NULL = nobody counts them */
+    struct call_answer refused; /* a call that waited for its turn too long … */
+    bool refuses;               /* … and is to be told */
 };
 
 struct calls *calls_new(const struct router_config *limits)
@@ -49,7 +53,13 @@ struct calls *calls_new(const struct router_config *limits)
     c->limits = *limits;
     c->limits.on_demand = true;
     c->in_use = mem_new(RING_NODES_MAX + 1, sizeof *c->in_use);
+    casts_init(&c->casts);
     return c;
+}
+
+void calls_count_down(struct calls *c, _Atomic size_t *waiting)
+{
+    c->waiting = waiting;
 }
 
 void calls_free(struct calls *c)
@@ -57,6 +67,7 @@ void calls_free(struct calls *c)
     if (c == NULL) {
         return;
     }
+    casts_fini(&c->casts, c->waiting);
     router_free(c->router);
     router_effects_fini(&c->out);
     router_effects_fini(&c->doing);
@@ -186,6 +197,8 @@ static void begin(struct calls *c, uint64_t incarnation)
 {
     struct router_config config = c->limits;
 
+    casts_restart(&c->casts, c->waiting);
+    c->refuses = false;
     router_free(c->router);
     c->router = NULL;
     router_effects_clear(&c->out);
@@ -257,7 +270,9 @@ static void look_for_open(struct calls *c, bool quiet)
     struct router_figures f;
 
     router_figures(c->router, &f);
-    if (f.in_flight > 0 ? !c->awaits : c->awaits && quiet) {
+    const bool open = f.in_flight > 0 || !list_empty(&c->casts.boxes);
+
+    if (open ? !c->awaits : c->awaits && quiet) {
         c->awaits = !c->awaits;
         c->tells = true;
     }
@@ -266,6 +281,7 @@ static void look_for_open(struct calls *c, bool quiet)
 void calls_tick(struct calls *c, uint64_t now_us)
 {
     if (c->router != NULL) {
+        c->refuses = c->refuses || casts_expired(&c->casts, now_us, &c->refused);
         step(c, (struct router_event){.type = ROUTER_TICK}, now_us);
         look_for_open(c, true);
     }
@@ -311,17 +327,14 @@ static size_t chain_of(const struct calls *c, const struct call *call,
     return call->chain_count + 1u;
 }
 
-void calls_ask(struct calls *c, const struct call *call, uint64_t now_us)
+/* Give the router one request. */
+static void ask(struct calls *c, const struct call *call, struct shared *common, uint32_t ms)
 {
     const bool sends = call->number == 0;
     const bool idempotent = (call->flags & RH_IDEMPOTENT) != 0;
     const struct caller from = {.kind = call->from_kind, .id = call->from};
     uint64_t chain[RECORD_CHAIN_MAX + 1];
 
-    ASSERT(call->number >> WORKER_SHIFT == 0 && call->worker >> (64 - WORKER_SHIFT) == 0);
-    if (c->router == NULL) {
-        return;
-    }
     const struct router_event event = {
         .type = ROUTER_REQUEST,
         .session = router_session_of(c->router, call->session),
@@ -329,25 +342,91 @@ void calls_ask(struct calls *c, const struct call *call, uint64_t now_us)
         .kind = call->kind,
         .id = call->id,
         .body = call->payload,
+        .common = common,
         .from = &from,
         .chain = chain,
         .chain_count = chain_of(c, call, chain),
-        .timeout_ms = sends ? SEND_MS : call->timeout_ms,
+        .timeout_ms = ms,
         .flags = (uint8_t)((sends ? REQUEST_NO_REPLY : 0) | (idempotent ? REQUEST_IDEMPOTENT : 0) |
                            (call->push ? REQUEST_SESSION | REQUEST_AWAKE : 0)),
     };
-    step(c, event, now_us);
+    step(c, event, c->now_us);
+}
+
+static void keep_time(struct calls *c, uint64_t now_us)
+{
+    c->now_us = now_us > c->now_us ? now_us : c->now_us;
+}
+
+void calls_ask(struct calls *c, const struct call *call, uint64_t now_us)
+{
+    const uint32_t ms = call->number == 0 ? SEND_MS : call->timeout_ms;
+
+    ASSERT(call->number >> WORKER_SHIFT == 0 && call->worker >> (64 - WORKER_SHIFT) == 0);
+    if (c->router == NULL) {
+        calls_drop_call(c, call);
+        return;
+    }
+    keep_time(c, now_us);
+    if (call->count > 0 || casts_holds(&c->casts, call->session)) {
+        casts_put(&c->casts, call, c->now_us + (uint64_t)ms * 1000);
+    } else {
+        ask(c, call, NULL, ms);
+    }
     look_for_open(c, false);
+}
+
+void calls_drop_call(struct calls *c, const struct call *call)
+{
+    if (call->count > 0 && c->waiting != NULL) {
+        (void)atomic_fetch_sub(c->waiting, cast_size(call));
+    }
+}
+
+static void close_session(struct calls *c, uint64_t session)
+{
+    step(c,
+         (struct router_event){.type = ROUTER_SESSION_CLOSED,
+                               .session = router_session_of(c->router, session)},
+         c->now_us);
 }
 
 void calls_close(struct calls *c, uint64_t session, uint64_t now_us)
 {
-    if (c->router != NULL) {
-        step(c,
-             (struct router_event){.type = ROUTER_SESSION_CLOSED,
-                                   .session = router_session_of(c->router, session)},
-             now_us);
+    if (c->router == NULL) {
+        return;
     }
+    keep_time(c, now_us);
+    if (!casts_close(&c->casts, session)) {
+        close_session(c, session);
+    }
+}
+
+/* ---- broadcasts ---- */
+
+/* What is left of its time; in the end a moment, for the router to refuse it by. */
+static uint32_t left_ms(const struct calls *c, uint64_t until_us)
+{
+    return until_us > c->now_us ? (uint32_t)((until_us - c->now_us + 999) / 1000) : 1;
+}
+
+/* Hand on a slice of what waits. False: nothing, or the router has no room. The other half of it is
+ * for who asks one by one. */
+static bool feed(struct calls *c)
+{
+    struct cast_next next;
+    size_t fed = 0;
+
+    while (fed < CASTS_SLICE && !router_has(c->router, 2) &&
+           casts_next(&c->casts, c->now_us, c->waiting, &next)) {
+        if (next.type == CAST_CLOSED) {
+            close_session(c, next.session);
+        } else {
+            ask(c, &next.call, next.common, left_ms(c, next.until_us));
+        }
+        fed++;
+    }
+    return fed > 0;
 }
 
 /* ---- effects ---- */
@@ -361,6 +440,10 @@ static bool translate(const struct calls *c, const struct router_effect *e,
     out->slot = e->slot;
     out->address = e->address;
     out->peer = c->in_use[e->slot];
+    if (e->common != NULL) {
+        out->common = shared_bytes(e->common);
+        out->common_number = e->common->number;
+    }
     switch (e->type) {
     case ROUTER_SEND_NODE:
         out->type = out->peer == CALLS_LINK ? CALLS_HERE : CALLS_SEND;
@@ -402,6 +485,17 @@ static bool refill(struct calls *c)
     return c->doing.count > 0;
 }
 
+/* What was fed may have no effect yet: its node is away. */
+static bool feed_more(struct calls *c)
+{
+    while (c->router != NULL && feed(c)) {
+        if (refill(c)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool calls_take(struct calls *c, struct calls_effect *out)
 {
     if (c->begins) {
@@ -410,7 +504,12 @@ bool calls_take(struct calls *c, struct calls_effect *out)
             .type = CALLS_UP, .peer = CALLS_LINK, .incarnation = c->incarnation};
         return true;
     }
-    while (c->at < c->doing.count || refill(c)) {
+    if (c->refuses) {
+        *out = (struct calls_effect){.type = CALLS_ANSWER, .answer = c->refused};
+        c->refuses = casts_expired(&c->casts, c->now_us, &c->refused);
+        return true;
+    }
+    while (c->at < c->doing.count || refill(c) || feed_more(c)) {
         const struct router_effect *e = &c->doing.item[c->at++];
 
         *out = (struct calls_effect){.type = CALLS_SEND};
@@ -427,15 +526,22 @@ bool calls_take(struct calls *c, struct calls_effect *out)
     return true;
 }
 
-void calls_give_back(struct calls *c, struct bytes record, uint64_t now_us)
+enum err calls_request(const struct calls_effect *e, struct request_record *out)
 {
-    struct reader in = {.at = record.data, .left = record.size};
+    struct reader in = {.at = e->bytes.data, .left = e->bytes.size};
+    const enum err error = request_get_behind(&in, e->common, out);
+
+    return error == ERR_OK && in.left != 0 ? ERR_CORRUPT : error;
+}
+
+void calls_give_back(struct calls *c, const struct calls_effect *e, uint64_t now_us)
+{
     struct request_record r;
 
     if (c->router == NULL) {
         return;
     }
-    if (request_get(&in, &r) != ERR_OK) {
+    if (calls_request(e, &r) != ERR_OK) {
         UNREACHABLE();
     }
     const struct answer_record busy = {
@@ -471,4 +577,10 @@ void calls_figures(const struct calls *c, struct router_figures *out)
     if (c->router != NULL) {
         router_figures(c->router, out);
     }
+}
+
+void calls_casts(const struct calls *c, struct casts_figures *out)
+{
+    *out = (struct casts_figures){
+        .made = c->casts.made, .handed = c->casts.handed, .late = c->casts.late};
 }

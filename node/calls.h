@@ -17,12 +17,16 @@
  * Effects are taken one by one with calls_take(); feeding it meanwhile is fine.
  * A request that can't leave now, because the link takes no more or the gate of
  * the lease is closed (I8), goes back by calls_give_back(): it comes again.
+ *
+ * A broadcast asks many actors for the same (node/casts.h): its members go to the router as it
+ * has room, never more than half of it, and between them everybody else has a turn.
  */
 #ifndef NODE_CALLS_H
 #define NODE_CALLS_H
 
 #include "gateway/router.h"
 #include "node/call.h"
+#include "node/casts.h"
 #include "wire/frame.h"
 
 /* The host's name of the link without a wire. */
@@ -47,6 +51,9 @@ struct calls_effect {
     uint16_t slot;
     const char *address; /* borrowed, like the bytes, until the next calls_take() */
     struct bytes bytes;
+    struct bytes common;    /* of a request that has it: the body that `bytes` is without, as
+                               request_put_same() has it; else `data` is NULL */
+    uint64_t common_number; /* tells this body from all others; not 0 */
     struct call_answer answer;
     uint64_t incarnation;
     uint64_t version;
@@ -56,6 +63,9 @@ struct calls_effect {
 /* `limits`: of the router, with a random seed; name and gateway are not looked at. */
 struct calls *calls_new(const struct router_config *limits);
 void calls_free(struct calls *c);
+/* Where bytes of broadcasts were counted by who made them: it goes down as they leave. Borrowed
+ * until calls_free(). */
+void calls_count_down(struct calls *c, _Atomic size_t *waiting);
 
 /* After each step of the host, before its effects are done: follow its view, which is borrowed
  * until calls_free(), and its incarnation, 0 = not registered. What was asked under another
@@ -74,17 +84,23 @@ void calls_tick(struct calls *c, uint64_t now_us);
  * its session is closed first or the incarnation ends. While the node is not registered calls are
  * dropped: they come of actors that are gone. */
 void calls_ask(struct calls *c, const struct call *call, uint64_t now_us);
+/* It will not be asked after all: who asked for it is gone. */
+void calls_drop_call(struct calls *c, const struct call *call);
 /* The caller is gone: what it asked for still runs, nothing is answered. */
 void calls_close(struct calls *c, uint64_t session, uint64_t now_us);
 
 /* Take the next effect; false = none is left. */
 bool calls_take(struct calls *c, struct calls_effect *out);
 /* A CALLS_SEND or CALLS_HERE with a request could not be done: it surely did not run. */
-void calls_give_back(struct calls *c, struct bytes record, uint64_t now_us);
+void calls_give_back(struct calls *c, const struct calls_effect *e, uint64_t now_us);
+/* Its request, whole; ERR_CORRUPT: it is none. */
+MUST_CHECK enum err calls_request(const struct calls_effect *e, struct request_record *out);
 
 /* Abort unless every invariant holds: for tests. */
 void calls_check(const struct calls *c);
 /* All zero while the node is not registered. */
 void calls_figures(const struct calls *c, struct router_figures *out);
+/* All but `refused`. */
+void calls_casts(const struct calls *c, struct casts_figures *out);
 
 #endif

@@ -18,23 +18,25 @@ static bool leaves(struct shell *s, const struct calls_effect *e)
     if (clock_boottime_us() >= host_gate_us(s->host)) {
         return false;
     }
+    if (e->common.data != NULL) {
+        return shell_send_common(s, e->peer, e) == ERR_OK;
+    }
     return shell_send_peer(s, e->peer, (enum frame_type)e->frame_type, e->bytes) == ERR_OK;
 }
 
 static void on_send(struct shell *s, const struct calls_effect *e)
 {
     if (!leaves(s, e) && e->frame_type == FRAME_REQUEST) {
-        calls_give_back(s->calls, e->bytes, s->now_us);
+        calls_give_back(s->calls, e, s->now_us);
     }
 }
 
 static void on_here(struct shell *s, const struct calls_effect *e)
 {
-    struct reader in = {.at = e->bytes.data, .left = e->bytes.size};
     struct request_record r;
     struct host_event event = {.type = HOST_REQUEST, .peer = CALLS_LINK, .request = &r};
 
-    if (request_get(&in, &r) != ERR_OK) {
+    if (calls_request(e, &r) != ERR_OK) {
         UNREACHABLE();
     }
     shell_step(s, &event);

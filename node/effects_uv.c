@@ -75,6 +75,18 @@ void shell_drop_peers(struct shell *s)
     }
 }
 
+static void fails(struct shell *s, struct link *link, enum err error, enum frame_type type,
+                  size_t size)
+{
+    // Any other error: the link has just gone, which is an event of its own.
+    if (error == ERR_BUSY) {
+        // Without its link what is unanswered gets asked for again.
+        drop_later(s, link, "it does not read what it is sent");
+    } else if (error == ERR_TOO_BIG) {
+        log_error("node", "too_big", "type=%d bytes=%zu", (int)type, size);
+    }
+}
+
 static enum err send_to(struct shell *s, struct link *link, enum frame_type type,
                         struct bytes bytes)
 {
@@ -82,13 +94,7 @@ static enum err send_to(struct shell *s, struct link *link, enum frame_type type
                                ? link_send_record(link, type, bytes)
                                : link_send(link, type, bytes);
 
-    // Any other error: the link has just gone, which is an event of its own.
-    if (error == ERR_BUSY) {
-        // Without its link what is unanswered gets asked for again.
-        drop_later(s, link, "it does not read what it is sent");
-    } else if (error == ERR_TOO_BIG) {
-        log_error("node", "too_big", "type=%d bytes=%zu", (int)type, bytes.size);
-    }
+    fails(s, link, error, type, bytes.size);
     return error;
 }
 
@@ -178,6 +184,25 @@ enum err shell_send_peer(struct shell *s, uint64_t peer, enum frame_type type, s
     s->backlog_size += bytes.size;
     backlog_put(&p->backlog, type, bytes);
     return ERR_OK;
+}
+
+enum err shell_send_common(struct shell *s, uint64_t peer, const struct calls_effect *e)
+{
+    struct peer *p = shell_peer(s, peer);
+
+    if (p == NULL || p->full) {
+        struct buffer whole = {0};
+
+        request_put_whole(&whole, e->bytes, e->common);
+        const enum err queued = shell_send_peer(s, peer, FRAME_REQUEST, buffer_bytes(&whole));
+        buffer_fini(&whole);
+        return queued;
+    }
+    const enum err error = link_send_common(p->link, e->bytes, e->common, e->common_number);
+
+    fails(s, p->link, error, FRAME_REQUEST, e->bytes.size);
+    note_full(s, p);
+    return error;
 }
 
 static void on_send_peer(struct shell *s, const struct host_effect *e, struct bytes bytes)

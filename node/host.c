@@ -88,6 +88,8 @@ struct host_config host_config_default(void)
         .held_size_max = (size_t)256 * 1024 * 1024,
         .held_vnode_max = (size_t)64 * 1024 * 1024,
         .queue_count_max = 1024,
+        .activations_max = 1024,
+        .cold_count_max = 65536,
         .wake_rate = 1000,
         .wake_count_max = 1000000,
         .state_window = (size_t)1024 * 1024,
@@ -136,6 +138,7 @@ struct host *host_new(const struct host_config *config)
     queue_init(&h->lonely);
     queue_init(&h->stalled);
     queue_init(&h->later);
+    queue_init(&h->cold);
     queue_init(&h->leaseless);
     lease_init(&h->lease, config->serve);
     gate_init(&h->gate, config->gate_size_max);
@@ -407,7 +410,8 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
     tenure_judge(h);
     pace_begin(h);
     dispatch(h, event);
-    if (h->later.count > 0 && (event->type == HOST_GO_ON || event->type == HOST_TICK)) {
+    if (h->later.count + h->cold.count > 0 &&
+        (event->type == HOST_GO_ON || event->type == HOST_TICK)) {
         pace_go_on(h);
     }
     if (wake_has_more(h) && (event->type == HOST_GO_ON || event->type == HOST_TICK)) {
@@ -427,6 +431,7 @@ struct tally {
     size_t live;
     size_t tasks;
     size_t retiring;
+    size_t activating;
     size_t requests; /* running */
 };
 
@@ -449,6 +454,7 @@ static void check_actor(const struct host *h, const struct actor *a, struct tall
     ASSERT(IMPLIES(a->wanted && a->state == ACTOR_ABSENT, actor_listed(a)));
     tally->live += a->live || a->state == ACTOR_ACTIVATING ? 1 : 0;
     tally->tasks += actor_has_task(a) ? 1 : 0;
+    tally->activating += a->state == ACTOR_ACTIVATING ? 1 : 0;
     tally->retiring += a->state == ACTOR_RETIRING ? 1 : 0;
     tally->requests += a->state == ACTOR_RUNNING && a->busy->running.order != NULL ? 1 : 0;
 }
@@ -489,6 +495,7 @@ void host_check(const struct host *h)
     }
     ASSERT(count == h->actors.table.count);
     ASSERT(tally.live == h->live && tally.retiring == h->retiring);
+    ASSERT(tally.activating == h->activating);
     ASSERT(tally.tasks == h->tasks && tally.requests == h->running);
 }
 
@@ -509,6 +516,7 @@ void host_figures(const struct host *h, struct host_figures *out)
         .dropped_fenced = h->dropped_fenced,
         .dropped_overflow = h->dropped_overflow,
         .dropped_mailbox = h->dropped_mailbox,
+        .dropped_cold = h->dropped_cold,
         .dropped_asleep = h->dropped_asleep,
         .dropped_foreign = h->dropped_foreign,
         .attached = h->attached,
@@ -528,6 +536,8 @@ void host_figures(const struct host *h, struct host_figures *out)
         .waiting_size = h->room.size,
         .put_off_total = h->put_off_total,
         .full_total = h->full_total,
+        .activating = h->activating,
+        .cold = h->cold.count,
         .answers = h->orders.saved_count,
         .answers_size = h->orders.large_size,
         .serving = h->life == LIFE_SERVING || h->life == LIFE_PARTING,

@@ -104,6 +104,8 @@ struct host_config {
     const struct host_kind *kinds; /* hosted here; borrowed for life */
     size_t kind_count;
     uint64_t actors_max;      /* live ones; the least recently used is retired; 0 = no limit */
+    uint32_t activations_max; /* under way for requests; 1024 */
+    uint32_t cold_count_max;  /* requests that wait to begin one; 65536 */
     uint32_t wake_rate;       /* HOST_WAKE: so many activations a second; 1000 */
     size_t wake_count_max;    /* HOST_WAKE: so many wait; 1000000 */
     size_t held_size_max;     /* bytes of waiting requests in all; 256 MiB */
@@ -325,6 +327,7 @@ struct host_figures {
     uint64_t dropped_fenced;    /* of an older epoch of its session */
     uint64_t dropped_overflow;  /* no room: told to wait */
     uint64_t dropped_mailbox;   /* its actor had too many waiting: told to wait */
+    uint64_t dropped_cold;      /* too many waited to begin an activation: told to wait */
     uint64_t dropped_asleep;    /* for an actor only if it is awake, and it was not */
     uint64_t dropped_foreign;   /* answers to a gateway that is not linked */
     uint64_t attached;          /* copies that came while the first ran */
@@ -344,6 +347,8 @@ struct host_figures {
     uint64_t waiting_size;  /* their bytes */
     uint64_t put_off_total; /* requests that waited because a link was full, or a step */
     uint64_t full_total;    /* times a link was full */
+    uint64_t activating;    /* actors that are, now */
+    uint64_t cold;          /* requests that wait to begin an activation, now */
     uint64_t answers;       /* saved now */
     uint64_t answers_size;  /* bytes of the large ones */
     bool serving;           /* registered */
@@ -379,6 +384,8 @@ void host_set_hot(struct host *h, const struct host_hot *hot, size_t count);
 struct router_figures;
 void host_set_calls(struct host *h, const struct router_figures *calls);
 const struct view *host_view(const struct host *h);
+/* How many vnodes it owns. O(ring). */
+size_t host_vnodes(const struct host *h);
 /* 0 = not registered. */
 uint64_t host_incarnation(const struct host *h);
 

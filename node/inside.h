@@ -142,6 +142,8 @@ struct host {
     struct queue lonely;    /* they go to an owner whose link is not up */
     struct queue stalled;   /* the link that their answers take, or they, is full */
     struct queue later;     /* for another step: this one has started enough */
+    struct queue cold;      /* their actors are to be activated, once fewer are */
+    size_t activating;      /* actors */
     size_t full_count;      /* links that are full */
     size_t started;         /* RUN effects of this step */
     uint64_t ahead_version; /* host_look_ahead() told positions of this ring; 0 = of none */
@@ -180,6 +182,7 @@ struct host {
     uint64_t dropped_abandoned;
     uint64_t dropped_fenced;
     uint64_t dropped_overflow;
+    uint64_t dropped_cold;
     uint64_t dropped_asleep;
     uint64_t dropped_foreign;
     uint64_t always_us; /* next look at those that live always */
@@ -407,6 +410,9 @@ void pace_put_off(struct host *h, struct arrival *in);
 /* May one more be passed on over this link in this step? */
 bool pace_may_pass_on(const struct host *h, uint64_t link);
 void pace_pass_on_later(struct host *h, struct arrival *in);
+/* May it begin an activation? What other actors ask may always: they may wait for it in one. */
+bool pace_may_activate(const struct host *h, const struct request_record *r);
+void pace_activate_later(struct host *h, struct arrival *in);
 /* Take up what was put off to another step. */
 void pace_go_on(struct host *h);
 void pace_on_link(struct host *h, uint64_t link, bool full);

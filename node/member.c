@@ -42,6 +42,11 @@ bool host_owns(const struct host *h, uint32_t cell)
     return ring_hit_node(h->view.ring.cell[cell]) == h->slot;
 }
 
+size_t host_vnodes(const struct host *h)
+{
+    return h->slot == 0 ? 0 : ring_owned_count(&h->view.ring, h->slot);
+}
+
 /* ---- fetching the configuration ---- */
 
 /* The leader, or when it does not answer, the next coordinator in turn. */

@@ -41,6 +41,14 @@ static const struct metrics_row work[] = {
     {{"ringhold_node_waiting_bytes", "Memory of the requests that wait.", METRIC_GAUGE},
      offsetof(struct host_figures, waiting_size),
      false},
+    {{"ringhold_node_activating", "Actors that are being activated.", METRIC_GAUGE},
+     offsetof(struct host_figures, activating),
+     false},
+    {{"ringhold_node_activations_waiting",
+      "Requests that wait until fewer are activated.",
+      METRIC_GAUGE},
+     offsetof(struct host_figures, cold),
+     false},
     {{"ringhold_node_put_off_total",
       "Requests that waited for a full link or a step.",
       METRIC_COUNTER},
@@ -142,6 +150,7 @@ static const struct metrics_word drops[] = {
     {"fenced", offsetof(struct host_figures, dropped_fenced)},
     {"overflow", offsetof(struct host_figures, dropped_overflow)},
     {"mailbox", offsetof(struct host_figures, dropped_mailbox)},
+    {"activations", offsetof(struct host_figures, dropped_cold)},
     {"asleep", offsetof(struct host_figures, dropped_asleep)},
     {"foreign", offsetof(struct host_figures, dropped_foreign)},
 };
@@ -175,15 +184,37 @@ static const struct metrics_word outcomes[] = {
     {"overloaded", offsetof(struct router_figures, overloaded)},
 };
 
+static const struct metrics_row broadcasts[] = {
+    {{"ringhold_node_broadcasts_total",
+      "Pushes of its actors to groups and lists of ids.",
+      METRIC_COUNTER},
+     offsetof(struct casts_figures, made),
+     false},
+    {{"ringhold_node_broadcast_members_total", "Ids that they were for.", METRIC_COUNTER},
+     offsetof(struct casts_figures, handed),
+     false},
+};
+
+static const struct metric not_cast = {"ringhold_node_broadcasts_dropped_total",
+                                       "Broadcasts refused for want of room; ids given up late.",
+                                       METRIC_COUNTER};
+static const struct metrics_word not_casts[] = {
+    {"overloaded", offsetof(struct casts_figures, refused)},
+    {"late", offsetof(struct casts_figures, late)},
+};
+
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-void node_metrics(const struct host_figures *f, const struct router_figures *calls,
-                  struct metrics *m)
+void node_metrics(const struct host_figures *f, size_t vnodes, const struct router_figures *calls,
+                  const struct casts_figures *casts, struct metrics *m)
 {
     static const struct metric serving = {
         "ringhold_node_serving", "1: registered, with a share of the ids.", METRIC_GAUGE};
+    static const struct metric owned = {
+        "ringhold_node_vnodes", "Vnodes that it owns; fewer and fewer in a drain.", METRIC_GAUGE};
 
     metrics_put(m, &serving, f->serving);
+    metrics_put(m, &owned, vnodes);
     metrics_put_rows(m, work, COUNT(work), f);
     metrics_put_words(m, &dropped, "reason", drops, COUNT(drops), f);
     metrics_put_times(m, &stalls, "outcome", "committed", &f->holds[HOLD_COMMITTED]);
@@ -194,4 +225,6 @@ void node_metrics(const struct host_figures *f, const struct router_figures *cal
     }
     metrics_put_rows(m, asked, COUNT(asked), calls);
     metrics_put_words(m, &not_ok, "outcome", outcomes, COUNT(outcomes), calls);
+    metrics_put_rows(m, broadcasts, COUNT(broadcasts), casts);
+    metrics_put_words(m, &not_cast, "reason", not_casts, COUNT(not_casts), casts);
 }

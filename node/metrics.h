@@ -7,10 +7,11 @@
 
 #include "base/metrics.h"
 #include "gateway/router.h"
+#include "node/casts.h"
 #include "node/host.h"
 
-/* `calls`: what its actors asked of others. */
-void node_metrics(const struct host_figures *f, const struct router_figures *calls,
-                  struct metrics *m);
+/* `vnodes`: that it owns. `calls`, `casts`: what its actors asked of others. */
+void node_metrics(const struct host_figures *f, size_t vnodes, const struct router_figures *calls,
+                  const struct casts_figures *casts, struct metrics *m);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 enum { TICK_MS = 10, COMPLAIN_US = 5 * 1000 * 1000 };
 
@@ -33,12 +34,23 @@ static void leave(struct shell *s, int exit_code)
     }
     log_info("node", "leaving", "node=%s", s->options->node.name);
     s->leaving = true;
+    s->leave_us = s->now_us;
     shell_feed(s, &event);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
 {
     leave(handle->data, 128 + number);
+}
+
+/* A drain that has taken so long isn't waited for any more. */
+static void look_at_drain(struct shell *s)
+{
+    const uint64_t drain_us = (uint64_t)s->options->drain_ms * 1000;
+
+    if (drain_us != 0 && s->leaving && !s->exiting && s->now_us - s->leave_us >= drain_us) {
+        leave(s, 128 + SIGTERM);
+    }
 }
 
 static void look_for_stops(struct shell *s)
@@ -116,6 +128,7 @@ static void on_tick(uv_timer_t *handle)
     stage_wake(s);
     shell_feed(s, &event);
     look_for_stops(s);
+    look_at_drain(s);
     complain_if_alone(s);
 }
 
@@ -173,19 +186,23 @@ static void put_metrics(void *owner, struct metrics *m)
     struct shell *s = owner;
     struct host_figures host;
     struct router_figures calls;
+    struct casts_figures casts;
 
     host_figures(s->host, &host);
     calls_figures(s->calls, &calls);
-    node_metrics(&host, &calls, m);
+    calls_casts(s->calls, &casts);
+    casts.refused = atomic_load(&s->stage.casting.refused);
+    node_metrics(&host, host_vnodes(s->host), &calls, &casts, m);
 }
 
-static const char *why_not_ready(const struct shell *s)
+static const char *why_not_ready(const struct shell *s, char text[64])
 {
     struct host_figures host;
 
     host_figures(s->host, &host);
     if (s->leaving || s->exiting) {
-        return "it leaves";
+        (void)snprintf(text, 64, "it leaves, %zu vnodes are here still", host_vnodes(s->host));
+        return text;
     }
     if (!host.serving) {
         return "it is not registered";
@@ -196,10 +213,11 @@ static const char *why_not_ready(const struct shell *s)
 static bool write_page(void *owner, enum page page, struct buffer *out)
 {
     struct shell *s = owner;
+    char text[64];
     const struct page_who who = {.role = "node",
                                  .name = s->options->node.name,
                                  .cluster = s->options->node.cluster,
-                                 .not_ready = why_not_ready(s)};
+                                 .not_ready = why_not_ready(s, text)};
 
     return page_render(page, &who, put_metrics, s, out);
 }
@@ -285,6 +303,7 @@ struct shell *node_open(const struct node_options *options, struct node_asks *as
     s->now_us = s->complained_us = clock_boottime_us();
     s->stops_seen = atomic_load(&stops_asked);
     s->calls = new_calls();
+    calls_count_down(s->calls, &s->stage.casting.size);
     start_loop(s);
     if (shell_start(s)) {
         s->exit_code = 0;

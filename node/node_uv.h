@@ -24,6 +24,7 @@ struct node_options {
     struct rh_node_options node; /* as a game server would give them */
     struct host_config limits;   /* only sizes, counts and times are used */
     const char *kinds;           /* what else it hosts, one line for each: kinds_add_line() */
+    uint32_t drain_ms;           /* when it leaves: at most so long, then it ends; 0 = no end */
     struct pages *pages;         /* who asks for metrics; NULL = nobody; borrowed */
     bool announce;               /* print "ready node=… incarnation=… address=…" on stdout */
 };

@@ -7,6 +7,11 @@
  * The shell says when a link is full and when it has room again. What is for a
  * full link waits (`stalled`); what is too much for one step goes on in the
  * next (`later`): a hold that ends may let go of a hundred thousand requests.
+ *
+ * An activation may load state from a store that serves so many at a time: what
+ * would begin one while `activations_max` are under way waits too (`cold`), and is
+ * refused while `cold_count_max` do. So a storm of players finds a queue here, in
+ * the order they came, and not ten thousand loads that are all late.
  */
 #include "node/inside.h"
 
@@ -18,6 +23,12 @@ enum {
     PACE_STARTS = 16,
     PACE_SIZE = 4 * 1024 * 1024, /* bytes passed on to other nodes in one step */
 };
+
+/* One that waited for it may begin its activation. */
+static bool has_cold(const struct host *h)
+{
+    return h->cold.count > 0 && h->activating < h->config.activations_max;
+}
 
 static bool is_full(const struct host *h, uint64_t gateway)
 {
@@ -61,20 +72,47 @@ void pace_pass_on_later(struct host *h, struct arrival *in)
     (void)admit_park(h, h->passed_on < PACE_SIZE ? &h->stalled : &h->later, in);
 }
 
-void pace_go_on(struct host *h)
+bool pace_may_activate(const struct host *h, const struct request_record *r)
 {
-    size_t left = h->later.count;
+    return h->activating < h->config.activations_max || r->chain_count > 0;
+}
 
-    while (left > 0 && h->started < PACE_STARTS && h->passed_on < PACE_SIZE) {
-        struct waiting *w = queue_pop(&h->later);
+void pace_activate_later(struct host *h, struct arrival *in)
+{
+    if (in->w == NULL && h->cold.count >= h->config.cold_count_max) {
+        h->dropped_cold++;
+        admit_refuse(h, in, ANSWER_OVERLOAD, BUSY_RETRY_MS);
+    } else {
+        (void)admit_park(h, &h->cold, in);
+    }
+}
 
-        if (w == NULL) {
-            return;
-        }
+static bool may_go_on(const struct host *h)
+{
+    return h->started < PACE_STARTS && h->passed_on < PACE_SIZE;
+}
+
+static void go_on(struct host *h, struct queue *q)
+{
+    struct waiting *w = queue_pop(q);
+
+    if (w != NULL) {
         struct arrival in = arrival_of(w);
 
-        left--;
         admit_again(h, &in);
+    }
+}
+
+void pace_go_on(struct host *h)
+{
+    const size_t later = h->later.count;
+    const size_t cold = h->cold.count;
+
+    for (size_t i = 0; i < later && may_go_on(h); i++) {
+        go_on(h, &h->later);
+    }
+    for (size_t i = 0; i < cold && may_go_on(h) && has_cold(h); i++) {
+        go_on(h, &h->cold);
     }
 }
 
@@ -98,5 +136,5 @@ void pace_on_link(struct host *h, uint64_t link, bool full)
 
 bool host_has_more(const struct host *h)
 {
-    return h->later.count > 0 || wake_has_more(h);
+    return h->later.count > 0 || has_cold(h) || wake_has_more(h);
 }

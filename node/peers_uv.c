@@ -149,15 +149,18 @@ static enum err take_record(struct reader *in, enum frame_type type, union recor
     return state_ack_get(in, &record->state_ack);
 }
 
-/* Feed the next `count` requests, HOST_AHEAD_MAX at most. False: the link is let go of. */
-static bool on_some_requests(struct shell *s, struct link *link, struct reader *in, size_t count)
+/* Feed the next `count` requests, HOST_AHEAD_MAX at most; `before` is the body of the one before
+ * them, and of their last one then. False: the link is let go of. */
+static bool on_some_requests(struct shell *s, struct link *link, struct reader *in, size_t count,
+                             struct bytes *before)
 {
     struct request_record r[HOST_AHEAD_MAX];
     uint64_t position[HOST_AHEAD_MAX];
     const uint64_t peer = ((const struct peer *)link_user(link))->id;
     size_t good = 0;
 
-    while (good < count && request_get(in, &r[good]) == ERR_OK) {
+    while (good < count && request_get_behind(in, *before, &r[good]) == ERR_OK) {
+        *before = r[good].body;
         good++;
     }
     host_look_ahead(s->host, r, good, position);
@@ -182,10 +185,12 @@ static bool on_some_requests(struct shell *s, struct link *link, struct reader *
 
 static bool on_requests(struct shell *s, struct link *link, struct reader *in, size_t count)
 {
+    struct bytes before = {0};
+
     while (count > 0) {
         const size_t some = count < HOST_AHEAD_MAX ? count : HOST_AHEAD_MAX;
 
-        if (!on_some_requests(s, link, in, some)) {
+        if (!on_some_requests(s, link, in, some, &before)) {
             return false;
         }
         count -= some;

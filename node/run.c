@@ -77,6 +77,7 @@ struct busy *actor_begin(struct host *h, struct actor *a, enum actor_state state
     busy->since_us = h->now_us;
     busy->running.ticket = ++h->run_ticket;
     h->tasks++;
+    h->activating += state == ACTOR_ACTIVATING ? 1 : 0;
     return busy;
 }
 
@@ -86,6 +87,7 @@ void actor_end(struct host *h, struct actor *a, enum actor_state state)
     if (a->state == ACTOR_EXPORTING) {
         export_ends(h, a);
     }
+    h->activating -= a->state == ACTOR_ACTIVATING ? 1 : 0;
     a->state = (uint8_t)state;
     h->tasks--;
 }
@@ -347,6 +349,31 @@ static bool is_asleep(const struct actor *a)
                          (image == NULL || image->bond.size == 0));
 }
 
+/* A request for it begins an activation. */
+static bool is_cold(const struct actor *a)
+{
+    return a == NULL || (a->state == ACTOR_ABSENT && actor_waiting(a) == 0);
+}
+
+/* It is refused, and what its gateway gave up before it stays given up: that may still be on its
+ * way, and would wake the actor for a client of whom nobody will say again that it is gone. */
+static void refuse_asleep(struct host *h, struct actor *a, struct image_name name,
+                          struct arrival *in)
+{
+    const struct request_record *r = in->r;
+    struct actor *at = a;
+
+    if (r->base > 1 && (r->flags & REQUEST_CALL) == 0) { // pushes of actors give nothing up
+        at = a == NULL ? actor_in_place(h, name) : a;
+        (void)order_of(h, at, order_find(&h->orders, at, r->session), r);
+    }
+    h->dropped_asleep++;
+    admit_refuse(h, in, ANSWER_NO_KIND, 0);
+    if (at != a) {
+        actor_proceed(h, at); // its arc may be held
+    }
+}
+
 void actor_offer(struct host *h, struct actor *a, struct image_name name, struct arrival *in)
 {
     struct order *order = a == NULL ? NULL : order_find(&h->orders, a, in->r->session);
@@ -360,8 +387,11 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
     }
     const bool early = order_judge(order, in->r) == ORDER_EARLY;
     if ((in->r->flags & REQUEST_AWAKE) != 0 && is_asleep(a) && !early) {
-        h->dropped_asleep++;
-        admit_refuse(h, in, ANSWER_NO_KIND, 0);
+        refuse_asleep(h, a, name, in);
+        return;
+    }
+    if (is_cold(a) && !early && !pace_may_activate(h, in->r)) {
+        pace_activate_later(h, in);
         return;
     }
     if (a == NULL) {

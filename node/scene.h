@@ -80,8 +80,9 @@ struct scene_config {
     /* From any thread: scene_tick() has something to do. May be NULL. */
     void (*on_later)(void *context);
     void *context;
-    size_t state_size_max; /* of one hand-over; 0 = SCENE_STATE_MAX */
-    uint32_t worker;       /* for struct call */
+    size_t state_size_max;   /* of one hand-over; 0 = SCENE_STATE_MAX */
+    uint32_t worker;         /* for struct call */
+    struct casting *casting; /* of all scenes of the node; NULL = broadcasts are not bounded */
 };
 
 struct scene *scene_new(const struct scene_config *config);

@@ -3,14 +3,14 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "node/casts.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
 enum {
     TIMEOUT_MAX_MS = 60000,
-    PUSH_IDS_MAX = 65536,                 /* of one rh_push_ids() */
-    PUSH_IDS_SIZE_MAX = 16 * 1024 * 1024, /* bytes that it sends in all */
+    PUSH_IDS_MAX = 65536, /* of one rh_push_ids() */
 };
 
 /* Of all scenes of the process: an answer that comes late finds nothing, never another call. */
@@ -202,30 +202,52 @@ static int check_ids(const struct rh_actor *a, const struct rh_bytes *ids, size_
             return RH_INVALID;
         }
     }
-    return payload.size > PUSH_SIZE_MAX || payload.size * count > PUSH_IDS_SIZE_MAX ? RH_TOO_BIG
-                                                                                    : RH_OK;
+    return payload.size > PUSH_SIZE_MAX ? RH_TOO_BIG : RH_OK;
+}
+
+int cast_tell(struct rh_actor *a, const struct cast *cast, struct rh_bytes payload)
+{
+    const struct note note = {.type = NOTE_PUSH, .payload = bytes_of(payload.data, payload.size)};
+    struct casting *casting = a->scene->config.casting;
+    struct buffer body = {0};
+
+    note_put(&body, &note);
+    struct call call = call_of(a, cast->kind, cast->ids, (struct rh_bytes){body.data, body.size});
+    call.count = cast->count;
+    call.flags = RH_NO_REPLY;
+    call.push = true;
+    // What waits already goes first, however little it is: one alone is never refused.
+    const size_t before = casting == NULL ? 0 : atomic_fetch_add(&casting->size, cast_size(&call));
+    const bool fits = before == 0 || before + cast_size(&call) <= CASTS_SIZE_MAX;
+    if (fits) {
+        tell_call(a, &call);
+    } else {
+        (void)atomic_fetch_sub(&casting->size, cast_size(&call));
+        (void)atomic_fetch_add(&casting->refused, 1);
+    }
+    buffer_fini(&body);
+    return fits ? RH_OK : RH_OVERLOADED;
 }
 
 int rh_push_ids(struct rh_actor *actor, uint16_t kind, const struct rh_bytes *ids, size_t count,
                 struct rh_bytes payload)
 {
     const int checked = check_ids(actor, ids, count, payload);
-    const struct note note = {.type = NOTE_PUSH, .payload = bytes_of(payload.data, payload.size)};
-    struct buffer body = {0};
+    struct buffer packed = {0};
 
     if (checked != RH_OK) {
         return checked;
     }
-    note_put(&body, &note);
     for (size_t i = 0; i < count; i++) {
-        struct call call = call_of(actor, kind, ids[i], (struct rh_bytes){body.data, body.size});
+        const uint8_t size = (uint8_t)ids[i].size;
 
-        call.flags = RH_NO_REPLY;
-        call.push = true;
-        tell_call(actor, &call);
+        buffer_put(&packed, &size, sizeof size);
+        buffer_put(&packed, ids[i].data, size);
     }
-    buffer_fini(&body);
-    return RH_OK;
+    const struct cast cast = {.kind = kind, .ids = {packed.data, packed.size}, .count = count};
+    const int told = cast_tell(actor, &cast, payload);
+    buffer_fini(&packed);
+    return told;
 }
 
 int rh_send(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh_bytes payload)

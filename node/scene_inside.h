@@ -310,6 +310,14 @@ void calls_pump(struct rh_actor *a);
 /* It has its turn. */
 void call_end(struct open_call *c);
 void calls_drop(struct rh_actor *a);
+/* The same push for many. */
+struct cast {
+    uint16_t kind;
+    struct rh_bytes ids; /* each u8 size, bytes */
+    size_t count;
+};
+/* RH_OK, or RH_OVERLOADED: too much waits already. */
+int cast_tell(struct rh_actor *a, const struct cast *cast, struct rh_bytes payload);
 
 /* ---- scene_session.c */
 
@@ -346,6 +354,8 @@ void session_answer(struct rh_actor *a, enum bound_result result);
 /* ---- scene_push.c */
 
 void push_tell(struct rh_actor *a, enum push_type type, uint32_t code, struct bytes payload);
+/* Tell it who to go on as, if it was told before. It takes no number: its round ends here. */
+void push_rebind(struct rh_actor *a);
 void push_kick(struct rh_actor *a, uint32_t code, const char *text);
 /* What its client may not have got, from that number on: again, in its present round. */
 void push_unseen(struct rh_actor *a, uint64_t from);

@@ -96,16 +96,19 @@ static void send_rest(struct rh_actor *a, uint64_t got)
         c->next = got + 1; // else it has all, or lies
     }
     push_unseen(a, c->next);
+    push_rebind(a);
 }
 
 static void is_back(struct rh_actor *a)
 {
     struct client_bond *c = a->extra->client;
+    // One that was not told of it yet knows nothing of the session.
+    const uint32_t why = c->due == RH_SESSION_RESUMED ? RH_RESUMED_AFRESH : RH_RESUMED_CLIENT;
 
     keep_unset(c);
     c->due = 0;
     c->result = BOUND_KEPT;
-    session_tell(a, RH_SESSION_RESUMED, RH_RESUMED_CLIENT);
+    session_tell(a, RH_SESSION_RESUMED, why);
 }
 
 /* The connection of before may be there still: it takes no number, for its round ends here. */
@@ -128,12 +131,14 @@ static void kick_former(struct rh_actor *a)
 void keep_return(struct rh_actor *a, const struct note *note)
 {
     struct client_bond *c = a->extra->client;
+    const bool same = bond_is_of(&c->bond, note);
 
-    if (bond_is_of(&c->bond, note)) {
+    // Of a greater round the answer of the one before was lost: it comes anew, by the same line.
+    if (same && note->round <= c->bond.round) {
         session_answer(a, BOUND_KEPT); // a copy of what ran
         return;
     }
-    if (!c->away) {
+    if (!c->away && !same) {
         kick_former(a);
     }
     if (!mutant(M_OLDROUND)) {

@@ -91,11 +91,24 @@ static void hand_off(struct rh_actor *a)
     actor_returned(a, role_of(a)->ops->handoff(a, a->instance, a->extra->out));
 }
 
+/* It goes on, and is asked again. */
+static void not_now(struct rh_actor *a)
+{
+    const struct scene_event event = {
+        .type = SCENE_EXPORTED, .actor = outer_of(a), .error = ERR_BUSY};
+
+    actor_end_task(a);
+    a->scene->config.on_event(a->scene->config.context, &event);
+    actor_want_turn(a);
+}
+
 void scene_export(struct rh_actor *a)
 {
     ASSERT(a->task == TASK_NONE && !a->frozen);
     a->task = TASK_EXPORT;
-    if (role_of(a)->ops->flush != NULL) {
+    if (session_is_due(a)) {
+        not_now(a); // what it is to be told does not travel
+    } else if (role_of(a)->ops->flush != NULL) {
         actor_flush(a, RH_MOVED);
     } else {
         hand_off(a);
@@ -106,16 +119,11 @@ void scene_export(struct rh_actor *a)
 // NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper
 void actor_flushed_to_move(struct rh_actor *a, int result)
 {
-    const struct scene_event event = {
-        .type = SCENE_EXPORTED, .actor = outer_of(a), .error = ERR_BUSY};
-
     if (result == RH_OK) {
         hand_off(a);
-        return;
+    } else {
+        not_now(a);
     }
-    actor_end_task(a);
-    a->scene->config.on_event(a->scene->config.context, &event);
-    actor_want_turn(a);
 }
 
 void scene_unfreeze(struct rh_actor *a)

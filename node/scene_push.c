@@ -5,6 +5,7 @@
 #include "node/scene_inside.h"
 
 #include "base/mutant.h"
+#include "node/bond.h"
 
 #include <string.h>
 
@@ -61,6 +62,22 @@ void push_unseen(struct rh_actor *a, uint64_t from)
     }
 }
 
+void push_rebind(struct rh_actor *a)
+{
+    const struct client_bond *c = a->extra->client;
+    struct push_record push = record_of(&c->bond, PUSH_REBIND);
+    struct buffer bytes = {0};
+
+    if (c->bond.rebind.id_size == 0 || c->bond.kicked) {
+        return;
+    }
+    rebind_put(&bytes, &c->bond.rebind);
+    push.number = c->bond.number + 1;
+    push.payload = buffer_bytes(&bytes);
+    tell(a, &push);
+    buffer_fini(&bytes);
+}
+
 void push_kick(struct rh_actor *a, uint32_t code, const char *text)
 {
     if (!a->extra->client->bond.kicked) {
@@ -75,7 +92,7 @@ static bool has_client(const struct rh_actor *a)
 {
     const struct client_bond *c = a->extra->client;
 
-    return c != NULL && !c->bond.kicked && (c->away || c->due != RH_SESSION_LOST);
+    return c != NULL && !bond_is_over(&c->bond) && (c->away || c->due != RH_SESSION_LOST);
 }
 
 int rh_push(struct rh_actor *actor, struct rh_bytes payload)
@@ -110,6 +127,32 @@ int rh_kick(struct rh_actor *actor, uint32_t code, const char *text)
         session_drop(actor); // It won't resume.
     } else {
         push_kick(actor, code, said);
+    }
+    return RH_OK;
+}
+
+static bool is_itself(const struct rh_actor *a, uint16_t kind, struct rh_bytes id)
+{
+    const struct rh_bytes own = rh_id(a);
+
+    return a->kind == kind && own.size == id.size && memcmp(own.data, id.data, id.size) == 0;
+}
+
+int rh_rebind(struct rh_actor *actor, uint16_t kind, struct rh_bytes id)
+{
+    if (!actor_may_ask(actor) || id.data == NULL || id.size < 1 || id.size > REBIND_ID_MAX ||
+        is_itself(actor, kind, id)) {
+        return RH_INVALID;
+    }
+    if (!has_client(actor)) {
+        return RH_NO_SESSION;
+    }
+    struct client_bond *c = actor->extra->client;
+
+    c->bond.rebind = (struct rebind){.kind = kind, .id_size = (uint8_t)id.size};
+    memcpy(c->bond.rebind.id, id.data, id.size);
+    if (!c->away) {
+        push_rebind(actor); // else when it is back
     }
     return RH_OK;
 }

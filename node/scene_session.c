@@ -14,7 +14,8 @@
 
 _Static_assert((int)RH_LOST_CLOSED == (int)NOTE_LOST_CLOSED &&
                    (int)RH_LOST_KICKED == (int)NOTE_LOST_KICKED &&
-                   (int)RH_LOST_SLOW == (int)NOTE_LOST_SLOW,
+                   (int)RH_LOST_SLOW == (int)NOTE_LOST_SLOW &&
+                   (int)RH_LOST_REBOUND == (int)NOTE_LOST_REBOUND,
                "the same reasons");
 
 /* Of all scenes of the process: within one fence the stamps of bonds grow, for a fence has one
@@ -88,10 +89,12 @@ bool session_is_due(const struct rh_actor *a)
 // NOLINTNEXTLINE(misc-no-recursion): the session, then a flush, and no deeper
 void session_turn(struct rh_actor *a)
 {
-    const enum rh_session_type type = (enum rh_session_type)a->extra->client->due;
+    struct client_bond *c = a->extra->client;
+    const enum rh_session_type type = (enum rh_session_type)c->due;
 
-    a->extra->client->due = 0;
-    if (type == RH_SESSION_LOST && !a->extra->client->away) {
+    // It came without its actor's memory, and without its connection: both are told.
+    c->due = type == RH_SESSION_RESUMED && c->away ? RH_SESSION_LOST : 0;
+    if (type == RH_SESSION_LOST && !c->away) {
         session_drop(a);
     }
     session_tell(a, type, type == RH_SESSION_LOST ? RH_LOST_GATEWAY : RH_RESUMED_AFRESH);
@@ -159,19 +162,27 @@ static bool is_taken(const struct rh_actor *a, const struct note *note)
 {
     const struct client_bond *c = a->extra->client;
 
-    return c != NULL && !bond_is_of(&c->bond, note) && !c->bond.kicked && !c->away &&
+    return c != NULL && !bond_is_of(&c->bond, note) && !bond_is_over(&c->bond) && !c->away &&
            c->due != RH_SESSION_LOST;
+}
+
+/* As its actor knows it: what is due it was not told. */
+static bool is_there(const struct client_bond *c)
+{
+    return c->due != RH_SESSION_RESUMED && (!c->away || c->due == RH_SESSION_LOST);
 }
 
 /* Bind it; what the actor is to be told of it. */
 static enum rh_session_type bind(struct rh_actor *a, const struct note *note)
 {
+    const struct client_bond *former = a->extra->client;
     enum rh_session_type type = is_again(note) ? RH_SESSION_RESUMED : RH_SESSION_BOUND;
 
-    if (a->extra->client != NULL) {
-        if (!bond_is_of(&a->extra->client->bond, note) && !a->extra->client->away) {
+    if (former != NULL) {
+        // By its own connection, too: the answer that it was bound got lost, and it begins anew.
+        type = is_there(former) ? RH_SESSION_REPLACED : type;
+        if (!bond_is_of(&former->bond, note) && !former->away) {
             push_kick(a, KICK_REPLACED, "another connection was bound");
-            type = RH_SESSION_REPLACED;
         }
         session_drop(a);
     }
@@ -218,6 +229,9 @@ static void on_bind(struct rh_actor *a, const struct note *note)
         if (c != NULL && result == BOUND_KEPT && c->due == RH_SESSION_LOST) {
             c->due = 0; // its gateway was away for long, and is back
         }
+        if (result == BOUND_KEPT) {
+            push_rebind(a);
+        }
         session_answer(a, result);
     }
 }
@@ -232,15 +246,21 @@ static void on_lost(struct rh_actor *a, const struct note *note)
         answer(a, NULL); // of one that was replaced, or is known to be gone
         return;
     }
-    if (left || note->why == NOTE_LOST_KICKED || !keep_leaves(a)) {
+    const bool told = a->extra->client->due != RH_SESSION_RESUMED;
+    if (left || note->why == NOTE_LOST_KICKED || note->why == NOTE_LOST_REBOUND ||
+        !keep_leaves(a)) {
         session_drop(a);
+    }
+    if (!told) {
+        answer(a, NULL); // of whom it was not told yet that it was there
+        return;
     }
     session_tell(a, RH_SESSION_LOST, left ? RH_LOST_CLOSED : note->why);
 }
 
 static void on_push(struct rh_actor *a, const struct note *note)
 {
-    if (a->extra->client != NULL && !a->extra->client->bond.kicked) {
+    if (a->extra->client != NULL && !bond_is_over(&a->extra->client->bond)) {
         push_tell(a, PUSH_DATA, 0, note->payload);
     }
     answer(a, NULL);
@@ -298,7 +318,7 @@ struct bytes session_pack(const struct rh_actor *a)
     struct buffer *out = &a->scene->body;
     struct bond b;
 
-    if (a->extra->client == NULL) {
+    if (a->extra->client == NULL || mutant(M_BONDSTAYS)) {
         return (struct bytes){0};
     }
     keep_pack(a->extra->client, &b);

@@ -75,6 +75,7 @@ enum { STAGE_WORKERS_MAX = BLAME_SLOTS };
 /* Where the actors are: the workers, and what is known of each actor. */
 struct stage {
     struct limits limits;
+    struct casting casting; /* of all workers */
     struct worker *worker[STAGE_WORKERS_MAX];
     size_t worker_count;
     size_t here_max;                     /* posts that are done on the protocol thread, at most */
@@ -142,7 +143,8 @@ struct shell {
     unsigned stops_seen;    /* calls of rh_node_stop() */
     bool ready;             /* announced */
     bool leaving;
-    bool exiting; /* the host said EXIT */
+    uint64_t leave_us; /* since when */
+    bool exiting;      /* the host said EXIT */
     uint64_t exit_by_us;
     int exit_code;
 };
@@ -188,6 +190,8 @@ struct peer *shell_peer(const struct shell *s, uint64_t id);
 void shell_step(struct shell *s, struct host_event *event);
 /* ERR_NOT_FOUND: that link is gone. */
 enum err shell_send_peer(struct shell *s, uint64_t peer, enum frame_type type, struct bytes bytes);
+/* The same for a request with a body that others have too. */
+enum err shell_send_common(struct shell *s, uint64_t peer, const struct calls_effect *e);
 /* A call was answered: tell the scene that made it. */
 void shell_answer_call(struct shell *s, const struct call_answer *answer);
 

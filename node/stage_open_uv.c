@@ -42,6 +42,7 @@ bool stage_open(struct shell *s)
         .embedded = s->options->node.embedded != 0,
         .state_size_max = s->options->limits.staged_size_max,
         .limits = &stage->limits,
+        .casting = &stage->casting,
         .on_told = on_worker,
         .context = s,
     };

@@ -377,6 +377,9 @@ static void on_told(struct shell *s, const struct told *t)
     } else if (t->entry->type == TOLD_PUSH) {
         shell_push(s, t->entry->number, t->bytes);
     } else if (actor_of(r) == NULL) {
+        if (t->entry->type == TOLD_CALL) {
+            calls_drop_call(s->calls, &t->call);
+        }
         return; // Its discard is on its way.
     } else if (t->entry->type == TOLD_CALL) {
         calls_ask(s->calls, &t->call, s->now_us);

@@ -50,6 +50,7 @@ struct worker_config {
     const struct limits *limits;    /* borrowed */
     struct watchdog *watchdog;      /* borrowed */
     struct blame_slot *blame;       /* borrowed */
+    struct casting *casting;        /* borrowed: scene_config.casting */
     void (*on_told)(void *context); /* from the worker: worker_take() has something */
     void *context;
 };

@@ -94,19 +94,19 @@ static void send(struct fleet *f, struct sim_node *n, const struct calls_effect 
         end != NULL && !node_is_gated(f, n) && !world_chance(&f->world, f->faults.refuse_pm);
 
     if (leaves) {
+        ASSERT(e->common.data == NULL); // No actor here broadcasts.
         check_output(f, n);
         network_send(&f->network, end, e->frame_type, e->bytes);
     } else if (e->frame_type == FRAME_REQUEST) {
-        calls_give_back(n->calls, e->bytes, now_of(f, n));
+        calls_give_back(n->calls, e, now_of(f, n));
     }
 }
 
 static void ask_here(struct fleet *f, struct sim_node *n, const struct calls_effect *e)
 {
-    struct reader in = {.at = e->bytes.data, .left = e->bytes.size};
     struct request_record r;
 
-    if (request_get(&in, &r) != ERR_OK || in.left != 0) {
+    if (calls_request(e, &r) != ERR_OK) {
         world_violate(&f->world, "codec", "%s asks what does not decode", n->process.name);
         return;
     }

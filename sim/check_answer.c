@@ -27,6 +27,10 @@ static bool excused(const struct fleet *f, const struct ask *a, enum reply_code 
     if (a->foreign && f->world.now_us - a->sent_us >= (uint64_t)f->retry_ms * 500) {
         return true;
     }
+    // All ids are asked at once in the end: where few may be started at a time, some wait too long.
+    if (a->probe && f->activations > 0 && code != REPLY_UNKNOWN) {
+        return true;
+    }
     if (f->profile == PROFILE_CALM || a->probe) {
         return false;
     }

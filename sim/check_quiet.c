@@ -189,5 +189,6 @@ const char *check_quiet(struct fleet *f)
         what = WAITS("%s does not live", lives_waits(f));
     }
     what = what == NULL ? plan_waits(f) : what;
-    return what == NULL ? roles_wait(f) : what;
+    what = what == NULL ? roles_wait(f) : what;
+    return what == NULL ? players_wait(f) : what;
 }

@@ -218,6 +218,20 @@ static void draw_shape(struct fleet *f)
     f->poll_ms = (uint32_t)world_between(&f->world, 50, 1000);
 }
 
+/* So few actors are activated at a time, in some fleets: drawn by itself, so that the others stay
+ * as they were. Not with roles, nor with players, where few ids wait for one another as it is; nor
+ * where every answer must be OK, for who waits in line may be told to come again. */
+static void draw_activations(struct fleet *f, uint64_t seed)
+{
+    struct prng aside = {.state = seed ^ 0x61637469766174u};
+    const bool fits =
+        f->profile != PROFILE_ROLES && f->profile != PROFILE_SESSIONS && f->profile != PROFILE_CALM;
+
+    if (fits && prng_chance(&aside, 30)) {
+        f->activations = (uint32_t)prng_between(&aside, 1, 3);
+    }
+}
+
 void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *options)
 {
     const struct net_events events = {
@@ -228,10 +242,12 @@ void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *
     f->options = *options;
     nemesis_draw(f);
     draw_shape(f);
+    draw_activations(f, seed);
     network_init(&f->network, &f->world, &events);
     f->network.faults = f->faults.net;
     ledger_init(f);
     poison_draw(f);
+    players_draw(f);
     coordinators_init(f);
     for (unsigned i = 0; i < f->nodes; i++) {
         node_init(f, &f->node[i], i);
@@ -246,10 +262,12 @@ void sim_fleet_fini(struct fleet *f)
     for (unsigned i = 0; i < f->nodes; i++) {
         actors_crash(f, &f->node[i]);
         calls_free(f->node[i].calls);
+        sim_stage_close(&f->node[i]);
         host_free(f->node[i].core);
         host_effects_fini(&f->node[i].out);
     }
     for (unsigned i = 0; i < f->gateways; i++) {
+        hall_close(f, &f->gateway[i]);
         router_free(f->gateway[i].core);
         router_effects_fini(&f->gateway[i].out);
         mem_free(f->gateway[i].node);
@@ -261,6 +279,7 @@ void sim_fleet_fini(struct fleet *f)
     for (unsigned i = 0; i < fleet_size(f); i++) {
         world_gate_fini(&fleet_process(f, i)->gate);
     }
+    players_fini(f);
     raft_model_fini(&f->raft);
     network_fini(&f->network);
     ledger_fini(&f->ledger);
@@ -316,6 +335,7 @@ void sim_fleet_run(struct fleet *f)
     start(f);
     world_run_until(&f->world, world_between(&f->world, 0, START_US));
     clients_start(f);
+    players_start(f);
     world_run_until(&f->world, START_US);
     nemesis_start(f);
     world_run_until(&f->world, heal_us);
@@ -323,6 +343,7 @@ void sim_fleet_run(struct fleet *f)
         return;
     }
     nemesis_heal(f);
+    players_heal(f);
     world_run_until(&f->world, heal_us + WORK_AFTER_HEAL_US);
     f->working = false;
     await_quiet(f, heal_us + QUIET_MAX_US);

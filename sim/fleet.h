@@ -20,6 +20,7 @@
 #include "sim/raft_model.h"
 #include "sim/recording.h"
 #include "txn/coordinator.h"
+#include "wire/session.h"
 
 enum {
     FLEET_COORDINATORS_MAX = RAFT_MODEL_MAX,
@@ -32,6 +33,8 @@ enum {
     FLEET_KIND_MATCH = 11,  /* of a second role, see sim/roles.c; like the next two */
     FLEET_KIND_BOSS = 12,
     FLEET_KIND_MAIL = 13,
+    FLEET_KIND_HERO = 14, /* with sessions, see sim/players.h: a newer client takes the place … */
+    FLEET_KIND_LONER = 15, /* … or is refused */
     FLEET_DAEMONS_MAX = 6,
     FLEET_SUSPECTS_MAX = 64,
     FLEET_LOOK_US = 500000, /* between two looks whether the fleet is quiet */
@@ -42,15 +45,16 @@ enum {
 
 /* What kind of things go wrong in a seed. */
 enum profile {
-    PROFILE_DRAWN,   /* one of those below */
-    PROFILE_MIXED,   /* any of all faults that clocks within their bound allow */
-    PROFILE_CALM,    /* no faults, only planned changes: every answer must be OK */
-    PROFILE_LEASE,   /* short leases; nodes stop, crash and are cut off */
-    PROFILE_CHANGES, /* many transactions; what was said comes late, again and in any order */
-    PROFILE_COPIES,  /* requests get stuck on their way and are sent again; owners change */
-    PROFILE_RESTORE, /* the coordinators are restored from a backup */
-    PROFILE_ROLES,   /* as LEASE, with a second role, a singleton and a set of daemons */
-    PROFILE_CLOCKS,  /* clocks beyond their bound: only the store is safe, and judged */
+    PROFILE_DRAWN,    /* one of those below */
+    PROFILE_MIXED,    /* any of all faults that clocks within their bound allow */
+    PROFILE_CALM,     /* no faults, only planned changes: every answer must be OK */
+    PROFILE_LEASE,    /* short leases; nodes stop, crash and are cut off */
+    PROFILE_CHANGES,  /* many transactions; what was said comes late, again and in any order */
+    PROFILE_COPIES,   /* requests get stuck on their way and are sent again; owners change */
+    PROFILE_RESTORE,  /* the coordinators are restored from a backup */
+    PROFILE_ROLES,    /* as LEASE, with a second role, a singleton and a set of daemons */
+    PROFILE_CLOCKS,   /* clocks beyond their bound: only the store is safe, and judged */
+    PROFILE_SESSIONS, /* as MIXED, with players; they are in some of the others, too */
 };
 const char *profile_name(enum profile p);
 bool profile_named(const char *name, enum profile *p);
@@ -147,9 +151,10 @@ struct instance {
 
 struct sim_node {
     struct process process;
-    struct host *core;   /* NULL while down */
-    struct calls *calls; /* NULL while down, or when actors ask through gateways */
-    bool settles;        /* the effects of calls are being done */
+    struct host *core;       /* NULL while down */
+    struct calls *calls;     /* NULL while down, or when actors ask through gateways */
+    bool settles;            /* the effects of calls are being done */
+    struct sim_stage *stage; /* NULL while down, or there are no players */
     struct host_effects out;
     struct host_disk disk; /* what its folder holds */
     struct host_disk told; /* what it was told to be durable */
@@ -193,7 +198,10 @@ struct sim_gateway {
     struct net_end *coordinator[FLEET_COORDINATORS_MAX];
     struct net_end **node; /* owned; by slot */
     struct view_seen seen;
-    uint64_t downs; /* links to nodes lost so far */
+    uint64_t downs;               /* links to nodes lost so far */
+    struct clients *clients;      /* NULL while down, or there are no players */
+    struct router_effects wanted; /* of what these do */
+    uint64_t looked_us;           /* after them */
 };
 
 struct sim_client {
@@ -229,7 +237,7 @@ struct fleet {
     uint64_t client_gap_us;
     struct process operator_process;
     struct net_end *operator_end[FLEET_COORDINATORS_MAX];
-    struct host_kind kinds[2];
+    struct host_kind kinds[4];
     uint64_t instance_count;
     uint64_t task_count;
     uint64_t wishes;
@@ -238,13 +246,15 @@ struct fleet {
     uint32_t prepare_ms;
     uint64_t lease_us; /* D; 0 = none are granted */
     uint32_t poll_ms;
-    uint32_t deadline_ms;  /* of a request */
-    uint32_t retry_ms;     /* of a gateway */
-    struct entity *poison; /* each run of it kills its node; NULL = nodes tell of no deaths */
-    bool roles;            /* there is a second one */
-    uint32_t daemons;      /* so many are wanted */
-    uint64_t daemons_wish; /* which the coordinators were not told yet; 0 = they were */
-    size_t bound;          /* segments that the ring ever had */
+    uint32_t activations;    /* at a time at a node; 0 = any number */
+    uint32_t deadline_ms;    /* of a request */
+    uint32_t retry_ms;       /* of a gateway */
+    struct players *players; /* owned; NULL = there are none */
+    struct entity *poison;   /* each run of it kills its node; NULL = nodes tell of no deaths */
+    bool roles;              /* there is a second one */
+    uint32_t daemons;        /* so many are wanted */
+    uint64_t daemons_wish;   /* which the coordinators were not told yet; 0 = they were */
+    size_t bound;            /* segments that the ring ever had */
     size_t home_view[RING_SEGMENTS_MAX + 1]; /* index in ledger.view when all vnodes of a segment
                                                 had owners first; 0 = not yet; [0]: the default */
     bool working;                            /* clients send */
@@ -342,6 +352,8 @@ void gateway_control(struct fleet *f, struct sim_gateway *g, const struct net_en
 void gateway_record(struct fleet *f, struct sim_gateway *g, const struct net_end *end, int type,
                     struct bytes bytes);
 void gateway_step(struct fleet *f, struct sim_gateway *g, struct router_event event);
+/* Do what its clients want. */
+void gateway_do(struct fleet *f, struct sim_gateway *g, const struct router_effects *wanted);
 
 /* ---- what actors ask, by the node's own calls: sim/calls.c ---- */
 
@@ -461,6 +473,33 @@ void poison_committed(struct fleet *f, const Rh__Command *command,
                       const struct state_result *result);
 /* A node has stepped. */
 void poison_stepped(struct fleet *f, struct sim_node *n);
+
+/* ---- seeds with players: sim/players.h ---- */
+
+void players_draw(struct fleet *f);
+void players_fini(struct fleet *f);
+void players_start(struct fleet *f);
+void players_heal(struct fleet *f);
+/* NULL: each is bound and has all; else what is not so. */
+const char *players_wait(struct fleet *f);
+void hall_open(struct fleet *f, struct sim_gateway *g);
+void hall_close(struct fleet *f, struct sim_gateway *g);
+void hall_tick(struct fleet *f, struct sim_gateway *g);
+void hall_node_up(struct fleet *f, struct sim_gateway *g, uint16_t slot);
+void hall_push(struct fleet *f, struct sim_gateway *g, const struct push_record *push);
+/* False: it is not for a player. */
+bool hall_reply(struct fleet *f, struct sim_gateway *g, const struct router_effect *e,
+                struct bytes bytes);
+/* A node's process begins, dies, ticks; has a link to a gateway, or has it no more. */
+void sim_stage_open(struct fleet *f, struct sim_node *n);
+void sim_stage_close(struct sim_node *n);
+void sim_stage_tick(struct fleet *f, struct sim_node *n);
+void sim_stage_link(struct fleet *f, struct sim_node *n, const struct net_end *end, bool up);
+/* Who met it before does not hear what it said. */
+void sim_stage_renew(struct sim_node *n);
+/* Is it of a hero? Then do it. */
+bool sim_stage_takes(struct fleet *f, struct sim_node *n, const struct host_effect *e,
+                     struct bytes bytes);
 
 /* ---- clients and the operator: sim/clients.c, sim/operator.c ---- */
 

@@ -20,6 +20,9 @@ static void on_tick(void *context, const struct world_event *event)
         (struct world_event){
             .run = on_tick, .context = f, .a = event->a, .b = event->b, .gate = &g->process.gate});
     gateway_step(f, g, (struct router_event){.type = ROUTER_TICK});
+    if (!g->process.gate.shut) {
+        hall_tick(f, g);
+    }
 }
 
 void gateway_init(struct fleet *f, struct sim_gateway *g, unsigned number)
@@ -49,6 +52,7 @@ void gateway_start(struct fleet *f, struct sim_gateway *g)
     g->process.life++;
     g->seen = (struct view_seen){0};
     g->core = router_new(&config);
+    hall_open(f, g);
     TRACE(&f->world, g->process.name, "STARTS");
     for (unsigned i = 0; i < f->coordinators; i++) {
         network_dial(&f->network, &g->process, &f->coordinator[i].process, i);
@@ -81,6 +85,7 @@ void gateway_crash(struct fleet *f, struct sim_gateway *g)
     f->gateway_crashes++;
     g->process.up = false;
     pause_end(f, &g->process);
+    hall_close(f, g);
     router_free(g->core);
     g->core = NULL;
     router_effects_fini(&g->out);
@@ -160,6 +165,10 @@ static void send_request(struct fleet *f, struct sim_gateway *g, const struct ro
         world_violate(&f->world, "codec", "%s sent a record that does not decode", g->process.name);
         return;
     }
+    if (r.kind == FLEET_KIND_HERO || r.kind == FLEET_KIND_LONER) {
+        send(f, g->node[e->slot], FRAME_REQUEST, bytes);
+        return;
+    }
     if (g->node[e->slot] != NULL && !world_chance(&f->world, f->faults.refuse_pm)) {
         send_chained(f, g, g->node[e->slot], &r);
         return;
@@ -191,9 +200,9 @@ static void connect_to(struct fleet *f, struct sim_gateway *g, const struct rout
     }
 }
 
-static void effect(struct fleet *f, struct sim_gateway *g, const struct router_effect *e)
+static void effect(struct fleet *f, struct sim_gateway *g, const struct router_effect *e,
+                   struct bytes bytes)
 {
-    const struct bytes bytes = {g->out.bytes.data + e->at, e->size};
 
     switch (e->type) {
     case ROUTER_SEND_NODE:
@@ -206,7 +215,9 @@ static void effect(struct fleet *f, struct sim_gateway *g, const struct router_e
         send(f, g->coordinator[e->coordinator], FRAME_CONTROL, bytes);
         break;
     case ROUTER_REPLY:
-        check_reply(f, g, e->ticket, e->code, bytes);
+        if (!hall_reply(f, g, e, bytes)) {
+            check_reply(f, g, e->ticket, e->code, bytes);
+        }
         break;
     case ROUTER_CONNECT:
         connect_to(f, g, e);
@@ -226,7 +237,18 @@ void gateway_go_on(struct fleet *f, struct sim_gateway *g)
             nemesis_pause(f, &g->process);
             return;
         }
-        effect(f, g, &g->out.item[g->out_at++]);
+        const struct router_effect *e = &g->out.item[g->out_at++];
+
+        effect(f, g, e, bytes_of(g->out.bytes.data + e->at, e->size));
+    }
+}
+
+void gateway_do(struct fleet *f, struct sim_gateway *g, const struct router_effects *wanted)
+{
+    for (size_t i = 0; i < wanted->count && f->world.checker == NULL; i++) {
+        const struct router_effect *e = &wanted->item[i];
+
+        effect(f, g, e, bytes_of(wanted->bytes.data + e->at, e->size));
     }
 }
 
@@ -265,6 +287,7 @@ void gateway_up(struct fleet *f, struct sim_gateway *g, struct net_end *end)
                      .slot = (uint16_t)end->key,
                      .incarnation = end->other_incarnation,
                  });
+    hall_node_up(f, g, (uint16_t)end->key);
 }
 
 void gateway_down(struct fleet *f, struct sim_gateway *g, const struct net_end *end)
@@ -303,7 +326,12 @@ void gateway_record(struct fleet *f, struct sim_gateway *g, const struct net_end
 {
     struct reader in = {.at = bytes.data, .left = bytes.size};
     struct answer_record answer;
+    struct push_record push;
 
+    if (type == FRAME_PUSH && push_get(&in, &push) == ERR_OK && in.left == 0) {
+        hall_push(f, g, &push);
+        return;
+    }
     if (type != FRAME_ANSWER || answer_get(&in, &answer) != ERR_OK || in.left != 0) {
         world_violate(&f->world, "codec", "%s got a record that does not decode", g->process.name);
         return;

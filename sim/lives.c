@@ -250,6 +250,9 @@ static struct task *take_task(struct sim_node *n, struct task **at)
 void lives_begin(struct fleet *f, struct sim_node *n, const struct host_effect *e,
                  struct bytes bytes)
 {
+    if (sim_stage_takes(f, n, e, bytes)) {
+        return;
+    }
     if (e->type == HOST_ACTIVATE) {
         actors_activate(f, n, e, bytes);
     } else if (e->type == HOST_RUN) {

@@ -36,6 +36,7 @@ static void on_tick(void *context, const struct world_event *event)
                f->world.now_us + world_between(&f->world, 10000, 50000),
                (struct world_event){.run = on_tick, .gate = &n->process.gate});
     node_calls_tick(f, n);
+    sim_stage_tick(f, n);
     node_step(f, n, (struct host_event){.type = HOST_TICK});
 }
 
@@ -63,13 +64,19 @@ static struct host_config config_of(struct fleet *f, const struct sim_node *n)
         c.held_size_max = 20000;
         c.queue_count_max = 20;
     }
+    if (f->activations > 0) {
+        c.activations_max = f->activations;
+        c.cold_count_max = 8;
+    }
     c.nonce = world_between(&f->world, 1, UINT64_MAX - 1);
     c.disk = n->disk;
     f->kinds[0] = (struct host_kind){
         .number = FLEET_KIND, .idle_ms = f->faults.idle_ms, .remembered = f->faults.remembered};
     f->kinds[1] = (struct host_kind){.number = FLEET_KIND_DURABLE, .idle_ms = f->faults.idle_ms};
+    f->kinds[2] = (struct host_kind){.number = FLEET_KIND_HERO, .idle_ms = f->faults.idle_ms};
+    f->kinds[3] = (struct host_kind){.number = FLEET_KIND_LONER, .idle_ms = f->faults.idle_ms};
     c.kinds = f->kinds;
-    c.kind_count = sizeof f->kinds / sizeof f->kinds[0];
+    c.kind_count = f->players != NULL ? 4 : 2;
     c.actors_max = f->faults.actors_max;
     roles_config(f, n, &c);
     poison_config(f, n, &c);
@@ -97,6 +104,7 @@ void node_start(struct fleet *f, struct sim_node *n)
     n->core = host_new(&config);
     n->settles = false;
     node_calls_start(f, n);
+    sim_stage_open(f, n);
     TRACE(&f->world, n->process.name, "STARTS, weight %u", n->weight);
     for (unsigned i = 0; i < f->coordinators; i++) {
         network_dial(&f->network, &n->process, &f->coordinator[i].process, i);
@@ -112,6 +120,7 @@ static void stop(struct fleet *f, struct sim_node *n, bool clean)
     actors_crash(f, n);
     node_calls_stop(n);
     lives_drop(n, NULL);
+    sim_stage_close(n);
     host_free(n->core);
     n->core = NULL;
     host_effects_fini(&n->out);
@@ -269,7 +278,9 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
         }
         break;
     case HOST_UNFREEZE:
-        actors_unfreeze(f, e);
+        if (!sim_stage_takes(f, n, e, bytes)) {
+            actors_unfreeze(f, e);
+        }
         break;
     case HOST_LIST:
         lives_list(f, n);
@@ -278,7 +289,9 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
         break;
     case HOST_DISCARD:
         lives_drop(n, e->actor);
-        actors_discard(f, n, e);
+        if (!sim_stage_takes(f, n, e, bytes)) {
+            actors_discard(f, n, e);
+        }
         break;
     case HOST_REGISTERED:
         TRACE(&f->world,
@@ -287,6 +300,7 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
               (unsigned long long)e->incarnation);
         check_registered(f, n, e->incarnation);
         n->incarnation = e->incarnation;
+        sim_stage_renew(n);
         network_renew(&f->network, &n->process); // who met it before knows it by an older one
         check_served(f, n);
         break;
@@ -430,6 +444,8 @@ void node_up(struct fleet *f, struct sim_node *n, struct net_end *end)
     }
     if (end->other->role == ROLE_NODE) {
         node_calls_link(f, n, end, true);
+    } else {
+        sim_stage_link(f, n, end, true);
     }
     node_step(f,
               n,
@@ -453,6 +469,8 @@ void node_down(struct fleet *f, struct sim_node *n, const struct net_end *end)
     if (end->other->role == ROLE_NODE) {
         n->downs++;
         node_calls_link(f, n, end, false);
+    } else {
+        sim_stage_link(f, n, end, false);
     }
     node_step(f, n, (struct host_event){.type = HOST_PEER_DOWN, .peer = end->id});
 }

@@ -25,6 +25,7 @@ static const struct {
     [PROFILE_RESTORE] = {"restore", 60},
     [PROFILE_ROLES] = {"roles", 0}, // roles_drawn()
     [PROFILE_CLOCKS] = {"clocks", 60},
+    [PROFILE_SESSIONS] = {"sessions", 0}, // players_draw()
 };
 
 enum { PROFILES = sizeof profiles / sizeof profiles[0] };

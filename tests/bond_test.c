@@ -62,6 +62,24 @@ static void of_two_that_come_again_the_newer_one_stays(void **state)
     assert_int_equal(bond_judge(&have, &resume), BOUND_NEW);
 }
 
+/* Who comes back with the key of before its actor was begun afresh is not another client. */
+static void of_one_that_was_begun_afresh_nothing_is_left(void **state)
+{
+    struct bond kept = have;
+    struct note back = note(NOTE_RETURN, 9, 1);
+
+    (void)state;
+    kept.key = 5;
+    kept.session = 6;
+    back.key = 5;
+    back.session = 6;
+    assert_int_equal(bond_judge(&kept, &back), BOUND_KEPT);
+    back.key = 4;
+    assert_int_equal(bond_judge(&kept, &back), BOUND_GONE);
+    back.session = 7;
+    assert_int_equal(bond_judge(&kept, &back), BOUND_OLD);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -69,6 +87,7 @@ int main(void)
         cmocka_unit_test(a_copy_of_a_bind_changes_nothing),
         cmocka_unit_test(who_comes_again_is_kept_or_bound_anew),
         cmocka_unit_test(of_two_that_come_again_the_newer_one_stays),
+        cmocka_unit_test(of_one_that_was_begun_afresh_nothing_is_left),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

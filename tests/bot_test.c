@@ -42,14 +42,25 @@ static void stop(struct play *p)
     buffer_fini(&p->said);
 }
 
+/* What it does, until the next case. */
+static const struct script *script_of(const char *text)
+{
+    static struct script script;
+    char why[SCRIPT_WHY_SIZE];
+    uint32_t number = 0;
+
+    script_fini(&script);
+    assert_true(script_parse(&script, text, &number, why));
+    return &script;
+}
+
 static struct bots_config config_of(enum bot_check check)
 {
     return (struct bots_config){.count = 1,
                                 .addresses = 2,
-                                .ask_ms = 100,
                                 .answer_ms = 1000,
-                                .away_ms = 50,
                                 .bind = true,
+                                .script = script_of("request {n} every 100ms"),
                                 .check = check,
                                 .prefix = "p",
                                 .seed = 5};
@@ -95,10 +106,15 @@ static void answered(struct play *p, uint32_t request, enum packet_status status
     hears(p);
 }
 
+static void pushed_text(struct play *p, uint64_t sequence, const char *text)
+{
+    packet_put_push(&p->said, &(struct push_packet){.sequence = sequence, .payload = of(text)});
+    hears(p);
+}
+
 static void pushed(struct play *p, uint64_t sequence)
 {
-    packet_put_push(&p->said, &(struct push_packet){.sequence = sequence, .payload = of("x")});
-    hears(p);
+    pushed_text(p, sequence, "1");
 }
 
 static void noticed(struct play *p, enum packet_type type, uint32_t number)
@@ -178,12 +194,16 @@ static void pushes_that_are_missing_or_come_twice_are_seen(void **state)
     pushed(&p, 4);
     assert_int_equal(ledger(&p)->pushes_lost, 2);
     pushed(&p, 4);
+    assert_int_equal(ledger(&p)->pushes_duplicated, 1);
+    pushed(&p, 3); // late, and not lost
+    assert_int_equal(ledger(&p)->pushes_disordered, 1);
+    assert_int_equal(ledger(&p)->pushes_lost, 1);
     pushed(&p, 3);
     assert_int_equal(ledger(&p)->pushes_duplicated, 2);
     pushed(&p, 1); // its actor was lost, and counts anew
     assert_int_equal(ledger(&p)->begun_afresh, 1);
     pushed(&p, 2);
-    assert_int_equal(ledger(&p)->pushes_lost, 2);
+    assert_int_equal(ledger(&p)->pushes_lost, 1);
     stop(&p);
 }
 
@@ -287,26 +307,355 @@ static void a_line_that_goes_makes_requests_unknown(void **state)
     stop(&p);
 }
 
-static void one_that_has_stayed_is_through_when_it_has_its_answers(void **state)
+static uint32_t unbinds(struct play *p)
+{
+    struct buffer kept = {0};
+    uint32_t request = 0;
+    const struct packet packet = takes(p, &kept);
+
+    assert_int_equal(packet.type, PACKET_UNBIND);
+    assert_int_equal(packet_get_unbind(packet.body, &request), ERR_OK);
+    buffer_fini(&kept);
+    return request;
+}
+
+static void one_that_leaves_is_through_when_it_has_its_answers(void **state)
 {
     struct bots_config config = config_of(BOT_CHECK_NONE);
     struct play p;
 
     (void)state;
-    config.stay_ms = 150;
+    config.script = script_of("request {n}; leave; request never");
     start(&p, &config);
     logs_in(&p);
     const uint32_t request = next_request(&p);
-    while (p.now_us < start_us + 200 * ms_us) {
-        pass(&p);
-    }
-    assert_int_equal(ledger(&p)->over, 0);
+    assert_int_equal(bot_output(p.bot)->size, 0);
     answered(&p, request, STATUS_OK, "");
-    while (bot_output(p.bot)->size > 0) {
-        answered(&p, asks(&p, PACKET_REQUEST), STATUS_OK, "");
-    }
+    assert_int_equal(ledger(&p)->over, 0);
+    answered(&p, unbinds(&p), STATUS_OK, "");
     assert_int_equal(ledger(&p)->over, 1);
     assert_int_equal(bot_wish(p.bot), BOT_CLOSE);
+    stop(&p);
+}
+
+/* ---- sessions ---- */
+
+static const struct session_name session = {.key = 7, .session = 8, .version = 9};
+
+static void said_session(struct play *p, uint32_t request, uint64_t key, uint64_t next)
+{
+    uint8_t payload[PACKET_SESSION_SIZE];
+    const struct session_packet s = {
+        .name = {.key = key, .session = 8, .version = 9}, .next = next, .keep_ms = 30000};
+
+    packet_put_session(payload, &s);
+    packet_put_response(&p->said,
+                        &(struct response_packet){.request = request,
+                                                  .payload = bytes_of(payload, sizeof payload)});
+    hears(p);
+}
+
+static void greeted(struct play *p)
+{
+    connects(p);
+    packet_put_hello_ack(&p->said, &(struct hello_ack_packet){.version = PACKET_VERSION});
+    hears(p);
+}
+
+/* Back, it shows its session; what it says that it has. */
+static struct ack_packet resumes(struct play *p, uint32_t *request)
+{
+    struct buffer kept = {0};
+    struct request_packet r;
+    struct return_packet shown;
+
+    greeted(p);
+    const struct packet packet = takes(p, &kept);
+    assert_int_equal(packet.type, PACKET_RESUME);
+    assert_int_equal(packet_get_request(packet.body, &r), ERR_OK);
+    assert_int_equal(packet_get_return(r.payload, &shown), ERR_OK);
+    assert_int_equal(shown.name.key, session.key);
+    assert_int_equal(shown.name.session, session.session);
+    *request = r.request;
+    buffer_fini(&kept);
+    return shown.has;
+}
+
+static void loses_its_line(struct play *p)
+{
+    bot_on_closed(p->bot, p->now_us);
+}
+
+static void starts_a_session(struct play *p, const char *script)
+{
+    struct bots_config config = config_of(BOT_CHECK_COUNT);
+
+    config.keep = true;
+    config.script = script_of(script);
+    start(p, &config);
+    greeted(p);
+    said_session(p, asks(p, PACKET_BIND), session.key, 1);
+    assert_int_equal(ledger(p)->live, 1);
+}
+
+static void a_session_is_resumed_and_asks_again_what_has_no_answer(void **state)
+{
+    struct request_packet r;
+    struct buffer kept = {0};
+    uint32_t resume = 0;
+    struct play p;
+
+    (void)state;
+    starts_a_session(&p, "request a; request b");
+    const uint32_t first = next_request(&p);
+    const uint32_t second = asks(&p, PACKET_REQUEST);
+    answered(&p, first, STATUS_OK, "1");
+    pushed_text(&p, 1, "41");
+    loses_its_line(&p);
+    assert_int_equal(bots_waiting(p.all), 1);
+    const struct ack_packet has = resumes(&p, &resume);
+    assert_int_equal(has.pushes, 1);
+    assert_int_equal(has.answers, second);
+    said_session(&p, resume, session.key, 2);
+    const struct packet packet = takes(&p, &kept);
+    assert_int_equal(packet.type, PACKET_REQUEST);
+    assert_int_equal(packet_get_request(packet.body, &r), ERR_OK);
+    assert_int_equal(r.request, second);
+    assert_int_equal(r.flags, PACKET_AGAIN);
+    assert_true(bytes_equal(r.payload, of("b")));
+    buffer_fini(&kept);
+    answered(&p, second, STATUS_OK, "2");
+    pushed_text(&p, 2, "42");
+    assert_int_equal(ledger(&p)->resumed, 1);
+    assert_int_equal(ledger(&p)->again, 1);
+    assert_int_equal(ledger(&p)->unknown, 0);
+    assert_true(bot_ledger_is_clean(ledger(&p)));
+    pushed_text(&p, 3, "42"); // the actor's word is judged too
+    assert_int_equal(ledger(&p)->pushes_duplicated, 1);
+    stop(&p);
+}
+
+static void an_answer_from_before_may_come_late_but_not_run_late(void **state)
+{
+    uint32_t resume = 0;
+    struct play p;
+
+    (void)state;
+    starts_a_session(&p, "request a; request b; request c; request d; request e; wait 1h");
+    uint32_t name[5] = {next_request(&p)};
+    for (int i = 1; i < 5; i++) {
+        name[i] = asks(&p, PACKET_REQUEST);
+    }
+    answered(&p, name[0], STATUS_OK, "1");
+    loses_its_line(&p);
+    (void)resumes(&p, &resume);
+    said_session(&p, resume, session.key, 1);
+    for (int i = 1; i < 5; i++) {
+        assert_int_equal(asks(&p, PACKET_REQUEST), name[i]);
+    }
+    answered(&p, name[2], STATUS_OK, "3");
+    answered(&p, name[1], STATUS_OK, "2"); // saved
+    assert_true(bot_ledger_is_clean(ledger(&p)));
+    answered(&p, name[4], STATUS_OK, "4");
+    answered(&p, name[3], STATUS_OK, "5");
+    assert_int_equal(ledger(&p)->disordered, 1);
+    assert_int_equal(ledger(&p)->lost + ledger(&p)->duplicated, 0);
+    stop(&p);
+}
+
+static void what_a_resume_brings_is_judged_too(void **state)
+{
+    uint32_t resume = 0;
+    struct play p;
+
+    (void)state;
+    starts_a_session(&p, "wait 1h");
+    pushed_text(&p, 1, "1");
+    loses_its_line(&p);
+    (void)resumes(&p, &resume);
+    said_session(&p, resume, session.key, 4); // 2 and 3 were too many to be kept
+    assert_int_equal(ledger(&p)->pushes_lost, 2);
+    pushed_text(&p, 4, "4");
+    assert_int_equal(ledger(&p)->pushes_lost, 2);
+    pushed_text(&p, 4, "4");
+    assert_int_equal(ledger(&p)->pushes_duplicated, 1);
+    stop(&p);
+}
+
+static void a_session_that_is_gone_is_begun_anew(void **state)
+{
+    uint32_t resume = 0;
+    struct play p;
+
+    (void)state;
+    starts_a_session(&p, "request a; wait 1h");
+    (void)next_request(&p);
+    pushed_text(&p, 1, "1");
+    loses_its_line(&p);
+    (void)resumes(&p, &resume);
+    answered(&p, resume, STATUS_REJECTED, "GONE");
+    assert_int_equal(ledger(&p)->gone, 1);
+    assert_int_equal(ledger(&p)->unknown, 1);
+    said_session(&p, asks(&p, PACKET_BIND), session.key, 1);
+    assert_int_equal(ledger(&p)->live, 1);
+    assert_int_equal(bot_output(p.bot)->size, 0); // what is unknown isn't sent again
+    pushed_text(&p, 1, "1");
+    assert_true(bot_ledger_is_clean(ledger(&p)));
+    stop(&p);
+}
+
+static void an_actor_begun_afresh_makes_requests_unknown_only_with_the_line(void **state)
+{
+    const struct session_packet begun = {.name = session, .next = 1, .keep_ms = 30000};
+    uint32_t resume = 0;
+    struct play p;
+
+    (void)state;
+    starts_a_session(&p, "request a; request b; wait 1h");
+    const uint32_t first = next_request(&p);
+    (void)asks(&p, PACKET_REQUEST);
+    pushed_text(&p, 1, "9");
+    packet_put_begun(&p.said, &begun);
+    hears(&p);
+    assert_int_equal(ledger(&p)->begun_afresh, 1);
+    pushed_text(&p, 1, "1");
+    answered(&p, first, STATUS_OK, "1");
+    loses_its_line(&p);
+    assert_int_equal(ledger(&p)->unknown, 1);
+    assert_int_equal(bots_waiting(p.all), 0);
+    (void)resumes(&p, &resume);
+    said_session(&p, resume, session.key, 2);
+    assert_true(bot_ledger_is_clean(ledger(&p)));
+    stop(&p);
+}
+
+static void what_came_is_acknowledged(void **state)
+{
+    struct buffer kept = {0};
+    struct ack_packet ack;
+    struct play p;
+
+    (void)state;
+    starts_a_session(&p, "wait 1h");
+    pushed_text(&p, 1, "1");
+    pushed_text(&p, 2, "2");
+    while (bot_output(p.bot)->size == 0) {
+        pass(&p);
+    }
+    const struct packet packet = takes(&p, &kept);
+    assert_int_equal(packet.type, PACKET_ACK);
+    assert_int_equal(packet_get_ack(packet.body, &ack), ERR_OK);
+    assert_int_equal(ack.pushes, 2);
+    buffer_fini(&kept);
+    stop(&p);
+}
+
+static void at_the_end_it_comes_back_for_its_answers(void **state)
+{
+    uint32_t resume = 0;
+    struct play p;
+
+    (void)state;
+    starts_a_session(&p, "request a; drop resume after 50ms; request never");
+    pass(&p);
+    assert_int_equal(bot_wish(p.bot), BOT_CLOSE);
+    bot_on_closed(p.bot, p.now_us);
+    assert_int_equal(ledger(&p)->dropped, 1);
+    bots_stop(p.all);
+    assert_int_equal(bots_waiting(p.all), 1);
+    (void)resumes(&p, &resume);
+    said_session(&p, resume, session.key, 1);
+    answered(&p, asks(&p, PACKET_REQUEST), STATUS_OK, "1");
+    assert_int_equal(bots_waiting(p.all), 0);
+    assert_int_equal(bot_output(p.bot)->size, 0);
+    loses_its_line(&p);
+    assert_int_equal(bot_due_us(p.bot), UINT64_MAX);
+    stop(&p);
+}
+
+/* ---- scripts ---- */
+
+static void is_refused(const char *text, uint32_t number, const char *why)
+{
+    char said[SCRIPT_WHY_SIZE];
+    struct script s;
+    uint32_t at = 0;
+
+    assert_false(script_parse(&s, text, &at, said));
+    assert_int_equal(at, number);
+    assert_string_equal(said, why);
+}
+
+static void a_script_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    is_refused("", 1, "nothing to do");
+    is_refused("# nothing\n\n;\n", 4, "nothing to do");
+    is_refused("wait 1s\nlogin", 2, "only the first line can be 'login'");
+    is_refused("login\n\ndance", 3, "no such thing to do: 'dance'");
+    is_refused("request", 1, "a payload is missing after 'request'");
+    is_refused("request x every", 1, "a time is missing after 'every'");
+    is_refused("request x every 1", 1, "it takes a time as 300ms, 2s or 1min, not '1'");
+    is_refused("request x y", 1, "nothing is expected at 'y'");
+    is_refused("request \"x", 1, "a quote is not closed");
+    is_refused("wait 0s", 1, "it takes a time as 300ms, 2s or 1min, not '0s'");
+    is_refused("drop 20%", 1, "it takes as many as 20%/min, not '20%'");
+    is_refused("drop 0%/min", 1, "it takes as many as 20%/min, not '0%/min'");
+    is_refused("drop resume", 1, "'after TIME' or 'within TIME' is missing after 'resume'");
+    is_refused("drop resume after", 1, "a time is missing after 'after'");
+    is_refused("request x every 1s; repeat", 1, "no 'wait' stands before 'repeat'");
+    is_refused("a b c d e f g h i", 1, "too many words, from 'h'");
+}
+
+static void a_script_says_what_a_bot_does(void **state)
+{
+    const struct script *s = script_of("login # first\n"
+                                       "request \"hit; #{n}\" every 2s\n"
+                                       "  notify here; wait 1min\r\n"
+                                       "drop 20%/min resume after 2s\n"
+                                       "drop resume within 300ms; drop\n"
+                                       "repeat");
+
+    (void)state;
+    assert_int_equal(s->count, 7);
+    assert_int_equal(s->tasks, 1);
+    assert_string_equal(s->line[0].payload, "hit; #{n}");
+    assert_int_equal(s->line[0].every_ms, 2000);
+    assert_string_equal(s->line[1].payload, "here");
+    assert_int_equal(s->line[1].every_ms, 0);
+    assert_int_equal(s->line[2].min_ms, 60000);
+    assert_int_equal(s->line[3].percent, 20);
+    assert_int_equal(s->line[3].min_ms, 2000);
+    assert_int_equal(s->line[4].percent, 0);
+    assert_int_equal(s->line[4].min_ms, 0);
+    assert_int_equal(s->line[4].max_ms, 300);
+    assert_int_equal(s->line[5].max_ms, 1000);
+    assert_int_equal(s->line[6].act, SCRIPT_REPEAT);
+    assert_int_equal(script_of("login")->count, 0); // being there is something
+}
+
+static void a_script_that_repeats_begins_again(void **state)
+{
+    struct bots_config config = config_of(BOT_CHECK_NONE);
+    struct buffer kept = {0};
+    struct request_packet r;
+    struct play p;
+
+    (void)state;
+    config.script = script_of("notify \"{bot} {n}\"; wait 10ms; repeat");
+    start(&p, &config);
+    logs_in(&p);
+    for (int i = 0; i < 600; i++) { // more often than a byte counts
+        while (bot_output(p.bot)->size == 0) {
+            pass(&p);
+        }
+        const struct packet packet = takes(&p, &kept);
+        assert_int_equal(packet.type, PACKET_NOTIFY);
+        assert_int_equal(packet_get_request(packet.body, &r), ERR_OK);
+        assert_true(i > 0 || bytes_equal(r.payload, of("0 2")));
+    }
+    assert_int_equal(ledger(&p)->notified, 600);
+    buffer_fini(&kept);
     stop(&p);
 }
 
@@ -334,9 +683,22 @@ int main(void)
         cmocka_unit_test(a_count_shows_what_ran_twice_and_what_was_forgotten),
         cmocka_unit_test(who_is_turned_away_comes_back_by_the_hint_elsewhere),
         cmocka_unit_test(a_line_that_goes_makes_requests_unknown),
-        cmocka_unit_test(one_that_has_stayed_is_through_when_it_has_its_answers),
+        cmocka_unit_test(one_that_leaves_is_through_when_it_has_its_answers),
+        cmocka_unit_test(a_session_is_resumed_and_asks_again_what_has_no_answer),
+        cmocka_unit_test(an_answer_from_before_may_come_late_but_not_run_late),
+        cmocka_unit_test(what_a_resume_brings_is_judged_too),
+        cmocka_unit_test(a_session_that_is_gone_is_begun_anew),
+        cmocka_unit_test(an_actor_begun_afresh_makes_requests_unknown_only_with_the_line),
+        cmocka_unit_test(what_came_is_acknowledged),
+        cmocka_unit_test(at_the_end_it_comes_back_for_its_answers),
+        cmocka_unit_test(a_script_is_refused_with_its_line),
+        cmocka_unit_test(a_script_says_what_a_bot_does),
+        cmocka_unit_test(a_script_that_repeats_begins_again),
         cmocka_unit_test(nonsense_of_a_gateway_is_entered_too),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+    (void)script_of("leave"); // lets go of the last one
+    return failed;
 }

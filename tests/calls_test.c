@@ -335,11 +335,11 @@ static void what_cannot_leave_comes_again(void **state)
     look();
     ask(1);
     assert_int_equal(take(CALLS_HERE), 1);
-    calls_give_back(calls, did[0].e.bytes, now_us);
+    calls_give_back(calls, &did[0].e, now_us);
     assert_int_equal(take(CALLS_HERE), 0);
     after(30);
     assert_int_equal(take(CALLS_HERE), 1);
-    calls_give_back(calls, did[0].e.bytes, now_us);
+    calls_give_back(calls, &did[0].e, now_us);
     after(5000);
     assert_int_equal(take(CALLS_ANSWER), 1);
     assert_int_equal(did[0].e.answer.status, 10); // it surely did not run

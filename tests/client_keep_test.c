@@ -397,6 +397,133 @@ static void one_that_was_begun_afresh_is_told(void **state)
     stop(&t);
 }
 
+/* The actor that it is bound to lets it go on as "me" of kind 7. */
+static void rebound(struct talk *t, uint32_t round, uint64_t number)
+{
+    const struct request_record q = client_rig_request(&t->r, 1);
+    const struct push_record push = {.gateway = q.gateway,
+                                     .connection = q.session,
+                                     .round = round,
+                                     .number = number,
+                                     .type = PUSH_REBIND,
+                                     .payload = bytes_of("\x07\x00me", 4)};
+
+    assert_non_null(clients_on_push(t->r.all, &push, t->r.rig.now_us));
+}
+
+static void one_that_is_rebound_leaves_and_keeps_its_answers(void **state)
+{
+    struct auth_ok_packet who;
+    struct talk t;
+
+    (void)state;
+    (void)keeps(&t);
+    rebound(&t, 1, 2);
+    hears_nothing(&t); // before its turn
+    pushed(&t, 1, 1);
+    hears_push(&t, 1);
+    const struct packet p = hear(&t);
+    assert_int_equal(p.type, PACKET_REBOUND);
+    assert_int_equal(packet_get_auth_ok(p.body, &who), ERR_OK);
+    assert_true(who.kind == 7 && bytes_equal(who.id, of("me")) && who.expires_s == 0);
+    rebound(&t, 1, 2); // a copy
+    (void)go_on(&t, 20000);
+    assert_int_equal(note_at(&t, 3, NOTE_LOST).why, NOTE_LOST_REBOUND);
+    client_rig_answer(&t.r, 2, ANSWER_OK, of("x"));
+    hears_answer(&t, 5, STATUS_OK);
+    packet_put_request(
+        &t.said,
+        PACKET_BIND,
+        &(struct request_packet){
+            .request = 9, .flags = PACKET_KEEP, .kind = 7, .id = of("me"), .payload = of("")});
+    send(&t);
+    const struct note note = note_at(&t, 4, NOTE_KEEP);
+    assert_true(note.round > 1);
+    answers(&t,
+            4,
+            &(struct bound){.result = BOUND_NEW,
+                            .round = note.round,
+                            .key = note.key,
+                            .next = 1,
+                            .epoch = 1,
+                            .keep_ms = KEEP_MS});
+    (void)hears_session(&t, 9);
+    rebound(&t, 1, 2); // of the actor before
+    hears_nothing(&t);
+    pushed(&t, note.round, 1);
+    hears_push(&t, 1);
+    stop(&t);
+}
+
+/* It may have run before its actor was lost, of which its client has not heard yet. */
+static void what_is_sent_again_keeps_its_version(void **state)
+{
+    struct talk t;
+    const struct session_packet session = {.name = {.key = 1, .session = 2, .version = 3}};
+
+    (void)state;
+    start_greeted(&t);
+    resumes(&t, &session, 0);
+    struct bound bound = {
+        .result = BOUND_KEPT, .round = 1, .key = 1, .next = 1, .epoch = 2, .keep_ms = KEEP_MS};
+    answers(&t, 1, &bound);
+    (void)hears_session(&t, 1);
+    clients_on_node_up(t.r.all, 1, t.r.rig.now_us);
+    (void)go_on(&t, 10);
+    const struct note note = note_at(&t, 2, NOTE_RENEW);
+    bound.key = note.key;
+    bound.round = note.round;
+    bound.result = BOUND_NEW;
+    answers(&t, 2, &bound);
+    assert_int_equal(hear(&t).type, PACKET_BEGUN);
+    asks(&t, PACKET_REQUEST, 6, PACKET_AGAIN);
+    assert_int_equal(client_rig_request(&t.r, 3).first, 3);
+    stop(&t);
+}
+
+static void a_gateway_that_stops_takes_what_is_sent_again(void **state)
+{
+    struct talk t;
+
+    (void)state;
+    (void)keeps(&t);
+    client_drain(t.c, t.r.rig.now_us);
+    assert_int_equal(hear(&t).type, PACKET_GOAWAY);
+    asks(&t, PACKET_REQUEST, 6, 0);
+    hears_answer(&t, 6, STATUS_MOVING);
+    asks(&t, PACKET_REQUEST, 4, PACKET_AGAIN); // it may have run
+    assert_int_equal(t.r.request_count, 3);
+    stop(&t);
+}
+
+/* Its node crashed with it: once more, in another round, for an actor that is another one. */
+static void a_bind_without_an_answer_is_asked_again(void **state)
+{
+    struct talk t;
+
+    (void)state;
+    start_greeted(&t);
+    asks(&t, PACKET_BIND, 1, PACKET_KEEP);
+    const struct note first = note_at(&t, 1, NOTE_KEEP);
+    pushed(&t, first.round, 1); // of the lost one
+    client_rig_answer(&t.r, 1, ANSWER_LOST, of(""));
+    hears_nothing(&t);
+    (void)go_on(&t, 10);
+    const struct note second = note_at(&t, 2, NOTE_KEEP);
+    assert_true(second.round == first.round + 1 && second.session == first.session);
+    answers(&t,
+            2,
+            &(struct bound){.result = BOUND_NEW,
+                            .round = second.round,
+                            .key = second.key,
+                            .next = 1,
+                            .epoch = 1,
+                            .keep_ms = KEEP_MS});
+    assert_int_equal(hears_session(&t, 1).next, 1);
+    hears_nothing(&t);
+    stop(&t);
+}
+
 static void who_leaves_says_so(void **state)
 {
     struct talk t;
@@ -437,6 +564,10 @@ int main(void)
         cmocka_unit_test(acknowledgements_reach_the_actor_now_and_then),
         cmocka_unit_test(a_gap_is_asked_for),
         cmocka_unit_test(one_that_was_begun_afresh_is_told),
+        cmocka_unit_test(one_that_is_rebound_leaves_and_keeps_its_answers),
+        cmocka_unit_test(what_is_sent_again_keeps_its_version),
+        cmocka_unit_test(a_gateway_that_stops_takes_what_is_sent_again),
+        cmocka_unit_test(a_bind_without_an_answer_is_asked_again),
         cmocka_unit_test(who_leaves_says_so),
         cmocka_unit_test(who_never_heard_of_it_has_left),
     };

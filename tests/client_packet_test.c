@@ -80,6 +80,22 @@ static void what_did_not_run_says_when_to_come_again(void **state)
     stop(&t);
 }
 
+static void a_hello_that_comes_byte_by_byte_must_be_whole_in_time(void **state)
+{
+    const struct clients_config clients = clients_config_default();
+    struct talk t;
+
+    (void)state;
+    start(&t, &clients);
+    for (int i = 0; i < 6; i++) {
+        client_rig_bytes(&t.r, t.c, bytes_of(&"\x01\x00\x00\x06RH"[i], 1));
+        pass(&t, second_us);
+    }
+    hears_notice(&t, PACKET_KICK, PACKET_KICK_NO_HELLO);
+    assert_true(client_is_done(t.c));
+    stop(&t);
+}
+
 static void a_hello_must_come_in_time(void **state)
 {
     const struct clients_config clients = clients_config_default();
@@ -401,6 +417,7 @@ int main(void)
         cmocka_unit_test(flags_and_deadlines_reach_the_node),
         cmocka_unit_test(what_did_not_run_says_when_to_come_again),
         cmocka_unit_test(a_hello_must_come_in_time),
+        cmocka_unit_test(a_hello_that_comes_byte_by_byte_must_be_whole_in_time),
         cmocka_unit_test(who_is_silent_is_asked_and_then_kicked),
         cmocka_unit_test(nothing_follows_a_kick),
         cmocka_unit_test(more_than_the_limit_is_not_read),

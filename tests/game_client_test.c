@@ -229,6 +229,11 @@ static void a_token_is_shown_where_it_is_asked_for(void **state)
     nothing_more(&r);
     says(&r, "0d 00000c 7268312e6b312e41412e4242");
     hears(&r, "0f 00000f 000000006b49d200 0007 04 626f7373");
+    const struct rhc_event known = next(&r, RHC_EVENT_KNOWN);
+
+    assert_int_equal(known.code, 7);
+    assert_int_equal(known.payload.size, 4);
+    assert_memory_equal(known.payload.data, "boss", 4);
     (void)next(&r, RHC_EVENT_READY);
     says(&r, "06 00000d 00000001 00 04 0007 626f7373 78");
     end(&r);
@@ -243,6 +248,168 @@ static void a_token_is_shown_where_it_is_asked_for(void **state)
     assert_int_equal(next(&r, RHC_EVENT_KICKED).code, 106);
     assert_int_equal(rhc_state(r.c), RHC_ENDED);
     end(&r);
+}
+
+static void known(struct rig *r, const char *auth_ok)
+{
+    hears(r, auth_ok);
+    (void)next(r, RHC_EVENT_KNOWN);
+    (void)next(r, RHC_EVENT_READY);
+}
+
+static void a_token_that_a_gateway_gives_is_shown_from_then_on(void **state)
+{
+    static const char given[] =
+        "0f 00001d 000000006b49d200 0007 04 626f7373 000c 7268312e6b312e41412e4242";
+    static const char shows_given[] = "0d 00000c 7268312e6b312e41412e4242";
+    static const char logs_in[] = "0d 000008 6576653a31323334";
+    const struct rhc_options o = {.token = "eve:1234"};
+    struct rig r;
+
+    (void)state;
+    make(&r, &o);
+    assert_int_equal(rhc_start(r.c, r.now_ms), RHC_DONE);
+    dial(&r);
+    hears(&r, hello_ack_auth);
+    nothing_more(&r);
+    says(&r, logs_in);
+    known(&r, given);
+    drop(&r);
+    dial(&r);
+    hears(&r, hello_ack_auth);
+    nothing_more(&r);
+    says(&r, shows_given);
+    known(&r, "0f 00000f 000000006b49d200 0007 04 626f7373");
+    drop(&r);
+    dial(&r);
+    hears(&r, hello_ack_auth);
+    nothing_more(&r);
+    says(&r, shows_given);
+    hears(&r, "05 000004 0000006f"); // 111: it is over, so it logs in again
+    nothing_more(&r);
+    drop(&r);
+    dial(&r);
+    hears(&r, hello_ack_auth);
+    nothing_more(&r);
+    says(&r, logs_in);
+    known(&r, given);
+    assert_int_equal(rhc_set_token(r.c, "bob:1"), RHC_DONE); // is somebody else now
+    drop(&r);
+    dial(&r);
+    hears(&r, hello_ack_auth);
+    nothing_more(&r);
+    says(&r, "0d 000005 626f623a31");
+    hears(&r, "05 000004 00000070"); // 112: refused, for good
+    nothing_more(&r);
+    rhc_disconnected(r.c, NULL, r.now_ms);
+    assert_int_equal(next(&r, RHC_EVENT_KICKED).code, 112);
+    end(&r);
+}
+
+static const char bind_mage[] = "0b 00000c 7fffffff 04 04 0008 6d616765";
+
+/* By the actor that it is bound to, as "mage" of kind 8; with this token. */
+static void rebound(struct rig *r)
+{
+    hears(r, "12 00001d 000000006b49d200 0008 04 6d616765 000c 7268312e6b312e41412e4343");
+    const struct rhc_event e = next(r, RHC_EVENT_REBOUND);
+
+    assert_int_equal(e.code, 8);
+    assert_int_equal(e.payload.size, 4);
+    assert_memory_equal(e.payload.data, "mage", 4);
+}
+
+static void who_is_rebound_binds_itself_when_it_has_its_answers(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    start_bound(&r);
+    const uint32_t before = ask(&r, "1");
+
+    says(&r, "06 00000d 00000001 00 04 0007 626f7373 31");
+    rebound(&r);
+    (void)ask(&r, "2");
+    says(&r, "");
+    hears(&r, "07 000009 00000001 00 00000000");
+    ended(&r, before, RHC_OK);
+    says(&r, bind_mage);
+    hears(&r, bound_kept);
+    assert_int_equal(next(&r, RHC_EVENT_BOUND).fresh, 1);
+    says(&r, "06 00000d 00000002 00 04 0007 626f7373 32");
+    end(&r);
+}
+
+static void who_is_rebound_comes_back_as_that_or_goes_home(void **state)
+{
+    const struct rhc_options o = {.token = "eve:1234"};
+    struct rig r;
+
+    (void)state;
+    make(&r, &o);
+    assert_int_equal(rhc_bind(r.c, 7, word("boss")), RHC_DONE);
+    assert_int_equal(rhc_start(r.c, r.now_ms), RHC_DONE);
+    dial(&r);
+    hears(&r, hello_ack_auth);
+    nothing_more(&r);
+    says(&r, "0d 000008 6576653a31323334");
+    hears(&r, "0f 00000f 000000006b49d200 0007 04 626f7373");
+    (void)next(&r, RHC_EVENT_KNOWN);
+    says(&r, bind_kept);
+    hears(&r, bound_kept);
+    (void)next(&r, RHC_EVENT_BOUND);
+    (void)next(&r, RHC_EVENT_READY);
+    rebound(&r);
+    says(&r, bind_mage);
+    drop(&r);
+    dial(&r);
+    hears(&r, hello_ack_auth);
+    nothing_more(&r);
+    says(&r, "0d 00000c 7268312e6b312e41412e4343");
+    hears(&r, "0f 00000f 000000006b49d200 0008 04 6d616765");
+    (void)next(&r, RHC_EVENT_KNOWN);
+    says(&r, bind_mage);
+    drop(&r);
+    dial(&r);
+    hears(&r, hello_ack_auth);
+    nothing_more(&r);
+    says(&r, "0d 00000c 7268312e6b312e41412e4343");
+    hears(&r, "05 000004 0000006f"); // 111: the token is over
+    nothing_more(&r);
+    drop(&r);
+    dial(&r);
+    hears(&r, hello_ack_auth);
+    nothing_more(&r);
+    says(&r, "0d 000008 6576653a31323334");
+    hears(&r, "0f 00000f 000000006b49d200 0007 04 626f7373");
+    (void)next(&r, RHC_EVENT_KNOWN);
+    says(&r, bind_kept);
+    end(&r);
+}
+
+static void an_auth_ok_that_makes_no_sense_ends_the_connection(void **state)
+{
+    static const char *const bad[] = {
+        "0f 00000e 000000006b49d200 0007 04 626f73",
+        "0f 00000b 000000006b49d200 0007 00",
+        "0f 000012 000000006b49d200 0007 04 626f7373 000c 72",
+        "0f 000011 000000006b49d200 0007 04 626f7373 0209",
+    };
+    const struct rhc_options o = {.token = "x"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct rig r;
+
+        make(&r, &o);
+        assert_int_equal(rhc_start(r.c, r.now_ms), RHC_DONE);
+        dial(&r);
+        hears(&r, hello_ack_auth);
+        hears(&r, bad[i]);
+        nothing_more(&r);
+        assert_int_equal(rhc_wishes(r.c), RHC_HANG_UP);
+        end(&r);
+    }
 }
 
 /* ---- answers ---- */
@@ -507,6 +674,33 @@ static void an_actor_begun_afresh_runs_nothing_again(void **state)
     end(&r);
 }
 
+/* It came with the answer to the resume: what was sent in the connection before is not sent again
+ * as if it were new. */
+static void nor_when_it_hears_of_that_as_it_is_back(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    start_bound(&r);
+    const uint32_t before = ask(&r, "1");
+
+    says(&r, "06 00000d 00000001 00 04 0007 626f7373 31");
+    drop(&r);
+    nothing_more(&r);
+    dial(&r);
+    hears(&r, hello_ack);
+    nothing_more(&r);
+    says(&r, "0e 000030 7fffffff 00 04 0007 626f7373" SESSION "0000000000000000 00000001");
+    hears(&r, bound_kept);
+    hears(&r, "10 000024 " SESSION " 0000000000000001 00007530");
+    (void)next(&r, RHC_EVENT_BOUND);
+    (void)next(&r, RHC_EVENT_READY);
+    (void)next(&r, RHC_EVENT_BEGUN);
+    ended(&r, before, RHC_UNKNOWN);
+    says(&r, "");
+    end(&r);
+}
+
 static void a_gateway_that_keeps_no_sessions_will_do(void **state)
 {
     struct rig r;
@@ -600,6 +794,34 @@ static void what_a_stopping_gateway_did_not_run_goes_to_the_next(void **state)
          "06 00000d 00000003 00 04 0007 626f7373 33");
     hears(&r, "07 000009 00000002 00 00000000");
     ended(&r, late, RHC_OK);
+    end(&r);
+}
+
+static void a_stopping_gateway_knows_nothing_of_what_is_sent_again(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    start_bound(&r);
+    (void)ask(&r, "1");
+    says(&r, "06 00000d 00000001 00 04 0007 626f7373 31");
+    for (size_t i = 0; i < 2; i++) {
+        drop(&r);
+        nothing_more(&r);
+        dial(&r);
+        hears(&r, hello_ack);
+        nothing_more(&r);
+        says(&r, "0e 000030 7fffffff 00 04 0007 626f7373" SESSION "0000000000000000 00000001");
+        hears(&r, bound_kept);
+        (void)next(&r, RHC_EVENT_BOUND);
+        (void)next(&r, RHC_EVENT_READY);
+        says(&r, "06 00000d 00000001 08 04 0007 626f7373 31"); // it may have run, still
+        if (i == 0) {
+            hears(&r, "0a 000008 000001f4 73746f70  07 000009 00000001 04 00000064");
+            (void)next(&r, RHC_EVENT_GOAWAY);
+            nothing_more(&r);
+        }
+    }
     end(&r);
 }
 
@@ -772,7 +994,7 @@ static void any_bytes_do_no_harm(void **state)
 
 static void options_that_make_no_sense_are_refused(void **state)
 {
-    char long_token[600];
+    char long_token[1026];
     const struct rhc_options good = {.abi = RHC_ABI, .size = sizeof good};
     struct rhc_options o = good;
 
@@ -798,6 +1020,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(its_bytes_are_those_of_the_page),
         cmocka_unit_test(a_token_is_shown_where_it_is_asked_for),
+        cmocka_unit_test(a_token_that_a_gateway_gives_is_shown_from_then_on),
+        cmocka_unit_test(who_is_rebound_binds_itself_when_it_has_its_answers),
+        cmocka_unit_test(who_is_rebound_comes_back_as_that_or_goes_home),
+        cmocka_unit_test(an_auth_ok_that_makes_no_sense_ends_the_connection),
         cmocka_unit_test(answers_find_their_requests_in_any_order),
         cmocka_unit_test(nobody_answers_for_ever),
         cmocka_unit_test(what_does_not_fit_is_refused_and_fits_later),
@@ -806,6 +1032,8 @@ int main(void)
         cmocka_unit_test(a_session_that_is_gone_is_begun_afresh),
         cmocka_unit_test(another_client_in_its_place_is_the_end),
         cmocka_unit_test(an_actor_begun_afresh_runs_nothing_again),
+        cmocka_unit_test(nor_when_it_hears_of_that_as_it_is_back),
+        cmocka_unit_test(a_stopping_gateway_knows_nothing_of_what_is_sent_again),
         cmocka_unit_test(a_gateway_that_keeps_no_sessions_will_do),
         cmocka_unit_test(a_bind_that_is_refused_is_not_tried_again),
         cmocka_unit_test(what_a_stopping_gateway_did_not_run_goes_to_the_next),

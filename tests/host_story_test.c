@@ -472,6 +472,8 @@ static void do_new(void)
     config.wake_rate = (uint32_t)number_of("wake_rate", config.wake_rate);
     config.wake_count_max = number_of("wake_max", config.wake_count_max);
     config.queue_count_max = number_of("queue_max", config.queue_count_max);
+    config.activations_max = (uint32_t)number_of("activations", config.activations_max);
+    config.cold_count_max = (uint32_t)number_of("cold_max", config.cold_count_max);
     config.held_size_max = number_of("held_size_max", config.held_size_max);
     config.held_vnode_max = number_of("held_vnode_max", config.held_vnode_max);
     config.staged_size_max = number_of("staged_max", config.staged_size_max);
@@ -779,7 +781,7 @@ static void do_adopted(void)
     step((struct host_event){.type = HOST_PEER_CONTROL, .peer = word_number(1), .message = &c});
 }
 
-/* request ID BODY seq= [prev= base= ver= first= copy= session= from= ttl= hops= held= awake=
+/* request ID BODY seq= [prev= base= ver= first= copy= session= from= ttl= hops= held= awake= call=
  * chain=ID] */
 static struct bytes body_of(size_t at)
 {
@@ -818,6 +820,7 @@ static void do_request(void)
     r.flags = number_of("held", 0) != 0 ? REQUEST_HELD : 0;
     r.flags |= number_of("read", 0) != 0 ? REQUEST_IDEMPOTENT : 0;
     r.flags |= number_of("awake", 0) != 0 ? REQUEST_AWAKE : 0;
+    r.flags |= number_of("call", 0) != 0 ? REQUEST_CALL : 0;
     if (text_of("chain") != NULL) {
         r.chain[r.chain_count++] =
             ring_point(&cluster.ring, 0, ring_key_of_kind(cluster.key, 0), id_of(text_of("chain")));
@@ -1112,6 +1115,9 @@ static void do_lives(void)
     (void)fprintf(out, " retired=%" PRIu64 " failed=%" PRIu64, f.retired_total, f.failed_total);
     (void)fprintf(out, " woken=%" PRIu64 " to wake=%" PRIu64, f.woken, f.wake_waiting);
     (void)fprintf(out, " mailbox=%" PRIu64, f.dropped_mailbox);
+    if (f.cold + f.dropped_cold > 0) {
+        (void)fprintf(out, " cold=%" PRIu64 " dropped=%" PRIu64, f.cold, f.dropped_cold);
+    }
     if (f.refused_quarantine > 0) {
         (void)fprintf(out, " quarantine=%" PRIu64, f.refused_quarantine);
     }

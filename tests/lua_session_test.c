@@ -28,6 +28,19 @@ static const char *const script =
     "  local done, why = ringhold.kick(tonumber(code) or code, text)\n"
     "  return tostring(done) .. (why and ' ' .. why or '')\n"
     "end\n"
+    "function k.cast(self, ...)\n"
+    "  local ids = {}\n"
+    "  for _, id in ipairs({...}) do ids[id] = id ~= 'gone' end\n"
+    "  return ringhold.broadcast('room', ids, 'all')\n"
+    "end\n"
+    "function k.listed(self) return ringhold.broadcast(9, {'ann', 'bob', false}, '') end\n"
+    "function k.many(self)\n"
+    "  local ids = {}\n"
+    "  for i = 1, 65537 do ids[i] = 'm' .. i end\n"
+    "  ringhold.broadcast(9, ids, 'x')\n"
+    "end\n"
+    "function k.nobody(self) ringhold.broadcast(9, {''}, 'x') end\n"
+    "function k.huge(self) ringhold.broadcast(9, {'a'}, ('x'):rep(262145)) end\n"
     "function k.bare(self) return tostring(ringhold.kick()) end\n"
     "function k.big(self) ringhold.push(('x'):rep(262145)) end\n"
     "function k.long(self) ringhold.kick(('x'):rep(256)) end\n"
@@ -231,6 +244,31 @@ static void a_session_may_sleep_and_call(void **state)
     rig_free(&r);
 }
 
+static void the_same_is_pushed_to_many(void **state)
+{
+    struct rig r = {0};
+
+    (void)state;
+    make(&r);
+    assert_string_equal(call(&r, "cast ann"), "1");
+    assert_int_equal(r.t.told[SCENE_CALL], 1);
+    assert_int_equal(r.t.call.count, 1);
+    assert_true(r.t.call.push);
+    assert_true(bytes_equal(buffer_bytes(&r.t.called), bytes_of("0 \3ann \4all", 11)));
+    assert_string_equal(call(&r, "cast ann bob gone"), "2");
+    assert_int_equal(r.t.call.count, 2);
+    assert_string_equal(call(&r, "cast"), "0");
+    assert_string_equal(call(&r, "cast gone"), "0");
+    assert_int_equal(r.t.told[SCENE_CALL], 2);
+    assert_string_equal(call(&r, "listed"), "2");
+    assert_true(bytes_equal(buffer_bytes(&r.t.called), bytes_of("9 \3ann\3bob \4", 12)));
+    assert_non_null(strstr(call(&r, "many"), "at most 65536 ids"));
+    assert_non_null(strstr(call(&r, "nobody"), "ids of 1 to 255 bytes"));
+    assert_non_null(strstr(call(&r, "huge"), "at most 256 KiB"));
+    assert_int_equal(r.t.told[SCENE_CALL], 3);
+    rig_free(&r);
+}
+
 static void without_a_handler_nobody_is_bound(void **state)
 {
     struct rig r = {0};
@@ -291,6 +329,7 @@ int main(void)
         cmocka_unit_test(a_script_says_no),
         cmocka_unit_test(an_error_refuses_the_client),
         cmocka_unit_test(a_session_may_sleep_and_call),
+        cmocka_unit_test(the_same_is_pushed_to_many),
         cmocka_unit_test(without_a_handler_nobody_is_bound),
         cmocka_unit_test(a_handler_changes_but_does_not_come_or_go),
     };

@@ -167,6 +167,20 @@ static void an_auth_and_its_answer_are_these_bytes(void **state)
     for (size_t size = 0; size < only(&b).body.size; size++) {
         assert_int_equal(packet_get_auth_ok(bytes_of(only(&b).body.data, size), &ok), ERR_CORRUPT);
     }
+    assert_int_equal(ok.token.size, 0);
+    buffer_clear(&b);
+    packet_put_auth_ok(
+        &b,
+        &(struct auth_ok_packet){
+            .expires_s = 1800000000, .kind = 7, .id = text("boss"), .token = text("rh1.k1.AA.BB")});
+    assert_hex(buffer_bytes(&b),
+               "0f 00001d  000000006b49d200 0007 04 626f7373 000c 7268312e6b312e41412e4242");
+    assert_int_equal(packet_get_auth_ok(only(&b).body, &ok), ERR_OK);
+    assert_true(bytes_equal(ok.id, text("boss")));
+    assert_true(bytes_equal(ok.token, text("rh1.k1.AA.BB")));
+    for (size_t size = 17; size < only(&b).body.size; size++) { // a token that isn't whole
+        assert_int_equal(packet_get_auth_ok(bytes_of(only(&b).body.data, size), &ok), ERR_CORRUPT);
+    }
     buffer_fini(&b);
 }
 

@@ -243,6 +243,62 @@ static void records_come_back_as_they_were_put(void **state)
     buffer_fini(&out);
 }
 
+/* As after a record with this body, exactly so large. */
+static enum err decode_behind(struct bytes in, struct bytes before, struct request_record *out)
+{
+    struct reader r = {.at = in.data, .left = in.size};
+    const enum err e = request_get_behind(&r, before, out);
+
+    return e == ERR_OK && r.left != 0 ? ERR_CORRUPT : e;
+}
+
+static void a_record_may_have_the_body_of_the_one_before(void **state)
+{
+    struct buffer same = {0};
+    struct buffer whole = {0};
+    struct buffer plain = {0};
+    struct request_record q = request;
+    size_t left = 0;
+
+    (void)state;
+    request_put_same(&same, &request);
+    request_put(&plain, &request);
+    assert_int_equal(same.size, plain.size - request.body.size);
+    assert_int_equal(same.data[68], REQUEST_COMMAND | REQUEST_HELD | REQUEST_SAME);
+    assert_int_equal(decode_request(buffer_bytes(&same), &left), ERR_CORRUPT); // behind none
+    assert_int_equal(decode_behind(buffer_bytes(&same), request.body, &q), ERR_OK);
+    assert_true(bytes_equal(q.body, request.body));
+    assert_int_equal(q.flags, request.flags);
+    request_put_whole(&whole, buffer_bytes(&same), request.body);
+    assert_true(bytes_equal(buffer_bytes(&whole), buffer_bytes(&plain)));
+    for (size_t cut = 0; cut < same.size; cut++) {
+        uint8_t *exact = mem_copy(same.data, cut);
+
+        assert_int_equal(decode_behind(bytes_of(exact, cut), request.body, &q), ERR_CORRUPT);
+        mem_free(exact);
+    }
+    same.data[71] = 1; // a body of its own
+    buffer_put(&same, "x", 1);
+    assert_int_equal(decode_behind(buffer_bytes(&same), request.body, &q), ERR_CORRUPT);
+    buffer_fini(&same);
+    buffer_fini(&whole);
+    buffer_fini(&plain);
+}
+
+static void the_body_before_must_fit_the_record(void **state)
+{
+    struct buffer same = {0};
+    struct request_record q = request;
+
+    (void)state;
+    q.flags = REQUEST_CALL;
+    request_put_same(&same, &q);
+    // A call's body begins with who asks: this one has 9 bytes, and then ends.
+    assert_int_equal(decode_behind(buffer_bytes(&same), bytes_of("\0\0\x09x", 4), &q), ERR_CORRUPT);
+    assert_int_equal(decode_behind(buffer_bytes(&same), bytes_of("\0\0\x01x", 4), &q), ERR_OK);
+    buffer_fini(&same);
+}
+
 static void the_largest_records_come_back(void **state)
 {
     uint8_t *big = mem_new(1, RECORD_BODY_MAX);
@@ -373,6 +429,8 @@ int main(void)
         cmocka_unit_test(state_and_its_end_and_its_ack_have_these_bytes),
         cmocka_unit_test(records_come_back_as_they_were_put),
         cmocka_unit_test(a_call_tells_who_asks),
+        cmocka_unit_test(a_record_may_have_the_body_of_the_one_before),
+        cmocka_unit_test(the_body_before_must_fit_the_record),
         cmocka_unit_test(the_largest_records_come_back),
         cmocka_unit_test(every_prefix_of_a_record_is_refused),
         cmocka_unit_test(hostile_fields_are_refused),

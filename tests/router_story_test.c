@@ -10,6 +10,7 @@
  * same without a drain: a take-over coordinator up|down N        lead N TERM up SLOT INC down SLOT
  *     call SESSION ID BODY         tell SESSION ID BODY
  *     try SESSION ID BODY          an idempotent one
+ *     must SESSION ID BODY         one that is asked until its deadline
  *     own SESSION/SEQ EPOCH BASE FIRST ID BODY      of a client that numbers its requests
  *     resume SESSION/SEQ EPOCH BASE FIRST ID BODY   the same, and it was given to a gateway before
  *     answer SLOT SESSION/SEQ COPY CODE[@VERSION] AUX|BODY   VERSION: of an owner that knows no
@@ -178,6 +179,7 @@ static void play_request(char verb, uint64_t session, const char *id, const char
                                    .session = session,
                                    .ticket = ticket,
                                    .flags = flags,
+                                   .must = verb == 'u',
                                    .id = text_of(id),
                                    .body = text_of(body)});
 }

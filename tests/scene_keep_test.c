@@ -31,6 +31,10 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
     struct told *told = instance;
     const bool kick = message->payload.size == 4 && memcmp(message->payload.data, "kick", 4) == 0;
 
+    if (message->payload.size == 3 && memcmp(message->payload.data, "me:", 3) == 0) {
+        told->pushed = rh_rebind(actor, 7, (struct rh_bytes){"me", 2});
+        return;
+    }
     told->pushed = kick ? rh_kick(actor, RH_KICK_GAME, "go") : rh_push(actor, message->payload);
 }
 
@@ -294,7 +298,7 @@ static void a_gateway_that_was_away_gets_the_rest_again(void **state)
     bound = run_note(&told, &renew);
     assert_true(bound.result == BOUND_NEW && bound.key == 99 && bound.next == 1 &&
                 bound.epoch == 4);
-    assert_int_equal(returns(&told, OTHER, 0, "").result, BOUND_OLD); // by the key of before
+    assert_int_equal(returns(&told, OTHER, 0, "").result, BOUND_GONE); // by the key of before
     theatre_close(&told.t);
 }
 
@@ -383,17 +387,183 @@ static void one_that_does_not_want_it_back_says_so(void **state)
     theatre_close(&told.t);
 }
 
+/* The push that was told last lets the client go on as "me" of kind 7. */
+static void told_to_go_on(const struct told *told, uint64_t gateway, uint64_t number)
+{
+    const struct push_record *p = &told->t.push;
+
+    assert_int_equal(p->type, PUSH_REBIND);
+    assert_true(p->gateway == gateway && p->number == number);
+}
+
+static void one_that_goes_on_as_another_has_left(void **state)
+{
+    struct note lost = note_of(NOTE_LOST, GATEWAY);
+    struct told told;
+
+    (void)state;
+    open_stage(&told);
+    keep(&told);
+    pushes(&told, "one", 1);
+    pushes(&told, "me:", 1);
+    told_to_go_on(&told, GATEWAY, 2);
+    (void)theatre_call(&told.t, "two");
+    assert_int_equal(told.pushed, RH_NO_SESSION);
+    (void)theatre_call(&told.t, "me:");
+    assert_int_equal(told.pushed, RH_NO_SESSION);
+    lost.why = NOTE_LOST_REBOUND;
+    (void)run_note(&told, &lost);
+    assert_string_equal(told.events, "1.0 4.5 ");
+    assert_int_equal(returns(&told, OTHER, 0, "").result, BOUND_GONE);
+    theatre_close(&told.t);
+}
+
+/* Its gateway is lost before it has done so: nothing is left half done. */
+static void one_that_comes_back_is_told_again(void **state)
+{
+    struct told told;
+
+    (void)state;
+    open_stage(&told);
+    keep(&told);
+    pushes(&told, "one", 1);
+    pushes(&told, "me:", 1);
+    (void)notes(&told, NOTE_LOST, GATEWAY);
+    assert_int_equal(returns(&told, OTHER, 0, "pr").next, 1);
+    told_to_go_on(&told, OTHER, 2);
+    assert_string_equal(told.events, "1.0 4.1 3.1 ");
+    (void)notes(&told, NOTE_LOST, OTHER);
+    move(&told);
+    assert_int_equal(returns(&told, GATEWAY, 1, "r").next, 2);
+    told_to_go_on(&told, GATEWAY, 2);
+    theatre_close(&told.t);
+}
+
+static void one_that_is_away_is_told_when_it_is_back(void **state)
+{
+    struct told told;
+
+    (void)state;
+    open_stage(&told);
+    keep(&told);
+    (void)notes(&told, NOTE_LOST, GATEWAY);
+    pushes(&told, "me:", 0);
+    assert_int_equal(returns(&told, OTHER, 0, "r").next, 1);
+    told_to_go_on(&told, OTHER, 1);
+    theatre_close(&told.t);
+}
+
+/* A client that binds itself anew is not rebound. */
+static void a_new_client_stays(void **state)
+{
+    struct told told;
+
+    (void)state;
+    open_stage(&told);
+    keep(&told);
+    pushes(&told, "me:", 1);
+    assert_int_equal(notes(&told, NOTE_KEEP, OTHER).result, BOUND_NEW);
+    pushes(&told, "x", 1);
+    assert_true(told.t.push.type == PUSH_DATA && told.t.push.number == 1);
+    theatre_close(&told.t);
+}
+
+/* Found by fleet_sim --profile sessions: its line hung when its actor was begun afresh. */
+static void who_did_not_hear_of_that_comes_anew(void **state)
+{
+    struct note back = note_of(NOTE_RETURN, OTHER);
+    struct told told;
+
+    (void)state;
+    open_stage(&told);
+    keep(&told);
+    back.key = KEY - 1;
+    assert_int_equal(run_note(&told, &back).result, BOUND_GONE); // nobody took its place
+    pushes(&told, "one", 1);
+    struct note anew = note_of(NOTE_KEEP, OTHER);
+    anew.session = SESSION + 1;
+    assert_int_equal(run_note(&told, &anew).result, BOUND_NEW);
+    assert_string_equal(told.events, "1.0 2.0 ");
+    theatre_close(&told.t);
+}
+
+/* The answer of the first was lost, and its gateway said that it has gone. */
+static void who_returns_twice_by_one_line_is_there(void **state)
+{
+    struct note back = note_of(NOTE_RETURN, OTHER);
+    struct told told;
+
+    (void)state;
+    open_stage(&told);
+    keep(&told);
+    assert_int_equal(run_note(&told, &back).result, BOUND_KEPT);
+    assert_int_equal(run_note(&told, &back).result, BOUND_KEPT); // a copy
+    (void)notes(&told, NOTE_LOST, OTHER);
+    pushes(&told, "one", 0);
+    back.round = 2;
+    const struct bound bound = run_note(&told, &back);
+    assert_true(bound.result == BOUND_KEPT && bound.round == 2 && bound.next == 1);
+    assert_true(told.t.push.round == 2 && told.t.push.number == 1);
+    pushes(&told, "two", 1);
+    assert_string_equal(told.events, "1.0 3.1 4.1 3.1 ");
+    theatre_close(&told.t);
+}
+
+/* Cold, with the bond of a client. */
+static void come_cold(struct told *told)
+{
+    scene_export(told->t.actor);
+    scene_discard(told->t.actor, RH_MOVED);
+    const struct scene_entry entry = {.ops = &told->ops,
+                                      .shared = told,
+                                      .bond = buffer_bytes(&told->t.bond),
+                                      .kind = 3,
+                                      .fence = 9};
+    theatre_enter(&told->t, &entry);
+}
+
+static void one_that_comes_cold_hears_whether_its_client_is_there(void **state)
+{
+    struct told told;
+
+    (void)state;
+    open_stage(&told);
+    keep(&told);
+    come_cold(&told);
+    scene_export(told.t.actor);
+    assert_int_equal(told.t.error, ERR_BUSY); // it has to hear of it first
+    scene_turn(told.t.actor, 1);
+    assert_string_equal(told.events, "1.0 3.0 ");
+    (void)notes(&told, NOTE_LOST, GATEWAY);
+    come_cold(&told);
+    scene_turn(told.t.actor, 2);
+    scene_turn(told.t.actor, 3);
+    assert_string_equal(told.events, "1.0 3.0 4.1 3.0 4.4 ");
+    scene_turn(told.t.actor, 4);
+    come_cold(&told);
+    (void)returns(&told, OTHER, 0, ""); // before it heard of it: it knows nothing
+    assert_string_equal(told.events, "1.0 3.0 4.1 3.0 4.4 3.0 ");
+    theatre_close(&told.t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_lost_comes_back_and_gets_what_it_missed),
         cmocka_unit_test(a_line_that_hangs_is_kicked),
         cmocka_unit_test(it_is_kept_for_a_time),
+        cmocka_unit_test(who_did_not_hear_of_that_comes_anew),
+        cmocka_unit_test(who_returns_twice_by_one_line_is_there),
+        cmocka_unit_test(one_that_comes_cold_hears_whether_its_client_is_there),
         cmocka_unit_test(who_says_so_or_is_kicked_does_not_return),
         cmocka_unit_test(another_client_takes_its_place),
         cmocka_unit_test(what_is_acknowledged_is_not_sent_again),
         cmocka_unit_test(a_gateway_that_was_away_gets_the_rest_again),
         cmocka_unit_test(what_it_missed_moves_with_its_actor),
+        cmocka_unit_test(one_that_goes_on_as_another_has_left),
+        cmocka_unit_test(one_that_comes_back_is_told_again),
+        cmocka_unit_test(one_that_is_away_is_told_when_it_is_back),
+        cmocka_unit_test(a_new_client_stays),
         cmocka_unit_test(a_kind_may_refuse_a_second_client),
         cmocka_unit_test(a_kind_may_keep_none),
         cmocka_unit_test(one_that_does_not_want_it_back_says_so),

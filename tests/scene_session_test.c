@@ -176,6 +176,23 @@ static void a_newer_client_replaces_it(void **state)
     theatre_close(&told.t);
 }
 
+/* Its gateway got no answer and asked once more: fleet_sim --profile sessions --seed 2180. */
+static void who_binds_itself_anew_replaces_itself(void **state)
+{
+    const struct note again = note_of(NOTE_BIND, CONNECTION, 2);
+    struct told told;
+
+    (void)state;
+    open_stage(&told);
+    binds(&told, CONNECTION, BOUND_NEW);
+    run_note(&told, &again);
+    assert_int_equal(bound_of(&told).result, BOUND_NEW);
+    assert_string_equal(told.events, "1.0 2.0 ");
+    assert_int_equal(told.t.push.type, PUSH_DATA); // it is not kicked
+    assert_true(told.t.push.round == 2 && told.t.push.number == 1);
+    theatre_close(&told.t);
+}
+
 static void who_is_refused_is_not_bound(void **state)
 {
     struct told told;
@@ -404,6 +421,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_client_is_bound_pushed_to_and_lost),
         cmocka_unit_test(a_newer_client_replaces_it),
+        cmocka_unit_test(who_binds_itself_anew_replaces_itself),
         cmocka_unit_test(who_is_refused_is_not_bound),
         cmocka_unit_test(the_answer_may_come_later),
         cmocka_unit_test(who_is_kicked_gets_no_more),

@@ -2,8 +2,9 @@
  *
  * Sessions at random: two gateways, an actor that pushes, moves and breaks, and players that lose
  * their lines, come back by either gateway, send again what has no answer, and log in over one
- * another. The cores are the real ones, of gateways (clients, router) and of the actor's scene;
- * links, and the node's order of requests, are played here.
+ * another. A room on another node broadcasts to many, the actor among them, and sends to it too.
+ * The cores are the real ones, of gateways (clients, router) and of the actor's scene; links, and
+ * the node's order of requests, are played here.
  *
  *     session_walk_test               so many seeds
  *     SEED=n session_walk_test        one
@@ -12,6 +13,7 @@
 #include "base/mutant.h"
 #include "base/prng.h"
 #include "gateway/packet.h"
+#include "node/calls.h"
 #include "node/scene.h"
 #include "tests/client_rig.h"
 #include "tests/test.h"
@@ -35,6 +37,8 @@ enum {
     KEPT_ANSWERS = 64,
     KEEP_MS = 30000,
     MISSED_US = 5000000,
+    ROOM_ID = 99,      /* incarnation of its node */
+    ROOM_MEMBERS = 12, /* at most, in one broadcast */
     SEEDS = 60,
     MUTANT_SEEDS = 200,
 };
@@ -74,6 +78,23 @@ struct gateway {
     uint64_t gone_id;
 };
 
+/* What the room says is numbered, and so marked where a client's own pushes count. */
+#define ROOM_MARK (UINT64_C(1) << 63)
+
+/* ---- the room: an actor of another node */
+
+struct room {
+    struct prng prng;
+    struct rig rig; /* for the view */
+    struct calls *calls;
+    struct queue up;
+    struct queue down;
+    uint64_t peer;  /* its link */
+    uint64_t said;  /* to the actor: the last number, … */
+    uint64_t heard; /* … and the last that came */
+    uint64_t casts;
+};
+
 /* ---- a player */
 
 struct player {
@@ -104,6 +125,7 @@ struct world {
     struct rh_actor_ops ops;
     struct gateway gateway[GATEWAYS];
     struct player player[PLAYERS];
+    struct room room;
     struct line_order order[ORDERS];
     size_t order_count;
     uint64_t now_us;
@@ -261,7 +283,16 @@ static void push_one(struct rh_actor *actor)
     w->counted += result == RH_OK ? 1 : 0;
 }
 
-/* "player life name": each runs once, and in order. */
+/* Of the room: each once, in order, and none is lost. */
+static void room_is_heard(uint64_t number)
+{
+    CHECK(number == (ROOM_MARK | (w->room.heard + 1)),
+          "what the room says is lost, doubled or out of order");
+    w->room.heard++;
+    w->counted += w->client != NOBODY ? 1 : 0;
+}
+
+/* "player life name": each runs once, and in order. A number of the room is pushed on. */
 static void on_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
 {
     uint32_t word[3];
@@ -269,6 +300,15 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
     (void)instance;
     if (message->payload.size == 0) {
         push_one(actor);
+        return;
+    }
+    if (message->payload.size == sizeof(uint64_t)) {
+        uint64_t number = 0;
+
+        memcpy(&number, message->payload.data, sizeof number);
+        room_is_heard(number);
+        CHECK((rh_push(actor, message->payload) == RH_OK) == (w->client != NOBODY),
+              "it may push when a client is bound");
         return;
     }
     memcpy(word, message->payload.data, sizeof word);
@@ -391,7 +431,7 @@ static struct line_order *order_at(uint64_t session)
     return o;
 }
 
-static void answer(struct gateway *g, const struct request_record *q, uint8_t code,
+static void answer(struct queue *down, const struct request_record *q, uint8_t code,
                    struct bytes body)
 {
     struct buffer record = {0};
@@ -405,7 +445,7 @@ static void answer(struct gateway *g, const struct request_record *q, uint8_t co
                                        .copy = q->copy,
                                        .code = code,
                                        .body = body});
-    queue_put(&g->down, buffer_bytes(&record), false);
+    queue_put(down, buffer_bytes(&record), false);
     buffer_fini(&record);
 }
 
@@ -417,26 +457,48 @@ static void turn(void)
     }
 }
 
-static void run(struct gateway *g, const struct request_record *q, struct line_order *o)
+/* The scene pushes it by itself. */
+static void look_for_broadcast(const struct request_record *q)
+{
+    struct bytes body = q->body;
+    struct caller from;
+    struct note note;
+    uint64_t number = 0;
+
+    if ((q->flags & REQUEST_CALL) == 0 || (q->flags & REQUEST_SESSION) == 0) {
+        return;
+    }
+    CHECK(caller_get(&body, &from) == ERR_OK && note_get(body, &note) == ERR_OK, "no note");
+    CHECK(note.type == NOTE_PUSH && note.payload.size == sizeof number, "no push");
+    memcpy(&number, note.payload.data, sizeof number);
+    room_is_heard(number);
+}
+
+static void run(struct queue *down, const struct request_record *q, struct line_order *o)
 {
     const struct scene_message m = {.ticket = 1, .flags = q->flags, .body = q->body};
     struct saved *s = &o->saved[q->seq % KEPT_ANSWERS];
 
     o->last = q->seq;
+    look_for_broadcast(q);
     scene_run(w->actor, &m);
     CHECK(w->answer.size <= sizeof s->body, "an answer too large for this test");
     *s = (struct saved){.seq = q->seq, .size = (uint8_t)w->answer.size};
     memcpy(s->body, w->answer.data == NULL ? (const void *)"" : w->answer.data, w->answer.size);
-    answer(g, q, ANSWER_OK, bytes_of(s->body, s->size));
+    answer(down, q, ANSWER_OK, bytes_of(s->body, s->size));
     turn();
 }
 
-static void on_request(struct gateway *g, struct bytes bytes)
+static void on_request(struct queue *down, struct bytes bytes)
 {
     struct reader in = {.at = bytes.data, .left = bytes.size};
     struct request_record q;
 
     CHECK(request_get(&in, &q) == ERR_OK, "no request");
+    if (!bytes_equal(q.id, bytes_of("a", 1))) {
+        answer(down, &q, ANSWER_NO_KIND, (struct bytes){0}); // It sleeps.
+        return;
+    }
     struct line_order *o = order_at(q.session);
     const struct saved *s = &o->saved[q.seq % KEPT_ANSWERS];
 
@@ -448,9 +510,9 @@ static void on_request(struct gateway *g, struct bytes bytes)
     if (q.seq <= o->last) {
         const bool kept = s->seq == q.seq;
 
-        answer(g, &q, kept ? ANSWER_OK : ANSWER_LOST, bytes_of(s->body, kept ? s->size : 0));
+        answer(down, &q, kept ? ANSWER_OK : ANSWER_LOST, bytes_of(s->body, kept ? s->size : 0));
     } else if (q.seq >= o->base && !(q.prev != 0 && q.prev >= o->base && o->last < q.prev)) {
-        run(g, &q, o);
+        run(down, &q, o);
     }
 }
 
@@ -647,7 +709,7 @@ static void on_push(struct player *p, struct bytes body)
     CHECK(packet_get_push(body, &push) == ERR_OK && push.payload.size == 8, "no push");
     memcpy(&number, push.payload.data, sizeof number);
     CHECK(push.sequence == p->seen + 1, "a push is lost, doubled or out of order");
-    CHECK(number == push.sequence, "a push of another session");
+    CHECK(number == push.sequence || (number & ROOM_MARK) != 0, "a push of another session");
     p->seen = push.sequence;
 }
 
@@ -777,13 +839,143 @@ static void deliver(struct gateway *g)
     bool push = false;
 
     while (g->up.count > 0 && (w->quiet || chance(800))) {
-        on_request(g, buffer_bytes(queue_take(&g->up, &push)));
+        on_request(&g->down, buffer_bytes(queue_take(&g->up, &push)));
     }
     while (g->down.count > 0 && (w->quiet || chance(800))) {
         const struct buffer *b = queue_take(&g->down, &push);
 
         on_down(g, buffer_bytes(b), push);
     }
+}
+
+/* ---- the room */
+
+static void room_effects(void)
+{
+    struct calls_effect e;
+
+    while (calls_take(w->room.calls, &e)) {
+        struct buffer whole = {0};
+
+        if (e.type != CALLS_SEND || e.frame_type != FRAME_REQUEST) {
+            continue;
+        }
+        if (e.common.data == NULL) {
+            buffer_put(&whole, e.bytes.data, e.bytes.size);
+        } else {
+            request_put_whole(&whole, e.bytes, e.common);
+        }
+        queue_put(&w->room.up, buffer_bytes(&whole), false);
+        buffer_fini(&whole);
+    }
+    calls_check(w->room.calls);
+}
+
+static void room_ask(struct call *call, struct bytes payload)
+{
+    call->session = 1;
+    call->from = bytes_of("room", 4);
+    call->payload = payload;
+    call->flags = RH_NO_REPLY;
+    calls_ask(w->room.calls, call, w->now_us);
+}
+
+/* The actor is one of many, somewhere among them. */
+static void room_casts(struct bytes number)
+{
+    const uint64_t count = prng_between(&w->room.prng, 1, ROOM_MEMBERS);
+    const uint64_t actor = prng_between(&w->room.prng, 1, count);
+    const struct note note = {.type = NOTE_PUSH, .payload = number};
+    struct buffer body = {0};
+    uint8_t ids[2 * ROOM_MEMBERS];
+
+    for (uint64_t i = 0; i < count; i++) {
+        ids[2 * i] = 1;
+        ids[2 * i + 1] = (uint8_t)(i + 1 == actor ? 'a' : 'b' + i);
+    }
+    note_put(&body, &note);
+    struct call call = {.id = bytes_of(ids, 2 * count), .count = count, .push = true};
+    room_ask(&call, buffer_bytes(&body));
+    buffer_fini(&body);
+    w->room.casts++;
+}
+
+static void room_says(void)
+{
+    const uint64_t number = ROOM_MARK | ++w->room.said;
+    const struct bytes bytes = bytes_of((const uint8_t *)&number, sizeof number);
+
+    if (prng_between(&w->room.prng, 0, 2) > 0) {
+        room_casts(bytes);
+        return;
+    }
+    struct call call = {.id = bytes_of("a", 1)};
+    room_ask(&call, bytes);
+}
+
+static void room_open(void)
+{
+    struct router_config config = router_config_default();
+
+    w->room.prng.state = seed_now + 1;
+    config.gateway = ROOM_ID;
+    config.seed = ROOM_ID;
+    rig_init(&w->room.rig, &config);
+    rig_add_member(&w->room.rig, 1, 10);
+    ring_create(&w->room.rig.leader.ring, RIG_VNODES, 1, 5);
+    rig_config(&w->room.rig);
+    w->room.calls = calls_new(&config);
+    calls_look(w->room.calls, router_view(w->room.rig.router), ROOM_ID, w->now_us);
+    calls_up(w->room.calls, ++w->room.peer, 10, w->now_us);
+    room_effects();
+}
+
+static void room_close(void)
+{
+    calls_free(w->room.calls);
+    rig_fini(&w->room.rig);
+    queue_fini(&w->room.up);
+    queue_fini(&w->room.down);
+}
+
+static bool room_chance(unsigned per_mille)
+{
+    return prng_between(&w->room.prng, 1, 1000) <= per_mille;
+}
+
+static void room_link_breaks(void)
+{
+    w->room.up.count = 0;
+    w->room.down.count = 0;
+    calls_down(w->room.calls, w->room.peer, w->now_us);
+    calls_up(w->room.calls, ++w->room.peer, 10, w->now_us);
+}
+
+static void room_turn(void)
+{
+    struct room *r = &w->room;
+    bool push = false;
+
+    calls_tick(r->calls, w->now_us);
+    while (!w->quiet && room_chance(300)) {
+        room_says();
+    }
+    room_effects();
+    while (r->up.count > 0 && (w->quiet || room_chance(900))) {
+        on_request(&r->down, buffer_bytes(queue_take(&r->up, &push)));
+    }
+    while (r->down.count > 0 && (w->quiet || room_chance(900))) {
+        const struct buffer *b = queue_take(&r->down, &push);
+        struct reader in = {.at = b->data, .left = b->size};
+        struct answer_record a;
+
+        CHECK(answer_get(&in, &a) == ERR_OK, "no answer");
+        (void)calls_answer(r->calls, r->peer, &a, w->now_us);
+    }
+    if (!w->quiet && room_chance(10)) {
+        room_link_breaks();
+    }
+    room_effects();
 }
 
 static void gateway_turn(struct gateway *g)
@@ -827,6 +1019,7 @@ static void step(void)
     for (size_t i = 0; i < GATEWAYS; i++) {
         gateway_turn(&w->gateway[i]);
     }
+    room_turn();
     for (size_t i = 0; i < PLAYERS; i++) {
         struct player *p = &w->player[i];
 
@@ -864,6 +1057,7 @@ static void check_end(void)
         CHECK(!p->seated || p->seen == w->counted, "a push did not come");
     }
     CHECK(there <= 1, "two are bound in the end");
+    CHECK(w->room.heard == w->room.said, "what the room said did not come");
     CHECK((there == 1) == (w->client == THERE), "the actor thinks otherwise");
 }
 
@@ -889,6 +1083,7 @@ static void open_world(void)
     for (size_t i = 0; i < GATEWAYS; i++) {
         gateway_open(&w->gateway[i]);
     }
+    room_open();
     for (unsigned i = 0; i < PLAYERS; i++) {
         w->player[i].number = i;
     }
@@ -907,6 +1102,7 @@ static void close_world(void)
         queue_fini(&w->gateway[i].up);
         queue_fini(&w->gateway[i].down);
     }
+    room_close();
     scene_close(w->scene, RH_STOP);
     buffer_fini(&w->answer);
     buffer_fini(&w->bond);
@@ -918,6 +1114,7 @@ struct totals {
     uint64_t replaced;
     uint64_t begun;
     uint64_t moved;
+    uint64_t casts;
 };
 
 static void walk(uint64_t seed, struct totals *sum)
@@ -936,6 +1133,7 @@ static void walk(uint64_t seed, struct totals *sum)
     sum->replaced += w->replaced;
     sum->begun += w->begun;
     sum->moved += w->moved;
+    sum->casts += w->room.casts;
     close_world();
 }
 
@@ -954,13 +1152,16 @@ static void sessions_hold_whatever_happens(void **state)
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         walk(seed, &sum);
     }
-    (void)printf("%llu seeds: %llu returned, %llu replaced, %llu begun afresh, %llu moves\n",
+    (void)printf("%llu seeds: %llu returned, %llu replaced, %llu begun afresh, %llu moves, "
+                 "%llu broadcasts\n",
                  (unsigned long long)seeds,
                  (unsigned long long)sum.returned,
                  (unsigned long long)sum.replaced,
                  (unsigned long long)sum.begun,
-                 (unsigned long long)sum.moved);
-    assert_true(sum.returned > 0 && sum.replaced > 0 && sum.begun > 0 && sum.moved > 0);
+                 (unsigned long long)sum.moved,
+                 (unsigned long long)sum.casts);
+    assert_true(sum.returned > 0 && sum.replaced > 0 && sum.begun > 0 && sum.moved > 0 &&
+                sum.casts > 0);
 }
 
 #ifdef RINGHOLD_MUTANTS

@@ -81,6 +81,61 @@ static void a_bond_that_is_kept_takes_its_pushes_along(void **state)
     buffer_fini(&out);
 }
 
+static void a_bond_that_is_rebound_says_to_whom(void **state)
+{
+    struct bond both[] = {bond, bond};
+
+    (void)state;
+    both[1].session = 8;
+    both[1].key = 7;
+    both[1].number = 4;
+    both[1].unseen = bytes_of("\x02\x00\x00\x00hi", 6);
+    for (size_t i = 0; i < 2; i++) {
+        struct buffer out = {0};
+        struct bond back;
+
+        both[i].kicked = false;
+        both[i].rebind = (struct rebind){.kind = 0x0102, .id_size = 2, .id = {'m', 'e'}};
+        bond_put(&out, &both[i]);
+        const size_t at = i == 0 ? BOND_SIZE : BOND_KEPT_SIZE;
+        assert_hex(bytes_of(out.data + at, 5), "02 0201 6d65");
+        assert_int_equal(out.data[20], i == 0 ? 4 : 6);
+        assert_int_equal(bond_get(buffer_bytes(&out), &back), ERR_OK);
+        assert_true(back.rebind.kind == 0x0102 && back.rebind.id_size == 2 &&
+                    memcmp(back.rebind.id, "me", 2) == 0);
+        assert_true(bytes_equal(back.unseen, both[i].unseen));
+        for (size_t cut = 0; cut < at + 5; cut++) {
+            uint8_t *exact = mem_copy(out.data, cut);
+
+            assert_int_equal(bond_get(bytes_of(exact, cut), &back), ERR_CORRUPT);
+            mem_free(exact);
+        }
+        out.data[at] = 0; // nobody
+        assert_int_equal(bond_get(buffer_bytes(&out), &back), ERR_CORRUPT);
+        buffer_fini(&out);
+    }
+}
+
+static void a_rebind_has_these_bytes(void **state)
+{
+    const struct rebind to = {.kind = 0x0102, .id_size = 2, .id = {'m', 'e'}};
+    uint8_t long_id[2 + REBIND_ID_MAX + 1] = {0};
+    struct buffer out = {0};
+    struct rebind back;
+
+    (void)state;
+    rebind_put(&out, &to);
+    assert_hex(buffer_bytes(&out), "0201 6d65");
+    assert_int_equal(rebind_get(buffer_bytes(&out), &back), ERR_OK);
+    assert_true(back.kind == 0x0102 && back.id_size == 2 && memcmp(back.id, "me", 2) == 0);
+    for (size_t cut = 0; cut < 3; cut++) {
+        assert_int_equal(rebind_get(bytes_of(out.data, cut), &back), ERR_CORRUPT);
+    }
+    assert_int_equal(rebind_get(bytes_of(long_id, sizeof long_id - 1), &back), ERR_OK);
+    assert_int_equal(rebind_get(bytes_of(long_id, sizeof long_id), &back), ERR_CORRUPT);
+    buffer_fini(&out);
+}
+
 static void stamps_are_ordered_by_fence_then_count(void **state)
 {
     (void)state;
@@ -172,7 +227,7 @@ static void notes_have_these_bytes(void **state)
                               &back),
                      ERR_CORRUPT);
     assert_int_equal(note_get(bytes_of("\x03"
-                                       "0123456789abcdef\x05",
+                                       "0123456789abcdef\x06",
                                        18),
                               &back),
                      ERR_CORRUPT); // a reason that is none
@@ -243,7 +298,7 @@ static void forged_pushes_are_refused(void **state)
     static const struct {
         size_t at;
         uint8_t value;
-    } bad[] = {{32, 3}, {32, 255}, {36, 1}, {35, 4}, {16, 0}, {32, PUSH_AGAIN}};
+    } bad[] = {{32, 4}, {32, 255}, {36, 1}, {35, 4}, {16, 0}, {32, PUSH_AGAIN}};
 
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -261,6 +316,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bond_has_these_bytes),
         cmocka_unit_test(a_bond_that_is_kept_takes_its_pushes_along),
+        cmocka_unit_test(a_bond_that_is_rebound_says_to_whom),
+        cmocka_unit_test(a_rebind_has_these_bytes),
         cmocka_unit_test(stamps_are_ordered_by_fence_then_count),
         cmocka_unit_test(notes_have_these_bytes),
         cmocka_unit_test(the_answer_has_these_bytes),

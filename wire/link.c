@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "wire/inject.h"
+#include "wire/record.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -222,7 +223,15 @@ enum err link_send(struct link *link, enum frame_type type, struct bytes body)
     return e;
 }
 
-enum err link_send_record(struct link *link, enum frame_type type, struct bytes record)
+/* The frame that is being made takes one record more, of so many bytes. */
+static bool gathers(const struct conn *conn, enum frame_type type, size_t size)
+{
+    return conn->gathering && conn->gather_type == type && conn->gather_count < FRAME_RECORDS_MAX &&
+           conn->out.size - conn->gather_at + size <= LINK_RECORDS_SIZE_MAX;
+}
+
+static enum err send_record(struct link *link, enum frame_type type, struct bytes record,
+                            uint64_t number)
 {
     const enum err e = room_for(link, FRAME_HEADER_SIZE + record.size);
     struct conn *conn = link->conn;
@@ -231,8 +240,7 @@ enum err link_send_record(struct link *link, enum frame_type type, struct bytes 
     if (e != ERR_OK || inject_frame(true, (uint8_t)type, record)) {
         return e;
     }
-    if (!conn->gathering || conn->gather_type != type || conn->gather_count == FRAME_RECORDS_MAX ||
-        conn->out.size - conn->gather_at + record.size > LINK_RECORDS_SIZE_MAX) {
+    if (!gathers(conn, type, record.size)) {
         conn->gathering = true;
         conn->gather_type = type;
         conn->gather_count = 0;
@@ -240,9 +248,30 @@ enum err link_send_record(struct link *link, enum frame_type type, struct bytes 
     }
     buffer_put(&conn->out, record.data, record.size);
     frame_end(&conn->out, conn->gather_at, ++conn->gather_count);
+    conn->gather_number = number;
     conn->out_gated = true;
     conn_mark_dirty(conn);
     return ERR_OK;
+}
+
+enum err link_send_record(struct link *link, enum frame_type type, struct bytes record)
+{
+    return send_record(link, type, record, 0);
+}
+
+enum err link_send_common(struct link *link, struct bytes same, struct bytes body, uint64_t number)
+{
+    const struct conn *conn = link->conn;
+    struct links *links = link->links;
+
+    ASSERT(number != 0);
+    if (link->up && conn->gather_number == number && gathers(conn, FRAME_REQUEST, same.size)) {
+        links->counts.same++;
+        return send_record(link, FRAME_REQUEST, same, number);
+    }
+    buffer_clear(&links->whole);
+    request_put_whole(&links->whole, same, body);
+    return send_record(link, FRAME_REQUEST, buffer_bytes(&links->whole), number);
 }
 
 bool link_is_up(const struct link *link)

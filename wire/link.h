@@ -24,7 +24,7 @@
 
 enum link_role { ROLE_COORDINATOR = 1, ROLE_NODE = 2, ROLE_GATEWAY = 3, ROLE_CLI = 4 };
 
-enum { LINK_NAME_MAX = 63, LINK_PROTOCOL = 3 };
+enum { LINK_NAME_MAX = 63, LINK_PROTOCOL = 4 };
 
 /* What each side says first. A mismatch of cluster or protocol is refused with a reason that both
  * sides log. */
@@ -89,6 +89,7 @@ struct links_counts {
     uint64_t garbage;     /* connections that sent what is not ours */
     uint64_t silent;      /* no hello in time, or nothing for silence_ms */
     uint64_t busy;        /* sends refused with ERR_BUSY */
+    uint64_t same;        /* records that went without the body of the one before them */
     uint64_t bytes_in;
     uint64_t bytes_out;
 };
@@ -137,6 +138,12 @@ MUST_CHECK enum err link_send(struct link *link, enum frame_type type, struct by
 /* Queue one encoded record: records of one type queued in one turn travel in one frame. Errors as
  * above. */
 MUST_CHECK enum err link_send_record(struct link *link, enum frame_type type, struct bytes record);
+
+/* The same for a request whose body several have: `same` is of request_put_same(), and `number`,
+ * not 0, tells this body from all others. Behind one with the same number in its frame it goes
+ * without it. */
+MUST_CHECK enum err link_send_common(struct link *link, struct bytes same, struct bytes body,
+                                     uint64_t number);
 
 struct links_counts links_counts(const struct links *links);
 

@@ -93,6 +93,7 @@ void links_close(struct links *links)
         link_free(CONTAINER_OF(at, struct link, in_links));
     }
     links->transport->ops->free(links->transport);
+    buffer_fini(&links->whole);
     mem_free(links);
 }
 

@@ -67,9 +67,10 @@ struct conn {
     size_t gather_at;
     enum frame_type gather_type;
     uint16_t gather_count;
-    bool out_gated;     /* `out` has records: links->gate_us holds for it */
-    bool sending_gated; /* and `sending` */
-    bool halted;        /* the rest of `sending` waits at the gate */
+    uint64_t gather_number; /* of the body of its last record; 0 = its own */
+    bool out_gated;         /* `out` has records: links->gate_us holds for it */
+    bool sending_gated;     /* and `sending` */
+    bool halted;            /* the rest of `sending` waits at the gate */
 };
 
 struct link {
@@ -105,6 +106,8 @@ struct links {
     uint64_t now_us;    /* of the last links_poll() */
     uint64_t timers_us; /* when timers ran last */
     uint64_t gate_us;   /* records leave before it only */
+
+    struct buffer whole; /* scratch of link_send_common() */
 
     struct list listeners;
     struct list conns;

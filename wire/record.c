@@ -5,6 +5,8 @@
 
 enum {
     REQUEST_HEADER_SIZE = 75,
+    REQUEST_FLAGS_AT = 68, /* in the header, … */
+    REQUEST_BODY_SIZE_AT = 71,
     ANSWER_HEADER_SIZE = 54,
     STATE_HEADER_SIZE = 40,
     STATE_ACK_SIZE = 21,
@@ -67,15 +69,13 @@ size_t request_size(const struct request_record *r)
     return REQUEST_HEADER_SIZE + r->chain_count * sizeof r->chain[0] + r->id.size + r->body.size;
 }
 
-void request_put(struct buffer *out, const struct request_record *r)
+static void put_request(struct buffer *out, const struct request_record *r)
 {
     const size_t size = request_size(r);
     struct writer w = {.at = buffer_reserve(out, size), .left = size};
 
     ASSERT(r->id.size >= 1 && r->id.size <= RECORD_ID_MAX);
-    ASSERT(body_is_sound(r->flags, r->body));
     ASSERT(r->chain_count <= RECORD_CHAIN_MAX);
-    ASSERT((r->flags & ~REQUEST_FLAGS) == 0);
     put_u64(&w, r->gateway);
     put_u64(&w, r->session);
     put_u32(&w, r->session_epoch);
@@ -101,7 +101,55 @@ void request_put(struct buffer *out, const struct request_record *r)
     out->size += size;
 }
 
+void request_put(struct buffer *out, const struct request_record *r)
+{
+    ASSERT(body_is_sound(r->flags, r->body));
+    ASSERT((r->flags & ~REQUEST_FLAGS) == 0);
+    put_request(out, r);
+}
+
+void request_put_same(struct buffer *out, const struct request_record *r)
+{
+    struct request_record same = *r;
+
+    ASSERT((r->flags & ~REQUEST_FLAGS) == 0);
+    same.flags |= REQUEST_SAME;
+    same.body = (struct bytes){0};
+    put_request(out, &same);
+}
+
+void request_put_whole(struct buffer *out, struct bytes same, struct bytes body)
+{
+    const size_t at = out->size;
+
+    ASSERT(same.size > REQUEST_HEADER_SIZE && body.size <= RECORD_BODY_MAX + RECORD_CALLER_MAX);
+    buffer_put(out, same.data, same.size);
+    buffer_put(out, body.data, body.size);
+    struct writer w = {.at = out->data + at + REQUEST_BODY_SIZE_AT, .left = sizeof(uint32_t)};
+
+    out->data[at + REQUEST_FLAGS_AT] &= (uint8_t)~REQUEST_SAME;
+    put_u32(&w, (uint32_t)body.size);
+}
+
+/* The body of one with REQUEST_SAME is that of the record before it. */
+static bool take_body(struct reader *in, struct bytes before, size_t body_size,
+                      struct request_record *r)
+{
+    if ((r->flags & REQUEST_SAME) == 0) {
+        r->body = get_run(in, body_size);
+        return true;
+    }
+    r->flags &= (uint8_t)~REQUEST_SAME;
+    r->body = before;
+    return before.data != NULL && body_size == 0;
+}
+
 enum err request_get(struct reader *in, struct request_record *r)
+{
+    return request_get_behind(in, (struct bytes){0}, r);
+}
+
+enum err request_get_behind(struct reader *in, struct bytes before, struct request_record *r)
 {
     r->gateway = get_u64(in);
     r->session = get_u64(in);
@@ -120,7 +168,7 @@ enum err request_get(struct reader *in, struct request_record *r)
     const size_t id_size = get_u8(in);
     const size_t body_size = get_u32(in);
     if (id_size == 0 || body_size > RECORD_BODY_MAX + RECORD_CALLER_MAX ||
-        r->chain_count > RECORD_CHAIN_MAX || (r->flags & ~REQUEST_FLAGS) != 0) {
+        r->chain_count > RECORD_CHAIN_MAX || (r->flags & ~(REQUEST_FLAGS | REQUEST_SAME)) != 0) {
         return get_end(in, false);
     }
     for (size_t i = 0; i < r->chain_count; i++) {
@@ -130,8 +178,9 @@ enum err request_get(struct reader *in, struct request_record *r)
         r->chain[i] = 0;
     }
     r->id = get_run(in, id_size);
-    r->body = get_run(in, body_size);
-    return get_end(in, !in->bad && body_is_sound(r->flags, r->body));
+    const bool has_body = take_body(in, before, body_size, r);
+
+    return get_end(in, has_body && !in->bad && body_is_sound(r->flags, r->body));
 }
 
 size_t answer_size(const struct answer_record *a)

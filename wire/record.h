@@ -37,6 +37,8 @@ enum request_flags {
                                gateway is the incarnation of the node that hosts it */
     REQUEST_SESSION = 32,   /* body is a note of wire/session.h, for the scene and not the actor */
     REQUEST_AWAKE = 64,     /* only for an actor that is awake; else refused: NO_KIND */
+    REQUEST_SAME = 128, /* of a record in a frame only: its body is that of the record before it,
+                           and is not written again (request_put_same()) */
 };
 
 /* PROTOCOL.md REQ. A session is one client connection; sequence numbers grow within a session.
@@ -137,6 +139,10 @@ size_t answer_size(const struct answer_record *a);
 
 /* Append one. Sizes, flags and codes must be within the limits above. */
 void request_put(struct buffer *out, const struct request_record *r);
+/* Append it without its body, with REQUEST_SAME: where it follows a record with the same body. */
+void request_put_same(struct buffer *out, const struct request_record *r);
+/* Append what request_put_same() wrote with its body, as request_put() would have. */
+void request_put_whole(struct buffer *out, struct bytes same, struct bytes body);
 void answer_put(struct buffer *out, const struct answer_record *a);
 void state_put(struct buffer *out, const struct state_record *s);
 void state_ack_put(struct buffer *out, const struct state_ack_record *a);
@@ -144,6 +150,10 @@ void state_ack_put(struct buffer *out, const struct state_ack_record *a);
 /* Take the next record off `in`; sticky-bad on anything wrong, then the record is unusable.
  * Returns ERR_CORRUPT then. */
 MUST_CHECK enum err request_get(struct reader *in, struct request_record *r);
+/* The same, behind a record with body `before`: it may have REQUEST_SAME. Then `r` has that body,
+ * borrowed, and the flag no more. `before.data` NULL: there is none. */
+MUST_CHECK enum err request_get_behind(struct reader *in, struct bytes before,
+                                       struct request_record *r);
 MUST_CHECK enum err answer_get(struct reader *in, struct answer_record *a);
 MUST_CHECK enum err state_get(struct reader *in, struct state_record *s);
 MUST_CHECK enum err state_ack_get(struct reader *in, struct state_ack_record *a);

@@ -3,12 +3,48 @@
 
 #include "base/assert.h"
 
-enum { KICKED = 1, KEPT = 2, BOUND_SIZE = 21, BOUND_LONG_SIZE = 45, NOTE_SIZE_MAX = 69 };
+#include <string.h>
+
+enum {
+    KICKED = 1,
+    KEPT = 2,
+    REBOUND = 4,
+    BOUND_SIZE = 21,
+    BOUND_LONG_SIZE = 45,
+    NOTE_SIZE_MAX = 69
+};
 
 /* What is left is not looked at by who is done. */
 static enum err ended(const struct reader *in, bool fits)
 {
     return !in->bad && in->left == 0 && fits ? ERR_OK : ERR_CORRUPT;
+}
+
+/* ---- rebinds ---- */
+
+void rebind_put(struct buffer *out, const struct rebind *r)
+{
+    const size_t size = 2 + (size_t)r->id_size;
+    struct writer w = {.at = buffer_reserve(out, size), .left = size};
+
+    ASSERT(r->id_size > 0);
+    put_u16(&w, r->kind);
+    put_bytes(&w, r->id, r->id_size);
+    ASSERT(!w.bad && w.left == 0);
+    out->size += size;
+}
+
+enum err rebind_get(struct bytes in, struct rebind *r)
+{
+    struct reader in_r = {.at = in.data, .left = in.size};
+
+    *r = (struct rebind){.kind = get_u16(&in_r)};
+    if (in_r.bad || in_r.left < 1 || in_r.left > REBIND_ID_MAX) {
+        return ERR_CORRUPT;
+    }
+    r->id_size = (uint8_t)in_r.left;
+    memcpy(r->id, in_r.at, in_r.left);
+    return ERR_OK;
 }
 
 /* ---- bonds ---- */
@@ -22,7 +58,8 @@ void bond_put(struct buffer *out, const struct bond *b)
     put_u64(&w, b->gateway);
     put_u64(&w, b->connection);
     put_u32(&w, b->round);
-    put_u32(&w, (b->kicked ? KICKED : 0u) | (kept ? KEPT : 0u));
+    const bool rebound = b->rebind.id_size > 0;
+    put_u32(&w, (b->kicked ? KICKED : 0u) | (kept ? KEPT : 0u) | (rebound ? REBOUND : 0u));
     put_u64(&w, b->number);
     put_u64(&w, b->stamp.fence);
     put_u64(&w, b->stamp.count);
@@ -34,6 +71,10 @@ void bond_put(struct buffer *out, const struct bond *b)
     }
     ASSERT(!w.bad && w.left == 0);
     out->size += size;
+    if (rebound) {
+        buffer_put(out, &b->rebind.id_size, 1);
+        rebind_put(out, &b->rebind);
+    }
     buffer_put(out, b->unseen.data, kept ? b->unseen.size : 0);
 }
 
@@ -62,6 +103,18 @@ static bool is_unseen(struct bytes unseen, uint64_t number)
     return !r.bad && unseen.size <= BOND_UNSEEN_MAX && count <= number;
 }
 
+/* True: nothing is wrong with it. */
+static bool get_rebound(struct reader *in, uint32_t flags, struct rebind *out)
+{
+    if ((flags & REBOUND) == 0) {
+        return true;
+    }
+    const size_t size = (size_t)get_u8(in) + 2; // the id's, and the kind
+    const uint8_t *at = get_bytes(in, size);
+
+    return at != NULL && rebind_get(bytes_of(at, size), out) == ERR_OK;
+}
+
 enum err bond_get(struct bytes in, struct bond *b)
 {
     struct reader r = {.at = in.data, .left = in.size};
@@ -75,17 +128,20 @@ enum err bond_get(struct bytes in, struct bond *b)
     b->number = get_u64(&r);
     b->stamp.fence = get_u64(&r);
     b->stamp.count = get_u64(&r);
-    if ((flags & KEPT) == 0) {
-        return ended(&r, flags <= KICKED);
+    const bool kept = (flags & KEPT) != 0;
+    if (kept) {
+        b->key = get_u64(&r);
+        b->session = get_u64(&r);
+        b->epoch = get_u32(&r);
+        b->left_ms = get_u32(&r);
     }
-    b->key = get_u64(&r);
-    b->session = get_u64(&r);
-    b->epoch = get_u32(&r);
-    b->left_ms = get_u32(&r);
+    const bool fits = flags <= (KICKED | KEPT | REBOUND) && get_rebound(&r, flags, &b->rebind);
+    if (!kept) {
+        return ended(&r, fits);
+    }
     b->unseen = bytes_of(r.at, r.left);
-    return !r.bad && flags <= (KICKED | KEPT) && b->session != 0 && is_unseen(b->unseen, b->number)
-               ? ERR_OK
-               : ERR_CORRUPT;
+    return !r.bad && fits && b->session != 0 && is_unseen(b->unseen, b->number) ? ERR_OK
+                                                                                : ERR_CORRUPT;
 }
 
 /* ---- notes ---- */
@@ -168,7 +224,7 @@ enum err note_get(struct bytes in, struct note *n)
         n->stamp.count = get_u64(&r);
     } else if (n->type == NOTE_LOST) {
         n->why = get_u8(&r);
-        fits = n->why >= NOTE_LOST_CLOSED && n->why <= NOTE_LOST_LEFT;
+        fits = n->why >= NOTE_LOST_CLOSED && n->why <= NOTE_LOST_REBOUND;
     }
     if (has_key(n)) {
         n->key = get_u64(&r);

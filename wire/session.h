@@ -23,6 +23,8 @@ enum {
     PUSH_TEXT_MAX = 255,        /* of a kick */
     BOND_SIZE = 48,             /* as it travels with its actor … */
     BOND_KEPT_SIZE = 72,        /* … at least, if it is kept without its connection */
+    REBIND_ID_MAX = 255,
+    REBIND_SIZE_MAX = 2 + REBIND_ID_MAX,
     BOND_UNSEEN_MAX = 64 * 1024 /* bytes of the pushes that go along */
 };
 
@@ -37,6 +39,15 @@ static inline bool bond_stamp_before(struct bond_stamp a, struct bond_stamp b)
     return a.fence < b.fence || (a.fence == b.fence && a.count < b.count);
 }
 
+/* Who a client is to go on as. Its bytes: u16 kind, id. */
+struct rebind {
+    uint16_t kind;
+    uint8_t id_size; /* 1..REBIND_ID_MAX; 0 = nobody else */
+    uint8_t id[REBIND_ID_MAX];
+};
+void rebind_put(struct buffer *out, const struct rebind *r);
+MUST_CHECK enum err rebind_get(struct bytes in, struct rebind *r);
+
 /* A client of a gateway, bound to an actor. */
 struct bond {
     uint64_t gateway;    /* random id of the gateway process */
@@ -47,18 +58,20 @@ struct bond {
     uint64_t number;     /* of the last push */
     struct bond_stamp stamp;
     /* Of a bond that is kept for a while without its connection (019); 0 = it is not. */
-    uint64_t key;        /* what the client comes back with; another one when the actor is lost */
-    uint64_t session;    /* its requests are numbered in; 0 = not kept */
-    uint32_t epoch;      /* of that: counts the client's connections */
-    uint32_t left_ms;    /* without its connection, it is kept so long; with it: BOND_THERE */
-    struct bytes unseen; /* pushes that it may have to be sent again, to number `number`: each u32
-                            size, payload. Borrowed; of what travels only */
+    uint64_t key;         /* what the client comes back with; another one when the actor is lost */
+    uint64_t session;     /* its requests are numbered in; 0 = not kept */
+    uint32_t epoch;       /* of that: counts the client's connections */
+    uint32_t left_ms;     /* without its connection, it is kept so long; with it: BOND_THERE */
+    struct rebind rebind; /* it was told to go on so; but its gateway may not have heard of it */
+    struct bytes unseen;  /* pushes that it may have to be sent again, to number `number`: each u32
+                             size, payload. Borrowed; of what travels only */
 };
 #define BOND_THERE UINT32_MAX
 
 /* Append it as BOND_SIZE bytes: u64 gateway, u64 connection, u32 round, u32 flags (1 = kicked, 2 =
- * kept), u64 number, u64 fence, u64 count. Then, of a kept one: u64 key, u64 session, u32 epoch,
- * u32 left_ms, and its unseen. */
+ * kept, 4 = rebound), u64 number, u64 fence, u64 count. Then, of a kept one: u64 key, u64 session,
+ * u32 epoch, u32 left_ms. Of a rebound one: u8 size of the id, struct rebind. Of a kept one: its
+ * unseen. */
 void bond_put(struct buffer *out, const struct bond *b);
 /* ERR_CORRUPT: not exactly one. */
 MUST_CHECK enum err bond_get(struct bytes in, struct bond *b);
@@ -84,7 +97,8 @@ enum note_lost {
     NOTE_LOST_CLOSED = 1,
     NOTE_LOST_KICKED = 2,
     NOTE_LOST_SLOW = 3,
-    NOTE_LOST_LEFT = 4, /* of one that is kept: it said so itself, and will not return */
+    NOTE_LOST_LEFT = 4,    /* of one that is kept: it said so itself, and will not return */
+    NOTE_LOST_REBOUND = 5, /* it goes on as another entity, as its actor has said */
 };
 
 struct note {
@@ -143,7 +157,9 @@ enum push_type {
     PUSH_DATA = 0,
     PUSH_KICK = 1,  /* last of its round: code, and payload is the text */
     PUSH_AGAIN = 2, /* not numbered: the actor was begun afresh, its bond is lost: RESUME */
-    PUSH_TYPE_LAST = PUSH_AGAIN,
+    PUSH_REBIND =
+        3, /* last of its round: payload is a struct rebind. Comes again with its number */
+    PUSH_TYPE_LAST = PUSH_REBIND,
 };
 
 /* Codes of kicks that are not the game's own. As in enum rh_kick. */

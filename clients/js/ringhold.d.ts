@@ -3,7 +3,7 @@
 /** Types of packets. */
 export declare const Type: Readonly<Record<
   | "HELLO" | "HELLO_ACK" | "PING" | "PONG" | "KICK" | "REQUEST" | "RESPONSE" | "NOTIFY" | "PUSH" | "GOAWAY" | "BIND"
-  | "UNBIND" | "AUTH" | "RESUME" | "AUTH_OK" | "BEGUN" | "ACK",
+  | "UNBIND" | "AUTH" | "RESUME" | "AUTH_OK" | "BEGUN" | "ACK" | "REBOUND",
   number
 >>;
 
@@ -46,8 +46,8 @@ export declare class KickedError extends Error {
 }
 
 export interface Options {
-  /** Shown to gateways that ask for one. */
-  token?: string;
+  /** Shown to gateways that ask: a token, or what the game's login takes, up to 1024 bytes. */
+  token?: string | Uint8Array;
   /** Requests and notifies without an answer at a time (1024). */
   requestsMax?: number;
   /** Bytes of all these (1 MiB). */
@@ -64,6 +64,8 @@ export interface Options {
   backOffMaxMs?: number;
   /** Of jitter (Math.random). */
   random?: () => number;
+  /** What makes WebSockets (the global one; Node before 22 has none: that of the package `ws`, for instance). */
+  WebSocket?: new (url: string) => unknown;
 }
 
 export interface RequestOptions {
@@ -90,7 +92,7 @@ export declare class Client {
   /** Requests without an answer. */
   readonly pending: number;
   /** Shown from the next connection on. */
-  set token(token: string);
+  set token(token: string | Uint8Array);
 
   /** Go and stay connected. Settles at the first that takes us; rejects with KickedError if none ever will. */
   connect(): Promise<void>;
@@ -111,6 +113,10 @@ export declare class Client {
   close(): void;
 
   onPush: (payload: Uint8Array, push: { sequence: number; lost: number }) => void;
+  /** Who the gateway says that we are; only where it asks. */
+  onKnown: (who: { id: string; kind: number; expires: Date }) => void;
+  /** Our actor lets us go on as another entity, to which it binds itself: ask that one from here on. */
+  onRebound: (who: { id: string; kind: number; expires: Date }) => void;
   onReady: () => void;
   onBound: (bound: { fresh: boolean }) => void;
   onBegun: () => void;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A game's client at the gateways of a Ringhold fleet: browsers (WebSocket) and Node 18 or later (TCP, or
- * WebSocket where there is a global one). It speaks docs/protocol-client.md and needs nothing else.
+ * WebSocket where there is a global one, or one is given). It speaks docs/protocol-client.md and needs nothing else.
  *
  *     import { Client } from "ringhold";
  *
@@ -32,7 +32,7 @@ const OWED_QUIET_MS = 10000;
 /** Types of packets. */
 export const Type = Object.freeze({
   HELLO: 1, HELLO_ACK: 2, PING: 3, PONG: 4, KICK: 5, REQUEST: 6, RESPONSE: 7, NOTIFY: 8, PUSH: 9, GOAWAY: 10,
-  BIND: 11, UNBIND: 12, AUTH: 13, RESUME: 14, AUTH_OK: 15, BEGUN: 16, ACK: 17,
+  BIND: 11, UNBIND: 12, AUTH: 13, RESUME: 14, AUTH_OK: 15, BEGUN: 16, ACK: 17, REBOUND: 18,
 });
 
 /** How a request ended. One that isn't here is to be taken as UNKNOWN. */
@@ -46,6 +46,9 @@ const STATUS_NAMES = Object.freeze(Object.keys(Status));
 const MAY_HAVE_RUN = new Set([Status.ACTOR_FAILED, Status.UNKNOWN, Status.TIMEOUT]);
 // After these kicks it comes again: the way there took too long, or the gateway had no memory.
 const PASSING_KICKS = new Set([102, 104, 105, 106]);
+// What it showed to say who it is was no good.
+const LOGIN_KICKS = new Set([107, 108, 109, 110, 111, 112, 113]);
+const AUTH_OK_HEADER = 11;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -169,8 +172,8 @@ function viewOf(body) {
  * A line has send(bytes) and close(), and calls on.open(), on.bytes(bytes) and on.close(why), the last once.
  */
 
-function webSocketLine(url, on) {
-  const socket = new globalThis.WebSocket(url);
+function webSocketLine(WebSocket, url, on) {
+  const socket = new WebSocket(url);
   let open = true;
   const end = (why) => {
     if (open) {
@@ -233,11 +236,11 @@ function tcpLine(url, on) {
   };
 }
 
-function dial(address, on) {
+function dial(address, on, WebSocket) {
   const url = new URL(address.includes("://") ? address : `tcp://${address}`);
   if (url.protocol === "ws:" || url.protocol === "wss:") {
-    if (typeof globalThis.WebSocket !== "function") throw new TypeError("there is no WebSocket here: use tcp://");
-    return webSocketLine(address, on);
+    if (typeof WebSocket !== "function") throw new TypeError("there is no WebSocket here: give one, or use tcp://");
+    return webSocketLine(WebSocket, address, on);
   }
   if (url.protocol === "tcp:" || url.protocol === "tls:") return tcpLine(url, on);
   throw new TypeError(`${address}: it takes ws, wss, tcp or tls`);
@@ -247,7 +250,7 @@ function dial(address, on) {
 
 const DEFAULTS = Object.freeze({
   token: "", requestsMax: 1024, outMax: 1024 * 1024, maxPacket: 1024 * 1024 + 64, answerMs: 15000, greetMs: 10000,
-  backOffMinMs: 200, backOffMaxMs: 10000, random: Math.random,
+  backOffMinMs: 200, backOffMaxMs: 10000, random: Math.random, WebSocket: undefined,
 });
 
 const nothing = () => {};
@@ -275,11 +278,18 @@ export class Client {
   #asked = new Map(); // name -> entry, in the order they were asked
   #size = 0; // bytes of these
   #lastName = 0;
+  #home = null; // what we were bound to before we were rebound: { id, kind }
   #session = null; // what we are bound to, or want to be
+  #given = null; // a token, by the gateway that knew us last: shown instead of the option
+  #showedGiven = false;
   #connecting = null; // { promise, resolve, reject } of connect()
 
   /** A push came: `(bytes, { sequence, lost })`. */
   onPush = nothing;
+  /** The gateway says who we are: `({ id, kind, expires })`. In each connection that asks for a token. */
+  onKnown = nothing;
+  /** Our actor lets us go on as another entity, and bound follows: `({ id, kind, expires })`. Ask that one from here on. */
+  onRebound = nothing;
   /** Ready to ask: also each time that it is back. */
   onReady = nothing;
   /** Bound: `({ fresh })`. Fresh: the actor begins a session with us; else ours goes on unharmed. */
@@ -320,6 +330,7 @@ export class Client {
 
   set token(token) {
     this.#options.token = token;
+    this.#given = null;
   }
 
   connect() {
@@ -399,6 +410,7 @@ export class Client {
     this.#size += out.length;
     entry.timer = setTimeout(() => {
       this.#settle(entry, entry.sent ? Status.TIMEOUT : Status.MOVING);
+      this.#bindIfItWaits();
       this.#leaveIfDone();
     }, this.#options.answerMs);
     this.#flush();
@@ -515,7 +527,7 @@ export class Client {
     };
     this.#packets = packets;
     try {
-      this.#line = dial(this.gateway, on);
+      this.#line = dial(this.gateway, on, this.#options.WebSocket ?? globalThis.WebSocket);
     } catch (error) {
       this.#end(new KickedError(0, error.message), true);
     }
@@ -596,13 +608,14 @@ export class Client {
     const view = viewOf(body);
     switch (type) {
       case Type.HELLO_ACK: return this.#onHelloAck(view);
-      case Type.AUTH_OK: return this.#onAuthOk();
+      case Type.AUTH_OK: return this.#onAuthOk(body);
       case Type.PING: return this.#send(packet(Type.PONG, body));
       case Type.PONG: return undefined;
       case Type.KICK: return this.#onKick(view.getUint32(0), text(body.subarray(4)));
       case Type.GOAWAY: return this.#onGoaway(view.getUint32(0), text(body.subarray(4)));
       case Type.RESPONSE: return this.#ifKnown(() => this.#onResponse(view, body));
       case Type.PUSH: return this.#ifKnown(() => this.#onPush(view.getBigUint64(0), body.subarray(8)));
+      case Type.REBOUND: return this.#ifKnown(() => this.#onRebound(body));
       case Type.BEGUN: return this.#ifKnown(() => this.#onBegun(body));
       default:
         if (type < 128) throw new RangeError("no such packet");
@@ -621,13 +634,60 @@ export class Client {
     this.#heartbeatMs = view.getUint32(4);
     this.#listen();
     if ((view.getUint16(2) & 1) === 0) this.#goOn();
-    else if (this.#options.token) this.#send(packet(Type.AUTH, encoder.encode(this.#options.token)));
+    else if (this.#given !== null || this.#options.token) this.#showWho();
     else this.#end(new KickedError(106, "the gateway wants a token"), true);
   }
 
-  #onAuthOk() {
+  #showWho() {
+    this.#showedGiven = this.#given !== null;
+    if (!this.#showedGiven && this.#home !== null && this.#session !== null) {
+      Object.assign(this.#session, this.#home, { name: null }); // who shows what it had at first is who it was then
+      this.#home = null;
+    }
+    this.#send(packet(Type.AUTH, this.#given ?? bytes(this.#options.token)));
+  }
+
+  /** An entity, and perhaps a token of it. */
+  #takeEntity(body) {
+    const view = viewOf(body);
+    const end = AUTH_OK_HEADER + view.getUint8(10);
+    if (end === AUTH_OK_HEADER || end > body.length) throw new RangeError("no entity");
+    const size = body.length < end + 2 ? 0 : view.getUint16(end);
+    if (size > 0 && size > body.length - end - 2) throw new RangeError("no whole token");
+    if (size > 0) this.#given = body.slice(end + 2, end + 2 + size);
+    const expires = new Date(Number(view.getBigUint64(0)) * 1000);
+    return { id: text(body.subarray(AUTH_OK_HEADER, end)), kind: view.getUint16(8), expires };
+  }
+
+  #onRebound(body) {
+    this.#given = null;
+    const who = this.#takeEntity(body);
+    const s = this.#session;
+    if (s?.state === "held") {
+      const size = body[AUTH_OK_HEADER - 1];
+      this.#stop("ack");
+      this.#forgetSession();
+      this.#home ??= { id: s.id, kind: s.kind };
+      const id = body.slice(AUTH_OK_HEADER, AUTH_OK_HEADER + size);
+      Object.assign(s, { id, kind: who.kind, state: "wanted", plain: false, name: null, pushed: 0n, unacked: 0 });
+      Object.assign(s, { unackedSize: 0, wasHeld: false, waits: true });
+    }
+    const packets = this.#packets;
+    this.onRebound(who);
+    if (this.#packets === packets) this.#bindIfItWaits();
+  }
+
+  /** Behind a bind, nothing of before is answered. */
+  #bindIfItWaits() {
+    const s = this.#session;
+    if (s?.waits && this.#state === "ready" && !this.#owes()) this.#askSession();
+  }
+
+  #onAuthOk(body) {
     if (!this.#greeted || this.#known) throw new RangeError("no auth was asked");
-    this.#goOn();
+    const packets = this.#packets;
+    this.onKnown(this.#takeEntity(body));
+    if (this.#packets === packets) this.#goOn(); // else it was closed meanwhile
   }
 
   #goOn() {
@@ -666,6 +726,7 @@ export class Client {
 
   #askSession() {
     const s = this.#session;
+    s.waits = false;
     if (s.name === null) {
       s.state = "asked";
       this.#send(asking(Type.BIND, NAME_BIND, s.id, { kind: s.kind, flags: s.plain ? 0 : Flag.KEEP }));
@@ -800,6 +861,7 @@ export class Client {
       if (this.#session?.state === "leaving") this.#unbound();
     } else {
       this.#onAnswer(this.#asked.get(name), status, retryMs, payload);
+      this.#bindIfItWaits();
       this.#leaveIfDone();
     }
   }
@@ -807,8 +869,8 @@ export class Client {
   #onAnswer(entry, status, retryMs, payload) {
     if (entry === undefined || entry.settle === null) return; // it has ended here, as nobody answered in time
     if (status === Status.MOVING && this.#state === "leaving") {
-      entry.sent = false; // it never ran: it goes to the next gateway, in its place
-      entry.kept = false;
+      // It never ran: it goes to the next gateway, in its place. Of what was sent by an earlier line this one can't know.
+      if ((entry.out[HEAD + 4] & Flag.AGAIN) === 0) entry.sent = entry.kept = false;
       entry.here = false;
       return;
     }
@@ -852,7 +914,10 @@ export class Client {
   }
 
   #onKick(code, why) {
-    if (PASSING_KICKS.has(code)) {
+    if (LOGIN_KICKS.has(code) && this.#showedGiven && !this.#known) {
+      this.#given = null; // it is over: log in again
+      this.#giveUp(`kicked with ${code}: ${why}`);
+    } else if (PASSING_KICKS.has(code)) {
       if (this.#session !== null) this.#session.name = null; // a kick ends it
       this.#giveUp(`kicked with ${code}: ${why}`);
     } else {

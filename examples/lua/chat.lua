@@ -5,7 +5,8 @@
 --     redis-cli -p 6380 CALL room:1 "say ada 'hello there'"
 --
 -- What others say is pushed to the connection that said BIND @1/ada, also while room and guest
--- move; without one it waits for her. docs/lua.md explains it.
+-- move; without one it waits for her. Who has left is told only to those who are there.
+-- docs/lua.md explains it.
 
 local MISSED_MAX <const> = 100   -- who misses so many lines has left
 
@@ -21,6 +22,12 @@ local function check(self, name)
     if not self.members[name or ""] then ringhold.refuse("NOTHERE join first") end
 end
 
+-- To the clients that are bound now: one broadcast, whoever is in the room.
+local function announce(self, text)
+    ringhold.broadcast("guest", self.members, text)
+end
+
+-- To the guests themselves: each keeps it if its client is not there.
 local function tell(self, text, but)
     for name in pairs(self.members) do
         if name ~= but then ringhold.send("guest", name, "hear", text) end
@@ -37,7 +44,7 @@ end
 function room.leave(self, name)
     check(self, name)
     self.members[name] = nil
-    tell(self, "* " .. name .. " left")
+    announce(self, "* " .. name .. " left")
     return "bye"
 end
 

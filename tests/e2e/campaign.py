@@ -1,4 +1,5 @@
-"""What the campaigns share (campaign_*.py; `make storm`): bots, and what they and a gateway tell."""
+"""What the campaigns share (campaign_*.py; `make storm`, `make bots`): bots, what they and a gateway tell, and who runs
+on which cores."""
 import json
 import os
 import resource
@@ -29,17 +30,43 @@ def figures(g):
     return {k: int(v) for k, v in (w.split(":") for w in text.split("\r\n") if ":" in w) if v.isdigit()}
 
 
+def cores():
+    """Those for what is tested, and those for a generator of load: on one machine it would else take from it what it
+    has on another. All for both if there is one."""
+    here = sorted(os.sched_getaffinity(0))
+    half = max(1, len(here) // 2)
+    return set(here[:half]), set(here[half:] or here)
+
+
+def stay_on(pid, on):
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        os.sched_setaffinity(int(thread), on)
+
+
 class Bots:
     """A run of `ringhold bot`."""
 
-    def __init__(self, fleet, addresses, *words):
+    def __init__(self, fleet, addresses, *words, on=None):
         command = [fleet.binary, "bot", addresses, "--json", "--quiet", *map(str, words)]
         self.run = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        if on is not None:
+            stay_on(self.run.pid, on)
+
+    def ended(self, timeout=600):
+        """Its exit code, and what it told."""
+        out, _ = self.run.communicate(timeout=timeout)
+        assert self.run.returncode in (0, 2), (self.run.returncode, out)
+        return self.run.returncode, json.loads(out)
 
     def told(self, code=0, timeout=600):
-        out, _ = self.run.communicate(timeout=timeout)
-        assert self.run.returncode == code, (self.run.returncode, out)
-        return json.loads(out)
+        got, told = self.ended(timeout)
+        assert got == code, (got, told)
+        return told
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/status") as f:
+        return next(int(line.split()[1]) * 1024 for line in f if line.startswith("VmRSS:"))
 
 
 def peak(g):

@@ -123,6 +123,10 @@ class Process:
         with open(self.log, errors="replace") as f:
             return text in f.read()
 
+    def log_count(self, text):
+        with open(self.log, errors="replace") as f:
+            return f.read().count(text)
+
     @property
     def resp(self):
         host, port = self.fields["resp"].rsplit(":", 1)

@@ -56,10 +56,12 @@ def token(key, secret, entity, kind=0, cluster=b"ringhold", ttl=60):
 
 
 class Client:
-    def __init__(self, address, greet=True, timeout=60):
+    def __init__(self, address, greet=True, timeout=60, tls=None):
         host, port = address
         self.socket = socket.create_connection((host, int(port)), timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
         self.file = self.socket.makefile("rb")
         self.kept = []  # packets that came while another one was waited for
         self.last = 0

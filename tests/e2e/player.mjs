@@ -3,12 +3,18 @@
  * examples/player.c in JavaScript, for the same tests: what is typed goes to an actor, what it pushes is shown.
  *
  *     player.mjs GATEWAY,GATEWAY KIND ID [TOKEN]
+ *
+ * WS_FROM=FOLDER: WebSockets are those of the package ws that is installed there.
  */
+import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 import { Client, RingholdError, text } from "../../clients/js/ringhold.js";
 
-const [gateways, kind, id, token = ""] = process.argv.slice(2);
-const client = new Client(gateways, { token });
+const [gateways, kind, first, token = ""] = process.argv.slice(2);
+let id = first;
+const { WS_FROM } = process.env;
+const WebSocket = WS_FROM ? createRequire(`${WS_FROM}/`)("ws") : undefined;
+const client = new Client(gateways, { token, WebSocket });
 const options = { kind: Number(kind) };
 let waiting = 0;
 let leaving = false;
@@ -17,6 +23,12 @@ function leaveIfDone() {
   if (leaving && waiting === 0) client.close();
 }
 
+client.onKnown = (who) => console.log(`known ${who.kind}  ${who.id}`);
+client.onRebound = (who) => {
+  console.log(`rebound ${who.kind}  ${who.id}`);
+  id = who.id; // what is typed goes to that one from here on
+  options.kind = who.kind;
+};
 client.onReady = () => console.log("ready");
 client.onBound = ({ fresh }) => console.log(`bound ${fresh ? "afresh" : "again"}`);
 client.onPush = (payload, { sequence, lost }) => console.log(`push ${sequence} lost ${lost}  ${text(payload)}`);

@@ -14,6 +14,7 @@ from fleet import Fleet, Resp, main, until
 
 SAMPLE = re.compile(r'^([a-z_][a-z0-9_]*)(\{([a-z]+="[^"]*",?)+\})? ([0-9.]+)$')
 TOKEN = "x" * 20
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 
 def get(address, path, method="GET", headers=()):
@@ -81,7 +82,7 @@ def every_daemon_tells_its_figures(binary):
         assert c["ringhold_coordinator_leading"] == 1 and c['ringhold_coordinator_nodes{state="live"}'] == 1
         assert c["ringhold_coordinator_ring_version"] == n["ringhold_node_ring_version"]
         assert c["ringhold_coordinator_gateways"] == 1, c
-        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "metrics.md")) as f:
+        with open(os.path.join(ROOT, "docs", "metrics.md")) as f:
             named = set(re.findall(r"[a-z_]+", f.read()))
         for figures in (g, n, c):
             bare = {re.sub(r"^ringhold_(gateway|node|coordinator)_", "", k.split("{")[0]) for k in figures}
@@ -129,7 +130,7 @@ def ready_is_no_more_from_the_start_of_a_drain(binary):
         Resp(fleet.process("g1").resp).send(("CALL", busy, "hang"))
         until("it hangs", lambda: any(r["id"] == busy for r in fleet.ask("top", "--hot")))
         fleet.process("n2").kill(signal.SIGTERM)
-        until("it leaves", lambda: get(at["n2"], "/readyz")[::2] == (503, "it leaves\n"))
+        until("it leaves", lambda: get(at["n2"], "/readyz")[2].startswith("it leaves, "))
         assert get(at["n2"], "/healthz")[0] == 200
         assert metrics(at["n2"])['ringhold_ready{role="node"}'] == 0
         # Nothing remote is asked for health: without coordinators a node is alive.
@@ -149,9 +150,10 @@ def who_asks_beyond_needs_the_token(binary):
         fleet.coordinators(1, extra=words)
         good = {"Authorization": f"Bearer {TOKEN}"}
         for bad in ({}, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": TOKEN}, {"Authorization": "Bearer "}):
-            for page in ("/metrics", "/status", "/", "/none"):
+            for page in ("/metrics", "/status", "/fleet", "/none"):
                 assert get(address, page, headers=bad)[0] == 401, (bad, page)
         assert get(address, "/healthz")[0] == 200 == get(address, "/readyz")[0]
+        assert get(address, "/")[0] == 200 == get(address, "/fleet", headers=good)[0], "the page itself tells nothing"
         assert metrics(address, good)['ringhold_admin_answers_total{code="401"}'] == 16
         # The token's file is a secret's; a port that is taken is said.
         os.chmod(path, 0o644)
@@ -223,6 +225,61 @@ def a_socket_in_a_folder_does_as_well(binary):
         assert not os.path.exists(path)
 
 
+def page(address, known=""):
+    status, head, text = get(address, f"/fleet?ring={known}")
+    assert head["Content-Type"].startswith("application/json"), head
+    return status, json.loads(text)
+
+
+def a_coordinator_shows_the_fleet(binary):
+    plugin = os.path.join(os.path.dirname(os.path.abspath(binary)), "tests", "plugins", "unruly.so")
+    with Fleet(binary) as fleet:
+        at = {i: f"127.0.0.1:{fleet.port()}" for i in (1, 2, 3)}
+        fleet.ports = {i: fleet.port() for i in at}
+        for i, address in at.items():
+            fleet.coordinator(i, extra=["--admin", address], ready=False)
+        for name in ("n1", "n2"):
+            fleet.node(name, ["--actor", plugin, "--threads", "2", "--admin", at.setdefault(name, f"127.0.0.1:{fleet.port()}")])
+        fleet.gateway("g1")
+        settled = fleet.settled(["n1", "n2"])
+        for i in (1, 2, 3):  # followers ask the leader
+            status, told = page(at[i])
+            assert status == 200 and (told["schema"], told["cluster"]) == (1, "ringhold"), told
+            assert told["version"] == str(settled["version"]) and told["pending"] == 0, told
+            assert [n["name"] for n in told["nodes"]] == ["n1", "n2"] and told["gateways"][0]["name"] == "g1"
+            assert {v[2] for v in told["vnodes"]} == {"n1", "n2"} and len(told["vnodes"]) == 128
+            edges = sorted((v[0], v[1]) for v in told["vnodes"])
+            assert edges[0][0] == 0 and all(a[1] == b[0] for a, b in zip(edges, edges[1:])), edges
+            assert len(told["transactions"]) > 0 and sorted(c["id"] for c in told["coordinators"]) == [1, 2, 3]
+            assert "vnodes" not in page(at[i], told["version"])[1], "they did not change"
+        for path, kind in (("/", "text/html"), ("/fleet.js", "text/javascript"), ("/fleet.css", "text/css")):
+            status, head, text = get(at[1], path)
+            assert status == 200 and head["Content-Type"].startswith(kind) and len(text) > 500, path
+            assert "default-src 'none'" in head["Content-Security-Policy"], dict(head)
+            with open(os.path.join(ROOT, "cli", "web", path[1:] or "index.html"), encoding="utf-8") as f:
+                assert f.read() == text, path
+            assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text), "nothing is fetched from elsewhere"
+        # What hangs is told with whom it waits for.
+        busy = next(f"k{i}" for i in itertools.count() if fleet.ask("where", f"k{i}")["node"] == "n2")
+        Resp(fleet.process("g1").resp).send(("CALL", busy, "hang"))
+        until("it hangs", lambda: any(r["id"] == busy for r in fleet.ask("top", "--hot")))
+        fleet.process("n2").kill(signal.SIGTERM)
+
+        def waits():
+            told = page(at[1])[1]
+            rows = [t["waiting_for"] for t in told.get("transactions", []) if t["state"] == "pending"]
+            moving = {v[3] for v in told.get("vnodes", []) if v[2] == "n2"} - {""}
+            return any(busy in w for w in rows) and moving == {"n1"}
+
+        until("the page names who is waited for", waits)
+        # Nodes have no such page; without a leader it says so.
+        assert get(at["n1"], "/fleet")[0] == 404
+        for i in (2, 3):
+            fleet.process(f"c{i}").kill().wait()
+        until("no leader", lambda: page(at[1])[0] == 503)
+        assert page(at[1])[1] == {"schema": 1, "error": "no coordinator answers as leader"}
+
+
 main([
     every_daemon_tells_its_figures,
     status_is_the_same_as_json,
@@ -230,4 +287,5 @@ main([
     who_asks_beyond_needs_the_token,
     bad_requests_cost_nothing,
     a_socket_in_a_folder_does_as_well,
+    a_coordinator_shows_the_fleet,
 ])  # fmt: skip

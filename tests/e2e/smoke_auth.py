@@ -149,11 +149,12 @@ def threads_count_strangers_together(binary):
     strangers_are_few_and_go(binary, "3")
 
 
-main(
-    [
-        tokens_open_the_door,
-        keys_are_replaced_by_a_signal,
-        strangers_are_few_and_go,
-        threads_count_strangers_together,
-    ]
-)
+if __name__ == "__main__":
+    main(
+        [
+            tokens_open_the_door,
+            keys_are_replaced_by_a_signal,
+            strangers_are_few_and_go,
+            threads_count_strangers_together,
+        ]
+    )

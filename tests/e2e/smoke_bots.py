@@ -28,6 +28,13 @@ def played(fleet, addresses, *words):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+def script(fleet):
+    path = fleet.data("script")
+    with open(path, "w") as f:
+        f.write("login\nrequest hit-{n} every 100ms\nnotify here every 500ms # counted too\ndrop 600%/min resume within 500ms\n")
+    return path
+
+
 def judged(run):
     out, err = run.communicate(timeout=120)
     assert run.returncode == 0, (run.returncode, out, err)
@@ -58,14 +65,15 @@ def the_ledger_is_clean_through_a_drain_and_a_killed_gateway(binary):
             fleet.node(name, bots_kind(fleet))
         g1, first = gateway(fleet, "g1")
         g2, second = gateway(fleet, "g2")
-        run = played(
-            fleet, f"{first},{second}", "--n", "200", "--time", "4s", "--ask", "100ms", "--drop", "600", "--check", "count"
-        )
+        words = ("--n", "200", "--time", "4s", "--check", "count", "--script", script(fleet))
+        run = played(fleet, f"{first},{second}", *words)
         until("they are in", lambda: figures(g1)["bound_clients"] + figures(g2)["bound_clients"] >= 150)
         fleet.tell("node", "drain", "n1")
         g1.kill()
         told = judged(run)
         assert told["logins"] > 200 and told["ok"] > 0 and told["pushes"] > 0, told
+        # No session was lost, and nothing that was asked is in doubt.
+        assert told["resumed"] > 0 and told["gone"] == told["begun_afresh"] == told["unknown"] == 0, told
 
 
 def bots_show_tokens(binary):
@@ -92,6 +100,8 @@ def what_makes_no_sense_is_said(binary):
             (["nowhere"], "is not HOST:PORT"),
             (["127.0.0.1:1", "--check", "all"], "is not none, echo or count"),
             (["127.0.0.1:1", "--keys", "/no/such/file"], "/no/such/file"),
+            (["127.0.0.1:1", "--script", "/no/such/file"], "/no/such/file: can't be read"),
+            (["127.0.0.1:1", "--play", "login; dance"], "--play:1: no such thing to do: 'dance'"),
         ):
             code, _, err = fleet.run("bot", *words)
             assert code == 1 and text in err, (words, code, err)

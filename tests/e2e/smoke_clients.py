@@ -64,12 +64,27 @@ class Player:
         self.next("ended")
 
 
-def programs(binary):
-    yield [os.path.join(os.path.dirname(os.path.abspath(binary)), "examples", "player")]
-    if NODE:
-        yield [NODE, os.path.join(HERE, "player.mjs")]
-    else:
-        print("# SKIP JavaScript: node is not installed")
+class Tcp:
+    """How players reach gateways; tests/browser/clients.py has other ways."""
+
+    entry = "frames"
+
+    def words(self, port):
+        """What makes a gateway listen so."""
+        return [f"--{self.entry}", f"127.0.0.1:{port}"]
+
+    def url(self, address):
+        return address
+
+    def programs(self, binary):
+        yield [os.path.join(os.path.dirname(os.path.abspath(binary)), "examples", "player")]
+        if NODE:
+            yield [NODE, os.path.join(HERE, "player.mjs")]
+        else:
+            print("# SKIP JavaScript: node is not installed")
+
+
+carrier = Tcp()
 
 
 def start(fleet, *kinds):
@@ -79,16 +94,24 @@ def start(fleet, *kinds):
 
 
 def gateway(fleet, name, port, *more):
-    return fleet.gateway(name, ["--frames", f"127.0.0.1:{port}", *more])
+    return fleet.gateway(name, [*carrier.words(port), *more])
+
+
+def address_of(g):
+    return carrier.url(g.fields[carrier.entry])
+
+
+def addresses_of(ports):
+    return [carrier.url(f"127.0.0.1:{port}") for port in ports]
 
 
 def players_ask_and_are_pushed_to(binary):
     with Fleet(binary) as fleet:
         start(fleet, "--kind", "1:echo")
         g = gateway(fleet, "g1", 0)
-        ops, address = Resp(g.resp), g.fields["frames"]
+        ops, address = Resp(g.resp), address_of(g)
         until("somebody owns it", lambda: succeeds(ops, "CALL", "x", "events") is not None)
-        for program in programs(binary):
+        for program in carrier.programs(binary):
             name = f"p{len(program)}"
             with Player(program, [address], 0, name) as player:
                 assert player.next("bound") == "bound afresh"
@@ -115,7 +138,7 @@ def gateways_are_replaced_under_them(binary):
         ports = [free_port(), free_port()]
         gateways = [gateway(fleet, f"g{i}", port) for i, port in enumerate(ports)]
         until("somebody owns it", lambda: succeeds(Resp(gateways[0].resp), "CALL", "@1/x", "x") is not None)
-        players = [Player(p, [f"127.0.0.1:{port}" for port in ports], 1, f"p{len(p)}") for p in programs(binary)]
+        players = [Player(p, addresses_of(ports), 1, f"p{len(p)}") for p in carrier.programs(binary)]
         asked = 0
         for player in players:
             player.next("ready")
@@ -163,7 +186,7 @@ def sessions_go_on_while_gateways_are_replaced(binary):
         ports = [free_port(), free_port()]
         gateways = [gateway(fleet, f"g{i}", port) for i, port in enumerate(ports)]
         until("somebody owns it", lambda: succeeds(Resp(gateways[0].resp), "CALL", "x", "events") is not None)
-        players = [Player(p, [f"127.0.0.1:{port}" for port in ports], 0, f"p{len(p)}") for p in programs(binary)]
+        players = [Player(p, addresses_of(ports), 0, f"p{len(p)}") for p in carrier.programs(binary)]
         for player in players:
             player.next("bound afresh")
             player.counted = 0
@@ -189,8 +212,8 @@ def tokens_are_shown(binary):
         with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w") as f:
             f.write(f"k1 hex:{'5a' * 32}\n")
         g = gateway(fleet, "g1", 0, "--auth-keys", path)
-        address = [g.fields["frames"]]
-        for program in programs(binary):
+        address = [address_of(g)]
+        for program in carrier.programs(binary):
             code, made, err = fleet.run("token", "make", "--keys", path, "--id", "me")
             assert code == 0, err
             with Player(program, address, 0, "me", made.strip()) as player:
@@ -216,12 +239,13 @@ def javascript_has_the_bytes_of_the_page(_binary):
     assert not missing and "dependencies" not in package, missing
 
 
-main(
-    [
-        players_ask_and_are_pushed_to,
-        gateways_are_replaced_under_them,
-        sessions_go_on_while_gateways_are_replaced,
-        tokens_are_shown,
-        javascript_has_the_bytes_of_the_page,
-    ]
-)
+if __name__ == "__main__":
+    main(
+        [
+            players_ask_and_are_pushed_to,
+            gateways_are_replaced_under_them,
+            sessions_go_on_while_gateways_are_replaced,
+            tokens_are_shown,
+            javascript_has_the_bytes_of_the_page,
+        ]
+    )

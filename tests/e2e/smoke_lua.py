@@ -81,6 +81,27 @@ def a_chat_room_moves_with_its_members(binary):
         assert game.error("@1/bob", "hear me") == "ERR only rooms say that"
 
 
+def lines_of_the_chat_for_browsers_come_once(binary):
+    with Fleet(binary) as fleet:
+        game = Game(fleet, sample(os.path.join("..", "web-chat", "chat.lua")), nodes=2)
+        until("somebody owns it", lambda: "ERR enter or say" in game.error("@1/ada", "hello there"))
+        ada = game.bound("@1/ada")
+        born, at, said = game("@1/ada", "enter lobby 0 0").split()
+        assert (at, said) == ("0", "0")
+        assert ada.read() == ["message", "@1/ada", f"{born} 1 * 0 ada came in"]
+        assert game("@1/ada", "say 1 it's me") == "said"
+        assert game("@1/ada", "say 1 it's me") == "said"  # a copy
+        assert game.error("@1/ada", "say 3 too early") == "GAP say 2 first"
+        assert ada.read() == ["message", "@1/ada", f"{born} 2 ada 1 it's me"]
+        game.move("lobby")
+        assert game("@1/ada", "say 2 moved") == "said"
+        assert ada.read() == ["message", "@1/ada", f"{born} 3 ada 2 moved"]
+        assert game("@1/ada", f"enter lobby {born} 1") == f"{born} 1 2"
+        assert [ada.read()[2].split()[1] for _ in range(2)] == ["2", "3"]
+        assert game.error("@1/ada", "ring lobby 1") == "ERR enter or say"
+        assert game.error("lobby", "enter") == "ERR only players say that"
+
+
 def a_battle_is_fought_to_its_end(binary):
     with Fleet(binary) as fleet:
         game = Game(fleet, sample("battle.lua"), nodes=2)
@@ -301,6 +322,7 @@ def a_script_is_checked_without_a_fleet(binary):
 main(
     [
         a_chat_room_moves_with_its_members,
+        lines_of_the_chat_for_browsers_come_once,
         a_battle_is_fought_to_its_end,
         an_inventory_survives_a_kill,
         a_scripts_errors_end_one_message_each,

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The manual pages keep up: every public function, and every command, is in one."""
+import json
 import os
 import re
 import subprocess
@@ -39,10 +40,23 @@ def every_command_is_in_the_manual(binary):
     assert commands and not missing, f"docs/ringhold.1 lacks {missing}"
 
 
+def what_watches_names_figures_that_there_are(_binary):
+    named = set(re.findall(r"[a-z_]+", text_of("docs", "metrics.md")))
+    dashboard = json.loads(text_of("packaging", "grafana", "ringhold.json"))
+    used = " ".join(t["expr"] for p in dashboard["panels"] for t in p.get("targets", []))
+    used += text_of("packaging", "prometheus", "ringhold.rules.yml")
+    figures = set(re.findall(r"\b(?:ringhold|process)_[a-z_]+", used))
+    assert len(figures) > 25, figures
+    bare = {re.sub(r"^ringhold_(gateway|node|coordinator)_|_bucket$", "", f) for f in figures}
+    missing = [f for f in bare if f not in named]
+    assert not missing, f"docs/metrics.md lacks {missing}"
+
+
 main(
     [
         every_public_function_is_in_the_manual,
         every_function_of_the_client_is_on_its_page,
         every_command_is_in_the_manual,
+        what_watches_names_figures_that_there_are,
     ]
 )

@@ -212,7 +212,7 @@ def what_is_over_is_said(binary):
         begun = packets.session(lost.wait(packets.BEGUN)[1])
         assert begun.next == 1 and begun.name != session.name
         assert lost.push() == (1, b"hello")
-        assert came_back(b"d", session, 1)[1].payload.startswith(OVER)
+        assert came_back(b"d", session, 1)[1].payload.startswith(GONE)  # nobody took its place
         client, answer = came_back(b"d", begun, 1)
         assert answer.status == packets.OK and packets.session(answer.payload).next == 2
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Packets through WebSockets: requests, sessions, what is no upgrade, frames that break the rules, the slow."""
 import os
+import resource
 import signal
 
 import packets
@@ -10,6 +11,7 @@ from websocket import BINARY, CLOSE, CONTINUED, FIN, PING, PONG, TEXT, Client, W
 
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
 NORMAL, GOING_AWAY, PROTOCOL, UNSUPPORTED, BAD_DATA, POLICY, TOO_LARGE = 1000, 1001, 1002, 1003, 1007, 1008, 1009
+TRY_AGAIN = 1013
 
 
 def start(fleet, *gateway, node=("--kind", "0:echo")):
@@ -257,11 +259,61 @@ def one_too_many_is_told(binary):
             f.write(keys_text)
         gateway, address = start(fleet, "--auth-keys", path, "--unauthenticated-address", "2")
         held = [Client(address) for _ in range(2)]
-        check_refused(address, 503, websocket.request(address, KEY))
-        counts(gateway, http_full=1)
+        check_told(address)
+        early = WebSocket(address, behind=frame(BINARY, packets.hello()) + frame(PING, b"x"))
+        assert early.read()[1][0] == packets.GOAWAY
+        assert early.closed() == TRY_AGAIN
+        counts(gateway, turned_away_told=2, http_full=0, ws_opened=2)
+        # What is no upgrade is told that, full or not.
+        check_refused(address, 404, websocket.request(address, KEY, path="/else"))
+        check_refused(address, 400, packets.hello())
         assert len(held[0].auth(packets.token("k1", bytes(32), b"me"))) == 3
         again = Client(address)
         assert again.ack.flags == packets.ACK_AUTH
+
+
+def check_told(address):
+    """Turned away, in words that a page can read: when to come back."""
+    ws = WebSocket(address)
+    opcode, body = ws.read()
+    assert (opcode, body[0]) == (BINARY, packets.GOAWAY) and len(body) > 8, (opcode, body)
+    assert int.from_bytes(body[4:8], "big") > 0
+    assert ws.closed() == TRY_AGAIN
+
+
+def those_who_wait_to_be_told_are_few(binary):
+    """A socket that is turned away and says nothing costs one of 1024 places, for as long as it may open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
+    with Fleet(binary) as fleet:
+        gateway, address = start(fleet, "--address-clients", "1", "--opening-time", "60s")
+        good = answered(address)
+        before = gateway.rss()
+        silent = [websocket.connect(address) for _ in range(1024)]
+        check_refused(address, 503, websocket.request(address, KEY))
+        counts(gateway, http_full=1, turned_away_told=0)
+        assert gateway.rss() - before < 64 << 20
+        silent.pop().close()
+        silent[0].sendall(websocket.request(address, KEY))
+        assert silent[0].recv(12) == b"HTTP/1.1 101"
+        counts(gateway, turned_away_told=1)
+        until("there is a place again", lambda: refused_with(address) == 101)
+        for s in silent:
+            s.close()
+        assert good.ask(b"a", b"still here").payload == b"still here"
+    with Fleet(binary) as fleet:
+        gateway, address = start(fleet, "--address-clients", "1", "--opening-time", "500ms")
+        good = answered(address)
+        with websocket.connect(address) as s, s.makefile("rb") as file:
+            assert websocket.answer(file)[0] == 408
+            assert file.read(1) == b""
+        assert good.ask(b"a", b"still here").payload == b"still here"
+
+
+def refused_with(address):
+    with websocket.connect(address) as s, s.makefile("rb") as file:
+        s.sendall(websocket.request(address, KEY))
+        return websocket.answer(file)[0]
 
 
 main([
@@ -273,4 +325,5 @@ main([
     who_does_not_read_is_not_read_from,
     a_gateway_that_stops_says_so,
     one_too_many_is_told,
+    those_who_wait_to_be_told_are_few,
 ])

@@ -50,9 +50,9 @@ def connect(address, timeout=60, tls=None):
     return plain if tls is None else tls.wrap_socket(plain, server_hostname="localhost")
 
 
-def answer(file):
-    """Status and headers (lower case) of what came back, and its text if it has a length."""
-    status = file.readline().decode()
+def heads(file):
+    """The first line of what came, its headers (lower case), and its text if it has a length."""
+    first = file.readline().decode()
     headers = {}
     while True:
         line = file.readline().decode().strip()
@@ -61,6 +61,12 @@ def answer(file):
         name, value = line.split(":", 1)
         headers[name.lower()] = value.strip()
     body = file.read(int(headers["content-length"])) if "content-length" in headers else b""
+    return first, headers, body
+
+
+def answer(file):
+    """The status of an answer, its headers and its text."""
+    status, headers, body = heads(file)
     return (int(status.split()[1]) if status else 0), headers, body
 
 

@@ -5,6 +5,7 @@
  * coverage, so it finds less; the sanitizers judge what it finds.
  *
  *     frame_fuzz SECONDS [SEED-FILE…]
+ *     frame_fuzz --runs=COUNT [SEED-FILE…]    so many inputs, and how many so far each 10 s
  *     frame_fuzz --replay SEED-FILE…    each as it is and cut short anywhere, and some changed
  */
 #include "base/bytes.h"
@@ -17,7 +18,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { SIZE_MAX_OF_INPUT = 4096, SEEDS_MAX = 64, BATCH = 1000, REPLAY_BATCHES = 10 };
+enum {
+    SIZE_MAX_OF_INPUT = 4096,
+    SEEDS_MAX = 64,
+    BATCH = 1000,
+    REPLAY_BATCHES = 10,
+    PROGRESS_S = 10
+};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -128,16 +135,36 @@ static int replay(struct prng *p)
     return seed_count > 0 ? 0 : 1;
 }
 
-static int search(struct prng *p, long seconds)
+/* Until that many have run, or so much time has passed: UINT64_MAX, 0 = whatever it takes. */
+static int search(struct prng *p, uint64_t count, long seconds)
 {
-    const time_t end = time(NULL) + (time_t)seconds;
+    const time_t begun = time(NULL);
+    time_t told = begun;
     uint64_t runs = 0;
 
     do {
         runs += run_batch(p);
-    } while (time(NULL) < end);
-    printf("%" PRIu64 " inputs\n", runs);
+        if (seconds == 0 && time(NULL) - told >= PROGRESS_S) {
+            told = time(NULL);
+            (void)fprintf(stderr, "  %" PRIu64 " of %" PRIu64 " inputs\n", runs, count);
+        }
+    } while (runs < count && (seconds == 0 || time(NULL) - begun < seconds));
+    printf("%" PRIu64 " inputs, clean, in %ld s\n", runs, (long)(time(NULL) - begun));
     return 0;
+}
+
+/* What to do is the first word. */
+static int do_it(struct prng *p, const char *word)
+{
+    static const char runs[] = "--runs=";
+
+    if (strcmp(word, "--replay") == 0) {
+        return replay(p);
+    }
+    if (strncmp(word, runs, sizeof runs - 1) == 0) {
+        return search(p, strtoull(word + sizeof runs - 1, NULL, 10), 0);
+    }
+    return search(p, UINT64_MAX, strtol(word, NULL, 10));
 }
 
 int main(int argc, char **argv)
@@ -147,9 +174,7 @@ int main(int argc, char **argv)
     for (int i = 2; i < argc; i++) {
         load(argv[i]);
     }
-    const int code = argc > 1 && strcmp(argv[1], "--replay") == 0
-                         ? replay(&prng)
-                         : search(&prng, argc > 1 ? strtol(argv[1], NULL, 10) : 1);
+    const int code = do_it(&prng, argc > 1 ? argv[1] : "1");
     for (size_t i = 0; i < seed_count; i++) {
         buffer_fini(&seeds[i]);
     }

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/attend.h"
+
+bool attend_open(struct attend *a, const struct http_options *http, const char *daemon,
+                 const struct overview *overview)
+{
+    *a = (struct attend){.pages = pages_new()};
+    return http_open(http, daemon, a->pages, overview, &a->http) &&
+           supervisor_open(daemon, a->pages, &a->supervisor);
+}
+
+void attend_close(struct attend *a)
+{
+    supervisor_close(a->supervisor);
+    http_close(a->http);
+    pages_free(a->pages);
+}

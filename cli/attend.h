@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who looks after a daemon from outside while it runs: HTTP for probes and
+ * Prometheus, and systemd. Both ask its loop for pages, from threads of their own.
+ */
+#ifndef CLI_ATTEND_H
+#define CLI_ATTEND_H
+
+#include "cli/http_mhd.h"
+#include "cli/supervisor.h"
+
+struct attend {
+    struct pages *pages; /* owned; the daemon attaches its loop to them */
+    struct http *http;   /* owned; NULL = none, as the next */
+    struct supervisor *supervisor;
+};
+
+/* Begin. False after printing why not; attend_close() is due all the same. `overview` as of
+ * http_open(). */
+bool attend_open(struct attend *a, const struct http_options *http, const char *daemon,
+                 const struct overview *overview);
+void attend_close(struct attend *a);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/drain_watch.h"
+
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LOOK_AGAIN_MS = 250, WIDTH = 30, TXNS_MAX = 100, BLOCKER_SIZE = 256, LINE_SIZE = 320 };
+
+/* One look at the drain. */
+struct progress {
+    bool here; /* it is a member */
+    uint32_t left;
+    uint64_t actors;
+    char blocker[BLOCKER_SIZE]; /* "" = none */
+};
+
+struct watch {
+    const char *name; /* borrowed */
+    bool terminal;
+    uint64_t begin_us;
+    uint32_t start;     /* vnodes that it had at first */
+    uint32_t last_part; /* tenths that were told; not on a terminal */
+    char last_blocker[BLOCKER_SIZE];
+    char told_blocker[BLOCKER_SIZE];
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+/* ---- looking ---- */
+
+static Rh__AdminReply *ask_nodes(struct admin *a, uint32_t timeout_ms)
+{
+    Rh__AdminNodes what = RH__ADMIN_NODES__INIT;
+    Rh__Admin request = RH__ADMIN__INIT;
+
+    request.what_case = RH__ADMIN__WHAT_NODES;
+    request.nodes = &what;
+    return admin_ask(a, &request, timeout_ms);
+}
+
+static Rh__AdminReply *ask_txns(struct admin *a, uint32_t timeout_ms)
+{
+    Rh__AdminTxns what = RH__ADMIN_TXNS__INIT;
+    Rh__Admin request = RH__ADMIN__INIT;
+
+    what.limit = TXNS_MAX;
+    request.what_case = RH__ADMIN__WHAT_TXNS;
+    request.txns = &what;
+    return admin_try(a, &request, timeout_ms);
+}
+
+/* Whom the oldest pending transaction that takes something off the node waits for. */
+static void find_blocker(const Rh__AdminReply *txns, const char *name, char out[BLOCKER_SIZE])
+{
+    out[0] = '\0';
+    for (size_t i = 0; i < txns->n_txns; i++) { // newest first
+        const Rh__TxnRow *t = txns->txns[i];
+
+        if (strcmp(t->state, "pending") == 0 && t->waiting_for[0] != '\0' && t->n_moves > 0 &&
+            strcmp(t->moves[0]->from, name) == 0) {
+            (void)snprintf(out, BLOCKER_SIZE, "%s", t->waiting_for);
+        }
+    }
+}
+
+/* False: no coordinator answers, and why is printed. */
+static bool look(struct admin *a, const struct query *q, const char *name, struct progress *out)
+{
+    Rh__AdminReply *nodes = ask_nodes(a, q->timeout_ms);
+    Rh__AdminReply *txns = nodes == NULL ? NULL : ask_txns(a, q->timeout_ms);
+
+    *out = (struct progress){.left = 0};
+    if (nodes == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < nodes->n_nodes; i++) {
+        const Rh__NodeRow *n = nodes->nodes[i];
+
+        if (strcmp(n->member->name, name) == 0) {
+            out->here = true;
+            out->left = n->vnodes;
+            out->actors = n->actors;
+        }
+    }
+    if (txns != NULL) {
+        find_blocker(txns, name, out->blocker);
+    }
+    admin_free(nodes);
+    admin_free(txns);
+    return true;
+}
+
+/* ---- telling ---- */
+
+static void put_bar(uint32_t done, uint32_t start, char out[WIDTH + 1])
+{
+    const uint32_t filled = start == 0 ? WIDTH : WIDTH * done / start;
+
+    memset(out, '-', WIDTH);
+    memset(out, '#', filled > WIDTH ? WIDTH : filled);
+    out[WIDTH] = '\0';
+}
+
+/* "n2 [####----] 12 of 64 vnodes left, 3041 actors, 18.4 vnodes/s, 0.7 s to go" */
+static void put_line(const struct watch *w, const struct progress *p, char out[LINE_SIZE])
+{
+    const uint32_t done = w->start - p->left;
+    const double elapsed_s = (double)(clock_boottime_us() - w->begin_us) / 1e6;
+    const double rate = elapsed_s > 0.2 ? (double)done / elapsed_s : 0;
+    char bar[WIDTH + 1];
+    char eta[64] = "";
+
+    put_bar(done, w->start, bar);
+    if (rate > 0 && p->left > 0) {
+        (void)snprintf(
+            eta, sizeof eta, ", %.1f vnodes/s, %.0f s to go", rate, (double)p->left / rate + 0.5);
+    }
+    (void)snprintf(out,
+                   LINE_SIZE,
+                   "%s [%s] %" PRIu32 " of %" PRIu32 " vnodes left, %" PRIu64 " actors%s",
+                   w->name,
+                   bar,
+                   p->left,
+                   w->start,
+                   p->actors,
+                   eta);
+}
+
+static void tell_terminal(const struct watch *w, const struct progress *p)
+{
+    char line[LINE_SIZE];
+
+    put_line(w, p, line);
+    // Two lines, drawn anew; the cursor goes back to the first.
+    (void)fprintf(stderr, "\r\033[K%s\n\033[K", line);
+    if (p->blocker[0] != '\0') {
+        (void)fprintf(stderr, "  waits for %s", p->blocker);
+    }
+    (void)fprintf(stderr, "\033[A\r");
+}
+
+/* But for their numbers: ages in them change all the time. */
+static bool is_same(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        a += strspn(a, "0123456789.");
+        b += strspn(b, "0123456789.");
+        if (*a != *b || *a == '\0') {
+            return *a == *b;
+        }
+    }
+}
+
+/* One that is still there at the next look, and was not told. */
+static void tell_blocker(struct watch *w, const char *blocker)
+{
+    if (blocker[0] != '\0' && is_same(blocker, w->last_blocker) &&
+        !is_same(blocker, w->told_blocker)) {
+        (void)fprintf(stderr, "%s waits for %s\n", w->name, blocker);
+        (void)snprintf(w->told_blocker, sizeof w->told_blocker, "%s", blocker);
+    }
+    (void)snprintf(w->last_blocker, sizeof w->last_blocker, "%s", blocker);
+}
+
+static void tell_lines(struct watch *w, const struct progress *p)
+{
+    const uint32_t part = w->start == 0 ? 10 : 10 * (w->start - p->left) / w->start;
+    char line[LINE_SIZE];
+
+    put_line(w, p, line);
+    if (part != w->last_part) {
+        w->last_part = part;
+        (void)fprintf(stderr, "%s\n", line);
+    }
+    tell_blocker(w, p->blocker);
+}
+
+static void tell(struct watch *w, const struct progress *p)
+{
+    if (p->left > w->start) { // a node that was just given more
+        w->start = p->left;
+    }
+    if (w->terminal) {
+        tell_terminal(w, p);
+    } else {
+        tell_lines(w, p);
+    }
+}
+
+static void tell_end(const struct watch *w, enum drain_end end)
+{
+    if (w->terminal) {
+        (void)fprintf(stderr, "\n\033[K\r");
+    }
+    if (end == DRAIN_EMPTY) {
+        (void)fprintf(stderr,
+                      "%s is empty after %.1f s\n",
+                      w->name,
+                      (double)(clock_boottime_us() - w->begin_us) / 1e6);
+    } else if (end == DRAIN_DETACHED) {
+        (void)fprintf(stderr,
+                      "The drain goes on. `ringhold node drain %s --watch` shows it again, "
+                      "`ringhold node drain %s cancel` takes it back.\n",
+                      w->name,
+                      w->name);
+    }
+}
+
+/* ---- the watch ---- */
+
+static enum drain_end watch(struct watch *w, struct admin *a, const struct query *q,
+                            uint32_t wait_s)
+{
+    const struct timespec pause = {.tv_nsec = (long)LOOK_AGAIN_MS * 1000000};
+    const uint64_t wait_us = (uint64_t)wait_s * 1000000;
+    struct progress p;
+
+    for (;;) {
+        if (interrupted != 0) {
+            return DRAIN_DETACHED;
+        }
+        if (!look(a, q, w->name, &p)) {
+            return interrupted != 0 ? DRAIN_DETACHED : DRAIN_NOBODY;
+        }
+        tell(w, &p);
+        if (p.left == 0) {
+            return DRAIN_EMPTY;
+        }
+        if (wait_s != 0 && clock_boottime_us() - w->begin_us >= wait_us) {
+            return DRAIN_NOT_YET;
+        }
+        (void)nanosleep(&pause, NULL); // ^C ends it
+    }
+}
+
+enum drain_end drain_watch(const struct query *q, const char *name, uint32_t wait_s)
+{
+    const struct sigaction mine = {.sa_handler = on_interrupt};
+    struct sigaction before;
+    struct watch w = {
+        .name = name, .terminal = isatty(STDERR_FILENO) != 0, .begin_us = clock_boottime_us()};
+    struct admin *a = admin_open(q->cluster, q->coordinators);
+
+    if (a == NULL) {
+        return DRAIN_NOBODY;
+    }
+    interrupted = 0;
+    (void)sigaction(SIGINT, &mine, &before);
+    const enum drain_end end = watch(&w, a, q, wait_s);
+    tell_end(&w, end);
+    (void)sigaction(SIGINT, &before, NULL);
+    admin_close(a);
+    return end;
+}

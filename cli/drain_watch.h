@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Watching a node get empty: a bar, how fast, how long yet, and whom it waits
+ * for. Only watching: who stops it (^C) detaches, and the drain goes on.
+ */
+#ifndef CLI_DRAIN_WATCH_H
+#define CLI_DRAIN_WATCH_H
+
+#include "cli/query.h"
+
+enum drain_end {
+    DRAIN_EMPTY,    /* it owns nothing, or is gone */
+    DRAIN_NOT_YET,  /* wait_s are over */
+    DRAIN_DETACHED, /* ^C */
+    DRAIN_NOBODY,   /* no coordinator answers; why is printed */
+};
+
+/* Watch node `name` for at most wait_s seconds; 0 = as long as it takes. On a terminal (stderr) two
+ * lines are drawn anew; elsewhere a line is printed when a tenth is done, and for each new blocker.
+ * Takes SIGINT over while it lasts. */
+enum drain_end drain_watch(const struct query *q, const char *name, uint32_t wait_s);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The whole fleet as one JSON text, for the web page: asked of the leader, as
+ * `ringhold status`, `ring` and `txn list` ask it.
+ */
+#ifndef CLI_OVERVIEW_H
+#define CLI_OVERVIEW_H
+
+#include "base/bytes.h"
+
+/* Where the coordinators are. */
+struct overview {
+    char cluster[64];
+    char coordinators[1024]; /* "host:port,host:port" */
+};
+
+/* Append it: {"schema":1,"cluster":…}; docs/metrics.md has the fields. The vnodes are left out when
+ * the ring's version is still `known` and nothing moves: they are the most of it. False: no leader
+ * answered within a second; the text says so. Blocks; any thread that isn't a daemon's loop. */
+bool overview_put(const struct overview *o, const char *known, struct buffer *out);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the listener share. Nobody else includes this.
+ */
+#ifndef GATEWAY_LISTENER_INSIDE_UV_H
+#define GATEWAY_LISTENER_INSIDE_UV_H
+
+#include "gateway/shell_uv.h"
+
+enum { CONNECTION_PEER_SIZE = ADDRESS_SIZE_MAX + 8 };
+
+struct arrival;
+
+/* It is in one of the listener's lists at a time, by `link`: arriving, connections, parting or
+ * refused. */
+struct connection {
+    uv_tcp_t tcp;
+    uv_write_t write;
+    struct listener *listener;
+    struct carrier *carrier; /* owned; NULL = the client's bytes go as they are */
+    struct arrival *arrival; /* owned; NULL: it needs no header, or had it */
+    struct client *client;   /* NULL: it isn't let in, or is being closed */
+    struct list_link link;
+    struct list_link touched;
+    struct list_link paused;
+    struct buffer writing; /* owned: what the write under way sends */
+    bool reading;
+    uint64_t refused_us; /* when it was turned away; else 0 */
+    size_t refused_size; /* bytes that it said since */
+    uint64_t over_us;    /* since when its carrier has ended; else 0 */
+};
+
+/* libuv's buffers serve reads too, so they are not const; a write only reads them. */
+static inline uv_buf_t buf_of(struct bytes bytes)
+{
+    const union {
+        const uint8_t *in;
+        char *out;
+    } base = {.in = bytes.data};
+
+    return uv_buf_init(base.out, (unsigned)bytes.size);
+}
+
+/* ---- listener_uv.c */
+
+/* The last callback: frees it. */
+void connection_closed(uv_handle_t *handle);
+void connection_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf);
+void connection_stop_reading(struct connection *c);
+/* The other end of its socket: "host:port"; IPv6, or IPv4 as ::ffff:a.b.c.d, false if it has none.
+ */
+void connection_name(const struct connection *c, char peer[CONNECTION_PEER_SIZE]);
+bool connection_address(const struct connection *c, uint8_t address[16]);
+/* It comes from `peer`, and these bytes were read already: it is let in, or turned away. */
+void connection_admit(struct connection *c, enum entry entry, const char *peer, struct bytes in);
+
+/* ---- arrival_uv.c */
+
+/* Must it say first whose it is? */
+bool arrival_wanted(const struct listener *l, enum entry entry, const struct connection *c);
+/* Let it say so; then connection_admit() it. Takes it. */
+void arrival_begin(struct connection *c, enum entry entry);
+/* About once a second; close them all. */
+void arrival_sweep(struct listener *l);
+void arrival_close(struct listener *l);
+/* Takes NULL. */
+void arrival_free(struct arrival *a);
+
+/* ---- turned_away_uv.c */
+
+/* It is not let in, and told so with these words: at once, or behind the handshakes of its carrier,
+ * of which `in` was read already. Takes it. */
+void turned_away(struct connection *c, struct bytes words, struct bytes in);
+/* All is said, and it has no client any more. What comes still is read, and dropped, for a while.
+ * Takes it. */
+void turned_away_see_off(struct connection *c);
+/* Every 10 ms; about once a second; close them all. */
+void turned_away_tick(struct listener *l);
+void turned_away_sweep(struct listener *l);
+void turned_away_close(struct listener *l);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Players: clients with sessions. In seeds of the profile `sessions` there are four heroes, actors
+ * of kinds with sessions, and the devices of those who play them. All that stands between the two
+ * is the shipped code:
+ *
+ *     device (client/) <-line-> hall: clients at a gateway (gateway/client.h), its router
+ *         <-data link-> node's host -> stage: its scene (node/scene.h) -> hero: a game's callbacks
+ *
+ * What is played here: lines, which break, hang and are noticed late; devices, which
+ * ask, come again and log in over one another; heroes, which push, kick, fail and retire.
+ *
+ * What happens here draws from a random stream of its own.
+ */
+#ifndef SIM_PLAYERS_H
+#define SIM_PLAYERS_H
+
+#include "base/prng.h"
+#include "node/presence.h"
+#include "node/scene.h"
+#include "sim/fleet.h"
+
+#include <ringhold_client.h>
+
+enum {
+    HEROES = 4,
+    DEVICES = 6, /* the last two play the first two heroes, too */
+    FILLER_MAX = 12000,
+    HERO_RESUME_MS = 8000,
+};
+
+/* What a hero pushed to one client, from when it heard of it until it heard of another, or of the
+ * same one afresh: by number - 1. */
+struct spell {
+    size_t hero;
+    bool goes_on;    /* in the bond of the one before: its hero came cold, with that … */
+    uint64_t losses; /* of its hero, then */
+    uint64_t base;   /* … so many pushes stand before it */
+    uint64_t *upto;  /* owned: bytes of these and all before */
+    uint64_t made;
+    uint64_t cap;
+};
+
+/* The truth of it, whatever incarnation is asked. */
+struct hero {
+    struct entity who; /* its name, for check_owns() */
+    bool rejects;      /* its kind does: who comes second is refused */
+    uint64_t spell;    /* that goes on; 0 = none was */
+    enum { CLIENT_NONE, CLIENT_THERE, CLIENT_AWAY } client;
+    bool fresh;         /* it was begun cold, and has no spell yet */
+    uint64_t away_us;   /* since then */
+    uint64_t ran_us;    /* when its code ran last … */
+    uint64_t rested_us; /* … and before that */
+    uint64_t losses; /* times that a session may have ended: a cold start, a failure, a kick … */
+    uint64_t colds;  /* of them: of its memory. Who was bound then may be replaced */
+    uint64_t ends;   /* times that it ended itself */
+    uint64_t kicks;  /* of its own */
+    uint64_t lives;  /* incarnations */
+};
+
+struct player_ask {
+    size_t device;
+    bool answered;
+    bool never; /* it was answered that it did not run */
+    unsigned runs;
+};
+
+/* A connection. */
+struct wire {
+    uint64_t number;
+    struct device *device; /* NULL: it has let go of it */
+    struct sim_gateway *at;
+    uint64_t life;         /* of the gateway */
+    struct client *client; /* NULL: not yet, or no more */
+    struct buffer in;      /* has arrived, and is not taken yet */
+    uint64_t up_us;        /* when the newest bytes arrive */
+    uint64_t down_us;
+    uint64_t stalls_us; /* the device reads nothing until then */
+    bool dead;          /* nothing passes any more */
+    bool closed;        /* by the gateway, or it died: what was sent before still arrives */
+    bool over;          /* for the gateway */
+};
+
+struct device {
+    size_t number;
+    struct hero *hero;
+    struct rhc *rhc; /* owned */
+    struct wire *wire;
+    bool refused;    /* another one is bound, and stays */
+    bool bound;      /* told so, and not yet that it is over */
+    bool keeps;      /* it has a session to come back to */
+    uint64_t losses; /* of the hero, when that began */
+    uint64_t rivals; /* times that the other device of this hero had dialled then */
+    uint64_t dials;  /* of this one */
+    uint64_t spell;  /* of the last push; 0 = none since it was bound */
+    uint64_t old;    /* spells to this one are over for it … */
+    struct {
+        uint64_t spell; /* … and those to this one, if this line binds it afresh */
+        uint64_t losses;
+        uint64_t rivals;
+    } dialled;          /* how things stood then */
+    uint64_t seen;      /* sequence of the last push */
+    uint64_t ran;       /* newest of its requests that ran */
+    bool leaves;        /* its gateway stops */
+    uint64_t unordered; /* those to this one may run in any order */
+    uint64_t open;      /* without an answer */
+    uint64_t wake_us;   /* when it is looked at next */
+    uint64_t begin_us;  /* it logs in again then; 0 = it need not */
+};
+
+struct players {
+    struct prng prng;
+    struct hero hero[HEROES];
+    struct device device[DEVICES];
+    size_t devices;
+    struct spell *spell; /* owned; by number - 1 */
+    size_t spell_count;
+    size_t spell_cap;
+    struct player_ask *ask; /* owned; by number - 1 */
+    size_t ask_count;
+    size_t ask_cap;
+    struct wire **wire; /* owned; by number - 1 */
+    size_t wire_count;
+    size_t wire_cap;
+    uint64_t ask_gap_us;
+    uint64_t push_ms;
+    uint64_t mischief_us;
+    uint64_t lag_us; /* of lines, at most */
+    uint64_t fails_pm;
+    uint64_t kicks_pm;
+    uint64_t ends_pm;
+    uint64_t cold_pm;
+    uint64_t busy_pm;
+    struct {
+        uint64_t begun; /* sessions */
+        uint64_t afresh;
+        uint64_t resumed;
+        uint64_t replaced;
+        uint64_t refused;
+        uint64_t pushes; /* that came */
+        uint64_t lost;
+        uint64_t moved; /* with a client */
+        uint64_t asked;
+    } total;
+};
+
+static inline uint64_t players_between(struct fleet *f, uint64_t low, uint64_t high)
+{
+    return prng_between(&f->players->prng, low, high);
+}
+static inline bool players_chance(struct fleet *f, uint64_t per_mille)
+{
+    return players_between(f, 1, 1000) <= per_mille;
+}
+
+/* Kinds of heroes. */
+static inline bool players_has(uint16_t kind)
+{
+    return kind == FLEET_KIND_HERO || kind == FLEET_KIND_LONER;
+}
+
+/* ---- devices and their lines: players.c */
+
+/* Bytes of a line, for a device; it was closed by the gateway. */
+void players_hear(struct fleet *f, struct wire *w, struct bytes bytes);
+void players_hung_up(struct fleet *f, struct wire *w);
+
+/* ---- at gateways: hall.c */
+
+/* What arrived on `w`, or that it is gone. */
+void hall_accept(struct fleet *f, struct wire *w);
+void hall_take(struct fleet *f, struct wire *w);
+void hall_leave(struct fleet *f, struct wire *w);
+/* All are told to go elsewhere. */
+void hall_drain(struct fleet *f, struct sim_gateway *g);
+
+/* ---- at nodes: stage.c */
+
+/* What heroes share: the stage that they live on. */
+struct fleet *sim_stage_fleet(const struct sim_stage *s);
+const struct sim_node *sim_stage_node(const struct sim_stage *s);
+/* Who is activated comes cold, with a client. */
+bool sim_stage_bonded(const struct sim_stage *s);
+
+/* ---- heroes: hero.c */
+
+extern const struct rh_actor_ops hero_ops;
+extern const struct rh_actor_ops loner_ops;
+
+/* ---- what is judged: check_player.c */
+
+/* An incarnation begins; `has_state`: it was handed over, and knows that. */
+void check_hero_begins(struct fleet *f, struct hero *h, const struct sim_node *n, bool has_state,
+                       uint64_t spell, uint64_t made);
+/* It hears of its client, who is `client` as it knows; `again`: it came with that. */
+void check_heard(struct fleet *f, struct hero *h, const struct rh_session *e, int client,
+                 bool again);
+/* A hero begins a spell; `goes_on`: in the bond of the spell before. Its number. */
+uint64_t check_spell(struct fleet *f, struct hero *h, bool goes_on);
+/* It pushed so many bytes as number `made` of that. */
+struct pushed {
+    uint64_t spell;
+    uint64_t made;
+    size_t size;
+};
+void check_pushed(struct fleet *f, struct pushed push);
+/* It runs a request of a device. */
+void check_player_run(struct fleet *f, const struct hero *h, uint64_t number);
+/* How often others dialled to play its hero. */
+uint64_t check_rivals(const struct fleet *f, const struct device *d);
+/* What a device hears. */
+void check_player_event(struct fleet *f, struct device *d, const struct rhc_event *e);
+
+#endif

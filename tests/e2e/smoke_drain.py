@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""A drain as a person sees it: the bar, whom it waits for, ^C that only stops looking, the way back to it, a
+deadline that takes it back; and as a script's log has it."""
+import itertools
+import os
+import pty
+import re
+import signal
+import subprocess
+import threading
+
+from fleet import Fleet, Resp, main, until
+
+class Terminal:
+    """A command on a terminal of its own; `text` is what it has drawn, escapes and all."""
+
+    def __init__(self, fleet, *words):
+        self.fd, other = pty.openpty()
+        self.popen = subprocess.Popen(
+            [fleet.binary, *words, "--coordinators", fleet.addresses],
+            stdin=other, stdout=other, stderr=other, start_new_session=True,
+        )
+        os.close(other)
+        self.text = ""
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        while True:
+            try:
+                more = os.read(self.fd, 4096)
+            except OSError:
+                return  # the other end is closed
+            if not more:
+                return
+            self.text += more.decode()
+
+    def shows(self, pattern):
+        until(f"/{pattern}/ is shown", lambda: re.search(pattern, self.text) or self.popen.poll() is not None)
+        until(f"/{pattern}/ is shown", lambda: re.search(pattern, self.text), 5)
+
+    def end(self, code):
+        assert self.popen.wait(60) == code, (self.popen.returncode, self.text)
+
+
+def started(fleet):
+    """Two nodes; an actor of n2 that waits for an answer that nobody gives."""
+    plugin = os.path.join(os.path.dirname(os.path.abspath(fleet.binary)), "tests", "plugins", "unruly.so")
+    fleet.coordinators(1)
+    for name in ("n1", "n2"):
+        fleet.node(name, ["--actor", plugin, "--threads", "2"])
+    fleet.gateway("g1")
+    fleet.settled(["n1", "n2"])
+    busy = next(f"k{i}" for i in itertools.count() if fleet.ask("where", f"k{i}")["node"] == "n2")
+    redis = Resp(fleet.process("g1").resp)
+    redis.send(("CALL", busy, "hang"))
+    until("it hangs", lambda: any(r["id"] == busy for r in fleet.ask("top", "--hot")))
+    return busy, redis
+
+
+def state(fleet, name):
+    return next((n["state"], n["vnodes"]) for n in fleet.status()["nodes"] if n["node"] == name)
+
+
+def a_person_watches_leaves_and_comes_back(binary):
+    with Fleet(binary) as fleet:
+        busy, _redis = started(fleet)
+        first = Terminal(fleet, "node", "drain", "n2", "--watch")
+        first.shows(r"n2 \[#+-+\] \d+ of 64 vnodes left, \d+ actors")
+        first.shows(f"waits for n2: actor '{busy}'")
+        first.popen.send_signal(signal.SIGINT)
+        first.end(130)
+        assert "The drain goes on" in first.text and "n2 is empty" not in first.text, first.text
+        assert state(fleet, "n2")[0] == "leaving" and state(fleet, "n2")[1] < 64, state(fleet, "n2")
+        second = Terminal(fleet, "node", "drain", "n2", "--watch")
+        second.shows(f"waits for n2: actor '{busy}'")
+        fleet.process("n2").kill().wait()  # the way out of a handler that never ends
+        second.shows("n2 is empty after")
+        second.end(0)
+
+
+def a_deadline_takes_it_back(binary):
+    with Fleet(binary) as fleet:
+        busy, _redis = started(fleet)
+        words = ["node", "drain", "n2", "--coordinators", fleet.addresses]
+        code, out, err = fleet.run(*words, "--deadline", "2")
+        assert code == 3 and "the drain is taken back" in err, (code, out, err)
+        assert f"waits for n2: actor '{busy}'" in err and "\033" not in err, err
+        until("it has its share again", lambda: state(fleet, "n2") == ("live", 64) and not fleet.status()["planned"])
+        code, _, err = fleet.run(*words, "--wait", "1")
+        assert code == 3 and "taken back" not in err, (code, err)
+        code, _, err = fleet.run(*words, "--wait", "1", "--deadline", "1")
+        assert code == 1 and "not both" in err, (code, err)
+
+
+def a_log_has_a_line_for_each_tenth(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1)
+        for name in ("n1", "n2"):
+            fleet.node(name)
+        fleet.settled(["n1", "n2"])
+        code, _, err = fleet.run("node", "drain", "n2", "--watch", "--coordinators", fleet.addresses)
+        lines = err.splitlines()
+        assert code == 0 and "\033" not in err and "\r" not in err, err
+        assert lines[-1].startswith("n2 is empty after") and len(lines) <= 12, lines
+        assert state(fleet, "n2") == ("leaving", 0)
+
+
+main([
+    a_person_watches_leaves_and_comes_back,
+    a_deadline_takes_it_back,
+    a_log_has_a_line_for_each_tenth,
+])  # fmt: skip
