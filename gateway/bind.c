@@ -162,6 +162,19 @@ static uint8_t note_flags(enum note_type type)
     return mutant(M_NOTETWICE) ? REQUEST_SESSION | REQUEST_IDEMPOTENT : REQUEST_SESSION;
 }
 
+/* What tells that a client has gone is told however long that takes: it goes behind all that the
+ * client asked of the actor, nobody says it again, and an actor that isn't told refuses the next
+ * client if its kind does. One for each client that goes. */
+static bool must_be_told(enum note_type type)
+{
+    return type == NOTE_LOST;
+}
+
+static uint32_t note_timeout_ms(enum note_type type)
+{
+    return must_be_told(type) ? REQUEST_TTL_MAX_MS : 0;
+}
+
 /* A note for which no command waits. */
 static void send_note(struct client *c, enum note_type type, uint64_t now_us,
                       struct router_effects *effects)
@@ -177,10 +190,8 @@ static void send_note(struct client *c, enum note_type type, uint64_t now_us,
         .kind = b->kind,
         .id = id_of(b),
         .body = buffer_bytes(note_of(c, type)),
-        // It goes behind all that the client asked of the actor, and nobody says it again: one for
-        // each client that goes.
-        .timeout_ms = type == NOTE_LOST ? REQUEST_TTL_MAX_MS : 0,
-        .must = type == NOTE_LOST,
+        .timeout_ms = note_timeout_ms(type),
+        .must = must_be_told(type),
     };
 
     router_step(c->all->router, &event, effects);
@@ -202,6 +213,8 @@ static void ask_note(struct client *c, enum note_type type, uint64_t ticket)
 
     client_ask(c,
                &(struct ask){.ticket = ticket,
+                             .timeout_ms = note_timeout_ms(type),
+                             .must = must_be_told(type),
                              .flags = note_flags(type),
                              .kind = b->kind,
                              .id = id_of(b),

@@ -190,6 +190,7 @@ void client_ask(struct client *c, const struct ask *ask)
         .kind = ask->kind,
         .id = ask->id,
         .body = ask->body,
+        .must = ask->must,
     };
 
     if (ask->name != 0) {

@@ -174,6 +174,7 @@ struct ask {
     struct bytes body;
     uint32_t name; /* of a client with a sitting: its own; 0 = one of the gateway's */
     bool again;    /* … which was sent before */
+    bool must;     /* it is taken however full the router is */
 };
 void client_ask(struct client *c, const struct ask *ask);
 

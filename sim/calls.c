@@ -52,6 +52,7 @@ void node_calls_tick(struct fleet *f, struct sim_node *n)
 {
     if (n->calls != NULL) {
         calls_tick(n->calls, now_of(f, n));
+        calls_check(n->calls);
     }
 }
 
@@ -205,6 +206,7 @@ void node_calls_settle(struct fleet *f, struct sim_node *n)
 {
     const uint64_t life = n->process.life;
     struct calls_effect e;
+    bool has_effects = false;
 
     if (n->calls == NULL || n->settles) {
         return;
@@ -212,11 +214,13 @@ void node_calls_settle(struct fleet *f, struct sim_node *n)
     n->settles = true;
     while (goes_on(f, n, life) && calls_take(n->calls, &e)) {
         effect(f, n, &e);
+        has_effects = true;
     }
     if (n->process.life == life) {
         n->settles = false;
     }
-    if (n->calls != NULL) {
+    // Not after every step of the node's: most have nothing to do with it, and it looks at all.
+    if (has_effects && n->calls != NULL) {
         calls_check(n->calls);
     }
 }

@@ -239,6 +239,33 @@ static void who_unbinds_may_bind_again(void **state)
     stop(&b);
 }
 
+/* An actor that isn't told of it would refuse the next client, if its kind does: where who asks for
+ * something else is told that there is no room, it is asked on. */
+static void who_unbinds_is_told_of_however_full_the_node_is(void **state)
+{
+    const uint64_t patience_us = (uint64_t)router_config_default().overload_ms * 1000;
+    struct bound_rig b;
+
+    (void)state;
+    start(&b);
+    bind(&b);
+    client_rig_text(&b.r, b.c, "UNBIND\r\n");
+    const uint64_t until_us = b.r.rig.now_us + 4 * patience_us;
+    assert_int_equal(client_rig_request(&b.r, 2).ttl_ms, REQUEST_TTL_MAX_MS);
+    for (size_t number = 2; b.r.rig.now_us < until_us; number++) {
+        (void)note_at(&b, number, NOTE_LOST);
+        client_rig_answer(&b.r, number, ANSWER_OVERLOAD, (struct bytes){0});
+        while (b.r.request_count == number) {
+            reads(&b, "");
+            b.r.rig.now_us += 10000;
+            client_rig_event(&b.r, (struct router_event){.type = ROUTER_TICK});
+        }
+    }
+    client_rig_answer(&b.r, b.r.request_count, ANSWER_OK, (struct bytes){0});
+    reads(&b, "+OK\r\n");
+    stop(&b);
+}
+
 static void a_kick_is_the_last_thing_that_it_reads(void **state)
 {
     struct bound_rig b;
@@ -423,6 +450,7 @@ int main(void)
         cmocka_unit_test(an_answer_that_is_none_is_an_error),
         cmocka_unit_test(the_actor_is_told_when_it_goes),
         cmocka_unit_test(who_unbinds_may_bind_again),
+        cmocka_unit_test(who_unbinds_is_told_of_however_full_the_node_is),
         cmocka_unit_test(a_kick_is_the_last_thing_that_it_reads),
         cmocka_unit_test(who_does_not_read_is_cut),
         cmocka_unit_test(a_link_that_was_away_is_reason_to_ask),
