@@ -60,6 +60,7 @@ struct side {
     bool echo;         /* send frames back */
     bool forget_on_up; /* and on frame, and on down: inside the callback */
     bool drop_on_frame;
+    uint64_t reborn_on_hello; /* if not 0: its incarnation from then on */
     enum frame_type last_type;
     uint16_t last_count;
     uint8_t last[16];
@@ -112,6 +113,9 @@ static const char *on_hello(void *context, const struct hello *peer)
     const struct side *side = context;
 
     (void)peer;
+    if (side->reborn_on_hello != 0) {
+        links_set_incarnation(side->links, side->reborn_on_hello);
+    }
     return side->refuse;
 }
 
@@ -489,6 +493,28 @@ static void a_hello_brings_a_link_up_on_both_sides(void **state)
     assert_ptr_equal(link_user(link), a);
     assert_int_equal(a->ups, 1);
     assert_int_equal(b->ups, 1);
+}
+
+static bool who_dialled_knows_the_incarnation(void)
+{
+    const struct side *dialler = &sides[1];
+
+    return both_up() && link_is_up(dialler->up[0]) &&
+           link_peer(dialler->up[0])->incarnation == sides[0].reborn_on_hello;
+}
+
+/* A node registers while a gateway's hello and its own cross: after the restore of a backup which
+ * did not know it, gateways dial it in that very moment. */
+static void a_hello_of_the_incarnation_before_is_said_again(void **state)
+{
+    struct side *node = side_start(0, ROLE_NODE, "n1");
+    struct side *gateway = side_start(1, ROLE_GATEWAY, "g1");
+
+    (void)state;
+    node->reborn_on_hello = 78;
+    assert_int_equal(links_listen(node->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    (void)links_dial(gateway->links, bound);
+    until(who_dialled_knows_the_incarnation);
 }
 
 static bool thousand_back(void)
@@ -1301,6 +1327,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest cases[] = {
         CASE(a_hello_brings_a_link_up_on_both_sides),
+        CASE(a_hello_of_the_incarnation_before_is_said_again),
         CASE(frames_arrive_in_order_both_ways),
         CASE(records_of_one_turn_travel_in_one_frame),
         CASE(records_wait_at_a_closed_gate_and_nothing_else_does),

@@ -82,6 +82,7 @@ static void say_hello(struct conn *conn)
 {
     struct buffer body = {0};
 
+    conn->said = conn->links->config.self.incarnation;
     hello_put(&body, &conn->links->config.self);
     conn_put(conn, FRAME_HELLO, buffer_bytes(&body));
     buffer_fini(&body);
@@ -101,6 +102,11 @@ static void up_if_both_welcome(struct conn *conn)
     struct link *link = conn->link;
 
     if (!conn->accepted || !conn->welcomed) {
+        return;
+    }
+    // A gateway would take me for the one before for as long as the link is up, and send nothing.
+    if (conn->said != links->config.self.incarnation) {
+        conn_close(conn, "my incarnation changed since my hello");
         return;
     }
     link->up = true;

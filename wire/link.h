@@ -115,7 +115,7 @@ void links_forget(struct links *links, struct link *link);
 /* Close this connection with a reason: not up from now on, `down` follows from links_poll(). A
  * dialled one retries. */
 void link_drop(struct link *link, const char *reason);
-/* Later hellos carry this incarnation. */
+/* Later hellos carry this incarnation. Who has heard another, and is not up yet, hears it again. */
 void links_set_incarnation(struct links *links, uint64_t incarnation);
 /* Later hellos say whether this coordinator's folder took part in a group. */
 void links_set_pristine(struct links *links, bool pristine);

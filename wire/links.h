@@ -52,6 +52,7 @@ struct conn {
     bool accepted; /* and we said welcome to it */
     bool welcomed; /* they said welcome */
     struct hello peer;
+    uint64_t said;     /* the incarnation in our hello */
     uint64_t since_us; /* connected */
     uint64_t heard_us; /* last bytes from it */
     uint64_t pinged_us;
