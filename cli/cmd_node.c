@@ -286,7 +286,7 @@ static int run_daemon(int argc, char **argv)
         .arguments = "",
         .details = "Exit 75: it was fenced, others took its ids; start it again (a supervisor's "
                    "work). 143: its drain was cut short.\nAlso: ringhold node list | wait NAME | "
-                   "drain NAME | remove NAME (each "
+                   "drain NAME | remove NAME | weight NAME N (each "
                    "with --help).",
         .options = options,
         .daemon = true,
@@ -313,17 +313,21 @@ static int run_daemon(int argc, char **argv)
 
 int cmd_node(int argc, char **argv)
 {
-    if (argc > 0 && strcmp(argv[0], "list") == 0) {
-        return cmd_node_list(argc - 1, argv + 1);
-    }
-    if (argc > 0 && strcmp(argv[0], "wait") == 0) {
-        return cmd_node_wait(argc - 1, argv + 1);
-    }
-    if (argc > 0 && strcmp(argv[0], "drain") == 0) {
-        return cmd_node_drain(argc - 1, argv + 1);
-    }
-    if (argc > 0 && strcmp(argv[0], "remove") == 0) {
-        return cmd_node_remove(argc - 1, argv + 1);
+    static const struct {
+        const char *word;
+        int (*run)(int argc, char **argv);
+    } others[] = {
+        {"list", cmd_node_list},
+        {"wait", cmd_node_wait},
+        {"drain", cmd_node_drain},
+        {"remove", cmd_node_remove},
+        {"weight", cmd_node_weight},
+    };
+
+    for (size_t i = 0; argc > 0 && i < sizeof others / sizeof others[0]; i++) {
+        if (strcmp(argv[0], others[i].word) == 0) {
+            return others[i].run(argc - 1, argv + 1);
+        }
     }
     return run_daemon(argc, argv);
 }

@@ -3,9 +3,11 @@
 
 #include "cli/drain_watch.h"
 #include "cli/query.h"
+#include "ring/view.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { WAIT_MAX_S = 86400, EXIT_NOT_YET = 3, EXIT_DETACHED = 130 };
@@ -213,6 +215,53 @@ int cmd_node_remove(int argc, char **argv)
         return 1;
     }
     (void)printf("%s\n", reply->text);
+    admin_free(reply);
+    return 0;
+}
+
+int cmd_node_weight(int argc, char **argv)
+{
+    struct query q;
+    const struct command command = {
+        .name = "node weight",
+        .summary = "Change a node's share of the ids, beside the others', while it runs.",
+        .arguments = "NAME WEIGHT",
+        .details =
+            "1 to 1000. Its process brings its own `weight` when it starts again: change that "
+            "too.\n`ringhold ring --diff weight NAME WEIGHT` tells first what would move.",
+        .options = query_options(&q, NULL),
+        .arguments_min = 2,
+        .arguments_max = 2,
+    };
+    const int code = query_parse(&q, &command, argc, argv);
+    Rh__AdminWeight what = RH__ADMIN_WEIGHT__INIT;
+    Rh__Admin request = RH__ADMIN__INIT;
+    char name[64];
+    char by[128];
+    char *end = NULL;
+
+    if (code >= 0) {
+        return code;
+    }
+    const unsigned long weight = strtoul(q.arguments[1], &end, 10);
+    if (q.arguments[1][0] < '0' || q.arguments[1][0] > '9' || *end != '\0' || weight < 1 ||
+        weight > VIEW_WEIGHT_MAX) {
+        (void)fprintf(stderr, "ringhold node weight: WEIGHT is 1 to %d\n", VIEW_WEIGHT_MAX);
+        return 1;
+    }
+    (void)snprintf(name, sizeof name, "%s", q.arguments[0]);
+    what.name = name;
+    what.weight = (uint32_t)weight;
+    (void)query_who(by, sizeof by);
+    what.by = by;
+    request.what_case = RH__ADMIN__WHAT_WEIGHT;
+    request.weight = &what;
+    Rh__AdminReply *reply =
+        query_number_wish(&q, &what.wish, &what.seen) ? query_ask(&q, &request) : NULL;
+    if (reply == NULL) {
+        return 1;
+    }
+    (void)printf("%s has weight %lu\n", name, weight);
     admin_free(reply);
     return 0;
 }

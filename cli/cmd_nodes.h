@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `ringhold node list|wait|drain|remove`: asking about nodes. `ringhold node` alone
+ * `ringhold node list|wait|drain|remove|weight`: asking about nodes. `ringhold node` alone
  * is the daemon (cli/cmd_node.c).
  */
 #ifndef CLI_CMD_NODES_H
@@ -10,5 +10,6 @@ int cmd_node_list(int argc, char **argv);
 int cmd_node_wait(int argc, char **argv);
 int cmd_node_drain(int argc, char **argv);
 int cmd_node_remove(int argc, char **argv);
+int cmd_node_weight(int argc, char **argv);
 
 #endif

@@ -10,7 +10,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#define DATA_DEFAULT "/var/lib/ringhold/coordinator"
 
 enum { EXIT_DAMAGE = 2, BAR_WIDTH = 40, BAR_AFTER_US = 500000 };
 
@@ -179,6 +183,67 @@ static int backup(int argc, char **argv)
         look(&f, command.name, arguments[0], false) ? write_backup(&f, arguments[1], yes) : 1;
     recover_fini(&f);
     return result;
+}
+
+/* ---- `ringhold backup`: the same, of the folder and to a name that units and cron use ---- */
+
+/* TO, or a new file in the folder TO. */
+static const char *file_of(const char *to, const struct recover_folder *f, char *out, size_t size)
+{
+    const time_t now = (time_t)(clock_wall_us() / 1000000);
+    struct stat st;
+    struct tm utc = {0};
+    char time[32];
+
+    if (stat(to, &st) != 0 || !S_ISDIR(st.st_mode)) {
+        return to;
+    }
+    (void)gmtime_r(&now, &utc);
+    (void)strftime(time, sizeof time, "%Y%m%d-%H%M%S", &utc);
+    (void)snprintf(out, size, "%s/%s-%s.backup", to, f->cluster, time);
+    return out;
+}
+
+int cmd_backup(int argc, char **argv)
+{
+    char data[4096] = DATA_DEFAULT;
+    char file[4400];
+    bool yes = false;
+    const char *arguments[8];
+    int count = 0;
+    struct recover_folder f;
+    const struct option options[] = {
+        option_text("data", "DIR", data, sizeof data, "a coordinator's folder (" DATA_DEFAULT ")"),
+        option_switch("yes", &yes, "replace FILE if it is there"),
+        {0}};
+    const struct command command = {
+        .name = "backup",
+        .summary = "Write the fleet's configuration, as a coordinator has it, into one file.",
+        .arguments = "FILE|FOLDER",
+        .details = "The same as `ringhold recover backup`, while the coordinator runs. In a FOLDER "
+                   "the file is named\nCLUSTER-YYYYMMDD-HHMMSS.backup, by UTC. It holds the ring's "
+                   "secret key. `ringhold restore` reads it.",
+        .options = options,
+        .arguments_min = 1,
+        .arguments_max = 1,
+    };
+    const int code = options_parse(&command, argc, argv, arguments, &count);
+
+    if (code >= 0) {
+        return code;
+    }
+    log_set_level(LOG_ERROR);
+    const int result = look(&f, command.name, data, false)
+                           ? write_backup(&f, file_of(arguments[0], &f, file, sizeof file), yes)
+                           : 1;
+    recover_fini(&f);
+    return result;
+}
+
+int cmd_restore(int argc, char **argv)
+{
+    log_set_level(LOG_ERROR);
+    return cmd_recover_restore(argc, argv);
 }
 
 /* ---- all ---- */

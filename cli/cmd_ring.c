@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/commands.h"
 #include "cli/query.h"
+#include "cli/ring_diff.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,33 +35,22 @@ static void put_vnodes(const Rh__AdminReply *reply, struct rows *r)
     }
 }
 
-int cmd_ring(int argc, char **argv)
+static int print_ring(const struct query *q)
 {
-    struct query q;
-    const struct command command = {
-        .name = "ring",
-        .summary = "Every vnode: its cells, its owner, its generation, the move it is in.",
-        .arguments = "",
-        .options = query_options(&q, NULL),
-    };
-    const int code = query_parse(&q, &command, argc, argv);
     struct rows vnodes;
     char digest[33];
 
-    if (code >= 0) {
-        return code;
-    }
     Rh__AdminRing what = RH__ADMIN_RING__INIT;
     Rh__Admin request = RH__ADMIN__INIT;
     request.what_case = RH__ADMIN__WHAT_RING;
     request.ring = &what;
-    Rh__AdminReply *reply = query_ask(&q, &request);
+    Rh__AdminReply *reply = query_ask(q, &request);
     if (reply == NULL) {
         return 1;
     }
     put_vnodes(reply, &vnodes);
     (void)digest_text(reply->digest0, reply->digest1, digest);
-    if (q.json) {
+    if (q->json) {
         (void)printf(
             "{\"version\":%" PRIu64 ",\"digest\":\"%s\",\"vnodes\":", reply->version, digest);
         rows_print_json(&vnodes);
@@ -72,4 +62,43 @@ int cmd_ring(int argc, char **argv)
     rows_fini(&vnodes);
     admin_free(reply);
     return 0;
+}
+
+int cmd_ring(int argc, char **argv)
+{
+    struct query q;
+    char diff[16] = "";
+    char role[64] = "";
+    const struct option more[] = {
+        option_text("diff",
+                    "add|drain|remove|weight",
+                    diff,
+                    sizeof diff,
+                    "what would move if NODE came, went, or had another WEIGHT"),
+        option_text("role", "NAME", role, sizeof role, "of a node that is added (default)"),
+    };
+    const struct command command = {
+        .name = "ring",
+        .summary = "Every vnode: its cells, its owner, its generation, the move it is in.",
+        .arguments = "[NODE [WEIGHT]]",
+        .details =
+            "--diff changes nothing. The leader plans as it would; what pends counts as done. "
+            "Actors are as\nmany as the moving part of their node has on the average; bytes and "
+            "time are by the moves that the\nleader drove last.",
+        .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
+        .arguments_max = 2,
+    };
+    const int code = query_parse(&q, &command, argc, argv);
+
+    if (code >= 0) {
+        return code;
+    }
+    if (diff[0] != '\0') {
+        return ring_diff(&q, diff, role);
+    }
+    if (q.argument_count > 0 || role[0] != '\0') {
+        (void)fprintf(stderr, "ringhold ring: NODE and --role go with --diff\n");
+        return 1;
+    }
+    return print_ring(&q);
 }

@@ -8,7 +8,7 @@
 #define CLI_COMMANDS_H
 
 int cmd_coordinator(int argc, char **argv);
-int cmd_node(int argc, char **argv); /* the daemon, or list | wait | drain | remove */
+int cmd_node(int argc, char **argv); /* the daemon, or list | wait | drain | remove | weight */
 int cmd_gateway(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_ring(int argc, char **argv);
@@ -17,6 +17,8 @@ int cmd_where(int argc, char **argv);
 int cmd_txn(int argc, char **argv); /* list | show N | resolve N */
 int cmd_events(int argc, char **argv);
 int cmd_recover(int argc, char **argv);
+int cmd_backup(int argc, char **argv);
+int cmd_restore(int argc, char **argv);
 int cmd_daemons(int argc, char **argv);
 int cmd_quarantine(int argc, char **argv); /* list | clear KIND/ID | add KIND/ID */
 int cmd_config(int argc, char **argv);     /* check | print FILE */

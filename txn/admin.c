@@ -75,7 +75,7 @@ static Rh__NodeRow *node_row(struct coordinator *c, const struct state_node *nod
     return row;
 }
 
-static void add_nodes(struct coordinator *c, Rh__AdminReply *reply)
+void admin_add_nodes(struct coordinator *c, Rh__AdminReply *reply)
 {
     reply->nodes = mem_new(c->state->node_count, sizeof(Rh__NodeRow *));
     for (size_t i = 0; i < c->state->node_count; i++) {
@@ -262,7 +262,7 @@ void admin_send_reply(struct coordinator *c, uint64_t peer, Rh__AdminReply *repl
 
 void admin_overview(struct coordinator *c, Rh__AdminReply *reply)
 {
-    add_nodes(c, reply);
+    admin_add_nodes(c, reply);
     admin_gateways(c, reply);
     add_voters(c, reply);
     add_vnodes(c, reply);
@@ -344,6 +344,7 @@ static void expect(struct proposal *p, const struct peer *peer, uint64_t questio
 /* What an operator wants of a node, and who wants it. */
 struct wish {
     enum desire desire;
+    uint32_t weight; /* 0 = as it is */
     uint64_t number; /* random; 0 = an older client's */
     uint64_t seen;   /* what he knew of */
     char *by;
@@ -358,6 +359,7 @@ static struct proposal *propose_desire(struct coordinator *c, const struct state
 
     body.name = proto_text(node->name);
     body.leaving = wish->desire;
+    body.weight = wish->weight;
     body.wish = wish->number;
     body.seen = wish->seen;
     command.body_case = RH__COMMAND__BODY_DESIRE;
@@ -428,6 +430,18 @@ static const struct state_node *wanted_node(const struct coordinator *c, Rh__Adm
 }
 
 /* True: the answer comes when the command was applied. */
+static bool ask_desire(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                       const struct state_node *node, const struct wish *wish)
+{
+    struct proposal *p = propose_desire(c, node, wish);
+
+    expect(p, peer, reply->tag, node->slot);
+    if (p == NULL) {
+        admin_set_text(&reply->error, "the coordinators are not ready: try again");
+    }
+    return p != NULL;
+}
+
 static bool on_drain(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
                      const Rh__AdminDrain *in)
 {
@@ -437,17 +451,8 @@ static bool on_drain(struct coordinator *c, const struct peer *peer, Rh__AdminRe
                               .seen = in->seen,
                               .by = in->by,
                               .reason = proto_text("")};
-    struct proposal *p;
 
-    if (node == NULL) {
-        return false;
-    }
-    p = propose_desire(c, node, &wish);
-    expect(p, peer, reply->tag, node->slot);
-    if (p == NULL) {
-        admin_set_text(&reply->error, "the coordinators are not ready: try again");
-    }
-    return p != NULL;
+    return node != NULL && ask_desire(c, peer, reply, node, &wish);
 }
 
 static bool on_remove(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
@@ -479,6 +484,27 @@ static bool on_remove(struct coordinator *c, const struct peer *peer, Rh__AdminR
         admin_set_text(&reply->error, "the coordinators are not ready: try again");
     }
     return p != NULL;
+}
+
+static bool on_weight(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                      const Rh__AdminWeight *in)
+{
+    const struct state_node *node = wanted_node(c, reply, in->name);
+    const struct wish wish = {.desire = DESIRE_KEEP,
+                              .weight = in->weight,
+                              .number = in->wish,
+                              .seen = in->seen,
+                              .by = in->by,
+                              .reason = proto_text("")};
+
+    if (node == NULL) {
+        return false;
+    }
+    if (in->weight < 1 || in->weight > VIEW_WEIGHT_MAX) {
+        admin_set_text(&reply->error, "a weight is 1 to 1000");
+        return false;
+    }
+    return ask_desire(c, peer, reply, node, &wish);
 }
 
 static bool on_daemons(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
@@ -533,7 +559,7 @@ static bool fill(struct coordinator *c, const struct peer *peer, Rh__AdminReply 
 {
     switch (in->what_case) {
     case RH__ADMIN__WHAT_STATUS:
-        add_nodes(c, reply);
+        admin_add_nodes(c, reply);
         admin_gateways(c, reply);
         add_voters(c, reply);
         admin_add_roles(c, reply);
@@ -546,7 +572,7 @@ static bool fill(struct coordinator *c, const struct peer *peer, Rh__AdminReply 
         on_where(c, reply, in->where);
         return false;
     case RH__ADMIN__WHAT_NODES:
-        add_nodes(c, reply);
+        admin_add_nodes(c, reply);
         return false;
     case RH__ADMIN__WHAT_DRAIN:
         return on_drain(c, peer, reply, in->drain);
@@ -556,6 +582,11 @@ static bool fill(struct coordinator *c, const struct peer *peer, Rh__AdminReply 
         return on_quarantine(c, peer, reply, in->quarantine);
     case RH__ADMIN__WHAT_REMOVE:
         return on_remove(c, peer, reply, in->remove);
+    case RH__ADMIN__WHAT_WEIGHT:
+        return on_weight(c, peer, reply, in->weight);
+    case RH__ADMIN__WHAT_PREVIEW:
+        admin_preview(c, reply, in->preview);
+        return false;
     case RH__ADMIN__WHAT_TXNS:
         on_txns(c, reply, in->txns->limit);
         return false;

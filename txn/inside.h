@@ -18,6 +18,7 @@
  *     admin.c        operators' questions and wishes
  *     admin_roles.c  roles, singletons and sets of daemons
  *     admin_quarantine.c  actors that killed their process
+ *     admin_preview.c  what would move if a node came or went
  *     resolve.c      an operator decides a pending transaction
  *     inspect.c      `ringhold check` and `ringhold fix`
  */
@@ -422,6 +423,12 @@ void pace_fini(struct coordinator *c);
 void rebalance_touch(struct coordinator *c); /* something changed: plan anew, soon */
 void rebalance_reset(struct coordinator *c);
 void rebalance_run(struct coordinator *c);
+/* The nodes as the planner takes them, with room for more behind them. mem_free() them. */
+struct plan_node *rebalance_nodes(struct coordinator *c, size_t room);
+/* The plan for these nodes and the ring once all that pends is committed, which goes to `ring`;
+ * both are the caller's, also after an error. Changes nothing. */
+MUST_CHECK enum err rebalance_plan(struct coordinator *c, const struct plan_node *nodes,
+                                   size_t count, struct plan *plan, struct ring *ring);
 size_t rebalance_planned(const struct coordinator *c); /* transactions still to begin */
 /* A BEGIN didn't come to pass: its place in the plan is open again. */
 void rebalance_failed(struct coordinator *c, const struct proposal *p);
@@ -438,6 +445,7 @@ void admin_applied(struct coordinator *c, const struct proposal *p,
 Rh__AdminReply *admin_reply_new(const struct coordinator *c, uint64_t tag);
 void admin_send_reply(struct coordinator *c, uint64_t peer, Rh__AdminReply *reply);
 void admin_set_text(char **field, const char *text);
+void admin_add_nodes(struct coordinator *c, Rh__AdminReply *reply);
 void admin_add_txn(struct coordinator *c, Rh__AdminReply *reply, const struct state_txn *t);
 
 /* ---- admin_roles.c ---- */
@@ -448,6 +456,11 @@ void admin_add_roles(struct coordinator *c, Rh__AdminReply *reply);
 struct proposal *admin_daemons(struct coordinator *c, Rh__AdminReply *reply,
                                const Rh__AdminDaemons *in);
 uint32_t fence_least_members(const struct coordinator *c, const char *role);
+
+/* ---- admin_preview.c ---- */
+
+/* What would move. Changes nothing. */
+void admin_preview(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminPreview *in);
 
 /* ---- admin_quarantine.c ---- */
 

@@ -177,7 +177,27 @@ static void look_at_loads(struct coordinator *c, uint8_t moves_of[RING_NODES_MAX
     mem_free(owns);
 }
 
-static void make_plan(struct coordinator *c)
+struct plan_node *rebalance_nodes(struct coordinator *c, size_t room)
+{
+    struct plan_node *nodes = mem_new(c->state->node_count + room, sizeof *nodes);
+
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *n = &c->state->node[i];
+
+        nodes[i] = (struct plan_node){
+            .slot = n->slot,
+            .weight = n->weight,
+            // Who is gone gets nothing; what he has can't be taken from him without leases.
+            .leaving = n->leaving || peers_gone(c, n),
+            .role = n->role,
+            .incarnation = n->incarnation,
+        };
+    }
+    return nodes;
+}
+
+enum err rebalance_plan(struct coordinator *c, const struct plan_node *nodes, size_t count,
+                        struct plan *plan, struct ring *ring)
 {
     size_t busy_count;
     uint8_t *busy = pending_vnodes(c, &busy_count);
@@ -191,25 +211,21 @@ static void make_plan(struct coordinator *c)
         .wave_cap = c->config.txns_per_node,
         .owned_only = true,
     };
-    struct plan_node *nodes = mem_new(c->state->node_count, sizeof *nodes);
-    struct ring ring;
-    enum err e;
 
     look_at_loads(c, moves_of);
-    for (size_t i = 0; i < c->state->node_count; i++) {
-        const struct state_node *n = &c->state->node[i];
+    future_ring(c, ring);
+    const enum err e = plan_make(plan, ring, nodes, count, &limits);
+    mem_free(busy);
+    mem_free(moves_of);
+    return e;
+}
 
-        nodes[i] = (struct plan_node){
-            .slot = n->slot,
-            .weight = n->weight,
-            // Who is gone gets nothing; what he has can't be taken from him without leases.
-            .leaving = n->leaving || peers_gone(c, n),
-            .role = n->role,
-            .incarnation = n->incarnation,
-        };
-    }
-    future_ring(c, &ring);
-    e = plan_make(&c->plan, &ring, nodes, c->state->node_count, &limits);
+static void make_plan(struct coordinator *c)
+{
+    struct plan_node *nodes = rebalance_nodes(c, 0);
+    struct ring ring;
+    const enum err e = rebalance_plan(c, nodes, c->state->node_count, &c->plan, &ring);
+
     c->has_plan = true;
     c->plan_id++;
     c->planned = mem_new(c->plan.txn_count, sizeof *c->planned);
@@ -227,8 +243,6 @@ static void make_plan(struct coordinator *c)
     }
     ring_fini(&ring);
     mem_free(nodes);
-    mem_free(busy);
-    mem_free(moves_of);
 }
 
 /* ---- begin ---- */

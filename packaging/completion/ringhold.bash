@@ -18,6 +18,9 @@ _ringhold()
     -o|--output)
         mapfile -t COMPREPLY < <(compgen -W "table json" -- "$cur")
         return ;;
+    --diff)
+        mapfile -t COMPREPLY < <(compgen -W "add drain remove weight" -- "$cur")
+        return ;;
     --log-level)
         mapfile -t COMPREPLY < <(compgen -W "error warn info debug" -- "$cur")
         return ;;
@@ -34,13 +37,13 @@ _ringhold()
         return
     fi
     case ${command[*]} in
-    node) word="list wait drain remove" ;;
+    node) word="list wait drain remove weight" ;;
     txn) word="list show resolve" ;;
     quarantine) word="list clear add" ;;
     recover) word="inspect verify backup restore new-cluster undo" ;;
     config) word="check print" ;;
     token) word="make check" ;;
-    "node wait"|"node drain"|"node remove")
+    "node wait"|"node drain"|"node remove"|"node weight")
         word=$("$program" node list -o json --timeout-ms 500 2>/dev/null | tr '{' '\n' | sed -n 's/^"node":"\([^"]*\)".*/\1/p') ;;
     "txn show"|"txn resolve")
         word=$("$program" txn list -o json --timeout-ms 500 2>/dev/null | tr '{' '\n' | sed -n 's/^"txn":\([0-9]*\).*/\1/p') ;;
