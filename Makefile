@@ -68,9 +68,13 @@ library := $(out)/libringhold.a
 shared  := $(out)/libringhold.so.0
 pkg     := $(out)/ringhold.pc
 client  := $(addprefix $(out)/,libringhold-client.a libringhold-client.so.0 ringhold-client.pc)
+manual  := $(patsubst docs/man/%.scd,$(out)/man/%,$(wildcard docs/man/*.scd))
+ship    := $(binary) $(checker) $(library) $(shared) $(pkg) $(client) $(if $(shell command -v scdoc),$(manual),skip/manual)
 
-all: $(binary) $(checker) $(library) $(shared) $(pkg) $(client) $(plugins) $(embedded) $(playing) $(tests) $(sims) $(addprefix skip/,$(filter examples/store_%,$(lacking)))
+all: $(ship) $(plugins) $(embedded) $(playing) $(tests) $(sims) $(addprefix skip/,$(filter examples/store_%,$(lacking)))
 
+skip/manual:
+	@echo '  SKIP manual pages: they need scdoc (apt-get install scdoc)'
 skip/%:
 	@echo '  SKIP $*: it needs libpq-dev or libhiredis-dev (tools/setup check)'
 
@@ -145,6 +149,13 @@ $(pkg): packaging/ringhold.pc.in Makefile VERSION
 	$(Q)sed -e 's,@PREFIX@,$(PREFIX),' -e 's,@VERSION@,$(VERSION),' -e 's,@LIBS@,$(lib_libs),' $< >$@
 
 $(out)/cli/site.o: $(wildcard cli/web/*)
+
+# What the program and its headers say of themselves is on their pages word by word.
+$(out)/man/%: docs/man/%.scd tools/manual packaging/ringhold.ini $(wildcard include/*.h) $(binary)
+	@mkdir -p $(@D)
+	$(call say,MAN)
+	$(Q)tools/manual $(binary) $< >$@.scd
+	$(Q)scdoc <$@.scd >$@
 
 # All of the API, as plugins may call what nothing here does.
 $(binary): $(out)/cli/main.o $(out)/all.a
@@ -306,11 +317,13 @@ run-lint: $(pb)
 	$(Q)cppcheck --quiet --std=c11 --enable=warning,portability,performance --error-exitcode=1 \
 	    --inline-suppr --suppressions-list=tools/cppcheck.txt -j $$(nproc) -I. $(filter %.c,$(code))
 	@echo '  LINT shellcheck, layers'
-	$(Q)shellcheck tools/setup tools/layers tools/model .ci/run packaging/completion/ringhold.bash
+	$(Q)shellcheck tools/setup tools/layers tools/model tools/manual .ci/run packaging/completion/ringhold.bash
 	$(Q)./tools/layers
 
-install: $(binary) $(checker) $(library) $(shared) $(pkg) $(client)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man3
+ship: $(ship)
+
+install: $(ship)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
 	install -m 755 $(binary) $(DESTDIR)$(PREFIX)/bin/ringhold
 	install -m 755 $(checker) $(DESTDIR)$(PREFIX)/bin/ringhold-history
 	install -m 644 $(library) $(DESTDIR)$(PREFIX)/lib/libringhold.a
@@ -322,19 +335,19 @@ install: $(binary) $(checker) $(library) $(shared) $(pkg) $(client)
 	ln -sf libringhold-client.so.0 $(DESTDIR)$(PREFIX)/lib/libringhold-client.so
 	sed 's,^prefix=.*,prefix=$(PREFIX),' $(out)/ringhold-client.pc >$(DESTDIR)$(PREFIX)/lib/pkgconfig/ringhold-client.pc
 	install -m 644 include/ringhold.h include/ringhold_client.h $(DESTDIR)$(PREFIX)/include
-	install -m 644 docs/ringhold.1 $(DESTDIR)$(PREFIX)/share/man/man1/ringhold.1
+	for page in $(filter $(manual),$(ship)); do \
+	    install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/lib/sysusers.d $(DESTDIR)$(PREFIX)/share/doc/ringhold
 	for unit in coordinator node gateway; do sed 's,/usr/bin/,$(PREFIX)/bin/,' packaging/systemd/ringhold-$$unit.service \
 	    >$(DESTDIR)$(PREFIX)/lib/systemd/system/ringhold-$$unit.service || exit 1; done
 	install -m 644 packaging/systemd/ringhold.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/ringhold.conf
 	install -m 644 packaging/ringhold.ini packaging/prometheus/ringhold.rules.yml packaging/grafana/ringhold.json $(DESTDIR)$(PREFIX)/share/doc/ringhold
 	install -D -m 644 packaging/completion/ringhold.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ringhold
-	install -m 644 docs/libringhold.3 $(DESTDIR)$(PREFIX)/share/man/man3/libringhold.3
 
 clean:
 	rm -rf build
 
 .PHONY: all demo check run-check sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover browser storm bots alerts bench run-bench \
-        fuzz run-fuzz lint run-lint install clean
+        fuzz run-fuzz lint run-lint ship install clean
 .SECONDARY:
 -include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(out)/cli/main.d $(out)/sim/history_check.d

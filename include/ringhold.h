@@ -318,6 +318,7 @@ RH_API int rh_group_join(struct rh_group *group, struct rh_bytes id);
 RH_API int rh_group_leave(struct rh_group *group, struct rh_bytes id);
 /* 1: it is a member; else 0. */
 RH_API int rh_group_has(const struct rh_group *group, struct rh_bytes id);
+/* How many there are. */
 RH_API size_t rh_group_count(const struct rh_group *group);
 /* One of the members, 0 <= index < count, in an order that joins and leaves change. Borrowed until
  * the next of these. No bytes: there is none. */

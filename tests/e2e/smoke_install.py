@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What `make install` leaves is enough for a game server in C++, linked with the shared library and with the static one."""
 import os
+import shutil
 import subprocess
 import tempfile
 
@@ -66,6 +67,8 @@ def cplusplus_links_with_what_is_installed(binary):
             capture_output=True, text=True, timeout=250, env=environment,
         )
         assert done.returncode == 0, (done.stdout, done.stderr)
+        man = os.path.join(folder, "usr/local/share/man")
+        assert not shutil.which("scdoc") or os.path.exists(os.path.join(man, "man1", "ringhold-node.1")), done.stdout
         lib = os.path.join(folder, "usr/local/lib")
         config = {
             "PKG_CONFIG_PATH": os.path.join(lib, "pkgconfig"),

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""The manual pages keep up: every public function, and every command, is in one."""
+"""The manual pages keep up: each command, option and public function is on one, as the program says it,
+and each page renders without a warning."""
+import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 
 from fleet import main
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+HELP_OF_ALL = {"config", "help"}
 
 
 def text_of(*words):
@@ -15,29 +19,101 @@ def text_of(*words):
         return f.read()
 
 
+def output(*words, **more):
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, **more)
+    assert done.returncode == 0, (words, done.stdout, done.stderr)
+    return done.stdout
+
+
+def commands(binary):
+    """Every command, with those of its second word: "status", "node", "node drain"."""
+    found = []
+    for name, summary in re.findall(r"^  ([a-z][a-z-]*) +(.*)", output(binary, "--help"), re.M):
+        group = re.search(rf"\b{name} ((?:[a-z-]+(?: [A-Z]+)? \| )+[a-z-]+)", summary)
+        parts = re.findall(r"[a-z][a-z-]*", group.group(1)) if group else []
+        alone = not parts or name == "node"
+        found += ([name] if alone else []) + [f"{name} {p}" for p in parts]
+    return [c for c in found if c != "version"]
+
+
+def options(binary, command):
+    return set(re.findall(r"^  --([a-z0-9-]+)", output(binary, *command.split(), "--help"), re.M))
+
+
+def pages(binary):
+    """{"ringhold-node.1": its text as a reader sees it}. A warning of scdoc or groff is a failure."""
+    texts = {}
+    for path in sorted(glob.glob(os.path.join(ROOT, "docs", "man", "*.scd"))):
+        source = output(os.path.join(ROOT, "tools", "manual"), binary, path)
+        done = subprocess.run(["scdoc"], input=source, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, (path, done.stderr)
+        groff = ["groff", "-Kutf8", "-man", "-Tutf8", "-P-cbou", "-ww", "-rLL=1000n", "-rHY=0"]
+        shown = subprocess.run(groff, input=done.stdout, capture_output=True, text=True, timeout=60)
+        assert shown.returncode == 0 and not shown.stderr, (path, shown.stderr)
+        texts[os.path.basename(path)[:-4]] = shown.stdout
+    return texts
+
+
+def the_pages_say_what_the_program_says(binary):
+    if not shutil.which("scdoc") or not shutil.which("groff"):
+        print("# no scdoc or no groff here: no page was looked at")
+        return
+    shown = pages(binary)
+    every = {"stall", "unfinished", "quiet", "version"} | HELP_OF_ALL  # of ringhold-history, of ringhold
+    for command in commands(binary):
+        name = f"ringhold-{command.split()[0]}.1"
+        assert name in shown, f"docs/man lacks {name}.scd"
+        assert f"ringhold {command} [options]" in shown[name], f"{name} does not say how {command} is called"
+        said = options(binary, command)
+        every |= said
+        section = shown[name].split("\nOPTIONS\n")[1].split("\nEXIT STATUS\n")[0]
+        parts = re.split(r"^ {3}(\S.*)\n", section, flags=re.M)  # a heading, its text, the next one
+        section = dict(zip(parts[1::2], parts[2::2])).get(command, parts[0])
+        on_page = set(re.findall(r"^ +--([a-z0-9-]+)", section, re.M))
+        assert on_page == said, (name, command, on_page ^ said)
+    for name, text in shown.items():
+        stale = set(re.findall(r"(?<![\w-])--([a-z][a-z0-9-]+)", text)) - every - {"cflags", "libs"}
+        assert not stale, f"{name} names options that there are not: {stale}"
+        for page, section in re.findall(r"\b((?:lib)?ringhold[a-z_.-]*)\(([135])\)", text):
+            assert f"{page}.{section}" in shown, f"{name} refers to {page}({section})"
+    for role in ("coordinator", "node", "gateway"):
+        keys = shown["ringhold.ini.5"].split(f"KEYS OF [{role}]")[1].split("\nKEYS OF")[0].split("\nEXAMPLES")[0]
+        on_page = set(re.findall(r"^ {7}([a-z0-9-]+)(?: \S+)?$", keys, re.M))
+        said = options(binary, role) - HELP_OF_ALL - {"check-config", "print-config"}
+        assert on_page == said, (role, on_page ^ said)
+
+
+def every_command_is_told_and_completed(binary):
+    """ringhold(1) lists it, and bash knows the second words."""
+    listed = set(" ".join(re.findall(r"^@commands (.*)", text_of("docs", "man", "ringhold.1.scd"), re.M)).split())
+    assert listed == {c.split()[0] for c in commands(binary)}, listed
+    completion = text_of("packaging", "completion", "ringhold.bash")
+    for name in sorted({c.split()[0] for c in commands(binary) if " " in c}):
+        words = re.search(rf'^    {name}\) word="([^"]*)"', completion, re.M)
+        assert words, f"ringhold.bash does not complete {name}"
+        wanted = {c.split()[1] for c in commands(binary) if c.startswith(name + " ")}
+        assert set(words.group(1).split()) == wanted, (name, words.group(1))
+
+
 def every_public_function_is_in_the_manual(_binary):
-    names = re.findall(r"\bRH_API\b[^;(]*?\b(rh_\w+)\(", text_of("include", "ringhold.h"))
-    page = text_of("docs", "libringhold.3")
-    assert len(names) > 20, names
-    values = {"rh_text", "rh_error"}  # how a value is made: with the header
-    missing = [n for n in names if n not in page and n not in values]
-    assert not missing, f"docs/libringhold.3 lacks {missing}"
+    """Of the library, by its header; of the client also in the text that shows how to use it."""
+    for header, page, macro in (("ringhold.h", "libringhold", "RH_API"), ("ringhold_client.h", "ringhold_client", "RHC_API")):
+        assert f"@functions ../../include/{header}" in text_of("docs", "man", f"{page}.3.scd")
+        names = re.findall(rf"\b{macro}\b[^;(]*?\b(rhc?_\w+)\(", text_of("include", header))
+        assert len(names) > 20, names
+        if not shutil.which("scdoc"):
+            continue
+        source = output(os.path.join(ROOT, "tools", "manual"), "true", os.path.join(ROOT, "docs", "man", f"{page}.3.scd"))
+        told = source.split("# FUNCTIONS")[1].split("# RETURN VALUE")[0].replace("\\", "")
+        missing = [n for n in names if not re.search(rf"^\*[^\n]*\b{n}\([^\n]*;\*\n\t", told, re.M)]
+        assert not missing, f"{page}.3 lacks {missing}"
 
 
 def every_function_of_the_client_is_on_its_page(_binary):
     names = re.findall(r"\bRHC_API\b[^;(]*?\b(rhc_\w+)\(", text_of("include", "ringhold_client.h"))
     page = text_of("docs", "clients.md")
-    assert len(names) > 20, names
     missing = [n for n in names if n not in page]
-    assert not missing, f"docs/clients.md lacks {missing}"
-
-
-def every_command_is_in_the_manual(binary):
-    out = subprocess.run([binary, "--help"], capture_output=True, text=True, check=True).stdout
-    page = text_of("docs", "ringhold.1").replace("\\-", "-")
-    commands = re.findall(r"^  ([a-z]+) ", out, re.M)
-    missing = [c for c in commands if not re.search(rf"\b{c}\b", page) and c != "version"]
-    assert commands and not missing, f"docs/ringhold.1 lacks {missing}"
+    assert len(names) > 20 and not missing, f"docs/clients.md lacks {missing}"
 
 
 def what_watches_names_figures_that_there_are(_binary):
@@ -52,11 +128,10 @@ def what_watches_names_figures_that_there_are(_binary):
     assert not missing, f"docs/metrics.md lacks {missing}"
 
 
-main(
-    [
-        every_public_function_is_in_the_manual,
-        every_function_of_the_client_is_on_its_page,
-        every_command_is_in_the_manual,
-        what_watches_names_figures_that_there_are,
-    ]
-)
+main([
+    the_pages_say_what_the_program_says,
+    every_command_is_told_and_completed,
+    every_public_function_is_in_the_manual,
+    every_function_of_the_client_is_on_its_page,
+    what_watches_names_figures_that_there_are,
+])  # fmt: skip
