@@ -63,7 +63,8 @@ def the_pages_say_what_the_program_says(binary):
     for command in commands(binary):
         name = f"ringhold-{command.split()[0]}.1"
         assert name in shown, f"docs/man lacks {name}.scd"
-        assert f"ringhold {command} [options]" in shown[name], f"{name} does not say how {command} is called"
+        call = re.match(r"usage: (ringhold .* \[options\])", output(binary, *command.split(), "--help")).group(1)
+        assert call in shown[name], f"{name} does not say how {command} is called"
         said = options(binary, command)
         every |= said
         section = shown[name].split("\nOPTIONS\n")[1].split("\nEXIT STATUS\n")[0]
