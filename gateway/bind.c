@@ -8,7 +8,9 @@
  *     RESUMING  -kept, new-> BOUND    -old, refused-> kicked    -no answer-> BOUND, again later
  *
  * The actor may be lost when its arc was taken over cold, when the link to its
- * node was away, and when it says so itself.
+ * node was away, and when it says so itself. What it pushed last may be lost when
+ * a link was away to where it lives, or lived just before: the ring that this
+ * gateway knows may be older than the actor's place.
  */
 #include "gateway/client_inside.h"
 
@@ -38,9 +40,12 @@ struct binding {
     uint64_t version;  /* of the ring when it was asked for last: of take-overs since it knows
                           nothing */
     uint64_t again_us; /* RESUME then; 0 = need not */
-    uint32_t round;    /* of the last note */
-    bool asks_again;   /* the first one had no answer … */
-    bool asked_again;  /* … once */
+    uint64_t breaks;   /* of all links, when it was asked for last … */
+    uint16_t owner;    /* … where its actor lives, as the ring has it … */
+    uint16_t before;  /* … and where it lived before, since then; RING_NODE_NONE = nowhere else */
+    uint32_t round;   /* of the last note */
+    bool asks_again;  /* the first one had no answer … */
+    bool asked_again; /* … once */
     /* Of one that is kept without its connection. */
     struct session_name name; /* session 0 = it is not */
     uint64_t next_key;        /* that a RENEW would give it */
@@ -238,6 +243,23 @@ static void name_binding(struct client *c, struct binding *b, const struct wish 
     c->waiting = wish->type != NOTE_BIND;
 }
 
+static uint16_t owner_of(const struct binding *b)
+{
+    return ring_hit_node(view_lookup(router_view(b->client->all->router), b->kind, id_of(b)));
+}
+
+/* It is asked for in a round of its own. */
+static void begin_round(struct binding *b)
+{
+    struct client *c = b->client;
+
+    b->version = router_view(c->all->router)->ring.version;
+    b->round = ++c->rounds;
+    b->breaks = c->all->breaks;
+    b->owner = owner_of(b);
+    b->before = RING_NODE_NONE;
+}
+
 bool binding_ask(struct client *c, struct bytes key, const struct target *to,
                  const struct wish *wish, uint64_t ticket)
 {
@@ -250,8 +272,7 @@ bool binding_ask(struct client *c, struct bytes key, const struct target *to,
     struct binding *b = binding_new(c, key, to);
 
     b->ticket = ticket;
-    b->version = router_view(c->all->router)->ring.version;
-    b->round = ++c->rounds;
+    begin_round(b);
     name_binding(c, b, wish);
     ask_note(c, wish->type, ticket);
     return true;
@@ -602,8 +623,7 @@ static void resume(struct client *c, uint64_t now_us, struct router_effects *eff
 
     b->again_us = 0;
     b->state = BINDING_RESUMING;
-    b->version = router_view(c->all->router)->ring.version;
-    b->round = ++c->rounds;
+    begin_round(b);
     c->all->pushes.resumed++;
     if (b->name.session != 0) {
         b->next_key = mutant(M_OLDKEY) ? b->name.key : router_session(c->all->router);
@@ -617,8 +637,7 @@ static void bind_again(struct client *c, uint64_t now_us, struct router_effects 
     struct binding *b = c->binding;
 
     b->asks_again = false;
-    b->version = router_view(c->all->router)->ring.version;
-    b->round = ++c->rounds;
+    begin_round(b);
     b->name.version = b->type == NOTE_KEEP ? b->version : 0;
     c->now_us = now_us;
     c->effects = effects;
@@ -626,7 +645,30 @@ static void bind_again(struct client *c, uint64_t now_us, struct router_effects 
     c->effects = NULL;
 }
 
+/* Its actor's place has changed. True: a link to the one or the other was away meanwhile. */
+static bool moves(struct binding *b)
+{
+    const uint64_t *broke = b->client->all->broke;
+    const uint16_t owner = owner_of(b);
+
+    if (owner == b->owner) {
+        return false;
+    }
+    b->before = b->owner;
+    b->owner = owner;
+    return broke[b->owner] > b->breaks || broke[b->before] > b->breaks;
+}
+
 /* An arc that was taken over cold has lost its actors, and they their bonds. */
+static bool is_taken_over(const struct binding *b)
+{
+    const struct view *view = router_view(b->client->all->router);
+    const ring_hit hit = view_lookup(view, b->kind, id_of(b));
+    const struct ring_vnode *vnode = ring_find(&view->ring, ring_hit_vnode(hit));
+
+    return vnode != NULL && vnode->cold > b->version;
+}
+
 static void follow_ring(struct clients *all, uint64_t now_us)
 {
     const struct view *view = router_view(all->router);
@@ -637,10 +679,23 @@ static void follow_ring(struct clients *all, uint64_t now_us)
     all->ring_version = view->ring.version;
     for (struct list_link *l = list_front(&all->bound); l != NULL; l = list_next(&all->bound, l)) {
         struct binding *b = CONTAINER_OF(l, struct binding, in_bound);
-        const ring_hit hit = view_lookup(view, b->kind, id_of(b));
-        const struct ring_vnode *vnode = ring_find(&view->ring, ring_hit_vnode(hit));
+        const bool has_missed = moves(b);
 
-        if (vnode != NULL && vnode->cold > b->version) {
+        if (has_missed || is_taken_over(b)) {
+            want_resume(b, now_us);
+        }
+    }
+}
+
+/* Pushes on the link to that node may be lost. Those of an actor that lives there are asked for as
+ * soon as it can be. */
+static void on_node_link(struct clients *all, uint16_t slot, bool up, uint64_t now_us)
+{
+    all->broke[slot] = ++all->breaks;
+    for (struct list_link *l = list_front(&all->bound); l != NULL; l = list_next(&all->bound, l)) {
+        struct binding *b = CONTAINER_OF(l, struct binding, in_bound);
+
+        if (b->before == slot || (up && owner_of(b) == slot)) {
             want_resume(b, now_us);
         }
     }
@@ -648,15 +703,12 @@ static void follow_ring(struct clients *all, uint64_t now_us)
 
 void clients_on_node_up(struct clients *all, uint16_t slot, uint64_t now_us)
 {
-    const struct view *view = router_view(all->router);
+    on_node_link(all, slot, true, now_us);
+}
 
-    for (struct list_link *l = list_front(&all->bound); l != NULL; l = list_next(&all->bound, l)) {
-        struct binding *b = CONTAINER_OF(l, struct binding, in_bound);
-
-        if (ring_hit_node(view_lookup(view, b->kind, id_of(b))) == slot) {
-            want_resume(b, now_us);
-        }
-    }
+void clients_on_node_down(struct clients *all, uint16_t slot, uint64_t now_us)
+{
+    on_node_link(all, slot, false, now_us);
 }
 
 /* What its actor keeps, it may let go. True: it is not told yet. */

@@ -196,8 +196,9 @@ void client_wrote(struct client *c, uint64_t now_us);
 /* A push of an actor. The client that it was for, which may have output now, or NULL. */
 struct client *clients_on_push(struct clients *all, const struct push_record *push,
                                uint64_t now_us);
-/* A link to that node came up: what was on the one before is lost. */
+/* A link to that node came up, or is down: what was on it is lost. */
 void clients_on_node_up(struct clients *all, uint16_t slot, uint64_t now_us);
+void clients_on_node_down(struct clients *all, uint16_t slot, uint64_t now_us);
 /* Do what is due for one client, which may have output now. NULL = nothing more is: call it until
  * then, every 10..50 ms. */
 struct client *clients_go_on(struct clients *all, uint64_t now_us, struct router_effects *effects);

@@ -151,7 +151,9 @@ struct clients {
     struct list due;                 /* those of them that wait for a time */
     struct list turn;                /* those of them whose turn it is now */
     bool in_turn;
-    uint64_t ring_version; /* that bonds were compared with */
+    uint64_t ring_version;              /* that bonds were compared with */
+    uint64_t breaks;                    /* times that links to nodes came up or went down … */
+    uint64_t broke[RING_NODES_MAX + 1]; /* … and which of these was the last of each node */
     uint64_t since_us;
     uint64_t drawn; /* ids given */
 };

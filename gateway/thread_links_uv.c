@@ -63,6 +63,7 @@ static void on_down(void *context, struct link *link, const char *reason)
                                    .coordinator = remote->coordinator});
     } else {
         step(t, (struct router_event){.type = ROUTER_NODE_DOWN, .slot = remote->slot});
+        clients_on_node_down(t->clients, remote->slot, t->listener.now_us);
     }
 }
 

@@ -325,6 +325,13 @@ static struct actor *actor_in_place(struct host *h, struct image_name name)
     return a;
 }
 
+/* What is early waits for what isn't: counted against that, it would keep it out, and all others,
+ * until its time is over. */
+static bool is_full(const struct host *h, const struct actor *a, bool early)
+{
+    return actor_waiting(a) + (early ? actor_early(a) : 0) >= mailbox_of(h, a->kind);
+}
+
 /* A mailbox that is full says so; the log hears of it at doubling counts. */
 static void refuse_full(struct host *h, struct actor *a, struct arrival *in)
 {
@@ -405,7 +412,7 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
         }
         return;
     }
-    if (in->w == NULL && actor_waiting(a) + actor_early(a) >= mailbox_of(h, a->kind)) {
+    if (in->w == NULL && is_full(h, a, early)) {
         refuse_full(h, a, in);
     } else if (admit_park(h, &actor_busy(&h->actors, a)->queue, in) && early) {
         queue_remove(in->w);

@@ -310,9 +310,9 @@ static void on_bound(struct fleet *f, struct device *d, bool fresh)
            d->number,
            d->hero->who.id);
     d->keeps = true;
-    d->losses = d->dialled.losses;
-    d->rivals = d->dialled.rivals;
-    d->old = d->dialled.spell > d->old ? d->dialled.spell : d->old;
+    d->losses = d->stood.losses;
+    d->rivals = d->stood.rivals;
+    d->old = d->stood.spell > d->old ? d->stood.spell : d->old;
     d->spell = 0;
     d->seen = 0;
 }
@@ -392,8 +392,10 @@ void check_player_event(struct fleet *f, struct device *d, const struct rhc_even
     case RHC_EVENT_GOAWAY: // what it answers with MOVING goes to the next one, behind others
         d->leaves = true;
         break;
-    case RHC_EVENT_READY:
     case RHC_EVENT_UNBOUND:
+        d->bound = d->keeps = false;
+        break;
+    case RHC_EVENT_READY:
     case RHC_EVENT_KNOWN:
     case RHC_EVENT_REBOUND:
         break;

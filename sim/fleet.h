@@ -485,7 +485,7 @@ const char *players_wait(struct fleet *f);
 void hall_open(struct fleet *f, struct sim_gateway *g);
 void hall_close(struct fleet *f, struct sim_gateway *g);
 void hall_tick(struct fleet *f, struct sim_gateway *g);
-void hall_node_up(struct fleet *f, struct sim_gateway *g, uint16_t slot);
+void hall_node_link(struct fleet *f, struct sim_gateway *g, uint16_t slot, bool up);
 void hall_push(struct fleet *f, struct sim_gateway *g, const struct push_record *push);
 /* False: it is not for a player. */
 bool hall_reply(struct fleet *f, struct sim_gateway *g, const struct router_effect *e,

@@ -287,7 +287,7 @@ void gateway_up(struct fleet *f, struct sim_gateway *g, struct net_end *end)
                      .slot = (uint16_t)end->key,
                      .incarnation = end->other_incarnation,
                  });
-    hall_node_up(f, g, (uint16_t)end->key);
+    hall_node_link(f, g, (uint16_t)end->key, true);
 }
 
 void gateway_down(struct fleet *f, struct sim_gateway *g, const struct net_end *end)
@@ -306,6 +306,7 @@ void gateway_down(struct fleet *f, struct sim_gateway *g, const struct net_end *
     g->node[end->key] = NULL;
     g->downs++;
     gateway_step(f, g, (struct router_event){.type = ROUTER_NODE_DOWN, .slot = (uint16_t)end->key});
+    hall_node_link(f, g, (uint16_t)end->key, false);
 }
 
 void gateway_control(struct fleet *f, struct sim_gateway *g, const struct net_end *end,

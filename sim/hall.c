@@ -191,10 +191,12 @@ void hall_tick(struct fleet *f, struct sim_gateway *g)
     tick_each(f, g);
 }
 
-void hall_node_up(struct fleet *f, struct sim_gateway *g, uint16_t slot)
+void hall_node_link(struct fleet *f, struct sim_gateway *g, uint16_t slot, bool up)
 {
-    if (g->clients != NULL) {
+    if (g->clients != NULL && up) {
         clients_on_node_up(g->clients, slot, clock_of(f, g));
+    } else if (g->clients != NULL) {
+        clients_on_node_down(g->clients, slot, clock_of(f, g));
     }
 }
 

@@ -146,6 +146,7 @@ static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
     if (state != NULL) {
         ASSERT(state->size == sizeof l->knows);
         memcpy(&l->knows, state->data, state->size);
+        h->client = l->knows.client; // it may have been taken for lost with the node it comes from
         f->players->total.moved += l->knows.client != CLIENT_NONE;
     }
     ran(l);

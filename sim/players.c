@@ -267,12 +267,18 @@ static void on_dialled(void *context, const struct world_event *event)
     settle(f, d);
 }
 
+/* How things stand before it is bound. */
+static void look(struct fleet *f, struct device *d)
+{
+    d->stood.spell = d->hero->spell;
+    d->stood.losses = d->hero->losses;
+    d->stood.rivals = check_rivals(f, d);
+}
+
 static void dial(struct fleet *f, struct device *d)
 {
     d->wire = wire_new(f, d);
-    d->dialled.spell = d->hero->spell;
-    d->dialled.losses = d->hero->losses;
-    d->dialled.rivals = check_rivals(f, d);
+    look(f, d);
     d->dials++;
     later(f,
           lag(f),
@@ -300,6 +306,7 @@ static void log_in(struct fleet *f, struct device *d)
 
     d->begin_us = 0;
     d->refused = false;
+    look(f, d);
     // It forgets what it was bound to only when it is refused.
     (void)rhc_bind(d->rhc, h->who.kind, (struct rhc_bytes){h->who.id, h->who.id_size});
     if (rhc_state(d->rhc) == RHC_IDLE || rhc_state(d->rhc) == RHC_ENDED) {
@@ -326,7 +333,9 @@ static void take_event(struct fleet *f, struct device *d, const struct rhc_event
     if (e->type == RHC_EVENT_REFUSED) {
         d->refused = true;
     }
-    if ((e->type == RHC_EVENT_REFUSED || e->type == RHC_EVENT_KICKED) && f->working && !f->healed) {
+    if (((e->type == RHC_EVENT_REFUSED || e->type == RHC_EVENT_KICKED) && f->working &&
+         !f->healed) ||
+        e->type == RHC_EVENT_UNBOUND) {
         d->begin_us = f->world.now_us + players_between(f, 50 * MS, 3 * S);
     }
 }
@@ -481,6 +490,9 @@ static void on_mischief(void *context, const struct world_event *event)
     } else if (what < 15) {
         d->wire->stalls_us = f->world.now_us + players_between(f, 50 * MS, 3 * S);
     } else if (what < 25) {
+        TRACE(&f->world, d->hero->who.id, "device %zu leaves", d->number);
+        (void)rhc_unbind(d->rhc); // unless it is being bound just now
+    } else if (what < 30) {
         TRACE(&f->world, d->hero->who.id, "device %zu ends, and begins again", d->number);
         rhc_stop(d->rhc);
         d->bound = d->keeps = false;

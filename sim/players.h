@@ -95,10 +95,10 @@ struct device {
     uint64_t spell;  /* of the last push; 0 = none since it was bound */
     uint64_t old;    /* spells to this one are over for it … */
     struct {
-        uint64_t spell; /* … and those to this one, if this line binds it afresh */
+        uint64_t spell; /* … and those to this one, if it is bound afresh now */
         uint64_t losses;
         uint64_t rivals;
-    } dialled;          /* how things stood then */
+    } stood;            /* how things stood when it last began to be */
     uint64_t seen;      /* sequence of the last push */
     uint64_t ran;       /* newest of its requests that ran */
     bool leaves;        /* its gateway stops */

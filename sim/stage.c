@@ -25,6 +25,9 @@ struct told {
     struct scene_event event; /* its pointers are void */
     size_t bond_size;
     size_t size;
+    uint64_t connection; /* of a push, for the trace: also … */
+    uint64_t pushed;     /* … its number … */
+    uint32_t round;
     uint8_t data[]; /* bond, then bytes; or a push record */
 };
 
@@ -86,6 +89,13 @@ static void send_push(struct sim_stage *s, const struct told *t)
     struct net_end *end =
         network_end(&s->fleet->network, presence_link(&s->presence, t->event.session));
 
+    TRACE(&s->fleet->world,
+          s->node->process.name,
+          "push %llu of round %u to connection %llx %s",
+          (unsigned long long)t->pushed,
+          t->round,
+          (unsigned long long)t->connection,
+          end == NULL ? "has no link" : "leaves");
     if (end != NULL) {
         check_output(s->fleet, s->node);
         network_send(&s->fleet->network, end, FRAME_PUSH, bytes_of(t->data, t->size));
@@ -245,6 +255,9 @@ static void on_scene(void *context, const struct scene_event *e)
     *t = (struct told){.part = p->id, .event = *e, .bond_size = e->bond.size, .size = data.size};
     if (e->type == SCENE_PUSH) {
         t->event.session = e->push->gateway;
+        t->connection = e->push->connection;
+        t->pushed = e->push->number;
+        t->round = e->push->round;
     }
     if (data.size > 0) {
         memcpy(t->data, data.data, data.size);
