@@ -269,11 +269,7 @@ enum err thread_links_open(struct thread *t)
                                        .frame = on_frame,
                                        .wake = on_wake};
 
-    (void)snprintf(
-        config.self.product, sizeof config.self.product, "ringhold %s", RINGHOLD_VERSION);
     config.loop = &t->loop;
-    config.self.protocol = LINK_PROTOCOL;
-    config.self.protocol_min = LINK_PROTOCOL;
     (void)snprintf(config.self.cluster, sizeof config.self.cluster, "%s", options->cluster);
     config.self.role = ROLE_GATEWAY;
     (void)snprintf(config.self.name, sizeof config.self.name, "%s", options->name);

@@ -74,7 +74,7 @@ static void a_frame_in_two_steps_can_grow(void **state)
 
     (void)state;
     frame_put(&out, FRAME_PONG, 1, (struct bytes){0});
-    const size_t at = frame_begin(&out, FRAME_ANSWER);
+    const size_t at = frame_begin(&out, FRAME_ANSWER, 0);
     buffer_put(&out, "one", 3);
     frame_end(&out, at, 1);
     buffer_put(&out, "two", 3);
@@ -119,6 +119,8 @@ static void what_is_no_frame_is_refused_as_early_as_it_shows(void **state)
         {"\x08\x00\x00\x00\x0a", 5},             //
         {"\x08\x00\x00\x00\x15", 5},             //
         {"\x08\x00\x00\x00\x04\x01\x01\x00", 8}, // flags
+        {"\x08\x00\x00\x00\x10\x02\x01\x00", 8}, //
+        {"\x08\x00\x00\x00\x10\xff\x01\x00", 8}, //
         {"\x08\x00\x00\x00\x04\x00\x02\x00", 8}, // two pings
         {"\x08\x00\x00\x00\x10\x00\x00\x00", 8}, // no record
     };

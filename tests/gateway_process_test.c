@@ -203,7 +203,6 @@ static struct links *open_links(enum link_role role,
     struct links *links = NULL;
 
     (void)snprintf(config.self.product, sizeof config.self.product, "ringhold test");
-    config.self.protocol = config.self.protocol_min = LINK_PROTOCOL;
     (void)snprintf(config.self.cluster, sizeof config.self.cluster, "test");
     (void)snprintf(config.self.name, sizeof config.self.name, "%s", role == ROLE_NODE ? "n1" : "1");
     config.self.role = role;

@@ -10,8 +10,7 @@
 
 static const struct hello node = {
     .product = "ringhold 0.1.0",
-    .protocol = 1,
-    .protocol_min = 1,
+    .protocol = {1, 1},
     .cluster = "test",
     .role = ROLE_NODE,
     .name = "n1",
@@ -46,8 +45,8 @@ static void a_hello_has_these_bytes_and_comes_back(void **state)
                "59 0b00000000000000");
     assert_int_equal(hello_get(buffer_bytes(&out), &got), ERR_OK);
     assert_string_equal(got.product, node.product);
-    assert_int_equal(got.protocol, node.protocol);
-    assert_int_equal(got.protocol_min, node.protocol_min);
+    assert_int_equal(got.protocol.oldest, node.protocol.oldest);
+    assert_int_equal(got.protocol.newest, node.protocol.newest);
     assert_string_equal(got.cluster, node.cluster);
     assert_int_equal(got.role, node.role);
     assert_string_equal(got.name, node.name);
@@ -108,49 +107,107 @@ static void a_hello_that_could_not_be_ours_is_corrupt(void **state)
     assert_int_equal(back(&bad, &got), ERR_CORRUPT);
 }
 
+static void is_judged(const struct hello *here, const struct hello *there, enum refusal refusal,
+                      const char *reason)
+{
+    const struct hello_verdict verdict = hello_judge(here, there);
+
+    assert_int_equal(verdict.refusal, refusal);
+    assert_string_equal(verdict.reason, reason);
+    assert_true((refusal == REFUSAL_NONE) == (verdict.protocol != 0));
+}
+
 static void another_cluster_is_refused_in_the_words_of_either_side(void **state)
 {
     struct hello prod = node;
-    char why[128];
 
     (void)state;
     strcpy(prod.cluster, "prod");
-    assert_true(hello_agrees(&node, &node, why, sizeof why));
-    assert_false(hello_agrees(&node, &prod, why, sizeof why));
-    assert_string_equal(why, "cluster is 'prod' there, 'test' here");
-    assert_false(hello_agrees(&prod, &node, why, sizeof why));
-    assert_string_equal(why, "cluster is 'test' there, 'prod' here");
+    is_judged(&node, &node, REFUSAL_NONE, "");
+    is_judged(&node, &prod, REFUSAL_CLUSTER, "cluster is 'prod' there, 'test' here");
+    is_judged(&prod, &node, REFUSAL_CLUSTER, "cluster is 'test' there, 'prod' here");
 }
 
 static void a_cli_may_look_at_any_cluster_but_not_at_the_wrong_one(void **state)
 {
     struct hello cli = node;
     struct hello got;
-    char why[128];
 
     (void)state;
     cli.role = ROLE_CLI;
     cli.cluster[0] = '\0';
     assert_int_equal(back(&cli, &got), ERR_OK);
-    assert_true(hello_agrees(&node, &cli, why, sizeof why));
-    assert_true(hello_agrees(&cli, &node, why, sizeof why));
+    is_judged(&node, &cli, REFUSAL_NONE, "");
+    is_judged(&cli, &node, REFUSAL_NONE, "");
     strcpy(cli.cluster, "prod");
-    assert_false(hello_agrees(&node, &cli, why, sizeof why));
+    assert_int_equal(hello_judge(&node, &cli).refusal, REFUSAL_CLUSTER);
 }
 
-static void protocols_agree_when_their_ranges_meet(void **state)
+static void the_greatest_protocol_that_both_speak_is_chosen(void **state)
 {
-    struct hello newer = node;
-    char why[128];
+    static const struct {
+        struct versions here;
+        struct versions there;
+        uint32_t chosen;
+    } cases[] = {
+        {{1, 1}, {1, 1}, 1},
+        {{1, 1}, {1, 3}, 1},
+        {{2, 5}, {4, 9}, 5},
+        {{4, 4}, {4, 5}, 4},
+        {{4, 5}, {5, 6}, 5},
+        {{1, UINT32_MAX}, {UINT32_MAX, UINT32_MAX}, UINT32_MAX},
+    };
 
     (void)state;
-    newer.protocol = 3;
-    assert_true(hello_agrees(&node, &newer, why, sizeof why));
-    newer.protocol_min = 2;
-    assert_false(hello_agrees(&node, &newer, why, sizeof why));
-    assert_string_equal(why, "protocol is 2..3 there, 1..1 here");
-    assert_false(hello_agrees(&newer, &node, why, sizeof why));
-    assert_string_equal(why, "protocol is 1..1 there, 2..3 here");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct hello here = node;
+        struct hello there = node;
+
+        here.protocol = cases[i].here;
+        there.protocol = cases[i].there;
+        assert_int_equal(hello_judge(&here, &there).protocol, cases[i].chosen);
+        assert_int_equal(hello_judge(&there, &here).protocol, cases[i].chosen);
+    }
+}
+
+static void without_a_common_protocol_both_name_who_must_be_upgraded(void **state)
+{
+    struct hello newer = node;
+
+    (void)state;
+    newer.role = ROLE_GATEWAY;
+    strcpy(newer.name, "g1");
+    newer.protocol = (struct versions){2, 3};
+    is_judged(
+        &node, &newer, REFUSAL_PEER_NEWER, "protocol is 2..3 there, 1..1 here: upgrade node n1");
+    is_judged(
+        &newer, &node, REFUSAL_PEER_OLDER, "protocol is 1..1 there, 2..3 here: upgrade node n1");
+    newer.protocol = (struct versions){UINT32_MAX, UINT32_MAX};
+    is_judged(&node,
+              &newer,
+              REFUSAL_PEER_NEWER,
+              "protocol is 4294967295..4294967295 there, 1..1 here: upgrade node n1");
+}
+
+static void what_is_no_range_of_protocols_is_refused(void **state)
+{
+    static const struct versions hostile[] = {
+        {0, 0}, {0, 4}, {0, UINT32_MAX}, {4, 0}, {5, 4}, {UINT32_MAX, 1}, {1, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
+        struct hello bad = node;
+        struct hello got;
+
+        bad.protocol = hostile[i];
+        assert_int_equal(back(&bad, &got), ERR_OK); // it decodes: its sender is told why
+        assert_int_equal(hello_judge(&node, &got).refusal, REFUSAL_NO_RANGE);
+        assert_int_equal(hello_judge(&node, &got).protocol, 0);
+        assert_int_equal(hello_judge(&got, &node).protocol, 0);
+    }
+    struct hello inverted = node;
+    inverted.protocol = (struct versions){7, 3};
+    is_judged(&node, &inverted, REFUSAL_NO_RANGE, "protocol is 7..3 there, which is no range");
 }
 
 static void a_refusal_comes_back_as_printable_text(void **state)
@@ -239,7 +296,9 @@ int main(void)
         cmocka_unit_test(a_hello_that_could_not_be_ours_is_corrupt),
         cmocka_unit_test(another_cluster_is_refused_in_the_words_of_either_side),
         cmocka_unit_test(a_cli_may_look_at_any_cluster_but_not_at_the_wrong_one),
-        cmocka_unit_test(protocols_agree_when_their_ranges_meet),
+        cmocka_unit_test(the_greatest_protocol_that_both_speak_is_chosen),
+        cmocka_unit_test(without_a_common_protocol_both_name_who_must_be_upgraded),
+        cmocka_unit_test(what_is_no_range_of_protocols_is_refused),
         cmocka_unit_test(a_refusal_comes_back_as_printable_text),
         cmocka_unit_test(a_control_message_comes_back),
         cmocka_unit_test(a_command_comes_back),

@@ -429,6 +429,7 @@ static void plain_hello(struct buffer *out, enum link_role role)
     struct buffer body = {0};
 
     hello.role = role;
+    hello.protocol = (struct versions){LINK_PROTOCOL_TODAY, LINK_PROTOCOL_TODAY};
     strcpy(hello.name, "plain");
     strcpy(hello.cluster, "test");
     hello_put(&body, &hello);
@@ -764,19 +765,87 @@ static void another_cluster_is_refused_and_both_sides_log_why_once(void **state)
     assert_int_equal(a->ups + b->ups + a->downs + b->downs, 0);
 }
 
-static void another_protocol_is_refused(void **state)
+static void no_protocol_in_common_is_refused_and_counted(void **state)
 {
     struct side *a = side_start(0, ROLE_COORDINATOR, "1");
     struct side *b = side_prepare(1, ROLE_NODE, "n1");
+    const uint64_t newer = refusals_of(REFUSAL_PEER_NEWER);
+    const uint64_t older = refusals_of(REFUSAL_PEER_OLDER);
 
     (void)state;
-    b->config.self.protocol = b->config.self.protocol_min = 9;
+    b->config.self.protocol = (struct versions){9, 9};
     side_open(b);
     assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
     assert_non_null(links_dial(b->links, bound));
     until(one_side_refused_and_the_other_knows);
-    assert_int_equal(lines_with("protocol is 9..9 there, 4..4 here"), 1);
-    assert_int_equal(lines_with("protocol is 4..4 there, 9..9 here"), 1);
+    assert_int_equal(lines_with("protocol is 9..9 there, 4.."), 1);
+    assert_int_equal(lines_with("there, 9..9 here: upgrade coordinator 1"), 1);
+    assert_true(refusals_of(REFUSAL_PEER_NEWER) > newer);
+    assert_true(refusals_of(REFUSAL_PEER_OLDER) > older);
+}
+
+static void a_link_of_two_versions_speaks_the_older_and_the_log_says_so(void **state)
+{
+    struct side *a = side_prepare(0, ROLE_COORDINATOR, "1");
+    struct side *b = side_prepare(1, ROLE_NODE, "n1");
+
+    (void)state;
+    a->config.self.protocol = (struct versions){4, 6};
+    b->config.self.protocol = (struct versions){3, 4};
+    side_open(a);
+    side_open(b);
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    struct link *link = links_dial(b->links, bound);
+    assert_non_null(link);
+    until(both_up);
+    assert_int_equal(link_protocol(link), 4);
+    assert_int_equal(link_protocol(a->up[0]), 4);
+    assert_int_equal(lines_with("link mixed peer=n1 role=node"), 1);
+    assert_int_equal(lines_with("link mixed peer=1 role=coordinator"), 1);
+}
+
+static bool one_record_came(void)
+{
+    return sides[0].records == 1;
+}
+
+static void two_of_the_next_protocol_speak_that(void **state)
+{
+    struct side *a = side_prepare(0, ROLE_COORDINATOR, "1");
+    struct side *b = side_prepare(1, ROLE_NODE, "n1");
+
+    (void)state;
+    a->config.self.protocol.newest = b->config.self.protocol.newest = LINK_PROTOCOL_TODAY + 1;
+    side_open(a);
+    side_open(b);
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    struct link *link = links_dial(b->links, bound);
+    assert_non_null(link);
+    until(both_up);
+    assert_int_equal(link_protocol(link), LINK_PROTOCOL_TODAY + 1);
+    assert_int_equal(link_send_record(link, FRAME_ANSWER, text("marked")), ERR_OK);
+    until(one_record_came);
+}
+
+static void one_that_welcomes_another_protocol_than_was_chosen_is_cut(void **state)
+{
+    struct side *a = side_prepare(0, ROLE_COORDINATOR, "1");
+    struct buffer hello = {0};
+
+    (void)state;
+    a->config.self.protocol.newest = LINK_PROTOCOL_TODAY + 1;
+    side_open(a);
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    plain_hello(&hello, ROLE_NODE);
+    hello.size -= FRAME_HEADER_SIZE; // its welcome
+    frame_put(&hello, FRAME_WELCOME, 1, bytes_of("\5\0\0\0", 4));
+    plain_fd = plain_connect();
+    plain_send(plain_fd, buffer_bytes(&hello));
+    until(plain_closed);
+    assert_int_equal(lines_with("welcome to another protocol than was chosen"), 1);
+    assert_int_equal(a->ups, 0);
+    plain_end();
+    buffer_fini(&hello);
 }
 
 static void the_owner_may_refuse_with_a_reason_of_its_own(void **state)
@@ -1019,6 +1088,7 @@ static void a_broken_frame_on_a_good_link_ends_it(void **state)
         bytes_of("\x08\0\0\0\x08\1\1\0", 8), // flags
         bytes_of("\x08\0\0\0\x02\0\1\0", 8), // a second welcome
         bytes_of("\x08\0\0\0\x10\0\0\0", 8), // no records
+        bytes_of("\x08\0\0\0\x10\1\1\0", 8), // records of the next protocol
         bytes_of("\xff\xff\xff\xff\x08", 5), //
     };
 
@@ -1337,7 +1407,10 @@ int main(int argc, char **argv)
         CASE(a_body_that_many_records_have_is_in_a_frame_once),
         CASE(each_frame_has_the_body_again),
         CASE(another_cluster_is_refused_and_both_sides_log_why_once),
-        CASE(another_protocol_is_refused),
+        CASE(no_protocol_in_common_is_refused_and_counted),
+        CASE(a_link_of_two_versions_speaks_the_older_and_the_log_says_so),
+        CASE(two_of_the_next_protocol_speak_that),
+        CASE(one_that_welcomes_another_protocol_than_was_chosen_is_cut),
         CASE(the_owner_may_refuse_with_a_reason_of_its_own),
         CASE(the_dialling_side_may_refuse_too),
         CASE(a_full_queue_is_busy_and_drains_without_loss),

@@ -198,7 +198,9 @@ static void deliver(struct conn *conn)
             return;
         }
         conn->in_at += size;
-        if (conn_is_up(conn) || frame.type <= FRAME_REFUSED) {
+        if (frame_type_has_records((uint8_t)frame.type) && frame.flags != conn_record_flags(conn)) {
+            conn_garbage(conn, "records of another protocol than the link's", in);
+        } else if (conn_is_up(conn) || frame.type <= FRAME_REFUSED) {
             on_frame(conn, &frame);
         } else {
             conn_garbage(conn, "no hello first", in);

@@ -41,7 +41,8 @@ enum err frame_decode(struct bytes in, size_t size_max, struct frame *frame, siz
     const uint8_t type = get_u8(&r);
     const uint8_t flags = get_u8(&r);
     const uint16_t count = get_u16(&r);
-    if (flags != 0 || count == 0 || (count != 1 && !frame_type_has_records(type))) {
+    if (count == 0 || ((count != 1 || flags != 0) && !frame_type_has_records(type)) ||
+        (flags != 0 && flags != FRAME_MARK)) {
         return ERR_CORRUPT;
     }
     if (in.size < whole) {
@@ -56,14 +57,14 @@ enum err frame_decode(struct bytes in, size_t size_max, struct frame *frame, siz
     return ERR_OK;
 }
 
-size_t frame_begin(struct buffer *out, enum frame_type type)
+size_t frame_begin(struct buffer *out, enum frame_type type, uint8_t flags)
 {
     const size_t at = out->size;
     struct writer w = {.at = buffer_reserve(out, FRAME_HEADER_SIZE), .left = FRAME_HEADER_SIZE};
 
     put_u32(&w, FRAME_HEADER_SIZE);
     put_u8(&w, (uint8_t)type);
-    put_u8(&w, 0);
+    put_u8(&w, flags);
     put_u16(&w, 1);
     out->size += FRAME_HEADER_SIZE;
     return at;
@@ -84,7 +85,7 @@ void frame_end(struct buffer *out, size_t at, uint16_t count)
 
 void frame_put(struct buffer *out, enum frame_type type, uint16_t count, struct bytes body)
 {
-    const size_t at = frame_begin(out, type);
+    const size_t at = frame_begin(out, type, 0);
 
     buffer_put(out, body.data, body.size);
     frame_end(out, at, count);

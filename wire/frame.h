@@ -27,11 +27,12 @@ enum {
     FRAME_HEADER_SIZE = 8,
     FRAME_SIZE_MAX = 64 * 1024 * 1024, /* Raft snapshots; data frames stay below 2 MiB */
     FRAME_RECORDS_MAX = 65535,
+    FRAME_MARK = 1, /* the flag of records on links of the next protocol: wire/versions.h */
 };
 
 enum frame_type {
     FRAME_HELLO = 1,    /* protobuf Hello: first frame of each side */
-    FRAME_WELCOME = 2,  /* empty: the hello was accepted */
+    FRAME_WELCOME = 2,  /* empty: the hello was accepted; u32 protocol on links of the next one */
     FRAME_REFUSED = 3,  /* protobuf HelloRefused, then the link closes */
     FRAME_PING = 4,     /* empty */
     FRAME_PONG = 5,     /* empty */
@@ -46,7 +47,7 @@ enum frame_type {
 
 struct frame {
     enum frame_type type;
-    uint8_t flags;
+    uint8_t flags; /* 0; of records it may be FRAME_MARK */
     uint16_t count;
     struct bytes body; /* borrowed */
 };
@@ -63,7 +64,7 @@ bool frame_type_has_records(uint8_t type);
 /* Append a frame in two steps: frame_begin() puts a header and returns where, the caller appends
  * the body, frame_end() writes its size and count (1..FRAME_RECORDS_MAX) into that header. It may
  * be called again after more body. The whole is at most FRAME_SIZE_MAX. */
-size_t frame_begin(struct buffer *out, enum frame_type type);
+size_t frame_begin(struct buffer *out, enum frame_type type, uint8_t flags);
 void frame_end(struct buffer *out, size_t at, uint16_t count);
 
 /* Append a whole frame; `body` is copied. */

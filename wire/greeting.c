@@ -14,8 +14,10 @@
 #include "wire/links.h"
 
 #include "base/log.h"
+#include "wire/cursor.h"
 #include "wire/hello.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,12 +39,14 @@ static bool may_log_refusal(struct conn *conn, const char *text)
     return links_may_log(links);
 }
 
-static void log_refusal(struct conn *conn, const char *by, const char *reason)
+static void log_refusal(struct conn *conn, enum refusal kind, const char *reason)
 {
+    const char *by = kind == REFUSAL_BY_PEER ? "peer" : "us";
     char text[LINK_REASON_MAX];
 
     (void)snprintf(text, sizeof text, "%s/%s: %s", conn->peer.name, by, reason);
     conn->links->counts.refused++;
+    refusals_count(kind);
     if (may_log_refusal(conn, text)) {
         log_warn("link",
                  "refused",
@@ -66,11 +70,11 @@ static void tell_owner(struct conn *conn, const char *reason)
 }
 
 /* `theirs` is the reason in the peer's words. */
-static void refuse(struct conn *conn, const char *reason, const char *theirs)
+static void refuse(struct conn *conn, enum refusal kind, const char *reason, const char *theirs)
 {
     struct buffer body = {0};
 
-    log_refusal(conn, "us", reason);
+    log_refusal(conn, kind, reason);
     refusal_put(&body, theirs);
     conn_put(conn, FRAME_REFUSED, buffer_bytes(&body));
     buffer_fini(&body);
@@ -96,6 +100,27 @@ void greeting_start(struct conn *conn)
     }
 }
 
+/* At info where the two are of different versions: an upgrade is under way, or was forgotten. */
+static void log_up(const struct link *link)
+{
+    const bool same = link->peer.protocol.newest == link->links->config.self.protocol.newest;
+
+    const enum log_level level = same ? LOG_DEBUG : LOG_INFO;
+
+    if (log_enabled(level)) {
+        log_write(level,
+                  "link",
+                  same ? "up" : "mixed",
+                  "peer=%s role=%s address=%s dialled=%d product=\"%s\" protocol=%" PRIu32,
+                  link->peer.name,
+                  link_role_name(link->peer.role),
+                  link->address,
+                  link->dialled,
+                  link->peer.product,
+                  link->protocol);
+    }
+}
+
 static void up_if_both_welcome(struct conn *conn)
 {
     struct links *links = conn->links;
@@ -113,25 +138,49 @@ static void up_if_both_welcome(struct conn *conn)
     link->refused = false;
     link->logged[0] = '\0';
     link->peer = conn->peer;
+    link->protocol = conn->protocol;
     link->up_us = links->now_us;
     links->counts.ups++;
-    log_debug("link",
-              "up",
-              "peer=%s role=%s address=%s dialled=%d product=\"%s\"",
-              link->peer.name,
-              link_role_name(link->peer.role),
-              link->address,
-              link->dialled,
-              link->peer.product);
+    log_up(link);
     links->events.up(links->events.context, link);
+}
+
+/* What WELCOME says of the choice: nothing, and its number from the next protocol on. */
+static struct bytes choice(const struct conn *conn, uint8_t bytes[4])
+{
+    struct writer w = {.at = bytes, .left = 4};
+
+    put_u32(&w, conn->protocol);
+    return bytes_of(bytes, conn->protocol > LINK_PROTOCOL_TODAY ? 4 : 0);
+}
+
+static void say_welcome(struct conn *conn)
+{
+    uint8_t bytes[4];
+
+    conn_put(conn, FRAME_WELCOME, choice(conn, bytes));
+}
+
+static void on_welcome(struct conn *conn, const struct frame *frame)
+{
+    uint8_t bytes[4];
+    const struct bytes wanted = choice(conn, bytes);
+
+    if (!conn->accepted || conn->welcomed) {
+        conn_garbage(conn, "welcome before hello", frame->body);
+    } else if (frame->body.size != wanted.size ||
+               memcmp(frame->body.data, wanted.data, wanted.size) != 0) {
+        conn_garbage(conn, "welcome to another protocol than was chosen", frame->body);
+    } else {
+        conn->welcomed = true;
+        up_if_both_welcome(conn);
+    }
 }
 
 static void on_hello(struct conn *conn, const struct frame *frame)
 {
     const struct hello *self = &conn->links->config.self;
     const struct link_events *events = &conn->links->events;
-    char here[LINK_REASON_MAX];
-    char there[LINK_REASON_MAX];
 
     if (conn->greeted || hello_get(frame->body, &conn->peer) != ERR_OK) {
         conn_garbage(conn, conn->greeted ? "a second hello" : "no valid hello", frame->body);
@@ -141,18 +190,21 @@ static void on_hello(struct conn *conn, const struct frame *frame)
     if (!conn->link->dialled) {
         say_hello(conn);
     }
-    if (!hello_agrees(self, &conn->peer, here, sizeof here)) {
-        (void)hello_agrees(&conn->peer, self, there, sizeof there);
-        refuse(conn, here, there);
+    const struct hello_verdict verdict = hello_judge(self, &conn->peer);
+    if (verdict.refusal != REFUSAL_NONE) {
+        const struct hello_verdict theirs = hello_judge(&conn->peer, self);
+
+        refuse(conn, verdict.refusal, verdict.reason, theirs.reason);
         return;
     }
     const char *reason = events->hello == NULL ? NULL : events->hello(events->context, &conn->peer);
     if (reason != NULL) {
-        refuse(conn, reason, reason);
+        refuse(conn, REFUSAL_OWNER, reason, reason);
         return;
     }
     conn->accepted = true;
-    conn_put(conn, FRAME_WELCOME, (struct bytes){0});
+    conn->protocol = verdict.protocol;
+    say_welcome(conn);
 }
 
 static void on_refused(struct conn *conn, const struct frame *frame)
@@ -160,7 +212,7 @@ static void on_refused(struct conn *conn, const struct frame *frame)
     char reason[LINK_REASON_MAX];
 
     refusal_get(frame->body, reason, sizeof reason);
-    log_refusal(conn, "peer", reason);
+    log_refusal(conn, REFUSAL_BY_PEER, reason);
     tell_owner(conn, reason);
     conn_close(conn, "refused by the peer");
 }
@@ -173,10 +225,7 @@ void greeting_on_frame(struct conn *conn, const struct frame *frame)
         on_hello(conn, frame);
     } else if (frame->type == FRAME_REFUSED) {
         on_refused(conn, frame);
-    } else if (!conn->accepted || conn->welcomed) {
-        conn_garbage(conn, "welcome before hello", frame->body);
     } else {
-        conn->welcomed = true;
-        up_if_both_welcome(conn);
+        on_welcome(conn, frame);
     }
 }

@@ -55,8 +55,8 @@ void hello_put(struct buffer *out, const struct hello *hello)
     Rh__Hello message = RH__HELLO__INIT;
 
     message.product = proto_text(hello->product);
-    message.protocol = hello->protocol;
-    message.protocol_min = hello->protocol_min;
+    message.protocol = hello->protocol.newest;
+    message.protocol_min = hello->protocol.oldest;
     message.cluster = proto_text(hello->cluster);
     message.role = hello->role;
     message.name = proto_text(hello->name);
@@ -91,8 +91,7 @@ enum err hello_get(struct bytes in, struct hello *hello)
         return ERR_CORRUPT;
     }
     *hello = (struct hello){
-        .protocol = message->protocol,
-        .protocol_min = message->protocol_min,
+        .protocol = {message->protocol_min, message->protocol},
         .role = (enum link_role)message->role,
         .incarnation = message->incarnation,
         .identity = message->identity,
@@ -108,26 +107,65 @@ enum err hello_get(struct bytes in, struct hello *hello)
     return ERR_OK;
 }
 
-bool hello_agrees(const struct hello *here, const struct hello *there, char *reason, size_t size)
+/* "node n1" */
+static void put_who(const struct hello *who, char *text, size_t size)
 {
-    if (there->protocol < here->protocol_min || here->protocol < there->protocol_min) {
-        (void)snprintf(reason,
-                       size,
-                       "protocol is %" PRIu32 "..%" PRIu32 " there, %" PRIu32 "..%" PRIu32 " here",
-                       there->protocol_min,
-                       there->protocol,
-                       here->protocol_min,
-                       here->protocol);
-        return false;
+    (void)snprintf(text, size, "%s %s", link_role_name(who->role), who->name);
+}
+
+static enum refusal judge_versions(const struct hello *here, const struct hello *there,
+                                   struct hello_verdict *out)
+{
+    const struct versions mine = here->protocol;
+    const struct versions theirs = there->protocol;
+    char who[LINK_NAME_MAX + 16];
+
+    switch (versions_choose(mine, theirs, &out->protocol)) {
+    case VERSIONS_FIT:
+        return REFUSAL_NONE;
+    case VERSIONS_NONE:
+        (void)snprintf(out->reason,
+                       sizeof out->reason,
+                       "protocol is %" PRIu32 "..%" PRIu32 " there, which is no range",
+                       theirs.oldest,
+                       theirs.newest);
+        return REFUSAL_NO_RANGE;
+    case VERSIONS_OLDER:
+    case VERSIONS_NEWER:
+        break;
     }
+    const bool older = theirs.newest < mine.oldest;
+
+    put_who(older ? there : here, who, sizeof who);
+    (void)snprintf(out->reason,
+                   sizeof out->reason,
+                   "protocol is %" PRIu32 "..%" PRIu32 " there, %" PRIu32 "..%" PRIu32
+                   " here: upgrade %s",
+                   theirs.oldest,
+                   theirs.newest,
+                   mine.oldest,
+                   mine.newest,
+                   who);
+    return older ? REFUSAL_PEER_OLDER : REFUSAL_PEER_NEWER;
+}
+
+struct hello_verdict hello_judge(const struct hello *here, const struct hello *there)
+{
+    struct hello_verdict out = {.refusal = REFUSAL_NONE};
     const bool any_cluster = (here->role == ROLE_CLI && here->cluster[0] == '\0') ||
                              (there->role == ROLE_CLI && there->cluster[0] == '\0');
+
     if (!any_cluster && strcmp(here->cluster, there->cluster) != 0) {
-        (void)snprintf(
-            reason, size, "cluster is '%s' there, '%s' here", there->cluster, here->cluster);
-        return false;
+        (void)snprintf(out.reason,
+                       sizeof out.reason,
+                       "cluster is '%s' there, '%s' here",
+                       there->cluster,
+                       here->cluster);
+        out.refusal = REFUSAL_CLUSTER;
+        return out;
     }
-    return true;
+    out.refusal = judge_versions(here, there, &out);
+    return out;
 }
 
 void refusal_put(struct buffer *out, const char *reason)

@@ -10,9 +10,12 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "wire/link.h"
+#include "wire/refusals.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+
+enum { HELLO_REASON_MAX = 192 };
 
 /* True for 1..LINK_NAME_MAX of [A-Za-z0-9._-]: what a cluster, node or gateway may be called. */
 bool hello_name_is_valid(const char *name);
@@ -27,10 +30,17 @@ void hello_put(struct buffer *out, const struct hello *hello);
  * ours; so all its texts are safe to log. */
 MUST_CHECK enum err hello_get(struct bytes in, struct hello *hello);
 
-/* May `here` and `there` talk? If not, the answer is false and `reason` says why in the words of
- * `here`: "cluster is 'prod' there, 'test' here". Swap the two for the other side's words.
- * A CLI with an empty cluster name may talk to any cluster. */
-bool hello_agrees(const struct hello *here, const struct hello *there, char *reason, size_t size);
+/* May the two talk, and how? */
+struct hello_verdict {
+    enum refusal refusal;          /* REFUSAL_NONE: they may */
+    uint32_t protocol;             /* the greatest that both speak; 0 when they may not */
+    char reason[HELLO_REASON_MAX]; /* why not, in the words of `here` */
+};
+
+/* Judge `there`. "cluster is 'prod' there, 'test' here"; "protocol is 5..6 there, 4..4 here:
+ * upgrade node n1". Swap the two for the other side's words. A CLI with an empty cluster name may
+ * talk to any cluster. */
+struct hello_verdict hello_judge(const struct hello *here, const struct hello *there);
 
 /* Append an encoded refusal; read one back as printable text of at most `size` with its NUL. */
 void refusal_put(struct buffer *out, const char *reason);

@@ -244,7 +244,7 @@ static enum err send_record(struct link *link, enum frame_type type, struct byte
         conn->gathering = true;
         conn->gather_type = type;
         conn->gather_count = 0;
-        conn->gather_at = frame_begin(&conn->out, type);
+        conn->gather_at = frame_begin(&conn->out, type, conn_record_flags(conn));
     }
     buffer_put(&conn->out, record.data, record.size);
     frame_end(&conn->out, conn->gather_at, ++conn->gather_count);
@@ -287,6 +287,11 @@ bool link_dialled(const struct link *link)
 const struct hello *link_peer(const struct link *link)
 {
     return &link->peer;
+}
+
+uint32_t link_protocol(const struct link *link)
+{
+    return link->protocol;
 }
 
 const char *link_address(const struct link *link)

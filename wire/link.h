@@ -18,20 +18,20 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "wire/frame.h"
+#include "wire/versions.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum link_role { ROLE_COORDINATOR = 1, ROLE_NODE = 2, ROLE_GATEWAY = 3, ROLE_CLI = 4 };
 
-enum { LINK_NAME_MAX = 63, LINK_PROTOCOL = 4 };
+enum { LINK_NAME_MAX = 63 };
 
-/* What each side says first. A mismatch of cluster or protocol is refused with a reason that both
- * sides log. */
+/* What each side says first. Another cluster, or no protocol in common, is refused with a reason
+ * that both sides log. */
 struct hello {
-    char product[32];      /* "ringhold 0.1.0" */
-    uint32_t protocol;     /* LINK_PROTOCOL */
-    uint32_t protocol_min; /* oldest it speaks */
+    char product[32];         /* "ringhold 0.1.0" */
+    struct versions protocol; /* of links */
     char cluster[LINK_NAME_MAX + 1];
     enum link_role role;
     char name[LINK_NAME_MAX + 1]; /* node or gateway name; "1".."5" for a coordinator */
@@ -85,7 +85,7 @@ struct links_counts {
     uint64_t turned_away; /* over connections_max */
     uint64_t ups;         /* links that came up */
     uint64_t downs;       /* and went down again */
-    uint64_t refused;     /* hellos that did not agree */
+    uint64_t refused;     /* hellos that did not agree; by reason: wire/refusals.h */
     uint64_t garbage;     /* connections that sent what is not ours */
     uint64_t silent;      /* no hello in time, or nothing for silence_ms */
     uint64_t busy;        /* sends refused with ERR_BUSY */
@@ -150,6 +150,7 @@ struct links_counts links_counts(const struct links *links);
 bool link_is_up(const struct link *link);
 bool link_dialled(const struct link *link);
 const struct hello *link_peer(const struct link *link); /* valid while up */
+uint32_t link_protocol(const struct link *link);        /* the greatest that both speak; while up */
 const char *link_address(const struct link *link);      /* dialled: as given; accepted: remote */
 size_t link_queued(const struct link *link);            /* bytes waiting */
 void link_set_user(struct link *link, void *user);      /* the owner's pointer */

@@ -22,8 +22,7 @@ struct links_config links_config_default(void)
 {
     return (struct links_config){
         .self = {.product = "ringhold " RINGHOLD_VERSION,
-                 .protocol = LINK_PROTOCOL,
-                 .protocol_min = LINK_PROTOCOL},
+                 .protocol = {LINK_PROTOCOL_OLDEST, LINK_PROTOCOL}},
         .queue_size_max = (size_t)32 * 1024 * 1024,
         .silence_ms = 5000,
         .ping_ms = 1000,

@@ -53,6 +53,7 @@ struct conn {
     bool welcomed; /* they said welcome */
     struct hello peer;
     uint64_t said;     /* the incarnation in our hello */
+    uint32_t protocol; /* chosen, once their hello was judged */
     uint64_t since_us; /* connected */
     uint64_t heard_us; /* last bytes from it */
     uint64_t pinged_us;
@@ -85,6 +86,7 @@ struct link {
     bool forgotten;
     bool refused; /* last try ended so */
     struct hello peer;
+    uint32_t protocol;
     void *user;
     char address[ADDRESS_SIZE_MAX + 8];
     char reason[LINK_REASON_MAX]; /* of the last loss */
@@ -139,6 +141,11 @@ void conn_put(struct conn *conn, enum frame_type type, struct bytes body);
 void conn_mark_dirty(struct conn *conn);
 void conn_flush(struct conn *conn);
 size_t conn_queued(const struct conn *conn);
+/* The flags of its frames of records, either way. */
+static inline uint8_t conn_record_flags(const struct conn *conn)
+{
+    return conn->protocol > LINK_PROTOCOL_TODAY ? FRAME_MARK : 0;
+}
 /* Close it for sending what is not ours; logs and counts. */
 void conn_garbage(struct conn *conn, const char *what, struct bytes seen);
 

@@ -2,6 +2,7 @@
 #include "wire/page_uv.h"
 
 #include "base/mem.h"
+#include "wire/refusals.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -88,6 +89,7 @@ static void put_figures(enum metrics_format format, const struct page_who *who,
     metrics_begin(&m, format, out);
     metrics_put_labelled(&m, &ready, "role", who->role, who->not_ready == NULL);
     figures(owner, &m);
+    refusals_put_metrics(&m);
     metrics_end(&m);
 }
 

@@ -45,8 +45,8 @@ static void hello_again(struct bytes in)
     if (hello_get(in, &hello) == ERR_OK) {
         hello_put(&out, &hello);
         ASSERT(hello_get(buffer_bytes(&out), &hello) == ERR_OK);
-        ASSERT(hello_agrees(&hello, &hello, reason, sizeof reason) ||
-               hello.protocol < hello.protocol_min);
+        ASSERT((hello_judge(&hello, &hello).refusal == REFUSAL_NONE) ==
+               versions_are_range(hello.protocol));
     }
     refusal_get(in, reason, sizeof reason);
     buffer_fini(&out);

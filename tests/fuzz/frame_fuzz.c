@@ -17,7 +17,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (frame_decode(rest, FRAME_SIZE_MAX, &frame, &taken) == ERR_OK) {
         struct buffer again = {0};
 
-        frame_put(&again, frame.type, frame.count, frame.body);
+        const size_t at = frame_begin(&again, frame.type, frame.flags);
+        buffer_put(&again, frame.body.data, frame.body.size);
+        frame_end(&again, at, frame.count);
         ASSERT(bytes_equal(buffer_bytes(&again), bytes_of(rest.data, taken)));
         buffer_fini(&again);
         rest = bytes_of(rest.data + taken, rest.size - taken);

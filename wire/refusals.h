@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How often this process refused a link, or was refused, by reason: for who
+ * watches it. Counted for the process as a whole, since a gateway has links on
+ * each of its threads; from any thread.
+ */
+#ifndef WIRE_REFUSALS_H
+#define WIRE_REFUSALS_H
+
+#include "base/metrics.h"
+
+/* By reason: the word of a metric. */
+#define REFUSALS(X)                                                                  \
+    X(CLUSTER, "cluster")       /* it is of another cluster */                       \
+    X(PEER_OLDER, "peer_older") /* no version in common: it must be upgraded */      \
+    X(PEER_NEWER, "peer_newer") /* ... and we must */                                \
+    X(NO_RANGE, "no_range")     /* what it says it speaks is no range of versions */ \
+    X(OWNER, "owner")           /* who owns the link does not want this peer */      \
+    X(BY_PEER, "by_peer")       /* the peer refused us; its log knows why */
+enum refusal {
+    REFUSAL_NONE,
+#define X(name, word) REFUSAL_##name,
+    REFUSALS(X)
+#undef X
+};
+
+void refusals_count(enum refusal reason);
+uint64_t refusals_of(enum refusal reason);
+void refusals_put_metrics(struct metrics *m);
+
+#endif

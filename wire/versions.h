@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which versions this build speaks, all in one place, and how two processes of
+ * different builds find one that both speak. docs/operating.md#versions says
+ * what each number is of and who refuses what.
+ *
+ * A build of NEXT=1 is one version ahead in each, and says a little more as soon
+ * as the other side understands it: with two builds an upgrade is tested.
+ */
+#ifndef WIRE_VERSIONS_H
+#define WIRE_VERSIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef RINGHOLD_NEXT
+enum { VERSIONS_AHEAD = 1 };
+#else
+enum { VERSIONS_AHEAD = 0 };
+#endif
+
+enum {
+    /* What is said on a link: chosen for each link by its two ends. */
+    LINK_PROTOCOL_OLDEST = 4,
+    LINK_PROTOCOL_TODAY = 4,
+    LINK_PROTOCOL = LINK_PROTOCOL_TODAY + VERSIONS_AHEAD,
+};
+
+/* What a process speaks: each version from `oldest` to `newest`. */
+struct versions {
+    uint32_t oldest;
+    uint32_t newest;
+};
+
+enum versions_fit {
+    VERSIONS_FIT,
+    VERSIONS_OLDER, /* all of `there` are older than those of `here` */
+    VERSIONS_NEWER,
+    VERSIONS_NONE, /* one is no range: it begins with 0, or after its end */
+};
+
+bool versions_are_range(struct versions v);
+
+/* The greatest that both speak, the same from either side; 0 unless they fit. */
+enum versions_fit versions_choose(struct versions here, struct versions there, uint32_t *chosen);
+
+#endif
