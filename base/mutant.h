@@ -85,7 +85,11 @@
     X(M_OWNNUMBER, "requests of a client that is back are numbered anew")          \
     X(M_ACKALL, "what a client has not acknowledged is let go when it is back")    \
     X(M_CASTPASS, "what an actor sends behind a broadcast overtakes it")           \
-    X(M_CASTEDGE, "a broadcast that pauses goes on behind the next member")
+    X(M_CASTEDGE, "a broadcast that pauses goes on behind the next member")        \
+    X(M_EACHOTHER, "where several may be bound, each takes another's place")       \
+    X(M_FIRSTPUSHED, "of several that are bound only the first is pushed to")      \
+    X(M_FIRSTMOVES, "of several that are bound only the first moves along")        \
+    X(M_TOOMANY, "more are bound than may be")
 
 /* Of sessions that move with their actors, and are lost with them: sim/players.h. */
 #define MUTANT_PLAYER_LIST(X)                                    \

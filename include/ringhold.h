@@ -206,10 +206,11 @@ RH_API int rh_send(struct rh_actor *actor, uint16_t kind, struct rh_bytes id,
 
 /* ---- sessions: a client that is bound to an actor ---- */
 
-/* A client binds its connection at a gateway to an actor (`BIND id`): the actor has a session, one
- * at a time, and may push to it what nobody asked for. The session moves with the actor. As long as
- * it lasts the actor isn't ended for being idle, nor for want of room. Only kinds with
- * ops.session take sessions. */
+/* A client binds its connection at a gateway to an actor (`BIND id`): the actor has a session, and
+ * may push to it what nobody asked for. One at a time, or, of a kind with RH_SESSIONS_ALLOW,
+ * several: the devices of one player. Each has pushes and a resume of its own. Sessions move with
+ * the actor. As long as one lasts the actor isn't ended for being idle, nor for want of room. Only
+ * kinds with ops.session take sessions. */
 
 enum { RH_PUSH_MAX = 262144 /* bytes of one push */ };
 
@@ -234,7 +235,11 @@ enum rh_resumed_why {
 enum rh_sessions {
     RH_SESSIONS_KICK_OLD = 0,   /* the one before is kicked: REPLACED */
     RH_SESSIONS_REJECT_NEW = 1, /* the new one is refused; the actor isn't told */
+    RH_SESSIONS_ALLOW = 2,      /* both are bound, up to ops.sessions_max. To one more a place is
+                                   given: of one that is lost and might resume, else of the one that
+                                   has had its connection for longest, which is kicked: REPLACED */
 };
+enum { RH_SESSIONS_MAX = 16 /* of one actor */ };
 
 enum rh_lost_why {
     RH_LOST_CLOSED = 1,  /* it closed its connection, or said UNBIND */
@@ -248,6 +253,10 @@ enum rh_lost_why {
 struct rh_session {
     uint32_t type; /* enum rh_session_type */
     uint32_t why;  /* of LOST: enum rh_lost_why; of RESUMED: enum rh_resumed_why; else 0 */
+    /* Which: > 0, below 2^63, the same until it is over, whatever moves or resumes, and no other
+       one's. RESUMED with AFRESH may name it anew. */
+    uint64_t session;
+    uint64_t former; /* of REPLACED: whose place it took; that one is over. Else 0 */
 };
 
 /* Codes of kicks. */
@@ -258,13 +267,15 @@ enum rh_kick_code {
     RH_KICK_GAME = 1000,  /* from here on: the game's own */
 };
 
-/* Send bytes (0..RH_PUSH_MAX, copied) to the client of this actor. In order, each at most once,
+/* Send bytes (0..RH_PUSH_MAX, copied) to the clients of this actor. In order, each at most once,
  * also across moves. What is pushed may be lost with a crash of this node or a lost link, as any
  * message may; the client isn't told. One that doesn't read is cut, and the actor gets LOST.
  *
  * From any callback but handoff, resume and deactivate. RH_NO_SESSION: nobody is bound, or was
  * kicked; RH_TOO_BIG; RH_INVALID: not now, or no data. */
 RH_API int rh_push(struct rh_actor *actor, struct rh_bytes payload);
+/* The same to one of them, by rh_session.session. RH_NO_SESSION: it is not bound. */
+RH_API int rh_push_one(struct rh_actor *actor, uint64_t session, struct rh_bytes payload);
 
 /* The same to the clients of `count` other actors (ids of `kind`, 1..255 bytes each; all copied),
  * wherever these live. At most once each; order per actor as of rh_send(). An actor isn't woken for
@@ -275,14 +286,16 @@ RH_API int rh_push(struct rh_actor *actor, struct rh_bytes payload);
 RH_API int rh_push_ids(struct rh_actor *actor, uint16_t kind, const struct rh_bytes *ids,
                        size_t count, struct rh_bytes payload);
 
-/* Close the client's connection. What was pushed before comes first, then `code` (RH_KICK_GAME and
+/* Close its clients' connections. What was pushed before comes first, then `code` (RH_KICK_GAME and
  * up) and `text` (up to 255 bytes; NULL = ""; copied). rh_push() says RH_NO_SESSION from now on;
  * ops.session is told LOST when the connection is closed, or a newer client has come. From the
  * callbacks that may push. RH_NO_SESSION; RH_TOO_BIG: the text; RH_INVALID: not now, or the code is
  * not the game's. */
 RH_API int rh_kick(struct rh_actor *actor, uint32_t code, const char *text);
+/* The same of one of them. */
+RH_API int rh_kick_one(struct rh_actor *actor, uint64_t session, uint32_t code, const char *text);
 
-/* Let the client go on as actor `id` (1..255 bytes, copied) of `kind`: an account's client as the
+/* Let its clients go on as actor `id` (1..255 bytes, copied) of `kind`: an account's client as the
  * player that was chosen. What was pushed before comes first; then its gateway takes it for that
  * entity and tells it so, and it binds itself there. What it had asked this one is answered.
  * rh_push() says RH_NO_SESSION from now on; ops.session is told LOST, RH_LOST_REBOUND, when the
@@ -290,6 +303,9 @@ RH_API int rh_kick(struct rh_actor *actor, uint32_t code, const char *text);
  * that can't resume comes back as this entity, BOUND afresh. From the callbacks that may push.
  * RH_NO_SESSION; RH_INVALID: not now, no such id, or it is this actor's own. */
 RH_API int rh_rebind(struct rh_actor *actor, uint16_t kind, struct rh_bytes id);
+/* The same for one of them. */
+RH_API int rh_rebind_one(struct rh_actor *actor, uint64_t session, uint16_t kind,
+                         struct rh_bytes id);
 
 /* ---- groups: a room, a guild, a match ---- */
 
@@ -477,7 +493,8 @@ struct rh_actor_ops {
     uint32_t sessions;  /* enum rh_sessions */
     uint32_t resume_ms; /* a client that bound itself so may resume for so long after its connection
                            was lost; 0 = 30000, UINT32_MAX = not at all. Meanwhile up to 64 KiB of
-                           pushes are kept */
+                           pushes are kept, for each */
+    uint32_t sessions_max; /* of RH_SESSIONS_ALLOW: at a time, up to RH_SESSIONS_MAX; 0 = 8 */
 };
 
 /* A shared object for `ringhold node --actor ./game.so` defines this one symbol. */

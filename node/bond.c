@@ -2,10 +2,19 @@
 #include "node/bond.h"
 
 #include "base/mutant.h"
+#include "base/table.h"
 
 bool bond_is_of(const struct bond *have, const struct note *note)
 {
     return have->gateway == note->gateway && have->connection == note->connection;
+}
+
+uint64_t bond_session(const struct bond *b)
+{
+    const uint64_t connection = table_mix(table_mix(b->gateway) ^ b->connection) ^ b->round;
+    const uint64_t mixed = table_mix(b->session != 0 ? b->session : connection);
+
+    return mixed >> 1 == 0 ? 1 : mixed >> 1; // which scripts count as positive, too
 }
 
 bool bond_is_over(const struct bond *b)

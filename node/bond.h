@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who is bound to an actor, of those who say so. One client at a time; the newer
- * one replaces the older. A client whose actor was begun afresh comes again, and
- * so may one that was replaced before, of which its gateway was not told: the
- * stamp says which of them is newer (docs/decisions/012-sessions.md).
+ * Who is bound to an actor, of those who say so. A client stands against one that
+ * is bound: it is the same, or it takes its place, or it stays outside. A client whose actor was
+ * begun afresh comes again, and so may one that was replaced before, of which its gateway was not
+ * told: the stamp says which of them is newer (docs/decisions/012-sessions.md).
  *
  * Pure.
  */
@@ -23,5 +23,8 @@ bool bond_is_over(const struct bond *b);
 
 /* Is it the same connection? */
 bool bond_is_of(const struct bond *have, const struct note *note);
+
+/* What the game calls it: > 0, the same as long as it lasts, on each node, and no other's. */
+uint64_t bond_session(const struct bond *b);
 
 #endif

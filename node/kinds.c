@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "node/actors.h"
+#include "wire/session.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -15,6 +16,8 @@ enum {
     DAEMONS_MAX = 1000,
     OPS_SIZE_FIRST = offsetof(struct rh_actor_ops, session), /* of the first tables of this ABI */
 };
+
+_Static_assert((int)RH_SESSIONS_MAX == (int)BONDS_MAX, "one limit");
 
 static const struct rh_actor_ops *const bundled[] = {&actor_kv, &actor_echo, &actor_ledger};
 
@@ -62,12 +65,26 @@ static enum err check(const char *name, const struct rh_actor_ops *ops)
     return ERR_OK;
 }
 
+/* What an older table lacks stays NULL. */
+static struct rh_actor_ops copy_of(const struct rh_actor_ops *ops)
+{
+    struct rh_actor_ops copy = {0};
+
+    memcpy(&copy, ops, ops->size < sizeof copy ? ops->size : sizeof copy);
+    return copy;
+}
+
 static enum err add(struct kinds *k, const struct rh_kind *kind, const char *name)
 {
     const enum err error = check(name, kind->ops);
 
     if (error != ERR_OK) {
         return error;
+    }
+    const struct rh_actor_ops ops = copy_of(kind->ops);
+    if (ops.sessions > RH_SESSIONS_ALLOW || ops.sessions_max > RH_SESSIONS_MAX) {
+        return complain(
+            name, "its `sessions` are unknown, or sessions_max is over 16", ERR_INVALID);
     }
     if (kinds_find(k, kind->number) != NULL) {
         return complain(name, "its kind's number is taken", ERR_CONFLICT);
@@ -95,9 +112,7 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
         .number = kind->number,
         .argument = mem_string(kind->argument == NULL ? "" : kind->argument),
     };
-    // What an older table lacks stays NULL.
-    struct rh_actor_ops *ops = &k->kind[k->count - 1].ops;
-    memcpy(ops, kind->ops, kind->ops->size < sizeof *ops ? kind->ops->size : sizeof *ops);
+    k->kind[k->count - 1].ops = ops;
     return ERR_OK;
 }
 

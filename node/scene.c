@@ -151,7 +151,7 @@ static void actor_free(struct rh_actor *a)
     (void)deferral_drop(a);
     calls_drop(a);
     timers_drop(a);
-    session_drop(a);
+    bonds_drop_all(a);
     if (a->extra->out != NULL) {
         out_drop(a);
     }
@@ -233,7 +233,7 @@ struct rh_actor *scene_activate(struct scene *s, const struct scene_entry *entry
     struct rh_actor *a = take_seat(s, entry);
     const struct rh_bytes state = {entry->state.data, entry->state.size};
 
-    session_arrive(a, entry->bond, !entry->has_state);
+    bonds_arrive(a, entry->bond, !entry->has_state);
     a->task = TASK_ACTIVATE;
     a->callback = CALLBACK_ACTIVATE;
     const int result =

@@ -106,18 +106,20 @@ struct open_call {
     struct buffer payload; /* of the answer that waits */
 };
 
-/* The client of an actor. */
+/* A client of an actor. */
 struct client_bond {
     struct list_link in_scene; /* scene.bonds */
     struct rh_actor *actor;
-    struct bond bond;     /* without its unseen */
-    struct unseen unseen; /* of one that is kept */
-    uint64_t next;        /* number of the push that its connection got first */
-    struct timer until;   /* AWAY: while it is */
-    uint8_t asked;        /* enum rh_session_type: of the callback that runs */
-    uint8_t due;          /* the same: told in its next turn; 0 = nothing */
-    uint8_t result;       /* enum bound_result: what the note that runs comes to if it is taken */
-    bool away;            /* kept: it has no connection */
+    struct client_bond *next; /* of the same actor; NULL = it is the last */
+    struct bond bond;         /* without its unseen */
+    struct unseen unseen;     /* of one that is kept */
+    uint64_t next_number;     /* of the push that its connection got first */
+    struct timer until;       /* AWAY: while it is */
+    uint8_t asked;            /* enum rh_session_type: of the callback that runs */
+    uint8_t due;              /* the same: told in its next turn; 0 = nothing */
+    uint8_t due_why;          /* enum rh_lost_why: of LOST */
+    uint8_t result; /* enum bound_result: what the note that runs comes to if it is taken */
+    bool away;      /* kept: it has no connection */
 };
 
 struct rh_out {
@@ -174,7 +176,8 @@ struct extras {
     size_t timer_count;
     struct list calls; /* struct open_call */
     size_t call_count;
-    struct client_bond *client; /* owned; NULL = nobody is bound */
+    struct client_bond *client; /* owned; the first; NULL = nobody is bound */
+    struct client_bond *told;   /* of whom a session callback is told, runs or deferred; or NULL */
     uint64_t session;           /* of its calls; 0 = it has made none */
     struct extras *spare;
 };
@@ -319,6 +322,27 @@ struct cast {
 /* RH_OK, or RH_OVERLOADED: too much waits already. */
 int cast_tell(struct rh_actor *a, const struct cast *cast, struct rh_bytes payload);
 
+/* ---- scene_bonds.c: who is bound */
+
+struct client_bond *bonds_add(struct rh_actor *a);
+/* Nobody is bound by that any more. */
+void bonds_drop(struct client_bond *c);
+void bonds_drop_all(struct rh_actor *a);
+/* Of that connection; NULL = none. */
+struct client_bond *bonds_of(const struct rh_actor *a, const struct note *note);
+/* Of whom its code is to be told something in its next turn; NULL = of nobody. */
+struct client_bond *bonds_due(const struct rh_actor *a);
+/* Against which a note that binds stands: its own, or whose place it would take. NULL = none. */
+struct client_bond *bonds_against(const struct rh_actor *a, const struct note *note);
+/* Its connection is lost: LOST is told in the next turn. */
+void bonds_lose(struct client_bond *c, enum rh_lost_why why);
+/* Its connection is its own: who had it before, and whose end got lost, has none. */
+void bonds_part(const struct client_bond *from);
+/* They come with their actor. `afresh`: it knows nothing of them. */
+void bonds_arrive(struct rh_actor *a, struct bytes bonds, bool afresh);
+/* As they travel, until the scene does something else; empty = there are none. */
+struct bytes bonds_pack(const struct rh_actor *a);
+
 /* ---- scene_session.c */
 
 /* A request with REQUEST_SESSION. */
@@ -330,53 +354,49 @@ void session_turned(struct rh_actor *a, int result);
 /* It is to be told something in its next turn. */
 bool session_is_due(const struct rh_actor *a);
 void session_turn(struct rh_actor *a);
-/* It comes with its client. `afresh`: it knows nothing of it. */
-void session_arrive(struct rh_actor *a, struct bytes bond, bool afresh);
 /* Its activate is through. */
 void session_start(struct rh_actor *a);
-/* Its bond as it travels, until the scene does something else; empty = it has none. */
-struct bytes session_pack(const struct rh_actor *a);
 /* A client is bound: it is not ended for want of use. */
 bool session_keeps(const struct rh_actor *a);
-/* It ends: its client has to go, or to bind itself anew. */
+/* It ends: its clients have to go, or to bind themselves anew. */
 void session_stop(struct rh_actor *a, enum rh_why why);
-/* Nobody is bound any more. */
-void session_drop(struct rh_actor *a);
 /* It has a connection, which its node has to look after. */
-void session_tell_bound(struct rh_actor *a);
+void session_tell_bound(const struct client_bond *c);
 /* Of a bond that is made now. */
 struct bond_stamp session_stamp(const struct rh_actor *a);
 /* Tell its code. */
-void session_tell(struct rh_actor *a, enum rh_session_type type, uint32_t why);
-/* The note that runs has come to that. */
-void session_answer(struct rh_actor *a, enum bound_result result);
+void session_tell(struct client_bond *c, enum rh_session_type type, uint32_t why);
+/* The note that runs has come to that. `c`: of NEW and KEPT. */
+void session_answer(struct rh_actor *a, const struct client_bond *c, enum bound_result result);
 
 /* ---- scene_push.c */
 
-void push_tell(struct rh_actor *a, enum push_type type, uint32_t code, struct bytes payload);
+void push_tell(struct client_bond *c, enum push_type type, uint32_t code, struct bytes payload);
+/* To all that are bound, and take it. False: there is none. */
+bool push_to_all(struct rh_actor *a, struct bytes payload);
 /* Tell it who to go on as, if it was told before. It takes no number: its round ends here. */
-void push_rebind(struct rh_actor *a);
-void push_kick(struct rh_actor *a, uint32_t code, const char *text);
+void push_rebind(const struct client_bond *c);
+void push_kick(struct client_bond *c, uint32_t code, const char *text);
 /* What its client may not have got, from that number on: again, in its present round. */
-void push_unseen(struct rh_actor *a, uint64_t from);
+void push_unseen(const struct client_bond *c, uint64_t from);
 
 /* ---- scene_keep.c: bonds that are kept without their connection */
 
 /* Shall it be? The kind may not want that. */
 bool keep_wants(const struct rh_actor *a, const struct note *note);
 /* It is bound from now on, as the note says. */
-void keep_begin(struct rh_actor *a, const struct note *note);
+void keep_begin(struct client_bond *c, const struct note *note);
 /* Its connection is lost. False: it is not kept. */
-bool keep_leaves(struct rh_actor *a);
+bool keep_leaves(struct client_bond *c);
 /* Its connection is there, or nobody is bound any more. */
 void keep_unset(struct client_bond *c);
 /* Its time is over. */
-void keep_over(struct rh_actor *a);
+void keep_over(struct client_bond *c);
 /* RETURN to what was KEPT. */
-void keep_return(struct rh_actor *a, const struct note *note);
+void keep_return(struct client_bond *c, const struct note *note);
 /* RENEW of what is KEPT. */
-void keep_renew(struct rh_actor *a, const struct note *note);
-void keep_ack(struct rh_actor *a, const struct note *note);
+void keep_renew(struct client_bond *c, const struct note *note);
+void keep_ack(const struct rh_actor *a, const struct note *note);
 /* It came with its actor. */
 void keep_arrive(struct client_bond *c, const struct bond *b);
 /* As it travels. */

@@ -6,7 +6,7 @@
  *     THERE  -its connection is lost-> AWAY, LOST is told    -kicked, left-> gone
  *     THERE  -RETURN by another connection-> THERE: the one before is kicked, RESUMED is told
  *     AWAY   -RETURN, or its gateway is heard of again-> THERE, RESUMED is told
- *     AWAY   -resume_ms pass, another client binds itself-> gone
+ *     AWAY   -resume_ms pass, another client takes its place-> gone
  */
 #include "node/scene_inside.h"
 
@@ -29,9 +29,9 @@ bool keep_wants(const struct rh_actor *a, const struct note *note)
     return (note->type == NOTE_KEEP || note->type == NOTE_RENEW) && keep_ms(a) != UINT32_MAX;
 }
 
-void keep_begin(struct rh_actor *a, const struct note *note)
+void keep_begin(struct client_bond *c, const struct note *note)
 {
-    struct bond *b = &a->extra->client->bond;
+    struct bond *b = &c->bond;
 
     b->key = note->key;
     b->session = note->session;
@@ -56,25 +56,23 @@ void keep_unset(struct client_bond *c)
     alarms_unset(&c->actor->scene->alarms, &c->until.alarm);
 }
 
-bool keep_leaves(struct rh_actor *a)
+bool keep_leaves(struct client_bond *c)
 {
-    struct client_bond *c = a->extra->client;
-
     if (c->bond.session == 0 || c->bond.kicked) {
         return false;
     }
-    set_away(c, keep_ms(a));
+    set_away(c, keep_ms(c->actor));
     return true;
 }
 
-void keep_over(struct rh_actor *a)
+void keep_over(struct client_bond *c)
 {
     // The turn that would tell LOST tells it all the same: it needs no client any more.
-    if (a->extra->client->due == RH_SESSION_LOST) {
-        a->extra->client->away = false;
+    if (c->due == RH_SESSION_LOST) {
+        c->away = false;
         return;
     }
-    session_drop(a);
+    bonds_drop(c);
 }
 
 /* ---- back ---- */
@@ -86,36 +84,35 @@ static uint64_t first_of(const struct client_bond *c)
 }
 
 /* Its connection has all to `got`, of its present numbers: the others again. */
-static void send_rest(struct rh_actor *a, uint64_t got)
+static void send_rest(struct client_bond *c, uint64_t got)
 {
-    struct client_bond *c = a->extra->client;
     const uint64_t first = first_of(c);
 
-    c->next = got < first ? first : c->bond.number + 1;
+    c->next_number = got < first ? first : c->bond.number + 1;
     if (got >= first && got < c->bond.number) {
-        c->next = got + 1; // else it has all, or lies
+        c->next_number = got + 1; // else it has all, or lies
     }
-    push_unseen(a, c->next);
-    push_rebind(a);
+    push_unseen(c, c->next_number);
+    push_rebind(c);
 }
 
-static void is_back(struct rh_actor *a)
+static void is_back(struct client_bond *c)
 {
-    struct client_bond *c = a->extra->client;
     // One that was not told of it yet knows nothing of the session.
     const uint32_t why = c->due == RH_SESSION_RESUMED ? RH_RESUMED_AFRESH : RH_RESUMED_CLIENT;
 
     keep_unset(c);
     c->due = 0;
     c->result = BOUND_KEPT;
-    session_tell(a, RH_SESSION_RESUMED, why);
+    session_tell(c, RH_SESSION_RESUMED, why);
 }
 
 /* The connection of before may be there still: it takes no number, for its round ends here. */
-static void kick_former(struct rh_actor *a)
+static void kick_former(const struct client_bond *c)
 {
     static const char why[] = "the session was resumed elsewhere";
-    const struct bond *b = &a->extra->client->bond;
+    const struct scene *s = c->actor->scene;
+    const struct bond *b = &c->bond;
     const struct push_record push = {.gateway = b->gateway,
                                      .connection = b->connection,
                                      .round = b->round,
@@ -123,59 +120,58 @@ static void kick_former(struct rh_actor *a)
                                      .type = PUSH_KICK,
                                      .code = KICK_REPLACED,
                                      .payload = bytes_of(why, sizeof why - 1)};
-    const struct scene_event event = {.type = SCENE_PUSH, .actor = outer_of(a), .push = &push};
+    const struct scene_event event = {
+        .type = SCENE_PUSH, .actor = outer_of(c->actor), .push = &push};
 
-    a->scene->config.on_event(a->scene->config.context, &event);
+    s->config.on_event(s->config.context, &event);
 }
 
-void keep_return(struct rh_actor *a, const struct note *note)
+void keep_return(struct client_bond *c, const struct note *note)
 {
-    struct client_bond *c = a->extra->client;
     const bool same = bond_is_of(&c->bond, note);
 
     // Of a greater round the answer of the one before was lost: it comes anew, by the same line.
     if (same && note->round <= c->bond.round) {
-        session_answer(a, BOUND_KEPT); // a copy of what ran
+        session_answer(c->actor, c, BOUND_KEPT); // a copy of what ran
         return;
     }
     if (!c->away && !same) {
-        kick_former(a);
+        kick_former(c);
     }
     if (!mutant(M_OLDROUND)) {
         c->bond.gateway = note->gateway;
         c->bond.connection = note->connection;
     }
     c->bond.round = note->round;
-    c->bond.stamp = session_stamp(a);
+    c->bond.stamp = session_stamp(c->actor);
     c->bond.epoch++;
-    session_tell_bound(a);
+    bonds_part(c);
+    session_tell_bound(c);
     unseen_drop(&c->unseen, c->bond.number, mutant(M_ACKALL) ? UINT64_MAX : note->got);
-    send_rest(a, note->got);
-    is_back(a);
+    send_rest(c, note->got);
+    is_back(c);
 }
 
-void keep_renew(struct rh_actor *a, const struct note *note)
+void keep_renew(struct client_bond *c, const struct note *note)
 {
-    struct client_bond *c = a->extra->client;
-
     // In another round it has got nothing: the answer of the note that began this one was lost.
     // What the gateway has, its client may still lose with the line: it is kept until that says so.
-    send_rest(a, note->got_round == c->bond.round ? note->got : 0);
+    send_rest(c, note->got_round == c->bond.round ? note->got : 0);
     if (c->away && c->due != RH_SESSION_LOST) {
-        session_tell_bound(a);
-        is_back(a);
+        session_tell_bound(c);
+        is_back(c);
         return;
     }
     keep_unset(c);
     c->due = c->due == RH_SESSION_LOST ? 0 : c->due;
-    session_answer(a, BOUND_KEPT);
+    session_answer(c->actor, c, BOUND_KEPT);
 }
 
-void keep_ack(struct rh_actor *a, const struct note *note)
+void keep_ack(const struct rh_actor *a, const struct note *note)
 {
-    struct client_bond *c = a->extra->client;
+    struct client_bond *c = bonds_of(a, note);
 
-    if (c != NULL && bond_is_of(&c->bond, note) && note->round == c->bond.round) {
+    if (c != NULL && note->round == c->bond.round) {
         unseen_drop(&c->unseen, c->bond.number, note->got);
     }
 }
@@ -186,7 +182,8 @@ void keep_arrive(struct client_bond *c, const struct bond *b)
 {
     c->bond = *b;
     c->bond.unseen = (struct bytes){0};
-    c->next = b->number + 1;
+    c->bond.followed = false;
+    c->next_number = b->number + 1;
     unseen_load(&c->unseen, b->unseen);
     if (b->session != 0 && b->left_ms != BOND_THERE) {
         set_away(c, b->left_ms);

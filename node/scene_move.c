@@ -55,7 +55,7 @@ void actor_exported(struct rh_actor *a, int result)
     } else {
         a->frozen = true;
         a->poked = false;
-        event.bond = session_pack(a);
+        event.bond = bonds_pack(a);
         event.has_state = result == RH_OK && !out->over;
         event.bytes = event.has_state ? buffer_bytes(&out->state) : (struct bytes){0};
         if (out->over) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an actor pushes to its client, and the kick that ends it.
+ * What an actor pushes to its clients, and the kick that ends one.
  */
 #include "node/scene_inside.h"
 
@@ -15,11 +15,13 @@ _Static_assert((int)RH_KICK_REPLACED == (int)KICK_REPLACED &&
                    (int)RH_KICK_ENDED == (int)KICK_ENDED,
                "the same codes");
 
-static void tell(struct rh_actor *a, const struct push_record *push)
+static void tell(const struct client_bond *c, const struct push_record *push)
 {
-    const struct scene_event event = {.type = SCENE_PUSH, .actor = outer_of(a), .push = push};
+    const struct scene *s = c->actor->scene;
+    const struct scene_event event = {
+        .type = SCENE_PUSH, .actor = outer_of(c->actor), .push = push};
 
-    a->scene->config.on_event(a->scene->config.context, &event);
+    s->config.on_event(s->config.context, &event);
 }
 
 static struct push_record record_of(const struct bond *b, enum push_type type)
@@ -30,9 +32,8 @@ static struct push_record record_of(const struct bond *b, enum push_type type)
                                 .type = (uint8_t)type};
 }
 
-void push_tell(struct rh_actor *a, enum push_type type, uint32_t code, struct bytes payload)
+void push_tell(struct client_bond *c, enum push_type type, uint32_t code, struct bytes payload)
 {
-    struct client_bond *c = a->extra->client;
     struct push_record push = record_of(&c->bond, type);
 
     push.number = type == PUSH_AGAIN ? 0 : ++c->bond.number;
@@ -42,13 +43,12 @@ void push_tell(struct rh_actor *a, enum push_type type, uint32_t code, struct by
         unseen_put(&c->unseen, payload);
     }
     if (!c->away) {
-        tell(a, &push);
+        tell(c, &push);
     }
 }
 
-void push_unseen(struct rh_actor *a, uint64_t from)
+void push_unseen(const struct client_bond *c, uint64_t from)
 {
-    const struct client_bond *c = a->extra->client;
     const struct bytes all = unseen_bytes(&c->unseen);
     struct reader in = {.at = all.data, .left = all.size};
     struct push_record push = record_of(&c->bond, PUSH_DATA);
@@ -57,14 +57,13 @@ void push_unseen(struct rh_actor *a, uint64_t from)
     while (unseen_next(&in, &push.payload)) {
         push.number++;
         if (push.number >= from) {
-            tell(a, &push);
+            tell(c, &push);
         }
     }
 }
 
-void push_rebind(struct rh_actor *a)
+void push_rebind(const struct client_bond *c)
 {
-    const struct client_bond *c = a->extra->client;
     struct push_record push = record_of(&c->bond, PUSH_REBIND);
     struct buffer bytes = {0};
 
@@ -74,28 +73,49 @@ void push_rebind(struct rh_actor *a)
     rebind_put(&bytes, &c->bond.rebind);
     push.number = c->bond.number + 1;
     push.payload = buffer_bytes(&bytes);
-    tell(a, &push);
+    tell(c, &push);
     buffer_fini(&bytes);
 }
 
-void push_kick(struct rh_actor *a, uint32_t code, const char *text)
+void push_kick(struct client_bond *c, uint32_t code, const char *text)
 {
-    if (!a->extra->client->bond.kicked) {
-        a->extra->client->bond.kicked = true;
-        push_tell(a, PUSH_KICK, code, bytes_of(text, strlen(text)));
+    if (!c->bond.kicked) {
+        c->bond.kicked = true;
+        push_tell(c, PUSH_KICK, code, bytes_of(text, strlen(text)));
     }
+}
+
+/* Of all that are meant, and can be pushed to: the next from `c` on. */
+static struct client_bond *next_meant(struct client_bond *c, const uint64_t *session)
+{
+    while (c != NULL && (bond_is_over(&c->bond) || (!c->away && c->due == RH_SESSION_LOST) ||
+                         (session != NULL && bond_session(&c->bond) != *session))) {
+        c = c->next;
+    }
+    return c;
+}
+
+/* `session`: to that one; NULL = to all. */
+static bool push(struct rh_actor *a, const uint64_t *session, struct bytes payload)
+{
+    struct client_bond *c = next_meant(a->extra->client, session);
+    const bool any = c != NULL;
+
+    while (c != NULL) {
+        push_tell(c, PUSH_DATA, 0, payload);
+        c = mutant(M_FIRSTPUSHED) ? NULL : next_meant(c->next, session);
+    }
+    return any;
+}
+
+bool push_to_all(struct rh_actor *a, struct bytes payload)
+{
+    return push(a, NULL, payload);
 }
 
 /* ---- ringhold.h ---- */
 
-static bool has_client(const struct rh_actor *a)
-{
-    const struct client_bond *c = a->extra->client;
-
-    return c != NULL && !bond_is_over(&c->bond) && (c->away || c->due != RH_SESSION_LOST);
-}
-
-int rh_push(struct rh_actor *actor, struct rh_bytes payload)
+static int push_asked(struct rh_actor *actor, const uint64_t *session, struct rh_bytes payload)
 {
     if (!actor_may_ask(actor) || (payload.data == NULL && payload.size > 0)) {
         return RH_INVALID;
@@ -103,14 +123,21 @@ int rh_push(struct rh_actor *actor, struct rh_bytes payload)
     if (payload.size > PUSH_SIZE_MAX) {
         return RH_TOO_BIG;
     }
-    if (!has_client(actor)) {
-        return RH_NO_SESSION;
-    }
-    push_tell(actor, PUSH_DATA, 0, bytes_of(payload.data, payload.size));
-    return RH_OK;
+    return push(actor, session, bytes_of(payload.data, payload.size)) ? RH_OK : RH_NO_SESSION;
 }
 
-int rh_kick(struct rh_actor *actor, uint32_t code, const char *text)
+int rh_push(struct rh_actor *actor, struct rh_bytes payload)
+{
+    return push_asked(actor, NULL, payload);
+}
+
+int rh_push_one(struct rh_actor *actor, uint64_t session, struct rh_bytes payload)
+{
+    return push_asked(actor, &session, payload);
+}
+
+static int kick_asked(struct rh_actor *actor, const uint64_t *session, uint32_t code,
+                      const char *text)
 {
     const char *said = text == NULL ? "" : text;
 
@@ -120,15 +147,30 @@ int rh_kick(struct rh_actor *actor, uint32_t code, const char *text)
     if (strlen(said) > PUSH_TEXT_MAX) {
         return RH_TOO_BIG;
     }
-    if (!has_client(actor)) {
-        return RH_NO_SESSION;
+    struct client_bond *c = next_meant(actor->extra->client, session);
+    const int result = c == NULL ? RH_NO_SESSION : RH_OK;
+
+    while (c != NULL) {
+        struct client_bond *next = next_meant(c->next, session);
+
+        if (c->away) {
+            bonds_drop(c); // It won't resume.
+        } else {
+            push_kick(c, code, said);
+        }
+        c = next;
     }
-    if (actor->extra->client->away) {
-        session_drop(actor); // It won't resume.
-    } else {
-        push_kick(actor, code, said);
-    }
-    return RH_OK;
+    return result;
+}
+
+int rh_kick(struct rh_actor *actor, uint32_t code, const char *text)
+{
+    return kick_asked(actor, NULL, code, text);
+}
+
+int rh_kick_one(struct rh_actor *actor, uint64_t session, uint32_t code, const char *text)
+{
+    return kick_asked(actor, &session, code, text);
 }
 
 static bool is_itself(const struct rh_actor *a, uint16_t kind, struct rh_bytes id)
@@ -138,21 +180,32 @@ static bool is_itself(const struct rh_actor *a, uint16_t kind, struct rh_bytes i
     return a->kind == kind && own.size == id.size && memcmp(own.data, id.data, id.size) == 0;
 }
 
-int rh_rebind(struct rh_actor *actor, uint16_t kind, struct rh_bytes id)
+static int rebind_asked(struct rh_actor *actor, const uint64_t *session, uint16_t kind,
+                        struct rh_bytes id)
 {
     if (!actor_may_ask(actor) || id.data == NULL || id.size < 1 || id.size > REBIND_ID_MAX ||
         is_itself(actor, kind, id)) {
         return RH_INVALID;
     }
-    if (!has_client(actor)) {
-        return RH_NO_SESSION;
-    }
-    struct client_bond *c = actor->extra->client;
+    struct client_bond *c = next_meant(actor->extra->client, session);
+    const int result = c == NULL ? RH_NO_SESSION : RH_OK;
 
-    c->bond.rebind = (struct rebind){.kind = kind, .id_size = (uint8_t)id.size};
-    memcpy(c->bond.rebind.id, id.data, id.size);
-    if (!c->away) {
-        push_rebind(actor); // else when it is back
+    for (; c != NULL; c = next_meant(c->next, session)) {
+        c->bond.rebind = (struct rebind){.kind = kind, .id_size = (uint8_t)id.size};
+        memcpy(c->bond.rebind.id, id.data, id.size);
+        if (!c->away) {
+            push_rebind(c); // else when it is back
+        }
     }
-    return RH_OK;
+    return result;
+}
+
+int rh_rebind(struct rh_actor *actor, uint16_t kind, struct rh_bytes id)
+{
+    return rebind_asked(actor, NULL, kind, id);
+}
+
+int rh_rebind_one(struct rh_actor *actor, uint64_t session, uint16_t kind, struct rh_bytes id)
+{
+    return rebind_asked(actor, &session, kind, id);
 }

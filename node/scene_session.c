@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The client that is bound to an actor (docs/decisions/012-sessions.md).
+ * The clients that are bound to an actor, and what its code is told of them
+ * (docs/decisions/012-sessions.md).
  */
 #include "node/scene_inside.h"
 
 #include "base/assert.h"
-#include "base/mem.h"
 #include "base/mutant.h"
 #include "node/bond.h"
 
@@ -22,90 +22,92 @@ _Static_assert((int)RH_LOST_CLOSED == (int)NOTE_LOST_CLOSED &&
  * owner. */
 static _Atomic uint64_t last_count;
 
-/* ---- the bond ---- */
-
-static struct client_bond *bond_add(struct rh_actor *a)
-{
-    struct client_bond *c = mem_new(1, sizeof *c);
-
-    ASSERT(a->extra->client == NULL);
-    c->actor = a;
-    extra_of(a)->client = c;
-    list_push_back(&a->scene->bonds, &c->in_scene);
-    return c;
-}
-
 struct bond_stamp session_stamp(const struct rh_actor *a)
 {
     return (struct bond_stamp){.fence = a->fence, .count = atomic_fetch_add(&last_count, 1) + 1};
 }
 
-void session_drop(struct rh_actor *a)
-{
-    struct client_bond *c = a->extra->client;
-
-    if (c != NULL) {
-        keep_unset(c);
-        unseen_fini(&c->unseen);
-        list_remove(&c->in_scene);
-        mem_free(c);
-        a->extra->client = NULL;
-    }
-}
-
-void session_tell_bound(struct rh_actor *a)
+void session_tell_bound(const struct client_bond *c)
 {
     const struct scene_event event = {
-        .type = SCENE_BOUND, .actor = outer_of(a), .session = a->extra->client->bond.gateway};
+        .type = SCENE_BOUND, .actor = outer_of(c->actor), .session = c->bond.gateway};
 
-    a->scene->config.on_event(a->scene->config.context, &event);
+    c->actor->scene->config.on_event(c->actor->scene->config.context, &event);
 }
 
 /* ---- telling its code ---- */
 
-static int call_session(struct rh_actor *a, enum rh_session_type type, uint32_t why)
+static int call_session(struct rh_actor *a, const struct rh_session *event)
 {
-    const struct rh_session event = {.type = type, .why = why};
-
     a->callback = CALLBACK_SESSION;
     return role_of(a)->ops->session == NULL ? RH_OK
-                                            : role_of(a)->ops->session(a, a->instance, &event);
+                                            : role_of(a)->ops->session(a, a->instance, event);
+}
+
+/* `c`: of which it is, if that is there still. */
+// NOLINTNEXTLINE(misc-no-recursion): the session, then a flush, and no deeper
+static void tell(struct rh_actor *a, struct client_bond *c, const struct rh_session *event)
+{
+    extra_of(a)->told = c;
+    if (c != NULL) {
+        c->asked = (uint8_t)event->type;
+    }
+    actor_returned(a, call_session(a, event));
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): the session, then a flush, and no deeper
-void session_tell(struct rh_actor *a, enum rh_session_type type, uint32_t why)
+void session_tell(struct client_bond *c, enum rh_session_type type, uint32_t why)
 {
-    if (a->extra->client != NULL) {
-        a->extra->client->asked = (uint8_t)type;
+    const struct rh_session event = {.type = type, .why = why, .session = bond_session(&c->bond)};
+
+    tell(c->actor, c, &event);
+}
+
+/* It stays if it may return. */
+// NOLINTNEXTLINE(misc-no-recursion): the session, then a flush, and no deeper
+static void tell_lost(struct client_bond *c, uint32_t why)
+{
+    const struct rh_session event = {
+        .type = RH_SESSION_LOST, .why = why, .session = bond_session(&c->bond)};
+    struct rh_actor *a = c->actor;
+    const bool stays = c->away;
+
+    if (!stays) {
+        bonds_drop(c);
     }
-    actor_returned(a, call_session(a, type, why));
+    tell(a, stays ? c : NULL, &event);
 }
 
 bool session_is_due(const struct rh_actor *a)
 {
-    return a->extra->client != NULL && a->extra->client->due != 0;
+    return bonds_due(a) != NULL;
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): the session, then a flush, and no deeper
 void session_turn(struct rh_actor *a)
 {
-    struct client_bond *c = a->extra->client;
+    struct client_bond *c = bonds_due(a);
     const enum rh_session_type type = (enum rh_session_type)c->due;
 
-    // It came without its actor's memory, and without its connection: both are told.
-    c->due = type == RH_SESSION_RESUMED && c->away ? RH_SESSION_LOST : 0;
-    if (type == RH_SESSION_LOST && !c->away) {
-        session_drop(a);
+    c->due = 0;
+    if (type == RH_SESSION_LOST) {
+        tell_lost(c, c->due_why);
+        return;
     }
-    session_tell(a, type, type == RH_SESSION_LOST ? RH_LOST_GATEWAY : RH_RESUMED_AFRESH);
+    if (c->away) { // It came without its actor's memory, and without its connection: both are told.
+        c->due = RH_SESSION_LOST;
+        c->due_why = RH_LOST_GATEWAY;
+    }
+    session_tell(c, type, RH_RESUMED_AFRESH);
 }
 
 void session_turned(struct rh_actor *a, int result)
 {
-    if (a->extra->client != NULL && a->extra->client->asked == RH_SESSION_RESUMED &&
-        result != RH_OK) {
-        push_kick(a, KICK_REFUSED, "the actor does not take this session");
-        session_drop(a);
+    struct client_bond *c = a->extra->told;
+
+    if (c != NULL && c->asked == RH_SESSION_RESUMED && result != RH_OK) {
+        push_kick(c, KICK_REFUSED, "the actor does not take this session");
+        bonds_drop(c);
     }
 }
 
@@ -124,16 +126,15 @@ static void answer(struct rh_actor *a, const struct bound *bound)
     actor_want_turn(a);
 }
 
-void session_answer(struct rh_actor *a, enum bound_result result)
+void session_answer(struct rh_actor *a, const struct client_bond *c, enum bound_result result)
 {
-    const struct client_bond *c = a->extra->client;
     struct bound bound = {.result = (uint8_t)result};
 
     if (c != NULL && (result == BOUND_NEW || result == BOUND_KEPT)) {
         bound.round = c->bond.round;
         bound.stamp = c->bond.stamp;
         bound.key = c->bond.key;
-        bound.next = c->next;
+        bound.next = c->next_number;
         bound.epoch = c->bond.epoch;
         bound.keep_ms = keep_ms(a);
     }
@@ -142,13 +143,15 @@ void session_answer(struct rh_actor *a, enum bound_result result)
 
 void session_ran(struct rh_actor *a, int result)
 {
-    if (a->extra->client == NULL || a->extra->client->asked == RH_SESSION_LOST) {
+    struct client_bond *c = a->extra->told;
+
+    if (c == NULL || c->asked == RH_SESSION_LOST) {
         answer(a, NULL);
     } else if (result == RH_OK) {
-        session_answer(a, (enum bound_result)a->extra->client->result);
+        session_answer(a, c, (enum bound_result)c->result);
     } else {
-        session_drop(a);
-        session_answer(a, BOUND_REFUSED);
+        bonds_drop(c);
+        session_answer(a, NULL, BOUND_REFUSED);
     }
 }
 
@@ -158,10 +161,8 @@ static bool is_again(const struct note *note)
 }
 
 /* Another one is bound, of whom we know nothing bad. */
-static bool is_taken(const struct rh_actor *a, const struct note *note)
+static bool is_taken(const struct client_bond *c, const struct note *note)
 {
-    const struct client_bond *c = a->extra->client;
-
     return c != NULL && !bond_is_of(&c->bond, note) && !bond_is_over(&c->bond) && !c->away &&
            c->due != RH_SESSION_LOST;
 }
@@ -172,97 +173,109 @@ static bool is_there(const struct client_bond *c)
     return c->due != RH_SESSION_RESUMED && (!c->away || c->due == RH_SESSION_LOST);
 }
 
-/* Bind it; what the actor is to be told of it. */
-static enum rh_session_type bind(struct rh_actor *a, const struct note *note)
+static struct client_bond *bind(struct rh_actor *a, const struct note *note)
 {
-    const struct client_bond *former = a->extra->client;
-    enum rh_session_type type = is_again(note) ? RH_SESSION_RESUMED : RH_SESSION_BOUND;
+    struct client_bond *c = bonds_add(a);
 
-    if (former != NULL) {
-        // By its own connection, too: the answer that it was bound got lost, and it begins anew.
-        type = is_there(former) ? RH_SESSION_REPLACED : type;
-        if (!bond_is_of(&former->bond, note) && !former->away) {
-            push_kick(a, KICK_REPLACED, "another connection was bound");
-        }
-        session_drop(a);
-    }
-    struct client_bond *c = bond_add(a);
     c->result = BOUND_NEW;
-    c->next = 1;
+    c->next_number = 1;
     c->bond = (struct bond){.gateway = note->gateway,
                             .connection = note->connection,
                             .round = note->round,
                             .stamp = is_again(note) ? note->stamp : session_stamp(a)};
     if (keep_wants(a, note)) {
-        keep_begin(a, note);
+        keep_begin(c, note);
     }
-    session_tell_bound(a);
-    return type;
+    bonds_part(c);
+    session_tell_bound(c);
+    return c;
 }
 
-static enum bound_result judge(const struct rh_actor *a, const struct note *note)
+/* Bind it in the place of `former`, or beside the others, and tell its actor. */
+static void begin(struct rh_actor *a, const struct note *note, struct client_bond *former)
+{
+    struct rh_session event = {.type = is_again(note) ? RH_SESSION_RESUMED : RH_SESSION_BOUND};
+
+    if (former != NULL) {
+        // By its own connection, too: the answer that it was bound got lost, and it begins anew.
+        if (is_there(former)) {
+            event.type = RH_SESSION_REPLACED;
+            event.former = bond_session(&former->bond);
+        }
+        if (!bond_is_of(&former->bond, note) && !former->away) {
+            push_kick(former, KICK_REPLACED, "another connection was bound");
+        }
+        bonds_drop(former);
+    }
+    struct client_bond *c = bind(a, note);
+    event.session = bond_session(&c->bond);
+    tell(a, c, &event);
+}
+
+/* What it comes to against `c`; NULL = nobody's place is wanted. */
+static enum bound_result judge(const struct rh_actor *a, const struct note *note,
+                               const struct client_bond *c)
 {
     const struct rh_actor_ops *kind = role_of(a)->ops;
 
     if (kind->session == NULL) {
         return BOUND_NEVER;
     }
-    if (kind->sessions == RH_SESSIONS_REJECT_NEW && !mutant(M_TWOBOUND) && is_taken(a, note) &&
+    if (kind->sessions == RH_SESSIONS_REJECT_NEW && !mutant(M_TWOBOUND) && is_taken(c, note) &&
         (note->type == NOTE_BIND || note->type == NOTE_KEEP)) {
         return BOUND_TAKEN;
     }
-    return bond_judge(a->extra->client == NULL ? NULL : &a->extra->client->bond, note);
+    return bond_judge(c == NULL ? NULL : &c->bond, note);
 }
 
 static void on_bind(struct rh_actor *a, const struct note *note)
 {
-    const enum bound_result result = judge(a, note);
-    struct client_bond *c = a->extra->client;
+    struct client_bond *c = bonds_against(a, note);
+    const enum bound_result result = judge(a, note, c);
 
     if (result == BOUND_NEW) {
-        session_tell(a, bind(a, note), RH_RESUMED_AFRESH);
+        begin(a, note, c);
     } else if (result == BOUND_KEPT && note->type == NOTE_RETURN) {
-        keep_return(a, note);
+        keep_return(c, note);
     } else if (result == BOUND_KEPT && note->type == NOTE_RENEW && c->bond.session != 0) {
-        keep_renew(a, note);
+        keep_renew(c, note);
     } else {
         if (c != NULL && result == BOUND_KEPT && c->due == RH_SESSION_LOST) {
             c->due = 0; // its gateway was away for long, and is back
         }
-        if (result == BOUND_KEPT) {
-            push_rebind(a);
+        if (c != NULL && result == BOUND_KEPT) {
+            push_rebind(c);
         }
-        session_answer(a, result);
+        session_answer(a, c, result);
     }
 }
 
 static void on_lost(struct rh_actor *a, const struct note *note)
 {
     const bool left = note->why == NOTE_LOST_LEFT;
+    struct client_bond *c = mutant(M_OLDLOST) ? a->extra->client : bonds_of(a, note);
 
-    if (a->extra->client == NULL ||
-        (!bond_is_of(&a->extra->client->bond, note) && !mutant(M_OLDLOST)) ||
-        a->extra->client->away) {
+    if (c == NULL || c->away) {
         answer(a, NULL); // of one that was replaced, or is known to be gone
         return;
     }
-    const bool told = a->extra->client->due != RH_SESSION_RESUMED;
-    if (left || note->why == NOTE_LOST_KICKED || note->why == NOTE_LOST_REBOUND ||
-        !keep_leaves(a)) {
-        session_drop(a);
+    const bool told = c->due != RH_SESSION_RESUMED;
+    if (!left && note->why != NOTE_LOST_KICKED && note->why != NOTE_LOST_REBOUND) {
+        (void)keep_leaves(c);
     }
-    if (!told) {
-        answer(a, NULL); // of whom it was not told yet that it was there
+    if (told) {
+        tell_lost(c, left ? RH_LOST_CLOSED : note->why);
         return;
     }
-    session_tell(a, RH_SESSION_LOST, left ? RH_LOST_CLOSED : note->why);
+    if (!c->away) {
+        bonds_drop(c);
+    }
+    answer(a, NULL); // of whom it was not told yet that it was there
 }
 
 static void on_push(struct rh_actor *a, const struct note *note)
 {
-    if (a->extra->client != NULL && !bond_is_over(&a->extra->client->bond)) {
-        push_tell(a, PUSH_DATA, 0, note->payload);
-    }
+    (void)push_to_all(a, note->payload);
     answer(a, NULL);
 }
 
@@ -291,40 +304,13 @@ void session_run(struct rh_actor *a, const struct scene_message *m)
 
 /* ---- its life ---- */
 
-void session_arrive(struct rh_actor *a, struct bytes bond, bool afresh)
-{
-    struct bond b;
-
-    if (bond.size == 0) {
-        return;
-    }
-    if (bond_get(bond, &b) != ERR_OK) {
-        actor_complain(a, "bad_bond", "the bond that it was handed over with does not decode");
-        return;
-    }
-    keep_arrive(bond_add(a), &b);
-    a->extra->client->due = afresh && role_of(a)->ops->session != NULL ? RH_SESSION_RESUMED : 0;
-}
-
 void session_start(struct rh_actor *a)
 {
-    if (a->extra->client != NULL && !a->extra->client->away) {
-        session_tell_bound(a);
+    for (const struct client_bond *c = a->extra->client; c != NULL; c = c->next) {
+        if (!c->away) {
+            session_tell_bound(c);
+        }
     }
-}
-
-struct bytes session_pack(const struct rh_actor *a)
-{
-    struct buffer *out = &a->scene->body;
-    struct bond b;
-
-    if (a->extra->client == NULL || mutant(M_BONDSTAYS)) {
-        return (struct bytes){0};
-    }
-    keep_pack(a->extra->client, &b);
-    buffer_clear(out);
-    bond_put(out, &b);
-    return buffer_bytes(out);
 }
 
 bool session_keeps(const struct rh_actor *a)
@@ -334,17 +320,16 @@ bool session_keeps(const struct rh_actor *a)
 
 void session_stop(struct rh_actor *a, enum rh_why why)
 {
-    if (a->extra->client == NULL) {
-        return;
+    for (struct client_bond *c = a->extra->client; c != NULL; c = c->next) {
+        if (c->away) {
+            // Nobody is there to be told.
+        } else if (why == RH_IDLE) {
+            push_kick(c, KICK_ENDED, "the actor has ended");
+        } else if (why == RH_BROKEN) {
+            push_tell(c, PUSH_AGAIN, 0, (struct bytes){0});
+        }
     }
-    if (a->extra->client->away) {
-        // Nobody is there to be told.
-    } else if (why == RH_IDLE) {
-        push_kick(a, KICK_ENDED, "the actor has ended");
-    } else if (why == RH_BROKEN) {
-        push_tell(a, PUSH_AGAIN, 0, (struct bytes){0});
-    }
-    session_drop(a);
+    bonds_drop_all(a);
 }
 
 void scene_gateway_gone(struct scene *s, uint64_t gateway)
@@ -356,9 +341,7 @@ void scene_gateway_gone(struct scene *s, uint64_t gateway)
 
         next = list_next(&s->bonds, l);
         if (c->bond.gateway == gateway && !c->away) {
-            (void)keep_leaves(c->actor);
-            c->due = RH_SESSION_LOST;
-            actor_want_turn(c->actor);
+            bonds_lose(c, RH_LOST_GATEWAY);
         }
     }
 }

@@ -118,7 +118,7 @@ static void on_due(struct timer *t)
         a->flush_due = true;
         break;
     case TIMER_AWAY:
-        keep_over(a);
+        keep_over(CONTAINER_OF(t, struct client_bond, until));
         break;
     }
     actor_want_turn(a);

@@ -85,6 +85,13 @@ static const struct {
     {"M_STARTCHK", "of worker threads: tests/node_threads_test.c plants it"},
     {"M_CASTPASS", "there are no groups here: the test of casts plants it"},
     {"M_CASTEDGE", "there are no groups here: the test of casts plants it"},
+    {"M_EACHOTHER",
+     "nobody has several clients at a time here: tests/session_walk_test.c plants it"},
+    {"M_FIRSTPUSHED",
+     "nobody has several clients at a time here: tests/session_walk_test.c plants it"},
+    {"M_FIRSTMOVES",
+     "nobody has several clients at a time here: tests/session_walk_test.c plants it"},
+    {"M_TOOMANY", "nobody has several clients at a time here: tests/session_walk_test.c plants it"},
     {"M_ACKALL",
      "what is lost so is told, as if for want of room: tests/session_walk_test.c plants it"},
 };
@@ -121,7 +128,8 @@ static void hunt(const struct campaign *c, struct prey *p)
 /* Of sessions, and no seed shows it. */
 static bool is_elsewhere(enum mutant m)
 {
-    return m == M_ACKALL || m == M_CASTPASS || m == M_CASTEDGE;
+    return m == M_ACKALL || m == M_CASTPASS || m == M_CASTEDGE || m == M_EACHOTHER ||
+           m == M_FIRSTPUSHED || m == M_FIRSTMOVES || m == M_TOOMANY;
 }
 
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */

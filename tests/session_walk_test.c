@@ -2,9 +2,9 @@
  *
  * Sessions at random: two gateways, an actor that pushes, moves and breaks, and players that lose
  * their lines, come back by either gateway, send again what has no answer, and log in over one
- * another. A room on another node broadcasts to many, the actor among them, and sends to it too.
- * The cores are the real ones, of gateways (clients, router) and of the actor's scene; links, and
- * the node's order of requests, are played here.
+ * another, or beside. A room on another node broadcasts to many, the actor among them, and sends to
+ * it too. The cores are the real ones, of gateways (clients, router) and of the actor's scene;
+ * links, and the node's order of requests, are played here.
  *
  *     session_walk_test               so many seeds
  *     SEED=n session_walk_test        one
@@ -26,12 +26,13 @@
 
 enum {
     GATEWAYS = 2,
-    PLAYERS = 2,
+    PLAYERS = 3,
+    SEATS = 64,
     STEPS = 600,
     QUIET_STEPS = 2000,
     STEP_US = 20000,
     REQUESTS = 512,
-    QUEUE = 512,
+    QUEUE = 2048,
     ORDERS = 512,
     LIVES = 64,
     KEPT_ANSWERS = 64,
@@ -81,6 +82,18 @@ struct gateway {
 /* What the room says is numbered, and so marked where a client's own pushes count. */
 #define ROOM_MARK (UINT64_C(1) << 63)
 
+/* What a session is pushed alone says in front of its number whose it is. */
+enum { TAG_AT = 40, TAG_MASK = 0x7fffff };
+
+/* ---- a session, as the actor knows it */
+
+struct seat {
+    enum { NOBODY, THERE, AWAY } client;
+    uint64_t session;
+    uint64_t counted; /* pushes to this client */
+    uint64_t lost_us; /* AWAY */
+};
+
 /* ---- the room: an actor of another node */
 
 struct room {
@@ -109,6 +122,7 @@ struct player {
     uint64_t lost_us;
     struct session_packet session;
     uint64_t seen;   /* sequence of the last push */
+    uint64_t tag;    /* of its session, once it was pushed to alone */
     uint32_t named;  /* the last request */
     uint32_t before; /* those to this one are of before `begun` */
     uint32_t life;   /* of the session of requests: counts its binds */
@@ -133,8 +147,8 @@ struct world {
     bool poked;
     bool quiet; /* no more faults */
     /* The actor's own. */
-    enum { NOBODY, THERE, AWAY } client;
-    uint64_t counted; /* pushes to this client */
+    struct seat seat[SEATS];
+    size_t seats_max; /* so many at a time */
     uint64_t fence;
     struct buffer answer; /* of what ran last */
     struct buffer bond;   /* as exported last */
@@ -273,14 +287,70 @@ static void on_deactivate(struct rh_actor *actor, void *instance, enum rh_why wh
     (void)why;
 }
 
-/* Its count goes along: it is to be the sequence that the client sees. */
-static void push_one(struct rh_actor *actor)
+static size_t count_seats(bool away)
 {
-    const uint64_t number = w->counted + 1;
-    const int result = rh_push(actor, (struct rh_bytes){&number, sizeof number});
+    size_t count = 0;
 
-    CHECK((result == RH_OK) == (w->client != NOBODY), "it may push when a client is bound");
-    w->counted += result == RH_OK ? 1 : 0;
+    for (size_t i = 0; i < SEATS; i++) {
+        count += w->seat[i].client == THERE || (away && w->seat[i].client == AWAY);
+    }
+    return count;
+}
+
+/* There is room for all: nobody has to give way. */
+static bool is_roomy(void)
+{
+    return w->seats_max == RH_SESSIONS_MAX;
+}
+
+static struct seat *seat_of(uint64_t session)
+{
+    for (size_t i = 0; i < SEATS; i++) {
+        if (w->seat[i].client != NOBODY && w->seat[i].session == session) {
+            return &w->seat[i];
+        }
+    }
+    return NULL;
+}
+
+static struct seat *seat_take(uint64_t session)
+{
+    struct seat *s = &w->seat[0];
+
+    while (s->client != NOBODY) {
+        s++;
+        CHECK(s < w->seat + SEATS, "too many seats for this test");
+    }
+    *s = (struct seat){.session = session};
+    return s;
+}
+
+/* The actor isn't told when the time of one that is away is over, nor when it gave its place. */
+static bool may_be_over(const struct seat *s)
+{
+    return s->client == AWAY && (w->now_us - s->lost_us >= (uint64_t)KEEP_MS * 1000 ||
+                                 (w->seats_max > 1 && !is_roomy()));
+}
+
+/* Its count goes along: it is to be the sequence that the client sees. */
+static void push_to(struct rh_actor *actor, struct seat *s)
+{
+    const uint64_t number = (s->counted + 1) | (s->session & TAG_MASK) << TAG_AT;
+    const int result = rh_push_one(actor, s->session, (struct rh_bytes){&number, sizeof number});
+
+    CHECK(result == RH_OK || may_be_over(s), "it may push to a client that is bound");
+    s->counted++;
+    s->client = result == RH_OK ? s->client : NOBODY;
+}
+
+static void push_each(struct rh_actor *actor)
+{
+    CHECK(rh_push_one(actor, 1, (struct rh_bytes){"", 0}) == RH_NO_SESSION, "nobody's session");
+    for (size_t i = 0; i < SEATS; i++) {
+        if (w->seat[i].client != NOBODY) {
+            push_to(actor, &w->seat[i]);
+        }
+    }
 }
 
 /* Of the room: each once, in order, and none is lost. */
@@ -289,7 +359,9 @@ static void room_is_heard(uint64_t number)
     CHECK(number == (ROOM_MARK | (w->room.heard + 1)),
           "what the room says is lost, doubled or out of order");
     w->room.heard++;
-    w->counted += w->client != NOBODY ? 1 : 0;
+    for (size_t i = 0; i < SEATS; i++) {
+        w->seat[i].counted++;
+    }
 }
 
 /* "player life name": each runs once, and in order. A number of the room is pushed on. */
@@ -299,7 +371,7 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
 
     (void)instance;
     if (message->payload.size == 0) {
-        push_one(actor);
+        push_each(actor);
         return;
     }
     if (message->payload.size == sizeof(uint64_t)) {
@@ -307,7 +379,9 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
 
         memcpy(&number, message->payload.data, sizeof number);
         room_is_heard(number);
-        CHECK((rh_push(actor, message->payload) == RH_OK) == (w->client != NOBODY),
+        const bool pushed = rh_push(actor, message->payload) == RH_OK;
+
+        CHECK(pushed ? count_seats(true) > 0 : count_seats(false) == 0,
               "it may push when a client is bound");
         return;
     }
@@ -315,45 +389,78 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
     CHECK(++w->ran[word[0]][word[1]][word[2]] == 1, "a request ran twice");
     CHECK(word[2] > w->ran_last[word[0]][word[1]], "a request ran behind a later one");
     w->ran_last[word[0]][word[1]] = word[2];
-    if (w->client != NOBODY && chance(500)) {
-        push_one(actor);
+    if (count_seats(true) > 0 && chance(500)) {
+        push_each(actor);
     }
     (void)rh_reply(actor, rh_bytes_value(&word[2], sizeof word[2]));
 }
 
+static void is_bound(uint64_t session)
+{
+    CHECK(count_seats(false) < w->seats_max, "more are bound than may be");
+    CHECK(seat_of(session) == NULL, "a session is named as another one");
+    if (w->seats_max == 1) {
+        memset(w->seat, 0, sizeof w->seat); // who was away has lost its place
+    }
+    seat_take(session)->client = THERE;
+}
+
+static void is_replaced(uint64_t session, uint64_t former)
+{
+    struct seat *s = seat_of(former);
+
+    CHECK(s != NULL && s->client == THERE, "nobody was there to be replaced");
+    // When it broke, both may come again: then the newer one stays, whoever is first.
+    CHECK(w->ops.sessions != RH_SESSIONS_REJECT_NEW || w->broken > 0, "the older one was to stay");
+    CHECK(!is_roomy() || session == former || w->broken > 0, "there was room for both");
+    *s = (struct seat){.client = NOBODY};
+    is_bound(session);
+    w->replaced++;
+}
+
+static void is_resumed(uint64_t session, bool back)
+{
+    struct seat *s = seat_of(session);
+
+    CHECK(!back || s != NULL, "nobody was there to be resumed");
+    w->returned += back;
+    if (back) {
+        s->client = THERE;
+        return;
+    }
+    CHECK(s == NULL || may_be_over(s), "who was there is taken for another");
+    if (s != NULL) {
+        *s = (struct seat){.client = NOBODY};
+    }
+    is_bound(session);
+}
+
 static int on_session(struct rh_actor *actor, void *instance, const struct rh_session *e)
 {
-    const uint64_t next = w->counted + 1;
-    const bool back = e->type == RH_SESSION_RESUMED && e->why == RH_RESUMED_CLIENT;
+    struct seat *s = seat_of(e->session);
 
     (void)instance;
+    CHECK(e->session != 0 && e->session <= INT64_MAX, "a session has no number");
     switch ((enum rh_session_type)e->type) {
     case RH_SESSION_BOUND:
-        CHECK(w->client != THERE, "two are bound");
+        is_bound(e->session);
         break;
     case RH_SESSION_REPLACED:
-        CHECK(w->client == THERE, "nobody was there to be replaced");
-        // When it broke, both may come again: then the newer one stays, whoever is first.
-        CHECK(w->ops.sessions == RH_SESSIONS_KICK_OLD || w->broken > 0,
-              "the older one was to stay");
-        w->replaced++;
+        is_replaced(e->session, e->former);
         break;
     case RH_SESSION_RESUMED:
-        CHECK(back == (w->client != NOBODY), "nobody was there to be resumed");
-        w->returned += back ? 1 : 0;
+        is_resumed(e->session, e->why == RH_RESUMED_CLIENT);
         break;
     case RH_SESSION_LOST:
-        CHECK(w->client == THERE, "nobody was there to be lost");
+        CHECK(s != NULL && s->client == THERE, "nobody was there to be lost");
         // What is told doesn't say whether it may return: whether it can be pushed to does.
-        w->client = rh_push(actor, (struct rh_bytes){&next, sizeof next}) == RH_OK ? AWAY : NOBODY;
-        w->counted += w->client == AWAY ? 1 : 0;
+        s->client = AWAY;
+        s->lost_us = w->now_us - (uint64_t)KEEP_MS * 1000;
+        push_to(actor, s);
+        s->lost_us = w->now_us;
         return RH_OK;
     }
-    w->client = THERE;
-    if (!back) {
-        w->counted = 0;
-    }
-    push_one(actor);
+    push_to(actor, seat_of(e->session));
     return RH_OK;
 }
 
@@ -407,7 +514,7 @@ static void actor_moves(void)
 static void actor_breaks(void)
 {
     scene_discard(w->actor, RH_BROKEN);
-    w->client = NOBODY;
+    memset(w->seat, 0, sizeof w->seat);
     w->broken++;
     for (size_t i = 0; i < PLAYERS; i++) {
         w->player[i].fair = false;
@@ -660,6 +767,7 @@ static void is_seated(struct player *p, struct bytes payload)
         return;
     }
     p->seen = 0;
+    p->tag = 0;
     p->before = 0;
     p->keeps = true;
 }
@@ -709,14 +817,18 @@ static void on_push(struct player *p, struct bytes body)
     CHECK(packet_get_push(body, &push) == ERR_OK && push.payload.size == 8, "no push");
     memcpy(&number, push.payload.data, sizeof number);
     CHECK(push.sequence == p->seen + 1, "a push is lost, doubled or out of order");
-    CHECK(number == push.sequence || (number & ROOM_MARK) != 0, "a push of another session");
     p->seen = push.sequence;
+    if ((number & ROOM_MARK) == 0) {
+        p->tag = p->tag == 0 ? number >> TAG_AT : p->tag;
+        CHECK(number == (p->seen | p->tag << TAG_AT), "a push of another session");
+    }
 }
 
 static void on_begun(struct player *p, struct bytes body)
 {
     CHECK(packet_get_session(body, &p->session) == ERR_OK && p->session.next == 1, "no begun");
     p->seen = 0;
+    p->tag = 0;
     p->before = p->named;
     w->begun++;
 }
@@ -729,6 +841,7 @@ static void on_kick(struct player *p, struct bytes body)
 
     CHECK(packet_get_notice(body, &n) == ERR_OK, "no kick");
     CHECK(n.number == KICK_REPLACED, "a kick for no reason");
+    CHECK(!is_roomy() || !p->fair, "a kick where there is room for all");
     forget(p);
     p->over = true;
 }
@@ -785,11 +898,11 @@ static void acknowledge(struct player *p)
     say(p, &said);
 }
 
-/* One that logs in takes the place of who is there, or of who is away. */
+/* One that logs in takes the place of who is there, or of who is away, unless there is room. */
 static void others_are_not_safe(const struct player *p)
 {
     for (size_t i = 0; i < PLAYERS; i++) {
-        if (&w->player[i] != p) {
+        if (&w->player[i] != p && !is_roomy()) {
             w->player[i].fair = false;
         }
     }
@@ -1043,6 +1156,19 @@ static void step(void)
     }
 }
 
+/* All that its session was pushed. */
+static bool has_all(const struct player *p)
+{
+    for (size_t i = 0; i < SEATS; i++) {
+        const struct seat *s = &w->seat[i];
+
+        if (s->client == THERE && (s->session & TAG_MASK) == p->tag) {
+            return p->seen == s->counted;
+        }
+    }
+    return false;
+}
+
 /* No faults any more: who has a session comes back, is answered, and has all that was pushed. */
 static void check_end(void)
 {
@@ -1054,11 +1180,24 @@ static void check_end(void)
         CHECK(!p->keeps || p->seated, "a session is not resumed");
         CHECK(!p->seated || lowest_open(p) == p->named + 1, "a request has no answer");
         there += p->seated;
-        CHECK(!p->seated || p->seen == w->counted, "a push did not come");
+        CHECK(!p->seated || has_all(p), "a push did not come");
     }
-    CHECK(there <= 1, "two are bound in the end");
+    CHECK(there <= w->seats_max, "more are bound in the end than may be");
     CHECK(w->room.heard == w->room.said, "what the room said did not come");
-    CHECK((there == 1) == (w->client == THERE), "the actor thinks otherwise");
+    CHECK(there == count_seats(false), "the actor thinks otherwise");
+}
+
+/* Of those with several, some have room for all. */
+static void draw_policy(void)
+{
+    static const uint32_t max[] = {1, 2, 3, RH_SESSIONS_MAX, RH_SESSIONS_MAX};
+
+    w->seats_max = 1;
+    w->ops.sessions = (uint32_t)prng_between(&w->prng, 0, RH_SESSIONS_ALLOW);
+    if (w->ops.sessions == RH_SESSIONS_ALLOW) {
+        w->ops.sessions_max = max[prng_between(&w->prng, 0, sizeof max / sizeof max[0] - 1)];
+        w->seats_max = w->ops.sessions_max;
+    }
 }
 
 static void open_world(void)
@@ -1075,9 +1214,8 @@ static void open_world(void)
                                    .activate = on_activate,
                                    .message = on_message,
                                    .deactivate = on_deactivate,
-                                   .session = on_session,
-                                   .sessions =
-                                       chance(500) ? RH_SESSIONS_REJECT_NEW : RH_SESSIONS_KICK_OLD};
+                                   .session = on_session};
+    draw_policy();
     w->scene = scene_new(&config);
     actor_enters(false);
     for (size_t i = 0; i < GATEWAYS; i++) {

@@ -42,7 +42,7 @@ static void a_bond_has_these_bytes(void **state)
     assert_int_equal(bond_get(bytes_of(bytes, BOND_SIZE + 1), &back), ERR_CORRUPT);
     bytes[20] = 2; // kept, but nothing of that is there
     assert_int_equal(bond_get(bytes_of(bytes, BOND_SIZE), &back), ERR_CORRUPT);
-    bytes[20] = 4; // an unknown flag
+    bytes[20] = 16; // an unknown flag
     assert_int_equal(bond_get(bytes_of(bytes, BOND_SIZE), &back), ERR_CORRUPT);
     buffer_fini(&out);
 }
@@ -78,6 +78,38 @@ static void a_bond_that_is_kept_takes_its_pushes_along(void **state)
     }
     out.data[24] = 1; // more pushes than numbers
     assert_int_equal(bond_get(buffer_bytes(&out), &back), ERR_CORRUPT);
+    buffer_fini(&out);
+}
+
+/* Those of one actor, one behind the other. */
+static void several_bonds_follow_one_another(void **state)
+{
+    struct bond kept = bond;
+    struct buffer out = {0};
+    struct bond back;
+
+    (void)state;
+    kept.session = 8;
+    kept.unseen = bytes_of("\x02\x00\x00\x00hi", 6);
+    kept.followed = true;
+    bond_put(&out, &kept);
+    assert_hex(bytes_of(out.data + BOND_KEPT_SIZE, 10), "06000000 02000000 6869");
+    assert_int_equal(out.data[20], 1 + 2 + 8);
+    kept.followed = false;
+    bond_put(&out, &kept);
+    struct reader in = {.at = out.data, .left = out.size};
+    assert_int_equal(bond_take(&in, &back), ERR_OK);
+    assert_true(back.followed && bytes_equal(back.unseen, kept.unseen));
+    assert_int_equal(bond_take(&in, &back), ERR_OK);
+    assert_true(!back.followed && bytes_equal(back.unseen, kept.unseen) && in.left == 0);
+    assert_int_equal(bond_get(buffer_bytes(&out), &back), ERR_CORRUPT); // not exactly one
+    for (size_t cut = 0; cut < BOND_KEPT_SIZE + 10; cut++) {
+        uint8_t *exact = mem_copy(out.data, cut);
+        struct reader short_in = {.at = exact, .left = cut};
+
+        assert_int_equal(bond_take(&short_in, &back), ERR_CORRUPT);
+        mem_free(exact);
+    }
     buffer_fini(&out);
 }
 
@@ -316,6 +348,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bond_has_these_bytes),
         cmocka_unit_test(a_bond_that_is_kept_takes_its_pushes_along),
+        cmocka_unit_test(several_bonds_follow_one_another),
         cmocka_unit_test(a_bond_that_is_rebound_says_to_whom),
         cmocka_unit_test(a_rebind_has_these_bytes),
         cmocka_unit_test(stamps_are_ordered_by_fence_then_count),

@@ -9,8 +9,10 @@ enum {
     KICKED = 1,
     KEPT = 2,
     REBOUND = 4,
+    FOLLOWED = 8,
     BOUND_SIZE = 21,
     BOUND_LONG_SIZE = 45,
+    UNSEEN_PREFIX = 4,
     NOTE_SIZE_MAX = 69
 };
 
@@ -59,7 +61,9 @@ void bond_put(struct buffer *out, const struct bond *b)
     put_u64(&w, b->connection);
     put_u32(&w, b->round);
     const bool rebound = b->rebind.id_size > 0;
-    put_u32(&w, (b->kicked ? KICKED : 0u) | (kept ? KEPT : 0u) | (rebound ? REBOUND : 0u));
+    put_u32(&w,
+            (b->kicked ? KICKED : 0u) | (kept ? KEPT : 0u) | (rebound ? REBOUND : 0u) |
+                (b->followed ? FOLLOWED : 0u));
     put_u64(&w, b->number);
     put_u64(&w, b->stamp.fence);
     put_u64(&w, b->stamp.count);
@@ -74,6 +78,12 @@ void bond_put(struct buffer *out, const struct bond *b)
     if (rebound) {
         buffer_put(out, &b->rebind.id_size, 1);
         rebind_put(out, &b->rebind);
+    }
+    if (kept && b->followed) {
+        struct writer before = {.at = buffer_reserve(out, UNSEEN_PREFIX), .left = UNSEEN_PREFIX};
+
+        put_u32(&before, (uint32_t)b->unseen.size);
+        out->size += UNSEEN_PREFIX;
     }
     buffer_put(out, b->unseen.data, kept ? b->unseen.size : 0);
 }
@@ -115,33 +125,43 @@ static bool get_rebound(struct reader *in, uint32_t flags, struct rebind *out)
     return at != NULL && rebind_get(bytes_of(at, size), out) == ERR_OK;
 }
 
+enum err bond_take(struct reader *in, struct bond *b)
+{
+    *b = (struct bond){0};
+    b->gateway = get_u64(in);
+    b->connection = get_u64(in);
+    b->round = get_u32(in);
+    const uint32_t flags = get_u32(in);
+    b->kicked = (flags & KICKED) != 0;
+    b->followed = (flags & FOLLOWED) != 0;
+    b->number = get_u64(in);
+    b->stamp.fence = get_u64(in);
+    b->stamp.count = get_u64(in);
+    const bool kept = (flags & KEPT) != 0;
+    if (kept) {
+        b->key = get_u64(in);
+        b->session = get_u64(in);
+        b->epoch = get_u32(in);
+        b->left_ms = get_u32(in);
+    }
+    const bool fits =
+        flags <= (KICKED | KEPT | REBOUND | FOLLOWED) && get_rebound(in, flags, &b->rebind);
+    if (kept) {
+        const size_t size = b->followed ? get_u32(in) : in->left;
+        const uint8_t *at = get_bytes(in, size);
+
+        b->unseen = bytes_of(at, at == NULL ? 0 : size);
+    }
+    const bool sound = !kept || (b->session != 0 && is_unseen(b->unseen, b->number));
+    return !in->bad && fits && sound ? ERR_OK : ERR_CORRUPT;
+}
+
 enum err bond_get(struct bytes in, struct bond *b)
 {
     struct reader r = {.at = in.data, .left = in.size};
+    const enum err error = bond_take(&r, b);
 
-    *b = (struct bond){0};
-    b->gateway = get_u64(&r);
-    b->connection = get_u64(&r);
-    b->round = get_u32(&r);
-    const uint32_t flags = get_u32(&r);
-    b->kicked = (flags & KICKED) != 0;
-    b->number = get_u64(&r);
-    b->stamp.fence = get_u64(&r);
-    b->stamp.count = get_u64(&r);
-    const bool kept = (flags & KEPT) != 0;
-    if (kept) {
-        b->key = get_u64(&r);
-        b->session = get_u64(&r);
-        b->epoch = get_u32(&r);
-        b->left_ms = get_u32(&r);
-    }
-    const bool fits = flags <= (KICKED | KEPT | REBOUND) && get_rebound(&r, flags, &b->rebind);
-    if (!kept) {
-        return ended(&r, fits);
-    }
-    b->unseen = bytes_of(r.at, r.left);
-    return !r.bad && fits && b->session != 0 && is_unseen(b->unseen, b->number) ? ERR_OK
-                                                                                : ERR_CORRUPT;
+    return error != ERR_OK ? error : ended(&r, !b->followed);
 }
 
 /* ---- notes ---- */
