@@ -105,7 +105,7 @@ $(out)/all.a: $(objects)
 # What a game server links to host actors: what its API needs of all this, and no other name is seen,
 # so that a list_remove() of the game is no clash.
 api      := $(shell sed -n 's/^RH_API .*[ *]\(rh_[a-z_]*\)(.*)*/\1/p' include/ringhold.h)
-lib_libs := -luv -lnng -lprotobuf-c -lpthread -ldl -lm
+lib_libs := -lssl -lcrypto -luv -lnng -lprotobuf-c -lpthread -ldl -lm
 $(out)/libringhold.o: $(out)/all.a include/ringhold.h
 	$(call say,LD)
 	$(Q)$(LD) -r $(api:%=-u %) $< -o $@

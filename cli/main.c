@@ -36,6 +36,7 @@ static const struct {
      cmd_recover,
      "recover inspect | verify | backup | restore | new-cluster | undo: offline"},
     {"config", cmd_config, "config check | print FILE: would the daemons start with it?"},
+    {"tls", cmd_tls, "tls init | coordinator | node | gateway | operator | check: certificates of links"},
     {"token", cmd_token, "token make | check: what a player's client shows a gateway"},
     {"conform", cmd_conform, "try the protocol of clients on a live gateway"},
     {"check", cmd_check, "ask every process how it is; say what is wrong"},

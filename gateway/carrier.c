@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "gateway/frame16.h"
 #include "gateway/packet.h"
-#include "gateway/tls.h"
+#include "wire/tls.h"
 #include "gateway/websocket.h"
 
 #include <string.h>
@@ -181,6 +181,9 @@ static enum carrier_event event_of_tls(enum tls_end end)
     case TLS_ALERT:
         return CARRIER_TLS_ALERT;
     case TLS_HANDSHAKE:
+    case TLS_NO_CERTIFICATE: // this and the next two: no player is asked for one
+    case TLS_UNTRUSTED:
+    case TLS_EXPIRED:
         return CARRIER_TLS_HANDSHAKE;
     case TLS_BROKEN:
     case TLS_CLOSED:

@@ -18,7 +18,7 @@
 
 #include "gateway/carrier_figures.h"
 #include "gateway/entry.h"
-#include "gateway/tls.h"
+#include "wire/tls.h"
 #include "gateway/upgrade.h"
 
 enum { CARRIER_UNREAD_MAX = 64 * 1024 };

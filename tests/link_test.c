@@ -4,7 +4,8 @@
  * clock is the real one plus what run_on() adds, so that no test waits for a
  * timer; until() runs all sides until what the test is about has happened.
  *
- * All of it runs with each side's streams on nng, and on a uv loop of its own.
+ * All of it runs with each side's streams on nng, and on a uv loop of its own; what needs no
+ * peer without a link layer by TLS, too.
  */
 #include "wire/link.h"
 
@@ -14,7 +15,10 @@
 #include "wire/cursor.h"
 #include "wire/hello.h"
 #include "wire/record.h"
+#include "wire/refusals.h"
 
+#include "cli/authority.h"
+#include "tests/folder.h"
 #include "tests/hex.h"
 #include "tests/test.h"
 
@@ -31,6 +35,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -42,6 +47,9 @@ enum { SIDES_MAX = 3, LINES_MAX = 64, PATIENCE_MS = 20000, LINKS_SEEN_MAX = 8 };
 
 struct side {
     struct links *links;
+    char pair[500]; /* files of TLS */
+    char certificate[500];
+    char key[500];
     struct links_config config;
     struct link_events events;
     struct link *up[LINKS_SEEN_MAX]; /* links that are up */
@@ -76,11 +84,16 @@ static int wake_pipe[2]; /* what nng's threads write to */
 static const struct carrier {
     const char *name;
     bool uv[SIDES_MAX];
+    bool tls;
 } carriers[] = {
-    {"links over nng", {false, false, false}},
-    {"links over uv", {true, true, true}},
-    {"nng dials uv", {true, false, false}},
-    {"uv dials nng", {false, true, true}},
+    {"links over nng", {false, false, false}, false},
+    {"links over uv", {true, true, true}, false},
+    {"nng dials uv", {true, false, false}, false},
+    {"uv dials nng", {false, true, true}, false},
+    {"links over nng by TLS", {false, false, false}, true},
+    {"links over uv by TLS", {true, true, true}, true},
+    {"nng dials uv by TLS", {true, false, false}, true},
+    {"uv dials nng by TLS", {false, true, true}, true},
 };
 static const struct carrier *carrier;
 static uv_loop_t loops[SIDES_MAX];
@@ -217,8 +230,38 @@ static struct side *side_prepare(size_t index, enum link_role role, const char *
     return side;
 }
 
+static struct authority *authority; /* of all, while TLS is tried */
+static char authority_folder[400];
+
+/* A certificate that says of the side what its hello says. */
+static void side_certify(struct side *side)
+{
+    static char ca[500];
+    const struct hello *self = &side->config.self;
+    struct subject subject = {.role = self->role};
+    char why[PEM_WHY_SIZE];
+
+    memcpy(subject.cluster, self->cluster, sizeof subject.cluster);
+    memcpy(subject.name, self->name, sizeof subject.name);
+    assert_true(authority_issue(authority, &subject, 1, true, why));
+    (void)snprintf(ca, sizeof ca, "%s/ca.pem", authority_folder);
+    (void)snprintf(side->pair,
+                   sizeof side->pair,
+                   "%s/%s-%s",
+                   authority_folder,
+                   subject_role_name(self->role),
+                   self->name);
+    (void)snprintf(side->certificate, sizeof side->certificate, "%.480s.pem", side->pair);
+    (void)snprintf(side->key, sizeof side->key, "%.480s.key", side->pair);
+    side->config.tls =
+        (struct link_files){.ca = ca, .certificate = side->certificate, .key = side->key};
+}
+
 static void side_open(struct side *side)
 {
+    if (carrier->tls) {
+        side_certify(side);
+    }
     assert_int_equal(links_open(&side->links, &side->config, &side->events), ERR_OK);
 }
 
@@ -377,6 +420,14 @@ static struct link *start_pair(void)
 }
 
 /* ---- a peer without a link layer */
+
+/* It speaks no TLS, either: what such a peer does to links is not tried with it. */
+static void plain_only(void)
+{
+    if (carrier->tls) {
+        skip();
+    }
+}
 
 static int plain_connect(void)
 {
@@ -752,6 +803,7 @@ static void another_cluster_is_refused_and_both_sides_log_why_once(void **state)
     struct side *b = side_prepare(1, ROLE_NODE, "n1");
 
     (void)state;
+    plain_only();
     strcpy(b->config.self.cluster, "prod");
     b->config.retry_max_ms = 20;
     side_open(b);
@@ -833,6 +885,7 @@ static void one_that_welcomes_another_protocol_than_was_chosen_is_cut(void **sta
     struct buffer hello = {0};
 
     (void)state;
+    plain_only();
     a->config.self.protocol.newest = LINK_PROTOCOL_TODAY + 1;
     side_open(a);
     assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
@@ -1033,6 +1086,7 @@ static void a_killed_peer_is_down_and_nothing_else_is_hurt(void **state)
     char *envp[] = {NULL};
 
     (void)state;
+    plain_only();
     struct link *link = start_pair();
     sides[0].echo = true;
     for (int round = 0; round < 3; round++) {
@@ -1066,6 +1120,7 @@ static void what_is_not_ours_is_cut_off_with_one_line(void **state)
     };
 
     (void)state;
+    plain_only();
     struct link *link = start_pair();
     for (size_t i = 0; i < sizeof strangers / sizeof strangers[0]; i++) {
         line_count = 0;
@@ -1093,6 +1148,7 @@ static void a_broken_frame_on_a_good_link_ends_it(void **state)
     };
 
     (void)state;
+    plain_only();
     struct link *link = start_pair();
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
         struct buffer hello = {0};
@@ -1122,6 +1178,7 @@ static void a_hello_may_come_byte_by_byte(void **state)
     struct buffer bytes = {0};
 
     (void)state;
+    plain_only();
     start_pair();
     plain_hello(&bytes, ROLE_GATEWAY);
     plain_fd = plain_connect();
@@ -1141,6 +1198,7 @@ static void a_frame_cut_short_is_just_a_lost_link(void **state)
     struct buffer bytes = {0};
 
     (void)state;
+    plain_only();
     struct link *link = start_pair();
     plain_hello(&bytes, ROLE_NODE);
     buffer_put(&bytes, "\x20\0\0\0\x08\0\1\0half", 12);
@@ -1194,6 +1252,7 @@ static void who_falls_silent_is_pinged_and_then_dropped(void **state)
     struct buffer hello = {0};
 
     (void)state;
+    plain_only();
     struct link *link = start_pair();
     plain_hello(&hello, ROLE_NODE);
     plain_fd = plain_connect();
@@ -1216,10 +1275,11 @@ static void who_never_reads_is_dropped_with_all_that_waits_for_it(void **state)
 {
     enum { PIECE = 1024 * 1024 };
     struct side *a = side_prepare(0, ROLE_COORDINATOR, "1");
-    uint8_t *body = mem_new(1, PIECE);
     struct buffer hello = {0};
 
     (void)state;
+    plain_only();
+    uint8_t *body = mem_new(1, PIECE);
     a->config.queue_size_max = (size_t)4 * PIECE;
     side_open(a);
     assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
@@ -1391,6 +1451,122 @@ static _Noreturn void flood(const char *address)
     }
 }
 
+static uint64_t refused_before;
+
+static bool first_saw_plaintext(void)
+{
+    return refusals_of(REFUSAL_PLAINTEXT) > refused_before && plain_closed();
+}
+
+static void who_speaks_no_tls_is_refused_counted_and_logged_once(void **state)
+{
+    struct buffer bytes = {0};
+
+    (void)state;
+    if (!carrier->tls) {
+        skip();
+    }
+    start_pair();
+    for (int i = 0; i < 2; i++) {
+        refused_before = refusals_of(REFUSAL_PLAINTEXT);
+        buffer_clear(&bytes);
+        plain_hello(&bytes, ROLE_NODE);
+        plain_fd = plain_connect();
+        plain_send(plain_fd, buffer_bytes(&bytes));
+        until(first_saw_plaintext);
+        assert_int_equal(refusals_of(REFUSAL_PLAINTEXT), refused_before + 1);
+        plain_end();
+    }
+    assert_int_equal(lines_with("refusal=plaintext reason=\"it speaks no TLS\""), 1);
+    assert_int_equal(sides[0].up_count, 1); // the good one
+    buffer_fini(&bytes);
+}
+
+static bool second_saw_a_cluster(void)
+{
+    return refusals_of(REFUSAL_CLUSTER) > refused_before + 2;
+}
+
+static void a_certificate_of_another_cluster_is_refused(void **state)
+{
+    struct side *a = side_start(0, ROLE_COORDINATOR, "1");
+    struct side *b = side_prepare(1, ROLE_NODE, "n1");
+
+    (void)state;
+    if (!carrier->tls) {
+        skip();
+    }
+    refused_before = refusals_of(REFUSAL_CLUSTER);
+    strcpy(b->config.self.cluster, "prod");
+    b->config.retry_max_ms = 20;
+    side_open(b);
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    assert_non_null(links_dial(b->links, bound));
+    until(second_saw_a_cluster);
+    assert_int_equal(lines_with("refusal=cluster"), 2); // each side once
+    assert_int_equal(a->ups + b->ups, 0);
+}
+
+static void new_certificates_are_for_new_connections(void **state)
+{
+    struct side *a = side_start(0, ROLE_COORDINATOR, "1");
+    struct side *b = side_start(1, ROLE_NODE, "n1");
+
+    (void)state;
+    if (!carrier->tls) {
+        skip();
+    }
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    struct link *link = links_dial(b->links, bound);
+    until(both_up);
+    side_certify(a); // other keys in the same files
+    links_reload(a->links);
+    assert_int_equal(chmod(b->key, 0644), 0);
+    links_reload(b->links);
+    assert_int_equal(lines_with("certificate_read"), 1);
+    assert_int_equal(lines_with("others may read or write it"), 1);
+    assert_true(link_is_up(link));
+    link_drop(link, "again");
+    until(first_down);
+    until(both_up);
+    assert_int_equal(a->ups, 2);
+}
+
+static void a_certificate_of_somebody_else_is_refused_at_open(void **state)
+{
+    struct side *a = side_prepare(0, ROLE_COORDINATOR, "1");
+
+    (void)state;
+    if (!carrier->tls) {
+        skip();
+    }
+    side_certify(a);
+    strcpy(a->config.self.name, "2");
+    assert_int_equal(links_open(&a->links, &a->config, &a->events), ERR_INVALID);
+    assert_int_equal(
+        lines_with("it is of ringhold://test/coordinator/1, and this is coordinator 2"), 1);
+}
+
+static int tls_begins(void **state)
+{
+    char why[PEM_WHY_SIZE];
+
+    (void)state;
+    folder_make(authority_folder, sizeof authority_folder);
+    assert_true(authority_create(authority_folder, "test", 1, why));
+    authority = authority_open(authority_folder, why);
+    return authority == NULL;
+}
+
+static int tls_ends(void **state)
+{
+    (void)state;
+    authority_free(authority);
+    authority = NULL;
+    folder_remove(authority_folder);
+    return 0;
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(int argc, char **argv)
@@ -1434,6 +1610,10 @@ int main(int argc, char **argv)
         CASE(a_process_may_dial_itself),
         CASE(ipv6_addresses_are_in_brackets),
         CASE(a_self_that_no_peer_would_take_is_refused_at_open),
+        CASE(who_speaks_no_tls_is_refused_counted_and_logged_once),
+        CASE(a_certificate_of_another_cluster_is_refused),
+        CASE(new_certificates_are_for_new_connections),
+        CASE(a_certificate_of_somebody_else_is_refused_at_open),
     };
 
     int failures = 0;
@@ -1448,7 +1628,11 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < sizeof carriers / sizeof carriers[0]; i++) {
         carrier = &carriers[i];
-        failures += cmocka_run_group_tests_name(carrier->name, cases, NULL, NULL);
+        if (carrier->tls) {
+            failures += cmocka_run_group_tests_name(carrier->name, cases, tls_begins, tls_ends);
+        } else {
+            failures += cmocka_run_group_tests_name(carrier->name, cases, NULL, NULL);
+        }
     }
     return failures;
 }

@@ -2,9 +2,9 @@
  *
  * TLS as a gateway speaks it, against OpenSSL as the client, memory to memory.
  */
-#include "gateway/tls.h"
+#include "wire/tls.h"
 
-#include "gateway/tls_hello.h"
+#include "wire/tls_hello.h"
 
 #include "tests/folder.h"
 #include "tests/test.h"

@@ -43,13 +43,13 @@ static const struct transport_ops *ops_of(const struct conn *conn)
 // The buffer grows with what arrives, never with what a header claims.
 static void receive_start(struct conn *conn)
 {
-    struct buffer *in = &conn->in;
+    struct buffer *in = conn->tls == NULL ? &conn->in : &conn->raw;
     const size_t least = conn_is_up(conn) ? LINK_RECEIVE_SIZE : LINK_GREETING_RECEIVE_SIZE;
 
-    buffer_consume(in, conn->in_at);
+    buffer_consume(&conn->in, conn->in_at);
     conn->in_at = 0;
-    if (in->size == 0) {
-        buffer_relax(in);
+    if (conn->in.size == 0) {
+        buffer_relax(&conn->in);
     }
     if (in->cap < least) {
         (void)buffer_reserve(in, least - in->size);
@@ -80,6 +80,7 @@ void conn_new(struct links *links, struct link *link, struct stream *stream)
     if (!link->dialled) {
         links->accepted_count++;
     }
+    secure_start(conn);
     greeting_start(conn);
     receive_start(conn);
 }
@@ -116,6 +117,9 @@ bool conn_reap(struct conn *conn, bool force)
     buffer_fini(&conn->in);
     buffer_fini(&conn->out);
     buffer_fini(&conn->sending);
+    buffer_fini(&conn->raw);
+    buffer_fini(&conn->sealed);
+    tls_free(conn->tls);
     mem_free(conn);
     return true;
 }
@@ -182,6 +186,16 @@ static void on_frame(struct conn *conn, const struct frame *frame)
     UNREACHABLE();
 }
 
+/* Most likely what is wrong with bytes that are no frame, on a link without TLS. */
+static const char *strange(struct bytes in)
+{
+    static const uint8_t tls[] = {0x16, 0x03}; // a handshake, version 3.x
+
+    return in.size >= sizeof tls && memcmp(in.data, tls, sizeof tls) == 0
+               ? "it is TLS, for which this process was given no certificate"
+               : "no frame";
+}
+
 static void deliver(struct conn *conn)
 {
     while (!conn->closing && !conn->ending) {
@@ -194,7 +208,7 @@ static void deliver(struct conn *conn)
             return;
         }
         if (e != ERR_OK) {
-            conn_garbage(conn, "no frame", in);
+            conn_garbage(conn, strange(in), in);
             return;
         }
         conn->in_at += size;
@@ -217,8 +231,12 @@ void conn_on_read(struct conn *conn, size_t count, int error)
     }
     conn->heard_us = conn->links->now_us;
     conn->links->counts.bytes_in += count;
-    conn->in.size += count;
-    deliver(conn);
+    if (conn->tls == NULL) {
+        conn->in.size += count;
+        deliver(conn);
+    } else if (secure_take(conn, count)) {
+        deliver(conn);
+    }
     if (conn->ending) {
         conn->in_at = conn->in.size;
     }
@@ -240,7 +258,7 @@ static void on_written(struct conn *conn, size_t count)
 /* `sending` is out: what gathered meanwhile is next. */
 static void go_on(struct conn *conn)
 {
-    if (conn->out.size > 0) {
+    if (conn->out.size > 0 || conn->sealed.size > 0) {
         conn_mark_dirty(conn);
     } else if (conn->ending) {
         conn_close(conn, "refused");
@@ -322,7 +340,7 @@ void conn_mark_dirty(struct conn *conn)
 
 void conn_flush(struct conn *conn)
 {
-    if (conn->writing || (conn->out.size == 0 && !conn->halted)) {
+    if (conn->writing || (conn->out.size == 0 && conn->sealed.size == 0 && !conn->halted)) {
         return;
     }
     if (is_late(conn, conn->halted ? conn->sending_gated : conn->out_gated)) {
@@ -335,9 +353,16 @@ void conn_flush(struct conn *conn)
         return;
     }
     ASSERT(conn->sending.size == 0);
+    if (conn->tls != NULL) {
+        secure_seal(conn);
+        if (conn->sealed.size == 0) {
+            return; // the handshake comes first
+        }
+    }
+    struct buffer *ready = conn->tls == NULL ? &conn->out : &conn->sealed;
     const struct buffer empty = conn->sending;
-    conn->sending = conn->out;
-    conn->out = empty;
+    conn->sending = *ready;
+    *ready = empty;
     conn->sending_gated = conn->out_gated;
     conn->out_gated = false;
     conn->gathering = false;
@@ -346,5 +371,5 @@ void conn_flush(struct conn *conn)
 
 size_t conn_queued(const struct conn *conn)
 {
-    return conn->out.size + conn->sending.size - conn->sent;
+    return conn->out.size + conn->sealed.size + conn->sending.size - conn->sent;
 }

@@ -19,25 +19,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-
-enum { REPEAT_US = 60 * 1000 * 1000 };
-
-// The same stranger knocks every second: once a minute is enough of it.
-static bool may_log_refusal(struct conn *conn, const char *text)
-{
-    struct links *links = conn->links;
-
-    if (conn->link->dialled) {
-        return link_may_log(conn->link, text);
-    }
-    if (strcmp(links->logged, text) == 0 && links->now_us - links->logged_us < REPEAT_US) {
-        return false;
-    }
-    (void)snprintf(links->logged, sizeof links->logged, "%s", text);
-    links->logged_us = links->now_us;
-    return links_may_log(links);
-}
 
 static void log_refusal(struct conn *conn, enum refusal kind, const char *reason)
 {
@@ -47,7 +28,7 @@ static void log_refusal(struct conn *conn, enum refusal kind, const char *reason
     (void)snprintf(text, sizeof text, "%s/%s: %s", conn->peer.name, by, reason);
     conn->links->counts.refused++;
     refusals_count(kind);
-    if (may_log_refusal(conn, text)) {
+    if (links_may_log_refusal(conn, text)) {
         log_warn("link",
                  "refused",
                  "peer=%s role=%s address=%s by=%s reason=\"%s\"",
@@ -189,6 +170,13 @@ static void on_hello(struct conn *conn, const struct frame *frame)
     conn->greeted = true;
     if (!conn->link->dialled) {
         say_hello(conn);
+    }
+    char reason_tls[LINK_REASON_MAX];
+    const enum refusal refusal =
+        conn->tls == NULL ? REFUSAL_NONE : secure_judge(conn, reason_tls, sizeof reason_tls);
+    if (refusal != REFUSAL_NONE) {
+        refuse(conn, refusal, reason_tls, reason_tls);
+        return;
     }
     const struct hello_verdict verdict = hello_judge(self, &conn->peer);
     if (verdict.refusal != REFUSAL_NONE) {

@@ -6,8 +6,9 @@
  *
  * Two bodies carry the same bytes, and either end may be either: sockets on the
  * owner's uv loop, with no thread but the loop's, for what nodes and gateways
- * say to each other; nng_stream for owners without such a loop (tls+tcp later).
+ * say to each other; nng_stream for owners without such a loop.
  * docs/decisions/014 says why. nng's pattern sockets are not used: 004.
+ * With TLS (wire/tls.h, 028) both carry its records, and frames are inside.
  *
  * One `struct links` a process. Everything is called and called back on the
  * loop thread; only `wake` may come from nng's threads.
@@ -40,6 +41,13 @@ struct hello {
     bool pristine;                /* coordinator: never took part in a group */
     char address[128];            /* where the sender listens for links, "" = nowhere */
     uint64_t voters;              /* coordinator: digest of its voter list, 0 = none */
+};
+
+/* Files (PEM) for TLS between our processes; all NULL = none. Borrowed. */
+struct link_files {
+    const char *ca;          /* who signs certificates of the fleet: one or more */
+    const char *certificate; /* of this process, as wire/subject.h wants it, with its chain */
+    const char *key;         /* its key, as base/secret_file.h wants it */
 };
 
 struct links;
@@ -76,6 +84,7 @@ struct links_config {
     uint32_t hello_ms;        /* an accepted connection must say hello within; 3000 */
     uint32_t connections_max; /* accepted ones; 1024 */
     void *loop;               /* uv_loop_t, borrowed: links live on it; NULL = on nng's threads */
+    struct link_files tls;    /* paths, borrowed; none: all is said in the clear, to anybody */
 };
 struct links_config links_config_default(void);
 
@@ -94,7 +103,8 @@ struct links_counts {
     uint64_t bytes_out;
 };
 
-/* Copies both. ERR_INVALID: config->self could not pass as a hello. */
+/* Copies both. ERR_INVALID: config->self could not pass as a hello, or the files of config->tls are
+ * not what they should be; that is logged. */
 MUST_CHECK enum err links_open(struct links **out, const struct links_config *config,
                                const struct link_events *events);
 /* Stop listening, drop all links, free everything. Crash-only: nothing is flushed, nothing called
@@ -119,6 +129,10 @@ void link_drop(struct link *link, const char *reason);
 void links_set_incarnation(struct links *links, uint64_t incarnation);
 /* Later hellos say whether this coordinator's folder took part in a group. */
 void links_set_pristine(struct links *links, bool pristine);
+
+/* Read the files of TLS again, for connections that begin from now on. What is wrong with them is
+ * logged, and changes nothing. */
+void links_reload(struct links *links);
 
 /* On the loop: deliver what arrived, run timers. Call on wake and every 10..50 ms. */
 void links_poll(struct links *links, uint64_t now_us);

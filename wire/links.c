@@ -16,6 +16,7 @@ enum {
     TIMER_STEP_US = 5 * 1000,
     LOG_WINDOW_US = 10 * 1000 * 1000,
     LOG_LINES_MAX = 20, /* in a window, about strangers */
+    REPEAT_US = 60 * 1000 * 1000,
 };
 
 struct links_config links_config_default(void)
@@ -44,15 +45,45 @@ static bool self_is_valid(const struct hello *self)
     return valid;
 }
 
+static bool open_keys(const struct links_config *config, struct tls_keys **keys)
+{
+    char why[TLS_WHY_SIZE];
+
+    if (config->tls.ca == NULL) {
+        return true;
+    }
+    *keys = secure_load(config, why);
+    if (*keys == NULL) {
+        log_error("link", "certificate", "why=\"%s\"", why);
+    }
+    return *keys != NULL;
+}
+
+void links_reload(struct links *links)
+{
+    struct tls_keys *keys = NULL;
+
+    // What is wrong is logged; what there was goes on.
+    if (links->keys != NULL && open_keys(&links->config, &keys)) {
+        tls_keys_free(links->keys);
+        links->keys = keys;
+        log_info("link", "certificate_read", "file=%s", links->config.tls.certificate);
+    }
+}
+
 enum err links_open(struct links **out, const struct links_config *config,
                     const struct link_events *events)
 {
     struct timespec now;
 
-    if (!self_is_valid(&config->self)) {
+    struct tls_keys *keys = NULL;
+
+    if (!self_is_valid(&config->self) || !open_keys(config, &keys)) {
         return ERR_INVALID;
     }
     struct links *links = mem_new(1, sizeof *links);
+
+    links->keys = keys;
 
     links->config = *config;
     links->gate_us = UINT64_MAX;
@@ -92,6 +123,7 @@ void links_close(struct links *links)
         link_free(CONTAINER_OF(at, struct link, in_links));
     }
     links->transport->ops->free(links->transport);
+    tls_keys_free(links->keys);
     buffer_fini(&links->whole);
     mem_free(links);
 }
@@ -131,6 +163,21 @@ bool links_may_log(struct links *links)
     }
     links->log_lines++;
     return true;
+}
+
+bool links_may_log_refusal(struct conn *conn, const char *text)
+{
+    struct links *links = conn->links;
+
+    if (conn->link->dialled) {
+        return link_may_log(conn->link, text);
+    }
+    if (strcmp(links->logged, text) == 0 && links->now_us - links->logged_us < REPEAT_US) {
+        return false;
+    }
+    (void)snprintf(links->logged, sizeof links->logged, "%s", text);
+    links->logged_us = links->now_us;
+    return links_may_log(links);
 }
 
 static void run_timers(struct links *links)

@@ -6,6 +6,7 @@
  *           --- listener        accepts them
  *           --- link            what the owner holds; a dialled one outlives its connections
  *           --- conn            one stream: bytes in and out, hello, silence
+ *                 --- tls       between the stream and the frames, if there is any
  *
  * All of it happens on the loop thread, in links_poll() and links_flush(). A
  * closed conn waits in `closing` until its stream needs its memory no more.
@@ -18,6 +19,7 @@
 #include "wire/address.h"
 #include "wire/link.h"
 #include "wire/stream.h"
+#include "wire/tls.h"
 
 enum {
     LINK_REASON_MAX = 192,
@@ -63,9 +65,16 @@ struct conn {
 
     struct buffer out;     /* gathers */
     struct buffer sending; /* borrowed by the stream while `writing` */
-    size_t sent;           /* bytes of it that are out */
-    bool writing;          /* conn_on_write() follows */
-    bool gathering;        /* the frame at gather_at takes more records */
+
+    /* With TLS: bytes of the stream come to `raw`, and `in` is what they say; `out` is sealed as it
+     * becomes `sending`, behind what TLS itself has to say. */
+    struct tls *tls; /* owned; NULL = none */
+    struct buffer raw;
+    struct buffer sealed;
+
+    size_t sent;    /* bytes of it that are out */
+    bool writing;   /* conn_on_write() follows */
+    bool gathering; /* the frame at gather_at takes more records */
     size_t gather_at;
     enum frame_type gather_type;
     uint16_t gather_count;
@@ -105,6 +114,7 @@ struct links {
     struct link_events events;
     struct links_counts counts;
     struct transport *transport; /* owned */
+    struct tls_keys *keys;       /* owned; NULL = no TLS */
     struct prng prng;
     uint64_t now_us;    /* of the last links_poll() */
     uint64_t timers_us; /* when timers ran last */
@@ -149,6 +159,22 @@ static inline uint8_t conn_record_flags(const struct conn *conn)
 /* Close it for sending what is not ours; logs and counts. */
 void conn_garbage(struct conn *conn, const char *what, struct bytes seen);
 
+/* ---- secure.c: TLS on a connection; nothing of it is called without conn->tls */
+
+/* Of a fresh connection, if config.tls wants it; the dialling side begins. */
+void secure_start(struct conn *conn);
+/* `count` bytes are in conn->raw: append what they say to conn->in. False: it is over, or soon will
+ * be; nothing is to be delivered. */
+bool secure_take(struct conn *conn, size_t count);
+/* Append conn->out to conn->sealed, if it may be said by now. */
+void secure_seal(struct conn *conn);
+/* Is the peer's hello that of its certificate? REFUSAL_NONE, or what is wrong, with a reason. */
+enum refusal secure_judge(const struct conn *conn, char *reason, size_t size);
+/* The files of links->config.tls, as a process that greets with config.self needs them. NULL:
+ * `why`.
+ */
+struct tls_keys *secure_load(const struct links_config *config, char why[TLS_WHY_SIZE]);
+
 /* ---- greeting.c: hello, welcome, refused */
 
 void greeting_start(struct conn *conn);
@@ -176,5 +202,8 @@ void listener_free(struct listener *listener);
 
 /* True unless strangers have caused too many lines lately. */
 bool links_may_log(struct links *links);
+/* Likewise about a refusal, which comes again each second: the same text once a minute, or, on a
+ * link that was dialled, once. */
+bool links_may_log_refusal(struct conn *conn, const char *text);
 
 #endif

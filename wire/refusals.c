@@ -12,6 +12,11 @@ enum { COUNT = sizeof words / sizeof words[0] };
 
 static _Atomic uint64_t counts[COUNT];
 
+const char *refusal_word(enum refusal reason)
+{
+    return words[reason];
+}
+
 void refusals_count(enum refusal reason)
 {
     atomic_fetch_add_explicit(&counts[reason], 1, memory_order_relaxed);

@@ -10,19 +10,32 @@
 #include "base/metrics.h"
 
 /* By reason: the word of a metric. */
-#define REFUSALS(X)                                                                  \
-    X(CLUSTER, "cluster")       /* it is of another cluster */                       \
-    X(PEER_OLDER, "peer_older") /* no version in common: it must be upgraded */      \
-    X(PEER_NEWER, "peer_newer") /* ... and we must */                                \
-    X(NO_RANGE, "no_range")     /* what it says it speaks is no range of versions */ \
-    X(OWNER, "owner")           /* who owns the link does not want this peer */      \
-    X(BY_PEER, "by_peer")       /* the peer refused us; its log knows why */
+#define REFUSALS(X)                                                                             \
+    X(CLUSTER, "cluster")               /* it is of another cluster */                          \
+    X(PEER_OLDER, "peer_older")         /* no version in common: it must be upgraded */         \
+    X(PEER_NEWER, "peer_newer")         /* ... and we must */                                   \
+    X(NO_RANGE, "no_range")             /* what it says it speaks is no range of versions */    \
+    X(OWNER, "owner")                   /* who owns the link does not want this peer */         \
+    X(BY_PEER, "by_peer")               /* the peer refused us; its log knows why */            \
+    X(PLAINTEXT, "plaintext")           /* it speaks no TLS, and we do */                       \
+    X(NO_CERTIFICATE, "no_certificate") /* it shows none */                                     \
+    X(UNTRUSTED, "untrusted")           /* it shows none that our CA has signed */              \
+    X(EXPIRED, "expired")               /* its certificate is not valid any more, or not yet */ \
+    X(SUBJECT, "subject")               /* that has no ringhold:// name in it, or several */    \
+    X(ROLE, "role")                     /* that is of another role than its hello says */       \
+    X(NAME, "name")                     /* and of another name */                               \
+    X(TLS_HANDSHAKE, "tls_handshake")   /* no version in common, or it makes no sense */        \
+    X(TLS_ALERT, "tls_alert")           /* it refuses our certificate */                        \
+    X(TLS_BROKEN, "tls_broken")         /* a record that nobody could have sent */
 enum refusal {
     REFUSAL_NONE,
 #define X(name, word) REFUSAL_##name,
     REFUSALS(X)
 #undef X
 };
+
+/* Its word. */
+const char *refusal_word(enum refusal reason);
 
 void refusals_count(enum refusal reason);
 uint64_t refusals_of(enum refusal reason);

@@ -2,7 +2,7 @@
  *
  * Byte streams under the links: one interface, two bodies, the same bytes.
  *
- *     stream_nng.c   nng_stream, on nng's threads. For owners without a uv loop, and later TLS.
+ *     stream_nng.c   nng_stream, on nng's threads. For owners without a uv loop.
  *     transport_uv.c sockets on the owner's uv loop (with socket, dialler, acceptor). No thread but
  *                    the loop's (docs/decisions/014).
  *

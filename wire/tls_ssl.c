@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gateway/tls_inside.h"
+#include "wire/tls_inside.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "gateway/tls_hello.h"
+#include "wire/tls_hello.h"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -22,10 +22,13 @@ struct tls {
     enum tls_state state;
     enum tls_end end;
     bool http;
+    bool link;
+    bool dials;
     bool opened;
     bool left;
     struct tls_hello hello;
     size_t opening_size; /* bytes of the handshake that came */
+    const char *why;     /* of the end; static */
     /* Of this call. */
     struct bytes in;
     struct buffer *out;
@@ -53,12 +56,13 @@ static int on_offer(SSL *ssl, const unsigned char **out, unsigned char *size,
     return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-struct ssl_ctx_st *tls_context_new(void)
+struct ssl_ctx_st *tls_context_new(bool links)
 {
-    SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+    SSL_CTX *context = SSL_CTX_new(links ? TLS_method() : TLS_server_method());
+    const int version = links ? TLS1_3_VERSION : TLS1_2_VERSION;
 
     ASSERT(context != NULL);
-    const bool good = SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
+    const bool good = SSL_CTX_set_min_proto_version(context, version) == 1 &&
                       SSL_CTX_set_cipher_list(context, ciphers) == 1 &&
                       SSL_CTX_set_num_tickets(context, 0) == 1;
     ASSERT(good);
@@ -67,7 +71,13 @@ struct ssl_ctx_st *tls_context_new(void)
                                   SSL_OP_CIPHER_SERVER_PREFERENCE);
     (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     (void)SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS); // 34 KiB of each that is idle
-    SSL_CTX_set_alpn_select_cb(context, on_offer, NULL);
+    if (links) {
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+        // OpenSSL makes room for a chain as long as the peer says it is.
+        SSL_CTX_set_max_cert_list(context, TLS_OPENING_MAX);
+    } else {
+        SSL_CTX_set_alpn_select_cb(context, on_offer, NULL);
+    }
     return context;
 }
 
@@ -142,17 +152,38 @@ static BIO *new_socket(struct tls *t)
 
 /* ---- a connection ---- */
 
-struct tls *tls_new(struct tls_keys *keys, bool http)
+static struct tls *new_connection(struct tls_keys *keys)
 {
     struct tls *t = mem_new(1, sizeof *t);
     BIO *bio = new_socket(t);
 
     t->ssl = SSL_new(tls_keys_context(keys));
-    t->http = http;
     ASSERT(t->ssl != NULL); // no memory, as in mem_new()
     SSL_set_bio(t->ssl, bio, bio);
     (void)SSL_set_app_data(t->ssl, t);
+    return t;
+}
+
+struct tls *tls_new(struct tls_keys *keys, bool http)
+{
+    struct tls *t = new_connection(keys);
+
+    t->http = http;
     SSL_set_accept_state(t->ssl);
+    return t;
+}
+
+struct tls *tls_new_link(struct tls_keys *keys, bool dials)
+{
+    struct tls *t = new_connection(keys);
+
+    t->link = true;
+    t->dials = dials;
+    if (dials) {
+        SSL_set_connect_state(t->ssl);
+    } else {
+        SSL_set_accept_state(t->ssl);
+    }
     return t;
 }
 
@@ -184,7 +215,18 @@ bool tls_has_left(const struct tls *t)
     return t->left;
 }
 
-/* Of one that never was open. */
+bool tls_subject(const struct tls *t, struct subject *out)
+{
+    const X509 *shown = SSL_get0_peer_certificate(t->ssl);
+
+    return shown != NULL && tls_subject_of(shown, out);
+}
+
+const char *tls_why(const struct tls *t)
+{
+    return t->why == NULL ? "it ended" : t->why;
+}
+
 static enum tls_end end_of(unsigned long error)
 {
     const int reason = ERR_GET_REASON(error);
@@ -193,6 +235,8 @@ static enum tls_end end_of(unsigned long error)
         return TLS_ALERT;
     }
     switch (reason) {
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+        return TLS_NO_CERTIFICATE;
     case SSL_R_HTTP_REQUEST:
     case SSL_R_HTTPS_PROXY_REQUEST:
     case SSL_R_WRONG_VERSION_NUMBER: // of the first record: it is none
@@ -210,6 +254,34 @@ static enum tls_end end_of(unsigned long error)
     }
 }
 
+/* What is wrong with the peer's certificate. */
+static enum tls_end end_of_verdict(long verdict)
+{
+    return verdict == X509_V_ERR_CERT_HAS_EXPIRED || verdict == X509_V_ERR_CERT_NOT_YET_VALID
+               ? TLS_EXPIRED
+               : TLS_UNTRUSTED;
+}
+
+static void end(struct tls *t)
+{
+    const unsigned long error = ERR_peek_error();
+    const long verdict = SSL_get_verify_result(t->ssl);
+
+    t->state = TLS_ENDED;
+    t->why = ERR_reason_error_string(error);
+    // A client of TLS 1.3 has opened before the server judges its certificate.
+    if (t->link && t->opened && ERR_GET_REASON(error) >= SSL_AD_REASON_OFFSET) {
+        t->end = TLS_ALERT;
+    } else if (t->opened) {
+        t->end = TLS_BROKEN;
+    } else if (t->link && verdict != X509_V_OK) {
+        t->end = end_of_verdict(verdict);
+        t->why = X509_verify_cert_error_string(verdict);
+    } else {
+        t->end = end_of(error);
+    }
+}
+
 /* It is not done, for want of bytes, or it is over. */
 static void judge(struct tls *t, int result)
 {
@@ -222,8 +294,7 @@ static void judge(struct tls *t, int result)
         t->left = true;
         return;
     }
-    t->end = t->opened ? TLS_BROKEN : end_of(ERR_peek_error());
-    t->state = TLS_ENDED;
+    end(t);
 }
 
 static void open_up(struct tls *t)
@@ -238,15 +309,25 @@ static void open_up(struct tls *t)
     }
 }
 
-/* A hello that is too long is not shown to OpenSSL at all. */
+/* A client's hello that is too long is not shown to OpenSSL at all. */
 static void open_up_if_it_fits(struct tls *t, struct bytes in)
 {
-    if (tls_hello_fits(&t->hello, in, SSL_version(t->ssl) == TLS1_2_VERSION)) {
+    if (t->dials || tls_hello_fits(&t->hello, in, SSL_version(t->ssl) == TLS1_2_VERSION)) {
         open_up(t);
     } else {
         t->end = TLS_HANDSHAKE;
         t->state = TLS_ENDED;
+        t->why = "it says that its hello is longer than any";
     }
+}
+
+void tls_begin(struct tls *t, struct buffer *out)
+{
+    ASSERT(t->dials && t->state == TLS_OPENING);
+    t->out = out;
+    ERR_clear_error();
+    open_up(t);
+    ERR_clear_error();
 }
 
 static void take_plain(struct tls *t, struct buffer *plain)

@@ -6,8 +6,8 @@
  * Pure. It cuts what comes into records, and looks at the first bytes of those that are not
  * encrypted and of the handshake.
  */
-#ifndef GATEWAY_TLS_HELLO_H
-#define GATEWAY_TLS_HELLO_H
+#ifndef WIRE_TLS_HELLO_H
+#define WIRE_TLS_HELLO_H
 
 #include "base/bytes.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gateway/tls_hello.h"
+#include "wire/tls_hello.h"
 
 #include "base/big.h"
 

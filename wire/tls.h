@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TLS 1.2 and 1.3, the server's side: bytes of the socket in, bytes of the client
- * out, and back. OpenSSL does it (tls_ssl.c), on memory.
+ * TLS on memory: bytes of the socket in, what the peer says out, and back. OpenSSL
+ * does it (tls_ssl.c).
+ *
+ *     players    TLS 1.2 and 1.3, the server's side; no client is asked for a certificate
+ *     links      TLS 1.3, both sides; both show a certificate that the fleet's CA has
+ *                signed, with a wire/subject.h in it
  *
  *     OPENING -the handshake is done-> OPEN    -it can't be-> ENDED, with an alert
  *     OPEN    -a record is broken, or tls_close()-> ENDED
@@ -11,19 +15,19 @@
  *
  * There are no tickets and no cache: each connection makes keys of its own, and who
  * gets the certificate's key later can't read what was said before. Nobody can ask
- * for the handshake again, and no client is asked for a certificate.
+ * for the handshake again.
  *
  * Memory: what OpenSSL keeps of an idle connection, and a record of 16 KiB while only a part
  * of it has come. While it opens, TLS_OPENING_MAX of what comes.
  */
-#ifndef GATEWAY_TLS_H
-#define GATEWAY_TLS_H
+#ifndef WIRE_TLS_H
+#define WIRE_TLS_H
 
 #include "base/bytes.h"
+#include "wire/subject.h"
 
 enum {
     TLS_WHY_SIZE = 1024,
-    TLS_FILE_MAX = 64 * 1024,    /* of a certificate or key */
     TLS_OPENING_MAX = 16 * 1024, /* of a handshake, to us: what players' clients send is 2 KiB */
 };
 
@@ -33,6 +37,11 @@ struct tls_keys;
  * without a passphrase, in a file as base/secret_file.h wants it. NULL: `why` names the file and
  * says why not. Returns owned. */
 struct tls_keys *tls_keys_load(const char *certificate, const char *key, char why[TLS_WHY_SIZE]);
+/* The same for links, with whom to trust: the certificates of that file. The certificate must be
+ * good for both sides now, signed by one of them, and have one subject. */
+struct tls_keys *tls_keys_load_mutual(const struct link_files *files, char why[TLS_WHY_SIZE]);
+/* Of mutual ones: whom our certificate is of. */
+const struct subject *tls_keys_subject(const struct tls_keys *keys);
 /* Connections that have them keep them. Takes NULL. */
 void tls_keys_free(struct tls_keys *keys);
 
@@ -46,11 +55,24 @@ enum tls_end {
     TLS_ALERT,     /* the other side refuses the handshake: it doesn't trust the certificate, say */
     TLS_HANDSHAKE, /* the handshake makes no sense, or is too long */
     TLS_BROKEN,    /* a record does, behind it */
+    /* Of links: */
+    TLS_NO_CERTIFICATE, /* the peer shows none */
+    TLS_UNTRUSTED,      /* what it shows is not our CA's */
+    TLS_EXPIRED,        /* or is not valid now */
 };
 
 struct tls;
 /* `http`: of clients that offer protocols (ALPN), one must be http/1.1. */
 struct tls *tls_new(struct tls_keys *keys, bool http);
+/* Of a link. `dials`: we are its client, and begin: tls_begin(). */
+struct tls *tls_new_link(struct tls_keys *keys, bool dials);
+/* What a client says first, to `out`. */
+void tls_begin(struct tls *t, struct buffer *out);
+/* Of a link that is open: whom the peer's certificate is of. False: it has no subject, or several.
+ */
+bool tls_subject(const struct tls *t, struct subject *out);
+/* Once it has ended: OpenSSL's words for the reason. Static text. */
+const char *tls_why(const struct tls *t);
 /* Takes NULL. */
 void tls_free(struct tls *t);
 
