@@ -189,9 +189,10 @@ $(sims): %: %.o $(out)/all.a
 
 $(benches): %: %.o $(out)/all.a
 	$(call say,LD)
-	$(Q)$(CC) $(cflags) $(LDFLAGS) $^ -lhashkit -lmemcached $(libs) -o $@
+	$(Q)$(CC) $(cflags) $(LDFLAGS) $^ $(rival_libs) $(libs) -o $@
 
 $(out)/bench/ring_bench: $(out)/bench/rivals.o
+$(out)/bench/ring_bench: rival_libs := -lhashkit -lmemcached
 
 # Set-up is a step of its own: what make reads next may not exist before it. What it then builds
 # uses all cores, unless you said -j yourself.
