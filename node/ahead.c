@@ -127,14 +127,93 @@ void host_look_ahead(struct host *h, const struct request_record *r, size_t coun
     all(h, way, count, look_for_order);
 }
 
+/* Its busy part, instance and order record, and what it is linked with. */
+static void look_at_actor(const struct host *h, const struct actor *a)
+{
+    const struct pool *pool = &h->actors.pool;
+
+    __builtin_prefetch(a->busy, 1);
+    __builtin_prefetch(a->instance, 1);
+    lookup_fetch(&h->actors.table, a->position);
+    pool_fetch(pool, a->orders);
+    pool_fetch_front(pool, a->cell.next);
+    pool_fetch_front(pool, a->idle.next);
+    pool_fetch_front(pool, a->idle.prev);
+}
+
+static void look_at_order(const struct host *h, const struct actor *a)
+{
+    const struct pool *pool = &h->actors.pool;
+
+    pool_fetch_front(pool, lookup_first(&h->actors.table, a->position));
+    if (a->orders != 0) {
+        const struct order *order = pool_at(pool, a->orders);
+
+        order_fetch(&h->orders, a->handle, order->session);
+        pool_fetch(pool, order->idle.next);
+        pool_fetch(pool, order->idle.prev);
+    }
+}
+
+static void look_at_bucket(const struct host *h, const struct actor *a)
+{
+    if (a->orders != 0) {
+        const struct order *order = pool_at(&h->actors.pool, a->orders);
+
+        pool_fetch_front(&h->actors.pool, order_bucket(&h->orders, a->handle, order->session));
+    }
+}
+
+void ahead_actors(const struct host *h, struct actor *const *a, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        __builtin_prefetch(a[i], 1);
+        __builtin_prefetch((const uint8_t *)a[i] + 64, 1);
+    }
+    for (size_t i = 0; i < count; i++) {
+        look_at_actor(h, a[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        look_at_order(h, a[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        look_at_bucket(h, a[i]);
+    }
+}
+
+void ahead_images(const struct host *h, struct image *const *image, size_t count)
+{
+    enum { IMAGE_AT = 9, BUCKET_AT = 6, RECORD_AT = 3 };
+
+    if (count > IMAGE_AT) {
+        __builtin_prefetch(image[IMAGE_AT]);
+        __builtin_prefetch((const uint8_t *)image[IMAGE_AT] + 64);
+    }
+    if (count > BUCKET_AT) {
+        const uint32_t cell = ring_point_cell(image[BUCKET_AT]->position);
+
+        lookup_fetch(&h->actors.table, image[BUCKET_AT]->position);
+        __builtin_prefetch(&h->view.ring.cell[cell]);
+        __builtin_prefetch(&h->actors.cell[cell], 1);
+    }
+    if (count > RECORD_AT) {
+        const uint64_t position = image[RECORD_AT]->position;
+
+        pool_fetch_front(&h->actors.pool, lookup_first(&h->actors.table, position));
+        pool_fetch_front(&h->actors.pool, h->actors.cell[ring_point_cell(position)]);
+    }
+}
+
 void host_fetch_running(const struct actor *a)
 {
     __builtin_prefetch(a, 1);
 }
 
-void host_fetch_order(const struct actor *a)
+void host_fetch_order(const struct host *h, const struct actor *a)
 {
-    if (a->busy != NULL) {
+    if (a->state == ACTOR_EXPORTING) {
+        pool_fetch(&h->actors.pool, a->orders); // it goes into the image
+    } else if (a->busy != NULL) {
         __builtin_prefetch(a->busy->running.order, 1);
     }
 }

@@ -326,7 +326,7 @@ static void perform(struct shell *s, const struct host_effect *e)
         on_send_peer(s, e, bytes);
         return;
     case HOST_CONNECT:
-        shell_dial(s, e->slot, e->address, WANTS_HOST);
+        shell_dial(s, e->slot, (const char *)bytes.data, WANTS_HOST);
         return;
     case HOST_DISCONNECT:
         shell_hang_up(s, e->slot, WANTS_HOST);

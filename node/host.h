@@ -131,7 +131,7 @@ struct host_config host_config_default(void);
 enum host_effect_type {
     HOST_SEND_COORDINATOR, /* coordinator; bytes: packed Control */
     HOST_SEND_PEER,        /* peer, frame type, bytes: one record */
-    HOST_CONNECT,          /* keep a link to node `slot` at `address` */
+    HOST_CONNECT,          /* keep a link to node `slot`; bytes: its address, with a 0 behind */
     HOST_DISCONNECT,       /* slot: no longer needed */
     HOST_PERSIST,          /* disk, ticket */
     HOST_ACTIVATE,         /* actor; bytes: bond (bond_size), then state handed over (has_state);
@@ -231,7 +231,6 @@ struct host_effect {
     uint64_t peer;
     int frame_type; /* enum frame_type */
     uint16_t slot;
-    char address[VIEW_ADDRESS_MAX + 1];
     const struct host_disk *disk; /* PERSIST: valid until the next step */
     uint64_t ticket;
     struct actor *actor; /* valid until its DISCARD effect was done, at the latest the next step */
@@ -272,7 +271,7 @@ void host_look_ahead(struct host *h, const struct request_record *r, size_t coun
                      uint64_t *position);
 /* What this one runs comes to its end soon; and sooner still, when that memory is there. */
 void host_fetch_running(const struct actor *a);
-void host_fetch_order(const struct actor *a);
+void host_fetch_order(const struct host *h, const struct actor *a);
 /* An effect that leaves this process for a peer: answers, forwards, state. */
 bool host_effect_is_output(enum host_effect_type type);
 /* An effect that gives an actor something to do, which it answers. */

@@ -11,9 +11,10 @@ enum { HAS_STATE = 1, HAS_BOND = 2, HAS_LONG_BOND = 4 };
 
 static struct image *image_new(struct image_name name, size_t data_size)
 {
-    struct image *image = mem_new(1, sizeof *image + name.id.size + data_size);
+    // All of its memory is written to: to clear it first is one more walk over what moves.
+    struct image *image = mem_resize(NULL, sizeof *image + name.id.size + data_size);
 
-    image->refs = 1;
+    *image = (struct image){.refs = 1};
     image->position = name.position;
     image->kind = name.kind;
     memcpy(image->memory, name.id.data, name.id.size);

@@ -302,6 +302,13 @@ static inline struct hold *hold_of(const struct part *part)
     return part->user;
 }
 
+/* ---- ahead.c ---- */
+
+/* They are held or let go next: the memory that it needs is fetched. */
+void ahead_actors(const struct host *h, struct actor *const *a, size_t count);
+/* Actors are made of these, one by one: the same for those that come soon. */
+void ahead_images(const struct host *h, struct image *const *image, size_t count);
+
 /* ---- copy.c ---- */
 
 /* Answer, drop or refuse what must not run (any more). True: it may run or has to wait. `order` is

@@ -291,7 +291,7 @@ struct actor *actor_from_image(struct host *h, struct image *image)
     struct image_walk walk = image_walk(image);
     struct image_order from;
     while (image_next_order(&walk, &from)) {
-        if (order_find(&h->orders, a, from.session) == NULL) {
+        if (a->orders == 0 || order_find(&h->orders, a, from.session) == NULL) {
             order_from_image(h, a, &from, &walk);
         }
     }

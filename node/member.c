@@ -798,7 +798,7 @@ static void dial(struct host *h, const struct view_member *m)
     *d = (struct dial){.slot = m->slot, .used_us = h->now_us};
     (void)snprintf(d->address, sizeof d->address, "%s", m->address);
     e->slot = m->slot;
-    (void)snprintf(e->address, sizeof e->address, "%s", m->address);
+    host_emit_bytes(h, e, bytes_of(m->address, strlen(m->address) + 1));
 }
 
 uint64_t host_link_to(struct host *h, uint16_t slot, uint64_t incarnation)

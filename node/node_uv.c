@@ -152,6 +152,7 @@ static void on_turn_end(uv_prepare_t *handle)
     struct shell *s = handle->data;
 
     stage_send(s);
+    stage_end_turn(s);
     shell_drop_peers(s);
     links_flush(s->links);
     // Who was fenced has nothing left to say.

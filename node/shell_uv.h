@@ -78,6 +78,8 @@ struct stage {
     struct casting casting; /* of all workers */
     struct worker *worker[STAGE_WORKERS_MAX];
     size_t worker_count;
+    size_t first;                        /* worker: what it told is taken first */
+    size_t exports;                      /* actors that have told their state in this turn */
     size_t here_max;                     /* posts that are done on the protocol thread, at most */
     uint64_t told_us[STAGE_WORKERS_MAX]; /* since when those ran that were complained of last … */
     uint64_t told_deferred_us;           /* … and that one was deferred */
@@ -237,8 +239,13 @@ void stage_gateway_gone(struct shell *s, uint64_t gateway);
 void stage_do(struct shell *s);
 /* At the end of a turn: do what is brief and not much, hand over the rest. */
 void stage_send(struct shell *s);
-/* Feed the host with what the workers told. */
+/* Feed the host with what the workers told; what is too much of it for one turn waits for the next.
+ */
 void stage_take(struct shell *s);
+/* The same, all of it. */
+void stage_take_all(struct shell *s);
+/* After all else of a turn: what waits for the next gets one. */
+void stage_end_turn(struct shell *s);
 /* Feed it with ids of remembered kinds that were listed. */
 void stage_wake(struct shell *s);
 /* After each step: the lease as it is now. */

@@ -14,6 +14,7 @@ enum {
     LOOK_US = 500 * 1000, /* between two looks for callbacks that do not end */
     RUNS_US = 3 * 1000 * 1000,
     DEFERRED_US = 5 * 1000 * 1000,
+    EXPORTS_A_TURN = 48, /* each makes a record of a whole actor: then the links have a turn */
 };
 
 /* ---- seats ---- */
@@ -235,7 +236,7 @@ void stage_recall(struct shell *s)
     for (size_t i = 0; i < s->stage.worker_count; i++) {
         worker_recall(s->stage.worker[i], s->now_us);
     }
-    stage_take(s);
+    stage_take_all(s);
 }
 
 /* One line for each, which names it: who never ends would show nowhere else than in a table that
@@ -357,6 +358,7 @@ static void on_scene(struct shell *s, const struct told *t)
                                .bond = t->bond,
                                .bytes = t->bytes};
 
+    s->stage.exports += e->event == SCENE_EXPORTED ? 1 : 0;
     if ((e->event == SCENE_ACTIVATED && e->error != ERR_OK) ||
         (e->event == SCENE_RETIRED && e->error == ERR_OK)) {
         vacate(s, r);
@@ -392,7 +394,7 @@ static void on_told(struct shell *s, const struct told *t)
 
 /* The memory of those whose ends come soon is fetched, one step of the way after the other: it was
  * touched when they began, and there may have been many since. */
-static void fetch_ahead(const struct worker *w)
+static void fetch_ahead(const struct shell *s, const struct worker *w)
 {
     enum { SEAT_AT = 6, ACTOR_AT = 4, ORDER_AT = 2 };
     const struct rh_actor *seat = worker_peek(w, SEAT_AT);
@@ -406,21 +408,48 @@ static void fetch_ahead(const struct worker *w)
         host_fetch_running(actor_of(actor));
     }
     if (order != NULL && actor_of(order) != NULL) {
-        host_fetch_order(actor_of(order));
+        host_fetch_order(s->host, actor_of(order));
     }
 }
 
-void stage_take(struct shell *s)
+static void take(struct shell *s, struct worker *w, size_t exports_max)
+{
+    const struct told *t = NULL;
+
+    while (!s->exiting && s->stage.exports < exports_max && (t = worker_take(w)) != NULL) {
+        fetch_ahead(s, w);
+        on_told(s, t);
+    }
+}
+
+void stage_take_all(struct shell *s)
 {
     for (size_t i = 0; i < s->stage.worker_count; i++) {
-        const struct told *t = NULL;
-
-        while (!s->exiting && (t = worker_take(s->stage.worker[i])) != NULL) {
-            fetch_ahead(s->stage.worker[i]);
-            on_told(s, t);
-        }
+        take(s, s->stage.worker[i], SIZE_MAX);
     }
     shell_settle(s);
+}
+
+/* Workers that hand a thousand actors over tell as fast as it is taken, and who asks one that stays
+ * would wait for the last of them. There are host_config.exports_at_once of them at most, so what
+ * is behind them waits for a few turns. The worker that comes after is the first the next time. */
+void stage_take(struct shell *s)
+{
+    struct stage *stage = &s->stage;
+
+    for (size_t i = 0; i < stage->worker_count && stage->exports < EXPORTS_A_TURN; i++) {
+        take(s, stage->worker[stage->first], EXPORTS_A_TURN);
+        stage->first = (stage->first + 1) % stage->worker_count;
+    }
+    shell_settle(s);
+}
+
+void stage_end_turn(struct shell *s)
+{
+    if (s->stage.exports >= EXPORTS_A_TURN) {
+        (void)uv_async_send(&s->told); // there may be more
+    }
+    s->stage.exports = 0;
 }
 
 void stage_wake(struct shell *s)

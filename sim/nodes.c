@@ -233,8 +233,10 @@ static void send(struct fleet *f, struct net_end *end, int type, struct bytes by
 
 static void connect_to(struct fleet *f, struct sim_node *n, const struct host_effect *e)
 {
+    const char *address = (const char *)n->out.bytes.data + e->at;
+
     for (unsigned i = 0; i < f->nodes; i++) {
-        if (strcmp(f->node[i].process.name, e->address) == 0) {
+        if (strcmp(f->node[i].process.name, address) == 0) {
             network_forget(&f->network, &n->process, ROLE_NODE, e->slot);
             network_dial(&f->network, &n->process, &f->node[i].process, e->slot);
         }

@@ -378,7 +378,7 @@ static void print_effect(const struct host_effect *e)
         print_record(e, b);
         break;
     case HOST_CONNECT:
-        (void)fprintf(out, "CONNECT n%u %s\n", e->slot, e->address);
+        (void)fprintf(out, "CONNECT n%u %s\n", e->slot, (const char *)b.data);
         break;
     case HOST_DISCONNECT:
         (void)fprintf(out, "DISCONNECT n%u\n", e->slot);
