@@ -7,7 +7,9 @@
 # make browser     pages in Chromium (fleet, chat), and the JavaScript client over WebSockets
 # make storm       STORM=50000 players at once, and others make bots     10,000 players, BOTS= SECONDS=
 # make races       SECONDS=60 ThreadSanitizer under load   make alerts   each fires in a real Prometheus
-# make install     DESTDIR= PREFIX=/usr/local              make clean
+# make install     DESTDIR= PREFIX=/usr/local              make dist     what is committed, as a tar.xz
+# make deb         Debian packages, in build/deb           make packages a fresh Debian installs and runs them
+# make clean
 #
 # make SAN=address,undefined check     make CC=clang     make WERROR=1     make V=1     make DEPS=skip check
 # Each variant (SAN, COVER, INJECT, MUTANTS, CC) builds into a folder of its own, so none spoils another.
@@ -17,6 +19,8 @@ CC     = gcc
 OBJCOPY = objcopy
 CFLAGS = $(if $(SAN),-O1,-O2) -g
 PREFIX = /usr/local
+LIBDIR = $(PREFIX)/lib
+UNITDIR = $(PREFIX)/lib/systemd/system
 SEEDS  =
 
 VERSION := $(shell cat VERSION)
@@ -324,31 +328,53 @@ run-lint: $(pb)
 ship: $(ship)
 
 install: $(ship)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
-	install -m 755 $(binary) $(DESTDIR)$(PREFIX)/bin/ringhold
-	install -m 755 $(checker) $(DESTDIR)$(PREFIX)/bin/ringhold-history
-	install -m 644 $(library) $(DESTDIR)$(PREFIX)/lib/libringhold.a
-	install -m 755 $(shared) $(DESTDIR)$(PREFIX)/lib/libringhold.so.0
-	ln -sf libringhold.so.0 $(DESTDIR)$(PREFIX)/lib/libringhold.so
-	sed 's,^prefix=.*,prefix=$(PREFIX),' $(pkg) >$(DESTDIR)$(PREFIX)/lib/pkgconfig/ringhold.pc
-	install -m 644 $(out)/libringhold-client.a $(DESTDIR)$(PREFIX)/lib/libringhold-client.a
-	install -m 755 $(out)/libringhold-client.so.0 $(DESTDIR)$(PREFIX)/lib/libringhold-client.so.0
-	ln -sf libringhold-client.so.0 $(DESTDIR)$(PREFIX)/lib/libringhold-client.so
-	sed 's,^prefix=.*,prefix=$(PREFIX),' $(out)/ringhold-client.pc >$(DESTDIR)$(PREFIX)/lib/pkgconfig/ringhold-client.pc
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include
+	install -m 755 $(binary) $(checker) $(DESTDIR)$(PREFIX)/bin
+	for name in ringhold ringhold-client; do \
+	    install -m 644 $(out)/lib$$name.a $(out)/lib$$name.so.0 $(DESTDIR)$(LIBDIR) && \
+	    ln -sf lib$$name.so.0 $(DESTDIR)$(LIBDIR)/lib$$name.so && \
+	    sed -e 's,^prefix=.*,prefix=$(PREFIX),' -e 's,^libdir=.*,libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%),' \
+	        $(out)/$$name.pc >$(DESTDIR)$(LIBDIR)/pkgconfig/$$name.pc || exit 1; done
 	install -m 644 include/ringhold.h include/ringhold_client.h $(DESTDIR)$(PREFIX)/include
 	for page in $(filter $(manual),$(ship)); do \
 	    install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
-	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/lib/sysusers.d $(DESTDIR)$(PREFIX)/share/doc/ringhold
+	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(PREFIX)/share/doc/ringhold
 	for unit in coordinator node gateway; do sed 's,/usr/bin/,$(PREFIX)/bin/,' packaging/systemd/ringhold-$$unit.service \
-	    >$(DESTDIR)$(PREFIX)/lib/systemd/system/ringhold-$$unit.service || exit 1; done
-	install -m 644 packaging/systemd/ringhold.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/ringhold.conf
+	    >$(DESTDIR)$(UNITDIR)/ringhold-$$unit.service || exit 1; done
+	for what in sysusers tmpfiles; do install -D -m 644 packaging/systemd/ringhold.$$what \
+	    $(DESTDIR)$(PREFIX)/lib/$$what.d/ringhold.conf || exit 1; done
 	install -m 644 packaging/ringhold.ini packaging/prometheus/ringhold.rules.yml packaging/grafana/ringhold.json $(DESTDIR)$(PREFIX)/share/doc/ringhold
 	install -D -m 644 packaging/completion/ringhold.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ringhold
+
+# What is committed, and the same bytes each time.
+name := ringhold-$(VERSION)
+dist:
+	@git rev-parse --verify -q HEAD >/dev/null || { echo 'dist: packs what git has committed, and this is no checkout' >&2; exit 1; }
+	@git diff --quiet HEAD || echo 'dist: packs what is committed; what you have changed since is not in it' >&2
+	@mkdir -p build
+	git -c tar.umask=0022 archive --format=tar --prefix=$(name)/ HEAD | xz -T1 >build/$(name).tar.xz
+
+# Debian packages of that, in build/deb. dpkg-buildpackage wants debian/ at the top: it has it in a copy.
+deb: setup-build-check-deb
+	@$(MAKE) --no-print-directory run-deb
+run-deb: dist
+	rm -rf build/deb && mkdir -p build/deb
+	cp build/$(name).tar.xz build/deb/ringhold_$(VERSION).orig.tar.xz
+	tar -C build/deb -xf build/$(name).tar.xz
+	cp -r build/deb/$(name)/packaging/debian build/deb/$(name)/debian
+	cd build/deb/$(name)/debian && sed -e 's/@VERSION@/$(VERSION)/' -e "s/@DATE@/$$(git log -1 --format=%cD)/" changelog.in >changelog && rm changelog.in
+	cd build/deb/$(name) && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL dpkg-buildpackage -us -uc >../build.log 2>&1 || { tail -30 ../build.log; exit 1; }
+	lintian --fail-on error build/deb/ringhold_$(VERSION)-1_*.changes
+	@rm -rf build/deb/$(name); ls build/deb/*.deb
+
+# In a Debian made for it with debootstrap, as root: install, run a fleet, build against it, purge.
+packages: deb
+	@tests/e2e/campaign_packages.py build/deb
 
 clean:
 	rm -rf build
 
 .PHONY: all demo check run-check sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover browser storm bots alerts bench run-bench \
-        fuzz run-fuzz lint run-lint ship install clean
+        fuzz run-fuzz lint run-lint ship install dist deb run-deb packages clean
 .SECONDARY:
 -include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(out)/cli/main.d $(out)/sim/history_check.d
