@@ -85,9 +85,17 @@ class Root(Fleet):
         self.ports = {1: 7400}
         self.user = "root"
         self.mounts = []
-        self.make(packages)
+        self.packages = packages
 
-    def make(self, packages):
+    def __enter__(self):
+        try:
+            self.make()
+        except BaseException:
+            self.__exit__(True)
+            raise
+        return self
+
+    def make(self):
         address, suite = mirror()
         sh("debootstrap", "--variant=minbase", "--include=ca-certificates", suite, self.root, address)
         for kind, at in (("proc", "proc"), ("sysfs", "sys")):
@@ -96,7 +104,7 @@ class Root(Fleet):
             self.mounts.append(at)
         shutil.copy("/etc/resolv.conf", os.path.join(self.root, "etc", "resolv.conf"))
         os.mkdir(os.path.join(self.root, "packages"))
-        for path in packages:
+        for path in self.packages:
             shutil.copy(path, os.path.join(self.root, "packages"))
         sh("ip", "netns", "add", self.space)
         sh("ip", "-n", self.space, "link", "set", "lo", "up")
@@ -133,7 +141,6 @@ class Root(Fleet):
             fields = dict(re.findall(r"^(ExecStart|User|RuntimeDirectory)=(.*)", f.read(), re.M))
         self.user = fields["User"]
         folder = "/run/" + fields["RuntimeDirectory"]
-        self.says("true")
         sh("chroot", self.root, "install", "-d", "-o", self.user, "-g", self.user, folder)
         program, *words = fields["ExecStart"].split()
         return self.start(role, words, program=program)
@@ -168,7 +175,7 @@ def runs(root):
     for role in ("coordinator", "node", "gateway"):
         root.unit(role)
     root.settled(["game-1"])
-    assert root.says("redis-cli", "SET", "ada", "36").strip() == "OK"
+    assert root.says("redis-cli", "-p", "6380", "SET", "ada", "36").strip() == "OK"
     print("# ringhold status:\n" + re.sub("^", "# ", root.says("ringhold", "status").rstrip(), flags=re.M))
     healthy(root)
     step("three units, configured from the shipped example, are a fleet: status, check, redis-cli")
@@ -191,7 +198,7 @@ def compiles(root):
     root.says("ringhold", "node", "wait", "game-2")
     assert root.process("node").kill(signal.SIGTERM).wait() == 0, "it drains to the program"
     root.settled(["game-2"])
-    assert root.says("redis-cli", "GET", "ada").strip() == "36"
+    assert root.says("redis-cli", "-p", "6380", "GET", "ada").strip() == "36"
     step("a C program is built with pkg-config, joins as a node, and gets what the first node had")
     return game
 
