@@ -4,16 +4,15 @@
  */
 #include "cli/cmd_quarantine.h"
 
-#include "base/escape.h"
 #include "base/history.h"
+#include "cli/actor_word.h"
 #include "cli/commands.h"
 #include "cli/query.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { ID_SIZE_MAX = 255, KIND_MAX = 65535, TIME_SIZE = 48, REASON_SIZE = 128 };
+enum { TIME_SIZE = 48, REASON_SIZE = 128 };
 
 static const char *id_word(const Rh__Actor *actor, char word[HISTORY_WORD_SIZE])
 {
@@ -76,31 +75,6 @@ static int list(int argc, char **argv)
     return 0;
 }
 
-/* "3/boss-7" as `list` shows it, %XX and all. False: it is none. */
-static bool parse_actor(const char *text, Rh__Actor *actor, uint8_t id[ID_SIZE_MAX])
-{
-    char *end = NULL;
-    const unsigned long kind = strtoul(text, &end, 10);
-    size_t size = 0;
-
-    if (text[0] < '0' || text[0] > '9' || *end != '/' || kind > KIND_MAX) {
-        return false;
-    }
-    for (const char *at = end + 1; *at != '\0'; at++) {
-        const int high = *at == '%' ? hex_of((uint8_t)at[1]) : -1;
-        const int low = high < 0 ? -1 : hex_of((uint8_t)at[2]);
-
-        if (size == ID_SIZE_MAX || (*at == '%' && low < 0)) {
-            return false;
-        }
-        id[size++] = *at == '%' ? (uint8_t)(high * 16 + low) : (uint8_t)*at;
-        at += *at == '%' ? 2 : 0;
-    }
-    actor->kind = (uint32_t)kind;
-    actor->id = (ProtobufCBinaryData){.len = size, .data = id};
-    return size > 0;
-}
-
 static int change(int argc, char **argv, bool add)
 {
     struct query q;
@@ -122,13 +96,13 @@ static int change(int argc, char **argv, bool add)
     Rh__AdminQuarantine what = RH__ADMIN_QUARANTINE__INIT;
     Rh__Admin request = RH__ADMIN__INIT;
     Rh__Actor actor = RH__ACTOR__INIT;
-    uint8_t id[ID_SIZE_MAX];
+    uint8_t id[ACTOR_ID_MAX];
     char by[128];
 
     if (code >= 0) {
         return code;
     }
-    if (!parse_actor(q.arguments[0], &actor, id)) {
+    if (!actor_parse(q.arguments[0], &actor, id)) {
         (void)fprintf(stderr,
                       "ringhold %s: '%s' is no KIND/ID, such as 0/boss-7\n",
                       command.name,

@@ -14,6 +14,8 @@ int cmd_status(int argc, char **argv);
 int cmd_ring(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_where(int argc, char **argv);
+int cmd_trace(int argc, char **argv);
+int cmd_kick(int argc, char **argv);
 int cmd_txn(int argc, char **argv); /* list | show N | resolve N */
 int cmd_events(int argc, char **argv);
 int cmd_recover(int argc, char **argv);

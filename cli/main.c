@@ -26,6 +26,8 @@ static const struct {
     {"ring", cmd_ring, "every vnode and its owner; --diff: what would move if a node came or went"},
     {"top", cmd_top, "the actors that are slow, busy or have most waiting; --calls: what they ask"},
     {"where", cmd_where, "which node owns an id"},
+    {"trace", cmd_trace, "the way of one request to an actor, with each process's times"},
+    {"kick", cmd_kick, "end the session of the player who is bound to an actor"},
     {"daemons", cmd_daemons, "daemons NAME COUNT: how many actors a set has"},
     {"quarantine", cmd_quarantine, "quarantine list | clear | add: actors that kill their process"},
     {"txn", cmd_txn, "txn list | show N | resolve N: changes of the ring"},

@@ -162,6 +162,8 @@ static uint8_t note_flags(enum note_type type)
     case NOTE_RESUME:
     case NOTE_RENEW:
     case NOTE_PUSH:
+    case NOTE_KICK:
+    case NOTE_TRACE:
         break;
     }
     return mutant(M_NOTETWICE) ? REQUEST_SESSION | REQUEST_IDEMPOTENT : REQUEST_SESSION;

@@ -35,6 +35,11 @@ static void count_reply(struct router *r, enum reply_code code)
 
 void route_put_reply(struct router *r, const struct reply *reply, struct bytes body)
 {
+    count_reply(r, reply->code);
+    if (errand_owns(r, reply->session)) {
+        errand_on_reply(r, reply, body);
+        return;
+    }
     struct router_effect *e = effects_add(r->out, ROUTER_REPLY);
 
     e->session = reply->session;
@@ -43,7 +48,6 @@ void route_put_reply(struct router *r, const struct reply *reply, struct bytes b
     e->flags = reply->flags;
     buffer_put(&r->out->bytes, body.data, body.size);
     effects_end(r->out, e);
-    count_reply(r, reply->code);
 }
 
 void route_disconnect(struct router *r, struct peer *peer)
@@ -132,7 +136,7 @@ void route_finish(struct router *r, struct pending *p, enum reply_code code, str
         route_to_waiting(r, next);
     }
     if (!p->session->closed) {
-        const struct reply reply = {p->session->id, p->ticket, code, p->flags};
+        const struct reply reply = {p->session->id, p->ticket, code, p->flags, p};
 
         route_put_reply(r, &reply, body);
     } else {

@@ -25,7 +25,7 @@ struct router_config router_config_default(void)
 
 static void refuse(struct router *r, const struct router_event *event, enum reply_code code)
 {
-    const struct reply reply = {event->session, event->ticket, code, event->flags};
+    const struct reply reply = {event->session, event->ticket, code, event->flags, NULL};
 
     route_put_reply(r, &reply, route_nothing);
 }
@@ -77,7 +77,7 @@ static struct pending *take(struct router *r, const struct router_event *event,
     return p;
 }
 
-static void on_request(struct router *r, const struct router_event *event)
+void route_request(struct router *r, const struct router_event *event)
 {
     ASSERT(event->id.size >= 1 && event->id.size <= RECORD_ID_MAX);
     ASSERT(event->body.size <= RECORD_BODY_MAX);
@@ -150,6 +150,7 @@ struct router *router_new(const struct router_config *config)
     list_init(&r->stalled);
     list_init(&r->fed);
     sessions_init(&r->sessions, config->seed != 0 ? config->seed : config->gateway);
+    r->errands_session = sessions_number(&r->sessions, 0);
     fetch_init(&r->fetch, config->refresh_ms);
     return r;
 }
@@ -196,7 +197,7 @@ static void dispatch(struct router *r, const struct router_event *event)
     case ROUTER_TICK:
         break; // time passes in every step
     case ROUTER_REQUEST:
-        on_request(r, event);
+        route_request(r, event);
         break;
     case ROUTER_SESSION_CLOSED:
         on_session_closed(r, event);

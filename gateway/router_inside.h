@@ -7,6 +7,7 @@
  *     route.c    a request's way: sent, waiting, finished
  *     fleet.c    nodes that come and go, the configuration
  *     inspect.c  `ringhold check` and `ringhold fix`
+ *     errand.c   `ringhold trace` and `ringhold kick`
  */
 #ifndef GATEWAY_ROUTER_INSIDE_H
 #define GATEWAY_ROUTER_INSIDE_H
@@ -26,6 +27,7 @@
 enum {
     ROUTER_RETRIES = 6, /* doublings of T_retry, and one */
     ROUTER_KEYS = 16,   /* kinds whose keys are kept */
+    ERRANDS_MAX = 16,
 };
 
 /* What positions are hashed by: to make a kind's key costs more than to use it. */
@@ -36,6 +38,15 @@ struct router_keys {
         uint16_t kind;
         struct ring_key key;
     } of[ROUTER_KEYS]; /* by kind, modulo */
+};
+
+/* Something that an operator had sent, and that is not answered yet. */
+struct errand {
+    bool used;
+    int coordinator;
+    uint64_t tag; /* these two are the asker's */
+    uint64_t route;
+    uint64_t begun_us;
 };
 
 struct router {
@@ -56,6 +67,8 @@ struct router {
     struct peers peers;
     struct fetch fetch;
     struct router_figures figures;
+    struct errand errand[ERRANDS_MAX];
+    uint64_t errands_session; /* of no client: theirs are counted from 1 */
     size_t size;   /* bytes of unfinished requests */
     uint64_t cold; /* greatest of the ring: when it grows, arcs were taken over */
     bool started;
@@ -74,6 +87,7 @@ struct reply {
     uint64_t ticket;
     enum reply_code code;
     uint8_t flags;
+    const struct pending *pending; /* borrowed; NULL = it was not taken */
 };
 
 /* One after the other for one session: they share the table's lines of the cache. */
@@ -124,6 +138,9 @@ void route_disconnect(struct router *r, struct peer *peer);
 /* The same, if it is a removed node from which no answer can come any more. */
 void route_disconnect_if_idle(struct router *r, struct peer *peer);
 
+/* A request comes. (router.c) */
+void route_request(struct router *r, const struct router_event *event);
+
 /* ---- answer.c ---- */
 
 void route_on_answer(struct router *r, const struct router_event *event);
@@ -151,5 +168,12 @@ void fleet_ask_config(struct router *r);
 void inspect_on_question(struct router *r, int coordinator, const Rh__Inspect *question);
 /* An operator has me set right. */
 void inspect_on_mend(struct router *r, const Rh__Mend *mend);
+
+/* ---- errand.c ---- */
+
+void errand_on_question(struct router *r, int coordinator, const Rh__Errand *in);
+/* That session is the router's own: its replies go to errand_on_reply(). */
+bool errand_owns(const struct router *r, uint64_t session);
+void errand_on_reply(struct router *r, const struct reply *reply, struct bytes body);
 
 #endif

@@ -62,6 +62,7 @@ struct running {
     uint32_t epoch;
     uint8_t copy; /* the last that came: it is answered */
     bool read;
+    bool traced; /* an operator follows it */
 };
 
 /* Lent to an actor that is not just idle. */

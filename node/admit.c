@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mutant.h"
 #include "wire/frame.h"
+#include "wire/trace.h"
 
 enum { MS = 1000 };
 
@@ -178,6 +179,7 @@ static void forward(struct host *h, struct arrival *in, const struct view_member
     }
     r.hops++;
     r.ttl_ms = left_ms == 0 ? 1 : (uint32_t)left_ms;
+    r.body = trace_is(&r) ? trace_stamp(h, in, TRACE_FORWARD) : r.body;
     request_put(host_record(h), &r);
     host_send_record(h, link, FRAME_REQUEST);
     h->passed_on += request_size(&r);

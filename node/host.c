@@ -230,6 +230,7 @@ void host_free(struct host *h)
     mem_free(h->dial);
     mem_free(h->kind);
     mem_free(h->remembered);
+    buffer_fini(&h->trace);
     mem_free(h);
 }
 

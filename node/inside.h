@@ -18,6 +18,7 @@
  *     pace.c     how much is started at once, and for whom
  *     tenure.c   the lease: what may be done now, what is put off
  *     inspect.c  `ringhold check` and `ringhold fix`
+ *     trace.c    `ringhold trace`
  *
  * Each handler may emit effects; none calls back into host_step().
  */
@@ -201,6 +202,8 @@ struct host {
     uint64_t isolate_us; /* next look at those in quarantine */
     uint64_t put_off_total;
     uint64_t full_total; /* times a link was full */
+
+    struct buffer trace; /* of the last note that was traced */
 
     /* Marks of the parts above. */
     bool fetch_all;  /* my configuration is broken: fetch it whole */
@@ -479,5 +482,14 @@ void chain_tick(struct host *h, struct hold *hold);
 void host_inspect(struct host *h, int coordinator, const Rh__Inspect *question);
 /* An operator has me set right. */
 void host_mend(struct host *h, const Rh__Mend *mend);
+
+/* ---- trace.c ---- */
+
+/* An operator follows it. */
+bool trace_is(const struct request_record *r);
+/* Its body with what this node did, and for how long it was here. Borrowed until the next call. */
+struct bytes trace_stamp(struct host *h, const struct arrival *in, uint8_t did);
+/* Its answer with how long its actor took. Borrowed likewise. */
+struct bytes trace_ran(struct host *h, struct bytes hops, uint64_t began_us);
 
 #endif

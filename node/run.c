@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/mutant.h"
 #include "wire/frame.h"
+#include "wire/trace.h"
 
 #include <string.h>
 
@@ -137,6 +138,7 @@ static void run(struct host *h, struct actor *a, struct order *found, const stru
         .epoch = r->session_epoch,
         .copy = r->copy,
         .read = (r->flags & REQUEST_IDEMPOTENT) != 0,
+        .traced = trace_is(r),
     };
     order->running = true;
     retire_used(h, a);
@@ -148,7 +150,7 @@ static void run(struct host *h, struct actor *a, struct order *found, const stru
     e->flags = r->flags;
     e->chain_count = r->chain_count;
     memcpy(e->chain, r->chain, r->chain_count * sizeof *r->chain);
-    host_emit_bytes(h, e, r->body);
+    host_emit_bytes(h, e, busy->running.traced ? trace_stamp(h, in, TRACE_RAN) : r->body);
 }
 
 /* ---- turns ---- */
@@ -427,6 +429,8 @@ static void answer_ran(struct host *h, const struct actor *a, const struct host_
 {
     const struct running *running = &a->busy->running;
     const bool fits = event->bytes.size <= RECORD_BODY_MAX;
+    const struct bytes body =
+        running->traced ? trace_ran(h, event->bytes, a->busy->since_us) : event->bytes;
     const struct answer_record answer = {
         .gateway = running->gateway,
         .session = running->session,
@@ -435,7 +439,7 @@ static void answer_ran(struct host *h, const struct actor *a, const struct host_
         .version = h->view.ring.version,
         .code = (uint8_t)(fits ? event->code : ANSWER_APP_ERROR),
         .copy = running->copy,
-        .body = fits ? event->bytes : bytes_of("answer is too long", 18),
+        .body = fits ? body : bytes_of("answer is too long", 18),
     };
 
     running->order->running = false;

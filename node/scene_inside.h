@@ -377,6 +377,8 @@ bool push_to_all(struct rh_actor *a, struct bytes payload);
 /* Tell it who to go on as, if it was told before. It takes no number: its round ends here. */
 void push_rebind(const struct client_bond *c);
 void push_kick(struct client_bond *c, uint32_t code, const char *text);
+/* All that are bound are kicked, those that are away forgotten. False: there is none. */
+bool push_kick_all(struct rh_actor *a, uint32_t code, struct bytes text);
 /* What its client may not have got, from that number on: again, in its present round. */
 void push_unseen(const struct client_bond *c, uint64_t from);
 

@@ -77,12 +77,17 @@ void push_rebind(const struct client_bond *c)
     buffer_fini(&bytes);
 }
 
-void push_kick(struct client_bond *c, uint32_t code, const char *text)
+static void kick_one(struct client_bond *c, uint32_t code, struct bytes text)
 {
     if (!c->bond.kicked) {
         c->bond.kicked = true;
-        push_tell(c, PUSH_KICK, code, bytes_of(text, strlen(text)));
+        push_tell(c, PUSH_KICK, code, text);
     }
+}
+
+void push_kick(struct client_bond *c, uint32_t code, const char *text)
+{
+    kick_one(c, code, bytes_of(text, strlen(text)));
 }
 
 /* Of all that are meant, and can be pushed to: the next from `c` on. */
@@ -111,6 +116,30 @@ static bool push(struct rh_actor *a, const uint64_t *session, struct bytes paylo
 bool push_to_all(struct rh_actor *a, struct bytes payload)
 {
     return push(a, NULL, payload);
+}
+
+/* As next_meant() says. */
+static bool kick(struct rh_actor *a, const uint64_t *session, uint32_t code, struct bytes text)
+{
+    struct client_bond *c = next_meant(a->extra->client, session);
+    const bool any = c != NULL;
+
+    while (c != NULL) {
+        struct client_bond *next = next_meant(c->next, session);
+
+        if (c->away) {
+            bonds_drop(c); // It won't resume.
+        } else {
+            kick_one(c, code, text);
+        }
+        c = next;
+    }
+    return any;
+}
+
+bool push_kick_all(struct rh_actor *a, uint32_t code, struct bytes text)
+{
+    return kick(a, NULL, code, text);
 }
 
 /* ---- ringhold.h ---- */
@@ -147,20 +176,7 @@ static int kick_asked(struct rh_actor *actor, const uint64_t *session, uint32_t 
     if (strlen(said) > PUSH_TEXT_MAX) {
         return RH_TOO_BIG;
     }
-    struct client_bond *c = next_meant(actor->extra->client, session);
-    const int result = c == NULL ? RH_NO_SESSION : RH_OK;
-
-    while (c != NULL) {
-        struct client_bond *next = next_meant(c->next, session);
-
-        if (c->away) {
-            bonds_drop(c); // It won't resume.
-        } else {
-            push_kick(c, code, said);
-        }
-        c = next;
-    }
-    return result;
+    return kick(actor, session, code, bytes_of(said, strlen(said))) ? RH_OK : RH_NO_SESSION;
 }
 
 int rh_kick(struct rh_actor *actor, uint32_t code, const char *text)

@@ -113,6 +113,14 @@ void session_turned(struct rh_actor *a, int result)
 
 /* ---- notes ---- */
 
+/* With what is in the scene's buffer. */
+static void answer_bytes(struct rh_actor *a)
+{
+    actor_ran(a, ANSWER_OK, buffer_bytes(&a->scene->body));
+    actor_end_task(a);
+    actor_want_turn(a);
+}
+
 static void answer(struct rh_actor *a, const struct bound *bound)
 {
     struct buffer *out = &a->scene->body;
@@ -121,9 +129,7 @@ static void answer(struct rh_actor *a, const struct bound *bound)
     if (bound != NULL) {
         bound_put(out, bound);
     }
-    actor_ran(a, ANSWER_OK, buffer_bytes(out));
-    actor_end_task(a);
-    actor_want_turn(a);
+    answer_bytes(a);
 }
 
 void session_answer(struct rh_actor *a, const struct client_bond *c, enum bound_result result)
@@ -279,6 +285,27 @@ static void on_push(struct rh_actor *a, const struct note *note)
     answer(a, NULL);
 }
 
+/* Whoever is bound is told to go, as its actor could tell it. */
+static void on_kick(struct rh_actor *a, const struct note *note)
+{
+    const uint8_t was_bound = push_kick_all(a, note->code, note->payload) ? 1 : 0;
+    struct buffer *out = &a->scene->body;
+
+    buffer_clear(out);
+    buffer_put(out, &was_bound, 1);
+    answer_bytes(a);
+}
+
+/* The way is all that is asked for: it goes back as it came. */
+static void on_trace(struct rh_actor *a, const struct note *note)
+{
+    struct buffer *out = &a->scene->body;
+
+    buffer_clear(out);
+    buffer_put(out, note->payload.data, note->payload.size);
+    answer_bytes(a);
+}
+
 void session_run(struct rh_actor *a, const struct scene_message *m)
 {
     struct bytes body = m->body;
@@ -297,6 +324,10 @@ void session_run(struct rh_actor *a, const struct scene_message *m)
     } else if (note.type == NOTE_ACK) {
         keep_ack(a, &note);
         answer(a, NULL);
+    } else if (note.type == NOTE_KICK) {
+        on_kick(a, &note);
+    } else if (note.type == NOTE_TRACE) {
+        on_trace(a, &note);
     } else {
         on_bind(a, &note);
     }

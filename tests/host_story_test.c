@@ -16,6 +16,7 @@
 #include "wire/control.h"
 #include "wire/frame.h"
 #include "wire/session.h"
+#include "wire/trace.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -190,6 +191,46 @@ static void print_text(const char *key, struct bytes b)
     }
 }
 
+/* Hops of a traced request; the last that came to an actor are kept, as what that answers. */
+static uint8_t hops_kept[TRACE_SIZE_MAX];
+static size_t hops_kept_size;
+
+static void print_hops(struct bytes hops)
+{
+    struct reader in = {.at = hops.data, .left = hops.size};
+    struct trace_hop hop;
+
+    (void)fputs(" trace=[", out);
+    while (trace_next(&in, &hop)) {
+        (void)fprintf(out,
+                      "%.*s v%" PRIu64 " waited %u ran %u%s%s%s;",
+                      (int)hop.node.size,
+                      (const char *)hop.node.data,
+                      hop.version,
+                      hop.waited_us,
+                      hop.ran_us,
+                      (hop.did & TRACE_HELD) != 0 ? " HELD" : "",
+                      (hop.did & TRACE_FORWARD) != 0 ? " FORWARDED" : "",
+                      (hop.did & TRACE_RAN) != 0 ? " RAN" : "");
+    }
+    (void)fputs("]", out);
+    assert_false(in.bad);
+}
+
+/* A request's body. */
+static void print_body(struct bytes body)
+{
+    struct note note;
+
+    if (body.size == 0 || body.data[0] != NOTE_TRACE || note_get(body, &note) != ERR_OK) {
+        print_text("body", body);
+        return;
+    }
+    print_hops(note.payload);
+    memcpy(hops_kept, note.payload.data, note.payload.size);
+    hops_kept_size = note.payload.size;
+}
+
 static void print_control(int coordinator, struct bytes b)
 {
     Rh__Control *c = control_get(b);
@@ -263,7 +304,7 @@ static void print_request(struct reader *in)
     (void)fprintf(out, "request %s session=%" PRIu64, name_of(r.id), r.session);
     (void)fprintf(out, " seq=%" PRIu64 " version=%" PRIu64, r.seq, r.version);
     (void)fprintf(out, " hops=%u%s", r.hops, (r.flags & REQUEST_HELD) != 0 ? " held" : "");
-    print_text("body", r.body);
+    print_body(r.body);
 }
 
 static void print_answer(struct reader *in)
@@ -281,7 +322,9 @@ static void print_answer(struct reader *in)
     if (a.token != 0) {
         (void)fprintf(out, " token=%" PRIu64, a.token);
     }
-    if (a.body.size > 0) {
+    if (hops_kept_size > 0 && a.body.size == hops_kept_size) {
+        print_hops(a.body);
+    } else if (a.body.size > 0) {
         print_text("body", a.body);
     }
 }
@@ -336,7 +379,7 @@ static void print_actor(const char *what, const struct host_effect *e, struct by
     note_actor(e->actor);
     (void)fprintf(out, "%s %s", what, name_of(actor_id(e->actor)));
     if (e->type == HOST_RUN) {
-        print_text("body", b);
+        print_body(b);
     }
     if (e->type == HOST_ACTIVATE) {
         (void)fprintf(out, " token=%" PRIu64, e->token);
@@ -782,11 +825,15 @@ static void do_adopted(void)
 }
 
 /* request ID BODY seq= [prev= base= ver= first= copy= session= from= ttl= hops= held= awake= call=
- * chain=ID] */
+ * traced= chain=ID] */
 static struct bytes body_of(size_t at)
 {
     static char big[400000];
     const size_t size = at < word_count ? strlen(words[at]) : 0;
+
+    if (at < word_count && strcmp(words[at], "HOPS") == 0) { // as they came to the actor
+        return bytes_of(hops_kept, hops_kept_size);
+    }
 
     if (size > 1 && words[at][0] == '*') { // "*300000": so many bytes
         const size_t count = strtoull(words[at] + 1, NULL, 10);
@@ -821,6 +868,12 @@ static void do_request(void)
     r.flags |= number_of("read", 0) != 0 ? REQUEST_IDEMPOTENT : 0;
     r.flags |= number_of("awake", 0) != 0 ? REQUEST_AWAKE : 0;
     r.flags |= number_of("call", 0) != 0 ? REQUEST_CALL : 0;
+    if (number_of("traced", 0) != 0) {
+        static const uint8_t traced = NOTE_TRACE;
+
+        r.flags |= REQUEST_SESSION;
+        r.body = bytes_of(&traced, 1);
+    }
     if (text_of("chain") != NULL) {
         r.chain[r.chain_count++] =
             ring_point(&cluster.ring, 0, ring_key_of_kind(cluster.key, 0), id_of(text_of("chain")));

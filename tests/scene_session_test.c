@@ -384,6 +384,46 @@ static void pushes_for_others_are_passed_on_or_dropped(void **state)
     theatre_close(&told.t);
 }
 
+static bool operator_kicks(struct told *told)
+{
+    const struct note kick = {.type = NOTE_KICK, .code = 1234, .payload = bytes_of("bye", 3)};
+
+    run_note(told, &kick);
+    assert_int_equal(told->t.answer.size, 1);
+    return told->t.answer.data[0] == 1;
+}
+
+static void an_operator_ends_the_session_of_whoever_is_bound(void **state)
+{
+    struct told told;
+
+    (void)state;
+    open_stage(&told);
+    assert_false(operator_kicks(&told));
+    assert_int_equal(told.t.told[SCENE_PUSH], 0);
+    binds(&told, CONNECTION, BOUND_NEW);
+    assert_true(operator_kicks(&told));
+    assert_true(told.t.push.type == PUSH_KICK && told.t.push.code == 1234);
+    assert_int_equal(told.t.push.payload.size, 3);
+    pushes(&told, "x", RH_NO_SESSION);
+    assert_false(operator_kicks(&told));
+    theatre_close(&told.t);
+}
+
+static void what_is_traced_goes_back_and_its_code_is_not_asked(void **state)
+{
+    const struct note trace = {.type = NOTE_TRACE, .payload = bytes_of("hops", 4)};
+    struct told told;
+
+    (void)state;
+    open_stage(&told);
+    told.pushed = -1;
+    run_note(&told, &trace);
+    assert_true(bytes_equal(buffer_bytes(&told.t.answer), trace.payload));
+    assert_int_equal(told.pushed, -1);
+    theatre_close(&told.t);
+}
+
 static void nonsense_is_answered_and_nothing_more(void **state)
 {
     struct told told;
@@ -431,6 +471,8 @@ int main(void)
         cmocka_unit_test(a_client_keeps_it_alive),
         cmocka_unit_test(one_that_breaks_has_its_client_come_again),
         cmocka_unit_test(pushes_for_others_are_passed_on_or_dropped),
+        cmocka_unit_test(an_operator_ends_the_session_of_whoever_is_bound),
+        cmocka_unit_test(what_is_traced_goes_back_and_its_code_is_not_asked),
         cmocka_unit_test(nonsense_is_answered_and_nothing_more),
         cmocka_unit_test(a_kind_without_the_callback_takes_none),
     };

@@ -190,10 +190,11 @@ static void has_note(const struct note *note, const char *hex)
     assert_true(back.gateway == note->gateway && back.connection == note->connection &&
                 back.round == note->round && back.why == note->why && back.key == note->key &&
                 back.session == note->session && back.epoch == note->epoch &&
-                back.got_round == note->got_round && back.got == note->got);
+                back.got_round == note->got_round && back.got == note->got &&
+                back.code == note->code);
     assert_memory_equal(&back.stamp, &note->stamp, sizeof back.stamp);
     assert_true(bytes_equal(back.payload, note->payload));
-    if (note->type != NOTE_PUSH) {
+    if (note->type != NOTE_PUSH && note->type != NOTE_KICK && note->type != NOTE_TRACE) {
         for (size_t cut = 0; cut < out.size; cut++) {
             uint8_t *exact = mem_copy(out.data, cut);
 
@@ -248,7 +249,11 @@ static void notes_have_these_bytes(void **state)
              "0a00000000000000 0b00000000000000 03000000 04000000 0c00000000000000");
     has_note(&(struct note){.type = NOTE_ACK, .gateway = 7, .connection = 8, .round = 9, .got = 12},
              "08 0700000000000000 0800000000000000 09000000 0c00000000000000");
-    assert_int_equal(note_get(bytes_of("\x09"
+    has_note(&(struct note){.type = NOTE_KICK, .code = 1000, .payload = bytes_of("bye", 3)},
+             "09 e8030000 627965");
+    assert_int_equal(note_get(bytes_of("\x09\0\0\0", 4), &back), ERR_CORRUPT);
+    has_note(&(struct note){.type = NOTE_TRACE, .payload = bytes_of("hops", 4)}, "0a 686f7073");
+    assert_int_equal(note_get(bytes_of("\x0b"
                                        "0123456789abcdef0123",
                                        21),
                               &back),

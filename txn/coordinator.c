@@ -558,6 +558,10 @@ static void on_message(struct coordinator *c, const struct coordinator_event *ev
         history_answer(c, peer->id, message->get_config);
         return;
     }
+    if (message->body_case == RH__CONTROL__BODY_ERRAND_ANSWER) {
+        errand_relay(c, message->errand_answer);
+        return;
+    }
     if (message->body_case == RH__CONTROL__BODY_INSPECT_ANSWER) {
         inspect_relay(c, message->inspect_answer);
         return;

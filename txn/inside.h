@@ -18,6 +18,7 @@
  *     admin.c        operators' questions and wishes
  *     admin_roles.c  roles, singletons and sets of daemons
  *     admin_quarantine.c  actors that killed their process
+ *     errand.c   what an operator has a gateway send to one actor
  *     admin_preview.c  what would move if a node came or went
  *     resolve.c      an operator decides a pending transaction
  *     inspect.c      `ringhold check` and `ringhold fix`
@@ -461,6 +462,14 @@ uint32_t fence_least_members(const struct coordinator *c, const char *role);
 
 /* What would move. Changes nothing. */
 void admin_preview(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminPreview *in);
+
+/* ---- errand.c ---- */
+
+/* Pass it on to a gateway. True: its answer comes later. */
+bool errand_ask(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                const Rh__AdminErrand *in);
+/* A gateway answers. */
+void errand_relay(struct coordinator *c, const Rh__ErrandAnswer *answer);
 
 /* ---- admin_quarantine.c ---- */
 

@@ -2,6 +2,7 @@
 #include "wire/session.h"
 
 #include "base/assert.h"
+#include "wire/trace.h"
 
 #include <string.h>
 
@@ -166,9 +167,22 @@ enum err bond_get(struct bytes in, struct bond *b)
 
 /* ---- notes ---- */
 
+/* Not of one client: there is nothing but, of a KICK, the code, and a payload to the end. */
+static bool is_for_anyone(const struct note *n)
+{
+    return n->type == NOTE_PUSH || n->type == NOTE_KICK || n->type == NOTE_TRACE;
+}
+
+static size_t payload_max(const struct note *n)
+{
+    return n->type == NOTE_PUSH   ? PUSH_SIZE_MAX
+           : n->type == NOTE_KICK ? PUSH_TEXT_MAX
+                                  : TRACE_SIZE_MAX;
+}
+
 static bool has_round(const struct note *n)
 {
-    return n->type != NOTE_PUSH && n->type != NOTE_LOST;
+    return !is_for_anyone(n) && n->type != NOTE_LOST;
 }
 
 static bool has_stamp(const struct note *n)
@@ -192,9 +206,12 @@ void note_put(struct buffer *out, const struct note *n)
     struct writer w = {.at = head, .left = sizeof head};
 
     put_u8(&w, n->type);
-    if (n->type != NOTE_PUSH) {
+    if (!is_for_anyone(n)) {
         put_u64(&w, n->gateway);
         put_u64(&w, n->connection);
+    }
+    if (n->type == NOTE_KICK) {
+        put_u32(&w, n->code);
     }
     if (has_round(n)) {
         put_u32(&w, n->round);
@@ -218,8 +235,8 @@ void note_put(struct buffer *out, const struct note *n)
     }
     ASSERT(!w.bad);
     buffer_put(out, head, sizeof head - w.left);
-    if (n->type == NOTE_PUSH) {
-        ASSERT(n->payload.size <= PUSH_SIZE_MAX);
+    if (is_for_anyone(n)) {
+        ASSERT(n->payload.size <= payload_max(n));
         buffer_put(out, n->payload.data, n->payload.size);
     }
 }
@@ -230,9 +247,10 @@ enum err note_get(struct bytes in, struct note *n)
     bool fits = true;
 
     *n = (struct note){.type = get_u8(&r)};
-    if (n->type == NOTE_PUSH) {
+    if (is_for_anyone(n)) {
+        n->code = n->type == NOTE_KICK ? get_u32(&r) : 0;
         n->payload = bytes_of(r.at, r.left);
-        return !r.bad && r.left <= PUSH_SIZE_MAX ? ERR_OK : ERR_CORRUPT;
+        return !r.bad && r.left <= payload_max(n) ? ERR_OK : ERR_CORRUPT;
     }
     n->gateway = get_u64(&r);
     n->connection = get_u64(&r);

@@ -93,7 +93,9 @@ enum note_type {
     NOTE_RETURN = 6, /* it was bound so by a connection that is lost */
     NOTE_RENEW = 7,  /* RESUME of one that is kept */
     NOTE_ACK = 8,    /* its client has what it was pushed */
-    NOTE_TYPE_LAST = NOTE_ACK,
+    NOTE_KICK = 9,   /* an operator ends the session of whoever is bound */
+    NOTE_TRACE = 10, /* an operator follows it on its way: wire/trace.h */
+    NOTE_TYPE_LAST = NOTE_TRACE,
 };
 
 /* Why a client has gone; as in enum rh_lost_why. */
@@ -110,9 +112,11 @@ struct note {
     uint8_t why;  /* LOST: enum note_lost */
     uint64_t gateway;
     uint64_t connection;
-    uint32_t round;          /* all but LOST, PUSH */
+    uint32_t round;          /* BIND, RESUME, KEEP, RETURN, RENEW, ACK */
     struct bond_stamp stamp; /* RESUME, RENEW */
-    struct bytes payload;    /* PUSH: at most PUSH_SIZE_MAX */
+    struct bytes payload;    /* PUSH: at most PUSH_SIZE_MAX; KICK: the text, at most PUSH_TEXT_MAX;
+                                TRACE: hops, at most TRACE_SIZE_MAX */
+    uint32_t code;           /* KICK */
     uint64_t key;            /* KEEP, RETURN: of the bond; RENEW: if it has to be made anew */
     uint64_t session;        /* the same: of the client's requests */
     uint32_t epoch;          /* RENEW: of that */
@@ -123,9 +127,12 @@ struct note {
 /* Append one: u8 type; BIND: u64 gateway, u64 connection, u32 round; RESUME: the same, u64 fence,
  * u64 count; LOST: u64 gateway, u64 connection, u8 why; PUSH: the payload. KEEP: as BIND, u64 key,
  * u64 session; RETURN: as KEEP, u64 got; RENEW: as RESUME, u64 key, u64 session, u32 epoch,
- * u32 got_round, u64 got; ACK: as BIND, u64 got. */
+ * u32 got_round, u64 got; ACK: as BIND, u64 got. KICK: u32 code, the text. TRACE: its hops. */
 void note_put(struct buffer *out, const struct note *n);
 MUST_CHECK enum err note_get(struct bytes in, struct note *n);
+
+/* Body of the answer to KICK: one byte, 1 = somebody was bound and is told to go, 0 = nobody was.
+ */
 
 /* How BIND and RESUME end. */
 enum bound_result {

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What an operator asks and changes: the plan before a node comes or goes, weights, backups."""
+"""What an operator asks and changes: the plan before a node comes or goes, weights, kicks, traces, backups."""
 import os
 
-from fleet import Fleet, Resp, main
+import packets
+from fleet import Fleet, Resp, main, until
 
 
 def shares(fleet):
@@ -65,6 +66,53 @@ def what_makes_no_sense_is_refused(binary):
         assert "1 to 1000" in refused(fleet, "node", "weight", "n1", "0")
 
 
+def a_player_is_kicked_wherever_its_actor_lives(binary):
+    with Fleet(binary) as fleet:
+        pusher = os.path.join(os.path.dirname(fleet.binary), "tests", "plugins", "pusher.so")
+        fleet.coordinators(1)
+        for name in ("n1", "n2"):
+            fleet.node(name, ["--actor", pusher])
+        gateway = fleet.gateway("g1", ["--frames", "127.0.0.1:0"])
+        fleet.settled(["n1", "n2"])
+        host, port = gateway.fields["frames"].rsplit(":", 1)
+        for name in (b"alice", b"bob", b"carol", b"3/x"):
+            client = packets.Client((host, int(port)))
+            assert client.bind(name).status == packets.OK
+            words = ["kick", f"0/{name.decode()}", "--code", "1077", "--text", "maintenance"]
+            fleet.tell(*words)
+            type_, body = client.wait(packets.KICK)
+            assert type_ == packets.KICK and body == (1077).to_bytes(4, "big") + b"maintenance", body
+            assert client.closed()
+            until("nobody is bound", lambda: fleet.run(*words, "--coordinators", fleet.addresses)[0] == 1)
+        err = refused(fleet, "kick", "nobody")
+        assert "nobody has no session" in err, err
+        assert "no ID" in refused(fleet, "kick", "%")
+        assert "1000" in refused(fleet, "kick", "alice", "--code", "3")
+
+
+def a_request_is_followed_to_its_actor(binary):
+    with Fleet(binary) as fleet:
+        started(fleet, "n1", "n2")
+        code, out, err = fleet.run("trace", "k1", "--coordinators", fleet.addresses)
+        assert code == 1 and "--wake" in err, (code, out, err)
+        Resp(fleet.process("g1").resp)("SET", "k1", "x")
+        way = fleet.ask("trace", "k1")
+        steps = [(h["step"], h["process"], h["did"]) for h in way["hops"]]
+        owner = fleet.ask("where", "k1")["node"]
+        assert steps == [
+            ("gateway", "g1", "sent"),
+            ("node", owner, "ran"),
+            ("links", "-", "the rest, there and back"),
+        ], steps
+        assert way["outcome"] == "ok" and way["owner"] == owner and way["copies"] == 1, way
+        assert sum(h["waited_us"] + h["ran_us"] for h in way["hops"]) == way["total_us"] > 0, way
+        version = fleet.status()["version"]
+        assert {h["version"] for h in way["hops"]} == {version}, (way, version)
+        assert fleet.ask("trace", "0/k2", "--wake")["outcome"] == "ok"
+        assert "not linked" in refused(fleet, "trace", "k1", "--gateway", "g9")
+        assert fleet.ask("trace", "k1", "--gateway", "g1")["owner"] == owner
+
+
 def a_backup_goes_to_a_file_or_a_folder(binary):
     with Fleet(binary) as fleet:
         started(fleet, "n1")
@@ -86,5 +134,7 @@ def a_backup_goes_to_a_file_or_a_folder(binary):
 main([
     a_plan_is_what_happens_then,
     what_makes_no_sense_is_refused,
+    a_player_is_kicked_wherever_its_actor_lives,
+    a_request_is_followed_to_its_actor,
     a_backup_goes_to_a_file_or_a_folder,
 ])  # fmt: skip

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/commands.h"
+#include "cli/errand.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CODE_GAME = 1000, TEXT_SIZE = 256 };
+
+/* Who is bound was told; 1 if nobody is. */
+static int tell(const struct query *q, const Rh__ErrandAnswer *answer)
+{
+    const char *fault = errand_fault(answer);
+    const bool asleep = strcmp(answer->outcome, "nobody") == 0;
+    const bool kicked = fault == NULL && answer->body.len == 1 && answer->body.data[0] == 1;
+
+    if (q->json && (fault == NULL || asleep)) {
+        (void)printf("{\"kicked\":%s}\n", kicked ? "true" : "false");
+    } else if (kicked) {
+        (void)printf("kicked\n");
+    } else if (fault != NULL && !asleep) {
+        (void)fprintf(stderr, "ringhold kick: %s\n", fault);
+    } else {
+        (void)fprintf(stderr, "ringhold kick: %s has no session\n", q->arguments[0]);
+    }
+    return kicked ? 0 : 1;
+}
+
+int cmd_kick(int argc, char **argv)
+{
+    struct query q;
+    uint32_t code = CODE_GAME;
+    char text[TEXT_SIZE] = "ended by an operator";
+    const struct option more[] = {
+        option_number("code",
+                      &code,
+                      (struct option_range){CODE_GAME, UINT32_MAX},
+                      "that the client is given, of the game's own (1000)"),
+        option_text("text", "TEXT", text, sizeof text, "that it is given (ended by an operator)"),
+    };
+    const struct command command = {
+        .name = "kick",
+        .summary = "End the session of the player who is bound to an actor.",
+        .arguments = "ID|KIND/ID",
+        .details =
+            "The actor itself sends the kick, behind all that it pushed, wherever it lives; its "
+            "session is not\nkept for a resume. It is told as of any client that it kicked. "
+            "The player may log in again.\nExit code: 0 kicked, 1 nobody is bound, or an error.",
+        .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
+        .arguments_min = 1,
+        .arguments_max = 1,
+    };
+    const int parsed = query_parse(&q, &command, argc, argv);
+    Rh__AdminErrand what = RH__ADMIN_ERRAND__INIT;
+
+    if (parsed >= 0) {
+        return parsed;
+    }
+    what.what = RH__ERRAND_WHAT__ERRAND_KICK;
+    what.code = code;
+    what.text = text;
+    Rh__AdminReply *reply = errand_send(&q, command.name, &what);
+    const int result = reply == NULL ? 1 : tell(&q, reply->errand);
+    admin_free(reply);
+    return result;
+}

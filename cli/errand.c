@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/errand.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ANSWER_COMES_MS = 500 /* that the answer of a gateway has to come here */ };
+
+Rh__AdminReply *errand_send(const struct query *q, const char *command, Rh__AdminErrand *what)
+{
+    Rh__Admin request = RH__ADMIN__INIT;
+    Rh__Actor actor = RH__ACTOR__INIT;
+    uint8_t id[ACTOR_ID_MAX];
+    char by[128];
+
+    if (!actor_parse_short(q->arguments[0], &actor, id)) {
+        (void)fprintf(stderr,
+                      "ringhold %s: '%s' is no ID or KIND/ID, such as 3/boss-7\n",
+                      command,
+                      q->arguments[0]);
+        return NULL;
+    }
+    (void)query_who(by, sizeof by);
+    what->actor = &actor;
+    what->by = by;
+    what->timeout_ms = q->timeout_ms > 2 * ANSWER_COMES_MS ? q->timeout_ms - ANSWER_COMES_MS
+                                                           : q->timeout_ms / 2 + 1;
+    request.what_case = RH__ADMIN__WHAT_ERRAND;
+    request.errand = what;
+    Rh__AdminReply *reply = query_ask(q, &request);
+    if (reply != NULL && reply->errand == NULL) {
+        (void)fprintf(stderr, "ringhold %s: the leader's answer makes no sense\n", command);
+        admin_free(reply);
+        return NULL;
+    }
+    return reply;
+}
+
+const char *errand_fault(const Rh__ErrandAnswer *answer)
+{
+    static const struct {
+        const char *outcome;
+        const char *text;
+    } faults[] = {
+        {"nobody", "no such actor is awake"},
+        {"quarantined", "it is in quarantine: it killed its processes"},
+        {"timeout",
+         "no answer in time: it is at work, or its vnode moves (`ringhold top`, `ringhold txn "
+         "list`)"},
+        {"unknown", "its node was lost on the way"},
+        {"rejected", "it could not be delivered in time: its vnode moves, or is nobody's yet"},
+        {"overloaded", "its node has no room for requests"},
+        {"busy", "the gateway is at work on too many of these"},
+        {"malformed", "the gateway does not understand it: is it an older one?"},
+        {"error", "its node answers with an error: is it an older one?"},
+    };
+
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        if (strcmp(answer->outcome, faults[i].outcome) == 0) {
+            return faults[i].text;
+        }
+    }
+    return NULL;
+}
