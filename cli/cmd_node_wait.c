@@ -11,7 +11,8 @@
 enum { WAIT_S = 60, WAIT_MAX_S = 86400, LOOK_AGAIN_MS = 200, TEXT_SIZE = 160 };
 
 /* What there is still to wait for; "" = nothing. */
-static void what_lacks(const Rh__AdminReply *reply, const char *name, char out[TEXT_SIZE])
+static void what_lacks(const Rh__AdminReply *reply, const char *name, uint64_t above,
+                       char out[TEXT_SIZE])
 {
     const Rh__NodeRow *row = NULL;
 
@@ -23,6 +24,8 @@ static void what_lacks(const Rh__AdminReply *reply, const char *name, char out[T
     }
     if (row == NULL) {
         (void)snprintf(out, TEXT_SIZE, "%s has not registered", name);
+    } else if (row->member->incarnation <= above) {
+        (void)snprintf(out, TEXT_SIZE, "%s is the process of before, and %s", name, row->state);
     } else if (strcmp(row->state, "live") != 0) {
         (void)snprintf(out, TEXT_SIZE, "%s is %s", name, row->state);
     } else if (row->vnodes == 0) {
@@ -36,8 +39,7 @@ static void what_lacks(const Rh__AdminReply *reply, const char *name, char out[T
     }
 }
 
-/* Look again and again. 0, or 3 when time ran out. */
-static int wait_for(const struct query *q, const char *name, uint32_t wait_s)
+int node_wait(const struct query *q, const char *name, uint64_t above, uint32_t wait_s)
 {
     const uint64_t end_us = clock_boottime_us() + (uint64_t)wait_s * 1000000;
     const struct timespec pause = {.tv_nsec = (long)LOOK_AGAIN_MS * 1000000};
@@ -52,7 +54,7 @@ static int wait_for(const struct query *q, const char *name, uint32_t wait_s)
         request.status = &what;
         Rh__AdminReply *reply = admin_ask(admin, &request, q->timeout_ms);
         if (reply != NULL) {
-            what_lacks(reply, name, lacks);
+            what_lacks(reply, name, above, lacks);
             admin_free(reply);
         }
         if (lacks[0] != '\0') {
@@ -66,7 +68,7 @@ static int wait_for(const struct query *q, const char *name, uint32_t wait_s)
         (void)fprintf(stderr, "\r\033[K");
     }
     if (admin != NULL && lacks[0] != '\0') {
-        (void)fprintf(stderr, "ringhold node wait: after %u s: %s\n", wait_s, lacks);
+        (void)fprintf(stderr, "ringhold: after %u s: %s\n", wait_s, lacks);
     }
     admin_close(admin);
     return admin == NULL ? 1 : (lacks[0] == '\0' ? 0 : 3);
@@ -94,5 +96,5 @@ int cmd_node_wait(int argc, char **argv)
     };
     const int code = query_parse(&q, &command, argc, argv);
 
-    return code >= 0 ? code : wait_for(&q, q.arguments[0], wait_s);
+    return code >= 0 ? code : node_wait(&q, q.arguments[0], 0, wait_s);
 }

@@ -82,30 +82,6 @@ int cmd_node_list(int argc, char **argv)
     return 0;
 }
 
-/* Ask for the drain, or take it back. False after printing why not. */
-static bool wish_drain(const struct query *q, char *name, bool cancel)
-{
-    Rh__AdminDrain what = RH__ADMIN_DRAIN__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
-    char by[128];
-
-    what.name = name;
-    what.cancel = cancel;
-    (void)query_who(by, sizeof by);
-    what.by = by;
-    request.what_case = RH__ADMIN__WHAT_DRAIN;
-    request.drain = &what;
-    Rh__AdminReply *reply =
-        query_number_wish(q, &what.wish, &what.seen) ? query_ask(q, &request) : NULL;
-    if (reply == NULL) {
-        return false;
-    }
-    (void)printf("%s\n", reply->text);
-    (void)fflush(stdout);
-    admin_free(reply);
-    return true;
-}
-
 /* The exit code. `deadline`: who isn't empty by then keeps what it has. */
 static int watch_drain(const struct query *q, char *name, uint32_t wait_s, bool deadline)
 {
@@ -118,7 +94,7 @@ static int watch_drain(const struct query *q, char *name, uint32_t wait_s, bool 
         if (deadline) {
             (void)fprintf(
                 stderr, "%s isn't empty after %u s: the drain is taken back\n", name, wait_s);
-            return wish_drain(q, name, true) ? EXIT_NOT_YET : 1;
+            return drain_wish(q, name, true) ? EXIT_NOT_YET : 1;
         }
         return EXIT_NOT_YET;
     case DRAIN_NOBODY:
@@ -174,7 +150,7 @@ int cmd_node_drain(int argc, char **argv)
         return 1;
     }
     (void)snprintf(name, sizeof name, "%s", q.arguments[0]);
-    if (!wish_drain(&q, name, cancel)) {
+    if (!drain_wish(&q, name, cancel)) {
         return 1;
     }
     if (cancel || (!watch && wait_s == 0 && deadline_s == 0)) {

@@ -6,6 +6,12 @@
 #ifndef CLI_CMD_NODES_H
 #define CLI_CMD_NODES_H
 
+#include "cli/query.h"
+
+/* Until the node, as an incarnation above that one, serves its share and nothing moves. 0; 3 after
+ * saying what it lacks yet; 1 on another error. */
+int node_wait(const struct query *q, const char *name, uint64_t above, uint32_t wait_s);
+
 int cmd_node_list(int argc, char **argv);
 int cmd_node_wait(int argc, char **argv);
 int cmd_node_drain(int argc, char **argv);

@@ -19,6 +19,7 @@ int cmd_kick(int argc, char **argv);
 int cmd_txn(int argc, char **argv); /* list | show N | resolve N */
 int cmd_events(int argc, char **argv);
 int cmd_recover(int argc, char **argv);
+int cmd_rolling_restart(int argc, char **argv);
 int cmd_backup(int argc, char **argv);
 int cmd_restore(int argc, char **argv);
 int cmd_daemons(int argc, char **argv);

@@ -264,3 +264,30 @@ enum drain_end drain_watch(const struct query *q, const char *name, uint32_t wai
     admin_close(a);
     return end;
 }
+
+/* ---- the wish ---- */
+
+bool drain_wish(const struct query *q, const char *node, bool cancel)
+{
+    Rh__AdminDrain what = RH__ADMIN_DRAIN__INIT;
+    Rh__Admin request = RH__ADMIN__INIT;
+    char name[64];
+    char by[128];
+
+    (void)snprintf(name, sizeof name, "%s", node);
+    what.name = name;
+    what.cancel = cancel;
+    (void)query_who(by, sizeof by);
+    what.by = by;
+    request.what_case = RH__ADMIN__WHAT_DRAIN;
+    request.drain = &what;
+    Rh__AdminReply *reply =
+        query_number_wish(q, &what.wish, &what.seen) ? query_ask(q, &request) : NULL;
+    if (reply == NULL) {
+        return false;
+    }
+    (void)printf("%s\n", reply->text);
+    (void)fflush(stdout);
+    admin_free(reply);
+    return true;
+}

@@ -32,6 +32,9 @@ static const struct {
     {"quarantine", cmd_quarantine, "quarantine list | clear | add: actors that kill their process"},
     {"txn", cmd_txn, "txn list | show N | resolve N: changes of the ring"},
     {"events", cmd_events, "what was decided, when, and who asked for it"},
+    {"rolling-restart",
+     cmd_rolling_restart,
+     "restart the nodes one after the other: drain, restart, wait"},
     {"backup", cmd_backup, "the fleet's configuration in one file"},
     {"restore", cmd_restore, "a new group of coordinators from a backup"},
     {"recover",
@@ -54,7 +57,7 @@ static int usage(FILE *out)
                   "usage: ringhold COMMAND [options]\n\n"
                   "Exactly one live actor per id across a fleet of game servers.\n\n");
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        (void)fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
+        (void)fprintf(out, "  %-15s %s\n", commands[i].name, commands[i].summary);
     }
     (void)fprintf(out, "\n`ringhold COMMAND --help` tells more.\n");
     return out == stdout ? 0 : 1;

@@ -69,8 +69,8 @@ struct router {
     struct router_figures figures;
     struct errand errand[ERRANDS_MAX];
     uint64_t errands_session; /* of no client: theirs are counted from 1 */
-    size_t size;   /* bytes of unfinished requests */
-    uint64_t cold; /* greatest of the ring: when it grows, arcs were taken over */
+    size_t size;              /* bytes of unfinished requests */
+    uint64_t cold;            /* greatest of the ring: when it grows, arcs were taken over */
     bool started;
     bool configured;   /* a whole configuration was loaded, and with it the key of the hash */
     uint64_t now_us;   /* of this step */

@@ -12,7 +12,7 @@ _ringhold()
         command+=("$word")
     done
     case $prev in
-    --config|--data|--actor|--lua|--lua-check|--auth-keys|--admin-token|--script|--keys|--tls-cert|--tls-key|--link-ca|--link-certificate|--link-key)
+    --config|--data|--actor|--lua|--lua-check|--auth-keys|--admin-token|--script|--keys|--tls-cert|--tls-key|--link-ca|--link-certificate|--link-key|--out)
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return ;;
     -o|--output)
@@ -44,7 +44,7 @@ _ringhold()
     config) word="check print" ;;
     token) word="make check" ;;
     tls) word="init coordinator node gateway operator check" ;;
-    "node wait"|"node drain"|"node remove"|"node weight")
+    rolling-restart|"node wait"|"node drain"|"node remove"|"node weight")
         word=$("$program" node list -o json --timeout-ms 500 2>/dev/null | tr '{' '\n' | sed -n 's/^"node":"\([^"]*\)".*/\1/p') ;;
     "txn show"|"txn resolve")
         word=$("$program" txn list -o json --timeout-ms 500 2>/dev/null | tr '{' '\n' | sed -n 's/^"txn":\([0-9]*\).*/\1/p') ;;
