@@ -6,8 +6,9 @@
 
 enum { ANSWER_COMES_MS = 500 /* that the answer of a gateway has to come here */ };
 
-Rh__AdminReply *errand_send(const struct query *q, const char *command, Rh__AdminErrand *what)
+Rh__AdminReply *errand_send(const struct query *q, const char *command, const Rh__AdminErrand *what)
 {
+    Rh__AdminErrand whole = *what;
     Rh__Admin request = RH__ADMIN__INIT;
     Rh__Actor actor = RH__ACTOR__INIT;
     uint8_t id[ACTOR_ID_MAX];
@@ -21,12 +22,12 @@ Rh__AdminReply *errand_send(const struct query *q, const char *command, Rh__Admi
         return NULL;
     }
     (void)query_who(by, sizeof by);
-    what->actor = &actor;
-    what->by = by;
-    what->timeout_ms = q->timeout_ms > 2 * ANSWER_COMES_MS ? q->timeout_ms - ANSWER_COMES_MS
+    whole.actor = &actor;
+    whole.by = by;
+    whole.timeout_ms = q->timeout_ms > 2 * ANSWER_COMES_MS ? q->timeout_ms - ANSWER_COMES_MS
                                                            : q->timeout_ms / 2 + 1;
     request.what_case = RH__ADMIN__WHAT_ERRAND;
-    request.errand = what;
+    request.errand = &whole;
     Rh__AdminReply *reply = query_ask(q, &request);
     if (reply != NULL && reply->errand == NULL) {
         (void)fprintf(stderr, "ringhold %s: the leader's answer makes no sense\n", command);
