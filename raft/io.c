@@ -316,6 +316,11 @@ void replica_io_fini(struct replica_io *io)
     buffer_fini(&io->out);
 }
 
+void replica_io_stand(struct replica_io *io, uint64_t after_us)
+{
+    io->stand_us = io->now_us + after_us;
+}
+
 void replica_io_lost(struct replica_io *io, uint64_t voter, uint64_t after_us)
 {
     struct raft *raft = io->raft;
@@ -323,7 +328,7 @@ void replica_io_lost(struct replica_io *io, uint64_t voter, uint64_t after_us)
     if (raft_state(raft) == RAFT_FOLLOWER && raft->follower_state.current_leader.id == voter) {
         // libraft refuses every vote while it knows of a leader, until its own time-out.
         raft->follower_state.current_leader.id = 0;
-        io->stand_us = io->now_us + after_us;
+        replica_io_stand(io, after_us);
     }
 }
 
@@ -372,6 +377,7 @@ static void recall(struct replica_io *io)
 
 static void finish(struct replica_io *io, struct log_request *done)
 {
+    ASSERT(done->tag != NULL || done->kind == LOG_TRUNCATE || done->kind == LOG_FOUND);
     switch (done->kind) {
     case LOG_APPEND: {
         struct append_tag *tag = done->tag;
@@ -395,6 +401,8 @@ static void finish(struct replica_io *io, struct log_request *done)
         request->cb(request, snapshot_new(io, &done->snapshot), 0);
         break;
     }
+    case LOG_FOUND:
+        break;
     }
 }
 
@@ -404,7 +412,11 @@ void replica_io_poll(struct replica_io *io, uint64_t now_us)
 
     io->now_us = now_us;
     while ((done = log_store_completed(io->config.store)) != NULL) {
-        finish(io, done);
+        if (done->tag != NULL && done->tag == io->config.own) {
+            io->config.done(io->config.context, done);
+        } else {
+            finish(io, done);
+        }
         log_request_free(done);
     }
 }

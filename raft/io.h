@@ -28,6 +28,9 @@ struct replica_io_config {
     unsigned rules_off;      /* guard_rule bits */
     size_t entries_size_max; /* of one message */
     void *context;
+    /* A request with `own` as its tag is none of libraft's: it is told of, then freed. */
+    const void *own;
+    void (*done)(void *context, const struct log_request *request);
     void (*send)(void *context, uint64_t voter, struct bytes message);
     /* What we believe of the log is wrong: must not return. */
     void (*broken)(void *context, const char *why);
@@ -61,6 +64,8 @@ void replica_io_init(struct replica_io *io, struct raft *raft,
 /* Frees what is ours; libraft's memory is the heap's. */
 void replica_io_fini(struct replica_io *io);
 
+/* Stand for election `after_us` from now, unless a leader is heard of first. */
+void replica_io_stand(struct replica_io *io, uint64_t after_us);
 /* Run libraft's clock if it is due. */
 void replica_io_tick(struct replica_io *io, uint64_t now_us);
 /* Hand over what the store has finished. */

@@ -139,7 +139,7 @@ enum err message_encode(struct buffer *out, const struct raft_message *message,
     struct writer w = {.at = buffer_reserve(out, room), .left = room};
     put_u8(&w, FORMAT);
     put_u8(&w, (uint8_t)message->type);
-    put_u16(&w, 0);
+    put_u16(&w, voters->generation);
     if (message->type == RAFT_IO_APPEND_ENTRIES) {
         encode_append(&w, &message->append_entries, count);
     } else if (message->type == RAFT_IO_INSTALL_SNAPSHOT) {
@@ -301,7 +301,7 @@ enum err message_decode(struct raft_message *out, uint64_t from, struct bytes in
     ASSERT(out->server_address != NULL);
     const uint8_t format = get_u8(&r);
     out->type = get_u8(&r);
-    if (get_u16(&r) != 0 || format != FORMAT || r.bad) {
+    if (get_u16(&r) != voters->generation || format != FORMAT || r.bad) {
         return ERR_CORRUPT;
     }
     decode_body(&r, out, voters);

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "raft/replica.h"
 
-#include "raft/heap.h"
-#include "raft/inside.h"
-#include "raft/io.h"
-#include "raft/voters.h"
+#include "raft/member.h"
 #include "storage/entry.h"
 #include "storage/log_sqlite.h"
 
 #include "base/assert.h"
-#include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
@@ -26,59 +22,7 @@ enum {
     INSTALL_SNAPSHOT_MS = 2000
 };
 
-/* A command or a barrier on its way. */
-struct item {
-    struct list_link link;
-    uint64_t tag;
-    bool barrier;
-    size_t size;
-    uint8_t data[];
-};
-
-/* What the one entry in flight is. */
-enum flight {
-    FLIGHT_NONE,
-    FLIGHT_ELECTION, /* the barrier that proves leadership before it is reported */
-    FLIGHT_BATCH,    /* commands, and barriers that wait with them */
-    FLIGHT_BARRIER   /* barriers only */
-};
-
-struct replica {
-    struct raft raft;
-    struct raft_fsm fsm;
-    struct heap heap;
-    struct voters voters;
-    struct replica_config config;
-    struct replica_events events;
-    void (*broken)(void *context, const char *why);
-    struct log_store *store; /* owned */
-    struct log_image *image; /* owned until started */
-    struct replica_io io;
-    uint64_t identity;
-    struct log_peer peer[REPLICA_VOTERS_MAX];
-    uint64_t refused[REPLICA_VOTERS_MAX]; /* last identity refused of peer[i], so it is said once */
-    size_t peer_count;
-
-    struct list waiting; /* item */
-    struct list flying;  /* item: those of the entry in flight */
-    size_t waiting_size;
-    size_t waiting_count;
-    enum flight flight;
-    bool landed; /* the entry in flight has its outcome */
-    int landed_status;
-    uint64_t flight_index; /* of the batch in flight */
-    struct raft_apply apply;
-    struct raft_barrier barrier;
-    struct raft_transfer transfer;
-    bool wants_transfer;
-
-    bool leading;        /* and reported */
-    uint64_t lead_term;  /* term whose leadership we saw; 0 = not leader */
-    uint64_t done_index; /* last one told by `applied` */
-    bool settling;       /* inside settle() or libraft: callbacks only queue */
-};
-
-static void give_up(struct replica *r, const char *why)
+void member_give_up(struct replica *r, const char *why)
 {
     if (r->broken != NULL) {
         r->broken(r->events.context, why);
@@ -94,7 +38,7 @@ static void give_up(struct replica *r, const char *why)
 
 static void on_broken(void *context, const char *why)
 {
-    give_up(context, why);
+    member_give_up(context, why);
 }
 
 static void on_send(void *context, uint64_t voter, struct bytes message)
@@ -108,6 +52,10 @@ static void on_send(void *context, uint64_t voter, struct bytes message)
 
 static void report_done(struct replica *r, uint64_t index)
 {
+    // Barriers after the SEAL are no more of this state than commands are.
+    if (handover_is_sealed(r) && index > r->handover.index) {
+        index = r->handover.index;
+    }
     if (index > r->done_index) {
         r->done_index = index;
         r->events.applied(r->events.context, index);
@@ -135,15 +83,22 @@ static int on_apply(struct raft_fsm *fsm, const struct raft_buffer *entry, void 
     struct list_link *item = mine ? next_flying(r, NULL) : NULL;
 
     *result = NULL;
+    if (handover_is_sealed(r)) {
+        return 0; // what comes after the SEAL has no effect
+    }
     report_done(r, index - 1);
     entry_open(&in, bytes_of(entry->base, entry->len));
     while (entry_next(&in, &command)) {
         const uint64_t tag = item == NULL ? 0 : CONTAINER_OF(item, struct item, link)->tag;
         item = item == NULL ? NULL : next_flying(r, item);
-        r->events.apply(r->events.context, index, tag, command);
+        if (entry_is_seal(command)) {
+            handover_seal(r, index, command);
+        } else {
+            r->events.apply(r->events.context, index, tag, command);
+        }
     }
     if (entry_bad(&in)) {
-        give_up(r, "a committed entry does not decode");
+        member_give_up(r, "a committed entry does not decode");
         return RAFT_MALFORMED;
     }
     report_done(r, index);
@@ -155,6 +110,9 @@ static int on_snapshot(struct raft_fsm *fsm, struct raft_buffer *out[], unsigned
     struct replica *r = fsm->data;
     struct buffer state = {0};
 
+    if (handover_is_sealed(r)) {
+        return RAFT_BUSY; // libraft's word for "later": a snapshot must not swallow the SEAL
+    }
     report_done(r, raft_last_applied(&r->raft));
     r->events.snapshot(r->events.context, &state);
     struct raft_buffer *piece = raft_malloc(sizeof *piece);
@@ -178,7 +136,7 @@ static int on_restore(struct raft_fsm *fsm, struct raft_buffer *snapshot)
 
     if (!entry_open_snapshot(bytes_of(snapshot->base, snapshot->len), &index, &state) ||
         !r->events.restore(r->events.context, index, state)) {
-        give_up(r, "the snapshot cannot be restored");
+        member_give_up(r, "the snapshot cannot be restored");
         return RAFT_CORRUPT;
     }
     r->done_index = index;
@@ -202,7 +160,7 @@ static void free_items(struct list *items)
     }
 }
 
-static void answer(struct replica *r, struct list *items, enum err result)
+void member_answer(struct replica *r, struct list *items, enum err result)
 {
     struct list answered = LIST_INIT(answered);
     struct list_link *link;
@@ -250,8 +208,9 @@ static bool land(struct replica *r)
     r->landed = false;
     r->flight = FLIGHT_NONE;
     if (flight == FLIGHT_ELECTION) {
+        // A SEAL before the barrier: this term is of a group that is over, and may be of its heirs.
         if (status == 0 && raft_state(&r->raft) == RAFT_LEADER &&
-            r->lead_term == r->raft.current_term) {
+            r->lead_term == r->raft.current_term && !handover_is_sealed(r)) {
             r->leading = true;
             log_info("raft", "leading", "term=%" PRIu64, r->lead_term);
             r->events.role(r->events.context, true, r->lead_term);
@@ -259,7 +218,7 @@ static bool land(struct replica *r)
         return true;
     }
     // libraft knows that leadership was lost, not whether the next leader has the entry.
-    answer(r, &r->flying, status == 0 ? ERR_OK : ERR_TIMEOUT);
+    member_answer(r, &r->flying, status == 0 ? ERR_OK : ERR_TIMEOUT);
     return true;
 }
 
@@ -281,6 +240,9 @@ static size_t board(struct replica *r)
         list_push_back(&r->flying, link);
         r->waiting_size -= item->size;
         r->waiting_count--;
+        if (item->seal) {
+            break; // the next one would have no effect
+        }
     }
     return size == 0 ? 0 : ENTRY_HEAD_SIZE + size;
 }
@@ -310,8 +272,9 @@ static struct raft_buffer encode_batch(struct replica *r, size_t size)
 /* Start the next entry if none is in flight. True if it did. */
 static bool take_off(struct replica *r)
 {
-    if (!r->leading || r->flight != FLIGHT_NONE || r->raft.transfer != NULL ||
-        raft_state(&r->raft) != RAFT_LEADER || list_empty(&r->waiting)) {
+    if (!r->leading || handover_is_sealed(r) || r->flight != FLIGHT_NONE ||
+        r->raft.transfer != NULL || raft_state(&r->raft) != RAFT_LEADER ||
+        list_empty(&r->waiting)) {
         return false;
     }
     const size_t size = board(r);
@@ -328,14 +291,14 @@ static bool take_off(struct replica *r)
         failed = raft_barrier(&r->raft, &r->barrier, on_barrier_landed);
     }
     if (failed != 0) {
-        give_up(r, raft_strerror(failed));
+        member_give_up(r, raft_strerror(failed));
     }
     return true;
 }
 
 /* ---- roles ---- */
 
-static void resign(struct replica *r)
+void member_resign(struct replica *r)
 {
     const bool told = r->leading;
 
@@ -347,7 +310,7 @@ static void resign(struct replica *r)
     log_info("raft", "not_leading", "term=%" PRIu64, (uint64_t)r->raft.current_term);
     r->waiting_size = 0;
     r->waiting_count = 0;
-    answer(r, &r->waiting, ERR_NOT_LEADER);
+    member_answer(r, &r->waiting, ERR_NOT_LEADER);
     r->events.role(r->events.context, false, r->raft.current_term);
 }
 
@@ -358,22 +321,26 @@ static bool watch_role(struct replica *r)
     const uint64_t term = r->raft.current_term;
 
     if (state == RAFT_UNAVAILABLE) {
-        give_up(r, "libraft stopped: what a leader sent contradicts what is committed here");
+        member_give_up(r, "libraft stopped: what a leader sent contradicts what is committed here");
         return false;
     }
     if (r->lead_term != 0 && (state != RAFT_LEADER || r->lead_term != term)) {
-        resign(r);
+        member_resign(r);
         return true;
     }
     if (state != RAFT_LEADER || r->lead_term == term) {
         return false;
+    }
+    if (r->raft.transfer != NULL) {
+        return false; // begun in an earlier leadership; libraft forgets it after an election
+                      // time-out
     }
     ASSERT(r->flight == FLIGHT_NONE);
     r->lead_term = term;
     r->flight = FLIGHT_ELECTION;
     r->barrier.data = r;
     if (raft_barrier(&r->raft, &r->barrier, on_barrier_landed) != 0) {
-        give_up(r, "a new leader cannot write");
+        member_give_up(r, "a new leader cannot write");
     }
     return true;
 }
@@ -406,7 +373,7 @@ static void consider_admission(struct replica *r)
 {
     size_t founders = 0;
 
-    if (r->io.admitted) {
+    if (!r->running || r->io.admitted) {
         return;
     }
     for (size_t i = 0; i < r->peer_count; i++) {
@@ -425,7 +392,7 @@ static void settle(struct replica *r)
     bool more = true;
 
     r->settling = true;
-    while (more) {
+    while (more && r->running) {
         report_done(r, raft_last_applied(&r->raft));
         more = land(r);
         more = watch_role(r) || more;
@@ -433,8 +400,11 @@ static void settle(struct replica *r)
         more = take_off(r) || more;
         more = replica_io_finish_sends(&r->io) || more;
     }
-    replica_io_keep_term(&r->io);
-    consider_admission(r);
+    if (r->running) {
+        replica_io_keep_term(&r->io);
+        consider_admission(r);
+    }
+    handover_settle(r);
     r->settling = false;
 }
 
@@ -448,7 +418,7 @@ static void start(struct replica *r)
     mem_free(r->image);
     r->image = NULL;
     if (failed != 0) {
-        give_up(r, raft_errmsg(&r->raft));
+        member_give_up(r, raft_errmsg(&r->raft));
     }
     report_done(r, raft_last_applied(&r->raft));
 }
@@ -490,6 +460,12 @@ static enum err init_voters(struct voters *voters, const struct replica_config *
     return ERR_INVALID;
 }
 
+/* Those that found the group; one who waits for a group has itself there, and never runs so. */
+static enum err take_voters(struct voters *voters, const struct replica_config *config)
+{
+    return config->joining ? voters_init(voters, &config->id, 1) : init_voters(voters, config);
+}
+
 static struct replica *replica_new(const struct replica_config *config,
                                    const struct replica_events *events,
                                    const struct replica_base *base)
@@ -501,6 +477,9 @@ static struct replica *replica_new(const struct replica_config *config,
     r->config.cluster = NULL;
     r->events = *events;
     r->broken = base->broken;
+    r->rules_off = base->rules_off;
+    r->entries_size_max =
+        base->entries_size_max > 0 ? base->entries_size_max : MESSAGE_ENTRIES_SIZE_MAX;
     r->store = base->store;
     r->image = base->image;
     r->identity = base->image->identity;
@@ -514,39 +493,87 @@ static struct replica *replica_new(const struct replica_config *config,
     return r;
 }
 
-enum err replica_open_over(struct replica **out, const struct replica_config *config,
-                           const struct replica_events *events, const struct replica_base *base,
-                           uint64_t now_us)
+static void on_own_done(void *context, const struct log_request *request)
 {
-    struct replica *r = replica_new(config, events, base);
-    struct heap *before = heap_enter(&r->heap);
+    handover_done(context, request);
+}
 
-    if (!config_is_sound(config) || init_voters(&r->voters, config) != ERR_OK) {
-        (void)heap_enter(before);
-        replica_close(r);
-        return ERR_INVALID;
-    }
+/* libraft over the image, which stays ours until it is started. */
+static void init_member(struct replica *r, struct log_image *image, uint64_t now_us)
+{
+    r->image = image;
+    r->running = true;
     if (r->voters.count == 1) {
         // libraft elects a lone voter without a new term; every leadership shall have its own.
-        r->image->term++;
-        r->image->vote = 0;
-        (void)log_store_set_vote(r->store, r->image->term, 0);
+        image->term++;
+        image->vote = 0;
+        (void)log_store_set_vote(r->store, image->term, 0);
     }
     const struct replica_io_config io_config = {
         .voters = &r->voters,
         .store = r->store,
-        .image = r->image,
-        .seed = config->seed,
-        .rules_off = base->rules_off,
-        .entries_size_max =
-            base->entries_size_max > 0 ? base->entries_size_max : MESSAGE_ENTRIES_SIZE_MAX,
+        .image = image,
+        .seed = r->config.seed + r->generation.number,
+        .rules_off = r->rules_off,
+        .entries_size_max = r->entries_size_max,
         .context = r,
+        .own = &r->handover,
+        .done = on_own_done,
         .send = on_send,
         .broken = on_broken,
     };
     replica_io_init(&r->io, &r->raft, &io_config);
     r->io.now_us = now_us;
     init_raft(r);
+}
+
+void member_begin(struct replica *r, struct log_image *image)
+{
+    const uint64_t bad_messages = r->io.bad_messages;
+    const uint64_t beat_us = (uint64_t)r->config.heartbeat_ms * 1000;
+    const uint64_t now_us = r->io.now_us;
+
+    replica_io_fini(&r->io);
+    heap_abandon(&r->heap);
+    memset(&r->raft, 0, sizeof r->raft);
+    r->lead_term = 0;
+    r->wants_transfer = false;
+    init_member(r, image, now_us);
+    r->io.bad_messages = bad_messages;
+    start(r);
+    if (r->handover.led) {
+        replica_io_stand(&r->io, 2 * beat_us); // the others need a moment to get there, too
+    }
+}
+
+enum err replica_open_over(struct replica **out, const struct replica_config *config,
+                           const struct replica_events *events, const struct replica_base *base,
+                           uint64_t now_us)
+{
+    struct replica *r = replica_new(config, events, base);
+    struct heap *before = heap_enter(&r->heap);
+    enum err e = config_is_sound(config) ? ERR_OK : ERR_INVALID;
+
+    if (e == ERR_OK && !config->joining && r->image->generation.size == 0) {
+        e = init_voters(&r->voters, config);
+    }
+    e = e == ERR_OK ? handover_open(r, r->image) : e;
+    if (e != ERR_OK) {
+        (void)heap_enter(before);
+        replica_close(r);
+        return e;
+    }
+    r->io.now_us = now_us;
+    if (r->handover.stage == HANDOVER_VOTES) {
+        init_member(r, r->image, now_us);
+    } else {
+        log_image_fini(r->image);
+        mem_free(r->image);
+        r->image = NULL;
+    }
+    for (size_t i = 0; i < REPLICA_VOTERS_MAX; i++) {
+        r->config.address[i] = NULL; // borrowed during open only
+    }
     (void)heap_enter(before);
     *out = r;
     return ERR_OK;
@@ -568,7 +595,8 @@ static struct log_sqlite_config log_config(const struct replica_config *config,
                                       .voter_count = voters->count,
                                       .configuration = voters_configuration(voters),
                                       .identity = draw_identity(),
-                                      .readmit = config->readmit};
+                                      .readmit = config->readmit,
+                                      .joining = config->joining};
 }
 
 enum err replica_open(struct replica **out, const struct replica_config *config,
@@ -577,7 +605,7 @@ enum err replica_open(struct replica **out, const struct replica_config *config,
     struct voters voters;
     struct replica_base base = {0};
 
-    if (!config_is_sound(config) || init_voters(&voters, config) != ERR_OK) {
+    if (!config_is_sound(config) || take_voters(&voters, config) != ERR_OK) {
         return ERR_INVALID;
     }
     struct log_sqlite_config disk = log_config(config, &voters);
@@ -634,6 +662,7 @@ void replica_close(struct replica *r)
         log_image_fini(r->image);
         mem_free(r->image);
     }
+    handover_fini(r);
     free_items(&r->waiting);
     free_items(&r->flying);
     mem_free(r);
@@ -664,7 +693,9 @@ void replica_tick(struct replica *r, uint64_t now_us)
 {
     struct heap *before = enter(r, now_us);
 
-    replica_io_tick(&r->io, now_us);
+    if (r->running) {
+        replica_io_tick(&r->io, now_us);
+    }
     leave(r, before);
 }
 
@@ -672,11 +703,15 @@ void replica_poll(struct replica *r, uint64_t now_us)
 {
     struct heap *before = enter(r, now_us);
 
-    replica_io_poll(&r->io, now_us);
+    if (r->running) {
+        replica_io_poll(&r->io, now_us);
+    } else {
+        handover_poll(r);
+    }
     leave(r, before);
 }
 
-static struct log_peer *find_peer(struct replica *r, uint64_t voter)
+struct log_peer *member_peer(struct replica *r, uint64_t voter)
 {
     for (size_t i = 0; i < r->peer_count; i++) {
         if (r->peer[i].voter == voter) {
@@ -688,12 +723,15 @@ static struct log_peer *find_peer(struct replica *r, uint64_t voter)
 
 void replica_receive(struct replica *r, uint64_t now_us, uint64_t from, struct bytes message)
 {
-    if (find_peer(r, from) == NULL) {
-        r->io.bad_messages++;
-        return;
-    }
     struct heap *before = enter(r, now_us);
-    replica_io_receive(&r->io, now_us, from, message);
+
+    if (handover_receive(r, from, message)) {
+        // It was no message between two voters of this generation.
+    } else if (member_peer(r, from) == NULL) {
+        r->io.bad_messages++;
+    } else {
+        replica_io_receive(&r->io, now_us, from, message);
+    }
     leave(r, before);
 }
 
@@ -707,12 +745,14 @@ void replica_lost(struct replica *r, uint64_t now_us, uint64_t voter)
         turn += r->voters.id[i] != voter && r->voters.id[i] < r->config.id;
     }
     // The others need a moment to see that it is gone, and an election is over within two beats.
-    replica_io_lost(&r->io, voter, beat_us / 5 + turn * 2 * beat_us);
+    if (r->running) {
+        replica_io_lost(&r->io, voter, beat_us / 5 + turn * 2 * beat_us);
+    }
     leave(r, before);
 }
 
 /* Queue an item of `size` bytes; the caller has checked that it may. */
-static struct item *enqueue(struct replica *r, uint64_t tag, size_t size)
+struct item *member_enqueue(struct replica *r, uint64_t tag, size_t size)
 {
     struct item *item = mem_new(1, sizeof *item + size);
 
@@ -738,7 +778,7 @@ enum err replica_propose(struct replica *r, uint64_t tag, struct bytes command)
     if (r->waiting_size + command.size > REPLICA_WAITING_SIZE_MAX) {
         return ERR_BUSY;
     }
-    struct item *item = enqueue(r, tag, command.size);
+    struct item *item = member_enqueue(r, tag, command.size);
     if (command.size > 0) {
         memcpy(item->data, command.data, command.size);
     }
@@ -750,7 +790,7 @@ enum err replica_barrier(struct replica *r, uint64_t tag)
     if (!r->leading) {
         return ERR_NOT_LEADER;
     }
-    enqueue(r, tag, 0)->barrier = true;
+    member_enqueue(r, tag, 0)->barrier = true;
     return ERR_OK;
 }
 
@@ -769,7 +809,7 @@ uint64_t replica_identity(const struct replica *r)
 
 bool replica_pristine(const struct replica *r)
 {
-    return !r->io.touched;
+    return r->running && !r->io.touched && r->generation.number == 0;
 }
 
 static enum err refuse_once(struct replica *r, struct log_peer *peer, uint64_t identity)
@@ -802,7 +842,7 @@ enum err replica_meet(struct replica *r, uint64_t voter, uint64_t identity, bool
                   voter);
         return ERR_REFUSED;
     }
-    struct log_peer *peer = find_peer(r, voter);
+    struct log_peer *peer = member_peer(r, voter);
     if (peer != NULL) {
         return peer->identity == identity ? ERR_OK : refuse_once(r, peer, identity);
     }
@@ -839,7 +879,22 @@ void replica_status(const struct replica *r, struct replica_status *out)
         out->last_index = r->image->first + r->image->entry_count - 1;
         out->snapshot_index = r->image->snapshot.index;
         out->term = r->image->term;
+    } else if (!r->running) {
+        out->last_index = r->handover.last_index;
     }
+}
+
+const struct generation *replica_generation(const struct replica *r)
+{
+    return &r->generation;
+}
+
+enum replica_part replica_part(const struct replica *r)
+{
+    if (r->generation.voter_count == 0) {
+        return REPLICA_WAITS;
+    }
+    return generation_voter(&r->generation, r->config.id) != NULL ? REPLICA_VOTES : REPLICA_RETIRED;
 }
 
 struct raft *replica_raft(struct replica *r)

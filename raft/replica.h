@@ -19,6 +19,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "raft/generation.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,17 +33,21 @@ enum {
 };
 
 struct replica_config {
-    uint64_t id;                        /* mine, 1.. */
-    uint64_t voter[REPLICA_VOTERS_MAX]; /* all voters, mine included; the same on each */
-    size_t voter_count;                 /* 1, 3 or 5 */
-    const char *directory;              /* holds raft.db; made if missing; borrowed during open */
-    const char *cluster;                /* cluster name; a folder of another is refused */
-    uint64_t seed;                      /* randomness of election time-outs; differs by voter */
-    uint32_t election_ms;               /* 500 */
-    uint32_t heartbeat_ms;              /* 50 */
-    uint32_t snapshot_entries;          /* entries between snapshots; 1024 */
-    uint32_t trailing_entries;          /* entries kept behind a snapshot; 256 */
-    uint64_t readmit; /* voter id whose recorded identity is to be forgotten, 0 = none */
+    uint64_t id; /* mine, 1.. */
+    /* All voters that found the group, mine included; the same on each. A folder that knows of a
+     * later generation goes by that. */
+    uint64_t voter[REPLICA_VOTERS_MAX];
+    const char *address[REPLICA_VOTERS_MAX]; /* where they are; borrowed during open */
+    size_t voter_count;                      /* 1, 3 or 5; with `joining` none */
+    bool joining;          /* an empty folder waits to be taken into a group: replica_change() */
+    const char *directory; /* holds raft.db; made if missing; borrowed during open */
+    const char *cluster;   /* cluster name; a folder of another is refused */
+    uint64_t seed;         /* randomness of election time-outs; differs by voter */
+    uint32_t election_ms;  /* 500 */
+    uint32_t heartbeat_ms; /* 50 */
+    uint32_t snapshot_entries; /* entries between snapshots; 1024 */
+    uint32_t trailing_entries; /* entries kept behind a snapshot; 256 */
+    uint64_t readmit;          /* voter id whose recorded identity is to be forgotten, 0 = none */
 };
 
 struct replica_events {
@@ -68,6 +73,8 @@ struct replica_events {
     void (*done)(void *context, uint64_t tag, enum err result);
     /* Send to a voter over the caller's link; may be lost. Borrowed bytes. Must only queue. */
     void (*send)(void *context, uint64_t voter, struct bytes message);
+    /* Other voters from now on; restore() was called before if I am one of them. NULL: not told. */
+    void (*generation)(void *context, const struct generation *generation);
     /* From any thread: call replica_poll() on the loop soon. Also from inside propose, barrier
      * and transfer. Must only signal. */
     void (*wake)(void *context);
@@ -106,6 +113,25 @@ MUST_CHECK enum err replica_barrier(struct replica *r, uint64_t tag);
 /* Hand leadership to another voter, for a planned stop. Commands wait meanwhile; if nobody takes
  * it within an election time-out, all goes on as before. */
 void replica_transfer(struct replica *r);
+
+/* ---- other voters (docs/raft.md#other-voters) ---- */
+
+/* On the leader: end this generation and begin the next with the voters of `wish`: ids, addresses,
+ * and whether they are linked (and empty: wait to join); their identities are filled in. `done`
+ * with ERR_OK: it is decided; leadership is over then, for all. ERR_REFUSED: `why` says it. */
+MUST_CHECK enum err replica_change(struct replica *r, uint64_t tag, struct generation_wish *wish,
+                                   size_t count, char *why, size_t why_size);
+/* As it is now; borrowed until it changes. */
+const struct generation *replica_generation(const struct replica *r);
+
+enum replica_part { REPLICA_VOTES, REPLICA_WAITS, REPLICA_RETIRED };
+/* Does it vote, wait to be taken in, or is it no voter any more? */
+enum replica_part replica_part(const struct replica *r);
+
+/* A coordinator's hello that is of another generation, or waits to join: as replica_meet(), only
+ * that it cannot vote here. If it knows of a later generation than I do, it is asked soon. */
+MUST_CHECK enum err replica_meet_stranger(struct replica *r, uint64_t id, uint64_t identity,
+                                          uint64_t generation);
 
 /* ---- identity of voters: a wiped voter could vote twice (docs/raft.md) ---- */
 

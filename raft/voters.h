@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fixed set of voters, and libraft's configuration made from it. Members
- * never change at run time (libraft 0.15.0 breaks when they do), so every
+ * The set of voters of one generation, and libraft's configuration made from
+ * it. It never changes within one (libraft 0.15.0 breaks when it does), so every
  * configuration met in a log, a snapshot or a message must be these bytes.
  */
 #ifndef RAFT_VOTERS_H
@@ -17,6 +17,7 @@
 struct voters {
     uint64_t id[LOG_VOTERS_MAX]; /* ascending */
     size_t count;
+    uint16_t generation;              /* of the group: in each message (raft/generation.h) */
     char address[LOG_VOTERS_MAX][24]; /* the id as text: real addresses are no business of Raft */
     uint8_t configuration[LOG_CONFIGURATION_MAX];
     size_t configuration_size;

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { FOUND_US = 200 * 1000 };
+
 static struct raft_disk *self(struct log_store *store)
 {
     return (struct raft_disk *)(void *)store;
@@ -97,6 +99,22 @@ static void read_snapshot(const struct raft_disk *d, struct log_request *request
     request->snapshot.configuration = bytes_of(NULL, 0);
 }
 
+static void store_founding(struct raft_disk *d, const struct log_request *request)
+{
+    const struct log_founding *f = &request->founding;
+
+    store_snapshot(d, request);
+    mem_free(d->generation);
+    d->generation_size = f->generation.size;
+    d->generation = mem_copy(f->generation.data, f->generation.size);
+    memcpy(d->peer, f->peer, sizeof d->peer);
+    d->peer_count = f->peer_count;
+    d->term = f->term;
+    d->vote = 0;
+    d->admitted = f->admitted;
+    d->joining = false;
+}
+
 static void store(struct raft_disk *d, struct log_request *request)
 {
     switch (request->kind) {
@@ -112,6 +130,9 @@ static void store(struct raft_disk *d, struct log_request *request)
     case LOG_READ_SNAPSHOT:
         read_snapshot(d, request);
         break;
+    case LOG_FOUND:
+        store_founding(d, request);
+        break;
     }
 }
 
@@ -124,6 +145,9 @@ static void submit(struct log_store *log, struct log_request *request)
     d->free_us = start + prng_between(d->prng, d->write_min_us, d->write_max_us);
     if (prng_chance(d->prng, d->stall_percent)) {
         d->free_us += prng_between(d->prng, 0, d->stall_us);
+    }
+    if (request->kind == LOG_FOUND) {
+        d->free_us += prng_between(d->prng, 0, FOUND_US); // a whole state
     }
     list_push_back(&d->queued, &request->link);
     d->schedule(d->context, d, d->free_us);
@@ -173,6 +197,7 @@ void raft_disk_fini(struct raft_disk *disk)
 {
     drop_entries_from(disk, 0);
     mem_free(disk->entry);
+    mem_free(disk->generation);
     log_request_free(disk->snapshot);
     log_requests_free(&disk->queued);
     log_requests_free(&disk->finished);
@@ -185,6 +210,8 @@ void raft_disk_load(const struct raft_disk *disk, struct log_image *image)
     image->vote = disk->vote;
     image->identity = disk->identity;
     image->admitted = disk->admitted;
+    image->joining = disk->joining;
+    image->generation = bytes_of(disk->generation, disk->generation_size);
     memcpy(image->peer, disk->peer, sizeof image->peer);
     image->peer_count = disk->peer_count;
     image->first = disk->first;

@@ -36,6 +36,9 @@ struct raft_disk {
     uint64_t vote;
     uint64_t identity;
     bool admitted;
+    bool joining;        /* in no group yet */
+    uint8_t *generation; /* owned; NULL = the first */
+    size_t generation_size;
     struct log_peer peer[LOG_VOTERS_MAX];
     size_t peer_count;
     uint64_t first;                /* index of entry[0] */
@@ -51,7 +54,7 @@ struct raft_disk {
     uint64_t holes;       /* appends that did not fit: each is a bug */
 };
 
-/* A new folder: first term, first entry. */
+/* A new folder: first term, first entry. `joining` may be set after it. */
 void raft_disk_init(struct raft_disk *disk, uint64_t identity, struct bytes configuration);
 void raft_disk_fini(struct raft_disk *disk);
 

@@ -14,7 +14,7 @@
 
 #include <setjmp.h>
 
-enum { NODES_MAX = 5, TERMS_MAX = 1 << 16 };
+enum { NODES_MAX = 40, TERMS_MAX = 1 << 16 };
 
 enum raft_event_kind {
     ON_TICK,
@@ -24,6 +24,8 @@ enum raft_event_kind {
     ON_MESSAGE,
     ON_CLIENT,
     ON_NEMESIS,
+    ON_OPERATOR,
+    ON_CRASH,
     ON_RESTART,
     ON_HEAL
 };
@@ -49,6 +51,7 @@ struct sim_voter {
     struct raft_world *world;
     unsigned place;
     unsigned life;
+    bool dead;               /* its machine is lost, for all that the operator knows */
     struct replica *replica; /* NULL = down */
     struct raft_disk disk;
     unsigned snapshot_entries;
@@ -66,7 +69,8 @@ struct raft_world {
     struct raft_world_options options;
     struct raft_world_result *result;
     struct prng prng;
-    struct voters voters;
+    struct voters voters; /* that found the group */
+    unsigned count;       /* of all that there are: voters, former ones, those that wait */
     uint64_t now_us;
     struct sim_voter node[NODES_MAX];
     bool cut[NODES_MAX][NODES_MAX]; /* [from][to] */
@@ -76,6 +80,7 @@ struct raft_world {
     uint64_t delay_percent;
     struct prng
         links; /* when links end: draws of their own, so that the other seeds stay as they are */
+    struct prng changes;   /* of voters: likewise */
     bool links_end;        /* voters are told when another's links end */
     uint64_t shot_percent; /* a young leader crashes when its commit index moves */
     bool healing;
@@ -94,9 +99,10 @@ struct raft_world {
     uint64_t *index_of; /* owned; by command; 0 = not applied */
     size_t command_max;
     uint64_t command_count;
-    uint64_t acked_index; /* highest */
-    uint64_t leader_of[TERMS_MAX];
-    jmp_buf stop; /* out of a replica that is broken */
+    uint64_t acked_index;          /* highest */
+    uint64_t leader_of[TERMS_MAX]; /* elected: place + 1, and generation << 8 */
+    unsigned role_of[TERMS_MAX];   /* told to lead: place + 1 */
+    jmp_buf stop;                  /* out of a replica that is broken */
     struct sim_voter *broken;
 };
 
@@ -132,7 +138,23 @@ void sim_voter_count_cuts(struct sim_voter *n);
 /* Between two ticks. */
 uint64_t raft_world_tick_us(const struct raft_world *w);
 
+/* ---- raft_changes.c: other voters, and hellos */
+
+/* The operator wishes for other voters, and comes again. */
+void raft_changes_operator(struct raft_world *w);
+/* It starts: whom it meets. */
+void raft_changes_hello(struct sim_voter *n);
+/* It begins a generation: it may crash soon. */
+void raft_changes_begun(struct sim_voter *n);
+/* It is a voter of the newest generation. */
+bool raft_changes_in(const struct raft_world *w, const struct sim_voter *n);
+/* One that believes to vote and is of an older generation; NULL: there is none. */
+const struct sim_voter *raft_changes_behind(const struct raft_world *w);
+
 /* ---- raft_world.c */
+
+/* One more, with no folder yet. */
+struct sim_voter *raft_world_add(struct raft_world *w);
 
 /* The links to `gone` end, or those who are linked believe so. */
 void raft_world_end_links(struct raft_world *w, const struct sim_voter *gone);

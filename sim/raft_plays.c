@@ -9,7 +9,7 @@ enum { S1, S2, S3 };
 static void make_leader(struct raft_world *w, unsigned place)
 {
     for (unsigned ms = 0; ms < 5000 && !sim_voter_leads(&w->node[place]); ms++) {
-        for (unsigned i = 0; i < w->options.voters; i++) {
+        for (unsigned i = 0; i < w->count; i++) {
             struct sim_voter *n = &w->node[i];
             if (i != place && n->replica != NULL &&
                 raft_state(replica_raft(n->replica)) == RAFT_FOLLOWER) {

@@ -4,7 +4,8 @@
  *
  *     raft_sim --seeds 1000 --seconds 60       0 violations, or exit 1
  *     raft_sim --seed 17 --verbose             one seed again, with its trace
- *     raft_sim --guards                        each guard rule off must be caught
+ *     raft_sim --change --seeds 1000           an operator changes the voters all the time
+ *     raft_sim --guards                        each rule off must be caught
  *
  * A seed runs in a process of its own, so that a broken rule may also show as
  * a crash of libraft.
@@ -12,6 +13,7 @@
 #include "sim/raft_world.h"
 
 #include "raft/guard.h"
+#include "raft/handover.h"
 
 #include "base/log.h"
 
@@ -68,6 +70,10 @@ static void add(struct raft_world_result *sum, const struct raft_world_result *o
     sum->partitions += one->partitions;
     sum->installs += one->installs;
     sum->acked += one->acked;
+    sum->changes += one->changes;
+    sum->grown += one->grown;
+    sum->replaced += one->replaced;
+    sum->refused += one->refused;
     if (sum->violations == 0 && one->violations > 0) {
         memcpy(sum->first_violation, one->first_violation, sizeof sum->first_violation);
     }
@@ -214,6 +220,14 @@ static void print_totals(const struct totals *t, double took)
            (double)s->events / 1e6,
            (double)s->messages / 1e6,
            s->trace);
+    if (s->changes > 0) {
+        printf("changes of voters %" PRIu64 ": %" PRIu64 " grew, %" PRIu64 " replaced one; %" PRIu64
+               " refused at once\n",
+               s->changes,
+               s->grown,
+               s->replaced,
+               s->refused);
+    }
     printf("violations %" PRIu64 " in %" PRIu64 " seeds  (%.1f s, %.0f simulated s per s)\n",
            s->violations + t->crashed_seeds,
            t->bad_seeds,
@@ -291,6 +305,12 @@ static int run_guards(const struct campaign *c)
     good = run_guard_row(c, "without G2, foreign tail", GUARD_G2, FOREIGN_TAIL) && good;
     good = run_guard_row(c, "without G2", GUARD_G2, RANDOM_FAULTS) && good;
     good = run_guard_row(c, "without G3", GUARD_G3, RANDOM_FAULTS) && good;
+    struct campaign changes = *c;
+    changes.options.change = true;
+    good = run_guard_row(&changes, "all rules, other voters", 0, RANDOM_FAULTS) && good;
+    good = run_guard_row(&changes, "on after the SEAL", HANDOVER_STOPS, RANDOM_FAULTS) && good;
+    good = run_guard_row(&changes, "begun before written", HANDOVER_DURABLE, RANDOM_FAULTS) && good;
+    good = run_guard_row(&changes, "terms begin anew", HANDOVER_TERMS, RANDOM_FAULTS) && good;
     printf("%s\n", good ? "RESULT PASS" : "RESULT FAIL");
     return good ? EXIT_SUCCESS : EXIT_FOUND;
 }
@@ -302,8 +322,8 @@ static int usage(const char *bad)
         "raft_sim: %s\n"
         "usage: raft_sim [--seeds N] [--seed K] [--seconds S] [--voters 3|5] [--disk-min-ms N]\n"
         "                [--disk-max-ms N] [--loss-ppm N] [--no-g1] [--no-g2] [--no-g3]\n"
-        "                [--figure8] [--foreign-tail] [--guards] [--jobs N] "
-        "[--verbose]\n",
+        "                [--change] [--no-seal] [--no-found] [--no-terms] [--figure8]\n"
+        "                [--foreign-tail] [--guards] [--jobs N] [--verbose]\n",
         bad);
     return EXIT_USAGE;
 }
@@ -332,6 +352,14 @@ static bool parse_flag(const char *name, struct campaign *c, bool *guards)
         c->options.scenario = FIGURE_8;
     } else if (strcmp(name, "--foreign-tail") == 0) {
         c->options.scenario = FOREIGN_TAIL;
+    } else if (strcmp(name, "--change") == 0) {
+        c->options.change = true;
+    } else if (strcmp(name, "--no-seal") == 0) {
+        c->options.rules_off |= HANDOVER_STOPS;
+    } else if (strcmp(name, "--no-found") == 0) {
+        c->options.rules_off |= HANDOVER_DURABLE;
+    } else if (strcmp(name, "--no-terms") == 0) {
+        c->options.rules_off |= HANDOVER_TERMS;
     } else if (strcmp(name, "--verbose") == 0) {
         c->options.verbose = true;
     } else if (strcmp(name, "--guards") == 0) {

@@ -124,8 +124,24 @@ static void on_role(void *context, bool leading, uint64_t term)
 {
     struct sim_voter *n = context;
 
-    (void)term;
+    if (leading && term < TERMS_MAX) {
+        unsigned *told = &n->world->role_of[term];
+        if (*told != 0 && *told != n->place + 1) {
+            raft_world_violation(n->world, n, "two were told to lead in one term");
+        }
+        *told = n->place + 1;
+    }
     raft_world_say(n->world, n, leading ? "leads" : "leads no more");
+}
+
+static void on_generation(void *context, const struct generation *generation)
+{
+    struct sim_voter *n = context;
+
+    raft_world_say(
+        n->world, n, replica_part(n->replica) == REPLICA_VOTES ? "founds" : "is retired");
+    raft_world_trace(n->world, generation->number);
+    raft_changes_begun(n);
 }
 
 static void on_done(void *context, uint64_t tag, enum err result)
@@ -133,8 +149,8 @@ static void on_done(void *context, uint64_t tag, enum err result)
     struct sim_voter *n = context;
     struct raft_world *w = n->world;
 
-    if (result != ERR_OK) {
-        return;
+    if (result != ERR_OK || tag == UINT64_MAX) {
+        return; // UINT64_MAX: a change of voters
     }
     w->result->acked++;
     if (w->index_of[tag] == 0 || w->index_of[tag] > n->applied) {
@@ -217,12 +233,14 @@ void sim_voter_start(struct sim_voter *n)
         .restore = on_restore,
         .role = on_role,
         .done = on_done,
+        .generation = on_generation,
         .send = on_send,
         .wake = on_wake,
     };
     struct replica_config config = {
         .id = n->place + 1,
-        .voter_count = w->options.voters,
+        .joining = n->place >= w->options.voters,
+        .voter_count = n->place >= w->options.voters ? 0 : w->options.voters,
         .seed = prng_u64(&w->prng),
         .election_ms = w->election_ms,
         .heartbeat_ms = w->election_ms / 10,
@@ -237,7 +255,7 @@ void sim_voter_start(struct sim_voter *n)
         .broken = on_broken,
     };
 
-    for (unsigned i = 0; i < w->options.voters; i++) {
+    for (unsigned i = 0; i < config.voter_count; i++) {
         config.voter[i] = i + 1;
     }
     raft_disk_load(&n->disk, base.image);
@@ -249,6 +267,7 @@ void sim_voter_start(struct sim_voter *n)
     n->commit = 0;
     const enum err e = replica_open_over(&n->replica, &config, &events, &base, w->now_us);
     ASSERT(e == ERR_OK);
+    raft_changes_hello(n);
     raft_world_push_for(
         w, ON_TICK, n, w->now_us + prng_between(&w->prng, 1, raft_world_tick_us(w)));
     raft_world_say(w, n, "starts");
@@ -295,10 +314,15 @@ void sim_voter_watch(struct sim_voter *n)
     n->led_term = term;
     n->led_since_us = w->now_us;
     w->result->elections++;
-    if (w->leader_of[term] != 0 && w->leader_of[term] != n->place + 1) {
+    // Between generations a term may be elected twice: the older one's is never told that it leads.
+    const uint64_t generation = replica_generation(n->replica)->number;
+    if (w->leader_of[term] != 0 && w->leader_of[term] >> 8 == generation &&
+        (w->leader_of[term] & 0xff) != n->place + 1) {
         raft_world_violation(w, n, "two leaders in one term");
     }
-    w->leader_of[term] = n->place + 1;
+    if (w->leader_of[term] >> 8 <= generation) {
+        w->leader_of[term] = generation << 8 | (n->place + 1);
+    }
     raft_world_trace(w, term * 8 + n->place);
 }
 

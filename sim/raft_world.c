@@ -18,9 +18,9 @@ enum {
 
 static struct sim_voter *pick_victim(struct raft_world *w)
 {
-    struct sim_voter *victim = &w->node[prng_between(&w->prng, 0, w->options.voters - 1)];
+    struct sim_voter *victim = &w->node[prng_between(&w->prng, 0, w->count - 1)];
 
-    for (unsigned i = 0; i < w->options.voters && prng_chance(&w->prng, 80); i++) {
+    for (unsigned i = 0; i < w->count && prng_chance(&w->prng, 80); i++) {
         if (sim_voter_leads(&w->node[i])) {
             victim = &w->node[i]; // leaders hurt most
         }
@@ -30,7 +30,7 @@ static struct sim_voter *pick_victim(struct raft_world *w)
 
 void raft_world_end_links(struct raft_world *w, const struct sim_voter *gone)
 {
-    for (unsigned i = 0; w->links_end && i < w->options.voters; i++) {
+    for (unsigned i = 0; w->links_end && i < w->count; i++) {
         // Some ends are never noticed.
         if (i != gone->place && prng_chance(&w->links, 80)) {
             raft_world_push(
@@ -47,7 +47,7 @@ void raft_world_end_links(struct raft_world *w, const struct sim_voter *gone)
 /* A leader's links end though it is well: of all, or of some. */
 static void nemesis_ends_links(struct raft_world *w)
 {
-    for (unsigned i = 0; i < w->options.voters; i++) {
+    for (unsigned i = 0; i < w->count; i++) {
         if (sim_voter_leads(&w->node[i])) {
             raft_world_end_links(w, &w->node[i]);
         }
@@ -70,7 +70,7 @@ static void nemesis_cuts(struct raft_world *w)
     const struct sim_voter *n = pick_victim(w);
     const uint64_t mode = prng_between(&w->prng, 0, 2); // both ways, in, out
 
-    for (unsigned i = 0; i < w->options.voters; i++) {
+    for (unsigned i = 0; i < w->count; i++) {
         if (i != n->place) {
             w->cut[n->place][i] = w->cut[n->place][i] || mode != 1;
             w->cut[i][n->place] = w->cut[i][n->place] || mode != 2;
@@ -84,7 +84,7 @@ static void nemesis_cuts(struct raft_world *w)
 
 static void nemesis_transfers(struct raft_world *w)
 {
-    for (unsigned i = 0; i < w->options.voters; i++) {
+    for (unsigned i = 0; i < w->count; i++) {
         if (sim_voter_leads(&w->node[i])) {
             replica_transfer(w->node[i].replica);
         }
@@ -160,6 +160,8 @@ static void do_node_event(struct raft_world *w, struct sim_voter *n, const struc
         break;
     case ON_CLIENT:
     case ON_NEMESIS:
+    case ON_OPERATOR:
+    case ON_CRASH:
     case ON_RESTART:
     case ON_HEAL:
         UNREACHABLE();
@@ -173,7 +175,7 @@ static void do_node_event(struct raft_world *w, struct sim_voter *n, const struc
 static void do_world_event(struct raft_world *w, struct sim_voter *n, const struct raft_event *e)
 {
     if (e->kind == ON_CLIENT && !w->quiet) {
-        for (unsigned i = 0; i < w->options.voters; i++) {
+        for (unsigned i = 0; i < w->count; i++) {
             if (sim_voter_leads(&w->node[i])) {
                 sim_voter_propose(&w->node[i]);
             }
@@ -182,9 +184,15 @@ static void do_world_event(struct raft_world *w, struct sim_voter *n, const stru
             w, ON_CLIENT, n, w->now_us + prng_between(&w->prng, 1, UINT64_C(2) * CLIENT_US));
     } else if (e->kind == ON_NEMESIS && !w->healing) {
         nemesis(w);
+    } else if (e->kind == ON_OPERATOR && !w->healing) {
+        raft_changes_operator(w);
+    } else if (e->kind == ON_CRASH && n->replica != NULL && n->life == e->life) {
+        sim_voter_crash(n);
+        raft_world_push_for(w, ON_RESTART, n, w->now_us + 10000);
     } else if (e->kind == ON_HEAL) {
         memset(w->cut, 0, sizeof w->cut);
-    } else if (e->kind == ON_RESTART && n->replica == NULL && n->life == e->life) {
+    } else if (e->kind == ON_RESTART && n->replica == NULL && n->life == e->life &&
+               (!n->dead || w->healing)) {
         sim_voter_start(n);
     }
 }
@@ -243,6 +251,26 @@ static void draw_snapshots(struct raft_world *w, struct sim_voter *n)
     }
 }
 
+struct sim_voter *raft_world_add(struct raft_world *w)
+{
+    const struct raft_world_options *options = &w->options;
+    struct sim_voter *n = &w->node[w->count];
+
+    n->world = w;
+    n->place = w->count++;
+    n->disk.prng = &w->prng;
+    n->disk.write_min_us = options->disk_min_ms * UINT64_C(1000);
+    n->disk.write_max_us = options->disk_max_ms * UINT64_C(1000);
+    if (options->scenario == RANDOM_FAULTS && prng_chance(&w->prng, 15)) {
+        sim_voter_set_disk(n, 100); // a fast one among slow ones
+    }
+    n->disk.stall_percent = options->scenario != RANDOM_FAULTS ? 0 : prng_between(&w->prng, 0, 5);
+    n->disk.stall_us = 400000;
+    sim_voter_plug(n);
+    draw_snapshots(w, n);
+    return n;
+}
+
 static void world_init(struct raft_world *w, const struct raft_world_options *options,
                        struct raft_world_result *result)
 {
@@ -253,6 +281,7 @@ static void world_init(struct raft_world *w, const struct raft_world_options *op
     w->prng.state = options->seed * 0x2545f4914f6cdd1du + 1;
     w->links.state = options->seed * 0x9e3779b97f4a7c15u + 1;
     w->links_end = options->scenario == RANDOM_FAULTS && options->seed % 2 == 0;
+    w->changes.state = options->seed * 0xbf58476d1ce4e5b9u + 1;
     w->now_us = 1000000;
     result->trace = 14695981039346656037u;
     w->ordered = prng_chance(&w->prng, 50);
@@ -278,20 +307,7 @@ static void world_init(struct raft_world *w, const struct raft_world_options *op
     const enum err e = voters_init(&w->voters, ids, options->voters);
     ASSERT(e == ERR_OK);
     for (unsigned i = 0; i < options->voters; i++) {
-        struct sim_voter *n = &w->node[i];
-        n->world = w;
-        n->place = i;
-        n->disk.prng = &w->prng;
-        n->disk.write_min_us = options->disk_min_ms * UINT64_C(1000);
-        n->disk.write_max_us = options->disk_max_ms * UINT64_C(1000);
-        if (options->scenario == RANDOM_FAULTS && prng_chance(&w->prng, 15)) {
-            sim_voter_set_disk(n, 100); // a fast one among slow ones
-        }
-        n->disk.stall_percent =
-            options->scenario != RANDOM_FAULTS ? 0 : prng_between(&w->prng, 0, 5);
-        n->disk.stall_us = 400000;
-        sim_voter_plug(n);
-        draw_snapshots(w, n);
+        struct sim_voter *n = raft_world_add(w);
         raft_disk_init(&n->disk, 1000 + i, voters_configuration(&w->voters));
         sim_voter_start(n);
     }
@@ -306,12 +322,12 @@ static void world_init(struct raft_world *w, const struct raft_world_options *op
 
 static bool all_have_what_was_acked(const struct raft_world *w)
 {
-    for (unsigned i = 0; i < w->options.voters; i++) {
-        if (w->node[i].applied < w->acked_index) {
+    for (unsigned i = 0; i < w->count; i++) {
+        if (raft_changes_in(w, &w->node[i]) && w->node[i].applied < w->acked_index) {
             return false;
         }
     }
-    return true;
+    return raft_changes_behind(w) == NULL;
 }
 
 static void heal(struct raft_world *w)
@@ -319,7 +335,7 @@ static void heal(struct raft_world *w)
     w->healing = true;
     w->delay_percent = 0;
     memset(w->cut, 0, sizeof w->cut);
-    for (unsigned i = 0; i < w->options.voters; i++) {
+    for (unsigned i = 0; i < w->count; i++) {
         w->node[i].disk.stall_percent = 0;
         if (w->node[i].replica == NULL) {
             sim_voter_start(&w->node[i]);
@@ -337,15 +353,18 @@ static void check_end(struct raft_world *w)
 {
     unsigned leaders = 0;
 
-    for (unsigned i = 0; i < w->options.voters; i++) {
+    for (unsigned i = 0; i < w->count; i++) {
         struct sim_voter *n = &w->node[i];
-        leaders += sim_voter_leads(n);
-        if (n->applied < w->acked_index) {
+        leaders += sim_voter_leads(n) && raft_changes_in(w, n);
+        if (raft_changes_in(w, n) && n->applied < w->acked_index) {
             raft_world_violation(w, n, "an acknowledged command is missing after all healed");
         }
         if (n->disk.holes > 0) {
             raft_world_violation(w, n, "an append left a hole on the disk");
         }
+    }
+    if (raft_changes_behind(w) != NULL) {
+        raft_world_violation(w, raft_changes_behind(w), "it has not heard of the last voters");
     }
     if (leaders != 1) {
         raft_world_violation(w, &w->node[0], "no leader, or two, after all healed");
@@ -354,7 +373,7 @@ static void check_end(struct raft_world *w)
 
 static void world_fini(struct raft_world *w)
 {
-    for (unsigned i = 0; i < w->options.voters; i++) {
+    for (unsigned i = 0; i < w->count; i++) {
         struct sim_voter *n = &w->node[i];
         if (n->replica != NULL) {
             sim_voter_count_cuts(n);
@@ -383,6 +402,9 @@ void raft_world_run(const struct raft_world_options *options, struct raft_world_
     } else {
         raft_world_push_for(w, ON_CLIENT, &w->node[0], w->now_us);
         raft_world_push_for(w, ON_NEMESIS, &w->node[0], w->now_us + 2000000);
+        if (options->change) {
+            raft_world_push_for(w, ON_OPERATOR, &w->node[0], w->now_us + 3000000);
+        }
         raft_world_run_until(w, w->now_us + options->seconds * 1000000);
         heal(w);
         check_end(w);

@@ -10,6 +10,7 @@
  *     twice: one hash chain for all (State Machine Safety)
  *   - a command answered ERR_OK is applied, and at the end, when all is healed,
  *     every voter has it (durability), and there is a leader (liveness)
+ *   - no term has two leaders, whatever generation; at the end all who ever voted know the voters
  *   - libraft never gives up, never appends where its log does not end
  */
 #ifndef SIM_RAFT_WORLD_H
@@ -33,8 +34,9 @@ struct raft_world_options {
     unsigned disk_min_ms;
     unsigned disk_max_ms;
     unsigned loss_ppm;
-    unsigned rules_off; /* guard_rule bits */
+    unsigned rules_off; /* guard_rule and handover_rule bits */
     enum raft_scenario scenario;
+    bool change;  /* an operator changes the voters all the time */
     bool verbose; /* a trace on stdout */
 };
 
@@ -47,6 +49,10 @@ struct raft_world_result {
     uint64_t partitions;
     uint64_t installs; /* snapshots restored in a running voter */
     uint64_t acked;
+    uint64_t changes; /* of voters */
+    uint64_t grown;   /* changes to a larger set */
+    uint64_t replaced;
+    uint64_t refused; /* changes not begun */
     uint64_t violations;
     uint64_t cuts[4]; /* times that G1, G2, G3, the others acted */
     uint64_t trace;   /* hash of all that happened: same seed, same trace */

@@ -3,7 +3,22 @@
 
 #include "base/crc.h"
 
+#include <string.h>
+
 static const uint64_t snapshot_magic = 0x31303070616e7372u; /* "rsnap001" */
+
+// No command of the state begins with a zero: in its encoding that would be a field without number.
+static const uint8_t seal[ENTRY_SEAL_SIZE] = {0, 'R', 'H', 'S', 'E', 'A', 'L', 1};
+
+bool entry_is_seal(struct bytes command)
+{
+    return command.size > sizeof seal && memcmp(command.data, seal, sizeof seal) == 0;
+}
+
+void entry_put_seal(struct buffer *out)
+{
+    buffer_put(out, seal, sizeof seal);
+}
 
 void entry_open(struct entry_reader *r, struct bytes entry)
 {

@@ -4,7 +4,8 @@
  * that writes them and for the tool that reads a folder without one.
  *
  *     entry:     count u32 | count x (size u32 | command) | zeros to a multiple of 8
- *     snapshot:  "rsnap001" | CRC-32C of the state u64 | raft index u64 | state
+ *     SEAL:      a command of 0 "RHSEAL" 1 and a generation (raft/generation.h); the last that
+ * counts snapshot:  "rsnap001" | CRC-32C of the state u64 | raft index u64 | state
  *
  * Pure.
  */
@@ -20,6 +21,7 @@ enum {
     ENTRY_HEAD_SIZE = 4,   /* the count */
     ENTRY_LENGTH_SIZE = 4, /* before each command */
     ENTRY_SNAPSHOT_HEAD_SIZE = 24,
+    ENTRY_SEAL_SIZE = 8, /* what a SEAL begins with */
     /* An entry's type: libraft's numbers, which are on the disk. */
     ENTRY_COMMANDS = 1,
     ENTRY_BARRIER = 2,
@@ -38,6 +40,10 @@ static inline bool entry_bad(const struct entry_reader *r)
 {
     return r->in.bad;
 }
+
+/* Is the command the end of its generation? */
+bool entry_is_seal(struct bytes command);
+void entry_put_seal(struct buffer *out);
 
 /* Append the head and the state. */
 void entry_seal_snapshot(struct buffer *out, uint64_t index, struct bytes state);

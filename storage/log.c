@@ -77,6 +77,16 @@ struct log_request *log_truncate_new(uint64_t index)
     return request;
 }
 
+/* Copy the run to `*at`, and move on. */
+static void move_in(struct bytes *run, uint8_t **at)
+{
+    if (run->size > 0) {
+        memcpy(*at, run->data, run->size);
+    }
+    run->data = *at;
+    *at += run->size;
+}
+
 struct log_request *log_snapshot_new(const struct log_snapshot *snapshot, uint64_t keep_from)
 {
     const size_t head = snapshot->configuration.size;
@@ -85,12 +95,29 @@ struct log_request *log_snapshot_new(const struct log_snapshot *snapshot, uint64
 
     request->snapshot = *snapshot;
     request->keep_from = keep_from;
-    memcpy(bytes, snapshot->configuration.data, head);
-    request->snapshot.configuration.data = bytes;
-    if (snapshot->data.size > 0) {
-        memcpy(bytes + head, snapshot->data.data, snapshot->data.size);
-    }
-    request->snapshot.data.data = bytes + head;
+    move_in(&request->snapshot.configuration, &bytes);
+    move_in(&request->snapshot.data, &bytes);
+    return request;
+}
+
+struct log_request *log_found_new(const struct log_founding *founding)
+{
+    const size_t ids = founding->voter_count * sizeof *founding->voters;
+    const struct log_snapshot *snapshot = &founding->snapshot;
+    struct log_request *request = request_new(
+        LOG_FOUND,
+        ids + founding->generation.size + snapshot->configuration.size + snapshot->data.size);
+    uint8_t *bytes = (uint8_t *)(request + 1);
+
+    request->founding = *founding;
+    request->founding.voters = memcpy(bytes, founding->voters, ids);
+    request->founding.snapshot = (struct log_snapshot){0};
+    bytes += ids;
+    request->snapshot = *snapshot;
+    request->keep_from = UINT64_MAX;
+    move_in(&request->founding.generation, &bytes);
+    move_in(&request->snapshot.configuration, &bytes);
+    move_in(&request->snapshot.data, &bytes);
     return request;
 }
 

@@ -61,7 +61,9 @@ struct log_image {
     struct log_entry *entry;
     size_t entry_count;
     struct log_snapshot snapshot;
-    struct list memory; /* blocks behind `entry` and the byte runs */
+    struct bytes generation; /* of the group, as raft/generation.h encodes it; none: the first */
+    bool joining;            /* the folder of one that waits to be taken into a group */
+    struct list memory;      /* blocks behind `entry` and the byte runs */
 };
 
 void log_image_init(struct log_image *image);
@@ -69,7 +71,19 @@ void log_image_init(struct log_image *image);
 void *log_image_memory(struct log_image *image, size_t size);
 void log_image_fini(struct log_image *image);
 
-enum log_request_kind { LOG_APPEND, LOG_TRUNCATE, LOG_SNAPSHOT, LOG_READ_SNAPSHOT };
+enum log_request_kind { LOG_APPEND, LOG_TRUNCATE, LOG_SNAPSHOT, LOG_READ_SNAPSHOT, LOG_FOUND };
+
+/* The begin of a group's next generation, from a snapshot: docs/raft.md. */
+struct log_founding {
+    struct bytes generation;
+    const uint64_t *voters; /* ids, ascending */
+    size_t voter_count;
+    uint64_t term; /* no vote was cast in it: of the snapshot at least, and none below this one's */
+    bool admitted; /* this one is among them */
+    struct log_peer peer[LOG_VOTERS_MAX];
+    size_t peer_count;
+    struct log_snapshot snapshot;
+};
 
 /* One queued piece of work; a single block of memory with all it needs. */
 struct log_request {
@@ -84,6 +98,7 @@ struct log_request {
     struct log_snapshot snapshot; /* SNAPSHOT: to store. READ_SNAPSHOT: what was found */
     uint64_t keep_from;           /* SNAPSHOT: entries below this index go; UINT64_MAX: all */
     void *read_memory;            /* owned; READ_SNAPSHOT's bytes */
+    struct log_founding founding; /* FOUND: without its snapshot, which is above */
 };
 
 /* Returns an owned request for up to `entry_max` entries of `data_size` bytes in all; the caller
@@ -96,6 +111,9 @@ struct log_request *log_truncate_new(uint64_t index);
 struct log_request *log_snapshot_new(const struct log_snapshot *snapshot, uint64_t keep_from);
 /* Asks for the last snapshot that the requests before it leave on the disk. */
 struct log_request *log_read_new(void);
+/* Copies the founding. In one write the log goes, the snapshot, the voters and those met are these,
+ * and there is no vote in the term. */
+struct log_request *log_found_new(const struct log_founding *founding);
 /* Takes NULL. */
 void log_request_free(struct log_request *request);
 /* The first of a list of them, which is the caller's then; NULL: the list is empty. */

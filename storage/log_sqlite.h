@@ -21,6 +21,7 @@ struct log_sqlite_config {
     struct bytes configuration; /* libraft's encoding of the group: entry 1 of a new log */
     uint64_t identity;          /* for a new folder; random, 1..2^63-1 */
     uint64_t readmit;           /* forget the recorded identity of this voter; 0 = none */
+    bool joining; /* a new folder belongs to no group yet; one that does is all right */
     void *context;
     void (*wake)(void *context); /* from the worker: something is completed */
 };

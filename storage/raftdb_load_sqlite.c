@@ -113,9 +113,11 @@ enum err raftdb_check_format(struct raftdb *db)
     if (raftdb_ask(db, "PRAGMA application_id") != RAFTDB_APPLICATION) {
         return raftdb_refuse(db, ERR_FOREIGN, "not a Raft log of Ringhold");
     }
-    if (raftdb_ask(db, "PRAGMA user_version") != RAFTDB_FORMAT) {
+    const int64_t format = raftdb_ask(db, "PRAGMA user_version");
+    if (format != RAFTDB_FORMAT && format != RAFTDB_FORMAT_CHANGED) {
         return raftdb_refuse(db, ERR_FOREIGN, "written by another version");
     }
+    db->changed = format == RAFTDB_FORMAT_CHANGED;
     return is_sound(db) ? raftdb_load_self(db)
                         : raftdb_refuse(db, ERR_CORRUPT, "the database is damaged");
 }
@@ -341,6 +343,29 @@ static enum err check_extent(struct raftdb *db, struct log_image *image, struct 
     return ERR_OK;
 }
 
+static enum err read_generation(struct raftdb *db, sqlite3_stmt *s, struct log_image *image)
+{
+    if (step(s) != SQLITE_ROW) {
+        return raftdb_refuse(db, ERR_CORRUPT, "the row that names its generation is missing");
+    }
+    const struct raftdb_row row = {.kind = 'g', .a = raftdb_column_bytes(s, 0)};
+    if (!crc_matches(s, 1, &row) || row.a.size == 0) {
+        return raftdb_refuse(db, ERR_CORRUPT, "the row that names its generation is damaged");
+    }
+    image->generation =
+        bytes_of(memcpy(log_image_memory(image, row.a.size), row.a.data, row.a.size), row.a.size);
+    return ERR_OK;
+}
+
+static enum err load_generation(struct raftdb *db, struct log_image *image)
+{
+    sqlite3_stmt *s = query(db, "SELECT data, crc FROM generation");
+    const enum err e = read_generation(db, s, image);
+
+    (void)sqlite3_finalize(s);
+    return e;
+}
+
 struct raftdb *raftdb_over(sqlite3 *sql, const char *directory)
 {
     struct raftdb *db = mem_new(1, sizeof *db);
@@ -359,7 +384,11 @@ enum err raftdb_load_image(struct raftdb *db, struct log_image *image, struct by
     image->vote = db->vote;
     image->identity = db->identity;
     image->admitted = db->admitted;
+    image->joining = strcmp(db->voters, "joining") == 0;
     enum err e = read_peers(db, image);
+    if (e == ERR_OK && db->changed) {
+        e = load_generation(db, image);
+    }
     if (e == ERR_OK) {
         e = load_snapshot_into_image(db, image);
     }

@@ -15,7 +15,8 @@
 enum {
     RAFTDB_PATH_MAX = 4200,
     RAFTDB_APPLICATION = 0x52687266, /* "Rhrf": raft.db of Ringhold */
-    RAFTDB_FORMAT = 1                /* user_version */
+    RAFTDB_FORMAT = 1,               /* user_version of a group as it was founded */
+    RAFTDB_FORMAT_CHANGED = 2        /* ... whose voters were changed: there is a generation */
 };
 
 struct raftdb {
@@ -30,6 +31,7 @@ struct raftdb {
     uint64_t voter;
     uint64_t identity;
     bool admitted;
+    bool changed; /* there is a generation */
     uint64_t term;
     uint64_t vote;
     uint64_t last; /* index of the last entry, or of the snapshot when no entry follows it */
@@ -40,7 +42,7 @@ struct raftdb {
 
 /* Columns of a row, in order: integers first, then up to two byte runs. */
 struct raftdb_row {
-    char kind; /* so that a row of one table is no row of another: s v p l n */
+    char kind; /* so that a row of one table is no row of another: s v p l n g */
     uint64_t number[5];
     size_t number_count;
     struct bytes a;

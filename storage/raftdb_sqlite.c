@@ -178,6 +178,47 @@ static void put_snapshot(struct raftdb *db, const struct log_request *request)
     run_row(db, "DELETE FROM log WHERE idx < ?1", &before);
 }
 
+static void put_voters(char *text, size_t size, const uint64_t *voters, size_t count)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < count && used < size; i++) {
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%" PRIu64, i > 0 ? "," : "", voters[i]);
+    }
+}
+
+/* An older program knows of no generations, and shall not start on one: hence the format. */
+static void put_generation(struct raftdb *db, struct bytes generation)
+{
+    const struct raftdb_row row = {.kind = 'g', .a = generation};
+
+    run(db,
+        "CREATE TABLE IF NOT EXISTS generation (one INTEGER PRIMARY KEY CHECK (one = 1),"
+        " data BLOB NOT NULL, crc INTEGER NOT NULL);"
+        "PRAGMA user_version = 2"); // RAFTDB_FORMAT_CHANGED
+    run_row(db, "REPLACE INTO generation VALUES (1, ?6, ?8)", &row);
+    db->changed = true;
+}
+
+static void found(struct raftdb *db, const struct log_request *request)
+{
+    const struct log_founding *founding = &request->founding;
+
+    put_generation(db, founding->generation);
+    put_snapshot(db, request);
+    run(db, "DELETE FROM peer");
+    for (size_t i = 0; i < founding->peer_count; i++) {
+        put_peer(db, &founding->peer[i]);
+    }
+    put_voters(db->voters, sizeof db->voters, founding->voters, founding->voter_count);
+    db->admitted = founding->admitted;
+    put_self(db);
+    db->term = founding->term;
+    db->vote = 0;
+}
+
 static void read_snapshot(struct raftdb *db, struct log_request *request)
 {
     if (raftdb_load_snapshot(db, &request->snapshot, &request->read_memory) != ERR_OK) {
@@ -201,6 +242,9 @@ static void do_request(struct raftdb *db, struct log_request *request)
         break;
     case LOG_READ_SNAPSHOT:
         read_snapshot(db, request);
+        break;
+    case LOG_FOUND:
+        found(db, request);
         break;
     }
 }
@@ -237,14 +281,15 @@ void raftdb_set_admitted(struct raftdb *db)
     commit(db);
 }
 
-static void put_voters(char *text, size_t size, const struct log_sqlite_config *config)
-{
-    size_t used = 0;
+static const char joining[] = "joining";
 
-    text[0] = '\0';
-    for (size_t i = 0; i < config->voter_count && used < size; i++) {
-        used += (size_t)snprintf(
-            text + used, size - used, "%s%" PRIu64, i > 0 ? "," : "", config->voters[i]);
+/* Whose folder it is to be, as `self` has it. */
+static void put_group(char *text, size_t size, const struct log_sqlite_config *config)
+{
+    if (config->joining) {
+        (void)snprintf(text, size, "%s", joining);
+    } else {
+        put_voters(text, size, config->voters, config->voter_count);
     }
 }
 
@@ -255,11 +300,11 @@ static void create(struct raftdb *db, const struct log_sqlite_config *config)
     begin(db);
     run(db, schema);
     (void)snprintf(db->cluster, sizeof db->cluster, "%s", config->cluster);
-    put_voters(db->voters, sizeof db->voters, config);
+    put_group(db->voters, sizeof db->voters, config);
     db->voter = config->voter;
     db->identity = config->identity;
     // Alone there is nobody to meet; in a group the meetings decide.
-    db->admitted = config->voter_count == 1;
+    db->admitted = config->voter_count == 1 && !config->joining;
     db->term = 1;
     put_self(db);
     put_entry(db, 1, &first);
@@ -273,19 +318,28 @@ static enum err check_owner(struct raftdb *db, const struct log_sqlite_config *c
     char voters[sizeof db->voters];
     char reason[512];
 
-    put_voters(voters, sizeof voters, config);
+    put_group(voters, sizeof voters, config);
     if (strcmp(db->cluster, config->cluster) != 0) {
         (void)snprintf(
             reason, sizeof reason, "of cluster %s, not %s", db->cluster, config->cluster);
     } else if (db->voter != config->voter) {
         (void)snprintf(
             reason, sizeof reason, "of voter %" PRIu64 ", not %" PRIu64, db->voter, config->voter);
-    } else if (strcmp(db->voters, voters) != 0) {
+    } else if (!db->changed && strcmp(db->voters, voters) != 0) {
         (void)snprintf(reason, sizeof reason, "of the group %s, not %s", db->voters, voters);
     } else {
         return ERR_OK;
     }
     return raftdb_refuse(db, ERR_FOREIGN, reason);
+}
+
+/* The voters that the log must be of; no bytes: those of a later generation, which is ours to tell.
+ */
+static struct bytes expected(const struct raftdb *db, const struct log_sqlite_config *config)
+{
+    const struct bytes any = {0};
+
+    return db->changed ? any : config->configuration;
 }
 
 /* The witness must be of this folder and must not know of more writes. */
@@ -360,6 +414,7 @@ static enum err open_all(struct raftdb *db, struct log_image *image,
 {
     bool empty = false;
     enum err e = open_file(db, &empty);
+    struct bytes wanted = config->configuration;
 
     if (e == ERR_OK && empty) {
         create(db, config);
@@ -370,13 +425,14 @@ static enum err open_all(struct raftdb *db, struct log_image *image,
         e = raftdb_check_format(db);
         e = e == ERR_OK ? check_owner(db, config) : e;
         e = e == ERR_OK ? check_tail(db) : e;
+        wanted = expected(db, config);
     }
     if (e == ERR_OK && config->readmit != 0) {
         begin(db);
         delete_peer(db, config->readmit);
         commit(db);
     }
-    e = e == ERR_OK ? raftdb_load_image(db, image, config->configuration) : e;
+    e = e == ERR_OK ? raftdb_load_image(db, image, wanted) : e;
     if (e == ERR_OK && (tail_open(&db->tail, db->tail_path, db->identity, db->writes) != ERR_OK ||
                         !directory_sync(config->directory))) {
         e = raftdb_refuse(db, ERR_IO, strerror(errno));
@@ -429,6 +485,9 @@ static enum err adopt(struct raftdb *db, const struct log_sqlite_config *config)
     if (db->voter == config->voter) {
         return raftdb_refuse(db, ERR_CONFLICT, "it is this voter's own folder already");
     }
+    if (strcmp(db->voters, joining) == 0) {
+        return raftdb_refuse(db, ERR_NOT_FOUND, "it waits to join a group and holds nothing");
+    }
     as_source.voter = db->voter;
     e = check_owner(db, &as_source);
     e = e == ERR_OK ? check_tail(db) : e;
@@ -438,7 +497,7 @@ static enum err adopt(struct raftdb *db, const struct log_sqlite_config *config)
     // All is verified before anything is changed.
     struct log_image image;
     log_image_init(&image);
-    e = raftdb_load_image(db, &image, config->configuration);
+    e = raftdb_load_image(db, &image, expected(db, config));
     log_image_fini(&image);
     if (e != ERR_OK) {
         return e;

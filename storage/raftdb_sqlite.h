@@ -8,6 +8,8 @@
  *     peer      voter, identity, founder                        one a peer met
  *     log       idx, term, type, data                           no gap
  *     snapshot  idx, term, conf_idx, conf, data                 none or one row
+ *     generation data        none, or one row once the voters were changed; then
+ *               `voters` of self are those it names, and format is 2
  *
  * Every row ends with the CRC-32C of its columns. Every transaction adds one
  * to vote.writes.

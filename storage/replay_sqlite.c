@@ -64,8 +64,12 @@ static enum err apply_entry(struct replay *r, uint64_t index, struct bytes entry
     entry_open(&reader, entry);
     while (entry_next(&reader, &packed)) {
         struct state_result result = {0};
-        Rh__Command *command = command_get(packed);
+        Rh__Command *command;
 
+        if (entry_is_seal(packed)) {
+            break; // nothing follows it that counts, but barriers
+        }
+        command = command_get(packed);
         if (command == NULL) {
             return fail(r, "a command is of a newer version, or none", index);
         }

@@ -553,7 +553,7 @@ static void another_version_or_program_is_refused(void **state)
     char path[128];
 
     fill();
-    sql("PRAGMA user_version = 2");
+    sql("PRAGMA user_version = 9");
     assert_int_equal(outcome(), ERR_FOREIGN);
     assert_non_null(strstr(last_line, "another version"));
     drop_folder(state);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From one generation of the group to the next (raft/generation.h).
+ *
+ *              SEAL applied, or FOUND received         it is on the disk, and I am ...
+ *     VOTES ------------------------------> FOUNDS ------------------------------> VOTES
+ *     WAITS --------- FOUND received ------>   |                     ... not among them
+ *     RETIRED ------- FOUND received ------>   +---------------------------------> RETIRED
+ *
+ *     VOTES    libraft runs, with this generation's voters
+ *     FOUNDS   libraft is gone; state, voters and number are on their way to the disk, in one write
+ *     WAITS    a new folder, in no group yet: --join-group
+ *     RETIRED  once a voter: it says who are the voters now, and hands the state on
+ *
+ * Every message tells its sender's generation. One of another generation never reaches libraft:
+ * who is behind asks (WANT) and gets the newer generation's voters and a state of it (FOUND), who
+ * is ahead says so (NEWS). Only a folder that the generation knows by id and identity is given one,
+ * and none takes one that does not know it: no wiped voter gets in, and no two groups mix.
+ *
+ *     u8 format (1)  u8 type  u16 generation, then by type:
+ *     7 NEWS   nothing
+ *     8 WANT   nothing
+ *     9 FOUND  u32 size, generation; u64 index, term, configuration index;
+ *              u32 configuration size, u32 data size; both
+ *
+ * Why a state given later is as good as the one at the SEAL: it is committed in that generation,
+ * and its receiver has neither voted there nor confirmed anything.
+ */
+#ifndef RAFT_HANDOVER_H
+#define RAFT_HANDOVER_H
+
+#include "base/bytes.h"
+#include "raft/generation.h"
+#include "storage/log.h"
+
+enum handover_stage { HANDOVER_VOTES, HANDOVER_FOUNDS, HANDOVER_WAITS, HANDOVER_RETIRED };
+
+/* Rules to leave out, beside guard_rule: for the simulator. */
+enum handover_rule {
+    HANDOVER_STOPS = 8,    /* after the SEAL nothing has any effect */
+    HANDOVER_DURABLE = 16, /* a generation begins when it is on the disk */
+    HANDOVER_TERMS = 32    /* terms go on from one generation to the next */
+};
+
+enum { HANDOVER_STRANGERS_MAX = 16 };
+
+struct handover {
+    enum handover_stage stage;
+    bool sealed;            /* `next` is decided: nothing that comes later counts */
+    struct generation next; /* sealed, or being founded */
+    uint64_t index;         /* of the SEAL, and its term */
+    uint64_t term;
+    struct log_request *found; /* owned: what is to go to the disk next; NULL = nothing */
+    uint64_t tarries_until_us; /* without HANDOVER_STOPS */
+    bool led;                  /* this one led when it ended: it is to stand soon */
+    uint64_t last_index;       /* on the disk, when libraft does not run */
+    uint64_t ask_next;         /* who said hello with a later generation; 0 = nobody */
+    uint64_t asked_us;         /* when it last asked for one */
+    bool reading;              /* a snapshot for those who asked is being read */
+    uint64_t asking[HANDOVER_STRANGERS_MAX]; /* who asked */
+    size_t asking_count;
+    /* Linked, and no voter of this generation as far as known here. */
+    struct generation_member stranger[HANDOVER_STRANGERS_MAX];
+    size_t stranger_next;
+};
+
+struct replica;
+
+/* What the folder says: generation and stage. ERR_CORRUPT, ERR_INVALID. */
+MUST_CHECK enum err handover_open(struct replica *r, const struct log_image *image);
+void handover_fini(struct replica *r);
+
+/* Applying `command` at `index`. */
+void handover_seal(struct replica *r, uint64_t index, struct bytes command);
+/* Nothing that libraft says has any effect any more. */
+bool handover_is_sealed(const struct replica *r);
+/* When libraft has returned: do what is decided. */
+void handover_settle(struct replica *r);
+/* A message before libraft: true if it is none for it. */
+bool handover_receive(struct replica *r, uint64_t from, struct bytes message);
+/* A request of the handover's is done; the caller frees it. */
+void handover_done(struct replica *r, const struct log_request *request);
+/* Take what the disk has done while libraft does not run. */
+void handover_poll(struct replica *r);
+/* A new generation has begun here: tell the others. */
+void handover_begun(struct replica *r);
+
+#endif

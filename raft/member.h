@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of a replica, shared by
+ *
+ *     replica.c   libraft's member: queue, batches, roles, who may vote
+ *     handover.c  from one generation of the group to the next
+ */
+#ifndef RAFT_MEMBER_H
+#define RAFT_MEMBER_H
+
+#include "raft/handover.h"
+#include "raft/heap.h"
+#include "raft/inside.h"
+
+#include "base/list.h"
+
+/* A command or a barrier on its way. */
+struct item {
+    struct list_link link;
+    uint64_t tag;
+    bool barrier;
+    bool seal; /* the last of its entry */
+    size_t size;
+    uint8_t data[];
+};
+
+/* What the one entry in flight is. */
+enum flight {
+    FLIGHT_NONE,
+    FLIGHT_ELECTION, /* the barrier that proves leadership before it is reported */
+    FLIGHT_BATCH,    /* commands, and barriers that wait with them */
+    FLIGHT_BARRIER   /* barriers only */
+};
+
+struct replica {
+    struct raft raft;
+    struct raft_fsm fsm;
+    struct heap heap;
+    struct voters voters;
+    struct generation generation;
+    struct handover handover;
+    struct replica_config config;
+    struct replica_events events;
+    void (*broken)(void *context, const char *why);
+    unsigned rules_off; /* guard_rule and handover_rule bits */
+    size_t entries_size_max;
+    bool running;            /* libraft does: this one votes */
+    struct log_store *store; /* owned */
+    struct log_image *image; /* owned until started */
+    struct replica_io io;
+    uint64_t identity;
+    struct log_peer peer[REPLICA_VOTERS_MAX];
+    uint64_t refused[REPLICA_VOTERS_MAX]; /* last identity refused of peer[i], so it is said once */
+    size_t peer_count;
+
+    struct list waiting; /* item */
+    struct list flying;  /* item: those of the entry in flight */
+    size_t waiting_size;
+    size_t waiting_count;
+    enum flight flight;
+    bool landed; /* the entry in flight has its outcome */
+    int landed_status;
+    uint64_t flight_index; /* of the batch in flight */
+    struct raft_apply apply;
+    struct raft_barrier barrier;
+    struct raft_transfer transfer;
+    bool wants_transfer;
+
+    bool leading;        /* and reported */
+    uint64_t lead_term;  /* term whose leadership we saw; 0 = not leader */
+    uint64_t done_index; /* last one told by `applied` */
+    bool settling;       /* inside settle() or libraft: callbacks only queue */
+};
+
+/* Nothing can be done but to start again: the process ends, or the simulator's voter does. */
+void member_give_up(struct replica *r, const char *why);
+/* The outcome of all items of a list. */
+void member_answer(struct replica *r, struct list *items, enum err result);
+/* libraft leads no more, or is not asked any more: tell it. */
+void member_resign(struct replica *r);
+/* Begin anew, in this process, from an image of what is on the disk, which is taken. */
+void member_begin(struct replica *r, struct log_image *image);
+/* NULL: it was never met. */
+struct log_peer *member_peer(struct replica *r, uint64_t voter);
+struct item *member_enqueue(struct replica *r, uint64_t tag, size_t size);
+
+#endif
