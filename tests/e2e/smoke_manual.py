@@ -96,6 +96,20 @@ def every_command_is_told_and_completed(binary):
         assert set(words.group(1).split()) == wanted, (name, words.group(1))
 
 
+def the_tour_goes_where_there_is_something(binary):
+    """Its commands and their options are those of the program: tools/tour makes it anew."""
+    shells = re.findall(r"^```console\n(.*?)^```$", text_of("docs", "tour.md"), re.S | re.M)
+    lines = re.findall(r"^\$ (.*)", "".join(shells), re.M)
+    assert len(lines) > 30, lines
+    every = commands(binary)
+    for words in re.findall(r"\bringhold ([a-z][^\n|;&>]*)", "\n".join(lines)):
+        parts = words.split()
+        command = next((c for c in (" ".join(parts[:2]), parts[0]) if c in every), None)
+        assert command, f"docs/tour.md: ringhold {words}: there is no such command"
+        flags = set(re.findall(r"--([a-z0-9-]+)", words)) - {"nmae"}  # which is a mistake to be shown
+        assert flags <= options(binary, command), f"docs/tour.md: ringhold {words}: {flags - options(binary, command)}"
+
+
 def every_public_function_is_in_the_manual(_binary):
     """Of the library, by its header; of the client also in the text that shows how to use it."""
     for header, page, macro in (("ringhold.h", "libringhold", "RH_API"), ("ringhold_client.h", "ringhold_client", "RHC_API")):
@@ -132,6 +146,7 @@ def what_watches_names_figures_that_there_are(_binary):
 main([
     the_pages_say_what_the_program_says,
     every_command_is_told_and_completed,
+    the_tour_goes_where_there_is_something,
     every_public_function_is_in_the_manual,
     every_function_of_the_client_is_on_its_page,
     what_watches_names_figures_that_there_are,
