@@ -110,6 +110,17 @@ def the_tour_goes_where_there_is_something(binary):
         assert flags <= options(binary, command), f"docs/tour.md: ringhold {words}: {flags - options(binary, command)}"
 
 
+def both_readmes_lead_somewhere(_binary):
+    """The translation has the same sections, and what either refers to is there."""
+    english, chinese = text_of("README.md"), text_of("README.zh.md")
+    assert len(re.findall(r"^#+ ", english, re.M)) == len(re.findall(r"^#+ ", chinese, re.M))
+    assert "](README.zh.md)" in english and "](README.md)" in chinese
+    for text in (english, chinese):
+        links = re.findall(r"\]\(([^)#]+)\)", text)
+        missing = [n for n in links if not os.path.exists(os.path.join(ROOT, n))]
+        assert len(links) > 20 and not missing, missing
+
+
 def every_public_function_is_in_the_manual(_binary):
     """Of the library, by its header; of the client also in the text that shows how to use it."""
     for header, page, macro in (("ringhold.h", "libringhold", "RH_API"), ("ringhold_client.h", "ringhold_client", "RHC_API")):
@@ -147,6 +158,7 @@ main([
     the_pages_say_what_the_program_says,
     every_command_is_told_and_completed,
     the_tour_goes_where_there_is_something,
+    both_readmes_lead_somewhere,
     every_public_function_is_in_the_manual,
     every_function_of_the_client_is_on_its_page,
     what_watches_names_figures_that_there_are,
