@@ -41,16 +41,16 @@ def options(binary, command):
 
 
 def pages(binary):
-    """{"ringhold-node.1": its text as a reader sees it}. A warning of scdoc or groff is a failure."""
+    """{"ringhold-node.1": its text as a reader sees it}, of the pages that make has built beside the
+    binary: a word that scdoc does not take ends make. A warning of groff is a failure."""
     texts = {}
     for path in sorted(glob.glob(os.path.join(ROOT, "docs", "man", "*.scd"))):
-        source = output(os.path.join(ROOT, "tools", "manual"), binary, path)
-        done = subprocess.run(["scdoc"], input=source, capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, (path, done.stderr)
-        groff = ["groff", "-Kutf8", "-man", "-Tutf8", "-P-cbou", "-ww", "-rLL=1000n", "-rHY=0"]
-        shown = subprocess.run(groff, input=done.stdout, capture_output=True, text=True, timeout=60)
-        assert shown.returncode == 0 and not shown.stderr, (path, shown.stderr)
-        texts[os.path.basename(path)[:-4]] = shown.stdout
+        name = os.path.basename(path)[: -len(".scd")]
+        built = os.path.join(os.path.dirname(os.path.abspath(binary)), "man", name)
+        groff = ["groff", "-Kutf8", "-man", "-Tutf8", "-P-cbou", "-ww", "-rLL=1000n", "-rHY=0", built]
+        shown = subprocess.run(groff, capture_output=True, text=True, timeout=60)
+        assert shown.returncode == 0 and not shown.stderr, (built, shown.stderr)
+        texts[name] = shown.stdout
     return texts
 
 
