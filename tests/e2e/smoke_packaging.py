@@ -160,10 +160,22 @@ def the_package_is_built_with_what_the_build_needs(_binary):
     assert wanted and not missing, f"packaging/debian/control builds without {missing}"
 
 
+def who_links_statically_has_what_that_takes(_binary):
+    """What pkg-config --static says, is there with the development package."""
+    libraries = re.search(r"^lib_libs := (.*)", text_of("Makefile"), re.M).group(1).replace("-l", "").split()
+    brings = {"ssl": "libssl-dev", "crypto": "libssl-dev", "uv": "libuv1-dev", "nng": "libnng-dev",
+              "protobuf-c": "libprotobuf-c-dev", "pthread": None, "dl": None, "m": None}  # fmt: skip
+    control = text_of("packaging", "debian", "control")
+    depends = re.search(r"^Package: libringhold-dev\n.*?^Depends:(.*?)^Desc", control, re.S | re.M).group(1)
+    missing = {brings[name] for name in libraries} - {None} - set(re.split(r"[\s,]+", depends))
+    assert not missing, f"libringhold-dev does not depend on {missing}"
+
+
 main([
     the_objects_belong_together,
     the_pods_are_modest_and_watched,
     the_daemons_would_start,
     the_dockerfile_keeps_the_rules,
     the_package_is_built_with_what_the_build_needs,
+    who_links_statically_has_what_that_takes,
 ])  # fmt: skip
