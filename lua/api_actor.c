@@ -297,13 +297,34 @@ static int told(lua_State *L, int result, const char *too_big)
     }
 }
 
+/* The session that a function is about: its first argument. */
+static uint64_t check_session(lua_State *L)
+{
+    const lua_Integer session = luaL_checkinteger(L, 1);
+
+    luaL_argcheck(L, session > 0, 1, "a session as on_session was told it");
+    return (uint64_t)session;
+}
+
+static const char push_limit[] = "a push is at most 256 KiB";
+
 /* ringhold.push(bytes) -> true; nil and a text if nobody is bound */
 static int api_push(lua_State *L)
 {
     struct rh_bytes payload = {0};
 
     payload.data = luaL_checklstring(L, 1, &payload.size);
-    return told(L, rh_push(current(L)->puppet->actor, payload), "a push is at most 256 KiB");
+    return told(L, rh_push(current(L)->puppet->actor, payload), push_limit);
+}
+
+/* ringhold.push_one(session, bytes) -> the same, of that one */
+static int api_push_one(lua_State *L)
+{
+    const uint64_t session = check_session(L);
+    struct rh_bytes payload = {0};
+
+    payload.data = luaL_checklstring(L, 2, &payload.size);
+    return told(L, rh_push_one(current(L)->puppet->actor, session, payload), push_limit);
 }
 
 /* The id of a pair of the table: its key, or at a number its value. False: it names nobody. */
@@ -360,38 +381,81 @@ static int api_broadcast(lua_State *L)
         return 2;
     }
     if (sent != RH_OK) {
-        return told(L, sent, "a push is at most 256 KiB");
+        return told(L, sent, push_limit);
     }
     lua_pushinteger(L, (lua_Integer)count);
     return 1;
 }
 
+/* [code,] [text], from argument `at` on. */
+struct farewell {
+    uint32_t code;
+    const char *text;
+};
+
+static struct farewell check_farewell(lua_State *L, int at)
+{
+    const bool coded = lua_type(L, at) == LUA_TNUMBER;
+    const lua_Integer code = coded ? luaL_checkinteger(L, at) : RH_KICK_GAME;
+    const int text_at = coded ? at + 1 : at;
+    size_t size = 0;
+    const char *text = luaL_optlstring(L, text_at, "", &size);
+
+    luaL_argcheck(L, code >= RH_KICK_GAME && code <= UINT32_MAX, at, "a code of 1000 and up");
+    luaL_argcheck(L, strlen(text) == size, text_at, "a text without NUL");
+    return (struct farewell){.code = (uint32_t)code, .text = text};
+}
+
+static const char kick_limit[] = "a kick's text is at most 255 bytes";
+
 /* ringhold.kick([code,] [text]) -> the same */
 static int api_kick(lua_State *L)
 {
-    const bool coded = lua_type(L, 1) == LUA_TNUMBER;
-    const int at = coded ? 2 : 1;
-    const lua_Integer code = coded ? luaL_checkinteger(L, 1) : RH_KICK_GAME;
-    size_t size = 0;
-    const char *text = luaL_optlstring(L, at, "", &size);
+    const struct farewell said = check_farewell(L, 1);
 
-    luaL_argcheck(L, code >= RH_KICK_GAME && code <= UINT32_MAX, 1, "a code of 1000 and up");
-    luaL_argcheck(L, strlen(text) == size, at, "a text without NUL");
-    return told(L,
-                rh_kick(current(L)->puppet->actor, (uint32_t)code, text),
-                "a kick's text is at most 255 bytes");
+    return told(L, rh_kick(current(L)->puppet->actor, said.code, said.text), kick_limit);
 }
+
+/* ringhold.kick_one(session, [code,] [text]) -> the same, of that one */
+static int api_kick_one(lua_State *L)
+{
+    const uint64_t session = check_session(L);
+    const struct farewell said = check_farewell(L, 2);
+
+    return told(
+        L, rh_kick_one(current(L)->puppet->actor, session, said.code, said.text), kick_limit);
+}
+
+static struct rh_bytes check_id(lua_State *L, int at)
+{
+    struct rh_bytes id = {0};
+
+    id.data = luaL_checklstring(L, at, &id.size);
+    luaL_argcheck(L, id.size >= 1 && id.size <= RH_ID_MAX, at, "an id of 1 to 255 bytes");
+    return id;
+}
+
+static const char id_limit[] = "an id is at most 255 bytes";
 
 /* ringhold.rebind(kind, id) -> the same */
 static int api_rebind(lua_State *L)
 {
     uint32_t call_ms = 0;
     const uint16_t kind = check_kind(L, 1, &call_ms);
-    struct rh_bytes id = {0};
+    const struct rh_bytes id = check_id(L, 2);
 
-    id.data = luaL_checklstring(L, 2, &id.size);
-    luaL_argcheck(L, id.size >= 1 && id.size <= 255, 2, "an id of 1 to 255 bytes");
-    return told(L, rh_rebind(current(L)->puppet->actor, kind, id), "an id is at most 255 bytes");
+    return told(L, rh_rebind(current(L)->puppet->actor, kind, id), id_limit);
+}
+
+/* ringhold.rebind_one(session, kind, id) -> the same, of that one */
+static int api_rebind_one(lua_State *L)
+{
+    const uint64_t session = check_session(L);
+    uint32_t call_ms = 0;
+    const uint16_t kind = check_kind(L, 2, &call_ms);
+    const struct rh_bytes id = check_id(L, 3);
+
+    return told(L, rh_rebind_one(current(L)->puppet->actor, session, kind, id), id_limit);
 }
 
 /* ---- the message, the actor ---- */
@@ -488,11 +552,14 @@ const luaL_Reg api_actor_functions[] = {
     {"fork", api_fork},
     {"from", api_from},
     {"kick", api_kick},
+    {"kick_one", api_kick_one},
     {"push", api_push},
+    {"push_one", api_push_one},
     {"rawcall", api_rawcall},
     {"rawsend", api_rawsend},
     {"read", api_read},
     {"rebind", api_rebind},
+    {"rebind_one", api_rebind_one},
     {"ret", api_ret},
     {"running", api_running},
     {"self", api_self},

@@ -18,7 +18,14 @@ enum {
     OPTIONS_INDEX = 2,
 };
 
-enum field_type { FIELD_COUNT, FIELD_SECONDS, FIELD_SWITCH, FIELD_PLACEMENT, FIELD_IDS };
+enum field_type {
+    FIELD_COUNT,
+    FIELD_SECONDS,
+    FIELD_SWITCH,
+    FIELD_PLACEMENT,
+    FIELD_SESSIONS,
+    FIELD_IDS
+};
 
 /* Where each option goes. */
 static const struct field {
@@ -35,6 +42,8 @@ static const struct field {
     {"state_max", FIELD_COUNT, offsetof(struct draft, state_max), 64, STATE_MAX},
     {"placement", FIELD_PLACEMENT, offsetof(struct draft, placement), 0, 0},
     {"daemons", FIELD_COUNT, offsetof(struct draft, daemons), 1, DAEMONS_MAX},
+    {"sessions", FIELD_SESSIONS, offsetof(struct draft, policy), 0, 0},
+    {"sessions_max", FIELD_COUNT, offsetof(struct draft, sessions_max), 1, RH_SESSIONS_MAX},
     {"timeout", FIELD_COUNT, offsetof(struct draft, call_ms), 1, CALL_MAX_MS},
     {"limit", FIELD_COUNT, offsetof(struct draft, limit_ms), 1, 3600000},
     {"raw", FIELD_SWITCH, offsetof(struct draft, raw), 0, 0},
@@ -87,24 +96,34 @@ static void read_seconds(lua_State *L, const struct field *f, struct draft *d)
     memcpy(target(d, f), &ms, sizeof ms);
 }
 
-static void read_placement(lua_State *L, const struct field *f, struct draft *d)
-{
-    static const char *const words[] = {[RH_PLACE_HASH] = "hash",
-                                        [RH_PLACE_SINGLETON] = "singleton",
-                                        [RH_PLACE_DAEMONS] = "daemons"};
-    const char *word = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+enum { WORDS = 3 };
 
-    for (uint32_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+/* One of three words: its number. */
+static void read_word(lua_State *L, const struct field *f, struct draft *d,
+                      const char *const words[WORDS])
+{
+    const char *word = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+    char text[80];
+
+    for (uint32_t i = 0; i < WORDS; i++) {
         if (strcmp(word, words[i]) == 0) {
-            d->placement = i;
+            memcpy(target(d, f), &i, sizeof i);
             return;
         }
     }
-    refuse(L, d, f->name, "is \"hash\", \"singleton\" or \"daemons\"");
+    (void)snprintf(text, sizeof text, "is \"%s\", \"%s\" or \"%s\"", words[0], words[1], words[2]);
+    refuse(L, d, f->name, text);
 }
 
 static void read_field(lua_State *L, const struct field *f, struct draft *d)
 {
+    static const char *const places[WORDS] = {[RH_PLACE_HASH] = "hash",
+                                              [RH_PLACE_SINGLETON] = "singleton",
+                                              [RH_PLACE_DAEMONS] = "daemons"};
+    static const char *const policies[WORDS] = {[RH_SESSIONS_KICK_OLD] = "kick_old",
+                                                [RH_SESSIONS_REJECT_NEW] = "reject_new",
+                                                [RH_SESSIONS_ALLOW] = "allow"};
+
     switch (f->type) {
     case FIELD_COUNT:
         read_count(L, f, d);
@@ -113,7 +132,10 @@ static void read_field(lua_State *L, const struct field *f, struct draft *d)
         read_seconds(L, f, d);
         return;
     case FIELD_PLACEMENT:
-        read_placement(L, f, d);
+        read_word(L, f, d, places);
+        return;
+    case FIELD_SESSIONS:
+        read_word(L, f, d, policies);
         return;
     case FIELD_SWITCH:
         if (lua_type(L, -1) != LUA_TBOOLEAN) {
@@ -174,6 +196,9 @@ void draft_read(lua_State *L, uint16_t position, struct draft *out)
     }
     if ((out->daemons != 0) != (out->placement == RH_PLACE_DAEMONS)) {
         refuse(L, out, "daemons", "goes with placement = \"daemons\", and that with it");
+    }
+    if (out->sessions_max != 0 && out->policy != RH_SESSIONS_ALLOW) {
+        refuse(L, out, "sessions_max", "goes with sessions = \"allow\"");
     }
 }
 

@@ -27,7 +27,9 @@ struct draft {
     uint32_t limit_ms; /* of a callback that waits */
     bool raw;          /* payloads are not split into words */
     bool remembers;    /* `remembered` says which ids are always alive */
-    bool sessions;     /* its methods have an on_session; known when the script has loaded */
+    uint32_t policy;   /* enum rh_sessions */
+    uint32_t sessions_max;
+    bool sessions; /* its methods have an on_session; known when the script has loaded */
 };
 
 /* Read the options at stack index 2 (a table or nil) of a kind named at index 1; `position` is its

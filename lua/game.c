@@ -140,6 +140,8 @@ static void fill(struct game *g, const struct draft *d)
         .flush_ms = d->flush_ms,
         .state_max = d->state_max,
         .session = d->sessions ? puppet_session : NULL,
+        .sessions = d->policy,
+        .sessions_max = d->sessions_max,
     };
     g->shown[g->kind_count++] = (struct rh_kind){
         .number = d->number, .ops = &k->ops, .placement = d->placement, .daemons = d->daemons};

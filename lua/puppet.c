@@ -160,25 +160,40 @@ int puppet_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64
 
 /* ---- the other callbacks ---- */
 
-/* A callback with up to two words as its arguments. */
+/* A callback with a word as its argument, or with what is told of a session. */
 struct call {
     struct puppet *puppet;
     const char *name;
-    const char *word; /* NULL = none */
-    const char *more; /* behind it; NULL = none */
+    const char *word;            /* NULL = none */
+    const struct rh_session *of; /* NULL = of none */
+    const char *why;             /* with it; or NULL */
 };
+
+/* Its `why` may be nil. */
+static int push_session(lua_State *L, const struct rh_session *e, const char *why)
+{
+    (void)lua_pushstring(L, why);
+    lua_pushinteger(L, (lua_Integer)e->session);
+    if (e->former == 0) {
+        return 2;
+    }
+    lua_pushinteger(L, (lua_Integer)e->former);
+    return 3;
+}
 
 static void begin_call(lua_State *L, void *argument)
 {
     const struct call *c = argument;
+    int count = 0;
 
     if (c->word != NULL) {
         (void)lua_pushstring(L, c->word);
+        count++;
     }
-    if (c->more != NULL) {
-        (void)lua_pushstring(L, c->more);
+    if (c->of != NULL) {
+        count += push_session(L, c->of, c->why);
     }
-    begin_callback(L, c->puppet, c->name, (c->word != NULL ? 1 : 0) + (c->more != NULL ? 1 : 0));
+    begin_callback(L, c->puppet, c->name, count);
 }
 
 static void begin_words(struct call *c)
@@ -326,7 +341,8 @@ int puppet_session(struct rh_actor *actor, void *instance, const struct rh_sessi
     struct call c = {.puppet = p,
                      .name = "on_session",
                      .word = session_word(event->type),
-                     .more = session_why(event)};
+                     .of = event,
+                     .why = session_why(event)};
 
     (void)actor;
     realm_refresh(p->realm);

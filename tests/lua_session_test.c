@@ -269,6 +269,57 @@ static void the_same_is_pushed_to_many(void **state)
     rig_free(&r);
 }
 
+/* Its devices are named by the order in which they came. */
+static const char *const devices =
+    "local k = ringhold.kind('player', {sessions = 'allow', sessions_max = 2})\n"
+    "function k.on_session(self, what, why, session, former)\n"
+    "  self.device = self.device or {}\n"
+    "  if former then self.gone = former == self.device[1] end\n"
+    "  if what ~= 'lost' then table.insert(self.device, session) end\n"
+    "  self.heard = what .. (why or '')\n"
+    "end\n"
+    "function k.told(self) return self.heard .. ' ' .. #self.device .. (self.gone and ' gone' or "
+    "'') end\n"
+    "local function said(done, why) return tostring(done) .. (why and ' ' .. why or '') end\n"
+    "function k.push(self, n, text) return said(ringhold.push_one(self.device[tonumber(n)], text)) "
+    "end\n"
+    "function k.all(self, text) return said(ringhold.push(text)) end\n"
+    "function k.kick(self, n, text) return said(ringhold.kick_one(self.device[tonumber(n)], 1007, "
+    "text)) end\n"
+    "function k.rebind(self, n) return said(ringhold.rebind_one(self.device[tonumber(n)], 0, "
+    "'me')) end\n"
+    "function k.bad(self) ringhold.push_one(0, 'x') end\n";
+
+static void a_script_has_several_clients(void **state)
+{
+    struct rig r = {0};
+
+    (void)state;
+    rig_make(&r, devices, false);
+    assert_int_equal(r.kind[0].ops->sessions, RH_SESSIONS_ALLOW);
+    assert_int_equal(r.kind[0].ops->sessions_max, 2);
+    rig_enter(&r);
+    binds(&r, CONNECTION, BOUND_NEW);
+    binds(&r, OTHER, BOUND_NEW);
+    assert_string_equal(call(&r, "told"), "bound 2");
+    assert_string_equal(call(&r, "all x"), "true");
+    assert_int_equal(r.t.told[SCENE_PUSH], 2);
+    assert_string_equal(call(&r, "push 1 x"), "true");
+    assert_true(r.t.push.connection == CONNECTION && r.t.push.number == 2);
+    assert_string_equal(call(&r, "push 2 x"), "true");
+    assert_int_equal(r.t.push.connection, OTHER);
+    binds(&r, OTHER + 1, BOUND_NEW);
+    assert_string_equal(call(&r, "told"), "replaced 3 gone");
+    assert_string_equal(call(&r, "push 1 x"), no_session);
+    assert_string_equal(call(&r, "kick 2 go"), "true");
+    assert_true(r.t.push.type == PUSH_KICK && r.t.push.connection == OTHER);
+    assert_string_equal(call(&r, "rebind 3"), "true");
+    assert_true(r.t.push.type == PUSH_REBIND && r.t.push.connection == OTHER + 1);
+    assert_string_equal(call(&r, "all x"), no_session);
+    assert_non_null(strstr(call(&r, "bad"), "a session as on_session was told it"));
+    rig_free(&r);
+}
+
 static void without_a_handler_nobody_is_bound(void **state)
 {
     struct rig r = {0};
@@ -325,6 +376,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_script_is_told_of_its_client),
         cmocka_unit_test(a_script_kicks_its_client),
+        cmocka_unit_test(a_script_has_several_clients),
         cmocka_unit_test(what_cannot_be_told_is_raised),
         cmocka_unit_test(a_script_says_no),
         cmocka_unit_test(an_error_refuses_the_client),
