@@ -9,7 +9,7 @@
 # make races       SECONDS=60 ThreadSanitizer under load   make alerts   each fires in a real Prometheus
 # make install     DESTDIR= PREFIX=/usr/local              make dist     what is committed, as a tar.xz
 # make deb         Debian packages, in build/deb           make packages a fresh Debian installs and runs them
-# make clean
+# make clean                                               make drain-page writes docs/drain.md from a real terminal
 #
 # make SAN=address,undefined check     make CC=clang     make WERROR=1     make V=1     make DEPS=skip check
 # Each variant (SAN, COVER, INJECT, MUTANTS, CC) builds into a folder of its own, so none spoils another.
@@ -280,6 +280,10 @@ browser: setup-build-check-browser
 	@SHOW=1 TEST_TIMEOUT=600 tools/run-tests $(patsubst %,"% $(binary)",$(wildcard tests/browser/*.py))
 
 # Each alert of packaging/prometheus, in a real Prometheus.
+drain-page: setup-build-check
+	+@$(submake) $(binary)
+	@tests/e2e/show_drain.py $(binary)
+
 alerts: setup-build-check-alerts
 	+@$(submake) $(binary) $(plugins)
 	@tests/e2e/campaign_alerts.py $(binary)
@@ -375,7 +379,7 @@ packages: deb
 clean:
 	rm -rf build
 
-.PHONY: all demo check run-check sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover browser storm bots alerts bench run-bench \
+.PHONY: all demo check run-check sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover browser storm bots alerts drain-page bench run-bench \
         fuzz run-fuzz lint run-lint ship install dist deb run-deb packages clean
 .SECONDARY:
 -include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(out)/cli/main.d $(out)/sim/history_check.d

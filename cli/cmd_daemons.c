@@ -47,7 +47,9 @@ int cmd_daemons(int argc, char **argv)
     if (reply == NULL) {
         return 1;
     }
-    (void)printf("%s: %lu\n", name, count);
+    char text[128];
+    (void)snprintf(text, sizeof text, "%s: %lu", name, count);
+    query_say(&q, text);
     admin_free(reply);
     return 0;
 }

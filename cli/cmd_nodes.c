@@ -190,7 +190,7 @@ int cmd_node_remove(int argc, char **argv)
     if (reply == NULL) {
         return 1;
     }
-    (void)printf("%s\n", reply->text);
+    query_say(&q, reply->text);
     admin_free(reply);
     return 0;
 }
@@ -237,7 +237,9 @@ int cmd_node_weight(int argc, char **argv)
     if (reply == NULL) {
         return 1;
     }
-    (void)printf("%s has weight %lu\n", name, weight);
+    char text[128];
+    (void)snprintf(text, sizeof text, "%s has weight %lu", name, weight);
+    query_say(&q, text);
     admin_free(reply);
     return 0;
 }

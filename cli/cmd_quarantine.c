@@ -120,7 +120,10 @@ static int change(int argc, char **argv, bool add)
     if (reply == NULL) {
         return 1;
     }
-    (void)printf("%s %s\n", q.arguments[0], add ? "is in quarantine" : "is served again");
+    char text[1024];
+    (void)snprintf(
+        text, sizeof text, "%s %s", q.arguments[0], add ? "is in quarantine" : "is served again");
+    query_say(&q, text);
     admin_free(reply);
     return 0;
 }

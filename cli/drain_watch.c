@@ -286,8 +286,7 @@ bool drain_wish(const struct query *q, const char *node, bool cancel)
     if (reply == NULL) {
         return false;
     }
-    (void)printf("%s\n", reply->text);
-    (void)fflush(stdout);
+    query_say(q, reply->text);
     admin_free(reply);
     return true;
 }

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/check.h"
+#include "cli/paint.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -97,7 +98,9 @@ void look_print(const struct look *l)
         const enum check check = (enum check)c;
 
         if (findings_of(&l->findings, check) == 0) {
-            (void)printf("ok       %-14s %s\n",
+            (void)printf("%sok%s       %-14s %s\n",
+                         paint_on(PAINT_GOOD),
+                         paint_off(PAINT_GOOD),
                          check_name(check),
                          check_detail(&l->survey, check, text, sizeof text));
         }
@@ -106,7 +109,9 @@ void look_print(const struct look *l)
             char age[DURATION_SIZE];
 
             if (f->check == check) {
-                (void)printf("problem  %-14s %s; so for at least %s; do: %s\n",
+                (void)printf("%sproblem%s  %-14s %s; so for at least %s; do: %s\n",
+                             paint_on(PAINT_BAD),
+                             paint_off(PAINT_BAD),
                              check_name(check),
                              f->what,
                              age_text(l, f, age),

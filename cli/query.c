@@ -149,3 +149,15 @@ void query_print(const struct query *q, struct rows *r)
     }
     rows_fini(r);
 }
+
+void query_say(const struct query *q, const char *text)
+{
+    if (q->json) {
+        (void)printf("{\"done\":");
+        json_print_string(text);
+        (void)printf("}\n");
+    } else {
+        (void)printf("%s\n", text);
+    }
+    (void)fflush(stdout);
+}

@@ -16,6 +16,7 @@ struct measured {
     uint64_t actors;
     uint64_t bytes;
     uint64_t typical_us; /* one transaction of moves, the median */
+    uint64_t laden_us;   /* all those that carried actors, added up */
 };
 
 /* Between two nodes, in all waves. */
@@ -120,11 +121,14 @@ static void measure(const struct query *q, struct measured *out)
             t->outcome_us < t->begun_us) {
             continue;
         }
+        uint64_t actors = 0;
         took_us[out->count++] = t->outcome_us - t->begun_us;
         for (size_t v = 0; v < t->n_votes; v++) {
-            out->actors += t->votes[v]->actors;
+            actors += t->votes[v]->actors;
             out->bytes += t->votes[v]->bytes;
         }
+        out->actors += actors;
+        out->laden_us += actors == 0 ? 0 : t->outcome_us - t->begun_us;
     }
     admin_free(reply);
     if (out->count > 0) {
@@ -205,10 +209,13 @@ static uint64_t share_ppm(const struct diff *d, uint64_t cells)
     return d->all_cells == 0 ? 0 : cells * PPM / d->all_cells;
 }
 
-/* The transactions of a wave run side by side. */
+/* The transactions of a wave run side by side; one takes longer the more actors it carries. */
 static uint64_t time_us(const struct measured *m, const struct diff *d)
 {
-    return m->typical_us * d->waves;
+    const uint64_t carried = d->transactions == 0 ? 0 : d->sum.actors / d->transactions;
+    const uint64_t laden_us = m->actors == 0 ? 0 : carried * m->laden_us / m->actors;
+
+    return d->waves * (laden_us > m->typical_us ? laden_us : m->typical_us);
 }
 
 /* ---- telling ---- */
@@ -263,7 +270,8 @@ static void print_text(const struct diff *d, const struct measured *m, struct ro
     if (m->actors > 0) {
         (void)printf(" and %" PRIu64 " bytes an actor", m->bytes / m->actors);
     }
-    (void)printf("; longer if an actor is busy\n");
+    (void)printf(m->actors == 0 && d->sum.actors > 0 ? "; longer, for those carried no actors\n"
+                                                     : "; longer if an actor is busy\n");
     if (d->reply->pending > 0) {
         (void)printf("%u transactions are under way; this is what comes after them\n",
                      d->reply->pending);

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "cli/paint.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -62,6 +63,29 @@ void rows_number(struct rows *r, uint64_t value)
     add(r, text, true);
 }
 
+struct cell {
+    const char *text;
+    int width;
+    bool right;
+    enum paint paint;
+};
+
+/* Its blanks are not painted: a terminal may show them. */
+static void print_cell(const struct cell *cell)
+{
+    const int size = (int)strlen(cell->text);
+    const int blanks = cell->width > size ? cell->width - size : 0;
+
+    (void)printf("%*s%s%s%s%*s",
+                 cell->right ? blanks : 0,
+                 "",
+                 paint_on(cell->paint),
+                 cell->text,
+                 paint_off(cell->paint),
+                 cell->right ? 0 : blanks,
+                 "");
+}
+
 void rows_print_table(const struct rows *r)
 {
     size_t width[ROWS_COLUMNS_MAX] = {0};
@@ -77,21 +101,24 @@ void rows_print_table(const struct rows *r)
         width[c] = size > width[c] ? size : width[c];
     }
     for (size_t c = 0; c < r->column_count; c++) {
-        const bool right = r->cell_count > c && r->number[c];
+        const struct cell head = {.text = r->column[c],
+                                  .width = (int)width[c],
+                                  .right = r->cell_count > c && r->number[c],
+                                  .paint = PAINT_HEAD};
 
-        (void)printf(right ? "%s%*s" : "%s%-*s", c == 0 ? "" : "  ", (int)width[c], r->column[c]);
+        (void)printf("%s", c == 0 ? "" : "  ");
+        print_cell(&head);
     }
     for (size_t i = 0; i < r->cell_count; i++) {
         const size_t c = i % r->column_count;
+        const bool last = c + 1 == r->column_count;
+        const struct cell cell = {.text = r->cell[i],
+                                  .width = last && !r->number[i] ? 0 : (int)width[c],
+                                  .right = r->number[i],
+                                  .paint = paint_of_word(r->cell[i])};
 
         (void)printf(c == 0 ? "\n" : "  ");
-        if (r->number[i]) {
-            (void)printf("%*s", (int)width[c], r->cell[i]);
-        } else if (c + 1 == r->column_count) {
-            (void)printf("%s", r->cell[i]);
-        } else {
-            (void)printf("%-*s", (int)width[c], r->cell[i]);
-        }
+        print_cell(&cell);
     }
     (void)printf("\n");
 }

@@ -8,20 +8,22 @@ import re
 import signal
 import subprocess
 import threading
+import time
 
 from fleet import Fleet, Resp, main, until
 
 class Terminal:
     """A command on a terminal of its own; `text` is what it has drawn, escapes and all."""
 
-    def __init__(self, fleet, *words):
+    def __init__(self, fleet, *words, **env):
         self.fd, other = pty.openpty()
         self.popen = subprocess.Popen(
             [fleet.binary, *words, "--coordinators", fleet.addresses],
-            stdin=other, stdout=other, stderr=other, start_new_session=True,
+            stdin=other, stdout=other, stderr=other, start_new_session=True, env={**os.environ, "TERM": "xterm", **env},
         )
         os.close(other)
         self.text = ""
+        self.drawn = []  # the same, with when it came
         threading.Thread(target=self.read, daemon=True).start()
 
     def read(self):
@@ -32,6 +34,7 @@ class Terminal:
                 return  # the other end is closed
             if not more:
                 return
+            self.drawn.append((time.monotonic(), more.decode()))
             self.text += more.decode()
 
     def shows(self, pattern):
@@ -105,8 +108,23 @@ def a_log_has_a_line_for_each_tenth(binary):
         assert state(fleet, "n2") == ("leaving", 0)
 
 
-main([
-    a_person_watches_leaves_and_comes_back,
-    a_deadline_takes_it_back,
-    a_log_has_a_line_for_each_tenth,
-])  # fmt: skip
+def colours_are_for_terminals(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1)
+        fleet.node("n1")
+        fleet.settled(["n1"])
+        for env, painted in (({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)):
+            terminal = Terminal(fleet, "node", "list", **env)
+            terminal.shows("n1")
+            terminal.end(0)
+            assert ("\033[32mlive\033[0m" in terminal.text) == painted, (env, terminal.text)
+        assert "\033" not in fleet.tell("node", "list")
+
+
+if __name__ == "__main__":
+    main([
+        a_person_watches_leaves_and_comes_back,
+        a_deadline_takes_it_back,
+        a_log_has_a_line_for_each_tenth,
+        colours_are_for_terminals,
+    ])  # fmt: skip
