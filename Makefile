@@ -357,7 +357,7 @@ dist:
 	@git rev-parse --verify -q HEAD >/dev/null || { echo 'dist: packs what git has committed, and this is no checkout' >&2; exit 1; }
 	@git diff --quiet HEAD || echo 'dist: packs what is committed; what you have changed since is not in it' >&2
 	@mkdir -p build
-	git -c tar.umask=0022 archive --format=tar --prefix=$(name)/ HEAD | xz -T1 >build/$(name).tar.xz
+	git -c tar.umask=0022 archive --format=tar --prefix=$(name)/ HEAD | xz -T1 >build/$(name).new && mv build/$(name).new build/$(name).tar.xz
 
 # Debian packages of that, in build/deb. dpkg-buildpackage wants debian/ at the top: it has it in a copy.
 deb: setup-build-check-deb
