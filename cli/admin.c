@@ -117,8 +117,9 @@ static void on_wake(void *context)
     (void)written; // A full counter is awake already.
 }
 
-struct admin *admin_open(const char *cluster, const char *coordinators)
+struct admin *admin_open(const struct admin_where *where)
 {
+    const char *coordinators = where->coordinators;
     char addresses[ADMIN_COORDINATORS_MAX][128];
     struct links_config config = links_config_default();
     struct admin *a = mem_new(1, sizeof *a);
@@ -135,7 +136,8 @@ struct admin *admin_open(const char *cluster, const char *coordinators)
     (void)snprintf(a->addresses, sizeof a->addresses, "%s", coordinators);
     config.self.role = ROLE_CLI;
     config.self.incarnation = random_u64();
-    (void)snprintf(config.self.cluster, sizeof config.self.cluster, "%s", cluster);
+    (void)snprintf(config.self.cluster, sizeof config.self.cluster, "%s", where->cluster);
+    config.tls = where->tls;
     (void)snprintf(config.self.name, sizeof config.self.name, "cli");
     a->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     a->count = count;

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "wire/control.pb-c.h"
+#include "wire/link.h"
 
 #include <stdbool.h>
 
@@ -15,8 +16,16 @@ enum { ADMIN_ADDRESSES_SIZE = 1024, ADMIN_COORDINATORS_MAX = 5, ADMIN_DEFAULT_PO
 
 struct admin;
 
-/* `coordinators` is "host:port,host:port". Prints what is wrong with it; NULL then. */
-struct admin *admin_open(const char *cluster, const char *coordinators);
+/* Where the coordinators are, and who asks. */
+struct admin_where {
+    const char *cluster;
+    const char *coordinators; /* "host:port,host:port" */
+    struct link_files tls;
+};
+
+/* Borrows `where` until it returns, but the files of TLS until admin_close(). Prints what is wrong;
+ * NULL then. */
+struct admin *admin_open(const struct admin_where *where);
 void admin_close(struct admin *a);
 
 /* Ask; returns the owned reply (admin_free) or NULL after printing why not. The error of a reply is

@@ -32,6 +32,9 @@ static int on_line(void *user, const char *section, const char *name, const char
             return 1;
         }
     }
+    if (strcmp(section, "tls") == 0) {
+        return 1; // each of them looks at it
+    }
     if (s->unknown[0] == '\0') {
         (void)snprintf(s->unknown, sizeof s->unknown, "unknown section [%s]", section);
     }
@@ -50,7 +53,7 @@ static bool find_sections(const char *path, struct sections *s)
     if (line > 0) {
         (void)fprintf(
             stderr,
-            "ringhold config: %s:%d: %s; daemons read [coordinator], [node] and [gateway]\n",
+            "ringhold config: %s:%d: %s; daemons read [coordinator], [node], [gateway] and [tls]\n",
             path,
             line,
             s->unknown[0] == '\0' ? "neither [section] nor key = value" : s->unknown);

@@ -5,6 +5,7 @@
 #include "cli/admin.h"
 #include "cli/attend.h"
 #include "cli/coordinator_uv.h"
+#include "cli/link_words.h"
 #include "cli/listen.h"
 #include "cli/options.h"
 
@@ -50,7 +51,7 @@ static bool parse_peers(const char *text, struct coordinator_options *o)
     return true;
 }
 
-static bool check(struct coordinator_options *o, const char *peers)
+static bool check(struct coordinator_options *o, const char *peers, const struct link_words *tls)
 {
     bool mine = false;
 
@@ -88,7 +89,12 @@ static bool check(struct coordinator_options *o, const char *peers)
             stderr, "ringhold coordinator: --election-ms must be at least twice --heartbeat-ms\n");
         return false;
     }
-    return listen_allowed("coordinator", o->listen, o->insecure);
+    struct hello self = {.role = ROLE_COORDINATOR};
+    (void)snprintf(self.cluster, sizeof self.cluster, "%s", o->cluster);
+    (void)snprintf(self.name, sizeof self.name, "%u", o->id);
+    o->tls = link_words_files(tls);
+    return link_words_check(tls, "coordinator", &self) &&
+           listen_allowed("coordinator", o->listen, o->insecure || o->tls.ca != NULL);
 }
 
 /* 0 = as the lease's length makes it. */
@@ -235,7 +241,7 @@ static struct option readmit_option(uint32_t *readmit)
 /* Whom the web page asks: all of us. */
 static struct overview overview_of(const struct coordinator_options *o)
 {
-    struct overview out = {.cluster = ""};
+    struct overview out = {.tls = o->tls};
     size_t size = 0;
 
     (void)snprintf(out.cluster, sizeof out.cluster, "%s", o->cluster);
@@ -263,6 +269,15 @@ static int run(struct coordinator_options *o, const struct http_options *options
     return code;
 }
 
+static struct option peers_option(char *peers, size_t size)
+{
+    return option_text("peers",
+                       "ID=HOST:PORT,...",
+                       peers,
+                       size,
+                       "all coordinators, me included; none: I am alone");
+}
+
 int cmd_coordinator(int argc, char **argv)
 {
     struct coordinator_options o = defaults();
@@ -271,6 +286,7 @@ int cmd_coordinator(int argc, char **argv)
     char peers[1024] = "";
     char level[8] = "info";
     char least[1024] = "";
+    struct link_words tls = {.ca = ""};
     struct http_options http = {0};
     const char *arguments[8];
     int count = 0;
@@ -279,11 +295,7 @@ int cmd_coordinator(int argc, char **argv)
             "id", &o.id, (struct option_range){1, 255}, "which of the coordinators I am (1)"),
         option_text(
             "cluster", "NAME", o.cluster, sizeof o.cluster, "the cluster's name (ringhold)"),
-        option_text("peers",
-                    "ID=HOST:PORT,...",
-                    peers,
-                    sizeof peers,
-                    "all coordinators, me included; none: I am alone"),
+        peers_option(peers, sizeof peers),
         option_text("listen",
                     "HOST:PORT",
                     o.listen,
@@ -318,8 +330,10 @@ int cmd_coordinator(int argc, char **argv)
         adopt_option(&o.adopt),
         http_address_option(&http),
         http_token_option(&http),
-        option_switch(
-            "insecure", &o.insecure, "listen beyond loopback although links are not encrypted yet"),
+        link_ca_option(&tls),
+        link_certificate_option(&tls),
+        link_key_option(&tls),
+        link_insecure_option(&o.insecure),
         option_text("log-level", "LEVEL", level, sizeof level, "error, warn, info or debug (info)"),
         {0},
     };
@@ -335,8 +349,9 @@ int cmd_coordinator(int argc, char **argv)
     if (code >= 0) {
         return code;
     }
-    if (!log_level_set("coordinator", level) || !check(&o, peers) || !take_times(&o, &times) ||
-        !take_least(&o.machine, least) || !http_check(&http, "coordinator")) {
+    if (!log_level_set("coordinator", level) || !check(&o, peers, &tls) ||
+        !take_times(&o, &times) || !take_least(&o.machine, least) ||
+        !http_check(&http, "coordinator")) {
         return 1;
     }
     o.machine.grid = (uint8_t)grid;

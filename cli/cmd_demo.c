@@ -264,7 +264,8 @@ static bool start_fleet(struct demo *d)
         }
     }
     say(d, "3 coordinators at %s", d->fleet.coordinators);
-    d->admin = admin_open("ringhold", d->fleet.coordinators);
+    d->admin = admin_open(
+        &(struct admin_where){.cluster = "ringhold", .coordinators = d->fleet.coordinators});
     if (d->admin == NULL || !fleet_start_node(&d->fleet, "n1") ||
         !fleet_start_node(&d->fleet, "n2") || !fleet_start_node(&d->fleet, "n3")) {
         return false;

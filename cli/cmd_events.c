@@ -102,7 +102,8 @@ static void print_newer(const Rh__AdminReply *reply, bool json, uint64_t *seen)
 static int follow(const struct query *q, uint32_t limit)
 {
     const struct timespec pause = {.tv_nsec = (long)LOOK_AGAIN_MS * 1000000};
-    struct admin *a = admin_open(q->cluster, q->coordinators);
+    const struct admin_where where = query_where(q);
+    struct admin *a = admin_open(&where);
     uint64_t seen = 0;
 
     while (a != NULL && ferror(stdout) == 0) {

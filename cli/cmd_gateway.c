@@ -2,6 +2,7 @@
 #include "cli/admin.h"
 #include "cli/attend.h"
 #include "cli/commands.h"
+#include "cli/link_words.h"
 #include "cli/listen.h"
 #include "cli/options.h"
 #include "gateway/gateway_uv.h"
@@ -41,6 +42,7 @@ struct gateway_words {
     char auth_kind[RING_ROLE_MAX + 1];
     char level[8];
     bool insecure;
+    struct link_words links;
     struct http_options http;
     char address[ADMIN_COORDINATORS_MAX][128];
     const char *coordinator[ADMIN_COORDINATORS_MAX];
@@ -205,9 +207,13 @@ static bool check(struct gateway_words *w, struct gateway_options *o)
                       o->clients.connections_max);
         return false;
     }
+    struct hello self = {.role = ROLE_GATEWAY};
+    (void)snprintf(self.cluster, sizeof self.cluster, "%s", w->cluster);
+    (void)snprintf(self.name, sizeof self.name, "%s", w->name);
+    o->links = link_words_files(&w->links);
     fill_bursts(&o->clients);
-    return check_players(w, o) && http_check(&w->http, "gateway") &&
-           log_level_set("gateway", w->level);
+    return link_words_check(&w->links, "gateway", &self) && check_players(w, o) &&
+           http_check(&w->http, "gateway") && log_level_set("gateway", w->level);
 }
 
 static void add_names(struct options *t, struct gateway_words *w, struct gateway_options *o)
@@ -323,6 +329,9 @@ static void add_tls(struct options *t, struct gateway_words *w)
 
 static void add_admin(struct options *t, struct gateway_words *w)
 {
+    (void)options_add(t, link_ca_option(&w->links));
+    (void)options_add(t, link_certificate_option(&w->links));
+    (void)options_add(t, link_key_option(&w->links));
     (void)options_add(t, http_address_option(&w->http));
     (void)options_add(t, http_token_option(&w->http));
 }

@@ -3,6 +3,7 @@
 #include "cli/attend.h"
 #include "cli/cmd_nodes.h"
 #include "cli/commands.h"
+#include "cli/link_words.h"
 #include "cli/listen.h"
 #include "cli/lua_options.h"
 #include "cli/options.h"
@@ -35,6 +36,7 @@ struct node_words {
     char on_loss[8];
     char on_overrun[8];
     bool insecure;
+    struct link_words tls;
     struct lua_words lua;
     struct http_options http;
 };
@@ -81,8 +83,12 @@ static bool check(struct node_words *w)
     if (w->data[0] == '\0') {
         (void)snprintf(w->data, sizeof w->data, "ringhold-data/node-%s", w->name);
     }
-    return listen_allowed("node", w->listen, w->insecure) && http_check(&w->http, "node") &&
-           log_level_set("node", w->level);
+    struct hello self = {.role = ROLE_NODE};
+    (void)snprintf(self.cluster, sizeof self.cluster, "%s", w->cluster);
+    (void)snprintf(self.name, sizeof self.name, "%s", w->name);
+    return link_words_check(&w->tls, "node", &self) &&
+           listen_allowed("node", w->listen, w->insecure || w->tls.ca[0] != '\0') &&
+           http_check(&w->http, "node") && log_level_set("node", w->level);
 }
 
 static struct option on_loss_option(struct node_words *w)
@@ -118,6 +124,10 @@ static void take_words(struct rh_node_options *o, const struct node_words *w)
     o->zone = w->zone[0] == '\0' ? NULL : w->zone;
     o->role = w->role;
     o->actor = w->actor[0] == '\0' ? NULL : w->actor;
+    const struct link_files tls = link_words_files(&w->tls);
+    o->link_ca = tls.ca;
+    o->link_certificate = tls.certificate;
+    o->link_key = tls.key;
 }
 
 /* More is refused. */
@@ -160,6 +170,15 @@ static struct option kind_option(struct node_words *w)
         sizeof w->kinds,
         "another kind that it hosts, as --actor; PLACE: singleton, or daemons=COUNT; "
         "may be repeated");
+}
+
+static struct option listen_option(struct node_words *w)
+{
+    return option_text("listen",
+                       "HOST:PORT",
+                       w->listen,
+                       sizeof w->listen,
+                       "where gateways and nodes reach me (127.0.0.1:0, any port)");
 }
 
 static struct option role_option(struct node_words *w)
@@ -243,11 +262,7 @@ static int run_daemon(int argc, char **argv)
             "join", "HOST:PORT,...", w.join, sizeof w.join, "the coordinators (127.0.0.1:7400)"),
         option_text(
             "cluster", "NAME", w.cluster, sizeof w.cluster, "the cluster's name (ringhold)"),
-        option_text("listen",
-                    "HOST:PORT",
-                    w.listen,
-                    sizeof w.listen,
-                    "where gateways and nodes reach me (127.0.0.1:0, any port)"),
+        listen_option(&w),
         option_text("data", "DIR", w.data, sizeof w.data, "my folder (ringhold-data/node-NAME)"),
         actor_option(&w),
         kind_option(&w),
@@ -273,8 +288,10 @@ static int run_daemon(int argc, char **argv)
         held_option("held-vnode-mb", &held_vnode_mb, "MiB of them for one vnode (64)"),
         activations_option(&o.limits.activations_max),
         activations_waiting_option(&o.limits.cold_count_max),
-        option_switch(
-            "insecure", &w.insecure, "listen beyond loopback although links are not encrypted yet"),
+        link_ca_option(&w.tls),
+        link_certificate_option(&w.tls),
+        link_key_option(&w.tls),
+        link_insecure_option(&w.insecure),
         option_text(
             "log-level", "LEVEL", w.level, sizeof w.level, "error, warn, info or debug (info)"),
         {0},

@@ -43,7 +43,8 @@ int node_wait(const struct query *q, const char *name, uint64_t above, uint32_t 
 {
     const uint64_t end_us = clock_boottime_us() + (uint64_t)wait_s * 1000000;
     const struct timespec pause = {.tv_nsec = (long)LOOK_AGAIN_MS * 1000000};
-    struct admin *admin = admin_open(q->cluster, q->coordinators);
+    const struct admin_where where = query_where(q);
+    struct admin *admin = admin_open(&where);
     char lacks[TEXT_SIZE] = "no coordinator answers";
 
     while (admin != NULL && lacks[0] != '\0' && clock_boottime_us() < end_us) {

@@ -129,7 +129,8 @@ static bool any_answered(const struct survey *s)
 static int ask(const struct query *q, bool calls)
 {
     static struct hot_row hot[SHOWN_MAX];
-    struct surveyor *v = surveyor_new(q->cluster, q->coordinators);
+    const struct admin_where where = query_where(q);
+    struct surveyor *v = surveyor_new(&where);
     struct survey s = {0};
 
     if (v == NULL) {

@@ -17,6 +17,7 @@
 #include "cli/witness.h"
 #include "storage/state_sqlite.h"
 #include "wire/link.h"
+#include "wire/reload_uv.h"
 
 #include <pthread.h>
 #include <uv.h>
@@ -45,6 +46,7 @@ struct daemon {
     uv_prepare_t before_sleep;
     uv_signal_t on_term;
     uv_signal_t on_int;
+    struct reload reload;
     struct links *links;
     struct link *dialled[REPLICA_VOTERS_MAX]; /* by position in options->voter; NULL = me */
     struct replica *replica;

@@ -141,6 +141,7 @@ int coordinator_run(const struct coordinator_options *options)
     if (!daemon_open_links(d)) {
         return 1;
     }
+    reload_start(&d->reload, &d->loop, d->links);
     pages_attach(options->pages, &d->loop, write_page, d);
     (void)uv_run(&d->loop, UV_RUN_DEFAULT);
     pages_detach(options->pages);

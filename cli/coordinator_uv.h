@@ -8,6 +8,7 @@
 
 #include "raft/replica.h"
 #include "txn/coordinator.h"
+#include "wire/link.h"
 #include "wire/page_uv.h"
 
 struct coordinator_options {
@@ -24,6 +25,7 @@ struct coordinator_options {
     uint32_t readmit;
     bool adopt;
     bool insecure;
+    struct link_files tls;             /* of links; borrowed */
     struct coordinator_config machine; /* limits and timers; names are filled in */
     struct pages *pages;               /* who asks for metrics; NULL = nobody; borrowed */
 };

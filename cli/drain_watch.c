@@ -251,7 +251,8 @@ enum drain_end drain_watch(const struct query *q, const char *name, uint32_t wai
     struct sigaction before;
     struct watch w = {
         .name = name, .terminal = isatty(STDERR_FILENO) != 0, .begin_us = clock_boottime_us()};
-    struct admin *a = admin_open(q->cluster, q->coordinators);
+    const struct admin_where where = query_where(q);
+    struct admin *a = admin_open(&where);
 
     if (a == NULL) {
         return DRAIN_NOBODY;

@@ -12,7 +12,7 @@ bool listen_is_loopback(const char *address)
            strncmp(address, "[::1]:", 6) == 0;
 }
 
-bool listen_allowed(const char *daemon, const char *address, bool insecure)
+bool listen_allowed(const char *daemon, const char *address, bool guarded)
 {
     const char *colon = strrchr(address, ':');
 
@@ -21,11 +21,11 @@ bool listen_allowed(const char *daemon, const char *address, bool insecure)
         (void)fprintf(stderr, "ringhold %s: '%s' is not HOST:PORT\n", daemon, address);
         return false;
     }
-    if (!listen_is_loopback(address) && !insecure) {
+    if (!listen_is_loopback(address) && !guarded) {
         (void)fprintf(stderr,
-                      "ringhold %s: %s is beyond loopback, and links are not encrypted or "
-                      "authenticated yet: anyone who reaches it owns the fleet. --insecure if you "
-                      "mean it\n",
+                      "ringhold %s: %s is beyond loopback, in the clear, and asks nobody who he "
+                      "is: anyone who reaches it owns the fleet. TLS (ringhold-tls(1)), or "
+                      "--insecure if you mean it\n",
                       daemon,
                       address);
         return false;

@@ -7,9 +7,9 @@
 
 #include <stdbool.h>
 
-/* Links are neither encrypted nor authenticated yet: beyond loopback only with --insecure. False
+/* Beyond loopback only what is encrypted and asks who comes (`guarded`), or with --insecure. False
  * after printing why. */
-bool listen_allowed(const char *daemon, const char *address, bool insecure);
+bool listen_allowed(const char *daemon, const char *address, bool guarded);
 
 /* By its name or number alone: nothing is looked up. */
 bool listen_is_loopback(const char *address);

@@ -56,12 +56,13 @@ bool look_at(struct look *l, const struct query *q, uint32_t settle_ms)
     const uint64_t begin_us = clock_boottime_us();
     const uint64_t end_us = begin_us + 3 * settle_us + (uint64_t)q->timeout_ms * MS;
     const uint32_t round_ms = q->timeout_ms < ROUND_MS ? q->timeout_ms : ROUND_MS;
+    const struct admin_where where = query_where(q);
     struct surveyor *v = NULL;
     bool seen = false;
 
     *l = (struct look){0};
     log_set_level(LOG_ERROR); // what fails is told in one line
-    v = surveyor_new(q->cluster, q->coordinators);
+    v = surveyor_new(&where);
     if (v == NULL) {
         return false;
     }

@@ -113,7 +113,10 @@ static bool read_own(struct options_parse *p)
 static bool read_common(struct options_parse *p)
 {
     static const char *const common[][2] = {{"RINGHOLD_CLUSTER=", "cluster"},
-                                            {"RINGHOLD_COORDINATORS=", "coordinators"}};
+                                            {"RINGHOLD_COORDINATORS=", "coordinators"},
+                                            {"RINGHOLD_TLS_CA=", "link-ca"},
+                                            {"RINGHOLD_TLS_CERTIFICATE=", "link-certificate"},
+                                            {"RINGHOLD_TLS_KEY=", "link-key"}};
 
     for (char **e = environ; *e != NULL; e++) {
         for (size_t i = 0; i < sizeof common / sizeof common[0]; i++) {

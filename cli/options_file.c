@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* NULL or what is wrong. */
-static const char *take_line(struct options_parse *p, const char *name, const char *value)
+static const char *take_line(struct options_parse *p, const char *name, const char *value,
+                             enum option_origin from)
 {
     const struct option *o = options_find(p->command, name);
 
@@ -15,14 +16,31 @@ static const char *take_line(struct options_parse *p, const char *name, const ch
         return "unknown key";
     }
     uint8_t *origin = &p->origin[o - p->command->options];
-    if (*origin == ORIGIN_FLAG || *origin == ORIGIN_ENVIRONMENT) {
+    if (*origin == ORIGIN_FLAG || *origin == ORIGIN_ENVIRONMENT ||
+        (*origin == ORIGIN_FILE && from == ORIGIN_COMMON)) {
         return NULL;
     }
-    if (*origin == ORIGIN_FILE && o->kind != OPTION_LIST) {
+    if (*origin == from && o->kind != OPTION_LIST) {
         return "it is set twice";
     }
-    *origin = ORIGIN_FILE;
+    *origin = (uint8_t)from;
     return option_set(o, value);
+}
+
+/* A line of [tls]: `ca` is what commands that have links call --link-ca. */
+static const char *take_tls(struct options_parse *p, const char *name, const char *value)
+{
+    static const char *const keys[] = {"ca", "certificate", "key"};
+    char key[32];
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (strcmp(name, keys[i]) == 0) {
+            (void)snprintf(key, sizeof key, "link-%s", name);
+            return options_find(p->command, key) == NULL ? NULL
+                                                         : take_line(p, key, value, ORIGIN_COMMON);
+        }
+    }
+    return "unknown key";
 }
 
 /* Returns 0 for a bad line: ini_parse() then tells the first one's number. */
@@ -31,11 +49,13 @@ static int on_line(void *user, const char *section, const char *name, const char
 {
     struct options_parse *p = user;
 
-    if (strcmp(section, p->command->name) != 0) {
+    const bool tls = strcmp(section, "tls") == 0;
+
+    if (!tls && strcmp(section, p->command->name) != 0) {
         return 1;
     }
-    p->has_section = true;
-    const char *why = take_line(p, name, value);
+    p->has_section |= !tls;
+    const char *why = tls ? take_tls(p, name, value) : take_line(p, name, value, ORIGIN_FILE);
     if (why != NULL && p->fault[0] == '\0') {
         (void)snprintf(p->fault, sizeof p->fault, "%s: %s", name, why);
     }

@@ -10,7 +10,8 @@
 
 enum { OPTIONS_PATH_SIZE = 4096 };
 
-enum option_origin { ORIGIN_DEFAULT, ORIGIN_FLAG, ORIGIN_ENVIRONMENT, ORIGIN_FILE };
+/* ORIGIN_COMMON: of the file's section [tls], which all roles share; their own sections win. */
+enum option_origin { ORIGIN_DEFAULT, ORIGIN_FLAG, ORIGIN_ENVIRONMENT, ORIGIN_FILE, ORIGIN_COMMON };
 
 struct options_parse {
     const struct command *command;

@@ -47,7 +47,8 @@ void options_print_config(const struct options_parse *p)
     static const char *const origin[] = {[ORIGIN_DEFAULT] = "default",
                                          [ORIGIN_FLAG] = "flag",
                                          [ORIGIN_ENVIRONMENT] = "environment",
-                                         [ORIGIN_FILE] = "file"};
+                                         [ORIGIN_FILE] = "file",
+                                         [ORIGIN_COMMON] = "file, [tls]"};
 
     (void)printf("[%s]\n", p->command->name);
     for (const struct option *o = p->command->options; o->key != NULL; o++) {

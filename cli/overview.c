@@ -186,7 +186,9 @@ static bool put_all(const struct overview *o, struct admin *a, const char *known
 
 bool overview_put(const struct overview *o, const char *known, struct buffer *out)
 {
-    struct admin *a = admin_open(o->cluster, o->coordinators);
+    const struct admin_where where = {
+        .cluster = o->cluster, .coordinators = o->coordinators, .tls = o->tls};
+    struct admin *a = admin_open(&where);
 
     json_begin(out, NULL, '{');
     json_number(out, "schema", 1);

@@ -7,11 +7,13 @@
 #define CLI_OVERVIEW_H
 
 #include "base/bytes.h"
+#include "wire/link.h"
 
 /* Where the coordinators are. */
 struct overview {
     char cluster[64];
     char coordinators[1024]; /* "host:port,host:port" */
+    struct link_files tls;
 };
 
 /* Append it: {"schema":1,"cluster":…}; docs/metrics.md has the fields. The vnodes are left out when

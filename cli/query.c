@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OWN_OPTIONS = 4, OPTIONS_MORE_MAX = 8, TIMEOUT_MS = 5000, TIMEOUT_MAX_MS = 600000 };
+enum { OWN_OPTIONS = 7, OPTIONS_MORE_MAX = 8, TIMEOUT_MS = 5000, TIMEOUT_MAX_MS = 600000 };
 
 const struct option *query_options(struct query *q, const struct option *extra)
 {
@@ -53,6 +53,9 @@ const struct option *query_options_more(struct query *q, const struct option *mo
                                .target = &q->timeout_ms,
                                .min = 1,
                                .max = TIMEOUT_MAX_MS};
+    table[4] = link_ca_option(&q->tls);
+    table[5] = link_certificate_option(&q->tls);
+    table[6] = link_key_option(&q->tls);
     // The table ends with an empty row.
     for (size_t i = 0; i <= OPTIONS_MORE_MAX; i++) {
         table[OWN_OPTIONS + i] = i < count ? more[i] : (struct option){0};
@@ -67,6 +70,11 @@ int query_parse(struct query *q, const struct command *command, int argc, char *
     if (code >= 0) {
         return code;
     }
+    struct hello self = {.role = ROLE_CLI, .name = "cli"};
+    (void)snprintf(self.cluster, sizeof self.cluster, "%s", q->cluster);
+    if (!link_words_check(&q->tls, command->name, &self)) {
+        return 1;
+    }
     q->json = strcmp(q->output, "json") == 0;
     if (!q->json && strcmp(q->output, "table") != 0) {
         (void)fprintf(stderr, "ringhold %s: --output: it takes table or json\n", command->name);
@@ -75,10 +83,17 @@ int query_parse(struct query *q, const struct command *command, int argc, char *
     return -1;
 }
 
+struct admin_where query_where(const struct query *q)
+{
+    return (struct admin_where){
+        .cluster = q->cluster, .coordinators = q->coordinators, .tls = link_words_files(&q->tls)};
+}
+
 Rh__AdminReply *query_ask(const struct query *q, Rh__Admin *request)
 {
     log_set_level(LOG_ERROR); // what fails is told in one line below
-    struct admin *admin = admin_open(q->cluster, q->coordinators);
+    const struct admin_where where = query_where(q);
+    struct admin *admin = admin_open(&where);
 
     if (admin == NULL) {
         return NULL;

@@ -7,12 +7,14 @@
 #define CLI_QUERY_H
 
 #include "cli/admin.h"
+#include "cli/link_words.h"
 #include "cli/options.h"
 #include "cli/rows.h"
 
 struct query {
     char coordinators[ADMIN_ADDRESSES_SIZE];
     char cluster[64];
+    struct link_words tls;
     char output[8]; /* "table" or "json" */
     uint32_t timeout_ms;
     bool json;
@@ -29,6 +31,9 @@ const struct option *query_options_more(struct query *q, const struct option *mo
 
 /* Defaults, then flags. Returns -1 to go on, else the exit code. */
 int query_parse(struct query *q, const struct command *command, int argc, char **argv);
+
+/* Whom to ask, by these options, which it borrows. */
+struct admin_where query_where(const struct query *q);
 
 /* Ask once. NULL after printing why: also when the reply carries an error. */
 Rh__AdminReply *query_ask(const struct query *q, Rh__Admin *request);

@@ -20,6 +20,7 @@ struct surveyor {
     struct survey *out; /* of the question that is on */
     uint64_t tag;
     bool asked[ADMIN_COORDINATORS_MAX];
+    struct link_files tls;
 };
 
 void survey_fini(struct survey *s)
@@ -176,19 +177,23 @@ static void on_message(void *context, size_t at, const Rh__Control *message)
 
 static bool dial(struct surveyor *v)
 {
-    v->admin = admin_open(v->cluster, v->addresses);
+    const struct admin_where where = {
+        .cluster = v->cluster, .coordinators = v->addresses, .tls = v->tls};
+
+    v->admin = admin_open(&where);
     if (v->admin != NULL) {
         admin_watch(v->admin, on_message, v);
     }
     return v->admin != NULL;
 }
 
-struct surveyor *surveyor_new(const char *cluster, const char *coordinators)
+struct surveyor *surveyor_new(const struct admin_where *where)
 {
     struct surveyor *v = mem_new(1, sizeof *v);
 
-    (void)snprintf(v->cluster, sizeof v->cluster, "%s", cluster);
-    (void)snprintf(v->addresses, sizeof v->addresses, "%s", coordinators);
+    (void)snprintf(v->cluster, sizeof v->cluster, "%s", where->cluster);
+    (void)snprintf(v->addresses, sizeof v->addresses, "%s", where->coordinators);
+    v->tls = where->tls;
     v->tag = random_u64() >> 1;
     if (!dial(v)) {
         mem_free(v);

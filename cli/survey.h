@@ -45,8 +45,8 @@ bool survey_linked(const struct survey *s, uint32_t role, const char *name, uint
 
 struct surveyor;
 
-/* `coordinators` as in admin_open(). NULL after printing what is wrong with it. */
-struct surveyor *surveyor_new(const char *cluster, const char *coordinators);
+/* `where` as in admin_open(). NULL after printing what is wrong with it. */
+struct surveyor *surveyor_new(const struct admin_where *where);
 void surveyor_free(struct surveyor *v);
 
 /* Ask all, wait until all that are linked have answered, at most `timeout_ms`. Voters that the

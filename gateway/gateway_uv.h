@@ -26,6 +26,7 @@ struct gateway_options {
     const char *auth_keys;           /* file of keys of tokens (keyring.h), or NULL */
     const char *tls_cert;            /* file, with its chain; NULL = nobody comes by TLS */
     const char *tls_key;             /* file of its key */
+    struct link_files links;         /* TLS of links to nodes and coordinators; borrowed */
     uint32_t threads;                /* 1..GATEWAY_THREADS_MAX (wire/gateway_id.h); 1 */
     struct pages *pages;             /* who asks for metrics; NULL = nobody; borrowed */
     uint32_t drain_ms;               /* at SIGTERM, for requests under way; 3000 */

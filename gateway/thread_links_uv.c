@@ -270,6 +270,7 @@ enum err thread_links_open(struct thread *t)
                                        .wake = on_wake};
 
     config.loop = &t->loop;
+    config.tls = options->links;
     (void)snprintf(config.self.cluster, sizeof config.self.cluster, "%s", options->cluster);
     config.self.role = ROLE_GATEWAY;
     (void)snprintf(config.self.name, sizeof config.self.name, "%s", options->name);

@@ -61,6 +61,7 @@ static void stop(struct thread *t)
     uv_close((uv_handle_t *)&t->wake, NULL);
     auth_stop(&t->auth);
     certificate_stop(&t->certificate);
+    reload_stop(&t->reload);
     t->config.tell(t->config.context, THREAD_ENDED);
 }
 
@@ -286,6 +287,7 @@ bool thread_start(struct thread *t, uint16_t port)
     uv_timer_start(&t->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
     auth_start(&t->auth, &t->loop);
     certificate_start(&t->certificate, &t->loop);
+    reload_start(&t->reload, &t->loop, t->links);
     return true;
 }
 

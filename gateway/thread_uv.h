@@ -22,6 +22,7 @@
 #include "gateway/shell_uv.h"
 #include "gateway/tally.h"
 #include "wire/finder.h"
+#include "wire/reload_uv.h"
 
 #include <pthread.h>
 
@@ -83,6 +84,7 @@ struct thread {
     struct listener listener;
     struct auth auth;
     struct certificate certificate;
+    struct reload reload;
     struct hands taking; /* what the post held */
     struct post post;
     bool ready;

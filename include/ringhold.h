@@ -560,6 +560,12 @@ struct rh_node_options {
     uint32_t embedded;   /* 1: no worker threads: callbacks run in rh_node_poll() on the caller's */
     uint64_t actors_max; /* live actors here, least recently used goes first; 0 = no limit */
     const char *role;    /* NULL = "default" */
+
+    /* Links by TLS: files (PEM) of the fleet's CA, of this node's certificate and of its key
+     * (ringhold-tls(1)); all NULL = none. SIGHUP: read again, unless keep_signals. */
+    const char *link_ca;
+    const char *link_certificate;
+    const char *link_key;
 };
 
 struct rh_node;

@@ -294,11 +294,16 @@ bool peers_open(struct shell *s)
     };
 
     config.loop = &s->loop;
+    config.tls = (struct link_files){
+        .ca = o->link_ca, .certificate = o->link_certificate, .key = o->link_key};
     config.self.role = ROLE_NODE;
     (void)snprintf(config.self.cluster, sizeof config.self.cluster, "%s", shell_cluster(o));
     (void)snprintf(config.self.name, sizeof config.self.name, "%s", o->name);
     if (links_open(&s->links, &config, &events) != ERR_OK) {
         return shell_complain("can't open links as ", o->name);
+    }
+    if (o->keep_signals == 0) {
+        reload_start(&s->reload, &s->loop, s->links);
     }
     return listen_on(s);
 }

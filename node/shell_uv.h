@@ -22,6 +22,7 @@
 #include "wire/finder.h"
 #include "wire/frame.h"
 #include "wire/link.h"
+#include "wire/reload_uv.h"
 
 #include <uv.h>
 
@@ -105,6 +106,7 @@ struct shell {
     uv_prepare_t before_sleep;
     uv_signal_t on_term;
     uv_signal_t on_int;
+    struct reload reload;
 
     struct folder folder;
     struct host_disk disk; /* as found at the start */

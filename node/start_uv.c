@@ -127,6 +127,10 @@ static bool options_are_valid(const struct rh_node_options *o)
     if (o->advertise != NULL && !is_reachable(o->advertise)) {
         return shell_complain("what it advertises is HOST:PORT, not ", o->advertise);
     }
+    if ((o->link_ca == NULL) != (o->link_certificate == NULL) ||
+        (o->link_ca == NULL) != (o->link_key == NULL)) {
+        return shell_complain("links by TLS need a CA, a certificate and its key", "");
+    }
     if (o->data == NULL || o->data[0] == '\0') {
         return shell_complain("it needs a data folder", "");
     }

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/mutant.h"
 #include "txn/inside.h"
+#include "wire/hello.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -564,6 +565,14 @@ static void on_message(struct coordinator *c, const struct coordinator_event *ev
     }
     if (message->body_case == RH__CONTROL__BODY_INSPECT_ANSWER) {
         inspect_relay(c, message->inspect_answer);
+        return;
+    }
+    if (message->body_case == RH__CONTROL__BODY_ADMIN && peer->role != ROLE_CLI) {
+        log_warn("coordinator",
+                 "no_operator",
+                 "peer=%s role=%s: a command that only operators give",
+                 peer->name,
+                 link_role_name(peer->role));
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_ADMIN &&

@@ -133,6 +133,9 @@ void links_set_pristine(struct links *links, bool pristine);
 /* Read the files of TLS again, for connections that begin from now on. What is wrong with them is
  * logged, and changes nothing. */
 void links_reload(struct links *links);
+/* Would links_open() take the files of config->tls for config->self? False: `why` names the file.
+ */
+bool links_take_files(const struct links_config *config, char *why, size_t size);
 
 /* On the loop: deliver what arrived, run timers. Call on wake and every 10..50 ms. */
 void links_poll(struct links *links, uint64_t now_us);

@@ -59,6 +59,19 @@ static bool open_keys(const struct links_config *config, struct tls_keys **keys)
     return *keys != NULL;
 }
 
+bool links_take_files(const struct links_config *config, char *why, size_t size)
+{
+    char text[TLS_WHY_SIZE];
+    struct tls_keys *keys = secure_load(config, text);
+
+    if (keys == NULL) {
+        (void)snprintf(why, size, "%s", text);
+        return false;
+    }
+    tls_keys_free(keys);
+    return true;
+}
+
 void links_reload(struct links *links)
 {
     struct tls_keys *keys = NULL;
