@@ -25,7 +25,7 @@ struct conform_words {
 };
 
 static const struct vectors *const sets[] = {
-    &conform_packets, &conform_sessions, &conform_frames, &conform_closing};
+    &conform_packets, &conform_sessions, &conform_frames, &conform_skynet, &conform_closing};
 enum { SETS = sizeof sets / sizeof sets[0] };
 
 static void list(void)
@@ -140,7 +140,8 @@ static int run(struct conform_words *w)
 static const char details[] =
     "HOST:PORT is a gateway's --frames, ws://HOST:PORT/ its --ws: then each packet is a message, "
     "and\n"
-    "frames that break the rules are tried as well. tls:// and wss:// are the same encrypted.\n"
+    "frames that break the rules are tried as well. tls:// and wss:// are the same encrypted,\n"
+    "skynet:// is its --skynet.\n"
     "Plays each vector on a connection of its own and prints a line of TAP for it. Some ask an\n"
     "entity of yours: its actor gets a few hundred requests, and binds. Where the gateway wants\n"
     "an auth, give --token, or the --keys that it was given: then --id and --kind are the "
@@ -194,7 +195,7 @@ int cmd_conform(int argc, char **argv)
     const struct command command = {
         .name = "conform",
         .summary = "Try what the clients' protocol says, on a live gateway.",
-        .arguments = "HOST:PORT|tls://HOST:PORT|ws://HOST:PORT[/PATH]|wss://HOST:PORT[/PATH]",
+        .arguments = "HOST:PORT|tls://HOST:PORT|ws[s]://HOST:PORT[/PATH]|skynet://HOST:PORT",
         .details = details,
         .options = options,
         .arguments_min = 0,
@@ -218,7 +219,8 @@ int cmd_conform(int argc, char **argv)
     }
     if (where_parse(arguments[0], &w.target.where) != ERR_OK) {
         (void)fprintf(stderr,
-                      "ringhold conform: '%s' is neither HOST:PORT nor ws://HOST:PORT/PATH\n",
+                      "ringhold conform: '%s' is none of HOST:PORT, ws://HOST:PORT/PATH, "
+                      "skynet://HOST:PORT\n",
                       arguments[0]);
         return 1;
     }

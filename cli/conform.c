@@ -53,6 +53,10 @@ static bool do_script(struct play *p, const char *script)
         if (!do_line(p, line)) {
             return false;
         }
+        if (p->socket.too_large) {
+            p->skipped = true;
+            return conform_fail(p, "a frame of skynet's holds less");
+        }
     }
     return true;
 }
@@ -165,6 +169,8 @@ static const char *skips_of(const struct conform_target *target, enum vector_of 
         return !target->where.websocket ? "it is of WebSockets: ws://"
                : target->slow           ? NULL
                                         : "it takes a while: --slow";
+    case OF_SKYNET:
+        return target->where.skynet ? NULL : "it is of skynet's frames: skynet://";
     }
     UNREACHABLE();
 }

@@ -60,6 +60,7 @@ enum vector_of {
     OF_PUSH,         /* all, when we know what makes the actor push */
     OF_WS,           /* those that we go to through a WebSocket */
     OF_PATIENT_WS,   /* the same, with --slow */
+    OF_SKYNET,       /* those that we go to in skynet's frames */
 };
 
 struct vector {
@@ -78,6 +79,7 @@ struct vectors {
 extern const struct vectors conform_packets;  /* conform_vectors.c */
 extern const struct vectors conform_sessions; /* conform_vectors_session.c */
 extern const struct vectors conform_frames;   /* conform_vectors_ws.c */
+extern const struct vectors conform_skynet;   /* conform_vectors_skynet.c */
 extern const struct vectors conform_closing;  /* what must still be so behind all these */
 
 enum { PUSHES_SIZE = 256, UPGRADE_KEY_TEXT = 32 };
@@ -116,7 +118,7 @@ struct play {
     struct hello_ack_packet ack;
     struct play_session session;
     uint32_t turned_away_ms; /* by one that nobody waited for: when to come again; 0 = it wasn't */
-    bool skipped;            /* this actor can't be asked for it */
+    bool skipped;            /* this actor can't be asked for it, or not through this carrier */
     char why[512];           /* what was wrong, or why it is skipped */
 };
 

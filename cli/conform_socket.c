@@ -48,7 +48,7 @@ bool conform_open(struct conform_socket *s, const struct conform_where *where,
     struct addrinfo *found = NULL;
     char port[8];
 
-    *s = (struct conform_socket){.fd = -1};
+    *s = (struct conform_socket){.fd = -1, .skynet = where->skynet};
     (void)snprintf(port, sizeof port, "%u", where->to.port);
     const int failed = getaddrinfo(where->to.host, port, &hints, &found);
 
@@ -101,12 +101,16 @@ void conform_send_packets(struct conform_socket *s, struct bytes packets)
     struct buffer out = {0};
     uint8_t mask[4];
 
-    if (!s->framed) {
+    if (!s->framed && !s->skynet) {
         conform_send(s, packets);
         return;
     }
-    random_fill(mask, sizeof mask);
-    wsframe_put_packets(&out, &s->cut, mask, packets);
+    if (s->skynet) {
+        s->too_large = !frame16_put_packets(&out, &s->cut16, packets);
+    } else {
+        random_fill(mask, sizeof mask);
+        wsframe_put_packets(&out, &s->cut, mask, packets);
+    }
     conform_send(s, buffer_bytes(&out));
     buffer_fini(&out);
 }
@@ -124,6 +128,11 @@ void conform_send_frame(struct conform_socket *s, uint8_t first, bool masked, st
 
 void conform_end(struct conform_socket *s)
 {
+    struct buffer half = {0};
+
+    frame16_put_half(&half, &s->cut16);
+    conform_send(s, buffer_bytes(&half));
+    buffer_fini(&half);
     if (s->tls != NULL) {
         conform_tls_end(s->tls);
     }
@@ -193,12 +202,30 @@ enum socket_result conform_wait(struct conform_socket *s, uint32_t timeout_ms, s
     return SOCKET_GOT;
 }
 
+static enum socket_result wrong(struct conform_socket *s, const char *why)
+{
+    (void)snprintf(s->why, sizeof s->why, "%s", why);
+    return SOCKET_WRONG;
+}
+
+/* How many bytes the next one has; 0 = it is not whole. */
+static size_t whole_packet(const struct conform_socket *s, struct packet *out)
+{
+    return packet_next(buffer_bytes(&s->in), PACKET_BODY_MAX, out) == PACKET_WHOLE
+               ? PACKET_HEADER + out->body.size
+               : 0;
+}
+
 static enum socket_result next_packet(struct conform_socket *s, uint64_t until_us,
                                       struct packet *out)
 {
     for (;;) {
-        if (packet_next(buffer_bytes(&s->in), PACKET_BODY_MAX, out) == PACKET_WHOLE) {
-            s->taken = PACKET_HEADER + out->body.size;
+        s->taken = s->skynet ? frame16_next(buffer_bytes(&s->in), out) : whole_packet(s, out);
+        if (s->taken == SIZE_MAX) {
+            s->taken = 0;
+            return wrong(s, "a frame without a type");
+        }
+        if (s->taken > 0) {
             return SOCKET_GOT;
         }
         if (s->ended) {
@@ -208,12 +235,6 @@ static enum socket_result next_packet(struct conform_socket *s, uint64_t until_u
             return SOCKET_SILENT;
         }
     }
-}
-
-static enum socket_result wrong(struct conform_socket *s, const char *why)
-{
-    (void)snprintf(s->why, sizeof s->why, "%s", why);
-    return SOCKET_WRONG;
 }
 
 /* A close is answered; behind it is the end. */

@@ -9,6 +9,7 @@
 #define CLI_CONFORM_SOCKET_H
 
 #include "base/bytes.h"
+#include "cli/conform_frame16.h"
 #include "cli/conform_tls.h"
 #include "cli/conform_where.h"
 #include "cli/conform_wsframe.h"
@@ -18,15 +19,18 @@
 #include <stdint.h>
 
 struct conform_socket {
-    int fd;                 /* -1 = none */
-    struct ssl_st *tls;     /* owned; NULL: what is said is in the clear */
-    struct buffer in;       /* received */
-    size_t taken;           /* of it: what was read last, still borrowed from it */
-    bool ended;             /* the other side closed */
-    bool framed;            /* packets are messages of a WebSocket */
-    struct wsframe_cut cut; /* of the one that is being sent */
-    uint16_t close_code;    /* of a WebSocket's close that came; 0 = none did */
-    char why[256];          /* the last that went wrong */
+    int fd;                   /* -1 = none */
+    struct ssl_st *tls;       /* owned; NULL: what is said is in the clear */
+    struct buffer in;         /* received */
+    size_t taken;             /* of it: what was read last, still borrowed from it */
+    bool ended;               /* the other side closed */
+    bool framed;              /* packets are messages of a WebSocket */
+    struct wsframe_cut cut;   /* of the one that is being sent */
+    bool skynet;              /* packets are in skynet's frames */
+    struct frame16_cut cut16; /* of the one that is being sent */
+    bool too_large;           /* a packet is none that a frame of skynet's holds: it was not sent */
+    uint16_t close_code;      /* of a WebSocket's close that came; 0 = none did */
+    char why[256];            /* the last that went wrong */
 };
 
 enum socket_result {

@@ -23,11 +23,13 @@ enum err where_parse(const char *text, struct conform_where *out)
         const char *scheme;
         bool encrypted;
         bool websocket;
+        bool skynet;
         unsigned port;
-    } schemes[] = {{"tcp://", false, false, 0},
-                   {"tls://", true, false, 0},
-                   {"ws://", false, true, 80},
-                   {"wss://", true, true, 443}};
+    } schemes[] = {{"tcp://", false, false, false, 0},
+                   {"tls://", true, false, false, 0},
+                   {"ws://", false, true, false, 80},
+                   {"wss://", true, true, false, 443},
+                   {"skynet://", false, false, true, 0}};
     unsigned port = 0;
 
     *out = (struct conform_where){.path = "/"};
@@ -39,6 +41,7 @@ enum err where_parse(const char *text, struct conform_where *out)
             port = schemes[i].port;
             out->encrypted = schemes[i].encrypted;
             out->websocket = schemes[i].websocket;
+            out->skynet = schemes[i].skynet;
             break;
         }
     }

@@ -6,6 +6,7 @@
  *     tls://HOST:PORT                the same, encrypted
  *     ws://HOST[:PORT][/PATH]        packets, each a message of a WebSocket
  *     wss://HOST[:PORT][/PATH]       the same, encrypted
+ *     skynet://HOST:PORT             packets in frames of a u16 size
  */
 #ifndef CLI_CONFORM_WHERE_H
 #define CLI_CONFORM_WHERE_H
@@ -20,6 +21,7 @@ enum { WHERE_PATH_SIZE = 512, WHERE_HOST_SIZE = ADDRESS_SIZE_MAX + 8 };
 struct conform_where {
     bool encrypted;
     bool websocket;
+    bool skynet;
     struct address to;
     char host[WHERE_HOST_SIZE]; /* as it stood there: what a WebSocket's Host says */
     char path[WHERE_PATH_SIZE]; /* of a WebSocket, with what follows a "?" */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/conform_frame16.h"
 #include "cli/conform_where.h"
 #include "cli/conform_wsframe.h"
 
@@ -116,6 +117,7 @@ static void addresses_and_urls_say_where(void **state)
         {"ws://[::1]/game", false, true, "::1", 80, "/game"},
         {"wss://[::1]:8443/game?a=b", true, true, "::1", 8443, "/game?a=b"},
         {"wss://a.example?a=b", true, true, "a.example", 443, "/?a=b"},
+        {"skynet://a.example:8888", false, false, "a.example", 8888, "/"},
     };
 
     (void)state;
@@ -125,6 +127,7 @@ static void addresses_and_urls_say_where(void **state)
         assert_int_equal(where_parse(all[i].text, &where), ERR_OK);
         assert_int_equal(where.encrypted, all[i].encrypted);
         assert_int_equal(where.websocket, all[i].websocket);
+        assert_int_equal(where.skynet, strncmp(all[i].text, "skynet", 6) == 0);
         assert_string_equal(where.to.host, all[i].host);
         assert_int_equal(where.to.port, all[i].port);
         assert_string_equal(where.path, all[i].path);
@@ -158,6 +161,38 @@ static void what_says_nowhere_is_refused(void **state)
     assert_int_equal(where_parse(text, &where), ERR_INVALID);
 }
 
+static void a_packet_is_a_frame_of_skynets(void **state)
+{
+    static const uint8_t packets[] = {3, 0, 0, 1, 'a', 4, 0, 0, 0, 1, 0};
+    static const uint8_t frames[] = {0, 2, 3, 'a', 0, 1, 4, 0};
+    static const uint8_t large[] = {6, 0, 0xff, 0xff};
+
+    (void)state;
+    for (size_t part = 1; part <= sizeof packets; part++) {
+        struct frame16_cut cut = {.left = 0};
+        struct buffer out = {0};
+        struct packet packet;
+
+        for (size_t at = 0; at < sizeof packets; at += part) {
+            const size_t left = sizeof packets - at;
+
+            assert_true(
+                frame16_put_packets(&out, &cut, bytes_of(packets + at, left < part ? left : part)));
+        }
+        frame16_put_half(&out, &cut);
+        assert_true(bytes_equal(buffer_bytes(&out), bytes_of(frames, sizeof frames)));
+        assert_int_equal(frame16_next(buffer_bytes(&out), &packet), 4);
+        assert_true(packet.type == 3 && bytes_equal(packet.body, bytes_of("a", 1)));
+        assert_int_equal(frame16_next(bytes_of(frames + 4, 3), &packet), 3);
+        assert_true(packet.type == 4 && packet.body.size == 0);
+        assert_int_equal(frame16_next(bytes_of(frames + 4, 2), &packet), 0);
+        assert_int_equal(frame16_next(bytes_of(packets + 1, 2), &packet), SIZE_MAX);
+        cut = (struct frame16_cut){.left = 0};
+        assert_false(frame16_put_packets(&out, &cut, bytes_of(large, sizeof large)));
+        buffer_fini(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +200,7 @@ int main(void)
         cmocka_unit_test(a_part_is_a_fragment),
         cmocka_unit_test(what_is_put_bare_is_read),
         cmocka_unit_test(what_no_gateway_sends_is_wrong),
+        cmocka_unit_test(a_packet_is_a_frame_of_skynets),
         cmocka_unit_test(addresses_and_urls_say_where),
         cmocka_unit_test(what_says_nowhere_is_refused),
     };

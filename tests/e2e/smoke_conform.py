@@ -18,6 +18,7 @@ PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "doc
 # Why a vector isn't played.
 SLOW, OPEN, KEYS = "it takes a while: --slow", "the gateway wants an auth", "the gateway wants no auth"
 WS, SESSION = "it is of WebSockets: ws://", "it takes an actor that takes a session: --id, --kind"
+SKYNET, LESS = "it is of skynet's frames: skynet://", "a frame of skynet's holds less"
 
 
 def bare(text):
@@ -47,20 +48,26 @@ def serving(fleet, words):
 def played_on_a_gateway(binary, words=(), secrets=""):
     with Fleet(binary) as fleet:
         start(fleet)
-        more = ["--frames", "127.0.0.1:0", "--ws", "127.0.0.1:0"]
+        more = ["--frames", "127.0.0.1:0", "--ws", "127.0.0.1:0", "--skynet", "127.0.0.1:0"]
         if secrets:
             path = fleet.data("keys")
             with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w") as f:
                 f.write(secrets)
             more, words = [*more, "--auth-keys", path], [*words, "--keys", path]
         gateway = serving(fleet, more)
-        for kind, carrier in (("0", "tcp"), ("1", "tcp"), ("0", "ws"), ("1", "ws")):
-            where = gateway.fields["frames"] if carrier == "tcp" else f"ws://{gateway.fields['ws']}/"
+        wheres = {
+            "tcp": gateway.fields["frames"],
+            "ws": f"ws://{gateway.fields['ws']}/",
+            "skynet": f"skynet://{gateway.fields['skynet']}",
+        }
+        for kind, carrier in (("0", "tcp"), ("1", "tcp"), ("0", "ws"), ("1", "ws"), ("0", "skynet"), ("1", "skynet")):
+            where = wheres[carrier]
             code, wrong, skipped, lines = conform(fleet, where, "--kind", kind, "--pushes", "push hey", *words)
             assert code == 0, wrong
             assert lines[1] == f"1..{len(lines) - 3}", lines[:2]
             right = {SLOW, OPEN if secrets else KEYS}
-            right |= {WS} if carrier == "tcp" else set()
+            right |= {WS} if carrier != "ws" else set()
+            right |= {LESS} if carrier == "skynet" else {SKYNET}
             right |= {SESSION} if kind == "1" else set()
             assert skipped == right, skipped
 
@@ -76,7 +83,7 @@ def a_gateway_passes_by_tls(binary):
         for where in (tcp, ws):
             code, wrong, skipped, _ = conform(fleet, where, "--pushes", "push hey", "--ca", chain)
             assert code == 0, wrong
-            assert skipped == {SLOW, KEYS} | ({WS} if where == tcp else set()), skipped
+            assert skipped == {SLOW, KEYS, SKYNET} | ({WS} if where == tcp else set()), skipped
         code, wrong, _, _ = conform(fleet, ws, "--insecure-tls", "--only", "ping")
         assert code == 0, wrong
         for where, words in ((tcp, []), (ws, ["--ca", other])):
