@@ -302,8 +302,9 @@ static int run_daemon(int argc, char **argv)
         .summary = "Run a node: registers, is given its share, hosts actors. SIGTERM drains it.",
         .arguments = "",
         .details = "Exit 75: it was fenced, others took its ids; start it again (a supervisor's "
-                   "work). 143: its drain was cut short.\nAlso: ringhold node list | wait NAME | "
-                   "drain NAME | remove NAME | weight NAME N (each "
+                   "work). 143: its drain was cut short.\nAlso: ringhold node list | wait | add | "
+                   "drain | remove | replace | "
+                   "weight (each "
                    "with --help).",
         .options = options,
         .daemon = true,
@@ -336,8 +337,10 @@ int cmd_node(int argc, char **argv)
     } others[] = {
         {"list", cmd_node_list},
         {"wait", cmd_node_wait},
+        {"add", cmd_node_add},
         {"drain", cmd_node_drain},
         {"remove", cmd_node_remove},
+        {"replace", cmd_node_replace},
         {"weight", cmd_node_weight},
     };
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WAIT_MAX_S = 86400, EXIT_NOT_YET = 3, EXIT_DETACHED = 130 };
+enum { WAIT_MAX_S = 86400 };
 
 static void ask_for_nodes(Rh__Admin *request, Rh__AdminNodes *what)
 {
@@ -85,22 +85,15 @@ int cmd_node_list(int argc, char **argv)
 /* The exit code. `deadline`: who isn't empty by then keeps what it has. */
 static int watch_drain(const struct query *q, char *name, uint32_t wait_s, bool deadline)
 {
-    switch (drain_watch(q, name, wait_s)) {
-    case DRAIN_EMPTY:
-        return 0;
-    case DRAIN_DETACHED:
-        return EXIT_DETACHED;
-    case DRAIN_NOT_YET:
-        if (deadline) {
-            (void)fprintf(
-                stderr, "%s isn't empty after %u s: the drain is taken back\n", name, wait_s);
-            return drain_wish(q, name, true) ? EXIT_NOT_YET : 1;
+    const enum drain_end end = drain_watch(q, name, wait_s);
+
+    if (end == DRAIN_NOT_YET && deadline) {
+        (void)fprintf(stderr, "%s isn't empty after %u s: the drain is taken back\n", name, wait_s);
+        if (!drain_wish(q, name, true)) {
+            return 1;
         }
-        return EXIT_NOT_YET;
-    case DRAIN_NOBODY:
-        break;
     }
-    return 1;
+    return drain_exit_code(end);
 }
 
 static struct option seconds_option(const char *key, uint32_t *seconds, const char *help)
@@ -159,6 +152,29 @@ int cmd_node_drain(int argc, char **argv)
     return watch_drain(&q, name, deadline_s != 0 ? deadline_s : wait_s, deadline_s != 0);
 }
 
+bool node_remove_wish(const struct query *q, const char *node)
+{
+    Rh__AdminRemove what = RH__ADMIN_REMOVE__INIT;
+    Rh__Admin request = RH__ADMIN__INIT;
+    char name[64];
+    char by[128];
+
+    (void)snprintf(name, sizeof name, "%s", node);
+    (void)query_who(by, sizeof by);
+    what.name = name;
+    what.by = by;
+    request.what_case = RH__ADMIN__WHAT_REMOVE;
+    request.remove = &what;
+    Rh__AdminReply *reply =
+        query_number_wish(q, &what.wish, &what.seen) ? query_ask(q, &request) : NULL;
+    if (reply == NULL) {
+        return false;
+    }
+    query_say(q, reply->text);
+    admin_free(reply);
+    return true;
+}
+
 int cmd_node_remove(int argc, char **argv)
 {
     struct query q;
@@ -175,24 +191,7 @@ int cmd_node_remove(int argc, char **argv)
     if (code >= 0) {
         return code;
     }
-    Rh__AdminRemove what = RH__ADMIN_REMOVE__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
-    char name[64];
-    (void)snprintf(name, sizeof name, "%s", q.arguments[0]);
-    what.name = name;
-    char by[128];
-    (void)query_who(by, sizeof by);
-    what.by = by;
-    request.what_case = RH__ADMIN__WHAT_REMOVE;
-    request.remove = &what;
-    Rh__AdminReply *reply =
-        query_number_wish(&q, &what.wish, &what.seen) ? query_ask(&q, &request) : NULL;
-    if (reply == NULL) {
-        return 1;
-    }
-    query_say(&q, reply->text);
-    admin_free(reply);
-    return 0;
+    return node_remove_wish(&q, q.arguments[0]) ? 0 : 1;
 }
 
 int cmd_node_weight(int argc, char **argv)

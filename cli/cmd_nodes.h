@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `ringhold node list|wait|drain|remove|weight`: asking about nodes. `ringhold node` alone
- * is the daemon (cli/cmd_node.c).
+ * `ringhold node list|wait|add|drain|remove|replace|weight`: asking about nodes. `ringhold node`
+ * alone is the daemon (cli/cmd_node.c).
  */
 #ifndef CLI_CMD_NODES_H
 #define CLI_CMD_NODES_H
@@ -12,10 +12,15 @@
  * saying what it lacks yet; 1 on another error. */
 int node_wait(const struct query *q, const char *name, uint64_t above, uint32_t wait_s);
 
+/* Ask for the removal of a node; tells what comes of it. False after printing why not. */
+bool node_remove_wish(const struct query *q, const char *node);
+
 int cmd_node_list(int argc, char **argv);
 int cmd_node_wait(int argc, char **argv);
 int cmd_node_drain(int argc, char **argv);
 int cmd_node_remove(int argc, char **argv);
+int cmd_node_add(int argc, char **argv);
+int cmd_node_replace(int argc, char **argv);
 int cmd_node_weight(int argc, char **argv);
 
 #endif

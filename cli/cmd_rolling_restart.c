@@ -26,13 +26,7 @@
 #include <string.h>
 #include <time.h>
 
-enum {
-    DEADLINE_S = 600,
-    DEADLINE_MAX_S = 86400,
-    LOOK_AGAIN_MS = 200,
-    EXIT_NOT_YET = 3,
-    EXIT_DETACHED = 130
-};
+enum { DEADLINE_S = 600, DEADLINE_MAX_S = 86400, LOOK_AGAIN_MS = 200, EXIT_NOT_YET = 3 };
 
 struct rollout {
     struct query q;
@@ -187,19 +181,13 @@ static int drain(const struct rollout *r, const struct target *t)
     if (!drain_wish(&r->q, t->name, false)) {
         return 1;
     }
-    switch (drain_watch(&r->q, t->name, r->deadline_s)) {
-    case DRAIN_EMPTY:
-        return 0;
-    case DRAIN_DETACHED:
-        return EXIT_DETACHED;
-    case DRAIN_NOT_YET:
+    const enum drain_end end = drain_watch(&r->q, t->name, r->deadline_s);
+
+    if (end == DRAIN_NOT_YET) {
         (void)fprintf(stderr, "%s isn't empty after %u s\n", t->name, r->deadline_s);
         take_back(r, t);
-        return EXIT_NOT_YET;
-    case DRAIN_NOBODY:
-        break;
     }
-    return 1;
+    return drain_exit_code(end);
 }
 
 static int restart(const struct rollout *r, const struct target *t)

@@ -8,7 +8,7 @@
 #define CLI_COMMANDS_H
 
 int cmd_coordinator(int argc, char **argv);
-int cmd_node(int argc, char **argv); /* the daemon, or list | wait | drain | remove | weight */
+int cmd_node(int argc, char **argv); /* the daemon, or list | wait | add | drain … */
 int cmd_gateway(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_ring(int argc, char **argv);

@@ -266,6 +266,21 @@ enum drain_end drain_watch(const struct query *q, const char *name, uint32_t wai
     return end;
 }
 
+int drain_exit_code(enum drain_end end)
+{
+    switch (end) {
+    case DRAIN_EMPTY:
+        return 0;
+    case DRAIN_NOT_YET:
+        return 3;
+    case DRAIN_DETACHED:
+        return 130;
+    case DRAIN_NOBODY:
+        break;
+    }
+    return 1;
+}
+
 /* ---- the wish ---- */
 
 bool drain_wish(const struct query *q, const char *node, bool cancel)

@@ -20,7 +20,9 @@ static const struct {
 } commands[] = {
     {"demo", cmd_demo, "start a whole fleet on loopback, load it, change it, judge it"},
     {"coordinator", cmd_coordinator, "run a coordinator: keeps the ring (1, 3 or 5 of them)"},
-    {"node", cmd_node, "run a node: hosts actors; or: node list | wait | drain | remove | weight"},
+    {"node",
+     cmd_node,
+     "run a node: hosts actors; or: node list | wait | add | drain | remove | replace | weight"},
     {"gateway", cmd_gateway, "run a gateway: takes clients' requests (Redis protocol, packets)"},
     {"status", cmd_status, "the fleet at a glance"},
     {"ring", cmd_ring, "every vnode and its owner; --diff: what would move if a node came or went"},

@@ -524,6 +524,7 @@ static void promote(struct host *h, struct image *image)
     struct actor *a = actor_find(&h->actors, name);
 
     if (a != NULL && (a->live || a->state != ACTOR_ABSENT)) {
+        h->doubles_total++;
         log_error("node", "handed_over_actor_lives", "kind=%u", image->kind); // I1
         return;
     }

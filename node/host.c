@@ -529,6 +529,7 @@ void host_figures(const struct host *h, struct host_figures *out)
         .turns = h->turns,
         .retired_total = h->retired_total,
         .failed_total = h->failed_total,
+        .doubles_total = h->doubles_total,
         .failing = fail_waiting(h),
         .woken = h->woken,
         .wake_waiting = h->wake.count,

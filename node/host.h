@@ -338,6 +338,7 @@ struct host_figures {
     uint64_t turns;              /* what they did between requests */
     uint64_t retired_total; /* actors that ended because nobody used them, or by their own wish */
     uint64_t failed_total;  /* times one was broken or did not start */
+    uint64_t doubles_total; /* I1: times one lived here that had no right to; must be 0 */
     uint64_t failing;       /* that wait for their next start, now */
     uint64_t woken;         /* actors started without a request */
     uint64_t wake_waiting;  /* ids to be started so, now */

@@ -191,6 +191,7 @@ struct host {
     uint64_t turns;
     uint64_t retired_total;
     uint64_t failed_total;
+    uint64_t doubles_total;
     struct ration complaints;
     uint64_t woken;
     uint64_t wake_dropped;

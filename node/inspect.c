@@ -282,6 +282,7 @@ static void stop_stray(struct host *h, struct actor *a)
     struct queue waiting;
 
     log_warn("node", "stray_stopped", "kind=%u version=%" PRIu64, a->kind, h->view.ring.version);
+    h->doubles_total += is_live(a) ? 1 : 0;
     queue_init(&waiting);
     actor_empty(h, a, &waiting);
     if (a->state == ACTOR_RUNNING) {

@@ -337,6 +337,7 @@ static void a_node_tells_what_lives_where(void **state)
     assert_int_equal(said->inspect_answer->strays, 0);
     assert_int_equal(said->inspect_answer->n_live, 1); // anna
     assert_int_equal(s.host->running, 0);
+    assert_int_equal(s.host->doubles_total, 1);
     control_free(said);
     actor_remove(s.host, actor_find(&s.host->actors, mine), DISCARD_STOP);
     stage_close(&s);

@@ -27,6 +27,7 @@ struct fleet {
     uint64_t gateways;
     uint64_t gateways_behind;
     uint64_t nodes_behind;
+    uint64_t version_lag;
     uint64_t lease_left_us;
 };
 
@@ -66,9 +67,20 @@ static const struct metrics_row of_leader[] = {
     ROW(gateways_behind, GAUGE, "gateways_behind",
         "Of them, with an older ring than the leader's."),
     ROW(nodes_behind, GAUGE, "nodes_behind", "Live nodes with an older ring than the leader's."),
+    ROW(version_lag, GAUGE, "ring_version_lag",
+        "How far the oldest ring of a live node or a gateway is behind, in numbers drawn."),
     ROW_US(lease_left_us, GAUGE, "lease_left_least_seconds",
            "Least that is left of a live node's lease; 0: there is no such node."),
 };
+
+/* Somebody has that version of the ring; true: an older one. 0 = he did not say. */
+static bool count_version(struct fleet *f, uint64_t version)
+{
+    const uint64_t lag = version < f->version && version != 0 ? f->version - version : 0;
+
+    f->version_lag = lag > f->version_lag ? lag : f->version_lag;
+    return version < f->version;
+}
 
 /* ---- nodes ---- */
 
@@ -90,7 +102,7 @@ static void count_node(struct coordinator *c, const struct state_node *node, str
         census->count[i] += strcmp(state, states[i]) == 0;
     }
     if (strcmp(state, "live") == 0) {
-        f->nodes_behind += seen != NULL && seen->renew.version < f->version;
+        f->nodes_behind += seen != NULL && count_version(f, seen->renew.version);
         f->lease_left_us =
             f->lease_left_us == 0 || left_us < f->lease_left_us ? left_us : f->lease_left_us;
     }
@@ -103,7 +115,7 @@ static void count_gateways(struct coordinator *c, struct fleet *f)
     admin_gateways(c, reply);
     f->gateways = reply->n_gateways;
     for (size_t i = 0; i < reply->n_gateways; i++) {
-        f->gateways_behind += reply->gateways[i]->version < f->version;
+        f->gateways_behind += count_version(f, reply->gateways[i]->version);
     }
     proto_free(&reply->base);
 }

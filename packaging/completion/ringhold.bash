@@ -37,14 +37,14 @@ _ringhold()
         return
     fi
     case ${command[*]} in
-    node) word="list wait drain remove weight" ;;
+    node) word="list wait add drain remove replace weight" ;;
     txn) word="list show resolve" ;;
     quarantine) word="list clear add" ;;
     recover) word="inspect verify backup restore new-cluster undo" ;;
     config) word="check print" ;;
     token) word="make check" ;;
     tls) word="init coordinator node gateway operator check" ;;
-    rolling-restart|"node wait"|"node drain"|"node remove"|"node weight")
+    rolling-restart|"node wait"|"node drain"|"node remove"|"node replace"|"node weight")
         word=$("$program" node list -o json --timeout-ms 500 2>/dev/null | tr '{' '\n' | sed -n 's/^"node":"\([^"]*\)".*/\1/p') ;;
     "txn show"|"txn resolve")
         word=$("$program" txn list -o json --timeout-ms 500 2>/dev/null | tr '{' '\n' | sed -n 's/^"txn":\([0-9]*\).*/\1/p') ;;

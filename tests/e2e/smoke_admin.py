@@ -7,8 +7,10 @@ import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import socket
+import subprocess
 
 from fleet import Fleet, Resp, main, until
 
@@ -39,6 +41,9 @@ def metrics(address, headers=()):
     """{name with labels: value}, of a page that is checked line by line."""
     status, head, text = get(address, "/metrics", headers=headers)
     assert status == 200 and head["Content-Type"].startswith("text/plain; version=0.0.4"), (status, text)
+    if shutil.which("promtool"):
+        checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=60)
+        assert checked.returncode == 0 and not checked.stderr, checked.stderr
     found, kinds, helped = {}, {}, set()
     for line in text.splitlines():
         if line.startswith("# HELP "):
@@ -90,6 +95,7 @@ def every_daemon_tells_its_figures(binary):
             assert not missing, f"not in docs/metrics.md: {missing}"
             assert figures["process_resident_memory_bytes"] > 1 << 20, figures
             assert any(k.startswith("ringhold_build_info{") for k in figures), figures
+        assert n["ringhold_node_double_activations_total"] == 0 == c["ringhold_coordinator_ring_version_lag"], (n, c)
         # A join is seen by all: moved vnodes, held ones, a new ring.
         fleet.node("n2", ["--admin", at["n2"]])
         fleet.settled(["n1", "n2"])

@@ -21,7 +21,7 @@ def nodes(fleet):
 
 
 class Machines(threading.Thread):
-    """Restarts a node when a file named after it appears: what systemctl would do."""
+    """Restarts or starts a node when a file named after it appears: what systemctl would do."""
 
     def __init__(self, fleet, number=signal.SIGTERM):
         super().__init__(daemon=True)
@@ -36,8 +36,14 @@ class Machines(threading.Thread):
                     os.unlink(os.path.join(self.fleet.folder, file))
                     name = file.split("-", 1)[1]
                     self.fleet.process(name).kill(self.number).wait()
-                    self.done.append(name)
-                    self.fleet.node(name, ready=False)
+                    self.begin(name)
+                elif file.startswith("start-"):
+                    os.unlink(os.path.join(self.fleet.folder, file))
+                    self.begin(file.split("-", 1)[1])
+
+    def begin(self, name):
+        self.done.append(name)
+        self.fleet.node(name, ready=False)
 
     def end(self):
         self.over.set()
@@ -134,9 +140,37 @@ def it_tells_first_and_refuses_nonsense(binary):
         until("it has its share again", lambda: nodes(fleet)["n1"]["state"] == "live")
 
 
+def a_node_comes_and_one_takes_the_others_place(binary):
+    with Fleet(binary) as fleet:
+        started(fleet, "n1", "n2")
+        machines = Machines(fleet)
+        start = f"touch {fleet.folder}/start-{{node}}"
+        try:
+            code, out, err = fleet.run(
+                "node", "add", "n3", "--command", start, "--host", "::1", "--coordinators", fleet.addresses)  # fmt: skip
+            assert code == 0, (code, out, err)
+            assert nodes(fleet)["n3"]["vnodes"] > 0
+            code, out, err = fleet.run(
+                "node", "replace", "n1", "n4", "--command", start, "--coordinators", fleet.addresses)  # fmt: skip
+            assert code == 0, (code, out, err)
+        finally:
+            machines.end()
+        assert machines.done == ["n3", "n4"], machines.done
+        fleet.settled(["n2", "n3", "n4"])
+        assert fleet.process("n1").wait() == 0, "it was removed, so its process ended"
+        at = ("--coordinators", fleet.addresses)
+        code, _, err = fleet.run("node", "replace", "n1", "n5", *at)
+        assert code == 1 and "unknown node" in err, (code, err)
+        code, out, err = fleet.run("node", "add", "n9", "--command", "exit 7", *at)
+        assert code == 1 and "ended with 7" in err, (code, out, err)
+        code, out, err = fleet.run("node", "add", "n9", "--deadline", "1", *at)
+        assert code == 3 and "n9 has not registered" in err, (code, out, err)
+
+
 main([
     all_are_restarted_under_load,
     a_crash_does_not_leave_it_drained,
     what_fails_stops_it_and_it_goes_on,
     it_tells_first_and_refuses_nonsense,
+    a_node_comes_and_one_takes_the_others_place,
 ])  # fmt: skip
