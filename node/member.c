@@ -301,6 +301,16 @@ static const char *misfit(const struct host *h)
     return NULL;
 }
 
+/* It said goodbye, and was given vnodes before anybody heard: they are not let go of like that. */
+static void stay_if_it_owns(struct host *h)
+{
+    if (h->life == LIFE_PARTING && ring_owned_count(&h->view.ring, h->slot) > 0) {
+        log_info("node", "stays", "why=\"it was given vnodes as it left\"");
+        h->life = LIFE_SERVING;
+        h->may_leave = false;
+    }
+}
+
 /* `delta`: what changed since the configuration that was adopted last; NULL = anything. */
 static void adopt(struct host *h, const Rh__Delta *delta)
 {
@@ -328,6 +338,7 @@ static void adopt(struct host *h, const Rh__Delta *delta)
         lost = mark_places(h, span[i]) || lost;
     }
     h->marked_version = h->view.ring.version;
+    stay_if_it_owns(h);
     if (lost) {
         look_if_nothing_is_left(h);
     }
