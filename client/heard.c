@@ -112,14 +112,14 @@ static bool on_auth_ok(struct rhc *c, struct rhc_bytes body, struct rhc_event *e
 
 /* ---- bind ---- */
 
-/* The fields of a session that is kept. */
+/* The fields of a session that is kept, and begins: its pushes count from 1, and if the next one is
+ * a later one, those between are lost. */
 static void take_session(struct session *s, struct rhc_bytes payload)
 {
     s->keeps = payload.size >= BEGUN_SIZE;
     s->pushed = 0;
     if (s->keeps) {
         memcpy(s->name, payload.data, SESSION_SIZE);
-        s->pushed = big_get64(data_of(payload) + SESSION_SIZE) - 1;
     }
 }
 

@@ -674,6 +674,22 @@ static void an_actor_begun_afresh_runs_nothing_again(void **state)
     end(&r);
 }
 
+/* Its first pushes were let go before the gateway heard that it was begun (fleet_sim --profile
+ * sessions --seed 2234). */
+static void what_an_actor_begun_afresh_could_not_keep_is_told(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    start_bound(&r);
+    hears(&r, "10 000024 " SESSION " 000000000000000b 00007530 09 000009 000000000000000b 61");
+    (void)next(&r, RHC_EVENT_BEGUN);
+    const struct rhc_event push = next(&r, RHC_EVENT_PUSH);
+    assert_int_equal(push.sequence, 11);
+    assert_int_equal(push.lost, 10);
+    end(&r);
+}
+
 /* It came with the answer to the resume: what was sent in the connection before is not sent again
  * as if it were new. */
 static void nor_when_it_hears_of_that_as_it_is_back(void **state)
@@ -1032,6 +1048,7 @@ int main(void)
         cmocka_unit_test(a_session_that_is_gone_is_begun_afresh),
         cmocka_unit_test(another_client_in_its_place_is_the_end),
         cmocka_unit_test(an_actor_begun_afresh_runs_nothing_again),
+        cmocka_unit_test(what_an_actor_begun_afresh_could_not_keep_is_told),
         cmocka_unit_test(nor_when_it_hears_of_that_as_it_is_back),
         cmocka_unit_test(a_stopping_gateway_knows_nothing_of_what_is_sent_again),
         cmocka_unit_test(a_gateway_that_keeps_no_sessions_will_do),

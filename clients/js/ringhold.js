@@ -740,7 +740,7 @@ export class Client {
   #takeSession(payload) {
     const s = this.#session;
     s.name = payload.length >= BEGUN_SIZE ? payload.slice(0, SESSION_SIZE) : null;
-    s.pushed = s.name === null ? 0n : viewOf(payload).getBigUint64(SESSION_SIZE) - 1n;
+    s.pushed = 0n; // if the next one is a later one than 1, those between are lost
   }
 
   #onBindAnswer(status, retryMs, payload) {
