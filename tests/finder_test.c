@@ -49,12 +49,34 @@ static void a_lost_link_and_a_refusal_end_a_claim(void **state)
     assert_int_equal(finder_leader(&f), -1);
 }
 
+/* Else a node that took it for news would not renew its lease (fleet_sim --profile sessions --seed
+ * 1719). */
+static void what_was_said_in_an_earlier_term_comes_too_late(void **state)
+{
+    struct finder f;
+
+    (void)state;
+    finder_init(&f, 2);
+    finder_on_leader(&f, 0, true, 8);
+    finder_on_leader(&f, 0, false, 7);
+    assert_int_equal(finder_leader(&f), 0);
+    finder_on_leader(&f, 1, true, 7);
+    finder_on_leader(&f, 0, true, 6);
+    assert_int_equal(finder_leader(&f), 0);
+    finder_on_leader(&f, 0, false, 8); // it steps down
+    assert_int_equal(finder_leader(&f), 1);
+    finder_on_down(&f, 1);
+    finder_on_leader(&f, 1, true, 2); // a new process, whose group begins anew
+    assert_int_equal(finder_leader(&f), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(nobody_leads_until_someone_says_so),
         cmocka_unit_test(the_claim_of_the_higher_term_wins_in_any_order),
         cmocka_unit_test(a_lost_link_and_a_refusal_end_a_claim),
+        cmocka_unit_test(what_was_said_in_an_earlier_term_comes_too_late),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }

@@ -9,21 +9,29 @@ void finder_init(struct finder *f, size_t count)
     *f = (struct finder){.count = count};
 }
 
-void finder_on_leader(struct finder *f, size_t index, bool leading, uint64_t term)
+static void claims(struct finder *f, size_t index, bool leading, uint64_t term)
 {
     ASSERT(index < f->count);
     f->claim[index].leading = leading;
     f->claim[index].term = leading ? term : 0;
 }
 
+void finder_on_leader(struct finder *f, size_t index, bool leading, uint64_t term)
+{
+    ASSERT(index < f->count);
+    if (term >= f->claim[index].term) {
+        claims(f, index, leading, term);
+    }
+}
+
 void finder_on_not_leader(struct finder *f, size_t index)
 {
-    finder_on_leader(f, index, false, 0);
+    claims(f, index, false, 0);
 }
 
 void finder_on_down(struct finder *f, size_t index)
 {
-    finder_on_leader(f, index, false, 0);
+    claims(f, index, false, 0);
 }
 
 int finder_leader(const struct finder *f)

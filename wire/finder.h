@@ -4,7 +4,8 @@
  * whether it leads, and in which term; a finder keeps what was claimed last.
  *
  * Pure. A deposed leader that does not know it yet may still claim to lead:
- * the claim of the higher term wins. A lost link or a "not leader" ends a claim.
+ * the claim of the higher term wins. A lost link or a "not leader" ends a claim;
+ * what the same coordinator said in an earlier term, and comes late, does not.
  */
 #ifndef WIRE_FINDER_H
 #define WIRE_FINDER_H
