@@ -92,10 +92,13 @@
     X(M_TOOMANY, "more are bound than may be")
 
 /* Of sessions that move with their actors, and are lost with them: sim/players.h. */
-#define MUTANT_PLAYER_LIST(X)                                    \
-    X(M_BONDSTAYS, "a client stays behind when its actor moves") \
-    X(M_OLDKEY, "a session that is begun afresh keeps its name") \
-    X(M_NOTETWICE, "a note that binds runs at a second incarnation")
+#define MUTANT_PLAYER_LIST(X)                                                         \
+    X(M_BONDSTAYS, "a client stays behind when its actor moves")                      \
+    X(M_OLDKEY, "a session that is begun afresh keeps its name")                      \
+    X(M_NOTETWICE, "a note that binds runs at a second incarnation")                  \
+    X(M_JOINTWICE, "who joins a group twice is pushed to twice")                      \
+    X(M_CASTLANE, "pushes to groups and what is sent behind them are numbered apart") \
+    X(M_GROUPSTAYS, "who leaves a group is pushed to with the others")
 
 enum mutant {
 #define X(name, text) name,

@@ -10,7 +10,8 @@
  * The actor may be lost when its arc was taken over cold, when the link to its
  * node was away, and when it says so itself. What it pushed last may be lost when
  * a link was away to where it lives, or lived just before: the ring that this
- * gateway knows may be older than the actor's place.
+ * gateway knows may be older than the actor's place
+ * (docs/decisions/025-what-a-link-may-have-lost.md).
  */
 #include "gateway/client_inside.h"
 

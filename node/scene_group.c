@@ -6,6 +6,7 @@
 #include "node/scene_inside.h"
 
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "base/random.h"
 #include "ring/hash.h"
 #include "wire/cursor.h"
@@ -100,7 +101,7 @@ int rh_group_join(struct rh_group *group, struct rh_bytes id)
     if (!is_id(id)) {
         return RH_INVALID;
     }
-    if (find(group, bytes_of(id.data, id.size)) != NULL) {
+    if (find(group, bytes_of(id.data, id.size)) != NULL && !mutant(M_JOINTWICE)) {
         return RH_OK;
     }
     if (group->by_id.count >= group->members_max) {
@@ -116,6 +117,9 @@ int rh_group_leave(struct rh_group *group, struct rh_bytes id)
 
     if (m == NULL) {
         return RH_GONE;
+    }
+    if (mutant(M_GROUPSTAYS)) {
+        return RH_OK;
     }
     struct member *last = group->member[group->by_id.count - 1];
 

@@ -95,9 +95,16 @@ static void send(struct fleet *f, struct sim_node *n, const struct calls_effect 
         end != NULL && !node_is_gated(f, n) && !world_chance(&f->world, f->faults.refuse_pm);
 
     if (leaves) {
-        ASSERT(e->common.data == NULL); // No actor here broadcasts.
         check_output(f, n);
-        network_send(&f->network, end, e->frame_type, e->bytes);
+        if (e->common.data != NULL) {
+            struct buffer whole = {0};
+
+            request_put_whole(&whole, e->bytes, e->common);
+            network_send(&f->network, end, e->frame_type, buffer_bytes(&whole));
+            buffer_fini(&whole);
+        } else {
+            network_send(&f->network, end, e->frame_type, e->bytes);
+        }
     } else if (e->frame_type == FRAME_REQUEST) {
         calls_give_back(n->calls, e, now_of(f, n));
     }
@@ -223,6 +230,20 @@ void node_calls_settle(struct fleet *f, struct sim_node *n)
     if (has_effects && n->calls != NULL) {
         calls_check(n->calls);
     }
+}
+
+/* ---- heroes ---- */
+
+void node_calls_ask(struct fleet *f, struct sim_node *n, const struct call *call)
+{
+    calls_ask(n->calls, call, now_of(f, n));
+    node_calls_settle(f, n);
+}
+
+void node_calls_close(struct fleet *f, struct sim_node *n, uint64_t session)
+{
+    calls_close(n->calls, session, now_of(f, n));
+    node_calls_settle(f, n);
 }
 
 /* ---- actors ---- */

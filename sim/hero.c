@@ -5,7 +5,7 @@
  * is busy when it shall move, or moves cold. What it hears must make sense to it.
  *
  *     push:    | spell u64 | number in it u64 | filler |
- *     request: | number u64 | noise |, answered by its number
+ *     request: | number u64 | noise |, answered by its number; 0: of another hero (room.c)
  */
 #include "base/assert.h"
 #include "base/mem.h"
@@ -28,14 +28,15 @@ struct life {
     uint64_t number; /* as hero.lives */
     bool bonded;     /* it came with a client that it knows nothing of yet */
     struct memory knows;
+    struct room room;
 };
 
-static struct hero *hero_named(struct fleet *f, struct rh_bytes id)
+struct hero *hero_named(struct fleet *f, struct bytes id)
 {
     for (size_t i = 0; i < HEROES; i++) {
         struct hero *h = &f->players->hero[i];
 
-        if (bytes_equal(bytes_of(id.data, id.size), bytes_of(h->who.id, h->who.id_size))) {
+        if (bytes_equal(id, bytes_of(h->who.id, h->who.id_size))) {
             return h;
         }
     }
@@ -133,7 +134,7 @@ static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
 {
     struct sim_stage *s = rh_shared(actor);
     struct fleet *f = sim_stage_fleet(s);
-    struct hero *h = hero_named(f, rh_id(actor));
+    struct hero *h = hero_named(f, bytes_of(rh_id(actor).data, rh_id(actor).size));
 
     (void)fence;
     if (players_chance(f, f->faults.activate_fail_pm)) {
@@ -144,10 +145,15 @@ static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
         .fleet = f, .stage = s, .hero = h, .number = ++h->lives, .bonded = sim_stage_bonded(s)};
     *instance = l;
     if (state != NULL) {
-        ASSERT(state->size == sizeof l->knows);
-        memcpy(&l->knows, state->data, state->size);
+        ASSERT(state->size >= sizeof l->knows);
+        memcpy(&l->knows, state->data, sizeof l->knows);
+        room_load(&l->room,
+                  (struct rh_bytes){(const uint8_t *)state->data + sizeof l->knows,
+                                    state->size - sizeof l->knows});
         h->client = l->knows.client; // it may have been taken for lost with the node it comes from
         f->players->total.moved += l->knows.client != CLIENT_NONE;
+    } else {
+        room_open(&l->room);
     }
     ran(l);
     check_hero_begins(f, h, sim_stage_node(s), state != NULL, l->knows.spell, l->knows.made);
@@ -170,18 +176,20 @@ static int on_handoff(struct rh_actor *actor, void *instance, struct rh_out *out
         return RH_COLD;
     }
     rh_out_put(out, &l->knows, sizeof l->knows);
+    room_save(&l->room, out);
     return RH_OK;
 }
 
 static void on_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
 {
-    const struct life *l = instance;
+    struct life *l = instance;
 
     (void)actor;
     if (why != RH_MOVED && l->number == l->hero->lives) {
         l->hero->client = CLIENT_NONE; // until it is begun afresh
         l->hero->losses++;
     }
+    room_close(&l->room);
     mem_free(instance);
 }
 
@@ -196,6 +204,9 @@ static void do_something(struct rh_actor *actor, struct life *l)
     }
     if (l->fleet->healed) {
         return;
+    }
+    if (p->groups) {
+        room_acts(actor, l->fleet, l->hero, &l->room);
     }
     if (players_chance(l->fleet, p->kicks_pm) && rh_kick(actor, RH_KICK_GAME, "out") == RH_OK) {
         l->hero->kicks++;
@@ -223,6 +234,11 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
 
     ASSERT(message->payload.size >= sizeof number);
     memcpy(&number, message->payload.data, sizeof number);
+    if (number == 0) {
+        room_hears(l->fleet, l->hero, &l->room, message->payload);
+        ran(l);
+        return;
+    }
     check_player_run(l->fleet, l->hero, number);
     do_something(actor, l);
     ran(l);

@@ -38,7 +38,7 @@ enum { COUNT = sizeof all / sizeof all[0] };
 /* Which kind of seed shows a mutant: a rule about clocks shows in none without drift. */
 static enum profile hunting_ground(enum mutant m)
 {
-    static const enum profile ground[M_NOTETWICE + 1] = {
+    static const enum profile ground[M_GROUPSTAYS + 1] = {
         [M_NOCONF] = PROFILE_LEASE,         [M_NOSTOP] = PROFILE_LEASE,
         [M_NOWAIT] = PROFILE_LEASE,         [M_NEWLEAD] = PROFILE_LEASE,
         [M_DRIFT] = PROFILE_LEASE,          [M_RECV] = PROFILE_LEASE,
@@ -60,7 +60,8 @@ static enum profile hunting_ground(enum mutant m)
         [M_OLDROUND] = PROFILE_SESSIONS,    [M_ANYKEY] = PROFILE_SESSIONS,
         [M_OWNNUMBER] = PROFILE_SESSIONS,   [M_ACKALL] = PROFILE_SESSIONS,
         [M_BONDSTAYS] = PROFILE_SESSIONS,   [M_OLDKEY] = PROFILE_SESSIONS,
-        [M_NOTETWICE] = PROFILE_SESSIONS,
+        [M_NOTETWICE] = PROFILE_SESSIONS,   [M_JOINTWICE] = PROFILE_SESSIONS,
+        [M_CASTLANE] = PROFILE_SESSIONS,    [M_GROUPSTAYS] = PROFILE_SESSIONS,
     };
 
     return ground[m];
@@ -83,8 +84,8 @@ static const struct {
     {"M_STALEREL", "custody is not shipped: there is no RELEASE"},
     {"M_RECALL", "of worker threads: tests/node_threads_test.c plants it"},
     {"M_STARTCHK", "of worker threads: tests/node_threads_test.c plants it"},
-    {"M_CASTPASS", "there are no groups here: the test of casts plants it"},
-    {"M_CASTEDGE", "there are no groups here: the test of casts plants it"},
+    {"M_CASTPASS", "no broadcast waits for the few members here: the test of casts plants it"},
+    {"M_CASTEDGE", "no broadcast pauses, likewise: the test of casts plants it"},
     {"M_EACHOTHER",
      "nobody has several clients at a time here: tests/session_walk_test.c plants it"},
     {"M_FIRSTPUSHED",

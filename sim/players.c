@@ -65,11 +65,21 @@ static void draw_device(struct fleet *f, size_t i)
     d->begin_us = 1;
 }
 
+/* All seeds of their profile, and some of the ordinary ones, drawn aside: those without are as they
+ * would be if there were none. */
+static bool are_drawn(const struct fleet *f, uint64_t drawn)
+{
+    const bool ordinary = f->options.profile == PROFILE_DRAWN && f->profile == PROFILE_MIXED &&
+                          f->poison == NULL && f->activations == 0;
+
+    return f->profile == PROFILE_SESSIONS || (ordinary && drawn % 4 == 0);
+}
+
 void players_draw(struct fleet *f)
 {
     const uint64_t drawn = table_mix(f->world.seed ^ UINT64_C(0x706c6179657273));
 
-    if (f->profile != PROFILE_SESSIONS) {
+    if (!are_drawn(f, drawn)) {
         return;
     }
     struct players *p = mem_new(1, sizeof *p);
@@ -93,6 +103,9 @@ void players_draw(struct fleet *f)
     for (size_t i = 0; i < p->devices; i++) {
         draw_device(f, i);
     }
+    p->groups = f->faults.node_calls && !calm;
+    p->joins_pm = prng_between(&p->prng, 20, 400);
+    p->casts_pm = maybe(p, 800, 10, 300);
 }
 
 void players_fini(struct fleet *f)
@@ -114,6 +127,7 @@ void players_fini(struct fleet *f)
     }
     mem_free(p->spell);
     mem_free(p->ask);
+    mem_free(p->cast);
     mem_free(p->wire);
     mem_free(p);
     f->players = NULL;

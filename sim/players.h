@@ -27,6 +27,25 @@ enum {
     DEVICES = 6, /* the last two play the first two heroes, too */
     FILLER_MAX = 12000,
     HERO_RESUME_MS = 8000,
+    ROOM_GROUPS = 2, /* one of each kind of heroes, who take turns with the kinds */
+};
+
+/* What a push to a group begins with, where others have their spell. */
+static const uint64_t CAST_MARK = UINT64_MAX;
+
+/* A hero as a room: its groups, and whom it knows to be in them, by their bits. */
+struct room {
+    struct rh_group *group[ROOM_GROUPS]; /* owned */
+    uint64_t members;
+};
+
+/* A broadcast to one group. */
+struct cast_made {
+    size_t room;
+    uint64_t life;    /* of the room: it keeps its order through one */
+    uint64_t members; /* by their bits … */
+    uint64_t ran;     /* … those whose actors it reached … */
+    uint64_t got;     /* … and one of whose devices */
 };
 
 /* What a hero pushed to one client, from when it heard of it until it heard of another, or of the
@@ -56,6 +75,8 @@ struct hero {
     uint64_t ends;   /* times that it ended itself */
     uint64_t kicks;  /* of its own */
     uint64_t lives;  /* incarnations */
+    uint64_t cast_ran[HEROES];  /* the last broadcast of that room that reached it … */
+    uint64_t cast_told[HEROES]; /* … and the last that a message came behind */
 };
 
 struct player_ask {
@@ -98,14 +119,17 @@ struct device {
         uint64_t spell; /* … and those to this one, if it is bound afresh now */
         uint64_t losses;
         uint64_t rivals;
-    } stood;            /* how things stood when it last began to be */
-    uint64_t seen;      /* sequence of the last push */
-    uint64_t ran;       /* newest of its requests that ran */
-    bool leaves;        /* its gateway stops */
-    uint64_t unordered; /* those to this one may run in any order */
-    uint64_t open;      /* without an answer */
-    uint64_t wake_us;   /* when it is looked at next */
-    uint64_t begin_us;  /* it logs in again then; 0 = it need not */
+    } stood;                    /* how things stood when it last began to be */
+    uint64_t seen;              /* sequence of the last push */
+    uint64_t own;               /* the hero's own ones up to the last of them … */
+    uint64_t lost;              /* … and how many were lost since */
+    uint64_t cast_seen[HEROES]; /* the last broadcast of that room */
+    uint64_t ran;               /* newest of its requests that ran */
+    bool leaves;                /* its gateway stops */
+    uint64_t unordered;         /* those to this one may run in any order */
+    uint64_t open;              /* without an answer */
+    uint64_t wake_us;           /* when it is looked at next */
+    uint64_t begin_us;          /* it logs in again then; 0 = it need not */
 };
 
 struct players {
@@ -119,6 +143,9 @@ struct players {
     struct player_ask *ask; /* owned; by number - 1 */
     size_t ask_count;
     size_t ask_cap;
+    struct cast_made *cast; /* owned; by number - 1 */
+    size_t cast_count;
+    size_t cast_cap;
     struct wire **wire; /* owned; by number - 1 */
     size_t wire_count;
     size_t wire_cap;
@@ -131,6 +158,9 @@ struct players {
     uint64_t ends_pm;
     uint64_t cold_pm;
     uint64_t busy_pm;
+    bool groups; /* where a node's actors ask others, heroes do */
+    uint64_t joins_pm;
+    uint64_t casts_pm;
     struct {
         uint64_t begun; /* sessions */
         uint64_t afresh;
@@ -141,6 +171,8 @@ struct players {
         uint64_t lost;
         uint64_t moved; /* with a client */
         uint64_t asked;
+        uint64_t casts;
+        uint64_t cast_pushes; /* of them that came */
     } total;
 };
 
@@ -186,6 +218,30 @@ bool sim_stage_bonded(const struct sim_stage *s);
 
 extern const struct rh_actor_ops hero_ops;
 extern const struct rh_actor_ops loner_ops;
+/* Whose id it is. */
+struct hero *hero_named(struct fleet *f, struct bytes id);
+
+/* ---- as rooms: room.c */
+
+void room_open(struct room *r);
+void room_close(struct room *r);
+void room_save(const struct room *r, struct rh_out *out);
+/* Instead of opening it. */
+void room_load(struct room *r, struct rh_bytes state);
+/* A message of another hero. */
+void room_hears(struct fleet *f, struct hero *h, struct room *r, struct rh_bytes payload);
+/* Join, leave and push, or not. */
+void room_acts(struct rh_actor *actor, struct fleet *f, const struct hero *h, const struct room *r);
+
+/* ---- what is judged of groups: check_cast.c */
+
+/* A room pushes to its group number `i`; the number of that. */
+uint64_t check_cast(struct fleet *f, const struct hero *room, uint64_t members, size_t i);
+/* Its push is with the actor of a member; a message has come that was sent behind it; a device has
+ * it. */
+void check_cast_runs(struct fleet *f, struct hero *h, struct bytes payload);
+void check_behind(struct fleet *f, struct hero *h, uint64_t number);
+void check_cast_push(struct fleet *f, struct device *d, uint64_t number);
 
 /* ---- what is judged: check_player.c */
 

@@ -28,7 +28,10 @@ struct told {
     uint64_t connection; /* of a push, for the trace: also … */
     uint64_t pushed;     /* … its number … */
     uint32_t round;
-    uint8_t data[]; /* bond, then bytes; or a push record */
+    struct call call; /* of a call; its pointers are void: … */
+    size_t from_size; /* … data is who calls … */
+    size_t id_size;   /* … then whom, then the payload */
+    uint8_t data[];   /* bond, then bytes; or a push record */
 };
 
 struct sim_stage {
@@ -190,6 +193,20 @@ static void tell_host(struct sim_stage *s, const struct told *t)
     node_step(s->fleet, s->node, event);
 }
 
+/* What an incarnation asks of others is in its own order; the scene's name for that is of all
+ * fleets that ever ran here. */
+static void tell_calls(struct sim_stage *s, const struct told *t)
+{
+    struct call call = t->call;
+
+    call.session = t->part;
+    call.from = bytes_of(t->data, t->from_size);
+    call.id = bytes_of(t->data + t->from_size, t->id_size);
+    call.payload =
+        bytes_of(t->data + t->from_size + t->id_size, t->size - t->from_size - t->id_size);
+    node_calls_ask(s->fleet, s->node, &call);
+}
+
 static void on_told(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
@@ -206,6 +223,10 @@ static void on_told(void *context, const struct world_event *event)
         on_push(s, t);
     } else if (t->event.type == SCENE_BOUND) {
         presence_bound(&s->presence, t->event.session, clock_of(s));
+    } else if (t->event.type == SCENE_CALL) {
+        tell_calls(s, t);
+    } else if (t->event.type == SCENE_GONE) {
+        node_calls_close(s->fleet, s->node, t->part);
     } else {
         tell_host(s, t);
     }
@@ -241,7 +262,7 @@ static void on_scene(void *context, const struct scene_event *e)
     if (s->closing) {
         return;
     }
-    ASSERT(e->type != SCENE_CALL && e->type != SCENE_DEFERRED);
+    ASSERT(e->type != SCENE_DEFERRED);
     if (is_gone(e)) {
         p->on = NULL;
     }
@@ -249,10 +270,19 @@ static void on_scene(void *context, const struct scene_event *e)
     buffer_put(&data, e->bytes.data, e->bytes.size);
     if (e->type == SCENE_PUSH) {
         push_put(&data, e->push);
+    } else if (e->type == SCENE_CALL) {
+        buffer_put(&data, e->call->from.data, e->call->from.size);
+        buffer_put(&data, e->call->id.data, e->call->id.size);
+        buffer_put(&data, e->call->payload.data, e->call->payload.size);
     }
     struct told *t = mem_new(1, sizeof *t + data.size);
 
     *t = (struct told){.part = p->id, .event = *e, .bond_size = e->bond.size, .size = data.size};
+    if (e->type == SCENE_CALL) {
+        t->call = *e->call;
+        t->from_size = e->call->from.size;
+        t->id_size = e->call->id.size;
+    }
     if (e->type == SCENE_PUSH) {
         t->event.session = e->push->gateway;
         t->connection = e->push->connection;
@@ -378,13 +408,21 @@ static void leave(struct part *p, enum discard_why why)
     part_free(p);
 }
 
-static void trace_note(const struct sim_stage *s, struct bytes body)
+/* A note to the hero is looked at on its way. */
+static void look_at_note(const struct part *p, const struct host_effect *e, struct bytes body)
 {
+    struct fleet *f = p->stage->fleet;
+    struct caller from;
     struct note note;
 
-    if (note_get(body, &note) == ERR_OK) {
-        TRACE(&s->fleet->world,
-              s->node->process.name,
+    if (((e->flags & REQUEST_CALL) != 0 && caller_get(&body, &from) != ERR_OK) ||
+        note_get(body, &note) != ERR_OK) {
+        world_violate(&f->world, "codec", "a note does not decode");
+    } else if (note.type == NOTE_PUSH) {
+        check_cast_runs(f, hero_named(f, actor_id(p->actor)), note.payload);
+    } else {
+        TRACE(&f->world,
+              p->stage->node->process.name,
               "a note: type %u, gateway %llx, connection %llx, round %u, session %llx, key %llx, "
               "why %u",
               note.type,
@@ -400,7 +438,7 @@ static void trace_note(const struct sim_stage *s, struct bytes body)
 static void run(struct part *p, const struct host_effect *e, struct bytes body)
 {
     if ((e->flags & REQUEST_SESSION) != 0) {
-        trace_note(p->stage, body);
+        look_at_note(p, e, body);
     }
     const struct scene_message m = {.ticket = e->ticket,
                                     .flags = e->flags,
@@ -459,6 +497,16 @@ static const char *wish_name(const struct host_effect *e)
     }
 }
 
+/* In the end heroes with clients are asked to retire again and again, and say no: were that slow,
+ * it would never be quiet. */
+static uint64_t takes_max(struct fleet *f)
+{
+    if (f->healed) {
+        return 1000;
+    }
+    return players_chance(f, 30) ? 300000 : f->faults.run_max_us;
+}
+
 bool sim_stage_takes(struct fleet *f, struct sim_node *n, const struct host_effect *e,
                      struct bytes bytes)
 {
@@ -474,7 +522,7 @@ bool sim_stage_takes(struct fleet *f, struct sim_node *n, const struct host_effe
           (const char *)actor_id(e->actor).data,
           wish_name(e));
     scene_set_now(s->scene, clock_of(s));
-    s->takes_us = players_between(f, 0, players_chance(f, 30) ? 300000 : f->faults.run_max_us);
+    s->takes_us = players_between(f, 0, takes_max(f));
     perform(s, e, bytes);
     return true;
 }
