@@ -13,7 +13,7 @@
 #
 # make SAN=address,undefined check     make CC=clang     make WERROR=1     make V=1     make DEPS=skip check
 # make LTO=1: compiled as one: a seventh fewer instructions a request, and a minute more to link (docs/decisions/035).
-# Each variant (LTO, SAN, COVER, INJECT, MUTANTS, CC) builds into a folder of its own, so none spoils another.
+# Each variant (LTO, SAN, COVER, INJECT, NEXT, MUTANTS, CC) builds into a folder of its own, so none spoils another.
 # A new .c file needs no edit here.
 
 CC     = gcc
@@ -40,7 +40,7 @@ warnings := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wc
             -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wundef -Wvla \
             -Wdouble-promotion -Wformat=2 -Wswitch-enum -Wwrite-strings \
             $(if $(findstring clang,$(CC)),-Wno-cast-qual) # in protobuf-c's macros; gcc knows whose they are
-defines  := -D_POSIX_C_SOURCE=200809L -DRINGHOLD_VERSION='"$(VERSION)"' $(if $(INJECT),-DRINGHOLD_INJECT=1) $(if $(MUTANTS),-DRINGHOLD_MUTANTS=1)
+defines  := -D_POSIX_C_SOURCE=200809L -DRINGHOLD_VERSION='"$(VERSION)$(if $(NEXT),+next)"' $(if $(INJECT),-DRINGHOLD_INJECT=1) $(if $(NEXT),-DRINGHOLD_NEXT=1) $(if $(MUTANTS),-DRINGHOLD_MUTANTS=1)
 cflags   := -std=c11 $(defines) -iquote . -isystem build/proto -Iinclude -MD -MP -fPIC -fvisibility=hidden -fno-omit-frame-pointer \
             $(warnings) $(if $(WERROR),-Werror) $(if $(COVER),--coverage) \
             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all) $(if $(LTO),-flto=auto) $(CFLAGS)
@@ -51,7 +51,7 @@ libs     := -lmicrohttpd -lwslay -lssl -lcrypto -lraft -luv -lsqlite3 -lnng -lpr
 
 empty :=
 comma := ,
-out   := $(subst $(comma),-,build/$(CC)$(if $(SAN),-$(SAN))$(if $(COVER),-cover)$(if $(INJECT),-inject)$(if $(MUTANTS),-mutants)$(if $(LTO),-lto))
+out   := $(subst $(comma),-,build/$(CC)$(if $(SAN),-$(SAN))$(if $(COVER),-cover)$(if $(INJECT),-inject)$(if $(NEXT),-next)$(if $(MUTANTS),-mutants)$(if $(LTO),-lto))
 
 protos  := $(wildcard wire/*.proto)
 pb      := $(protos:%.proto=build/proto/%.pb-c.c)
@@ -247,6 +247,7 @@ model: setup-model
 
 # The processes under test are built with the injection points; what ships has none.
 e2e: setup-build-check-e2e
+	+@$(submake) NEXT=1 $(out)-next/ringhold
 	+@$(submake) INJECT=1 run-e2e
 # The longest first, and as two.
 kills  := tests/e2e/fault_kills.py

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/builds.h"
 #include "cli/cmd_quarantine.h"
 #include "cli/commands.h"
 #include "cli/query.h"
@@ -142,6 +143,7 @@ static void print_json(const Rh__AdminReply *reply, const struct rows *coordinat
                        const struct rows *nodes, const struct rows *gateways,
                        const struct rows *roles, const struct rows *quarantine)
 {
+    struct rows builds;
     char digest[33];
 
     (void)printf("{\"cluster\":");
@@ -167,6 +169,10 @@ static void print_json(const Rh__AdminReply *reply, const struct rows *coordinat
     rows_print_json(roles);
     (void)printf(",\"quarantine\":");
     rows_print_json(quarantine);
+    builds_rows(reply, &builds);
+    (void)printf(",\"format\":%" PRIu32 ",\"builds\":", reply->format);
+    rows_print_json(&builds);
+    rows_fini(&builds);
     (void)printf("}\n");
 }
 
@@ -196,6 +202,9 @@ static void print_table(const Rh__AdminReply *reply, const struct rows *coordina
     if (quarantine->cell_count > 0) {
         (void)printf("\n");
         rows_print_table(quarantine);
+    }
+    if (builds_mixed(reply)) {
+        (void)printf("\nnot all processes are of one version: ringhold upgrade\n");
     }
 }
 

@@ -111,6 +111,9 @@ static void on_up(void *context, struct link *link)
         .incarnation = hello->incarnation,
         .identity = hello->identity,
         .address = hello->address,
+        .product = hello->product,
+        .format = hello->format,
+        .protocol = link_protocol(link),
     };
     daemon_step(d, &event);
 }
@@ -165,6 +168,7 @@ static char **wisher(Rh__Admin *in)
            : in->what_case == RH__ADMIN__WHAT_DAEMONS    ? &in->daemons->by
            : in->what_case == RH__ADMIN__WHAT_QUARANTINE ? &in->quarantine->by
            : in->what_case == RH__ADMIN__WHAT_MEND       ? &in->mend->by
+           : in->what_case == RH__ADMIN__WHAT_UPGRADE    ? &in->upgrade->by
                                                          : NULL;
 }
 

@@ -59,8 +59,8 @@ static void on_apply(void *context, uint64_t index, uint64_t tag, struct bytes b
     if (command == NULL) {
         log_error("coordinator",
                   "bad_command",
-                  "file=%s/raft.db index=%" PRIu64
-                  " reason=\"a command in the log does not decode: a newer version wrote it\" "
+                  "file=%s/raft.db index=%" PRIu64 " reason=\"a command in the log is of a newer "
+                  "format, or none: a newer version wrote it\" "
                   "remedy=\"start the version that wrote it\"",
                   d->options->data,
                   index);
@@ -85,6 +85,20 @@ static void on_applied(void *context, uint64_t index)
 
     d->applied_index = index; // state.db gets it soon: daemon_commit_state()
     witness_note(d->witness, d->state.number, index);
+    daemon_heed_format(d);
+}
+
+void daemon_heed_format(struct daemon *d)
+{
+    if (d->format == d->state.format || d->links == NULL) {
+        return;
+    }
+    if (d->state.format > FLEET_FORMAT_OLDEST) {
+        log_info("coordinator", "fleet_format", "format=%" PRIu32, d->state.format);
+    }
+    d->format = d->state.format;
+    replica_set_format(d->replica, d->format);
+    links_set_format(d->links, d->format);
 }
 
 void daemon_commit_state(struct daemon *d)

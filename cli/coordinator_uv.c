@@ -49,6 +49,7 @@ static void on_tick(uv_timer_t *handle)
     replica_poll(d->replica, now_us);
     replica_tick(d->replica, now_us);
     daemon_step(d, &event);
+    daemon_heed_format(d);
     if (now_us - d->committed_us >= (uint64_t)STATE_MS * 1000) {
         d->committed_us = now_us;
         daemon_commit_state(d);

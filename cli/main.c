@@ -31,6 +31,7 @@ static const struct {
     {"trace", cmd_trace, "the way of one request to an actor, with each process's times"},
     {"kick", cmd_kick, "end the session of the player who is bound to an actor"},
     {"daemons", cmd_daemons, "daemons NAME COUNT: how many actors a set has"},
+    {"upgrade", cmd_upgrade, "which versions run; --finish ends an upgrade"},
     {"quarantine", cmd_quarantine, "quarantine list | clear | add: actors that kill their process"},
     {"txn", cmd_txn, "txn list | show N | resolve N: changes of the ring"},
     {"events", cmd_events, "what was decided, when, and who asked for it"},

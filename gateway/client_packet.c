@@ -392,6 +392,21 @@ static void on_asking(struct client *c, const struct packet *p)
 
 /* ---- the connection ---- */
 
+/* Both ranges, and who is to be upgraded: a player's client shows it to its developer. */
+static void kick_version(struct client *c, const struct hello_packet *hello)
+{
+    char text[96];
+
+    (void)snprintf(text,
+                   sizeof text,
+                   "the client speaks versions %u to %u, this gateway %d: upgrade the %s",
+                   hello->version_min,
+                   hello->version_max,
+                   PACKET_VERSION,
+                   hello->version_max < PACKET_VERSION ? "client" : "gateway");
+    packet_kick(c, PACKET_KICK_VERSION, text);
+}
+
 static void on_hello(struct client *c, struct bytes body)
 {
     const struct clients_config *config = &c->all->config;
@@ -400,7 +415,7 @@ static void on_hello(struct client *c, struct bytes body)
     if (packet_get_hello(body, &hello) != ERR_OK) {
         packet_kick(c, PACKET_KICK_NO_HELLO, "what came first is no hello");
     } else if (hello.version_min > PACKET_VERSION || hello.version_max < PACKET_VERSION) {
-        packet_kick(c, PACKET_KICK_VERSION, "this gateway speaks version 1");
+        kick_version(c, &hello);
     } else {
         c->packets.greeted = true;
         packet_put_hello_ack(&c->out,

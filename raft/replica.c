@@ -853,6 +853,11 @@ enum err replica_meet(struct replica *r, uint64_t voter, uint64_t identity, bool
     return ERR_OK;
 }
 
+void replica_set_format(struct replica *r, uint32_t fleet_format)
+{
+    log_store_set_format(r->store, fleet_format);
+}
+
 void replica_status(const struct replica *r, struct replica_status *out)
 {
     const struct raft_log *log = &r->raft.log;

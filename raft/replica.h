@@ -114,6 +114,10 @@ MUST_CHECK enum err replica_barrier(struct replica *r, uint64_t tag);
  * it within an election time-out, all goes on as before. */
 void replica_transfer(struct replica *r);
 
+/* The fleet's format is this one from now on: versions that do not read it shall refuse my folder.
+ * Durable on return. */
+void replica_set_format(struct replica *r, uint32_t fleet_format);
+
 /* ---- other voters (docs/raft.md#other-voters) ---- */
 
 /* On the leader: end this generation and begin the next with the voters of `wish`: ids, addresses,

@@ -33,6 +33,12 @@ static void set_admitted(struct log_store *store)
     self(store)->admitted = true;
 }
 
+static void set_format(struct log_store *store, uint32_t fleet_format)
+{
+    (void)store; // every simulated process is of one version
+    (void)fleet_format;
+}
+
 static void drop_entries_from(struct raft_disk *d, uint64_t index)
 {
     while (d->entry_count > 0 && d->first + d->entry_count - 1 >= index) {
@@ -175,6 +181,7 @@ static const struct log_store_ops ops = {
     .set_vote = set_vote,
     .set_peer = set_peer,
     .set_admitted = set_admitted,
+    .set_format = set_format,
     .submit = submit,
     .completed = completed,
     .close = close_store,

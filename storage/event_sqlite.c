@@ -42,6 +42,10 @@ static const char *command_name(const Rh__Command *command)
         return "note";
     case RH__COMMAND__BODY_DAEMONS:
         return "daemons";
+    case RH__COMMAND__BODY_FORMAT:
+        return "format";
+    case RH__COMMAND__BODY_AHEAD:
+        return "ahead";
     case RH__COMMAND__BODY_QUARANTINE:
         return command->quarantine->add ? "quarantine" : "release";
     case RH__COMMAND__BODY__NOT_SET:
@@ -76,6 +80,8 @@ static void subject_of(const Rh__Command *command, const struct state_result *re
         (void)snprintf(text, size, "node %s", command->desire->name);
     } else if (command->body_case == RH__COMMAND__BODY_NOTE) {
         (void)snprintf(text, size, "%s", command->note->subject);
+    } else if (command->body_case == RH__COMMAND__BODY_FORMAT) {
+        (void)snprintf(text, size, "format %" PRIu32, command->format->format);
     } else if (command->body_case == RH__COMMAND__BODY_FENCE) {
         (void)snprintf(text, size, "incarnation %" PRIu64, command->fence->incarnation);
     } else if (command->body_case == RH__COMMAND__BODY_DAEMONS) {

@@ -127,6 +127,7 @@ struct log_store_ops {
     uint64_t (*set_vote)(struct log_store *store, uint64_t term, uint64_t vote);
     void (*set_peer)(struct log_store *store, const struct log_peer *peer);
     void (*set_admitted)(struct log_store *store);
+    void (*set_format)(struct log_store *store, uint32_t fleet_format);
     void (*submit)(struct log_store *store, struct log_request *request);
     struct log_request *(*completed)(struct log_store *store);
     void (*close)(struct log_store *store);
@@ -154,6 +155,12 @@ static inline void log_store_set_peer(struct log_store *store, const struct log_
 static inline void log_store_set_admitted(struct log_store *store)
 {
     store->ops->set_admitted(store);
+}
+
+/* Durable on return: a version that does not read this format of the fleet refuses the folder. */
+static inline void log_store_set_format(struct log_store *store, uint32_t fleet_format)
+{
+    store->ops->set_format(store, fleet_format);
 }
 
 /* Takes the request. */

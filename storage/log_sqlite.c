@@ -121,6 +121,15 @@ static void set_admitted(struct log_store *store)
     leave(s);
 }
 
+static void set_format(struct log_store *store, uint32_t fleet_format)
+{
+    struct log_sqlite *s = self(store);
+
+    enter(s);
+    raftdb_set_format(s->db, fleet_format);
+    leave(s);
+}
+
 static void submit(struct log_store *store, struct log_request *request)
 {
     struct log_sqlite *s = self(store);
@@ -163,6 +172,7 @@ static const struct log_store_ops ops = {
     .set_vote = set_vote,
     .set_peer = set_peer,
     .set_admitted = set_admitted,
+    .set_format = set_format,
     .submit = submit,
     .completed = completed,
     .close = close_store,

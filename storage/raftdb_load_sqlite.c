@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "wire/cursor.h"
+#include "wire/versions.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,22 +30,30 @@ uint32_t raftdb_row_crc(const struct raftdb_row *row)
     return row->b.size > 0 ? crc32c_more(crc, row->b.data, row->b.size) : crc;
 }
 
-enum err raftdb_refuse(struct raftdb *db, enum err e, const char *reason)
+static enum err refuse_with(struct raftdb *db, enum err e, const char *reason, const char *remedy)
 {
     (void)snprintf(db->reason, sizeof db->reason, "%s", reason);
-    if (db->quiet) {
-        return e;
+    if (!db->quiet) {
+        log_error("raft",
+                  "folder_refused",
+                  "file=%s error=%s reason=\"%s\" remedy=\"%s\"",
+                  db->path,
+                  err_name(e),
+                  reason,
+                  remedy);
     }
-    log_error("raft",
-              "folder_refused",
-              "file=%s error=%s reason=\"%s\" remedy=\"%s\"",
-              db->path,
-              err_name(e),
-              reason,
-              e == ERR_CORRUPT   ? restore_hint
-              : e == ERR_FOREIGN ? "point --data at this voter's own folder, or use an empty one"
-                                 : "check the folder's owner, mode and free space");
     return e;
+}
+
+enum err raftdb_refuse(struct raftdb *db, enum err e, const char *reason)
+{
+    return refuse_with(db,
+                       e,
+                       reason,
+                       e == ERR_CORRUPT ? restore_hint
+                       : e == ERR_FOREIGN
+                           ? "point --data at this voter's own folder, or use an empty one"
+                           : "check the folder's owner, mode and free space");
 }
 
 struct bytes raftdb_column_bytes(sqlite3_stmt *s, int column)
@@ -108,16 +117,40 @@ static bool is_sound(struct raftdb *db)
     return sound;
 }
 
+static enum err refuse_fleet_format(struct raftdb *db, int64_t version)
+{
+    char reason[160];
+
+    (void)snprintf(reason,
+                   sizeof reason,
+                   "the fleet's format is %d there, and this version reads %d..%d: a newer one "
+                   "wrote it",
+                   (int)(version >> RAFTDB_FLEET_BITS) + 1,
+                   FLEET_FORMAT_OLDEST,
+                   FLEET_FORMAT);
+    return refuse_with(
+        db,
+        ERR_FOREIGN,
+        reason,
+        "start that version, or a later one: ringhold upgrade --finish was the end of "
+        "the way back (docs/operating.md#upgrade)");
+}
+
 enum err raftdb_check_format(struct raftdb *db)
 {
     if (raftdb_ask(db, "PRAGMA application_id") != RAFTDB_APPLICATION) {
         return raftdb_refuse(db, ERR_FOREIGN, "not a Raft log of Ringhold");
     }
-    const int64_t format = raftdb_ask(db, "PRAGMA user_version");
+    const int64_t version = raftdb_ask(db, "PRAGMA user_version");
+    if (version >> RAFTDB_FLEET_BITS >= FLEET_FORMAT) {
+        return refuse_fleet_format(db, version);
+    }
+    const int64_t format = version % (1 << RAFTDB_FLEET_BITS);
     if (format != RAFTDB_FORMAT && format != RAFTDB_FORMAT_CHANGED) {
         return raftdb_refuse(db, ERR_FOREIGN, "written by another version");
     }
     db->changed = format == RAFTDB_FORMAT_CHANGED;
+    db->fleet_format = (uint32_t)(version >> RAFTDB_FLEET_BITS) + 1;
     return is_sound(db) ? raftdb_load_self(db)
                         : raftdb_refuse(db, ERR_CORRUPT, "the database is damaged");
 }

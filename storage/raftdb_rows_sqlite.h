@@ -15,8 +15,10 @@
 enum {
     RAFTDB_PATH_MAX = 4200,
     RAFTDB_APPLICATION = 0x52687266, /* "Rhrf": raft.db of Ringhold */
-    RAFTDB_FORMAT = 1,               /* user_version of a group as it was founded */
-    RAFTDB_FORMAT_CHANGED = 2        /* ... whose voters were changed: there is a generation */
+    /* user_version: in its lower bits one of these two, above them the fleet's format, less 1 */
+    RAFTDB_FORMAT = 1,         /* a group as it was founded */
+    RAFTDB_FORMAT_CHANGED = 2, /* ... whose voters were changed: there is a generation */
+    RAFTDB_FLEET_BITS = 8
 };
 
 struct raftdb {
@@ -36,8 +38,9 @@ struct raftdb {
     uint64_t vote;
     uint64_t last; /* index of the last entry, or of the snapshot when no entry follows it */
     uint64_t writes;
-    bool quiet;       /* somebody only looks: keep the reason of a refusal, don't log it */
-    char reason[160]; /* of the last refusal */
+    uint32_t fleet_format; /* in force, as far as is on this disk */
+    bool quiet;            /* somebody only looks: keep the reason of a refusal, don't log it */
+    char reason[160];      /* of the last refusal */
 };
 
 /* Columns of a row, in order: integers first, then up to two byte runs. */

@@ -7,6 +7,7 @@
 #include "base/directory.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "wire/versions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -189,6 +190,18 @@ static void put_voters(char *text, size_t size, const uint64_t *voters, size_t c
     }
 }
 
+static void put_version(struct raftdb *db)
+{
+    char sql[64];
+
+    (void)snprintf(sql,
+                   sizeof sql,
+                   "PRAGMA user_version = %d",
+                   (db->changed ? RAFTDB_FORMAT_CHANGED : RAFTDB_FORMAT) +
+                       (int)((db->fleet_format - 1) << RAFTDB_FLEET_BITS));
+    run(db, sql);
+}
+
 /* An older program knows of no generations, and shall not start on one: hence the format. */
 static void put_generation(struct raftdb *db, struct bytes generation)
 {
@@ -196,10 +209,10 @@ static void put_generation(struct raftdb *db, struct bytes generation)
 
     run(db,
         "CREATE TABLE IF NOT EXISTS generation (one INTEGER PRIMARY KEY CHECK (one = 1),"
-        " data BLOB NOT NULL, crc INTEGER NOT NULL);"
-        "PRAGMA user_version = 2"); // RAFTDB_FORMAT_CHANGED
+        " data BLOB NOT NULL, crc INTEGER NOT NULL);");
     run_row(db, "REPLACE INTO generation VALUES (1, ?6, ?8)", &row);
     db->changed = true;
+    put_version(db);
 }
 
 static void found(struct raftdb *db, const struct log_request *request)
@@ -281,6 +294,17 @@ void raftdb_set_admitted(struct raftdb *db)
     commit(db);
 }
 
+void raftdb_set_format(struct raftdb *db, uint32_t fleet_format)
+{
+    if (fleet_format <= db->fleet_format) {
+        return; // a log that is applied anew begins with what was in force then
+    }
+    db->fleet_format = fleet_format;
+    begin(db);
+    put_version(db);
+    commit(db);
+}
+
 static const char joining[] = "joining";
 
 /* Whose folder it is to be, as `self` has it. */
@@ -309,7 +333,8 @@ static void create(struct raftdb *db, const struct log_sqlite_config *config)
     put_self(db);
     put_entry(db, 1, &first);
     run(db, "PRAGMA application_id = 1382576742"); // RAFTDB_APPLICATION
-    run(db, "PRAGMA user_version = 1");            // RAFTDB_FORMAT
+    db->fleet_format = FLEET_FORMAT_OLDEST;
+    put_version(db);
     commit(db);
 }
 

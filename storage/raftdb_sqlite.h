@@ -34,6 +34,7 @@ void raftdb_close(struct raftdb *db);
 void raftdb_set_vote(struct raftdb *db, uint64_t term, uint64_t vote);
 void raftdb_set_peer(struct raftdb *db, const struct log_peer *peer);
 void raftdb_set_admitted(struct raftdb *db);
+void raftdb_set_format(struct raftdb *db, uint32_t fleet_format);
 /* Do all requests of the list in one transaction. The list keeps them. */
 void raftdb_write(struct raftdb *db, struct list *requests);
 

@@ -1,13 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "storage/state_load_sqlite.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "storage/statement_sqlite.h"
+#include "wire/versions.h"
 
 #include <string.h>
 
+/* The fleet's format, if this version reads it. */
+static bool take_format(sqlite3 *db, uint32_t *format)
+{
+    sqlite3_stmt *stmt = NULL;
+    int found = 0;
+
+    if (sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &stmt, NULL) == SQLITE_OK &&
+        sqlite3_step(stmt) == SQLITE_ROW) {
+        found = sqlite3_column_int(stmt, 0);
+    }
+    (void)sqlite3_finalize(stmt);
+    if (found > FLEET_FORMAT) {
+        log_error("storage",
+                  "state_newer",
+                  "format=%d reads=%d..%d reason=\"a newer version wrote this state\" "
+                  "remedy=\"start that version, or a later one\"",
+                  found,
+                  FLEET_FORMAT_OLDEST,
+                  FLEET_FORMAT);
+    }
+    *format = (uint32_t)found;
+    return found >= FLEET_FORMAT_OLDEST && found <= FLEET_FORMAT;
+}
+
 /* Tables first, statements after: a missing one must be a refusal, not the end of the process. */
-static bool is_state(sqlite3 *db)
+static bool is_state(sqlite3 *db, uint32_t *format)
 {
     static const char count[] =
         "SELECT count(*) FROM sqlite_schema WHERE type='table' AND name IN "
@@ -20,11 +46,9 @@ static bool is_state(sqlite3 *db)
         all = sqlite3_column_int(stmt, 0) == 8;
     }
     (void)sqlite3_finalize(stmt);
-    if (!all || sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &stmt, NULL) != SQLITE_OK) {
+    if (!all || !take_format(db, format)) {
         return false;
     }
-    all = sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_int(stmt, 0) == 1;
-    (void)sqlite3_finalize(stmt);
     // An image from before restores, or leases, were known lacks the column; else this fails.
     (void)sqlite3_exec(
         db, "ALTER TABLE cluster ADD COLUMN settling INTEGER DEFAULT 0", NULL, NULL, NULL);
@@ -312,7 +336,7 @@ static bool owners_known(const struct state *s)
 bool state_load(sqlite3 *db, struct state *s)
 {
     state_init(s);
-    if (is_state(db) && is_whole(db) && load_cluster(db, s) && load_nodes(db, s) &&
+    if (is_state(db, &s->format) && is_whole(db) && load_cluster(db, s) && load_nodes(db, s) &&
         load_txns(db, s) && load_voters(db, s) && load_kinds(db, s) && load_suspects(db, s) &&
         owners_known(s)) {
         return true;

@@ -45,7 +45,7 @@ struct state_db {
 };
 
 static const char schema[] =
-    "PRAGMA user_version=1;"
+    "PRAGMA user_version=1;" // the fleet's format; put_format()
     "CREATE TABLE cluster(name TEXT, cluster_id INTEGER, key0 INTEGER, key1 INTEGER,"
     " vnodes_per_weight INTEGER, number INTEGER, era INTEGER, grid INTEGER, version INTEGER,"
     " digest TEXT, applied INTEGER, ring BLOB, settling INTEGER DEFAULT 0,"
@@ -391,6 +391,15 @@ static void put_voters(struct state_db *db, const struct state *s)
 
 /* ---- commands ---- */
 
+/* Older versions look there first, and do not load it then. */
+static void put_format(struct state_db *db, uint32_t format)
+{
+    char sql[64];
+
+    (void)snprintf(sql, sizeof sql, "PRAGMA user_version=%" PRIu32, format);
+    statement_script(db->db, sql);
+}
+
 static unsigned whole_of(const Rh__Command *command, const struct state_result *result)
 {
     const Rh__Delta *delta = result->delta;
@@ -444,6 +453,9 @@ void state_db_apply(struct state_db *db, const struct state *s, const Rh__Comman
     event_put(&db->statements, db->db, command, result);
     if (!result->accepted) {
         return;
+    }
+    if (command->body_case == RH__COMMAND__BODY_FORMAT) {
+        put_format(db, s->format);
     }
     db->state = s;
     db->due |= whole_of(command, result);

@@ -96,6 +96,41 @@ static void a_hello_that_comes_byte_by_byte_must_be_whole_in_time(void **state)
     stop(&t);
 }
 
+static void an_older_and_a_newer_client_are_told_who_is_to_be_upgraded(void **state)
+{
+    static const struct {
+        uint8_t versions[2];
+        const char *text; /* NULL: version 1 is taken */
+    } cases[] = {
+        {{1, 1}, NULL},
+        {{0, 9}, NULL},
+        {{2, 3}, "the client speaks versions 2 to 3, this gateway 1: upgrade the gateway"},
+        {{255, 255}, "the client speaks versions 255 to 255, this gateway 1: upgrade the gateway"},
+        {{0, 0}, "the client speaks versions 0 to 0, this gateway 1: upgrade the client"},
+    };
+    const struct clients_config clients = clients_config_default();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct notice_packet n = {0};
+        struct talk t;
+
+        start(&t, &clients);
+        packet_put_hello(&t.said,
+                         &(struct hello_packet){.version_min = cases[i].versions[0],
+                                                .version_max = cases[i].versions[1]});
+        send(&t);
+        const struct packet p = hear(&t);
+        assert_int_equal(p.type, cases[i].text == NULL ? PACKET_HELLO_ACK : PACKET_KICK);
+        if (cases[i].text != NULL) {
+            assert_int_equal(packet_get_notice(p.body, &n), ERR_OK);
+            assert_int_equal(n.number, PACKET_KICK_VERSION);
+            assert_true(bytes_equal(n.text, bytes_of(cases[i].text, strlen(cases[i].text))));
+        }
+        stop(&t);
+    }
+}
+
 static void a_hello_must_come_in_time(void **state)
 {
     const struct clients_config clients = clients_config_default();
@@ -416,6 +451,7 @@ int main(void)
         cmocka_unit_test(answers_come_as_they_are_made),
         cmocka_unit_test(flags_and_deadlines_reach_the_node),
         cmocka_unit_test(what_did_not_run_says_when_to_come_again),
+        cmocka_unit_test(an_older_and_a_newer_client_are_told_who_is_to_be_upgraded),
         cmocka_unit_test(a_hello_must_come_in_time),
         cmocka_unit_test(a_hello_that_comes_byte_by_byte_must_be_whole_in_time),
         cmocka_unit_test(who_is_silent_is_asked_and_then_kicked),

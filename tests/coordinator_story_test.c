@@ -155,6 +155,12 @@ static void say_command(const Rh__Command *m)
     case RH__COMMAND__BODY_NOTE:
         say("NOTE %s: %s\n", m->note->subject, m->note->what);
         return;
+    case RH__COMMAND__BODY_FORMAT:
+        say("FORMAT %u\n", m->format->format);
+        return;
+    case RH__COMMAND__BODY_AHEAD:
+        say("AHEAD\n");
+        return;
     case RH__COMMAND__BODY_DAEMONS:
         say("DAEMONS %s %u\n", m->daemons->name, m->daemons->count);
         return;

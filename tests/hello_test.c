@@ -19,6 +19,7 @@ static const struct hello node = {
     .pristine = true,
     .address = "127.0.0.1:7001",
     .voters = 11,
+    .format = {2, 3},
 };
 
 static enum err back(const struct hello *hello, struct hello *out)
@@ -42,7 +43,7 @@ static void a_hello_has_these_bytes_and_comes_back(void **state)
     assert_hex(buffer_bytes(&out),
                "0a0e 72696e67686f6c6420302e312e30 1001 1801 2204 74657374 2802 3202 6e31"
                "39 0807060504030201 41 0900000000000000 4801 520e 3132372e302e302e313a37303031"
-               "59 0b00000000000000");
+               "59 0b00000000000000 c00c03 c80c02");
     assert_int_equal(hello_get(buffer_bytes(&out), &got), ERR_OK);
     assert_string_equal(got.product, node.product);
     assert_int_equal(got.protocol.oldest, node.protocol.oldest);
@@ -58,7 +59,7 @@ static void a_hello_has_these_bytes_and_comes_back(void **state)
     for (size_t cut = 0; cut < out.size; cut++) {
         // A prefix may be a message of fewer fields; no prefix is this hello.
         if (hello_get(bytes_of(out.data, cut), &got) == ERR_OK) {
-            assert_true(got.voters == 0);
+            assert_true(got.voters == 0 || got.format.oldest != 2);
         }
     }
     buffer_fini(&out);
@@ -210,6 +211,65 @@ static void what_is_no_range_of_protocols_is_refused(void **state)
     is_judged(&node, &inverted, REFUSAL_NO_RANGE, "protocol is 7..3 there, which is no range");
 }
 
+static void who_does_not_tell_reads_the_first_format(void **state)
+{
+    struct hello silent = node;
+    struct hello got;
+
+    (void)state;
+    silent.format = (struct versions){0, 0};
+    assert_int_equal(back(&silent, &got), ERR_OK);
+    assert_int_equal(got.format.oldest, 1);
+    assert_int_equal(got.format.newest, 1);
+}
+
+static void who_does_not_read_the_fleets_format_is_refused_by_either_side(void **state)
+{
+    struct hello leader = node;
+    struct hello cli = node;
+
+    (void)state;
+    leader.role = ROLE_COORDINATOR;
+    strcpy(leader.name, "1");
+    leader.format = (struct versions){3, 5};
+    is_judged(&leader, &node, REFUSAL_NONE, ""); // as long as none is in force
+    leader.in_force = 3;
+    is_judged(&leader, &node, REFUSAL_NONE, "");
+    leader.in_force = 4;
+    is_judged(&leader,
+              &node,
+              REFUSAL_PEER_OLDER,
+              "the fleet's format is 4, node n1 reads 2..3: give it a newer version");
+    is_judged(&node,
+              &leader,
+              REFUSAL_PEER_NEWER,
+              "the fleet's format is 4, node n1 reads 2..3: give it a newer version");
+    leader.in_force = 1;
+    is_judged(&leader,
+              &node,
+              REFUSAL_PEER_NEWER,
+              "the fleet's format is 1, node n1 reads 2..3: give it an older version");
+    leader.in_force = UINT32_MAX;
+    assert_int_equal(hello_judge(&leader, &node).refusal, REFUSAL_PEER_OLDER);
+    cli.role = ROLE_CLI; // reads nothing of it
+    is_judged(&leader, &cli, REFUSAL_NONE, "");
+    is_judged(&cli, &leader, REFUSAL_NONE, "");
+}
+
+static void what_is_no_range_of_formats_is_refused(void **state)
+{
+    static const struct versions hostile[] = {{0, 4}, {5, 4}, {4, 0}, {UINT32_MAX, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
+        struct hello bad = node;
+
+        bad.format = hostile[i];
+        assert_int_equal(hello_judge(&node, &bad).refusal, REFUSAL_NO_RANGE);
+        assert_int_equal(hello_judge(&node, &bad).protocol, 0);
+    }
+}
+
 static void a_refusal_comes_back_as_printable_text(void **state)
 {
     struct buffer out = {0};
@@ -299,6 +359,9 @@ int main(void)
         cmocka_unit_test(the_greatest_protocol_that_both_speak_is_chosen),
         cmocka_unit_test(without_a_common_protocol_both_name_who_must_be_upgraded),
         cmocka_unit_test(what_is_no_range_of_protocols_is_refused),
+        cmocka_unit_test(who_does_not_tell_reads_the_first_format),
+        cmocka_unit_test(who_does_not_read_the_fleets_format_is_refused_by_either_side),
+        cmocka_unit_test(what_is_no_range_of_formats_is_refused),
         cmocka_unit_test(a_refusal_comes_back_as_printable_text),
         cmocka_unit_test(a_control_message_comes_back),
         cmocka_unit_test(a_command_comes_back),

@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "wire/versions.h"
+
 #include "tests/test.h"
 
 static char folder[64];
@@ -572,6 +574,28 @@ static void another_version_or_program_is_refused(void **state)
     assert_int_equal(outcome(), ERR_CORRUPT);
 }
 
+static void a_folder_of_a_newer_format_of_the_fleet_is_refused(void **state)
+{
+    struct log_image image;
+    struct log_store *store;
+
+    (void)state;
+    fill();
+    store = open_log(&image);
+    log_store_set_format(store, FLEET_FORMAT);
+    log_store_close(store);
+    log_image_fini(&image);
+    assert_int_equal(outcome(), ERR_OK);
+    store = open_log(&image);
+    log_store_set_format(store, FLEET_FORMAT + 1);
+    log_store_set_format(store, FLEET_FORMAT); // what is applied anew does not take it back
+    log_store_close(store);
+    log_image_fini(&image);
+    assert_int_equal(outcome(), ERR_FOREIGN);
+    assert_non_null(strstr(last_line, "a newer one wrote it"));
+    assert_int_equal(outcome(), ERR_FOREIGN); // and nothing was changed
+}
+
 static void a_folder_that_cannot_be_is_an_error(void **state)
 {
     struct log_sqlite_config c = config();
@@ -675,6 +699,7 @@ int main(void)
         CASE(a_folder_in_use_is_refused),
         CASE(a_folder_of_another_is_refused),
         CASE(another_version_or_program_is_refused),
+        CASE(a_folder_of_a_newer_format_of_the_fleet_is_refused),
         CASE(a_folder_that_cannot_be_is_an_error),
         CASE(a_readmitted_peer_is_forgotten_once),
         CASE(an_adopted_folder_keeps_the_log_and_forgets_the_vote),

@@ -9,6 +9,8 @@
 #include "txn/suspect.h"
 #include "wire/control.h"
 
+#include "wire/versions.h"
+
 #include "tests/command.h"
 
 #include "tests/test.h"
@@ -278,6 +280,22 @@ static void strikes_that_are_forgotten_leave_the_table_too(void **state)
     assert_int_equal(ask("SELECT count(*) FROM suspect"), 0);
 }
 
+static void a_snapshot_of_a_newer_format_is_refused(void **state)
+{
+    Rh__CommandFormat in = RH__COMMAND_FORMAT__INIT;
+    struct buffer snapshot = {0};
+    struct state before = s;
+
+    (void)state;
+    in.format = FLEET_FORMAT + 1;
+    (void)give(RH__COMMAND__BODY_FORMAT, &in);
+    assert_int_equal(s.format, FLEET_FORMAT + 1);
+    state_db_snapshot(db, &s, &snapshot);
+    assert_false(state_db_restore(db, buffer_bytes(&snapshot), &s));
+    assert_ptr_equal(s.node, before.node); // as it was
+    buffer_fini(&snapshot);
+}
+
 static void a_damaged_snapshot_changes_nothing(void **state)
 {
     struct buffer snapshot = {0};
@@ -352,6 +370,7 @@ int main(void)
             a_snapshot_brings_back_strikes_and_quarantine, setup, teardown),
         cmocka_unit_test_setup_teardown(
             strikes_that_are_forgotten_leave_the_table_too, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_snapshot_of_a_newer_format_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_damaged_snapshot_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(the_history_says_who_wanted_it_and_why, setup, teardown),
     };

@@ -525,6 +525,15 @@ static bool on_quarantine(struct coordinator *c, const struct peer *peer, Rh__Ad
     return p != NULL;
 }
 
+static bool on_upgrade(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                       const Rh__AdminUpgrade *in)
+{
+    struct proposal *p = upgrade_on_question(c, reply, in);
+
+    expect(p, peer, reply->tag, 0);
+    return p != NULL;
+}
+
 void admin_applied(struct coordinator *c, const struct proposal *p,
                    const struct state_result *result)
 {
@@ -540,6 +549,10 @@ void admin_applied(struct coordinator *c, const struct proposal *p,
         admin_set_text(&reply->error, result->why);
     } else if (p->kind == PROPOSAL_DAEMONS || p->kind == PROPOSAL_QUARANTINE) {
         (void)snprintf(text, sizeof text, "changed");
+    } else if (p->kind == PROPOSAL_FORMAT) {
+        (void)snprintf(
+            text, sizeof text, "the fleet's format is %" PRIu32 " now", c->state->format);
+        upgrade_tell(c, reply);
     } else if (p->kind == PROPOSAL_DESIRE && node != NULL) {
         (void)snprintf(text,
                        sizeof text,
@@ -564,7 +577,10 @@ static bool fill(struct coordinator *c, const struct peer *peer, Rh__AdminReply 
         add_voters(c, reply);
         admin_add_roles(c, reply);
         admin_add_quarantine(c, reply);
+        upgrade_tell(c, reply);
         return false;
+    case RH__ADMIN__WHAT_UPGRADE:
+        return on_upgrade(c, peer, reply, in->upgrade);
     case RH__ADMIN__WHAT_RING:
         add_vnodes(c, reply);
         return false;

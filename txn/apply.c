@@ -11,6 +11,7 @@
 #include "txn/delta.h"
 #include "txn/roles.h"
 #include "txn/suspect.h"
+#include "wire/versions.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -768,6 +769,26 @@ static void on_settled(struct change *c)
     c->s->settling = false;
 }
 
+/* ---- FORMAT ---- */
+
+static void on_format(struct change *c, const Rh__CommandFormat *in)
+{
+    if (in->format <= c->s->format) {
+        refuse(c, "the fleet has that format, or a newer one");
+        return;
+    }
+    c->s->format = in->format;
+}
+
+static void on_ahead(struct change *c)
+{
+    if (c->s->format < FLEET_FORMAT_AHEAD) {
+        refuse(c, "that command comes in a later format of the fleet");
+        return;
+    }
+    c->r->stamp = draw(c->s);
+}
+
 /* ---- all ---- */
 
 static void dispatch(struct change *c, const Rh__Command *command)
@@ -814,6 +835,12 @@ static void dispatch(struct change *c, const Rh__Command *command)
         return;
     case RH__COMMAND__BODY_QUARANTINE:
         on_quarantine(c, command->quarantine);
+        return;
+    case RH__COMMAND__BODY_FORMAT:
+        on_format(c, command->format);
+        return;
+    case RH__COMMAND__BODY_AHEAD:
+        on_ahead(c);
         return;
     case RH__COMMAND__BODY_NOTE:
         return; // only for the history

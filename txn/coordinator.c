@@ -15,6 +15,7 @@
 struct coordinator_config coordinator_config_default(void)
 {
     return (struct coordinator_config){
+        .formats = {FLEET_FORMAT_OLDEST, FLEET_FORMAT},
         .grid = 14,
         .vnodes_per_weight = 64,
         .moves_per_txn = 8,
@@ -157,6 +158,9 @@ struct proposal *coordinator_propose(struct coordinator *c, enum proposal_kind k
     if (!c->leading || c->now_us < c->quiet_us) {
         return NULL;
     }
+    // Whoever reads only older formats must never find it in the log.
+    ASSERT(IMPLIES(command->body_case == RH__COMMAND__BODY_AHEAD,
+                   c->state->format >= FLEET_FORMAT_AHEAD));
     command->time_us = c->wall_us;
     command->proposer = c->config.id;
     if (mutant(M_LOCALNUM) && command->body_case == RH__COMMAND__BODY_BEGIN) {
@@ -179,6 +183,8 @@ static bool is_about(const struct proposal *p, uint64_t about)
     case PROPOSAL_MEND:
     case PROPOSAL_DAEMONS:
     case PROPOSAL_QUARANTINE:
+    case PROPOSAL_FORMAT:
+    case PROPOSAL_AHEAD:
         return true;
     case PROPOSAL_REGISTER:
         return p->nonce == about;
@@ -370,6 +376,7 @@ static void on_mine(struct coordinator *c, const struct proposal *p,
     case PROPOSAL_DEREGISTER:
     case PROPOSAL_DAEMONS:
     case PROPOSAL_QUARANTINE:
+    case PROPOSAL_FORMAT:
         admin_applied(c, p, result);
         return;
     case PROPOSAL_FENCE:
@@ -382,6 +389,7 @@ static void on_mine(struct coordinator *c, const struct proposal *p,
     case PROPOSAL_LEASE:
     case PROPOSAL_REASSIGN:
     case PROPOSAL_SETTLE:
+    case PROPOSAL_AHEAD:
         return;
     }
     UNREACHABLE();
@@ -654,6 +662,7 @@ static void go_on(struct coordinator *c)
         register_tidy(c);
         register_voters(c);
         rebalance_run(c);
+        upgrade_run(c);
     } else {
         found_cluster(c);
     }

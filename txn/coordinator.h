@@ -29,6 +29,7 @@
 
 #include "txn/state.h"
 #include "wire/control.pb-c.h"
+#include "wire/versions.h"
 
 enum { COORDINATOR_LEAST_MAX = 16 };
 
@@ -60,6 +61,9 @@ struct coordinator_event {
     uint64_t incarnation;       /* PEER_UP */
     uint64_t identity;          /* PEER_UP of a coordinator */
     const char *address;        /* PEER_UP of a coordinator: where it takes links; may be NULL */
+    const char *product;        /* PEER_UP: its hello's; may be NULL */
+    struct versions format;     /* PEER_UP: of the fleet, that it reads; 0..0 = the first */
+    uint32_t protocol;          /* PEER_UP: of the link */
     const Rh__Control *message; /* MESSAGE, borrowed */
 };
 
@@ -98,6 +102,7 @@ struct coordinator_config {
     uint64_t identity;                          /* of my folder; 0 = not recorded */
     struct state_voter voter[STATE_VOTERS_MAX]; /* all voters and where they are, for people */
     size_t voter_count;
+    struct versions formats; /* of the fleet, that this build reads */
     char cluster[VIEW_NAME_MAX + 1];
     uint64_t cluster_id;        /* random; used only by the first leader ever */
     struct ring_key key;        /* random; likewise */

@@ -2,6 +2,7 @@
 #include "txn/digest.h"
 
 #include "ring/inspect.h"
+#include "wire/versions.h"
 
 #include <string.h>
 
@@ -75,6 +76,10 @@ uint64_t state_digest(const struct state *s)
     siphash_word(&h, s->vnodes_per_weight);
     siphash_word(&h, s->number);
     siphash_word(&h, s->lease_us);
+    if (s->format >
+        FLEET_FORMAT_OLDEST) { // a version that knows no other says nothing of the first
+        siphash_word(&h, s->format);
+    }
     siphash_word(&h, s->view.ring.version);
     siphash_word(&h, s->view.ring.digest[0]);
     siphash_word(&h, s->view.ring.digest[1]);

@@ -20,6 +20,7 @@
  *     admin_quarantine.c  actors that killed their process
  *     errand.c   what an operator has a gateway send to one actor
  *     admin_preview.c  what would move if a node came or went
+ *     upgrade.c      which versions run; the fleet's format
  *     resolve.c      an operator decides a pending transaction
  *     inspect.c      `ringhold check` and `ringhold fix`
  */
@@ -57,6 +58,9 @@ struct peer {
     uint64_t incarnation;               /* of the hello, then of the last message */
     uint64_t identity;                  /* of a coordinator's folder, 0 = unknown */
     char address[VIEW_ADDRESS_MAX + 1]; /* a coordinator's, "" = unknown */
+    char product[32];
+    uint32_t protocol;      /* of the link */
+    struct versions format; /* of the fleet, that it reads */
     uint64_t heard_us;
     Rh__GetConfig told; /* a gateway's figures; no pointers in it */
 };
@@ -84,6 +88,8 @@ enum proposal_kind {
     PROPOSAL_SETTLE,
     PROPOSAL_DAEMONS,
     PROPOSAL_QUARANTINE,
+    PROPOSAL_FORMAT,
+    PROPOSAL_AHEAD,
     PROPOSAL_MEND, /* a NOTE; what it tells of is done when it is applied */
 };
 
@@ -181,13 +187,14 @@ struct coordinator {
 
     bool leading;
     uint64_t term;
-    uint64_t leader;    /* voter id, 0 = unknown */
-    uint64_t lead_us;   /* when my leadership began */
-    uint64_t step_us;   /* of the last step */
-    uint64_t awake_us;  /* I slept until then: what is silent was perhaps not heard */
-    uint64_t deaf_us;   /* no node at all was heard until then, or might be */
-    uint64_t fence_us;  /* when I looked last for silent nodes */
-    struct buffer read; /* only when planted: a packed Config */
+    uint64_t ahead_term; /* in which I proposed AHEAD */
+    uint64_t leader;     /* voter id, 0 = unknown */
+    uint64_t lead_us;    /* when my leadership began */
+    uint64_t step_us;    /* of the last step */
+    uint64_t awake_us;   /* I slept until then: what is silent was perhaps not heard */
+    uint64_t deaf_us;    /* no node at all was heard until then, or might be */
+    uint64_t fence_us;   /* when I looked last for silent nodes */
+    struct buffer read;  /* only when planted: a packed Config */
     uint64_t read_us;
     uint64_t quiet_us; /* no proposal before */
     uint64_t claim_us; /* when I told last that I lead */
@@ -493,6 +500,16 @@ void resolve_applied(struct coordinator *c, const struct proposal *p,
 void admin_overview(struct coordinator *c, Rh__AdminReply *reply);
 /* The gateways that are linked: a row for each process. (gateways.c) */
 void admin_gateways(struct coordinator *c, Rh__AdminReply *reply);
+
+/* ---- upgrade.c ---- */
+
+/* Which version each process is of, the fleet's format, to which it may rise or why to none. */
+void upgrade_tell(struct coordinator *c, Rh__AdminReply *reply);
+/* The same; if the operator wishes it, propose that it rises. NULL: the answer is whole. */
+struct proposal *upgrade_on_question(struct coordinator *c, Rh__AdminReply *reply,
+                                     const Rh__AdminUpgrade *in);
+/* What only a newer format has. */
+void upgrade_run(struct coordinator *c);
 
 /* ---- inspect.c: whether I lead or not, but for mend ---- */
 

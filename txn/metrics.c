@@ -14,6 +14,7 @@ struct fleet {
     uint64_t version;
     uint64_t number;
     uint64_t era;
+    uint64_t format;
     uint64_t pending;
     uint64_t oldest_us;
     uint64_t plans;
@@ -48,6 +49,7 @@ static const struct metrics_row of_all[] = {
     ROW(version, GAUGE, "ring_version", "Version of the ring."),
     ROW(number, GAUGE, "number", "Last transaction number or version that was drawn."),
     ROW(era, GAUGE, "era", "Counted up by each restore of a backup."),
+    ROW(format, GAUGE, "fleet_format", "Format of the replicated state that is in force."),
     ROW(vnodes, GAUGE, "vnodes", "Vnodes of the ring."),
     ROW(quarantined, GAUGE, "quarantined_actors", "Actors that no node activates."),
     ROW(pending, GAUGE, "transactions_pending", "Transactions without an outcome."),
@@ -147,6 +149,7 @@ static struct fleet fleet_of(const struct coordinator *c, uint64_t wall_us)
         .version = c->state->view.ring.version,
         .number = c->state->number,
         .era = c->state->view.era,
+        .format = c->state->format,
         .pending = state_pending_count(c->state),
         .oldest_us = oldest_us(c->state, wall_us),
         .plans = c->plans_made,

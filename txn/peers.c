@@ -30,10 +30,16 @@ void peers_up(struct coordinator *c, const struct coordinator_event *event)
         .role = (enum link_role)event->role,
         .incarnation = event->incarnation,
         .identity = event->identity,
+        .protocol = event->protocol,
+        .format = event->format.newest == 0
+                      ? (struct versions){FLEET_FORMAT_OLDEST, FLEET_FORMAT_OLDEST}
+                      : event->format,
         .heard_us = c->now_us,
     };
     (void)snprintf(
         peer->address, sizeof peer->address, "%s", event->address == NULL ? "" : event->address);
+    (void)snprintf(
+        peer->product, sizeof peer->product, "%s", event->product == NULL ? "" : event->product);
     (void)snprintf(peer->name, sizeof peer->name, "%s", event->name == NULL ? "" : event->name);
     table_put(&c->peers, &peer->by_id, table_mix(peer->id));
     c->fellow_count += peer->role == ROLE_COORDINATOR;

@@ -10,6 +10,7 @@
 #include "txn/delta.h"
 #include "txn/roles.h"
 #include "txn/suspect.h"
+#include "wire/versions.h"
 
 #include <string.h>
 
@@ -28,7 +29,7 @@ const char *txn_state_name(enum txn_state state)
 
 void state_init(struct state *s)
 {
-    *s = (struct state){0};
+    *s = (struct state){.format = FLEET_FORMAT_OLDEST};
     view_init(&s->view, RING_GRID_MIN);
 }
 

@@ -106,6 +106,7 @@ struct state {
     char cluster[VIEW_NAME_MAX + 1];
     uint64_t cluster_id;
     uint32_t vnodes_per_weight;
+    uint32_t format;   /* of the fleet: wire/versions.h */
     uint64_t lease_us; /* the longest that any leader may have granted; 0 = none ever was */
     uint64_t number;   /* last stamp drawn, era included */
     struct view view;

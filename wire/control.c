@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "wire/moves.h"
+#include "wire/versions.h"
 
 /* What an honest message unfolds into: its own size a few times over. */
 enum { UNFOLD_TIMES = 16, UNFOLD_FREE = 1024 * 1024 };
@@ -87,9 +88,27 @@ void command_put(struct buffer *out, const Rh__Command *command)
     proto_put(out, &command->base);
 }
 
+/* False: it is of a format that this version does not read. Whoever skipped it would have another
+ * state than those who know it. */
+static bool is_read(const Rh__Command *command)
+{
+    if (command->body_case == RH__COMMAND__BODY_FORMAT) {
+        return command->format->format <= FLEET_FORMAT;
+    }
+    return command->body_case == RH__COMMAND__BODY_AHEAD
+               ? FLEET_FORMAT >= FLEET_FORMAT_AHEAD
+               : command->body_case != RH__COMMAND__BODY__NOT_SET;
+}
+
 Rh__Command *command_get(struct bytes in)
 {
-    return (Rh__Command *)proto_get(&rh__command__descriptor, in);
+    Rh__Command *command = (Rh__Command *)proto_get(&rh__command__descriptor, in);
+
+    if (command != NULL && !is_read(command)) {
+        command_free(command);
+        return NULL;
+    }
+    return command;
 }
 
 void command_free(Rh__Command *command)

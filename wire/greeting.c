@@ -84,7 +84,9 @@ void greeting_start(struct conn *conn)
 /* At info where the two are of different versions: an upgrade is under way, or was forgotten. */
 static void log_up(const struct link *link)
 {
-    const bool same = link->peer.protocol.newest == link->links->config.self.protocol.newest;
+    const struct hello *self = &link->links->config.self;
+    const bool same = link->peer.protocol.newest == self->protocol.newest ||
+                      link->peer.role == ROLE_CLI || self->role == ROLE_CLI;
 
     const enum log_level level = same ? LOG_DEBUG : LOG_INFO;
 

@@ -65,6 +65,9 @@ void hello_put(struct buffer *out, const struct hello *hello)
     message.pristine = hello->pristine;
     message.address = proto_text(hello->address);
     message.voters = hello->voters;
+    message.format = hello->format.newest;
+    message.format_min = hello->format.oldest;
+    message.format_in_force = hello->in_force;
     proto_put(out, &message.base);
 }
 
@@ -77,6 +80,14 @@ static bool message_is_valid(const Rh__Hello *message)
            (any_cluster || hello_name_is_valid(message->cluster)) &&
            text_is_valid(message->product, sizeof(((struct hello *)NULL)->product)) &&
            text_is_valid(message->address, sizeof(((struct hello *)NULL)->address));
+}
+
+/* Who does not tell is from before there was a second one. */
+static struct versions formats_of(const Rh__Hello *message)
+{
+    return message->format == 0 && message->format_min == 0
+               ? (struct versions){FLEET_FORMAT_OLDEST, FLEET_FORMAT_OLDEST}
+               : (struct versions){message->format_min, message->format};
 }
 
 enum err hello_get(struct bytes in, struct hello *hello)
@@ -92,6 +103,8 @@ enum err hello_get(struct bytes in, struct hello *hello)
     }
     *hello = (struct hello){
         .protocol = {message->protocol_min, message->protocol},
+        .format = formats_of(message),
+        .in_force = message->format_in_force,
         .role = (enum link_role)message->role,
         .incarnation = message->incarnation,
         .identity = message->identity,
@@ -149,6 +162,47 @@ static enum refusal judge_versions(const struct hello *here, const struct hello 
     return older ? REFUSAL_PEER_OLDER : REFUSAL_PEER_NEWER;
 }
 
+bool hello_reads(const struct hello *hello, uint32_t format)
+{
+    return hello->role == ROLE_CLI || format == 0 ||
+           (format >= hello->format.oldest && format <= hello->format.newest);
+}
+
+/* What is in force at one of the two must be read by the other. */
+static enum refusal judge_format(const struct hello *here, const struct hello *there,
+                                 struct hello_verdict *out)
+{
+    char who[LINK_NAME_MAX + 16];
+
+    if (!versions_are_range(there->format)) {
+        (void)snprintf(out->reason,
+                       sizeof out->reason,
+                       "it reads formats %" PRIu32 "..%" PRIu32 ", which is no range",
+                       there->format.oldest,
+                       there->format.newest);
+        return REFUSAL_NO_RANGE;
+    }
+    if (hello_reads(there, here->in_force) && hello_reads(here, there->in_force)) {
+        return REFUSAL_NONE;
+    }
+    const bool peer = !hello_reads(there, here->in_force);
+    const struct hello *reader = peer ? there : here;
+    const uint32_t in_force = peer ? here->in_force : there->in_force;
+    const bool older = in_force > reader->format.newest;
+
+    put_who(reader, who, sizeof who);
+    (void)snprintf(out->reason,
+                   sizeof out->reason,
+                   "the fleet's format is %" PRIu32 ", %s reads %" PRIu32 "..%" PRIu32
+                   ": give it a%s version",
+                   in_force,
+                   who,
+                   reader->format.oldest,
+                   reader->format.newest,
+                   older ? " newer" : "n older");
+    return older == peer ? REFUSAL_PEER_OLDER : REFUSAL_PEER_NEWER;
+}
+
 struct hello_verdict hello_judge(const struct hello *here, const struct hello *there)
 {
     struct hello_verdict out = {.refusal = REFUSAL_NONE};
@@ -165,6 +219,10 @@ struct hello_verdict hello_judge(const struct hello *here, const struct hello *t
         return out;
     }
     out.refusal = judge_versions(here, there, &out);
+    if (out.refusal == REFUSAL_NONE) {
+        out.refusal = judge_format(here, there, &out);
+    }
+    out.protocol = out.refusal == REFUSAL_NONE ? out.protocol : 0;
     return out;
 }
 

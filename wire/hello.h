@@ -30,6 +30,9 @@ void hello_put(struct buffer *out, const struct hello *hello);
  * ours; so all its texts are safe to log. */
 MUST_CHECK enum err hello_get(struct bytes in, struct hello *hello);
 
+/* Does it read that format of the fleet? A CLI has nothing to do with it. */
+bool hello_reads(const struct hello *hello, uint32_t format);
+
 /* May the two talk, and how? */
 struct hello_verdict {
     enum refusal refusal;          /* REFUSAL_NONE: they may */
@@ -38,8 +41,8 @@ struct hello_verdict {
 };
 
 /* Judge `there`. "cluster is 'prod' there, 'test' here"; "protocol is 5..6 there, 4..4 here:
- * upgrade node n1". Swap the two for the other side's words. A CLI with an empty cluster name may
- * talk to any cluster. */
+ * upgrade node n1"; "the fleet's format is 2, node n1 reads 1..1: give it a newer version". Swap
+ * the two for the other side's words. A CLI with an empty cluster name may talk to any cluster. */
 struct hello_verdict hello_judge(const struct hello *here, const struct hello *there);
 
 /* Append an encoded refusal; read one back as printable text of at most `size` with its NUL. */

@@ -33,6 +33,8 @@ enum { LINK_NAME_MAX = 63 };
 struct hello {
     char product[32];         /* "ringhold 0.1.0" */
     struct versions protocol; /* of links */
+    struct versions format;   /* of the fleet, that it reads */
+    uint32_t in_force;        /* coordinator: the fleet's format, 0 = it does not know yet */
     char cluster[LINK_NAME_MAX + 1];
     enum link_role role;
     char name[LINK_NAME_MAX + 1]; /* node or gateway name; "1".."5" for a coordinator */
@@ -127,6 +129,9 @@ void links_forget(struct links *links, struct link *link);
 void link_drop(struct link *link, const char *reason);
 /* Later hellos carry this incarnation. Who has heard another, and is not up yet, hears it again. */
 void links_set_incarnation(struct links *links, uint64_t incarnation);
+/* This format of the fleet is in force: later hellos say so, and who does not read it is refused. A
+ * link of such a one that is up already is dropped. */
+void links_set_format(struct links *links, uint32_t format);
 /* Later hellos say whether this coordinator's folder took part in a group. */
 void links_set_pristine(struct links *links, bool pristine);
 

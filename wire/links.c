@@ -23,7 +23,8 @@ struct links_config links_config_default(void)
 {
     return (struct links_config){
         .self = {.product = "ringhold " RINGHOLD_VERSION,
-                 .protocol = {LINK_PROTOCOL_OLDEST, LINK_PROTOCOL}},
+                 .protocol = {LINK_PROTOCOL_OLDEST, LINK_PROTOCOL},
+                 .format = {FLEET_FORMAT_OLDEST, FLEET_FORMAT}},
         .queue_size_max = (size_t)32 * 1024 * 1024,
         .silence_ms = 5000,
         .ping_ms = 1000,
@@ -149,6 +150,20 @@ void links_wake(struct links *links)
 void links_set_incarnation(struct links *links, uint64_t incarnation)
 {
     links->config.self.incarnation = incarnation;
+}
+
+void links_set_format(struct links *links, uint32_t format)
+{
+    struct list_link *at;
+
+    links->config.self.in_force = format;
+    for (at = list_front(&links->links); at != NULL; at = list_next(&links->links, at)) {
+        struct link *link = CONTAINER_OF(at, struct link, in_links);
+
+        if (link->up && !hello_reads(&link->peer, format)) {
+            link_drop(link, "it does not read the fleet's format");
+        }
+    }
 }
 
 void links_set_pristine(struct links *links, bool pristine)

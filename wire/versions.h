@@ -24,6 +24,13 @@ enum {
     LINK_PROTOCOL_OLDEST = 4,
     LINK_PROTOCOL_TODAY = 4,
     LINK_PROTOCOL = LINK_PROTOCOL_TODAY + VERSIONS_AHEAD,
+
+    /* What the coordinators replicate and store, and what all processes must understand of it: one
+     * for the whole fleet, in its replicated state. It rises when an operator says so and every
+     * process reads the next one, and never goes down: txn/upgrade.c. */
+    FLEET_FORMAT_OLDEST = 1,
+    FLEET_FORMAT = 1 + VERSIONS_AHEAD,
+    FLEET_FORMAT_AHEAD = 2, /* in which CommandAhead comes */
 };
 
 /* What a process speaks: each version from `oldest` to `newest`. */

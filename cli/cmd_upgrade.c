@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold upgrade`: which versions run, and the end of an upgrade.
+ */
+#include "cli/builds.h"
+#include "cli/commands.h"
+#include "cli/query.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REASON_SIZE = 128 };
+
+static const char *role_word(uint32_t role)
+{
+    static const char *const words[] = {"?", "coordinator", "node", "gateway"};
+
+    return role < sizeof words / sizeof words[0] ? words[role] : "?";
+}
+
+void builds_rows(const Rh__AdminReply *reply, struct rows *r)
+{
+    static const char *const columns[] = {
+        "PROCESS", "NAME", "VERSION", "LINK PROTOCOL", "FORMAT FROM", "FORMAT TO", NULL};
+
+    rows_init(r, columns);
+    for (size_t i = 0; i < reply->n_builds; i++) {
+        const Rh__BuildRow *b = reply->builds[i];
+
+        rows_text(r, "%s", role_word(b->role));
+        rows_text(r, "%s", b->name);
+        rows_text(r, "%s", b->linked ? b->product : "not linked");
+        rows_number(r, b->protocol);
+        rows_number(r, b->format_min);
+        rows_number(r, b->format);
+    }
+}
+
+bool builds_mixed(const Rh__AdminReply *reply)
+{
+    for (size_t i = 1; i < reply->n_builds; i++) {
+        if (strcmp(reply->builds[i]->product, reply->builds[0]->product) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void print_table(const Rh__AdminReply *reply, const struct rows *r)
+{
+    rows_print_table(r);
+    (void)printf("\nThe fleet's format is %" PRIu32, reply->format);
+    if (reply->format_next != 0) {
+        (void)printf("; all read %" PRIu32
+                     ": `ringhold upgrade --finish` takes the fleet there, and no older version "
+                     "comes back then\n",
+                     reply->format_next);
+    } else {
+        (void)printf(": %s\n", reply->format_why);
+    }
+}
+
+static void print_json(const Rh__AdminReply *reply, const struct rows *r)
+{
+    (void)printf("{\"format\":%" PRIu32 ",\"format_next\":%" PRIu32 ",\"why\":",
+                 reply->format,
+                 reply->format_next);
+    json_print_string(reply->format_why);
+    (void)printf(",\"builds\":");
+    rows_print_json(r);
+    (void)printf("}\n");
+}
+
+int cmd_upgrade(int argc, char **argv)
+{
+    struct query q;
+    bool finish = false;
+    char reason[REASON_SIZE] = "";
+    const struct option more[] = {
+        option_switch("finish", &finish, "raise the fleet's format: older versions are refused"),
+        option_text("reason", "TEXT", reason, sizeof reason, "for the audit history"),
+    };
+    const struct command command = {
+        .name = "upgrade",
+        .summary = "Which version each process is of, and the end of an upgrade.",
+        .arguments = "",
+        .details = "Processes of neighbouring versions work together, so they are replaced one by\n"
+                   "one, and may be put back. When all are new, --finish lets the coordinators\n"
+                   "store what only the new version reads; from then on older ones are refused.",
+        .options = query_options_more(&q, more, 2),
+    };
+    const int code = query_parse(&q, &command, argc, argv);
+    Rh__AdminUpgrade what = RH__ADMIN_UPGRADE__INIT;
+    Rh__Admin request = RH__ADMIN__INIT;
+    struct rows r;
+    char by[128];
+
+    if (code >= 0) {
+        return code;
+    }
+    (void)query_who(by, sizeof by);
+    what.finish = finish;
+    what.by = by;
+    what.reason = reason;
+    request.what_case = RH__ADMIN__WHAT_UPGRADE;
+    request.upgrade = &what;
+    Rh__AdminReply *reply = query_ask(&q, &request);
+    if (reply == NULL) {
+        return 1;
+    }
+    builds_rows(reply, &r);
+    (q.json ? print_json : print_table)(reply, &r);
+    rows_fini(&r);
+    admin_free(reply);
+    return 0;
+}
