@@ -138,9 +138,27 @@ static void an_actor_may_refuse_to_start(void **state)
     assert_int_equal(stopped, 1); // Only what was started.
 }
 
+static void too_many_sessions_are_refused(void **state)
+{
+    struct rh_actor_ops ops = actor_echo;
+    const struct rh_kind kind = {.number = 1, .ops = &ops};
+    struct kinds k = {0};
+
+    (void)state;
+    ops.sessions = RH_SESSIONS_ALLOW + 1;
+    assert_int_equal(kinds_add(&k, &kind), ERR_INVALID);
+    ops.sessions = RH_SESSIONS_ALLOW;
+    ops.sessions_max = RH_SESSIONS_MAX + 1;
+    assert_int_equal(kinds_add(&k, &kind), ERR_INVALID);
+    ops.sessions_max = RH_SESSIONS_MAX;
+    assert_int_equal(kinds_add(&k, &kind), ERR_OK);
+    kinds_fini(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(too_many_sessions_are_refused),
         cmocka_unit_test(bundled_actors_have_names),
         cmocka_unit_test(a_shared_object_is_an_actor),
         cmocka_unit_test(a_bad_shared_object_is_refused),
