@@ -59,6 +59,7 @@ def seen_in(fleet):
         "txn list": fleet.ask("txn", "list"),
         f"txn show {txn}": fleet.ask("txn", "show", str(txn)),
         "events": fleet.ask("events"),
+        "upgrade": fleet.ask("upgrade"),
         "quarantine list": fleet.ask("quarantine", "list"),
         "check": once("check", *at),
         "rolling-restart --dry-run --systemd": fleet.ask("rolling-restart", "--dry-run", "--systemd"),
