@@ -53,8 +53,7 @@ static void what_is_no_name_is_none(void **state)
         "ringhold://me@prod/node/a",
         "Ringhold://prod/node/a",
         "https://prod/node/a",
-        "ringhold://prod/node/"
-        "0123456789012345678901234567890123456789012345678901234567890123",
+        "ringhold://prod/node/0123456789012345678901234567890123456789012345678901234567890123",
     };
     struct subject s = {.name = "untouched"};
 

@@ -17,8 +17,8 @@
  * gets the certificate's key later can't read what was said before. Nobody can ask
  * for the handshake again.
  *
- * Memory: what OpenSSL keeps of an idle connection, and a record of 16 KiB while only a part
- * of it has come. While it opens, TLS_OPENING_MAX of what comes.
+ * Memory: what OpenSSL keeps of an idle connection (of a link, two records more), and a record of
+ * 16 KiB while only a part of it has come. While it opens, TLS_OPENING_MAX of what comes.
  */
 #ifndef WIRE_TLS_H
 #define WIRE_TLS_H
