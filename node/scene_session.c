@@ -261,7 +261,9 @@ static void on_lost(struct rh_actor *a, const struct note *note)
     const bool left = note->why == NOTE_LOST_LEFT;
     struct client_bond *c = mutant(M_OLDLOST) ? a->extra->client : bonds_of(a, note);
 
-    if (c == NULL || c->away) {
+    // The last: its time to return is over, too, and the turn that tells so is still to come
+    // (fleet_sim --profile sessions --seed 9835).
+    if (c == NULL || c->away || c->due == RH_SESSION_LOST) {
         answer(a, NULL); // of one that was replaced, or is known to be gone
         return;
     }

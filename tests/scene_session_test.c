@@ -306,6 +306,23 @@ static void one_that_moves_cold_is_told_of_its_client(void **state)
     theatre_close(&told.t);
 }
 
+/* Its gateway is missed, and tells that it has gone before that is told. */
+static void who_is_lost_twice_is_told_of_once(void **state)
+{
+    const struct note lost = note_of(NOTE_LOST, CONNECTION, 0);
+    struct told told;
+
+    (void)state;
+    open_stage(&told);
+    binds(&told, CONNECTION, BOUND_NEW);
+    scene_gateway_gone(told.t.scene, GATEWAY);
+    run_note(&told, &lost);
+    scene_turn(told.t.actor, 9);
+    assert_string_equal(told.events, "1.0 4.4 ");
+    pushes(&told, "x", RH_NO_SESSION);
+    theatre_close(&told.t);
+}
+
 static void the_clients_of_a_gateway_that_is_gone_are_lost(void **state)
 {
     const struct note resume = note_of(NOTE_RESUME, CONNECTION, 2);
@@ -468,6 +485,7 @@ int main(void)
         cmocka_unit_test(the_bond_moves_with_its_numbers),
         cmocka_unit_test(one_that_moves_cold_is_told_of_its_client),
         cmocka_unit_test(the_clients_of_a_gateway_that_is_gone_are_lost),
+        cmocka_unit_test(who_is_lost_twice_is_told_of_once),
         cmocka_unit_test(a_client_keeps_it_alive),
         cmocka_unit_test(one_that_breaks_has_its_client_come_again),
         cmocka_unit_test(pushes_for_others_are_passed_on_or_dropped),
