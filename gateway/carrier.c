@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "gateway/frame16.h"
 #include "gateway/packet.h"
-#include "wire/tls.h"
 #include "gateway/websocket.h"
+#include "wire/tls.h"
 
 #include <string.h>
 

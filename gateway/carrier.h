@@ -18,8 +18,8 @@
 
 #include "gateway/carrier_figures.h"
 #include "gateway/entry.h"
-#include "wire/tls.h"
 #include "gateway/upgrade.h"
+#include "wire/tls.h"
 
 enum { CARRIER_UNREAD_MAX = 64 * 1024 };
 
