@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "wire/control.h"
+#include "wire/finder.h"
 #include "wire/link.h"
 
 #include <poll.h>
@@ -17,11 +18,12 @@ enum { TURN_MS = 20, ASK_AGAIN_MS = 100 };
 
 struct admin {
     struct links *links;
-    struct link *coordinator[ADMIN_COORDINATORS_MAX];
+    struct link *coordinator[FINDER_MAX];
     char addresses[ADMIN_ADDRESSES_SIZE];
-    char reason[ADMIN_COORDINATORS_MAX][128]; /* why the link went down last */
-    size_t last_down;                         /* which one did last */
+    char reason[FINDER_MAX][128]; /* why the link went down last */
+    size_t last_down;             /* which one did last */
     size_t count;
+    bool learns; /* nobody counts on those that were named */
     int wake_fd;
     uint64_t tag;
     Rh__AdminReply *reply; /* owned; to `tag` */
@@ -87,6 +89,23 @@ static void on_down(void *context, struct link *link, const char *reason)
     }
 }
 
+/* Others may lead by now than those that were named. */
+static void learn_coordinators(struct admin *a, const Rh__Leader *leader)
+{
+    for (size_t i = 0; i < leader->n_coordinators && a->learns; i++) {
+        size_t at = 0;
+
+        while (at < a->count &&
+               strcmp(link_address(a->coordinator[at]), leader->coordinators[i]) != 0) {
+            at++;
+        }
+        if (at == a->count && at < FINDER_MAX) {
+            a->coordinator[at] = links_dial(a->links, leader->coordinators[i]);
+            a->count += a->coordinator[at] != NULL;
+        }
+    }
+}
+
 static void on_frame(void *context, struct link *link, const struct frame *frame)
 {
     struct admin *a = context;
@@ -94,6 +113,9 @@ static void on_frame(void *context, struct link *link, const struct frame *frame
 
     if (frame->type != FRAME_CONTROL || (message = control_get(frame->body)) == NULL) {
         return;
+    }
+    if (message->body_case == RH__CONTROL__BODY_LEADER) {
+        learn_coordinators(a, message->leader);
     }
     if (a->hear != NULL) {
         a->hear(a->context, place_of(a, link), message);
@@ -141,6 +163,7 @@ struct admin *admin_open(const struct admin_where *where)
     (void)snprintf(config.self.name, sizeof config.self.name, "cli");
     a->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     a->count = count;
+    a->learns = true;
     const struct link_events events = {
         .context = a,
         .hello = on_hello,
@@ -210,6 +233,7 @@ void admin_watch(struct admin *a,
                  void (*hear)(void *context, size_t at, const Rh__Control *message), void *context)
 {
     a->hear = hear;
+    a->learns = false;
     a->context = context;
 }
 

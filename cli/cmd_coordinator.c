@@ -58,7 +58,10 @@ static bool check(struct coordinator_options *o, const char *peers, const struct
     if (!parse_peers(peers, o)) {
         return false;
     }
-    if (o->voter_count == 0) {
+    if (o->joining) {
+        o->voter_count = 0; // the group that takes me in tells me of the others
+        mine = o->listen[0] != '\0';
+    } else if (o->voter_count == 0) {
         if (o->listen[0] == '\0') {
             (void)snprintf(o->listen, sizeof o->listen, "127.0.0.1:%d", ADMIN_DEFAULT_PORT);
         }
@@ -74,11 +77,15 @@ static bool check(struct coordinator_options *o, const char *peers, const struct
             }
         }
     }
+    if (!mine && o->joining) {
+        (void)fprintf(stderr, "ringhold coordinator: --join-group needs --listen\n");
+        return false;
+    }
     if (!mine) {
         (void)fprintf(stderr, "ringhold coordinator: --id %u is not among --peers\n", o->id);
         return false;
     }
-    if (o->voter_count != 1 && o->voter_count != 3 && o->voter_count != 5) {
+    if (!o->joining && o->voter_count != 1 && o->voter_count != 3 && o->voter_count != 5) {
         (void)fprintf(stderr,
                       "ringhold coordinator: %zu coordinators; 1, 3 or 5 make sense\n",
                       o->voter_count);
@@ -176,6 +183,14 @@ static struct option adopt_option(bool *adopt)
 {
     return option_switch(
         "adopt", adopt, "my folder is a copy of another coordinator's: make it mine, then exit");
+}
+
+static struct option join_option(bool *joining)
+{
+    return option_switch("join-group",
+                         joining,
+                         "my folder is new: wait for `ringhold coordinators` to take me into a "
+                         "group that is there");
 }
 
 static struct option least_option(char *text, size_t size)
@@ -328,6 +343,7 @@ int cmd_coordinator(int argc, char **argv)
         snapshot_option(&o.snapshot_entries),
         readmit_option(&o.readmit),
         adopt_option(&o.adopt),
+        join_option(&o.joining),
         http_address_option(&http),
         http_token_option(&http),
         link_ca_option(&tls),

@@ -5,6 +5,7 @@
  *
  *     coordinator_uv.c       the loop: timers, signals, start and stop
  *     coordinator_links.c    who is linked, what they say
+ *     coordinator_voters.c   which coordinators there are, and the change of them
  *     coordinator_replica.c  what Raft applied, snapshots, leadership
  *     coordinator_machine.c  the leader's machine: events in, effects out
  */
@@ -36,6 +37,25 @@ struct refusal {
     enum err error;
 };
 
+/* A coordinator that is called: a voter, or one that an operator wants as a voter. */
+struct dialled {
+    uint64_t id;
+    char address[GENERATION_ADDRESS_MAX + 1];
+    struct link *link;
+};
+
+/* Other coordinators, as an operator wants them. One at a time. */
+struct voters_wish {
+    uint64_t peer; /* who asked; 0 = there is none */
+    uint64_t tag;  /* of the question */
+    struct generation_wish wish[GENERATION_VOTERS_MAX];
+    size_t count;
+    uint64_t until_us; /* new ones have until then to answer */
+    bool proposed;
+};
+
+enum { DIALLED_MAX = 2 * GENERATION_VOTERS_MAX };
+
 struct daemon {
     const struct coordinator_options *options;
     uv_loop_t loop;
@@ -48,7 +68,9 @@ struct daemon {
     uv_signal_t on_int;
     struct reload reload;
     struct links *links;
-    struct link *dialled[REPLICA_VOTERS_MAX]; /* by position in options->voter; NULL = me */
+    struct dialled dialled[DIALLED_MAX];
+    size_t dialled_count;
+    struct voters_wish wish;
     struct replica *replica;
     struct state state;
     struct state_db *db;
@@ -85,5 +107,30 @@ int daemon_adopt(const struct coordinator_options *options);
 bool daemon_open_links(struct daemon *d);
 void daemon_send_raft(void *context, uint64_t voter, struct bytes message);
 void daemon_wake(void *context); /* from any thread: poll soon */
+
+/* Of the two links of a pair of coordinators either will do; mine is the first choice. NULL: it is
+ * not linked. */
+struct link *daemon_voter_link(const struct daemon *d, uint64_t voter);
+/* Close a link that was dialled, as if it went down. */
+void daemon_forget(struct daemon *d, struct link *link);
+/* The links to the present voters, and no others. */
+void daemon_dial_voters(struct daemon *d);
+/* What a coordinator's hello says of its voters; 0 = no id. */
+uint64_t daemon_voter_id(const struct hello *hello);
+void daemon_hello(const struct daemon *d, struct hello *self);
+/* Reason to refuse it, or NULL. */
+const char *daemon_meet(struct daemon *d, const struct hello *peer);
+/* struct replica_events.generation */
+void daemon_on_generation(void *context, const struct generation *generation);
+void daemon_tell_machine_voters(struct daemon *d);
+/* An operator's question about, or wish for, coordinators; I lead. */
+void daemon_take_wish(struct daemon *d, struct link *link, const Rh__Admin *in);
+/* Is the wish ready? */
+void daemon_drive_wish(struct daemon *d);
+/* What became of it. */
+void daemon_wish_done(struct daemon *d, enum err error);
+
+/* `tag` of the change of voters at the replica; none of the machine's. */
+#define WISH_TAG UINT64_MAX
 
 #endif

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "ring/hash.h"
 #include "wire/control.h"
 #include "wire/inject.h"
 
@@ -14,82 +13,19 @@
 
 enum { EVENTS_MAX = 1000 };
 
-/* Of the two links of a pair of coordinators either will do; mine is the first choice. */
-static struct link *link_to_voter(const struct daemon *d, uint64_t voter)
-{
-    for (size_t i = 0; i < d->options->voter_count; i++) {
-        if (d->options->voter[i] == voter && d->dialled[i] != NULL && link_is_up(d->dialled[i])) {
-            return d->dialled[i];
-        }
-    }
-    struct table_walk at = {0};
-    for (struct table_link *l = table_walk(&d->peers, &at); l != NULL;
-         l = table_walk(&d->peers, &at)) {
-        const struct peer *p = CONTAINER_OF(l, struct peer, by_id);
-
-        if (p->voter == voter) {
-            return p->link;
-        }
-    }
-    return NULL;
-}
-
 void daemon_send_raft(void *context, uint64_t voter, struct bytes message)
 {
     struct daemon *d = context;
-    struct link *link = link_to_voter(d, voter);
+    struct link *link = daemon_voter_link(d, voter);
 
     if (link != NULL && link_send(link, FRAME_RAFT, message) != ERR_OK) {
         log_debug("coordinator", "raft_dropped", "voter=%" PRIu64, voter);
     }
 }
 
-/* Coordinators must be told the same list: one that counts other voters could elect on its own. */
-static uint64_t voters_digest(const struct coordinator_options *o)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < o->voter_count; i++) {
-        const struct ring_key key = {o->voter[i], o->voter_count};
-
-        sum += ring_position(key, bytes_of(o->address[i], strlen(o->address[i])));
-    }
-    return o->voter_count == 1 ? 0 : sum;
-}
-
-static uint64_t voter_named(const struct daemon *d, const char *name)
-{
-    for (size_t i = 0; i < d->options->voter_count; i++) {
-        char text[24];
-
-        (void)snprintf(text, sizeof text, "%" PRIu64, d->options->voter[i]);
-        if (strcmp(text, name) == 0) {
-            return d->options->voter[i];
-        }
-    }
-    return 0;
-}
-
 static const char *on_hello(void *context, const struct hello *peer)
 {
-    struct daemon *d = context;
-
-    if (peer->role != ROLE_COORDINATOR) {
-        return NULL;
-    }
-    const uint64_t voter = voter_named(d, peer->name);
-    if (voter == 0 || peer->voters != voters_digest(d->options)) {
-        return "the coordinators' --peers lists disagree";
-    }
-    if (voter == d->options->id) {
-        return peer->identity == replica_identity(d->replica) ? "this is me"
-                                                              : "another coordinator has my --id";
-    }
-    if (replica_meet(d->replica, voter, peer->identity, peer->pristine) != ERR_OK) {
-        return "this voter's data folder was wiped or replaced: it could vote twice; see "
-               "docs/raft.md, 'A voter that lost its folder'";
-    }
-    return NULL;
+    return peer->role == ROLE_COORDINATOR ? daemon_meet(context, peer) : NULL;
 }
 
 static void on_up(void *context, struct link *link)
@@ -100,7 +36,7 @@ static void on_up(void *context, struct link *link)
 
     p->id = ++d->last_peer;
     p->link = link;
-    p->voter = hello->role == ROLE_COORDINATOR ? voter_named(d, hello->name) : 0;
+    p->voter = hello->role == ROLE_COORDINATOR ? daemon_voter_id(hello) : 0;
     table_put(&d->peers, &p->by_id, table_mix(p->id));
     link_set_user(link, p);
     struct coordinator_event event = {
@@ -131,10 +67,16 @@ static void on_down(void *context, struct link *link, const char *reason)
     table_remove(&d->peers, &p->by_id);
     link_set_user(link, NULL);
     daemon_step(d, &event);
-    if (p->voter != 0 && link_to_voter(d, p->voter) == NULL) {
+    if (p->voter != 0 && daemon_voter_link(d, p->voter) == NULL) {
         replica_lost(d->replica, clock_boottime_us(), p->voter);
     }
     mem_free(p);
+}
+
+void daemon_forget(struct daemon *d, struct link *link)
+{
+    on_down(d, link, "forgotten");
+    links_forget(d->links, link);
 }
 
 /* The audit history is a table, so the shell answers, not the machine. Whoever leads has applied
@@ -162,14 +104,15 @@ static void answer_events(struct daemon *d, struct link *link, const Rh__Admin *
 /* Who wishes it, of what is wished; NULL: it is a question. */
 static char **wisher(Rh__Admin *in)
 {
-    return in->what_case == RH__ADMIN__WHAT_RESOLVE      ? &in->resolve->by
-           : in->what_case == RH__ADMIN__WHAT_DRAIN      ? &in->drain->by
-           : in->what_case == RH__ADMIN__WHAT_REMOVE     ? &in->remove->by
-           : in->what_case == RH__ADMIN__WHAT_DAEMONS    ? &in->daemons->by
-           : in->what_case == RH__ADMIN__WHAT_QUARANTINE ? &in->quarantine->by
-           : in->what_case == RH__ADMIN__WHAT_MEND       ? &in->mend->by
-           : in->what_case == RH__ADMIN__WHAT_UPGRADE    ? &in->upgrade->by
-                                                         : NULL;
+    return in->what_case == RH__ADMIN__WHAT_RESOLVE        ? &in->resolve->by
+           : in->what_case == RH__ADMIN__WHAT_DRAIN        ? &in->drain->by
+           : in->what_case == RH__ADMIN__WHAT_REMOVE       ? &in->remove->by
+           : in->what_case == RH__ADMIN__WHAT_DAEMONS      ? &in->daemons->by
+           : in->what_case == RH__ADMIN__WHAT_QUARANTINE   ? &in->quarantine->by
+           : in->what_case == RH__ADMIN__WHAT_MEND         ? &in->mend->by
+           : in->what_case == RH__ADMIN__WHAT_UPGRADE      ? &in->upgrade->by
+           : in->what_case == RH__ADMIN__WHAT_COORDINATORS ? &in->coordinators->by
+                                                           : NULL;
 }
 
 /* Who says he is who: the name is the caller's word, the address is not. */
@@ -205,6 +148,13 @@ static void on_control(struct daemon *d, struct link *link, const struct frame *
     if (message->body_case == RH__CONTROL__BODY_ADMIN && d->leading &&
         message->admin->what_case == RH__ADMIN__WHAT_EVENTS) {
         answer_events(d, link, message->admin);
+        control_free(message);
+        return;
+    }
+    if (message->body_case == RH__CONTROL__BODY_ADMIN && d->leading &&
+        message->admin->what_case == RH__ADMIN__WHAT_COORDINATORS) {
+        add_address(message->admin, link);
+        daemon_take_wish(d, link, message->admin);
         control_free(message);
         return;
     }
@@ -249,7 +199,7 @@ bool daemon_open_links(struct daemon *d)
     config.self.role = ROLE_COORDINATOR;
     config.self.identity = replica_identity(d->replica);
     config.self.pristine = replica_pristine(d->replica);
-    config.self.voters = voters_digest(o);
+    daemon_hello(d, &config.self);
     (void)snprintf(config.self.cluster, sizeof config.self.cluster, "%s", o->cluster);
     (void)snprintf(config.self.name, sizeof config.self.name, "%u", o->id);
     (void)snprintf(config.self.address, sizeof config.self.address, "%s", o->listen);
@@ -265,11 +215,7 @@ bool daemon_open_links(struct daemon *d)
                       error == ERR_CONFLICT ? "the port is in use" : err_text(error));
         return false;
     }
-    for (size_t i = 0; i < o->voter_count; i++) {
-        if (o->voter[i] != o->id) {
-            d->dialled[i] = links_dial(d->links, o->address[i]);
-        }
-    }
+    daemon_dial_voters(d);
     (void)printf("ready coordinator=%u address=%s\n", o->id, bound);
     (void)fflush(stdout);
     return true;

@@ -124,15 +124,10 @@ void daemon_make_machine(struct daemon *d)
     struct coordinator_config config = d->options->machine;
 
     config.id = d->options->id;
-    config.voter_count = d->options->voter_count;
-    for (size_t i = 0; i < config.voter_count; i++) {
-        config.voter[i].id = d->options->voter[i];
-        (void)snprintf(
-            config.voter[i].address, sizeof config.voter[i].address, "%s", d->options->address[i]);
-    }
     config.identity = replica_identity(d->replica);
     (void)snprintf(config.cluster, sizeof config.cluster, "%s", d->options->cluster);
     config.cluster_id = random_u64();
     random_fill(&config.key, sizeof config.key);
     d->machine = coordinator_new(&config, &d->state);
+    daemon_tell_machine_voters(d);
 }

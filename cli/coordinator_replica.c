@@ -169,6 +169,10 @@ static void on_done(void *context, uint64_t tag, enum err error)
     struct daemon *d = context;
     struct coordinator_event event = {.type = COORDINATOR_DONE, .tag = tag, .error = error};
 
+    if (tag == WISH_TAG) {
+        daemon_wish_done(d, error);
+        return;
+    }
     daemon_step(d, &event);
 }
 
@@ -185,9 +189,13 @@ static struct replica_config replica_config_of(const struct coordinator_options 
         .snapshot_entries = o->snapshot_entries,
         .trailing_entries = o->snapshot_entries / 4,
         .readmit = o->readmit,
+        .joining = o->joining,
     };
 
     memcpy(config.voter, o->voter, sizeof config.voter);
+    for (size_t i = 0; i < o->voter_count; i++) {
+        config.address[i] = o->address[i];
+    }
     return config;
 }
 
@@ -202,6 +210,7 @@ static bool open_replica(struct daemon *d)
         .restore = on_restore,
         .role = on_role,
         .done = on_done,
+        .generation = daemon_on_generation,
         .send = daemon_send_raft,
         .wake = daemon_wake,
     };

@@ -50,6 +50,7 @@ static void on_tick(uv_timer_t *handle)
     replica_tick(d->replica, now_us);
     daemon_step(d, &event);
     daemon_heed_format(d);
+    daemon_drive_wish(d);
     if (now_us - d->committed_us >= (uint64_t)STATE_MS * 1000) {
         d->committed_us = now_us;
         daemon_commit_state(d);
@@ -75,7 +76,7 @@ static void on_signal(uv_signal_t *handle, int number)
     struct daemon *d = handle->data;
 
     log_info("coordinator", "stopping", "signal=%d leading=%d", number, d->leading);
-    if (d->leading && d->options->voter_count > 1 && d->stop_us == 0) {
+    if (d->leading && replica_generation(d->replica)->voter_count > 1 && d->stop_us == 0) {
         // Others need not wait for an election time-out; the loop sends the hand-over.
         replica_transfer(d->replica);
         d->stop_us = clock_boottime_us() + (uint64_t)HANDOVER_MS * 1000;

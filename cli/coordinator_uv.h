@@ -24,6 +24,7 @@ struct coordinator_options {
     uint32_t snapshot_entries;
     uint32_t readmit;
     bool adopt;
+    bool joining; /* an empty folder waits to be taken into a group */
     bool insecure;
     struct link_files tls;             /* of links; borrowed */
     struct coordinator_config machine; /* limits and timers; names are filled in */

@@ -67,6 +67,35 @@ static void on_down(void *context, struct link *link, const char *reason)
     }
 }
 
+static void dial_coordinator(struct thread *t, size_t at, const char *address)
+{
+    struct remote *remote = &t->coordinator[at];
+
+    remote->coordinator = (int)at;
+    remote->link = links_dial(t->links, address);
+    if (remote->link != NULL) {
+        link_set_user(remote->link, remote);
+    }
+}
+
+/* Others may lead from now on: a link to each is wanted. Old ones stay: they know who came after
+ * them. */
+static void learn_coordinators(struct thread *t, const Rh__Leader *leader)
+{
+    for (size_t i = 0; i < leader->n_coordinators; i++) {
+        size_t at = 0;
+
+        while (at < FINDER_MAX && t->coordinator[at].link != NULL &&
+               strcmp(link_address(t->coordinator[at].link), leader->coordinators[i]) != 0) {
+            at++;
+        }
+        if (at < FINDER_MAX && t->coordinator[at].link == NULL) {
+            log_info("gateway", "coordinator_learnt", "address=%s", leader->coordinators[i]);
+            dial_coordinator(t, at, leader->coordinators[i]);
+        }
+    }
+}
+
 static void on_control_frame(struct thread *t, struct link *link, const struct frame *frame)
 {
     const struct remote *remote = link_user(link);
@@ -75,6 +104,9 @@ static void on_control_frame(struct thread *t, struct link *link, const struct f
     if (control == NULL) {
         link_drop(link, "control message does not decode");
         return;
+    }
+    if (control->body_case == RH__CONTROL__BODY_LEADER) {
+        learn_coordinators(t, control->leader);
     }
     step(t,
          (struct router_event){
@@ -280,11 +312,7 @@ enum err thread_links_open(struct thread *t)
         return failed;
     }
     for (size_t i = 0; i < options->coordinator_count; i++) {
-        struct remote *remote = &t->coordinator[i];
-
-        remote->coordinator = (int)i;
-        remote->link = links_dial(t->links, options->coordinators[i]);
-        link_set_user(remote->link, remote);
+        dial_coordinator(t, i, options->coordinators[i]);
     }
     return ERR_OK;
 }

@@ -101,6 +101,27 @@ static void on_bad_bytes(struct shell *s, struct link *link, const char *why)
     link_drop(link, why);
 }
 
+/* Others may lead from now on: a link to each is wanted. Old ones stay: they know who came after
+ * them. */
+static void learn_coordinators(struct shell *s, const Rh__Leader *leader)
+{
+    for (size_t i = 0; i < leader->n_coordinators; i++) {
+        size_t at = 0;
+
+        while (at < s->coordinator_count &&
+               strcmp(link_address(s->coordinator[at]), leader->coordinators[i]) != 0) {
+            at++;
+        }
+        struct link *link = at == s->coordinator_count && at < FINDER_MAX
+                                ? links_dial(s->links, leader->coordinators[i])
+                                : NULL;
+        if (link != NULL) {
+            log_info("node", "coordinator_learnt", "address=%s", leader->coordinators[i]);
+            s->coordinator[s->coordinator_count++] = link;
+        }
+    }
+}
+
 static void on_control(struct shell *s, struct link *link, const struct frame *frame)
 {
     const struct peer *p = link_user(link);
@@ -116,6 +137,9 @@ static void on_control(struct shell *s, struct link *link, const struct frame *f
         .peer = p->coordinator >= 0 ? 0 : p->id,
         .message = message,
     };
+    if (message->body_case == RH__CONTROL__BODY_LEADER && p->coordinator >= 0) {
+        learn_coordinators(s, message->leader);
+    }
     if (message->body_case == RH__CONTROL__BODY_INSPECT) {
         glance_feed(s, &event);
     } else {

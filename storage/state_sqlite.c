@@ -377,8 +377,11 @@ static void prune_txns(struct state_db *db, const struct state *s)
 
 static void put_voters(struct state_db *db, const struct state *s)
 {
-    struct statement q =
-        statement_kept(&db->statements, db->db, "REPLACE INTO voter VALUES(?,?,?)");
+    struct statement q = statement_kept(&db->statements, db->db, "DELETE FROM voter");
+
+    statement_run(&q);
+    statement_close(&q);
+    q = statement_kept(&db->statements, db->db, "REPLACE INTO voter VALUES(?,?,?)");
 
     for (size_t i = 0; i < s->voter_count; i++) {
         statement_number(&q, s->voter[i].id);

@@ -118,8 +118,10 @@ static void add_voters(struct coordinator *c, Rh__AdminReply *reply)
                        c->config.voter[i].address);
     }
     for (size_t i = 0; i < c->peer_count; i++) {
-        if (c->peer[i]->role == ROLE_COORDINATOR) {
-            voter_row(reply, strtoull(c->peer[i]->name, NULL, 10))->linked = true;
+        const uint64_t id = strtoull(c->peer[i]->name, NULL, 10);
+
+        if (c->peer[i]->role == ROLE_COORDINATOR && coordinator_is_voter(c, id)) {
+            voter_row(reply, id)->linked = true;
         }
     }
     voter_row(reply, c->config.id)->linked = true;
@@ -617,7 +619,8 @@ static bool fill(struct coordinator *c, const struct peer *peer, Rh__AdminReply 
         return inspect_mend(c, peer, reply, in->mend);
     case RH__ADMIN__WHAT_RESOLVE:
         return resolve_on_question(c, peer, reply, in->resolve);
-    case RH__ADMIN__WHAT_EVENTS: // the shell's, which has the table
+    case RH__ADMIN__WHAT_EVENTS:       // the shell's, which has the table
+    case RH__ADMIN__WHAT_COORDINATORS: // likewise: it has the links
     case RH__ADMIN__WHAT__NOT_SET:
     case _RH__ADMIN__WHAT__CASE_IS_INT_SIZE:
         break;

@@ -725,6 +725,29 @@ static void on_quarantine(struct change *c, const Rh__CommandQuarantine *in)
 
 /* ---- VOTER ---- */
 
+static bool is_in(const Rh__CommandVoter *in, uint64_t id)
+{
+    for (size_t i = 0; i < in->n_group; i++) {
+        if (in->group[i] == id) {
+            return true;
+        }
+    }
+    return in->n_group == 0;
+}
+
+/* Those who vote no more. */
+static void drop_former(struct state *s, const Rh__CommandVoter *in)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->voter_count; i++) {
+        if (is_in(in, s->voter[i].id)) {
+            s->voter[kept++] = s->voter[i];
+        }
+    }
+    s->voter_count = kept;
+}
+
 static void on_voter(struct change *c, const Rh__CommandVoter *in)
 {
     struct state *s = c->s;
@@ -734,6 +757,7 @@ static void on_voter(struct change *c, const Rh__CommandVoter *in)
         refuse(c, "the voter's id is 0, or its address too long");
         return;
     }
+    drop_former(s, in);
     while (at < s->voter_count && s->voter[at].id != in->id) {
         at++;
     }

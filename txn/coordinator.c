@@ -642,6 +642,15 @@ static void found_cluster(struct coordinator *c)
     (void)coordinator_propose(c, PROPOSAL_INIT, &command);
 }
 
+/* Nodes and gateways link to all of them, and so find whoever leads next. */
+static void on_voters(struct coordinator *c, const struct coordinator_event *event)
+{
+    ASSERT(event->voter_count <= STATE_VOTERS_MAX);
+    memcpy(c->config.voter, event->voter, event->voter_count * sizeof *event->voter);
+    c->config.voter_count = event->voter_count;
+    peers_tell_leader(c, NULL);
+}
+
 /* Whatever the state shows as unfinished goes on: after any event, and after any loss. */
 static void go_on(struct coordinator *c)
 {
@@ -700,6 +709,9 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
         break;
     case COORDINATOR_MESSAGE:
         on_message(c, event);
+        break;
+    case COORDINATOR_VOTERS:
+        on_voters(c, event);
         break;
     case COORDINATOR_TICK:
         on_tick(c);

@@ -41,6 +41,7 @@ enum coordinator_event_type {
     COORDINATOR_PEER_UP, /* a link with hello: peer, role, name, incarnation */
     COORDINATOR_PEER_DOWN,
     COORDINATOR_MESSAGE, /* a Control from a peer */
+    COORDINATOR_VOTERS,  /* other voters from now on; whoever is linked is told */
     COORDINATOR_TICK,    /* every 10..50 ms */
 };
 
@@ -65,6 +66,8 @@ struct coordinator_event {
     struct versions format;     /* PEER_UP: of the fleet, that it reads; 0..0 = the first */
     uint32_t protocol;          /* PEER_UP: of the link */
     const Rh__Control *message; /* MESSAGE, borrowed */
+    const struct state_voter *voter; /* VOTERS: ids and addresses, borrowed */
+    size_t voter_count;              /* VOTERS */
 };
 
 enum coordinator_effect_type {

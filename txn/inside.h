@@ -308,6 +308,9 @@ void register_on_bye(struct coordinator *c, struct peer *peer, uint64_t incarnat
 void register_on_poll(struct coordinator *c, struct peer *peer, const Rh__Poll *in);
 void register_applied(struct coordinator *c, const struct proposal *p,
                       const struct state_result *result);
+/* One that waits to join, or votes no more, may be linked as well. Nobody told me of the voters:
+ * all are. */
+bool coordinator_is_voter(const struct coordinator *c, uint64_t id);
 /* Record the voters that are linked: for people, and to see that a folder was replaced. */
 void register_voters(struct coordinator *c);
 /* Tell a link that its incarnation is over; `node` is that which has its name, or NULL. */

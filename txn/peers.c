@@ -240,10 +240,16 @@ void peers_tell_leader(struct coordinator *c, const struct peer *only)
 {
     Rh__Control out = RH__CONTROL__INIT;
     Rh__Leader body = RH__LEADER__INIT;
+    char *coordinators[STATE_VOTERS_MAX];
 
     body.leading = c->leading;
     body.term = c->term;
     body.id = (uint32_t)c->leader;
+    for (size_t i = 0; i < c->config.voter_count; i++) {
+        coordinators[i] = proto_text(c->config.voter[i].address);
+    }
+    body.coordinators = coordinators;
+    body.n_coordinators = c->config.voter_count;
     out.body_case = RH__CONTROL__BODY_LEADER;
     out.leader = &body;
     for (size_t i = 0; i < c->peer_count; i++) {

@@ -409,18 +409,36 @@ static const struct state_voter *find_voter(const struct state *s, uint64_t id)
     return NULL;
 }
 
+bool coordinator_is_voter(const struct coordinator *c, uint64_t id)
+{
+    for (size_t i = 0; i < c->config.voter_count; i++) {
+        if (c->config.voter[i].id == id) {
+            return true;
+        }
+    }
+    return c->config.voter_count == 0;
+}
+
 static void record_voter(struct coordinator *c, uint64_t id, uint64_t identity, const char *address)
 {
     const struct state_voter *known = find_voter(c->state, id);
     Rh__Command command = RH__COMMAND__INIT;
     Rh__CommandVoter body = RH__COMMAND_VOTER__INIT;
+    uint64_t group[STATE_VOTERS_MAX];
     struct proposal *p;
 
-    if (id == 0 || identity == 0 || coordinator_proposal(c, PROPOSAL_VOTER, id) != NULL ||
-        (known == NULL && c->state->voter_count == STATE_VOTERS_MAX) ||
+    if (id == 0 || identity == 0 || !coordinator_is_voter(c, id) ||
+        coordinator_proposal(c, PROPOSAL_VOTER, id) != NULL ||
+        (known == NULL && c->state->voter_count == STATE_VOTERS_MAX &&
+         c->config.voter_count == 0) ||
         (known != NULL && known->identity == identity && strcmp(known->address, address) == 0)) {
         return;
     }
+    for (size_t i = 0; i < c->config.voter_count; i++) {
+        group[i] = c->config.voter[i].id;
+    }
+    body.n_group = c->config.voter_count;
+    body.group = group;
     body.id = id;
     body.identity = identity;
     body.address = proto_text(address);

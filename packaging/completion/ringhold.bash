@@ -40,6 +40,7 @@ _ringhold()
     node) word="list wait add drain remove replace weight" ;;
     txn) word="list show resolve" ;;
     quarantine) word="list clear add" ;;
+    coordinators) word="list set add replace remove" ;;
     recover) word="inspect verify backup restore new-cluster undo" ;;
     config) word="check print" ;;
     token) word="make check" ;;
