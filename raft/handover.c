@@ -22,7 +22,7 @@ enum {
     FOUND = 9,
     TARRY_US = 100 * 1000,
     STAND_US = 50 * 1000, /* after a state was given: it has to be written there */
-    ASK_US = 500 * 1000 /* one question at a time: the answer holds a whole state */
+    ASK_US = 500 * 1000   /* one question at a time: the answer holds a whole state */
 };
 
 /* ---- what the folder says ---- */
@@ -244,7 +244,8 @@ static void give(struct replica *r, const struct log_snapshot *snapshot)
     }
     h->asking_count = 0;
     if (h->led && r->running && raft_state(&r->raft) == RAFT_FOLLOWER) {
-        replica_io_stand(&r->io, STAND_US); // they can vote for me now; with a leader nothing comes of it
+        replica_io_stand(&r->io,
+                         STAND_US); // they can vote for me now; with a leader nothing comes of it
     }
     buffer_fini(&generation);
     buffer_fini(&out);
