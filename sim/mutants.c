@@ -93,6 +93,8 @@ static const struct {
     {"M_FIRSTMOVES",
      "nobody has several clients at a time here: tests/session_walk_test.c plants it"},
     {"M_TOOMANY", "nobody has several clients at a time here: tests/session_walk_test.c plants it"},
+    {"M_UNSEENSTAYS",
+     "what is lost so is told, as if for want of room: tests/session_walk_test.c plants it"},
     {"M_ACKALL",
      "what is lost so is told, as if for want of room: tests/session_walk_test.c plants it"},
 };
@@ -129,8 +131,8 @@ static void hunt(const struct campaign *c, struct prey *p)
 /* Of sessions, and no seed shows it. */
 static bool is_elsewhere(enum mutant m)
 {
-    return m == M_ACKALL || m == M_CASTPASS || m == M_CASTEDGE || m == M_EACHOTHER ||
-           m == M_FIRSTPUSHED || m == M_FIRSTMOVES || m == M_TOOMANY;
+    return m == M_ACKALL || m == M_UNSEENSTAYS || m == M_CASTPASS || m == M_CASTEDGE ||
+           m == M_EACHOTHER || m == M_FIRSTPUSHED || m == M_FIRSTMOVES || m == M_TOOMANY;
 }
 
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */
@@ -139,12 +141,20 @@ static bool needs_node_calls(enum mutant m)
     return m == M_NOCHAIN || m == M_CONVOY;
 }
 
+/* One that needs a note to be lost with its answer, behind an actor that is begun afresh, is met in
+ * one seed of some hundred. */
+static uint64_t seeds_for(const struct campaign *c, enum mutant m)
+{
+    return m == M_NOTETWICE ? 4 * c->seeds : c->seeds;
+}
+
 static void start(const struct campaign *c, enum mutant m, struct prey *p)
 {
     struct campaign own = *c;
     pid_t child;
 
     mutant_planted = m;
+    own.seeds = seeds_for(c, m);
     own.fleet.node_calls = needs_node_calls(m);
     if (own.fleet.profile == PROFILE_DRAWN) {
         own.fleet.profile = hunting_ground(m);
@@ -168,7 +178,7 @@ static void say(const struct campaign *c, enum mutant m, const struct prey *p)
     } else {
         (void)printf("not ok - %-13s SURVIVED %" PRIu64 " seeds: %s\n",
                      mutant_name(m),
-                     c->seeds,
+                     seeds_for(c, m),
                      mutant_text(m));
     }
     (void)fflush(stdout);
@@ -229,6 +239,7 @@ int campaign_mutant_seed(const struct campaign *c, enum mutant m)
 
     mutant_planted = m;
     own.jobs = 1;
+    own.seeds = seeds_for(c, m);
     own.fleet.node_calls = needs_node_calls(m);
     if (own.fleet.profile == PROFILE_DRAWN) {
         own.fleet.profile = hunting_ground(m);
