@@ -502,6 +502,8 @@ void host_check(const struct host *h)
 
 void host_figures(const struct host *h, struct host_figures *out)
 {
+    const struct view_member *me = view_member(&h->view, h->slot);
+
     *out = (struct host_figures){
         .version = h->view.ring.version,
         .digest = {h->view.ring.digest[0], h->view.ring.digest[1]},
@@ -543,6 +545,7 @@ void host_figures(const struct host *h, struct host_figures *out)
         .answers = h->orders.saved_count,
         .answers_size = h->orders.large_size,
         .serving = h->life == LIFE_SERVING || h->life == LIFE_PARTING,
+        .draining = me != NULL && me->leaving,
     };
     memcpy(out->holds, h->holds, sizeof out->holds);
     tenure_figures(h, out);

@@ -352,6 +352,7 @@ struct host_figures {
     uint64_t answers;       /* saved now */
     uint64_t answers_size;  /* bytes of the large ones */
     bool serving;           /* registered */
+    bool draining;          /* by the ring it knows, it gets nothing new */
 
     enum lease_state lease;
     bool lease_in_force;

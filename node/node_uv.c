@@ -208,6 +208,10 @@ static const char *why_not_ready(const struct shell *s, char text[64])
     if (!host.serving) {
         return "it is not registered";
     }
+    if (host.draining) {
+        (void)snprintf(text, 64, "it is drained, %zu vnodes are here still", host_vnodes(s->host));
+        return text;
+    }
     return host.lease_in_force && host.lease != LEASE_ACTIVE ? "it has no lease" : NULL;
 }
 

@@ -131,6 +131,12 @@ def ready_is_no_more_from_the_start_of_a_drain(binary):
         for name in at:
             assert get(at[name], "/healthz")[::2] == (200, "alive\n")
             assert get(at[name], "/readyz")[::2] == (200, "ready\n")
+        # Drained by an operator it is not ready from the start, and is again when that is taken back.
+        fleet.tell("node", "drain", "n2")
+        until("it is drained", lambda: get(at["n2"], "/readyz")[2].startswith("it is drained, "))
+        fleet.tell("node", "drain", "n2", "cancel")
+        until("it is ready", lambda: get(at["n2"], "/readyz")[0] == 200)
+        fleet.settled(["n1", "n2"])
         # A message that never ends holds the drain of n2 up: it is alive, and not ready.
         busy = next(f"k{i}" for i in itertools.count() if fleet.ask("where", f"k{i}")["node"] == "n2")
         Resp(fleet.process("g1").resp).send(("CALL", busy, "hang"))
