@@ -25,8 +25,17 @@ void lease_forget(struct lease *l)
 {
     l->state = LEASE_NONE;
     l->until_us = 0;
+    l->over_us = 0;
     l->base = (struct lease_sent){0};
     memset(l->sent, 0, sizeof l->sent);
+}
+
+void lease_void(struct lease *l)
+{
+    const uint64_t kill_us = lease_kill_us(l);
+
+    lease_forget(l);
+    l->over_us = kill_us;
 }
 
 void lease_start(struct lease *l, uint64_t term_us)
@@ -138,6 +147,9 @@ uint64_t lease_gate_us(const struct lease *l)
 
 uint64_t lease_kill_us(const struct lease *l)
 {
+    if (l->in_force && !l->serve && l->until_us == 0) {
+        return l->over_us;
+    }
     return before_end(l, l->term_us * KILL_OF_1000 / 1000);
 }
 

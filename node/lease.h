@@ -43,6 +43,7 @@ struct lease {
     enum lease_state state; /* as judged last */
     uint64_t term_us;       /* D of the last grant */
     uint64_t until_us;      /* 0 = none */
+    uint64_t over_us;       /* none: until then may run what ran under the one before */
     struct lease_sent base; /* the renewal that `until_us` counts from */
     struct lease_sent sent[LEASE_SENT_MAX];
     /* Sums. */
@@ -63,8 +64,11 @@ void lease_init(struct lease *l, bool serve);
 /* A new incarnation: no lease, no renewal of an earlier one counts. `term_us` 0 = leases are not
  * in force, as the leader says. */
 void lease_start(struct lease *l, uint64_t term_us);
-/* Barred, other era: NONE until lease_start(). */
+/* Barred: NONE until lease_start(), and nothing may run on. */
 void lease_forget(struct lease *l);
+/* Other era: NONE until lease_start(). The new era begins when all leases of the one before are
+ * over, so what runs has the time that it had: as a rule it is just being dropped. */
+void lease_void(struct lease *l);
 /* Renewal `seq` (from 1, growing) is about to be sent. */
 void lease_sent(struct lease *l, uint64_t seq, uint64_t now_us, uint64_t wall_us);
 /* Renewal `seq` was granted. It counts from when it was sent (hole 26); one that was sent before

@@ -236,7 +236,11 @@ void tenure_begin(struct host *h, uint64_t lease_us)
 void tenure_end(struct host *h, enum host_drop why)
 {
     gate_drop_outputs(&h->gate, why);
-    lease_forget(&h->lease);
+    if (why == HOST_DROP_ERA) {
+        lease_void(&h->lease);
+    } else {
+        lease_forget(&h->lease);
+    }
 }
 
 void tenure_put_off(struct host *h, struct arrival *in)
