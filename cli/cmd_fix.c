@@ -233,24 +233,17 @@ static int fix(struct fix *f)
 
 int cmd_fix(int argc, char **argv)
 {
-    struct option options[10] = {{0}};
     struct fix f = {.settle_ms = SETTLE_MS};
-    const struct option *base = query_options(&f.q, NULL);
-    size_t count = 0;
-
-    while (base[count].key != NULL) {
-        options[count] = base[count];
-        count++;
-    }
-    options[count++] =
-        option_switch("dry-run", &f.dry_run, "only tell what would be done (the default)");
-    options[count++] = option_switch("yes", &f.yes, "do it");
-    options[count++] = option_text(
-        "reason", "TEXT", f.reason, sizeof f.reason, "why, for the history (the finding)");
-    options[count++] = option_number("settle-ms",
-                                     &f.settle_ms,
-                                     (struct option_range){0, SETTLE_MAX_MS},
-                                     "a finding counts when it stands for so long (3000)");
+    const struct option more[] = {
+        option_switch("dry-run", &f.dry_run, "only tell what would be done (the default)"),
+        option_switch("yes", &f.yes, "do it"),
+        option_text(
+            "reason", "TEXT", f.reason, sizeof f.reason, "why, for the history (the finding)"),
+        option_number("settle-ms",
+                      &f.settle_ms,
+                      (struct option_range){0, SETTLE_MAX_MS},
+                      "a finding counts when it stands for so long (3000)"),
+    };
     const struct command command = {
         .name = "fix",
         .summary = "Repair what `ringhold check` finds, by the protocol, never by hand.",
@@ -260,7 +253,7 @@ int cmd_fix(int argc, char **argv)
             "prints what is left. Who did what and why stands in the coordinators' history.\n"
             "What has to be done by hand is named with its command.\n"
             "Exit code: 0 all is well (now), 2 problems are left, 1 nobody could be asked.",
-        .options = options,
+        .options = query_options_more(&f.q, more, sizeof more / sizeof *more),
     };
     const int code = query_parse(&f.q, &command, argc, argv);
 

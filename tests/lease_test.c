@@ -64,6 +64,32 @@ static void it_counts_from_the_sending(void **state)
     play(false, lines);
 }
 
+/* The new era waits for the leases of the one before; who is barred has no time left. */
+static void what_runs_has_its_time_in_another_era(void **state)
+{
+    struct lease l;
+
+    (void)state;
+    lease_init(&l, false);
+    lease_start(&l, 3000 * MS);
+    lease_sent(&l, 1, AT, AT + WALL);
+    lease_grant(&l, 1, 3000 * MS, AT);
+    const uint64_t kill_us = lease_kill_us(&l);
+
+    assert_in_range(kill_us, AT + 2700 * MS, AT + 3000 * MS);
+    lease_void(&l);
+    assert_int_equal(lease_soft_us(&l), 0);
+    assert_int_equal(lease_gate_us(&l), 0);
+    assert_int_equal(lease_kill_us(&l), kill_us);
+    lease_void(&l); // and another era yet
+    assert_int_equal(lease_kill_us(&l), kill_us);
+    lease_start(&l, 3000 * MS);
+    assert_int_equal(lease_kill_us(&l), 0);
+    lease_void(&l);
+    lease_forget(&l);
+    assert_int_equal(lease_kill_us(&l), 0);
+}
+
 static void it_only_grows(void **state)
 {
     static const struct line lines[] = {
@@ -278,6 +304,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_counts_from_the_sending),
+        cmocka_unit_test(what_runs_has_its_time_in_another_era),
         cmocka_unit_test(it_only_grows),
         cmocka_unit_test(a_grant_reopens_it),
         cmocka_unit_test(a_jump_costs_one_round),
