@@ -28,7 +28,7 @@
 #include <sys/resource.h>
 
 enum {
-    ACCEPTS_A_TURN = 32, /* of the loop: some half a millisecond */
+    ACCEPTS_A_TURN = 8, /* of the loop: some hundred microseconds */
     PORTS_SIZE = ENTRY_COUNT * (PORT_BOUND_SIZE + 16),
 };
 
