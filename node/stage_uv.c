@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "node/actor.h"
+#include "node/scene_told.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -317,39 +318,11 @@ static void on_returned(struct shell *s, const struct told *t)
     shell_feed(s, &event);
 }
 
-static enum host_event_type event_type(enum scene_event_type type)
-{
-    switch (type) {
-    case SCENE_ACTIVATED:
-        return HOST_ACTIVATED;
-    case SCENE_RAN:
-        return HOST_RAN;
-    case SCENE_EXPORTED:
-        return HOST_EXPORTED;
-    case SCENE_RETIRED:
-        return HOST_RETIRED;
-    case SCENE_POKE:
-        return HOST_POKE;
-    case SCENE_PASSIVATE:
-        return HOST_PASSIVATE;
-    case SCENE_FAILED:
-        return HOST_FAILED;
-    case SCENE_CALL:
-    case SCENE_PUSH:
-    case SCENE_BOUND:
-    case SCENE_GONE:
-    case SCENE_DEFERRED:
-    case SCENE_FINISHED:
-        break;
-    }
-    UNREACHABLE();
-}
-
 static void on_scene(struct shell *s, const struct told *t)
 {
     const struct entry *e = t->entry;
     struct rh_actor *r = e->resident;
-    struct host_event event = {.type = event_type(e->event),
+    struct host_event event = {.type = scene_told_type(e->event),
                                .actor = actor_of(r),
                                .ticket = e->number,
                                .error = e->error,
@@ -359,8 +332,7 @@ static void on_scene(struct shell *s, const struct told *t)
                                .bytes = t->bytes};
 
     s->stage.exports += e->event == SCENE_EXPORTED ? 1 : 0;
-    if ((e->event == SCENE_ACTIVATED && e->error != ERR_OK) ||
-        (e->event == SCENE_RETIRED && e->error == ERR_OK)) {
+    if (scene_told_ends(e->event, e->error)) {
         vacate(s, r);
     }
     shell_feed(s, &event);

@@ -6,6 +6,7 @@
  */
 #include "base/assert.h"
 #include "base/mem.h"
+#include "node/scene_told.h"
 #include "sim/players.h"
 
 #include <string.h>
@@ -135,40 +136,6 @@ static void on_push(struct sim_stage *s, const struct told *t)
 
 /* ---- what the scene tells ---- */
 
-static enum host_event_type event_type(enum scene_event_type type)
-{
-    switch (type) {
-    case SCENE_ACTIVATED:
-        return HOST_ACTIVATED;
-    case SCENE_RAN:
-        return HOST_RAN;
-    case SCENE_EXPORTED:
-        return HOST_EXPORTED;
-    case SCENE_RETIRED:
-        return HOST_RETIRED;
-    case SCENE_POKE:
-        return HOST_POKE;
-    case SCENE_PASSIVATE:
-        return HOST_PASSIVATE;
-    case SCENE_FAILED:
-        return HOST_FAILED;
-    case SCENE_CALL:
-    case SCENE_PUSH:
-    case SCENE_BOUND:
-    case SCENE_GONE:
-    case SCENE_DEFERRED:
-    case SCENE_FINISHED:
-        break;
-    }
-    UNREACHABLE();
-}
-
-static bool is_gone(const struct scene_event *e)
-{
-    return (e->type == SCENE_ACTIVATED && e->error != ERR_OK) ||
-           (e->type == SCENE_RETIRED && e->error == ERR_OK);
-}
-
 static void tell_host(struct sim_stage *s, const struct told *t)
 {
     struct part *p = part_of(s, t->part);
@@ -176,7 +143,7 @@ static void tell_host(struct sim_stage *s, const struct told *t)
     if (p == NULL || p->actor == NULL) {
         return; // it was discarded meanwhile
     }
-    const struct host_event event = {.type = event_type(t->event.type),
+    const struct host_event event = {.type = scene_told_type(t->event.type),
                                      .actor = p->actor,
                                      .ticket = t->event.ticket,
                                      .error = t->event.error,
@@ -186,7 +153,7 @@ static void tell_host(struct sim_stage *s, const struct told *t)
                                      .bytes =
                                          bytes_of(t->data + t->bond_size, t->size - t->bond_size)};
 
-    if (is_gone(&t->event)) {
+    if (scene_told_ends(t->event.type, t->event.error)) {
         actor_set_instance(p->actor, NULL);
         part_free(p);
     }
@@ -263,7 +230,7 @@ static void on_scene(void *context, const struct scene_event *e)
         return;
     }
     ASSERT(e->type != SCENE_DEFERRED);
-    if (is_gone(e)) {
+    if (scene_told_ends(e->type, e->error)) {
         p->on = NULL;
     }
     buffer_put(&data, e->bond.data, e->bond.size);
