@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Life, questions and invariants; txn/apply.c has the commands.
+ * Life, questions and invariants; txn/apply*.c have the commands.
  */
 #include "txn/state.h"
 
