@@ -3,7 +3,11 @@
  * The host's inside, shared by its files:
  *
  *     host.c     life, step, check, figures, effects
- *     member.c   registration, renewal, leaving; the configuration and its adoption
+ *     member.c   what comes from coordinators; renewal, leaving
+ *     register.c registration, and what begins with it
+ *     config.c   the configuration: asked for, and taken
+ *     adopt.c    the configuration, adopted: what is mine now
+ *     dial.c     links to other nodes
  *     txn.c      PREPARE, COMMIT, CANCEL, POLL: the participant's messages
  *     hold.c     one transaction's drain, its images, its outcome
  *     admit.c    requests and answers
@@ -99,7 +103,7 @@ struct host {
     size_t hot_count;
     const struct router_figures *calls; /* borrowed; host_set_calls() */
 
-    /* Membership (member.c). */
+    /* Membership (member.c, register.c, config.c, adopt.c). */
     struct finder finder;
     bool coordinator_up[FINDER_MAX];
     uint64_t era; /* 0 = not known yet */
@@ -252,21 +256,53 @@ static inline int leader_of(const struct host *h)
 {
     return finder_leader(&h->finder);
 }
+void member_on_control(struct host *h, int coordinator, const Rh__Control *c);
+void member_tick(struct host *h);
+void member_leave(struct host *h);
+
+/* ---- register.c ---- */
+
+/* REGISTER leaves now; at the next tick, as if it never had. */
+void register_send(struct host *h);
+void register_soon(struct host *h);
+void register_on_ok(struct host *h, const Rh__RegOk *ok);
+void register_on_refused(struct host *h, const Rh__RegRefused *refused);
+/* Other era: all I know is void (hole 53). */
+void register_anew(struct host *h);
+/* The coordinators' database is older than what this node saw (hole 54). */
+void register_say_went_back(uint64_t era, uint64_t seen);
+/* The planted bug of hole 1: it finds itself in the ring and serves. */
+void register_omitted(struct host *h, const Rh__ConfigAnswer *answer);
+
+/* ---- config.c ---- */
+
 /* Versions up to this one are known to exist: fetch when mine is older. */
 void host_want_version(struct host *h, uint64_t version);
 /* My configuration may be broken: replace it by a whole one of the same version or a newer. */
 void host_fetch_all(struct host *h);
-void member_on_control(struct host *h, int coordinator, const Rh__Control *c);
-void member_tick(struct host *h);
-void member_leave(struct host *h);
 enum view_result host_take_delta(struct host *h, const Rh__Delta *delta);
+/* Ask for what is missing, if it is time to. */
+void config_fetch(struct host *h);
+void config_on_answer(struct host *h, const Rh__ConfigAnswer *answer);
+
+/* ---- adopt.c ---- */
+
 /* The view changed: follow it. */
 void host_adopt(struct host *h);
 /* The same, after `delta` was applied to version `before`. */
 void host_adopt_delta(struct host *h, const Rh__Delta *delta, uint64_t before);
+/* It was registered: note what is mine. */
+void adopt_first(struct host *h);
 bool host_owns(const struct host *h, uint32_t cell);
+/* Of the segment that the kind is bound to. */
+uint32_t adopt_first_cell(const struct ring *r, uint16_t kind);
+
+/* ---- dial.c ---- */
+
 /* The link to a node, or 0 and one is asked for. Slot 0: only the incarnation counts. */
 uint64_t host_link_to(struct host *h, uint16_t slot, uint64_t incarnation);
+/* Let go of links to who is gone, or has another address. */
+void host_dials_sync(struct host *h);
 void host_dials_tick(struct host *h);
 
 /* ---- txn.c ---- */
