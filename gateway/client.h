@@ -191,7 +191,7 @@ void client_take_output(struct client *c, struct buffer *to);
 /* That write is over. */
 void client_wrote(struct client *c, uint64_t now_us);
 
-/* ---- sessions: clients that are bound to an actor (bind.c) */
+/* ---- sessions: clients that are bound to an actor (bind*.c) */
 
 /* A push of an actor. The client that it was for, which may have output now, or NULL. */
 struct client *clients_on_push(struct clients *all, const struct push_record *push,

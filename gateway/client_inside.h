@@ -192,7 +192,7 @@ bool client_has_room(const struct client *c);
 /* Count what it holds now. Ends every call that may have changed it. */
 void client_account(struct client *c);
 
-/* ---- bind.c */
+/* ---- bind*.c */
 
 /* How it wants to be bound: BIND; or KEEP; or RETURN, with what it said. */
 struct wish {

@@ -61,7 +61,7 @@ void run_sum(struct client *c, const struct command *command, const struct resp_
 void run_mget(struct client *c, const struct command *command, const struct resp_command *line);
 void run_mset(struct client *c, const struct command *command, const struct resp_command *line);
 
-/* Commands about its session with an actor (bind.c). */
+/* Commands about its session with an actor (bind*.c). */
 void run_bind(struct client *c, const struct command *command, const struct resp_command *line);
 void run_unbind(struct client *c, const struct command *command, const struct resp_command *line);
 
