@@ -2,7 +2,11 @@
  *
  * What the files of the leader's machine share and nobody else includes.
  *
- *     coordinator.c  events, leadership, proposals, barriers
+ *     coordinator.c  life, leadership, the step
+ *     message.c      what comes over links, to whom it goes
+ *     barrier.c      what waits for a barrier
+ *     proposal.c     effects, commands for the log
+ *     applied.c      what came out of the log
  *     peers.c        links, who is live, sending
  *     history.c      the last deltas; GetConfig
  *     register.c     Register, Renew, Bye, Poll
@@ -249,7 +253,7 @@ struct coordinator {
     uint64_t typical_us;                  /* how long a vote takes: their running median */
 };
 
-/* ---- coordinator.c ---- */
+/* ---- proposal.c ---- */
 
 /* Queue a command; returns its record, to be filled in at once. NULL: not now (not leading, or one
  * failed just before). */
@@ -259,10 +263,39 @@ struct proposal *coordinator_propose(struct coordinator *c, enum proposal_kind k
 const struct proposal *coordinator_proposal(const struct coordinator *c, enum proposal_kind kind,
                                             uint64_t about);
 
+/* Its index, or how many there are. */
+size_t coordinator_proposal_at(const struct coordinator *c, uint64_t tag);
+void coordinator_drop_proposal(struct coordinator *c, size_t at);
+
+/* Queue an effect whose bytes are those behind `at`. */
+void coordinator_put(struct coordinator *c, enum coordinator_effect_type type, uint64_t tag,
+                     size_t at);
 /* Queue a message whose header is filled in. */
 void coordinator_put_send(struct coordinator *c, uint64_t peer, const Rh__Control *message);
 /* The message that was queued last, to another one too. */
 void coordinator_put_again(struct coordinator *c, uint64_t peer);
+
+/* ---- message.c ---- */
+
+void message_on(struct coordinator *c, const struct coordinator_event *event);
+/* Answer that another one leads. */
+void message_not_leading(struct coordinator *c, uint64_t peer);
+
+/* ---- barrier.c ---- */
+
+/* One at a time; what comes while it is under way waits for the next (PROTOCOL §3.5). */
+void barrier_start(struct coordinator *c);
+void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *message);
+void barrier_done(struct coordinator *c, enum err error);
+/* Forget the first of those that wait. */
+void barrier_drop(struct coordinator *c, size_t count);
+
+/* ---- applied.c ---- */
+
+void applied_on_entry(struct coordinator *c, const struct coordinator_event *event);
+/* A proposal or barrier is over. An unknown outcome is not lost: what is still to be done is seen
+ * in the state. */
+void applied_on_done(struct coordinator *c, const struct coordinator_event *event);
 
 /* ---- peers.c ---- */
 
