@@ -17,6 +17,7 @@ enum {
     SESSION_SIZE = 24,
     CONTROL_MAX = 2048, /* hello, auth, bind or resume, acks and some pongs */
     WHY_SIZE = 128,
+    BODY_MAX = 0xFFFFFF,
 };
 
 enum packet_number {
@@ -236,6 +237,27 @@ void bind_if_it_waits(struct rhc *c);
 /* Take one packet. True: `event` is to be told. */
 bool hear(struct rhc *c, uint8_t type, struct rhc_bytes body, struct rhc_event *event);
 
+/* ---- bytes.c ---- */
+
+/* The next packet that is whole. */
+bool packet_take(struct rhc *c, uint8_t *type, struct rhc_bytes *body);
+
+/* ---- session.c ---- */
+
+/* Known now: bind, resume, or be ready. */
+void go_on(struct rhc *c);
+void be_ready(struct rhc *c);
+
+/* Something came that a session that is kept has to acknowledge. */
+void note_heard(struct rhc *c, size_t size);
+
+/* Bind or resume. */
+void session_ask(struct rhc *c);
+/* Where it stands when there is no connection. */
+void session_leave(struct rhc *c);
+/* Do what is due of it. */
+void session_tend(struct rhc *c);
+
 /* ---- client.c ---- */
 
 /* Close the connection, and come again. */
@@ -244,15 +266,16 @@ void give_up(struct rhc *c, const char *why);
 /* Close it for good. */
 void be_kicked(struct rhc *c, uint32_t code, struct rhc_bytes text);
 
-/* Something came that a session that is kept has to acknowledge. */
-void note_heard(struct rhc *c, size_t size);
-
-/* Known now: bind, resume, or be ready. */
-void go_on(struct rhc *c);
-void be_ready(struct rhc *c);
+/* Any number. */
+uint64_t drawn(struct rhc *c);
 
 /* `least`..2*`least`, so that those who were told the same come one by one. */
 uint64_t jittered(struct rhc *c, uint64_t least);
+
+static inline bool is_connected(const struct rhc *c)
+{
+    return c->state == RHC_GREETING || c->state == RHC_READY || c->state == RHC_LEAVING;
+}
 
 static inline struct rhc_bytes bytes_at(const void *data, size_t size)
 {
