@@ -40,6 +40,8 @@ void hold_free(struct hold *hold);
 const struct part_arc *hold_arc(const struct hold *hold, uint32_t cell, bool out);
 /* The stream to that arc's taker; made when missing. */
 struct stream *hold_stream(struct hold *hold, const struct part_arc *arc, uint64_t source);
+struct stream *hold_first_stream(const struct hold *hold);                        /* NULL = none */
+struct stream *hold_next_stream(const struct hold *hold, const struct stream *s); /* NULL = none */
 struct staging *hold_staging(const struct hold *hold, uint64_t source); /* NULL = none yet */
 
 #endif

@@ -9,7 +9,7 @@
  *     adopt.c    the configuration, adopted: what is mine now
  *     dial.c     links to other nodes
  *     txn.c      PREPARE, COMMIT, CANCEL, POLL: the participant's messages
- *     hold.c     one transaction's drain, its images, its outcome
+ *     hold*.c    one transaction: what it holds; its giver's side, its taker's; its outcome
  *     admit.c    requests and answers
  *     copy.c     copies of requests: what must not run any more
  *     run.c      actors: activate, run requests and turns
@@ -126,7 +126,7 @@ struct host {
     uint64_t bye_us; /* next Bye */
     uint64_t bye_end_us;
 
-    /* Transactions (txn.c, hold.c). */
+    /* Transactions (txn.c, hold*.c). */
     struct participant participant;
     struct prepare parked[HOST_ACTIVE_MAX]; /* they wait for their base version */
     size_t parked_count;
@@ -319,8 +319,28 @@ void txn_tick(struct host *h);
 void txn_forget_parked(struct host *h);
 void txn_vote(struct host *h, struct hold *hold, int coordinator);
 
-/* ---- hold.c ---- */
+/* ---- hold*.c ---- */
 
+/* All actors of its OUT arcs, one after the other. `a` NULL: the first. */
+struct hold_cursor {
+    const struct hold *hold;
+    size_t arc;
+    uint32_t cell;
+    struct actor *next;
+    bool begun;
+};
+struct actor *hold_next_actor(const struct host *h, struct hold_cursor *at);
+
+enum { HOLD_SOME = 16 };
+
+/* The next few, with what they need: hardly anything of a thousand actors is in the cache. What is
+ * done to one of them ends no other. 0 = no more. */
+size_t hold_some_actors(const struct host *h, struct hold_cursor *at,
+                        struct actor *some[HOLD_SOME]);
+/* The arc to a taker whose link is not up: it can't vote, so it doesn't drain yet. Or NULL. */
+const struct part_arc *hold_unreached(const struct host *h, const struct hold *hold);
+/* Tell the giver what came. */
+void hold_acknowledge(struct host *h, struct staging *s);
 /* Those whose turn it is begin to drain. */
 void hold_next_turn(struct host *h);
 /* The slot of a taker whose link is not up, so that it can't vote and doesn't drain yet; or 0. */
