@@ -9,9 +9,6 @@
 #include "base/mem.h"
 
 #include <stdio.h>
-#include <string.h>
-
-enum { TEXT_SIZE = 256 };
 
 static const char *kind_name(const struct plan_txn *t)
 {
@@ -88,14 +85,14 @@ static void find_fault(const struct coordinator *c, const Rh__AdminPreview *in, 
 
     text[0] = '\0';
     if (in->what == RH__PREVIEW_WHAT__PREVIEW_ADD && node != NULL) {
-        (void)snprintf(text, TEXT_SIZE, "node '%.64s' is there already", in->name);
+        (void)snprintf(text, ADMIN_TEXT_SIZE, "node '%.64s' is there already", in->name);
     } else if (in->what != RH__PREVIEW_WHAT__PREVIEW_ADD && node == NULL) {
-        (void)snprintf(text, TEXT_SIZE, "unknown node '%.64s'", in->name);
+        (void)snprintf(text, ADMIN_TEXT_SIZE, "unknown node '%.64s'", in->name);
     } else if (weighs && (in->weight < 1 || in->weight > VIEW_WEIGHT_MAX)) {
-        (void)snprintf(text, TEXT_SIZE, "a weight is 1 to %d", VIEW_WEIGHT_MAX);
+        (void)snprintf(text, ADMIN_TEXT_SIZE, "a weight is 1 to %d", VIEW_WEIGHT_MAX);
     } else if (!weighs && !node->leaving && !state_others_stay(c->state, node->slot)) {
         (void)snprintf(text,
-                       TEXT_SIZE,
+                       ADMIN_TEXT_SIZE,
                        node->role[0] == '\0' ? "it is the last node"
                                              : "it is the last node of its role");
     }
@@ -124,7 +121,7 @@ static struct plan_node *nodes_then(struct coordinator *c, const Rh__AdminPrevie
 
 void admin_preview(struct coordinator *c, Rh__AdminReply *reply, const Rh__AdminPreview *in)
 {
-    char text[TEXT_SIZE];
+    char text[ADMIN_TEXT_SIZE];
     struct plan plan;
     struct ring ring;
     size_t count = 0;

@@ -2,9 +2,7 @@
 #include "txn/inside.h"
 
 #include "base/mem.h"
-#include "txn/roles.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static Rh__Kind *kind_row(const struct state_kind *k, uint32_t daemons)

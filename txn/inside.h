@@ -19,7 +19,9 @@
  *     phases.c       when each of its steps came
  *     pace.c         who may take part now: back-off, slow and restarted nodes
  *     rebalance.c    which transactions to begin
- *     admin.c        operators' questions and wishes
+ *     admin.c        operators' questions
+ *     admin_rows.c   what they are told: a row for each node, voter, vnode, transaction
+ *     admin_wish.c   what they want of nodes
  *     admin_roles.c  roles, singletons and sets of daemons
  *     admin_quarantine.c  actors that killed their process
  *     errand.c   what an operator has a gateway send to one actor
@@ -48,6 +50,7 @@ enum {
     SLEPT_PART = 4,    /* of suspect_ms without a step: I slept */
     RENEWED_MS = 2000, /* COMMIT only if each participant renewed since */
     WAITS_ACTOR_MAX = 40,
+    ADMIN_TEXT_SIZE = 256, /* of what an operator is told in words */
     FENCE_PERIOD_MS = 10,
 };
 
@@ -483,14 +486,41 @@ void rebalance_outcome(struct coordinator *c, const struct state_txn *t, bool co
 
 bool admin_waits(const Rh__Admin *in); /* must a barrier come first? */
 void admin_on_question(struct coordinator *c, struct peer *peer, const Rh__Admin *in);
-void admin_applied(struct coordinator *c, const struct proposal *p,
-                   const struct state_result *result);
-/* Answers for others: the frame of one, with its error set. Takes `reply`. */
+/* The answer to question `tag`, with how the fleet stands; owned by the caller. */
 Rh__AdminReply *admin_reply_new(const struct coordinator *c, uint64_t tag);
+/* Takes `reply`. */
 void admin_send_reply(struct coordinator *c, uint64_t peer, Rh__AdminReply *reply);
+
+/* ---- admin_rows.c ---- */
+
+/* The field becomes a copy. */
 void admin_set_text(char **field, const char *text);
 void admin_add_nodes(struct coordinator *c, Rh__AdminReply *reply);
+void admin_add_voters(struct coordinator *c, Rh__AdminReply *reply);
+void admin_add_vnodes(const struct coordinator *c, Rh__AdminReply *reply);
 void admin_add_txn(struct coordinator *c, Rh__AdminReply *reply, const struct state_txn *t);
+/* One row; the reply frees it. */
+Rh__NodeRow *admin_node_row(struct coordinator *c, const struct state_node *node);
+Rh__VnodeRow *admin_vnode_row(const struct coordinator *c, const struct ring_vnode *v);
+/* Nodes, gateways, voters, vnodes, pending transactions. */
+void admin_overview(struct coordinator *c, Rh__AdminReply *reply);
+
+/* ---- admin_wish.c: true: the answer comes when the command was applied ---- */
+
+bool wish_drain(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                const Rh__AdminDrain *in);
+bool wish_remove(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                 const Rh__AdminRemove *in);
+bool wish_weight(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                 const Rh__AdminWeight *in);
+bool wish_daemons(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                  const Rh__AdminDaemons *in);
+bool wish_quarantine(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                     const Rh__AdminQuarantine *in);
+bool wish_upgrade(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                  const Rh__AdminUpgrade *in);
+void admin_applied(struct coordinator *c, const struct proposal *p,
+                   const struct state_result *result);
 
 /* ---- admin_roles.c ---- */
 
@@ -532,9 +562,10 @@ bool resolve_on_question(struct coordinator *c, const struct peer *peer, Rh__Adm
 /* An operator's outcome came out of the log, by `p`. */
 void resolve_applied(struct coordinator *c, const struct proposal *p,
                      const struct state_result *result);
-/* Nodes, gateways, voters, vnodes, pending transactions. */
-void admin_overview(struct coordinator *c, Rh__AdminReply *reply);
-/* The gateways that are linked: a row for each process. (gateways.c) */
+
+/* ---- gateways.c ---- */
+
+/* The gateways that are linked: a row for each process. */
 void admin_gateways(struct coordinator *c, Rh__AdminReply *reply);
 
 /* ---- upgrade.c ---- */
