@@ -61,6 +61,14 @@ struct dialect {
 extern const struct dialect dialect_resp;    /* client_resp.c */
 extern const struct dialect dialect_packets; /* client_packet.c */
 
+/* ---- client_heartbeat.c */
+
+/* A kick's bytes. */
+void packet_put_kick(struct client *c, uint32_t code, struct bytes text);
+/* Its first packet. */
+void packet_on_hello(struct client *c, struct bytes body);
+/* About once a second: was anything heard of it? */
+void packet_tick(struct client *c);
 /* The gateway's own kick, of a client that speaks packets; counted by code. */
 void packet_kick(struct client *c, enum packet_kick code, const char *text);
 

@@ -47,6 +47,13 @@ static inline uv_buf_t buf_of(struct bytes bytes)
 void connection_closed(uv_handle_t *handle);
 void connection_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf);
 void connection_stop_reading(struct connection *c);
+/* Its output is written at the end of the turn. */
+void connection_touch(struct connection *c);
+/* These came. */
+void connection_take_bytes(struct connection *c, struct bytes in);
+
+/* ---- listener_admit_uv.c */
+
 /* The other end of its socket: "host:port"; IPv6, or IPv4 as ::ffff:a.b.c.d, false if it has none.
  */
 void connection_name(const struct connection *c, char peer[CONNECTION_PEER_SIZE]);

@@ -4,16 +4,10 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "gateway/port_uv.h"
 
-#include <unistd.h>
+enum { OVER_US = 2000 * 1000 }; // for what was said last, if it does not go out at once
 
-enum {
-    KEEPALIVE_S = 60,
-    OVER_US = 2000 * 1000, // for what was said last, if it does not go out at once
-};
-
-static void touch(struct connection *c)
+void connection_touch(struct connection *c)
 {
     if (c->client != NULL && !list_linked(&c->touched)) {
         list_push_back(&c->listener->touched, &c->touched);
@@ -91,7 +85,7 @@ static void carried_bytes(struct connection *c, struct bytes in)
     if (opening && carrier_state(c->carrier) != CARRIER_OPENING) {
         client_on_open(c->client, l->now_us);
     }
-    touch(c);
+    connection_touch(c);
     if (l->plain.size > 0) {
         client_on_bytes(c->client, buffer_bytes(&l->plain), l->now_us, l->effects);
         l->act(l);
@@ -102,7 +96,7 @@ static void carried_bytes(struct connection *c, struct bytes in)
     }
 }
 
-static void take_bytes(struct connection *c, struct bytes in)
+void connection_take_bytes(struct connection *c, struct bytes in)
 {
     struct listener *l = c->listener;
 
@@ -111,7 +105,7 @@ static void take_bytes(struct connection *c, struct bytes in)
         return;
     }
     client_on_bytes(c->client, in, l->now_us, l->effects);
-    touch(c);
+    connection_touch(c);
     l->act(l);
 }
 
@@ -121,11 +115,11 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 
     (void)listener_now(c->listener);
     if (size > 0) {
-        take_bytes(c, bytes_of(buf->base, (size_t)size));
+        connection_take_bytes(c, bytes_of(buf->base, (size_t)size));
     } else if (size == UV_EOF && c->carrier == NULL) {
         connection_stop_reading(c);
         client_on_end(c->client);
-        touch(c);
+        connection_touch(c);
     } else if (size < 0) {
         if (c->carrier != NULL) {
             carrier_on_end(c->carrier); // nothing can be answered any more, not even a half-close
@@ -162,7 +156,7 @@ static void on_written(uv_write_t *request, int status)
         return;
     }
     client_wrote(c->client, c->listener->now_us);
-    touch(c);
+    connection_touch(c);
 }
 
 /* What could not be written at once. False: the connection is broken. */
@@ -296,7 +290,7 @@ bool listener_resume(struct listener *l)
         }
         // It goes to the end of the queue if it still has to wait, so that all have their turn.
         list_remove(&c->paused);
-        touch(c);
+        connection_touch(c);
     }
     return l->effects->count > 0;
 }
@@ -307,7 +301,7 @@ void listener_reply(struct listener *l, const struct router_effect *reply, struc
 
     if (client != NULL) {
         client_on_reply(client, reply, body, l->now_us);
-        touch(client_user(client));
+        connection_touch(client_user(client));
     }
 }
 
@@ -316,7 +310,7 @@ void listener_push(struct listener *l, const struct push_record *push)
     struct client *client = clients_on_push(l->clients, push, l->now_us);
 
     if (client != NULL) {
-        touch(client_user(client));
+        connection_touch(client_user(client));
     }
 }
 
@@ -326,113 +320,11 @@ void listener_tick(struct listener *l)
 
     turned_away_tick(l);
     while ((client = clients_go_on(l->clients, l->now_us, l->effects)) != NULL) {
-        touch(client_user(client));
+        connection_touch(client_user(client));
     }
 }
 
 /* ---- start ---- */
-
-static void get_peer(const struct connection *c, struct sockaddr_storage *storage)
-{
-    int length = sizeof *storage;
-
-    *storage = (struct sockaddr_storage){0};
-    (void)uv_tcp_getpeername(&c->tcp, (struct sockaddr *)storage, &length);
-}
-
-void connection_name(const struct connection *c, char peer[CONNECTION_PEER_SIZE])
-{
-    struct sockaddr_storage storage;
-
-    get_peer(c, &storage);
-    port_text(&storage, peer, CONNECTION_PEER_SIZE);
-}
-
-bool connection_address(const struct connection *c, uint8_t address[16])
-{
-    struct sockaddr_storage storage;
-
-    get_peer(c, &storage);
-    return port_address(&storage, address);
-}
-
-/* A connection without a socket yet, or NULL. */
-static struct connection *begin(struct listener *l, uv_loop_t *loop)
-{
-    struct connection *c = mem_new(1, sizeof *c);
-
-    (void)listener_now(l);
-    c->listener = l;
-    c->tcp.data = c;
-    if (uv_tcp_init(loop, &c->tcp) != 0) {
-        mem_free(c);
-        listener_count_left(l);
-        return NULL;
-    }
-    return c;
-}
-
-void connection_admit(struct connection *c, enum entry entry, const char *peer, struct bytes in)
-{
-    const enum client_speech speech = entry_shape(entry).speech;
-    struct listener *l = c->listener;
-    struct admission admission;
-
-    c->carrier = carrier_new(entry, &l->carriers, l->now_us);
-    if (!clients_admit(l->clients, speech, peer, l->now_us, &admission)) {
-        listener_count_left(l);
-        turned_away(c, admission.refusal, in);
-        return;
-    }
-    (void)uv_tcp_nodelay(&c->tcp, 1);
-    (void)uv_tcp_keepalive(&c->tcp, 1, KEEPALIVE_S);
-    c->client = client_new(l->clients, speech, peer, l->now_us);
-    client_let_in(c->client, admission.visitor);
-    client_set_user(c->client, c);
-    list_push_back(&l->connections, &c->link);
-    touch(c);
-    if (in.size > 0) {
-        take_bytes(c, in);
-    }
-}
-
-/* It has its socket, or not. */
-static void admit(struct connection *c, enum entry entry, int failed)
-{
-    char peer[CONNECTION_PEER_SIZE];
-
-    if (failed != 0) {
-        listener_count_left(c->listener);
-        uv_close((uv_handle_t *)&c->tcp, connection_closed);
-    } else if (arrival_wanted(c->listener, entry, c)) {
-        arrival_begin(c, entry);
-    } else {
-        connection_name(c, peer);
-        connection_admit(c, entry, peer, bytes_of(NULL, 0));
-    }
-}
-
-void listener_accept(struct listener *l, struct port *port)
-{
-    struct connection *c = begin(l, port->tcp.loop);
-
-    if (c != NULL) {
-        admit(c, port->entry, uv_accept((uv_stream_t *)&port->tcp, (uv_stream_t *)&c->tcp));
-    }
-}
-
-void listener_take(struct listener *l, uv_loop_t *loop, enum entry entry, int fd)
-{
-    struct connection *c = begin(l, loop);
-    const int failed = c == NULL ? UV_ENOMEM : uv_tcp_open(&c->tcp, fd);
-
-    if (failed != 0) {
-        (void)close(fd);
-    }
-    if (c != NULL) {
-        admit(c, entry, failed);
-    }
-}
 
 void listener_init(struct listener *l)
 {
@@ -459,7 +351,7 @@ static void sweep_carried(struct connection *c)
         (c->over_us != 0 && l->now_us - c->over_us > OVER_US)) {
         close_connection(c);
     } else {
-        touch(c);
+        connection_touch(c);
     }
 }
 
@@ -479,7 +371,7 @@ void listener_sweep(struct listener *l)
         if (client_is_stuck(c->client, l->now_us)) {
             close_connection(c);
         } else if (client_output(c->client).size > 0) {
-            touch(c);
+            connection_touch(c);
         }
     }
 }
@@ -492,7 +384,7 @@ void listener_drain(struct listener *l)
         struct connection *c = CONTAINER_OF(i, struct connection, link);
 
         client_drain(c->client, l->now_us);
-        touch(c);
+        connection_touch(c);
     }
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/calls.h"
+#include "node/calls_inside.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
 #include "base/mutant.h"
 #include "base/table.h"
-#include "wire/control.h"
 
 #include <string.h>
 
@@ -13,38 +12,6 @@ enum {
     WORKER_SHIFT = 56, /* a ticket is the worker, then the number of the call */
     GIVEN_BACK_MS = 20,
     SEND_MS = 30000, /* so long a send looks for its target: longer than a take-over takes */
-};
-
-/* A link to or from another node. */
-struct road {
-    uint64_t peer;
-    uint64_t incarnation;
-    uint16_t slot; /* of that incarnation, as the view has it; 0 = it has not */
-};
-
-struct calls {
-    struct router_config limits;
-    struct router *router; /* NULL while the node is not registered */
-    struct router_effects out;
-    struct router_effects doing;
-    size_t at; /* of `doing`, taken */
-    uint64_t now_us;
-    uint64_t incarnation;
-    uint16_t slot; /* mine; 0 = the view does not have me */
-    const struct view *view;
-    uint64_t version;   /* of the view, as the router knows it, … */
-    uint64_t digest[2]; /* … and its ring */
-    struct road *road;  /* owned; in the order they came up */
-    size_t road_count;
-    size_t road_cap;
-    uint64_t *in_use; /* owned, by slot: the peer that requests go to, 0 = none */
-    bool begins;      /* the host is to be told of CALLS_LINK */
-    bool tells;       /* the host is to be told `awaits` and the version */
-    bool awaits;      /* as the host knows it */
-    struct casts casts;
-    _Atomic size_t *waiting;    /* borrowed; NULL = nobody counts them */
-    struct call_answer refused; /* a call that waited for its turn too long … */
-    bool refuses;               /* … and is to be told */
 };
 
 struct calls *calls_new(const struct router_config *limits)
@@ -77,191 +44,29 @@ void calls_free(struct calls *c)
     mem_free(c);
 }
 
-static void step(struct calls *c, struct router_event event, uint64_t now_us)
+void calls_step(struct calls *c, struct router_event event, uint64_t now_us)
 {
     c->now_us = now_us > c->now_us ? now_us : c->now_us;
     event.now_us = c->now_us;
     router_step(c->router, &event, &c->out);
 }
 
-/* ---- links ---- */
-
-static uint16_t slot_of(const struct calls *c, uint64_t incarnation)
-{
-    for (size_t i = 0; c->view != NULL && i < c->view->member_count; i++) {
-        if (c->view->member[i].incarnation == incarnation) {
-            return c->view->member[i].slot;
-        }
-    }
-    return RING_NODE_NONE;
-}
-
-static struct road *road_find(const struct calls *c, uint64_t peer)
-{
-    for (size_t i = 0; i < c->road_count; i++) {
-        if (c->road[i].peer == peer) {
-            return &c->road[i];
-        }
-    }
-    return NULL;
-}
-
-/* Requests and Adopted take one link, for who reads the latter must have read the former; it is
- * used until it is lost, whoever dialled it. */
-static void use(struct calls *c, uint16_t slot, uint64_t peer, uint64_t incarnation,
-                uint64_t now_us)
-{
-    if (slot == RING_NODE_NONE || c->in_use[slot] != 0) {
-        return;
-    }
-    c->in_use[slot] = peer;
-    step(c,
-         (struct router_event){.type = ROUTER_NODE_UP, .slot = slot, .incarnation = incarnation},
-         now_us);
-}
-
-static void leave(struct calls *c, uint16_t slot, uint64_t now_us)
-{
-    c->in_use[slot] = 0;
-    step(c, (struct router_event){.type = ROUTER_NODE_DOWN, .slot = slot}, now_us);
-}
-
-static bool still_at(const struct calls *c, const struct road *road)
-{
-    const struct view_member *m = view_member(c->view, road->slot);
-
-    // Without a member the slot stays its own: an answer may still come by this link.
-    return m == NULL || m->incarnation == road->incarnation;
-}
-
-/* The view changed: a slot may be another node's now. */
-static void follow(struct calls *c, uint64_t now_us)
-{
-    for (size_t i = 0; i < c->road_count; i++) {
-        struct road *road = &c->road[i];
-
-        if (road->slot != RING_NODE_NONE && still_at(c, road)) {
-            continue;
-        }
-        if (road->slot != RING_NODE_NONE && c->in_use[road->slot] == road->peer) {
-            leave(c, road->slot, now_us);
-        }
-        road->slot = slot_of(c, road->incarnation);
-    }
-    for (size_t i = 0; i < c->road_count; i++) {
-        use(c, c->road[i].slot, c->road[i].peer, c->road[i].incarnation, now_us);
-    }
-}
-
-void calls_up(struct calls *c, uint64_t peer, uint64_t incarnation, uint64_t now_us)
-{
-    ASSERT(peer != CALLS_LINK);
-    if (c->road_count == c->road_cap) {
-        c->road_cap = c->road_cap == 0 ? 16 : c->road_cap * 2;
-        c->road = mem_resize(c->road, c->road_cap * sizeof *c->road);
-    }
-    const struct road road = {peer, incarnation, incarnation == 0 ? 0 : slot_of(c, incarnation)};
-
-    c->road[c->road_count++] = road;
-    if (c->router != NULL) {
-        use(c, road.slot, road.peer, road.incarnation, now_us);
-    }
-}
-
-void calls_down(struct calls *c, uint64_t peer, uint64_t now_us)
-{
-    struct road *road = road_find(c, peer);
-
-    if (road == NULL) {
-        return;
-    }
-    const struct road gone = *road;
-    const size_t after = c->road_count - (size_t)(road - c->road) - 1;
-
-    memmove(road, road + 1, after * sizeof *road);
-    c->road_count--;
-    if (c->router == NULL || gone.slot == RING_NODE_NONE || c->in_use[gone.slot] != peer) {
-        return;
-    }
-    leave(c, gone.slot, now_us);
-    for (size_t i = 0; i < c->road_count; i++) {
-        if (c->road[i].incarnation == gone.incarnation) {
-            use(c, c->road[i].slot, c->road[i].peer, c->road[i].incarnation, now_us);
-        }
-    }
-}
-
 /* ---- the host ---- */
-
-/* Another incarnation, or none. */
-static void begin(struct calls *c, uint64_t incarnation)
-{
-    struct router_config config = c->limits;
-
-    casts_restart(&c->casts, c->waiting);
-    c->refuses = false;
-    router_free(c->router);
-    c->router = NULL;
-    router_effects_clear(&c->out);
-    router_effects_clear(&c->doing);
-    c->at = 0;
-    c->incarnation = incarnation;
-    c->slot = RING_NODE_NONE;
-    c->version = 0;
-    c->begins = incarnation != 0;
-    c->tells = false;
-    c->awaits = false;
-    memset(c->in_use, 0, (RING_NODES_MAX + 1) * sizeof *c->in_use);
-    for (size_t i = 0; i < c->road_count; i++) {
-        c->road[i].slot = RING_NODE_NONE;
-    }
-    if (incarnation != 0) {
-        config.gateway = incarnation;
-        config.seed = table_mix(c->limits.seed + incarnation);
-        c->router = router_new(&config);
-    }
-}
-
-static bool is_news(const struct calls *c, const struct ring *ring)
-{
-    return c->version != ring->version || c->digest[0] != ring->digest[0] ||
-           c->digest[1] != ring->digest[1];
-}
-
-void calls_look(struct calls *c, const struct view *view, uint64_t incarnation, uint64_t now_us)
-{
-    if (incarnation != c->incarnation) {
-        begin(c, incarnation);
-    }
-    if (c->router == NULL || !is_news(c, &view->ring)) {
-        return;
-    }
-    c->view = view;
-    c->version = view->ring.version;
-    memcpy(c->digest, view->ring.digest, sizeof c->digest);
-    step(c, (struct router_event){.type = ROUTER_VIEW, .view = view}, now_us);
-    if (c->slot == RING_NODE_NONE) {
-        c->slot = slot_of(c, c->incarnation);
-        use(c, c->slot, CALLS_LINK, c->incarnation, now_us);
-    }
-    follow(c, now_us);
-    c->tells = true;
-}
 
 bool calls_answer(struct calls *c, uint64_t peer, const struct answer_record *a, uint64_t now_us)
 {
-    const struct road *road = peer == CALLS_LINK ? NULL : road_find(c, peer);
+    const struct road *road = peer == CALLS_LINK ? NULL : calls_road(c, peer);
 
     if (c->router == NULL || a->gateway != c->incarnation) {
         return false;
     }
-    step(c,
-         (struct router_event){.type = ROUTER_ANSWER,
-                               .slot = peer == CALLS_LINK ? c->slot
-                                       : road == NULL     ? RING_NODE_NONE
-                                                          : road->slot,
-                               .answer = a},
-         now_us);
+    calls_step(c,
+               (struct router_event){.type = ROUTER_ANSWER,
+                                     .slot = peer == CALLS_LINK ? c->slot
+                                             : road == NULL     ? RING_NODE_NONE
+                                                                : road->slot,
+                                     .answer = a},
+               now_us);
     return true;
 }
 
@@ -283,7 +88,7 @@ void calls_tick(struct calls *c, uint64_t now_us)
 {
     if (c->router != NULL) {
         c->refuses = c->refuses || casts_expired(&c->casts, now_us, &c->refused);
-        step(c, (struct router_event){.type = ROUTER_TICK}, now_us);
+        calls_step(c, (struct router_event){.type = ROUTER_TICK}, now_us);
         look_for_open(c, true);
     }
 }
@@ -359,7 +164,7 @@ static void ask(struct calls *c, const struct call *call, struct shared *common,
         .flags = (uint8_t)((sends ? REQUEST_NO_REPLY : 0) | (idempotent ? REQUEST_IDEMPOTENT : 0) |
                            (call->push ? REQUEST_SESSION | REQUEST_AWAKE : 0)),
     };
-    step(c, event, c->now_us);
+    calls_step(c, event, c->now_us);
 }
 
 static void keep_time(struct calls *c, uint64_t now_us)
@@ -394,10 +199,10 @@ void calls_drop_call(struct calls *c, const struct call *call)
 
 static void close_session(struct calls *c, uint64_t session)
 {
-    step(c,
-         (struct router_event){.type = ROUTER_SESSION_CLOSED,
-                               .session = router_session_of(c->router, session)},
-         c->now_us);
+    calls_step(c,
+               (struct router_event){.type = ROUTER_SESSION_CLOSED,
+                                     .session = router_session_of(c->router, session)},
+               c->now_us);
 }
 
 void calls_close(struct calls *c, uint64_t session, uint64_t now_us)
@@ -561,7 +366,7 @@ void calls_give_back(struct calls *c, const struct calls_effect *e, uint64_t now
         .code = ANSWER_BUSY,
         .aux = GIVEN_BACK_MS,
     };
-    step(c, (struct router_event){.type = ROUTER_ANSWER, .answer = &busy}, now_us);
+    calls_step(c, (struct router_event){.type = ROUTER_ANSWER, .answer = &busy}, now_us);
 }
 
 /* ---- check and figures ---- */
@@ -576,7 +381,7 @@ void calls_check(const struct calls *c)
         const uint64_t peer = c->in_use[slot];
 
         ASSERT(peer == 0 || (peer == CALLS_LINK) == (slot == c->slot));
-        ASSERT(peer == 0 || peer == CALLS_LINK || road_find(c, peer) != NULL);
+        ASSERT(peer == 0 || peer == CALLS_LINK || calls_road(c, peer) != NULL);
     }
 }
 

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files calls*.c share. Nobody else includes this.
+ */
+#ifndef NODE_CALLS_INSIDE_H
+#define NODE_CALLS_INSIDE_H
+
+#include "node/calls.h"
+
+/* A link to or from another node. */
+struct road {
+    uint64_t peer;
+    uint64_t incarnation;
+    uint16_t slot; /* of that incarnation, as the view has it; 0 = it has not */
+};
+
+struct calls {
+    struct router_config limits;
+    struct router *router; /* NULL while the node is not registered */
+    struct router_effects out;
+    struct router_effects doing;
+    size_t at; /* of `doing`, taken */
+    uint64_t now_us;
+    uint64_t incarnation;
+    uint16_t slot; /* mine; 0 = the view does not have me */
+    const struct view *view;
+    uint64_t version;   /* of the view, as the router knows it, … */
+    uint64_t digest[2]; /* … and its ring */
+    struct road *road;  /* owned; in the order they came up */
+    size_t road_count;
+    size_t road_cap;
+    uint64_t *in_use; /* owned, by slot: the peer that requests go to, 0 = none */
+    bool begins;      /* the host is to be told of CALLS_LINK */
+    bool tells;       /* the host is to be told `awaits` and the version */
+    bool awaits;      /* as the host knows it */
+    struct casts casts;
+    _Atomic size_t *waiting;    /* borrowed; NULL = nobody counts them */
+    struct call_answer refused; /* a call that waited for its turn too long … */
+    bool refuses;               /* … and is to be told */
+};
+
+/* An event for the router. Time does not go back. */
+void calls_step(struct calls *c, struct router_event event, uint64_t now_us);
+/* The link, or NULL. */
+struct road *calls_road(const struct calls *c, uint64_t peer);
+
+#endif
