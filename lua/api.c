@@ -182,6 +182,8 @@ void api_open(lua_State *L)
     lua_newtable(L);
     luaL_setfuncs(L, functions, 0);
     luaL_setfuncs(L, api_actor_functions, 0);
+    luaL_setfuncs(L, api_call_functions, 0);
+    luaL_setfuncs(L, api_session_functions, 0);
     (void)lua_pushstring(L, realm_of(L)->game->argument);
     lua_setfield(L, -2, "argument");
     push_mark(L, puppet_busy);

@@ -10,8 +10,11 @@
 /* Set the global `ringhold`. Raises a Lua error when out of memory. */
 void api_open(lua_State *L);
 
-/* The functions of api_actor.c, NULL-terminated: what only an actor's code may call. */
+/* What only an actor's code may call, NULL-terminated, of api_actor.c, api_call.c, api_session.c.
+ */
 extern const luaL_Reg api_actor_functions[];
+extern const luaL_Reg api_call_functions[];
+extern const luaL_Reg api_session_functions[];
 
 /* ringhold.refuse("NOITEM you have none"): raises what the caller gets as an error, word by word.
  */
