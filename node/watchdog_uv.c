@@ -160,7 +160,8 @@ static void arm(const struct watchdog *w, uint64_t at_us)
 struct watchdog *watchdog_new(enum rh_on_lease_overrun on_overrun, size_t worker_count)
 {
     struct watchdog *w = mem_new(1, sizeof *w);
-    const struct sched_param top = {.sched_priority = sched_get_priority_max(SCHED_FIFO)};
+    // The least of these goes before all threads that are none of them.
+    const struct sched_param realtime = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
 
     w->on_overrun = on_overrun;
     w->end_us = w->armed_us = UINT64_MAX;
@@ -178,8 +179,8 @@ struct watchdog *watchdog_new(enum rh_on_lease_overrun on_overrun, size_t worker
         mem_free(w);
         return NULL;
     }
-    // Before all other threads where that is allowed; elsewhere it wakes like any other.
-    (void)pthread_setschedparam(w->thread, SCHED_FIFO, &top);
+    // Where that is allowed (RLIMIT_RTPRIO); elsewhere it wakes like any other.
+    (void)pthread_setschedparam(w->thread, SCHED_FIFO, &realtime);
     return w;
 }
 
