@@ -9,6 +9,9 @@
 
 #define NO_PIECE UINT32_MAX
 
+/* Of one plan: each is a transaction, and all go into few messages. */
+enum { PARTS_MAX = 1024 };
+
 void pieces_init(struct pieces *p, const struct ring *r)
 {
     *p = (struct pieces){.cap = r->vnode_count + 64};
@@ -58,7 +61,8 @@ static uint32_t lowest_free_id(struct pieces *p)
     return p->free;
 }
 
-uint32_t pieces_cut(struct pieces *p, uint32_t index, uint32_t size)
+/* `owner` is whose it is before this plan moves anything: that is when it is cut. */
+static uint32_t cut(struct pieces *p, uint32_t index, uint32_t size, uint16_t owner)
 {
     uint32_t right = (uint32_t)p->count;
     struct piece *left;
@@ -68,38 +72,106 @@ uint32_t pieces_cut(struct pieces *p, uint32_t index, uint32_t size)
         p->piece = mem_resize(p->piece, p->cap * sizeof *p->piece);
     }
     left = &p->piece[index];
-    ASSERT(size > 0 && size < left->size && !left->moved);
+    ASSERT(size > 0 && size < left->size);
     left->size -= size;
     p->count++;
-    p->piece[right] = (struct piece){.id = lowest_free_id(p),
-                                     .from = left->from + left->size,
-                                     .size = size,
-                                     .owner = left->owner};
+    p->piece[right] = (struct piece){
+        .id = lowest_free_id(p), .from = left->from + left->size, .size = size, .owner = owner};
     p->used[p->piece[right].id] = 1;
     steps_add(&p->splits,
               (struct step){.op = {.kind = RING_SPLIT,
                                    .vnode = left->id,
                                    .other = p->piece[right].id,
                                    .at = p->piece[right].from},
-                            .donor = left->owner,
-                            .receiver = left->owner});
+                            .donor = owner,
+                            .receiver = owner});
     return right;
+}
+
+uint32_t pieces_cut(struct pieces *p, uint32_t index, uint32_t size)
+{
+    ASSERT(p->piece[index].move == 0);
+    return cut(p, index, size, p->piece[index].owner);
+}
+
+/* The MOVE of a piece to `receiver` is the next step. */
+static void add_move(struct pieces *p, struct piece *piece, uint16_t receiver)
+{
+    steps_add(
+        &p->moves,
+        (struct step){
+            .op = {.kind = RING_MOVE, .vnode = piece->id, .from = piece->owner, .to = receiver},
+            .donor = piece->owner,
+            .receiver = receiver,
+            .cells = piece->size});
+    piece->owner = receiver;
+    piece->move = (uint32_t)p->moves.count;
 }
 
 void pieces_give(struct pieces *p, uint32_t index, uint16_t receiver)
 {
     struct piece *piece = &p->piece[index];
 
-    ASSERT(!piece->moved && piece->owner != receiver);
-    steps_add(
-        &p->moves,
-        (struct step){
-            .op = {.kind = RING_MOVE, .vnode = piece->id, .from = piece->owner, .to = receiver},
-            .donor = piece->owner,
-            .receiver = receiver});
+    ASSERT(piece->move == 0 && piece->owner != receiver);
     p->moved_cells += piece->size;
-    piece->owner = receiver;
-    piece->moved = true;
+    add_move(p, piece, receiver);
+}
+
+/* ---- slicing ---- */
+
+/* In how many parts a piece moves, each of at most `scale` times what its donor should give at a
+ * time. */
+static uint32_t part_count(const struct pieces *p, const struct piece *piece, uint64_t scale,
+                           const uint32_t *cells_of)
+{
+    const uint16_t donor = piece->move == 0 ? 0 : p->moves.step[piece->move - 1].donor;
+    const uint64_t most = cells_of[donor] * scale;
+
+    return piece->move == 0 || most == 0 ? 1 : (uint32_t)((piece->size + most - 1) / most);
+}
+
+/* By what power of two to exceed what is wished for, so that the parts are not too many. */
+static uint64_t scale_of(const struct pieces *p, const uint32_t *cells_of)
+{
+    for (uint64_t scale = 1;; scale *= 2) {
+        uint64_t parts = p->parts;
+
+        for (uint32_t i = 0; i < p->count; i++) {
+            parts += part_count(p, &p->piece[i], scale, cells_of) - 1;
+        }
+        if (parts <= PARTS_MAX || parts == p->parts) {
+            return scale;
+        }
+    }
+}
+
+/* Cut the last of `count` parts off again and again. */
+static void slice(struct pieces *p, uint32_t index, uint32_t count)
+{
+    const struct step move = p->moves.step[p->piece[index].move - 1];
+
+    for (; count > 1; count--) {
+        const uint32_t right = cut(p, index, p->piece[index].size / count, move.donor);
+
+        p->piece[right].part = true;
+        add_move(p, &p->piece[right], move.receiver);
+        p->parts++;
+    }
+    p->moves.step[p->piece[index].move - 1].cells = p->piece[index].size;
+}
+
+void pieces_slice(struct pieces *p, const uint32_t *cells_of)
+{
+    const uint64_t scale = scale_of(p, cells_of);
+    const uint32_t whole = (uint32_t)p->count;
+
+    for (uint32_t i = 0; i < whole; i++) {
+        const uint32_t count = part_count(p, &p->piece[i], scale, cells_of);
+
+        if (count > 1) {
+            slice(p, i, count);
+        }
+    }
 }
 
 /* ---- joining ---- */
@@ -149,11 +221,28 @@ static void join(struct chain *c, uint32_t left)
     }
 }
 
+/* MERGE `left` and its right neighbour. */
+static void merge(struct pieces *p, struct chain *c, uint32_t left)
+{
+    const struct piece *l = &c->piece[left];
+
+    steps_add(&p->merges,
+              (struct step){
+                  .op = {.kind = RING_MERGE, .vnode = l->id, .other = c->piece[c->next[left]].id},
+                  .donor = l->owner,
+                  .receiver = l->owner});
+    join(c, left);
+}
+
 void pieces_join(struct pieces *p, size_t enough, uint32_t most)
 {
     struct chain c = {.piece = p->piece, .most = most};
+    size_t left = p->count;
 
-    if (p->count <= enough) {
+    for (size_t i = 0; i < p->count; i++) {
+        left -= p->piece[i].part;
+    }
+    if (left == p->count && left <= enough) {
         return;
     }
     qsort(p->piece, p->count, sizeof *p->piece, by_from);
@@ -167,16 +256,13 @@ void pieces_join(struct pieces *p, size_t enough, uint32_t most)
     for (uint32_t i = 0; i < p->count; i++) {
         offer(&c, i);
     }
-    for (size_t left = p->count; left > enough && c.pair.count > 0; left--) {
-        uint32_t at = ranking_top(&c.pair);
-        const struct piece *l = &p->piece[at];
-
-        steps_add(&p->merges,
-                  (struct step){
-                      .op = {.kind = RING_MERGE, .vnode = l->id, .other = p->piece[c.next[at]].id},
-                      .donor = l->owner,
-                      .receiver = l->owner});
-        join(&c, at);
+    for (uint32_t i = 0; i < p->count; i++) {
+        if (p->piece[i].part) {
+            merge(p, &c, c.last[i]);
+        }
+    }
+    for (; left > enough && c.pair.count > 0; left--) {
+        merge(p, &c, ranking_top(&c.pair));
     }
     ranking_fini(&c.pair);
     mem_free(c.next);

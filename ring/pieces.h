@@ -13,7 +13,8 @@ struct piece {
     uint32_t from; /* first cell */
     uint32_t size; /* cells, > 0 */
     uint16_t owner;
-    bool moved; /* by this plan: it stays where it is now */
+    bool part;     /* of a vnode that is cut only to travel: it is joined again with its left */
+    uint32_t move; /* its MOVE + 1 in `moves`: it stays where it is now; 0 = not moved */
 };
 
 /* One op and whose it is: donor and receiver of a MOVE; else both are the owner. */
@@ -21,6 +22,7 @@ struct step {
     struct ring_op op;
     uint16_t donor;
     uint16_t receiver;
+    uint32_t cells; /* MOVE: that change owner */
 };
 
 struct steps {
@@ -39,6 +41,7 @@ struct pieces {
     struct steps moves;
     struct steps merges;
     uint64_t moved_cells;
+    size_t parts; /* of all segments; see pieces_slice() */
 };
 
 /* No pieces yet, and no steps. */
@@ -56,8 +59,13 @@ uint32_t pieces_cut(struct pieces *p, uint32_t index, uint32_t size);
 /* MOVE a piece that this plan has not moved yet. */
 void pieces_give(struct pieces *p, uint32_t index, uint16_t receiver);
 
-/* MERGE neighbours of one owner, the smallest pairs first and none above `most` cells, while
- * there are more than `enough` pieces. Ends the use of `p`: indexes change. */
+/* Cut what moves and has more than cells_of[its donor] cells (0: as it is) into parts of about one
+ * size, each with a MOVE of its own; all count as the one piece that they become again. */
+void pieces_slice(struct pieces *p, const uint32_t *cells_of);
+
+/* MERGE the parts of what was sliced, and neighbours of one owner, the smallest pairs first and
+ * none above `most` cells, while there are more than `enough` pieces. Ends the use of `p`: indexes
+ * change. */
 void pieces_join(struct pieces *p, size_t enough, uint32_t most);
 
 #endif

@@ -8,7 +8,9 @@
  *     empty   leaving nodes give everything, largest first, to whom lacks most
  *     fill    nodes that lack more than 1 unit take from whom has most
  *     level   nodes that have more than 0.85 units too many give to whom lacks most
- *     join    MERGE neighbours of one owner while there are more than 1.5 V
+ *     slice   SPLIT what moves from a donor of many actors: a part a transaction
+ *     join    MERGE what was sliced, and neighbours of one owner while there are
+ *             more than 1.5 V
  *
  * Whole vnodes move where one fits; a SPLIT for a fit is the last resort. The
  * gap between what starts a move (1 or 0.85 units) and what ends it (0.5) keeps
@@ -658,6 +660,9 @@ static void balance(struct planner *p, const struct plan_limits *limits)
     empty(p);
     fill(p);
     level(p);
+    if (limits->cells_of != NULL) {
+        pieces_slice(&p->pieces, limits->cells_of);
+    }
     pieces_join(&p->pieces, (size_t)(p->wanted * 3 / 2), (uint32_t)(2 * p->unit));
 }
 

@@ -31,7 +31,8 @@ struct plan_limits {
                           * plan_reassign(), for nobody can vote for giving it */
     const uint8_t *busy; /* borrowed; by vnode id: 1 = something else pends for it; or NULL */
     size_t busy_count;
-    const uint8_t *moves_of; /* borrowed; by the donor's slot, fewer; 0 = as above; or NULL */
+    const uint32_t *cells_of; /* borrowed; by the donor's slot: cells that one transaction should
+                               * move at most; 0 = any; or NULL */
 };
 
 /* One transaction of the plan: the ops to BEGIN with. Either MOVEs of one donor-receiver pair, or
@@ -53,7 +54,9 @@ struct plan {
 };
 
 /* Fill `plan` (uninitialised) with what turns `ring` into the wanted one; no transactions when it
- * is that already. Waves of SPLITs come first, MERGEs last. vnodes without owner are given away as
+ * is that already. Waves of SPLITs come first, MERGEs last. A vnode that moves and has more cells
+ * than cells_of allows is cut for it, and is whole again at the end; where these parts would be
+ * more than a thousand, they are larger. vnodes without owner are given away as
  * those of leaving nodes are. After it every node that stays has at most 1 + 0.85/V of its share
  * (V vnodes per weight; a few cells more on a tiny ring), and planning again yields nothing to do.
  * ERR_INVALID, with an empty plan: no node stays at all; a slot is not 1..4095 or twice in `nodes`;

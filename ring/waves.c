@@ -77,11 +77,28 @@ static void add_group(struct schedule *s, struct group group)
     s->group[s->count++] = group;
 }
 
-static size_t most_moves(const struct plan_limits *limits, uint16_t donor)
+static bool same_pair(const struct step *a, const struct step *b)
 {
-    const size_t fewer = limits->moves_of == NULL ? 0 : limits->moves_of[donor];
+    return a->donor == b->donor && a->receiver == b->receiver;
+}
 
-    return fewer != 0 && fewer < limits->moves_per_txn ? fewer : limits->moves_per_txn;
+/* How many of the `count` steps make the first transaction. */
+static size_t fit(const struct step *step, size_t count, const struct plan_limits *limits)
+{
+    const size_t most = limits == NULL ? CUTS_PER_TXN : limits->moves_per_txn;
+    const uint64_t cells =
+        limits == NULL || limits->cells_of == NULL ? 0 : limits->cells_of[step->donor];
+    uint64_t sum = step->cells;
+    size_t size = 1;
+
+    while (size < most && size < count && same_pair(step, &step[size])) {
+        sum += step[size].cells;
+        if (cells != 0 && sum > cells) {
+            break;
+        }
+        size++;
+    }
+    return size;
 }
 
 /* Cut `count` sorted steps into groups of one pair, and at most CUTS_PER_TXN steps, or with
@@ -92,16 +109,10 @@ static void add_groups(struct schedule *s, const struct step *step, size_t count
     for (size_t at = 0, size = 0; at < count; at += size) {
         const struct group *before = s->count == 0 ? NULL : &s->group[s->count - 1];
         const struct step *first = step + at;
-        bool same = before != NULL && at > 0 && before->step->donor == first->donor &&
-                    before->step->receiver == first->receiver;
+        const bool same = before != NULL && at > 0 && same_pair(before->step, first);
         uint32_t number = same ? before->wave + 1 : 0;
-        const size_t most = limits == NULL ? CUTS_PER_TXN : most_moves(limits, first->donor);
 
-        size = 1;
-        while (size < most && at + size < count && first[size].donor == first->donor &&
-               first[size].receiver == first->receiver) {
-            size++;
-        }
+        size = fit(first, count - at, limits);
         add_group(s, (struct group){.step = first, .count = size, .wave = number});
     }
 }

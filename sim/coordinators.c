@@ -103,6 +103,7 @@ static struct coordinator_config config_of(struct fleet *f, const struct sim_coo
     config.grid = RING_GRID_MIN;
     config.vnodes_per_weight = f->vnodes_per_weight;
     config.moves_per_txn = f->moves_per_txn;
+    config.actors_per_txn = f->actors_per_txn != 0 ? f->actors_per_txn : config.actors_per_txn;
     config.prepare_ms = f->prepare_ms;
     config.retry_ms = 200;
     config.settle_ms = 100;

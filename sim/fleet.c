@@ -232,6 +232,16 @@ static void draw_activations(struct fleet *f, uint64_t seed)
     }
 }
 
+/* Vnodes move in parts, in some fleets: drawn by itself, as above. */
+static void draw_slices(struct fleet *f, uint64_t seed)
+{
+    struct prng aside = {.state = seed ^ 0x736c69636573u};
+
+    if (prng_chance(&aside, 30)) {
+        f->actors_per_txn = (uint32_t)prng_between(&aside, 1, 8);
+    }
+}
+
 void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *options)
 {
     const struct net_events events = {
@@ -243,6 +253,7 @@ void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *
     nemesis_draw(f);
     draw_shape(f);
     draw_activations(f, seed);
+    draw_slices(f, seed);
     network_init(&f->network, &f->world, &events);
     f->network.faults = f->faults.net;
     ledger_init(f);

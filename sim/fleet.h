@@ -243,6 +243,7 @@ struct fleet {
     uint64_t wishes;
     uint32_t vnodes_per_weight;
     uint32_t moves_per_txn;
+    uint32_t actors_per_txn; /* 0 = the default, which no fleet here reaches */
     uint32_t prepare_ms;
     uint64_t lease_us; /* D; 0 = none are granted */
     uint32_t poll_ms;

@@ -45,6 +45,7 @@ static struct {
     size_t vote_count;
     uint64_t incarnation[NODES_MAX]; /* by link - 1; 0 = none yet */
     uint64_t answer_us[NODES_MAX];
+    uint64_t actors[NODES_MAX]; /* that live there, as it tells the leader */
     unsigned nodes;
     unsigned watched;        /* commits that don't touch this node are timed */
     uint64_t begun_us;       /* the first BEGIN since this was 0 */
@@ -187,6 +188,7 @@ static void run(uint64_t ms)
         for (unsigned i = 0; i < w.nodes && w.now_us % 500000 == 0; i++) {
             Rh__Renew renew = RH__RENEW__INIT;
 
+            renew.actors = w.actors[i];
             if (w.incarnation[i] != 0) {
                 message(i, RH__CONTROL__BODY_RENEW, &renew);
             }
@@ -256,6 +258,35 @@ static void a_hundred_joins_in_a_second_are_planned_twice_at_most(void **state)
     stop();
 }
 
+/* Transactions of moves so far. */
+static size_t moves_committed(void)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < w.state.txn_count; i++) {
+        count += w.state.txn[i].state == TXN_COMMITTED && w.state.txn[i].part_count > 0;
+    }
+    return count;
+}
+
+static void many_actors_go_part_by_part_and_their_vnodes_are_whole_again(void **state)
+{
+    (void)state;
+    start(8, 4);
+    join(0);
+    run(2000);
+    w.actors[0] = 10000;
+    run(1000);
+    join(1);
+    run(20000);
+    assert_int_equal(state_pending_count(&w.state), 0);
+    print_message("5000 actors in %zu transactions\n", moves_committed());
+    assert_in_range(moves_committed(), 5000 / 64, 5000 / 64 * 5 / 4);
+    assert_int_equal(w.state.view.ring.vnode_count, 16);
+    assert_int_equal(ring_owned_count(&w.state.view.ring, 2), 8);
+    stop();
+}
+
 /* How long the moves of a join take that don't touch n2, which answers after `slow_us`. */
 static uint64_t join_us(uint64_t slow_us, uint32_t txns_per_node)
 {
@@ -318,6 +349,7 @@ int main(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(a_hundred_joins_in_a_second_are_planned_twice_at_most),
+        cmocka_unit_test(many_actors_go_part_by_part_and_their_vnodes_are_whole_again),
         cmocka_unit_test(a_slow_node_delays_only_its_own_moves),
         cmocka_unit_test(what_waits_for_a_slow_node_makes_room),
     };

@@ -152,15 +152,18 @@ static uint8_t *pending_vnodes(const struct coordinator *c, size_t *count)
     return busy;
 }
 
-/* How many vnodes a transaction may take from each donor: their actors are held until all of them
- * have moved, so the more live in a vnode, the fewer go together. */
-static void look_at_loads(struct coordinator *c, uint8_t moves_of[RING_NODES_MAX + 1])
+/* How many cells a transaction may take from each donor: their actors are held until all of them
+ * have moved, so the more live in a cell, the fewer go together. Only what is hashed counts: of
+ * others an actor has a cell, and most cells none. */
+static void look_at_loads(struct coordinator *c, uint32_t cells_of[RING_NODES_MAX + 1])
 {
     const struct ring *ring = &c->state->view.ring;
     uint32_t *owns = mem_new(RING_NODES_MAX + 1, sizeof *owns);
 
-    for (size_t i = 0; i < ring->vnode_count; i++) {
-        owns[ring->vnode[i].owner]++;
+    for (const struct ring_vnode *v = ring->vnode; v < ring->vnode + ring->vnode_count; v++) {
+        const struct ring_segment *s = ring_segment_at(ring, v->from);
+
+        owns[v->owner] += s == NULL || s->policy == RING_HASH ? ring_end(ring, v) - v->from : 0;
     }
     for (size_t i = 0; i < c->state->node_count; i++) {
         const struct state_node *n = &c->state->node[i];
@@ -168,10 +171,10 @@ static void look_at_loads(struct coordinator *c, uint8_t moves_of[RING_NODES_MAX
         const uint64_t owned = owns[n->slot];
         const uint64_t actors = seen == NULL ? 0 : seen->renew.actors;
 
-        if (actors > 0 && actors * c->config.moves_per_txn > owned * c->config.actors_per_txn) {
+        if (actors > c->config.actors_per_txn) {
             const uint64_t fit = owned * c->config.actors_per_txn / actors;
 
-            moves_of[n->slot] = (uint8_t)(fit == 0 ? 1 : fit < UINT8_MAX ? fit : UINT8_MAX);
+            cells_of[n->slot] = fit == 0 ? 1 : (uint32_t)fit;
         }
     }
     mem_free(owns);
@@ -201,22 +204,22 @@ enum err rebalance_plan(struct coordinator *c, const struct plan_node *nodes, si
 {
     size_t busy_count;
     uint8_t *busy = pending_vnodes(c, &busy_count);
-    uint8_t *moves_of = mem_new(RING_NODES_MAX + 1, 1);
+    uint32_t *cells_of = mem_new(RING_NODES_MAX + 1, sizeof *cells_of);
     const struct plan_limits limits = {
         .busy = busy,
         .busy_count = busy_count,
         .vnodes_per_weight = c->state->vnodes_per_weight,
         .moves_per_txn = c->config.moves_per_txn,
-        .moves_of = moves_of,
+        .cells_of = cells_of,
         .wave_cap = c->config.txns_per_node,
         .owned_only = true,
     };
 
-    look_at_loads(c, moves_of);
+    look_at_loads(c, cells_of);
     future_ring(c, ring);
     const enum err e = plan_make(plan, ring, nodes, count, &limits);
     mem_free(busy);
-    mem_free(moves_of);
+    mem_free(cells_of);
     return e;
 }
 
