@@ -59,15 +59,17 @@ enum rh_result {
     RH_PENDING = 5, /* of a callback: rh_done() will follow */
     RH_BUSY = 6,    /* of handoff: not now (a trade in progress), ask again; until the deadline */
     RH_COLD = 7,    /* of handoff: I hand nothing over; load me afresh at the new owner */
-    /* What a call may end with, beside OK (answered) and FAILED (the actor answered an error). */
+    /* What a call may end with, beside OK (answered) and FAILED (the actor answered an error): to
+     * RH_QUARANTINED. */
     RH_UNKNOWN = 8,      /* it may have run, at most once */
     RH_TIMEOUT = 9,      /* no answer in time; it may have run, at most once */
     RH_REJECTED = 10,    /* it did not run and never will: no owner in time */
     RH_NO_KIND = 11,     /* no node hosts that kind */
     RH_OVERLOADED = 12,  /* mailbox, node or call buffer full: it did not run and never will */
     RH_QUARANTINED = 13, /* the actor killed processes: it did not run, nor until it is cleared */
-    RH_NO_SESSION = 14,  /* no client is bound to the actor */
-    RH_FULL = 15,        /* of a group: it has as many members as it may */
+    /* Of pushes, kicks, rebinds; of groups. */
+    RH_NO_SESSION = 14, /* no client is bound to the actor */
+    RH_FULL = 15,       /* it has as many members as it may */
 };
 
 /* Bytes that someone else owns. */
@@ -137,8 +139,8 @@ RH_API struct rh_value rh_error(const char *text);
 
 /* Answer the message that this actor runs; the first reply counts. Within its message callback, or
  * later from a callback of rh_after() or rh_call() while it is deferred. The value is copied.
- * RH_INVALID: there is nothing to answer, it was answered; RH_TOO_BIG: over 1 MiB, and the client
- * gets an error that says so. */
+ * RH_INVALID: there is nothing to answer, it was answered, or the value is of no known type;
+ * RH_TOO_BIG: over 1 MiB, and the client gets an error that says so. */
 RH_API int rh_reply(struct rh_actor *actor, struct rh_value value);
 
 /* Names one deferred callback for ever; it stays harmless after the actor, or its node, is gone.
@@ -148,20 +150,22 @@ struct rh_token {
     uint64_t number;
 };
 
-/* Within a callback that may finish later: it does. The actor stays busy until then: what comes for
+/* Within a callback that may finish later (activate, message, flush, handoff, session): it does.
+ * The actor stays busy until then: what comes for
  * it waits, and it can't move. So finish every one, in bounded time. A second call within the same
  * callback gives the same token; a misplaced one a token that names nothing. */
 RH_API struct rh_token rh_defer(struct rh_actor *actor);
 
-/* Answer a deferred message. From any thread; the value is copied. RH_GONE: it was answered, or its
- * actor was stopped meanwhile; RH_INVALID: the token is not that of a message; RH_TOO_BIG: as of
- * rh_reply(). RH_OK: it will be answered, unless the actor is stopped before its worker is through
- * with what it does now. */
+/* Answer a deferred message. From any thread; the value is copied. RH_GONE: it was answered, its
+ * actor was stopped meanwhile, or the token names nothing; RH_INVALID: the token is not that of a
+ * message, or the value is of no known type; RH_TOO_BIG: as of rh_reply(). RH_OK: it will be
+ * answered, unless the actor is stopped before its worker is through with what it does now. */
 RH_API int rh_reply_later(struct rh_token token, struct rh_value value);
 
 /* Finish a deferred callback other than message: `result` is what it would have returned. From any
- * thread. RH_GONE: it was finished, or its actor stopped meanwhile (its deactivate was called, or
- * is about to be); RH_INVALID: the token is that of a message, or `result` is RH_PENDING.
+ * thread. RH_GONE: it was finished, its actor stopped meanwhile (its deactivate was called, or is
+ * about to be), or the token names nothing; RH_INVALID: the token is that of a message, or `result`
+ * is RH_PENDING.
  *
  * An activate that fails has no deactivate: when a `result` other than RH_OK was taken (this
  * returns RH_OK), nothing is called for that instance any more, whatever else happens to the actor,
@@ -171,16 +175,17 @@ RH_API int rh_done(struct rh_token token, int result);
 /* Called `ms` milliseconds (up to 20 more) after rh_after() was. */
 typedef void (*rh_timer)(struct rh_actor *actor, void *instance, void *argument);
 
-/* While a message runs, or any deferred callback: call `timer` on this actor. It belongs to that
- * message: once it is answered, what is left never fires; so none fires on an actor that is moving
- * or gone. `argument` is the caller's. RH_INVALID: nothing of the kind runs. */
+/* While a message runs, or any deferred callback: call `timer` (not NULL) on this actor. It belongs
+ * to that callback: once it is answered or finished, what is left never fires; so none fires on an
+ * actor that is moving or gone. `argument` is the caller's. RH_INVALID: nothing of the kind runs.
+ */
 RH_API int rh_after(struct rh_actor *actor, uint32_t ms, rh_timer timer, void *argument);
 
 /* ---- other actors ---- */
 
 /* How a call ended. Borrowed until the function it is given to returns. */
 struct rh_answer {
-    int status;              /* RH_OK, RH_FAILED, or RH_UNKNOWN to RH_OVERLOADED */
+    int status;              /* RH_OK, RH_FAILED, or RH_UNKNOWN to RH_QUARANTINED */
     struct rh_bytes payload; /* of OK and FAILED: what was answered */
 };
 typedef void (*rh_on_answer)(struct rh_actor *actor, void *instance, const struct rh_answer *answer,
@@ -200,7 +205,7 @@ RH_API int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id,
                    void *argument);
 
 /* The same, and nobody waits for an answer. At most once; order per pair with calls. To itself: it
- * comes as any message. */
+ * comes as any message. RH_INVALID and RH_TOO_BIG as of rh_call(). */
 RH_API int rh_send(struct rh_actor *actor, uint16_t kind, struct rh_bytes id,
                    struct rh_bytes payload);
 
@@ -280,7 +285,8 @@ RH_API int rh_push_one(struct rh_actor *actor, uint64_t session, struct rh_bytes
 /* The same to the clients of `count` other actors (ids of `kind`, 1..255 bytes each; all copied),
  * wherever these live. At most once each; order per actor as of rh_send(). An actor isn't woken for
  * it and not told of it; where no client is bound nothing happens, and is counted there. count
- * 1..65536: else RH_INVALID, and nothing is sent; so with RH_TOO_BIG, the payload.
+ * 1..65536: else, or with one bad id, RH_INVALID, and nothing is sent; so with RH_TOO_BIG, the
+ * payload.
  * RH_OVERLOADED as of rh_group_push(), which says more of how it goes. From the callbacks that may
  * rh_send(). */
 RH_API int rh_push_ids(struct rh_actor *actor, uint16_t kind, const struct rh_bytes *ids,
@@ -288,9 +294,9 @@ RH_API int rh_push_ids(struct rh_actor *actor, uint16_t kind, const struct rh_by
 
 /* Close its clients' connections. What was pushed before comes first, then `code` (RH_KICK_GAME and
  * up) and `text` (up to 255 bytes; NULL = ""; copied). rh_push() says RH_NO_SESSION from now on;
- * ops.session is told LOST when the connection is closed, or a newer client has come. From the
- * callbacks that may push. RH_NO_SESSION; RH_TOO_BIG: the text; RH_INVALID: not now, or the code is
- * not the game's. */
+ * ops.session is told LOST when the connection is closed, or a newer client has come. One that is
+ * away just can't resume any more. From the callbacks that may push. RH_NO_SESSION; RH_TOO_BIG: the
+ * text; RH_INVALID: not now, or the code is not the game's. */
 RH_API int rh_kick(struct rh_actor *actor, uint32_t code, const char *text);
 /* The same of one of them. */
 RH_API int rh_kick_one(struct rh_actor *actor, uint64_t session, uint32_t code, const char *text);
@@ -322,13 +328,14 @@ enum {
     RH_ID_MAX = 255,      /* bytes of an id */
 };
 
-/* For up to members_max ids of `kind` (0 = RH_GROUP_MAX). NULL: more than that. */
+/* For up to members_max ids of `kind` (0 = RH_GROUP_MAX). Its maker frees it. NULL: members_max is
+ * over RH_GROUP_MAX. */
 RH_API struct rh_group *rh_group_new(uint16_t kind, size_t members_max);
 /* Takes NULL. What it pushed goes on. */
 RH_API void rh_group_free(struct rh_group *group);
 
 /* The id (1..RH_ID_MAX bytes, copied) is a member from now on, once. RH_OK, also if it was before;
- * RH_FULL; RH_INVALID: no id. */
+ * RH_FULL; RH_INVALID: no such id. */
 RH_API int rh_group_join(struct rh_group *group, struct rh_bytes id);
 /* It is none any more. RH_GONE: it was none. */
 RH_API int rh_group_leave(struct rh_group *group, struct rh_bytes id);
@@ -347,15 +354,17 @@ RH_API struct rh_bytes rh_group_at(const struct rh_group *group, size_t index);
  * woken, and no other actor is told.
  *
  * The members are worked off in slices, between what else this node does; what this actor asks of
- * others behind it waits for that. RH_OVERLOADED: 32 MiB of broadcasts wait here already (payloads
- * and ids), and nothing is sent: try again later, or let it be. RH_TOO_BIG; RH_INVALID: not now, or
- * no data. From the callbacks that may rh_send(). RH_OK, too, when there are no members. */
+ * others behind it waits for that. RH_OVERLOADED: with what waits here already it would be over
+ * 32 MiB (payloads and ids), and nothing is sent: try again later, or let it be. RH_TOO_BIG;
+ * RH_INVALID: not now, or no data. From the callbacks that may rh_send(). RH_OK, too, when there
+ * are no members. */
 RH_API int rh_group_push(struct rh_actor *actor, const struct rh_group *group,
                          struct rh_bytes payload);
 
 /* In handoff: append it to the state, 11 bytes and one more than its id for each member. */
 RH_API void rh_group_save(const struct rh_group *group, struct rh_out *out);
-/* In activate: take what that wrote off the front of `state`. NULL: it is something else. */
+/* In activate: take what that wrote off the front of `state`. NULL: it is something else, which
+ * stays there. */
 RH_API struct rh_group *rh_group_load(struct rh_bytes *state);
 
 /* ---- timers of the actor ---- */
@@ -372,18 +381,19 @@ RH_API int rh_timer_stop(struct rh_actor *actor, uint64_t timer);
 /* ---- life ---- */
 
 /* When what runs is answered: flush, deactivate(RH_IDLE). A message that comes meanwhile, or waits,
- * wakes a new incarnation and isn't lost. RH_INVALID: not now (handoff, deactivate). */
+ * wakes a new incarnation and isn't lost. RH_INVALID: not now (flush, handoff, resume, deactivate).
+ */
 RH_API int rh_passivate(struct rh_actor *actor);
 
 /* It is broken: the message that runs is answered with this error, the instance ends by
  * deactivate(RH_BROKEN) without flush, and the next message starts it afresh, after a back-off that
  * doubles from 100 ms to 30 s with each failure in a row (activate that fails counts). Meanwhile
  * messages wait, up to mailbox and deadline. `text` as of rh_error(). RH_INVALID: not now (activate
- * returns RH_FAILED instead; handoff, deactivate). */
+ * returns RH_FAILED instead; flush, handoff, resume, deactivate). */
 RH_API int rh_fail(struct rh_actor *actor, const char *text);
 
-/* Ask for a flush soon: RH_PERIODIC, as if its time had come. RH_INVALID: not now, or there is no
- * ops.flush. */
+/* Ask for a flush soon: RH_PERIODIC, as if its time had come. RH_INVALID: not now (handoff,
+ * deactivate), or there is no ops.flush. */
 RH_API int rh_flush_soon(struct rh_actor *actor);
 
 /* ---- what an actor may ask ---- */
@@ -401,8 +411,8 @@ RH_API void *rh_shared(const struct rh_actor *actor);
 
 /* Where the state to hand over is written. Valid until handoff has finished. */
 struct rh_out;
-/* Append a copy. What is over state_max is not kept, and the actor moves cold. On its worker, or,
- * if handoff finishes later, on the one thread that will finish it. */
+/* Append a copy. Once it is over state_max nothing of it is kept, and the actor moves cold. On its
+ * worker, or, if handoff finishes later, on the one thread that will finish it. */
 RH_API void rh_out_put(struct rh_out *out, const void *data, size_t size);
 
 /* Where a `list` callback tells ids. Valid until it returns. */
@@ -437,7 +447,7 @@ struct rh_actor_ops {
     /* Once, before any actor, on the thread that starts the node: open what all actors of the kind
      * share. Anything but RH_OK ends the node with an error; say why on stderr. May be NULL. */
     int (*start)(const struct rh_kind_info *info, void **shared);
-    /* Once, after the last actor. May be NULL. */
+    /* Once, after the last actor, on the protocol thread. May be NULL. */
     void (*stop)(void *shared);
 
     /* Make the instance of an actor. `state`: what handoff wrote at the old owner, borrowed until
@@ -540,7 +550,7 @@ struct rh_node_options {
     const char *join;      /* required: the coordinators, "host:port,host:port,…" */
     const char *data;      /* required: folder of this node alone; made if missing */
     const char *zone;      /* NULL = none */
-    uint32_t weight;       /* share of the fleet's ids; 0 = 1 */
+    uint32_t weight;       /* share of the fleet's ids, 1..1000; 0 = 1 */
 
     const struct rh_kind *kinds; /* what is hosted here …; borrowed until the node has left */
     size_t kind_count;
@@ -556,7 +566,7 @@ struct rh_node_options {
 
     /* ---- since ABI 2 ---- */
 
-    uint32_t threads;    /* workers, 1..64; 0 = one per core */
+    uint32_t threads;    /* workers, 1..64; 0 = one per core; over 64 is 64 */
     uint32_t embedded;   /* 1: no worker threads: callbacks run in rh_node_poll() on the caller's */
     uint64_t actors_max; /* live actors here, least recently used goes first; 0 = no limit */
     const char *role;    /* NULL = "default" */

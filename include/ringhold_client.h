@@ -17,8 +17,10 @@
  *     READY -goaway-> LEAVING -all is answered-> WAITING, for another gateway
  *     any -the line drops-> WAITING        any -kicked for good, rhc_stop-> ENDED
  *
- * What becomes of a request. It is answered once, by RHC_RESPONSE (or its callback): also if the
- * line drops, and also if no gateway can be reached. Unsent ones wait for the next connection.
+ * Times are milliseconds of one clock that doesn't go back, whatever it counts from.
+ *
+ * What becomes of a request. It is answered once, by RHC_EVENT_RESPONSE (or its callback): also if
+ * the line drops, and also if no gateway can be reached. Unsent ones wait for the next connection.
  * Those that were sent and have no answer are sent again within a session that is kept (each runs
  * once in all), or if they are idempotent; else they end as RHC_UNKNOWN: they may have run, at most
  * once.
@@ -86,9 +88,11 @@ struct rhc_options {
                                  takes, up to 1024 bytes; NULL = none */
     uint64_t seed;            /* of jitter: another one in each client, or all come back at once */
     uint32_t requests_max;    /* requests and notifies without an answer (256) */
-    uint32_t in_max;          /* bytes of the largest packet that is taken (1 MiB + 64) */
-    uint32_t out_max;         /* bytes of all requests without an answer (128 KiB) */
-    uint32_t answer_ms;       /* after which a request ends, answered or not (15 s) */
+    uint32_t in_max;          /* bytes of the largest packet that is taken, 1 KiB to 16 MiB less one
+                                 (1 MiB + 64) */
+    uint32_t out_max;         /* bytes of all requests without an answer, 1 KiB or more (128 KiB) */
+    uint32_t answer_ms;       /* after which a request ends, answered or not (15 s): as TIMEOUT if
+                                 it was sent, else as MOVING */
     uint32_t greet_ms;        /* for a connection to be made and greeted (10 s) */
     uint32_t back_off_min_ms; /* of the first try after a failure, then doubled (200 ms) */
     uint32_t back_off_max_ms; /* (10 s) */
@@ -105,7 +109,7 @@ struct rhc_request {
     uint32_t deadline_ms; /* for the gateway to answer in; 0 = its own */
     struct rhc_bytes id;  /* 1..255 bytes */
     struct rhc_bytes payload;
-    rhc_done *done; /* or NULL: the end is an RHC_RESPONSE to whoever calls rhc_next() */
+    rhc_done *done; /* or NULL: the end is an RHC_EVENT_RESPONSE to whoever calls rhc_next() */
     void *context;  /* of `done`, or of the event */
 };
 
@@ -172,7 +176,8 @@ RHC_API struct rhc *rhc_init(void *memory, const struct rhc_options *options);
 /* Go and stay connected. From IDLE or ENDED; else RHC_INVALID. */
 RHC_API int rhc_start(struct rhc *c, uint64_t now_ms);
 
-/* Hang up, end all requests as RHC_UNKNOWN or RHC_MOVING, dial no more. */
+/* Hang up, end all requests as RHC_UNKNOWN or RHC_MOVING, dial no more. With a connection that
+ * comes to pass when rhc_disconnected() is called. */
 RHC_API void rhc_stop(struct rhc *c);
 
 /* Show this from the next connection on, and forget the token that a gateway may have given for
@@ -180,11 +185,12 @@ RHC_API void rhc_stop(struct rhc *c);
 RHC_API int rhc_set_token(struct rhc *c, const char *token);
 
 /* Ask an entity. Answered once. `*request`, if not NULL, gets its name. Requests to one entity run
- * in the order of these calls. */
+ * in the order of these calls. RHC_INVALID: no such id or flags, a payload over 8 MiB less one or
+ * more than out_max takes, or it has ended; RHC_FULL: requests_max or out_max is reached. */
 RHC_API int rhc_ask(struct rhc *c, const struct rhc_request *r, uint64_t now_ms, uint32_t *request);
 
 /* Tell an entity something, in order with its requests; nobody says what became of it, and if the
- * line drops it may be lost. `done` is not used. */
+ * line drops it may be lost. `done` is not used. Errors as of rhc_ask(). */
 RHC_API int rhc_tell(struct rhc *c, const struct rhc_request *r, uint64_t now_ms);
 
 /* Be bound to this entity, in this connection and the next ones, as a session that is kept while
@@ -192,7 +198,8 @@ RHC_API int rhc_tell(struct rhc *c, const struct rhc_request *r, uint64_t now_ms
  * the session. RHC_INVALID: it is bound already, or no such id. */
 RHC_API int rhc_bind(struct rhc *c, uint16_t kind, struct rhc_bytes id);
 
-/* End it: RHC_EVENT_UNBOUND follows when it is connected. RHC_INVALID: nothing to end. */
+/* End it: RHC_EVENT_UNBOUND follows when the gateway has answered, or at once if it is not bound
+ * now. RHC_INVALID: nothing to end, or a bind is under way: when that was answered. */
 RHC_API int rhc_unbind(struct rhc *c);
 
 /* What to do with the connection. */
@@ -207,7 +214,8 @@ RHC_API void rhc_connected(struct rhc *c, uint64_t now_ms);
 /* The connection is gone, or was not to be had: `why` for people. Take all events before. */
 RHC_API void rhc_disconnected(struct rhc *c, const char *why, uint64_t now_ms);
 
-/* Where received bytes go, and how many may; none while events are to be taken first. */
+/* Where received bytes go, and how many may; none without a connection, or while events are to be
+ * taken first. Borrowed until any other call. */
 RHC_API void *rhc_room(struct rhc *c, size_t *size);
 
 /* So many were put there. */
@@ -216,10 +224,10 @@ RHC_API void rhc_received(struct rhc *c, size_t size, uint64_t now_ms);
 /* Bytes to be sent now; size 0 = none. Borrowed until any other call. */
 RHC_API struct rhc_bytes rhc_output(struct rhc *c);
 
-/* So many of them went out. */
+/* So many of what rhc_output() gave last went out. */
 RHC_API void rhc_sent(struct rhc *c, size_t size, uint64_t now_ms);
 
-/* The next thing that happened, oldest first. 0 = nothing more. */
+/* The next thing that happened, oldest first: 1, and `event` is it; 0 = nothing more. */
 RHC_API int rhc_next(struct rhc *c, struct rhc_event *event);
 
 /* Time has passed. */
@@ -238,9 +246,10 @@ struct rhc_tcp;
 /* Called with everything but the end of a request that has a callback. */
 typedef void rhc_on_event(void *context, const struct rhc_event *event);
 
-/* Make one for these gateways: "HOST:PORT,HOST:PORT", tried in turn from one that the seed picks.
- * It dials in rhc_tcp_poll(); names are looked up with getaddrinfo(), which may block: write
- * addresses where that hurts. NULL: no memory, or the words make no sense. */
+/* Make one for these gateways: "HOST:PORT,HOST:PORT", up to 64, tried in turn from one that the
+ * seed picks. It is idle: rhc_start() its client. It dials in rhc_tcp_poll(); names are looked up
+ * with getaddrinfo(), which may block: write addresses where that hurts. NULL: no memory, or the
+ * words make no sense. */
 RHC_API struct rhc_tcp *rhc_tcp_new(const char *gateways, const struct rhc_options *options,
                                     rhc_on_event *on_event, void *context);
 
@@ -248,12 +257,13 @@ RHC_API struct rhc_tcp *rhc_tcp_new(const char *gateways, const struct rhc_optio
 RHC_API struct rhc *rhc_tcp_client(struct rhc_tcp *t);
 
 /* For poll() in a loop of your own: the socket (-1 = none now), whether to wait for room to write
- * as well, and for how long at most (-1 = for ever). */
+ * as well, and for how many milliseconds at most (-1 = for ever). */
 RHC_API int rhc_tcp_fd(const struct rhc_tcp *t);
 RHC_API int rhc_tcp_wants_write(struct rhc_tcp *t);
 RHC_API int rhc_tcp_wait_ms(struct rhc_tcp *t);
 
-/* Do what is to be done, and call back. Waits for it up to `wait_ms` (0: not at all). */
+/* Do what is to be done, and call back. Waits for it up to `wait_ms` milliseconds (0: not at
+ * all; -1: until something is due). */
 RHC_API void rhc_tcp_poll(struct rhc_tcp *t, int wait_ms);
 
 /* Close and free it, without a callback. NULL is allowed. */
