@@ -12,7 +12,8 @@
 # make clean                                               make drain-page writes docs/drain.md from a real terminal
 #
 # make SAN=address,undefined check     make CC=clang     make WERROR=1     make V=1     make DEPS=skip check
-# make LTO=1: compiled as one: a seventh fewer instructions a request, and a minute more to link (docs/decisions/035).
+# make LTO=1: compiled as one: a seventh fewer instructions a request, and half a minute to link (docs/decisions/035).
+# `make deb` and `make bench` do so. make LTO=1 smoke: the smoke tests on that build alone.
 # Each variant (LTO, SAN, COVER, INJECT, NEXT, MUTANTS, CC) builds into a folder of its own, so none spoils another.
 # A new .c file needs no edit here.
 
@@ -229,6 +230,12 @@ run-check: all $(fuzzers)
 	@TEST_TIMEOUT=$(or $(TEST_TIMEOUT),$(if $(SAN),900,300)) $(run-tests) $(tests) $(foreach f,$(fuzzers),"$(f) --replay $(call seeds_of,$(f))") \
 	    "$(out)/sim/fleet_sim --seeds $(or $(SEEDS),$(if $(SAN),50,200))" $(smoke:%="% $(binary)")
 
+# Of check, what runs the program itself: on a build that the unit tests are not made for.
+smoke: setup-build-check
+	+@$(submake) run-smoke
+run-smoke: $(ship) $(plugins) $(embedded) $(playing) $(out)/sim/fleet_sim
+	@$(run-tests) $(smoke:%="% $(binary)")
+
 sim: $(sims)
 	$(out)/sim/fleet_sim --seeds $(or $(SEEDS),200)
 
@@ -294,12 +301,13 @@ alerts: setup-build-check-alerts
 	+@$(submake) $(binary) $(plugins)
 	@tests/e2e/campaign_alerts.py $(binary)
 
+# Of what is shipped, which is compiled as one.
 bench: setup-build-check-bench
-	+@$(submake) run-bench
+	+@$(submake) LTO=1 run-bench
 run-bench: $(binary) $(benches) $(plugins)
 	@bench/all $(out) $(PART)
 bench-%: setup-build-check-bench
-	+@$(submake) run-bench PART="$*"
+	+@$(submake) LTO=1 run-bench PART="$*"
 
 # LIBFUZZER=1 needs clang's runtime (libclang-rt-14-dev); without it a driver of our own mutates seeds.
 fuzz: setup-build-check
@@ -385,7 +393,7 @@ packages: deb
 clean:
 	rm -rf build
 
-.PHONY: all demo check run-check sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover browser storm bots alerts drain-page bench run-bench \
+.PHONY: all demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover browser storm bots alerts drain-page bench run-bench \
         fuzz run-fuzz lint run-lint ship install dist deb run-deb packages clean
 .SECONDARY:
 -include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(out)/cli/main.d $(out)/sim/history_check.d
