@@ -13,6 +13,7 @@
 #ifndef BASE_POOL_H
 #define BASE_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,6 +56,13 @@ void pool_give(struct pool *p, uint32_t handle);
 uint32_t pool_next(const struct pool *p, uint32_t handle);
 /* Frees all, records included. */
 void pool_fini(struct pool *p);
+
+/* A record of that size would take as much memory as this one. */
+static inline bool pool_fits(const struct pool *p, uint32_t handle, size_t size)
+{
+    return p->chunk[handle >> POOL_INDEX_BITS].item_size ==
+           (size + POOL_GRAIN - 1) / POOL_GRAIN * POOL_GRAIN;
+}
 
 /* Fetch what pool_at() reads, or the record itself; of handle 0: nothing. Hints. */
 static inline void pool_fetch_head(const struct pool *p, uint32_t handle)

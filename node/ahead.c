@@ -67,6 +67,8 @@ static void look_for_order(const struct host *h, struct way *w)
     if (order != NULL && (order->actor != w->actor->handle || order->session != w->session)) {
         w->next = order->same;
         pool_fetch(&h->actors.pool, w->next);
+    } else if (order != NULL) {
+        order_fetch_more(&h->orders, order);
     }
     pool_fetch_front(&h->actors.pool, w->last);
     w->last = 0;

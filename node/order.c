@@ -64,10 +64,14 @@ void order_more_trim(struct orders *o, struct order *order)
 {
     const struct order_more *more = order_more(o, order);
 
-    if (more != NULL && more->oldest == 0 && more->early.count == 0) {
-        pool_give(o->pool, order->more);
-        order->more = 0;
+    if (more == NULL || more->oldest != 0 || more->early.count > 0) {
+        return;
     }
+    if (more->newest != 0) {
+        pool_give(o->pool, more->newest);
+    }
+    pool_give(o->pool, order->more);
+    order->more = 0;
 }
 
 /* ---- records ---- */
@@ -80,6 +84,11 @@ void order_fetch(const struct orders *o, uint32_t actor, uint64_t session)
 uint32_t order_bucket(const struct orders *o, uint32_t actor, uint64_t session)
 {
     return lookup_first(&o->table, key_of(actor, session));
+}
+
+void order_fetch_more(const struct orders *o, const struct order *order)
+{
+    pool_fetch_front(o->pool, order->more);
 }
 
 struct order *order_find(const struct orders *o, const struct actor *a, uint64_t session)

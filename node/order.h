@@ -83,6 +83,8 @@ void orders_fini(struct orders *o); /* all records were freed */
  * it, 0 = nothing. Hints. */
 void order_fetch(const struct orders *o, uint32_t actor, uint64_t session);
 uint32_t order_bucket(const struct orders *o, uint32_t actor, uint64_t session);
+/* Fetch where its saved answers are known. A hint. */
+void order_fetch_more(const struct orders *o, const struct order *order);
 /* NULL = none. */
 struct order *order_find(const struct orders *o, const struct actor *a, uint64_t session);
 /* There is none yet. */
@@ -105,7 +107,8 @@ struct orders_watch {
 };
 void orders_evict(struct orders *o, uint64_t now_us, uint64_t keep_us, struct orders_watch watch);
 
-/* Its gateway says that everything below `base` is finished: release those answers. */
+/* Its gateway says that everything below `base` is finished: release those answers. The memory of
+ * the last one stays for the next that is saved. */
 void order_set_base(struct orders *o, struct order *order, uint64_t base);
 
 /* Save what its actor answered; its seq is the highest yet. Nothing is saved of what nobody

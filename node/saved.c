@@ -42,15 +42,31 @@ static uint8_t *body_of(struct saved *s)
     return body;
 }
 
-static uint32_t saved_new(struct orders *o, const struct order_answer *a)
+/* That of the last one, if it is as much: what asks one after the other takes none. */
+static uint32_t saved_room(struct orders *o, struct order_more *more, size_t size)
+{
+    uint32_t handle = more->oldest == 0 ? more->newest : 0;
+
+    if (handle != 0 && !pool_fits(o->pool, handle, size)) {
+        pool_give(o->pool, handle);
+        handle = 0;
+    }
+    if (handle == 0) {
+        (void)pool_take(o->pool, size, &handle);
+    }
+    return handle;
+}
+
+static uint32_t saved_new(struct orders *o, struct order_more *more, const struct order_answer *a)
 {
     const bool here = a->body.size <= SAVED_HERE;
-    uint32_t handle = 0;
-    struct saved *s =
-        pool_take(o->pool, sizeof *s + (here ? a->body.size : sizeof(uint8_t *)), &handle);
+    const uint32_t handle =
+        saved_room(o, more, sizeof(struct saved) + (here ? a->body.size : sizeof(uint8_t *)));
+    struct saved *s = pool_at(o->pool, handle);
 
     s->seq = a->seq;
     s->token = a->token;
+    s->next = 0;
     s->code = a->code;
     s->size = (uint32_t)a->body.size;
     if (!here) {
@@ -63,12 +79,20 @@ static uint32_t saved_new(struct orders *o, const struct order_answer *a)
     return handle;
 }
 
+/* One record's are ORDER_ANSWERS_SIZE_MAX and an answer at most. */
+static void set_large_size(struct orders *o, struct order_more *more, size_t size)
+{
+    enum { BITS = (1 << 24) - 1 };
+
+    o->large_size += size - more->large_size;
+    more->large_size = size & BITS;
+}
+
 static void count_large(struct orders *o, struct order *order, size_t size)
 {
     struct order_more *more = order_more(o, order);
 
-    more->large_size += (uint32_t)size;
-    o->large_size += size;
+    set_large_size(o, more, more->large_size + size);
     if (strand_linked(&more->large)) {
         strand_remove(large_of(o), &o->large, order->more);
     }
@@ -79,10 +103,11 @@ static void count_large(struct orders *o, struct order *order, size_t size)
 static void append(struct orders *o, struct order *order, const struct order_answer *a)
 {
     struct order_more *more = order_more_new(o, order);
-    const uint32_t handle = saved_new(o, a);
+    const uint32_t handle = saved_new(o, more, a);
 
     if (more->oldest == 0) {
         more->oldest = handle;
+        more->oldest_seq = a->seq;
     } else {
         ((struct saved *)pool_at(o->pool, more->newest))->next = handle;
     }
@@ -113,20 +138,25 @@ void order_release_oldest(struct orders *o, struct order *order)
     }
     const uint32_t handle = more->oldest;
     struct saved *s = pool_at(o->pool, handle);
-    more->oldest = s->next;
+    const bool only = more->saved_count == 1;
+    // If it is the only one, all is known without a look at it: nobody has for a while.
+    const size_t size = only ? more->large_size : s->size;
+
+    more->oldest = only ? 0 : s->next;
     more->saved_count--;
-    if (is_large(s->size)) {
-        more->large_size -= s->size;
-        o->large_size -= s->size;
+    if (is_large(size)) {
+        set_large_size(o, more, more->large_size - size);
     }
-    if (is_large(s->size) && more->large_size == 0) {
+    if (is_large(size) && more->large_size == 0) {
         strand_remove(large_of(o), &o->large, order->more);
     }
-    if (s->size > SAVED_HERE) {
+    if (size > SAVED_HERE) {
         mem_free(body_of(s));
     }
-    pool_give(o->pool, handle);
-    order_more_trim(o, order);
+    if (!only) {
+        more->oldest_seq = ((const struct saved *)pool_at(o->pool, more->oldest))->seq;
+        pool_give(o->pool, handle);
+    }
 }
 
 bool order_oldest(const struct orders *o, const struct order *order, uint64_t *seq)
@@ -134,7 +164,7 @@ bool order_oldest(const struct orders *o, const struct order *order, uint64_t *s
     const struct order_more *more = order_more(o, order);
     const bool beside = more != NULL && more->oldest != 0;
 
-    *seq = beside ? ((const struct saved *)pool_at(o->pool, more->oldest))->seq : order->own_seq;
+    *seq = beside ? more->oldest_seq : order->own_seq;
     return beside || order->own;
 }
 
@@ -179,11 +209,13 @@ static void keep_bounds(struct orders *o, struct order *order, size_t budget)
     }
     while (o->large_size > budget) {
         more = pool_at(o->pool, o->large);
-        order_release_oldest(o, pool_at(o->pool, more->order));
+        struct order *longest = pool_at(o->pool, more->order);
+        order_release_oldest(o, longest);
+        order_more_trim(o, longest);
     }
 }
 
-void order_save(struct orders *o, struct order *order, const struct order_answer *a, size_t budget)
+static void save(struct orders *o, struct order *order, const struct order_answer *a, size_t budget)
 {
     const size_t max = a->read ? ORDER_READ_ANSWER_MAX : ORDER_ANSWER_MAX;
 
@@ -213,6 +245,12 @@ void order_save(struct orders *o, struct order *order, const struct order_answer
         }
     }
     keep_bounds(o, order, budget);
+}
+
+void order_save(struct orders *o, struct order *order, const struct order_answer *a, size_t budget)
+{
+    save(o, order, a, budget);
+    order_more_trim(o, order);
 }
 
 bool order_walk(const struct orders *o, const struct order *order, struct order_walk *at,
