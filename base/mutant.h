@@ -67,7 +67,12 @@
     X(M_YOUNGEST, "a singleton goes to the node that came last")                      \
     X(M_ASLEEP, "singletons and daemons wait until they are asked")                   \
     X(M_ONESTRIKE, "whatever ran when a process died is in quarantine at once")       \
-    X(M_POISON, "an actor in quarantine is activated like any other")
+    X(M_POISON, "an actor in quarantine is activated like any other")                 \
+    X(M_SEALEDON, "the coordinators of an old generation go on behind the SEAL")      \
+    X(M_OLDLEADS, "the leader of an old generation goes on as if it led")             \
+    X(M_OLDSTATE, "a generation begins from an older state than the SEAL's")          \
+    X(M_TERMSANEW, "terms begin anew with each generation")                           \
+    X(M_UNFOUNDED, "a generation begins before it is on the disk")
 
 /* Of the node's worker threads, which no simulator reaches: tests/node_threads_test.c --mutants. */
 #define MUTANT_THREAD_LIST(X)                                         \

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "wire/cursor.h"
 
 #include <inttypes.h>
@@ -22,7 +23,8 @@ enum {
     FOUND = 9,
     TARRY_US = 100 * 1000,
     STAND_US = 50 * 1000, /* after a state was given: it has to be written there */
-    ASK_US = 500 * 1000   /* one question at a time: the answer holds a whole state */
+    IDLE_ASKS_US = 1000 * 1000,
+    ASK_US = 500 * 1000 /* one question at a time: the answer holds a whole state */
 };
 
 /* ---- what the folder says ---- */
@@ -163,11 +165,18 @@ static void say(struct replica *r, uint64_t to, uint8_t type)
     r->events.send(r->events.context, to, bytes_of(bytes, sizeof bytes));
 }
 
+static bool may_ask(const struct replica *r)
+{
+    const struct handover *h = &r->handover;
+
+    return !h->sealed && (h->asked_us == 0 || r->io.now_us - h->asked_us >= ASK_US);
+}
+
 static void ask(struct replica *r, uint64_t from)
 {
     struct handover *h = &r->handover;
 
-    if (h->sealed || (h->asked_us != 0 && r->io.now_us - h->asked_us < ASK_US)) {
+    if (!may_ask(r)) {
         return;
     }
     h->asked_us = r->io.now_us;
@@ -394,6 +403,35 @@ void handover_begun(struct replica *r)
     }
 }
 
+/* Of those who may know more: the voters as they are known here, then whoever is linked. 0: nobody.
+ */
+static uint64_t next_to_ask(struct replica *r)
+{
+    struct handover *h = &r->handover;
+    const size_t voters = r->generation.voter_count;
+    const size_t count = voters + HANDOVER_STRANGERS_MAX;
+    uint64_t id = 0;
+
+    for (size_t i = 0; i < count && id == 0; i++) {
+        const size_t turn = h->ask_turn++ % count;
+
+        id = turn < voters ? r->generation.voter[turn].id : h->stranger[turn - voters].id;
+    }
+    return id;
+}
+
+void handover_tick(struct replica *r)
+{
+    struct handover *h = &r->handover;
+    const bool idle = h->stage == HANDOVER_RETIRED || h->stage == HANDOVER_WAITS;
+
+    // Nobody speaks to one that votes no more, and it tells addresses to all that are linked to it;
+    // nor to one that was taken in and left out again before it heard of either.
+    if (idle && h->ask_next == 0 && r->io.now_us - h->asked_us >= IDLE_ASKS_US) {
+        h->ask_next = next_to_ask(r);
+    }
+}
+
 /* ---- the SEAL ---- */
 
 enum err replica_change(struct replica *r, uint64_t tag, struct generation_wish *wish, size_t count,
@@ -492,7 +530,9 @@ static void stop_libraft(struct replica *r)
     r->flight = FLIGHT_NONE;
     r->landed = false;
     member_answer(r, &r->flying, ERR_TIMEOUT);
-    member_resign(r);
+    if (!mutant(M_OLDLEADS)) {
+        member_resign(r);
+    }
     r->running = false;
     r->handover.last_index = r->done_index;
 }
@@ -570,7 +610,7 @@ void handover_settle(struct replica *r)
 {
     struct handover *h = &r->handover;
 
-    if (h->ask_next != 0 && h->stage != HANDOVER_FOUNDS) {
+    if (h->ask_next != 0 && h->stage != HANDOVER_FOUNDS && may_ask(r)) {
         ask(r, h->ask_next);
         h->ask_next = 0;
     }

@@ -56,6 +56,7 @@ struct handover {
     uint64_t last_index;       /* on the disk, when libraft does not run */
     uint64_t ask_next;         /* who said hello with a later generation; 0 = nobody */
     uint64_t asked_us;         /* when it last asked for one */
+    size_t ask_turn;           /* RETIRED, WAITS: who is asked next */
     bool reading;              /* a snapshot for those who asked is being read */
     uint64_t asking[HANDOVER_STRANGERS_MAX]; /* who asked */
     size_t asking_count;
@@ -80,6 +81,8 @@ void handover_settle(struct replica *r);
 bool handover_receive(struct replica *r, uint64_t from, struct bytes message);
 /* A request of the handover's is done; the caller frees it. */
 void handover_done(struct replica *r, const struct log_request *request);
+/* Time has passed. */
+void handover_tick(struct replica *r);
 /* Take what the disk has done while libraft does not run. */
 void handover_poll(struct replica *r);
 /* A new generation has begun here: tell the others. */

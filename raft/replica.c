@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "base/random.h"
 #include "wire/cursor.h"
 
@@ -386,6 +387,13 @@ static void consider_admission(struct replica *r)
     }
 }
 
+/* M_OLDLEADS: reads, and so leases, are confirmed by nobody. */
+static void answer_as_if_it_led(struct replica *r)
+{
+    r->waiting_size = r->waiting_count = 0;
+    member_answer(r, &r->waiting, ERR_OK);
+}
+
 /* Do all that libraft's callbacks have left to do, until nothing is left. */
 static void settle(struct replica *r)
 {
@@ -405,6 +413,9 @@ static void settle(struct replica *r)
         consider_admission(r);
     }
     handover_settle(r);
+    if (mutant(M_OLDLEADS) && r->leading && !(r->running && raft_state(&r->raft) == RAFT_LEADER)) {
+        answer_as_if_it_led(r);
+    }
     r->settling = false;
 }
 
@@ -695,6 +706,8 @@ void replica_tick(struct replica *r, uint64_t now_us)
 
     if (r->running) {
         replica_io_tick(&r->io, now_us);
+    } else {
+        handover_tick(r);
     }
     leave(r, before);
 }

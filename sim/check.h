@@ -23,14 +23,17 @@
  *     stuck        singletons and daemons live once, unasked, where they should    roles.c
  *     stuck        who lives unasked does, when all is quiet                       lives.c
  *     stuck        K8: after the heal everything ends and is served                check_quiet.c
- *     quarantine   who met so many deaths is in it, nobody else is, and is not run poison.c
- *     session      an actor hears of its client what makes sense, two are never bound
- * check_player.c session      a client's pushes come once and in order, of its own session;
- * check_player.c what is missing is told, in calm seeds only for want of room session      a
- * client's request runs once, in order, and is answered truly           check_player.c session a
- * kick, a refusal, the end of a session has a cause                     check_player.c stuck each
- * client is bound, and has all, when all is quiet                    check_player.c raft-state
- * replicas agree at every index                                   raft_model.c
+ *     quarantine   who met so many deaths is in it, nobody else is; none is run    poison.c
+ *     session      an actor hears of its client what makes sense, two are not bound check_player.c
+ *     session      a client's pushes come once, in order, of its own session       check_player.c
+ *     session      what is missing is told, in calm seeds only for want of room    check_player.c
+ *     session      a client's request runs once, in order, and is answered truly   check_player.c
+ *     session      a kick, a refusal, the end of a session has a cause             check_player.c
+ *     stuck        each client is bound, and has all, when all is quiet            check_player.c
+ *     raft-state   replicas agree at every index                            raft_model.c, group.c
+ *     raft-term    no term has two leaders, in whatever generation                 group.c
+ *     raft         libraft never gives up, no sound folder is refused              group.c
+ *     stuck        who votes has everything, who ever did knows who votes now      group.c
  */
 #ifndef SIM_CHECK_H
 #define SIM_CHECK_H

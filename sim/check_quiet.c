@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ring/plan.h"
 #include "sim/fleet.h"
+#include "sim/group.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -184,6 +185,7 @@ const char *check_quiet(struct fleet *f)
 {
     const char *what = check_settled(f);
 
+    what = what == NULL ? group_waits(f) : what;
     what = what == NULL ? owners_wait(f) : what;
     if (what == NULL && lives_waits(f) != NULL) {
         what = WAITS("%s does not live", lives_waits(f));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/assert.h"
 #include "sim/fleet.h"
+#include "sim/group.h"
 
 #include <stdio.h>
 
@@ -20,6 +21,9 @@ static void on_tick(void *context, const struct world_event *event)
         (struct world_event){
             .run = on_tick, .context = f, .a = event->a, .b = event->b, .gate = &c->process.gate});
     step(f, c, (struct coordinator_event){.type = COORDINATOR_TICK});
+    if (f->group != NULL && !c->process.gate.shut) {
+        group_tick(f, (unsigned)event->a);
+    }
 }
 
 /* ---- the log's events ---- */
@@ -80,6 +84,11 @@ void coordinators_init(struct fleet *f)
 
     raft_model_init(&f->raft, &f->world, &events);
     f->raft.faults = f->faults.raft;
+    if (f->profile == PROFILE_COORDINATORS) {
+        f->network.fellows = true;
+        group_init(f, f->coordinators);
+        f->coordinators = FLEET_COORDINATORS_MAX;
+    }
     for (unsigned i = 0; i < f->coordinators; i++) {
         struct sim_coordinator *c = &f->coordinator[i];
 
@@ -87,7 +96,9 @@ void coordinators_init(struct fleet *f)
         c->process.number = i;
         (void)snprintf(c->process.name, sizeof c->process.name, "c%u", i + 1);
         nemesis_clock(f, &c->process);
-        raft_model_add(&f->raft, &c->process);
+        if (f->group == NULL) {
+            raft_model_add(&f->raft, &c->process);
+        }
     }
 }
 
@@ -95,7 +106,7 @@ static struct coordinator_config config_of(struct fleet *f, const struct sim_coo
 {
     struct coordinator_config config = coordinator_config_default();
 
-    config.id = (uint64_t)(c - f->coordinator) + 1;
+    config.id = f->group != NULL ? group_id(f, c->process.number) : c->process.number + 1u;
     (void)snprintf(config.cluster, sizeof config.cluster, "sim");
     config.cluster_id = world_between(&f->world, 1, UINT64_MAX - 1);
     config.key = (struct ring_key){world_between(&f->world, 1, UINT64_MAX - 1),
@@ -122,8 +133,14 @@ void coordinator_start(struct fleet *f, struct sim_coordinator *c)
     c->process.up = true;
     c->process.life++;
     TRACE(&f->world, c->process.name, "STARTS");
-    raft_model_start(&f->raft, number);
-    c->core = coordinator_new(&config, &f->raft.member[number].state);
+    if (f->group != NULL) {
+        group_start(f, number);
+        c->core = coordinator_new(&config, group_state(f, number));
+        group_tell_voters(f, number);
+    } else {
+        raft_model_start(&f->raft, number);
+        c->core = coordinator_new(&config, &f->raft.member[number].state);
+    }
     for (unsigned i = 0; i < number; i++) {
         network_dial(&f->network, &c->process, &f->coordinator[i].process, i);
     }
@@ -141,7 +158,8 @@ static void on_restart(void *context, const struct world_event *event)
     struct fleet *f = context;
     struct sim_coordinator *c = &f->coordinator[event->a];
 
-    if (!c->process.up && c->process.life == event->b) {
+    if (!c->process.up && c->process.life == event->b &&
+        (f->group == NULL || !group_is_lost(f, c->process.number))) {
         coordinator_start(f, c);
     }
 }
@@ -158,7 +176,11 @@ void coordinator_crash(struct fleet *f, struct sim_coordinator *c)
     coordinator_free(c->core);
     c->core = NULL;
     coordinator_effects_fini(&c->out);
-    raft_model_stop(&f->raft, c->process.number);
+    if (f->group != NULL) {
+        group_stop(f, c->process.number);
+    } else {
+        raft_model_stop(&f->raft, c->process.number);
+    }
     network_crash(&f->network, &c->process, false);
     world_at(&f->world,
              f->world.now_us + down_us,
@@ -168,6 +190,51 @@ void coordinator_crash(struct fleet *f, struct sim_coordinator *c)
 
 /* ---- steps ---- */
 
+static void propose(struct fleet *f, const struct sim_coordinator *c, uint64_t tag,
+                    struct bytes command)
+{
+    if (f->group != NULL) {
+        group_propose(f, c->process.number, tag, command);
+    } else {
+        raft_model_propose(&f->raft, c->process.number, tag, command);
+    }
+}
+
+static void barrier(struct fleet *f, const struct sim_coordinator *c, uint64_t tag)
+{
+    if (f->group != NULL) {
+        group_barrier(f, c->process.number, tag);
+    } else {
+        raft_model_barrier(&f->raft, c->process.number, tag);
+    }
+}
+
+void coordinators_fall(struct fleet *f, uint64_t stale_us)
+{
+    if (f->group == NULL && stale_us == UINT64_MAX) {
+        raft_model_fall(&f->raft);
+    } else if (f->group == NULL) {
+        raft_model_fall_late(&f->raft, stale_us);
+    } else if (f->raft.leader >= 0) {
+        const uint64_t drawn_us = world_between(&f->world, 0, f->raft.faults.stale_max_us);
+
+        nemesis_part(f,
+                     &f->coordinator[f->raft.leader].process,
+                     stale_us == UINT64_MAX ? drawn_us : stale_us);
+    }
+}
+
+/* Its replica is not taken away from under itself: what is left of the effects is not done. */
+static void die(struct fleet *f, struct sim_coordinator *c)
+{
+    if (c->inside) {
+        c->dies = true;
+        c->out_at = c->out.count;
+    } else {
+        coordinator_crash(f, c);
+    }
+}
+
 static void effect(struct fleet *f, struct sim_coordinator *c, const struct coordinator_effect *e)
 {
     const struct bytes bytes = {c->out.bytes.data + e->at, e->size};
@@ -175,10 +242,10 @@ static void effect(struct fleet *f, struct sim_coordinator *c, const struct coor
 
     switch (e->type) {
     case COORDINATOR_PROPOSE:
-        raft_model_propose(&f->raft, c->process.number, e->tag, bytes);
+        propose(f, c, e->tag, bytes);
         break;
     case COORDINATOR_BARRIER:
-        raft_model_barrier(&f->raft, c->process.number, e->tag);
+        barrier(f, c, e->tag);
         break;
     case COORDINATOR_SEND:
         end = network_end(&f->network, e->peer);
@@ -195,9 +262,9 @@ void coordinator_go_on(struct fleet *f, struct sim_coordinator *c)
     while (c->out_at < c->out.count && c->process.up && !c->process.gate.shut) {
         if (c->out_at == c->falls_at) {
             c->falls_at = SIZE_MAX;
-            raft_model_fall(&f->raft);
+            coordinators_fall(f, UINT64_MAX);
             if (world_chance(&f->world, 300)) {
-                coordinator_crash(f, c);
+                die(f, c);
                 return;
             }
         }
@@ -216,7 +283,7 @@ static void step(struct fleet *f, struct sim_coordinator *c, struct coordinator_
     const bool torn = world_chance(&f->world, f->faults.leader_torn_pm) &&
                       f->raft.leader == (int)c->process.number;
 
-    if (c->core == NULL) {
+    if (c->core == NULL || c->dies) {
         return;
     }
     ASSERT(!c->process.gate.shut);
@@ -226,28 +293,53 @@ static void step(struct fleet *f, struct sim_coordinator *c, struct coordinator_
     coordinator_step(c->core, &event, &c->out);
     c->out_at = 0;
     c->falls_at = torn && c->out.count > 0 ? world_between(&f->world, 0, c->out.count) : SIZE_MAX;
-    c->stops_at = nemesis_stops_at(f, c->out.count);
+    c->stops_at = c->inside ? SIZE_MAX : nemesis_stops_at(f, c->out.count);
     coordinator_go_on(f, c);
+}
+
+void coordinator_step_from(struct fleet *f, struct sim_coordinator *c,
+                           struct coordinator_event event)
+{
+    step(f, c, event);
 }
 
 /* ---- the network's events ---- */
 
-void coordinator_up(struct fleet *f, struct sim_coordinator *c, const struct net_end *end)
+void coordinator_raft(struct fleet *f, struct sim_coordinator *c, struct bytes bytes)
 {
+    group_receive(f, c->process.number, bytes);
+}
+
+void coordinator_up(struct fleet *f, struct sim_coordinator *c, struct net_end *end)
+{
+    const bool fellow = f->group != NULL && end->other->role == ROLE_COORDINATOR;
+    char id[24];
+
+    if (fellow) {
+        (void)snprintf(id, sizeof id, "%llu", (unsigned long long)group_id(f, end->other->number));
+        group_up(f, c->process.number, end);
+    }
     step(f,
          c,
          (struct coordinator_event){
              .type = COORDINATOR_PEER_UP,
              .peer = end->id,
              .role = (int)end->other->role,
-             .name = end->other->role == ROLE_COORDINATOR ? end->other->name + 1 : end->other->name,
+             .name = fellow                                 ? id
+                     : end->other->role == ROLE_COORDINATOR ? end->other->name + 1
+                                                            : end->other->name,
              .incarnation = end->other_incarnation,
-             .identity = end->other->role == ROLE_COORDINATOR ? end->other->number + 1000u : 0,
+             .identity = fellow ? group_identity(f, end->other->number)
+                         : end->other->role == ROLE_COORDINATOR ? end->other->number + 1000u
+                                                                : 0,
          });
 }
 
 void coordinator_down(struct fleet *f, struct sim_coordinator *c, const struct net_end *end)
 {
+    if (f->group != NULL && end->other->role == ROLE_COORDINATOR) {
+        group_down(f, c->process.number, end);
+    }
     step(f, c, (struct coordinator_event){.type = COORDINATOR_PEER_DOWN, .peer = end->id});
 }
 

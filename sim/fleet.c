@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "sim/describe.h"
+#include "sim/group.h"
 #include "wire/control.h"
 
 #include <string.h>
@@ -154,6 +155,8 @@ static void on_message(void *context, struct net_end *end, int type, struct byte
 
     if (type == FRAME_CONTROL) {
         on_control(f, end, bytes);
+    } else if (end->me->role == ROLE_COORDINATOR) {
+        coordinator_raft(f, fleet_coordinator(end->me), bytes);
     } else if (end->me->role == ROLE_NODE) {
         node_record(f, fleet_node(end->me), end, type, bytes);
     } else {
@@ -204,6 +207,10 @@ static void draw_shape(struct fleet *f)
     } else if (f->profile == PROFILE_RESTORE) {
         // A restore brings nodes back that have left since: only leases tell that they are gone.
         f->lease_us = world_between(&f->world, 1000000, 3000000);
+    }
+    if (f->profile == PROFILE_COORDINATORS) {
+        // An election takes its time, and there are many.
+        f->lease_us = world_between(&f->world, 1500000, 3000000);
     }
     f->deadline_ms = 10000;
     if (f->profile != PROFILE_CALM && world_chance(&f->world, 500)) {
@@ -291,6 +298,7 @@ void sim_fleet_fini(struct fleet *f)
         world_gate_fini(&fleet_process(f, i)->gate);
     }
     players_fini(f);
+    group_fini(f);
     raft_model_fini(&f->raft);
     network_fini(&f->network);
     ledger_fini(&f->ledger);
@@ -302,7 +310,9 @@ static void start(struct fleet *f)
     const unsigned nodes = (unsigned)world_between(&f->world, f->roles ? 2 : 1, f->nodes);
 
     for (unsigned i = 0; i < f->coordinators; i++) {
-        coordinator_start(f, &f->coordinator[i]);
+        if (f->group == NULL || group_id(f, i) != 0) {
+            coordinator_start(f, &f->coordinator[i]);
+        }
     }
     operator_start(f);
     roles_start(f);
@@ -339,9 +349,17 @@ static void await_quiet(struct fleet *f, uint64_t until_us)
     }
 }
 
+/* Twice as long where coordinators change: each takes an election. */
+static uint64_t heal_at(const struct fleet *f)
+{
+    const uint64_t times = f->profile == PROFILE_COORDINATORS ? 2 : 1;
+
+    return START_US + times * f->options.seconds * 1000000;
+}
+
 void sim_fleet_run(struct fleet *f)
 {
-    const uint64_t heal_us = START_US + f->options.seconds * 1000000;
+    const uint64_t heal_us = heal_at(f);
 
     start(f);
     world_run_until(&f->world, world_between(&f->world, 0, START_US));

@@ -23,7 +23,7 @@
 #include "wire/session.h"
 
 enum {
-    FLEET_COORDINATORS_MAX = RAFT_MODEL_MAX,
+    FLEET_COORDINATORS_MAX = 8, /* machines for them; RAFT_MODEL_MAX are used without sim_group */
     FLEET_NODES_MAX = 8,
     FLEET_GATEWAYS_MAX = 3,
     FLEET_CLIENTS_MAX = 8,
@@ -45,16 +45,17 @@ enum {
 
 /* What kind of things go wrong in a seed. */
 enum profile {
-    PROFILE_DRAWN,    /* one of those below */
-    PROFILE_MIXED,    /* any of all faults that clocks within their bound allow */
-    PROFILE_CALM,     /* no faults, only planned changes: every answer must be OK */
-    PROFILE_LEASE,    /* short leases; nodes stop, crash and are cut off */
-    PROFILE_CHANGES,  /* many transactions; what was said comes late, again and in any order */
-    PROFILE_COPIES,   /* requests get stuck on their way and are sent again; owners change */
-    PROFILE_RESTORE,  /* the coordinators are restored from a backup */
-    PROFILE_ROLES,    /* as LEASE, with a second role, a singleton and a set of daemons */
-    PROFILE_CLOCKS,   /* clocks beyond their bound: only the store is safe, and judged */
-    PROFILE_SESSIONS, /* as MIXED, with players; they are in some of the others, too */
+    PROFILE_DRAWN,        /* one of those below */
+    PROFILE_MIXED,        /* any of all faults that clocks within their bound allow */
+    PROFILE_CALM,         /* no faults, only planned changes: every answer must be OK */
+    PROFILE_LEASE,        /* short leases; nodes stop, crash and are cut off */
+    PROFILE_CHANGES,      /* many transactions; what was said comes late, again and in any order */
+    PROFILE_COPIES,       /* requests get stuck on their way and are sent again; owners change */
+    PROFILE_RESTORE,      /* the coordinators are restored from a backup */
+    PROFILE_ROLES,        /* as LEASE, with a second role, a singleton and a set of daemons */
+    PROFILE_CLOCKS,       /* clocks beyond their bound: only the store is safe, and judged */
+    PROFILE_SESSIONS,     /* as MIXED, with players; they are in some of the others, too */
+    PROFILE_COORDINATORS, /* as MIXED, on shipped replicas whose voters change, sim/group.h */
 };
 const char *profile_name(enum profile p);
 bool profile_named(const char *name, enum profile *p);
@@ -67,6 +68,8 @@ struct fleet_faults {
     uint64_t coordinator_down_us; /* at most, after a crash */
     uint64_t leader_fall_us;
     uint64_t restore_us;
+    uint64_t voters_us;  /* the operator wants other coordinators */
+    uint64_t machine_pm; /* so many of a thousand of their crashes are the end of the machine */
     uint64_t reset_us;
     uint64_t cut_us;
     uint64_t island_us;      /* a node and the coordinators do not hear each other; all others do */
@@ -118,6 +121,8 @@ struct sim_coordinator {
     struct process process;
     struct coordinator *core; /* NULL while down */
     struct coordinator_effects out;
+    bool inside;     /* its replica has called it */
+    bool dies;       /* when that returns */
     size_t out_at;   /* effects done */
     size_t falls_at; /* it loses the lead before this one */
     size_t stops_at; /* it is stopped before this one */
@@ -211,6 +216,8 @@ struct sim_client {
     struct session *session;
 };
 
+struct sim_group;
+
 struct fleet_options {
     uint64_t seconds; /* of faults */
     unsigned nodes;   /* at most; 0 = drawn */
@@ -222,6 +229,8 @@ struct fleet {
     struct world world;
     struct network network;
     struct raft_model raft;
+    struct sim_group *group; /* owned; NULL: the model is their Raft; else of `raft` what the
+                                checkers look at is filled in by it */
     struct ledger ledger;
     struct fleet_faults faults;
     struct fleet_options options;
@@ -296,6 +305,8 @@ void nemesis_heal(struct fleet *f);
 void nemesis_clock(struct fleet *f, struct process *p);
 /* Stop it for a drawn time. */
 void nemesis_pause(struct fleet *f, struct process *p);
+/* Cut a coordinator off from the others for so long; all else hears it. */
+void nemesis_part(struct fleet *f, const struct process *coordinator, uint64_t time_us);
 /* Before which of `count` effects a process is stopped; SIZE_MAX = none. */
 size_t nemesis_stops_at(struct fleet *f, size_t count);
 
@@ -319,9 +330,16 @@ void pause_end_all(struct fleet *f);
 void coordinators_init(struct fleet *f);
 void coordinator_start(struct fleet *f, struct sim_coordinator *c);
 void coordinator_crash(struct fleet *f, struct sim_coordinator *c);
+/* The leader falls now, and goes on believing for so long; UINT64_MAX: for a drawn time. */
+void coordinators_fall(struct fleet *f, uint64_t stale_us);
+/* One event of its replica's. */
+void coordinator_step_from(struct fleet *f, struct sim_coordinator *c,
+                           struct coordinator_event event);
+/* A message of another one's replica. */
+void coordinator_raft(struct fleet *f, struct sim_coordinator *c, struct bytes bytes);
 /* After a pause: the effects that are left. */
 void coordinator_go_on(struct fleet *f, struct sim_coordinator *c);
-void coordinator_up(struct fleet *f, struct sim_coordinator *c, const struct net_end *end);
+void coordinator_up(struct fleet *f, struct sim_coordinator *c, struct net_end *end);
 void coordinator_down(struct fleet *f, struct sim_coordinator *c, const struct net_end *end);
 void coordinator_message(struct fleet *f, struct sim_coordinator *c, const struct net_end *end,
                          const Rh__Control *message);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/fleet.h"
+#include "sim/group.h"
 
 #define MS UINT64_C(1000)
 #define S  UINT64_C(1000000)
@@ -57,7 +58,7 @@ static void on_leader_fall(void *context, const struct world_event *event)
 
     (void)event;
     if (!f->healed) {
-        raft_model_fall(&f->raft);
+        coordinators_fall(f, UINT64_MAX);
     }
     again(f, f->faults.leader_fall_us, on_leader_fall);
 }
@@ -145,6 +146,18 @@ static void cut_for(struct fleet *f, const struct process *from, const struct pr
         (struct world_event){.run = on_uncut, .context = f, .a = from->number, .b = to->number});
 }
 
+void nemesis_part(struct fleet *f, const struct process *coordinator, uint64_t time_us)
+{
+    for (unsigned i = 0; i < f->coordinators; i++) {
+        const struct process *other = &f->coordinator[i].process;
+
+        if (other != coordinator) {
+            cut_for(f, coordinator, other, time_us);
+            cut_for(f, other, coordinator, time_us);
+        }
+    }
+}
+
 /* From all coordinators but one. */
 static void cut_off(struct fleet *f, const struct process *node, unsigned except, uint64_t time_us)
 {
@@ -178,7 +191,7 @@ static void on_island(void *context, const struct world_event *event)
     if (f->raft.leader >= 0 && world_chance(&f->world, 500)) {
         const unsigned old = (unsigned)f->raft.leader;
 
-        raft_model_fall_late(&f->raft, time_us);
+        coordinators_fall(f, time_us);
         cut_off(f, node, old, time_us);
     } else {
         cut_off(f, node, FLEET_COORDINATORS_MAX, time_us);
@@ -330,6 +343,7 @@ void nemesis_start(struct fleet *f)
     again(f, f->faults.pause_us, on_pause);
     again(f, f->faults.stuck_us, on_stuck);
     again(f, f->faults.island_us, on_island);
+    group_changes_start(f);
 }
 
 void nemesis_heal(struct fleet *f)
@@ -341,6 +355,7 @@ void nemesis_heal(struct fleet *f)
         .persist_max_us = 1 * MS, .run_max_us = 5 * MS, .store_max_us = 2 * MS};
     f->raft.faults = (struct raft_model_faults){.commit_max_us = 2 * MS, .lag_max_us = 5 * MS};
     network_heal(&f->network);
+    group_heal(f);
     pause_end_all(f); // by the clocks as they are: one that stands has to go on first
     for (unsigned i = 0; f->profile == PROFILE_CLOCKS && i < fleet_size(f); i++) {
         struct sim_clock *c = &fleet_process(f, i)->clock;

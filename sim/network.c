@@ -135,6 +135,7 @@ static void end_init(struct network *n, struct net_end *end, struct process *me,
     end->my_life = me->life;
     end->other_life = other->life;
     end->control = me->role == ROLE_COORDINATOR || other->role == ROLE_COORDINATOR;
+    end->control = end->control && !(n->fellows && me->role == other->role);
     end->up_at_us = n->world->now_us + world_between(n->world, 50, n->faults.delay_max_us + 50);
     world_at(n->world,
              end->up_at_us,

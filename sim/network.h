@@ -86,6 +86,7 @@ struct network {
     size_t dial_cap;
     bool cut[NETWORK_PROCESSES_MAX][NETWORK_PROCESSES_MAX];
     uint64_t cut_order[NETWORK_PROCESSES_MAX][NETWORK_PROCESSES_MAX];
+    bool fellows; /* links between coordinators are data links, for Raft */
     uint64_t stalls[NETWORK_PROCESSES_MAX]; /* times that each stood still */
     uint64_t sent;
     uint64_t lost;

@@ -61,7 +61,7 @@ void pause_begin(struct fleet *f, struct process *p, uint64_t time_us, enum paus
     p->stood_kind = (int)kind;
     world_shut(&p->gate);
     network_stall(&f->network, p);
-    if (p->role == ROLE_COORDINATOR) {
+    if (p->role == ROLE_COORDINATOR && f->group == NULL) {
         raft_model_stall(&f->raft, p->number);
     }
     world_at(&f->world,

@@ -79,7 +79,6 @@ const struct sim_voter *raft_changes_behind(const struct raft_world *w)
     for (unsigned i = 0; w->options.change && i < w->count; i++) {
         const struct sim_voter *n = &w->node[i];
         if (n->replica != NULL && generation_used(g, n->place + 1) &&
-            replica_part(n->replica) == REPLICA_VOTES &&
             replica_generation(n->replica)->number != g->number) {
             return n;
         }

@@ -148,7 +148,7 @@ void raft_changes_hello(struct sim_voter *n);
 void raft_changes_begun(struct sim_voter *n);
 /* It is a voter of the newest generation. */
 bool raft_changes_in(const struct raft_world *w, const struct sim_voter *n);
-/* One that believes to vote and is of an older generation; NULL: there is none. */
+/* One that votes, or did, and knows an older generation; NULL: there is none. */
 const struct sim_voter *raft_changes_behind(const struct raft_world *w);
 
 /* ---- raft_world.c */

@@ -107,8 +107,7 @@ static void tell_end(struct raft_model *r, unsigned replica, uint64_t tag, enum 
 
 /* ---- apply ---- */
 
-/* What replicas must agree on, as one number. */
-static uint64_t state_hash(const struct state *s)
+uint64_t raft_model_hash(const struct state *s)
 {
     uint64_t h = table_mix(s->number + 1);
 
@@ -150,7 +149,7 @@ static void apply_next(struct raft_model *r, unsigned replica, bool tell)
         ASSERT(command != NULL);
         state_apply(&m->state, command, &result);
         state_check(&m->state);
-        hash = state_hash(&m->state);
+        hash = raft_model_hash(&m->state);
         if (e->result != 0 && e->result != hash) {
             world_violate(r->world,
                           "raft-state",

@@ -97,6 +97,9 @@ void raft_model_stall(struct raft_model *r, unsigned replica);
  * by then, and nothing is done. */
 bool raft_model_restore(struct raft_model *r, size_t keep);
 
+/* What replicas must agree on, as one number; never 0. */
+uint64_t raft_model_hash(const struct state *s);
+
 /* As replica_propose() and replica_barrier(); the end is always told by `done`, later. */
 void raft_model_propose(struct raft_model *r, unsigned replica, uint64_t tag, struct bytes command);
 void raft_model_barrier(struct raft_model *r, unsigned replica, uint64_t tag);

@@ -26,6 +26,7 @@ static const struct {
     [PROFILE_ROLES] = {"roles", 0}, // roles_drawn()
     [PROFILE_CLOCKS] = {"clocks", 60},
     [PROFILE_SESSIONS] = {"sessions", 0}, // players_draw()
+    [PROFILE_COORDINATORS] = {"coordinators", 60},
 };
 
 enum { PROFILES = sizeof profiles / sizeof profiles[0] };
@@ -152,6 +153,22 @@ static void draw_lives(struct fleet *f)
     }
 }
 
+/* Other coordinators all the time, and most of the time a majority of them to decide it. */
+static void draw_voters(struct fleet *f)
+{
+    struct fleet_faults *x = &f->faults;
+
+    x->voters_us = world_between(&f->world, 150 * MS, 500 * MS);
+    x->machine_pm = maybe(f, 700, 50, 400);
+    x->coordinator_crash_us = maybe(f, 700, 700 * MS, 5 * S);
+    x->coordinator_down_us = world_chance(&f->world, 600) ? 500 * MS : 3 * S;
+    x->leader_fall_us = maybe(f, 600, 2 * S, 8 * S);
+    x->cut_us = maybe(f, 500, 1 * S, 8 * S);
+    x->reset_us = maybe(f, 600, 100 * MS, 3 * S);
+    x->pause_us = maybe(f, 500, 700 * MS, 8 * S);
+    x->raft.stale_max_us = world_between(&f->world, 500 * MS, 3 * S);
+}
+
 /* What each seed has, and then its profile. */
 static void draw_calm(struct fleet *f)
 {
@@ -238,6 +255,9 @@ static void draw_faults(struct fleet *f)
         x->coordinator_down_us = world_chance(&f->world, 600) ? 300 * MS : 3 * S;
         x->change_us = world_between(&f->world, 200 * MS, 1 * S);
         x->net.ghosts = false;
+    }
+    if (f->profile == PROFILE_COORDINATORS) {
+        draw_voters(f);
     }
     if (f->profile == PROFILE_CLOCKS) {
         x->drift_ppm = world_between(&f->world, 150000, 600000);

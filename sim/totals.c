@@ -4,6 +4,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+static void count_voters(struct group_counts *t, struct group_counts more)
+{
+    t->changes += more.changes;
+    t->grown += more.grown;
+    t->shrunk += more.shrunk;
+    t->replaced += more.replaced;
+    t->refused += more.refused;
+    t->unknown += more.unknown;
+}
+
 void totals_count(struct totals *t, const struct fleet *f)
 {
     t->seeds++;
@@ -21,6 +31,8 @@ void totals_count(struct totals *t, const struct fleet *f)
     t->cuts += f->cuts;
     t->restores += f->restores;
     t->leader_changes += f->raft.changes;
+    t->groups += f->group != NULL;
+    count_voters(&t->voters, group_counts(f));
     t->resets += f->network.resets;
     t->requests += f->ledger.ask_count;
     t->nested += f->ledger.nested;
@@ -49,6 +61,8 @@ void totals_add(struct totals *t, const struct totals *more)
     t->cuts += more->cuts;
     t->restores += more->restores;
     t->leader_changes += more->leader_changes;
+    t->groups += more->groups;
+    count_voters(&t->voters, more->voters);
     t->resets += more->resets;
     t->requests += more->requests;
     t->nested += more->nested;
@@ -95,6 +109,18 @@ void totals_print(const struct totals *t, double seconds)
                  t->crashes[2],
                  t->leader_changes,
                  t->restores);
+    if (t->groups > 0) {
+        (void)printf("changes of coordinators %" PRIu64 " in %" PRIu64 " fleets: %" PRIu64
+                     " grew, %" PRIu64 " shrank, %" PRIu64 " replaced one; refused %" PRIu64
+                     ", lost the leader meanwhile %" PRIu64 "\n",
+                     t->voters.changes,
+                     t->groups,
+                     t->voters.grown,
+                     t->voters.shrunk,
+                     t->voters.replaced,
+                     t->voters.refused,
+                     t->voters.unknown);
+    }
     (void)printf("partitions %" PRIu64 ", link resets %" PRIu64 ", pauses %" PRIu64
                  ", late writes refused by the store %" PRIu64 "\n",
                  t->cuts,

@@ -5,7 +5,7 @@
 #ifndef SIM_TOTALS_H
 #define SIM_TOTALS_H
 
-#include "sim/fleet.h"
+#include "sim/group.h"
 
 struct totals {
     uint64_t seeds;
@@ -21,6 +21,8 @@ struct totals {
     uint64_t cuts;
     uint64_t restores;
     uint64_t leader_changes;
+    uint64_t groups; /* of shipped replicas */
+    struct group_counts voters;
     uint64_t resets;
     uint64_t requests;
     uint64_t nested;
