@@ -92,6 +92,8 @@ struct daemon {
 void daemon_step(struct daemon *d, struct coordinator_event *event);
 /* Tell the machine what was refused since: once a turn of the loop. */
 void daemon_tell_refusals(struct daemon *d);
+/* Number of the coordinator that leads; 0 = none is known. */
+uint64_t daemon_leader(const struct daemon *d);
 struct peer *daemon_peer(const struct daemon *d, uint64_t id); /* NULL = gone */
 void daemon_make_machine(struct daemon *d);
 

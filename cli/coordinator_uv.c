@@ -103,11 +103,19 @@ static void start_loop(struct daemon *d)
 
 /* ---- pages ---- */
 
+uint64_t daemon_leader(const struct daemon *d)
+{
+    struct replica_status status;
+
+    replica_status(d->replica, &status);
+    return status.leader;
+}
+
 static void put_metrics(void *owner, struct metrics *m)
 {
     struct daemon *d = owner;
 
-    coordinator_metrics(d->machine, clock_wall_us(), m);
+    coordinator_metrics(d->machine, daemon_leader(d), clock_wall_us(), m);
 }
 
 static bool write_page(void *owner, enum page page, struct buffer *out)
@@ -117,9 +125,9 @@ static bool write_page(void *owner, enum page page, struct buffer *out)
     const struct page_who who = {.role = "coordinator",
                                  .name = name,
                                  .cluster = d->options->cluster,
-                                 .not_ready = d->stop_us != 0                       ? "it stops"
-                                              : coordinator_leader(d->machine) == 0 ? "no leader"
-                                                                                    : NULL};
+                                 .not_ready = d->stop_us != 0         ? "it stops"
+                                              : daemon_leader(d) == 0 ? "no leader"
+                                                                      : NULL};
 
     (void)snprintf(name, sizeof name, "%" PRIu32, d->options->id);
     return page_render(page, &who, put_metrics, d, out);

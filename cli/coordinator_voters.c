@@ -210,7 +210,7 @@ static void answer(struct daemon *d, uint64_t peer, uint64_t tag, const char *er
         row[i].id = (uint32_t)id;
         row[i].address = proto_text(g->voter[i].address);
         row[i].linked = id == d->options->id || daemon_voter_link(d, id) != NULL;
-        row[i].leader = id == coordinator_leader(d->machine);
+        row[i].leader = id == daemon_leader(d);
         rows[i] = &row[i];
     }
     reply.tag = tag;

@@ -251,11 +251,6 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
     coordinator_check(c);
 }
 
-uint64_t coordinator_leader(const struct coordinator *c)
-{
-    return c->leader;
-}
-
 uint64_t coordinator_plans_made(const struct coordinator *c)
 {
     return c->plans_made;

@@ -138,8 +138,6 @@ const char *coordinator_config_fault(const struct coordinator_config *config, ui
 
 struct coordinator;
 /* `state` is borrowed for life; the shell applies commands to it before the APPLIED event. */
-/* Number of the coordinator that leads; 0 = none is known. */
-uint64_t coordinator_leader(const struct coordinator *c);
 struct coordinator *coordinator_new(const struct coordinator_config *config,
                                     const struct state *state);
 void coordinator_free(struct coordinator *c);

@@ -143,7 +143,6 @@ static struct fleet fleet_of(const struct coordinator *c, uint64_t wall_us)
 {
     return (struct fleet){
         .leading = c->leading,
-        .leader = c->leader,
         .term = c->term,
         .applied_index = c->applied_index,
         .version = c->state->view.ring.version,
@@ -161,13 +160,15 @@ static struct fleet fleet_of(const struct coordinator *c, uint64_t wall_us)
     };
 }
 
-void coordinator_metrics(struct coordinator *c, uint64_t wall_us, struct metrics *m)
+void coordinator_metrics(struct coordinator *c, uint64_t leader, uint64_t wall_us,
+                         struct metrics *m)
 {
     static const struct metric nodes = {
         "ringhold_coordinator_nodes", "Nodes of the directory, by state.", METRIC_GAUGE};
     struct fleet f = fleet_of(c, wall_us);
     struct census census = {{0}};
 
+    f.leader = leader;
     metrics_put_rows(m, of_all, sizeof of_all / sizeof of_all[0], &f);
     if (!c->leading) {
         return;

@@ -8,7 +8,9 @@
 #include "base/metrics.h"
 #include "txn/coordinator.h"
 
-/* Of the fleet a leader tells all, another one what it has applied. `wall_us`: the time of day. */
-void coordinator_metrics(struct coordinator *c, uint64_t wall_us, struct metrics *m);
+/* Of the fleet a leader tells all, another one what it has applied. `leader`: whom Raft follows, 0
+ * = none; who never led does not know. `wall_us`: the time of day. */
+void coordinator_metrics(struct coordinator *c, uint64_t leader, uint64_t wall_us,
+                         struct metrics *m);
 
 #endif

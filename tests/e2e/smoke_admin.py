@@ -292,10 +292,25 @@ def a_coordinator_shows_the_fleet(binary):
         assert page(at[1])[1] == {"schema": 1, "error": "no coordinator answers as leader"}
 
 
+def who_follows_a_leader_is_ready(binary):
+    with Fleet(binary) as fleet:
+        fleet.ports = {i: fleet.port() for i in (1, 2, 3)}
+        at = {i: f"127.0.0.1:{fleet.port()}" for i in fleet.ports}
+        started = [fleet.coordinator(i, extra=["--admin", at[i]], ready=False) for i in at]
+        for process in started:
+            process.wait_ready()
+        for address in at.values():
+            until("it is ready", lambda a=address: get(a, "/readyz")[::2] == (200, "ready\n"))
+        leader = fleet.status()["leader"]
+        for address in at.values():
+            until("it names the leader", lambda a=address: metrics(a)["ringhold_coordinator_leader"] == leader)
+
+
 main([
     every_daemon_tells_its_figures,
     status_is_the_same_as_json,
     ready_is_no_more_from_the_start_of_a_drain,
+    who_follows_a_leader_is_ready,
     who_asks_beyond_needs_the_token,
     bad_requests_cost_nothing,
     a_socket_in_a_folder_does_as_well,
