@@ -266,7 +266,7 @@ run-e2e: $(binary) $(plugins)
 # ThreadSanitizer: the tests of what has threads, and 60 s of load with restarts (SECONDS=).
 races: setup-build-check
 	+@$(submake) SAN=thread run-races
-threaded := $(filter $(patsubst tests/%.c,$(out)/tests/%,$(wildcard tests/node_*_test.c tests/scene_*test.c tests/gateway_process_test.c tests/link_test.c)),$(tests))
+threaded := $(filter $(patsubst tests/%.c,$(out)/tests/%,$(wildcard tests/node_*_test.c tests/scene_*test.c tests/gateway_process_test.c tests/link_*_test.c tests/link_test.c)),$(tests))
 run-races: $(binary) $(threaded) $(plugins) $(embedded)
 	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests $(threaded) "tests/e2e/smoke_embedded.py $(binary)" "tests/e2e/race_load.py $(binary)"
 
