@@ -17,15 +17,6 @@ struct told {
     struct rh_actor_ops ops;
 };
 
-static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
-                       void **instance)
-{
-    (void)state;
-    (void)fence;
-    *instance = rh_shared(actor);
-    return RH_OK;
-}
-
 static void on_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
 {
     struct told *told = instance;
@@ -36,13 +27,6 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
         return;
     }
     told->pushed = kick ? rh_kick(actor, RH_KICK_GAME, "go") : rh_push(actor, message->payload);
-}
-
-static void on_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
-{
-    (void)actor;
-    (void)instance;
-    (void)why;
 }
 
 static int on_session(struct rh_actor *actor, void *instance, const struct rh_session *event)
@@ -62,9 +46,9 @@ static void open_stage(struct told *told)
                           .ops = {.abi = RH_ABI,
                                   .size = sizeof told->ops,
                                   .name = "told",
-                                  .activate = on_activate,
+                                  .activate = theatre_activate,
                                   .message = on_message,
-                                  .deactivate = on_deactivate,
+                                  .deactivate = theatre_deactivate,
                                   .session = on_session}};
     theatre_open(&told->t, &told->ops, told);
 }
@@ -84,11 +68,8 @@ static struct note note_of(enum note_type type, uint64_t gateway)
 static struct bound run_note(struct told *told, const struct note *note)
 {
     struct bound bound = {.result = 99};
-    struct buffer body = {0};
 
-    note_put(&body, note);
-    theatre_run(&told->t, REQUEST_SESSION, buffer_bytes(&body));
-    buffer_fini(&body);
+    theatre_note(&told->t, note);
     if (told->t.answer.size > 0) {
         assert_int_equal(bound_get(buffer_bytes(&told->t.answer), &bound), ERR_OK);
     }

@@ -19,15 +19,6 @@ struct told {
     int pushed; /* what rh_push() said last */
 };
 
-static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
-                       void **instance)
-{
-    (void)state;
-    (void)fence;
-    *instance = rh_shared(actor);
-    return RH_OK;
-}
-
 static void on_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
 {
     struct told *told = instance;
@@ -41,13 +32,6 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
     } else {
         told->pushed = rh_push(actor, message->payload);
     }
-}
-
-static void on_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
-{
-    (void)actor;
-    (void)instance;
-    (void)why;
 }
 
 static int on_session(struct rh_actor *actor, void *instance, const struct rh_session *event)
@@ -71,9 +55,9 @@ static const struct rh_actor_ops ops = {
     .abi = RH_ABI,
     .size = sizeof ops,
     .name = "told",
-    .activate = on_activate,
+    .activate = theatre_activate,
     .message = on_message,
-    .deactivate = on_deactivate,
+    .deactivate = theatre_deactivate,
     .session = on_session,
 };
 
@@ -92,30 +76,12 @@ static struct note note_of(enum note_type type, uint64_t connection, uint32_t ro
                          .why = NOTE_LOST_CLOSED};
 }
 
-static void run_note(struct told *told, const struct note *note)
-{
-    struct buffer body = {0};
-
-    note_put(&body, note);
-    theatre_run(&told->t, REQUEST_SESSION, buffer_bytes(&body));
-    buffer_fini(&body);
-}
-
-/* How BIND or RESUME ended. */
-static struct bound bound_of(const struct told *told)
-{
-    struct bound bound = {.result = 99};
-
-    assert_int_equal(bound_get(buffer_bytes(&told->t.answer), &bound), ERR_OK);
-    return bound;
-}
-
 static void binds(struct told *told, uint64_t connection, enum bound_result result)
 {
     const struct note note = note_of(NOTE_BIND, connection, 1);
 
-    run_note(told, &note);
-    assert_int_equal(bound_of(told).result, result);
+    theatre_note(&told->t, &note);
+    assert_int_equal(theatre_bound(&told->t).result, result);
 }
 
 static void pushes(struct told *told, const char *text, int result)
@@ -143,9 +109,9 @@ static void a_client_is_bound_pushed_to_and_lost(void **state)
     pushes(&told, "one", RH_OK);
     assert_true(told.t.push.number == 2 && told.t.push.gateway == GATEWAY &&
                 told.t.push.connection == CONNECTION && told.t.push.round == 1);
-    run_note(&told, &other); // of one that was replaced long ago
+    theatre_note(&told.t, &other); // of one that was replaced long ago
     pushes(&told, "two", RH_OK);
-    run_note(&told, &lost);
+    theatre_note(&told.t, &lost);
     pushes(&told, "x", RH_NO_SESSION);
     assert_string_equal(told.events, "1.0 4.1 ");
     theatre_close(&told.t);
@@ -159,10 +125,10 @@ static void a_newer_client_replaces_it(void **state)
     open_stage(&told);
     told.quiet = true;
     binds(&told, CONNECTION, BOUND_NEW);
-    const struct bond_stamp first = bound_of(&told).stamp;
+    const struct bond_stamp first = theatre_bound(&told.t).stamp;
     binds(&told, CONNECTION, BOUND_KEPT); // a copy
     binds(&told, 6, BOUND_NEW);
-    assert_true(bond_stamp_before(first, bound_of(&told).stamp));
+    assert_true(bond_stamp_before(first, theatre_bound(&told.t).stamp));
     assert_int_equal(told.t.told[SCENE_PUSH], 1);
     assert_true(told.t.push.type == PUSH_KICK && told.t.push.code == KICK_REPLACED &&
                 told.t.push.connection == CONNECTION);
@@ -171,8 +137,8 @@ static void a_newer_client_replaces_it(void **state)
     // The one before comes again: it is told that it is too late.
     struct note again = note_of(NOTE_RESUME, CONNECTION, 2);
     again.stamp = first;
-    run_note(&told, &again);
-    assert_int_equal(bound_of(&told).result, BOUND_OLD);
+    theatre_note(&told.t, &again);
+    assert_int_equal(theatre_bound(&told.t).result, BOUND_OLD);
     theatre_close(&told.t);
 }
 
@@ -185,8 +151,8 @@ static void who_binds_itself_anew_replaces_itself(void **state)
     (void)state;
     open_stage(&told);
     binds(&told, CONNECTION, BOUND_NEW);
-    run_note(&told, &again);
-    assert_int_equal(bound_of(&told).result, BOUND_NEW);
+    theatre_note(&told.t, &again);
+    assert_int_equal(theatre_bound(&told.t).result, BOUND_NEW);
     assert_string_equal(told.events, "1.0 2.0 ");
     assert_int_equal(told.t.push.type, PUSH_DATA); // it is not kicked
     assert_true(told.t.push.round == 2 && told.t.push.number == 1);
@@ -213,19 +179,19 @@ static void the_answer_may_come_later(void **state)
     open_stage(&told);
     told.defers = true;
     const struct note note = note_of(NOTE_BIND, CONNECTION, 1);
-    run_note(&told, &note);
+    theatre_note(&told.t, &note);
     assert_int_equal(told.t.answers, 0);
     assert_int_equal(told.t.told[SCENE_DEFERRED], 1);
     assert_int_equal(rh_reply_later(told.token, rh_nil()), RH_INVALID);
     assert_int_equal(rh_done(told.token, RH_OK), RH_OK);
     scene_tick(told.t.scene, 1000);
     assert_int_equal(told.t.answers, 1);
-    assert_int_equal(bound_of(&told).result, BOUND_NEW);
+    assert_int_equal(theatre_bound(&told.t).result, BOUND_NEW);
     pushes(&told, "x", RH_OK);
 
     // One that is stopped meanwhile has no answer, and nothing is left of it.
     const struct note second = note_of(NOTE_BIND, 6, 1);
-    run_note(&told, &second);
+    theatre_note(&told.t, &second);
     theatre_close(&told.t);
     assert_int_equal(rh_done(told.token, RH_OK), RH_GONE);
 }
@@ -243,8 +209,8 @@ static void who_is_kicked_gets_no_more(void **state)
                 told.t.push.number == 2);
     pushes(&told, "x", RH_NO_SESSION);
     pushes(&told, "kick", RH_NO_SESSION);
-    run_note(&told, &resume); // the kick was lost with its link
-    assert_int_equal(bound_of(&told).result, BOUND_REFUSED);
+    theatre_note(&told.t, &resume); // the kick was lost with its link
+    assert_int_equal(theatre_bound(&told.t).result, BOUND_REFUSED);
     theatre_close(&told.t);
 }
 
@@ -282,7 +248,7 @@ static void the_bond_moves_with_its_numbers(void **state)
     // The stamps go on, too: who comes now is newer.
     const struct bond_stamp before = {.fence = 7, .count = UINT64_MAX};
     binds(&told, 6, BOUND_NEW);
-    assert_true(bond_stamp_before(before, bound_of(&told).stamp));
+    assert_true(bond_stamp_before(before, theatre_bound(&told.t).stamp));
     theatre_close(&told.t);
 }
 
@@ -316,7 +282,7 @@ static void who_is_lost_twice_is_told_of_once(void **state)
     open_stage(&told);
     binds(&told, CONNECTION, BOUND_NEW);
     scene_gateway_gone(told.t.scene, GATEWAY);
-    run_note(&told, &lost);
+    theatre_note(&told.t, &lost);
     scene_turn(told.t.actor, 9);
     assert_string_equal(told.events, "1.0 4.4 ");
     pushes(&told, "x", RH_NO_SESSION);
@@ -336,8 +302,8 @@ static void the_clients_of_a_gateway_that_is_gone_are_lost(void **state)
     scene_gateway_gone(told.t.scene, GATEWAY);
     assert_int_equal(told.t.told[SCENE_POKE], 1);
     pushes(&told, "x", RH_NO_SESSION);
-    run_note(&told, &resume); // it is back before it was missed
-    assert_int_equal(bound_of(&told).result, BOUND_KEPT);
+    theatre_note(&told.t, &resume); // it is back before it was missed
+    assert_int_equal(theatre_bound(&told.t).result, BOUND_KEPT);
     scene_turn(told.t.actor, 8);
     pushes(&told, "two", RH_OK);
     scene_gateway_gone(told.t.scene, GATEWAY);
@@ -390,11 +356,11 @@ static void pushes_for_others_are_passed_on_or_dropped(void **state)
 
     (void)state;
     open_stage(&told);
-    run_note(&told, &push);
+    theatre_note(&told.t, &push);
     assert_int_equal(told.t.told[SCENE_PUSH], 0);
     told.quiet = true;
     binds(&told, CONNECTION, BOUND_NEW);
-    run_note(&told, &push);
+    theatre_note(&told.t, &push);
     assert_int_equal(told.t.told[SCENE_PUSH], 1);
     assert_int_equal(told.t.push.payload.size, 2);
     assert_int_equal(told.t.answers, 3);
@@ -405,7 +371,7 @@ static bool operator_kicks(struct told *told)
 {
     const struct note kick = {.type = NOTE_KICK, .code = 1234, .payload = bytes_of("bye", 3)};
 
-    run_note(told, &kick);
+    theatre_note(&told->t, &kick);
     assert_int_equal(told->t.answer.size, 1);
     return told->t.answer.data[0] == 1;
 }
@@ -435,7 +401,7 @@ static void what_is_traced_goes_back_and_its_code_is_not_asked(void **state)
     (void)state;
     open_stage(&told);
     told.pushed = -1;
-    run_note(&told, &trace);
+    theatre_note(&told.t, &trace);
     assert_true(bytes_equal(buffer_bytes(&told.t.answer), trace.payload));
     assert_int_equal(told.pushed, -1);
     theatre_close(&told.t);

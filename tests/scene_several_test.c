@@ -21,15 +21,6 @@ struct devices {
     int result;     /* of what it was asked */
 };
 
-static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
-                       void **instance)
-{
-    (void)state;
-    (void)fence;
-    *instance = rh_shared(actor);
-    return RH_OK;
-}
-
 static void on_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
 {
     struct devices *d = instance;
@@ -47,13 +38,6 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
     }
 }
 
-static void on_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
-{
-    (void)actor;
-    (void)instance;
-    (void)why;
-}
-
 static int on_session(struct rh_actor *actor, void *instance, const struct rh_session *event)
 {
     struct devices *d = instance;
@@ -69,9 +53,9 @@ static void open_stage(struct devices *d)
     *d = (struct devices){.ops = {.abi = RH_ABI,
                                   .size = sizeof d->ops,
                                   .name = "devices",
-                                  .activate = on_activate,
+                                  .activate = theatre_activate,
                                   .message = on_message,
-                                  .deactivate = on_deactivate,
+                                  .deactivate = theatre_deactivate,
                                   .session = on_session,
                                   .sessions = RH_SESSIONS_ALLOW,
                                   .sessions_max = MAX}};
@@ -89,27 +73,10 @@ static struct note note_of(enum note_type type, uint64_t device)
                          .session = 2000 + device};
 }
 
-static void run_note(struct devices *d, const struct note *note)
-{
-    struct buffer body = {0};
-
-    note_put(&body, note);
-    theatre_run(&d->t, REQUEST_SESSION, buffer_bytes(&body));
-    buffer_fini(&body);
-}
-
-static struct bound bound_of(const struct devices *d)
-{
-    struct bound bound = {.result = 99};
-
-    assert_int_equal(bound_get(buffer_bytes(&d->t.answer), &bound), ERR_OK);
-    return bound;
-}
-
 static void notes(struct devices *d, const struct note *note, enum bound_result result)
 {
-    run_note(d, note);
-    assert_int_equal(bound_of(d).result, result);
+    theatre_note(&d->t, note);
+    assert_int_equal(theatre_bound(&d->t).result, result);
 }
 
 /* It is kept when its connection is lost. Its session. */
@@ -125,7 +92,7 @@ static void loses(struct devices *d, uint64_t device)
 {
     const struct note note = note_of(NOTE_LOST, device);
 
-    run_note(d, &note);
+    theatre_note(&d->t, &note);
 }
 
 /* What it was told last. */
@@ -185,7 +152,7 @@ static void each_is_pushed_to_alone_or_all_are(void **state)
 
     const struct note cast = {.type = NOTE_PUSH, .payload = bytes_of("all", 3)};
     const size_t before = d.t.told[SCENE_PUSH];
-    run_note(&d, &cast);
+    theatre_note(&d.t, &cast);
     assert_int_equal(d.t.told[SCENE_PUSH] - before, 2);
     loses(&d, 1);
     told(&d, RH_SESSION_LOST, one, 0);
@@ -208,7 +175,7 @@ static void each_comes_back_to_its_own(void **state)
     back.connection = 9;
     notes(&d, &back, BOUND_KEPT);
     told(&d, RH_SESSION_RESUMED, one, 0);
-    assert_true(d.t.push.connection == 9 && d.t.push.number == 1 && bound_of(&d).next == 1);
+    assert_true(d.t.push.connection == 9 && d.t.push.number == 1 && theatre_bound(&d.t).next == 1);
     // The other one's line hung; neither key nor name of another gets it.
     back = note_of(NOTE_RETURN, 2);
     back.connection = 10;
@@ -377,7 +344,7 @@ static void one_is_kicked_or_rebound(void **state)
     assert_int_equal(asks(&d, "kick", one, RH_NO_SESSION), 0);
     struct note gone = note_of(NOTE_LOST, 1);
     gone.why = NOTE_LOST_REBOUND;
-    run_note(&d, &gone);
+    theatre_note(&d.t, &gone);
     told(&d, RH_SESSION_LOST, one, 0);
     assert_int_equal(asks(&d, "kick", 0, RH_OK), 1);
     assert_int_equal(asks(&d, "kick", three, RH_NO_SESSION), 0);

@@ -185,4 +185,43 @@ static inline const char *theatre_command(struct theatre *t, const char *line)
     return t->text;
 }
 
+/* ---- callbacks, and notes of sessions ---- */
+
+/* An actor whose instance is what all of its kind share. */
+static inline int theatre_activate(struct rh_actor *actor, const struct rh_bytes *state,
+                                   uint64_t fence, void **instance)
+{
+    (void)state;
+    (void)fence;
+    *instance = rh_shared(actor);
+    return RH_OK;
+}
+
+/* There is nothing to free. */
+static inline void theatre_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
+{
+    (void)actor;
+    (void)instance;
+    (void)why;
+}
+
+/* A gateway's note runs. */
+static inline void theatre_note(struct theatre *t, const struct note *note)
+{
+    struct buffer body = {0};
+
+    note_put(&body, note);
+    theatre_run(t, REQUEST_SESSION, buffer_bytes(&body));
+    buffer_fini(&body);
+}
+
+/* How one that binds ended. */
+static inline struct bound theatre_bound(const struct theatre *t)
+{
+    struct bound bound = {.result = 99};
+
+    assert_int_equal(bound_get(buffer_bytes(&t->answer), &bound), ERR_OK);
+    return bound;
+}
+
 #endif
