@@ -4,10 +4,7 @@
  */
 #include "tests/test.h"
 
-#include "node/bond.h"
 #include "tests/theatre.h"
-
-#include <inttypes.h>
 
 enum { GATEWAY = 70, MAX = 3, TOLD = 16 };
 
