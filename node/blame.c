@@ -49,7 +49,7 @@ static uint64_t mark_of(uint16_t kind, struct bytes id)
            1; // 0 says that nothing runs
 }
 
-void blame_name(struct blame_slot *s, uint16_t kind, struct bytes id, uint64_t hash)
+void blame_name(struct blame_slot *s, uint16_t kind, struct bytes id)
 {
     ASSERT(id.size > 0 && id.size <= QUARANTINE_ID_MAX);
     blame_leave(s);
@@ -57,7 +57,6 @@ void blame_name(struct blame_slot *s, uint16_t kind, struct bytes id, uint64_t h
     s->name.id_size = (uint8_t)id.size;
     memcpy(s->name.id, id.data, id.size);
     s->name_mark = mark_of(kind, id);
-    s->name_hash = hash;
 }
 
 struct blame_slot *blame_slot(const struct blame *r, size_t index)
@@ -167,7 +166,7 @@ void blame_begin(struct blame *r, uint64_t incarnation)
         struct blame_slot *s = &r->file->slot[i];
 
         atomic_store_explicit(&s->mark, 0, memory_order_release);
-        s->name_mark = s->name_hash = 0;
+        s->name_mark = 0;
     }
     r->begun = true;
     write_header(r, incarnation);

@@ -20,13 +20,14 @@
 #include "ring/quarantine.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 enum { BLAME_SLOTS = 64 };
 
 struct blame_slot {
     _Atomic uint64_t mark; /* of what runs; 0 = nothing */
-    uint64_t name_mark;    /* of the name below … */
-    uint64_t name_hash;    /* … and what the worker knows it by */
+    uint64_t name_mark;    /* of the name below; 0 = it is no name */
+    uint64_t unused;
     struct quarantined name;
     uint8_t apart[38]; /* on lines of the cache of its own */
 };
@@ -61,19 +62,19 @@ void blame_close(struct blame *r);
 /* Of worker `index`, below BLAME_SLOTS. Good until blame_close(). */
 struct blame_slot *blame_slot(const struct blame *r, size_t index);
 
-/* Write another name; nothing runs there then. `hash` is any of kind and id, the same for the same.
- */
-void blame_name(struct blame_slot *s, uint16_t kind, struct bytes id, uint64_t hash);
+/* Write another name; nothing runs there then. */
+void blame_name(struct blame_slot *s, uint16_t kind, struct bytes id);
 
 /* On the worker's thread: it leaves an actor's code; and enters it. */
 static inline void blame_leave(struct blame_slot *s)
 {
     atomic_store_explicit(&s->mark, 0, memory_order_release);
 }
-static inline void blame_enter(struct blame_slot *s, uint16_t kind, struct bytes id, uint64_t hash)
+static inline void blame_enter(struct blame_slot *s, uint16_t kind, struct bytes id)
 {
-    if (s->name_hash != hash || s->name_mark == 0) {
-        blame_name(s, kind, id, hash);
+    if (s->name_mark == 0 || s->name.kind != kind || s->name.id_size != id.size ||
+        memcmp(s->name.id, id.data, id.size) != 0) {
+        blame_name(s, kind, id);
     }
     atomic_store_explicit(&s->mark, s->name_mark, memory_order_release);
 }

@@ -440,12 +440,13 @@ static void take_completions(struct shell *s)
 void shell_settle(struct shell *s)
 {
     enum { AT_ONCE = 10000 }; // then the links get their turn
-    struct host_event go_on = {.type = HOST_GO_ON};
 
     do {
         take_completions(s);
     } while (shell_settle_calls(s));
     for (int i = 0; i < AT_ONCE && !s->exiting && host_has_more(s->host); i++) {
+        struct host_event go_on = {.type = HOST_GO_ON};
+
         shell_step(s, &go_on);
         take_completions(s);
     }

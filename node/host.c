@@ -404,13 +404,21 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
     if (h->life == LIFE_OVER) {
         return;
     }
+    // Of the same lease at the same instant it would say the same: many steps go by one look at the
+    // clocks.
+    const bool judged = h->judged && event->now_us == h->now_us && event->wall_us == h->wall_us &&
+                        list_empty(&h->leaseless_actors);
+
     actors_bury(&h->actors);
     h->out = out;
     h->now_us = event->now_us > h->now_us ? event->now_us : h->now_us;
     h->wall_us = event->wall_us;
-    tenure_judge(h);
+    if (!judged) {
+        tenure_judge(h);
+    }
     pace_begin(h);
     dispatch(h, event);
+    h->judged = event->type == HOST_REQUEST || event->type == HOST_RAN; // these leave it as it is
     if (h->later.count + h->cold.count > 0 &&
         (event->type == HOST_GO_ON || event->type == HOST_TICK)) {
         pace_go_on(h);

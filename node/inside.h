@@ -218,6 +218,7 @@ struct host {
     bool disk_dirty; /* `active` shrank */
     bool local;      /* M_LOCAL: run it whoever owns it */
     bool lapsed;     /* serves without a lease */
+    bool judged;     /* the lease has not changed since it was judged */
 };
 
 /* A request on its way through admission: just come in (`w` NULL, the record borrowed) or out of

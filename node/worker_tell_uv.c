@@ -184,7 +184,7 @@ void worker_enter(struct worker *w, struct rh_actor *r)
     }
     look_at_clock(w);
     w->entered = r;
-    blame_enter(w->config.blame, name.kind, name.id, scene_hash(r));
+    blame_enter(w->config.blame, name.kind, name.id);
     watchdog_go_on(w->config.watchdog, w->config.index, r, w->now_us);
 }
 

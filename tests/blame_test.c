@@ -57,19 +57,19 @@ static void look(const uint8_t boot_id[16])
 
 static void runs_two(const struct blame *r)
 {
-    blame_enter(blame_slot(r, 0), 0, id_of("ann"), 1);
+    blame_enter(blame_slot(r, 0), 0, id_of("ann"));
     blame_leave(blame_slot(r, 0));
-    blame_enter(blame_slot(r, 1), 3, id_of("boss-7"), 2);
-    blame_enter(blame_slot(r, 2), 0, id_of("bob"), 3);
+    blame_enter(blame_slot(r, 1), 3, id_of("boss-7"));
+    blame_enter(blame_slot(r, 2), 0, id_of("bob"));
     blame_leave(blame_slot(r, 2));
-    blame_enter(blame_slot(r, 2), 0, id_of("bob"), 3);
-    blame_enter(blame_slot(r, 63), 0, id_of("long"), 4);
-    blame_enter(blame_slot(r, 63), 0, id_of("x"), 5);
+    blame_enter(blame_slot(r, 2), 0, id_of("bob"));
+    blame_enter(blame_slot(r, 63), 0, id_of("long"));
+    blame_enter(blame_slot(r, 63), 0, id_of("x"));
 }
 
 static void runs_nothing(const struct blame *r)
 {
-    blame_enter(blame_slot(r, 0), 0, id_of("ann"), 1);
+    blame_enter(blame_slot(r, 0), 0, id_of("ann"));
     blame_leave(blame_slot(r, 0));
 }
 
