@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -14,7 +15,7 @@ static const char *const level_names[] = {
 
 static struct {
     pthread_mutex_t lock;
-    enum log_level level;
+    atomic_int level; /* enum log_level */
     log_sink sink;
     void *context;
     char recent[RECENT_COUNT][LINE_MAX_SIZE];
@@ -23,7 +24,7 @@ static struct {
 
 void log_set_level(enum log_level level)
 {
-    logger.level = level;
+    atomic_store_explicit(&logger.level, (int)level, memory_order_relaxed);
 }
 
 void log_set_sink(log_sink sink, void *context)
@@ -47,7 +48,7 @@ bool log_level_parse(const char *text, enum log_level *level)
 
 bool log_enabled(enum log_level level)
 {
-    return level <= logger.level;
+    return (int)level <= atomic_load_explicit(&logger.level, memory_order_relaxed);
 }
 
 static size_t put_time(char *line, size_t size)

@@ -4,9 +4,14 @@
 bool attend_open(struct attend *a, const struct http_options *http, const char *daemon,
                  const struct overview *overview)
 {
-    *a = (struct attend){.pages = pages_new()};
+    *a = (struct attend){.daemon = daemon, .pages = pages_new()};
     return http_open(http, daemon, a->pages, overview, &a->http) &&
            supervisor_open(daemon, a->pages, &a->supervisor);
+}
+
+bool attend_reload(struct attend *a, const struct http_options *http)
+{
+    return http_reload(a->http, http, a->daemon);
 }
 
 void attend_close(struct attend *a)

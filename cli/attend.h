@@ -10,6 +10,7 @@
 #include "cli/supervisor.h"
 
 struct attend {
+    const char *daemon;  /* borrowed */
     struct pages *pages; /* owned; the daemon attaches its loop to them */
     struct http *http;   /* owned; NULL = none, as the next */
     struct supervisor *supervisor;
@@ -19,6 +20,8 @@ struct attend {
  * http_open(). */
 bool attend_open(struct attend *a, const struct http_options *http, const char *daemon,
                  const struct overview *overview);
+/* Read again what files say. False after printing what is wrong: nothing changed. */
+bool attend_reload(struct attend *a, const struct http_options *http);
 void attend_close(struct attend *a);
 
 #endif

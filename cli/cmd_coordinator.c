@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/commands.h"
 
+#include "base/list.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "cli/admin.h"
 #include "cli/attend.h"
 #include "cli/coordinator_uv.h"
 #include "cli/link_words.h"
 #include "cli/listen.h"
 #include "cli/options.h"
+#include "cli/reread.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,6 +209,7 @@ static struct option least_option(char *text, size_t size)
 /* Lines of "ROLE=N", or "N" for the default role. Prints what is wrong. */
 static bool take_least(struct coordinator_config *config, const char *text)
 {
+    config->least_count = 0;
     while (text[0] != '\0') {
         const size_t size = strcspn(text, "\n");
         const char *equals = memchr(text, '=', size);
@@ -270,20 +274,6 @@ static struct overview overview_of(const struct coordinator_options *o)
     return out;
 }
 
-static int run(struct coordinator_options *o, const struct http_options *options)
-{
-    const struct overview overview = overview_of(o);
-    struct attend attend;
-    int code = 1;
-
-    if (attend_open(&attend, options, "coordinator", &overview)) {
-        o->pages = attend.pages;
-        code = coordinator_run(o);
-    }
-    attend_close(&attend);
-    return code;
-}
-
 static struct option peers_option(char *peers, size_t size)
 {
     return option_text("peers",
@@ -293,84 +283,166 @@ static struct option peers_option(char *peers, size_t size)
                        "all coordinators, me included; none: I am alone");
 }
 
-int cmd_coordinator(int argc, char **argv)
+struct coordinator_settings {
+    struct settings settings;
+    struct coordinator_options o;
+    struct lease_times times;
+    uint32_t grid;
+    char peers[1024];
+    char level[8];
+    char least[1024];
+    struct link_words tls;
+    struct http_options http;
+};
+
+static void add_self(struct options *t, struct coordinator_settings *c)
 {
-    struct coordinator_options o = defaults();
-    struct lease_times times = {.lease_ms = LEASE_MS};
-    uint32_t grid = 16; // 256 KiB of cells: room for 256 nodes of 64 vnodes
-    char peers[1024] = "";
-    char level[8] = "info";
-    char least[1024] = "";
-    struct link_words tls = {.ca = ""};
-    struct http_options http = {0};
-    const char *arguments[8];
-    int count = 0;
-    const struct option options[] = {
+    struct coordinator_options *o = &c->o;
+
+    (void)options_add(
+        t,
         option_number(
-            "id", &o.id, (struct option_range){1, 255}, "which of the coordinators I am (1)"),
+            "id", &o->id, (struct option_range){1, 255}, "which of the coordinators I am (1)"));
+    (void)options_add(
+        t,
         option_text(
-            "cluster", "NAME", o.cluster, sizeof o.cluster, "the cluster's name (ringhold)"),
-        peers_option(peers, sizeof peers),
-        option_text("listen",
-                    "HOST:PORT",
-                    o.listen,
-                    sizeof o.listen,
-                    "where I take links (my entry of --peers, or 127.0.0.1:7400)"),
+            "cluster", "NAME", o->cluster, sizeof o->cluster, "the cluster's name (ringhold)"));
+    (void)options_add(t, peers_option(c->peers, sizeof c->peers));
+    (void)options_add(t,
+                      option_text("listen",
+                                  "HOST:PORT",
+                                  o->listen,
+                                  sizeof o->listen,
+                                  "where I take links (my entry of --peers, or 127.0.0.1:7400)"));
+    (void)options_add(
+        t,
         option_text(
-            "data", "DIR", o.data, sizeof o.data, "my folder (ringhold-data/coordinator-N)"),
-        option_number("vnodes",
-                      &o.machine.vnodes_per_weight,
-                      (struct option_range){1, 1024},
-                      "vnodes per unit of weight, when the ring is made (64)"),
+            "data", "DIR", o->data, sizeof o->data, "my folder (ringhold-data/coordinator-N)"));
+}
+
+static void add_ring(struct options *t, struct coordinator_settings *c)
+{
+    struct coordinator_config *machine = &c->o.machine;
+
+    (void)options_add(t,
+                      option_number("vnodes",
+                                    &machine->vnodes_per_weight,
+                                    (struct option_range){1, 1024},
+                                    "vnodes per unit of weight, when the ring is made (64)"));
+    (void)options_add(
+        t,
         option_number("grid",
-                      &grid,
+                      &c->grid,
                       (struct option_range){RING_GRID_MIN, RING_GRID_MAX},
-                      "2^N cells, for ever: at least 4 a vnode; when the ring is made (16)"),
-        option_number("prepare-ms",
-                      &o.machine.prepare_ms,
-                      (struct option_range){100, 3600000},
-                      "a transaction not prepared by then is aborted (8000)"),
-        least_option(least, sizeof least),
-        lease_option(&times),
-        margin_option(&times),
-        suspect_option(&times),
-        option_number("election-ms",
-                      &o.election_ms,
-                      (struct option_range){50, 60000},
-                      "election time-out (500)"),
-        option_number(
-            "heartbeat-ms", &o.heartbeat_ms, (struct option_range){5, 10000}, "of the leader (50)"),
-        snapshot_option(&o.snapshot_entries),
-        readmit_option(&o.readmit),
-        adopt_option(&o.adopt),
-        join_option(&o.joining),
-        http_address_option(&http),
-        http_token_option(&http),
-        link_ca_option(&tls),
-        link_certificate_option(&tls),
-        link_key_option(&tls),
-        link_insecure_option(&o.insecure),
-        option_text("log-level", "LEVEL", level, sizeof level, "error, warn, info or debug (info)"),
-        {0},
-    };
-    const struct command command = {
+                      "2^N cells, for ever: at least 4 a vnode; when the ring is made (16)"));
+    (void)options_add(
+        t,
+        option_reloads(option_number("prepare-ms",
+                                     &machine->prepare_ms,
+                                     (struct option_range){100, 3600000},
+                                     "a transaction not prepared by then is aborted (8000)")));
+    (void)options_add(t, option_reloads(least_option(c->least, sizeof c->least)));
+    (void)options_add(t, lease_option(&c->times));
+    (void)options_add(t, margin_option(&c->times));
+    (void)options_add(t, option_reloads(suspect_option(&c->times)));
+}
+
+static void add_raft(struct options *t, struct coordinator_options *o)
+{
+    (void)options_add(t,
+                      option_number("election-ms",
+                                    &o->election_ms,
+                                    (struct option_range){50, 60000},
+                                    "election time-out (500)"));
+    (void)options_add(t,
+                      option_number("heartbeat-ms",
+                                    &o->heartbeat_ms,
+                                    (struct option_range){5, 10000},
+                                    "of the leader (50)"));
+    (void)options_add(t, snapshot_option(&o->snapshot_entries));
+    (void)options_add(t, readmit_option(&o->readmit));
+    (void)options_add(t, adopt_option(&o->adopt));
+    (void)options_add(t, join_option(&o->joining));
+}
+
+static void init(struct settings *s)
+{
+    struct coordinator_settings *c = CONTAINER_OF(s, struct coordinator_settings, settings);
+    struct options *t = &s->table;
+
+    c->o = defaults();
+    c->times.lease_ms = LEASE_MS;
+    c->grid = 16; // 256 KiB of cells: room for 256 nodes of 64 vnodes
+    (void)snprintf(c->level, sizeof c->level, "info");
+    s->command = (struct command){
         .name = "coordinator",
         .summary = "Run a coordinator: with its peers it elects a leader that changes the ring.",
         .arguments = "",
-        .options = options,
         .daemon = true,
     };
-    const int code = options_parse(&command, argc, argv, arguments, &count);
+    add_self(t, c);
+    add_ring(t, c);
+    add_raft(t, &c->o);
+    (void)options_add(t, http_address_option(&c->http));
+    (void)options_add(t, http_token_option(&c->http));
+    (void)options_add(t, link_ca_option(&c->tls));
+    (void)options_add(t, link_certificate_option(&c->tls));
+    (void)options_add(t, link_key_option(&c->tls));
+    (void)options_add(t, link_insecure_option(&c->o.insecure));
+    (void)options_add(t, log_level_option(c->level, sizeof c->level));
+}
 
-    if (code >= 0) {
-        return code;
-    }
-    if (!log_level_set("coordinator", level) || !check(&o, peers, &tls) ||
-        !take_times(&o, &times) || !take_least(&o.machine, least) ||
-        !http_check(&http, "coordinator")) {
+static bool derive(struct settings *s)
+{
+    struct coordinator_settings *c = CONTAINER_OF(s, struct coordinator_settings, settings);
+
+    c->o.machine.grid = (uint8_t)c->grid;
+    return log_level_check("coordinator", c->level) && take_times(&c->o, &c->times) &&
+           take_least(&c->o.machine, c->least);
+}
+
+static int check_settings(struct settings *s)
+{
+    struct coordinator_settings *c = CONTAINER_OF(s, struct coordinator_settings, settings);
+
+    if (!check(&c->o, c->peers, &c->tls) || !derive(s) || !http_check(&c->http, "coordinator")) {
         return 1;
     }
-    o.machine.grid = (uint8_t)grid;
-    name_folder(&o);
-    return code == OPTIONS_CHECK ? options_checked(&command) : run(&o, &http);
+    name_folder(&c->o);
+    return OPTIONS_RUN;
+}
+
+static int run(struct coordinator_settings *c, int argc, char **argv)
+{
+    const struct overview overview = overview_of(&c->o);
+    struct attend attend;
+    struct reread reread = {
+        .running = &c->settings, .argc = argc, .argv = argv, .attend = &attend, .http = &c->http};
+    int code = 1;
+
+    c->o.source = reread_begin(&reread);
+    if (attend_open(&attend, &c->http, "coordinator", &overview)) {
+        c->o.pages = attend.pages;
+        code = coordinator_run(&c->o);
+    }
+    attend_close(&attend);
+    return code;
+}
+
+int cmd_coordinator(int argc, char **argv)
+{
+    static const struct settings_kind kind = {.size = sizeof(struct coordinator_settings),
+                                              .init = init,
+                                              .derive = derive,
+                                              .check = check_settings};
+    struct coordinator_settings *c = mem_new(1, sizeof *c);
+    int code = settings_read(&c->settings, &kind, argc, argv);
+
+    if (code == OPTIONS_CHECK) {
+        code = options_checked(&c->settings.command);
+    } else if (code == OPTIONS_RUN) {
+        code = run(c, argc, argv);
+    }
+    mem_free(c);
+    return code;
 }

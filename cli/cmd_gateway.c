@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/list.h"
+#include "base/mem.h"
 #include "cli/admin.h"
 #include "cli/attend.h"
 #include "cli/commands.h"
 #include "cli/link_words.h"
 #include "cli/listen.h"
 #include "cli/options.h"
+#include "cli/reread.h"
 #include "gateway/gateway_uv.h"
+#include "gateway/hmac.h"
+#include "gateway/keyring.h"
 #include "wire/gateway_id.h"
 
 #include <inttypes.h>
@@ -123,6 +128,21 @@ static bool check_place(const struct gateway_words *w, const char *address,
 }
 
 /* Where players come in. */
+/* Are they any? */
+static bool check_keys(const char *path)
+{
+    struct keyring keys;
+    char why[KEYRING_WHY_SIZE];
+    const bool good = path == NULL || keyring_load(path, &keys, why);
+
+    if (!good) {
+        (void)fprintf(stderr, "ringhold gateway: cannot take --auth-keys: %s\n", why);
+    } else if (path != NULL) {
+        hmac_wipe(&keys, sizeof keys);
+    }
+    return good;
+}
+
 static bool check_players(struct gateway_words *w, struct gateway_options *o)
 {
     bool any = false;
@@ -155,19 +175,39 @@ static bool check_players(struct gateway_words *w, struct gateway_options *o)
             "is the same by TLS, which are missing\n");
         return false;
     }
-    if (!ranges_parse(w->proxy_from, &o->proxies)) {
-        (void)fprintf(stderr,
-                      "ringhold gateway: --proxy-from: '%s' is not CIDR[,CIDR…], at most %d\n",
-                      w->proxy_from,
-                      RANGES_MAX);
-        return false;
-    }
-    if (!check_login(w->auth_kind, &o->clients.login) || !check_certificate(o, any_tls)) {
+    if (!check_login(w->auth_kind, &o->clients.login) || !check_certificate(o, any_tls) ||
+        !check_keys(o->auth_keys)) {
         return false;
     }
     if (w->ws_path[0] != '/') {
         (void)fprintf(
             stderr, "ringhold gateway: --ws-path: '%s' does not begin with '/'\n", w->ws_path);
+        return false;
+    }
+    return true;
+}
+
+/* What is divided among threads comes to one at least. */
+static bool enough(const struct gateway_options *o, const char *key, uint32_t value)
+{
+    if (value < o->threads) {
+        (void)fprintf(stderr,
+                      "ringhold gateway: --%s: at least one for each of %" PRIu32
+                      " threads, not %" PRIu32 "\n",
+                      key,
+                      o->threads,
+                      value);
+    }
+    return value >= o->threads;
+}
+
+static bool check_proxies(const struct gateway_words *w, struct gateway_options *o)
+{
+    if (!ranges_parse(w->proxy_from, &o->proxies)) {
+        (void)fprintf(stderr,
+                      "ringhold gateway: --proxy-from: '%s' is not CIDR[,CIDR…], at most %d\n",
+                      w->proxy_from,
+                      RANGES_MAX);
         return false;
     }
     return true;
@@ -191,29 +231,12 @@ static bool check(struct gateway_words *w, struct gateway_options *o)
     o->coordinator_count = count;
     o->name = w->name;
     o->cluster = w->cluster;
-    if (o->router.in_flight_max < o->threads) {
-        (void)fprintf(stderr,
-                      "ringhold gateway: --in-flight: at least one for each of %" PRIu32
-                      " threads, not %" PRIu32 "\n",
-                      o->threads,
-                      o->router.in_flight_max);
-        return false;
-    }
-    if (o->clients.connections_max < o->threads) {
-        (void)fprintf(stderr,
-                      "ringhold gateway: --max-clients: at least one for each of %" PRIu32
-                      " threads, not %" PRIu32 "\n",
-                      o->threads,
-                      o->clients.connections_max);
-        return false;
-    }
     struct hello self = {.role = ROLE_GATEWAY};
     (void)snprintf(self.cluster, sizeof self.cluster, "%s", w->cluster);
     (void)snprintf(self.name, sizeof self.name, "%s", w->name);
     o->links = link_words_files(&w->links);
-    fill_bursts(&o->clients);
     return link_words_check(&w->links, "gateway", &self) && check_players(w, o) &&
-           http_check(&w->http, "gateway") && log_level_set("gateway", w->level);
+           http_check(&w->http, "gateway");
 }
 
 static void add_names(struct options *t, struct gateway_words *w, struct gateway_options *o)
@@ -320,11 +343,12 @@ static void add_tls(struct options *t, struct gateway_words *w)
                                   "its key (PEM), which others must not be able to read"));
     (void)options_add(
         t,
-        option_text("proxy-from",
-                    "CIDR,...",
-                    w->proxy_from,
-                    sizeof w->proxy_from,
-                    "proxies, which say whose a player's connection is: PROXY protocol (none)"));
+        option_reloads(option_text(
+            "proxy-from",
+            "CIDR,...",
+            w->proxy_from,
+            sizeof w->proxy_from,
+            "proxies, which say whose a player's connection is: PROXY protocol (none)")));
 }
 
 static void add_admin(struct options *t, struct gateway_words *w)
@@ -336,19 +360,6 @@ static void add_admin(struct options *t, struct gateway_words *w)
     (void)options_add(t, http_token_option(&w->http));
 }
 
-static int run(struct gateway_words *w, struct gateway_options *o)
-{
-    struct attend attend;
-    int code = 1;
-
-    if (attend_open(&attend, &w->http, "gateway", NULL)) {
-        o->pages = attend.pages;
-        code = gateway_run(o);
-    }
-    attend_close(&attend);
-    return code;
-}
-
 static void add_strangers(struct options *t, struct gateway_words *w, struct gateway_options *o)
 {
     (void)options_add(
@@ -358,26 +369,28 @@ static void add_strangers(struct options *t, struct gateway_words *w, struct gat
                     w->auth_keys,
                     sizeof w->auth_keys,
                     "players show tokens signed with these keys; SIGHUP: read again"));
+    (void)options_add(
+        t,
+        option_reloads(option_time("opening-time",
+                                   &o->carriers.opening_ms,
+                                   (struct option_range){100, AUTH_TIME_MAX_MS},
+                                   "time to say how a connection is to be, as TLS and HTTP (5s)")));
     (void)options_add(t,
-                      option_time("opening-time",
-                                  &o->carriers.opening_ms,
-                                  (struct option_range){100, AUTH_TIME_MAX_MS},
-                                  "time to say how a connection is to be, as TLS and HTTP (5s)"));
+                      option_reloads(option_time("auth-time",
+                                                 &o->clients.auth_ms,
+                                                 (struct option_range){100, AUTH_TIME_MAX_MS},
+                                                 "time to show a token (5s)")));
+    (void)options_add(
+        t,
+        option_reloads(option_number("unauthenticated",
+                                     &o->clients.strangers_max,
+                                     (struct option_range){1, IN_FLIGHT_MAX},
+                                     "connections that have shown none yet, in all (4096)")));
     (void)options_add(t,
-                      option_time("auth-time",
-                                  &o->clients.auth_ms,
-                                  (struct option_range){100, AUTH_TIME_MAX_MS},
-                                  "time to show a token (5s)"));
-    (void)options_add(t,
-                      option_number("unauthenticated",
-                                    &o->clients.strangers_max,
-                                    (struct option_range){1, IN_FLIGHT_MAX},
-                                    "connections that have shown none yet, in all (4096)"));
-    (void)options_add(t,
-                      option_number("unauthenticated-address",
-                                    &o->clients.strangers_address_max,
-                                    (struct option_range){1, IN_FLIGHT_MAX},
-                                    "and from one address (64)"));
+                      option_reloads(option_number("unauthenticated-address",
+                                                   &o->clients.strangers_address_max,
+                                                   (struct option_range){1, IN_FLIGHT_MAX},
+                                                   "and from one address (64)")));
 }
 
 static void add_login(struct options *t, struct gateway_words *w, struct login_config *login)
@@ -394,24 +407,25 @@ static void add_login(struct options *t, struct gateway_words *w, struct login_c
                                     (struct option_range){1, LOGIN_SPREAD_MAX},
                                     "actors that are asked: login-0 to login-15 (16)"));
     (void)options_add(t,
-                      option_number("auth-logins",
-                                    &login->at_once_max,
-                                    (struct option_range){1, IN_FLIGHT_MAX},
-                                    "logins under way, in all (512)"));
+                      option_reloads(option_number("auth-logins",
+                                                   &login->at_once_max,
+                                                   (struct option_range){1, IN_FLIGHT_MAX},
+                                                   "logins under way, in all (512)")));
 }
 
 static void add_rate(struct options *t, const char *key, uint32_t *target, const char *text)
 {
-    (void)options_add(t, option_number(key, target, (struct option_range){0, RATE_MAX}, text));
+    (void)options_add(
+        t, option_reloads(option_number(key, target, (struct option_range){0, RATE_MAX}, text)));
 }
 
 static void add_limits(struct options *t, struct clients_config *c)
 {
     (void)options_add(t,
-                      option_number("max-clients",
-                                    &c->connections_max,
-                                    (struct option_range){1, IN_FLIGHT_MAX},
-                                    "connections at a time, in all (10000)"));
+                      option_reloads(option_number("max-clients",
+                                                   &c->connections_max,
+                                                   (struct option_range){1, IN_FLIGHT_MAX},
+                                                   "connections at a time, in all (10000)")));
     add_rate(
         t,
         "accept-rate",
@@ -433,70 +447,116 @@ static void add_limits(struct options *t, struct clients_config *c)
 
 static void add_rest(struct options *t, struct gateway_words *w, struct gateway_options *o)
 {
-    (void)options_add(t,
-                      option_number("deadline-ms",
-                                    &o->router.deadline_ms,
-                                    (struct option_range){10, DEADLINE_MAX_MS},
-                                    "a request is answered by then, come what may (10000)"));
-    (void)options_add(t,
-                      option_number("in-flight",
-                                    &o->router.in_flight_max,
-                                    (struct option_range){1, IN_FLIGHT_MAX},
-                                    "requests under way in all; above it clients wait (100000)"));
+    (void)options_add(
+        t,
+        option_reloads(option_number("deadline-ms",
+                                     &o->router.deadline_ms,
+                                     (struct option_range){10, DEADLINE_MAX_MS},
+                                     "a request is answered by then, come what may (10000)")));
+    (void)options_add(
+        t,
+        option_reloads(option_number("in-flight",
+                                     &o->router.in_flight_max,
+                                     (struct option_range){1, IN_FLIGHT_MAX},
+                                     "requests under way in all; above it clients wait (100000)")));
     (void)options_add(
         t,
         option_number("threads",
                       &o->threads,
                       (struct option_range){1, GATEWAY_THREADS_MAX},
                       "event loops; clients are spread over them, limits divided among them (1)"));
-    (void)options_add(t,
-                      option_number("drain-ms",
-                                    &o->drain_ms,
-                                    (struct option_range){0, DRAIN_MAX_MS},
-                                    "at SIGTERM: time for requests under way (3000)"));
     (void)options_add(
         t,
-        option_text(
-            "log-level", "LEVEL", w->level, sizeof w->level, "error, warn, info or debug (info)"));
+        option_reloads(option_number("drain-ms",
+                                     &o->drain_ms,
+                                     (struct option_range){0, DRAIN_MAX_MS},
+                                     "at SIGTERM: time for requests under way (3000)")));
+    (void)options_add(t, log_level_option(w->level, sizeof w->level));
 }
 
-int cmd_gateway(int argc, char **argv)
+struct gateway_settings {
+    struct settings settings;
+    struct gateway_words w;
+    struct gateway_options o;
+};
+
+static void init(struct settings *s)
 {
-    struct gateway_words w = {.cluster = "ringhold",
-                              .resp = "127.0.0.1:6380",
-                              .join = "127.0.0.1:7400",
-                              .level = "info",
-                              .ws_path = "/"};
-    struct gateway_options o = gateway_options_default();
-    struct options options = {0};
-    const struct command command = {
+    struct gateway_settings *c = CONTAINER_OF(s, struct gateway_settings, settings);
+    struct options *t = &s->table;
+
+    c->w = (struct gateway_words){.cluster = "ringhold",
+                                  .resp = "127.0.0.1:6380",
+                                  .join = "127.0.0.1:7400",
+                                  .level = "info",
+                                  .ws_path = "/"};
+    c->o = gateway_options_default();
+    s->command = (struct command){
         .name = "gateway",
         .summary = "Run a gateway: takes clients' requests (Redis protocol, packets), finds the "
                    "owner of each.",
         .arguments = "",
-        .options = options.row,
         .daemon = true,
     };
-    const char *arguments[8];
-    int count = 0;
+    (void)snprintf(c->w.name, sizeof c->w.name, "gateway-%ld", (long)getpid());
+    add_names(t, &c->w, &c->o);
+    add_listeners(t, &c->w);
+    add_skynet(t, &c->w);
+    add_tls(t, &c->w);
+    add_admin(t, &c->w);
+    add_strangers(t, &c->w, &c->o);
+    add_login(t, &c->w, &c->o.clients.login);
+    add_limits(t, &c->o.clients);
+    add_rest(t, &c->w, &c->o);
+}
 
-    (void)snprintf(w.name, sizeof w.name, "gateway-%ld", (long)getpid());
-    add_names(&options, &w, &o);
-    add_listeners(&options, &w);
-    add_skynet(&options, &w);
-    add_tls(&options, &w);
-    add_admin(&options, &w);
-    add_strangers(&options, &w, &o);
-    add_login(&options, &w, &o.clients.login);
-    add_limits(&options, &o.clients);
-    add_rest(&options, &w, &o);
-    const int code = options_parse(&command, argc, argv, arguments, &count);
+static bool derive(struct settings *s)
+{
+    struct gateway_settings *c = CONTAINER_OF(s, struct gateway_settings, settings);
 
-    if (code >= 0) {
-        return code;
+    fill_bursts(&c->o.clients);
+    return enough(&c->o, "in-flight", c->o.router.in_flight_max) &&
+           enough(&c->o, "max-clients", c->o.clients.connections_max) &&
+           check_proxies(&c->w, &c->o) && log_level_check("gateway", c->w.level);
+}
+
+static int check_settings(struct settings *s)
+{
+    struct gateway_settings *c = CONTAINER_OF(s, struct gateway_settings, settings);
+
+    return derive(s) && check(&c->w, &c->o) ? OPTIONS_RUN : 1;
+}
+
+static int run(struct gateway_settings *c, int argc, char **argv)
+{
+    struct attend attend;
+    struct reread reread = {
+        .running = &c->settings, .argc = argc, .argv = argv, .attend = &attend, .http = &c->w.http};
+    int code = 1;
+
+    c->o.source = reread_begin(&reread);
+    if (attend_open(&attend, &c->w.http, "gateway", NULL)) {
+        c->o.pages = attend.pages;
+        code = gateway_run(&c->o);
     }
-    if (!check(&w, &o)) {
-        return 1;
+    attend_close(&attend);
+    return code;
+}
+
+int cmd_gateway(int argc, char **argv)
+{
+    static const struct settings_kind kind = {.size = sizeof(struct gateway_settings),
+                                              .init = init,
+                                              .derive = derive,
+                                              .check = check_settings};
+    struct gateway_settings *c = mem_new(1, sizeof *c);
+    int code = settings_read(&c->settings, &kind, argc, argv);
+
+    if (code == OPTIONS_CHECK) {
+        code = options_checked(&c->settings.command);
+    } else if (code == OPTIONS_RUN) {
+        code = run(c, argc, argv);
     }
-    return code == OPTIONS_CHECK ? options_checked(&command) : run(&w, &o);
+    mem_free(c);
+    return code;
 }

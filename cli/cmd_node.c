@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/list.h"
+#include "base/mem.h"
 #include "cli/admin.h"
 #include "cli/attend.h"
 #include "cli/cmd_nodes.h"
@@ -7,6 +9,7 @@
 #include "cli/listen.h"
 #include "cli/lua_options.h"
 #include "cli/options.h"
+#include "cli/reread.h"
 #include "node/node_uv.h"
 
 #include <stdio.h>
@@ -88,7 +91,7 @@ static bool check(struct node_words *w)
     (void)snprintf(self.name, sizeof self.name, "%s", w->name);
     return link_words_check(&w->tls, "node", &self) &&
            listen_allowed("node", w->listen, w->insecure || w->tls.ca[0] != '\0') &&
-           http_check(&w->http, "node") && log_level_set("node", w->level);
+           http_check(&w->http, "node");
 }
 
 static struct option on_loss_option(struct node_words *w)
@@ -232,72 +235,98 @@ static struct option activations_waiting_option(uint32_t *count)
                          "requests that wait to begin that; more are told to come again (65536)");
 }
 
-static int run(const struct node_words *w, struct node_options *o)
-{
-    struct attend attend;
-    int code = 1;
+struct node_settings {
+    struct settings settings;
+    struct node_words w;
+    struct node_options o;
+    uint32_t held_mb;
+    uint32_t held_vnode_mb;
+};
 
-    o->announce = true;
-    o->kinds = w->kinds;
-    take_words(&o->node, w);
-    if (attend_open(&attend, &w->http, "node", NULL)) {
-        o->pages = attend.pages;
-        code = lua_words_run(&w->lua, o);
-    }
-    attend_close(&attend);
-    return code;
+static void add_names(struct options *t, struct node_words *w)
+{
+    (void)options_add(
+        t,
+        option_text("name", "NAME", w->name, sizeof w->name, "this node's name, unique; needed"));
+    options_add(
+        t,
+        option_text(
+            "join", "HOST:PORT,...", w->join, sizeof w->join, "the coordinators (127.0.0.1:7400)"))
+        ->alias = "coordinators";
+    (void)options_add(
+        t,
+        option_text(
+            "cluster", "NAME", w->cluster, sizeof w->cluster, "the cluster's name (ringhold)"));
+    (void)options_add(t, listen_option(w));
+    (void)options_add(
+        t,
+        option_text("data", "DIR", w->data, sizeof w->data, "my folder (ringhold-data/node-NAME)"));
 }
 
-static int run_daemon(int argc, char **argv)
+static void add_actors(struct options *t, struct node_words *w)
 {
-    struct node_words w = words_default();
-    struct node_options o = node_options_default();
-    uint32_t held_mb = (uint32_t)(o.limits.held_size_max >> MB_SHIFT);
-    uint32_t held_vnode_mb = (uint32_t)(o.limits.held_vnode_max >> MB_SHIFT);
-    const char *arguments[8];
-    int count = 0;
-    struct option options[] = {
-        option_text("name", "NAME", w.name, sizeof w.name, "this node's name, unique; needed"),
+    (void)options_add(t, option_veiled(actor_option(w)));
+    (void)options_add(t, option_veiled(kind_option(w)));
+    (void)options_add(t, option_veiled(lua_script_option(&w->lua)));
+    (void)options_add(t, lua_check_option(&w->lua));
+    (void)options_add(t, lua_reload_option(&w->lua));
+    (void)options_add(t, lua_instructions_option(&w->lua));
+    (void)options_add(t, lua_memory_option(&w->lua));
+    (void)options_add(t, role_option(w));
+    (void)options_add(t, http_address_option(&w->http));
+    (void)options_add(t, http_token_option(&w->http));
+}
+
+static void add_share(struct options *t, struct node_settings *c)
+{
+    (void)options_add(t,
+                      option_number("weight",
+                                    &c->o.node.weight,
+                                    (struct option_range){1, WEIGHT_MAX},
+                                    "share of the ids, beside others (1)"));
+    (void)options_add(t, threads_option(&c->o.node.threads));
+    (void)options_add(
+        t,
         option_text(
-            "join", "HOST:PORT,...", w.join, sizeof w.join, "the coordinators (127.0.0.1:7400)"),
-        option_text(
-            "cluster", "NAME", w.cluster, sizeof w.cluster, "the cluster's name (ringhold)"),
-        listen_option(&w),
-        option_text("data", "DIR", w.data, sizeof w.data, "my folder (ringhold-data/node-NAME)"),
-        actor_option(&w),
-        kind_option(&w),
-        lua_script_option(&w.lua),
-        lua_check_option(&w.lua),
-        lua_reload_option(&w.lua),
-        lua_instructions_option(&w.lua),
-        lua_memory_option(&w.lua),
-        role_option(&w),
-        http_address_option(&w.http),
-        http_token_option(&w.http),
-        option_number("weight",
-                      &o.node.weight,
-                      (struct option_range){1, WEIGHT_MAX},
-                      "share of the ids, beside others (1)"),
-        threads_option(&o.node.threads),
-        option_text("zone", "NAME", w.zone, sizeof w.zone, "where it stands; kept for later use"),
-        linger_option(&o.limits.linger_ms),
-        drain_option(&o.drain_ms),
-        on_loss_option(&w),
-        on_overrun_option(&w),
-        held_option("held-mb", &held_mb, "MiB of requests that wait here in all (256)"),
-        held_option("held-vnode-mb", &held_vnode_mb, "MiB of them for one vnode (64)"),
-        activations_option(&o.limits.activations_max),
-        activations_waiting_option(&o.limits.cold_count_max),
-        link_ca_option(&w.tls),
-        link_certificate_option(&w.tls),
-        link_key_option(&w.tls),
-        link_insecure_option(&w.insecure),
-        option_text(
-            "log-level", "LEVEL", w.level, sizeof w.level, "error, warn, info or debug (info)"),
-        {0},
-    };
-    options[1].alias = "coordinators";
-    const struct command command = {
+            "zone", "NAME", c->w.zone, sizeof c->w.zone, "where it stands; kept for later use"));
+}
+
+static void add_limits(struct options *t, struct node_settings *c)
+{
+    struct host_config *limits = &c->o.limits;
+
+    (void)options_add(t, option_reloads(linger_option(&limits->linger_ms)));
+    (void)options_add(t, option_reloads(drain_option(&c->o.drain_ms)));
+    (void)options_add(t, on_loss_option(&c->w));
+    (void)options_add(t, on_overrun_option(&c->w));
+    (void)options_add(t,
+                      option_reloads(held_option(
+                          "held-mb", &c->held_mb, "MiB of requests that wait here in all (256)")));
+    (void)options_add(t,
+                      option_reloads(held_option(
+                          "held-vnode-mb", &c->held_vnode_mb, "MiB of them for one vnode (64)")));
+    (void)options_add(t, option_reloads(activations_option(&limits->activations_max)));
+    (void)options_add(t, option_reloads(activations_waiting_option(&limits->cold_count_max)));
+}
+
+static void add_links(struct options *t, struct node_words *w)
+{
+    (void)options_add(t, link_ca_option(&w->tls));
+    (void)options_add(t, link_certificate_option(&w->tls));
+    (void)options_add(t, link_key_option(&w->tls));
+    (void)options_add(t, link_insecure_option(&w->insecure));
+    (void)options_add(t, log_level_option(w->level, sizeof w->level));
+}
+
+static void init(struct settings *s)
+{
+    struct node_settings *c = CONTAINER_OF(s, struct node_settings, settings);
+
+    c->w = words_default();
+    c->o = node_options_default();
+    c->held_mb = (uint32_t)(c->o.limits.held_size_max >> MB_SHIFT);
+    c->held_vnode_mb = (uint32_t)(c->o.limits.held_vnode_max >> MB_SHIFT);
+    s->command = (struct command){
         .name = "node",
         .summary = "Run a node: registers, is given its share, hosts actors. SIGTERM drains it.",
         .arguments = "",
@@ -306,27 +335,70 @@ static int run_daemon(int argc, char **argv)
                    "drain | remove | replace | "
                    "weight (each "
                    "with --help).",
-        .options = options,
         .daemon = true,
     };
-    const int code = options_parse(&command, argc, argv, arguments, &count);
+    add_names(&s->table, &c->w);
+    add_actors(&s->table, &c->w);
+    add_share(&s->table, c);
+    add_limits(&s->table, c);
+    add_links(&s->table, &c->w);
+}
 
-    if (code >= 0) {
-        return code;
-    }
-    const int checked = lua_words_check(&w.lua);
+static bool derive(struct settings *s)
+{
+    struct node_settings *c = CONTAINER_OF(s, struct node_settings, settings);
+
+    c->o.limits.held_size_max = (size_t)c->held_mb << MB_SHIFT;
+    c->o.limits.held_vnode_max = (size_t)c->held_vnode_mb << MB_SHIFT;
+    return log_level_check("node", c->w.level);
+}
+
+static int check_settings(struct settings *s)
+{
+    struct node_settings *c = CONTAINER_OF(s, struct node_settings, settings);
+    const int checked = lua_words_check(&c->w.lua);
+
     if (checked >= 0) {
         return checked;
     }
-    if (!check(&w) || !choose_lease(&w, &o.node)) {
-        return 1;
+    return check(&c->w) && choose_lease(&c->w, &c->o.node) && derive(s) ? OPTIONS_RUN : 1;
+}
+
+static int run(struct node_settings *c, int argc, char **argv)
+{
+    struct attend attend;
+    struct reread reread = {
+        .running = &c->settings, .argc = argc, .argv = argv, .attend = &attend, .http = &c->w.http};
+    int code = 1;
+
+    c->o.announce = true;
+    c->o.kinds = c->w.kinds;
+    take_words(&c->o.node, &c->w);
+    c->o.source = reread_begin(&reread);
+    if (attend_open(&attend, &c->w.http, "node", NULL)) {
+        c->o.pages = attend.pages;
+        code = lua_words_run(&c->w.lua, &c->o);
     }
+    attend_close(&attend);
+    return code;
+}
+
+static int run_daemon(int argc, char **argv)
+{
+    static const struct settings_kind kind = {.size = sizeof(struct node_settings),
+                                              .init = init,
+                                              .derive = derive,
+                                              .check = check_settings};
+    struct node_settings *c = mem_new(1, sizeof *c);
+    int code = settings_read(&c->settings, &kind, argc, argv);
+
     if (code == OPTIONS_CHECK) {
-        return options_checked(&command);
+        code = options_checked(&c->settings.command);
+    } else if (code == OPTIONS_RUN) {
+        code = run(c, argc, argv);
     }
-    o.limits.held_size_max = (size_t)held_mb << MB_SHIFT;
-    o.limits.held_vnode_max = (size_t)held_vnode_mb << MB_SHIFT;
-    return run(&w, &o);
+    mem_free(c);
+    return code;
 }
 
 int cmd_node(int argc, char **argv)

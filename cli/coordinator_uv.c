@@ -133,6 +133,15 @@ static bool write_page(void *owner, enum page page, struct buffer *out)
     return page_render(page, &who, put_metrics, d, out);
 }
 
+/* SIGHUP, and the options are good. */
+static void on_reload(void *owner)
+{
+    struct daemon *d = owner;
+
+    coordinator_configure(d->machine, &d->options->machine);
+    links_reload(d->links);
+}
+
 int coordinator_run(const struct coordinator_options *options)
 {
     struct daemon *d = mem_new(1, sizeof *d);
@@ -151,7 +160,7 @@ int coordinator_run(const struct coordinator_options *options)
     if (!daemon_open_links(d)) {
         return 1;
     }
-    reload_start(&d->reload, &d->loop, d->links);
+    reload_start(&d->reload, &d->loop, options->source, on_reload, d);
     pages_attach(options->pages, &d->loop, write_page, d);
     (void)uv_run(&d->loop, UV_RUN_DEFAULT);
     pages_detach(options->pages);

@@ -10,6 +10,7 @@
 #include "txn/coordinator.h"
 #include "wire/link.h"
 #include "wire/page_uv.h"
+#include "wire/reload_uv.h"
 
 struct coordinator_options {
     uint32_t id;
@@ -27,6 +28,7 @@ struct coordinator_options {
     bool joining; /* an empty folder waits to be taken into a group */
     bool insecure;
     struct link_files tls;             /* of links; borrowed */
+    struct reload_source source;       /* SIGHUP: what changes `machine`; none */
     struct coordinator_config machine; /* limits and timers; names are filled in */
     struct pages *pages;               /* who asks for metrics; NULL = nobody; borrowed */
 };

@@ -6,12 +6,14 @@
 #include "base/secret_file.h"
 #include "cli/listen.h"
 #include "cli/process.h"
+#include "cli/reread.h"
 #include "cli/site.h"
 
 #include <errno.h>
 #include <microhttpd.h>
 #include <netdb.h>
 #include <openssl/crypto.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -34,12 +36,18 @@ enum answer { ANSWERED_200, ANSWERED_401, ANSWERED_404, ANSWERED_405, ANSWERED_5
 static const unsigned status_of[ANSWERS] = {200, 401, 404, 405, 503};
 static const char *const status_word[ANSWERS] = {"200", "401", "404", "405", "503"};
 
+struct token {
+    char text[TOKEN_MAX + 1];
+    size_t size; /* 0 = none */
+};
+
 struct http {
     struct MHD_Daemon *server;
     struct pages *pages;             /* borrowed, as the next */
     const struct overview *overview; /* NULL = no web page */
-    char token[TOKEN_MAX + 1];
-    size_t token_size;                                         /* 0 = none */
+    bool has_token;
+    pthread_mutex_t lock; /* the token */
+    struct token token;
     char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)]; /* of a unix socket; "" = none */
     uint64_t answered[ANSWERS];                                /* by the server's thread alone */
 };
@@ -95,6 +103,36 @@ static bool complain(const char *daemon, const char *what, const char *which, co
     return false;
 }
 
+static const char *read_token(struct token *t, const char *path)
+{
+    size_t size = 0;
+    const char *wrong = secret_file_read(path, (uint8_t *)t->text, TOKEN_MAX, &size);
+
+    if (wrong != NULL) {
+        return wrong;
+    }
+    t->size = strcspn(t->text, "\r\n");
+    t->size = t->size < size ? t->size : size;
+    return t->size < TOKEN_MIN ? "its first line has less than 16 bytes" : NULL;
+}
+
+/* None named is none. False after printing what is wrong. */
+static bool load_token(struct token *t, const struct http_options *o, const char *daemon)
+{
+    const char *wrong = o->token[0] == '\0' ? NULL : read_token(t, o->token);
+
+    return wrong == NULL || complain(daemon, "cannot take --admin-token", o->token, wrong);
+}
+
+static bool check_token(const struct http_options *o, const char *daemon)
+{
+    struct token token = {.size = 0};
+    const bool good = load_token(&token, o, daemon);
+
+    OPENSSL_cleanse(&token, sizeof token);
+    return good;
+}
+
 bool http_check(const struct http_options *o, const char *daemon)
 {
     const char *path = unix_path(o);
@@ -104,27 +142,38 @@ bool http_check(const struct http_options *o, const char *daemon)
                complain(daemon, "--admin-token", o->token, "it is of --admin, which is missing");
     }
     if (path != NULL) {
-        return (path[0] == '/' && strlen(path) < sizeof(((struct http *)NULL)->path)) ||
-               complain(
-                   daemon, "--admin", o->admin, "it takes an absolute path of at most 107 bytes");
+        if (path[0] != '/' || strlen(path) >= sizeof(((struct http *)NULL)->path)) {
+            return complain(
+                daemon, "--admin", o->admin, "it takes an absolute path of at most 107 bytes");
+        }
+        return check_token(o, daemon);
     }
     if (!listen_allowed(daemon, o->admin, true)) {
         return false; // it is no address
     }
-    return listen_is_loopback(o->admin) || o->token[0] != '\0' ||
-           complain(daemon, "--admin", o->admin, "it is beyond loopback: --admin-token is needed");
+    if (!listen_is_loopback(o->admin) && o->token[0] == '\0') {
+        return complain(
+            daemon, "--admin", o->admin, "it is beyond loopback: --admin-token is needed");
+    }
+    return check_token(o, daemon);
 }
 
 /* ---- answers ---- */
 
-static bool is_token(const struct http *h, struct MHD_Connection *connection)
+static bool is_token(struct http *h, struct MHD_Connection *connection)
 {
     static const char scheme[] = "Bearer ";
     const char *given = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
 
-    return given != NULL && strncmp(given, scheme, sizeof scheme - 1) == 0 &&
-           strlen(given) == sizeof scheme - 1 + h->token_size &&
-           CRYPTO_memcmp(given + sizeof scheme - 1, h->token, h->token_size) == 0;
+    if (given == NULL || strncmp(given, scheme, sizeof scheme - 1) != 0) {
+        return false;
+    }
+    given += sizeof scheme - 1;
+    (void)pthread_mutex_lock(&h->lock);
+    const bool is =
+        strlen(given) == h->token.size && CRYPTO_memcmp(given, h->token.text, h->token.size) == 0;
+    (void)pthread_mutex_unlock(&h->lock);
+    return is;
 }
 
 static void put_own(const struct http *h, struct buffer *out)
@@ -138,6 +187,7 @@ static void put_own(const struct http *h, struct buffer *out)
         metrics_put_labelled(&m, &answers, "code", status_word[i], h->answered[i]);
     }
     process_metrics(&m);
+    reread_metrics(&m);
     metrics_end(&m);
 }
 
@@ -244,7 +294,7 @@ static enum MHD_Result answer_path(struct http *h, struct MHD_Connection *connec
     if (file != NULL) { // there is nothing in it that others may not see
         return answer_file(h, connection, file);
     }
-    if (h->token_size > 0 && (route == NULL || !route->open) && !is_token(h, connection)) {
+    if (h->has_token && (route == NULL || !route->open) && !is_token(h, connection)) {
         return answer_text(h, connection, ANSWERED_401, "a token is wanted\n");
     }
     if (route != NULL) {
@@ -281,19 +331,6 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
 }
 
 /* ---- life ---- */
-
-static const char *read_token(struct http *h, const char *path)
-{
-    size_t size = 0;
-    const char *wrong = secret_file_read(path, (uint8_t *)h->token, TOKEN_MAX, &size);
-
-    if (wrong != NULL) {
-        return wrong;
-    }
-    h->token_size = strcspn(h->token, "\r\n");
-    h->token_size = h->token_size < size ? h->token_size : size;
-    return h->token_size < TOKEN_MIN ? "its first line has less than 16 bytes" : NULL;
-}
 
 static bool is_socket(const char *path)
 {
@@ -373,6 +410,13 @@ static int listen_tcp(const char *text)
     return fd;
 }
 
+static void free_http(struct http *h)
+{
+    OPENSSL_cleanse(&h->token, sizeof h->token);
+    (void)pthread_mutex_destroy(&h->lock);
+    mem_free(h);
+}
+
 bool http_open(const struct http_options *o, const char *daemon, struct pages *pages,
                const struct overview *overview, struct http **out)
 {
@@ -385,14 +429,15 @@ bool http_open(const struct http_options *o, const char *daemon, struct pages *p
     h = mem_new(1, sizeof *h);
     h->pages = pages;
     h->overview = overview;
-    const char *wrong = o->token[0] == '\0' ? NULL : read_token(h, o->token);
-    if (wrong != NULL) {
-        mem_free(h);
-        return complain(daemon, "cannot take --admin-token", o->token, wrong);
+    (void)pthread_mutex_init(&h->lock, NULL);
+    if (!load_token(&h->token, o, daemon)) {
+        free_http(h);
+        return false;
     }
+    h->has_token = o->token[0] != '\0';
     const int fd = unix_path(o) != NULL ? listen_unix(h, unix_path(o)) : listen_tcp(o->admin);
     if (fd < 0) {
-        mem_free(h);
+        free_http(h);
         return complain(daemon, "cannot listen on --admin", o->admin, strerror(errno));
     }
     h->server = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL,
@@ -412,13 +457,29 @@ bool http_open(const struct http_options *o, const char *daemon, struct pages *p
                                  MHD_OPTION_END);
     if (h->server == NULL) {
         (void)close(fd);
-        mem_free(h);
+        free_http(h);
         return complain(daemon, "cannot serve --admin", o->admin, "no more threads or memory");
     }
-    log_info(
-        "admin", "listening", "address=%s token=%s", o->admin, h->token_size > 0 ? "yes" : "no");
+    log_info("admin", "listening", "address=%s token=%s", o->admin, h->has_token ? "yes" : "no");
     *out = h;
     return true;
+}
+
+bool http_reload(struct http *h, const struct http_options *o, const char *daemon)
+{
+    struct token token = {.size = 0};
+
+    if (h == NULL || !h->has_token) {
+        return true;
+    }
+    const bool good = load_token(&token, o, daemon);
+    if (good) {
+        (void)pthread_mutex_lock(&h->lock);
+        h->token = token;
+        (void)pthread_mutex_unlock(&h->lock);
+    }
+    OPENSSL_cleanse(&token, sizeof token);
+    return good;
 }
 
 void http_close(struct http *h)
@@ -430,6 +491,5 @@ void http_close(struct http *h)
     if (h->path[0] != '\0') {
         (void)unlink(h->path);
     }
-    OPENSSL_cleanse(h->token, sizeof h->token);
-    mem_free(h);
+    free_http(h);
 }

@@ -22,8 +22,8 @@ struct http_options {
 struct option http_address_option(struct http_options *o);
 struct option http_token_option(struct http_options *o);
 
-/* False after printing why `daemon` must not start with them: no address, or one beyond loopback
- * without a token. */
+/* False after printing why `daemon` must not start with them: no address, one beyond loopback
+ * without a token, or a file that is none. */
 bool http_check(const struct http_options *o, const char *daemon);
 
 struct http;
@@ -32,6 +32,9 @@ struct http;
  * are borrowed until http_close(). */
 bool http_open(const struct http_options *o, const char *daemon, struct pages *pages,
                const struct overview *overview, struct http **out);
+/* Read the file of the token again. False after printing what is wrong: the one it had goes on.
+ * Takes NULL. */
+bool http_reload(struct http *h, const struct http_options *o, const char *daemon);
 /* Takes NULL. */
 void http_close(struct http *h);
 

@@ -33,7 +33,13 @@ bool listen_allowed(const char *daemon, const char *address, bool guarded)
     return true;
 }
 
-bool log_level_set(const char *daemon, const char *level)
+struct option log_level_option(char *level, size_t size)
+{
+    return option_reloads(
+        option_text("log-level", "LEVEL", level, size, "error, warn, info or debug (info)"));
+}
+
+bool log_level_check(const char *daemon, const char *level)
 {
     enum log_level parsed = LOG_INFO;
 
@@ -42,6 +48,5 @@ bool log_level_set(const char *daemon, const char *level)
             stderr, "ringhold %s: --log-level: it takes error, warn, info or debug\n", daemon);
         return false;
     }
-    log_set_level(parsed);
     return true;
 }

@@ -5,6 +5,8 @@
 #ifndef CLI_LISTEN_H
 #define CLI_LISTEN_H
 
+#include "cli/options.h"
+
 #include <stdbool.h>
 
 /* Beyond loopback only what is encrypted and asks who comes (`guarded`), or with --insecure. False
@@ -14,7 +16,9 @@ bool listen_allowed(const char *daemon, const char *address, bool guarded);
 /* By its name or number alone: nothing is looked up. */
 bool listen_is_loopback(const char *address);
 
-/* False after printing why. */
-bool log_level_set(const char *daemon, const char *level);
+/* The row --log-level, which SIGHUP takes over. */
+struct option log_level_option(char *level, size_t size);
+/* Is it one? False after printing why not. */
+bool log_level_check(const char *daemon, const char *level);
 
 #endif

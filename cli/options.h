@@ -31,6 +31,8 @@ struct option {
     uint32_t min;
     uint32_t max;
     const char *alias; /* another name of the same, or NULL */
+    bool reloads;      /* SIGHUP takes its new value over (cli/reread.h) */
+    bool veiled;       /* its value may hold a secret: no log line shows it */
 };
 
 /* Rows of a command's table. */
@@ -86,12 +88,31 @@ static inline struct option option_switch(const char *key, bool *target, const c
     return (struct option){.key = key, .help = help, .kind = OPTION_SWITCH, .target = target};
 }
 
+/* The row of a key that a daemon takes over at SIGHUP. */
+static inline struct option option_reloads(struct option row)
+{
+    row.reloads = true;
+    return row;
+}
+/* … and of one whose value may hold a secret, as the argument of a plugin may. */
+static inline struct option option_veiled(struct option row)
+{
+    row.veiled = true;
+    return row;
+}
+
 /* A table that grows row by row; zeroed, it is empty. */
 enum { OPTIONS_MAX = 64 };
 struct options {
     struct option row[OPTIONS_MAX + 1];
     size_t count;
 };
+
+/* Its value as a file would say it, "" if nothing set it; a list's values are apart by '\n'. Cut at
+ * `size`. */
+void option_format(const struct option *o, char *out, size_t size);
+/* Take the value over from the same row of another table. */
+void option_copy(const struct option *to, const struct option *from);
 
 /* The row's place, for what it needs more. A table of more than OPTIONS_MAX is a fault of ours. */
 struct option *options_add(struct options *t, struct option row);

@@ -29,10 +29,6 @@ const struct option *options_find(const struct command *command, const char *key
 /* Take a value. NULL, or what is wrong with it: a text that is good until the next call. */
 const char *option_set(const struct option *o, const char *value);
 
-/* The value as option_set() would take it, "" if nothing set it; a list's values are apart by '\n'.
- * Cut at `size`. */
-void option_format(const struct option *o, char *out, size_t size);
-
 /* RINGHOLD_NODE_LISTEN of key `listen` of the command `node`. False after printing a fault. */
 bool options_read_environment(struct options_parse *p);
 

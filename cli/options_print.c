@@ -4,13 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static void print_flag(const char *key, const char *value, const char *help)
+/* Of keys that a daemon takes over while it runs. */
+#define RELOADS_MARK " [SIGHUP]"
+
+static void print_flag(const char *key, const char *value, const char *help, bool reloads)
 {
     char flag[96];
 
     (void)snprintf(
         flag, sizeof flag, "--%s%s%s", key, value == NULL ? "" : " ", value == NULL ? "" : value);
-    (void)printf("  %-28s %s\n", flag, help);
+    (void)printf("  %-28s %s%s\n", flag, help, reloads ? RELOADS_MARK : "");
 }
 
 void options_print_help(const struct command *command)
@@ -27,19 +30,26 @@ void options_print_help(const struct command *command)
                  command->daemon ? ", as RINGHOLD_ROLE_KEY in the environment" : "",
                  command->name);
     for (const struct option *o = command->options; o->key != NULL; o++) {
-        print_flag(o->key, o->value, o->help);
+        print_flag(o->key, o->value, o->help, o->reloads);
     }
-    print_flag("config", "FILE", "read options from an INI file");
+    print_flag("config", "FILE", "read options from an INI file", false);
     if (command->daemon) {
-        print_flag("check-config", NULL, "say if it would start with these options, and end");
-        print_flag("print-config", NULL, "print every option, its value and its origin, and end");
+        print_flag(
+            "check-config", NULL, "say if it would start with these options, and end", false);
+        print_flag(
+            "print-config", NULL, "print every option, its value and its origin, and end", false);
     }
-    print_flag("help", NULL, "this text");
+    print_flag("help", NULL, "this text", false);
 }
 
-static void print_value(const char *key, const char *value, size_t size, const char *origin)
+static void print_value(const struct option *o, const char *value, size_t size, const char *origin)
 {
-    (void)printf("%-26s = %-30.*s ; %s\n", key, (int)size, value, origin);
+    (void)printf("%-26s = %-30.*s ; %s%s\n",
+                 o->key,
+                 (int)size,
+                 value,
+                 origin,
+                 o->reloads ? RELOADS_MARK : "");
 }
 
 void options_print_config(const struct options_parse *p)
@@ -62,7 +72,7 @@ void options_print_config(const struct options_parse *p)
         }
         for (size_t size; value[0] != '\0'; value += size + (value[size] == '\n')) {
             size = strcspn(value, "\n");
-            print_value(o->key, value, size, from);
+            print_value(o, value, size, from);
         }
     }
 }

@@ -160,3 +160,20 @@ void option_format(const struct option *o, char *out, size_t size)
         break;
     }
 }
+
+void option_copy(const struct option *to, const struct option *from)
+{
+    switch (to->kind) {
+    case OPTION_TEXT:
+    case OPTION_LIST:
+        memcpy(to->target, from->target, to->size);
+        break;
+    case OPTION_NUMBER:
+    case OPTION_TIME:
+        *(uint32_t *)to->target = *(const uint32_t *)from->target;
+        break;
+    case OPTION_SWITCH:
+        *(bool *)to->target = *(const bool *)from->target;
+        break;
+    }
+}

@@ -99,8 +99,8 @@ bool arrival_wanted(const struct listener *l, enum entry entry, const struct con
 {
     uint8_t address[PROXY_ADDRESS_SIZE];
 
-    return l->proxies->count > 0 && entry_shape(entry).speech == CLIENT_PACKETS &&
-           connection_address(c, address) && ranges_have(l->proxies, address);
+    return l->proxies.count > 0 && entry_shape(entry).speech == CLIENT_PACKETS &&
+           connection_address(c, address) && ranges_have(&l->proxies, address);
 }
 
 void arrival_begin(struct connection *c, enum entry entry)

@@ -5,8 +5,6 @@
 #include "base/log.h"
 #include "gateway/hmac.h"
 
-#include <signal.h>
-
 enum { CLOCK_MS = 500 };
 
 static bool read_keys(struct auth *a, size_t *count, char why[KEYRING_WHY_SIZE])
@@ -46,13 +44,14 @@ static void on_clock(uv_timer_t *timer)
     set_clock(timer->data);
 }
 
-static void on_again(uv_signal_t *handle, int number)
+void auth_reload(struct auth *a)
 {
-    struct auth *a = handle->data;
     char why[KEYRING_WHY_SIZE];
     size_t count = 0;
 
-    (void)number;
+    if (a->path == NULL) {
+        return;
+    }
     if (read_keys(a, &count, why)) {
         log_info("gateway", "auth_keys", "file=%s keys=%zu", a->path, count);
     } else {
@@ -62,12 +61,8 @@ static void on_again(uv_signal_t *handle, int number)
 
 void auth_start(struct auth *a, uv_loop_t *loop)
 {
-    uv_signal_init(loop, &a->again);
     uv_timer_init(loop, &a->clock);
-    a->again.data = a->clock.data = a;
-    if (a->path != NULL) {
-        uv_signal_start(&a->again, on_again, SIGHUP);
-    }
+    a->clock.data = a;
     uv_timer_start(&a->clock, on_clock, CLOCK_MS, CLOCK_MS);
     a->running = true;
 }
@@ -76,7 +71,6 @@ void auth_stop(struct auth *a)
 {
     if (a->running) {
         a->running = false;
-        uv_close((uv_handle_t *)&a->again, NULL);
         uv_close((uv_handle_t *)&a->clock, NULL);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What clients' tokens need of the outside: the file of keys, again at SIGHUP, and
- * the time of day.
+ * What clients' tokens need of the outside: the file of keys, and the time of
+ * day.
  * Each thread of a gateway has its own.
  */
 #ifndef GATEWAY_AUTH_UV_H
@@ -15,8 +15,7 @@
 struct auth {
     const char *path; /* borrowed; NULL = clients show no tokens */
     struct clients *clients;
-    bool running; /* the handles below are open */
-    uv_signal_t again;
+    bool running; /* the handle below is open */
     uv_timer_t clock;
 };
 
@@ -25,8 +24,10 @@ struct auth {
 bool auth_open(struct auth *a, const char *path, struct clients *clients,
                char why[KEYRING_WHY_SIZE]);
 
-/* From now on SIGHUP reads the file again, if there is one; one that is bad is logged, and the keys
- * stay. */
+/* Read the file again, if there is one; one that is bad is logged, and the keys stay. */
+void auth_reload(struct auth *a);
+
+/* From now on the time of day is told. */
 void auth_start(struct auth *a, uv_loop_t *loop);
 /* No more. */
 void auth_stop(struct auth *a);

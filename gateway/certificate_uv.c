@@ -3,8 +3,6 @@
 
 #include "base/log.h"
 
-#include <signal.h>
-
 static bool read_files(struct certificate *c, char why[TLS_WHY_SIZE])
 {
     struct tls_keys *keys = tls_keys_load(c->chain, c->key, why);
@@ -26,35 +24,17 @@ bool certificate_open(struct certificate *c, const char *chain, const char *key,
     return chain == NULL || read_files(c, why);
 }
 
-static void on_again(uv_signal_t *handle, int number)
+void certificate_reload(struct certificate *c)
 {
-    struct certificate *c = handle->data;
     char why[TLS_WHY_SIZE];
 
-    (void)number;
+    if (c->chain == NULL) {
+        return;
+    }
     if (read_files(c, why)) {
         log_info("gateway", "certificate", "file=%s", c->chain);
     } else {
         log_error("gateway", "certificate_kept", "why=\"%s\"", why);
-    }
-}
-
-void certificate_start(struct certificate *c, uv_loop_t *loop)
-{
-    if (c->chain == NULL) {
-        return;
-    }
-    uv_signal_init(loop, &c->again);
-    c->again.data = c;
-    uv_signal_start(&c->again, on_again, SIGHUP);
-    c->running = true;
-}
-
-void certificate_stop(struct certificate *c)
-{
-    if (c->running) {
-        c->running = false;
-        uv_close((uv_handle_t *)&c->again, NULL);
     }
 }
 

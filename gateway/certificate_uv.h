@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The certificate that clients are shown, and its key: read at start, and again at
- * SIGHUP. Each thread of a gateway has its own.
+ * The certificate that clients are shown, and its key: read at start, and again when
+ * told to. Each thread of a gateway has its own.
  */
 #ifndef GATEWAY_CERTIFICATE_UV_H
 #define GATEWAY_CERTIFICATE_UV_H
@@ -9,14 +9,11 @@
 #include "gateway/carrier.h"
 
 #include <stdbool.h>
-#include <uv.h>
 
 struct certificate {
     const char *chain; /* file; borrowed; NULL = nobody comes by TLS */
     const char *key;   /* file; borrowed */
     struct carrier_rules *rules;
-    bool running; /* the handle below is open */
-    uv_signal_t again;
 };
 
 /* Read the files, for `rules`. False: `why` says why not; nothing is to be undone. No `chain`:
@@ -24,11 +21,8 @@ struct certificate {
 bool certificate_open(struct certificate *c, const char *chain, const char *key,
                       struct carrier_rules *rules, char why[TLS_WHY_SIZE]);
 
-/* From now on SIGHUP reads them again, for who comes then; what is no pair is logged, and nothing
- * changes. */
-void certificate_start(struct certificate *c, uv_loop_t *loop);
-/* No more. */
-void certificate_stop(struct certificate *c);
+/* Read them again, for who comes from now on; what is no pair is logged, and nothing changes. */
+void certificate_reload(struct certificate *c);
 /* Free it. Connections that have it keep it. */
 void certificate_fini(struct certificate *c);
 

@@ -65,6 +65,17 @@ struct clients *clients_new(const struct clients_config *config, struct router *
     return all;
 }
 
+void clients_configure(struct clients *all, const struct clients_config *config)
+{
+    all->config.auth_ms = config->auth_ms;
+    all->config.deadline_ms = config->deadline_ms;
+    all->config.requests = config->requests;
+    all->config.connections_max = config->connections_max;
+    all->config.strangers_max = config->strangers_max;
+    all->config.strangers_address_max = config->strangers_address_max;
+    all->config.login.at_once_max = config->login.at_once_max;
+}
+
 void clients_free(struct clients *all)
 {
     if (all == NULL) {

@@ -85,6 +85,9 @@ struct clients_config clients_config_default(void);
 /* Borrows the router until clients_free(). */
 struct clients *clients_new(const struct clients_config *config, struct router *router,
                             uint64_t now_us);
+/* From now on its times (auth_ms, deadline_ms), its rate of requests and its limits of connections,
+ * strangers and logins hold; who is in stays. */
+void clients_configure(struct clients *all, const struct clients_config *config);
 /* All clients must be gone. Takes NULL. */
 void clients_free(struct clients *all);
 

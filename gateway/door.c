@@ -217,6 +217,15 @@ struct door *door_new(const struct door_config *config)
     return d;
 }
 
+void door_configure(struct door *d, const struct door_config *config)
+{
+    (void)pthread_mutex_lock(&d->lock);
+    d->config.accept = config->accept;
+    d->config.address = config->address;
+    d->config.address_count_max = config->address_count_max;
+    (void)pthread_mutex_unlock(&d->lock);
+}
+
 void door_free(struct door *d)
 {
     if (d == NULL) {

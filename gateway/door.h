@@ -56,6 +56,8 @@ struct door;
 struct visitor;
 
 struct door *door_new(const struct door_config *config);
+/* From now on its rates and address_count_max hold. */
+void door_configure(struct door *d, const struct door_config *config);
 /* All must have left. Takes NULL. */
 void door_free(struct door *d);
 

@@ -55,6 +55,7 @@ struct gateway {
     uv_timer_t drain;
     uv_signal_t terminate;
     uv_signal_t interrupt;
+    struct reload reload;
     bool said_ready;
     bool draining;
     pthread_mutex_t lock; /* the next two */
@@ -263,6 +264,7 @@ static void on_told(uv_async_t *handle)
         uv_close((uv_handle_t *)&g->drain, NULL);
         uv_close((uv_handle_t *)&g->terminate, NULL);
         uv_close((uv_handle_t *)&g->interrupt, NULL);
+        reload_stop(&g->reload);
     }
 }
 
@@ -293,6 +295,17 @@ static void on_signal(uv_signal_t *handle, int number)
         thread_drain(g->seat[i].thread);
     }
     (void)uv_timer_start(&g->drain, on_drained, g->options->drain_ms, 0);
+}
+
+/* SIGHUP, and the options are good. */
+static void on_reload(void *owner)
+{
+    struct gateway *g = owner;
+
+    door_configure(g->door, &g->options->clients.door);
+    for (unsigned i = 0; i < g->count; i++) {
+        thread_reload(g->seat[i].thread);
+    }
 }
 
 static void *serve(void *thread)
@@ -358,6 +371,7 @@ static void open_handles(struct gateway *g)
     uv_prepare_start(&g->turn, on_turn);
     uv_signal_start(&g->terminate, on_signal, SIGTERM);
     uv_signal_start(&g->interrupt, on_signal, SIGINT);
+    reload_start(&g->reload, g->loop, g->options->source, on_reload, g);
 }
 
 static uint16_t resp_port(const struct gateway *g)

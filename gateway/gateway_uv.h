@@ -11,6 +11,7 @@
 #include "gateway/ranges.h"
 #include "gateway/router.h"
 #include "wire/link.h"
+#include "wire/reload_uv.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +30,7 @@ struct gateway_options {
     struct link_files links;         /* TLS of links to nodes and coordinators; borrowed */
     uint32_t threads;                /* 1..GATEWAY_THREADS_MAX (wire/gateway_id.h); 1 */
     struct pages *pages;             /* who asks for metrics; NULL = nobody; borrowed */
+    struct reload_source source;     /* SIGHUP: what changes limits, times and rates below; none */
     uint32_t drain_ms;               /* at SIGTERM, for requests under way; 3000 */
     struct router_config router;     /* gateway, seed, threads, name are filled in */
     struct ranges proxies;           /* who says whose connection it is that it hands on */

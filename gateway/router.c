@@ -170,6 +170,12 @@ static void drop(struct router *r, struct pending *p)
     pending_free(&r->spares, p);
 }
 
+void router_configure(struct router *r, const struct router_config *config)
+{
+    r->config.deadline_ms = config->deadline_ms;
+    r->config.in_flight_max = config->in_flight_max;
+}
+
 void router_free(struct router *r)
 {
     if (r == NULL) {

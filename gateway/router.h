@@ -166,6 +166,8 @@ void router_effects_fini(struct router_effects *e);
 
 /* Borrows nothing. `gateway` must be random: the order of its tables hangs on it. */
 struct router *router_new(const struct router_config *config);
+/* From now on its deadline_ms and in_flight_max hold. */
+void router_configure(struct router *r, const struct router_config *config);
 void router_free(struct router *r);
 /* Take one event; append to `out` what the caller must now do, in order. Time never goes back. An
  * id is 1..RECORD_ID_MAX bytes, a body at most RECORD_BODY_MAX. A request while router_full() is

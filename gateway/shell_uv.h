@@ -30,7 +30,7 @@ struct listener {
     size_t refused_count;           /* of those */
     struct list arriving;           /* struct connection, whose proxy has yet to say who comes */
     size_t arriving_count;          /* of those */
-    const struct ranges *proxies;   /* borrowed: who hands connections on */
+    struct ranges proxies;          /* who hands connections on */
     struct list parting;            /* struct connection, to be told once they can hear */
     size_t parting_count;           /* of those */
     struct list touched;            /* to be looked at in this turn */

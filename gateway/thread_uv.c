@@ -60,8 +60,6 @@ static void stop(struct thread *t)
     uv_close((uv_handle_t *)&t->sweep, NULL);
     uv_close((uv_handle_t *)&t->wake, NULL);
     auth_stop(&t->auth);
-    certificate_stop(&t->certificate);
-    reload_stop(&t->reload);
     t->config.tell(t->config.context, THREAD_ENDED);
 }
 
@@ -118,6 +116,49 @@ static void on_sweep(uv_timer_t *timer)
     listener_sweep(&t->listener);
 }
 
+/* ---- limits ---- */
+
+size_t thread_share(const struct thread_config *config, size_t total)
+{
+    return total / config->count + (config->index < total % config->count ? 1 : 0);
+}
+
+/* What of the process's limits is its own. */
+static struct router_config router_of(const struct thread *t, const struct gateway_options *o)
+{
+    struct router_config router = o->router;
+
+    router.in_flight_max = (uint32_t)thread_share(&t->config, router.in_flight_max);
+    router.waiting_size_max = thread_share(&t->config, router.waiting_size_max);
+    return router;
+}
+
+static struct clients_config clients_of(const struct thread *t, const struct gateway_options *o)
+{
+    struct clients_config clients = o->clients;
+    const size_t logins = thread_share(&t->config, clients.login.at_once_max);
+
+    clients.deadline_ms = o->router.deadline_ms;
+    clients.connections_max = (uint32_t)thread_share(&t->config, clients.connections_max);
+    clients.buffers_max = thread_share(&t->config, clients.buffers_max);
+    clients.login.at_once_max = logins == 0 ? 1 : (uint32_t)logins;
+    return clients;
+}
+
+static void reload(struct thread *t, const struct gateway_options *o)
+{
+    const struct router_config router = router_of(t, o);
+    const struct clients_config clients = clients_of(t, o);
+
+    router_configure(t->router, &router);
+    clients_configure(t->clients, &clients);
+    t->listener.carriers.opening_ms = o->carriers.opening_ms;
+    t->listener.proxies = o->proxies;
+    auth_reload(&t->auth);
+    certificate_reload(&t->certificate);
+    links_reload(t->links);
+}
+
 /* ---- post ---- */
 
 static void drain(struct thread *t)
@@ -137,11 +178,17 @@ static void on_post(uv_async_t *handle)
     t->post.hands = spare;
     const bool drains = t->post.drain;
     const bool stops = t->post.stop;
+    const bool reloads = t->post.reload;
+    const struct gateway_options again = t->post.again;
+    t->post.reload = false;
     (void)pthread_mutex_unlock(&t->post.lock);
     for (size_t i = 0; i < t->taking.count; i++) {
         listener_take(&t->listener, &t->loop, t->taking.item[i].entry, t->taking.item[i].fd);
     }
     t->taking.count = 0;
+    if (reloads && !t->stopping) {
+        reload(t, &again);
+    }
     if (stops) {
         stop(t);
     } else if (drains && !t->draining) {
@@ -162,6 +209,17 @@ void thread_hand(struct thread *t, enum entry entry, int fd)
             hands->item = mem_resize(hands->item, hands->cap * sizeof *hands->item);
         }
         hands->item[hands->count++] = (struct handed){entry, fd};
+        (void)uv_async_send(&t->wake);
+    }
+    (void)pthread_mutex_unlock(&t->post.lock);
+}
+
+void thread_reload(struct thread *t)
+{
+    (void)pthread_mutex_lock(&t->post.lock);
+    if (!t->post.closed) {
+        t->post.again = *t->config.options;
+        t->post.reload = true;
         (void)uv_async_send(&t->wake);
     }
     (void)pthread_mutex_unlock(&t->post.lock);
@@ -189,30 +247,18 @@ void thread_stop(struct thread *t)
 
 /* ---- life ---- */
 
-size_t thread_share(const struct thread_config *config, size_t total)
-{
-    return total / config->count + (config->index < total % config->count ? 1 : 0);
-}
-
 static void open_cores(struct thread *t, uint16_t port)
 {
     const struct gateway_options *options = t->config.options;
-    struct router_config router = options->router;
-    struct clients_config clients = options->clients;
+    struct router_config router = router_of(t, options);
+    struct clients_config clients = clients_of(t, options);
 
     router.gateway = thread_id(t);
     router.seed = random_u64(); // ids of two threads are too much alike
     router.threads = t->config.count;
-    router.in_flight_max = (uint32_t)thread_share(&t->config, router.in_flight_max);
-    router.waiting_size_max = thread_share(&t->config, router.waiting_size_max);
     (void)snprintf(router.name, sizeof router.name, "%s", options->name);
     t->router = router_new(&router);
     clients.version = RINGHOLD_VERSION;
-    clients.deadline_ms = router.deadline_ms;
-    clients.connections_max = (uint32_t)thread_share(&t->config, clients.connections_max);
-    clients.buffers_max = thread_share(&t->config, clients.buffers_max);
-    const size_t logins = thread_share(&t->config, clients.login.at_once_max);
-    clients.login.at_once_max = logins == 0 ? 1 : (uint32_t)logins;
     clients.thread = t->config.index;
     clients.threads = t->config.count;
     clients.board = t->config.board;
@@ -226,7 +272,7 @@ static void open_cores(struct thread *t, uint16_t port)
     t->listener.effects = &t->effects;
     t->listener.act = on_act;
     t->listener.carriers = options->carriers;
-    t->listener.proxies = &options->proxies;
+    t->listener.proxies = options->proxies;
     t->listener.carriers.packet_size_max = clients.packet_size_max;
     t->listener.carriers.figures = clients_carriers(t->clients);
 }
@@ -286,8 +332,6 @@ bool thread_start(struct thread *t, uint16_t port)
     uv_timer_start(&t->tick, on_tick, TICK_MS, TICK_MS);
     uv_timer_start(&t->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
     auth_start(&t->auth, &t->loop);
-    certificate_start(&t->certificate, &t->loop);
-    reload_start(&t->reload, &t->loop, t->links);
     return true;
 }
 

@@ -9,8 +9,8 @@
  *     thread_start()  cores and links
  *     thread_run()    in the thread that it is to be; returns when it is over
  *
- * Another thread may call thread_hand(), thread_drain(), thread_stop() at any
- * time. It tells its owner THREAD_READY once, when it knows a ring, and
+ * Another thread may call thread_hand(), thread_reload(), thread_drain() and
+ * thread_stop() at any time. It tells its owner THREAD_READY once, when it knows a ring, and
  * THREAD_ENDED as the last thing of all that it tells.
  */
 #ifndef GATEWAY_THREAD_UV_H
@@ -22,7 +22,6 @@
 #include "gateway/shell_uv.h"
 #include "gateway/tally.h"
 #include "wire/finder.h"
-#include "wire/reload_uv.h"
 
 #include <pthread.h>
 
@@ -62,6 +61,8 @@ struct hands {
 struct post {
     pthread_mutex_t lock; /* all below */
     struct hands hands;
+    struct gateway_options again; /* limits, times and rates as they are now, if `reload` */
+    bool reload;
     bool drain;
     bool stop;
     bool closed; /* it takes nothing any more */
@@ -84,7 +85,6 @@ struct thread {
     struct listener listener;
     struct auth auth;
     struct certificate certificate;
-    struct reload reload;
     struct hands taking; /* what the post held */
     struct post post;
     bool ready;
@@ -127,6 +127,8 @@ size_t thread_share(const struct thread_config *config, size_t total);
 
 /* A client of yours. Takes `fd`. */
 void thread_hand(struct thread *t, enum entry entry, int fd);
+/* Its options have changed, or the files that they name. In the thread that may change them. */
+void thread_reload(struct thread *t);
 /* Finish what is under way, then end. */
 void thread_drain(struct thread *t);
 /* End. */

@@ -147,6 +147,15 @@ struct host *host_new(const struct host_config *config)
     return h;
 }
 
+void host_configure(struct host *h, const struct host_config *config)
+{
+    h->config.activations_max = config->activations_max;
+    h->config.cold_count_max = config->cold_count_max;
+    h->config.held_size_max = config->held_size_max;
+    h->config.held_vnode_max = config->held_vnode_max;
+    h->config.linger_ms = config->linger_ms;
+}
+
 /* All actors are gone without a word to the shell when `why` is NULL. */
 static void drop_actors(struct host *h, const enum discard_why *why)
 {

@@ -263,6 +263,9 @@ void host_effects_clear(struct host_effects *e);
 void host_effects_fini(struct host_effects *e);
 
 struct host *host_new(const struct host_config *config);
+/* From now on its activations_max, cold_count_max, held_size_max, held_vnode_max and linger_ms
+ * hold; what is held already stays. */
+void host_configure(struct host *h, const struct host_config *config);
 void host_free(struct host *h);
 void host_step(struct host *h, const struct host_event *event, struct host_effects *out);
 /* These requests come next: their memory is fetched. Tells where each is on the ring. A hint, which

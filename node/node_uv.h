@@ -13,6 +13,7 @@
 #define NODE_NODE_UV_H
 
 #include "node/host.h"
+#include "wire/reload_uv.h"
 
 #include <ringhold.h>
 #include <stdatomic.h>
@@ -26,6 +27,7 @@ struct node_options {
     const char *kinds;           /* what else it hosts, one line for each: kinds_add_line() */
     uint32_t drain_ms;           /* when it leaves: at most so long, then it ends; 0 = no end */
     struct pages *pages;         /* who asks for metrics; NULL = nobody; borrowed */
+    struct reload_source source; /* SIGHUP: what changes these limits and drain_ms; none */
     bool announce;               /* print "ready node=… incarnation=… address=…" on stdout */
 };
 

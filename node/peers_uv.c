@@ -304,6 +304,15 @@ static bool listen_on(struct shell *s)
     return false;
 }
 
+/* SIGHUP, and the options are good. */
+static void on_reload(void *owner)
+{
+    struct shell *s = owner;
+
+    host_configure(s->host, &s->options->limits);
+    links_reload(s->links);
+}
+
 bool peers_open(struct shell *s)
 {
     const struct rh_node_options *o = &s->options->node;
@@ -327,7 +336,7 @@ bool peers_open(struct shell *s)
         return shell_complain("can't open links as ", o->name);
     }
     if (o->keep_signals == 0) {
-        reload_start(&s->reload, &s->loop, s->links);
+        reload_start(&s->reload, &s->loop, s->options->source, on_reload, s);
     }
     return listen_on(s);
 }

@@ -57,6 +57,14 @@ struct coordinator *coordinator_new(const struct coordinator_config *config,
     return c;
 }
 
+void coordinator_configure(struct coordinator *c, const struct coordinator_config *config)
+{
+    c->config.prepare_ms = config->prepare_ms;
+    c->config.suspect_ms = config->suspect_ms;
+    memcpy(c->config.least, config->least, sizeof c->config.least);
+    c->config.least_count = config->least_count;
+}
+
 /* All that only a leader knows. */
 static void forget(struct coordinator *c)
 {

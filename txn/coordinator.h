@@ -140,6 +140,8 @@ struct coordinator;
 /* `state` is borrowed for life; the shell applies commands to it before the APPLIED event. */
 struct coordinator *coordinator_new(const struct coordinator_config *config,
                                     const struct state *state);
+/* From now on its prepare_ms, suspect_ms and `least` hold. */
+void coordinator_configure(struct coordinator *c, const struct coordinator_config *config);
 void coordinator_free(struct coordinator *c);
 void coordinator_step(struct coordinator *c, const struct coordinator_event *event,
                       struct coordinator_effects *out);

@@ -5,14 +5,22 @@
 
 static void on_again(uv_signal_t *handle, int number)
 {
+    const struct reload *r = handle->data;
+
     (void)number;
-    links_reload(handle->data);
+    if (r->source.read == NULL || r->source.read(r->source.context)) {
+        r->apply(r->owner);
+    }
 }
 
-void reload_start(struct reload *r, uv_loop_t *loop, struct links *links)
+void reload_start(struct reload *r, uv_loop_t *loop, struct reload_source source,
+                  void (*apply)(void *owner), void *owner)
 {
+    r->source = source;
+    r->apply = apply;
+    r->owner = owner;
     (void)uv_signal_init(loop, &r->again);
-    r->again.data = links;
+    r->again.data = r;
     (void)uv_signal_start(&r->again, on_again, SIGHUP);
     r->running = true;
 }

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/settings.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+int settings_read(struct settings *s, const struct settings_kind *kind, int argc, char **argv)
+{
+    const char *arguments[8];
+    int count = 0;
+
+    s->kind = kind;
+    kind->init(s);
+    s->command.options = s->table.row;
+    const int code = options_parse(&s->command, argc, argv, arguments, &count);
+    if (code >= 0) {
+        return code;
+    }
+    const int checked = kind->check(s);
+    return checked == OPTIONS_RUN ? code : checked;
+}
+
+const char *settings_level(const struct settings *s)
+{
+    for (size_t i = 0; i < s->table.count; i++) {
+        if (strcmp(s->table.row[i].key, "log-level") == 0) {
+            return s->table.row[i].target;
+        }
+    }
+    ASSERT(!"a daemon has a log");
+    return "";
+}
