@@ -292,13 +292,14 @@ browser: setup-build-check-browser
 	    npm install --silent --no-audit --no-fund --prefix build/browser
 	@SHOW=1 TEST_TIMEOUT=600 tools/run-tests $(patsubst %,"% $(binary)",$(wildcard tests/browser/*.py))
 
-# Each alert of packaging/prometheus, in a real Prometheus.
 drain-page: setup-build-check
 	+@$(submake) $(binary)
 	@tests/e2e/show_drain.py $(binary)
 
+# Each alert of packaging/prometheus, in a real Prometheus; one needs a fault that is planted.
 alerts: setup-build-check-alerts
-	+@$(submake) $(binary) $(plugins)
+	+@$(submake) INJECT=1 run-alerts
+run-alerts: $(binary) $(plugins)
 	@tests/e2e/campaign_alerts.py $(binary)
 
 # Of what is shipped, which is compiled as one.

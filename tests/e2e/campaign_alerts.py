@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`make alerts`: each alert of packaging/prometheus fires in a real Prometheus when its condition is caused in a real
-fleet, and none fires in a fleet that is well. Its times are made shorter, its expressions stay: see QUICK."""
+fleet, and none fires in a fleet that is well. Its times are made shorter, its expressions stay: see QUICK. Needs a build with INJECT=1: that
+an actor lives twice has to be planted."""
 import itertools
 import json
 import os
@@ -94,7 +95,8 @@ def started(fleet, coordinators=1, nodes=2, gateway=(), extra=()):
         p.wait_ready()
     names = [f"n{i}" for i in range(1, nodes + 1)]
     for name in names:
-        fleet.node(name, ["--actor", plugin, "--threads", "2", *page()])
+        fault = {"RINGHOLD_INJECT_FILE": fleet.data(f"{name}.fault")}
+        fleet.node(name, ["--actor", plugin, "--threads", "2", *page()], env=fault)
     fleet.gateway("g1", [*page(), *gateway])
     fleet.settled(names)
     return Prometheus(fleet, fleet.pages)
@@ -189,6 +191,43 @@ def a_gateway_that_is_full(binary):
         prometheus.is_quiet(fleet)
 
 
+def an_actor_that_lives_twice(binary):
+    with Fleet(binary) as fleet, started(fleet) as prometheus:
+        prometheus.is_quiet(fleet)
+        redis = Resp(fleet.process("g1").resp)
+        for i in range(200):
+            redis("CALL", f"k{i}", "x")
+        # n1 begins an actor that n2's vnodes have; that it had no right to is found, stopped and counted.
+        fault = fleet.data("n1.fault")
+        with open(fault + ".new", "w") as f:
+            f.write("stray")
+        os.rename(fault + ".new", fault)
+        until("n1 takes it", lambda: not os.path.exists(fault))
+        code, out, err = fleet.run("fix", "--yes", "--coordinators", fleet.addresses, "--settle-ms", "2500")
+        assert code == 0 and "n1 stops the actors" in out, (code, out, err)
+        prometheus.fires("RingholdDoubleActivation")
+        assert prometheus.value("sum(ringhold_node_double_activations_total)") == 1
+
+
+def a_configuration_with_a_fault(binary):
+    with Fleet(binary) as fleet:
+        path = os.path.join(fleet.folder, "ringhold.ini")
+
+        def hang_up(text):
+            with open(path, "w") as f:
+                f.write("[gateway]\ndrain-ms = 1000\n" + text)
+            fleet.process("g1").kill(signal.SIGHUP)
+
+        with open(path, "w") as f:
+            f.write("[gateway]\ndrain-ms = 1000\n")
+        with started(fleet, gateway=["--config", path]) as prometheus:
+            prometheus.is_quiet(fleet)
+            hang_up("max-clients = many\n")
+            prometheus.fires("RingholdReloadFailed")
+            hang_up("max-clients = 500\n")
+            prometheus.is_quiet(fleet)
+
+
 def no_alert_is_left_out(_binary):
     with open(RULES) as f:
         names = set(re.findall(r"alert: (\w+)", f.read()))
@@ -207,4 +246,6 @@ main([
     a_gateway_that_lags,
     an_actor_in_quarantine,
     a_gateway_that_is_full,
+    an_actor_that_lives_twice,
+    a_configuration_with_a_fault,
 ])  # fmt: skip
