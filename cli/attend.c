@@ -2,7 +2,7 @@
 #include "cli/attend.h"
 
 bool attend_open(struct attend *a, const struct http_options *http, const char *daemon,
-                 const struct overview *overview)
+                 struct overview *overview)
 {
     *a = (struct attend){.daemon = daemon, .pages = pages_new()};
     return http_open(http, daemon, a->pages, overview, &a->http) &&

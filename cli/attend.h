@@ -19,7 +19,7 @@ struct attend {
 /* Begin. False after printing why not; attend_close() is due all the same. `overview` as of
  * http_open(). */
 bool attend_open(struct attend *a, const struct http_options *http, const char *daemon,
-                 const struct overview *overview);
+                 struct overview *overview);
 /* Read again what files say. False after printing what is wrong: nothing changed. */
 bool attend_reload(struct attend *a, const struct http_options *http);
 void attend_close(struct attend *a);

@@ -257,23 +257,6 @@ static struct option readmit_option(uint32_t *readmit)
                          "forget the recorded identity of that coordinator (docs/raft.md)");
 }
 
-/* Whom the web page asks: all of us. */
-static struct overview overview_of(const struct coordinator_options *o)
-{
-    struct overview out = {.tls = o->tls};
-    size_t size = 0;
-
-    (void)snprintf(out.cluster, sizeof out.cluster, "%s", o->cluster);
-    for (size_t i = 0; i < o->voter_count && size < sizeof out.coordinators; i++) {
-        size += (size_t)snprintf(out.coordinators + size,
-                                 sizeof out.coordinators - size,
-                                 "%s%s",
-                                 i == 0 ? "" : ",",
-                                 o->address[i]);
-    }
-    return out;
-}
-
 static struct option peers_option(char *peers, size_t size)
 {
     return option_text("peers",
@@ -414,12 +397,14 @@ static int check_settings(struct settings *s)
 
 static int run(struct coordinator_settings *c, int argc, char **argv)
 {
-    const struct overview overview = overview_of(&c->o);
+    struct overview overview = {.tls = c->o.tls, .lock = PTHREAD_MUTEX_INITIALIZER};
     struct attend attend;
     struct reread reread = {
         .running = &c->settings, .argc = argc, .argv = argv, .attend = &attend, .http = &c->http};
     int code = 1;
 
+    (void)snprintf(overview.cluster, sizeof overview.cluster, "%s", c->o.cluster);
+    c->o.overview = &overview;
     c->o.source = reread_begin(&reread);
     if (attend_open(&attend, &c->http, "coordinator", &overview)) {
         c->o.pages = attend.pages;

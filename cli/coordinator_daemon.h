@@ -71,6 +71,8 @@ struct daemon {
     struct dialled dialled[DIALLED_MAX];
     size_t dialled_count;
     struct voters_wish wish;
+    uint64_t noted;    /* the generation that stands in the history */
+    uint64_t noted_us; /* when it was looked for last */
     struct replica *replica;
     struct state state;
     struct state_db *db;
@@ -124,11 +126,14 @@ void daemon_hello(const struct daemon *d, struct hello *self);
 const char *daemon_meet(struct daemon *d, const struct hello *peer);
 /* struct replica_events.generation */
 void daemon_on_generation(void *context, const struct generation *generation);
-void daemon_tell_machine_voters(struct daemon *d);
+/* The present voters: to the machine, and to the web page, which asks them. */
+void daemon_tell_voters(struct daemon *d);
 /* An operator's question about, or wish for, coordinators; I lead. */
 void daemon_take_wish(struct daemon *d, struct link *link, const Rh__Admin *in);
 /* Is the wish ready? */
 void daemon_drive_wish(struct daemon *d);
+/* The present generation is to stand in the history. */
+void daemon_note_generation(struct daemon *d);
 /* What became of it. */
 void daemon_wish_done(struct daemon *d, enum err error);
 

@@ -129,5 +129,5 @@ void daemon_make_machine(struct daemon *d)
     config.cluster_id = random_u64();
     random_fill(&config.key, sizeof config.key);
     d->machine = coordinator_new(&config, &d->state);
-    daemon_tell_machine_voters(d);
+    daemon_tell_voters(d);
 }

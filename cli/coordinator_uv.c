@@ -51,6 +51,7 @@ static void on_tick(uv_timer_t *handle)
     daemon_step(d, &event);
     daemon_heed_format(d);
     daemon_drive_wish(d);
+    daemon_note_generation(d);
     if (now_us - d->committed_us >= (uint64_t)STATE_MS * 1000) {
         d->committed_us = now_us;
         daemon_commit_state(d);

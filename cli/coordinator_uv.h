@@ -6,6 +6,7 @@
 #ifndef CLI_COORDINATOR_UV_H
 #define CLI_COORDINATOR_UV_H
 
+#include "cli/overview.h"
 #include "raft/replica.h"
 #include "txn/coordinator.h"
 #include "wire/link.h"
@@ -30,6 +31,7 @@ struct coordinator_options {
     struct link_files tls;             /* of links; borrowed */
     struct reload_source source;       /* SIGHUP: what changes `machine`; none */
     struct coordinator_config machine; /* limits and timers; names are filled in */
+    struct overview *overview;         /* what the web page shows is asked of them; borrowed */
     struct pages *pages;               /* who asks for metrics; NULL = nobody; borrowed */
 };
 

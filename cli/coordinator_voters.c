@@ -156,7 +156,7 @@ const char *daemon_meet(struct daemon *d, const struct hello *peer)
 
 /* ---- other voters ---- */
 
-void daemon_tell_machine_voters(struct daemon *d)
+void daemon_tell_voters(struct daemon *d)
 {
     const struct generation *g = replica_generation(d->replica);
     struct state_voter voter[GENERATION_VOTERS_MAX] = {0};
@@ -168,6 +168,13 @@ void daemon_tell_machine_voters(struct daemon *d)
         (void)snprintf(voter[i].address, sizeof voter[i].address, "%s", g->voter[i].address);
     }
     daemon_step(d, &event);
+    char text[OVERVIEW_COORDINATORS_SIZE] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < g->voter_count && used < sizeof text; i++) {
+        used += (size_t)snprintf(
+            text + used, sizeof text - used, "%s%s", i == 0 ? "" : ",", g->voter[i].address);
+    }
+    overview_set_coordinators(d->options->overview, text);
 }
 
 void daemon_on_generation(void *context, const struct generation *generation)
@@ -185,7 +192,73 @@ void daemon_on_generation(void *context, const struct generation *generation)
     }
     links_set_incarnation(d->links, generation->number);
     daemon_dial_voters(d);
-    daemon_tell_machine_voters(d);
+    daemon_tell_voters(d);
+}
+
+/* ---- the history ---- */
+
+enum {
+    VOTERS_TEXT_SIZE = GENERATION_VOTERS_MAX * (GENERATION_ADDRESS_MAX + 8),
+    NOTE_EACH_MS = 1000
+};
+
+static const char note_subject[] = "coordinators";
+
+static void put_note(struct daemon *d, const char *what, const char *by)
+{
+    const struct history_note note = {
+        .subject = note_subject, .what = what, .by = by, .reason = ""};
+    struct coordinator_event event = {.type = COORDINATOR_NOTE, .note = &note};
+
+    daemon_step(d, &event);
+}
+
+/* "wished: 1=host:port,2=host:port" */
+static void note_wish(struct daemon *d, const struct voters_wish *w, const char *by)
+{
+    char what[VOTERS_TEXT_SIZE + 16];
+    size_t used = (size_t)snprintf(what, sizeof what, "wished: ");
+
+    for (size_t i = 0; i < w->count; i++) {
+        used += (size_t)snprintf(what + used,
+                                 sizeof what - used,
+                                 "%s%" PRIu64 "=%s",
+                                 i == 0 ? "" : ",",
+                                 w->wish[i].id,
+                                 w->wish[i].address);
+    }
+    put_note(d, what, by);
+}
+
+/* The generation before could not say it: nothing is behind its seal. So whoever leads the new one
+ * does, unless somebody did before him. */
+void daemon_note_generation(struct daemon *d)
+{
+    const struct generation *g = replica_generation(d->replica);
+    const uint64_t now_us = clock_boottime_us();
+    char what[VOTERS_TEXT_SIZE + 32];
+    struct replica_status status;
+
+    replica_status(d->replica, &status);
+    if (!d->leading || g->number == d->noted || status.applied_index < status.last_index ||
+        now_us - d->noted_us < (uint64_t)NOTE_EACH_MS * 1000) {
+        return;
+    }
+    size_t used = (size_t)snprintf(what, sizeof what, "generation %" PRIu64 ": ", g->number);
+    for (size_t i = 0; i < g->voter_count; i++) {
+        used += (size_t)snprintf(what + used,
+                                 sizeof what - used,
+                                 "%s%" PRIu64 "=%s",
+                                 i == 0 ? "" : ",",
+                                 g->voter[i].id,
+                                 g->voter[i].address);
+    }
+    d->noted_us = now_us;
+    if (state_db_has_note(d->db, note_subject, what)) {
+        d->noted = g->number;
+    } else {
+        put_note(d, what, "");
+    }
 }
 
 /* ---- an operator's wish ---- */
@@ -287,6 +360,7 @@ void daemon_take_wish(struct daemon *d, struct link *link, const Rh__Admin *in)
                  "count=%zu by=\"%s\"",
                  w.count,
                  in->coordinators->by);
+        note_wish(d, &w, in->coordinators->by);
         w.until_us = clock_boottime_us() + (uint64_t)ANSWER_MS * 1000;
         d->wish = w;
         for (size_t i = 0; i < w.count; i++) {

@@ -43,8 +43,8 @@ struct token {
 
 struct http {
     struct MHD_Daemon *server;
-    struct pages *pages;             /* borrowed, as the next */
-    const struct overview *overview; /* NULL = no web page */
+    struct pages *pages;       /* borrowed, as the next */
+    struct overview *overview; /* NULL = no web page */
     bool has_token;
     pthread_mutex_t lock; /* the token */
     struct token token;
@@ -418,7 +418,7 @@ static void free_http(struct http *h)
 }
 
 bool http_open(const struct http_options *o, const char *daemon, struct pages *pages,
-               const struct overview *overview, struct http **out)
+               struct overview *overview, struct http **out)
 {
     struct http *h = NULL;
 

@@ -31,7 +31,7 @@ struct http;
  * *out is NULL then. `overview`: serve the web page, which shows this; NULL = none. It and `pages`
  * are borrowed until http_close(). */
 bool http_open(const struct http_options *o, const char *daemon, struct pages *pages,
-               const struct overview *overview, struct http **out);
+               struct overview *overview, struct http **out);
 /* Read the file of the token again. False after printing what is wrong: the one it had goes on.
  * Takes NULL. */
 bool http_reload(struct http *h, const struct http_options *o, const char *daemon);

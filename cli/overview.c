@@ -184,10 +184,22 @@ static bool put_all(const struct overview *o, struct admin *a, const char *known
     return true;
 }
 
-bool overview_put(const struct overview *o, const char *known, struct buffer *out)
+void overview_set_coordinators(struct overview *o, const char *coordinators)
 {
+    (void)pthread_mutex_lock(&o->lock);
+    (void)snprintf(o->coordinators, sizeof o->coordinators, "%s", coordinators);
+    (void)pthread_mutex_unlock(&o->lock);
+}
+
+bool overview_put(struct overview *o, const char *known, struct buffer *out)
+{
+    char coordinators[OVERVIEW_COORDINATORS_SIZE];
+
+    (void)pthread_mutex_lock(&o->lock);
+    memcpy(coordinators, o->coordinators, sizeof coordinators);
+    (void)pthread_mutex_unlock(&o->lock);
     const struct admin_where where = {
-        .cluster = o->cluster, .coordinators = o->coordinators, .tls = o->tls};
+        .cluster = o->cluster, .coordinators = coordinators, .tls = o->tls};
     struct admin *a = admin_open(&where);
 
     json_begin(out, NULL, '{');

@@ -9,16 +9,24 @@
 #include "base/bytes.h"
 #include "wire/link.h"
 
+#include <pthread.h>
+
+enum { OVERVIEW_COORDINATORS_SIZE = 1024 };
+
 /* Where the coordinators are. */
 struct overview {
     char cluster[64];
-    char coordinators[1024]; /* "host:port,host:port" */
+    pthread_mutex_t lock;                          /* the next: they may change */
+    char coordinators[OVERVIEW_COORDINATORS_SIZE]; /* "host:port,host:port" */
     struct link_files tls;
 };
+
+/* They are these from now on. Any thread. */
+void overview_set_coordinators(struct overview *o, const char *coordinators);
 
 /* Append it: {"schema":1,"cluster":…}; docs/metrics.md has the fields. The vnodes are left out when
  * the ring's version is still `known` and nothing moves: they are the most of it. False: no leader
  * answered within a second; the text says so. Blocks; any thread that isn't a daemon's loop. */
-bool overview_put(const struct overview *o, const char *known, struct buffer *out);
+bool overview_put(struct overview *o, const char *known, struct buffer *out);
 
 #endif

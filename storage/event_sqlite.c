@@ -184,6 +184,18 @@ static char *get_text(struct statement *q)
     return mem_string(text);
 }
 
+bool event_has_note(sqlite3 *db, const char *subject, const char *what)
+{
+    struct statement q = statement_open(
+        db, "SELECT 1 FROM event WHERE command = 'note' AND subject = ? AND why = ? LIMIT 1");
+
+    statement_text(&q, subject);
+    statement_text(&q, what);
+    const bool has = statement_row(&q);
+    statement_close(&q);
+    return has;
+}
+
 void event_list(sqlite3 *db, uint32_t limit, Rh__AdminReply *reply)
 {
     struct statement q =

@@ -171,6 +171,11 @@ struct sqlite3 *state_db_handle(const struct state_db *db)
     return db->db;
 }
 
+bool state_db_has_note(struct state_db *db, const char *subject, const char *what)
+{
+    return event_has_note(db->db, subject, what);
+}
+
 void state_db_events(struct state_db *db, uint32_t limit, Rh__AdminReply *reply)
 {
     event_list(db->db, limit, reply);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What each process tells `ringhold check`, and what `ringhold fix` has it do:
- * ring, node, gateway, coordinator, each by itself.
+ * What each process tells `ringhold check`, what `ringhold fix` has it do, and how a
+ * kick or a trace leaves: ring, node, gateway, coordinator, each by itself.
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -495,15 +495,10 @@ static void a_follower_answers_and_passes_on(void **state)
     bench_close(&b);
 }
 
-/* Ask for a repair; the barrier is done. */
-static void ask_mend(struct bench *b, Rh__AdminMend *mend)
+/* Ask; the barrier is done. */
+static void ask_leader(struct bench *b, Rh__Admin *admin)
 {
-    Rh__Admin admin = RH__ADMIN__INIT;
-
-    admin.tag = 9;
-    admin.what_case = RH__ADMIN__WHAT_MEND;
-    admin.mend = mend;
-    bench_admin(b, &admin);
+    bench_admin(b, admin);
     for (size_t i = 0; i < b->effects.count; i++) {
         if (b->effects.item[i].type == COORDINATOR_BARRIER) {
             bench_step(b,
@@ -513,6 +508,16 @@ static void ask_mend(struct bench *b, Rh__AdminMend *mend)
         }
     }
     fail_msg("no barrier was asked for");
+}
+
+static void ask_mend(struct bench *b, Rh__AdminMend *mend)
+{
+    Rh__Admin admin = RH__ADMIN__INIT;
+
+    admin.tag = 9;
+    admin.what_case = RH__ADMIN__WHAT_MEND;
+    admin.mend = mend;
+    ask_leader(b, &admin);
 }
 
 static void a_repair_is_recorded_and_then_done(void **state)
@@ -648,6 +653,141 @@ static void the_threads_of_a_gateway_are_one_in_the_overview(void **state)
     bench_close(&b);
 }
 
+/* ---- errands ---- */
+
+static void ask_kick(struct bench *b, uint64_t tag, const char *gateway)
+{
+    Rh__Admin admin = RH__ADMIN__INIT;
+    Rh__AdminErrand what = RH__ADMIN_ERRAND__INIT;
+    Rh__Actor actor = RH__ACTOR__INIT;
+
+    actor.kind = 3;
+    actor.id = proto_bytes(bytes_of("ann", 3));
+    what.actor = &actor;
+    what.what = RH__ERRAND_WHAT__ERRAND_KICK;
+    what.code = 1077;
+    what.text = proto_text("maintenance");
+    what.by = proto_text("op@desk");
+    what.gateway = proto_text(gateway);
+    admin.tag = tag;
+    admin.what_case = RH__ADMIN__WHAT_ERRAND;
+    admin.errand = &what;
+    ask_leader(b, &admin);
+}
+
+static void gateway_comes(struct bench *b, uint64_t link, const char *name, uint32_t protocol)
+{
+    bench_step(b,
+               (struct coordinator_event){.type = COORDINATOR_PEER_UP,
+                                          .peer = link,
+                                          .role = ROLE_GATEWAY,
+                                          .name = name,
+                                          .protocol = protocol,
+                                          .incarnation = GATEWAY + link});
+}
+
+/* What the last step proposes; NULL = nothing. */
+static Rh__Command *proposed(const struct bench *b, uint64_t *tag)
+{
+    for (size_t i = 0; i < b->effects.count; i++) {
+        const struct coordinator_effect *e = &b->effects.item[i];
+
+        if (e->type == COORDINATOR_PROPOSE) {
+            Rh__Command *command = command_get(bytes_of(b->effects.bytes.data + e->at, e->size));
+
+            if (command->body_case == RH__COMMAND__BODY_NOTE) {
+                *tag = e->tag;
+                return command;
+            }
+            command_free(command);
+        }
+    }
+    return NULL;
+}
+
+static void an_older_gateway_is_not_asked_what_it_does_not_know(void **state)
+{
+    Rh__Control *said = NULL;
+    struct bench b;
+    uint64_t tag = 0;
+
+    (void)state;
+    bench_open(&b);
+    bench_step(&b, (struct coordinator_event){.type = COORDINATOR_PEER_DOWN, .peer = GATEWAY_LINK});
+    gateway_comes(&b, 5, "old", LINK_PROTOCOL_ERRANDS - 1);
+    bench_step(&b, (struct coordinator_event){.type = COORDINATOR_LEAD, .term = 1});
+    ask_kick(&b, 9, "");
+    said = sent_to(&b, CLI_LINK, RH__CONTROL__BODY_ADMIN_REPLY);
+    assert_string_equal(said->admin_reply->error,
+                        "gateway old speaks protocol 3, and this needs 4: upgrade it");
+    control_free(said);
+    assert_null(proposed(&b, &tag));
+    // Beside one that does it is passed over.
+    gateway_comes(&b, 4, "new", LINK_PROTOCOL_ERRANDS);
+    gateway_comes(&b, 6, "old2", LINK_PROTOCOL_ERRANDS - 1);
+    ask_kick(&b, 10, "");
+    Rh__Command *command = proposed(&b, &tag);
+    assert_non_null(command);
+    command_free(command);
+    ask_kick(&b, 11, "old2");
+    said = sent_to(&b, CLI_LINK, RH__CONTROL__BODY_ADMIN_REPLY);
+    assert_non_null(strstr(said->admin_reply->error, "old2 speaks protocol 3"));
+    control_free(said);
+    bench_close(&b);
+}
+
+static void a_kick_stands_in_the_history_before_it_leaves(void **state)
+{
+    struct state_result result = {0};
+    Rh__Control *said = NULL;
+    struct bench b;
+    uint64_t tag = 0;
+    uint64_t other = 0;
+
+    (void)state;
+    bench_open(&b);
+    gateway_comes(&b, 4, "g2", LINK_PROTOCOL_ERRANDS);
+    bench_step(&b, (struct coordinator_event){.type = COORDINATOR_LEAD, .term = 1});
+    ask_kick(&b, 9, "g2");
+    Rh__Command *command = proposed(&b, &tag);
+    assert_non_null(command);
+    assert_string_equal(command->note->subject, "actor 3/ann");
+    assert_string_equal(command->note->what, "its session told to end, code 1077");
+    assert_string_equal(command->by, "op@desk");
+    assert_string_equal(command->reason, "maintenance");
+    assert_null(sent_to(&b, 4, RH__CONTROL__BODY_ERRAND)); // not before
+    ask_kick(&b, 9, "g2");                                 // who waits asks again
+    assert_null(proposed(&b, &other));
+    state_apply(&b.state, command, &result);
+    bench_step(&b,
+               (struct coordinator_event){.type = COORDINATOR_APPLIED,
+                                          .tag = tag,
+                                          .index = 5,
+                                          .command = command,
+                                          .result = &result});
+    said = sent_to(&b, 4, RH__CONTROL__BODY_ERRAND);
+    assert_non_null(said);
+    assert_int_equal(said->errand->tag, 9);
+    assert_int_equal(said->errand->route, CLI_LINK);
+    assert_string_equal(said->errand->what->text, "maintenance");
+    control_free(said);
+    // It may have been lost: it leaves once more, and stands there once.
+    ask_kick(&b, 9, "g2");
+    assert_null(proposed(&b, &other));
+    said = sent_to(&b, 4, RH__CONTROL__BODY_ERRAND);
+    assert_non_null(said);
+    control_free(said);
+    ask_kick(&b, 10, "g2");
+    Rh__Command *another = proposed(&b, &other);
+    assert_non_null(another);
+    command_free(another);
+    // Who leads no more forgets it.
+    bench_step(&b, (struct coordinator_event){.type = COORDINATOR_FOLLOW});
+    state_result_fini(&result);
+    command_free(command);
+    bench_close(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -658,6 +798,8 @@ int main(void)
         cmocka_unit_test(a_node_does_as_it_is_told),
         cmocka_unit_test(a_follower_answers_and_passes_on),
         cmocka_unit_test(a_repair_is_recorded_and_then_done),
+        cmocka_unit_test(an_older_gateway_is_not_asked_what_it_does_not_know),
+        cmocka_unit_test(a_kick_stands_in_the_history_before_it_leaves),
         cmocka_unit_test(the_threads_of_a_gateway_are_one_in_the_overview),
     };
 

@@ -65,6 +65,10 @@ static void on_mine(struct coordinator *c, const struct proposal *p,
     case PROPOSAL_MEND:
         inspect_mend_applied(c, p, result);
         return;
+    case PROPOSAL_ERRAND:
+        errand_applied(c, p, result);
+        return;
+    case PROPOSAL_NOTE:
     case PROPOSAL_VOTER:
     case PROPOSAL_LEASE:
     case PROPOSAL_REASSIGN:
@@ -140,9 +144,11 @@ void applied_on_entry(struct coordinator *c, const struct coordinator_event *eve
         struct proposal p = c->proposal[at];
 
         c->proposal[at].ops = NULL;
+        c->proposal[at].errand = NULL;
         coordinator_drop_proposal(c, at);
         on_mine(c, &p, event);
         mem_free(p.ops);
+        control_free(p.errand);
     }
 }
 

@@ -249,6 +249,9 @@ void coordinator_step(struct coordinator *c, const struct coordinator_event *eve
     case COORDINATOR_VOTERS:
         on_voters(c, event);
         break;
+    case COORDINATOR_NOTE:
+        (void)coordinator_propose_note(c, PROPOSAL_NOTE, event->note);
+        break;
     case COORDINATOR_TICK:
         on_tick(c);
         break;

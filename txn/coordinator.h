@@ -42,7 +42,16 @@ enum coordinator_event_type {
     COORDINATOR_PEER_DOWN,
     COORDINATOR_MESSAGE, /* a Control from a peer */
     COORDINATOR_VOTERS,  /* other voters from now on; whoever is linked is told */
+    COORDINATOR_NOTE,    /* the shell has something for the history: note. Lost if I don't lead */
     COORDINATOR_TICK,    /* every 10..50 ms */
+};
+
+/* What somebody did that changes no state, for the audit history. All are texts, none NULL. */
+struct history_note {
+    const char *subject; /* "node n2" */
+    const char *what;
+    const char *by;     /* "" = we */
+    const char *reason; /* "" = he gave none */
 };
 
 struct coordinator_event {
@@ -68,6 +77,7 @@ struct coordinator_event {
     const Rh__Control *message; /* MESSAGE, borrowed */
     const struct state_voter *voter; /* VOTERS: ids and addresses, borrowed */
     size_t voter_count;              /* VOTERS */
+    const struct history_note *note; /* NOTE, borrowed */
 };
 
 enum coordinator_effect_type {

@@ -69,6 +69,7 @@ struct peer {
     uint32_t protocol;      /* of the link */
     struct versions format; /* of the fleet, that it reads */
     uint64_t heard_us;
+    uint64_t errand;    /* an operator's question: its errand stands in the history; 0 = none */
     Rh__GetConfig told; /* a gateway's figures; no pointers in it */
 };
 
@@ -97,7 +98,9 @@ enum proposal_kind {
     PROPOSAL_QUARANTINE,
     PROPOSAL_FORMAT,
     PROPOSAL_AHEAD,
-    PROPOSAL_MEND, /* a NOTE; what it tells of is done when it is applied */
+    PROPOSAL_NOTE,   /* only for the history */
+    PROPOSAL_ERRAND, /* a NOTE; the errand leaves when it is applied */
+    PROPOSAL_MEND,   /* a NOTE; what it tells of is done when it is applied */
 };
 
 /* A command on its way through the log. */
@@ -115,10 +118,11 @@ struct proposal {
     size_t op_count;
     uint64_t plan_id; /* BEGIN: of the plan it came from, and where it stands there */
     size_t planned_at;
-    uint16_t donor;    /* BEGIN: 0 = none */
-    uint16_t receiver; /* BEGIN */
-    uint64_t patient;  /* MEND: link to the process */
-    uint32_t mend;     /* MEND: enum mend_what */
+    uint16_t donor;      /* BEGIN: 0 = none */
+    uint16_t receiver;   /* BEGIN */
+    uint64_t patient;    /* MEND: link to the process */
+    uint32_t mend;       /* MEND: enum mend_what */
+    Rh__Control *errand; /* ERRAND: owned */
 };
 
 enum drive_state { DRIVE_PREP_IN, DRIVE_PREP_OUT, DRIVE_DECIDING };
@@ -265,6 +269,10 @@ struct proposal *coordinator_propose(struct coordinator *c, enum proposal_kind k
 /* One in flight of that kind about that transaction, slot or nonce, or NULL. */
 const struct proposal *coordinator_proposal(const struct coordinator *c, enum proposal_kind kind,
                                             uint64_t about);
+
+/* For the history: who did what, with what. NULL: not now. */
+struct proposal *coordinator_propose_note(struct coordinator *c, enum proposal_kind kind,
+                                          const struct history_note *note);
 
 /* Its index, or how many there are. */
 size_t coordinator_proposal_at(const struct coordinator *c, uint64_t tag);
@@ -538,9 +546,12 @@ void admin_preview(struct coordinator *c, Rh__AdminReply *reply, const Rh__Admin
 
 /* ---- errand.c ---- */
 
-/* Pass it on to a gateway. True: its answer comes later. */
+/* Pass it on to a gateway, when it stands in the history. True: the answer comes later. */
 bool errand_ask(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
                 const Rh__AdminErrand *in);
+/* It stands in the history: now it leaves. */
+void errand_applied(struct coordinator *c, const struct proposal *p,
+                    const struct state_result *result);
 /* A gateway answers. */
 void errand_relay(struct coordinator *c, const Rh__ErrandAnswer *answer);
 

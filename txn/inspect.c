@@ -190,22 +190,16 @@ static const char *what_text(uint32_t what)
 static struct proposal *propose_note(struct coordinator *c, const struct peer *patient,
                                      const Rh__AdminMend *in)
 {
-    Rh__Command command = RH__COMMAND__INIT;
-    Rh__CommandNote note = RH__COMMAND_NOTE__INIT;
     char subject[VIEW_NAME_MAX + 16];
+    const struct history_note note = {
+        .subject = subject, .what = what_text(in->what), .by = in->by, .reason = in->why};
 
     (void)snprintf(subject,
                    sizeof subject,
                    "%s %s",
                    patient->role == ROLE_GATEWAY ? "gateway" : "node",
                    patient->name);
-    note.subject = proto_text(subject);
-    note.what = proto_text(what_text(in->what));
-    command.body_case = RH__COMMAND__BODY_NOTE;
-    command.note = &note;
-    command.by = in->by;
-    command.reason = in->why;
-    return coordinator_propose(c, PROPOSAL_MEND, &command);
+    return coordinator_propose_note(c, PROPOSAL_MEND, &note);
 }
 
 bool inspect_mend(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,

@@ -14,6 +14,7 @@
 void coordinator_drop_proposal(struct coordinator *c, size_t at)
 {
     mem_free(c->proposal[at].ops);
+    control_free(c->proposal[at].errand);
     c->proposal_count--;
     memmove(&c->proposal[at], &c->proposal[at + 1], (c->proposal_count - at) * sizeof *c->proposal);
 }
@@ -77,12 +78,29 @@ struct proposal *coordinator_propose(struct coordinator *c, enum proposal_kind k
     return &c->proposal[c->proposal_count++];
 }
 
+struct proposal *coordinator_propose_note(struct coordinator *c, enum proposal_kind kind,
+                                          const struct history_note *note)
+{
+    Rh__Command command = RH__COMMAND__INIT;
+    Rh__CommandNote body = RH__COMMAND_NOTE__INIT;
+
+    body.subject = proto_text(note->subject);
+    body.what = proto_text(note->what);
+    command.body_case = RH__COMMAND__BODY_NOTE;
+    command.note = &body;
+    command.by = proto_text(note->by);
+    command.reason = proto_text(note->reason);
+    return coordinator_propose(c, kind, &command);
+}
+
 static bool is_about(const struct proposal *p, uint64_t about)
 {
     switch (p->kind) {
     case PROPOSAL_INIT:
     case PROPOSAL_LEASE:
     case PROPOSAL_SETTLE:
+    case PROPOSAL_NOTE:
+    case PROPOSAL_ERRAND:
     case PROPOSAL_MEND:
     case PROPOSAL_DAEMONS:
     case PROPOSAL_QUARANTINE:

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """What an operator asks and changes: the plan before a node comes or goes, weights, kicks, traces, backups."""
+import json
 import os
+import socket
 
 import packets
 from fleet import Fleet, Resp, main, until
@@ -84,6 +86,10 @@ def a_player_is_kicked_wherever_its_actor_lives(binary):
             assert type_ == packets.KICK and body == (1077).to_bytes(4, "big") + b"maintenance", body
             assert client.closed()
             until("nobody is bound", lambda: fleet.run(*words, "--coordinators", fleet.addresses)[0] == 1)
+        notes = [e for e in fleet.ask("events", "--limit", "1000") if e["command"] == "note"]
+        told = {e["subject"] for e in notes if e["why"] == "its session told to end, code 1077"}
+        assert told == {"actor 0/alice", "actor 0/bob", "actor 0/carol", "actor 0/3/x"}, notes
+        assert all(e["reason"] == "maintenance" and "@" in e["by"] for e in notes), notes
         err = refused(fleet, "kick", "nobody")
         assert "nobody has no session" in err, err
         assert "no ID" in refused(fleet, "kick", "%")
@@ -111,6 +117,58 @@ def a_request_is_followed_to_its_actor(binary):
         assert fleet.ask("trace", "0/k2", "--wake")["outcome"] == "ok"
         assert "not linked" in refused(fleet, "trace", "k1", "--gateway", "g9")
         assert fleet.ask("trace", "k1", "--gateway", "g1")["owner"] == owner
+        events = fleet.ask("events", "--limit", "1000")
+        traced = [e["subject"] for e in events if e["why"] == "traced"]
+        assert set(traced) == {"actor 0/k1", "actor 0/k2"}, events
+
+
+def page_of(socket_path):
+    """The fleet as a coordinator's web page is told of it; None: not now."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(socket_path)
+        s.sendall(b"GET /fleet HTTP/1.0\r\n\r\n")
+        head, _, body = b"".join(iter(lambda: s.recv(65536), b"")).partition(b"\r\n\r\n")
+    return json.loads(body) if b" 200 " in head else None
+
+
+def a_change_of_coordinators_is_told(binary):
+    with Fleet(binary) as fleet:
+        started(fleet, "n1")
+        pages = {}
+        for i in (2, 3, 4):
+            fleet.ports[i] = fleet.port()
+            pages[i] = fleet.data(f"c{i}.sock")
+            words = ["--id", str(i), "--listen", f"127.0.0.1:{fleet.ports[i]}", "--data", fleet.data(f"c{i}")]
+            fleet.start(f"c{i}", ["coordinator", *words, "--join-group", "--admin", f"unix:{pages[i]}"])
+        at = {i: f"{i}=127.0.0.1:{p}" for i, p in fleet.ports.items()}
+        fleet.tell("coordinators", "add", f"{at[2]},{at[3]}")
+        fleet.tell("coordinators", "replace", "1", at[4])
+
+        def noted():
+            events = fleet.ask("events", "--limit", "1000")
+            rows = [e for e in events if e["subject"] == "coordinators"]
+            return [(*in_order(e["why"]), e["by"] != "") for e in rows]
+
+        def in_order(why):
+            what, group = why.split(": ")
+            return what, sorted(group.split(","))
+
+        def text(*ids):
+            return [at[i] for i in ids]
+
+        wanted = [
+            ("wished", text(1, 2, 3), True),
+            ("generation 1", text(1, 2, 3), False),
+            ("wished", text(2, 3, 4), True),
+            ("generation 2", text(2, 3, 4), False),
+        ]
+        until("all of it is in the history", lambda: len(noted()) >= len(wanted))
+        assert noted() == wanted, noted()
+        # Whom none of --peers names any more: the page asks who is there now.
+        fleet.process("c1").kill().wait()
+        for i in (2, 3, 4):
+            told = until(f"the page of {i} finds the leader", lambda i=i: page_of(pages[i]))
+            assert [c["id"] for c in told["coordinators"]] == [2, 3, 4], told
 
 
 def a_backup_goes_to_a_file_or_a_folder(binary):
@@ -136,5 +194,6 @@ main([
     what_makes_no_sense_is_refused,
     a_player_is_kicked_wherever_its_actor_lives,
     a_request_is_followed_to_its_actor,
+    a_change_of_coordinators_is_told,
     a_backup_goes_to_a_file_or_a_folder,
 ])  # fmt: skip
