@@ -33,19 +33,12 @@ static struct clients_config config(void)
 static void start_asked(struct talk *t, const struct clients_config *clients)
 {
     const struct keyring keys = keys_named("a", NULL);
-    struct hello_ack_packet ack;
 
     start(t, clients);
     client_rig_free(&t->r, t->c); // it came before there were keys
     clients_set_keys(t->r.all, &keys);
     clients_set_unix(t->r.all, now_s);
-    t->c = client_new(t->r.all, CLIENT_PACKETS, "10.0.0.1:999", t->r.rig.now_us);
-    packet_put_hello(&t->said, &(struct hello_packet){.version_min = 1, .version_max = 1});
-    send(t);
-    const struct packet p = hear(t);
-    assert_int_equal(p.type, PACKET_HELLO_ACK);
-    assert_int_equal(packet_get_hello_ack(p.body, &ack), ERR_OK);
-    assert_int_equal(ack.flags, PACKET_ACK_AUTH);
+    come_asked(t);
 }
 
 static struct clients_figures figures(const struct talk *t)

@@ -57,6 +57,18 @@ static void answers(struct talk *t, size_t number, const struct bound *bound)
     buffer_fini(&body);
 }
 
+/* The actor keeps whom that note bound. */
+static void answers_kept(struct talk *t, size_t number, const struct note *note,
+                         const struct bound *kept)
+{
+    struct bound bound = *kept;
+
+    bound.round = note->round;
+    bound.key = note->key;
+    bound.keep_ms = KEEP_MS;
+    answers(t, number, &bound);
+}
+
 static struct session_packet hears_session(struct talk *t, uint32_t request)
 {
     const struct response_packet r = hears_answer(t, request, STATUS_OK);
@@ -76,14 +88,7 @@ static struct session_packet keeps(struct talk *t)
     asks(t, PACKET_REQUEST, 5, 0); // it waits: nobody knows yet what it is numbered in
     assert_int_equal(t->r.request_count, 1);
     assert_false(client_wants_input(t->c));
-    answers(t,
-            1,
-            &(struct bound){.result = BOUND_NEW,
-                            .round = note.round,
-                            .key = note.key,
-                            .next = 1,
-                            .epoch = 1,
-                            .keep_ms = KEEP_MS});
+    answers_kept(t, 1, &note, &(struct bound){.result = BOUND_NEW, .next = 1, .epoch = 1});
     const struct session_packet session = hears_session(t, 1);
     assert_true(session.next == 1 && session.keep_ms == KEEP_MS);
     assert_true(client_has_input(t->c));
@@ -124,21 +129,12 @@ static void who_comes_back_goes_on(void **state)
     struct client *former = t.c;
     client_sent(former, client_output(former).size, t.r.rig.now_us);
     t.c = client_new(t.r.all, CLIENT_PACKETS, "y", t.r.rig.now_us);
-    packet_put_hello(&t.said, &(struct hello_packet){.version_min = 1, .version_max = 1});
-    send(&t);
-    assert_int_equal(hear(&t).type, PACKET_HELLO_ACK);
+    greet(&t);
     resumes(&t, &session, 7);
     const struct note note = note_at(&t, 3, NOTE_RETURN);
     assert_true(note.key == session.name.key && note.session == session.name.session &&
                 note.got == 7);
-    answers(&t,
-            3,
-            &(struct bound){.result = BOUND_KEPT,
-                            .round = note.round,
-                            .key = note.key,
-                            .next = 8,
-                            .epoch = 2,
-                            .keep_ms = KEEP_MS});
+    answers_kept(&t, 3, &note, &(struct bound){.result = BOUND_KEPT, .next = 8, .epoch = 2});
     assert_int_equal(hears_session(&t, 1).next, 8);
 
     // What has no answer is asked again: the one that is under way is its copy.
@@ -174,9 +170,7 @@ static void answers_of_the_line_before_are_dropped(void **state)
     (void)state;
     client_sent(former, client_output(former).size, t.r.rig.now_us);
     t.c = client_new(t.r.all, CLIENT_PACKETS, "y", t.r.rig.now_us);
-    packet_put_hello(&t.said, &(struct hello_packet){.version_min = 1, .version_max = 1});
-    send(&t);
-    assert_int_equal(hear(&t).type, PACKET_HELLO_ACK);
+    greet(&t);
     resumes(&t, &session, 0);
     const struct note note = note_at(&t, 3, NOTE_RETURN);
     answers(&t,
@@ -378,14 +372,7 @@ static void one_that_was_begun_afresh_is_told(void **state)
     (void)go_on(&t, 10);
     const struct note note = note_at(&t, 3, NOTE_RENEW);
     assert_true(note.key != session.name.key && note.epoch == 1);
-    answers(&t,
-            3,
-            &(struct bound){.result = BOUND_NEW,
-                            .round = note.round,
-                            .key = note.key,
-                            .next = 1,
-                            .epoch = 1,
-                            .keep_ms = KEEP_MS});
+    answers_kept(&t, 3, &note, &(struct bound){.result = BOUND_NEW, .next = 1, .epoch = 1});
     const struct packet p = hear(&t);
     struct session_packet begun;
     assert_int_equal(p.type, PACKET_BEGUN);
@@ -439,14 +426,7 @@ static void one_that_is_rebound_leaves_and_keeps_its_answers(void **state)
     send(&t);
     const struct note note = note_at(&t, 4, NOTE_KEEP);
     assert_true(note.round > 1);
-    answers(&t,
-            4,
-            &(struct bound){.result = BOUND_NEW,
-                            .round = note.round,
-                            .key = note.key,
-                            .next = 1,
-                            .epoch = 1,
-                            .keep_ms = KEEP_MS});
+    answers_kept(&t, 4, &note, &(struct bound){.result = BOUND_NEW, .next = 1, .epoch = 1});
     (void)hears_session(&t, 9);
     rebound(&t, 1, 2); // of the actor before
     hears_nothing(&t);
@@ -511,14 +491,7 @@ static void a_bind_without_an_answer_is_asked_again(void **state)
     (void)go_on(&t, 10);
     const struct note second = note_at(&t, 2, NOTE_KEEP);
     assert_true(second.round == first.round + 1 && second.session == first.session);
-    answers(&t,
-            2,
-            &(struct bound){.result = BOUND_NEW,
-                            .round = second.round,
-                            .key = second.key,
-                            .next = 1,
-                            .epoch = 1,
-                            .keep_ms = KEEP_MS});
+    answers_kept(&t, 2, &second, &(struct bound){.result = BOUND_NEW, .next = 1, .epoch = 1});
     assert_int_equal(hears_session(&t, 1).next, 1);
     hears_nothing(&t);
     stop(&t);

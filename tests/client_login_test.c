@@ -29,26 +29,13 @@ static struct clients_config config(void)
     return clients;
 }
 
-static void come(struct talk *t)
-{
-    struct hello_ack_packet ack;
-
-    t->c = client_new(t->r.all, CLIENT_PACKETS, "10.0.0.1:999", t->r.rig.now_us);
-    packet_put_hello(&t->said, &(struct hello_packet){.version_min = 1, .version_max = 1});
-    send(t);
-    const struct packet p = hear(t);
-    assert_int_equal(p.type, PACKET_HELLO_ACK);
-    assert_int_equal(packet_get_hello_ack(p.body, &ack), ERR_OK);
-    assert_int_equal(ack.flags, PACKET_ACK_AUTH);
-}
-
 static void start_asked(struct talk *t, const struct clients_config *clients)
 {
     start(t, clients);
     client_rig_free(&t->r, t->c);
     t->heard_at = t->heard.size;
     clients_set_unix(t->r.all, now_s);
-    come(t);
+    come_asked(t);
 }
 
 static struct clients_figures figures(const struct talk *t)
@@ -152,7 +139,7 @@ static void with_keys_one_login_is_enough(void **state)
     assert_true(token.size > 0 && token.size <= sizeof text);
     memcpy(text, token.data, token.size);
     client_rig_free(&t.r, t.c);
-    come(&t);
+    come_asked(&t);
     packet_put_auth(&t.said, bytes_of(text, token.size));
     send(&t);
     const struct auth_ok_packet again = hears_who(&t);
@@ -162,7 +149,7 @@ static void with_keys_one_login_is_enough(void **state)
     assert_int_equal(again.token.size, 0); // it has one
     assert_int_equal(t.r.request_count, 1);
     client_rig_free(&t.r, t.c);
-    come(&t);
+    come_asked(&t);
     show(&t, "rh1.of.some.kind"); // is no credentials
     hears_notice(&t, PACKET_KICK, PACKET_KICK_TOKEN_MALFORMED);
     stop(&t);
@@ -209,7 +196,7 @@ static void one_that_is_rebound_is_that_entity_elsewhere_too(void **state)
     send(&t);
     hears_answer(&t, 3, STATUS_UNAUTHORIZED);
     client_rig_free(&t.r, t.c);
-    come(&t);
+    come_asked(&t);
     packet_put_auth(&t.said, buffer_bytes(&body));
     send(&t);
     const struct auth_ok_packet again = hears_who(&t);
@@ -287,14 +274,14 @@ static void without_an_answer_it_is_told_when_to_come_again(void **state)
     assert_true(client_is_done(t.c));
     assert_int_equal(figures(&t).logins.unanswered, 1);
     client_rig_free(&t.r, t.c);
-    come(&t);
+    come_asked(&t);
     show(&t, "x");
     client_rig_answer(&t.r, 2, ANSWER_APP_ERROR, of("TRYAGAIN the accounts are away"));
     (void)hears_goaway(&t);
     assert_int_equal(figures(&t).logins.unanswered, 2);
     assert_int_equal(figures(&t).logins.refused, 0);
     client_rig_free(&t.r, t.c);
-    come(&t);
+    come_asked(&t);
     show(&t, "x");
     pass(&t, 6 * second_us); // 5 s from its coming
     (void)hears_goaway(&t);
@@ -333,7 +320,7 @@ static void logins_under_way_are_few(void **state)
     start_asked(&t, &clients);
     show(&t, "x");
     first = t.c;
-    come(&t);
+    come_asked(&t);
     show(&t, "y");
     (void)hears_goaway(&t);
     assert_int_equal(figures(&t).logins.full, 1);
@@ -394,7 +381,7 @@ static void logins_are_spread(void **state)
         client_rig_answer(&t.r, t.r.request_count, ANSWER_APP_ERROR, of("ERR no"));
         (void)hear(&t);
         client_rig_free(&t.r, t.c);
-        come(&t);
+        come_asked(&t);
     }
     assert_int_equal(seen, 15);
     stop(&t);

@@ -105,6 +105,20 @@ static inline void greet(struct talk *t)
     assert_int_equal(hear(t).type, PACKET_HELLO_ACK);
 }
 
+/* Another connection, which is told that it has to say who it is. */
+static inline void come_asked(struct talk *t)
+{
+    struct hello_ack_packet ack;
+
+    t->c = client_new(t->r.all, CLIENT_PACKETS, "10.0.0.1:999", t->r.rig.now_us);
+    packet_put_hello(&t->said, &(struct hello_packet){.version_min = 1, .version_max = 1});
+    send(t);
+    const struct packet p = hear(t);
+    assert_int_equal(p.type, PACKET_HELLO_ACK);
+    assert_int_equal(packet_get_hello_ack(p.body, &ack), ERR_OK);
+    assert_int_equal(ack.flags, PACKET_ACK_AUTH);
+}
+
 static inline void start_greeted(struct talk *t)
 {
     const struct clients_config clients = clients_config_default();

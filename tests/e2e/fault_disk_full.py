@@ -39,20 +39,27 @@ def drain(fleet, turn):
     fleet.run(*words, "--coordinators", fleet.addresses, "--cluster", fleet.cluster)
 
 
+def ledger_node(fleet, name):
+    fleet.node(name, ["--actor", "ledger"], {"RINGHOLD_LEDGER": fleet.data("journals")})
+
+
+def three_under_load(fleet):
+    """Three coordinators, three nodes: the load, and where the journals are."""
+    os.mkdir(fleet.data("journals"))
+    fleet.coordinators(3)
+    for name in ("n1", "n2", "n3"):
+        ledger_node(fleet, name)
+    gateway = fleet.gateway("g1").resp
+    fleet.settled(["n1", "n2", "n3"])
+    return Load([gateway], ids=300, rate=600, patience=60), fleet.data("journals")
+
+
 def a_coordinators_disk_fills(which):
     def run(binary):
         with Fleet(binary) as fleet, contextlib.ExitStack() as disks:
             for number in (1, 2, 3):
                 disks.enter_context(small_disk(fleet.data(f"c{number}")))
-            journals = fleet.data("journals")
-            os.mkdir(journals)
-            env = {"RINGHOLD_LEDGER": journals}
-            fleet.coordinators(3)
-            for name in ("n1", "n2", "n3"):
-                fleet.node(name, ["--actor", "ledger"], env)
-            gateway = fleet.gateway("g1").resp
-            fleet.settled(["n1", "n2", "n3"])
-            load = Load([gateway], ids=300, rate=600, patience=60)
+            load, journals = three_under_load(fleet)
             leader = fleet.leader()
             victim = leader
             if which == "follower":
@@ -86,15 +93,7 @@ def a_coordinators_disk_fills(which):
 
 def a_nodes_disk_fills(binary):
     with Fleet(binary) as fleet, small_disk(fleet.data("n2")):
-        journals = fleet.data("journals")
-        os.mkdir(journals)
-        env = {"RINGHOLD_LEDGER": journals}
-        fleet.coordinators(3)
-        for name in ("n1", "n2", "n3"):
-            fleet.node(name, ["--actor", "ledger"], env)
-        gateway = fleet.gateway("g1").resp
-        fleet.settled(["n1", "n2", "n3"])
-        load = Load([gateway], ids=300, rate=600, patience=60)
+        load, journals = three_under_load(fleet)
         fill(fleet.data("n2"))
         victim = fleet.process("n2")
         faults = Faults()
@@ -113,7 +112,7 @@ def a_nodes_disk_fills(binary):
             faults.killed(victim)
             assert victim.wait() == 74, (victim.wait(), victim.tail())
             os.unlink(os.path.join(fleet.data("n2"), "ballast"))
-            fleet.node("n2", ["--actor", "ledger"], env)
+            ledger_node(fleet, "n2")
         fleet.settled(deadline=90)
         verdict = judge(load.finish(), journals, faults)
         print(f"# {verdict.words()}")

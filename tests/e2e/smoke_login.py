@@ -83,22 +83,34 @@ def bound(g):
     return "bound_clients:1" in Resp(g.resp)("INFO", "sessions")
 
 
+def kill_whose(gateways):
+    """Kill the gateway that has it bound; the other one."""
+    until("a gateway has it bound", lambda: any(bound(g) for g in gateways))
+    at, other = gateways if bound(gateways[0]) else reversed(gateways)
+    at.kill()
+    return other
+
+
+def two_gateways(fleet):
+    """A node with the logins, and two gateways of one key: these, and their addresses."""
+    fleet.coordinators(1)
+    fleet.node("n1", ["--lua", SCRIPT])
+    keys = Keys(fleet, "keys")
+    keys.write(line("k1", b"s" * 32))
+    ports = [free_port(), free_port()]
+    gateways = [gateway(fleet, f"g{i}", "--auth-keys", keys.path, port=p)[0] for i, p in enumerate(ports)]
+    return gateways, [f"127.0.0.1:{p}" for p in ports]
+
+
 def clients_log_in_once(binary):
     for program in Tcp().programs(binary):
         with Fleet(binary) as fleet:
-            fleet.coordinators(1)
-            fleet.node("n1", ["--lua", SCRIPT])
-            keys = Keys(fleet, "keys")
-            keys.write(line("k1", b"s" * 32))
-            ports = [free_port(), free_port()]
-            gateways = [gateway(fleet, f"g{i}", "--auth-keys", keys.path, port=p)[0] for i, p in enumerate(ports)]
-            with Player(program, [f"127.0.0.1:{p}" for p in ports], ACCOUNT, "ada", "ada:secret") as player:
+            gateways, addresses = two_gateways(fleet)
+            with Player(program, addresses, ACCOUNT, "ada", "ada:secret") as player:
                 assert player.next("known") == f"known {ACCOUNT} ada"
                 assert player.next("bound") == "bound afresh"
                 assert player.next("push") == "push 1 lost 0 hello ada"
-                until("a gateway has it bound", lambda: any(bound(g) for g in gateways))
-                at, other = gateways if bound(gateways[0]) else reversed(gateways)
-                at.kill()
+                other = kill_whose(gateways)
                 assert player.next("known") == f"known {ACCOUNT} ada"
                 assert player.next("bound") == "bound again"
                 assert player.ask("who") == "answer OK ada"
@@ -111,13 +123,8 @@ def accounts_choose_a_player(binary):
     """Login, account, rebind, player, its gateway killed, and the player resumed elsewhere."""
     for program in Tcp().programs(binary):
         with Fleet(binary) as fleet:
-            fleet.coordinators(1)
-            fleet.node("n1", ["--lua", SCRIPT])
-            keys = Keys(fleet, "keys")
-            keys.write(line("k1", b"s" * 32))
-            ports = [free_port(), free_port()]
-            gateways = [gateway(fleet, f"g{i}", "--auth-keys", keys.path, port=p)[0] for i, p in enumerate(ports)]
-            with Player(program, [f"127.0.0.1:{p}" for p in ports], ACCOUNT, "ada", "ada:secret") as player:
+            gateways, addresses = two_gateways(fleet)
+            with Player(program, addresses, ACCOUNT, "ada", "ada:secret") as player:
                 assert player.next("push") == "push 1 lost 0 hello ada"
                 player.say("play mage")
                 # The push that lets it go on may come before the answer, or behind it.
@@ -127,9 +134,7 @@ def accounts_choose_a_player(binary):
                 assert player.next("push") == "push 1 lost 0 you are ada/mage"
                 assert player.ask("step") == "answer OK 1"
                 assert "push 2 lost 0 step 1" in player.seen or player.next("push") == "push 2 lost 0 step 1"
-                until("a gateway has it bound", lambda: any(bound(g) for g in gateways))
-                at, other = gateways if bound(gateways[0]) else reversed(gateways)
-                at.kill()
+                other = kill_whose(gateways)
                 assert player.next("known") == f"known {PLAYER} ada/mage"
                 assert player.next("bound") == "bound again"
                 assert player.ask("step") == "answer OK 2"
