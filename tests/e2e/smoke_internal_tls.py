@@ -173,6 +173,49 @@ def certificates_are_replaced_while_all_runs(binary):
         fleet.settled(["n1", "n2", "n3"])
 
 
+def coordinators_join_by_certificates_of_their_own(binary):
+    with Secured(binary) as fleet:
+        fleet.coordinators(1)
+        node = fleet.node("n1")
+        gateway = fleet.gateway("g1")
+        fleet.settled(["n1"])
+        redis = Resp(gateway.resp)
+        assert redis("INCR", "a") == 1
+        joining = {i: f"{fleet.host(f'c{i}')}:{fleet.port()}" for i in (2, 3)}
+        wish = ",".join(f"{i}={address}" for i, address in joining.items())
+
+        def join(number, flags=()):
+            words = ["coordinator", "--id", str(number), "--cluster", fleet.cluster, "--listen", joining[number]]
+            words += ["--data", fleet.data(f"c{number}"), "--join-group"]
+            return fleet.start(f"c{number}", [*words, *flags])
+
+        join(2)
+        stem = foreign(fleet, "coordinator", "3")
+        ca = os.path.join(os.path.dirname(stem), "ca.pem")
+        impostor = join(3, ["--link-ca", ca, "--link-certificate", f"{stem}.pem", "--link-key", f"{stem}.key"])
+        code, _, err = fleet.run(
+            "coordinators", "add", wish, "--coordinators", fleet.addresses, "--cluster", fleet.cluster
+        )
+        assert code == 1 and "coordinator 3: it does not answer" in err, (code, err)
+        impostor.kill().wait()
+        join(3)
+        fleet.tell("coordinators", "add", wish)
+
+        def three_are_linked():
+            rows = fleet.ask("coordinators", "list")
+            return [row["id"] for row in rows if row["linked"] == "yes"] == [1, 2, 3]
+
+        until("three coordinators vote", three_are_linked)
+        for process in (node, gateway):
+            until(f"{process.name} has learnt both", lambda p=process: p.log_count("coordinator_learnt") == 2)
+        fleet.process("c1").kill().wait()
+        fleet.ports = {i: int(address.rsplit(":", 1)[1]) for i, address in joining.items()}
+        until("another one leads", lambda: any(row["leader"] == "yes" for row in fleet.ask("coordinators", "list")))
+        fleet.settled(["n1"])
+        assert redis("INCR", "a") == 2
+        assert node.running
+
+
 def what_would_be_refused_does_not_start(binary):
     with Secured(binary) as fleet:
         fleet.ports = {1: free_port()}
@@ -210,5 +253,6 @@ main([
     nothing_is_said_in_the_clear,
     who_has_no_good_certificate_is_refused_logged_and_counted,
     certificates_are_replaced_while_all_runs,
+    coordinators_join_by_certificates_of_their_own,
     what_would_be_refused_does_not_start,
 ])
