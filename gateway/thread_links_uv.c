@@ -78,21 +78,37 @@ static void dial_coordinator(struct thread *t, size_t at, const char *address)
     }
 }
 
-/* Others may lead from now on: a link to each is wanted. Old ones stay: they know who came after
- * them. */
+static size_t place_of(const struct thread *t, const char *address, const Rh__Leader *leader)
+{
+    struct finder_known known[FINDER_MAX] = {0};
+
+    for (size_t i = 0; i < FINDER_MAX; i++) {
+        const struct link *link = t->coordinator[i].link;
+
+        known[i].address = link == NULL ? NULL : link_address(link);
+        known[i].linked = link != NULL && link_is_up(link);
+    }
+    return finder_place(known, FINDER_MAX, address, leader->coordinators, leader->n_coordinators);
+}
+
+/* Others may lead from now on: a link to each is wanted. Old ones stay while there is room: they
+ * know who came after them. */
 static void learn_coordinators(struct thread *t, const Rh__Leader *leader)
 {
     for (size_t i = 0; i < leader->n_coordinators; i++) {
-        size_t at = 0;
+        const char *address = leader->coordinators[i];
+        const size_t at = place_of(t, address, leader);
+        struct link *old = at < FINDER_MAX ? t->coordinator[at].link : NULL;
 
-        while (at < FINDER_MAX && t->coordinator[at].link != NULL &&
-               strcmp(link_address(t->coordinator[at].link), leader->coordinators[i]) != 0) {
-            at++;
+        if (at == FINDER_MAX || (old != NULL && strcmp(link_address(old), address) == 0)) {
+            continue;
         }
-        if (at < FINDER_MAX && t->coordinator[at].link == NULL) {
-            log_info("gateway", "coordinator_learnt", "address=%s", leader->coordinators[i]);
-            dial_coordinator(t, at, leader->coordinators[i]);
+        log_info("gateway", "coordinator_learnt", "address=%s", address);
+        if (old != NULL) {
+            links_forget(t->links, old);
+            step(t, (struct router_event){.type = ROUTER_COORDINATOR_DOWN, .coordinator = (int)at});
         }
+        dial_coordinator(t, at, address);
     }
 }
 

@@ -101,24 +101,38 @@ static void on_bad_bytes(struct shell *s, struct link *link, const char *why)
     link_drop(link, why);
 }
 
-/* Others may lead from now on: a link to each is wanted. Old ones stay: they know who came after
- * them. */
+static size_t place_of(const struct shell *s, const char *address, const Rh__Leader *leader)
+{
+    struct finder_known known[FINDER_MAX] = {0};
+
+    for (size_t i = 0; i < s->coordinator_count; i++) {
+        known[i].address = link_address(s->coordinator[i]);
+        known[i].linked = link_user(s->coordinator[i]) != NULL;
+    }
+    return finder_place(known, FINDER_MAX, address, leader->coordinators, leader->n_coordinators);
+}
+
+/* Others may lead from now on: a link to each is wanted. Old ones stay while there is room: they
+ * know who came after them. */
 static void learn_coordinators(struct shell *s, const Rh__Leader *leader)
 {
     for (size_t i = 0; i < leader->n_coordinators; i++) {
-        size_t at = 0;
+        const char *address = leader->coordinators[i];
+        const size_t at = place_of(s, address, leader);
+        const bool known =
+            at < s->coordinator_count && strcmp(link_address(s->coordinator[at]), address) == 0;
+        struct link *link = known || at == FINDER_MAX ? NULL : links_dial(s->links, address);
 
-        while (at < s->coordinator_count &&
-               strcmp(link_address(s->coordinator[at]), leader->coordinators[i]) != 0) {
-            at++;
+        if (link == NULL) {
+            continue;
         }
-        struct link *link = at == s->coordinator_count && at < FINDER_MAX
-                                ? links_dial(s->links, leader->coordinators[i])
-                                : NULL;
-        if (link != NULL) {
-            log_info("node", "coordinator_learnt", "address=%s", leader->coordinators[i]);
-            s->coordinator[s->coordinator_count++] = link;
+        log_info("node", "coordinator_learnt", "address=%s", address);
+        if (at < s->coordinator_count) {
+            links_forget(s->links, s->coordinator[at]);
+        } else {
+            s->coordinator_count++;
         }
+        s->coordinator[at] = link;
     }
 }
 

@@ -70,6 +70,23 @@ static void what_was_said_in_an_earlier_term_comes_too_late(void **state)
     assert_int_equal(finder_leader(&f), 1);
 }
 
+static void a_new_address_takes_the_place_of_one_that_is_gone(void **state)
+{
+    char text[][4] = {"a:1", "e:1", "f:1"};
+    char *voters[] = {text[0], text[1], text[2]};
+    struct finder_known known[4] = {{"a:1", false}, {"b:1", true}, {"c:1", false}, {NULL, false}};
+
+    (void)state;
+    assert_int_equal(finder_place(known, 4, "b:1", voters, 3), 1);
+    assert_int_equal(finder_place(known, 4, "e:1", voters, 3), 3); // there is room
+    known[3] = (struct finder_known){"d:1", true};
+    assert_int_equal(finder_place(known, 4, "e:1", voters, 3), 2); // a votes, b and d are there
+    known[2] = (struct finder_known){"e:1", false};
+    assert_int_equal(finder_place(known, 4, "f:1", voters, 3), 4); // none, until one has gone
+    known[1].linked = false;
+    assert_int_equal(finder_place(known, 4, "f:1", voters, 3), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
@@ -77,6 +94,7 @@ int main(void)
         cmocka_unit_test(the_claim_of_the_higher_term_wins_in_any_order),
         cmocka_unit_test(a_lost_link_and_a_refusal_end_a_claim),
         cmocka_unit_test(what_was_said_in_an_earlier_term_comes_too_late),
+        cmocka_unit_test(a_new_address_takes_the_place_of_one_that_is_gone),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }

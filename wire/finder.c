@@ -3,6 +3,8 @@
 
 #include "base/assert.h"
 
+#include <string.h>
+
 void finder_init(struct finder *f, size_t count)
 {
     ASSERT(count >= 1 && count <= FINDER_MAX);
@@ -45,4 +47,33 @@ int finder_leader(const struct finder *f)
         }
     }
     return leader;
+}
+
+static bool is_among(const char *address, char *const *voters, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(voters[i], address) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t finder_place(const struct finder_known *known, size_t count, const char *address,
+                    char *const *voters, size_t voter_count)
+{
+    size_t left = count;
+    size_t free = count;
+
+    for (size_t i = 0; i < count; i++) {
+        if (known[i].address == NULL) {
+            free = free == count ? i : free;
+        } else if (strcmp(known[i].address, address) == 0) {
+            return i;
+        } else if (left == count && !known[i].linked &&
+                   !is_among(known[i].address, voters, voter_count)) {
+            left = i;
+        }
+    }
+    return free < count ? free : left;
 }

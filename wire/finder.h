@@ -39,4 +39,16 @@ void finder_on_down(struct finder *f, size_t index);
 /* Index of the leader, or -1 while nobody claims to lead. */
 int finder_leader(const struct finder *f);
 
+/* One coordinator that is known: its address, NULL = the place is free. */
+struct finder_known {
+    const char *address;
+    bool linked;
+};
+
+/* The place for a link to `address`: its own, else a free one, else that of one that is not linked
+ * and is none of `voters`, whose machine may be gone for good. `count`: there is none. Without
+ * the last a process that has seen FINDER_MAX addresses could follow the coordinators no more. */
+size_t finder_place(const struct finder_known *known, size_t count, const char *address,
+                    char *const *voters, size_t voter_count);
+
 #endif
