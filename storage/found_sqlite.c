@@ -3,6 +3,7 @@
 
 #include "storage/entry.h"
 #include "storage/number.h"
+#include "storage/owner.h"
 #include "storage/peek_sqlite.h"
 #include "storage/raftdb_rows_sqlite.h"
 
@@ -341,6 +342,17 @@ static enum err install(const struct backup *b, const char *folder, const struct
     return error == ERR_OK ? ERR_OK : fail(why, error, detail);
 }
 
+/* Also what failed half-way: the daemon finishes that, or says so. */
+static enum err belongs(const char *folder, const char *replaced, enum err error,
+                        char why[FOUND_WHY_MAX])
+{
+    if (owner_keep(folder, replaced) != ERR_OK && error == ERR_OK) {
+        return fail(
+            why, ERR_IO, "it is done, but its files are root's: give them to the daemon's user");
+    }
+    return error;
+}
+
 enum err found_install(const struct backup *b, const char *folder, uint64_t voter,
                        struct bytes configuration, char replaced[SWAP_NAME_MAX],
                        char why[FOUND_WHY_MAX])
@@ -352,9 +364,11 @@ enum err found_install(const struct backup *b, const char *folder, uint64_t vote
     if (me == NULL) {
         return fail(why, ERR_INVALID, "that voter is none of the new group");
     }
+    replaced[0] = '\0';
     const int held = lock(folder, &error, why);
     if (held >= 0) {
         error = install(b, folder, me, configuration, replaced, why);
+        error = belongs(folder, replaced, error, why);
         (void)close(held);
     }
     return error;
@@ -385,8 +399,10 @@ enum err found_undo(const char *folder, const char *replaced, char now_replaced[
     enum err error = ERR_OK;
     const int held = lock(folder, &error, why);
 
+    now_replaced[0] = '\0';
     if (held >= 0) {
         error = undo(folder, replaced, now_replaced, why);
+        error = belongs(folder, now_replaced, error, why);
         (void)close(held);
     }
     return error;
