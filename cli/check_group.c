@@ -94,6 +94,13 @@ static void find_difference(const Rh__AdminReply *ref, const Rh__AdminReply *rep
     const unsigned id = reply->inspection->id;
     struct finding *f = NULL;
 
+    if (reply->fleet[0] != '\0' && strcmp(reply->fleet, ref->fleet) != 0) {
+        f = add_coordinator(out, reply);
+        finding_what(
+            f, "coordinator %u is of fleet %s, the leader of %s", id, reply->fleet, ref->fleet);
+        finding_todo(f, "stop it: its folder is another fleet's (docs/operating.md#fleets)");
+        return;
+    }
     if (strcmp(reply->cluster, ref->cluster) != 0 || reply->era != ref->era) {
         f = add_coordinator(out, reply);
         finding_what(f,

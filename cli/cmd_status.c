@@ -148,6 +148,8 @@ static void print_json(const Rh__AdminReply *reply, const struct rows *coordinat
 
     (void)printf("{\"cluster\":");
     json_print_string(reply->cluster);
+    (void)printf(",\"fleet\":");
+    json_print_string(reply->fleet);
     (void)printf(",\"leader\":%u,\"term\":%" PRIu64 ",\"version\":%" PRIu64 ",\"number\":%" PRIu64
                  ",\"era\":%" PRIu64 ",\"applied_index\":%" PRIu64
                  ",\"pending\":%u,\"planned\":%u,\"digest\":\"%s\",\"coordinators\":",
@@ -182,9 +184,10 @@ static void print_table(const Rh__AdminReply *reply, const struct rows *coordina
 {
     char digest[33];
 
-    (void)printf("cluster %s  leader %u (term %" PRIu64 ")  ring version %" PRIu64
+    (void)printf("cluster %s  fleet %s\nleader %u (term %" PRIu64 ")  ring version %" PRIu64
                  "  number %" PRIu64 "  moving %u  planned %u  digest %s\n\n",
                  reply->cluster,
+                 reply->fleet[0] == '\0' ? "not founded yet" : reply->fleet,
                  reply->leader,
                  reply->term,
                  reply->version,

@@ -83,6 +83,7 @@ struct daemon {
     struct table peers;
     uint64_t last_peer;
     bool leading;
+    struct fleet_id fleet;   /* as the links know it */
     uint32_t format;         /* of the fleet, as disk and links know it; 0 = not yet */
     uint64_t stop_us;        /* told to stop while leading: stop at the latest then; 0 = not told */
     struct refusal *refused; /* owned */
@@ -101,8 +102,8 @@ void daemon_make_machine(struct daemon *d);
 
 /* The folder: raft.db, state.db, witness. False after printing why. */
 bool daemon_open_storage(struct daemon *d);
-/* The fleet's format rose, or is known now: raft.db and the links are told. */
-void daemon_heed_format(struct daemon *d);
+/* The fleet's id is known now, or its format, or that rose: raft.db and the links are told. */
+void daemon_heed_state(struct daemon *d);
 /* Bring state.db up to date with what was applied. */
 void daemon_commit_state(struct daemon *d);
 int daemon_adopt(const struct coordinator_options *options);

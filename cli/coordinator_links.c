@@ -50,6 +50,7 @@ static void on_up(void *context, struct link *link)
         .product = hello->product,
         .format = hello->format,
         .protocol = link_protocol(link),
+        .fleet = hello->fleet,
     };
     daemon_step(d, &event);
 }

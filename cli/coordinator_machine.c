@@ -126,7 +126,7 @@ void daemon_make_machine(struct daemon *d)
     config.id = d->options->id;
     config.identity = replica_identity(d->replica);
     (void)snprintf(config.cluster, sizeof config.cluster, "%s", d->options->cluster);
-    config.cluster_id = random_u64();
+    config.fleet = (struct fleet_id){random_u64(), random_u64()};
     random_fill(&config.key, sizeof config.key);
     d->machine = coordinator_new(&config, &d->state);
     daemon_tell_voters(d);

@@ -85,12 +85,29 @@ static void on_applied(void *context, uint64_t index)
 
     d->applied_index = index; // state.db gets it soon: daemon_commit_state()
     witness_note(d->witness, d->state.number, index);
-    daemon_heed_format(d);
+    daemon_heed_state(d);
 }
 
-void daemon_heed_format(struct daemon *d)
+static void heed_fleet(struct daemon *d)
 {
-    if (d->format == d->state.format || d->links == NULL) {
+    char text[FLEET_ID_TEXT_SIZE];
+
+    if (fleet_id_same(d->fleet, d->state.view.fleet)) {
+        return;
+    }
+    d->fleet = d->state.view.fleet;
+    fleet_id_print(d->fleet, text);
+    log_info("coordinator", "fleet", "id=%s", text);
+    links_set_fleet(d->links, d->fleet);
+}
+
+void daemon_heed_state(struct daemon *d)
+{
+    if (d->links == NULL) {
+        return;
+    }
+    heed_fleet(d);
+    if (d->format == d->state.format) {
         return;
     }
     if (d->state.format > FLEET_FORMAT_OLDEST) {

@@ -49,7 +49,7 @@ static void on_tick(uv_timer_t *handle)
     replica_poll(d->replica, now_us);
     replica_tick(d->replica, now_us);
     daemon_step(d, &event);
-    daemon_heed_format(d);
+    daemon_heed_state(d);
     daemon_drive_wish(d);
     daemon_note_generation(d);
     if (now_us - d->committed_us >= (uint64_t)STATE_MS * 1000) {
@@ -126,6 +126,7 @@ static bool write_page(void *owner, enum page page, struct buffer *out)
     const struct page_who who = {.role = "coordinator",
                                  .name = name,
                                  .cluster = d->options->cluster,
+                                 .fleet = d->state.view.fleet,
                                  .not_ready = d->stop_us != 0         ? "it stops"
                                               : daemon_leader(d) == 0 ? "no leader"
                                                                       : NULL};

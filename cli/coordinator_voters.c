@@ -114,6 +114,7 @@ void daemon_hello(const struct daemon *d, struct hello *self)
 {
     self->voters = replica_part(d->replica) == REPLICA_WAITS ? waits : voters_digest(d->options);
     self->incarnation = replica_generation(d->replica)->number;
+    self->fleet = d->state.view.fleet;
 }
 
 /* Both of the group as it was founded: the lists must be the same. */

@@ -199,6 +199,7 @@ static bool write_page(void *owner, enum page page, struct buffer *out)
     const struct page_who who = {.role = "gateway",
                                  .name = g->options->name,
                                  .cluster = g->options->cluster,
+                                 .fleet = router_view(g->seat[0].thread->router)->fleet,
                                  .not_ready = why_not_ready(g)};
 
     return page_render(page, &who, put_metrics, g, out);

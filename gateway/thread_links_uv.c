@@ -128,6 +128,8 @@ static void on_control_frame(struct thread *t, struct link *link, const struct f
          (struct router_event){
              .type = ROUTER_CONTROL, .coordinator = remote->coordinator, .message = control});
     control_free(control);
+    // With its first configuration this thread is of that fleet alone, for as long as it runs.
+    links_set_fleet(t->links, router_view(t->router)->fleet);
 }
 
 static void on_answer_frame(struct thread *t, struct link *link, const struct frame *frame)

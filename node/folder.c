@@ -193,24 +193,35 @@ static enum err check_identity(struct folder *f, const char *path, const char *t
     if (uuid == NULL || !parse_hex(uuid, f->data_uuid)) {
         return complain(path, damaged, ERR_CORRUPT);
     }
-    return ERR_OK;
+    const char *fleet = find_value(text, "fleet");
+    return fleet == NULL || fleet_id_parse(fleet, &f->fleet) ? ERR_OK
+                                                             : complain(path, damaged, ERR_CORRUPT);
 }
 
 /* Whole or not at all: under another name first. */
-static enum err write_identity(struct folder *f, const char *path, const char *cluster,
+static enum err write_identity(const struct folder *f, const char *path, const char *cluster,
                                const char *name)
 {
     char temporary[PATH_SIZE];
     char final[PATH_SIZE];
     char uuid[HEX_SIZE];
+    char fleet[FLEET_ID_TEXT_SIZE];
     char text[TEXT_SIZE];
 
     (void)snprintf(temporary, sizeof temporary, "%s/identity.new", path);
     (void)snprintf(final, sizeof final, "%s/identity", path);
-    random_fill(f->data_uuid, sizeof f->data_uuid);
     print_hex(f->data_uuid, uuid);
-    const int size = snprintf(
-        text, sizeof text, "%s\ncluster=%s\nnode=%s\nuuid=%s\n", format, cluster, name, uuid);
+    fleet_id_print(f->fleet, fleet);
+    const int size = snprintf(text,
+                              sizeof text,
+                              "%s\ncluster=%s\nnode=%s\nuuid=%s\n%s%s%s",
+                              format,
+                              cluster,
+                              name,
+                              uuid,
+                              fleet[0] == '\0' ? "" : "fleet=",
+                              fleet,
+                              fleet[0] == '\0' ? "" : "\n");
     FILE *file = fopen(temporary, "we");
     bool written = file != NULL && size < (int)sizeof text &&
                    fprintf(file, "%scrc=%08" PRIx32 "\n", text, crc32c(text, (size_t)size)) > 0;
@@ -221,8 +232,16 @@ static enum err write_identity(struct folder *f, const char *path, const char *c
     if (!written || rename(temporary, final) != 0 || !directory_sync(path)) {
         return complain(path, strerror(errno), ERR_IO);
     }
-    f->fresh = true;
     return ERR_OK;
+}
+
+static enum err make_identity(struct folder *f, const char *path, const char *cluster,
+                              const char *name)
+{
+    random_fill(f->data_uuid, sizeof f->data_uuid);
+    const enum err error = write_identity(f, path, cluster, name);
+    f->fresh = error == ERR_OK;
+    return error;
 }
 
 /* Made right after the identity. */
@@ -249,7 +268,7 @@ static enum err open_identity(struct folder *f, const char *path, const char *cl
         return complain(path, gone, ERR_CORRUPT);
     }
     if (file == NULL) {
-        return errno == ENOENT ? write_identity(f, path, cluster, name)
+        return errno == ENOENT ? make_identity(f, path, cluster, name)
                                : complain(path, strerror(errno), ERR_IO);
     }
     const size_t size = fread(text, 1, sizeof text - 1, file);
@@ -278,6 +297,13 @@ enum err folder_open(struct folder *f, const char *path, const char *cluster, co
         folder_close(f);
     }
     return error;
+}
+
+enum err folder_join(struct folder *f, const char *path, const char *cluster, const char *name,
+                     struct fleet_id fleet)
+{
+    f->fleet = fleet;
+    return write_identity(f, path, cluster, name);
 }
 
 void folder_close(struct folder *f)

@@ -3,7 +3,8 @@
  * A node's data folder: is it mine, and mine alone?
  *
  *     lock      flocked while the node runs
- *     identity  text, written once: format, cluster, node's name, the folder's id, a CRC-32C
+ *     identity  text: format, cluster, node's name, the folder's id, the fleet's once the node has
+ *               joined it, a CRC-32C
  *     number    the transaction numbers seen (storage/number.h)
  *     running   whose code runs, for the next process (node/blame.h)
  *
@@ -15,6 +16,7 @@
 #define NODE_FOLDER_H
 
 #include "base/err.h"
+#include "base/fleet_id.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +26,7 @@ struct folder {
     bool fresh; /* folder_open() has just made it: it has no number yet */
     uint8_t data_uuid[16];
     uint8_t boot_id[16];
+    struct fleet_id fleet; /* that the node belongs to; not known before it joined one */
 };
 
 /* Open the folder at `path` for node `name` of `cluster`, both valid names (wire/hello.h); make it
@@ -33,6 +36,10 @@ struct folder {
  */
 MUST_CHECK enum err folder_open(struct folder *f, const char *path, const char *cluster,
                                 const char *name);
+/* The node, of the same folder and names as it was opened with, has joined that fleet: from now on
+ * its folder is of no other. ERR_IO, after one line on stderr. */
+MUST_CHECK enum err folder_join(struct folder *f, const char *path, const char *cluster,
+                                const char *name, struct fleet_id fleet);
 void folder_close(struct folder *f);
 
 #endif

@@ -129,6 +129,7 @@ struct host *host_new(const struct host_config *config)
     list_init(&h->to_export);
     finder_init(&h->finder, FINDER_MAX);
     view_init(&h->view, RING_GRID_MIN);
+    h->view.fleet = config->fleet;
     participant_init(&h->participant);
     actors_init(&h->actors);
     orders_init(&h->orders, &h->actors.pool);

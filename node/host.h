@@ -97,6 +97,7 @@ struct host_config {
     uint8_t boot_id[16];
     uint8_t data_uuid[16];
     uint64_t nonce;        /* random, of this start */
+    struct fleet_id fleet; /* that its folder is of; not known: it takes the first */
     struct host_disk disk; /* as loaded */
     uint64_t died; /* incarnation of the process before me, if it did not stop cleanly; or 0 */
     const struct quarantined *suspects; /* what ran in it then; borrowed for life */

@@ -222,6 +222,7 @@ static bool write_page(void *owner, enum page page, struct buffer *out)
     const struct page_who who = {.role = "node",
                                  .name = s->options->node.name,
                                  .cluster = s->options->node.cluster,
+                                 .fleet = s->folder.fleet,
                                  .not_ready = why_not_ready(s, text)};
 
     return page_render(page, &who, put_metrics, s, out);

@@ -136,6 +136,25 @@ static void learn_coordinators(struct shell *s, const Rh__Leader *leader)
     }
 }
 
+/* From its first registration on this node is of that fleet alone, and so is its folder. */
+static void heed_fleet(struct shell *s)
+{
+    const struct rh_node_options *o = &s->options->node;
+    const struct fleet_id fleet = host_view(s->host)->fleet;
+    char text[FLEET_ID_TEXT_SIZE];
+
+    if (fleet_id_same(fleet, s->folder.fleet)) {
+        return;
+    }
+    fleet_id_print(fleet, text);
+    log_info("node", "fleet_joined", "id=%s", text);
+    if (folder_join(&s->folder, o->data, shell_cluster(o), o->name, fleet) != ERR_OK) {
+        // It said why; the next start could join another, this process won't.
+        log_warn("node", "fleet_not_noted", "id=%s folder=%s", text, o->data);
+    }
+    links_set_fleet(s->links, fleet);
+}
+
 static void on_control(struct shell *s, struct link *link, const struct frame *frame)
 {
     const struct peer *p = link_user(link);
@@ -160,6 +179,7 @@ static void on_control(struct shell *s, struct link *link, const struct frame *f
         shell_feed(s, &event);
     }
     control_free(message);
+    heed_fleet(s);
 }
 
 union record {
@@ -344,6 +364,7 @@ bool peers_open(struct shell *s)
     config.tls = (struct link_files){
         .ca = o->link_ca, .certificate = o->link_certificate, .key = o->link_key};
     config.self.role = ROLE_NODE;
+    config.self.fleet = s->folder.fleet;
     (void)snprintf(config.self.cluster, sizeof config.self.cluster, "%s", shell_cluster(o));
     (void)snprintf(config.self.name, sizeof config.self.name, "%s", o->name);
     if (links_open(&s->links, &config, &events) != ERR_OK) {

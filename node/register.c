@@ -135,6 +135,10 @@ void register_on_ok(struct host *h, const Rh__RegOk *ok)
     if (h->life != LIFE_JOINING || ok->nonce != h->nonce || ok->config == NULL) {
         return;
     }
+    if (fleet_id_differs(h->view.fleet, view_fleet(ok->config))) {
+        log_error("node", "another_fleet", "slot=%u: it registered me, and is not mine", ok->slot);
+        return;
+    }
     if (ok->config->era < h->disk.era) {
         register_say_went_back(ok->config->era, h->disk.era);
         host_stop(h, 1, "the database went back to an older era");

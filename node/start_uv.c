@@ -68,6 +68,7 @@ static bool make_host(struct shell *s)
     config.serve = o->on_lease_loss == RH_LOSS_SERVE;
     config.actors_max = o->actors_max;
     config.nonce = random_u64();
+    config.fleet = s->folder.fleet;
     config.disk = s->disk;
     config.died = s->left.incarnation;
     config.suspects = s->left.actor;

@@ -217,6 +217,10 @@ enum view_result view_load(struct view *v, const Rh__Config *config, bool force)
         mem_free(d.member);
         return VIEW_OLD;
     }
+    if (fleet_id_differs(v->fleet, view_fleet(config))) {
+        mem_free(d.member);
+        return VIEW_DIFFERS;
+    }
     good = ring_decode(&d.ring, bytes_of(config->ring.data, config->ring.len)) == ERR_OK &&
            d.ring.version == config->version;
     for (size_t i = 0; good && i < config->n_members; i++) {
@@ -230,6 +234,7 @@ enum view_result view_load(struct view *v, const Rh__Config *config, bool force)
     draft_adopt(&d, v);
     v->key = (struct ring_key){config->key0, config->key1};
     v->era = config->era;
+    v->fleet = view_fleet(config);
     return VIEW_APPLIED;
 }
 

@@ -14,6 +14,7 @@
 #define RING_VIEW_H
 
 #include "base/err.h"
+#include "base/fleet_id.h"
 #include "ring/quarantine.h"
 #include "ring/ring.h"
 #include "wire/control.pb-c.h"
@@ -34,6 +35,7 @@ struct view {
     struct ring ring;    /* ring.version is the view's version; 0 = nothing known yet */
     struct ring_key key; /* 0, 0 = not known: view_apply() says VIEW_GAP until view_load() */
     uint64_t era;
+    struct fleet_id fleet;      /* whose configuration it is; no other's is taken */
     struct view_member *member; /* owned; sorted by slot */
     size_t member_count;
     struct quarantine quarantine;
@@ -51,8 +53,13 @@ void view_copy(struct view *to, const struct view *from); /* `to` is uninitialis
 void view_fini(struct view *v);
 
 /* Replace all by a whole configuration, if it is newer or `force`. VIEW_DIFFERS: it does not
- * decode, or a vnode's owner is none of its members. */
+ * decode, a vnode's owner is none of its members, or it is another fleet's. */
 enum view_result view_load(struct view *v, const Rh__Config *config, bool force);
+/* Whose configuration that is. */
+static inline struct fleet_id view_fleet(const Rh__Config *config)
+{
+    return (struct fleet_id){config->fleet_high, config->fleet_low};
+}
 /* Apply one change, all of it or nothing. Costs O(ring) unless it is nothing but up to 256 MOVEs,
  * or leaves the ring as it is. */
 enum view_result view_apply(struct view *v, const Rh__Delta *delta);

@@ -101,6 +101,8 @@ void view_config(const struct view *v, Rh__Config *config)
     config->key0 = v->key.k0;
     config->key1 = v->key.k1;
     config->era = v->era;
+    config->fleet_high = v->fleet.high;
+    config->fleet_low = v->fleet.low;
     config->n_members = v->member_count;
     config->members = mem_new(v->member_count + 1, sizeof(Rh__Member *));
     for (size_t i = 0; i < v->member_count; i++) {

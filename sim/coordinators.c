@@ -108,7 +108,7 @@ static struct coordinator_config config_of(struct fleet *f, const struct sim_coo
 
     config.id = f->group != NULL ? group_id(f, c->process.number) : c->process.number + 1u;
     (void)snprintf(config.cluster, sizeof config.cluster, "sim");
-    config.cluster_id = world_between(&f->world, 1, UINT64_MAX - 1);
+    config.fleet = (struct fleet_id){1, world_between(&f->world, 1, UINT64_MAX - 1)};
     config.key = (struct ring_key){world_between(&f->world, 1, UINT64_MAX - 1),
                                    world_between(&f->world, 1, UINT64_MAX - 1)};
     config.grid = RING_GRID_MIN;

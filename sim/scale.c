@@ -374,7 +374,7 @@ static void found(struct scale *s)
     struct state_result result;
 
     init.cluster = proto_text("scale");
-    init.cluster_id = init.key0 = init.key1 = 1;
+    init.fleet_low = init.key0 = init.key1 = 1;
     init.grid = s->options.grid;
     init.vnodes_per_weight = VNODES;
     init.era = 1;

@@ -54,6 +54,8 @@ static bool is_state(sqlite3 *db, uint32_t *format)
         db, "ALTER TABLE cluster ADD COLUMN settling INTEGER DEFAULT 0", NULL, NULL, NULL);
     (void)sqlite3_exec(
         db, "ALTER TABLE cluster ADD COLUMN lease_us INTEGER DEFAULT 0", NULL, NULL, NULL);
+    (void)sqlite3_exec(
+        db, "ALTER TABLE cluster ADD COLUMN fleet_high INTEGER DEFAULT 0", NULL, NULL, NULL);
     // From before there were roles, numbered wishes, or suspects.
     (void)sqlite3_exec(db, "ALTER TABLE node ADD COLUMN role TEXT DEFAULT ''", NULL, NULL, NULL);
     (void)sqlite3_exec(db, "ALTER TABLE node ADD COLUMN wish INTEGER DEFAULT 0", NULL, NULL, NULL);
@@ -79,7 +81,7 @@ static bool load_cluster(sqlite3 *db, struct state *s)
     struct statement q = statement_open(
         db,
         "SELECT name, cluster_id, key0, key1, vnodes_per_weight, number, era, ring, settling,"
-        " lease_us"
+        " lease_us, fleet_high"
         " FROM cluster");
     struct ring ring;
     bool good = statement_row(&q);
@@ -87,7 +89,7 @@ static bool load_cluster(sqlite3 *db, struct state *s)
     if (good) {
         good = statement_get_text(&q, s->cluster, sizeof s->cluster);
         s->begun = s->cluster[0] != '\0';
-        s->cluster_id = statement_get_number(&q);
+        s->view.fleet.low = statement_get_number(&q);
         s->view.key.k0 = statement_get_number(&q);
         s->view.key.k1 = statement_get_number(&q);
         s->vnodes_per_weight = (uint32_t)statement_get_number(&q);
@@ -96,6 +98,7 @@ static bool load_cluster(sqlite3 *db, struct state *s)
         good = good && ring_decode(&ring, statement_get_blob(&q)) == ERR_OK;
         s->settling = statement_get_number(&q) != 0;
         s->lease_us = statement_get_number(&q);
+        s->view.fleet.high = statement_get_number(&q);
     }
     if (good) {
         ring_fini(&s->view.ring);

@@ -21,7 +21,7 @@ static void put_cluster(struct state_db *db, const struct state *s)
         &db->statements,
         db->db,
         "UPDATE cluster SET name=?, cluster_id=?, key0=?, key1=?, vnodes_per_weight=?, number=?,"
-        " era=?, grid=?, version=?, digest=?, settling=?, lease_us=?");
+        " era=?, grid=?, version=?, digest=?, settling=?, lease_us=?, fleet_high=?");
     char digest[33];
 
     (void)snprintf(digest,
@@ -30,7 +30,7 @@ static void put_cluster(struct state_db *db, const struct state *s)
                    s->view.ring.digest[1],
                    s->view.ring.digest[0]);
     statement_text(&q, s->cluster);
-    statement_number(&q, s->cluster_id);
+    statement_number(&q, s->view.fleet.low);
     statement_number(&q, s->view.key.k0);
     statement_number(&q, s->view.key.k1);
     statement_number(&q, s->vnodes_per_weight);
@@ -41,6 +41,7 @@ static void put_cluster(struct state_db *db, const struct state *s)
     statement_text(&q, digest);
     statement_number(&q, s->settling);
     statement_number(&q, s->lease_us);
+    statement_number(&q, s->view.fleet.high);
     statement_run(&q);
     statement_close(&q);
 }

@@ -15,7 +15,7 @@ static const char schema[] =
     "CREATE TABLE cluster(name TEXT, cluster_id INTEGER, key0 INTEGER, key1 INTEGER,"
     " vnodes_per_weight INTEGER, number INTEGER, era INTEGER, grid INTEGER, version INTEGER,"
     " digest TEXT, applied INTEGER, ring BLOB, settling INTEGER DEFAULT 0,"
-    " lease_us INTEGER DEFAULT 0);"
+    " lease_us INTEGER DEFAULT 0, fleet_high INTEGER DEFAULT 0);" // cluster_id is its low half
     "CREATE TABLE node(slot INTEGER PRIMARY KEY, name TEXT, address TEXT, zone TEXT,"
     " incarnation INTEGER, nonce INTEGER, boot_id BLOB, data_uuid BLOB, weight INTEGER,"
     " leaving INTEGER, stopping INTEGER, barred INTEGER, clean INTEGER, role TEXT DEFAULT '',"

@@ -45,7 +45,8 @@ __attribute__((unused)) static void init(struct state *s)
 
     state_init(s);
     in.cluster = proto_text("test");
-    in.cluster_id = 99;
+    in.fleet_high = 98;
+    in.fleet_low = 99;
     in.key0 = 1;
     in.key1 = 2;
     in.grid = RING_GRID_MIN;

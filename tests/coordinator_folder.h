@@ -183,7 +183,8 @@ static uint64_t folder_write(struct writer_of_folder *w, const char *path, uint6
 
     folder_open_writer(w, path, voter, voter_count);
     in.cluster = proto_text("test");
-    in.cluster_id = 99;
+    in.fleet_high = 98;
+    in.fleet_low = 99;
     in.key0 = 1;
     in.key1 = 2;
     in.grid = RING_GRID_MIN;

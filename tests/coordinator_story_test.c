@@ -496,7 +496,7 @@ static struct coordinator_config config_of(uint64_t lease_ms)
 
     config.id = 1;
     (void)snprintf(config.cluster, sizeof config.cluster, "test");
-    config.cluster_id = 1;
+    config.fleet.low = 1;
     config.key = (struct ring_key){1, 2};
     config.vnodes_per_weight = 4;
     config.prepare_ms = 2000;

@@ -342,6 +342,7 @@ static void start(uint64_t seed)
     w.storm = true;
     config.id = 1;
     (void)snprintf(config.cluster, sizeof config.cluster, "test");
+    config.fleet.low = 1;
     config.key = (struct ring_key){1, seed};
     config.vnodes_per_weight = 16;
     config.prepare_ms = 2000;

@@ -332,6 +332,7 @@ static void start(uint64_t seed, struct ring_size size)
 
         config.id = i + 1;
         (void)snprintf(config.cluster, sizeof config.cluster, "test");
+        config.fleet.low = 1;
         config.key = (struct ring_key){1, seed};
         config.grid = size.grid;
         config.vnodes_per_weight = size.vnodes;

@@ -57,6 +57,36 @@ static void it_keeps_its_identity(void **state)
     folder_close(&second);
 }
 
+static void it_is_of_the_fleet_that_the_node_joined(void **state)
+{
+    const struct fleet_id fleet = {3, 4};
+    struct folder f;
+
+    (void)state;
+    assert_int_equal(folder_open(&f, path, "prod", "n1"), ERR_OK);
+    const struct folder first = f;
+    assert_false(fleet_id_known(f.fleet));
+    assert_int_equal(folder_join(&f, path, "prod", "n1", fleet), ERR_OK);
+    assert_true(fleet_id_same(f.fleet, fleet));
+    folder_close(&f);
+    assert_int_equal(folder_open(&f, path, "prod", "n1"), ERR_OK);
+    assert_true(fleet_id_same(f.fleet, fleet));
+    assert_memory_equal(f.data_uuid, first.data_uuid, 16);
+    assert_false(f.fresh);
+    folder_close(&f);
+}
+
+static void a_fleet_that_cannot_be_noted_is_told_of(void **state)
+{
+    struct folder f;
+
+    (void)state;
+    assert_int_equal(folder_open(&f, path, "prod", "n1"), ERR_OK);
+    folder_remove(path);
+    assert_int_equal(folder_join(&f, path, "prod", "n1", (struct fleet_id){3, 4}), ERR_IO);
+    folder_close(&f);
+}
+
 static void folders_differ_by_their_id(void **state)
 {
     static const uint8_t none[16];
@@ -115,6 +145,7 @@ static void a_flipped_bit_anywhere_in_the_identity_is_refused(void **state)
 
     (void)state;
     assert_int_equal(folder_open(&f, path, "prod", "n1"), ERR_OK);
+    assert_int_equal(folder_join(&f, path, "prod", "n1", (struct fleet_id){3, 4}), ERR_OK);
     folder_close(&f);
     (void)snprintf(name, sizeof name, "%s/identity", path);
     FILE *file = fopen(name, "re");
@@ -163,6 +194,12 @@ static void a_damaged_identity_is_refused(void **state)
         assert_true(error == ERR_CORRUPT || error == ERR_FOREIGN);
         assert_int_equal(f.lock, -1);
     }
+    static const char good[] =
+        "ringhold node folder 1\ncluster=prod\nnode=n1\nuuid=00112233445566778899aabbccddeeff\n";
+    char text[sizeof good + 16];
+    (void)snprintf(text, sizeof text, "%sfleet=1\n", good); // of too few digits
+    write_identity(text);
+    assert_int_equal(folder_open(&f, path, "prod", "n1"), ERR_CORRUPT);
 }
 
 static void what_is_no_folder_is_refused(void **state)
@@ -235,6 +272,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_keeps_its_identity, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(it_is_of_the_fleet_that_the_node_joined, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_fleet_that_cannot_be_noted_is_told_of, set_up, tear_down),
         cmocka_unit_test_setup_teardown(folders_differ_by_their_id, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_running_process_keeps_others_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_foreign_folder_is_refused, set_up, tear_down),

@@ -20,6 +20,7 @@ static const struct hello node = {
     .address = "127.0.0.1:7001",
     .voters = 11,
     .format = {2, 3},
+    .fleet = {0x1112131415161718u, 0x2122232425262728u},
 };
 
 static enum err back(const struct hello *hello, struct hello *out)
@@ -43,7 +44,7 @@ static void a_hello_has_these_bytes_and_comes_back(void **state)
     assert_hex(buffer_bytes(&out),
                "0a0e 72696e67686f6c6420302e312e30 1001 1801 2204 74657374 2802 3202 6e31"
                "39 0807060504030201 41 0900000000000000 4801 520e 3132372e302e302e313a37303031"
-               "59 0b00000000000000 c00c03 c80c02");
+               "59 0b00000000000000 9108 1817161514131211 9908 2827262524232221 c00c03 c80c02");
     assert_int_equal(hello_get(buffer_bytes(&out), &got), ERR_OK);
     assert_string_equal(got.product, node.product);
     assert_int_equal(got.protocol.oldest, node.protocol.oldest);
@@ -56,6 +57,7 @@ static void a_hello_has_these_bytes_and_comes_back(void **state)
     assert_int_equal(got.pristine, node.pristine);
     assert_string_equal(got.address, node.address);
     assert_int_equal(got.voters, node.voters);
+    assert_true(fleet_id_same(got.fleet, node.fleet));
     for (size_t cut = 0; cut < out.size; cut++) {
         // A prefix may be a message of fewer fields; no prefix is this hello.
         if (hello_get(bytes_of(out.data, cut), &got) == ERR_OK) {
@@ -127,6 +129,52 @@ static void another_cluster_is_refused_in_the_words_of_either_side(void **state)
     is_judged(&node, &node, REFUSAL_NONE, "");
     is_judged(&node, &prod, REFUSAL_CLUSTER, "cluster is 'prod' there, 'test' here");
     is_judged(&prod, &node, REFUSAL_CLUSTER, "cluster is 'test' there, 'prod' here");
+}
+
+static void another_fleet_is_refused_and_both_say_how_to_join(void **state)
+{
+    struct hello leader = node;
+    struct hello gateway = node;
+    struct hello other = node;
+    struct hello cli = node;
+
+    (void)state;
+    leader.role = ROLE_COORDINATOR;
+    strcpy(leader.name, "1");
+    leader.fleet = (struct fleet_id){0, 0};
+    is_judged(&leader, &node, REFUSAL_NONE, ""); // as long as it knows of none
+    is_judged(&node, &leader, REFUSAL_NONE, "");
+    leader.fleet = (struct fleet_id){1, 2};
+    is_judged(&leader,
+              &node,
+              REFUSAL_FLEET,
+              "fleet is 11121314151617182122232425262728 there, 00000000000000010000000000000002 "
+              "here: to join, start node n1 in an empty folder");
+    is_judged(&node,
+              &leader,
+              REFUSAL_FLEET,
+              "fleet is 00000000000000010000000000000002 there, 11121314151617182122232425262728 "
+              "here: to join, start node n1 in an empty folder");
+    gateway.role = ROLE_GATEWAY;
+    strcpy(gateway.name, "g1");
+    is_judged(&gateway,
+              &leader,
+              REFUSAL_FLEET,
+              "fleet is 00000000000000010000000000000002 there, 11121314151617182122232425262728 "
+              "here: to join, restart gateway g1");
+    other.fleet = leader.fleet;
+    is_judged(&gateway,
+              &other,
+              REFUSAL_FLEET,
+              "fleet is 00000000000000010000000000000002 there, 11121314151617182122232425262728 "
+              "here");
+    cli.role = ROLE_CLI; // asks whoever is there
+    is_judged(&leader, &cli, REFUSAL_NONE, "");
+    is_judged(&cli, &leader, REFUSAL_NONE, "");
+    other.fleet = node.fleet;
+    memset(other.name, 'n', LINK_NAME_MAX); // nothing of it is cut off
+    const struct hello_verdict verdict = hello_judge(&leader, &other);
+    assert_non_null(strstr(verdict.reason, "n in an empty folder"));
 }
 
 static void a_cli_may_look_at_any_cluster_but_not_at_the_wrong_one(void **state)
@@ -355,6 +403,7 @@ int main(void)
         cmocka_unit_test(names_are_short_and_of_safe_letters),
         cmocka_unit_test(a_hello_that_could_not_be_ours_is_corrupt),
         cmocka_unit_test(another_cluster_is_refused_in_the_words_of_either_side),
+        cmocka_unit_test(another_fleet_is_refused_and_both_say_how_to_join),
         cmocka_unit_test(a_cli_may_look_at_any_cluster_but_not_at_the_wrong_one),
         cmocka_unit_test(the_greatest_protocol_that_both_speak_is_chosen),
         cmocka_unit_test(without_a_common_protocol_both_name_who_must_be_upgraded),

@@ -393,6 +393,7 @@ static void bench_open(struct bench *b)
     init.cluster = proto_text("t");
     init.grid = RING_GRID_MIN;
     init.vnodes_per_weight = 8;
+    init.fleet_low = 1;
     init.key0 = 1;
     init.era = 1;
     command.body_case = RH__COMMAND__BODY_INIT;

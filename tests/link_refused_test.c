@@ -24,6 +24,57 @@ static void another_cluster_is_refused_and_both_sides_log_why_once(void **state)
     assert_int_equal(a->ups + b->ups + a->downs + b->downs, 0);
 }
 
+static bool one_fleet_refusal(void)
+{
+    return sides[1].refusals > 0;
+}
+
+static void who_is_of_another_fleet_is_parted_when_it_is_known(void **state)
+{
+    struct side *a = side_start(0, ROLE_COORDINATOR, "1");
+    struct side *b = side_prepare(1, ROLE_NODE, "n1");
+    const uint64_t before = refusals_of(REFUSAL_FLEET);
+
+    (void)state;
+    b->config.self.fleet = (struct fleet_id){1, 2};
+    side_open(b);
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    assert_non_null(links_dial(b->links, bound));
+    until(both_up);
+    links_set_fleet(a->links, (struct fleet_id){1, 2});
+    assert_true(link_is_up(a->up[0])); // its own
+    links_set_fleet(a->links, (struct fleet_id){1, 3});
+    assert_false(link_is_up(a->up[0]));
+    until(one_fleet_refusal);
+    assert_non_null(strstr(b->refused, ": to join, start node n1 in an empty folder"));
+    assert_true(refusals_of(REFUSAL_FLEET) > before + 1); // at once, and when it came again
+    assert_int_equal(a->ups, 1);
+}
+
+static bool greeted_again(void)
+{
+    return sides[0].ups == 2 && sides[1].ups == 2 && both_up();
+}
+
+static void a_coordinator_greets_again_who_knows_no_fleet_yet(void **state)
+{
+    struct side *a = side_start(0, ROLE_COORDINATOR, "1");
+    struct side *b = side_start(1, ROLE_GATEWAY, "g1");
+
+    (void)state;
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    assert_non_null(links_dial(b->links, bound));
+    until(both_up);
+    assert_false(fleet_id_known(link_peer(b->up[0])->fleet));
+    links_set_fleet(a->links, (struct fleet_id){1, 2});
+    until(greeted_again);
+    assert_int_equal(link_peer(b->up[0])->fleet.low, 2);
+    links_set_fleet(b->links, (struct fleet_id){1, 2}); // nothing to be said again
+    assert_true(link_is_up(b->up[0]));
+    links_set_fleet(b->links, (struct fleet_id){1, 2});
+    assert_int_equal(a->downs + b->downs, 2);
+}
+
 static void no_protocol_in_common_is_refused_and_counted(void **state)
 {
     struct side *a = side_start(0, ROLE_COORDINATOR, "1");
@@ -251,6 +302,8 @@ int main(void)
 {
     const struct CMUnitTest cases[] = {
         LINK_CASE(another_cluster_is_refused_and_both_sides_log_why_once),
+        LINK_CASE(who_is_of_another_fleet_is_parted_when_it_is_known),
+        LINK_CASE(a_coordinator_greets_again_who_knows_no_fleet_yet),
         LINK_CASE(no_protocol_in_common_is_refused_and_counted),
         LINK_CASE(a_link_of_two_versions_speaks_the_older_and_the_log_says_so),
         LINK_CASE(two_of_the_next_protocol_speak_that),

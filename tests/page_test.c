@@ -159,7 +159,7 @@ static bool begins_with(const char *text, const char *with)
 
 static void pages_say_who_and_if_it_is_ready(void **state)
 {
-    struct page_who who = {.role = "node", .name = "n1", .cluster = "arena"};
+    struct page_who who = {.role = "node", .name = "n1", .cluster = "arena", .fleet = {1, 15}};
     uint64_t one = 1;
     struct buffer out = {0};
 
@@ -175,11 +175,13 @@ static void pages_say_who_and_if_it_is_ready(void **state)
     buffer_clear(&out);
     assert_true(page_render(PAGE_STATUS, &who, put_figures, &one, &out));
     buffer_put(&out, "", 1);
-    assert_true(begins_with((char *)out.data,
-                            "{\"schema\":1,\"role\":\"node\",\"name\":\"n1\",\"cluster\":\"arena\","
-                            "\"version\":\"" RINGHOLD_VERSION
-                            "\",\"ready\":false,\"why\":\"it leaves\","
-                            "\"figures\":{\"ringhold_ready{node}\":0,\"one\":1,"));
+    assert_true(
+        begins_with((char *)out.data,
+                    "{\"schema\":1,\"role\":\"node\",\"name\":\"n1\",\"cluster\":\"arena\","
+                    "\"fleet\":\"0000000000000001000000000000000f\",\"version\":\"" RINGHOLD_VERSION
+                    "\",\"ready\":false,\"why\":\"it leaves\","
+                    "\"figures\":{\"ringhold_fleet_info{0000000000000001000000000000000f}\":1,"
+                    "\"ringhold_ready{node}\":0,\"one\":1,"));
     assert_non_null(strstr((char *)out.data, "\"ringhold_link_refusals_total{cluster}\":0,"));
     assert_string_equal((char *)out.data + out.size - 1 - strlen("}}\n"), "}}\n");
     buffer_fini(&out);

@@ -95,6 +95,7 @@ static void propose(struct bench *b, unsigned replica)
     init.cluster = proto_text("sim");
     init.grid = RING_GRID_MIN;
     init.vnodes_per_weight = 4;
+    init.fleet_low = 1;
     init.key0 = b->next_tag + 1;
     init.key1 = 2;
     voter.id = 1;

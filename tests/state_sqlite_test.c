@@ -91,7 +91,8 @@ static int setup(void **state)
     entry = 0;
     time_us = 1000;
     in.cluster = proto_text("test");
-    in.cluster_id = UINT64_MAX;
+    in.fleet_high = UINT64_MAX;
+    in.fleet_low = UINT64_MAX - 1;
     in.key0 = UINT64_MAX - 1;
     in.key1 = 2;
     in.grid = RING_GRID_MIN;
@@ -167,7 +168,7 @@ static void a_reader_that_stays_does_not_stop_the_writer(void **state)
 static void expect_same_state(const struct state *a, const struct state *b)
 {
     assert_int_equal(a->number, b->number);
-    assert_int_equal(a->cluster_id, b->cluster_id);
+    assert_true(fleet_id_same(a->view.fleet, b->view.fleet));
     assert_string_equal(a->cluster, b->cluster);
     assert_int_equal(a->vnodes_per_weight, b->vnodes_per_weight);
     assert_int_equal(a->lease_us, 3000000);

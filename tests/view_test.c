@@ -249,17 +249,40 @@ static void a_configuration_makes_an_equal_view(void **state)
     (void)state;
     start(&v);
     v.era = 4;
+    v.fleet = (struct fleet_id){5, 6};
     view_config(&v, &config);
     view_init(&other, RING_GRID_MAX);
     assert_int_equal(view_load(&other, &config, false), VIEW_APPLIED);
     assert_int_equal(other.ring.version, 2);
     assert_int_equal(other.ring.digest[1], v.ring.digest[1]);
     assert_int_equal(other.era, 4);
+    assert_true(fleet_id_same(other.fleet, v.fleet));
     assert_int_equal(other.member_count, 2);
     assert_string_equal(view_member_named(&other, "n2")->address, "h:1");
     assert_int_equal(view_lookup(&other, 3, id), view_lookup(&v, 3, id));
     assert_int_equal(ring_hit_node(view_lookup(&other, 3, id)), 1);
     assert_int_equal(view_load(&other, &config, false), VIEW_OLD);
+    assert_int_equal(view_load(&other, &config, true), VIEW_APPLIED);
+    view_config_fini(&config);
+    view_fini(&other);
+    view_fini(&v);
+}
+
+static void a_configuration_of_another_fleet_is_not_taken(void **state)
+{
+    struct view v;
+    struct view other;
+    Rh__Config config;
+
+    (void)state;
+    start(&v);
+    v.fleet = (struct fleet_id){5, 6};
+    view_config(&v, &config);
+    view_init(&other, RING_GRID_MIN);
+    other.fleet = (struct fleet_id){5, 7};
+    assert_int_equal(view_load(&other, &config, true), VIEW_DIFFERS);
+    assert_int_equal(other.ring.version, 0);
+    other.fleet.low = 6;
     assert_int_equal(view_load(&other, &config, true), VIEW_APPLIED);
     view_config_fini(&config);
     view_fini(&other);
@@ -326,6 +349,7 @@ int main(void)
         cmocka_unit_test(moves_do_not_copy_the_ring),
         cmocka_unit_test(a_change_of_members_does_not_copy_the_ring),
         cmocka_unit_test(a_configuration_makes_an_equal_view),
+        cmocka_unit_test(a_configuration_of_another_fleet_is_not_taken),
         cmocka_unit_test(a_bad_configuration_changes_nothing),
         cmocka_unit_test(members_are_found_by_slot_and_name_and_can_go),
     };

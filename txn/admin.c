@@ -25,9 +25,12 @@ Rh__AdminReply *admin_reply_new(const struct coordinator *c, uint64_t tag)
 {
     const struct view *view = &c->state->view;
     Rh__AdminReply *reply = mem_new(1, sizeof *reply);
+    char fleet[FLEET_ID_TEXT_SIZE];
 
     *reply = (Rh__AdminReply)RH__ADMIN_REPLY__INIT;
     reply->tag = tag;
+    fleet_id_print(view->fleet, fleet);
+    reply->fleet = mem_string(fleet);
     reply->cluster = mem_string(c->state->begun ? c->state->cluster : c->config.cluster);
     reply->leader = (uint32_t)c->leader;
     reply->leading = c->leading;

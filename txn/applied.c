@@ -107,6 +107,9 @@ void applied_on_entry(struct coordinator *c, const struct coordinator_event *eve
     // A directory that changed has other incarnations.
     c->links_changed = c->links_changed || (result->delta != NULL && result->delta->txn == 0);
     c->applied_index = event->index > c->applied_index ? event->index : c->applied_index;
+    if (event->command->body_case == RH__COMMAND__BODY_INIT) {
+        peers_part(c);
+    }
     if (result->delta != NULL) {
         history_put(c, result->delta);
     }

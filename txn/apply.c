@@ -33,13 +33,13 @@ static void on_init(struct change *c, const Rh__CommandInit *in)
     }
     if (!fits(in->cluster, VIEW_NAME_MAX) || in->grid < RING_GRID_MIN || in->grid > RING_GRID_MAX ||
         in->vnodes_per_weight < 1 || in->vnodes_per_weight > CREATED_VNODES_MAX ||
-        in->era > ERA_MAX || in->lease_us > LEASE_US_MAX || (in->key0 == 0 && in->key1 == 0)) {
+        in->era > ERA_MAX || in->lease_us > LEASE_US_MAX || (in->key0 == 0 && in->key1 == 0) ||
+        (in->fleet_high == 0 && in->fleet_low == 0)) {
         change_refuse(c, "a setting of the cluster is out of range");
         return;
     }
     s->begun = true;
     change_text(s->cluster, in->cluster, sizeof s->cluster);
-    s->cluster_id = in->cluster_id;
     s->vnodes_per_weight = in->vnodes_per_weight;
     s->lease_us = in->lease_us;
     s->number = (uint64_t)in->era << STATE_NUMBER_BITS;
@@ -47,6 +47,7 @@ static void on_init(struct change *c, const Rh__CommandInit *in)
     view_init(&s->view, (uint8_t)in->grid);
     s->view.key = (struct ring_key){in->key0, in->key1};
     s->view.era = in->era;
+    s->view.fleet = (struct fleet_id){in->fleet_high, in->fleet_low};
 }
 
 /* ---- DAEMONS ---- */

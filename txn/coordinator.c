@@ -166,7 +166,8 @@ static void found_cluster(struct coordinator *c)
         return;
     }
     in.cluster = c->config.cluster;
-    in.cluster_id = c->config.cluster_id;
+    in.fleet_high = c->config.fleet.high;
+    in.fleet_low = c->config.fleet.low;
     in.key0 = c->config.key.k0;
     in.key1 = c->config.key.k1;
     in.grid = c->config.grid;

@@ -74,6 +74,7 @@ struct coordinator_event {
     const char *product;        /* PEER_UP: its hello's; may be NULL */
     struct versions format;     /* PEER_UP: of the fleet, that it reads; 0..0 = the first */
     uint32_t protocol;          /* PEER_UP: of the link */
+    struct fleet_id fleet;      /* PEER_UP: that it belongs to */
     const Rh__Control *message; /* MESSAGE, borrowed */
     const struct state_voter *voter; /* VOTERS: ids and addresses, borrowed */
     size_t voter_count;              /* VOTERS */
@@ -117,7 +118,7 @@ struct coordinator_config {
     size_t voter_count;
     struct versions formats; /* of the fleet, that this build reads */
     char cluster[VIEW_NAME_MAX + 1];
-    uint64_t cluster_id;        /* random; used only by the first leader ever */
+    struct fleet_id fleet;      /* random; used only by the first leader ever */
     struct ring_key key;        /* random; likewise */
     uint8_t grid;               /* 14 */
     uint32_t vnodes_per_weight; /* 64 */

@@ -72,7 +72,10 @@ uint64_t state_digest(const struct state *s)
 
     siphash_word(&h, (uint64_t)s->begun | (uint64_t)s->settling << 1);
     put_text(&h, s->cluster);
-    siphash_word(&h, s->cluster_id);
+    siphash_word(&h, s->view.fleet.low);
+    if (s->view.fleet.high != 0) { // a fleet from before it had this half
+        siphash_word(&h, s->view.fleet.high);
+    }
     siphash_word(&h, s->vnodes_per_weight);
     siphash_word(&h, s->number);
     siphash_word(&h, s->lease_us);

@@ -67,6 +67,7 @@ struct peer {
     char address[VIEW_ADDRESS_MAX + 1]; /* a coordinator's, "" = unknown */
     char product[32];
     uint32_t protocol;      /* of the link */
+    struct fleet_id fleet;  /* that it belongs to */
     struct versions format; /* of the fleet, that it reads */
     uint64_t heard_us;
     uint64_t errand;    /* an operator's question: its errand stands in the history; 0 = none */
@@ -313,6 +314,8 @@ void applied_on_done(struct coordinator *c, const struct coordinator_event *even
 struct peer *peers_find(struct coordinator *c, uint64_t id);
 void peers_up(struct coordinator *c, const struct coordinator_event *event);
 void peers_down(struct coordinator *c, uint64_t id);
+/* The fleet is founded: who belongs to another is heard no more. His link is about to go. */
+void peers_part(struct coordinator *c);
 /* The newest link of that incarnation of the node, or NULL. */
 struct peer *peers_of_node(struct coordinator *c, const struct state_node *node);
 /* The node that this link's `incarnation` is current for, or NULL. */

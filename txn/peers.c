@@ -3,7 +3,10 @@
 
 #include "base/assert.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/mem.h"
+
+#include "wire/hello.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +34,7 @@ void peers_up(struct coordinator *c, const struct coordinator_event *event)
         .incarnation = event->incarnation,
         .identity = event->identity,
         .protocol = event->protocol,
+        .fleet = event->fleet,
         .format = event->format.newest == 0
                       ? (struct versions){FLEET_FORMAT_OLDEST, FLEET_FORMAT_OLDEST}
                       : event->format,
@@ -63,6 +67,22 @@ void peers_down(struct coordinator *c, uint64_t id)
     c->fellow_count -= peer->role == ROLE_COORDINATOR;
     c->links_changed = true;
     mem_free(peer);
+}
+
+void peers_part(struct coordinator *c)
+{
+    for (size_t i = c->peer_count; i-- > 0;) {
+        const struct peer *peer = c->peer[i];
+
+        if (fleet_id_differs(peer->fleet, c->state->view.fleet)) {
+            log_warn("coordinator",
+                     "another_fleets",
+                     "peer=%s role=%s: it came before this fleet was founded",
+                     peer->name,
+                     link_role_name(peer->role));
+            peers_down(c, peer->id);
+        }
+    }
 }
 
 void peers_reincarnate(struct coordinator *c, struct peer *peer, uint64_t incarnation)

@@ -104,7 +104,6 @@ struct state {
     bool begun;    /* INIT was applied */
     bool settling; /* restored from a backup: no lease, REGISTER or BEGIN yet (hole 52) */
     char cluster[VIEW_NAME_MAX + 1];
-    uint64_t cluster_id;
     uint32_t vnodes_per_weight;
     uint32_t format;   /* of the fleet: wire/versions.h */
     uint64_t lease_us; /* the longest that any leader may have granted; 0 = none ever was */

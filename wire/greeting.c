@@ -68,6 +68,7 @@ static void say_hello(struct conn *conn)
     struct buffer body = {0};
 
     conn->said = conn->links->config.self.incarnation;
+    conn->said_fleet = fleet_id_known(conn->links->config.self.fleet);
     hello_put(&body, &conn->links->config.self);
     conn_put(conn, FRAME_HELLO, buffer_bytes(&body));
     buffer_fini(&body);
@@ -115,6 +116,11 @@ static void up_if_both_welcome(struct conn *conn)
     // A gateway would take me for the one before for as long as the link is up, and send nothing.
     if (conn->said != links->config.self.incarnation) {
         conn_close(conn, "my incarnation changed since my hello");
+        return;
+    }
+    // Nor would who belongs to another fleet know of it.
+    if (conn->said_fleet != fleet_id_known(links->config.self.fleet)) {
+        conn_close(conn, "my fleet became known since my hello");
         return;
     }
     link->up = true;
@@ -205,6 +211,20 @@ static void on_refused(struct conn *conn, const struct frame *frame)
     log_refusal(conn, REFUSAL_BY_PEER, reason);
     tell_owner(conn, reason);
     conn_close(conn, "refused by the peer");
+}
+
+void greeting_judge_fleet(struct conn *conn)
+{
+    const struct hello *self = &conn->links->config.self;
+    const struct hello_verdict verdict = hello_judge(self, &conn->peer);
+    const bool joins = conn->peer.role == ROLE_NODE || conn->peer.role == ROLE_GATEWAY;
+
+    if (verdict.refusal == REFUSAL_FLEET) {
+        log_refusal(conn, verdict.refusal, verdict.reason);
+        conn_close(conn, "it is of another fleet");
+    } else if (self->role == ROLE_COORDINATOR && joins && !fleet_id_known(conn->peer.fleet)) {
+        conn_close(conn, "my fleet became known since my hello");
+    }
 }
 
 void greeting_on_frame(struct conn *conn, const struct frame *frame)

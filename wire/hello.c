@@ -68,6 +68,8 @@ void hello_put(struct buffer *out, const struct hello *hello)
     message.format = hello->format.newest;
     message.format_min = hello->format.oldest;
     message.format_in_force = hello->in_force;
+    message.fleet_high = hello->fleet.high;
+    message.fleet_low = hello->fleet.low;
     proto_put(out, &message.base);
 }
 
@@ -105,6 +107,7 @@ enum err hello_get(struct bytes in, struct hello *hello)
         .protocol = {message->protocol_min, message->protocol},
         .format = formats_of(message),
         .in_force = message->format_in_force,
+        .fleet = {message->fleet_high, message->fleet_low},
         .role = (enum link_role)message->role,
         .incarnation = message->incarnation,
         .identity = message->identity,
@@ -124,6 +127,41 @@ enum err hello_get(struct bytes in, struct hello *hello)
 static void put_who(const struct hello *who, char *text, size_t size)
 {
     (void)snprintf(text, size, "%s %s", link_role_name(who->role), who->name);
+}
+
+/* How a process comes into the other's fleet, if that is what is wanted. */
+static void put_way_in(const struct hello *here, const struct hello *there, char *text, size_t size)
+{
+    const struct hello *comer = there->role == ROLE_COORDINATOR ? here : there;
+    char who[LINK_NAME_MAX + 16];
+
+    put_who(comer, who, sizeof who);
+    (void)snprintf(text,
+                   size,
+                   comer->role == ROLE_NODE ? ": to join, start %s in an empty folder"
+                                            : ": to join, restart %s",
+                   who);
+}
+
+static enum refusal judge_fleet(const struct hello *here, const struct hello *there,
+                                struct hello_verdict *out)
+{
+    char mine[FLEET_ID_TEXT_SIZE];
+    char theirs[FLEET_ID_TEXT_SIZE];
+    char way_in[LINK_NAME_MAX + 64] = "";
+
+    if (here->role == ROLE_CLI || there->role == ROLE_CLI ||
+        !fleet_id_differs(here->fleet, there->fleet)) {
+        return REFUSAL_NONE;
+    }
+    fleet_id_print(here->fleet, mine);
+    fleet_id_print(there->fleet, theirs);
+    if ((here->role == ROLE_COORDINATOR) != (there->role == ROLE_COORDINATOR)) {
+        put_way_in(here, there, way_in, sizeof way_in);
+    }
+    (void)snprintf(
+        out->reason, sizeof out->reason, "fleet is %s there, %s here%s", theirs, mine, way_in);
+    return REFUSAL_FLEET;
 }
 
 static enum refusal judge_versions(const struct hello *here, const struct hello *there,
@@ -218,7 +256,10 @@ struct hello_verdict hello_judge(const struct hello *here, const struct hello *t
         out.refusal = REFUSAL_CLUSTER;
         return out;
     }
-    out.refusal = judge_versions(here, there, &out);
+    out.refusal = judge_fleet(here, there, &out);
+    if (out.refusal == REFUSAL_NONE) {
+        out.refusal = judge_versions(here, there, &out);
+    }
     if (out.refusal == REFUSAL_NONE) {
         out.refusal = judge_format(here, there, &out);
     }

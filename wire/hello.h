@@ -40,9 +40,10 @@ struct hello_verdict {
     char reason[HELLO_REASON_MAX]; /* why not, in the words of `here` */
 };
 
-/* Judge `there`. "cluster is 'prod' there, 'test' here"; "protocol is 5..6 there, 4..4 here:
- * upgrade node n1"; "the fleet's format is 2, node n1 reads 1..1: give it a newer version". Swap
- * the two for the other side's words. A CLI with an empty cluster name may talk to any cluster. */
+/* Judge `there`. "cluster is 'prod' there, 'test' here"; "fleet is 0f… there, 3c… here: …";
+ * "protocol is 5..6 there, 4..4 here: upgrade node n1"; "the fleet's format is 2, node n1
+ * reads 1..1: give it a newer version". Swap the two for the other side's words. A CLI with an
+ * empty cluster name may talk to any cluster. */
 struct hello_verdict hello_judge(const struct hello *here, const struct hello *there);
 
 /* Append an encoded refusal; read one back as printable text of at most `size` with its NUL. */

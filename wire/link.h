@@ -18,6 +18,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/fleet_id.h"
 #include "wire/frame.h"
 #include "wire/versions.h"
 
@@ -28,14 +29,15 @@ enum link_role { ROLE_COORDINATOR = 1, ROLE_NODE = 2, ROLE_GATEWAY = 3, ROLE_CLI
 
 enum { LINK_NAME_MAX = 63 };
 
-/* What each side says first. Another cluster, or no protocol in common, is refused with a reason
- * that both sides log. */
+/* What each side says first. Another cluster or fleet, or no protocol in common, is refused with a
+ * reason that both sides log. */
 struct hello {
     char product[32];         /* "ringhold 0.1.0" */
     struct versions protocol; /* of links */
     struct versions format;   /* of the fleet, that it reads */
     uint32_t in_force;        /* coordinator: the fleet's format, 0 = it does not know yet */
     char cluster[LINK_NAME_MAX + 1];
+    struct fleet_id fleet; /* that it belongs to, once it does; never a CLI's */
     enum link_role role;
     char name[LINK_NAME_MAX + 1]; /* node or gateway name; "1".."5" for a coordinator */
     uint64_t incarnation;         /* node: 0 before REGISTER; gateway: its random id */
@@ -132,6 +134,10 @@ void links_set_incarnation(struct links *links, uint64_t incarnation);
 /* This format of the fleet is in force: later hellos say so, and who does not read it is refused. A
  * link of such a one that is up already is dropped. */
 void links_set_format(struct links *links, uint32_t format);
+/* This process belongs to that fleet: later hellos say so, and who belongs to another is refused. A
+ * link of such a one that is up already is dropped. So is, by a coordinator, one to a node or
+ * gateway that knows no fleet yet: to greet again, for until now it could take us for any. */
+void links_set_fleet(struct links *links, struct fleet_id fleet);
 /* Later hellos say whether this coordinator's folder took part in a group. */
 void links_set_pristine(struct links *links, bool pristine);
 

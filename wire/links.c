@@ -166,6 +166,23 @@ void links_set_format(struct links *links, uint32_t format)
     }
 }
 
+void links_set_fleet(struct links *links, struct fleet_id fleet)
+{
+    struct list_link *at;
+
+    if (fleet_id_same(links->config.self.fleet, fleet)) {
+        return;
+    }
+    links->config.self.fleet = fleet;
+    for (at = list_front(&links->links); at != NULL; at = list_next(&links->links, at)) {
+        struct link *link = CONTAINER_OF(at, struct link, in_links);
+
+        if (link->up) {
+            greeting_judge_fleet(link->conn);
+        }
+    }
+}
+
 void links_set_pristine(struct links *links, bool pristine)
 {
     links->config.self.pristine = pristine;

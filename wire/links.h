@@ -55,6 +55,7 @@ struct conn {
     bool welcomed; /* they said welcome */
     struct hello peer;
     uint64_t said;     /* the incarnation in our hello */
+    bool said_fleet;   /* and whether it named a fleet */
     uint32_t protocol; /* chosen, once their hello was judged */
     uint64_t since_us; /* connected */
     uint64_t heard_us; /* last bytes from it */
@@ -179,6 +180,8 @@ struct tls_keys *secure_load(const struct links_config *config, char why[TLS_WHY
 
 void greeting_start(struct conn *conn);
 void greeting_on_frame(struct conn *conn, const struct frame *frame);
+/* Our own fleet became known when this one was up already: close it if it can't stay so. */
+void greeting_judge_fleet(struct conn *conn);
 
 /* ---- link.c */
 

@@ -68,10 +68,14 @@ static void put_pair(struct buffer *out, const char *key, const char *value)
 
 static void put_status(const struct page_who *who, struct buffer *out)
 {
+    char fleet[FLEET_ID_TEXT_SIZE];
+
+    fleet_id_print(who->fleet, fleet);
     put_text(out, "{\"schema\":1");
     put_pair(out, "role", who->role);
     put_pair(out, "name", who->name);
     put_pair(out, "cluster", who->cluster);
+    put_pair(out, "fleet", fleet);
     put_pair(out, "version", RINGHOLD_VERSION);
     put_text(out, who->not_ready == NULL ? ",\"ready\":true" : ",\"ready\":false");
     put_pair(out, "why", who->not_ready == NULL ? "" : who->not_ready);
@@ -84,9 +88,16 @@ static void put_figures(enum metrics_format format, const struct page_who *who,
 {
     static const struct metric ready = {
         "ringhold_ready", "1: it serves, as /readyz says.", METRIC_GAUGE};
+    static const struct metric fleet = {
+        "ringhold_fleet_info", "1, of the fleet that it belongs to.", METRIC_GAUGE};
+    char id[FLEET_ID_TEXT_SIZE];
     struct metrics m;
 
+    fleet_id_print(who->fleet, id);
     metrics_begin(&m, format, out);
+    if (id[0] != '\0') {
+        metrics_put_labelled(&m, &fleet, "id", id, 1);
+    }
     metrics_put_labelled(&m, &ready, "role", who->role, who->not_ready == NULL);
     figures(owner, &m);
     refusals_put_metrics(&m);

@@ -13,6 +13,7 @@
 #ifndef WIRE_PAGE_UV_H
 #define WIRE_PAGE_UV_H
 
+#include "base/fleet_id.h"
 #include "base/metrics.h"
 
 #include <stdbool.h>
@@ -34,6 +35,7 @@ struct page_who {
     const char *role;
     const char *name;
     const char *cluster;
+    struct fleet_id fleet; /* not known: it belongs to none yet */
     const char *not_ready; /* why; NULL: it is ready */
 };
 /* What a `pages_write` does, given these. `figures` puts all metrics. */

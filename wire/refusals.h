@@ -12,6 +12,7 @@
 /* By reason: the word of a metric. */
 #define REFUSALS(X)                                                                             \
     X(CLUSTER, "cluster")               /* it is of another cluster */                          \
+    X(FLEET, "fleet")                   /* it is of another fleet of this cluster's name */     \
     X(PEER_OLDER, "peer_older")         /* no version in common: it must be upgraded */         \
     X(PEER_NEWER, "peer_newer")         /* ... and we must */                                   \
     X(NO_RANGE, "no_range")             /* what it says it speaks is no range of versions */    \

@@ -16,7 +16,7 @@ def lose_all_but_one(fleet):
     for name in ("n1", "n2", "n3"):
         fleet.node(name)
     gateway = fleet.gateway("g1").resp
-    fleet.settled(["n1", "n2", "n3"])
+    fleet.id = fleet.settled(["n1", "n2", "n3"])["fleet"]
     redis = Resp(gateway)
     assert redis("SET", "before", "1") == "OK"
     for number in (1, 2, 3):
@@ -28,7 +28,7 @@ def lose_all_but_one(fleet):
 
 def answers(fleet, gateway):
     """The fleet serves: a new value can be written and read. Old ones were in memory only."""
-    fleet.settled(["n1", "n2", "n3"], deadline=90)
+    assert fleet.settled(["n1", "n2", "n3"], deadline=90)["fleet"] == fleet.id, "it is the same fleet"
     redis = Resp(gateway)
     until("requests are answered", lambda: succeeds(redis, "SET", "after", "2") == "OK")
     assert redis("GET", "after") == "2"

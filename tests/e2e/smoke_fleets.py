@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Two fleets of one cluster name on the same ports, one after the other: what is left of the first
+does not join the second, says so, and goes on when its own coordinators are back.
+"""
+import re
+import urllib.request
+
+from fleet import Fleet, Resp, main, succeeds, until
+
+WAY_IN = "to join, start node n1 in an empty folder"
+
+
+def refusals(address):
+    """Links that a process refused since others are of another fleet."""
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
+        text = answer.read().decode()
+    return int(re.search(r'^ringhold_link_refusals_total\{reason="fleet"\} (\d+)', text, re.M)[1])
+
+
+def paged(fleet):
+    """Flags for a page of metrics, and where it will be."""
+    address = f"127.0.0.1:{fleet.port()}"
+    return address, ("--admin", address)
+
+
+def end(fleet, *names):
+    for name in names:
+        fleet.process(name).kill().wait()
+
+
+def begin_first(fleet):
+    """A fleet of two nodes and a gateway, whose coordinators are killed."""
+    fleet.coordinators(3)
+    pages = {}
+    for name, start in (("n1", fleet.node), ("n2", fleet.node), ("g1", fleet.gateway)):
+        pages[name], flags = paged(fleet)
+        start(name, flags)
+    fleet.settled(["n1", "n2"])
+    assert Resp(fleet.process("g1").resp)("SET", "mine", "1") == "OK"
+    number = fleet.status()["fleet"]
+    assert re.fullmatch("[0-9a-f]{32}", number), number
+    code, out, _ = fleet.run("status", "--coordinators", fleet.addresses)
+    assert code == 0 and f"fleet {number}" in out, out
+    end(fleet, "c1", "c2", "c3")
+    return number, pages
+
+
+def is_unharmed(fleet, number, nodes):
+    """Nobody else is in it, and nothing that it does failed."""
+    told = fleet.settled(nodes)
+    assert told["fleet"] == number
+    assert {n["node"] for n in told["nodes"]} == set(nodes), told["nodes"]
+    assert {g["gateway"] for g in told["gateways"]} <= {"g1", "g2"}, told["gateways"]
+    commands = [e["command"] for e in fleet.ask("events", "--limit", "1000")]
+    own = sum(fleet.process(n).log_count("node registered") for n in nodes)
+    assert commands.count("register") == own and "desire" not in commands, (own, commands)
+
+
+def what_is_left_of_a_fleet_does_not_join_the_next_one(binary):
+    with Fleet(binary) as first, Fleet(binary) as second:
+        old, pages = begin_first(first)
+        second.ports = first.ports
+        # One of three: not founded yet, it takes whoever comes.
+        page, flags = paged(second)
+        c1 = second.coordinator(1, extra=("--log-level", "debug", *flags))
+        until("the others' node is linked to it", lambda: c1.log_has("peer=n1 role=node"))
+        until("their gateway too", lambda: c1.log_has("peer=g1 role=gateway"))
+        for number in (2, 3):
+            second.coordinator(number)
+        new = second.status()["fleet"]
+        assert new != old
+
+        for name in ("n1", "n2", "g1"):
+            p = first.process(name)
+            until(f"{name} says that it is another fleet", lambda p=p: p.log_has(f"fleet is {new} there, {old} here"))
+            until(f"{name} counts it", lambda n=name: refusals(pages[n]) > 0)
+            assert p.running
+        until("a coordinator says so", lambda: c1.log_has(f"fleet is {old} there, {new} here: {WAY_IN}"))
+        until("and counts it", lambda: refusals(page) > 0)
+
+        # It is used by nodes and a gateway of the same names as those.
+        for name in ("n1", "n2"):
+            second.node(name)
+        redis = Resp(second.gateway("g1").resp)
+        for i in range(200):
+            assert redis("SET", f"key-{i}", str(i)) == "OK"
+        second.node("n3")
+        is_unharmed(second, new, ["n1", "n2", "n3"])
+        assert [redis("GET", f"key-{i}") for i in range(200)] == [str(i) for i in range(200)]
+        assert redis("GET", "mine") is None
+        assert not any(first.process(n).log_has("coordinator_learnt") for n in ("n1", "n2", "g1"))
+
+        # The first one's coordinators come back.
+        end(second, "c1", "c2", "c3", "n1", "n2", "n3", "g1")
+        for number in (1, 2, 3):
+            first.coordinator(number)
+        told = first.settled(["n1", "n2"])
+        assert told["fleet"] == old
+        assert all(first.process(n).running for n in ("n1", "n2", "g1"))
+        redis = Resp(first.process("g1").resp)
+        until("it serves", lambda: succeeds(redis, "SET", "mine", "2") == "OK")
+
+
+def a_folder_of_another_fleet_is_told_so_and_another_one_joins(binary):
+    with Fleet(binary) as first, Fleet(binary) as second:
+        old, _ = begin_first(first)
+        end(first, "n1", "n2", "g1")
+        second.ports = first.ports
+        for number in (1, 2, 3):
+            second.coordinator(number, ready=False)
+        new = second.status()["fleet"]
+
+        stray = first.node("n1", ready=False)
+        until("it says how to join", lambda: stray.log_has(f"fleet is {new} there, {old} here: {WAY_IN}"))
+        assert stray.log_count(WAY_IN) <= 3  # once for each of the coordinators' links
+        assert stray.running and not second.status()["nodes"]
+        stray.kill().wait()
+        second.node("n1")
+        second.settled(["n1"])
+
+        # Started again it is of that one, whatever comes first.
+        end(second, "n1", "c1", "c2", "c3")
+        for number in (1, 2, 3):
+            second.coordinator(number, ready=False)
+        second.node("n1")
+        assert second.settled(["n1"])["fleet"] == new
+
+
+main(
+    [
+        what_is_left_of_a_fleet_does_not_join_the_next_one,
+        a_folder_of_another_fleet_is_told_so_and_another_one_joins,
+    ]
+)
