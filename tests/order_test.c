@@ -261,6 +261,30 @@ static void answers_are_kept_until_their_gateway_is_finished_with_them(void **st
     assert_int_equal(orders.saved_count, 0);
 }
 
+/* One request after the other takes no memory, however many there are; of another length it does.
+ */
+static void an_answer_takes_the_memory_of_the_one_before(void **state)
+{
+    static const uint8_t body[1000] = "body";
+    struct order *order = made(1, 0, 1);
+
+    (void)state;
+    save(order, 1, bytes_of(body, 64), false);
+    const size_t count = actors.pool.count;
+    for (uint64_t seq = 2; seq < 10; seq++) {
+        order_set_base(&orders, order, seq);
+        assert_int_equal(actors.pool.count, count); // it stays for the next
+        save(order, seq, bytes_of(body, seq % 2 == 0 ? 64 : seq * 100), false);
+        assert_kept(order, seq, bytes_of(body, seq % 2 == 0 ? 64 : seq * 100));
+        assert_int_equal(actors.pool.count, count);
+    }
+    order_set_base(&orders, order, 10);
+    save(order, 10, bytes_of("x", 1), false); // it stands in the record
+    assert_int_equal(actors.pool.count, count - 2);
+    assert_int_equal(orders.saved_count, 1);
+    assert_int_equal(orders.large_size, 0);
+}
+
 static void saved_answers_are_bounded(void **state)
 {
     static uint8_t large[ORDER_ANSWER_MAX + 1];
@@ -398,6 +422,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_image_carries_orders_and_state, start, end),
         cmocka_unit_test_setup_teardown(
             answers_are_kept_until_their_gateway_is_finished_with_them, start, end),
+        cmocka_unit_test_setup_teardown(an_answer_takes_the_memory_of_the_one_before, start, end),
         cmocka_unit_test_setup_teardown(saved_answers_are_bounded, start, end),
         cmocka_unit_test_setup_teardown(what_is_no_image_is_refused, start, end),
         cmocka_unit_test_setup_teardown(
