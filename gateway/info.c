@@ -3,6 +3,7 @@
  * Commands about the gateway and the fleet behind it.
  */
 #include "gateway/client_inside.h"
+#include "gateway/figure.h"
 #include "gateway/tally.h"
 
 #include <ctype.h>
@@ -32,17 +33,28 @@ void clients_tally_all(const struct clients *all, struct tally *out)
     }
 }
 
+/* What the section has in the table of figures. */
+static void put_figures(struct buffer *out, const char *section, const struct tally *t)
+{
+    for (size_t i = 0; i < FIGURES; i++) {
+        const struct figure *f = &figures[i];
+
+        if (f->section != NULL && strcmp(f->section, section) == 0) {
+            put_format(out, "%s:%" PRIu64 "\r\n", f->name, figure_of(f, t));
+        }
+    }
+}
+
 static void put_server(struct buffer *out, const struct client *c, const struct tally *t)
 {
     const struct clients *all = c->all;
 
+    (void)t;
     put_format(out,
-               "# Server\r\nredis_version:7.0.0\r\nredis_mode:standalone\r\nringhold_version:%s\r\n"
-               "gateway:%s\r\nthreads:%" PRIu64 "\r\ntcp_port:%u\r\nuptime_in_seconds:%" PRIu64
-               "\r\n\r\n",
+               "redis_version:7.0.0\r\nredis_mode:standalone\r\nringhold_version:%s\r\n"
+               "gateway:%s\r\ntcp_port:%u\r\nuptime_in_seconds:%" PRIu64 "\r\n",
                all->config.version,
                all->config.name,
-               t->threads,
                all->config.port,
                (c->now_us - all->since_us) / 1000000);
 }
@@ -51,171 +63,61 @@ static void put_clients(struct buffer *out, const struct client *c, const struct
 {
     const struct door_state door = door_state(c->all->config.at_door, c->now_us);
 
+    (void)t;
     put_format(out,
-               "# Clients\r\nready:%d\r\nconnected_clients:%" PRIu64 "\r\nmaxclients:%" PRIu64
-               "\r\nclient_buffers:%" PRIu64 "\r\nclient_buffers_max:%" PRIu64
-               "\r\nbacklog_ms:%" PRIu64 "\r\naddresses:%" PRIu64 "\r\n\r\n",
+               "ready:%d\r\nbacklog_ms:%" PRIu64 "\r\naddresses:%" PRIu64 "\r\n",
                clients_ready(c->all, c->now_us),
-               t->clients.connected,
-               t->connections_max,
-               t->clients.buffered,
-               t->buffers_max,
                door.backlog_ms,
                door.addresses);
-}
-
-static void put_stats(struct buffer *out, const struct client *c, const struct tally *t)
-{
-    const struct clients_figures *f = &t->clients;
-
-    (void)c;
-    put_format(out,
-               "# Stats\r\ntotal_connections_received:%" PRIu64 "\r\nrejected_connections:%" PRIu64
-               "\r\ntotal_commands_processed:%" PRIu64 "\r\ntotal_error_replies:%" PRIu64
-               "\r\nclosed_bad_input:%" PRIu64 "\r\nclosed_stalled:%" PRIu64
-               "\r\nclosed_overrun:%" PRIu64 "\r\n\r\n",
-               f->accepted,
-               f->refused,
-               f->commands,
-               f->errors,
-               f->bad_input,
-               f->stalled,
-               f->overrun);
 }
 
 static void put_ringhold(struct buffer *out, const struct client *c, const struct tally *t)
 {
     const struct view *view = router_view(c->all->router);
-    const struct router_figures *f = &t->router;
 
     put_format(out,
-               "# Ringhold\r\nring_version:%" PRIu64 "\r\nring_digest:%016" PRIx64 "%016" PRIx64
-               "\r\nring_vnodes:%zu\r\nnodes:%zu\r\nrequests:%" PRIu64 "\r\nin_flight:%" PRIu64
-               "\r\nwaiting:%" PRIu64 "\r\nresent:%" PRIu64 "\r\nretried:%" PRIu64
-               "\r\nmoved:%" PRIu64 "\r\ncold:%" PRIu64 "\r\nstale_answers:%" PRIu64
-               "\r\nlate_answers:%" PRIu64 "\r\nunknown:%" PRIu64 "\r\ntimeout:%" PRIu64
-               "\r\nrejected:%" PRIu64 "\r\noverloaded:%" PRIu64 "\r\n\r\n",
-               f->version,
-               f->digest[1],
-               f->digest[0],
+               "ring_digest:%016" PRIx64 "%016" PRIx64 "\r\nring_vnodes:%zu\r\nnodes:%zu\r\n",
+               t->router.digest[1],
+               t->router.digest[0],
                view->ring.vnode_count,
-               view->member_count,
-               f->requests,
-               f->in_flight,
-               f->waiting,
-               f->resent,
-               f->retried,
-               f->moved,
-               f->cold,
-               f->stale_answers,
-               f->late_answers,
-               f->unknown,
-               f->timeout,
-               f->rejected,
-               f->overloaded);
-}
-
-static void put_sessions(struct buffer *out, const struct client *c, const struct tally *t)
-{
-    const struct push_figures *f = &t->clients.pushes;
-
-    (void)c;
-    put_format(out,
-               "# Sessions\r\nbound_clients:%" PRIu64 "\r\npushes:%" PRIu64
-               "\r\npushes_lost:%" PRIu64 "\r\npushes_dropped_unknown:%" PRIu64
-               "\r\npushes_dropped_stale:%" PRIu64 "\r\npushes_dropped_copy:%" PRIu64
-               "\r\npushes_dropped_room:%" PRIu64 "\r\nclosed_unread_pushes:%" PRIu64
-               "\r\nclosed_kicked:%" PRIu64 "\r\nsessions_resumed:%" PRIu64
-               "\r\nsessions_returned:%" PRIu64 "\r\nsessions_gone:%" PRIu64
-               "\r\nsessions_rebound:%" PRIu64 "\r\n\r\n",
-               f->bound,
-               f->delivered,
-               f->lost,
-               f->dropped_unknown,
-               f->dropped_stale,
-               f->dropped_copy,
-               f->dropped_room,
-               f->cut,
-               f->kicked,
-               f->resumed,
-               f->returned,
-               f->gone,
-               f->rebound);
-}
-
-static void put_logins(struct buffer *out, const struct login_figures *f)
-{
-    put_format(out,
-               "logins_under_way:%" PRIu64 "\r\nlogins_ok:%" PRIu64 "\r\nlogins_refused:%" PRIu64
-               "\r\nlogins_broken:%" PRIu64 "\r\nlogins_unanswered:%" PRIu64
-               "\r\nlogins_full:%" PRIu64 "\r\nlogins_left:%" PRIu64 "\r\n",
-               f->under_way,
-               f->ok,
-               f->refused,
-               f->broken,
-               f->unanswered,
-               f->full,
-               f->left);
+               view->member_count);
 }
 
 static void put_packets(struct buffer *out, const struct client *c, const struct tally *t)
 {
-    const struct clients_figures *f = &t->clients;
-
     (void)c;
-    put_format(out,
-               "# Packets\r\npackets:%" PRIu64 "\r\nbad_requests:%" PRIu64
-               "\r\nauthenticated:%" PRIu64 "\r\nunauthenticated:%" PRIu64
-               "\r\nrefused_unauthenticated:%" PRIu64 "\r\nrefused_unauthenticated_address:%" PRIu64
-               "\r\nrefused_full:%" PRIu64 "\r\nrefused_accept_rate:%" PRIu64
-               "\r\nrefused_address_rate:%" PRIu64 "\r\nrefused_address_connections:%" PRIu64
-               "\r\nrate_limited:%" PRIu64 "\r\nunauthorized:%" PRIu64 "\r\n",
-               f->packets,
-               f->bad_requests,
-               f->authenticated,
-               f->strangers,
-               f->refused_strangers,
-               f->refused_address,
-               f->refused_full,
-               f->refused_accept_rate,
-               f->refused_address_rate,
-               f->refused_address_count,
-               f->rate_limited,
-               f->unauthorized);
     for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
         put_format(out,
                    "kicked_%s:%" PRIu64 "\r\n",
                    packet_kick_name((enum packet_kick)(PACKET_KICK_BAD_PACKET + i)),
-                   f->kicks[i]);
+                   t->clients.kicks[i]);
     }
-    put_logins(out, &f->logins);
-    put_format(out, "\r\n");
 }
 
 static void put_transport(struct buffer *out, const struct client *c, const struct tally *t)
 {
     (void)c;
-    put_format(out, "# Transport\r\n");
     for (size_t i = 0; i < CARRIER_EVENT_COUNT; i++) {
         put_format(out,
                    "%s:%" PRIu64 "\r\n",
                    carrier_event_name((enum carrier_event)i),
                    t->clients.carriers.count[i]);
     }
-    put_format(out, "\r\n");
 }
 
 static const struct {
+    const char *title;
     const char *name; /* upper case */
+    /* What is in no table of figures, before those that are; NULL = nothing. */
     void (*put)(struct buffer *out, const struct client *c, const struct tally *t);
 } sections[] = {
-    {"SERVER", put_server},
-    {"CLIENTS", put_clients},
-    {"STATS", put_stats},
-    {"RINGHOLD", put_ringhold},
-    {"SESSIONS", put_sessions},
-    {"PACKETS", put_packets},
-    {"TRANSPORT", put_transport},
+    {"Server", "SERVER", put_server},
+    {"Clients", "CLIENTS", put_clients},
+    {"Stats", "STATS", NULL},
+    {"Ringhold", "RINGHOLD", put_ringhold},
+    {"Sessions", "SESSIONS", NULL},
+    {"Packets", "PACKETS", put_packets},
+    {"Transport", "TRANSPORT", put_transport},
 };
 
 static bool is_asked(const struct resp_command *line, const char *section)
@@ -231,6 +133,17 @@ static bool is_asked(const struct resp_command *line, const char *section)
     return line->count == 1;
 }
 
+static void put_section(struct buffer *out, size_t at, const struct client *c,
+                        const struct tally *t)
+{
+    put_format(out, "# %s\r\n", sections[at].title);
+    if (sections[at].put != NULL) {
+        sections[at].put(out, c, t);
+    }
+    put_figures(out, sections[at].name, t);
+    put_format(out, "\r\n");
+}
+
 void run_info(struct client *c, const struct command *command, const struct resp_command *line)
 {
     struct buffer text = {0};
@@ -240,7 +153,7 @@ void run_info(struct client *c, const struct command *command, const struct resp
     clients_tally_all(c->all, &tally);
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
         if (is_asked(line, sections[i].name)) {
-            sections[i].put(&text, c, &tally);
+            put_section(&text, i, c, &tally);
         }
     }
     resp_put_bulk(client_reply(c), buffer_bytes(&text));

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "gateway/figure.h"
 
 #include <pthread.h>
 
@@ -12,97 +13,31 @@ struct board {
     struct tally *tally; /* owned; threads = 0: nothing was put yet */
 };
 
-static void add_pushes(struct push_figures *sum, const struct push_figures *more)
+static void add(struct tally *sum, const struct tally *more, size_t offset)
 {
-    sum->delivered += more->delivered;
-    sum->dropped_unknown += more->dropped_unknown;
-    sum->dropped_stale += more->dropped_stale;
-    sum->dropped_copy += more->dropped_copy;
-    sum->dropped_room += more->dropped_room;
-    sum->lost += more->lost;
-    sum->cut += more->cut;
-    sum->kicked += more->kicked;
-    sum->resumed += more->resumed;
-    sum->returned += more->returned;
-    sum->gone += more->gone;
-    sum->rebound += more->rebound;
-    sum->bound += more->bound;
-}
+    uint64_t *at = (uint64_t *)(void *)((char *)sum + offset);
 
-static void add_logins(struct login_figures *sum, const struct login_figures *more)
-{
-    sum->under_way += more->under_way;
-    sum->ok += more->ok;
-    sum->refused += more->refused;
-    sum->broken += more->broken;
-    sum->unanswered += more->unanswered;
-    sum->full += more->full;
-    sum->left += more->left;
-}
-
-static void add_clients(struct clients_figures *sum, const struct clients_figures *more)
-{
-    sum->connected += more->connected;
-    sum->accepted += more->accepted;
-    sum->refused += more->refused;
-    sum->commands += more->commands;
-    sum->errors += more->errors;
-    sum->bad_input += more->bad_input;
-    sum->stalled += more->stalled;
-    sum->overrun += more->overrun;
-    sum->buffered += more->buffered;
-    sum->packets += more->packets;
-    sum->bad_requests += more->bad_requests;
-    sum->authenticated += more->authenticated;
-    sum->strangers += more->strangers;
-    sum->refused_strangers += more->refused_strangers;
-    sum->refused_address += more->refused_address;
-    sum->refused_full += more->refused_full;
-    sum->refused_accept_rate += more->refused_accept_rate;
-    sum->refused_address_rate += more->refused_address_rate;
-    sum->refused_address_count += more->refused_address_count;
-    sum->rate_limited += more->rate_limited;
-    sum->unauthorized += more->unauthorized;
-    add_logins(&sum->logins, &more->logins);
-    for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
-        sum->kicks[i] += more->kicks[i];
-    }
-    for (size_t i = 0; i < CARRIER_EVENT_COUNT; i++) {
-        sum->carriers.count[i] += more->carriers.count[i];
-    }
-    add_pushes(&sum->pushes, &more->pushes);
-}
-
-static void add_router(struct router_figures *sum, const struct router_figures *more)
-{
-    if (more->version < sum->version) {
-        sum->version = more->version;
-        sum->digest[0] = more->digest[0];
-        sum->digest[1] = more->digest[1];
-    }
-    sum->requests += more->requests;
-    sum->in_flight += more->in_flight;
-    sum->waiting += more->waiting;
-    sum->resent += more->resent;
-    sum->retried += more->retried;
-    sum->moved += more->moved;
-    sum->cold += more->cold;
-    sum->stale_answers += more->stale_answers;
-    sum->late_answers += more->late_answers;
-    sum->replied += more->replied;
-    sum->unknown += more->unknown;
-    sum->timeout += more->timeout;
-    sum->rejected += more->rejected;
-    sum->overloaded += more->overloaded;
+    *at += *(const uint64_t *)(const void *)((const char *)more + offset);
 }
 
 void tally_add(struct tally *sum, const struct tally *more)
 {
-    add_clients(&sum->clients, &more->clients);
-    add_router(&sum->router, &more->router);
-    sum->connections_max += more->connections_max;
-    sum->buffers_max += more->buffers_max;
-    sum->threads += more->threads;
+    const struct router_figures before = sum->router;
+    const bool older = more->router.version < before.version;
+
+    for (size_t i = 0; i < FIGURES; i++) {
+        add(sum, more, figures[i].offset);
+    }
+    for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
+        sum->clients.kicks[i] += more->clients.kicks[i];
+    }
+    for (size_t i = 0; i < CARRIER_EVENT_COUNT; i++) {
+        sum->clients.carriers.count[i] += more->clients.carriers.count[i];
+    }
+    const struct router_figures *ring = older ? &more->router : &before;
+    sum->router.version = ring->version;
+    sum->router.digest[0] = ring->digest[0];
+    sum->router.digest[1] = ring->digest[1];
 }
 
 struct board *board_new(unsigned threads)
