@@ -15,6 +15,7 @@
 
 #include <dirent.h>
 #include <inttypes.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@
 
 #include "tests/test.h"
 
-enum { MEMBERS_MAX = 5, STEP_US = 10 * 1000, LOG_LINES_MAX = 64 };
+enum { MEMBERS_MAX = 5, STEP_US = 10 * 1000, LOG_LINES_MAX = 64, WISH_TAG = 1000000 };
 
 struct parcel {
     struct list_link link;
@@ -915,6 +916,105 @@ static void a_group_is_one_three_or_five(void **state)
     group_fini(&g);
 }
 
+/* All three vote on, at other addresses: the group's next generation. `away` is not there. */
+static void begin_a_generation(struct group *g, size_t away)
+{
+    struct generation_wish wish[3] = {0};
+    struct member *m = elect(g);
+    char why[160] = "";
+
+    for (size_t i = 0; i < 3; i++) {
+        wish[i].id = i + 1;
+        wish[i].linked = i != away;
+        (void)snprintf(wish[i].address, sizeof wish[i].address, "h%zu:2", i + 1);
+    }
+    assert_int_equal(replica_change(m->replica, WISH_TAG, wish, 3, why, sizeof why), ERR_OK);
+    for (unsigned i = 0; i < 1000 && m->done_tag != WISH_TAG; i++) {
+        step(g);
+    }
+    assert_int_equal(m->done_tag, WISH_TAG);
+    assert_int_equal(m->done_result, ERR_OK);
+    assert_false(m->leading);
+}
+
+static void a_generation_begins_from_all_that_the_one_before_did(void **state)
+{
+    struct group g;
+
+    (void)state;
+    group_init(&g, 3);
+    introduce_all(&g);
+    propose(&g, "a");
+    propose(&g, "b");
+    const uint64_t term = elect(&g)->term;
+    const size_t away = (elect(&g)->place + 1) % 3;
+    stop(&g, away); // it misses the end of its generation
+    begin_a_generation(&g, away);
+    propose(&g, "c");
+    assert_true(elect(&g)->term > term);
+    start(&g, away);
+    introduce_all(&g);
+    run(&g, 2000);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(replica_generation(g.member[i].replica)->number, 1);
+        assert_state(&g.member[i], "abc");
+        stop(&g, i);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        start(&g, i);
+    }
+    introduce_all(&g);
+    propose(&g, "d");
+    run(&g, 500);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(replica_generation(g.member[i].replica)->number, 1);
+        assert_string_equal(replica_generation(g.member[i].replica)->voter[2].address, "h3:2");
+        assert_state(&g.member[i], "abcd");
+    }
+    group_fini(&g);
+}
+
+static void change_row(const struct group *g, size_t place, const char *sql)
+{
+    char path[160];
+    sqlite3 *db = NULL;
+
+    folder_of(g, place, path, sizeof path - 16);
+    (void)strcat(path, "/raft.db");
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_changes(db), 1);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void a_damaged_generation_is_refused_and_costs_nothing(void **state)
+{
+    struct group g;
+
+    (void)state;
+    group_init(&g, 3);
+    introduce_all(&g);
+    propose(&g, "a");
+    begin_a_generation(&g, 3);
+    propose(&g, "b");
+    const size_t hurt = (elect(&g)->place + 1) % 3;
+    stop(&g, hurt);
+    change_row(&g, hurt, "UPDATE generation SET crc = crc + 1");
+    assert_int_equal(try_open(&g, hurt), ERR_CORRUPT);
+    assert_true(was_logged("the row that names its generation is damaged"));
+    propose(&g, "c"); // the others go on
+    change_row(&g, hurt, "UPDATE generation SET crc = crc - 1");
+    start(&g, hurt); // nothing was written meanwhile
+    introduce_all(&g);
+    run(&g, 2000);
+    assert_state(&g.member[hurt], "abc");
+    stop(&g, hurt);
+    change_row(&g, hurt, "DELETE FROM generation");
+    assert_int_equal(try_open(&g, hurt), ERR_CORRUPT);
+    assert_true(was_logged("the row that names its generation is missing"));
+    group_fini(&g);
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
@@ -939,6 +1039,8 @@ int main(void)
         cmocka_unit_test(a_newcomer_votes_once_it_has_caught_up),
         cmocka_unit_test(the_remedy_brings_a_wiped_voter_back),
         cmocka_unit_test(a_group_is_one_three_or_five),
+        cmocka_unit_test(a_generation_begins_from_all_that_the_one_before_did),
+        cmocka_unit_test(a_damaged_generation_is_refused_and_costs_nothing),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }

@@ -169,6 +169,19 @@ static void who_is_old_or_away_holds_the_format_back(void **state)
     cannot_rise("gateway g1 reads formats 1..1: upgrade it");
 }
 
+static void those_who_vote_now_are_asked(void **state)
+{
+    const struct state_voter now[] = {{.id = 1}, {.id = 4}, {.id = 5}};
+
+    (void)state;
+    all_new(); // 2 and 3 are linked yet, as former voters are
+    step((struct coordinator_event){.type = COORDINATOR_VOTERS, .voter = now, .voter_count = 3});
+    cannot_rise("coordinator 5 is not linked to the leader");
+    link_up(THIRD_LINK + 10, ROLE_COORDINATOR, "4", new);
+    link_up(THIRD_LINK + 11, ROLE_COORDINATOR, "5", old);
+    cannot_rise("coordinator 5 reads formats 1..1: upgrade it");
+}
+
 static void it_rises_when_all_read_it_and_an_operator_says_so(void **state)
 {
     struct state_result result;
@@ -260,6 +273,7 @@ int main(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test_setup_teardown(who_is_old_or_away_holds_the_format_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(those_who_vote_now_are_asked, setup, teardown),
         cmocka_unit_test_setup_teardown(
             it_rises_when_all_read_it_and_an_operator_says_so, setup, teardown),
         cmocka_unit_test_setup_teardown(
