@@ -239,12 +239,13 @@ static void draw_activations(struct fleet *f, uint64_t seed)
     }
 }
 
-/* Vnodes move in parts, in some fleets: drawn by itself, as above. */
+/* Vnodes move in parts, in some fleets: drawn by itself, as above. Not with roles: there the few
+ * cells of a segment are parts already, and rare histories stay what they were. */
 static void draw_slices(struct fleet *f, uint64_t seed)
 {
     struct prng aside = {.state = seed ^ 0x736c69636573u};
 
-    if (prng_chance(&aside, 30)) {
+    if (f->profile != PROFILE_ROLES && prng_chance(&aside, 30)) {
         f->actors_per_txn = (uint32_t)prng_between(&aside, 1, 8);
     }
 }
