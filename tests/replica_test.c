@@ -976,11 +976,12 @@ static void a_generation_begins_from_all_that_the_one_before_did(void **state)
 
 static void change_row(const struct group *g, size_t place, const char *sql)
 {
+    char folder[128];
     char path[160];
     sqlite3 *db = NULL;
 
-    folder_of(g, place, path, sizeof path - 16);
-    (void)strcat(path, "/raft.db");
+    folder_of(g, place, folder, sizeof folder);
+    (void)snprintf(path, sizeof path, "%s/raft.db", folder);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_changes(db), 1);
