@@ -103,7 +103,9 @@
     X(M_NOTETWICE, "a note that binds runs at a second incarnation")                  \
     X(M_JOINTWICE, "who joins a group twice is pushed to twice")                      \
     X(M_CASTLANE, "pushes to groups and what is sent behind them are numbered apart") \
-    X(M_GROUPSTAYS, "who leaves a group is pushed to with the others")
+    X(M_GROUPSTAYS, "who leaves a group is pushed to with the others")                \
+    X(M_OLDLINE, "a client that is back gets replies to its former connection")       \
+    X(M_CASTSHORT, "the last member of a group is not pushed to")
 
 enum mutant {
 #define X(name, text) name,

@@ -80,7 +80,6 @@ static void name_binding(struct client *c, struct binding *b, const struct wish 
     } else if (wish->type == NOTE_KEEP) {
         b->name.session = router_session(c->all->router);
         b->name.key = b->name.session;
-        b->name.version = b->version;
     }
     c->waiting = wish->type != NOTE_BIND;
 }
@@ -194,11 +193,16 @@ void binding_confirm(struct client *c, const struct bound *bound)
     }
 }
 
-/* The first note was taken: from here on its requests are its own. */
+/* The first note was taken: from here on its requests are its own. None was sent before, so none
+ * can have run before a take-over that is known by now; when it asked, there may have been no ring.
+ */
 static void take_seat(struct client *c)
 {
-    const struct binding *b = c->binding;
+    struct binding *b = c->binding;
 
+    if (b->type == NOTE_KEEP) {
+        b->name.version = router_view(c->all->router)->ring.version;
+    }
     if (b->name.session != 0) {
         sitting_open(c, &b->name, b->epoch);
         sitting_ack(c, b->has_answers);

@@ -68,7 +68,6 @@ static void bind_again(struct client *c, uint64_t now_us, struct router_effects 
 
     b->asks_again = false;
     binding_begin_round(b);
-    b->name.version = b->type == NOTE_KEEP ? b->version : 0;
     c->now_us = now_us;
     c->effects = effects;
     binding_ask_note(c, b->type, b->ticket);

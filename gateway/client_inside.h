@@ -246,8 +246,6 @@ void sitting_ack(struct client *c, uint32_t answers);
 struct client *sitting_find(const struct clients *all, uint64_t session);
 /* Put its part into the request. */
 void sitting_number(const struct client *c, const struct ask *ask, struct router_event *event);
-/* Bits of tickets that tell its connection from the one before. */
-uint64_t sitting_mark(const struct client *c);
 /* The reply is for a request of this connection. */
 bool sitting_owns(const struct client *c, const struct router_effect *reply);
 

@@ -33,7 +33,6 @@ enum {
  *     bits 0..31  the client's name of the request
  *          32,33  what was asked
  *          34..61 when its deadline is, in milliseconds of some 3 days
- *          62,63  which connection of a session has asked: sitting.c
  */
 enum ticket_what { TICKET_REQUEST = 0, TICKET_BIND = 1 };
 enum { TICKET_WHAT_AT = 32, TICKET_DUE_AT = 34, TICKET_DUE_BITS = 28 };
@@ -227,7 +226,7 @@ static void on_request(struct client *c, const struct request_packet *r, bool to
 
     client_ask(
         c,
-        &(struct ask){.ticket = ticket | sitting_mark(c),
+        &(struct ask){.ticket = ticket,
                       .timeout_ms = timeout_ms,
                       .name = c->sitting != NULL ? r->request : 0,
                       .again = (r->flags & PACKET_AGAIN) != 0,

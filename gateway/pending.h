@@ -49,6 +49,7 @@ struct pending {
     uint32_t body_size;
     uint32_t room;    /* bytes of memory that it has */
     uint32_t charged; /* bytes it counts with at the peer that got the last attempt */
+    uint32_t epoch;   /* of a session that its client owns: of the connection that asked last */
     uint16_t slot;    /* node that got the last attempt; 0 = none, or it left for good */
     uint16_t kind;
     uint8_t refusals; /* answers "not run" in a row, for the back-off */

@@ -24,7 +24,7 @@ struct pending *route_find(const struct router *r, uint64_t session, uint64_t se
     return NULL;
 }
 
-static void count_reply(struct router *r, enum reply_code code)
+void route_count_reply(struct router *r, enum reply_code code)
 {
     r->figures.unknown += code == REPLY_UNKNOWN;
     r->figures.timeout += code == REPLY_TIMEOUT;
@@ -35,7 +35,7 @@ static void count_reply(struct router *r, enum reply_code code)
 
 void route_put_reply(struct router *r, const struct reply *reply, struct bytes body)
 {
-    count_reply(r, reply->code);
+    route_count_reply(r, reply->code);
     if (errand_owns(r, reply->session)) {
         errand_on_reply(r, reply, body);
         return;
@@ -135,12 +135,13 @@ void route_finish(struct router *r, struct pending *p, enum reply_code code, str
         next->prev == p->seq && next->deadline_us > r->now_us) {
         route_to_waiting(r, next);
     }
-    if (!p->session->closed) {
+    // A connection that came after it is owed only what it has asked, too.
+    if (!p->session->closed && (p->epoch == p->session->epoch || mutant(M_OLDLINE))) {
         const struct reply reply = {p->session->id, p->ticket, code, p->flags, p};
 
         route_put_reply(r, &reply, body);
     } else {
-        count_reply(r, code);
+        route_count_reply(r, code);
     }
     forget(r, p);
 }

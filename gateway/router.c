@@ -41,6 +41,7 @@ static bool on_resumed(struct router *r, struct session *session, const struct r
     if (p == NULL) {
         return false;
     }
+    p->epoch = event->epoch;
     p->ticket = event->ticket;                 // the connection that asked before is gone
     p->doubtful = p->doubtful || event->again; // meanwhile another gateway may have sent it
     r->figures.replied++;
@@ -62,6 +63,7 @@ static struct pending *take(struct router *r, const struct router_event *event,
 
     session->unfinished++;
     p->session = session;
+    p->epoch = event->epoch;
     p->seq = event->seq != 0 ? event->seq : ++session->seq;
     p->first = event->seq != 0 && event->first == 0 ? 1 : event->first; // 1: older than any ring
     p->doubtful = event->again;
@@ -95,7 +97,7 @@ void route_request(struct router *r, const struct router_event *event)
     struct session *session = session_get(&r->sessions, event->session);
 
     if (event->seq != 0 && event->epoch < session->epoch) {
-        refuse(r, event, REPLY_UNKNOWN);
+        route_count_reply(r, REPLY_UNKNOWN); // its connection is gone, or told to go
         return;
     }
     if (event->seq != 0 && on_resumed(r, session, event)) {

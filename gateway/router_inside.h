@@ -97,6 +97,8 @@ static inline uint64_t route_hash(uint64_t session, uint64_t seq)
 }
 struct pending *route_find(const struct router *r, uint64_t session, uint64_t seq);
 
+/* One that nobody hears. */
+void route_count_reply(struct router *r, enum reply_code code);
 void route_put_reply(struct router *r, const struct reply *reply, struct bytes body);
 
 /* The request is over: reply, free it, and send what waited behind it. */

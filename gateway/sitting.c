@@ -9,8 +9,6 @@
 #include "base/mem.h"
 #include "base/mutant.h"
 
-enum { MARK_AT = 62 };
-
 struct sitting {
     struct table_link link; /* in all->sittings, unless a newer connection has taken its place */
     struct client *client;
@@ -96,12 +94,7 @@ void sitting_number(const struct client *c, const struct ask *ask, struct router
     event->first = ask->again ? s->name.version : router_view(c->all->router)->ring.version;
 }
 
-uint64_t sitting_mark(const struct client *c)
-{
-    return c->sitting == NULL ? 0 : (uint64_t)(c->sitting->epoch & 3) << MARK_AT;
-}
-
 bool sitting_owns(const struct client *c, const struct router_effect *reply)
 {
-    return c->in_flight > 0 && reply->ticket >> MARK_AT << MARK_AT == sitting_mark(c);
+    return c->sitting != NULL && reply->session == c->sitting->name.session && c->in_flight > 0;
 }

@@ -36,8 +36,15 @@ uint64_t check_cast(struct fleet *f, const struct hero *room, uint64_t members, 
         p->cast_cap = p->cast_cap == 0 ? 64 : 2 * p->cast_cap;
         p->cast = mem_resize(p->cast, p->cast_cap * sizeof *p->cast);
     }
-    p->cast[p->cast_count++] = (struct cast_made){
-        .room = (size_t)(room - p->hero), .life = room->lives, .members = of_kind(members, i)};
+    struct cast_made *c = &p->cast[p->cast_count++];
+
+    *c = (struct cast_made){.room = (size_t)(room - p->hero),
+                            .life = room->lives,
+                            .members = of_kind(members, i),
+                            .losses = room->losses};
+    for (size_t m = 0; m < HEROES; m++) {
+        c->lost[m] = p->hero[m].client == CLIENT_NONE ? UINT64_MAX : p->hero[m].losses;
+    }
     p->total.casts++;
     TRACE(&f->world,
           room->who.id,
@@ -45,6 +52,26 @@ uint64_t check_cast(struct fleet *f, const struct hero *room, uint64_t members, 
           p->cast_count,
           (unsigned long long)of_kind(members, i));
     return p->cast_count;
+}
+
+uint64_t check_cast_missed(const struct fleet *f)
+{
+    const struct players *p = f->players;
+
+    // A link that broke, or whoever died with it, takes what nobody asks for again along.
+    if (f->profile != PROFILE_CALM || f->faults.reset_us > 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < p->cast_count; i++) {
+        const struct cast_made *c = &p->cast[i];
+
+        for (size_t m = 0; m < HEROES && c->losses == p->hero[c->room].losses; m++) {
+            if ((c->members & ~c->ran) >> m & 1 && c->lost[m] == p->hero[m].losses) {
+                return i + 1;
+            }
+        }
+    }
+    return 0;
 }
 
 /* A number that a broadcast has. */
@@ -105,6 +132,15 @@ void check_cast_runs(struct fleet *f, struct hero *h, struct bytes payload)
     h->cast_ran[c->room] = head[1];
 }
 
+void check_cast_pushed(struct fleet *f, const struct hero *h, struct bytes payload,
+                       struct place place)
+{
+    uint64_t head[2];
+
+    memcpy(head, payload.data, sizeof head); // check_cast_runs() has looked at it
+    cast_at(f, head[1])->place[h - f->players->hero] = place;
+}
+
 void check_behind(struct fleet *f, struct hero *h, uint64_t number)
 {
     if (is_known(f, number)) {
@@ -112,10 +148,10 @@ void check_behind(struct fleet *f, struct hero *h, uint64_t number)
     }
 }
 
-void check_cast_push(struct fleet *f, struct device *d, uint64_t number)
+struct place check_cast_push(struct fleet *f, struct device *d, uint64_t number)
 {
     if (!is_known(f, number)) {
-        return;
+        return (struct place){0};
     }
     struct cast_made *c = cast_at(f, number);
     const uint64_t me = bit_of(f, d->hero);
@@ -146,4 +182,5 @@ void check_cast_push(struct fleet *f, struct device *d, uint64_t number)
     c->got |= me;
     d->cast_seen[c->room] = number;
     f->players->total.cast_pushes++;
+    return c->place[d->hero - f->players->hero];
 }

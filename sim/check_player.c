@@ -4,6 +4,7 @@
  * by what devices hear.
  */
 #include "base/mem.h"
+#include "gateway/pushes.h"
 #include "sim/players.h"
 
 #include <stdio.h>
@@ -19,6 +20,11 @@
 static struct spell *spell_at(const struct fleet *f, uint64_t number)
 {
     return &f->players->spell[number - 1];
+}
+
+static struct push_bond *bond_at(const struct fleet *f, uint64_t number)
+{
+    return &f->players->bond[number - 1];
 }
 
 /* ---- heroes ---- */
@@ -61,6 +67,7 @@ void check_heard(struct fleet *f, struct hero *h, const struct rh_session *e, in
     switch ((enum rh_session_type)e->type) {
     case RH_SESSION_BOUND:
         UNLESS(f, client != CLIENT_THERE, "%s: two are bound", h->who.id);
+        h->displaced += client == CLIENT_AWAY;
         f->players->total.begun++;
         break;
     case RH_SESSION_REPLACED:
@@ -71,13 +78,15 @@ void check_heard(struct fleet *f, struct hero *h, const struct rh_session *e, in
                h->who.id);
         f->players->total.begun++;
         f->players->total.replaced++;
+        h->displaced++;
         break;
     case RH_SESSION_RESUMED:
         UNLESS(f, !back || client != CLIENT_NONE, "%s: nobody was there to come back", h->who.id);
         // One that is away is in nobody's way: who was replaced before and was not told may ask
         // again.
         UNLESS(f,
-               back || again || client != CLIENT_THERE || h->colds > 0,
+               back || again || client == CLIENT_NONE || h->colds > 0 ||
+                   (client == CLIENT_AWAY && h->displaced > 0),
                "%s: its client begins afresh, and was there",
                h->who.id);
         f->players->total.resumed += back;
@@ -89,42 +98,57 @@ void check_heard(struct fleet *f, struct hero *h, const struct rh_session *e, in
     }
 }
 
+static uint64_t bond_new(struct players *p)
+{
+    if (p->bond_count == p->bond_cap) {
+        p->bond_cap = p->bond_cap == 0 ? 64 : 2 * p->bond_cap;
+        p->bond = mem_resize(p->bond, p->bond_cap * sizeof *p->bond);
+    }
+    p->bond[p->bond_count++] = (struct push_bond){0};
+    return p->bond_count;
+}
+
 uint64_t check_spell(struct fleet *f, struct hero *h, bool goes_on)
 {
     struct players *p = f->players;
-    uint64_t base = 0;
 
-    if (goes_on && h->spell != 0) {
-        base = spell_at(f, h->spell)->base + spell_at(f, h->spell)->made;
-    }
     if (p->spell_count == p->spell_cap) {
         p->spell_cap = p->spell_cap == 0 ? 64 : 2 * p->spell_cap;
         p->spell = mem_resize(p->spell, p->spell_cap * sizeof *p->spell);
     }
-    p->spell[p->spell_count++] = (struct spell){
-        .hero = (size_t)(h - p->hero), .goes_on = goes_on, .base = base, .losses = h->losses};
+    p->spell[p->spell_count++] =
+        (struct spell){.hero = (size_t)(h - p->hero),
+                       .bond = goes_on && h->spell != 0 ? spell_at(f, h->spell)->bond : bond_new(p),
+                       .losses = h->losses};
     h->spell = p->spell_count;
     h->fresh = false;
     return h->spell;
 }
 
-void check_pushed(struct fleet *f, struct pushed push)
+struct place check_pushed(struct fleet *f, struct pushed push)
 {
-    struct spell *s = spell_at(f, push.spell);
+    struct spell *s = push.spell == 0 ? NULL : spell_at(f, push.spell);
 
-    if (push.made != s->made + 1) {
+    if (s == NULL || (push.own != 0 && push.own != s->made + 1)) {
         world_violate(&f->world,
                       "session",
-                      "push %llu of a spell was made twice",
-                      (unsigned long long)push.made);
-        return;
+                      "push %llu of a spell was made twice, or to nobody",
+                      (unsigned long long)push.own);
+        return (struct place){0};
     }
-    if (s->made == s->cap) {
-        s->cap = s->cap == 0 ? 64 : 2 * s->cap;
-        s->upto = mem_resize(s->upto, s->cap * sizeof *s->upto);
+    struct push_bond *b = bond_at(f, s->bond);
+    const uint64_t before = b->count == 0 ? 0 : b->push[b->count - 1].upto;
+
+    if (b->count == b->cap) {
+        b->cap = b->cap == 0 ? 64 : 2 * b->cap;
+        b->push = mem_resize(b->push, b->cap * sizeof *b->push);
     }
-    s->upto[s->made] = (s->made == 0 ? 0 : s->upto[s->made - 1]) + 4 + push.size;
-    s->made++;
+    b->push[b->count++] = (struct push_made){.spell = push.spell,
+                                             .own = push.own,
+                                             .upto = before + 4 + push.size,
+                                             .made_us = f->world.now_us};
+    s->made += push.own != 0;
+    return (struct place){s->bond, push.spell, b->count};
 }
 
 /* ---- requests ---- */
@@ -192,41 +216,64 @@ static void on_response(struct fleet *f, struct device *d, const struct rhc_even
            "request %llu ran and is answered %s",
            (unsigned long long)number,
            rhc_status_name(e->status));
+    if (f->profile == PROFILE_CALM && e->status != RHC_OK && e->status != RHC_ACTOR_FAILED) {
+        d->blamed = number;
+    }
+}
+
+/* What it hears next tells whether it was kicked: that ends what it had asked. */
+static void judge_blamed(struct fleet *f, struct device *d, const struct rhc_event *e)
+{
     UNLESS(f,
-           f->profile != PROFILE_CALM || e->status == RHC_OK || e->status == RHC_ACTOR_FAILED,
-           "request %llu is answered %s for no reason",
-           (unsigned long long)number,
-           rhc_status_name(e->status));
+           d->blamed == 0 || e->type == RHC_EVENT_RESPONSE || e->type == RHC_EVENT_KICKED,
+           "request %llu has no answer for no reason",
+           (unsigned long long)d->blamed);
+    d->blamed = e->type == RHC_EVENT_RESPONSE ? d->blamed : 0;
 }
 
 /* ---- pushes ---- */
 
-/* Was the last of those that did not come let go, in front of so many bytes? */
-static bool was_let_go(const struct spell *s, uint64_t sequence)
+/* May push `at` of a bond not come any more? It was let go, in front of so many bytes that it has
+ * by now, or its gateway has waited for it for long; clocks are up to 6 % fast. */
+static bool may_be_lost(const struct fleet *f, const struct push_bond *b, uint64_t at)
 {
-    const uint64_t last = sequence - 1 - s->base; // of the lost ones, in this spell
-
-    return sequence - 1 <= s->base || last > s->made ||
-           s->upto[s->made - 1] - (last < 2 ? 0 : s->upto[last - 2]) > BOND_UNSEEN_MAX;
+    return at <= b->count &&
+           (b->push[b->count - 1].upto - (at < 2 ? 0 : b->push[at - 2].upto) > BOND_UNSEEN_MAX ||
+            f->world.now_us - b->push[at - 1].made_us > PUSHES_GAP_US * UINT64_C(9) / 10);
 }
 
-/* It is in the bond of the one before. */
-static bool goes_on(const struct fleet *f, uint64_t from, uint64_t to)
+/* Where its hero made it. */
+static struct place place_of(struct fleet *f, struct device *d, const struct rhc_event *e)
 {
-    for (uint64_t i = from + 1; i <= to; i++) {
-        const struct spell *s = spell_at(f, i);
+    uint64_t head[2] = {0};
 
-        if (s->hero == spell_at(f, from)->hero && !s->goes_on) {
-            return false;
-        }
+    if (e->payload.size >= sizeof head) {
+        memcpy(head, e->payload.data, sizeof head);
     }
-    return from < to;
+    if (head[0] == CAST_MARK) {
+        return check_cast_push(f, d, head[1]);
+    }
+    if (head[0] == 0 || head[0] > f->players->spell_count) {
+        world_violate(&f->world, "session", "a push that nobody made");
+        return (struct place){0};
+    }
+    const struct push_bond *b = bond_at(f, spell_at(f, head[0])->bond);
+    const struct place place = {spell_at(f, head[0])->bond, head[0], e->sequence};
+
+    UNLESS(f,
+           place.at <= b->count && b->push[place.at - 1].spell == head[0] &&
+               b->push[place.at - 1].own == head[1],
+           "device %zu of %s gets push %llu of spell %llu as number %llu, which is another",
+           d->number,
+           d->hero->who.id,
+           (unsigned long long)head[1],
+           (unsigned long long)head[0],
+           (unsigned long long)e->sequence);
+    return place;
 }
 
 static void on_push(struct fleet *f, struct device *d, const struct rhc_event *e)
 {
-    uint64_t head[2];
-
     UNLESS(f, d->keeps, "a push to a client that is not bound");
     UNLESS(f,
            e->sequence == d->seen + 1 + e->lost,
@@ -236,56 +283,46 @@ static void on_push(struct fleet *f, struct device *d, const struct rhc_event *e
            (unsigned long long)e->sequence,
            (unsigned long long)d->seen);
     d->seen = e->sequence;
-    d->lost += e->lost;
     f->players->total.pushes++;
     f->players->total.lost += e->lost;
-    if (e->payload.size < sizeof head) {
-        world_violate(&f->world, "session", "a push that nobody made");
+    const struct place place = place_of(f, d, e);
+
+    if (f->world.checker != NULL) {
         return;
     }
-    memcpy(head, e->payload.data, sizeof head);
-    if (head[0] == CAST_MARK) {
-        check_cast_push(f, d, head[1]);
+    if (place.spell == 0) {
+        world_violate(&f->world, "session", "a push that was made to nobody");
         return;
     }
-    if (head[0] == 0 || head[0] > f->players->spell_count) {
-        world_violate(&f->world, "session", "a push that nobody made");
-        return;
-    }
-    const struct spell *s = spell_at(f, head[0]);
-    const uint64_t own = s->base + head[1];
+    const struct spell *s = spell_at(f, place.spell);
 
     UNLESS(f,
-           &f->players->hero[s->hero] == d->hero && head[0] > d->old &&
-               (d->spell == 0 || d->spell == head[0] || goes_on(f, d->spell, head[0])),
+           &f->players->hero[s->hero] == d->hero && place.spell > d->old &&
+               (d->spell == 0 || spell_at(f, d->spell)->bond == place.bond),
            "device %zu of %s gets a push of another session: of spell %llu, its own is %llu",
            d->number,
            d->hero->who.id,
-           (unsigned long long)head[0],
+           (unsigned long long)place.spell,
            (unsigned long long)d->spell);
     UNLESS(f,
-           own > d->own && own - d->own - 1 <= d->lost &&
-               (f->players->groups || own == e->sequence),
-           "device %zu of %s gets push %llu of spell %llu as number %llu, behind %llu of its own",
+           place.at == e->sequence,
+           "device %zu of %s gets push %llu of its bond as number %llu",
            d->number,
            d->hero->who.id,
-           (unsigned long long)head[1],
-           (unsigned long long)head[0],
-           (unsigned long long)e->sequence,
-           (unsigned long long)d->own);
-    if (e->lost > 0 && f->world.checker == NULL) {
-        UNLESS(f,
-               f->profile != PROFILE_CALM || was_let_go(s, e->sequence),
-               "device %zu of %s lost %llu pushes in front of %llu for no reason",
-               d->number,
-               d->hero->who.id,
-               (unsigned long long)e->lost,
-               (unsigned long long)e->sequence);
+           (unsigned long long)place.at,
+           (unsigned long long)e->sequence);
+    if (f->world.checker != NULL) {
+        return;
     }
-    d->losses = d->spell != head[0] && s->losses > d->losses ? s->losses : d->losses;
-    d->spell = head[0];
-    d->own = own;
-    d->lost = 0;
+    UNLESS(f,
+           e->lost == 0 || may_be_lost(f, bond_at(f, place.bond), e->sequence - 1),
+           "device %zu of %s lost %llu pushes in front of %llu for no reason",
+           d->number,
+           d->hero->who.id,
+           (unsigned long long)e->lost,
+           (unsigned long long)e->sequence);
+    d->losses = d->spell != place.spell && s->losses > d->losses ? s->losses : d->losses;
+    d->spell = place.spell;
 }
 
 /* ---- sessions ---- */
@@ -326,7 +363,7 @@ static void on_bound(struct fleet *f, struct device *d, bool fresh)
     d->rivals = d->stood.rivals;
     d->old = d->stood.spell > d->old ? d->stood.spell : d->old;
     d->spell = 0;
-    d->seen = d->own = d->lost = 0;
+    d->seen = 0;
 }
 
 static void on_begun(struct fleet *f, struct device *d)
@@ -338,7 +375,7 @@ static void on_begun(struct fleet *f, struct device *d)
            d->hero->who.id);
     d->old = d->spell > d->old ? d->spell : d->old;
     d->spell = 0;
-    d->seen = d->own = d->lost = 0;
+    d->seen = 0;
 }
 
 static bool may_kick(const struct fleet *f, const struct device *d, uint32_t code)
@@ -361,6 +398,7 @@ static bool may_kick(const struct fleet *f, const struct device *d, uint32_t cod
 
 void check_player_event(struct fleet *f, struct device *d, const struct rhc_event *e)
 {
+    judge_blamed(f, d, e);
     switch (e->type) {
     case RHC_EVENT_RESPONSE:
         on_response(f, d, e);
@@ -427,11 +465,14 @@ static const char *device_waits(const struct fleet *f, const struct device *d)
     if (rhc_state(d->rhc) == RHC_ENDED || d->begin_us != 0 || d->refused) {
         return d->open == 0 ? NULL : "has asked, and ended";
     }
+    if (d->blamed != 0) {
+        return "has lost a request";
+    }
     if (!d->bound) {
         what = "is not bound";
     } else if (d->open > 0) {
         what = "has no answer";
-    } else if (s == NULL || d->spell != h->spell || d->own != s->base + s->made) {
+    } else if (s == NULL || d->spell != h->spell || d->seen != bond_at(f, s->bond)->count) {
         what = "has not all pushes";
     }
     return what;
@@ -439,6 +480,15 @@ static const char *device_waits(const struct fleet *f, const struct device *d)
 
 const char *players_wait(struct fleet *f)
 {
+    const uint64_t missed = f->players == NULL ? 0 : check_cast_missed(f);
+
+    if (missed != 0) {
+        (void)snprintf(waits_for,
+                       sizeof waits_for,
+                       "broadcast %llu has not reached all members",
+                       (unsigned long long)missed);
+        return waits_for;
+    }
     for (size_t i = 0; f->players != NULL && i < HEROES; i++) {
         const struct hero *h = &f->players->hero[i];
         unsigned bound = 0;

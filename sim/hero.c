@@ -43,6 +43,13 @@ struct hero *hero_named(struct fleet *f, struct bytes id)
     UNREACHABLE();
 }
 
+uint64_t hero_spell(const void *instance)
+{
+    const struct life *l = instance;
+
+    return l->knows.spell != 0 && !l->bonded ? l->knows.spell : l->hero->spell;
+}
+
 /* ---- time ---- */
 
 static void ran(const struct life *l)
@@ -97,7 +104,7 @@ static void push(struct rh_actor *actor, struct life *l)
         l->knows.made++;
         const struct pushed push = {l->knows.spell, l->knows.made, sizeof head + more};
 
-        check_pushed(l->fleet, push);
+        (void)check_pushed(l->fleet, push);
     } else if (l->knows.client == CLIENT_AWAY && result == RH_NO_SESSION) {
         l->knows.client = CLIENT_NONE; // it did not come back in time
         l->hero->client = CLIENT_NONE;
@@ -150,7 +157,11 @@ static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
         room_load(&l->room,
                   (struct rh_bytes){(const uint8_t *)state->data + sizeof l->knows,
                                     state->size - sizeof l->knows});
-        h->client = l->knows.client; // it may have been taken for lost with the node it comes from
+        // It may have been taken for lost with the node that it comes from.
+        if (h->client != CLIENT_NONE && h->client != l->knows.client) {
+            world_violate(&f->world, "session", "%s comes with another client", h->who.id);
+        }
+        h->client = l->knows.client;
         f->players->total.moved += l->knows.client != CLIENT_NONE;
     } else {
         room_open(&l->room);

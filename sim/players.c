@@ -71,8 +71,9 @@ static bool are_drawn(const struct fleet *f, uint64_t drawn)
 {
     const bool ordinary = f->options.profile == PROFILE_DRAWN && f->profile == PROFILE_MIXED &&
                           f->poison == NULL && f->activations == 0;
+    const bool some = ordinary || f->profile == PROFILE_CALM;
 
-    return f->profile == PROFILE_SESSIONS || (ordinary && drawn % 4 == 0);
+    return f->profile == PROFILE_SESSIONS || (some && drawn % 4 == 0);
 }
 
 void players_draw(struct fleet *f)
@@ -90,7 +91,7 @@ void players_draw(struct fleet *f)
     for (size_t i = 0; i < HEROES; i++) {
         draw_hero(p, i);
     }
-    p->devices = prng_between(&p->prng, HEROES, DEVICES);
+    p->devices = prng_between(&p->prng, HEROES, calm ? HEROES : DEVICES);
     p->ask_gap_us = prng_between(&p->prng, 50 * MS, 400 * MS);
     p->push_ms = prng_between(&p->prng, 50, 600);
     p->mischief_us = prng_between(&p->prng, 100 * MS, 2 * S);
@@ -98,12 +99,12 @@ void players_draw(struct fleet *f)
     p->busy_pm = maybe(p, calm ? 0 : 300, 50, 500);
     p->cold_pm = maybe(p, calm ? 0 : 300, 50, 500);
     p->fails_pm = maybe(p, calm ? 0 : 300, 1, 30);
-    p->kicks_pm = maybe(p, 300, 1, 30);
-    p->ends_pm = maybe(p, 300, 1, 30);
+    p->kicks_pm = maybe(p, calm ? 0 : 300, 1, 30);
+    p->ends_pm = maybe(p, calm ? 0 : 300, 1, 30);
     for (size_t i = 0; i < p->devices; i++) {
         draw_device(f, i);
     }
-    p->groups = f->faults.node_calls && !calm;
+    p->groups = f->faults.node_calls;
     p->joins_pm = prng_between(&p->prng, 20, 400);
     p->casts_pm = maybe(p, 800, 10, 300);
 }
@@ -118,14 +119,15 @@ void players_fini(struct fleet *f)
     for (size_t i = 0; i < p->devices; i++) {
         mem_free(p->device[i].rhc);
     }
-    for (size_t i = 0; i < p->spell_count; i++) {
-        mem_free(p->spell[i].upto);
+    for (size_t i = 0; i < p->bond_count; i++) {
+        mem_free(p->bond[i].push);
     }
     for (size_t i = 0; i < p->wire_count; i++) {
         buffer_fini(&p->wire[i]->in);
         mem_free(p->wire[i]);
     }
     mem_free(p->spell);
+    mem_free(p->bond);
     mem_free(p->ask);
     mem_free(p->cast);
     mem_free(p->wire);
@@ -472,7 +474,7 @@ static void hangs(struct fleet *f, struct device *d)
 
     w->dead = true;
     send_up(f, w, (struct bytes){NULL, 0}, players_between(f, 1 * S, 6 * S));
-    if (players_chance(f, 700)) {
+    if (players_chance(f, 700) || f->profile == PROFILE_CALM) { // else requests may time out
         let_go(f, d, "the network is gone");
     }
 }
@@ -490,6 +492,7 @@ static void on_mischief(void *context, const struct world_event *event)
     struct device *d = &p->device[players_between(f, 0, p->devices - 1)];
     struct sim_gateway *g = &f->gateway[players_between(f, 0, f->gateways - 1)];
     const uint64_t what = players_between(f, 0, 99);
+    const bool calm = f->profile == PROFILE_CALM;
 
     (void)event;
     if (f->healed) {
@@ -499,8 +502,8 @@ static void on_mischief(void *context, const struct world_event *event)
     if (what < 5 && g->clients != NULL && !g->process.gate.shut) {
         TRACE(&f->world, g->process.name, "sends its players away");
         hall_drain(f, g);
-    } else if (d->wire == NULL || d->wire->client == NULL) {
-        return;
+    } else if (d->wire == NULL || d->wire->client == NULL || (calm && what >= 15 && what < 30)) {
+        return; // who goes leaves requests behind that nobody answers: never in calm seeds
     } else if (what < 15) {
         d->wire->stalls_us = f->world.now_us + players_between(f, 50 * MS, 3 * S);
     } else if (what < 25) {

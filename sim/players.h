@@ -39,25 +39,47 @@ struct room {
     uint64_t members;
 };
 
+/* Where a push stands: as number `at` of a bond; 0 = in none. */
+struct place {
+    uint64_t bond;
+    uint64_t spell;
+    uint64_t at;
+};
+
 /* A broadcast to one group. */
 struct cast_made {
     size_t room;
-    uint64_t life;    /* of the room: it keeps its order through one */
-    uint64_t members; /* by their bits … */
-    uint64_t ran;     /* … those whose actors it reached … */
-    uint64_t got;     /* … and one of whose devices */
+    uint64_t life;         /* of the room: it keeps its order through one */
+    uint64_t members;      /* by their bits … */
+    uint64_t ran;          /* … those whose actors it reached … */
+    uint64_t got;          /* … and one of whose devices */
+    uint64_t losses;       /* of the room then … */
+    uint64_t lost[HEROES]; /* … and of each member that had a client; UINT64_MAX = had none */
+    struct place place[HEROES]; /* in the bond of each of those */
 };
 
-/* What a hero pushed to one client, from when it heard of it until it heard of another, or of the
- * same one afresh: by number - 1. */
+/* A push of a bond. */
+struct push_made {
+    uint64_t spell;
+    uint64_t own;  /* its number in that; 0 = a broadcast */
+    uint64_t upto; /* bytes of it and all before */
+    uint64_t made_us;
+};
+
+/* All that was pushed to one client, by number - 1, from when its hero heard of it until that heard
+ * of another, or the bond was lost. */
+struct push_bond {
+    struct push_made *push; /* owned */
+    uint64_t count;
+    uint64_t cap;
+};
+
+/* What a hero knows of it: it begins anew when its hero came cold, with the bond; by number - 1. */
 struct spell {
     size_t hero;
-    bool goes_on;    /* in the bond of the one before: its hero came cold, with that … */
+    uint64_t bond;
     uint64_t losses; /* of its hero, then */
-    uint64_t base;   /* … so many pushes stand before it */
-    uint64_t *upto;  /* owned: bytes of these and all before */
-    uint64_t made;
-    uint64_t cap;
+    uint64_t made;   /* of its own */
 };
 
 /* The truth of it, whatever incarnation is asked. */
@@ -72,9 +94,10 @@ struct hero {
     uint64_t rested_us; /* … and before that */
     uint64_t losses; /* times that a session may have ended: a cold start, a failure, a kick … */
     uint64_t colds;  /* of them: of its memory. Who was bound then may be replaced */
-    uint64_t ends;   /* times that it ended itself */
-    uint64_t kicks;  /* of its own */
-    uint64_t lives;  /* incarnations */
+    uint64_t displaced;         /* times that a client took another's place */
+    uint64_t ends;              /* times that it ended itself */
+    uint64_t kicks;             /* of its own */
+    uint64_t lives;             /* incarnations */
     uint64_t cast_ran[HEROES];  /* the last broadcast of that room that reached it … */
     uint64_t cast_told[HEROES]; /* … and the last that a message came behind */
 };
@@ -121,13 +144,12 @@ struct device {
         uint64_t rivals;
     } stood;                    /* how things stood when it last began to be */
     uint64_t seen;              /* sequence of the last push */
-    uint64_t own;               /* the hero's own ones up to the last of them … */
-    uint64_t lost;              /* … and how many were lost since */
     uint64_t cast_seen[HEROES]; /* the last broadcast of that room */
     uint64_t ran;               /* newest of its requests that ran */
     bool leaves;                /* its gateway stops */
     uint64_t unordered;         /* those to this one may run in any order */
     uint64_t open;              /* without an answer */
+    uint64_t blamed;            /* a request that got none, for no reason unless it is kicked now */
     uint64_t wake_us;           /* when it is looked at next */
     uint64_t begin_us;          /* it logs in again then; 0 = it need not */
 };
@@ -140,6 +162,9 @@ struct players {
     struct spell *spell; /* owned; by number - 1 */
     size_t spell_count;
     size_t spell_cap;
+    struct push_bond *bond; /* owned; by number - 1 */
+    size_t bond_count;
+    size_t bond_cap;
     struct player_ask *ask; /* owned; by number - 1 */
     size_t ask_count;
     size_t ask_cap;
@@ -220,6 +245,9 @@ extern const struct rh_actor_ops hero_ops;
 extern const struct rh_actor_ops loner_ops;
 /* Whose id it is. */
 struct hero *hero_named(struct fleet *f, struct bytes id);
+/* What an incarnation, by rh_actor_ops' instance, pushes in: its own spell, or if it has not heard
+ * of its client yet, with whom it came, the one before. */
+uint64_t hero_spell(const void *instance);
 
 /* ---- as rooms: room.c */
 
@@ -240,8 +268,12 @@ uint64_t check_cast(struct fleet *f, const struct hero *room, uint64_t members, 
 /* Its push is with the actor of a member; a message has come that was sent behind it; a device has
  * it. */
 void check_cast_runs(struct fleet *f, struct hero *h, struct bytes payload);
+void check_cast_pushed(struct fleet *f, const struct hero *h, struct bytes payload,
+                       struct place place);
 void check_behind(struct fleet *f, struct hero *h, uint64_t number);
-void check_cast_push(struct fleet *f, struct device *d, uint64_t number);
+struct place check_cast_push(struct fleet *f, struct device *d, uint64_t number);
+/* The first that has not reached a member that it has to; 0 = none. */
+uint64_t check_cast_missed(const struct fleet *f);
 
 /* ---- what is judged: check_player.c */
 
@@ -253,13 +285,13 @@ void check_heard(struct fleet *f, struct hero *h, const struct rh_session *e, in
                  bool again);
 /* A hero begins a spell; `goes_on`: in the bond of the spell before. Its number. */
 uint64_t check_spell(struct fleet *f, struct hero *h, bool goes_on);
-/* It pushed so many bytes as number `made` of that. */
+/* So many bytes were pushed in it: `own` of its hero's, 0 = a broadcast. Where that stands. */
 struct pushed {
     uint64_t spell;
-    uint64_t made;
+    uint64_t own;
     size_t size;
 };
-void check_pushed(struct fleet *f, struct pushed push);
+struct place check_pushed(struct fleet *f, struct pushed push);
 /* It runs a request of a device. */
 void check_player_run(struct fleet *f, const struct hero *h, uint64_t number);
 /* How often others dialled to play its hero. */

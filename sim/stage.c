@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "node/scene_told.h"
+#include "sim/bonded.h"
 #include "sim/players.h"
 
 #include <string.h>
@@ -402,8 +403,30 @@ static void look_at_note(const struct part *p, const struct host_effect *e, stru
     }
 }
 
+/* A broadcast has run: it is a push if somebody is bound. */
+static void look_at_cast(const struct part *p, const struct host_effect *e, struct bytes body,
+                         uint64_t before)
+{
+    struct fleet *f = p->stage->fleet;
+    struct caller from;
+    struct note note;
+
+    if (((e->flags & REQUEST_CALL) == 0 || caller_get(&body, &from) == ERR_OK) &&
+        note_get(body, &note) == ERR_OK && note.type == NOTE_PUSH &&
+        bonded_pushes(p->on) != before) {
+        check_cast_pushed(f,
+                          hero_named(f, actor_id(p->actor)),
+                          note.payload,
+                          check_pushed(f,
+                                       (struct pushed){.spell = hero_spell(bonded_instance(p->on)),
+                                                       .size = note.payload.size}));
+    }
+}
+
 static void run(struct part *p, const struct host_effect *e, struct bytes body)
 {
+    const uint64_t before = bonded_pushes(p->on);
+
     if ((e->flags & REQUEST_SESSION) != 0) {
         look_at_note(p, e, body);
     }
@@ -414,6 +437,9 @@ static void run(struct part *p, const struct host_effect *e, struct bytes body)
                                     .chain = e->chain};
 
     scene_run(p->on, &m);
+    if ((e->flags & REQUEST_SESSION) != 0) {
+        look_at_cast(p, e, body, before);
+    }
 }
 
 static void perform(struct sim_stage *s, const struct host_effect *e, struct bytes bytes)
@@ -464,16 +490,6 @@ static const char *wish_name(const struct host_effect *e)
     }
 }
 
-/* In the end heroes with clients are asked to retire again and again, and say no: were that slow,
- * it would never be quiet. */
-static uint64_t takes_max(struct fleet *f)
-{
-    if (f->healed) {
-        return 1000;
-    }
-    return players_chance(f, 30) ? 300000 : f->faults.run_max_us;
-}
-
 bool sim_stage_takes(struct fleet *f, struct sim_node *n, const struct host_effect *e,
                      struct bytes bytes)
 {
@@ -489,7 +505,7 @@ bool sim_stage_takes(struct fleet *f, struct sim_node *n, const struct host_effe
           (const char *)actor_id(e->actor).data,
           wish_name(e));
     scene_set_now(s->scene, clock_of(s));
-    s->takes_us = players_between(f, 0, takes_max(f));
+    s->takes_us = players_between(f, 0, players_chance(f, 30) ? 300000 : f->faults.run_max_us);
     perform(s, e, bytes);
     return true;
 }

@@ -184,6 +184,71 @@ static void answers_of_the_line_before_are_dropped(void **state)
     stop(&t);
 }
 
+/* Its gateway still asks what a line of four before asked, and has no more answer for it. */
+static void what_an_older_line_asked_is_nobodys(void **state)
+{
+    struct talk t;
+    const struct session_packet session = keeps(&t);
+
+    (void)state;
+    client_rig_free(&t.r, t.c);
+    t.c = client_new(t.r.all, CLIENT_PACKETS, "y", t.r.rig.now_us);
+    packet_put_hello(&t.said, &(struct hello_packet){.version_min = 1, .version_max = 1});
+    send(&t);
+    (void)hear(&t);
+    resumes(&t, &session, 0);
+    const struct note note = note_at(&t, 4, NOTE_RETURN);
+    answers(&t,
+            4,
+            &(struct bound){.result = BOUND_KEPT,
+                            .round = note.round,
+                            .key = note.key,
+                            .next = 1,
+                            .epoch = 5,
+                            .keep_ms = KEEP_MS});
+    (void)hears_session(&t, 1);
+    asks(&t, PACKET_REQUEST, 6, 0);
+    client_rig_answer(&t.r, 2, ANSWER_OK, of("of 5"));
+    hears_nothing(&t);
+    client_rig_answer(&t.r, 5, ANSWER_OK, of("of 6"));
+    hears_answer(&t, 6, STATUS_OK);
+    stop(&t);
+}
+
+/* It may be bound before there is a ring here, or by one that is long gone. Were it named by that,
+ * all that it sends again would seem to be older than the last take-over. */
+static void a_session_begins_with_the_ring_that_it_was_bound_by(void **state)
+{
+    struct talk t = {0};
+    const struct clients_config clients = clients_config_default();
+    const struct router_config router = router_config_default();
+
+    (void)state;
+    client_rig_init(&t.r, &clients, &router);
+    t.c = client_new(t.r.all, CLIENT_PACKETS, "x", t.r.rig.now_us);
+    packet_put_hello(&t.said, &(struct hello_packet){.version_min = 1, .version_max = 1});
+    send(&t);
+    (void)hear(&t);
+    asks(&t, PACKET_BIND, 1, PACKET_KEEP);
+    assert_int_equal(t.r.request_count, 0);
+    rig_add_member(&t.r.rig, 1, 10);
+    ring_create(&t.r.rig.leader.ring, RIG_VNODES, 1, 5);
+    rig_config(&t.r.rig);
+    client_rig_event(&t.r,
+                     (struct router_event){.type = ROUTER_NODE_UP, .slot = 1, .incarnation = 10});
+    const struct note note = note_at(&t, 1, NOTE_KEEP);
+    answers(&t,
+            1,
+            &(struct bound){.result = BOUND_NEW,
+                            .round = note.round,
+                            .key = note.key,
+                            .next = 1,
+                            .epoch = 1,
+                            .keep_ms = KEEP_MS});
+    assert_int_equal(hears_session(&t, 1).name.version, 5);
+    stop(&t);
+}
+
 static void what_is_over_is_refused(void **state)
 {
     static const struct {
@@ -531,6 +596,8 @@ int main(void)
         cmocka_unit_test(requests_carry_the_clients_own_names),
         cmocka_unit_test(who_comes_back_goes_on),
         cmocka_unit_test(answers_of_the_line_before_are_dropped),
+        cmocka_unit_test(what_an_older_line_asked_is_nobodys),
+        cmocka_unit_test(a_session_begins_with_the_ring_that_it_was_bound_by),
         cmocka_unit_test(what_is_over_is_refused),
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(a_kind_that_keeps_none_says_so),
