@@ -142,7 +142,15 @@ struct client_bond *bonds_against(const struct rh_actor *a, const struct note *n
 
 void bonds_lose(struct client_bond *c, enum rh_lost_why why)
 {
-    (void)keep_leaves(c);
+    const bool stays = keep_leaves(c);
+
+    // Its actor was not told yet that it is there: it is told both (session_turn()), or neither.
+    if (c->due == RH_SESSION_RESUMED) {
+        if (!stays) {
+            bonds_drop(c);
+        }
+        return;
+    }
     c->due = RH_SESSION_LOST;
     c->due_why = (uint8_t)why;
     actor_want_turn(c->actor);
@@ -150,7 +158,10 @@ void bonds_lose(struct client_bond *c, enum rh_lost_why why)
 
 void bonds_part(const struct client_bond *from)
 {
-    for (struct client_bond *c = from->actor->extra->client; c != NULL; c = c->next) {
+    struct client_bond *next = NULL;
+
+    for (struct client_bond *c = from->actor->extra->client; c != NULL; c = next) {
+        next = c->next;
         if (c == from || c->bond.gateway != from->bond.gateway ||
             c->bond.connection != from->bond.connection) {
             continue;

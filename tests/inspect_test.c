@@ -455,6 +455,7 @@ static void a_follower_answers_and_passes_on(void **state)
     Rh__Admin admin = RH__ADMIN__INIT;
     Rh__AdminInspect what = RH__ADMIN_INSPECT__INIT;
     Rh__Control back = RH__CONTROL__INIT;
+    char gateway[] = "g1";
     Rh__InspectAnswer answer = RH__INSPECT_ANSWER__INIT;
     Rh__Control *said = NULL;
     struct bench b;
@@ -480,6 +481,8 @@ static void a_follower_answers_and_passes_on(void **state)
 
     answer.tag = said->inspect->tag;
     answer.route = said->inspect->route;
+    answer.role = ROLE_GATEWAY;
+    answer.name = gateway;
     control_free(said);
     back.body_case = RH__CONTROL__BODY_INSPECT_ANSWER;
     back.inspect_answer = &answer;

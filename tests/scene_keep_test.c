@@ -524,6 +524,11 @@ static void one_that_comes_cold_hears_whether_its_client_is_there(void **state)
     come_cold(&told);
     (void)returns(&told, OTHER, 0, ""); // before it heard of it: it knows nothing
     assert_string_equal(told.events, "1.0 3.0 4.1 3.0 4.4 3.0 ");
+    come_cold(&told);
+    scene_gateway_gone(told.t.scene, OTHER); // nor what it has lost
+    scene_turn(told.t.actor, 5);
+    scene_turn(told.t.actor, 6);
+    assert_string_equal(told.events, "1.0 3.0 4.1 3.0 4.4 3.0 3.0 4.4 ");
     theatre_close(&told.t);
 }
 

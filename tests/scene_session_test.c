@@ -272,6 +272,30 @@ static void one_that_moves_cold_is_told_of_its_client(void **state)
     theatre_close(&told.t);
 }
 
+/* It came cold, with a client whose gateway is missed before its turn comes. */
+static void who_was_never_told_of_is_not_lost(void **state)
+{
+    const struct note resume = note_of(NOTE_RESUME, CONNECTION, 2);
+    struct told told;
+
+    (void)state;
+    open_stage(&told);
+    binds(&told, CONNECTION, BOUND_NEW);
+    move(&told, true);
+    scene_gateway_gone(told.t.scene, GATEWAY);
+    scene_turn(told.t.actor, 8);
+    assert_string_equal(told.events, "1.0 ");
+    pushes(&told, "x", RH_NO_SESSION);
+    move(&told, true);
+    binds(&told, CONNECTION, BOUND_NEW);
+    move(&told, true);
+    scene_gateway_gone(told.t.scene, GATEWAY);
+    // It is back before the turn: its actor hears of it all the same.
+    theatre_note(&told.t, &resume);
+    assert_string_equal(told.events, "1.0 1.0 3.0 ");
+    theatre_close(&told.t);
+}
+
 /* Its gateway is missed, and tells that it has gone before that is told. */
 static void who_is_lost_twice_is_told_of_once(void **state)
 {
@@ -450,6 +474,7 @@ int main(void)
         cmocka_unit_test(who_is_kicked_gets_no_more),
         cmocka_unit_test(the_bond_moves_with_its_numbers),
         cmocka_unit_test(one_that_moves_cold_is_told_of_its_client),
+        cmocka_unit_test(who_was_never_told_of_is_not_lost),
         cmocka_unit_test(the_clients_of_a_gateway_that_is_gone_are_lost),
         cmocka_unit_test(who_is_lost_twice_is_told_of_once),
         cmocka_unit_test(a_client_keeps_it_alive),

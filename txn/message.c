@@ -8,6 +8,8 @@
 #include "base/mutant.h"
 #include "wire/hello.h"
 
+#include <string.h>
+
 void message_not_leading(struct coordinator *c, uint64_t peer)
 {
     Rh__Control out = RH__CONTROL__INIT;
@@ -79,6 +81,23 @@ static bool is_for_leader(const Rh__Control *message)
            body == RH__CONTROL__BODY_DRAINING;
 }
 
+/* Routes and tags of operators' questions are small numbers that others may guess: an answer counts
+ * only of whom it says that it is. */
+static bool is_its_own(const struct peer *peer, const Rh__Control *message)
+{
+    if (message->body_case == RH__CONTROL__BODY_ERRAND_ANSWER) {
+        return peer->role == ROLE_GATEWAY &&
+               strcmp(peer->name, message->errand_answer->gateway) == 0;
+    }
+    if (message->body_case == RH__CONTROL__BODY_INSPECT_ANSWER) {
+        return (peer->role == ROLE_GATEWAY || peer->role == ROLE_NODE) &&
+               (uint32_t)peer->role == message->inspect_answer->role &&
+               strcmp(peer->name, message->inspect_answer->name) == 0;
+    }
+    // There is a row in its answer for each number that is asked for.
+    return message->body_case != RH__CONTROL__BODY_POLL || peer->role == ROLE_NODE;
+}
+
 void message_on(struct coordinator *c, const struct coordinator_event *event)
 {
     const Rh__Control *message = event->message;
@@ -90,6 +109,14 @@ void message_on(struct coordinator *c, const struct coordinator_event *event)
     peer->heard_us = c->now_us;
     if (peer->role == ROLE_NODE && message->source_incarnation != 0) {
         peers_reincarnate(c, peer, message->source_incarnation);
+    }
+    if (!is_its_own(peer, message)) {
+        log_warn("coordinator",
+                 "not_its_own",
+                 "peer=%s role=%s: what only another may say",
+                 peer->name,
+                 link_role_name(peer->role));
+        return;
     }
     if (message->body_case == RH__CONTROL__BODY_GET_CONFIG) {
         peer->told = *message->get_config;
