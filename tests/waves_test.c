@@ -209,6 +209,7 @@ static void start(uint32_t vnodes, uint32_t txns_per_node)
     w.watched = NODES_MAX - 1;
     config.id = 1;
     (void)snprintf(config.cluster, sizeof config.cluster, "test");
+    config.fleet.low = 1;
     config.key = (struct ring_key){1, 2};
     config.vnodes_per_weight = vnodes;
     config.txns_per_node = txns_per_node;
