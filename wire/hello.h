@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { HELLO_REASON_MAX = 192 };
+enum { HELLO_REASON_MAX = 224 };
 
 /* True for 1..LINK_NAME_MAX of [A-Za-z0-9._-]: what a cluster, node or gateway may be called. */
 bool hello_name_is_valid(const char *name);
