@@ -95,7 +95,7 @@ def the_pods_are_modest_and_watched(binary):
 def the_fields_are_those_of_kubernetes(_binary):
     """kubectl drops what it doesn't know as it reads a pod's template."""
     if without_yaml() or not shutil.which("kubectl"):
-        print("# no kubectl here (Debian's kubernetes-client): fields were not compared with its own")
+        print("# no kubectl here: fields were not compared with its own")
         return
     for w in kind(objects(), "StatefulSet"):
         done = subprocess.run(
