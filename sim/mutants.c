@@ -122,6 +122,8 @@ static const struct {
      "nobody has several clients at a time here: tests/session_walk_test.c plants it"},
     {"M_FIRSTMOVES",
      "nobody has several clients at a time here: tests/session_walk_test.c plants it"},
+    {"M_UNFOUNDED",
+     "it takes a crash between two writes: raft_sim --change takes the same rule off"},
     {"M_TOOMANY", "nobody has several clients at a time here: tests/session_walk_test.c plants it"},
 };
 
@@ -154,11 +156,11 @@ static void hunt(const struct campaign *c, struct prey *p)
     _exit(0);
 }
 
-/* Of sessions, and no seed shows it. */
+/* Of sessions, and no seed shows it; or one of six hundred, and raft_sim does. */
 static bool is_elsewhere(enum mutant m)
 {
-    return m == M_CASTPASS || m == M_CASTEDGE || m == M_EACHOTHER || m == M_FIRSTPUSHED ||
-           m == M_FIRSTMOVES || m == M_TOOMANY;
+    return m == M_UNFOUNDED || m == M_CASTPASS || m == M_CASTEDGE || m == M_EACHOTHER ||
+           m == M_FIRSTPUSHED || m == M_FIRSTMOVES || m == M_TOOMANY;
 }
 
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */

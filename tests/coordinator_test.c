@@ -279,7 +279,7 @@ static void node_tick(unsigned number)
         return;
     }
     renew.stopping = chance(1) && number > 0;
-    renew.actors = number % 2 * 1000; // every other node gives its vnodes in parts
+    renew.actors = number % 2 == 0 ? 0 : 1000; // every other node gives its vnodes in parts
     message(node, RH__CONTROL__BODY_RENEW, &renew);
     row = state_node_named(&w.state, name);
     if (row != NULL && row->leaving && ring_owned_count(&w.state.view.ring, row->slot) == 0) {

@@ -24,7 +24,8 @@ class Terminal:
         os.close(other)
         self.text = ""
         self.drawn = []  # the same, with when it came
-        threading.Thread(target=self.read, daemon=True).start()
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
 
     def read(self):
         while True:
@@ -42,7 +43,9 @@ class Terminal:
         until(f"/{pattern}/ is shown", lambda: re.search(pattern, self.text), 5)
 
     def end(self, code):
-        assert self.popen.wait(60) == code, (self.popen.returncode, self.text)
+        self.popen.wait(60)
+        self.reader.join(60)  # what it said last may not be read yet
+        assert self.popen.returncode == code, (self.popen.returncode, self.text)
 
 
 def started(fleet):

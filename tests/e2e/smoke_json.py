@@ -81,7 +81,7 @@ def seen_in(fleet):
 
 def stuck(fleet):
     """A transaction that waits for an actor that runs for ever."""
-    owner = fleet.ask("where", "2/busy")["node"]
+    owner = fleet.ask("where", "--kind", "2", "busy")["node"]
     Resp(fleet.process("g1").resp).send(("CALL", "@2/busy", "hang"))
     until("it hangs", lambda: any(r["id"] == "busy" for r in fleet.ask("top", "--hot")))
     fleet.tell("node", "drain", owner)
