@@ -115,8 +115,10 @@ static inline uint64_t siphash_u64(struct ring_key key, uint64_t id)
 }
 
 /* Hash of any bytes, size 0 included. A loop costs more than what it repeats: the last four whole
- * words, which is all that most ids have, go without. */
-static inline uint64_t siphash_inline(struct ring_key key, struct bytes message)
+ * words, which is all that most ids have, go without. Always: compiled as one, gcc calls it, for a
+ * fifth more instructions. */
+__attribute__((always_inline)) static inline uint64_t siphash_inline(struct ring_key key,
+                                                                     struct bytes message)
 {
     struct siphash s = siphash_start(key);
     size_t whole = message.size / 8;
