@@ -187,6 +187,9 @@ static void nothing_opens_before_all_of_it_has_come(void **state)
                 carry(&r, 0, 1000);
             }
             size = r.out[from].size;
+            if (at >= size) {
+                break;
+            }
             r.out[from].size = at;
             carry(&r, from, 1000);
             assert_int_equal(tls_state(r.tls[1 - from]), TLS_OPENING);
@@ -210,7 +213,10 @@ static void a_bit_that_was_turned_opens_for_nobody(void **state)
             if (from == 1) {
                 carry(&r, 0, 1000);
             }
-            size = r.out[from].size;
+            size = r.out[from].size; // a signature is a byte longer or shorter than another
+            if (at >= size) {
+                break;
+            }
             r.out[from].data[at] ^= (uint8_t)(1U << at % 8);
             settle(&r, 1000);
             assert_int_not_equal(tls_state(r.tls[1]), TLS_OPEN); // both sign what was said
