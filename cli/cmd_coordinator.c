@@ -3,7 +3,6 @@
 
 #include "base/list.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "cli/admin.h"
 #include "cli/attend.h"
 #include "cli/coordinator_uv.h"
@@ -395,12 +394,13 @@ static int check_settings(struct settings *s)
     return OPTIONS_RUN;
 }
 
-static int run(struct coordinator_settings *c, int argc, char **argv)
+static int run(struct settings *s, int argc, char **argv)
 {
+    struct coordinator_settings *c = CONTAINER_OF(s, struct coordinator_settings, settings);
     struct overview overview = {.tls = c->o.tls, .lock = PTHREAD_MUTEX_INITIALIZER};
     struct attend attend;
     struct reread reread = {
-        .running = &c->settings, .argc = argc, .argv = argv, .attend = &attend, .http = &c->http};
+        .running = s, .argc = argc, .argv = argv, .attend = &attend, .http = &c->http};
     int code = 1;
 
     (void)snprintf(overview.cluster, sizeof overview.cluster, "%s", c->o.cluster);
@@ -419,15 +419,8 @@ int cmd_coordinator(int argc, char **argv)
     static const struct settings_kind kind = {.size = sizeof(struct coordinator_settings),
                                               .init = init,
                                               .derive = derive,
-                                              .check = check_settings};
-    struct coordinator_settings *c = mem_new(1, sizeof *c);
-    int code = settings_read(&c->settings, &kind, argc, argv);
+                                              .check = check_settings,
+                                              .run = run};
 
-    if (code == OPTIONS_CHECK) {
-        code = options_checked(&c->settings.command);
-    } else if (code == OPTIONS_RUN) {
-        code = run(c, argc, argv);
-    }
-    mem_free(c);
-    return code;
+    return settings_run(&kind, argc, argv);
 }

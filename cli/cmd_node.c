@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/list.h"
-#include "base/mem.h"
 #include "cli/admin.h"
 #include "cli/attend.h"
 #include "cli/cmd_nodes.h"
@@ -364,11 +363,12 @@ static int check_settings(struct settings *s)
     return check(&c->w) && choose_lease(&c->w, &c->o.node) && derive(s) ? OPTIONS_RUN : 1;
 }
 
-static int run(struct node_settings *c, int argc, char **argv)
+static int run(struct settings *s, int argc, char **argv)
 {
+    struct node_settings *c = CONTAINER_OF(s, struct node_settings, settings);
     struct attend attend;
     struct reread reread = {
-        .running = &c->settings, .argc = argc, .argv = argv, .attend = &attend, .http = &c->w.http};
+        .running = s, .argc = argc, .argv = argv, .attend = &attend, .http = &c->w.http};
     int code = 1;
 
     c->o.announce = true;
@@ -388,17 +388,10 @@ static int run_daemon(int argc, char **argv)
     static const struct settings_kind kind = {.size = sizeof(struct node_settings),
                                               .init = init,
                                               .derive = derive,
-                                              .check = check_settings};
-    struct node_settings *c = mem_new(1, sizeof *c);
-    int code = settings_read(&c->settings, &kind, argc, argv);
+                                              .check = check_settings,
+                                              .run = run};
 
-    if (code == OPTIONS_CHECK) {
-        code = options_checked(&c->settings.command);
-    } else if (code == OPTIONS_RUN) {
-        code = run(c, argc, argv);
-    }
-    mem_free(c);
-    return code;
+    return settings_run(&kind, argc, argv);
 }
 
 int cmd_node(int argc, char **argv)

@@ -2,6 +2,7 @@
 #include "cli/settings.h"
 
 #include "base/assert.h"
+#include "base/mem.h"
 
 #include <string.h>
 
@@ -19,6 +20,20 @@ int settings_read(struct settings *s, const struct settings_kind *kind, int argc
     }
     const int checked = kind->check(s);
     return checked == OPTIONS_RUN ? code : checked;
+}
+
+int settings_run(const struct settings_kind *kind, int argc, char **argv)
+{
+    struct settings *s = mem_new(1, kind->size);
+    int code = settings_read(s, kind, argc, argv);
+
+    if (code == OPTIONS_CHECK) {
+        code = options_checked(&s->command);
+    } else if (code == OPTIONS_RUN) {
+        code = kind->run(s, argc, argv);
+    }
+    mem_free(s);
+    return code;
 }
 
 const char *settings_level(const struct settings *s)

@@ -26,11 +26,16 @@ struct settings_kind {
     /* derive(), and all else that a start would stumble over, files included. OPTIONS_RUN, or the
      * exit code after printing something. */
     int (*check)(struct settings *s);
+    /* Run until it ends: the exit code. */
+    int (*run)(struct settings *s, int argc, char **argv);
 };
 
 /* Into a zeroed struct of that kind. Returns OPTIONS_RUN, OPTIONS_CHECK or an exit code, as
  * options_parse(). Nothing outside `s` changes. */
 int settings_read(struct settings *s, const struct settings_kind *kind, int argc, char **argv);
+
+/* All of a daemon's command: read, then run or say what `config check` is told. The exit code. */
+int settings_run(const struct settings_kind *kind, int argc, char **argv);
 
 /* The value of `log-level`. */
 const char *settings_level(const struct settings *s);
