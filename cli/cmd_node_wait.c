@@ -36,6 +36,8 @@ static void what_lacks(const Rh__AdminReply *reply, const char *name, uint64_t a
                        "%u transactions are under way, %u to come",
                        reply->pending,
                        reply->planned);
+    } else if (reply->planning) {
+        (void)snprintf(out, TEXT_SIZE, "what moves is not planned yet");
     }
 }
 

@@ -150,18 +150,20 @@ static void print_json(const Rh__AdminReply *reply, const struct rows *coordinat
     json_print_string(reply->cluster);
     (void)printf(",\"fleet\":");
     json_print_string(reply->fleet);
-    (void)printf(",\"leader\":%u,\"term\":%" PRIu64 ",\"version\":%" PRIu64 ",\"number\":%" PRIu64
-                 ",\"era\":%" PRIu64 ",\"applied_index\":%" PRIu64
-                 ",\"pending\":%u,\"planned\":%u,\"digest\":\"%s\",\"coordinators\":",
-                 reply->leader,
-                 reply->term,
-                 reply->version,
-                 reply->number,
-                 reply->era,
-                 reply->applied_index,
-                 reply->pending,
-                 reply->planned,
-                 digest_text(reply->digest0, reply->digest1, digest));
+    (void)printf(
+        ",\"leader\":%u,\"term\":%" PRIu64 ",\"version\":%" PRIu64 ",\"number\":%" PRIu64
+        ",\"era\":%" PRIu64 ",\"applied_index\":%" PRIu64
+        ",\"pending\":%u,\"planned\":%u,\"planning\":%s,\"digest\":\"%s\",\"coordinators\":",
+        reply->leader,
+        reply->term,
+        reply->version,
+        reply->number,
+        reply->era,
+        reply->applied_index,
+        reply->pending,
+        reply->planned,
+        reply->planning ? "true" : "false",
+        digest_text(reply->digest0, reply->digest1, digest));
     rows_print_json(coordinators);
     (void)printf(",\"nodes\":");
     rows_print_json(nodes);
@@ -185,7 +187,7 @@ static void print_table(const Rh__AdminReply *reply, const struct rows *coordina
     char digest[33];
 
     (void)printf("cluster %s  fleet %s\nleader %u (term %" PRIu64 ")  ring version %" PRIu64
-                 "  number %" PRIu64 "  moving %u  planned %u  digest %s\n\n",
+                 "  number %" PRIu64 "  moving %u  planned %u%s  digest %s\n\n",
                  reply->cluster,
                  reply->fleet[0] == '\0' ? "not founded yet" : reply->fleet,
                  reply->leader,
@@ -194,6 +196,7 @@ static void print_table(const Rh__AdminReply *reply, const struct rows *coordina
                  reply->number,
                  reply->pending,
                  reply->planned,
+                 reply->planning ? " (planning)" : "",
                  digest_text(reply->digest0, reply->digest1, digest));
     rows_print_table(coordinators);
     (void)printf("\n");

@@ -178,8 +178,8 @@ bool demo_wait_settled(struct demo *d, const char *name, bool owns, const char *
 
         if (reply != NULL) {
             demo_note_holds(d, reply);
-            settled =
-                reply->pending == 0 && reply->planned == 0 && (vnodes_of(reply, name) > 0) == owns;
+            settled = reply->pending == 0 && reply->planned == 0 && !reply->planning &&
+                      (vnodes_of(reply, name) > 0) == owns;
             admin_free(reply);
         }
         if (settled) {

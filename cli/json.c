@@ -69,3 +69,9 @@ void json_number(struct buffer *out, const char *key, uint64_t value)
         text, sizeof text, value >> EXACT_BITS == 0 ? "%" PRIu64 : "\"%" PRIu64 "\"", value);
     put(out, text);
 }
+
+void json_bool(struct buffer *out, const char *key, bool value)
+{
+    begin_value(out, key);
+    put(out, value ? "true" : "false");
+}

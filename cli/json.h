@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* "{" or "[", and their ends. `key` NULL: in an array, or the outermost. */
@@ -18,5 +19,6 @@ void json_end(struct buffer *out, char bracket);
 void json_text(struct buffer *out, const char *key, const char *text);
 /* Beyond 2^53 readers that know only doubles are inexact: such numbers go as text. */
 void json_number(struct buffer *out, const char *key, uint64_t value);
+void json_bool(struct buffer *out, const char *key, bool value);
 
 #endif

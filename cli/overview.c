@@ -149,6 +149,7 @@ static void put_head(const struct overview *o, const Rh__AdminReply *reply, cons
     json_text(out, "version", version);
     json_number(out, "pending", reply->pending);
     json_number(out, "planned", reply->planned);
+    json_bool(out, "planning", reply->planning);
 }
 
 /* The ring's version as text, for those that ask again with it. */

@@ -212,6 +212,12 @@ static void say_phases(const Rh__TxnRow *t)
 static void say_admin(const Rh__AdminReply *r)
 {
     say("ADMIN version=%" PRIu64 " pending=%u", n(r->version), r->pending);
+    if (r->planned > 0) {
+        say(" planned=%u", r->planned);
+    }
+    if (r->planning) {
+        say(" planning");
+    }
     if (r->error[0] != '\0') {
         say(" error=\"%s\"", r->error);
     }

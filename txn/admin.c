@@ -43,6 +43,7 @@ Rh__AdminReply *admin_reply_new(const struct coordinator *c, uint64_t tag)
     reply->applied_index = c->applied_index;
     reply->pending = (uint32_t)state_pending_count(c->state);
     reply->planned = (uint32_t)rebalance_planned(c);
+    reply->planning = rebalance_planning(c);
     return reply;
 }
 

@@ -487,7 +487,12 @@ struct plan_node *rebalance_nodes(struct coordinator *c, size_t room);
  * both are the caller's, also after an error. Changes nothing. */
 MUST_CHECK enum err rebalance_plan(struct coordinator *c, const struct plan_node *nodes,
                                    size_t count, struct plan *plan, struct ring *ring);
-size_t rebalance_planned(const struct coordinator *c); /* transactions still to begin */
+/* Transactions of the plan that have not begun, by what the log says: their BEGIN may be on its way
+ * through it. */
+size_t rebalance_planned(const struct coordinator *c);
+/* Something changed, and the plan is not made anew yet: nothing moves, and nothing is planned, but
+ * that isn't the end of it. */
+bool rebalance_planning(const struct coordinator *c);
 /* A BEGIN didn't come to pass: its place in the plan is open again. */
 void rebalance_failed(struct coordinator *c, const struct proposal *p);
 /* A transaction is decided. */

@@ -46,7 +46,7 @@ void rebalance_reset(struct coordinator *c)
     pace_reset(c);
 }
 
-size_t rebalance_planned(const struct coordinator *c)
+static size_t unbegun(const struct coordinator *c)
 {
     size_t count = 0;
 
@@ -54,6 +54,27 @@ size_t rebalance_planned(const struct coordinator *c)
         count += !c->planned[i].begun;
     }
     return count;
+}
+
+/* BEGINs on their way through the log. */
+static size_t beginning(const struct coordinator *c)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < c->proposal_count; i++) {
+        count += c->proposal[i].kind == PROPOSAL_BEGIN && c->proposal[i].txn == 0;
+    }
+    return count;
+}
+
+size_t rebalance_planned(const struct coordinator *c)
+{
+    return unbegun(c) + beginning(c);
+}
+
+bool rebalance_planning(const struct coordinator *c)
+{
+    return c->dirty;
 }
 
 /* ---- outcomes ---- */
@@ -503,12 +524,9 @@ static bool someone_waits(const struct coordinator *c)
 /* Walking the plan would begin nothing: as many as may be are in flight, or all are begun. */
 static bool is_full(const struct coordinator *c)
 {
-    size_t flying = c->drive_count;
+    const size_t flying = c->drive_count + beginning(c);
 
-    for (size_t i = 0; i < c->proposal_count; i++) {
-        flying += c->proposal[i].kind == PROPOSAL_BEGIN && c->proposal[i].txn == 0;
-    }
-    return flying >= c->config.txns_max || (flying > 0 && rebalance_planned(c) == 0);
+    return flying >= c->config.txns_max || (flying > 0 && unbegun(c) == 0);
 }
 
 /* A COMMIT on its way through the log makes the version greater: what begins behind it would be

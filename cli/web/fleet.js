@@ -162,6 +162,7 @@ function headline(fleet, stuck) {
   const words = [`leader ${fleet.leader || "none"}, term ${fleet.term}`, `ring ${fleet.version}`];
   words.push(fleet.pending ? `${fleet.pending} transaction${fleet.pending === 1 ? "" : "s"} under way` : "nothing under way");
   if (fleet.planned) words.push(`${fleet.planned} planned`);
+  else if (fleet.planning) words.push("a plan to come");
   if (stuck) words.unshift(`${stuck} STUCK`);
   if (bad) words.unshift(`${bad} of ${fleet.nodes.length} nodes not live`);
   $("state").textContent = words.join(" · ");

@@ -295,7 +295,7 @@ class Fleet:
                 for p in s["nodes"] + s["gateways"]
                 if p.get("state") not in ("suspect", "fenced", "dead")
             )
-            if s["pending"] or s["planned"] or not same:
+            if s["pending"] or s["planned"] or s["planning"] or not same:
                 return None
             return s if nodes is None or owners == set(nodes) else None
 
