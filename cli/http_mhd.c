@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/http_mhd.h"
 
+#include "base/assert.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/secret_file.h"
+#include "cli/bearer.h"
+#include "cli/http_listen.h"
 #include "cli/listen.h"
 #include "cli/process.h"
 #include "cli/reread.h"
+#include "cli/seats.h"
 #include "cli/site.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <microhttpd.h>
-#include <netdb.h>
-#include <openssl/crypto.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 enum {
-    CONNECTIONS_MAX = 64,
     CONNECTION_MEMORY = 16 * 1024,
-    IDLE_S = 10,
-    LOOP_MS = 2000, /* a loop that needs longer hangs */
-    TOKEN_MIN = 16,
-    TOKEN_MAX = 256,
-    BACKLOG = 64
+    LOOP_MS = 2000 /* a loop that needs longer hangs */
 };
 
 /* Answers, by status code, for /metrics. */
@@ -36,20 +36,20 @@ enum answer { ANSWERED_200, ANSWERED_401, ANSWERED_404, ANSWERED_405, ANSWERED_5
 static const unsigned status_of[ANSWERS] = {200, 401, 404, 405, 503};
 static const char *const status_word[ANSWERS] = {"200", "401", "404", "405", "503"};
 
-struct token {
-    char text[TOKEN_MAX + 1];
-    size_t size; /* 0 = none */
-};
-
 struct http {
     struct MHD_Daemon *server;
     struct pages *pages;       /* borrowed, as the next */
     struct overview *overview; /* NULL = no web page */
     bool has_token;
     pthread_mutex_t lock; /* the token */
-    struct token token;
+    struct bearer token;
     char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)]; /* of a unix socket; "" = none */
-    uint64_t answered[ANSWERS];                                /* by the server's thread alone */
+    pthread_t thread;
+    int end_fd; /* readable: the thread is to end */
+
+    /* The thread's alone. */
+    struct seats seats;
+    uint64_t answered[ANSWERS];
 };
 
 static const struct route {
@@ -103,33 +103,20 @@ static bool complain(const char *daemon, const char *what, const char *which, co
     return false;
 }
 
-static const char *read_token(struct token *t, const char *path)
-{
-    size_t size = 0;
-    const char *wrong = secret_file_read(path, (uint8_t *)t->text, TOKEN_MAX, &size);
-
-    if (wrong != NULL) {
-        return wrong;
-    }
-    t->size = strcspn(t->text, "\r\n");
-    t->size = t->size < size ? t->size : size;
-    return t->size < TOKEN_MIN ? "its first line has less than 16 bytes" : NULL;
-}
-
 /* None named is none. False after printing what is wrong. */
-static bool load_token(struct token *t, const struct http_options *o, const char *daemon)
+static bool load_token(struct bearer *t, const struct http_options *o, const char *daemon)
 {
-    const char *wrong = o->token[0] == '\0' ? NULL : read_token(t, o->token);
+    const char *wrong = o->token[0] == '\0' ? NULL : bearer_read(t, o->token);
 
     return wrong == NULL || complain(daemon, "cannot take --admin-token", o->token, wrong);
 }
 
 static bool check_token(const struct http_options *o, const char *daemon)
 {
-    struct token token = {.size = 0};
+    struct bearer token = {.size = 0};
     const bool good = load_token(&token, o, daemon);
 
-    OPENSSL_cleanse(&token, sizeof token);
+    bearer_wipe(&token);
     return good;
 }
 
@@ -162,16 +149,10 @@ bool http_check(const struct http_options *o, const char *daemon)
 
 static bool is_token(struct http *h, struct MHD_Connection *connection)
 {
-    static const char scheme[] = "Bearer ";
     const char *given = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
 
-    if (given == NULL || strncmp(given, scheme, sizeof scheme - 1) != 0) {
-        return false;
-    }
-    given += sizeof scheme - 1;
     (void)pthread_mutex_lock(&h->lock);
-    const bool is =
-        strlen(given) == h->token.size && CRYPTO_memcmp(given, h->token.text, h->token.size) == 0;
+    const bool is = bearer_is(&h->token, given);
     (void)pthread_mutex_unlock(&h->lock);
     return is;
 }
@@ -180,11 +161,18 @@ static void put_own(const struct http *h, struct buffer *out)
 {
     static const struct metric answers = {
         "ringhold_admin_answers_total", "Answers of this HTTP server, by code.", METRIC_COUNTER};
+    static const struct metric cuts = {
+        "ringhold_admin_cut_total", "Connections that it hung up on, by reason.", METRIC_COUNTER};
+    static const char *const cut_word[SEAT_CUTS] = {
+        [SEAT_CUT_DEADLINE] = "deadline", [SEAT_CUT_IDLE] = "idle", [SEAT_CUT_CROWDED] = "crowded"};
     struct metrics m;
 
     metrics_begin(&m, METRICS_TEXT, out);
     for (size_t i = 0; i < ANSWERS; i++) {
         metrics_put_labelled(&m, &answers, "code", status_word[i], h->answered[i]);
+    }
+    for (size_t i = 0; i < SEAT_CUTS; i++) {
+        metrics_put_labelled(&m, &cuts, "reason", cut_word[i], h->seats.cut[i]);
     }
     process_metrics(&m);
     reread_metrics(&m);
@@ -330,96 +318,157 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     return answer_path(user, connection, path);
 }
 
+/* ---- who comes and goes ---- */
+
+static uint64_t now_ms(void)
+{
+    return clock_boottime_us() / 1000;
+}
+
+static struct seat_address address_of(const struct sockaddr *from)
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    struct seat_address address = {{0}};
+
+    if (from != NULL && from->sa_family == AF_INET) {
+        const struct sockaddr_in *in = (const void *)from;
+
+        memcpy(address.byte, mapped, sizeof mapped);
+        memcpy(address.byte + sizeof mapped, &in->sin_addr, 4);
+    } else if (from != NULL && from->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const void *)from;
+
+        memcpy(address.byte,
+               &in6->sin6_addr,
+               memcmp(&in6->sin6_addr, mapped, sizeof mapped) == 0 ? 16 : 8);
+    }
+    return address;
+}
+
+static void on_connection(void *user, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct http *h = user;
+
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (*context != NULL) {
+            seats_gone(&h->seats, *context);
+        }
+        return;
+    }
+    const union MHD_ConnectionInfo *from =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct seat_address address = address_of(from == NULL ? NULL : from->client_addr);
+    const union MHD_ConnectionInfo *socket =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct seat *seat = seats_come(&h->seats, &address, now_ms());
+
+    ASSERT(seat != NULL); // as many seats as connections
+    seat->fd = socket->connect_fd;
+    *context = seat;
+}
+
+static void on_completed(void *user, struct MHD_Connection *connection, void **state,
+                         enum MHD_RequestTerminationCode how)
+{
+    struct http *h = user;
+    const union MHD_ConnectionInfo *context =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    (void)state;
+    if (how == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
+        seats_answered(&h->seats, context->socket_context, now_ms());
+    }
+}
+
+/* The server notices in its next turn: no other thread has the socket. */
+static void hang_up(struct http *h)
+{
+    const struct seat *seat = NULL;
+
+    while ((seat = seats_cut(&h->seats, now_ms())) != NULL) {
+        (void)shutdown(seat->fd, SHUT_RDWR);
+    }
+}
+
+static int wait_ms(const struct http *h)
+{
+    MHD_UNSIGNED_LONG_LONG server = 0;
+    uint64_t wait = seats_wait_ms(&h->seats, now_ms());
+
+    if (MHD_get_timeout(h->server, &server) == MHD_YES && server < wait) {
+        wait = server;
+    }
+    return wait > INT_MAX ? -1 : (int)wait;
+}
+
+static void *serve(void *user)
+{
+    struct http *h = user;
+    struct pollfd on[2] = {
+        {.fd = MHD_get_daemon_info(h->server, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
+         .events = POLLIN},
+        {.fd = h->end_fd, .events = POLLIN},
+    };
+
+    while (on[1].revents == 0) {
+        (void)MHD_run(h->server);
+        hang_up(h);
+        (void)poll(on, 2, wait_ms(h));
+    }
+    return NULL;
+}
+
 /* ---- life ---- */
-
-static bool is_socket(const char *path)
-{
-    struct stat file;
-
-    return lstat(path, &file) == 0 && S_ISSOCK(file.st_mode);
-}
-
-/* A socket that was left by a process that died is no obstacle; one that lives is. */
-static int listen_unix(struct http *h, const char *path)
-{
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    (void)snprintf(name.sun_path, sizeof name.sun_path, "%s", path);
-    if (fd < 0) {
-        return -1;
-    }
-    if (connect(fd, (struct sockaddr *)&name, sizeof name) == 0) {
-        (void)close(fd);
-        errno = EADDRINUSE;
-        return -1;
-    }
-    if (errno == ECONNREFUSED && is_socket(path)) {
-        (void)unlink(path);
-    }
-    if (bind(fd, (struct sockaddr *)&name, sizeof name) == 0 && chmod(path, 0660) == 0 &&
-        listen(fd, BACKLOG) == 0) {
-        (void)snprintf(h->path, sizeof h->path, "%s", path);
-        return fd;
-    }
-    const int failed = errno;
-    (void)close(fd);
-    errno = failed;
-    return -1;
-}
-
-static int listen_at(const struct addrinfo *where)
-{
-    const int yes = 1;
-    const int fd = socket(where->ai_family, where->ai_socktype | SOCK_CLOEXEC, where->ai_protocol);
-
-    if (fd < 0) {
-        return -1;
-    }
-    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (bind(fd, where->ai_addr, where->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0) {
-        return fd;
-    }
-    const int failed = errno;
-    (void)close(fd);
-    errno = failed;
-    return -1;
-}
-
-static int listen_tcp(const char *text)
-{
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
-    struct addrinfo *found = NULL;
-    struct address address;
-    char port[8];
-    int fd = -1;
-
-    errno = EINVAL;
-    if (address_parse(text, &address) != ERR_OK) {
-        return -1;
-    }
-    (void)snprintf(port, sizeof port, "%u", address.port);
-    if (getaddrinfo(address.host, port, &hints, &found) != 0) {
-        errno = EADDRNOTAVAIL;
-        return -1;
-    }
-    for (const struct addrinfo *at = found; at != NULL && fd < 0; at = at->ai_next) {
-        fd = listen_at(at);
-    }
-    freeaddrinfo(found);
-    return fd;
-}
 
 static void free_http(struct http *h)
 {
-    OPENSSL_cleanse(&h->token, sizeof h->token);
+    bearer_wipe(&h->token);
     (void)pthread_mutex_destroy(&h->lock);
+    if (h->end_fd >= 0) {
+        (void)close(h->end_fd);
+    }
     mem_free(h);
+}
+
+/* Takes `fd`, also if it fails. */
+static bool start(struct http *h, int fd)
+{
+    h->server = MHD_start_daemon(MHD_USE_EPOLL,
+                                 0,
+                                 NULL,
+                                 NULL,
+                                 on_request,
+                                 h,
+                                 MHD_OPTION_LISTEN_SOCKET,
+                                 fd,
+                                 MHD_OPTION_NOTIFY_CONNECTION,
+                                 on_connection,
+                                 h,
+                                 MHD_OPTION_NOTIFY_COMPLETED,
+                                 on_completed,
+                                 h,
+                                 MHD_OPTION_CONNECTION_LIMIT,
+                                 SEATS_MAX,
+                                 MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                                 (size_t)CONNECTION_MEMORY,
+                                 MHD_OPTION_END);
+    if (h->server == NULL) {
+        (void)close(fd);
+        return false;
+    }
+    h->end_fd = eventfd(0, EFD_CLOEXEC);
+    if (h->end_fd < 0 || pthread_create(&h->thread, NULL, serve, h) != 0) {
+        MHD_stop_daemon(h->server);
+        return false;
+    }
+    return true;
 }
 
 bool http_open(const struct http_options *o, const char *daemon, struct pages *pages,
                struct overview *overview, struct http **out)
 {
+    const char *path = unix_path(o);
     struct http *h = NULL;
 
     *out = NULL;
@@ -429,34 +478,20 @@ bool http_open(const struct http_options *o, const char *daemon, struct pages *p
     h = mem_new(1, sizeof *h);
     h->pages = pages;
     h->overview = overview;
+    h->end_fd = -1;
     (void)pthread_mutex_init(&h->lock, NULL);
     if (!load_token(&h->token, o, daemon)) {
         free_http(h);
         return false;
     }
     h->has_token = o->token[0] != '\0';
-    const int fd = unix_path(o) != NULL ? listen_unix(h, unix_path(o)) : listen_tcp(o->admin);
+    const int fd = path != NULL ? http_listen_unix(path) : http_listen_tcp(o->admin);
     if (fd < 0) {
         free_http(h);
         return complain(daemon, "cannot listen on --admin", o->admin, strerror(errno));
     }
-    h->server = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL,
-                                 0,
-                                 NULL,
-                                 NULL,
-                                 on_request,
-                                 h,
-                                 MHD_OPTION_LISTEN_SOCKET,
-                                 fd,
-                                 MHD_OPTION_CONNECTION_LIMIT,
-                                 CONNECTIONS_MAX,
-                                 MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                                 (size_t)CONNECTION_MEMORY,
-                                 MHD_OPTION_CONNECTION_TIMEOUT,
-                                 IDLE_S,
-                                 MHD_OPTION_END);
-    if (h->server == NULL) {
-        (void)close(fd);
+    (void)snprintf(h->path, sizeof h->path, "%s", path != NULL ? path : "");
+    if (!start(h, fd)) {
         free_http(h);
         return complain(daemon, "cannot serve --admin", o->admin, "no more threads or memory");
     }
@@ -467,7 +502,7 @@ bool http_open(const struct http_options *o, const char *daemon, struct pages *p
 
 bool http_reload(struct http *h, const struct http_options *o, const char *daemon)
 {
-    struct token token = {.size = 0};
+    struct bearer token = {.size = 0};
 
     if (h == NULL || !h->has_token) {
         return true;
@@ -478,7 +513,7 @@ bool http_reload(struct http *h, const struct http_options *o, const char *daemo
         h->token = token;
         (void)pthread_mutex_unlock(&h->lock);
     }
-    OPENSSL_cleanse(&token, sizeof token);
+    bearer_wipe(&token);
     return good;
 }
 
@@ -487,6 +522,8 @@ void http_close(struct http *h)
     if (h == NULL) {
         return;
     }
+    (void)eventfd_write(h->end_fd, 1);
+    (void)pthread_join(h->thread, NULL);
     MHD_stop_daemon(h->server);
     if (h->path[0] != '\0') {
         (void)unlink(h->path);

@@ -29,14 +29,6 @@ def get(address, path, method="GET", headers=()):
     return answer.status, answer.headers, body
 
 
-def is_alive(address):
-    """False, too, while it hangs up on who comes."""
-    try:
-        return get(address, "/healthz")[0] == 200
-    except (OSError, http.client.HTTPException):
-        return False
-
-
 def metrics(address, headers=()):
     """{name with labels: value}, of a page that is checked line by line."""
     status, head, text = get(address, "/metrics", headers=headers)
@@ -213,12 +205,77 @@ def bad_requests_cost_nothing(binary):
                         pass
                 except OSError:
                     pass  # it hung up on us, as it may
-        # More than it takes at once, all silent: those go after 10 s, who comes then is served.
-        silent = [socket.create_connection((host, int(port))) for _ in range(100)]
-        assert coordinator.running and fleet.status()["leader"] == 1
-        for s in silent:
-            s.close()
-        until("it serves on", lambda: is_alive(address))
+        assert coordinator.running and fleet.status()["leader"] == 1 and get(address, "/healthz")[0] == 200
+
+
+class Strangers:
+    """Connections that each send a byte of a request now and then, and come again when they are cut."""
+
+    def __init__(self, address, count, source):
+        host, port = address.rsplit(":", 1)
+        self.to, self.source = (host, int(port)), (source, 0)
+        self.lines = [self.come() for _ in range(count)]
+        self.came = count
+
+    def come(self):
+        line = socket.create_connection(self.to, timeout=30, source_address=self.source)
+        line.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
+        line.setblocking(False)
+        return line
+
+    def turn(self):
+        for i, line in enumerate(self.lines):
+            try:
+                line.sendall(b"x")
+                if line.recv(1) == b"":
+                    raise ConnectionResetError
+            except BlockingIOError:
+                continue
+            except OSError:
+                line.close()
+                self.lines[i] = self.come()
+                self.came += 1
+
+    def close(self):
+        for line in self.lines:
+            line.close()
+
+
+def cut(address, reason):
+    text = get(address, "/metrics")[2]
+    return int(re.search(rf'^ringhold_admin_cut_total{{reason="{reason}"}} (\d+)$', text, re.M)[1])
+
+
+def slow_strangers_keep_nobody_out(binary):
+    with Fleet(binary) as fleet:
+        address = f"127.0.0.1:{fleet.port()}"
+        fleet.coordinators(1, extra=["--admin", address])
+        host, port = address.rsplit(":", 1)
+        kept = http.client.HTTPConnection(host, int(port), timeout=30)
+        crowds = [Strangers(address, 150, "127.0.0.2"), Strangers(address, 20, "127.0.0.1")]
+        for _ in range(20):
+            for crowd in crowds:
+                crowd.turn()
+            kept.request("GET", "/readyz")  # by the line that it had: the crowd is of others
+            assert kept.getresponse().read() == b"ready\n"
+            assert get(address, "/healthz")[0] == 200
+            assert get(address, "/metrics")[0] == 200
+        assert cut(address, "crowded") >= 150 - 64 and sum(c.came for c in crowds) > 170
+        kept.close()
+        # Few of them take nobody's place: those go at the deadline, and who was answered when it asks no more.
+        for crowd in crowds:
+            crowd.close()
+        few = Strangers(address, 2, "127.0.0.2")
+        kept.request("GET", "/healthz")
+        assert kept.getresponse().read() == b"alive\n"
+        before = {why: cut(address, why) for why in ("deadline", "idle")}
+
+        def gone():
+            few.turn()
+            return all(cut(address, why) > n for why, n in before.items())
+
+        until("both are cut", gone)
+        few.close()
 
 
 def a_socket_in_a_folder_does_as_well(binary):
@@ -314,6 +371,7 @@ main([
     who_follows_a_leader_is_ready,
     who_asks_beyond_needs_the_token,
     bad_requests_cost_nothing,
+    slow_strangers_keep_nobody_out,
     a_socket_in_a_folder_does_as_well,
     a_coordinator_shows_the_fleet,
 ])  # fmt: skip
