@@ -143,14 +143,14 @@ static bool read_again(void *context)
     const struct changes changes = take(running, next);
     const bool good = running->kind->derive(running);
     ASSERT(good);
+    atomic_store(&figures.failed, false);
+    atomic_store(&figures.good_us, clock_wall_us());
     log_info("config",
              "reloaded",
              "applied=%zu need_restart=%zu",
              changes.applied,
              changes.need_restart);
     log_set_level(after);
-    atomic_store(&figures.failed, false);
-    atomic_store(&figures.good_us, clock_wall_us());
     mem_free(next);
     return true;
 }

@@ -11,7 +11,7 @@ SHORT=1: once at each step.
 import os
 import time
 
-from fleet import Fleet, main, until
+from fleet import Fleet, main, nothing_held, until
 from ledger import Faults, Load, judge
 
 KILLS = {"c": 9, "n": 1, "g": 12}  # a node that came back may take part after 10 s (hole 57)
@@ -133,8 +133,8 @@ def die_at_every_step(binary, roles):
         requests = field.load.finish()
         verdict = judge(requests, field.ledger, field.faults)
         print(f"# {field.kills} kills; {verdict.words()}")
-        status = fleet.settled(deadline=90)
-        assert sum(n["held"] for n in status["nodes"]) == 0
+        fleet.settled(deadline=90)
+        nothing_held(fleet)
         txns = fleet.ask("txn", "list", "--limit", "1000")
         assert txns and all(t["state"] in ("committed", "aborted") for t in txns), txns
         assert not missed, f"never reached: {missed}"

@@ -95,6 +95,7 @@ def it_is_found_out_on_whatever_node_it_kills(binary):
         redis = Resp(resp)
         deaths = 0
         while not fleet.status()["quarantine"]:
+            fleet.settled()  # it dies where it is asked for
             owner = fleet.ask("where", "boss")["node"]
             dies_of(fleet, fleet.process(owner), words, resp, "boss")
             deaths += 1

@@ -314,6 +314,11 @@ def succeeds(redis, *words):
         return None
 
 
+def nothing_held(fleet):
+    """Nodes tell what they hold with their renewals: those of before the fleet settled may be the last that came."""
+    until("no node holds anything", lambda: not sum(n["held"] for n in fleet.status()["nodes"]))
+
+
 def healthy(fleet):
     """`ringhold check` finds nothing wrong."""
 

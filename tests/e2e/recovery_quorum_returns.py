@@ -8,7 +8,7 @@ request that clients sent meanwhile is answered.
 """
 import os
 
-from fleet import Fleet, healthy, main, until
+from fleet import Fleet, healthy, main, nothing_held, until
 from ledger import Load, judge
 
 
@@ -31,7 +31,7 @@ def quorum_is_lost_after_prepare_and_returns(binary):
         # A third node joins. The leader dies when the first vote is in, the others with it.
         with open(arm, "w") as f:
             f.write("prepared-received")
-        fleet.node("n3", ["--actor", "ledger"], env)
+        fleet.node("n3", ["--actor", "ledger"], env, ready=False)
         leader = until(
             "the leader dies with a transaction prepared",
             lambda: [p for p in fleet.processes if p.name[0] == "c" and not p.running],
@@ -47,8 +47,8 @@ def quorum_is_lost_after_prepare_and_returns(binary):
         # They come back, on their folders; nothing else is done.
         for number in (1, 2, 3):
             fleet.coordinator(number, ready=False)
-        status = fleet.settled(["n1", "n2", "n3"], deadline=90)
-        assert sum(n["held"] for n in status["nodes"]) == 0
+        fleet.settled(["n1", "n2", "n3"], deadline=90)
+        nothing_held(fleet)
         txns = fleet.ask("txn", "list", "--limit", "200")
         assert all(t["state"] in ("committed", "aborted") for t in txns), txns
 

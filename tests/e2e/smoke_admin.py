@@ -306,13 +306,14 @@ def a_coordinator_shows_the_fleet(binary):
     with Fleet(binary) as fleet:
         at = {i: f"127.0.0.1:{fleet.port()}" for i in (1, 2, 3)}
         fleet.ports = {i: fleet.port() for i in at}
-        for i, address in at.items():
-            fleet.coordinator(i, extra=["--admin", address], ready=False)
+        for process in [fleet.coordinator(i, extra=["--admin", address], ready=False) for i, address in at.items()]:
+            process.wait_ready()
         for name in ("n1", "n2"):
             fleet.node(name, ["--actor", plugin, "--threads", "2", "--admin", at.setdefault(name, f"127.0.0.1:{fleet.port()}")])
         fleet.gateway("g1")
         settled = fleet.settled(["n1", "n2"])
         for i in (1, 2, 3):  # followers ask the leader
+            until("it knows the leader", lambda a=at[i]: page(a)[0] == 200)
             status, told = page(at[i])
             assert status == 200 and (told["schema"], told["cluster"]) == (1, "ringhold"), told
             assert told["version"] == str(settled["version"]) and told["pending"] == 0, told

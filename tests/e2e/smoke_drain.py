@@ -88,6 +88,8 @@ def a_deadline_takes_it_back(binary):
     with Fleet(binary) as fleet:
         busy, _redis = started(fleet)
         words = ["node", "drain", "n2", "--coordinators", fleet.addresses]
+        fleet.tell("node", "drain", "n2")
+        until("it is known whom it waits for", lambda: any(f"'{busy}'" in t["waiting_for"] for t in fleet.ask("txn", "list")))
         code, out, err = fleet.run(*words, "--deadline", "2")
         assert code == 3 and "the drain is taken back" in err, (code, out, err)
         assert f"waits for n2: actor '{busy}'" in err and "\033" not in err, err

@@ -28,6 +28,11 @@ def end(fleet, *names):
         fleet.process(name).kill().wait()
 
 
+def founded(fleet):
+    """Its id: the first leader draws it, and it is nobody's before the log has it."""
+    return until("it is founded", lambda: fleet.status()["fleet"])
+
+
 def begin_first(fleet):
     """A fleet of two nodes and a gateway, whose coordinators are killed."""
     fleet.coordinators(3)
@@ -67,7 +72,7 @@ def what_is_left_of_a_fleet_does_not_join_the_next_one(binary):
         until("their gateway too", lambda: c1.log_has("peer=g1 role=gateway"))
         for number in (2, 3):
             second.coordinator(number)
-        new = second.status()["fleet"]
+        new = founded(second)
         assert new != old
 
         for name in ("n1", "n2", "g1"):
@@ -108,7 +113,7 @@ def a_folder_of_another_fleet_is_told_so_and_another_one_joins(binary):
         second.ports = first.ports
         for number in (1, 2, 3):
             second.coordinator(number, ready=False)
-        new = second.status()["fleet"]
+        new = founded(second)
 
         stray = first.node("n1", ready=False)
         until("it says how to join", lambda: stray.log_has(f"fleet is {new} there, {old} here: {WAY_IN}"))

@@ -46,9 +46,10 @@ def a_plan_is_what_happens_then(binary):
             assert abs(before[name] + came - went - after[name]) < 10, (name, before, after, plan)
         again = fleet.ask("ring", "--diff", "weight", "n1", "3")
         assert again["vnodes"] == 0 and again["moves"] == [], again
-        drain = fleet.ask("ring", "--diff", "drain", "n1")
+        # The leader has heard of n1's actors with its next renewal.
+        drain = until("it tells of actors", lambda: (d := fleet.ask("ring", "--diff", "drain", "n1"))["actors"] and d)
         assert {m["from"] for m in drain["moves"]} == {"n1"}, drain
-        assert drain["actors"] > 0 and drain["bytes"] > 0 and drain["share_ppm"] == after["n1"], drain
+        assert drain["bytes"] > 0 and drain["share_ppm"] == after["n1"], drain
         join = fleet.ask("ring", "--diff", "add", "n9")
         assert {m["to"] for m in join["moves"]} == {"n9"}, join
         assert abs(join["share_ppm"] - 1000000 / 6) < 20000, join
@@ -102,7 +103,8 @@ def a_request_is_followed_to_its_actor(binary):
         code, out, err = fleet.run("trace", "k1", "--coordinators", fleet.addresses)
         assert code == 1 and "--wake" in err, (code, out, err)
         Resp(fleet.process("g1").resp)("SET", "k1", "x")
-        way = fleet.ask("trace", "k1")
+        # On a machine that stood still meanwhile, a second copy was sent.
+        way = until("one copy does", lambda: (w := fleet.ask("trace", "k1"))["copies"] == 1 and w)
         steps = [(h["step"], h["process"], h["did"]) for h in way["hops"]]
         owner = fleet.ask("where", "k1")["node"]
         assert steps == [
@@ -110,7 +112,7 @@ def a_request_is_followed_to_its_actor(binary):
             ("node", owner, "ran"),
             ("links", "-", "the rest, there and back"),
         ], steps
-        assert way["outcome"] == "ok" and way["owner"] == owner and way["copies"] == 1, way
+        assert way["outcome"] == "ok" and way["owner"] == owner, way
         assert sum(h["waited_us"] + h["ran_us"] for h in way["hops"]) == way["total_us"] > 0, way
         version = fleet.status()["version"]
         assert {h["version"] for h in way["hops"]} == {version}, (way, version)

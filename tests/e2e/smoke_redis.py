@@ -2,7 +2,7 @@
 """What a Redis user sees at the gateway, also after the owner was drained."""
 import subprocess
 
-from fleet import Fleet, Resp, RespError, main, pairs
+from fleet import Fleet, Resp, RespError, main, pairs, until
 
 
 def redis_cli(address, *words):
@@ -72,7 +72,7 @@ def a_terminated_node_drains_and_exits_0(binary):
         nodes["n1"].kill(15)
         assert nodes["n1"].wait() == 0, nodes["n1"].tail()
         assert [redis("INCRBY", f"k{i}", 0) for i in range(200)] == list(range(200))
-        assert [n["node"] for n in fleet.status()["nodes"]] == ["n2"]
+        until("its name is free", lambda: [n["node"] for n in fleet.status()["nodes"]] == ["n2"])
 
 
 def call_and_tell_reach_an_actor(binary):

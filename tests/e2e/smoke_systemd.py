@@ -48,8 +48,9 @@ def each_says_when_it_is_ready_and_that_it_lives(binary):
         fleet.ports = {1: fleet.port()}
         node = fleet.node("n1", env=heard["n1"].env, ready=False)
         until("it waits for a coordinator", lambda: node.log_has("no_coordinator"))
-        assert heard["n1"].status() == "it is not registered", heard["n1"].heard
-        assert not heard["n1"].has("READY=1") and heard["n1"].has("WATCHDOG=1")
+        until("and says so", lambda: heard["n1"].status() == "it is not registered")
+        until("and lives", lambda: heard["n1"].has("WATCHDOG=1"))
+        assert not heard["n1"].has("READY=1")
         fleet.coordinator(1, env=heard["c1"].env)
         node.wait_ready()
         fleet.gateway("g1", env=heard["g1"].env)

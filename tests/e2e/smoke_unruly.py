@@ -74,6 +74,7 @@ def misbehaving_costs_nobody_else(binary):
 def who_hangs_is_named(binary):
     with Fleet(binary) as fleet:
         node, gateway = start(fleet, "--deadline-ms", "1000")
+        fleet.settled(["n1"])  # what waited for an owner would not run
         redis = Resp(gateway.resp)
         assert error_of(redis, "late one", "defer").startswith("TIMEOUT")
         assert error_of(redis, "stuck one", "hang").startswith("TIMEOUT")
