@@ -14,7 +14,8 @@ enum { LOOK_AGAIN_MS = 250, WIDTH = 30, TXNS_MAX = 100, BLOCKER_SIZE = 256, LINE
 
 /* One look at the drain. */
 struct progress {
-    bool here; /* it is a member */
+    bool here;  /* it is a member */
+    bool moves; /* a transaction that is under way may give it vnodes still */
     uint32_t left;
     uint64_t actors;
     char blocker[BLOCKER_SIZE]; /* "" = none */
@@ -91,6 +92,7 @@ static bool look(struct admin *a, const struct query *q, const char *name, struc
         if (strcmp(n->member->name, name) == 0) {
             out->here = true;
             out->left = n->vnodes;
+            out->moves = n->moves;
             out->actors = n->actors;
         }
     }
@@ -235,7 +237,7 @@ static enum drain_end watch(struct watch *w, struct admin *a, const struct query
             return interrupted != 0 ? DRAIN_DETACHED : DRAIN_NOBODY;
         }
         tell(w, &p);
-        if (p.left == 0) {
+        if (p.left == 0 && !p.moves) {
             return DRAIN_EMPTY;
         }
         if (wait_s != 0 && clock_boottime_us() - w->begin_us >= wait_us) {

@@ -38,6 +38,7 @@ Rh__NodeRow *admin_node_row(struct coordinator *c, const struct state_node *node
     row->lease_us_left = fence_lease_left_us(c, node);
     row->vnodes = (uint32_t)ring_owned_count(&c->state->view.ring, node->slot);
     row->cells = ring_owned_cells(&c->state->view.ring, node->slot);
+    row->moves = rebalance_moves(c, node->slot);
     if (seen == NULL) {
         return row;
     }

@@ -77,6 +77,18 @@ bool rebalance_planning(const struct coordinator *c)
     return c->dirty;
 }
 
+bool rebalance_moves(const struct coordinator *c, uint16_t slot)
+{
+    for (size_t i = 0; i < c->proposal_count; i++) {
+        const struct proposal *p = &c->proposal[i];
+
+        if (p->kind == PROPOSAL_BEGIN && (p->donor == slot || p->receiver == slot)) {
+            return true;
+        }
+    }
+    return state_takes_part(c->state, slot);
+}
+
 /* ---- outcomes ---- */
 
 /* Its place in the plan is open again; false: the plan is another one by now. */

@@ -284,8 +284,8 @@ class Fleet:
         return self.ask("status")
 
     def settled(self, nodes=None, deadline=DEADLINE):
-        """Wait until nothing moves or is planned, every process has the leader's ring, and (if
-        given) exactly these nodes own something. Returns the status."""
+        """Wait until nothing moves or is planned, every process has the leader's ring, all threads of each gateway are
+        linked, and (if given) exactly these nodes own something. Returns the status."""
 
         def check():
             s = self.status()
@@ -295,11 +295,17 @@ class Fleet:
                 for p in s["nodes"] + s["gateways"]
                 if p.get("state") not in ("suspect", "fenced", "dead")
             )
-            if s["pending"] or s["planned"] or s["planning"] or not same:
+            linked = {g["gateway"] for g in s["gateways"] if g["linked"] == g["threads"]}
+            if s["pending"] or s["planned"] or s["planning"] or not same or not self.gateways() <= linked:
                 return None
             return s if nodes is None or owners == set(nodes) else None
 
         return until(f"the fleet settles on {nodes}", check, deadline)
+
+    def gateways(self):
+        """Names of those that have said that they are ready, and run."""
+        mine = [p for p in self.processes if p.words[0] == "gateway" and "--name" in p.words and p.fields and p.running]
+        return {p.words[p.words.index("--name") + 1] for p in mine}
 
     def leader(self):
         number = until("a leader", lambda: self.status()["leader"])

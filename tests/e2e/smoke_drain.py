@@ -113,6 +113,24 @@ def a_log_has_a_line_for_each_tenth(binary):
         assert state(fleet, "n2") == ("leaving", 0)
 
 
+def who_is_given_something_still_is_not_empty(binary):
+    """A node that has just joined and is drained before its first vnodes have come."""
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1, extra=["--lease", "60s", "--prepare-ms", "60000"])
+        first = fleet.node("n1")
+        fleet.settled(["n1"])
+        first.kill(signal.SIGSTOP)  # its moves to n2 pend
+        fleet.node("n2")
+        until("moves pend", lambda: fleet.status()["pending"])
+        words = ["node", "drain", "n2", "--coordinators", fleet.addresses]
+        code, _, err = fleet.run(*words, "--wait", "2")
+        assert code == 3 and state(fleet, "n2") == ("leaving", 0), (code, err, fleet.status())
+        first.kill(signal.SIGCONT)
+        code, _, err = fleet.run(*words, "--wait", "60")
+        assert code == 0, err
+        assert state(fleet, "n2") == ("leaving", 0) and not fleet.status()["pending"], fleet.status()
+
+
 def colours_are_for_terminals(binary):
     with Fleet(binary) as fleet:
         fleet.coordinators(1)
@@ -131,5 +149,6 @@ if __name__ == "__main__":
         a_person_watches_leaves_and_comes_back,
         a_deadline_takes_it_back,
         a_log_has_a_line_for_each_tenth,
+        who_is_given_something_still_is_not_empty,
         colours_are_for_terminals,
     ])  # fmt: skip
