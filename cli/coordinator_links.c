@@ -196,6 +196,7 @@ bool daemon_open_links(struct daemon *d)
     };
     char bound[VIEW_ADDRESS_MAX + 1];
 
+    config.loop = &d->loop;
     config.tls = o->tls;
     config.self.role = ROLE_COORDINATOR;
     config.self.identity = replica_identity(d->replica);

@@ -33,9 +33,14 @@ static void daemon_poll(struct daemon *d)
     replica_poll(d->replica, now_us);
 }
 
+/* The disk is done. What the links bring in the same turn is heard first, in on_prepare(): votes
+ * that are here already go into the log ahead of what the leader begins when it learns of an
+ * outcome. */
 static void on_async(uv_async_t *handle)
 {
-    daemon_poll(handle->data);
+    struct daemon *d = handle->data;
+
+    d->due = true;
 }
 
 static void on_tick(uv_timer_t *handle)

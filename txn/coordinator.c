@@ -19,7 +19,7 @@ struct coordinator_config coordinator_config_default(void)
         .moves_per_txn = 8,
         .actors_per_txn = 64,
         .txns_max = 8,
-        .txns_per_node = 4,
+        .txns_per_node = 2,
         .prepare_ms = 8000,
         .resend_ms = 300,
         .retry_ms = 1000,

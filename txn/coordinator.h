@@ -125,7 +125,7 @@ struct coordinator_config {
     uint32_t moves_per_txn;     /* at most; 8 */
     uint32_t actors_per_txn;    /* about; else fewer moves, or parts of vnodes; 64 */
     uint32_t txns_max;          /* in flight; 8 */
-    uint32_t txns_per_node;     /* 4 */
+    uint32_t txns_per_node;     /* 2 */
     uint32_t prepare_ms;        /* T_prepare: deadline of a transaction; 8000 */
     uint32_t resend_ms;         /* 300 */
     uint32_t retry_ms;          /* first back-off after an abort; 1000, doubled up to 60000 */

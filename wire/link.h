@@ -5,8 +5,8 @@
  * silence limit.
  *
  * Two bodies carry the same bytes, and either end may be either: sockets on the
- * owner's uv loop, with no thread but the loop's, for what nodes and gateways
- * say to each other; nng_stream for owners without such a loop.
+ * owner's uv loop, with no thread but the loop's, for nodes, gateways and
+ * coordinators; nng_stream for owners without such a loop.
  * docs/decisions/014 says why. nng's pattern sockets are not used: 004.
  * With TLS (wire/tls.h, 028) both carry its records, and frames are inside.
  *
