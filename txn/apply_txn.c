@@ -17,6 +17,9 @@ static void forget_old_outcomes(struct state *s)
     size_t decided = s->txn_count - state_pending_count(s);
     size_t kept = 0;
 
+    if (decided <= STATE_TXNS_KEPT) {
+        return;
+    }
     for (size_t i = 0; i < s->txn_count; i++) {
         if (decided > STATE_TXNS_KEPT && s->txn[i].state != TXN_PENDING) {
             mem_free(s->txn[i].ops);
