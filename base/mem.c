@@ -39,6 +39,15 @@ char *mem_string(const char *text)
     return mem_copy(text, strlen(text) + 1);
 }
 
+void *mem_lines(size_t size)
+{
+    enum { LINE = 64 };
+    void *memory = aligned_alloc(LINE, (size + LINE - 1) / LINE * LINE);
+
+    ASSERT(memory != NULL);
+    return memory;
+}
+
 void mem_free(void *memory)
 {
     free(memory);

@@ -31,6 +31,10 @@ void *mem_copy(const void *data, size_t size);
 /* Returns an owned copy of the string. */
 char *mem_string(const char *text);
 
+/* Returns owned memory that begins with a line of the cache (64 bytes), and is not zeroed. Never
+ * NULL. */
+void *mem_lines(size_t size);
+
 /* free(); takes NULL. */
 void mem_free(void *memory);
 

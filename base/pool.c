@@ -66,17 +66,6 @@ static uint32_t number_new(struct pool *p)
     return p->chunk_count++;
 }
 
-/* It begins with a line of the cache, so that records of a line or two are no more lines than that.
- */
-static uint8_t *lines_new(size_t size)
-{
-    enum { LINE = 64 };
-    uint8_t *memory = aligned_alloc(LINE, (size + LINE - 1) / LINE * LINE);
-
-    ASSERT(memory != NULL);
-    return memory;
-}
-
 static uint32_t chunk_new(struct pool *p, uint16_t item_size)
 {
     const uint32_t number = number_new(p);
@@ -85,7 +74,7 @@ static uint32_t chunk_new(struct pool *p, uint16_t item_size)
 
     *c = (struct pool_chunk){.item_size = item_size,
                              .cap = fit < INDEX_MAX ? fit : (uint16_t)INDEX_MAX};
-    c->memory = lines_new((size_t)c->cap * item_size);
+    c->memory = mem_lines((size_t)c->cap * item_size); // records of a line or two are no more lines
     FORBID(c->memory, (size_t)c->cap * item_size);
     p->size += (size_t)c->cap * item_size;
     room_add(p, number);

@@ -31,6 +31,20 @@ void table_put(struct table *t, struct table_link *item, uint64_t hash);
 /* Remove an item that is in the table. */
 void table_remove(struct table *t, struct table_link *item);
 
+/* First item of the bucket that those of this hash are in, whatever its own; or NULL. */
+static inline struct table_link *table_front(const struct table *t, uint64_t hash)
+{
+    return t->count == 0 ? NULL : t->bucket[hash & (t->bucket_count - 1)];
+}
+
+/* Fetch that bucket. A hint. */
+static inline void table_fetch(const struct table *t, uint64_t hash)
+{
+    if (t->count > 0) {
+        __builtin_prefetch((const void *)&t->bucket[hash & (t->bucket_count - 1)]);
+    }
+}
+
 static inline struct table_link *table_with_hash(struct table_link *item, uint64_t hash)
 {
     while (item != NULL && item->hash != hash) {
@@ -42,7 +56,7 @@ static inline struct table_link *table_with_hash(struct table_link *item, uint64
 /* First item whose hash is exactly `hash`, or NULL. */
 static inline struct table_link *table_first(const struct table *t, uint64_t hash)
 {
-    return t->count == 0 ? NULL : table_with_hash(t->bucket[hash & (t->bucket_count - 1)], hash);
+    return table_with_hash(table_front(t, hash), hash);
 }
 
 /* Next item with the same hash, or NULL. */

@@ -13,18 +13,7 @@ struct router_effect *effects_add(struct router_effects *e, enum router_effect_t
     }
     struct router_effect *item = &e->item[e->count];
     e->count++;
-    // Not the whole struct is zeroed: the address is large and rarely used.
-    item->type = type;
-    item->slot = 0;
-    item->coordinator = -1;
-    item->session = 0;
-    item->ticket = 0;
-    item->code = REPLY_OK;
-    item->flags = 0;
-    item->common = NULL;
-    item->address[0] = '\0';
-    item->at = e->bytes.size;
-    item->size = 0;
+    *item = (struct router_effect){.type = type, .coordinator = -1, .at = e->bytes.size};
     return item;
 }
 

@@ -110,7 +110,8 @@ void fleet_want_link(struct router *r, struct peer *peer)
 
     peer->wanted = true;
     e->slot = peer->slot;
-    memcpy(e->address, peer->address, sizeof e->address);
+    buffer_put(&r->out->bytes, peer->address, strlen(peer->address) + 1);
+    effects_end(r->out, e);
 }
 
 static void connect(struct router *r, const struct view_member *member)

@@ -20,6 +20,13 @@ void lanes_fini(struct lanes *l)
     table_fini(&l->table);
 }
 
+static void fetch(struct table_link *link)
+{
+    if (link != NULL) {
+        lane_fetch(CONTAINER_OF(link, struct lane, link));
+    }
+}
+
 static struct lane *lane_new(struct lanes *l)
 {
     struct lane *lane = NULL;
@@ -28,10 +35,11 @@ static struct lane *lane_new(struct lanes *l)
         lane = CONTAINER_OF(l->spare, struct lane, link);
         l->spare = lane->link.next;
         l->spare_count--;
-        memset(lane, 0, sizeof *lane);
+        fetch(l->spare); // the next one
     } else {
-        lane = mem_new(1, sizeof *lane);
+        lane = mem_lines(sizeof *lane);
     }
+    memset(lane, 0, sizeof *lane);
     list_init(&lane->all);
     return lane;
 }
@@ -88,6 +96,16 @@ static struct lane *find(const struct lanes *l, uint64_t hash, uint64_t session,
         }
     }
     return NULL;
+}
+
+void lanes_fetch(const struct lanes *l, uint64_t session, uint64_t position)
+{
+    table_fetch(&l->table, hash_of(session, position));
+}
+
+void lanes_fetch_front(const struct lanes *l, uint64_t session, uint64_t position)
+{
+    fetch(table_front(&l->table, hash_of(session, position)));
 }
 
 struct lane *lane_add(struct lanes *l, uint64_t session, uint64_t position, struct pending *p)

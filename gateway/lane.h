@@ -35,6 +35,16 @@ struct lanes {
     size_t spare_count;
 };
 
+/* Hints: fetch it; the bucket that such a lane is in, or will be; and, when that is there, who
+ * comes first in it. */
+static inline void lane_fetch(const struct lane *lane)
+{
+    __builtin_prefetch(lane, 1);
+    __builtin_prefetch((const uint8_t *)lane + 64, 1);
+}
+void lanes_fetch(const struct lanes *l, uint64_t session, uint64_t position);
+void lanes_fetch_front(const struct lanes *l, uint64_t session, uint64_t position);
+
 /* All zero is a valid empty one. */
 void lanes_fini(struct lanes *l);
 

@@ -23,6 +23,16 @@ static void put_content(struct pending *p, const struct question *q)
 
 /* ---- memory ---- */
 
+/* It is the next that is taken: by then it is there. */
+static void fetch_spare(const struct table_link *spare, size_t room)
+{
+    const uint8_t *at = (const uint8_t *)spare;
+
+    for (size_t i = 0; spare != NULL && i < room; i += PENDING_LINE) {
+        __builtin_prefetch(at + i, 1);
+    }
+}
+
 static struct pending *take_memory(struct pending_spares *s, size_t size)
 {
     const size_t class = (size + PENDING_GRAIN - 1) / PENDING_GRAIN;
@@ -34,9 +44,10 @@ static struct pending *take_memory(struct pending_spares *s, size_t size)
         p = CONTAINER_OF(spare, struct pending, link);
         s->of[class] = spare->next;
         s->size -= room;
+        fetch_spare(s->of[class], room);
     } else {
-        // Not mem_new(): only the head needs to be zero, and a body may be a megabyte.
-        p = mem_resize(NULL, room);
+        // Only the head needs to be zero, and a body may be a megabyte.
+        p = mem_lines(room);
     }
     memset(p, 0, sizeof *p);
     p->room = (uint32_t)room;

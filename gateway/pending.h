@@ -17,6 +17,7 @@
 #include "wire/record.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct lane;
@@ -27,25 +28,25 @@ enum pending_state {
     PENDING_SENT,    /* its last attempt is on its way */
 };
 
+/* There are thousands, of which an answer finds one: what that needs stands in the first
+ * PENDING_HEAD bytes, whole lines of the cache, and what neighbours in its lists need in the first
+ * line. */
 struct pending {
     struct table_link link;     /* by session and seq; of one that is spare: the next */
-    struct list_link in_lane;   /* in order of seq */
     struct list_link in_age;    /* in order of deadline, with those of its time-out */
     struct list_link in_flight; /* of the peer that got the last attempt */
     struct list_link in_retry;  /* SENT: in order of retry_us */
+
     struct lane *lane;
     struct session *session;
-    struct shared *common; /* its body, held, if others have the same; else NULL */
+    struct list_link in_lane; /* in order of seq */
     uint64_t seq;
     uint64_t ticket;
-    uint64_t deadline_us;
-    uint64_t sent_us;     /* SENT: when */
-    uint64_t retry_us;    /* SENT: see then whether to send it again */
-    uint64_t overload_us; /* since when its owner has no room for it; 0 = it has, or never said */
-    uint64_t first;       /* ring version at the first send; 0 = to be stamped */
-    uint64_t prev;        /* as stamped on the last attempt */
-    uint64_t open;        /* bit = number of an open attempt, modulo 64 */
-    uint32_t attempts;    /* ever made */
+    struct shared *common; /* its body, held, if others have the same; else NULL */
+    uint64_t sent_us;      /* SENT: when */
+
+    uint64_t open;     /* bit = number of an open attempt, modulo 64 */
+    uint32_t attempts; /* ever made */
     uint32_t body_size;
     uint32_t room;    /* bytes of memory that it has */
     uint32_t charged; /* bytes it counts with at the peer that got the last attempt */
@@ -61,8 +62,26 @@ struct pending {
     bool doubtful;   /* there may be a copy that I know nothing of: of another gateway (hole 44), or
                         an open attempt's number was used again */
     bool must;       /* it is asked until its deadline, however full its node is */
-    uint8_t data[];  /* id, then chain, then body */
+    uint64_t deadline_us;
+    uint64_t retry_us; /* SENT: see then whether to send it again */
+    uint64_t first;    /* ring version at the first send; 0 = to be stamped */
+
+    uint64_t prev;        /* as stamped on the last attempt */
+    uint64_t overload_us; /* since when its owner has no room for it; 0 = it has, or never said */
+    uint8_t data[];       /* id, then chain, then body */
 };
+
+enum { PENDING_LINE = 64, PENDING_HEAD = 192 };
+_Static_assert(offsetof(struct pending, lane) == PENDING_LINE, "a line");
+_Static_assert(offsetof(struct pending, prev) == PENDING_HEAD, "lines");
+
+/* Fetch what an answer to it needs. A hint. */
+static inline void pending_fetch(const struct pending *p)
+{
+    for (size_t i = 0; i < PENDING_HEAD; i += PENDING_LINE) {
+        __builtin_prefetch((const uint8_t *)p + i, 1);
+    }
+}
 
 /* What is asked of whom. */
 struct question {
@@ -77,7 +96,7 @@ struct question {
 
 /* Memory of requests that are over, kept for the next: they come and go by the hundred thousand. By
  * size, PENDING_GRAIN bytes a class; larger ones are freed. All zero is a valid empty one. */
-enum { PENDING_GRAIN = 128, PENDING_CLASSES = 9, PENDING_SPARE_MAX = 2 * 1024 * 1024 };
+enum { PENDING_GRAIN = 64, PENDING_CLASSES = 17, PENDING_SPARE_MAX = 2 * 1024 * 1024 };
 
 struct pending_spares {
     struct table_link *of[PENDING_CLASSES]; /* struct pending */

@@ -48,18 +48,22 @@ static bool on_resumed(struct router *r, struct session *session, const struct r
     return true;
 }
 
-static struct pending *take(struct router *r, const struct router_event *event,
-                            struct session *session)
+static struct pending *make(struct router *r, const struct router_event *event)
+{
+    return pending_new(&r->spares,
+                       &(struct question){.kind = event->kind,
+                                          .id = event->id,
+                                          .from = event->from,
+                                          .chain = event->chain,
+                                          .chain_count = event->chain_count,
+                                          .body = event->body,
+                                          .common = event->common});
+}
+
+static void take(struct router *r, const struct router_event *event, struct session *session,
+                 struct pending *p)
 {
     const uint32_t timeout_ms = event->timeout_ms != 0 ? event->timeout_ms : r->config.deadline_ms;
-    struct pending *p = pending_new(&r->spares,
-                                    &(struct question){.kind = event->kind,
-                                                       .id = event->id,
-                                                       .from = event->from,
-                                                       .chain = event->chain,
-                                                       .chain_count = event->chain_count,
-                                                       .body = event->body,
-                                                       .common = event->common});
 
     session->unfinished++;
     p->session = session;
@@ -76,7 +80,6 @@ static struct pending *take(struct router *r, const struct router_event *event,
     r->size += pending_size(p);
     r->figures.in_flight++;
     r->figures.waiting++;
-    return p;
 }
 
 void route_request(struct router *r, const struct router_event *event)
@@ -103,8 +106,14 @@ void route_request(struct router *r, const struct router_event *event)
     if (event->seq != 0 && on_resumed(r, session, event)) {
         return;
     }
-    struct pending *p = take(r, event, session);
     const uint64_t position = route_position(r, event->kind, event->id);
+
+    // What it needs last is asked for first.
+    lanes_fetch(&r->lanes, session->id, position);
+    __builtin_prefetch(&r->view->ring.cell[ring_point_cell(position)]);
+    struct pending *p = make(r, event);
+    lanes_fetch_front(&r->lanes, session->id, position);
+    take(r, event, session, p);
     struct lane *lane = lane_add(&r->lanes, session->id, position, p);
 
     lane->waiting++;

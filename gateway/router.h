@@ -133,7 +133,7 @@ enum router_effect_type {
     ROUTER_TELL_NODE,        /* slot; bytes: packed Control (Adopted) */
     ROUTER_SEND_COORDINATOR, /* coordinator; bytes: packed Control */
     ROUTER_REPLY,            /* session, ticket, code, flags; bytes; NO_REPLY requests too */
-    ROUTER_CONNECT,          /* keep a link to node slot at address */
+    ROUTER_CONNECT,          /* keep a link to node slot; bytes: its address, with a 0 behind */
     ROUTER_DISCONNECT,       /* slot */
 };
 
@@ -150,7 +150,6 @@ struct router_effect {
     struct shared
         *common; /* SEND_NODE: held; the record is without it, as request_put_same() has it
                   */
-    char address[VIEW_ADDRESS_MAX + 1];
 };
 
 /* Done in order. Grows as needed; the caller clears it between steps. */
@@ -173,6 +172,10 @@ void router_free(struct router *r);
  * id is 1..RECORD_ID_MAX bytes, a body at most RECORD_BODY_MAX. A request while router_full() is
  * replied to at once, unless it must be taken: REJECTED. */
 void router_step(struct router *r, const struct router_event *event, struct router_effects *out);
+/* These answers come next: the memory of their requests is fetched. A hint, which changes nothing;
+ * `count` is ROUTER_AHEAD_MAX at most. */
+enum { ROUTER_AHEAD_MAX = 16 };
+void router_look_ahead(const struct router *r, const struct answer_record *a, size_t count);
 /* Abort unless every invariant holds. O(requests): for tests; a step checks what is cheap. */
 void router_check(const struct router *r);
 

@@ -5,6 +5,7 @@
  *     router.c   the machine: events in, requests, deadlines
  *     answer.c   what an answer makes of its request
  *     route.c    a request's way: sent, waiting, finished
+ *     ahead.c    answers that come next: their memory is fetched
  *     fleet.c    nodes that come and go, the configuration
  *     inspect.c  `ringhold check` and `ringhold fix`
  *     errand.c   `ringhold trace` and `ringhold kick`

@@ -132,25 +132,43 @@ static void on_control_frame(struct thread *t, struct link *link, const struct f
     links_set_fleet(t->links, router_view(t->router)->fleet);
 }
 
+/* The next ones of a frame, `count` at most. False: one does not decode; those before it do. */
+static bool get_answers(struct reader *in, struct answer_record *answer, size_t *count)
+{
+    for (size_t i = 0; i < *count; i++) {
+        if (answer_get(in, &answer[i]) != ERR_OK) {
+            *count = i;
+            return false;
+        }
+    }
+    return true;
+}
+
 static void on_answer_frame(struct thread *t, struct link *link, const struct frame *frame)
 {
     const struct remote *remote = link_user(link);
     struct reader in = {.at = frame->body.data, .left = frame->body.size};
-    struct answer_record answer;
-    const struct router_event event = {
-        .type = ROUTER_ANSWER, .now_us = thread_now(t), .slot = remote->slot, .answer = &answer};
+    struct answer_record answer[ROUTER_AHEAD_MAX];
+    struct router_event event = {
+        .type = ROUTER_ANSWER, .now_us = thread_now(t), .slot = remote->slot};
+    bool whole = true;
 
-    for (uint16_t i = 0; i < frame->count; i++) {
-        if (answer_get(&in, &answer) != ERR_OK) {
-            link_drop(link, "answer record does not decode");
-            return;
+    for (size_t left = frame->count, count = 0; left > 0 && whole; left -= count) {
+        count = left < ROUTER_AHEAD_MAX ? left : ROUTER_AHEAD_MAX;
+        whole = get_answers(&in, answer, &count);
+        router_look_ahead(t->router, answer, count);
+        for (size_t i = 0; i < count; i++) {
+            event.answer = &answer[i];
+            router_step(t->router, &event, &t->effects);
         }
-        router_step(t->router, &event, &t->effects);
         if (t->effects.count - t->done >= EFFECTS_AT_ONCE) {
             thread_do_requests(t);
         }
     }
     thread_do_requests(t);
+    if (!whole) {
+        link_drop(link, "answer record does not decode");
+    }
 }
 
 static void on_push_frame(struct thread *t, struct link *link, const struct frame *frame)
@@ -244,7 +262,7 @@ static void connect_node(struct thread *t, const struct router_effect *e)
 
     node->coordinator = -1;
     node->slot = e->slot;
-    node->link = links_dial(t->links, e->address);
+    node->link = links_dial(t->links, (const char *)effect_bytes(t, e).data);
     link_set_user(node->link, node);
     t->node[e->slot] = node;
 }

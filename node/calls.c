@@ -252,7 +252,6 @@ static bool translate(const struct calls *c, const struct router_effect *e,
     out->bytes =
         bytes_of(c->doing.bytes.data == NULL ? NULL : c->doing.bytes.data + e->at, e->size);
     out->slot = e->slot;
-    out->address = e->address;
     out->peer = c->in_use[e->slot];
     if (e->common != NULL) {
         out->common = shared_bytes(e->common);
@@ -280,6 +279,7 @@ static bool translate(const struct calls *c, const struct router_effect *e,
         return out->answer.number != 0;
     case ROUTER_CONNECT:
         out->type = CALLS_CONNECT;
+        out->address = (const char *)out->bytes.data;
         return true;
     case ROUTER_DISCONNECT:
         out->type = CALLS_DISCONNECT;

@@ -189,10 +189,11 @@ static void send_request(struct fleet *f, struct sim_gateway *g, const struct ro
              });
 }
 
-static void connect_to(struct fleet *f, struct sim_gateway *g, const struct router_effect *e)
+static void connect_to(struct fleet *f, struct sim_gateway *g, const struct router_effect *e,
+                       const char *address)
 {
     for (unsigned i = 0; i < f->nodes; i++) {
-        if (strcmp(f->node[i].process.name, e->address) == 0) {
+        if (strcmp(f->node[i].process.name, address) == 0) {
             network_forget(&f->network, &g->process, ROLE_NODE, e->slot);
             g->node[e->slot] = NULL;
             network_dial(&f->network, &g->process, &f->node[i].process, e->slot);
@@ -220,7 +221,7 @@ static void effect(struct fleet *f, struct sim_gateway *g, const struct router_e
         }
         break;
     case ROUTER_CONNECT:
-        connect_to(f, g, e);
+        connect_to(f, g, e, (const char *)bytes.data);
         break;
     case ROUTER_DISCONNECT:
         network_forget(&f->network, &g->process, ROLE_NODE, e->slot);

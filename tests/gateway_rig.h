@@ -119,15 +119,23 @@ STAGE void gateway_rig_stage_effects(struct gateway_rig *g)
 /* Some of a frame of answers, from `in`. */
 STAGE void gateway_rig_stage_answers(struct gateway_rig *g, struct reader *in)
 {
-    struct answer_record answer;
-    const struct router_event event = {
-        .type = ROUTER_ANSWER, .now_us = g->base.rig.now_us, .slot = 1, .answer = &answer};
+    struct answer_record answer[ROUTER_AHEAD_MAX];
 
-    for (size_t i = 0; i < GATEWAY_RIG_AT_ONCE && in->left > 0; i++) {
-        const enum err got = answer_get(in, &answer);
+    for (size_t done = 0, count = 0; done < GATEWAY_RIG_AT_ONCE && in->left > 0; done += count) {
+        for (count = 0; count < ROUTER_AHEAD_MAX && in->left > 0; count++) {
+            const enum err got = answer_get(in, &answer[count]);
 
-        ASSERT(got == ERR_OK);
-        router_step(g->base.rig.router, &event, &g->base.effects);
+            ASSERT(got == ERR_OK);
+        }
+        router_look_ahead(g->base.rig.router, answer, count);
+        for (size_t i = 0; i < count; i++) {
+            const struct router_event event = {.type = ROUTER_ANSWER,
+                                               .now_us = g->base.rig.now_us,
+                                               .slot = 1,
+                                               .answer = &answer[i]};
+
+            router_step(g->base.rig.router, &event, &g->base.effects);
+        }
     }
 }
 

@@ -105,7 +105,8 @@ static void show_effects(void)
                           (const char *)rig.effects.bytes.data + e->at);
             break;
         case ROUTER_CONNECT:
-            (void)fprintf(out, "connect n%u %s\n", e->slot, e->address);
+            (void)fprintf(
+                out, "connect n%u %s\n", e->slot, (const char *)rig.effects.bytes.data + e->at);
             break;
         case ROUTER_DISCONNECT:
             (void)fprintf(out, "disconnect n%u\n", e->slot);
