@@ -492,6 +492,7 @@ void run_on_activated(struct host *h, struct actor *a, enum err error)
     actor_end(h, a, ACTOR_IDLE);
     image_free(a->busy->image);
     a->busy->image = NULL;
+    a->used_ms = (uint32_t)(h->now_us / 1000); // whom no request woke, too: it was in use before
     retire_watch(h, a);
     if (a->broken) {
         fail_broken(h, a);

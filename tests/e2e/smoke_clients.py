@@ -120,6 +120,7 @@ def players_ask_and_are_pushed_to(binary):
                 assert player.ask("fail").startswith("answer ACTOR_FAILED"), player.seen
                 player.say("!push two")
                 player.next("push 2 lost 0 two", "push 1 lost 0 hello", "push 2 lost 0 hello")
+                assert player.ask("push three") == "answer OK 0"  # nothing that it wrote meets a closed line
                 assert ops("CALL", name, "kick go away") == "0"
                 assert player.next("kicked").startswith("kicked 1007") and "go away" in player.seen[-1]
                 player.next("ended")

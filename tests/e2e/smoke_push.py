@@ -159,7 +159,7 @@ def read_counted(client, count):
 
 def sessions_outlive_moves_and_crashes(binary):
     with Fleet(binary) as fleet:
-        fleet.coordinators(1, extra=["--lease", "2s"])
+        fleet.coordinators(1)
         for name in ("n1", "n2", "n3"):
             fleet.node(name, plugin(fleet))
         fleet.settled(["n1", "n2", "n3"])
