@@ -136,8 +136,11 @@ static void show_state(const struct recover_folder *f, uint64_t wall_us)
 {
     const struct state *s = &f->replay.state;
     char digest[33];
+    char id[FLEET_ID_TEXT_SIZE];
     struct rows rows;
 
+    fleet_id_print(s->view.fleet, id);
+    (void)printf("fleet        %s\n", id);
     (void)printf("number       %" PRIu64 "   era %" PRIu64 "%s\n",
                  s->number,
                  s->view.era,
@@ -273,8 +276,11 @@ static void json_state(const struct recover_folder *f, uint64_t wall_us)
 {
     const struct state *s = &f->replay.state;
     char digest[33];
+    char id[FLEET_ID_TEXT_SIZE];
     struct rows rows;
 
+    fleet_id_print(s->view.fleet, id);
+    key_text("fleet", id);
     key_number("number", s->number);
     key_number("era", s->view.era);
     (void)printf(",\"settling\":%s", s->settling ? "true" : "false");

@@ -5,10 +5,14 @@
  */
 #include "base/log.h"
 #include "txn/coordinator.h"
+#include "txn/metrics.h"
+#include "txn/participant.h"
 #include "wire/control.h"
 #include "wire/link.h"
 
 #include "tests/test.h"
+
+#include <string.h>
 
 enum { OPERATOR = 1, GATEWAY, NODE };
 
@@ -128,12 +132,45 @@ static void only_nodes_ask_for_outcomes(void **state)
     stop(&r);
 }
 
+/* Its answer would be as long. */
+static void a_node_asks_for_no_more_than_it_can_have(void **state)
+{
+    static uint64_t txns[PARTICIPANT_PARTS_MAX + 2];
+    Rh__Control control = RH__CONTROL__INIT;
+    Rh__Poll poll = RH__POLL__INIT;
+    struct buffer text = {0};
+    struct metrics m;
+    struct rig r;
+
+    (void)state;
+    start(&r);
+    control.body_case = RH__CONTROL__BODY_POLL;
+    control.poll = &poll;
+    poll.txns = txns;
+    for (size_t i = 0; i < 2; i++) {
+        poll.n_txns = PARTICIPANT_PARTS_MAX + 2 - i;
+        step(&r,
+             (struct coordinator_event){
+                 .type = COORDINATOR_MESSAGE, .peer = NODE, .message = &control});
+        assert_int_equal(r.out.count, i); // the second is told that it does not lead
+    }
+    metrics_begin(&m, METRICS_TEXT, &text);
+    coordinator_metrics(r.c, 0, 0, &m);
+    metrics_end(&m);
+    buffer_put(&text, "", 1);
+    assert_non_null(
+        strstr((const char *)text.data, "\nringhold_coordinator_refused_messages_total 1\n"));
+    buffer_fini(&text);
+    stop(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_errands_answer_is_its_gateways),
         cmocka_unit_test(what_a_process_is_like_it_says_itself),
         cmocka_unit_test(only_nodes_ask_for_outcomes),
+        cmocka_unit_test(a_node_asks_for_no_more_than_it_can_have),
     };
 
     log_set_level(LOG_ERROR);

@@ -318,6 +318,7 @@ static void run(uint64_t ms)
 struct ring_size {
     uint8_t grid;
     uint32_t vnodes;
+    uint32_t apart_ms; /* the leases of two leaders; 0 = 1000 */
 };
 
 static void start(uint64_t seed, struct ring_size size)
@@ -336,7 +337,8 @@ static void start(uint64_t seed, struct ring_size size)
         config.key = (struct ring_key){1, seed};
         config.grid = size.grid;
         config.vnodes_per_weight = size.vnodes;
-        coordinator_config_lease(&config, LEASE_MS + 1000 * i); // they needn't agree
+        const uint32_t apart_ms = size.apart_ms == 0 ? 1000 : size.apart_ms;
+        coordinator_config_lease(&config, LEASE_MS + apart_ms * i); // they needn't agree
         w.c[i] = coordinator_new(&config, &w.state);
     }
     for (unsigned i = 0; i < NODES; i++) {
@@ -391,6 +393,23 @@ static void nothing_changes_hands_before_its_lease_is_over(void **state)
     assert_true(fenced > 100 && reassigned > 50 && regained > 50); // it was a storm
 }
 
+/* Who has short leases, and a margin for those, waits for what others granted by the clocks of
+ * that. */
+static void a_short_lease_waits_with_the_margin_of_a_long_one(void **state)
+{
+    unsigned reassigned = 0;
+
+    (void)state;
+    log_set_level(LOG_ERROR);
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        start(seed, (struct ring_size){.grid = 14, .vnodes = 4, .apart_ms = 30000});
+        run(300000);
+        reassigned += w.reassigned;
+        stop();
+    }
+    assert_true(reassigned > 0);
+}
+
 /* More than one entry takes: it goes in several, and all of it. */
 static void thousands_of_vnodes_are_reassigned(void **state)
 {
@@ -427,6 +446,7 @@ int main(void)
         cmocka_unit_test(settings_that_fit_are_taken),
         cmocka_unit_test(settings_that_break_a_promise_are_refused),
         cmocka_unit_test(nothing_changes_hands_before_its_lease_is_over),
+        cmocka_unit_test(a_short_lease_waits_with_the_margin_of_a_long_one),
         cmocka_unit_test(thousands_of_vnodes_are_reassigned),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);

@@ -133,7 +133,7 @@ static void assert_waited(const struct coordinator *c, const struct state_node *
 {
     const struct seen *seen = peers_seen(c, node);
     const uint64_t granted_us = seen == NULL ? 0 : seen->granted_us;
-    const uint64_t wait_us = lease_longest_us(c) + c->config.lease_margin_us;
+    const uint64_t wait_us = lease_wait_us(c);
 
     if (mutant(M_NOWAIT) || mutant(M_NEWLEAD) || mutant(M_DRIFT)) {
         return; // the checkers shall see what comes of it

@@ -248,6 +248,7 @@ struct coordinator {
     bool has_plan;
     uint64_t plan_id;        /* of the last plan made */
     uint64_t plans_made;     /* that had something to do */
+    uint64_t refused;        /* messages that their sender may not send */
     bool dirty;              /* the plan must be made anew */
     uint64_t dirty_us;       /* since when */
     uint64_t touched_us;     /* when something changed last */
@@ -369,6 +370,9 @@ void register_tidy(struct coordinator *c);
 
 /* The longest lease that I or a leader before me may have granted. */
 uint64_t lease_longest_us(const struct coordinator *c);
+/* From a grant, on our clock, until the lease is over on any clock whose rate is within the bound
+ * (hole 27), whoever granted it. */
+uint64_t lease_wait_us(const struct coordinator *c);
 /* When the last lease of the node's incarnation has surely ended; I11. */
 uint64_t lease_over_us(const struct coordinator *c, const struct state_node *node);
 /* When all leases that earlier leaders granted have surely ended. */

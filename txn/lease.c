@@ -59,17 +59,29 @@ uint64_t lease_longest_us(const struct coordinator *c)
     return c->state->lease_us > c->config.lease_us ? c->state->lease_us : c->config.lease_us;
 }
 
-/* From the last grant, on our clock, until the holder's lease is over on any clock whose rate is
- * within the bound (hole 27). */
-static uint64_t wait_us(const struct coordinator *c)
+/* My margin is of my leases: clocks go apart by as much more in a longer one of somebody else. */
+static uint64_t margin_us(const struct coordinator *c)
 {
-    return lease_longest_us(c) + (mutant(M_DRIFT) ? 0 : c->config.lease_margin_us);
+    const uint64_t mine_us = c->config.lease_us;
+    const uint64_t beyond_us = lease_longest_us(c) - mine_us;
+
+    if (mine_us == 0) {
+        return lease_longest_us(c) / MARGIN_PART;
+    }
+    // In parts of 1000 rounded up: the product of the two lengths themselves may not fit.
+    return c->config.lease_margin_us +
+           beyond_us * ((c->config.lease_margin_us * 1000 + mine_us - 1) / mine_us) / 1000;
+}
+
+uint64_t lease_wait_us(const struct coordinator *c)
+{
+    return lease_longest_us(c) + (mutant(M_DRIFT) ? 0 : margin_us(c));
 }
 
 /* What earlier leaders granted ends so long after my election (hole 24). */
 uint64_t lease_elders_over_us(const struct coordinator *c)
 {
-    return lease_longest_us(c) == 0 ? 0 : c->lead_us + wait_us(c);
+    return lease_longest_us(c) == 0 ? 0 : c->lead_us + lease_wait_us(c);
 }
 
 uint64_t lease_over_us(const struct coordinator *c, const struct state_node *node)
@@ -77,7 +89,7 @@ uint64_t lease_over_us(const struct coordinator *c, const struct state_node *nod
     const struct seen *seen = peers_seen(c, node);
     const uint64_t elders_us = mutant(M_NEWLEAD) ? 0 : lease_elders_over_us(c);
     const uint64_t mine_us =
-        seen == NULL || seen->granted_us == 0 ? 0 : seen->granted_us + wait_us(c);
+        seen == NULL || seen->granted_us == 0 ? 0 : seen->granted_us + lease_wait_us(c);
 
     if (lease_longest_us(c) == 0 || mutant(M_NOWAIT)) {
         return 0;

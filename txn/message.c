@@ -3,6 +3,7 @@
  * What comes over links: who may say it, and who decides on it.
  */
 #include "txn/inside.h"
+#include "txn/participant.h"
 
 #include "base/log.h"
 #include "base/mutant.h"
@@ -98,6 +99,21 @@ static bool is_its_own(const struct peer *peer, const Rh__Control *message)
     return message->body_case != RH__CONTROL__BODY_POLL || peer->role == ROLE_NODE;
 }
 
+/* … and a node has not more to ask for than it can take part in. */
+static bool is_in_bounds(const Rh__Control *message)
+{
+    return message->body_case != RH__CONTROL__BODY_POLL ||
+           message->poll->n_txns <= PARTICIPANT_PARTS_MAX + 1;
+}
+
+static void refuse(struct coordinator *c, const struct peer *peer, const char *event,
+                   const char *why)
+{
+    c->refused++;
+    log_warn(
+        "coordinator", event, "peer=%s role=%s: %s", peer->name, link_role_name(peer->role), why);
+}
+
 void message_on(struct coordinator *c, const struct coordinator_event *event)
 {
     const Rh__Control *message = event->message;
@@ -111,11 +127,11 @@ void message_on(struct coordinator *c, const struct coordinator_event *event)
         peers_reincarnate(c, peer, message->source_incarnation);
     }
     if (!is_its_own(peer, message)) {
-        log_warn("coordinator",
-                 "not_its_own",
-                 "peer=%s role=%s: what only another may say",
-                 peer->name,
-                 link_role_name(peer->role));
+        refuse(c, peer, "not_its_own", "what only another may say");
+        return;
+    }
+    if (!is_in_bounds(message)) {
+        refuse(c, peer, "too_long", "it asks for more transactions than a node has");
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_GET_CONFIG) {
@@ -133,11 +149,7 @@ void message_on(struct coordinator *c, const struct coordinator_event *event)
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_ADMIN && peer->role != ROLE_CLI) {
-        log_warn("coordinator",
-                 "no_operator",
-                 "peer=%s role=%s: a command that only operators give",
-                 peer->name,
-                 link_role_name(peer->role));
+        refuse(c, peer, "no_operator", "a command that only operators give");
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_ADMIN &&

@@ -21,6 +21,7 @@ struct fleet {
     uint64_t committed;
     uint64_t aborted;
     uint64_t reassigned;
+    uint64_t refused;
     uint64_t vnodes;
     uint64_t quarantined;
     /* Of a leader. */
@@ -60,6 +61,8 @@ static const struct metrics_row of_all[] = {
     ROW(aborted, COUNTER, "transactions_aborted_total", "Transactions aborted since its start."),
     ROW(reassigned, COUNTER, "cold_changes_total",
         "Take-overs of a dead node's vnodes since its start."),
+    ROW(refused, COUNTER, "refused_messages_total",
+        "Messages of linked processes that may not send such; the log names them."),
 };
 
 static const struct metrics_row of_leader[] = {
@@ -155,6 +158,7 @@ static struct fleet fleet_of(const struct coordinator *c, uint64_t wall_us)
         .committed = c->outcomes.committed,
         .aborted = c->outcomes.aborted,
         .reassigned = c->outcomes.reassigned,
+        .refused = c->refused,
         .vnodes = c->state->view.ring.vnode_count,
         .quarantined = c->state->view.quarantine.count,
     };
