@@ -67,7 +67,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_POISON] = PROFILE_LEASE,
         [M_RETURNLOST] = PROFILE_CHANGES,
         [M_WAKELOST] = PROFILE_CALM,
-        [M_NOPOLL] = PROFILE_ROLES,
+        [M_NOPOLL] = PROFILE_CLOCKS,
         [M_CONVOY] = PROFILE_CALM,
         [M_BASE] = PROFILE_CHANGES,
         [M_REGRESS] = PROFILE_CHANGES,
