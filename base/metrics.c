@@ -137,8 +137,8 @@ void metrics_put(struct metrics *m, const struct metric *metric, uint64_t value)
     metrics_put_labelled(m, metric, NULL, NULL, value);
 }
 
-void metrics_put_us_labelled(struct metrics *m, const struct metric *metric, const char *label,
-                             const char *word, uint64_t us)
+static void metrics_put_us_labelled(struct metrics *m, const struct metric *metric,
+                                    const char *label, const char *word, uint64_t us)
 {
     put_name(m, metric, label, word);
     put_us(m, us);

@@ -43,8 +43,6 @@ void metrics_put_labelled(struct metrics *m, const struct metric *metric, const 
                           const char *word, uint64_t value);
 /* Seconds, of microseconds. */
 void metrics_put_us(struct metrics *m, const struct metric *metric, uint64_t us);
-void metrics_put_us_labelled(struct metrics *m, const struct metric *metric, const char *label,
-                             const char *word, uint64_t us);
 
 /* A number of a struct of figures, and what it is called. */
 struct metrics_row {

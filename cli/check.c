@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *check_role(uint32_t role)
+static const char *check_role(uint32_t role)
 {
     return role == ROLE_GATEWAY ? "gateway" : "node";
 }

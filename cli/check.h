@@ -44,8 +44,6 @@ struct check_leases {
     uint64_t least_us; /* the shortest of those */
 };
 struct check_leases check_leases(const struct survey *s, const Rh__AdminReply *ref);
-/* "node" */
-const char *check_role(uint32_t role);
 /* "node n2", "gateway g1"; "gateway g1 thread 2" of one with several. */
 void check_subject(struct finding *f, const Rh__InspectAnswer *p);
 /* Two threads of one gateway. */

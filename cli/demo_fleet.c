@@ -300,7 +300,8 @@ void fleet_kill(struct fleet *f, struct child *c)
     }
 }
 
-bool fleet_wait(struct child *c, uint32_t timeout_ms)
+/* Wait for it to end by itself. False: still running after timeout_ms. */
+static bool fleet_wait(struct child *c, uint32_t timeout_ms)
 {
     const uint64_t end_us = clock_boottime_us() + (uint64_t)timeout_ms * 1000;
     const struct timespec pause = {.tv_nsec = 10000000};

@@ -43,8 +43,6 @@ bool fleet_start_gateway(struct fleet *f, const char *name);
 struct child *fleet_child(struct fleet *f, const char *name); /* NULL = never started */
 /* kill -9, and reap. */
 void fleet_kill(struct fleet *f, struct child *c);
-/* Wait for it to end by itself. False: still running after timeout_ms. */
-bool fleet_wait(struct child *c, uint32_t timeout_ms);
 /* True if every child that should run does; names the first that does not. */
 bool fleet_alive(struct fleet *f, const char **dead);
 /* End all: gateways, nodes (killed: they would drain to each other), coordinators; then remove

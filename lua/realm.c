@@ -298,7 +298,7 @@ static void adopt_all(lua_State *L, void *argument)
     }
 }
 
-bool realm_adopt(struct realm *r, char error[REALM_ERROR_SIZE])
+static bool realm_adopt(struct realm *r, char error[REALM_ERROR_SIZE])
 {
     return realm_try(r, adopt_all, r, error);
 }

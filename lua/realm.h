@@ -80,9 +80,6 @@ struct realm *realm_of(lua_State *L);
  * when it fails. */
 bool realm_load(struct realm *r, struct bytes source, char error[REALM_ERROR_SIZE]);
 
-/* Take the methods of what was loaded for the game's kinds; realm_load() ends with it. */
-bool realm_adopt(struct realm *r, char error[REALM_ERROR_SIZE]);
-
 /* In development: load what is new, at most once a second. A file that does not load is logged, and
  * the old code goes on. */
 void realm_refresh(struct realm *r);

@@ -9,23 +9,6 @@
 
 enum { SPARE_MAX = 4096 };
 
-const char *actor_state_name(enum actor_state state)
-{
-    static const char *const names[] = {
-        [ACTOR_ABSENT] = "absent",
-        [ACTOR_FAILING] = "failing",
-        [ACTOR_ACTIVATING] = "activating",
-        [ACTOR_IDLE] = "idle",
-        [ACTOR_RUNNING] = "running",
-        [ACTOR_EXPORTING] = "exporting",
-        [ACTOR_BUSY] = "busy",
-        [ACTOR_FROZEN] = "frozen",
-        [ACTOR_RETIRING] = "retiring",
-    };
-
-    return names[state];
-}
-
 /* A record ends with its id. */
 static const size_t head_size = offsetof(struct actor, id);
 

@@ -41,7 +41,6 @@ enum actor_state {
     ACTOR_FROZEN,
     ACTOR_RETIRING,
 };
-const char *actor_state_name(enum actor_state state);
 
 /* It shall retire as soon as it can. */
 enum actor_wish {

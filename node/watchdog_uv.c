@@ -36,7 +36,6 @@ struct watchdog {
     uint64_t armed_us;    /* the protocol thread's copy of `end_us` */
     pthread_mutex_t lock; /* all below */
     uint64_t end_us;      /* UINT64_MAX = none */
-    uint64_t overruns;
     struct list deferred; /* struct watched, oldest first */
     size_t deferred_count;
     bool told; /* about this end */
@@ -118,7 +117,6 @@ static void look(struct watchdog *w)
         return;
     }
     w->told = true;
-    w->overruns++;
     if (w->on_overrun == RH_OVERRUN_ABORT) {
         abort();
     }
@@ -282,12 +280,4 @@ void watchdog_hold(struct watchdog *w)
 void watchdog_release(struct watchdog *w)
 {
     (void)pthread_mutex_unlock(&w->lock);
-}
-
-uint64_t watchdog_overruns(struct watchdog *w)
-{
-    (void)pthread_mutex_lock(&w->lock);
-    const uint64_t overruns = w->overruns;
-    (void)pthread_mutex_unlock(&w->lock);
-    return overruns;
 }

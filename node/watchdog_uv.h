@@ -66,7 +66,4 @@ size_t watchdog_deferred_count(const struct watchdog *w);
 void watchdog_hold(struct watchdog *w);
 void watchdog_release(struct watchdog *w);
 
-/* Times that a task ran past the end and was left to go on. */
-uint64_t watchdog_overruns(struct watchdog *w);
-
 #endif

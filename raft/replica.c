@@ -644,23 +644,6 @@ enum err replica_adopt(const struct replica_config *config)
     return log_sqlite_adopt(&disk);
 }
 
-enum err replica_inspect(const char *directory, struct replica_folder *out)
-{
-    struct log_folder seen;
-    const enum err e = log_sqlite_inspect(directory, &seen);
-
-    if (e == ERR_OK) {
-        *out = (struct replica_folder){.voter = seen.voter,
-                                       .identity = seen.identity,
-                                       .term = seen.term,
-                                       .last_index = seen.last_index,
-                                       .last_term = seen.last_term};
-        memcpy(out->cluster, seen.cluster, sizeof out->cluster);
-        memcpy(out->voters, seen.voters, sizeof out->voters);
-    }
-    return e;
-}
-
 void replica_close(struct replica *r)
 {
     if (r == NULL) {

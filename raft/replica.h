@@ -156,20 +156,6 @@ MUST_CHECK enum err replica_meet(struct replica *r, uint64_t voter, uint64_t ide
  * returns as replica_open(), ERR_CONFLICT: it is that voter's own folder, ERR_NOT_FOUND. */
 MUST_CHECK enum err replica_adopt(const struct replica_config *config);
 
-/* What a stopped voter's folder holds: to find the most up-to-date one before a remedy. Of two the
- * one with the higher last_term, then the higher last_index. */
-struct replica_folder {
-    char cluster[64];
-    char voters[128]; /* "1,2,3" */
-    uint64_t voter;
-    uint64_t identity;
-    uint64_t term;
-    uint64_t last_index;
-    uint64_t last_term;
-};
-/* ERR_NOT_FOUND: no voter's folder; else as replica_open(). Changes nothing. */
-MUST_CHECK enum err replica_inspect(const char *directory, struct replica_folder *out);
-
 struct replica_status {
     bool leading;
     uint64_t term;

@@ -437,8 +437,6 @@ bool lives_goes_cold(struct fleet *f, const struct instance *i);
 void lives_after_run(struct fleet *f, const struct instance *i);
 /* It may say that it is broken. True: it is gone by now, or its node. */
 bool lives_breaks(struct fleet *f, const struct instance *i);
-void lives_turn(struct fleet *f, const struct host_effect *e);
-void lives_retire(struct fleet *f, const struct host_effect *e);
 void lives_list(struct fleet *f, const struct sim_node *n);
 /* Who should live unasked and does not; NULL = nobody. */
 const char *lives_waits(const struct fleet *f);

@@ -22,7 +22,7 @@ static struct sim_coordinator *shell_of(const struct group_member *m)
     return &m->fleet->coordinator[m->at];
 }
 
-uint64_t group_now(const struct fleet *f, unsigned at)
+static uint64_t group_now(const struct fleet *f, unsigned at)
 {
     return sim_clock_read(&f->coordinator[at].process.clock, f->world.now_us);
 }

@@ -61,7 +61,6 @@ void group_address(const struct fleet *f, unsigned at, char *out, size_t size);
 /* A replica may be called, and calls back; `false`: it is not there. */
 bool group_enter(struct fleet *f, unsigned at);
 void group_leave(struct fleet *f, unsigned at);
-uint64_t group_now(const struct fleet *f, unsigned at);
 /* The machine whose folder has this id; FLEET_COORDINATORS_MAX = none. */
 unsigned group_machine(const struct fleet *f, uint64_t id);
 void group_wish_done(struct fleet *f, enum err error);

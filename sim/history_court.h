@@ -109,7 +109,6 @@ static inline uint64_t court_mix(uint32_t a, uint32_t b, uint64_t salt)
 
 /* NULL = none. */
 struct fact *fact_of(const struct table *t, uint64_t number);
-struct fact *fact_put(struct table *t, uint64_t number, uint64_t value);
 
 /* ACTIVATE, FREEZE, UNFREEZE, STOP, EXEC_BEGIN, EXEC_END. */
 void court_actor_event(struct court *c);

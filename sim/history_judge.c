@@ -41,7 +41,7 @@ struct fact *fact_of(const struct table *t, uint64_t number)
     return NULL;
 }
 
-struct fact *fact_put(struct table *t, uint64_t number, uint64_t value)
+static struct fact *fact_put(struct table *t, uint64_t number, uint64_t value)
 {
     struct fact *f = mem_new(1, sizeof *f);
 

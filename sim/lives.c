@@ -122,7 +122,7 @@ static void on_turned(void *context, const struct world_event *event)
     }
 }
 
-void lives_turn(struct fleet *f, const struct host_effect *e)
+static void lives_turn(struct fleet *f, const struct host_effect *e)
 {
     struct instance *i = actor_instance(e->actor);
 
@@ -167,7 +167,7 @@ static void on_retired(void *context, const struct world_event *event)
     node_step(f, n, e);
 }
 
-void lives_retire(struct fleet *f, const struct host_effect *e)
+static void lives_retire(struct fleet *f, const struct host_effect *e)
 {
     struct instance *i = actor_instance(e->actor);
 

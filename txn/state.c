@@ -218,11 +218,6 @@ const struct state_txn *state_conflict(const struct state *s, const struct ring_
     return NULL;
 }
 
-bool state_conflicts(const struct state *s, const struct ring_op *ops, size_t count)
-{
-    return state_conflict(s, ops, count, 0) != NULL;
-}
-
 /* ---- invariants ---- */
 
 static void check_node(const struct state *s, const struct state_node *n)
