@@ -4,10 +4,12 @@
 For each damage: the daemon starts with the very ring it had, or it ends with an exit code (never
 by a signal) and a message that names the file and what to do. `ringhold recover inspect` sees it.
 """
+import hashlib
 import json
 import os
 import resource
 import shutil
+import sqlite3
 import subprocess
 import threading
 
@@ -175,6 +177,65 @@ def one_folder_takes_one_process(binary):
         assert code == 1 and "stop that coordinator" in err, (code, out, err)
 
 
+def fingerprint(folder):
+    """Every file below it, and what is in it."""
+    found = {}
+    for at, _, files in os.walk(folder):
+        for name in files:
+            path = os.path.join(at, name)
+            with open(path, "rb") as f:
+                found[os.path.relpath(path, folder)] = hashlib.sha256(f.read()).hexdigest()
+    return found
+
+
+def hostile(good, foreign):
+    """No backup, each in its own way: what it is, and its bytes."""
+    size = len(good)
+    for cut in sorted({0, 1, 15, 16, 99, 100, 511, 512, 4095, 4096, size // 2, size - 4096, size - 512, size - 1}):
+        yield f"cut at {cut}", good[:cut]
+    for at in sorted({0, 17, 18, 24, 28, 60, 96, 100, 103, *range(200, size, size // 40), size - 1}):
+        yield f"bit of byte {at}", good[:at] + bytes([good[at] ^ 0x10]) + good[at + 1 :]
+    yield "something behind it", good + b"x" * 4096
+    yield "a text", b"this is no backup\n" * 400
+    yield "zeros", bytes(size)
+    yield "another database", foreign
+
+
+def a_hostile_backup_changes_nothing(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1)
+        fleet.node("n1")
+        before = fleet.settled(["n1"])
+        folder, backup, bad = fleet.data("c1"), fleet.data("backup"), fleet.data("bad")
+        code, out, err = fleet.run("backup", backup, "--data", folder)
+        assert code == 0, (out, err)
+        fleet.process("c1").kill().wait()
+        with open(backup, "rb") as f:
+            good = f.read()
+        sqlite3.connect(fleet.data("foreign")).executescript("create table t(a); insert into t values (1);").close()
+        with open(fleet.data("foreign"), "rb") as f:
+            foreign = f.read()
+        was = fingerprint(folder)
+
+        def refused(what, file):
+            code, out, err = fleet.run("restore", file, folder, "--yes")
+            assert code > 0 and err and "Sanitizer" not in err, (what, code, out, err)
+            assert fingerprint(folder) == was, what
+
+        for what, content in hostile(good, foreign):
+            with open(bad, "wb") as f:
+                f.write(content)
+            refused(what, bad)
+        os.mkdir(fleet.data("empty"))
+        refused("a directory", fleet.data("empty"))
+        refused("nothing", fleet.data("none"))
+        os.symlink(fleet.data("loop"), fleet.data("loop"))
+        refused("a link to itself", fleet.data("loop"))
+        fleet.coordinator(1)
+        after = fleet.settled(["n1"])
+        assert (after["era"], after["digest"]) == (before["era"], before["digest"]), (before, after)
+
+
 def a_full_disk_ends_with_74_and_loses_nothing(binary):
     with Fleet(binary) as fleet:
         fleet.coordinators(1)
@@ -233,5 +294,6 @@ main(
         one_folder_takes_one_process,
         a_full_disk_ends_with_74_and_loses_nothing,
         a_backup_restores_a_group_that_lost_all_its_folders,
+        a_hostile_backup_changes_nothing,
     ]
 )

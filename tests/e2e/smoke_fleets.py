@@ -2,9 +2,11 @@
 """Two fleets of one cluster name on the same ports, one after the other: what is left of the first
 does not join the second, says so, and goes on when its own coordinators are back.
 """
+import os
 import re
 import urllib.request
 
+import packets
 from fleet import Fleet, Resp, main, succeeds, until
 
 WAY_IN = "to join, start node n1 in an empty folder"
@@ -131,9 +133,41 @@ def a_folder_of_another_fleet_is_told_so_and_another_one_joins(binary):
         assert second.settled(["n1"])["fleet"] == new
 
 
+def with_sessions(fleet):
+    """A fleet whose actors take sessions, and where its clients come in."""
+    pusher = os.path.join(os.path.dirname(fleet.binary), "tests", "plugins", "pusher.so")
+    fleet.coordinators(1)
+    fleet.node("n1", ["--actor", pusher])
+    host, port = fleet.gateway("g1", ["--frames", "127.0.0.1:0"]).fields["frames"].rsplit(":", 1)
+    fleet.settled(["n1"])
+    return host, int(port)
+
+
+def a_session_of_another_fleet_is_nobodys(binary):
+    with Fleet(binary) as first, Fleet(binary) as second:
+        there, here = with_sessions(first), with_sessions(second)
+        stranger = packets.Client(there).keep(b"alice")
+
+        def refused(why):
+            answer = packets.Client(here).resume(b"alice", stranger.name)
+            assert answer.status == packets.REJECTED and answer.payload.startswith(why), answer
+
+        refused(b"GONE")
+        code, out, err = second.run("trace", "alice", "--coordinators", second.addresses)
+        assert code == 1 and "--wake" in err, ("her actor was woken for it", out, err)
+        alice = packets.Client(here)
+        own = alice.keep(b"alice")
+        assert own.name != stranger.name
+        refused(b"REPLACED")
+        assert alice.ask(b"alice", b"hello").status == packets.OK, "hers is as it was"
+        alice.close()
+        assert packets.Client(here).resume(b"alice", own.name).status == packets.OK
+
+
 main(
     [
         what_is_left_of_a_fleet_does_not_join_the_next_one,
         a_folder_of_another_fleet_is_told_so_and_another_one_joins,
+        a_session_of_another_fleet_is_nobodys,
     ]
 )
