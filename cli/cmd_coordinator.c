@@ -6,6 +6,7 @@
 #include "cli/admin.h"
 #include "cli/attend.h"
 #include "cli/coordinator_uv.h"
+#include "cli/fault.h"
 #include "cli/link_words.h"
 #include "cli/listen.h"
 #include "cli/options.h"
@@ -35,7 +36,12 @@ static bool parse_peers(const char *text, struct coordinator_options *o)
         }
         for (size_t i = 0; i < o->voter_count; i++) {
             if (o->voter[i] == id) {
-                (void)fprintf(stderr, "ringhold coordinator: --peers: id %lu twice\n", id);
+                fault_print("coordinator", "--peers: id %lu twice", id);
+                return false;
+            }
+            if (strcmp(o->address[i], end + 1) == 0) {
+                fault_print(
+                    "coordinator", "--peers: %s is both %lu and %lu", end + 1, o->voter[i], id);
                 return false;
             }
         }
@@ -45,9 +51,7 @@ static bool parse_peers(const char *text, struct coordinator_options *o)
         text += *text == ',' ? 1 : 0;
     }
     if (*text != '\0') {
-        (void)fprintf(stderr,
-                      "ringhold coordinator: --peers: '%s' is not ID=HOST:PORT[,…], 1, 3 or 5\n",
-                      text);
+        fault_print("coordinator", "--peers: '%s' is not ID=HOST:PORT[,…], 1, 3 or 5", text);
         return false;
     }
     return true;
@@ -80,22 +84,19 @@ static bool check(struct coordinator_options *o, const char *peers, const struct
         }
     }
     if (!mine && o->joining) {
-        (void)fprintf(stderr, "ringhold coordinator: --join-group needs --listen\n");
+        fault_print("coordinator", "--join-group needs --listen");
         return false;
     }
     if (!mine) {
-        (void)fprintf(stderr, "ringhold coordinator: --id %u is not among --peers\n", o->id);
+        fault_print("coordinator", "--id %u is not among --peers", o->id);
         return false;
     }
     if (!o->joining && o->voter_count != 1 && o->voter_count != 3 && o->voter_count != 5) {
-        (void)fprintf(stderr,
-                      "ringhold coordinator: %zu coordinators; 1, 3 or 5 make sense\n",
-                      o->voter_count);
+        fault_print("coordinator", "%zu coordinators; 1, 3 or 5 make sense", o->voter_count);
         return false;
     }
     if (o->heartbeat_ms * 2 > o->election_ms) {
-        (void)fprintf(
-            stderr, "ringhold coordinator: --election-ms must be at least twice --heartbeat-ms\n");
+        fault_print("coordinator", "--election-ms must be at least twice --heartbeat-ms");
         return false;
     }
     struct hello self = {.role = ROLE_COORDINATOR};
@@ -150,14 +151,14 @@ static bool take_times(struct coordinator_options *o, const struct lease_times *
     }
     fault = coordinator_config_fault(&o->machine, o->election_ms);
     if (fault != NULL) {
-        (void)fprintf(stderr,
-                      "ringhold coordinator: --lease %ums, --lease-margin %ums, --suspect %ums, "
-                      "--election-ms %u: %s\n",
-                      t->lease_ms,
-                      (unsigned)(o->machine.lease_margin_us / 1000),
-                      o->machine.suspect_ms,
-                      o->election_ms,
-                      fault);
+        fault_print("coordinator",
+                    "--lease %ums, --lease-margin %ums, --suspect %ums, "
+                    "--election-ms %u: %s",
+                    t->lease_ms,
+                    (unsigned)(o->machine.lease_margin_us / 1000),
+                    o->machine.suspect_ms,
+                    o->election_ms,
+                    fault);
     }
     return fault == NULL;
 }
@@ -219,19 +220,27 @@ static bool take_least(struct coordinator_config *config, const char *text)
 
         if (role_size > RING_ROLE_MAX || members < 1 || members > RING_NODES_MAX ||
             end != text + size || config->least_count == COORDINATOR_LEAST_MAX) {
-            (void)fprintf(stderr,
-                          "ringhold coordinator: --min-members: '%.*s' is not ROLE=N with N from 1 "
-                          "to %d, or there are more than %d of them\n",
-                          (int)size,
-                          text,
-                          RING_NODES_MAX,
-                          COORDINATOR_LEAST_MAX);
+            fault_print("coordinator",
+                        "--min-members: '%.*s' is not ROLE=N with N from 1 "
+                        "to %d, or there are more than %d of them",
+                        (int)size,
+                        text,
+                        RING_NODES_MAX,
+                        COORDINATOR_LEAST_MAX);
             return false;
         }
         memcpy(least->role, text, role_size);
         least->role[role_size] = '\0';
         if (strcmp(least->role, "default") == 0) {
             least->role[0] = '\0';
+        }
+        for (size_t i = 0; i < config->least_count; i++) {
+            if (strcmp(config->least[i].role, least->role) == 0) {
+                fault_print("coordinator",
+                            "--min-members: role %s is there twice",
+                            least->role[0] == '\0' ? "default" : least->role);
+                return false;
+            }
         }
         least->members = (uint32_t)members;
         config->least_count++;

@@ -3,6 +3,7 @@
 #include "cli/admin.h"
 #include "cli/attend.h"
 #include "cli/commands.h"
+#include "cli/fault.h"
 #include "cli/link_words.h"
 #include "cli/listen.h"
 #include "cli/options.h"
@@ -86,7 +87,7 @@ static bool check_login(const char *word, struct login_config *login)
         return true;
     }
     if (number > UINT16_MAX) {
-        (void)fprintf(stderr, "ringhold gateway: --auth-kind: there is no kind %s\n", word);
+        fault_print("gateway", "--auth-kind: there is no kind %s", word);
         return false;
     }
     login->kind = (uint16_t)number;
@@ -99,18 +100,18 @@ static bool check_certificate(const struct gateway_options *o, bool wanted)
     char why[TLS_WHY_SIZE];
 
     if ((o->tls_cert == NULL) != (o->tls_key == NULL)) {
-        (void)fprintf(stderr, "ringhold gateway: --tls-cert and --tls-key: one needs the other\n");
+        fault_print("gateway", "--tls-cert and --tls-key: one needs the other");
         return false;
     }
     if ((o->tls_cert != NULL) != wanted) {
-        (void)fprintf(stderr,
-                      "ringhold gateway: --tls-cert is of --frames-tls, --wss or --resp-tls, and "
-                      "these need it\n");
+        fault_print("gateway",
+                    "--tls-cert is of --frames-tls, --wss or --resp-tls, and "
+                    "these need it");
         return false;
     }
     struct tls_keys *keys = wanted ? tls_keys_load(o->tls_cert, o->tls_key, why) : NULL;
     if (wanted && keys == NULL) {
-        (void)fprintf(stderr, "ringhold gateway: cannot take --tls-cert, --tls-key: %s\n", why);
+        fault_print("gateway", "cannot take --tls-cert, --tls-key: %s", why);
     }
     tls_keys_free(keys);
     return !wanted || keys != NULL;
@@ -135,7 +136,7 @@ static bool check_keys(const char *path)
     const bool good = path == NULL || keyring_load(path, &keys, why);
 
     if (!good) {
-        (void)fprintf(stderr, "ringhold gateway: cannot take --auth-keys: %s\n", why);
+        fault_print("gateway", "cannot take --auth-keys: %s", why);
     } else if (path != NULL) {
         hmac_wipe(&keys, sizeof keys);
     }
@@ -168,10 +169,9 @@ static bool check_players(struct gateway_words *w, struct gateway_options *o)
     }
     o->auth_keys = given(w->auth_keys);
     if ((o->auth_keys != NULL || w->auth_kind[0] != '\0') && !any) {
-        (void)fprintf(
-            stderr,
-            "ringhold gateway: --auth-keys and --auth-kind are of --frames, --ws and what "
-            "is the same by TLS, which are missing\n");
+        fault_print("gateway",
+                    "--auth-keys and --auth-kind are of --frames, --ws and what "
+                    "is the same by TLS, which are missing");
         return false;
     }
     if (!check_login(w->auth_kind, &o->clients.login) || !check_certificate(o, any_tls) ||
@@ -179,8 +179,7 @@ static bool check_players(struct gateway_words *w, struct gateway_options *o)
         return false;
     }
     if (w->ws_path[0] != '/') {
-        (void)fprintf(
-            stderr, "ringhold gateway: --ws-path: '%s' does not begin with '/'\n", w->ws_path);
+        fault_print("gateway", "--ws-path: '%s' does not begin with '/'", w->ws_path);
         return false;
     }
     return true;
@@ -190,12 +189,11 @@ static bool check_players(struct gateway_words *w, struct gateway_options *o)
 static bool enough(const struct gateway_options *o, const char *key, uint32_t value)
 {
     if (value < o->threads) {
-        (void)fprintf(stderr,
-                      "ringhold gateway: --%s: at least one for each of %" PRIu32
-                      " threads, not %" PRIu32 "\n",
-                      key,
-                      o->threads,
-                      value);
+        fault_print("gateway",
+                    "--%s: at least one for each of %" PRIu32 " threads, not %" PRIu32 "",
+                    key,
+                    o->threads,
+                    value);
     }
     return value >= o->threads;
 }
@@ -203,10 +201,10 @@ static bool enough(const struct gateway_options *o, const char *key, uint32_t va
 static bool check_proxies(const struct gateway_words *w, struct gateway_options *o)
 {
     if (!ranges_parse(w->proxy_from, &o->proxies)) {
-        (void)fprintf(stderr,
-                      "ringhold gateway: --proxy-from: '%s' is not CIDR[,CIDR…], at most %d\n",
-                      w->proxy_from,
-                      RANGES_MAX);
+        fault_print("gateway",
+                    "--proxy-from: '%s' is not CIDR[,CIDR…], at most %d",
+                    w->proxy_from,
+                    RANGES_MAX);
         return false;
     }
     return true;
@@ -217,10 +215,10 @@ static bool check(struct gateway_words *w, struct gateway_options *o)
     size_t count = 0;
 
     if (admin_split(w->join, w->address, ADMIN_COORDINATORS_MAX, &count) != ERR_OK) {
-        (void)fprintf(stderr,
-                      "ringhold gateway: --join: '%s' is not HOST:PORT[,HOST:PORT…], at most %d\n",
-                      w->join,
-                      ADMIN_COORDINATORS_MAX);
+        fault_print("gateway",
+                    "--join: '%s' is not HOST:PORT[,HOST:PORT…], at most %d",
+                    w->join,
+                    ADMIN_COORDINATORS_MAX);
         return false;
     }
     for (size_t i = 0; i < count; i++) {

@@ -4,6 +4,7 @@
 #include "cli/attend.h"
 #include "cli/cmd_nodes.h"
 #include "cli/commands.h"
+#include "cli/fault.h"
 #include "cli/link_words.h"
 #include "cli/listen.h"
 #include "cli/lua_options.h"
@@ -52,8 +53,7 @@ static bool choose(const char *option, const char *word, const char *const choic
             return true;
         }
     }
-    (void)fprintf(
-        stderr, "ringhold node: --%s is %s or %s, not '%s'\n", option, choice[0], choice[1], word);
+    fault_print("node", "--%s is %s or %s, not '%s'", option, choice[0], choice[1], word);
     return false;
 }
 
@@ -72,14 +72,14 @@ static bool check(struct node_words *w)
     size_t count = 0;
 
     if (w->name[0] == '\0') {
-        (void)fprintf(stderr, "ringhold node: --name is needed: unique in the cluster\n");
+        fault_print("node", "--name is needed: unique in the cluster");
         return false;
     }
     if (admin_split(w->join, addresses, ADMIN_COORDINATORS_MAX, &count) != ERR_OK) {
-        (void)fprintf(stderr,
-                      "ringhold node: --join: '%s' is not HOST:PORT[,HOST:PORT…], at most %d\n",
-                      w->join,
-                      ADMIN_COORDINATORS_MAX);
+        fault_print("node",
+                    "--join: '%s' is not HOST:PORT[,HOST:PORT…], at most %d",
+                    w->join,
+                    ADMIN_COORDINATORS_MAX);
         return false;
     }
     if (w->data[0] == '\0') {

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/bearer.h"
+#include "cli/fault.h"
 #include "cli/http_listen.h"
 #include "cli/listen.h"
 #include "cli/process.h"
@@ -99,7 +100,7 @@ static const char *unix_path(const struct http_options *o)
 
 static bool complain(const char *daemon, const char *what, const char *which, const char *why)
 {
-    (void)fprintf(stderr, "ringhold %s: %s '%s': %s\n", daemon, what, which, why);
+    fault_print(daemon, "%s '%s': %s", what, which, why);
     return false;
 }
 

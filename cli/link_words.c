@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/link_words.h"
 
+#include "cli/fault.h"
+
 #include <stdio.h>
 
 struct option link_ca_option(struct link_words *w)
@@ -55,14 +57,13 @@ bool link_words_check(const struct link_words *w, const char *command, const str
         return true;
     }
     if (given < 3) {
-        (void)fprintf(stderr,
-                      "ringhold %s: --link-ca, --link-certificate, --link-key: each needs the "
-                      "others\n",
-                      command);
+        fault_print(command,
+                    "--link-ca, --link-certificate, --link-key: each needs the "
+                    "others");
         return false;
     }
     if (!links_take_files(&config, why, sizeof why)) {
-        (void)fprintf(stderr, "ringhold %s: %s\n", command, why);
+        fault_print(command, "%s", why);
         return false;
     }
     return true;

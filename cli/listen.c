@@ -2,6 +2,7 @@
 #include "cli/listen.h"
 
 #include "base/log.h"
+#include "cli/fault.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,16 +19,15 @@ bool listen_allowed(const char *daemon, const char *address, bool guarded)
 
     if (colon == NULL || colon == address || colon[1] == '\0' ||
         strspn(colon + 1, "0123456789") != strlen(colon + 1)) {
-        (void)fprintf(stderr, "ringhold %s: '%s' is not HOST:PORT\n", daemon, address);
+        fault_print(daemon, "'%s' is not HOST:PORT", address);
         return false;
     }
     if (!listen_is_loopback(address) && !guarded) {
-        (void)fprintf(stderr,
-                      "ringhold %s: %s is beyond loopback, in the clear, and asks nobody who he "
-                      "is: anyone who reaches it owns the fleet. TLS (ringhold-tls(1)), or "
-                      "--insecure if you mean it\n",
-                      daemon,
-                      address);
+        fault_print(daemon,
+                    "%s is beyond loopback, in the clear, and asks nobody who he "
+                    "is: anyone who reaches it owns the fleet. TLS (ringhold-tls(1)), or "
+                    "--insecure if you mean it",
+                    address);
         return false;
     }
     return true;
@@ -44,8 +44,7 @@ bool log_level_check(const char *daemon, const char *level)
     enum log_level parsed = LOG_INFO;
 
     if (!log_level_parse(level, &parsed)) {
-        (void)fprintf(
-            stderr, "ringhold %s: --log-level: it takes error, warn, info or debug\n", daemon);
+        fault_print(daemon, "--log-level: it takes error, warn, info or debug");
         return false;
     }
     return true;

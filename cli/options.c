@@ -115,6 +115,10 @@ int options_parse(const struct command *command, int argc, char **argv, const ch
     if (count < 0) {
         return count == -1 ? 0 : 1;
     }
+    if (command->places != NULL) {
+        command->places->options = command->options;
+        (void)snprintf(command->places->file, sizeof command->places->file, "%s", p.config);
+    }
     if (!options_read_environment(&p) || (p.config[0] != '\0' && !options_read_file(&p))) {
         return 1;
     }

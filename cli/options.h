@@ -117,6 +117,14 @@ void option_copy(const struct option *to, const struct option *from);
 /* The row's place, for what it needs more. A table of more than OPTIONS_MAX is a fault of ours. */
 struct option *options_add(struct options *t, struct option row);
 
+/* The lines of the file that set the rows of a table; 0 = another one did, or none. */
+enum { OPTIONS_PATH_SIZE = 4096 };
+struct option_places {
+    const struct option *options; /* borrowed */
+    char file[OPTIONS_PATH_SIZE];
+    uint32_t line[OPTIONS_MAX];
+};
+
 struct command {
     const char *name;      /* "coordinator", "node drain" */
     const char *summary;   /* one line for `ringhold --help` */
@@ -126,6 +134,7 @@ struct command {
     int arguments_min;
     int arguments_max;
     bool daemon; /* its options may be in the environment; --check-config, --print-config */
+    struct option_places *places; /* filled in; or NULL */
 };
 
 /* What options_parse() returns to go on: run, or end after all checks. */

@@ -23,6 +23,9 @@ static const char *take_line(struct options_parse *p, const char *name, const ch
     if (*origin == from && o->kind != OPTION_LIST) {
         return "it is set twice";
     }
+    if (p->command->places != NULL && *origin != from) {
+        p->command->places->line[o - p->command->options] = p->line;
+    }
     *origin = (uint8_t)from;
     return option_set(o, value);
 }
@@ -62,9 +65,30 @@ static int on_line(void *user, const char *section, const char *name, const char
     return why == NULL;
 }
 
+/* ini_parse_stream()'s fgets, which counts lines as that does. */
+static char *next_line(char *text, int size, void *stream)
+{
+    struct options_parse *p = stream;
+
+    p->line++;
+    return fgets(text, size, p->file);
+}
+
+/* As ini_parse(): below 0 = can't be read (errno), else the first bad line, or 0. */
+static int read_lines(struct options_parse *p)
+{
+    p->file = fopen(p->config, "re");
+    if (p->file == NULL) {
+        return -1;
+    }
+    const int line = ini_parse_stream(next_line, p, on_line, p);
+    (void)fclose(p->file);
+    return line;
+}
+
 bool options_read_file(struct options_parse *p)
 {
-    const int line = ini_parse(p->config, on_line, p);
+    const int line = read_lines(p);
     const char *name = p->command->name;
 
     if (line < 0) {

@@ -8,7 +8,7 @@
 
 #include "cli/options.h"
 
-enum { OPTIONS_PATH_SIZE = 4096 };
+#include <stdio.h>
 
 /* ORIGIN_COMMON: of the file's section [tls], which all roles share; their own sections win. */
 enum option_origin { ORIGIN_DEFAULT, ORIGIN_FLAG, ORIGIN_ENVIRONMENT, ORIGIN_FILE, ORIGIN_COMMON };
@@ -18,6 +18,8 @@ struct options_parse {
     uint8_t origin[OPTIONS_MAX]; /* enum option_origin */
     char config[OPTIONS_PATH_SIZE];
     char fault[160]; /* of the file's first bad line */
+    FILE *file;      /* while it is read */
+    uint32_t line;
     bool has_section;
     bool check; /* --check-config */
     bool print; /* --print-config */

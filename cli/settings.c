@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "cli/fault.h"
 
 #include <string.h>
 
@@ -14,11 +15,14 @@ int settings_read(struct settings *s, const struct settings_kind *kind, int argc
     s->kind = kind;
     kind->init(s);
     s->command.options = s->table.row;
+    s->command.places = &s->places;
     const int code = options_parse(&s->command, argc, argv, arguments, &count);
     if (code >= 0) {
         return code;
     }
+    fault_places(&s->places);
     const int checked = kind->check(s);
+    fault_places(NULL);
     return checked == OPTIONS_RUN ? code : checked;
 }
 

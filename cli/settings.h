@@ -13,7 +13,8 @@
 struct settings {
     const struct settings_kind *kind;
     struct options table;
-    struct command command; /* `options` is filled in */
+    struct command command; /* `options` and `places` are filled in */
+    struct option_places places;
 };
 
 struct settings_kind {

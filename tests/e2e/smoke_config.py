@@ -85,12 +85,18 @@ def what_is_wrong_is_named_with_its_place(binary):
             ("name = a\n", ":1: unknown section []"),
             ("", "no key in it"),
             ("[node]\nweight = 1\n", "--name is needed"),
-            ("[coordinator]\nelection-ms = 60\nheartbeat-ms = 50\n", "--election-ms must be at least"),
+            ("[coordinator]\nelection-ms = 60\nheartbeat-ms = 50\n", ":2, FILE:3: --election-ms must be at least"),
+            ("[coordinator]\nlease = 3s\n\nsuspect = 3s\n", ":2, FILE:4: --lease 3000ms"),
+            ("[coordinator]\npeers = 1=h:1,2=h:2,1=h:3\n", ":2: --peers: id 1 twice"),
+            ("[coordinator]\npeers = 1=h:1,2=h:2,3=h:1\n", ":2: --peers: h:1 is both 1 and 3"),
+            ("[coordinator]\nmin-members = a=1\nmin-members = a=2\n", ":2: --min-members: role a is there twice"),
+            ("[gateway]\nthreads = 4\nmax-clients = 3\n", ":3: --max-clients: at least one for each"),
+            ("[tls]\nca = /a\n[node]\nname = n\n", ":2: --link-ca, --link-certificate, --link-key: each needs"),
             ("[gateway]\nresp = 0.0.0.0:6380\n", "is beyond loopback"),
         ):
             path = written(folder, text)
             code, out, err = run(binary, "config", "check", path)
-            assert code == 1 and why in err, (text, code, out, err)
+            assert code == 1 and why.replace("FILE", path) in err, (text, code, out, err)
             assert path in err or not why.startswith(":"), err
         code, _, err = run(binary, "config", "check", os.path.join(folder, "none"))
         assert code == 1 and "can't read" in err, err
