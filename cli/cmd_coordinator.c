@@ -92,7 +92,8 @@ static bool check(struct coordinator_options *o, const char *peers, const struct
         return false;
     }
     if (!o->joining && o->voter_count != 1 && o->voter_count != 3 && o->voter_count != 5) {
-        fault_print("coordinator", "%zu coordinators; 1, 3 or 5 make sense", o->voter_count);
+        fault_print(
+            "coordinator", "--peers: %zu coordinators; 1, 3 or 5 make sense", o->voter_count);
         return false;
     }
     if (o->heartbeat_ms * 2 > o->election_ms) {
@@ -104,7 +105,7 @@ static bool check(struct coordinator_options *o, const char *peers, const struct
     (void)snprintf(self.name, sizeof self.name, "%u", o->id);
     o->tls = link_words_files(tls);
     return link_words_check(tls, "coordinator", &self) &&
-           listen_allowed("coordinator", o->listen, o->insecure || o->tls.ca != NULL);
+           listen_allowed("coordinator", "listen", o->listen, o->insecure || o->tls.ca != NULL);
 }
 
 /* 0 = as the lease's length makes it. */

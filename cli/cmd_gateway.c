@@ -124,10 +124,9 @@ static bool check_place(const struct gateway_words *w, const char *address,
     const bool asks = w->auth_keys[0] != '\0' || w->auth_kind[0] != '\0';
     const bool guarded = shape.tls && shape.speech == CLIENT_PACKETS && asks;
 
-    return listen_allowed("gateway", address, w->insecure || guarded);
+    return listen_allowed("gateway", shape.name, address, w->insecure || guarded);
 }
 
-/* Where players come in. */
 /* Are they any? */
 static bool check_keys(const char *path)
 {
@@ -143,6 +142,27 @@ static bool check_keys(const char *path)
     return good;
 }
 
+/* No port is for two, but 0, which is any. */
+static bool check_apart(const struct gateway_options *o)
+{
+    for (size_t i = 0; i < ENTRY_COUNT; i++) {
+        for (size_t j = 0; j < i && o->at[i] != NULL; j++) {
+            const char *port = strrchr(o->at[i], ':');
+
+            if (o->at[j] != NULL && strcmp(o->at[i], o->at[j]) == 0 && strcmp(port, ":0") != 0) {
+                fault_print("gateway",
+                            "--%s and --%s: both at %s",
+                            entry_shape((enum entry)j).name,
+                            entry_shape((enum entry)i).name,
+                            o->at[i]);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Where players come in. */
 static bool check_players(struct gateway_words *w, struct gateway_options *o)
 {
     bool any = false;
@@ -174,8 +194,8 @@ static bool check_players(struct gateway_words *w, struct gateway_options *o)
                     "is the same by TLS, which are missing");
         return false;
     }
-    if (!check_login(w->auth_kind, &o->clients.login) || !check_certificate(o, any_tls) ||
-        !check_keys(o->auth_keys)) {
+    if (!check_apart(o) || !check_login(w->auth_kind, &o->clients.login) ||
+        !check_certificate(o, any_tls) || !check_keys(o->auth_keys)) {
         return false;
     }
     if (w->ws_path[0] != '/') {

@@ -89,7 +89,7 @@ static bool check(struct node_words *w)
     (void)snprintf(self.cluster, sizeof self.cluster, "%s", w->cluster);
     (void)snprintf(self.name, sizeof self.name, "%s", w->name);
     return link_words_check(&w->tls, "node", &self) &&
-           listen_allowed("node", w->listen, w->insecure || w->tls.ca[0] != '\0') &&
+           listen_allowed("node", "listen", w->listen, w->insecure || w->tls.ca[0] != '\0') &&
            http_check(&w->http, "node");
 }
 

@@ -136,7 +136,7 @@ bool http_check(const struct http_options *o, const char *daemon)
         }
         return check_token(o, daemon);
     }
-    if (!listen_allowed(daemon, o->admin, true)) {
+    if (!listen_allowed(daemon, "admin", o->admin, true)) {
         return false; // it is no address
     }
     if (!listen_is_loopback(o->admin) && o->token[0] == '\0') {

@@ -13,20 +13,22 @@ bool listen_is_loopback(const char *address)
            strncmp(address, "[::1]:", 6) == 0;
 }
 
-bool listen_allowed(const char *daemon, const char *address, bool guarded)
+// NOLINTNEXTLINE(bugprone-easily-swappable-parameters): as a message names them
+bool listen_allowed(const char *daemon, const char *key, const char *address, bool guarded)
 {
     const char *colon = strrchr(address, ':');
 
     if (colon == NULL || colon == address || colon[1] == '\0' ||
         strspn(colon + 1, "0123456789") != strlen(colon + 1)) {
-        fault_print(daemon, "'%s' is not HOST:PORT", address);
+        fault_print(daemon, "--%s: '%s' is not HOST:PORT", key, address);
         return false;
     }
     if (!listen_is_loopback(address) && !guarded) {
         fault_print(daemon,
-                    "%s is beyond loopback, in the clear, and asks nobody who he "
+                    "--%s: %s is beyond loopback, in the clear, and asks nobody who he "
                     "is: anyone who reaches it owns the fleet. TLS (ringhold-tls(1)), or "
                     "--insecure if you mean it",
+                    key,
                     address);
         return false;
     }

@@ -9,9 +9,9 @@
 
 #include <stdbool.h>
 
-/* Beyond loopback only what is encrypted and asks who comes (`guarded`), or with --insecure. False
- * after printing why. */
-bool listen_allowed(const char *daemon, const char *address, bool guarded);
+/* A value of that key. Beyond loopback only what is encrypted and asks who comes (`guarded`), or
+ * with --insecure. False after printing why. */
+bool listen_allowed(const char *daemon, const char *key, const char *address, bool guarded);
 
 /* By its name or number alone: nothing is looked up. */
 bool listen_is_loopback(const char *address);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "cli/fault.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -84,7 +85,9 @@ static bool fits(const struct settings *running, const struct settings *next)
 
         option_copy(row, row->reloads ? &next->table.row[i] : &running->table.row[i]);
     }
+    fault_places(&next->places);
     const bool good = s->kind->derive(s);
+    fault_places(NULL);
     mem_free(s);
     return good;
 }

@@ -92,7 +92,10 @@ def what_is_wrong_is_named_with_its_place(binary):
             ("[coordinator]\nmin-members = a=1\nmin-members = a=2\n", ":2: --min-members: role a is there twice"),
             ("[gateway]\nthreads = 4\nmax-clients = 3\n", ":3: --max-clients: at least one for each"),
             ("[tls]\nca = /a\n[node]\nname = n\n", ":2: --link-ca, --link-certificate, --link-key: each needs"),
-            ("[gateway]\nresp = 0.0.0.0:6380\n", "is beyond loopback"),
+            ("[gateway]\nresp = 0.0.0.0:6380\n", ":2: --resp: 0.0.0.0:6380 is beyond loopback"),
+            ("[node]\nname = n\nlisten = here\n", ":3: --listen: 'here' is not HOST:PORT"),
+            ("[gateway]\nframes = 127.0.0.1:7\nws = 127.0.0.1:7\n", ":2, FILE:3: --frames and --ws: both at 127.0.0.1:7"),
+            ("[coordinator]\npeers = 1=h:1,2=h:2\n", ":2: --peers: 2 coordinators; 1, 3 or 5 make sense"),
         ):
             path = written(folder, text)
             code, out, err = run(binary, "config", "check", path)
@@ -186,7 +189,7 @@ def a_gateway_takes_over_what_it_can(binary):
         # Fine by itself, but not beside the number of threads that stays.
         written(fleet.folder, "[gateway]\nthreads = 1\nmax-clients = 1\n")
         said = hang_up(gateway, "reload_failed")
-        assert "--max-clients: at least one for each of 3 threads, not 1" in said[0], said
+        assert f"{path}:3: --max-clients: at least one for each of 3 threads, not 1" in said[0], said
         assert limit_of(gateway, "maxclients") == 77 and figures(page) == (0, 1)
         # Who asks for less sees that he gets it.
         written(fleet.folder, "[gateway]\nthreads = 3\nlog-level = error\nmax-clients = 78\n")
