@@ -12,8 +12,6 @@
 
 #include <inttypes.h>
 
-enum { EX_TEMPFAIL_CODE = 75 };
-
 bool host_owns(const struct host *h, uint32_t cell)
 {
     return ring_hit_node(h->view.ring.cell[cell]) == h->slot;
@@ -103,17 +101,19 @@ static struct span *changed_cells(const struct host *h, const Rh__Delta *delta, 
 
 /* What lives here lives where the ring says. An actor's cell is for life: were its kind bound to
  * other cells now, the fleet would look for it elsewhere. */
-static const char *misfit(const struct host *h)
+static bool has_other_grid(const struct host *h)
 {
-    if (h->view.ring.grid != h->actors.grid || h->view.ring.cell_count < h->actors.cell_count) {
-        return "the ring has another grid";
-    }
+    return h->view.ring.grid != h->actors.grid || h->view.ring.cell_count < h->actors.cell_count;
+}
+
+static bool has_rebound_kind(const struct host *h)
+{
     for (size_t i = 0; i < h->config.kind_count; i++) {
         if (adopt_first_cell(&h->view.ring, h->kind[i].kind) != h->kind[i].first_cell) {
-            return "a kind that it hosts was bound to another role";
+            return true;
         }
     }
-    return NULL;
+    return false;
 }
 
 /* It said goodbye, and was given vnodes before anybody heard: they are not let go of like that. */
@@ -139,13 +139,11 @@ static void adopt(struct host *h, const Rh__Delta *delta)
     h->checked_version = h->view.ring.version;
     h->ahead_version = 0;
     if (me == NULL || me->incarnation != h->incarnation) {
-        const bool parting = h->life == LIFE_PARTING;
-
-        host_stop(h, parting ? 0 : EX_TEMPFAIL_CODE, parting ? "left" : "not a member any more");
+        host_stop(h, h->life == LIFE_PARTING ? HOST_EXIT_LEFT : HOST_EXIT_NO_MEMBER);
         return;
     }
-    if (misfit(h) != NULL) {
-        host_stop(h, EX_TEMPFAIL_CODE, misfit(h));
+    if (has_other_grid(h) || has_rebound_kind(h)) {
+        host_stop(h, has_other_grid(h) ? HOST_EXIT_GRID : HOST_EXIT_REBOUND);
         return;
     }
     span = changed_cells(h, delta, &count);
@@ -169,7 +167,7 @@ static void adopt(struct host *h, const Rh__Delta *delta)
     mem_free(span);
     if (strays) {
         log_error("node", "live_actor_in_lost_cells", "version=%" PRIu64, h->view.ring.version);
-        host_stop(h, EX_TEMPFAIL_CODE, "a configuration took cells with live actors");
+        host_stop(h, HOST_EXIT_OVERLAP);
         return;
     }
     admit_all(h, &h->waitver);

@@ -303,11 +303,11 @@ static void on_exit(struct shell *s, const struct host_effect *e)
     s->exit_code = e->code;
     s->exit_by_us = s->now_us + 1000000;
     if (e->code == 0) {
-        log_info("node", "left", "why=\"%s\"", e->why == NULL ? "" : e->why);
+        log_info("node", "left", "why=\"%s\"", e->why);
     } else {
         (void)fprintf(stderr,
                       "ringhold node: %s%s\n",
-                      e->why == NULL ? "the coordinators refused it" : e->why,
+                      e->why,
                       e->code == EXIT_FENCED ? ": exit 75, start it again to join anew" : "");
     }
 }

@@ -204,16 +204,34 @@ void host_drop_all(struct host *h, enum discard_why why)
     h->marked_version = 0;
 }
 
-void host_stop(struct host *h, int code, const char *why)
+void host_stop(struct host *h, enum host_exit_why why)
 {
+    enum { FAILED = 1, JOIN_ANEW = 75 /* EX_TEMPFAIL of sysexits.h */ };
+    static const struct {
+        int code;
+        const char *text;
+    } exits[] = {
+        [HOST_EXIT_LEFT] = {0, "left"},
+        [HOST_EXIT_UNREGISTERED] = {0, "left before it was registered"},
+        [HOST_EXIT_REFUSED] = {FAILED, "registration refused"},
+        [HOST_EXIT_ERA] = {FAILED, "the database went back to an older era"},
+        [HOST_EXIT_NO_MEMBER] = {JOIN_ANEW, "not a member any more"},
+        [HOST_EXIT_BARRED] = {JOIN_ANEW, "barred"},
+        [HOST_EXIT_GRID] = {JOIN_ANEW, "the ring has another grid"},
+        [HOST_EXIT_REBOUND] = {JOIN_ANEW, "a kind that it hosts was bound to another role"},
+        [HOST_EXIT_OVERLAP] = {JOIN_ANEW, "a configuration took cells with live actors"},
+        [HOST_EXIT_OPERATOR] = {JOIN_ANEW, "an operator says that this is no member"},
+    };
+    const int code = exits[why].code;
     struct host_effect *e = NULL;
 
-    log_info("node", "stop", "code=%d why=\"%s\"", code, why);
+    log_info("node", "stop", "code=%d why=\"%s\"", code, exits[why].text);
     host_drop_all(h, code == 0 ? DISCARD_STOP : DISCARD_FENCED);
     h->life = LIFE_OVER;
     e = host_emit(h, HOST_EXIT);
+    e->exit_why = why;
     e->code = code;
-    e->why = why;
+    e->why = exits[why].text;
 }
 
 void host_free(struct host *h)

@@ -146,7 +146,7 @@ enum host_effect_type {
     HOST_REGISTERED,       /* incarnation: tell the links */
     HOST_LIST,             /* kinds, kind_count: ids came to me cold; ask for those to wake */
     HOST_MAILBOX_FULL,     /* actor, count: so many were refused; told at 1, 2, 4, 8 … */
-    HOST_EXIT,             /* code; why */
+    HOST_EXIT,             /* exit_why, code, why */
 };
 
 enum host_event_type {
@@ -226,6 +226,20 @@ enum retire_why {
     RETIRE_ASKED, /* HOST_PASSIVATE */
 };
 
+/* Why the process is to end. Each has a code and a text (host.c). */
+enum host_exit_why {
+    HOST_EXIT_LEFT,         /* it said goodbye, or the fleet knows that it went */
+    HOST_EXIT_UNREGISTERED, /* told to leave before it was registered */
+    HOST_EXIT_REFUSED,      /* the coordinators refuse its registration for good */
+    HOST_EXIT_ERA,          /* the coordinators' database went back to an older era */
+    HOST_EXIT_NO_MEMBER,    /* a configuration came that does not have it */
+    HOST_EXIT_BARRED,       /* it was fenced */
+    HOST_EXIT_GRID,         /* the ring has another grid */
+    HOST_EXIT_REBOUND,      /* a kind that it hosts was bound to another role */
+    HOST_EXIT_OVERLAP,      /* a configuration took cells with live actors from it (I4) */
+    HOST_EXIT_OPERATOR,     /* an operator says that it is no member */
+};
+
 struct host_effect {
     enum host_effect_type type;
     int coordinator;
@@ -247,8 +261,9 @@ struct host_effect {
     const uint16_t *kinds; /* LIST: valid as long as the host */
     size_t kind_count;
     uint64_t count;
-    int code;
-    const char *why; /* static text */
+    enum host_exit_why exit_why;
+    int code;        /* of that exit, … */
+    const char *why; /* … and its static text */
     size_t at;       /* in effects.bytes */
     size_t size;
 };

@@ -245,7 +245,7 @@ void host_send_record(struct host *h, uint64_t peer, int frame_type);
 /* Ask for `disk` to be made durable; returns the ticket. */
 uint64_t host_persist(struct host *h);
 /* Stop everything and ask to exit. */
-void host_stop(struct host *h, int code, const char *why);
+void host_stop(struct host *h, enum host_exit_why why);
 /* Stop all actors, drop all that waits and all transactions. */
 void host_drop_all(struct host *h, enum discard_why why);
 

@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { IDS_MAX = 10000, LONGEST_MAX = 10, EXIT_CODE = 75 /* EX_TEMPFAIL */ };
+enum { IDS_MAX = 10000, LONGEST_MAX = 10 };
 
 static const char *life_name(enum life life)
 {
@@ -318,7 +318,7 @@ void host_mend(struct host *h, const Rh__Mend *mend)
         stop_strays(h);
         break;
     case MEND_EXIT:
-        host_stop(h, EXIT_CODE, "an operator says that this is no member");
+        host_stop(h, HOST_EXIT_OPERATOR);
         break;
     case MEND_OUTCOME: // comes as a PollAnswer
         break;

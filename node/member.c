@@ -10,7 +10,7 @@
 
 #include <inttypes.h>
 
-enum { MS = 1000, EX_TEMPFAIL_CODE = 75 };
+enum { MS = 1000 };
 
 void host_tell(struct host *h, int coordinator, Rh__Control *c)
 {
@@ -76,7 +76,7 @@ void member_leave(struct host *h)
     if (h->life == LIFE_SERVING) {
         send_renew(h);
     } else if (h->life == LIFE_JOINING && h->incarnation == 0) {
-        host_stop(h, 0, "left before it was registered");
+        host_stop(h, HOST_EXIT_UNREGISTERED);
     }
 }
 
@@ -115,7 +115,7 @@ static void leave_when_ready(struct host *h)
         h->bye_end_us = h->now_us + (uint64_t)BYE_WAIT_MS * MS;
     }
     if (h->life == LIFE_PARTING && h->now_us >= h->bye_end_us) {
-        host_stop(h, 0, "left");
+        host_stop(h, HOST_EXIT_LEFT);
     } else if (h->life == LIFE_PARTING && h->now_us >= h->bye_us) {
         c.body_case = RH__CONTROL__BODY_BYE;
         c.bye = &bye;
@@ -142,11 +142,11 @@ static void on_grant(struct host *h, const Rh__Grant *grant)
 static void on_barred(struct host *h, const Rh__Barred *barred)
 {
     if (h->life == LIFE_PARTING) {
-        host_stop(h, 0, "left");
+        host_stop(h, HOST_EXIT_LEFT);
     } else if (h->life == LIFE_SERVING) {
         log_error("node", "barred", "why=\"%s\"", barred->why);
         tenure_end(h, HOST_DROP_BARRED);
-        host_stop(h, EX_TEMPFAIL_CODE, "barred");
+        host_stop(h, HOST_EXIT_BARRED);
     }
 }
 

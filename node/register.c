@@ -141,7 +141,7 @@ void register_on_ok(struct host *h, const Rh__RegOk *ok)
     }
     if (ok->config->era < h->disk.era) {
         register_say_went_back(ok->config->era, h->disk.era);
-        host_stop(h, 1, "the database went back to an older era");
+        host_stop(h, HOST_EXIT_ERA);
         return;
     }
     if (view_load(&h->view, ok->config, true) != VIEW_APPLIED) {
@@ -172,7 +172,7 @@ void register_on_refused(struct host *h, const Rh__RegRefused *refused)
     }
     if (refused->fatal) {
         log_error("node", "registration_refused", "reason=\"%s\"", refused->reason);
-        host_stop(h, 1, "registration refused");
+        host_stop(h, HOST_EXIT_REFUSED);
         return;
     }
     log_warn("node", "registration_put_off", "reason=\"%s\"", refused->reason);

@@ -310,11 +310,10 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
         n->exits = true;
         n->exit_code = e->code;
         // I4. A fenced one may learn of its end this way.
-        if (e->why != NULL && strstr(e->why, "live actors") != NULL &&
-            n->incarnation > n->reassigned) {
+        if (e->exit_why == HOST_EXIT_OVERLAP && n->incarnation > n->reassigned) {
             world_violate(&f->world, "overlap", "%s: %s", n->process.name, e->why);
         }
-        TRACE(&f->world, n->process.name, "exits %d: %s", e->code, e->why == NULL ? "" : e->why);
+        TRACE(&f->world, n->process.name, "exits %d: %s", e->code, e->why);
         break;
     }
 }
