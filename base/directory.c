@@ -31,6 +31,28 @@ bool directory_make(const char *path)
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
+const char *directory_find(const char *path, const char *const *names)
+{
+    struct stat status;
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    while (*names != NULL && (fd < 0 || fstatat(fd, *names, &status, AT_SYMLINK_NOFOLLOW) != 0)) {
+        names++;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return *names;
+}
+
+int directory_new_file(const char *path)
+{
+    if (unlink(path) != 0 && errno != ENOENT) {
+        return -1;
+    }
+    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
 bool directory_sync(const char *path)
 {
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -28,6 +28,9 @@ static const char gone[] =
     "it "
     "the node must start in a new folder under another name (docs/recovery.md#a-nodes-folder)";
 
+/* A coordinator's: it may be running, and knows nothing of `lock`. */
+static const char *const of_coordinator[] = {"raft.lock", "raft.db", "raft.tail", NULL};
+
 static const char *remedy(enum err error)
 {
     switch ((int)error) { // a few of many
@@ -222,7 +225,8 @@ static enum err write_identity(const struct folder *f, const char *path, const c
                               fleet[0] == '\0' ? "" : "fleet=",
                               fleet,
                               fleet[0] == '\0' ? "" : "\n");
-    FILE *file = fopen(temporary, "we");
+    const int fd = directory_new_file(temporary);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
     bool written = file != NULL && size < (int)sizeof text &&
                    fprintf(file, "%scrc=%08" PRIx32 "\n", text, crc32c(text, (size_t)size)) > 0;
     written = written && fflush(file) == 0 && fsync(fileno(file)) == 0;
@@ -284,6 +288,13 @@ enum err folder_open(struct folder *f, const char *path, const char *cluster, co
     *f = (struct folder){.lock = -1};
     if (path[0] == '\0' || strlen(path) > PATH_SIZE - 100) {
         return complain(path, "no such name can be", ERR_IO);
+    }
+    const char *foreign = directory_find(path, of_coordinator);
+    if (foreign != NULL) {
+        char what[64];
+
+        (void)snprintf(what, sizeof what, "it is a coordinator's, it has %s", foreign);
+        return complain(path, what, ERR_FOREIGN);
     }
     if (!directory_make(path)) {
         return complain(path, strerror(errno), ERR_IO);

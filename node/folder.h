@@ -31,8 +31,8 @@ struct folder {
 
 /* Open the folder at `path` for node `name` of `cluster`, both valid names (wire/hello.h); make it
  * and its parents if they are missing. ERR_LOCKED: a running process has it; ERR_FOREIGN: of
- * another cluster, node or version; ERR_CORRUPT: its identity does not read; ERR_IO. It has printed
- * one line on stderr then.
+ * another cluster, node or version, or a coordinator's; ERR_CORRUPT: its identity does not read;
+ * ERR_IO. It has printed one line on stderr then.
  */
 MUST_CHECK enum err folder_open(struct folder *f, const char *path, const char *cluster,
                                 const char *name);

@@ -128,7 +128,7 @@ enum err backup_write(const struct backup *b, const char *path, bool replace,
     }
     head_encode(head, b);
     (void)snprintf(temporary, sizeof temporary, "%s.new", path);
-    const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const int fd = directory_new_file(temporary);
     bool written = fd >= 0 && write_all(fd, head, sizeof head) &&
                    write_all(fd, b->state.data, b->state.size) && fsync(fd) == 0;
     int failure = errno;

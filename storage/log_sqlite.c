@@ -181,8 +181,19 @@ static const struct log_store_ops ops = {
 /* Returns the descriptor that holds the folder's lock through `*out`. */
 static enum err lock_folder(const char *directory, int *out)
 {
+    static const char *const of_node[] = {"identity", "number", NULL}; // node/folder.h
     char path[LOG_PATH_MAX];
+    const char *foreign = directory_find(directory, of_node);
 
+    if (foreign != NULL) {
+        log_error("raft",
+                  "folder_refused",
+                  "file=%s/%s error=ERR_FOREIGN reason=\"it is a node's folder\" remedy=\"point "
+                  "--data at this coordinator's own folder, or use an empty one\"",
+                  directory,
+                  foreign);
+        return ERR_FOREIGN;
+    }
     if (!directory_make(directory)) {
         log_error("raft",
                   "folder_refused",

@@ -170,7 +170,7 @@ static bool make(const char *path)
 
     slot_encode(file, 1, bytes_of(NULL, 0));
     (void)snprintf(temporary, size, "%s.new", path);
-    const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const int fd = directory_new_file(temporary);
     bool made = fd >= 0 && write(fd, file, sizeof file) == (ssize_t)sizeof file && fsync(fd) == 0;
     made = fd >= 0 && close(fd) == 0 && made;
     made = made && rename(temporary, path) == 0 && directory_sync_of(path);

@@ -409,6 +409,11 @@ static enum err open_file(struct raftdb *db, bool *empty)
     if (!existed && witnessed) {
         return raftdb_refuse(db, ERR_CORRUPT, "it is gone, and its witness raft.tail is not");
     }
+    // SQLite would make it for all to read. It gives the files beside it the same mode.
+    const int made = existed ? -1 : directory_new_file(db->path);
+    if (made >= 0) {
+        (void)close(made);
+    }
     if (sqlite3_open_v2(db->path,
                         &db->sql,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "storage/state_db_sqlite.h"
 
+#include "base/directory.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "storage/event_sqlite.h"
@@ -39,11 +40,14 @@ enum err state_db_open(struct state_db **out, const char *path)
 
     *out = NULL;
     if (path != NULL) {
-        (void)unlink(path);
         (void)snprintf(side, sizeof side, "%s-wal", path);
         (void)unlink(side);
         (void)snprintf(side, sizeof side, "%s-shm", path);
         (void)unlink(side);
+    }
+    const int made = path == NULL ? -1 : directory_new_file(path); // else for all to read
+    if (made >= 0) {
+        (void)close(made);
     }
     path = path == NULL ? ":memory:" : path;
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;

@@ -60,7 +60,8 @@ static enum err journal_write(const char *folder, const struct journal *j, char 
     join(temporary, folder, SWAP_JOURNAL ".new");
     join(final, folder, SWAP_JOURNAL);
     step();
-    FILE *file = fopen(temporary, "we");
+    const int fd = directory_new_file(temporary);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
     bool written = file != NULL && fprintf(file,
                                            "%sphase=%s\nreplaced=%s\nstaging=%s\n",
                                            format,

@@ -188,6 +188,57 @@ def fingerprint(folder):
     return found
 
 
+def a_folder_of_another_role_is_refused(binary):
+    """Whether or not its own process runs: else two of them write there, each by its own lock."""
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1)
+        fleet.node("n1")
+        fleet.settled(["n1"])
+        node, coordinator = fleet.process("n1"), fleet.process("c1")
+
+        def refused(words, mine, folder, role, what):
+            was = None if what == "runs" else fingerprint(folder)
+            names = sorted(os.listdir(folder))
+            code, text = outcome(fleet, [folder if w == mine else w for w in words])
+            assert code == 1 and text.count("\n") == 1 and folder in text, (code, text)
+            assert f"{role}'s" in text and "point --data" in text, text
+            assert sorted(os.listdir(folder)) == names
+            assert was is None or fingerprint(folder) == was
+
+        for what in ("runs", "stopped"):
+            if what == "stopped":
+                node.kill().wait()
+                coordinator.kill().wait()
+            refused(coordinator.words, fleet.data("c1"), fleet.data("n1"), "node", what)
+            refused(node.words, fleet.data("n1"), fleet.data("c1"), "coordinator", what)
+        fleet.coordinator(1)
+        fleet.node("n1")
+        fleet.settled(["n1"])
+        assert not shared_files(fleet.data("c1")) and not shared_files(fleet.data("n1"))
+
+
+def shared_files(folder):
+    """Files that somebody else may read."""
+    return [n for n in os.listdir(folder) if os.stat(os.path.join(folder, n)).st_mode & 0o077]
+
+
+def what_is_left_of_a_new_file_leads_nowhere(binary):
+    """A link where a daemon writes a file anew, before it gives it its name."""
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1)
+        bystander = fleet.data("bystander")
+        with open(bystander, "w") as f:
+            f.write("precious")
+        os.mkdir(fleet.data("n1"))
+        for name in ("identity.new", "number.new"):
+            os.symlink(bystander, os.path.join(fleet.data("n1"), name))
+        fleet.node("n1")
+        fleet.settled(["n1"])
+        with open(bystander) as f:
+            assert f.read() == "precious"
+        assert not os.path.islink(os.path.join(fleet.data("n1"), "identity"))
+
+
 def hostile(good, foreign):
     """No backup, each in its own way: what it is, and its bytes."""
     size = len(good)
@@ -292,6 +343,8 @@ main(
         a_damaged_coordinator_starts_sound_or_says_why,
         a_damaged_node_says_why,
         one_folder_takes_one_process,
+        a_folder_of_another_role_is_refused,
+        what_is_left_of_a_new_file_leads_nowhere,
         a_full_disk_ends_with_74_and_loses_nothing,
         a_backup_restores_a_group_that_lost_all_its_folders,
         a_hostile_backup_changes_nothing,
