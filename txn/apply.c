@@ -119,40 +119,45 @@ static bool is_in(const Rh__CommandVoter *in, uint64_t id)
     return in->n_group == 0;
 }
 
-/* Those who vote no more. */
-static void drop_former(struct state *s, const Rh__CommandVoter *in)
+/* The rows that stay, into `kept`; returns how many. */
+static size_t keep_voters(const struct state *s, const Rh__CommandVoter *in,
+                          struct state_voter kept[STATE_VOTERS_MAX])
 {
-    size_t kept = 0;
+    size_t count = 0;
 
     for (size_t i = 0; i < s->voter_count; i++) {
-        if (is_in(in, s->voter[i].id)) {
-            s->voter[kept++] = s->voter[i];
+        if (s->voter[i].id != in->id && is_in(in, s->voter[i].id)) {
+            kept[count++] = s->voter[i];
         }
     }
-    s->voter_count = kept;
+    return count;
 }
 
 static void on_voter(struct change *c, const Rh__CommandVoter *in)
 {
     struct state *s = c->s;
+    struct state_voter kept[STATE_VOTERS_MAX] = {0};
+    size_t count = 0;
     size_t at = 0;
 
     if (in->id == 0 || strlen(in->address) > VIEW_ADDRESS_MAX) {
         change_refuse(c, "the voter's id is 0, or its address too long");
         return;
     }
-    drop_former(s, in);
-    while (at < s->voter_count && s->voter[at].id != in->id) {
-        at++;
-    }
-    if (at == STATE_VOTERS_MAX) {
+    count = keep_voters(s, in, kept);
+    if (count == STATE_VOTERS_MAX) {
         change_refuse(c, "there are 5 voters already");
         return;
     }
-    s->voter_count = at == s->voter_count ? at + 1 : s->voter_count;
-    s->voter[at].id = in->id;
-    s->voter[at].identity = in->identity;
-    change_text(s->voter[at].address, in->address, sizeof s->voter[at].address);
+    // By id, as a snapshot brings them back: the state's digest goes by this order.
+    while (at < count && kept[at].id < in->id) {
+        at++;
+    }
+    memmove(&kept[at + 1], &kept[at], (count - at) * sizeof *kept);
+    kept[at] = (struct state_voter){.id = in->id, .identity = in->identity};
+    change_text(kept[at].address, in->address, sizeof kept[at].address);
+    memcpy(s->voter, kept, sizeof kept);
+    s->voter_count = count + 1;
 }
 
 /* ---- LEASE ---- */

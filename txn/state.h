@@ -113,7 +113,7 @@ struct state {
     size_t node_count;
     struct state_txn *txn; /* owned; sorted by number: pending ones and the last outcomes */
     size_t txn_count;
-    struct state_voter voter[STATE_VOTERS_MAX];
+    struct state_voter voter[STATE_VOTERS_MAX]; /* sorted by id */
     size_t voter_count;
     struct state_kind *kind; /* owned; sorted by number */
     size_t kind_count;

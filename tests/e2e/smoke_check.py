@@ -113,6 +113,25 @@ def a_killed_coordinator_is_named_until_it_is_back(binary):
         assert code == 1 and "no coordinator answers" in err, (code, out, err)
 
 
+SNAPSHOT_ENTRIES = 1024  # a coordinator takes a snapshot each so many entries of the log
+
+
+def coordinators_agree_after_they_loaded_a_snapshot(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(3)
+        fleet.node("n1")
+        fleet.node("n2")
+        fleet.settled(["n1", "n2"])
+        weight = 1
+        while fleet.settled()["applied_index"] <= SNAPSHOT_ENTRIES + 64:
+            weight = 101 - weight  # 1 and 100 by turns: half of all vnodes move each time
+            fleet.tell("node", "weight", "n1", str(weight))
+        for number in fleet.ports:
+            fleet.process(f"c{number}").kill().wait()
+            fleet.coordinator(number)
+            passes(fleet)
+
+
 main(
     [
         a_healthy_fleet_passes,
@@ -120,5 +139,6 @@ main(
         a_killed_node_is_named_until_it_is_back,
         a_stopped_node_is_named,
         a_killed_coordinator_is_named_until_it_is_back,
+        coordinators_agree_after_they_loaded_a_snapshot,
     ]
 )

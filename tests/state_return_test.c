@@ -1,0 +1,609 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Random histories over every command of the replicated state: what state.db and a snapshot bring
+ * back equals the state in memory, field by field and by its digest. A field that no history gives
+ * a value proves nothing, so each must have had one.
+ */
+#include "storage/state_sqlite.h"
+
+#include "base/prng.h"
+#include "tests/command.h"
+#include "txn/digest.h"
+#include "txn/suspect.h"
+#include "wire/versions.h"
+
+#include "tests/test.h"
+
+#include <stdio.h>
+
+enum { HISTORIES = 40, COMMANDS = 300, FIELDS_MAX = 64, ROUNDS = 5 };
+
+struct field {
+    const char *name;
+    size_t at;
+    size_t size;
+};
+
+#define FIELD(type, name)                                                            \
+    {                                                                                \
+#type "." #name, offsetof(struct type, name), sizeof((struct type *)0)->name \
+    }
+
+/* A struct that grew has a field that these lists lack: add it, and see that it comes back. */
+#define STATIC_SIZE(type, size) _Static_assert(sizeof(struct type) == (size), "a field is missing")
+
+static const struct field of_state[] = {
+    FIELD(state, begun),
+    FIELD(state, settling),
+    FIELD(state, cluster),
+    FIELD(state, vnodes_per_weight),
+    FIELD(state, format),
+    FIELD(state, lease_us),
+    FIELD(state, number),
+    FIELD(state, node_count),
+    FIELD(state, txn_count),
+    FIELD(state, voter_count),
+    FIELD(state, kind_count),
+    FIELD(state, suspect_count),
+};
+static const struct field of_view[] = {
+    FIELD(view, key),
+    FIELD(view, era),
+    FIELD(view, fleet),
+    FIELD(view, member_count),
+};
+static const struct field of_ring[] = {
+    FIELD(ring, grid),
+    FIELD(ring, version),
+    FIELD(ring, digest),
+    FIELD(ring, vnode_count),
+    FIELD(ring, cell_count),
+    FIELD(ring, segment_count),
+};
+static const struct field of_vnode[] = {
+    FIELD(ring_vnode, id),
+    FIELD(ring_vnode, from),
+    FIELD(ring_vnode, owner),
+    FIELD(ring_vnode, generation),
+    FIELD(ring_vnode, cold),
+    FIELD(ring_vnode, txn),
+};
+static const struct field of_member[] = {
+    FIELD(view_member, slot),
+    FIELD(view_member, name),
+    FIELD(view_member, address),
+    FIELD(view_member, incarnation),
+    FIELD(view_member, weight),
+    FIELD(view_member, leaving),
+    FIELD(view_member, role),
+};
+static const struct field of_node[] = {
+    FIELD(state_node, slot),
+    FIELD(state_node, name),
+    FIELD(state_node, address),
+    FIELD(state_node, zone),
+    FIELD(state_node, role),
+    FIELD(state_node, incarnation),
+    FIELD(state_node, nonce),
+    FIELD(state_node, boot_id),
+    FIELD(state_node, data_uuid),
+    FIELD(state_node, weight),
+    FIELD(state_node, leaving),
+    FIELD(state_node, stopping),
+    FIELD(state_node, barred),
+    FIELD(state_node, clean),
+    FIELD(state_node, wish),
+    FIELD(state_node, wished),
+};
+static const struct field of_txn[] = {
+    FIELD(state_txn, number),
+    FIELD(state_txn, state),
+    FIELD(state_txn, op_count),
+    FIELD(state_txn, part_count),
+    FIELD(state_txn, base),
+    FIELD(state_txn, version),
+    FIELD(state_txn, superseded_by),
+    FIELD(state_txn, created_us),
+    FIELD(state_txn, decided_us),
+    FIELD(state_txn, why),
+    FIELD(state_txn, outcome_why),
+};
+static const struct field of_op[] = {
+    FIELD(ring_op, kind),
+    FIELD(ring_op, vnode),
+    FIELD(ring_op, other),
+    FIELD(ring_op, at),
+    FIELD(ring_op, from),
+    FIELD(ring_op, to),
+};
+static const struct field of_part[] = {
+    FIELD(state_part, slot),
+    FIELD(state_part, incarnation),
+    FIELD(state_part, gives),
+    FIELD(state_part, takes),
+    FIELD(state_part, voted),
+};
+static const struct field of_voter[] = {
+    FIELD(state_voter, id),
+    FIELD(state_voter, identity),
+    FIELD(state_voter, address),
+};
+static const struct field of_kind[] = {
+    FIELD(state_kind, number),
+    FIELD(state_kind, placement),
+    FIELD(state_kind, role),
+    FIELD(state_kind, name),
+};
+static const struct field of_suspect[] = {
+    FIELD(state_suspect, actor),
+    FIELD(state_suspect, quarantined),
+    FIELD(state_suspect, strikes),
+    FIELD(state_suspect, struck_us),
+    FIELD(state_suspect, since_us),
+    FIELD(state_suspect, node),
+};
+
+STATIC_SIZE(state_node, 368);
+STATIC_SIZE(state_txn, 344);
+STATIC_SIZE(state_part, 24);
+STATIC_SIZE(state_voter, 144);
+STATIC_SIZE(state_kind, 100);
+STATIC_SIZE(state_suspect, 344);
+STATIC_SIZE(view_member, 248);
+STATIC_SIZE(state, 1056);
+
+struct table {
+    const struct field *field;
+    size_t count;
+    bool valued[FIELDS_MAX]; /* some history gave it a value other than zero */
+};
+#define TABLE(fields)                              \
+    {                                              \
+        fields, sizeof(fields) / sizeof *(fields), \
+        {                                          \
+            false                                  \
+        }                                          \
+    }
+
+static struct {
+    struct table state, view, ring, vnode, member, node, txn, op, part, voter, kind, suspect;
+} tables = {TABLE(of_state),
+            TABLE(of_view),
+            TABLE(of_ring),
+            TABLE(of_vnode),
+            TABLE(of_member),
+            TABLE(of_node),
+            TABLE(of_txn),
+            TABLE(of_op),
+            TABLE(of_part),
+            TABLE(of_voter),
+            TABLE(of_kind),
+            TABLE(of_suspect)};
+
+/* ---- to compare ---- */
+
+static void expect_same(struct table *t, const void *a, const void *b)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        const uint8_t *x = (const uint8_t *)a + t->field[i].at;
+
+        if (memcmp(x, (const uint8_t *)b + t->field[i].at, t->field[i].size) != 0) {
+            fail_msg("%s did not come back", t->field[i].name);
+        }
+        for (size_t j = 0; j < t->field[i].size && !t->valued[i]; j++) {
+            t->valued[i] = x[j] != 0;
+        }
+    }
+}
+
+#define EXPECT_SAME_ROWS(table, a, b, count)        \
+    for (size_t row_ = 0; row_ < (count); row_++) { \
+        expect_same(table, &(a)[row_], &(b)[row_]); \
+    }
+
+static void expect_same_state(const struct state *a, const struct state *b)
+{
+    expect_same(&tables.state, a, b);
+    expect_same(&tables.view, &a->view, &b->view);
+    expect_same(&tables.ring, &a->view.ring, &b->view.ring);
+    EXPECT_SAME_ROWS(
+        &tables.vnode, a->view.ring.vnode, b->view.ring.vnode, a->view.ring.vnode_count)
+    assert_memory_equal(a->view.ring.segment,
+                        b->view.ring.segment,
+                        a->view.ring.segment_count * sizeof *a->view.ring.segment);
+    EXPECT_SAME_ROWS(&tables.member, a->view.member, b->view.member, a->view.member_count)
+    assert_int_equal(a->view.quarantine.count, b->view.quarantine.count);
+    assert_memory_equal(a->view.quarantine.entry,
+                        b->view.quarantine.entry,
+                        a->view.quarantine.count * sizeof *a->view.quarantine.entry);
+    EXPECT_SAME_ROWS(&tables.node, a->node, b->node, a->node_count)
+    EXPECT_SAME_ROWS(&tables.txn, a->txn, b->txn, a->txn_count)
+    for (size_t i = 0; i < a->txn_count; i++) {
+        EXPECT_SAME_ROWS(&tables.op, a->txn[i].ops, b->txn[i].ops, a->txn[i].op_count)
+        EXPECT_SAME_ROWS(&tables.part, a->txn[i].parts, b->txn[i].parts, a->txn[i].part_count)
+    }
+    EXPECT_SAME_ROWS(&tables.voter, a->voter, b->voter, a->voter_count)
+    EXPECT_SAME_ROWS(&tables.kind, a->kind, b->kind, a->kind_count)
+    EXPECT_SAME_ROWS(&tables.suspect, a->suspect, b->suspect, a->suspect_count)
+    assert_true(state_digest(a) == state_digest(b));
+}
+
+/* ---- a history ---- */
+
+struct history {
+    struct prng random;
+    struct state state;
+    struct state_db *db;
+    uint64_t entry;
+    uint64_t time_us;
+    size_t accepted[256]; /* by the number of the command's field */
+};
+
+static uint64_t pick(struct history *h, uint64_t low, uint64_t high)
+{
+    return prng_between(&h->random, low, high);
+}
+
+static void give(struct history *h, Rh__Command__BodyCase body, void *message)
+{
+    Rh__Command command = RH__COMMAND__INIT;
+    struct state_result result;
+
+    h->time_us += pick(h, 1, 40) * 1000000;
+    command.time_us = h->time_us;
+    command.proposer = 1;
+    command.body_case = body;
+    command.init = message; // any member of the union
+    state_apply(&h->state, &command, &result);
+    state_check(&h->state);
+    state_db_apply(h->db, &h->state, &command, &result);
+    state_db_commit(h->db, ++h->entry);
+    h->accepted[body] += result.accepted;
+    state_result_fini(&result);
+}
+
+static const char *const node_names[] = {"n1", "n2", "n3", "n4", "m1", "m2"};
+
+static const char *any_name(struct history *h)
+{
+    return node_names[pick(h, 0, sizeof node_names / sizeof *node_names - 1)];
+}
+
+static const struct state_node *any_node(struct history *h)
+{
+    return h->state.node_count == 0 ? NULL : &h->state.node[pick(h, 0, h->state.node_count - 1)];
+}
+
+static void do_register(struct history *h)
+{
+    const char *name = any_name(h);
+    const struct state_node *known = state_node_named(&h->state, name);
+    Rh__CommandRegister in = registration(name, prng_u64(&h->random) | 1, 0);
+    Rh__Kind kind[3] = {RH__KIND__INIT, RH__KIND__INIT, RH__KIND__INIT};
+    Rh__Kind *kinds[] = {&kind[0], &kind[1], &kind[2]};
+    Rh__Actor actor[2] = {RH__ACTOR__INIT, RH__ACTOR__INIT};
+    Rh__Actor *suspects[] = {&actor[0], &actor[1]};
+    char id[2][16];
+
+    kind[0].number = 20;
+    kind[0].name = proto_text("boss");
+    kind[0].placement = PLACE_SINGLETON;
+    kind[1].number = 21;
+    kind[1].name = proto_text("clock");
+    kind[1].placement = PLACE_DAEMONS;
+    kind[1].daemons = 3;
+    kind[2].number = 22;
+    kind[2].name = proto_text("player");
+    in.kinds = kinds;
+    in.n_kinds = 3;
+    if (name[0] == 'm') {
+        in.role = proto_text("match");
+        kind[0].number = 30;
+        kind[0].name = proto_text("match");
+        kind[0].placement = PLACE_HASH;
+        in.n_kinds = 1;
+    }
+    in.alone = prng_chance(&h->random, 20);
+    in.weight = (uint32_t)pick(h, 1, 3);
+    if (known != NULL) {
+        in.replaces = known->incarnation;
+        in.died = prng_chance(&h->random, 70) ? known->incarnation : 0;
+        in.suspects = suspects;
+        in.n_suspects = 2;
+        for (size_t i = 0; i < 2; i++) {
+            // Ids of one to three bytes, so that one begins with another.
+            const int size =
+                snprintf(id[i], sizeof id[i], "%0*u", (int)pick(h, 1, 3), (unsigned)pick(h, 0, 2));
+
+            actor[i].kind = (uint32_t)pick(h, 0, 1) * 2 + 20;
+            actor[i].id = proto_bytes(bytes_of(id[i], (size_t)size));
+        }
+    }
+    give(h, RH__COMMAND__BODY_REGISTER_, &in);
+}
+
+/* A random operation that may be legal: mostly a move between nodes. */
+static struct ring_op any_op(struct history *h)
+{
+    const struct ring *r = &h->state.view.ring;
+    const size_t at = pick(h, 0, r->vnode_count - 1);
+    const struct ring_vnode *v = &r->vnode[at];
+    const struct state_node *to = any_node(h);
+    struct ring_op op = {.kind = RING_MOVE, .vnode = v->id, .from = v->owner, .to = to->slot};
+
+    if (prng_chance(&h->random, 15)) {
+        op = (struct ring_op){.kind = RING_SPLIT,
+                              .vnode = v->id,
+                              .other = (uint32_t)pick(h, 5000, 9000),
+                              .at = v->from + 1};
+    } else if (prng_chance(&h->random, 15) && at + 1 < r->vnode_count) {
+        op = (struct ring_op){.kind = RING_MERGE, .vnode = v->id, .other = v[1].id};
+    }
+    return op;
+}
+
+static void do_begin(struct history *h)
+{
+    const struct state *s = &h->state;
+    const struct state_txn *last = s->txn_count == 0 ? NULL : &s->txn[s->txn_count - 1];
+    Rh__CommandBegin in = RH__COMMAND_BEGIN__INIT;
+    struct ring_op ops[2];
+
+    if (s->node_count == 0) {
+        return;
+    }
+    ops[0] = any_op(h);
+    ops[1] = any_op(h);
+    in.n_ops = pick(h, 1, 2);
+    in.ops = view_wire_ops(ops, in.n_ops);
+    in.base_version = s->view.ring.version;
+    in.supersedes = last != NULL && prng_chance(&h->random, 20) ? last->number : 0;
+    in.why = proto_text("a history");
+    give(h, RH__COMMAND__BODY_BEGIN, &in);
+    for (size_t i = 0; i < in.n_ops; i++) {
+        mem_free(in.ops[i]);
+    }
+    mem_free(in.ops);
+}
+
+static void do_decide(struct history *h)
+{
+    const struct state *s = &h->state;
+    Rh__CommandCommit commit_in = RH__COMMAND_COMMIT__INIT;
+    Rh__CommandAbort abort_in = RH__COMMAND_ABORT__INIT;
+    const struct state_txn *t;
+    uint64_t voted[4];
+
+    if (s->txn_count == 0) {
+        return;
+    }
+    t = &s->txn[pick(h, s->txn_count > 8 ? s->txn_count - 8 : 0, s->txn_count - 1)];
+    if (prng_chance(&h->random, 25)) {
+        abort_in.txn = t->number;
+        abort_in.why = proto_text("its deadline passed");
+        give(h, RH__COMMAND__BODY_ABORT, &abort_in);
+        return;
+    }
+    commit_in.txn = t->number;
+    commit_in.voted = voted;
+    for (size_t i = 0; i < t->part_count && i < 4; i++) {
+        voted[commit_in.n_voted++] = t->parts[i].incarnation;
+    }
+    give(h, RH__COMMAND__BODY_COMMIT, &commit_in);
+}
+
+static void do_desire(struct history *h)
+{
+    Rh__CommandDesire in = RH__COMMAND_DESIRE__INIT;
+
+    in.name = proto_text(any_name(h));
+    in.weight = (uint32_t)pick(h, 0, 4);
+    in.leaving = (uint32_t)pick(h, DESIRE_KEEP, DESIRE_STOP);
+    in.wish = prng_u64(&h->random);
+    in.seen = h->state.number;
+    give(h, RH__COMMAND__BODY_DESIRE, &in);
+}
+
+static void do_fence(struct history *h)
+{
+    const struct state_node *n = any_node(h);
+    Rh__CommandFence in = RH__COMMAND_FENCE__INIT;
+
+    if (n != NULL) {
+        in.slot = n->slot;
+        in.incarnation = n->incarnation;
+        in.clean = prng_chance(&h->random, 50);
+        give(h, RH__COMMAND__BODY_FENCE, &in);
+    }
+}
+
+static void do_reassign(struct history *h)
+{
+    const struct ring *r = &h->state.view.ring;
+    const struct state_node *n = any_node(h);
+    Rh__CommandReassign in = RH__COMMAND_REASSIGN__INIT;
+    struct ring_op op = {.kind = RING_MOVE};
+
+    for (size_t i = 0; n != NULL && i < r->vnode_count; i++) {
+        if (r->vnode[i].owner == n->slot) {
+            op.vnode = r->vnode[i].id;
+        }
+    }
+    if (n != NULL) {
+        op.from = n->slot;
+        op.to = any_node(h)->slot;
+        in.slot = n->slot;
+        in.incarnation = n->incarnation;
+        in.n_moves = 1;
+        in.moves = view_wire_ops(&op, 1);
+        give(h, RH__COMMAND__BODY_REASSIGN, &in);
+        mem_free(in.moves[0]);
+        mem_free(in.moves);
+    }
+}
+
+static void do_deregister(struct history *h)
+{
+    const struct state_node *n = any_node(h);
+    Rh__CommandDeregister in = RH__COMMAND_DEREGISTER__INIT;
+
+    if (n != NULL) {
+        in.slot = n->slot;
+        in.incarnation = n->incarnation;
+        give(h, RH__COMMAND__BODY_DEREGISTER, &in);
+    }
+}
+
+static void do_voter(struct history *h)
+{
+    Rh__CommandVoter in = RH__COMMAND_VOTER__INIT;
+    uint64_t group[5];
+
+    in.id = pick(h, 1, 9);
+    in.identity = prng_u64(&h->random);
+    in.address = proto_text(prng_chance(&h->random, 50) ? "" : "127.0.0.1:7400");
+    in.group = group;
+    if (prng_chance(&h->random, 50)) {
+        group[in.n_group++] = in.id;
+        while (in.n_group < 5) {
+            group[in.n_group++] = pick(h, 1, 9);
+        }
+    }
+    give(h, RH__COMMAND__BODY_VOTER, &in);
+}
+
+static void do_quarantine(struct history *h)
+{
+    Rh__CommandQuarantine in = RH__COMMAND_QUARANTINE__INIT;
+    Rh__Actor actor = RH__ACTOR__INIT;
+
+    actor.kind = 20;
+    actor.id = proto_bytes(bytes_of("00", pick(h, 1, 2)));
+    in.actor = &actor;
+    in.add = prng_chance(&h->random, 70);
+    give(h, RH__COMMAND__BODY_QUARANTINE, &in);
+}
+
+static void do_small(struct history *h)
+{
+    Rh__CommandLease lease = RH__COMMAND_LEASE__INIT;
+    Rh__CommandDaemons daemons = RH__COMMAND_DAEMONS__INIT;
+    Rh__CommandFormat format = RH__COMMAND_FORMAT__INIT;
+    Rh__CommandNote note = RH__COMMAND_NOTE__INIT;
+    Rh__CommandSettled settled = RH__COMMAND_SETTLED__INIT;
+
+    switch (pick(h, 0, 4)) {
+    case 0:
+        lease.lease_us = pick(h, 1, 60) * 1000000;
+        give(h, RH__COMMAND__BODY_LEASE, &lease);
+        return;
+    case 1:
+        daemons.name = proto_text("clock");
+        daemons.count = (uint32_t)pick(h, 0, 9);
+        give(h, RH__COMMAND__BODY_DAEMONS, &daemons);
+        return;
+    case 2:
+        format.format = FLEET_FORMAT;
+        give(h, RH__COMMAND__BODY_FORMAT, &format);
+        return;
+    case 3:
+        note.subject = proto_text("node n2");
+        note.what = proto_text("fix");
+        give(h, RH__COMMAND__BODY_NOTE, &note);
+        return;
+    default:
+        give(h, RH__COMMAND__BODY_SETTLED, &settled);
+    }
+}
+
+static void any_command(struct history *h)
+{
+    static void (*const some[])(struct history *) = {
+        do_register, do_register,   do_begin, do_begin,      do_begin,    do_begin,    do_decide,
+        do_decide,   do_desire,     do_fence, do_fence,      do_reassign, do_reassign, do_reassign,
+        do_voter,    do_deregister, do_voter, do_quarantine, do_small,
+    };
+    some[pick(h, 0, sizeof some / sizeof *some - 1)](h);
+}
+
+static void history_begin(struct history *h, uint64_t seed)
+{
+    Rh__CommandInit in = RH__COMMAND_INIT__INIT;
+
+    *h = (struct history){.random = {seed}, .time_us = 1000};
+    assert_int_equal(state_db_open(&h->db, NULL), ERR_OK);
+    state_init(&h->state);
+    in.cluster = proto_text("test");
+    in.fleet_high = prng_u64(&h->random) | 1;
+    in.fleet_low = prng_u64(&h->random);
+    in.key0 = prng_u64(&h->random);
+    in.key1 = prng_u64(&h->random);
+    in.grid = RING_GRID_MIN;
+    in.vnodes_per_weight = TEST_VNODES;
+    in.lease_us = 3000000;
+    in.era = (uint32_t)pick(h, 1, 9);
+    give(h, RH__COMMAND__BODY_INIT, &in);
+}
+
+/* A coordinator starts from its snapshot, and goes on with what that brought back. */
+static void bring_back(struct history *h)
+{
+    struct buffer snapshot = {0};
+    struct state_db *other = NULL;
+    struct state copy;
+
+    state_db_snapshot(h->db, &h->state, &snapshot);
+    assert_int_equal(state_db_open(&other, NULL), ERR_OK);
+    state_init(&copy);
+    assert_true(state_db_restore(other, buffer_bytes(&snapshot), &copy));
+    expect_same_state(&h->state, &copy);
+    state_fini(&h->state);
+    state_db_close(h->db);
+    h->state = copy;
+    h->db = other;
+    buffer_fini(&snapshot);
+}
+
+static void what_comes_back_is_what_was_applied(void **state)
+{
+    static struct history h;
+    size_t accepted[256] = {0};
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= HISTORIES; seed++) {
+        history_begin(&h, seed);
+        h.state.settling = seed % 2 == 0; // as a restore leaves it
+        for (int round = 0; round < ROUNDS; round++) {
+            for (int i = 0; i < COMMANDS / ROUNDS; i++) {
+                any_command(&h);
+            }
+            bring_back(&h);
+        }
+        for (size_t i = 0; i < 256; i++) {
+            accepted[i] += h.accepted[i];
+        }
+        state_fini(&h.state);
+        state_db_close(h.db);
+    }
+    for (size_t i = RH__COMMAND__BODY_INIT; i <= RH__COMMAND__BODY_LEASE; i++) {
+        assert_int_not_equal(accepted[i], 0); // each was taken somewhere
+    }
+    assert_int_not_equal(accepted[RH__COMMAND__BODY_DAEMONS], 0);
+    assert_int_not_equal(accepted[RH__COMMAND__BODY_QUARANTINE], 0);
+    for (struct table *t = &tables.state; t <= &tables.suspect; t++) {
+        for (size_t i = 0; i < t->count; i++) {
+            if (!t->valued[i]) {
+                fail_msg("no history gave %s a value", t->field[i].name);
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest cases[] = {
+        cmocka_unit_test(what_comes_back_is_what_was_applied),
+    };
+
+    return cmocka_run_group_tests(cases, NULL, NULL);
+}
