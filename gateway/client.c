@@ -50,7 +50,7 @@ struct clients *clients_new(const struct clients_config *config, struct router *
     all->router = router;
     all->since_us = now_us;
     if (config->strangers == NULL) {
-        all->own_strangers = strangers_new();
+        all->own_strangers = strangers_new(config->door.seed);
         all->config.strangers = all->own_strangers;
     }
     if (config->at_door == NULL) {

@@ -6,16 +6,12 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/table.h"
+#include "gateway/origin.h"
 
-#include <arpa/inet.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 enum {
     ADDRESSES_MAX = 65536,
-    HOST_MAX = 63,
-    KEY_SIZE = 16,
     RETRY_MIN_MS = 100,
     RETRY_MAX_MS = 300 * 1000, /* later than that is the same for all: some time */
     RETRY_CROWD_MS = 5000,     /* too many are here from an address: when it first makes sense */
@@ -37,7 +33,7 @@ struct visitor {
     struct bucket bucket;
     struct agenda agenda;
     uint32_t count; /* of its connections */
-    uint8_t key[KEY_SIZE];
+    struct origin from;
 };
 _Static_assert(sizeof(struct visitor) <= VISITOR_SIZE_MAX, "as documented");
 
@@ -57,47 +53,14 @@ struct door {
 
 /* ---- addresses ---- */
 
-/* An IPv4 address; the network of an IPv6 one, of which one customer has them all; else the text.
- * A tag keeps them apart. */
-static void key_of(const char *address, uint8_t key[KEY_SIZE])
+static struct visitor *find(const struct door *d, const struct origin *from)
 {
-    const char *colon = strrchr(address, ':');
-    const char *begin = address[0] == '[' ? address + 1 : address;
-    const char *end = colon == NULL ? address + strlen(address) : colon;
-    char host[HOST_MAX + 1];
-    uint8_t in6[16];
+    const uint64_t hash = origin_hash(from, d->config.seed);
 
-    if (end > begin && end[-1] == ']') {
-        end--;
-    }
-    (void)snprintf(host, sizeof host, "%.*s", (int)(end - begin), begin);
-    memset(key, 0, KEY_SIZE);
-    if (inet_pton(AF_INET, host, key + 1) == 1) {
-        key[0] = 4;
-    } else if (inet_pton(AF_INET6, host, in6) == 1) {
-        key[0] = 6;
-        memcpy(key + 1, in6, 8);
-    } else {
-        memcpy(key + 1, host, strnlen(host, KEY_SIZE - 1));
-    }
-}
-
-/* By the seed: who chooses addresses can't choose those that meet. */
-static uint64_t hash_of(const struct door *d, const uint8_t key[KEY_SIZE])
-{
-    uint64_t word[KEY_SIZE / sizeof(uint64_t)];
-
-    memcpy(word, key, sizeof word);
-    return table_mix(table_mix(word[0] ^ d->config.seed) ^ word[1]);
-}
-
-static struct visitor *find(const struct door *d, const uint8_t key[KEY_SIZE])
-{
-    for (struct table_link *l = table_first(&d->table, hash_of(d, key)); l != NULL;
-         l = table_same(l)) {
+    for (struct table_link *l = table_first(&d->table, hash); l != NULL; l = table_same(l)) {
         struct visitor *v = CONTAINER_OF(l, struct visitor, link);
 
-        if (memcmp(v->key, key, KEY_SIZE) == 0) {
+        if (origin_is(&v->from, from)) {
             return v;
         }
     }
@@ -130,15 +93,14 @@ static void forget_some(struct door *d, uint64_t now_us)
 /* Known, and the one that came last. */
 static struct visitor *know(struct door *d, const char *address, uint64_t now_us)
 {
-    uint8_t key[KEY_SIZE];
+    const struct origin from = origin_of(address);
+    struct visitor *v = find(d, &from);
 
-    key_of(address, key);
-    struct visitor *v = find(d, key);
     if (v == NULL) {
         forget_some(d, now_us);
         v = mem_new(1, sizeof *v);
-        memcpy(v->key, key, KEY_SIZE);
-        table_put(&d->table, &v->link, hash_of(d, key));
+        v->from = from;
+        table_put(&d->table, &v->link, origin_hash(&from, d->config.seed));
         list_push_back(&d->absent, &v->age);
     } else if (v->count == 0) {
         list_remove(&v->age);

@@ -436,7 +436,7 @@ int gateway_run(const struct gateway_options *options)
     (void)signal(SIGPIPE, SIG_IGN); // a client that hangs up is no reason to die
     raise_file_limit();
     g->board = options->threads > 1 ? board_new(options->threads) : NULL;
-    g->strangers = strangers_new();
+    g->strangers = strangers_new(random_u64());
     g->door = open_door(options);
     open_threads(g);
     int code = 1;

@@ -2,60 +2,44 @@
 #include "gateway/strangers.h"
 
 #include "base/assert.h"
-#include "base/bytes.h"
-#include "base/crc.h"
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/table.h"
+#include "gateway/origin.h"
 
 #include <pthread.h>
-#include <string.h>
-
-enum { HOST_MAX = 63 };
 
 struct stranger {
-    struct table_link link; /* by host */
-    uint32_t count;         /* of its connections */
-    char host[HOST_MAX + 1];
+    struct table_link link; /* by `from` */
+    struct origin from;
+    uint32_t count; /* of its connections */
 };
 
 struct strangers {
+    uint64_t seed;
     pthread_mutex_t lock; /* all below */
     struct table table;   /* struct stranger, owned */
     uint32_t count;       /* of all connections */
 };
 
-/* What stands before the port. */
-static struct bytes host_of(const char *address)
+static struct stranger *find(const struct strangers *s, const struct origin *from)
 {
-    const char *colon = strrchr(address, ':');
-    const size_t size = colon == NULL ? strlen(address) : (size_t)(colon - address);
-
-    return bytes_of(address, size < HOST_MAX ? size : HOST_MAX);
-}
-
-static uint64_t hash_of(struct bytes host)
-{
-    return table_mix(crc32c(host.data, host.size));
-}
-
-static struct stranger *find(const struct strangers *s, struct bytes host)
-{
-    for (struct table_link *l = table_first(&s->table, hash_of(host)); l != NULL;
+    for (struct table_link *l = table_first(&s->table, origin_hash(from, s->seed)); l != NULL;
          l = table_same(l)) {
         struct stranger *one = CONTAINER_OF(l, struct stranger, link);
 
-        if (bytes_equal(bytes_of(one->host, strlen(one->host)), host)) {
+        if (origin_is(&one->from, from)) {
             return one;
         }
     }
     return NULL;
 }
 
-struct strangers *strangers_new(void)
+struct strangers *strangers_new(uint64_t seed)
 {
     struct strangers *s = mem_new(1, sizeof *s);
 
+    s->seed = seed;
     (void)pthread_mutex_init(&s->lock, NULL);
     return s;
 }
@@ -80,8 +64,10 @@ uint32_t strangers_count(struct strangers *s)
 
 uint32_t strangers_from(struct strangers *s, const char *address)
 {
+    const struct origin from = origin_of(address);
+
     (void)pthread_mutex_lock(&s->lock);
-    const struct stranger *one = find(s, host_of(address));
+    const struct stranger *one = find(s, &from);
     const uint32_t count = one == NULL ? 0 : one->count;
     (void)pthread_mutex_unlock(&s->lock);
     return count;
@@ -89,14 +75,14 @@ uint32_t strangers_from(struct strangers *s, const char *address)
 
 struct stranger *strangers_add(struct strangers *s, const char *address)
 {
-    const struct bytes host = host_of(address);
+    const struct origin from = origin_of(address);
 
     (void)pthread_mutex_lock(&s->lock);
-    struct stranger *one = find(s, host);
+    struct stranger *one = find(s, &from);
     if (one == NULL) {
         one = mem_new(1, sizeof *one);
-        memcpy(one->host, host.data, host.size);
-        table_put(&s->table, &one->link, hash_of(host));
+        one->from = from;
+        table_put(&s->table, &one->link, origin_hash(&from, s->seed));
     }
     one->count++;
     s->count++;

@@ -12,17 +12,18 @@
 
 struct strangers;
 
-/* An address that some come from. */
+/* Where some come from. */
 struct stranger;
 
-struct strangers *strangers_new(void);
+/* `seed`: random, so that nobody chooses addresses that meet. */
+struct strangers *strangers_new(uint64_t seed);
 /* All must have been removed. Takes NULL. */
 void strangers_free(struct strangers *s);
 
 /* How many there are. */
 uint32_t strangers_count(struct strangers *s);
 
-/* How many come from this "host:port", whatever the port. */
+/* How many come from where this "host:port" is (origin.h). */
 uint32_t strangers_from(struct strangers *s, const char *address);
 
 /* One more. It is to be given back. */

@@ -330,10 +330,11 @@ static void strangers_are_few_from_one_address_and_in_all(void **state)
     assert_false(comes_in(&t, CLIENT_PACKETS, "10.0.0.1:2", &c[1]));
     assert_true(comes_in(&t, CLIENT_PACKETS, "[fe80::1]:1", &c[1]));
     assert_true(comes_in(&t, CLIENT_PACKETS, "[fe80::2]:1", &c[2]));
+    assert_false(comes_in(&t, CLIENT_PACKETS, "[fe80:0:0:0:1::3]:1", &c[3])); // one network
+    assert_int_equal(figures(&t).refused_address, 2);
     assert_false(comes_in(&t, CLIENT_PACKETS, "10.0.0.2:1", &c[3]));
-    assert_int_equal(figures(&t).refused_address, 1);
     assert_int_equal(figures(&t).refused_strangers, 1);
-    assert_int_equal(figures(&t).refused, 2);
+    assert_int_equal(figures(&t).refused, 3);
     assert_true(comes_in(&t, CLIENT_RESP, "10.0.0.1:3", &c[3])); // tools are no strangers
     be_known(&t);                                                // makes room
     assert_true(comes_in(&t, CLIENT_PACKETS, "10.0.0.1:4", &c[4]));
