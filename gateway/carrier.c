@@ -37,6 +37,16 @@ static struct buffer *mouth(struct carrier *c)
     return c->tls == NULL ? &c->out : &c->said;
 }
 
+/* It goes into TLS, which may break over it: whatever is to follow could never be read. */
+static void put_records(struct carrier *c, struct bytes plain)
+{
+    tls_put(c->tls, plain, &c->out);
+    if (tls_state(c->tls) == TLS_ENDED && c->state != CARRIER_ENDED) {
+        count(c, CARRIER_TLS_BROKEN);
+        c->state = CARRIER_ENDED;
+    }
+}
+
 /* The end of each call: what was said in it goes into TLS. */
 static void seal(struct carrier *c)
 {
@@ -44,7 +54,7 @@ static void seal(struct carrier *c)
         return;
     }
     if (tls_state(c->tls) == TLS_OPEN) {
-        tls_put(c->tls, buffer_bytes(&c->said), &c->out);
+        put_records(c, buffer_bytes(&c->said));
     }
     buffer_fini(&c->said);
     if (c->state == CARRIER_ENDED) {
@@ -329,7 +339,7 @@ void carrier_put(struct carrier *c, struct bytes plain)
     } else if (c->framed) {
         put_frames16(c, plain);
     } else {
-        tls_put(c->tls, plain, &c->out);
+        put_records(c, plain);
     }
 }
 

@@ -2,6 +2,7 @@
  *
  * TLS as a gateway speaks it, against OpenSSL as the client, memory to memory.
  */
+#include "gateway/carrier.h"
 #include "wire/tls.h"
 
 #include "wire/tls_hello.h"
@@ -286,6 +287,72 @@ static void who_says_that_nothing_follows_is_answered_still(void **state)
         tls_close(r.tls, &r.out);
         assert_int_equal(tls_state(r.tls), TLS_ENDED);
     }
+    rig_stop(&r);
+}
+
+static bool no_memory;
+
+static void *take_memory(size_t size, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    return no_memory ? NULL : malloc(size);
+}
+
+static void *resize_memory(void *data, size_t size, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    return no_memory ? NULL : realloc(data, size);
+}
+
+static void free_memory(void *data, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    free(data);
+}
+
+/* A gateway's carrier with the keys of the rig, whose TLS is open. */
+static struct carrier *carrier_open(struct rig *r, const struct carrier_rules *rules)
+{
+    struct carrier *c = carrier_new(ENTRY_FRAMES_TLS, rules, 0);
+
+    rig_connect(r, false);
+    for (int i = 0; i < 4; i++) {
+        struct buffer *out = carrier_output(c);
+
+        (void)SSL_do_handshake(r->client);
+        collect(r);
+        carrier_on_bytes(c, buffer_bytes(&r->sent), &r->plain);
+        buffer_clear(&r->sent);
+        assert_int_equal(BIO_write(SSL_get_rbio(r->client), out->data, (int)out->size), out->size);
+        buffer_clear(out);
+    }
+    assert_int_equal(carrier_state(c), CARRIER_OPEN);
+    return c;
+}
+
+static void a_carrier_whose_tls_can_not_write_has_ended(void **state)
+{
+    struct carrier_figures figures = {{0}};
+    struct carrier_rules rules = carrier_rules_default();
+    struct rig r;
+
+    (void)state;
+    rig_start(&r);
+    rules.keys = r.keys;
+    rules.figures = &figures;
+    struct carrier *c = carrier_open(&r, &rules);
+
+    no_memory = true;
+    carrier_put(c, bytes_of("hello", 5));
+    no_memory = false;
+    assert_int_equal(carrier_state(c), CARRIER_ENDED);
+    assert_int_equal(figures.count[CARRIER_TLS_BROKEN], 1);
+    carrier_tick(c, 1000000);
+    carrier_close(c, false);
+    carrier_free(c);
     rig_stop(&r);
 }
 
@@ -633,7 +700,12 @@ static void what_is_no_pair_is_said(void **state)
 
 int main(void)
 {
+    // What OpenSSL writes by takes memory, of which there is none in one of the cases.
+    if (CRYPTO_set_mem_functions(take_memory, resize_memory, free_memory) != 1) {
+        return 1;
+    }
     const struct CMUnitTest cases[] = {
+        cmocka_unit_test(a_carrier_whose_tls_can_not_write_has_ended),
         cmocka_unit_test(it_carries_bytes_both_ways_in_any_pieces),
         cmocka_unit_test(who_says_that_nothing_follows_is_answered_still),
         cmocka_unit_test(connections_keep_the_keys_that_they_began_with),
