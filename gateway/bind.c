@@ -68,6 +68,13 @@ void binding_end(struct client *c, uint64_t now_us, struct router_effects *effec
 
 /* ---- commands ---- */
 
+uint64_t binding_key(const struct clients *all, uint64_t number)
+{
+    const uint64_t key = siphash_u64(all->config.secret, number);
+
+    return key == 0 ? 1 : key;
+}
+
 /* What it is kept by. */
 static void name_binding(struct client *c, struct binding *b, const struct wish *wish)
 {
@@ -79,7 +86,7 @@ static void name_binding(struct client *c, struct binding *b, const struct wish 
         b->has_answers = wish->back.has.answers;
     } else if (wish->type == NOTE_KEEP) {
         b->name.session = router_session(c->all->router);
-        b->name.key = b->name.session;
+        b->name.key = binding_key(c->all, b->name.session);
     }
     c->waiting = wish->type != NOTE_BIND;
 }

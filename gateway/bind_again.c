@@ -56,7 +56,8 @@ static void resume(struct client *c, uint64_t now_us, struct router_effects *eff
     binding_begin_round(b);
     c->all->pushes.resumed++;
     if (b->name.session != 0) {
-        b->next_key = mutant(M_OLDKEY) ? b->name.key : router_session(c->all->router);
+        b->next_key =
+            mutant(M_OLDKEY) ? b->name.key : binding_key(c->all, router_session(c->all->router));
     }
     binding_tell(c, b->name.session != 0 ? NOTE_RENEW : NOTE_RESUME, now_us, effects);
 }

@@ -34,6 +34,7 @@
 #include "gateway/packet.h"
 #include "gateway/pushes.h"
 #include "gateway/router.h"
+#include "ring/hash.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,6 +77,7 @@ struct clients_config {
     struct door *at_door;         /* borrowed for life: of all threads; NULL = of its own */
     struct bucket_rate requests;  /* of a connection that speaks packets; any */
     char role[RING_ROLE_MAX + 1]; /* whose kind a key without "@KIND/" names; "": kind 0 */
+    struct ring_key secret;       /* random: what keys of sessions are drawn by */
     unsigned thread;              /* of the gateway's process; 0 */
     unsigned threads;             /* 1; these two keep CLIENT ID apart */
     struct board *board;          /* borrowed for life: of all threads, for INFO; NULL with one */

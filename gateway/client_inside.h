@@ -222,6 +222,9 @@ void binding_answered(struct client *c, const struct router_effect *reply, struc
 /* The same, of TICKET_RESUME. */
 void binding_resumed(struct client *c, const struct router_effect *reply, struct bytes body,
                      uint64_t now_us);
+/* The key of a session that goes with a fresh number: numbers count, but who knows all of them, and
+ * the keys that were given, can't guess another. Never 0. */
+uint64_t binding_key(const struct clients *all, uint64_t number);
 /* Write what may be delivered now. */
 void binding_pump(struct client *c, uint64_t now_us);
 /* The connection is bound no more: tell the actor, if it may think so. */

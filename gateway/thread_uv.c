@@ -258,6 +258,7 @@ static void open_cores(struct thread *t, uint16_t port)
     router.threads = t->config.count;
     (void)snprintf(router.name, sizeof router.name, "%s", options->name);
     t->router = router_new(&router);
+    random_fill(&clients.secret, sizeof clients.secret);
     clients.version = RINGHOLD_VERSION;
     clients.thread = t->config.index;
     clients.threads = t->config.count;

@@ -80,9 +80,13 @@ static struct session_packet hears_session(struct talk *t, uint32_t request)
 }
 
 /* Bound so that it may return: two requests are out, the note and what was sent behind it. */
-static struct session_packet keeps(struct talk *t)
+static struct session_packet keeps_by(struct talk *t, struct ring_key secret)
 {
-    start_greeted(t);
+    struct clients_config clients = clients_config_default();
+
+    clients.secret = secret;
+    start(t, &clients);
+    greet(t);
     asks(t, PACKET_BIND, 1, PACKET_KEEP);
     const struct note note = note_at(t, 1, NOTE_KEEP);
     asks(t, PACKET_REQUEST, 5, 0); // it waits: nobody knows yet what it is numbered in
@@ -96,6 +100,11 @@ static struct session_packet keeps(struct talk *t)
     client_rig_do_effects(&t->r);
     assert_int_equal(t->r.request_count, 2);
     return session;
+}
+
+static struct session_packet keeps(struct talk *t)
+{
+    return keeps_by(t, (struct ring_key){0, 0});
 }
 
 static void requests_carry_the_clients_own_names(void **state)
@@ -117,6 +126,23 @@ static void requests_carry_the_clients_own_names(void **state)
     q = client_rig_request(&t.r, 3);
     assert_true(q.seq == 8 && q.base == 6);
     stop(&t);
+}
+
+static void who_knows_names_of_sessions_can_not_guess_another(void **state)
+{
+    struct session_packet session[3];
+    struct talk t;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) { // each at a gateway with the router's seed of the others
+        session[i] = keeps_by(&t, (struct ring_key){i < 2 ? 1 : 2, 3});
+        stop(&t);
+    }
+    assert_true(session[0].name.session == session[1].name.session &&
+                session[1].name.session == session[2].name.session); // they count
+    assert_true(session[0].name.key == session[1].name.key);
+    assert_true(session[1].name.key != session[2].name.key); // they are drawn by the secret alone
+    assert_true(session[0].name.key != session[0].name.session && session[0].name.key != 0);
 }
 
 static void who_comes_back_goes_on(void **state)
@@ -594,6 +620,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_carry_the_clients_own_names),
+        cmocka_unit_test(who_knows_names_of_sessions_can_not_guess_another),
         cmocka_unit_test(who_comes_back_goes_on),
         cmocka_unit_test(answers_of_the_line_before_are_dropped),
         cmocka_unit_test(what_an_older_line_asked_is_nobodys),
