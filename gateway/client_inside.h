@@ -110,6 +110,7 @@ struct client {
     size_t reply_size;  /* what a reply is expected to take */
     uint32_t in_flight; /* parts asked of the router */
     uint8_t protocol;   /* RESP's: 2 or 3; 0 = it speaks packets */
+    bool in_multi;      /* its MULTI was refused: nothing runs until EXEC or DISCARD */
     struct {
         uint64_t heard_us;          /* when bytes came last */
         uint64_t opened_us;         /* since when its hello is awaited */

@@ -289,7 +289,11 @@ static void run(struct client *c, const struct resp_command *line)
 
     c->all->figures.commands++;
     if (command != NULL && command_takes(command, line->count)) {
-        command->run(c, command, line);
+        if (c->in_multi && !command->in_multi) {
+            client_reply_error(c, "ERR not run, for the MULTI before it was refused");
+        } else {
+            command->run(c, command, line);
+        }
     } else if (command != NULL) {
         reply_wrong_count(c, command);
     } else if (is_http(line->arg[0])) {

@@ -22,6 +22,7 @@ struct command {
     int first_key; /* 0 = no key */
     int last_key;  /* negative: counted from the end */
     int step;
+    bool in_multi; /* it runs behind a MULTI, too, which is refused */
     /* Run it: the number of arguments was checked. */
     void (*run)(struct client *c, const struct command *command, const struct resp_command *line);
     const char *each; /* what the owner of one key is asked, when there are several keys */
@@ -69,12 +70,17 @@ void run_unbind(struct client *c, const struct command *command, const struct re
 void run_auth(struct client *c, const struct command *command, const struct resp_command *line);
 void run_client(struct client *c, const struct command *command, const struct resp_command *line);
 void run_config(struct client *c, const struct command *command, const struct resp_command *line);
+void run_discard(struct client *c, const struct command *command, const struct resp_command *line);
 void run_echo(struct client *c, const struct command *command, const struct resp_command *line);
+void run_exec(struct client *c, const struct command *command, const struct resp_command *line);
 void run_hello(struct client *c, const struct command *command, const struct resp_command *line);
+void run_multi(struct client *c, const struct command *command, const struct resp_command *line);
 void run_ping(struct client *c, const struct command *command, const struct resp_command *line);
 void run_quit(struct client *c, const struct command *command, const struct resp_command *line);
 void run_reset(struct client *c, const struct command *command, const struct resp_command *line);
 void run_select(struct client *c, const struct command *command, const struct resp_command *line);
+void run_unwatch(struct client *c, const struct command *command, const struct resp_command *line);
+void run_watch(struct client *c, const struct command *command, const struct resp_command *line);
 
 /* Commands about the gateway and the fleet (info.c). */
 void run_command(struct client *c, const struct command *command, const struct resp_command *line);

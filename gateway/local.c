@@ -45,6 +45,7 @@ void run_reset(struct client *c, const struct command *command, const struct res
     (void)line;
     binding_end(c, c->now_us, c->effects);
     c->protocol = 2;
+    c->in_multi = false;
     c->name[0] = '\0';
     resp_put_simple(client_reply(c), "RESET");
 }
@@ -57,6 +58,66 @@ void run_select(struct client *c, const struct command *command, const struct re
     } else {
         client_reply_error(c, "ERR DB index is out of range");
     }
+}
+
+/* ---- MULTI ----
+ *
+ * Each id is an actor of its own, so a gateway has no transactions. What follows MULTI was meant to
+ * run as one or not at all: it does not run, whether its client waits for each reply or for none. */
+
+void run_multi(struct client *c, const struct command *command, const struct resp_command *line)
+{
+    (void)command;
+    (void)line;
+    if (c->in_multi) {
+        client_reply_error(c, "ERR MULTI calls can not be nested");
+        return;
+    }
+    c->in_multi = true;
+    client_reply_error(
+        c, "ERR there are no transactions here: nothing runs until EXEC or DISCARD");
+}
+
+void run_exec(struct client *c, const struct command *command, const struct resp_command *line)
+{
+    (void)command;
+    (void)line;
+    if (c->in_multi) {
+        client_reply_error(c, "EXECABORT Transaction discarded because of previous errors.");
+    } else {
+        client_reply_error(c, "ERR EXEC without MULTI");
+    }
+    c->in_multi = false;
+}
+
+void run_discard(struct client *c, const struct command *command, const struct resp_command *line)
+{
+    (void)command;
+    (void)line;
+    if (c->in_multi) {
+        reply_ok(c);
+    } else {
+        client_reply_error(c, "ERR DISCARD without MULTI");
+    }
+    c->in_multi = false;
+}
+
+void run_watch(struct client *c, const struct command *command, const struct resp_command *line)
+{
+    (void)command;
+    (void)line;
+    if (c->in_multi) {
+        client_reply_error(c, "ERR WATCH inside MULTI is not allowed");
+    } else {
+        client_reply_error(c, "ERR there are no transactions here, so nothing can be watched");
+    }
+}
+
+void run_unwatch(struct client *c, const struct command *command, const struct resp_command *line)
+{
+    (void)command;
+    (void)line;
+    reply_ok(c); // nothing is
 }
 
 /* ---- who is it ---- */
