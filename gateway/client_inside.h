@@ -15,13 +15,15 @@
 #include "gateway/strangers.h"
 #include "gateway/target.h"
 
-enum { CLIENT_NAME_MAX = 63, TICKET_PART_BITS = 8 };
+enum { CLIENT_NAME_MAX = 63, TICKET_PART_BITS = 12 /* of RESP_ARGS_MAX */ };
 
 /* Tickets that are no slot's. */
 static const uint64_t TICKET_NONE = UINT64_MAX;       /* nobody waits */
 static const uint64_t TICKET_RESUME = UINT64_MAX - 1; /* of a bond that was asked for again */
 
 static const uint64_t TICKET_LOGIN = UINT64_MAX - 2; /* who is it? */
+
+_Static_assert(RESP_ARGS_MAX <= 1u << TICKET_PART_BITS, "one part a key");
 
 struct binding;
 struct client;
@@ -83,7 +85,7 @@ static inline uint64_t ticket_slot(uint64_t ticket)
 {
     return ticket >> TICKET_PART_BITS;
 }
-static inline uint64_t ticket_of(uint64_t slot, uint8_t part)
+static inline uint64_t ticket_of(uint64_t slot, uint16_t part)
 {
     return slot << TICKET_PART_BITS | part;
 }

@@ -307,13 +307,18 @@ static void run(struct client *c, const struct resp_command *line)
 
 /* ---- input ---- */
 
-static void refuse_input(struct client *c, const char *error)
+static void reply_refused(struct client *c, const char *error)
 {
     const uint64_t number = c->slots.tail;
 
-    c->all->figures.bad_input++;
     client_reply_error(c, "%s", error);
     count_local_reply(c, number);
+}
+
+static void refuse_input(struct client *c, const char *error)
+{
+    c->all->figures.bad_input++;
+    reply_refused(c, error);
     c->closing = true;
 }
 
@@ -329,6 +334,7 @@ static size_t run_commands(struct client *c, struct bytes in)
             resp_parse(&c->parser, bytes_of(in.data + at, in.size - at), &c->all->words, &parsed);
 
         if (result == RESP_MORE) {
+            at += parsed.taken;
             c->half = true;
             break;
         }
@@ -340,7 +346,9 @@ static size_t run_commands(struct client *c, struct bytes in)
             break;
         }
         at += parsed.taken;
-        if (parsed.command.count > 0) {
+        if (result == RESP_REFUSED) {
+            reply_refused(c, parsed.error);
+        } else if (parsed.command.count > 0) {
             run(c, &parsed.command);
         }
     }

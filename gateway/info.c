@@ -7,6 +7,7 @@
 #include "gateway/tally.h"
 
 #include <ctype.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -71,6 +72,21 @@ static void put_clients(struct buffer *out, const struct client *c, const struct
                door.addresses);
 }
 
+static void put_persistence(struct buffer *out, const struct client *c, const struct tally *t)
+{
+    (void)c;
+    (void)t;
+    put_format(out, "loading:0\r\n");
+}
+
+/* Clients that look for the primary among several addresses take each gateway for one. */
+static void put_replication(struct buffer *out, const struct client *c, const struct tally *t)
+{
+    (void)c;
+    (void)t;
+    put_format(out, "role:master\r\nconnected_slaves:0\r\n");
+}
+
 static void put_ringhold(struct buffer *out, const struct client *c, const struct tally *t)
 {
     const struct view *view = router_view(c->all->router);
@@ -113,7 +129,9 @@ static const struct {
 } sections[] = {
     {"Server", "SERVER", put_server},
     {"Clients", "CLIENTS", put_clients},
+    {"Persistence", "PERSISTENCE", put_persistence},
     {"Stats", "STATS", NULL},
+    {"Replication", "REPLICATION", put_replication},
     {"Ringhold", "RINGHOLD", put_ringhold},
     {"Sessions", "SESSIONS", NULL},
     {"Packets", "PACKETS", put_packets},
@@ -240,11 +258,51 @@ static void put_entries(struct buffer *out, const struct client *c, const struct
     }
 }
 
-static void put_names(struct buffer *out)
+/* COMMAND LIST, of the names like `pattern`; NULL = all. */
+static void put_names(struct buffer *out, const char *pattern)
 {
-    resp_put_array(out, command_count());
+    struct buffer names = {0};
+    size_t count = 0;
+
     for (size_t i = 0; i < command_count(); i++) {
-        put_name(out, command_at(i));
+        if (pattern == NULL || fnmatch(pattern, command_at(i)->name, 0) == 0) {
+            put_name(&names, command_at(i));
+            count++;
+        }
+    }
+    resp_put_array(out, count);
+    buffer_put(out, names.data, names.size);
+    buffer_fini(&names);
+}
+
+static void reply_names(struct client *c, const struct resp_command *line)
+{
+    enum { PATTERN_MAX = 64 };
+    char pattern[PATTERN_MAX + 1] = "";
+
+    if (line->count == 2) {
+        put_names(client_reply(c), NULL);
+        return;
+    }
+    if (line->count != 5 || !word_is(line->arg[2], "FILTERBY")) {
+        client_reply_error(c, "ERR syntax error");
+        return;
+    }
+    const struct bytes what = line->arg[4];
+
+    if (word_is(line->arg[3], "MODULE")) {
+        resp_put_array(client_reply(c), 0); // there are none
+    } else if (word_is(line->arg[3], "ACLCAT")) {
+        client_reply_error(c, "ERR commands have no categories here: FILTERBY MODULE or PATTERN");
+    } else if (!word_is(line->arg[3], "PATTERN")) {
+        client_reply_error(c, "ERR syntax error");
+    } else if (what.size > PATTERN_MAX) {
+        client_reply_error(c, "ERR a pattern has at most %d bytes", (int)PATTERN_MAX);
+    } else {
+        for (size_t i = 0; i < what.size; i++) {
+            pattern[i] = (char)toupper(what.data[i]);
+        }
+        put_names(client_reply(c), pattern);
     }
 }
 
@@ -258,7 +316,7 @@ void run_command(struct client *c, const struct command *command, const struct r
     } else if (word_is(line->arg[1], "DOCS")) {
         resp_put_map(client_reply(c), c->protocol, 0); // redis-cli then uses COMMAND
     } else if (word_is(line->arg[1], "LIST")) {
-        put_names(client_reply(c));
+        reply_names(c, line);
     } else if (word_is(line->arg[1], "INFO")) {
         put_entries(client_reply(c), c, line);
     } else {

@@ -19,7 +19,7 @@ static struct bytes name_bytes(const char *name)
 struct slot *client_add_slot(struct client *c, enum slot_shape shape, size_t parts,
                              uint64_t *number)
 {
-    struct slot *slot = slots_add(&c->slots, shape, (uint8_t)parts, number);
+    struct slot *slot = slots_add(&c->slots, shape, (uint16_t)parts, number);
 
     slot->protocol = c->protocol;
     slot->asked_us = c->now_us;
@@ -104,6 +104,10 @@ void run_key(struct client *c, const struct command *command, const struct resp_
     struct target to;
     uint64_t number = 0;
 
+    if (line->count > ARGS_MAX) {
+        client_reply_error(c, "ERR a command to one actor has at most %d words", (int)ARGS_MAX);
+        return;
+    }
     args.count = (uint8_t)line->count;
     memcpy(args.arg, line->arg, line->count * sizeof args.arg[0]);
     args.arg[0] = name_bytes(command->name);
@@ -150,7 +154,7 @@ static void ask_each(struct client *c, const struct command *command,
         args.count = (uint8_t)(1 + step);
         args.arg[0] = name_bytes(command->each);
         memcpy(&args.arg[1], &line->arg[1 + i * step], step * sizeof args.arg[0]);
-        ask.ticket = ticket_of(number, (uint8_t)i);
+        ask.ticket = ticket_of(number, (uint16_t)i);
         ask.kind = to.kind;
         ask.id = to.id;
         ask_args(c, &ask, &args);

@@ -63,7 +63,8 @@ void run_select(struct client *c, const struct command *command, const struct re
 /* ---- MULTI ----
  *
  * Each id is an actor of its own, so a gateway has no transactions. What follows MULTI was meant to
- * run as one or not at all: it does not run, whether its client waits for each reply or for none. */
+ * run as one or not at all: it does not run, whether its client waits for each reply or for none.
+ */
 
 void run_multi(struct client *c, const struct command *command, const struct resp_command *line)
 {
@@ -74,8 +75,7 @@ void run_multi(struct client *c, const struct command *command, const struct res
         return;
     }
     c->in_multi = true;
-    client_reply_error(
-        c, "ERR there are no transactions here: nothing runs until EXEC or DISCARD");
+    client_reply_error(c, "ERR there are no transactions here: nothing runs until EXEC or DISCARD");
 }
 
 void run_exec(struct client *c, const struct command *command, const struct resp_command *line)
@@ -140,6 +140,21 @@ void run_auth(struct client *c, const struct command *command, const struct resp
     }
 }
 
+/* False: an error was replied, which names `what` it is. */
+static bool is_plain(struct client *c, struct bytes text, struct bytes what)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] < '!' || text.data[i] > '~') {
+            client_reply_error(c,
+                               "ERR %.*s cannot contain spaces, newlines or special characters.",
+                               (int)what.size,
+                               (const char *)what.data);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* False: an error was replied. */
 static bool set_name(struct client *c, struct bytes name)
 {
@@ -147,12 +162,8 @@ static bool set_name(struct client *c, struct bytes name)
         client_reply_error(c, "ERR Client names are limited to %d bytes", CLIENT_NAME_MAX);
         return false;
     }
-    for (size_t i = 0; i < name.size; i++) {
-        if (name.data[i] < '!' || name.data[i] > '~') {
-            client_reply_error(
-                c, "ERR Client names cannot contain spaces, newlines or special characters.");
-            return false;
-        }
+    if (!is_plain(c, name, bytes_of("Client names", 12))) {
+        return false;
     }
     memcpy(c->name, name.data, name.size);
     c->name[name.size] = '\0';
@@ -237,7 +248,21 @@ static void put_client(struct buffer *out, const struct client *c, uint64_t now_
                c->out.size + c->writing);
 }
 
-static void reply_client_list(struct client *c)
+/* Is it one of those that CLIENT LIST names from here on? */
+static bool is_listed(const struct client *c, const struct resp_command *line, size_t first)
+{
+    for (size_t i = first; i < line->count; i++) {
+        int64_t id = 0;
+
+        if (resp_number(line->arg[i], &id) && (uint64_t)id == c->id) {
+            return true;
+        }
+    }
+    return first == line->count;
+}
+
+/* All clients; or those whose ids stand from argument `first` on. */
+static void put_clients_from(struct client *c, const struct resp_command *line, size_t first)
 {
     enum { LIST_MAX = 100 }; // of ten thousand it would be a megabyte
     struct buffer text = {0};
@@ -245,11 +270,69 @@ static void reply_client_list(struct client *c)
 
     for (struct list_link *l = list_front(&c->all->order); l != NULL && count < LIST_MAX;
          l = list_next(&c->all->order, l)) {
-        put_client(&text, CONTAINER_OF(l, struct client, order), c->now_us);
-        count++;
+        const struct client *other = CONTAINER_OF(l, struct client, order);
+
+        if (is_listed(other, line, first)) {
+            put_client(&text, other, c->now_us);
+            count++;
+        }
     }
     resp_put_bulk(client_reply(c), buffer_bytes(&text));
     buffer_fini(&text);
+}
+
+/* CLIENT LIST TYPE: there are but normal ones here. */
+static void reply_client_type(struct client *c, const struct resp_command *line)
+{
+    const struct bytes type = line->arg[3];
+
+    if (word_is(type, "NORMAL")) {
+        put_clients_from(c, line, line->count);
+    } else if (word_is(type, "MASTER") || word_is(type, "REPLICA") || word_is(type, "SLAVE") ||
+               word_is(type, "PUBSUB")) {
+        resp_put_text(client_reply(c), "");
+    } else {
+        client_reply_error(c,
+                           "ERR Unknown client type '%.*s'",
+                           (int)(type.size < 64 ? type.size : 64),
+                           (const char *)type.data);
+    }
+}
+
+static void reply_client_list(struct client *c, const struct resp_command *line)
+{
+    int64_t id = 0;
+
+    if (line->count == 2) {
+        put_clients_from(c, line, line->count);
+    } else if (line->count == 4 && word_is(line->arg[2], "TYPE")) {
+        reply_client_type(c, line);
+    } else if (line->count > 3 && word_is(line->arg[2], "ID")) {
+        for (size_t i = 3; i < line->count; i++) {
+            if (!resp_number(line->arg[i], &id)) {
+                client_reply_error(c, "ERR Invalid client ID");
+                return;
+            }
+        }
+        put_clients_from(c, line, 3);
+    } else {
+        client_reply_error(c, "ERR syntax error");
+    }
+}
+
+/* What a library says of itself is looked at, and matters to nobody yet. */
+static void take_client_info(struct client *c, const struct resp_command *line)
+{
+    const struct bytes what = line->arg[2];
+
+    if (!word_is(what, "LIB-NAME") && !word_is(what, "LIB-VER")) {
+        client_reply_error(c,
+                           "ERR Unrecognized option '%.*s'",
+                           (int)(what.size < 64 ? what.size : 64),
+                           (const char *)what.data);
+    } else if (is_plain(c, line->arg[3], what)) {
+        reply_ok(c);
+    }
 }
 
 static void reply_client_info(struct client *c)
@@ -281,10 +364,15 @@ void run_client(struct client *c, const struct command *command, const struct re
     } else if (word_is(what, "INFO") && line->count == 2) {
         reply_client_info(c);
     } else if (word_is(what, "LIST")) {
-        reply_client_list(c);
-    } else if ((word_is(what, "SETINFO") && line->count == 4) ||
-               ((word_is(what, "NO-EVICT") || word_is(what, "NO-TOUCH")) && line->count == 3)) {
-        reply_ok(c); // nothing to evict, and who the library is matters to nobody yet
+        reply_client_list(c, line);
+    } else if (word_is(what, "SETINFO") && line->count == 4) {
+        take_client_info(c, line);
+    } else if ((word_is(what, "NO-EVICT") || word_is(what, "NO-TOUCH")) && line->count == 3) {
+        if (word_is(line->arg[2], "ON") || word_is(line->arg[2], "OFF")) {
+            reply_ok(c); // nothing is evicted
+        } else {
+            client_reply_error(c, "ERR syntax error");
+        }
     } else {
         client_reply_error(c,
                            "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try "

@@ -10,15 +10,13 @@
 
 enum { NUMBER_DIGITS_MAX = 10, NUMBER_TEXT_MAX = 24 };
 
+static const char too_many[] = "ERR a command has at most 2048 arguments behind its name";
+static const char too_long[] = "ERR an argument has at most 1048576 bytes";
+static const char too_large[] = "ERR a command has at most 2097152 bytes";
+
 void resp_parser_reset(struct resp_parser *p)
 {
-    // Not the whole: the arguments are written before they are read.
-    p->at = 0;
-    p->scanned = 0;
-    p->bulk = 0;
-    p->in_bulk = false;
-    p->want = 0;
-    p->count = 0;
+    *p = (struct resp_parser){0};
 }
 
 static enum resp_result fail(struct resp_output *out, const char *error)
@@ -48,8 +46,7 @@ static enum resp_result find_line(struct resp_parser *p, struct bytes in, const 
     return RESP_COMMAND;
 }
 
-/* A number as Redis takes it: a sign, no leading zero, nothing else. */
-static bool number_of(struct bytes text, int64_t *number)
+bool resp_number(struct bytes text, int64_t *number)
 {
     const bool negative = text.size > 0 && text.data[0] == '-';
     const size_t first = negative ? 1 : 0;
@@ -79,7 +76,7 @@ static bool header_number(struct bytes in, size_t at, size_t end, int64_t *numbe
     if (size < 4 || in.data[end - 2] != '\r') {
         return false;
     }
-    return number_of(bytes_of(in.data + at + 1, size - 3), number);
+    return resp_number(bytes_of(in.data + at + 1, size - 3), number);
 }
 
 /* ---- inline commands ---- */
@@ -177,7 +174,9 @@ static enum resp_result parse_inline(struct resp_parser *p, struct bytes in, str
             break;
         }
         if (count == RESP_ARGS_MAX) {
-            return fail(out, "Protocol error: too many inline arguments");
+            resp_parser_reset(p);
+            out->error = too_many;
+            return RESP_REFUSED;
         }
         start[count++] = scratch->size;
         if (!take_word(&w)) {
@@ -205,26 +204,26 @@ static enum resp_result take_array_header(struct resp_parser *p, struct bytes in
     if (found != RESP_COMMAND) {
         return found;
     }
-    if (!header_number(in, p->at, out->taken, &count) || count > RESP_ARGS_MAX) {
+    if (!header_number(in, p->at, out->taken, &count) || count > RESP_DROP_ARGS_MAX) {
         return fail(out, "Protocol error: invalid multibulk length");
     }
     p->at = (uint32_t)out->taken;
-    p->want = count > 0 ? (uint8_t)count : 0;
+    p->want = count > 0 ? (uint32_t)count : 0;
+    p->refusal = count > RESP_ARGS_MAX ? too_many : NULL;
     return RESP_COMMAND;
 }
 
-static const char *expected_bulk(uint8_t got)
+static enum resp_result expected_bulk(struct resp_output *out, uint8_t got)
 {
-    // As many texts as there are printable bytes are not worth it; the common mistakes are.
-    switch (got) {
-    case '*':
-        return "Protocol error: expected '$', got '*'";
-    case '\r':
-    case '\n':
-        return "Protocol error: expected '$', got ' '";
-    default:
-        return "Protocol error: expected '$', got something else";
-    }
+    const bool line_break = got == '\r' || got == '\n'; // which an error can't have
+    const bool shown = got >= ' ' && got <= '~';
+
+    (void)snprintf(out->text,
+                   sizeof out->text,
+                   shown || line_break ? "Protocol error: expected '$', got '%c'"
+                                       : "Protocol error: expected '$', got '\\x%02x'",
+                   line_break ? ' ' : got);
+    return fail(out, out->text);
 }
 
 static enum resp_result take_bulk_header(struct resp_parser *p, struct bytes in,
@@ -236,66 +235,81 @@ static enum resp_result take_bulk_header(struct resp_parser *p, struct bytes in,
         return RESP_MORE;
     }
     if (in.data[p->at] != '$') {
-        return fail(out, expected_bulk(in.data[p->at]));
+        return expected_bulk(out, in.data[p->at]);
     }
     const enum resp_result found =
         find_line(p, in, "Protocol error: too big bulk count string", out);
     if (found != RESP_COMMAND) {
         return found;
     }
-    if (!header_number(in, p->at, out->taken, &size) || size < 0 || size > RESP_BULK_MAX) {
+    if (!header_number(in, p->at, out->taken, &size) || size < 0) {
         return fail(out, "Protocol error: invalid bulk length");
     }
-    p->at = (uint32_t)out->taken;
-    if ((size_t)p->at + (size_t)size + 2 > RESP_COMMAND_MAX) {
-        return fail(out, "Protocol error: too big command");
+    const size_t all = p->dropped + out->taken + (size_t)size + 2;
+    if (all > RESP_DROP_MAX) {
+        return fail(out, "Protocol error: invalid bulk length");
     }
-    p->bulk = (uint32_t)size;
+    if (p->refusal == NULL && (size > RESP_BULK_MAX || all > RESP_COMMAND_MAX)) {
+        p->refusal = size > RESP_BULK_MAX ? too_long : too_large;
+    }
+    p->at = (uint32_t)out->taken;
+    p->bulk = (uint32_t)size + 2;
     p->in_bulk = true;
     return RESP_COMMAND;
+}
+
+/* Part of an argument, as much as there is. */
+static enum resp_result drop_bulk(struct resp_parser *p, struct bytes in)
+{
+    const size_t left = in.size - p->at;
+    const uint32_t part = left < p->bulk ? (uint32_t)left : p->bulk;
+
+    p->at += part;
+    p->bulk -= part;
+    if (p->bulk > 0) {
+        return RESP_MORE;
+    }
+    p->in_bulk = false;
+    p->count++;
+    return RESP_COMMAND;
+}
+
+/* The command is over a limit: its bytes go as they come. So its error arrives, and the connection
+ * goes on, where a connection closed with bytes unread may take the error with it. */
+static enum resp_result drop(struct resp_parser *p, struct bytes in, struct resp_output *out)
+{
+    enum resp_result found = RESP_COMMAND;
+
+    while (found == RESP_COMMAND && p->count < p->want) {
+        found = p->in_bulk ? drop_bulk(p, in) : take_bulk_header(p, in, out);
+    }
+    if (found == RESP_ERROR) {
+        return found;
+    }
+    out->taken = p->at;
+    p->dropped += p->at;
+    p->at = 0;
+    if (found == RESP_MORE) {
+        return found;
+    }
+    out->error = p->refusal;
+    resp_parser_reset(p);
+    return RESP_REFUSED;
 }
 
 static enum resp_result take_bulk(struct resp_parser *p, struct bytes in, struct resp_output *out)
 {
     const size_t end = (size_t)p->at + p->bulk;
 
-    if (in.size < end + 2) {
+    if (in.size < end) {
         return RESP_MORE;
     }
-    if (in.data[end] != '\r' || in.data[end + 1] != '\n') {
+    if (in.data[end - 2] != '\r' || in.data[end - 1] != '\n') {
         return fail(out, "Protocol error: a bulk does not end where it said");
     }
-    p->arg[p->count].at = p->at;
-    p->arg[p->count].size = p->bulk;
     p->count++;
-    p->at = (uint32_t)(end + 2);
+    p->at = (uint32_t)end;
     p->in_bulk = false;
-    return RESP_COMMAND;
-}
-
-static enum resp_result parse_array(struct resp_parser *p, struct bytes in, struct resp_output *out)
-{
-    if (p->want == 0) {
-        const enum resp_result found = take_array_header(p, in, out);
-
-        if (found != RESP_COMMAND) {
-            return found;
-        }
-    }
-    while (p->count < p->want) {
-        const enum resp_result found =
-            p->in_bulk ? take_bulk(p, in, out) : take_bulk_header(p, in, out);
-
-        if (found != RESP_COMMAND) {
-            return found;
-        }
-    }
-    for (size_t i = 0; i < p->count; i++) {
-        out->command.arg[i] = bytes_of(in.data + p->arg[i].at, p->arg[i].size);
-    }
-    out->command.count = p->count;
-    out->taken = p->at;
-    resp_parser_reset(p);
     return RESP_COMMAND;
 }
 
@@ -303,8 +317,6 @@ static enum resp_result parse_array(struct resp_parser *p, struct bytes in, stru
 static const uint8_t *take_number(const uint8_t *at, const uint8_t *end, uint8_t mark,
                                   size_t *number)
 {
-    enum { SHORT = 100000 }; // one digit more is no overflow
-
     if (end - at < 4 || at[0] != mark) {
         return NULL;
     }
@@ -313,8 +325,8 @@ static const uint8_t *take_number(const uint8_t *at, const uint8_t *end, uint8_t
         return NULL;
     }
     for (at += 2; at < end && at[0] >= '0' && at[0] <= '9'; at++) {
-        if (value > SHORT) {
-            return NULL;
+        if (value > RESP_BULK_MAX) {
+            return NULL; // over every limit, and one digit more is no overflow
         }
         value = value * 10 + (size_t)(at[0] - '0');
     }
@@ -356,6 +368,35 @@ static bool parse_whole(struct bytes in, struct resp_output *out)
     return true;
 }
 
+static enum resp_result parse_array(struct resp_parser *p, struct bytes in, struct resp_output *out)
+{
+    if (p->want == 0) {
+        const enum resp_result found = take_array_header(p, in, out);
+
+        if (found != RESP_COMMAND) {
+            return found;
+        }
+    }
+    while (p->refusal == NULL && p->count < p->want) {
+        const enum resp_result found =
+            p->in_bulk ? take_bulk(p, in, out) : take_bulk_header(p, in, out);
+
+        if (found != RESP_COMMAND) {
+            out->taken = 0; // the lines before are still needed
+            return found;
+        }
+    }
+    if (p->refusal != NULL) {
+        return drop(p, in, out);
+    }
+    const bool whole = p->want == 0 || parse_whole(in, out);
+
+    ASSERT(whole);
+    out->taken = p->at;
+    resp_parser_reset(p);
+    return RESP_COMMAND;
+}
+
 enum resp_result resp_parse(struct resp_parser *p, struct bytes in, struct buffer *scratch,
                             struct resp_output *out)
 {
@@ -365,18 +406,14 @@ enum resp_result resp_parse(struct resp_parser *p, struct bytes in, struct buffe
     if (in.size == 0) {
         return RESP_MORE;
     }
-    if (p->at == 0 && p->scanned == 0 && parse_whole(in, out)) {
+    if (p->at == 0 && p->scanned == 0 && p->refusal == NULL && parse_whole(in, out)) {
         return RESP_COMMAND;
     }
     ASSERT((size_t)p->at + p->scanned <= in.size);
+    if (p->refusal != NULL) {
+        return drop(p, in, out);
+    }
     return in.data[0] == '*' ? parse_array(p, in, out) : parse_inline(p, in, scratch, out);
-}
-
-size_t resp_missing(const struct resp_parser *p, size_t have)
-{
-    const size_t want = p->in_bulk ? (size_t)p->at + p->bulk + 2 : have + 1;
-
-    return want > have ? want - have : 0;
 }
 
 /* ---- replies ---- */

@@ -24,7 +24,7 @@ static void grow(struct slots *s)
     mem_free(old.ring);
 }
 
-struct slot *slots_add(struct slots *s, enum slot_shape shape, uint8_t parts, uint64_t *number)
+struct slot *slots_add(struct slots *s, enum slot_shape shape, uint16_t parts, uint64_t *number)
 {
     if (slots_count(s) == s->cap) {
         grow(s);

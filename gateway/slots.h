@@ -28,8 +28,8 @@ enum slot_shape {
 struct slot {
     uint8_t shape;    /* enum slot_shape */
     uint8_t protocol; /* of the reply: 2 or 3 */
-    uint8_t parts;
-    uint8_t left;        /* parts not answered yet; 0 = ready */
+    uint16_t parts;
+    uint16_t left;       /* parts not answered yet; 0 = ready */
     bool failed;         /* `text` is the first error */
     int64_t sum;         /* SUM */
     uint64_t asked_us;   /* when its parts were sent off */
@@ -53,7 +53,7 @@ static inline size_t slots_count(const struct slots *s)
 }
 
 /* Append one; the pointer is good until the next call. `number`, if not NULL, gets its number. */
-struct slot *slots_add(struct slots *s, enum slot_shape shape, uint8_t parts, uint64_t *number);
+struct slot *slots_add(struct slots *s, enum slot_shape shape, uint16_t parts, uint64_t *number);
 
 struct slot *slots_front(const struct slots *s);               /* NULL = none */
 struct slot *slots_at(const struct slots *s, uint64_t number); /* NULL = gone */

@@ -116,6 +116,21 @@ static void on_get(const struct call *c)
     answer_value(c);
 }
 
+/* Redis knows it, or nobody. */
+static void refuse_option(const struct call *c, struct rh_bytes word)
+{
+    static const char *const known[] = {"EX", "PX", "EXAT", "PXAT", "KEEPTTL", "GET"};
+    char text[64] = "ERR syntax error";
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (word.size == strlen(known[i]) && strncasecmp(word.data, known[i], word.size) == 0) {
+            (void)snprintf(
+                text, sizeof text, "ERR SET's option %s is not supported: NX and XX are", known[i]);
+        }
+    }
+    answer(c, rh_error(text));
+}
+
 static void on_set(const struct call *c)
 {
     bool if_absent = false;
@@ -129,7 +144,7 @@ static void on_set(const struct call *c)
         } else if (two && strncasecmp(c->word[i].data, "XX", 2) == 0) {
             if_present = true;
         } else {
-            answer(c, rh_error("ERR syntax error"));
+            refuse_option(c, c->word[i]);
             return;
         }
     }

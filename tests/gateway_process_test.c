@@ -418,7 +418,7 @@ static void garbage_is_named_and_the_connection_closed(void **state)
     const int fd = dial(&gateway);
 
     (void)state;
-    say(fd, "*1\r\n$1048577\r\n");
+    say(fd, "*1\r\n$536870913\r\n");
     expect(fd, "-ERR Protocol error: invalid bulk length\r\n");
     expect_end(fd);
 

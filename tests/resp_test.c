@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "tests/test.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@ static void show(enum resp_result result, const struct resp_output *out, struct 
         buffer_put(text, "more", 5);
         return;
     }
-    if (result == RESP_ERROR) {
+    if (result == RESP_ERROR || result == RESP_REFUSED) {
         buffer_put(text, out->error, strlen(out->error) + 1);
         return;
     }
@@ -54,13 +55,15 @@ static const struct {
     {"*x\r\n", "Protocol error: invalid multibulk length"},
     {"*\r\n", "Protocol error: invalid multibulk length"},
     {"*1\n$4\r\nPING\r\n", "Protocol error: invalid multibulk length"},
-    {"*65\r\n", "Protocol error: invalid multibulk length"},
+    {"*1048577\r\n", "Protocol error: invalid multibulk length"},
     {"*99999999999999999999\r\n", "Protocol error: invalid multibulk length"},
     {"*01\r\n", "Protocol error: invalid multibulk length"},
     {"*1\r\n*1\r\n", "Protocol error: expected '$', got '*'"},
-    {"*1\r\nPING\r\n", "Protocol error: expected '$', got something else"},
+    {"*1\r\nPING\r\n", "Protocol error: expected '$', got 'P'"},
+    {"*1\r\n\r\n", "Protocol error: expected '$', got ' '"},
+    {"*1\r\n\x1b[2J\r\n", "Protocol error: expected '$', got '\\x1b'"},
     {"*1\r\n$-1\r\n", "Protocol error: invalid bulk length"},
-    {"*1\r\n$1048577\r\n", "Protocol error: invalid bulk length"},
+    {"*1\r\n$536870912\r\n", "Protocol error: invalid bulk length"},
     {"*1\r\n$9223372036854775807\r\n", "Protocol error: invalid bulk length"},
     {"*1\r\n$4294967300\r\n", "Protocol error: invalid bulk length"},
     {"*1\r\n$\r\n", "Protocol error: invalid bulk length"},
@@ -141,7 +144,6 @@ static void a_command_in_single_bytes_is_the_same_command(void **state)
     (void)state;
     for (size_t have = 0; have < strlen(in); have++) {
         assert_int_equal(resp_parse(&p, bytes_of(in, have), &scratch, &out), RESP_MORE);
-        assert_true(resp_missing(&p, have) > 0);
     }
     assert_int_equal(resp_parse(&p, bytes_of(in, strlen(in)), &scratch, &out), RESP_COMMAND);
     assert_int_equal(out.command.count, 3);
@@ -197,19 +199,131 @@ static void lines_without_end_are_refused_at_their_limit(void **state)
     }
 }
 
-static void a_command_of_big_bulks_is_refused_before_they_come(void **state)
+static void put_text(struct buffer *to, const char *text)
 {
-    struct buffer in = {0};
+    buffer_put(to, text, strlen(text));
+}
+
+static void put_bulk_of(struct buffer *to, size_t size)
+{
+    char head[32];
+
+    (void)snprintf(head, sizeof head, "$%zu\r\n", size);
+    put_text(to, head);
+    memset(buffer_reserve(to, size), 'x', size);
+    to->size += size;
+    put_text(to, "\r\n");
+}
+
+/* Parse all of `in`, a PING behind it, that comes in steps of `step` bytes, of which what is taken
+ * is gone; shows both, and the most bytes that were kept. */
+static size_t parse_in_steps(const struct buffer *in, size_t step, struct buffer *text)
+{
     struct resp_parser p = {0};
     struct resp_output out;
+    struct buffer kept = {0};
+    struct buffer one = {0};
+    size_t most = 0;
+
+    for (size_t at = 0; at < in->size || kept.size > 0;) {
+        const enum resp_result result = resp_parse(&p, buffer_bytes(&kept), &scratch, &out);
+
+        most = kept.size > most ? kept.size : most;
+        if (result != RESP_MORE) {
+            show(result, &out, &one);
+            put_text(text, (const char *)one.data);
+        }
+        buffer_consume(&kept, out.taken);
+        if (result == RESP_MORE) {
+            const size_t part = in->size - at < step ? in->size - at : step;
+
+            assert_true(part > 0);
+            buffer_put(&kept, in->data + at, part);
+            at += part;
+        }
+    }
+    buffer_put(text, "", 1);
+    buffer_fini(&kept);
+    buffer_fini(&one);
+    return most;
+}
+
+static void a_command_over_a_limit_is_dropped_and_named_and_the_next_one_runs(void **state)
+{
+    enum { MANY, LONG, BIG, HUGE_VALUE, KINDS };
+    static const char *const said[] = {
+        "ERR a command has at most 2048 arguments behind its name",
+        "ERR an argument has at most 1048576 bytes",
+        "ERR a command has at most 2097152 bytes",
+        "ERR an argument has at most 1048576 bytes",
+    };
 
     (void)state;
-    buffer_put(&in, "*3\r\n$1048576\r\n", 14);
-    memset(buffer_reserve(&in, RESP_BULK_MAX), 'x', RESP_BULK_MAX);
-    in.size += RESP_BULK_MAX;
-    buffer_put(&in, "\r\n$1048576\r\n", 12);
-    assert_int_equal(resp_parse(&p, buffer_bytes(&in), &scratch, &out), RESP_ERROR);
-    assert_string_equal(out.error, "Protocol error: too big command");
+    for (int kind = 0; kind < KINDS; kind++) {
+        struct buffer in = {0};
+
+        put_text(&in, kind == MANY ? "*2050\r\n" : "*3\r\n");
+        for (int i = 0; kind == MANY && i < 2050; i++) {
+            put_bulk_of(&in, 1);
+        }
+        for (int i = 0; kind != MANY && i < 3; i++) {
+            put_bulk_of(&in,
+                        kind == BIG                   ? RESP_BULK_MAX
+                        : kind == LONG                ? (size_t)RESP_BULK_MAX + (i == 1)
+                        : kind == HUGE_VALUE && i > 0 ? (size_t)10 * RESP_BULK_MAX
+                                                      : 3);
+        }
+        put_text(&in, "*1\r\n$4\r\nPING\r\n");
+        for (size_t step = 1; step <= in.size; step = step * 61 + 7) {
+            struct buffer text = {0};
+            const size_t most = parse_in_steps(&in, step, &text);
+            const size_t size = strlen(said[kind]);
+
+            assert_true(most <= RESP_COMMAND_MAX + step);
+            assert_memory_equal(text.data, said[kind], size);
+            assert_string_equal((const char *)text.data + size, "|PING");
+            buffer_fini(&text);
+        }
+        buffer_fini(&in);
+    }
+}
+
+static void as_many_arguments_as_may_be_are_taken(void **state)
+{
+    struct resp_parser p = {0};
+    struct resp_output out;
+    struct buffer in = {0};
+
+    (void)state;
+    put_text(&in, "*2049\r\n");
+    for (int i = 0; i < 2049; i++) {
+        put_bulk_of(&in, 2);
+    }
+    for (size_t have = 0; have < in.size; have += 5) {
+        assert_int_equal(resp_parse(&p, bytes_of(in.data, have), &scratch, &out), RESP_MORE);
+    }
+    assert_int_equal(resp_parse(&p, buffer_bytes(&in), &scratch, &out), RESP_COMMAND);
+    assert_int_equal(out.command.count, 2049);
+    assert_true(bytes_equal(out.command.arg[2048], bytes_of("xx", 2)));
+    buffer_fini(&in);
+}
+
+static void what_redis_would_not_take_is_no_command(void **state)
+{
+    struct resp_parser p = {0};
+    struct resp_output out;
+    struct buffer in = {0};
+    size_t at = 0;
+
+    (void)state;
+    put_text(&in, "*3\r\n");
+    put_bulk_of(&in, (size_t)2 * RESP_BULK_MAX);
+    put_text(&in, "$535000000\r\n");
+    assert_int_equal(resp_parse(&p, bytes_of(in.data, 100), &scratch, &out), RESP_MORE);
+    at += out.taken;
+    assert_int_equal(resp_parse(&p, bytes_of(in.data + at, in.size - at), &scratch, &out),
+                     RESP_ERROR);
+    assert_string_equal(out.error, "Protocol error: invalid bulk length");
     buffer_fini(&in);
 }
 
@@ -261,7 +375,9 @@ int main(void)
         cmocka_unit_test(a_command_in_single_bytes_is_the_same_command),
         cmocka_unit_test(pipelined_commands_come_one_by_one),
         cmocka_unit_test(lines_without_end_are_refused_at_their_limit),
-        cmocka_unit_test(a_command_of_big_bulks_is_refused_before_they_come),
+        cmocka_unit_test(a_command_over_a_limit_is_dropped_and_named_and_the_next_one_runs),
+        cmocka_unit_test(as_many_arguments_as_may_be_are_taken),
+        cmocka_unit_test(what_redis_would_not_take_is_no_command),
         cmocka_unit_test(replies_have_the_bytes_of_both_protocols),
     };
 

@@ -27,6 +27,7 @@ static void run(struct bytes in, size_t step, struct buffer *log)
             break;
         }
         if (result == RESP_MORE) {
+            at += out.taken;
             if (have == in.size) {
                 break;
             }
@@ -34,6 +35,9 @@ static void run(struct bytes in, size_t step, struct buffer *log)
             continue;
         }
         ASSERT(out.taken > 0 && out.taken <= have - at);
+        if (result == RESP_REFUSED) {
+            buffer_put(log, out.error, strlen(out.error));
+        }
         for (size_t i = 0; i < out.command.count; i++) {
             buffer_put(log, &out.command.arg[i].size, sizeof(size_t));
             buffer_put(log, out.command.arg[i].data, out.command.arg[i].size);
