@@ -420,13 +420,28 @@ static uint64_t next_to_ask(struct replica *r)
     return id;
 }
 
+/* No leader is known here: the others may have gone on to a later generation. */
+static bool has_no_leader(struct replica *r)
+{
+    raft_id id = 0;
+    const char *address = NULL;
+
+    if (!r->running) {
+        return false;
+    }
+    raft_leader(&r->raft, &id, &address);
+    return id == 0;
+}
+
 void handover_tick(struct replica *r)
 {
     struct handover *h = &r->handover;
-    const bool idle = h->stage == HANDOVER_RETIRED || h->stage == HANDOVER_WAITS;
-
     // Nobody speaks to one that votes no more, and it tells addresses to all that are linked to it;
-    // nor to one that was taken in and left out again before it heard of either.
+    // nor to one that was taken in and left out again before it heard of either. One that votes
+    // asks again while it has no leader: those it asked first may have been founding, and silent.
+    const bool idle = h->stage == HANDOVER_RETIRED || h->stage == HANDOVER_WAITS ||
+                      (h->stage == HANDOVER_VOTES && has_no_leader(r));
+
     if (idle && h->ask_next == 0 && r->io.now_us - h->asked_us >= IDLE_ASKS_US) {
         h->ask_next = next_to_ask(r);
     }

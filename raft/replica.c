@@ -689,9 +689,8 @@ void replica_tick(struct replica *r, uint64_t now_us)
 
     if (r->running) {
         replica_io_tick(&r->io, now_us);
-    } else {
-        handover_tick(r);
     }
+    handover_tick(r);
     leave(r, before);
 }
 

@@ -58,6 +58,8 @@ struct member {
     enum err done_result;
     size_t done_count;
     bool cut; /* off the network */
+    bool
+        unled; /* of what it says and is told, only questions for a generation, and answers, pass */
 };
 
 struct group {
@@ -301,6 +303,16 @@ static void group_fini(struct group *g)
     log_set_sink(NULL, NULL);
 }
 
+static bool arrives(const struct group *g, const struct parcel *p)
+{
+    enum { TYPE_AT = 1, WANT = 8 }; // raft/handover.h
+    const struct member *from = &g->member[p->from];
+    const struct member *to = &g->member[p->to];
+
+    return to->replica != NULL && !to->cut && !from->cut &&
+           ((!to->unled && !from->unled) || p->data[TYPE_AT] >= WANT);
+}
+
 static void deliver(struct group *g)
 {
     struct list now = LIST_INIT(now);
@@ -310,7 +322,7 @@ static void deliver(struct group *g)
     while ((link = list_pop_front(&now)) != NULL) {
         struct parcel *p = CONTAINER_OF(link, struct parcel, link);
         const struct member *to = &g->member[p->to];
-        if (to->replica != NULL && !to->cut && !g->member[p->from].cut) {
+        if (arrives(g, p)) {
             replica_receive(to->replica, g->now_us, p->from + 1, bytes_of(p->data, p->size));
         }
         mem_free(p);
@@ -974,6 +986,32 @@ static void a_generation_begins_from_all_that_the_one_before_did(void **state)
     group_fini(&g);
 }
 
+/* Whom it asked when it came back may have been founding, and silent. */
+static void a_voter_without_a_leader_asks_who_votes_now(void **state)
+{
+    struct group g;
+
+    (void)state;
+    group_init(&g, 3);
+    introduce_all(&g);
+    propose(&g, "a");
+    const size_t away = (elect(&g)->place + 1) % 3;
+    stop(&g, away);
+    begin_a_generation(&g, away);
+    propose(&g, "b");
+    start(&g, away);
+    g.member[away].unled = true;
+    introduce_all(&g);
+    for (unsigned i = 0; i < 1000 && replica_generation(g.member[away].replica)->number != 1; i++) {
+        step(&g);
+    }
+    assert_int_equal(replica_generation(g.member[away].replica)->number, 1);
+    g.member[away].unled = false;
+    run(&g, 2000);
+    assert_state(&g.member[away], "ab");
+    group_fini(&g);
+}
+
 static void change_row(const struct group *g, size_t place, const char *sql)
 {
     char folder[128];
@@ -1041,6 +1079,7 @@ int main(void)
         cmocka_unit_test(the_remedy_brings_a_wiped_voter_back),
         cmocka_unit_test(a_group_is_one_three_or_five),
         cmocka_unit_test(a_generation_begins_from_all_that_the_one_before_did),
+        cmocka_unit_test(a_voter_without_a_leader_asks_who_votes_now),
         cmocka_unit_test(a_damaged_generation_is_refused_and_costs_nothing),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
