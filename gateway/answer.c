@@ -68,6 +68,16 @@ static void on_busy(struct router *r, struct pending *p, uint64_t ms)
     again(r, p, ms < BUSY_REST_MIN_MS ? BUSY_REST_MIN_MS : ms, false);
 }
 
+/* The owner died that had it, as one before: it may be what killed both. A third is not asked. */
+static bool is_poison(struct pending *p)
+{
+    const bool second = p->before != 0 && p->died != 0;
+
+    p->died = p->died == 0 ? p->before : p->died;
+    p->before = 0;
+    return second && !mutant(M_THIRDDEATH);
+}
+
 /* The owner has lost its memory since `first`: an earlier copy may have run before that. */
 static void on_cold(struct router *r, struct pending *p, uint64_t cold)
 {
@@ -80,6 +90,10 @@ static void on_cold(struct router *r, struct pending *p, uint64_t cold)
     r->figures.cold++;
     if (!again_is_safe) {
         route_finish(r, p, never_ran ? REPLY_REJECTED : REPLY_UNKNOWN, route_nothing);
+        return;
+    }
+    if (!never_ran && is_poison(p)) {
+        route_finish(r, p, REPLY_UNKNOWN, route_nothing);
         return;
     }
     p->first = 0;

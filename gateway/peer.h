@@ -48,6 +48,12 @@ bool peer_is(const struct peer *peer, const struct view_member *member);
  * as none; one to a newer incarnation is fine, for my directory is what is old. */
 bool peer_takes_requests(const struct peer *peer);
 
+/* The incarnation that gets what is sent there now. */
+static inline uint64_t peer_asked(const struct peer *peer)
+{
+    return peer->incarnation != 0 ? peer->incarnation : peer->member_incarnation;
+}
+
 /* What was sent there at `sent_us` was answered, by whomever. */
 void peer_on_answer(struct peer *peer, uint64_t sent_us, uint64_t now_us);
 /* True if the link is up and answers come over it in their turn, and what was sent at `sent_us` is

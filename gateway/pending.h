@@ -68,6 +68,9 @@ struct pending {
 
     uint64_t prev;        /* as stamped on the last attempt */
     uint64_t overload_us; /* since when its owner has no room for it; 0 = it has, or never said */
+    uint64_t asked;       /* incarnation that got the last attempt; 0 = none yet */
+    uint64_t before;      /* that got the one before, since the last COLD; 0 = none, or the same */
+    uint64_t died;        /* that had it when its memory was lost, a first time; 0 = none */
     uint8_t data[];       /* id, then chain, then body */
 };
 

@@ -225,6 +225,10 @@ static void send(struct router *r, struct pending *p, struct peer *peer)
     }
     effects_end(r->out, e);
     p->slot = peer->slot;
+    if (p->asked != peer_asked(peer)) {
+        p->before = p->asked;
+        p->asked = peer_asked(peer);
+    }
     p->state = PENDING_SENT;
     p->charged =
         (uint32_t)(pending_size(p) + (p->common == NULL ? 0 : p->common->size) + peer->reply_size);

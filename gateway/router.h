@@ -13,6 +13,8 @@
  *     SENT     BUSY(ms)                             wait ms, send again           WAITING
  *     SENT     COLD(c), one copy or idempotent      first = my version, send      SENT
  *     SENT     COLD(c), another copy may have run   reply UNKNOWN                 done
+ *     SENT     COLD(c), a second time for the same  reply UNKNOWN: it may have    done
+ *              idempotent request                   killed both owners
  *     SENT     OVERLOAD(ms), for less than 1 s      wait ms, send again           WAITING
  *     SENT     OVERLOAD(ms), longer, one copy       reply OVERLOADED, if it       done
  *                                                   needs not be taken

@@ -276,7 +276,7 @@ uint64_t node_call(struct fleet *f, struct instance *i, size_t entity)
     };
 
     a->parent = i->uid;
-    a->idempotent = world_chance(&f->world, 150);
+    a->idempotent = world_chance(&f->world, poison_idempotent_pm(f, a));
     a->flags = a->idempotent ? REQUEST_IDEMPOTENT : 0;
     call.flags = a->idempotent ? RH_IDEMPOTENT : 0;
     memcpy(call.chain, i->chain, sizeof call.chain);

@@ -23,6 +23,7 @@
  *     stuck        singletons and daemons live once, unasked, where they should    roles.c
  *     stuck        who lives unasked does, when all is quiet                       lives.c
  *     stuck        K8: after the heal everything ends and is served                check_quiet.c
+ *     poison       no request meets the deaths of more than two nodes              poison.c
  *     quarantine   who met so many deaths is in it, nobody else is; none is run    poison.c
  *     session      an actor hears of its client what makes sense, two are not bound check_player.c
  *     session      a client's pushes come once, in order, of its own session       check_player.c
@@ -122,6 +123,7 @@ struct ask {
     bool missed;     /* it was given up, in a reply over a connection that was gone */
     uint64_t parent; /* the request whose handler asked; 0 = a client did */
     enum reply_code code;
+    unsigned deaths; /* processes that died while they ran it */
     unsigned runs;
     uint64_t sent_us;
     uint64_t busy_us; /* entity_busy_us() at the send */

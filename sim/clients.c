@@ -55,7 +55,7 @@ static uint64_t ask(struct fleet *f, struct sim_gateway *g, struct session *s, s
     const bool silent = parent == 0 && !s->owned && world_chance(&f->world, 50);
 
     a->parent = parent;
-    a->idempotent = world_chance(&f->world, 150);
+    a->idempotent = world_chance(&f->world, poison_idempotent_pm(f, a));
     a->flags =
         (uint8_t)((silent ? REQUEST_NO_REPLY : 0) | (a->idempotent ? REQUEST_IDEMPOTENT : 0));
     record_send(f, uid);

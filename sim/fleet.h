@@ -481,6 +481,8 @@ const char *roles_wait(const struct fleet *f);
 /* Drawn aside, once the profile is known. */
 void poison_draw(struct fleet *f);
 /* Is this run the last of its process? */
+/* So many of a thousand requests like this one are idempotent. */
+uint64_t poison_idempotent_pm(const struct fleet *f, const struct ask *a);
 bool poison_kills(const struct fleet *f, const struct instance *i);
 /* What the node's folder tells of the process before. */
 void poison_config(const struct fleet *f, const struct sim_node *n, struct host_config *config);

@@ -65,6 +65,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_ASLEEP] = PROFILE_ROLES,
         [M_ONESTRIKE] = PROFILE_LEASE,
         [M_POISON] = PROFILE_LEASE,
+        [M_THIRDDEATH] = PROFILE_LEASE,
         [M_RETURNLOST] = PROFILE_CHANGES,
         [M_WAKELOST] = PROFILE_CALM,
         [M_NOPOLL] = PROFILE_CLOCKS,

@@ -6,7 +6,8 @@
  *
  * What is judged: nobody is in quarantine whom fewer deaths than STRIKES met;
  * whoever has that many strikes is; and no node starts or runs one that its own
- * view has there.
+ * view has there. And no request is given to a third node when two have died as
+ * they ran it.
  */
 #include "base/assert.h"
 #include "base/table.h"
@@ -14,7 +15,7 @@
 
 #include <string.h>
 
-enum { STRIKES = 3 };
+enum { STRIKES = 3, DEATHS_OF_REQUEST = 2 };
 
 void poison_draw(struct fleet *f)
 {
@@ -23,6 +24,11 @@ void poison_draw(struct fleet *f)
     if (drawn % 8 == 0 && (f->profile == PROFILE_MIXED || f->profile == PROFILE_LEASE)) {
         f->poison = &f->ledger.entity[(drawn >> 8) % LEDGER_HOT];
     }
+}
+
+uint64_t poison_idempotent_pm(const struct fleet *f, const struct ask *a)
+{
+    return &f->ledger.entity[a->entity] == f->poison ? 600 : 150;
 }
 
 bool poison_kills(const struct fleet *f, const struct instance *i)
@@ -41,6 +47,20 @@ void poison_config(const struct fleet *f, const struct sim_node *n, struct host_
 
 /* ---- deaths ---- */
 
+/* One that its client gave to two gateways has had two that count. */
+static void request_died(struct fleet *f, uint64_t uid)
+{
+    struct ask *a = ledger_find(f, uid);
+
+    if (a != NULL && ++a->deaths > DEATHS_OF_REQUEST && !a->resumed) {
+        world_violate(&f->world,
+                      "poison",
+                      "request %llu was run by %u processes that died of it",
+                      (unsigned long long)uid,
+                      a->deaths);
+    }
+}
+
 void poison_died(struct fleet *f, struct sim_node *n)
 {
     if (f->poison == NULL || n->incarnation == 0) {
@@ -56,6 +76,9 @@ void poison_died(struct fleet *f, struct sim_node *n)
 
             ASSERT(fits);
             i->entity->deaths++;
+            if (i->running) {
+                request_died(f, i->uid);
+            }
         }
     }
 }

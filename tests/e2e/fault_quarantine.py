@@ -113,6 +113,22 @@ def it_is_found_out_on_whatever_node_it_kills(binary):
         healthy(fleet)
 
 
+def a_poison_request_kills_two_nodes_at_most(binary):
+    """A GET may run again after its owner died: of one that kills, no third owner dies."""
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1, extra=["--lease", "1s", "--election-ms", "300"])
+        nodes = [fleet.node(f"n{i}", ["--actor", plugin(fleet), "--threads", "2"]) for i in range(1, 5)]
+        resp = fleet.gateway("g1", ["--deadline-ms", "60000"]).resp
+        fleet.settled()
+        told = refusal(Resp(resp), "GET", "poison")
+        assert told.startswith("UNKNOWN"), told
+        dead = [n for n in nodes if not n.running]
+        assert len(dead) == 2, [n.name for n in dead]
+        for name in NEIGHBOURS:
+            until(f"{name} is served", lambda n=name: succeeds(Resp(resp), "CALL", n, "x") == "fine")
+        assert sum(n.running for n in nodes) == 2
+
+
 def kills_and_clean_stops_are_nobodys_fault(binary):
     with Fleet(binary) as fleet:
         words, resp = start(fleet)
@@ -153,6 +169,7 @@ def an_operator_may_put_one_in(binary):
 main([
     three_deaths_are_quarantine,
     it_is_found_out_on_whatever_node_it_kills,
+    a_poison_request_kills_two_nodes_at_most,
     kills_and_clean_stops_are_nobodys_fault,
     an_operator_may_put_one_in,
 ])  # fmt: skip

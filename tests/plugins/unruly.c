@@ -44,6 +44,9 @@ static void on_message(struct rh_actor *actor, void *instance, const struct rh_m
     char what[16] = "";
 
     (void)instance;
+    if (rh_id(actor).size >= 6 && memcmp(rh_id(actor).data, "poison", 6) == 0) {
+        abort(); /* whatever it is told, by a GET too, which is sent again */
+    }
     memcpy(what, message->payload.data, message->payload.size < 15 ? message->payload.size : 15);
     if (strcmp(what, "hang") == 0) {
         for (;;) {
