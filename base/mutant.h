@@ -106,6 +106,7 @@
     X(M_CASTLANE, "pushes to groups and what is sent behind them are numbered apart") \
     X(M_GROUPSTAYS, "who leaves a group is pushed to with the others")                \
     X(M_OLDLINE, "a client that is back gets replies to its former connection")       \
+    X(M_UNVOUCHED, "a client that may have left is taken to be here still")           \
     X(M_CASTSHORT, "the last member of a group is not pushed to")
 
 enum mutant {

@@ -78,25 +78,44 @@ static bool is_poison(struct pending *p)
     return second && !mutant(M_THIRDDEATH);
 }
 
+/* Its client may have left, and have had it run by another gateway before that (hole 44): it is
+ * asked, once for each take-over. 0 = nothing is known yet. */
+static uint64_t vouched_by(struct router *r, struct session *session, uint64_t cold)
+{
+    if (session->vouched >= cold) {
+        return session->vouched;
+    }
+    if (session->asked < cold && r->view->ring.version >= cold) {
+        struct router_effect *e = effects_add(r->out, ROUTER_VOUCH);
+
+        session->asked = r->view->ring.version;
+        e->session = session->id;
+        e->version = session->asked;
+    }
+    return mutant(M_UNVOUCHED) ? r->view->ring.version : 0;
+}
+
 /* The owner has lost its memory since `first`: an earlier copy may have run before that. */
 static void on_cold(struct router *r, struct pending *p, uint64_t cold)
 {
-    const bool never_ran = pending_never_ran(p);
-    // Its client may have left, and have had it run by another gateway before that (hole 44).
-    const bool owned = p->session->base != 0;
-    const bool again_is_safe =
-        (never_ran && !owned) || (p->flags & REQUEST_IDEMPOTENT) != 0 || mutant(M_RESTAMP);
+    const bool idempotent = (p->flags & REQUEST_IDEMPOTENT) != 0 || mutant(M_RESTAMP);
+    struct session *session = p->session;
 
     r->figures.cold++;
-    if (!again_is_safe) {
-        route_finish(r, p, never_ran ? REPLY_REJECTED : REPLY_UNKNOWN, route_nothing);
-        return;
-    }
-    if (!never_ran && is_poison(p)) {
+    if (!pending_never_ran(p) && (!idempotent || is_poison(p))) {
         route_finish(r, p, REPLY_UNKNOWN, route_nothing);
         return;
     }
-    p->first = 0;
+    if (idempotent || session->base == 0) {
+        p->first = 0;
+    } else if (session->closed || p->epoch != session->epoch) {
+        route_finish(r, p, REPLY_REJECTED, route_nothing); // nobody listens
+        return;
+    } else {
+        const uint64_t first = vouched_by(r, session, cold);
+
+        p->first = first != 0 ? first : p->first;
+    }
     if (cold > r->view->ring.version) {
         fetch_want(&r->fetch, cold);
         again(r, p, MOVED_REST_MAX_MS, true);

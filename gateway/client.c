@@ -253,6 +253,15 @@ void client_on_reply(struct client *c, const struct router_effect *reply, struct
     client_account(c);
 }
 
+void client_vouch(struct client *c, uint64_t version, uint64_t now_us)
+{
+    if (c->sitting != NULL && !c->closing) {
+        client_owes(c, now_us);
+        c->dialect->vouch(c, version);
+        client_account(c);
+    }
+}
+
 /* ---- input ---- */
 
 void client_owes(struct client *c, uint64_t now_us)

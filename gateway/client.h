@@ -174,6 +174,8 @@ void client_tick(struct client *c, uint64_t now_us);
 void client_drain(struct client *c, uint64_t now_us);
 /* The other side sends no more: what it asked for is still answered, then it is closed. */
 void client_on_end(struct client *c);
+/* A VOUCH effect of its session. */
+void client_vouch(struct client *c, uint64_t version, uint64_t now_us);
 /* A REPLY effect of its session. */
 void client_on_reply(struct client *c, const struct router_effect *reply, struct bytes body,
                      uint64_t now_us);

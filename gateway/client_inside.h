@@ -57,6 +57,8 @@ struct dialect {
     void (*kick)(struct client *c, uint32_t code, struct bytes text);
     /* Its actor lets it go on as another entity. */
     void (*rebound)(struct client *c, const struct rebind *to);
+    /* Ask anew if it is still here: sitting_vouch(). NULL = it keeps no session. */
+    void (*vouch)(struct client *c, uint64_t version);
     /* The actor of a session that is kept was begun afresh. NULL = it keeps none. */
     void (*begun)(struct client *c);
 };
@@ -249,6 +251,8 @@ void sitting_close(struct client *c, uint64_t now_us, struct router_effects *eff
 /* It has the answers of all below. */
 void sitting_ack(struct client *c, uint32_t answers);
 /* Whose it is; NULL = nobody's. */
+/* It has answered dialect.vouch: it had not left when the ring had that version. */
+void sitting_vouch(const struct client *c, uint64_t version);
 struct client *sitting_find(const struct clients *all, uint64_t session);
 /* Put its part into the request. */
 void sitting_number(const struct client *c, const struct ask *ask, struct router_event *event);

@@ -16,6 +16,7 @@
 #include "gateway/packet.h"
 
 #include "base/assert.h"
+#include "base/big.h"
 #include "base/log.h"
 
 #include <string.h>
@@ -26,43 +27,30 @@ enum {
     RETRY_DRAINED_MS = 100,
     STRANGER_BODY_MAX = 1024,
     STRANGER_UNSENT_MAX = 4096,
+    VOUCH_SIZE = 8,
 };
 
-/* ---- tickets ----
- *
- *     bits 0..31  the client's name of the request
- *          32,33  what was asked
- *          34..61 when its deadline is, in milliseconds of some 3 days
- */
+/* ---- tickets: the client's name of the request, and above it what was asked */
+
 enum ticket_what { TICKET_REQUEST = 0, TICKET_BIND = 1 };
-enum { TICKET_WHAT_AT = 32, TICKET_DUE_AT = 34, TICKET_DUE_BITS = 28 };
+enum { TICKET_WHAT_AT = 32 };
 
-static uint64_t make_ticket(uint32_t request, enum ticket_what what, uint64_t due_us)
+static uint64_t make_ticket(uint32_t request, enum ticket_what what)
 {
-    const uint64_t due_ms = due_us / 1000 & (((uint64_t)1 << TICKET_DUE_BITS) - 1);
-
-    return due_ms << TICKET_DUE_AT | (uint64_t)what << TICKET_WHAT_AT | request;
+    return (uint64_t)what << TICKET_WHAT_AT | request;
 }
 
 static enum ticket_what ticket_what(uint64_t ticket)
 {
-    return (enum ticket_what)(ticket >> TICKET_WHAT_AT & 3);
-}
-
-/* Its deadline has come. */
-static bool is_due(uint64_t ticket, uint64_t now_us)
-{
-    const uint32_t now_ms = (uint32_t)(now_us / 1000);
-    const uint32_t due_ms = (uint32_t)(ticket >> TICKET_DUE_AT);
-    const uint32_t passed = (now_ms - due_ms) << (32 - TICKET_DUE_BITS);
-
-    return passed < UINT32_C(1) << 31; // counted round, as the bits are
+    return (enum ticket_what)(ticket >> TICKET_WHAT_AT);
 }
 
 /* ---- output ---- */
 
 static void put_response(struct client *c, const struct response_packet *response)
 {
+    // What did not go well is told with its reason: the status alone says only what to do.
+    ASSERT(response->status == STATUS_OK || response->payload.size > 0);
     if (!c->closing) { // not behind a kick
         c->all->figures.errors += response->status != STATUS_OK;
         packet_put_response(&c->out, response);
@@ -130,32 +118,32 @@ static void put_rebound(struct client *c, const struct rebind *to)
 
 /* ---- answers ---- */
 
-static enum packet_status status_of(const struct client *c, const struct router_effect *reply)
-{
-    switch (reply->code) {
-    case REPLY_OK:
-        return STATUS_OK;
-    case REPLY_APP_ERROR:
-        return STATUS_ACTOR_FAILED;
-    case REPLY_UNKNOWN:
-        return STATUS_UNKNOWN;
-    case REPLY_TIMEOUT:
-        return STATUS_TIMEOUT;
-    case REPLY_REJECTED:
-        return is_due(reply->ticket, c->now_us) ? STATUS_MOVING : STATUS_OVERLOADED;
-    case REPLY_NO_KIND:
-        return STATUS_NO_OWNER;
-    case REPLY_OVERLOADED:
-        return STATUS_OVERLOADED;
-    case REPLY_QUARANTINED:
-        return STATUS_QUARANTINED;
-    }
-    UNREACHABLE();
-}
+static const struct {
+    enum packet_status status;
+    const char *why;
+} outcomes[] = {
+    [REPLY_OK] = {STATUS_OK, NULL},
+    [REPLY_APP_ERROR] = {STATUS_ACTOR_FAILED, "the actor gave no reason"},
+    [REPLY_UNKNOWN] = {STATUS_UNKNOWN,
+                       "a node was lost that had the request: it may have run, at most once"},
+    [REPLY_TIMEOUT] = {STATUS_TIMEOUT,
+                       "no answer in time: it may have run or may run still, at most once"},
+    [REPLY_REJECTED] = {STATUS_MOVING, "nobody could run it in time: it did not run"},
+    [REPLY_NO_KIND] = {STATUS_NO_OWNER, "no node hosts an actor of this kind and id"},
+    [REPLY_OVERLOADED] = {STATUS_OVERLOADED, "its node or the gateway has no room: it did not run"},
+    [REPLY_QUARANTINED] = {STATUS_QUARANTINED,
+                           "the actor is in quarantine, for it killed processes: it did not run"},
+};
 
 static void put_answer(struct client *c, const struct router_effect *reply, struct bytes body)
 {
-    respond(c, (uint32_t)reply->ticket, status_of(c, reply), body);
+    const enum packet_status status = outcomes[reply->code].status;
+
+    if (status == STATUS_OK || body.size > 0) {
+        respond(c, (uint32_t)reply->ticket, status, body);
+    } else {
+        refuse(c, (uint32_t)reply->ticket, status, outcomes[reply->code].why);
+    }
 }
 
 static void answer(struct client *c, const struct router_effect *reply, struct bytes body)
@@ -214,15 +202,10 @@ static uint32_t timeout_of(const struct client *c, const struct request_packet *
     return timeout_ms < most ? timeout_ms : 0;
 }
 
-static uint64_t due_us(const struct client *c, uint32_t timeout_ms)
-{
-    return c->now_us + (uint64_t)(timeout_ms != 0 ? timeout_ms : c->all->config.deadline_ms) * 1000;
-}
-
 static void on_request(struct client *c, const struct request_packet *r, bool told)
 {
     const uint32_t timeout_ms = timeout_of(c, r);
-    const uint64_t ticket = make_ticket(r->request, TICKET_REQUEST, due_us(c, timeout_ms));
+    const uint64_t ticket = make_ticket(r->request, TICKET_REQUEST);
 
     client_ask(
         c,
@@ -262,7 +245,7 @@ static void on_bind(struct client *c, const struct request_packet *r, struct wis
     if (keeps && c->binding == NULL) {
         sitting_close(c, c->now_us, c->effects); // of a session before that
     }
-    if (!binding_ask(c, r->id, &to, &wish, make_ticket(r->request, TICKET_BIND, due_us(c, 0)))) {
+    if (!binding_ask(c, r->id, &to, &wish, make_ticket(r->request, TICKET_BIND))) {
         refuse(c, r->request, STATUS_BAD_REQUEST, "this connection is bound already: unbind first");
     }
 }
@@ -273,7 +256,7 @@ static void on_unbind(struct client *c, struct bytes body)
 
     if (packet_get_unbind(body, &request) != ERR_OK) {
         packet_kick(c, PACKET_KICK_BAD_PACKET, "an unbind that is too short");
-    } else if (!binding_leave(c, make_ticket(request, TICKET_BIND, due_us(c, 0)))) {
+    } else if (!binding_leave(c, make_ticket(request, TICKET_BIND))) {
         refuse(c, request, STATUS_BAD_REQUEST, "this connection is not bound: bind first");
     }
 }
@@ -379,6 +362,23 @@ static void on_ping(struct client *c, struct bytes body)
     }
 }
 
+/* Its bytes come back: who answers has not left, whatever it sent before. */
+static void vouch(struct client *c, uint64_t version)
+{
+    uint8_t body[VOUCH_SIZE];
+
+    big_put64(body, version);
+    packet_put_ping(&c->out, PACKET_PING, bytes_of(body, sizeof body));
+}
+
+/* That it came is what a heartbeat asked for. */
+static void on_pong(struct client *c, struct bytes body)
+{
+    if (body.size == VOUCH_SIZE) {
+        sitting_vouch(c, big_get64(body.data));
+    }
+}
+
 static void run(struct client *c, const struct packet *p)
 {
     c->all->figures.packets++;
@@ -416,7 +416,8 @@ static void run(struct client *c, const struct packet *p)
         on_ping(c, p->body);
         break;
     case PACKET_PONG:
-        break; // that it came is what was asked for
+        on_pong(c, p->body);
+        break;
     default:
         if ((p->type & PACKET_OPTIONAL) == 0) {
             packet_kick(c, PACKET_KICK_BAD_PACKET, "a packet of a type that is not for gateways");
@@ -488,4 +489,5 @@ const struct dialect dialect_packets = {
     .kick = packet_put_kick,
     .rebound = put_rebound,
     .begun = put_begun,
+    .vouch = vouch,
 };

@@ -66,8 +66,7 @@ bool client_finds(struct client *c, struct bytes key, struct target *out)
 }
 
 /* Why a request was not answered by its actor. The first word is for programs. */
-static void put_reply_error(struct client *c, const struct slot *slot, enum reply_code code,
-                            struct buffer *out)
+static void put_reply_error(const struct client *c, enum reply_code code, struct buffer *out)
 {
     const uint32_t deadline_ms = c->all->config.deadline_ms;
 
@@ -87,17 +86,15 @@ static void put_reply_error(struct client *c, const struct slot *slot, enum repl
                    deadline_ms);
         break;
     case REPLY_REJECTED:
-        if (c->now_us - slot->asked_us < (uint64_t)deadline_ms * 1000) {
-            put_format(out, "-OVERLOADED too many requests: this one did not run, try again\r\n");
-        } else {
-            put_format(out,
-                       "-MOVING nobody could run the request within %" PRIu32
-                       " ms: it did not run, try again\r\n",
-                       deadline_ms);
-        }
+        put_format(out,
+                   "-MOVING nobody could run the request within %" PRIu32
+                   " ms: it did not run, try again\r\n",
+                   deadline_ms);
         break;
     case REPLY_OVERLOADED:
-        put_format(out, "-OVERLOADED its node has no room: this one did not run, try again\r\n");
+        put_format(out,
+                   "-OVERLOADED its node or the gateway has no room: this one did not run, try "
+                   "again\r\n");
         break;
     case REPLY_NO_KIND:
         put_format(out, "-NOKIND no node hosts an actor of this kind and id\r\n");
@@ -115,7 +112,9 @@ static void put_reply_error(struct client *c, const struct slot *slot, enum repl
 
 static void put_app_error(struct buffer *out, struct bytes text)
 {
-    const struct value value = {.type = VALUE_ERROR, .text = text};
+    static const char none[] = "ERR the actor gave no reason";
+    const struct value value = {.type = VALUE_ERROR,
+                                .text = text.size > 0 ? text : bytes_of(none, sizeof none - 1)};
 
     resp_put_value(out, 2, &value);
 }
@@ -136,7 +135,7 @@ static void fail_slot(struct client *c, struct slot *slot, const struct router_e
     if (reply->code == REPLY_APP_ERROR) {
         put_app_error(&slot->text, body);
     } else {
-        put_reply_error(c, slot, reply->code, &slot->text);
+        put_reply_error(c, reply->code, &slot->text);
     }
 }
 

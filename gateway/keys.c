@@ -22,7 +22,6 @@ struct slot *client_add_slot(struct client *c, enum slot_shape shape, size_t par
     struct slot *slot = slots_add(&c->slots, shape, (uint16_t)parts, number);
 
     slot->protocol = c->protocol;
-    slot->asked_us = c->now_us;
     return slot;
 }
 

@@ -305,6 +305,16 @@ void listener_reply(struct listener *l, const struct router_effect *reply, struc
     }
 }
 
+void listener_vouch(struct listener *l, const struct router_effect *e)
+{
+    struct client *client = clients_find(l->clients, e->session);
+
+    if (client != NULL) {
+        client_vouch(client, e->version, l->now_us);
+        connection_touch(client_user(client));
+    }
+}
+
 void listener_push(struct listener *l, const struct push_record *push)
 {
     struct client *client = clients_on_push(l->clients, push, l->now_us);

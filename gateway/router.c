@@ -94,7 +94,7 @@ void route_request(struct router *r, const struct router_event *event)
     }
     if (router_full(r) && !event->must) {
         // What was sent before may have run, whatever happens here.
-        refuse(r, event, event->again ? REPLY_UNKNOWN : REPLY_REJECTED);
+        refuse(r, event, event->again ? REPLY_UNKNOWN : REPLY_OVERLOADED);
         return;
     }
     struct session *session = session_get(&r->sessions, event->session);
@@ -128,6 +128,16 @@ static void on_session_closed(struct router *r, const struct router_event *event
 
     if (session != NULL) {
         session_close(&r->sessions, session);
+    }
+}
+
+/* Its client was here when that version was known: what it asked before is tried again now. */
+static void on_vouched(struct router *r, const struct router_event *event)
+{
+    struct session *session = session_find(&r->sessions, event->session);
+
+    if (session != NULL && event->first > session->vouched && event->first <= session->asked) {
+        session->vouched = event->first;
     }
 }
 
@@ -239,6 +249,9 @@ static void dispatch(struct router *r, const struct router_event *event)
         break;
     case ROUTER_VIEW:
         fleet_on_view(r, event);
+        break;
+    case ROUTER_VOUCHED:
+        on_vouched(r, event);
         break;
     }
 }

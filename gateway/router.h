@@ -15,6 +15,8 @@
  *     SENT     COLD(c), another copy may have run   reply UNKNOWN                 done
  *     SENT     COLD(c), a second time for the same  reply UNKNOWN: it may have    done
  *              idempotent request                   killed both owners
+ *     SENT     COLD(c), its session is its client's  VOUCH; once it is, first is  WAITING
+ *                                                    that version; send again
  *     SENT     OVERLOAD(ms), for less than 1 s      wait ms, send again           WAITING
  *     SENT     OVERLOAD(ms), longer, one copy       reply OVERLOADED, if it       done
  *                                                   needs not be taken
@@ -42,9 +44,11 @@
  * once; copies of the older epoch that are still on their way are fenced where
  * the session is known. After a cold take-over it is not, and a gateway that was
  * left does not know what another one was asked: only the client may stamp its
- * requests (`first`), and what meets a cold vnode is REJECTED or UNKNOWN. An
- * idempotent one is sent again all the same: until the deadline at the gateway
- * that was left it may run once more after its answer.
+ * requests (`first`). What meets a cold vnode is UNKNOWN if it may have run; else
+ * it waits until its client, asked anew, has answered: then it had not left when
+ * that ring was known, and no other gateway had it run before
+ * (docs/decisions/050-what-players-keep.md). An idempotent one is sent again all
+ * the same: until the deadline at the gateway that was left it may run once more after its answer.
  *
  * A request that a link would not take is to be given back as a ROUTER_ANSWER
  * of its session, seq and copy with code BUSY: it surely did not run.
@@ -87,6 +91,7 @@ enum router_event_type {
     ROUTER_COORDINATOR_DOWN,
     ROUTER_CONTROL, /* coordinator, message */
     ROUTER_VIEW,    /* view: in a process that has one already and keeps it; it has changed */
+    ROUTER_VOUCHED, /* session, first: its client has answered ROUTER_VOUCH */
 };
 
 struct router_event {
@@ -124,9 +129,9 @@ enum reply_code {
     REPLY_APP_ERROR, /* body = text */
     REPLY_UNKNOWN,   /* may have run, at most once */
     REPLY_TIMEOUT,   /* deadline; may have run, at most once */
-    REPLY_REJECTED,  /* deadline or overload; did not run and never will */
+    REPLY_REJECTED,  /* nobody could run it in time; did not run and never will */
     REPLY_NO_KIND,
-    REPLY_OVERLOADED,  /* its node has no room; did not run and never will */
+    REPLY_OVERLOADED,  /* its node or this router has no room; did not run and never will */
     REPLY_QUARANTINED, /* its actor killed processes; did not run and never will */
 };
 
@@ -137,6 +142,8 @@ enum router_effect_type {
     ROUTER_REPLY,            /* session, ticket, code, flags; bytes; NO_REPLY requests too */
     ROUTER_CONNECT,          /* keep a link to node slot; bytes: its address, with a 0 behind */
     ROUTER_DISCONNECT,       /* slot */
+    ROUTER_VOUCH, /* session, version: is its client still here? It has to be asked anew; its answer
+                     is ROUTER_VOUCHED with that version, none is as good as no */
 };
 
 struct router_effect {
@@ -145,6 +152,7 @@ struct router_effect {
     int coordinator;
     uint64_t session;
     uint64_t ticket;
+    uint64_t version;
     enum reply_code code;
     uint8_t flags; /* of the request */
     size_t at;     /* in effects.bytes */
@@ -171,8 +179,8 @@ struct router *router_new(const struct router_config *config);
 void router_configure(struct router *r, const struct router_config *config);
 void router_free(struct router *r);
 /* Take one event; append to `out` what the caller must now do, in order. Time never goes back. An
- * id is 1..RECORD_ID_MAX bytes, a body at most RECORD_BODY_MAX. A request while router_full() is
- * replied to at once, unless it must be taken: REJECTED. */
+ * id is 1..RECORD_ID_MAX bytes, a body at most RECORD_BODY_MAX. A request while router_full()  *
+ * replied to at once, unless it must be taken: OVERLOADED. */
 void router_step(struct router *r, const struct router_event *event, struct router_effects *out);
 /* These answers come next: the memory of their requests is fetched. A hint, which changes nothing;
  * `count` is ROUTER_AHEAD_MAX at most. */

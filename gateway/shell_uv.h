@@ -73,6 +73,9 @@ void listener_fini(struct listener *l);
 /* A reply for a client of this listener: a ROUTER_REPLY effect. */
 void listener_reply(struct listener *l, const struct router_effect *reply, struct bytes body);
 
+/* The same of a ROUTER_VOUCH. */
+void listener_vouch(struct listener *l, const struct router_effect *e);
+
 /* A push for a client of this listener. */
 void listener_push(struct listener *l, const struct push_record *push);
 

@@ -77,6 +77,20 @@ void sitting_ack(struct client *c, uint32_t answers)
     }
 }
 
+void sitting_vouch(const struct client *c, uint64_t version)
+{
+    const struct sitting *s = c->sitting;
+
+    if (s != NULL && s->listed) {
+        const struct router_event event = {.type = ROUTER_VOUCHED,
+                                           .now_us = c->now_us,
+                                           .session = s->name.session,
+                                           .first = version};
+
+        router_step(c->all->router, &event, c->effects);
+    }
+}
+
 void sitting_number(const struct client *c, const struct ask *ask, struct router_event *event)
 {
     const struct sitting *s = c->sitting;

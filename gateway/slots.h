@@ -32,7 +32,6 @@ struct slot {
     uint16_t left;       /* parts not answered yet; 0 = ready */
     bool failed;         /* `text` is the first error */
     int64_t sum;         /* SUM */
-    uint64_t asked_us;   /* when its parts were sent off */
     struct buffer text;  /* owned: the reply, unless it is made when it goes out */
     struct buffer *part; /* owned, ARRAY: rendered items; NULL otherwise */
 };

@@ -289,6 +289,9 @@ static void do_effect(struct thread *t, const struct router_effect *e)
     case ROUTER_REPLY:
         listener_reply(&t->listener, e, effect_bytes(t, e));
         break;
+    case ROUTER_VOUCH:
+        listener_vouch(&t->listener, e);
+        break;
     case ROUTER_CONNECT:
         connect_node(t, e);
         break;

@@ -277,6 +277,8 @@ static bool translate(const struct calls *c, const struct router_effect *e,
             .payload = out->bytes,
         };
         return out->answer.number != 0;
+    case ROUTER_VOUCH:
+        return false; // actors' sessions are numbered here
     case ROUTER_CONNECT:
         out->type = CALLS_CONNECT;
         out->address = (const char *)out->bytes.data;

@@ -510,6 +510,7 @@ void hall_tick(struct fleet *f, struct sim_gateway *g);
 void hall_node_link(struct fleet *f, struct sim_gateway *g, uint16_t slot, bool up);
 void hall_push(struct fleet *f, struct sim_gateway *g, const struct push_record *push);
 /* False: it is not for a player. */
+void hall_vouch(struct fleet *f, struct sim_gateway *g, const struct router_effect *e);
 bool hall_reply(struct fleet *f, struct sim_gateway *g, const struct router_effect *e,
                 struct bytes bytes);
 /* A node's process begins, dies, ticks; has a link to a gateway, or has it no more. */

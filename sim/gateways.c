@@ -220,6 +220,9 @@ static void effect(struct fleet *f, struct sim_gateway *g, const struct router_e
             check_reply(f, g, e->ticket, e->code, bytes);
         }
         break;
+    case ROUTER_VOUCH:
+        hall_vouch(f, g, e);
+        break;
     case ROUTER_CONNECT:
         connect_to(f, g, e, (const char *)bytes.data);
         break;

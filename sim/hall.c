@@ -219,6 +219,15 @@ static bool is_ledgers(struct fleet *f, const struct router_effect *e)
     return a != NULL && a->session->id == e->session;
 }
 
+void hall_vouch(struct fleet *f, struct sim_gateway *g, const struct router_effect *e)
+{
+    struct client *c = g->clients == NULL ? NULL : clients_find(g->clients, e->session);
+
+    if (c != NULL) {
+        client_vouch(c, e->version, clock_of(f, g));
+    }
+}
+
 bool hall_reply(struct fleet *f, struct sim_gateway *g, const struct router_effect *e,
                 struct bytes bytes)
 {

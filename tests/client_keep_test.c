@@ -145,6 +145,34 @@ static void who_knows_names_of_sessions_can_not_guess_another(void **state)
     assert_true(session[0].name.key != session[0].name.session && session[0].name.key != 0);
 }
 
+/* Another gateway may have had it run before its actor was lost, if its client had left. */
+static void what_meets_a_take_over_waits_for_its_clients_word(void **state)
+{
+    struct talk t;
+    (void)keeps(&t);
+    const struct request_record q = client_rig_request(&t.r, 2);
+    const struct answer_record cold = {.gateway = q.gateway,
+                                       .session = q.session,
+                                       .seq = q.seq,
+                                       .copy = q.copy,
+                                       .code = ANSWER_COLD,
+                                       .aux = router_view(t.r.rig.router)->ring.version};
+
+    (void)state;
+    client_rig_event(&t.r,
+                     (struct router_event){.type = ROUTER_ANSWER, .slot = 1, .answer = &cold});
+    const struct packet ping = hear(&t);
+    assert_true(ping.type == PACKET_PING && ping.body.size == 8);
+    hears_nothing(&t);
+    packet_put_ping(&t.said, PACKET_PONG, ping.body);
+    send(&t);
+    t.r.rig.now_us += second_us;
+    client_rig_event(&t.r, (struct router_event){.type = ROUTER_TICK});
+    client_rig_answer(&t.r, t.r.request_count, ANSWER_OK, of("x"));
+    hears_answer(&t, 5, STATUS_OK);
+    stop(&t);
+}
+
 static void who_comes_back_goes_on(void **state)
 {
     struct talk t;
@@ -621,6 +649,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_carry_the_clients_own_names),
         cmocka_unit_test(who_knows_names_of_sessions_can_not_guess_another),
+        cmocka_unit_test(what_meets_a_take_over_waits_for_its_clients_word),
         cmocka_unit_test(who_comes_back_goes_on),
         cmocka_unit_test(answers_of_the_line_before_are_dropped),
         cmocka_unit_test(what_an_older_line_asked_is_nobodys),

@@ -54,6 +54,50 @@ static void flags_and_deadlines_reach_the_node(void **state)
     stop(&t);
 }
 
+/* Whatever its actor or node left out. */
+static void every_status_but_ok_comes_with_a_text(void **state)
+{
+    static const struct {
+        enum answer_code code;
+        enum packet_status status;
+        const char *why;
+    } cases[] = {
+        {ANSWER_OK, STATUS_OK, ""},
+        {ANSWER_APP_ERROR, STATUS_ACTOR_FAILED, "the actor gave no reason"},
+        {ANSWER_LOST,
+         STATUS_UNKNOWN,
+         "a node was lost that had the request: it may have run, at most once"},
+        {ANSWER_EXPIRED, STATUS_MOVING, "nobody could run it in time: it did not run"},
+        {ANSWER_NO_KIND, STATUS_NO_OWNER, "no node hosts an actor of this kind and id"},
+    };
+    struct talk t;
+    uint32_t n = 0;
+
+    (void)state;
+    start_greeted(&t);
+    for (; n < sizeof cases / sizeof cases[0]; n++) {
+        say(&t, PACKET_REQUEST, n + 1, "a");
+        send(&t);
+        client_rig_answer(&t.r, n + 1, cases[n].code, of(""));
+        const struct response_packet r = hears_answer(&t, n + 1, cases[n].status);
+        assert_true(bytes_equal(r.payload, of(cases[n].why)));
+    }
+    // Its node has no room, and is asked again for a second.
+    say(&t, PACKET_REQUEST, ++n, "a");
+    send(&t);
+    client_rig_answer(&t.r, n, ANSWER_OVERLOAD, of(""));
+    t.r.rig.now_us += 2 * second_us;
+    client_rig_event(&t.r, (struct router_event){.type = ROUTER_TICK});
+    client_rig_answer(&t.r, n + 1, ANSWER_OVERLOAD, of(""));
+    hears_answer(&t, n, STATUS_OVERLOADED);
+    say(&t, PACKET_REQUEST, ++n, "a");
+    send(&t);
+    t.r.rig.now_us += 11 * second_us;
+    client_rig_event(&t.r, (struct router_event){.type = ROUTER_TICK});
+    hears_answer(&t, n, STATUS_TIMEOUT);
+    stop(&t);
+}
+
 static void what_did_not_run_says_when_to_come_again(void **state)
 {
     struct talk t;
@@ -65,7 +109,7 @@ static void what_did_not_run_says_when_to_come_again(void **state)
     say(&t, PACKET_REQUEST, 3, "c");
     send(&t);
     client_rig_answer(&t.r, 1, ANSWER_EXPIRED, of(""));
-    assert_int_equal(hears_answer(&t, 1, STATUS_OVERLOADED).retry_ms, 100);
+    assert_int_equal(hears_answer(&t, 1, STATUS_MOVING).retry_ms, 1000);
     client_rig_answer(&t.r, 2, ANSWER_NO_KIND, of(""));
     assert_int_equal(hears_answer(&t, 2, STATUS_NO_OWNER).retry_ms, 0);
     client_rig_answer(&t.r, 3, ANSWER_LOST, of(""));
@@ -450,6 +494,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_come_as_they_are_made),
         cmocka_unit_test(flags_and_deadlines_reach_the_node),
+        cmocka_unit_test(every_status_but_ok_comes_with_a_text),
         cmocka_unit_test(what_did_not_run_says_when_to_come_again),
         cmocka_unit_test(an_older_and_a_newer_client_are_told_who_is_to_be_upgraded),
         cmocka_unit_test(a_hello_must_come_in_time),

@@ -61,6 +61,8 @@ static inline void client_rig_do(struct client_rig *r, const struct router_effec
             buffer_put(&r->request[r->request_count++], bytes.data, bytes.size);
         } else if (e->type == ROUTER_REPLY && clients_find(r->all, e->session) != NULL) {
             client_on_reply(clients_find(r->all, e->session), e, bytes, r->rig.now_us);
+        } else if (e->type == ROUTER_VOUCH && clients_find(r->all, e->session) != NULL) {
+            client_vouch(clients_find(r->all, e->session), e->version, r->rig.now_us);
         }
     }
 }

@@ -85,6 +85,7 @@ static inline struct response_packet hears_answer(struct talk *t, uint32_t reque
     assert_int_equal(packet_get_response(p.body, &r), ERR_OK);
     assert_int_equal(r.request, request);
     assert_string_equal(packet_status_name(r.status), packet_status_name((uint8_t)status));
+    assert_true(status == STATUS_OK || r.payload.size > 0);
     return r;
 }
 

@@ -13,6 +13,7 @@
  *     must SESSION ID BODY         one that is asked until its deadline
  *     own SESSION/SEQ EPOCH BASE FIRST ID BODY      of a client that numbers its requests
  *     resume SESSION/SEQ EPOCH BASE FIRST ID BODY   the same, and it was given to a gateway before
+ *     vouched SESSION VERSION      its client is still here
  *     answer SLOT SESSION/SEQ COPY CODE[@VERSION] AUX|BODY   VERSION: of an owner that knows no
  * more close SESSION                after MS                figures
  */
@@ -107,6 +108,9 @@ static void show_effects(void)
         case ROUTER_CONNECT:
             (void)fprintf(
                 out, "connect n%u %s\n", e->slot, (const char *)rig.effects.bytes.data + e->at);
+            break;
+        case ROUTER_VOUCH:
+            (void)fprintf(out, "vouch %" PRIu64 " version %" PRIu64 "\n", e->session, e->version);
             break;
         case ROUTER_DISCONNECT:
             (void)fprintf(out, "disconnect n%u\n", e->slot);
@@ -317,6 +321,8 @@ static bool play_links(const char *command)
         rig_step(
             &rig,
             (struct router_event){.type = ROUTER_NODE_UP, .slot = (uint16_t)a, .incarnation = b});
+    } else if (sscanf(command, "vouched %u %llu", &a, &b) == 2) {
+        rig_step(&rig, (struct router_event){.type = ROUTER_VOUCHED, .session = a, .first = b});
     } else if (sscanf(command, "down %u", &a) == 1) {
         rig_step(&rig, (struct router_event){.type = ROUTER_NODE_DOWN, .slot = (uint16_t)a});
     } else {

@@ -409,7 +409,7 @@ static void a_full_router_says_so_and_refuses_what_comes_anyway(void **state)
     assert_int_equal(rig.effects.count, 0);
     rig_step(&rig, request_event(1, &id));
     assert_int_equal(rig.effects.count, 1);
-    assert_int_equal(rig.effects.item[0].code, REPLY_REJECTED);
+    assert_int_equal(rig.effects.item[0].code, REPLY_OVERLOADED);
     rig.now_us += 10001000;
     rig_step(&rig, (struct router_event){.type = ROUTER_TICK});
     assert_int_equal(rig.effects.count, 2);

@@ -209,10 +209,13 @@ static inline void do_effects(struct gateway *g, struct router_effects *effects)
     for (size_t i = 0; i < effects->count; i++) {
         const struct router_effect *e = &effects->item[i];
         const struct bytes bytes = {effects->bytes.data + e->at, e->size};
-        struct client *c = e->type == ROUTER_REPLY ? clients_find(g->r.all, e->session) : NULL;
+        const bool is_heard = e->type == ROUTER_REPLY || e->type == ROUTER_VOUCH;
+        struct client *c = is_heard ? clients_find(g->r.all, e->session) : NULL;
 
         if (e->type == ROUTER_SEND_NODE) {
             queue_put(&g->up, bytes, false);
+        } else if (c != NULL && e->type == ROUTER_VOUCH) {
+            client_vouch(c, e->version, w->now_us);
         } else if (c != NULL) {
             client_on_reply(c, e, bytes, w->now_us);
         }

@@ -2,6 +2,7 @@
 """Sessions that outlive their connection: resumed at another gateway, while the actor pushes and moves."""
 import os
 import random
+import signal
 import struct
 
 import packets
@@ -26,9 +27,13 @@ def gateway(fleet, name):
     return fleet.gateway(name, ["--frames", "127.0.0.1:0"])
 
 
-def figures(ops):
-    text = ops("INFO", "sessions")
-    return {k: int(v) for k, v in (line.split(":") for line in text.split("\r\n") if ":" in line)}
+def counted(ops):
+    return figures(ops, "ringhold")
+
+
+def figures(ops, section="sessions"):
+    text = ops("INFO", section)
+    return {k: int(v) for k, v in (line.split(":") for line in text.split("\r\n") if ":" in line) if v.isdigit()}
 
 
 class Player:
@@ -217,4 +222,42 @@ def what_is_over_is_said(binary):
         assert answer.status == packets.OK and packets.session(answer.payload).next == 2
 
 
-main([nothing_is_lost_by_a_lost_line, what_is_over_is_said])
+def a_take_over_keeps_nobody_out(binary):
+    """Who is bound waits and runs at the new owner, as who is not; only what ran at the kill is UNKNOWN."""
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1, extra=["--lease", "2s"])
+        for name in ("n1", "n2"):
+            fleet.node(name, ["--actor", plugin(fleet, "pusher.so")])
+        fleet.settled(["n1", "n2"])
+        g = gateway(fleet, "g1")
+        ops = Resp(g.resp)
+        ids = [b"p%d" % i for i in range(24)]
+        mine = [i for i in ids if pairs(ops("WHERE", i.decode()))["node"] == "n1"]
+        bound, free = {i: Client(frames(g)) for i in mine}, {i: Client(frames(g)) for i in mine}
+        for i in mine:
+            bound[i].keep(i)
+            assert bound[i].ask(i, b"run 1").status == packets.OK
+        n1 = fleet.process("n1")
+        n1.kill(signal.SIGSTOP)
+        for i in mine[:2]:  # under way when it is killed
+            bound[i].send(packets.asking(packets.REQUEST, 8, i, b"run 8"))
+        until("they are under way", lambda: counted(ops)["in_flight"] == 2)
+        n1.kill().wait()
+        until("its link is gone", lambda: g.log_has("link unreachable"))
+        for i in mine:
+            bound[i].send(*(packets.asking(packets.REQUEST, 10 + n, i, b"run %d" % n) for n in (1, 2, 3)))
+            free[i].send(*(packets.asking(packets.REQUEST, 10 + n, i, b"events") for n in (1, 2, 3)))
+        for i in mine[:2]:
+            answer = bound[i].response()
+            assert (answer.request, answer.status) == (8, packets.UNKNOWN) and answer.payload, answer
+        for client in [*bound.values(), *free.values()]:
+            answers = [client.response() for _ in range(3)]
+            assert [(a.request, a.status) for a in answers] == [(10 + n, packets.OK) for n in (1, 2, 3)], answers
+        for i in mine:  # each ran once, in order, in an actor that was begun afresh
+            assert ops("CALL", i.decode(), "score") == "3 0", i
+        figures = counted(ops)
+        assert (figures["unknown"], figures["rejected"], figures["overloaded"]) == (2, 0, 0), figures
+        print(f"# {len(mine)} bound, {len(mine)} unbound")
+
+
+main([nothing_is_lost_by_a_lost_line, what_is_over_is_said, a_take_over_keeps_nobody_out])
