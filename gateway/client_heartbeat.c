@@ -10,6 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/* pomelo, pitaya and nano frame packets as we do, and begin with one of the same type. */
+#define JSON_HELLO                                                                        \
+    "this is a gateway of ringhold, whose hello is six bytes, not JSON as pomelo's: see " \
+    "docs/protocol-client.md"
+
 void packet_put_kick(struct client *c, uint32_t code, struct bytes text)
 {
     packet_put_notice(&c->out, PACKET_KICK, &(struct notice_packet){.number = code, .text = text});
@@ -52,7 +57,9 @@ void packet_on_hello(struct client *c, struct bytes body)
     const struct clients_config *config = &c->all->config;
     struct hello_packet hello;
 
-    if (packet_get_hello(body, &hello) != ERR_OK) {
+    if (body.size > 0 && body.data[0] == '{') {
+        packet_kick(c, PACKET_KICK_NO_HELLO, JSON_HELLO);
+    } else if (packet_get_hello(body, &hello) != ERR_OK) {
         packet_kick(c, PACKET_KICK_NO_HELLO, "what came first is no hello");
     } else if (hello.version_min > PACKET_VERSION || hello.version_max < PACKET_VERSION) {
         kick_version(c, &hello);

@@ -12,9 +12,15 @@
 enum {
     HEADER_MAX = 10,
     SMALL_MAX = 125,
+    SMALL_MASK = 0x7f,
     FINAL = 0x80,
     LENGTH_16 = 126,
     LENGTH_64 = 127,
+    MASKED = 0x80,
+    HEAD_MAX = 14,      /* of a frame that comes in: two bytes, eight of a length, a mask */
+    CODE_SIZE = 2,      /* of a close */
+    LATER_FIRST = 1012, /* codes that were registered behind RFC 6455, which wslay refuses */
+    LATER_LAST = 1014,
 };
 
 struct websocket {
@@ -23,7 +29,14 @@ struct websocket {
     enum websocket_end end;
     enum websocket_end refused; /* by us: wslay's own close, if there is one, is not sent */
     unsigned pings;
-    bool data; /* the frame that comes in is one of data */
+    bool data;    /* the frame that comes in is one of data */
+    bool closing; /* … or a close */
+    uint8_t code[CODE_SIZE];
+    size_t code_size; /* bytes of it that came */
+    /* Where in a frame the input ends. */
+    uint8_t head[HEAD_MAX];
+    size_t head_size;
+    uint64_t left; /* bytes of its body that are to come */
     /* The message that comes in. */
     size_t got;
     size_t whole; /* once its packet's header is there; PACKET_HEADER before */
@@ -52,6 +65,11 @@ static void put_frame(struct buffer *out, uint8_t opcode, struct bytes body)
         memcpy(at, body.data, body.size);
     }
     out->size += (size_t)(at - start) + body.size;
+}
+
+static bool is_later(uint32_t code)
+{
+    return code >= LATER_FIRST && code <= LATER_LAST;
 }
 
 static void put_close(struct buffer *out, uint16_t code)
@@ -147,6 +165,7 @@ static void on_frame(wslay_event_context_ptr wslay,
 
     (void)wslay;
     ws->data = !wslay_is_ctrl_frame(frame->opcode);
+    ws->closing = frame->opcode == WSLAY_CONNECTION_CLOSE;
     if (frame->opcode == WSLAY_TEXT_FRAME) {
         refuse(ws, WEBSOCKET_TEXT);
     } else if (frame->opcode == WSLAY_PING && ++ws->pings > WEBSOCKET_PINGS_MAX) {
@@ -182,6 +201,17 @@ static void take_data(struct websocket *ws, struct bytes data)
     }
 }
 
+/* Of a close: its code comes first. */
+static void take_code(struct websocket *ws, struct bytes data)
+{
+    for (size_t i = 0; i < data.size && ws->code_size < CODE_SIZE; i++) {
+        ws->code[ws->code_size++] = data.data[i];
+    }
+    if (ws->code_size == CODE_SIZE && is_later(big_get16(ws->code))) {
+        refuse(ws, WEBSOCKET_LEFT);
+    }
+}
+
 static void on_chunk(wslay_event_context_ptr wslay,
                      const struct wslay_event_on_frame_recv_chunk_arg *chunk, void *user)
 {
@@ -190,6 +220,8 @@ static void on_chunk(wslay_event_context_ptr wslay,
     (void)wslay;
     if (ws->data && ws->refused == WEBSOCKET_OPEN) {
         take_data(ws, bytes_of(chunk->data, chunk->data_length));
+    } else if (ws->closing) {
+        take_code(ws, bytes_of(chunk->data, chunk->data_length));
     }
 }
 
@@ -232,7 +264,8 @@ static void finish(struct websocket *ws, bool broken)
     }
     if (ws->refused != WEBSOCKET_OPEN) {
         ws->end = ws->refused;
-        put_close(ws->out, code_of(ws->end));
+        put_close(ws->out,
+                  ws->end == WEBSOCKET_LEFT ? (uint16_t)big_get16(ws->code) : code_of(ws->end));
         return;
     }
     (void)wslay_event_send(ws->wslay);
@@ -241,16 +274,64 @@ static void finish(struct websocket *ws, bool broken)
                   : end_of(wslay_event_get_status_code_sent(ws->wslay));
 }
 
+static size_t head_size(const struct websocket *ws)
+{
+    const uint8_t second = ws->head_size < 2 ? 0 : ws->head[1];
+    const uint8_t length = second & SMALL_MASK;
+    const size_t more = length == LENGTH_16 ? 2 : length == LENGTH_64 ? 8 : 0;
+
+    return 2 + more + ((second & MASKED) != 0 ? 4 : 0);
+}
+
+static uint64_t body_size(const struct websocket *ws)
+{
+    const uint8_t length = ws->head[1] & SMALL_MASK;
+
+    return length == LENGTH_16   ? big_get16(ws->head + 2)
+           : length == LENGTH_64 ? big_get64(ws->head + 2)
+                                 : length;
+}
+
+/* wslay tells of a frame at the first byte of its body: what it says of its size is looked at here,
+ * where its header ends. Returns how much of `in` is to be read: all, unless a size may not be. */
+static size_t follow(struct websocket *ws, struct bytes in)
+{
+    size_t at = 0;
+
+    while (at < in.size) {
+        if (ws->left > 0) {
+            const size_t part = in.size - at < ws->left ? in.size - at : (size_t)ws->left;
+
+            ws->left -= part;
+            at += part;
+            continue;
+        }
+        ws->head[ws->head_size++] = in.data[at++];
+        if (ws->head_size < 2 || ws->head_size < head_size(ws)) {
+            continue;
+        }
+        ws->left = body_size(ws);
+        ws->head_size = 0;
+        if (ws->left > ws->message_max) {
+            break;
+        }
+    }
+    return at;
+}
+
 void websocket_on_bytes(struct websocket *ws, struct bytes in, struct buffer *packets,
                         struct buffer *out)
 {
     if (ws->end != WEBSOCKET_OPEN) {
         return;
     }
-    ws->in = in;
+    ws->in = bytes_of(in.data, follow(ws, in));
     ws->packets = packets;
     ws->out = out;
     const bool broken = wslay_event_recv(ws->wslay) != 0;
+    if (!broken && ws->left > ws->message_max && wslay_event_want_read(ws->wslay)) {
+        refuse(ws, WEBSOCKET_TOO_LARGE);
+    }
     if (broken || !wslay_event_want_read(ws->wslay)) {
         finish(ws, broken);
     } else {

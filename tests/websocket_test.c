@@ -178,6 +178,22 @@ static void either_side_may_end_it(void **state)
     expect(&r.out, "\x88\0", 2);
     stop(&r);
 
+    for (int code = 1012; code <= 1014; code++) { // registered later than the RFC
+        struct buffer all = {0};
+        const char body[] = {3, (char)code, 'w', 'h', 'y'};
+
+        start(&r);
+        put_frame(&all, 0x88, body, sizeof body);
+        for (size_t i = 0; i < all.size; i++) {
+            buffer_put(&r.in, all.data + i, 1);
+            feed(&r);
+        }
+        assert_int_equal(websocket_end(r.ws), WEBSOCKET_LEFT);
+        expect(&r.out, (const char[]){'\x88', 2, 3, (char)code}, 4);
+        buffer_fini(&all);
+        stop(&r);
+    }
+
     start(&r);
     websocket_close(r.ws, WEBSOCKET_GOING_AWAY, &r.out);
     expect(&r.out, "\x88\2\3\xe9", 4);
@@ -245,6 +261,7 @@ static void each_broken_rule_has_its_code(void **state)
         {WEBSOCKET_PROTOCOL, 1002, {{0x88, "\3", 1}}},
         {WEBSOCKET_PROTOCOL, 1002, {{0x88, "\3\xed", 2}}}, /* 1005 is not sent */
         {WEBSOCKET_PROTOCOL, 1002, {{0x88, "\0\1", 2}}},
+        {WEBSOCKET_PROTOCOL, 1002, {{0x88, "\3\xf7", 2}}}, /* 1015 is not sent */
         {WEBSOCKET_BAD_UTF8, 1007, {{0x88, "\3\xe8\xc0\xaf", 4}}},
         {WEBSOCKET_BAD_UTF8, 1007, {{0x88, "\3\xe8\xe2\x82", 4}}},
         {WEBSOCKET_TOO_LARGE, 1009, {{0x82, many, sizeof many}}},
@@ -302,6 +319,10 @@ static void lengths_that_make_no_sense_are_refused(void **state)
         {"\x82\xff\x80\0\0\0\0\0\0\0\0\0\0\0a", 15, WEBSOCKET_PROTOCOL},
         {"\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff\0\0\0\0a", 15, WEBSOCKET_TOO_LARGE},
         {"\x02\xff\0\0\0\0\0\1\0\0\0\0\0\0a", 15, WEBSOCKET_TOO_LARGE},
+        // Not a byte of the body has come.
+        {"\x02\xff\0\0\0\0\0\1\0\0\0\0\0\0", 14, WEBSOCKET_TOO_LARGE},
+        {"\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff\0\0\0\0", 14, WEBSOCKET_TOO_LARGE},
+        {"\x82\xfe\0\x7e\0\0\0\0", 8, WEBSOCKET_TOO_LARGE},
     };
 
     (void)state;
@@ -312,6 +333,17 @@ static void lengths_that_make_no_sense_are_refused(void **state)
         buffer_put(&r.in, table[i].bytes, table[i].size);
         feed(&r);
         assert_int_equal(websocket_end(r.ws), table[i].end);
+        stop(&r);
+
+        start(&r); // behind others, cut anywhere
+        put_frame(&r.in, 0x82, ping_packet, sizeof ping_packet);
+        put_frame(&r.in, 0x89, "", 0);
+        for (size_t at = 0; at < table[i].size; at++) {
+            buffer_put(&r.in, table[i].bytes + at, 1);
+            feed(&r);
+        }
+        assert_int_equal(websocket_end(r.ws), table[i].end);
+        expect(&r.packets, ping_packet, sizeof ping_packet);
         stop(&r);
     }
 }

@@ -63,6 +63,7 @@ def nonsense_is_refused(binary):
         for code, what in (
             (KICK_NO_HELLO, packets.asking(packets.REQUEST, 1, b"a")),
             (KICK_NO_HELLO, packets.packet(packets.HELLO, b"GET / HTTP/1.1\r\n\r\n")),
+            (KICK_NO_HELLO, packets.packet(packets.HELLO, b'{"sys":{"version":"1.1.1","type":"js-websocket"}}')),
             (KICK_VERSION, packets.hello(2, 9)),
             (KICK_BAD_PACKET, packets.hello() + packets.packet(99)),
             (KICK_BAD_PACKET, packets.hello() + packets.packet(packets.REQUEST, b"short")),
@@ -70,10 +71,11 @@ def nonsense_is_refused(binary):
         ):
             other = Client(address, greet=False)
             other.send(what)
-            assert other.notice(packets.KICK)[0] == code
+            number, text = other.notice(packets.KICK)
+            assert number == code and ("pomelo" in text) == (b"js-websocket" in what), (number, text)
             assert other.closed()
         seen = figures(gateway)
-        assert (seen["bad_requests"], seen["kicked_no_hello"], seen["kicked_bad_packet"]) == (2, 2, 2), seen
+        assert (seen["bad_requests"], seen["kicked_no_hello"], seen["kicked_bad_packet"]) == (2, 3, 2), seen
         assert (seen["kicked_version"], seen["kicked_too_large"]) == (1, 1), seen
 
 

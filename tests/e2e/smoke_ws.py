@@ -169,6 +169,10 @@ def broken_rules_are_closed(binary):
             ("ws_bad_utf8", BAD_DATA, frame(CLOSE, b"\x03\xe8\xc0\xaf")),
             ("ws_too_large", TOO_LARGE, frame(BINARY, large + b"x")),
             ("ws_too_large", TOO_LARGE, bytes([FIN | BINARY, 0x80 | 127]) + bytes([0x7F]) + bytes(12)),
+            ("ws_too_large", TOO_LARGE, bytes([FIN | BINARY, 0x80 | 127]) + bytes([0x7F]) + bytes(11)),  # no byte of a body
+            ("ws_left", 1012, frame(CLOSE, b"\x03\xf4why")),
+            ("ws_left", 1013, frame(CLOSE, b"\x03\xf5why")),
+            ("ws_left", 1014, frame(CLOSE, b"\x03\xf6")),
             ("ws_bad_message", POLICY, frame(BINARY, b"")),
             ("ws_bad_message", POLICY, frame(BINARY, hello[:3])),
             ("ws_bad_message", POLICY, frame(BINARY, hello[:-1])),
