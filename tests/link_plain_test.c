@@ -201,16 +201,42 @@ static void who_never_reads_is_dropped_with_all_that_waits_for_it(void **state)
     buffer_fini(&hello);
 }
 
-static void our_own_sleep_is_no_silence_of_the_peer(void **state)
+static void our_own_short_sleep_is_no_silence_of_the_peer(void **state)
 {
     (void)state;
     struct link *link = start_pair();
-    skipped_us += 60000000;
+    skipped_us += 4000000;
     poll_side(&sides[0]);
     poll_side(&sides[1]);
     run_on(200);
     assert_true(link_is_up(link));
     assert_int_equal(sides[0].downs + sides[1].downs, 0);
+}
+
+static bool dialled_again(void)
+{
+    return sides[0].downs == 1 && sides[1].downs == 1 && sides[0].up_count == 1 &&
+           sides[1].up_count == 1;
+}
+
+static bool one_frame_is_here(void)
+{
+    return sides[0].frames == 1;
+}
+
+static void what_came_while_we_stood_still_goes_with_its_link(void **state)
+{
+    (void)state;
+    struct link *link = start_pair();
+    assert_int_equal(link_send(link, FRAME_CONTROL, bytes_of("old", 3)), ERR_OK);
+    poll_side(&sides[1]); // It is in the kernel, or with nng, now.
+    skipped_us += 60000000;
+    until(dialled_again);
+    assert_int_equal(links_counts(sides[0].links).stale, 1);
+    assert_int_equal(lines_with("stood_still"), 2); // by each side
+    assert_int_equal(link_send(sides[1].up[0], FRAME_CONTROL, bytes_of("new", 3)), ERR_OK);
+    until(one_frame_is_here);
+    assert_memory_equal(sides[0].last, "new", 3);
 }
 
 static uint64_t accepted_wanted;
@@ -284,7 +310,8 @@ int main(void)
         LINK_CASE(who_says_nothing_is_cut_off),
         LINK_CASE(who_falls_silent_is_pinged_and_then_dropped),
         LINK_CASE(who_never_reads_is_dropped_with_all_that_waits_for_it),
-        LINK_CASE(our_own_sleep_is_no_silence_of_the_peer),
+        LINK_CASE(our_own_short_sleep_is_no_silence_of_the_peer),
+        LINK_CASE(what_came_while_we_stood_still_goes_with_its_link),
         LINK_CASE(a_flood_of_connections_does_not_stop_the_listener),
         LINK_CASE(strangers_cannot_use_up_all_connections),
     };

@@ -79,9 +79,11 @@ struct link_events {
 };
 
 struct links_config {
-    struct hello self;        /* may be updated later: links_set_incarnation() */
-    size_t queue_size_max;    /* bytes waiting on one link; above it send says ERR_BUSY; 32 MiB */
-    uint32_t silence_ms;      /* a link without a byte for so long is dropped; 5000 */
+    struct hello self;     /* may be updated later: links_set_incarnation() */
+    size_t queue_size_max; /* bytes waiting on one link; above it send says ERR_BUSY; 32 MiB */
+    /* A link without a byte for so long is dropped, and so is each one when links_poll() was not
+     * called for so long: 5000, T_conn of PROTOCOL hole 43. */
+    uint32_t silence_ms;
     uint32_t ping_ms;         /* 1000 */
     uint32_t retry_min_ms;    /* 20 */
     uint32_t retry_max_ms;    /* 1000 */
@@ -101,6 +103,7 @@ struct links_counts {
     uint64_t refused;     /* hellos that did not agree; by reason: wire/refusals.h */
     uint64_t garbage;     /* connections that sent what is not ours */
     uint64_t silent;      /* no hello in time, or nothing for silence_ms */
+    uint64_t stale;       /* links dropped because this process stood still for silence_ms */
     uint64_t busy;        /* sends refused with ERR_BUSY */
     uint64_t same;        /* records that went without the body of the one before them */
     uint64_t bytes_in;

@@ -259,6 +259,30 @@ static void forgive_gap(struct links *links, uint64_t gap_us)
     }
 }
 
+/* We stood still for so long that what lies in the kernel is older than a request may become on its
+ * way (T_conn, hole 43), and older than what guards against its copies may be kept. It goes with
+ * its link, and whoever still wants it sends it again. */
+static void drop_stale(struct links *links, uint64_t gap_us)
+{
+    struct list_link *next = NULL;
+    uint64_t dropped = 0;
+
+    for (struct list_link *at = list_front(&links->conns); at != NULL; at = next) {
+        struct conn *conn = CONTAINER_OF(at, struct conn, in_links);
+
+        next = list_next(&links->conns, at);
+        if (conn->link != NULL && conn->link->up) {
+            dropped++;
+            conn_close(conn, "this process stood still");
+        }
+    }
+    links->counts.stale += dropped;
+    if (dropped > 0) {
+        log_warn(
+            "link", "stood_still", "gap_ms=%" PRIu64 " links=%" PRIu64, gap_us / 1000, dropped);
+    }
+}
+
 static void settle_lost(struct links *links)
 {
     struct list todo;
@@ -294,6 +318,9 @@ void links_poll(struct links *links, uint64_t now_us)
 
     if (!links->transport->writes_at_once) {
         inject_turn();
+    }
+    if (links->now_us != 0 && gap_us >= (uint64_t)links->config.silence_ms * 1000) {
+        drop_stale(links, gap_us);
     }
     if (links->now_us == 0 || gap_us >= (uint64_t)links->config.ping_ms * 1000) {
         forgive_gap(links, gap_us);

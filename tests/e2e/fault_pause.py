@@ -10,7 +10,7 @@ import os
 import signal
 import time
 
-from fleet import Fleet, Resp, main, pairs, until
+from fleet import Fleet, Resp, RespError, main, pairs, until
 from ledger import Faults, Load, judge
 
 LEASE = 2
@@ -92,9 +92,44 @@ def the_answers_of_a_node_that_serves_on_are_refused(binary):
         assert "old" not in answers
 
 
+SILENCE = 5  # seconds after which a link whose process stands still is dropped
+
+
+def what_its_client_was_told_is_over_does_not_run_later(binary):
+    """Hole 43. A node that is alone is never fenced: when it wakes it serves on, and what lay in its
+    socket since before must not run, for its clients were told long ago that it timed out."""
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1)
+        node = fleet.node("n1")
+        fleet.settled(["n1"])
+        gateway = fleet.gateway("g1", ["--deadline-ms", "1000"]).resp
+        redis = Resp(gateway)
+        assert redis("INCR", "k") == 1
+        node.kill(signal.SIGSTOP)
+        begin = time.monotonic()
+        try:
+            answer = redis("INCR", "k")
+        except RespError as refused:
+            answer = str(refused)
+        assert "TIMEOUT" in str(answer) or "UNKNOWN" in str(answer), answer
+        while time.monotonic() - begin < SILENCE + 1:  # the length of the pause is the experiment
+            time.sleep(0.1)
+        node.kill(signal.SIGCONT)
+        until("the node notices", lambda: node.log_has("stood_still"))
+
+        def count():
+            try:
+                return redis("INCR", "k")
+            except RespError:
+                return None
+
+        assert until("the node answers", count) == 2
+
+
 main(
     [
         a_paused_node_runs_nothing_when_it_wakes,
         the_answers_of_a_node_that_serves_on_are_refused,
+        what_its_client_was_told_is_over_does_not_run_later,
     ]
 )
