@@ -207,7 +207,7 @@ static struct option drain_option(uint32_t *ms)
                        ms,
                        (struct option_range){1000, DRAIN_MAX_MS},
                        "after SIGTERM: hand its ids over for at most so long; what is left then is "
-                       "flushed and lost (as long as it takes)");
+                       "flushed and lost (10min)");
 }
 
 static struct option threads_option(uint32_t *threads)
@@ -329,11 +329,13 @@ static void init(struct settings *s)
         .name = "node",
         .summary = "Run a node: registers, is given its share, hosts actors. SIGTERM drains it.",
         .arguments = "",
-        .details = "Exit 75: it was fenced, others took its ids; start it again (a supervisor's "
-                   "work). 143: its drain was cut short.\nAlso: ringhold node list | wait | add | "
-                   "drain | remove | replace | "
-                   "weight (each "
-                   "with --help).",
+        .details =
+            "Exit 75: it was fenced, others took its ids; start it again (a supervisor's "
+            "work). 69: it was to leave, and no coordinator renewed its lease: its actors "
+            "were flushed. 143: its drain was cut short.\nAlso: ringhold node list | wait | add | "
+            "drain | remove | replace | "
+            "weight (each "
+            "with --help).",
         .daemon = true,
     };
     add_names(&s->table, &c->w);

@@ -474,9 +474,10 @@ struct rh_actor_ops {
     /* One of rh_timer_start() is due. */
     void (*timer)(struct rh_actor *actor, void *instance, uint64_t timer, void *argument);
     /* Save what is dirty, conditional on the fence. why: PERIODIC, IDLE, MOVED (before handoff),
-     * STOP. Best effort: a crash skips it. RH_FAILED: PERIODIC: tried again next period; IDLE: it
+     * STOP: the node ends, and its lease may be over, so only the fence keeps the store from what
+     * is old. Best effort: a crash skips it. RH_FAILED: PERIODIC: tried again next period; IDLE: it
      * stays alive, tried again after a back-off; MOVED, STOP: tried again until the deadline. Never
-     * called after the node was fenced. May finish later. */
+     * called once the node knows that it was fenced. May finish later. */
     int (*flush)(struct rh_actor *actor, void *instance, enum rh_why why, uint64_t fence);
     /* Remembered kind: tell the ids that must be alive without being asked. Called on a thread of
      * its own (may block) at the start and when this node became owner of ids by a crash; ids that
@@ -593,9 +594,11 @@ RH_API void rh_node_stop(struct rh_node *node);
 
 /* Wait until it has left, and free it. In embedded mode call it after rh_node_poll() returned
  * RH_GONE; before that it runs callbacks itself. Returns the exit code: 0 = drained and left; 1 =
- * an error, which was printed to stderr as one line; 75 = fenced (its lease ended and others took
+ * an error, which was printed to stderr as one line; 69 = it was to leave, and no coordinator
+ * renewed its lease for three times its length; 75 = fenced (its lease ended and others took
  * its ids, or it was removed): start it again, and it joins as a new incarnation; 128 + n = a
- * second signal n, or call of rh_node_stop() (n = 15), cut the drain short. */
+ * second signal n, or call of rh_node_stop() (n = 15), or ten minutes cut the drain short (n = 15).
+ * With 69 and 128 + n its actors were flushed. */
 RH_API int rh_node_wait(struct rh_node *node);
 
 /* Start and wait: run a node until it has left the fleet. 1, too, if it could not start. */

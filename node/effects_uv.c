@@ -19,7 +19,7 @@ enum {
     BACKLOG_MAX = 256 * 1024 * 1024,
 };
 
-enum { EXIT_FENCED = 75 }; /* EX_TEMPFAIL of sysexits.h */
+enum { EXIT_ALONE = 69, EXIT_FENCED = 75 }; /* EX_UNAVAILABLE, EX_TEMPFAIL of sysexits.h */
 
 /* ---- completions ---- */
 
@@ -308,7 +308,9 @@ static void on_exit(struct shell *s, const struct host_effect *e)
         (void)fprintf(stderr,
                       "ringhold node: %s%s\n",
                       e->why,
-                      e->code == EXIT_FENCED ? ": exit 75, start it again to join anew" : "");
+                      e->code == EXIT_FENCED  ? ": exit 75, start it again to join anew"
+                      : e->code == EXIT_ALONE ? ": exit 69, its actors are flushed and end"
+                                              : "");
     }
 }
 

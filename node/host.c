@@ -206,12 +206,15 @@ void host_drop_all(struct host *h, enum discard_why why)
 
 void host_stop(struct host *h, enum host_exit_why why)
 {
-    enum { FAILED = 1, JOIN_ANEW = 75 /* EX_TEMPFAIL of sysexits.h */ };
+    // Of sysexits.h: EX_UNAVAILABLE, EX_TEMPFAIL.
+    enum { FAILED = 1, ALONE = 69, JOIN_ANEW = 75 };
     static const struct {
         int code;
         const char *text;
     } exits[] = {
         [HOST_EXIT_LEFT] = {0, "left"},
+        [HOST_EXIT_ALONE] = {ALONE, "it leaves, and nobody renews its lease"},
+        [HOST_EXIT_OTHER_ERA] = {ALONE, "another era began while it was leaving"},
         [HOST_EXIT_UNREGISTERED] = {0, "left before it was registered"},
         [HOST_EXIT_REFUSED] = {FAILED, "registration refused"},
         [HOST_EXIT_ERA] = {FAILED, "the database went back to an older era"},
@@ -226,7 +229,10 @@ void host_stop(struct host *h, enum host_exit_why why)
     struct host_effect *e = NULL;
 
     log_info("node", "stop", "code=%d why=\"%s\"", code, exits[why].text);
-    host_drop_all(h, code == 0 ? DISCARD_STOP : DISCARD_FENCED);
+    h->to_flush = code == ALONE;
+    if (!h->to_flush) {
+        host_drop_all(h, code == 0 ? DISCARD_STOP : DISCARD_FENCED);
+    }
     h->life = LIFE_OVER;
     e = host_emit(h, HOST_EXIT);
     e->exit_why = why;
@@ -523,7 +529,7 @@ void host_check(const struct host *h)
     participant_check(&h->participant);
     ASSERT(h->view.ring.version >= h->checked_version || h->life == LIFE_OVER); // I2
     if (h->life != LIFE_SERVING && h->life != LIFE_PARTING) {
-        ASSERT(h->actors.table.count == 0 && h->participant.part_count == 0);
+        ASSERT(h->to_flush || (h->actors.table.count == 0 && h->participant.part_count == 0));
         return;
     }
     for (uint32_t c = 0; c < h->actors.cell_count; c++) {

@@ -228,7 +228,9 @@ enum retire_why {
 
 /* Why the process is to end. Each has a code and a text (host.c). */
 enum host_exit_why {
-    HOST_EXIT_LEFT,         /* it said goodbye, or the fleet knows that it went */
+    HOST_EXIT_LEFT,      /* it said goodbye, or the fleet knows that it went */
+    HOST_EXIT_ALONE,     /* it leaves, and nobody renews its lease: the shell flushes its actors */
+    HOST_EXIT_OTHER_ERA, /* another era began while it was leaving: likewise */
     HOST_EXIT_UNREGISTERED, /* told to leave before it was registered */
     HOST_EXIT_REFUSED,      /* the coordinators refuse its registration for good */
     HOST_EXIT_ERA,          /* the coordinators' database went back to an older era */

@@ -172,7 +172,8 @@ struct host {
     struct lease lease;
     struct gate gate;
     uint64_t leaseless_total;
-    uint64_t lapses; /* it ran out, and the node served on */
+    uint64_t lapses;    /* it ran out, and the node served on */
+    uint64_t leased_us; /* so long, at least, there was one, or none was needed */
 
     /* Sums. */
     uint64_t accepted; /* requests taken in */
@@ -213,6 +214,7 @@ struct host {
     /* Marks of the parts above. */
     bool fetch_all;  /* my configuration is broken: fetch it whole */
     bool stopping;   /* SIGTERM */
+    bool to_flush;   /* it is over, and its actors are the shell's to flush and end */
     bool may_leave;  /* the leader says so */
     bool told_last;  /* the leader says that nobody else stays */
     bool disk_dirty; /* `active` shrank */
@@ -496,6 +498,8 @@ void tenure_granted(struct host *h, const Rh__Grant *grant);
 void tenure_begin(struct host *h, uint64_t lease_us);
 /* Barred, or another era. */
 void tenure_end(struct host *h, enum host_drop why);
+/* Its lease has been over for so long that who leaves waits for coordinators no more. */
+bool tenure_is_alone(const struct host *h);
 /* They wait until the lease is ACTIVE again, and are admitted anew. */
 void tenure_put_off(struct host *h, struct arrival *in);
 void tenure_put_off_all(struct host *h, struct queue *q);

@@ -106,6 +106,10 @@ static void leave_when_ready(struct host *h)
     Rh__Control c = RH__CONTROL__INIT;
     Rh__Bye bye = RH__BYE__INIT;
 
+    if (h->life == LIFE_SERVING && h->stopping && tenure_is_alone(h)) {
+        host_stop(h, HOST_EXIT_ALONE);
+        return;
+    }
     if (h->life == LIFE_SERVING && h->may_leave && h->participant.part_count == 0 &&
         h->parked_count == 0 && h->room.count == 0 && h->running == 0 &&
         ring_owned_count(&h->view.ring, h->slot) == 0 && gateways_know(h)) {

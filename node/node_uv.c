@@ -15,7 +15,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { TICK_MS = 10, COMPLAIN_US = 5 * 1000 * 1000 };
+enum { TICK_MS = 10, COMPLAIN_US = 5 * 1000 * 1000, DRAIN_MS = 10 * 60 * 1000 };
 
 /* Counted up by node_stop_any(), which a signal handler may call. */
 static atomic_uint stops_asked;
@@ -246,7 +246,7 @@ static void finish(struct shell *s)
     bool all_ended = false;
 
     s->exiting = true; // Nothing is a step any more.
-    // What is left when a drain is cut short is flushed as long as the lease lasts.
+    // What is left when a drain is cut short is flushed. Who was barred has nothing left.
     stage_stop(s, true);
     while (s->persist.busy) {
         (void)uv_run(&s->loop, UV_RUN_ONCE);
@@ -287,7 +287,7 @@ static void finish(struct shell *s)
 
 struct node_options node_options_default(void)
 {
-    return (struct node_options){.limits = host_config_default()};
+    return (struct node_options){.limits = host_config_default(), .drain_ms = DRAIN_MS};
 }
 
 static struct calls *new_calls(void)

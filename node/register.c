@@ -200,6 +200,10 @@ void register_anew(struct host *h)
 {
     log_warn("node", "other_era", "era=%" PRIu64, h->era);
     tenure_end(h, HOST_DROP_ERA);
+    if (h->stopping) {
+        host_stop(h, HOST_EXIT_OTHER_ERA);
+        return;
+    }
     host_drop_all(h, DISCARD_FENCED);
     h->life = LIFE_JOINING;
     h->incarnation = 0;

@@ -393,6 +393,7 @@ void actor_go_on(struct rh_actor *a, int result)
         actor_end_task(a);
         if (checked == RH_OK) {
             note_saved(a);
+            a->scene->flushed_count++;
         }
         extras_calm(a);
         return;
@@ -458,7 +459,7 @@ static struct rh_actor *next_unsaved(struct scene *s)
     return a;
 }
 
-size_t scene_save(struct scene *s)
+size_t scene_save(struct scene *s, size_t *flushed)
 {
     const size_t left = s->actor_count - s->saved_count;
 
@@ -474,6 +475,7 @@ size_t scene_save(struct scene *s)
             scene_enter(s, NULL);
         }
     }
+    *flushed = s->flushed_count;
     return s->actor_count - s->saved_count;
 }
 

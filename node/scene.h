@@ -165,8 +165,9 @@ void scene_gateway_gone(struct scene *s, uint64_t gateway);
 void scene_answer(struct scene *s, const struct call_answer *answer);
 
 /* Flush what has not been since this was called first, for the node stops. Returns how many are not
- * through: call it again after scene_tick(). Nothing else is begun any more. */
-size_t scene_save(struct scene *s);
+ * through: call it again after scene_tick(). `flushed`: how many are. Nothing else is begun any
+ * more. */
+size_t scene_save(struct scene *s, size_t *flushed);
 /* Discard every actor that is left. Only seats are still read, and vacated. */
 void scene_end(struct scene *s, enum rh_why why);
 /* Free what has ended, seats included. */

@@ -150,6 +150,7 @@ struct scene {
     struct ration complaints;
     size_t actor_count;
     size_t saved_count;
+    size_t flushed_count; /* of these: by a flush, others have none */
 };
 
 /* What the actors of one kind have in common. */

@@ -87,13 +87,22 @@ void stage_stop(struct shell *s, bool save)
 bool stage_close(struct shell *s)
 {
     const uint64_t until_us = clock_boottime_us() + END_US;
+    struct worker_saved sum = {0};
     bool all = lister_close(s->lister, until_us);
 
     for (size_t i = 0; i < s->stage.worker_count; i++) {
         if (!worker_join(s->stage.worker[i], until_us)) {
             name_stuck(s, i);
             all = false;
+        } else {
+            const struct worker_saved saved = worker_saved(s->stage.worker[i]);
+
+            sum.flushed += saved.flushed;
+            sum.left += saved.left;
         }
+    }
+    if (sum.flushed + sum.left > 0) {
+        log_info("node", "flushed", "actors=%zu unsaved=%zu", sum.flushed, sum.left);
     }
     for (size_t i = 0; i < s->stage.worker_count && all; i++) {
         worker_free(s->stage.worker[i]);

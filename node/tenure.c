@@ -158,6 +158,11 @@ void tenure_judge(struct host *h)
 {
     const struct lease_verdict v = lease_judge(&h->lease, h->now_us, h->wall_us);
 
+    if (tenure_may_start(h)) {
+        h->leased_us = h->now_us;
+    } else if (h->lease.until_us > h->leased_us) {
+        h->leased_us = h->lease.until_us < h->now_us ? h->lease.until_us : h->now_us;
+    }
     note_change(h, &v);
     note_lapse(h);
     if (h->gate.count > 0) {
@@ -230,6 +235,7 @@ void tenure_begin(struct host *h, uint64_t lease_us)
     // What an older incarnation said stays unsaid.
     gate_drop_outputs(&h->gate, HOST_DROP_ERA);
     lease_start(&h->lease, lease_us);
+    h->leased_us = h->now_us;
     h->lapsed = false;
 }
 
@@ -241,6 +247,13 @@ void tenure_end(struct host *h, enum host_drop why)
     } else {
         lease_forget(&h->lease);
     }
+}
+
+bool tenure_is_alone(const struct host *h)
+{
+    enum { TERMS = 2 };
+
+    return !tenure_may_start(h) && h->now_us - h->leased_us >= TERMS * h->lease.term_us;
 }
 
 void tenure_put_off(struct host *h, struct arrival *in)

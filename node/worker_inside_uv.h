@@ -32,6 +32,7 @@ struct worker {
     uint64_t unnoted_us;      /* time of tasks that no counter in `hot` has */
     uint64_t tick_us;
     bool closed;                /* embedded: it has ended */
+    bool saving;                /* what it enters is for the last flush, which no lease bounds */
     bool guesting;              /* it is a guest who does its work */
     struct buffer late_answers; /* struct late_answer and payload, one after the other */
 
@@ -59,6 +60,7 @@ struct worker {
     bool ended;
     uint64_t sleeps_until_us; /* CLOCK_BOOTTIME */
     uint64_t save_until_us;
+    struct worker_saved saved;
 
     pthread_mutex_t hot_lock; /* the next */
     struct hot hot;

@@ -170,7 +170,8 @@ static void begin(struct worker *w, const struct post *p)
 void worker_tick(struct worker *w)
 {
     // Timers are code of tasks that run: not past the hard end, even if the watchdog lets them be.
-    if (!worker_is_past_the_end(w)) {
+    // The last flush goes by the fence.
+    if (w->saving || !worker_is_past_the_end(w)) {
         w->tick_us = w->now_us;
         hand_out_late(w);
         scene_tick(w->scene, w->now_us);

@@ -99,6 +99,14 @@ static uint64_t number_of(const struct scene_event *e)
     return e->type == SCENE_GONE || e->type == SCENE_BOUND ? e->session : e->ticket;
 }
 
+static struct watched *watch_deferred(struct worker *w, const struct rh_actor *r)
+{
+    struct watched *deferred = mem_new(1, sizeof *deferred);
+
+    watchdog_defer(w->config.watchdog, deferred, r, w->now_us);
+    return deferred;
+}
+
 void worker_on_event(void *context, const struct scene_event *e)
 {
     struct worker *w = context;
@@ -112,15 +120,14 @@ void worker_on_event(void *context, const struct scene_event *e)
                                 .has_state = e->has_state};
 
     if (e->type == SCENE_DEFERRED) {
-        struct watched *deferred = mem_new(1, sizeof *deferred);
-
-        *e->kept = deferred;
-        watchdog_defer(w->config.watchdog, deferred, r, w->now_us);
+        *e->kept = w->saving ? NULL : watch_deferred(w, r);
         return;
     }
     if (e->type == SCENE_FINISHED) {
-        watchdog_finish(w->config.watchdog, *e->kept);
-        mem_free(*e->kept);
+        if (*e->kept != NULL) {
+            watchdog_finish(w->config.watchdog, *e->kept);
+            mem_free(*e->kept);
+        }
         return;
     }
     if (e->type == SCENE_CALL) {
@@ -179,13 +186,15 @@ void worker_enter(struct worker *w, struct rh_actor *r)
 {
     const struct named name = scene_name(r);
 
-    if (w->entered == NULL) {
+    if (w->entered == NULL && !w->saving) {
         watchdog_enter(w->config.watchdog, w->config.index, r, w->now_us);
     }
     look_at_clock(w);
     w->entered = r;
     blame_enter(w->config.blame, name.kind, name.id);
-    watchdog_go_on(w->config.watchdog, w->config.index, r, w->now_us);
+    if (!w->saving) {
+        watchdog_go_on(w->config.watchdog, w->config.index, r, w->now_us);
+    }
 }
 
 void worker_leave(struct worker *w)

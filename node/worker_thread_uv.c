@@ -130,26 +130,26 @@ static bool work(struct worker *w)
     return !atomic_load(&w->stopping);
 }
 
-/* Flush what can be, as long as the lease lasts. */
-static void save_all(struct worker *w, uint64_t until_us)
+/* Flush what can be: by the fence, which the store compares, whether the lease lasts or not. */
+static struct worker_saved save_all(struct worker *w, uint64_t until_us)
 {
-    size_t left = 0;
+    struct worker_saved saved = {0};
     size_t before = 0;
 
+    w->saving = true;
     do {
         const struct timespec pause = {.tv_nsec = SAVE_US * 1000L};
 
-        before = left;
+        before = saved.left;
         w->now_us = clock_boottime_us();
-        if (w->now_us >= until_us || w->now_us >= worker_limit_us(w, POST_RUN)) {
-            return;
-        }
         worker_tick(w);
-        left = scene_save(w->scene);
-        if (left == before && left > 0) {
+        saved.left = scene_save(w->scene, &saved.flushed);
+        if (saved.left == before && saved.left > 0) {
             (void)nanosleep(&pause, NULL);
         }
-    } while (left > 0);
+    } while (saved.left > 0 && w->now_us < until_us);
+    w->saving = false;
+    return saved;
 }
 
 static void end(struct worker *w)
@@ -158,11 +158,11 @@ static void end(struct worker *w)
     const uint64_t save_until_us = w->save_until_us;
     (void)pthread_mutex_unlock(&w->lock);
     (void)work(w); // discards that came last
-    if (save_until_us > 0) {
-        save_all(w, save_until_us);
-    }
+    const struct worker_saved saved =
+        save_until_us > 0 ? save_all(w, save_until_us) : (struct worker_saved){0};
     scene_end(w->scene, RH_STOP);
     (void)pthread_mutex_lock(&w->lock);
+    w->saved = saved;
     w->ended = true;
     (void)pthread_cond_broadcast(&w->bell);
     (void)pthread_mutex_unlock(&w->lock);

@@ -54,6 +54,11 @@ struct worker *worker_new(const struct worker_config *config)
     return w;
 }
 
+struct worker_saved worker_saved(const struct worker *w)
+{
+    return w->saved;
+}
+
 void worker_free(struct worker *w)
 {
     struct batch *b;

@@ -43,6 +43,12 @@ struct limits {
     _Atomic uint64_t hard_end_us;
 };
 
+/* What its last flush came to, in actors. */
+struct worker_saved {
+    size_t flushed;
+    size_t left; /* their flush failed, or they were busy until the end */
+};
+
 struct worker_config {
     uint32_t index;
     bool embedded;
@@ -90,11 +96,14 @@ void worker_recall(struct worker *w, uint64_t now_us);
 /* Who took most of its time lately; as hot_top(). */
 size_t worker_hot(struct worker *w, uint64_t now_us, struct hot_counter *out, size_t max);
 /* Begin nothing more but discards; `save_until_us`: flush what is left until then, 0 = don't. Then
- * deactivate it, and end. Nothing is told any more. */
+ * deactivate it, and end. Nothing is told any more. The flush is by the actors' fences, so it may
+ * be past the end of the lease: who was barred has discarded them before. */
 void worker_stop(struct worker *w, uint64_t save_until_us);
 /* Wait until it has ended, at most until then. False: its thread is stuck in an actor, and all that
  * it may touch has to stay. */
 bool worker_join(struct worker *w, uint64_t until_us);
+/* After worker_join(). */
+struct worker_saved worker_saved(const struct worker *w);
 /* After worker_join() or, embedded, worker_poll() said that it has ended. */
 void worker_free(struct worker *w);
 

@@ -109,20 +109,22 @@ static void a_stop_flushes_what_it_can(void **state)
 {
     struct puppet p;
     struct theatre t;
+    size_t flushed = 0;
 
     (void)state;
     open_stage(&t, &p);
     p.flush = RH_FAILED;
-    assert_int_equal(scene_save(t.scene), 1);
+    assert_int_equal(scene_save(t.scene, &flushed), 1);
     p.flush = RH_PENDING;
-    assert_int_equal(scene_save(t.scene), 1);
-    assert_int_equal(scene_save(t.scene), 1); // It is under way.
+    assert_int_equal(scene_save(t.scene, &flushed), 1);
+    assert_int_equal(scene_save(t.scene, &flushed), 1); // It is under way.
     assert_int_equal(p.flushes, 2);
     assert_int_equal(p.flushed, RH_STOP);
     assert_int_equal(rh_done(p.token, RH_OK), RH_OK);
     scene_tick(t.scene, 0);
-    assert_int_equal(scene_save(t.scene), 0);
+    assert_int_equal(scene_save(t.scene, &flushed), 0);
     assert_int_equal(p.flushes, 2);
+    assert_int_equal(flushed, 1);
     theatre_close(&t);
     assert_int_equal(p.why, RH_STOP);
 }

@@ -237,7 +237,7 @@ def a_fault_changes_nothing(binary):
         assert hang_up(node, "reloaded") == [
             'warn config needs_restart key=actor old="(not shown)" new="(not shown)"',
             'warn config needs_restart key=weight old="" new="2"',
-            'info config changed key=drain old="" new="5s"',
+            'info config changed key=drain old="10min" new="5s"',
             "info config reloaded applied=1 need_restart=2",
         ]
         assert not node.log_has("secret.db")

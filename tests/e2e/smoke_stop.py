@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""How a node ends that can hand nothing over, as its coordinators are gone: what it has is flushed by its fence, and it
+ends by itself."""
+import os
+import signal
+
+from fleet import Fleet, Resp, main, until
+
+STOP = 1  # RH_STOP of ringhold.h
+VALUES = {"ada": "fast", "bob": "slow and late", "cyd": "fast too"}
+
+
+def saver(fleet):
+    plugins = os.path.join(os.path.dirname(os.path.abspath(fleet.binary)), "tests", "plugins")
+    return f"{plugins}/saver.so={fleet.data('saved')}"
+
+
+def saved(fleet):
+    """The value of each id that a flush wrote, and why it did."""
+    with open(fleet.data("saved"), encoding="utf-8") as f:
+        rows = [line.rstrip("\n").split(" ", 3) for line in f]
+    return {row[0]: (int(row[2]), row[3]) for row in rows}
+
+
+def alone(fleet, lease):
+    """One node with dirty actors; its coordinator is dead."""
+    fleet.coordinators(1, extra=["--lease", lease, "--election-ms", "300"])
+    node = fleet.node("n1", ["--actor", saver(fleet)])
+    redis = Resp(fleet.gateway("g1").resp)
+    for key, value in VALUES.items():
+        assert redis("CALL", key, value) == ""
+    fleet.process("c1").kill().wait()
+    return node
+
+
+def everything_is_saved(fleet, node):
+    assert saved(fleet) == {key: (STOP, value) for key, value in VALUES.items()}, saved(fleet)
+    assert node.log_has("actors=3 unsaved=0"), node.tail()
+
+
+def a_node_whose_coordinators_are_gone_ends(binary):
+    with Fleet(binary) as fleet:
+        node = alone(fleet, "1s")
+        until("its lease is over", lambda: node.log_has("lease_gated"))
+        assert node.kill(signal.SIGTERM).wait() == 69, node.tail()
+        assert node.log_has("exit 69"), node.tail()
+        everything_is_saved(fleet, node)
+
+
+def a_second_sigterm_ends_it_at_once(binary):
+    with Fleet(binary) as fleet:
+        node = alone(fleet, "100s")  # it has its lease for longer than the test waits
+        node.kill(signal.SIGTERM)
+        until("it leaves", lambda: node.log_has("leaving"))
+        assert node.kill(signal.SIGTERM).wait() == 143, node.tail()
+        everything_is_saved(fleet, node)
+
+
+def an_embedded_node_ends_likewise(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1, extra=["--lease", "1s", "--election-ms", "300"])
+        program = os.path.join(os.path.dirname(os.path.abspath(binary)), "examples", "embedded")
+        server = fleet.start("e1", ["e1", fleet.addresses, fleet.data("e1")], program=program)
+        fleet.process("c1").kill().wait()
+        assert server.kill(signal.SIGTERM).wait() == 69, server.tail()
+
+
+main([a_node_whose_coordinators_are_gone_ends, a_second_sigterm_ends_it_at_once, an_embedded_node_ends_likewise])
