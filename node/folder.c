@@ -317,6 +317,16 @@ enum err folder_join(struct folder *f, const char *path, const char *cluster, co
     return write_identity(f, path, cluster, name);
 }
 
+void folder_unmake(const struct folder *f, const char *path)
+{
+    char name[PATH_SIZE];
+
+    if (f->fresh) {
+        (void)snprintf(name, sizeof name, "%s/identity", path);
+        (void)unlink(name);
+    }
+}
+
 void folder_close(struct folder *f)
 {
     if (f->lock >= 0) {

@@ -40,6 +40,10 @@ MUST_CHECK enum err folder_open(struct folder *f, const char *path, const char *
  * its folder is of no other. ERR_IO, after one line on stderr. */
 MUST_CHECK enum err folder_join(struct folder *f, const char *path, const char *cluster,
                                 const char *name, struct fleet_id fleet);
+/* The number could not be made: take back the identity that folder_open() has just made, so that
+ * the next start finds a folder in which nothing was promised. Nothing happens to one that was
+ * there. */
+void folder_unmake(const struct folder *f, const char *path);
 void folder_close(struct folder *f);
 
 #endif

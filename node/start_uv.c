@@ -41,6 +41,11 @@ static bool open_number(struct shell *s)
         error = disk_get(buffer_bytes(&payload), &s->disk);
     }
     buffer_fini(&payload);
+    if (error != ERR_OK && s->folder.fresh) {
+        folder_unmake(&s->folder, s->options->node.data);
+        return shell_complain(path,
+                              ": can't make it: give this user the folder, and space on the disk");
+    }
     if (error != ERR_OK) {
         (void)fprintf(stderr,
                       "ringhold node: can't use %s: %s: look with `ringhold recover inspect %s` "

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "wire/record.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #ifndef CLOCK_BOOTTIME
@@ -147,10 +149,15 @@ static void arm(const struct watchdog *w, uint64_t at_us)
 
     if (at_us != UINT64_MAX) {
         when.it_value.tv_sec = (time_t)(at_us / 1000000);
-        // All zero would turn it off.
-        when.it_value.tv_nsec = (long)(at_us % 1000000) * 1000 + (at_us == 0 ? 1 : 0);
+        when.it_value.tv_nsec = (long)(at_us % 1000000) * 1000;
     }
-    ASSERT(timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &when, NULL) == 0);
+    if (timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &when, NULL) != 0) {
+        // Nobody would see what runs past the lease.
+        (void)fprintf(stderr,
+                      "ringhold node: can't set the timer of the lease's watchdog: %s\n",
+                      strerror(errno));
+        _exit(EX_OSERR);
+    }
 }
 
 /* ---- watchdog_uv.h */
@@ -189,7 +196,7 @@ void watchdog_free(struct watchdog *w)
     }
     (void)pthread_mutex_lock(&w->lock);
     w->stopping = true;
-    arm(w, 0);
+    arm(w, clock_boottime_us()); // so that the thread looks
     (void)pthread_mutex_unlock(&w->lock);
     (void)pthread_join(w->thread, NULL);
     (void)pthread_mutex_destroy(&w->lock);

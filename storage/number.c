@@ -21,6 +21,7 @@ enum {
     SECTOR_SIZE = 512, /* what a disk writes whole or not at all */
     SLOT_SIZE = 2 * RECORD_SIZE,
     SLOT_COUNT = 2,
+    FIRST_COUNT = 1, /* of what stands in slot 0 of a new file */
     FILE_SIZE = SLOT_COUNT * SLOT_SIZE
 };
 
@@ -45,6 +46,7 @@ struct found {
     uint64_t count; /* of the newest record; 0 = none is whole */
     struct bytes payload;
     const char *why; /* NULL: nothing is wrong */
+    bool blank;      /* a slot is nothing but zeros */
     bool usable;
 };
 
@@ -88,10 +90,11 @@ static bool take_slot(const uint8_t *slot, struct found *f)
 
     if (newer->count == 0) {
         // A record within a sector is never torn: half a write leaves one of the two whole.
+        f->blank = f->blank || (first.blank && again.blank);
         return (first.blank && again.blank) || first.large || again.large;
     }
     // An older version wrote one record a slot.
-    if ((first.count == 0 && !first.blank) || (again.count == 0 && !again.blank)) {
+    if (first.count == 0 || (again.count == 0 && !again.blank)) {
         f->why = "one of two records is damaged; the other one is whole";
     }
     if (newer->count > f->count) {
@@ -106,7 +109,7 @@ static void judge(const uint8_t *file, off_t size, struct found *f)
     *f = (struct found){0};
     const bool whole = take_slot(file, f) && take_slot(file + SLOT_SIZE, f);
     // An older version made the file by its first store, to slot 0.
-    const bool old = f->count == 1 && f->payload.size > 0 && size >= SLOT_SIZE;
+    const bool old = f->count == FIRST_COUNT && f->payload.size > 0 && size >= SLOT_SIZE;
 
     if (size == 0) {
         f->why = "it is empty";
@@ -114,7 +117,8 @@ static void judge(const uint8_t *file, off_t size, struct found *f)
         f->why = "no record in it is whole";
     } else if (size < FILE_SIZE && !old) {
         f->why = "it was cut short";
-    } else if (!whole) {
+    } else if (!whole || (f->blank && f->count > FIRST_COUNT)) {
+        // Slots are written by turns, so a file of two stores has no blank one.
         f->why = "a record is damaged, and it may have been the newer one";
     } else {
         f->usable = true;
@@ -168,11 +172,16 @@ static bool make(const char *path)
     const size_t size = strlen(path) + sizeof ".new";
     char *temporary = mem_new(1, size);
 
-    slot_encode(file, 1, bytes_of(NULL, 0));
+    // Both slots, so that a blank one is damage from the first store on.
+    slot_encode(file, FIRST_COUNT, bytes_of(NULL, 0));
+    slot_encode(file + SLOT_SIZE, FIRST_COUNT + 1, bytes_of(NULL, 0));
     (void)snprintf(temporary, size, "%s.new", path);
     const int fd = directory_new_file(temporary);
-    bool made = fd >= 0 && write(fd, file, sizeof file) == (ssize_t)sizeof file && fsync(fd) == 0;
+    const ssize_t written = fd < 0 ? -1 : write(fd, file, sizeof file);
+    bool made = written == (ssize_t)sizeof file && fsync(fd) == 0;
+    const int failure = written >= 0 && written < (ssize_t)sizeof file ? ENOSPC : errno;
     made = fd >= 0 && close(fd) == 0 && made;
+    errno = failure;
     made = made && rename(temporary, path) == 0 && directory_sync_of(path);
     mem_free(temporary);
     return made;

@@ -73,14 +73,14 @@ static void a_store_torn_between_any_sectors_leaves_it_or_the_one_before(void **
     assert_int_equal(pread(fd, before, sizeof before, 0), FILE_SIZE);
     store("after");
     assert_int_equal(pread(fd, after, sizeof after, 0), FILE_SIZE);
-    // A new file has slot 0, so the third store went to slot 1.
+    // A new file has both slots, so the third store went to slot 0 again: the first half.
     for (unsigned sectors = 0; sectors < 256; sectors++) {
         uint8_t file[FILE_SIZE];
 
         memcpy(file, before, sizeof file);
         for (size_t i = 0; i < 8; i++) {
             if ((sectors >> i & 1) != 0) {
-                memcpy(file + 4096 + i * 512, after + 4096 + i * 512, 512);
+                memcpy(file + i * 512, after + i * 512, 512);
             }
         }
         assert_int_equal(pwrite(fd, file, sizeof file, 0), FILE_SIZE);
@@ -112,7 +112,7 @@ static void a_large_store_torn_at_any_byte_leaves_it_or_the_one_before(void **st
         uint8_t file[FILE_SIZE];
 
         memcpy(file, before, sizeof file);
-        memcpy(file + 4096, after + 4096, torn);
+        memcpy(file, after, torn);
         assert_int_equal(pwrite(fd, file, sizeof file, 0), FILE_SIZE);
         const enum err error = check(torn >= 1024 ? large : small);
         assert_int_equal(error, ERR_OK);
@@ -153,6 +153,29 @@ static void a_slot_whose_two_records_are_bad_is_refused(void **state)
         assert_int_equal(pwrite(fd, "\xff", 1, slot + 2048 + 21), 1);
         (void)close(fd);
         assert_int_equal(check(""), ERR_CORRUPT);
+    }
+}
+
+static void a_page_of_zeros_never_brings_back_an_older_store(void **state)
+{
+    static const char *const words[] = {"one", "two", "three"};
+    static const uint8_t zeros[FILE_SIZE / 2];
+
+    (void)state;
+    assert_int_equal(check(""), ERR_OK);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        uint8_t file[FILE_SIZE];
+
+        store(words[i]);
+        const int fd = open(path, O_RDWR);
+        assert_int_equal(pread(fd, file, sizeof file, 0), FILE_SIZE);
+        for (off_t at = 0; at < FILE_SIZE; at += FILE_SIZE / 2) {
+            assert_int_equal(pwrite(fd, zeros, sizeof zeros, at), sizeof zeros);
+            assert_int_equal(check(words[i]), ERR_CORRUPT);
+            assert_int_equal(pwrite(fd, file, sizeof file, 0), FILE_SIZE);
+        }
+        (void)close(fd);
+        assert_int_equal(check(words[i]), ERR_OK);
     }
 }
 
@@ -212,6 +235,7 @@ int main(void)
         cmocka_unit_test_setup(a_large_store_torn_at_any_byte_leaves_it_or_the_one_before, start),
         cmocka_unit_test_setup(a_flipped_bit_anywhere_never_brings_back_an_older_store, start),
         cmocka_unit_test_setup(a_slot_whose_two_records_are_bad_is_refused, start),
+        cmocka_unit_test_setup(a_page_of_zeros_never_brings_back_an_older_store, start),
         cmocka_unit_test_setup(a_file_cut_short_at_any_length_is_refused, start),
         cmocka_unit_test_setup(a_file_of_the_version_before_is_read, start),
         cmocka_unit_test_setup(what_cannot_be_stored_is_said, start),

@@ -309,6 +309,18 @@ def a_full_disk_ends_with_74_and_loses_nothing(binary):
         assert after["digest"] == before["digest"] and after["number"] >= before["number"]
 
 
+def a_new_nodes_full_disk_leaves_a_folder_that_starts(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1)
+        folder = fleet.data("n1")
+        words = [binary, "node", "--name", "n1", "--data", folder, "--join", fleet.addresses]
+        done = subprocess.run(["prlimit", "--fsize=6000", *words], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1, done
+        assert f"{folder}/number: can't make it" in done.stderr and "No space left" in done.stderr, done.stderr
+        fleet.node("n1")  # there is room again
+        fleet.settled(["n1"])
+
+
 def a_backup_restores_a_group_that_lost_all_its_folders(binary):
     with Fleet(binary) as fleet:
         fleet.coordinators(3)
@@ -346,6 +358,7 @@ main(
         a_folder_of_another_role_is_refused,
         what_is_left_of_a_new_file_leads_nowhere,
         a_full_disk_ends_with_74_and_loses_nothing,
+        a_new_nodes_full_disk_leaves_a_folder_that_starts,
         a_backup_restores_a_group_that_lost_all_its_folders,
         a_hostile_backup_changes_nothing,
     ]
