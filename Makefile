@@ -246,8 +246,8 @@ sim: $(sims)
 mutants: export MUTANTS_PLANTED = 1
 mutants:
 	+@$(submake) MUTANTS=1 run-mutants
-run-mutants: $(out)/sim/fleet_sim $(checker) $(out)/tests/node_threads_test $(out)/tests/session_walk_test
-	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests "$(out)/tests/node_threads_test --mutants" "$(out)/tests/session_walk_test --mutants" "$(out)/sim/fleet_sim --mutants" "tests/e2e/smoke_history.py $(binary)"
+run-mutants: $(out)/sim/fleet_sim $(checker) $(out)/tests/node_threads_test $(out)/tests/session_walk_test $(out)/tests/share_test
+	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests "$(out)/tests/node_threads_test --mutants" "$(out)/tests/session_walk_test --mutants" "$(out)/tests/share_test --mutants" "$(out)/sim/fleet_sim --mutants" "tests/e2e/smoke_history.py $(binary)"
 
 raft-sim: $(sims)
 	$(out)/sim/raft_sim --guards --seeds $(or $(SEEDS),1000)
@@ -280,13 +280,14 @@ failover: setup-build-check
 	@KILLS=$(or $(KILLS),30) tests/e2e/fault_failover.py $(binary)
 
 # Players: 10,000 that drop the line and resume (BOTS=, SECONDS=); and what would harm them: a login storm (STORM=
-# attempts), one that does not read among FAST= others, SILENT= that say nothing, who sends a byte a second, garbage.
+# attempts), one that does not read among FAST= others, SILENT= that say nothing, who sends a byte a second, garbage,
+# and one token that wants all (tests/e2e/campaign_greedy.py BINARY: that one alone).
 bots: setup-build-check
 	+@$(submake) $(binary) $(plugins)
 	@tests/e2e/campaign_bots.py $(binary)
 storm: setup-build-check-bench
 	+@$(submake) $(binary) $(plugins) $(out)/bench/accept_uv
-	@for c in storm slow_reader strangers; do tests/e2e/campaign_$$c.py $(binary) || exit 1; done
+	@for c in storm slow_reader strangers greedy; do tests/e2e/campaign_$$c.py $(binary) || exit 1; done
 
 # Real browsers, and clients from npm: what they need of that is in build/browser, as are the screenshots.
 browser: setup-build-check-browser

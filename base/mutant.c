@@ -10,6 +10,7 @@ static const struct {
 } mutants[] = {
 #define X(name, text) {#name, text},
     MUTANT_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X)
+        MUTANT_SHARE_LIST(X)
 #undef X
 };
 

@@ -109,9 +109,13 @@
     X(M_UNVOUCHED, "a client that may have left is taken to be here still")           \
     X(M_CASTSHORT, "the last member of a group is not pushed to")
 
+/* Of what clients of one gateway do to each other: tests/share_test.c --mutants. */
+#define MUTANT_SHARE_LIST(X) X(M_UNCOUNTED, "what one holds of a gateway is not counted")
+
 enum mutant {
 #define X(name, text) name,
     MUTANT_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X)
+        MUTANT_SHARE_LIST(X)
 #undef X
 };
 

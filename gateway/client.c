@@ -145,6 +145,7 @@ struct client *client_new(struct clients *all, enum client_speech speech, const 
     c->lost_why = NOTE_LOST_CLOSED;
     c->reply_size = REPLY_SIZE_GUESS;
     (void)snprintf(c->address, sizeof c->address, "%s", address);
+    client_take_place(c);
     auth_begin(c);
     table_put(&all->table, &c->link, table_mix(c->session));
     list_push_back(&all->order, &c->order);
@@ -164,6 +165,7 @@ void client_free(struct client *c, uint64_t now_us, struct router_effects *effec
     login_leave(c, now_us);
     auth_end(c);
     client_let_out(c, now_us);
+    client_leave_place(c);
     router_step(all->router, &event, effects);
     table_remove(&all->table, &c->link);
     all->last = all->last == c ? NULL : all->last;
@@ -188,6 +190,29 @@ void client_set_user(struct client *c, void *user)
 
 /* ---- requests ---- */
 
+static enum router_share share_of_router(const struct client *c)
+{
+    return router_share(c->all->router,
+                        &(struct router_asker){
+                            .asked = c->asked, .origin = c->origin, .known = c->identity != NULL});
+}
+
+/* What is asked beyond a share is taken still, for it was read: one request of a connection. */
+static void rest_if_over(struct client *c)
+{
+    switch (share_of_router(c)) {
+    case ROUTER_SHARE_FAIR:
+        return;
+    case ROUTER_SHARE_ENTITY:
+        c->all->figures.rests_entity += !c->rests;
+        break;
+    case ROUTER_SHARE_ORIGIN:
+        c->all->figures.rests_origin += !c->rests;
+        break;
+    }
+    c->rests = true;
+}
+
 void client_ask(struct client *c, const struct ask *ask)
 {
     const bool told = (ask->flags & REQUEST_NO_REPLY) != 0;
@@ -195,6 +220,7 @@ void client_ask(struct client *c, const struct ask *ask)
         .type = ROUTER_REQUEST,
         .now_us = c->now_us,
         .session = c->session,
+        .origin = c->origin,
         .ticket = told ? TICKET_NONE : ask->ticket,
         .timeout_ms = ask->timeout_ms,
         .flags = ask->flags,
@@ -209,6 +235,20 @@ void client_ask(struct client *c, const struct ask *ask)
     }
     c->in_flight += told ? 0 : 1;
     router_step(c->all->router, &event, c->effects);
+    c->asked = router_asked(c->all->router);
+    if (!ask->must) {
+        rest_if_over(c);
+    }
+}
+
+bool client_rests(const struct client *c)
+{
+    return c->rests;
+}
+
+void client_wake(struct client *c)
+{
+    c->rests = c->rests && share_of_router(c) != ROUTER_SHARE_FAIR;
 }
 
 /* How large is the next reply going to be? As large as the last, or a little less than thought
@@ -283,7 +323,7 @@ bool client_has_room(const struct client *c)
     const size_t expected = client_unsent(c) + c->in_flight * c->reply_size;
     const bool fits = expected < config->unsent_max || (c->in_flight == 0 && client_unsent(c) == 0);
 
-    return !c->closing && !c->dropped && !c->waiting &&
+    return !c->closing && !c->dropped && !c->waiting && !c->rests &&
            slots_count(&c->slots) < config->in_flight_max && c->in_flight < config->in_flight_max &&
            fits && !(all_full && client_unsent(c) > 0) && !router_full(c->all->router);
 }

@@ -135,6 +135,10 @@ struct clients_figures {
     uint64_t refused_accept_rate;   /* … they come too fast */
     uint64_t refused_address_rate;  /* … from one address */
     uint64_t refused_address_count; /* … too many are here from one address */
+    uint64_t refused_address_share; /* … more than their share are from one address */
+    uint64_t refused_entity_share;  /* … or show tokens of one entity */
+    uint64_t rests_entity;          /* times one had to wait, its entity having its share */
+    uint64_t rests_origin;          /* … and its address */
     uint64_t rate_limited;          /* requests beyond the rate of their connection */
     struct login_figures {
         uint64_t under_way; /* now */
@@ -187,6 +191,9 @@ void client_on_open(struct client *c, uint64_t now_us);
 /* It was told to go. */
 bool client_is_leaving(const struct client *c);
 bool client_wants_input(const struct client *c);
+/* It has to wait, for more than its share is under way, until client_wake() finds otherwise. */
+bool client_rests(const struct client *c);
+void client_wake(struct client *c);
 bool client_has_input(const struct client *c); /* some waits that could be gone on with */
 
 /* Bytes to be sent; empty while what client_take_output() gave is on its way. */

@@ -22,6 +22,7 @@
 #include <string.h>
 
 struct identity {
+    uint64_t entity; /* hash of kind and id: what it counts with */
     uint64_t expires_s;
     uint16_t kind;
     uint8_t id_size;
@@ -62,10 +63,23 @@ static void be_known(struct client *c)
     }
 }
 
+static uint64_t entity_hash(const struct clients *all, uint16_t kind, struct bytes id)
+{
+    return siphash_bytes(ring_key_of_kind(all->config.secret, kind), id);
+}
+
+static void be_nobody(struct client *c)
+{
+    if (c->identity != NULL) {
+        share_sub(&c->all->by_entity, c->identity->entity, 0);
+        mem_free(c->identity);
+    }
+}
+
 void auth_end(struct client *c)
 {
     be_known(c);
-    mem_free(c->identity);
+    be_nobody(c);
     c->identity = NULL;
 }
 
@@ -85,16 +99,35 @@ static void sign(const struct client *c, const struct auth_ok_packet *who, struc
 
 static void set_identity(struct client *c, const struct auth_ok_packet *who)
 {
-    struct identity *i = c->identity != NULL ? c->identity : mem_new(1, sizeof *i);
+    struct identity *i = mem_new(1, sizeof *i);
 
-    *i = (struct identity){
-        .expires_s = who->expires_s, .kind = who->kind, .id_size = (uint8_t)who->id.size};
+    *i = (struct identity){.entity = entity_hash(c->all, who->kind, who->id),
+                           .expires_s = who->expires_s,
+                           .kind = who->kind,
+                           .id_size = (uint8_t)who->id.size};
     memcpy(i->id, who->id.data, who->id.size);
+    be_nobody(c);
     c->identity = i;
+    share_add(&c->all->by_entity, i->entity, 0);
+}
+
+static void turn_away(struct client *c)
+{
+    struct clients *all = c->all;
+
+    all->figures.refused++;
+    all->figures.refused_entity_share++;
+    packet_turn_away(c,
+                     door_turn_away(all->config.at_door, c->now_us),
+                     "this entity has its share of connections: the rest is for others");
 }
 
 static void come_in(struct client *c, const struct auth_ok_packet *who)
 {
+    if (clients_entity_is_full(c->all, entity_hash(c->all, who->kind, who->id))) {
+        turn_away(c);
+        return;
+    }
     be_known(c);
     set_identity(c, who);
     c->all->figures.authenticated++;

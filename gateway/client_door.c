@@ -5,14 +5,16 @@
  * services, which get in while players are turned away.
  */
 #include "gateway/client_inside.h"
+#include "gateway/origin.h"
 
 #include "base/assert.h"
 
 #include <string.h>
 
 enum {
-    RESERVE_MAX = 16, /* connections that players leave to operators … */
-    RESERVE_PART = 64 /* … at most one of so many */
+    RESERVE_MAX = 16,  /* connections that players leave to operators … */
+    RESERVE_PART = 64, /* … at most one of so many */
+    PLACES_MIN = 16,   /* connections that an address and an entity may have while there is room */
 };
 
 /* Room for one more of this speech? */
@@ -66,6 +68,56 @@ static bool has_room_for_strangers(struct clients *all, const char *address, str
     return true;
 }
 
+/* One address may have eight of nine connections, one entity one of nine: who is known needs few.
+ */
+static bool has_share(const struct clients *all, const struct share *s, uint64_t who,
+                      const struct share_rule *rule)
+{
+    const uint64_t used = all->table.count;
+
+    return share_of(s, who).count < share_allowed(rule, all->config.connections_max, used);
+}
+
+static uint64_t origin_in(const struct clients *all, const char *address)
+{
+    const struct origin origin = origin_of(address);
+
+    return origin_hash(&origin, all->config.secret.k0);
+}
+
+void client_take_place(struct client *c)
+{
+    c->origin = origin_in(c->all, c->address);
+    share_add(&c->all->by_origin, c->origin, 0);
+}
+
+void client_leave_place(struct client *c)
+{
+    share_sub(&c->all->by_origin, c->origin, 0);
+}
+
+bool clients_entity_is_full(const struct clients *all, uint64_t entity)
+{
+    static const struct share_rule rule = {.times = 1, .parts = 8, .least = PLACES_MIN};
+
+    return !has_share(all, &all->by_entity, entity, &rule);
+}
+
+static bool has_room_for_address(struct clients *all, const char *address, uint64_t now_us,
+                                 struct admission *out)
+{
+    static const struct share_rule rule = {.times = 8, .parts = 1, .least = PLACES_MIN};
+
+    if (has_share(all, &all->by_origin, origin_in(all, address), &rule)) {
+        return true;
+    }
+    all->figures.refused_address_share++;
+    return refuse(all,
+                  door_turn_away(all->config.at_door, now_us),
+                  "this address has its share of connections: the rest is for others",
+                  out);
+}
+
 static bool pass_door(struct clients *all, const char *address, uint64_t now_us,
                       struct admission *out)
 {
@@ -99,7 +151,8 @@ bool clients_admit(struct clients *all, enum client_speech speech, const char *a
         return refuse(
             all, door_turn_away(all->config.at_door, now_us), "too many connections", out);
     }
-    return has_room_for_strangers(all, address, out) && pass_door(all, address, now_us, out);
+    return has_room_for_address(all, address, now_us, out) &&
+           has_room_for_strangers(all, address, out) && pass_door(all, address, now_us, out);
 }
 
 bool clients_ready(const struct clients *all, uint64_t now_us)

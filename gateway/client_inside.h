@@ -11,6 +11,7 @@
 #include "gateway/command.h"
 #include "gateway/pushes.h"
 #include "gateway/resp.h"
+#include "gateway/share.h"
 #include "gateway/slots.h"
 #include "gateway/strangers.h"
 #include "gateway/target.h"
@@ -126,6 +127,9 @@ struct client {
     struct identity *identity;      /* owned: who it said it is; NULL = it was not asked */
     uint64_t login_until_us;        /* an actor is asked who it is, until then; 0 = none is */
     struct visitor *visitor;        /* it came in as, or NULL */
+    uint64_t origin;                /* hash of where it is */
+    uint64_t asked;                 /* router_asked() of its last request */
+    bool rests;                     /* that, or all from there, is over its share: it has to wait */
     struct bucket requests;         /* it may ask */
     bool busy;                      /* it was sent something since the last tick */
     bool closing;                   /* no more input; goes when all is answered and sent */
@@ -159,6 +163,8 @@ struct clients {
     struct strangers *own_strangers; /* owned; NULL = they are of all threads */
     struct list left_logins;         /* struct left_login, owned, the oldest first */
     struct door *own_door;           /* owned; NULL = it is of all threads */
+    struct share by_origin;          /* connections */
+    struct share by_entity;          /* … of those that are known */
     struct table sittings;           /* struct sitting, by session */
     struct list bound;               /* struct binding, all */
     struct list due;                 /* those of them that wait for a time */
@@ -241,6 +247,11 @@ void binding_end(struct client *c, uint64_t now_us, struct router_effects *effec
 uint32_t client_overspeed(struct client *c);
 /* The connection has gone. */
 void client_let_out(struct client *c, uint64_t now_us);
+/* The connection is counted with those from where it is, and is no more. */
+void client_take_place(struct client *c);
+void client_leave_place(struct client *c);
+/* Has this entity, by entity_hash(), its share of connections? */
+bool clients_entity_is_full(const struct clients *all, uint64_t entity);
 
 /* ---- sitting.c: the numbering of requests that outlives a connection */
 

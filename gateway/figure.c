@@ -25,6 +25,10 @@ static const struct metric closed = {"ringhold_gateway_connections_closed_total"
 static const struct metric refused = {"ringhold_gateway_refused_total",
                                       "Connections that were turned away, by reason.",
                                       METRIC_COUNTER};
+static const struct metric rests = {
+    "ringhold_gateway_rests_total",
+    "Times that a connection had to wait, for its entity or its address had its share of requests.",
+    METRIC_COUNTER};
 static const struct metric logins = {"ringhold_gateway_logins_total",
                                      "Logins that an actor was asked for, by how they ended.",
                                      METRIC_COUNTER};
@@ -103,6 +107,12 @@ const struct figure figures[FIGURES] = {
        "unauthenticated"),
     OF(clients.refused_address, "PACKETS", "refused_unauthenticated_address", &refused, "reason",
        "unauthenticated_address"),
+    OF(clients.refused_address_share, "PACKETS", "refused_address_share", &refused, "reason",
+       "address_share"),
+    OF(clients.refused_entity_share, "PACKETS", "refused_entity_share", &refused, "reason",
+       "entity_share"),
+    OF(clients.rests_entity, "STATS", "rests_entity", &rests, "of", "entity"),
+    OF(clients.rests_origin, "STATS", "rests_address", &rests, "of", "address"),
     OF(clients.bad_input, "STATS", "closed_bad_input", &closed, "reason", "bad_input"),
     OF(clients.stalled, "STATS", "closed_stalled", &closed, "reason", "stalled"),
     OF(clients.overrun, "STATS", "closed_overrun", &closed, "reason", "overrun"),

@@ -16,8 +16,10 @@ void connection_touch(struct connection *c)
 
 static void set_paused(struct connection *c, bool paused)
 {
+    struct listener *l = c->listener;
+
     if (paused && !list_linked(&c->paused)) {
-        list_push_back(&c->listener->paused, &c->paused);
+        list_push_back(client_rests(c->client) ? &l->resting : &l->paused, &c->paused);
     } else if (!paused && list_linked(&c->paused)) {
         list_remove(&c->paused);
     }
@@ -283,6 +285,12 @@ bool listener_resume(struct listener *l)
         struct connection *c = CONTAINER_OF(i, struct connection, paused);
 
         next = list_next(&l->paused, i);
+        client_wake(c->client);
+        if (client_rests(c->client)) {
+            list_remove(i);
+            list_push_back(&l->resting, i);
+            continue;
+        }
         if (client_has_input(c->client)) {
             client_resume(c->client, l->now_us, l->effects);
         } else if (!client_wants_input(c->client)) {
@@ -329,6 +337,7 @@ void listener_tick(struct listener *l)
     struct client *client = NULL;
 
     turned_away_tick(l);
+    list_splice_back(&l->paused, &l->resting); // are asked again, in turn
     while ((client = clients_go_on(l->clients, l->now_us, l->effects)) != NULL) {
         connection_touch(client_user(client));
     }
@@ -344,6 +353,7 @@ void listener_init(struct listener *l)
     list_init(&l->parting);
     list_init(&l->arriving);
     list_init(&l->paused);
+    list_init(&l->resting);
     l->input = mem_new(1, CLIENT_READ_MAX);
 }
 

@@ -71,6 +71,7 @@ struct pending {
     uint64_t asked;       /* incarnation that got the last attempt; 0 = none yet */
     uint64_t before;      /* that got the one before, since the last COLD; 0 = none, or the same */
     uint64_t died;        /* that had it when its memory was lost, a first time; 0 = none */
+    uint64_t origin;      /* of the client that asks; 0 = no client does */
     uint8_t data[];       /* id, then chain, then body */
 };
 

@@ -113,6 +113,10 @@ static void forget(struct router *r, struct pending *p)
     }
     table_remove(&r->pendings, &p->link);
     list_remove(&p->in_age);
+    if (p->origin != 0) {
+        share_sub(&r->by_entity, p->lane->position, pending_size(p));
+        share_sub(&r->by_origin, p->origin, pending_size(p));
+    }
     r->size -= pending_size(p);
     r->figures.in_flight--;
     struct lane *lane = lane_remove(&r->lanes, p);
@@ -254,9 +258,19 @@ uint64_t route_position(struct router *r, uint16_t kind, struct bytes id)
     return ring_position(k->of[i].key, id);
 }
 
-static uint64_t position_of_lane(void *context, const struct lane *lane)
+/* What is asked of it is counted at its new position. */
+static uint64_t move_lane(void *context, const struct lane *lane)
 {
-    return route_position(context, lane->kind, pending_id(lane_front(lane)));
+    struct router *r = context;
+    const uint64_t position = route_position(r, lane->kind, pending_id(lane_front(lane)));
+
+    for (const struct pending *p = lane_front(lane); p != NULL; p = lane_next(lane, p)) {
+        if (p->origin != 0) {
+            share_sub(&r->by_entity, lane->position, pending_size(p));
+            share_add(&r->by_entity, position, pending_size(p));
+        }
+    }
+    return position;
 }
 
 void route_follow_key(struct router *r)
@@ -266,7 +280,7 @@ void route_follow_key(struct router *r)
 
     if (now.k0 != r->keys.master.k0 || now.k1 != r->keys.master.k1) {
         r->keys = (struct router_keys){.master = now};
-        lanes_move(&r->lanes, position_of_lane, r);
+        lanes_move(&r->lanes, move_lane, r);
     }
 }
 

@@ -82,12 +82,24 @@ static void take(struct router *r, const struct router_event *event, struct sess
     r->figures.waiting++;
 }
 
+/* A client has it from the room of all. */
+static void hold_share(struct router *r, uint64_t origin, struct pending *p)
+{
+    p->origin = origin;
+    r->asked = p->lane->position;
+    if (origin != 0) {
+        share_add(&r->by_entity, r->asked, pending_size(p));
+        share_add(&r->by_origin, origin, pending_size(p));
+    }
+}
+
 void route_request(struct router *r, const struct router_event *event)
 {
     ASSERT(event->id.size >= 1 && event->id.size <= RECORD_ID_MAX);
     ASSERT(event->body.size <= RECORD_BODY_MAX);
     ASSERT(event->timeout_ms <= REQUEST_TTL_MAX_MS);
     r->figures.requests++;
+    r->asked = 0;
     if (event->chain_count > RECORD_CHAIN_MAX) {
         refuse(r, event, REPLY_REJECTED);
         return;
@@ -115,6 +127,7 @@ void route_request(struct router *r, const struct router_event *event)
     lanes_fetch_front(&r->lanes, session->id, position);
     take(r, event, session, p);
     struct lane *lane = lane_add(&r->lanes, session->id, position, p);
+    hold_share(r, event->origin, p);
 
     lane->waiting++;
     route_push(r, lane);
@@ -333,6 +346,34 @@ static void check_peer(const struct peer *peer, const struct router *r)
     ASSERT(IMPLIES(!list_empty(&peer->stalled), size >= r->config.peer_size_max));
 }
 
+/* What is counted for clients is what they have under way. */
+static void check_share(const struct share *s, uint64_t all)
+{
+    uint64_t low = 0;
+    uint64_t high = 0;
+
+    for (size_t i = 0; i < SHARE_CELLS; i++) {
+        low += s->low[i];
+        high += s->high[i];
+    }
+    ASSERT((low == all && high == all) || mutant(M_UNCOUNTED));
+}
+
+static void check_shares(const struct router *r)
+{
+    uint64_t all = 0;
+    struct table_walk at = {0};
+
+    for (struct table_link *l = table_walk(&r->pendings, &at); l != NULL;
+         l = table_walk(&r->pendings, &at)) {
+        const struct pending *p = CONTAINER_OF(l, struct pending, link);
+
+        all += p->origin == 0 ? 0 : share_one(pending_size(p));
+    }
+    check_share(&r->by_entity, all);
+    check_share(&r->by_origin, all);
+}
+
 void router_check(const struct router *r)
 {
     struct table_walk at = {0};
@@ -348,6 +389,7 @@ void router_check(const struct router *r)
         check_lane(CONTAINER_OF(l, struct lane, link), r);
     }
     ASSERT(ages_check(&r->ages) == r->pendings.count);
+    check_shares(r);
 }
 
 uint64_t router_session(struct router *r)
@@ -374,6 +416,47 @@ bool router_full(const struct router *r)
 uint64_t router_id(const struct router *r)
 {
     return r->config.gateway;
+}
+
+uint64_t router_asked(const struct router *r)
+{
+    return r->asked;
+}
+
+/* Of requests, and of their bytes. */
+static bool is_over(const struct router *r, const struct share_held *held,
+                    const struct share_rule *count, const struct share_rule *size)
+{
+    return held->count > share_allowed(count, r->config.in_flight_max, r->figures.in_flight) ||
+           held->size > share_allowed(size, r->config.waiting_size_max, r->size);
+}
+
+/* Who is known is one player. Of whom many may ask all requests go to one node, of whose room
+ * (peer_size_max) it may have half. */
+static enum router_share share_of_asker(const struct router *r, const struct router_asker *a)
+{
+    const uint32_t parts = a->known ? 8 : 1;
+    const struct share_rule one = {1, parts, SHARE_COUNT, a->known ? SHARE_KNOWN : 0};
+    const struct share_rule one_size = {
+        1, parts, SHARE_SIZE, r->config.peer_size_max / (a->known ? 8 : 2)};
+    const struct share_rule some = {8, 1, SHARE_COUNT, 0};
+    const struct share_rule some_size = {8, 1, SHARE_SIZE, 0};
+    const struct share_held entity = share_of(&r->by_entity, a->asked);
+    const struct share_held origin = share_of(&r->by_origin, a->origin);
+
+    if (a->asked != 0 && is_over(r, &entity, &one, &one_size)) {
+        return ROUTER_SHARE_ENTITY;
+    }
+    return is_over(r, &origin, &some, &some_size) ? ROUTER_SHARE_ORIGIN : ROUTER_SHARE_FAIR;
+}
+
+/* Nobody can hold too much while all together don't. */
+enum router_share router_share(const struct router *r, const struct router_asker *a)
+{
+    const uint64_t count = a->known ? SHARE_COUNT : r->config.in_flight_max / 2;
+    const bool few = r->figures.in_flight <= count && r->size <= SHARE_SIZE;
+
+    return few || a->origin == 0 ? ROUTER_SHARE_FAIR : share_of_asker(r, a);
 }
 
 const struct view *router_view(const struct router *r)

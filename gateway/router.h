@@ -98,6 +98,8 @@ struct router_event {
     enum router_event_type type;
     uint64_t now_us;
     uint64_t session;
+    uint64_t
+        origin; /* of a client's request: a hash of where it is; 0 = no client's, not counted */
     uint64_t ticket; /* caller's name of the request; comes back in REPLY */
     uint16_t kind;
     uint8_t flags;     /* enum request_flags */
@@ -198,6 +200,21 @@ uint64_t router_session_of(const struct router *r, uint64_t number);
 bool router_has(const struct router *r, size_t part);
 /* True: no more requests, please; stop reading clients until it is false. */
 bool router_full(const struct router *r);
+/* Where the entity that was asked last is on the ring; 0 = that was not taken. */
+uint64_t router_asked(const struct router *r);
+/* Does one hold more of this router's room than its share? Who does is to wait: what it asks is
+ * taken all the same, and what it asked runs on. */
+enum router_share {
+    ROUTER_SHARE_FAIR,
+    ROUTER_SHARE_ENTITY, /* too much is asked of the entity */
+    ROUTER_SHARE_ORIGIN, /* too much comes from there */
+};
+struct router_asker {
+    uint64_t asked;  /* router_asked() then */
+    uint64_t origin; /* as in the event */
+    bool known;      /* it has shown that it is the entity: it needs much less than all together */
+};
+enum router_share router_share(const struct router *r, const struct router_asker *a);
 const struct view *router_view(const struct router *r);
 /* router_config.gateway. */
 uint64_t router_id(const struct router *r);

@@ -24,11 +24,15 @@
 #include "gateway/rest.h"
 #include "gateway/router.h"
 #include "gateway/session.h"
+#include "gateway/share.h"
 
 enum {
     ROUTER_RETRIES = 6, /* doublings of T_retry, and one */
     ROUTER_KEYS = 16,   /* kinds whose keys are kept */
     ERRANDS_MAX = 16,
+    SHARE_COUNT = 32,         /* requests that anybody may have under way … */
+    SHARE_SIZE = 1024 * 1024, /* … and bytes of them */
+    SHARE_KNOWN = 128,        /* requests of one who is known, by all its connections */
 };
 
 /* What positions are hashed by: to make a kind's key costs more than to use it. */
@@ -71,7 +75,10 @@ struct router {
     struct errand errand[ERRANDS_MAX];
     uint64_t errands_session; /* of no client: theirs are counted from 1 */
     size_t size;              /* bytes of unfinished requests */
-    uint64_t cold;            /* greatest of the ring: when it grows, arcs were taken over */
+    struct share by_entity;   /* of clients' unfinished requests: by position */
+    struct share by_origin;
+    uint64_t asked; /* position of the last */
+    uint64_t cold;  /* greatest of the ring: when it grows, arcs were taken over */
     bool started;
     bool configured;   /* a whole configuration was loaded, and with it the key of the hash */
     uint64_t now_us;   /* of this step */

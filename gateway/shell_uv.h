@@ -34,7 +34,8 @@ struct listener {
     struct list parting;            /* struct connection, to be told once they can hear */
     size_t parting_count;           /* of those */
     struct list touched;            /* to be looked at in this turn */
-    struct list paused;             /* not read from, or with input that waits */
+    struct list paused;             /* not read from, or with input that waits; the others: */
+    struct list resting;            /* … those that have their share, until the next tick */
     uint8_t *input;                 /* owned: one read buffer for all */
     struct buffer plain;            /* what a read means to its client */
     struct carrier_rules carriers;  /* of clients that don't come as they are */

@@ -316,6 +316,98 @@ static bool comes_in(struct talk *t, enum client_speech speech, const char *addr
     return may;
 }
 
+/* One more connection of "me". */
+static struct client *comes_known(struct talk *t)
+{
+    come_asked(t);
+    be_known(t);
+    return t->c;
+}
+
+static void who_is_known_has_one_share_by_all_its_connections(void **state)
+{
+    enum { LINES = 10, EACH = 64, SHARE = 128 };
+    const struct clients_config clients = config();
+    const struct keyring keys = keys_named("a", NULL);
+    struct client *c[LINES];
+    struct talk t;
+
+    (void)state;
+    start(&t, &clients);
+    struct client *other = t.c; // nobody asked it who it is
+    clients_set_keys(t.r.all, &keys);
+    clients_set_unix(t.r.all, now_s);
+    for (size_t i = 0; i < LINES; i++) {
+        c[i] = comes_known(&t);
+        for (uint32_t k = 1; k <= EACH; k++) {
+            say(&t, k % 2 == 0 ? PACKET_REQUEST : PACKET_NOTIFY, k, "me");
+        }
+        send(&t);
+    }
+    // Each that is too much took one more. Those that are told without an answer count as well.
+    const size_t taken = t.r.request_count;
+    assert_true(taken <= SHARE + LINES);
+    assert_true(figures(&t).rests_entity >= LINES - SHARE / EACH - 1);
+    assert_true(!client_rests(c[0]) && client_rests(c[LINES - 1]));
+    assert_false(client_wants_input(c[LINES - 1]) || client_has_input(c[LINES - 1]));
+    client_wake(c[LINES - 1]);
+    assert_true(client_rests(c[LINES - 1]));
+    // Nobody else waits.
+    t.c = other;
+    greet(&t);
+    say(&t, PACKET_REQUEST, 7, "you");
+    send(&t);
+    assert_int_equal(t.r.request_count, taken + 1);
+    // When one has been answered the others go on, also when its connection has gone.
+    client_rig_free(&t.r, c[0]);
+    for (size_t i = 1; i <= EACH; i++) {
+        client_rig_answer(&t.r, i, ANSWER_OK, of("x"));
+    }
+    client_wake(c[LINES - 1]);
+    assert_false(client_rests(c[LINES - 1]));
+    assert_true(client_has_input(c[LINES - 1]));
+    client_resume(c[LINES - 1], t.r.rig.now_us, &t.r.effects);
+    client_rig_do_effects(&t.r);
+    assert_true(t.r.request_count > taken + 1);
+    router_check(t.r.rig.router);
+    for (size_t i = 1; i < LINES; i++) {
+        client_rig_free(&t.r, c[i]);
+    }
+    stop(&t);
+}
+
+static void one_entity_has_its_share_of_connections(void **state)
+{
+    enum { COME = 30, MAX = 200 };
+    struct clients_config clients = config();
+    struct client *c[COME] = {NULL};
+    size_t here = 0;
+    struct talk t;
+
+    (void)state;
+    clients.connections_max = MAX;
+    start_asked(&t, &clients);
+    c[here++] = t.c;
+    be_known(&t);
+    while (here < COME && figures(&t).refused_entity_share == 0) {
+        come_asked(&t);
+        c[here++] = t.c;
+        show(&t, "a", "here", now_s + 60);
+        send(&t);
+        assert_true(hear(&t).type == PACKET_AUTH_OK || figures(&t).refused_entity_share == 1);
+    }
+    assert_in_range(here, (MAX - COME) / 8, MAX / 8); // an eighth of what is free
+    assert_true(client_is_done(c[here - 1]));
+    assert_int_equal(figures(&t).refused, 1);
+    client_rig_free(&t.r, c[0]); // makes room
+    c[0] = comes_known(&t);
+    for (size_t i = 0; i + 1 < here; i++) {
+        client_rig_free(&t.r, c[i]);
+    }
+    t.c = c[here - 1];
+    stop(&t);
+}
+
 static void strangers_are_few_from_one_address_and_in_all(void **state)
 {
     struct clients_config clients = config();
@@ -360,6 +452,8 @@ int main(void)
         cmocka_unit_test(a_stranger_may_hold_little),
         cmocka_unit_test(a_stranger_has_five_seconds),
         cmocka_unit_test(nobody_says_who_it_is_twice),
+        cmocka_unit_test(who_is_known_has_one_share_by_all_its_connections),
+        cmocka_unit_test(one_entity_has_its_share_of_connections),
         cmocka_unit_test(strangers_are_few_from_one_address_and_in_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -241,6 +241,7 @@ static void request(struct world *w)
          (struct router_event){.type = ROUTER_REQUEST,
                                .session = prng_between(&w->prng, 1, SESSIONS),
                                .ticket = ticket,
+                               .origin = ticket % 3, // some are no client's
                                .id = bytes_of(id, strlen(id)),
                                .body = bytes_of(&ticket, sizeof ticket)});
 }

@@ -56,9 +56,9 @@ def token(key, secret, entity, kind=0, cluster=b"ringhold", ttl=60):
 
 
 class Client:
-    def __init__(self, address, greet=True, timeout=60, tls=None):
+    def __init__(self, address, greet=True, timeout=60, tls=None, source=None):
         host, port = address
-        self.socket = socket.create_connection((host, int(port)), timeout=timeout)
+        self.socket = socket.create_connection((host, int(port)), timeout, None if source is None else (source, 0))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls is not None:
             self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
