@@ -142,11 +142,23 @@ static void on_no_kind(struct router *r, struct pending *p)
     }
 }
 
-/* No node will run it until an operator says so. What an earlier copy did, nobody can tell: it may
- * be what killed the process. */
-static void on_quarantined(struct router *r, struct pending *p)
+/* This copy never runs. What an earlier one did, nobody can tell: of one in quarantine it may be
+ * what killed the process. */
+static void on_never(struct router *r, struct pending *p, enum reply_code code)
 {
-    route_finish(r, p, pending_never_ran(p) ? REPLY_QUARANTINED : REPLY_UNKNOWN, route_nothing);
+    route_finish(r, p, pending_never_ran(p) ? code : REPLY_UNKNOWN, route_nothing);
+}
+
+/* No node runs it, and why: enum no_kind. */
+static void on_nobody(struct router *r, struct pending *p, uint64_t why)
+{
+    if (why == NO_KIND_QUARANTINED) {
+        on_never(r, p, REPLY_QUARANTINED); // until an operator says so
+    } else if (why == NO_KIND_DEADLOCK) {
+        on_never(r, p, REPLY_DEADLOCK);
+    } else {
+        on_no_kind(r, p);
+    }
 }
 
 /* The node has no room. For a while it is waited for; then the client is told. */
@@ -230,7 +242,7 @@ static void on_refused(struct router *r, struct pending *p, const struct router_
         on_expired(r, p);
         break;
     case ANSWER_NO_KIND:
-        (a->aux == NO_KIND_QUARANTINED ? on_quarantined : on_no_kind)(r, p);
+        on_nobody(r, p, a->aux);
         break;
     }
 }

@@ -249,7 +249,7 @@ static bool is_asked(const struct client *c, uint64_t ticket)
 static bool never_ran(enum reply_code code)
 {
     return code == REPLY_NO_KIND || code == REPLY_REJECTED || code == REPLY_OVERLOADED ||
-           code == REPLY_QUARANTINED;
+           code == REPLY_QUARANTINED || code == REPLY_DEADLOCK;
 }
 
 /* It was not bound, or nobody knows. */

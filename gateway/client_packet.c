@@ -133,6 +133,8 @@ static const struct {
     [REPLY_OVERLOADED] = {STATUS_OVERLOADED, "its node or the gateway has no room: it did not run"},
     [REPLY_QUARANTINED] = {STATUS_QUARANTINED,
                            "the actor is in quarantine, for it killed processes: it did not run"},
+    // Of calls alone: no client asks in the midst of a message.
+    [REPLY_DEADLOCK] = {STATUS_OVERLOADED, "its actor waits for who asks: it did not run"},
 };
 
 static void put_answer(struct client *c, const struct router_effect *reply, struct bytes body)

@@ -105,6 +105,9 @@ static void put_reply_error(const struct client *c, enum reply_code code, struct
             "-QUARANTINED the actor is in quarantine, for it killed its node's process again "
             "and again: this one did not run\r\n");
         break;
+    case REPLY_DEADLOCK:
+        put_format(out, "-DEADLOCK its actor waits for who asks: this one did not run\r\n");
+        break;
     }
 }
 

@@ -52,6 +52,7 @@ static const char *outcome_name(enum reply_code code)
         [REPLY_NO_KIND] = "nobody",
         [REPLY_OVERLOADED] = "overloaded",
         [REPLY_QUARANTINED] = "quarantined",
+        [REPLY_DEADLOCK] = "deadlock",
     };
 
     return names[code];

@@ -402,6 +402,13 @@ uint64_t router_session_of(const struct router *r, uint64_t number)
     return sessions_number(&r->sessions, number);
 }
 
+uint64_t router_seq(struct router *r, uint64_t session)
+{
+    const struct session *s = session_find(&r->sessions, session);
+
+    return s == NULL ? 0 : s->seq;
+}
+
 bool router_has(const struct router *r, size_t part)
 {
     return r->figures.in_flight >= r->config.in_flight_max / part ||

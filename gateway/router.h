@@ -135,6 +135,7 @@ enum reply_code {
     REPLY_NO_KIND,
     REPLY_OVERLOADED,  /* its node or this router has no room; did not run and never will */
     REPLY_QUARANTINED, /* its actor killed processes; did not run and never will */
+    REPLY_DEADLOCK,    /* of a call: its actor waits for the caller; did not run and never will */
 };
 
 enum router_effect_type {
@@ -196,6 +197,8 @@ uint64_t router_session(struct router *r);
 /* The session id of a number that the caller counts itself, from 1; not to be mixed with the above.
  */
 uint64_t router_session_of(const struct router *r, uint64_t number);
+/* The number that the last request of that session got; 0 = there is none. */
+uint64_t router_seq(struct router *r, uint64_t session);
 /* True: a `part`-th of the room for requests is taken. */
 bool router_has(const struct router *r, size_t part);
 /* True: no more requests, please; stop reading clients until it is false. */

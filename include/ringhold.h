@@ -60,7 +60,7 @@ enum rh_result {
     RH_BUSY = 6,    /* of handoff: not now (a trade in progress), ask again; until the deadline */
     RH_COLD = 7,    /* of handoff: I hand nothing over; load me afresh at the new owner */
     /* What a call may end with, beside OK (answered) and FAILED (the actor answered an error): to
-     * RH_QUARANTINED. */
+     * RH_QUARANTINED, and RH_DEADLOCK. */
     RH_UNKNOWN = 8,      /* it may have run, at most once */
     RH_TIMEOUT = 9,      /* no answer in time; it may have run, at most once */
     RH_REJECTED = 10,    /* it did not run and never will: no owner in time */
@@ -70,6 +70,9 @@ enum rh_result {
     /* Of pushes, kicks, rebinds; of groups. */
     RH_NO_SESSION = 14, /* no client is bound to the actor */
     RH_FULL = 15,       /* it has as many members as it may */
+    /* Of calls. */
+    RH_DEADLOCK = 16, /* the actor that was asked waits itself, perhaps by way of others, for an
+                         answer of this one: it did not run and never will */
 };
 
 /* Bytes that someone else owns. */
@@ -185,7 +188,7 @@ RH_API int rh_after(struct rh_actor *actor, uint32_t ms, rh_timer timer, void *a
 
 /* How a call ended. Borrowed until the function it is given to returns. */
 struct rh_answer {
-    int status;              /* RH_OK, RH_FAILED, or RH_UNKNOWN to RH_QUARANTINED */
+    int status;              /* RH_OK, RH_FAILED, RH_UNKNOWN to RH_QUARANTINED, or RH_DEADLOCK */
     struct rh_bytes payload; /* of OK and FAILED: what was answered */
 };
 typedef void (*rh_on_answer)(struct rh_actor *actor, void *instance, const struct rh_answer *answer,
@@ -196,6 +199,11 @@ typedef void (*rh_on_answer)(struct rh_actor *actor, void *instance, const struc
  * else as a turn of its own between messages. Exactly one answer, unless this actor stops or moves
  * first. Calls of one actor to one other run there in order. flags: RH_IDEMPOTENT = may be run
  * again after a crash. All is copied but `argument`, which is the caller's.
+ *
+ * An actor takes no message while it waits in the midst of one. Where actors wait for each other in
+ * a circle, which some 0.1 s of waiting shows, on however many nodes, one of their calls ends with
+ * RH_DEADLOCK and the others go on. Who gets it answers its own message (undone, or "try again")
+ * and asks anew later, not at once.
  *
  * From any callback but handoff, resume and deactivate. RH_INVALID: not now, a bad argument, or it
  * calls itself; RH_TOO_BIG: the payload is over 1 MiB; RH_OVERLOADED: too many calls are open (1024

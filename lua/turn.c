@@ -360,6 +360,8 @@ const char *turn_call_text(int status)
         return "OVERLOADED it did not run";
     case RH_QUARANTINED:
         return "QUARANTINED the actor killed processes; it did not run";
+    case RH_DEADLOCK:
+        return "DEADLOCK it waits for the answer of this one; it did not run";
     default:
         return "UNKNOWN outcome: it may have run, at most once";
     }

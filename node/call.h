@@ -23,6 +23,7 @@
  * RECORD_BODY_MAX. */
 struct call {
     uint32_t worker;    /* whose scene asks */
+    uint64_t run;       /* ticket of the message in whose midst it asks; 0 = it does not */
     uint64_t number;    /* of the call in this process, never used again; 0 = rh_send() */
     uint64_t session;   /* of the incarnation that calls, in this process: what it asks of one other
                            actor runs there in order */
@@ -51,7 +52,7 @@ struct casting {
 struct call_answer {
     uint32_t worker; /* as of the call */
     uint64_t number;
-    int status; /* enum rh_result: OK, FAILED, UNKNOWN to OVERLOADED */
+    int status; /* enum rh_result: OK, FAILED, UNKNOWN to QUARANTINED, DEADLOCK */
     struct bytes payload;
 };
 

@@ -22,6 +22,7 @@ struct calls *calls_new(const struct router_config *limits)
     c->limits.on_demand = true;
     c->in_use = mem_new(RING_NODES_MAX + 1, sizeof *c->in_use);
     casts_init(&c->casts);
+    waits_init(&c->waits);
     return c;
 }
 
@@ -36,6 +37,9 @@ void calls_free(struct calls *c)
         return;
     }
     casts_fini(&c->casts, c->waiting);
+    waits_clear(&c->waits);
+    mem_free(c->probing);
+    buffer_fini(&c->packed);
     router_free(c->router);
     router_effects_fini(&c->out);
     router_effects_fini(&c->doing);
@@ -89,8 +93,14 @@ void calls_tick(struct calls *c, uint64_t now_us)
     if (c->router != NULL) {
         c->refuses = c->refuses || casts_expired(&c->casts, now_us, &c->refused);
         calls_step(c, (struct router_event){.type = ROUTER_TICK}, now_us);
+        waits_tick(&c->waits, c->now_us);
         look_for_open(c, true);
     }
+}
+
+void calls_chase(struct calls *c, const struct probe *probe, struct blocked blocked)
+{
+    waits_chase(&c->waits, probe, blocked);
 }
 
 /* ---- the scene ---- */
@@ -114,6 +124,8 @@ static int status_of(enum reply_code code)
         return RH_OVERLOADED;
     case REPLY_QUARANTINED:
         return RH_QUARANTINED;
+    case REPLY_DEADLOCK:
+        return RH_DEADLOCK;
     }
     UNREACHABLE();
 }
@@ -141,6 +153,30 @@ static uint64_t lane_of(const struct call *call)
     return call->session + (call->push && mutant(M_CASTLANE) ? APART : 0);
 }
 
+static uint64_t ticket_of(const struct call *call)
+{
+    return (uint64_t)call->worker << WORKER_SHIFT | call->number;
+}
+
+/* Its caller takes no message until it is answered. */
+static void note_wait(struct calls *c, const struct call *call, uint32_t ms)
+{
+    if (call->run == 0 || call->number == 0) {
+        return;
+    }
+    const uint64_t session = router_session_of(c->router, lane_of(call));
+    const struct wait_of wait = {
+        .number = ticket_of(call),
+        .run = call->run,
+        .name = {c->incarnation, session, router_seq(c->router, session)},
+        .kind = call->kind,
+        .id = call->id,
+        .deadline_us = c->now_us + (uint64_t)ms * 1000,
+    };
+
+    waits_add(&c->waits, &wait, c->now_us);
+}
+
 /* Give the router one request. */
 static void ask(struct calls *c, const struct call *call, struct shared *common, uint32_t ms)
 {
@@ -152,7 +188,7 @@ static void ask(struct calls *c, const struct call *call, struct shared *common,
     const struct router_event event = {
         .type = ROUTER_REQUEST,
         .session = router_session_of(c->router, lane_of(call)),
-        .ticket = (uint64_t)call->worker << WORKER_SHIFT | call->number,
+        .ticket = ticket_of(call),
         .kind = call->kind,
         .id = call->id,
         .body = call->payload,
@@ -165,6 +201,7 @@ static void ask(struct calls *c, const struct call *call, struct shared *common,
                            (call->push ? REQUEST_SESSION | REQUEST_AWAKE : 0)),
     };
     calls_step(c, event, c->now_us);
+    note_wait(c, call, ms);
 }
 
 static void keep_time(struct calls *c, uint64_t now_us)
@@ -246,8 +283,7 @@ static bool feed(struct calls *c)
 /* ---- effects ---- */
 
 /* False: it was for nobody. */
-static bool translate(const struct calls *c, const struct router_effect *e,
-                      struct calls_effect *out)
+static bool translate(struct calls *c, const struct router_effect *e, struct calls_effect *out)
 {
     out->bytes =
         bytes_of(c->doing.bytes.data == NULL ? NULL : c->doing.bytes.data + e->at, e->size);
@@ -269,6 +305,7 @@ static bool translate(const struct calls *c, const struct router_effect *e,
     case ROUTER_SEND_COORDINATOR:
         return false; // the host asks for the configuration
     case ROUTER_REPLY:
+        waits_end(&c->waits, e->ticket);
         out->type = CALLS_ANSWER;
         out->answer = (struct call_answer){
             .worker = (uint32_t)(e->ticket >> WORKER_SHIFT),
@@ -312,6 +349,45 @@ static bool feed_more(struct calls *c)
     return false;
 }
 
+/* To the node of the actor that it names; false: it can't leave now. */
+static bool translate_probe(struct calls *c, struct calls_effect *out)
+{
+    const struct probe *p = &out->probe;
+    if (c->version == 0) {
+        return false;
+    }
+    const uint16_t slot = ring_hit_node(view_lookup(c->view, p->kind, p->id));
+
+    out->peer = c->in_use[slot];
+    if (out->peer != CALLS_LINK) {
+        buffer_clear(&c->packed);
+        probe_put(&c->packed, p);
+        out->type = CALLS_SEND;
+        out->frame_type = FRAME_CONTROL;
+        out->bytes = buffer_bytes(&c->packed);
+    }
+    return out->peer != 0;
+}
+
+static bool take_wait(struct calls *c, struct calls_effect *out)
+{
+    for (;;) {
+        mem_free(c->probing);
+        c->probing = waits_take(&c->waits);
+        if (c->probing == NULL) {
+            return false;
+        }
+        const bool refuses = c->probing->type == WAIT_REFUSE;
+
+        *out = (struct calls_effect){.type = refuses ? CALLS_REFUSE : CALLS_PROBE,
+                                     .probe = c->probing->probe,
+                                     .run = c->probing->run};
+        if (refuses || translate_probe(c, out)) {
+            return true;
+        }
+    }
+}
+
 bool calls_take(struct calls *c, struct calls_effect *out)
 {
     if (c->begins) {
@@ -332,6 +408,9 @@ bool calls_take(struct calls *c, struct calls_effect *out)
         if (translate(c, e, out)) {
             return true;
         }
+    }
+    if (take_wait(c, out)) {
+        return true;
     }
     if (!c->tells) {
         return false;

@@ -18,6 +18,9 @@
  * A request that can't leave now, because the link takes no more or the gate of
  * the lease is closed (I8), goes back by calls_give_back(): it comes again.
  *
+ * Of calls in the midst of a message it knows who waits for whom (node/waits.h): where that is a
+ * circle, one of them is refused.
+ *
  * A broadcast asks many actors for the same (node/casts.h): its members go to the router as it
  * has room, never more than half of it, and between them everybody else has a turn.
  */
@@ -27,6 +30,7 @@
 #include "gateway/router.h"
 #include "node/call.h"
 #include "node/casts.h"
+#include "node/waits.h"
 #include "wire/frame.h"
 
 /* The host's name of the link without a wire. */
@@ -40,6 +44,8 @@ enum calls_effect_type {
     CALLS_HERE,       /* bytes: one request record, for the host: HOST_REQUEST of CALLS_LINK */
     CALLS_TELL,       /* awaits, version: for the host, as Adopted in a HOST_PEER_CONTROL */
     CALLS_ANSWER,     /* answer: for the scene */
+    CALLS_PROBE,      /* probe: what the host says of it (host_blocked()) is for calls_chase() */
+    CALLS_REFUSE,     /* probe, run: for the host, as HOST_DEADLOCK */
     CALLS_CONNECT,    /* keep a link to node `slot` at `address` */
     CALLS_DISCONNECT, /* slot */
 };
@@ -55,6 +61,8 @@ struct calls_effect {
                                request_put_same() has it; else `data` is NULL */
     uint64_t common_number; /* tells this body from all others; not 0 */
     struct call_answer answer;
+    struct probe probe; /* borrowed, like the bytes */
+    uint64_t run;
     uint64_t incarnation;
     uint64_t version;
     bool awaits;
@@ -79,6 +87,8 @@ void calls_down(struct calls *c, uint64_t peer, uint64_t now_us);
 bool calls_answer(struct calls *c, uint64_t peer, const struct answer_record *a, uint64_t now_us);
 /* Every 10..50 ms. */
 void calls_tick(struct calls *c, uint64_t now_us);
+/* A probe came, from another node or as CALLS_PROBE, and the host says that of it. */
+void calls_chase(struct calls *c, const struct probe *probe, struct blocked blocked);
 
 /* `call` is borrowed until it returns. A call, not a send, gets exactly one CALLS_ANSWER, unless
  * its session is closed first or the incarnation ends. While the node is not registered calls are

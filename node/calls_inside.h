@@ -6,6 +6,7 @@
 #define NODE_CALLS_INSIDE_H
 
 #include "node/calls.h"
+#include "node/waits.h"
 
 /* A link to or from another node. */
 struct road {
@@ -33,6 +34,9 @@ struct calls {
     bool begins;      /* the host is to be told of CALLS_LINK */
     bool tells;       /* the host is to be told `awaits` and the version */
     bool awaits;      /* as the host knows it */
+    struct waits waits;
+    struct wait_effect *probing; /* owned; taken last, or NULL */
+    struct buffer packed;        /* a probe that leaves */
     struct casts casts;
     _Atomic size_t *waiting;    /* borrowed; NULL = nobody counts them */
     struct call_answer refused; /* a call that waited for its turn too long … */

@@ -122,6 +122,7 @@ static void begin(struct calls *c, uint64_t incarnation)
     struct router_config config = c->limits;
 
     casts_restart(&c->casts, c->waiting);
+    waits_clear(&c->waits);
     c->refuses = false;
     router_free(c->router);
     c->router = NULL;

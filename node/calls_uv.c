@@ -66,6 +66,13 @@ static void on_tell(struct shell *s, const struct calls_effect *e)
     shell_step(s, &event);
 }
 
+static void on_refuse(struct shell *s, const struct calls_effect *e)
+{
+    struct host_event event = {.type = HOST_DEADLOCK, .probe = &e->probe, .ticket = e->run};
+
+    shell_step(s, &event);
+}
+
 static void perform(struct shell *s, const struct calls_effect *e)
 {
     switch (e->type) {
@@ -83,6 +90,12 @@ static void perform(struct shell *s, const struct calls_effect *e)
         return;
     case CALLS_ANSWER:
         shell_answer_call(s, &e->answer);
+        return;
+    case CALLS_PROBE:
+        calls_chase(s->calls, &e->probe, host_blocked(s->host, CALLS_LINK, &e->probe));
+        return;
+    case CALLS_REFUSE:
+        on_refuse(s, e);
         return;
     case CALLS_CONNECT:
         shell_dial(s, e->slot, e->address, WANTS_CALLS);
@@ -106,6 +119,16 @@ bool shell_settle_calls(struct shell *s)
     }
     (void)uv_async_send(&s->wake); // the rest after the next turn
     return false;
+}
+
+void shell_on_probe(struct shell *s, uint64_t peer, const Rh__Probe *message)
+{
+    struct probe p;
+
+    if (probe_get(message, &p) == ERR_OK) {
+        calls_chase(s->calls, &p, host_blocked(s->host, peer, &p));
+        shell_settle(s);
+    }
 }
 
 void shell_on_call_record(struct shell *s, struct bytes record)

@@ -412,6 +412,9 @@ static void dispatch(struct host *h, const struct host_event *event)
     case HOST_FAILED:
         fail_on_failed(h, event->actor);
         break;
+    case HOST_DEADLOCK:
+        deadlock_refuse(h, event->probe, event->ticket);
+        break;
     case HOST_WAKE:
         wake_on_wake(h, event->kind, event->id);
         break;
@@ -569,6 +572,7 @@ void host_figures(const struct host *h, struct host_figures *out)
         .answers_lost = h->answers_lost,
         .refused_cold = h->refused_cold,
         .refused_quarantine = h->refused_quarantine,
+        .refused_deadlock = h->refused_deadlock,
         .live = h->live,
         .turns = h->turns,
         .retired_total = h->retired_total,

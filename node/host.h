@@ -50,6 +50,7 @@
 
 #include "base/metrics.h"
 #include "node/lease.h"
+#include "node/waits.h"
 #include "ring/view.h"
 #include "wire/control.pb-c.h"
 #include "wire/record.h"
@@ -175,6 +176,7 @@ enum host_event_type {
     HOST_POKE,     /* actor: it wants a turn */
     HOST_PASSIVATE, /* actor: it wants to be retired when it is through with what it has begun */
     HOST_FAILED,    /* actor: it is broken; ahead of the RAN of what it ran, or when IDLE */
+    HOST_DEADLOCK,  /* probe, ticket: the call waits for what runs so, and that for the call */
     HOST_WAKE,      /* kind, id: activate it, if it is mine and not alive; one of many waits */
     HOST_LEAVE,     /* SIGTERM: drain me, then EXIT */
 };
@@ -208,6 +210,7 @@ struct host_event {
     enum host_effect_type returned; /* RETURNED: ACTIVATE, RUN, TURN, EXPORT, UNFREEZE or RETIRE */
     uint16_t kind;                  /* WAKE, with `id` */
     struct bytes id;
+    const struct probe *probe;
 };
 
 /* Why outputs were thrown away at the gate. */
@@ -355,6 +358,7 @@ struct host_figures {
     uint64_t answers_lost;      /* copies of what ran whose answer was not kept */
     uint64_t refused_cold;
     uint64_t refused_quarantine; /* requests for an actor in quarantine */
+    uint64_t refused_deadlock;   /* calls of actors that waited for each other in a circle */
     uint64_t live;               /* actors with an instance */
     uint64_t turns;              /* what they did between requests */
     uint64_t retired_total; /* actors that ended because nobody used them, or by their own wish */
@@ -405,6 +409,9 @@ void host_set_hot(struct host *h, const struct host_hot *hot, size_t count);
 /* And these: what its actors asked of others. Borrowed until it is set anew; NULL = not told. */
 struct router_figures;
 void host_set_calls(struct host *h, const struct router_figures *calls);
+/* What does a call wait for whose probe came by that link: of another node, or of its own actors?
+ */
+struct blocked host_blocked(const struct host *h, uint64_t peer, const struct probe *probe);
 const struct view *host_view(const struct host *h);
 /* How many vnodes it owns. O(ring). */
 size_t host_vnodes(const struct host *h);

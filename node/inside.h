@@ -205,6 +205,7 @@ struct host {
     uint64_t answers_lost;
     uint64_t refused_cold;
     uint64_t refused_quarantine;
+    uint64_t refused_deadlock;
     uint64_t isolate_us; /* next look at those in quarantine */
     uint64_t put_off_total;
     uint64_t full_total; /* times a link was full */
@@ -529,6 +530,11 @@ uint64_t host_position(const struct host *h, uint16_t kind, struct bytes id);
 bool host_has_kind(const struct host *h, uint16_t kind);
 /* It is hosted here. */
 struct kind_state *host_kind_of(const struct host *h, uint16_t kind);
+
+/* ---- deadlock.c ---- */
+
+/* It waits in the mailbox of an actor that runs `run`, if that is still so: it is refused. */
+void deadlock_refuse(struct host *h, const struct probe *p, uint64_t run);
 
 /* ---- chain.c ---- */
 

@@ -145,5 +145,7 @@ struct waiting *order_keep_early(struct orders *o, struct order *order, struct w
 struct waiting *order_take_early(struct orders *o, struct order *order);
 /* Take any, or NULL: there is none. */
 struct waiting *order_drop_early(struct orders *o, struct order *order);
+/* The copy of that request; NULL = none is early. */
+struct waiting *order_drop_early_copy(struct orders *o, struct order *order, uint64_t seq);
 
 #endif

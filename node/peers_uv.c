@@ -175,6 +175,8 @@ static void on_control(struct shell *s, struct link *link, const struct frame *f
     }
     if (message->body_case == RH__CONTROL__BODY_INSPECT) {
         glance_feed(s, &event);
+    } else if (message->body_case == RH__CONTROL__BODY_PROBE) {
+        shell_on_probe(s, p->id, message->probe);
     } else {
         shell_feed(s, &event);
     }

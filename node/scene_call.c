@@ -98,6 +98,8 @@ void scene_answer(struct scene *s, const struct call_answer *answer)
 
     if (answer->status == RH_NO_KIND) {
         actor_complain(a, "unknown_kind", "it called an actor of a kind that no node hosts");
+    } else if (answer->status == RH_DEADLOCK) {
+        actor_complain(a, "deadlock", "it called an actor that waits for its answer");
     }
     c->status = answer->status;
     buffer_put(&c->payload, answer->payload.data, answer->payload.size);
@@ -135,6 +137,7 @@ static struct call call_of(const struct rh_actor *a, uint16_t kind, struct rh_by
     };
 
     if (a->task == TASK_RUN) {
+        call.run = a->extra->ticket;
         call.chain_count = a->extra->chain_count;
         memcpy(call.chain, a->extra->chain, sizeof call.chain);
     }

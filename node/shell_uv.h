@@ -204,6 +204,8 @@ void shell_answer_call(struct shell *s, const struct call_answer *answer);
 /* Do the effects of calls. True: some were done, and there may be completions; what is left after
  * many comes in another turn. */
 bool shell_settle_calls(struct shell *s);
+/* Another node sent one. */
+void shell_on_probe(struct shell *s, uint64_t peer, const Rh__Probe *message);
 /* The host has answered on CALLS_LINK. */
 void shell_on_call_record(struct shell *s, struct bytes record);
 

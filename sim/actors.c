@@ -297,11 +297,27 @@ static void on_answered(void *context, const struct world_event *event)
     }
 }
 
+/* What it asked before that in the same run, and waits for still: refused for a circle, the last
+ * one is answered first. 0 = nothing. */
+static uint64_t asked_before(struct fleet *f, const struct instance *i)
+{
+    const struct ask *a = NULL;
+
+    for (uint64_t uid = i->asks; (a = ledger_find(f, uid)) != NULL && a->parent == i->uid; uid--) {
+        if (!a->answered) {
+            return uid;
+        }
+    }
+    return 0;
+}
+
 void actors_answered(struct fleet *f, uint64_t uid)
 {
     for (unsigned n = 0; n < f->nodes; n++) {
         for (struct instance *i = f->node[n].instance; i != NULL; i = i->next) {
-            if (i->running && i->asks == uid) {
+            if (i->running && i->asks == uid && asked_before(f, i) != 0) {
+                i->asks = asked_before(f, i);
+            } else if (i->running && i->asks == uid) {
                 world_at(&f->world,
                          f->world.now_us + world_between(&f->world, 20, 2000),
                          (struct world_event){.run = on_answered,
@@ -315,17 +331,29 @@ void actors_answered(struct fleet *f, uint64_t uid)
     }
 }
 
-/* The handler asks another actor; only ones with a greater number, so that no two wait for each
- * other. In calm seeds a chain is three long: longer ones would wait in each other's mailboxes
- * until the deadline, drain or not. Circles of calls and drains remain, also across nodes, and none
- * may last (hole 18). */
+/* One with a smaller number: by it actors wait for each other in circles, which their nodes find.
+ * Zero: none. */
+static size_t called_back(struct fleet *f, size_t me)
+{
+    const size_t back = (size_t)world_between(&f->world, 0, 3) * 3 + (me % 3 == 2 ? 2 : 1);
+
+    return me >= LEDGER_HOT + back && f->faults.node_calls && world_chance(&f->world, 500)
+               ? me - back
+               : 0;
+}
+
+/* The handler asks another actor. In calm seeds a chain is three long: longer ones would wait in
+ * each other's mailboxes until the deadline, drain or not. Circles of calls, and of calls and
+ * drains, come of it, also across nodes, and none may last (hole 18). */
 static uint64_t call(struct fleet *f, struct instance *i)
 {
     const size_t me = (size_t)(i->entity - f->ledger.entity);
-    const size_t other = me + world_between(&f->world, 1, 8);
+    const bool ends = f->profile == PROFILE_CALM && me % 3 == 2;
+    const size_t back = ends || f->profile != PROFILE_CALM ? called_back(f, me) : 0;
+    const size_t other = back != 0 ? back : me + world_between(&f->world, 1, 8);
 
     if (other >= LEDGER_ENTITIES ||
-        (f->profile == PROFILE_CALM && (me % 3 == 2 || other % 3 != me % 3 + 1))) {
+        (f->profile == PROFILE_CALM && back == 0 && (ends || other % 3 != me % 3 + 1))) {
         return 0;
     }
     if (!f->faults.node_calls) {

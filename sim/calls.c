@@ -86,6 +86,59 @@ void node_calls_output(struct fleet *f, struct sim_node *n, struct bytes record)
     (void)node_calls_answer(f, n, CALLS_LINK, &a);
 }
 
+void node_calls_probe(struct fleet *f, struct sim_node *n, uint64_t peer, const Rh__Probe *message)
+{
+    struct probe p;
+
+    if (probe_get(message, &p) != ERR_OK) {
+        world_violate(&f->world, "codec", "%s got a probe of nothing", n->process.name);
+        return;
+    }
+    if (n->calls != NULL) {
+        calls_chase(n->calls, &p, host_blocked(n->core, peer, &p));
+        node_calls_settle(f, n);
+    }
+}
+
+static const struct instance *running(const struct fleet *f, const struct entity *e)
+{
+    for (unsigned n = 0; n < f->nodes; n++) {
+        for (const struct instance *i = f->node[n].instance; i != NULL; i = i->next) {
+            if (i->entity == e && i->running) {
+                return i;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Where nothing fails, a call is refused only for a circle that is there: whom its actor waits for
+ * waits, perhaps by way of others, for its actor. */
+static void check_circle(struct fleet *f, const struct probe *p)
+{
+    const struct entity *first = NULL;
+    const struct entity *at = NULL;
+
+    for (size_t i = 0; i < LEDGER_ENTITIES && first == NULL; i++) {
+        const struct entity *e = &f->ledger.entity[i];
+
+        first = bytes_equal(p->id, bytes_of(e->id, e->id_size)) ? e : NULL;
+    }
+    at = first;
+    for (size_t i = 0; i < LEDGER_ENTITIES && at != NULL; i++) {
+        const struct instance *blocked = running(f, at);
+        const struct ask *a = blocked == NULL ? NULL : ledger_find(f, blocked->asks);
+
+        at = a == NULL ? NULL : &f->ledger.entity[a->entity];
+        if (at == first) {
+            return;
+        }
+    }
+    if (f->profile == PROFILE_CALM) {
+        world_violate(&f->world, "circle", "a call is refused for a circle that is none");
+    }
+}
+
 /* ---- effects ---- */
 
 static void send(struct fleet *f, struct sim_node *n, const struct calls_effect *e)
@@ -164,6 +217,8 @@ static enum reply_code code_of(int status)
         return REPLY_OVERLOADED;
     case RH_QUARANTINED:
         return REPLY_QUARANTINED;
+    case RH_DEADLOCK:
+        return REPLY_DEADLOCK;
     default:
         return REPLY_UNKNOWN;
     }
@@ -192,6 +247,16 @@ static void effect(struct fleet *f, struct sim_node *n, const struct calls_effec
         return;
     case CALLS_ANSWER:
         check_call_reply(f, n, e->answer.number, code_of(e->answer.status), e->answer.payload);
+        return;
+    case CALLS_PROBE:
+        calls_chase(n->calls, &e->probe, host_blocked(n->core, CALLS_LINK, &e->probe));
+        return;
+    case CALLS_REFUSE:
+        TRACE(&f->world, n->process.name, "refuses a call: it is part of a circle");
+        f->ledger.circles++;
+        check_circle(f, &e->probe);
+        node_step(
+            f, n, (struct host_event){.type = HOST_DEADLOCK, .probe = &e->probe, .ticket = e->run});
         return;
     case CALLS_CONNECT:
         dial(f, n, e);
@@ -273,6 +338,7 @@ uint64_t node_call(struct fleet *f, struct instance *i, size_t entity)
         .timeout_ms =
             in_full ? f->deadline_ms : (uint32_t)world_between(&f->world, 50, f->deadline_ms),
         .chain_count = i->chain_count,
+        .run = i->ticket,
     };
 
     a->parent = i->uid;

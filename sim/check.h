@@ -144,7 +144,8 @@ struct ledger {
     size_t ask_count;
     size_t ask_cap;
     size_t open; /* asked, neither answered nor abandoned */
-    uint64_t answers[REPLY_QUARANTINED + 1];
+    uint64_t answers[REPLY_DEADLOCK + 1];
+    uint64_t circles; /* of calls, each ended by a refusal */
     struct {
         uint64_t version;
         uint64_t digest[2];

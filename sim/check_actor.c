@@ -220,7 +220,7 @@ static void run_once(struct fleet *f, const struct entity *e, uint64_t uid, bool
                       e->id);
     }
     if (a->answered && (a->code == REPLY_REJECTED || a->code == REPLY_OVERLOADED ||
-                        a->code == REPLY_QUARANTINED)) {
+                        a->code == REPLY_QUARANTINED || a->code == REPLY_DEADLOCK)) {
         world_violate(&f->world,
                       "answer",
                       "request %llu was answered REJECTED and ran",

@@ -15,6 +15,7 @@ static const char *reply_name(enum reply_code code)
         [REPLY_NO_KIND] = "NO_KIND",
         [REPLY_OVERLOADED] = "OVERLOADED",
         [REPLY_QUARANTINED] = "QUARANTINED",
+        [REPLY_DEADLOCK] = "DEADLOCK",
     };
 
     return name[code];
@@ -25,6 +26,12 @@ static bool excused(const struct fleet *f, const struct ask *a, enum reply_code 
 {
     // One copy met no actor of its kind; who knows what the other met?
     if (a->foreign && f->world.now_us - a->sent_us >= (uint64_t)f->retry_ms * 500) {
+        return true;
+    }
+    // A copy that was sent again waited with the first for its turn, as one: a refusal, for a
+    // circle of calls, tells of one of them.
+    if (code == REPLY_UNKNOWN && a->parent != 0 && f->ledger.circles > 0 &&
+        f->world.now_us - a->sent_us >= (uint64_t)f->retry_ms * 1000) {
         return true;
     }
     // All ids are asked at once in the end: where few may be started at a time, some wait too long.
@@ -91,6 +98,7 @@ static void check_code(struct fleet *f, const struct ask *a, uint64_t uid, enum 
         break;
     case REPLY_REJECTED:
     case REPLY_OVERLOADED:
+    case REPLY_DEADLOCK:
         right = a->runs == 0;
         break;
     case REPLY_QUARANTINED:
@@ -109,7 +117,7 @@ static void check_code(struct fleet *f, const struct ask *a, uint64_t uid, enum 
                       a->runs);
     }
     if (code != REPLY_OK && code != REPLY_APP_ERROR && code != REPLY_NO_KIND &&
-        code != REPLY_QUARANTINED && !excused(f, a, code)) {
+        code != REPLY_QUARANTINED && code != REPLY_DEADLOCK && !excused(f, a, code)) {
         world_violate(&f->world,
                       "spurious",
                       "request %llu to %s got %s without a cause",

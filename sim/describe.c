@@ -41,6 +41,12 @@ static void describe_from_node(const Rh__Control *m)
     case RH__CONTROL__BODY_ADOPTED:
         SAY("ADOPTED %llu", N(m->adopted->version));
         break;
+    case RH__CONTROL__BODY_PROBE:
+        SAY("PROBE along %llu/%llu, %u hops",
+            N(m->probe->call == NULL ? 0 : m->probe->call->session),
+            N(m->probe->call == NULL ? 0 : m->probe->call->seq),
+            m->probe->hops);
+        break;
     default:
         SAY("message %d", (int)m->body_case);
         break;

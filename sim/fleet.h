@@ -386,6 +386,8 @@ void node_calls_link(struct fleet *f, struct sim_node *n, const struct net_end *
 /* False: it is for the host. */
 bool node_calls_answer(struct fleet *f, struct sim_node *n, uint64_t peer,
                        const struct answer_record *a);
+/* Another node sent one. */
+void node_calls_probe(struct fleet *f, struct sim_node *n, uint64_t peer, const Rh__Probe *message);
 /* The host answers on CALLS_LINK. */
 void node_calls_output(struct fleet *f, struct sim_node *n, struct bytes record);
 /* Do what is to be done. */

@@ -59,6 +59,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_RESTORE] = PROFILE_RESTORE,
         [M_ERAMSG] = PROFILE_RESTORE,
         [M_NOCHAIN] = PROFILE_CALM,
+        [M_NOCIRCLE] = PROFILE_CALM,
         [M_BARRIER] = PROFILE_CHANGES,
         [M_ROLE] = PROFILE_ROLES,
         [M_YOUNGEST] = PROFILE_ROLES,
@@ -168,7 +169,7 @@ static bool is_elsewhere(enum mutant m)
 /* A rule of the path that ships: through a gateway only the simulator's actors ask. */
 static bool needs_node_calls(enum mutant m)
 {
-    return m == M_NOCHAIN || m == M_CONVOY;
+    return m == M_NOCHAIN || m == M_CONVOY || m == M_NOCIRCLE;
 }
 
 /* One that needs a note to be lost with its answer, behind an actor that is begun afresh, is met in

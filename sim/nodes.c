@@ -487,6 +487,10 @@ void node_control(struct fleet *f, struct sim_node *n, const struct net_end *end
                       .type = HOST_CONTROL, .coordinator = (int)end->key, .message = message});
         return;
     }
+    if (message->body_case == RH__CONTROL__BODY_PROBE) {
+        node_calls_probe(f, n, end->id, message->probe);
+        return;
+    }
     node_step(
         f, n, (struct host_event){.type = HOST_PEER_CONTROL, .peer = end->id, .message = message});
 }

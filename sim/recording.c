@@ -132,6 +132,7 @@ void record_answer(struct fleet *f, uint64_t uid, enum reply_code code)
         [REPLY_NO_KIND] = "NOKIND",
         [REPLY_OVERLOADED] = "REJECTED",
         [REPLY_QUARANTINED] = "REJECTED",
+        [REPLY_DEADLOCK] = "REJECTED",
     };
     char name[NAME_SIZE];
     char text[128];

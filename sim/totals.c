@@ -37,7 +37,7 @@ void totals_count(struct totals *t, const struct fleet *f)
     t->requests += f->ledger.ask_count;
     t->nested += f->ledger.nested;
     t->store_refused += f->ledger.store_refused;
-    for (size_t i = 0; i <= REPLY_QUARANTINED; i++) {
+    for (size_t i = 0; i <= REPLY_DEADLOCK; i++) {
         t->answers[i] += f->ledger.answers[i];
     }
     times_merge(&t->hold, &f->ledger.hold);
@@ -67,7 +67,7 @@ void totals_add(struct totals *t, const struct totals *more)
     t->requests += more->requests;
     t->nested += more->nested;
     t->store_refused += more->store_refused;
-    for (size_t i = 0; i <= REPLY_QUARANTINED; i++) {
+    for (size_t i = 0; i <= REPLY_DEADLOCK; i++) {
         t->answers[i] += more->answers[i];
     }
     times_merge(&t->hold, &more->hold);

@@ -26,7 +26,7 @@ struct totals {
     uint64_t resets;
     uint64_t requests;
     uint64_t nested;
-    uint64_t answers[REPLY_QUARANTINED + 1];
+    uint64_t answers[REPLY_DEADLOCK + 1];
     uint64_t store_refused;
     struct times hold;
     struct times stall;

@@ -436,6 +436,78 @@ static void the_host_is_told_what_is_still_awaited(void **state)
     assert_false(did[0].e.awaits);
 }
 
+static void long_waits(void)
+{
+    struct call call = plain;
+
+    call.number = 7;
+    call.run = 5;
+    calls_ask(calls, &call, now_us);
+}
+
+static void a_call_that_waits_long_sends_a_probe_after_itself(void **state)
+{
+    struct probe probe;
+
+    (void)state;
+    look();
+    give("bob", 2);
+    look();
+    calls_up(calls, 22, 12, now_us);
+    (void)take_sends();
+    ask(6); // in the midst of no message: it keeps nobody waiting
+    long_waits();
+    assert_int_equal(take_sends(), 2);
+    const struct request_record asked = did[1].r;
+    after(90);
+    assert_int_equal(take(CALLS_SEND), 0);
+    after(20);
+    assert_int_equal(take(CALLS_SEND), 1);
+    assert_int_equal(did[0].e.frame_type, FRAME_CONTROL);
+    assert_int_equal(did[0].e.peer, 22);
+    Rh__Control *control = control_get(did[0].e.bytes);
+    assert_int_equal(control->body_case, RH__CONTROL__BODY_PROBE);
+    assert_int_equal(probe_get(control->probe, &probe), ERR_OK);
+    assert_true(bytes_equal(probe.id, text_of("bob")));
+    assert_true(call_name_same(&probe.origin, &probe.call));
+    assert_int_equal(probe.call.node, 11);
+    assert_int_equal(probe.call.session, asked.session);
+    assert_int_equal(probe.call.seq, asked.seq);
+    control->probe->id.len = 0;
+    assert_int_equal(probe_get(control->probe, &probe), ERR_CORRUPT);
+    control_free(control);
+}
+
+static void a_call_in_a_circle_ends_with_deadlock(void **state)
+{
+    (void)state;
+    look();
+    (void)take(CALLS_UP);
+    long_waits();
+    assert_int_equal(take(CALLS_HERE), 1);
+    const struct request_record r = did[0].r;
+    after(110);
+    assert_int_equal(take(CALLS_PROBE), 1); // no link: this node hosts bob, too
+    const struct probe back = {.origin = did[0].e.probe.origin,
+                               .call = {.node = 12, .session = 1, .seq = 1},
+                               .id = text_of("ann")};
+    calls_chase(calls, &back, (struct blocked){.run = 5, .queued = true});
+    assert_int_equal(take(CALLS_REFUSE), 1);
+    assert_int_equal(did[0].e.run, 5);
+    assert_int_equal(did[0].e.probe.call.node, 12);
+    const struct answer_record refused = {.gateway = r.gateway,
+                                          .session = r.session,
+                                          .seq = r.seq,
+                                          .copy = r.copy,
+                                          .code = ANSWER_NO_KIND,
+                                          .aux = NO_KIND_DEADLOCK};
+    assert_true(calls_answer(calls, CALLS_LINK, &refused, now_us));
+    assert_int_equal(take(CALLS_ANSWER), 1);
+    assert_int_equal(did[0].e.answer.status, RH_DEADLOCK);
+    calls_chase(calls, &back, (struct blocked){.run = 5, .queued = true});
+    assert_int_equal(take(CALLS_REFUSE), 0); // it waits no more
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
@@ -455,6 +527,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             another_incarnation_knows_nothing_of_what_was_asked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_host_is_told_what_is_still_awaited, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_call_that_waits_long_sends_a_probe_after_itself, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_call_in_a_circle_ends_with_deadlock, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(cases, NULL, NULL);

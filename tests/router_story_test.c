@@ -32,8 +32,15 @@ static FILE *out;
 
 static const char *const code_names[] = {
     "ok", "error", "moved", "busy", "cold", "expired", "nokind", "lost", "overload"};
-static const char *const reply_names[] = {
-    "OK", "APP_ERROR", "UNKNOWN", "TIMEOUT", "REJECTED", "NO_KIND", "OVERLOADED", "QUARANTINED"};
+static const char *const reply_names[] = {"OK",
+                                          "APP_ERROR",
+                                          "UNKNOWN",
+                                          "TIMEOUT",
+                                          "REJECTED",
+                                          "NO_KIND",
+                                          "OVERLOADED",
+                                          "QUARANTINED",
+                                          "DEADLOCK"};
 
 static void show_request(const struct router_effect *e)
 {

@@ -69,6 +69,7 @@ struct request_record {
 enum no_kind {
     NO_KIND_UNKNOWN = 0,     /* nobody hosts that kind, or there is no such id of it */
     NO_KIND_QUARANTINED = 1, /* it killed its process again and again */
+    NO_KIND_DEADLOCK = 2,    /* of a call: it waits for its caller, which waits for the answer */
 };
 
 enum answer_code {

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the host knows of a circle of calls (node/waits.h): what a call waits for at the actor that
+ * it asks, and its refusal.
+ */
+#include "node/inside.h"
+#include "node/waits.h"
+
+/* It runs something, so what stands in its mailbox waits. */
+static struct actor *asked(const struct host *h, const struct probe *p)
+{
+    const struct image_name name = {
+        .position = host_position(h, p->kind, p->id), .kind = p->kind, .id = p->id};
+    struct actor *a = h->life == LIFE_SERVING ? actor_find(&h->actors, name) : NULL;
+
+    return a != NULL && a->state == ACTOR_RUNNING ? a : NULL;
+}
+
+static bool is_named(const struct request_record *r, const struct call_name *name)
+{
+    return (r->flags & REQUEST_CALL) != 0 && r->gateway == name->node &&
+           r->session == name->session && r->seq == name->seq;
+}
+
+static struct waiting *queued(const struct actor *a, const struct call_name *name)
+{
+    struct waiting *w = queue_front(&a->busy->queue);
+
+    while (w != NULL && !is_named(&w->record, name)) {
+        w = queue_next(&a->busy->queue, w);
+    }
+    return w;
+}
+
+static bool runs(const struct actor *a, const struct call_name *name)
+{
+    const struct running *r = &a->busy->running;
+
+    return r->order != NULL && r->gateway == name->node && r->session == name->session &&
+           r->seq == name->seq;
+}
+
+struct blocked host_blocked(const struct host *h, uint64_t peer, const struct probe *p)
+{
+    const struct neighbour *from = neighbour_by_link(&h->neighbours, peer);
+    const struct actor *a = from == NULL ? NULL : asked(h, p);
+    struct blocked blocked = {0};
+
+    // What my own actors ask comes by a link that is not another node's.
+    if (a == NULL || (from->role != ROLE_NODE && from->incarnation != h->incarnation)) {
+        return blocked;
+    }
+    blocked.queued = queued(a, &p->call) != NULL;
+    if (blocked.queued || runs(a, &p->call)) {
+        blocked.run = a->busy->running.ticket;
+    }
+    return blocked;
+}
+
+/* Each of its copies, the ones first that are not in their turn; NULL: that was the last. */
+static struct waiting *take_copy(struct host *h, const struct actor *a,
+                                 const struct call_name *name)
+{
+    struct order *order = order_find(&h->orders, a, name->session);
+    struct waiting *w = order == NULL ? NULL : order_drop_early_copy(&h->orders, order, name->seq);
+
+    if (w == NULL && (w = queued(a, name)) != NULL) {
+        queue_remove(w);
+    }
+    return w;
+}
+
+void deadlock_refuse(struct host *h, const struct probe *p, uint64_t run)
+{
+    const struct actor *a = asked(h, p);
+    struct waiting *w = NULL;
+
+    if (a == NULL || a->busy->running.ticket != run || queued(a, &p->call) == NULL) {
+        return;
+    }
+    h->refused_deadlock++;
+    while ((w = take_copy(h, a, &p->call)) != NULL) {
+        struct arrival in = arrival_of(w);
+
+        admit_refuse(h, &in, ANSWER_NO_KIND, NO_KIND_DEADLOCK);
+    }
+}
