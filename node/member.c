@@ -184,6 +184,9 @@ static bool is_for_me(struct host *h, const Rh__Control *c)
             return true;
         }
         register_anew(h);
+        if (h->life == LIFE_OVER) {
+            return false; // it was leaving, and is out: of what follows nothing is its own
+        }
     }
     const uint64_t era = h->era > h->disk.era ? h->era : h->disk.era;
     if (c->era != 0 && c->era < era && c->body_case == RH__CONTROL__BODY_LEADER &&
