@@ -84,9 +84,19 @@ static void end(struct rhc *c)
     c->tell_kicked = c->kicked;
 }
 
+/* A gateway that greets and hangs up is as good as none: only one that lasted ends a row. */
+static bool lasted(const struct rhc *c)
+{
+    return (c->state == RHC_READY || c->state == RHC_LEAVING) &&
+           c->now_ms - c->ready_ms >= c->back_off_max_ms;
+}
+
 static void come_again(struct rhc *c)
 {
     session_leave(c);
+    if (lasted(c)) {
+        c->failures = 0;
+    }
     if (!c->session.keeps) {
         log_forget_session(&c->log);
     }
@@ -169,6 +179,9 @@ static int ask(struct rhc *c, const struct rhc_request *r, uint64_t now_ms, bool
         (r->flags & ~(unsigned)RHC_IDEMPOTENT) != 0 || c->state == RHC_ENDED ||
         c->last_name == NAME_MAX_ASKED || HEAD + asking_size(r) > c->log.bytes_max) {
         return RHC_INVALID;
+    }
+    if (asking_size(r) > c->body_max) {
+        return RHC_TOO_LARGE;
     }
     uint8_t *at = log_put(&c->log, HEAD + asking_size(r), &e);
 

@@ -18,15 +18,16 @@ enum {
     NOTICE_HEADER = 4,
     BEGUN_SIZE = SESSION_SIZE + 8 + 4,
     AGAIN_MS = 200,
+    PING_MAX = 64,
     LEAVE_MS = 10000, /* the gateway itself waits no longer */
     KICK_REPLACED = 1,
+    KICK_TOO_LARGE = 101,
     KICK_NO_HELLO = 102,
     KICK_SILENT = 104,
     KICK_NO_MEMORY = 105,
     KICK_NO_AUTH = 106,
     KICK_TOKEN_FIRST = 107, /* what was shown to say who it is … */
     KICK_LOGIN_LAST = 113,  /* … was no good */
-    KICK_HEAVY = 101,
 };
 
 static const uint8_t *data_of(struct rhc_bytes b)
@@ -63,8 +64,13 @@ static bool on_hello_ack(struct rhc *c, struct rhc_bytes body)
     if (c->greeted || body.size < HELLO_ACK_SIZE || at[0] != 1) {
         return makes_no_sense(c);
     }
+    if (big_get32(at + 8) < BODY_LEAST) {
+        return makes_no_sense(c);
+    }
     c->greeted = true;
     c->heartbeat_ms = big_get32(at + 4);
+    c->body_max = big_get32(at + 8);
+    log_limit(&c->log, HEAD + c->body_max);
     if ((big_get16(at + 2) & ACK_AUTH) == 0) {
         go_on(c);
     } else if (c->token[0] != '\0' || c->given_size > 0) {
@@ -158,9 +164,14 @@ static bool refused(struct rhc *c, unsigned status, struct rhc_bytes payload,
     return true;
 }
 
+static uint32_t within(uint32_t retry_ms)
+{
+    return retry_ms < RETRY_MAX_MS ? retry_ms : RETRY_MAX_MS;
+}
+
 static void bind_again(struct rhc *c, uint32_t retry_ms)
 {
-    c->session.again_ms = c->now_ms + jittered(c, retry_ms > 0 ? retry_ms : AGAIN_MS);
+    c->session.again_ms = c->now_ms + jittered(c, retry_ms > 0 ? within(retry_ms) : AGAIN_MS);
     c->greet_by_ms = c->session.again_ms + c->greet_ms;
 }
 
@@ -384,7 +395,7 @@ static bool on_goaway(struct rhc *c, struct rhc_bytes body, struct rhc_event *ev
 
     *event = (struct rhc_event){
         .type = RHC_EVENT_GOAWAY, .retry_ms = retry_ms, .payload = behind(body, NOTICE_HEADER)};
-    c->retry_ms = retry_ms;
+    c->retry_ms = within(retry_ms);
     if (c->state == RHC_READY) {
         c->state = RHC_LEAVING;
         c->leave_by_ms = c->now_ms + LEAVE_MS;
@@ -417,7 +428,7 @@ static bool on_kick(struct rhc *c, struct rhc_bytes body)
     if (c->showed_given && !c->known && code >= KICK_TOKEN_FIRST && code <= KICK_LOGIN_LAST) {
         c->given_size = 0; // it is over: log in again
         give_up(c, "the token that a gateway gave is good no more");
-    } else if (is_final(code)) {
+    } else if (is_final(code) && !(code == KICK_TOO_LARGE && log_blame(&c->log))) {
         be_kicked(c, code, behind(body, NOTICE_HEADER));
     } else {
         c->session.keeps = false; // a kick ends it
@@ -428,6 +439,9 @@ static bool on_kick(struct rhc *c, struct rhc_bytes body)
 
 static bool on_ping(struct rhc *c, struct rhc_bytes body)
 {
+    if (body.size > PING_MAX) {
+        return makes_no_sense(c);
+    }
     say_ping(c, P_PONG, body);
     return false;
 }

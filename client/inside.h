@@ -18,6 +18,8 @@ enum {
     CONTROL_MAX = 2048, /* hello, auth, bind or resume, acks and some pongs */
     WHY_SIZE = 128,
     BODY_MAX = 0xFFFFFF,
+    BODY_LEAST = 512,           /* less is no gateway's largest body */
+    RETRY_MAX_MS = 3600 * 1000, /* nobody is sent away for longer */
 };
 
 enum packet_number {
@@ -66,6 +68,7 @@ struct entry {
     uint8_t state; /* enum entry_state */
     uint8_t status;
     bool sent;       /* wholly, in this or an earlier connection */
+    bool former;     /* … in an earlier one */
     bool idempotent; /* may run again */
     bool kept;       /* sent within the session that is kept */
 };
@@ -83,6 +86,7 @@ struct log {
     size_t partial; /* bytes of it that are out */
     uint32_t doomed;
     bool in_session; /* what goes out now is of the session that is kept */
+    size_t told_max; /* bytes of the largest notify that went out in this connection */
 };
 
 /* Entry number `i`, from the oldest. */
@@ -119,6 +123,13 @@ void log_sent(struct log *l, size_t size);
 /* The connection is gone: begin at the oldest again. `keeps`: what the session keeps is to be sent
  * again. */
 void log_rewind(struct log *l, bool keeps);
+
+/* Packets of more than this don't go out: what would need one ends. */
+void log_limit(struct log *l, size_t size_max);
+
+/* Something that went out in this connection was too large: it is not sent again. False: nothing
+ * went out. */
+bool log_blame(struct log *l);
 
 /* Mark as sent before (or not) what will be sent again. */
 void log_mark_again(struct log *l, bool again);
@@ -186,6 +197,8 @@ struct rhc {
     bool kicked;  /* and that is to be told */
     uint32_t gateway;
     uint32_t failures; /* in a row */
+    uint64_t ready_ms; /* since when it is ready, or was */
+    size_t body_max;   /* bytes of a packet's body, as the gateway said last */
     uint64_t dial_ms;  /* WAITING: when */
     uint64_t greet_by_ms;
     uint64_t retry_ms; /* LEAVING: what the goaway said */

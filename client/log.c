@@ -135,6 +135,7 @@ void log_sent(struct log *l, size_t size)
         e->kept = l->in_session;
         if (e->told) {
             e->state = ENTRY_OVER; // nobody will answer it
+            l->told_max = e->size > l->told_max ? e->size : l->told_max;
         }
     }
     drop_old(l);
@@ -144,15 +145,51 @@ void log_rewind(struct log *l, bool keeps)
 {
     l->next = 0;
     l->partial = 0; // half a packet never ran
+    l->told_max = 0;
     for (uint32_t i = 0; i < l->count; i++) {
         struct entry *e = log_entry(l, i);
         const bool again = !e->sent || (keeps && e->kept) || e->idempotent;
 
+        e->former = e->sent;
         if (e->state == ENTRY_ASKED && !again) {
             log_doom(l, e, RHC_UNKNOWN);
         }
     }
     drop_old(l);
+}
+
+void log_limit(struct log *l, size_t size_max)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        struct entry *e = log_entry(l, i);
+
+        if (e->state == ENTRY_ASKED && e->size > size_max) {
+            log_doom(l, e, e->sent ? RHC_UNKNOWN : RHC_BAD_REQUEST);
+        }
+    }
+}
+
+bool log_blame(struct log *l)
+{
+    const uint32_t out = l->next + (l->partial > 0);
+    size_t most = 0;
+
+    for (uint32_t i = 0; i < out; i++) {
+        const struct entry *e = log_entry(l, i);
+
+        most = e->state == ENTRY_ASKED && e->size > most ? e->size : most;
+    }
+    for (uint32_t i = 0; i < out && most > 0; i++) {
+        struct entry *e = log_entry(l, i);
+
+        // A gateway reads in order and stops at the first that is too large: what is as large as
+        // any that went out was that one, or came behind it. If a notify was as large it isn't
+        // sure; nor is it of what an earlier connection sent.
+        if (e->state == ENTRY_ASKED && e->size == most) {
+            log_doom(l, e, e->former || most <= l->told_max ? RHC_UNKNOWN : RHC_BAD_REQUEST);
+        }
+    }
+    return most > 0 || l->told_max > 0;
 }
 
 void log_mark_again(struct log *l, bool again)

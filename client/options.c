@@ -60,6 +60,7 @@ struct rhc *rhc_init(void *memory, const struct rhc_options *o)
     c->random = o->seed;
     c->gateway = (uint32_t)(drawn(c) >> 40);
     c->in_max = or_else(o->in_max, IN_MAX);
+    c->body_max = BODY_MAX;
     c->log.max = c->requests_max;
     c->log.bytes_max = or_else(o->out_max, OUT_MAX);
 

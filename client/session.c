@@ -28,7 +28,7 @@ void session_leave(struct rhc *c)
 void be_ready(struct rhc *c)
 {
     c->state = RHC_READY;
-    c->failures = 0;
+    c->ready_ms = c->now_ms;
     c->tell_ready = true;
 }
 

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LINE_SIZE = 4096 };
+enum { LINE_SIZE = 100 * 1024 };
 
 struct player {
     struct rhc_tcp *tcp;
@@ -117,6 +117,9 @@ static void ask(struct player *p, const char *text, size_t size)
             break;
         }
         rhc_tcp_poll(p->tcp, 100); // answers make room
+    }
+    if (result == RHC_TOO_LARGE && !told) {
+        show("answer BAD_REQUEST ", (struct rhc_bytes){"larger than the gateway takes", 29});
     }
     p->waiting += result == RHC_DONE && !told;
 }

@@ -66,6 +66,8 @@ enum rhc_result {
     RHC_DONE = 0,
     RHC_INVALID = 1, /* not with these arguments, or not now */
     RHC_FULL = 2,    /* too much is under way: try again when something was answered */
+    RHC_TOO_LARGE =
+        3, /* larger than the gateway takes, as it said when it greeted: never goes out */
 };
 
 /* Bytes that someone else owns. */
@@ -186,7 +188,9 @@ RHC_API int rhc_set_token(struct rhc *c, const char *token);
 
 /* Ask an entity. Answered once. `*request`, if not NULL, gets its name. Requests to one entity run
  * in the order of these calls. RHC_INVALID: no such id or flags, a payload over 8 MiB less one or
- * more than out_max takes, or it has ended; RHC_FULL: requests_max or out_max is reached. */
+ * more than out_max takes, or it has ended; RHC_FULL: requests_max or out_max is reached;
+ * RHC_TOO_LARGE. What was asked before a gateway said what it takes, and is too large for it, ends
+ * as RHC_BAD_REQUEST: it did not run. */
 RHC_API int rhc_ask(struct rhc *c, const struct rhc_request *r, uint64_t now_ms, uint32_t *request);
 
 /* Tell an entity something, in order with its requests; nobody says what became of it, and if the

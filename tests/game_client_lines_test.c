@@ -376,6 +376,160 @@ static void some_kicks_are_for_good_and_some_are_not(void **state)
     end(&r);
 }
 
+static const char hello_ack_1k[] =
+    "02 000018 01 00 0000 00007530 00000400 00000400 1122334455667788";
+
+static void what_a_gateway_does_not_take_never_goes_out(void **state)
+{
+    char big[1100];
+    const struct rhc_request q = {.kind = 7, .id = word("boss"), .payload = {big, sizeof big}};
+    struct rig r;
+    uint32_t name = 0;
+
+    (void)state;
+    memset(big, 'x', sizeof big);
+    make(&r, NULL);
+    assert_int_equal(rhc_ask(r.c, &q, r.now_ms, &name), RHC_DONE); // nobody has said anything yet
+    assert_int_equal(rhc_tell(r.c, &q, r.now_ms), RHC_DONE);
+    (void)ask(&r, "1");
+    assert_int_equal(rhc_start(r.c, r.now_ms), RHC_DONE);
+    dial(&r);
+    hears(&r, hello_ack_1k);
+    ended(&r, name, RHC_BAD_REQUEST);
+    (void)next(&r, RHC_EVENT_READY);
+    says(&r, "06 00000d 00000003 00 04 0007 626f7373 31");
+    assert_int_equal(rhc_ask(r.c, &q, r.now_ms, NULL), RHC_TOO_LARGE);
+    assert_int_equal(rhc_tell(r.c, &q, r.now_ms), RHC_TOO_LARGE);
+    drop(&r);
+    assert_int_equal(rhc_ask(r.c, &q, r.now_ms, NULL), RHC_TOO_LARGE); // as it was said last
+    ended(&r, 3, RHC_UNKNOWN);
+    dial(&r);
+    hears(&r, hello_ack); // this one takes more
+    (void)next(&r, RHC_EVENT_READY);
+    assert_int_equal(rhc_ask(r.c, &q, r.now_ms, NULL), RHC_DONE);
+    end(&r);
+
+    make(&r, NULL); // less than 512 bytes is no gateway's
+    assert_int_equal(rhc_start(r.c, r.now_ms), RHC_DONE);
+    dial(&r);
+    hears(&r, "02 000018 01 00 0000 00007530 000001ff 00000400 1122334455667788");
+    nothing_more(&r);
+    assert_int_equal(rhc_wishes(r.c), RHC_HANG_UP);
+    end(&r);
+}
+
+static const char too_large[] = "05 000004 00000065"; // 101
+
+/* Kicked, and what went out last ends so; 0 = nothing does. */
+static void kicked(struct rig *r, uint32_t name, unsigned status)
+{
+    hears(r, too_large);
+    if (name != 0) {
+        ended(r, name, status);
+    }
+    nothing_more(r);
+    assert_int_equal(rhc_wishes(r->c), RHC_HANG_UP);
+    rhc_disconnected(r->c, NULL, r->now_ms);
+    (void)next(r, RHC_EVENT_LOST);
+}
+
+static void sends_all(struct rig *r)
+{
+    for (struct rhc_bytes out = rhc_output(r->c); out.size > 0; out = rhc_output(r->c)) {
+        rhc_sent(r->c, out.size, r->now_ms);
+    }
+}
+
+static void back_again(struct rig *r)
+{
+    dial(r);
+    hears(r, hello_ack);
+    (void)next(r, RHC_EVENT_READY);
+}
+
+static void what_a_gateway_called_too_large_is_never_sent_again(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    start(&r, NULL);
+    const uint32_t small = ask_flags(&r, "1", RHC_IDEMPOTENT);
+    const uint32_t large = ask_flags(&r, "1111", RHC_IDEMPOTENT);
+    const uint32_t behind = ask(&r, "11");
+
+    sends_all(&r);
+    kicked(&r, large, RHC_BAD_REQUEST); // it stopped there, so it did not run
+    ended(&r, behind, RHC_UNKNOWN);
+    back_again(&r);
+    says(&r, "06 00000d 00000001 01 04 0007 626f7373 31");
+
+    // What an earlier connection sent may have run by that one.
+    kicked(&r, small, RHC_UNKNOWN);
+    back_again(&r);
+    says(&r, "");
+
+    // A notify as large may have been it.
+    const uint32_t maybe = ask(&r, "1111");
+
+    tell(&r, "22222");
+    sends_all(&r);
+    kicked(&r, maybe, RHC_UNKNOWN);
+    back_again(&r);
+    tell(&r, "22222");
+    sends_all(&r);
+    kicked(&r, 0, 0);
+    back_again(&r);
+    says(&r, "");
+
+    // Half of it is out.
+    const uint32_t half = ask(&r, "1111");
+
+    (void)rhc_output(r.c);
+    rhc_sent(r.c, 5, r.now_ms);
+    kicked(&r, half, RHC_BAD_REQUEST);
+    back_again(&r);
+
+    // Nothing went out: what it says of itself is too large, and always will be.
+    hears(&r, too_large);
+    nothing_more(&r);
+    rhc_disconnected(r.c, NULL, r.now_ms);
+    assert_int_equal(next(&r, RHC_EVENT_KICKED).code, 101);
+    end(&r);
+}
+
+static void one_that_greets_and_hangs_up_is_as_good_as_none(void **state)
+{
+    struct rig r;
+    uint64_t waited_ms = 0;
+
+    (void)state;
+    start(&r, NULL);
+    for (int turn = 0; turn < 40; turn++) {
+        drop(&r);
+        const uint64_t from_ms = r.now_ms;
+
+        dial(&r);
+        waited_ms = r.now_ms - from_ms > waited_ms ? r.now_ms - from_ms : waited_ms;
+        hears(&r, hello_ack);
+        (void)next(&r, RHC_EVENT_READY);
+    }
+    assert_true(waited_ms > 5000);
+    r.now_ms += 10000; // it lasted
+    drop(&r);
+    const uint64_t from_ms = r.now_ms;
+
+    dial(&r);
+    assert_true(r.now_ms - from_ms <= 201);
+    hears(&r, hello_ack);
+    (void)next(&r, RHC_EVENT_READY);
+    hears(&r, "0a 000004 ffffffff"); // come again in 49 days
+    (void)next(&r, RHC_EVENT_GOAWAY);
+    rhc_tick(r.c, r.now_ms);
+    drop(&r);
+    assert_true(rhc_wake_ms(r.c) - r.now_ms <= 2 * 3600 * 1000 + 1);
+    end(&r);
+}
+
 static void a_gateway_that_falls_silent_is_left(void **state)
 {
     struct rig r;
@@ -459,6 +613,9 @@ int main(void)
         cmocka_unit_test(what_a_stopping_gateway_did_not_run_goes_to_the_next),
         cmocka_unit_test(a_gateway_without_room_is_left_for_as_long_as_it_says),
         cmocka_unit_test(some_kicks_are_for_good_and_some_are_not),
+        cmocka_unit_test(what_a_gateway_does_not_take_never_goes_out),
+        cmocka_unit_test(what_a_gateway_called_too_large_is_never_sent_again),
+        cmocka_unit_test(one_that_greets_and_hangs_up_is_as_good_as_none),
         cmocka_unit_test(a_gateway_that_falls_silent_is_left),
         cmocka_unit_test(it_dials_again_later_and_later_and_never_all_at_once),
         cmocka_unit_test(who_stops_is_told_what_became_of_it_all),

@@ -97,7 +97,10 @@ export declare class Client {
   /** Go and stay connected. Settles at the first that takes us; rejects with KickedError if none ever will. */
   connect(): Promise<void>;
 
-  /** Ask an entity. Requests to one entity run in the order of these calls. Rejects with RingholdError. */
+  /**
+   * Ask an entity. Requests to one entity run in the order of these calls. Rejects with RingholdError: BAD_REQUEST if it
+   * is larger than the gateway takes, which did not run.
+   */
   request(id: Payload, payload?: Payload | null, options?: RequestOptions): Promise<Uint8Array>;
 
   /** Tell an entity something, in order with its requests; nobody says what became of it. */

@@ -28,6 +28,13 @@ const ACK_SIZE = 16 * 1024;
 const AGAIN_MS = 200;
 const LEAVE_MS = 10000;
 const OWED_QUIET_MS = 10000;
+const BODY_MAX = 0xffffff;
+const BODY_LEAST = 512; // less is no gateway's largest body
+const PING_MAX = 64;
+const RETRY_MAX_MS = 3600 * 1000; // nobody is sent away for longer
+const UNREAD_MAX = 64 * 1024; // of a gateway that doesn't read: it gets no more pongs and acks
+const KICK_TOO_LARGE = 101;
+const CLOSE_TOO_LARGE = 1009; // the same, of a WebSocket
 
 /** Types of packets. */
 export const Type = Object.freeze({
@@ -169,16 +176,18 @@ function viewOf(body) {
 
 /* ---- lines: how bytes get there ----
  *
- * A line has send(bytes) and close(), and calls on.open(), on.bytes(bytes) and on.close(why), the last once.
+ * A line has send(bytes), close() and unread(), the bytes that wait to go out; and calls on.open(), on.bytes(bytes)
+ * and on.close(why, code), the last once; the code is a WebSocket's.
  */
 
 function webSocketLine(WebSocket, url, on) {
   const socket = new WebSocket(url);
   let open = true;
-  const end = (why) => {
+  let why = "the gateway closed the connection";
+  const end = (code) => {
     if (open) {
       open = false;
-      on.close(why);
+      on.close(why, code);
     }
   };
   socket.binaryType = "arraybuffer";
@@ -187,15 +196,19 @@ function webSocketLine(WebSocket, url, on) {
     if (!open) return;
     if (typeof event.data === "string") {
       socket.close();
-      end("the gateway sent text");
+      why = "the gateway sent text";
+      end();
     } else {
       on.bytes(new Uint8Array(event.data));
     }
   };
-  socket.onclose = () => end("the gateway closed the connection");
-  socket.onerror = () => end("the connection failed");
+  socket.onclose = (event) => end(event?.code);
+  socket.onerror = () => {
+    why = "the connection failed"; // its close follows, and has the code
+  };
   return {
     send: (data) => socket.send(data), // one packet a message
+    unread: () => socket.bufferedAmount ?? 0,
     close: () => {
       open = false;
       socket.close();
@@ -229,6 +242,7 @@ function tcpLine(url, on) {
   );
   return {
     send: (data) => socket.write(data),
+    unread: () => socket.writableLength,
     close: () => {
       open = false;
       socket?.destroy();
@@ -268,6 +282,9 @@ export class Client {
   #packets = null;
   #turn; // which gateway
   #failures = 0;
+  #readyAt = 0;
+  #bodyMax = BODY_MAX; // of a packet, as the gateway said last
+  #toldMax = 0; // bytes of the largest notify that went out on this line
   #timers = new Map();
   #retryMs = 0;
   #greeted = false;
@@ -404,8 +421,9 @@ export class Client {
     if (this.#asked.size >= this.#options.requestsMax || this.#size + out.length > this.#options.outMax) {
       throw new RingholdError(Status.OVERLOADED, encoder.encode("too much is under way"), AGAIN_MS);
     }
+    if (out.length > HEAD + this.#bodyMax) throw this.#tooLarge();
     const name = ++this.#lastName;
-    const entry = { name, out, settle, idempotent, sent: false, kept: false, timer: null };
+    const entry = { name, out, settle, idempotent, sent: false, former: false, kept: false, timer: null };
     this.#asked.set(name, entry);
     this.#size += out.length;
     entry.timer = setTimeout(() => {
@@ -414,6 +432,10 @@ export class Client {
       this.#leaveIfDone();
     }, this.#options.answerMs);
     this.#flush();
+  }
+
+  #tooLarge() {
+    return new RingholdError(Status.BAD_REQUEST, encoder.encode(`the gateway takes ${this.#bodyMax} bytes`));
   }
 
   #forget(entry) {
@@ -443,7 +465,9 @@ export class Client {
       this.#send(entry.out);
       entry.sent = true;
       entry.kept = kept;
-      if (entry.settle === null) this.#forget(entry);
+      if (entry.settle !== null) continue;
+      this.#toldMax = Math.max(this.#toldMax, entry.out.length);
+      this.#forget(entry);
     }
   }
 
@@ -459,6 +483,11 @@ export class Client {
 
   #send(data) {
     this.#line?.send(data);
+  }
+
+  /** Does the gateway read? Who floods us and doesn't must not fill our memory. */
+  #isRead() {
+    return this.#line !== null && this.#line.unread() < UNREAD_MAX;
   }
 
   /* ---- timers ---- */
@@ -521,8 +550,10 @@ export class Client {
           if (this.#packets === packets) this.#giveUp("the gateway sent what makes no sense");
         }
       },
-      close: (why) => {
-        if (this.#packets === packets) this.#lost(why);
+      close: (why, code) => {
+        if (this.#packets !== packets) return;
+        if (code === CLOSE_TOO_LARGE) this.#onKick(KICK_TOO_LARGE, why);
+        else this.#lost(why);
       },
     };
     this.#packets = packets;
@@ -548,6 +579,9 @@ export class Client {
   }
 
   #lost(why) {
+    // A gateway that greets and hangs up is as good as none: only one that lasted ends a row.
+    const ready = this.#state === "ready" || this.#state === "leaving";
+    if (ready && Date.now() - this.#readyAt >= this.#options.backOffMaxMs) this.#failures = 0;
     this.#dropLine();
     const s = this.#session;
     if (s !== null) {
@@ -566,11 +600,38 @@ export class Client {
 
   /** From the oldest on, again: what never ran, what the session runs once, what may run twice. */
   #rewind(keeps) {
+    this.#toldMax = 0;
     for (const entry of [...this.#asked.values()]) {
       entry.here = false;
+      entry.former = entry.sent;
       const again = !entry.sent || (keeps && entry.kept) || entry.idempotent;
       if (!again) this.#settle(entry, Status.UNKNOWN);
     }
+  }
+
+  /** The gateway says what it takes: what is larger doesn't go out. */
+  #limit(bodyMax) {
+    this.#bodyMax = Math.min(bodyMax, BODY_MAX);
+    for (const entry of [...this.#asked.values()]) {
+      if (entry.out.length <= HEAD + this.#bodyMax) continue;
+      const { status, payload } = this.#tooLarge();
+      this.#settle(entry, entry.sent ? Status.UNKNOWN : status, payload);
+    }
+  }
+
+  /**
+   * Something that went out on this line was too large: it is not sent again. False: nothing went out. A gateway reads
+   * in order and stops at the first that is too large: what is as large as any that went out was that one, or came
+   * behind it. If a notify was as large it isn't sure; nor is it of what an earlier line sent.
+   */
+  #blame() {
+    const out = [...this.#asked.values()].filter((entry) => entry.here);
+    const most = Math.max(0, ...out.map((entry) => entry.out.length));
+    for (const entry of out.filter((e) => e.out.length === most)) {
+      const unsure = entry.former || most <= this.#toldMax;
+      this.#settle(entry, unsure ? Status.UNKNOWN : Status.BAD_REQUEST, encoder.encode("the gateway calls it too large"));
+    }
+    return most > 0 || this.#toldMax > 0;
   }
 
   #mark(again) {
@@ -609,7 +670,7 @@ export class Client {
     switch (type) {
       case Type.HELLO_ACK: return this.#onHelloAck(view);
       case Type.AUTH_OK: return this.#onAuthOk(body);
-      case Type.PING: return this.#send(packet(Type.PONG, body));
+      case Type.PING: return this.#onPing(body);
       case Type.PONG: return undefined;
       case Type.KICK: return this.#onKick(view.getUint32(0), text(body.subarray(4)));
       case Type.GOAWAY: return this.#onGoaway(view.getUint32(0), text(body.subarray(4)));
@@ -630,8 +691,10 @@ export class Client {
 
   #onHelloAck(view) {
     if (this.#greeted || view.byteLength < 24 || view.getUint8(0) !== VERSION) throw new RangeError("no hello-ack");
+    if (view.getUint32(8) < BODY_LEAST) throw new RangeError("no largest body");
     this.#greeted = true;
     this.#heartbeatMs = view.getUint32(4);
+    this.#limit(view.getUint32(8));
     this.#listen();
     if ((view.getUint16(2) & 1) === 0) this.#goOn();
     else if (this.#given !== null || this.#options.token) this.#showWho();
@@ -699,7 +762,7 @@ export class Client {
   #beReady() {
     this.#stop("greet");
     this.#state = "ready";
-    this.#failures = 0;
+    this.#readyAt = Date.now();
     this.#connecting?.resolve();
     this.#connecting = null;
     this.#flush();
@@ -774,7 +837,7 @@ export class Client {
   }
 
   #bindAgain(retryMs) {
-    const wait = this.#jittered(retryMs > 0 ? retryMs : AGAIN_MS);
+    const wait = this.#jittered(retryMs > 0 ? Math.min(retryMs, RETRY_MAX_MS) : AGAIN_MS);
     this.#after("greet", wait + this.#options.greetMs, () => this.#giveUp("nobody binds it in time"));
     this.#after("bind", wait, () => this.#askSession());
   }
@@ -842,7 +905,7 @@ export class Client {
   #ack() {
     const s = this.#session;
     this.#stop("ack");
-    if (s === null || s.state !== "held" || s.name === null) return;
+    if (s === null || s.state !== "held" || s.name === null || !this.#isRead()) return;
     s.unacked = 0;
     s.unackedSize = 0;
     this.#send(packet(Type.ACK, [8, s.pushed], [4, this.#least()]));
@@ -898,7 +961,7 @@ export class Client {
   }
 
   #onGoaway(retryMs, said) {
-    this.#retryMs = retryMs;
+    this.#retryMs = Math.min(retryMs, RETRY_MAX_MS);
     this.onGoaway({ retryMs, text: said });
     if (this.#state === "ready") {
       this.#state = "leaving";
@@ -913,11 +976,16 @@ export class Client {
     if (this.#state === "leaving" && !this.#owes()) this.#giveUp("the gateway stops");
   }
 
+  #onPing(body) {
+    if (body.length > PING_MAX) throw new RangeError("no ping");
+    if (this.#isRead()) this.#send(packet(Type.PONG, body));
+  }
+
   #onKick(code, why) {
     if (LOGIN_KICKS.has(code) && this.#showedGiven && !this.#known) {
       this.#given = null; // it is over: log in again
       this.#giveUp(`kicked with ${code}: ${why}`);
-    } else if (PASSING_KICKS.has(code)) {
+    } else if (PASSING_KICKS.has(code) || (code === KICK_TOO_LARGE && this.#blame())) {
       if (this.#session !== null) this.#session.name = null; // a kick ends it
       this.#giveUp(`kicked with ${code}: ${why}`);
     } else {

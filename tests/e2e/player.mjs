@@ -4,7 +4,7 @@
  *
  *     player.mjs GATEWAY,GATEWAY KIND ID [TOKEN]
  *
- * WS_FROM=FOLDER: WebSockets are those of the package ws that is installed there.
+ * WS_FROM=FOLDER: WebSockets are those of the package ws that is installed there; else Node's, or ours.
  */
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
@@ -13,7 +13,8 @@ import { Client, RingholdError, text } from "../../clients/js/ringhold.js";
 const [gateways, kind, first, token = ""] = process.argv.slice(2);
 let id = first;
 const { WS_FROM } = process.env;
-const WebSocket = WS_FROM ? createRequire(`${WS_FROM}/`)("ws") : undefined;
+const ours = async () => globalThis.WebSocket ?? (await import("./websocket.mjs")).WebSocket;
+const WebSocket = WS_FROM ? createRequire(`${WS_FROM}/`)("ws") : await ours();
 const client = new Client(gateways, { token, WebSocket });
 const options = { kind: Number(kind) };
 let waiting = 0;

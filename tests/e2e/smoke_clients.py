@@ -133,6 +133,33 @@ def players_ask_and_are_pushed_to(binary):
                 player.leave()
 
 
+def what_is_too_large_stays_here(binary):
+    """One request of 70,000 bytes cost a client its connection, again and again, or ended it; it never leaves it now."""
+    with Fleet(binary) as fleet:
+        start(fleet, "--kind", "1:echo")
+        both = ["--ws", "127.0.0.1:0"] if carrier.entry == "frames" else []
+        g = gateway(fleet, "g1", 0, *both)
+        ops = Resp(g.resp)
+        until("somebody owns it", lambda: succeeds(ops, "CALL", "@1/x", "x") is not None)
+        ways = [(program, address_of(g)) for program in carrier.programs(binary)]
+        ways += [(program, f"ws://{g.fields['ws']}") for program, _ in ways[1:] if both]
+        for program, address in ways:
+            with Player(program, [address], 1, "me") as player:
+                player.say("y" * 70000)  # before anybody has said what is taken
+                player.next("refused")
+                player.say("x" * 70000, "small")
+                ends = [line for line in player.seen if line.startswith("answer")]
+                while len(ends) < 3:
+                    ends.append(player.next("answer"))
+                assert sum(end.startswith("answer BAD_REQUEST") for end in ends) == 2, ends
+                assert "answer OK small" in ends, ends
+                assert player.ask("z" * 65000) == f"answer OK {'z' * 65000}"
+                assert not [line for line in player.seen if line.startswith("lost")]
+                player.leave()
+        info = ops("INFO", "packets") + ops("INFO", "transport")
+        assert "kicked_too_large:0" in info and "ws_too_large:0" in info, info
+
+
 def gateways_are_replaced_under_them(binary):
     with Fleet(binary) as fleet:
         start(fleet, "--kind", "1:echo")
@@ -233,6 +260,7 @@ def javascript_has_the_bytes_of_the_page(_binary):
         return
     page = os.path.join(ROOT, "docs", "protocol-client.md")
     subprocess.run([NODE, os.path.join(HERE, "client_bytes.mjs"), page], check=True, timeout=DEADLINE)
+    subprocess.run([NODE, os.path.join(HERE, "client_waits.mjs")], check=True, timeout=DEADLINE)
     folder = os.path.join(ROOT, "clients", "js")
     with open(os.path.join(folder, "package.json")) as f:
         package = json.load(f)
@@ -244,6 +272,7 @@ if __name__ == "__main__":
     main(
         [
             players_ask_and_are_pushed_to,
+            what_is_too_large_stays_here,
             gateways_are_replaced_under_them,
             sessions_go_on_while_gateways_are_replaced,
             tokens_are_shown,
