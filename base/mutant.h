@@ -37,6 +37,7 @@
     X(M_NOCONF, "a lease is granted without a quorum round")                          \
     X(M_BARRIER, "a new leader acts before it applied what was committed before it")  \
     X(M_NOSTOP, "a fenced node still gets leases")                                    \
+    X(M_EAGER, "a silent node is fenced while its lease lasts")                       \
     X(M_NOWAIT, "vnodes are reassigned before the lease ended")                       \
     X(M_NEWLEAD, "a new leader does not wait for the old one's grants")               \
     X(M_DRIFT, "the leader has no margin for the clocks' rates")                      \

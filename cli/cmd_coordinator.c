@@ -133,10 +133,12 @@ static struct option margin_option(struct lease_times *t)
 
 static struct option suspect_option(struct lease_times *t)
 {
-    return option_time("suspect",
-                       &t->suspect_ms,
-                       (struct option_range){10, LEASE_MS_MAX},
-                       "a node silent for so long is fenced, if another lives (lease / 2)");
+    return option_time(
+        "suspect",
+        &t->suspect_ms,
+        (struct option_range){10, LEASE_MS_MAX},
+        "a node silent for so long takes part in nothing new, until it is heard of or its "
+        "lease is over (lease / 2)");
 }
 
 static bool take_times(struct coordinator_options *o, const struct lease_times *t)

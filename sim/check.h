@@ -207,6 +207,8 @@ void check_output(struct fleet *f, const struct sim_node *n);
 void check_restored(struct fleet *f);
 /* It crashed. */
 void check_down(struct fleet *f, struct sim_node *n);
+/* FENCE was committed. */
+void check_fenced(struct fleet *f, const Rh__CommandFence *command);
 /* REASSIGN was committed. */
 void check_reassigned(struct fleet *f, const Rh__CommandReassign *command, uint64_t version);
 /* Its vnodes have a server again: itself, or others. */

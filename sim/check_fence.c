@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mutant.h"
 #include "sim/fleet.h"
 
 /* The kill margin is that part of a lease (node/lease.h). */
@@ -34,28 +35,54 @@ static void lose_moved(struct fleet *f, const Rh__CommandReassign *command, uint
     }
 }
 
-/* P1: at this moment nothing can run there, nor leave, whatever the node believes. */
-static void check_over(struct fleet *f, const struct sim_node *n)
+/* So long it may run something yet, by its own clock. */
+static uint64_t may_run_us(const struct fleet *f, const struct sim_node *n)
 {
     struct host_figures figures;
     const uint64_t now_us = sim_clock_read(&n->process.clock, f->world.now_us);
 
+    host_figures(n->core, &figures);
+    const uint64_t end_us = figures.lease_until_us - figures.lease_us * KILL_MS / LEASE_MS;
+    return figures.lease_until_us != 0 && now_us < end_us ? end_us - now_us : 0;
+}
+
+/* P1: at this moment nothing can run there, nor leave, whatever the node believes. */
+static void check_over(struct fleet *f, const struct sim_node *n)
+{
     if (n->core == NULL || f->profile == PROFILE_CLOCKS) {
         return;
     }
-    host_figures(n->core, &figures);
-    if (figures.lease_until_us != 0 &&
-        now_us < figures.lease_until_us - figures.lease_us * KILL_MS / LEASE_MS) {
+    if (may_run_us(f, n) > 0) {
         world_violate(&f->world,
                       "fence",
-                      "the vnodes of %s are given to others %llu us before its lease ends",
+                      "the vnodes of %s are given to others %llu us before it may run no more",
                       n->process.name,
-                      (unsigned long long)(figures.lease_until_us - now_us));
+                      (unsigned long long)may_run_us(f, n));
     } else if (host_running(n->core) > 0 && !n->process.gate.shut) {
         world_violate(&f->world,
                       "fence",
                       "%s still runs an actor when its vnodes are given to others",
                       n->process.name);
+    }
+}
+
+/* Decision 047: who is silent is barred as late as others may have its vnodes. Before, it could
+ * come back with its memory. */
+void check_fenced(struct fleet *f, const Rh__CommandFence *command)
+{
+    if (mutant(M_NOWAIT) || mutant(M_NEWLEAD) || mutant(M_DRIFT) || mutant(M_NOSTOP)) {
+        return; // they fence early, so that the wait that each is about is seen
+    }
+    for (unsigned i = 0; i < f->nodes && f->profile != PROFILE_CLOCKS && !command->clean; i++) {
+        const struct sim_node *n = &f->node[i];
+
+        if (n->core != NULL && n->incarnation == command->incarnation && may_run_us(f, n) > 0) {
+            world_violate(&f->world,
+                          "fence",
+                          "%s is fenced %llu us before it may run no more",
+                          n->process.name,
+                          (unsigned long long)may_run_us(f, n));
+        }
     }
 }
 

@@ -216,6 +216,9 @@ void check_committed(struct fleet *f, const Rh__Command *command, const struct s
     if (result->accepted && command->body_case == RH__COMMAND__BODY_REASSIGN) {
         check_reassigned(f, command->reassign, result->stamp);
     }
+    if (result->accepted && command->body_case == RH__COMMAND__BODY_FENCE) {
+        check_fenced(f, command->fence);
+    }
     f->ledger.fences += result->accepted && command->body_case == RH__COMMAND__BODY_FENCE;
     f->ledger.commits += result->accepted && command->body_case == RH__COMMAND__BODY_COMMIT;
 }

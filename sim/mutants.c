@@ -42,6 +42,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_NOCONF] = PROFILE_LEASE,
         [M_NOSTOP] = PROFILE_LEASE,
         [M_NOWAIT] = PROFILE_LEASE,
+        [M_EAGER] = PROFILE_LEASE,
         [M_NEWLEAD] = PROFILE_LEASE,
         [M_DRIFT] = PROFILE_LEASE,
         [M_RECV] = PROFILE_LEASE,

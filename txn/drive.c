@@ -344,6 +344,19 @@ static bool is_late(const struct coordinator *c, uint64_t since_us)
     return c->now_us - since_us >= prepare_us(c) && !mutant(M_NOTIMER); // hole 21
 }
 
+/* A participant fell silent: it will not vote in time, and what the others hold need not wait for
+ * what becomes of it. */
+static void look_who_fell_silent(struct coordinator *c, struct drive *d, const struct state_txn *t)
+{
+    for (size_t i = 0; i < t->part_count && c->config.lease_us != 0; i++) {
+        const struct state_node *node = state_node(c->state, t->parts[i].slot);
+
+        if (node != NULL && fence_suspects(c, node)) {
+            drive_fault(d, "%s fell silent", node->name);
+        }
+    }
+}
+
 static void advance(struct coordinator *c, struct drive *d)
 {
     const struct state_txn *t = state_txn(c->state, d->txn);
@@ -355,6 +368,7 @@ static void advance(struct coordinator *c, struct drive *d)
         }
         return;
     }
+    look_who_fell_silent(c, d, t);
     if (d->fault[0] == '\0' && is_late(c, d->started_us)) {
         waits_over(c, d, d->fault, sizeof d->fault);
     }

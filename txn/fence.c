@@ -2,8 +2,12 @@
  *
  * Nodes that fell silent: PROTOCOL §4.2-4.3.
  *
- *     silent for suspect_ms, and another could take over --FENCE--> barred
+ *     silent for suspect_ms, and another could take over --> suspect: its transactions are aborted
+ *     suspect, until any lease of it has surely ended --FENCE--> barred
  *     barred, and its lease surely ended --REASSIGN (cold)--> dead, owns nothing
+ *
+ * FENCE can't be taken back, and costs the memory of actors that the node might go on with: so it
+ * comes as late as REASSIGN does, and who is heard of before goes on.
  *
  * All of it is read from the state, so a new leader goes on where the old one
  * was; only the wait begins anew, with its election (hole 24). A node that
@@ -120,10 +124,22 @@ static void look_who_is_heard(struct coordinator *c)
     c->deaf_us = c->now_us;
 }
 
-static bool is_suspect(struct coordinator *c, const struct state_node *node)
+bool fence_suspects(struct coordinator *c, const struct state_node *node)
 {
     return !node->barred && peers_gone(c, node) &&
-           c->now_us - c->deaf_us > (uint64_t)c->config.suspect_ms * 1000;
+           c->now_us - c->deaf_us > (uint64_t)c->config.suspect_ms * 1000 &&
+           someone_could_take_over(c, node);
+}
+
+/* What it was granted last is over: whoever granted it heard of it then, or led before me. */
+static bool is_over(const struct coordinator *c, const struct state_node *node)
+{
+    // The wait for REASSIGN has mutants of its own, which this one would hide.
+    const bool early = mutant(M_NOWAIT) || mutant(M_NEWLEAD) || mutant(M_DRIFT) || mutant(M_NOSTOP);
+
+    return early || mutant(M_EAGER) ||
+           (peers_silent_us(c, node) >= lease_wait_us(c) &&
+            c->now_us - c->deaf_us >= lease_wait_us(c));
 }
 
 /* ---- REASSIGN ---- */
@@ -280,7 +296,7 @@ void fence_run(struct coordinator *c)
     for (size_t i = 0; i < c->state->node_count; i++) {
         const struct state_node *node = &c->state->node[i];
 
-        if (is_suspect(c, node) && someone_could_take_over(c, node)) {
+        if (fence_suspects(c, node) && is_over(c, node)) {
             fence_propose(c, node, false);
         }
     }

@@ -332,6 +332,8 @@ struct seen *peers_heard(struct coordinator *c, const struct state_node *node);
 const struct seen *peers_seen(const struct coordinator *c, const struct state_node *node);
 /* A link is up and it was heard of within suspect_ms: it may take part in something new. */
 bool peers_live(struct coordinator *c, const struct state_node *node);
+/* So long I could have heard of it, and did not. */
+uint64_t peers_silent_us(const struct coordinator *c, const struct state_node *node);
 /* Neither linked nor heard of for suspect_ms, nor have I led for less: do not count on it. */
 bool peers_gone(struct coordinator *c, const struct state_node *node);
 /* Send `message` (its header is filled in here) to one link. */
@@ -388,6 +390,8 @@ void lease_agree(struct coordinator *c);
 void fence_propose(struct coordinator *c, const struct state_node *node, bool clean);
 void fence_applied(struct coordinator *c, const struct proposal *p,
                    const struct state_result *result);
+/* It is silent, others are not, and one of them could have what it owns. */
+bool fence_suspects(struct coordinator *c, const struct state_node *node);
 /* Fence who is silent; reassign what fenced nodes own once their leases surely ended. */
 void fence_run(struct coordinator *c);
 /* Restored from a backup: nothing begins yet (hole 52). */

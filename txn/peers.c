@@ -211,6 +211,16 @@ static bool heard_lately(const struct coordinator *c, const struct state_node *n
     return seen != NULL && c->now_us - seen->heard_us <= (uint64_t)c->config.suspect_ms * 1000;
 }
 
+uint64_t peers_silent_us(const struct coordinator *c, const struct state_node *node)
+{
+    const struct seen *seen = peers_seen(c, node);
+    // I could have heard of it only since then.
+    uint64_t since_us = c->lead_us > c->awake_us ? c->lead_us : c->awake_us;
+
+    since_us = seen != NULL && seen->heard_us > since_us ? seen->heard_us : since_us;
+    return c->now_us - since_us;
+}
+
 bool peers_live(struct coordinator *c, const struct state_node *node)
 {
     return !node->barred && heard_lately(c, node) && peers_of_node(c, node) != NULL;
@@ -218,14 +228,7 @@ bool peers_live(struct coordinator *c, const struct state_node *node)
 
 bool peers_gone(struct coordinator *c, const struct state_node *node)
 {
-    uint64_t since_us;
-
-    if (node->barred) {
-        return true;
-    }
-    // I could have heard of it only since then.
-    since_us = c->lead_us > c->awake_us ? c->lead_us : c->awake_us;
-    return !heard_lately(c, node) && c->now_us - since_us > (uint64_t)c->config.suspect_ms * 1000;
+    return node->barred || peers_silent_us(c, node) > (uint64_t)c->config.suspect_ms * 1000;
 }
 
 /* ---- sending ---- */

@@ -341,8 +341,8 @@ void register_on_renew(struct coordinator *c, struct peer *peer, const Rh__Contr
                                                                                       : NULL);
         return;
     }
-    if (!lease_ready(c)) {
-        return; // it asks again
+    if (!lease_ready(c) || coordinator_proposal(c, PROPOSAL_FENCE, node->slot) != NULL) {
+        return; // it asks again, or is barred: a lease from here on would only make others wait
     }
     seen = peers_heard(c, node);
     seen->granted_us = node->barred ? seen->granted_us : c->now_us; // before it leaves (§4.2)

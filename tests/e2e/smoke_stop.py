@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """How a node ends that can hand nothing over, as its coordinators are gone: what it has is flushed by its fence, and it
-ends by itself."""
+ends by itself. And how one goes on that stood still: with its actors' memory, as long as nobody else has its ids."""
 import os
 import signal
 
@@ -65,4 +65,26 @@ def an_embedded_node_ends_likewise(binary):
         assert server.kill(signal.SIGTERM).wait() == 69, server.tail()
 
 
-main([a_node_whose_coordinators_are_gone_ends, a_second_sigterm_ends_it_at_once, an_embedded_node_ends_likewise])
+def a_node_that_stood_still_goes_on_with_its_memory(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1, extra=["--lease", "10s"])
+        node = fleet.node("n1")
+        redis = Resp(fleet.gateway("g1").resp)
+        fleet.node("n2")
+        fleet.settled(["n1", "n2"])
+        mine = [k for k in (f"k{i}" for i in range(40)) if fleet.ask("where", k)["node"] == "n1"]
+        for key in mine:
+            assert redis("SET", key, "kept") == "OK"
+
+        def state():
+            return next(n["state"] for n in fleet.status()["nodes"] if n["node"] == "n1")
+
+        node.kill(signal.SIGSTOP)
+        until("it is suspect, which others could use", lambda: state() == "suspect")
+        node.kill(signal.SIGCONT)
+        until("it is live again", lambda: state() == "live")
+        assert mine and [redis("GET", key) for key in mine] == ["kept"] * len(mine)
+        assert node.running and not fleet.process("c1").log_has("fenced"), node.tail()
+
+
+main([a_node_that_stood_still_goes_on_with_its_memory, a_node_whose_coordinators_are_gone_ends, a_second_sigterm_ends_it_at_once, an_embedded_node_ends_likewise])
