@@ -82,6 +82,9 @@
     X(M_RECALL, "a worker begins what was taken back from its queue") \
     X(M_STARTCHK, "a worker begins what has waited past the lease's end")
 
+/* Of links, which no simulator has: tests/access_test.c --mutants. */
+#define MUTANT_LINK_LIST(X) X(M_ANYROLE, "whoever has a link may say everything")
+
 /* Of clients' sessions: tests/session_walk_test.c --mutants, and the simulator. */
 #define MUTANT_SESSION_LIST(X)                                                     \
     X(M_TWOBOUND, "a second client is bound where the first was to stay")          \
@@ -116,8 +119,8 @@
 
 enum mutant {
 #define X(name, text) name,
-    MUTANT_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X)
-        MUTANT_SHARE_LIST(X)
+    MUTANT_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_LINK_LIST(X) MUTANT_SESSION_LIST(X)
+        MUTANT_PLAYER_LIST(X) MUTANT_SHARE_LIST(X)
 #undef X
 };
 

@@ -56,12 +56,6 @@ MUST_CHECK enum err admin_split(const char *text, char out[][128], size_t max, s
     return *count == 0 ? ERR_INVALID : ERR_OK;
 }
 
-static const char *on_hello(void *context, const struct hello *peer)
-{
-    (void)context;
-    return peer->role == ROLE_COORDINATOR ? NULL : "this is no coordinator";
-}
-
 static void on_up(void *context, struct link *link)
 {
     (void)context;
@@ -166,7 +160,6 @@ struct admin *admin_open(const struct admin_where *where)
     a->learns = true;
     const struct link_events events = {
         .context = a,
-        .hello = on_hello,
         .up = on_up,
         .down = on_down,
         .refused = on_down,

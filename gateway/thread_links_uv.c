@@ -23,14 +23,6 @@ static void step(struct thread *t, struct router_event event)
 
 /* ---- links ---- */
 
-static const char *on_hello(void *context, const struct hello *peer)
-{
-    (void)context;
-    return peer->role == ROLE_COORDINATOR || peer->role == ROLE_NODE
-               ? NULL
-               : "a gateway speaks to coordinators and nodes only";
-}
-
 static void on_up(void *context, struct link *link)
 {
     struct thread *t = context;
@@ -192,16 +184,12 @@ static void on_push_frame(struct thread *t, struct link *link, const struct fram
 
 static void on_frame(void *context, struct link *link, const struct frame *frame)
 {
-    const struct remote *remote = link_user(link);
-
-    if (frame->type == FRAME_CONTROL && remote->coordinator >= 0) {
+    if (frame->type == FRAME_CONTROL) {
         on_control_frame(context, link, frame);
-    } else if (frame->type == FRAME_ANSWER && remote->coordinator < 0) {
+    } else if (frame->type == FRAME_ANSWER) {
         on_answer_frame(context, link, frame);
-    } else if (frame->type == FRAME_PUSH && remote->coordinator < 0) {
+    } else {
         on_push_frame(context, link, frame);
-    } else if (frame->type != FRAME_CONTROL) {
-        link_drop(link, "frame of a type that is not for gateways");
     }
 }
 
@@ -333,12 +321,8 @@ enum err thread_links_open(struct thread *t)
 {
     const struct gateway_options *options = t->config.options;
     struct links_config config = links_config_default();
-    const struct link_events events = {.context = t,
-                                       .hello = on_hello,
-                                       .up = on_up,
-                                       .down = on_down,
-                                       .frame = on_frame,
-                                       .wake = on_wake};
+    const struct link_events events = {
+        .context = t, .up = on_up, .down = on_down, .frame = on_frame, .wake = on_wake};
 
     config.loop = &t->loop;
     config.tls = options->links;

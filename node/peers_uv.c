@@ -13,12 +13,6 @@
 
 enum { JOIN_SIZE = 1024 };
 
-static const char *on_hello(void *context, const struct hello *peer)
-{
-    (void)context;
-    return peer->role == ROLE_CLI ? "a node takes no commands: ask a coordinator" : NULL;
-}
-
 static int coordinator_index(const struct shell *s, const struct link *link)
 {
     for (size_t i = 0; i < s->coordinator_count; i++) {
@@ -170,7 +164,7 @@ static void on_control(struct shell *s, struct link *link, const struct frame *f
         .peer = p->coordinator >= 0 ? 0 : p->id,
         .message = message,
     };
-    if (message->body_case == RH__CONTROL__BODY_LEADER && p->coordinator >= 0) {
+    if (message->body_case == RH__CONTROL__BODY_LEADER) {
         learn_coordinators(s, message->leader);
     }
     if (message->body_case == RH__CONTROL__BODY_INSPECT) {
@@ -304,11 +298,8 @@ static void on_frame(void *context, struct link *link, const struct frame *frame
     }
     if (frame->type == FRAME_CONTROL) {
         on_control(s, link, frame);
-    } else if (frame_type_has_records((uint8_t)frame->type) && frame->type != FRAME_PUSH &&
-               p->coordinator < 0) {
-        on_records(s, link, frame);
     } else {
-        on_bad_bytes(s, link, "it sent a frame that a node does not take");
+        on_records(s, link, frame);
     }
 }
 
@@ -355,7 +346,6 @@ bool peers_open(struct shell *s)
     struct links_config config = links_config_default();
     const struct link_events events = {
         .context = s,
-        .hello = on_hello,
         .up = on_up,
         .down = on_down,
         .frame = on_frame,

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "sim/describe.h"
 #include "sim/group.h"
+#include "wire/access.h"
 #include "wire/control.h"
 
 #include <string.h>
@@ -149,10 +150,28 @@ static void on_control(struct fleet *f, struct net_end *end, struct bytes bytes)
     control_free(message);
 }
 
+/* Nobody here says what a link would refuse. Of actors that call by a gateway, as none does that
+ * ships, the gateway has their chains. */
+static void check_access(struct fleet *f, const struct net_end *end, int type, struct bytes bytes)
+{
+    const struct frame frame = {.type = (enum frame_type)type, .count = 1, .body = bytes};
+    const enum access_message m = access_judge(&frame, end->other->role, end->me->role);
+
+    if (m != ACCESS_NONE && (m != ACCESS_CALL || f->faults.node_calls)) {
+        world_violate(&f->world,
+                      "access",
+                      "%s says %s to %s",
+                      end->other->name,
+                      access_text(m),
+                      end->me->name);
+    }
+}
+
 static void on_message(void *context, struct net_end *end, int type, struct bytes bytes)
 {
     struct fleet *f = context;
 
+    check_access(f, end, type, bytes);
     if (type == FRAME_CONTROL) {
         on_control(f, end, bytes);
     } else if (end->me->role == ROLE_COORDINATOR) {

@@ -118,6 +118,7 @@ static const struct {
     {"M_STALEREL", "custody is not shipped: there is no RELEASE"},
     {"M_RECALL", "of worker threads: tests/node_threads_test.c plants it"},
     {"M_STARTCHK", "of worker threads: tests/node_threads_test.c plants it"},
+    {"M_ANYROLE", "all here are honest: tests/access_test.c plants it"},
     {"M_CASTPASS", "no broadcast waits for the few members here: the test of casts plants it"},
     {"M_CASTEDGE", "no broadcast pauses, likewise: the test of casts plants it"},
     {"M_EACHOTHER",

@@ -81,8 +81,6 @@ static void an_errands_answer_is_its_gateways(void **state)
     answer.gateway = mine;
     control.body_case = RH__CONTROL__BODY_ERRAND_ANSWER;
     control.errand_answer = &answer;
-    assert_int_equal(relayed(&r, NODE, &control), 0);
-    assert_int_equal(relayed(&r, OPERATOR, &control), 0);
     assert_int_equal(relayed(&r, GATEWAY, &control), 1);
     answer.gateway = other;
     assert_int_equal(relayed(&r, GATEWAY, &control), 0);
@@ -110,29 +108,7 @@ static void what_a_process_is_like_it_says_itself(void **state)
     stop(&r);
 }
 
-/* An answer has a row for each that is asked for: a gateway has none to ask for. */
-static void only_nodes_ask_for_outcomes(void **state)
-{
-    Rh__Control control = RH__CONTROL__INIT;
-    Rh__Poll poll = RH__POLL__INIT;
-    struct rig r;
-
-    (void)state;
-    start(&r);
-    control.body_case = RH__CONTROL__BODY_POLL;
-    control.poll = &poll;
-    step(&r,
-         (struct coordinator_event){
-             .type = COORDINATOR_MESSAGE, .peer = GATEWAY, .message = &control});
-    assert_int_equal(r.out.count, 0);
-    step(
-        &r,
-        (struct coordinator_event){.type = COORDINATOR_MESSAGE, .peer = NODE, .message = &control});
-    assert_int_equal(r.out.count, 1); // that it does not lead
-    stop(&r);
-}
-
-/* Its answer would be as long. */
+/* Its answer has a row for each. */
 static void a_node_asks_for_no_more_than_it_can_have(void **state)
 {
     static uint64_t txns[PARTICIPANT_PARTS_MAX + 2];
@@ -169,7 +145,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_errands_answer_is_its_gateways),
         cmocka_unit_test(what_a_process_is_like_it_says_itself),
-        cmocka_unit_test(only_nodes_ask_for_outcomes),
         cmocka_unit_test(a_node_asks_for_no_more_than_it_can_have),
     };
 

@@ -26,7 +26,7 @@ static void frames_arrive_in_order_both_ways(void **state)
         struct writer w = {.at = body, .left = sizeof body};
 
         put_u64(&w, i);
-        assert_int_equal(link_send(link, FRAME_CONTROL, bytes_of(body, 8 + i % 192)), ERR_OK);
+        assert_int_equal(link_send(link, FRAME_STATE, bytes_of(body, 8 + i % 192)), ERR_OK);
     }
     assert_true(link_queued(link) > 0);
     until(thousand_back);
@@ -152,9 +152,9 @@ static void what_gathers_behind_a_write_that_was_cut_short_follows_by_itself(voi
     until(both_up);
     for (int i = 0; i < 5; i++) {
         b->records = 0;
-        assert_int_equal(link_send(a->up[0], FRAME_RAFT, bytes_of(piece, PIECE)), ERR_OK);
+        assert_int_equal(link_send(a->up[0], FRAME_CONTROL, bytes_of(piece, PIECE)), ERR_OK);
         links_flush(a->links);
-        assert_int_equal(link_send(a->up[0], FRAME_RAFT, bytes_of(piece, PIECE)), ERR_OK);
+        assert_int_equal(link_send(a->up[0], FRAME_CONTROL, bytes_of(piece, PIECE)), ERR_OK);
         links_flush(a->links);
         until(both_big_ones_came);
     }
@@ -240,7 +240,7 @@ static bool all_numbered_came(void)
 static void a_full_queue_is_busy_and_drains_without_loss(void **state)
 {
     enum { PIECE = 1024 * 1024, QUEUE = 8 };
-    struct side *a = side_start(0, ROLE_COORDINATOR, "1");
+    struct side *a = side_start(0, ROLE_NODE, "n2");
     struct side *b = side_prepare(1, ROLE_NODE, "n1");
     uint8_t *body = mem_new(1, PIECE);
     enum err e = ERR_OK;
@@ -256,7 +256,7 @@ static void a_full_queue_is_busy_and_drains_without_loss(void **state)
         struct writer w = {.at = body, .left = PIECE};
 
         put_u64(&w, b->records);
-        e = link_send(link, FRAME_CONTROL, bytes_of(body, PIECE));
+        e = link_send(link, FRAME_STATE, bytes_of(body, PIECE));
         if (e != ERR_OK) {
             break;
         }
@@ -275,15 +275,19 @@ static void a_full_queue_is_busy_and_drains_without_loss(void **state)
 static void only_a_coordinator_may_send_what_is_huge(void **state)
 {
     enum { HUGE_SIZE = 20 * 1024 * 1024 };
-    struct link *link = start_pair();
+    struct side *a = side_start(0, ROLE_COORDINATOR, "1");
+    struct side *b = side_start(1, ROLE_NODE, "n1");
     uint8_t *body = mem_new(1, HUGE_SIZE);
 
     (void)state;
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    struct link *link = links_dial(b->links, bound);
+    until(both_up);
     assert_int_equal(link_send(link, FRAME_CONTROL, bytes_of(body, (size_t)4 * 1024 * 1024)),
                      ERR_TOO_BIG);
-    assert_int_equal(link_send(sides[0].up[0], FRAME_RAFT, bytes_of(body, FRAME_SIZE_MAX)),
+    assert_int_equal(link_send(sides[0].up[0], FRAME_CONTROL, bytes_of(body, FRAME_SIZE_MAX)),
                      ERR_TOO_BIG);
-    assert_int_equal(link_send(sides[0].up[0], FRAME_RAFT, bytes_of(body, HUGE_SIZE)), ERR_OK);
+    assert_int_equal(link_send(sides[0].up[0], FRAME_CONTROL, bytes_of(body, HUGE_SIZE)), ERR_OK);
     until(one_frame);
     assert_int_equal(sides[1].frame_bytes, HUGE_SIZE);
     mem_free(body);

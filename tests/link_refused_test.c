@@ -121,7 +121,7 @@ static bool one_record_came(void)
 
 static void two_of_the_next_protocol_speak_that(void **state)
 {
-    struct side *a = side_prepare(0, ROLE_COORDINATOR, "1");
+    struct side *a = side_prepare(0, ROLE_NODE, "n2");
     struct side *b = side_prepare(1, ROLE_NODE, "n1");
 
     (void)state;

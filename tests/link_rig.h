@@ -190,7 +190,7 @@ static inline void on_frame(void *context, struct link *link, const struct frame
     memcpy(side->last,
            frame->body.data,
            frame->body.size < sizeof side->last ? frame->body.size : sizeof side->last);
-    if (frame->type == FRAME_CONTROL && frame->body.size >= 8) {
+    if (frame->type == FRAME_STATE && frame->body.size >= 8) {
         side->disorder = side->disorder || get_u64(&r) != side->next++;
     }
     if (side->echo) {
@@ -418,7 +418,7 @@ static char bound[160];
 /* Sides 0 (listens) and 1 (dials), linked. */
 static inline struct link *start_pair(void)
 {
-    struct side *listening = side_start(0, ROLE_COORDINATOR, "1");
+    struct side *listening = side_start(0, ROLE_NODE, "n2");
     struct side *dialling = side_start(1, ROLE_NODE, "n1");
 
     assert_int_equal(links_listen(listening->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);

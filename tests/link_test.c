@@ -108,7 +108,7 @@ static void a_link_may_be_dropped_while_its_frames_are_delivered(void **state)
     (void)state;
     sides[0].drop_on_frame = true;
     for (int i = 0; i < 10; i++) {
-        assert_int_equal(link_send(link, FRAME_RAFT, text("x")), ERR_OK);
+        assert_int_equal(link_send(link, FRAME_STATE, text("x")), ERR_OK);
     }
     until(first_down);
     assert_int_equal(sides[0].frames, 1);
@@ -165,7 +165,7 @@ static void a_killed_peer_is_down_and_nothing_else_is_hurt(void **state)
         until(first_down);
     }
     sides[0].frames = sides[1].frames = 0;
-    assert_int_equal(link_send(link, FRAME_RAFT, text("still here")), ERR_OK);
+    assert_int_equal(link_send(link, FRAME_STATE, text("still here")), ERR_OK);
     until(one_frame);
     assert_int_equal(sides[1].downs, 0);
 }
@@ -226,7 +226,7 @@ static _Noreturn void flood(const char *address)
     for (;;) {
         poll_side(&sides[2]);
         while (link_queued(link) < 1000000 &&
-               link_send(link, FRAME_RAFT, bytes_of(body, sizeof body)) == ERR_OK) {
+               link_send(link, FRAME_STATE, bytes_of(body, sizeof body)) == ERR_OK) {
         }
         links_flush(sides[2].links);
         await_wake();

@@ -178,9 +178,8 @@ void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Re
     body.suspects = in->suspects;
     body.n_suspects = in->n_suspects;
     body.alone = fence_role_is_short(c, "", 1);
-    fault = strcmp(in->name, peer->name) != 0 || peer->role != ROLE_NODE
-                ? "the name is not that of the link"
-                : state_registration_fault(&body);
+    fault = strcmp(in->name, peer->name) != 0 ? "the name is not that of the link"
+                                              : state_registration_fault(&body);
     if (fault != NULL) {
         refuse(c, peer->id, fault, 0);
         return;

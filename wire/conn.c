@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "wire/access.h"
 #include "wire/hello.h"
 #include "wire/inject.h"
 
@@ -153,6 +154,37 @@ void conn_garbage(struct conn *conn, const char *what, struct bytes seen)
     conn_close(conn, reason);
 }
 
+/* May this peer say that to us? What a stranger may not say, or who is none any more, ends the
+ * connection, and shows `in`; else it is dropped. */
+static bool may_say(struct conn *conn, const struct frame *frame, struct bytes in)
+{
+    const bool up = conn_is_up(conn);
+    const struct hello *peer = &conn->peer;
+    const enum access_message m = access_judge(
+        frame, up ? (unsigned)peer->role : ROLE_STRANGER, conn->links->config.self.role);
+    char text[LINK_REASON_MAX];
+
+    if (m == ACCESS_NONE) {
+        return true;
+    }
+    if (!up || frame->type <= FRAME_REFUSED) {
+        conn_garbage(conn, up ? "a greeting on a link that is up" : "no hello first", in);
+        return false;
+    }
+    access_count(peer->role);
+    (void)snprintf(text, sizeof text, "%s may not say %s", peer->name, access_text(m));
+    if (links_may_log_refusal(conn, text)) {
+        log_warn("link",
+                 "message_refused",
+                 "peer=%s role=%s address=%s message=\"%s\" reason=\"its role may not say it\"",
+                 peer->name,
+                 link_role_name(peer->role),
+                 conn->link->address,
+                 access_text(m));
+    }
+    return false;
+}
+
 static void on_frame(struct conn *conn, const struct frame *frame)
 {
     struct links *links = conn->links;
@@ -212,12 +244,13 @@ static void deliver(struct conn *conn)
             return;
         }
         conn->in_at += size;
+        if (!may_say(conn, &frame, in)) {
+            continue;
+        }
         if (frame_type_has_records((uint8_t)frame.type) && frame.flags != conn_record_flags(conn)) {
             conn_garbage(conn, "records of another protocol than the link's", in);
-        } else if (conn_is_up(conn) || frame.type <= FRAME_REFUSED) {
-            on_frame(conn, &frame);
         } else {
-            conn_garbage(conn, "no hello first", in);
+            on_frame(conn, &frame);
         }
     }
 }

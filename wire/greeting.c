@@ -14,6 +14,7 @@
 #include "wire/links.h"
 
 #include "base/log.h"
+#include "wire/access.h"
 #include "wire/cursor.h"
 #include "wire/hello.h"
 
@@ -166,6 +167,20 @@ static void on_welcome(struct conn *conn, const struct frame *frame)
     }
 }
 
+/* The table of wire/access.h has no link between the two. */
+static void refuse_role(struct conn *conn)
+{
+    char reason[LINK_REASON_MAX];
+
+    (void)snprintf(reason,
+                   sizeof reason,
+                   "%s and %s have no links with each other%s",
+                   link_role_name(conn->peer.role),
+                   link_role_name(conn->links->config.self.role),
+                   conn->peer.role == ROLE_CLI ? ": ask a coordinator" : "");
+    refuse(conn, REFUSAL_LINK, reason, reason);
+}
+
 static void on_hello(struct conn *conn, const struct frame *frame)
 {
     const struct hello *self = &conn->links->config.self;
@@ -184,6 +199,10 @@ static void on_hello(struct conn *conn, const struct frame *frame)
         conn->tls == NULL ? REFUSAL_NONE : secure_judge(conn, reason_tls, sizeof reason_tls);
     if (refusal != REFUSAL_NONE) {
         refuse(conn, refusal, reason_tls, reason_tls);
+        return;
+    }
+    if (!access_may(ACCESS_FRAME_HELLO, conn->peer.role, self->role)) {
+        refuse_role(conn);
         return;
     }
     const struct hello_verdict verdict = hello_judge(self, &conn->peer);
@@ -229,9 +248,7 @@ void greeting_judge_fleet(struct conn *conn)
 
 void greeting_on_frame(struct conn *conn, const struct frame *frame)
 {
-    if (conn->link->up) {
-        conn_garbage(conn, "a greeting on a link that is up", frame->body);
-    } else if (frame->type == FRAME_HELLO) {
+    if (frame->type == FRAME_HELLO) {
         on_hello(conn, frame);
     } else if (frame->type == FRAME_REFUSED) {
         on_refused(conn, frame);

@@ -215,7 +215,7 @@ bool links_may_log_refusal(struct conn *conn, const char *text)
     struct links *links = conn->links;
 
     if (conn->link->dialled) {
-        return link_may_log(conn->link, text);
+        return link_may_log(conn->link, text) && links_may_log(links);
     }
     if (strcmp(links->logged, text) == 0 && links->now_us - links->logged_us < REPEAT_US) {
         return false;

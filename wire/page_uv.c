@@ -2,6 +2,7 @@
 #include "wire/page_uv.h"
 
 #include "base/mem.h"
+#include "wire/access.h"
 #include "wire/refusals.h"
 
 #include <pthread.h>
@@ -101,6 +102,7 @@ static void put_figures(enum metrics_format format, const struct page_who *who,
     metrics_put_labelled(&m, &ready, "role", who->role, who->not_ready == NULL);
     figures(owner, &m);
     refusals_put_metrics(&m);
+    access_put_metrics(&m);
     metrics_end(&m);
 }
 

@@ -17,6 +17,8 @@
     X(PEER_NEWER, "peer_newer")         /* ... and we must */                                   \
     X(NO_RANGE, "no_range")             /* what it says it speaks is no range of versions */    \
     X(OWNER, "owner")                   /* who owns the link does not want this peer */         \
+    X(LINK, "link")                     /* its role has no links with ours */                   \
+    X(TOO_MANY, "too_many")             /* it has as many links as one process may have */      \
     X(BY_PEER, "by_peer")               /* the peer refused us; its log knows why */            \
     X(PLAINTEXT, "plaintext")           /* it speaks no TLS, and we do */                       \
     X(NO_CERTIFICATE, "no_certificate") /* it shows none */                                     \
