@@ -246,8 +246,9 @@ sim: $(sims)
 mutants: export MUTANTS_PLANTED = 1
 mutants:
 	+@$(submake) MUTANTS=1 run-mutants
-run-mutants: $(out)/sim/fleet_sim $(checker) $(out)/tests/node_threads_test $(out)/tests/session_walk_test $(out)/tests/share_test $(out)/tests/access_test
-	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests "$(out)/tests/access_test --mutants" "$(out)/tests/node_threads_test --mutants" "$(out)/tests/session_walk_test --mutants" "$(out)/tests/share_test --mutants" "$(out)/sim/fleet_sim --mutants" "tests/e2e/smoke_history.py $(binary)"
+planted := access node_threads session_walk share roles
+run-mutants: $(out)/sim/fleet_sim $(checker) $(planted:%=$(out)/tests/%_test)
+	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests $(planted:%="$(out)/tests/%_test --mutants") "$(out)/sim/fleet_sim --mutants" "tests/e2e/smoke_history.py $(binary)"
 
 raft-sim: $(sims)
 	$(out)/sim/raft_sim --guards --seeds $(or $(SEEDS),1000)

@@ -9,8 +9,8 @@ static const struct {
     const char *text;
 } mutants[] = {
 #define X(name, text) {#name, text},
-    MUTANT_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_LINK_LIST(X) MUTANT_SESSION_LIST(X)
-        MUTANT_PLAYER_LIST(X) MUTANT_SHARE_LIST(X)
+    MUTANT_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_LINK_LIST(X) MUTANT_STATE_LIST(X)
+        MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X) MUTANT_SHARE_LIST(X)
 #undef X
 };
 

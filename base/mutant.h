@@ -84,6 +84,10 @@
 
 /* Of links, which no simulator has: tests/access_test.c --mutants. */
 #define MUTANT_LINK_LIST(X) X(M_ANYROLE, "whoever has a link may say everything")
+/* Of the replicated state: tests/roles_test.c --mutants. */
+#define MUTANT_STATE_LIST(X)                               \
+    X(M_TWONAMES, "a number is another kind on each node") \
+    X(M_LASTKINDS, "who registers last says what all nodes of its role host")
 
 /* Of clients' sessions: tests/session_walk_test.c --mutants, and the simulator. */
 #define MUTANT_SESSION_LIST(X)                                                     \
@@ -119,8 +123,8 @@
 
 enum mutant {
 #define X(name, text) name,
-    MUTANT_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_LINK_LIST(X) MUTANT_SESSION_LIST(X)
-        MUTANT_PLAYER_LIST(X) MUTANT_SHARE_LIST(X)
+    MUTANT_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_LINK_LIST(X) MUTANT_STATE_LIST(X)
+        MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X) MUTANT_SHARE_LIST(X)
 #undef X
 };
 

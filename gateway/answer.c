@@ -135,7 +135,10 @@ static void on_expired(struct router *r, struct pending *p)
 /* An earlier copy, whose answer is still to come, may have met another owner: ask once more. */
 static void on_no_kind(struct router *r, struct pending *p)
 {
-    if (pending_never_ran(p)) {
+    const struct peer *owner = route_owner(r, p->lane);
+    const bool comes = owner != NULL && peer_lacks(owner, p->kind); // it was sent by an older ring
+
+    if (pending_never_ran(p) && !comes) {
         route_finish(r, p, REPLY_NO_KIND, route_nothing);
     } else {
         again(r, p, backoff_ms(p), false);

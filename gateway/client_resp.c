@@ -97,7 +97,7 @@ static void put_reply_error(const struct client *c, enum reply_code code, struct
                    "again\r\n");
         break;
     case REPLY_NO_KIND:
-        put_format(out, "-NOKIND no node hosts an actor of this kind and id\r\n");
+        put_format(out, "-NOKIND no node, or not the one of this id, hosts this kind and id\r\n");
         break;
     case REPLY_QUARANTINED:
         put_format(

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "wire/control.h"
 
 #include <inttypes.h>
@@ -144,6 +145,51 @@ static void update_peer(struct router *r, struct peer *peer, const struct view_m
     }
 }
 
+/* All kinds of one role. */
+struct role_kinds {
+    const struct view_member *first; /* of that role */
+    struct ring_kinds kinds;
+};
+
+static struct role_kinds *find_role(struct role_kinds *roles, const char *role)
+{
+    while (roles->first != NULL && strcmp(roles->first->role, role) != 0) {
+        roles++;
+    }
+    return roles;
+}
+
+/* What other nodes of its role host, and this one does not. Nearly always all host the same. */
+static void find_lacks(struct router *r)
+{
+    const struct view *v = r->view;
+    struct role_kinds *roles = mem_new(v->member_count + 1, sizeof *roles);
+
+    for (size_t i = 0; i < v->member_count; i++) {
+        const struct view_member *m = &v->member[i];
+        struct role_kinds *role = find_role(roles, m->role);
+
+        role->first = role->first == NULL ? m : role->first;
+        for (size_t k = 0; k < m->kinds.count; k++) {
+            (void)ring_kinds_add(&role->kinds,
+                                 m->kinds.kind[k]); // those of the dead may be too many
+        }
+    }
+    for (size_t i = 0; i < v->member_count; i++) {
+        const struct view_member *m = &v->member[i];
+        const struct role_kinds *role = find_role(roles, m->role);
+        struct peer *peer = peer_find(&r->peers, m->slot);
+
+        peer->lacks.count = 0;
+        for (size_t k = 0; k < role->kinds.count; k++) {
+            if (!ring_kinds_have(&m->kinds, role->kinds.kind[k])) {
+                (void)ring_kinds_add(&peer->lacks, role->kinds.kind[k]);
+            }
+        }
+    }
+    mem_free(roles);
+}
+
 static void sync_peers(struct router *r)
 {
     for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
@@ -167,6 +213,7 @@ static void sync_peers(struct router *r)
             update_peer(r, peer, member);
         }
     }
+    find_lacks(r);
 }
 
 /* Arcs that changed hands without a drain: their old owner is fenced, and will not answer (or not

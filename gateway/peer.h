@@ -20,14 +20,15 @@ struct peer {
     uint64_t member_incarnation; /* as the directory has it */
     char name[VIEW_NAME_MAX + 1];
     char address[VIEW_ADDRESS_MAX + 1];
-    bool told_awaits;      /* it was told that I await answers of it */
-    struct list in_flight; /* struct pending: their last attempt went here */
-    struct list stalled;   /* struct lane: until there is room */
-    struct list_link fed;  /* in the router's list of peers that have got room */
-    uint64_t answered_us;  /* when something that was sent here was answered last */
-    uint64_t overtaken_us; /* what was sent here before was overtaken by an answer */
-    size_t size;           /* bytes of those in flight, their replies as expected */
-    size_t reply_size;     /* what a reply is expected to take */
+    struct ring_kinds lacks; /* kinds that others of its role host, and it does not (yet) */
+    bool told_awaits;        /* it was told that I await answers of it */
+    struct list in_flight;   /* struct pending: their last attempt went here */
+    struct list stalled;     /* struct lane: until there is room */
+    struct list_link fed;    /* in the router's list of peers that have got room */
+    uint64_t answered_us;    /* when something that was sent here was answered last */
+    uint64_t overtaken_us;   /* what was sent here before was overtaken by an answer */
+    size_t size;             /* bytes of those in flight, their replies as expected */
+    size_t reply_size;       /* what a reply is expected to take */
 };
 
 struct peers {
@@ -52,6 +53,12 @@ bool peer_takes_requests(const struct peer *peer);
 static inline uint64_t peer_asked(const struct peer *peer)
 {
     return peer->incarnation != 0 ? peer->incarnation : peer->member_incarnation;
+}
+
+/* Does it not host what others do? Requests for that wait until it does, or another has the id. */
+static inline bool peer_lacks(const struct peer *peer, uint16_t kind)
+{
+    return peer->lacks.count > 0 && ring_kinds_have(&peer->lacks, kind);
 }
 
 /* What was sent there at `sent_us` was answered, by whomever. */

@@ -335,6 +335,10 @@ void route_push(struct router *r, struct lane *lane)
         list_push_back(&r->stalled, &lane->stalled);
         return;
     }
+    if (peer_lacks(owner, lane->kind)) {
+        list_push_back(&r->stalled, &lane->stalled);
+        return;
+    }
     if (!has_room(r, owner)) {
         list_push_back(&owner->stalled, &lane->stalled);
         return;

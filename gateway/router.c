@@ -161,7 +161,11 @@ static void expire(struct router *r)
     struct pending *p = NULL;
 
     while ((p = ages_expired(&r->ages, r->now_us)) != NULL) {
-        route_finish(r, p, pending_never_ran(p) ? REPLY_REJECTED : REPLY_TIMEOUT, route_nothing);
+        const struct peer *owner = route_owner(r, p->lane);
+        const bool lacks = owner != NULL && peer_lacks(owner, p->kind);
+        const enum reply_code never = lacks ? REPLY_NO_KIND : REPLY_REJECTED;
+
+        route_finish(r, p, pending_never_ran(p) ? never : REPLY_TIMEOUT, route_nothing);
     }
 }
 

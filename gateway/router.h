@@ -31,7 +31,11 @@
  *     SENT     its predecessor was given up         send again with a new base    WAITING
  *     SENT     OK, APP_ERROR of a fenced owner      reply UNKNOWN; send again if  done
  *              (hole 63)                            it is idempotent
- *     any      deadline                             never run: REJECTED else TIMEOUT   done
+ *     WAITING  its owner does not host its kind,    wait for a ring by which it   WAITING
+ *              and others of its role do            does, or another owns it
+ *     any      deadline                             never run: REJECTED, or       done
+ *                                                   NO_KIND if its owner lacks
+ *                                                   the kind; else TIMEOUT
  *
  * WAITING with a copy that may have run: an answer of that copy ends it too.
  *

@@ -70,8 +70,7 @@ void hold_on_state(struct host *h, uint64_t peer, const struct state_record *r)
     const size_t others = staged_size(hold) - s->size;
     const size_t room = h->config.staged_size_max - others;
     s->peer = peer;
-    if (!end && (!host_has_kind(h, r->kind) ||
-                 !comes_from_arc(hold, ring_point_cell(position), r->source))) {
+    if (!end && !comes_from_arc(hold, ring_point_cell(position), r->source)) {
         s->refused = true; // nobody asked for this actor
     }
     const enum staging_verdict verdict = staging_take(s, r, position, room);

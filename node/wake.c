@@ -83,6 +83,10 @@ void wake_if_wanted(struct host *h, struct actor *a)
 void wake_arrived(struct host *h, struct actor *a)
 {
     const struct image *image = actor_image(a);
+
+    if (!host_has_kind(h, a->kind)) {
+        return; // it waits here for the next owner, or for this node's next build
+    }
     // Its client is there, and waits for what it is pushed.
     const bool bound = image != NULL && image->bond.size > 0;
     const bool always = kind_is_always(host_kind_of(h, a->kind)) && !mutant(M_NOREMEMBER);

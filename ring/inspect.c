@@ -102,6 +102,9 @@ uint64_t view_digest(const struct view *v)
         if (m->role[0] != '\0') {
             digest_bytes(&s, bytes_of(m->role, strlen(m->role)));
         }
+        for (size_t k = 0; k < m->kinds.count; k++) {
+            siphash_word(&s, m->kinds.kind[k]);
+        }
     }
     for (size_t i = 0; i < v->quarantine.count; i++) {
         siphash_word(&s, v->quarantine.entry[i].kind);

@@ -125,9 +125,8 @@ static enum err read_nodes(struct planner *p, const struct ring *r, const struct
     return p->weight > 0 ? ERR_OK : ERR_INVALID;
 }
 
-/* The shares of one segment: only who has its role stays in it. False: nobody does. */
-static bool read_segment(struct planner *p, const struct plan_node *nodes, size_t count,
-                         const char *role)
+/* The shares of one segment: only who fits it stays in it. False: nobody does. */
+static bool read_segment(struct planner *p, const struct plan_node *nodes, size_t count)
 {
     p->weight = 0;
     memset(p->of, 0, sizeof p->of);
@@ -136,7 +135,7 @@ static bool read_segment(struct planner *p, const struct plan_node *nodes, size_
         const struct plan_node *n = &nodes[i];
         struct share *s = &p->share[n->slot];
 
-        s->stays = !n->leaving && plan_has_role(n, role);
+        s->stays = !n->leaving && plan_fits(n, p->segment);
         s->target = 0;
         s->own = 0;
         p->weight += s->stays ? n->weight : 0;
@@ -577,7 +576,7 @@ static void level(struct planner *p)
 /* One vnode, to the longest-serving node. */
 static void appoint(struct planner *p, const struct plan_node *nodes, size_t count)
 {
-    const struct plan_node *oldest = plan_oldest(nodes, count, p->segment->role);
+    const struct plan_node *oldest = plan_oldest(nodes, count, p->segment);
 
     for (uint32_t i = 0; oldest != NULL && i < p->pieces.count; i++) {
         if (p->pieces.piece[i].owner != oldest->slot) {
@@ -690,7 +689,7 @@ static void make_segment(struct planner *p, const struct plan_input *in,
     p->from = s == NULL ? 0 : s->from;
     p->cells = s == NULL ? (int64_t)1 << in->ring->grid : (int64_t)1 << s->bits;
     pieces_load(&p->pieces, in->ring, p->from, p->from + (uint32_t)p->cells);
-    if (!read_segment(p, in->nodes, in->node_count, s == NULL ? "" : s->role) ||
+    if (!read_segment(p, in->nodes, in->node_count) ||
         (in->limits->owned_only && has_unowned(&p->pieces))) {
         return;
     }

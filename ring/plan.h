@@ -18,9 +18,10 @@
 struct plan_node {
     uint32_t weight; /* 1..1000; share of cells is weight / sum of weights */
     uint16_t slot;
-    bool leaving;         /* draining: its share is 0, it gives everything */
-    const char *role;     /* borrowed; NULL = the default one, "" */
-    uint64_t incarnation; /* the least has served longest */
+    bool leaving;                   /* draining: its share is 0, it gives everything */
+    const char *role;               /* borrowed; NULL = the default one, "" */
+    uint64_t incarnation;           /* the least has served longest */
+    const struct ring_kinds *kinds; /* borrowed; NULL = all of its role */
 };
 
 struct plan_limits {
@@ -66,10 +67,12 @@ MUST_CHECK enum err plan_make(struct plan *plan, const struct ring *ring,
                               const struct plan_limits *limits);
 void plan_fini(struct plan *plan);
 
-/* Of the nodes that stay and have the role, the one that has served longest; NULL = none. */
+/* Of the nodes that stay and fit the segment, the one that has served longest; NULL = none. */
 const struct plan_node *plan_oldest(const struct plan_node *nodes, size_t node_count,
-                                    const char *role);
-bool plan_has_role(const struct plan_node *node, const char *role);
+                                    const struct ring_segment *segment);
+/* It has the role of the segment (NULL: the default one), and hosts the kind of a singleton or set.
+ */
+bool plan_fits(const struct plan_node *node, const struct ring_segment *segment);
 
 /* In each segment, for the nodes of its role: MOVEs of all that `dead` (RING_NODE_NONE: nobody)
  * owns, whole, largest first, each to that one of `nodes` (their slots

@@ -78,14 +78,9 @@ static int64_t *count_cells(const struct stretch *t)
     return own;
 }
 
-static const char *role_of(const struct stretch *t)
-{
-    return t->segment == NULL ? "" : t->segment->role;
-}
-
 static bool may_get(const struct stretch *t, const struct plan_node *n)
 {
-    return !n->leaving && plan_has_role(n, role_of(t));
+    return !n->leaving && plan_fits(n, t->segment);
 }
 
 /* Everyone of its role who stays, by what he lacks of his share. */
@@ -116,18 +111,21 @@ static bool is_older(const struct plan_node *a, const struct plan_node *b)
     return (a->incarnation < b->incarnation) != mutant(M_YOUNGEST);
 }
 
-bool plan_has_role(const struct plan_node *node, const char *role)
+bool plan_fits(const struct plan_node *node, const struct ring_segment *segment)
 {
-    return strcmp(node->role == NULL ? "" : node->role, role) == 0 || mutant(M_ROLE);
+    const char *role = segment == NULL ? "" : segment->role;
+
+    return mutant(M_ROLE) || (strcmp(node->role == NULL ? "" : node->role, role) == 0 &&
+                              (node->kinds == NULL || ring_kinds_fit(node->kinds, segment)));
 }
 
 const struct plan_node *plan_oldest(const struct plan_node *nodes, size_t node_count,
-                                    const char *role)
+                                    const struct ring_segment *segment)
 {
     const struct plan_node *oldest = NULL;
 
     for (size_t i = 0; i < node_count; i++) {
-        if (!nodes[i].leaving && plan_has_role(&nodes[i], role) &&
+        if (!nodes[i].leaving && plan_fits(&nodes[i], segment) &&
             (oldest == NULL || is_older(&nodes[i], oldest))) {
             oldest = &nodes[i];
         }

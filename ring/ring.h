@@ -55,6 +55,12 @@ enum {
     RING_POINT_BITS = 40, /* of a point, below its cell */
 };
 
+/* The kinds that a node hosts, ascending. None: it did not say, and hosts all that there are. */
+struct ring_kinds {
+    uint16_t count;
+    uint16_t kind[RING_SEGMENT_KINDS_MAX];
+};
+
 /* How the ids of a segment's kinds get their cells, and who should own them. */
 enum ring_policy {
     RING_HASH = 0,   /* by hash; spread over the role's nodes by weight */
@@ -227,5 +233,13 @@ void ring_encode(const struct ring *r, struct buffer *out);
 /* `r` is uninitialised; on error (ERR_CORRUPT; ERR_FOREIGN: another RING_SPEC) it is left an
  * empty ring, to be ring_fini()ed too. Never trusts the bytes. */
 MUST_CHECK enum err ring_decode(struct ring *r, struct bytes in);
+
+/* True: whoever hosts these hosts `kind`. */
+bool ring_kinds_have(const struct ring_kinds *k, uint16_t kind);
+/* Add one, up to RING_SEGMENT_KINDS_MAX; it may be there already. False: there is no room. */
+bool ring_kinds_add(struct ring_kinds *k, uint16_t kind);
+/* True: who hosts these may own cells of the segment (NULL: the default one), if it has its role: a
+ * singleton or a set is of one kind, which it must host; what is spread by hash waits for it. */
+bool ring_kinds_fit(const struct ring_kinds *k, const struct ring_segment *s);
 
 #endif

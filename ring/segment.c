@@ -239,3 +239,44 @@ void ring_put_segment(struct ring *r, size_t index, const struct ring_segment *s
         add_vnodes(r, &r->segment[index], vnodes, version);
     }
 }
+
+/* ---- who hosts what ---- */
+
+static size_t place_of(const struct ring_kinds *k, uint16_t kind)
+{
+    size_t at = 0;
+
+    while (at < k->count && k->kind[at] < kind) {
+        at++;
+    }
+    return at;
+}
+
+bool ring_kinds_have(const struct ring_kinds *k, uint16_t kind)
+{
+    const size_t at = place_of(k, kind);
+
+    return k->count == 0 || (at < k->count && k->kind[at] == kind);
+}
+
+bool ring_kinds_add(struct ring_kinds *k, uint16_t kind)
+{
+    const size_t at = place_of(k, kind);
+
+    if (at < k->count && k->kind[at] == kind) {
+        return true;
+    }
+    if (k->count == RING_SEGMENT_KINDS_MAX) {
+        return false;
+    }
+    memmove(&k->kind[at + 1], &k->kind[at], (k->count - at) * sizeof *k->kind);
+    k->kind[at] = kind;
+    k->count++;
+    return true;
+}
+
+bool ring_kinds_fit(const struct ring_kinds *k, const struct ring_segment *s)
+{
+    return s == NULL || s->policy == RING_HASH || s->kind_count == 0 ||
+           ring_kinds_have(k, s->kind[0]);
+}

@@ -128,6 +128,11 @@ static bool member_read(struct view_member *m, const Rh__Member *in)
     memcpy(m->name, in->name, strlen(in->name));
     memcpy(m->address, in->address, strlen(in->address));
     memcpy(m->role, in->role, strlen(in->role));
+    for (size_t i = 0; i < in->n_kinds; i++) {
+        if (in->kinds[i] > UINT16_MAX || !ring_kinds_add(&m->kinds, (uint16_t)in->kinds[i])) {
+            return false;
+        }
+    }
     return true;
 }
 

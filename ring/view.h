@@ -29,6 +29,7 @@ struct view_member {
     uint32_t weight; /* up to VIEW_WEIGHT_MAX */
     bool leaving;    /* draining: gets nothing new */
     char role[RING_ROLE_MAX + 1];
+    struct ring_kinds kinds;
 };
 
 struct view {

@@ -87,6 +87,11 @@ static Rh__Member wire_member(const struct view_member *m)
     out.weight = m->weight;
     out.leaving = m->leaving;
     out.role = mem_string(m->role);
+    out.n_kinds = m->kinds.count;
+    out.kinds = mem_new((size_t)m->kinds.count + 1, sizeof *out.kinds);
+    for (size_t i = 0; i < m->kinds.count; i++) {
+        out.kinds[i] = m->kinds.kind[i];
+    }
     return out;
 }
 
@@ -122,6 +127,7 @@ void view_config_fini(Rh__Config *config)
         mem_free(config->members[i]->name);
         mem_free(config->members[i]->address);
         mem_free(config->members[i]->role);
+        mem_free(config->members[i]->kinds);
         mem_free(config->members[i]);
     }
     mem_free(config->members);

@@ -100,6 +100,7 @@ static const char *plan_waits(const struct fleet *f)
                 .weight = view->member[i].weight,
                 .leaving = view->member[i].leaving,
                 .role = view->member[i].role,
+                .kinds = &view->member[i].kinds,
                 .incarnation = view->member[i].incarnation,
             };
         }

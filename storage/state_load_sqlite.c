@@ -6,6 +6,7 @@
 #include "storage/statement_sqlite.h"
 #include "wire/versions.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The fleet's format, if this version reads it. */
@@ -135,6 +136,24 @@ static void add_member(struct state *s, const struct state_node *n)
     memcpy(m->name, n->name, sizeof m->name);
     memcpy(m->address, n->address, sizeof m->address);
     memcpy(m->role, n->role, sizeof m->role);
+    m->kinds = n->kinds;
+}
+
+/* An older image has no such column, and statement_get_text() nothing then. */
+static bool get_kinds(struct statement *q, struct ring_kinds *k)
+{
+    char text[STATE_KINDS_TEXT_SIZE];
+    bool good = statement_get_text(q, text, sizeof text);
+
+    for (const char *at = text; good && *at != '\0';) {
+        char *end = NULL;
+        const unsigned long kind = strtoul(at, &end, 10);
+
+        good = end != at && kind <= UINT16_MAX && (*end == ',' || *end == '\0') &&
+               ring_kinds_add(k, (uint16_t)kind);
+        at = *end == ',' ? end + 1 : end;
+    }
+    return good;
 }
 
 static bool load_nodes(sqlite3 *db, struct state *s)
@@ -166,6 +185,7 @@ static bool load_nodes(sqlite3 *db, struct state *s)
         good = good && statement_get_text(&q, n->role, sizeof n->role);
         n->wish = statement_get_number(&q);
         n->wished = statement_get_number(&q);
+        good = good && get_kinds(&q, &n->kinds);
         add_member(s, n);
     }
     statement_close(&q);

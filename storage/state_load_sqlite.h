@@ -9,6 +9,8 @@
 
 #include <sqlite3.h>
 
+enum { STATE_KINDS_TEXT_SIZE = 6 * RING_SEGMENT_KINDS_MAX + 1 }; /* numbers and commas */
+
 /* The kinds that nodes declared, and for people the ring's segments. */
 #define STATE_ROLE_TABLES                                                                       \
     "CREATE TABLE IF NOT EXISTS kind(number INTEGER PRIMARY KEY, name TEXT, role TEXT,"         \

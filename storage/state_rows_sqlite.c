@@ -3,6 +3,7 @@
  * The state's tables, written: as a whole, or the rows that a command changed.
  */
 #include "storage/state_db_sqlite.h"
+#include "storage/state_load_sqlite.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,11 +47,25 @@ static void put_cluster(struct state_db *db, const struct state *s)
     statement_close(&q);
 }
 
+/* "0,3,7" */
+static void kinds_text(const struct ring_kinds *k, char text[STATE_KINDS_TEXT_SIZE])
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < k->count; i++) {
+        used += (size_t)snprintf(
+            text + used, STATE_KINDS_TEXT_SIZE - used, i == 0 ? "%u" : ",%u", (unsigned)k->kind[i]);
+    }
+}
+
 static void put_nodes(struct state_db *db, const struct state *s)
 {
+    char kinds[STATE_KINDS_TEXT_SIZE];
+
     state_rows_run(db, "DELETE FROM node");
     struct statement q = statement_kept(
-        &db->statements, db->db, "INSERT INTO node VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+        &db->statements, db->db, "INSERT INTO node VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
 
     for (size_t i = 0; i < s->node_count; i++) {
         const struct state_node *n = &s->node[i];
@@ -71,6 +86,8 @@ static void put_nodes(struct state_db *db, const struct state *s)
         statement_text(&q, n->role);
         statement_number(&q, n->wish);
         statement_number(&q, n->wished);
+        kinds_text(&n->kinds, kinds);
+        statement_text(&q, kinds);
         statement_run(&q);
     }
     statement_close(&q);

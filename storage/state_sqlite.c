@@ -20,7 +20,7 @@ static const char schema[] =
     "CREATE TABLE node(slot INTEGER PRIMARY KEY, name TEXT, address TEXT, zone TEXT,"
     " incarnation INTEGER, nonce INTEGER, boot_id BLOB, data_uuid BLOB, weight INTEGER,"
     " leaving INTEGER, stopping INTEGER, barred INTEGER, clean INTEGER, role TEXT DEFAULT '',"
-    " wish INTEGER DEFAULT 0, wished INTEGER DEFAULT 0);"
+    " wish INTEGER DEFAULT 0, wished INTEGER DEFAULT 0, kinds TEXT DEFAULT '');"
     "CREATE TABLE vnode(id INTEGER PRIMARY KEY, from_cell INTEGER, to_cell INTEGER, owner INTEGER,"
     " generation INTEGER, cold INTEGER, txn INTEGER);"
     "CREATE TABLE txn(number INTEGER PRIMARY KEY, state TEXT, base INTEGER, version INTEGER,"
@@ -130,7 +130,8 @@ void state_db_apply(struct state_db *db, const struct state *s, const Rh__Comman
     if (!result->accepted) {
         return;
     }
-    if (command->body_case == RH__COMMAND__BODY_FORMAT) {
+    if (command->body_case == RH__COMMAND__BODY_FORMAT ||
+        command->body_case == RH__COMMAND__BODY_INIT) {
         put_format(db, s->format);
     }
     db->state = s;

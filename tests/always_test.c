@@ -103,8 +103,8 @@ static int setup(void **state)
     ring_put_segment(&leader.ring, 0, &boss, 1, 13);
     ring_put_segment(&leader.ring, 1, &mail, 1, 14);
     leader.member = mem_new(2, sizeof *leader.member);
-    leader.member[0] = (struct view_member){1, "n1", "h:1", 10, 1, false, ""};
-    leader.member[1] = (struct view_member){2, "n2", "h:2", 11, 1, false, ""};
+    leader.member[0] = (struct view_member){1, "n1", "h:1", 10, 1, false, "", {0}};
+    leader.member[1] = (struct view_member){2, "n2", "h:2", 11, 1, false, "", {0}};
     leader.member_count = 2;
     give(0, nobody);
     (void)snprintf(config.name, sizeof config.name, "n1");

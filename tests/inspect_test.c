@@ -198,8 +198,8 @@ static void stage_open(struct stage *s)
     ring_create(&s->leader.ring, VNODES, 1, 12);
     s->leader.ring.vnode[0].owner = 1;
     s->leader.member = mem_new(2, sizeof *s->leader.member);
-    s->leader.member[0] = (struct view_member){1, "n1", "h:1", 10, 1, false, ""};
-    s->leader.member[1] = (struct view_member){2, "n2", "h:2", 11, 1, false, ""};
+    s->leader.member[0] = (struct view_member){1, "n1", "h:1", 10, 1, false, "", {0}};
+    s->leader.member[1] = (struct view_member){2, "n2", "h:2", 11, 1, false, "", {0}};
     s->leader.member_count = 2;
     const struct ring_op move = {.kind = RING_MOVE, .vnode = VNODES - 1, .from = 1, .to = 2};
     ring_apply(&s->leader.ring, &move, 1, 13, 13);

@@ -766,16 +766,28 @@ static void nonsense_is_refused(void **state)
         size_t count;
     } cases[] = {
         {"nobody", {{0}}, LIMITS(64, 8, 4), 0},
-        {"nobody stays", {{1, 1, true, NULL, 0}, {1, 2, true, NULL, 0}}, LIMITS(64, 8, 4), 2},
-        {"an owner unknown", {{1, 2, false, NULL, 0}}, LIMITS(64, 8, 4), 1},
-        {"a slot twice", {{1, 1, false, NULL, 0}, {1, 1, false, NULL, 0}}, LIMITS(64, 8, 4), 2},
-        {"slot 0", {{1, 1, false, NULL, 0}, {1, 0, false, NULL, 0}}, LIMITS(64, 8, 4), 2},
-        {"slot 4096", {{1, 1, false, NULL, 0}, {1, 4096, false, NULL, 0}}, LIMITS(64, 8, 4), 2},
-        {"weight 0", {{0, 1, false, NULL, 0}}, LIMITS(64, 8, 4), 1},
-        {"weight 1001", {{1001, 1, false, NULL, 0}}, LIMITS(64, 8, 4), 1},
-        {"no vnodes", {{1, 1, false, NULL, 0}}, LIMITS(0, 8, 4), 1},
-        {"no moves", {{1, 1, false, NULL, 0}}, LIMITS(64, 0, 4), 1},
-        {"no waves", {{1, 1, false, NULL, 0}}, LIMITS(64, 8, 0), 1},
+        {"nobody stays",
+         {{1, 1, true, NULL, 0, NULL}, {1, 2, true, NULL, 0, NULL}},
+         LIMITS(64, 8, 4),
+         2},
+        {"an owner unknown", {{1, 2, false, NULL, 0, NULL}}, LIMITS(64, 8, 4), 1},
+        {"a slot twice",
+         {{1, 1, false, NULL, 0, NULL}, {1, 1, false, NULL, 0, NULL}},
+         LIMITS(64, 8, 4),
+         2},
+        {"slot 0",
+         {{1, 1, false, NULL, 0, NULL}, {1, 0, false, NULL, 0, NULL}},
+         LIMITS(64, 8, 4),
+         2},
+        {"slot 4096",
+         {{1, 1, false, NULL, 0, NULL}, {1, 4096, false, NULL, 0, NULL}},
+         LIMITS(64, 8, 4),
+         2},
+        {"weight 0", {{0, 1, false, NULL, 0, NULL}}, LIMITS(64, 8, 4), 1},
+        {"weight 1001", {{1001, 1, false, NULL, 0, NULL}}, LIMITS(64, 8, 4), 1},
+        {"no vnodes", {{1, 1, false, NULL, 0, NULL}}, LIMITS(0, 8, 4), 1},
+        {"no moves", {{1, 1, false, NULL, 0, NULL}}, LIMITS(64, 0, 4), 1},
+        {"no waves", {{1, 1, false, NULL, 0, NULL}}, LIMITS(64, 8, 0), 1},
     };
     struct ring r;
     struct plan plan;
@@ -795,7 +807,7 @@ static void nonsense_is_refused(void **state)
 
 static void an_empty_ring_needs_nothing(void **state)
 {
-    const struct plan_node node = {1, 1, false, NULL, 0};
+    const struct plan_node node = {1, 1, false, NULL, 0, NULL};
     const struct plan_limits limits = LIMITS(64, 8, 4);
     struct ring r;
     struct plan plan;

@@ -233,7 +233,7 @@ static void check_roles(const struct ring *r, const struct plan_node *nodes, siz
 
         for (size_t k = 0; k < count; k++) {
             if (nodes[k].slot == r->vnode[i].owner) {
-                assert_true(plan_has_role(&nodes[k], s == NULL ? "" : s->role));
+                assert_true(plan_fits(&nodes[k], s));
             }
         }
     }

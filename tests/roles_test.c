@@ -9,7 +9,9 @@
 #include "storage/state_sqlite.h"
 #include "txn/digest.h"
 #include "txn/roles.h"
+#include "wire/versions.h"
 
+#include "tests/planted.h"
 #include "tests/test.h"
 
 static struct state s;
@@ -18,6 +20,7 @@ static int setup(void **state)
 {
     (void)state;
     init(&s);
+    s.format = FLEET_FORMAT_KINDS;
     return 0;
 }
 
@@ -162,7 +165,7 @@ static void a_number_is_bound_for_all(void **state)
                  "kind 7 is 'boss' of role 'match', by singleton: it can't be 'boss' of role "
                  "'chat', by singleton; take another number");
     h.kind[0].placement = PLACE_HASH;
-    in = with("m1", "match", of(&h));
+    in = with("m2", "match", of(&h));
     expect_fault(&in, "by singleton: it can't be 'boss' of role 'match', by hash");
     h.kind[0] = *m.list[2];
     h.kind[0].number = 10;
@@ -170,15 +173,15 @@ static void a_number_is_bound_for_all(void **state)
     expect_fault(&in, "there is a set of daemons 'mail' already, of kind 9");
 }
 
-static void all_nodes_of_a_role_host_the_same(void **state)
+static void before_the_second_format_all_nodes_of_a_role_host_the_same(void **state)
 {
     struct hosted kv = plain();
     struct hosted echo = {.count = 0};
     struct hosted more = plain();
-    struct hosted none = {.count = 0};
     Rh__CommandRegister in;
 
     (void)state;
+    s.format = FLEET_FORMAT_OLDEST;
     expect_fine(with("n1", "", of(&kv)));
     host(&echo, 0, "echo", PLACE_HASH, 0);
     in = with("n2", "", of(&echo));
@@ -193,15 +196,136 @@ static void all_nodes_of_a_role_host_the_same(void **state)
     echo.kind[0].number = 1;
     in = with("n2", "", of(&echo));
     expect_fault(&in, "host kind 0 'kv', this one does not");
-    expect_fine(with("n2", "", of(&none))); // of an older version: it can't say
-    in = with("n3", "match", of(&none));
-    expect_fault(&in, "it has a role, and no kinds");
     // The only one that ever said something may say something else.
-    assert_int_not_equal(stamp_of(deregister(&s, 2, state_node_named(&s, "n2")->incarnation)), 0);
     expect_fine(with("n1", "", of(&more)));
     assert_int_equal(s.kind_count, 2);
     expect_fine(with("n1", "", of(&kv)));
     assert_int_equal(s.kind_count, 1);
+}
+
+static const struct state_node *node_of(const char *name)
+{
+    const struct state_node *n = state_node_named(&s, name);
+
+    assert_non_null(n);
+    return n;
+}
+
+static void die(const char *name)
+{
+    struct state_result r = fence(&s, node_of(name)->slot, node_of(name)->incarnation);
+
+    assert_true(r.accepted);
+    state_result_fini(&r);
+}
+
+static void expect_kinds(const char *want)
+{
+    char text[256] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < s.kind_count; i++) {
+        used += (size_t)snprintf(
+            text + used, sizeof text - used, "%u %s;", s.kind[i].number, s.kind[i].name);
+    }
+    assert_string_equal(text, want);
+}
+
+static void the_kinds_of_a_role_grow_node_by_node(void **state)
+{
+    struct hosted kv = plain();
+    struct hosted more = plain();
+    struct hosted echo = {.count = 0};
+    Rh__CommandRegister in;
+
+    (void)state;
+    expect_fine(with("n1", "", of(&kv)));
+    expect_fine(with("n2", "", of(&kv)));
+    host(&more, 1, "extra", PLACE_HASH, 0);
+    host(&more, 2, "one", PLACE_SINGLETON, 0);
+    expect_fine(with("n1", "", of(&more)));
+    expect_kinds("0 kv;1 extra;2 one;");
+    assert_int_equal(node_of("n1")->kinds.count, 3);
+    assert_int_equal(node_of("n2")->kinds.count, 1);
+    // An old one that comes back takes nothing away.
+    expect_fine(with("n2", "", of(&kv)));
+    expect_kinds("0 kv;1 extra;2 one;");
+    assert_int_equal(segment_of(2)->kind_count, 1);
+    // Its cells are for who hosts it alone, those of the default segment for both.
+    assert_true(
+        roles_fit(&s, node_of("n1"), ring_hit_vnode(s.view.ring.cell[segment_of(2)->from])));
+    assert_false(
+        roles_fit(&s, node_of("n2"), ring_hit_vnode(s.view.ring.cell[segment_of(2)->from])));
+    assert_true(roles_fit(&s, node_of("n2"), ring_hit_vnode(s.view.ring.cell[0])));
+    // A number has one name.
+    host(&echo, 1, "echo", PLACE_HASH, 0);
+    in = with("n3", "", of(&echo));
+    expect_fault(&in,
+                 "the nodes of the default role, such as 'n1', host kind 1 'extra', this one hosts "
+                 "'echo' under that number: give it a number of its own");
+    in = with("m1", "match", of(&echo));
+    expect_fault(&in, "kind 1 is 'extra' of the default role, by hash: it can't be 'echo' of role");
+    // It goes with the last that has it.
+    expect_fine(with("n2", "", of(&more)));
+    expect_fine(with("n1", "", of(&kv)));
+    expect_kinds("0 kv;1 extra;2 one;");
+    expect_fine(with("n2", "", of(&kv)));
+    expect_kinds("0 kv;");
+    assert_null(segment_of(2));
+    expect_fine(with("m1", "match", of(&echo)));
+    expect_kinds("0 kv;1 echo;");
+    state_check(&s);
+}
+
+static void what_only_the_dead_hosted_is_anybodys(void **state)
+{
+    struct hosted old = plain();
+    struct hosted next = {.count = 0};
+    Rh__CommandRegister in;
+
+    (void)state;
+    host(&old, 1, "extra", PLACE_SINGLETON, 0);
+    expect_fine(with("n1", "", of(&old)));
+    expect_fine(with("n2", "", of(&old)));
+    host(&next, 0, "hero", PLACE_HASH, 0);
+    host(&next, 1, "room", PLACE_HASH, 0);
+    in = with("n3", "", of(&next));
+    assert_true(roles_rivals(&s, &in, node_of("n1")));
+    expect_fault(&in, "kind 1 is 'extra' of the default role, by singleton: it can't be 'room'");
+    die("n1");
+    expect_fault(&in, "kind 1 is 'extra'");
+    assert_false(roles_rivals(&s, &in, node_of("n1")));
+    die("n2");
+    expect_fine(in);
+    expect_kinds("0 hero;1 room;");
+    assert_null(segment_of(1));
+    // The first that comes back is one of many now.
+    in = with("n1", "", of(&old));
+    expect_fault(&in, "kind 1 is 'room' of the default role, by hash: it can't be 'extra'");
+    expect_fine(with("n1", "", of(&next)));
+    state_check(&s);
+}
+
+static void who_was_there_before_the_format_rose_hosts_what_all_did(void **state)
+{
+    Rh__CommandFormat format = RH__COMMAND_FORMAT__INIT;
+    struct hosted kv = plain();
+    struct hosted more = plain();
+    struct state_result r;
+
+    (void)state;
+    s.format = FLEET_FORMAT_OLDEST;
+    expect_fine(with("n1", "", of(&kv)));
+    assert_int_equal(node_of("n1")->kinds.count, 0);
+    format.format = FLEET_FORMAT_KINDS;
+    r = apply(&s, RH__COMMAND__BODY_FORMAT, &format);
+    assert_true(r.accepted);
+    state_result_fini(&r);
+    assert_int_equal(node_of("n1")->kinds.count, 1);
+    state_check(&s);
+    host(&more, 1, "extra", PLACE_HASH, 0);
+    expect_fine(with("n2", "", of(&more)));
+    assert_false(ring_kinds_have(&node_of("n1")->kinds, 1));
 }
 
 static void dropped_kinds_free_their_segment(void **state)
@@ -318,6 +442,7 @@ static void a_snapshot_has_it_all(void **state)
     struct state_result r;
 
     (void)state;
+    s.format = FLEET_FORMAT_OLDEST; // that of a database without an INIT
     expect_fine(with("n1", "", of(&kv)));
     assert_int_equal(state_db_open(&db, NULL), ERR_OK);
     Rh__CommandRegister in = with("m1", "match", of(&m));
@@ -340,13 +465,18 @@ static void a_snapshot_has_it_all(void **state)
     buffer_fini(&image);
 }
 
-int main(void)
+static int all_cases(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_role_gets_its_segments_once, setup, teardown),
         cmocka_unit_test_setup_teardown(a_role_can_come_before_the_default_one, setup, teardown),
         cmocka_unit_test_setup_teardown(a_number_is_bound_for_all, setup, teardown),
-        cmocka_unit_test_setup_teardown(all_nodes_of_a_role_host_the_same, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            before_the_second_format_all_nodes_of_a_role_host_the_same, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_kinds_of_a_role_grow_node_by_node, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_only_the_dead_hosted_is_anybodys, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            who_was_there_before_the_format_rose_hosts_what_all_did, setup, teardown),
         cmocka_unit_test_setup_teardown(dropped_kinds_free_their_segment, setup, teardown),
         cmocka_unit_test_setup_teardown(nonsense_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(no_node_gets_what_is_of_another_role, setup, teardown),
@@ -355,4 +485,11 @@ int main(void)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum mutant planted[] = {M_TWONAMES, M_LASTKINDS};
+
+    return planted_main(argc, argv, all_cases, planted, sizeof planted / sizeof planted[0]);
 }

@@ -76,6 +76,7 @@ static const struct field of_member[] = {
     FIELD(view_member, weight),
     FIELD(view_member, leaving),
     FIELD(view_member, role),
+    FIELD(view_member, kinds),
 };
 static const struct field of_node[] = {
     FIELD(state_node, slot),
@@ -83,6 +84,7 @@ static const struct field of_node[] = {
     FIELD(state_node, address),
     FIELD(state_node, zone),
     FIELD(state_node, role),
+    FIELD(state_node, kinds),
     FIELD(state_node, incarnation),
     FIELD(state_node, nonce),
     FIELD(state_node, boot_id),
@@ -143,13 +145,13 @@ static const struct field of_suspect[] = {
     FIELD(state_suspect, node),
 };
 
-STATIC_SIZE(state_node, 368);
+STATIC_SIZE(state_node, 496);
 STATIC_SIZE(state_txn, 344);
 STATIC_SIZE(state_part, 24);
 STATIC_SIZE(state_voter, 144);
 STATIC_SIZE(state_kind, 100);
 STATIC_SIZE(state_suspect, 344);
-STATIC_SIZE(view_member, 248);
+STATIC_SIZE(view_member, 376);
 STATIC_SIZE(state, 1056);
 
 struct table {
@@ -295,7 +297,7 @@ static void do_register(struct history *h)
     kind[2].number = 22;
     kind[2].name = proto_text("player");
     in.kinds = kinds;
-    in.n_kinds = 3;
+    in.n_kinds = h->state.format < FLEET_FORMAT_KINDS ? 3 : (size_t)pick(h, 1, 3);
     if (name[0] == 'm') {
         in.role = proto_text("match");
         kind[0].number = 30;

@@ -231,14 +231,14 @@ static void it_never_goes_down_and_newer_commands_wait_for_it(void **state)
 
     (void)state;
     assert_int_equal(stamp_of(apply(&s, RH__COMMAND__BODY_AHEAD, &ahead)), 0);
-    format.format = 2;
+    format.format = FLEET_FORMAT_AHEAD;
     assert_true(apply(&s, RH__COMMAND__BODY_FORMAT, &format).accepted);
     assert_false(apply(&s, RH__COMMAND__BODY_FORMAT, &format).accepted);
     format.format = 1;
     assert_false(apply(&s, RH__COMMAND__BODY_FORMAT, &format).accepted);
     format.format = 0;
     assert_false(apply(&s, RH__COMMAND__BODY_FORMAT, &format).accepted);
-    assert_int_equal(s.format, 2);
+    assert_int_equal(s.format, FLEET_FORMAT_AHEAD);
     const uint64_t before = s.number;
     assert_int_equal(stamp_of(apply(&s, RH__COMMAND__BODY_AHEAD, &ahead)), before + 1);
 }

@@ -33,12 +33,13 @@ static void on_init(struct change *c, const Rh__CommandInit *in)
     }
     if (!fits(in->cluster, VIEW_NAME_MAX) || in->grid < RING_GRID_MIN || in->grid > RING_GRID_MAX ||
         in->vnodes_per_weight < 1 || in->vnodes_per_weight > CREATED_VNODES_MAX ||
-        in->era > ERA_MAX || in->lease_us > LEASE_US_MAX || (in->key0 == 0 && in->key1 == 0) ||
-        (in->fleet_high == 0 && in->fleet_low == 0)) {
+        in->era > ERA_MAX || in->format > FLEET_FORMAT || in->lease_us > LEASE_US_MAX ||
+        (in->key0 == 0 && in->key1 == 0) || (in->fleet_high == 0 && in->fleet_low == 0)) {
         change_refuse(c, "a setting of the cluster is out of range");
         return;
     }
     s->begun = true;
+    s->format = in->format == 0 ? FLEET_FORMAT_OLDEST : in->format;
     change_text(s->cluster, in->cluster, sizeof s->cluster);
     s->vnodes_per_weight = in->vnodes_per_weight;
     s->lease_us = in->lease_us;
@@ -184,11 +185,36 @@ static void on_settled(struct change *c)
 
 /* ---- FORMAT ---- */
 
+/* Until now all nodes of a role hosted the same. */
+static void tell_kinds(struct change *c)
+{
+    struct state *s = c->s;
+    Rh__Delta *delta;
+
+    if (s->node_count == 0) {
+        return;
+    }
+    c->r->stamp = change_draw(c);
+    delta = delta_new(c->r->stamp, 0);
+    for (size_t i = 0; i < s->node_count; i++) {
+        for (size_t k = 0; k < s->kind_count; k++) {
+            if (strcmp(s->kind[k].role, s->node[i].role) == 0) {
+                (void)ring_kinds_add(&s->node[i].kinds, s->kind[k].number); // a role has 64 at most
+            }
+        }
+        delta_change(delta, &s->node[i]);
+    }
+    change_delta(c, delta);
+}
+
 static void on_format(struct change *c, const Rh__CommandFormat *in)
 {
     if (in->format <= c->s->format) {
         change_refuse(c, "the fleet has that format, or a newer one");
         return;
+    }
+    if (c->s->format < FLEET_FORMAT_KINDS && in->format >= FLEET_FORMAT_KINDS) {
+        tell_kinds(c);
     }
     c->s->format = in->format;
 }

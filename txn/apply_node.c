@@ -10,6 +10,7 @@
 #include "txn/delta.h"
 #include "txn/roles.h"
 #include "txn/suspect.h"
+#include "wire/versions.h"
 
 #include <string.h>
 
@@ -67,12 +68,18 @@ static struct state_node *insert_node(struct state *s)
 
 /* ---- REGISTER ---- */
 
-static void fill_node(struct state_node *n, const Rh__CommandRegister *in, uint64_t incarnation)
+static void fill_node(struct state_node *n, const Rh__CommandRegister *in, uint64_t incarnation,
+                      uint32_t format)
 {
     change_text(n->name, in->name, sizeof n->name);
     change_text(n->address, in->address, sizeof n->address);
     change_text(n->zone, in->zone, sizeof n->zone);
     change_text(n->role, in->role, sizeof n->role);
+    n->kinds = (struct ring_kinds){0};
+    for (size_t i = 0; format >= FLEET_FORMAT_KINDS && i < in->n_kinds; i++) {
+        (void)ring_kinds_add(&n->kinds,
+                             (uint16_t)in->kinds[i]->number); // roles_fault() counted them
+    }
     memcpy(n->boot_id, in->boot_id.data, STATE_UUID_SIZE);
     memcpy(n->data_uuid, in->data_uuid.data, STATE_UUID_SIZE);
     n->incarnation = incarnation;
@@ -118,7 +125,7 @@ void apply_register(struct change *c, const Rh__CommandRegister *in)
     // What it staged and held is gone with its memory; variant T6 of PROTOCOL §9.3.
     abort_of_node(c, n->slot, "a participant restarted");
     c->r->stamp = change_draw(c);
-    fill_node(n, in, c->r->stamp);
+    fill_node(n, in, c->r->stamp, c->s->format);
     delta = delta_new(c->r->stamp, 0);
     delta_change(delta, n);
     if (c->s->view.ring.vnode_count == 0) {

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/mutant.h"
 #include "txn/inside.h"
+#include "wire/versions.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -157,6 +158,20 @@ static void on_tick(struct coordinator *c)
 
 enum { CHECKED_MAX = 64 }; /* nodes that a step's check looks at */
 
+/* All coordinators here read it; who is not here, and older, is told so when he comes. */
+static uint32_t founding_format(const struct coordinator *c)
+{
+    uint32_t format = c->config.formats.newest;
+
+    for (size_t i = 0; i < c->peer_count; i++) {
+        const struct peer *p = c->peer[i];
+
+        format =
+            p->role == ROLE_COORDINATOR && p->format.newest < format ? p->format.newest : format;
+    }
+    return format;
+}
+
 static void found_cluster(struct coordinator *c)
 {
     Rh__Command command = RH__COMMAND__INIT;
@@ -174,6 +189,7 @@ static void found_cluster(struct coordinator *c)
     in.vnodes_per_weight = c->config.vnodes_per_weight;
     in.era = 1;
     in.lease_us = c->config.lease_us;
+    in.format = founding_format(c) > FLEET_FORMAT_OLDEST ? founding_format(c) : 0;
     command.body_case = RH__COMMAND__BODY_INIT;
     command.init = &in;
     (void)coordinator_propose(c, PROPOSAL_INIT, &command);

@@ -54,6 +54,11 @@ Rh__Member *delta_member(const struct state_node *node)
     member->weight = node->weight;
     member->leaving = node->leaving;
     member->role = mem_string(node->role);
+    member->n_kinds = node->kinds.count;
+    member->kinds = mem_new((size_t)node->kinds.count + 1, sizeof *member->kinds);
+    for (size_t i = 0; i < node->kinds.count; i++) {
+        member->kinds[i] = node->kinds.kind[i];
+    }
     return member;
 }
 

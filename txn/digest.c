@@ -25,6 +25,9 @@ static void put_node(struct siphash *h, const struct state_node *n)
     if (n->role[0] != '\0') {
         put_text(h, n->role);
     }
+    for (size_t i = 0; i < n->kinds.count; i++) {
+        siphash_word(h, n->kinds.kind[i]);
+    }
     if (n->wished != 0) {
         siphash_word(h, n->wish);
         siphash_word(h, n->wished);

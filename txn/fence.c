@@ -63,6 +63,7 @@ static size_t collect(struct coordinator *c, struct plan_node *nodes, bool last_
             nodes[count++] = (struct plan_node){.slot = node->slot,
                                                 .weight = node->weight,
                                                 .role = node->role,
+                                                .kinds = &node->kinds,
                                                 .incarnation = node->incarnation};
         }
     }

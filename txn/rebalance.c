@@ -226,6 +226,7 @@ struct plan_node *rebalance_nodes(struct coordinator *c, size_t room)
             // Who is gone gets nothing; what he has can't be taken from him without leases.
             .leaving = n->leaving || peers_gone(c, n),
             .role = n->role,
+            .kinds = &n->kinds,
             .incarnation = n->incarnation,
         };
     }

@@ -154,6 +154,29 @@ static bool database_went_back(struct coordinator *c, const struct peer *peer,
     return true;
 }
 
+/* Nodes of a fleet that is dead, and that nobody lived to fence, host other kinds under the same
+ * numbers. True: they are being fenced. Who may still have a lease is not dead. */
+static bool fence_rivals(struct coordinator *c, const Rh__CommandRegister *in)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *node = &c->state->node[i];
+
+        if (!roles_rivals(c->state, in, node)) {
+            continue;
+        }
+        if (peers_live(c, node)) {
+            return false; // it would be refused all the same
+        }
+        any = true;
+        if (peers_gone(c, node) && c->now_us >= lease_over_us(c, node)) {
+            fence_propose(c, node, false);
+        }
+    }
+    return any;
+}
+
 void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Register *in)
 {
     Rh__Command command = RH__COMMAND__INIT;
@@ -199,7 +222,7 @@ void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Re
     }
     roles_fault(c->state, &body, misfit);
     if (misfit[0] != '\0') {
-        refuse(c, peer->id, misfit, 0);
+        refuse(c, peer->id, misfit, fence_rivals(c, &body) ? REGISTER_RETRY_MS : 0);
         return;
     }
     if (node != NULL && !old_is_dead(c, peer, node, in)) {

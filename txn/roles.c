@@ -3,7 +3,9 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "txn/delta.h"
+#include "wire/versions.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +26,28 @@ const struct state_kind *roles_kind(const struct state *s, uint16_t number)
     for (size_t i = 0; i < s->kind_count; i++) {
         if (s->kind[i].number == number) {
             return &s->kind[i];
+        }
+    }
+    return NULL;
+}
+
+/* The kinds of a role are those that its nodes host, not the same on all. */
+static bool kinds_grow(const struct state *s)
+{
+    return s->format >= FLEET_FORMAT_KINDS;
+}
+
+/* Another node than `name` that may live and hosts the kind; NULL = none. What only the dead had is
+ * anybody's. */
+static const struct state_node *other_host(const struct state *s, const struct state_kind *k,
+                                           const char *name)
+{
+    for (size_t i = 0; i < s->node_count; i++) {
+        const struct state_node *n = &s->node[i];
+
+        if (!n->barred && strcmp(n->name, name) != 0 && strcmp(n->role, k->role) == 0 &&
+            ring_kinds_have(&n->kinds, k->number)) {
+            return n;
         }
     }
     return NULL;
@@ -111,6 +135,12 @@ static void judge_change(const struct judge *j)
     }
 }
 
+/* Somebody else may still host it as it is. */
+static bool is_held(const struct judge *j, const struct state_kind *k)
+{
+    return !kinds_grow(j->s) || other_host(j->s, k, j->in->name) != NULL;
+}
+
 /* Number, role and placement go together for all. */
 static void judge_bindings(const struct judge *j)
 {
@@ -120,7 +150,7 @@ static void judge_bindings(const struct judge *j)
         char was[64];
         char now[64];
 
-        if (known != NULL &&
+        if (known != NULL && is_held(j, known) &&
             (strcmp(known->role, j->in->role) != 0 || known->placement != k->placement)) {
             (void)snprintf(
                 j->fault,
@@ -141,7 +171,7 @@ static void judge_bindings(const struct judge *j)
             const struct state_kind *k = &j->s->kind[n];
 
             if (k->placement == PLACE_DAEMONS && k->number != j->in->kinds[i]->number &&
-                strcmp(k->name, j->in->kinds[i]->name) == 0) {
+                is_held(j, k) && strcmp(k->name, j->in->kinds[i]->name) == 0) {
                 (void)snprintf(j->fault,
                                ROLES_FAULT_SIZE,
                                "there is a set of daemons '%s' already, of kind %u",
@@ -166,7 +196,31 @@ static const struct state_node *other_of_role(const struct judge *j)
     return NULL;
 }
 
-/* An id of each kind of the role may come to any node of it. */
+/* A number has one name on all nodes that may live. */
+static void judge_names(const struct judge *j)
+{
+    char role[64];
+
+    for (size_t i = 0; j->fault[0] == '\0' && i < j->in->n_kinds; i++) {
+        const Rh__Kind *its = j->in->kinds[i];
+        const struct state_kind *k = roles_kind(j->s, (uint16_t)its->number);
+        const struct state_node *other = k == NULL ? NULL : other_host(j->s, k, j->in->name);
+
+        if (other != NULL && strcmp(its->name, k->name) != 0 && !mutant(M_TWONAMES)) {
+            (void)snprintf(j->fault,
+                           ROLES_FAULT_SIZE,
+                           "the nodes of %s, such as '%s', host kind %u '%s', this one hosts '%s' "
+                           "under that number: give it a number of its own",
+                           role_text(j->in->role, role, sizeof role),
+                           other->name,
+                           k->number,
+                           k->name,
+                           its->name);
+        }
+    }
+}
+
+/* Before the kinds of a role could grow: an id of each may come to any node of it. */
 static void judge_kinds(const struct judge *j)
 {
     const struct state_node *other = other_of_role(j);
@@ -296,6 +350,31 @@ static void draft_kind(struct draft *d, const struct state *s, const Rh__Command
     }
 }
 
+static void unbind_at(struct ring_segment *s, size_t at)
+{
+    s->kind_count--;
+    memmove(&s->kind[at], &s->kind[at + 1], (s->kind_count - at) * sizeof *s->kind);
+    s->kind[s->kind_count] = 0;
+    s->open = s->kind_count == 0 ? 0 : s->open;
+}
+
+/* What the dead of another role, or by another placement, had under these numbers. */
+static void unbind_taken(struct draft *d, const Rh__CommandRegister *in)
+{
+    for (size_t i = 0; i < d->before; i++) {
+        struct ring_segment *s = &d->list[i];
+
+        for (size_t k = s->kind_count; k-- > 0;) {
+            const Rh__Kind *its = find_kind(in, s->kind[k]);
+
+            if (its != NULL &&
+                (policy_of[its->placement] != s->policy || strcmp(s->role, in->role) != 0)) {
+                unbind_at(s, k);
+            }
+        }
+    }
+}
+
 /* Kinds that the role has no more are bound to nothing. */
 static void unbind_others(struct draft *d, const Rh__CommandRegister *in)
 {
@@ -328,6 +407,7 @@ static void draft_segments(struct draft *d, const struct state *s, const Rh__Com
         return; // of an older version: it says nothing
     }
     unbind_others(d, in);
+    unbind_taken(d, in);
     for (size_t i = 0; i < in->n_kinds; i++) {
         if (in->kinds[i]->placement != PLACE_HASH || in->role[0] != '\0') {
             draft_kind(d, s, in, in->kinds[i]);
@@ -343,10 +423,62 @@ static void draft_segments(struct draft *d, const struct state *s, const Rh__Com
 
 /* ---- the registration ---- */
 
+/* It, with the kinds that the role has then: its own, and what others of the role host. */
+struct grown {
+    Rh__CommandRegister in;
+    Rh__Kind row[RING_SEGMENT_KINDS_MAX];
+    char name[RING_SEGMENT_KINDS_MAX][VIEW_NAME_MAX + 1]; /* of the rows */
+    Rh__Kind *list[2 * RING_SEGMENT_KINDS_MAX];
+};
+
+/* False: they are too many. */
+static bool grow(struct grown *g, const struct state *s, const Rh__CommandRegister *in)
+{
+    size_t rows = 0;
+
+    g->in = *in;
+    g->in.kinds = g->list;
+    memcpy(g->list, in->kinds, in->n_kinds * sizeof(Rh__Kind *));
+    for (size_t i = 0; kinds_grow(s) && i < s->kind_count; i++) {
+        const struct state_kind *k = &s->kind[i];
+
+        if (strcmp(k->role, in->role) == 0 && find_kind(in, k->number) == NULL &&
+            other_host(s, k, in->name) != NULL && !mutant(M_LASTKINDS)) {
+            memcpy(g->name[rows], k->name, sizeof k->name);
+            g->row[rows] = (Rh__Kind)RH__KIND__INIT;
+            g->row[rows].number = k->number;
+            g->row[rows].name = g->name[rows];
+            g->row[rows].placement = k->placement;
+            g->list[g->in.n_kinds++] = &g->row[rows];
+            rows++;
+        }
+    }
+    return g->in.n_kinds <= RING_SEGMENT_KINDS_MAX;
+}
+
+bool roles_rivals(const struct state *s, const Rh__CommandRegister *in,
+                  const struct state_node *node)
+{
+    bool rival = false;
+
+    for (size_t i = 0; kinds_grow(s) && !rival && i < s->kind_count; i++) {
+        const struct state_kind *k = &s->kind[i];
+        const Rh__Kind *its = find_kind(in, k->number);
+
+        rival = its != NULL && other_host(s, k, in->name) != NULL && !node->barred &&
+                strcmp(node->name, in->name) != 0 && strcmp(node->role, k->role) == 0 &&
+                ring_kinds_have(&node->kinds, k->number) &&
+                (strcmp(its->name, k->name) != 0 || strcmp(k->role, in->role) != 0 ||
+                 its->placement != k->placement);
+    }
+    return rival;
+}
+
 void roles_fault(const struct state *s, const Rh__CommandRegister *in, char fault[ROLES_FAULT_SIZE])
 {
     const struct judge j = {s, in, fault};
     struct draft *d;
+    struct grown *g;
 
     fault[0] = '\0';
     judge_shape(&j);
@@ -358,26 +490,32 @@ void roles_fault(const struct state *s, const Rh__CommandRegister *in, char faul
     }
     judge_bindings(&j);
     if (fault[0] == '\0') {
-        judge_kinds(&j);
+        (kinds_grow(s) ? judge_names : judge_kinds)(&j);
     }
     if (fault[0] != '\0') {
         return;
     }
     d = mem_new(1, sizeof *d);
-    draft_segments(d, s, in);
+    g = mem_new(1, sizeof *g);
+    if (!grow(g, s, in)) {
+        fail(&j, "it and the other nodes of its role host more than 64 kinds");
+    } else {
+        draft_segments(d, s, &g->in);
+    }
+    mem_free(g);
     if (d->full) {
         fail(&j, "the ring has no room for another role, singleton or set of daemons");
     }
     mem_free(d);
 }
 
-/* The role's kinds are the ones that this node hosts. */
+/* The role's kinds are these. */
 static void declare(struct state *s, const Rh__CommandRegister *in)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < s->kind_count; i++) {
-        if (strcmp(s->kind[i].role, in->role) != 0) {
+        if (strcmp(s->kind[i].role, in->role) != 0 && find_kind(in, s->kind[i].number) == NULL) {
             s->kind[kept++] = s->kind[i];
         }
     }
@@ -400,20 +538,25 @@ static void declare(struct state *s, const Rh__CommandRegister *in)
 void roles_bind(struct state *s, const Rh__CommandRegister *in, Rh__Delta *delta)
 {
     struct draft *d;
+    struct grown *g;
+    bool fits;
 
     if (in->n_kinds == 0) {
         return;
     }
     d = mem_new(1, sizeof *d);
-    draft_segments(d, s, in);
-    ASSERT(!d->full);
+    g = mem_new(1, sizeof *g);
+    fits = grow(g, s, in);
+    draft_segments(d, s, &g->in);
+    ASSERT(fits && !d->full);
     for (size_t i = 0; i < d->count; i++) {
         if (d->changed[i]) {
             delta_segment(delta, i, &d->list[i], i < d->before ? 0 : s->vnodes_per_weight);
         }
     }
     mem_free(d);
-    declare(s, in);
+    declare(s, &g->in);
+    mem_free(g);
 }
 
 /* ---- questions ---- */
@@ -440,5 +583,6 @@ bool roles_fit(const struct state *s, const struct state_node *node, uint32_t vn
     const struct ring_vnode *v = ring_find(&s->view.ring, vnode);
 
     // One that an op of the same transaction is to make: its left part is judged.
-    return v == NULL || strcmp(roles_of_vnode(&s->view.ring, v), node->role) == 0;
+    return v == NULL || (strcmp(roles_of_vnode(&s->view.ring, v), node->role) == 0 &&
+                         ring_kinds_fit(&node->kinds, ring_segment_at(&s->view.ring, v->from)));
 }

@@ -3,9 +3,13 @@
  * Roles: who may host which kind, and where the ring has cells for it.
  *
  * A node says at its registration which role it has and which kinds it hosts.
- * The first of a role declares the role's kinds; every other must host the very
- * same ones, for an id of any of them may hash to it. A kind of the default
- * role that hashes needs nothing more. Any other gets its segment of the ring.
+ * A role's kinds are those that its nodes host, the fenced ones aside: a set that
+ * grows with each node that brings another, and shrinks when the last that had
+ * one registers without it. A number has one name, role and placement; only what
+ * the fenced alone hosted is anybody's. A node may own cells for a kind that it
+ * lacks: requests for it wait. Before FLEET_FORMAT_KINDS all hosted the same. A
+ * kind of the default role that hashes needs nothing more; any other gets its
+ * segment of the ring.
  *
  * Pure and deterministic: part of the replicated state (PROTOCOL §3.1).
  */
@@ -17,9 +21,14 @@
 enum { ROLES_FAULT_SIZE = 320, ROLES_DAEMONS_MAX = 1000 /* of one set */ };
 
 /* Why this registration can't be, whatever else is true of it: a kind is bound to another role or
- * placement, or the kinds are not those of the role's other nodes. Empty: it can. */
+ * placement, or has another name on other nodes. Empty: it can. */
 void roles_fault(const struct state *s, const Rh__CommandRegister *in,
                  char fault[ROLES_FAULT_SIZE]);
+
+/* True: the registration would be without fault on this account if `node`, another one, were
+ * fenced: it hosts one of these numbers as another kind. */
+bool roles_rivals(const struct state *s, const Rh__CommandRegister *in,
+                  const struct state_node *node);
 
 /* Declare the kinds of a registration without fault, and add to `delta` the segments that they
  * need. The ring has vnodes, or `delta` creates them. */

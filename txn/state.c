@@ -229,6 +229,7 @@ static void check_node(const struct state *s, const struct state_node *n)
     ASSERT(m->incarnation == n->incarnation && m->incarnation <= s->number);
     ASSERT(m->weight == n->weight && m->leaving == n->leaving);
     ASSERT(strcmp(m->role, n->role) == 0);
+    ASSERT(memcmp(&m->kinds, &n->kinds, sizeof n->kinds) == 0);
     ASSERT(IMPLIES(n->clean, n->barred));
     ASSERT(IMPLIES(n->stopping, n->leaving));
     ASSERT(n->wished <= s->number && (n->wish == 0) == (n->wished == 0));

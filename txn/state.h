@@ -33,6 +33,7 @@ struct state_node {
     char address[VIEW_ADDRESS_MAX + 1];
     char zone[VIEW_NAME_MAX + 1];
     char role[RING_ROLE_MAX + 1];
+    struct ring_kinds kinds; /* from FLEET_FORMAT_KINDS on */
     uint64_t incarnation;
     uint64_t nonce; /* of the REGISTER that drew the incarnation */
     uint8_t boot_id[STATE_UUID_SIZE];

@@ -92,6 +92,9 @@ void command_put(struct buffer *out, const Rh__Command *command)
  * state than those who know it. */
 static bool is_read(const Rh__Command *command)
 {
+    if (command->body_case == RH__COMMAND__BODY_INIT) {
+        return command->init->format <= FLEET_FORMAT;
+    }
     if (command->body_case == RH__COMMAND__BODY_FORMAT) {
         return command->format->format <= FLEET_FORMAT;
     }

@@ -16,6 +16,7 @@ from ledger import Load, judge
 NODES = ["n1", "n2", "n3"]
 GATEWAYS = ["g1", "g2"]
 NEXT = "build/gcc-next/ringhold"
+TODAY = 2  # the newest format that the older one reads: a new fleet begins with it
 
 
 class Mixed(Fleet):
@@ -94,7 +95,7 @@ def versions_are_mixed_then_the_older_is_refused(binary):
             fleet.replace(name, newer=True)
         assert fleet.process("n1").log_has("link mixed"), "both versions are linked, and nobody says so"
         b = fleet.builds()
-        assert b["format"] == 1 and b["format_next"] == 0, b
+        assert b["format"] == TODAY and b["format_next"] == 0, b
         code, out, err = fleet.run("upgrade", "--finish", "--coordinators", fleet.addresses)
         assert code != 0 and ("upgrade it" in err or "reads a newer" in err), (code, out, err)
         for name in ["n1", "c1"]:
@@ -103,25 +104,25 @@ def versions_are_mixed_then_the_older_is_refused(binary):
             fleet.replace(name, newer=True)
         # A restored file of before the upgrade must not be needed: nothing new was written so far.
         assert not fleet.events("format") and not fleet.events("ahead")
-        b = until("all may rise", lambda: (b := fleet.builds())["format_next"] == 2 and b)
+        b = until("all may rise", lambda: (b := fleet.builds())["format_next"] == TODAY + 1 and b)
         assert all(x["link_protocol"] == 5 for x in b["builds"]), b
         out = fleet.tell("upgrade", "--finish")
-        assert "format is 2" in out, out
+        assert f"format is {TODAY + 1}" in out, out
         until("the new command came", lambda: fleet.events("ahead"))
         # Every coordinator has marked its folder, so the older version starts on none.
         for name in ["c1", "c2", "c3"]:
-            until(f"{name} knows", lambda n=name: fleet.process(n).log_has("fleet_format format=2"))
+            until(f"{name} knows", lambda n=name: fleet.process(n).log_has(f"fleet_format format={TODAY + 1}"))
         victim = next(c for c in ["c1", "c2", "c3"] if fleet.process(c) is not fleet.leader())
         fleet.process(victim).kill(signal.SIGTERM).wait()
         fleet.newer.discard(victim)
         old = fleet.begin(victim, ready=False)
         assert old.wait() == 1, "an older coordinator runs on a newer folder"
-        assert old.log_has("the fleet's format is 2 there, and this version reads 1..1"), old.tail()
+        assert old.log_has(f"the fleet's format is {TODAY + 1} there, and this version reads 1..{TODAY}"), old.tail()
         fleet.newer.add(victim)
         fleet.begin(victim)  # nothing was touched
         until(f"{victim} is back", lambda: fleet.build_of(victim))
-        fleet.refused("n4", "the fleet's format is 2, node n4 reads 1..1: give it a newer version")
-        fleet.refused("g3", "the fleet's format is 2, gateway g3 reads 1..1: give it a newer version")
+        fleet.refused("n4", f"the fleet's format is {TODAY + 1}, node n4 reads 1..{TODAY}: give it a newer version")
+        fleet.refused("g3", f"the fleet's format is {TODAY + 1}, gateway g3 reads 1..{TODAY}: give it a newer version")
         fleet.settled(NODES)
         requests = load.finish()
         healthy(fleet)
