@@ -187,7 +187,7 @@ $(checker): $(out)/sim/history_check.o $(out)/all.a
 $(plugins): $(out)/%.so: $(out)/%.o
 	$(call say,LD)
 	$(Q)$(CC) $(cflags) -shared $(LDFLAGS) $^ $(plugin_libs) -o $@
-$(out)/examples/store_sqlite.so: plugin_libs := -lsqlite3
+$(out)/examples/store_sqlite.so $(out)/examples/trade.so: plugin_libs := -lsqlite3
 $(out)/examples/store_postgres.so: plugin_libs := -lpq -lpthread
 $(out)/examples/store_redis.so: plugin_libs := -lhiredis -lpthread
 $(out)/examples/store_postgres.so $(out)/examples/store_redis.so: $(out)/examples/stores/stored.o $(out)/examples/stores/jobs.o

@@ -22,14 +22,38 @@ static bool is_named(const struct request_record *r, const struct call_name *nam
            r->session == name->session && r->seq == name->seq;
 }
 
-static struct waiting *queued(const struct actor *a, const struct call_name *name)
+static struct waiting *named_in(const struct queue *q, const struct call_name *name)
 {
-    struct waiting *w = queue_front(&a->busy->queue);
+    struct waiting *w = queue_front(q);
 
     while (w != NULL && !is_named(&w->record, name)) {
-        w = queue_next(&a->busy->queue, w);
+        w = queue_next(q, w);
     }
     return w;
+}
+
+/* In its mailbox, or kept back by the hold of its arc, which waits for what it runs. */
+static struct waiting *queued(const struct actor *a, const struct call_name *name)
+{
+    const struct hold *hold = actor_held(a);
+    struct waiting *w = named_in(&a->busy->queue, name);
+
+    return w == NULL && hold != NULL ? named_in(&hold->held, name) : w;
+}
+
+/* Behind others of its caller that are queued. */
+static struct waiting *early(const struct host *h, const struct actor *a,
+                             const struct call_name *name)
+{
+    const struct order *order = order_find(&h->orders, a, name->session);
+    struct waiting *w = order == NULL ? NULL : order_early(&h->orders, order, name->seq);
+
+    return w != NULL && is_named(&w->record, name) ? w : NULL;
+}
+
+static bool waits(const struct host *h, const struct actor *a, const struct call_name *name)
+{
+    return queued(a, name) != NULL || early(h, a, name) != NULL;
 }
 
 static bool runs(const struct actor *a, const struct call_name *name)
@@ -50,7 +74,7 @@ struct blocked host_blocked(const struct host *h, uint64_t peer, const struct pr
     if (a == NULL || (from->role != ROLE_NODE && from->incarnation != h->incarnation)) {
         return blocked;
     }
-    blocked.queued = queued(a, &p->call) != NULL;
+    blocked.queued = waits(h, a, &p->call);
     if (blocked.queued || runs(a, &p->call)) {
         blocked.run = a->busy->running.ticket;
     }
@@ -61,10 +85,11 @@ struct blocked host_blocked(const struct host *h, uint64_t peer, const struct pr
 static struct waiting *take_copy(struct host *h, const struct actor *a,
                                  const struct call_name *name)
 {
-    struct order *order = order_find(&h->orders, a, name->session);
-    struct waiting *w = order == NULL ? NULL : order_drop_early_copy(&h->orders, order, name->seq);
+    struct waiting *w = early(h, a, name);
 
-    if (w == NULL && (w = queued(a, name)) != NULL) {
+    if (w != NULL) {
+        order_drop_early_copy(&h->orders, order_find(&h->orders, a, name->session), w);
+    } else if ((w = queued(a, name)) != NULL) {
         queue_remove(w);
     }
     return w;
@@ -75,7 +100,7 @@ void deadlock_refuse(struct host *h, const struct probe *p, uint64_t run)
     const struct actor *a = asked(h, p);
     struct waiting *w = NULL;
 
-    if (a == NULL || a->busy->running.ticket != run || queued(a, &p->call) == NULL) {
+    if (a == NULL || a->busy->running.ticket != run || !waits(h, a, &p->call)) {
         return;
     }
     h->refused_deadlock++;

@@ -272,7 +272,7 @@ struct waiting *order_drop_early(struct orders *o, struct order *order)
     return w;
 }
 
-struct waiting *order_drop_early_copy(struct orders *o, struct order *order, uint64_t seq)
+struct waiting *order_early(const struct orders *o, const struct order *order, uint64_t seq)
 {
     const struct order_more *more = order_more(o, order);
     struct waiting *w = more == NULL ? NULL : queue_front(&more->early);
@@ -280,11 +280,13 @@ struct waiting *order_drop_early_copy(struct orders *o, struct order *order, uin
     while (w != NULL && w->record.seq != seq) {
         w = queue_next(&more->early, w);
     }
-    if (w != NULL) {
-        queue_remove(w);
-        order_more_trim(o, order);
-    }
     return w;
+}
+
+void order_drop_early_copy(struct orders *o, struct order *order, struct waiting *w)
+{
+    queue_remove(w);
+    order_more_trim(o, order);
 }
 
 struct waiting *order_take_early(struct orders *o, struct order *order)

@@ -145,7 +145,9 @@ struct waiting *order_keep_early(struct orders *o, struct order *order, struct w
 struct waiting *order_take_early(struct orders *o, struct order *order);
 /* Take any, or NULL: there is none. */
 struct waiting *order_drop_early(struct orders *o, struct order *order);
-/* The copy of that request; NULL = none is early. */
-struct waiting *order_drop_early_copy(struct orders *o, struct order *order, uint64_t seq);
+/* The copy of that request that waits there; NULL = none. */
+struct waiting *order_early(const struct orders *o, const struct order *order, uint64_t seq);
+/* Take it: there is one. */
+void order_drop_early_copy(struct orders *o, struct order *order, struct waiting *w);
 
 #endif

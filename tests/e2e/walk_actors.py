@@ -31,6 +31,13 @@ def the_walk():
     return [m.groups() for m in BLOCK.finditer(text[: ends[0]])]
 
 
+def the_example_is_on_the_page(_binary):
+    """Word by word, from its first include on."""
+    with open(os.path.join(ROOT, "examples", "trade.c")) as f:
+        code = f.read()
+    assert any(body == code[code.index("#include") :] for _, _, body in the_walk()), "examples/trade.c differs"
+
+
 def write_file(folder, words, body):
     name, _, where = words.strip().partition(" ")
     path = os.path.join(folder, name)
@@ -133,4 +140,4 @@ def the_page_works_as_written(binary):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-main([the_page_works_as_written])
+main([the_example_is_on_the_page, the_page_works_as_written])
