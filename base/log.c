@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 
+#include "base/plain.h"
+
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -79,6 +81,7 @@ void log_write(enum log_level level, const char *module, const char *event, cons
         (void)vsnprintf(line + used, sizeof line - used, format, args);
         va_end(args);
     }
+    plain_make(line);
     (void)pthread_mutex_lock(&logger.lock);
     memcpy(logger.recent[logger.written++ % RECENT_COUNT], line, sizeof line);
     if (logger.sink != NULL) {

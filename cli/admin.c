@@ -108,6 +108,7 @@ static void on_frame(void *context, struct link *link, const struct frame *frame
     if (frame->type != FRAME_CONTROL || (message = control_get(frame->body)) == NULL) {
         return;
     }
+    control_make_texts_plain(message); // all of it may be printed
     if (message->body_case == RH__CONTROL__BODY_LEADER) {
         learn_coordinators(a, message->leader);
     }
@@ -264,6 +265,7 @@ Rh__AdminReply *admin_try(struct admin *a, Rh__Admin *request, uint32_t timeout_
     request->tag = ++a->tag;
     control.body_case = RH__CONTROL__BODY_ADMIN;
     control.admin = request;
+    control_make_texts_plain(&control); // else nobody takes it
     control_put(&bytes, &control);
     // Only the leader answers; whoever does not lead says so, and an election may be on. Reading
     // requests may be asked twice, and so may wishes about nodes: query_number_wish().

@@ -138,9 +138,13 @@ static void on_control(struct daemon *d, struct link *link, const struct frame *
     Rh__Control *message = control_get(frame->body);
 
     if (message == NULL || p == NULL) {
-        log_warn("coordinator", "bad_message", "peer=%s", link_peer(link)->name);
         control_free(message);
-        link_drop(link, "it sent a control message that does not decode");
+        link_garbage(link, "a control message that does not decode");
+        return;
+    }
+    if (!control_texts_are_plain(message)) {
+        control_free(message);
+        link_garbage(link, "a text with control characters");
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_PREPARED && d->leading) {

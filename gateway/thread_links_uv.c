@@ -110,7 +110,7 @@ static void on_control_frame(struct thread *t, struct link *link, const struct f
     Rh__Control *control = control_get(frame->body);
 
     if (control == NULL) {
-        link_drop(link, "control message does not decode");
+        link_garbage(link, "control message does not decode");
         return;
     }
     if (control->body_case == RH__CONTROL__BODY_LEADER) {
@@ -159,7 +159,7 @@ static void on_answer_frame(struct thread *t, struct link *link, const struct fr
     }
     thread_do_requests(t);
     if (!whole) {
-        link_drop(link, "answer record does not decode");
+        link_garbage(link, "answer record does not decode");
     }
 }
 
@@ -172,13 +172,13 @@ static void on_push_frame(struct thread *t, struct link *link, const struct fram
         struct push_record push;
 
         if (push_get(&in, &push) != ERR_OK) {
-            link_drop(link, "push record does not decode");
+            link_garbage(link, "push record does not decode");
             return;
         }
         listener_push(&t->listener, &push);
     }
     if (in.left != 0) {
-        link_drop(link, "bytes after the last push record");
+        link_garbage(link, "bytes after the last push record");
     }
 }
 

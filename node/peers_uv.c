@@ -86,13 +86,7 @@ static void on_down(void *context, struct link *link, const char *reason)
 static void on_bad_bytes(struct shell *s, struct link *link, const char *why)
 {
     s->bad_frames++;
-    log_warn("node",
-             "bad_bytes",
-             "peer=%s why=\"%s\" so_far=%" PRIu64,
-             link_peer(link)->name,
-             why,
-             s->bad_frames);
-    link_drop(link, why);
+    link_garbage(link, why);
 }
 
 static size_t place_of(const struct shell *s, const char *address, const Rh__Leader *leader)

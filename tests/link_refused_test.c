@@ -298,6 +298,34 @@ static void a_certificate_of_somebody_else_is_refused_at_open(void **state)
         lines_with("it is of ringhold://test/coordinator/1, and this is coordinator 2"), 1);
 }
 
+static bool third_refused(void)
+{
+    return sides[1].refusals >= 1 && sides[0].up_count == 3;
+}
+
+/* One name has no more links than a process may have; another one has room. */
+static void links_of_one_name_are_bounded(void **state)
+{
+    struct side *a = side_prepare(0, ROLE_COORDINATOR, "1");
+    const uint64_t before = refusals_of(REFUSAL_TOO_MANY);
+
+    (void)state;
+    a->config.same_max = 2;
+    side_open(a);
+    struct side *b = side_start(1, ROLE_NODE, "n1");
+    struct side *c = side_start(2, ROLE_NODE, "n2");
+    assert_int_equal(links_listen(a->links, "127.0.0.1:0", bound, sizeof bound), ERR_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_non_null(links_dial(b->links, bound));
+    }
+    assert_non_null(links_dial(c->links, bound));
+    until(third_refused);
+    assert_int_equal(b->ups, 2);
+    assert_int_equal(c->ups, 1);
+    assert_true(refusals_of(REFUSAL_TOO_MANY) > before);
+    assert_string_equal(b->refused, "it has as many links here as one process may have");
+}
+
 int main(void)
 {
     const struct CMUnitTest cases[] = {
@@ -315,6 +343,7 @@ int main(void)
         LINK_CASE(a_certificate_of_another_cluster_is_refused),
         LINK_CASE(new_certificates_are_for_new_connections),
         LINK_CASE(a_certificate_of_somebody_else_is_refused_at_open),
+        LINK_CASE(links_of_one_name_are_bounded),
     };
 
     return run_on_carriers(cases, sizeof cases / sizeof cases[0]);

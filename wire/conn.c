@@ -146,7 +146,8 @@ void conn_garbage(struct conn *conn, const char *what, struct bytes seen)
     if (links_may_log(conn->links)) {
         log_warn("link",
                  "garbage",
-                 "address=%s reason=\"%s\" bytes=\"%s\"",
+                 "peer=%s address=%s reason=\"%s\" bytes=\"%s\"",
+                 conn->greeted ? conn->peer.name : "?",
                  conn->link->address,
                  reason,
                  shown);

@@ -3,8 +3,11 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/plain.h"
 #include "wire/moves.h"
 #include "wire/versions.h"
+
+#include <string.h>
 
 /* What an honest message unfolds into: its own size a few times over. */
 enum { UNFOLD_TIMES = 16, UNFOLD_FREE = 1024 * 1024 };
@@ -76,6 +79,84 @@ Rh__Control *control_get(struct bytes in)
         return NULL;
     }
     return control;
+}
+
+/* ---- texts ---- */
+
+typedef bool text_visit(char *text);
+
+static bool is_plain(char *text)
+{
+    return plain_is(text);
+}
+
+static bool make_plain(char *text)
+{
+    if (!plain_is(text)) { // else it may be a constant
+        plain_make(text);
+    }
+    return true;
+}
+
+static bool walk_texts(const ProtobufCMessage *message, text_visit *visit);
+
+/* Items of a field; 0: it is not there. */
+static size_t field_count(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *f)
+{
+    const uint8_t *quantifier = (const uint8_t *)message + f->quantifier_offset;
+    uint32_t oneof = f->id;
+    size_t count = 1;
+
+    if (f->label == PROTOBUF_C_LABEL_REPEATED) {
+        memcpy(&count, quantifier, sizeof count);
+    } else if ((f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0) {
+        memcpy(&oneof, quantifier, sizeof oneof);
+    }
+    return oneof == f->id ? count : 0;
+}
+
+/* False as soon as `visit` says so of one text in it. */
+static bool walk_field(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *f,
+                       text_visit *visit)
+{
+    const size_t count = field_count(message, f);
+    const uint8_t *at = (const uint8_t *)message + f->offset;
+    bool goes_on = true;
+
+    if (f->label == PROTOBUF_C_LABEL_REPEATED) {
+        memcpy(&at, at, sizeof at);
+    }
+    for (size_t i = 0; i < count && goes_on; i++) {
+        void *item;
+
+        memcpy(&item, at + i * sizeof item, sizeof item);
+        goes_on = f->type == PROTOBUF_C_TYPE_STRING ? visit(item)
+                                                    : item == NULL || walk_texts(item, visit);
+    }
+    return goes_on;
+}
+
+static bool walk_texts(const ProtobufCMessage *message, text_visit *visit)
+{
+    bool goes_on = true;
+
+    for (unsigned i = 0; i < message->descriptor->n_fields && goes_on; i++) {
+        const ProtobufCFieldDescriptor *f = &message->descriptor->fields[i];
+
+        goes_on = (f->type != PROTOBUF_C_TYPE_STRING && f->type != PROTOBUF_C_TYPE_MESSAGE) ||
+                  walk_field(message, f, visit);
+    }
+    return goes_on;
+}
+
+bool control_texts_are_plain(const Rh__Control *control)
+{
+    return walk_texts(&control->base, is_plain);
+}
+
+void control_make_texts_plain(Rh__Control *control)
+{
+    (void)walk_texts(&control->base, make_plain);
 }
 
 void control_free(Rh__Control *control)

@@ -14,6 +14,8 @@
 #include "wire/control.pb-c.h"
 #include "wire/raft.pb-c.h"
 
+#include <stdbool.h>
+
 enum { CONTROL_SIZE_MAX = 16 * 1024 * 1024 }; /* of one encoded message */
 
 /* Append the encoded message to `out`. A Commit of MOVEs becomes Moves on its way, and a Commit
@@ -26,6 +28,11 @@ void proto_put(struct buffer *out, const ProtobufCMessage *message);
 Rh__Control *control_get(struct bytes in);
 Rh__Command *command_get(struct bytes in);
 ProtobufCMessage *proto_get(const ProtobufCMessageDescriptor *descriptor, struct bytes in);
+
+/* Are all texts in it plain (base/plain.h)? What peers say for people to read must be. */
+bool control_texts_are_plain(const Rh__Control *control);
+/* Make them so. */
+void control_make_texts_plain(Rh__Control *control);
 
 /* Free what the functions above returned; takes NULL. */
 void control_free(Rh__Control *control);

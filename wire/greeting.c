@@ -20,6 +20,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static void log_refusal(struct conn *conn, enum refusal kind, const char *reason)
 {
@@ -181,6 +182,22 @@ static void refuse_role(struct conn *conn)
     refuse(conn, REFUSAL_LINK, reason, reason);
 }
 
+/* Connections that we accepted as those of this one's role and name; each thread of a gateway has
+ * one. */
+static uint32_t same_count(const struct conn *conn)
+{
+    const struct list *conns = &conn->links->conns;
+    uint32_t count = 0;
+
+    for (struct list_link *at = list_front(conns); at != NULL; at = list_next(conns, at)) {
+        const struct conn *other = CONTAINER_OF(at, struct conn, in_links);
+
+        count += !other->link->dialled && other->accepted && other->peer.role == conn->peer.role &&
+                 strcmp(other->peer.name, conn->peer.name) == 0;
+    }
+    return count;
+}
+
 static void on_hello(struct conn *conn, const struct frame *frame)
 {
     const struct hello *self = &conn->links->config.self;
@@ -210,6 +227,12 @@ static void on_hello(struct conn *conn, const struct frame *frame)
         const struct hello_verdict theirs = hello_judge(&conn->peer, self);
 
         refuse(conn, verdict.refusal, verdict.reason, theirs.reason);
+        return;
+    }
+    if (!conn->link->dialled && same_count(conn) >= conn->links->config.same_max) {
+        static const char many[] = "it has as many links here as one process may have";
+
+        refuse(conn, REFUSAL_TOO_MANY, many, many);
         return;
     }
     const char *reason = events->hello == NULL ? NULL : events->hello(events->context, &conn->peer);

@@ -193,6 +193,13 @@ void link_drop(struct link *link, const char *reason)
     }
 }
 
+void link_garbage(struct link *link, const char *what)
+{
+    if (link->conn != NULL) {
+        conn_garbage(link->conn, what, (struct bytes){0});
+    }
+}
+
 static enum err room_for(struct link *link, size_t size)
 {
     struct links *links = link->links;

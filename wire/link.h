@@ -89,6 +89,7 @@ struct links_config {
     uint32_t retry_max_ms;    /* 1000 */
     uint32_t hello_ms;        /* an accepted connection must say hello within; 3000 */
     uint32_t connections_max; /* accepted ones; 1024 */
+    uint32_t same_max;        /* accepted ones of one name and role: 128, twice a gateway's threads */
     void *loop;               /* uv_loop_t, borrowed: links live on it; NULL = on nng's threads */
     struct link_files tls;    /* paths, borrowed; none: all is said in the clear, to anybody */
 };
@@ -132,6 +133,8 @@ void links_forget(struct links *links, struct link *link);
 /* Close this connection with a reason: not up from now on, `down` follows from links_poll(). A
  * dialled one retries. */
 void link_drop(struct link *link, const char *reason);
+/* The same of a peer that said what makes no sense: counted, and logged with a ration. */
+void link_garbage(struct link *link, const char *what);
 /* Later hellos carry this incarnation. Who has heard another, and is not up yet, hears it again. */
 void links_set_incarnation(struct links *links, uint64_t incarnation);
 /* This format of the fleet is in force: later hellos say so, and who does not read it is refused. A

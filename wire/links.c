@@ -32,6 +32,7 @@ struct links_config links_config_default(void)
         .retry_max_ms = 1000,
         .hello_ms = 3000,
         .connections_max = 1024,
+        .same_max = 128,
     };
 }
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/plain.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of the character at `at`, which is terminated; 0: a control character, or none. Of UTF-8
+ * all that a terminal could take for one: C1 is two bytes, or a single one that is no UTF-8. */
+static size_t character_size(const char *at)
+{
+    const uint8_t *c = (const uint8_t *)at;
+    const size_t size = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+
+    if (size == 0 || c[0] < ' ' || c[0] == 0x7f || c[0] > 0xf4 || (c[0] == 0xc2 && c[1] < 0xa0)) {
+        return 0;
+    }
+    for (size_t i = 1; i < size; i++) {
+        if ((c[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    return size;
+}
+
+bool plain_is(const char *text)
+{
+    for (size_t size; *text != '\0'; text += size) {
+        size = character_size(text);
+        if (size == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void plain_make(char *text)
+{
+    while (*text != '\0') {
+        const size_t size = character_size(text);
+
+        if (size == 0) {
+            *text = '?';
+        }
+        text += size == 0 ? 1 : size;
+    }
+}
