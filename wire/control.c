@@ -83,6 +83,8 @@ Rh__Control *control_get(struct bytes in)
 
 /* ---- texts ---- */
 
+enum { DEPTH_MAX = 16 };
+
 typedef bool text_visit(char *text);
 
 static bool is_plain(char *text)
@@ -97,8 +99,6 @@ static bool make_plain(char *text)
     }
     return true;
 }
-
-static bool walk_texts(const ProtobufCMessage *message, text_visit *visit);
 
 /* Items of a field; 0: it is not there. */
 static size_t field_count(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *f)
@@ -115,38 +115,59 @@ static size_t field_count(const ProtobufCMessage *message, const ProtobufCFieldD
     return oneof == f->id ? count : 0;
 }
 
-/* False as soon as `visit` says so of one text in it. */
-static bool walk_field(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *f,
-                       text_visit *visit)
+/* The item of a field whose items are pointers. */
+static void *field_item(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *f,
+                        size_t index)
 {
-    const size_t count = field_count(message, f);
     const uint8_t *at = (const uint8_t *)message + f->offset;
-    bool goes_on = true;
+    void *item;
 
     if (f->label == PROTOBUF_C_LABEL_REPEATED) {
         memcpy(&at, at, sizeof at);
     }
-    for (size_t i = 0; i < count && goes_on; i++) {
-        void *item;
-
-        memcpy(&item, at + i * sizeof item, sizeof item);
-        goes_on = f->type == PROTOBUF_C_TYPE_STRING ? visit(item)
-                                                    : item == NULL || walk_texts(item, visit);
-    }
-    return goes_on;
+    memcpy(&item, at + index * sizeof item, sizeof item);
+    return item;
 }
 
+/* False as soon as `visit` says so of one text in it. */
 static bool walk_texts(const ProtobufCMessage *message, text_visit *visit)
 {
-    bool goes_on = true;
+    struct {
+        const ProtobufCMessage *message;
+        unsigned field; /* the next one of it, */
+        size_t item;    /* and of that */
+    } stack[DEPTH_MAX] = {{message, 0, 0}};
+    size_t depth = 1;
 
-    for (unsigned i = 0; i < message->descriptor->n_fields && goes_on; i++) {
-        const ProtobufCFieldDescriptor *f = &message->descriptor->fields[i];
+    while (depth > 0) {
+        const size_t top = depth - 1;
+        const ProtobufCMessage *m = stack[top].message;
 
-        goes_on = (f->type != PROTOBUF_C_TYPE_STRING && f->type != PROTOBUF_C_TYPE_MESSAGE) ||
-                  walk_field(message, f, visit);
+        if (stack[top].field == m->descriptor->n_fields) {
+            depth--;
+            continue;
+        }
+        const ProtobufCFieldDescriptor *f = &m->descriptor->fields[stack[top].field];
+        const bool text = f->type == PROTOBUF_C_TYPE_STRING;
+
+        if ((!text && f->type != PROTOBUF_C_TYPE_MESSAGE) || stack[top].item == field_count(m, f)) {
+            stack[top].field++;
+            stack[top].item = 0;
+            continue;
+        }
+        void *item = field_item(m, f, stack[top].item++);
+
+        if (text && !visit(item)) {
+            return false;
+        }
+        if (!text && item != NULL) {
+            ASSERT(depth < DEPTH_MAX); // no message of ours is in itself
+            stack[depth].message = item;
+            stack[depth].field = 0;
+            stack[depth++].item = 0;
+        }
     }
-    return goes_on;
+    return true;
 }
 
 bool control_texts_are_plain(const Rh__Control *control)

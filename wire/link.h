@@ -89,7 +89,7 @@ struct links_config {
     uint32_t retry_max_ms;    /* 1000 */
     uint32_t hello_ms;        /* an accepted connection must say hello within; 3000 */
     uint32_t connections_max; /* accepted ones; 1024 */
-    uint32_t same_max;        /* accepted ones of one name and role: 128, twice a gateway's threads */
+    uint32_t same_max;        /* accepted ones of one name and role: 128 */
     void *loop;               /* uv_loop_t, borrowed: links live on it; NULL = on nng's threads */
     struct link_files tls;    /* paths, borrowed; none: all is said in the clear, to anybody */
 };
