@@ -196,6 +196,10 @@ static int change(int argc, char **argv, const struct verb *verb)
     if (!make(&q, verb, &w)) {
         return 1;
     }
+    if (w.count == 0) {
+        (void)fprintf(stderr, "ringhold coordinators: that would leave none\n");
+        return 1;
+    }
     Rh__AdminReply *reply = ask(&q, &w);
     if (reply == NULL) {
         return 1;

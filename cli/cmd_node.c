@@ -121,6 +121,7 @@ static void take_words(struct rh_node_options *o, const struct node_words *w)
     o->cluster = w->cluster;
     o->name = w->name;
     o->listen = w->listen;
+    o->insecure = w->insecure ? 1 : 0;
     o->join = w->join;
     o->data = w->data;
     o->zone = w->zone[0] == '\0' ? NULL : w->zone;

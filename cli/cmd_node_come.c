@@ -125,6 +125,13 @@ static int replace(struct coming *c, const char *old, const char *new)
     struct member former;
     struct member latter;
 
+    if (strcmp(old, new) == 0) {
+        (void)fprintf(stderr,
+                      "ringhold node replace: %s can't take its own place; `ringhold node remove` "
+                      "removes it, `ringhold rolling-restart` starts it anew\n",
+                      old);
+        return 1;
+    }
     if (!look(&c->q, old, &former) || !look(&c->q, new, &latter)) {
         return 1;
     }

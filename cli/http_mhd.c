@@ -13,6 +13,7 @@
 #include "cli/reread.h"
 #include "cli/seats.h"
 #include "cli/site.h"
+#include "wire/address.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -139,7 +140,7 @@ bool http_check(const struct http_options *o, const char *daemon)
     if (!listen_allowed(daemon, "admin", o->admin, true)) {
         return false; // it is no address
     }
-    if (!listen_is_loopback(o->admin) && o->token[0] == '\0') {
+    if (!address_is_loopback(o->admin) && o->token[0] == '\0') {
         return complain(
             daemon, "--admin", o->admin, "it is beyond loopback: --admin-token is needed");
     }

@@ -3,15 +3,10 @@
 
 #include "base/log.h"
 #include "cli/fault.h"
+#include "wire/address.h"
 
 #include <stdio.h>
 #include <string.h>
-
-bool listen_is_loopback(const char *address)
-{
-    return strncmp(address, "127.", 4) == 0 || strncmp(address, "localhost:", 10) == 0 ||
-           strncmp(address, "[::1]:", 6) == 0;
-}
 
 // NOLINTNEXTLINE(bugprone-easily-swappable-parameters): as a message names them
 bool listen_allowed(const char *daemon, const char *key, const char *address, bool guarded)
@@ -23,7 +18,7 @@ bool listen_allowed(const char *daemon, const char *key, const char *address, bo
         fault_print(daemon, "--%s: '%s' is not HOST:PORT", key, address);
         return false;
     }
-    if (!listen_is_loopback(address) && !guarded) {
+    if (!address_is_loopback(address) && !guarded) {
         fault_print(daemon,
                     "--%s: %s is beyond loopback, in the clear, and asks nobody who he "
                     "is: anyone who reaches it owns the fleet. TLS (ringhold-tls(1)), or "

@@ -13,9 +13,6 @@
  * with --insecure. False after printing why. */
 bool listen_allowed(const char *daemon, const char *key, const char *address, bool guarded);
 
-/* By its name or number alone: nothing is looked up. */
-bool listen_is_loopback(const char *address);
-
 /* The row --log-level, which SIGHUP takes over. */
 struct option log_level_option(char *level, size_t size);
 /* Is it one? False after printing why not. */

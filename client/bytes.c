@@ -10,6 +10,9 @@
 
 enum rhc_wish rhc_wishes(const struct rhc *c)
 {
+    if (c == NULL) {
+        return RHC_NOTHING;
+    }
     if (c->hang_up) {
         return RHC_HANG_UP;
     }
@@ -18,7 +21,7 @@ enum rhc_wish rhc_wishes(const struct rhc *c)
 
 uint32_t rhc_gateway(const struct rhc *c)
 {
-    return c->gateway;
+    return c == NULL ? 0 : c->gateway;
 }
 
 /* Behind a bind that isn't answered yet nothing is sent: it would run even if that is refused. */
@@ -31,6 +34,9 @@ static bool may_ask(const struct rhc *c)
 
 struct rhc_bytes rhc_output(struct rhc *c)
 {
+    if (c == NULL) {
+        return bytes_at(NULL, 0);
+    }
     struct log *l = &c->log;
 
     c->sending_control = false;
@@ -51,6 +57,9 @@ struct rhc_bytes rhc_output(struct rhc *c)
 
 void rhc_sent(struct rhc *c, size_t size, uint64_t now_ms)
 {
+    if (c == NULL) {
+        return;
+    }
     c->now_ms = now_ms;
     if (c->sending_control) {
         c->control_size -= size;
@@ -63,6 +72,13 @@ void rhc_sent(struct rhc *c, size_t size, uint64_t now_ms)
 
 void *rhc_room(struct rhc *c, size_t *size)
 {
+    if (size == NULL) {
+        return NULL;
+    }
+    if (c == NULL) {
+        *size = 0;
+        return NULL;
+    }
     if (c->in_at > 0) {
         memmove(c->in, c->in + c->in_at, c->in_end - c->in_at);
         c->in_end -= c->in_at;
@@ -74,6 +90,9 @@ void *rhc_room(struct rhc *c, size_t *size)
 
 void rhc_received(struct rhc *c, size_t size, uint64_t now_ms)
 {
+    if (c == NULL) {
+        return;
+    }
     c->now_ms = now_ms;
     c->heard_ms = now_ms;
     c->pinged = false;

@@ -111,6 +111,9 @@ static void come_again(struct rhc *c)
 
 void rhc_disconnected(struct rhc *c, const char *why, uint64_t now_ms)
 {
+    if (c == NULL) {
+        return;
+    }
     c->now_ms = now_ms;
     if (c->state != RHC_DIALLING && !is_connected(c)) {
         return;
@@ -128,6 +131,9 @@ void rhc_disconnected(struct rhc *c, const char *why, uint64_t now_ms)
 
 void rhc_connected(struct rhc *c, uint64_t now_ms)
 {
+    if (c == NULL) {
+        return;
+    }
     c->now_ms = now_ms;
     if (c->state == RHC_DIALLING && !c->hang_up) {
         c->state = RHC_GREETING;
@@ -140,6 +146,9 @@ void rhc_connected(struct rhc *c, uint64_t now_ms)
 
 int rhc_start(struct rhc *c, uint64_t now_ms)
 {
+    if (c == NULL) {
+        return RHC_INVALID;
+    }
     if (c->state != RHC_IDLE && c->state != RHC_ENDED) {
         return RHC_INVALID;
     }
@@ -160,6 +169,9 @@ int rhc_start(struct rhc *c, uint64_t now_ms)
 
 void rhc_stop(struct rhc *c)
 {
+    if (c == NULL) {
+        return;
+    }
     c->over = true;
     if (c->state == RHC_DIALLING || is_connected(c)) {
         c->hang_up = true;
@@ -172,10 +184,14 @@ void rhc_stop(struct rhc *c)
 
 static int ask(struct rhc *c, const struct rhc_request *r, uint64_t now_ms, bool told)
 {
+    if (c == NULL || r == NULL) {
+        return RHC_INVALID;
+    }
     struct entry *e = NULL;
 
     c->now_ms = now_ms;
-    if (r->id.size < 1 || r->id.size > UINT8_MAX || r->payload.size > BODY_MAX / 2 ||
+    if (r->id.data == NULL || (r->payload.data == NULL && r->payload.size > 0) || r->id.size < 1 ||
+        r->id.size > UINT8_MAX || r->payload.size > BODY_MAX / 2 ||
         (r->flags & ~(unsigned)RHC_IDEMPOTENT) != 0 || c->state == RHC_ENDED ||
         c->last_name == NAME_MAX_ASKED || HEAD + asking_size(r) > c->log.bytes_max) {
         return RHC_INVALID;
@@ -247,6 +263,9 @@ static bool tell_doomed(struct rhc *c, struct rhc_event *event)
 
 int rhc_next(struct rhc *c, struct rhc_event *event)
 {
+    if (c == NULL || event == NULL) {
+        return 0;
+    }
     uint8_t type = 0;
     struct rhc_bytes body;
 
@@ -268,7 +287,7 @@ int rhc_next(struct rhc *c, struct rhc_event *event)
 
 enum rhc_state rhc_state(const struct rhc *c)
 {
-    return c->state;
+    return c == NULL ? RHC_ENDED : c->state;
 }
 
 const char *rhc_status_name(unsigned status)

@@ -51,6 +51,9 @@ static void end_due(struct rhc *c)
 
 void rhc_tick(struct rhc *c, uint64_t now_ms)
 {
+    if (c == NULL) {
+        return;
+    }
     c->now_ms = now_ms;
     end_due(c);
     if (c->state == RHC_WAITING && now_ms >= c->dial_ms) {
@@ -76,6 +79,9 @@ static void sooner(uint64_t *wake_ms, uint64_t at_ms)
 
 uint64_t rhc_wake_ms(const struct rhc *c)
 {
+    if (c == NULL) {
+        return UINT64_MAX;
+    }
     uint64_t wake_ms = UINT64_MAX;
 
     if (c->log.count > 0) {

@@ -76,6 +76,9 @@ struct rhc *rhc_init(void *memory, const struct rhc_options *o)
 
 int rhc_set_token(struct rhc *c, const char *token)
 {
+    if (c == NULL) {
+        return RHC_INVALID;
+    }
     const size_t size = token == NULL ? 0 : strlen(token);
 
     if (size > AUTH_MAX) {

@@ -74,6 +74,9 @@ void note_heard(struct rhc *c, size_t size)
 
 int rhc_bind(struct rhc *c, uint16_t kind, struct rhc_bytes id)
 {
+    if (c == NULL || id.data == NULL) {
+        return RHC_INVALID;
+    }
     struct session *s = &c->session;
 
     if (s->state != BIND_NONE || id.size < 1 || id.size > UINT8_MAX) {
@@ -89,6 +92,9 @@ int rhc_bind(struct rhc *c, uint16_t kind, struct rhc_bytes id)
 
 int rhc_unbind(struct rhc *c)
 {
+    if (c == NULL) {
+        return RHC_INVALID;
+    }
     struct session *s = &c->session;
 
     if (s->state == BIND_NONE || s->state == BIND_LEAVING) {

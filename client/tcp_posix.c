@@ -77,7 +77,7 @@ static bool split_all(struct rhc_tcp *t)
 struct rhc_tcp *rhc_tcp_new(const char *gateways, const struct rhc_options *options,
                             rhc_on_event *on_event, void *context)
 {
-    const size_t size = rhc_size(options);
+    const size_t size = gateways == NULL || on_event == NULL ? 0 : rhc_size(options);
     struct rhc_tcp *t = size == 0 ? NULL : calloc(1, sizeof *t);
 
     if (t == NULL) {
@@ -98,7 +98,7 @@ struct rhc_tcp *rhc_tcp_new(const char *gateways, const struct rhc_options *opti
 
 struct rhc *rhc_tcp_client(struct rhc_tcp *t)
 {
-    return t->client;
+    return t == NULL ? NULL : t->client;
 }
 
 static void hang_up(struct rhc_tcp *t)
@@ -302,16 +302,19 @@ static void tend(struct rhc_tcp *t)
 
 int rhc_tcp_fd(const struct rhc_tcp *t)
 {
-    return t->fd;
+    return t == NULL ? -1 : t->fd;
 }
 
 int rhc_tcp_wants_write(struct rhc_tcp *t)
 {
-    return t->fd >= 0 && (t->connecting || rhc_output(t->client).size > 0);
+    return t != NULL && t->fd >= 0 && (t->connecting || rhc_output(t->client).size > 0);
 }
 
 int rhc_tcp_wait_ms(struct rhc_tcp *t)
 {
+    if (t == NULL) {
+        return -1;
+    }
     const uint64_t wake_ms = rhc_wake_ms(t->client);
     const uint64_t now_ms = rhc_now_ms();
     const enum rhc_wish wish = rhc_wishes(t->client);
@@ -330,6 +333,9 @@ int rhc_tcp_wait_ms(struct rhc_tcp *t)
 
 void rhc_tcp_poll(struct rhc_tcp *t, int wait_ms)
 {
+    if (t == NULL) {
+        return;
+    }
     tend(t);
     if (wait_ms != 0) {
         struct pollfd p = {.fd = t->fd, // poll() passes over a negative one

@@ -26,6 +26,9 @@
  * Later. Where it says "may finish later", the callback calls rh_defer(), returns
  * RH_PENDING (message: just returns), and whoever finishes it calls rh_done() or
  * rh_reply_later() with the token. The actor is busy until then.
+ *
+ * NULL in the place of an actor, a group, a node or what bytes point to is refused: RH_INVALID, or
+ * where the result is no number of enum rh_result nothing, 0 or NULL. As a text it is "".
  */
 #ifndef RINGHOLD_H
 #define RINGHOLD_H
@@ -554,8 +557,10 @@ struct rh_node_options {
     uint32_t size;         /* sizeof(struct rh_node_options) */
     const char *cluster;   /* NULL = "ringhold" */
     const char *name;      /* required: this node's name, unique, stays over restarts */
-    const char *listen;    /* "host:port" for gateways and nodes; NULL = "127.0.0.1:0", any port */
-    const char *advertise; /* how others reach that, if it differs; NULL = as bound */
+    const char *listen;    /* "host:port" for gateways and nodes; NULL = "127.0.0.1:0", any port;
+                              beyond loopback by TLS, or with `insecure` */
+    const char *advertise; /* how others reach that, if it differs; NULL = as bound, which then is
+                              one address, not 0.0.0.0 */
     const char *join;      /* required: the coordinators, "host:port,host:port,…" */
     const char *data;      /* required: folder of this node alone; made if missing */
     const char *zone;      /* NULL = none */
@@ -585,6 +590,9 @@ struct rh_node_options {
     const char *link_ca;
     const char *link_certificate;
     const char *link_key;
+
+    uint32_t insecure; /* 1: listen beyond loopback in the clear: anyone who reaches it owns the
+                          fleet */
 };
 
 struct rh_node;

@@ -17,6 +17,9 @@
  *     READY -goaway-> LEAVING -all is answered-> WAITING, for another gateway
  *     any -the line drops-> WAITING        any -kicked for good, rhc_stop-> ENDED
  *
+ * NULL in the place of a client is refused: RHC_INVALID, or where the result is no enum rhc_result
+ * nothing, 0 or NULL.
+ *
  * Times are milliseconds of one clock that doesn't go back, whatever it counts from.
  *
  * What becomes of a request. It is answered once, by RHC_EVENT_RESPONSE (or its callback): also if

@@ -30,6 +30,10 @@ static bool take_options(struct node_options *all, const struct rh_node_options 
     const size_t least = offsetof(struct rh_node_options, role) + sizeof options->role;
 
     *all = node_options_default();
+    if (options == NULL) {
+        (void)fprintf(stderr, "ringhold node: it was started without options\n");
+        return false;
+    }
     if (options->abi != RH_ABI || options->size < least) {
         (void)fprintf(
             stderr,
@@ -79,6 +83,9 @@ struct rh_node *rh_node_start(const struct rh_node_options *options)
 
 int rh_node_drain(struct rh_node *node)
 {
+    if (node == NULL) {
+        return RH_INVALID;
+    }
     atomic_store(&node->asks.drain, true);
     return RH_OK;
 }
@@ -99,6 +106,9 @@ static void poll_once(struct rh_node *node, uint64_t wait_us)
 
 int rh_node_wait(struct rh_node *node)
 {
+    if (node == NULL) {
+        return 1;
+    }
     while (node->embedded && !node->ended) {
         poll_once(node, POLL_US);
     }
@@ -117,12 +127,12 @@ int rh_node_run(const struct rh_node_options *options)
 
 int rh_node_fd(struct rh_node *node)
 {
-    return node->embedded && !node->ended ? worker_fd(node->worker) : -1;
+    return node != NULL && node->embedded && !node->ended ? worker_fd(node->worker) : -1;
 }
 
 int rh_node_poll(struct rh_node *node, int ms)
 {
-    if (!node->embedded) {
+    if (node == NULL || !node->embedded) {
         return RH_INVALID;
     }
     if (!node->ended) {

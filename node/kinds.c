@@ -118,6 +118,9 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
 
 enum err kinds_add(struct kinds *k, const struct rh_kind *kind)
 {
+    if (kind->ops == NULL) {
+        return complain("(no name)", "its kind has no `ops`", ERR_INVALID);
+    }
     return add(k, kind, kind->ops->name == NULL ? "(no name)" : kind->ops->name);
 }
 

@@ -44,7 +44,7 @@ void rh_ids_put(struct rh_ids *ids, struct rh_bytes id)
 {
     const uint8_t size = (uint8_t)id.size;
 
-    if (id.size >= 1 && id.size <= RECORD_ID_MAX) {
+    if (ids != NULL && id.data != NULL && id.size >= 1 && id.size <= RECORD_ID_MAX) {
         buffer_put(&ids->bytes, &size, 1);
         buffer_put(&ids->bytes, id.data, id.size);
     }

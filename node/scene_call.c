@@ -160,6 +160,9 @@ static void tell_call(struct rh_actor *a, struct call *call)
 int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh_bytes payload,
             uint32_t timeout_ms, uint32_t flags, rh_on_answer then, void *argument)
 {
+    if (actor == NULL) {
+        return RH_INVALID;
+    }
     struct scene *s = actor->scene;
     struct call call = call_of(actor, kind, id, payload);
     const int checked = check(actor, &call);
@@ -196,7 +199,7 @@ int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh
 static int check_ids(const struct rh_actor *a, const struct rh_bytes *ids, size_t count,
                      struct rh_bytes payload)
 {
-    if (!actor_may_ask(a) || count == 0 || count > PUSH_IDS_MAX || ids == NULL ||
+    if (a == NULL || !actor_may_ask(a) || count == 0 || count > PUSH_IDS_MAX || ids == NULL ||
         (payload.data == NULL && payload.size > 0)) {
         return RH_INVALID;
     }
@@ -255,6 +258,9 @@ int rh_push_ids(struct rh_actor *actor, uint16_t kind, const struct rh_bytes *id
 
 int rh_send(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh_bytes payload)
 {
+    if (actor == NULL) {
+        return RH_INVALID;
+    }
     struct call call = call_of(actor, kind, id, payload);
     const int checked = check(actor, &call);
 

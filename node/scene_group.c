@@ -98,7 +98,7 @@ static void add(struct rh_group *g, struct bytes id)
 
 int rh_group_join(struct rh_group *group, struct rh_bytes id)
 {
-    if (!is_id(id)) {
+    if (group == NULL || !is_id(id)) {
         return RH_INVALID;
     }
     if (find(group, bytes_of(id.data, id.size)) != NULL && !mutant(M_JOINTWICE)) {
@@ -113,7 +113,7 @@ int rh_group_join(struct rh_group *group, struct rh_bytes id)
 
 int rh_group_leave(struct rh_group *group, struct rh_bytes id)
 {
-    struct member *m = is_id(id) ? find(group, bytes_of(id.data, id.size)) : NULL;
+    struct member *m = group != NULL && is_id(id) ? find(group, bytes_of(id.data, id.size)) : NULL;
 
     if (m == NULL) {
         return RH_GONE;
@@ -132,17 +132,17 @@ int rh_group_leave(struct rh_group *group, struct rh_bytes id)
 
 int rh_group_has(const struct rh_group *group, struct rh_bytes id)
 {
-    return is_id(id) && find(group, bytes_of(id.data, id.size)) != NULL ? 1 : 0;
+    return group != NULL && is_id(id) && find(group, bytes_of(id.data, id.size)) != NULL ? 1 : 0;
 }
 
 size_t rh_group_count(const struct rh_group *group)
 {
-    return group->by_id.count;
+    return group == NULL ? 0 : group->by_id.count;
 }
 
 struct rh_bytes rh_group_at(const struct rh_group *group, size_t index)
 {
-    const struct member *m = index < group->by_id.count ? group->member[index] : NULL;
+    const struct member *m = index < rh_group_count(group) ? group->member[index] : NULL;
 
     return m == NULL ? (struct rh_bytes){NULL, 0} : (struct rh_bytes){m->id, m->size};
 }
@@ -162,7 +162,8 @@ int rh_group_push(struct rh_actor *actor, const struct rh_group *group, struct r
 {
     struct buffer ids = {0};
 
-    if (!actor_may_ask(actor) || (payload.data == NULL && payload.size > 0)) {
+    if (actor == NULL || group == NULL || !actor_may_ask(actor) ||
+        (payload.data == NULL && payload.size > 0)) {
         return RH_INVALID;
     }
     if (payload.size > RH_PUSH_MAX) {
@@ -183,6 +184,9 @@ int rh_group_push(struct rh_actor *actor, const struct rh_group *group, struct r
 
 void rh_group_save(const struct rh_group *group, struct rh_out *out)
 {
+    if (group == NULL || out == NULL) {
+        return;
+    }
     struct buffer saved = {0};
     struct writer w = {.at = buffer_reserve(&saved, SAVED_HEAD_SIZE), .left = SAVED_HEAD_SIZE};
 
@@ -198,6 +202,9 @@ void rh_group_save(const struct rh_group *group, struct rh_out *out)
 
 struct rh_group *rh_group_load(struct rh_bytes *state)
 {
+    if (state == NULL || state->data == NULL) {
+        return NULL;
+    }
     struct reader in = {.at = state->data, .left = state->size};
     const uint8_t version = get_u8(&in);
     const uint16_t kind = get_u16(&in);

@@ -292,7 +292,7 @@ void later_take(struct scene *s);
 
 /* Answer the message that runs, too big or not. */
 int reply_put(struct rh_actor *a, const struct rh_value *v);
-bool reply_is_known(const struct rh_value *v);
+bool reply_makes_sense(const struct rh_value *v);
 bool reply_fits(const struct rh_value *v);
 struct rh_value reply_too_big(void);
 

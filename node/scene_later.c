@@ -141,7 +141,7 @@ int rh_reply_later(struct rh_token token, struct rh_value value)
     struct arrival arrival = {.number = token.number, .value = value};
     const bool fits = reply_fits(&value);
 
-    if (!reply_is_known(&value)) {
+    if (!reply_makes_sense(&value)) {
         return RH_INVALID;
     }
     if (value.type == RH_INTEGER || value.type == RH_NIL) {
@@ -157,6 +157,9 @@ int rh_reply_later(struct rh_token token, struct rh_value value)
 
 struct rh_token rh_defer(struct rh_actor *actor)
 {
+    if (actor == NULL) {
+        return (struct rh_token){NULL, 0};
+    }
     struct latch *l = actor->scene->latch;
     const bool may = actor->callback == CALLBACK_ACTIVATE || actor->callback == CALLBACK_FLUSH ||
                      actor->callback == CALLBACK_HANDOFF || actor->callback == CALLBACK_SESSION ||

@@ -146,7 +146,7 @@ bool push_kick_all(struct rh_actor *a, uint32_t code, struct bytes text)
 
 static int push_asked(struct rh_actor *actor, const uint64_t *session, struct rh_bytes payload)
 {
-    if (!actor_may_ask(actor) || (payload.data == NULL && payload.size > 0)) {
+    if (actor == NULL || !actor_may_ask(actor) || (payload.data == NULL && payload.size > 0)) {
         return RH_INVALID;
     }
     if (payload.size > PUSH_SIZE_MAX) {
@@ -170,7 +170,7 @@ static int kick_asked(struct rh_actor *actor, const uint64_t *session, uint32_t 
 {
     const char *said = text == NULL ? "" : text;
 
-    if (!actor_may_ask(actor) || code < RH_KICK_GAME) {
+    if (actor == NULL || !actor_may_ask(actor) || code < RH_KICK_GAME) {
         return RH_INVALID;
     }
     if (strlen(said) > PUSH_TEXT_MAX) {
@@ -199,8 +199,8 @@ static bool is_itself(const struct rh_actor *a, uint16_t kind, struct rh_bytes i
 static int rebind_asked(struct rh_actor *actor, const uint64_t *session, uint16_t kind,
                         struct rh_bytes id)
 {
-    if (!actor_may_ask(actor) || id.data == NULL || id.size < 1 || id.size > REBIND_ID_MAX ||
-        is_itself(actor, kind, id)) {
+    if (actor == NULL || !actor_may_ask(actor) || id.data == NULL || id.size < 1 ||
+        id.size > REBIND_ID_MAX || is_itself(actor, kind, id)) {
         return RH_INVALID;
     }
     struct client_bond *c = next_meant(actor->extra->client, session);

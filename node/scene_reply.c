@@ -73,9 +73,12 @@ bool reply_fits(const struct rh_value *v)
     return !has_bytes || v->bytes.size <= RECORD_BODY_MAX - 1;
 }
 
-bool reply_is_known(const struct rh_value *v)
+bool reply_makes_sense(const struct rh_value *v)
 {
-    return v->type >= RH_BYTES && v->type <= RH_ERROR;
+    const bool has_bytes = v->type == RH_BYTES || v->type == RH_TEXT || v->type == RH_ERROR;
+
+    return v->type >= RH_BYTES && v->type <= RH_ERROR &&
+           !(has_bytes && v->bytes.data == NULL && v->bytes.size > 0);
 }
 
 struct rh_value reply_too_big(void)
@@ -101,12 +104,12 @@ int reply_put(struct rh_actor *a, const struct rh_value *v)
 
 struct rh_value rh_text(const char *text)
 {
-    return (struct rh_value){RH_TEXT, 0, {text, strlen(text)}};
+    return (struct rh_value){RH_TEXT, 0, {text, text == NULL ? 0 : strlen(text)}};
 }
 
 struct rh_value rh_error(const char *text)
 {
-    return (struct rh_value){RH_ERROR, 0, {text, strlen(text)}};
+    return (struct rh_value){RH_ERROR, 0, {text, text == NULL ? 0 : strlen(text)}};
 }
 
 /* Once an actor: it may do so with each message. */
@@ -120,6 +123,9 @@ static void note_second(struct rh_actor *a)
 
 int rh_reply(struct rh_actor *actor, struct rh_value value)
 {
+    if (actor == NULL) {
+        return RH_INVALID;
+    }
     if (actor->callback == CALLBACK_END) {
         actor_complain(actor, "reply_at_end", "it replies in deactivate: nobody is answered");
     }
@@ -130,8 +136,8 @@ int rh_reply(struct rh_actor *actor, struct rh_value value)
         note_second(actor);
         return RH_INVALID;
     }
-    if (!reply_is_known(&value)) {
-        actor_complain(actor, "bad_reply", "its reply has a type that is none");
+    if (!reply_makes_sense(&value)) {
+        actor_complain(actor, "bad_reply", "its reply has a type that is none, or no bytes");
         return RH_INVALID;
     }
     return reply_put(actor, &value);
@@ -145,12 +151,12 @@ static bool may_end(const struct rh_actor *a)
 
 int rh_fail(struct rh_actor *actor, const char *text)
 {
-    if (!may_end(actor)) {
+    if (actor == NULL || !may_end(actor)) {
         return RH_INVALID;
     }
     if (!actor->broken) {
         actor->broken = true;
-        actor_complain(actor, "failed", text);
+        actor_complain(actor, "failed", text == NULL ? "" : text);
         scene_tell(actor, SCENE_FAILED);
     }
     if (actor->callback == CALLBACK_MESSAGE && !actor->answered) {
@@ -163,6 +169,9 @@ int rh_fail(struct rh_actor *actor, const char *text)
 
 int rh_passivate(struct rh_actor *actor)
 {
+    if (actor == NULL) {
+        return RH_INVALID;
+    }
     if (actor->callback == CALLBACK_ACTIVATE) {
         actor->passivate = true;
         return RH_OK;
@@ -179,22 +188,26 @@ int rh_passivate(struct rh_actor *actor)
 
 struct rh_bytes rh_id(const struct rh_actor *actor)
 {
-    return (struct rh_bytes){actor->id, actor->id_size};
+    return actor == NULL ? (struct rh_bytes){NULL, 0}
+                         : (struct rh_bytes){actor->id, actor->id_size};
 }
 
 uint64_t rh_fence(const struct rh_actor *actor)
 {
-    return actor->fence;
+    return actor == NULL ? 0 : actor->fence;
 }
 
 void *rh_shared(const struct rh_actor *actor)
 {
-    return role_of(actor)->shared;
+    return actor == NULL ? NULL : role_of(actor)->shared;
 }
 
 void rh_out_put(struct rh_out *out, const void *data, size_t size)
 {
-    if (out->over || size > out->size_max - out->state.size) {
+    if (out == NULL) {
+        return;
+    }
+    if (out->over || size > out->size_max - out->state.size || (data == NULL && size > 0)) {
         out->over = true; // What is there already is no use to anybody.
         buffer_fini(&out->state);
         return;

@@ -156,6 +156,9 @@ void timer_fire(struct timer *t)
 
 int rh_after(struct rh_actor *actor, uint32_t ms, rh_timer timer, void *argument)
 {
+    if (actor == NULL || timer == NULL) {
+        return RH_INVALID;
+    }
     const bool runs =
         actor->callback == CALLBACK_MESSAGE ? !actor->answered : actor->extra->deferral != NULL;
 
@@ -179,7 +182,7 @@ static bool may_set(const struct rh_actor *a)
 
 uint64_t rh_timer_start(struct rh_actor *actor, uint32_t ms, uint32_t every_ms, void *argument)
 {
-    if (!may_set(actor) || role_of(actor)->ops->timer == NULL ||
+    if (actor == NULL || !may_set(actor) || role_of(actor)->ops->timer == NULL ||
         actor->extra->timer_count == SCENE_TIMERS_MAX) {
         return 0;
     }
@@ -198,6 +201,9 @@ uint64_t rh_timer_start(struct rh_actor *actor, uint32_t ms, uint32_t every_ms, 
 
 int rh_timer_stop(struct rh_actor *actor, uint64_t timer)
 {
+    if (actor == NULL) {
+        return RH_INVALID;
+    }
     for (struct list_link *l = list_front(&actor->extra->timers); l != NULL;
          l = list_next(&actor->extra->timers, l)) {
         struct timer *t = CONTAINER_OF(l, struct timer, in_actor);
@@ -212,7 +218,7 @@ int rh_timer_stop(struct rh_actor *actor, uint64_t timer)
 
 int rh_flush_soon(struct rh_actor *actor)
 {
-    if (!may_set(actor) || role_of(actor)->ops->flush == NULL) {
+    if (actor == NULL || !may_set(actor) || role_of(actor)->ops->flush == NULL) {
         return RH_INVALID;
     }
     if (!actor->flush_due) {

@@ -94,6 +94,9 @@ static bool add_kinds(struct shell *s)
 {
     const struct rh_node_options *o = &s->options->node;
 
+    if (o->kinds == NULL && o->kind_count > 0) {
+        return shell_complain("it has a count of kinds, and no kinds", "");
+    }
     for (size_t i = 0; i < o->kind_count; i++) {
         if (kinds_add(&s->kinds, &o->kinds[i]) != ERR_OK) {
             return false;
@@ -136,6 +139,18 @@ static bool options_are_valid(const struct rh_node_options *o)
     if ((o->link_ca == NULL) != (o->link_certificate == NULL) ||
         (o->link_ca == NULL) != (o->link_key == NULL)) {
         return shell_complain("links by TLS need a CA, a certificate and its key", "");
+    }
+    if (o->listen != NULL && o->link_ca == NULL && o->insecure == 0 &&
+        !address_is_loopback(o->listen)) {
+        return shell_complain(
+            "that is beyond loopback, in the clear, and anyone who reaches it owns "
+            "the fleet; links by TLS, or `insecure` if you mean it: ",
+            o->listen);
+    }
+    if (o->listen != NULL && o->advertise == NULL && address_is_any(o->listen)) {
+        return shell_complain("others can't dial that: listen on one address of this machine, or "
+                              "advertise one: ",
+                              o->listen);
     }
     if (o->data == NULL || o->data[0] == '\0') {
         return shell_complain("it needs a data folder", "");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/address.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,4 +52,15 @@ void address_format(const struct address *address, char *text, size_t size)
 
     (void)snprintf(
         text, size, bracketed ? "[%s]:%u" : "%s:%u", address->host, (unsigned)address->port);
+}
+
+bool address_is_loopback(const char *text)
+{
+    return strncmp(text, "127.", 4) == 0 || strncmp(text, "localhost:", 10) == 0 ||
+           strncmp(text, "[::1]:", 6) == 0;
+}
+
+bool address_is_any(const char *text)
+{
+    return strncmp(text, "0.0.0.0:", 8) == 0 || strncmp(text, "[::]:", 5) == 0;
 }

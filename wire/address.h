@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,5 +25,11 @@ MUST_CHECK enum err address_parse(const char *text, struct address *out);
 
 /* Write it as it would be parsed; `size` of ADDRESS_SIZE_MAX + 8 always suffices. */
 void address_format(const struct address *address, char *text, size_t size);
+
+/* Is it of this machine alone? By its name or number: nothing is looked up. */
+bool address_is_loopback(const char *text);
+
+/* "0.0.0.0:7001", "[::]:7001": all of this machine's, where one can listen and nobody can dial. */
+bool address_is_any(const char *text);
 
 #endif

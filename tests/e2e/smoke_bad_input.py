@@ -59,6 +59,7 @@ def names_and_drains_that_cannot_be_are_refused(binary):
         refused(fleet, "node", "drain", "n7", *where, says="n7")
         refused(fleet, "node", "drain", "n1", *where, says="last")
         refused(fleet, "node", "remove", "n7", *where, says="n7")
+        refused(fleet, "node", "replace", "n1", "n1", *where, says="can't take its own place")
         refused(fleet, "txn", "show", "12x", *where, says="no number")
         refused(fleet, "txn", "show", "99999999", *where, says="no transaction")
         twin = fleet.start("twin", ["node", "--name", "n1", "--join", fleet.addresses, "--listen", "127.0.0.1:0", "--data", fleet.data("twin")], ready=False)
@@ -71,6 +72,8 @@ def coordinators_with_another_list_refuse_each_other(binary):
     with Fleet(binary) as fleet:
         fleet.coordinators(3)
         fleet.leader()
+        where = ["--coordinators", fleet.addresses]
+        refused(fleet, "coordinators", "remove", "1,2,3", *where, says="leave none")
         third = fleet.processes[2]
         third.kill().wait()
         lie = fleet.peers.replace(str(fleet.ports[1]), str(free_port()))
