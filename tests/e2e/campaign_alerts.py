@@ -184,7 +184,7 @@ def a_gateway_that_is_full(binary):
     with Fleet(binary) as fleet, started(fleet, gateway=["--max-clients", "20", "--frames", "127.0.0.1:0"]) as prometheus:
         prometheus.is_quiet(fleet)
         host, port = fleet.process("g1").fields["frames"].rsplit(":", 1)
-        players = [Client((host, int(port))) for _ in range(20)]
+        players = [Client((host, int(port)), source=f"127.0.1.{i + 1}") for i in range(20)]
         prometheus.fires("RingholdConnectionsFull")
         for p in players:
             p.close()
