@@ -246,9 +246,9 @@ bool client_rests(const struct client *c)
     return c->rests;
 }
 
-void client_wake(struct client *c)
+void client_wake(struct client *c, uint64_t now_us)
 {
-    c->rests = c->rests && share_of_router(c) != ROUTER_SHARE_FAIR;
+    c->rests = c->rests && (now_us < c->rests_until_us || share_of_router(c) != ROUTER_SHARE_FAIR);
 }
 
 /* How large is the next reply going to be? As large as the last, or a little less than thought

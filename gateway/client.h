@@ -139,6 +139,7 @@ struct clients_figures {
     uint64_t refused_entity_share;  /* … or show tokens of one entity */
     uint64_t rests_entity;          /* times one had to wait, its entity having its share */
     uint64_t rests_origin;          /* … and its address */
+    uint64_t rests_spent;           /* … or as it asked much that is refused, or pinged much */
     uint64_t rate_limited;          /* requests beyond the rate of their connection */
     struct login_figures {
         uint64_t under_way; /* now */
@@ -191,9 +192,10 @@ void client_on_open(struct client *c, uint64_t now_us);
 /* It was told to go. */
 bool client_is_leaving(const struct client *c);
 bool client_wants_input(const struct client *c);
-/* It has to wait, for more than its share is under way, until client_wake() finds otherwise. */
+/* It has to wait, for more than its share is under way, until client_wake() finds otherwise; or for
+ * 100 ms, for it asked much that takes nothing but time. */
 bool client_rests(const struct client *c);
-void client_wake(struct client *c);
+void client_wake(struct client *c, uint64_t now_us);
 bool client_has_input(const struct client *c); /* some waits that could be gone on with */
 
 /* Bytes to be sent; empty while what client_take_output() gave is on its way. */

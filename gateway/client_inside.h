@@ -119,6 +119,7 @@ struct client {
     struct {
         uint64_t heard_us;          /* when bytes came last */
         uint64_t opened_us;         /* since when its hello is awaited */
+        uint32_t spent;             /* packets that were answered here, since it waited for them */
         bool greeted;               /* its hello came */
         bool pinged;                /* since then */
         bool leaving;               /* it was told to go */
@@ -130,6 +131,7 @@ struct client {
     uint64_t origin;                /* hash of where it is */
     uint64_t asked;                 /* router_asked() of its last request */
     bool rests;                     /* that, or all from there, is over its share: it has to wait */
+    uint64_t rests_until_us;        /* and until then */
     struct bucket requests;         /* it may ask */
     bool busy;                      /* it was sent something since the last tick */
     bool closing;                   /* no more input; goes when all is answered and sent */

@@ -27,6 +27,8 @@ enum {
     RETRY_DRAINED_MS = 100,
     STRANGER_BODY_MAX = 1024,
     STRANGER_UNSENT_MAX = 4096,
+    SPENT_MAX = 16,
+    SPENT_REST_US = 100 * 1000,
     VOUCH_SIZE = 8,
 };
 
@@ -315,6 +317,18 @@ static bool is_again(const struct request_packet *r)
     return (r->flags & PACKET_AGAIN) != 0;
 }
 
+/* What is answered here, or not at all, holds nothing that could be counted, but takes the time of
+ * all: after so many of these it waits. */
+static void spend(struct client *c)
+{
+    if (++c->packets.spent == SPENT_MAX) {
+        c->packets.spent = 0;
+        c->all->figures.rests_spent++;
+        c->rests = true;
+        c->rests_until_us = c->now_us + SPENT_REST_US;
+    }
+}
+
 /* What names an entity. */
 static void on_asking(struct client *c, const struct packet *p)
 {
@@ -334,11 +348,13 @@ static void on_asking(struct client *c, const struct packet *p)
         }
     } else if (bad != ERR_OK) {
         c->all->figures.bad_requests++;
+        spend(c);
         if (!told) {
             refuse(c, r.request, STATUS_BAD_REQUEST, "flags or id of the request make no sense");
         }
     } else if (!auth_allows(c, r.kind, r.id)) {
         c->all->figures.unauthorized++;
+        spend(c);
         if (!told) {
             refuse(c, r.request, STATUS_UNAUTHORIZED, "the token is for another entity");
         }
@@ -361,6 +377,7 @@ static void on_ping(struct client *c, struct bytes body)
         packet_kick(c, PACKET_KICK_NO_AUTH, "no auth came, but pings that it does not read");
     } else {
         packet_put_ping(&c->out, PACKET_PONG, body);
+        spend(c);
     }
 }
 

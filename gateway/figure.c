@@ -27,7 +27,8 @@ static const struct metric refused = {"ringhold_gateway_refused_total",
                                       METRIC_COUNTER};
 static const struct metric rests = {
     "ringhold_gateway_rests_total",
-    "Times that a connection had to wait, for its entity or its address had its share of requests.",
+    "Times that a connection had to wait, for its entity or its address had its share of requests, "
+    "or as it spent much on what was refused.",
     METRIC_COUNTER};
 static const struct metric logins = {"ringhold_gateway_logins_total",
                                      "Logins that an actor was asked for, by how they ended.",
@@ -113,6 +114,7 @@ const struct figure figures[FIGURES] = {
        "entity_share"),
     OF(clients.rests_entity, "STATS", "rests_entity", &rests, "of", "entity"),
     OF(clients.rests_origin, "STATS", "rests_address", &rests, "of", "address"),
+    OF(clients.rests_spent, "STATS", "rests_spent", &rests, "of", "spent"),
     OF(clients.bad_input, "STATS", "closed_bad_input", &closed, "reason", "bad_input"),
     OF(clients.stalled, "STATS", "closed_stalled", &closed, "reason", "stalled"),
     OF(clients.overrun, "STATS", "closed_overrun", &closed, "reason", "overrun"),

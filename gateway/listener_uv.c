@@ -285,7 +285,7 @@ bool listener_resume(struct listener *l)
         struct connection *c = CONTAINER_OF(i, struct connection, paused);
 
         next = list_next(&l->paused, i);
-        client_wake(c->client);
+        client_wake(c->client, l->now_us);
         if (client_rests(c->client)) {
             list_remove(i);
             list_push_back(&l->resting, i);

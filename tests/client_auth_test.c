@@ -241,6 +241,41 @@ static void a_stranger_may_ping_and_nothing_else(void **state)
     }
 }
 
+/* Who had to wait goes on, if it may. */
+static void ticks(struct talk *t)
+{
+    t->r.rig.now_us += 100000;
+    client_wake(t->c, t->r.rig.now_us);
+    if (client_has_input(t->c)) {
+        client_resume(t->c, t->r.rig.now_us, &t->r.effects);
+        client_rig_do_effects(&t->r);
+    }
+}
+
+static void what_is_refused_is_slow(void **state)
+{
+    enum { ASKED = 40, AT_ONCE = 16 };
+    const struct clients_config clients = config();
+    struct talk t;
+
+    (void)state;
+    start_asked(&t, &clients);
+    be_known(&t);
+    for (uint32_t i = 1; i <= ASKED; i++) {
+        say(&t, i % 2 == 0 ? PACKET_REQUEST : PACKET_NOTIFY, i, "you");
+    }
+    send(&t);
+    for (uint64_t told = AT_ONCE; told < ASKED; told += AT_ONCE) {
+        assert_int_equal(figures(&t).unauthorized, told);
+        assert_int_equal(figures(&t).rests_spent, told / AT_ONCE);
+        assert_false(client_wants_input(t.c));
+        ticks(&t);
+    }
+    assert_int_equal(figures(&t).unauthorized, ASKED);
+    assert_true(client_wants_input(t.c));
+    stop(&t);
+}
+
 static void a_stranger_may_hold_little(void **state)
 {
     const struct clients_config clients = config();
@@ -257,6 +292,7 @@ static void a_stranger_may_hold_little(void **state)
     for (int i = 0; i < 200; i++) { // that it does not read
         packet_put_ping(&t.said, PACKET_PING, bytes_of(zeros, PACKET_PING_MAX));
         send(&t);
+        ticks(&t);
     }
     assert_int_equal(kicked(&t, PACKET_KICK_NO_AUTH), 1);
     assert_true(client_output(t.c).size < 5000);
@@ -350,7 +386,7 @@ static void who_is_known_has_one_share_by_all_its_connections(void **state)
     assert_true(figures(&t).rests_entity >= LINES - SHARE / EACH - 1);
     assert_true(!client_rests(c[0]) && client_rests(c[LINES - 1]));
     assert_false(client_wants_input(c[LINES - 1]) || client_has_input(c[LINES - 1]));
-    client_wake(c[LINES - 1]);
+    client_wake(c[LINES - 1], t.r.rig.now_us);
     assert_true(client_rests(c[LINES - 1]));
     // Nobody else waits.
     t.c = other;
@@ -363,7 +399,7 @@ static void who_is_known_has_one_share_by_all_its_connections(void **state)
     for (size_t i = 1; i <= EACH; i++) {
         client_rig_answer(&t.r, i, ANSWER_OK, of("x"));
     }
-    client_wake(c[LINES - 1]);
+    client_wake(c[LINES - 1], t.r.rig.now_us);
     assert_false(client_rests(c[LINES - 1]));
     assert_true(client_has_input(c[LINES - 1]));
     client_resume(c[LINES - 1], t.r.rig.now_us, &t.r.effects);
@@ -449,6 +485,7 @@ int main(void)
         cmocka_unit_test(a_forged_token_and_none_are_told_apart),
         cmocka_unit_test(a_key_is_replaced_while_clients_stay),
         cmocka_unit_test(a_stranger_may_ping_and_nothing_else),
+        cmocka_unit_test(what_is_refused_is_slow),
         cmocka_unit_test(a_stranger_may_hold_little),
         cmocka_unit_test(a_stranger_has_five_seconds),
         cmocka_unit_test(nobody_says_who_it_is_twice),

@@ -181,7 +181,7 @@ static void where_nobody_is_known_an_entity_and_an_address_leave_room_for_others
     for (size_t i = 1; i <= before; i++) {
         client_rig_answer(&t.r, i, ANSWER_OK, of("x"));
     }
-    client_wake(c[5]);
+    client_wake(c[5], t.r.rig.now_us);
     assert_false(client_rests(c[5]));
     for (size_t i = 0; i < 7; i++) {
         client_rig_free(&t.r, c[i]);
