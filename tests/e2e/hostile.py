@@ -219,7 +219,7 @@ class Peer:
         if stem is not None:
             self.socket = context_of(stem, not self.dials).wrap_socket(plain, server_side=not self.dials)
         self.hello = {"product": "ringhold 0", "protocol": 4, "protocol_min": 4, "cluster": cluster,
-                      "role": ROLES[role], "name": name, **hello}
+                      "role": ROLES[role], "name": name, "format": 99, "format_min": 1, **hello}
         self.there = None  # the other's hello
         self.frames = queue.Queue()
         self.changed = threading.Condition()
