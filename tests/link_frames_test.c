@@ -179,7 +179,8 @@ static void more_records_than_a_frame_takes_go_in_several(void **state)
     assert_int_equal(sides[0].last_count, 70000 - FRAME_RECORDS_MAX);
 }
 
-static const struct request_record pushed = {.gateway = 1, .id = {(const uint8_t *)"bob", 3}};
+static const struct request_record pushed = {
+    .gateway = 1, .seq = 1, .copy = 1, .id = {(const uint8_t *)"bob", 3}};
 
 static bool thousand_records(void)
 {

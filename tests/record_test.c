@@ -14,7 +14,7 @@ static const struct request_record request = {
     .session = 2,
     .session_epoch = 3,
     .seq = 4,
-    .prev = 5,
+    .prev = 3,
     .base = 6,
     .first = 7,
     .version = 0xf1f2f3f4f5f6f7f8u,
@@ -133,7 +133,7 @@ static void a_request_has_these_bytes(void **state)
     assert_int_equal(out.size, request_size(&request));
     assert_hex(buffer_bytes(&out),
                "1817161514131211 0200000000000000 03000000"
-               "0400000000000000 0500000000000000 0600000000000000"
+               "0400000000000000 0300000000000000 0600000000000000"
                "0700000000000000 f8f7f6f5f4f3f2f1 dc050000 0201"
                "01 02 09 02 05 03000000"
                "aa00000000000000 bb00000000000000 616c696365 006869");
@@ -381,6 +381,9 @@ static void hostile_fields_are_refused(void **state)
 
     (void)state;
     request_put(&out, &request);
+    refuses_with(&out, decode_request, 20, 0);    // number 0
+    refuses_with(&out, decode_request, 20, 3);    // it comes behind itself
+    refuses_with(&out, decode_request, 67, 0);    // no copy of anything
     refuses_with(&out, decode_request, 68, 0x89); // an unknown flag
     refuses_with(&out, decode_request, 68, 0x19); // a call, but the body names no caller
     refuses_with(&out, decode_request, 69, 9);    // a chain longer than eight

@@ -76,6 +76,7 @@ static void put_request(struct buffer *out, const struct request_record *r)
 
     ASSERT(r->id.size >= 1 && r->id.size <= RECORD_ID_MAX);
     ASSERT(r->chain_count <= RECORD_CHAIN_MAX);
+    ASSERT(r->seq >= 1 && r->prev < r->seq && r->copy >= 1);
     put_u64(&w, r->gateway);
     put_u64(&w, r->session);
     put_u32(&w, r->session_epoch);
@@ -168,7 +169,8 @@ enum err request_get_behind(struct reader *in, struct bytes before, struct reque
     const size_t id_size = get_u8(in);
     const size_t body_size = get_u32(in);
     if (id_size == 0 || body_size > RECORD_BODY_MAX + RECORD_CALLER_MAX ||
-        r->chain_count > RECORD_CHAIN_MAX || (r->flags & ~(REQUEST_FLAGS | REQUEST_SAME)) != 0) {
+        r->chain_count > RECORD_CHAIN_MAX || (r->flags & ~(REQUEST_FLAGS | REQUEST_SAME)) != 0 ||
+        r->seq == 0 || r->prev >= r->seq || r->copy == 0) {
         return get_end(in, false);
     }
     for (size_t i = 0; i < r->chain_count; i++) {

@@ -50,7 +50,8 @@ struct request_record {
     uint64_t session;
     uint32_t session_epoch; /* fences older copies after a client's reconnect */
     uint64_t seq;           /* of this session, grows; from 1 */
-    uint64_t prev;    /* seq of the request before it to the same entity, 0 = none unfinished */
+    uint64_t prev;    /* seq of the request before it to the same entity, 0 = none unfinished; < seq
+                       */
     uint64_t base;    /* lowest unfinished seq of (session, entity) */
     uint64_t first;   /* gateway's ring version at the first send */
     uint64_t version; /* sender's ring version */
