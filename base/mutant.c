@@ -10,7 +10,7 @@ static const struct {
 } mutants[] = {
 #define X(name, text) {#name, text},
     MUTANT_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_LINK_LIST(X) MUTANT_STATE_LIST(X)
-        MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X) MUTANT_SHARE_LIST(X)
+        MUTANT_IDENTITY_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X) MUTANT_SHARE_LIST(X)
 #undef X
 };
 
@@ -31,9 +31,9 @@ const char *mutant_text(enum mutant m)
 bool mutant_named(const char *name, enum mutant *m)
 {
     for (size_t i = 0; i < sizeof mutants / sizeof mutants[0]; i++) {
-        const bool unseen = i == M_RECALL || i == M_STARTCHK || i == M_ANYROLE;
+        const bool elsewhere = i >= M_RECALL && i <= M_ANYSOURCE;
 
-        if (!unseen && strcmp(mutants[i].name, name) == 0) {
+        if (!elsewhere && strcmp(mutants[i].name, name) == 0) {
             *m = (enum mutant)i;
             return true;
         }

@@ -89,6 +89,11 @@
     X(M_TWONAMES, "a number is another kind on each node") \
     X(M_LASTKINDS, "who registers last says what all nodes of its role host")
 
+/* Of who sends what to a node: tests/host_story_test.c --mutants. */
+#define MUTANT_IDENTITY_LIST(X)                                       \
+    X(M_NAME, "whoever says an incarnation is it, whatever its name") \
+    X(M_ANYSOURCE, "state of a transaction is taken from any link")
+
 /* Of clients' sessions: tests/session_walk_test.c --mutants, and the simulator. */
 #define MUTANT_SESSION_LIST(X)                                                     \
     X(M_TWOBOUND, "a second client is bound where the first was to stay")          \
@@ -124,7 +129,7 @@
 enum mutant {
 #define X(name, text) name,
     MUTANT_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_LINK_LIST(X) MUTANT_STATE_LIST(X)
-        MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X) MUTANT_SHARE_LIST(X)
+        MUTANT_IDENTITY_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X) MUTANT_SHARE_LIST(X)
 #undef X
 };
 

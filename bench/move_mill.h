@@ -268,12 +268,14 @@ static inline void move_register(struct move_mill *m, struct move_node *n)
                                  .role = ROLE_GATEWAY,
                                  .name = "g",
                                  .incarnation = MOVE_GATEWAY};
+    char name[16];
     struct host_event peer = {.type = HOST_PEER_UP,
                               .peer = other->slot,
                               .role = ROLE_NODE,
-                              .name = "n",
+                              .name = name,
                               .incarnation = 100u + other->slot};
 
+    (void)snprintf(name, sizeof name, "n%u", other->slot);
     move_step(n, &up);
     leader.leading = true;
     leader.term = 1;

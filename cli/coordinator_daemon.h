@@ -32,7 +32,7 @@ struct peer {
 };
 
 /* A propose or barrier that was refused at once: told after the step that asked for it. */
-struct refusal {
+struct refused {
     uint64_t tag;
     enum err error;
 };
@@ -86,7 +86,7 @@ struct daemon {
     struct fleet_id fleet;   /* as the links know it */
     uint32_t format;         /* of the fleet, as disk and links know it; 0 = not yet */
     uint64_t stop_us;        /* told to stop while leading: stop at the latest then; 0 = not told */
-    struct refusal *refused; /* owned */
+    struct refused *refused; /* owned */
     size_t refused_count;
     size_t refused_cap;
 };

@@ -23,9 +23,12 @@ void daemon_send_raft(void *context, uint64_t voter, struct bytes message)
     }
 }
 
-static const char *on_hello(void *context, const struct hello *peer)
+static enum refusal on_hello(void *context, const struct link *link, const struct hello *peer,
+                             const char **why)
 {
-    return peer->role == ROLE_COORDINATOR ? daemon_meet(context, peer) : NULL;
+    (void)link;
+    *why = peer->role == ROLE_COORDINATOR ? daemon_meet(context, peer) : NULL;
+    return *why == NULL ? REFUSAL_NONE : REFUSAL_OWNER;
 }
 
 static void on_up(void *context, struct link *link)

@@ -24,7 +24,7 @@ static void refuse_later(struct daemon *d, uint64_t tag, enum err error)
         d->refused_cap = d->refused_cap == 0 ? 16 : d->refused_cap * 2;
         d->refused = mem_resize(d->refused, d->refused_cap * sizeof *d->refused);
     }
-    d->refused[d->refused_count++] = (struct refusal){tag, error};
+    d->refused[d->refused_count++] = (struct refused){tag, error};
 }
 
 static bool is_commit(struct bytes packed)

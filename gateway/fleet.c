@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "wire/control.h"
 
 #include <inttypes.h>
@@ -74,12 +75,19 @@ static void lose_link(struct router *r, struct peer *peer)
     }
 }
 
+bool router_expects(const struct router *r, uint16_t slot, const char *name)
+{
+    const struct peer *peer = peer_find(&r->peers, slot);
+
+    return peer != NULL && (strcmp(peer->name, name) == 0 || mutant(M_NAME));
+}
+
 void fleet_on_node_up(struct router *r, const struct router_event *event)
 {
     struct peer *peer = peer_find(&r->peers, event->slot);
 
-    if (peer == NULL) {
-        return; // it may have just been removed
+    if (!router_expects(r, event->slot, event->name)) {
+        return; // it may have just been removed, or its address is another's now
     }
     if (peer->up) {
         lose_link(r, peer); // the end of the link before was not told

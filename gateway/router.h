@@ -89,7 +89,7 @@ enum router_event_type {
     ROUTER_REQUEST,        /* session, ticket, kind, id, body, flags; an actor's: from, chain */
     ROUTER_SESSION_CLOSED, /* session: what it asked for still runs, nothing is replied */
     ROUTER_ANSWER,         /* slot, answer */
-    ROUTER_NODE_UP,        /* slot, incarnation (0 = it did not say) */
+    ROUTER_NODE_UP,        /* slot, name, incarnation (0 = it did not say) */
     ROUTER_NODE_DOWN,      /* slot */
     ROUTER_COORDINATOR_UP, /* coordinator: index */
     ROUTER_COORDINATOR_DOWN,
@@ -123,6 +123,7 @@ struct router_event {
     const uint64_t *chain;     /* borrowed; positions of the actors whose calls led here, … */
     size_t chain_count;        /* … it is REJECTED when they are more than RECORD_CHAIN_MAX */
     uint16_t slot;
+    const char *name; /* borrowed; as its hello says, and its certificate proves */
     uint64_t incarnation;
     const struct answer_record *answer; /* borrowed */
     int coordinator;
@@ -223,6 +224,8 @@ struct router_asker {
 };
 enum router_share router_share(const struct router *r, const struct router_asker *a);
 const struct view *router_view(const struct router *r);
+/* Is it the node of that name that the directory has in that slot? */
+bool router_expects(const struct router *r, uint16_t slot, const char *name);
 /* router_config.gateway. */
 uint64_t router_id(const struct router *r);
 

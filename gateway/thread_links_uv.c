@@ -23,23 +23,37 @@ static void step(struct thread *t, struct router_event event)
 
 /* ---- links ---- */
 
+/* What roles may meet, wire/access.h says. */
+static enum refusal on_hello(void *context, const struct link *link, const struct hello *peer,
+                             const char **why)
+{
+    const struct thread *t = context;
+    const struct remote *remote = link_user(link);
+    const bool coordinator = peer->role == ROLE_COORDINATOR;
+    const bool fits = (remote->coordinator >= 0) == coordinator &&
+                      (coordinator || router_expects(t->router, remote->slot, peer->name));
+
+    *why = "not who was expected at this address";
+    return fits ? REFUSAL_NONE : REFUSAL_IDENTITY;
+}
+
 static void on_up(void *context, struct link *link)
 {
     struct thread *t = context;
     const struct remote *remote = link_user(link);
     const struct hello *peer = link_peer(link);
 
-    if (remote->coordinator >= 0 && peer->role == ROLE_COORDINATOR) {
+    if (remote->coordinator >= 0) {
         step(t,
              (struct router_event){.type = ROUTER_COORDINATOR_UP,
                                    .coordinator = remote->coordinator});
-    } else if (remote->coordinator < 0 && peer->role == ROLE_NODE) {
-        step(t,
-             (struct router_event){
-                 .type = ROUTER_NODE_UP, .slot = remote->slot, .incarnation = peer->incarnation});
-        clients_on_node_up(t->clients, remote->slot, t->listener.now_us);
     } else {
-        link_drop(link, "not who was expected at this address");
+        step(t,
+             (struct router_event){.type = ROUTER_NODE_UP,
+                                   .slot = remote->slot,
+                                   .name = peer->name,
+                                   .incarnation = peer->incarnation});
+        clients_on_node_up(t->clients, remote->slot, t->listener.now_us);
     }
 }
 
@@ -321,8 +335,12 @@ enum err thread_links_open(struct thread *t)
 {
     const struct gateway_options *options = t->config.options;
     struct links_config config = links_config_default();
-    const struct link_events events = {
-        .context = t, .up = on_up, .down = on_down, .frame = on_frame, .wake = on_wake};
+    const struct link_events events = {.context = t,
+                                       .hello = on_hello,
+                                       .up = on_up,
+                                       .down = on_down,
+                                       .frame = on_frame,
+                                       .wake = on_wake};
 
     config.loop = &t->loop;
     config.tls = options->links;

@@ -62,7 +62,7 @@ void admit_send_answer(struct host *h, uint64_t peer, const struct answer_record
     if (gateway == NULL) {
         gateway = neighbour_by_link(&h->neighbours, peer);
     }
-    if (gateway == NULL) {
+    if (gateway == NULL || gateway->standing != STANDING_KNOWN) {
         h->dropped_foreign++;
         return;
     }

@@ -156,6 +156,9 @@ static void adopt(struct host *h, const Rh__Delta *delta)
         look_if_nothing_is_left(h);
     }
     host_dials_sync(h);
+    if (delta == NULL || delta->n_changed > 0) {
+        identity_adopt(h);
+    }
     isolate_adopt(h);
     txn_adopt(h);
     isolate_adopt(h); // those that a hold kept
@@ -178,6 +181,7 @@ void adopt_first(struct host *h)
 {
     (void)mark_places(h, (struct span){0, h->actors.cell_count});
     h->marked_version = h->view.ring.version;
+    identity_adopt(h);
 }
 
 void host_adopt(struct host *h)

@@ -61,16 +61,13 @@ bool calls_answer(struct calls *c, uint64_t peer, const struct answer_record *a,
 {
     const struct road *road = peer == CALLS_LINK ? NULL : calls_road(c, peer);
 
-    if (c->router == NULL || a->gateway != c->incarnation) {
+    const uint16_t slot = peer == CALLS_LINK ? c->slot : road == NULL ? RING_NODE_NONE : road->slot;
+
+    if (c->router == NULL || a->gateway != c->incarnation ||
+        (slot == RING_NODE_NONE && peer != CALLS_LINK)) {
         return false;
     }
-    calls_step(c,
-               (struct router_event){.type = ROUTER_ANSWER,
-                                     .slot = peer == CALLS_LINK ? c->slot
-                                             : road == NULL     ? RING_NODE_NONE
-                                                                : road->slot,
-                                     .answer = a},
-               now_us);
+    calls_step(c, (struct router_event){.type = ROUTER_ANSWER, .slot = slot, .answer = a}, now_us);
     return true;
 }
 

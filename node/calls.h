@@ -81,9 +81,11 @@ void calls_count_down(struct calls *c, _Atomic size_t *waiting);
  * gone. */
 void calls_look(struct calls *c, const struct view *view, uint64_t incarnation, uint64_t now_us);
 /* A link to or from a node; never CALLS_LINK. */
-void calls_up(struct calls *c, uint64_t peer, uint64_t incarnation, uint64_t now_us);
+void calls_up(struct calls *c, uint64_t peer, const char *name, uint64_t incarnation,
+              uint64_t now_us);
 void calls_down(struct calls *c, uint64_t peer, uint64_t now_us);
-/* True: it answers a call of mine. False: it is for the host to pass on. */
+/* True: it answers a call of mine. False: it is for the host, to be passed on; or of a peer that
+ * the view does not name. */
 bool calls_answer(struct calls *c, uint64_t peer, const struct answer_record *a, uint64_t now_us);
 /* Every 10..50 ms. */
 void calls_tick(struct calls *c, uint64_t now_us);

@@ -12,7 +12,8 @@
 struct road {
     uint64_t peer;
     uint64_t incarnation;
-    uint16_t slot; /* of that incarnation, as the view has it; 0 = it has not */
+    char name[VIEW_NAME_MAX + 1];
+    uint16_t slot; /* of that name and incarnation, as the view has it; 0 = it has not */
 };
 
 struct calls {

@@ -6,18 +6,28 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "base/table.h"
 
+#include <stdio.h>
 #include <string.h>
 
-static uint16_t slot_of(const struct calls *c, uint64_t incarnation)
+static const struct view_member *member_of(const struct calls *c, uint64_t incarnation)
 {
     for (size_t i = 0; c->view != NULL && i < c->view->member_count; i++) {
         if (c->view->member[i].incarnation == incarnation) {
-            return c->view->member[i].slot;
+            return &c->view->member[i];
         }
     }
-    return RING_NODE_NONE;
+    return NULL;
+}
+
+static uint16_t slot_of(const struct calls *c, const struct road *road)
+{
+    const struct view_member *m = member_of(c, road->incarnation);
+    const bool fits = m != NULL && (strcmp(m->name, road->name) == 0 || mutant(M_NAME));
+
+    return fits ? m->slot : RING_NODE_NONE;
 }
 
 struct road *calls_road(const struct calls *c, uint64_t peer)
@@ -32,17 +42,18 @@ struct road *calls_road(const struct calls *c, uint64_t peer)
 
 /* Requests and Adopted take one link, for who reads the latter must have read the former; it is
  * used until it is lost, whoever dialled it. */
-static void use(struct calls *c, uint16_t slot, uint64_t peer, uint64_t incarnation,
-                uint64_t now_us)
+static void use(struct calls *c, const struct road *road, uint64_t now_us)
 {
-    if (slot == RING_NODE_NONE || c->in_use[slot] != 0) {
+    if (road->slot == RING_NODE_NONE || c->in_use[road->slot] != 0) {
         return;
     }
-    c->in_use[slot] = peer;
-    calls_step(
-        c,
-        (struct router_event){.type = ROUTER_NODE_UP, .slot = slot, .incarnation = incarnation},
-        now_us);
+    c->in_use[road->slot] = road->peer;
+    calls_step(c,
+               (struct router_event){.type = ROUTER_NODE_UP,
+                                     .slot = road->slot,
+                                     .name = road->name,
+                                     .incarnation = road->incarnation},
+               now_us);
 }
 
 static void leave(struct calls *c, uint16_t slot, uint64_t now_us)
@@ -71,25 +82,28 @@ static void follow(struct calls *c, uint64_t now_us)
         if (road->slot != RING_NODE_NONE && c->in_use[road->slot] == road->peer) {
             leave(c, road->slot, now_us);
         }
-        road->slot = slot_of(c, road->incarnation);
+        road->slot = slot_of(c, road);
     }
     for (size_t i = 0; i < c->road_count; i++) {
-        use(c, c->road[i].slot, c->road[i].peer, c->road[i].incarnation, now_us);
+        use(c, &c->road[i], now_us);
     }
 }
 
-void calls_up(struct calls *c, uint64_t peer, uint64_t incarnation, uint64_t now_us)
+void calls_up(struct calls *c, uint64_t peer, const char *name, uint64_t incarnation,
+              uint64_t now_us)
 {
     ASSERT(peer != CALLS_LINK);
     if (c->road_count == c->road_cap) {
         c->road_cap = c->road_cap == 0 ? 16 : c->road_cap * 2;
         c->road = mem_resize(c->road, c->road_cap * sizeof *c->road);
     }
-    const struct road road = {peer, incarnation, incarnation == 0 ? 0 : slot_of(c, incarnation)};
+    struct road road = {.peer = peer, .incarnation = incarnation};
 
+    (void)snprintf(road.name, sizeof road.name, "%s", name);
+    road.slot = slot_of(c, &road);
     c->road[c->road_count++] = road;
     if (c->router != NULL) {
-        use(c, road.slot, road.peer, road.incarnation, now_us);
+        use(c, &road, now_us);
     }
 }
 
@@ -111,7 +125,7 @@ void calls_down(struct calls *c, uint64_t peer, uint64_t now_us)
     leave(c, gone.slot, now_us);
     for (size_t i = 0; i < c->road_count; i++) {
         if (c->road[i].incarnation == gone.incarnation) {
-            use(c, c->road[i].slot, c->road[i].peer, c->road[i].incarnation, now_us);
+            use(c, &c->road[i], now_us);
         }
     }
 }
@@ -152,6 +166,19 @@ static bool is_news(const struct calls *c, const struct ring *ring)
            c->digest[1] != ring->digest[1];
 }
 
+/* The link without a wire. */
+static void use_own(struct calls *c, uint64_t now_us)
+{
+    const struct view_member *me = member_of(c, c->incarnation);
+    struct road road = {.peer = CALLS_LINK, .incarnation = c->incarnation};
+
+    if (me != NULL) {
+        c->slot = road.slot = me->slot;
+        (void)snprintf(road.name, sizeof road.name, "%s", me->name);
+        use(c, &road, now_us);
+    }
+}
+
 void calls_look(struct calls *c, const struct view *view, uint64_t incarnation, uint64_t now_us)
 {
     if (incarnation != c->incarnation) {
@@ -165,8 +192,7 @@ void calls_look(struct calls *c, const struct view *view, uint64_t incarnation, 
     memcpy(c->digest, view->ring.digest, sizeof c->digest);
     calls_step(c, (struct router_event){.type = ROUTER_VIEW, .view = view}, now_us);
     if (c->slot == RING_NODE_NONE) {
-        c->slot = slot_of(c, c->incarnation);
-        use(c, c->slot, CALLS_LINK, c->incarnation, now_us);
+        use_own(c, now_us);
     }
     follow(c, now_us);
     c->tells = true;

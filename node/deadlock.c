@@ -67,7 +67,8 @@ static bool runs(const struct actor *a, const struct call_name *name)
 struct blocked host_blocked(const struct host *h, uint64_t peer, const struct probe *p)
 {
     const struct neighbour *from = neighbour_by_link(&h->neighbours, peer);
-    const struct actor *a = from == NULL ? NULL : asked(h, p);
+    const bool known = from != NULL && from->standing == STANDING_KNOWN;
+    const struct actor *a = known ? asked(h, p) : NULL;
     struct blocked blocked = {0};
 
     // What my own actors ask comes by a link that is not another node's.

@@ -257,6 +257,23 @@ static void on_mailbox_full(const struct host_effect *e)
              e->count);
 }
 
+/* Its link was up before that was known; from now on its hello is refused. */
+static void on_drop_peer(struct shell *s, const struct host_effect *e)
+{
+    struct peer *p = shell_peer(s, e->peer);
+
+    if (p != NULL) {
+        refusals_count(REFUSAL_IDENTITY);
+        log_warn("node",
+                 "peer_dropped",
+                 "peer=%s incarnation=%" PRIu64 " reason=\"%s\"",
+                 link_peer(p->link)->name,
+                 link_peer(p->link)->incarnation,
+                 e->why);
+        drop_later(s, p->link, e->why);
+    }
+}
+
 /* ---- the node itself ---- */
 
 static void on_registered(struct shell *s, const struct host_effect *e)
@@ -332,6 +349,9 @@ static void perform(struct shell *s, const struct host_effect *e)
         return;
     case HOST_DISCONNECT:
         shell_hang_up(s, e->slot, WANTS_HOST);
+        return;
+    case HOST_DROP_PEER:
+        on_drop_peer(s, e);
         return;
     case HOST_PERSIST:
         persist_put(s, e->disk, e->ticket);

@@ -241,17 +241,22 @@ void hold_take_over(struct host *h, struct hold *hold, struct hold *from)
 
 void hold_on_state_ack(struct host *h, uint64_t peer, const struct state_ack_record *ack)
 {
-    const struct neighbour *from = neighbour_by_link(&h->neighbours, peer);
     struct part *part = participant_find(&h->participant, ack->txn);
     struct hold *hold = part == NULL ? NULL : hold_of(part);
 
-    if (hold == NULL || from == NULL || ack->source != h->incarnation) {
+    if (hold == NULL || ack->source != h->incarnation) {
         return;
     }
-    for (struct stream *s = hold_first_stream(hold); s != NULL; s = hold_next_stream(hold, s)) {
-        if (s->target == from->incarnation && stream_on_ack(s, ack, h->now_us)) {
-            part->refused = part->refused || s->refused;
-        }
+    struct stream *s = hold_first_stream(hold);
+    while (s != NULL && s->target != identity_of_node(h, peer)) {
+        s = hold_next_stream(hold, s);
+    }
+    if (s == NULL) {
+        identity_misused(h, peer, HOST_MISUSE_STATE_ACK, "it is not who takes them");
+        return;
+    }
+    if (stream_on_ack(s, ack, h->now_us)) {
+        part->refused = part->refused || s->refused;
     }
     hold_progress(h, hold);
 }

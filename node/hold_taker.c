@@ -5,6 +5,7 @@
 #include "node/hold.h"
 
 #include "base/log.h"
+#include "base/mutant.h"
 #include "node/inside.h"
 #include "wire/frame.h"
 
@@ -57,6 +58,10 @@ void hold_on_state(struct host *h, uint64_t peer, const struct state_record *r)
     struct part *part = participant_find(&h->participant, r->txn);
     struct hold *hold = part == NULL ? NULL : hold_of(part);
 
+    if (identity_of_node(h, peer) != r->source && !mutant(M_ANYSOURCE)) {
+        identity_misused(h, peer, HOST_MISUSE_STATE, "it is of another node");
+        return;
+    }
     if (hold == NULL || !is_giver(hold, r->source)) {
         return; // not prepared (yet), or over: it will be sent again, or was for nothing
     }

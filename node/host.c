@@ -9,6 +9,7 @@
 #include "node/inside.h"
 #include "node/isolate.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- effects ---- */
@@ -283,14 +284,16 @@ static void on_coordinator(struct host *h, int coordinator, bool up)
 
 static void on_peer_up(struct host *h, const struct host_event *event)
 {
-    const struct neighbour peer = {
+    struct neighbour peer = {
         .link = event->peer,
         .role = (enum link_role)event->role,
         .incarnation = event->incarnation,
     };
 
+    (void)snprintf(peer.name, sizeof peer.name, "%s", event->name);
     pace_on_link(h, event->peer, false);
     neighbour_up(&h->neighbours, &peer);
+    identity_judge(h, neighbour_by_link(&h->neighbours, event->peer));
     if (peer.role == ROLE_NODE && h->life == LIFE_SERVING) {
         hold_on_peer_up(h, peer.incarnation);
         admit_all(h, &h->lonely);
@@ -376,10 +379,14 @@ static void dispatch(struct host *h, const struct host_event *event)
         on_peer_control(h, event);
         break;
     case HOST_REQUEST:
-        admit_new(h, event->request, event->peer, event->position);
+        if (identity_takes_request(h, event->peer, event->request)) {
+            admit_new(h, event->request, event->peer, event->position);
+        }
         break;
     case HOST_ANSWER:
-        admit_relay_answer(h, event->answer);
+        if (identity_takes_answer(h, event->peer)) {
+            admit_relay_answer(h, event->answer);
+        }
         break;
     case HOST_STATE:
     case HOST_STATE_ACK:
@@ -594,6 +601,7 @@ void host_figures(const struct host *h, struct host_figures *out)
         .draining = me != NULL && me->leaving,
     };
     memcpy(out->holds, h->holds, sizeof out->holds);
+    memcpy(out->misuses, h->misuses, sizeof out->misuses);
     tenure_figures(h, out);
     for (size_t i = 0; i < h->participant.part_count; i++) {
         out->held += hold_of(h->participant.part[i])->held.count;

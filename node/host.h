@@ -53,6 +53,7 @@
 #include "node/waits.h"
 #include "ring/view.h"
 #include "wire/control.pb-c.h"
+#include "wire/link.h"
 #include "wire/record.h"
 
 struct host;
@@ -135,6 +136,7 @@ enum host_effect_type {
     HOST_SEND_PEER,        /* peer, frame type, bytes: one record */
     HOST_CONNECT,          /* keep a link to node `slot`; bytes: its address, with a 0 behind */
     HOST_DISCONNECT,       /* slot: no longer needed */
+    HOST_DROP_PEER,        /* peer: end its link; why: it is not who it says */
     HOST_PERSIST,          /* disk, ticket */
     HOST_ACTIVATE,         /* actor; bytes: bond (bond_size), then state handed over (has_state);
                               or none; token = fence */
@@ -220,6 +222,18 @@ enum host_drop {
     HOST_DROP_FULL,   /* over gate_size_max */
     HOST_DROP_COUNT
 };
+
+/* Records that a link sent and that were not its own to send: refused, by what they are. */
+enum host_misuse {
+    HOST_MISUSE_REQUEST,
+    HOST_MISUSE_NOTE,
+    HOST_MISUSE_ANSWER,
+    HOST_MISUSE_STATE,
+    HOST_MISUSE_STATE_ACK,
+    HOST_MISUSE_COUNT
+};
+/* Its word: "request". */
+const char *host_misuse_word(enum host_misuse what);
 
 enum discard_why { DISCARD_MOVED, DISCARD_STOP, DISCARD_FENCED, DISCARD_BROKEN };
 
@@ -307,6 +321,10 @@ uint64_t host_limit_us(const struct host *h, enum host_effect_type type);
 uint64_t host_gate_us(const struct host *h);
 /* Keep effect `at`, which came too late. After the step that emitted it, before the next one. */
 void host_keep(struct host *h, const struct host_effects *effects, size_t at);
+/* Is that said by somebody else than the one who has that incarnation, or id? Why such a link is
+ * not to come up; NULL = it may, though it may not be known yet. HOST_PEER_UP asks the same. */
+const char *host_refuses(const struct host *h, enum link_role role, const char *name,
+                         uint64_t incarnation);
 /* Tasks (ACTIVATE, RUN, TURN, EXPORT, RETIRE) that were given out and neither ended nor came back,
  * deferred ones included. */
 size_t host_running(const struct host *h);
@@ -393,6 +411,7 @@ struct host_figures {
     uint64_t gate_kept; /* effects kept at the gate, now */
     uint64_t gate_kept_total;
     uint64_t gate_dropped[HOST_DROP_COUNT];
+    uint64_t misuses[HOST_MISUSE_COUNT];
 };
 void host_figures(const struct host *h, struct host_figures *out);
 /* What the workers know of an actor, for people who ask (RhHotRow of wire/control.proto). */

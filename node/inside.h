@@ -8,6 +8,7 @@
  *     config.c   the configuration: asked for, and taken
  *     adopt.c    the configuration, adopted: what is mine now
  *     dial.c     links to other nodes
+ *     identity.c who is at the other end of a link, and what it may send
  *     txn.c      PREPARE, COMMIT, CANCEL, POLL: the participant's messages
  *     hold*.c    one transaction: what it holds; its giver's side, its taker's; its outcome
  *     admit.c    requests and answers
@@ -209,6 +210,8 @@ struct host {
     uint64_t isolate_us; /* next look at those in quarantine */
     uint64_t put_off_total;
     uint64_t full_total; /* times a link was full */
+    uint64_t misuses[HOST_MISUSE_COUNT];
+    uint64_t misuse_told_us[HOST_MISUSE_COUNT]; /* logged last; 0 = never */
 
     struct buffer trace; /* of the last note that was traced */
 
@@ -308,6 +311,23 @@ uint64_t host_link_to(struct host *h, uint16_t slot, uint64_t incarnation);
 /* Let go of links to who is gone, or has another address. */
 void host_dials_sync(struct host *h);
 void host_dials_tick(struct host *h);
+
+/* ---- identity.c ---- */
+
+/* It came up: is it who it says? */
+void identity_judge(struct host *h, struct neighbour *n);
+/* Members came or changed: judge again whoever says to be one of them. */
+void identity_adopt(struct host *h);
+/* Another era: incarnations may have been given to others. */
+void identity_forget(struct host *h);
+/* May that link send this? If not it is counted and logged, and a request of a node that is not
+ * known yet is told to come again. */
+bool identity_takes_request(struct host *h, uint64_t peer, const struct request_record *r);
+bool identity_takes_answer(struct host *h, uint64_t peer);
+/* The incarnation behind that link, of a node that the configuration names so; 0 = it is none. */
+uint64_t identity_of_node(const struct host *h, uint64_t peer);
+/* That link sent what is not its own to send. */
+void identity_misused(struct host *h, uint64_t peer, enum host_misuse what, const char *why);
 
 /* ---- txn.c ---- */
 

@@ -93,7 +93,7 @@ static bool gateways_know(const struct host *h)
 
         // What I passed on may be answered by way of me. A node that tells what it adopted asks
         // for its actors, as a gateway for its clients.
-        if ((p->role == ROLE_GATEWAY || p->adopted > 0) &&
+        if (p->standing == STANDING_KNOWN && (p->role == ROLE_GATEWAY || p->adopted > 0) &&
             (p->adopted < h->lost_version || p->awaits)) {
             return false;
         }

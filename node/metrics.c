@@ -171,6 +171,10 @@ static const struct metric gated = {"ringhold_node_gate_dropped_total",
 static const char *const gates[HOST_DROP_COUNT] = {
     [HOST_DROP_BARRED] = "barred", [HOST_DROP_ERA] = "era", [HOST_DROP_FULL] = "full"};
 
+static const struct metric misused = {"ringhold_node_misused_records_total",
+                                      "Records refused: they were not their link's own to send.",
+                                      METRIC_COUNTER};
+
 static const struct metric stalls = {"ringhold_node_hold_seconds",
                                      "How long vnodes were held, by how their transaction ended.",
                                      METRIC_HISTOGRAM};
@@ -232,6 +236,9 @@ void node_metrics(const struct host_figures *f, size_t vnodes, const struct rout
     metrics_put_rows(m, lease, COUNT(lease), f);
     for (size_t i = 0; i < HOST_DROP_COUNT; i++) {
         metrics_put_labelled(m, &gated, "reason", gates[i], f->gate_dropped[i]);
+    }
+    for (size_t i = 0; i < HOST_MISUSE_COUNT; i++) {
+        metrics_put_labelled(m, &misused, "record", host_misuse_word(i), f->misuses[i]);
     }
     metrics_put_rows(m, asked, COUNT(asked), calls);
     metrics_put_words(m, &not_ok, "outcome", outcomes, COUNT(outcomes), calls);

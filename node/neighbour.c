@@ -54,18 +54,38 @@ struct neighbour *neighbour_by_link(const struct neighbours *p, uint64_t link)
     return NULL;
 }
 
-struct neighbour *neighbour_by_process(const struct neighbours *p, enum link_role role,
-                                       uint64_t incarnation)
+/* From `l` on, the first one of that incarnation. */
+static struct neighbour *of_incarnation(struct table_link *l, uint64_t incarnation)
 {
-    for (struct table_link *l = table_first(&p->by_process, table_mix(incarnation)); l;
-         l = table_same(l)) {
+    for (; l != NULL; l = table_same(l)) {
         struct neighbour *peer = CONTAINER_OF(l, struct neighbour, by_process);
 
-        if (peer->incarnation == incarnation && peer->role == role) {
+        if (peer->incarnation == incarnation) {
             return peer;
         }
     }
     return NULL;
+}
+
+struct neighbour *neighbour_first(const struct neighbours *p, uint64_t incarnation)
+{
+    return of_incarnation(table_first(&p->by_process, table_mix(incarnation)), incarnation);
+}
+
+struct neighbour *neighbour_next(const struct neighbour *peer)
+{
+    return of_incarnation(table_same(&peer->by_process), peer->incarnation);
+}
+
+struct neighbour *neighbour_by_process(const struct neighbours *p, enum link_role role,
+                                       uint64_t incarnation)
+{
+    struct neighbour *peer = neighbour_first(p, incarnation);
+
+    while (peer != NULL && (peer->role != role || peer->standing != STANDING_KNOWN)) {
+        peer = neighbour_next(peer);
+    }
+    return peer;
 }
 
 struct neighbour *neighbour_asking(const struct neighbours *p, uint64_t id)

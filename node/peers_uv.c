@@ -13,6 +13,18 @@
 
 enum { JOIN_SIZE = 1024 };
 
+static enum refusal on_hello(void *context, const struct link *link, const struct hello *peer,
+                             const char **why)
+{
+    const struct shell *s = context;
+
+    (void)link;
+    *why = peer->role == ROLE_COORDINATOR
+               ? NULL
+               : host_refuses(s->host, peer->role, peer->name, peer->incarnation);
+    return *why == NULL ? REFUSAL_NONE : REFUSAL_IDENTITY;
+}
+
 static int coordinator_index(const struct shell *s, const struct link *link)
 {
     for (size_t i = 0; i < s->coordinator_count; i++) {
@@ -49,12 +61,19 @@ static void on_up(void *context, struct link *link)
         .incarnation = hello->incarnation,
     };
     s->coordinators_up += coordinator >= 0 ? 1 : 0;
-    if (hello->role == ROLE_NODE) {
-        calls_up(s->calls, p->id, hello->incarnation, s->now_us);
-    } else if (hello->role == ROLE_GATEWAY) {
-        presence_up(&s->presence, hello->incarnation, p->id);
-    }
+    const uint64_t id = p->id;
     shell_feed(s, &event);
+    p = shell_peer(s, id);
+    // One that came at the same time may have taken its id between its hello and now.
+    if (p == NULL || p->drop != NULL) {
+        return;
+    }
+    if (hello->role == ROLE_NODE) {
+        calls_up(s->calls, id, hello->name, hello->incarnation, s->now_us);
+        shell_settle(s);
+    } else if (hello->role == ROLE_GATEWAY) {
+        presence_up(&s->presence, hello->incarnation, id);
+    }
 }
 
 static void on_down(void *context, struct link *link, const char *reason)
@@ -340,6 +359,7 @@ bool peers_open(struct shell *s)
     struct links_config config = links_config_default();
     const struct link_events events = {
         .context = s,
+        .hello = on_hello,
         .up = on_up,
         .down = on_down,
         .frame = on_frame,

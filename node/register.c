@@ -205,6 +205,7 @@ void register_anew(struct host *h)
         return;
     }
     host_drop_all(h, DISCARD_FENCED);
+    identity_forget(h);
     h->life = LIFE_JOINING;
     h->incarnation = 0;
     h->nonce = table_mix(h->nonce + 1);

@@ -55,6 +55,7 @@ uint64_t host_limit_us(const struct host *h, enum host_effect_type type)
     case HOST_SEND_COORDINATOR:
     case HOST_CONNECT:
     case HOST_DISCONNECT:
+    case HOST_DROP_PEER:
     case HOST_PERSIST:
     case HOST_DISCARD:
     case HOST_REGISTERED:

@@ -62,7 +62,7 @@ void node_calls_link(struct fleet *f, struct sim_node *n, const struct net_end *
         return;
     }
     if (up) {
-        calls_up(n->calls, end->id, end->other_incarnation, now_of(f, n));
+        calls_up(n->calls, end->id, end->other->name, end->other_incarnation, now_of(f, n));
     } else {
         calls_down(n->calls, end->id, now_of(f, n));
     }

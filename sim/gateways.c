@@ -289,6 +289,7 @@ void gateway_up(struct fleet *f, struct sim_gateway *g, struct net_end *end)
                  (struct router_event){
                      .type = ROUTER_NODE_UP,
                      .slot = (uint16_t)end->key,
+                     .name = end->other->name,
                      .incarnation = end->other_incarnation,
                  });
     hall_node_link(f, g, (uint16_t)end->key, true);

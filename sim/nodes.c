@@ -288,6 +288,7 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
         lives_list(f, n);
         break;
     case HOST_MAILBOX_FULL:
+    case HOST_DROP_PEER: // (nobody here is two)
         break;
     case HOST_DISCARD:
         lives_drop(n, e->actor);

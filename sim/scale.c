@@ -317,6 +317,7 @@ static void link_gateway(struct scale *s, unsigned number)
                      number,
                      (struct router_event){.type = ROUTER_NODE_UP,
                                            .slot = (uint16_t)(i + 1),
+                                           .name = s->node[i].name,
                                            .incarnation = s->node[i].incarnation});
     }
 }

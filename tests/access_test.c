@@ -55,7 +55,7 @@ static void put_field(struct buffer *out, uint32_t number, struct bytes value)
 
 static void put_request(struct buffer *out, uint32_t flags, uint8_t note)
 {
-    struct request_record r = {.flags = (uint8_t)flags, .id = text("a")};
+    struct request_record r = {.seq = 1, .copy = 1, .flags = (uint8_t)flags, .id = text("a")};
 
     r.body = note != 0                     ? bytes_of(&note, 1)
              : (flags & REQUEST_CALL) != 0 ? bytes_of("\0\0\1z", 4)
@@ -223,7 +223,7 @@ static void what_is_hidden_behind_what_may_be_said_is_found(void **state)
 {
     struct buffer whats = {0};
     struct buffer bytes = {0};
-    struct request_record r = {.id = text("a"), .body = text("b")};
+    struct request_record r = {.seq = 1, .copy = 1, .id = text("a"), .body = text("b")};
 
     (void)state;
     put_field(&bytes, RH__CONTROL__BODY_GET_CONFIG, (struct bytes){0});

@@ -227,7 +227,7 @@ static void a_link_is_asked_for_when_something_is_to_be_sent(void **state)
     assert_int_equal(did[0].e.slot, 2);
     ask(2);
     assert_int_equal(take(CALLS_CONNECT), 0);
-    calls_up(calls, 50, 12, now_us);
+    calls_up(calls, 50, "n2", 12, now_us);
     assert_int_equal(take_sends(), 2);
     assert_int_equal(did[0].e.peer, 50);
     assert_int_equal(did[1].r.prev, did[0].r.seq);
@@ -243,8 +243,8 @@ static void links_that_cross_are_one_way_until_it_is_lost(void **state)
     (void)state;
     give("bob", 2);
     look();
-    calls_up(calls, 50, 12, now_us);
-    calls_up(calls, 51, 12, now_us); // it dialled me as I dialled it
+    calls_up(calls, 50, "n2", 12, now_us);
+    calls_up(calls, 51, "n2", 12, now_us); // it dialled me as I dialled it
     (void)take(CALLS_UP);
     ask(1);
     assert_int_equal(take_sends(), 1);
@@ -255,8 +255,15 @@ static void links_that_cross_are_one_way_until_it_is_lost(void **state)
     assert_int_equal(did[0].e.peer, 51);
     assert_int_equal(did[0].r.copy, 2);
     assert_int_equal(did[0].r.seq, lost.r.seq);
-    // Whatever link it comes by.
+    // Whatever node it was forwarded to; but not from who says to be one, or by a link of nobody's.
     const struct did again = did[0];
+    const struct answer_record forged = {
+        .gateway = again.r.gateway, .session = again.r.session, .seq = again.r.seq, .copy = 2};
+    calls_up(calls, 53, "n2", 13, now_us);
+    assert_false(calls_answer(calls, 52, &forged, now_us));
+    assert_false(calls_answer(calls, 53, &forged, now_us));
+    assert_int_equal(take(CALLS_ANSWER), 0);
+    calls_up(calls, 52, "n3", 13, now_us);
     answer(&again, 52, ANSWER_OK, "");
     assert_int_equal(take(CALLS_ANSWER), 1);
     calls_down(calls, 51, now_us);
@@ -268,8 +275,8 @@ static void a_slot_may_get_another_node(void **state)
     (void)state;
     give("bob", 2);
     look();
-    calls_up(calls, 50, 12, now_us);
-    calls_up(calls, 60, 22, now_us); // not in the view yet
+    calls_up(calls, 50, "n2", 12, now_us);
+    calls_up(calls, 60, "n2", 22, now_us); // not in the view yet
     (void)take(CALLS_UP);
     ask(1);
     assert_int_equal(take_sends(), 1);
@@ -372,7 +379,7 @@ static void who_has_gone_hears_nothing(void **state)
     look();
     ask(1);
     calls_close(calls, 1, now_us);
-    calls_up(calls, 50, 12, now_us);
+    calls_up(calls, 50, "n2", 12, now_us);
     assert_int_equal(take_sends(), 1); // it still runs
     const struct did sent = did[0];
     answer(&sent, 50, ANSWER_OK, "");
@@ -453,7 +460,7 @@ static void a_call_that_waits_long_sends_a_probe_after_itself(void **state)
     look();
     give("bob", 2);
     look();
-    calls_up(calls, 22, 12, now_us);
+    calls_up(calls, 22, "n2", 12, now_us);
     (void)take_sends();
     ask(6); // in the midst of no message: it keeps nobody waiting
     long_waits();

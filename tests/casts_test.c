@@ -101,7 +101,7 @@ static void open_calls(uint32_t in_flight_max)
     calls = calls_new(&config);
     calls_count_down(calls, &waiting);
     calls_look(calls, &view, 11, now_us);
-    calls_up(calls, PEER, 12, now_us);
+    calls_up(calls, PEER, "n2", 12, now_us);
     (void)take(0);
 }
 

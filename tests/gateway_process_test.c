@@ -61,10 +61,13 @@ static void on_wake(void *context)
     (void)wrote; // a full pipe is awake enough
 }
 
-static const char *on_hello(void *context, const struct hello *peer)
+static enum refusal on_hello(void *context, const struct link *link, const struct hello *peer,
+                             const char **why)
 {
     (void)context;
-    return peer->role == ROLE_GATEWAY ? NULL : "gateways only";
+    (void)link;
+    *why = "gateways only";
+    return peer->role == ROLE_GATEWAY ? REFUSAL_NONE : REFUSAL_OWNER;
 }
 
 static void on_up(void *context, struct link *link)

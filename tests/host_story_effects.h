@@ -251,6 +251,9 @@ static inline void print_effect(const struct host_effect *e)
     case HOST_DISCONNECT:
         (void)fprintf(out, "DISCONNECT n%u\n", e->slot);
         break;
+    case HOST_DROP_PEER:
+        (void)fprintf(out, "DROP peer %" PRIu64 ": %s\n", e->peer, e->why);
+        break;
     case HOST_PERSIST:
         print_disk(e);
         break;

@@ -297,12 +297,18 @@ static inline void do_polled(void)
 }
 
 /* config: the whole cluster as it is */
+/* config [began=SLOT]: its process was started again, as incarnation 110 + SLOT */
 static inline void do_config(void)
 {
     Rh__Control c = RH__CONTROL__INIT;
     Rh__ConfigAnswer answer = RH__CONFIG_ANSWER__INIT;
     Rh__Config config;
+    const uint64_t began = number_of("began", 0);
 
+    if (began != 0) {
+        cluster.member[began - 1].incarnation = 110 + began;
+        ring_set_version(&cluster.ring, cluster.ring.version + 1);
+    }
     view_config(&cluster, &config);
     config.era = 1;
     answer.config = &config;

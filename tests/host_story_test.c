@@ -1,22 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Plays tests/story/host-NAME.txt: a command, "----", what the node's machine did, an empty line.
- * REWRITE=1 writes what it did do instead; then read the diff.
+ * REWRITE=1 writes what it did do instead; then read the diff. With --mutants: each bug planted in
+ * the rules of who may send what must make a story go another way.
  *
  * The ring has four vnodes 0..3 of 4096 cells; an entity "2x" lies in vnode 2. The node under
  * test is "n1", slot 1, incarnation 101; slot N has incarnation 100 + N.
  */
 #include "tests/host_story_orders.h"
 
-/* peer LINK node|gateway ID */
+#include "base/mutant.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* peer LINK node|gateway ID [NAME] */
 static void do_peer(void)
 {
     const bool node = strcmp(words[2], "node") == 0;
+    char name[16];
 
+    (void)snprintf(name, sizeof name, "n%" PRIu64, word_number(3) - 100);
     step((struct host_event){.type = HOST_PEER_UP,
                              .peer = word_number(1),
                              .role = node ? ROLE_NODE : ROLE_GATEWAY,
-                             .name = words[2],
+                             .name = word_count > 4 ? words[4]
+                                     : node         ? name
+                                                    : "g",
                              .incarnation = word_number(3)});
 }
 
@@ -150,7 +160,7 @@ static void do_answer(void)
     const struct answer_record a = {
         .gateway = number_of("gateway", 900), .session = 1, .seq = word_number(1)};
 
-    step((struct host_event){.type = HOST_ANSWER, .peer = 2, .answer = &a});
+    step((struct host_event){.type = HOST_ANSWER, .peer = number_of("from", 2), .answer = &a});
 }
 
 /* In steps of 50 ms; a line that comes again and again is printed once, with its count. */
@@ -203,7 +213,13 @@ static void do_figures(void)
     (void)fprintf(out, " forwarded=%" PRIu64 " expired=%" PRIu64, f.forwarded, f.dropped_expired);
     (void)fprintf(
         out, " duplicate=%" PRIu64 " overflow=%" PRIu64, f.dropped_duplicate, f.dropped_overflow);
-    (void)fprintf(out, " foreign=%" PRIu64 "\n", f.dropped_foreign);
+    (void)fprintf(out, " foreign=%" PRIu64, f.dropped_foreign);
+    for (unsigned i = 0; i < HOST_MISUSE_COUNT; i++) {
+        if (f.misuses[i] > 0) {
+            (void)fprintf(out, " misused_%s=%" PRIu64, host_misuse_word(i), f.misuses[i]);
+        }
+    }
+    (void)fputc('\n', out);
 }
 
 /* What became of copies. */
@@ -487,11 +503,67 @@ static void every_story_plays_as_written(void **state)
     view_fini(&cluster);
 }
 
-int main(void)
+#ifdef RINGHOLD_MUTANTS
+
+/* With that bug some story goes another way. */
+static bool is_caught(enum mutant m)
+{
+    int status = 0;
+    const pid_t child = fork();
+
+    if (child == 0) {
+        (void)freopen("/dev/null", "w", stdout);
+        (void)freopen("/dev/null", "w", stderr);
+        mutant_planted = m;
+        _exit(cmocka_run_group_tests(
+                  ((const struct CMUnitTest[]){cmocka_unit_test(every_story_plays_as_written)}),
+                  NULL,
+                  NULL) != 0);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && status != 0;
+}
+
+static int hunt_mutants(void)
+{
+    static const enum mutant all[] = {
+#define X(name, text) name,
+        MUTANT_IDENTITY_LIST(X)
+#undef X
+    };
+    bool all_caught = !is_caught(M_NONE); // else nothing below means anything
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        const bool caught = is_caught(all[i]);
+
+        all_caught = all_caught && caught;
+        (void)printf("%s - %-13s %s by a story: %s\n",
+                     caught ? "ok" : "not ok",
+                     mutant_name(all[i]),
+                     caught ? "caught" : "NOT caught",
+                     mutant_text(all[i]));
+        (void)fflush(stdout);
+    }
+    return all_caught ? 0 : 1;
+}
+
+#else
+
+static int hunt_mutants(void)
+{
+    (void)fprintf(stderr, "no bugs are planted in this build: make MUTANTS=1\n");
+    return 2;
+}
+
+#endif
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_story_plays_as_written),
     };
 
+    if (argc == 2 && strcmp(argv[1], "--mutants") == 0) {
+        return hunt_mutants();
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -375,13 +375,15 @@ static void set_link(int a, int b, bool up)
     for (int i = 0; i < 2; i++) {
         const int node = i == 0 ? a : b;
         const int other = i == 0 ? b : a;
+        char name[16];
 
+        (void)snprintf(name, sizeof name, "n%d", other);
         shells[node].linked[other] = up;
         step(node,
              (struct host_event){.type = up ? HOST_PEER_UP : HOST_PEER_DOWN,
                                  .peer = link_of(other),
                                  .role = ROLE_NODE,
-                                 .name = "n",
+                                 .name = name,
                                  .incarnation = 100u + (unsigned)other});
     }
 }

@@ -130,15 +130,18 @@ static inline size_t lines_with(const char *part)
     return count;
 }
 
-static inline const char *on_hello(void *context, const struct hello *peer)
+static inline enum refusal on_hello(void *context, const struct link *link,
+                                    const struct hello *peer, const char **why)
 {
     const struct side *side = context;
 
+    (void)link;
     (void)peer;
     if (side->reborn_on_hello != 0) {
         links_set_incarnation(side->links, side->reborn_on_hello);
     }
-    return side->refuse;
+    *why = side->refuse;
+    return side->refuse == NULL ? REFUSAL_NONE : REFUSAL_OWNER;
 }
 
 static inline void on_up(void *context, struct link *link)

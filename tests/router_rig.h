@@ -40,7 +40,13 @@ static inline void rig_fini(struct rig *rig)
 /* The effects of the event are in rig->effects until the next call. */
 static inline void rig_step(struct rig *rig, struct router_event event)
 {
+    char name[16];
+
     event.now_us = rig->now_us;
+    if (event.type == ROUTER_NODE_UP && event.name == NULL) { // as rig_add_member() calls it
+        (void)snprintf(name, sizeof name, "n%u", event.slot);
+        event.name = name;
+    }
     router_effects_clear(&rig->effects);
     router_step(rig->router, &event, &rig->effects);
     router_check(rig->router);

@@ -235,9 +235,12 @@ static void on_hello(struct conn *conn, const struct frame *frame)
         refuse(conn, REFUSAL_TOO_MANY, many, many);
         return;
     }
-    const char *reason = events->hello == NULL ? NULL : events->hello(events->context, &conn->peer);
-    if (reason != NULL) {
-        refuse(conn, REFUSAL_OWNER, reason, reason);
+    const char *reason = NULL;
+    const enum refusal owners =
+        events->hello == NULL ? REFUSAL_NONE
+                              : events->hello(events->context, conn->link, &conn->peer, &reason);
+    if (owners != REFUSAL_NONE) {
+        refuse(conn, owners, reason, reason);
         return;
     }
     conn->accepted = true;

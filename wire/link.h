@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/fleet_id.h"
 #include "wire/frame.h"
+#include "wire/refusals.h"
 #include "wire/versions.h"
 
 #include <stdbool.h>
@@ -59,9 +60,10 @@ struct link;
 
 struct link_events {
     void *context;
-    /* A peer's hello. Return NULL to accept or a reason (static text) to refuse. Called before up;
+    /* A peer's hello: REFUSAL_NONE accepts it; else `why` is told (static text). Called before up;
      * on the dialling side too. May be NULL: accept all of this cluster and protocol. */
-    const char *(*hello)(void *context, const struct hello *peer);
+    enum refusal (*hello)(void *context, const struct link *link, const struct hello *peer,
+                          const char **why);
     void (*up)(void *context, struct link *link);
     /* The link is gone (peer closed, silence, bad bytes, dropped): once for each up, from
      * links_poll() only. Frames queued on it are lost. A dialled link retries by itself; an

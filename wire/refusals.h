@@ -27,6 +27,7 @@
     X(SUBJECT, "subject")               /* that has no ringhold:// name in it, or several */    \
     X(ROLE, "role")                     /* that is of another role than its hello says */       \
     X(NAME, "name")                     /* and of another name */                               \
+    X(IDENTITY, "identity")             /* its incarnation, or its address, is another's */     \
     X(TLS_HANDSHAKE, "tls_handshake")   /* no version in common, or it makes no sense */        \
     X(TLS_ALERT, "tls_alert")           /* it refuses our certificate */                        \
     X(TLS_BROKEN, "tls_broken")         /* a record that nobody could have sent */
