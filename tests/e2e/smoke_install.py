@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What `make install` leaves is enough for a game server in C++, linked with the shared library and with the static one."""
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -57,6 +58,38 @@ def run(*words, env=None):
     return done.stdout
 
 
+def tool(*words):
+    done = subprocess.run(words, capture_output=True, text=True, timeout=250, check=True)
+    return done.stdout
+
+
+def mistakes_are_hard_to_use(binary):
+    """What the Makefile's own flags leave in what is shipped, whoever builds it."""
+    folder = os.path.dirname(os.path.abspath(binary))
+    if re.search("address|thread|undefined", os.path.basename(folder)):
+        print("# a sanitizer's build has other means")
+        return
+    x86 = os.uname().machine == "x86_64"
+    for name in ("ringhold", "ringhold-history", "libringhold.so.0", "libringhold-client.so.0"):
+        path = os.path.join(folder, name)
+        shown = tool("readelf", "-hlWd", path)
+        is_program = "lib" not in name
+        assert re.search(r"Type: +DYN", shown) and ("PIE" in shown) == is_program, f"{name} lies at one address"
+        assert re.search(r"GNU_STACK.* RW +0x", shown), f"{name}: its stack may be run"
+        assert "GNU_RELRO" in shown and "BIND_NOW" in shown, f"{name}: its tables can be written"
+        # By name: where a function of libc is called, and which.
+        called = set(re.findall(r"UND (\w+)", tool("readelf", "-W", "--dyn-syms", path)))
+        assert "__stack_chk_fail" in called, f"{name} has no canaries"
+        code = tool("objdump", "-d", "--no-show-raw-insn", path)
+        if name != "libringhold-client.so.0":  # what it copies has sizes that the compiler has checked
+            assert "__memcpy_chk" in called and "__snprintf_chk" in called, f"{name} has no checked copies"
+        if x86:
+            entry = {"libringhold.so.0": "rh_reply", "libringhold-client.so.0": "rhc_ask"}.get(name, "main")
+            assert re.search(rf"<{entry}>:\n +[0-9a-f]+:\s+endbr64", code), f"{name}: {entry} is no marked target"
+        if x86 and name in ("ringhold", "libringhold.so.0"):
+            assert re.search(r"or[ql]? +\$0x0,(0x[0-9a-f]+)?\(%rsp", code), f"{name} steps over guard pages"
+
+
 def cplusplus_links_with_what_is_installed(binary):
     if os.path.basename(os.path.dirname(os.path.abspath(binary))) != "gcc":
         return  # a sanitizer's library needs its flags
@@ -95,4 +128,4 @@ def links(folder, lib, config, library, text, says):
         assert loads == (how == "shared"), how
 
 
-main([cplusplus_links_with_what_is_installed])
+main([mistakes_are_hard_to_use, cplusplus_links_with_what_is_installed])

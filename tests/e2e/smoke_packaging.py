@@ -61,6 +61,35 @@ def the_objects_belong_together(_binary):
         assert any(picks(policy["spec"]["podSelector"]["matchLabels"], mine) for mine in labels), policy["metadata"]
 
 
+def amount_of(text):
+    """Bytes of "256Mi"."""
+    number, unit = re.fullmatch(r"(\d+)([KMG]i)", text).groups()
+    return int(number) << {"Ki": 10, "Mi": 20, "Gi": 30}[unit]
+
+
+def the_pods_reach_each_other_and_names_alone(_binary):
+    if without_yaml():
+        return
+    found = objects()
+    policies = [p["spec"] for p in kind(found, "NetworkPolicy") if "Egress" in p["spec"]["policyTypes"]]
+    listened = set()
+    for w in kind(found, "StatefulSet"):
+        pod = w["spec"]["template"]
+        assert any(picks(p["podSelector"]["matchLabels"], pod["metadata"]["labels"]) for p in policies), w["metadata"]
+        listened |= {p["containerPort"] for c in pod["spec"]["containers"] for p in c["ports"] if p["name"] == "links"}
+    allowed = {}
+    for rule in (rule for p in policies for rule in p["egress"]):
+        assert rule["to"] and rule["ports"], f"anybody, or any port: {rule}"
+        for to in rule["to"]:
+            ((selector, what),) = to.items()
+            ((key, value),) = what["matchLabels"].items()
+            allowed[selector, key, value] = {(p.get("protocol", "TCP"), p["port"]) for p in rule["ports"]}
+    assert allowed == {
+        ("podSelector", "app", "ringhold"): {("TCP", port) for port in listened},
+        ("namespaceSelector", "kubernetes.io/metadata.name", "kube-system"): {("UDP", 53), ("TCP", 53)},
+    }, allowed
+
+
 def the_pods_are_modest_and_watched(binary):
     if without_yaml():
         return
@@ -71,6 +100,10 @@ def the_pods_are_modest_and_watched(binary):
         image, _, tag = container["image"].partition(":")
         assert image == "ringhold" and tag == text_of("VERSION").strip(), f"{name}: {container['image']}"
         assert pod["securityContext"]["runAsNonRoot"] and pod["securityContext"]["runAsUser"] == 7400
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, name
+        assert pod["automountServiceAccountToken"] is False, name
+        amounts = [amount_of(container["resources"][what]["memory"]) for what in ("requests", "limits")]
+        assert amounts[0] <= amounts[1], f"{name}: {amounts}"
         inside = container["securityContext"]
         assert inside["readOnlyRootFilesystem"] and not inside["allowPrivilegeEscalation"]
         assert inside["capabilities"] == {"drop": ["ALL"]}
@@ -260,6 +293,7 @@ main([
     the_objects_belong_together,
     the_fields_are_those_of_kubernetes,
     the_pods_are_modest_and_watched,
+    the_pods_reach_each_other_and_names_alone,
     the_daemons_would_start,
     the_pods_are_a_fleet,
     the_dockerfile_keeps_the_rules,
