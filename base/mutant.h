@@ -84,10 +84,12 @@
 
 /* Of links, which no simulator has: tests/access_test.c --mutants. */
 #define MUTANT_LINK_LIST(X) X(M_ANYROLE, "whoever has a link may say everything")
-/* Of the replicated state: tests/roles_test.c --mutants. */
-#define MUTANT_STATE_LIST(X)                               \
-    X(M_TWONAMES, "a number is another kind on each node") \
-    X(M_LASTKINDS, "who registers last says what all nodes of its role host")
+
+/* Of the replicated state: tests/roles_test.c and tests/suspect_test.c --mutants. */
+#define MUTANT_STATE_LIST(X)                                                  \
+    X(M_TWONAMES, "a number is another kind on each node")                    \
+    X(M_LASTKINDS, "who registers last says what all nodes of its role host") \
+    X(M_ANYSTRIKE, "a node strikes actors that its former process did not have")
 
 /* Of who sends what to a node: tests/host_story_test.c --mutants. */
 #define MUTANT_IDENTITY_LIST(X)                                       \

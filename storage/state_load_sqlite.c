@@ -343,6 +343,26 @@ static bool load_suspects(sqlite3 *db, struct state *s)
     return good;
 }
 
+static bool load_lost(sqlite3 *db, struct state *s)
+{
+    struct statement q =
+        statement_open(db, "SELECT incarnation, from_cell, to_cell FROM lost ORDER BY seq");
+    bool good = true;
+
+    while (good && statement_row(&q)) {
+        s->lost = mem_resize(s->lost, (s->lost_count + 1) * sizeof *s->lost);
+        struct state_lost *l = &s->lost[s->lost_count++];
+
+        l->incarnation = statement_get_number(&q);
+        const uint64_t from = statement_get_number(&q);
+        const uint64_t to = statement_get_number(&q);
+        *l = (struct state_lost){l->incarnation, (uint32_t)from, (uint32_t)to};
+        good = from < to && to <= s->view.ring.cell_count;
+    }
+    statement_close(&q);
+    return good;
+}
+
 /* Every owner is a node: the rest of a ring's sense is checked by ring_decode(). */
 static bool owners_known(const struct state *s)
 {
@@ -361,7 +381,7 @@ bool state_load(sqlite3 *db, struct state *s)
     state_init(s);
     if (is_state(db, &s->format) && is_whole(db) && load_cluster(db, s) && load_nodes(db, s) &&
         load_txns(db, s) && load_voters(db, s) && load_kinds(db, s) && load_suspects(db, s) &&
-        owners_known(s)) {
+        load_lost(db, s) && owners_known(s)) {
         return true;
     }
     state_fini(s);

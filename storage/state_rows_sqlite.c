@@ -145,6 +145,22 @@ static void put_suspects(struct state_db *db, const struct state *s)
     statement_close(&q);
 }
 
+static void put_lost(struct state_db *db, const struct state *s)
+{
+    state_rows_run(db, "DELETE FROM lost");
+    struct statement q =
+        statement_kept(&db->statements, db->db, "INSERT INTO lost VALUES(?,?,?,?)");
+
+    for (size_t i = 0; i < s->lost_count; i++) {
+        statement_number(&q, i);
+        statement_number(&q, s->lost[i].incarnation);
+        statement_number(&q, s->lost[i].from);
+        statement_number(&q, s->lost[i].to);
+        statement_run(&q);
+    }
+    statement_close(&q);
+}
+
 static void put_vnode(struct statement *q, const struct ring *r, const struct ring_vnode *v)
 {
     statement_number(q, v->id);
@@ -305,6 +321,7 @@ void state_rows_put_due(struct state_db *db)
         {WHOLE_VNODES, put_all_vnodes},
         {WHOLE_ROLES, put_roles},
         {WHOLE_SUSPECTS, put_suspects},
+        {WHOLE_SUSPECTS, put_lost},
         {WHOLE_VOTERS, put_voters},
     };
 

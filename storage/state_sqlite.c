@@ -111,9 +111,10 @@ static unsigned whole_of(const Rh__Command *command, const struct state_result *
     if (registers || command->body_case == RH__COMMAND__BODY_DAEMONS) {
         due |= WHOLE_ROLES;
     }
-    // A death without suspects, too: old strikes are forgotten then.
+    // Without suspects, too: old strikes are forgotten then, and what the dead had.
     if (command->body_case == RH__COMMAND__BODY_QUARANTINE ||
-        (registers && command->register_->died != 0)) {
+        command->body_case == RH__COMMAND__BODY_REASSIGN ||
+        command->body_case == RH__COMMAND__BODY_DEREGISTER || registers) {
         due |= WHOLE_SUSPECTS;
     }
     if (command->body_case == RH__COMMAND__BODY_VOTER) {

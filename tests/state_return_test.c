@@ -45,6 +45,7 @@ static const struct field of_state[] = {
     FIELD(state, voter_count),
     FIELD(state, kind_count),
     FIELD(state, suspect_count),
+    FIELD(state, lost_count),
 };
 static const struct field of_view[] = {
     FIELD(view, key),
@@ -145,6 +146,13 @@ static const struct field of_suspect[] = {
     FIELD(state_suspect, node),
 };
 
+static const struct field of_lost[] = {
+    FIELD(state_lost, incarnation),
+    FIELD(state_lost, from),
+    FIELD(state_lost, to),
+};
+
+STATIC_SIZE(state_lost, 16);
 STATIC_SIZE(state_node, 496);
 STATIC_SIZE(state_txn, 344);
 STATIC_SIZE(state_part, 24);
@@ -152,7 +160,7 @@ STATIC_SIZE(state_voter, 144);
 STATIC_SIZE(state_kind, 100);
 STATIC_SIZE(state_suspect, 344);
 STATIC_SIZE(view_member, 376);
-STATIC_SIZE(state, 1056);
+STATIC_SIZE(state, 1072);
 
 struct table {
     const struct field *field;
@@ -168,7 +176,7 @@ struct table {
     }
 
 static struct {
-    struct table state, view, ring, vnode, member, node, txn, op, part, voter, kind, suspect;
+    struct table state, view, ring, vnode, member, node, txn, op, part, voter, kind, suspect, lost;
 } tables = {TABLE(of_state),
             TABLE(of_view),
             TABLE(of_ring),
@@ -180,7 +188,8 @@ static struct {
             TABLE(of_part),
             TABLE(of_voter),
             TABLE(of_kind),
-            TABLE(of_suspect)};
+            TABLE(of_suspect),
+            TABLE(of_lost)};
 
 /* ---- to compare ---- */
 

@@ -6,9 +6,12 @@
  */
 #include "txn/suspect.h"
 
+#include "base/mem.h"
 #include "base/prng.h"
 #include "tests/command.h"
+#include "tests/planted.h"
 #include "tests/test.h"
+#include "wire/versions.h"
 
 #include <stdio.h>
 
@@ -51,6 +54,7 @@ static int setup(void **state)
     (void)state;
     now_us = 1000 * SECOND;
     init(&s);
+    s.format = FLEET_FORMAT_KINDS;
     view_config(&s.view, &config);
     view_init(&far, RING_GRID_MIN);
     assert_int_equal(view_load(&far, &config, true), VIEW_APPLIED);
@@ -326,9 +330,53 @@ static void a_sorted_list_finds_what_was_put_into_it(void **state)
     quarantine_fini(&q);
 }
 
+/* All that n1 has is given to n2, for n1 is dead. */
+static void is_taken_over(void)
+{
+    const struct state_node *n1 = state_node_named(&s, "n1");
+    Rh__CommandRegister in = registration("n2", ++nonce, 0);
+    Rh__CommandFence barred = RH__COMMAND_FENCE__INIT;
+    Rh__CommandReassign moves = RH__COMMAND_REASSIGN__INIT;
+    struct ring_op op[TEST_VNODES];
+
+    barred.slot = moves.slot = n1->slot;
+    barred.incarnation = moves.incarnation = n1->incarnation;
+    assert_int_not_equal(stamp_of(give(RH__COMMAND__BODY_REGISTER_, &in)), 0);
+    assert_int_equal(stamp_of(give(RH__COMMAND__BODY_FENCE, &barred)), 0);
+    for (size_t i = 0; i < s.view.ring.vnode_count; i++) {
+        op[i] = (struct ring_op){
+            .kind = RING_MOVE, .vnode = s.view.ring.vnode[i].id, .from = 1, .to = 2};
+    }
+    moves.n_moves = s.view.ring.vnode_count;
+    moves.moves = view_wire_ops(op, moves.n_moves);
+    assert_int_not_equal(stamp_of(give(RH__COMMAND__BODY_REASSIGN, &moves)), 0);
+    for (size_t i = 0; i < moves.n_moves; i++) {
+        mem_free(moves.moves[i]);
+    }
+    mem_free(moves.moves);
+}
+
+static void a_node_strikes_only_what_its_former_process_had(void **state)
+{
+    (void)state;
+    is_taken_over();
+    assert_int_equal(s.lost_count, TEST_VNODES);
+    dies("boss"); // it had it when it died, and somebody else has it by now
+    assert_int_equal(strikes("boss"), 1);
+    assert_int_equal(s.lost_count, 0);
+    for (unsigned i = 0; i < SUSPECT_STRIKES; i++) {
+        dies("boss other"); // it has nothing
+    }
+    assert_int_equal(strikes("boss"), 1);
+    assert_int_equal(strikes("other"), 0);
+    s.format = FLEET_FORMAT_OLDEST; // a rule that older coordinators do not know
+    dies("other");
+    assert_int_equal(strikes("other"), 1);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-int main(void)
+static int all_cases(void)
 {
     const struct CMUnitTest cases[] = {
         CASE(the_third_strike_is_quarantine_for_every_view),
@@ -341,8 +389,16 @@ int main(void)
         CASE(who_came_first_makes_room),
         CASE(a_whole_configuration_brings_the_quarantine),
         CASE(a_release_of_nobody_is_no_delta_of_ours),
+        CASE(a_node_strikes_only_what_its_former_process_had),
         CASE(a_sorted_list_finds_what_was_put_into_it),
     };
 
     return cmocka_run_group_tests(cases, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum mutant planted[] = {M_ANYSTRIKE};
+
+    return planted_main(argc, argv, all_cases, planted, sizeof planted / sizeof planted[0]);
 }

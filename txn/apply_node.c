@@ -137,6 +137,7 @@ void apply_register(struct change *c, const Rh__CommandRegister *in)
     }
     roles_bind(c->s, in, delta);
     suspect_strike(c->s, in, c->time_us, delta);
+    suspect_forget(c->s, in->replaces);
     change_delta(c, delta);
 }
 
@@ -275,6 +276,9 @@ void apply_reassign(struct change *c, const Rh__CommandReassign *in)
     delta = delta_new(c->r->stamp, 0);
     delta->cold = true;
     delta_ops(delta, moves, in->n_moves);
+    if (!nobodys) {
+        suspect_lose(c->s, in->incarnation, moves, in->n_moves);
+    }
     mem_free(moves);
     change_delta(c, delta);
 }
@@ -300,6 +304,7 @@ void apply_deregister(struct change *c, const Rh__CommandDeregister *in)
     c->r->stamp = change_draw(c);
     delta = delta_new(c->r->stamp, 0);
     delta_remove(delta, n->slot);
+    suspect_forget(s, in->incarnation);
     s->node_count--;
     memmove(n, n + 1, (s->node_count - (size_t)(n - s->node)) * sizeof *n);
     change_delta(c, delta);

@@ -101,6 +101,13 @@ struct state_suspect {
     char node[VIEW_NAME_MAX + 1]; /* whose process died last */
 };
 
+/* Cells that were given away when their owner was dead: txn/suspect.h. */
+struct state_lost {
+    uint64_t incarnation; /* that had them; until its name is registered anew, or goes */
+    uint32_t from;
+    uint32_t to; /* not of them */
+};
+
 struct state {
     bool begun;    /* INIT was applied */
     bool settling; /* restored from a backup: no lease, REGISTER or BEGIN yet (hole 52) */
@@ -120,6 +127,8 @@ struct state {
     size_t kind_count;
     struct state_suspect *suspect; /* owned; sorted by kind and id */
     size_t suspect_count;
+    struct state_lost *lost; /* owned; in the order in which they were given away */
+    size_t lost_count;
 };
 
 /* CommandDesire.leaving: what is wanted of a node. STOP: drain it, and its process ends then; a

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/mutant.h"
 #include "txn/delta.h"
+#include "wire/versions.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -107,6 +108,59 @@ static void put_in(struct state_suspect *e, uint64_t now_us, Rh__Delta *delta)
     delta_quarantine(delta, &e->actor);
 }
 
+/* A node has no right to speak of others' actors: its report would put any in quarantine. */
+static bool had_it(const struct state *s, const Rh__CommandRegister *in,
+                   const struct quarantined *actor)
+{
+    const struct ring *ring = &s->view.ring;
+    const struct state_node *node = state_node_named(s, in->name);
+    const struct bytes id = quarantined_id(actor);
+    const uint64_t hash = ring_position(ring_key_of_kind(s->view.key, actor->kind), id);
+    bool had = false;
+
+    if (s->format < FLEET_FORMAT_KINDS || mutant(M_ANYSTRIKE)) {
+        return true;
+    }
+    if (ring->vnode_count == 0 || node == NULL) {
+        return false;
+    }
+    const uint32_t cell = ring_cell_at(ring, actor->kind, hash, id);
+    had = ring_hit_node(ring->cell[cell]) == node->slot;
+    for (size_t i = 0; !had && i < s->lost_count; i++) {
+        const struct state_lost *l = &s->lost[i];
+
+        had = l->incarnation == in->died && cell >= l->from && cell < l->to;
+    }
+    return had;
+}
+
+void suspect_lose(struct state *s, uint64_t incarnation, const struct ring_op *moves, size_t count)
+{
+    if (s->format < FLEET_FORMAT_KINDS) {
+        return;
+    }
+    s->lost = mem_resize(s->lost, (s->lost_count + count) * sizeof *s->lost);
+    for (size_t i = 0; i < count; i++) {
+        const struct ring_vnode *v = ring_find(&s->view.ring, moves[i].vnode);
+
+        ASSERT(v != NULL);
+        s->lost[s->lost_count++] =
+            (struct state_lost){incarnation, v->from, ring_end(&s->view.ring, v)};
+    }
+}
+
+void suspect_forget(struct state *s, uint64_t incarnation)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->lost_count; i++) {
+        if (s->lost[i].incarnation != incarnation) {
+            s->lost[kept++] = s->lost[i];
+        }
+    }
+    s->lost_count = kept;
+}
+
 static bool named_before(const Rh__CommandRegister *in, size_t at)
 {
     for (size_t i = 0; i < at; i++) {
@@ -131,7 +185,8 @@ void suspect_strike(struct state *s, const Rh__CommandRegister *in, uint64_t tim
     }
     forget_old(s, now_us);
     for (size_t i = 0; i < in->n_suspects && i < SUSPECTS_OF_DEATH_MAX; i++) {
-        if (!quarantined_read(&actor, in->suspects[i]) || named_before(in, i)) {
+        if (!quarantined_read(&actor, in->suspects[i]) || named_before(in, i) ||
+            !had_it(s, in, &actor)) {
             continue;
         }
         struct state_suspect *e = find_or_insert(s, &actor);

@@ -26,8 +26,15 @@ enum {
 /* NULL = it has no strike and is not in quarantine. */
 const struct state_suspect *suspect_find(const struct state *s, const struct quarantined *actor);
 
-/* The node `in` takes the place of an incarnation: strike what ran in it. Who is in quarantine
- * now, and who had to make room, goes into `delta`. */
+/* The cells of these moves are given away, for their owner is dead: they are of the ring as it is.
+ */
+void suspect_lose(struct state *s, uint64_t incarnation, const struct ring_op *moves, size_t count);
+/* That incarnation's name is somebody else's now, or nobody's. */
+void suspect_forget(struct state *s, uint64_t incarnation);
+
+/* The node `in` takes the place of an incarnation: strike what ran in it, of its own: what it has
+ * or was taken from it as it was dead. The ring is still the one before. Who is in quarantine now,
+ * and who had to make room, goes into `delta`. Before FLEET_FORMAT_KINDS any actor was struck. */
 void suspect_strike(struct state *s, const Rh__CommandRegister *in, uint64_t time_us,
                     Rh__Delta *delta);
 
