@@ -17,7 +17,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LIVES_PERIOD_MS = 10, SETTLES = 5 };
+enum {
+    LIVES_PERIOD_MS = 10,
+    SETTLES = 5,
+    BESIDE_MAX = 2, /* with slow nodes a node does so much more: 4 in all (PROTOCOL §3.6) */
+};
 
 void rebalance_touch(struct coordinator *c)
 {
@@ -341,16 +345,31 @@ static bool begin(struct coordinator *c, size_t at)
     return p != NULL;
 }
 
-/* Who is busy, and which vnodes are spoken for, while the plan is walked. */
+/* Two nodes that do something together. */
+struct pair {
+    uint16_t a;
+    uint16_t b;
+};
+
+/* Who is busy, and which vnodes are spoken for, while the plan is walked. A transaction with a slow
+ * node fills a place of that node alone, and has one beside at the other: what waits for it keeps
+ * nobody else waiting there. */
 struct walk {
     uint8_t *touched; /* owned; by vnode id */
     size_t touched_count;
-    uint32_t busy[RING_NODES_MAX + 1]; /* transactions of each node */
+    uint32_t busy[RING_NODES_MAX + 1];  /* transactions of each node … */
+    uint8_t beside[RING_NODES_MAX + 1]; /* … and those with slow ones that are not counted there */
     uint8_t slow[RING_NODES_MAX + 1];
-    uint32_t flying; /* BEGINs and pending transactions */
-    bool misfit;     /* one doesn't fit the ring */
-    bool waits;      /* something in flight waits for a slow node; then these matter: */
-    bool starved;    /* one could begin if fewer were in flight at all */
+    uint32_t flying;   /* BEGINs and pending transactions */
+    struct pair *pair; /* owned; of each of them */
+    size_t pair_count;
+    /* Only pairs that do nothing together yet: one that is found to be slow has taken a single
+     * place then … */
+    bool spread;
+    bool left_out; /* … and there is more */
+    bool misfit;   /* one doesn't fit the ring */
+    bool waits;    /* something in flight waits for a slow node; then these matter: */
+    bool starved;  /* one could begin if fewer were in flight at all */
     uint8_t starved_node[RING_NODES_MAX + 1]; /* or at this node */
 };
 
@@ -394,38 +413,90 @@ static size_t greatest_vnode(const struct coordinator *c)
     return greatest;
 }
 
-static void walk_init(const struct coordinator *c, struct walk *w)
+/* It takes part in one thing more. */
+static void take_place(struct walk *w, uint16_t slot, uint16_t with)
 {
-    *w = (struct walk){.touched_count = greatest_vnode(c) + 1};
+    if (w->slow[slot] == 0 && w->slow[with] != 0 && w->beside[slot] < BESIDE_MAX) {
+        w->beside[slot]++;
+    } else {
+        w->busy[slot]++;
+    }
+}
+
+static bool is_slow(const struct walk *w, uint16_t a, uint16_t b)
+{
+    return w->slow[a] != 0 || w->slow[b] != 0;
+}
+
+static void take_places(struct walk *w, struct pair p)
+{
+    w->flying++;
+    take_place(w, p.a, p.b);
+    take_place(w, p.b, p.a);
+    w->pair[w->pair_count++] = p;
+}
+
+static bool is_together(const struct walk *w, uint16_t donor, uint16_t receiver)
+{
+    for (size_t i = 0; i < w->pair_count; i++) {
+        if (w->pair[i].a == donor && w->pair[i].b == receiver) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of a transaction. With one or no part the other is none; that is nobody. */
+static struct pair pair_of(const struct state_txn *t)
+{
+    struct pair p = {RING_NODE_NONE, RING_NODE_NONE};
+
+    for (size_t i = 0; i < t->op_count; i++) {
+        if (t->ops[i].kind == RING_MOVE) {
+            p = (struct pair){t->ops[i].from, t->ops[i].to};
+        }
+    }
+    return p;
+}
+
+static void walk_init(const struct coordinator *c, struct walk *w, bool spread)
+{
+    *w = (struct walk){.touched_count = greatest_vnode(c) + 1, .spread = spread};
     w->touched = mem_new(w->touched_count, 1);
+    w->pair =
+        mem_new(c->state->txn_count + c->proposal_count + c->config.txns_max, sizeof *w->pair);
+    pace_mark_slow(c, w->slow);
     for (size_t i = 0; i < c->state->txn_count; i++) {
         const struct state_txn *t = &c->state->txn[i];
 
         if (t->state != TXN_PENDING) {
             continue;
         }
-        w->flying++;
         touch(w, t->ops, t->op_count);
-        for (size_t j = 0; j < t->part_count; j++) {
-            w->busy[t->parts[j].slot]++;
-        }
+        take_places(w, pair_of(t));
     }
     for (size_t i = 0; i < c->proposal_count; i++) {
         const struct proposal *p = &c->proposal[i];
 
         if (p->kind == PROPOSAL_BEGIN && p->txn == 0) {
-            w->flying++;
             touch(w, p->ops, p->op_count);
-            w->busy[p->donor]++;
-            w->busy[p->receiver]++;
+            take_places(w, (struct pair){p->donor, p->receiver});
         }
     }
 }
 
-/* A slow node takes part in one thing at a time: its caps are everyone's. */
-static bool has_room(const struct coordinator *c, const struct walk *w, uint16_t slot)
+/* A slow node takes part in one thing at a time: its caps are everyone's. Who does something with
+ * it does that beside, and else only when all others have had their turn. */
+static bool has_room(const struct coordinator *c, const struct walk *w, uint16_t slot,
+                     uint16_t with)
 {
-    return w->busy[slot] < (w->slow[slot] != 0 ? 1 : c->config.txns_per_node);
+    if (w->slow[slot] != 0) {
+        return w->busy[slot] < 1;
+    }
+    if (w->slow[with] != 0 && w->beside[slot] < BESIDE_MAX) {
+        return true;
+    }
+    return w->busy[slot] < c->config.txns_per_node && (w->slow[with] == 0 || !w->spread);
 }
 
 static bool node_ready(struct coordinator *c, uint16_t slot)
@@ -446,13 +517,13 @@ static bool pair_ready(struct coordinator *c, const struct plan_txn *t)
 static bool caps_allow(const struct coordinator *c, struct walk *w, const struct plan_txn *t)
 {
     const bool room = w->flying < c->config.txns_max;
-    const bool donor = t->receiver == 0 || has_room(c, w, t->donor);
-    const bool receiver = t->receiver == 0 || has_room(c, w, t->receiver);
+    const bool donor = t->receiver == 0 || has_room(c, w, t->donor, t->receiver);
+    const bool receiver = t->receiver == 0 || has_room(c, w, t->receiver, t->donor);
 
     if (room && donor && receiver) {
         return true;
     }
-    if (w->slow[t->donor] == 0 && w->slow[t->receiver] == 0) {
+    if (!is_slow(w, t->donor, t->receiver)) {
         w->starved = w->starved || !room;
         w->starved_node[t->donor] |= !donor;
         w->starved_node[t->receiver] |= !receiver;
@@ -469,6 +540,12 @@ static void visit(struct coordinator *c, struct walk *w, size_t at)
         return;
     }
     touch(w, t->ops, t->op_count);
+    if (w->spread && t->receiver != 0 &&
+        (is_together(w, t->donor, t->receiver) ||
+         (is_slow(w, t->donor, t->receiver) && !caps_allow(c, w, t)))) {
+        w->left_out = true;
+        return;
+    }
     // Of most of a long plan the caps are all that has to be looked at; which of them they are
     // matters only where someone waits.
     if (!w->waits && !caps_allow(c, w, t)) {
@@ -485,9 +562,7 @@ static void visit(struct coordinator *c, struct walk *w, size_t at)
         return;
     }
     c->planned[at].begun = true;
-    w->flying++;
-    w->busy[t->donor]++;
-    w->busy[t->receiver]++;
+    take_places(w, (struct pair){t->donor, t->receiver});
 }
 
 /* Does it fill a cap that lets something else wait? */
@@ -554,19 +629,14 @@ static bool version_changes(const struct coordinator *c)
     return false;
 }
 
-static void start_what_can(struct coordinator *c)
+/* Of a walk that spreads, true: there is more, and room for it. */
+static bool walk(struct coordinator *c, bool spread)
 {
-    struct walk *w;
+    struct walk *w = mem_new(1, sizeof *w);
     size_t left = 0;
 
-    if (version_changes(c) || (is_full(c) && !someone_waits(c))) {
-        return;
-    }
-    w = mem_new(1, sizeof *w);
-
-    walk_init(c, w);
-    pace_mark_slow(c, w->slow);
-    w->waits = someone_waits(c);
+    walk_init(c, w, spread);
+    w->waits = !spread && someone_waits(c);
     for (size_t i = 0; i < c->plan.txn_count && (w->flying < c->config.txns_max || w->waits); i++) {
         if (!c->planned[i].begun) {
             visit(c, w, i);
@@ -576,12 +646,23 @@ static void start_what_can(struct coordinator *c)
     if (w->waits) {
         make_room(c, w);
     }
+    const bool more = w->left_out && w->flying < c->config.txns_max;
+
     // Done, or stuck for good: look again, from what is now.
     if (w->flying == 0 && (left == 0 || w->misfit)) {
         rebalance_touch(c);
     }
+    mem_free(w->pair);
     mem_free(w->touched);
     mem_free(w);
+    return more || someone_waits(c);
+}
+
+static void start_what_can(struct coordinator *c)
+{
+    if (!version_changes(c) && (!is_full(c) || someone_waits(c)) && walk(c, true)) {
+        (void)walk(c, false);
+    }
 }
 
 /* Changes when someone comes to life or is gone. */
