@@ -3,6 +3,7 @@
  * What the host knows of a circle of calls (node/waits.h): what a call waits for at the actor that
  * it asks, and its refusal.
  */
+#include "node/calls.h"
 #include "node/inside.h"
 #include "node/waits.h"
 
@@ -71,8 +72,8 @@ struct blocked host_blocked(const struct host *h, uint64_t peer, const struct pr
     const struct actor *a = known ? asked(h, p) : NULL;
     struct blocked blocked = {0};
 
-    // What my own actors ask comes by a link that is not another node's.
-    if (a == NULL || (from->role != ROLE_NODE && from->incarnation != h->incarnation)) {
+    // No gateway asks for actors: what does is another node, or this one.
+    if (a == NULL || (from->role != ROLE_NODE && peer != CALLS_LINK)) {
         return blocked;
     }
     blocked.queued = waits(h, a, &p->call);
