@@ -268,6 +268,11 @@ void route_on_answer(struct router *r, const struct router_event *event)
     const struct answer_record *a = event->answer;
     struct pending *p = a->gateway != r->config.gateway ? NULL : route_find(r, a->session, a->seq);
 
+    struct peer *peer = peer_find(&r->peers, event->slot);
+
+    if (peer != NULL && a->code != ANSWER_BUSY) { // that may be my own link's
+        route_heard(r, peer);
+    }
     if (p == NULL || !pending_is_open(p, a->copy)) {
         // Answered before, or given up.
         r->figures.late_answers++;
@@ -275,8 +280,6 @@ void route_on_answer(struct router *r, const struct router_event *event)
         return;
     }
     const bool last = a->copy == pending_last(p);
-    struct peer *peer = peer_find(&r->peers, event->slot);
-
     struct peer *asked = p->slot == RING_NODE_NONE ? NULL : peer_find(&r->peers, p->slot);
 
     if (peer != NULL) {

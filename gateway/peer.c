@@ -36,6 +36,9 @@ void peer_free(struct peers *p, struct peer *peer)
     if (list_linked(&peer->fed)) {
         list_remove(&peer->fed);
     }
+    if (list_linked(&peer->silent)) {
+        list_remove(&peer->silent);
+    }
     p->at[peer->slot] = NULL;
     mem_free(peer);
 }
@@ -68,6 +71,38 @@ void peer_on_answer(struct peer *peer, uint64_t sent_us, uint64_t now_us)
 bool peer_is_just_slow(const struct peer *peer, uint64_t sent_us, uint64_t recent_us)
 {
     return peer->up && peer->answered_us >= recent_us && sent_us >= peer->overtaken_us;
+}
+
+static bool is_silent(const struct peer *peer, uint64_t now_us, uint64_t silent_us)
+{
+    return silent_us != 0 && peer->unheard >= PEER_UNHEARD && !list_empty(&peer->in_flight) &&
+           now_us - peer->unheard_us >= silent_us;
+}
+
+void peer_on_sent(struct peer *peer, uint64_t now_us, uint64_t silent_us)
+{
+    enum { FIRST_US = 25000, DOUBLINGS = 4 };
+
+    if (is_silent(peer, now_us, silent_us)) {
+        const unsigned doublings = peer->probes < DOUBLINGS ? peer->probes : DOUBLINGS;
+
+        peer->probe_us = now_us + ((uint64_t)FIRST_US << doublings);
+        peer->probes++;
+    }
+    if (peer->unheard++ == 0) {
+        peer->unheard_us = now_us;
+    }
+}
+
+void peer_on_heard(struct peer *peer)
+{
+    peer->unheard = 0;
+    peer->probes = 0;
+}
+
+bool peer_may_be_sent(const struct peer *peer, uint64_t now_us, uint64_t silent_us)
+{
+    return !is_silent(peer, now_us, silent_us) || peer->probes == 0 || now_us >= peer->probe_us;
 }
 
 void peer_learn_reply(struct peer *peer, size_t size)

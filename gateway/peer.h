@@ -27,6 +27,11 @@ struct peer {
     struct list_link fed;    /* in the router's list of peers that have got room */
     uint64_t answered_us;    /* when something that was sent here was answered last */
     uint64_t overtaken_us;   /* what was sent here before was overtaken by an answer */
+    size_t unheard;          /* requests sent since anything was answered here, … */
+    uint64_t unheard_us;     /* … the first of them then */
+    unsigned probes;         /* of them: sent although it is silent */
+    uint64_t probe_us;       /* the next one not before */
+    struct list_link silent; /* in the router's list of peers whose lanes wait for that */
     size_t size;             /* bytes of those in flight, their replies as expected */
     size_t reply_size;       /* what a reply is expected to take */
 };
@@ -66,6 +71,16 @@ void peer_on_answer(struct peer *peer, uint64_t sent_us, uint64_t now_us);
 /* True if the link is up and answers come over it in their turn, and what was sent at `sent_us` is
  * not overdue among them: the node is slow, and a copy would make it slower. */
 bool peer_is_just_slow(const struct peer *peer, uint64_t sent_us, uint64_t recent_us);
+
+/* A request was sent there. `silent_us`: the limit, as below. */
+void peer_on_sent(struct peer *peer, uint64_t now_us, uint64_t silent_us);
+/* Something was answered there: it is not silent. */
+void peer_on_heard(struct peer *peer);
+/* PEER_UNHEARD or more requests were sent there, over `silent_us` or longer, and nothing was
+ * answered: the process may stand still, and what it gets may or may not run. Then one may be sent
+ * from time to time to find out; false: not now. `silent_us` 0 = never. */
+enum { PEER_UNHEARD = 16 };
+bool peer_may_be_sent(const struct peer *peer, uint64_t now_us, uint64_t silent_us);
 
 /* A reply of that size came. */
 void peer_learn_reply(struct peer *peer, size_t size);

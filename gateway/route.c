@@ -187,6 +187,11 @@ static bool is_in_its_turn(const struct router *r, const struct pending *p)
            peer_is_just_slow(peer, p->sent_us, r->now_us - retry_us / 2);
 }
 
+static uint64_t silent_us(const struct router *r)
+{
+    return (uint64_t)r->config.silent_ms * 1000;
+}
+
 static void send(struct router *r, struct pending *p, struct peer *peer)
 {
     struct lane *lane = p->lane;
@@ -239,6 +244,7 @@ static void send(struct router *r, struct pending *p, struct peer *peer)
     peer->size += p->charged;
     list_push_back(&peer->in_flight, &p->in_flight);
     p->sent_us = r->now_us;
+    peer_on_sent(peer, r->now_us, silent_us(r));
     await_answer(r, p);
     lane->sent++;
     lane->waiting--;
@@ -316,7 +322,22 @@ struct peer *route_owner(const struct router *r, const struct lane *lane)
 /* More than the links hold, both ways, would be thrown away there, and the node with it. */
 static bool has_room(const struct router *r, const struct peer *peer)
 {
-    return peer->size < r->config.peer_size_max;
+    return peer->size < r->config.peer_size_max && peer_may_be_sent(peer, r->now_us, silent_us(r));
+}
+
+/* Time, too, may let go on what waits there. */
+static void note_silent(struct router *r, struct peer *peer)
+{
+    if (!list_empty(&peer->stalled) && peer->size < r->config.peer_size_max &&
+        !list_linked(&peer->silent)) {
+        list_push_back(&r->silent, &peer->silent);
+    }
+}
+
+static void stall(struct router *r, struct lane *lane, struct peer *peer)
+{
+    list_push_back(&peer->stalled, &lane->stalled);
+    note_silent(r, peer);
 }
 
 /* Send what waits in the lane, lowest first, as far as the window goes. Lowest first: a later one
@@ -340,7 +361,7 @@ void route_push(struct router *r, struct lane *lane)
         return;
     }
     if (!has_room(r, owner)) {
-        list_push_back(&owner->stalled, &lane->stalled);
+        stall(r, lane, owner);
         return;
     }
     for (struct pending *p = lane_front(lane); p != NULL && lane->waiting > 0;
@@ -352,7 +373,7 @@ void route_push(struct router *r, struct lane *lane)
             break;
         }
         if (!has_room(r, owner)) {
-            list_push_back(&owner->stalled, &lane->stalled);
+            stall(r, lane, owner);
             break;
         }
         send(r, p, owner);
@@ -459,6 +480,37 @@ void route_feed(struct router *r)
 
             lane_unblock(lane);
             route_push(r, lane);
+        }
+        note_silent(r, peer);
+    }
+}
+
+static void feed(struct router *r, struct peer *peer)
+{
+    list_remove(&peer->silent);
+    if (!list_linked(&peer->fed)) {
+        list_push_back(&r->fed, &peer->fed);
+    }
+}
+
+void route_heard(struct router *r, struct peer *peer)
+{
+    peer_on_heard(peer);
+    if (list_linked(&peer->silent)) {
+        feed(r, peer);
+    }
+}
+
+void route_probe_silent(struct router *r)
+{
+    struct list_link *next = NULL;
+
+    for (struct list_link *l = list_front(&r->silent); l != NULL; l = next) {
+        struct peer *peer = CONTAINER_OF(l, struct peer, silent);
+
+        next = list_next(&r->silent, l);
+        if (has_room(r, peer)) {
+            feed(r, peer);
         }
     }
 }

@@ -12,6 +12,7 @@ struct router_config router_config_default(void)
         .threads = 1,
         .deadline_ms = 10000,
         .retry_ms = 1000,
+        .silent_ms = 250,
         .overload_ms = 1000,
         .window = 32,
         .in_flight_max = 100000,
@@ -187,6 +188,7 @@ struct router *router_new(const struct router_config *config)
     }
     list_init(&r->stalled);
     list_init(&r->fed);
+    list_init(&r->silent);
     sessions_init(&r->sessions, config->seed != 0 ? config->seed : config->gateway);
     r->errands_session = sessions_number(&r->sessions, 0);
     fetch_init(&r->fetch, config->refresh_ms);
@@ -297,6 +299,7 @@ void router_step(struct router *r, const struct router_event *event, struct rout
         expire(r);
         route_wake_rested(r);
         route_retry(r);
+        route_probe_silent(r);
     }
     dispatch(r, event);
     route_feed(r);
@@ -347,7 +350,8 @@ static void check_peer(const struct peer *peer, const struct router *r)
         size += p->charged;
     }
     ASSERT(size == peer->size);
-    ASSERT(IMPLIES(!list_empty(&peer->stalled), size >= r->config.peer_size_max));
+    ASSERT(IMPLIES(!list_empty(&peer->stalled),
+                   size >= r->config.peer_size_max || list_linked(&peer->silent)));
 }
 
 /* What is counted for clients is what they have under way. */

@@ -8,6 +8,8 @@
  *     (new)    window free, owner known and linked  number it, send               SENT
  *     (new)    otherwise                            wait                          WAITING
  *     WAITING  ring or link changed                 try again                     SENT
+ *     WAITING  its node answers nothing, as one     stay, for an answer, or for   WAITING
+ *              that stands still: see silent_ms     another owner; some are sent
  *     SENT     OK, APP_ERROR                        reply                         done
  *     SENT     MOVED(v)                             fetch >= v, send again        WAITING
  *     SENT     BUSY(ms)                             wait ms, send again           WAITING
@@ -71,9 +73,11 @@ struct router_config {
     uint64_t gateway; /* random id (wire/gateway_id.h); of a node: its incarnation */
     uint64_t seed;    /* random: session ids grow from it; 0 = gateway is random enough */
     char name[VIEW_NAME_MAX + 1];
-    uint32_t threads;        /* of the gateway's process, each a router; what it tells others; 1 */
-    uint32_t deadline_ms;    /* of a request, at most REQUEST_TTL_MAX_MS; 10000 */
-    uint32_t retry_ms;       /* T_retry: without an answer for so long, send it again; 1000 */
+    uint32_t threads;     /* of the gateway's process, each a router; what it tells others; 1 */
+    uint32_t deadline_ms; /* of a request, at most REQUEST_TTL_MAX_MS; 10000 */
+    uint32_t retry_ms;    /* T_retry: without an answer for so long, send it again; 1000 */
+    uint32_t
+        silent_ms; /* a node that answers nothing for so long is sent next to nothing; 0 = off */
     uint32_t overload_ms;    /* that a node may be without room before it is told; 1000 */
     uint32_t window;         /* unfinished requests of one (session, entity) on their way; 32 */
     uint32_t in_flight_max;  /* requests in all; above it router_full() is true; 100000 */

@@ -68,7 +68,8 @@ struct router {
         retry[ROUTER_RETRIES]; /* struct pending, in_retry: each of one delay, so in order */
     struct list stalled;       /* struct lane: until the ring or a link changes */
     struct rest rest;
-    struct list fed; /* struct peer: lanes stalled there may go on */
+    struct list fed;    /* struct peer: lanes stalled there may go on */
+    struct list silent; /* struct peer: lanes stalled there wait for an answer, or a time */
     struct peers peers;
     struct fetch fetch;
     struct router_figures figures;
@@ -142,6 +143,10 @@ void route_wake_stalled(struct router *r);
 void route_feed(struct router *r);
 /* Time went on. */
 void route_wake_rested(struct router *r);
+/* Lanes of nodes that stand still: one of each may try, when its time comes. */
+void route_probe_silent(struct router *r);
+/* That node does not stand still. */
+void route_heard(struct router *r, struct peer *peer);
 
 /* Tell the shell that the link is no longer needed, and free the peer. */
 void route_disconnect(struct router *r, struct peer *peer);

@@ -27,6 +27,7 @@ void node_calls_start(struct fleet *f, struct sim_node *n)
     config.seed = world_between(&f->world, 1, UINT64_MAX - 1);
     config.deadline_ms = f->deadline_ms;
     config.retry_ms = f->retry_ms;
+    config.silent_ms = 0; // as node/node_uv.c
     if (f->faults.tight) {
         config.in_flight_max = 200;
         config.waiting_size_max = 30000;

@@ -62,6 +62,9 @@ def a_paused_node_runs_nothing_when_it_wakes(binary):
         late = "+".join(info(g)["late_answers"] for g in gateways)
         print(f"# n2 ended with {code}; late_answers {late}; {verdict.words()}")
         verdict.must_be_clean()
+        # What was on its way to n2 may run there. Of the four seconds' requests to it, most were not sent: with gateways
+        # that go on sending there are more than 500.
+        assert verdict.codes["UNKNOWN"] < 250, verdict.codes
 
 
 def the_answers_of_a_node_that_serves_on_are_refused(binary):
