@@ -37,6 +37,7 @@ static void put_nodes(const Rh__AdminReply *reply, struct rows *r)
                                           "RUN",
                                           "FORWARDED",
                                           "QUARANTINED",
+                                          "JOINS MS",
                                           "VERSION",
                                           "DIGEST",
                                           NULL};
@@ -62,6 +63,7 @@ static void put_nodes(const Rh__AdminReply *reply, struct rows *r)
         rows_number(r, n->executed);
         rows_number(r, n->forwarded);
         rows_number(r, n->refused_quarantine);
+        rows_number(r, (n->joins_us + 999) / 1000);
         rows_number(r, n->version);
         rows_text(r, "%s", digest_text(n->digest0, n->digest1, digest));
     }
@@ -208,6 +210,16 @@ static void print_table(const Rh__AdminReply *reply, const struct rows *coordina
     if (quarantine->cell_count > 0) {
         (void)printf("\n");
         rows_print_table(quarantine);
+    }
+    for (size_t i = 0; i < reply->n_nodes; i++) {
+        const Rh__NodeRow *n = reply->nodes[i];
+
+        if (n->joins_us > 0 && n->vnodes == 0) {
+            (void)printf("\n%s gets its share in %" PRIu64
+                         " s: it was lost and is back, and has to stay for a while first\n",
+                         n->member->name,
+                         (n->joins_us + 999999) / 1000000);
+        }
     }
     if (builds_mixed(reply)) {
         (void)printf("\nnot all processes are of one version: ringhold upgrade\n");

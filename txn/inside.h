@@ -472,6 +472,8 @@ void pace_voted(struct coordinator *c, const struct drive *d, const struct state
 /* Who was missed must prove itself again. */
 void pace_look(struct coordinator *c);
 /* Live, and not one that keeps restarting (hole 57). */
+/* So long until it may take part in moves: it came back, and could leave again (hole 57). */
+uint64_t pace_eligible_in_us(const struct coordinator *c, const struct state_node *node);
 bool pace_eligible(struct coordinator *c, const struct state_node *node);
 /* Set `slow[slot]` for each node that lets a transaction wait much longer than others do, or did so
  * the last time. */

@@ -156,13 +156,20 @@ void pace_look(struct coordinator *c)
     c->pace_count = kept;
 }
 
-bool pace_eligible(struct coordinator *c, const struct state_node *node)
+uint64_t pace_eligible_in_us(const struct coordinator *c, const struct state_node *node)
 {
     const struct pace *p = find_pace(c, node->slot);
 
-    return peers_live(c, node) &&
-           (p == NULL || p->incarnation != node->incarnation || p->unbroken_us == 0 ||
-            c->now_us - p->unbroken_us >= (uint64_t)c->config.eligible_ms * 1000);
+    if (node->barred || p == NULL || p->incarnation != node->incarnation || p->unbroken_us == 0) {
+        return 0;
+    }
+    const uint64_t from_us = p->unbroken_us + (uint64_t)c->config.eligible_ms * 1000;
+    return from_us > c->now_us ? from_us - c->now_us : 0;
+}
+
+bool pace_eligible(struct coordinator *c, const struct state_node *node)
+{
+    return peers_live(c, node) && pace_eligible_in_us(c, node) == 0;
 }
 
 /* ---- slow nodes ---- */

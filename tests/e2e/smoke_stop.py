@@ -87,4 +87,19 @@ def a_node_that_stood_still_goes_on_with_its_memory(binary):
         assert node.running and not fleet.process("c1").log_has("fenced"), node.tail()
 
 
-main([a_node_that_stood_still_goes_on_with_its_memory, a_node_whose_coordinators_are_gone_ends, a_second_sigterm_ends_it_at_once, an_embedded_node_ends_likewise])
+def one_that_is_back_says_when_it_gets_its_share(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1, extra=["--lease", "1s", "--election-ms", "300"])
+        fleet.node("n1")
+        fleet.node("n2")
+        fleet.settled(["n1", "n2"])
+        fleet.process("n1").kill().wait()
+        fleet.settled(["n2"])
+        fleet.node("n1")
+        row = next(n for n in fleet.status()["nodes"] if n["node"] == "n1")
+        assert row["vnodes"] == 0 and 0 < row["joins_ms"] <= 10000, row
+        said = fleet.tell("status")
+        assert "n1 gets its share in " in said and "n2 gets" not in said, said
+
+
+main([one_that_is_back_says_when_it_gets_its_share, a_node_that_stood_still_goes_on_with_its_memory, a_node_whose_coordinators_are_gone_ends, a_second_sigterm_ends_it_at_once, an_embedded_node_ends_likewise])
