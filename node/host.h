@@ -235,7 +235,13 @@ enum host_misuse {
 /* Its word: "request". */
 const char *host_misuse_word(enum host_misuse what);
 
-enum discard_why { DISCARD_MOVED, DISCARD_STOP, DISCARD_FENCED, DISCARD_BROKEN };
+enum discard_why {
+    DISCARD_MOVED,
+    DISCARD_STOP,
+    DISCARD_FENCED,
+    DISCARD_BROKEN,
+    DISCARD_ERA, /* as FENCED, but nobody is known to have it: what it has is flushed first */
+};
 
 enum retire_why {
     RETIRE_IDLE,  /* unused for its kind's idle_ms */

@@ -204,7 +204,7 @@ void register_anew(struct host *h)
         host_stop(h, HOST_EXIT_OTHER_ERA);
         return;
     }
-    host_drop_all(h, DISCARD_FENCED);
+    host_drop_all(h, DISCARD_ERA);
     identity_forget(h);
     h->life = LIFE_JOINING;
     h->incarnation = 0;

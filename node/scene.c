@@ -352,6 +352,40 @@ void scene_discard(struct rh_actor *a, enum rh_why why)
 
 /* ---- going on with a task ---- */
 
+static void parted(struct rh_actor *a, int result)
+{
+    struct scene *s = a->scene;
+    const struct scene_event event = {.type = SCENE_PARTED, .actor = outer_of(a)};
+
+    if (result != RH_OK) {
+        actor_complain(a, "actor_not_saved", "its node lost it in another era");
+    }
+    actor_end_task(a);
+    deactivate(a, RH_STOP);
+    actor_free(a);
+    s->config.on_event(s->config.context, &event);
+}
+
+/* One that waits for its move, or is not there yet, has nothing to save of its own. */
+static bool has_to_save(const struct rh_actor *a)
+{
+    return role_of(a)->ops->flush != NULL && !a->frozen && a->task != TASK_ACTIVATE && !a->broken;
+}
+
+void scene_part(struct rh_actor *a, enum rh_why otherwise)
+{
+    struct scene *s = a->scene;
+    const struct scene_event event = {.type = SCENE_PARTED, .actor = outer_of(a)};
+
+    if (has_to_save(a) && a->task == TASK_NONE) {
+        a->task = TASK_PART;
+        actor_flush(a, RH_STOP);
+        return;
+    }
+    scene_discard(a, otherwise);
+    s->config.on_event(s->config.context, &event);
+}
+
 static void note_saved(struct rh_actor *a)
 {
     a->saved = true;
@@ -388,6 +422,9 @@ void actor_go_on(struct rh_actor *a, int result)
         return;
     case TASK_RETIRE:
         retired(a, checked);
+        return;
+    case TASK_PART:
+        parted(a, checked);
         return;
     case TASK_SAVE:
         actor_end_task(a);
@@ -440,12 +477,6 @@ void scene_tick(struct scene *s, uint64_t now_us)
 uint64_t scene_next_us(const struct scene *s)
 {
     return s->alarms.count == 0 ? UINT64_MAX : s->alarms.heap[0]->at_us;
-}
-
-/* One that waits for its move, or is not there yet, has nothing to save of its own. */
-static bool has_to_save(const struct rh_actor *a)
-{
-    return role_of(a)->ops->flush != NULL && !a->frozen && a->task != TASK_ACTIVATE && !a->broken;
 }
 
 /* The next one in turn; there is one. */

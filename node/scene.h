@@ -44,6 +44,7 @@ enum scene_event_type {
     SCENE_ACTIVATED, /* error: ERR_OK, or its activate said no and it is gone */
     SCENE_RAN,       /* ticket, code, bytes: the answer; of a turn without bytes */
     SCENE_EXPORTED,  /* error: ERR_OK or ERR_BUSY, has_state, bytes */
+    SCENE_PARTED,    /* it is gone: scene_part() */
     SCENE_RETIRED,   /* error: ERR_OK: it is gone, or its flush failed and it stays */
     SCENE_POKE,      /* it wants a turn */
     SCENE_PASSIVATE, /* it wants to be retired */
@@ -159,6 +160,9 @@ void scene_unfreeze(struct rh_actor *actor);
 void scene_retire(struct rh_actor *actor);
 /* In any state; a message that still runs is never answered. Frees the actor. */
 void scene_discard(struct rh_actor *actor, enum rh_why why);
+/* Flush it, by its fence, then deactivate it: RH_STOP; SCENE_PARTED is told then, which may be
+ * later. What is amidst a task, or has nothing to save, is discarded as `otherwise`. */
+void scene_part(struct rh_actor *actor, enum rh_why otherwise);
 /* No client of that gateway is there any more. */
 void scene_gateway_gone(struct scene *s, uint64_t gateway);
 /* A call has ended. */

@@ -16,7 +16,16 @@
 #include <pthread.h>
 
 /* What the host asked for. */
-enum task { TASK_NONE, TASK_ACTIVATE, TASK_RUN, TASK_TURN, TASK_EXPORT, TASK_RETIRE, TASK_SAVE };
+enum task {
+    TASK_NONE,
+    TASK_ACTIVATE,
+    TASK_RUN,
+    TASK_TURN,
+    TASK_EXPORT,
+    TASK_RETIRE,
+    TASK_SAVE,
+    TASK_PART
+};
 
 /* Whose code runs, or was deferred. */
 enum callback {

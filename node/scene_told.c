@@ -26,6 +26,7 @@ enum host_event_type scene_told_type(enum scene_event_type type)
     case SCENE_GONE:
     case SCENE_DEFERRED:
     case SCENE_FINISHED:
+    case SCENE_PARTED:
         break;
     }
     UNREACHABLE();

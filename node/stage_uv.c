@@ -51,6 +51,7 @@ static enum rh_why why_discarded(enum discard_why why)
     case DISCARD_STOP:
         return RH_STOP;
     case DISCARD_FENCED:
+    case DISCARD_ERA:
         return RH_FENCED;
     case DISCARD_BROKEN:
         return RH_BROKEN;
@@ -85,8 +86,10 @@ static void on_activate(struct shell *s, const struct host_effect *e, struct byt
 static void on_discard(const struct stage *stage, const struct host_effect *e)
 {
     struct rh_actor *r = actor_instance(e->actor);
-    const struct post post = {
-        .type = POST_DISCARD, .resident = r, .status = (int)why_discarded(e->discard_why)};
+    const struct post post = {.type = POST_DISCARD,
+                              .resident = r,
+                              .status = (int)why_discarded(e->discard_why),
+                              .flags = e->discard_why == DISCARD_ERA};
 
     if (r != NULL) {
         // What it has told and is on its way names an actor that is no more.

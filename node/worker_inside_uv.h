@@ -81,6 +81,8 @@ void worker_ring_if_due(struct worker *w);
 void worker_enter(struct worker *w, struct rh_actor *r);
 /* … to here. Both read the clock. */
 void worker_leave(struct worker *w);
+/* Nothing of it is left. */
+void worker_tell_discarded(struct worker *w, struct rh_actor *r);
 /* It is not looked at any more: the other side may free it once it is told. */
 void worker_let_go(struct worker *w, struct rh_actor *r);
 

@@ -85,16 +85,22 @@ static void run(struct worker *w, const struct post *p)
     scene_run(p->resident, &message);
 }
 
+/* `flags`: it is flushed first, by its fence, which no lease bounds. */
 static void discard(struct worker *w, const struct post *p)
 {
     struct rh_actor *r = p->resident;
-    const struct entry entry = {.type = TOLD_DISCARDED, .resident = r};
 
+    if (scene_has(r) && p->flags != 0) {
+        w->saving = true;
+        watchdog_leave(w->config.watchdog, w->config.index);
+        scene_part(r, (enum rh_why)p->status); // SCENE_PARTED follows
+        w->saving = false;
+        return;
+    }
     if (scene_has(r)) {
         scene_discard(r, (enum rh_why)p->status);
     }
-    worker_let_go(w, r);
-    worker_tell(w, &entry, (struct bytes){0}, (struct bytes){0});
+    worker_tell_discarded(w, r);
 }
 
 static void answer(struct worker *w, uint64_t number, int status, struct bytes payload)

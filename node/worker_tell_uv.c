@@ -71,6 +71,14 @@ void worker_let_go(struct worker *w, struct rh_actor *r)
     }
 }
 
+void worker_tell_discarded(struct worker *w, struct rh_actor *r)
+{
+    const struct entry entry = {.type = TOLD_DISCARDED, .resident = r};
+
+    worker_let_go(w, r);
+    worker_tell(w, &entry, (struct bytes){0}, (struct bytes){0});
+}
+
 static void tell_call(struct worker *w, struct rh_actor *r, const struct call *call)
 {
     const struct entry entry = {.type = TOLD_CALL, .resident = r};
@@ -128,6 +136,10 @@ void worker_on_event(void *context, const struct scene_event *e)
             watchdog_finish(w->config.watchdog, *e->kept);
             mem_free(*e->kept);
         }
+        return;
+    }
+    if (e->type == SCENE_PARTED) {
+        worker_tell_discarded(w, r);
         return;
     }
     if (e->type == SCENE_CALL) {

@@ -506,7 +506,8 @@ void actors_discard(struct fleet *f, struct sim_node *n, const struct host_effec
         return;
     }
     TRACE(&f->world, n->process.name, "discards %s", i->entity->id);
-    if (e->discard_why == DISCARD_FENCED && (i->entity->live == i || i->entity->last == n)) {
+    if ((e->discard_why == DISCARD_FENCED || e->discard_why == DISCARD_ERA) &&
+        (i->entity->live == i || i->entity->last == n)) {
         i->entity->lost = true;
     }
     if (e->discard_why == DISCARD_BROKEN && poison_is_in(f, i->entity)) {

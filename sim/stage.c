@@ -368,7 +368,8 @@ static void leave(struct part *p, enum discard_why why)
     static const enum rh_why whys[] = {[DISCARD_MOVED] = RH_MOVED,
                                        [DISCARD_STOP] = RH_STOP,
                                        [DISCARD_FENCED] = RH_FENCED,
-                                       [DISCARD_BROKEN] = RH_BROKEN};
+                                       [DISCARD_BROKEN] = RH_BROKEN,
+                                       [DISCARD_ERA] = RH_FENCED};
 
     if (p->on != NULL) {
         scene_discard(p->on, whys[why]);

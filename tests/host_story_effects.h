@@ -224,7 +224,7 @@ static inline void print_actor(const char *what, const struct host_effect *e, st
         (void)fprintf(out, " refused=%" PRIu64, e->count);
     }
     if (e->type == HOST_DISCARD) {
-        static const char *const whys[] = {"moved", "stop", "fenced", "broken"};
+        static const char *const whys[] = {"moved", "stop", "fenced", "broken", "era"};
 
         (void)fprintf(out, " %s", whys[e->discard_why]);
         if (e->discard_why != DISCARD_BROKEN) {

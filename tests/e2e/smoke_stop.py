@@ -4,7 +4,7 @@ ends by itself. And how one goes on that stood still: with its actors' memory, a
 import os
 import signal
 
-from fleet import Fleet, Resp, main, until
+from fleet import Fleet, Resp, main, succeeds, until
 
 STOP = 1  # RH_STOP of ringhold.h
 VALUES = {"ada": "fast", "bob": "slow and late", "cyd": "fast too"}
@@ -56,6 +56,19 @@ def a_second_sigterm_ends_it_at_once(binary):
         everything_is_saved(fleet, node)
 
 
+def a_node_that_another_era_finds_flushes_first(binary):
+    with Fleet(binary) as fleet:
+        node = alone(fleet, "1s")
+        code, out, err = fleet.run("recover", "new-cluster", fleet.data("c1"), "--yes")
+        assert code == 0, (out, err)
+        fleet.coordinator(1, extra=["--lease", "1s", "--election-ms", "300"])
+        until("all is saved", lambda: saved(fleet) == {key: (STOP, value) for key, value in VALUES.items()})
+        fleet.settled(["n1"])
+        redis = Resp(fleet.process("g1").resp)
+        until("it serves in the new era", lambda: succeeds(redis, "CALL", "ada", "new") == "")
+        assert node.running and node.log_count("registered") == 2, node.tail()
+
+
 def an_embedded_node_ends_likewise(binary):
     with Fleet(binary) as fleet:
         fleet.coordinators(1, extra=["--lease", "1s", "--election-ms", "300"])
@@ -102,4 +115,13 @@ def one_that_is_back_says_when_it_gets_its_share(binary):
         assert "n1 gets its share in " in said and "n2 gets" not in said, said
 
 
-main([one_that_is_back_says_when_it_gets_its_share, a_node_that_stood_still_goes_on_with_its_memory, a_node_whose_coordinators_are_gone_ends, a_second_sigterm_ends_it_at_once, an_embedded_node_ends_likewise])
+main(
+    [
+        one_that_is_back_says_when_it_gets_its_share,
+        a_node_that_stood_still_goes_on_with_its_memory,
+        a_node_whose_coordinators_are_gone_ends,
+        a_second_sigterm_ends_it_at_once,
+        a_node_that_another_era_finds_flushes_first,
+        an_embedded_node_ends_likewise,
+    ]
+)
