@@ -70,7 +70,8 @@ static void check_over(struct fleet *f, const struct sim_node *n)
  * come back with its memory. */
 void check_fenced(struct fleet *f, const Rh__CommandFence *command)
 {
-    if (mutant(M_NOWAIT) || mutant(M_NEWLEAD) || mutant(M_DRIFT) || mutant(M_NOSTOP)) {
+    if (mutant(M_NOWAIT) || mutant(M_NEWLEAD) || mutant(M_DRIFT) || mutant(M_NOSTOP) ||
+        mutant(M_FENCEPEND)) {
         return; // they fence early, so that the wait that each is about is seen
     }
     for (unsigned i = 0; i < f->nodes && f->profile != PROFILE_CLOCKS && !command->clean; i++) {

@@ -181,7 +181,9 @@ static bool needs_node_calls(enum mutant m)
  * elsewhere, in one of some hundred with players. */
 static uint64_t seeds_for(const struct campaign *c, enum mutant m)
 {
-    return m == M_NOTETWICE || m == M_OLDLINE ? 4 * c->seeds : c->seeds;
+    const bool rare = m == M_NOTETWICE || m == M_OLDLINE || m == M_THIRDDEATH;
+
+    return rare ? 4 * c->seeds : c->seeds;
 }
 
 static void start(const struct campaign *c, enum mutant m, struct prey *p)

@@ -136,7 +136,8 @@ bool fence_suspects(struct coordinator *c, const struct state_node *node)
 static bool is_over(const struct coordinator *c, const struct state_node *node)
 {
     // The wait for REASSIGN has mutants of its own, which this one would hide.
-    const bool early = mutant(M_NOWAIT) || mutant(M_NEWLEAD) || mutant(M_DRIFT) || mutant(M_NOSTOP);
+    const bool early = mutant(M_NOWAIT) || mutant(M_NEWLEAD) || mutant(M_DRIFT) ||
+                       mutant(M_NOSTOP) || mutant(M_FENCEPEND);
 
     return early || mutant(M_EAGER) ||
            (peers_silent_us(c, node) >= lease_wait_us(c) &&
