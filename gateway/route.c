@@ -124,6 +124,7 @@ static void forget(struct router *r, struct pending *p)
     if (lane != NULL) {
         route_push(r, lane);
     }
+    p->session->told -= (p->flags & REQUEST_NO_REPLY) != 0;
     session_done(&r->sessions, p->session);
     pending_free(&r->spares, p);
 }

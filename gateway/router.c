@@ -67,6 +67,7 @@ static void take(struct router *r, const struct router_event *event, struct sess
     const uint32_t timeout_ms = event->timeout_ms != 0 ? event->timeout_ms : r->config.deadline_ms;
 
     session->unfinished++;
+    session->told += (event->flags & REQUEST_NO_REPLY) != 0;
     p->session = session;
     p->epoch = event->epoch;
     p->seq = event->seq != 0 ? event->seq : ++session->seq;
@@ -415,6 +416,13 @@ uint64_t router_seq(struct router *r, uint64_t session)
     const struct session *s = session_find(&r->sessions, session);
 
     return s == NULL ? 0 : s->seq;
+}
+
+bool router_tells(struct router *r, uint64_t session)
+{
+    const struct session *s = session_find(&r->sessions, session);
+
+    return s != NULL && s->told > 0;
 }
 
 bool router_has(const struct router *r, size_t part)

@@ -208,6 +208,8 @@ uint64_t router_session(struct router *r);
 uint64_t router_session_of(const struct router *r, uint64_t number);
 /* The number that the last request of that session got; 0 = there is none. */
 uint64_t router_seq(struct router *r, uint64_t session);
+/* True: something that it told is under way, for which no answer is awaited. */
+bool router_tells(struct router *r, uint64_t session);
 /* True: a `part`-th of the room for requests is taken. */
 bool router_has(const struct router *r, size_t part);
 /* True: no more requests, please; stop reading clients until it is false. */

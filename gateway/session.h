@@ -17,7 +17,8 @@ struct session {
     uint64_t seq;        /* last one given; 0 for ever if the client numbers its requests */
     uint64_t base;       /* such a client has the answers of all below; 0 = not such a client */
     uint32_t epoch;      /* of such a client: grows with each of its connections */
-    uint32_t unfinished; /* requests */
+    uint32_t unfinished; /* requests, … */
+    uint32_t told;       /* … of which nobody waits for so many answers */
     uint64_t asked;      /* ring version by which such a client was asked if it is still here … */
     uint64_t vouched;    /* … and by which it said so */
     bool closed;         /* nobody listens; it goes with its last request */

@@ -360,9 +360,9 @@ RH_API struct rh_bytes rh_group_at(const struct rh_group *group, size_t index);
 
 /* Push bytes (0..RH_PUSH_MAX, copied once) to the clients of all who are members now, wherever
  * their actors live. Each at most once; to one member in order with the other pushes, sends and
- * calls of this actor to it, as of rh_send(). A member whose client is away gets it when that is
- * back; where nobody is bound, or the actor sleeps, it is dropped and counted there. Nobody is
- * woken, and no other actor is told.
+ * calls of this actor to it, as of rh_send(), and with pushes and sends also when either moves. A
+ * member whose client is away gets it when that is back; where nobody is bound, or the actor
+ * sleeps, it is dropped and counted there. Nobody is woken, and no other actor is told.
  *
  * The members are worked off in slices, between what else this node does; what this actor asks of
  * others behind it waits for that. RH_OVERLOADED: with what waits here already it would be over

@@ -23,6 +23,7 @@ struct calls *calls_new(const struct router_config *limits)
     c->in_use = mem_new(RING_NODES_MAX + 1, sizeof *c->in_use);
     casts_init(&c->casts);
     waits_init(&c->waits);
+    list_init(&c->formers);
     return c;
 }
 
@@ -36,10 +37,13 @@ void calls_free(struct calls *c)
     if (c == NULL) {
         return;
     }
+    formers_drop(c);
     casts_fini(&c->casts, c->waiting);
     waits_clear(&c->waits);
     mem_free(c->probing);
     buffer_fini(&c->packed);
+    mem_free(c->asker);
+    buffer_fini(&c->said);
     router_free(c->router);
     router_effects_fini(&c->out);
     router_effects_fini(&c->doing);
@@ -77,7 +81,8 @@ static void look_for_open(struct calls *c, bool quiet)
     struct router_figures f;
 
     router_figures(c->router, &f);
-    const bool open = f.in_flight > 0 || !list_empty(&c->casts.boxes);
+    const bool open =
+        f.in_flight > 0 || !list_empty(&c->casts.boxes) || !list_empty(&c->casts.barred);
 
     if (open ? !c->awaits : c->awaits && quiet) {
         c->awaits = !c->awaits;
@@ -216,7 +221,13 @@ void calls_ask(struct calls *c, const struct call *call, uint64_t now_us)
         return;
     }
     keep_time(c, now_us);
-    if (call->count > 0 || casts_holds(&c->casts, call->session)) {
+    former_begins(c, call);
+    const bool passes = casts_may_pass(&c->casts, call);
+
+    if (call->number != 0 && !passes) {
+        former_lift(c, call->session); // It waits for no other node: that could wait for it.
+    }
+    if (!passes && (call->count > 0 || casts_holds(&c->casts, call->session))) {
         casts_put(&c->casts, call, c->now_us + (uint64_t)ms * 1000);
     } else {
         ask(c, call, NULL, ms);
@@ -398,6 +409,7 @@ bool calls_take(struct calls *c, struct calls_effect *out)
         c->refuses = casts_expired(&c->casts, c->now_us, &c->refused);
         return true;
     }
+    formers_look(c);
     while (c->at < c->doing.count || refill(c) || feed_more(c)) {
         const struct router_effect *e = &c->doing.item[c->at++];
 
@@ -406,7 +418,7 @@ bool calls_take(struct calls *c, struct calls_effect *out)
             return true;
         }
     }
-    if (take_wait(c, out)) {
+    if (take_wait(c, out) || former_take(c, out)) {
         return true;
     }
     if (!c->tells) {

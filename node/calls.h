@@ -101,6 +101,21 @@ void calls_drop_call(struct calls *c, const struct call *call);
 /* The caller is gone: what it asked for still runs, nothing is answered. */
 void calls_close(struct calls *c, uint64_t session, uint64_t now_us);
 
+/* Something that an actor told others in this session may be under way still: returns the session,
+ * else 0. It travels with the actor, and where that comes to it is a calls_former(). */
+uint64_t calls_under_way(const struct calls *c, uint64_t session);
+/* An actor has come here, of which that session at that incarnation may have something under way.
+ * What it tells others here waits for that, so that all of them hear it in order. */
+struct call_former {
+    uint16_t kind;
+    struct bytes id;
+    uint64_t incarnation;
+    uint64_t session;
+};
+void calls_former(struct calls *c, const struct call_former *former, uint64_t now_us);
+/* Of another node: what is not of these calls is passed over. */
+void calls_control(struct calls *c, uint64_t peer, const Rh__Control *message, uint64_t now_us);
+
 /* Take the next effect; false = none is left. */
 bool calls_take(struct calls *c, struct calls_effect *out);
 /* A CALLS_SEND or CALLS_HERE with a request could not be done: it surely did not run. */

@@ -16,6 +16,25 @@ struct road {
     uint16_t slot; /* of that name and incarnation, as the view has it; 0 = it has not */
 };
 
+/* An actor that came here asked for something where it was, which may be under way there. */
+struct former {
+    struct list_link in_calls;
+    uint64_t incarnation; /* of that node, … */
+    uint64_t session;     /* … where it was this one; */
+    uint64_t mine;        /* here it is this one, 0 = it asked for nothing yet */
+    uint64_t until_us;    /* then all of it is over */
+    uint64_t asked;       /* the peer that was asked; 0 = none */
+    uint16_t kind;
+    uint8_t id_size;
+    uint8_t id[]; /* flexible */
+};
+
+/* Another node is to be told when a session of here has nothing under way. */
+struct asker {
+    uint64_t peer;
+    uint64_t session;
+};
+
 struct calls {
     struct router_config limits;
     struct router *router; /* NULL while the node is not registered */
@@ -39,6 +58,11 @@ struct calls {
     struct wait_effect *probing; /* owned; taken last, or NULL */
     struct buffer packed;        /* a probe that leaves */
     struct casts casts;
+    struct list formers; /* struct former, owned */
+    struct asker *asker; /* owned */
+    size_t asker_count;
+    size_t asker_cap;
+    struct buffer said;         /* of a CALLS_SEND to or of a former */
     _Atomic size_t *waiting;    /* borrowed; NULL = nobody counts them */
     struct call_answer refused; /* a call that waited for its turn too long … */
     bool refuses;               /* … and is to be told */
@@ -46,6 +70,19 @@ struct calls {
 
 /* An event for the router. Time does not go back. */
 void calls_step(struct calls *c, struct router_event event, uint64_t now_us);
+/* ---- calls_former.c */
+
+/* Its first word here, if it came from elsewhere, bars its session. */
+void former_begins(struct calls *c, const struct call *call);
+/* Nothing of it waits for another node any more. */
+void former_lift(struct calls *c, uint64_t session);
+void formers_drop(struct calls *c);
+void formers_lose_peer(struct calls *c, uint64_t peer);
+/* Lift what waits for nothing any more. */
+void formers_look(struct calls *c);
+/* The next that is to be said to another node; false = nothing. */
+bool former_take(struct calls *c, struct calls_effect *out);
+
 /* The link, or NULL. */
 struct road *calls_road(const struct calls *c, uint64_t peer);
 

@@ -115,6 +115,8 @@ void calls_down(struct calls *c, uint64_t peer, uint64_t now_us)
         return;
     }
     const struct road gone = *road;
+
+    formers_lose_peer(c, peer);
     const size_t after = c->road_count - (size_t)(road - c->road) - 1;
 
     memmove(road, road + 1, after * sizeof *road);
@@ -137,6 +139,7 @@ static void begin(struct calls *c, uint64_t incarnation)
 
     casts_restart(&c->casts, c->waiting);
     waits_clear(&c->waits);
+    formers_drop(c);
     c->refuses = false;
     router_free(c->router);
     c->router = NULL;

@@ -25,6 +25,7 @@ struct outbox {
     struct list_link in_casts;
     uint64_t session;
     struct list wishes;
+    uint32_t bars;
     bool closed;
 };
 
@@ -32,6 +33,7 @@ void casts_init(struct casts *c)
 {
     *c = (struct casts){.slice = CASTS_SLICE};
     list_init(&c->boxes);
+    list_init(&c->barred);
 }
 
 static void wish_free(struct wish *wish, _Atomic size_t *waiting)
@@ -63,6 +65,7 @@ void casts_fini(struct casts *c, _Atomic size_t *waiting)
 {
     struct list_link *l = NULL;
 
+    list_splice_back(&c->boxes, &c->barred);
     while ((l = list_front(&c->boxes)) != NULL) {
         struct outbox *box = CONTAINER_OF(l, struct outbox, in_casts);
 
@@ -108,6 +111,61 @@ static struct outbox *box_of(struct casts *c, uint64_t session)
 bool casts_holds(const struct casts *c, uint64_t session)
 {
     return !mutant(M_CASTPASS) && box_find(c, session) != NULL;
+}
+
+void casts_bar(struct casts *c, uint64_t session)
+{
+    struct outbox *box = box_of(c, session);
+
+    box->bars++;
+    list_remove(&box->in_casts);
+    list_push_back(&c->barred, &box->in_casts);
+}
+
+void casts_lift(struct casts *c, uint64_t session)
+{
+    struct outbox *box = box_find(c, session);
+
+    if (box == NULL || box->bars == 0 || --box->bars > 0) {
+        return;
+    }
+    list_remove(&box->in_casts);
+    list_push_back(&c->boxes, &box->in_casts);
+}
+
+static bool names(const struct wish *wish, const struct call *call)
+{
+    struct reader in = {.at = wish->call.id.data, .left = wish->call.id.size};
+    bool found = false;
+
+    if (wish->call.kind != call->kind) {
+        return false;
+    }
+    if (wish->common == NULL) {
+        return bytes_equal(wish->call.id, call->id);
+    }
+    while (in.left > 0 && !found) {
+        const size_t size = get_u8(&in);
+
+        found = bytes_equal(bytes_of(get_bytes(&in, size), size), call->id);
+    }
+    return found;
+}
+
+bool casts_may_pass(const struct casts *c, const struct call *call)
+{
+    const struct outbox *box = box_find(c, call->session);
+
+    if (box == NULL || box->bars == 0 || call->number == 0) {
+        return false;
+    }
+    for (struct list_link *l = list_front(&box->wishes); l != NULL;
+         l = list_next(&box->wishes, l)) {
+        if (names(CONTAINER_OF(l, struct wish, in_box), call)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* As pending requests carry it: who asks, then the payload. */

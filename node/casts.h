@@ -26,7 +26,8 @@ enum {
 /* All zero but `waiting` is a valid empty one: casts_init(). */
 struct casts {
     struct table by_session; /* struct outbox */
-    struct list boxes;       /* the same: the first one's turn */
+    struct list boxes;       /* the same: the first one's turn; … */
+    struct list barred;      /* … but for those that wait for casts_lift() */
     uint64_t last_number;    /* of payloads */
     size_t slice;            /* left of this turn */
     uint64_t made;           /* broadcasts that were taken */
@@ -41,6 +42,11 @@ void casts_restart(struct casts *c, _Atomic size_t *waiting);
 
 /* Does something of this session wait? Then all else it asks for has to. */
 bool casts_holds(const struct casts *c, uint64_t session);
+/* All of this session waits until it was lifted as often. */
+void casts_bar(struct casts *c, uint64_t session);
+void casts_lift(struct casts *c, uint64_t session);
+/* A call may pass what is barred, unless some of that is for the same actor. */
+bool casts_may_pass(const struct casts *c, const struct call *call);
 /* Append a broadcast, or what is asked for behind one; all is copied. Its time ends at `until_us`.
  */
 void casts_put(struct casts *c, const struct call *call, uint64_t until_us);

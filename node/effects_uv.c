@@ -368,6 +368,14 @@ static void perform(struct shell *s, const struct host_effect *e)
         unqueue(&s->completions, e->actor);
         stage_post(s, e, bytes);
         return;
+    case HOST_FORMER:
+        calls_former(s->calls,
+                     &(struct call_former){.kind = actor_kind(e->actor),
+                                           .id = actor_id(e->actor),
+                                           .incarnation = e->incarnation,
+                                           .session = e->ticket},
+                     s->now_us);
+        return;
     case HOST_LIST:
         for (size_t i = 0; i < e->kind_count; i++) {
             lister_ask(s->lister, e->kinds[i], s->now_us);

@@ -147,6 +147,7 @@ enum host_effect_type {
     HOST_RETIRE,           /* actor, ticket, retire_why: save and end its instance; RETIRED */
     HOST_DISCARD,          /* actor: free its instance; discard_why. No event names it any more */
     HOST_REGISTERED,       /* incarnation: tell the links */
+    HOST_FORMER,           /* actor, incarnation, ticket: calls_former(), of that session */
     HOST_LIST,             /* kinds, kind_count: ids came to me cold; ask for those to wake */
     HOST_MAILBOX_FULL,     /* actor, count: so many were refused; told at 1, 2, 4, 8 … */
     HOST_EXIT,             /* exit_why, code, why */
@@ -204,9 +205,10 @@ struct host_event {
     enum err error;
     enum answer_code code;
     struct bytes bytes;
-    bool has_state;    /* EXPORTED */
-    struct bytes bond; /* EXPORTED: of the client that is bound to it (node/image.h); or empty */
-    uint8_t flags;     /* RETURNED, of a RUN: as they were, like the chain */
+    uint64_t under_way; /* EXPORTED: of its session, as calls_under_way() has it */
+    bool has_state;     /* EXPORTED */
+    struct bytes bond;  /* EXPORTED: of the client that is bound to it (node/image.h); or empty */
+    uint8_t flags;      /* RETURNED, of a RUN: as they were, like the chain */
     uint8_t chain_count;
     const uint64_t *chain;
     enum host_effect_type returned; /* RETURNED: ACTIVATE, RUN, TURN, EXPORT, UNFREEZE or RETIRE */

@@ -146,6 +146,22 @@ static void not_now(struct host *h, struct actor *a)
     actor_proceed(h, a);
 }
 
+/* What it told others here may be under way: whoever gets it waits for that. */
+static void note_told(struct host *h, struct actor *a, uint64_t session)
+{
+    const uint64_t name = table_mix(h->incarnation ^ table_mix(session)); // no request's
+    struct order *order = session == 0 ? NULL : order_find(&h->orders, a, name);
+
+    if (session == 0 || order != NULL) {
+        return;
+    }
+    order = order_new(&h->orders, a, name);
+    order->epoch = ORDER_TOLD;
+    order->last = h->incarnation;
+    order->base = session;
+    order_touch(&h->orders, order, h->now_us);
+}
+
 void run_on_exported(struct host *h, const struct host_event *event)
 {
     struct actor *a = event->actor;
@@ -175,6 +191,7 @@ void run_on_exported(struct host *h, const struct host_event *event)
         fail_complain(h, a, "actor_not_exported", event->error);
         a->busy->hold->part->refused = true;
     } else {
+        note_told(h, a, event->under_way);
         a->busy->image = image_make_bound(
             actor_name(a),
             &(struct image_cargo){.orders = &h->orders,
@@ -274,6 +291,13 @@ static void order_from_image(struct host *h, struct actor *a, const struct image
     order->last = from->last;
     order->base = from->base;
     order_touch(&h->orders, order, h->now_us);
+    if (order->epoch == ORDER_TOLD) {
+        struct host_effect *e = host_emit(h, HOST_FORMER);
+
+        e->actor = a;
+        e->incarnation = order->last;
+        e->ticket = order->base;
+    }
     while (image_next_answer(walk, &answer)) {
         order_save(&h->orders, order, &answer, h->config.answers_size_max);
     }

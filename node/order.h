@@ -32,6 +32,10 @@ enum {
     ORDER_ANSWER_SMALL = 13, /* up to here it stands in the record itself */
 };
 
+/* The epoch of a record that orders nothing, but tells what its actor told others at a node where
+ * it was: `last` is that incarnation, `base` its session there. It travels as all do. */
+#define ORDER_TOLD UINT32_MAX
+
 /* There are as many as actors, and more: 96 bytes, a line and a half of the cache. What is looked
  * at of others on the way to a record is in the first 32, which are always in one line. What few
  * records need stands in a part of its own. */

@@ -180,6 +180,7 @@ static void on_control(struct shell *s, struct link *link, const struct frame *f
     if (message->body_case == RH__CONTROL__BODY_LEADER) {
         learn_coordinators(s, message->leader);
     }
+    calls_control(s->calls, event.peer, message, s->now_us);
     if (message->body_case == RH__CONTROL__BODY_INSPECT) {
         glance_feed(s, &event);
     } else if (message->body_case == RH__CONTROL__BODY_PROBE) {

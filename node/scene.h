@@ -43,7 +43,8 @@ enum {
 enum scene_event_type {
     SCENE_ACTIVATED, /* error: ERR_OK, or its activate said no and it is gone */
     SCENE_RAN,       /* ticket, code, bytes: the answer; of a turn without bytes */
-    SCENE_EXPORTED,  /* error: ERR_OK or ERR_BUSY, has_state, bytes */
+    SCENE_EXPORTED,  /* error: ERR_OK or ERR_BUSY, has_state, bytes; session: of its calls, 0 = none
+                      */
     SCENE_PARTED,    /* it is gone: scene_part() */
     SCENE_RETIRED,   /* error: ERR_OK: it is gone, or its flush failed and it stays */
     SCENE_POKE,      /* it wants a turn */

@@ -56,6 +56,7 @@ void actor_exported(struct rh_actor *a, int result)
         a->frozen = true;
         a->poked = false;
         event.bond = bonds_pack(a);
+        event.session = a->extra->session;
         event.has_state = result == RH_OK && !out->over;
         event.bytes = event.has_state ? buffer_bytes(&out->state) : (struct bytes){0};
         if (out->over) {

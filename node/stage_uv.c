@@ -334,7 +334,10 @@ static void on_scene(struct shell *s, const struct told *t)
                                .bond = t->bond,
                                .bytes = t->bytes};
 
-    s->stage.exports += e->event == SCENE_EXPORTED ? 1 : 0;
+    if (e->event == SCENE_EXPORTED) {
+        s->stage.exports++;
+        event.under_way = calls_under_way(s->calls, e->number);
+    }
     if (scene_told_ends(e->event, e->error)) {
         vacate(s, r);
     }

@@ -59,6 +59,7 @@ uint64_t host_limit_us(const struct host *h, enum host_effect_type type)
     case HOST_PERSIST:
     case HOST_DISCARD:
     case HOST_REGISTERED:
+    case HOST_FORMER:
     case HOST_LIST:
     case HOST_MAILBOX_FULL:
     case HOST_EXIT:

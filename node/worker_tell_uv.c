@@ -104,7 +104,8 @@ static void tell_push(struct worker *w, struct rh_actor *r, const struct push_re
 
 static uint64_t number_of(const struct scene_event *e)
 {
-    return e->type == SCENE_GONE || e->type == SCENE_BOUND ? e->session : e->ticket;
+    return e->type == SCENE_GONE || e->type == SCENE_BOUND || e->type == SCENE_EXPORTED ? e->session
+                                                                                        : e->ticket;
 }
 
 static struct watched *watch_deferred(struct worker *w, const struct rh_actor *r)

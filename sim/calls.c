@@ -300,6 +300,27 @@ void node_calls_settle(struct fleet *f, struct sim_node *n)
 
 /* ---- heroes ---- */
 
+void node_calls_former(struct fleet *f, struct sim_node *n, const struct host_effect *e)
+{
+    if (n->calls != NULL) {
+        calls_former(n->calls,
+                     &(struct call_former){.kind = actor_kind(e->actor),
+                                           .id = actor_id(e->actor),
+                                           .incarnation = e->incarnation,
+                                           .session = e->ticket},
+                     now_of(f, n));
+    }
+}
+
+void node_calls_control(struct fleet *f, struct sim_node *n, uint64_t peer,
+                        const Rh__Control *message)
+{
+    if (n->calls != NULL) {
+        calls_control(n->calls, peer, message, now_of(f, n));
+        node_calls_settle(f, n);
+    }
+}
+
 void node_calls_ask(struct fleet *f, struct sim_node *n, const struct call *call)
 {
     calls_ask(n->calls, call, now_of(f, n));

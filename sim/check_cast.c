@@ -84,13 +84,13 @@ static bool is_known(struct fleet *f, uint64_t number)
     return true;
 }
 
-/* Of two of one life of a room, the later number comes later. */
+/* Of two that a room made before it was lost, wherever it lived, the later number comes later. */
 static bool is_behind(const struct fleet *f, uint64_t number, uint64_t last)
 {
     const struct cast_made *c = cast_at(f, number);
     const struct cast_made *before = last == 0 ? NULL : cast_at(f, last);
 
-    return before == NULL || before->life != c->life || number > last;
+    return before == NULL || before->losses != c->losses || number > last;
 }
 
 void check_cast_runs(struct fleet *f, struct hero *h, struct bytes payload)

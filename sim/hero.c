@@ -172,6 +172,10 @@ static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
                          (uint32_t)players_between(f, 1, f->players->push_ms),
                          (uint32_t)f->players->push_ms,
                          NULL);
+    // What it told others before it moved may be under way still.
+    if (state != NULL && f->players->groups && !f->healed) {
+        room_casts(actor, f, h, &l->room);
+    }
     return RH_OK;
 }
 

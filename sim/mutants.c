@@ -90,6 +90,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_GROUPSTAYS] = PROFILE_SESSIONS,
         [M_OLDLINE] = PROFILE_CALM,
         [M_UNVOUCHED] = PROFILE_SESSIONS,
+        [M_CASTMOVED] = PROFILE_SESSIONS,
         [M_CASTSHORT] = PROFILE_CALM,
         [M_SEALEDON] = PROFILE_COORDINATORS,
         [M_OLDLEADS] = PROFILE_COORDINATORS,

@@ -284,6 +284,9 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
             actors_unfreeze(f, e);
         }
         break;
+    case HOST_FORMER:
+        node_calls_former(f, n, e);
+        break;
     case HOST_LIST:
         lives_list(f, n);
         break;
@@ -492,6 +495,7 @@ void node_control(struct fleet *f, struct sim_node *n, const struct net_end *end
         node_calls_probe(f, n, end->id, message->probe);
         return;
     }
+    node_calls_control(f, n, end->id, message);
     node_step(
         f, n, (struct host_event){.type = HOST_PEER_CONTROL, .peer = end->id, .message = message});
 }

@@ -258,6 +258,9 @@ void room_save(const struct room *r, struct rh_out *out);
 void room_load(struct room *r, struct rh_bytes state);
 /* A message of another hero. */
 void room_hears(struct fleet *f, struct hero *h, struct room *r, struct rh_bytes payload);
+/* Push to its members. */
+void room_casts(struct rh_actor *actor, struct fleet *f, const struct hero *h,
+                const struct room *r);
 /* Join, leave and push, or not. */
 void room_acts(struct rh_actor *actor, struct fleet *f, const struct hero *h, const struct room *r);
 

@@ -115,8 +115,7 @@ static void tell(struct rh_actor *actor, const struct hero *to, enum room_messag
 }
 
 /* Some member is told of it in a message, which must come behind the push. */
-static void broadcast(struct rh_actor *actor, struct fleet *f, const struct hero *h,
-                      const struct room *r)
+void room_casts(struct rh_actor *actor, struct fleet *f, const struct hero *h, const struct room *r)
 {
     static const uint8_t filler[FILLER_MAX];
     const size_t size =
@@ -150,6 +149,6 @@ void room_acts(struct rh_actor *actor, struct fleet *f, const struct hero *h, co
         tell(actor, to, players_chance(f, 600) ? ROOM_JOIN : ROOM_LEAVE, (uint64_t)(h - p->hero));
     }
     if (players_chance(f, p->casts_pm)) {
-        broadcast(actor, f, h, r);
+        room_casts(actor, f, h, r);
     }
 }

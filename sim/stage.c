@@ -144,15 +144,18 @@ static void tell_host(struct sim_stage *s, const struct told *t)
     if (p == NULL || p->actor == NULL) {
         return; // it was discarded meanwhile
     }
-    const struct host_event event = {.type = scene_told_type(t->event.type),
-                                     .actor = p->actor,
-                                     .ticket = t->event.ticket,
-                                     .error = t->event.error,
-                                     .code = t->event.code,
-                                     .has_state = t->event.has_state,
-                                     .bond = bytes_of(t->data, t->bond_size),
-                                     .bytes =
-                                         bytes_of(t->data + t->bond_size, t->size - t->bond_size)};
+    const struct host_event event = {
+        .type = scene_told_type(t->event.type),
+        .actor = p->actor,
+        .ticket = t->event.ticket,
+        .error = t->event.error,
+        .code = t->event.code,
+        .has_state = t->event.has_state,
+        .under_way = s->node->calls == NULL || t->event.type != SCENE_EXPORTED
+                         ? 0
+                         : calls_under_way(s->node->calls, t->part),
+        .bond = bytes_of(t->data, t->bond_size),
+        .bytes = bytes_of(t->data + t->bond_size, t->size - t->bond_size)};
 
     if (scene_told_ends(t->event.type, t->event.error)) {
         actor_set_instance(p->actor, NULL);

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "tests/allocations.h"
 #include "tests/test.h"
+#include "wire/control.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +36,8 @@ static size_t sent_cap;
 static struct call_answer answered[8];
 static size_t answered_count;
 static uint8_t payload[PAYLOAD];
+static uint64_t settle; /* sessions that were last said */
+static uint64_t settled;
 
 static void note_sent(const struct calls_effect *e)
 {
@@ -50,6 +53,21 @@ static void note_sent(const struct calls_effect *e)
     (void)snprintf(s->id, sizeof s->id, "%.*s", (int)s->r.id.size, (const char *)s->r.id.data);
 }
 
+/* What is said between nodes of an actor that moved. */
+static void note_said(const struct calls_effect *e)
+{
+    Rh__Control *message = control_get(e->bytes);
+
+    assert_non_null(message);
+    assert_int_equal(e->peer, PEER);
+    if (message->body_case == RH__CONTROL__BODY_SETTLE) {
+        settle = message->settle->session;
+    } else if (message->body_case == RH__CONTROL__BODY_SETTLED) {
+        settled = message->settled->session;
+    }
+    control_free(message);
+}
+
 /* Take up to `most` requests, and all answers between them. */
 static size_t take(size_t most)
 {
@@ -61,6 +79,8 @@ static size_t take(size_t most)
             note_sent(&e);
         } else if (e.type == CALLS_ANSWER) {
             answered[answered_count++] = e.answer;
+        } else if (e.type == CALLS_SEND && e.frame_type == FRAME_CONTROL) {
+            note_said(&e);
         }
     }
     calls_check(calls);
@@ -112,6 +132,7 @@ static int set_up(void **state)
     now_us = 1000000;
     waiting = 0;
     sent_count = answered_count = 0;
+    settle = settled = 0;
     view_init(&view, RING_GRID_MIN);
     view.key = (struct ring_key){1, 2};
     add_member(1, 11);
@@ -161,6 +182,7 @@ static void broadcast(uint64_t session, size_t count)
         buffer_put(&ids, name, size);
     }
     call.session = session;
+    call.from = session == 1 ? call.from : bytes_of("hall", 4);
     call.id = buffer_bytes(&ids);
     call.count = count;
     call.payload = bytes_of(payload, sizeof payload);
@@ -390,6 +412,113 @@ static void another_incarnation_forgets_them(void **state)
     assert_int_equal(waiting, 0);
 }
 
+/* "room" was session 77 at the other node. */
+static void room_comes(void)
+{
+    calls_former(calls,
+                 &(struct call_former){.id = bytes_of("room", 4), .incarnation = 12, .session = 77},
+                 now_us);
+}
+
+static void hears(Rh__Control__BodyCase what, uint64_t session)
+{
+    Rh__Settle asks = RH__SETTLE__INIT;
+    Rh__Settled says = RH__SETTLED__INIT;
+    Rh__Control control = RH__CONTROL__INIT;
+
+    asks.session = says.session = session;
+    control.body_case = what;
+    if (what == RH__CONTROL__BODY_SETTLE) {
+        control.settle = &asks;
+    } else {
+        control.settled = &says;
+    }
+    calls_control(calls, PEER, &control, now_us);
+}
+
+static void what_it_tells_behind_its_move_waits_for_what_it_told_before(void **state)
+{
+    (void)state;
+    room_comes();
+    broadcast(1, 4);
+    send_to_m7(1);
+    broadcast(2, 1); // another actor's
+    assert_int_equal(settle, 0);
+    assert_int_equal(take(SIZE_MAX), 1);
+    assert_int_equal(settle, 77);
+    hears(RH__CONTROL__BODY_SETTLED, 76);
+    assert_int_equal(take(SIZE_MAX), 0);
+    settle = 0;
+    calls_down(calls, PEER, now_us); // It is asked again.
+    calls_up(calls, PEER, "n2", 12, now_us);
+    (void)take(SIZE_MAX);
+    assert_int_equal(settle, 77);
+    hears(RH__CONTROL__BODY_SETTLED, 77);
+    assert_int_equal(take(SIZE_MAX), 5);
+    assert_string_equal(sent[sent_count - 1].id, "m7");
+}
+
+static void it_waits_no_longer_than_that_can_be_under_way(void **state)
+{
+    (void)state;
+    room_comes();
+    now_us += 20000000;
+    broadcast(1, 4);
+    assert_int_equal(take(SIZE_MAX), 0);
+    now_us += 10000000;
+    calls_tick(calls, now_us);
+    assert_int_equal(take(SIZE_MAX), 4);
+
+    // Nor for a node that is no member any more.
+    tear_down(NULL);
+    set_up(NULL);
+    room_comes();
+    broadcast(1, 4);
+    assert_int_equal(take(SIZE_MAX), 0);
+    view.member[1].incarnation = 13;
+    assert_true(take(SIZE_MAX) > 0);
+}
+
+/* The one that is asked may be what the other node waits for. */
+static void a_call_waits_for_no_other_node(void **state)
+{
+    struct call call = plain;
+
+    (void)state;
+    room_comes();
+    broadcast(1, 4);
+    call.number = 9;
+    call.timeout_ms = 100;
+    calls_ask(calls, &call, now_us); // to m7, who is pushed nothing
+    assert_int_equal(take(SIZE_MAX), 1);
+    assert_string_equal(sent[0].id, "m7");
+    call.number = 10;
+    call.id = bytes_of("m2", 2);
+    calls_ask(calls, &call, now_us);
+    assert_int_equal(take(SIZE_MAX), 5);
+    assert_string_equal(sent[sent_count - 1].id, "m2");
+}
+
+static void who_asks_is_told_when_all_was_answered(void **state)
+{
+    (void)state;
+    calls_free(calls);
+    open_calls(400);
+    assert_int_equal(calls_under_way(calls, 1), 0);
+    broadcast(1, MEMBERS);
+    assert_int_equal(calls_under_way(calls, 1), 1);
+    (void)take(SIZE_MAX);
+    calls_close(calls, 1, now_us);
+    hears(RH__CONTROL__BODY_SETTLE, 1);
+    for (size_t done = 0; done < MEMBERS; done++) {
+        assert_int_equal(settled, 0);
+        answer(&sent[done]);
+        (void)take(SIZE_MAX);
+    }
+    assert_int_equal(settled, 1);
+    assert_int_equal(calls_under_way(calls, 1), 0);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -402,6 +531,10 @@ int main(void)
         CASE(a_call_behind_a_broadcast_ends_in_time),
         CASE(who_has_gone_still_sends_what_he_had_sent),
         CASE(another_incarnation_forgets_them),
+        CASE(what_it_tells_behind_its_move_waits_for_what_it_told_before),
+        CASE(it_waits_no_longer_than_that_can_be_under_way),
+        CASE(a_call_waits_for_no_other_node),
+        CASE(who_asks_is_told_when_all_was_answered),
     };
 
     return cmocka_run_group_tests(cases, NULL, NULL);

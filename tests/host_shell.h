@@ -387,6 +387,8 @@ static inline void do_effect(int node, const struct host_effect *e)
     case HOST_EXPORT:
         export(node, e);
         break;
+    case HOST_FORMER: // its actors ask nobody
+        break;
     case HOST_UNFREEZE:
         i = actor_instance(e->actor);
         assert_int_equal(truth[i->entity].lives_at, 0);

@@ -275,6 +275,9 @@ static inline void print_effect(const struct host_effect *e)
     case HOST_RETIRE:
         print_actor("RETIRE", e, b);
         break;
+    case HOST_FORMER:
+        print_actor("FORMER", e, b);
+        break;
     case HOST_LIST:
         (void)fprintf(out, "LIST kinds=%zu\n", e->kind_count);
         break;

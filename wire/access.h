@@ -93,7 +93,9 @@ enum { TO_C = 1, TO_N = 2, TO_G = 4, TO_O = 8, TO_ALL = TO_C | TO_N | TO_G | TO_
     X(MEND,           "Mend",          0, TO_N | TO_G,        0,    0,    0)    \
     X(ERRAND,         "Errand",        0, TO_G,               0,    0,    0)    \
     X(ERRAND_ANSWER,  "ErrandAnswer",  0, 0,                  0,    TO_C, 0)  \
-    X(PROBE,          "Probe",         0, 0,                  TO_N, 0,    0)
+    X(PROBE,          "Probe",         0, 0,                  TO_N, 0,    0)                  \
+    X(SETTLE,         "Settle",        0, 0,                  TO_N, 0,    0)                  \
+    X(SETTLED,        "Settled",       0, 0,                  TO_N, 0,    0)
 
 /* What an Admin asks. */
 #define ACCESS_WHATS(X)                                       \
