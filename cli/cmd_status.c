@@ -141,6 +141,42 @@ static void put_gateways(const Rh__AdminReply *reply, struct rows *r)
     }
 }
 
+/* Each once. */
+static void print_namesakes(const Rh__AdminReply *reply)
+{
+    for (size_t i = 0; i < reply->n_gateways; i++) {
+        size_t before = 0;
+        size_t behind = 0;
+
+        for (size_t j = 0; j < reply->n_gateways; j++) {
+            const bool same = strcmp(reply->gateways[i]->name, reply->gateways[j]->name) == 0;
+
+            before += same && j < i;
+            behind += same && j > i;
+        }
+        if (before == 0 && behind > 0) {
+            (void)printf("\n%zu gateways are called %s: give each a --name of its own\n",
+                         behind + 1,
+                         reply->gateways[i]->name);
+        }
+    }
+}
+
+/* Nodes that are back and have to wait for their share. */
+static void print_comers(const Rh__AdminReply *reply)
+{
+    for (size_t i = 0; i < reply->n_nodes; i++) {
+        const Rh__NodeRow *n = reply->nodes[i];
+
+        if (n->joins_us > 0 && n->vnodes == 0) {
+            (void)printf("\n%s gets its share in %" PRIu64
+                         " s: it was lost and is back, and has to stay for a while first\n",
+                         n->member->name,
+                         (n->joins_us + 999999) / 1000000);
+        }
+    }
+}
+
 static void print_json(const Rh__AdminReply *reply, const struct rows *coordinators,
                        const struct rows *nodes, const struct rows *gateways,
                        const struct rows *roles, const struct rows *quarantine)
@@ -211,16 +247,8 @@ static void print_table(const Rh__AdminReply *reply, const struct rows *coordina
         (void)printf("\n");
         rows_print_table(quarantine);
     }
-    for (size_t i = 0; i < reply->n_nodes; i++) {
-        const Rh__NodeRow *n = reply->nodes[i];
-
-        if (n->joins_us > 0 && n->vnodes == 0) {
-            (void)printf("\n%s gets its share in %" PRIu64
-                         " s: it was lost and is back, and has to stay for a while first\n",
-                         n->member->name,
-                         (n->joins_us + 999999) / 1000000);
-        }
-    }
+    print_comers(reply);
+    print_namesakes(reply);
     if (builds_mixed(reply)) {
         (void)printf("\nnot all processes are of one version: ringhold upgrade\n");
     }

@@ -6,6 +6,7 @@
  */
 #include "txn/inside.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "wire/gateway_id.h"
 
@@ -43,6 +44,33 @@ static bool is_process(const struct peer *a, const struct peer *b)
 {
     return gateway_id_process(a->incarnation) == gateway_id_process(b->incarnation) &&
            strcmp(a->name, b->name) == 0;
+}
+
+void gateways_look(const struct coordinator *c, const struct peer *peer)
+{
+    const struct peer *namesake = NULL;
+
+    for (size_t i = 0; i < c->peer_count && peer->role == ROLE_GATEWAY; i++) {
+        const struct peer *other = c->peer[i];
+
+        if (other == peer || other->role != ROLE_GATEWAY || strcmp(other->name, peer->name) != 0) {
+            continue;
+        }
+        if (is_process(other, peer)) {
+            return; // Another thread of it was looked at.
+        }
+        namesake = other;
+    }
+    if (namesake != NULL) {
+        log_warn(
+            "txn",
+            "gateway_name_twice",
+            "gateway=%s address=%s other=%s why=\"two processes have this name: both serve, but "
+            "who reads figures, kicks or checks can't tell them apart\"",
+            peer->name,
+            peer->address,
+            namesake->address);
+    }
 }
 
 void admin_gateways(struct coordinator *c, Rh__AdminReply *reply)

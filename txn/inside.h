@@ -597,6 +597,8 @@ void resolve_applied(struct coordinator *c, const struct proposal *p,
 
 /* ---- gateways.c ---- */
 
+/* One has come: warn if it has another's name. */
+void gateways_look(const struct coordinator *c, const struct peer *peer);
 /* The gateways that are linked: a row for each process. */
 void admin_gateways(struct coordinator *c, Rh__AdminReply *reply);
 

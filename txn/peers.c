@@ -48,6 +48,7 @@ void peers_up(struct coordinator *c, const struct coordinator_event *event)
     table_put(&c->peers, &peer->by_id, table_mix(peer->id));
     c->fellow_count += peer->role == ROLE_COORDINATOR;
     c->links_changed = true;
+    gateways_look(c, peer);
 }
 
 void peers_down(struct coordinator *c, uint64_t id)

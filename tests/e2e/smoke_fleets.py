@@ -164,10 +164,24 @@ def a_session_of_another_fleet_is_nobodys(binary):
         assert packets.Client(here).resume(b"alice", own.name).status == packets.OK
 
 
+def gateways_of_one_name_are_named(binary):
+    with Fleet(binary) as fleet:
+        leader = fleet.coordinators(1)[0]
+        fleet.node("n1")
+        for name in ("g1", "g2", "g1"):
+            fleet.gateway(name, ["--threads", "2"])
+        said = until("it is said", lambda: [x for x in fleet.tell("status").splitlines() if "are called" in x])
+        assert said == ["2 gateways are called g1: give each a --name of its own"], said
+        assert leader.log_has("gateway_name_twice gateway=g1") and not leader.log_has("gateway_name_twice gateway=g2")
+        fleet.process("g1").kill().wait()
+        until("one is left", lambda: "are called" not in fleet.tell("status"))
+
+
 main(
     [
         what_is_left_of_a_fleet_does_not_join_the_next_one,
         a_folder_of_another_fleet_is_told_so_and_another_one_joins,
         a_session_of_another_fleet_is_nobodys,
+        gateways_of_one_name_are_named,
     ]
 )
