@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "cli/bearer.h"
 #include "cli/fault.h"
+#include "cli/host_name.h"
 #include "cli/http_listen.h"
 #include "cli/listen.h"
 #include "cli/process.h"
@@ -34,15 +35,24 @@ enum {
 };
 
 /* Answers, by status code, for /metrics. */
-enum answer { ANSWERED_200, ANSWERED_401, ANSWERED_404, ANSWERED_405, ANSWERED_503, ANSWERS };
-static const unsigned status_of[ANSWERS] = {200, 401, 404, 405, 503};
-static const char *const status_word[ANSWERS] = {"200", "401", "404", "405", "503"};
+enum answer {
+    ANSWERED_200,
+    ANSWERED_401,
+    ANSWERED_404,
+    ANSWERED_405,
+    ANSWERED_421,
+    ANSWERED_503,
+    ANSWERS
+};
+static const unsigned status_of[ANSWERS] = {200, 401, 404, 405, 421, 503};
+static const char *const status_word[ANSWERS] = {"200", "401", "404", "405", "421", "503"};
 
 struct http {
     struct MHD_Daemon *server;
     struct pages *pages;       /* borrowed, as the next */
     struct overview *overview; /* NULL = no web page */
     bool has_token;
+    bool is_local;        /* on loopback: who asks names no other host */
     pthread_mutex_t lock; /* the token */
     struct bearer token;
     char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)]; /* of a unix socket; "" = none */
@@ -314,6 +324,12 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         *upload_size = 0; // a body is read and forgotten
         return MHD_YES;
     }
+    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+    const struct http *h = user;
+    if (h->is_local && !host_is_local(host)) {
+        return answer_text(
+            user, connection, ANSWERED_421, "the Host is neither an address nor localhost\n");
+    }
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
         return answer_text(user, connection, ANSWERED_405, "only GET and HEAD\n");
     }
@@ -487,6 +503,7 @@ bool http_open(const struct http_options *o, const char *daemon, struct pages *p
         return false;
     }
     h->has_token = o->token[0] != '\0';
+    h->is_local = path == NULL && address_is_loopback(o->admin);
     const int fd = path != NULL ? http_listen_unix(path) : http_listen_tcp(o->admin);
     if (fd < 0) {
         free_http(h);

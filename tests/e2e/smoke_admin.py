@@ -143,6 +143,23 @@ def ready_is_no_more_from_the_start_of_a_drain(binary):
         assert get(at["n1"], "/healthz")[0] == 200
 
 
+def a_page_of_the_web_is_not_answered(binary):
+    """A browser that was led here by a name of theirs (DNS rebinding) says that name."""
+    with Fleet(binary) as fleet:
+        port = fleet.port()
+        address = f"127.0.0.1:{port}"
+        fleet.coordinators(1, extra=["--admin", address])
+        pages = ("/", "/metrics", "/status", "/fleet", "/readyz", "/healthz", "/none")
+        bad = ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", "localhost.evil.example", "a b", "[::1", "1.2.3")
+        for host in bad:
+            for page in pages:
+                status, _, text = get(address, page, headers={"Host": host})
+                assert (status, text) == (421, "the Host is neither an address nor localhost\n"), (host, page, status, text)
+        for host in (f"127.0.0.1:{port}", "127.0.0.1", "localhost", f"LocalHost:{port}", "[::1]:80", "[::1]", "10.0.0.7:80", ""):
+            assert get(address, "/healthz", headers={"Host": host})[0] == 200, host
+        assert metrics(address)['ringhold_admin_answers_total{code="421"}'] == len(bad) * len(pages)
+
+
 def who_asks_beyond_needs_the_token(binary):
     with Fleet(binary) as fleet:
         path = os.path.join(fleet.folder, "token")
@@ -370,6 +387,7 @@ main([
     status_is_the_same_as_json,
     ready_is_no_more_from_the_start_of_a_drain,
     who_follows_a_leader_is_ready,
+    a_page_of_the_web_is_not_answered,
     who_asks_beyond_needs_the_token,
     bad_requests_cost_nothing,
     slow_strangers_keep_nobody_out,
