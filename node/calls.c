@@ -20,6 +20,7 @@ struct calls *calls_new(const struct router_config *limits)
 
     c->limits = *limits;
     c->limits.on_demand = true;
+    c->limits.silent_ms = 0; // a call may wait for calls behind it
     c->in_use = mem_new(RING_NODES_MAX + 1, sizeof *c->in_use);
     casts_init(&c->casts);
     waits_init(&c->waits);

@@ -27,7 +27,6 @@ void node_calls_start(struct fleet *f, struct sim_node *n)
     config.seed = world_between(&f->world, 1, UINT64_MAX - 1);
     config.deadline_ms = f->deadline_ms;
     config.retry_ms = f->retry_ms;
-    config.silent_ms = 0; // as node/node_uv.c
     if (f->faults.tight) {
         config.in_flight_max = 200;
         config.waiting_size_max = 30000;
@@ -114,9 +113,13 @@ static const struct instance *running(const struct fleet *f, const struct entity
 }
 
 /* Where nothing fails, a call is refused only for a circle that is there: whom its actor waits for
- * waits, perhaps by way of others, for its actor. */
+ * waits, perhaps by way of others, for its actor. Two circles that share a call may both be found:
+ * the refusal that ends one ends the other, whose probes are still on their way, and refuse one
+ * call more. No probe is on its way for longer than PROBE_US. */
 static void check_circle(struct fleet *f, const struct probe *p)
 {
+    enum { PROBE_US = 100000 };
+    const uint64_t last_us = f->ledger.circle_us;
     const struct entity *first = NULL;
     const struct entity *at = NULL;
 
@@ -132,10 +135,11 @@ static void check_circle(struct fleet *f, const struct probe *p)
 
         at = a == NULL ? NULL : &f->ledger.entity[a->entity];
         if (at == first) {
+            f->ledger.circle_us = f->world.now_us;
             return;
         }
     }
-    if (f->profile == PROFILE_CALM) {
+    if (f->profile == PROFILE_CALM && (last_us == 0 || f->world.now_us - last_us > PROBE_US)) {
         world_violate(&f->world, "circle", "a call is refused for a circle that is none");
     }
 }
