@@ -77,7 +77,7 @@ static bool split_all(struct rhc_tcp *t)
 struct rhc_tcp *rhc_tcp_new(const char *gateways, const struct rhc_options *options,
                             rhc_on_event *on_event, void *context)
 {
-    const size_t size = gateways == NULL || on_event == NULL ? 0 : rhc_size(options);
+    const size_t size = gateways == NULL ? 0 : rhc_size(options);
     struct rhc_tcp *t = size == 0 ? NULL : calloc(1, sizeof *t);
 
     if (t == NULL) {

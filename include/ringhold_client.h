@@ -255,8 +255,8 @@ typedef void rhc_on_event(void *context, const struct rhc_event *event);
 
 /* Make one for these gateways: "HOST:PORT,HOST:PORT", up to 64, tried in turn from one that the
  * seed picks. It is idle: rhc_start() its client. It dials in rhc_tcp_poll(); names are looked up
- * with getaddrinfo(), which may block: write addresses where that hurts. NULL: no memory, or the
- * words make no sense. */
+ * with getaddrinfo(), which may block: write addresses where that hurts. Without `on_event` nobody
+ * is told of events. NULL: no memory, or the words make no sense. */
 RHC_API struct rhc_tcp *rhc_tcp_new(const char *gateways, const struct rhc_options *options,
                                     rhc_on_event *on_event, void *context);
 

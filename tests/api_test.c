@@ -197,7 +197,13 @@ static void lines(void)
 
     assert_null(rhc_tcp_new(NULL, &o, nobody, NULL));
     assert_null(rhc_tcp_new("127.0.0.1:1", NULL, nobody, NULL));
-    assert_null(rhc_tcp_new("127.0.0.1:1", &o, NULL, NULL));
+    struct rhc_tcp *untold = rhc_tcp_new("127.0.0.1:1", &o, NULL, NULL); // nobody is told
+
+    assert_non_null(untold);
+    assert_int_equal(rhc_start(rhc_tcp_client(untold), rhc_now_ms()), RHC_DONE);
+    rhc_stop(rhc_tcp_client(untold));
+    rhc_tcp_poll(untold, 0);
+    rhc_tcp_free(untold);
     assert_null(rhc_tcp_client(NULL));
     assert_int_equal(rhc_tcp_fd(NULL), -1);
     assert_int_equal(rhc_tcp_wants_write(NULL), 0);
