@@ -111,6 +111,8 @@ static char **wisher(Rh__Admin *in)
     return in->what_case == RH__ADMIN__WHAT_RESOLVE        ? &in->resolve->by
            : in->what_case == RH__ADMIN__WHAT_DRAIN        ? &in->drain->by
            : in->what_case == RH__ADMIN__WHAT_REMOVE       ? &in->remove->by
+           : in->what_case == RH__ADMIN__WHAT_WEIGHT       ? &in->weight->by
+           : in->what_case == RH__ADMIN__WHAT_ERRAND       ? &in->errand->by
            : in->what_case == RH__ADMIN__WHAT_DAEMONS      ? &in->daemons->by
            : in->what_case == RH__ADMIN__WHAT_QUARANTINE   ? &in->quarantine->by
            : in->what_case == RH__ADMIN__WHAT_MEND         ? &in->mend->by

@@ -208,20 +208,26 @@ def the_rows_of_what_a_stolen_certificate_can_do(binary):
             kick = bytes([9]) + struct.pack("<I", 1) + b"out"
             peer.records(REQUEST, request(id=b"player", gateway=64, flags=SESSION, body=kick, seq=2, first=version, version=version))
             assert answers_of(peer.wait(lambda f: f.type == ANSWER).body)[0]["code"] == 0
-        # Of a node: it calls any actor in the name of any other, and registers under its own name.
-        with fleet.peer("node", "n2", "node", incarnation=7) as peer:
+        # Of a node: it registers under its own name, and then calls any actor in the name of any other.
+
+        def call(incarnation):
             body = caller(0, b"bank") + words(b"SET", b"player", b"robbed")
-            peer.records(REQUEST, request(id=b"player", gateway=7, session=7, flags=CALL | COMMAND, body=body, first=version,
-                                          version=version))
-            answer = answers_of(peer.wait(lambda f: f.type == ANSWER).body)[0]
-            assert (answer["code"], answer["body"]) == (0, b"sOK"), answer
-        assert fleet.redis("GET", "player") == "robbed"
+            with fleet.peer("node", "n2", "node", incarnation=incarnation) as peer:
+                peer.records(REQUEST, request(id=b"player", gateway=incarnation, session=7, flags=CALL | COMMAND, body=body,
+                                              first=version, version=version))
+                answer = answers_of(peer.wait(lambda f: f.type == ANSWER).body)[0]
+            return answer["code"], answer["body"]
+
+        assert call(7) == (3, b"")  # BUSY: no configuration has it
         with fleet.peer("node", "n2", "coordinator") as peer:
-            fields = {"address": "127.0.0.1:1", "boot_id": b"b" * 16, "data_uuid": b"u" * 16, "nonce": 1, "weight": 1}
+            fields = {"address": "127.0.0.1:1", "boot_id": b"b" * 16, "data_uuid": b"u" * 16, "nonce": 1, "weight": 1,
+                      "role": "jail", "kinds": [{"number": 9, "name": "guard"}]}  # which gives it nothing of n1's
             peer.control("register_", name="n1", **fields)
             told = peer.wait(lambda f: "reg_refused" in f.control).control["reg_refused"]
             assert told["reason"] == "the name is not that of the link", told
-            assert peer.ask("register_", "reg_ok", name="n2", **fields)["slot"] > 0
+            incarnation = peer.ask("register_", "reg_ok", name="n2", **fields)["incarnation"]
+            until("n1 knows it", lambda: call(incarnation) == (0, b"sOK"))
+        assert fleet.redis("GET", "player") == "robbed"
         # It may be nobody else, whatever its hello says.
         for role, name, to, certificate, why in (
             ("node", "n2", "coordinator", ("node", "n1"), "certificate of node n1, hello of node n2"),
@@ -237,8 +243,8 @@ def the_rows_of_what_a_stolen_certificate_can_do(binary):
             with fleet.peer("cli", "eve", "coordinator", certificate) as peer:
                 reply = peer.ask("admin", "admin_reply", tag=1, events={"limit": 9})
                 assert [e["command"] for e in reply["events"]], reply
-                drained = peer.ask("admin", "admin_reply", tag=2, drain={"name": "n2", "by": certificate[0]})
-                assert not drained.get("error"), drained
+                weighed = peer.ask("admin", "admin_reply", tag=2, weight={"name": "n2", "weight": 2, "by": certificate[0]})
+                assert not weighed.get("error"), weighed
         events = until("both are in the history", lambda: [e for e in fleet.ask("events") if e["subject"] == "node n2" and e["by"]])
         assert all(re.fullmatch(r"(operator|coordinator) from 127\.0\.0\.1:\d+", e["by"]) for e in events), events
 
