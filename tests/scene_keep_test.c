@@ -339,6 +339,31 @@ static void a_kind_may_refuse_a_second_client(void **state)
     theatre_close(&told.t);
 }
 
+/* Its actor has lost its memory: whom it had bound later is asked about by its gateway, too. The
+ * place was given to that one while the other was taken for gone, and nobody gets it by luck. */
+static void of_two_that_come_again_the_newer_one_stays_though_none_may_be_replaced(void **state)
+{
+    struct note older = note_of(NOTE_RESUME, GATEWAY);
+    struct note newer = note_of(NOTE_RESUME, OTHER);
+
+    (void)state;
+    older.stamp = (struct bond_stamp){.fence = 1, .count = 1};
+    newer.stamp = (struct bond_stamp){.fence = 1, .count = 2};
+    for (int newer_first = 0; newer_first < 2; newer_first++) {
+        struct told told;
+
+        open_stage(&told);
+        told.ops.sessions = RH_SESSIONS_REJECT_NEW;
+        assert_int_equal(run_note(&told, newer_first ? &newer : &older).result, BOUND_NEW);
+        assert_int_equal(notes(&told, NOTE_BIND, 72).result, BOUND_TAKEN);
+        assert_int_equal(run_note(&told, newer_first ? &older : &newer).result,
+                         newer_first ? BOUND_OLD : BOUND_NEW);
+        assert_int_equal(run_note(&told, &older).result, BOUND_OLD);
+        assert_int_equal(run_note(&told, &newer).result, BOUND_KEPT);
+        theatre_close(&told.t);
+    }
+}
+
 static void a_kind_may_keep_none(void **state)
 {
     struct told told;
@@ -551,6 +576,7 @@ int main(void)
         cmocka_unit_test(one_that_is_away_is_told_when_it_is_back),
         cmocka_unit_test(a_new_client_stays),
         cmocka_unit_test(a_kind_may_refuse_a_second_client),
+        cmocka_unit_test(of_two_that_come_again_the_newer_one_stays_though_none_may_be_replaced),
         cmocka_unit_test(a_kind_may_keep_none),
         cmocka_unit_test(one_that_does_not_want_it_back_says_so),
     };

@@ -149,6 +149,7 @@ struct world {
     struct buffer bond;   /* as exported last */
     unsigned breaks_pm;
     uint64_t broken;
+    bool comes_again; /* who is bound by what runs now */
     /* What ran: by player, life and name. */
     uint8_t ran[PLAYERS][LIVES][REQUESTS];
     uint32_t ran_last[PLAYERS][LIVES];

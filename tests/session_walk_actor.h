@@ -149,7 +149,8 @@ static inline void is_replaced(uint64_t session, uint64_t former)
 
     CHECK(s != NULL && s->client == THERE, "nobody was there to be replaced");
     // When it broke, both may come again: then the newer one stays, whoever is first.
-    CHECK(w->ops.sessions != RH_SESSIONS_REJECT_NEW || w->broken > 0, "the older one was to stay");
+    CHECK(w->ops.sessions != RH_SESSIONS_REJECT_NEW || (w->broken > 0 && w->comes_again),
+          "the older one was to stay");
     CHECK(!is_roomy() || session == former || w->broken > 0, "there was room for both");
     *s = (struct seat){.client = NOBODY};
     is_bound(session);
@@ -319,6 +320,16 @@ static inline void look_for_broadcast(const struct request_record *q)
     room_is_heard(number);
 }
 
+/* It was bound before, as its gateway says. */
+static inline bool comes_again(const struct request_record *q)
+{
+    struct note note;
+
+    return (q->flags & REQUEST_SESSION) != 0 && (q->flags & REQUEST_CALL) == 0 &&
+           note_get(q->body, &note) == ERR_OK &&
+           (note.type == NOTE_RESUME || note.type == NOTE_RENEW);
+}
+
 static inline void run(struct queue *down, const struct request_record *q, struct line_order *o)
 {
     const struct scene_message m = {.ticket = 1, .flags = q->flags, .body = q->body};
@@ -326,6 +337,7 @@ static inline void run(struct queue *down, const struct request_record *q, struc
 
     o->last = q->seq;
     look_for_broadcast(q);
+    w->comes_again = comes_again(q);
     scene_run(w->actor, &m);
     CHECK(w->answer.size <= sizeof s->body, "an answer too large for this test");
     *s = (struct saved){.seq = q->seq, .size = (uint8_t)w->answer.size};
