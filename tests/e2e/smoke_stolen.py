@@ -19,7 +19,7 @@ TO_COORDINATOR = {
     "gateway": {"get_config", "inspect_answer", "errand_answer"},
     "cli": {"admin"},
 }
-TO_NODE = {"node": {"adopted", "probe"}, "gateway": {"adopted"}}
+TO_NODE = {"node": {"adopted", "probe", "settle", "settled"}, "gateway": {"adopted"}}
 NOTE_PUSH = 4
 
 
