@@ -233,9 +233,6 @@ static bool open_replica(struct daemon *d)
     };
     const enum err error = replica_open(&d->replica, &config, &events, clock_boottime_us());
 
-    if (error == ERR_FOREIGN) {
-        return false; // It said whose it is.
-    }
     if (error != ERR_OK) {
         (void)fprintf(stderr,
                       "ringhold coordinator: can't use the folder %s: %s\n",

@@ -46,7 +46,7 @@ def folders_that_are_not_mine_are_refused(binary):
         refused(fleet, "coordinator", "--peers", peers, "--data", fleet.data("other"), says="in use")
         refused(fleet, "node", "--name", "n9", "--join", address, "--listen", "127.0.0.1:0", "--data", fleet.data("n1"), says="ringhold node")
         fleet.processes[0].kill().wait()
-        refused(fleet, "coordinator", "--cluster", "prod", "--peers", f"1=127.0.0.1:{port}", "--data", fleet.data("c1"), says="of cluster ringhold, not prod")
+        refused(fleet, "coordinator", "--cluster", "prod", "--peers", f"1=127.0.0.1:{port}", "--data", fleet.data("c1"), says="another cluster")
         readonly = "/proc/ringhold"
         refused(fleet, "coordinator", "--peers", f"1=127.0.0.1:{port}", "--data", readonly, says=readonly)
 
