@@ -89,7 +89,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_CASTLANE] = PROFILE_SESSIONS,
         [M_GROUPSTAYS] = PROFILE_SESSIONS,
         [M_OLDLINE] = PROFILE_CALM,
-        [M_UNVOUCHED] = PROFILE_SESSIONS,
+        [M_UNVOUCHED] = PROFILE_COPIES,
         [M_CASTMOVED] = PROFILE_SESSIONS,
         [M_CASTSHORT] = PROFILE_CALM,
         [M_SEALEDON] = PROFILE_COORDINATORS,
