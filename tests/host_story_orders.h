@@ -296,8 +296,8 @@ static inline void do_polled(void)
     control(&c);
 }
 
-/* config: the whole cluster as it is */
-/* config [began=SLOT]: its process was started again, as incarnation 110 + SLOT */
+/* config [began=SLOT]: the whole cluster as it is; that process was started again, as incarnation
+ * 110 + SLOT */
 static inline void do_config(void)
 {
     Rh__Control c = RH__CONTROL__INIT;

@@ -710,12 +710,12 @@ static void found(void)
     ring_set_version(&cluster.ring, FIRST_VERSION);
     cluster.member = mem_new(SLOTS, sizeof *cluster.member);
     cluster.member_count = SLOTS;
-    for (uint16_t i = 0; i < SLOTS; i++) {
+    for (unsigned i = 0; i < SLOTS; i++) {
         struct view_member *m = &cluster.member[i];
 
-        *m = (struct view_member){.slot = i + 1u, .incarnation = 101u + i, .weight = 1};
-        (void)snprintf(m->name, sizeof m->name, "n%u", i + 1u);
-        (void)snprintf(m->address, sizeof m->address, "10.0.0.%u:7000", i + 1u);
+        *m = (struct view_member){.slot = (uint16_t)(i + 1), .incarnation = 101 + i, .weight = 1};
+        (void)snprintf(m->name, sizeof m->name, "n%u", i + 1);
+        (void)snprintf(m->address, sizeof m->address, "10.0.0.%u:7000", i + 1);
     }
     if (ids[0][0] == '\0') {
         choose_ids();
