@@ -119,13 +119,14 @@ static size_t field_count(const ProtobufCMessage *message, const ProtobufCFieldD
 static void *field_item(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *f,
                         size_t index)
 {
-    const uint8_t *at = (const uint8_t *)message + f->offset;
+    const uint8_t *member = (const uint8_t *)message + f->offset;
+    const uint8_t *items = member;
     void *item;
 
     if (f->label == PROTOBUF_C_LABEL_REPEATED) {
-        memcpy(&at, at, sizeof at);
+        memcpy(&items, member, sizeof(uint8_t *));
     }
-    memcpy(&item, at + index * sizeof item, sizeof item);
+    memcpy(&item, items + index * sizeof item, sizeof item);
     return item;
 }
 
