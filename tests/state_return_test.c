@@ -236,6 +236,7 @@ static void expect_same_state(const struct state *a, const struct state *b)
     EXPECT_SAME_ROWS(&tables.voter, a->voter, b->voter, a->voter_count)
     EXPECT_SAME_ROWS(&tables.kind, a->kind, b->kind, a->kind_count)
     EXPECT_SAME_ROWS(&tables.suspect, a->suspect, b->suspect, a->suspect_count)
+    EXPECT_SAME_ROWS(&tables.lost, a->lost, b->lost, a->lost_count)
     assert_true(state_digest(a) == state_digest(b));
 }
 

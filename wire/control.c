@@ -119,12 +119,11 @@ static size_t field_count(const ProtobufCMessage *message, const ProtobufCFieldD
 static void *field_item(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *f,
                         size_t index)
 {
-    const uint8_t *member = (const uint8_t *)message + f->offset;
-    const uint8_t *items = member;
+    const uint8_t *items = (const uint8_t *)message + f->offset;
     void *item;
 
     if (f->label == PROTOBUF_C_LABEL_REPEATED) {
-        memcpy(&items, member, sizeof(uint8_t *));
+        memcpy(&items, (const uint8_t *)message + f->offset, sizeof items);
     }
     memcpy(&item, items + index * sizeof item, sizeof item);
     return item;
