@@ -68,6 +68,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_ONESTRIKE] = PROFILE_LEASE,
         [M_POISON] = PROFILE_LEASE,
         [M_THIRDDEATH] = PROFILE_LEASE,
+        [M_NOREMEMBER] = PROFILE_MIXED,
         [M_RETURNLOST] = PROFILE_CHANGES,
         [M_WAKELOST] = PROFILE_CALM,
         [M_NOPOLL] = PROFILE_CLOCKS,
@@ -184,8 +185,11 @@ static bool needs_node_calls(enum mutant m)
  * elsewhere, in one of some hundred with players. */
 static uint64_t seeds_for(const struct campaign *c, enum mutant m)
 {
-    const bool rare = m == M_NOTETWICE || m == M_OLDLINE || m == M_THIRDDEATH;
+    const bool rare = m == M_OLDLINE || m == M_THIRDDEATH || m == M_READ1ST;
 
+    if (m == M_NOTETWICE) {
+        return 8 * c->seeds;
+    }
     return rare ? 4 * c->seeds : c->seeds;
 }
 
