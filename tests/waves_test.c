@@ -325,6 +325,7 @@ static void many_actors_go_part_by_part_and_their_vnodes_are_whole_again(void **
 
 /* How long the moves of a join take that don't touch n2, or n2 and the next ones, which answer
  * after `slow_us`. */
+// NOLINTNEXTLINE(bugprone-easily-swappable-parameters): a test's shorthand
 static uint64_t join_us(uint64_t slow_us, unsigned slow, uint32_t txns_per_node)
 {
     const unsigned nodes = 3 + slow;
