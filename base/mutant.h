@@ -77,6 +77,11 @@
     X(M_TERMSANEW, "terms begin anew with each generation")                           \
     X(M_UNFOUNDED, "a generation begins before it is on the disk")
 
+/* Of what is on a disk: the simulator, over shipped files. */
+#define MUTANT_STORAGE_LIST(X)                              \
+    X(M_LEASELOST, "the longest lease is not in snapshots") \
+    X(M_ERALOST, "a state that was restored does not wait for the leases of before")
+
 /* Of the node's worker threads, which no simulator reaches: tests/node_threads_test.c --mutants. */
 #define MUTANT_THREAD_LIST(X)                                         \
     X(M_RECALL, "a worker begins what was taken back from its queue") \
@@ -131,8 +136,9 @@
 
 enum mutant {
 #define X(name, text) name,
-    MUTANT_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_LINK_LIST(X) MUTANT_STATE_LIST(X)
-        MUTANT_IDENTITY_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X) MUTANT_SHARE_LIST(X)
+    MUTANT_LIST(X) MUTANT_STORAGE_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_LINK_LIST(X)
+        MUTANT_STATE_LIST(X) MUTANT_IDENTITY_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X)
+            MUTANT_SHARE_LIST(X)
 #undef X
 };
 

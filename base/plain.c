@@ -19,7 +19,11 @@ static size_t character_size(const char *at)
             return 0;
         }
     }
-    return size;
+    // Written too long, a half of UTF-16, or beyond Unicode: such bytes are no UTF-8 (RFC 3629).
+    return (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) ||
+                   (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f)
+               ? 0
+               : size;
 }
 
 bool plain_is(const char *text)

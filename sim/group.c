@@ -5,12 +5,13 @@
 #include "base/mem.h"
 #include "base/mutant.h"
 #include "raft/handover.h"
+#include "sim/same.h"
 #include "wire/control.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { ELECTION_MS = 300, HEARTBEAT_MS = 50, SNAPSHOT_SIZE = 16 };
+enum { ELECTION_MS = 300, HEARTBEAT_MS = 50, COMMIT_EVERY = 32 };
 
 static struct group_member *member_of(const struct fleet *f, unsigned at)
 {
@@ -167,7 +168,7 @@ static void differs(struct group_member *m, const char *what)
 {
     world_violate(&m->fleet->world,
                   "raft-state",
-                  "coordinator %llu on %s: %s at command %zu",
+                  "coordinator %llu on %s: %s, at command %zu",
                   (unsigned long long)m->id,
                   shell_of(m)->process.name,
                   what,
@@ -192,6 +193,7 @@ static void on_apply(void *context, uint64_t index, uint64_t tag, struct bytes b
     ASSERT(command != NULL);
     state_apply(&m->state, command, &result);
     state_check(&m->state);
+    state_db_apply(m->db, &m->state, command, &result);
     if (raft_model_hash(&m->state) != e->hash) {
         differs(m, "it has another state than others");
     }
@@ -208,58 +210,80 @@ static void on_apply(void *context, uint64_t index, uint64_t tag, struct bytes b
 
 static void on_applied(void *context, uint64_t index)
 {
-    (void)context;
-    (void)index;
-}
-
-/* How many commands it has, and what came out. M_OLDSTATE: the newest are not in it. */
-static void on_snapshot(void *context, struct buffer *out)
-{
     struct group_member *m = context;
-    uint64_t count = m->applied;
-    uint64_t hash = raft_model_hash(&m->state);
 
-    if (mutant(M_OLDSTATE) && handover_is_sealed(m->replica) && count > 2) {
-        count -= 2;
-        hash = m->fleet->group->log[count - 1].hash;
+    m->index = index;
+    if (index % COMMIT_EVERY == 0) {
+        state_db_commit(m->db, index);
     }
-    buffer_put(out, &count, sizeof count);
-    buffer_put(out, &hash, sizeof hash);
 }
 
-static void replay(struct group_member *m, uint64_t count)
+/* What the first `count` commands make; in `db`, too, if it is there. */
+static void replay(const struct sim_group *g, uint64_t count, struct state *out,
+                   struct state_db *db)
 {
-    const struct sim_group *g = m->fleet->group;
-
-    state_fini(&m->state);
-    state_init(&m->state);
-    for (m->applied = 0; m->applied < count; m->applied++) {
-        Rh__Command *command =
-            command_get(bytes_of(g->log[m->applied].bytes, g->log[m->applied].size));
+    state_init(out);
+    for (uint64_t i = 0; i < count; i++) {
+        Rh__Command *command = command_get(bytes_of(g->log[i].bytes, g->log[i].size));
         struct state_result result;
 
-        state_apply(&m->state, command, &result);
+        state_apply(out, command, &result);
+        if (db != NULL) {
+            state_db_apply(db, out, command, &result);
+        }
         state_result_fini(&result);
         command_free(command);
     }
+}
+
+/* M_OLDSTATE: the newest commands are not in it. */
+static void put_old_state(const struct group_member *m, struct buffer *out)
+{
+    const struct sim_group *g = m->fleet->group;
+    struct state_db *db = NULL;
+    struct state old;
+
+    ASSERT(state_db_open(&db, NULL) == ERR_OK);
+    replay(g, m->applied - 2, &old, db);
+    state_db_commit(db, g->log[m->applied - 1].index);
+    state_db_snapshot(db, &old, out);
+    state_db_close(db);
+    state_fini(&old);
+}
+
+static void on_snapshot(void *context, struct buffer *out)
+{
+    struct group_member *m = context;
+
+    if (mutant(M_OLDSTATE) && handover_is_sealed(m->replica) && m->applied > 2) {
+        put_old_state(m, out);
+        return;
+    }
+    state_db_commit(m->db, m->index);
+    state_db_snapshot(m->db, &m->state, out);
 }
 
 static bool on_restore(void *context, uint64_t index, struct bytes snapshot)
 {
     struct group_member *m = context;
     const struct sim_group *g = m->fleet->group;
-    uint64_t count = 0;
-    uint64_t hash = 0;
+    struct state expected;
 
-    ASSERT(snapshot.size == SNAPSHOT_SIZE);
-    memcpy(&count, snapshot.data, sizeof count);
-    memcpy(&hash, snapshot.data + sizeof count, sizeof hash);
-    ASSERT(count <= g->count);
-    replay(m, count);
-    if (raft_model_hash(&m->state) != hash || (count > 0 && g->log[count - 1].index > index) ||
-        (count < g->count && g->log[count].index <= index)) {
-        differs(m, "a state that it was given is not the one of its index");
+    if (!state_db_restore(m->db, snapshot, &m->state)) {
+        differs(m, "a state that it was given does not load");
+        return false;
     }
+    m->index = index;
+    m->applied = 0;
+    while (m->applied < g->count && g->log[m->applied].index <= index) {
+        m->applied++;
+    }
+    replay(g, m->applied, &expected, NULL);
+    const char *what = same_state(&expected, &m->state);
+    if (what != NULL) {
+        differs(m, what);
+    }
+    state_fini(&expected);
     return true;
 }
 
@@ -450,11 +474,20 @@ void group_start(struct fleet *f, unsigned at)
         config.address[i] = address[i];
     }
     state_init(&m->state);
+    const enum err made = state_db_open(&m->db, NULL);
+    ASSERT(made == ERR_OK);
     m->applied = 0;
     m->polling = false;
     raft_disk_load(&m->disk, base.image);
     const enum err e = replica_open_over(&m->replica, &config, &events, &base, group_now(f, at));
     ASSERT(e == ERR_OK);
+}
+
+static void close_state(struct group_member *m)
+{
+    state_db_close(m->db);
+    m->db = NULL;
+    state_fini(&m->state);
 }
 
 static bool may_be_lost(const struct sim_group *g, const struct group_member *m)
@@ -473,7 +506,7 @@ void group_stop(struct fleet *f, unsigned at)
 
     replica_close(m->replica);
     m->replica = NULL;
-    state_fini(&m->state);
+    close_state(m);
     memset(m->fellow, 0, sizeof m->fellow);
     f->coordinator[at].dies = false;
     if (f->raft.leader == (int)at) {
@@ -652,7 +685,7 @@ void group_fini(struct fleet *f)
 
         if (m->replica != NULL) {
             replica_close(m->replica);
-            state_fini(&m->state);
+            close_state(m);
         }
         raft_disk_fini(&m->disk);
     }

@@ -9,6 +9,7 @@
 #include "raft/voters.h"
 #include "sim/group.h"
 #include "sim/raft_disk.h"
+#include "storage/state_sqlite.h"
 
 #define GROUP_WISH UINT64_MAX /* tag of a change of voters */
 
@@ -21,9 +22,11 @@ struct group_member {
     bool lost;
     struct replica *replica; /* NULL = down */
     struct raft_disk disk;
-    struct state state; /* valid while the replica is there */
-    size_t applied;     /* commands */
-    bool polling;       /* a poll is due */
+    struct state state;  /* valid while the replica is there */
+    struct state_db *db; /* likewise; owned: its mirror, of which snapshots are made */
+    size_t applied;      /* commands */
+    uint64_t index;      /* of the last entry */
+    bool polling;        /* a poll is due */
     struct net_end *fellow[FLEET_COORDINATORS_MAX];
 };
 

@@ -29,7 +29,7 @@ struct prey {
 
 static const enum mutant all[] = {
 #define X(name, text) name,
-    MUTANT_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X)
+    MUTANT_LIST(X) MUTANT_STORAGE_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X)
 #undef X
 };
 
@@ -98,6 +98,8 @@ static enum profile hunting_ground(enum mutant m)
         [M_OLDSTATE] = PROFILE_COORDINATORS,
         [M_TERMSANEW] = PROFILE_COORDINATORS,
         [M_UNFOUNDED] = PROFILE_COORDINATORS,
+        [M_LEASELOST] = PROFILE_LEASE,
+        [M_ERALOST] = PROFILE_RESTORE,
     };
 
     return ground[m];

@@ -5,9 +5,12 @@
 #include "base/mem.h"
 #include "base/mutant.h"
 #include "base/table.h"
+#include "sim/same.h"
 #include "wire/control.h"
 
 #include <string.h>
+
+enum { MIRROR_EVERY = 4 }; /* seeds: SQLite takes time */
 
 /* One entry: a packed command, or a barrier (size 0). */
 struct raft_entry {
@@ -29,6 +32,10 @@ void raft_model_init(struct raft_model *r, struct world *world,
     r->events = *events;
     r->leader = -1;
     state_init(&r->truth);
+    r->mirrored = world->seed % MIRROR_EVERY == 0;
+    if (r->mirrored) {
+        mirror_open(&r->mirror);
+    }
 }
 
 static void entries_free(struct raft_entry *entry, size_t count)
@@ -49,6 +56,7 @@ void raft_model_fini(struct raft_model *r)
     entries_free(r->log, r->log_count);
     entries_free(r->waiting, r->waiting_count);
     state_fini(&r->truth);
+    mirror_close(&r->mirror);
 }
 
 void raft_model_add(struct raft_model *r, struct process *process)
@@ -120,13 +128,15 @@ uint64_t raft_model_hash(const struct state *s)
     return h | 1;
 }
 
-/* As storage/replay_sqlite.c does it. */
-static void raise_era(struct state *s, uint64_t era)
+static void came_back(struct raft_model *r, const char *differs)
 {
-    s->number = era << 40 | ((s->number & ((UINT64_C(1) << 40) - 1)) + 1);
-    s->view.era = era;
-    s->view.ring.version = s->number;
-    s->settling = true;
+    if (differs != NULL) {
+        world_violate(r->world,
+                      "raft-state",
+                      "%s did not come back from a snapshot at index %zu",
+                      differs,
+                      r->log_count);
+    }
 }
 
 /* Apply the next entry; `tell`: with an event for the coordinator. */
@@ -139,7 +149,7 @@ static void apply_next(struct raft_model *r, unsigned replica, bool tell)
     const uint64_t tag = mine ? e->tag : 0;
 
     if (e->era > 0) {
-        raise_era(&m->state, e->era);
+        state_raise(&m->state, e->era);
     }
     if (e->size > 0) {
         Rh__Command *command = command_get(bytes_of(e->bytes, e->size));
@@ -287,6 +297,9 @@ static void commit(struct raft_model *r, const struct raft_entry *e)
             return;
         }
         state_apply(&r->truth, command, &result);
+        if (r->mirrored) {
+            came_back(r, mirror_apply(&r->mirror, &r->truth, command, &result, r->log_count));
+        }
         r->events.committed(r->events.context, command, &result);
         state_result_fini(&result);
         command_free(command);
@@ -497,6 +510,10 @@ void raft_model_start(struct raft_model *r, unsigned replica)
 
     state_init(&m->state);
     m->applied = 0;
+    if (r->mirror.index > r->restored && r->mirror.index <= snapshot) {
+        mirror_load(&r->mirror, &m->state);
+        m->applied = r->mirror.index;
+    }
     m->believes = m->fallen = m->applying = false;
     while (m->applied < snapshot) {
         apply_next(r, replica, false);
@@ -522,14 +539,14 @@ void raft_model_stop(struct raft_model *r, unsigned replica)
 /* ---- restore ---- */
 
 /* The first `keep` entries and no more, as one state. */
-static void replay(const struct raft_model *r, size_t keep, struct state *out)
+static void replay_entries(const struct raft_model *r, size_t keep, struct state *out)
 {
     state_init(out);
     for (size_t i = 0; i < keep; i++) {
         const struct raft_entry *e = &r->log[i];
 
         if (e->era > 0) {
-            raise_era(out, e->era);
+            state_raise(out, e->era);
         } else if (e->size > 0) {
             Rh__Command *command = command_get(bytes_of(e->bytes, e->size));
             struct state_result result;
@@ -541,15 +558,41 @@ static void replay(const struct raft_model *r, size_t keep, struct state *out)
     }
 }
 
+/* The same by the code that recovers. */
+static void restore_mirror(struct raft_model *r, size_t keep, uint64_t era,
+                           const struct state *expected)
+{
+    struct replay replay;
+    struct state state;
+
+    mirror_replay_open(&r->mirror, keep, &replay);
+    while (replay.index < keep) {
+        const struct raft_entry *e = &r->log[replay.index];
+
+        if (e->era > 0) {
+            replay_raise(&replay, e->era, r->world->now_us);
+        }
+        mirror_replay_entry(&replay, bytes_of(e->bytes, e->size));
+    }
+    replay_raise(&replay, era, r->world->now_us);
+    came_back(r, mirror_replay_end(&r->mirror, &replay, keep + 1, &state));
+    came_back(r, same_state(expected, &state));
+    state_fini(&state);
+}
+
 bool raft_model_restore(struct raft_model *r, size_t keep)
 {
     struct state state;
     const uint64_t era = r->truth.view.era + 1;
 
-    replay(r, keep, &state);
+    replay_entries(r, keep, &state);
     if (!state.begun) {
         state_fini(&state);
         return false;
+    }
+    state_raise(&state, era);
+    if (r->mirrored) {
+        restore_mirror(r, keep, era, &state);
     }
     for (size_t i = keep; i < r->log_count; i++) {
         mem_free(r->log[i].bytes);
@@ -562,7 +605,6 @@ bool raft_model_restore(struct raft_model *r, size_t keep)
     r->restored = r->log_count;
     r->term++;
     state_fini(&r->truth);
-    raise_era(&state, era);
     r->truth = state;
     return true;
 }

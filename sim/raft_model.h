@@ -17,6 +17,7 @@
 #ifndef SIM_RAFT_MODEL_H
 #define SIM_RAFT_MODEL_H
 
+#include "sim/mirror.h"
 #include "sim/network.h"
 #include "txn/state.h"
 
@@ -69,8 +70,10 @@ struct raft_model {
     int leader;       /* true leader, -1 = none */
     size_t lead_from; /* entries up to its barrier */
     bool electing;
-    size_t restored;     /* entries up to the last restore, it included */
-    struct state truth;  /* with every committed command */
+    size_t restored;    /* entries up to the last restore, it included */
+    struct state truth; /* with every committed command */
+    bool mirrored;      /* in this seed the shipped state.db goes along */
+    struct mirror mirror;
     uint64_t changes;    /* of leaders */
     uint64_t elected_us; /* last */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "storage/replay.h"
 
+#include "base/mutant.h"
 #include "storage/entry.h"
 #include "storage/statement_sqlite.h"
 #include "wire/control.h"
@@ -240,10 +241,11 @@ void replay_raise(struct replay *r, uint64_t era, uint64_t time_us)
     (void)snprintf(why, sizeof why, "era %" PRIu64, era);
     struct statement q =
         statement_open(state_db_handle(r->db),
-                       "UPDATE cluster SET era=?, number=?, version=?, settling=1, name=?");
+                       "UPDATE cluster SET era=?, number=?, version=?, settling=?, name=?");
     statement_number(&q, era);
     statement_number(&q, s->number);
     statement_number(&q, s->number);
+    statement_number(&q, !mutant(M_ERALOST));
     statement_text(&q, s->cluster);
     statement_run(&q);
     statement_close(&q);

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "storage/statement_sqlite.h"
 #include "wire/versions.h"
 
@@ -99,6 +100,7 @@ static bool load_cluster(sqlite3 *db, struct state *s)
         good = good && ring_decode(&ring, statement_get_blob(&q)) == ERR_OK;
         s->settling = statement_get_number(&q) != 0;
         s->lease_us = statement_get_number(&q);
+        s->lease_us = mutant(M_LEASELOST) ? 0 : s->lease_us;
         s->view.fleet.high = statement_get_number(&q);
     }
     if (good) {

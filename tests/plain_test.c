@@ -30,6 +30,11 @@ static void controls_and_what_is_no_utf8_are_not_plain(void **state)
         {"\xc0\x8a", "??"}, // a line's end that is written too long
         {"\xe5\xae", "??"}, // cut short
         {"\xff\xf5\x80\x80\x80", "?????"},
+        {"\xe0\x82\x9b\xf0\x80\x82\x9b", "???????"}, // C1, written too long
+        {"\xed\xa0\x80\xed\xbf\xbf", "??????"},      // halves of UTF-16
+        {"\xf4\x90\x80\x80", "????"},                // beyond Unicode
+        {"\xe0\xa0\x80\xed\x9f\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf",
+         "\xe0\xa0\x80\xed\x9f\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"},
     };
 
     (void)state;
