@@ -319,3 +319,8 @@ void admin_free(Rh__AdminReply *reply)
         rh__admin_reply__free_unpacked(reply, NULL);
     }
 }
+
+const char *role_text(const char *role)
+{
+    return role[0] == '\0' ? "default" : role;
+}

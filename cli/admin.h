@@ -54,4 +54,7 @@ void admin_turn(struct admin *a);
  * no port. */
 MUST_CHECK enum err admin_split(const char *text, char out[][128], size_t max, size_t *count);
 
+/* "default" for the role without a name. */
+const char *role_text(const char *role);
+
 #endif

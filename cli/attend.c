@@ -2,10 +2,10 @@
 #include "cli/attend.h"
 
 bool attend_open(struct attend *a, const struct http_options *http, const char *daemon,
-                 struct overview *overview)
+                 const struct http_fleet *fleet)
 {
     *a = (struct attend){.daemon = daemon, .pages = pages_new()};
-    return http_open(http, daemon, a->pages, overview, &a->http) &&
+    return http_open(http, daemon, a->pages, fleet, &a->http) &&
            supervisor_open(daemon, a->pages, &a->supervisor);
 }
 

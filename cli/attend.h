@@ -16,10 +16,10 @@ struct attend {
     struct supervisor *supervisor;
 };
 
-/* Begin. False after printing why not; attend_close() is due all the same. `overview` as of
+/* Begin. False after printing why not; attend_close() is due all the same. `fleet` as of
  * http_open(). */
 bool attend_open(struct attend *a, const struct http_options *http, const char *daemon,
-                 struct overview *overview);
+                 const struct http_fleet *fleet);
 /* Read again what files say. False after printing what is wrong: nothing changed. */
 bool attend_reload(struct attend *a, const struct http_options *http);
 void attend_close(struct attend *a);

@@ -410,6 +410,7 @@ static int run(struct settings *s, int argc, char **argv)
 {
     struct coordinator_settings *c = CONTAINER_OF(s, struct coordinator_settings, settings);
     struct overview overview = {.tls = c->o.tls, .lock = PTHREAD_MUTEX_INITIALIZER};
+    const struct http_fleet fleet = {.context = &overview, .put = overview_put};
     struct attend attend;
     struct reread reread = {
         .running = s, .argc = argc, .argv = argv, .attend = &attend, .http = &c->http};
@@ -418,7 +419,7 @@ static int run(struct settings *s, int argc, char **argv)
     (void)snprintf(overview.cluster, sizeof overview.cluster, "%s", c->o.cluster);
     c->o.overview = &overview;
     c->o.source = reread_begin(&reread);
-    if (attend_open(&attend, &c->http, "coordinator", &overview)) {
+    if (attend_open(&attend, &c->http, "coordinator", &fleet)) {
         c->o.pages = attend.pages;
         code = coordinator_run(&c->o);
     }

@@ -49,8 +49,8 @@ static const char *const status_word[ANSWERS] = {"200", "401", "404", "405", "42
 
 struct http {
     struct MHD_Daemon *server;
-    struct pages *pages;       /* borrowed, as the next */
-    struct overview *overview; /* NULL = no web page */
+    struct pages *pages;            /* borrowed, as the next */
+    const struct http_fleet *fleet; /* NULL = no web page */
     bool has_token;
     bool is_local;        /* on loopback: who asks names no other host */
     pthread_mutex_t lock; /* the token */
@@ -263,11 +263,11 @@ static const struct route *find(const char *path)
 }
 
 /* Blocks this thread for a second at most: a prober may wait for so long. */
-static enum MHD_Result answer_overview(struct http *h, struct MHD_Connection *connection)
+static enum MHD_Result answer_fleet(struct http *h, struct MHD_Connection *connection)
 {
     const char *known = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "ring");
     struct buffer text = {0};
-    const bool answered = overview_put(h->overview, known == NULL ? "" : known, &text);
+    const bool answered = h->fleet->put(h->fleet->context, known == NULL ? "" : known, &text);
 
     return answer(h,
                   connection,
@@ -289,7 +289,7 @@ static enum MHD_Result answer_path(struct http *h, struct MHD_Connection *connec
                                    const char *path)
 {
     const struct route *route = find(path);
-    const struct site_file *file = h->overview == NULL ? NULL : site_find(path);
+    const struct site_file *file = h->fleet == NULL ? NULL : site_find(path);
 
     if (file != NULL) { // there is nothing in it that others may not see
         return answer_file(h, connection, file);
@@ -300,8 +300,8 @@ static enum MHD_Result answer_path(struct http *h, struct MHD_Connection *connec
     if (route != NULL) {
         return answer_page(h, connection, route);
     }
-    if (h->overview != NULL && strcmp(path, "/fleet") == 0) {
-        return answer_overview(h, connection);
+    if (h->fleet != NULL && strcmp(path, "/fleet") == 0) {
+        return answer_fleet(h, connection);
     }
     return strcmp(path, "/") == 0 ? answer_text(h, connection, ANSWERED_200, index_text)
                                   : answer_text(h, connection, ANSWERED_404, "no such page\n");
@@ -484,7 +484,7 @@ static bool start(struct http *h, int fd)
 }
 
 bool http_open(const struct http_options *o, const char *daemon, struct pages *pages,
-               struct overview *overview, struct http **out)
+               const struct http_fleet *fleet, struct http **out)
 {
     const char *path = unix_path(o);
     struct http *h = NULL;
@@ -495,7 +495,7 @@ bool http_open(const struct http_options *o, const char *daemon, struct pages *p
     }
     h = mem_new(1, sizeof *h);
     h->pages = pages;
-    h->overview = overview;
+    h->fleet = fleet;
     h->end_fd = -1;
     (void)pthread_mutex_init(&h->lock, NULL);
     if (!load_token(&h->token, o, daemon)) {

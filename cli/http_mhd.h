@@ -8,8 +8,8 @@
 #ifndef CLI_HTTP_MHD_H
 #define CLI_HTTP_MHD_H
 
+#include "base/bytes.h"
 #include "cli/options.h"
-#include "cli/overview.h"
 #include "wire/address.h"
 #include "wire/page_uv.h"
 
@@ -26,12 +26,21 @@ struct option http_token_option(struct http_options *o);
  * without a token, or a file that is none. */
 bool http_check(const struct http_options *o, const char *daemon);
 
+/* What the web page shows. */
+struct http_fleet {
+    void *context;
+    /* Append it as JSON. `known` is the version of the ring that the page has, "" = none. False: it
+     * could not be had, and the text says why. Called on the thread of HTTP, for a second at most.
+     */
+    bool (*put)(void *context, const char *known, struct buffer *out);
+};
+
 struct http;
 /* Listen, and answer from a thread of its own. False after printing why not. Nothing to do is done:
- * *out is NULL then. `overview`: serve the web page, which shows this; NULL = none. It and `pages`
- * are borrowed until http_close(). */
+ * *out is NULL then. `fleet`: serve the web page, which shows this; NULL = none. It and `pages` are
+ * borrowed until http_close(). */
 bool http_open(const struct http_options *o, const char *daemon, struct pages *pages,
-               struct overview *overview, struct http **out);
+               const struct http_fleet *fleet, struct http **out);
 /* Read the file of the token again. False after printing what is wrong: the one it had goes on.
  * Takes NULL. */
 bool http_reload(struct http *h, const struct http_options *o, const char *daemon);

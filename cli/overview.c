@@ -3,7 +3,6 @@
 
 #include "cli/admin.h"
 #include "cli/json.h"
-#include "cli/query.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -192,8 +191,9 @@ void overview_set_coordinators(struct overview *o, const char *coordinators)
     (void)pthread_mutex_unlock(&o->lock);
 }
 
-bool overview_put(struct overview *o, const char *known, struct buffer *out)
+bool overview_put(void *overview, const char *known, struct buffer *out)
 {
+    struct overview *o = overview;
     char coordinators[OVERVIEW_COORDINATORS_SIZE];
 
     (void)pthread_mutex_lock(&o->lock);

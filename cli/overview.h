@@ -24,9 +24,10 @@ struct overview {
 /* They are these from now on. Any thread. */
 void overview_set_coordinators(struct overview *o, const char *coordinators);
 
-/* Append it: {"schema":1,"cluster":…}; docs/metrics.md has the fields. The vnodes are left out when
- * the ring's version is still `known` and nothing moves: they are the most of it. False: no leader
- * answered within a second; the text says so. Blocks; any thread that isn't a daemon's loop. */
-bool overview_put(struct overview *o, const char *known, struct buffer *out);
+/* What struct http_fleet wants of a struct overview. Append {"schema":1,"cluster":…};
+ * docs/metrics.md has the fields. The vnodes are left out when the ring's version is still `known`
+ * and nothing moves: they are the most of it. False: no leader answered within a second; the text
+ * says so. Blocks; any thread that isn't a daemon's loop. */
+bool overview_put(void *overview, const char *known, struct buffer *out);
 
 #endif

@@ -131,11 +131,6 @@ const char *digest_text(uint64_t digest0, uint64_t digest1, char out[33])
     return out;
 }
 
-const char *role_text(const char *role)
-{
-    return role[0] == '\0' ? "default" : role;
-}
-
 const char *query_who(char *text, size_t size)
 {
     const struct passwd *account = getpwuid(geteuid());

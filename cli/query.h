@@ -54,7 +54,4 @@ const char *digest_text(uint64_t digest0, uint64_t digest1, char out[33]);
 /* "alice@build-7": who sits here, also behind sudo, for the audit history. Returns `text`. */
 const char *query_who(char *text, size_t size);
 
-/* "default" for the role without a name. */
-const char *role_text(const char *role);
-
 #endif

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "ring/inspect.h"
 #include "wire/control.h"
-#include "wire/link.h"
+#include "wire/hello.h"
 #include "wire/mend.h"
 
 #include <inttypes.h>

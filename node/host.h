@@ -53,7 +53,7 @@
 #include "node/waits.h"
 #include "ring/view.h"
 #include "wire/control.pb-c.h"
-#include "wire/link.h"
+#include "wire/hello.h"
 #include "wire/record.h"
 
 struct host;

@@ -11,7 +11,7 @@
 
 #include "base/list.h"
 #include "base/table.h"
-#include "wire/link.h"
+#include "wire/hello.h"
 
 /* Is it who it says? */
 enum standing {

@@ -38,7 +38,7 @@
 #include "txn/coordinator.h"
 #include "txn/phases.h"
 #include "wire/control.h"
-#include "wire/link.h"
+#include "wire/hello.h"
 
 enum {
     HISTORY_MAX = 256,  /* deltas kept in memory */

@@ -16,7 +16,7 @@
 
 #include "base/metrics.h"
 #include "wire/frame.h"
-#include "wire/link.h"
+#include "wire/hello.h"
 
 #include <stdbool.h>
 #include <stdint.h>

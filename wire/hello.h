@@ -2,18 +2,42 @@
  *
  * The hello: who is at the other end of a link, and may the two of us talk?
  *
- * Pure. struct hello is in wire/link.h, its message in wire/control.proto.
+ * Pure. Its message is in wire/control.proto.
  */
 #ifndef WIRE_HELLO_H
 #define WIRE_HELLO_H
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "wire/link.h"
+#include "base/fleet_id.h"
 #include "wire/refusals.h"
+#include "wire/versions.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+enum link_role { ROLE_COORDINATOR = 1, ROLE_NODE = 2, ROLE_GATEWAY = 3, ROLE_CLI = 4 };
+
+enum { LINK_NAME_MAX = 63 };
+
+/* What each side says first. Another cluster or fleet, or no protocol in common, is refused with a
+ * reason that both sides log. */
+struct hello {
+    char product[32];         /* "ringhold 0.1.0" */
+    struct versions protocol; /* of links */
+    struct versions format;   /* of the fleet, that it reads */
+    uint32_t in_force;        /* coordinator: the fleet's format, 0 = it does not know yet */
+    char cluster[LINK_NAME_MAX + 1];
+    struct fleet_id fleet; /* that it belongs to, once it does; never a CLI's */
+    enum link_role role;
+    char name[LINK_NAME_MAX + 1]; /* node or gateway name; "1".."5" for a coordinator */
+    uint64_t incarnation;         /* node: 0 before REGISTER; gateway: its random id */
+    uint64_t identity;            /* coordinator: its folder's identity */
+    bool pristine;                /* coordinator: never took part in a group */
+    char address[128];            /* where the sender listens for links, "" = nowhere */
+    uint64_t voters;              /* coordinator: digest of its voter list, 0 = none */
+};
 
 enum { HELLO_REASON_MAX = 224 };
 

@@ -18,35 +18,11 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "base/fleet_id.h"
 #include "wire/frame.h"
-#include "wire/refusals.h"
-#include "wire/versions.h"
+#include "wire/hello.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-enum link_role { ROLE_COORDINATOR = 1, ROLE_NODE = 2, ROLE_GATEWAY = 3, ROLE_CLI = 4 };
-
-enum { LINK_NAME_MAX = 63 };
-
-/* What each side says first. Another cluster or fleet, or no protocol in common, is refused with a
- * reason that both sides log. */
-struct hello {
-    char product[32];         /* "ringhold 0.1.0" */
-    struct versions protocol; /* of links */
-    struct versions format;   /* of the fleet, that it reads */
-    uint32_t in_force;        /* coordinator: the fleet's format, 0 = it does not know yet */
-    char cluster[LINK_NAME_MAX + 1];
-    struct fleet_id fleet; /* that it belongs to, once it does; never a CLI's */
-    enum link_role role;
-    char name[LINK_NAME_MAX + 1]; /* node or gateway name; "1".."5" for a coordinator */
-    uint64_t incarnation;         /* node: 0 before REGISTER; gateway: its random id */
-    uint64_t identity;            /* coordinator: its folder's identity */
-    bool pristine;                /* coordinator: never took part in a group */
-    char address[128];            /* where the sender listens for links, "" = nowhere */
-    uint64_t voters;              /* coordinator: digest of its voter list, 0 = none */
-};
 
 /* Files (PEM) for TLS between our processes; all NULL = none. Borrowed. */
 struct link_files {

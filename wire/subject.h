@@ -15,7 +15,7 @@
 #define WIRE_SUBJECT_H
 
 #include "base/bytes.h"
-#include "wire/link.h"
+#include "wire/hello.h"
 #include "wire/refusals.h"
 
 #include <stdbool.h>

@@ -24,6 +24,7 @@
 #define WIRE_TLS_H
 
 #include "base/bytes.h"
+#include "wire/link.h"
 #include "wire/subject.h"
 
 enum {
