@@ -75,7 +75,8 @@
     X(M_OLDLEADS, "the leader of an old generation goes on as if it led")             \
     X(M_OLDSTATE, "a generation begins from an older state than the SEAL's")          \
     X(M_TERMSANEW, "terms begin anew with each generation")                           \
-    X(M_UNFOUNDED, "a generation begins before it is on the disk")
+    X(M_UNFOUNDED, "a generation begins before it is on the disk")                    \
+    X(M_KEEPLINKS, "who stood still reads what lay in its sockets meanwhile")
 
 /* Of what is on a disk: the simulator, over shipped files. */
 #define MUTANT_STORAGE_LIST(X)                              \

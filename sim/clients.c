@@ -115,6 +115,20 @@ void clients_orphaned(struct fleet *f, struct session *s)
     resume_later(f, s);
 }
 
+/* By its own clock the client gave it up: it says so to its user, and asks no more. */
+static bool is_over(struct fleet *f, struct ask *a)
+{
+    if (f->world.now_us - a->sent_us < (uint64_t)REQUEST_TTL_MAX_MS * 1000) {
+        return false;
+    }
+    a->answered = true;
+    a->code = REPLY_TIMEOUT;
+    a->answered_us = f->world.now_us;
+    f->ledger.open--;
+    f->ledger.answers[REPLY_TIMEOUT]++;
+    return true;
+}
+
 /* All that is unanswered, in order, through any gateway that is there. What it does not take at
  * once, because it is stopped meanwhile, waits for the next try. */
 static void on_resume(void *context, const struct world_event *event)
@@ -138,7 +152,7 @@ static void on_resume(void *context, const struct world_event *event)
     for (size_t i = s->low; i < s->asked.count && s->gateway == g; i++) {
         struct ask *a = ledger_find(f, s->asked.uid[i]);
 
-        if (a->answered) {
+        if (a->answered || is_over(f, a)) {
             continue;
         }
         if (!can_ask(g)) {

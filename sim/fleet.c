@@ -379,23 +379,24 @@ static uint64_t heal_at(const struct fleet *f)
 
 void sim_fleet_run(struct fleet *f)
 {
-    const uint64_t heal_us = heal_at(f);
-
+    f->heal_us = heal_at(f);
     start(f);
     world_run_until(&f->world, world_between(&f->world, 0, START_US));
     clients_start(f);
     players_start(f);
     world_run_until(&f->world, START_US);
     nemesis_start(f);
-    world_run_until(&f->world, heal_us);
+    while (f->world.checker == NULL && f->world.now_us < f->heal_us) {
+        world_run_until(&f->world, f->heal_us);
+    }
     if (f->world.checker != NULL) {
         return;
     }
     nemesis_heal(f);
     players_heal(f);
-    world_run_until(&f->world, heal_us + WORK_AFTER_HEAL_US);
+    world_run_until(&f->world, f->heal_us + WORK_AFTER_HEAL_US);
     f->working = false;
-    await_quiet(f, heal_us + QUIET_MAX_US);
+    await_quiet(f, f->heal_us + QUIET_MAX_US);
     if (f->world.checker == NULL) {
         clients_probe(f);
         await_quiet(f, f->world.now_us + PROBE_US);

@@ -56,6 +56,7 @@ enum profile {
     PROFILE_CLOCKS,       /* clocks beyond their bound: only the store is safe, and judged */
     PROFILE_SESSIONS,     /* as MIXED, with players; they are in some of the others, too */
     PROFILE_COORDINATORS, /* as MIXED, on shipped replicas whose voters change, sim/group.h */
+    PROFILE_PAUSES,       /* stops beyond everything that is kept for a time, of one and of all */
 };
 const char *profile_name(enum profile p);
 bool profile_named(const char *name, enum profile *p);
@@ -78,6 +79,8 @@ struct fleet_faults {
     uint64_t node_torn_pm;   /* of a thousand steps with effects: crash between two of them */
     uint64_t leader_torn_pm; /* likewise: the leader falls or dies between two effects */
     uint64_t pause_us;       /* a process is stopped */
+    uint64_t stop_us;        /* one is stopped for longer than something is kept */
+    uint64_t stop_all_us;    /* likewise all of them at once */
     uint64_t pause_torn_pm;  /* of ten thousand steps with effects: stopped between two of them */
     uint64_t pause_max_us;
     uint64_t suspend_pm; /* so many of a thousand pauses are of the whole machine */
@@ -218,6 +221,15 @@ struct sim_client {
 
 struct sim_group;
 
+/* What is kept for a while; totals tell how many stops went beyond each. */
+enum pause_keep {
+    PAUSE_LEASE,
+    PAUSE_CONN,    /* what a link may hold back, T_conn */
+    PAUSE_LINGER,  /* forwards for what was given away */
+    PAUSE_SESSION, /* what guards against copies of requests */
+    PAUSE_KEEPS
+};
+
 struct fleet_options {
     uint64_t seconds; /* of faults */
     unsigned nodes;   /* at most; 0 = drawn */
@@ -269,7 +281,8 @@ struct fleet {
                                                 had owners first; 0 = not yet; [0]: the default */
     bool working;                            /* clients send */
     bool healed;
-    uint64_t heal_us;
+    uint64_t heal_us;        /* or when it is to come */
+    uint64_t asleep_us;      /* all stand still until then, and nothing else goes wrong */
     struct history *history; /* where it is written down, NULL = nowhere; the caller's */
     uint64_t lease_told_us[FLEET_NODES_MAX];
     uint64_t crashes; /* of nodes */
@@ -278,6 +291,8 @@ struct fleet {
     uint64_t resumed; /* sessions, through another gateway */
     uint64_t restores;
     uint64_t pauses;
+    uint64_t pauses_beyond[PAUSE_KEEPS];
+    uint64_t stops_of_all;
     uint64_t cuts;
     uint64_t changes;
 };
@@ -318,7 +333,7 @@ enum pause_kind {
     PAUSE_FREEZE,  /* by a hypervisor: no clock goes on */
 };
 
-/* Stop `p` for so long; what comes for it waits. */
+/* Stop `p` for so long, or longer if it stands still already; what comes for it waits. */
 void pause_begin(struct fleet *f, struct process *p, uint64_t time_us, enum pause_kind kind);
 /* It died: nothing waits any longer. */
 void pause_end(struct fleet *f, struct process *p);

@@ -14,11 +14,14 @@ static void on_tick(void *context, const struct world_event *event)
     if (!g->process.up || g->process.life != event->b) {
         return;
     }
-    world_at(
-        &f->world,
-        f->world.now_us + world_between(&f->world, 10000, 50000),
-        (struct world_event){
-            .run = on_tick, .context = f, .a = event->a, .b = event->b, .gate = &g->process.gate});
+    world_at(&f->world,
+             f->world.now_us + world_between(&f->world, 10000, 50000),
+             (struct world_event){.run = on_tick,
+                                  .context = f,
+                                  .a = event->a,
+                                  .b = event->b,
+                                  .gate = &g->process.gate,
+                                  .timer = true});
     gateway_step(f, g, (struct router_event){.type = ROUTER_TICK});
     if (!g->process.gate.shut) {
         hall_tick(f, g);
@@ -63,7 +66,8 @@ void gateway_start(struct fleet *f, struct sim_gateway *g)
                                   .context = f,
                                   .a = (uint64_t)(g - f->gateway),
                                   .b = g->process.life,
-                                  .gate = &g->process.gate});
+                                  .gate = &g->process.gate,
+                                  .timer = true});
 }
 
 static void on_restart(void *context, const struct world_event *event)

@@ -100,6 +100,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_UNFOUNDED] = PROFILE_COORDINATORS,
         [M_LEASELOST] = PROFILE_LEASE,
         [M_ERALOST] = PROFILE_RESTORE,
+        [M_KEEPLINKS] = PROFILE_PAUSES,
     };
 
     return ground[m];

@@ -16,13 +16,19 @@ static void again(struct fleet *f, uint64_t mean_us, world_run run)
     }
 }
 
+/* While all stand still nothing else goes wrong: what they find later is what they left. */
+static bool acts(const struct fleet *f)
+{
+    return !f->healed && f->world.now_us >= f->asleep_us;
+}
+
 static void on_node_crash(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
     struct sim_node *n = &f->node[world_between(&f->world, 0, f->nodes - 1)];
 
     (void)event;
-    if (!f->healed && n->core != NULL) {
+    if (acts(f) && n->core != NULL) {
         node_crash(f, n);
     }
     again(f, f->faults.node_crash_us, on_node_crash);
@@ -34,7 +40,7 @@ static void on_coordinator_crash(void *context, const struct world_event *event)
     struct sim_coordinator *c = &f->coordinator[world_between(&f->world, 0, f->coordinators - 1)];
 
     (void)event;
-    if (!f->healed && c->core != NULL) {
+    if (acts(f) && c->core != NULL) {
         coordinator_crash(f, c);
     }
     again(f, f->faults.coordinator_crash_us, on_coordinator_crash);
@@ -46,7 +52,7 @@ static void on_gateway_crash(void *context, const struct world_event *event)
     struct sim_gateway *g = &f->gateway[world_between(&f->world, 0, f->gateways - 1)];
 
     (void)event;
-    if (!f->healed && g->core != NULL) {
+    if (acts(f) && g->core != NULL) {
         gateway_crash(f, g);
     }
     again(f, f->faults.gateway_crash_us, on_gateway_crash);
@@ -57,7 +63,7 @@ static void on_leader_fall(void *context, const struct world_event *event)
     struct fleet *f = context;
 
     (void)event;
-    if (!f->healed) {
+    if (acts(f)) {
         coordinators_fall(f, UINT64_MAX);
     }
     again(f, f->faults.leader_fall_us, on_leader_fall);
@@ -68,7 +74,7 @@ static void on_reset(void *context, const struct world_event *event)
     struct fleet *f = context;
 
     (void)event;
-    if (!f->healed) {
+    if (acts(f)) {
         // Without its coordinators a node is fenced, and its memory is lost.
         network_reset_any(&f->network, f->profile != PROFILE_CALM);
     }
@@ -121,10 +127,85 @@ static void on_pause(void *context, const struct world_event *event)
     struct fleet *f = context;
 
     (void)event;
-    if (!f->healed) {
+    if (acts(f)) {
         nemesis_pause(f, any_process(f));
     }
     again(f, f->faults.pause_us, on_pause);
+}
+
+/* ---- stops beyond what is kept ---- */
+
+enum { STOP_US = 1000000 }; /* as far apart they begin at most, and end */
+
+/* For longer than a link may hold something back, than forwards are remembered, than all. */
+static uint64_t stop_time(struct fleet *f)
+{
+    static const uint64_t least_us[] = {1 * S, 5 * S, 5 * S, 31 * S, 121 * S, 121 * S};
+    const uint64_t i = world_between(&f->world, 0, sizeof least_us / sizeof least_us[0] - 1);
+
+    return least_us[i] + world_between(&f->world, 0, least_us[i] / 4);
+}
+
+static void on_stop(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    uint64_t time_us = stop_time(f);
+
+    (void)event;
+    // What the others do meanwhile takes its time: one that is longer than the rest of the seed.
+    if (acts(f)) {
+        const uint64_t end_us = f->world.now_us + time_us + 2 * S;
+
+        f->heal_us = end_us > f->heal_us ? end_us : f->heal_us;
+        pause_begin(f, any_process(f), time_us, PAUSE_STOP);
+    }
+    if (time_us < 31 * S) {
+        again(f, f->faults.stop_us, on_stop);
+    }
+}
+
+static void on_stop_one_of_all(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    struct process *p = fleet_process(f, (unsigned)event->c);
+
+    if (!f->healed) {
+        const uint64_t until_us = event->a + world_between(&f->world, 0, event->b);
+
+        pause_begin(f, p, until_us - f->world.now_us, PAUSE_STOP);
+    }
+}
+
+/* All of them, within a moment; and they go on so. */
+static void on_stop_all(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+    const uint64_t time_us = stop_time(f);
+    const uint64_t apart_us = world_chance(&f->world, 500) ? 2 * MS : STOP_US;
+
+    (void)event;
+    if (acts(f)) {
+        TRACE(&f->world, "net", "STOP of all for %llu ms", (unsigned long long)time_us / MS);
+        f->stops_of_all++;
+        f->asleep_us = f->world.now_us + time_us + apart_us;
+        f->heal_us += time_us;
+        for (unsigned i = 0; i < fleet_size(f); i++) {
+            world_at(&f->world,
+                     f->world.now_us + world_between(&f->world, 0, apart_us / 2),
+                     (struct world_event){.run = on_stop_one_of_all,
+                                          .context = f,
+                                          .a = f->world.now_us + time_us,
+                                          .b = apart_us,
+                                          .c = i});
+        }
+    }
+    if (f->faults.stop_all_us > 0 && !f->healed) {
+        const uint64_t awake_us = f->asleep_us > f->world.now_us ? f->asleep_us : f->world.now_us;
+
+        world_at(&f->world,
+                 awake_us + world_gap(&f->world, f->faults.stop_all_us),
+                 (struct world_event){.run = on_stop_all, .context = f});
+    }
 }
 
 /* ---- cuts ---- */
@@ -184,7 +265,7 @@ static void on_island(void *context, const struct world_event *event)
 
     (void)event;
     again(f, f->faults.island_us, on_island);
-    if (f->healed) {
+    if (!acts(f)) {
         return;
     }
     // Half of the time it hears one of them yet: a leader that is none any more.
@@ -204,7 +285,7 @@ static void on_restore(void *context, const struct world_event *event)
     const size_t count = f->raft.log_count;
 
     (void)event;
-    if (!f->healed) {
+    if (acts(f)) {
         // One that does not hear of it goes on as long as its lease lasts.
         if (world_chance(&f->world, 700)) {
             cut_off(f,
@@ -238,7 +319,7 @@ static void on_stuck(void *context, const struct world_event *event)
     struct fleet *f = context;
 
     (void)event;
-    if (!f->healed) {
+    if (acts(f)) {
         cut_for(f,
                 &f->gateway[world_between(&f->world, 0, f->gateways - 1)].process,
                 &f->node[world_between(&f->world, 0, f->nodes - 1)].process,
@@ -260,7 +341,7 @@ static void on_cut(void *context, const struct world_event *event)
 
     (void)event;
     again(f, f->faults.cut_us, on_cut);
-    if (f->healed || one == other) {
+    if (!acts(f) || one == other) {
         return;
     }
     f->cuts++;
@@ -323,7 +404,7 @@ static void on_change(void *context, const struct world_event *event)
     struct fleet *f = context;
 
     (void)event;
-    if (!f->healed) {
+    if (acts(f)) {
         f->changes++;
         change(f, &f->node[world_between(&f->world, 0, f->nodes - 1)]);
     }
@@ -341,6 +422,8 @@ void nemesis_start(struct fleet *f)
     again(f, f->faults.cut_us, on_cut);
     again(f, f->faults.change_us, on_change);
     again(f, f->faults.pause_us, on_pause);
+    again(f, f->faults.stop_us, on_stop);
+    again(f, f->faults.stop_all_us, on_stop_all);
     again(f, f->faults.stuck_us, on_stuck);
     again(f, f->faults.island_us, on_island);
     group_changes_start(f);

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "wire/stall.h"
 
 #include <string.h>
 
@@ -101,7 +102,8 @@ static void dial_later(struct network *n, struct net_dial *d, uint64_t in_us)
     world_at(
         n->world,
         n->world->now_us + in_us,
-        (struct world_event){.run = on_dial, .context = n, .a = d->index, .gate = &d->from->gate});
+        (struct world_event){
+            .run = on_dial, .context = n, .a = d->index, .gate = &d->from->gate, .timer = true});
 }
 
 static void on_up(void *context, const struct world_event *event)
@@ -249,7 +251,10 @@ static void link_break(struct network *n, struct net_link *link, uint64_t notice
     }
     link->broken = true;
     for (size_t i = 0; i < 2; i++) {
-        end_break(n, &link->end[i], notice_us, world_chance(n->world, 500));
+        const bool drain = world_chance(n->world, 500);
+
+        // What came for a process that stands still lies in its kernel.
+        end_break(n, &link->end[i], notice_us, drain || link->end[i].me->gate.shut);
     }
 }
 
@@ -303,6 +308,11 @@ static void on_stalled(void *context, const struct world_event *event)
         event->b != n->stalls[end->other->number]) {
         return;
     }
+    // Who stands still itself counts the time that it is awake.
+    if (end->me->gate.shut || n->world->now_us - end->me->awake_us < SILENCE_US) {
+        world_at(n->world, n->world->now_us + SILENCE_US, *event);
+        return;
+    }
     n->resets++;
     link_break(n, end->link, 1000000);
 }
@@ -319,6 +329,22 @@ void network_stall(struct network *n, struct process *p)
                 n->world,
                 n->world->now_us + SILENCE_US,
                 (struct world_event){.run = on_stalled, .context = n, .a = end->id, .b = stall});
+        }
+    }
+}
+
+void network_resume(struct network *n, struct process *p, uint64_t gap_us)
+{
+    p->awake_us = n->world->now_us;
+    for (size_t i = 0; stall_is_stale(gap_us, SILENCE_US) && i < n->end_count; i++) {
+        struct net_end *end = n->end[i];
+
+        if (end->me == p && end->my_life == p->life && end->up && !end->deaf) {
+            end->deaf = true;
+            n->stale++;
+            if (!end->link->broken) {
+                link_break(n, end->link, 1000);
+            }
         }
     }
 }
@@ -389,7 +415,8 @@ static void on_silence(void *context, const struct world_event *event)
     for (size_t i = 0; i < n->end_count; i++) {
         struct net_end *end = n->end[i];
 
-        if (end->me->number == to && end->other->number == from && !end->link->broken) {
+        if (end->me->number == to && end->other->number == from && !end->link->broken &&
+            !end->me->gate.shut) {
             n->resets++;
             link_break(n, end->link, 1000000);
         }

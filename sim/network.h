@@ -30,9 +30,11 @@ struct process {
     bool up;
     uint64_t life; /* grows with each start */
     struct sim_clock clock;
-    struct world_gate gate; /* shut while it stands still (sim/pause.c) … */
-    uint64_t stood_us;      /* … since then … */
-    int stood_kind;         /* … as enum pause_kind */
+    struct world_gate gate;  /* shut while it stands still (sim/pause.c) … */
+    uint64_t stood_us;       /* … since then … */
+    uint64_t stood_until_us; /* … at least so long … */
+    int stood_kind;          /* … as enum pause_kind */
+    uint64_t awake_us;       /* it went on then */
 };
 
 struct net_link;
@@ -91,6 +93,7 @@ struct network {
     uint64_t sent;
     uint64_t lost;
     uint64_t resets;
+    uint64_t stale; /* ends that were dropped with what lay there, as their process stood still */
 };
 
 void network_init(struct network *n, struct world *world, const struct net_events *events);
@@ -109,6 +112,9 @@ void network_send(struct network *n, struct net_end *from, int type, struct byte
 void network_crash(struct network *n, struct process *p, bool clean);
 /* `p` stands still: others give up their links to it when it is silent for too long. */
 void network_stall(struct network *n, struct process *p);
+/* `p` goes on, after so long by its own clock: what lies in its sockets is read behind its timers,
+ * or goes with its links (wire/stall.h). */
+void network_resume(struct network *n, struct process *p, uint64_t gap_us);
 /* Break all data links of `p`: they are to say hello again. */
 void network_renew(struct network *n, const struct process *p);
 /* Is there a link that is dead, and an end that has not noticed? */

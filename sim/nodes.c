@@ -34,7 +34,7 @@ static void on_tick(void *context, const struct world_event *event)
     node_later(f,
                n,
                f->world.now_us + world_between(&f->world, 10000, 50000),
-               (struct world_event){.run = on_tick, .gate = &n->process.gate});
+               (struct world_event){.run = on_tick, .gate = &n->process.gate, .timer = true});
     node_calls_tick(f, n);
     sim_stage_tick(f, n);
     node_step(f, n, (struct host_event){.type = HOST_TICK});
@@ -109,8 +109,10 @@ void node_start(struct fleet *f, struct sim_node *n)
     for (unsigned i = 0; i < f->coordinators; i++) {
         network_dial(&f->network, &n->process, &f->coordinator[i].process, i);
     }
-    node_later(
-        f, n, f->world.now_us, (struct world_event){.run = on_tick, .gate = &n->process.gate});
+    node_later(f,
+               n,
+               f->world.now_us,
+               (struct world_event){.run = on_tick, .gate = &n->process.gate, .timer = true});
 }
 
 static void stop(struct fleet *f, struct sim_node *n, bool clean)

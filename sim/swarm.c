@@ -27,6 +27,7 @@ static const struct {
     [PROFILE_CLOCKS] = {"clocks", 60},
     [PROFILE_SESSIONS] = {"sessions", 0}, // players_draw()
     [PROFILE_COORDINATORS] = {"coordinators", 60},
+    [PROFILE_PAUSES] = {"pauses", 60},
 };
 
 enum { PROFILES = sizeof profiles / sizeof profiles[0] };
@@ -169,6 +170,23 @@ static void draw_voters(struct fleet *f)
     x->raft.stale_max_us = world_between(&f->world, 500 * MS, 3 * S);
 }
 
+/* Requests wait long enough to be sent again, and then everything stands still. */
+static void draw_stops(struct fleet *f)
+{
+    struct fleet_faults *x = &f->faults;
+
+    x->stop_us = maybe(f, 500, 2 * S, 10 * S);
+    x->stop_all_us =
+        x->stop_us == 0 ? world_between(&f->world, 500 * MS, 4 * S) : maybe(f, 500, 1 * S, 8 * S);
+    x->stuck_us = maybe(f, 500, 50 * MS, 500 * MS);
+    x->node_crash_us = maybe(f, 200, 2 * S, 10 * S);
+    x->coordinator_crash_us = maybe(f, 200, 2 * S, 10 * S);
+    x->cut_us = maybe(f, 200, 500 * MS, 8 * S);
+    x->reset_us = maybe(f, 200, 500 * MS, 3 * S);
+    x->pause_us = 0;
+    x->pause_torn_pm = maybe(f, 300, 1, 5);
+}
+
 /* What each seed has, and then its profile. */
 static void draw_calm(struct fleet *f)
 {
@@ -258,6 +276,9 @@ static void draw_faults(struct fleet *f)
     }
     if (f->profile == PROFILE_COORDINATORS) {
         draw_voters(f);
+    }
+    if (f->profile == PROFILE_PAUSES) {
+        draw_stops(f);
     }
     if (f->profile == PROFILE_CLOCKS) {
         x->drift_ppm = world_between(&f->world, 150000, 600000);

@@ -28,6 +28,11 @@ void totals_count(struct totals *t, const struct fleet *f)
     t->crashes[1] += f->coordinator_crashes;
     t->crashes[2] += f->gateway_crashes;
     t->pauses += f->pauses;
+    for (size_t i = 0; i < PAUSE_KEEPS; i++) {
+        t->pauses_beyond[i] += f->pauses_beyond[i];
+    }
+    t->stops_of_all += f->stops_of_all;
+    t->stale += f->network.stale;
     t->cuts += f->cuts;
     t->restores += f->restores;
     t->leader_changes += f->raft.changes;
@@ -58,6 +63,11 @@ void totals_add(struct totals *t, const struct totals *more)
         t->crashes[i] += more->crashes[i];
     }
     t->pauses += more->pauses;
+    for (size_t i = 0; i < PAUSE_KEEPS; i++) {
+        t->pauses_beyond[i] += more->pauses_beyond[i];
+    }
+    t->stops_of_all += more->stops_of_all;
+    t->stale += more->stale;
     t->cuts += more->cuts;
     t->restores += more->restores;
     t->leader_changes += more->leader_changes;
@@ -127,6 +137,15 @@ void totals_print(const struct totals *t, double seconds)
                  t->resets,
                  t->pauses,
                  t->store_refused);
+    (void)printf("pauses beyond a lease %" PRIu64 ", a link %" PRIu64 ", forwards %" PRIu64
+                 ", what guards against copies %" PRIu64 "; of all at once %" PRIu64
+                 "; ends of links dropped for it %" PRIu64 "\n",
+                 t->pauses_beyond[PAUSE_LEASE],
+                 t->pauses_beyond[PAUSE_CONN],
+                 t->pauses_beyond[PAUSE_LINGER],
+                 t->pauses_beyond[PAUSE_SESSION],
+                 t->stops_of_all,
+                 t->stale);
     (void)printf("requests %" PRIu64 " (%" PRIu64 " by actors): OK %" PRIu64 ", UNKNOWN %" PRIu64
                  " (%.3f %%), TIMEOUT %" PRIu64 ", REJECTED %" PRIu64 "\n",
                  t->requests,

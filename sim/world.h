@@ -21,7 +21,8 @@ enum { WORLD_LINE_MAX = 240, WORLD_LINES_KEPT = 60 };
 
 struct world_event;
 
-/* A process that may stand still: its events wait until it goes on, in their order. */
+/* A process that may stand still: its events wait until it goes on, in their order, its timers
+ * before what it reads, as libuv has it. */
 struct world_gate {
     bool shut;
     struct world_event *late; /* owned */
@@ -42,6 +43,7 @@ struct world_event {
     uint64_t c;
     void *data;              /* owned by the world from world_at() on: freed after `run` */
     struct world_gate *gate; /* borrowed; NULL = it never waits */
+    bool timer;              /* of the process itself: nothing comes from outside */
 };
 
 struct world {

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "wire/hello.h"
 #include "wire/inject.h"
+#include "wire/stall.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -320,7 +321,7 @@ void links_poll(struct links *links, uint64_t now_us)
     if (!links->transport->writes_at_once) {
         inject_turn();
     }
-    if (links->now_us != 0 && gap_us >= (uint64_t)links->config.silence_ms * 1000) {
+    if (links->now_us != 0 && stall_is_stale(gap_us, (uint64_t)links->config.silence_ms * 1000)) {
         drop_stale(links, gap_us);
     }
     if (links->now_us == 0 || gap_us >= (uint64_t)links->config.ping_ms * 1000) {
