@@ -9,6 +9,7 @@
 # make races       SECONDS=60 ThreadSanitizer under load   make alerts   each fires in a real Prometheus
 # make install     DESTDIR= PREFIX=/usr/local              make dist     what is committed, as a tar.xz
 # make deb         Debian packages, in build/deb           make packages a fresh Debian installs and runs them
+# make linearizable MINUTES=60  histories of clients under faults, judged by porcupine
 # make clean                                               make drain-page writes docs/drain.md from a real terminal
 #
 # make SAN=address,undefined check     make CC=clang     make WERROR=1     make V=1     make DEPS=skip check
@@ -290,6 +291,11 @@ failover: setup-build-check
 	+@$(submake) $(binary)
 	@KILLS=$(or $(KILLS),30) tests/e2e/fault_failover.py $(binary)
 
+# What 16 clients saw for so long while the fleet was hurt, judged key by key by porcupine; SEED= draws the faults.
+linearizable: setup-build-check-e2e
+	+@$(submake) $(binary)
+	@MINUTES=$(or $(MINUTES),5) tests/e2e/fault_linearizable.py $(binary)
+
 # Players: 10,000 that drop the line and resume (BOTS=, SECONDS=); and what would harm them: a login storm (STORM=
 # attempts), one that does not read among FAST= others, SILENT= that say nothing, who sends a byte a second, garbage,
 # and one token that wants all (tests/e2e/campaign_greedy.py BINARY: that one alone).
@@ -410,7 +416,7 @@ packages: deb
 clean:
 	rm -rf build
 
-.PHONY: all demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover browser storm bots alerts drain-page bench run-bench \
+.PHONY: all demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable browser storm bots alerts drain-page bench run-bench \
         fuzz run-fuzz lint run-lint ship install dist deb run-deb packages clean
 .SECONDARY:
 -include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(out)/cli/main.d $(out)/sim/history_check.d
