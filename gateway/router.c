@@ -147,6 +147,15 @@ static void on_session_closed(struct router *r, const struct router_event *event
 }
 
 /* Its client was here when that version was known: what it asked before is tried again now. */
+static void on_wanted(struct router *r, const struct router_event *event)
+{
+    struct peer *peer = peer_find(&r->peers, event->slot);
+
+    if (peer != NULL) {
+        fleet_want_link(r, peer);
+    }
+}
+
 static void on_vouched(struct router *r, const struct router_event *event)
 {
     struct session *session = session_find(&r->sessions, event->session);
@@ -272,6 +281,9 @@ static void dispatch(struct router *r, const struct router_event *event)
         break;
     case ROUTER_VOUCHED:
         on_vouched(r, event);
+        break;
+    case ROUTER_WANTED:
+        on_wanted(r, event);
         break;
     }
 }

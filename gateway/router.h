@@ -100,6 +100,7 @@ enum router_event_type {
     ROUTER_CONTROL, /* coordinator, message */
     ROUTER_VIEW,    /* view: in a process that has one already and keeps it; it has changed */
     ROUTER_VOUCHED, /* session, first: its client has answered ROUTER_VOUCH */
+    ROUTER_WANTED,  /* slot: a link to it is needed for something else than requests */
 };
 
 struct router_event {

@@ -422,6 +422,9 @@ bool calls_take(struct calls *c, struct calls_effect *out)
     if (take_wait(c, out) || former_take(c, out)) {
         return true;
     }
+    if (c->out.count > 0) {
+        return calls_take(c, out); // A former's node is to be dialled.
+    }
     if (!c->tells) {
         return false;
     }

@@ -181,19 +181,9 @@ static bool take_answer(struct calls *c, struct calls_effect *out)
     return false;
 }
 
-static bool is_there(const struct calls *c, uint64_t incarnation)
-{
-    for (size_t i = 0; c->view != NULL && i < c->view->member_count; i++) {
-        if (c->view->member[i].incarnation == incarnation) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool is_over(const struct calls *c, const struct former *f)
 {
-    return c->now_us >= f->until_us || !is_there(c, f->incarnation) ||
+    return c->now_us >= f->until_us || calls_member(c, f->incarnation) == NULL ||
            (f->incarnation == c->incarnation && !is_under_way(c, f->session));
 }
 
@@ -229,8 +219,12 @@ bool former_take(struct calls *c, struct calls_effect *out)
     for (struct list_link *l = list_front(&c->formers); l != NULL; l = list_next(&c->formers, l)) {
         struct former *f = CONTAINER_OF(l, struct former, in_calls);
         const uint64_t peer = f->asked != 0 ? 0 : peer_of(c, f->incarnation);
+        const struct view_member *m = calls_member(c, f->incarnation);
 
-        if (peer != 0) {
+        if (f->asked == 0 && peer == 0 && m != NULL) {
+            // Nobody else may want a link to it.
+            calls_step(c, (struct router_event){.type = ROUTER_WANTED, .slot = m->slot}, c->now_us);
+        } else if (peer != 0) {
             f->asked = peer;
             settle.session = f->session;
             control.body_case = RH__CONTROL__BODY_SETTLE;

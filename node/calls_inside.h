@@ -83,6 +83,8 @@ void formers_look(struct calls *c);
 /* The next that is to be said to another node; false = nothing. */
 bool former_take(struct calls *c, struct calls_effect *out);
 
+/* Who that is, or NULL. */
+const struct view_member *calls_member(const struct calls *c, uint64_t incarnation);
 /* The link, or NULL. */
 struct road *calls_road(const struct calls *c, uint64_t peer);
 

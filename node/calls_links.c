@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct view_member *member_of(const struct calls *c, uint64_t incarnation)
+const struct view_member *calls_member(const struct calls *c, uint64_t incarnation)
 {
     for (size_t i = 0; c->view != NULL && i < c->view->member_count; i++) {
         if (c->view->member[i].incarnation == incarnation) {
@@ -24,7 +24,7 @@ static const struct view_member *member_of(const struct calls *c, uint64_t incar
 
 static uint16_t slot_of(const struct calls *c, const struct road *road)
 {
-    const struct view_member *m = member_of(c, road->incarnation);
+    const struct view_member *m = calls_member(c, road->incarnation);
     const bool fits = m != NULL && (strcmp(m->name, road->name) == 0 || mutant(M_NAME));
 
     return fits ? m->slot : RING_NODE_NONE;
@@ -172,7 +172,7 @@ static bool is_news(const struct calls *c, const struct ring *ring)
 /* The link without a wire. */
 static void use_own(struct calls *c, uint64_t now_us)
 {
-    const struct view_member *me = member_of(c, c->incarnation);
+    const struct view_member *me = calls_member(c, c->incarnation);
     struct road road = {.peer = CALLS_LINK, .incarnation = c->incarnation};
 
     if (me != NULL) {

@@ -58,9 +58,8 @@ uint64_t check_cast_missed(const struct fleet *f)
 {
     const struct players *p = f->players;
 
-    // A link that broke, or whoever died with it, takes what nobody asks for again along.
-    if (f->profile != PROFILE_CALM || f->faults.reset_us > 0) {
-        return 0;
+    if (f->profile != PROFILE_CALM) {
+        return 0; // who dies takes what nobody asks for again along
     }
     for (size_t i = 0; i < p->cast_count; i++) {
         const struct cast_made *c = &p->cast[i];

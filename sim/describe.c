@@ -47,6 +47,12 @@ static void describe_from_node(const Rh__Control *m)
             N(m->probe->call == NULL ? 0 : m->probe->call->seq),
             m->probe->hops);
         break;
+    case RH__CONTROL__BODY_SETTLE:
+        SAY("SETTLE %llx", N(m->settle->session));
+        break;
+    case RH__CONTROL__BODY_SETTLED:
+        SAY("SETTLED %llx", N(m->settled->session));
+        break;
     default:
         SAY("message %d", (int)m->body_case);
         break;

@@ -38,6 +38,7 @@ static size_t answered_count;
 static uint8_t payload[PAYLOAD];
 static uint64_t settle; /* sessions that were last said */
 static uint64_t settled;
+static uint16_t dialled; /* slot, last */
 
 static void note_sent(const struct calls_effect *e)
 {
@@ -81,6 +82,8 @@ static size_t take(size_t most)
             answered[answered_count++] = e.answer;
         } else if (e.type == CALLS_SEND && e.frame_type == FRAME_CONTROL) {
             note_said(&e);
+        } else if (e.type == CALLS_CONNECT) {
+            dialled = e.slot;
         }
     }
     calls_check(calls);
@@ -133,6 +136,7 @@ static int set_up(void **state)
     waiting = 0;
     sent_count = answered_count = 0;
     settle = settled = 0;
+    dialled = 0;
     view_init(&view, RING_GRID_MIN);
     view.key = (struct ring_key){1, 2};
     add_member(1, 11);
@@ -458,6 +462,20 @@ static void what_it_tells_behind_its_move_waits_for_what_it_told_before(void **s
     assert_string_equal(sent[sent_count - 1].id, "m7");
 }
 
+static void who_has_to_be_asked_is_dialled(void **state)
+{
+    (void)state;
+    calls_down(calls, PEER, now_us);
+    assert_int_equal(take(SIZE_MAX), 0);
+    assert_int_equal(dialled, 0);
+    room_comes();
+    assert_int_equal(take(SIZE_MAX), 0);
+    assert_int_equal(dialled, 2);
+    calls_up(calls, PEER, "n2", 12, now_us);
+    (void)take(SIZE_MAX);
+    assert_int_equal(settle, 77);
+}
+
 static void it_waits_no_longer_than_that_can_be_under_way(void **state)
 {
     (void)state;
@@ -532,6 +550,7 @@ int main(void)
         CASE(who_has_gone_still_sends_what_he_had_sent),
         CASE(another_incarnation_forgets_them),
         CASE(what_it_tells_behind_its_move_waits_for_what_it_told_before),
+        CASE(who_has_to_be_asked_is_dialled),
         CASE(it_waits_no_longer_than_that_can_be_under_way),
         CASE(a_call_waits_for_no_other_node),
         CASE(who_asks_is_told_when_all_was_answered),
