@@ -23,23 +23,30 @@ static bool is_named(const struct request_record *r, const struct call_name *nam
            r->session == name->session && r->seq == name->seq;
 }
 
+/* Either may be NULL. */
+static struct waiting *older(struct waiting *a, struct waiting *b)
+{
+    return a == NULL || (b != NULL && b->record.copy < a->record.copy) ? b : a;
+}
+
+/* Its oldest copy. */
 static struct waiting *named_in(const struct queue *q, const struct call_name *name)
 {
-    struct waiting *w = queue_front(q);
+    struct waiting *found = NULL;
 
-    while (w != NULL && !is_named(&w->record, name)) {
-        w = queue_next(q, w);
+    for (struct waiting *w = queue_front(q); w != NULL; w = queue_next(q, w)) {
+        found = older(found, is_named(&w->record, name) ? w : NULL);
     }
-    return w;
+    return found;
 }
 
 /* In its mailbox, or kept back by the hold of its arc, which waits for what it runs. */
 static struct waiting *queued(const struct actor *a, const struct call_name *name)
 {
     const struct hold *hold = actor_held(a);
-    struct waiting *w = named_in(&a->busy->queue, name);
 
-    return w == NULL && hold != NULL ? named_in(&hold->held, name) : w;
+    return older(named_in(&a->busy->queue, name),
+                 hold == NULL ? NULL : named_in(&hold->held, name));
 }
 
 /* Behind others of its caller that are queued. */
@@ -57,7 +64,7 @@ static bool waits(const struct host *h, const struct actor *a, const struct call
     return queued(a, name) != NULL || early(h, a, name) != NULL;
 }
 
-static bool runs(const struct actor *a, const struct call_name *name)
+static bool is_run(const struct actor *a, const struct call_name *name)
 {
     const struct running *r = &a->busy->running;
 
@@ -76,22 +83,26 @@ struct blocked host_blocked(const struct host *h, uint64_t peer, const struct pr
     if (a == NULL || (from->role != ROLE_NODE && peer != CALLS_LINK)) {
         return blocked;
     }
-    blocked.queued = waits(h, a, &p->call);
-    if (blocked.queued || runs(a, &p->call)) {
+    const bool runs = is_run(a, &p->call);
+
+    blocked.queued = !runs && waits(h, a, &p->call); // a copy of what runs is no victim
+    if (blocked.queued || runs) {
         blocked.run = a->busy->running.ticket;
     }
     return blocked;
 }
 
-/* Each of its copies, the ones first that are not in their turn; NULL: that was the last. */
+/* Each of its copies, the newest last: who asks takes the answer to that for the last word, and
+ * has to know by then that none of the others runs. NULL: that was it. */
 static struct waiting *take_copy(struct host *h, const struct actor *a,
                                  const struct call_name *name)
 {
-    struct waiting *w = early(h, a, name);
+    struct waiting *first = early(h, a, name);
+    struct waiting *w = older(first, queued(a, name));
 
-    if (w != NULL) {
+    if (w != NULL && w == first) {
         order_drop_early_copy(&h->orders, order_find(&h->orders, a, name->session), w);
-    } else if ((w = queued(a, name)) != NULL) {
+    } else if (w != NULL) {
         queue_remove(w);
     }
     return w;
@@ -102,7 +113,8 @@ void deadlock_refuse(struct host *h, const struct probe *p, uint64_t run)
     const struct actor *a = asked(h, p);
     struct waiting *w = NULL;
 
-    if (a == NULL || a->busy->running.ticket != run || !waits(h, a, &p->call)) {
+    if (a == NULL || a->busy->running.ticket != run || is_run(a, &p->call) ||
+        !waits(h, a, &p->call)) {
         return;
     }
     h->refused_deadlock++;

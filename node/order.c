@@ -214,17 +214,32 @@ static uint64_t greater(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Two copies of one request: `w` came last and stays, with the most that either knows (hole 41). */
-static void merge(struct waiting *w, const struct waiting *old)
+/* Whom the one answers, the other does, and the other way round. */
+static void swap_askers(struct waiting *a, struct waiting *b)
+{
+    const struct request_record r = a->record;
+    const uint64_t peer = a->peer;
+
+    a->record.gateway = b->record.gateway;
+    a->record.copy = b->record.copy;
+    a->record.session_epoch = b->record.session_epoch;
+    a->peer = b->peer;
+    b->record.gateway = r.gateway;
+    b->record.copy = r.copy;
+    b->record.session_epoch = r.session_epoch;
+    b->peer = peer;
+}
+
+/* Two copies of one request: `w` came last and stays, with the most that either knows (hole 41). It
+ * answers as the newer of the two, `old` is the other one. */
+static void merge(struct waiting *w, struct waiting *old)
 {
     struct request_record *into = &w->record;
     const struct request_record *r = &old->record;
 
     if (into->session_epoch < r->session_epoch ||
         (into->session_epoch == r->session_epoch && into->copy < r->copy)) {
-        into->gateway = r->gateway;
-        into->copy = r->copy;
-        w->peer = old->peer;
+        swap_askers(w, old);
     }
     into->version = greater(into->version, r->version);
     // A later copy names a lower predecessor when the one between was given up (hole 41).
@@ -232,7 +247,6 @@ static void merge(struct waiting *w, const struct waiting *old)
     into->base = greater(into->base, r->base);
     into->first = into->first < r->first ? into->first : r->first;
     into->flags |= r->flags & REQUEST_HELD;
-    into->session_epoch = (uint32_t)greater(into->session_epoch, r->session_epoch);
 }
 
 struct waiting *order_keep_early(struct orders *o, struct order *order, struct waiting *w,

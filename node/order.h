@@ -141,8 +141,8 @@ size_t order_saved_count(const struct orders *o, const struct order *order);
 enum order_verdict order_judge(const struct order *order, const struct request_record *r);
 
 /* Put a request among the early ones, counted in `total`. If a copy of it is there already, the two
- * are merged (highest version, base, epoch; who asked last is answered) and the superfluous one is
- * returned, in no queue, for the caller to free; else NULL. */
+ * are merged (highest version, base, epoch; it answers as the newer copy) and the superfluous one,
+ * as the older copy, is returned, in no queue, for the caller to answer and free; else NULL. */
 struct waiting *order_keep_early(struct orders *o, struct order *order, struct waiting *w,
                                  size_t *total);
 /* Take the next early request that no longer has to wait, or NULL. */

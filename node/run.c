@@ -44,11 +44,18 @@ static void keep_early(struct host *h, struct actor *a, struct arrival *in)
 
     ASSERT(in->w != NULL);
     size_t *total = &actor_busy(&h->actors, a)->early_count;
-    struct arrival merged = {.w = order_keep_early(&h->orders, order, in->w, total)};
+    struct waiting *old = order_keep_early(&h->orders, order, in->w, total);
 
-    if (merged.w != NULL) {
+    if (old != NULL) {
+        struct arrival merged = arrival_of(old);
+
         h->dropped_duplicate++;
-        admit_done(h, &merged);
+        if (old->record.gateway == in->r->gateway && old->record.copy != in->r->copy) {
+            // Who asks may have to know of each copy that it did not run.
+            admit_refuse(h, &merged, ANSWER_BUSY, BUSY_RETRY_MS);
+        } else {
+            admit_done(h, &merged);
+        }
     }
 }
 

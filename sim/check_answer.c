@@ -28,12 +28,6 @@ static bool excused(const struct fleet *f, const struct ask *a, enum reply_code 
     if (a->foreign && f->world.now_us - a->sent_us >= (uint64_t)f->retry_ms * 500) {
         return true;
     }
-    // A copy that was sent again waited with the first for its turn, as one: a refusal, for a
-    // circle of calls, tells of one of them.
-    if (code == REPLY_UNKNOWN && a->parent != 0 && f->ledger.circles > 0 &&
-        f->world.now_us - a->sent_us >= (uint64_t)f->retry_ms * 1000) {
-        return true;
-    }
     // All ids are asked at once in the end: where few may be started at a time, some wait too long.
     if (a->probe && f->activations > 0 && code != REPLY_UNKNOWN) {
         return true;

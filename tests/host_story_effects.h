@@ -140,6 +140,9 @@ static inline void print_answer(struct reader *in)
 
     assert_int_equal(answer_get(in, &a), ERR_OK);
     (void)fprintf(out, "answer session=%" PRIu64 " seq=%" PRIu64, a.session, a.seq);
+    if (a.copy > 1) {
+        (void)fprintf(out, " copy=%u", a.copy);
+    }
     (void)fprintf(out, " %s", codes[a.code]);
     if (a.aux != 0) {
         (void)fprintf(out, " aux=%" PRIu64, a.aux);

@@ -99,6 +99,20 @@ static void do_request(void)
     step((struct host_event){.type = HOST_REQUEST, .peer = number_of("from", 9), .request = &r});
 }
 
+/* circle ID seq= [session= gateway=]: a probe comes along that call of node 102, and it is refused
+ * where it is one that waits. */
+static void do_circle(void)
+{
+    const struct probe p = {
+        .call = {number_of("gateway", 102), number_of("session", 1), number_of("seq", 1)},
+        .id = id_of(words[1]),
+    };
+    const struct blocked b = host_blocked(host, number_of("from", 2), &p);
+
+    (void)fprintf(out, "%s\n", b.queued ? "waits" : b.run != 0 ? "runs" : "neither");
+    step((struct host_event){.type = HOST_DEADLOCK, .probe = &p, .ticket = b.run});
+}
+
 static void do_actor(enum host_event_type type)
 {
     struct actor *a = actor_named(words[1]);
@@ -419,6 +433,7 @@ static const struct {
     {"peer", do_peer},
     {"adopted", do_adopted},
     {"request", do_request},
+    {"circle", do_circle},
     {"state", do_state},
     {"ack", do_ack},
     {"answer", do_answer},
