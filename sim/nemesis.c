@@ -434,8 +434,10 @@ void nemesis_heal(struct fleet *f)
     TRACE(&f->world, "net", "HEAL");
     f->healed = true;
     f->heal_us = f->world.now_us;
-    f->faults = (struct fleet_faults){
-        .persist_max_us = 1 * MS, .run_max_us = 5 * MS, .store_max_us = 2 * MS};
+    f->faults = (struct fleet_faults){.persist_max_us = 1 * MS,
+                                      .run_max_us = 5 * MS,
+                                      .store_max_us = 2 * MS,
+                                      .node_calls = f->faults.node_calls}; // it is no fault
     f->raft.faults = (struct raft_model_faults){.commit_max_us = 2 * MS, .lag_max_us = 5 * MS};
     network_heal(&f->network);
     group_heal(f);
