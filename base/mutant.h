@@ -110,6 +110,7 @@
     X(M_OLDLOST, "the end of a former connection ends the session")                \
     X(M_OLDROUND, "a client that is back is pushed to by its former connection")   \
     X(M_ANYKEY, "whoever comes back gets the session that is there")               \
+    X(M_STALERETURN, "a client is kicked by its own resume of before")             \
     X(M_OWNNUMBER, "requests of a client that is back are numbered anew")          \
     X(M_ACKALL, "what a client has not acknowledged is let go when it is back")    \
     X(M_CASTPASS, "what an actor sends behind a broadcast overtakes it")           \

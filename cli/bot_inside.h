@@ -64,6 +64,7 @@ struct bot {
     uint64_t seen;     /* bit i: the push `push` - 1 - i has come */
     uint64_t number_pushed;
     struct session_name session;
+    uint32_t attempts; /* resumes that it sent */
     struct buffer in;
     struct buffer out;
 };

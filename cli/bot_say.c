@@ -70,11 +70,15 @@ static struct ack_packet has(const struct bot *b)
 
 void bot_say_bind(struct bot *b)
 {
-    uint8_t shown[PACKET_SESSION_SIZE];
+    uint8_t shown[PACKET_RETURN_SIZE];
 
     b->next_us = UINT64_MAX;
     if (b->kept) {
-        const struct return_packet r = {.name = b->session, .has = has(b)};
+        b->attempts++;
+        const struct return_packet r = {.name = b->session,
+                                        .has = has(b),
+                                        .attempt =
+                                            b->attempts <= UINT16_MAX ? (uint16_t)b->attempts : 0};
 
         packet_put_return(shown, &r);
         b->bind_name = ++b->name;

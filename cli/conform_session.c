@@ -6,14 +6,18 @@
  *     kept R              wait for its answer: the session. An actor that takes none is skipped
  *     bound R             wait for the answer to a bind that is not; likewise
  *     ask-push R          send a request named R that makes the actor push (--pushes)
- *     pushes COUNT        wait until at least so many have come; each must be the next of the
- * session ack A               send an ack: all pushes until now, the answers below A redial hang
- * up; connect anew, and be greeted and known another             the same, but keep the connection:
- * "other" is now that one other               go on with the other connection resume R SEEN A send
- * a resume named R: has the pushes "all" or "none", the answers below A resumed R           wait
- * for its answer, which says what push comes next again R [HEX] send a request again answer R wait
- * for a response, and remember it same R              wait for a response that is the same rejected
- * R [TEXT]   wait for a response with REJECTED, and a text that begins so
+ *     pushes COUNT        wait until at least so many have come, each the next of the session
+ *     ack A               send an ack: all pushes until now, the answers below A
+ *     redial              hang up; connect anew, and be greeted and known
+ *     another             the same, but keep the connection: "other" is now that one
+ *     other               go on with the other connection
+ *     resume R SEEN A [N] send a resume named R: has the pushes "all" or "none", the answers
+ *                         below A; it is the client's attempt N
+ *     resumed R           wait for its answer, which says what push comes next
+ *     again R [HEX]       send a request again
+ *     answer R            wait for a response, and remember it
+ *     same R              wait for a response that is the same
+ *     rejected R [TEXT]   wait for a response with REJECTED, and a text that begins so
  */
 #include "cli/conform.h"
 
@@ -58,10 +62,10 @@ static bool say_ack(struct play *p, const char *rest)
     return true;
 }
 
-/* "R SEEN A" */
+/* "R SEEN A [ATTEMPT]" */
 static bool say_resume(struct play *p, const char *rest)
 {
-    uint8_t payload[PACKET_SESSION_SIZE];
+    uint8_t payload[PACKET_RETURN_SIZE];
     char *end = NULL;
     struct request_packet r = {.request = (uint32_t)strtoul(rest, &end, 10),
                                .payload = bytes_of(payload, sizeof payload)};
@@ -69,7 +73,8 @@ static bool say_resume(struct play *p, const char *rest)
     const struct return_packet back = {
         .name = p->session.is.name,
         .has = {.pushes = all ? p->session.next - 1 : p->session.is.next - 1,
-                .answers = (uint32_t)strtoul(end + (all ? 5 : 6), NULL, 10)},
+                .answers = (uint32_t)strtoul(end + (all ? 5 : 6), &end, 10)},
+        .attempt = (uint16_t)strtoul(end, NULL, 10),
     };
     struct buffer out = {0};
 

@@ -82,6 +82,11 @@ static const struct vector vectors[] = {
      "keep 1\nkept 1\nredial\nresume 1 all 1\nresumed 1\nagain 1 68 69\nstatus 1 any\nsilence"},
     {"the connection before is kicked when its session is resumed", FROM_AUTH, OF_ALL,
      "keep 1\nkept 1\nanother\nresume 1 all 1\nresumed 1\nother\nkick 1"},
+    {"a resume that is older than one that was taken is REJECTED, and kicks nobody", FROM_AUTH, OF_ALL,
+     "keep 1\nkept 1\nanother\nresume 1 all 1 2\nresumed 1\nother\nkick 1\nredial\n"
+     "resume 1 all 1 1\nrejected 1 REPLACED\nother\nask 6 1\nstatus 1 any\nsilence"},
+    {"a resume that counts no attempt is taken behind one that does", FROM_AUTH, OF_ALL,
+     "keep 1\nkept 1\nredial\nresume 1 all 1 2\nresumed 1\nredial\nresume 1 all 1\nresumed 1\nsilence"},
     {"behind another bind a resume is REJECTED, as REPLACED", FROM_AUTH, OF_ALL,
      "keep 1\nkept 1\nanother\nask 11 1\nbound 1\nother\nkick 1\nredial\nresume 1 all 1\n"
      "rejected 1 REPLACED\nsilence"},

@@ -208,6 +208,7 @@ struct rhc {
     bool pinged;
     uint64_t scan_ms; /* when to look for requests that are due */
     uint32_t last_name;
+    uint32_t attempts; /* resumes that it sent, of all its sessions */
     struct session session;
     struct session home; /* what it was bound to before it was rebound; BIND_NONE = it wasn't */
     struct log log;

@@ -82,7 +82,7 @@ void say_bind(struct rhc *c)
 void say_resume(struct rhc *c)
 {
     const struct session *s = &c->session;
-    uint8_t *at = begin_asking(c, P_RESUME, 0, SESSION_SIZE + 8 + 4);
+    uint8_t *at = begin_asking(c, P_RESUME, 0, SESSION_SIZE + 8 + 4 + 2);
 
     if (at == NULL) {
         give_up(c, "too many pings");
@@ -90,7 +90,9 @@ void say_resume(struct rhc *c)
     }
     at = put(at, bytes_at(s->name, SESSION_SIZE));
     at = big_put64(at, s->pushed);
-    big_put32(at, log_least(&c->log, c->last_name + 1));
+    at = big_put32(at, log_least(&c->log, c->last_name + 1));
+    c->attempts++;
+    big_put16(at, c->attempts <= UINT16_MAX ? (uint16_t)c->attempts : 0);
 }
 
 void say_unbind(struct rhc *c)

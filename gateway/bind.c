@@ -117,7 +117,9 @@ bool binding_ask(struct client *c, struct bytes key, const struct target *to,
         return false;
     }
     struct binding *b = binding_new(c, key, to);
+    const uint32_t attempted = (uint32_t)wish->back.attempt << ROUND_ATTEMPT_AT;
 
+    c->rounds = attempted > c->rounds ? attempted : c->rounds;
     b->ticket = ticket;
     binding_begin_round(b);
     name_binding(c, b, wish);

@@ -139,7 +139,7 @@ struct client {
     bool half;                      /* what is in `in` is a command that is still coming */
     bool dropped;                   /* goes at once */
     uint8_t lost_why;               /* what its actor is told when it goes: enum note_lost */
-    uint32_t rounds;                /* notes BIND and RESUME */
+    uint32_t rounds;                /* of the last note: struct bond's */
     struct binding *binding;        /* owned; NULL = it is not bound to an actor */
     struct sitting *sitting;        /* owned; what its requests are numbered in, since it bound
                                        itself so that it may return; NULL = in `session` */

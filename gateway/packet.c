@@ -261,7 +261,10 @@ enum err packet_get_return(struct bytes payload, struct return_packet *out)
     if (payload.size < NAME_SIZE) {
         return ERR_CORRUPT;
     }
-    out->name = get_name(payload.data);
+    *out = (struct return_packet){.name = get_name(payload.data)};
+    if (payload.size >= PACKET_RETURN_SIZE) { // older clients don't count
+        out->attempt = (uint16_t)big_get16(payload.data + NAME_SIZE + ACK_SIZE);
+    }
     return packet_get_ack(rest_of(payload, NAME_SIZE), &out->has);
 }
 
@@ -275,19 +278,19 @@ void packet_put_begun(struct buffer *out, const struct session_packet *s)
     packet_put_session(begin(out, PACKET_BEGUN, PACKET_SESSION_SIZE), s);
 }
 
-static void put_ack(uint8_t *at, const struct ack_packet *ack)
+static uint8_t *put_ack(uint8_t *at, const struct ack_packet *ack)
 {
-    big_put32(big_put64(at, ack->pushes), ack->answers);
+    return big_put32(big_put64(at, ack->pushes), ack->answers);
 }
 
 void packet_put_ack(struct buffer *out, const struct ack_packet *ack)
 {
-    put_ack(begin(out, PACKET_ACK, ACK_SIZE), ack);
+    (void)put_ack(begin(out, PACKET_ACK, ACK_SIZE), ack);
 }
 
-void packet_put_return(uint8_t out[PACKET_SESSION_SIZE], const struct return_packet *r)
+void packet_put_return(uint8_t out[PACKET_RETURN_SIZE], const struct return_packet *r)
 {
-    put_ack(put_name(out, &r->name), &r->has);
+    big_put16(put_ack(put_name(out, &r->name), &r->has), r->attempt);
 }
 
 void packet_put_auth(struct buffer *out, struct bytes token)

@@ -29,6 +29,7 @@ enum {
     PACKET_RESPONSE_HEADER = 9,  /* of the body, before the payload */
     PACKET_HELLO_MAGIC = 0x5248, /* "RH" */
     PACKET_SESSION_SIZE = 36,    /* struct session_packet */
+    PACKET_RETURN_SIZE = 38,     /* struct return_packet */
 };
 
 enum packet_type {
@@ -186,6 +187,8 @@ struct ack_packet {
 struct return_packet {
     struct session_name name;
     struct ack_packet has;
+    uint16_t attempt; /* counts the resumes that the client sends, of all its sessions; 0 = it does
+                         not, or no more */
 };
 
 /* KICK: a code; GOAWAY: milliseconds to wait before coming again. */
@@ -218,9 +221,9 @@ void packet_put_response(struct buffer *out, const struct response_packet *r);
 void packet_put_push(struct buffer *out, const struct push_packet *p);
 void packet_put_begun(struct buffer *out, const struct session_packet *s);
 void packet_put_ack(struct buffer *out, const struct ack_packet *ack);
-/* Payloads only: PACKET_SESSION_SIZE bytes each. */
+/* Payloads only. */
 void packet_put_session(uint8_t out[PACKET_SESSION_SIZE], const struct session_packet *s);
-void packet_put_return(uint8_t out[PACKET_SESSION_SIZE], const struct return_packet *r);
+void packet_put_return(uint8_t out[PACKET_RETURN_SIZE], const struct return_packet *r);
 void packet_put_auth(struct buffer *out, struct bytes token);
 void packet_put_rebound(struct buffer *out, const struct auth_ok_packet *who);
 void packet_put_auth_ok(struct buffer *out, const struct auth_ok_packet *ok);

@@ -22,6 +22,16 @@ bool bond_is_over(const struct bond *b)
     return b->kicked || b->rebind.id_size > 0;
 }
 
+/* Its client has come again since, and left the line by which this was said: it would take the
+ * place of its own client. Of one connection the round tells what is newer: keep_return(). */
+static bool is_stale(const struct bond *have, const struct note *note)
+{
+    const uint32_t attempt = round_attempt(note->round);
+
+    return attempt != 0 && attempt <= round_attempt(have->round) && !bond_is_of(have, note) &&
+           !mutant(M_STALERETURN);
+}
+
 static enum bound_result judge_return(const struct bond *have, const struct note *note)
 {
     if (have == NULL || have->kicked) {
@@ -34,7 +44,10 @@ static enum bound_result judge_return(const struct bond *have, const struct note
         return BOUND_OLD;
     }
     // Of another key: its actor was begun afresh since, and its client did not hear of that.
-    return have->key == note->key ? BOUND_KEPT : BOUND_GONE;
+    if (have->key != note->key) {
+        return BOUND_GONE;
+    }
+    return is_stale(have, note) ? BOUND_OLD : BOUND_KEPT;
 }
 
 enum bound_result bond_judge(const struct bond *have, const struct note *note)

@@ -14,8 +14,9 @@
 
 /* What a note BIND, KEEP, RESUME, RENEW or RETURN comes to; `have` NULL = nobody is bound.
  * BOUND_NEW: it is bound from now on, and who was before, another connection, is kicked. BOUND_KEPT
- * of a RETURN: of a copy of what ran, or it goes over to the new connection. BOUND_GONE of a
- * RETURN: of nothing, or of its own that was begun afresh since. */
+ * of a RETURN: of a copy of what ran, or it goes over to the new connection. BOUND_OLD of a
+ * RETURN: another one is bound, or its client has returned since, by a later attempt. BOUND_GONE of
+ * a RETURN: of nothing, or of its own that was begun afresh since. */
 enum bound_result bond_judge(const struct bond *have, const struct note *note);
 
 /* Its client was kicked, or told to go on as another entity: it gets nothing more. */

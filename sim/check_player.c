@@ -339,8 +339,16 @@ uint64_t check_rivals(const struct fleet *f, const struct device *d)
     return dials;
 }
 
+/* Its hero has taken another client for it, since its session began: the other device's, or its own
+ * of a bind that came late, behind a newer one; a resume that does takes nobody's place. Or it was
+ * begun cold, and forgot who that was. */
+static bool was_replaced(const struct device *d)
+{
+    return hero_turns(d->hero) > (d->keeps ? d->turns : d->stood.turns);
+}
+
 /* Somebody else may be bound: another device, or a line of its own that it has left, and whose
- * gateway does not know yet, or whose note came late and so was the newest. */
+ * gateway does not know yet. */
 static bool has_rival(const struct fleet *f, const struct device *d)
 {
     return check_rivals(f, d) > 0 || d->dials > 1;
@@ -361,6 +369,7 @@ static void on_bound(struct fleet *f, struct device *d, bool fresh)
     d->keeps = true;
     d->losses = d->stood.losses;
     d->rivals = d->stood.rivals;
+    d->turns = d->stood.turns;
     d->old = d->stood.spell > d->old ? d->stood.spell : d->old;
     d->spell = 0;
     d->seen = 0;
@@ -378,13 +387,13 @@ static void on_begun(struct fleet *f, struct device *d)
     d->seen = 0;
 }
 
-static bool may_kick(const struct fleet *f, const struct device *d, uint32_t code)
+static bool may_kick(const struct device *d, uint32_t code)
 {
     const struct hero *h = d->hero;
 
     switch (code) {
     case RH_KICK_REPLACED:
-        return has_rival(f, d);
+        return was_replaced(d);
     case RH_KICK_REFUSED: // it was told to go before, and did not hear
         return h->kicks + h->ends > 0;
     case RH_KICK_ENDED:
@@ -425,7 +434,7 @@ void check_player_event(struct fleet *f, struct device *d, const struct rhc_even
         break;
     case RHC_EVENT_KICKED:
         UNLESS(f,
-               may_kick(f, d, e->code),
+               may_kick(d, e->code),
                "device %zu is kicked by %s for no reason: %u %.*s",
                d->number,
                d->hero->who.id,

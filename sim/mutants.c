@@ -81,6 +81,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_OLDLOST] = PROFILE_SESSIONS,
         [M_OLDROUND] = PROFILE_SESSIONS,
         [M_ANYKEY] = PROFILE_SESSIONS,
+        [M_STALERETURN] = PROFILE_SESSIONS,
         [M_OWNNUMBER] = PROFILE_SESSIONS,
         [M_ACKALL] = PROFILE_SESSIONS,
         [M_BONDSTAYS] = PROFILE_SESSIONS,

@@ -289,6 +289,7 @@ static void look(struct fleet *f, struct device *d)
     d->stood.spell = d->hero->spell;
     d->stood.losses = d->hero->losses;
     d->stood.rivals = check_rivals(f, d);
+    d->stood.turns = hero_turns(d->hero);
 }
 
 static void dial(struct fleet *f, struct device *d)

@@ -136,12 +136,14 @@ struct device {
     uint64_t losses; /* of the hero, when that began */
     uint64_t rivals; /* times that the other device of this hero had dialled then */
     uint64_t dials;  /* of this one */
+    uint64_t turns;  /* times that its hero had lost its memory, or somebody his place, then */
     uint64_t spell;  /* of the last push; 0 = none since it was bound */
     uint64_t old;    /* spells to this one are over for it … */
     struct {
         uint64_t spell; /* … and those to this one, if it is bound afresh now */
         uint64_t losses;
         uint64_t rivals;
+        uint64_t turns;
     } stood;                    /* how things stood when it last began to be */
     uint64_t seen;              /* sequence of the last push */
     uint64_t cast_seen[HEROES]; /* the last broadcast of that room */
@@ -297,6 +299,11 @@ struct pushed {
 struct place check_pushed(struct fleet *f, struct pushed push);
 /* It runs a request of a device. */
 void check_player_run(struct fleet *f, const struct hero *h, uint64_t number);
+/* Times that its client may have been another from then on. */
+static inline uint64_t hero_turns(const struct hero *h)
+{
+    return h->displaced + h->colds;
+}
 /* How often others dialled to play its hero. */
 uint64_t check_rivals(const struct fleet *f, const struct device *d);
 /* What a device hears. */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const uint64_t second_us = 1000000;
-enum { KEEP_MS = 30000 };
+enum { KEEP_MS = 30000, ATTEMPT = 3 };
 
 /* A packet of a request to "a" with these flags. */
 static void asks(struct talk *t, enum packet_type type, uint32_t request, uint8_t flags)
@@ -24,9 +24,11 @@ static void asks(struct talk *t, enum packet_type type, uint32_t request, uint8_
 
 static void resumes(struct talk *t, const struct session_packet *session, uint64_t pushes)
 {
-    uint8_t payload[PACKET_SESSION_SIZE];
+    uint8_t payload[PACKET_RETURN_SIZE];
 
-    packet_put_return(payload, &(struct return_packet){.name = session->name, .has = {pushes, 4}});
+    packet_put_return(
+        payload,
+        &(struct return_packet){.name = session->name, .has = {pushes, 4}, .attempt = ATTEMPT});
     packet_put_request(&t->said,
                        PACKET_RESUME,
                        &(struct request_packet){.request = 1,
@@ -187,7 +189,7 @@ static void who_comes_back_goes_on(void **state)
     resumes(&t, &session, 7);
     const struct note note = note_at(&t, 3, NOTE_RETURN);
     assert_true(note.key == session.name.key && note.session == session.name.session &&
-                note.got == 7);
+                note.got == 7 && round_attempt(note.round) == ATTEMPT);
     answers_kept(&t, 3, &note, &(struct bound){.result = BOUND_KEPT, .next = 8, .epoch = 2});
     assert_int_equal(hears_session(&t, 1).next, 8);
 

@@ -69,7 +69,7 @@ static void a_session_is_resumed_and_runs_each_request_once(void **state)
     dial(&r);
     hears(&r, hello_ack);
     nothing_more(&r);
-    says(&r, "0e 000030 7fffffff 00 04 0007 626f7373" SESSION "0000000000000002 00000001");
+    says(&r, "0e 000032 7fffffff 00 04 0007 626f7373" SESSION "0000000000000002 00000001 0001");
     hears(&r, bound_kept);
     assert_int_equal(next(&r, RHC_EVENT_BOUND).fresh, 0);
     (void)next(&r, RHC_EVENT_READY);
@@ -106,7 +106,7 @@ static void a_session_that_is_gone_is_begun_afresh(void **state)
     nothing_more(&r);
     r.now_ms += 250;
     rhc_tick(r.c, r.now_ms);
-    says(&r, "0e 000030 7fffffff 00 04 0007 626f7373" SESSION "0000000000000000 00000001");
+    says(&r, "0e 000032 7fffffff 00 04 0007 626f7373" SESSION "0000000000000000 00000001 0002");
     hears(&r, "07 000013 7fffffff 08 00000000 474f4e4520746f6f206c"); // "GONE too l"
     ended(&r, lost, RHC_UNKNOWN);
     says(&r, bind_kept);
@@ -155,7 +155,7 @@ static void an_actor_begun_afresh_runs_nothing_again(void **state)
     dial(&r);
     hears(&r, hello_ack);
     nothing_more(&r);
-    says(&r, "0e 000030 7fffffff 00 04 0007 626f7373" SESSION "0000000000000001 00000002");
+    says(&r, "0e 000032 7fffffff 00 04 0007 626f7373" SESSION "0000000000000001 00000002 0001");
     hears(&r, bound_kept);
     (void)next(&r, RHC_EVENT_BOUND);
     (void)next(&r, RHC_EVENT_READY);
@@ -313,7 +313,11 @@ static void a_stopping_gateway_knows_nothing_of_what_is_sent_again(void **state)
         dial(&r);
         hears(&r, hello_ack);
         nothing_more(&r);
-        says(&r, "0e 000030 7fffffff 00 04 0007 626f7373" SESSION "0000000000000000 00000001");
+        says(&r,
+             i == 0 ? "0e 000032 7fffffff 00 04 0007 626f7373" SESSION
+                      "0000000000000000 00000001 0001"
+                    : "0e 000032 7fffffff 00 04 0007 626f7373" SESSION
+                      "0000000000000000 00000001 0002");
         hears(&r, bound_kept);
         (void)next(&r, RHC_EVENT_BOUND);
         (void)next(&r, RHC_EVENT_READY);

@@ -200,7 +200,7 @@ static inline void resumes(struct rig *r)
     dial(r);
     hears(r, hello_ack);
     nothing_more(r);
-    says(r, "0e 000030 7fffffff 00 04 0007 626f7373" SESSION "0000000000000000 00000001");
+    says(r, "0e 000032 7fffffff 00 04 0007 626f7373" SESSION "0000000000000000 00000001 0001");
 }
 
 #endif

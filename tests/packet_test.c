@@ -56,6 +56,26 @@ static void a_hello_ack_is_these_bytes(void **state)
     buffer_fini(&b);
 }
 
+static void a_return_is_these_bytes(void **state)
+{
+    const struct return_packet back = {
+        .name = {.key = 1, .session = 2, .version = 3}, .has = {5, 8}, .attempt = 4};
+    uint8_t bytes[PACKET_RETURN_SIZE];
+    struct return_packet r;
+
+    (void)state;
+    packet_put_return(bytes, &back);
+    assert_hex(bytes_of(bytes, sizeof bytes),
+               "0000000000000001 0000000000000002 0000000000000003 0000000000000005 00000008 0004");
+    assert_int_equal(packet_get_return(bytes_of(bytes, sizeof bytes), &r), ERR_OK);
+    assert_true(r.name.key == 1 && r.name.session == 2 && r.name.version == 3 &&
+                r.has.pushes == 5 && r.has.answers == 8 && r.attempt == 4);
+    // An older client's has no attempt.
+    assert_int_equal(packet_get_return(bytes_of(bytes, sizeof bytes - 2), &r), ERR_OK);
+    assert_true(r.has.answers == 8 && r.attempt == 0);
+    assert_int_equal(packet_get_return(bytes_of(bytes, sizeof bytes - 3), &r), ERR_CORRUPT);
+}
+
 static void a_request_is_these_bytes(void **state)
 {
     struct buffer b = {0};
@@ -259,6 +279,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_hello_is_these_bytes),
         cmocka_unit_test(a_hello_ack_is_these_bytes),
+        cmocka_unit_test(a_return_is_these_bytes),
         cmocka_unit_test(a_request_is_these_bytes),
         cmocka_unit_test(a_deadline_stands_before_the_id),
         cmocka_unit_test(a_response_is_these_bytes),

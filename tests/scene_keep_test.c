@@ -155,6 +155,36 @@ static void a_line_that_hangs_is_kicked(void **state)
     theatre_close(&told.t);
 }
 
+/* The client left that line before, and is back by another: whatever the late note finds there. */
+static void a_return_that_comes_late_takes_nobodys_place(void **state)
+{
+    struct note late = note_of(NOTE_RETURN, OTHER);
+    struct note newer = note_of(NOTE_RETURN, OTHER + 1);
+    struct note uncounted = note_of(NOTE_RETURN, OTHER + 2);
+    struct told told;
+
+    (void)state;
+    late.round |= 1U << ROUND_ATTEMPT_AT;
+    newer.round |= 2U << ROUND_ATTEMPT_AT;
+    open_stage(&told);
+    keep(&told);
+    (void)notes(&told, NOTE_LOST, GATEWAY);
+    assert_int_equal(run_note(&told, &newer).result, BOUND_KEPT);
+    const size_t before = told.t.told[SCENE_PUSH];
+    assert_int_equal(run_note(&told, &late).result, BOUND_OLD);
+    assert_int_equal(told.t.told[SCENE_PUSH], before); // nobody is kicked
+    pushes(&told, "one", 1);
+    assert_int_equal(told.t.push.gateway, OTHER + 1);
+    (void)notes(&told, NOTE_LOST, OTHER + 1); // it is away
+    assert_int_equal(run_note(&told, &late).result, BOUND_OLD);
+    assert_string_equal(told.events, "1.0 4.1 3.1 4.1 ");
+
+    // Who doesn't count is taken as it comes, and so is what follows.
+    assert_int_equal(run_note(&told, &uncounted).result, BOUND_KEPT);
+    assert_int_equal(run_note(&told, &late).result, BOUND_KEPT);
+    theatre_close(&told.t);
+}
+
 static void it_is_kept_for_a_time(void **state)
 {
     struct told told;
@@ -562,6 +592,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_lost_comes_back_and_gets_what_it_missed),
         cmocka_unit_test(a_line_that_hangs_is_kicked),
+        cmocka_unit_test(a_return_that_comes_late_takes_nobodys_place),
         cmocka_unit_test(it_is_kept_for_a_time),
         cmocka_unit_test(who_did_not_hear_of_that_comes_anew),
         cmocka_unit_test(who_returns_twice_by_one_line_is_there),

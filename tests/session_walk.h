@@ -70,6 +70,7 @@ struct gateway {
     struct queue up;
     struct queue down;
     uint64_t id;
+    uint64_t slow_us; /* nothing of its own arrives until then */
     uint64_t gone_us; /* the one before died; it is missed then */
     uint64_t gone_id;
 };
@@ -116,11 +117,12 @@ struct player {
     bool fair;   /* nobody else has touched that: it must not be gone */
     uint64_t lost_us;
     struct session_packet session;
-    uint64_t seen;   /* sequence of the last push */
-    uint64_t tag;    /* of its session, once it was pushed to alone */
-    uint32_t named;  /* the last request */
-    uint32_t before; /* those to this one are of before `begun` */
-    uint32_t life;   /* of the session of requests: counts its binds */
+    uint64_t seen;    /* sequence of the last push */
+    uint64_t tag;     /* of its session, once it was pushed to alone */
+    uint32_t named;   /* the last request */
+    uint32_t before;  /* those to this one are of before `begun` */
+    uint32_t life;    /* of the session of requests: counts its binds */
+    uint16_t attempt; /* counts its resumes */
     bool open[REQUESTS];
     bool resumes; /* what it asked for is a resume */
     bool again;   /* what has no answer is to be sent again */
@@ -141,6 +143,7 @@ struct world {
     uint64_t gateways_drawn;
     bool poked;
     bool quiet; /* no more faults */
+    bool late;  /* a line was lost with a bind: that may be run at any time */
     /* The actor's own. */
     struct seat seat[SEATS];
     size_t seats_max; /* so many at a time */

@@ -33,7 +33,7 @@ static void deliver(struct gateway *g)
 {
     bool push = false;
 
-    while (g->up.count > 0 && (w->quiet || chance(800))) {
+    while (g->up.count > 0 && (w->quiet || (w->now_us >= g->slow_us && chance(800)))) {
         on_request(&g->down, buffer_bytes(queue_take(&g->up, &push)));
     }
     while (g->down.count > 0 && (w->quiet || chance(800))) {
@@ -194,6 +194,9 @@ static void fault(void)
 
     if (chance(10)) {
         link_breaks(g);
+    }
+    if (chance(10)) {
+        g->slow_us = w->now_us + prng_between(&w->prng, 2, 40) * STEP_US;
     }
     if (chance(3) && g->gone_id == 0) {
         gateway_dies(g);

@@ -35,6 +35,15 @@ struct bond_stamp {
     uint64_t count;
 };
 
+/* A round is the attempt of its connection's client to return (docs/decisions/055), above what
+ * counts the notes of that connection: 0 = its client does not count them. */
+enum { ROUND_ATTEMPT_AT = 16 };
+
+static inline uint32_t round_attempt(uint32_t round)
+{
+    return round >> ROUND_ATTEMPT_AT;
+}
+
 static inline bool bond_stamp_before(struct bond_stamp a, struct bond_stamp b)
 {
     return a.fence < b.fence || (a.fence == b.fence && a.count < b.count);
@@ -53,8 +62,8 @@ MUST_CHECK enum err rebind_get(struct bytes in, struct rebind *r);
 struct bond {
     uint64_t gateway;    /* random id of the gateway process */
     uint64_t connection; /* of it, never used again there */
-    uint32_t round;      /* counts the notes BIND and RESUME of the connection; pushes are numbered
-                            within one */
+    uint32_t round;      /* counts the notes BIND and RESUME of the connection, and its client's
+                            attempts: round_attempt(); pushes are numbered within one */
     bool kicked;         /* it was told to go */
     uint64_t number;     /* of the last push */
     struct bond_stamp stamp;

@@ -297,6 +297,7 @@ export class Client {
   #lastName = 0;
   #home = null; // what we were bound to before we were rebound: { id, kind }
   #session = null; // what we are bound to, or want to be
+  #attempts = 0; // resumes that were sent, of all sessions
   #given = null; // a token, by the gateway that knew us last: shown instead of the option
   #showedGiven = false;
   #connecting = null; // { promise, resolve, reject } of connect()
@@ -794,7 +795,8 @@ export class Client {
       s.state = "asked";
       this.#send(asking(Type.BIND, NAME_BIND, s.id, { kind: s.kind, flags: s.plain ? 0 : Flag.KEEP }));
     } else {
-      const shown = packet(0, s.name, [8, s.pushed], [4, this.#least()]).subarray(HEAD);
+      const attempt = ++this.#attempts > 0xffff ? 0 : this.#attempts;
+      const shown = packet(0, s.name, [8, s.pushed], [4, this.#least()], [2, attempt]).subarray(HEAD);
       s.state = "resuming";
       this.#send(asking(Type.RESUME, NAME_BIND, s.id, { kind: s.kind }, shown));
     }
