@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/directory.h"
 
+#include "base/files.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -47,24 +48,15 @@ const char *directory_find(const char *path, const char *const *names)
 
 int directory_new_file(const char *path)
 {
-    if (unlink(path) != 0 && errno != ENOENT) {
+    if (files->remove(path) != 0 && errno != ENOENT) {
         return -1;
     }
-    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return files->open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
 }
 
 bool directory_sync(const char *path)
 {
-    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    if (fd < 0) {
-        return false;
-    }
-    const bool synced = fsync(fd) == 0;
-    const int failure = errno;
-    (void)close(fd);
-    errno = failure;
-    return synced;
+    return files->sync_directory(path) == 0;
 }
 
 bool directory_sync_of(const char *file)

@@ -79,9 +79,13 @@
     X(M_KEEPLINKS, "who stood still reads what lay in its sockets meanwhile")
 
 /* Of what is on a disk: the simulator, over shipped files. */
-#define MUTANT_STORAGE_LIST(X)                              \
-    X(M_LEASELOST, "the longest lease is not in snapshots") \
-    X(M_ERALOST, "a state that was restored does not wait for the leases of before")
+#define MUTANT_STORAGE_LIST(X)                                                       \
+    X(M_LEASELOST, "the longest lease is not in snapshots")                          \
+    X(M_ERALOST, "a state that was restored does not wait for the leases of before") \
+    X(M_LOGSYNC, "the log is not synced")                                            \
+    X(M_TAILFIRST, "the witness of the log is written before what it is of")         \
+    X(M_NUMBERSYNC, "a node's number is not synced")                                 \
+    X(M_NAMESYNC, "the name of a new number file is not synced")
 
 /* Of the node's worker threads, which no simulator reaches: tests/node_threads_test.c --mutants. */
 #define MUTANT_THREAD_LIST(X)                                         \

@@ -15,17 +15,17 @@ enum { PAUSE_MS = 100 }; /* between two writes: they would slow those of raft.db
 
 struct witness {
     struct number *file;
-    struct note found;
+    struct witness_note found;
     pthread_t thread;
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
-    struct note noted;
-    struct note written;
+    struct witness_note noted;
+    struct witness_note written;
     bool pausing; /* not to be woken by what is noted */
     bool stopping;
 };
 
-static void store(struct witness *w, const struct note *note)
+static void store(struct witness *w, const struct witness_note *note)
 {
     uint8_t payload[NOTE_SIZE];
 
@@ -62,7 +62,7 @@ static void *run(void *argument)
             (void)pthread_cond_wait(&w->changed, &w->lock);
             continue;
         }
-        const struct note note = w->noted;
+        const struct witness_note note = w->noted;
         (void)pthread_mutex_unlock(&w->lock);
         store(w, &note);
         (void)pthread_mutex_lock(&w->lock);
@@ -143,7 +143,7 @@ void witness_note(struct witness *w, uint64_t number, uint64_t index)
 {
     (void)pthread_mutex_lock(&w->lock);
     if (index > w->noted.index) {
-        w->noted = (struct note){number, index};
+        w->noted = (struct witness_note){number, index};
         if (!w->pausing) {
             (void)pthread_cond_signal(&w->changed);
         }

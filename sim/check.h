@@ -32,6 +32,7 @@
  *     session      a kick, a refusal, the end of a session has a cause             check_player.c
  *     stuck        each client is bound, and has all, when all is quiet            check_player.c
  *     raft-state   replicas agree at every index                            raft_model.c, group.c
+ *     disk         after a crash a folder has what was confirmed               folder.c, group.c
  *     raft-term    no term has two leaders, in whatever generation                 group.c
  *     raft         libraft never gives up, no sound folder is refused              group.c
  *     stuck        who votes has everything, who ever did knows who votes now      group.c

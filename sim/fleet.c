@@ -303,6 +303,7 @@ void sim_fleet_fini(struct fleet *f)
         sim_stage_close(&f->node[i]);
         host_free(f->node[i].core);
         host_effects_fini(&f->node[i].out);
+        sim_folder_free(&f->node[i]);
     }
     for (unsigned i = 0; i < f->gateways; i++) {
         hall_close(f, &f->gateway[i]);

@@ -164,12 +164,14 @@ struct sim_node {
     bool settles;            /* the effects of calls are being done */
     struct sim_stage *stage; /* NULL while down, or there are no players */
     struct host_effects out;
-    struct host_disk disk; /* what its folder holds */
-    struct host_disk told; /* what it was told to be durable */
-    uint8_t boots;         /* of its machine */
-    uint8_t wipes;         /* of its disk */
-    uint64_t disk_us;      /* when the newest write hits it */
-    uint64_t persisted_us; /* when that is told */
+    struct host_disk disk;   /* what its folder holds */
+    struct host_disk told;   /* what it was told to be durable */
+    struct platter *platter; /* owned: with its number file, shipped; NULL = not yet made */
+    struct number *number;   /* owned; NULL while down */
+    uint8_t boots;           /* of its machine */
+    uint8_t wipes;           /* of its disk */
+    uint64_t disk_us;        /* when the newest write hits it */
+    uint64_t persisted_us;   /* when that is told */
     size_t out_at;
     size_t dies_at; /* it crashes before this effect */
     size_t stops_at;
@@ -285,7 +287,8 @@ struct fleet {
     uint64_t asleep_us;      /* all stand still until then, and nothing else goes wrong */
     struct history *history; /* where it is written down, NULL = nowhere; the caller's */
     uint64_t lease_told_us[FLEET_NODES_MAX];
-    uint64_t crashes; /* of nodes */
+    uint64_t crashes;      /* of nodes */
+    uint64_t power_losses; /* of machines of nodes and coordinators */
     uint64_t coordinator_crashes;
     uint64_t gateway_crashes;
     uint64_t resumed; /* sessions, through another gateway */
@@ -362,6 +365,18 @@ void coordinator_message(struct fleet *f, struct sim_coordinator *c, const struc
 void node_init(struct fleet *f, struct sim_node *n, unsigned number);
 void node_start(struct fleet *f, struct sim_node *n);
 void node_crash(struct fleet *f, struct sim_node *n);
+
+/* ---- the number file of a node, shipped: sim/folder.c ---- */
+
+/* It starts: `disk` is what the file says. */
+void sim_folder_open(struct fleet *f, struct sim_node *n);
+/* What `disk` has by now is durable. */
+void sim_folder_store(struct sim_node *n);
+/* It died. A write that it was not told of is done, or not (`begun`); the power failed, perhaps in
+ * the middle of it, or did not. */
+void sim_folder_crash(struct fleet *f, struct sim_node *n, bool begun, bool power);
+/* And its folder is gone. */
+void sim_folder_free(struct sim_node *n);
 void node_leave(struct fleet *f, struct sim_node *n);
 void node_go_on(struct fleet *f, struct sim_node *n);
 void node_up(struct fleet *f, struct sim_node *n, struct net_end *end);

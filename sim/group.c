@@ -11,7 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ELECTION_MS = 300, HEARTBEAT_MS = 50, COMMIT_EVERY = 32 };
+enum {
+    ELECTION_MS = 300,
+    HEARTBEAT_MS = 50,
+    COMMIT_EVERY = 32,
+    SHIPPED_EVERY = 2 /* seeds: SQLite takes time */
+};
 
 static struct group_member *member_of(const struct fleet *f, unsigned at)
 {
@@ -119,6 +124,9 @@ static void new_disk(struct group_member *m)
     raft_disk_init(
         &m->disk, 1000 + ++f->group->identities, voters_configuration(&f->group->founders));
     m->disk.joining = !m->founder;
+    if (f->world.seed % SHIPPED_EVERY == 0) {
+        raft_disk_ship(&m->disk, f->world.seed << 16 | f->group->identities);
+    }
 }
 
 void group_address(const struct fleet *f, unsigned at, char *out, size_t size)
@@ -213,6 +221,7 @@ static void on_applied(void *context, uint64_t index)
     struct group_member *m = context;
 
     m->index = index;
+    group_witness_note(m, index);
     if (index % COMMIT_EVERY == 0) {
         state_db_commit(m->db, index);
     }
@@ -295,6 +304,7 @@ static void on_role(void *context, bool leading, uint64_t term)
 
     replica_status(m->replica, &status);
     if (leading) {
+        group_witness_lead(m);
         uint8_t *told = &f->group->leader_of[term % GROUP_TERMS_MAX];
 
         if (*told != 0 && *told != m->at + 1) {
@@ -478,9 +488,19 @@ void group_start(struct fleet *f, unsigned at)
     ASSERT(made == ERR_OK);
     m->applied = 0;
     m->polling = false;
-    raft_disk_load(&m->disk, base.image);
+    const struct log_sqlite_config folder = {.voter = m->id,
+                                             .voters = founders->id,
+                                             .voter_count = config.voter_count,
+                                             .joining = config.joining};
+    const char *wrong = raft_disk_load(&m->disk, &folder, base.image);
+    if (wrong != NULL) {
+        world_violate(&f->world, "disk", "coordinator %llu: %s", (unsigned long long)m->id, wrong);
+    }
     const enum err e = replica_open_over(&m->replica, &config, &events, &base, group_now(f, at));
     ASSERT(e == ERR_OK);
+    if (m->disk.platter != NULL) {
+        group_witness_open(m);
+    }
 }
 
 static void close_state(struct group_member *m)
@@ -504,7 +524,10 @@ void group_stop(struct fleet *f, unsigned at)
 {
     struct group_member *m = member_of(f, at);
 
+    group_witness_close(m);
+    const uint64_t losses = m->disk.power_losses;
     replica_close(m->replica);
+    f->power_losses += m->disk.power_losses - losses;
     m->replica = NULL;
     close_state(m);
     memset(m->fellow, 0, sizeof m->fellow);
@@ -658,6 +681,7 @@ void group_init(struct fleet *f, unsigned founders)
         g->member[i].at = i;
         list_init(&g->member[i].disk.queued);
         list_init(&g->member[i].disk.finished);
+        list_init(&g->member[i].disk.doubtful);
     }
     for (unsigned i = 0; i < founders; i++) {
         id[i] = i + 1;
@@ -684,6 +708,7 @@ void group_fini(struct fleet *f)
         struct group_member *m = &g->member[i];
 
         if (m->replica != NULL) {
+            group_witness_close(m);
             replica_close(m->replica);
             close_state(m);
         }

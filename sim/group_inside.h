@@ -9,6 +9,8 @@
 #include "raft/voters.h"
 #include "sim/group.h"
 #include "sim/raft_disk.h"
+#include "storage/note.h"
+#include "storage/number.h"
 #include "storage/state_sqlite.h"
 
 #define GROUP_WISH UINT64_MAX /* tag of a change of voters */
@@ -22,11 +24,16 @@ struct group_member {
     bool lost;
     struct replica *replica; /* NULL = down */
     struct raft_disk disk;
-    struct state state;  /* valid while the replica is there */
-    struct state_db *db; /* likewise; owned: its mirror, of which snapshots are made */
-    size_t applied;      /* commands */
-    uint64_t index;      /* of the last entry */
-    bool polling;        /* a poll is due */
+    struct state state;        /* valid while the replica is there */
+    struct state_db *db;       /* likewise; owned: its mirror, of which snapshots are made */
+    size_t applied;            /* commands */
+    uint64_t index;            /* of the last entry */
+    struct number *witness;    /* owned; NULL while down, or without shipped folders */
+    struct witness_note found; /* that it began with */
+    struct witness_note noted;
+    struct witness_note writing;
+    bool noting;  /* a write is under way, or the pause behind it */
+    bool polling; /* a poll is due */
     struct net_end *fellow[FLEET_COORDINATORS_MAX];
 };
 
@@ -67,5 +74,13 @@ void group_leave(struct fleet *f, unsigned at);
 /* The machine whose folder has this id; FLEET_COORDINATORS_MAX = none. */
 unsigned group_machine(const struct fleet *f, uint64_t id);
 void group_wish_done(struct fleet *f, enum err error);
+
+/* ---- sim/group_witness.c */
+
+/* The replica is there. */
+void group_witness_open(struct group_member *m);
+void group_witness_note(struct group_member *m, uint64_t index);
+void group_witness_lead(const struct group_member *m);
+void group_witness_close(struct group_member *m);
 
 #endif

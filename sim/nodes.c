@@ -89,6 +89,7 @@ static struct host_config config_of(struct fleet *f, const struct sim_node *n)
 
 void node_start(struct fleet *f, struct sim_node *n)
 {
+    sim_folder_open(f, n);
     const struct host_config config = config_of(f, n);
 
     n->process.up = true;
@@ -149,11 +150,10 @@ void node_crash(struct fleet *f, struct sim_node *n)
     check_node_crash(f, n);
     poison_died(f, n);
     stop(f, n, false);
-    // A write that nobody was told of may be lost, or torn: then the older slot counts.
-    if (world_chance(&f->world, 500)) {
-        n->disk = n->told;
-    }
-    if (world_chance(&f->world, f->faults.reboot_pm)) {
+    const bool begun = !world_chance(&f->world, 500);
+    const bool reboots = world_chance(&f->world, f->faults.reboot_pm);
+    sim_folder_crash(f, n, begun, reboots);
+    if (reboots) {
         n->boots++;
         poison_forget(n);
     }
@@ -161,6 +161,7 @@ void node_crash(struct fleet *f, struct sim_node *n)
         TRACE(&f->world, n->process.name, "lost its disk");
         n->wipes++;
         poison_forget(n);
+        sim_folder_free(n);
         n->disk = n->told = (struct host_disk){0};
     }
     node_later(f, n, f->world.now_us + down_us, (struct world_event){.run = on_restart});
@@ -193,6 +194,7 @@ static void on_persisted(void *context, const struct world_event *event)
     struct host_event e = {.type = HOST_PERSISTED};
 
     if (n != NULL) {
+        sim_folder_store(n);
         n->told = n->disk;
         memcpy(&e.ticket, event->data, sizeof e.ticket);
         node_step(f, n, e);

@@ -128,6 +128,7 @@ static unsigned joiner(struct raft_world *w, const bool taken[NODES_MAX])
     }
     struct sim_voter *n = raft_world_add(w);
     raft_disk_init(&n->disk, IDENTITY + n->place, voters_configuration(&w->voters));
+    sim_voter_ship(n);
     n->disk.joining = true;
     sim_voter_start(n);
     return n->place;

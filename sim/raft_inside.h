@@ -123,6 +123,8 @@ struct raft_event raft_world_pop(struct raft_world *w);
 
 /* Its disk lives by the world's time. */
 void sim_voter_plug(struct sim_voter *n);
+/* In some seeds it has a shipped folder, too. */
+void sim_voter_ship(struct sim_voter *n);
 /* Both limits of the time that a write takes. */
 void sim_voter_set_disk(struct sim_voter *n, uint64_t write_us);
 void sim_voter_start(struct sim_voter *n);

@@ -67,6 +67,7 @@ static void add(struct raft_world_result *sum, const struct raft_world_result *o
     sum->messages += one->messages;
     sum->elections += one->elections;
     sum->crashes += one->crashes;
+    sum->power_losses += one->power_losses;
     sum->partitions += one->partitions;
     sum->installs += one->installs;
     sum->acked += one->acked;
@@ -203,11 +204,13 @@ static void print_totals(const struct totals *t, double took)
     const double hours = (double)s->virtual_us / 3.6e9;
 
     printf("seeds %" PRIu64 "  simulated %.1f h  elections %" PRIu64 "  crashes %" PRIu64
-           "  partitions %" PRIu64 "  snapshots installed %" PRIu64 "  acked %" PRIu64 "\n",
+           "  power losses %" PRIu64 "  partitions %" PRIu64 "  snapshots installed %" PRIu64
+           "  acked %" PRIu64 "\n",
            t->seeds,
            hours,
            s->elections,
            s->crashes,
+           s->power_losses,
            s->partitions,
            s->installs,
            s->acked);

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+enum { SHIPPED_EVERY = 4 }; /* seeds: SQLite takes time */
+
 /* ---- what the replicas ask of the world ---- */
 
 static uint64_t disk_now(void *context)
@@ -222,6 +224,15 @@ uint64_t raft_world_tick_us(const struct raft_world *w)
     return w->election_ms * UINT64_C(50); // twice a heartbeat
 }
 
+void sim_voter_ship(struct sim_voter *n)
+{
+    const struct raft_world_options *o = &n->world->options;
+
+    if (o->scenario == RANDOM_FAULTS && o->seed % SHIPPED_EVERY == 0) {
+        raft_disk_ship(&n->disk, o->seed << 16 | n->place);
+    }
+}
+
 void sim_voter_start(struct sim_voter *n)
 {
     struct raft_world *w = n->world;
@@ -258,7 +269,14 @@ void sim_voter_start(struct sim_voter *n)
     for (unsigned i = 0; i < config.voter_count; i++) {
         config.voter[i] = i + 1;
     }
-    raft_disk_load(&n->disk, base.image);
+    const struct log_sqlite_config folder = {.voter = config.id,
+                                             .voters = config.voter,
+                                             .voter_count = config.voter_count,
+                                             .joining = config.joining};
+    const char *wrong = raft_disk_load(&n->disk, &folder, base.image);
+    if (wrong != NULL) {
+        raft_world_violation(w, n, wrong);
+    }
     n->chain = 0;
     n->applied = 0;
     n->hash = 0;

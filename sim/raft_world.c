@@ -309,6 +309,7 @@ static void world_init(struct raft_world *w, const struct raft_world_options *op
     for (unsigned i = 0; i < options->voters; i++) {
         struct sim_voter *n = raft_world_add(w);
         raft_disk_init(&n->disk, 1000 + i, voters_configuration(&w->voters));
+        sim_voter_ship(n);
         sim_voter_start(n);
     }
     for (unsigned i = 0; i < options->voters; i++) {
@@ -379,6 +380,7 @@ static void world_fini(struct raft_world *w)
             sim_voter_count_cuts(n);
             replica_close(n->replica);
         }
+        w->result->power_losses += n->disk.power_losses;
         raft_disk_fini(&n->disk);
     }
     while (w->heap_count > 0) {

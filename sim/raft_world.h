@@ -46,6 +46,7 @@ struct raft_world_result {
     uint64_t messages;
     uint64_t elections;
     uint64_t crashes;
+    uint64_t power_losses; /* of these, where there are shipped folders */
     uint64_t partitions;
     uint64_t installs; /* snapshots restored in a running voter */
     uint64_t acked;

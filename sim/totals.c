@@ -27,6 +27,7 @@ void totals_count(struct totals *t, const struct fleet *f)
     t->crashes[0] += f->crashes;
     t->crashes[1] += f->coordinator_crashes;
     t->crashes[2] += f->gateway_crashes;
+    t->power_losses += f->power_losses;
     t->pauses += f->pauses;
     for (size_t i = 0; i < PAUSE_KEEPS; i++) {
         t->pauses_beyond[i] += f->pauses_beyond[i];
@@ -62,6 +63,7 @@ void totals_add(struct totals *t, const struct totals *more)
     for (size_t i = 0; i < 3; i++) {
         t->crashes[i] += more->crashes[i];
     }
+    t->power_losses += more->power_losses;
     t->pauses += more->pauses;
     for (size_t i = 0; i < PAUSE_KEEPS; i++) {
         t->pauses_beyond[i] += more->pauses_beyond[i];
@@ -113,10 +115,11 @@ void totals_print(const struct totals *t, double seconds)
                  t->aborts,
                  t->reassigned);
     (void)printf("crashes: nodes %" PRIu64 ", coordinators %" PRIu64 ", gateways %" PRIu64
-                 "; leader changes %" PRIu64 ", restores %" PRIu64 "\n",
+                 "; power losses %" PRIu64 ", leader changes %" PRIu64 ", restores %" PRIu64 "\n",
                  t->crashes[0],
                  t->crashes[1],
                  t->crashes[2],
+                 t->power_losses,
                  t->leader_changes,
                  t->restores);
     if (t->groups > 0) {

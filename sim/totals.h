@@ -17,6 +17,7 @@ struct totals {
     uint64_t aborts;
     uint64_t reassigned;
     uint64_t crashes[3]; /* nodes, coordinators, gateways */
+    uint64_t power_losses;
     uint64_t pauses;
     uint64_t pauses_beyond[PAUSE_KEEPS];
     uint64_t stops_of_all;

@@ -226,7 +226,7 @@ static enum err stage_witness(const struct backup *b, const char *directory)
     uint8_t payload[NOTE_SIZE];
     struct number *file = NULL;
     struct buffer found = {0};
-    const struct note note = {.number = b->number, .index = b->index};
+    const struct witness_note note = {.number = b->number, .index = b->index};
 
     (void)snprintf(path, sizeof path, "%s/witness", directory);
     note_encode(payload, &note);

@@ -11,13 +11,13 @@
 
 enum { NOTE_SIZE = 16 };
 
-struct note {
+struct witness_note {
     uint64_t number;
     uint64_t index;
 };
 
 // NOLINTNEXTLINE(readability-non-const-parameter): it is written through the cursor
-static inline void note_encode(uint8_t out[NOTE_SIZE], const struct note *note)
+static inline void note_encode(uint8_t out[NOTE_SIZE], const struct witness_note *note)
 {
     struct writer w = {.at = out, .left = NOTE_SIZE};
 
@@ -26,11 +26,11 @@ static inline void note_encode(uint8_t out[NOTE_SIZE], const struct note *note)
 }
 
 /* No bytes are a new folder's: all zero. False: it is none. */
-static inline bool note_decode(struct bytes in, struct note *note)
+static inline bool note_decode(struct bytes in, struct witness_note *note)
 {
     struct reader r = {.at = in.data, .left = in.size};
 
-    *note = (struct note){0};
+    *note = (struct witness_note){0};
     if (in.size == 0) {
         return true;
     }

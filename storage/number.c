@@ -3,8 +3,10 @@
 
 #include "base/crc.h"
 #include "base/directory.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "wire/cursor.h"
 
 #include <errno.h>
@@ -12,8 +14,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum {
     RECORD_SIZE = 2048,
@@ -128,14 +128,9 @@ static void judge(const uint8_t *file, off_t size, struct found *f)
 /* ERR_IO: errno says why. */
 static enum err read_whole(int fd, uint8_t file[FILE_SIZE], off_t *size)
 {
-    struct stat status = {0};
-
     memset(file, 0, FILE_SIZE);
-    if (fstat(fd, &status) != 0 || pread(fd, file, FILE_SIZE, 0) < 0) {
-        return ERR_IO;
-    }
-    *size = status.st_size;
-    return ERR_OK;
+    *size = files->size(fd);
+    return *size >= 0 && files->read(fd, file, FILE_SIZE, 0) >= 0 ? ERR_OK : ERR_IO;
 }
 
 enum err number_read(const char *path, struct buffer *payload, const char **why)
@@ -143,7 +138,7 @@ enum err number_read(const char *path, struct buffer *payload, const char **why)
     uint8_t file[FILE_SIZE];
     off_t size = 0;
     struct found found;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = files->open(path, O_RDONLY);
 
     *why = NULL;
     buffer_clear(payload);
@@ -152,7 +147,7 @@ enum err number_read(const char *path, struct buffer *payload, const char **why)
     }
     const enum err error = read_whole(fd, file, &size);
     const int failure = errno;
-    (void)close(fd);
+    (void)files->close(fd);
     errno = failure;
     if (error != ERR_OK) {
         return error;
@@ -177,12 +172,13 @@ static bool make(const char *path)
     slot_encode(file + SLOT_SIZE, FIRST_COUNT + 1, bytes_of(NULL, 0));
     (void)snprintf(temporary, size, "%s.new", path);
     const int fd = directory_new_file(temporary);
-    const ssize_t written = fd < 0 ? -1 : write(fd, file, sizeof file);
-    bool made = written == (ssize_t)sizeof file && fsync(fd) == 0;
+    const ssize_t written = fd < 0 ? -1 : files->write(fd, file, sizeof file, 0);
+    bool made = written == (ssize_t)sizeof file && files->sync(fd) == 0;
     const int failure = written >= 0 && written < (ssize_t)sizeof file ? ENOSPC : errno;
-    made = fd >= 0 && close(fd) == 0 && made;
+    made = fd >= 0 && files->close(fd) == 0 && made;
     errno = failure;
-    made = made && rename(temporary, path) == 0 && directory_sync_of(path);
+    made = made && files->rename(temporary, path) == 0 &&
+           (mutant(M_NAMESYNC) || directory_sync_of(path));
     mem_free(temporary);
     return made;
 }
@@ -222,9 +218,9 @@ enum err number_open(struct number **out, const char *path, struct buffer *paylo
     *out = NULL;
     buffer_clear(payload);
     n->path = mem_string(path);
-    n->fd = open(path, O_RDWR | O_CLOEXEC);
+    n->fd = files->open(path, O_RDWR);
     if (n->fd < 0 && errno == ENOENT && make(path)) {
-        n->fd = open(path, O_RDWR | O_CLOEXEC);
+        n->fd = files->open(path, O_RDWR);
     }
     if (n->fd < 0) {
         log_error("number",
@@ -254,8 +250,8 @@ enum err number_store(struct number *n, struct bytes payload)
     }
     slot_encode(slot, n->count + 1, payload);
     const off_t at = (off_t)(n->count % SLOT_COUNT * SLOT_SIZE);
-    const ssize_t written = pwrite(n->fd, slot, sizeof slot, at);
-    if (written != (ssize_t)sizeof slot || fdatasync(n->fd) != 0) {
+    const ssize_t written = files->write(n->fd, slot, sizeof slot, at);
+    if (written != (ssize_t)sizeof slot || (!mutant(M_NUMBERSYNC) && files->sync(n->fd) != 0)) {
         const int failure = written >= 0 && written < (ssize_t)sizeof slot ? ENOSPC : errno;
 
         log_error("number",
@@ -275,7 +271,7 @@ void number_close(struct number *n)
         return;
     }
     if (n->fd >= 0) {
-        (void)close(n->fd);
+        (void)files->close(n->fd);
     }
     mem_free(n->path);
     mem_free(n);

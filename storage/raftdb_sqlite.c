@@ -5,8 +5,10 @@
 
 #include "base/assert.h"
 #include "base/directory.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "wire/versions.h"
 
 #include <errno.h>
@@ -90,6 +92,13 @@ static void begin(struct raftdb *db)
     run_kept(db, "BEGIN IMMEDIATE");
 }
 
+static void put_tail(struct raftdb *db)
+{
+    if (db->tail.file >= 0 && tail_put(&db->tail, db->writes) != ERR_OK) {
+        die(db, db->tail_path, strerror(errno));
+    }
+}
+
 static void commit(struct raftdb *db)
 {
     db->writes++;
@@ -99,10 +108,11 @@ static void commit(struct raftdb *db)
         .number_count = 4,
     };
     run_row(db, "REPLACE INTO vote VALUES (1, ?1, ?2, ?3, ?4, ?8)", &row);
-    run_kept(db, "COMMIT");
-    if (db->tail.file >= 0 && tail_put(&db->tail, db->writes) != ERR_OK) {
-        die(db, db->tail_path, strerror(errno));
+    if (mutant(M_TAILFIRST)) {
+        put_tail(db);
     }
+    run_kept(db, "COMMIT");
+    put_tail(db);
 }
 
 static void put_self(struct raftdb *db)
@@ -403,7 +413,7 @@ static struct raftdb *handle_new(const char *directory)
 static enum err open_file(struct raftdb *db, bool *empty)
 {
     uint64_t ignored = 0;
-    const bool existed = access(db->path, F_OK) == 0;
+    const bool existed = files->exists(db->path);
     const bool witnessed = tail_read(db->tail_path, &ignored, &ignored) != ERR_NOT_FOUND;
 
     if (!existed && witnessed) {
@@ -412,7 +422,7 @@ static enum err open_file(struct raftdb *db, bool *empty)
     // SQLite would make it for all to read. It gives the files beside it the same mode.
     const int made = existed ? -1 : directory_new_file(db->path);
     if (made >= 0) {
-        (void)close(made);
+        (void)files->close(made);
     }
     if (sqlite3_open_v2(db->path,
                         &db->sql,
@@ -431,9 +441,9 @@ static enum err open_file(struct raftdb *db, bool *empty)
         // An empty file, or one whose write-ahead log SQLite dropped from its first frame on.
         return raftdb_refuse(db, ERR_CORRUPT, "it holds nothing, and its witness raft.tail does");
     }
-    if (sqlite3_exec(
-            db->sql, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;", NULL, NULL, NULL) !=
-        SQLITE_OK) {
+    const char *safe = mutant(M_LOGSYNC) ? "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+                                         : "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;";
+    if (sqlite3_exec(db->sql, safe, NULL, NULL, NULL) != SQLITE_OK) {
         return raftdb_refuse(db, ERR_IO, sqlite3_errmsg(db->sql));
     }
     return ERR_OK;
@@ -504,7 +514,7 @@ static enum err adopt(struct raftdb *db, const struct log_sqlite_config *config)
     struct log_sqlite_config as_source = *config;
     bool empty = false;
 
-    if (access(db->path, F_OK) != 0) {
+    if (!files->exists(db->path)) {
         return raftdb_refuse(db, ERR_NOT_FOUND, "nothing to adopt: copy a voter's folder first");
     }
     enum err e = open_file(db, &empty);

@@ -58,7 +58,7 @@ struct recover_folder {
     struct log_image image;
     uint64_t log_bad; /* deep: rows of the log that are damaged */
     bool has_note;
-    struct note note;
+    struct witness_note note;
     bool has_state; /* the log could be replayed: `replay` holds all of it */
     struct replay replay;
     struct recover_cache cache;

@@ -2,11 +2,11 @@
 #include "storage/tail.h"
 
 #include "base/crc.h"
+#include "base/files.h"
 #include "wire/cursor.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <unistd.h>
 
 /* "rhtail01", identity, writes, CRC of these. One sector: it is never torn. */
 enum { TAIL_SIZE = 28 };
@@ -26,13 +26,13 @@ static void encode(uint8_t record[TAIL_SIZE], uint64_t identity, uint64_t writes
 enum err tail_read(const char *path, uint64_t *identity, uint64_t *writes)
 {
     uint8_t record[TAIL_SIZE + 1];
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const int file = files->open(path, O_RDONLY);
 
     if (file < 0) {
         return errno == ENOENT ? ERR_NOT_FOUND : ERR_IO;
     }
-    const ssize_t size = read(file, record, sizeof record);
-    (void)close(file);
+    const ssize_t size = files->read(file, record, sizeof record, 0);
+    (void)files->close(file);
     if (size < 0) {
         return ERR_IO;
     }
@@ -50,11 +50,11 @@ enum err tail_read(const char *path, uint64_t *identity, uint64_t *writes)
 enum err tail_open(struct tail *tail, const char *path, uint64_t identity, uint64_t writes)
 {
     *tail = (struct tail){.identity = identity};
-    tail->file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    tail->file = files->open(path, O_WRONLY | O_CREAT);
     if (tail->file < 0) {
         return ERR_IO;
     }
-    return tail_put(tail, writes) == ERR_OK && fsync(tail->file) == 0 ? ERR_OK : ERR_IO;
+    return tail_put(tail, writes) == ERR_OK && files->sync(tail->file) == 0 ? ERR_OK : ERR_IO;
 }
 
 enum err tail_put(struct tail *tail, uint64_t writes)
@@ -62,13 +62,13 @@ enum err tail_put(struct tail *tail, uint64_t writes)
     uint8_t record[TAIL_SIZE];
 
     encode(record, tail->identity, writes);
-    return pwrite(tail->file, record, TAIL_SIZE, 0) == TAIL_SIZE ? ERR_OK : ERR_IO;
+    return files->write(tail->file, record, TAIL_SIZE, 0) == TAIL_SIZE ? ERR_OK : ERR_IO;
 }
 
 void tail_close(struct tail *tail)
 {
     if (tail->file >= 0) {
-        (void)close(tail->file);
+        (void)files->close(tail->file);
         tail->file = -1;
     }
 }

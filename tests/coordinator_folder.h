@@ -160,7 +160,7 @@ static void folder_close_writer(struct writer_of_folder *w)
     uint8_t payload[NOTE_SIZE];
     struct number *witness = NULL;
     struct buffer found = {0};
-    const struct note note = {.number = w->state.number, .index = w->index};
+    const struct witness_note note = {.number = w->state.number, .index = w->index};
 
     (void)snprintf(name, sizeof name, "%s/witness", w->path);
     note_encode(payload, &note);
