@@ -6,7 +6,6 @@
  *     ring_bench NAME u64|text NODES N    N lookups by variant NAME, for who counts instructions
  *
  *     ring, one       ring_position() and ring_at() for one id after the other
- *     ring, batch     ring_route_*(), 64 ids a call
  *     and the others: bench/rivals.h
  *
  * All in one run on the same ids. Rounds go over all variants in turn, each is warmed before
@@ -16,8 +15,6 @@
 #include "base/prng.h"
 #include "bench/rivals.h"
 #include "ring/plan.h"
-#include "ring/route.h"
-#include "ring/snapshot.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +25,6 @@ enum {
     IDS = 1 << 12, /* they stay in the second cache */
     WARM = 1 << 12,
     ROUNDS = 41,
-    BATCH = 64,
     ID_SIZE = 36,
 };
 
@@ -113,24 +109,6 @@ static uint64_t ring_one(const struct world *w, size_t count, bool is_text)
     return sum;
 }
 
-static uint64_t ring_batch(const struct world *w, size_t count, bool is_text)
-{
-    ring_hit hits[BATCH];
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < count; i += BATCH) {
-        if (is_text) {
-            ring_route_bytes(ring_table_of(&w->ring), w->key, texts + i, BATCH, hits);
-        } else {
-            ring_route_u64(ring_table_of(&w->ring), w->key, numbers + i, BATCH, hits);
-        }
-        for (size_t k = 0; k < BATCH; k++) {
-            sum += ring_hit_node(hits[k]);
-        }
-    }
-    return sum;
-}
-
 /* The loop of each rival, so that its lookup is called directly. */
 #define LOOP(name)                                                          \
     static uint64_t name(const struct world *w, size_t count, bool is_text) \
@@ -153,7 +131,6 @@ static const struct {
     variant run;
 } variants[] = {
     {"ring", ring_one},
-    {"batch", ring_batch},
     {"crc16", crc16},
     {"crc32", crc32},
     {"sdbm", sdbm},
@@ -247,48 +224,36 @@ static void measure_routes(const struct world *w, bool is_text)
     }
 }
 
-/* One MOVE: applied to the ring, and published to readers. */
+/* One MOVE, applied to the ring; and the plan for one node more. */
 static void measure_change(struct world *w)
 {
     enum { MOVES = 1000 };
     static double apply[ROUNDS];
-    static double both[ROUNDS];
     static double plan[ROUNDS];
-    struct publisher *p = publisher_new(&w->ring, 1);
     struct prng random = {2};
 
     for (size_t round = 0; round < ROUNDS; round++) {
-        for (unsigned publish = 0; publish < 2; publish++) {
-            double start = now_ns();
+        double start = now_ns();
 
-            for (unsigned i = 0; i < MOVES; i++) {
-                const struct ring_vnode *v =
-                    &w->ring.vnode[prng_u64(&random) % w->ring.vnode_count];
-                struct ring_op op = {.kind = RING_MOVE,
-                                     .vnode = v->id,
-                                     .from = v->owner,
-                                     .to = v->owner % RING_NODES_MAX + 1};
+        for (unsigned i = 0; i < MOVES; i++) {
+            const struct ring_vnode *v = &w->ring.vnode[prng_u64(&random) % w->ring.vnode_count];
+            struct ring_op op = {.kind = RING_MOVE,
+                                 .vnode = v->id,
+                                 .from = v->owner,
+                                 .to = v->owner % RING_NODES_MAX + 1};
 
-                ring_apply(&w->ring, &op, 1, w->ring.version + 1, 1);
-                publisher_note(p, &op, 1);
-                if (publish == 1 && publisher_publish(p, &w->ring) != ERR_OK) {
-                    abort(); // no reader is started
-                }
-            }
-            (publish == 1 ? both : apply)[round] = (now_ns() - start) / MOVES;
+            ring_apply(&w->ring, &op, 1, w->ring.version + 1, 1);
         }
+        apply[round] = (now_ns() - start) / MOVES;
     }
-    publisher_free(p);
     ring_create(&w->ring, 64, 1, w->ring.version);
     (void)settle(&w->ring, w->nodes, true);
     for (size_t round = 0; round < ROUNDS; round++) {
         plan[round] = settle(&w->ring, w->nodes + 1, false);
     }
-    (void)printf("apply %u %.1f\npublish %u %.1f\nplan %u %.0f\n",
+    (void)printf("apply %u %.1f\nplan %u %.0f\n",
                  w->nodes,
                  median(apply, ROUNDS),
-                 w->nodes,
-                 median(both, ROUNDS),
                  w->nodes,
                  median(plan, ROUNDS));
 }

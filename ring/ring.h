@@ -25,7 +25,7 @@
  *             default role      | role "match"   | singleton | daemons
  *             HASH              | HASH           | OLDEST    | SPREAD
  *
- * Pure. Not thread safe: one writer; ring/snapshot.h publishes to readers.
+ * Pure. Not thread safe: each thread that routes has a ring of its own.
  * Spec number RING_SPEC fixes hash, cells, encoding and digest for ever.
  */
 #ifndef RING_RING_H

@@ -3,7 +3,7 @@
  * Instructions from an id to its node. They are counted by going through a child step by step, so
  * the machine's speed and load do not matter; the compiler does, hence limits with some room.
  */
-#include "ring/route.h"
+#include "ring/ring.h"
 #include "tests/test.h"
 
 #include <signal.h>
