@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* CLOCK_BOOTTIME in microseconds: goes on in suspend, never jumps (PROTOCOL hole 28). */
+/* CLOCK_BOOTTIME in microseconds: goes on in suspend, never jumps (hole 28). */
 uint64_t clock_boottime_us(void);
 
 /* CLOCK_REALTIME in microseconds since 1970: for people to read, and for what other machines sign

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Planted bugs: each takes one rule of PROTOCOL §1 away, and the simulator must
+ * Planted bugs: each takes one rule of specification §1 away, and the simulator must
  * find out (make mutants). In every other build mutant() is a constant false,
  * so no trace of them is left in the code.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an answer makes of its request. PROTOCOL §6.
+ * What an answer makes of its request. Specification §6.
  */
 #include "gateway/router_inside.h"
 

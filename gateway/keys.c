@@ -46,7 +46,8 @@ static size_t args_size(const struct args *args)
 }
 
 /* Commands that only read may run again where a write is answered UNKNOWN: after a take-over that
- * lost what their owner had in memory (PROTOCOL §6). Any actor that takes them must keep to it. */
+ * lost what their owner had in memory (specification §6). Any actor that takes them must keep to
+ * it. */
 static uint8_t flags_of(const struct command *command)
 {
     return (uint8_t)(REQUEST_COMMAND | (command->writes ? 0 : REQUEST_IDEMPOTENT));

@@ -5,7 +5,7 @@
  * Each time it is sent it is a new attempt, a copy with a number of its own,
  * which the answer repeats. An attempt is open until an answer says that it did
  * not run; while none is open the request surely never ran, and there is no
- * copy of it anywhere (PROTOCOL hole 40).
+ * copy of it anywhere (hole 40).
  */
 #ifndef GATEWAY_PENDING_H
 #define GATEWAY_PENDING_H

@@ -2,7 +2,7 @@
  *
  * The router: takes requests of sessions, sends each to the node that owns its
  * entity, and sees it through moves until it is answered or its deadline ends.
- * PROTOCOL §6.
+ * Specification §6.
  *
  *     state    event                                action                        next
  *     (new)    window free, owner known and linked  number it, send               SENT

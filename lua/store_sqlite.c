@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ringhold.store(path [, table]): what actors must not lose, in a SQLite file
- * that keeps old owners out. The contract is that of examples/fenced_store.c:
+ * that keeps old owners out. The contract is that of docs/stores.md:
  *
  *   claim   raise the row's fence to mine unless it is greater, and read the
  *           row, in one statement

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Admission of requests: PROTOCOL §5.3, in that order; and the way of answers.
+ * Admission of requests: specification §5.3, in that order; and the way of answers.
  */
 #include "node/always.h"
 #include "node/inside.h"

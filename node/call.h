@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What one actor asks of another, on its way between the scene it is on
- * (node/scene.h) and the node's calls (node/calls_uv.h), and the answer back.
+ * (node/scene.h) and the node's calls (node/calls_uv.c), and the answer back.
  *
  * The scene copies nothing and waits for nothing: it names what it asked by
  * `number`. An answer whose number it no longer knows is dropped there (the actor

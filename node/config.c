@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The configuration: asked for when a newer version is known of, and taken into the view.
- * PROTOCOL §4.1.
+ * Specification §4.1.
  */
 #include "node/inside.h"
 #include "node/isolate.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Copies of requests: what must not run (any more) is answered, dropped or
- * refused here. PROTOCOL §5.3 steps 7 and 8; holes 37, 39, 40, 41, 44.
+ * refused here. Specification §5.3 steps 7 and 8; holes 37, 39, 40, 41, 44.
  */
 #include "node/inside.h"
 

@@ -396,8 +396,8 @@ static void perform(struct shell *s, const struct host_effect *e)
 
 /* What is surely too late stays with the host. What enters an actor waits for its worker first,
  * which looks at the clock itself, and what leaves waits in its link, which does so after it was
- * built and before it is handed to the socket (hole 30, PROTOCOL §4.1): here it is enough to go by
- * the time of some steps ago. */
+ * built and before it is handed to the socket (hole 30, specification §4.1): here it is enough to
+ * go by the time of some steps ago. */
 static void perform_in_time(struct shell *s, size_t at)
 {
     const struct host_effect *e = &s->effects.item[at];

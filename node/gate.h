@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The output gate (PROTOCOL §4.1, hole 30, I8): effects that came too late to
+ * The output gate (specification §4.1, hole 30, I8): effects that came too late to
  * be done, in order, until a grant reopens it or the incarnation is over.
  *
  * Pure.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Hand-over of actors' images inside a prepare: a stream at the giver, a stage
- * at the taker. PROTOCOL §8.2.
+ * at the taker. Specification §8.2.
  *
  *     giver                                   taker
  *     stream_add() …                          staging_take(): only the next index

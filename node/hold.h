@@ -2,7 +2,7 @@
  *
  * What the node does for one unfinished transaction: the cells it holds, the
  * requests that wait, the images that leave or come in. One hold per entry of
- * the participant's book, `part->user`. PROTOCOL §5.1, §5.2.
+ * the participant's book, `part->user`. Specification §5.1, §5.2.
  *
  * Pure.
  */

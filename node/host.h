@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The node's machine: registration, participant of transactions
- * (txn/participant.h), actors, hold, hand-over, forward. PROTOCOL §5.
+ * (txn/participant.h), actors, hold, hand-over, forward. Specification §5.
  *
  * Pure: feed events, do the effects in order. The shell (node/node_uv.c) and
  * the simulator drive the same code.

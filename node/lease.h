@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The node's lease: may it run actors, and may what they do leave? PROTOCOL
+ * The node's lease: may it run actors, and may what they do leave? Specification
  * §4.1, holes 26..28 and 30.
  *
  *     NONE ----counted grant----> ACTIVE     start, barred, other era: no actor exists

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Actors held, frozen, thawed; come and gone. PROTOCOL §5.2.
+ * Actors held, frozen, thawed; come and gone. Specification §5.2.
  */
 #include "node/inside.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Membership: what comes from coordinators, renewal, leaving. PROTOCOL §4.1, hole 6.
+ * Membership: what comes from coordinators, renewal, leaving. Specification §4.1, hole 6.
  */
 #include "node/inside.h"
 

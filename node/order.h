@@ -2,7 +2,7 @@
  *
  * Order records: for each (session, actor), which of its requests ran last and
  * what was answered. They decide whether a request may run now, and answer
- * copies of what ran. PROTOCOL §5.3 steps 7 and 9.
+ * copies of what ran. Specification §5.3 steps 7 and 9.
  *
  * The owner runs seq when its predecessor ran (last >= prev), was given up
  * (prev < base), or there was none (prev == 0). Records move with their actor

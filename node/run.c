@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Actors: activate, run one request or turn at a time. PROTOCOL §5.2, §5.3.
+ * Actors: activate, run one request or turn at a time. Specification §5.2, §5.3.
  */
 #include "node/inside.h"
 #include "node/isolate.h"

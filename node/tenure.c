@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The host under its lease: what it may do now, what is put off, what ends.
- * PROTOCOL §4.1, §5.3 step 4; I1, I8; holes 26, 28, 30, 53.
+ * Specification §4.1, §5.3 step 4; I1, I8; holes 26, 28, 30, 53.
  */
 #include "node/inside.h"
 

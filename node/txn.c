@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The participant's messages: PROTOCOL §5.1. What they mean is decided by the
+ * The participant's messages: specification §5.1. What they mean is decided by the
  * book (txn/participant.h), what is then done with actors by hold.c.
  */
 #include "node/inside.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The watchdog: a thread of its own that sees to it that no task runs past the
- * hard end of the lease (PROTOCOL §4.1, hole 30), even when the threads that
+ * hard end of the lease (specification §4.1, hole 30), even when the threads that
  * could are blocked by those very tasks.
  *
  * It sleeps on a timer of CLOCK_BOOTTIME, which also counts while the machine

@@ -6,7 +6,7 @@
  *
  * Coordinators compute each change as a Delta and apply it to their own view by
  * view_apply(); nodes and gateways apply the very same Delta by the very same
- * code. A view only moves up: PROTOCOL holes 6 and 58.
+ * code. A view only moves up: holes 6 and 58.
  *
  * Pure.
  */

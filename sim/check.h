@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The checkers: a ledger of what clients asked and actors did, and the rules it
- * must keep (PROTOCOL §7.1).
+ * must keep (specification §7.1).
  *
  *     checker      rule                                                            file
  *     overlap      K1: one live instance of an entity in the fleet                 check_actor.c

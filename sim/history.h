@@ -95,7 +95,7 @@ size_t history_book_line(const struct history_book *b, const struct history_even
 
 /* ---- verdict ---- */
 
-/* Rule, the checker of PROTOCOL §7.1 that it belongs to, its name in the summary. */
+/* Rule, the checker of specification §7.1 that it belongs to, its name in the summary. */
 #define HISTORY_RULES(X)                                                                        \
     X(RULE_LIVE_TWICE, "K1", "live-twice")     /* lives, runs or is frozen out of turn */       \
     X(RULE_LEASE, "K1", "past-lease")          /* begins something after its lease */           \

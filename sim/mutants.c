@@ -115,7 +115,7 @@ static const struct {
     const char *why;
 } elsewhere[] = {
     {"NOFSYNC",
-     "REGISTER aborts what the disk does not know: each covers the other (PROTOCOL 9.2)"},
+     "REGISTER aborts what the disk does not know: each covers the other (specification §9.2)"},
     {"M_CANCEL", "with a new number at each attempt harmless: M_SAMENUM_CANCEL plants the pair"},
     {"M_SAMENUM", "with outcomes sent on apply harmless: M_SAMENUM_CANCEL plants the pair"},
     {"M_TIMEOUT", "custody (8.4) is not shipped: a new owner waits for COMMIT, never for a time"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The store of actors that keep their state outside: PROTOCOL §4.5. One row an
+ * The store of actors that keep their state outside: specification §4.5. One row an
  * entity; a write counts only with the token of the last claim.
  *
  *     actor --claim, some time--> row: token raised and state read, in one step --> actor

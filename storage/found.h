@@ -33,8 +33,8 @@ struct found_plan {
 MUST_CHECK enum err found_seal(struct backup *b, const struct found_plan *plan,
                                char why[FOUND_WHY_MAX]);
 
-/* The least era that a new group may have (PROTOCOL §3.7), from the backup's, the highest one that
- * was met anywhere, and the wall clock. */
+/* The least era that a new group may have (specification §3.7), from the backup's, the highest one
+ * that was met anywhere, and the wall clock. */
 uint64_t found_era(uint64_t backup_era, uint64_t seen_era, uint64_t time_us);
 
 /* Install the founding in `folder` as `voter`'s. `configuration` is libraft's encoding of the

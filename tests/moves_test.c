@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a change of owners weighs on its way to a node or gateway: PROTOCOL §2,
+ * What a change of owners weighs on its way to a node or gateway: specification §2,
  * "COMMIT". The sizes are those of a fleet of 1000 nodes with 64 vnodes each.
  */
 #include "base/mem.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each row of PROTOCOL §3.1: what is accepted, what it does, what is refused.
+ * Each row of specification §3.1: what is accepted, what it does, what is refused.
  */
 #include "tests/command.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The commands of the replicated state, one function each: PROTOCOL §3.1. Those of nodes are in
- * txn/apply_node.c, those of transactions in txn/apply_txn.c.
+ * The commands of the replicated state, one function each: specification §3.1. Those of nodes are
+ * in txn/apply_node.c, those of transactions in txn/apply_txn.c.
  */
 #include "txn/change.h"
 

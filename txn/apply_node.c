@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * REGISTER, DESIRE, FENCE, REASSIGN and DEREGISTER: PROTOCOL §3.1.
+ * REGISTER, DESIRE, FENCE, REASSIGN and DEREGISTER: specification §3.1.
  */
 #include "txn/change.h"
 
@@ -122,7 +122,7 @@ void apply_register(struct change *c, const Rh__CommandRegister *in)
         change_refuse(c, "there are 4095 nodes already");
         return;
     }
-    // What it staged and held is gone with its memory; variant T6 of PROTOCOL §9.3.
+    // What it staged and held is gone with its memory; decision 003.
     abort_of_node(c, n->slot, "a participant restarted");
     c->r->stamp = change_draw(c);
     fill_node(n, in, c->r->stamp, c->s->format);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * BEGIN, COMMIT and ABORT: PROTOCOL §3.1.
+ * BEGIN, COMMIT and ABORT: specification §3.1.
  */
 #include "txn/change.h"
 

@@ -2,7 +2,7 @@
  *
  * The leader's machine: what a coordinator does with messages, applied commands
  * and time. Registers nodes, plans and drives transactions, answers polls and
- * operators. PROTOCOL §3.3-3.6.
+ * operators. Specification §3.3-3.6.
  *
  * Pure. Every replica feeds it every applied command; only while it leads does
  * it act. All it knows of transactions is rebuilt from `state` when it begins

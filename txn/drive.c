@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Transactions from BEGIN to the outcome: PROTOCOL §3.3.
+ * Transactions from BEGIN to the outcome: specification §3.3.
  */
 #include "txn/inside.h"
 
@@ -394,7 +394,7 @@ static void advance(struct coordinator *c, struct drive *d)
 /* ---- what another leader left ---- */
 
 /* Begin it anew under a number of my own: whatever votes are on their way to it count for nothing
- * (PROTOCOL holes 9 and 10). */
+ * (holes 9 and 10). */
 struct proposal *drive_supersede(struct coordinator *c, const struct state_txn *t,
                                  const Rh__AdminResolve *wish)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nodes that fell silent: PROTOCOL §4.2-4.3.
+ * Nodes that fell silent: specification §4.2-4.3.
  *
  *     silent for suspect_ms, and another could take over --> suspect: its transactions are aborted
  *     suspect, until any lease of it has surely ended --FENCE--> barred

@@ -296,7 +296,7 @@ void message_not_leading(struct coordinator *c, uint64_t peer);
 
 /* ---- barrier.c ---- */
 
-/* One at a time; what comes while it is under way waits for the next (PROTOCOL §3.5). */
+/* One at a time; what comes while it is under way waits for the next (specification §3.5). */
 void barrier_start(struct coordinator *c);
 void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *message);
 void barrier_done(struct coordinator *c, enum err error);
@@ -435,7 +435,7 @@ bool drive_waits_for(const struct drive *d, const struct state_txn *t, size_t pa
 /* It renewed its lease lately, or none is in force. */
 bool drive_renewed(struct coordinator *c, const struct state_node *node);
 /* Each participant lives, and where leases are in force renewed its own within RENEWED_MS: what
- * COMMIT gives away goes to nobody who is just being lost (PROTOCOL §3.3). */
+ * COMMIT gives away goes to nobody who is just being lost (specification §3.3). */
 bool drive_all_live(struct coordinator *c, const struct state_txn *t);
 /* Propose an outcome; an operator's comes with his name and reason. NULL: not now. */
 struct proposal *drive_commit(struct coordinator *c, struct drive *d, const struct state_txn *t,

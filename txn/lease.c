@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How long a lease is, and when one has surely ended: PROTOCOL §4.2, §4.3.
+ * How long a lease is, and when one has surely ended: specification §4.2, §4.3.
  *
  * What the nodes hold was granted by leaders that may have had another setting
  * than this one. So the state remembers the longest lease that anyone may have

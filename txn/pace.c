@@ -2,7 +2,7 @@
  *
  * Who may take part in something new: pairs that failed back off, restarted
  * nodes prove themselves first (hole 57), and a slow node must not take the
- * places of the others (PROTOCOL §3.6).
+ * places of the others (specification §3.6).
  *
  * A node is slow when its vote takes longer than slow_ms and SLOW_TIMES the
  * running median of all votes, now or the last time. Nothing here is replicated,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The participant's book of transactions: which numbers it took, which are
- * unfinished, and what a PREPARE means to it. PROTOCOL §5.1.
+ * unfinished, and what a PREPARE means to it. Specification §5.1.
  *
  *     PREPARE                                       verdict
  *     of a transaction in the book                  AGAIN: answer by its state

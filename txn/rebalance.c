@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which transactions to begin: PROTOCOL §3.6. A plan is made from the ring as
+ * Which transactions to begin: specification §3.6. A plan is made from the ring as
  * it will be once all that is pending is committed; of a plan everything is
  * begun, in its order, that no pending transaction, cap, back-off or dead node
  * forbids. When it is done, or no longer fits, the next is made; a balanced
@@ -20,7 +20,7 @@
 enum {
     LIVES_PERIOD_MS = 10,
     SETTLES = 5,
-    BESIDE_MAX = 2, /* with slow nodes a node does so much more: 4 in all (PROTOCOL §3.6) */
+    BESIDE_MAX = 2, /* with slow nodes a node does so much more: 4 in all (specification §3.6) */
 };
 
 void rebalance_touch(struct coordinator *c)
@@ -618,7 +618,7 @@ static bool is_full(const struct coordinator *c)
 }
 
 /* A COMMIT on its way through the log makes the version greater: what begins behind it would be
- * refused, for its base is this one (PROTOCOL §3.1). */
+ * refused, for its base is this one (specification §3.1). */
 static bool version_changes(const struct coordinator *c)
 {
     for (size_t i = 0; i < c->proposal_count; i++) {

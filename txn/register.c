@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nodes that come, stay and go: PROTOCOL §4.4 and the answers of §3.5.
+ * Nodes that come, stay and go: specification §4.4 and the answers of §3.5.
  */
 #include "txn/inside.h"
 #include "txn/roles.h"
@@ -34,7 +34,7 @@ static void refuse(struct coordinator *c, uint64_t peer, const char *reason, uin
     peers_send(c, peer, &out);
 }
 
-/* REG_WAIT of PROTOCOL §4.4: until `until_us`, or a little longer. */
+/* REG_WAIT of specification §4.4: until `until_us`, or a little longer. */
 static void refuse_until(struct coordinator *c, uint64_t peer, const char *what, uint64_t until_us)
 {
     const uint64_t left_ms = until_us > c->now_us ? (until_us - c->now_us) / 1000 + 1 : 0;

@@ -11,7 +11,7 @@
  * kind of the default role that hashes needs nothing more; any other gets its
  * segment of the ring.
  *
- * Pure and deterministic: part of the replicated state (PROTOCOL §3.1).
+ * Pure and deterministic: part of the replicated state (specification §3.1).
  */
 #ifndef TXN_ROLES_H
 #define TXN_ROLES_H

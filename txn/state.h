@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The replicated state: what every coordinator agrees on. Commands change it,
- * in log order, by the rules of PROTOCOL §3.1; a rejected command changes
+ * in log order, by the rules of specification §3.1; a rejected command changes
  * nothing. storage/state_sqlite.h mirrors it into state.db.
  *
  * One counter feeds transaction numbers, ring versions and incarnations:
@@ -150,8 +150,8 @@ void state_result_fini(struct state_result *r);
 void state_init(struct state *s);
 void state_fini(struct state *s);
 
-/* What a restore makes of a state (PROTOCOL §3.7): in the greater era `era` its numbers go on, its
- * ring has a version that nobody had before, and no leader serves until old leases ended. */
+/* What a restore makes of a state (specification §3.7): in the greater era `era` its numbers go on,
+ * its ring has a version that nobody had before, and no leader serves until old leases ended. */
 void state_raise(struct state *s, uint64_t era);
 
 /* Apply one command. `result` is overwritten; free it with state_result_fini(). */
@@ -160,8 +160,8 @@ void state_apply(struct state *s, const Rh__Command *command, struct state_resul
 const struct state_node *state_node(const struct state *s, uint16_t slot);
 const struct state_node *state_node_named(const struct state *s, const char *name);
 const struct state_txn *state_txn(const struct state *s, uint64_t number);
-/* A pending transaction, `except` aside, that touches a vnode that `ops` names (PROTOCOL §3.2);
- * NULL = none. */
+/* A pending transaction, `except` aside, that touches a vnode that `ops` names (specification
+ * §3.2); NULL = none. */
 const struct state_txn *state_conflict(const struct state *s, const struct ring_op *ops,
                                        size_t count, uint64_t except);
 /* True if a node of the same role other than `slot` stays: neither leaving nor fenced. */

@@ -7,7 +7,7 @@
  *
  * Whoever pulls a plug strikes whatever happens to run, once: hence the count.
  *
- * Pure and deterministic: part of the replicated state (PROTOCOL §3.1). Time is
+ * Pure and deterministic: part of the replicated state (specification §3.1). Time is
  * that of the commands, and never goes back here: a leader whose clock is behind
  * counts from the newest strike.
  */

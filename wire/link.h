@@ -60,7 +60,7 @@ struct links_config {
     struct hello self;     /* may be updated later: links_set_incarnation() */
     size_t queue_size_max; /* bytes waiting on one link; above it send says ERR_BUSY; 32 MiB */
     /* A link without a byte for so long is dropped, and so is each one when links_poll() was not
-     * called for so long: 5000, T_conn of PROTOCOL hole 43. */
+     * called for so long: 5000, T_conn of hole 43. */
     uint32_t silence_ms;
     uint32_t ping_ms;         /* 1000 */
     uint32_t retry_min_ms;    /* 20 */
@@ -137,7 +137,7 @@ void links_poll(struct links *links, uint64_t now_us);
 /* Records (link_send_record) are handed to the network before this time of CLOCK_BOOTTIME only, and
  * else wait on their links, with all that is queued behind them; UINT64_MAX (from the start) =
  * always. The clock is read for each piece that goes to the network: a node's lease may end while
- * its answers are queued (PROTOCOL hole 30). */
+ * its answers are queued (hole 30). */
 void links_set_gate(struct links *links, uint64_t until_us);
 /* Hand queued frames to the network: once at the end of each loop turn, in a uv_prepare_t with
  * config.loop. (Without, links_poll() ends with it.) */

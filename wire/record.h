@@ -41,7 +41,7 @@ enum request_flags {
                            and is not written again (request_put_same()) */
 };
 
-/* PROTOCOL.md REQ. A session is one client connection; sequence numbers grow within a session.
+/* Specification §2. A session is one client connection; sequence numbers grow within a session.
  * `prev` links the requests of one (session, entity): the owner runs seq when its predecessor
  * ran (last >= prev) or was given up (prev < base). Equal to the model's seq == max(last+1, base)
  * with seq renumbered per entity (docs/decisions/). */

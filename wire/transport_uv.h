@@ -4,7 +4,7 @@
  *
  * libuv says when a socket is ready, uv_poll_t, and we make the call: a read
  * goes straight into the conn's buffer, and a write happens when conn.c says so
- * and never behind its back, for the gate's sake (PROTOCOL hole 30: uv_write()
+ * and never behind its back, for the gate's sake (hole 30: uv_write()
  * would send what is left over whenever the peer reads on). What is done waits
  * as a task; a check handle wakes the owner once a turn, after all input.
  */
