@@ -101,6 +101,11 @@
     X(M_LASTKINDS, "who registers last says what all nodes of its role host") \
     X(M_ANYSTRIKE, "a node strikes actors that its former process did not have")
 
+/* Of clocks beyond the promise: tests/drift_test.c --mutants. */
+#define MUTANT_CLOCK_LIST(X)                                                \
+    X(M_SLOWCLOCK, "a node whose clock is slow gets leases of full length") \
+    X(M_LATECLOCK, "a renewal that came late is taken for a clock that lies")
+
 /* Of who sends what to a node: tests/host_story_test.c --mutants. */
 #define MUTANT_IDENTITY_LIST(X)                                       \
     X(M_NAME, "whoever says an incarnation is it, whatever its name") \
@@ -143,8 +148,8 @@
 enum mutant {
 #define X(name, text) name,
     MUTANT_LIST(X) MUTANT_STORAGE_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_LINK_LIST(X)
-        MUTANT_STATE_LIST(X) MUTANT_IDENTITY_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X)
-            MUTANT_SHARE_LIST(X)
+        MUTANT_STATE_LIST(X) MUTANT_CLOCK_LIST(X) MUTANT_IDENTITY_LIST(X) MUTANT_SESSION_LIST(X)
+            MUTANT_PLAYER_LIST(X) MUTANT_SHARE_LIST(X)
 #undef X
 };
 

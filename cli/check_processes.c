@@ -211,6 +211,43 @@ static void find_lease(const Rh__AdminReply *ref, const Rh__InspectAnswer *p, st
     finding_todo(f, "look at its way to the leader: network, load, a stopped process");
 }
 
+/* One node's clock is its own fault, all nodes' is the leader's. */
+static void find_clocks(const Rh__AdminReply *ref, struct findings *out)
+{
+    size_t told = 0;
+    size_t away = 0;
+
+    for (size_t i = 0; i < ref->n_nodes; i++) {
+        const bool counts =
+            ref->nodes[i]->live && !check_is_barred(ref, ref->nodes[i]->member->name);
+
+        told += counts;
+        away += counts && ref->nodes[i]->clock_parts != 0;
+    }
+    for (size_t i = 0; i < ref->n_nodes && away > 0; i++) {
+        const Rh__NodeRow *n = ref->nodes[i];
+        struct finding *f = NULL;
+
+        if (!n->live || n->clock_parts == 0 || check_is_barred(ref, n->member->name)) {
+            continue;
+        }
+        f = findings_add(out, CHECK_LEASES);
+        finding_subject(f, "node %s", n->member->name);
+        finding_mark(f, "clock");
+        finding_what(
+            f,
+            "the clock of node %s runs %.1f %% %s than the leader's: leases allow for 10 %%",
+            n->member->name,
+            (n->clock_parts < 0 ? -n->clock_parts : n->clock_parts) / 10.0,
+            n->clock_parts < 0 ? "slower" : "faster");
+        finding_todo(f,
+                     "%s",
+                     away > 1 && away == told
+                         ? "all nodes say so: stop the leader, its machine's clock is wrong"
+                         : "drain it, and see to its machine's clock: docs/leases.md");
+    }
+}
+
 struct check_leases check_leases(const struct survey *s, const Rh__AdminReply *ref)
 {
     struct check_leases l = {.granted = ref->inspection->lease_us > 0, .least_us = UINT64_MAX};
@@ -294,5 +331,6 @@ void check_processes(const struct survey *s, const Rh__AdminReply *ref, struct f
         }
     }
     find_no_leases(s, ref, out);
+    find_clocks(ref, out);
     check_missing_gateways(s, out);
 }

@@ -36,6 +36,7 @@ int cmd_node_list(int argc, char **argv)
                                           "GATED",
                                           "PARKED",
                                           "UNSAID",
+                                          "CLOCK",
                                           NULL};
     struct query q;
     const struct command command = {
@@ -76,6 +77,7 @@ int cmd_node_list(int argc, char **argv)
         rows_number(&r, n->lease_gated);
         rows_number(&r, n->leaseless_total);
         rows_number(&r, n->gate_dropped);
+        rows_text(&r, "%+.1f%%", n->clock_parts / 10.0);
     }
     query_print(&q, &r);
     admin_free(reply);

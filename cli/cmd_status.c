@@ -177,6 +177,19 @@ static void print_comers(const Rh__AdminReply *reply)
     }
 }
 
+static void print_clocks(const Rh__AdminReply *reply)
+{
+    for (size_t i = 0; i < reply->n_nodes; i++) {
+        const Rh__NodeRow *n = reply->nodes[i];
+
+        if (n->clock_parts != 0) {
+            (void)printf("\nthe clock of %s runs away (%+.1f %%): ringhold check\n",
+                         n->member->name,
+                         n->clock_parts / 10.0);
+        }
+    }
+}
+
 static void print_json(const Rh__AdminReply *reply, const struct rows *coordinators,
                        const struct rows *nodes, const struct rows *gateways,
                        const struct rows *roles, const struct rows *quarantine)
@@ -248,6 +261,7 @@ static void print_table(const Rh__AdminReply *reply, const struct rows *coordina
         rows_print_table(quarantine);
     }
     print_comers(reply);
+    print_clocks(reply);
     print_namesakes(reply);
     if (builds_mixed(reply)) {
         (void)printf("\nnot all processes are of one version: ringhold upgrade\n");

@@ -413,8 +413,10 @@ struct host_figures {
     uint64_t lease_margin_min_us; /* smallest ever, 0 = it ran out */
     uint64_t lease_gated;         /* times nothing could leave */
     uint64_t lease_jumps;         /* times a clock jumped */
-    uint64_t lease_lapses;        /* times it served without one (host_config.serve) */
-    uint64_t leaseless;           /* requests parked for want of a lease, now */
+    uint64_t clock_parts;  /* of 1000, that it is faster or slower than the leader's; 0 = no more
+                              than it may be */
+    uint64_t lease_lapses; /* times it served without one (host_config.serve) */
+    uint64_t leaseless;    /* requests parked for want of a lease, now */
     uint64_t leaseless_total;
     uint64_t gate_kept; /* effects kept at the gate, now */
     uint64_t gate_kept_total;

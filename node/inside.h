@@ -171,6 +171,7 @@ struct host {
 
     /* The lease (tenure.c). */
     struct lease lease;
+    int32_t clock_parts; /* what the leader says of the clock that it counts by: Grant */
     struct gate gate;
     uint64_t leaseless_total;
     uint64_t lapses;    /* it ran out, and the node served on */

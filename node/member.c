@@ -62,6 +62,7 @@ static void send_renew(struct host *h)
     r.forwarded = f.forwarded;
     r.refused_quarantine = f.refused_quarantine;
     r.stopping = h->stopping;
+    r.clock_us = h->now_us;
     tell_lease(&r, &f);
     c.body_case = RH__CONTROL__BODY_RENEW;
     c.renew = &r;

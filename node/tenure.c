@@ -228,6 +228,13 @@ void tenure_on_returned(struct host *h, const struct host_event *event)
 
 void tenure_granted(struct host *h, const Rh__Grant *grant)
 {
+    if ((grant->clock_parts != 0) != (h->clock_parts != 0)) {
+        log_warn("node",
+                 grant->clock_parts != 0 ? "clock_runs_away" : "clock_back",
+                 "parts_of_1000=%" PRIi32 " faster than the leader's, which says so",
+                 grant->clock_parts);
+    }
+    h->clock_parts = grant->clock_parts;
     lease_grant(&h->lease, grant->seq, grant->lease_us, h->now_us);
     tenure_judge(h);
 }
@@ -297,6 +304,7 @@ void tenure_figures(const struct host *h, struct host_figures *out)
     out->lease_margin_min_us = l->held ? l->margin_min_us : 0;
     out->lease_gated = l->gated;
     out->lease_jumps = l->jumps;
+    out->clock_parts = h->clock_parts < 0 ? 0 - (uint64_t)h->clock_parts : (uint64_t)h->clock_parts;
     out->lease_lapses = h->lapses;
     out->leaseless = h->leaseless.count;
     out->leaseless_total = h->leaseless_total;

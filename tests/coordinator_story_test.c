@@ -12,7 +12,8 @@
  * not) balance MS: as renew-all, everyone votes, nothing is told register N NONCE [BOOT [nolock]] |
  * renew N [stopping] | renew-all MS | bye N prepared N TXN [INCARNATION] | refused N TXN | stale N
  * TXN | poll N TXN... | get N VERSION admin N status|nodes|ring|txns | admin N
- * where|drain|stay|remove|txn WHAT
+ * where|drain|stay|remove|txn WHAT | clock N PERCENT: renewals tell a clock that runs so from here
+ * on
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -40,6 +41,9 @@ struct wire {
     bool up;
     char name[64];
     uint64_t incarnation;
+    uint64_t clock_us; /* what it told when it began to run at `percent`; 0 = it tells none */
+    uint64_t since_us;
+    uint64_t percent;
 };
 
 static struct {
@@ -235,6 +239,9 @@ static void say_admin(const Rh__AdminReply *r)
         if (r->nodes[i]->lease_us_left != 0) {
             say(" lease=%" PRIu64 " ms", r->nodes[i]->lease_us_left / 1000);
         }
+        if (r->nodes[i]->clock_parts != 0) {
+            say(" clock=%+d", r->nodes[i]->clock_parts);
+        }
         say("\n");
     }
     for (size_t i = 0; i < r->n_gateways; i++) {
@@ -370,6 +377,9 @@ static void say_control(uint64_t peer, const Rh__Control *m)
             m->grant->last);
         if (m->grant->lease_us != 0) {
             say(" lease=%" PRIu64 " ms", m->grant->lease_us / 1000);
+        }
+        if (m->grant->clock_parts != 0) {
+            say(" clock=%+d", m->grant->clock_parts);
         }
         for (size_t i = 0; i < m->grant->n_pending; i++) {
             say(" pending=%" PRIu64, n(m->grant->pending[i]));
@@ -580,12 +590,28 @@ static void play_register(char **word, uint64_t link)
     message(link, RH__CONTROL__BODY_REGISTER_, &in);
 }
 
+static uint64_t clock_us(const struct wire *wire)
+{
+    return wire->clock_us == 0 ? 0
+                               : wire->clock_us + (w.now_us - wire->since_us) * wire->percent / 100;
+}
+
+static void play_clock(struct wire *wire, uint64_t percent)
+{
+    const uint64_t told_us = clock_us(wire);
+
+    wire->clock_us = told_us == 0 ? 77000000 : told_us;
+    wire->since_us = w.now_us;
+    wire->percent = percent;
+}
+
 static void play_renew(uint64_t link, bool stopping)
 {
     Rh__Renew in = RH__RENEW__INIT;
 
     in.seq = ++w.seq;
     in.stopping = stopping;
+    in.clock_us = clock_us(&w.wire[link]);
     message(link, RH__CONTROL__BODY_RENEW, &in);
 }
 
@@ -794,6 +820,8 @@ static void play_message(char **word)
         play_register(word, link);
     } else if (strcmp(word[0], "renew") == 0) {
         play_renew(link, word[2] != NULL);
+    } else if (strcmp(word[0], "clock") == 0) {
+        play_clock(&w.wire[link], number(word[2]));
     } else if (strcmp(word[0], "bye") == 0) {
         Rh__Bye in = RH__BYE__INIT;
 

@@ -53,6 +53,7 @@ Rh__NodeRow *admin_node_row(struct coordinator *c, const struct state_node *node
     row->executed = seen->renew.executed;
     row->forwarded = seen->renew.forwarded;
     row->lease_least_us = seen->renew.lease_least_us;
+    row->clock_parts = seen->clock.parts;
     row->lease_gated = seen->renew.lease_gated;
     row->leaseless_total = seen->renew.leaseless_total;
     row->gate_dropped = seen->renew.gate_dropped;

@@ -36,6 +36,7 @@
 #include "base/table.h"
 #include "ring/plan.h"
 #include "txn/coordinator.h"
+#include "txn/drift.h"
 #include "txn/phases.h"
 #include "wire/control.h"
 #include "wire/hello.h"
@@ -81,6 +82,7 @@ struct seen {
     uint64_t heard_us;   /* last message of this incarnation; 0 = none since I lead */
     uint64_t granted_us; /* when my last lease for it left, or a little earlier; 0 = none did */
     Rh__Renew renew;     /* the last; no pointers in it */
+    struct drift clock;  /* the node's, against mine */
 };
 
 enum proposal_kind {

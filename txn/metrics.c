@@ -29,6 +29,7 @@ struct fleet {
     uint64_t gateways;
     uint64_t gateways_behind;
     uint64_t nodes_behind;
+    uint64_t clocks_away;
     uint64_t version_lag;
     uint64_t lease_left_us;
 };
@@ -72,6 +73,8 @@ static const struct metrics_row of_leader[] = {
     ROW(gateways_behind, GAUGE, "gateways_behind",
         "Of them, with an older ring than the leader's."),
     ROW(nodes_behind, GAUGE, "nodes_behind", "Live nodes with an older ring than the leader's."),
+    ROW(clocks_away, GAUGE, "clocks_away",
+        "Nodes whose clocks run faster or slower than the leader's than is promised."),
     ROW(version_lag, GAUGE, "ring_version_lag",
         "How far the oldest ring of a live node or a gateway is behind, in numbers drawn."),
     ROW_US(lease_left_us, GAUGE, "lease_left_least_seconds",
@@ -103,6 +106,7 @@ static void count_node(struct coordinator *c, const struct state_node *node, str
     const struct seen *seen = peers_seen(c, node);
     const uint64_t left_us = fence_lease_left_us(c, node);
 
+    f->clocks_away += seen != NULL && !node->barred && seen->clock.parts != 0;
     for (size_t i = 0; i < STATES; i++) {
         census->count[i] += strcmp(state, states[i]) == 0;
     }

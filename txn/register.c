@@ -322,15 +322,34 @@ static const struct state_node *barred_node(const struct coordinator *c, const s
 
 /* Only after a barrier of my own term that began after the RENEW came (holes 13, 25), never to a
  * barred incarnation (hole 29): I lead, and nobody has or can have reassigned what it owns. */
-static void grant(struct coordinator *c, uint64_t peer, const struct state_node *node,
-                  const Rh__Renew *in)
+static void judge_clock(const struct coordinator *c, const struct state_node *node,
+                        struct seen *seen)
 {
+    if (!drift_take(&seen->clock, c->now_us, seen->renew.clock_us)) {
+        return;
+    }
+    if (seen->clock.parts != 0) {
+        log_warn("txn",
+                 "clock_runs_away",
+                 "node=%s parts_of_1000=%" PRIi32 ", its own or this machine's",
+                 node->name,
+                 seen->clock.parts);
+    } else {
+        log_info("txn", "clock_back", "node=%s", node->name);
+    }
+}
+
+static void grant(struct coordinator *c, uint64_t peer, const struct state_node *node,
+                  const struct seen *seen)
+{
+    const Rh__Renew *in = &seen->renew;
     Rh__Control out = RH__CONTROL__INIT;
     Rh__Grant body = RH__GRANT__INIT;
     uint64_t pending[STATE_PENDING_MAX];
 
     body.seq = in->seq;
-    body.lease_us = c->config.lease_us;
+    body.lease_us = drift_lease_us(&seen->clock, c->config.lease_us);
+    body.clock_parts = seen->clock.parts;
     body.version = c->state->view.ring.version;
     body.pending = pending;
     for (size_t i = 0; i < c->state->txn_count; i++) {
@@ -370,10 +389,11 @@ void register_on_renew(struct coordinator *c, struct peer *peer, const Rh__Contr
     seen->granted_us = node->barred ? seen->granted_us : c->now_us; // before it leaves (§4.2)
     seen->renew = *in;
     seen->renew.base = (ProtobufCMessage){0};
+    judge_clock(c, node, seen);
     if (in->stopping) {
         ask_to_drain(c, node);
     }
-    grant(c, peer->id, node, in);
+    grant(c, peer->id, node, seen);
 }
 
 /* ---- Bye ---- */
