@@ -76,6 +76,8 @@
     X(M_OLDSTATE, "a generation begins from an older state than the SEAL's")          \
     X(M_TERMSANEW, "terms begin anew with each generation")                           \
     X(M_UNFOUNDED, "a generation begins before it is on the disk")                    \
+    X(M_BACKUPLEASE, "a restored group waits for leases as its backup knows them")    \
+    X(M_OLDFOLDER, "an old copy of a folder proves its former process dead")          \
     X(M_KEEPLINKS, "who stood still reads what lay in its sockets meanwhile")
 
 /* Of what is on a disk: the simulator, over shipped files. */
@@ -95,11 +97,13 @@
 /* Of links, which no simulator has: tests/access_test.c --mutants. */
 #define MUTANT_LINK_LIST(X) X(M_ANYROLE, "whoever has a link may say everything")
 
-/* Of the replicated state: tests/roles_test.c and tests/suspect_test.c --mutants. */
-#define MUTANT_STATE_LIST(X)                                                  \
-    X(M_TWONAMES, "a number is another kind on each node")                    \
-    X(M_LASTKINDS, "who registers last says what all nodes of its role host") \
-    X(M_ANYSTRIKE, "a node strikes actors that its former process did not have")
+/* Of the coordinators: tests/roles_test.c, tests/suspect_test.c and tests/fence_test.c --mutants.
+ */
+#define MUTANT_STATE_LIST(X)                                                     \
+    X(M_TWONAMES, "a number is another kind on each node")                       \
+    X(M_LASTKINDS, "who registers last says what all nodes of its role host")    \
+    X(M_ANYSTRIKE, "a node strikes actors that its former process did not have") \
+    X(M_OTHERMAP, "a node with another ring at the same version gets leases")
 
 /* Of clocks beyond the promise: tests/drift_test.c --mutants. */
 #define MUTANT_CLOCK_LIST(X)                                                \

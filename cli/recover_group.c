@@ -19,10 +19,13 @@ struct target {
     char folder[PATH_SIZE];
 };
 
+enum { LEASE_MS_MIN = 1000, LEASE_MS_MAX = 300000 }; /* as coordinators take them */
+
 struct plan {
     const char *command;
     bool yes;
     uint32_t era_above;
+    uint32_t lease_ms; /* the longest that a node may hold */
     char voters_text[64];
     char out[PATH_SIZE]; /* where the founding goes that other machines install */
     struct backup backup;
@@ -182,6 +185,12 @@ static void describe(const struct plan *p, uint64_t era)
                      p->target[i].folder,
                      p->target[i].voter);
     }
+    if (p->backup.kind == BACKUP_COPY) {
+        (void)printf("it %s for leases of up to %" PRIu32 " s to end, or longer ones that the copy "
+                     "knows of\n",
+                     p->yes ? "will wait" : "would wait",
+                     p->lease_ms / 1000);
+    }
     if (!p->yes) {
         (void)printf("nothing was changed: --yes does it\n");
     }
@@ -268,6 +277,7 @@ static int found_group(struct plan *p)
     const uint64_t seen = p->era_above > p->seen_era ? p->era_above : p->seen_era;
     struct found_plan plan = {.voter_count = p->voters.count,
                               .era = found_era(p->backup.era, seen, wall_us),
+                              .lease_us = (uint64_t)p->lease_ms * 1000,
                               .time_us = wall_us};
 
     memcpy(plan.voter, p->voters.id, sizeof plan.voter);
@@ -328,9 +338,18 @@ static int restore(struct plan *p, const char *file)
     return founding ? join_group(p) : found_group(p);
 }
 
+static struct option lease_option(struct plan *p)
+{
+    return option_time("lease",
+                       &p->lease_ms,
+                       (struct option_range){LEASE_MS_MIN, LEASE_MS_MAX},
+                       "the longest --lease that a coordinator had since the copy: nobody serves "
+                       "before leases of it ended (5m)");
+}
+
 int cmd_recover_restore(int argc, char **argv)
 {
-    struct plan p = {.command = "recover restore"};
+    struct plan p = {.command = "recover restore", .lease_ms = LEASE_MS_MAX};
     const char *arguments[8];
     int count = 0;
     const struct option options[] = {
@@ -344,6 +363,7 @@ int cmd_recover_restore(int argc, char **argv)
                       &p.era_above,
                       (struct option_range){0, 16777214},
                       "an era that nodes have seen: the new one will be above it"),
+        lease_option(&p),
         option_text("out",
                     "FILE",
                     p.out,
@@ -422,7 +442,7 @@ static int new_cluster(struct plan *p, const char *folder, uint32_t id)
 
 int cmd_recover_new_cluster(int argc, char **argv)
 {
-    struct plan p = {.command = "recover new-cluster"};
+    struct plan p = {.command = "recover new-cluster", .lease_ms = LEASE_MS_MAX};
     uint32_t id = 0;
     const char *arguments[8];
     int count = 0;
@@ -441,6 +461,7 @@ int cmd_recover_new_cluster(int argc, char **argv)
                       &p.era_above,
                       (struct option_range){0, 16777214},
                       "an era that nodes have seen: the new one will be above it"),
+        lease_option(&p),
         option_text("out",
                     "FILE",
                     p.out,

@@ -5,6 +5,7 @@
 #include "base/directory.h"
 #include "base/escape.h"
 #include "base/random.h"
+#include "base/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PATH_SIZE = 4200, TEXT_SIZE = 512, HEX_SIZE = 33 };
@@ -90,6 +92,23 @@ static void read_boot_id(uint8_t out[16])
     }
     if (!known) {
         random_fill(out, 16); // As if the machine had been restarted: costs a wait, is safe.
+    }
+}
+
+/* A copy of the folder is another place, though it tells the same of itself: its lock is another.
+ */
+static void mark_place(uint8_t boot_id[16], int lock)
+{
+    struct stat at;
+
+    if (fstat(lock, &at) != 0) {
+        random_fill(boot_id, 16); // as above
+        return;
+    }
+    const uint64_t mark = table_mix(at.st_ino ^ table_mix(at.st_dev));
+
+    for (size_t i = 0; i < sizeof mark; i++) {
+        boot_id[i] ^= (uint8_t)(mark >> (8 * i));
     }
 }
 
@@ -302,6 +321,7 @@ enum err folder_open(struct folder *f, const char *path, const char *cluster, co
     read_boot_id(f->boot_id);
     enum err error = lock(f, path);
     if (error == ERR_OK) {
+        mark_place(f->boot_id, f->lock);
         error = open_identity(f, path, cluster, name);
     }
     if (error != ERR_OK) {

@@ -87,6 +87,7 @@ void coordinators_init(struct fleet *f)
 
     raft_model_init(&f->raft, &f->world, &events);
     f->raft.faults = f->faults.raft;
+    f->raft.lease_us = f->lease_us;
     if (f->profile == PROFILE_COORDINATORS) {
         f->network.fellows = true;
         group_init(f, f->coordinators);
@@ -105,7 +106,21 @@ void coordinators_init(struct fleet *f)
     }
 }
 
-static struct coordinator_config config_of(struct fleet *f, const struct sim_coordinator *c)
+/* --lease and --suspect of this start. */
+static void draw_lease(struct fleet *f, struct sim_coordinator *c, struct coordinator_config *to)
+{
+    const uint64_t before_us = c->lease_us;
+    const uint64_t least_us = f->lease_us / 4 < 300000 ? 300000 : f->lease_us / 4;
+
+    c->lease_us = prng_chance(&f->leases, 30) || least_us > f->lease_us
+                      ? f->lease_us
+                      : prng_between(&f->leases, least_us, f->lease_us);
+    coordinator_config_lease(to, (uint32_t)(c->lease_us / 1000));
+    to->suspect_ms = (uint32_t)prng_between(&f->leases, c->lease_us / 4000 + 1, c->lease_us / 1200);
+    f->other_leases += before_us != 0 && before_us != c->lease_us;
+}
+
+static struct coordinator_config config_of(struct fleet *f, struct sim_coordinator *c)
 {
     struct coordinator_config config = coordinator_config_default();
 
@@ -125,6 +140,9 @@ static struct coordinator_config config_of(struct fleet *f, const struct sim_coo
     config.lease_us = f->lease_us;
     config.lease_margin_us = f->lease_us / 10;
     config.suspect_ms = f->lease_us == 0 ? 3000 : (uint32_t)(f->lease_us / 2000);
+    if (f->leases_differ) {
+        draw_lease(f, c, &config);
+    }
     return config;
 }
 

@@ -269,6 +269,17 @@ static void draw_slices(struct fleet *f, uint64_t seed)
     }
 }
 
+/* Coordinators have settings of their own, in some fleets, and others after a restart: drawn by
+ * itself, as above. */
+static void draw_leases(struct fleet *f, uint64_t seed)
+{
+    f->leases.state = seed ^ 0x6c6561736573u;
+    const bool fits = f->lease_us > 0 && f->profile != PROFILE_CALM &&
+                      f->profile != PROFILE_ROLES && f->profile != PROFILE_COORDINATORS;
+
+    f->leases_differ = fits && prng_chance(&f->leases, f->profile == PROFILE_RESTORE ? 60 : 20);
+}
+
 void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *options)
 {
     const struct net_events events = {
@@ -281,6 +292,7 @@ void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *
     draw_shape(f);
     draw_activations(f, seed);
     draw_slices(f, seed);
+    draw_leases(f, seed);
     network_init(&f->network, &f->world, &events);
     f->network.faults = f->faults.net;
     ledger_init(f);

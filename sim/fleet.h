@@ -123,6 +123,7 @@ struct fleet_faults {
 struct sim_coordinator {
     struct process process;
     struct coordinator *core; /* NULL while down */
+    uint64_t lease_us;        /* its setting, in fleets where these differ */
     struct coordinator_effects out;
     bool inside;     /* its replica has called it */
     bool dies;       /* when that returns */
@@ -268,7 +269,10 @@ struct fleet {
     uint32_t moves_per_txn;
     uint32_t actors_per_txn; /* 0 = the default, which no fleet here reaches */
     uint32_t prepare_ms;
-    uint64_t lease_us; /* D; 0 = none are granted */
+    uint64_t lease_us;     /* D, or the longest; 0 = none are granted */
+    bool leases_differ;    /* each start of a coordinator has a length of its own … */
+    struct prng leases;    /* … drawn of this */
+    uint64_t other_leases; /* starts with another than the one before */
     uint32_t poll_ms;
     uint32_t activations;    /* at a time at a node; 0 = any number */
     uint32_t deadline_ms;    /* of a request */

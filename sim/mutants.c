@@ -104,6 +104,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_KEEPLINKS] = PROFILE_PAUSES,
         [M_LOGSYNC] = PROFILE_COORDINATORS,
         [M_TAILFIRST] = PROFILE_COORDINATORS,
+        [M_BACKUPLEASE] = PROFILE_RESTORE,
     };
 
     return ground[m];

@@ -149,7 +149,7 @@ static void apply_next(struct raft_model *r, unsigned replica, bool tell)
     const uint64_t tag = mine ? e->tag : 0;
 
     if (e->era > 0) {
-        state_raise(&m->state, e->era);
+        state_raise(&m->state, e->era, r->lease_us);
     }
     if (e->size > 0) {
         Rh__Command *command = command_get(bytes_of(e->bytes, e->size));
@@ -546,7 +546,7 @@ static void replay_entries(const struct raft_model *r, size_t keep, struct state
         const struct raft_entry *e = &r->log[i];
 
         if (e->era > 0) {
-            state_raise(out, e->era);
+            state_raise(out, e->era, r->lease_us);
         } else if (e->size > 0) {
             Rh__Command *command = command_get(bytes_of(e->bytes, e->size));
             struct state_result result;
@@ -570,11 +570,11 @@ static void restore_mirror(struct raft_model *r, size_t keep, uint64_t era,
         const struct raft_entry *e = &r->log[replay.index];
 
         if (e->era > 0) {
-            replay_raise(&replay, e->era, r->world->now_us);
+            replay_raise(&replay, e->era, r->lease_us, r->world->now_us);
         }
         mirror_replay_entry(&replay, bytes_of(e->bytes, e->size));
     }
-    replay_raise(&replay, era, r->world->now_us);
+    replay_raise(&replay, era, r->lease_us, r->world->now_us);
     came_back(r, mirror_replay_end(&r->mirror, &replay, keep + 1, &state));
     came_back(r, same_state(expected, &state));
     state_fini(&state);
@@ -590,7 +590,7 @@ bool raft_model_restore(struct raft_model *r, size_t keep)
         state_fini(&state);
         return false;
     }
-    state_raise(&state, era);
+    state_raise(&state, era, r->lease_us);
     if (r->mirrored) {
         restore_mirror(r, keep, era, &state);
     }

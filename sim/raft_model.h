@@ -67,8 +67,9 @@ struct raft_model {
     size_t waiting_cap;
     uint64_t commit_us; /* when the newest waiting one commits */
     uint64_t term;
-    int leader;       /* true leader, -1 = none */
-    size_t lead_from; /* entries up to its barrier */
+    uint64_t lease_us; /* the longest that any leader may have granted, as an operator knows it */
+    int leader;        /* true leader, -1 = none */
+    size_t lead_from;  /* entries up to its barrier */
     bool electing;
     size_t restored;    /* entries up to the last restore, it included */
     struct state truth; /* with every committed command */

@@ -36,6 +36,7 @@ void totals_count(struct totals *t, const struct fleet *f)
     t->stale += f->network.stale;
     t->cuts += f->cuts;
     t->restores += f->restores;
+    t->other_leases += f->other_leases;
     t->leader_changes += f->raft.changes;
     t->groups += f->group != NULL;
     count_voters(&t->voters, group_counts(f));
@@ -72,6 +73,7 @@ void totals_add(struct totals *t, const struct totals *more)
     t->stale += more->stale;
     t->cuts += more->cuts;
     t->restores += more->restores;
+    t->other_leases += more->other_leases;
     t->leader_changes += more->leader_changes;
     t->groups += more->groups;
     count_voters(&t->voters, more->voters);
@@ -115,13 +117,15 @@ void totals_print(const struct totals *t, double seconds)
                  t->aborts,
                  t->reassigned);
     (void)printf("crashes: nodes %" PRIu64 ", coordinators %" PRIu64 ", gateways %" PRIu64
-                 "; power losses %" PRIu64 ", leader changes %" PRIu64 ", restores %" PRIu64 "\n",
+                 "; power losses %" PRIu64 ", leader changes %" PRIu64 ", restores %" PRIu64
+                 ", coordinators that came back with another lease %" PRIu64 "\n",
                  t->crashes[0],
                  t->crashes[1],
                  t->crashes[2],
                  t->power_losses,
                  t->leader_changes,
-                 t->restores);
+                 t->restores,
+                 t->other_leases);
     if (t->groups > 0) {
         (void)printf("changes of coordinators %" PRIu64 " in %" PRIu64 " fleets: %" PRIu64
                      " grew, %" PRIu64 " shrank, %" PRIu64 " replaced one; refused %" PRIu64

@@ -24,6 +24,7 @@ struct totals {
     uint64_t stale; /* ends of links dropped for it */
     uint64_t cuts;
     uint64_t restores;
+    uint64_t other_leases;
     uint64_t leader_changes;
     uint64_t groups; /* of shipped replicas */
     struct group_counts voters;

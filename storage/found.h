@@ -26,6 +26,7 @@ struct found_plan {
     uint64_t voter[FOUND_VOTERS_MAX]; /* ascending */
     size_t voter_count;
     uint64_t era;
+    uint64_t lease_us; /* the longest that a node may hold, if the copy does not know it */
     uint64_t time_us;
 };
 /* Turn a copy into a founding: raise the era, draw identities. ERR_CORRUPT: its state is damaged;

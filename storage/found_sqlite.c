@@ -122,7 +122,7 @@ enum err found_seal(struct backup *b, const struct found_plan *plan, char why[FO
         replay_fini(&replay);
         return fail(why, ERR_CORRUPT, "its state does not load");
     }
-    replay_raise(&replay, plan->era, plan->time_us);
+    replay_raise(&replay, plan->era, plan->lease_us, plan->time_us);
     buffer_clear(&b->state);
     replay_state(&replay, &b->state);
     b->kind = BACKUP_FOUNDING;

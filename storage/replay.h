@@ -41,9 +41,9 @@ MUST_CHECK enum err replay_run(struct replay *r, const struct log_image *image, 
 /* Compare with a database that a coordinator kept. False: `why` says what differs. */
 bool replay_matches(struct replay *r, struct sqlite3 *cache);
 /* Begin the era `era`: numbers go on in it, so does the ring's version, and the first leader must
- * wait until leases of the old era ended (specification §3.7, hole 52). `time_us` is for the
- * records. */
-void replay_raise(struct replay *r, uint64_t era, uint64_t time_us);
+ * wait until leases of the old era ended (specification §3.7, hole 52), of which none was longer
+ * than `lease_us` or than the state knows. `time_us` is for the records. */
+void replay_raise(struct replay *r, uint64_t era, uint64_t lease_us, uint64_t time_us);
 /* Append the state as a coordinator's snapshot holds it. */
 void replay_state(struct replay *r, struct buffer *out);
 void replay_fini(struct replay *r);

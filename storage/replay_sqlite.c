@@ -232,20 +232,22 @@ bool replay_matches(struct replay *r, sqlite3 *cache)
 
 /* ---- a new era ---- */
 
-void replay_raise(struct replay *r, uint64_t era, uint64_t time_us)
+void replay_raise(struct replay *r, uint64_t era, uint64_t lease_us, uint64_t time_us)
 {
     struct state *s = &r->state;
     char why[48];
 
-    state_raise(s, era);
+    state_raise(s, era, lease_us);
     (void)snprintf(why, sizeof why, "era %" PRIu64, era);
     struct statement q =
         statement_open(state_db_handle(r->db),
-                       "UPDATE cluster SET era=?, number=?, version=?, settling=?, name=?");
+                       "UPDATE cluster SET era=?, number=?, version=?, settling=?, lease_us=?,"
+                       " name=?");
     statement_number(&q, era);
     statement_number(&q, s->number);
     statement_number(&q, s->number);
     statement_number(&q, !mutant(M_ERALOST));
+    statement_number(&q, s->lease_us);
     statement_text(&q, s->cluster);
     statement_run(&q);
     statement_close(&q);

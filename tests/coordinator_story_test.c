@@ -9,9 +9,9 @@
  *     start [LEASE_MS] | setlease MS (another coordinator's) | restored | jump MS (asleep) | lead
  * TERM | follow ID | tick MS | hold | release | lose link N node|gateway|cli NAME [INCARNATION] |
  * unlink N link N coordinator ID IDENTITY ADDRESS | silent N | awake N (renew-all leaves it out, or
- * not) balance MS: as renew-all, everyone votes, nothing is told register N NONCE [BOOT [nolock]] |
- * renew N [stopping] | renew-all MS | bye N prepared N TXN [INCARNATION] | refused N TXN | stale N
- * TXN | poll N TXN... | get N VERSION admin N status|nodes|ring|txns | admin N
+ * not) balance MS: as renew-all, everyone votes, nothing is told register N NONCE [BOOT
+ * [nolock|copy]] | renew N [stopping] | renew-all MS | bye N prepared N TXN [INCARNATION] | refused
+ * N TXN | stale N TXN | poll N TXN... | get N VERSION admin N status|nodes|ring|txns | admin N
  * where|drain|stay|remove|txn WHAT | clock N PERCENT: renewals tell a clock that runs so from here
  * on
  */
@@ -583,9 +583,13 @@ static void play_register(char **word, uint64_t link)
     in.boot_id = proto_bytes(bytes_of(boot, sizeof boot));
     in.data_uuid = in.boot_id;
     in.lock_held = word[3] == NULL || word[4] == NULL;
+    in.disk_floor = w.state.number; // the folder of before, not a copy
     in.nonce = strtoull(word[2], NULL, 10);
     if (word[3] != NULL && word[4] != NULL && strcmp(word[4], "seen") == 0) {
         in.disk_seen = stamp("999");
+    } else if (word[3] != NULL && word[4] != NULL && strcmp(word[4], "copy") == 0) {
+        in.lock_held = true;
+        in.disk_floor = 0;
     }
     message(link, RH__CONTROL__BODY_REGISTER_, &in);
 }

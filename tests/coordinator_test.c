@@ -246,10 +246,13 @@ static void node_register(unsigned number)
     char name[8];
 
     (void)snprintf(name, sizeof name, "n%u", number);
+    const struct state_node *row = state_node_named(&w.state, name);
+
     in.name = name;
     in.address = proto_text("h:1");
     in.boot_id = in.data_uuid = proto_bytes(bytes_of(uuid, sizeof uuid));
     in.lock_held = true;
+    in.disk_floor = row == NULL ? 0 : row->incarnation;
     in.nonce = w.node[number].nonce;
     in.weight = 1 + number % 3;
     message(&w.node[number], RH__CONTROL__BODY_REGISTER_, &in);

@@ -11,6 +11,7 @@
 #include "wire/control.h"
 #include "wire/link.h"
 
+#include "tests/planted.h"
 #include "tests/test.h"
 
 #include <stdio.h>
@@ -92,6 +93,8 @@ static struct {
     size_t held_count;
     unsigned reassigned;
     unsigned fenced;
+    unsigned odd;      /* this node, counted from 1, has another ring at the same version */
+    unsigned mended;   /* times it was told to fetch it */
     unsigned regained; /* a name given to a new process by the wait alone */
 } w;
 
@@ -131,6 +134,8 @@ static void on_send(uint64_t link, const Rh__Control *m)
     } else if (m->body_case == RH__CONTROL__BODY_GRANT && m->target_incarnation == n->incarnation) {
         assert_true(m->grant->lease_us > 0 && m->grant->lease_us <= w.state.lease_us);
         hold(n->incarnation, lease_end(n->sent_us, m->grant->lease_us));
+    } else if (m->body_case == RH__CONTROL__BODY_MEND) {
+        w.mended++;
     } else if (m->body_case == RH__CONTROL__BODY_BARRED) {
         n->incarnation = 0;
         n->nonce = prng_u64(&w.prng);
@@ -241,6 +246,7 @@ static void node_register(unsigned number)
     in.address = proto_text("h:1");
     in.boot_id = in.data_uuid = proto_bytes(bytes_of(uuid, sizeof uuid));
     in.lock_held = true;
+    in.disk_floor = w.state.number; // the folder of before, not a copy
     in.nonce = w.node[number].nonce;
     in.weight = 1 + number % 3;
     message(number, RH__CONTROL__BODY_REGISTER_, &in);
@@ -269,6 +275,9 @@ static void node_tick(unsigned number)
         return;
     }
     n->sent_us = w.now_us;
+    renew.version = w.state.view.ring.version;
+    renew.digest0 = w.state.view.ring.digest[0] ^ (number + 1 == w.odd);
+    renew.digest1 = w.state.view.ring.digest[1];
     message(number, RH__CONTROL__BODY_RENEW, &renew);
     if (w.calm) {
         return;
@@ -410,6 +419,44 @@ static void a_short_lease_waits_with_the_margin_of_a_long_one(void **state)
     assert_true(reassigned > 0);
 }
 
+static uint64_t held_until(uint64_t incarnation)
+{
+    for (size_t i = 0; i < w.held_count; i++) {
+        if (w.held[i].incarnation == incarnation) {
+            return w.held[i].until_us;
+        }
+    }
+    return 0;
+}
+
+/* Hole 58: it would serve what others own. It is told to fetch the map, and has leases then. */
+static void who_has_another_map_gets_no_lease(void **state)
+{
+    (void)state;
+    log_set_level(LOG_ERROR);
+    start(1, (struct ring_size){.grid = 14, .vnodes = 4});
+    w.calm = true;
+    change_leader();
+    run(5000);
+    const uint64_t incarnation = w.node[2].incarnation;
+    assert_true(held_until(incarnation) > w.now_us);
+    assert_int_equal(w.mended, 0);
+    w.odd = 3;
+    run(1000);
+    const uint64_t until_us = held_until(incarnation);
+    run(5000);
+    assert_true(until_us == held_until(incarnation) && until_us < w.now_us);
+    assert_true(w.mended > 5);
+    for (unsigned i = 0; i < NODES; i++) {
+        assert_true(i == 2 || held_until(w.node[i].incarnation) > w.now_us);
+    }
+    w.odd = 0;
+    run(1000);
+    assert_int_equal(w.node[2].incarnation, incarnation); // it was heard of: nobody fenced it
+    assert_true(held_until(incarnation) > w.now_us);
+    stop();
+}
+
 /* More than one entry takes: it goes in several, and all of it. */
 static void thousands_of_vnodes_are_reassigned(void **state)
 {
@@ -440,14 +487,22 @@ static void thousands_of_vnodes_are_reassigned(void **state)
     stop();
 }
 
-int main(void)
+static int all_cases(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(settings_that_fit_are_taken),
         cmocka_unit_test(settings_that_break_a_promise_are_refused),
         cmocka_unit_test(nothing_changes_hands_before_its_lease_is_over),
         cmocka_unit_test(a_short_lease_waits_with_the_margin_of_a_long_one),
+        cmocka_unit_test(who_has_another_map_gets_no_lease),
         cmocka_unit_test(thousands_of_vnodes_are_reassigned),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum mutant planted[] = {M_OTHERMAP};
+
+    return planted_main(argc, argv, all_cases, planted, sizeof planted / sizeof planted[0]);
 }

@@ -57,6 +57,28 @@ static void it_keeps_its_identity(void **state)
     folder_close(&second);
 }
 
+/* Started from a copy beside the first it is no proof that the first is dead. */
+static void a_copy_of_it_is_another_place(void **state)
+{
+    struct folder first;
+    struct folder second;
+    char copy[sizeof path + 8];
+    char command[1024];
+
+    (void)state;
+    assert_int_equal(folder_open(&first, path, "prod", "n1"), ERR_OK);
+    (void)snprintf(copy, sizeof copy, "%s-copy", path);
+    (void)snprintf(command, sizeof command, "cp -a '%s' '%s'", path, copy);
+    assert_int_equal(system(command), 0); // NOLINT(cert-env33-c)
+    assert_int_equal(folder_open(&second, copy, "prod", "n1"), ERR_OK);
+    assert_memory_equal(first.data_uuid, second.data_uuid, 16);
+    assert_memory_not_equal(first.boot_id, second.boot_id, 16);
+    folder_close(&first);
+    folder_close(&second);
+    (void)snprintf(command, sizeof command, "rm -r '%s'", copy);
+    assert_int_equal(system(command), 0); // NOLINT(cert-env33-c)
+}
+
 static void it_is_of_the_fleet_that_the_node_joined(void **state)
 {
     const struct fleet_id fleet = {3, 4};
@@ -272,6 +294,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_keeps_its_identity, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_copy_of_it_is_another_place, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_is_of_the_fleet_that_the_node_joined, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_fleet_that_cannot_be_noted_is_told_of, set_up, tear_down),
         cmocka_unit_test_setup_teardown(folders_differ_by_their_id, set_up, tear_down),

@@ -81,6 +81,7 @@ struct seen {
     uint64_t incarnation;
     uint64_t heard_us;   /* last message of this incarnation; 0 = none since I lead */
     uint64_t granted_us; /* when my last lease for it left, or a little earlier; 0 = none did */
+    bool other_map;      /* at the version that I have: it gets none */
     Rh__Renew renew;     /* the last; no pointers in it */
     struct drift clock;  /* the node's, against mine */
 };
@@ -251,6 +252,7 @@ struct coordinator {
     uint64_t plan_id;        /* of the last plan made */
     uint64_t plans_made;     /* that had something to do */
     uint64_t refused;        /* messages that their sender may not send */
+    uint64_t other_maps;     /* renewals of who has another ring at the same version */
     bool dirty;              /* the plan must be made anew */
     uint64_t dirty_us;       /* since when */
     uint64_t touched_us;     /* when something changed last */
@@ -621,6 +623,8 @@ void inspect_ask(struct coordinator *c, const struct peer *peer, const Rh__Admin
 /* A node's or gateway's answer: to the operator it belongs to. */
 void inspect_relay(struct coordinator *c, const Rh__InspectAnswer *answer);
 /* Have one process set right, after a barrier. True: the answer comes when it was recorded. */
+/* Tell it to mend itself: enum mend_what. */
+void inspect_tell_mend(struct coordinator *c, const struct peer *peer, uint32_t what);
 bool inspect_mend(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
                   const Rh__AdminMend *in);
 /* It stands in the history: now do it. */

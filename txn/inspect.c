@@ -150,7 +150,7 @@ static void tell_outcome(struct coordinator *c, const struct peer *peer, uint64_
     register_on_poll(c, peers_find(c, peer->id), &poll);
 }
 
-static void tell_mend(struct coordinator *c, const struct peer *peer, uint32_t what)
+void inspect_tell_mend(struct coordinator *c, const struct peer *peer, uint32_t what)
 {
     Rh__Control out = RH__CONTROL__INIT;
     Rh__Mend body = RH__MEND__INIT;
@@ -249,7 +249,7 @@ void inspect_mend_applied(struct coordinator *c, const struct proposal *p,
         if (p->mend == MEND_OUTCOME) {
             tell_outcome(c, patient, p->txn);
         } else {
-            tell_mend(c, patient, p->mend);
+            inspect_tell_mend(c, patient, p->mend);
         }
     }
     if (peers_find(c, p->peer) == NULL) {

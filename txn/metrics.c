@@ -22,6 +22,7 @@ struct fleet {
     uint64_t aborted;
     uint64_t reassigned;
     uint64_t refused;
+    uint64_t other_maps;
     uint64_t vnodes;
     uint64_t quarantined;
     /* Of a leader. */
@@ -64,6 +65,8 @@ static const struct metrics_row of_all[] = {
         "Take-overs of a dead node's vnodes since its start."),
     ROW(refused, COUNTER, "refused_messages_total",
         "Messages of linked processes that may not send such; the log names them."),
+    ROW(other_maps, COUNTER, "other_maps_total",
+        "Renewals of nodes with another ring at the same version: they get no lease."),
 };
 
 static const struct metrics_row of_leader[] = {
@@ -163,6 +166,7 @@ static struct fleet fleet_of(const struct coordinator *c, uint64_t wall_us)
         .aborted = c->outcomes.aborted,
         .reassigned = c->outcomes.reassigned,
         .refused = c->refused,
+        .other_maps = c->other_maps,
         .vnodes = c->state->view.ring.vnode_count,
         .quarantined = c->state->view.quarantine.count,
     };

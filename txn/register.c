@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/mutant.h"
+#include "wire/mend.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -94,6 +95,18 @@ static void refuse_unproven(struct coordinator *c, uint64_t peer, const struct s
     refuse(c, peer, reason, REGISTER_RETRY_MS);
 }
 
+/* The folder knows of that incarnation, so it is no copy from before it, started elsewhere. One
+ * that had no time to write it down waits for its lease to end; where there are none it is
+ * believed. */
+static bool same_folder(const struct coordinator *c, const struct state_node *node,
+                        const Rh__Register *in)
+{
+    const uint64_t highest = in->disk_seen > in->disk_floor ? in->disk_seen : in->disk_floor;
+
+    return same_place(node, in) &&
+           (highest >= node->incarnation || c->config.lease_us == 0 || mutant(M_OLDFOLDER));
+}
+
 /* Is the process that had this name surely dead? Else answer why not. */
 static bool old_is_dead(struct coordinator *c, const struct peer *peer,
                         const struct state_node *node, const Rh__Register *in)
@@ -102,7 +115,7 @@ static bool old_is_dead(struct coordinator *c, const struct peer *peer,
     const bool leases = c->config.lease_us > 0;
 
     // Same boot of the same machine, and it holds the lock of the same folder.
-    if ((node->barred && node->clean) || (in->lock_held && same_place(node, in))) {
+    if ((node->barred && node->clean) || (in->lock_held && same_folder(c, node, in))) {
         return true;
     }
     if (node->barred && leases && c->now_us >= lease_over_us(c, node)) {
@@ -367,6 +380,32 @@ static void grant(struct coordinator *c, uint64_t peer, const struct state_node 
     peers_send(c, peer, &out);
 }
 
+/* The same version, and another ring: it would serve what is not its own (hole 58, rule I2). */
+static bool has_other_map(const struct coordinator *c, const Rh__Renew *in)
+{
+    const struct ring *ring = &c->state->view.ring;
+
+    return in->version == ring->version &&
+           (in->digest0 != ring->digest[0] || in->digest1 != ring->digest[1]) &&
+           !mutant(M_OTHERMAP);
+}
+
+/* It has no lease of me before it has my map, and is told to fetch it. Said when it begins. */
+static void refuse_other_map(struct coordinator *c, const struct peer *peer,
+                             const struct state_node *node, struct seen *seen)
+{
+    if (!seen->other_map) {
+        log_error("txn",
+                  "maps_differ",
+                  "node=%s version=%" PRIu64 ": it gets no lease before it has this map",
+                  node->name,
+                  c->state->view.ring.version);
+    }
+    seen->other_map = true;
+    c->other_maps++;
+    inspect_tell_mend(c, peer, MEND_FETCH);
+}
+
 void register_on_renew(struct coordinator *c, struct peer *peer, const Rh__Control *message)
 {
     const Rh__Renew *in = message->renew;
@@ -386,10 +425,15 @@ void register_on_renew(struct coordinator *c, struct peer *peer, const Rh__Contr
         return; // it asks again, or is barred: a lease from here on would only make others wait
     }
     seen = peers_heard(c, node);
-    seen->granted_us = node->barred ? seen->granted_us : c->now_us; // before it leaves (§4.2)
     seen->renew = *in;
     seen->renew.base = (ProtobufCMessage){0};
     judge_clock(c, node, seen);
+    if (has_other_map(c, in)) {
+        refuse_other_map(c, peer, node, seen);
+        return;
+    }
+    seen->other_map = false;
+    seen->granted_us = node->barred ? seen->granted_us : c->now_us; // before it leaves (§4.2)
     if (in->stopping) {
         ask_to_drain(c, node);
     }

@@ -48,7 +48,7 @@ void state_fini(struct state *s)
     *s = (struct state){0};
 }
 
-void state_raise(struct state *s, uint64_t era)
+void state_raise(struct state *s, uint64_t era, uint64_t lease_us)
 {
     const uint64_t low = s->number & ((UINT64_C(1) << STATE_NUMBER_BITS) - 1);
 
@@ -59,6 +59,10 @@ void state_raise(struct state *s, uint64_t era)
     s->view.era = era;
     s->view.ring.version = s->number;
     s->settling = true; // hole 52
+    // What was granted since this state was saved may be longer than what it knows of.
+    if (lease_us > s->lease_us && !mutant(M_BACKUPLEASE)) {
+        s->lease_us = lease_us;
+    }
 }
 
 void state_result_fini(struct state_result *r)

@@ -151,8 +151,9 @@ void state_init(struct state *s);
 void state_fini(struct state *s);
 
 /* What a restore makes of a state (specification §3.7): in the greater era `era` its numbers go on,
- * its ring has a version that nobody had before, and no leader serves until old leases ended. */
-void state_raise(struct state *s, uint64_t era);
+ * its ring has a version that nobody had before, and no leader serves until old leases ended: as
+ * long as the state knows of, or `lease_us`. */
+void state_raise(struct state *s, uint64_t era, uint64_t lease_us);
 
 /* Apply one command. `result` is overwritten; free it with state_result_fini(). */
 void state_apply(struct state *s, const Rh__Command *command, struct state_result *result);

@@ -34,7 +34,7 @@ def a_backup_older_than_the_ring_is_restored(binary):
         folders = [f"{number}={fleet.data(f'c{number}')}" for number in (1, 2, 3)]
         code, out, _ = fleet.run("recover", "restore", backup, *folders)
         assert code == 1 and not os.path.exists(fleet.data("c1")), out  # it only told
-        code, out, err = fleet.run("recover", "restore", backup, *folders, "--yes")
+        code, out, err = fleet.run("recover", "restore", backup, *folders, "--lease", "3s", "--yes")
         assert code == 0, (out, err)
         started = [fleet.coordinator(number, ready=False) for number in (1, 2, 3)]
         for process in started:
@@ -77,7 +77,8 @@ def files_copied_back_by_hand_are_refused(binary):
         # The remedy: what is there becomes a new era, above all that the nodes have seen.
         fleet.process("c1").kill(15).wait()
         backup = fleet.data("backup")
-        for words in (["backup", fleet.data("c1"), backup], ["restore", backup, fleet.data("c1"), "--yes"]):
+        c1 = fleet.data("c1")
+        for words in (["backup", c1, backup], ["restore", backup, c1, "--lease", "3s", "--yes"]):
             code, out, err = fleet.run("recover", *words)
             assert code == 0, (words, out, err)
         fleet.coordinator(1)

@@ -52,7 +52,7 @@ def one_survivor_founds_a_group_of_one(binary):
         code, out, _ = fleet.run("recover", "new-cluster", fleet.data("c2"))
         assert code == 1 and not any("replaced" in f for f in os.listdir(fleet.data("c2"))), out
 
-        recover(fleet, "new-cluster", fleet.data("c2"), "--yes")
+        recover(fleet, "new-cluster", fleet.data("c2"), "--lease", "3s", "--yes")
         # The nodes and gateways know three addresses; only this one answers from now on.
         old = fleet.ports
         fleet.ports = {2: old[2]}
@@ -63,7 +63,7 @@ def one_survivor_founds_a_group_of_one(binary):
 def one_survivor_founds_a_group_of_three(binary):
     with Fleet(binary) as fleet:
         gateway = lose_all_but_one(fleet)
-        recover(fleet, "new-cluster", fleet.data("c2"), "--voters", "1,2,3", "--yes")
+        recover(fleet, "new-cluster", fleet.data("c2"), "--voters", "1,2,3", "--lease", "3s", "--yes")
         # It leaves a file for the other machines.
         founding = next(
             os.path.join(fleet.data("c2"), f)

@@ -177,6 +177,27 @@ def one_folder_takes_one_process(binary):
         assert code == 1 and "stop that coordinator" in err, (code, out, err)
 
 
+def a_copied_folder_takes_nobodys_place(binary):
+    """It says the same machine, boot and folder, and has a lock of its own: no proof that the first is dead."""
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1)
+        node = fleet.node("n1")
+        fleet.node("n2")
+        was = fleet.settled(["n1", "n2"])
+        copy = fleet.data("copy")
+        shutil.copytree(fleet.data("n1"), copy)
+        words = [copy if w == fleet.data("n1") else w for w in node.words]
+        code, text = outcome(fleet, words)
+        assert code not in (0, None) and "taken by a live node" in text, (code, text)
+        now = fleet.settled(["n1", "n2"])
+        assert node.running and now["number"] == was["number"], (was, now)
+        # The one that had the name has it again at once: its folder proves it.
+        node.kill().wait()
+        fleet.start("n1", node.words)
+        again = fleet.settled(["n1", "n2"])
+        assert again["number"] > now["number"]
+
+
 def fingerprint(folder):
     """Every file below it, and what is in it."""
     found = {}
@@ -339,7 +360,7 @@ def a_backup_restores_a_group_that_lost_all_its_folders(binary):
         code, out, err = fleet.run("recover", "restore", backup, *targets)
         assert code == 1 and "nothing was changed" in out, (out, err)
         assert not os.path.exists(folders[0])
-        code, out, err = fleet.run("recover", "restore", backup, *targets, "--yes")
+        code, out, err = fleet.run("recover", "restore", backup, *targets, "--lease", "3s", "--yes")
         assert code == 0, (out, err)
         for i in fleet.ports:
             fleet.coordinator(i)
@@ -356,6 +377,7 @@ main(
         a_damaged_coordinator_starts_sound_or_says_why,
         a_damaged_node_says_why,
         one_folder_takes_one_process,
+        a_copied_folder_takes_nobodys_place,
         a_folder_of_another_role_is_refused,
         what_is_left_of_a_new_file_leads_nowhere,
         a_full_disk_ends_with_74_and_loses_nothing,

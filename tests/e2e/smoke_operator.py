@@ -185,7 +185,7 @@ def a_backup_goes_to_a_file_or_a_folder(binary):
         code, _, err = fleet.run("backup", os.path.join(folder, file), "--data", fleet.data("c1"))
         assert code == 1 and "--yes replaces it" in err, (code, err)
         fleet.process("c1").kill().wait()
-        code, out, err = fleet.run("restore", os.path.join(folder, file), fleet.data("c1"), "--yes")
+        code, out, err = fleet.run("restore", os.path.join(folder, file), fleet.data("c1"), "--lease", "3s", "--yes")
         assert code == 0, (code, out, err)
         fleet.coordinator(1)
         fleet.settled(["n1"])
