@@ -153,7 +153,12 @@ static void send(struct fleet *f, struct sim_node *n, const struct calls_effect 
         end != NULL && !node_is_gated(f, n) && !world_chance(&f->world, f->faults.refuse_pm);
 
     if (leaves) {
+        struct request_record r;
+
         check_output(f, n);
+        if (e->frame_type == FRAME_REQUEST && calls_request(e, &r) == ERR_OK) {
+            check_copy(f, fleet_node(end->other), &r);
+        }
         if (e->common.data != NULL) {
             struct buffer whole = {0};
 
@@ -176,6 +181,7 @@ static void ask_here(struct fleet *f, struct sim_node *n, const struct calls_eff
         world_violate(&f->world, "codec", "%s asks what does not decode", n->process.name);
         return;
     }
+    check_copy(f, n, &r);
     node_step(f, n, (struct host_event){.type = HOST_REQUEST, .peer = CALLS_LINK, .request = &r});
 }
 
@@ -368,6 +374,7 @@ uint64_t node_call(struct fleet *f, struct instance *i, size_t entity)
     };
 
     a->parent = i->uid;
+    a->ttl_us = (uint64_t)call.timeout_ms * 1000;
     a->idempotent = world_chance(&f->world, poison_idempotent_pm(f, a));
     a->flags = a->idempotent ? REQUEST_IDEMPOTENT : 0;
     call.flags = a->idempotent ? RH_IDEMPOTENT : 0;

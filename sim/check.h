@@ -87,10 +87,12 @@ struct entity {
     uint64_t cold_version;       /* … by this version */
     uint64_t run_from_us;        /* its handler runs since then, 0 = it doesn't … */
     uint64_t run_us;             /* … and ran so long before, in all */
-    bool broke;                  /* it was broken once, and lost what it had not saved */
-    bool lost;                   /* a crash may have lost the history */
-    unsigned deaths;             /* of registered nodes, while it ran */
-    unsigned strikes;            /* of these the leader was told */
+    uint64_t held_from_us;       /* likewise: it is frozen, or on its way to another node */
+    uint64_t held_us;
+    bool broke;       /* it was broken once, and lost what it had not saved */
+    bool lost;        /* a crash may have lost the history */
+    unsigned deaths;  /* of registered nodes, while it ran */
+    unsigned strikes; /* of these the leader was told */
 };
 
 /* One client session: sequence numbers are per entity. */
@@ -128,11 +130,13 @@ struct ask {
     unsigned runs;
     uint64_t sent_us;
     uint64_t busy_us; /* entity_busy_us() at the send */
+    uint64_t held_us; /* entity_held_us() likewise */
+    uint64_t ttl_us;  /* its time, by the clock of who sees it through */
+    uint64_t nodes;   /* bits of those that a copy was sent to, or came to */
     uint64_t answered_us;
     uint64_t ran_us; /* last */
     bool ran_void;   /* at an owner that was one no more */
     bool ran_late;   /* its last run came after its answer, and was excused */
-    uint64_t downs;  /* of the gateway's links at the send */
     size_t view;     /* index of the gateway's version in ledger.view at the send */
 };
 
@@ -154,8 +158,9 @@ struct ledger {
     } * view; /* owned; each version ever seen */
     size_t view_count;
     size_t view_cap;
-    size_t bound_view;   /* and when a kind was bound to cells of its own last */
-    size_t removed_view; /* how many there were when a node was removed last */
+    size_t bound_view;    /* and when a kind was bound to cells of its own last */
+    uint64_t restored_us; /* the coordinators were, last */
+    size_t removed_view;  /* how many there were when a node was removed last */
     struct {
         uint64_t txn;
         bool committed;
@@ -176,9 +181,8 @@ struct ledger {
 void ledger_init(struct fleet *f);
 void ledger_fini(struct ledger *l);
 struct session *ledger_session(struct fleet *f, struct sim_gateway *g, uint64_t id);
-/* Who sees it through; links to nodes that it lost so far; the version that it routes by. */
+/* Who sees it through; the version that it routes by. */
 const struct process *session_process(const struct session *s);
-uint64_t session_downs(const struct session *s);
 uint64_t session_version(const struct session *s);
 /* Forget what the session still waits for. */
 void ledger_close(struct fleet *f, struct session *s);
@@ -188,6 +192,8 @@ uint16_t entity_kind(const struct entity *e);
 /* How long its handlers ran so far, of this world's time; and: the one that runs ends. */
 uint64_t entity_busy_us(const struct fleet *f, const struct entity *e);
 void entity_rests(const struct fleet *f, struct entity *e);
+/* How long it was kept from running by hand-overs. */
+uint64_t entity_held_us(const struct fleet *f, const struct entity *e);
 struct ask *ledger_find(struct fleet *f, uint64_t uid); /* NULL = no such request */
 
 /* ---- told by the shells, as it happens ---- */
@@ -207,6 +213,8 @@ void check_node_crash(struct fleet *f, struct sim_node *n);
 void check_output(struct fleet *f, const struct sim_node *n);
 /* The coordinators know less than they did. */
 void check_restored(struct fleet *f);
+/* What it had is lost, or may be: from now on, and for who routes by a ring of before. */
+void check_trouble(const struct fleet *f, struct sim_node *n);
 /* It crashed. */
 void check_down(struct fleet *f, struct sim_node *n);
 /* FENCE was committed. */
@@ -235,7 +243,9 @@ struct view_seen {
 void check_view(struct fleet *f, const char *who, const struct view *view, struct view_seen *seen);
 /* The index of a version in ledger.view; 0 if nobody has it. */
 size_t check_view_index(const struct fleet *f, uint64_t version);
-/* A request reached a node. */
+/* A copy of a request leaves for a node. */
+void check_copy(struct fleet *f, const struct sim_node *n, const struct request_record *r);
+/* It reached it. */
 void check_hops(struct fleet *f, const struct sim_node *n, const struct request_record *r);
 /* A node was told its incarnation. */
 void check_registered(struct fleet *f, struct sim_node *n, uint64_t incarnation);

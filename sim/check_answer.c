@@ -4,6 +4,8 @@
 #include "sim/fleet.h"
 #include "wire/cursor.h"
 
+enum { IDLE_US = 1000000 }; /* so long a request may wait for nobody, where nothing fails */
+
 static const char *reply_name(enum reply_code code)
 {
     static const char *const name[] = {
@@ -21,39 +23,86 @@ static const char *reply_name(enum reply_code code)
     return name[code];
 }
 
-/* An answer other than OK needs a reason: a lost link, a crash, faults on the way. */
-static bool excused(const struct fleet *f, const struct ask *a, enum reply_code code)
+/* May a copy of it have been lost at that node, or on its way there or back? */
+static bool lost_at(const struct fleet *f, const struct ask *a, unsigned node)
 {
+    const struct sim_node *n = &f->node[node];
+    const struct session *s = a->session;
+    // By a ring of before its trouble it may be asked behind it.
+    bool lost = n->trouble_us >= a->sent_us || a->view <= n->trouble_view;
+
+    for (unsigned i = 0; i < f->gateways; i++) {
+        const bool asks = s->gateway == &f->gateway[i] || a->resumed;
+
+        lost = lost || (asks && f->gateway[i].lost_us[node] >= a->sent_us);
+    }
+    return lost || (s->node != NULL && s->node->lost_us[node] >= a->sent_us);
+}
+
+/* Was its vnode given to another cold, by a version that who asks did not know at the send? */
+static bool was_taken_over(const struct fleet *f, const struct ask *a)
+{
+    const struct view *view = &f->raft.truth.view;
+    const struct entity *e = &f->ledger.entity[a->entity];
+    const ring_hit hit = view_lookup(view, entity_kind(e), bytes_of(e->id, e->id_size));
+    const struct ring_vnode *vnode = ring_find(&view->ring, ring_hit_vnode(hit));
+    const uint64_t first = f->ledger.view[a->view].version;
+
+    return (vnode != NULL && vnode->cold > first) || e->cold_version > first;
+}
+
+/* Nobody can tell whether it ran. */
+static bool may_be_unknown(struct fleet *f, const struct ask *a)
+{
+    const struct entity *e = &f->ledger.entity[a->entity];
+    bool lost = false;
+
+    // A gateway that its client left gave it up, and had what follows it run; or so many of its
+    // session ran after it that what it answered is not kept any more.
+    if (a->resumed &&
+        a->session->ran[a->entity] >= a->seq + (a->runs == 0 ? 1 : ORDER_ANSWERS_MAX)) {
+        return true;
+    }
+    // The quarantine refuses one copy of it while another one waits.
+    if (poison_is_in(f, e)) {
+        return true;
+    }
+    // A copy of it is refused for a circle of calls, and another one was lost.
+    for (unsigned i = 0; i < f->nodes && a->parent != 0 && f->ledger.circles > 0; i++) {
+        lost = lost || ((a->nodes >> i & 1) != 0 && lost_at(f, a, i));
+    }
+    // A gateway that jumps over a removal finds another node in the slot it had sent to.
+    return lost || was_taken_over(f, a) || f->ledger.restored_us >= a->sent_us ||
+           a->view < f->ledger.removed_view || roles_came_early(f, a);
+}
+
+/* An answer other than OK needs a reason: a lost link, a crash, faults on the way. */
+static bool excused(struct fleet *f, const struct ask *a, enum reply_code code)
+{
+    const struct entity *e = &f->ledger.entity[a->entity];
+    const uint64_t waited_us = f->world.now_us - a->sent_us;
+
     // One copy met no actor of its kind; who knows what the other met?
-    if (a->foreign && f->world.now_us - a->sent_us >= (uint64_t)f->retry_ms * 500) {
+    if (a->foreign && waited_us >= (uint64_t)f->retry_ms * 500) {
         return true;
     }
     // All ids are asked at once in the end: where few may be started at a time, some wait too long.
     if (a->probe && f->activations > 0 && code != REPLY_UNKNOWN) {
         return true;
     }
+    if (code == REPLY_TIMEOUT && f->profile != PROFILE_CLOCKS &&
+        waited_us < a->ttl_us - a->ttl_us / 10) {
+        return false; // its time is not over by any clock
+    }
+    if (f->profile == PROFILE_CALM && code == REPLY_TIMEOUT) {
+        // Others ran all the time, or were handed over.
+        return entity_busy_us(f, e) - a->busy_us + entity_held_us(f, e) - a->held_us + IDLE_US >=
+               waited_us;
+    }
     if (f->profile == PROFILE_CALM || a->probe) {
         return false;
     }
-    if (code == REPLY_UNKNOWN && a->resumed && a->first == 1) {
-        return true; // the client knew no version, so any take-over may be newer
-    }
-    // A gateway that its client had left gave it up, and had what follows it run.
-    if (code == REPLY_UNKNOWN && a->missed) {
-        return true;
-    }
-    // So many of its session ran after it that what it answered is not kept any more.
-    if (code == REPLY_UNKNOWN && a->resumed &&
-        a->session->ran[a->entity] >= a->seq + ORDER_ANSWERS_MAX) {
-        return true;
-    }
-    if (code == REPLY_UNKNOWN) {
-        // A gateway that jumps over a removal finds another node in the slot it had sent to.
-        return session_downs(a->session) > a->downs || f->crashes > 0 || f->restores > 0 ||
-               f->ledger.fences > 0 || f->ledger.reassigned > 0 ||
-               a->view < f->ledger.removed_view || roles_came_early(f, a);
-    }
-    return true;
+    return code != REPLY_UNKNOWN || may_be_unknown(f, a);
 }
 
 static bool ran_once(const struct ask *a)

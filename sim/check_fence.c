@@ -17,6 +17,12 @@ void check_output(struct fleet *f, const struct sim_node *n)
     }
 }
 
+void check_trouble(const struct fleet *f, struct sim_node *n)
+{
+    n->trouble_us = f->world.now_us;
+    n->trouble_view = f->ledger.view_count;
+}
+
 /* All that the moved vnodes' actors had is gone with their node. */
 static void lose_moved(struct fleet *f, const Rh__CommandReassign *command, uint64_t version)
 {
@@ -70,6 +76,11 @@ static void check_over(struct fleet *f, const struct sim_node *n)
  * come back with its memory. */
 void check_fenced(struct fleet *f, const Rh__CommandFence *command)
 {
+    for (unsigned i = 0; i < f->nodes; i++) {
+        if (f->node[i].last_incarnation == command->incarnation) {
+            check_trouble(f, &f->node[i]);
+        }
+    }
     if (mutant(M_NOWAIT) || mutant(M_NEWLEAD) || mutant(M_DRIFT) || mutant(M_NOSTOP) ||
         mutant(M_FENCEPEND)) {
         return; // they fence early, so that the wait that each is about is seen
@@ -102,6 +113,7 @@ void check_reassigned(struct fleet *f, const Rh__CommandReassign *command, uint6
         }
         if (n->last_incarnation == command->incarnation) {
             n->reassigned = command->incarnation;
+            check_trouble(f, n);
             check_served(f, n);
         }
     }

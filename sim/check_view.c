@@ -40,19 +40,35 @@ size_t check_view_index(const struct fleet *f, uint64_t version)
     return 0;
 }
 
-void check_hops(struct fleet *f, const struct sim_node *n, const struct request_record *r)
+/* Its number; 0: what heroes are asked stands in no ledger. */
+static uint64_t uid_of(const struct request_record *r)
 {
     struct bytes body = r->body;
     struct caller from;
     const bool named = (r->flags & REQUEST_CALL) == 0 || caller_get(&body, &from) == ERR_OK;
     struct reader in = {.at = body.data, .left = body.size};
-    const uint64_t uid = get_u64(&in);
+
+    return r->kind == FLEET_KIND_HERO || r->kind == FLEET_KIND_LONER || !named ? 0 : get_u64(&in);
+}
+
+void check_copy(struct fleet *f, const struct sim_node *n, const struct request_record *r)
+{
+    struct ask *a = ledger_find(f, uid_of(r));
+
+    if (a != NULL) {
+        a->nodes |= UINT64_C(1) << (n - f->node);
+    }
+}
+
+void check_hops(struct fleet *f, const struct sim_node *n, const struct request_record *r)
+{
+    const uint64_t uid = uid_of(r);
     const struct ask *a = ledger_find(f, uid);
 
     if (r->kind == FLEET_KIND_HERO || r->kind == FLEET_KIND_LONER) {
-        return; // what they are asked stands in no ledger
+        return;
     }
-    if (!named || a == NULL || r->hops > f->ledger.view_count - a->view) {
+    if (a == NULL || r->hops > f->ledger.view_count - a->view) {
         world_violate(&f->world,
                       "hops",
                       "request %llu reaches %s by %u hops",
@@ -60,6 +76,7 @@ void check_hops(struct fleet *f, const struct sim_node *n, const struct request_
                       n->process.name,
                       r->hops);
     }
+    check_copy(f, n, r);
 }
 
 void check_registered(struct fleet *f, struct sim_node *n, uint64_t incarnation)
@@ -73,6 +90,7 @@ void check_registered(struct fleet *f, struct sim_node *n, uint64_t incarnation)
                       (unsigned long long)incarnation);
     }
     n->last_incarnation = incarnation;
+    check_trouble(f, n);
     // In one life: it was of another era, or barred, and dropped all it had. Of what had come by a
     // hand-over, and did not live just then, no instance told so.
     for (size_t i = 0; i < LEDGER_ENTITIES && n->incarnation != 0; i++) {
@@ -110,6 +128,7 @@ void check_restored(struct fleet *f)
     struct ledger *l = &f->ledger;
     size_t kept = 0;
 
+    l->restored_us = f->world.now_us;
     for (size_t i = 0; i < l->outcome_count; i++) {
         const struct state_txn *t = state_txn(&f->raft.truth, l->outcome[i].txn);
 

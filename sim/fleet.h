@@ -193,8 +193,10 @@ struct sim_node {
     uint64_t down_us;          /* it crashed as an owner then; 0 = not, or its vnodes are served */
     int64_t wall_us;           /* its wall clock is so much ahead */
     uint64_t watch_us;         /* when its watchdog looks; 0 = it sleeps */
-    uint64_t downs;            /* links to nodes lost so far */
-    uint64_t died;             /* its folder tells: this incarnation died, … */
+    uint64_t lost_us[FLEET_NODES_MAX]; /* when it lost a link to another one last */
+    uint64_t trouble_us;               /* when what it had was lost, or may have been, last … */
+    size_t trouble_view;               /* … and how many versions there were then */
+    uint64_t died;                     /* its folder tells: this incarnation died, … */
     struct quarantined suspect[FLEET_SUSPECTS_MAX]; /* … and ran these */
     size_t suspect_count;
 };
@@ -209,10 +211,10 @@ struct sim_gateway {
     struct net_end *coordinator[FLEET_COORDINATORS_MAX];
     struct net_end **node; /* owned; by slot */
     struct view_seen seen;
-    uint64_t downs;               /* links to nodes lost so far */
-    struct clients *clients;      /* NULL while down, or there are no players */
-    struct router_effects wanted; /* of what these do */
-    uint64_t looked_us;           /* after them */
+    uint64_t lost_us[FLEET_NODES_MAX]; /* when it lost a link to one last */
+    struct clients *clients;           /* NULL while down, or there are no players */
+    struct router_effects wanted;      /* of what these do */
+    uint64_t looked_us;                /* after them */
 };
 
 struct sim_client {

@@ -174,6 +174,7 @@ static void send_request(struct fleet *f, struct sim_gateway *g, const struct ro
         return;
     }
     if (g->node[e->slot] != NULL && !world_chance(&f->world, f->faults.refuse_pm)) {
+        check_copy(f, fleet_node(g->node[e->slot]->other), &r);
         send_chained(f, g, g->node[e->slot], &r);
         return;
     }
@@ -309,11 +310,11 @@ void gateway_down(struct fleet *f, struct sim_gateway *g, const struct net_end *
             (struct router_event){.type = ROUTER_COORDINATOR_DOWN, .coordinator = (int)end->key});
         return;
     }
+    g->lost_us[fleet_node(end->other) - f->node] = f->world.now_us;
     if (g->node[end->key] != end) {
         return; // a newer link took its place, or the router gave it up
     }
     g->node[end->key] = NULL;
-    g->downs++;
     gateway_step(f, g, (struct router_event){.type = ROUTER_NODE_DOWN, .slot = (uint16_t)end->key});
     hall_node_link(f, g, (uint16_t)end->key, false);
 }

@@ -88,11 +88,6 @@ const struct process *session_process(const struct session *s)
     return s->gateway != NULL ? &s->gateway->process : &s->node->process;
 }
 
-uint64_t session_downs(const struct session *s)
-{
-    return s->gateway != NULL ? s->gateway->downs : s->node->downs;
-}
-
 uint64_t session_version(const struct session *s)
 {
     return s->gateway != NULL ? s->gateway->seen.version : s->node->seen.version;
@@ -120,6 +115,11 @@ void entity_rests(const struct fleet *f, struct entity *e)
     e->run_from_us = 0;
 }
 
+uint64_t entity_held_us(const struct fleet *f, const struct entity *e)
+{
+    return e->held_us + (e->held_from_us == 0 ? 0 : f->world.now_us - e->held_from_us);
+}
+
 uint64_t ledger_ask(struct fleet *f, struct session *s, size_t entity, bool foreign)
 {
     struct ledger *l = &f->ledger;
@@ -135,7 +135,8 @@ uint64_t ledger_ask(struct fleet *f, struct session *s, size_t entity, bool fore
         .foreign = foreign,
         .sent_us = f->world.now_us,
         .busy_us = entity_busy_us(f, &l->entity[entity]),
-        .downs = session_downs(s),
+        .held_us = entity_held_us(f, &l->entity[entity]),
+        .ttl_us = (uint64_t)f->deadline_ms * 1000,
         .view = check_view_index(f, session_version(s)),
     };
     l->open++;

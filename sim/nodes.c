@@ -476,7 +476,7 @@ void node_down(struct fleet *f, struct sim_node *n, const struct net_end *end)
         return;
     }
     if (end->other->role == ROLE_NODE) {
-        n->downs++;
+        n->lost_us[fleet_node(end->other) - f->node] = f->world.now_us;
         node_calls_link(f, n, end, false);
     } else {
         sim_stage_link(f, n, end, false);

@@ -159,7 +159,8 @@ bool roles_came_early(const struct fleet *f, const struct ask *a)
     const struct entity *e = &f->ledger.entity[a->entity];
     const size_t home_view = f->home_view[segment_of(&f->raft.truth.view.ring, e)];
 
-    return f->roles && (e->kind != 0 || a->resumed) && (home_view == 0 || a->view < home_view);
+    return f->roles && (e->kind != 0 || a->session->owned) &&
+           (home_view == 0 || a->view < home_view);
 }
 
 bool roles_may_miss(const struct fleet *f, const struct ask *a)
