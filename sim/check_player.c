@@ -68,6 +68,7 @@ void check_heard(struct fleet *f, struct hero *h, const struct rh_session *e, in
     case RH_SESSION_BOUND:
         UNLESS(f, client != CLIENT_THERE, "%s: two are bound", h->who.id);
         h->displaced += client == CLIENT_AWAY;
+        h->binds++;
         f->players->total.begun++;
         break;
     case RH_SESSION_REPLACED:
@@ -79,6 +80,7 @@ void check_heard(struct fleet *f, struct hero *h, const struct rh_session *e, in
         f->players->total.begun++;
         f->players->total.replaced++;
         h->displaced++;
+        h->binds++;
         break;
     case RH_SESSION_RESUMED:
         UNLESS(f, !back || client != CLIENT_NONE, "%s: nobody was there to come back", h->who.id);
@@ -339,12 +341,12 @@ uint64_t check_rivals(const struct fleet *f, const struct device *d)
     return dials;
 }
 
-/* Its hero has taken another client for it, since its session began: the other device's, or its own
- * of a bind that came late, behind a newer one; a resume that does takes nobody's place. Or it was
- * begun cold, and forgot who that was. */
+/* Since it went to be bound, another one was: the other device, or it itself, by a bind that came
+ * late, behind a newer one; a resume that does takes nobody's place. Or its hero was begun cold,
+ * and forgot who that was. */
 static bool was_replaced(const struct device *d)
 {
-    return hero_turns(d->hero) > (d->keeps ? d->turns : d->stood.turns);
+    return hero_turns(d->hero) > (d->keeps ? d->turns : d->stood.turns) + 1;
 }
 
 /* Somebody else may be bound: another device, or a line of its own that it has left, and whose

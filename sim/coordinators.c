@@ -15,14 +15,7 @@ static void on_tick(void *context, const struct world_event *event)
     if (!c->process.up || c->process.life != event->b) {
         return;
     }
-    world_at(&f->world,
-             f->world.now_us + world_between(&f->world, 10000, 50000),
-             (struct world_event){.run = on_tick,
-                                  .context = f,
-                                  .a = event->a,
-                                  .b = event->b,
-                                  .gate = &c->process.gate,
-                                  .timer = true});
+    world_at(&f->world, f->world.now_us + world_between(&f->world, 10000, 50000), *event);
     step(f, c, (struct coordinator_event){.type = COORDINATOR_TICK});
     if (f->group != NULL && !c->process.gate.shut) {
         group_tick(f, (unsigned)event->a);

@@ -14,14 +14,7 @@ static void on_tick(void *context, const struct world_event *event)
     if (!g->process.up || g->process.life != event->b) {
         return;
     }
-    world_at(&f->world,
-             f->world.now_us + world_between(&f->world, 10000, 50000),
-             (struct world_event){.run = on_tick,
-                                  .context = f,
-                                  .a = event->a,
-                                  .b = event->b,
-                                  .gate = &g->process.gate,
-                                  .timer = true});
+    world_at(&f->world, f->world.now_us + world_between(&f->world, 10000, 50000), *event);
     gateway_step(f, g, (struct router_event){.type = ROUTER_TICK});
     if (!g->process.gate.shut) {
         hall_tick(f, g);

@@ -94,7 +94,8 @@ struct hero {
     uint64_t rested_us; /* … and before that */
     uint64_t losses; /* times that a session may have ended: a cold start, a failure, a kick … */
     uint64_t colds;  /* of them: of its memory. Who was bound then may be replaced */
-    uint64_t displaced;         /* times that a client took another's place */
+    uint64_t binds;  /* times that a client was bound anew … */
+    uint64_t displaced;         /* … of them: times that a client took another's place */
     uint64_t ends;              /* times that it ended itself */
     uint64_t kicks;             /* of its own */
     uint64_t lives;             /* incarnations */
@@ -136,7 +137,7 @@ struct device {
     uint64_t losses; /* of the hero, when that began */
     uint64_t rivals; /* times that the other device of this hero had dialled then */
     uint64_t dials;  /* of this one */
-    uint64_t turns;  /* times that its hero had lost its memory, or somebody his place, then */
+    uint64_t turns;  /* hero_turns() then */
     uint64_t spell;  /* of the last push; 0 = none since it was bound */
     uint64_t old;    /* spells to this one are over for it … */
     struct {
@@ -299,10 +300,10 @@ struct pushed {
 struct place check_pushed(struct fleet *f, struct pushed push);
 /* It runs a request of a device. */
 void check_player_run(struct fleet *f, const struct hero *h, uint64_t number);
-/* Times that its client may have been another from then on. */
+/* Times that it was bound, or forgot to whom: its client may be another since. */
 static inline uint64_t hero_turns(const struct hero *h)
 {
-    return h->displaced + h->colds;
+    return h->binds + h->colds;
 }
 /* How often others dialled to play its hero. */
 uint64_t check_rivals(const struct fleet *f, const struct device *d);

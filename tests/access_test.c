@@ -8,8 +8,8 @@
  * REWRITE=1 writes the table to docs/security.md.
  */
 #include "tests/link_rig.h"
+#include "tests/planted.h"
 
-#include "base/mutant.h"
 #include "wire/access.h"
 #include "wire/control.h"
 #include "wire/session.h"
@@ -464,58 +464,13 @@ static int all_cases(void)
     return cmocka_run_group_tests(cases, tls_begins, tls_ends);
 }
 
-#ifdef RINGHOLD_MUTANTS
-
-/* In a child each: what is not planted must pass, else nothing below means anything. */
-static bool passes(enum mutant m)
-{
-    int status = 0;
-    const pid_t child = fork();
-
-    if (child == 0) {
-        mutant_planted = m;
-        if (freopen("/dev/null", "w", stdout) == NULL ||
-            freopen("/dev/null", "w", stderr) == NULL) {
-            _exit(0); // as if nothing was caught
-        }
-        _exit(all_cases() == 0 ? 0 : 1);
-    }
-    return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-static int hunt_mutants(void)
+int main(int argc, char **argv)
 {
     static const enum mutant all[] = {
 #define X(name, text) name,
         MUTANT_LINK_LIST(X)
 #undef X
     };
-    bool all_caught = passes(M_NONE);
 
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        const bool caught = !passes(all[i]);
-
-        all_caught = all_caught && caught;
-        (void)printf("%s - %-13s %s: %s\n",
-                     caught ? "ok" : "not ok",
-                     mutant_name(all[i]),
-                     caught ? "caught" : "SURVIVED",
-                     mutant_text(all[i]));
-    }
-    return all_caught ? 0 : 1;
-}
-
-#else
-
-static int hunt_mutants(void)
-{
-    (void)fprintf(stderr, "no bugs are planted in this build: make MUTANTS=1\n");
-    return 2;
-}
-
-#endif
-
-int main(int argc, char **argv)
-{
-    return argc == 2 && strcmp(argv[1], "--mutants") == 0 ? hunt_mutants() : all_cases();
+    return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }

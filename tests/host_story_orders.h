@@ -5,6 +5,7 @@
 #ifndef TESTS_HOST_STORY_ORDERS_H
 #define TESTS_HOST_STORY_ORDERS_H
 
+#include "tests/host_controls.h"
 #include "tests/host_story_effects.h"
 
 static inline void step(struct host_event event)
@@ -71,40 +72,23 @@ static inline void do_new(void)
 
 static inline void do_leader(void)
 {
-    Rh__Control c = RH__CONTROL__INIT;
-    Rh__Leader leader = RH__LEADER__INIT;
-
-    leader.leading = true;
-    leader.term = 1;
-    c.body_case = RH__CONTROL__BODY_LEADER;
-    c.leader = &leader;
     step((struct host_event){.type = HOST_COORDINATOR_UP, .coordinator = 0});
-    control(&c);
+    say_leader(control);
 }
 
 /* regok OWNERS ver=V floor=F */
 static inline void do_regok(void)
 {
-    Rh__Control c = RH__CONTROL__INIT;
     Rh__RegOk ok = RH__REG_OK__INIT;
-    Rh__Config config;
 
     set_cluster(words[1], number_of("ver", 20));
     if (number_of("renewed", 0) != 0) {
         ring_renew_owner(&cluster.ring, 1, cluster.ring.version);
     }
-    view_config(&cluster, &config);
-    config.era = number_of("era", 1);
     ok.nonce = number_of("nonce", asked_nonce);
-    ok.slot = 1;
-    ok.incarnation = 101;
     ok.floor = number_of("floor", 30);
-    ok.config = &config;
     ok.lease_us = number_of("lease", 0) * 1000;
-    c.body_case = RH__CONTROL__BODY_REG_OK;
-    c.reg_ok = &ok;
-    control(&c);
-    view_config_fini(&config);
+    say_reg_ok(&cluster, number_of("era", 1), ok, control);
 }
 
 static inline void do_refused(void)
@@ -300,23 +284,13 @@ static inline void do_polled(void)
  * 110 + SLOT */
 static inline void do_config(void)
 {
-    Rh__Control c = RH__CONTROL__INIT;
-    Rh__ConfigAnswer answer = RH__CONFIG_ANSWER__INIT;
-    Rh__Config config;
     const uint64_t began = number_of("began", 0);
 
     if (began != 0) {
         cluster.member[began - 1].incarnation = 110 + began;
         ring_set_version(&cluster.ring, cluster.ring.version + 1);
     }
-    view_config(&cluster, &config);
-    config.era = 1;
-    answer.config = &config;
-    answer.version = cluster.ring.version;
-    c.body_case = RH__CONTROL__BODY_CONFIG;
-    c.config = &answer;
-    control(&c);
-    view_config_fini(&config);
+    say_config(&cluster, control);
     lost_count = 0;
 }
 

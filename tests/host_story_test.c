@@ -8,11 +8,7 @@
  * test is "n1", slot 1, incarnation 101; slot N has incarnation 100 + N.
  */
 #include "tests/host_story_orders.h"
-
-#include "base/mutant.h"
-
-#include <sys/wait.h>
-#include <unistd.h>
+#include "tests/planted.h"
 
 /* peer LINK node|gateway ID [NAME] */
 static void do_peer(void)
@@ -518,69 +514,22 @@ static void every_story_plays_as_written(void **state)
     view_fini(&cluster);
 }
 
-#ifdef RINGHOLD_MUTANTS
-
-/* With that bug some story goes another way. */
-static bool is_caught(enum mutant m)
+static int all_cases(void)
 {
-    int status = 0;
-    const pid_t child = fork();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_story_plays_as_written),
+    };
 
-    if (child == 0) {
-        if (freopen("/dev/null", "w", stdout) == NULL ||
-            freopen("/dev/null", "w", stderr) == NULL) {
-            _exit(0); // as if nothing was caught
-        }
-        mutant_planted = m;
-        _exit(cmocka_run_group_tests(
-                  ((const struct CMUnitTest[]){cmocka_unit_test(every_story_plays_as_written)}),
-                  NULL,
-                  NULL) != 0);
-    }
-    return child > 0 && waitpid(child, &status, 0) == child && status != 0;
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
-static int hunt_mutants(void)
+int main(int argc, char **argv)
 {
     static const enum mutant all[] = {
 #define X(name, text) name,
         MUTANT_IDENTITY_LIST(X)
 #undef X
     };
-    bool all_caught = !is_caught(M_NONE); // else nothing below means anything
 
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        const bool caught = is_caught(all[i]);
-
-        all_caught = all_caught && caught;
-        (void)printf("%s - %-13s %s by a story: %s\n",
-                     caught ? "ok" : "not ok",
-                     mutant_name(all[i]),
-                     caught ? "caught" : "NOT caught",
-                     mutant_text(all[i]));
-        (void)fflush(stdout);
-    }
-    return all_caught ? 0 : 1;
-}
-
-#else
-
-static int hunt_mutants(void)
-{
-    (void)fprintf(stderr, "no bugs are planted in this build: make MUTANTS=1\n");
-    return 2;
-}
-
-#endif
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_story_plays_as_written),
-    };
-
-    if (argc == 2 && strcmp(argv[1], "--mutants") == 0) {
-        return hunt_mutants();
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }

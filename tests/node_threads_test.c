@@ -6,17 +6,16 @@
  *
  *     node_threads_test --mutants     each bug planted in the workers must fail it
  */
+#include "tests/planted.h"
 #include "tests/test.h"
 
 #include "base/clock.h"
-#include "base/mutant.h"
 #include "node/worker_uv.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { ACTORS = 64, PATIENCE_S = 20, BODY = 16 };
@@ -516,60 +515,13 @@ static int all_cases(void)
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
-#ifdef RINGHOLD_MUTANTS
-
-/* In a child, for who fails leaves threads behind: these tests must fail with the bug in it. */
-static bool is_caught(enum mutant m)
-{
-    int status = 0;
-
-    (void)fflush(stdout);
-    const pid_t child = fork();
-    if (child == 0) {
-        mutant_planted = m;
-        if (freopen("/dev/null", "w", stdout) == NULL ||
-            freopen("/dev/null", "w", stderr) == NULL) {
-            _exit(0); // as if nothing was caught
-        }
-        _exit(all_cases() == 0 ? 0 : 1);
-    }
-    return child > 0 && waitpid(child, &status, 0) == child &&
-           !(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
-
-static int hunt_mutants(void)
+int main(int argc, char **argv)
 {
     static const enum mutant all[] = {
 #define X(name, text) name,
         MUTANT_THREAD_LIST(X)
 #undef X
     };
-    bool all_caught = !is_caught(M_NONE);
 
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        const bool caught = is_caught(all[i]);
-
-        all_caught = all_caught && caught;
-        (void)printf("%s - %-13s %s by the tests of threads: %s\n",
-                     caught ? "ok" : "not ok",
-                     mutant_name(all[i]),
-                     caught ? "caught" : "SURVIVED",
-                     mutant_text(all[i]));
-    }
-    return all_caught ? 0 : 1;
-}
-
-#else
-
-static int hunt_mutants(void)
-{
-    (void)fprintf(stderr, "no bugs are planted in this build: make MUTANTS=1\n");
-    return 2;
-}
-
-#endif
-
-int main(int argc, char **argv)
-{
-    return argc == 2 && strcmp(argv[1], "--mutants") == 0 ? hunt_mutants() : all_cases();
+    return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }

@@ -10,6 +10,7 @@
  *     SEED=n session_walk_test        one
  *     session_walk_test --mutants     each bug planted in the rules must be found
  */
+#include "tests/planted.h"
 #include "tests/session_walk_players.h"
 
 static void gateway_dies(struct gateway *g)
@@ -387,74 +388,22 @@ static void sessions_hold_whatever_happens(void **state)
                 sum.casts > 0);
 }
 
-#ifdef RINGHOLD_MUTANTS
-
-/* In a child: a check that fails aborts. The seed that found it; 0 = none did. */
-static uint64_t found_by(enum mutant m)
+static int all_cases(void)
 {
-    struct totals sum = {0};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sessions_hold_whatever_happens),
+    };
 
-    for (uint64_t seed = 1; seed <= MUTANT_SEEDS; seed++) {
-        int status = 0;
-        const pid_t child = fork();
-
-        if (child == 0) {
-            mutant_planted = m;
-            if (freopen("/dev/null", "w", stderr) == NULL) {
-                _exit(0); // as if nothing was caught
-            }
-            walk(seed, &sum);
-            _exit(0);
-        }
-        if (child < 0 || waitpid(child, &status, 0) != child ||
-            !(WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
-            return seed;
-        }
-    }
-    return 0;
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
-static int hunt_mutants(void)
+int main(int argc, char **argv)
 {
     static const enum mutant all[] = {
 #define X(name, text) name,
         MUTANT_SESSION_LIST(X)
 #undef X
     };
-    bool all_caught = found_by(M_NONE) == 0; // else nothing below means anything
 
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        const uint64_t seed = found_by(all[i]);
-
-        all_caught = all_caught && seed != 0;
-        (void)printf("%s - %-13s %s at seed %llu: %s\n",
-                     seed != 0 ? "ok" : "not ok",
-                     mutant_name(all[i]),
-                     seed != 0 ? "caught" : "SURVIVED",
-                     (unsigned long long)seed,
-                     mutant_text(all[i]));
-        (void)fflush(stdout);
-    }
-    return all_caught ? 0 : 1;
-}
-
-#else
-
-static int hunt_mutants(void)
-{
-    (void)fprintf(stderr, "no bugs are planted in this build: make MUTANTS=1\n");
-    return 2;
-}
-
-#endif
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sessions_hold_whatever_happens),
-    };
-
-    return argc == 2 && strcmp(argv[1], "--mutants") == 0
-               ? hunt_mutants()
-               : cmocka_run_group_tests(tests, NULL, NULL);
+    return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }

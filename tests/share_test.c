@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/table.h"
+#include "tests/planted.h"
 #include "tests/test.h"
 
 #include <stdio.h>
@@ -122,42 +123,7 @@ static void what_is_held_is_counted(void **state)
     mem_free(s);
 }
 
-#ifdef RINGHOLD_MUTANTS
-
-static int hunt_mutants(void)
-{
-    static const enum mutant all[] = {
-#define X(name, text) name,
-        MUTANT_SHARE_LIST(X)
-#undef X
-    };
-    bool all_caught = who_wants_all_leaves_room(); // else nothing below means anything
-
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        mutant_planted = all[i];
-        const bool caught = !who_wants_all_leaves_room();
-
-        all_caught = all_caught && caught;
-        (void)printf("%s - %-13s %s: %s\n",
-                     caught ? "ok" : "not ok",
-                     mutant_name(all[i]),
-                     caught ? "caught" : "SURVIVED",
-                     mutant_text(all[i]));
-    }
-    return all_caught ? 0 : 1;
-}
-
-#else
-
-static int hunt_mutants(void)
-{
-    (void)fprintf(stderr, "no bugs are planted in this build: make MUTANTS=1\n");
-    return 2;
-}
-
-#endif
-
-int main(int argc, char **argv)
+static int all_cases(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_or_many_that_want_all_leave_room),
@@ -165,7 +131,16 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_held_is_counted),
     };
 
-    return argc == 2 && strcmp(argv[1], "--mutants") == 0
-               ? hunt_mutants()
-               : cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum mutant all[] = {
+#define X(name, text) name,
+        MUTANT_SHARE_LIST(X)
+#undef X
+    };
+
+    return planted_main(argc, argv, all_cases, all, sizeof all / sizeof all[0]);
 }

@@ -69,14 +69,11 @@ size_t request_size(const struct request_record *r)
     return REQUEST_HEADER_SIZE + r->chain_count * sizeof r->chain[0] + r->id.size + r->body.size;
 }
 
-static void put_request(struct buffer *out, const struct request_record *r)
+void request_put_any(struct buffer *out, const struct request_record *r)
 {
     const size_t size = request_size(r);
     struct writer w = {.at = buffer_reserve(out, size), .left = size};
 
-    ASSERT(r->id.size >= 1 && r->id.size <= RECORD_ID_MAX);
-    ASSERT(r->chain_count <= RECORD_CHAIN_MAX);
-    ASSERT(r->seq >= 1 && r->prev < r->seq && r->copy >= 1);
     put_u64(&w, r->gateway);
     put_u64(&w, r->session);
     put_u32(&w, r->session_epoch);
@@ -100,6 +97,14 @@ static void put_request(struct buffer *out, const struct request_record *r)
     put_bytes(&w, r->body.data, r->body.size);
     ASSERT(!w.bad && w.left == 0);
     out->size += size;
+}
+
+static void put_request(struct buffer *out, const struct request_record *r)
+{
+    ASSERT(r->id.size >= 1 && r->id.size <= RECORD_ID_MAX);
+    ASSERT(r->chain_count <= RECORD_CHAIN_MAX);
+    ASSERT(r->seq >= 1 && r->prev < r->seq && r->copy >= 1);
+    request_put_any(out, r);
 }
 
 void request_put(struct buffer *out, const struct request_record *r)

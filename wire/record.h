@@ -141,6 +141,8 @@ size_t answer_size(const struct answer_record *a);
 
 /* Append one. Sizes, flags and codes must be within the limits above. */
 void request_put(struct buffer *out, const struct request_record *r);
+/* The same of one that may make no sense: for tests of those who read it. */
+void request_put_any(struct buffer *out, const struct request_record *r);
 /* Append it without its body, with REQUEST_SAME: where it follows a record with the same body. */
 void request_put_same(struct buffer *out, const struct request_record *r);
 /* Append what request_put_same() wrote with its body, as request_put() would have. */

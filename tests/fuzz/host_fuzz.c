@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "node/host.h"
 #include "node/image.h"
+#include "tests/host_controls.h"
 #include "wire/control.h"
 #include "wire/cursor.h"
 #include "wire/frame.h"
@@ -176,35 +177,18 @@ static void tell(Rh__Control *c)
 
 static void lead(void)
 {
-    Rh__Control c = RH__CONTROL__INIT;
-    Rh__Leader leader = RH__LEADER__INIT;
-
-    leader.leading = true;
-    leader.term = 1;
-    c.body_case = RH__CONTROL__BODY_LEADER;
-    c.leader = &leader;
     step((struct host_event){.type = HOST_COORDINATOR_UP});
-    tell(&c);
+    say_leader(tell);
 }
 
 static void enter(uint64_t lease_us)
 {
-    Rh__Control c = RH__CONTROL__INIT;
     Rh__RegOk ok = RH__REG_OK__INIT;
-    Rh__Config config;
 
-    view_config(&cluster, &config);
-    config.era = 1;
     ok.nonce = nonce;
-    ok.slot = 1;
-    ok.incarnation = 101;
     ok.floor = number;
-    ok.config = &config;
     ok.lease_us = lease_us;
-    c.body_case = RH__CONTROL__BODY_REG_OK;
-    c.reg_ok = &ok;
-    tell(&c);
-    view_config_fini(&config);
+    say_reg_ok(&cluster, 1, ok, tell);
 }
 
 static void grant(void)
@@ -321,10 +305,6 @@ static void decide(void)
 /* A process of another slot was started again. */
 static void configure(void)
 {
-    Rh__Control c = RH__CONTROL__INIT;
-    Rh__ConfigAnswer answer = RH__CONFIG_ANSWER__INIT;
-    Rh__Config config;
-
     if (byte() % 4 == 0) {
         const uint16_t slot = (uint16_t)(2 + below(SLOTS - 1));
 
@@ -336,14 +316,7 @@ static void configure(void)
         cluster.member[slot - 1].incarnation = ++number;
         ring_set_version(&cluster.ring, number);
     }
-    view_config(&cluster, &config);
-    config.era = 1;
-    answer.config = &config;
-    answer.version = cluster.ring.version;
-    c.body_case = RH__CONTROL__BODY_CONFIG;
-    c.config = &answer;
-    tell(&c);
-    view_config_fini(&config);
+    say_config(&cluster, tell);
 }
 
 /* ---- actors ---- */
@@ -517,36 +490,6 @@ static struct bytes rest(size_t size)
     return bytes_of(get_bytes(&in, taken), taken);
 }
 
-/* As request_put(), which would not write what makes no sense. */
-static void put_request(struct buffer *out, const struct request_record *r)
-{
-    const size_t size = request_size(r);
-    struct writer w = {.at = buffer_reserve(out, size), .left = size};
-
-    put_u64(&w, r->gateway);
-    put_u64(&w, r->session);
-    put_u32(&w, r->session_epoch);
-    put_u64(&w, r->seq);
-    put_u64(&w, r->prev);
-    put_u64(&w, r->base);
-    put_u64(&w, r->first);
-    put_u64(&w, r->version);
-    put_u32(&w, r->ttl_ms);
-    put_u16(&w, r->kind);
-    put_u8(&w, r->hops);
-    put_u8(&w, r->copy);
-    put_u8(&w, r->flags);
-    put_u8(&w, r->chain_count);
-    put_u8(&w, (uint8_t)r->id.size);
-    put_u32(&w, (uint32_t)r->body.size);
-    for (size_t i = 0; i < r->chain_count; i++) {
-        put_u64(&w, r->chain[i]);
-    }
-    put_bytes(&w, r->id.data, r->id.size);
-    put_bytes(&w, r->body.data, r->body.size);
-    out->size += size - w.left;
-}
-
 static void link_asks(void)
 {
     static const uint8_t caller[] = {0, 0, 1, 'x', 'y'};
@@ -578,7 +521,7 @@ static void link_asks(void)
         r.chain[i] = ring_point(&cluster.ring, 0, ring_key_of_kind(cluster.key, 0), some_id());
     }
     r.body = (r.flags & REQUEST_CALL) != 0 ? bytes_of(caller, sizeof caller) : rest(below(8));
-    put_request(&bytes, &r);
+    request_put_any(&bytes, &r);
     struct reader coded = {.at = bytes.data, .left = bytes.size};
     if (request_get(&coded, &r) == ERR_OK) {
         host_look_ahead(host, &r, 1, position);
