@@ -191,8 +191,10 @@ RH_API int rh_after(struct rh_actor *actor, uint32_t ms, rh_timer timer, void *a
 
 /* How a call ended. Borrowed until the function it is given to returns. */
 struct rh_answer {
-    int status;              /* RH_OK, RH_FAILED, RH_UNKNOWN to RH_QUARANTINED, or RH_DEADLOCK */
-    struct rh_bytes payload; /* of OK and FAILED: what was answered */
+    int status; /* RH_OK, RH_FAILED, RH_UNKNOWN to RH_QUARANTINED, or RH_DEADLOCK */
+    /* Of OK and FAILED what was answered; of all others a text that says what the status means, as
+     * rh_error() has it. Empty of OK alone. */
+    struct rh_bytes payload;
 };
 typedef void (*rh_on_answer)(struct rh_actor *actor, void *instance, const struct rh_answer *answer,
                              void *argument);

@@ -85,7 +85,7 @@ static int ask(lua_State *L, const struct request *q, uint32_t flags)
     const int asked = rh_call(
         t->puppet->actor, q->kind, q->id, q->payload, q->call_ms, flags, turn_on_answer, number);
     if (asked != RH_OK) {
-        (void)lua_pushstring(L, turn_call_text(asked));
+        (void)lua_pushstring(L, turn_refusal(asked));
         return lua_error(L);
     }
     return task_wait(L, t, TASK_CALLING, after_call);
@@ -130,7 +130,7 @@ static int tell(lua_State *L, const struct request *q)
     const int sent = rh_send(api_current(L)->puppet->actor, q->kind, q->id, q->payload);
 
     if (sent != RH_OK) {
-        (void)lua_pushstring(L, turn_call_text(sent));
+        (void)lua_pushstring(L, turn_refusal(sent));
         return lua_error(L);
     }
     return 0;

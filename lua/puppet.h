@@ -103,8 +103,8 @@ void turn_wake(struct puppet *p);
 void turn_on_answer(struct rh_actor *actor, void *instance, const struct rh_answer *answer,
                     void *argument);
 
-/* "TIMEOUT no answer in time …": how a call ended, as scripts are told. */
-const char *turn_call_text(int status);
+/* "OVERLOADED …": why a call or a send was not made, as scripts are told. */
+const char *turn_refusal(int result);
 
 /* NULL = it is over. */
 struct task *puppet_task(const struct puppet *p, uint64_t number);

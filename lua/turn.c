@@ -343,27 +343,15 @@ struct arrival {
     const struct rh_answer *answer;
 };
 
-const char *turn_call_text(int status)
+const char *turn_refusal(int result)
 {
-    switch (status) {
-    case RH_INVALID:
-        return "ERR it can't be called now, or by itself";
+    switch (result) {
     case RH_TOO_BIG:
         return "ERR the call is over the limit of 1 MiB";
-    case RH_TIMEOUT:
-        return "TIMEOUT no answer in time; it may have run, at most once";
-    case RH_REJECTED:
-        return "REJECTED no owner in time; it did not run";
-    case RH_NO_KIND:
-        return "NOKIND no node hosts that kind";
     case RH_OVERLOADED:
         return "OVERLOADED it did not run";
-    case RH_QUARANTINED:
-        return "QUARANTINED the actor killed processes; it did not run";
-    case RH_DEADLOCK:
-        return "DEADLOCK it waits for the answer of this one; it did not run";
     default:
-        return "UNKNOWN outcome: it may have run, at most once";
+        return "ERR it can't be called now, or by itself";
     }
 }
 
@@ -375,9 +363,7 @@ static void take_answer(lua_State *L, void *argument)
     int count = 2;
 
     lua_pushboolean(L, a->answer->status == RH_OK);
-    if (a->answer->status != RH_OK && a->answer->status != RH_FAILED) {
-        (void)lua_pushstring(L, turn_call_text(a->answer->status));
-    } else if (a->answer->status == RH_OK && answer_is_packed(&payload)) {
+    if (a->answer->status == RH_OK && answer_is_packed(&payload)) {
         count = 1 + answer_unpack(L, payload);
     } else {
         (void)lua_pushlstring(L, (const char *)payload.data, payload.size);

@@ -85,6 +85,42 @@ void calls_pump(struct rh_actor *a)
     }
 }
 
+/* What is told of a call that did not go well and whose actor gave no reason. */
+static const char *reason_of(int status)
+{
+    switch (status) {
+    case RH_FAILED:
+        return "ERR the actor gave no reason";
+    case RH_TIMEOUT:
+        return "TIMEOUT no answer in time; it may have run, at most once";
+    case RH_REJECTED:
+        return "REJECTED no owner in time; it did not run";
+    case RH_NO_KIND:
+        return "NOKIND no node hosts that kind";
+    case RH_OVERLOADED:
+        return "OVERLOADED it did not run";
+    case RH_QUARANTINED:
+        return "QUARANTINED the actor killed processes; it did not run";
+    case RH_DEADLOCK:
+        return "DEADLOCK it waits for the answer of this one; it did not run";
+    default:
+        return "UNKNOWN outcome: it may have run, at most once";
+    }
+}
+
+/* None that isn't OK is without a text. */
+static struct bytes payload_of(const struct call_answer *answer)
+{
+    const bool own = answer->status == RH_FAILED && answer->payload.size > 0;
+
+    if (answer->status == RH_OK || own) {
+        return answer->payload;
+    }
+    const char *reason = reason_of(answer->status);
+
+    return bytes_of(reason, strlen(reason));
+}
+
 void scene_answer(struct scene *s, const struct call_answer *answer)
 {
     // The mix is one to one: equal hashes are equal numbers.
@@ -101,8 +137,10 @@ void scene_answer(struct scene *s, const struct call_answer *answer)
     } else if (answer->status == RH_DEADLOCK) {
         actor_complain(a, "deadlock", "it called an actor that waits for its answer");
     }
+    const struct bytes payload = payload_of(answer);
+
     c->status = answer->status;
-    buffer_put(&c->payload, answer->payload.data, answer->payload.size);
+    buffer_put(&c->payload, payload.data, payload.size);
     list_push_back(&a->extra->due, &c->due.link);
     if (a->deferred) {
         scene_enter(s, a);

@@ -93,6 +93,7 @@ void check_heard(struct fleet *f, struct hero *h, const struct rh_session *e, in
                h->who.id);
         f->players->total.resumed += back;
         f->players->total.afresh += !back;
+        h->binds += !back;
         break;
     case RH_SESSION_LOST:
         UNLESS(f, client == CLIENT_THERE, "%s: nobody was there to be lost", h->who.id);
@@ -343,7 +344,7 @@ uint64_t check_rivals(const struct fleet *f, const struct device *d)
 
 /* Since it went to be bound, another one was: the other device, or it itself, by a bind that came
  * late, behind a newer one; a resume that does takes nobody's place. Or its hero was begun cold,
- * and forgot who that was. */
+ * and forgot who that was; or took back one that it had forgotten. */
 static bool was_replaced(const struct device *d)
 {
     return hero_turns(d->hero) > (d->keeps ? d->turns : d->stood.turns) + 1;

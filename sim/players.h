@@ -94,7 +94,7 @@ struct hero {
     uint64_t rested_us; /* … and before that */
     uint64_t losses; /* times that a session may have ended: a cold start, a failure, a kick … */
     uint64_t colds;  /* of them: of its memory. Who was bound then may be replaced */
-    uint64_t binds;  /* times that a client was bound anew … */
+    uint64_t binds;  /* times that a client was bound anew, or again after it was lost … */
     uint64_t displaced;         /* … of them: times that a client took another's place */
     uint64_t ends;              /* times that it ended itself */
     uint64_t kicks;             /* of its own */

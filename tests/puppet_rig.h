@@ -32,7 +32,7 @@ struct puppet {
     enum rh_why why;
     size_t answers;
     int status;
-    char answer[32];
+    char answer[128];
     int result; /* of the function that was asked for */
     bool says_goodbye;
     struct rh_bytes from;

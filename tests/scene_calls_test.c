@@ -177,6 +177,40 @@ static void who_complains_without_end_is_cut_short(void **state)
     theatre_close(&t);
 }
 
+/* The first word of what a call ends with is its status. */
+static void no_call_that_failed_is_without_a_text(void **state)
+{
+    static const struct {
+        int status;
+        const char *payload;
+        const char *text;
+    } cases[] = {
+        {RH_OK, "", ""},
+        {RH_FAILED, "", "ERR "},
+        {RH_FAILED, "NO its own", "NO its own"},
+        {RH_UNKNOWN, "", "UNKNOWN "},
+        {RH_TIMEOUT, "", "TIMEOUT "},
+        {RH_REJECTED, "", "REJECTED "},
+        {RH_NO_KIND, "", "NOKIND "},
+        {RH_OVERLOADED, "", "OVERLOADED "},
+        {RH_QUARANTINED, "", "QUARANTINED "},
+        {RH_DEADLOCK, "", "DEADLOCK "},
+    };
+    struct puppet p;
+    struct theatre t;
+
+    (void)state;
+    open_stage(&t, &p);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        (void)theatre_call(&t, "C");
+        answer(&t, cases[i].status, cases[i].payload);
+        assert_int_equal(p.status, cases[i].status);
+        assert_memory_equal(p.answer, cases[i].text, strlen(cases[i].text));
+        assert_int_equal(p.answer[0] == '\0', cases[i].status == RH_OK);
+    }
+    theatre_close(&t);
+}
+
 static void a_call_of_an_unknown_kind_is_named(void **state)
 {
     struct puppet p;
@@ -235,6 +269,7 @@ int main(void)
         PUPPET_CASE(a_message_says_who_sent_it),
         PUPPET_CASE(nonsense_has_failed),
         PUPPET_CASE(who_complains_without_end_is_cut_short),
+        PUPPET_CASE(no_call_that_failed_is_without_a_text),
         PUPPET_CASE(a_call_of_an_unknown_kind_is_named),
         PUPPET_CASE(a_reply_at_the_end_is_named),
         PUPPET_CASE(pending_without_a_token_has_failed),
