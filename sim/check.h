@@ -151,7 +151,8 @@ struct ledger {
     size_t open; /* asked, neither answered nor abandoned */
     uint64_t answers[REPLY_DEADLOCK + 1];
     uint64_t circles;   /* of calls, each ended by a refusal */
-    uint64_t circle_us; /* when the last one that was there was ended so; 0 = none */
+    uint64_t circle_us; /* when the last one that was there was ended so; 0 = none was */
+    bool in_circle[LEDGER_ENTITIES]; /* those that were in one then */
     struct {
         uint64_t version;
         uint64_t digest[2];
