@@ -257,7 +257,7 @@ sim: $(sims)
 mutants: export MUTANTS_PLANTED = 1
 mutants:
 	+@$(submake) MUTANTS=1 run-mutants
-planted := access drift fence host_story node_threads session_walk share roles suspect
+planted := access coordinator_story drift fence host_story node_threads session_walk share roles suspect
 run-mutants: $(out)/sim/fleet_sim $(checker) $(planted:%=$(out)/tests/%_test)
 	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests $(planted:%="$(out)/tests/%_test --mutants") "$(out)/sim/fleet_sim --mutants" "tests/e2e/smoke_history.py $(binary)"
 

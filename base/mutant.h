@@ -110,6 +110,9 @@
     X(M_SLOWCLOCK, "a node whose clock is slow gets leases of full length") \
     X(M_LATECLOCK, "a renewal that came late is taken for a clock that lies")
 
+/* Of what a coordinator promises: tests/coordinator_story_test.c --mutants. */
+#define MUTANT_PROMISE_LIST(X) X(M_OLDCOPY, "a leader goes on though nodes know more than it")
+
 /* Of who sends what to a node: tests/host_story_test.c --mutants. */
 #define MUTANT_IDENTITY_LIST(X)                                       \
     X(M_NAME, "whoever says an incarnation is it, whatever its name") \
@@ -152,8 +155,8 @@
 enum mutant {
 #define X(name, text) name,
     MUTANT_LIST(X) MUTANT_STORAGE_LIST(X) MUTANT_THREAD_LIST(X) MUTANT_LINK_LIST(X)
-        MUTANT_STATE_LIST(X) MUTANT_CLOCK_LIST(X) MUTANT_IDENTITY_LIST(X) MUTANT_SESSION_LIST(X)
-            MUTANT_PLAYER_LIST(X) MUTANT_SHARE_LIST(X)
+        MUTANT_STATE_LIST(X) MUTANT_CLOCK_LIST(X) MUTANT_PROMISE_LIST(X) MUTANT_IDENTITY_LIST(X)
+            MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X) MUTANT_SHARE_LIST(X)
 #undef X
 };
 

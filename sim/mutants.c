@@ -128,6 +128,7 @@ static const struct {
     {"M_RECALL", "of worker threads: tests/node_threads_test.c plants it"},
     {"M_STARTCHK", "of worker threads: tests/node_threads_test.c plants it"},
     {"M_ANYROLE", "all here are honest: tests/access_test.c plants it"},
+    {"M_OLDCOPY", "no old copy is put back here: tests/coordinator_story_test.c plants it"},
     {"M_NAME", "nobody lies about itself here: tests/host_story_test.c plants it"},
     {"M_ANYSOURCE", "nobody lies about itself here: tests/host_story_test.c plants it"},
     {"M_CASTPASS", "no broadcast waits for the few members here: the test of casts plants it"},

@@ -10,10 +10,10 @@
  * TERM | follow ID | tick MS | hold | release | lose link N node|gateway|cli NAME [INCARNATION] |
  * unlink N link N coordinator ID IDENTITY ADDRESS | silent N | awake N (renew-all leaves it out, or
  * not) balance MS: as renew-all, everyone votes, nothing is told register N NONCE [BOOT
- * [nolock|copy]] | renew N [stopping] | renew-all MS | bye N prepared N TXN [INCARNATION] | refused
- * N TXN | stale N TXN | poll N TXN... | get N VERSION admin N status|nodes|ring|txns | admin N
- * where|drain|stay|remove|txn WHAT | clock N PERCENT: renewals tell a clock that runs so from here
- * on
+ * [nolock|copy]] | renew N [stopping|newer] | renew-all MS | bye N prepared N TXN [INCARNATION] |
+ * refused N TXN | stale N TXN | poll N TXN... | get N VERSION admin N status|nodes|ring|txns |
+ * admin N where|drain|stay|remove|txn WHAT | clock N PERCENT: renewals tell a clock that runs so
+ * from here on
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -21,6 +21,7 @@
 #include "wire/control.h"
 #include "wire/link.h"
 
+#include "tests/planted.h"
 #include "tests/stories.h"
 
 #include <ctype.h>
@@ -609,13 +610,16 @@ static void play_clock(struct wire *wire, uint64_t percent)
     wire->percent = percent;
 }
 
-static void play_renew(uint64_t link, bool stopping)
+static void play_renew(uint64_t link, const char *how)
 {
     Rh__Renew in = RH__RENEW__INIT;
 
     in.seq = ++w.seq;
-    in.stopping = stopping;
     in.clock_us = clock_us(&w.wire[link]);
+    in.stopping = how != NULL && strcmp(how, "stopping") == 0;
+    if (how != NULL && strcmp(how, "newer") == 0) {
+        in.version = stamp("999");
+    }
     message(link, RH__CONTROL__BODY_RENEW, &in);
 }
 
@@ -763,7 +767,7 @@ static void play_time(char **word)
         w.now_us += 50000;
         for (uint64_t i = 0; i < LINKS && renew; i++) {
             if (w.wire[i].up && w.wire[i].incarnation != 0) {
-                play_renew(i, false);
+                play_renew(i, NULL);
                 vote_if_asked(i);
             }
         }
@@ -823,7 +827,7 @@ static void play_message(char **word)
     } else if (strcmp(word[0], "register") == 0) {
         play_register(word, link);
     } else if (strcmp(word[0], "renew") == 0) {
-        play_renew(link, word[2] != NULL);
+        play_renew(link, word[2]);
     } else if (strcmp(word[0], "clock") == 0) {
         play_clock(&w.wire[link], number(word[2]));
     } else if (strcmp(word[0], "bye") == 0) {
@@ -882,10 +886,21 @@ static void every_story_plays_as_written(void **state)
     stories_play(&stories, "coordinator");
 }
 
-int main(void)
+static int all_cases(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(every_story_plays_as_written),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum mutant planted[] = {
+#define X(name, text) name,
+        MUTANT_PROMISE_LIST(X)
+#undef X
+    };
+
+    return planted_main(argc, argv, all_cases, planted, sizeof planted / sizeof planted[0]);
 }

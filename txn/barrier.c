@@ -51,6 +51,9 @@ void barrier_wait(struct coordinator *c, uint64_t peer, const Rh__Control *messa
 /* A message that came before the barrier which is now done. */
 static void decide(struct coordinator *c, struct peer *peer, const Rh__Control *message)
 {
+    if (past_shows(c, peer, message)) {
+        return;
+    }
     if (message->body_case == RH__CONTROL__BODY_REGISTER_) {
         register_on_register(c, peer, message->register_);
     } else if (message->body_case == RH__CONTROL__BODY_RENEW) {

@@ -69,6 +69,7 @@ void coordinator_configure(struct coordinator *c, const struct coordinator_confi
 /* All that only a leader knows. */
 static void forget(struct coordinator *c)
 {
+    c->newer = 0;
     while (c->proposal_count > 0) {
         coordinator_drop_proposal(c, c->proposal_count - 1);
     }
@@ -208,6 +209,10 @@ static void on_voters(struct coordinator *c, const struct coordinator_event *eve
 static void go_on(struct coordinator *c)
 {
     if (!c->leading) {
+        return;
+    }
+    if (past_found(c)) {
+        barrier_start(c);
         return;
     }
     if (c->state->begun) {

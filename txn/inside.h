@@ -211,6 +211,7 @@ struct coordinator {
     uint64_t fence_us;   /* when I looked last for silent nodes */
     struct buffer read;  /* only when planted: a packed Config */
     uint64_t read_us;
+    uint64_t newer;    /* number that a node knows and that was never drawn here; 0 = none */
     uint64_t quiet_us; /* no proposal before */
     uint64_t claim_us; /* when I told last that I lead */
     uint64_t applied_index;
@@ -354,10 +355,19 @@ void history_fini(struct coordinator *c);
 /* Answer a GetConfig. */
 void history_answer(struct coordinator *c, uint64_t peer, const Rh__GetConfig *asked);
 
+/* ---- past.c: after a barrier ---- */
+
+/* The message tells that this database is an older copy: nothing is promised on it. */
+bool past_shows(struct coordinator *c, struct peer *peer, const Rh__Control *message);
+/* One did since I lead: no number is drawn, for it may have been before. */
+bool past_found(const struct coordinator *c);
+
 /* ---- register.c: after a barrier ---- */
 
 void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Register *in);
 void register_on_renew(struct coordinator *c, struct peer *peer, const Rh__Control *message);
+/* What a node tells of itself, for status. */
+void register_note(struct seen *seen, const Rh__Renew *in);
 void register_on_bye(struct coordinator *c, struct peer *peer, uint64_t incarnation);
 void register_on_poll(struct coordinator *c, struct peer *peer, const Rh__Poll *in);
 void register_applied(struct coordinator *c, const struct proposal *p,

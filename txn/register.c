@@ -229,6 +229,13 @@ void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Re
         database_went_back(c, peer, in)) {
         return; // it asks again
     }
+    if (past_found(c)) {
+        refuse(c,
+               peer->id,
+               "the coordinators' database went back (docs/recovery.md#went-back)",
+               REGISTER_RETRY_MS);
+        return;
+    }
     if (node != NULL && node->nonce == in->nonce && !node->barred) {
         welcome(c, peer, node);
         return;
@@ -406,6 +413,12 @@ static void refuse_other_map(struct coordinator *c, const struct peer *peer,
     inspect_tell_mend(c, peer, MEND_FETCH);
 }
 
+void register_note(struct seen *seen, const Rh__Renew *in)
+{
+    seen->renew = *in;
+    seen->renew.base = (ProtobufCMessage){0};
+}
+
 void register_on_renew(struct coordinator *c, struct peer *peer, const Rh__Control *message)
 {
     const Rh__Renew *in = message->renew;
@@ -425,8 +438,7 @@ void register_on_renew(struct coordinator *c, struct peer *peer, const Rh__Contr
         return; // it asks again, or is barred: a lease from here on would only make others wait
     }
     seen = peers_heard(c, node);
-    seen->renew = *in;
-    seen->renew.base = (ProtobufCMessage){0};
+    register_note(seen, in);
     judge_clock(c, node, seen);
     if (has_other_map(c, in)) {
         refuse_other_map(c, peer, node, seen);

@@ -89,4 +89,42 @@ def files_copied_back_by_hand_are_refused(binary):
         healthy(fleet)
 
 
-main([a_backup_older_than_the_ring_is_restored, files_copied_back_by_hand_are_refused])
+def a_whole_folder_copied_back_under_running_nodes_is_noticed(binary):
+    with Fleet(binary) as fleet:
+        fleet.coordinators(1)
+        for name in ("n1", "n2"):
+            fleet.node(name)
+        redis = Resp(fleet.gateway("g1").resp)
+        old = fleet.settled(["n1", "n2"])
+        fleet.process("c1").kill(15).wait()
+        shutil.copytree(fleet.data("c1"), fleet.data("copy"))
+        fleet.coordinator(1)
+        fleet.tell("node", "weight", "n2", "3")
+        until("vnodes moved", lambda: int(fleet.settled(["n1", "n2"])["version"]) > int(old["version"]) + 8)
+        fleet.process("c1").kill(15).wait()
+        shutil.rmtree(fleet.data("c1"))
+        shutil.copytree(fleet.data("copy"), fleet.data("c1"))
+        # Its files agree with each other, and both nodes run and are registered there: they know more.
+        coordinator = fleet.coordinator(1)
+        until("it says so", lambda: coordinator.log_has("database_went_back"))
+        until("no lease is in force", lambda: "has no lease to work with" in fleet.run(
+            "check", "--coordinators", fleet.addresses, "--cluster", fleet.cluster)[1])  # fmt: skip
+        shown = fleet.status()
+        assert {n["version"] for n in shown["nodes"]} != {shown["version"]}, shown
+        assert int(shown["number"]) == int(old["number"]), "a number was drawn again"
+        coordinator.kill(15).wait()
+        backup = fleet.data("backup")
+        for words in (["backup", fleet.data("c1"), backup], ["restore", backup, fleet.data("c1"), "--yes"]):
+            code, out, err = fleet.run("recover", *words)
+            assert code == 0, (words, out, err)
+        fleet.coordinator(1)
+        fleet.settled(["n1", "n2"], deadline=120)
+        until("requests are answered", lambda: succeeds(redis, "SET", "after", "1") == "OK")
+        healthy(fleet)
+
+
+main([
+    a_backup_older_than_the_ring_is_restored,
+    files_copied_back_by_hand_are_refused,
+    a_whole_folder_copied_back_under_running_nodes_is_noticed,
+])  # fmt: skip
