@@ -62,7 +62,7 @@ void node_calls_link(struct fleet *f, struct sim_node *n, const struct net_end *
         return;
     }
     if (up) {
-        calls_up(n->calls, end->id, end->other->name, end->other_incarnation, now_of(f, n));
+        calls_up(n->calls, end->id, process_says(end->other), end->other_incarnation, now_of(f, n));
     } else {
         calls_down(n->calls, end->id, now_of(f, n));
     }
@@ -260,7 +260,7 @@ static void effect(struct fleet *f, struct sim_node *n, const struct calls_effec
                   (struct host_event){.type = HOST_PEER_UP,
                                       .peer = CALLS_LINK,
                                       .role = ROLE_GATEWAY,
-                                      .name = n->process.name,
+                                      .name = process_says(&n->process),
                                       .incarnation = e->incarnation});
         return;
     case CALLS_SEND:

@@ -220,6 +220,8 @@ void check_trouble(const struct fleet *f, struct sim_node *n);
 void check_down(struct fleet *f, struct sim_node *n);
 /* FENCE was committed. */
 void check_fenced(struct fleet *f, const Rh__CommandFence *command);
+/* P1: at this moment nothing can run there, nor leave, whatever the node believes. */
+void check_over(struct fleet *f, const struct sim_node *n);
 /* REASSIGN was committed. */
 void check_reassigned(struct fleet *f, const Rh__CommandReassign *command, uint64_t version);
 /* Its vnodes have a server again: itself, or others. */

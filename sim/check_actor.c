@@ -9,7 +9,12 @@ bool check_owns(const struct fleet *f, const struct sim_node *n, const struct en
     const ring_hit hit = view_lookup(view, entity_kind(e), bytes_of(e->id, e->id_size));
     const struct view_member *m = view_member(view, ring_hit_node(hit));
 
-    return m != NULL && m == view_member_named(view, n->process.name);
+    const struct sim_node *twin = twin_of(f, n);
+
+    if (twin != NULL && twin->incarnation > n->incarnation) {
+        return false;
+    }
+    return m != NULL && m == view_member_named(view, process_says(&n->process));
 }
 
 /* After a restore the nodes of the old era go on as long as their leases last: who owned what then
@@ -310,7 +315,7 @@ static bool awaits(const struct fleet *f, const struct sim_node *n, const struct
 {
     const struct state *truth = &f->raft.truth;
     const ring_hit hit = view_lookup(&truth->view, entity_kind(e), bytes_of(e->id, e->id_size));
-    const struct view_member *m = view_member_named(&truth->view, n->process.name);
+    const struct view_member *m = view_member_named(&truth->view, process_says(&n->process));
 
     for (size_t i = 0; m != NULL && i < truth->txn_count; i++) {
         const struct state_txn *t = &truth->txn[i];

@@ -52,8 +52,7 @@ static uint64_t may_run_us(const struct fleet *f, const struct sim_node *n)
     return figures.lease_until_us != 0 && now_us < end_us ? end_us - now_us : 0;
 }
 
-/* P1: at this moment nothing can run there, nor leave, whatever the node believes. */
-static void check_over(struct fleet *f, const struct sim_node *n)
+void check_over(struct fleet *f, const struct sim_node *n)
 {
     if (n->core == NULL || f->profile == PROFILE_CLOCKS) {
         return;
@@ -122,7 +121,7 @@ void check_reassigned(struct fleet *f, const Rh__CommandReassign *command, uint6
 void check_down(struct fleet *f, struct sim_node *n)
 {
     const struct view *view = &f->raft.truth.view;
-    const struct view_member *m = view_member_named(view, n->process.name);
+    const struct view_member *m = view_member_named(view, process_says(&n->process));
 
     if (n->down_us == 0 && m != NULL && ring_owned_count(&view->ring, m->slot) > 0) {
         n->down_us = f->world.now_us;

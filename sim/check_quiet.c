@@ -52,7 +52,7 @@ static const char *node_waits(const struct fleet *f, const struct sim_node *n)
 static const struct sim_node *node_named(const struct fleet *f, const char *name)
 {
     for (unsigned i = 0; i < f->nodes; i++) {
-        if (strcmp(f->node[i].process.name, name) == 0) {
+        if (strcmp(f->node[i].process.name, name) == 0) { // no twin: it is ended by now
             return &f->node[i];
         }
     }

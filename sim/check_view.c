@@ -235,6 +235,9 @@ void check_committed(struct fleet *f, const Rh__Command *command, const struct s
     if (result->accepted && command->body_case == RH__COMMAND__BODY_REASSIGN) {
         check_reassigned(f, command->reassign, result->stamp);
     }
+    if (result->accepted && command->body_case == RH__COMMAND__BODY_REGISTER_) {
+        twin_registered(f, command->register_);
+    }
     if (result->accepted && command->body_case == RH__COMMAND__BODY_FENCE) {
         check_fenced(f, command->fence);
     }

@@ -342,7 +342,7 @@ void coordinator_up(struct fleet *f, struct sim_coordinator *c, struct net_end *
              .role = (int)end->other->role,
              .name = fellow                                 ? id
                      : end->other->role == ROLE_COORDINATOR ? end->other->name + 1
-                                                            : end->other->name,
+                                                            : process_says(end->other),
              .incarnation = end->other_incarnation,
              .identity = fellow ? group_identity(f, end->other->number)
                          : end->other->role == ROLE_COORDINATOR ? end->other->number + 1000u

@@ -298,6 +298,7 @@ void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *
     ledger_init(f);
     poison_draw(f);
     players_draw(f);
+    twin_draw(f, seed);
     coordinators_init(f);
     for (unsigned i = 0; i < f->nodes; i++) {
         node_init(f, &f->node[i], i);
@@ -340,7 +341,8 @@ void sim_fleet_fini(struct fleet *f)
 
 static void start(struct fleet *f)
 {
-    const unsigned nodes = (unsigned)world_between(&f->world, f->roles ? 2 : 1, f->nodes);
+    const unsigned all = f->nodes - (f->faults.twin_us > 0);
+    const unsigned nodes = (unsigned)world_between(&f->world, f->roles ? 2 : 1, all);
 
     for (unsigned i = 0; i < f->coordinators; i++) {
         if (f->group == NULL || group_id(f, i) != 0) {

@@ -80,6 +80,7 @@ struct fleet_faults {
     uint64_t leader_torn_pm; /* likewise: the leader falls or dies between two effects */
     uint64_t pause_us;       /* a process is stopped */
     uint64_t stop_us;        /* one is stopped for longer than something is kept */
+    uint64_t twin_us;        /* a node is started twice, or one of the two ends; the last is it */
     uint64_t stop_all_us;    /* likewise all of them at once */
     uint64_t pause_torn_pm;  /* of ten thousand steps with effects: stopped between two of them */
     uint64_t pause_max_us;
@@ -176,7 +177,10 @@ struct sim_node {
     size_t out_at;
     size_t dies_at; /* it crashes before this effect */
     size_t stops_at;
-    uint64_t incarnation; /* 0 = not registered */
+    uint64_t incarnation;   /* 0 = not registered */
+    uint64_t nonce;         /* of this life */
+    struct sim_node *first; /* a twin's: whom it says to be */
+    bool copied;            /* a twin's: it stands beside that one */
     uint32_t weight;
     bool wanted;   /* it shall run: restart it after a crash */
     bool leaving;  /* asked to leave or drained by the operator */
@@ -302,6 +306,7 @@ struct fleet {
     uint64_t pauses;
     uint64_t pauses_beyond[PAUSE_KEEPS];
     uint64_t stops_of_all;
+    uint64_t twins; /* times a node was started twice */
     uint64_t cuts;
     uint64_t changes;
 };
@@ -348,6 +353,18 @@ void pause_begin(struct fleet *f, struct process *p, uint64_t time_us, enum paus
 void pause_end(struct fleet *f, struct process *p);
 /* All that stand still go on now. */
 void pause_end_all(struct fleet *f);
+
+/* ---- a node that was started twice: sim/twin.c ---- */
+
+void twin_draw(struct fleet *f, uint64_t seed);
+void twin_start(struct fleet *f);
+/* The second one ends, and nobody starts it again. */
+void twin_end(struct fleet *f);
+bool twin_is(const struct fleet *f, const struct sim_node *n);
+/* The other one of the two, NULL = there is none. */
+const struct sim_node *twin_of(const struct fleet *f, const struct sim_node *n);
+/* A REGISTER was committed. */
+void twin_registered(struct fleet *f, const Rh__CommandRegister *command);
 
 /* ---- processes: sim/coordinators.c, sim/nodes.c, sim/gateways.c ---- */
 

@@ -287,7 +287,7 @@ void gateway_up(struct fleet *f, struct sim_gateway *g, struct net_end *end)
                  (struct router_event){
                      .type = ROUTER_NODE_UP,
                      .slot = (uint16_t)end->key,
-                     .name = end->other->name,
+                     .name = process_says(end->other),
                      .incarnation = end->other_incarnation,
                  });
     hall_node_link(f, g, (uint16_t)end->key, true);

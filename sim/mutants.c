@@ -105,6 +105,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_LOGSYNC] = PROFILE_COORDINATORS,
         [M_TAILFIRST] = PROFILE_COORDINATORS,
         [M_BACKUPLEASE] = PROFILE_RESTORE,
+        [M_OLDFOLDER] = PROFILE_LEASE,
     };
 
     return ground[m];

@@ -382,6 +382,9 @@ static void change(struct fleet *f, struct sim_node *n)
 {
     const uint64_t what = world_between(&f->world, 0, 9);
 
+    if (twin_is(f, n)) {
+        return;
+    }
     if (!n->wanted) {
         n->weight = (uint32_t)world_between(&f->world, 1, 3);
         n->leaving = false;
@@ -423,6 +426,7 @@ void nemesis_start(struct fleet *f)
     again(f, f->faults.change_us, on_change);
     again(f, f->faults.pause_us, on_pause);
     again(f, f->faults.stop_us, on_stop);
+    twin_start(f);
     again(f, f->faults.stop_all_us, on_stop_all);
     again(f, f->faults.stuck_us, on_stuck);
     again(f, f->faults.island_us, on_island);
@@ -432,6 +436,7 @@ void nemesis_start(struct fleet *f)
 void nemesis_heal(struct fleet *f)
 {
     TRACE(&f->world, "net", "HEAL");
+    twin_end(f);
     f->healed = true;
     f->heal_us = f->world.now_us;
     f->faults = (struct fleet_faults){.persist_max_us = 1 * MS,

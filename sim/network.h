@@ -27,6 +27,7 @@ struct process {
     enum link_role role;
     unsigned number; /* its row in the tables of cuts */
     char name[16];
+    char says[16]; /* what it says that it is; "" = its name */
     bool up;
     uint64_t life; /* grows with each start */
     struct sim_clock clock;
@@ -36,6 +37,11 @@ struct process {
     int stood_kind;          /* … as enum pause_kind */
     uint64_t awake_us;       /* it went on then */
 };
+
+static inline const char *process_says(const struct process *p)
+{
+    return p->says[0] != '\0' ? p->says : p->name;
+}
 
 struct net_link;
 

@@ -49,16 +49,18 @@ void node_init(struct fleet *f, struct sim_node *n, unsigned number)
     nemesis_clock(f, &n->process);
 }
 
-static struct host_config config_of(struct fleet *f, const struct sim_node *n)
+static struct host_config config_of(struct fleet *f, struct sim_node *n)
 {
+    const unsigned place = n->first != NULL ? n->first->process.number : n->process.number;
     struct host_config c = host_config_default();
 
-    (void)snprintf(c.name, sizeof c.name, "%s", n->process.name);
+    (void)snprintf(c.name, sizeof c.name, "%s", process_says(&n->process));
     (void)snprintf(c.address, sizeof c.address, "%s", n->process.name);
     c.weight = n->weight;
-    c.boot_id[0] = (uint8_t)n->process.number;
+    c.boot_id[0] = (uint8_t)place;
     c.boot_id[1] = n->boots;
-    c.data_uuid[0] = (uint8_t)n->process.number;
+    c.boot_id[2] = n->copied; // another lock file
+    c.data_uuid[0] = (uint8_t)place;
     c.data_uuid[1] = n->wipes;
     if (f->faults.tight) {
         c.held_size_max = 20000;
@@ -68,7 +70,7 @@ static struct host_config config_of(struct fleet *f, const struct sim_node *n)
         c.activations_max = f->activations;
         c.cold_count_max = 8;
     }
-    c.nonce = world_between(&f->world, 1, UINT64_MAX - 1);
+    c.nonce = n->nonce = world_between(&f->world, 1, UINT64_MAX - 1);
     c.disk = n->disk;
     f->kinds[0] = (struct host_kind){
         .number = FLEET_KIND, .idle_ms = f->faults.idle_ms, .remembered = f->faults.remembered};
@@ -462,7 +464,7 @@ void node_up(struct fleet *f, struct sim_node *n, struct net_end *end)
                   .type = HOST_PEER_UP,
                   .peer = end->id,
                   .role = (int)end->other->role,
-                  .name = end->other->name,
+                  .name = process_says(end->other),
                   .incarnation = end->other_incarnation,
               });
 }

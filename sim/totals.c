@@ -33,6 +33,7 @@ void totals_count(struct totals *t, const struct fleet *f)
         t->pauses_beyond[i] += f->pauses_beyond[i];
     }
     t->stops_of_all += f->stops_of_all;
+    t->twins += f->twins;
     t->stale += f->network.stale;
     t->cuts += f->cuts;
     t->restores += f->restores;
@@ -70,6 +71,7 @@ void totals_add(struct totals *t, const struct totals *more)
         t->pauses_beyond[i] += more->pauses_beyond[i];
     }
     t->stops_of_all += more->stops_of_all;
+    t->twins += more->twins;
     t->stale += more->stale;
     t->cuts += more->cuts;
     t->restores += more->restores;
@@ -146,13 +148,14 @@ void totals_print(const struct totals *t, double seconds)
                  t->store_refused);
     (void)printf("pauses beyond a lease %" PRIu64 ", a link %" PRIu64 ", forwards %" PRIu64
                  ", what guards against copies %" PRIu64 "; of all at once %" PRIu64
-                 "; ends of links dropped for it %" PRIu64 "\n",
+                 "; ends of links dropped for it %" PRIu64 "; nodes started twice %" PRIu64 "\n",
                  t->pauses_beyond[PAUSE_LEASE],
                  t->pauses_beyond[PAUSE_CONN],
                  t->pauses_beyond[PAUSE_LINGER],
                  t->pauses_beyond[PAUSE_SESSION],
                  t->stops_of_all,
-                 t->stale);
+                 t->stale,
+                 t->twins);
     (void)printf("requests %" PRIu64 " (%" PRIu64 " by actors): OK %" PRIu64 ", UNKNOWN %" PRIu64
                  " (%.3f %%), TIMEOUT %" PRIu64 ", REJECTED %" PRIu64 "\n",
                  t->requests,

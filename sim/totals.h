@@ -21,6 +21,7 @@ struct totals {
     uint64_t pauses;
     uint64_t pauses_beyond[PAUSE_KEEPS];
     uint64_t stops_of_all;
+    uint64_t twins;
     uint64_t stale; /* ends of links dropped for it */
     uint64_t cuts;
     uint64_t restores;

@@ -134,7 +134,9 @@ static bool old_is_dead(struct coordinator *c, const struct peer *peer,
         refuse_unproven(c, peer->id, node);
         return false;
     }
-    if (peers_gone(c, node)) {
+    // Who has its name may be a twin of it, and it may only have slept: it keeps its memory as long
+    // as nobody else may have what it owns (decision 047).
+    if (peers_gone(c, node) && c->now_us >= lease_over_us(c, node)) {
         fence_propose(c, node, false);
     }
     refuse_until(c, peer->id, "the old process", lease_over_us(c, node));
