@@ -87,7 +87,7 @@ struct entity {
     uint64_t cold_version;       /* … by this version */
     uint64_t run_from_us;        /* its handler runs since then, 0 = it doesn't … */
     uint64_t run_us;             /* … and ran so long before, in all */
-    uint64_t held_from_us;       /* likewise: it is frozen, or on its way to another node */
+    uint64_t held_from_us;       /* likewise: a transaction moves it */
     uint64_t held_us;
     bool broke;       /* it was broken once, and lost what it had not saved */
     bool lost;        /* a crash may have lost the history */

@@ -56,18 +56,10 @@ static bool may_know(const struct entity *e, const struct instance *i, bool has_
            (has_state ? i->list.count == 0 : ledger_list_equal(&i->list, &e->saved));
 }
 
-/* It may run again. */
-static void released(const struct fleet *f, struct entity *e)
-{
-    e->held_us = entity_held_us(f, e);
-    e->held_from_us = 0;
-}
-
 void check_activate(struct fleet *f, struct instance *i, bool has_state)
 {
     struct entity *e = i->entity;
 
-    released(f, e);
     // It was given away while its process stood still: it must do nothing.
     if (f->lease_us > 0 && node_is_gated(f, i->node) && !check_owns(f, i->node, e)) {
         i->deposed = true;
@@ -107,7 +99,6 @@ void check_unfreeze(struct fleet *f, struct instance *i)
     struct entity *e = i->entity;
 
     record_life(f, HISTORY_UNFREEZE, i);
-    released(f, e);
     depose(f, e);
     if (e->live != NULL) {
         world_violate(&f->world,
@@ -149,7 +140,6 @@ void check_freeze(struct fleet *f, struct instance *i)
     }
     i->frozen = true;
     i->frozen_us = f->world.now_us;
-    i->entity->held_from_us = f->world.now_us;
 }
 
 void check_discard(struct fleet *f, struct instance *i)

@@ -188,6 +188,37 @@ static void none_barred(struct fleet *f, const struct state_txn *t)
     }
 }
 
+/* Does a transaction under way move its vnode? */
+static bool is_moving(const struct fleet *f, const struct entity *e)
+{
+    const struct state *truth = &f->raft.truth;
+    const uint32_t vnode =
+        ring_hit_vnode(view_lookup(&truth->view, entity_kind(e), bytes_of(e->id, e->id_size)));
+
+    for (size_t i = 0; i < truth->txn_count; i++) {
+        const struct state_txn *t = &truth->txn[i];
+
+        for (size_t k = 0; t->state == TXN_PENDING && k < t->op_count; k++) {
+            if (t->ops[k].vnode == vnode) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void note_moving(struct fleet *f)
+{
+    for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
+        struct entity *e = &f->ledger.entity[i];
+
+        if (is_moving(f, e) != (e->held_from_us != 0)) {
+            e->held_us = entity_held_us(f, e);
+            e->held_from_us = e->held_from_us == 0 ? f->world.now_us : 0;
+        }
+    }
+}
+
 void check_committed(struct fleet *f, const Rh__Command *command, const struct state_result *result)
 {
     static const char *const name[] = {"INIT",
@@ -243,6 +274,7 @@ void check_committed(struct fleet *f, const Rh__Command *command, const struct s
     }
     f->ledger.fences += result->accepted && command->body_case == RH__COMMAND__BODY_FENCE;
     f->ledger.commits += result->accepted && command->body_case == RH__COMMAND__BODY_COMMIT;
+    note_moving(f);
 }
 
 void check_outcome(struct fleet *f, const char *who, const Rh__Control *message)
