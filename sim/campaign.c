@@ -25,7 +25,7 @@ struct worker {
 };
 
 struct board {
-    uint64_t next; /* seed to take */
+    uint64_t next; /* of the list, to take */
     bool stop;
     struct worker worker[CAMPAIGN_JOBS_MAX];
 };
@@ -80,10 +80,29 @@ static void open_history(const struct campaign *c, struct fleet *f)
     }
 }
 
-const char *campaign_seed(const struct campaign *c, uint64_t seed, enum show show, struct totals *t)
+/* Each profile has its share of a run of seeds that draw theirs. */
+static bool has_shares(const struct campaign *c)
 {
+    return c->fleet.profile == PROFILE_DRAWN && c->seeds > 1;
+}
+
+/* Players have a profile of their own, which none draws: some of the mixed ones are run as that. */
+static enum profile runs_as(const struct campaign *c, uint64_t seed)
+{
+    const bool plays = has_shares(c) && seed % 3 == 0 && profile_of_seed(seed) == PROFILE_MIXED;
+
+    return plays ? PROFILE_SESSIONS : c->fleet.profile;
+}
+
+const char *campaign_seed(const struct campaign *campaign, uint64_t seed, enum show show,
+                          struct totals *t)
+{
+    struct campaign own = *campaign;
+    const struct campaign *c = &own;
     struct fleet *f = mem_new(1, sizeof *f);
     const char *checker;
+
+    own.fleet.profile = runs_as(campaign, seed);
 
     (void)snprintf(abort_line,
                    sizeof abort_line,
@@ -126,19 +145,47 @@ void *campaign_shared(size_t size)
     return p == MAP_FAILED ? NULL : p;
 }
 
+/* ---- which seeds ---- */
+
+/* From `from` on, without those that would be more than their profile's share. A seed means the
+ * same in each run. Owned by the caller. */
+static uint64_t *list_seeds(const struct campaign *c)
+{
+    uint64_t *list = mem_new(c->seeds, sizeof *list);
+    uint64_t room[PROFILES] = {[PROFILE_MIXED] = c->seeds};
+    uint64_t seed = c->from;
+
+    for (size_t i = 0; i < PROFILES; i++) {
+        const uint64_t share = c->seeds * profile_share((enum profile)i) / 1000;
+
+        room[i] += share;
+        room[PROFILE_MIXED] -= share;
+    }
+    for (uint64_t i = 0; i < c->seeds; seed++) {
+        const bool plays = runs_as(c, seed) == PROFILE_SESSIONS;
+        uint64_t *left = &room[plays ? PROFILE_SESSIONS : profile_of_seed(seed)];
+
+        if (*left > 0 || !has_shares(c)) {
+            *left -= has_shares(c);
+            list[i++] = seed;
+        }
+    }
+    return list;
+}
+
 /* ---- workers ---- */
 
-static void work(const struct campaign *c, struct board *b, struct worker *w)
+static void work(const struct campaign *c, const uint64_t *list, struct board *b, struct worker *w)
 {
-    const uint64_t end = c->from + c->seeds;
-
     while (!__atomic_load_n(&b->stop, __ATOMIC_RELAXED)) {
-        const uint64_t seed = __atomic_fetch_add(&b->next, 1, __ATOMIC_RELAXED);
-        const char *checker;
+        const uint64_t at = __atomic_fetch_add(&b->next, 1, __ATOMIC_RELAXED);
 
-        if (seed >= end) {
+        if (at >= c->seeds) {
             break;
         }
+        const uint64_t seed = list[at];
+        const char *checker;
+
         __atomic_store_n(&w->seed, seed, __ATOMIC_RELAXED);
         checker = campaign_seed(c, seed, c->trace ? SHOW_ALL : SHOW_NOTHING, &w->totals);
         if (checker != NULL) {
@@ -151,9 +198,8 @@ static void work(const struct campaign *c, struct board *b, struct worker *w)
 
 static void progress(const struct campaign *c, const struct board *b, double start)
 {
-    const uint64_t end = c->from + c->seeds;
     const uint64_t next = __atomic_load_n(&b->next, __ATOMIC_RELAXED);
-    const uint64_t done = (next < end ? next : end) - c->from;
+    const uint64_t done = next < c->seeds ? next : c->seeds;
     const double gone = seconds_now() - start;
 
     (void)fprintf(stderr,
@@ -202,7 +248,8 @@ static uint64_t await_workers(const struct campaign *c, struct board *b, const p
     return failed;
 }
 
-static uint64_t run_workers(const struct campaign *c, unsigned jobs, struct totals *t)
+static uint64_t run_workers(const struct campaign *c, const uint64_t *list, unsigned jobs,
+                            struct totals *t)
 {
     struct board *b = campaign_shared(sizeof *b);
     pid_t pid[CAMPAIGN_JOBS_MAX];
@@ -212,12 +259,11 @@ static uint64_t run_workers(const struct campaign *c, unsigned jobs, struct tota
         perror("fleet_sim: memory");
         return c->from;
     }
-    b->next = c->from;
     (void)fflush(stdout);
     for (unsigned i = 0; i < jobs; i++) {
         pid[i] = fork();
         if (pid[i] == 0) {
-            work(c, b, &b->worker[i]);
+            work(c, list, b, &b->worker[i]);
         }
     }
     failed = await_workers(c, b, pid, jobs);
@@ -228,11 +274,11 @@ static uint64_t run_workers(const struct campaign *c, unsigned jobs, struct tota
     return failed;
 }
 
-static uint64_t run_here(const struct campaign *c, struct totals *t)
+static uint64_t run_here(const struct campaign *c, const uint64_t *list, struct totals *t)
 {
-    for (uint64_t seed = c->from; seed < c->from + c->seeds; seed++) {
-        if (campaign_seed(c, seed, c->trace ? SHOW_ALL : SHOW_NOTHING, t) != NULL) {
-            return seed;
+    for (uint64_t i = 0; i < c->seeds; i++) {
+        if (campaign_seed(c, list[i], c->trace ? SHOW_ALL : SHOW_NOTHING, t) != NULL) {
+            return list[i];
         }
     }
     return 0;
@@ -241,13 +287,14 @@ static uint64_t run_here(const struct campaign *c, struct totals *t)
 int campaign_run(const struct campaign *c)
 {
     struct totals *t = mem_new(1, sizeof *t);
+    uint64_t *list = list_seeds(c);
     const double start = seconds_now();
     unsigned jobs = c->jobs < CAMPAIGN_JOBS_MAX ? c->jobs : CAMPAIGN_JOBS_MAX;
     uint64_t failed;
 
     (void)signal(SIGABRT, on_abort);
     jobs = jobs > c->seeds ? (unsigned)c->seeds : jobs;
-    failed = jobs > 1 && !c->trace ? run_workers(c, jobs, t) : run_here(c, t);
+    failed = jobs > 1 && !c->trace ? run_workers(c, list, jobs, t) : run_here(c, list, t);
     if (failed != 0 && !c->trace) {
         struct totals *again = mem_new(1, sizeof *again);
 
@@ -261,6 +308,7 @@ int campaign_run(const struct campaign *c)
         }
         (void)printf("ok - %" PRIu64 " seed%s, 0 violations\n", c->seeds, c->seeds == 1 ? "" : "s");
     }
+    mem_free(list);
     mem_free(t);
     return failed == 0 ? 0 : 1;
 }

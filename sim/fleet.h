@@ -57,7 +57,11 @@ enum profile {
     PROFILE_SESSIONS,     /* as MIXED, with players; they are in some of the others, too */
     PROFILE_COORDINATORS, /* as MIXED, on shipped replicas whose voters change, sim/group.h */
     PROFILE_PAUSES,       /* stops beyond everything that is kept for a time, of one and of all */
+    PROFILES
 };
+/* What a seed is about that draws its profile, and of a thousand seeds of a run so many are. */
+enum profile profile_of_seed(uint64_t seed);
+uint64_t profile_share(enum profile p);
 const char *profile_name(enum profile p);
 bool profile_named(const char *name, enum profile *p);
 

@@ -15,22 +15,21 @@ enum { NODE_CALLS_TENTHS = 6 }; /* of the seeds: actors ask by their node's own 
 static const struct {
     const char *name;
     uint64_t per_mille; /* of the seeds that draw their profile; the rest is mixed */
-} profiles[] = {
-    [PROFILE_DRAWN] = {"drawn", 0},
-    [PROFILE_MIXED] = {"mixed", 0},
-    [PROFILE_CALM] = {"calm", 100},
-    [PROFILE_LEASE] = {"lease", 150},
-    [PROFILE_CHANGES] = {"changes", 60},
-    [PROFILE_COPIES] = {"copies", 60},
-    [PROFILE_RESTORE] = {"restore", 60},
-    [PROFILE_ROLES] = {"roles", 0}, // roles_drawn()
-    [PROFILE_CLOCKS] = {"clocks", 60},
-    [PROFILE_SESSIONS] = {"sessions", 0}, // players_draw()
-    [PROFILE_COORDINATORS] = {"coordinators", 60},
-    [PROFILE_PAUSES] = {"pauses", 60},
+    uint64_t share;     /* of a thousand of those that a run takes; the rest likewise */
+} profiles[PROFILES] = {
+    [PROFILE_DRAWN] = {"drawn", 0, 0},
+    [PROFILE_MIXED] = {"mixed", 0, 0},
+    [PROFILE_CALM] = {"calm", 100, 90},
+    [PROFILE_LEASE] = {"lease", 150, 130},
+    [PROFILE_CHANGES] = {"changes", 60, 55},
+    [PROFILE_COPIES] = {"copies", 60, 55},
+    [PROFILE_RESTORE] = {"restore", 60, 55},
+    [PROFILE_ROLES] = {"roles", 0, 120}, // roles_drawn()
+    [PROFILE_CLOCKS] = {"clocks", 60, 55},
+    [PROFILE_SESSIONS] = {"sessions", 0, 90}, // players_draw()
+    [PROFILE_COORDINATORS] = {"coordinators", 60, 55},
+    [PROFILE_PAUSES] = {"pauses", 60, 55},
 };
-
-enum { PROFILES = sizeof profiles / sizeof profiles[0] };
 
 const char *profile_name(enum profile p)
 {
@@ -48,9 +47,9 @@ bool profile_named(const char *name, enum profile *p)
     return false;
 }
 
-static enum profile draw_profile(struct fleet *f)
+static enum profile draw_profile(struct world *w)
 {
-    uint64_t left = world_between(&f->world, 0, 999);
+    uint64_t left = world_between(w, 0, 999);
 
     for (size_t i = 0; i < PROFILES; i++) {
         if (left < profiles[i].per_mille) {
@@ -59,6 +58,19 @@ static enum profile draw_profile(struct fleet *f)
         left -= profiles[i].per_mille;
     }
     return PROFILE_MIXED;
+}
+
+enum profile profile_of_seed(uint64_t seed)
+{
+    struct world w;
+
+    world_init(&w, seed);
+    return roles_drawn(seed) ? PROFILE_ROLES : draw_profile(&w);
+}
+
+uint64_t profile_share(enum profile p)
+{
+    return profiles[p].share;
 }
 
 /* Each seed has only some of the faults, each at a rate of its own: a rare
@@ -289,7 +301,7 @@ static void draw_faults(struct fleet *f)
 
 void nemesis_draw(struct fleet *f)
 {
-    f->profile = f->options.profile == PROFILE_DRAWN ? draw_profile(f) : f->options.profile;
+    f->profile = f->options.profile == PROFILE_DRAWN ? draw_profile(&f->world) : f->options.profile;
     draw_faults(f);
     if (world_chance(&f->world, 400)) {
         draw_lives(f);

@@ -17,7 +17,8 @@ static void count_voters(struct group_counts *t, struct group_counts more)
 void totals_count(struct totals *t, const struct fleet *f)
 {
     t->seeds++;
-    t->calm += f->profile == PROFILE_CALM;
+    t->profile[f->profile]++;
+    t->players += f->players != NULL;
     t->virtual_us += f->world.now_us;
     t->events += f->world.events;
     t->moves += f->ledger.moves;
@@ -55,7 +56,10 @@ void totals_count(struct totals *t, const struct fleet *f)
 void totals_add(struct totals *t, const struct totals *more)
 {
     t->seeds += more->seeds;
-    t->calm += more->calm;
+    for (size_t i = 0; i < PROFILES; i++) {
+        t->profile[i] += more->profile[i];
+    }
+    t->players += more->players;
     t->virtual_us += more->virtual_us;
     t->events += more->events;
     t->moves += more->moves;
@@ -112,6 +116,13 @@ void totals_print(const struct totals *t, double seconds)
                  seconds,
                  hours / (seconds / 60),
                  t->events);
+    (void)printf("seeds:");
+    for (size_t i = 0; i < PROFILES; i++) {
+        if (t->profile[i] > 0) {
+            (void)printf(" %s %" PRIu64 ",", profile_name((enum profile)i), t->profile[i]);
+        }
+    }
+    (void)printf(" with players %" PRIu64 "\n", t->players);
     (void)printf("moves %" PRIu64 ", commits %" PRIu64 ", aborts %" PRIu64
                  ", reassigned after a crash %" PRIu64 "\n",
                  t->moves,

@@ -9,7 +9,8 @@
 
 struct totals {
     uint64_t seeds;
-    uint64_t calm;
+    uint64_t profile[PROFILES];
+    uint64_t players; /* seeds that have them */
     uint64_t virtual_us;
     uint64_t events;
     uint64_t moves;
