@@ -4,7 +4,7 @@
  * REWRITE=1 writes what it did print instead; then read the git diff.
  *
  * The coordinator talks to a log of one: what it proposes is applied at once, in order, unless
- * "hold" keeps it; "release" applies what was kept, "lose" loses it.
+ * "hold" keeps it; "release" applies what was kept, "pass" the first of it, "lose" loses it.
  *
  *     start [LEASE_MS] | setlease MS (another coordinator's) | restored | jump MS (asleep) | lead
  * TERM | follow ID | tick MS | hold | release | lose link N node|gateway|cli NAME [INCARNATION] |
@@ -445,26 +445,29 @@ static struct entry next_entry(void)
     return e;
 }
 
+static void apply_next(void)
+{
+    const struct entry e = next_entry();
+    struct state_result result;
+
+    if (e.command != NULL) {
+        state_apply(&w.state, e.command, &result);
+        state_check(&w.state);
+        if (!result.accepted) {
+            say("refused: %s\n", result.why);
+        }
+        step((struct coordinator_event){
+            .type = COORDINATOR_APPLIED, .tag = e.tag, .command = e.command, .result = &result});
+        state_result_fini(&result);
+        command_free(e.command);
+    }
+    step((struct coordinator_event){.type = COORDINATOR_DONE, .tag = e.tag});
+}
+
 static void apply_all(void)
 {
     while (w.entry_count > 0) {
-        const struct entry e = next_entry();
-        struct state_result result;
-
-        if (e.command != NULL) {
-            state_apply(&w.state, e.command, &result);
-            state_check(&w.state);
-            if (!result.accepted) {
-                say("refused: %s\n", result.why);
-            }
-            step((struct coordinator_event){.type = COORDINATOR_APPLIED,
-                                            .tag = e.tag,
-                                            .command = e.command,
-                                            .result = &result});
-            state_result_fini(&result);
-            command_free(e.command);
-        }
-        step((struct coordinator_event){.type = COORDINATOR_DONE, .tag = e.tag});
+        apply_next();
     }
 }
 
@@ -797,6 +800,9 @@ static bool play_log(char **word)
         w.hold = true;
     } else if (strcmp(word[0], "release") == 0) {
         w.hold = false;
+    } else if (strcmp(word[0], "pass") == 0) {
+        assert_true(w.hold && w.entry_count > 0);
+        apply_next();
     } else if (strcmp(word[0], "lose") == 0) {
         w.hold = false;
         lose_all();

@@ -129,6 +129,9 @@ static inline void print_request(struct reader *in)
     (void)fprintf(out, "request %s session=%" PRIu64, name_of(r.id), r.session);
     (void)fprintf(out, " seq=%" PRIu64 " version=%" PRIu64, r.seq, r.version);
     (void)fprintf(out, " hops=%u%s", r.hops, (r.flags & REQUEST_HELD) != 0 ? " held" : "");
+    if (r.ttl_ms < 1000) { // a story that is about it
+        (void)fprintf(out, " ttl=%u", r.ttl_ms);
+    }
     print_body(r.body);
 }
 

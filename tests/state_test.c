@@ -244,6 +244,35 @@ static void a_split_conflicts_by_both_its_vnodes(void **state)
     state_result_fini(&r);
 }
 
+static void a_merge_conflicts_by_both_its_vnodes(void **state)
+{
+    const struct ring_op split[] = {
+        {.kind = RING_SPLIT, .vnode = 0, .other = 8, .at = 100},
+        {.kind = RING_SPLIT, .vnode = 1, .other = 9, .at = 2100},
+    };
+    const struct ring_op merge[] = {
+        {.kind = RING_MERGE, .vnode = 0, .other = 8},
+        {.kind = RING_MERGE, .vnode = 1, .other = 9},
+    };
+    struct state_result r;
+    uint64_t txn;
+
+    (void)state;
+    two_nodes();
+    r = commit(&s, stamp_of(begin(&s, split, 2)));
+    assert_true(r.accepted);
+    state_result_fini(&r);
+    txn = begin_move(&s, 8, 2); // a part goes away while it is to be one with its neighbour
+    expect_refused(begin(&s, &merge[0], 1), "it touches a vnode of a pending transaction");
+    assert_int_not_equal(stamp_of(begin(&s, &merge[1], 1)), 0);
+    assert_int_equal(begin_move(&s, 9, 2), 0);
+    assert_int_equal(begin_move(&s, 1, 2), 0);
+    r = commit(&s, txn);
+    assert_true(r.accepted);
+    state_result_fini(&r);
+    expect_refused(begin(&s, &merge[0], 1), "its operations do not fit the ring");
+}
+
 static void commit_needs_every_vote(void **state)
 {
     Rh__CommandCommit in = RH__COMMAND_COMMIT__INIT;
@@ -567,6 +596,7 @@ int main(void)
         CASE(versions_follow_commits_not_begins),
         CASE(begin_is_refused_when_it_does_not_fit),
         CASE(a_split_conflicts_by_both_its_vnodes),
+        CASE(a_merge_conflicts_by_both_its_vnodes),
         CASE(commit_needs_every_vote),
         CASE(the_first_outcome_wins),
         CASE(supersede_aborts_and_begins_in_one_entry),
