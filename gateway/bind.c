@@ -19,6 +19,14 @@
 
 #include <string.h>
 
+static const struct machine_state states[] = {
+    [BINDING_ASKED] = {"asked", TO(BINDING_BOUND) | TO(BINDING_ENDING)},
+    [BINDING_BOUND] = {"bound", TO(BINDING_RESUMING) | TO(BINDING_ENDING)},
+    [BINDING_RESUMING] = {"resuming", TO(BINDING_BOUND) | TO(BINDING_ENDING)},
+    [BINDING_ENDING] = {"ending", 0},
+};
+const struct machine binding_machine = {"a binding", states};
+
 /* ---- life ---- */
 
 static void binding_free(struct client *c)
@@ -190,7 +198,6 @@ void binding_confirm(struct client *c, const struct bound *bound)
     const bool kept = b->name.session != 0;
     const bool begun = kept && confirm_kept(c, bound);
 
-    b->state = BINDING_BOUND;
     b->stamp = bound->stamp;
     if (bound->round != b->pushes.round) {
         pushes_begin(&b->pushes, bound->round, bound->key == 0 ? 1 : bound->next);
@@ -261,7 +268,8 @@ static void not_bound(struct client *c, const struct router_effect *reply, struc
     if (never_ran(reply->code)) {
         binding_free(c);
     } else {
-        c->binding->state = BINDING_ENDING; // The effects of this step are not to be added to.
+        // The effects of this step are not to be added to.
+        binding_enter(c->binding, BINDING_ENDING);
         binding_set_due(c->binding);
     }
 }
@@ -282,6 +290,7 @@ static void asked_and_answered(struct client *c, const struct router_effect *rep
         binding_free(c);
         return;
     }
+    binding_enter(c->binding, BINDING_BOUND);
     binding_confirm(c, &bound);
     take_seat(c);
     c->dialect->bind_over(c, reply->ticket, (enum bound_result)bound.result, NULL);

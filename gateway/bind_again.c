@@ -26,7 +26,7 @@ void binding_resumed(struct client *c, const struct router_effect *reply, struct
     if (b == NULL || b->state != BINDING_RESUMING) {
         return; // of one that was ended meanwhile
     }
-    b->state = BINDING_BOUND;
+    binding_enter(b, BINDING_BOUND);
     if (reply->code == REPLY_NO_KIND) {
         bound = (struct bound){.result = BOUND_NEVER};
     } else if (reply->code != REPLY_OK || bound_get(body, &bound) != ERR_OK) {
@@ -52,7 +52,7 @@ static void resume(struct client *c, uint64_t now_us, struct router_effects *eff
     struct binding *b = c->binding;
 
     b->again_us = 0;
-    b->state = BINDING_RESUMING;
+    binding_enter(b, BINDING_RESUMING);
     binding_begin_round(b);
     c->all->pushes.resumed++;
     if (b->name.session != 0) {

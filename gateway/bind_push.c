@@ -40,7 +40,8 @@ static void rebind(struct client *c, struct bytes payload)
     c->all->pushes.rebound++;
     c->dialect->rebound(c, &to);
     b->rebound = true;
-    b->state = BINDING_ENDING; // The effects of this step are not to be added to.
+    // The effects of this step are not to be added to.
+    binding_enter(b, BINDING_ENDING);
     binding_set_due(b);
 }
 

@@ -5,6 +5,7 @@
 #ifndef GATEWAY_BINDING_H
 #define GATEWAY_BINDING_H
 
+#include "base/machine.h"
 #include "gateway/client_inside.h"
 
 enum { BINDING_KEY_MAX = RECORD_ID_MAX + 7 };
@@ -44,12 +45,19 @@ struct binding {
     bool rebound;         /* its client goes on as another entity */
     uint32_t has_answers; /* RETURN: of all requests below */
     enum note_type type;  /* BIND, KEEP, RETURN */
-    enum binding_state state;
+    uint8_t state;        /* enum binding_state */
     uint16_t kind;
     uint8_t id_size;
     uint16_t key_size;
     uint8_t key[BINDING_KEY_MAX]; /* as the client names it; ends with the id */
 };
+
+extern const struct machine binding_machine;
+
+static inline void binding_enter(struct binding *b, enum binding_state state)
+{
+    b->state = machine_enter(&binding_machine, b->state, state);
+}
 
 static inline struct bytes binding_id(const struct binding *b)
 {

@@ -6,6 +6,12 @@
 
 #include <string.h>
 
+static const struct machine_state states[] = {
+    [PENDING_WAITING] = {"waiting", TO(PENDING_SENT)},
+    [PENDING_SENT] = {"sent", TO(PENDING_WAITING)},
+};
+const struct machine pending_machine = {"a request", states};
+
 enum { COPY_MAX = 255 };
 
 static void put_content(struct pending *p, const struct question *q)
@@ -105,7 +111,7 @@ struct pending *pending_new(struct pending_spares *s, const struct question *q)
     p->id_size = (uint8_t)q->id.size;
     p->chain_count = (uint8_t)q->chain_count;
     p->body_size = (uint32_t)body_size;
-    p->state = PENDING_WAITING;
+    p->state = PENDING_WAITING; // STATE: new
     p->common = q->common == NULL ? NULL : shared_hold(q->common);
     put_content(p, q);
     return p;

@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/list.h"
+#include "base/machine.h"
 #include "base/shared.h"
 #include "base/table.h"
 #include "wire/record.h"
@@ -27,6 +28,7 @@ enum pending_state {
     PENDING_WAITING, /* at the gateway */
     PENDING_SENT,    /* its last attempt is on its way */
 };
+extern const struct machine pending_machine;
 
 /* There are thousands, of which an answer finds one: what that needs stands in the first
  * PENDING_HEAD bytes, whole lines of the cache, and what neighbours in its lists need in the first

@@ -95,7 +95,7 @@ void route_to_waiting(struct router *r, struct pending *p)
 {
     ASSERT(p->state == PENDING_SENT);
     leave_peer(r, p);
-    p->state = PENDING_WAITING;
+    p->state = machine_enter(&pending_machine, p->state, PENDING_WAITING);
     p->lane->sent--;
     p->lane->waiting++;
     r->figures.waiting++;
@@ -239,7 +239,7 @@ static void send(struct router *r, struct pending *p, struct peer *peer)
         p->before = p->asked;
         p->asked = peer_asked(peer);
     }
-    p->state = PENDING_SENT;
+    p->state = machine_enter(&pending_machine, p->state, PENDING_SENT);
     p->charged =
         (uint32_t)(pending_size(p) + (p->common == NULL ? 0 : p->common->size) + peer->reply_size);
     peer->size += p->charged;

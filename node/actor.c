@@ -9,6 +9,22 @@
 
 enum { SPARE_MAX = 4096 };
 
+static const struct machine_state states[] = {
+    [ACTOR_ABSENT] = {"absent", TO(ACTOR_ACTIVATING) | TO(ACTOR_FAILING) | TO(ACTOR_FROZEN)},
+    [ACTOR_FAILING] = {"failing", TO(ACTOR_ABSENT) | TO(ACTOR_FROZEN)},
+    [ACTOR_ACTIVATING] = {"activating", TO(ACTOR_IDLE) | TO(ACTOR_ABSENT)},
+    [ACTOR_IDLE] = {"idle",
+                    TO(ACTOR_RUNNING) | TO(ACTOR_EXPORTING) | TO(ACTOR_RETIRING) |
+                        TO(ACTOR_ABSENT)},
+    [ACTOR_RUNNING] = {"running", TO(ACTOR_IDLE) | TO(ACTOR_ABSENT)},
+    [ACTOR_EXPORTING] = {"exporting",
+                         TO(ACTOR_FROZEN) | TO(ACTOR_BUSY) | TO(ACTOR_IDLE) | TO(ACTOR_ABSENT)},
+    [ACTOR_BUSY] = {"busy", TO(ACTOR_IDLE) | TO(ACTOR_EXPORTING)},
+    [ACTOR_FROZEN] = {"frozen", TO(ACTOR_IDLE) | TO(ACTOR_ABSENT)},
+    [ACTOR_RETIRING] = {"retiring", TO(ACTOR_IDLE) | TO(ACTOR_ABSENT)},
+};
+const struct machine actor_machine = {"an actor", states};
+
 /* A record ends with its id. */
 static const size_t head_size = offsetof(struct actor, id);
 

@@ -23,6 +23,7 @@
 
 #include "base/list.h"
 #include "base/lookup.h"
+#include "base/machine.h"
 #include "base/strand.h"
 #include "node/delay.h"
 #include "node/image.h"
@@ -30,6 +31,7 @@
 
 struct hold;
 
+/* Which may follow which: actor_machine, in actor.c. */
 enum actor_state {
     ACTOR_ABSENT,
     ACTOR_FAILING,
@@ -105,6 +107,13 @@ struct actor {
     uint8_t wish : 2; /* enum actor_wish */
     uint8_t id[];     /* flexible */
 };
+
+extern const struct machine actor_machine;
+
+static inline void actor_enter(struct actor *a, enum actor_state state)
+{
+    a->state = machine_enter(&actor_machine, a->state, state);
+}
 
 /* Some actors, by their `idle`: one leaves without anybody knowing which list it is in. */
 struct actor_list {

@@ -121,7 +121,7 @@ static void stay_if_it_owns(struct host *h)
 {
     if (h->life == LIFE_PARTING && ring_owned_count(&h->view.ring, h->slot) > 0) {
         log_info("node", "stays", "why=\"it was given vnodes as it left\"");
-        h->life = LIFE_SERVING;
+        host_enter(h, LIFE_SERVING);
         h->may_leave = false;
     }
 }

@@ -63,7 +63,7 @@ void fail_again(struct host *h, struct actor *a)
         goes_cold(h, a);
         return;
     }
-    a->state = ACTOR_FAILING;
+    actor_enter(a, ACTOR_FAILING);
     busy->since_us = h->now_us;
     delay_start(&h->delays, &busy->delay, busy->failures - 1u, h->now_us);
 }
@@ -75,7 +75,7 @@ void fail_broken(struct host *h, struct actor *a)
     image_free(a->busy->image);
     a->busy->image = NULL;
     actor_dismiss(h, a, DISCARD_BROKEN);
-    a->state = ACTOR_ABSENT;
+    actor_enter(a, ACTOR_ABSENT);
     fail_again(h, a);
 }
 
@@ -85,7 +85,7 @@ void fail_on_failed(struct host *h, struct actor *a)
         return;
     }
     if (a->state == ACTOR_BUSY) {
-        a->state = ACTOR_IDLE;
+        actor_enter(a, ACTOR_IDLE);
     }
     if (a->state == ACTOR_IDLE) {
         fail_broken(h, a);
@@ -106,7 +106,7 @@ static void on_due(struct host *h, struct busy *busy)
     }
     switch ((enum actor_state)a->state) {
     case ACTOR_FAILING:
-        a->state = ACTOR_ABSENT;
+        actor_enter(a, ACTOR_ABSENT);
         actor_proceed(h, a);
         return;
     case ACTOR_BUSY: // is it ready to hand over by now?

@@ -54,7 +54,7 @@ void hold_progress(struct host *h, struct hold *hold)
     }
     if (done) {
         ASSERT(hold->busy == 0 || mutant(M_NODRAIN));
-        hold->part->state = PART_PREPARED;
+        hold->part->state = machine_enter(&part_machine, hold->part->state, PART_PREPARED);
         log_info("node",
                  "prepared",
                  "txn=%" PRIu64 " actors=%" PRIu64 " bytes=%" PRIu64 " held=%zu drain_us=%" PRIu64,
@@ -116,7 +116,7 @@ static void begin_drain(struct host *h, struct hold *hold)
     size_t count = 0;
 
     ASSERT(hold->part->state == PART_PERSIST);
-    hold->part->state = PART_DRAINING;
+    hold->part->state = machine_enter(&part_machine, hold->part->state, PART_DRAINING);
     hold->since_us = hold->since_us == 0 ? h->now_us : hold->since_us;
     place_hold(h, hold, NULL);
     for (size_t i = 0; i < p->arc_count; i++) {

@@ -12,6 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 
+static const struct machine_state lives[] = {
+    [LIFE_JOINING] = {"joining", TO(LIFE_SERVING) | TO(LIFE_OVER)},
+    [LIFE_SERVING] = {"serving", TO(LIFE_PARTING) | TO(LIFE_JOINING) | TO(LIFE_OVER)},
+    [LIFE_PARTING] = {"parting", TO(LIFE_SERVING) | TO(LIFE_JOINING) | TO(LIFE_OVER)},
+    [LIFE_OVER] = {"over", 0},
+};
+const struct machine life_machine = {"a node", lives};
+
 /* ---- effects ---- */
 
 struct host_effect *host_emit(struct host *h, enum host_effect_type type)
@@ -167,7 +175,7 @@ static void drop_actors(struct host *h, const enum discard_why *why)
         while ((a = cell_first(&h->actors, c)) != NULL) {
             if (why == NULL) {
                 a->live = false;
-                a->state = ACTOR_ABSENT;
+                a->state = ACTOR_ABSENT; // STATE: it ends without a step of its own
             }
             actor_remove(h, a, why == NULL ? DISCARD_STOP : *why);
         }
@@ -234,7 +242,7 @@ void host_stop(struct host *h, enum host_exit_why why)
     if (!h->to_flush) {
         host_drop_all(h, code == 0 ? DISCARD_STOP : DISCARD_FENCED);
     }
-    h->life = LIFE_OVER;
+    host_enter(h, LIFE_OVER);
     e = host_emit(h, HOST_EXIT);
     e->exit_why = why;
     e->code = code;

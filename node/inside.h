@@ -50,8 +50,10 @@ enum {
 };
 
 /* JOINING -RegOk-> SERVING -Bye-> PARTING -confirmed-> OVER
- * any -barred, refused-> OVER      SERVING -greater era-> JOINING */
+ * any -barred, refused-> OVER      SERVING -greater era-> JOINING
+ * Which may follow which: life_machine, in host.c. */
 enum life { LIFE_JOINING, LIFE_SERVING, LIFE_PARTING, LIFE_OVER };
+extern const struct machine life_machine;
 
 /* What the node knows of one cell beside the ring. */
 struct place {
@@ -111,7 +113,7 @@ struct host {
     uint64_t nonce;
     uint64_t incarnation;
     uint16_t slot;
-    enum life life;
+    uint8_t life; /* enum life */
     struct view view;
     uint64_t checked_version; /* I2: it only grows */
     uint64_t marked_version;  /* of the configuration by which `place` says what is mine */
@@ -242,6 +244,11 @@ struct arrival {
 struct arrival arrival_of(struct waiting *w); /* w is in no queue */
 
 /* ---- host.c: effects ---- */
+
+static inline void host_enter(struct host *h, enum life life)
+{
+    h->life = machine_enter(&life_machine, h->life, life);
+}
 
 struct host_effect *host_emit(struct host *h, enum host_effect_type type);
 /* Attach a copy of the bytes. */

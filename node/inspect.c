@@ -21,21 +21,6 @@
 
 enum { IDS_MAX = 10000, LONGEST_MAX = 10 };
 
-static const char *life_name(enum life life)
-{
-    switch (life) {
-    case LIFE_JOINING:
-        return "joining";
-    case LIFE_SERVING:
-        return "serving";
-    case LIFE_PARTING:
-        return "parting";
-    case LIFE_OVER:
-        return "over";
-    }
-    UNREACHABLE();
-}
-
 /* It may run, or does: a frozen one has given its state away. */
 static bool is_live(const struct actor *a)
 {
@@ -113,7 +98,7 @@ static void add_hold(const struct host *h, Rh__InspectAnswer *out, const struct 
 
     *row = (Rh__HoldRow)RH__HOLD_ROW__INIT;
     row->txn = part->prepare.txn;
-    row->state = mem_string(part_state_name(part->state));
+    row->state = mem_string(machine_name(&part_machine, part->state));
     row->held_us = hold->since_us == 0 ? 0 : h->now_us - hold->since_us;
     row->requests = hold->held.count;
     row->over = part->over;
@@ -141,7 +126,7 @@ static Rh__InspectAnswer *answer_new(const struct host *h, const Rh__Inspect *qu
     out->role = ROLE_NODE;
     out->name = mem_string(h->config.name);
     out->incarnation = h->incarnation;
-    out->life = mem_string(life_name(h->life));
+    out->life = mem_string(machine_name(&life_machine, h->life));
     out->era = h->era;
     out->version = h->view.ring.version;
     out->digest0 = h->view.ring.digest[0];
@@ -337,7 +322,7 @@ void host_plant_stray(struct host *h)
         if (!host_owns(h, ring_point_cell(position))) {
             const struct image_name name = {.position = position, .kind = 0, .id = bytes};
 
-            actor_new(&h->actors, name)->state = ACTOR_IDLE;
+            actor_new(&h->actors, name)->state = ACTOR_IDLE; // STATE: an injected fault
             return;
         }
     }

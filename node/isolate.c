@@ -61,7 +61,7 @@ static void end(struct host *h, struct actor *a)
     switch ((enum actor_state)a->state) {
     case ACTOR_FAILING:
         delay_stop(&a->busy->delay);
-        a->state = ACTOR_ABSENT;
+        actor_enter(a, ACTOR_ABSENT);
         actor_rest(h, a);
         return;
     case ACTOR_ABSENT:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/lease.h"
 
+#include "base/machine.h"
 #include "base/mutant.h"
 
 #include <string.h>
@@ -9,11 +10,19 @@
  * (D - kill)(1 + r) < D + D/10 the clocks' rates may differ by r = 13 % (hole 27). */
 enum { RENEW_PART = 6, SOFT_PART = 5, GATE_PART = 10, KILL_OF_1000 = 27 };
 
+/* Clocks move it, and a turn of the loop may be late: any may follow any. */
+enum { ANY = TO(LEASE_NONE) | TO(LEASE_ACTIVE) | TO(LEASE_SOFT) | TO(LEASE_GATED) };
+static const struct machine_state states[] = {
+    [LEASE_NONE] = {"none", ANY},
+    [LEASE_ACTIVE] = {"active", ANY},
+    [LEASE_SOFT] = {"soft", ANY},
+    [LEASE_GATED] = {"gated", ANY},
+};
+static const struct machine lease_machine = {"a lease", states};
+
 const char *lease_state_name(enum lease_state state)
 {
-    static const char *const names[] = {"none", "active", "soft", "gated"};
-
-    return names[state];
+    return machine_name(&lease_machine, state);
 }
 
 void lease_init(struct lease *l, bool serve)
@@ -120,7 +129,7 @@ struct lease_verdict lease_judge(struct lease *l, uint64_t now_us, uint64_t wall
 
         l->margin_min_us = margin_us < l->margin_min_us ? margin_us : l->margin_min_us;
     }
-    l->state = v.state = state_at(l, now_us);
+    l->state = v.state = machine_enter(&lease_machine, l->state, state_at(l, now_us));
     if (v.state == LEASE_GATED && v.before != LEASE_GATED) {
         l->gated++;
     }

@@ -22,7 +22,7 @@ static void freeze_absent(struct host *h, struct actor *a)
                                                .state = has_state ? &old->state : NULL});
     image_free(old);
     delay_stop(&busy->delay);
-    a->state = ACTOR_FROZEN;
+    actor_enter(a, ACTOR_FROZEN);
 }
 
 /* ---- asking for their state ---- */
@@ -84,7 +84,7 @@ static void unfreeze(struct host *h, struct actor *a)
 {
     image_free(a->busy->image);
     a->busy->image = NULL;
-    a->state = ACTOR_IDLE;
+    actor_enter(a, ACTOR_IDLE);
     host_emit(h, HOST_UNFREEZE)->actor = a;
     if (a->broken) {
         fail_broken(h, a);
@@ -98,7 +98,7 @@ void actor_thaw(struct host *h, struct actor *a)
     if (a->live) {
         unfreeze(h, a);
     } else {
-        a->state = ACTOR_ABSENT;
+        actor_enter(a, ACTOR_ABSENT);
     }
 }
 
@@ -210,10 +210,10 @@ void actor_release(struct host *h, struct actor *a)
     if (a->state == ACTOR_FROZEN && a->live) {
         unfreeze(h, a);
     } else if (a->state == ACTOR_FROZEN) {
-        a->state = ACTOR_ABSENT; // its image is what it will start from
+        actor_enter(a, ACTOR_ABSENT); // its image is what it will start from
     } else if (a->state == ACTOR_BUSY) {
         delay_stop(&a->busy->delay);
-        a->state = ACTOR_IDLE;
+        actor_enter(a, ACTOR_IDLE);
     }
     // Else it never stopped, or stops being exported: run_on_exported() sees no hold.
     actor_proceed(h, a);

@@ -115,7 +115,7 @@ static void leave_when_ready(struct host *h)
         h->parked_count == 0 && h->room.count == 0 && h->running == 0 &&
         ring_owned_count(&h->view.ring, h->slot) == 0 && gateways_know(h)) {
         log_info("node", "leaving", "version=%" PRIu64, h->view.ring.version);
-        h->life = LIFE_PARTING;
+        host_enter(h, LIFE_PARTING);
         h->bye_us = h->now_us;
         h->bye_end_us = h->now_us + (uint64_t)BYE_WAIT_MS * MS;
     }

@@ -97,7 +97,7 @@ static void serve(struct host *h)
 {
     struct host_effect *e = NULL;
 
-    h->life = LIFE_SERVING;
+    host_enter(h, LIFE_SERVING);
     h->checked_version = h->view.ring.version;
     h->lost_version = 0;
     h->lost_us = h->now_us;
@@ -206,7 +206,7 @@ void register_anew(struct host *h)
     }
     host_drop_all(h, DISCARD_ERA);
     identity_forget(h);
-    h->life = LIFE_JOINING;
+    host_enter(h, LIFE_JOINING);
     h->incarnation = 0;
     h->nonce = table_mix(h->nonce + 1);
     register_soon(h);

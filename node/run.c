@@ -81,7 +81,7 @@ struct busy *actor_begin(struct host *h, struct actor *a, enum actor_state state
 {
     struct busy *busy = actor_busy(&h->actors, a);
 
-    a->state = (uint8_t)state;
+    actor_enter(a, state);
     busy->since_us = h->now_us;
     busy->running.ticket = ++h->run_ticket;
     h->tasks++;
@@ -96,7 +96,7 @@ void actor_end(struct host *h, struct actor *a, enum actor_state state)
         export_ends(h, a);
     }
     h->activating -= a->state == ACTOR_ACTIVATING ? 1 : 0;
-    a->state = (uint8_t)state;
+    actor_enter(a, state);
     h->tasks--;
 }
 
@@ -278,7 +278,7 @@ void actor_proceed(struct host *h, struct actor *a)
     }
     if (a->state == ACTOR_BUSY && (actor_waiting(a) > 0 || a->poked)) {
         delay_stop(&a->busy->delay);
-        a->state = ACTOR_IDLE;
+        actor_enter(a, ACTOR_IDLE);
     }
     switch ((enum actor_state)a->state) {
     case ACTOR_ABSENT:

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/mem.h"
 #include "base/mutant.h"
 #include "wire/cursor.h"
@@ -13,6 +14,19 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+static const struct machine_state stages[] = {
+    [HANDOVER_VOTES] = {"votes", TO(HANDOVER_FOUNDS)},
+    [HANDOVER_FOUNDS] = {"founds", TO(HANDOVER_VOTES) | TO(HANDOVER_RETIRED)},
+    [HANDOVER_WAITS] = {"waits", TO(HANDOVER_FOUNDS)},
+    [HANDOVER_RETIRED] = {"retired", TO(HANDOVER_FOUNDS)},
+};
+static const struct machine handover_machine = {"a coordinator's generation", stages};
+
+static void enter(struct handover *h, enum handover_stage stage)
+{
+    h->stage = machine_enter(&handover_machine, h->stage, stage);
+}
 
 enum {
     FORMAT = 1,
@@ -71,7 +85,7 @@ enum err handover_open(struct replica *r, const struct log_image *image)
 
     h->last_index = image->first + image->entry_count - 1;
     if (image->generation.size == 0) {
-        h->stage = image->joining ? HANDOVER_WAITS : HANDOVER_VOTES;
+        h->stage = image->joining ? HANDOVER_WAITS : HANDOVER_VOTES; // STATE: new
         if (h->stage == HANDOVER_VOTES) {
             first_generation(&r->generation, r);
         }
@@ -83,7 +97,9 @@ enum err handover_open(struct replica *r, const struct log_image *image)
     if (!bytes_equal(image->snapshot.configuration, voters_configuration(&r->voters))) {
         return refuse_image("the snapshot belongs to another set of voters");
     }
-    h->stage = voters_address(&r->voters, r->config.id) != NULL ? HANDOVER_VOTES : HANDOVER_RETIRED;
+    const bool votes = voters_address(&r->voters, r->config.id) != NULL;
+
+    h->stage = votes ? HANDOVER_VOTES : HANDOVER_RETIRED; // STATE: new
     return ERR_OK;
 }
 
@@ -586,7 +602,7 @@ static void begin(struct replica *r, const struct log_request *request)
     h->asking_count = 0;
     h->reading = false;
     h->last_index = request->snapshot.index;
-    h->stage = request->founding.admitted ? HANDOVER_VOTES : HANDOVER_RETIRED;
+    enter(h, request->founding.admitted ? HANDOVER_VOTES : HANDOVER_RETIRED);
     if (take_voters(r) != ERR_OK) {
         member_give_up(r, "the voters of a generation make no sense");
         return;
@@ -641,7 +657,7 @@ void handover_settle(struct replica *r)
     if (r->running) {
         stop_libraft(r);
     }
-    h->stage = HANDOVER_FOUNDS;
+    enter(h, HANDOVER_FOUNDS);
     if ((r->rules_off & HANDOVER_DURABLE) != 0) {
         struct log_request *nothing = log_truncate_new(INT64_MAX);
         nothing->tag = h;

@@ -45,7 +45,7 @@ enum handover_rule {
 enum { HANDOVER_STRANGERS_MAX = 16 };
 
 struct handover {
-    enum handover_stage stage;
+    uint8_t stage;          /* enum handover_stage */
     bool sealed;            /* `next` is decided: nothing that comes later counts */
     struct generation next; /* sealed, or being founded */
     uint64_t index;         /* of the SEAL, and its term */

@@ -230,7 +230,7 @@ void apply_commit(struct change *c, const Rh__CommandCommit *in)
         change_refuse(c, fault);
         return;
     }
-    t->state = TXN_COMMITTED;
+    t->state = machine_enter(&txn_machine, t->state, TXN_COMMITTED);
     t->version = draw_version(c, t);
     t->decided_us = c->time_us;
     for (size_t i = 0; i < t->part_count; i++) {

@@ -62,7 +62,7 @@ void change_abort(struct change *c, struct state_txn *t, const char *why)
 {
     struct state_result *r = c->r;
 
-    t->state = TXN_ABORTED;
+    t->state = machine_enter(&txn_machine, t->state, TXN_ABORTED);
     t->decided_us = c->time_us;
     change_text(t->outcome_why, why, sizeof t->outcome_why);
     r->aborted = mem_resize(r->aborted, (r->aborted_count + 1) * sizeof *r->aborted);

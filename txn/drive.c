@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/mem.h"
 #include "base/mutant.h"
 
@@ -13,6 +14,16 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+// To the first: the log refused an outcome, maybe the second of two that were proposed.
+static const struct machine_state states[] = {
+    [DRIVE_PREP_IN] = {"preparing targets",
+                       TO(DRIVE_PREP_IN) | TO(DRIVE_PREP_OUT) | TO(DRIVE_DECIDING)},
+    [DRIVE_PREP_OUT] = {"preparing sources", TO(DRIVE_PREP_IN) | TO(DRIVE_DECIDING)},
+    // Once more: no outcome came out of the log.
+    [DRIVE_DECIDING] = {"deciding", TO(DRIVE_PREP_IN) | TO(DRIVE_DECIDING)},
+};
+static const struct machine drive_machine = {"a transaction's drive", states};
 
 struct drive *drive_find(const struct coordinator *c, uint64_t txn)
 {
@@ -265,7 +276,7 @@ static struct proposal *propose_abort(struct coordinator *c, struct drive *d, ui
         drive_cancel(c, txn);
     }
     if (p != NULL && d != NULL) {
-        d->state = DRIVE_DECIDING;
+        d->state = machine_enter(&drive_machine, d->state, DRIVE_DECIDING);
         d->decided_us = c->now_us;
     }
     return p;
@@ -310,7 +321,7 @@ struct proposal *drive_commit(struct coordinator *c, struct drive *d, const stru
     if (p != NULL) {
         p->txn = t->number;
         phases_proposed(c, t->number);
-        d->state = DRIVE_DECIDING;
+        d->state = machine_enter(&drive_machine, d->state, DRIVE_DECIDING);
         d->decided_us = c->now_us;
     }
     return p;
@@ -380,7 +391,7 @@ static void advance(struct coordinator *c, struct drive *d)
         return;
     }
     if (d->state == DRIVE_PREP_IN && all_voted(d, t)) {
-        d->state = DRIVE_PREP_OUT;
+        d->state = machine_enter(&drive_machine, d->state, DRIVE_PREP_OUT);
         d->resend_us = c->now_us;
     }
     if (d->state == DRIVE_PREP_OUT && (all_voted(d, t) || mutant(M_COMMIT)) &&
@@ -480,7 +491,7 @@ void drive_undecided(struct coordinator *c, uint64_t txn, const char *why)
     if (d == NULL) {
         return;
     }
-    d->state = DRIVE_PREP_IN;
+    d->state = machine_enter(&drive_machine, d->state, DRIVE_PREP_IN);
     if (why != NULL) {
         drive_fault(d, "%s", why);
     }

@@ -146,7 +146,7 @@ struct ballot {
 /* A pending transaction on its way to an outcome. */
 struct drive {
     uint64_t txn;
-    enum drive_state state;
+    uint8_t state; /* enum drive_state */
     uint64_t supersedes;
     uint64_t started_us;
     uint64_t resend_us;    /* when PREPARE is sent again */

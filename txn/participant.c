@@ -7,16 +7,12 @@
 
 #include <string.h>
 
-const char *part_state_name(enum part_state state)
-{
-    static const char *const names[] = {
-        [PART_PERSIST] = "persist",
-        [PART_DRAINING] = "draining",
-        [PART_PREPARED] = "prepared",
-    };
-
-    return names[state];
-}
+static const struct machine_state states[] = {
+    [PART_PERSIST] = {"persist", TO(PART_DRAINING)},
+    [PART_DRAINING] = {"draining", TO(PART_PREPARED)},
+    [PART_PREPARED] = {"prepared", 0},
+};
+const struct machine part_machine = {"a participant's transaction", states};
 
 bool prepare_decode(struct prepare *p, const Rh__Prepare *message, uint32_t cells)
 {
@@ -213,7 +209,7 @@ struct part *participant_begin(struct participant *p, struct prepare *prepare)
     ASSERT(p->part_count <= PARTICIPANT_PARTS_MAX);
     take_number(p, prepare->txn);
     part->prepare = *prepare;
-    part->state = PART_PERSIST;
+    part->state = PART_PERSIST; // STATE: new
     prepare->arc = NULL;
     prepare->arc_count = 0;
     p->part[p->part_count++] = part;

@@ -23,6 +23,7 @@
 #ifndef TXN_PARTICIPANT_H
 #define TXN_PARTICIPANT_H
 
+#include "base/machine.h"
 #include "wire/control.pb-c.h"
 
 #include <stdbool.h>
@@ -55,12 +56,12 @@ struct prepare {
 };
 
 enum part_state { PART_PERSIST, PART_DRAINING, PART_PREPARED };
-const char *part_state_name(enum part_state state);
+extern const struct machine part_machine;
 
 /* One unfinished transaction. */
 struct part {
     struct prepare prepare;
-    enum part_state state;
+    uint8_t state;         /* enum part_state */
     bool refused;          /* it cannot go on here; waits for CANCEL */
     bool over;             /* decided, but my configuration may be older than the outcome */
     bool committed;        /* surely: seen in a configuration or a delta */

@@ -14,17 +14,16 @@
 
 #include <string.h>
 
+static const struct machine_state states[] = {
+    [TXN_PENDING] = {"pending", TO(TXN_COMMITTED) | TO(TXN_ABORTED)},
+    [TXN_COMMITTED] = {"committed", 0},
+    [TXN_ABORTED] = {"aborted", 0},
+};
+const struct machine txn_machine = {"a transaction", states};
+
 const char *txn_state_name(enum txn_state state)
 {
-    switch (state) {
-    case TXN_PENDING:
-        return "pending";
-    case TXN_COMMITTED:
-        return "committed";
-    case TXN_ABORTED:
-        return "aborted";
-    }
-    UNREACHABLE();
+    return machine_name(&txn_machine, state);
 }
 
 void state_init(struct state *s)

@@ -13,6 +13,7 @@
 #ifndef TXN_STATE_H
 #define TXN_STATE_H
 
+#include "base/machine.h"
 #include "ring/view.h"
 #include "wire/raft.pb-c.h"
 
@@ -59,6 +60,7 @@ struct state_kind {
 };
 
 enum txn_state { TXN_PENDING, TXN_COMMITTED, TXN_ABORTED };
+extern const struct machine txn_machine;
 const char *txn_state_name(enum txn_state state);
 
 struct state_part {
