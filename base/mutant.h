@@ -71,6 +71,7 @@
     X(M_ONESTRIKE, "whatever ran when a process died is in quarantine at once")       \
     X(M_POISON, "an actor in quarantine is activated like any other")                 \
     X(M_THIRDDEATH, "what two nodes died of is sent to a third")                      \
+    X(M_STRIKETWICE, "a death that others told of counts again as the node returns")  \
     X(M_SEALEDON, "the coordinators of an old generation go on behind the SEAL")      \
     X(M_OLDLEADS, "the leader of an old generation goes on as if it led")             \
     X(M_OLDSTATE, "a generation begins from an older state than the SEAL's")          \

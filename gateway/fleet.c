@@ -14,6 +14,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { UNANSWERED_LOOKS = 4096 };
+
 /* ---- nodes ---- */
 
 /* Whatever is on its way to the peer is lost: it may have run. It is sent again, to the owner. */
@@ -64,8 +66,28 @@ void fleet_tell_adopted(struct router *r, struct peer *peer)
     effects_end(r->out, e);
 }
 
+/* Whom a dead node may have died of: who was asked first ran, or was next. */
+static void note_unanswered(struct router *r, const struct peer *peer)
+{
+    struct unanswered_node *n = NULL;
+    size_t left = UNANSWERED_LOOKS;
+
+    for (struct list_link *l = list_front(&peer->in_flight); l != NULL && left > 0;
+         l = list_next(&peer->in_flight, l), left--) {
+        const struct pending *p = CONTAINER_OF(l, struct pending, in_flight);
+
+        n = n != NULL ? n : unanswered_begin(&r->unanswered, peer_asked(peer));
+        if (p->asked == n->incarnation) {
+            (void)unanswered_put(n, p->kind, pending_id(p), p->died);
+        }
+    }
+}
+
 static void lose_link(struct router *r, struct peer *peer)
 {
+    if (!has_left(r, peer->slot)) {
+        note_unanswered(r, peer);
+    }
     peer->up = false;
     list_splice_back(&r->stalled, &peer->stalled);
     if (has_left(r, peer->slot)) {
@@ -94,6 +116,7 @@ void fleet_on_node_up(struct router *r, const struct router_event *event)
     }
     peer->up = true;
     peer->incarnation = event->incarnation;
+    unanswered_drop(&r->unanswered, peer_asked(peer));
     fleet_tell_adopted(r, peer);
     route_wake_stalled(r);
 }
@@ -269,6 +292,7 @@ static void adopt(struct router *r, bool moved)
     }
     route_wake_stalled(r);
     if (!moved) {
+        unanswered_follow(&r->unanswered, r->view);
         follow_take_over(r);
     }
 }
@@ -392,6 +416,8 @@ void fleet_ask_config(struct router *r)
     get.unknown = r->figures.unknown;
     get.stale_answers = r->figures.stale_answers;
     get.threads = r->config.threads > 1 ? r->config.threads : 0;
+    get.unanswered = unanswered_wire(&r->unanswered);
+    get.n_unanswered = r->unanswered.count;
     control.era = r->view->era;
     control.source_incarnation = r->config.gateway;
     control.version = r->view->ring.version;
@@ -400,4 +426,5 @@ void fleet_ask_config(struct router *r)
     e->coordinator = coordinator;
     control_put(&r->out->bytes, &control);
     effects_end(r->out, e);
+    unanswered_wire_free(get.unanswered, get.n_unanswered);
 }

@@ -239,6 +239,7 @@ void router_free(struct router *r)
         }
     }
     peers_fini(&r->peers);
+    unanswered_fini(&r->unanswered);
     lanes_fini(&r->lanes);
     pending_spares_fini(&r->spares);
     sessions_fini(&r->sessions);
@@ -451,6 +452,11 @@ bool router_full(const struct router *r)
 uint64_t router_id(const struct router *r)
 {
     return r->config.gateway;
+}
+
+const struct unanswered *router_unanswered(const struct router *r)
+{
+    return &r->unanswered;
 }
 
 uint64_t router_asked(const struct router *r)

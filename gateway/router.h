@@ -68,6 +68,7 @@
 #include "wire/record.h"
 
 struct router;
+struct unanswered;
 
 struct router_config {
     uint64_t gateway; /* random id (wire/gateway_id.h); of a node: its incarnation */
@@ -231,6 +232,9 @@ struct router_asker {
 };
 enum router_share router_share(const struct router *r, const struct router_asker *a);
 const struct view *router_view(const struct router *r);
+/* What nodes had not answered whose links were lost, for the leader to be told: it goes with what
+ * is sent to coordinators, and this is for those who send that themselves. */
+const struct unanswered *router_unanswered(const struct router *r);
 /* Is it the node of that name that the directory has in that slot? */
 bool router_expects(const struct router *r, uint16_t slot, const char *name);
 /* router_config.gateway. */

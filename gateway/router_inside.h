@@ -25,6 +25,7 @@
 #include "gateway/router.h"
 #include "gateway/session.h"
 #include "gateway/share.h"
+#include "ring/unanswered.h"
 
 enum {
     ROUTER_RETRIES = 6, /* doublings of T_retry, and one */
@@ -73,6 +74,7 @@ struct router {
     struct peers peers;
     struct fetch fetch;
     struct router_figures figures;
+    struct unanswered unanswered; /* of nodes whose links were lost */
     struct errand errand[ERRANDS_MAX];
     uint64_t errands_session; /* of no client: theirs are counted from 1 */
     size_t size;              /* bytes of unfinished requests */

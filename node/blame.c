@@ -25,7 +25,7 @@ static const char magic[8] = {'R', 'H', 'R', 'U', 'N', '0', '0', '1'};
 struct blame_header {
     char magic[8];
     uint8_t boot_id[16];
-    uint64_t incarnation; /* 0 = it stopped cleanly, or never began */
+    uint64_t incarnation; /* 0 = it stopped cleanly, as older versions say it */
     uint32_t check;       /* CRC-32C of all before it */
     uint8_t apart[28];
 };
@@ -102,11 +102,10 @@ static void read_left(const struct blame *r, struct blame_left *left)
         log_warn("node", "blame_damaged", "what=\"its header is not believed\"");
         return;
     }
-    if (h->incarnation == 0 || memcmp(h->boot_id, r->boot_id, sizeof h->boot_id) != 0) {
-        return; // it stopped cleanly, or its machine did
-    }
     left->incarnation = h->incarnation;
-    read_slots(r->file, left);
+    if (memcmp(h->boot_id, r->boot_id, sizeof h->boot_id) == 0) { // else its machine stopped
+        read_slots(r->file, left);
+    }
 }
 
 /* ---- the file ---- */
@@ -159,14 +158,21 @@ static void write_header(const struct blame *r, uint64_t incarnation)
     r->file->header = h;
 }
 
-void blame_begin(struct blame *r, uint64_t incarnation)
+static void clear_slots(const struct blame *r)
 {
-    // Registered anew, in another era, it may run something.
-    for (size_t i = 0; i < BLAME_SLOTS && !r->begun; i++) {
+    for (size_t i = 0; i < BLAME_SLOTS; i++) {
         struct blame_slot *s = &r->file->slot[i];
 
         atomic_store_explicit(&s->mark, 0, memory_order_release);
         s->name_mark = 0;
+    }
+}
+
+void blame_begin(struct blame *r, uint64_t incarnation)
+{
+    // Registered anew, in another era, it may run something.
+    if (!r->begun) {
+        clear_slots(r);
     }
     r->begun = true;
     write_header(r, incarnation);
@@ -177,8 +183,8 @@ void blame_close(struct blame *r)
     if (r->file == NULL) {
         return;
     }
-    if (r->begun) { // else it tells of the one before me, for the next
-        write_header(r, 0);
+    if (r->begun) {     // else it tells of the one before me, for the next
+        clear_slots(r); // the next says so: others may have told that something ran
     }
     if (r->mapped) {
         (void)munmap(r->file, sizeof *r->file);

@@ -44,10 +44,9 @@ struct blame {
 
 /* What the process before me left. */
 struct blame_left {
-    uint64_t
-        incarnation; /* it had this one and did not stop cleanly; 0 = there is nothing to tell */
+    uint64_t incarnation; /* it had this one; 0 = there is nothing to tell */
     struct quarantined actor[BLAME_SLOTS];
-    size_t count;
+    size_t count; /* 0: nothing ran, or it stopped cleanly, or its machine did */
 };
 
 /* Open or make the file in `folder`, whose lock is held, and read what was left, which stays there

@@ -57,7 +57,7 @@ struct sim_node;
 struct sim_gateway;
 struct process;
 
-enum { LEDGER_ENTITIES = 60, LEDGER_HOT = 3 };
+enum { LEDGER_ENTITIES = 60, LEDGER_HOT = 3, POISON_MAX = 8 };
 
 /* Requests by uid, in the order they ran. */
 struct ledger_list {
@@ -89,10 +89,11 @@ struct entity {
     uint64_t run_us;             /* … and ran so long before, in all */
     uint64_t held_from_us;       /* likewise: a transaction moves it */
     uint64_t held_us;
-    bool broke;       /* it was broken once, and lost what it had not saved */
-    bool lost;        /* a crash may have lost the history */
-    unsigned deaths;  /* of registered nodes, while it ran */
-    unsigned strikes; /* of these the leader was told */
+    bool broke;                /* it was broken once, and lost what it had not saved */
+    bool lost;                 /* a crash may have lost the history */
+    uint64_t died[POISON_MAX]; /* incarnations that died while it ran, or others asked, … */
+    unsigned deaths;           /* … as many; more are not kept */
+    unsigned strikes;          /* that returning nodes told of */
 };
 
 /* One client session: sequence numbers are per entity. */

@@ -117,6 +117,7 @@ static struct coordinator_config config_of(struct fleet *f, struct sim_coordinat
 {
     struct coordinator_config config = coordinator_config_default();
 
+    config.formats.newest = poison_format(f);
     config.id = f->group != NULL ? group_id(f, c->process.number) : c->process.number + 1u;
     (void)snprintf(config.cluster, sizeof config.cluster, "sim");
     config.fleet = (struct fleet_id){1, world_between(&f->world, 1, UINT64_MAX - 1)};

@@ -548,9 +548,12 @@ uint64_t poison_idempotent_pm(const struct fleet *f, const struct ask *a);
 bool poison_kills(const struct fleet *f, const struct instance *i);
 /* What the node's folder tells of the process before. */
 void poison_config(const struct fleet *f, const struct sim_node *n, struct host_config *config);
-/* Its process dies now; its machine stopped, its disk is lost, or it stopped cleanly. */
+/* The newest format of the fleet that its coordinators read. */
+uint32_t poison_format(const struct fleet *f);
+/* Its process dies now; it stopped cleanly; its machine stopped, or its disk is lost. */
 void poison_died(struct fleet *f, struct sim_node *n);
-void poison_forget(struct sim_node *n);
+void poison_stopped(struct sim_node *n);
+void poison_forget(struct sim_node *n, bool wiped);
 bool poison_is_in(const struct fleet *f, const struct entity *e);
 /* A command was applied. */
 void poison_committed(struct fleet *f, const Rh__Command *command,

@@ -68,6 +68,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_ONESTRIKE] = PROFILE_LEASE,
         [M_POISON] = PROFILE_LEASE,
         [M_THIRDDEATH] = PROFILE_LEASE,
+        [M_STRIKETWICE] = PROFILE_LEASE,
         [M_NOREMEMBER] = PROFILE_MIXED,
         [M_RETURNLOST] = PROFILE_CHANGES,
         [M_WAKELOST] = PROFILE_CALM,
@@ -194,7 +195,7 @@ static bool needs_node_calls(enum mutant m)
  * tests/session_walk_test.c meets it sooner. */
 static uint64_t seeds_for(const struct campaign *c, enum mutant m)
 {
-    const bool rare = m == M_STALERETURN || m == M_THIRDDEATH;
+    const bool rare = m == M_STALERETURN;
 
     if (m == M_NOTETWICE) {
         return 8 * c->seeds;

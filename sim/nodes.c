@@ -157,12 +157,12 @@ void node_crash(struct fleet *f, struct sim_node *n)
     sim_folder_crash(f, n, begun, reboots);
     if (reboots) {
         n->boots++;
-        poison_forget(n);
+        poison_forget(n, false);
     }
     if (world_chance(&f->world, f->faults.wipe_pm)) {
         TRACE(&f->world, n->process.name, "lost its disk");
         n->wipes++;
-        poison_forget(n);
+        poison_forget(n, true);
         sim_folder_free(n);
         n->disk = n->told = (struct host_disk){0};
     }
@@ -336,7 +336,7 @@ static void exit_now(struct fleet *f, struct sim_node *n)
     }
     n->wanted = false;
     n->leaving = false;
-    poison_forget(n);
+    poison_stopped(n);
     stop(f, n, true);
 }
 

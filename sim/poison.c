@@ -4,14 +4,17 @@
  * process, until all is healed. Nodes tell what ran when they died, as the file
  * in their folder would.
  *
- * What is judged: nobody is in quarantine whom fewer deaths than STRIKES met;
- * whoever has that many strikes is; and no node starts or runs one that its own
- * view has there. And no request is given to a third node when two have died as
- * they ran it.
+ * What is judged: nobody is in quarantine whom fewer deaths than STRIKES met, nor
+ * has more strikes than deaths; whoever has that many strikes of returning nodes
+ * is; and no node starts or runs one that its own view has there. And no request
+ * is given to a third node when two have died as they ran it.
  */
 #include "base/assert.h"
 #include "base/table.h"
+#include "ring/unanswered.h"
 #include "sim/fleet.h"
+#include "txn/suspect.h"
+#include "wire/versions.h"
 
 #include <string.h>
 
@@ -20,10 +23,17 @@ enum { STRIKES = 3, DEATHS_OF_REQUEST = 2 };
 void poison_draw(struct fleet *f)
 {
     const uint64_t drawn = table_mix(f->world.seed ^ UINT64_C(0x706f69736f6e));
+    const uint64_t one_of = f->profile == PROFILE_LEASE ? 2 : 8;
 
-    if (drawn % 8 == 0 && (f->profile == PROFILE_MIXED || f->profile == PROFILE_LEASE)) {
+    if (drawn % one_of == 0 && (f->profile == PROFILE_MIXED || f->profile == PROFILE_LEASE)) {
         f->poison = &f->ledger.entity[(drawn >> 8) % LEDGER_HOT];
     }
+}
+
+uint32_t poison_format(const struct fleet *f)
+{
+    // Elsewhere nodes tell of no deaths, nor does anybody here know when a hero met one.
+    return f->poison != NULL && f->players == NULL ? FLEET_FORMAT : FLEET_FORMAT_KINDS;
 }
 
 uint64_t poison_idempotent_pm(const struct fleet *f, const struct ask *a)
@@ -61,6 +71,18 @@ static void request_died(struct fleet *f, uint64_t uid)
     }
 }
 
+static void met_death(struct entity *e, uint64_t incarnation)
+{
+    for (unsigned i = 0; i < e->deaths; i++) {
+        if (e->died[i] == incarnation) {
+            return;
+        }
+    }
+    if (e->deaths < POISON_MAX) {
+        e->died[e->deaths++] = incarnation;
+    }
+}
+
 void poison_died(struct fleet *f, struct sim_node *n)
 {
     if (f->poison == NULL || n->incarnation == 0) {
@@ -75,7 +97,7 @@ void poison_died(struct fleet *f, struct sim_node *n)
                                              bytes_of(i->entity->id, i->entity->id_size));
 
             ASSERT(fits);
-            i->entity->deaths++;
+            met_death(i->entity, n->incarnation);
             if (i->running) {
                 request_died(f, i->uid);
             }
@@ -83,14 +105,23 @@ void poison_died(struct fleet *f, struct sim_node *n)
     }
 }
 
-void poison_forget(struct sim_node *n)
+void poison_stopped(struct sim_node *n)
 {
-    n->died = 0;
+    if (n->incarnation != 0) { // else its file still tells of the process before
+        n->died = n->incarnation;
+        n->suspect_count = 0;
+    }
+}
+
+void poison_forget(struct sim_node *n, bool wiped)
+{
+    n->died = wiped ? 0 : n->died;
     n->suspect_count = 0;
 }
 
 /* ---- what is judged ---- */
 
+/* NULL: of some other kind, which others judge. */
 static struct entity *entity_named(struct fleet *f, const struct quarantined *name)
 {
     for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
@@ -101,7 +132,7 @@ static struct entity *entity_named(struct fleet *f, const struct quarantined *na
             return e;
         }
     }
-    UNREACHABLE();
+    return NULL;
 }
 
 static bool is_in(const struct view *view, const struct entity *e)
@@ -122,6 +153,7 @@ static void on_registered(struct fleet *f, const Rh__CommandRegister *in)
         if (quarantined_read(&name, in->suspects[i])) {
             struct entity *e = entity_named(f, &name);
 
+            ASSERT(e != NULL); // what a node's file tells, it ran
             e->strikes++;
             if (e->strikes >= STRIKES && !poison_is_in(f, e)) {
                 world_violate(&f->world,
@@ -134,6 +166,47 @@ static void on_registered(struct fleet *f, const Rh__CommandRegister *in)
     }
 }
 
+/* Whom others told of may have run then. */
+static void on_reassigned(struct fleet *f, const Rh__CommandReassign *in)
+{
+    struct unanswered_actor a;
+
+    for (size_t i = 0; i < in->n_suspects; i++) {
+        struct entity *e =
+            unanswered_read_suspect(&a, in->suspects[i]) ? entity_named(f, &a.actor) : NULL;
+
+        if (e != NULL && a.before != 0) {
+            met_death(e, a.before);
+        }
+        if (e != NULL) {
+            met_death(e, in->incarnation);
+        }
+    }
+}
+
+/* One death, one strike. */
+static void judge(struct fleet *f, const struct entity *e)
+{
+    struct quarantined name;
+    const struct state_suspect *s = NULL;
+
+    if (!quarantined_of(&name, entity_kind(e), bytes_of(e->id, e->id_size))) {
+        UNREACHABLE();
+    }
+    s = suspect_find(&f->raft.truth, &name);
+    if (s != NULL && e->deaths < POISON_MAX && s->strikes > e->deaths) {
+        world_violate(&f->world,
+                      "quarantine",
+                      "%s has %u strikes of %u deaths",
+                      e->id,
+                      s->strikes,
+                      e->deaths);
+    } else if (e->deaths < STRIKES && poison_is_in(f, e)) {
+        world_violate(
+            &f->world, "quarantine", "%s is in quarantine after %u deaths", e->id, e->deaths);
+    }
+}
+
 void poison_committed(struct fleet *f, const Rh__Command *command,
                       const struct state_result *result)
 {
@@ -142,14 +215,11 @@ void poison_committed(struct fleet *f, const Rh__Command *command,
     }
     if (command->body_case == RH__COMMAND__BODY_REGISTER_) {
         on_registered(f, command->register_);
+    } else if (command->body_case == RH__COMMAND__BODY_REASSIGN) {
+        on_reassigned(f, command->reassign);
     }
     for (size_t i = 0; i < LEDGER_ENTITIES; i++) {
-        const struct entity *e = &f->ledger.entity[i];
-
-        if (e->deaths < STRIKES && poison_is_in(f, e)) {
-            world_violate(
-                &f->world, "quarantine", "%s is in quarantine after %u deaths", e->id, e->deaths);
-        }
+        judge(f, &f->ledger.entity[i]);
     }
 }
 

@@ -36,6 +36,7 @@ static const struct field of_state[] = {
     FIELD(state, kind_count),
     FIELD(state, suspect_count),
     FIELD(state, lost_count),
+    FIELD(state, struck_count),
 };
 static const struct field of_view[] = {
     FIELD(view, key),
@@ -142,7 +143,12 @@ static const struct field of_lost[] = {
     FIELD(state_lost, to),
 };
 
+static const struct field of_struck[] = {
+    FIELD(state_struck, incarnation),
+    FIELD(state_struck, position),
+};
 STATIC_SIZE(state_lost, 16);
+STATIC_SIZE(state_struck, 16);
 STATIC_SIZE(state_node, 496);
 STATIC_SIZE(state_txn, 344);
 STATIC_SIZE(state_part, 24);
@@ -150,7 +156,7 @@ STATIC_SIZE(state_voter, 144);
 STATIC_SIZE(state_kind, 100);
 STATIC_SIZE(state_suspect, 344);
 STATIC_SIZE(view_member, 376);
-STATIC_SIZE(state, 1072);
+STATIC_SIZE(state, 1088);
 
 struct table {
     const struct field *field;
@@ -166,7 +172,8 @@ struct table {
     }
 
 static struct {
-    struct table state, view, ring, vnode, member, node, txn, op, part, voter, kind, suspect, lost;
+    struct table state, view, ring, vnode, member, node, txn, op, part, voter, kind, suspect, lost,
+        struck;
 } tables = {TABLE(of_state),
             TABLE(of_view),
             TABLE(of_ring),
@@ -179,7 +186,8 @@ static struct {
             TABLE(of_voter),
             TABLE(of_kind),
             TABLE(of_suspect),
-            TABLE(of_lost)};
+            TABLE(of_lost),
+            TABLE(of_struck)};
 
 static const char *differs(struct table *t, const void *a, const void *b)
 {
@@ -265,6 +273,7 @@ const char *same_state(const struct state *a, const struct state *b)
         {&tables.kind, a->kind, b->kind, a->kind_count, sizeof *a->kind},
         {&tables.suspect, a->suspect, b->suspect, a->suspect_count, sizeof *a->suspect},
         {&tables.lost, a->lost, b->lost, a->lost_count, sizeof *a->lost},
+        {&tables.struck, a->struck, b->struck, a->struck_count, sizeof *a->struck},
     };
     const char *what = differs(&tables.state, a, b);
 

@@ -115,6 +115,24 @@ static const char *death_of(const Rh__CommandRegister *in, char *text, size_t si
     return text;
 }
 
+/* Of those that others told of only the ones whose request had met a death before. */
+static const char *deaths_of(const Rh__CommandReassign *in, char *text, size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < in->n_suspects; i++) {
+        if (in->suspects[i]->before != 0) {
+            put_actor(text + used,
+                      size - used,
+                      used == 0 ? "the second death of a request to " : ", ",
+                      in->suspects[i]->actor);
+            used += strlen(text + used);
+        }
+    }
+    return text;
+}
+
 /* Of a refusal its cause, else what the command itself gives as its reason. May use `text`. */
 static const char *why_of(const Rh__Command *command, const struct state_result *result, char *text,
                           size_t size)
@@ -130,6 +148,9 @@ static const char *why_of(const Rh__Command *command, const struct state_result 
     }
     if (command->body_case == RH__COMMAND__BODY_REGISTER_) {
         return death_of(command->register_, text, size);
+    }
+    if (command->body_case == RH__COMMAND__BODY_REASSIGN) {
+        return deaths_of(command->reassign, text, size);
     }
     return command->body_case == RH__COMMAND__BODY_ABORT ? command->abort->why : "";
 }

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/mutant.h"
 #include "storage/statement_sqlite.h"
+#include "txn/suspect.h"
 #include "wire/versions.h"
 
 #include <stdlib.h>
@@ -365,6 +366,22 @@ static bool load_lost(sqlite3 *db, struct state *s)
     return good;
 }
 
+static bool load_struck(sqlite3 *db, struct state *s)
+{
+    struct statement q =
+        statement_open(db, "SELECT incarnation, position FROM struck ORDER BY seq");
+
+    while (statement_row(&q)) {
+        s->struck = mem_resize(s->struck, (s->struck_count + 1) * sizeof *s->struck);
+        struct state_struck *e = &s->struck[s->struck_count++];
+
+        e->incarnation = statement_get_number(&q);
+        e->position = statement_get_number(&q);
+    }
+    statement_close(&q);
+    return s->struck_count <= SUSPECT_STRUCK_MAX;
+}
+
 /* Every owner is a node: the rest of a ring's sense is checked by ring_decode(). */
 static bool owners_known(const struct state *s)
 {
@@ -383,7 +400,7 @@ bool state_load(sqlite3 *db, struct state *s)
     state_init(s);
     if (is_state(db, &s->format) && is_whole(db) && load_cluster(db, s) && load_nodes(db, s) &&
         load_txns(db, s) && load_voters(db, s) && load_kinds(db, s) && load_suspects(db, s) &&
-        load_lost(db, s) && owners_known(s)) {
+        load_lost(db, s) && load_struck(db, s) && owners_known(s)) {
         return true;
     }
     state_fini(s);

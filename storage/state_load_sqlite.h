@@ -24,7 +24,9 @@ enum { STATE_KINDS_TEXT_SIZE = 6 * RING_SEGMENT_KINDS_MAX + 1 }; /* numbers and 
     " strikes INTEGER, struck_us INTEGER, since_us INTEGER, node TEXT, PRIMARY KEY(kind, id))" \
     " WITHOUT ROWID;"                                                                          \
     "CREATE TABLE IF NOT EXISTS lost(seq INTEGER PRIMARY KEY, incarnation INTEGER,"            \
-    " from_cell INTEGER, to_cell INTEGER);"
+    " from_cell INTEGER, to_cell INTEGER);"                                                    \
+    "CREATE TABLE IF NOT EXISTS struck(seq INTEGER PRIMARY KEY, incarnation INTEGER,"          \
+    " position INTEGER);"
 
 /* Fill `s` (uninitialised) from state.db's tables. False, and `s` is not to be used: a table is
  * missing, a value is out of range, or tables contradict each other. */

@@ -161,6 +161,21 @@ static void put_lost(struct state_db *db, const struct state *s)
     statement_close(&q);
 }
 
+static void put_struck(struct state_db *db, const struct state *s)
+{
+    state_rows_run(db, "DELETE FROM struck");
+    struct statement q =
+        statement_kept(&db->statements, db->db, "INSERT INTO struck VALUES(?,?,?)");
+
+    for (size_t i = 0; i < s->struck_count; i++) {
+        statement_number(&q, i);
+        statement_number(&q, s->struck[i].incarnation);
+        statement_number(&q, s->struck[i].position);
+        statement_run(&q);
+    }
+    statement_close(&q);
+}
+
 static void put_vnode(struct statement *q, const struct ring *r, const struct ring_vnode *v)
 {
     statement_number(q, v->id);
@@ -322,6 +337,7 @@ void state_rows_put_due(struct state_db *db)
         {WHOLE_ROLES, put_roles},
         {WHOLE_SUSPECTS, put_suspects},
         {WHOLE_SUSPECTS, put_lost},
+        {WHOLE_SUSPECTS, put_struck},
         {WHOLE_VOTERS, put_voters},
     };
 

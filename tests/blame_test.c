@@ -111,7 +111,7 @@ static void a_clean_stop_blames_nobody(void **state)
     runs_two(&r);
     blame_close(&r);
     look(boot);
-    assert_int_equal(left.incarnation, 0);
+    assert_int_equal(left.incarnation, 8); // others may have told that something ran in it
     assert_int_equal(left.count, 0);
 }
 
@@ -122,7 +122,7 @@ static void a_machine_that_stopped_blames_nobody(void **state)
     (void)state;
     die_after(7, runs_two);
     look(other);
-    assert_int_equal(left.incarnation, 0);
+    assert_int_equal(left.incarnation, 7);
     assert_int_equal(left.count, 0);
 }
 

@@ -64,6 +64,16 @@ static const struct state_node *any_node(struct history *h)
     return h->state.node_count == 0 ? NULL : &h->state.node[pick(h, 0, h->state.node_count - 1)];
 }
 
+/* Ids of one to three bytes, so that one begins with another. */
+static void any_actor(struct history *h, Rh__Actor *actor, char id[16])
+{
+    const int size = snprintf(id, 16, "%0*u", (int)pick(h, 1, 3), (unsigned)pick(h, 0, 2));
+
+    *actor = (Rh__Actor)RH__ACTOR__INIT;
+    actor->kind = (uint32_t)pick(h, 0, 1) * 2 + 20;
+    actor->id = proto_bytes(bytes_of(id, (size_t)size));
+}
+
 static void do_register(struct history *h)
 {
     const char *name = any_name(h);
@@ -101,12 +111,7 @@ static void do_register(struct history *h)
         in.suspects = suspects;
         in.n_suspects = 2;
         for (size_t i = 0; i < 2; i++) {
-            // Ids of one to three bytes, so that one begins with another.
-            const int size =
-                snprintf(id[i], sizeof id[i], "%0*u", (int)pick(h, 1, 3), (unsigned)pick(h, 0, 2));
-
-            actor[i].kind = (uint32_t)pick(h, 0, 1) * 2 + 20;
-            actor[i].id = proto_bytes(bytes_of(id[i], (size_t)size));
+            any_actor(h, &actor[i], id[i]);
         }
     }
     give(h, RH__COMMAND__BODY_REGISTER_, &in);
@@ -213,6 +218,10 @@ static void do_reassign(struct history *h)
     const struct state_node *n = any_node(h);
     Rh__CommandReassign in = RH__COMMAND_REASSIGN__INIT;
     struct ring_op op = {.kind = RING_MOVE};
+    Rh__Suspect suspect = RH__SUSPECT__INIT;
+    Rh__Suspect *suspects = &suspect;
+    Rh__Actor actor;
+    char id[16];
 
     for (size_t i = 0; n != NULL && i < r->vnode_count; i++) {
         if (r->vnode[i].owner == n->slot) {
@@ -226,6 +235,11 @@ static void do_reassign(struct history *h)
         in.incarnation = n->incarnation;
         in.n_moves = 1;
         in.moves = view_wire_ops(&op, 1);
+        any_actor(h, &actor, id);
+        suspect.actor = &actor;
+        suspect.before = any_node(h)->incarnation;
+        in.suspects = &suspects;
+        in.n_suspects = 1;
         give(h, RH__COMMAND__BODY_REASSIGN, &in);
         mem_free(in.moves[0]);
         mem_free(in.moves);

@@ -54,7 +54,7 @@ static int setup(void **state)
     (void)state;
     now_us = 1000 * SECOND;
     init(&s);
-    s.format = FLEET_FORMAT_KINDS;
+    s.format = FLEET_FORMAT_STRIKES;
     view_config(&s.view, &config);
     view_init(&far, RING_GRID_MIN);
     assert_int_equal(view_load(&far, &config, true), VIEW_APPLIED);
@@ -79,24 +79,34 @@ static struct quarantined name_of(uint16_t kind, const char *id)
     return e;
 }
 
-/* n1 comes back: the process of `died` had run the actors of kind 0 in `ids`, "a b c". */
+/* The actors of kind 0 in `ids`, "a b c". */
+static size_t name_all(Rh__Actor actor[ACTORS_MAX], Rh__Actor *list[ACTORS_MAX], const char *ids)
+{
+    size_t count = 0;
+
+    for (const char *at = ids; *at != '\0'; at += *at == ' ') {
+        const size_t size = strcspn(at, " ");
+
+        assert_true(count < ACTORS_MAX);
+        actor[count] = (Rh__Actor)RH__ACTOR__INIT;
+        actor[count].id = proto_bytes(bytes_of(at, size));
+        list[count] = &actor[count];
+        count++;
+        at += size;
+    }
+    return count;
+}
+
+/* n1 comes back: the process of `died` had run the actors in `ids`. */
 static struct state_result comes_back(uint64_t died, const char *ids)
 {
     Rh__CommandRegister in = registration("n1", ++nonce, state_node_named(&s, "n1")->incarnation);
     Rh__Actor actor[ACTORS_MAX];
     Rh__Actor *list[ACTORS_MAX];
 
-    for (const char *at = ids; *at != '\0'; at += *at == ' ') {
-        const size_t size = strcspn(at, " ");
-
-        actor[in.n_suspects] = (Rh__Actor)RH__ACTOR__INIT;
-        actor[in.n_suspects].id = proto_bytes(bytes_of(at, size));
-        list[in.n_suspects] = &actor[in.n_suspects];
-        in.n_suspects++;
-        at += size;
-    }
     in.died = died;
     in.suspects = list;
+    in.n_suspects = name_all(actor, list, ids);
     return give(RH__COMMAND__BODY_REGISTER_, &in);
 }
 
@@ -330,36 +340,62 @@ static void a_sorted_list_finds_what_was_put_into_it(void **state)
     quarantine_fini(&q);
 }
 
-/* All that n1 has is given to n2, for n1 is dead. */
-static void is_taken_over(void)
+/* `to` is there; what `from` has, or so many of its vnodes, is given to it, for `from` is dead.
+ * Others tell that it had not answered the actors in `ids`, nor had `before`. Returns the dead
+ * incarnation. */
+static uint64_t is_taken_in_part(const char *from, const char *to, size_t count, const char *ids,
+                                 uint64_t before)
 {
-    const struct state_node *n1 = state_node_named(&s, "n1");
-    Rh__CommandRegister in = registration("n2", ++nonce, 0);
+    const struct state_node *dead = state_node_named(&s, from);
+    const struct state_node *heir = state_node_named(&s, to);
+    Rh__CommandRegister in = registration(to, ++nonce, heir == NULL ? 0 : heir->incarnation);
     Rh__CommandFence barred = RH__COMMAND_FENCE__INIT;
     Rh__CommandReassign moves = RH__COMMAND_REASSIGN__INIT;
+    const uint64_t incarnation = dead->incarnation;
     struct ring_op op[TEST_VNODES];
+    Rh__Suspect suspect[ACTORS_MAX];
+    Rh__Suspect *suspects[ACTORS_MAX];
+    Rh__Actor actor[ACTORS_MAX];
+    Rh__Actor *list[ACTORS_MAX];
 
-    barred.slot = moves.slot = n1->slot;
-    barred.incarnation = moves.incarnation = n1->incarnation;
+    barred.slot = moves.slot = dead->slot;
+    barred.incarnation = moves.incarnation = incarnation;
+    moves.suspects = suspects;
+    moves.n_suspects = name_all(actor, list, ids);
+    for (size_t i = 0; i < moves.n_suspects; i++) {
+        suspect[i] = (Rh__Suspect)RH__SUSPECT__INIT;
+        suspect[i].actor = list[i];
+        suspect[i].before = before;
+        suspects[i] = &suspect[i];
+    }
     assert_int_not_equal(stamp_of(give(RH__COMMAND__BODY_REGISTER_, &in)), 0);
     assert_int_equal(stamp_of(give(RH__COMMAND__BODY_FENCE, &barred)), 0);
-    for (size_t i = 0; i < s.view.ring.vnode_count; i++) {
-        op[i] = (struct ring_op){
-            .kind = RING_MOVE, .vnode = s.view.ring.vnode[i].id, .from = 1, .to = 2};
+    for (size_t i = 0; i < s.view.ring.vnode_count && moves.n_moves < count; i++) {
+        if (s.view.ring.vnode[i].owner == moves.slot) {
+            op[moves.n_moves++] = (struct ring_op){.kind = RING_MOVE,
+                                                   .vnode = s.view.ring.vnode[i].id,
+                                                   .from = (uint16_t)moves.slot,
+                                                   .to = state_node_named(&s, to)->slot};
+        }
     }
-    moves.n_moves = s.view.ring.vnode_count;
     moves.moves = view_wire_ops(op, moves.n_moves);
     assert_int_not_equal(stamp_of(give(RH__COMMAND__BODY_REASSIGN, &moves)), 0);
     for (size_t i = 0; i < moves.n_moves; i++) {
         mem_free(moves.moves[i]);
     }
     mem_free(moves.moves);
+    return incarnation;
+}
+
+static uint64_t is_taken_over(const char *from, const char *to, const char *ids, uint64_t before)
+{
+    return is_taken_in_part(from, to, TEST_VNODES, ids, before);
 }
 
 static void a_node_strikes_only_what_its_former_process_had(void **state)
 {
     (void)state;
-    is_taken_over();
+    (void)is_taken_over("n1", "n2", "", 0);
     assert_int_equal(s.lost_count, TEST_VNODES);
     dies("boss"); // it had it when it died, and somebody else has it by now
     assert_int_equal(strikes("boss"), 1);
@@ -372,6 +408,97 @@ static void a_node_strikes_only_what_its_former_process_had(void **state)
     s.format = FLEET_FORMAT_OLDEST; // a rule that older coordinators do not know
     dies("other");
     assert_int_equal(strikes("other"), 1);
+}
+
+/* A request to "boss" kills n1 and n2, the next one n3; none comes back. */
+static void three_deaths_that_others_tell_of_are_quarantine(void **state)
+{
+    uint64_t died = 0;
+
+    (void)state;
+    died = is_taken_over("n1", "n2", "boss ann", 0);
+    assert_int_equal(strikes("boss"), 0); // whoever is busy is asked when its owner dies
+    (void)is_taken_over("n2", "n3", "boss", died);
+    assert_int_equal(strikes("boss"), 2);
+    assert_false(is_in("boss"));
+    (void)is_taken_over("n3", "n4", "bob boss boss", 0);
+    assert_true(is_in("boss"));
+    assert_int_equal(strikes("boss"), 3);
+    assert_int_equal(strikes("ann") + strikes("bob"), 0);
+    const struct quarantined e = name_of(0, "boss");
+    assert_string_equal(suspect_find(&s, &e)->node, "n3");
+}
+
+/* One death is one strike, whoever tells of it, and the dead node's own word is the right one. */
+static void the_returning_node_strikes_once_and_acquits(void **state)
+{
+    uint64_t died = 0;
+
+    (void)state;
+    died = is_taken_over("n1", "n2", "", 0);
+    (void)is_taken_over("n2", "n3", "boss boss ann", died);
+    assert_int_equal(strikes("boss"), 2);
+    assert_int_equal(strikes("ann"), 2);
+    assert_int_equal(s.struck_count, 4);
+    assert_int_not_equal(stamp_of(comes_back(died, "boss carl")), 0);
+    assert_int_equal(strikes("boss"), 2);
+    assert_int_equal(strikes("carl"), 1); // nobody had told of it
+    assert_int_equal(strikes("ann"), 1);
+    assert_int_equal(s.struck_count, 2);
+    // The folder of n2 is another: it has no word to say.
+    Rh__CommandRegister in = registration("n2", ++nonce, state_node_named(&s, "n2")->incarnation);
+    assert_int_not_equal(stamp_of(give(RH__COMMAND__BODY_REGISTER_, &in)), 0);
+    assert_int_equal(strikes("boss"), 2);
+    assert_int_equal(strikes("ann"), 1);
+    assert_int_equal(s.struck_count, 0);
+    // A death that was told by the node itself is not one that others may tell of.
+    (void)is_taken_over("n3", "n4", "dan", died);
+    assert_int_equal(strikes("dan"), 1);
+}
+
+/* A stolen gateway tells of a death what it likes. */
+static void others_strike_only_what_the_dead_node_had(void **state)
+{
+    char names[2][8] = {""};
+    uint16_t owner[2] = {0};
+    char both[20];
+    uint64_t died = 0;
+
+    (void)state;
+    // One of n1's vnodes goes to n2, which dies then: an id of each.
+    died = is_taken_in_part("n1", "n2", 1, "", 0);
+    for (unsigned i = 0; owner[0] == 0 || owner[1] == 0; i++) {
+        char id[8];
+        const int size = snprintf(id, sizeof id, "e%u", i);
+        const uint16_t at = ring_hit_node(view_lookup(&s.view, 0, bytes_of(id, (size_t)size)));
+        const bool of_n2 = at == state_node_named(&s, "n2")->slot;
+
+        owner[of_n2] = at;
+        (void)snprintf(names[of_n2], sizeof names[of_n2], "%s", id);
+    }
+    (void)snprintf(both, sizeof both, "%s %s", names[0], names[1]);
+    (void)is_taken_over("n2", "n3", both, died + 1000); // an incarnation that there never was
+    assert_int_equal(strikes(names[0]), 0);
+    assert_int_equal(strikes(names[1]), 1);
+    s.format = FLEET_FORMAT_KINDS; // a rule that older coordinators do not know
+    (void)is_taken_over("n3", "n4", names[1], died);
+    assert_int_equal(strikes(names[1]), 1);
+    assert_int_equal(s.struck_count, 1);
+}
+
+/* Its third strike was a guess, but it is in: an operator lets it out. */
+static void who_is_in_quarantine_is_not_acquitted(void **state)
+{
+    uint64_t died = 0;
+
+    (void)state;
+    dies("boss");
+    dies("boss");
+    died = is_taken_over("n1", "n2", "boss", 0);
+    assert_true(is_in("boss"));
+    assert_int_not_equal(stamp_of(comes_back(died, "ann")), 0);
+    assert_true(is_in("boss"));
+    assert_int_equal(strikes("boss"), 3);
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -390,6 +517,10 @@ static int all_cases(void)
         CASE(a_whole_configuration_brings_the_quarantine),
         CASE(a_release_of_nobody_is_no_delta_of_ours),
         CASE(a_node_strikes_only_what_its_former_process_had),
+        CASE(three_deaths_that_others_tell_of_are_quarantine),
+        CASE(the_returning_node_strikes_once_and_acquits),
+        CASE(others_strike_only_what_the_dead_node_had),
+        CASE(who_is_in_quarantine_is_not_acquitted),
         CASE(a_sorted_list_finds_what_was_put_into_it),
     };
 
@@ -398,7 +529,7 @@ static int all_cases(void)
 
 int main(int argc, char **argv)
 {
-    static const enum mutant planted[] = {M_ANYSTRIKE};
+    static const enum mutant planted[] = {M_ANYSTRIKE, M_STRIKETWICE};
 
     return planted_main(argc, argv, all_cases, planted, sizeof planted / sizeof planted[0]);
 }

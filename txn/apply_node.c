@@ -277,6 +277,7 @@ void apply_reassign(struct change *c, const Rh__CommandReassign *in)
     delta->cold = true;
     delta_ops(delta, moves, in->n_moves);
     if (!nobodys) {
+        suspect_unanswered(c->s, in, c->time_us, delta);
         suspect_lose(c->s, in->incarnation, moves, in->n_moves);
     }
     mem_free(moves);

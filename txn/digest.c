@@ -108,6 +108,10 @@ uint64_t state_digest(const struct state *s)
         siphash_word(&h, s->lost[i].incarnation);
         siphash_word(&h, s->lost[i].from | (uint64_t)s->lost[i].to << 32);
     }
+    for (size_t i = 0; i < s->struck_count; i++) {
+        siphash_word(&h, s->struck[i].incarnation);
+        siphash_word(&h, s->struck[i].position);
+    }
     for (size_t i = 0; i < s->voter_count; i++) {
         siphash_word(&h, s->voter[i].id);
         siphash_word(&h, s->voter[i].identity);

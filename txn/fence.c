@@ -175,6 +175,7 @@ static void propose_reassign(struct coordinator *c, const struct state_node *nod
     }
     body.moves = view_wire_ops(moves, count);
     body.n_moves = count;
+    body.suspects = node == NULL ? NULL : unanswered_suspects(c, node, &body.n_suspects);
     command.body_case = RH__COMMAND__BODY_REASSIGN;
     command.reassign = &body;
     p = coordinator_propose(c, PROPOSAL_REASSIGN, &command);
@@ -190,6 +191,10 @@ static void propose_reassign(struct coordinator *c, const struct state_node *nod
         mem_free(body.moves[i]);
     }
     mem_free(body.moves);
+    for (size_t i = 0; i < body.n_suspects; i++) {
+        proto_free(&body.suspects[i]->base);
+    }
+    mem_free(body.suspects);
 }
 
 static void give_to(struct coordinator *c, const struct state_node *node,

@@ -12,6 +12,7 @@
  *     register.c     Register, Renew, Bye, Poll
  *     lease.c        how long a lease is, when it surely ended
  *     planted.c      what only planted bugs do
+ *     unanswered.c   whom dead nodes were asked for, as others tell
  *     fence.c        silent nodes: FENCE, REASSIGN; settling after a restore
  *     drive.c        transactions from BEGIN to the outcome
  *     votes.c        what participants say
@@ -35,6 +36,7 @@
 
 #include "base/table.h"
 #include "ring/plan.h"
+#include "ring/unanswered.h"
 #include "txn/coordinator.h"
 #include "txn/drift.h"
 #include "txn/phases.h"
@@ -73,6 +75,8 @@ struct peer {
     uint64_t heard_us;
     uint64_t errand;    /* an operator's question: its errand stands in the history; 0 = none */
     Rh__GetConfig told; /* a gateway's figures; no pointers in it */
+    struct unanswered unanswered; /* what nodes owe it, and … */
+    uint64_t unanswered_us;       /* … when it told so last */
 };
 
 /* What we remember of a registered node; never replicated. */
@@ -415,6 +419,16 @@ void fence_settle(struct coordinator *c);
 /* True if with `more` who are to come the role has fewer members that could take something than it
  * should have before its first allocation. */
 bool fence_role_is_short(struct coordinator *c, const char *role, uint32_t more);
+/* ---- unanswered.c ---- */
+
+/* The peer says so now; what it said before is over. */
+void unanswered_told(struct coordinator *c, struct peer *peer, Rh__Unanswered *const *told,
+                     size_t count);
+/* What the dead node was asked for, as those tell who spoke of it after it spoke last. Owned: each,
+ * and the list. */
+Rh__Suspect **unanswered_suspects(struct coordinator *c, const struct state_node *node,
+                                  size_t *count);
+
 /* "live", "suspect", "fenced", "dead", "leaving". */
 const char *fence_state(struct coordinator *c, const struct state_node *node);
 uint64_t fence_lease_left_us(const struct coordinator *c, const struct state_node *node);

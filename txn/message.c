@@ -131,8 +131,12 @@ void message_on(struct coordinator *c, const struct coordinator_event *event)
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_GET_CONFIG) {
+        unanswered_told(
+            c, peer, message->get_config->unanswered, message->get_config->n_unanswered);
         peer->told = *message->get_config;
         peer->told.base = (ProtobufCMessage){0};
+        peer->told.n_unanswered = 0;
+        peer->told.unanswered = NULL;
         history_answer(c, peer->id, message->get_config);
         return;
     }

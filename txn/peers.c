@@ -67,6 +67,7 @@ void peers_down(struct coordinator *c, uint64_t id)
     table_remove(&c->peers, &peer->by_id);
     c->fellow_count -= peer->role == ROLE_COORDINATOR;
     c->links_changed = true;
+    unanswered_fini(&peer->unanswered);
     mem_free(peer);
 }
 
@@ -95,6 +96,7 @@ void peers_reincarnate(struct coordinator *c, struct peer *peer, uint64_t incarn
 void peers_free(struct coordinator *c)
 {
     for (size_t i = 0; i < c->peer_count; i++) {
+        unanswered_fini(&c->peer[i]->unanswered);
         mem_free(c->peer[i]);
     }
     table_fini(&c->peers);

@@ -43,6 +43,7 @@ void state_fini(struct state *s)
     mem_free(s->kind);
     mem_free(s->suspect);
     mem_free(s->lost);
+    mem_free(s->struck);
     view_fini(&s->view);
     *s = (struct state){0};
 }

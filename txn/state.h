@@ -110,6 +110,12 @@ struct state_lost {
     uint32_t to; /* not of them */
 };
 
+/* A strike that others told of: the dead node's own word, when it comes, is of the same death. */
+struct state_struck {
+    uint64_t incarnation; /* that died; until its name is registered anew, or goes */
+    uint64_t position;    /* of the actor */
+};
+
 struct state {
     bool begun;    /* INIT was applied */
     bool settling; /* restored from a backup: no lease, REGISTER or BEGIN yet (hole 52) */
@@ -131,6 +137,8 @@ struct state {
     size_t suspect_count;
     struct state_lost *lost; /* owned; in the order in which they were given away */
     size_t lost_count;
+    struct state_struck *struck; /* owned; in the order in which they were struck */
+    size_t struck_count;
 };
 
 /* CommandDesire.leaving: what is wanted of a node. STOP: drain it, and its process ends then; a

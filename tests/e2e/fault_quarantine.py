@@ -114,7 +114,8 @@ def it_is_found_out_on_whatever_node_it_kills(binary):
 
 
 def a_poison_request_kills_two_nodes_at_most(binary):
-    """A GET may run again after its owner died: of one that kills, no third owner dies."""
+    """A GET may run again after its owner died: of one that kills, no third owner dies. Its strikes count though none
+    of the dead comes back, and once if one does: asked again and again, it ends no fourth."""
     with Fleet(binary) as fleet:
         fleet.coordinators(1, extra=["--lease", "1s", "--election-ms", "300"])
         nodes = [fleet.node(f"n{i}", ["--actor", plugin(fleet), "--threads", "2"]) for i in range(1, 5)]
@@ -124,9 +125,21 @@ def a_poison_request_kills_two_nodes_at_most(binary):
         assert told.startswith("UNKNOWN"), told
         dead = [n for n in nodes if not n.running]
         assert len(dead) == 2, [n.name for n in dead]
+        assert rows(fleet)["0/poison"]["strikes"] == 2, rows(fleet)
+        back = fleet.node(dead[0].name, ["--actor", plugin(fleet), "--threads", "2"])
+        fleet.settled()
+        assert rows(fleet)["0/poison"]["strikes"] == 2, rows(fleet)
+        assert [e["why"] for e in fleet.ask("events") if e["command"] == "reassign"].count(
+            "the second death of a request to 0/poison") == 1
+        told = refusal(Resp(resp), "GET", "poison")  # the third death; its copy is refused
+        assert told.startswith("UNKNOWN"), told
+        for _ in range(5):
+            told = refusal(Resp(resp), "GET", "poison")
+            assert told.startswith("QUARANTINED"), told
+        assert list(rows(fleet)) == ["0/poison"], "nobody else was asked"
         for name in NEIGHBOURS:
             until(f"{name} is served", lambda n=name: succeeds(Resp(resp), "CALL", n, "x") == "fine")
-        assert sum(n.running for n in nodes) == 2
+        assert sum(n.running for n in [*nodes, back]) == 2
 
 
 def kills_and_clean_stops_are_nobodys_fault(binary):
