@@ -114,7 +114,7 @@ def a_whole_folder_copied_back_under_running_nodes_is_noticed(binary):
         assert int(shown["number"]) == int(old["number"]), "a number was drawn again"
         coordinator.kill(15).wait()
         backup = fleet.data("backup")
-        for words in (["backup", fleet.data("c1"), backup], ["restore", backup, fleet.data("c1"), "--yes"]):
+        for words in (["backup", fleet.data("c1"), backup], ["restore", backup, fleet.data("c1"), "--lease", "3s", "--yes"]):
             code, out, err = fleet.run("recover", *words)
             assert code == 0, (words, out, err)
         fleet.coordinator(1)
