@@ -6,20 +6,20 @@
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
-#define ERR_LIST(X)                                            \
-    X(ERR_OK, "ok")                                            \
-    X(ERR_IO, "disk or network failed")                        \
-    X(ERR_CORRUPT, "stored or received bytes do not decode")   \
-    X(ERR_TOO_BIG, "value is over its limit")                  \
-    X(ERR_NOT_FOUND, "no such thing")                          \
-    X(ERR_NOT_LEADER, "this coordinator does not lead")        \
-    X(ERR_BUSY, "queue is full, try again")                    \
-    X(ERR_CONFLICT, "it conflicts with what is there")         \
-    X(ERR_REFUSED, "the other side refused")                   \
-    X(ERR_LOCKED, "another process holds it")                  \
-    X(ERR_FOREIGN, "it belongs to another cluster or version") \
-    X(ERR_TIMEOUT, "it took too long")                         \
-    X(ERR_INVALID, "the request makes no sense")               \
+#define ERR_LIST(X)                                             \
+    X(ERR_OK, "ok")                                             \
+    X(ERR_IO, "disk or network failed")                         \
+    X(ERR_CORRUPT, "stored or received bytes can't be decoded") \
+    X(ERR_TOO_BIG, "value is over its limit")                   \
+    X(ERR_NOT_FOUND, "not found")                               \
+    X(ERR_NOT_LEADER, "this coordinator does not lead")         \
+    X(ERR_BUSY, "the queue is full, try again")                 \
+    X(ERR_CONFLICT, "conflicts with existing data")             \
+    X(ERR_REFUSED, "the other side refused")                    \
+    X(ERR_LOCKED, "another process uses it")                    \
+    X(ERR_FOREIGN, "belongs to another cluster or version")     \
+    X(ERR_TIMEOUT, "it took too long")                          \
+    X(ERR_INVALID, "the request is not valid")                  \
     X(ERR_STOPPED, "shutting down")
 
 enum err {

@@ -17,15 +17,15 @@ static const char *distrust(int fd, bool secret, size_t max)
         return strerror(errno);
     }
     if (!S_ISREG(file.st_mode)) {
-        return "it is no regular file";
+        return "the file is not a regular file";
     }
     if (secret && file.st_uid != geteuid() && file.st_uid != 0) {
-        return "it belongs to another user";
+        return "the file belongs to another user";
     }
     if (secret && (file.st_mode & (S_IWGRP | S_IRWXO)) != 0) {
-        return "others may read or write it: chmod 600";
+        return "others may read or write the file: chmod 600";
     }
-    return (size_t)file.st_size > max ? "it is too large" : NULL;
+    return (size_t)file.st_size > max ? "the file is too large" : NULL;
 }
 
 static const char *read_all(int fd, uint8_t *out, size_t max, size_t *size)

@@ -168,7 +168,7 @@ struct admin *admin_open(const struct admin_where *where)
         .wake = on_wake,
     };
     if (a->wake_fd < 0 || links_open(&a->links, &config, &events) != ERR_OK) {
-        (void)fprintf(stderr, "ringhold: can't open links\n");
+        (void)fprintf(stderr, "ringhold: can't open links to the coordinators\n");
         mem_free(a);
         return NULL;
     }
@@ -304,8 +304,8 @@ Rh__AdminReply *admin_ask(struct admin *a, Rh__Admin *request, uint32_t timeout_
                                                              : a->reason[a->last_down]);
         } else {
             (void)fprintf(stderr,
-                          "ringhold: %zu of %zu coordinators answer, but none leads: is a majority "
-                          "up?\n",
+                          "ringhold: %zu of %zu coordinators answer, but none leads: check that a "
+                          "majority of them runs\n",
                           up,
                           a->count);
         }

@@ -68,8 +68,10 @@ static bool write_file(const char *path, BIO *bio, mode_t mode, bool renew, char
     }
     const int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0) {
-        return pem_explain(
-            why, fresh, errno == EEXIST ? "it is there, and stays" : strerror(errno));
+        return pem_explain(why,
+                           fresh,
+                           errno == EEXIST ? "a file of this name exists and is kept"
+                                           : strerror(errno));
     }
     const bool written = write_all(fd, data, size > 0 ? (size_t)size : 0);
     const int error = errno;
@@ -217,7 +219,7 @@ static bool load(struct authority *a, char why[PEM_WHY_SIZE])
     a->certificate = pem_certificate(bio, &over);
     BIO_free(bio);
     if (a->certificate == NULL || !take_cluster(a)) {
-        return pem_explain(why, path, "it is no certificate of `ringhold tls init`");
+        return pem_explain(why, path, "ca.pem is not a certificate that `ringhold tls init` made");
     }
     path_of(path, a->folder, "ca.key");
     bio = pem_open(path, true, why);
@@ -227,7 +229,7 @@ static bool load(struct authority *a, char why[PEM_WHY_SIZE])
     a->key = pem_key(bio);
     BIO_free(bio);
     if (a->key == NULL || X509_check_private_key(a->certificate, a->key) != 1) {
-        return pem_explain(why, path, "it is not the key of ca.pem");
+        return pem_explain(why, path, "ca.key does not belong to ca.pem");
     }
     return true;
 }
@@ -290,7 +292,7 @@ bool authority_issue(const struct authority *a, const struct subject *subject, u
     char stem[STEM_SIZE];
 
     if (X509_cmp_current_time(X509_get0_notAfter(a->certificate)) <= 0) {
-        return pem_explain(why, a->folder, "the authority has expired: make another");
+        return pem_explain(why, a->folder, "the authority has expired: make another one");
     }
     EVP_PKEY *key = new_key();
     X509 *x = signed_for(a, subject, key, days);

@@ -17,7 +17,7 @@ const char *bearer_read(struct bearer *b, const char *path)
     }
     b->size = strcspn(b->text, "\r\n");
     b->size = b->size < size ? b->size : size;
-    return b->size < BEARER_MIN ? "its first line has less than 16 bytes" : NULL;
+    return b->size < BEARER_MIN ? "the token in its first line is shorter than 16 bytes" : NULL;
 }
 
 bool bearer_is(const struct bearer *b, const char *authorization)

@@ -83,13 +83,13 @@ static void check_count(struct bot *b, const struct response_packet *r, bool lat
 
     if (!number_of(r->payload, &count)) {
         l->wrong++;
-        bot_note(b, "no number answers request", r->request);
+        bot_note(b, "no request number in the answer to request", r->request);
         return;
     }
     if (late) { // saved, from before the later ones
         if (count >= b->count) {
             l->disordered++;
-            bot_note(b, "it ran behind a later one: request", r->request);
+            bot_note(b, "a later request ran first: request", r->request);
         }
         return;
     }
@@ -97,10 +97,14 @@ static void check_count(struct bot *b, const struct response_packet *r, bool lat
     const uint64_t most = least + b->unknown + older_count(b, r->request);
     if (b->counted && count < least) {
         l->lost += least - count;
-        bot_note(b, "the actor has run fewer, says the answer to request", r->request);
+        bot_note(b,
+                 "the actor counts fewer requests than were answered, in the answer to request",
+                 r->request);
     } else if (b->counted && count > most) {
         l->duplicated += count - most;
-        bot_note(b, "the actor has run more, says the answer to request", r->request);
+        bot_note(b,
+                 "the actor counts more requests than were sent, in the answer to request",
+                 r->request);
     }
     b->counted = true;
     b->count = count;
@@ -131,7 +135,7 @@ void bot_judge_answer(struct bot *b, const struct response_packet *r, uint64_t n
     }
     if (i == b->asked_count) {
         l->duplicated++;
-        bot_note(b, "answered, but not waiting: request", r->request);
+        bot_note(b, "an answer without a waiting request: request", r->request);
         return;
     }
     const struct asked a = b->asked[i];
@@ -191,7 +195,7 @@ static void judge_late_push(struct bot *b, uint64_t sequence)
         l->pushes_lost--;
     } else {
         l->pushes_duplicated++;
-        bot_note(b, "it came before: push", sequence);
+        bot_note(b, "received twice: push", sequence);
     }
 }
 
@@ -203,15 +207,15 @@ static void check_number(struct bot *b, struct bytes payload)
 
     if (!number_of(payload, &number)) {
         l->wrong++;
-        bot_note(b, "no number is behind push", b->push - 1);
+        bot_note(b, "no number in push", b->push - 1);
         return;
     }
     if (b->numbered && number > b->number_pushed + 1) {
         l->pushes_lost += number - b->number_pushed - 1;
-        bot_note(b, "by the actor's numbers some are missing before push", b->push - 1);
+        bot_note(b, "by the actor's numbers, pushes are missing before push", b->push - 1);
     } else if (b->numbered && number <= b->number_pushed) {
         l->pushes_duplicated++;
-        bot_note(b, "its number came before: push", b->push - 1);
+        bot_note(b, "received twice, by the actor's number: push", b->push - 1);
     }
     b->numbered = b->kept; // else it counts on while nobody is bound
     b->number_pushed = number;
@@ -234,7 +238,7 @@ void bot_judge_push(struct bot *b, const struct push_packet *p)
     const uint64_t missing = p->sequence - b->push;
     if (missing > 0) {
         l->pushes_lost += missing;
-        bot_note(b, "some are missing before push", p->sequence);
+        bot_note(b, "pushes are missing before push", p->sequence);
     }
     b->numbered = b->numbered && missing == 0;
     b->seen = missing + 1 < SEEN_MAX ? b->seen << (missing + 1) | 1 : 1;

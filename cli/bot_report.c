@@ -43,7 +43,7 @@ void bot_report_text(const struct bots_outcome *o)
 {
     const struct bot_ledger *l = o->ledger;
 
-    (void)printf("%" PRIu64 " logins in %.1f s, the last newcomer after %.1f s; %" PRIu64
+    (void)printf("%" PRIu64 " logins in %.1f s, the last new bot after %.1f s; %" PRIu64
                  " bots at a time\n",
                  l->logins,
                  o->seconds,
@@ -51,7 +51,7 @@ void bot_report_text(const struct bots_outcome *o)
                  l->live_max);
     (void)printf("  lines     %" PRIu64 " attempts (%.0f/s), turned away %" PRIu64
                  ", told to go %" PRIu64 ", kicked %" PRIu64 ", cut %" PRIu64
-                 ", unreachable %" PRIu64 ", dropped by will %" PRIu64 "\n",
+                 ", unreachable %" PRIu64 ", dropped by plan %" PRIu64 "\n",
                  l->attempts,
                  (double)l->attempts / o->seconds,
                  l->turned_away,
@@ -73,7 +73,7 @@ void bot_report_text(const struct bots_outcome *o)
                  o->waiting,
                  l->notified);
     (void)printf(
-        "  pushes    %" PRIu64 ", actors begun afresh %" PRIu64 "\n", l->pushes, l->begun_afresh);
+        "  pushes    %" PRIu64 ", actors started afresh %" PRIu64 "\n", l->pushes, l->begun_afresh);
     put_latency("login", &l->login);
     put_latency("request", &l->latency);
     for (int i = 1; i < BOT_STATUSES; i++) {
@@ -85,11 +85,11 @@ void bot_report_text(const struct bots_outcome *o)
         (void)printf("  the first kick had code %" PRIu32 "\n", l->kick_code);
     }
     if (o->reason[0] != '\0') {
-        (void)printf("  the first that could not connect: %s\n", o->reason);
+        (void)printf("  the first failed connection: %s\n", o->reason);
     }
     put_ledger(l);
     if (l->first[0] != '\0') {
-        (void)printf("  the first that is not clean: %s\n", l->first);
+        (void)printf("  the first fault: %s\n", l->first);
     }
 }
 

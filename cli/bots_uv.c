@@ -443,7 +443,7 @@ bool bots_run(const struct bots_plan *plan,
 
     c->plan = plan;
     if (uv_loop_init(&c->loop) != 0) {
-        (void)snprintf(why, 128, "no event loop");
+        (void)snprintf(why, 128, "can't start the event loop");
         mem_free(c);
         return false;
     }

@@ -119,13 +119,13 @@ static void detail_leases(const struct survey *s, const Rh__AdminReply *ref, cha
     const struct check_leases l = check_leases(s, ref);
 
     if (l.told > 0) {
-        (void)snprintf(out,
-                       size,
-                       "in force at %zu of %zu nodes that own vnodes, the shortest for %" PRIu64
-                       " ms",
-                       l.told,
-                       l.owners,
-                       l.least_us / 1000);
+        (void)snprintf(
+            out,
+            size,
+            "in force at %zu of %zu nodes that own vnodes, the shortest for another %" PRIu64 " ms",
+            l.told,
+            l.owners,
+            l.least_us / 1000);
     } else {
         (void)snprintf(out, size, l.owners > 0 ? "not in force" : "no node owns anything");
     }
@@ -140,7 +140,8 @@ const char *check_detail(const struct survey *s, enum check check, char *out, si
     case CHECK_COORDINATORS:
         (void)snprintf(out,
                        size,
-                       "%zu answer, %u leads in term %" PRIu64 ", one state, number %" PRIu64,
+                       "%zu answer, coordinator %u leads in term %" PRIu64
+                       ", all have one state, number %" PRIu64,
                        t.answers,
                        ref->leader,
                        ref->term,
@@ -155,7 +156,7 @@ const char *check_detail(const struct survey *s, enum check check, char *out, si
     case CHECK_CONFIGURATION:
         (void)snprintf(out,
                        size,
-                       "%zu nodes and %zu gateways have version %" PRIu64 " and its digest",
+                       "%zu nodes and %zu gateways have ring version %" PRIu64 " and its digest",
                        t.nodes,
                        t.gateways,
                        ref->version);
@@ -176,7 +177,7 @@ const char *check_detail(const struct survey *s, enum check check, char *out, si
         detail_leases(s, ref, out, size);
         break;
     case CHECK_DISKS:
-        (void)snprintf(out, size, "no node has seen a number above %" PRIu64, ref->number);
+        (void)snprintf(out, size, "no node has seen a number higher than %" PRIu64, ref->number);
         break;
     }
     return out;

@@ -28,7 +28,7 @@ void check_gateway(const struct survey *s, const Rh__AdminReply *ref, const Rh__
     if (strcmp(p->life, "serving") != 0) {
         f = findings_add(out, CHECK_GATEWAYS);
         check_subject(f, p);
-        finding_what(f, "%s has got no configuration yet", f->subject);
+        finding_what(f, "%s has received no configuration yet", f->subject);
         finding_todo(f, "look at its log");
     }
     for (size_t i = 0; i < p->n_unlinked; i++) {
@@ -46,7 +46,7 @@ void check_gateway(const struct survey *s, const Rh__AdminReply *ref, const Rh__
                      n->member->name,
                      n->member->address,
                      n->vnodes);
-        finding_todo(f, "look at the network between them and at --advertise of the node");
+        finding_todo(f, "check the network between them, and the node's --advertise");
     }
 }
 
@@ -109,7 +109,7 @@ static void find_silent_link(const struct survey *s, const Rh__Inspection *in, s
         finding_subject(f, "gateway %s", link->name);
     }
     finding_what(f, "%s has a link to coordinator %u but does not answer", f->subject, in->id);
-    finding_todo(f, "look at the process: stopped or overloaded?");
+    finding_todo(f, "check whether the process is stopped or overloaded");
 }
 
 /* ---- threads ---- */
@@ -141,7 +141,7 @@ static void find_missing(const struct survey *s, size_t first, size_t end, struc
 
             finding_subject(f, "gateway %s thread %u", p->name, i + 1);
             finding_what(f, "%s of %u has no link to any coordinator", f->subject, p->threads);
-            finding_todo(f, "look at its log, and at the network to the coordinators");
+            finding_todo(f, "look at its log, and check the network to the coordinators");
         }
     }
 }

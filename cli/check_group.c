@@ -31,7 +31,7 @@ static void find_silent(const struct survey *s, struct findings *out)
         finding_subject(f, "coordinator at %s", c->address);
         finding_what(
             f, "%s does not answer%s%s", f->subject, c->why[0] == '\0' ? "" : ": ", c->why);
-        finding_todo(f, "start it; if its folder is lost: docs/recovery.md");
+        finding_todo(f, "start it; if its data folder is lost: docs/recovery.md");
     }
 }
 
@@ -54,7 +54,7 @@ static void find_unlinked(const struct survey *s, const Rh__AdminReply *ref, str
             finding_subject(f, "coordinator %u", voter->id);
             finding_what(
                 f, "coordinator %u (%s) is not linked to the others", voter->id, voter->address);
-            finding_todo(f, "start it; if its folder is lost: docs/recovery.md");
+            finding_todo(f, "start it; if its data folder is lost: docs/recovery.md");
         }
     }
 }
@@ -66,8 +66,10 @@ static void find_leaders(const struct survey *s, const Rh__AdminReply *ref, stru
     if (!ref->leading) {
         f = findings_add(out, CHECK_COORDINATORS);
         finding_subject(f, "the group");
-        finding_what(f, "no coordinator leads: nothing can be changed");
-        finding_todo(f, "start a majority; if it is lost for good: docs/recovery.md");
+        finding_what(f, "no coordinator leads: the fleet can't be changed");
+        finding_todo(f,
+                     "start a majority of the coordinators; if the majority is lost for good: "
+                     "docs/recovery.md");
     }
     for (size_t i = 0; i < s->coordinator_count; i++) {
         const Rh__AdminReply *reply = s->coordinator[i].reply;
@@ -83,7 +85,7 @@ static void find_leaders(const struct survey *s, const Rh__AdminReply *ref, stru
                      ref->term,
                      reply->inspection->id,
                      reply->term);
-        finding_todo(f, "stop coordinator %u, look at its log", reply->inspection->id);
+        finding_todo(f, "stop coordinator %u and look at its log", reply->inspection->id);
     }
 }
 
@@ -98,7 +100,8 @@ static void find_difference(const Rh__AdminReply *ref, const Rh__AdminReply *rep
         f = add_coordinator(out, reply);
         finding_what(
             f, "coordinator %u is of fleet %s, the leader of %s", id, reply->fleet, ref->fleet);
-        finding_todo(f, "stop it: its folder is another fleet's (docs/operating.md#fleets)");
+        finding_todo(
+            f, "stop it: its data folder belongs to another fleet (docs/operating.md#fleets)");
         return;
     }
     if (strcmp(reply->cluster, ref->cluster) != 0 || reply->era != ref->era) {
@@ -110,7 +113,7 @@ static void find_difference(const Rh__AdminReply *ref, const Rh__AdminReply *rep
                      reply->era,
                      ref->cluster,
                      ref->era);
-        finding_todo(f, "stop it; docs/recovery.md, One folder");
+        finding_todo(f, "stop it; see docs/recovery.md, One folder");
         return;
     }
     if (reply->inspection->state == ref->inspection->state) {
@@ -125,18 +128,18 @@ static void find_difference(const Rh__AdminReply *ref, const Rh__AdminReply *rep
                      id,
                      ref->inspection->id,
                      ref->applied_index);
-        finding_todo(f, "stop it; docs/recovery.md, One folder");
+        finding_todo(f, "stop it; see docs/recovery.md, One folder");
     } else {
         finding_mark(f, "%" PRIu64 " %016" PRIx64, reply->applied_index, reply->inspection->state);
         finding_what(f,
-                     "coordinator %u does not keep up: applied %" PRIu64 " of %" PRIu64
+                     "coordinator %u lags behind: it has applied %" PRIu64 " of %" PRIu64
                      ", number %" PRIu64 " of %" PRIu64,
                      id,
                      reply->applied_index,
                      ref->applied_index,
                      reply->number,
                      ref->number);
-        finding_todo(f, "look at its log, its disk and its network");
+        finding_todo(f, "look at its log, and check its disk and its network");
     }
 }
 
@@ -149,13 +152,13 @@ static void find_fault(const Rh__AdminReply *reply, struct findings *out)
         f = add_coordinator(out, reply);
         finding_mark(f, "ring");
         finding_what(f, "coordinator %u's ring contradicts itself: %s", i->id, i->ring_fault);
-        finding_todo(f, "restart it: it reads its folder and refuses what is broken");
+        finding_todo(f, "restart it: at the start it checks its folder and refuses a damaged one");
     }
     if (i->settling) {
         f = add_coordinator(out, reply);
         finding_mark(f, "settling");
-        finding_what(f, "restored from a backup and still settling: no node is served yet");
-        finding_todo(f, "wait; `ringhold status` shows when nodes come back");
+        finding_what(f, "restored from a backup and still settling: no node serves yet");
+        finding_todo(f, "wait; `ringhold status` shows when the nodes serve again");
     }
 }
 
@@ -166,7 +169,7 @@ static struct finding *add_ring(struct findings *out)
     struct finding *f = findings_add(out, CHECK_RING);
 
     finding_subject(f, "the ring");
-    finding_todo(f, "this should be impossible: keep the folders, see docs/recovery.md");
+    finding_todo(f, "this should be impossible: keep the data folders and see docs/recovery.md");
     return f;
 }
 
@@ -250,7 +253,7 @@ static void find_bad_stamps(const Rh__AdminReply *ref, struct findings *out)
             finding_mark(f, "generation %u", v->id);
             finding_what(f,
                          "vnode %u has generation %" PRIu64 ", cold %" PRIu64
-                         " in a ring of version %" PRIu64,
+                         ", higher than the ring's version %" PRIu64,
                          v->id,
                          v->generation,
                          v->cold,
@@ -262,7 +265,8 @@ static void find_bad_stamps(const Rh__AdminReply *ref, struct findings *out)
 
         finding_mark(f, "version");
         finding_what(f,
-                     "its version %" PRIu64 " was never drawn: the highest number is %" PRIu64,
+                     "the ring's version %" PRIu64
+                     " was never drawn: the highest number is %" PRIu64,
                      ref->version,
                      ref->number);
     }
@@ -281,8 +285,8 @@ static void find_nobodys(const Rh__AdminReply *ref, struct findings *out)
         f = add_ring(out);
         finding_mark(f, "nobodys %u", row->from);
         finding_what(f,
-                     "%" PRIu64 " cells of role '%s' (kind %u '%s') are nobody's: %u nodes of it "
-                     "are there, %u are to be",
+                     "%" PRIu64 " cells of role '%s' (kind %u '%s') have no owner: %u nodes of the "
+                     "role run, at least %u are needed",
                      row->nobodys,
                      role_text(row->role),
                      row->kinds[0]->number,

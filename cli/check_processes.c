@@ -31,8 +31,8 @@ static void find_dead(const Rh__NodeRow *n, const char *state, struct findings *
     if (n->vnodes > 0) {
         finding_what(f, "node %s is %s and still owns %u vnodes", name, state, n->vnodes);
         finding_todo(f,
-                     "start it again with its data folder; else other nodes get them when its "
-                     "lease has surely ended");
+                     "start it again with its data folder; otherwise other nodes get the vnodes "
+                     "when its lease has surely ended");
     } else {
         finding_what(f, "node %s is %s; it owns nothing", name, state);
         finding_todo(f, "start it again, or: ringhold node remove %s", name);
@@ -59,13 +59,13 @@ static void find_dead_or_silent(const struct survey *s, const Rh__AdminReply *re
 
         finding_mark(f, "silent %" PRIu64, m->incarnation);
         finding_what(f, "node %s has a link but does not answer: stopped or overloaded?", m->name);
-        finding_todo(f, "look at the process on %s", m->address);
+        finding_todo(f, "check the process on %s", m->address);
         return;
     }
     if (n->heard_us_ago != 0) {
         (void)snprintf(state,
                        sizeof state,
-                       "unreachable (heard of %s ago)",
+                       "unreachable (last heard %s ago)",
                        duration_text(n->heard_us_ago, ago, sizeof ago));
     }
     find_dead(n, state, out);
@@ -80,8 +80,9 @@ static void find_unheard(const Rh__AdminReply *ref, const Rh__InspectAnswer *p,
         struct finding *f = add_node(out, p->name);
 
         finding_mark(f, "unheard");
-        finding_what(f, "node %s answers, but the leader does not hear its renewals", p->name);
-        finding_todo(f, "look at its log: does it know who leads?");
+        finding_what(
+            f, "node %s answers, but the leader does not receive its lease renewals", p->name);
+        finding_todo(f, "look at its log: does it know which coordinator leads?");
     }
 }
 
@@ -95,16 +96,16 @@ static void find_foreign(const Rh__InspectAnswer *p, struct findings *out)
         finding_mark(f, "%" PRIu64, p->incarnation);
         finding_what(f,
                      "node %s: a process of incarnation %" PRIu64
-                     " serves that is no member (any more)",
+                     " serves although it is not a member (any more)",
                      p->name,
                      p->incarnation);
-        finding_todo(f, "end that process; ringhold fix has it exit with 75");
+        finding_todo(f, "end that process; ringhold fix makes it exit with 75");
         check_plan(f, REPAIR_EXIT, p);
     } else if (strcmp(p->life, "joining") == 0) {
         f = add_node(out, p->name);
         finding_mark(f, "joining");
         finding_what(f, "node %s runs, but is not registered", p->name);
-        finding_todo(f, "look at its log: it says why it waits");
+        finding_todo(f, "look at its log, which names the reason");
     }
 }
 
@@ -115,7 +116,7 @@ static struct finding *add_configuration(struct findings *out, const Rh__Inspect
     struct finding *f = findings_add(out, CHECK_CONFIGURATION);
 
     check_subject(f, p);
-    finding_todo(f, "ringhold fix: it fetches the whole configuration again");
+    finding_todo(f, "ringhold fix: the process fetches the whole configuration again");
     check_plan(f, REPAIR_FETCH, p);
     return f;
 }
@@ -132,7 +133,7 @@ static void find_other_version(const Rh__AdminReply *ref, const Rh__InspectAnswe
                  p->version,
                  ref->version);
     if (p->version > ref->version) {
-        finding_todo(f, "the coordinators went back: docs/recovery.md");
+        finding_todo(f, "the coordinators lost committed state: docs/recovery.md");
         f->plan.repair = REPAIR_NONE;
     }
 }
@@ -149,7 +150,7 @@ static void find_other_ring(const Rh__AdminReply *ref, const Rh__InspectAnswer *
         f = add_configuration(out, p);
         finding_mark(f, "%016" PRIx64 "%016" PRIx64, p->ring1, p->ring0);
         finding_what(f,
-                     "%s has another ring than the leader at version %" PRIu64
+                     "%s has a ring that differs from the leader's at version %" PRIu64
                      ": digest %016" PRIx64 "%016" PRIx64,
                      f->subject,
                      p->version,
@@ -159,7 +160,7 @@ static void find_other_ring(const Rh__AdminReply *ref, const Rh__InspectAnswer *
         f = add_configuration(out, p);
         finding_mark(f, "%016" PRIx64, p->members);
         finding_what(f,
-                     "%s has another directory of nodes than the leader at version %" PRIu64,
+                     "%s has a node directory that differs from the leader's at version %" PRIu64,
                      f->subject,
                      p->version);
     }
@@ -204,11 +205,11 @@ static void find_lease(const Rh__AdminReply *ref, const Rh__InspectAnswer *p, st
     f = findings_add(out, CHECK_LEASES);
     finding_subject(f, "node %s", p->name);
     finding_what(f,
-                 "node %s has no lease to work with (%s): nothing runs in its %u vnodes",
+                 "node %s has no valid lease (%s): nothing runs in its %u vnodes",
                  p->name,
                  p->lease_state,
                  n == NULL ? 0 : n->vnodes);
-    finding_todo(f, "look at its way to the leader: network, load, a stopped process");
+    finding_todo(f, "check its connection to the leader: network, load, a stopped process");
 }
 
 /* One node's clock is its own fault, all nodes' is the leader's. */
@@ -280,10 +281,12 @@ static void find_no_leases(const struct survey *s, const Rh__AdminReply *ref, st
     }
     f = findings_add(out, CHECK_LEASES);
     finding_subject(f, "all nodes");
-    finding_what(f,
-                 "no lease is seen to be in force: none of the nodes that own vnodes answers (%zu)",
-                 l.owners);
-    finding_todo(f, "start them again with their data folders, or look at their way to the leader");
+    finding_what(
+        f,
+        "no lease is known to be in force: none of the nodes that own vnodes answers (%zu)",
+        l.owners);
+    finding_todo(
+        f, "start them again with their data folders, or check their connection to the leader");
 }
 
 static void find_disk(const Rh__AdminReply *ref, const Rh__InspectAnswer *p, struct findings *out)
@@ -299,13 +302,13 @@ static void find_disk(const Rh__AdminReply *ref, const Rh__InspectAnswer *p, str
     finding_mark(f, "%" PRIu64 " %" PRIu64, p->disk_era, top);
     finding_what(f,
                  "node %s has seen number %" PRIu64 " of era %" PRIu64
-                 "; the coordinators are at %" PRIu64 " of %" PRIu64 ": they went back",
+                 "; the coordinators are at %" PRIu64 " of %" PRIu64 ": they lost committed state",
                  p->name,
                  top,
                  p->disk_era,
                  ref->number,
                  ref->era);
-    finding_todo(f, "stop the coordinators; docs/recovery.md");
+    finding_todo(f, "stop the coordinators; see docs/recovery.md");
 }
 
 void check_processes(const struct survey *s, const Rh__AdminReply *ref, struct findings *out)

@@ -38,7 +38,7 @@ static void find_stuck(const Rh__AdminReply *ref, const Rh__TxnRow *t, struct fi
     f = findings_add(out, CHECK_TRANSACTIONS);
     finding_subject(f, "transaction %" PRIu64, t->txn);
     finding_what(f,
-                 "transaction %" PRIu64 " is in doubt for %s; it waits %s",
+                 "transaction %" PRIu64 " has been in doubt for %s; it waits %s",
                  t->txn,
                  duration_text(age_us, age, sizeof age),
                  t->waiting_for[0] == '\0' ? "for a leader" : t->waiting_for);
@@ -76,7 +76,7 @@ static void find_hold(const Rh__AdminReply *ref, const Rh__InspectAnswer *p,
         finding_todo(f, "ringhold txn show %" PRIu64 "; ringhold fix aborts it", hold->txn);
         f->plan.repair = REPAIR_ABORT;
     } else {
-        finding_todo(f, "ringhold fix: it is told once more what became of it");
+        finding_todo(f, "ringhold fix: the node is told the outcome again");
         check_plan(f, REPAIR_OUTCOME, p);
     }
     f->plan.txn = hold->txn;
@@ -103,7 +103,7 @@ static void find_strays(const Rh__InspectAnswer *p, struct findings *out)
                  p->name,
                  p->strays,
                  vnode);
-    finding_todo(f, "ringhold fix: it stops them");
+    finding_todo(f, "ringhold fix: the node stops them");
     check_plan(f, REPAIR_STRAYS, p);
 }
 
@@ -163,7 +163,9 @@ static void find_twice(const Rh__InspectAnswer *a, const Rh__InspectAnswer *b, s
                  b->name,
                  id_text(first, id),
                  first->kind);
-    finding_todo(f, "what is said of the ring and the strays of these nodes comes first");
+    finding_todo(
+        f,
+        "first do what is said about the ring and the actors outside their vnodes of these nodes");
 }
 
 void check_txns(const struct survey *s, const Rh__AdminReply *ref, struct findings *out)

@@ -128,39 +128,42 @@ int cmd_bench(int argc, char **argv)
         option_number("connections",
                       &load.connections,
                       (struct option_range){1, CONNECTIONS_MAX},
-                      "clients at once (64)"),
+                      "number of clients (64)"),
         option_number("depth",
                       &load.depth,
                       (struct option_range){1, DEPTH_MAX},
-                      "closed loop: requests of each that are under way (16)"),
+                      "closed loop: requests in flight per client (16)"),
         option_number("rate",
                       &load.rate,
                       (struct option_range){1, RATE_MAX},
-                      "open loop: so many requests a second, whatever the answers do; latency "
-                      "counts from when one was due"),
-        option_switch("poisson", &load.poisson, "open loop: they come at random, not evenly"),
-        option_number(
-            "ids", &load.ids, (struct option_range){1, IDS_MAX}, "entities, by random (10000)"),
+                      "open loop: send this many requests a second, however slow the answers are; "
+                      "latency counts from when a request was due"),
+        option_switch(
+            "poisson", &load.poisson, "open loop: random (Poisson) instead of even intervals"),
+        option_number("ids",
+                      &load.ids,
+                      (struct option_range){1, IDS_MAX},
+                      "number of entities, chosen at random (10000)"),
         option_number(
             "size", &load.size, (struct option_range){0, SIZE_MAX_BYTES}, "payload's bytes (64)"),
         option_number("kind",
                       &load.kind,
                       (struct option_range){0, KIND_MAX},
-                      "of the entities (0); it should take any payload, as `echo` does"),
-        option_number("seconds",
-                      &load.seconds,
-                      (struct option_range){1, SECONDS_MAX},
-                      "that are measured (5)"),
+                      "bytes of each request's payload (0); the actor should take any payload, as "
+                      "`echo` does"),
+        option_number(
+            "seconds", &load.seconds, (struct option_range){1, SECONDS_MAX}, "measured time (5)"),
         option_time("warm-up",
                     &load.warm_up_ms,
                     (struct option_range){0, WARM_UP_MAX_MS},
-                    "before, which is not (1s)"),
-        option_switch("json", &json, "one JSON object; latencies in microseconds"),
+                    "unmeasured time before it (1s)"),
+        option_switch("json", &json, "print one JSON object; latencies in microseconds"),
         {0},
     };
     const struct command command = {
         .name = "bench",
-        .summary = "Load a gateway's --frames address with requests; say how fast it answers.",
+        .summary =
+            "Load a gateway's --frames address with requests and report how fast it answers.",
         .arguments = "HOST:PORT",
         .options = options,
         .arguments_min = 1,

@@ -95,7 +95,8 @@ static bool take_check(const struct bot_words *w, enum bot_check *out)
             return true;
         }
     }
-    (void)fprintf(stderr, "ringhold bot: --check: '%s' is not none, echo or count\n", w->check);
+    (void)fprintf(
+        stderr, "ringhold bot: --check: '%s' is not one of none, echo, count\n", w->check);
     return false;
 }
 
@@ -107,7 +108,7 @@ static bool take_keys(struct bot_words *w, struct bots_config *bots)
         return true;
     }
     if (!hello_name_is_valid(w->cluster)) {
-        (void)fprintf(stderr, "ringhold bot: --cluster: '%s' is no name\n", w->cluster);
+        (void)fprintf(stderr, "ringhold bot: --cluster: '%s' is not a valid name\n", w->cluster);
         return false;
     }
     if (!keyring_load(w->keys, &w->ring, why)) {
@@ -184,7 +185,7 @@ static bool take_script(struct bot_words *w)
 
     if (text == NULL) {
         (void)fprintf(stderr,
-                      "ringhold bot: %s: can't be read, or is no text of at most %d bytes\n",
+                      "ringhold bot: %s: can't be read, or is not a text of at most %d bytes\n",
                       w->script_path,
                       SCRIPT_SIZE_MAX);
         return false;
@@ -237,101 +238,110 @@ static void add_players(struct options *t, struct bot_words *w, struct bots_conf
                       option_number("rate",
                                     &c->rate,
                                     (struct option_range){0, RATE_MAX},
-                                    "of them that log in a second (0: all at once)"));
+                                    "new bots that log in per second (0: all at once)"));
     (void)options_add(
         t,
-        option_time("ask", &w->ask_ms, any_time, "each asks its actor so often; 0ms: never (1s)"));
+        option_time(
+            "ask", &w->ask_ms, any_time, "each bot asks its actor this often; 0ms: never (1s)"));
     (void)options_add(t,
                       option_number("size",
                                     &c->size,
                                     (struct option_range){0, SIZE_MAX_BYTES},
-                                    "bytes of a request, at least those of its number (0)"));
-    (void)options_add(t,
-                      option_number("drop",
-                                    &w->drop_percent,
-                                    (struct option_range){0, 100 * 60},
-                                    "percent of the bots that drop the line each minute (0)"));
+                                    "bytes of a request; the request's number always fits (0)"));
     (void)options_add(
-        t, option_time("away", &w->away_ms, any_time, "and come back after so long at most (1s)"));
+        t,
+        option_number("drop",
+                      &w->drop_percent,
+                      (struct option_range){0, 100 * 60},
+                      "percent of the bots that drop their connection each minute (0)"));
     (void)options_add(
-        t, option_time("stay", &w->stay_ms, any_time, "a bot is through after so long (never)"));
-    (void)options_add(t,
-                      option_switch("once", &c->once, "a bot that is turned away is through, too"));
-    (void)options_add(t,
-                      option_switch("no-bind", &w->no_bind, "they are not bound to their actors"));
+        t,
+        option_time("away",
+                    &w->away_ms,
+                    any_time,
+                    "a bot that dropped its connection comes back within this time (1s)"));
+    (void)options_add(
+        t, option_time("stay", &w->stay_ms, any_time, "a bot leaves after this time (never)"));
+    (void)options_add(
+        t, option_switch("once", &c->once, "a bot that is turned away does not try again"));
+    (void)options_add(
+        t, option_switch("no-bind", &w->no_bind, "do not bind the bots to their actors"));
     (void)options_add(t,
                       option_switch("no-keep",
                                     &w->no_keep,
-                                    "a line that drops ends the session: it is not resumed"));
-    (void)options_add(t,
-                      option_text("script",
-                                  "FILE",
-                                  w->script_path,
-                                  sizeof w->script_path,
-                                  "what each does, instead of --ask, --drop, --away and --stay: "
-                                  "docs/bots.md"));
-    (void)options_add(t,
-                      option_text("play",
-                                  "TEXT",
-                                  w->play,
-                                  sizeof w->play,
-                                  "the same, here: 'request hi every 1s; wait 10s; leave'"));
+                                    "a dropped connection ends the session: do not resume it"));
+    (void)options_add(
+        t,
+        option_text(
+            "script",
+            "FILE",
+            w->script_path,
+            sizeof w->script_path,
+            "what each bot does, instead of --ask, --drop, --away and --stay: docs/bots.md"));
+    (void)options_add(
+        t,
+        option_text("play",
+                    "TEXT",
+                    w->play,
+                    sizeof w->play,
+                    "the same as --script, given here: 'request hi every 1s; wait 10s; leave'"));
 }
 
 static void add_rest(struct options *t, struct bot_words *w, struct bots_plan *plan)
 {
     (void)options_add(
         t,
-        option_number("kind", &w->kind, (struct option_range){0, KIND_MAX}, "of their actors (0)"));
+        option_number(
+            "kind", &w->kind, (struct option_range){0, KIND_MAX}, "kind of their actors (0)"));
     (void)options_add(t,
                       option_text("prefix",
                                   "TEXT",
                                   plan->bots.prefix,
                                   sizeof plan->bots.prefix,
-                                  "of their ids, before a number (bot-)"));
+                                  "prefix of their ids, before a number (bot-)"));
+    (void)options_add(t,
+                      option_text("check",
+                                  "WHAT",
+                                  w->check,
+                                  sizeof w->check,
+                                  "what the actors answer: the request (echo), the number of "
+                                  "requests they ran, in digits (count), or anything (none)"));
     (void)options_add(
         t,
-        option_text("check",
-                    "WHAT",
-                    w->check,
-                    sizeof w->check,
-                    "the actors answer what they got (echo), how many requests they have run, in "
-                    "digits (count), or anything (none)"));
-    (void)options_add(t,
-                      option_text("keys",
-                                  "FILE",
-                                  w->keys,
-                                  sizeof w->keys,
-                                  "the gateways' --auth-keys: each bot makes itself a token"));
+        option_text("keys",
+                    "FILE",
+                    w->keys,
+                    sizeof w->keys,
+                    "the gateways' --auth-keys: each bot makes its own token with it"));
     (void)options_add(t,
                       option_text("cluster",
                                   "NAME",
                                   w->cluster,
                                   sizeof w->cluster,
-                                  "whose gateways the tokens are for (ringhold)"));
+                                  "the cluster that the tokens are for (ringhold)"));
     (void)options_add(
         t,
-        option_time("time",
-                    &plan->time_ms,
-                    (struct option_range){0, TIME_MAX_MS},
-                    "the bots stop after so long (10s; with --stay or --once, when all "
-                    "are through)"));
+        option_time(
+            "time",
+            &plan->time_ms,
+            (struct option_range){0, TIME_MAX_MS},
+            "the bots stop after this time (10s; with --stay or --once, when all have left)"));
+    (void)options_add(t,
+                      option_number("sources",
+                                    &plan->sources,
+                                    (struct option_range){0, 60000},
+                                    "connect from this many loopback addresses, from 127.0.1.1 on: "
+                                    "for more connections than one address has ports (0)"));
     (void)options_add(
         t,
-        option_number("sources",
-                      &plan->sources,
-                      (struct option_range){0, 60000},
-                      "connect from so many loopback addresses, 127.0.1.1 and on: for "
-                      "more connections than one address has ports (0)"));
-    (void)options_add(t,
-                      option_number("open",
-                                    &plan->open_max,
-                                    (struct option_range){0, COUNT_MAX},
-                                    "connections at a time (0: as many files as there may be)"));
-    (void)options_add(t,
-                      option_switch("quiet", &w->quiet, "no line each second on standard error"));
+        option_number("open",
+                      &plan->open_max,
+                      (struct option_range){0, COUNT_MAX},
+                      "connections at a time (0: as many as the limit of open files allows)"));
     (void)options_add(
-        t, option_switch("json", &w->json, "one JSON object; latencies in microseconds"));
+        t, option_switch("quiet", &w->quiet, "no progress line each second on standard error"));
+    (void)options_add(
+        t, option_switch("json", &w->json, "print one JSON object; latencies in microseconds"));
 }
 
 int cmd_bot(int argc, char **argv)
@@ -344,11 +354,12 @@ int cmd_bot(int argc, char **argv)
     struct options options = {0};
     const struct command command = {
         .name = "bot",
-        .summary =
-            "Play thousands of players on gateways' --frames addresses: log in, ask, be pushed "
-            "to, drop the line, come back and resume; keep a ledger.",
+        .summary = "Play thousands of players on gateways' --frames addresses: they log in, send "
+                   "requests, receive pushes, drop the connection, come back and resume; check "
+                   "every answer and push.",
         .arguments = "HOST:PORT[,HOST:PORT...]",
-        .details = "Exit 2: the ledger is not clean, an answer is missing, or nobody got in.",
+        .details = "Exit code 2: an answer or push was lost, doubled, reordered or wrong, or no "
+                   "bot could log in.",
         .options = options.row,
         .arguments_min = 1,
         .arguments_max = 1,

@@ -15,13 +15,13 @@ int cmd_check(int argc, char **argv)
         option_number("settle-ms",
                       &settle_ms,
                       (struct option_range){0, SETTLE_MAX_MS},
-                      "a finding counts when it stands for so long (3000)");
+                      "report a finding when it has lasted this long (3000)");
     const struct command command = {
         .name = "check",
-        .summary = "Ask every process how it is; say what is wrong and what to do about it.",
+        .summary = "Ask every process for its state; say what is wrong and what to do about it.",
         .arguments = "",
         .details = "Asks all coordinators, and through them every node and gateway.\n"
-                   "Exit code: 0 all is well, 2 problems found, 1 nobody could be asked.\n"
+                   "Exit code: 0 all is well, 2 problems found, 1 no process could be asked.\n"
                    "`ringhold fix --dry-run` shows which of the problems it can repair.",
         .options = query_options(&q, &settle),
     };

@@ -64,7 +64,7 @@ static bool find_sections(const char *path, struct sections *s)
             return true;
         }
     }
-    (void)fprintf(stderr, "ringhold config: %s: no key in it\n", path);
+    (void)fprintf(stderr, "ringhold config: %s: it sets no key\n", path);
     return false;
 }
 
@@ -106,18 +106,18 @@ int cmd_config(int argc, char **argv)
     static const struct option none[] = {{0}};
     static const struct command check = {
         .name = "config check",
-        .summary = "Would the daemons start with the sections of this file?",
+        .summary = "Check that the daemons would start with the sections of this file.",
         .arguments = "FILE",
-        .details = "What is wrong is named with its line, and the exit code is 1. The environment "
-                   "counts\nas it does for the daemon (RINGHOLD_NODE_NAME=… and so on).",
+        .details = "Each fault is reported with its line, and the exit code is then 1. Environment "
+                   "variables\ncount as they do for the daemon (RINGHOLD_NODE_NAME=… and so on).",
         .options = none,
         .arguments_min = 1,
         .arguments_max = 1,
     };
     static const struct command print = {
         .name = "config print",
-        .summary = "Every option of the daemons that this file has sections for: its value, and "
-                   "whether the file, the environment or the default says so.",
+        .summary = "Print every option of the daemons that this file has sections for: its value, "
+                   "and whether the file, the environment or the default set it.",
         .arguments = "FILE",
         .options = none,
         .arguments_min = 1,

@@ -57,11 +57,12 @@ static bool settle(struct conform_words *w)
     memcpy(t->id, w->id, t->id_size);
     read_token(t);
     if (t->id_size == 0) {
-        (void)fprintf(stderr, "ringhold conform: --id has 1 to 255 bytes\n");
+        (void)fprintf(stderr, "ringhold conform: --id: an id has 1 to 255 bytes\n");
         return false;
     }
     if (!hello_name_is_valid(t->cluster)) {
-        (void)fprintf(stderr, "ringhold conform: --cluster: '%s' is no name\n", t->cluster);
+        (void)fprintf(
+            stderr, "ringhold conform: --cluster: '%s' is not a valid name\n", t->cluster);
         return false;
     }
     if (t->where.encrypted) {
@@ -137,16 +138,17 @@ static int run(struct conform_words *w)
     return t.failed == 0 ? 0 : 2;
 }
 
-static const char details[] =
-    "HOST:PORT is a gateway's --frames, ws://HOST:PORT/ its --ws: then each packet is a message, "
-    "and\n"
-    "frames that break the rules are tried as well. tls:// and wss:// are the same encrypted,\n"
-    "skynet:// is its --skynet.\n"
-    "Plays each vector on a connection of its own and prints a line of TAP for it. Some ask an\n"
-    "entity of yours: its actor gets a few hundred requests, and binds. Where the gateway wants\n"
-    "an auth, give --token, or the --keys that it was given: then --id and --kind are the "
-    "token's.\n"
-    "Exit code: 0 all right, 2 a vector failed, 1 it could not begin.";
+static const char details[] = "HOST:PORT is a gateway's --frames, ws://HOST:PORT/ its --ws (each "
+                              "packet is then a message, and\n"
+                              "frames that break the rules are tried as well), skynet:// its "
+                              "--skynet. tls:// and wss:// are\n"
+                              "the same over TLS. Plays each vector on a connection of its own and "
+                              "prints a line of TAP for it.\n"
+                              "Some vectors ask an entity of yours: its actor gets a few hundred "
+                              "requests, and binds. If the\n"
+                              "gateway asks for a token, give --token, or its --keys: --id and "
+                              "--kind must then be the token's.\n"
+                              "Exit code: 0 all passed, 2 a vector failed, 1 it could not begin.";
 
 int cmd_conform(int argc, char **argv)
 {
@@ -159,42 +161,45 @@ int cmd_conform(int argc, char **argv)
                     "TOKEN",
                     w.target.token,
                     sizeof w.target.token,
-                    "shown in an auth; - reads it from stdin"),
+                    "the token to log in with; - reads it from stdin"),
         option_text("keys",
                     "FILE",
                     w.keys,
                     sizeof w.keys,
-                    "the gateway's secrets: tokens are made here, bad ones too"),
+                    "the gateway's --auth-keys: make tokens here, bad ones too"),
         option_text("cluster",
                     "NAME",
                     w.target.cluster,
                     sizeof w.target.cluster,
-                    "whose gateway it is, for tokens (ringhold)"),
-        option_text("id", "ID", w.id, sizeof w.id, "the entity that is asked (conform)"),
+                    "the gateway's cluster, for tokens (ringhold)"),
+        option_text("id", "ID", w.id, sizeof w.id, "the entity to ask (conform)"),
         option_number("kind", &w.kind, (struct option_range){0, UINT16_MAX}, "its kind (0)"),
         option_time("timeout",
                     &w.target.timeout_ms,
                     (struct option_range){TIMEOUT_MIN_MS, TIMEOUT_MAX_MS},
-                    "how long an answer may take (15s)"),
+                    "how long to wait for an answer (15s)"),
         option_text("ca",
                     "FILE",
                     w.ca,
                     sizeof w.ca,
                     "certificates (PEM) that tls:// and wss:// trust (the system's)"),
-        option_switch("insecure-tls", &w.insecure, "trust whoever answers there"),
+        option_switch("insecure-tls", &w.insecure, "do not check the gateway's certificate"),
         option_text("pushes",
                     "TEXT",
                     w.target.pushes,
                     sizeof w.target.pushes,
-                    "a request's payload upon which its actor pushes"),
-        option_switch("slow", &w.target.slow, "also what takes the gateway's own times: minutes"),
-        option_text("only", "TEXT", w.only, sizeof w.only, "vectors with this in their name"),
-        option_switch("list", &w.list, "print the vectors, ask nobody"),
+                    "a request payload that makes the actor push"),
+        option_switch("slow",
+                      &w.target.slow,
+                      "also try what waits for the gateway's own time limits: takes minutes"),
+        option_text(
+            "only", "TEXT", w.only, sizeof w.only, "play only vectors with this in their name"),
+        option_switch("list", &w.list, "print the vectors; connect to nothing"),
         {0},
     };
     const struct command command = {
         .name = "conform",
-        .summary = "Try what the clients' protocol says, on a live gateway.",
+        .summary = "Check that a live gateway keeps the client protocol.",
         .arguments = "HOST:PORT|tls://HOST:PORT|ws[s]://HOST:PORT[/PATH]|skynet://HOST:PORT",
         .details = details,
         .options = options,
@@ -218,10 +223,10 @@ int cmd_conform(int argc, char **argv)
         return 1;
     }
     if (where_parse(arguments[0], &w.target.where) != ERR_OK) {
-        (void)fprintf(stderr,
-                      "ringhold conform: '%s' is none of HOST:PORT, ws://HOST:PORT/PATH, "
-                      "skynet://HOST:PORT\n",
-                      arguments[0]);
+        (void)fprintf(
+            stderr,
+            "ringhold conform: '%s' is not HOST:PORT, ws://HOST:PORT/PATH or skynet://HOST:PORT\n",
+            arguments[0]);
         return 1;
     }
     return settle(&w) ? run(&w) : 1;

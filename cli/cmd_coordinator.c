@@ -36,12 +36,15 @@ static bool parse_peers(const char *text, struct coordinator_options *o)
         }
         for (size_t i = 0; i < o->voter_count; i++) {
             if (o->voter[i] == id) {
-                fault_print("coordinator", "--peers: id %lu twice", id);
+                fault_print("coordinator", "--peers: id %lu is given twice", id);
                 return false;
             }
             if (strcmp(o->address[i], end + 1) == 0) {
-                fault_print(
-                    "coordinator", "--peers: %s is both %lu and %lu", end + 1, o->voter[i], id);
+                fault_print("coordinator",
+                            "--peers: %s is given for both %lu and %lu",
+                            end + 1,
+                            o->voter[i],
+                            id);
                 return false;
             }
         }
@@ -51,7 +54,8 @@ static bool parse_peers(const char *text, struct coordinator_options *o)
         text += *text == ',' ? 1 : 0;
     }
     if (*text != '\0') {
-        fault_print("coordinator", "--peers: '%s' is not ID=HOST:PORT[,…], 1, 3 or 5", text);
+        fault_print(
+            "coordinator", "--peers: '%s' is not ID=HOST:PORT[,…] with 1, 3 or 5 entries", text);
         return false;
     }
     return true;
@@ -93,7 +97,7 @@ static bool check(struct coordinator_options *o, const char *peers, const struct
     }
     if (!o->joining && o->voter_count != 1 && o->voter_count != 3 && o->voter_count != 5) {
         fault_print(
-            "coordinator", "--peers: %zu coordinators; 1, 3 or 5 make sense", o->voter_count);
+            "coordinator", "--peers: %zu coordinators; a group has 1, 3 or 5", o->voter_count);
         return false;
     }
     if (o->heartbeat_ms * 2 > o->election_ms) {
@@ -120,7 +124,7 @@ static struct option lease_option(struct lease_times *t)
     return option_time("lease",
                        &t->lease_ms,
                        (struct option_range){LEASE_MS_MIN, LEASE_MS_MAX},
-                       "a node that nobody hears of serves no longer than this (3s)");
+                       "a node that has lost contact serves no longer than this (3s)");
 }
 
 static struct option margin_option(struct lease_times *t)
@@ -128,17 +132,17 @@ static struct option margin_option(struct lease_times *t)
     return option_time("lease-margin",
                        &t->margin_ms,
                        (struct option_range){10, LEASE_MS_MAX},
-                       "others take over so much later: for clocks that run slow (lease / 10)");
+                       "added to the lease before other nodes take over, against clocks that run "
+                       "slow (lease / 10)");
 }
 
 static struct option suspect_option(struct lease_times *t)
 {
-    return option_time(
-        "suspect",
-        &t->suspect_ms,
-        (struct option_range){10, LEASE_MS_MAX},
-        "a node silent for so long takes part in nothing new, until it is heard of or its "
-        "lease is over (lease / 2)");
+    return option_time("suspect",
+                       &t->suspect_ms,
+                       (struct option_range){10, LEASE_MS_MAX},
+                       "a node silent for this long takes part in nothing new, until it is heard "
+                       "again or its lease is over (lease / 2)");
 }
 
 static bool take_times(struct coordinator_options *o, const struct lease_times *t)
@@ -188,15 +192,15 @@ static void name_folder(struct coordinator_options *o)
 static struct option adopt_option(bool *adopt)
 {
     return option_switch(
-        "adopt", adopt, "my folder is a copy of another coordinator's: make it mine, then exit");
+        "adopt", adopt, "adopt a copy of another coordinator's folder as this one's, then exit");
 }
 
 static struct option join_option(bool *joining)
 {
     return option_switch("join-group",
                          joining,
-                         "my folder is new: wait for `ringhold coordinators` to take me into a "
-                         "group that is there");
+                         "the folder is new: wait for `ringhold coordinators` to take this "
+                         "coordinator into a running group");
 }
 
 static struct option least_option(char *text, size_t size)
@@ -205,8 +209,8 @@ static struct option least_option(char *text, size_t size)
                        "[ROLE=]N",
                        text,
                        size,
-                       "nodes of a role that are to be there before any gets ids for the first "
-                       "time; may be repeated (1)");
+                       "nodes of a role that must be registered before any of them gets ids for "
+                       "the first time; may be repeated (1)");
 }
 
 /* Lines of "ROLE=N", or "N" for the default role. Prints what is wrong. */
@@ -240,7 +244,7 @@ static bool take_least(struct coordinator_config *config, const char *text)
         for (size_t i = 0; i < config->least_count; i++) {
             if (strcmp(config->least[i].role, least->role) == 0) {
                 fault_print("coordinator",
-                            "--min-members: role %s is there twice",
+                            "--min-members: role %s is given twice",
                             least->role[0] == '\0' ? "default" : least->role);
                 return false;
             }
@@ -274,7 +278,7 @@ static struct option peers_option(char *peers, size_t size)
                        "ID=HOST:PORT,...",
                        peers,
                        size,
-                       "all coordinators, me included; none: I am alone");
+                       "all coordinators, this one included; none: it is the only one");
 }
 
 struct coordinator_settings {
@@ -294,47 +298,47 @@ static void add_self(struct options *t, struct coordinator_settings *c)
     struct coordinator_options *o = &c->o;
 
     (void)options_add(
-        t,
-        option_number(
-            "id", &o->id, (struct option_range){1, 255}, "which of the coordinators I am (1)"));
+        t, option_number("id", &o->id, (struct option_range){1, 255}, "this coordinator's id (1)"));
     (void)options_add(
         t,
         option_text(
             "cluster", "NAME", o->cluster, sizeof o->cluster, "the cluster's name (ringhold)"));
     (void)options_add(t, peers_option(c->peers, sizeof c->peers));
-    (void)options_add(t,
-                      option_text("listen",
-                                  "HOST:PORT",
-                                  o->listen,
-                                  sizeof o->listen,
-                                  "where I take links (my entry of --peers, or 127.0.0.1:7400)"));
+    (void)options_add(
+        t,
+        option_text("listen",
+                    "HOST:PORT",
+                    o->listen,
+                    sizeof o->listen,
+                    "address for links (this coordinator's entry of --peers, or 127.0.0.1:7400)"));
     (void)options_add(
         t,
         option_text(
-            "data", "DIR", o->data, sizeof o->data, "my folder (ringhold-data/coordinator-N)"));
+            "data", "DIR", o->data, sizeof o->data, "data folder (ringhold-data/coordinator-N)"));
 }
 
 static void add_ring(struct options *t, struct coordinator_settings *c)
 {
     struct coordinator_config *machine = &c->o.machine;
 
-    (void)options_add(t,
-                      option_number("vnodes",
-                                    &machine->vnodes_per_weight,
-                                    (struct option_range){1, 1024},
-                                    "vnodes per unit of weight, when the ring is made (64)"));
+    (void)options_add(
+        t,
+        option_number("vnodes",
+                      &machine->vnodes_per_weight,
+                      (struct option_range){1, 1024},
+                      "vnodes per unit of weight; takes effect when the ring is made (64)"));
     (void)options_add(
         t,
         option_number("grid",
                       &c->grid,
                       (struct option_range){RING_GRID_MIN, RING_GRID_MAX},
-                      "2^N cells, for ever: at least 4 a vnode; when the ring is made (16)"));
-    (void)options_add(
-        t,
-        option_reloads(option_number("prepare-ms",
-                                     &machine->prepare_ms,
-                                     (struct option_range){100, 3600000},
-                                     "a transaction not prepared by then is aborted (8000)")));
+                      "2^N cells, fixed when the ring is made: at least 4 per vnode (16)"));
+    (void)options_add(t,
+                      option_reloads(option_number(
+                          "prepare-ms",
+                          &machine->prepare_ms,
+                          (struct option_range){100, 3600000},
+                          "abort a transaction that is not prepared after this time (8000)")));
     (void)options_add(t, option_reloads(least_option(c->least, sizeof c->least)));
     (void)options_add(t, lease_option(&c->times));
     (void)options_add(t, margin_option(&c->times));
@@ -347,12 +351,12 @@ static void add_raft(struct options *t, struct coordinator_options *o)
                       option_number("election-ms",
                                     &o->election_ms,
                                     (struct option_range){50, 60000},
-                                    "election time-out (500)"));
+                                    "election timeout (500)"));
     (void)options_add(t,
                       option_number("heartbeat-ms",
                                     &o->heartbeat_ms,
                                     (struct option_range){5, 10000},
-                                    "of the leader (50)"));
+                                    "the leader's heartbeat interval (50)"));
     (void)options_add(t, snapshot_option(&o->snapshot_entries));
     (void)options_add(t, readmit_option(&o->readmit));
     (void)options_add(t, adopt_option(&o->adopt));

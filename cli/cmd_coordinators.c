@@ -21,9 +21,9 @@ struct wishes {
 };
 
 static const char details[] =
-    "A new coordinator is started first, with an id that was never used, an empty folder\n"
-    "and --join-group. A majority of the new set must be there. Leadership changes, in\n"
-    "about a second. docs/operating.md has the procedures.";
+    "Start a new coordinator first, with an id that was never used, an empty folder and\n"
+    "--join-group. A majority of the new set must be running. Leadership moves to the new\n"
+    "set within about a second. docs/operating.md has the procedures.";
 
 /* Ask with this set; none: only look. Owned reply; NULL after printing why not. */
 static Rh__AdminReply *ask(const struct query *q, const struct wishes *w)
@@ -115,7 +115,7 @@ static int list(int argc, char **argv)
     struct rows r;
     const struct command command = {
         .name = "coordinators list",
-        .summary = "The coordinators that vote, as their leader sees them.",
+        .summary = "List the coordinators that vote, as their leader sees them.",
         .arguments = "",
         .options = query_options(&q, NULL),
     };
@@ -150,14 +150,26 @@ struct verb {
 };
 
 static const struct verb verbs[] = {
-    {"set", "coordinators set", "These coordinators and no others.", "ID=HOST:PORT,...", 1},
-    {"add", "coordinators add", "More coordinators: 3 of 1, 5 of 3.", "ID=HOST:PORT,...", 1},
+    {"set",
+     "coordinators set",
+     "Make these coordinators, and no others, the group.",
+     "ID=HOST:PORT,...",
+     1},
+    {"add",
+     "coordinators add",
+     "Add coordinators: from 1 to 3, from 3 to 5.",
+     "ID=HOST:PORT,...",
+     1},
     {"replace",
      "coordinators replace",
-     "Another one in the place of one that is lost.",
+     "Put a new coordinator in the place of one that is lost.",
      "OLD-ID NEW-ID=HOST:PORT",
      2},
-    {"remove", "coordinators remove", "Fewer coordinators: 3 of 5, 1 of 3.", "ID,...", 1},
+    {"remove",
+     "coordinators remove",
+     "Remove coordinators: from 5 to 3, from 3 to 1.",
+     "ID,...",
+     1},
 };
 
 static bool make(const struct query *q, const struct verb *verb, struct wishes *w)
@@ -197,7 +209,9 @@ static int change(int argc, char **argv, const struct verb *verb)
         return 1;
     }
     if (w.count == 0) {
-        (void)fprintf(stderr, "ringhold coordinators: that would leave none\n");
+        (void)fprintf(
+            stderr,
+            "ringhold coordinators: this would remove all coordinators; at least 1 must stay\n");
         return 1;
     }
     Rh__AdminReply *reply = ask(&q, &w);

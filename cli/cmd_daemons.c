@@ -14,9 +14,8 @@ int cmd_daemons(int argc, char **argv)
         .name = "daemons",
         .summary = "Change how many actors a set of daemons has, while the fleet runs.",
         .arguments = "NAME COUNT",
-        .details =
-            "NAME is that of the kind: `ringhold status` lists it. More ones start at once; of\n"
-            "fewer, those with the highest numbers end.",
+        .details = "NAME is the kind's name: `ringhold status` lists it. New actors start at once; "
+                   "when COUNT is\nlower, the actors with the highest numbers end.",
         .options = query_options(&q, NULL),
         .arguments_min = 2,
         .arguments_max = 2,
@@ -31,7 +30,8 @@ int cmd_daemons(int argc, char **argv)
     }
     const unsigned long count = strtoul(q.arguments[1], &end, 10);
     if (q.arguments[1][0] < '0' || q.arguments[1][0] > '9' || *end != '\0' || count > DAEMONS_MAX) {
-        (void)fprintf(stderr, "ringhold daemons: COUNT is a number from 0 to %d\n", DAEMONS_MAX);
+        (void)fprintf(
+            stderr, "ringhold daemons: COUNT must be a number from 0 to %d\n", DAEMONS_MAX);
         return 1;
     }
     Rh__AdminDaemons what = RH__ADMIN_DAEMONS__INIT;

@@ -29,7 +29,8 @@ static bool open_history(struct demo *d)
         return true;
     }
     if (access(d->history_path, F_OK) == 0) {
-        (void)fprintf(stderr, "ringhold demo: %s is there already\n", d->history_path);
+        (void)fprintf(
+            stderr, "ringhold demo: %s exists already: choose another folder\n", d->history_path);
         return false;
     }
     if (history_open(&d->history, d->history_path) != ERR_OK) {
@@ -238,29 +239,32 @@ int cmd_demo(int argc, char **argv)
         option_number("seconds",
                       &d.seconds,
                       (struct option_range){10, 3600},
-                      "how long the load runs, about (70)"),
+                      "how long the load runs, approximately (70)"),
         option_number("ids", &d.ids, (struct option_range){1, 1000000}, "distinct ids (6000)"),
         option_number(
             "rate", &d.rate, (struct option_range){1, 1000000}, "requests a second (25000)"),
-        option_number(
-            "seed", &d.seed, (struct option_range){0, UINT32_MAX}, "of the load; 0 = draw one"),
+        option_number("seed",
+                      &d.seed,
+                      (struct option_range){0, UINT32_MAX},
+                      "seed of the load; 0 = choose one"),
         option_text("history",
                     "FILE",
                     d.history_path,
                     sizeof d.history_path,
-                    "write what happens down, for ringhold-history"),
+                    "write the history of all requests to this file, for ringhold-history"),
         option_switch("keep", &d.keep, "keep the folder with logs, data and journals"),
         {0},
     };
     const struct command command = {
         .name = "demo",
-        .summary =
-            "A whole fleet on loopback under load: a node joins, one drains, the leader is killed.",
+        .summary = "Run a whole fleet on loopback under load: a node joins, one drains, the leader "
+                   "is killed.",
         .arguments = "",
-        .details =
-            "3 coordinators, 3 nodes, a gateway, all processes of their own. Clients number their\n"
-            "requests per id; the actors keep journals; a judge compares both. Exit 1 on any\n"
-            "violation.",
+        .details = "3 coordinators, 3 nodes and a gateway run as separate processes. Clients "
+                   "number their\n"
+                   "requests per id; the actors keep journals; a judge compares both. Exit code 1: "
+                   "a request\n"
+                   "was lost, doubled or reordered, or an id lived twice.",
         .options = options,
     };
     const int code = options_parse(&command, argc, argv, arguments, &count);

@@ -86,8 +86,9 @@ static void print_newer(const Rh__AdminReply *reply, bool json, uint64_t *seen)
     const uint64_t oldest = reply->n_events == 0 ? 0 : reply->events[reply->n_events - 1]->id;
 
     if (*seen != 0 && oldest > *seen + 1) {
-        (void)fprintf(
-            stderr, "ringhold events: %" PRIu64 " were too fast to show\n", oldest - *seen - 1);
+        (void)fprintf(stderr,
+                      "ringhold events: %" PRIu64 " events came too fast to show\n",
+                      oldest - *seen - 1);
     }
     for (size_t i = reply->n_events; i-- > 0;) {
         if (reply->events[i]->id > *seen) {
@@ -125,9 +126,11 @@ int cmd_events(int argc, char **argv)
     uint32_t limit = 32;
     bool on = false;
     const struct option more[] = {
-        option_number(
-            "limit", &limit, (struct option_range){1, EVENTS_SHOWN_MAX}, "the newest so many (32)"),
-        option_switch("follow", &on, "go on: a line for each new one, as it comes; also -f"),
+        option_number("limit",
+                      &limit,
+                      (struct option_range){1, EVENTS_SHOWN_MAX},
+                      "how many of the newest events to show (32)"),
+        option_switch("follow", &on, "keep printing new events as they come; also -f"),
     };
     const struct command command = {
         .name = "events",

@@ -235,24 +235,27 @@ int cmd_fix(int argc, char **argv)
 {
     struct fix f = {.settle_ms = SETTLE_MS};
     const struct option more[] = {
-        option_switch("dry-run", &f.dry_run, "only tell what would be done (the default)"),
+        option_switch("dry-run", &f.dry_run, "only print what would be done (the default)"),
         option_switch("yes", &f.yes, "do it"),
-        option_text(
-            "reason", "TEXT", f.reason, sizeof f.reason, "why, for the history (the finding)"),
+        option_text("reason",
+                    "TEXT",
+                    f.reason,
+                    sizeof f.reason,
+                    "the reason, for the audit history (the finding)"),
         option_number("settle-ms",
                       &f.settle_ms,
                       (struct option_range){0, SETTLE_MAX_MS},
-                      "a finding counts when it stands for so long (3000)"),
+                      "act on a finding when it has lasted this long (3000)"),
     };
     const struct command command = {
         .name = "fix",
         .summary = "Repair what `ringhold check` finds, by the protocol, never by hand.",
         .arguments = "",
         .details =
-            "Tells the repair of each finding; with --yes it does them, looks again and\n"
-            "prints what is left. Who did what and why stands in the coordinators' history.\n"
-            "What has to be done by hand is named with its command.\n"
-            "Exit code: 0 all is well (now), 2 problems are left, 1 nobody could be asked.",
+            "Prints the repair of each finding; with --yes it does them, checks again and\n"
+            "prints what is left. The coordinators' history keeps who did what and why.\n"
+            "For what must be done by hand, the command is named.\n"
+            "Exit code: 0 all is well (now), 2 problems are left, 1 no process could be asked.",
         .options = query_options_more(&f.q, more, sizeof more / sizeof *more),
     };
     const int code = query_parse(&f.q, &command, argc, argv);
@@ -261,7 +264,7 @@ int cmd_fix(int argc, char **argv)
         return code;
     }
     if (f.yes && f.dry_run) {
-        (void)fprintf(stderr, "ringhold fix: --yes or --dry-run, not both\n");
+        (void)fprintf(stderr, "ringhold fix: give --yes or --dry-run, not both\n");
         return 1;
     }
     (void)query_who(f.by, sizeof f.by);

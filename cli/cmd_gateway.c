@@ -104,9 +104,9 @@ static bool check_certificate(const struct gateway_options *o, bool wanted)
         return false;
     }
     if ((o->tls_cert != NULL) != wanted) {
-        fault_print("gateway",
-                    "--tls-cert is of --frames-tls, --wss or --resp-tls, and "
-                    "these need it");
+        fault_print(
+            "gateway",
+            "--tls-cert needs one of --frames-tls, --wss, --resp-tls, and these need --tls-cert");
         return false;
     }
     struct tls_keys *keys = wanted ? tls_keys_load(o->tls_cert, o->tls_key, why) : NULL;
@@ -151,7 +151,7 @@ static bool check_apart(const struct gateway_options *o)
 
             if (o->at[j] != NULL && strcmp(o->at[i], o->at[j]) == 0 && strcmp(port, ":0") != 0) {
                 fault_print("gateway",
-                            "--%s and --%s: both at %s",
+                            "--%s and --%s are both %s: give each listener its own address",
                             entry_shape((enum entry)j).name,
                             entry_shape((enum entry)i).name,
                             o->at[i]);
@@ -190,8 +190,7 @@ static bool check_players(struct gateway_words *w, struct gateway_options *o)
     o->auth_keys = given(w->auth_keys);
     if ((o->auth_keys != NULL || w->auth_kind[0] != '\0') && !any) {
         fault_print("gateway",
-                    "--auth-keys and --auth-kind are of --frames, --ws and what "
-                    "is the same by TLS, which are missing");
+                    "--auth-keys and --auth-kind need --frames, --ws, or their TLS variants");
         return false;
     }
     if (!check_apart(o) || !check_login(w->auth_kind, &o->clients.login) ||
@@ -210,7 +209,7 @@ static bool enough(const struct gateway_options *o, const char *key, uint32_t va
 {
     if (value < o->threads) {
         fault_print("gateway",
-                    "--%s: at least one for each of %" PRIu32 " threads, not %" PRIu32 "",
+                    "--%s: must be at least one for each of %" PRIu32 " threads, not %" PRIu32 "",
                     key,
                     o->threads,
                     value);
@@ -275,57 +274,62 @@ static void add_names(struct options *t, struct gateway_words *w, struct gateway
                                   "NAME",
                                   o->clients.role,
                                   sizeof o->clients.role,
-                                  "keys without @KIND/ are of this role's first kind (of kind 0)"));
+                                  "keys without @KIND/ belong to this role's first kind (kind 0)"));
 }
 
 static void add_listeners(struct options *t, struct gateway_words *w)
 {
-    (void)options_add(t,
-                      option_text("resp",
-                                  "HOST:PORT",
-                                  w->resp,
-                                  sizeof w->resp,
-                                  "where Redis clients connect (127.0.0.1:6380); port 0: any"));
+    (void)options_add(
+        t,
+        option_text("resp",
+                    "HOST:PORT",
+                    w->resp,
+                    sizeof w->resp,
+                    "address for Redis clients (127.0.0.1:6380); port 0: any free port"));
     (void)options_add(
         t,
         option_text("frames",
                     "HOST:PORT",
                     w->frames,
                     sizeof w->frames,
-                    "where clients with the binary protocol connect (nowhere); port 0: any"));
-    (void)options_add(
-        t,
-        option_text("ws",
-                    "HOST:PORT",
-                    w->ws,
-                    sizeof w->ws,
-                    "where the same comes through WebSockets (nowhere); port 0: any"));
+                    "address for clients with the binary protocol (none); port 0: any free port"));
     (void)options_add(
         t,
         option_text(
-            "ws-path", "PATH", w->ws_path, sizeof w->ws_path, "what a WebSocket asks for (/)"));
+            "ws",
+            "HOST:PORT",
+            w->ws,
+            sizeof w->ws,
+            "address for the binary protocol through WebSockets (none); port 0: any free port"));
+    (void)options_add(t,
+                      option_text("ws-path",
+                                  "PATH",
+                                  w->ws_path,
+                                  sizeof w->ws_path,
+                                  "the path that a WebSocket must ask for (/)"));
     (void)options_add(t,
                       option_text("ws-origins",
                                   "URL,...",
                                   w->ws_origins,
                                   sizeof w->ws_origins,
-                                  "pages that may connect: https://a.example,… (any)"));
-    (void)options_add(
-        t,
-        option_switch(
-            "insecure",
-            &w->insecure,
-            "listen beyond loopback although RESP asks nobody who it is and not all is encrypted"));
+                                  "origins whose pages may connect: https://a.example,… (any)"));
+    (void)options_add(t,
+                      option_switch("insecure",
+                                    &w->insecure,
+                                    "listen beyond loopback although RESP clients need no token "
+                                    "and not all traffic is encrypted"));
 }
 
 static void add_skynet(struct options *t, struct gateway_words *w)
 {
-    (void)options_add(t,
-                      option_text("skynet",
-                                  "HOST:PORT",
-                                  w->skynet,
-                                  sizeof w->skynet,
-                                  "as --frames, in frames of u16 size (nowhere); port 0: any"));
+    (void)options_add(
+        t,
+        option_text(
+            "skynet",
+            "HOST:PORT",
+            w->skynet,
+            sizeof w->skynet,
+            "like --frames, for skynet's frames with a u16 size (none); port 0: any free port"));
 }
 
 static void add_tls(struct options *t, struct gateway_words *w)
@@ -335,29 +339,31 @@ static void add_tls(struct options *t, struct gateway_words *w)
                                   "HOST:PORT",
                                   w->frames_tls,
                                   sizeof w->frames_tls,
-                                  "as --frames, by TLS (nowhere); port 0: any"));
-    (void)options_add(
-        t,
-        option_text(
-            "wss", "HOST:PORT", w->wss, sizeof w->wss, "as --ws, by TLS (nowhere); port 0: any"));
+                                  "like --frames, over TLS (none); port 0: any free port"));
+    (void)options_add(t,
+                      option_text("wss",
+                                  "HOST:PORT",
+                                  w->wss,
+                                  sizeof w->wss,
+                                  "like --ws, over TLS (none); port 0: any free port"));
     (void)options_add(t,
                       option_text("resp-tls",
                                   "HOST:PORT",
                                   w->resp_tls,
                                   sizeof w->resp_tls,
-                                  "as --resp, by TLS (nowhere); port 0: any"));
+                                  "like --resp, over TLS (none); port 0: any free port"));
     (void)options_add(t,
                       option_text("tls-cert",
                                   "FILE",
                                   w->tls_cert,
                                   sizeof w->tls_cert,
-                                  "certificate and its chain (PEM); SIGHUP: read again"));
+                                  "certificate and its chain (PEM); SIGHUP reads it again"));
     (void)options_add(t,
                       option_text("tls-key",
                                   "FILE",
                                   w->tls_key,
                                   sizeof w->tls_key,
-                                  "its key (PEM), which others must not be able to read"));
+                                  "its key (PEM), which other users must not be able to read"));
     (void)options_add(
         t,
         option_reloads(option_text(
@@ -365,7 +371,7 @@ static void add_tls(struct options *t, struct gateway_words *w)
             "CIDR,...",
             w->proxy_from,
             sizeof w->proxy_from,
-            "proxies, which say whose a player's connection is: PROXY protocol (none)")));
+            "proxies that are trusted to tell the client's address: PROXY protocol (none)")));
 }
 
 static void add_admin(struct options *t, struct gateway_words *w)
@@ -385,49 +391,52 @@ static void add_strangers(struct options *t, struct gateway_words *w, struct gat
                     "FILE",
                     w->auth_keys,
                     sizeof w->auth_keys,
-                    "players show tokens signed with these keys; SIGHUP: read again"));
+                    "clients must show tokens signed with these keys; SIGHUP reads them again"));
     (void)options_add(
         t,
-        option_reloads(option_time("opening-time",
-                                   &o->carriers.opening_ms,
-                                   (struct option_range){100, AUTH_TIME_MAX_MS},
-                                   "time to say how a connection is to be, as TLS and HTTP (5s)")));
+        option_reloads(option_time(
+            "opening-time",
+            &o->carriers.opening_ms,
+            (struct option_range){100, AUTH_TIME_MAX_MS},
+            "time limit for the start of a connection, such as TLS and HTTP handshakes (5s)")));
     (void)options_add(t,
                       option_reloads(option_time("auth-time",
                                                  &o->clients.auth_ms,
                                                  (struct option_range){100, AUTH_TIME_MAX_MS},
-                                                 "time to show a token (5s)")));
+                                                 "time limit to log in (5s)")));
     (void)options_add(
         t,
         option_reloads(option_number("unauthenticated",
                                      &o->clients.strangers_max,
                                      (struct option_range){1, IN_FLIGHT_MAX},
-                                     "connections that have shown none yet, in all (4096)")));
-    (void)options_add(t,
-                      option_reloads(option_number("unauthenticated-address",
-                                                   &o->clients.strangers_address_max,
-                                                   (struct option_range){1, IN_FLIGHT_MAX},
-                                                   "and from one address (64)")));
+                                     "connections that have not logged in yet, in all (4096)")));
+    (void)options_add(
+        t,
+        option_reloads(option_number("unauthenticated-address",
+                                     &o->clients.strangers_address_max,
+                                     (struct option_range){1, IN_FLIGHT_MAX},
+                                     "connections that have not logged in yet, per address (64)")));
 }
 
 static void add_login(struct options *t, struct gateway_words *w, struct login_config *login)
 {
-    (void)options_add(t,
-                      option_text("auth-kind",
-                                  "ROLE|NUMBER",
-                                  w->auth_kind,
-                                  sizeof w->auth_kind,
-                                  "an actor of this kind says who a player is, by what he shows"));
+    (void)options_add(
+        t,
+        option_text("auth-kind",
+                    "ROLE|NUMBER",
+                    w->auth_kind,
+                    sizeof w->auth_kind,
+                    "an actor of this kind checks a client's login and names the entity"));
     (void)options_add(t,
                       option_number("auth-spread",
                                     &login->spread,
                                     (struct option_range){1, LOGIN_SPREAD_MAX},
-                                    "actors that are asked: login-0 to login-15 (16)"));
+                                    "number of login actors: login-0 to login-15 (16)"));
     (void)options_add(t,
                       option_reloads(option_number("auth-logins",
                                                    &login->at_once_max,
                                                    (struct option_range){1, IN_FLIGHT_MAX},
-                                                   "logins under way, in all (512)")));
+                                                   "logins in progress, in all (512)")));
 }
 
 static void add_rate(struct options *t, const char *key, uint32_t *target, const char *text)
@@ -443,51 +452,59 @@ static void add_limits(struct options *t, struct clients_config *c)
                                                    &c->connections_max,
                                                    (struct option_range){1, IN_FLIGHT_MAX},
                                                    "connections at a time, in all (10000)")));
-    add_rate(
-        t,
-        "accept-rate",
-        &c->door.accept.rate,
-        "connections a second that --frames lets in; others are told when to come back (0: any)");
-    add_rate(
-        t, "accept-burst", &c->door.accept.burst, "so many of them at once (0: those of 100 ms)");
-    add_rate(t, "address-rate", &c->door.address.rate, "and from one address (0: any)");
+    add_rate(t,
+             "accept-rate",
+             &c->door.accept.rate,
+             "new connections per second on --frames; others are told when to retry (0: no limit)");
+    add_rate(t,
+             "accept-burst",
+             &c->door.accept.burst,
+             "burst for --accept-rate (0: the rate's worth of 100 ms)");
+    add_rate(t,
+             "address-rate",
+             &c->door.address.rate,
+             "new connections per second from one address (0: no limit)");
     add_rate(t,
              "address-clients",
              &c->door.address_count_max,
-             "connections to --frames from one address at a time (0: any)");
+             "connections to --frames from one address at a time (0: no limit)");
     add_rate(t,
              "request-rate",
              &c->requests.rate,
-             "requests a second of a connection to --frames (0: any)");
-    add_rate(t, "request-burst", &c->requests.burst, "so many of them at once (0: those of 1 s)");
+             "requests per second of a connection to --frames (0: no limit)");
+    add_rate(t,
+             "request-burst",
+             &c->requests.burst,
+             "burst for --request-rate (0: the rate's worth of 1 s)");
 }
 
 static void add_rest(struct options *t, struct gateway_words *w, struct gateway_options *o)
 {
+    (void)options_add(t,
+                      option_reloads(option_number(
+                          "deadline-ms",
+                          &o->router.deadline_ms,
+                          (struct option_range){10, DEADLINE_MAX_MS},
+                          "every request is answered within this time, whatever happens (10000)")));
+    (void)options_add(t,
+                      option_reloads(option_number(
+                          "in-flight",
+                          &o->router.in_flight_max,
+                          (struct option_range){1, IN_FLIGHT_MAX},
+                          "requests in progress in all; above it clients wait (100000)")));
     (void)options_add(
         t,
-        option_reloads(option_number("deadline-ms",
-                                     &o->router.deadline_ms,
-                                     (struct option_range){10, DEADLINE_MAX_MS},
-                                     "a request is answered by then, come what may (10000)")));
-    (void)options_add(
-        t,
-        option_reloads(option_number("in-flight",
-                                     &o->router.in_flight_max,
-                                     (struct option_range){1, IN_FLIGHT_MAX},
-                                     "requests under way in all; above it clients wait (100000)")));
-    (void)options_add(
-        t,
-        option_number("threads",
-                      &o->threads,
-                      (struct option_range){1, GATEWAY_THREADS_MAX},
-                      "event loops; clients are spread over them, limits divided among them (1)"));
+        option_number(
+            "threads",
+            &o->threads,
+            (struct option_range){1, GATEWAY_THREADS_MAX},
+            "event loops; clients are spread over them, and limits are divided among them (1)"));
     (void)options_add(
         t,
         option_reloads(option_number("drain-ms",
                                      &o->drain_ms,
                                      (struct option_range){0, DRAIN_MAX_MS},
-                                     "at SIGTERM: time for requests under way (3000)")));
+                                     "at SIGTERM: time to finish requests in progress (3000)")));
     (void)options_add(t, log_level_option(w->level, sizeof w->level));
 }
 
@@ -510,8 +527,8 @@ static void init(struct settings *s)
     c->o = gateway_options_default();
     s->command = (struct command){
         .name = "gateway",
-        .summary = "Run a gateway: takes clients' requests (Redis protocol, packets), finds the "
-                   "owner of each.",
+        .summary = "Run a gateway: it takes clients' requests (Redis protocol, packets) and sends "
+                   "each to its owner.",
         .arguments = "",
         .daemon = true,
     };

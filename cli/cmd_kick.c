@@ -35,17 +35,22 @@ int cmd_kick(int argc, char **argv)
         option_number("code",
                       &code,
                       (struct option_range){CODE_GAME, UINT32_MAX},
-                      "that the client is given, of the game's own (1000)"),
-        option_text("text", "TEXT", text, sizeof text, "that it is given (ended by an operator)"),
+                      "code that the client is given, one of the game's own (1000)"),
+        option_text("text",
+                    "TEXT",
+                    text,
+                    sizeof text,
+                    "text that the client is given (ended by an operator)"),
     };
     const struct command command = {
         .name = "kick",
         .summary = "End the session of the player who is bound to an actor.",
         .arguments = "ID|KIND/ID",
-        .details =
-            "The actor itself sends the kick, behind all that it pushed, wherever it lives; its "
-            "session is not\nkept for a resume. It is told as of any client that it kicked. "
-            "The player may log in again.\nExit code: 0 kicked, 1 nobody is bound, or an error.",
+        .details = "The actor itself sends the kick, behind everything it pushed, wherever it "
+                   "lives; the session is\n"
+                   "not kept for a resume. The actor is told as for any client that it kicks. The "
+                   "player may log in\n"
+                   "again. Exit code: 0 kicked, 1 the actor has no session, or an error.",
         .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
         .arguments_min = 1,
         .arguments_max = 1,

@@ -72,7 +72,7 @@ static bool check(struct node_words *w)
     size_t count = 0;
 
     if (w->name[0] == '\0') {
-        fault_print("node", "--name is needed: unique in the cluster");
+        fault_print("node", "--name is needed; it must be unique in the cluster");
         return false;
     }
     if (admin_split(w->join, addresses, ADMIN_COORDINATORS_MAX, &count) != ERR_OK) {
@@ -109,8 +109,8 @@ static struct option on_overrun_option(struct node_words *w)
                        "WORD",
                        w->on_overrun,
                        sizeof w->on_overrun,
-                       "a message runs past the lease's end: abort the process, or gate: let it "
-                       "run, nothing of it leaves (abort)");
+                       "a message handler runs past the lease's end: abort the process, or gate: "
+                       "let it run and hold back its output (abort)");
 }
 
 /* The words are borrowed. */
@@ -160,28 +160,28 @@ static struct option actor_option(struct node_words *w)
                        "NAME|FILE",
                        w->actor,
                        sizeof w->actor,
-                       "what it hosts as kind 0: kv, echo, ledger, or a shared object ./x.so; "
-                       "=ARG after it (kv, unless --kind says something else)");
+                       "the actor of kind 0: kv, echo, ledger, or a shared object ./x.so; =ARG "
+                       "after it (kv, unless --kind names others)");
 }
 
 static struct option kind_option(struct node_words *w)
 {
-    return option_list(
-        "kind",
-        "N[@PLACE]:NAME|FILE",
-        w->kinds,
-        sizeof w->kinds,
-        "another kind that it hosts, as --actor; PLACE: singleton, or daemons=COUNT; "
-        "may be repeated");
+    return option_list("kind",
+                       "N[@PLACE]:NAME|FILE",
+                       w->kinds,
+                       sizeof w->kinds,
+                       "another kind of actor, as for --actor; PLACE: singleton, or daemons=COUNT; "
+                       "may be repeated");
 }
 
 static struct option listen_option(struct node_words *w)
 {
-    return option_text("listen",
-                       "HOST:PORT",
-                       w->listen,
-                       sizeof w->listen,
-                       "where gateways and nodes reach me (127.0.0.1:0, any port)");
+    return option_text(
+        "listen",
+        "HOST:PORT",
+        w->listen,
+        sizeof w->listen,
+        "address where gateways and nodes reach this node (127.0.0.1:0, any free port)");
 }
 
 static struct option role_option(struct node_words *w)
@@ -190,16 +190,16 @@ static struct option role_option(struct node_words *w)
                        "NAME",
                        w->role,
                        sizeof w->role,
-                       "its role: its kinds live on nodes of that role only (default)");
+                       "the node's role: its kinds live only on nodes of that role (default)");
 }
 
 static struct option linger_option(uint32_t *ms)
 {
-    return option_number(
-        "linger-ms",
-        ms,
-        (struct option_range){100, LINGER_MAX_MS},
-        "after the last vnode went: forward for stale gateways at most so long (30000)");
+    return option_number("linger-ms",
+                         ms,
+                         (struct option_range){100, LINGER_MAX_MS},
+                         "after the last vnode has left: forward requests of outdated gateways for "
+                         "at most this long (30000)");
 }
 
 static struct option drain_option(uint32_t *ms)
@@ -207,8 +207,8 @@ static struct option drain_option(uint32_t *ms)
     return option_time("drain",
                        ms,
                        (struct option_range){1000, DRAIN_MAX_MS},
-                       "after SIGTERM: hand its ids over for at most so long; what is left then is "
-                       "flushed and lost (10min)");
+                       "after SIGTERM: hand its ids over within this time; actors still here then "
+                       "are flushed and lose their state (10min)");
 }
 
 static struct option threads_option(uint32_t *threads)
@@ -216,7 +216,7 @@ static struct option threads_option(uint32_t *threads)
     return option_number("threads",
                          threads,
                          (struct option_range){1, THREADS_MAX},
-                         "workers that run the actors (one per core)");
+                         "worker threads that run the actors (one per core)");
 }
 
 static struct option activations_option(uint32_t *count)
@@ -224,15 +224,16 @@ static struct option activations_option(uint32_t *count)
     return option_number("activations",
                          count,
                          (struct option_range){1, ACTIVATIONS_MAX},
-                         "actors that clients' requests may be activating at a time (1024)");
+                         "actors that clients' requests may activate at a time (1024)");
 }
 
 static struct option activations_waiting_option(uint32_t *count)
 {
-    return option_number("activations-waiting",
-                         count,
-                         (struct option_range){0, ACTIVATIONS_MAX},
-                         "requests that wait to begin that; more are told to come again (65536)");
+    return option_number(
+        "activations-waiting",
+        count,
+        (struct option_range){0, ACTIVATIONS_MAX},
+        "requests that may wait for an activation; more are told to retry (65536)");
 }
 
 struct node_settings {
@@ -245,9 +246,12 @@ struct node_settings {
 
 static void add_names(struct options *t, struct node_words *w)
 {
-    (void)options_add(
-        t,
-        option_text("name", "NAME", w->name, sizeof w->name, "this node's name, unique; needed"));
+    (void)options_add(t,
+                      option_text("name",
+                                  "NAME",
+                                  w->name,
+                                  sizeof w->name,
+                                  "this node's name, unique in the cluster; required"));
     options_add(
         t,
         option_text(
@@ -260,7 +264,8 @@ static void add_names(struct options *t, struct node_words *w)
     (void)options_add(t, listen_option(w));
     (void)options_add(
         t,
-        option_text("data", "DIR", w->data, sizeof w->data, "my folder (ringhold-data/node-NAME)"));
+        option_text(
+            "data", "DIR", w->data, sizeof w->data, "data folder (ringhold-data/node-NAME)"));
 }
 
 static void add_actors(struct options *t, struct node_words *w)
@@ -283,12 +288,12 @@ static void add_share(struct options *t, struct node_settings *c)
                       option_number("weight",
                                     &c->o.node.weight,
                                     (struct option_range){1, WEIGHT_MAX},
-                                    "share of the ids, beside others (1)"));
+                                    "share of the ids, relative to other nodes (1)"));
     (void)options_add(t, threads_option(&c->o.node.threads));
     (void)options_add(
         t,
         option_text(
-            "zone", "NAME", c->w.zone, sizeof c->w.zone, "where it stands; kept for later use"));
+            "zone", "NAME", c->w.zone, sizeof c->w.zone, "the node's zone; stored for later use"));
 }
 
 static void add_limits(struct options *t, struct node_settings *c)
@@ -299,12 +304,15 @@ static void add_limits(struct options *t, struct node_settings *c)
     (void)options_add(t, option_reloads(drain_option(&c->o.drain_ms)));
     (void)options_add(t, on_loss_option(&c->w));
     (void)options_add(t, on_overrun_option(&c->w));
-    (void)options_add(t,
-                      option_reloads(held_option(
-                          "held-mb", &c->held_mb, "MiB of requests that wait here in all (256)")));
-    (void)options_add(t,
-                      option_reloads(held_option(
-                          "held-vnode-mb", &c->held_vnode_mb, "MiB of them for one vnode (64)")));
+    (void)options_add(
+        t,
+        option_reloads(held_option(
+            "held-mb", &c->held_mb, "MiB of requests that may wait on this node in all (256)")));
+    (void)options_add(
+        t,
+        option_reloads(held_option("held-vnode-mb",
+                                   &c->held_vnode_mb,
+                                   "MiB of requests that may wait for one vnode (64)")));
     (void)options_add(t, option_reloads(activations_option(&limits->activations_max)));
     (void)options_add(t, option_reloads(activations_waiting_option(&limits->cold_count_max)));
 }
@@ -328,15 +336,13 @@ static void init(struct settings *s)
     c->held_vnode_mb = (uint32_t)(c->o.limits.held_vnode_max >> MB_SHIFT);
     s->command = (struct command){
         .name = "node",
-        .summary = "Run a node: registers, is given its share, hosts actors. SIGTERM drains it.",
+        .summary = "Run a node: it registers, gets its share of the ids, and hosts actors. SIGTERM "
+                   "drains it.",
         .arguments = "",
-        .details =
-            "Exit 75: it was fenced, others took its ids; start it again (a supervisor's "
-            "work). 69: it was to leave, and no coordinator renewed its lease: its actors "
-            "were flushed. 143: its drain was cut short.\nAlso: ringhold node list | wait | add | "
-            "drain | remove | replace | "
-            "weight (each "
-            "with --help).",
+        .details = "Exit code 75: the node was fenced and others took its ids; start it again (a "
+                   "supervisor does). 69: it was to leave, and no coordinator renewed its lease: "
+                   "its actors were flushed. 143: its drain was cut short.\nAlso: ringhold node "
+                   "list | wait | add | drain | remove | replace | weight (each with --help).",
         .daemon = true,
     };
     add_names(&s->table, &c->w);

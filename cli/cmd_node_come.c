@@ -74,7 +74,7 @@ static int start(const struct coming *c, const char *name)
     (void)fflush(stdout);
     const int code = shell_command_run(command, c->deadline_s);
     if (code > 0) {
-        (void)fprintf(stderr, "ringhold: the command ended with %d\n", code);
+        (void)fprintf(stderr, "ringhold: the command ended with exit code %d\n", code);
     }
     return code == 0 ? 0 : 1;
 }
@@ -112,7 +112,7 @@ static int add(struct coming *c, const char *name)
         return 1;
     }
     if (node.live) {
-        (void)printf("%s is there already\n", name);
+        (void)printf("%s exists already\n", name);
     }
     const int code = node.live ? 0 : start(c, name);
     return code != 0 ? code : node_wait(&c->q, name, 0, c->deadline_s);
@@ -127,8 +127,8 @@ static int replace(struct coming *c, const char *old, const char *new)
 
     if (strcmp(old, new) == 0) {
         (void)fprintf(stderr,
-                      "ringhold node replace: %s can't take its own place; `ringhold node remove` "
-                      "removes it, `ringhold rolling-restart` starts it anew\n",
+                      "ringhold node replace: %s can't replace itself; `ringhold node remove` "
+                      "removes it, `ringhold rolling-restart` restarts it\n",
                       old);
         return 1;
     }
@@ -163,33 +163,33 @@ static int replace(struct coming *c, const char *old, const char *new)
 static int run(int argc, char **argv, bool replaces)
 {
     struct coming c = {.deadline_s = DEADLINE_S};
-    struct option deadline = option_number(
-        "deadline", &c.deadline_s, (struct option_range){1, DEADLINE_MAX_S}, "for each step (600)");
+    struct option deadline = option_number("deadline",
+                                           &c.deadline_s,
+                                           (struct option_range){1, DEADLINE_MAX_S},
+                                           "time limit of each step (600)");
     deadline.value = "SECONDS";
     const struct option more[] = {
-        option_text("command",
-                    "TEMPLATE",
-                    c.template,
-                    sizeof c.template,
-                    "starts the new node: {node} and {host} are its own, quoted"),
         option_text(
-            "host", "HOST", c.host, sizeof c.host, "of the new node, for {host} (its name)"),
+            "command",
+            "TEMPLATE",
+            c.template,
+            sizeof c.template,
+            "command that starts the new node: {node} and {host} are the new node's, quoted"),
+        option_text(
+            "host", "HOST", c.host, sizeof c.host, "host of the new node, for {host} (its name)"),
         deadline,
     };
     const struct command command = {
         .name = replaces ? "node replace" : "node add",
-        .summary = replaces ? "Start a node and remove another, whose share it takes."
-                            : "Start a node, and wait until it has its share.",
+        .summary = replaces ? "Start a node and remove another one, whose share it takes."
+                            : "Start a node, and wait until it has its share of the ids.",
         .arguments = replaces ? "OLD NEW" : "NAME",
-        .details =
-            replaces
-                ? "OLD is removed as soon as NEW has registered, so most of its ids go there at "
-                  "once. Both must have\nthe same role. Exit code: 0 OLD is empty and NEW has its "
-                  "share, 3 not by then, 130 ^C, 1 an error."
-                : "Without --command somebody else starts it. `ringhold ring --diff add NAME` "
-                  "tells "
-                  "first what will move.\nExit code: 0 it has its share, 3 not by then, 1 an "
-                  "error.",
+        .details = replaces ? "OLD is removed as soon as NEW has registered, so most of its ids go "
+                              "to NEW at once. Both must have\nthe same role. Exit code: 0 OLD is "
+                              "empty and NEW has its share, 3 not in time, 130 ^C, 1 an error."
+                            : "Without --command you start the node yourself. `ringhold ring "
+                              "--diff add NAME` shows what will move.\nExit code: 0 the node has "
+                              "its share, 3 not in time, 1 an error.",
         .options = query_options_more(&c.q, more, sizeof more / sizeof more[0]),
         .arguments_min = replaces ? 2 : 1,
         .arguments_max = replaces ? 2 : 1,

@@ -25,7 +25,7 @@ static void what_lacks(const Rh__AdminReply *reply, const char *name, uint64_t a
     if (row == NULL) {
         (void)snprintf(out, TEXT_SIZE, "%s has not registered", name);
     } else if (row->member->incarnation <= above) {
-        (void)snprintf(out, TEXT_SIZE, "%s is the process of before, and %s", name, row->state);
+        (void)snprintf(out, TEXT_SIZE, "%s is still the former process, and %s", name, row->state);
     } else if (strcmp(row->state, "live") != 0) {
         (void)snprintf(out, TEXT_SIZE, "%s is %s", name, row->state);
     } else if (row->vnodes == 0) {
@@ -33,11 +33,11 @@ static void what_lacks(const Rh__AdminReply *reply, const char *name, uint64_t a
     } else if (reply->pending + reply->planned > 0) {
         (void)snprintf(out,
                        TEXT_SIZE,
-                       "%u transactions are under way, %u to come",
+                       "%u transactions are in progress, %u planned",
                        reply->pending,
                        reply->planned);
     } else if (reply->planning) {
-        (void)snprintf(out, TEXT_SIZE, "what moves is not planned yet");
+        (void)snprintf(out, TEXT_SIZE, "the moves are not planned yet");
     }
 }
 
@@ -83,7 +83,7 @@ int cmd_node_wait(int argc, char **argv)
     uint32_t wait_s = WAIT_S;
     const struct option wait_option = {.key = "wait",
                                        .value = "SECONDS",
-                                       .help = "at most so long; exit 3 if it is not by then",
+                                       .help = "time limit; exit code 3 if it is not done by then",
                                        .kind = OPTION_NUMBER,
                                        .target = &wait_s,
                                        .min = 1,
@@ -92,7 +92,8 @@ int cmd_node_wait(int argc, char **argv)
         .name = "node wait",
         .summary = "Wait until a node serves its share and nothing moves any more.",
         .arguments = "NAME",
-        .details = "For rolling restarts: stop a node, start it, wait for it, go on to the next.",
+        .details =
+            "For rolling restarts: stop a node, start it, wait for it, continue with the next one.",
         .options = query_options(&q, &wait_option),
         .arguments_min = 1,
         .arguments_max = 1,

@@ -41,7 +41,7 @@ int cmd_node_list(int argc, char **argv)
     struct query q;
     const struct command command = {
         .name = "node list",
-        .summary = "Every node: address, state, weight, vnodes, actors, lease.",
+        .summary = "List every node: address, state, weight, vnodes, actors, lease.",
         .arguments = "",
         .options = query_options(&q, NULL),
     };
@@ -90,7 +90,7 @@ static int watch_drain(const struct query *q, char *name, uint32_t wait_s, bool 
     const enum drain_end end = drain_watch(q, name, wait_s);
 
     if (end == DRAIN_NOT_YET && deadline) {
-        (void)fprintf(stderr, "%s isn't empty after %u s: the drain is taken back\n", name, wait_s);
+        (void)fprintf(stderr, "%s isn't empty after %u s: the drain is cancelled\n", name, wait_s);
         if (!drain_wish(q, name, true)) {
             return 1;
         }
@@ -113,18 +113,23 @@ int cmd_node_drain(int argc, char **argv)
     uint32_t deadline_s = 0;
     bool watch = false;
     const struct option more[] = {
-        option_switch("watch", &watch, "show it until it is empty; ^C only stops showing"),
-        seconds_option("wait", &wait_s, "the same for so long; exit 3 if it is not empty by then"),
+        option_switch(
+            "watch", &watch, "show the drain until the node is empty; ^C only stops showing it"),
         seconds_option(
-            "deadline", &deadline_s, "the same, but take the drain back then; also exit 3"),
+            "wait",
+            &wait_s,
+            "like --watch, for at most this long; exit code 3 if it is not empty by then"),
+        seconds_option(
+            "deadline", &deadline_s, "like --wait, but cancel the drain then; also exit code 3"),
     };
     const struct command command = {
         .name = "node drain",
         .summary = "Move everything off a node. Its process goes on, empty, until it is stopped.",
         .arguments = "NAME [cancel]",
-        .details = "`ringhold node drain NAME cancel` takes it back, also after it is empty. Given "
-                   "again it changes\nnothing: to watch a drain that is under way, say it with "
-                   "--watch.\nExit code: 0 done, 3 not by then, 130 no longer watched, 1 an error.",
+        .details = "`ringhold node drain NAME cancel` cancels the drain, also when the node is "
+                   "already empty. The same\n"
+                   "command again changes nothing: add --watch to watch a drain in progress.\n"
+                   "Exit code: 0 done, 3 not in time, 130 watching was stopped by ^C, 1 an error.",
         .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
         .arguments_min = 1,
         .arguments_max = 2,
@@ -137,11 +142,14 @@ int cmd_node_drain(int argc, char **argv)
     }
     const bool cancel = q.argument_count == 2;
     if (cancel && strcmp(q.arguments[1], "cancel") != 0) {
-        (void)fprintf(stderr, "ringhold node drain: what is '%s'?\n", q.arguments[1]);
+        (void)fprintf(
+            stderr,
+            "ringhold node drain: unknown argument '%s'; only `cancel` may follow the name\n",
+            q.arguments[1]);
         return 1;
     }
     if (wait_s != 0 && deadline_s != 0) {
-        (void)fprintf(stderr, "ringhold node drain: --wait or --deadline, not both\n");
+        (void)fprintf(stderr, "ringhold node drain: give --wait or --deadline, not both\n");
         return 1;
     }
     (void)snprintf(name, sizeof name, "%s", q.arguments[0]);
@@ -201,11 +209,11 @@ int cmd_node_weight(int argc, char **argv)
     struct query q;
     const struct command command = {
         .name = "node weight",
-        .summary = "Change a node's share of the ids, beside the others', while it runs.",
+        .summary = "Change a node's share of the ids, relative to the others, while it runs.",
         .arguments = "NAME WEIGHT",
         .details =
-            "1 to 1000. Its process brings its own `weight` when it starts again: change that "
-            "too.\n`ringhold ring --diff weight NAME WEIGHT` tells first what would move.",
+            "WEIGHT is 1 to 1000. The process brings its own `weight` when it starts again: change "
+            "that too.\n`ringhold ring --diff weight NAME WEIGHT` shows first what would move.",
         .options = query_options(&q, NULL),
         .arguments_min = 2,
         .arguments_max = 2,
@@ -223,7 +231,7 @@ int cmd_node_weight(int argc, char **argv)
     const unsigned long weight = strtoul(q.arguments[1], &end, 10);
     if (q.arguments[1][0] < '0' || q.arguments[1][0] > '9' || *end != '\0' || weight < 1 ||
         weight > VIEW_WEIGHT_MAX) {
-        (void)fprintf(stderr, "ringhold node weight: WEIGHT is 1 to %d\n", VIEW_WEIGHT_MAX);
+        (void)fprintf(stderr, "ringhold node weight: WEIGHT must be 1 to %d\n", VIEW_WEIGHT_MAX);
         return 1;
     }
     (void)snprintf(name, sizeof name, "%s", q.arguments[0]);

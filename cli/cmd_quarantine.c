@@ -47,12 +47,12 @@ static int list(int argc, char **argv)
     struct query q;
     const struct command command = {
         .name = "quarantine list",
-        .summary = "Actors in quarantine, and those that ran when a process died.",
+        .summary = "List the actors in quarantine, and those that ran when a process died.",
         .arguments = "",
         .details =
-            "An actor that ran when its node's process died has a strike for it. With three,\n"
-            "none more than 10 minutes after the one before, it is in quarantine: no node\n"
-            "activates it, and who asks it is told -QUARANTINED.",
+            "An actor that ran when its node's process died gets a strike. With three strikes,\n"
+            "each within 10 minutes of the one before, it is in quarantine: no node activates\n"
+            "it, and its requests are answered with -QUARANTINED.",
         .options = query_options(&q, NULL),
     };
     const int code = query_parse(&q, &command, argc, argv);
@@ -80,14 +80,14 @@ static int change(int argc, char **argv, bool add)
     struct query q;
     char reason[REASON_SIZE] = "";
     const struct option reason_option =
-        option_text("reason", "TEXT", reason, sizeof reason, "for the audit history");
+        option_text("reason", "TEXT", reason, sizeof reason, "the reason, for the audit history");
     const struct command command = {
         .name = add ? "quarantine add" : "quarantine clear",
-        .summary = add ? "Let no node activate an actor, until it is cleared."
+        .summary = add ? "Put an actor into quarantine: no node activates it until it is cleared."
                        : "Take an actor out of the quarantine, and forget its strikes.",
         .arguments = "KIND/ID",
-        .details = "As `ringhold quarantine list` shows it: 0/boss-7; bytes that can't be shown\n"
-                   "are %XX there and here.",
+        .details = "As `ringhold quarantine list` shows it: 0/boss-7; bytes that can't be "
+                   "shown\nare written as %XX.",
         .options = query_options(&q, &reason_option),
         .arguments_min = 1,
         .arguments_max = 1,
@@ -104,7 +104,7 @@ static int change(int argc, char **argv, bool add)
     }
     if (!actor_parse(q.arguments[0], &actor, id)) {
         (void)fprintf(stderr,
-                      "ringhold %s: '%s' is no KIND/ID, such as 0/boss-7\n",
+                      "ringhold %s: '%s' is not KIND/ID, such as 0/boss-7\n",
                       command.name,
                       q.arguments[0]);
         return 1;

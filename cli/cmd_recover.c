@@ -75,7 +75,7 @@ static int parse_look(const struct command *command, int argc, char **argv, char
         return code;
     }
     if (strcmp(output, "table") != 0 && strcmp(output, "json") != 0) {
-        (void)fprintf(stderr, "ringhold %s: --output: it takes table or json\n", command->name);
+        (void)fprintf(stderr, "ringhold %s: --output: must be table or json\n", command->name);
         return 1;
     }
     *path = arguments[0];
@@ -92,10 +92,10 @@ static int look_and_show(bool deep, int argc, char **argv)
     const struct command command = {
         .name = deep ? "recover verify" : "recover inspect",
         .summary = deep ? "Check every row, replay the log in memory, compare all copies."
-                        : "What a data folder is, what it holds, and which files are sound.",
+                        : "Show what a data folder is, what it holds, and which files are sound.",
         .arguments = "DIR",
         .details = "DIR is a coordinator's or a node's data folder. Nothing in it is changed. Exit "
-                   "status: 0 sound,\n2 damage found, 1 not a folder of ours.",
+                   "code: 0 sound,\n2 damage found, 1 not a data folder of Ringhold.",
         .options = options,
         .arguments_min = 1,
         .arguments_max = 1,
@@ -138,7 +138,7 @@ static int write_backup(struct recover_folder *f, const char *file, bool replace
     error = backup_write(&b, file, replace, why);
     if (error == ERR_CONFLICT) {
         (void)fprintf(
-            stderr, "ringhold recover backup: %s is there already; --yes replaces it\n", file);
+            stderr, "ringhold recover backup: %s exists already; --yes replaces it\n", file);
     } else if (error != ERR_OK) {
         (void)fprintf(stderr, "ringhold recover backup: can't write %s: %s\n", file, why);
     } else {
@@ -161,15 +161,14 @@ static int backup(int argc, char **argv)
     const char *arguments[8];
     int count = 0;
     struct recover_folder f;
-    const struct option options[] = {option_switch("yes", &yes, "replace FILE if it is there"),
-                                     {0}};
+    const struct option options[] = {option_switch("yes", &yes, "replace FILE if it exists"), {0}};
     const struct command command = {
         .name = "recover backup",
-        .summary = "Write what a coordinator's folder holds into one file.",
+        .summary = "Write the state of a coordinator's folder into one file.",
         .arguments = "DIR FILE",
-        .details = "The coordinator may run or be stopped: one moment of raft.db is read. FILE is "
-                   "fsynced and renamed into\nplace. It holds the ring's secret key: keep it as "
-                   "safe as the folder.",
+        .details = "The coordinator may run or be stopped: the backup shows raft.db at one moment. "
+                   "FILE is written\ncompletely (fsync) before it gets its name. It holds the "
+                   "ring's secret key: protect it like the folder.",
         .options = options,
         .arguments_min = 2,
         .arguments_max = 2,
@@ -214,14 +213,14 @@ int cmd_backup(int argc, char **argv)
     struct recover_folder f;
     const struct option options[] = {
         option_text("data", "DIR", data, sizeof data, "a coordinator's folder (" DATA_DEFAULT ")"),
-        option_switch("yes", &yes, "replace FILE if it is there"),
+        option_switch("yes", &yes, "replace FILE if it exists"),
         {0}};
     const struct command command = {
         .name = "backup",
         .summary = "Write the fleet's configuration, as a coordinator has it, into one file.",
         .arguments = "FILE|FOLDER",
         .details = "The same as `ringhold recover backup`, while the coordinator runs. In a FOLDER "
-                   "the file is named\nCLUSTER-YYYYMMDD-HHMMSS.backup, by UTC. It holds the ring's "
+                   "the file is named\nCLUSTER-YYYYMMDD-HHMMSS.backup (UTC). It holds the ring's "
                    "secret key. `ringhold restore` reads it.",
         .options = options,
         .arguments_min = 1,
@@ -252,16 +251,19 @@ static int usage(FILE *out)
 {
     (void)fprintf(
         out,
-        "usage: ringhold recover inspect DIR               what a folder holds, is it sound\n"
-        "       ringhold recover verify DIR                the same, every row and copy\n"
-        "       ringhold recover backup DIR FILE           a coordinator's state in one file\n"
-        "       ringhold recover restore FILE [ID=]DIR... --yes   a new group from a backup\n"
-        "       ringhold recover new-cluster DIR --yes     a new group from one survivor\n"
+        "usage: ringhold recover inspect DIR               show what a folder holds and whether it "
+        "is sound\n"
+        "       ringhold recover verify DIR                the same, checking every row and copy\n"
+        "       ringhold recover backup DIR FILE           write a coordinator's state into one "
+        "file\n"
+        "       ringhold recover restore FILE [ID=]DIR... --yes   make a new group from a backup\n"
+        "       ringhold recover new-cluster DIR --yes     make a new group from one survivor\n"
         "       ringhold recover undo DIR/replaced-TIME --yes     put back what was replaced\n"
         "\n"
-        "All work on files alone, with the daemons stopped (inspect, verify and backup also while\n"
-        "they run). Without --yes the last three only tell what they would do. docs/recovery.md\n"
-        "says which to use when.\n");
+        "All of them work on files alone, with the daemons stopped (inspect, verify and backup "
+        "also\n"
+        "while the daemons run). Without --yes the last three only print what they would do.\n"
+        "docs/recovery.md says which one to use when.\n");
     return out == stdout ? 0 : 1;
 }
 

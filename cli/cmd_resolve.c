@@ -134,18 +134,19 @@ int txn_resolve(int argc, char **argv)
     struct wish wish = {0};
     struct query q;
     const struct option more[] = {
-        option_switch("commit", &wish.commit, "commit it: only if all have voted"),
+        option_switch("commit", &wish.commit, "commit it: possible only if all have voted"),
         option_switch("abort", &wish.abort, "abort it: nothing moves"),
         option_switch("retry", &wish.retry, "abort it and begin it anew, in one step"),
-        option_switch("dry-run", &wish.dry_run, "only tell what would happen"),
-        option_text("reason", "TEXT", wish.reason, sizeof wish.reason, "for the audit history"),
+        option_switch("dry-run", &wish.dry_run, "only print what would happen"),
+        option_text(
+            "reason", "TEXT", wish.reason, sizeof wish.reason, "the reason, for the audit history"),
     };
     const struct command command = {
         .name = "txn resolve",
         .summary = "Decide a pending transaction. Without a choice: explain all three.",
         .arguments = "NUMBER",
-        .details = "Refuses what could make two owners. Who asked and why is kept: see ringhold "
-                   "events.",
+        .details = "Refuses a decision that could make two owners. The history keeps who asked and "
+                   "why: see ringhold events.",
         .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
         .arguments_min = 1,
         .arguments_max = 1,
@@ -157,7 +158,8 @@ int txn_resolve(int argc, char **argv)
         return code;
     }
     if (wish.commit + wish.abort + wish.retry > 1) {
-        (void)fprintf(stderr, "ringhold txn resolve: one of --commit, --abort, --retry\n");
+        (void)fprintf(stderr,
+                      "ringhold txn resolve: give only one of --commit, --abort, --retry\n");
         return 1;
     }
     return txn_number("txn resolve", q.arguments[0], &number) ? ask(&q, &wish, number) : 1;

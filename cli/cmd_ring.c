@@ -74,17 +74,18 @@ int cmd_ring(int argc, char **argv)
                     "add|drain|remove|weight",
                     diff,
                     sizeof diff,
-                    "what would move if NODE came, went, or had another WEIGHT"),
-        option_text("role", "NAME", role, sizeof role, "of a node that is added (default)"),
+                    "show what would move if NODE came, left, or had another WEIGHT"),
+        option_text("role", "NAME", role, sizeof role, "role of a node to add (default)"),
     };
     const struct command command = {
         .name = "ring",
-        .summary = "Every vnode: its cells, its owner, its generation, the move it is in.",
+        .summary = "List every vnode: its cells, its owner, its generation, the move it is in.",
         .arguments = "[NODE [WEIGHT]]",
-        .details =
-            "--diff changes nothing. The leader plans as it would; what pends counts as done. "
-            "Actors are as\nmany as the moving part of their node has on the average; bytes and "
-            "time are by the moves that the\nleader drove last.",
+        .details = "--diff changes nothing. The leader plans as it would for the real change, as "
+                   "if all pending\n"
+                   "transactions were done. The number of actors is estimated from the node's "
+                   "average; bytes and\n"
+                   "time are estimated from the moves that the leader drove last.",
         .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
         .arguments_max = 2,
     };
@@ -97,7 +98,7 @@ int cmd_ring(int argc, char **argv)
         return ring_diff(&q, diff, role);
     }
     if (q.argument_count > 0 || role[0] != '\0') {
-        (void)fprintf(stderr, "ringhold ring: NODE and --role go with --diff\n");
+        (void)fprintf(stderr, "ringhold ring: NODE and --role need --diff\n");
         return 1;
     }
     return print_ring(&q);

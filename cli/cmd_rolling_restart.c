@@ -171,7 +171,7 @@ static void print_plan(const struct rollout *r, const struct target *targets, si
 /* It is what it was before, as far as that can be. */
 static void take_back(const struct rollout *r, const struct target *t)
 {
-    (void)fprintf(stderr, "%s: its drain is taken back\n", t->name);
+    (void)fprintf(stderr, "%s: its drain is cancelled\n", t->name);
     (void)drain_wish(&r->q, t->name, true);
 }
 
@@ -200,7 +200,7 @@ static int restart(const struct rollout *r, const struct target *t)
         return 0;
     }
     if (code > 0) {
-        (void)fprintf(stderr, "%s: the command ended with %d\n", t->name, code);
+        (void)fprintf(stderr, "%s: the command ended with exit code %d\n", t->name, code);
     }
     take_back(r, t);
     return 1;
@@ -265,7 +265,7 @@ static int roll_all(const struct rollout *r, const struct target *targets, size_
     size_t done = 0;
     int code = 0;
 
-    (void)printf("since %" PRIu64 ": what starts from now on is not restarted again\n",
+    (void)printf("since %" PRIu64 ": nodes that start from now on are not restarted again\n",
                  r->since_number);
     for (size_t i = 0; i < count && code == 0; i++) {
         if (targets[i].skipped != NULL) {
@@ -279,7 +279,7 @@ static int roll_all(const struct rollout *r, const struct target *targets, size_
     if (code != 0) {
         (void)fprintf(stderr,
                       "stopped after %zu nodes; the same command with --since %" PRIu64
-                      " goes on with those that are left\n",
+                      " continues with the others\n",
                       done,
                       r->since_number);
     } else {
@@ -299,14 +299,16 @@ static bool check(struct rollout *r)
             r->template, sizeof r->template, "ssh {host} systemctl restart ringhold-node.service");
     } else if (r->systemd || r->template[0] == '\0') {
         (void)fprintf(stderr,
-                      "ringhold rolling-restart: how is a node restarted? --command 'ssh {host} "
+                      "ringhold rolling-restart: say how to restart a node: --command 'ssh {host} "
                       "...' or --systemd\n");
         return false;
     }
     if (r->since[0] != '\0' &&
         (r->since[0] < '0' || r->since[0] > '9' ||
          sscanf(r->since, "%" SCNu64 "%c", &r->since_number, &tail) != 1)) { // NOLINT(cert-err34-c)
-        (void)fprintf(stderr, "ringhold rolling-restart: --since takes the number it told\n");
+        (void)fprintf(
+            stderr,
+            "ringhold rolling-restart: --since needs the number that the first run printed\n");
         return false;
     }
     return true;
@@ -331,37 +333,42 @@ static int run(struct rollout *r)
 int cmd_rolling_restart(int argc, char **argv)
 {
     struct rollout r = {.deadline_s = DEADLINE_S};
-    struct option deadline = option_number("deadline",
-                                           &r.deadline_s,
-                                           (struct option_range){1, DEADLINE_MAX_S},
-                                           "for each step of a node: drain, command, return (600)");
+    struct option deadline =
+        option_number("deadline",
+                      &r.deadline_s,
+                      (struct option_range){1, DEADLINE_MAX_S},
+                      "time limit of each step of a node: drain, command, return (600)");
     deadline.value = "SECONDS";
     const struct option more[] = {
-        option_text("command",
-                    "TEMPLATE",
-                    r.template,
-                    sizeof r.template,
-                    "restarts a node: {node}, {host} and {address} are its own, quoted"),
+        option_text(
+            "command",
+            "TEMPLATE",
+            r.template,
+            sizeof r.template,
+            "command that restarts a node: {node}, {host} and {address} are the node's, quoted"),
         option_switch("systemd",
                       &r.systemd,
                       "the same as --command 'ssh {host} systemctl restart ringhold-node.service'"),
-        option_text("role", "NAME", r.role, sizeof r.role, "only nodes of that role"),
-        option_text(
-            "since", "NUMBER", r.since, sizeof r.since, "go on: skip what has started since it"),
-        option_switch("dry-run", &r.dry_run, "only tell what would be done"),
+        option_text("role", "NAME", r.role, sizeof r.role, "only nodes of this role"),
+        option_text("since",
+                    "NUMBER",
+                    r.since,
+                    sizeof r.since,
+                    "continue an earlier run: skip nodes that have started since then"),
+        option_switch("dry-run", &r.dry_run, "only print what would be done"),
         deadline,
     };
     const struct command command = {
         .name = "rolling-restart",
         .summary = "Restart the nodes, one after the other: drain, restart, wait until it serves.",
         .arguments = "[NODE...]",
-        .details = "Of all nodes, or those named. It stops at the first that fails; a drain that "
-                   "doesn't end in "
-                   "time is\ntaken back. ^C stops too, and the drain goes on. In each case the "
-                   "same command with "
-                   "--since goes on.\nThe last node of its role can't be drained: restart that by "
-                   "hand.\nExit "
-                   "code: 0 all restarted, 3 not in time, 130 stopped by ^C, 1 an error.",
+        .details =
+            "Restarts all nodes, or those named. It stops at the first node that fails; a drain "
+            "that doesn't end in\n"
+            "time is cancelled. ^C stops too, but the drain goes on. In each case the same command "
+            "with --since\n"
+            "continues. The last node of its role can't be drained: restart that one by hand.\n"
+            "Exit code: 0 all restarted, 3 not in time, 130 stopped by ^C, 1 an error.",
         .options = query_options_more(&r.q, more, sizeof more / sizeof more[0]),
         .arguments_max = 8,
     };

@@ -155,7 +155,8 @@ static void print_namesakes(const Rh__AdminReply *reply)
             behind += same && j > i;
         }
         if (before == 0 && behind > 0) {
-            (void)printf("\n%zu gateways are called %s: give each a --name of its own\n",
+            (void)printf("\n"
+                         "%zu gateways have the name %s: give each one a --name of its own\n",
                          behind + 1,
                          reply->gateways[i]->name);
         }
@@ -169,8 +170,9 @@ static void print_comers(const Rh__AdminReply *reply)
         const Rh__NodeRow *n = reply->nodes[i];
 
         if (n->joins_us > 0 && n->vnodes == 0) {
-            (void)printf("\n%s gets its share in %" PRIu64
-                         " s: it was lost and is back, and has to stay for a while first\n",
+            (void)printf("\n"
+                         "%s gets its share in %" PRIu64
+                         " s: it was lost and is back, and must stay for a while first\n",
                          n->member->name,
                          (n->joins_us + 999999) / 1000000);
         }
@@ -264,7 +266,8 @@ static void print_table(const Rh__AdminReply *reply, const struct rows *coordina
     print_clocks(reply);
     print_namesakes(reply);
     if (builds_mixed(reply)) {
-        (void)printf("\nnot all processes are of one version: ringhold upgrade\n");
+        (void)printf("\n"
+                     "the processes are not all of one version: see ringhold upgrade\n");
     }
 }
 
@@ -329,7 +332,7 @@ int cmd_status(int argc, char **argv)
         option_switch("watch", &watch, "show it anew each second, until ^C");
     const struct command command = {
         .name = "status",
-        .summary = "The fleet at a glance: coordinators, nodes, gateways, moves in flight.",
+        .summary = "Show the fleet at a glance: coordinators, nodes, gateways, moves in progress.",
         .arguments = "",
         .options = query_options(&q, &watch_option),
     };

@@ -49,16 +49,20 @@ static int init(int argc, char **argv)
     struct tls_words w = {.folder = "ringhold-tls", .cluster = "ringhold", .days = CA_DAYS};
     const struct option options[] = {
         folder_option(&w),
-        option_text("cluster", "NAME", w.cluster, sizeof w.cluster, "whose it is (ringhold)"),
-        days_option(&w, 1, "how long it is good (3650)"),
+        option_text("cluster",
+                    "NAME",
+                    w.cluster,
+                    sizeof w.cluster,
+                    "the cluster that it signs for (ringhold)"),
+        days_option(&w, 1, "how long the authority is valid (3650)"),
         {0},
     };
     const struct command command = {
         .name = "tls init",
         .summary = "Make a certificate authority for the links of a fleet: DIR/ca.pem and ca.key.",
         .arguments = "",
-        .details = "Every process gets a copy of ca.pem. Whoever has ca.key can be any of them: it "
-                   "belongs on no\nmachine of the fleet. Files that are there are not touched.",
+        .details = "Every process gets a copy of ca.pem. Whoever has ca.key can pose as any "
+                   "process: keep it off\nthe fleet's machines. Existing files are not changed.",
         .options = options,
     };
     const char *arguments[8];
@@ -76,7 +80,7 @@ static int init(int argc, char **argv)
         return failed("tls init", why);
     }
     (void)printf("%s/ca.pem  for every process of cluster %s\n"
-                 "%s/ca.key  signs them: keep it away from all of them\n",
+                 "%s/ca.key  signs certificates: keep it off the fleet's machines\n",
                  w.folder,
                  w.cluster,
                  w.folder);
@@ -132,17 +136,18 @@ static int make(enum link_role role, int argc, char **argv)
     char title[32];
     const struct option options[] = {
         folder_option(&w),
-        days_option(&w, 1, "how long it is good, but not beyond the authority's end (365)"),
-        option_switch("renew", &w.renew, "replace the one that is there"),
+        days_option(
+            &w, 1, "how long the certificate is valid, at most until the authority's end (365)"),
+        option_switch("renew", &w.renew, "replace existing files"),
         {0},
     };
     struct command command = {
         .name = title,
-        .summary = "Make a key, and a certificate that says whose it is: DIR/ROLE-NAME.pem, .key.",
+        .summary = "Make a key, and a certificate that names its owner: DIR/ROLE-NAME.pem, .key.",
         .arguments = "NAME",
-        .details = "ROLE is coordinator (NAME is its --id), node, gateway or operator: who types "
-                   "commands.\nA process takes the pair as certificate and key of [tls]; "
-                   "SIGHUP: it reads them again.",
+        .details = "ROLE is coordinator (NAME is its --id), node, gateway or operator (a person "
+                   "who gives commands).\nA process uses the pair as certificate and key of [tls]; "
+                   "SIGHUP makes it read them again.",
         .options = options,
         .arguments_min = 1,
         .arguments_max = 1,
@@ -199,18 +204,22 @@ static int check(int argc, char **argv)
 {
     struct tls_words w = {.days = 0};
     const struct option options[] = {
-        option_text(
-            "ca", "FILE", w.ca, sizeof w.ca, "who has to have signed it (ca.pem beside it)"),
+        option_text("ca",
+                    "FILE",
+                    w.ca,
+                    sizeof w.ca,
+                    "the authority that must have signed it (ca.pem beside it)"),
         option_text("key", "FILE", w.key, sizeof w.key, "its key (the same name with .key)"),
-        days_option(&w, 0, "wrong, too, if it is good for fewer days (0)"),
+        days_option(&w, 0, "also report it when it is valid for fewer days (0)"),
         {0},
     };
     const struct command command = {
         .name = "tls check",
         .summary =
-            "Say of certificates what they are good for, how long, and whether the key fits.",
+            "Show what certificates allow, how long they are valid, and whether the key fits.",
         .arguments = "FILE...",
-        .details = "Judges as a process does when it starts with them. Exit code 2: one is wrong.",
+        .details = "Judges as a process does when it starts with them. Exit code 2: at least one "
+                   "is wrong.",
         .options = options,
         .arguments_min = 1,
         .arguments_max = 8,

@@ -30,14 +30,20 @@ static const struct token_words words_default = {.cluster = "ringhold", .ttl_ms 
 
 static struct option keys_option(struct token_words *w)
 {
-    return option_text(
-        "keys", "FILE", w->keys, sizeof w->keys, "the secrets: lines NAME hex:… or NAME base64:…");
+    return option_text("keys",
+                       "FILE",
+                       w->keys,
+                       sizeof w->keys,
+                       "file of secrets: lines NAME hex:… or NAME base64:…");
 }
 
 static struct option cluster_option(struct token_words *w)
 {
-    return option_text(
-        "cluster", "NAME", w->cluster, sizeof w->cluster, "whose gateways it is for (ringhold)");
+    return option_text("cluster",
+                       "NAME",
+                       w->cluster,
+                       sizeof w->cluster,
+                       "the cluster whose gateways the token is for (ringhold)");
 }
 
 static bool load(const char *command, const struct token_words *w, struct keyring *keys)
@@ -49,7 +55,8 @@ static bool load(const char *command, const struct token_words *w, struct keyrin
         return false;
     }
     if (!hello_name_is_valid(w->cluster)) {
-        (void)fprintf(stderr, "ringhold %s: --cluster: '%s' is no name\n", command, w->cluster);
+        (void)fprintf(
+            stderr, "ringhold %s: --cluster: '%s' is not a valid name\n", command, w->cluster);
         return false;
     }
     if (!keyring_load(w->keys, keys, why)) {
@@ -85,7 +92,7 @@ static int print_token(const struct token_words *w, const struct keyring_key *ke
     memcpy(t.id, w->id, t.id_size);
     memcpy(t.cluster, w->cluster, sizeof t.cluster);
     if (token_put(&text, &t, key) != ERR_OK) {
-        (void)fprintf(stderr, "ringhold token make: --id has 1 to 255 bytes\n");
+        (void)fprintf(stderr, "ringhold token make: --id: an id has 1 to 255 bytes\n");
         buffer_fini(&text);
         return 1;
     }
@@ -99,13 +106,14 @@ static int make(int argc, char **argv)
     struct token_words w = words_default;
     const struct option options[] = {
         keys_option(&w),
-        option_text("id", "ID", w.id, sizeof w.id, "the entity that its bearer may ask"),
+        option_text(
+            "id", "ID", w.id, sizeof w.id, "the entity that the client may send requests to"),
         option_number(
             "kind", &w.kind, (struct option_range){0, UINT16_MAX}, "the entity's kind (0)"),
         option_time("ttl",
                     &w.ttl_ms,
                     (struct option_range){TTL_MIN_MS, TTL_MAX_MS},
-                    "how long it is good (1h)"),
+                    "how long the token is valid (1h)"),
         cluster_option(&w),
         option_text("key", "NAME", w.key, sizeof w.key, "sign with this key (the file's first)"),
         {0},
@@ -115,8 +123,8 @@ static int make(int argc, char **argv)
         .summary = "Print a token for a client of a gateway with --auth-keys.",
         .arguments = "",
         .details =
-            "For tests and scripts. A game's login server makes its own: docs/protocol-client.md\n"
-            "has every byte, and it takes a dozen lines in any language.",
+            "For tests and scripts. A game's login server makes its own tokens: "
+            "docs/protocol-client.md\ndescribes every byte; a dozen lines in any language do it.",
         .options = options,
     };
     const char *arguments[8];
@@ -172,9 +180,9 @@ static int check(int argc, char **argv)
     const struct option options[] = {keys_option(&w), cluster_option(&w), {0}};
     const struct command command = {
         .name = "token check",
-        .summary = "Say what a token is, and whether a gateway would take it now.",
+        .summary = "Show what a token says, and whether a gateway would take it now.",
         .arguments = "TOKEN",
-        .details = "TOKEN - reads it from stdin. Exit code 2: it would be refused.",
+        .details = "TOKEN - reads the token from stdin. Exit code 2: a gateway would refuse it.",
         .options = options,
         .arguments_min = 1,
         .arguments_max = 1,

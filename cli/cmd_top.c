@@ -156,8 +156,9 @@ int cmd_top(int argc, char **argv)
     bool calls = false;
     struct query q;
     const struct option views[] = {
-        option_switch("hot", &hot, "the actors that cost most; what is shown without an option"),
-        option_switch("calls", &calls, "what the actors of each node asked of others"),
+        option_switch("hot", &hot, "the actors that cost most; this is the default"),
+        option_switch(
+            "calls", &calls, "the calls that the actors of each node made to other actors"),
     };
     const struct command command = {
         .name = "top",
@@ -165,12 +166,12 @@ int cmd_top(int argc, char **argv)
         .arguments = "",
         .details =
             "--hot:\n"
-            "runs      a worker is in its code since US microseconds\n"
-            "deferred  longest of the COUNT that answer later; since US\n"
+            "runs      its handler has been running for US microseconds\n"
+            "deferred  COUNT messages are answered later, the oldest has waited US\n"
             "busy      took US of its worker's last 5 to 10 seconds, in COUNT tasks\n"
             "waiting   COUNT requests are in its mailbox\n"
-            "An id is shown as in a history: what is no plain character as %XX.\n"
-            "--calls, of each node since it registered:\n"
+            "Ids are printed as in a history: bytes that are not plain characters as %XX.\n"
+            "--calls, for each node since it registered:\n"
             "WAITING of those IN FLIGHT have no owner or link yet; RESENT are copies after\n"
             "the first. REPLIED have ended: UNKNOWN to OVERLOADED of them without an answer.",
         .options = query_options_more(&q, views, 2),

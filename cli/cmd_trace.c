@@ -47,7 +47,7 @@ static void put_hops(const Rh__ErrandAnswer *a, struct rows *r)
     rows_number(r, a->version);
     rows_number(r, a->total_us > known_us ? a->total_us - known_us : 0);
     rows_number(r, 0);
-    rows_text(r, "the rest, there and back");
+    rows_text(r, "the rest, both ways");
 }
 
 /* Who ran it, or was asked last. */
@@ -95,7 +95,7 @@ static int tell(const struct query *q, const Rh__ErrandAnswer *a)
         (void)fprintf(stderr,
                       "ringhold trace: %s%s\n",
                       errand_fault(a) == NULL ? a->outcome : errand_fault(a),
-                      asleep ? ": a request would wake it; --wake does" : "");
+                      asleep ? ": a request would activate it; --wake does" : "");
     }
     return ran ? 0 : 1;
 }
@@ -106,20 +106,19 @@ int cmd_trace(int argc, char **argv)
     bool wake = false;
     char gateway[64] = "";
     const struct option more[] = {
-        option_text("gateway", "NAME", gateway, sizeof gateway, "that sends it (any)"),
-        option_switch("wake", &wake, "wake the actor if it sleeps"),
+        option_text("gateway", "NAME", gateway, sizeof gateway, "the gateway that sends it (any)"),
+        option_switch("wake", &wake, "activate the actor if it is not live"),
     };
     const struct command command = {
         .name = "trace",
         .summary = "Send a request to an actor and show its way, with the times of each process.",
         .arguments = "ID|KIND/ID",
-        .details = "It goes the way of every request and waits its turn in the actor's mailbox; "
-                   "the actor's "
-                   "code is not\nrun. Times are measured by each process for itself: WAITED from "
-                   "its coming "
-                   "until it was sent on or\nrun, RAN in the node's worker, its queue included. "
-                   "Exit code: 0 "
-                   "answered, 1 not.",
+        .details =
+            "The request takes the way of every request and waits its turn in the actor's mailbox; "
+            "the actor's\n"
+            "code is not run. Each process measures its own times: WAITED from arrival until sent "
+            "on or run, RAN\n"
+            "in the node's worker, its queue included. Exit code: 0 answered, 1 not answered.",
         .options = query_options_more(&q, more, sizeof more / sizeof more[0]),
         .arguments_min = 1,
         .arguments_max = 1,

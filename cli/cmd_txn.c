@@ -58,14 +58,14 @@ static int txn_list(int argc, char **argv)
     uint32_t limit = 32;
     const struct option limit_option = {.key = "limit",
                                         .value = "N",
-                                        .help = "newest first; at most so many (32)",
+                                        .help = "how many of the newest to show (32)",
                                         .kind = OPTION_NUMBER,
                                         .target = &limit,
                                         .min = 1,
                                         .max = LIST_MAX};
     const struct command command = {
         .name = "txn list",
-        .summary = "Changes of the ring: pending ones and the last outcomes, newest first.",
+        .summary = "List changes of the ring: pending ones and the last outcomes, newest first.",
         .arguments = "",
         .options = query_options(&q, &limit_option),
     };
@@ -164,10 +164,10 @@ static void show_phases(const Rh__TxnRow *t)
     struct rows r;
 
     if (t->begun_us == 0) {
-        (void)printf("phases   not remembered: another leader drove it, or it is long ago\n");
+        (void)printf("phases   not known: another leader drove it, or it was long ago\n");
         return;
     }
-    (void)printf("phases   after it was begun: outcome proposed %s, in force %s\n",
+    (void)printf("phases   time since the beginning: outcome proposed %s, in force %s\n",
                  after_text(t, t->proposed_us, text),
                  after_text(t, t->outcome_us, applied));
     rows_init(&r, columns);
@@ -230,7 +230,7 @@ bool txn_number(const char *command, const char *text, uint64_t *number)
     errno = 0;
     *number = strtoull(text, &end, 10);
     if (*end != '\0' || end == text || errno != 0) {
-        (void)fprintf(stderr, "ringhold %s: '%s' is no number\n", command, text);
+        (void)fprintf(stderr, "ringhold %s: '%s' is not a number\n", command, text);
         return false;
     }
     return true;
@@ -241,11 +241,11 @@ static int txn_show(int argc, char **argv)
     struct query q;
     const struct command command = {
         .name = "txn show",
-        .summary = "One transaction: its moves, votes, outcome, and what it waits for.",
+        .summary = "Show one transaction: its moves, votes, outcome, and what it waits for.",
         .arguments = "NUMBER",
-        .details =
-            "And when each step came after it was begun; ACTORS were handed over, those TO GO\n"
-            "have not stopped yet. The leader that drove it remembers the last 256.",
+        .details = "Also the time of each step since the beginning; ACTORS were handed over, those "
+                   "TO GO\nhave not stopped yet. The leader that drove the transaction remembers "
+                   "the last 256.",
         .options = query_options(&q, NULL),
         .arguments_min = 1,
         .arguments_max = 1,
@@ -270,7 +270,7 @@ static int txn_show(int argc, char **argv)
     }
     if (reply->n_txns == 0) {
         (void)fprintf(
-            stderr, "ringhold txn show: no transaction %" PRIu64 " is remembered\n", number);
+            stderr, "ringhold txn show: transaction %" PRIu64 " is unknown or forgotten\n", number);
         admin_free(reply);
         return 1;
     }

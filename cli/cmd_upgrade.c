@@ -53,9 +53,9 @@ static void print_table(const Rh__AdminReply *reply, const struct rows *r)
     rows_print_table(r);
     (void)printf("\nThe fleet's format is %" PRIu32, reply->format);
     if (reply->format_next != 0) {
-        (void)printf("; all read %" PRIu32
-                     ": `ringhold upgrade --finish` takes the fleet there, and no older version "
-                     "comes back then\n",
+        (void)printf("; all processes read %" PRIu32
+                     ": `ringhold upgrade --finish` switches the fleet to it, and from then on no "
+                     "older version can join\n",
                      reply->format_next);
     } else {
         (void)printf(": %s\n", reply->format_why);
@@ -79,16 +79,17 @@ int cmd_upgrade(int argc, char **argv)
     bool finish = false;
     char reason[REASON_SIZE] = "";
     const struct option more[] = {
-        option_switch("finish", &finish, "raise the fleet's format: older versions are refused"),
-        option_text("reason", "TEXT", reason, sizeof reason, "for the audit history"),
+        option_switch(
+            "finish", &finish, "raise the fleet's format: older versions are refused from then on"),
+        option_text("reason", "TEXT", reason, sizeof reason, "the reason, for the audit history"),
     };
     const struct command command = {
         .name = "upgrade",
-        .summary = "Which version each process is of, and the end of an upgrade.",
+        .summary = "Show each process's version, and finish an upgrade.",
         .arguments = "",
-        .details = "Processes of neighbouring versions work together, so they are replaced one by\n"
-                   "one, and may be put back. When all are new, --finish lets the coordinators\n"
-                   "store what only the new version reads; from then on older ones are refused.",
+        .details = "Processes of neighbouring versions work together, so you replace them one by\n"
+                   "one, and may go back. When all are new, --finish lets the coordinators store\n"
+                   "what only the new version reads; from then on older versions are refused.",
         .options = query_options_more(&q, more, 2),
     };
     const int code = query_parse(&q, &command, argc, argv);

@@ -53,7 +53,7 @@ int cmd_where(int argc, char **argv)
                                        .max = KIND_MAX};
     const struct command command = {
         .name = "where",
-        .summary = "Which node owns an id, by the leader's ring.",
+        .summary = "Show which node owns an id, by the leader's ring.",
         .arguments = "ID",
         .options = query_options(&q, &kind_option),
         .arguments_min = 1,

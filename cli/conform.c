@@ -148,29 +148,29 @@ static const char *skips_of(const struct conform_target *target, enum vector_of 
     case OF_ALL:
         return NULL;
     case OF_KEYS:
-        return wants_auth ? NULL : "the gateway wants no auth";
+        return wants_auth ? NULL : "the gateway asks for no token";
     case OF_OPEN:
-        return wants_auth ? "the gateway wants an auth" : NULL;
+        return wants_auth ? "the gateway asks for a token" : NULL;
     case OF_KEYS_FILE:
-        return !wants_auth               ? "the gateway wants no auth"
-               : target->keys.count == 0 ? "it takes the gateway's secrets: --keys"
+        return !wants_auth               ? "the gateway asks for no token"
+               : target->keys.count == 0 ? "needs the gateway's secrets: --keys"
                                          : NULL;
     case OF_PATIENT:
-        return target->slow ? NULL : "it takes a while: --slow";
+        return target->slow ? NULL : "takes minutes: --slow";
     case OF_PATIENT_KEYS:
-        return !target->slow ? "it takes a while: --slow"
+        return !target->slow ? "takes minutes: --slow"
                : wants_auth  ? NULL
-                             : "the gateway wants no auth";
+                             : "the gateway asks for no token";
     case OF_PUSH:
-        return target->pushes[0] != '\0' ? NULL : "it takes an actor that pushes: --pushes";
+        return target->pushes[0] != '\0' ? NULL : "needs an actor that pushes: --pushes";
     case OF_WS:
-        return target->where.websocket ? NULL : "it is of WebSockets: ws://";
+        return target->where.websocket ? NULL : "needs a WebSocket: ws://";
     case OF_PATIENT_WS:
-        return !target->where.websocket ? "it is of WebSockets: ws://"
+        return !target->where.websocket ? "needs a WebSocket: ws://"
                : target->slow           ? NULL
-                                        : "it takes a while: --slow";
+                                        : "takes minutes: --slow";
     case OF_SKYNET:
-        return target->where.skynet ? NULL : "it is of skynet's frames: skynet://";
+        return target->where.skynet ? NULL : "needs skynet's frames: skynet://";
     }
     UNREACHABLE();
 }
@@ -184,7 +184,7 @@ const char *conform_skips(const struct conform_target *target, const struct vect
     const char *why = skips_of(target, v->of);
 
     if (why == NULL && wants_auth && !has_token && shows) {
-        return "it takes a token: --token, or --keys";
+        return "needs a token: --token, or --keys";
     }
     return why;
 }

@@ -46,15 +46,18 @@ bool conform_got(struct play *p, enum socket_result result, const char *want)
         return true;
     case SOCKET_CLOSED:
         if (p->socket.close_code != 0) {
-            return conform_fail(
-                p, "wanted %s; it closed the WebSocket with %u", want, p->socket.close_code);
+            return conform_fail(p,
+                                "wanted %s; the gateway closed the WebSocket with %u",
+                                want,
+                                p->socket.close_code);
         }
-        return conform_fail(p, "wanted %s; it closed the connection", want);
+        return conform_fail(p, "wanted %s; the gateway closed the connection", want);
     case SOCKET_SILENT:
         return conform_fail(
             p, "wanted %s; nothing came in %" PRIu32 " ms", want, p->target->timeout_ms);
     case SOCKET_HALF:
-        return conform_fail(p, "wanted %s; it closed the connection within a packet", want);
+        return conform_fail(
+            p, "wanted %s; the gateway closed the connection within a packet", want);
     case SOCKET_WRONG:
         return conform_fail(p, "wanted %s; got %s", want, p->socket.why);
     }
@@ -208,7 +211,7 @@ static bool hear_greeted(struct play *p, const char *rest)
     }
     if (p->ack.version != PACKET_VERSION || p->ack.packet_size_max < 512 ||
         p->ack.requests_max == 0) {
-        return wrong(p, "a hello-ack of version 1, with limits that let one work", &packet);
+        return wrong(p, "a hello-ack of version 1, with usable limits", &packet);
     }
     return true;
 }
@@ -328,7 +331,7 @@ bool conform_closes(struct play *p, uint16_t code)
     case SOCKET_SILENT:
         return conform_fail(p, "wanted the end, but the connection stays open");
     case SOCKET_HALF:
-        return conform_fail(p, "it closed the connection within a packet");
+        return conform_fail(p, "the gateway closed the connection within a packet");
     case SOCKET_WRONG:
         return conform_fail(p, "wanted the end; got %s", p->socket.why);
     }
@@ -372,7 +375,7 @@ static bool hear_gone(struct play *p, const char *rest)
         case SOCKET_SILENT:
             return conform_fail(p, "the connection stays open");
         case SOCKET_HALF:
-            return conform_fail(p, "it closed the connection within a packet");
+            return conform_fail(p, "the gateway closed the connection within a packet");
         case SOCKET_WRONG:
             return conform_fail(p, "wanted the end; got %s", p->socket.why);
         }

@@ -158,7 +158,7 @@ static bool bind_answer(struct play *p, const char *rest, struct response_packet
     }
     if (r->status == STATUS_REJECTED || r->status == STATUS_NO_OWNER) {
         p->skipped = true;
-        return conform_fail(p, "it takes an actor that takes a session: --id, --kind");
+        return conform_fail(p, "needs an actor that takes a session: --id, --kind");
     }
     return r->status == STATUS_OK || wrong(p, "a bind with status 0", r);
 }
@@ -178,7 +178,7 @@ static bool hear_kept(struct play *p, const char *rest)
     s->held = true;
     if (s->is.keep_ms == 0) {
         p->skipped = true;
-        return conform_fail(p, "it takes an actor whose sessions are kept: its kind's resume_ms");
+        return conform_fail(p, "needs an actor whose sessions are kept: its kind's resume_ms");
     }
     return true;
 }
@@ -216,8 +216,8 @@ static bool hear_resumed(struct play *p, const char *rest)
     }
     if (now.next != s->next) {
         return conform_fail(p,
-                            "wanted a session that goes on with push %" PRIu64
-                            "; it goes on with %" PRIu64,
+                            "wanted a session that continues with push %" PRIu64
+                            "; it continues with %" PRIu64,
                             s->next,
                             now.next);
     }

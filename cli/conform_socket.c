@@ -241,7 +241,7 @@ static enum socket_result next_packet(struct conform_socket *s, uint64_t until_u
 static enum socket_result on_close(struct conform_socket *s, struct bytes payload)
 {
     if (payload.size == 1 || s->close_code != 0) {
-        return wrong(s, "a close that makes no sense");
+        return wrong(s, "a close with an invalid code or text");
     }
     s->close_code = payload.size == 0 ? 1005 : (uint16_t)big_get16(payload.data);
     conform_send_frame(s, WSFRAME_CLOSE | WSFRAME_FINAL, true, payload);

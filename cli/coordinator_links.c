@@ -144,7 +144,7 @@ static void on_control(struct daemon *d, struct link *link, const struct frame *
 
     if (message == NULL || p == NULL) {
         control_free(message);
-        link_garbage(link, "a control message that does not decode");
+        link_garbage(link, "a control message that can't be decoded");
         return;
     }
     if (!control_texts_are_plain(message)) {

@@ -59,8 +59,8 @@ static void on_apply(void *context, uint64_t index, uint64_t tag, struct bytes b
     if (command == NULL) {
         log_error("coordinator",
                   "bad_command",
-                  "file=%s/raft.db index=%" PRIu64 " reason=\"a command in the log is of a newer "
-                  "format, or none: a newer version wrote it\" "
+                  "file=%s/raft.db index=%" PRIu64 " reason=\"the log has a command of a newer "
+                  "format, or a damaged one: a newer version wrote it\" "
                   "remedy=\"start the version that wrote it\"",
                   d->options->data,
                   index);
@@ -259,7 +259,7 @@ bool daemon_open_storage(struct daemon *d)
     }
     if (witness_index(d->witness) > status.last_index) {
         (void)fprintf(stderr,
-                      "ringhold coordinator: %s/raft.db went back: its log ends at %" PRIu64
+                      "ringhold coordinator: %s/raft.db is an old copy: its log ends at %" PRIu64
                       ", but this folder had applied %" PRIu64
                       "; put the newer raft.db and raft.tail back, or ringhold recover restore a "
                       "backup (docs/recovery.md#went-back)\n",
@@ -281,7 +281,7 @@ int daemon_adopt(const struct coordinator_options *o)
             stderr, "ringhold coordinator: can't adopt %s: %s\n", o->data, err_text(error));
         return 1;
     }
-    (void)printf("%s is coordinator %u's now; start the others once with --readmit %u\n",
+    (void)printf("%s now belongs to coordinator %u; start the others once with --readmit %u\n",
                  o->data,
                  o->id,
                  o->id);

@@ -139,8 +139,9 @@ const char *daemon_meet(struct daemon *d, const struct hello *peer)
     enum err e;
 
     if (id == d->options->id) {
-        return peer->identity == replica_identity(d->replica) ? "this is me"
-                                                              : "another coordinator has my --id";
+        return peer->identity == replica_identity(d->replica)
+                   ? "the peer uses this coordinator's own --id"
+                   : "another coordinator has my --id";
     }
     if (vote && g->number == 0 && peer->incarnation == 0 && !joins) {
         return meet_founder(d, id, peer);
@@ -151,8 +152,8 @@ const char *daemon_meet(struct daemon *d, const struct hello *peer)
         e = replica_meet_stranger(d->replica, id, peer->identity, peer->incarnation);
     }
     return e == ERR_OK ? NULL
-                       : "the coordinators know another folder of this id: it was wiped, or the id "
-                         "was used before; see docs/operating.md, 'Coordinators'";
+                       : "the coordinators know another folder for this id: the folder was wiped, "
+                         "or the id was used before; see docs/operating.md, 'Coordinators'";
 }
 
 /* ---- other voters ---- */
@@ -185,7 +186,8 @@ void daemon_on_generation(void *context, const struct generation *generation)
     if (replica_part(d->replica) == REPLICA_RETIRED) {
         log_warn("coordinator",
                  "retired",
-                 "coordinator=%u generation=%" PRIu64 " reason=\"it is no voter any more\" "
+                 "coordinator=%u generation=%" PRIu64
+                 " reason=\"this coordinator is no longer a voter\" "
                  "remedy=\"stop it when ringhold coordinators list shows all of the others linked; "
                  "its folder may go then (docs/operating.md#coordinators)\"",
                  d->options->id,
@@ -350,11 +352,14 @@ void daemon_take_wish(struct daemon *d, struct link *link, const Rh__Admin *in)
         return; // on its way
     }
     if (!read_wish(&w, in->coordinators)) {
-        answer(d, w.peer, w.tag, "at most 5 coordinators, with addresses of at most 127 bytes");
+        answer(d,
+               w.peer,
+               w.tag,
+               "a group has at most 5 coordinators, with addresses of at most 127 bytes");
     } else if (is_done(d, &w)) {
         answer(d, w.peer, w.tag, "");
     } else if (d->wish.peer != 0) {
-        answer(d, w.peer, w.tag, "another change of the coordinators is on its way");
+        answer(d, w.peer, w.tag, "another change of the coordinators is in progress");
     } else {
         log_info("coordinator",
                  "coordinators_wished",

@@ -18,9 +18,9 @@ const char *credential_use(enum link_role role)
     case ROLE_COORDINATOR:
         return "vote and lead as the coordinator with that --id; give commands";
     case ROLE_NODE:
-        return "be the node of that name: register, host actors, call others";
+        return "act as the node of that name: register, host actors, call others";
     case ROLE_GATEWAY:
-        return "be the gateway of that name: hand clients' requests to nodes";
+        return "act as the gateway of that name: hand clients' requests to nodes";
     case ROLE_CLI:
         return "give commands to coordinators";
     }
@@ -53,7 +53,7 @@ static bool read_it(const char *path, struct credential *out)
     BIO_free(file);
     ERR_clear_error();
     if (x == NULL) {
-        return pem_explain(out->wrong, path, "there is no certificate (PEM) in it");
+        return pem_explain(out->wrong, path, "the file contains no certificate (PEM)");
     }
     out->is_read = true;
     out->is_authority = X509_check_ca(x) == 1;
@@ -99,7 +99,7 @@ void credential_check(const char *path, const char *ca, const char *key, struct 
     }
     if (out->is_authority) {
         if (out->days_left < 0) {
-            (void)snprintf(out->wrong, sizeof out->wrong, "it has expired");
+            (void)snprintf(out->wrong, sizeof out->wrong, "the certificate has expired");
         }
         return;
     }

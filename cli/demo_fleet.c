@@ -173,12 +173,16 @@ static void show_log(const struct fleet *f, const char *name)
     (void)fseek(log, -(long)LOG_SHOWN_SIZE, SEEK_END); // a shorter one is read from its start
     text[fread(text, 1, LOG_SHOWN_SIZE, log)] = '\0';
     (void)fclose(log);
-    (void)fprintf(stderr, "---- the end of %s\n%s\n", path, text);
+    (void)fprintf(stderr,
+                  "---- the end of %s\n"
+                  "%s\n",
+                  path,
+                  text);
 }
 
 static void complain(const struct fleet *f, const char *name)
 {
-    (void)fprintf(stderr, "ringhold demo: %s did not get ready in %d s\n", name, READY_MS / 1000);
+    (void)fprintf(stderr, "ringhold demo: %s was not ready after %d s\n", name, READY_MS / 1000);
     for (size_t i = 0; i < f->child_count; i++) {
         show_log(f, f->child[i].name);
     }

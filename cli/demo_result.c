@@ -46,7 +46,7 @@ int demo_result(struct demo *d, bool played, uint64_t load_us)
     if (d->load == NULL || !answered) {
         (void)fprintf(stderr,
                       "ringhold demo: %s\n",
-                      d->load == NULL ? "it did not start" : "requests are still unanswered");
+                      d->load == NULL ? "the load did not start" : "requests are still unanswered");
         d->keep = d->keep || d->load != NULL;
         (void)printf("RESULT FAIL\n");
         return 1;

@@ -108,7 +108,7 @@ bool demo_healthy(struct demo *d)
     }
     if (!fleet_alive(&d->fleet, &dead)) {
         (void)fprintf(stderr,
-                      "ringhold demo: %s ended by itself (exit %d); see %s/%s.log\n",
+                      "ringhold demo: %s ended unexpectedly (exit code %d); see %s/%s.log\n",
                       dead,
                       fleet_child(&d->fleet, dead)->exit_code,
                       d->fleet.folder,

@@ -214,7 +214,7 @@ static void tell_end(const struct watch *w, enum drain_end end)
     } else if (end == DRAIN_DETACHED) {
         (void)fprintf(stderr,
                       "The drain goes on. `ringhold node drain %s --watch` shows it again, "
-                      "`ringhold node drain %s cancel` takes it back.\n",
+                      "`ringhold node drain %s cancel` cancels it.\n",
                       w->name,
                       w->name);
     }

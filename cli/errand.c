@@ -16,7 +16,7 @@ Rh__AdminReply *errand_send(const struct query *q, const char *command, const Rh
 
     if (!actor_parse_short(q->arguments[0], &actor, id)) {
         (void)fprintf(stderr,
-                      "ringhold %s: '%s' is no ID or KIND/ID, such as 3/boss-7\n",
+                      "ringhold %s: '%s' is not ID or KIND/ID, such as 3/boss-7\n",
                       command,
                       q->arguments[0]);
         return NULL;
@@ -30,7 +30,7 @@ Rh__AdminReply *errand_send(const struct query *q, const char *command, const Rh
     request.errand = &whole;
     Rh__AdminReply *reply = query_ask(q, &request);
     if (reply != NULL && reply->errand == NULL) {
-        (void)fprintf(stderr, "ringhold %s: the leader's answer makes no sense\n", command);
+        (void)fprintf(stderr, "ringhold %s: the leader's answer can't be decoded\n", command);
         admin_free(reply);
         return NULL;
     }
@@ -43,17 +43,20 @@ const char *errand_fault(const Rh__ErrandAnswer *answer)
         const char *outcome;
         const char *text;
     } faults[] = {
-        {"nobody", "no such actor is awake"},
-        {"quarantined", "it is in quarantine: it killed its processes"},
+        {"nobody", "the actor is not live"},
+        {"quarantined", "the actor is in quarantine: it killed its node's process repeatedly"},
         {"timeout",
-         "no answer in time: it is at work, or its vnode moves (`ringhold top`, `ringhold txn "
+         "no answer in time: the actor is busy, or its vnode moves (`ringhold top`, `ringhold txn "
          "list`)"},
-        {"unknown", "its node was lost on the way"},
-        {"rejected", "it could not be delivered in time: its vnode moves, or is nobody's yet"},
-        {"overloaded", "its node has no room for requests"},
-        {"busy", "the gateway is at work on too many of these"},
-        {"malformed", "the gateway does not understand it: is it an older one?"},
-        {"error", "its node answers with an error: is it an older one?"},
+        {"unknown", "the actor's node was lost before it answered"},
+        {"rejected",
+         "the request could not be delivered in time: the actor's vnode moves, or has no owner "
+         "yet"},
+        {"overloaded", "the actor's node has no room for more requests"},
+        {"busy", "the gateway has too many of these requests in progress"},
+        {"malformed",
+         "the gateway does not understand the request: check whether it is an older version"},
+        {"error", "the actor's node answered with an error: check whether it is an older version"},
     };
 
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {

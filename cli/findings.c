@@ -136,7 +136,7 @@ const char *repair_text(const struct repair_plan *plan, char *out, size_t size)
     case REPAIR_OUTCOME:
         (void)snprintf(out,
                        size,
-                       "%s is told once more what became of transaction %" PRIu64,
+                       "%s is told again the outcome of transaction %" PRIu64,
                        plan->name,
                        plan->txn);
         break;
@@ -146,7 +146,8 @@ const char *repair_text(const struct repair_plan *plan, char *out, size_t size)
     case REPAIR_EXIT:
         (void)snprintf(out,
                        size,
-                       "%s (incarnation %" PRIu64 ", no member) stops its actors and exits 75",
+                       "%s (incarnation %" PRIu64
+                       ", not a member) stops its actors and exits with 75",
                        plan->name,
                        plan->incarnation);
         break;
@@ -154,7 +155,7 @@ const char *repair_text(const struct repair_plan *plan, char *out, size_t size)
         (void)snprintf(out, size, "transaction %" PRIu64 " is aborted", plan->txn);
         break;
     case REPAIR_REMOVE:
-        (void)snprintf(out, size, "%s, dead and empty, leaves the directory", plan->name);
+        (void)snprintf(out, size, "%s, dead and empty, is removed from the directory", plan->name);
         break;
     }
     return out;

@@ -77,31 +77,30 @@ static const struct route {
 };
 
 static const char index_text[] = "/metrics  for Prometheus\n"
-                                 "/status   the same as JSON, and who this is\n"
-                                 "/healthz  200: this process works; nothing remote is asked\n"
-                                 "/readyz   200: it takes work; not while it drains\n";
+                                 "/status   the same as JSON, and this process's identity\n"
+                                 "/healthz  200: this process works; no other process is asked\n"
+                                 "/readyz   200: the process takes work; not while it drains\n";
 
 /* ---- options ---- */
 
 struct option http_address_option(struct http_options *o)
 {
-    return option_text(
-        "admin",
-        "HOST:PORT",
-        o->admin,
-        sizeof o->admin,
-        "where /metrics, /healthz, /readyz, /status and a coordinator's web page are; or "
-        "unix:PATH (nowhere)");
+    return option_text("admin",
+                       "HOST:PORT",
+                       o->admin,
+                       sizeof o->admin,
+                       "address for /metrics, /healthz, /readyz, /status and a coordinator's web "
+                       "page; or unix:PATH (none)");
 }
 
 struct option http_token_option(struct http_options *o)
 {
-    return option_text(
-        "admin-token",
-        "FILE",
-        o->token,
-        sizeof o->token,
-        "who asks --admin for /metrics or /status shows this: Authorization: Bearer");
+    return option_text("admin-token",
+                       "FILE",
+                       o->token,
+                       sizeof o->token,
+                       "file with the token that requests to --admin's /metrics and /status must "
+                       "send: Authorization: Bearer");
 }
 
 static const char *unix_path(const struct http_options *o)
@@ -137,13 +136,17 @@ bool http_check(const struct http_options *o, const char *daemon)
     const char *path = unix_path(o);
 
     if (o->admin[0] == '\0') {
-        return o->token[0] == '\0' ||
-               complain(daemon, "--admin-token", o->token, "it is of --admin, which is missing");
+        return o->token[0] == '\0' || complain(daemon,
+                                               "--admin-token",
+                                               o->token,
+                                               "--admin-token needs --admin, which is missing");
     }
     if (path != NULL) {
         if (path[0] != '/' || strlen(path) >= sizeof(((struct http *)NULL)->path)) {
-            return complain(
-                daemon, "--admin", o->admin, "it takes an absolute path of at most 107 bytes");
+            return complain(daemon,
+                            "--admin",
+                            o->admin,
+                            "a UNIX socket needs an absolute path of at most 107 bytes");
         }
         return check_token(o, daemon);
     }
@@ -152,7 +155,7 @@ bool http_check(const struct http_options *o, const char *daemon)
     }
     if (!address_is_loopback(o->admin) && o->token[0] == '\0') {
         return complain(
-            daemon, "--admin", o->admin, "it is beyond loopback: --admin-token is needed");
+            daemon, "--admin", o->admin, "the address is beyond loopback: --admin-token is needed");
     }
     return check_token(o, daemon);
 }
@@ -173,8 +176,9 @@ static void put_own(const struct http *h, struct buffer *out)
 {
     static const struct metric answers = {
         "ringhold_admin_answers_total", "Answers of this HTTP server, by code.", METRIC_COUNTER};
-    static const struct metric cuts = {
-        "ringhold_admin_cut_total", "Connections that it hung up on, by reason.", METRIC_COUNTER};
+    static const struct metric cuts = {"ringhold_admin_cut_total",
+                                       "Connections that this HTTP server closed, by reason.",
+                                       METRIC_COUNTER};
     static const char *const cut_word[SEAT_CUTS] = {
         [SEAT_CUT_DEADLINE] = "deadline", [SEAT_CUT_IDLE] = "idle", [SEAT_CUT_CROWDED] = "crowded"};
     struct metrics m;
@@ -244,12 +248,13 @@ static enum MHD_Result answer_page(struct http *h, struct MHD_Connection *connec
         return answer(h, connection, ANSWERED_503, route->type, &text);
     case PAGES_SILENT:
         buffer_fini(&text);
-        return answer_text(h, connection, ANSWERED_503, "the daemon's loop does not turn\n");
+        return answer_text(
+            h, connection, ANSWERED_503, "the daemon's event loop does not respond\n");
     case PAGES_GONE:
         break;
     }
     buffer_fini(&text);
-    return answer_text(h, connection, ANSWERED_503, "it starts, or it ends\n");
+    return answer_text(h, connection, ANSWERED_503, "the daemon is starting or stopping\n");
 }
 
 static const struct route *find(const char *path)
@@ -295,7 +300,8 @@ static enum MHD_Result answer_path(struct http *h, struct MHD_Connection *connec
         return answer_file(h, connection, file);
     }
     if (h->has_token && (route == NULL || !route->open) && !is_token(h, connection)) {
-        return answer_text(h, connection, ANSWERED_401, "a token is wanted\n");
+        return answer_text(
+            h, connection, ANSWERED_401, "this page needs a token: Authorization: Bearer\n");
     }
     if (route != NULL) {
         return answer_page(h, connection, route);
@@ -327,8 +333,10 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
     const struct http *h = user;
     if (h->is_local && !host_is_local(host)) {
-        return answer_text(
-            user, connection, ANSWERED_421, "the Host is neither an address nor localhost\n");
+        return answer_text(user,
+                           connection,
+                           ANSWERED_421,
+                           "the Host header is neither an address nor localhost\n");
     }
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
         return answer_text(user, connection, ANSWERED_405, "only GET and HEAD\n");

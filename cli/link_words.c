@@ -7,20 +7,22 @@
 
 struct option link_ca_option(struct link_words *w)
 {
-    return option_text("link-ca",
-                       "FILE",
-                       w->ca,
-                       sizeof w->ca,
-                       "TLS on links: who has signed certificates of the fleet (PEM); [tls] ca");
+    return option_text(
+        "link-ca",
+        "FILE",
+        w->ca,
+        sizeof w->ca,
+        "TLS on links: the authority that signed the fleet's certificates (PEM); [tls] ca");
 }
 
 struct option link_certificate_option(struct link_words *w)
 {
-    return option_text("link-certificate",
-                       "FILE",
-                       w->certificate,
-                       sizeof w->certificate,
-                       "mine (PEM), as `ringhold tls` makes them; [tls] certificate");
+    return option_text(
+        "link-certificate",
+        "FILE",
+        w->certificate,
+        sizeof w->certificate,
+        "this process's certificate (PEM), made by `ringhold tls`; [tls] certificate");
 }
 
 struct option link_key_option(struct link_words *w)
@@ -29,14 +31,15 @@ struct option link_key_option(struct link_words *w)
                        "FILE",
                        w->key,
                        sizeof w->key,
-                       "its key (PEM), which others must not be able to read; [tls] key");
+                       "its key (PEM), which other users must not be able to read; [tls] key");
 }
 
 struct option link_insecure_option(bool *insecure)
 {
-    return option_switch("insecure",
-                         insecure,
-                         "listen beyond loopback without TLS: whoever reaches me owns the fleet");
+    return option_switch(
+        "insecure",
+        insecure,
+        "listen beyond loopback without TLS: anyone who can connect controls the fleet");
 }
 
 struct link_files link_words_files(const struct link_words *w)
@@ -57,9 +60,7 @@ bool link_words_check(const struct link_words *w, const char *command, const str
         return true;
     }
     if (given < 3) {
-        fault_print(command,
-                    "--link-ca, --link-certificate, --link-key: each needs the "
-                    "others");
+        fault_print(command, "--link-ca, --link-certificate, --link-key: give all three or none");
         return false;
     }
     if (!links_take_files(&config, why, sizeof why)) {

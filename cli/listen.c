@@ -20,9 +20,9 @@ bool listen_allowed(const char *daemon, const char *key, const char *address, bo
     }
     if (!address_is_loopback(address) && !guarded) {
         fault_print(daemon,
-                    "--%s: %s is beyond loopback, in the clear, and asks nobody who he "
-                    "is: anyone who reaches it owns the fleet. TLS (ringhold-tls(1)), or "
-                    "--insecure if you mean it",
+                    "--%s: %s is beyond loopback, unencrypted and without authentication: anyone "
+                    "who can connect controls the fleet. Use TLS (ringhold-tls(1)), or --insecure "
+                    "if you accept this",
                     key,
                     address);
         return false;
@@ -41,7 +41,7 @@ bool log_level_check(const char *daemon, const char *level)
     enum log_level parsed = LOG_INFO;
 
     if (!log_level_parse(level, &parsed)) {
-        fault_print(daemon, "--log-level: it takes error, warn, info or debug");
+        fault_print(daemon, "--log-level: must be error, warn, info or debug");
         return false;
     }
     return true;

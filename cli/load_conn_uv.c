@@ -109,7 +109,7 @@ static void on_response(struct conn *c, const struct response_packet *p)
     struct run *r = c->run;
 
     if (p->request >= c->depth || c->since_us[p->request] == 0) {
-        conn_lose(c, "an answer to what was not asked");
+        conn_lose(c, "an answer to a request that was not sent");
         return;
     }
     const uint64_t since_us = c->since_us[p->request];
@@ -204,7 +204,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
     struct conn *c = stream->data;
 
     if (size < 0) {
-        conn_lose(c, size == UV_EOF ? "the gateway closed it" : uv_strerror((int)size));
+        conn_lose(c, size == UV_EOF ? "the gateway closed the connection" : uv_strerror((int)size));
         return;
     }
     c->run->now_us = clock_boottime_us();

@@ -71,7 +71,7 @@ static void on_tick(uv_timer_t *timer)
         if (r->greeted == r->load->connections) {
             begin_load(r);
         } else if (passed_us > GREET_US) {
-            (void)snprintf(r->result->reason, sizeof r->result->reason, "no hello-ack came");
+            (void)snprintf(r->result->reason, sizeof r->result->reason, "no hello-ack arrived");
             end(r);
         }
         break;
@@ -209,7 +209,7 @@ bool fleet_load_run(const struct fleet_load *load, struct fleet_load_result *out
 
     *out = (struct fleet_load_result){0};
     if (uv_loop_init(&r.loop) != 0) {
-        (void)snprintf(out->reason, sizeof out->reason, "no event loop");
+        (void)snprintf(out->reason, sizeof out->reason, "can't start the event loop");
         return false;
     }
     list_init(&r.touched);

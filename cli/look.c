@@ -110,7 +110,7 @@ void look_print(const struct look *l)
             char age[DURATION_SIZE];
 
             if (f->check == check) {
-                (void)printf("%sproblem%s  %-14s %s; so for at least %s; do: %s\n",
+                (void)printf("%sproblem%s  %-14s %s; for at least %s; do: %s\n",
                              paint_on(PAINT_BAD),
                              paint_off(PAINT_BAD),
                              check_name(check),
@@ -121,7 +121,7 @@ void look_print(const struct look *l)
         }
     }
     if (l->passing > 0) {
-        (void)printf("note     %-14s %zu things were on their way until the end\n", "", l->passing);
+        (void)printf("note     %-14s %zu changes were in progress until the end\n", "", l->passing);
     }
 }
 

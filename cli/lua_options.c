@@ -23,7 +23,7 @@ struct option lua_script_option(struct lua_words *w)
                        "FILE[=ARGUMENT]",
                        w->script,
                        sizeof w->script,
-                       "a Lua script: the kinds of actor that it declares");
+                       "a Lua script that declares the kinds of actors");
 }
 
 struct option lua_check_option(struct lua_words *w)
@@ -32,21 +32,22 @@ struct option lua_check_option(struct lua_words *w)
                        "FILE",
                        w->check,
                        sizeof w->check,
-                       "only load the script, print its kinds or what is wrong, and exit");
+                       "only load the script, print its kinds or its errors, and exit");
 }
 
 struct option lua_reload_option(struct lua_words *w)
 {
     return option_switch(
-        "lua-reload", &w->reload, "in development: load the script again when its file changes");
+        "lua-reload", &w->reload, "for development: load the script again when its file changes");
 }
 
 struct option lua_instructions_option(struct lua_words *w)
 {
-    return option_number("lua-instructions",
-                         &w->instructions,
-                         (struct option_range){0, UINT32_MAX},
-                         "that a script may run between two waits; 0 = no limit (100000000)");
+    return option_number(
+        "lua-instructions",
+        &w->instructions,
+        (struct option_range){0, UINT32_MAX},
+        "instructions that a script may run between two waits; 0 = no limit (100000000)");
 }
 
 struct option lua_memory_option(struct lua_words *w)
@@ -54,7 +55,7 @@ struct option lua_memory_option(struct lua_words *w)
     return option_number("lua-memory-mb",
                          &w->memory_mb,
                          (struct option_range){1, MEMORY_MAX_MB},
-                         "MiB of the scripts of one thread (1024)");
+                         "MiB of memory for the scripts of one thread (1024)");
 }
 
 static struct game_options options_of(const struct lua_words *w, const char *script)
@@ -80,7 +81,8 @@ int lua_words_run(const struct lua_words *w, struct node_options *o)
         return node_run(o);
     }
     if (o->node.actor != NULL) {
-        (void)fprintf(stderr, "ringhold node: --lua or --actor, not both; --kind adds others\n");
+        (void)fprintf(stderr,
+                      "ringhold node: give --lua or --actor, not both; --kind adds other kinds\n");
         return 1;
     }
     struct game *game = game_open(&options);

@@ -18,44 +18,48 @@ static const struct {
     int (*run)(int argc, char **argv);
     const char *summary;
 } commands[] = {
-    {"demo", cmd_demo, "start a whole fleet on loopback, load it, change it, judge it"},
+    {"demo", cmd_demo, "start a whole fleet on loopback, load it, change it, check it"},
     {"coordinator", cmd_coordinator, "run a coordinator: keeps the ring (1, 3 or 5 of them)"},
     {"node",
      cmd_node,
      "run a node: hosts actors; or: node list | wait | add | drain | remove | replace | weight"},
     {"gateway", cmd_gateway, "run a gateway: takes clients' requests (Redis protocol, packets)"},
-    {"status", cmd_status, "the fleet at a glance"},
-    {"ring", cmd_ring, "every vnode and its owner; --diff: what would move if a node came or went"},
-    {"top", cmd_top, "the actors that are slow, busy or have most waiting; --calls: what they ask"},
-    {"where", cmd_where, "which node owns an id"},
-    {"trace", cmd_trace, "the way of one request to an actor, with each process's times"},
+    {"status", cmd_status, "show the fleet at a glance"},
+    {"ring",
+     cmd_ring,
+     "list every vnode and its owner; --diff: what would move if a node came or left"},
+    {"top",
+     cmd_top,
+     "show the actors that are slow, busy or have most requests waiting; --calls: their calls"},
+    {"where", cmd_where, "show which node owns an id"},
+    {"trace", cmd_trace, "show the way of one request to an actor, with each process's times"},
     {"kick", cmd_kick, "end the session of the player who is bound to an actor"},
-    {"daemons", cmd_daemons, "daemons NAME COUNT: how many actors a set has"},
-    {"upgrade", cmd_upgrade, "which versions run; --finish ends an upgrade"},
+    {"daemons", cmd_daemons, "daemons NAME COUNT: change how many actors a set has"},
+    {"upgrade", cmd_upgrade, "show which versions run; --finish ends an upgrade"},
     {"coordinators",
      cmd_coordinators,
-     "coordinators list | set | add | replace | remove: who votes"},
+     "coordinators list | set | add | replace | remove: change who votes"},
     {"quarantine", cmd_quarantine, "quarantine list | clear | add: actors that kill their process"},
     {"txn", cmd_txn, "txn list | show N | resolve N: changes of the ring"},
-    {"events", cmd_events, "what was decided, when, and who asked for it"},
+    {"events", cmd_events, "show what was decided, when, and who asked for it"},
     {"rolling-restart",
      cmd_rolling_restart,
      "restart the nodes one after the other: drain, restart, wait"},
-    {"backup", cmd_backup, "the fleet's configuration in one file"},
-    {"restore", cmd_restore, "a new group of coordinators from a backup"},
+    {"backup", cmd_backup, "write the fleet's configuration into one file"},
+    {"restore", cmd_restore, "make a new group of coordinators from a backup"},
     {"recover",
      cmd_recover,
      "recover inspect | verify | backup | restore | new-cluster | undo: offline"},
-    {"config", cmd_config, "config check | print FILE: would the daemons start with it?"},
+    {"config", cmd_config, "config check | print FILE: check that the daemons would start with it"},
     {"tls",
      cmd_tls,
-     "tls init | coordinator | node | gateway | operator | check: certificates of links"},
-    {"token", cmd_token, "token make | check: what a player's client shows a gateway"},
-    {"conform", cmd_conform, "try the protocol of clients on a live gateway"},
-    {"check", cmd_check, "ask every process how it is; say what is wrong"},
-    {"fix", cmd_fix, "repair what check finds; tells only, unless --yes"},
-    {"bench", cmd_bench, "load a gateway with requests; say how fast it answers"},
-    {"bot", cmd_bot, "log in as thousands of players; say what was lost, doubled, reordered"},
+     "tls init | coordinator | node | gateway | operator | check: certificates for links"},
+    {"token", cmd_token, "token make | check: the tokens that players' clients show a gateway"},
+    {"conform", cmd_conform, "check that a live gateway keeps the client protocol"},
+    {"check", cmd_check, "ask every process for its state; say what is wrong"},
+    {"fix", cmd_fix, "repair what check finds; only prints the repairs, unless --yes"},
+    {"bench", cmd_bench, "load a gateway with requests; report how fast it answers"},
+    {"bot", cmd_bot, "play thousands of players; report what was lost, doubled, reordered"},
     {"version", cmd_version, "print the version"},
 };
 
@@ -67,7 +71,9 @@ static int usage(FILE *out)
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         (void)fprintf(out, "  %-15s %s\n", commands[i].name, commands[i].summary);
     }
-    (void)fprintf(out, "\n`ringhold COMMAND --help` tells more.\n");
+    (void)fprintf(out,
+                  "\n"
+                  "`ringhold COMMAND --help` describes a command.\n");
     return out == stdout ? 0 : 1;
 }
 

@@ -58,9 +58,9 @@ static int take_flag(struct options_parse *p, int argc, char **argv)
         words = 1;
         why = option_set(o, "yes");
     } else if (value == NULL) {
-        why = "it takes a value";
+        why = "needs a value";
     } else if (p->origin[o - p->command->options] == ORIGIN_FLAG && o->kind != OPTION_LIST) {
-        why = "it is given twice";
+        why = "is given twice";
     } else {
         why = option_set(o, value);
     }
@@ -99,7 +99,10 @@ static int take_words(struct options_parse *p, int argc, char **argv, const char
         } else if (count < p->command->arguments_max && count < 8) {
             arguments[count++] = argv[i++];
         } else {
-            (void)fprintf(stderr, "ringhold %s: what is '%s'?\n", p->command->name, argv[i]);
+            (void)fprintf(stderr,
+                          "ringhold %s: unexpected argument '%s' (see --help)\n",
+                          p->command->name,
+                          argv[i]);
             return -2;
         }
     }

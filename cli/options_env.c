@@ -44,7 +44,7 @@ static size_t prefix_of(const struct command *command, char prefix[VARIABLE_MAX]
 static bool refuse(const struct options_parse *p, const char *variable, const char *why)
 {
     (void)fprintf(stderr,
-                  "ringhold %s: %.*s of the environment: %s\n",
+                  "ringhold %s: environment variable %.*s: %s\n",
                   p->command->name,
                   (int)strcspn(variable, "="),
                   variable,
@@ -62,7 +62,7 @@ static const char *set_lines(const struct option *o, const char *text)
         const size_t size = strcspn(text, "\n");
 
         if (size >= sizeof line) {
-            return "it is too long";
+            return "the value is too long";
         }
         (void)snprintf(line, sizeof line, "%.*s", (int)size, text);
         why = size == 0 ? NULL : option_set(o, line);

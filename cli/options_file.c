@@ -21,7 +21,7 @@ static const char *take_line(struct options_parse *p, const char *name, const ch
         return NULL;
     }
     if (*origin == from && o->kind != OPTION_LIST) {
-        return "it is set twice";
+        return "is set twice";
     }
     if (p->command->places != NULL && *origin != from) {
         p->command->places->line[o - p->command->options] = p->line;
@@ -105,7 +105,7 @@ bool options_read_file(struct options_parse *p)
         return false;
     }
     if (p->command->daemon && !p->has_section) {
-        (void)fprintf(stderr, "ringhold %s: %s: no key in a section [%s]\n", name, p->config, name);
+        (void)fprintf(stderr, "ringhold %s: %s: section [%s] sets no key\n", name, p->config, name);
         return false;
     }
     return true;

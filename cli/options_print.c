@@ -34,10 +34,9 @@ void options_print_help(const struct command *command)
     }
     print_flag("config", "FILE", "read options from an INI file", false);
     if (command->daemon) {
+        print_flag("check-config", NULL, "check the options, then exit", false);
         print_flag(
-            "check-config", NULL, "say if it would start with these options, and end", false);
-        print_flag(
-            "print-config", NULL, "print every option, its value and its origin, and end", false);
+            "print-config", NULL, "print every option, its value and its origin, then exit", false);
     }
     print_flag("help", NULL, "this text", false);
 }

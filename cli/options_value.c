@@ -17,7 +17,7 @@ static const char *set_number(const struct option *o, const char *value)
     const unsigned long long number = strtoull(value, &end, 10);
     if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 || number < o->min ||
         number > o->max) {
-        (void)snprintf(why, sizeof why, "it takes a whole number from %u to %u", o->min, o->max);
+        (void)snprintf(why, sizeof why, "must be a whole number from %u to %u", o->min, o->max);
         return why;
     }
     *(uint32_t *)o->target = (uint32_t)number;
@@ -58,7 +58,7 @@ static const char *set_time(const struct option *o, const char *value)
     if (!options_duration(value, &ms) || ms < o->min || ms > o->max) {
         (void)snprintf(why,
                        sizeof why,
-                       "it takes a time as 300ms, 3s or 5min, also h and d, from %ums to %us",
+                       "must be a time such as 300ms, 3s or 5min, also h and d, from %ums to %us",
                        o->min,
                        o->max / 1000);
         return why;
@@ -70,7 +70,7 @@ static const char *set_time(const struct option *o, const char *value)
 static const char *set_text(const struct option *o, const char *value)
 {
     if (strlen(value) >= o->size) {
-        return "it is too long";
+        return "the value is too long";
     }
     (void)snprintf(o->target, o->size, "%s", value);
     return NULL;
@@ -82,7 +82,7 @@ static const char *set_list(const struct option *o, const char *value)
     const size_t used = strlen(text);
 
     if (strlen(value) + 2 > o->size - used || strchr(value, '\n') != NULL) {
-        return "it is too long";
+        return "the value is too long";
     }
     (void)snprintf(text + used, o->size - used, "%s%s", used == 0 ? "" : "\n", value);
     return NULL;
@@ -95,7 +95,7 @@ static const char *set_switch(const struct option *o, const char *value)
     } else if (strcmp(value, "no") == 0 || strcmp(value, "false") == 0) {
         *(bool *)o->target = false;
     } else {
-        return "it takes yes or no";
+        return "must be yes or no";
     }
     return NULL;
 }
@@ -114,7 +114,7 @@ const char *option_set(const struct option *o, const char *value)
     case OPTION_SWITCH:
         return set_switch(o, value);
     }
-    return "it is of no known kind";
+    return "has an unknown type";
 }
 
 /* In the largest unit that says it whole. */

@@ -50,15 +50,14 @@ static uint64_t open_files(void)
 void process_metrics(struct metrics *m)
 {
     static const struct metric cpu = {
-        "process_cpu_seconds_total", "Time of processors, user and system.", METRIC_COUNTER};
+        "process_cpu_seconds_total", "CPU time of the process, user and system.", METRIC_COUNTER};
     static const struct metric memory = {
-        "process_resident_memory_bytes", "Memory that is resident.", METRIC_GAUGE};
-    static const struct metric files = {
-        "process_open_fds", "File descriptors that are open.", METRIC_GAUGE};
+        "process_resident_memory_bytes", "Resident memory.", METRIC_GAUGE};
+    static const struct metric files = {"process_open_fds", "Open file descriptors.", METRIC_GAUGE};
     static const struct metric files_max = {
-        "process_max_fds", "File descriptors that may be open.", METRIC_GAUGE};
+        "process_max_fds", "Limit of open file descriptors.", METRIC_GAUGE};
     static const struct metric build = {
-        "ringhold_build_info", "1, with the version as label.", METRIC_GAUGE};
+        "ringhold_build_info", "Always 1, with the version as label.", METRIC_GAUGE};
     struct rlimit limit = {0};
 
     metrics_put_us(m, &cpu, cpu_us());

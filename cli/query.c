@@ -28,21 +28,22 @@ const struct option *query_options_more(struct query *q, const struct option *mo
     (void)snprintf(q->coordinators, sizeof q->coordinators, "127.0.0.1:7400");
     (void)snprintf(q->cluster, sizeof q->cluster, "ringhold");
     (void)snprintf(q->output, sizeof q->output, "table");
-    table[0] = (struct option){.key = "coordinators",
-                               .value = "HOST:PORT,...",
-                               .help = "where they are (RINGHOLD_COORDINATORS; 127.0.0.1:7400)",
-                               .kind = OPTION_TEXT,
-                               .target = q->coordinators,
-                               .size = sizeof q->coordinators};
+    table[0] = (struct option){
+        .key = "coordinators",
+        .value = "HOST:PORT,...",
+        .help = "the coordinators' addresses (RINGHOLD_COORDINATORS; 127.0.0.1:7400)",
+        .kind = OPTION_TEXT,
+        .target = q->coordinators,
+        .size = sizeof q->coordinators};
     table[1] = (struct option){.key = "cluster",
                                .value = "NAME",
-                               .help = "its name (RINGHOLD_CLUSTER; ringhold)",
+                               .help = "the cluster's name (RINGHOLD_CLUSTER; ringhold)",
                                .kind = OPTION_TEXT,
                                .target = q->cluster,
                                .size = sizeof q->cluster};
     table[2] = (struct option){.key = "output",
                                .value = "table|json",
-                               .help = "how to print; also -o (table)",
+                               .help = "output format; also -o (table)",
                                .kind = OPTION_TEXT,
                                .target = q->output,
                                .size = sizeof q->output};
@@ -77,7 +78,7 @@ int query_parse(struct query *q, const struct command *command, int argc, char *
     }
     q->json = strcmp(q->output, "json") == 0;
     if (!q->json && strcmp(q->output, "table") != 0) {
-        (void)fprintf(stderr, "ringhold %s: --output: it takes table or json\n", command->name);
+        (void)fprintf(stderr, "ringhold %s: --output: must be table or json\n", command->name);
         return 1;
     }
     return -1;

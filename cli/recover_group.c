@@ -61,7 +61,7 @@ static bool parse_voters(struct plan *p, const char *text)
         at = *end == ',' ? end + 1 : end;
     }
     if (*at != '\0' || voters_init(&p->voters, id, count) != ERR_OK) {
-        return complain(p, text, "a group is 1, 3 or 5 voters' ids, as 1,2,3");
+        return complain(p, text, "a group is the ids of 1, 3 or 5 voters, such as 1,2,3");
     }
     return true;
 }
@@ -76,7 +76,7 @@ static bool parse_target(struct plan *p, const char *text)
     const char *folder = named ? end + 1 : text;
 
     if (p->target_count == TARGETS_MAX || strlen(folder) >= sizeof t->folder || *folder == '\0') {
-        return complain(p, text, "one too many, or no folder");
+        return complain(p, text, "one too many, or not a folder");
     }
     t->voter = named ? id : 0;
     (void)snprintf(t->folder, sizeof t->folder, "%s", folder);
@@ -96,7 +96,8 @@ static bool look_at_target(struct plan *p, struct target *t)
     if (seen && f.kind != RECOVER_COORDINATOR) {
         good = complain(p, t->folder, "it is a node's folder, not a coordinator's");
     } else if (seen && f.in_use) {
-        good = complain(p, t->folder, "a running process holds it: stop that coordinator first");
+        good = complain(
+            p, t->folder, "a running process uses the folder: stop that coordinator first");
     } else if (seen) {
         const uint64_t era = f.has_state        ? f.replay.state.view.era
                              : f.cache.readable ? f.cache.era
@@ -106,7 +107,7 @@ static bool look_at_target(struct plan *p, struct target *t)
     }
     recover_fini(&f);
     if (good && t->voter == 0) {
-        good = complain(p, t->folder, "it does not say whose folder it is: give it as ID=DIR");
+        good = complain(p, t->folder, "the folder does not name its owner: give it as ID=DIR");
     }
     return good;
 }
@@ -119,11 +120,11 @@ static bool check_targets(struct plan *p)
         }
         for (size_t k = 0; k < i; k++) {
             if (p->target[k].voter == p->target[i].voter) {
-                return complain(p, p->target[i].folder, "two folders of one voter");
+                return complain(p, p->target[i].folder, "two folders belong to one voter");
             }
         }
         if (voters_address(&p->voters, p->target[i].voter) == NULL) {
-            return complain(p, p->target[i].folder, "its voter is none of the group (--voters)");
+            return complain(p, p->target[i].folder, "its voter is not in the group (--voters)");
         }
     }
     return true;
@@ -216,9 +217,9 @@ static bool install_one(struct plan *p, const struct target *t, bool keep)
     if (m->used) {
         return complain(p,
                         t->folder,
-                        "its voter was installed from this file before: a second time it would "
-                        "forget its votes. Restore a backup anew on all, or adopt another "
-                        "voter's folder (docs/recovery.md)");
+                        "this voter was restored from this file before; a second time it would "
+                        "forget its votes and could vote twice. Make a new restore from the backup "
+                        "for all voters, or adopt another voter's folder (docs/recovery.md)");
     }
     if (keep && !save_founding(p, true)) {
         return false; // Now, when nothing has happened yet: it must be marked below.
@@ -232,8 +233,8 @@ static bool install_one(struct plan *p, const struct target *t, bool keep)
     if (keep && !save_founding(p, true)) {
         return false;
     }
-    (void)printf("%s: voter %" PRIu64 " of the new group; to undo: ringhold recover undo %s/%s "
-                 "--yes\n",
+    (void)printf("%s: voter %" PRIu64
+                 " of the new group; to undo it: ringhold recover undo %s/%s --yes\n",
                  t->folder,
                  t->voter,
                  t->folder,
@@ -265,8 +266,8 @@ static void say_what_next(const struct plan *p)
                          id);
         }
     }
-    (void)printf("start the coordinators with --peers of exactly these voters; nodes and gateways "
-                 "may run on: they join the new era by themselves\n");
+    (void)printf("start the coordinators with --peers naming exactly these voters; nodes and "
+                 "gateways may keep running: they join the new era by themselves\n");
 }
 
 /* With a copy in p->backup: make the founding and install it. */
@@ -325,7 +326,7 @@ static int restore(struct plan *p, const char *file)
     }
     const bool founding = p->backup.kind == BACKUP_FOUNDING;
     if (founding && (p->voters_text[0] != '\0' || p->era_above != 0)) {
-        (void)complain(p, file, "it is a founding: its voters and era are fixed");
+        (void)complain(p, file, "the file founds one group: its voters and era can't be changed");
         return 1;
     }
     if (!parse_voters(p, p->voters_text[0] == '\0' ? p->backup.voters : p->voters_text) ||
@@ -353,31 +354,33 @@ int cmd_recover_restore(int argc, char **argv)
     const char *arguments[8];
     int count = 0;
     const struct option options[] = {
-        option_switch("yes", &p.yes, "do it; without: only tell what would be done"),
+        option_switch("yes", &p.yes, "do it; without --yes: only print what would be done"),
         option_text("voters",
                     "ID,ID,ID",
                     p.voters_text,
                     sizeof p.voters_text,
-                    "the new group, when it is another than the backup's"),
+                    "the new group, if it differs from the backup's"),
         option_number("era-above",
                       &p.era_above,
                       (struct option_range){0, 16777214},
-                      "an era that nodes have seen: the new one will be above it"),
+                      "the highest era that nodes have seen: the new one will be higher"),
         lease_option(&p),
         option_text("out",
                     "FILE",
                     p.out,
                     sizeof p.out,
-                    "where the group goes for machines that are not this one (FILE.era-N)"),
+                    "name of the files for voters on other machines (FILE.era-N)"),
         {0},
     };
     const struct command command = {
         .name = p.command,
         .summary = "Found the coordinators' group anew from a backup, in a new era.",
         .arguments = "FILE [ID=]DIR...",
-        .details = "Give the folders of all coordinators; of those on other machines, take the "
-                   "FILE.era-N that this writes there\nand restore that. Stop all coordinators "
-                   "first. What is replaced is kept in DIR/replaced-TIME.",
+        .details = "Stop all coordinators first. Give the folders of all coordinators; for those "
+                   "on other machines, copy the\n"
+                   "FILE.era-N that this writes to the machine and restore it there. Replaced "
+                   "files are kept in\n"
+                   "DIR/replaced-TIME.",
         .options = options,
         .arguments_min = 2,
         .arguments_max = 1 + TARGETS_MAX,
@@ -407,7 +410,8 @@ static bool take_survivor(struct plan *p, const char *folder, uint32_t id)
     if (!good) {
         (void)complain(p, folder, reason);
     } else if (f.in_use) {
-        good = complain(p, folder, "a running process holds it: stop that coordinator first");
+        good =
+            complain(p, folder, "a running process uses the folder: stop that coordinator first");
     } else if (found_remains(&p->backup, &f, clock_wall_us(), why) != ERR_OK) {
         good = complain(p, folder, why);
     } else if (p->voters_text[0] == '\0') {
@@ -416,7 +420,7 @@ static bool take_survivor(struct plan *p, const char *folder, uint32_t id)
     }
     for (size_t i = 0; good && i < f.file_count; i++) {
         if (f.file[i].health >= RECOVER_MISSING) {
-            (void)printf("%s: %s; taken as it is, as good as a backup of that age\n",
+            (void)printf("%s: %s; used as it is, like a backup of that age\n",
                          f.file[i].name,
                          f.file[i].what);
         }
@@ -447,34 +451,35 @@ int cmd_recover_new_cluster(int argc, char **argv)
     const char *arguments[8];
     int count = 0;
     const struct option options[] = {
-        option_switch("yes", &p.yes, "do it; without: only tell what would be done"),
+        option_switch("yes", &p.yes, "do it; without --yes: only print what would be done"),
         option_number("id",
                       &id,
                       (struct option_range){1, 255},
-                      "which coordinator DIR is of afterwards (the one it is of)"),
+                      "the coordinator that DIR belongs to afterwards (the present one)"),
         option_text("voters",
                     "ID,ID,ID",
                     p.voters_text,
                     sizeof p.voters_text,
-                    "the new group; it must hold that id (that one alone)"),
+                    "the new group; it must contain that id (only that id)"),
         option_number("era-above",
                       &p.era_above,
                       (struct option_range){0, 16777214},
-                      "an era that nodes have seen: the new one will be above it"),
+                      "the highest era that nodes have seen: the new one will be higher"),
         lease_option(&p),
         option_text("out",
                     "FILE",
                     p.out,
                     sizeof p.out,
-                    "where the group goes for the other voters (DIR/new-cluster.era-N)"),
+                    "name of the files for the other voters (DIR/new-cluster.era-N)"),
         {0},
     };
     const struct command command = {
         .name = p.command,
-        .summary = "When the majority is lost for good: a new group from one coordinator's folder.",
+        .summary =
+            "When the majority is lost for good: make a new group from one coordinator's folder.",
         .arguments = "DIR",
-        .details = "The survivor may lack the last commits, so the era is raised. Never start one "
-                   "of the old coordinators again.",
+        .details = "The survivor may lack the last commits, so the era is raised. Never start an "
+                   "old coordinator again.",
         .options = options,
         .arguments_min = 1,
         .arguments_max = 1,

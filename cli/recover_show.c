@@ -170,7 +170,7 @@ static void show_coordinator(const struct recover_folder *f, uint64_t wall_us)
                  f->cluster[0] == '\0' ? "?" : f->cluster,
                  f->path);
     if (f->in_use) {
-        (void)printf("IN USE by a running process: what follows is a moving picture\n");
+        (void)printf("IN USE by a running process: the values below may change\n");
     }
     if (f->has_log) {
         show_log(f);
@@ -207,7 +207,7 @@ static void show_node(const struct recover_folder *f)
                  f->cluster[0] == '\0' ? "?" : f->cluster,
                  f->path);
     if (f->in_use) {
-        (void)printf("IN USE by a running process: what follows is a moving picture\n");
+        (void)printf("IN USE by a running process: the values below may change\n");
     }
     (void)printf("identity     %s\n", f->uuid[0] == '\0' ? "?" : f->uuid);
     if (get_disk(f, &disk)) {
@@ -215,7 +215,7 @@ static void show_node(const struct recover_folder *f)
                      disk.seen,
                      disk.floor,
                      disk.era);
-        (void)printf("voted for    %zu transactions that are not over\n", disk.active_count);
+        (void)printf("voted for    %zu transactions that have not ended\n", disk.active_count);
         for (size_t i = 0; i < disk.active_count; i++) {
             (void)printf("             %" PRIu64 "\n", disk.active[i]);
         }

@@ -23,7 +23,7 @@ int cmd_recover_undo(int argc, char **argv)
     char now_replaced[SWAP_NAME_MAX] = "";
     char why[FOUND_WHY_MAX] = "";
     const struct option options[] = {
-        option_switch("yes", &yes, "do it; without: only tell what would be done"), {0}};
+        option_switch("yes", &yes, "do it; without --yes: only print what would be done"), {0}};
     const struct command command = {
         .name = "recover undo",
         .summary = "Put back the files that a restore or a new cluster replaced.",
@@ -46,7 +46,7 @@ int cmd_recover_undo(int argc, char **argv)
     char *slash = strrchr(folder, '/');
     const char *name = slash == NULL ? folder : slash + 1;
     if (strncmp(name, "replaced-", 9) != 0 || strlen(name) >= SWAP_NAME_MAX) {
-        complain(arguments[0], "it is no DIR/replaced-TIME");
+        complain(arguments[0], "the folder's name is not DIR/replaced-TIME");
         return 1;
     }
     char replaced[SWAP_NAME_MAX];

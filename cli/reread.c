@@ -168,14 +168,14 @@ struct reload_source reread_begin(struct reread *r)
 void reread_metrics(struct metrics *m)
 {
     static const struct metric successful = {"ringhold_config_last_reload_successful",
-                                             "1: the options were good when they were read last.",
+                                             "1: the options were valid when they were read last.",
                                              METRIC_GAUGE};
     static const struct metric when = {
         "ringhold_config_last_reload_success_timestamp_seconds",
-        "When they were, in Unix time: at the start, or at a SIGHUP since.",
+        "Unix time of the last valid reading: at the start, or at a later SIGHUP.",
         METRIC_GAUGE};
     static const struct metric failures = {"ringhold_config_reload_failures_total",
-                                           "SIGHUPs that changed nothing, for a fault.",
+                                           "SIGHUPs that changed nothing because of a fault.",
                                            METRIC_COUNTER};
 
     metrics_put(m, &successful, atomic_load(&figures.failed) ? 0 : 1);

@@ -60,13 +60,13 @@ static bool read_words(const struct query *q, const char *what, Rh__AdminPreview
         i++;
     }
     if (i == sizeof words / sizeof words[0]) {
-        (void)fprintf(stderr, "ringhold ring: --diff is add, drain, remove or weight\n");
+        (void)fprintf(stderr, "ringhold ring: --diff must be add, drain, remove or weight\n");
         return false;
     }
     if (q->argument_count < 1 || q->argument_count > (weighs ? 2 : 1) ||
         (q->argument_count == 1 && strcmp(what, "weight") == 0)) {
         (void)fprintf(stderr,
-                      "ringhold ring: it is --diff add NODE [WEIGHT], --diff drain NODE, --diff "
+                      "ringhold ring: use --diff add NODE [WEIGHT], --diff drain NODE, --diff "
                       "remove NODE or --diff weight NODE WEIGHT\n");
         return false;
     }
@@ -78,7 +78,8 @@ static bool read_words(const struct query *q, const char *what, Rh__AdminPreview
 
         if (q->arguments[1][0] < '0' || q->arguments[1][0] > '9' || *end != '\0' || weight < 1 ||
             weight > WEIGHT_MAX) {
-            (void)fprintf(stderr, "ringhold ring: a weight is a number from 1 to %d\n", WEIGHT_MAX);
+            (void)fprintf(
+                stderr, "ringhold ring: WEIGHT must be a number from 1 to %d\n", WEIGHT_MAX);
             return false;
         }
         out->weight = (uint32_t)weight;
@@ -257,7 +258,7 @@ static void print_text(const struct diff *d, const struct measured *m, struct ro
                  d->splits,
                  d->merges);
     if (m->count == 0) {
-        (void)printf("how long is not known: this leader has not seen a move yet\n");
+        (void)printf("duration unknown: this leader has not seen a move yet\n");
         return;
     }
     (void)printf("about %s", duration_text(time_us(m, d), text, sizeof text));
@@ -270,10 +271,11 @@ static void print_text(const struct diff *d, const struct measured *m, struct ro
     if (m->actors > 0) {
         (void)printf(" and %" PRIu64 " bytes an actor", m->bytes / m->actors);
     }
-    (void)printf(m->actors == 0 && d->sum.actors > 0 ? "; longer, for those carried no actors\n"
-                                                     : "; longer if an actor is busy\n");
+    (void)printf(m->actors == 0 && d->sum.actors > 0
+                     ? "; longer if actors must move: the last moves carried none\n"
+                     : "; longer if an actor is busy\n");
     if (d->reply->pending > 0) {
-        (void)printf("%u transactions are under way; this is what comes after them\n",
+        (void)printf("%u transactions are in progress; the above comes after them\n",
                      d->reply->pending);
     }
 }

@@ -106,7 +106,7 @@ static bool take_time(struct reader *r, const char *of, uint32_t *ms)
     }
     const char *word = r->word[r->next++];
     if (!options_duration(word, &got) || got == 0 || got > TIME_MAX_MS) {
-        return fail(r, "it takes a time as 300ms, 2s or 1min, not", word);
+        return fail(r, "must be a time such as 300ms, 2s or 1min, not", word);
     }
     *ms = (uint32_t)got;
     return true;
@@ -146,7 +146,7 @@ static bool take_percent(struct reader *r, struct script_line *l)
     const unsigned long percent = strtoul(word, &end, 10);
     if (!isdigit((unsigned char)word[0]) || strcmp(end, "%/min") != 0 || percent < 1 ||
         percent > PERCENT_MAX) {
-        return fail(r, "it takes as many as 20%/min, not", word);
+        return fail(r, "must be a rate up to 20%/min, not", word);
     }
     l->percent = (uint32_t)percent;
     return true;
@@ -205,9 +205,9 @@ static bool take_act(struct reader *r, struct script_line *l)
     }
     if (has(r, "repeat")) {
         l->act = SCRIPT_REPEAT;
-        return waits(r->script) || fail(r, "no 'wait' stands before", "repeat");
+        return waits(r->script) || fail(r, "no 'wait' before", "repeat");
     }
-    return fail(r, "no such thing to do:", r->word[0]);
+    return fail(r, "unknown action:", r->word[0]);
 }
 
 static bool take_statement(struct reader *r, bool first)
@@ -220,7 +220,7 @@ static bool take_statement(struct reader *r, bool first)
             return fail(r, "only the first line can be", "login");
         }
     } else if (s->count == SCRIPT_LINES_MAX) {
-        return fail(r, "more than 64 things to do", "");
+        return fail(r, "more than 64 actions", "");
     } else if (!take_act(r, &l)) {
         return false;
     } else {
@@ -244,7 +244,7 @@ static bool take_all(struct reader *r)
             first = false;
         }
         if (*r->at == '\0') {
-            return !first || fail(r, "nothing to do", "");
+            return !first || fail(r, "the script has no action", "");
         }
         r->number += *r->at == '\n' ? 1 : 0;
         r->at++;

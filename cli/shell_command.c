@@ -91,11 +91,8 @@ bool shell_command_fill(const char *template, const struct shell_words *words,
         const char *word = word_of(at + 1, (size_t)(end - at - 1), words, host);
 
         if (word == NULL) {
-            (void)snprintf(why,
-                           why_size,
-                           "%.*s is none of {node}, {host}, {address}",
-                           (int)(end - at + 1),
-                           at);
+            (void)snprintf(
+                why, why_size, "%.*s is not {node}, {host} or {address}", (int)(end - at + 1), at);
             return false;
         }
         fits = put_quoted(out, &used, word);
@@ -154,7 +151,8 @@ int shell_command_run(const char *command, uint32_t wait_s)
     if (ended == 0) {
         (void)kill(-pid, SIGTERM);
         (void)waitpid(pid, &status, 0);
-        (void)fprintf(stderr, "ringhold: the command took more than %u s and was ended\n", wait_s);
+        (void)fprintf(
+            stderr, "ringhold: the command took longer than %u s and was ended\n", wait_s);
         return -1;
     }
     if (ended < 0 || !WIFEXITED(status)) {

@@ -194,7 +194,8 @@ bool supervisor_open(const char *daemon, struct pages *pages, struct supervisor 
     take_watchdog(s);
     start(s);
     if (pthread_create(&s->thread, NULL, run, s) != 0) {
-        (void)fprintf(stderr, "ringhold %s: no thread for systemd's watchdog\n", daemon);
+        (void)fprintf(
+            stderr, "ringhold %s: can't start the thread for systemd's watchdog\n", daemon);
         free_all(s);
         return false;
     }

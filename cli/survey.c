@@ -149,7 +149,7 @@ static void on_reply(struct surveyor *v, size_t at, const Rh__AdminReply *reply)
     struct survey_coordinator *c = &v->out->coordinator[at];
 
     if (reply->inspection == NULL) {
-        (void)snprintf(c->why, sizeof c->why, "it is of a version that can't be inspected");
+        (void)snprintf(c->why, sizeof c->why, "the process's version can't be inspected");
     } else if (c->reply == NULL) {
         c->reply = (Rh__AdminReply *)copy_of(&reply->base);
     }

@@ -94,12 +94,13 @@ enum err witness_open(struct witness **out, const char *folder)
     (void)pthread_cond_init(&w->changed, &attributes);
     (void)pthread_condattr_destroy(&attributes);
     if (error != ERR_OK || pthread_create(&w->thread, NULL, run, w) != 0) {
-        log_error("witness",
-                  "unusable",
-                  "file=%s reason=\"%s\" remedy=\"it only guards against old copies: if ringhold "
-                  "recover verify finds raft.db sound, move it away and start\"",
-                  path,
-                  err_text(error));
+        log_error(
+            "witness",
+            "unusable",
+            "file=%s reason=\"%s\" remedy=\"the file only guards against old copies of raft.db: if "
+            "ringhold recover verify finds raft.db sound, move this file away and start\"",
+            path,
+            err_text(error));
         number_close(w->file);
         mem_free(w);
         return error == ERR_OK ? ERR_IO : error;

@@ -118,7 +118,7 @@ void rhc_disconnected(struct rhc *c, const char *why, uint64_t now_ms)
     if (c->state != RHC_DIALLING && !is_connected(c)) {
         return;
     }
-    give_up(c, why == NULL ? "the connection is gone" : why);
+    give_up(c, why == NULL ? "the connection is closed" : why);
     forget_connection(c);
     if (c->over) {
         end(c);

@@ -25,7 +25,7 @@ static void listen_to(struct rhc *c)
         return;
     }
     if (quiet_ms >= 2 * (uint64_t)most_ms) {
-        give_up(c, "the gateway has fallen silent");
+        give_up(c, "the gateway sends nothing");
     } else if (quiet_ms >= most_ms && !c->pinged) {
         c->pinged = true;
         say_ping(c, P_PING, bytes_at(NULL, 0));
@@ -61,14 +61,14 @@ void rhc_tick(struct rhc *c, uint64_t now_ms)
         c->greet_by_ms = now_ms + c->greet_ms;
     }
     if ((c->state == RHC_DIALLING || c->state == RHC_GREETING) && now_ms >= c->greet_by_ms) {
-        give_up(c, "nobody greets it in time");
+        give_up(c, "the gateway did not greet in time");
     }
     if (is_connected(c) && !c->hang_up) {
         listen_to(c);
         session_tend(c);
     }
     if (c->state == RHC_LEAVING && (!log_owes(&c->log) || now_ms >= c->leave_by_ms)) {
-        give_up(c, "the gateway stops");
+        give_up(c, "the gateway is stopping");
     }
 }
 

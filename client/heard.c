@@ -42,7 +42,7 @@ static struct rhc_bytes behind(struct rhc_bytes b, size_t size)
 
 static bool makes_no_sense(struct rhc *c)
 {
-    give_up(c, "the gateway sent what makes no sense");
+    give_up(c, "the gateway sent an invalid packet");
     return false;
 }
 
@@ -77,7 +77,7 @@ static bool on_hello_ack(struct rhc *c, struct rhc_bytes body)
         go_home(c);
         say_auth(c);
     } else {
-        be_kicked(c, KICK_NO_AUTH, bytes_at("the gateway wants a token", 25));
+        be_kicked(c, KICK_NO_AUTH, bytes_at("the gateway asks for a token", 25));
     }
     return false;
 }
@@ -400,7 +400,7 @@ static bool on_goaway(struct rhc *c, struct rhc_bytes body, struct rhc_event *ev
         c->state = RHC_LEAVING;
         c->leave_by_ms = c->now_ms + LEAVE_MS;
     } else if (c->state == RHC_GREETING) {
-        give_up(c, "the gateway takes nobody now");
+        give_up(c, "the gateway accepts no clients now");
     }
     return true;
 }
@@ -427,12 +427,12 @@ static bool on_kick(struct rhc *c, struct rhc_bytes body)
 
     if (c->showed_given && !c->known && code >= KICK_TOKEN_FIRST && code <= KICK_LOGIN_LAST) {
         c->given_size = 0; // it is over: log in again
-        give_up(c, "the token that a gateway gave is good no more");
+        give_up(c, "the token from the gateway is no longer valid");
     } else if (is_final(code) && !(code == KICK_TOO_LARGE && log_blame(&c->log))) {
         be_kicked(c, code, behind(body, NOTICE_HEADER));
     } else {
         c->session.keeps = false; // a kick ends it
-        give_up(c, "the gateway kicked it");
+        give_up(c, "the gateway kicked the client");
     }
     return false;
 }

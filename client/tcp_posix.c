@@ -172,7 +172,7 @@ static void dial_next(struct rhc_tcp *t)
         }
         hang_up(t);
     }
-    lose(t, "the gateway is not to be reached");
+    lose(t, "the gateway can't be reached");
 }
 
 static void dial(struct rhc_tcp *t)
@@ -182,7 +182,7 @@ static void dial(struct rhc_tcp *t)
 
     if (getaddrinfo(t->host[i], t->port[i], &hints, &t->found) != 0) {
         t->found = NULL;
-        lose(t, "the gateway's name is not known");
+        lose(t, "the gateway's name can't be resolved");
         return;
     }
     t->at = t->found;

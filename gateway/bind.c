@@ -168,7 +168,7 @@ const char *binding_refusal(enum bound_result result)
     case BOUND_TAKEN:
         return "TAKEN another client is bound";
     }
-    return "ERR the node's answer does not decode";
+    return "ERR the node's answer can't be decoded";
 }
 
 /* It is kept, as the actor says, or it is not. True: its actor was begun afresh. */
@@ -281,7 +281,7 @@ static void asked_and_answered(struct client *c, const struct router_effect *rep
     const bool gone = reply->code == REPLY_NO_KIND; // RETURN: nobody there is awake
     const char *why = gone || bound_get(body, &bound) == ERR_OK
                           ? binding_refusal((enum bound_result)bound.result)
-                          : "ERR the node's answer is no answer";
+                          : "ERR the node's answer is not a valid answer";
 
     if (why != NULL) {
         c->all->figures.errors++;

@@ -19,7 +19,7 @@ static void cut(struct client *c)
 {
     log_info("gateway",
              "client_cut",
-             "address=%s why=\"it does not read what its actor pushes\" unread=%zu",
+             "address=%s why=\"the client does not read what its actor pushes\" unread=%zu",
              c->address,
              client_unsent(c));
     c->dropped = true;

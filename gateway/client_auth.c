@@ -119,7 +119,7 @@ static void turn_away(struct client *c)
     all->figures.refused_entity_share++;
     packet_turn_away(c,
                      door_turn_away(all->config.at_door, c->now_us),
-                     "this entity has its share of connections: the rest is for others");
+                     "this entity has used its share of connections: the rest is for others");
 }
 
 static void come_in(struct client *c, const struct auth_ok_packet *who)
@@ -192,7 +192,8 @@ void auth_take(struct client *c, struct bytes text)
     if (c->stranger == NULL) {
         packet_kick(c,
                     PACKET_KICK_BAD_PACKET,
-                    c->identity != NULL ? "it has said who it is" : "this gateway asks nobody");
+                    c->identity != NULL ? "the client has already logged in"
+                                        : "this gateway asks for no login");
     } else if (is_token(c, text)) {
         take_token(c, text);
     } else {

@@ -55,14 +55,14 @@ static bool has_room_for_strangers(struct clients *all, const char *address, str
         all->figures.refused_address++;
         return refuse(all,
                       door_jitter(config->at_door, config->auth_ms),
-                      "too many connections from this address have not said who they are",
+                      "too many connections from this address have not logged in yet",
                       out);
     }
     if (strangers_count(config->strangers) >= config->strangers_max) {
         all->figures.refused_strangers++;
         return refuse(all,
                       door_jitter(config->at_door, config->auth_ms),
-                      "too many connections have not said who they are",
+                      "too many connections have not logged in yet",
                       out);
     }
     return true;
@@ -114,7 +114,7 @@ static bool has_room_for_address(struct clients *all, const char *address, uint6
     all->figures.refused_address_share++;
     return refuse(all,
                   door_turn_away(all->config.at_door, now_us),
-                  "this address has its share of connections: the rest is for others",
+                  "this address has used its share of connections: the rest is for others",
                   out);
 }
 
@@ -128,10 +128,10 @@ static bool pass_door(struct clients *all, const char *address, uint64_t now_us,
         return true;
     case DOOR_ACCEPT_RATE:
         all->figures.refused_accept_rate++;
-        return refuse(all, retry_ms, "too many come at once", out);
+        return refuse(all, retry_ms, "too many clients connect at once", out);
     case DOOR_ADDRESS_RATE:
         all->figures.refused_address_rate++;
-        return refuse(all, retry_ms, "too many come at once from this address", out);
+        return refuse(all, retry_ms, "too many clients connect at once from this address", out);
     case DOOR_ADDRESS_COUNT:
         all->figures.refused_address_count++;
         return refuse(all, retry_ms, "too many connections from this address", out);

@@ -60,7 +60,7 @@ void packet_on_hello(struct client *c, struct bytes body)
     if (body.size > 0 && body.data[0] == '{') {
         packet_kick(c, PACKET_KICK_NO_HELLO, JSON_HELLO);
     } else if (packet_get_hello(body, &hello) != ERR_OK) {
-        packet_kick(c, PACKET_KICK_NO_HELLO, "what came first is no hello");
+        packet_kick(c, PACKET_KICK_NO_HELLO, "the first packet is not a hello");
     } else if (hello.version_min > PACKET_VERSION || hello.version_max < PACKET_VERSION) {
         kick_version(c, &hello);
     } else {
@@ -94,7 +94,7 @@ void packet_tick(struct client *c)
         }
         packet_kick(c,
                     c->packets.greeted ? PACKET_KICK_NO_AUTH : PACKET_KICK_NO_HELLO,
-                    "no auth came in time");
+                    "the client did not log in in time");
         return;
     }
     if (!client_has_room(c)) {
@@ -102,10 +102,10 @@ void packet_tick(struct client *c)
     } else if (!c->packets.greeted) {
         // Nor does a byte a second of a hello.
         if (c->now_us - c->packets.opened_us > (uint64_t)config->hello_ms * 1000) {
-            packet_kick(c, PACKET_KICK_NO_HELLO, "no hello came in time");
+            packet_kick(c, PACKET_KICK_NO_HELLO, "the client did not say hello in time");
         }
     } else if (heartbeat_us > 0 && quiet_us > 2 * heartbeat_us) {
-        packet_kick(c, PACKET_KICK_SILENT, "nothing came for two heartbeats");
+        packet_kick(c, PACKET_KICK_SILENT, "nothing came from the client for two heartbeats");
     } else if (heartbeat_us > 0 && quiet_us > heartbeat_us && !c->packets.pinged) {
         c->packets.pinged = true;
         packet_put_ping(&c->out, PACKET_PING, (struct bytes){NULL, 0});

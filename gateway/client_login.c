@@ -90,11 +90,11 @@ void login_ask(struct client *c, struct bytes credentials)
     if (all->figures.logins.under_way >= all->config.login.at_once_max) {
         all->figures.logins.full++;
         turn_away(
-            c, door_turn_away(all->config.at_door, c->now_us), "too many are being logged in");
+            c, door_turn_away(all->config.at_door, c->now_us), "too many logins are in progress");
         return;
     }
     if (!find_kind(all, &kind)) {
-        put_off(c, "there is nobody to log in at now");
+        put_off(c, "no login actor can be reached now");
         return;
     }
     ask(c, kind, credentials);
@@ -114,12 +114,13 @@ static void take_answer(struct client *c, struct bytes body)
 
     if (packet_get_auth_ok(body, &who) != ERR_OK || who.expires_s <= c->all->unix_s) {
         c->all->figures.logins.broken++;
-        log_warn("gateway",
-                 "login_broken",
-                 "address=%s bytes=%zu why=\"the login actor's answer names nobody, or is over\"",
-                 c->address,
-                 body.size);
-        packet_kick(c, PACKET_KICK_LOGIN_BROKEN, "the login actor's answer makes no sense");
+        log_warn(
+            "gateway",
+            "login_broken",
+            "address=%s bytes=%zu why=\"the login actor's answer names no entity, or is too long\"",
+            c->address,
+            body.size);
+        packet_kick(c, PACKET_KICK_LOGIN_BROKEN, "the login actor's answer is not valid");
         return;
     }
     who.token = (struct bytes){NULL, 0};
@@ -134,7 +135,7 @@ static void refuse(struct client *c, struct bytes text)
     char why[PACKET_TEXT_MAX + 1];
 
     if (text.size >= size && memcmp(text.data, later, size) == 0) {
-        put_off(c, "the login is not possible now: log in again");
+        put_off(c, "login is not possible now: log in again later");
         return;
     }
     (void)snprintf(why,
@@ -161,7 +162,7 @@ void login_answered(struct client *c, const struct router_effect *reply, struct 
     } else if (reply->code == REPLY_APP_ERROR) {
         refuse(c, body);
     } else {
-        put_off(c, "nobody says who you are: log in again");
+        put_off(c, "no login actor answered: log in again");
     }
 }
 
@@ -169,7 +170,7 @@ void login_answered(struct client *c, const struct router_effect *reply, struct 
 
 void login_give_up(struct client *c)
 {
-    put_off(c, "nobody says who you are in time: log in again");
+    put_off(c, "no login actor answered in time: log in again");
 }
 
 void login_leave(struct client *c, uint64_t now_us)

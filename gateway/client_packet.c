@@ -83,7 +83,7 @@ static void refuse(struct client *c, uint32_t request, enum packet_status status
 
 static void refuse_fast(struct client *c, uint32_t request, uint32_t retry_ms)
 {
-    static const char why[] = "more requests a second than a connection may make";
+    static const char why[] = "more requests per second than a connection may send";
 
     put_response(c,
                  &(struct response_packet){.request = request,
@@ -126,17 +126,23 @@ static const struct {
 } outcomes[] = {
     [REPLY_OK] = {STATUS_OK, NULL},
     [REPLY_APP_ERROR] = {STATUS_ACTOR_FAILED, "the actor gave no reason"},
-    [REPLY_UNKNOWN] = {STATUS_UNKNOWN,
-                       "a node was lost that had the request: it may have run, at most once"},
-    [REPLY_TIMEOUT] = {STATUS_TIMEOUT,
-                       "no answer in time: it may have run or may run still, at most once"},
-    [REPLY_REJECTED] = {STATUS_MOVING, "nobody could run it in time: it did not run"},
+    [REPLY_UNKNOWN] =
+        {STATUS_UNKNOWN,
+         "the node that had the request was lost: the request may have run, at most once"},
+    [REPLY_TIMEOUT] =
+        {STATUS_TIMEOUT,
+         "no answer in time: the request may have run or may still run, at most once"},
+    [REPLY_REJECTED] = {STATUS_MOVING, "no node could run the request in time: it did not run"},
     [REPLY_NO_KIND] = {STATUS_NO_OWNER, "no node hosts an actor of this kind and id"},
-    [REPLY_OVERLOADED] = {STATUS_OVERLOADED, "its node or the gateway has no room: it did not run"},
+    [REPLY_OVERLOADED] =
+        {STATUS_OVERLOADED,
+         "its node or the gateway has no room for more requests: this one did not run"},
     [REPLY_QUARANTINED] = {STATUS_QUARANTINED,
-                           "the actor is in quarantine, for it killed processes: it did not run"},
+                           "the actor is in quarantine because it killed its node's process "
+                           "repeatedly: the request did not run"},
     // Of calls alone: no client asks in the midst of a message.
-    [REPLY_DEADLOCK] = {STATUS_OVERLOADED, "its actor waits for who asks: it did not run"},
+    [REPLY_DEADLOCK] = {STATUS_OVERLOADED,
+                        "the actor waits for the sender of this request: it did not run"},
 };
 
 static void put_answer(struct client *c, const struct router_effect *reply, struct bytes body)
@@ -229,10 +235,10 @@ static void on_request(struct client *c, const struct request_packet *r, bool to
 static const char *misnamed(const struct client *c, const struct request_packet *r)
 {
     if (c->sitting != NULL && r->request == 0) {
-        return "in a session that is kept the names of requests begin with 1";
+        return "in a kept session, request names begin with 1";
     }
     if (c->sitting == NULL && (r->flags & PACKET_AGAIN) != 0) {
-        return "there is no session that it was sent in before";
+        return "there is no session in which this request was sent before";
     }
     return NULL;
 }
@@ -243,14 +249,17 @@ static void on_bind(struct client *c, const struct request_packet *r, struct wis
     const bool keeps = wish.type != NOTE_BIND;
 
     if (keeps && c->in_flight > 0) {
-        refuse(c, r->request, STATUS_BAD_REQUEST, "requests are under way: bind first");
+        refuse(c,
+               r->request,
+               STATUS_BAD_REQUEST,
+               "requests are in progress: bind before the first request");
         return;
     }
     if (keeps && c->binding == NULL) {
         sitting_close(c, c->now_us, c->effects); // of a session before that
     }
     if (!binding_ask(c, r->id, &to, &wish, make_ticket(r->request, TICKET_BIND))) {
-        refuse(c, r->request, STATUS_BAD_REQUEST, "this connection is bound already: unbind first");
+        refuse(c, r->request, STATUS_BAD_REQUEST, "this connection is already bound: unbind first");
     }
 }
 
@@ -259,7 +268,7 @@ static void on_unbind(struct client *c, struct bytes body)
     uint32_t request = 0;
 
     if (packet_get_unbind(body, &request) != ERR_OK) {
-        packet_kick(c, PACKET_KICK_BAD_PACKET, "an unbind that is too short");
+        packet_kick(c, PACKET_KICK_BAD_PACKET, "an unbind packet is too short");
     } else if (!binding_leave(c, make_ticket(request, TICKET_BIND))) {
         refuse(c, request, STATUS_BAD_REQUEST, "this connection is not bound: bind first");
     }
@@ -272,7 +281,7 @@ static void on_resume(struct client *c, const struct request_packet *r)
     if (packet_get_return(r->payload, &wish.back) != ERR_OK || wish.back.name.key == 0 ||
         wish.back.name.session == 0) {
         c->all->figures.bad_requests++;
-        refuse(c, r->request, STATUS_BAD_REQUEST, "a resume without its session");
+        refuse(c, r->request, STATUS_BAD_REQUEST, "a resume packet names no session");
     } else {
         on_bind(c, r, wish);
     }
@@ -283,7 +292,7 @@ static void on_ack(struct client *c, struct bytes body)
     struct ack_packet ack;
 
     if (packet_get_ack(body, &ack) != ERR_OK) {
-        packet_kick(c, PACKET_KICK_BAD_PACKET, "an ack that is too short");
+        packet_kick(c, PACKET_KICK_BAD_PACKET, "an ack packet is too short");
         return;
     }
     sitting_ack(c, ack.answers);
@@ -338,11 +347,14 @@ static void on_asking(struct client *c, const struct packet *p)
     const uint32_t early_ms = client_overspeed(c);
 
     if (bad == ERR_CORRUPT) {
-        packet_kick(c, PACKET_KICK_BAD_PACKET, "a request that is too short");
+        packet_kick(c, PACKET_KICK_BAD_PACKET, "a request packet is too short");
     } else if (early_ms > 0) {
         c->all->figures.rate_limited++;
         if (is_again(&r)) {
-            refuse(c, r.request, STATUS_UNKNOWN, "it may have run before, and comes too fast");
+            refuse(c,
+                   r.request,
+                   STATUS_UNKNOWN,
+                   "the resent request came too fast; it may have run before");
         } else if (!told) {
             refuse_fast(c, r.request, early_ms);
         }
@@ -350,7 +362,7 @@ static void on_asking(struct client *c, const struct packet *p)
         c->all->figures.bad_requests++;
         spend(c);
         if (!told) {
-            refuse(c, r.request, STATUS_BAD_REQUEST, "flags or id of the request make no sense");
+            refuse(c, r.request, STATUS_BAD_REQUEST, "the request's flags or id are not valid");
         }
     } else if (!auth_allows(c, r.kind, r.id)) {
         c->all->figures.unauthorized++;
@@ -360,7 +372,7 @@ static void on_asking(struct client *c, const struct packet *p)
         }
     } else if (c->packets.leaving && !is_again(&r)) {
         if (!told) {
-            refuse(c, r.request, STATUS_MOVING, "this gateway stops: go to another one");
+            refuse(c, r.request, STATUS_MOVING, "this gateway is stopping: connect to another one");
         }
     } else {
         take_asking(c, p->type, &r);
@@ -372,9 +384,11 @@ static void on_asking(struct client *c, const struct packet *p)
 static void on_ping(struct client *c, struct bytes body)
 {
     if (body.size > PACKET_PING_MAX) {
-        packet_kick(c, PACKET_KICK_BAD_PACKET, "a ping that is too long");
+        packet_kick(c, PACKET_KICK_BAD_PACKET, "a ping packet is too long");
     } else if (c->stranger != NULL && client_unsent(c) > STRANGER_UNSENT_MAX) {
-        packet_kick(c, PACKET_KICK_NO_AUTH, "no auth came, but pings that it does not read");
+        packet_kick(c,
+                    PACKET_KICK_NO_AUTH,
+                    "the client sent pings before it logged in and does not read the answers");
     } else {
         packet_put_ping(&c->out, PACKET_PONG, body);
         spend(c);
@@ -405,12 +419,12 @@ static void run(struct client *c, const struct packet *p)
         if (p->type == PACKET_HELLO) {
             packet_on_hello(c, p->body);
         } else {
-            packet_kick(c, PACKET_KICK_NO_HELLO, "what came first is no hello");
+            packet_kick(c, PACKET_KICK_NO_HELLO, "the first packet is not a hello");
         }
         return;
     }
     if (c->stranger != NULL && !auth_admits(p->type)) {
-        packet_kick(c, PACKET_KICK_NO_AUTH, "what came first is no auth");
+        packet_kick(c, PACKET_KICK_NO_AUTH, "the first packet after hello is not an auth");
         return;
     }
     switch (p->type) {
@@ -439,7 +453,7 @@ static void run(struct client *c, const struct packet *p)
         break;
     default:
         if ((p->type & PACKET_OPTIONAL) == 0) {
-            packet_kick(c, PACKET_KICK_BAD_PACKET, "a packet of a type that is not for gateways");
+            packet_kick(c, PACKET_KICK_BAD_PACKET, "a packet type that clients may not send");
         }
     }
 }
@@ -469,7 +483,7 @@ static size_t take(struct client *c, struct bytes in)
             break;
         }
         if (result == PACKET_LARGE) {
-            packet_kick(c, PACKET_KICK_TOO_LARGE, "a packet is over the limit");
+            packet_kick(c, PACKET_KICK_TOO_LARGE, "a packet is over the size limit");
             break;
         }
         at += PACKET_HEADER + p.body.size;
@@ -485,7 +499,7 @@ static void refuse_half(struct client *c)
 
 static void drain(struct client *c)
 {
-    static const char why[] = "this gateway stops";
+    static const char why[] = "this gateway is stopping";
 
     c->packets.leaving = true;
     packet_put_notice(

@@ -76,37 +76,37 @@ static void put_reply_error(const struct client *c, enum reply_code code, struct
         UNREACHABLE();
     case REPLY_UNKNOWN:
         put_format(out,
-                   "-UNKNOWN outcome: a node was lost that had the request, which may have run, at "
-                   "most once\r\n");
+                   "-UNKNOWN outcome: the node that had the request was lost; the request may have "
+                   "run, at most once\r\n");
         break;
     case REPLY_TIMEOUT:
         put_format(out,
                    "-TIMEOUT no answer within %" PRIu32
-                   " ms: the request may have run or may run still, at most once\r\n",
+                   " ms: the request may have run or may still run, at most once\r\n",
                    deadline_ms);
         break;
     case REPLY_REJECTED:
         put_format(out,
-                   "-MOVING nobody could run the request within %" PRIu32
+                   "-MOVING no node could run the request within %" PRIu32
                    " ms: it did not run, try again\r\n",
                    deadline_ms);
         break;
     case REPLY_OVERLOADED:
         put_format(out,
-                   "-OVERLOADED its node or the gateway has no room: this one did not run, try "
-                   "again\r\n");
+                   "-OVERLOADED its node or the gateway has no room for more requests: this one "
+                   "did not run, try again\r\n");
         break;
     case REPLY_NO_KIND:
-        put_format(out, "-NOKIND no node, or not the one of this id, hosts this kind and id\r\n");
+        put_format(out, "-NOKIND no node hosts this kind, or none may host this id\r\n");
         break;
     case REPLY_QUARANTINED:
-        put_format(
-            out,
-            "-QUARANTINED the actor is in quarantine, for it killed its node's process again "
-            "and again: this one did not run\r\n");
+        put_format(out,
+                   "-QUARANTINED the actor is in quarantine because it killed its node's process "
+                   "repeatedly: the request did not run\r\n");
         break;
     case REPLY_DEADLOCK:
-        put_format(out, "-DEADLOCK its actor waits for who asks: this one did not run\r\n");
+        put_format(out,
+                   "-DEADLOCK the actor waits for the sender of this request: it did not run\r\n");
         break;
     }
 }
@@ -145,7 +145,7 @@ static void fail_slot(struct client *c, struct slot *slot, const struct router_e
 /* The actor's value, or a value that says that it sent none. */
 static struct value value_of(struct bytes body)
 {
-    static const char bad[] = "ERR the actor answered something that is not a value";
+    static const char bad[] = "ERR the actor's answer is not a value";
     struct value value;
 
     if (value_get(body, &value) != ERR_OK) {
@@ -292,7 +292,7 @@ static void run(struct client *c, const struct resp_command *line)
     c->all->figures.commands++;
     if (command != NULL && command_takes(command, line->count)) {
         if (c->in_multi && !command->in_multi) {
-            client_reply_error(c, "ERR not run, for the MULTI before it was refused");
+            client_reply_error(c, "ERR not run, because the MULTI before it was refused");
         } else {
             command->run(c, command, line);
         }
@@ -382,7 +382,7 @@ void run_bind(struct client *c, const struct command *command, const struct resp
             c, line->arg[1], &to, &(struct wish){.type = NOTE_BIND}, ticket_of(number, 0))) {
         client_add_slot(c, SLOT_BIND, 1, NULL);
     } else {
-        client_reply_error(c, "ERR this connection is bound already: UNBIND first");
+        client_reply_error(c, "ERR this connection is already bound: UNBIND first");
     }
 }
 

@@ -188,9 +188,10 @@ static const char *why_not_ready(const struct gateway *g)
         return "it drains";
     }
     if (!g->said_ready) {
-        return "it knows no ring yet";
+        return "the gateway has no ring yet";
     }
-    return clients_ready(first->clients, thread_now(first)) ? NULL : "it turns clients away";
+    return clients_ready(first->clients, thread_now(first)) ? NULL
+                                                            : "the gateway turns clients away";
 }
 
 static bool write_page(void *owner, enum page page, struct buffer *out)
@@ -386,7 +387,7 @@ static uint16_t resp_port(const struct gateway *g)
 static int start(struct gateway *g)
 {
     if (g->count < g->options->threads) {
-        return complain("cannot start", g->options->name, "no event loop");
+        return complain("cannot start", g->options->name, "can't start the event loop");
     }
     for (size_t i = 0; i < ENTRY_COUNT; i++) {
         if (!listen_on(g, (enum entry)i)) {
@@ -441,7 +442,7 @@ int gateway_run(const struct gateway_options *options)
     open_threads(g);
     int code = 1;
     if (g->count == 0) {
-        (void)complain("cannot start", options->name, "no event loop");
+        (void)complain("cannot start", options->name, "can't start the event loop");
     } else {
         open_handles(g);
         code = start(g);

@@ -101,13 +101,13 @@ static const char *get_secret(struct bytes word, struct keyring_key *key)
     } else if (drop_prefix(&word, "base64:")) {
         bad = base64_get(word, BASE64_PLAIN, key->secret, sizeof key->secret, &key->size);
     } else {
-        return "behind the key's name stands neither hex: nor base64:";
+        return "after the key's name there is neither hex: nor base64:";
     }
     if (bad == ERR_TOO_BIG) {
         return "a secret has at most 64 bytes";
     }
     if (bad != ERR_OK) {
-        return "the secret is not what its prefix says";
+        return "the secret is not valid hex or base64";
     }
     return key->size < KEYRING_SECRET_MIN ? "a secret has at least 32 bytes" : NULL;
 }
@@ -122,13 +122,13 @@ static const char *get_key(struct bytes line, struct bytes name, struct keyring 
         return "a key's name is 1 to 32 letters, digits, - or _";
     }
     if (keyring_find(out, name) != NULL) {
-        return "a key of this name stands above";
+        return "a key of this name is already given above";
     }
     struct keyring_key *key = &out->key[out->count];
     const char *wrong = get_secret(next_word(&line), key);
 
     if (wrong == NULL && next_word(&line).size > 0) {
-        wrong = "something stands behind the secret";
+        wrong = "unexpected text after the secret";
     }
     if (wrong == NULL) {
         memcpy(key->name, name.data, name.size);
@@ -166,5 +166,5 @@ const char *keyring_parse(struct bytes text, struct keyring *out, unsigned *line
             return wrong;
         }
     }
-    return out->count > 0 ? NULL : "there is no key in it";
+    return out->count > 0 ? NULL : "the file contains no key";
 }

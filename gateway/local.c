@@ -75,7 +75,8 @@ void run_multi(struct client *c, const struct command *command, const struct res
         return;
     }
     c->in_multi = true;
-    client_reply_error(c, "ERR there are no transactions here: nothing runs until EXEC or DISCARD");
+    client_reply_error(
+        c, "ERR transactions are not supported: MULTI must be followed by EXEC or DISCARD");
 }
 
 void run_exec(struct client *c, const struct command *command, const struct resp_command *line)
@@ -109,7 +110,7 @@ void run_watch(struct client *c, const struct command *command, const struct res
     if (c->in_multi) {
         client_reply_error(c, "ERR WATCH inside MULTI is not allowed");
     } else {
-        client_reply_error(c, "ERR there are no transactions here, so nothing can be watched");
+        client_reply_error(c, "ERR transactions are not supported, so WATCH is not either");
     }
 }
 
@@ -404,7 +405,8 @@ void run_config(struct client *c, const struct command *command, const struct re
 
     (void)command;
     if (!word_is(line->arg[1], "GET") || line->count < 3) {
-        client_reply_error(c, "ERR a gateway is configured by its file and flags: only CONFIG GET");
+        client_reply_error(
+            c, "ERR a gateway is configured by its file and flags: only CONFIG GET is supported");
         return;
     }
     for (size_t s = 0; s < SETTINGS; s++) {

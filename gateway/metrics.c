@@ -4,11 +4,12 @@
 #include "gateway/figure.h"
 
 static const struct metric transport = {
-    "ringhold_gateway_transport_total", "What became of WebSockets, by event.", METRIC_COUNTER};
+    "ringhold_gateway_transport_total", "WebSocket connections, by event.", METRIC_COUNTER};
 
-static const struct metric kicked = {"ringhold_gateway_kicks_total",
-                                     "Connections kicked with a code of the gateway, by reason.",
-                                     METRIC_COUNTER};
+static const struct metric kicked = {
+    "ringhold_gateway_kicks_total",
+    "Connections kicked with one of the gateway's own codes, by reason.",
+    METRIC_COUNTER};
 
 void gateway_metrics(const struct tally *t, struct metrics *m)
 {

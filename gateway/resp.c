@@ -10,7 +10,7 @@
 
 enum { NUMBER_DIGITS_MAX = 10, NUMBER_TEXT_MAX = 24 };
 
-static const char too_many[] = "ERR a command has at most 2048 arguments behind its name";
+static const char too_many[] = "ERR a command has at most 2048 arguments after its name";
 static const char too_long[] = "ERR an argument has at most 1048576 bytes";
 static const char too_large[] = "ERR a command has at most 2097152 bytes";
 
@@ -305,7 +305,7 @@ static enum resp_result take_bulk(struct resp_parser *p, struct bytes in, struct
         return RESP_MORE;
     }
     if (in.data[end - 2] != '\r' || in.data[end - 1] != '\n') {
-        return fail(out, "Protocol error: a bulk does not end where it said");
+        return fail(out, "Protocol error: a bulk string does not end with CRLF at its length");
     }
     p->count++;
     p->at = (uint32_t)end;

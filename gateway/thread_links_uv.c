@@ -33,7 +33,7 @@ static enum refusal on_hello(void *context, const struct link *link, const struc
     const bool fits = (remote->coordinator >= 0) == coordinator &&
                       (coordinator || router_expects(t->router, remote->slot, peer->name));
 
-    *why = "not who was expected at this address";
+    *why = "the process at this address is not the expected one";
     return fits ? REFUSAL_NONE : REFUSAL_IDENTITY;
 }
 
@@ -124,7 +124,7 @@ static void on_control_frame(struct thread *t, struct link *link, const struct f
     Rh__Control *control = control_get(frame->body);
 
     if (control == NULL) {
-        link_garbage(link, "control message does not decode");
+        link_garbage(link, "a control message can't be decoded");
         return;
     }
     if (control->body_case == RH__CONTROL__BODY_LEADER) {
@@ -173,7 +173,7 @@ static void on_answer_frame(struct thread *t, struct link *link, const struct fr
     }
     thread_do_requests(t);
     if (!whole) {
-        link_garbage(link, "answer record does not decode");
+        link_garbage(link, "an answer record can't be decoded");
     }
 }
 
@@ -186,7 +186,7 @@ static void on_push_frame(struct thread *t, struct link *link, const struct fram
         struct push_record push;
 
         if (push_get(&in, &push) != ERR_OK) {
-            link_garbage(link, "push record does not decode");
+            link_garbage(link, "a push record can't be decoded");
             return;
         }
         listener_push(&t->listener, &push);

@@ -150,12 +150,12 @@ enum token_verdict token_check(const struct keyring *keys, struct bytes text, co
 const char *token_verdict_text(enum token_verdict verdict)
 {
     static const char *const texts[] = {
-        [TOKEN_GOOD] = "it is good",
-        [TOKEN_MALFORMED] = "it is no token",
-        [TOKEN_UNKNOWN_KEY] = "it is signed with a key that is not known here",
-        [TOKEN_FORGED] = "it is not signed with the key that it names",
-        [TOKEN_FOREIGN] = "it is for another cluster",
-        [TOKEN_EXPIRED] = "it has expired",
+        [TOKEN_GOOD] = "the token is good",
+        [TOKEN_MALFORMED] = "the token has a wrong form",
+        [TOKEN_UNKNOWN_KEY] = "the token is signed with a key that is not known here",
+        [TOKEN_FORGED] = "the token's signature does not match the key that it names",
+        [TOKEN_FOREIGN] = "the token is for another cluster",
+        [TOKEN_EXPIRED] = "the token has expired",
     };
 
     return texts[verdict];

@@ -295,17 +295,17 @@ void upgrade_put_refusal(struct buffer *out, enum upgrade_result why, uint32_t r
         const char *header;
         const char *text;
     } answers[] = {
-        [UPGRADE_BAD_REQUEST] = {"400 Bad Request", "", "This is no request for a WebSocket.\n"},
+        [UPGRADE_BAD_REQUEST] = {"400 Bad Request", "", "This is not a WebSocket request.\n"},
         [UPGRADE_FORBIDDEN] = {"403 Forbidden", "", "Pages of this origin may not connect.\n"},
         [UPGRADE_NOT_FOUND] = {"404 Not Found", "", "There is nothing at this path.\n"},
         [UPGRADE_METHOD] = {"405 Method Not Allowed", "Allow: GET\r\n", "Only GET, please.\n"},
-        [UPGRADE_TIMEOUT] = {"408 Request Timeout", "", "The request did not come in time.\n"},
+        [UPGRADE_TIMEOUT] = {"408 Request Timeout", "", "The request was not complete in time.\n"},
         [UPGRADE_REQUIRED] = {"426 Upgrade Required",
                               "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
-                              "Here is a WebSocket, of version 13.\n"},
+                              "This address serves WebSockets of version 13.\n"},
         [UPGRADE_TOO_LARGE] = {"431 Request Header Fields Too Large",
                                "",
-                               "The request is over 8 KiB.\n"},
+                               "The request is larger than 8 KiB.\n"},
         [UPGRADE_FULL] = {"503 Service Unavailable", "", "Too many connections.\n"},
     };
     char head[256];

@@ -52,7 +52,7 @@ extern "C" {
  * ABI goes on working. */
 enum { RH_ABI = 2 };
 
-/* What functions and callbacks return, and how calls end. Never renumbered. */
+/* The results of functions and callbacks, and the outcomes of calls. The numbers never change. */
 enum rh_result {
     RH_OK = 0,
     RH_INVALID = 1, /* not now, or not with these arguments */
@@ -232,12 +232,12 @@ RH_API int rh_send(struct rh_actor *actor, uint16_t kind, struct rh_bytes id,
 
 enum { RH_PUSH_MAX = 262144 /* bytes of one push */ };
 
-/* What ops.session is told. */
+/* The events that ops.session gets. */
 enum rh_session_type {
     RH_SESSION_BOUND = 1,    /* a client has come */
     RH_SESSION_REPLACED = 2, /* another one has come in its place; the one before was kicked. Or
                                 the same one anew, which had not heard that it was bound */
-    RH_SESSION_RESUMED = 3,  /* the client of before is there; see `why` */
+    RH_SESSION_RESUMED = 3,  /* the former client is still there; see `why` */
     RH_SESSION_LOST = 4,     /* the client has gone; see `why`. One that may resume can be pushed to
                                 until it is known that it won't: nothing more is told of that */
 };
@@ -248,10 +248,10 @@ enum rh_resumed_why {
     RH_RESUMED_CLIENT = 1, /* it is back; what it was pushed and hadn't got comes first */
 };
 
-/* What happens when a client comes and another one is bound; ops.sessions. A client that is lost,
- * and only might resume, is in nobody's way. */
+/* What happens when a client binds to an actor that already has a bound client; ops.sessions. A
+ * lost client that might still resume never blocks a new one. */
 enum rh_sessions {
-    RH_SESSIONS_KICK_OLD = 0,   /* the one before is kicked: REPLACED */
+    RH_SESSIONS_KICK_OLD = 0,   /* the former client is kicked: REPLACED */
     RH_SESSIONS_REJECT_NEW = 1, /* the new one is refused; the actor isn't told */
     RH_SESSIONS_ALLOW = 2,      /* both are bound, up to ops.sessions_max. To one more a place is
                                    given: of one that is lost and might resume, else of the one that
@@ -260,11 +260,11 @@ enum rh_sessions {
 enum { RH_SESSIONS_MAX = 16 /* of one actor */ };
 
 enum rh_lost_why {
-    RH_LOST_CLOSED = 1,  /* it closed its connection, or said UNBIND */
+    RH_LOST_CLOSED = 1,  /* the client closed its connection, or sent UNBIND */
     RH_LOST_KICKED = 2,  /* rh_kick() */
-    RH_LOST_SLOW = 3,    /* it did not read what it was pushed, and was cut */
-    RH_LOST_GATEWAY = 4, /* its gateway was not heard of for 5 s */
-    RH_LOST_REBOUND = 5, /* rh_rebind(): it goes on as another entity */
+    RH_LOST_SLOW = 3,    /* the client did not read its pushes, and was disconnected */
+    RH_LOST_GATEWAY = 4, /* its gateway was silent for 5 s */
+    RH_LOST_REBOUND = 5, /* rh_rebind(): the client goes on as another entity */
 };
 
 /* Borrowed until the callback returns. Grows at its end. */
@@ -285,17 +285,19 @@ enum rh_kick_code {
     RH_KICK_GAME = 1000,  /* from here on: the game's own */
 };
 
-/* Send bytes (0..RH_PUSH_MAX, copied) to the clients of this actor. In order, each at most once,
- * also across moves. What is pushed may be lost with a crash of this node or a lost link, as any
- * message may; the client isn't told. One that doesn't read is cut, and the actor gets LOST.
+/* Send bytes (0..RH_PUSH_MAX, copied) to the clients of this actor. Pushes arrive in order, each at
+ * most once, also across moves. A crash of this node or a lost link may lose pushes, like any
+ * message; the client isn't told. A client that doesn't read is disconnected, and the actor gets
+ * LOST.
  *
  * From any callback but handoff, resume and deactivate. RH_NO_SESSION: nobody is bound, or was
  * kicked; RH_TOO_BIG; RH_INVALID: not now, or no data. */
 RH_API int rh_push(struct rh_actor *actor, struct rh_bytes payload);
-/* The same to one of them, by rh_session.session. RH_NO_SESSION: it is not bound. */
+/* Push to one client of this actor, by rh_session.session. RH_NO_SESSION: that session is not
+ * bound. */
 RH_API int rh_push_one(struct rh_actor *actor, uint64_t session, struct rh_bytes payload);
 
-/* The same to the clients of `count` other actors (ids of `kind`, 1..255 bytes each; all copied),
+/* Push to the clients of `count` other actors (ids of `kind`, 1..255 bytes each; all copied),
  * wherever these live. At most once each; order per actor as of rh_send(). An actor isn't woken for
  * it and not told of it; where no client is bound nothing happens, and is counted there. count
  * 1..65536: else, or with one bad id, RH_INVALID, and nothing is sent; so with RH_TOO_BIG, the
@@ -305,24 +307,24 @@ RH_API int rh_push_one(struct rh_actor *actor, uint64_t session, struct rh_bytes
 RH_API int rh_push_ids(struct rh_actor *actor, uint16_t kind, const struct rh_bytes *ids,
                        size_t count, struct rh_bytes payload);
 
-/* Close its clients' connections. What was pushed before comes first, then `code` (RH_KICK_GAME and
- * up) and `text` (up to 255 bytes; NULL = ""; copied). rh_push() says RH_NO_SESSION from now on;
- * ops.session is told LOST when the connection is closed, or a newer client has come. One that is
- * away just can't resume any more. From the callbacks that may push. RH_NO_SESSION; RH_TOO_BIG: the
- * text; RH_INVALID: not now, or the code is not the game's. */
+/* Close the connections of the actor's clients. Earlier pushes arrive first, then `code`
+ * (RH_KICK_GAME and up) and `text` (up to 255 bytes; NULL = ""; copied). rh_push() says
+ * RH_NO_SESSION from now on; ops.session is told LOST when the connection is closed, or a newer
+ * client has come. One that is away just can't resume any more. From the callbacks that may push.
+ * RH_NO_SESSION; RH_TOO_BIG: the text; RH_INVALID: not now, or the code is not the game's. */
 RH_API int rh_kick(struct rh_actor *actor, uint32_t code, const char *text);
-/* The same of one of them. */
+/* Kick one client, by rh_session.session. */
 RH_API int rh_kick_one(struct rh_actor *actor, uint64_t session, uint32_t code, const char *text);
 
-/* Let its clients go on as actor `id` (1..255 bytes, copied) of `kind`: an account's client as the
- * player that was chosen. What was pushed before comes first; then its gateway takes it for that
- * entity and tells it so, and it binds itself there. What it had asked this one is answered.
+/* Let the actor's clients go on as actor `id` (1..255 bytes, copied) of `kind`: an account's client
+ * as the player that was chosen. What was pushed before comes first; then its gateway takes it for
+ * that entity and tells it so, and it binds itself there. What it had asked this one is answered.
  * rh_push() says RH_NO_SESSION from now on; ops.session is told LOST, RH_LOST_REBOUND, when the
  * gateway has done it. If the gateway is lost before, and the client resumes, it is told again; one
  * that can't resume comes back as this entity, BOUND afresh. From the callbacks that may push.
  * RH_NO_SESSION; RH_INVALID: not now, no such id, or it is this actor's own. */
 RH_API int rh_rebind(struct rh_actor *actor, uint16_t kind, struct rh_bytes id);
-/* The same for one of them. */
+/* Rebind one client, by rh_session.session. */
 RH_API int rh_rebind_one(struct rh_actor *actor, uint64_t session, uint16_t kind,
                          struct rh_bytes id);
 
@@ -330,9 +332,9 @@ RH_API int rh_rebind_one(struct rh_actor *actor, uint64_t session, uint16_t kind
 
 /* A set of ids of one kind, in the memory of the actor that made it, to push the same bytes to the
  * clients of all of them. It is used by one thread at a time, as all of an actor is, and moves by
- * rh_group_save() and rh_group_load(). It learns nothing by itself: who wants to be a member tells
- * the group's actor, and one whose client is LOST sends it a leave. Who stays costs little: what
- * finds nobody there is dropped and counted. */
+ * rh_group_save() and rh_group_load(). A group does not track its members: an actor that
+ * wants to join or leave, for instance because its client is LOST, tells the group's actor. A
+ * member without a client costs little: a push to it is dropped and counted. */
 struct rh_group;
 struct rh_out;
 
@@ -341,30 +343,31 @@ enum {
     RH_ID_MAX = 255,      /* bytes of an id */
 };
 
-/* For up to members_max ids of `kind` (0 = RH_GROUP_MAX). Its maker frees it. NULL: members_max is
- * over RH_GROUP_MAX. */
+/* Make a group for up to members_max ids of `kind` (0 = RH_GROUP_MAX). The caller frees it. NULL:
+ * members_max is over RH_GROUP_MAX. */
 RH_API struct rh_group *rh_group_new(uint16_t kind, size_t members_max);
-/* Takes NULL. What it pushed goes on. */
+/* Free a group, or NULL. Pushes that were already made are still delivered. */
 RH_API void rh_group_free(struct rh_group *group);
 
-/* The id (1..RH_ID_MAX bytes, copied) is a member from now on, once. RH_OK, also if it was before;
+/* Add the id (1..RH_ID_MAX bytes, copied) to the members. RH_OK, also if it is already a member;
  * RH_FULL; RH_INVALID: no such id. */
 RH_API int rh_group_join(struct rh_group *group, struct rh_bytes id);
-/* It is none any more. RH_GONE: it was none. */
+/* Remove the id from the members. RH_GONE: it was not a member. */
 RH_API int rh_group_leave(struct rh_group *group, struct rh_bytes id);
-/* 1: it is a member; else 0. */
+/* Return 1 if the id is a member, else 0. */
 RH_API int rh_group_has(const struct rh_group *group, struct rh_bytes id);
-/* How many there are. */
+/* Return the number of members. */
 RH_API size_t rh_group_count(const struct rh_group *group);
-/* One of the members, 0 <= index < count, in an order that joins and leaves change. Borrowed until
- * the next of these. No bytes: there is none. */
+/* Return the member at 0 <= index < count; joins and leaves change the order. The bytes are
+ * borrowed until the group changes. No bytes: there is no such member. */
 RH_API struct rh_bytes rh_group_at(const struct rh_group *group, size_t index);
 
 /* Push bytes (0..RH_PUSH_MAX, copied once) to the clients of all who are members now, wherever
  * their actors live. Each at most once; to one member in order with the other pushes, sends and
  * calls of this actor to it, as of rh_send(), and with pushes and sends also when either moves. A
  * member whose client is away gets it when that is back; where nobody is bound, or the actor
- * sleeps, it is dropped and counted there. Nobody is woken, and no other actor is told.
+ * sleeps, it is dropped and counted there. The push activates no actor, and the members' actors
+ * don't see it.
  *
  * The members are worked off in slices, between what else this node does; what this actor asks of
  * others behind it waits for that. RH_OVERLOADED: with what waits here already it would be over
@@ -374,31 +377,32 @@ RH_API struct rh_bytes rh_group_at(const struct rh_group *group, size_t index);
 RH_API int rh_group_push(struct rh_actor *actor, const struct rh_group *group,
                          struct rh_bytes payload);
 
-/* In handoff: append it to the state, 11 bytes and one more than its id for each member. */
+/* In handoff: append the group to the state: 11 bytes, and for each member its id and one byte. */
 RH_API void rh_group_save(const struct rh_group *group, struct rh_out *out);
-/* In activate: take what that wrote off the front of `state`. NULL: it is something else, which
- * stays there. */
+/* In activate: read a group that rh_group_save() wrote, and remove it from the front of `state`.
+ * NULL: `state` begins with something else, and is unchanged. */
 RH_API struct rh_group *rh_group_load(struct rh_bytes *state);
 
 /* ---- timers of the actor ---- */
 
 /* Call ops.timer after `ms` (up to 20 more), then each `every_ms` unless 0, between messages. A
- * timer that was not run in time is run once, not as often as it was missed. They end with the
- * incarnation here: set them again in activate. From any callback but handoff and deactivate.
- * Returns its id (> 0); 0 = RH_INVALID: not now, there is no ops.timer, or 1024 are set. */
+ * timer that was missed several times runs once. Timers end with the actor's incarnation on this
+ * node: set them again in activate. From any callback but handoff and deactivate. Returns its id (>
+ * 0); 0 = RH_INVALID: not now, there is no ops.timer, or 1024 are set. */
 RH_API uint64_t rh_timer_start(struct rh_actor *actor, uint32_t ms, uint32_t every_ms,
                                void *argument);
-/* It will not be called any more. RH_GONE: it is over, or was stopped. */
+/* Stop a timer. RH_GONE: it has already ended or been stopped. */
 RH_API int rh_timer_stop(struct rh_actor *actor, uint64_t timer);
 
 /* ---- life ---- */
 
-/* When what runs is answered: flush, deactivate(RH_IDLE). A message that comes meanwhile, or waits,
- * wakes a new incarnation and isn't lost. RH_INVALID: not now (flush, handoff, resume, deactivate).
+/* End the actor when the running message is answered: flush, then deactivate(RH_IDLE). A message
+ * that waits or comes meanwhile isn't lost: it activates a new incarnation. RH_INVALID: not now
+ * (flush, handoff, resume, deactivate).
  */
 RH_API int rh_passivate(struct rh_actor *actor);
 
-/* It is broken: the message that runs is answered with this error, the instance ends by
+/* Declare the actor broken: the running message is answered with this error, the instance ends by
  * deactivate(RH_BROKEN) without flush, and the next message starts it afresh, after a back-off that
  * doubles from 100 ms to 30 s with each failure in a row (activate that fails counts). Meanwhile
  * messages wait, up to mailbox and deadline. `text` as of rh_error(). RH_INVALID: not now (activate
@@ -411,24 +415,25 @@ RH_API int rh_flush_soon(struct rh_actor *actor);
 
 /* ---- what an actor may ask ---- */
 
-/* Its id: 1..255 bytes, borrowed for its life. */
+/* Return the actor's id: 1..255 bytes, borrowed for the actor's life. */
 RH_API struct rh_bytes rh_id(const struct rh_actor *actor);
-/* Its fencing token: the generation of the vnode that it was activated under. It only grows from
- * one owner to the next. A store that keeps the highest one beside the data and refuses a write
- * with a smaller one can't be overwritten by a deposed owner: examples/store_sqlite.c. */
+/* Return the actor's fencing token: the generation of its vnode at activation. The token only grows
+ * from one owner to the next. A store that keeps the highest one beside the data and refuses a
+ * write with a smaller one can't be overwritten by a deposed owner: examples/store_sqlite.c. */
 RH_API uint64_t rh_fence(const struct rh_actor *actor);
-/* What the kind's start callback made; NULL without one. Several workers share it. */
+/* Return what the kind's start callback made; NULL without one. Several workers share it. */
 RH_API void *rh_shared(const struct rh_actor *actor);
 
 /* ---- a kind of actor ---- */
 
-/* Where the state to hand over is written. Valid until handoff has finished. */
+/* The buffer for the state to hand over. Valid until handoff has finished. */
 struct rh_out;
-/* Append a copy. Once it is over state_max nothing of it is kept, and the actor moves cold. On its
- * worker, or, if handoff finishes later, on the one thread that will finish it. */
+/* Append a copy of the bytes. When the state exceeds state_max, all of it is dropped, and the actor
+ * moves without its state. Call it on the actor's worker, or, if handoff finishes later, on the one
+ * thread that will finish it. */
 RH_API void rh_out_put(struct rh_out *out, const void *data, size_t size);
 
-/* Where a `list` callback tells ids. Valid until it returns. */
+/* The list that a `list` callback fills with ids. Valid until the callback returns. */
 struct rh_ids;
 /* Append a copy of one id, 1..255 bytes; others are left out. */
 RH_API void rh_ids_put(struct rh_ids *ids, struct rh_bytes id);
@@ -437,12 +442,12 @@ enum rh_why {
     RH_MOVED,    /* another node took it over, state and all; flush: it is about to */
     RH_STOP,     /* the node stops */
     RH_FENCED,   /* the node lost the right to run it: keep nothing, write nothing */
-    RH_IDLE,     /* nobody asked for long, there were too many, or rh_passivate() */
+    RH_IDLE,     /* no request for long, too many actors, or rh_passivate() */
     RH_BROKEN,   /* rh_fail() */
     RH_PERIODIC, /* of flush only: its time has come */
 };
 
-/* What a start callback may know. Borrowed until the kind stops. */
+/* The information for a start callback. Borrowed until the kind stops. */
 struct rh_kind_info {
     size_t size; /* of this struct */
     uint16_t kind;

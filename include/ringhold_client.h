@@ -64,7 +64,7 @@ enum rhc_status {
     RHC_RATE_LIMITED = 11, /* too many: did not run, never will */
 };
 
-/* What functions return. */
+/* The results of functions. */
 enum rhc_result {
     RHC_DONE = 0,
     RHC_INVALID = 1, /* not with these arguments, or not now */
@@ -162,7 +162,7 @@ struct rhc_event {
     void *context;
 };
 
-/* What the shell is to do now. */
+/* What the program must do with the connection now. */
 enum rhc_wish {
     RHC_NOTHING,
     RHC_DIAL,    /* connect to the gateway that rhc_gateway() says, then rhc_connected() */

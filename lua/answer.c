@@ -59,7 +59,7 @@ int answer_unpack(lua_State *L, struct bytes payload)
         }
         luaL_checkstack(L, 1, NULL);
         if (pack_get(L, &payload) != ERR_OK) {
-            (void)luaL_error(L, "the values do not decode");
+            (void)luaL_error(L, "the values can't be decoded");
         }
     }
     return count;

@@ -28,7 +28,7 @@ static int api_kind(lua_State *L)
 
     lua_settop(L, 2);
     if (r->draft_count == DRAFTS_MAX) {
-        return luaL_error(L, "over %d kinds in one script", DRAFTS_MAX);
+        return luaL_error(L, "more than %d kinds in one script", DRAFTS_MAX);
     }
     d->methods = d->remembered = LUA_NOREF;
     draft_read(L, (uint16_t)r->draft_count, &d->draft);

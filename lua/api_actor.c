@@ -14,7 +14,7 @@ struct task *api_current(lua_State *L)
     struct task *t = realm_of(L)->running;
 
     if (t == NULL) {
-        (void)luaL_error(L, "no actor runs here: this is for methods and callbacks");
+        (void)luaL_error(L, "no actor runs here: this function is for methods and callbacks");
         UNREACHABLE();
     }
     return t;
@@ -137,7 +137,7 @@ static int api_ret(lua_State *L)
     char error[REALM_ERROR_SIZE];
 
     if (p->type != TURN_MESSAGE || p->turn == 0 || t->turn != p->turn) {
-        return luaL_error(L, "there is nothing to answer");
+        return luaL_error(L, "there is no request to answer");
     }
     if (!answer_values(p, L, 1, lua_gettop(L), error)) {
         return luaL_error(L, "%s", error);

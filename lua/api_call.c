@@ -21,7 +21,7 @@ uint16_t api_check_kind(lua_State *L, int index, uint32_t *call_ms)
     if (k == NULL) {
         return (uint16_t)luaL_error(
             L,
-            "no kind '%s' in this script; others are called by their number",
+            "no kind '%s' in this script; call kinds of other scripts by their number",
             lua_tostring(L, index));
     }
     *call_ms = k->draft.call_ms;
@@ -65,7 +65,7 @@ static int after_call(lua_State *L, int status, lua_KContext base)
 
     (void)status;
     if (lua_gettop(L) < first) {
-        return luaL_error(L, "UNKNOWN outcome: its answer does not decode");
+        return luaL_error(L, "UNKNOWN outcome: the answer can't be decoded");
     }
     if (!lua_toboolean(L, first)) {
         lua_settop(L, first + 1);

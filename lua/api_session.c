@@ -30,7 +30,7 @@ static uint64_t check_session(lua_State *L)
 {
     const lua_Integer session = luaL_checkinteger(L, 1);
 
-    luaL_argcheck(L, session > 0, 1, "a session as on_session was told it");
+    luaL_argcheck(L, session > 0, 1, "a session as passed to on_session");
     return (uint64_t)session;
 }
 
@@ -105,7 +105,7 @@ static int api_broadcast(lua_State *L)
                    : rh_push_ids(actor, kind, (const struct rh_bytes *)ids->data, count, payload);
     if (sent == RH_OVERLOADED) {
         lua_pushnil(L);
-        (void)lua_pushstring(L, "OVERLOADED too many broadcasts wait already");
+        (void)lua_pushstring(L, "OVERLOADED too many broadcasts are waiting");
         return 2;
     }
     if (sent != RH_OK) {

@@ -68,7 +68,7 @@ static void read_count(lua_State *L, const struct field *f, struct draft *d)
 
     if (!is_integer || lua_type(L, -1) != LUA_TNUMBER || n < (lua_Integer)f->min ||
         n > (lua_Integer)f->max) {
-        (void)snprintf(text, sizeof text, "is a whole number, %u to %u", f->min, f->max);
+        (void)snprintf(text, sizeof text, "must be a whole number, %u to %u", f->min, f->max);
         refuse(L, d, f->name, text);
     }
     if (f->offset == offsetof(struct draft, number)) {
@@ -87,11 +87,11 @@ static void read_seconds(lua_State *L, const struct field *f, struct draft *d)
         const lua_Number s = lua_tonumber(L, -1);
 
         if (!(s >= 0.001 && s <= (lua_Number)f->max)) {
-            refuse(L, d, f->name, "is seconds, 0.001 to 4000000, or false for never");
+            refuse(L, d, f->name, "must be seconds, 0.001 to 4000000, or false for never");
         }
         ms = (uint32_t)(s * 1000);
     } else if (lua_type(L, -1) != LUA_TBOOLEAN || lua_toboolean(L, -1)) {
-        refuse(L, d, f->name, "is seconds, or false for never");
+        refuse(L, d, f->name, "must be seconds, or false for never");
     }
     memcpy(target(d, f), &ms, sizeof ms);
 }
@@ -139,13 +139,13 @@ static void read_field(lua_State *L, const struct field *f, struct draft *d)
         return;
     case FIELD_SWITCH:
         if (lua_type(L, -1) != LUA_TBOOLEAN) {
-            refuse(L, d, f->name, "is true or false");
+            refuse(L, d, f->name, "must be true or false");
         }
         d->raw = lua_toboolean(L, -1) != 0;
         return;
     case FIELD_IDS:
         if (lua_type(L, -1) != LUA_TTABLE && lua_type(L, -1) != LUA_TFUNCTION) {
-            refuse(L, d, f->name, "is a list of ids, or a function that returns one");
+            refuse(L, d, f->name, "must be a list of ids, or a function that returns one");
         }
         d->remembers = true;
         return;
@@ -169,7 +169,7 @@ static void read_name(lua_State *L, struct draft *out)
 
     if (size == 0 || size > DRAFT_NAME_MAX ||
         strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") != size) {
-        (void)luaL_error(L, "a kind's name is 1 to %d of a-z 0-9 _ -", DRAFT_NAME_MAX);
+        (void)luaL_error(L, "a kind's name must be 1 to %d of a-z 0-9 _ -", DRAFT_NAME_MAX);
     }
     memcpy(out->name, name, size + 1);
 }
@@ -187,7 +187,7 @@ void draft_read(lua_State *L, uint16_t position, struct draft *out)
             const struct field *f = field_named(name);
 
             if (f == NULL) {
-                refuse(L, out, name, "is no option of a kind");
+                refuse(L, out, name, "is not an option of a kind");
             } else {
                 read_field(L, f, out);
             }
@@ -195,10 +195,10 @@ void draft_read(lua_State *L, uint16_t position, struct draft *out)
         }
     }
     if ((out->daemons != 0) != (out->placement == RH_PLACE_DAEMONS)) {
-        refuse(L, out, "daemons", "goes with placement = \"daemons\", and that with it");
+        refuse(L, out, "daemons", "is needed for placement = \"daemons\", and only for it");
     }
     if (out->sessions_max != 0 && out->policy != RH_SESSIONS_ALLOW) {
-        refuse(L, out, "sessions_max", "goes with sessions = \"allow\"");
+        refuse(L, out, "sessions_max", "needs sessions = \"allow\"");
     }
 }
 

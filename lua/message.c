@@ -135,7 +135,7 @@ static void begin_payload(lua_State *L, struct ask *a)
     if (error != ERR_OK) {
         (void)luaL_error(L,
                          error == ERR_INVALID ? "a quote does not end in the payload"
-                                              : "over %d words in the payload",
+                                              : "more than %d words in the payload",
                          WORDS_MAX);
     }
     raise_unknown(L, a->puppet, raw || a->words.count == 0 ? bytes_of("", 0) : a->words.word[0]);

@@ -73,7 +73,7 @@ static void push_state(lua_State *L, const struct birth *b)
     }
     if (!known || pack_get(L, &in) != ERR_OK || in.size > 0 ||
         (head[1] == 'S' && !lua_istable(L, -1))) {
-        (void)luaL_error(L, "the state that came does not decode");
+        (void)luaL_error(L, "the received state can't be decoded");
     }
     if (head[1] == 'S') {
         lua_pushvalue(L, -1);

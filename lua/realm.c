@@ -128,7 +128,7 @@ bool realm_try(struct realm *r, realm_job job, void *argument, char error[REALM_
                        REALM_ERROR_SIZE,
                        "%s",
                        lua_type(r->L, -1) == LUA_TSTRING ? lua_tostring(r->L, -1)
-                                                         : "(an error that is no text)");
+                                                         : "(an error without a text)");
     }
     lua_settop(r->L, top);
     return done;
@@ -267,7 +267,8 @@ static void load_all(lua_State *L, void *argument)
     forget_modules(L);
     run_source(L, r, l->source);
     if (r->draft_count == 0) {
-        (void)luaL_error(L, "%s: it declares no kind: ringhold.kind(\"room\")", r->game->path);
+        (void)luaL_error(
+            L, "%s: the script declares no kind: ringhold.kind(\"room\")", r->game->path);
     }
     for (size_t i = 0; i < r->draft_count; i++) {
         (void)lua_rawgeti(L, LUA_REGISTRYINDEX, r->draft[i].methods);
@@ -280,12 +281,15 @@ static void load_all(lua_State *L, void *argument)
         const char *what = d == NULL ? "is gone" : draft_change(was, &d->draft);
 
         if (what != NULL) {
-            (void)luaL_error(
-                L, "%s: kind '%s' %s; that takes a restart", r->game->path, was->name, what);
+            (void)luaL_error(L,
+                             "%s: kind '%s' %s; this needs a restart of the node",
+                             r->game->path,
+                             was->name,
+                             what);
         }
     }
     if (r->game->kind_count > 0 && r->draft_count > r->game->kind_count) {
-        (void)luaL_error(L, "%s: a kind is new; that takes a restart", r->game->path);
+        (void)luaL_error(L, "%s: a new kind needs a restart of the node", r->game->path);
     }
 }
 

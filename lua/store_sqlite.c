@@ -95,7 +95,7 @@ static int store_claim(lua_State *L)
     if (in.size == 0) {
         lua_pushnil(L);
     } else if (pack_get(L, &in) != ERR_OK || in.size > 0) {
-        return luaL_error(L, "the saved data does not decode");
+        return luaL_error(L, "the saved data can't be decoded");
     }
     return 1;
 }
@@ -164,7 +164,7 @@ int store_open(lua_State *L)
                   size > 0 && size <= TABLE_NAME_MAX &&
                       strspn(table, "abcdefghijklmnopqrstuvwxyz0123456789_") == size,
                   2,
-                  "a table's name is 1 to 40 of a-z 0-9 _");
+                  "a table's name must be 1 to 40 of a-z 0-9 _");
     struct store *s = lua_newuserdatauv(L, sizeof *s, 0);
     const int store_index = lua_gettop(L);
     *s = (struct store){0};

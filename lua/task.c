@@ -14,7 +14,7 @@ const char task_refusal[1] = "";
 struct task *task_new(lua_State *L, struct puppet *p, int argument_count, const char *name)
 {
     if (p->task_count >= TASKS_MAX) {
-        (void)luaL_error(L, "over %d coroutines of one actor", TASKS_MAX);
+        (void)luaL_error(L, "more than %d coroutines of one actor", TASKS_MAX);
     }
     const struct realm_thread thread = realm_thread_take(p->realm, L);
     if (!lua_checkstack(thread.co, argument_count + 1)) {
@@ -116,7 +116,7 @@ bool task_error(const struct task *t, char error[REALM_ERROR_SIZE])
     if (lua_type(co, -1) == LUA_TSTRING) {
         (void)snprintf(error, REALM_ERROR_SIZE, "%s", lua_tostring(co, -1));
     } else {
-        (void)snprintf(error, REALM_ERROR_SIZE, "(an error that is no text)");
+        (void)snprintf(error, REALM_ERROR_SIZE, "(an error without a text)");
     }
     add_place(co, error);
     return false;
@@ -136,7 +136,7 @@ void task_check_wait(lua_State *L, const struct task *t)
         (void)luaL_error(L, "only the actor's own coroutines can wait: use ringhold.fork()");
     }
     if (!lua_isyieldable(L)) {
-        (void)luaL_error(L, "it can't wait here: a C function, as table.sort(), is in between");
+        (void)luaL_error(L, "can't wait here: a C function such as table.sort() is in between");
     }
 }
 

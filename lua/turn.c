@@ -213,7 +213,7 @@ static void end_late(struct puppet *p)
     struct task *t = CONTAINER_OF(at, struct task, in_puppet);
     (void)snprintf(error,
                    sizeof error,
-                   "it waited until its limit of %u ms was over",
+                   "the method waited longer than its limit of %u ms",
                    p->kind->draft.limit_ms);
     turn_fail(p, t->name, error);
     task_free(t);
@@ -265,7 +265,7 @@ static void set_alarm(struct puppet *p)
         if (p->after_ms == 0 || at_ms < p->after_ms) {
             p->after_ms = at_ms == 0 ? 1 : at_ms;
             if (rh_after(p->actor, ms, on_wake, NULL) != RH_OK) {
-                puppet_log(p, "timer", "the library sets no timer now");
+                puppet_log(p, "timer", "the node can't set a timer now");
             }
         }
     } else if (p->timer == 0 || at_ms < p->timer_ms) {
@@ -349,9 +349,9 @@ const char *turn_refusal(int result)
     case RH_TOO_BIG:
         return "ERR the call is over the limit of 1 MiB";
     case RH_OVERLOADED:
-        return "OVERLOADED it did not run";
+        return "OVERLOADED the call did not run";
     default:
-        return "ERR it can't be called now, or by itself";
+        return "ERR the actor can't be called now, or called itself";
     }
 }
 

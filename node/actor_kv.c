@@ -356,7 +356,7 @@ static void kv_message(struct rh_actor *actor, void *instance, const struct rh_m
     }
     const size_t count = split(message->payload, word);
     if (count == 0) {
-        answer(&c, rh_error("ERR the payload is no command line"));
+        answer(&c, rh_error("ERR the payload is not a command line"));
         return;
     }
     c.word = word + 1;

@@ -120,7 +120,7 @@ static bool has_rebound_kind(const struct host *h)
 static void stay_if_it_owns(struct host *h)
 {
     if (h->life == LIFE_PARTING && ring_owned_count(&h->view.ring, h->slot) > 0) {
-        log_info("node", "stays", "why=\"it was given vnodes as it left\"");
+        log_info("node", "stays", "why=\"the node was given vnodes while it was leaving\"");
         host_enter(h, LIFE_SERVING);
         h->may_leave = false;
     }

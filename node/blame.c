@@ -82,7 +82,10 @@ static void read_slots(const struct blame_file *file, struct blame_left *left)
             continue;
         }
         if (s->name.id_size == 0 || mark != mark_of(s->name.kind, quarantined_id(&s->name))) {
-            log_warn("node", "blame_damaged", "slot=%zu what=\"it is not believed\"", i);
+            log_warn("node",
+                     "blame_damaged",
+                     "slot=%zu what=\"the record of a running actor is invalid and ignored\"",
+                     i);
             continue;
         }
         // With no byte behind its id, as everybody else writes it.
@@ -99,7 +102,9 @@ static void read_left(const struct blame *r, struct blame_left *left)
         return; // just made
     }
     if (memcmp(h->magic, magic, sizeof magic) != 0 || h->check != check_of(h)) {
-        log_warn("node", "blame_damaged", "what=\"its header is not believed\"");
+        log_warn("node",
+                 "blame_damaged",
+                 "what=\"the file's header is invalid; its records are ignored\"");
         return;
     }
     left->incarnation = h->incarnation;
@@ -143,7 +148,7 @@ void blame_open(struct blame *r, const char *folder, const uint8_t boot_id[16],
     }
     log_warn("node",
              "blame_not_kept",
-             "reason=\"%s\" what=\"an actor that kills this process is not found out\"",
+             "reason=\"%s\" what=\"an actor that kills this process will not be identified\"",
              strerror(errno));
     r->file = mem_new(1, sizeof *r->file);
 }

@@ -81,7 +81,7 @@ static void fails(struct shell *s, struct link *link, enum err error, enum frame
     // Any other error: the link has just gone, which is an event of its own.
     if (error == ERR_BUSY) {
         // Without its link what is unanswered gets asked for again.
-        drop_later(s, link, "it does not read what it is sent");
+        drop_later(s, link, "the peer does not read what it is sent");
     } else if (error == ERR_TOO_BIG) {
         log_error("node", "too_big", "type=%d bytes=%zu", (int)type, size);
     }
@@ -178,7 +178,7 @@ enum err shell_send_peer(struct shell *s, uint64_t peer, enum frame_type type, s
         return error;
     }
     if (s->backlog_size + bytes.size > BACKLOG_MAX) {
-        drop_later(s, p->link, "it does not read what it is sent");
+        drop_later(s, p->link, "the peer does not read what it is sent");
         return ERR_BUSY;
     }
     s->backlog_size += bytes.size;
@@ -289,7 +289,7 @@ static void on_registered(struct shell *s, const struct host_effect *e)
         const struct peer *p = CONTAINER_OF(l, struct peer, by_id);
 
         if (p->coordinator < 0) {
-            drop_later(s, p->link, "my incarnation changed");
+            drop_later(s, p->link, "this process's incarnation changed");
         }
     }
     log_info("node",
@@ -325,9 +325,10 @@ static void on_exit(struct shell *s, const struct host_effect *e)
         (void)fprintf(stderr,
                       "ringhold node: %s%s\n",
                       e->why,
-                      e->code == EXIT_FENCED  ? ": exit 75, start it again to join anew"
-                      : e->code == EXIT_ALONE ? ": exit 69, its actors are flushed and end"
-                                              : "");
+                      e->code == EXIT_FENCED ? ": exit code 75, start the node again to join anew"
+                      : e->code == EXIT_ALONE
+                          ? ": exit code 69, the node's actors are flushed and end"
+                          : "");
     }
 }
 

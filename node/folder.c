@@ -22,13 +22,12 @@ enum { PATH_SIZE = 4200, TEXT_SIZE = 512, HEX_SIZE = 33 };
 static const char format[] = "ringhold node folder 1";
 
 static const char damaged[] =
-    "its file identity is damaged: look with `ringhold recover inspect`; without it the node must "
+    "its file identity is damaged: run `ringhold recover inspect`; without the file the node must "
     "start in a new folder under another name (docs/recovery.md#a-nodes-folder)";
 
-static const char gone[] =
-    "its file identity is gone, and number is not: look with `ringhold recover inspect`; without "
-    "it "
-    "the node must start in a new folder under another name (docs/recovery.md#a-nodes-folder)";
+static const char gone[] = "its file identity is missing, but its file number exists: run "
+                           "`ringhold recover inspect`; without identity the node must start in a "
+                           "new folder under another name (docs/recovery.md#a-nodes-folder)";
 
 /* A coordinator's: it may be running, and knows nothing of `lock`. */
 static const char *const of_coordinator[] = {"raft.lock", "raft.db", "raft.tail", NULL};
@@ -37,11 +36,11 @@ static const char *remedy(enum err error)
 {
     switch ((int)error) { // a few of many
     case ERR_LOCKED:
-        return ": stop it first, or use another folder";
+        return ": stop that process first, or use another folder";
     case ERR_FOREIGN:
         return ": point --data at this node's own folder, or use an empty one";
     case ERR_IO:
-        return ": give this user the folder, and space on the disk";
+        return ": give this user access to the folder, and free space on the disk";
     default:
         return "";
     }
@@ -166,7 +165,7 @@ static enum err check_owner(const char *path, const char *text, const char *key,
     }
     (void)snprintf(what,
                    sizeof what,
-                   "it belongs to %s '%.*s', this is '%s'",
+                   "it belongs to %s '%.*s', but this is '%s'",
                    key,
                    (int)strcspn(value, "\n"),
                    value,
@@ -306,13 +305,13 @@ enum err folder_open(struct folder *f, const char *path, const char *cluster, co
 {
     *f = (struct folder){.lock = -1};
     if (path[0] == '\0' || strlen(path) > PATH_SIZE - 100) {
-        return complain(path, "no such name can be", ERR_IO);
+        return complain(path, "the name is not valid", ERR_IO);
     }
     const char *foreign = directory_find(path, of_coordinator);
     if (foreign != NULL) {
         char what[64];
 
-        (void)snprintf(what, sizeof what, "it is a coordinator's, it has %s", foreign);
+        (void)snprintf(what, sizeof what, "it is a coordinator's folder: it contains %s", foreign);
         return complain(path, what, ERR_FOREIGN);
     }
     if (!directory_make(path)) {

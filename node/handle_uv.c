@@ -31,13 +31,13 @@ static bool take_options(struct node_options *all, const struct rh_node_options 
 
     *all = node_options_default();
     if (options == NULL) {
-        (void)fprintf(stderr, "ringhold node: it was started without options\n");
+        (void)fprintf(stderr, "ringhold node: started without options\n");
         return false;
     }
     if (options->abi != RH_ABI || options->size < least) {
         (void)fprintf(
             stderr,
-            "ringhold node: the options were made for ABI %u of libringhold, this is %d\n",
+            "ringhold node: the options were built for ABI %u of libringhold, but this is ABI %d\n",
             options->abi,
             RH_ABI);
         return false;

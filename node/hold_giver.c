@@ -252,7 +252,8 @@ void hold_on_state_ack(struct host *h, uint64_t peer, const struct state_ack_rec
         s = hold_next_stream(hold, s);
     }
     if (s == NULL) {
-        identity_misused(h, peer, HOST_MISUSE_STATE_ACK, "it is not who takes them");
+        identity_misused(
+            h, peer, HOST_MISUSE_STATE_ACK, "the sender is not the node that takes these vnodes");
         return;
     }
     if (stream_on_ack(s, ack, h->now_us)) {

@@ -59,7 +59,10 @@ void hold_on_state(struct host *h, uint64_t peer, const struct state_record *r)
     struct hold *hold = part == NULL ? NULL : hold_of(part);
 
     if (identity_of_node(h, peer) != r->source && !mutant(M_ANYSOURCE)) {
-        identity_misused(h, peer, HOST_MISUSE_STATE, "it is of another node");
+        identity_misused(h,
+                         peer,
+                         HOST_MISUSE_STATE,
+                         "the record is from a node that does not hand over these vnodes");
         return;
     }
     if (hold == NULL || !is_giver(hold, r->source)) {

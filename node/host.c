@@ -222,17 +222,18 @@ void host_stop(struct host *h, enum host_exit_why why)
         const char *text;
     } exits[] = {
         [HOST_EXIT_LEFT] = {0, "left"},
-        [HOST_EXIT_ALONE] = {ALONE, "it leaves, and nobody renews its lease"},
-        [HOST_EXIT_OTHER_ERA] = {ALONE, "another era began while it was leaving"},
-        [HOST_EXIT_UNREGISTERED] = {0, "left before it was registered"},
+        [HOST_EXIT_ALONE] = {ALONE, "the node is leaving, and nobody renews its lease"},
+        [HOST_EXIT_OTHER_ERA] = {ALONE, "another era began while the node was leaving"},
+        [HOST_EXIT_UNREGISTERED] = {0, "the node left before it was registered"},
         [HOST_EXIT_REFUSED] = {FAILED, "registration refused"},
-        [HOST_EXIT_ERA] = {FAILED, "the database went back to an older era"},
-        [HOST_EXIT_NO_MEMBER] = {JOIN_ANEW, "not a member any more"},
+        [HOST_EXIT_ERA] = {FAILED, "the coordinators' state went back to an older era"},
+        [HOST_EXIT_NO_MEMBER] = {JOIN_ANEW, "the node is no longer a member"},
         [HOST_EXIT_BARRED] = {JOIN_ANEW, "barred"},
         [HOST_EXIT_GRID] = {JOIN_ANEW, "the ring has another grid"},
-        [HOST_EXIT_REBOUND] = {JOIN_ANEW, "a kind that it hosts was bound to another role"},
-        [HOST_EXIT_OVERLAP] = {JOIN_ANEW, "a configuration took cells with live actors"},
-        [HOST_EXIT_OPERATOR] = {JOIN_ANEW, "an operator says that this is no member"},
+        [HOST_EXIT_REBOUND] = {JOIN_ANEW, "a kind that the node hosts was bound to another role"},
+        [HOST_EXIT_OVERLAP] = {JOIN_ANEW, "a configuration took away cells with live actors"},
+        [HOST_EXIT_OPERATOR] = {JOIN_ANEW,
+                                "an operator declared that this process is not a member"},
     };
     const int code = exits[why].code;
     struct host_effect *e = NULL;

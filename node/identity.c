@@ -30,7 +30,7 @@
 enum { MISUSE_TOLD_US = 60 * 1000 * 1000 };
 
 static const char *const taken_node = "the configuration gives its incarnation to another node";
-static const char *const taken_gateway = "its id is that of another gateway";
+static const char *const taken_gateway = "its id belongs to another gateway";
 static const char *const taken_number = "its id is a node's incarnation";
 
 static const struct view_member *member_of(const struct host *h, uint64_t incarnation)
@@ -203,12 +203,14 @@ bool identity_takes_request(struct host *h, uint64_t peer, const struct request_
         return false;
     }
     if (fresh ? r->gateway != n->incarnation : n->role != ROLE_NODE) {
-        identity_misused(
-            h, peer, HOST_MISUSE_REQUEST, fresh ? "it asks in another's name" : "it forwards");
+        identity_misused(h,
+                         peer,
+                         HOST_MISUSE_REQUEST,
+                         fresh ? "it asks in another process's name" : "it forwards");
         return false;
     }
     if (!note_is_its_own(n, r)) {
-        identity_misused(h, peer, HOST_MISUSE_NOTE, "it is not of its clients");
+        identity_misused(h, peer, HOST_MISUSE_NOTE, "the session is not one of its clients'");
         return false;
     }
     return true;

@@ -47,7 +47,7 @@ static enum err check(const char *name, const struct rh_actor_ops *ops)
     if (ops->abi != RH_ABI) {
         (void)snprintf(text,
                        sizeof text,
-                       "it was built for ABI %u of libringhold, this is %d",
+                       "it was built for ABI %u of libringhold, but this is ABI %d",
                        ops->abi,
                        RH_ABI);
         return complain(name, text, ERR_FOREIGN);
@@ -84,10 +84,10 @@ static enum err add(struct kinds *k, const struct rh_kind *kind, const char *nam
     const struct rh_actor_ops ops = copy_of(kind->ops);
     if (ops.sessions > RH_SESSIONS_ALLOW || ops.sessions_max > RH_SESSIONS_MAX) {
         return complain(
-            name, "its `sessions` are unknown, or sessions_max is over 16", ERR_INVALID);
+            name, "its `sessions` value is unknown, or sessions_max is over 16", ERR_INVALID);
     }
     if (kinds_find(k, kind->number) != NULL) {
-        return complain(name, "its kind's number is taken", ERR_CONFLICT);
+        return complain(name, "another kind already uses its number", ERR_CONFLICT);
     }
     if (kind->placement > RH_PLACE_DAEMONS ||
         (kind->placement == RH_PLACE_DAEMONS &&
@@ -158,8 +158,8 @@ static enum err add_split(struct kinds *k, const struct rh_kind *kind, const cha
         }
     }
     return complain(name,
-                    "no such bundled actor: there are kv, echo and ledger; a file's name needs a "
-                    "slash: ./game.so",
+                    "there is no such bundled actor: kv, echo and ledger exist; a file's name "
+                    "needs a slash: ./game.so",
                     ERR_NOT_FOUND);
 }
 
@@ -247,7 +247,7 @@ enum err kinds_start(struct kinds *k, const char *node)
             .size = sizeof info, .kind = kind->number, .node = node, .argument = kind->argument};
 
         if (kind->ops.start != NULL && kind->ops.start(&info, &kind->shared) != RH_OK) {
-            return complain(kind->ops.name, "it did not start", ERR_REFUSED);
+            return complain(kind->ops.name, "the actor kind did not start", ERR_REFUSED);
         }
         kind->started = true;
     }

@@ -72,7 +72,10 @@ static void start(struct listing *g, uint64_t now_us)
         g->state = LISTING_RUNNING;
         return;
     }
-    log_error("node", "list_failed", "kind=%u: no thread is to be had", g->kind->number);
+    log_error("node",
+              "list_failed",
+              "kind=%u: can't start a thread for its list callback",
+              g->kind->number);
     g->asked_us = now_us + AGAIN_US;
 }
 
@@ -84,7 +87,7 @@ static void end(struct listing *g, uint64_t now_us)
     if (g->result != RH_OK) {
         log_warn("node",
                  "list_failed",
-                 "kind=%u actor=%s result=%d, asked again soon",
+                 "kind=%u actor=%s result=%d, the list callback is called again soon",
                  g->kind->number,
                  g->kind->ops.name,
                  g->result);

@@ -135,7 +135,8 @@ static void on_grant(struct host *h, const Rh__Grant *grant)
         tenure_granted(h, grant);
         if (grant->last && !h->told_last) {
             // It serves on until another node comes, or until it is killed with its actors.
-            log_warn("node", "last_node", "nobody takes its actors: they end with the process");
+            log_warn(
+                "node", "last_node", "nobody takes over its actors: they end with the process");
         }
         h->told_last = grant->last != 0;
         h->may_leave = grant->leave;

@@ -202,17 +202,19 @@ static const char *why_not_ready(const struct shell *s, char text[64])
 
     host_figures(s->host, &host);
     if (s->leaving || s->exiting) {
-        (void)snprintf(text, 64, "it leaves, %zu vnodes are here still", host_vnodes(s->host));
+        (void)snprintf(
+            text, 64, "the node is leaving, %zu vnodes are still here", host_vnodes(s->host));
         return text;
     }
     if (!host.serving) {
-        return "it is not registered";
+        return "the node is not registered";
     }
     if (host.draining) {
-        (void)snprintf(text, 64, "it is drained, %zu vnodes are here still", host_vnodes(s->host));
+        (void)snprintf(
+            text, 64, "the node is drained, %zu vnodes are still here", host_vnodes(s->host));
         return text;
     }
-    return host.lease_in_force && host.lease != LEASE_ACTIVE ? "it has no lease" : NULL;
+    return host.lease_in_force && host.lease != LEASE_ACTIVE ? "the node has no lease" : NULL;
 }
 
 static bool write_page(void *owner, enum page page, struct buffer *out)

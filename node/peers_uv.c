@@ -42,7 +42,9 @@ static void on_up(void *context, struct link *link)
     const int coordinator = coordinator_index(s, link);
 
     if ((coordinator >= 0) != (hello->role == ROLE_COORDINATOR)) {
-        link_drop(link, coordinator >= 0 ? "it is no coordinator" : "I did not call a coordinator");
+        link_drop(link,
+                  coordinator >= 0 ? "the peer is not a coordinator"
+                                   : "only a coordinator that this process called may do this");
         return;
     }
     struct peer *p = mem_new(1, sizeof *p);
@@ -168,7 +170,7 @@ static void on_control(struct shell *s, struct link *link, const struct frame *f
     Rh__Control *message = control_get(frame->body);
 
     if (message == NULL) {
-        on_bad_bytes(s, link, "it sent a control message that does not decode");
+        on_bad_bytes(s, link, "it sent a control message that can't be decoded");
         return;
     }
     struct host_event event = {
@@ -246,7 +248,7 @@ static bool on_some_requests(struct shell *s, struct link *link, struct reader *
         return false; // Or what it came to did.
     }
     if (good < count) {
-        on_bad_bytes(s, link, "it sent a record that does not decode");
+        on_bad_bytes(s, link, "it sent a record that can't be decoded");
     }
     return good == count;
 }
@@ -276,7 +278,7 @@ static bool on_others(struct shell *s, struct link *link, struct reader *in,
         union record record;
 
         if (take_record(in, frame->type, &record, &event) != ERR_OK) {
-            on_bad_bytes(s, link, "it sent a record that does not decode");
+            on_bad_bytes(s, link, "it sent a record that can't be decoded");
             return false;
         }
         if (event.type == HOST_ANSWER && calls_answer(s->calls, peer, event.answer, s->now_us)) {
@@ -340,7 +342,7 @@ static bool listen_on(struct shell *s)
                   "ringhold node: can't listen on %s: %s\n",
                   address,
                   error == ERR_CONFLICT  ? "the port is in use"
-                  : error == ERR_INVALID ? "that is no HOST:PORT of this machine"
+                  : error == ERR_INVALID ? "the address is not HOST:PORT of this machine"
                                          : err_text(error));
     return false;
 }
@@ -399,9 +401,9 @@ bool peers_dial_coordinators(struct shell *s)
         }
         struct link *link = links_dial(s->links, at);
         if (link == NULL) {
-            return shell_complain("a coordinator to join is HOST:PORT, not ", at);
+            return shell_complain("a coordinator to join must be HOST:PORT, not ", at);
         }
         s->coordinator[s->coordinator_count++] = link;
     }
-    return s->coordinator_count > 0 || shell_complain("no coordinator to join is named", "");
+    return s->coordinator_count > 0 || shell_complain("no coordinator to join is given", "");
 }

@@ -136,7 +136,10 @@ void register_on_ok(struct host *h, const Rh__RegOk *ok)
         return;
     }
     if (fleet_id_differs(h->view.fleet, view_fleet(ok->config))) {
-        log_error("node", "another_fleet", "slot=%u: it registered me, and is not mine", ok->slot);
+        log_error("node",
+                  "another_fleet",
+                  "slot=%u: the registration comes from another fleet and is ignored",
+                  ok->slot);
         return;
     }
     if (ok->config->era < h->disk.era) {

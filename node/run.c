@@ -446,7 +446,7 @@ static void answer_ran(struct host *h, const struct actor *a, const struct host_
         .version = h->view.ring.version,
         .code = (uint8_t)(fits ? event->code : ANSWER_APP_ERROR),
         .copy = running->copy,
-        .body = fits ? body : bytes_of("answer is too long", 18),
+        .body = fits ? body : bytes_of("the answer is too long", 18),
     };
 
     running->order->running = false;

@@ -358,7 +358,7 @@ static void parted(struct rh_actor *a, int result)
     const struct scene_event event = {.type = SCENE_PARTED, .actor = outer_of(a)};
 
     if (result != RH_OK) {
-        actor_complain(a, "actor_not_saved", "its node lost it in another era");
+        actor_complain(a, "actor_not_saved", "the actor's node lost it in another era");
     }
     actor_end_task(a);
     deactivate(a, RH_STOP);

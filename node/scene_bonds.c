@@ -183,7 +183,8 @@ void bonds_arrive(struct rh_actor *a, struct bytes bonds, bool afresh)
 
     for (unsigned i = 0; b.followed; i++) {
         if (i == BONDS_MAX || bond_take(&in, &b) != ERR_OK) {
-            actor_complain(a, "bad_bond", "a bond that it was handed over with does not decode");
+            actor_complain(
+                a, "bad_bond", "a client session of its handed-over state can't be decoded");
             return;
         }
         struct client_bond *c = bonds_add(a);

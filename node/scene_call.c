@@ -133,9 +133,9 @@ void scene_answer(struct scene *s, const struct call_answer *answer)
     struct rh_actor *a = c->actor;
 
     if (answer->status == RH_NO_KIND) {
-        actor_complain(a, "unknown_kind", "it called an actor of a kind that no node hosts");
+        actor_complain(a, "unknown_kind", "the actor called an actor of a kind that no node hosts");
     } else if (answer->status == RH_DEADLOCK) {
-        actor_complain(a, "deadlock", "it called an actor that waits for its answer");
+        actor_complain(a, "deadlock", "the actor called an actor that waits for its answer");
     }
     const struct bytes payload = payload_of(answer);
 
@@ -214,7 +214,8 @@ int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh
         return RH_INVALID;
     }
     if (is_itself) {
-        actor_complain(actor, "calls_itself", "it would wait for itself: its call is refused");
+        actor_complain(
+            actor, "calls_itself", "the actor would wait for itself: its call is refused");
         return RH_INVALID;
     }
     if (actor->extra->call_count == SCENE_CALLS_MAX) {

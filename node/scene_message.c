@@ -97,7 +97,7 @@ void scene_run(struct rh_actor *a, const struct scene_message *m)
     if (open_body(m, list, &message)) {
         role_of(a)->ops->message(a, a->instance, &message);
     } else {
-        (void)rh_reply(a, rh_error("ERR the command does not decode"));
+        (void)rh_reply(a, rh_error("ERR the command can't be decoded"));
     }
     if (!a->answered && a->extra->deferral != NULL) {
         a->deferred = true;

@@ -60,7 +60,9 @@ void actor_exported(struct rh_actor *a, int result)
         event.has_state = result == RH_OK && !out->over;
         event.bytes = event.has_state ? buffer_bytes(&out->state) : (struct bytes){0};
         if (out->over) {
-            actor_complain(a, "state_too_big", "it moves cold: handoff wrote over state_max");
+            actor_complain(a,
+                           "state_too_big",
+                           "the actor moves without its state: handoff wrote more than state_max");
         }
     }
     a->scene->config.on_event(a->scene->config.context, &event);

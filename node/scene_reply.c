@@ -117,7 +117,8 @@ static void note_second(struct rh_actor *a)
 {
     if (!a->told_second) {
         a->told_second = true;
-        actor_complain(a, "second_reply", "it answers a message twice: the first reply counts");
+        actor_complain(
+            a, "second_reply", "the actor answered a message twice: the first reply counts");
     }
 }
 
@@ -127,7 +128,8 @@ int rh_reply(struct rh_actor *actor, struct rh_value value)
         return RH_INVALID;
     }
     if (actor->callback == CALLBACK_END) {
-        actor_complain(actor, "reply_at_end", "it replies in deactivate: nobody is answered");
+        actor_complain(
+            actor, "reply_at_end", "the actor replied in deactivate: the reply is dropped");
     }
     if (actor->callback != CALLBACK_MESSAGE) {
         return RH_INVALID;
@@ -137,7 +139,7 @@ int rh_reply(struct rh_actor *actor, struct rh_value value)
         return RH_INVALID;
     }
     if (!reply_makes_sense(&value)) {
-        actor_complain(actor, "bad_reply", "its reply has a type that is none, or no bytes");
+        actor_complain(actor, "bad_reply", "the actor's reply has an unknown type, or no bytes");
         return RH_INVALID;
     }
     return reply_put(actor, &value);

@@ -317,7 +317,7 @@ void session_run(struct rh_actor *a, const struct scene_message *m)
     a->callback = CALLBACK_NONE;
     if (((m->flags & REQUEST_CALL) != 0 && caller_get(&body, &caller) != ERR_OK) ||
         note_get(body, &note) != ERR_OK) {
-        actor_complain(a, "bad_note", "a session note does not decode");
+        actor_complain(a, "bad_note", "a session note can't be decoded");
         answer(a, NULL); // which is no answer to whoever sent it, and says so there
     } else if (note.type == NOTE_PUSH) {
         on_push(a, &note);

@@ -69,8 +69,10 @@ static void name_stuck(struct shell *s, size_t worker)
     watchdog_hold(s->watchdog);
     const struct watched_at at = watchdog_at(s->watchdog, worker);
     if (at.actor != NULL) {
-        shell_log_actor(
-            LOG_ERROR, "stuck", scene_name(at.actor), "it does not return: its thread is left");
+        shell_log_actor(LOG_ERROR,
+                        "stuck",
+                        scene_name(at.actor),
+                        "the handler does not return: its thread is abandoned");
     }
     watchdog_release(s->watchdog);
 }

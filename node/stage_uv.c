@@ -260,10 +260,11 @@ void stage_complain(struct shell *s)
         if (at.actor != NULL && at.since_us + RUNS_US < s->now_us &&
             at.since_us != stage->told_us[i]) {
             stage->told_us[i] = at.since_us;
-            shell_log_actor(LOG_WARN,
-                            "slow_callback",
-                            scene_name(at.actor),
-                            "it has run for 3 s: the actors of its worker wait");
+            shell_log_actor(
+                LOG_WARN,
+                "slow_callback",
+                scene_name(at.actor),
+                "the handler has been running for 3 s: the other actors of its worker wait");
         }
     }
     const struct watched *oldest = watchdog_deferred(s->watchdog);
@@ -273,7 +274,7 @@ void stage_complain(struct shell *s)
         shell_log_actor(LOG_WARN,
                         "slow_answer",
                         scene_name(oldest->actor),
-                        "it finishes later, and has not for 5 s: it can't move");
+                        "the actor has deferred a message for 5 s: it can't move until it replies");
     }
     watchdog_release(s->watchdog);
 }

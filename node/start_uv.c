@@ -33,7 +33,7 @@ static bool open_number(struct shell *s)
     if (!s->folder.fresh && access(path, F_OK) != 0 && errno == ENOENT) {
         return shell_complain(
             path,
-            ": it is gone, and with it the numbers that this node has seen; start in a "
+            ": the file is missing, and with it the numbers that this node has seen; start in a "
             "new folder under another name (docs/recovery.md#a-nodes-folder)");
     }
     enum err error = number_open(&s->persist.number, path, &payload);
@@ -43,12 +43,13 @@ static bool open_number(struct shell *s)
     buffer_fini(&payload);
     if (error != ERR_OK && s->folder.fresh) {
         folder_unmake(&s->folder, s->options->node.data);
-        return shell_complain(path,
-                              ": can't make it: give this user the folder, and space on the disk");
+        return shell_complain(
+            path,
+            ": can't create it: give this user access to the folder, and free space on the disk");
     }
     if (error != ERR_OK) {
         (void)fprintf(stderr,
-                      "ringhold node: can't use %s: %s: look with `ringhold recover inspect %s` "
+                      "ringhold node: can't use %s: %s: run `ringhold recover inspect %s` "
                       "(docs/recovery.md#a-nodes-folder)\n",
                       path,
                       err_text(error),
@@ -83,8 +84,8 @@ static bool make_host(struct shell *s)
     if (config.serve) {
         log_warn("node",
                  "serves_without_lease",
-                 "--on-lease-loss serve: cut off from the coordinators it goes on, and two nodes "
-                 "may run one actor");
+                 "--on-lease-loss serve: when cut off from the coordinators the node serves on, "
+                 "and two nodes may run the same actor");
     }
     s->host = host_new(&config);
     return stage_open(s);
@@ -95,7 +96,7 @@ static bool add_kinds(struct shell *s)
     const struct rh_node_options *o = &s->options->node;
 
     if (o->kinds == NULL && o->kind_count > 0) {
-        return shell_complain("it has a count of kinds, and no kinds", "");
+        return shell_complain("the options have a count of kinds, but no kinds", "");
     }
     for (size_t i = 0; i < o->kind_count; i++) {
         if (kinds_add(&s->kinds, &o->kinds[i]) != ERR_OK) {
@@ -131,32 +132,32 @@ static bool options_are_valid(const struct rh_node_options *o)
                               shell_cluster(o));
     }
     if (o->join == NULL) {
-        return shell_complain("it needs coordinators to join", "");
+        return shell_complain("the node needs coordinators to join", "");
     }
     if (o->advertise != NULL && !is_reachable(o->advertise)) {
-        return shell_complain("what it advertises is HOST:PORT, not ", o->advertise);
+        return shell_complain("the advertised address must be HOST:PORT, not ", o->advertise);
     }
     if ((o->link_ca == NULL) != (o->link_certificate == NULL) ||
         (o->link_ca == NULL) != (o->link_key == NULL)) {
-        return shell_complain("links by TLS need a CA, a certificate and its key", "");
+        return shell_complain("links with TLS need a CA, a certificate and its key", "");
     }
     if (o->listen != NULL && o->link_ca == NULL && o->insecure == 0 &&
         !address_is_loopback(o->listen)) {
         return shell_complain(
-            "that is beyond loopback, in the clear, and anyone who reaches it owns "
-            "the fleet; links by TLS, or `insecure` if you mean it: ",
+            "the address is beyond loopback and unencrypted: anyone who can connect controls the "
+            "fleet. Use TLS for links, or `insecure` if you accept this: ",
             o->listen);
     }
     if (o->listen != NULL && o->advertise == NULL && address_is_any(o->listen)) {
-        return shell_complain("others can't dial that: listen on one address of this machine, or "
-                              "advertise one: ",
+        return shell_complain("other machines can't connect to this address: listen on one address "
+                              "of this machine, or advertise one: ",
                               o->listen);
     }
     if (o->data == NULL || o->data[0] == '\0') {
-        return shell_complain("it needs a data folder", "");
+        return shell_complain("the node needs a data folder", "");
     }
     if (o->on_lease_loss > RH_LOSS_SERVE || o->on_lease_overrun > RH_OVERRUN_GATE) {
-        return shell_complain("what it does without a lease is none of the choices", "");
+        return shell_complain("the choice for a lost lease is unknown", "");
     }
     return true;
 }

@@ -114,12 +114,14 @@ static void note_change(struct host *h, const struct lease_verdict *v)
     const uint64_t margin_us = lease_margin_us(&h->lease, h->now_us);
 
     if (v->jumped) {
-        log_warn("node", "clock_jumped", "boot and wall time went apart: the lease is asked anew");
+        log_warn("node",
+                 "clock_jumped",
+                 "boot time and wall time drifted apart: the node asks for its lease anew");
     }
     if (v->state == LEASE_SOFT && v->before == LEASE_ACTIVE) {
-        log_warn("node", "lease_soft", "left_us=%" PRIu64 ", nothing new is started", margin_us);
+        log_warn("node", "lease_soft", "left_us=%" PRIu64 ", no new work is started", margin_us);
     } else if (v->state == LEASE_GATED && v->before != LEASE_GATED) {
-        log_error("node", "lease_gated", "left_us=%" PRIu64 ", nothing leaves", margin_us);
+        log_error("node", "lease_gated", "left_us=%" PRIu64 ", output is held back", margin_us);
     } else if (v->state == LEASE_ACTIVE && v->before == LEASE_GATED) {
         log_info("node", "lease_back", "kept=%zu parked=%zu", h->gate.count, h->leaseless.count);
     }

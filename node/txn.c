@@ -138,7 +138,7 @@ static void examine(struct host *h, int coordinator, struct prepare *prepare)
         txn_vote(h, hold_of(participant_find(&h->participant, prepare->txn)), coordinator);
         break;
     case VERDICT_REFUSE:
-        tell_refused(h, coordinator, prepare->txn, "too many transactions or impossible arcs");
+        tell_refused(h, coordinator, prepare->txn, "too many transactions or invalid arcs");
         break;
     case VERDICT_FETCH:
         host_want_version(h, prepare->base);

@@ -66,14 +66,14 @@ static void complain(const struct watchdog *w, const struct rh_actor *actor, con
     char line[2048];
     char id[4 * RECORD_ID_MAX + 1] = "";
     const char *then =
-        w->on_overrun == RH_OVERRUN_ABORT ? "the process ends now" : "nothing of it leaves";
+        w->on_overrun == RH_OVERRUN_ABORT ? "the process ends now" : "its output is held back";
 
     const struct named name = scene_name(actor);
     print_id(name.id, id, sizeof id);
     const int size =
         snprintf(line,
                  sizeof line,
-                 "ringhold node: the lease is over and actor \"%s\" of kind %u %s, since %" PRIu64
+                 "ringhold node: the lease has ended and actor \"%s\" of kind %u %s, since %" PRIu64
                  " ms: %s (--on-lease-overrun)\n",
                  id,
                  name.kind,
@@ -103,10 +103,10 @@ static size_t name_all(struct watchdog *w)
         char how[64];
 
         (void)snprintf(
-            how, sizeof how, "and %zu others still defer what they run", w->deferred_count - 1);
+            how, sizeof how, "and %zu others still defer messages", w->deferred_count - 1);
         complain(w,
                  oldest->actor,
-                 w->deferred_count == 1 ? "still defers what it runs" : how,
+                 w->deferred_count == 1 ? "still defers messages" : how,
                  oldest->deferred_us);
     }
     return count + w->deferred_count;
@@ -176,7 +176,7 @@ struct watchdog *watchdog_new(enum rh_on_lease_overrun on_overrun, size_t worker
     w->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
     (void)pthread_mutex_init(&w->lock, NULL);
     if (w->timer < 0 || pthread_create(&w->thread, NULL, watch, w) != 0) {
-        (void)fprintf(stderr, "ringhold node: can't start the watchdog of its lease\n");
+        (void)fprintf(stderr, "ringhold node: can't start the watchdog of the lease\n");
         if (w->timer >= 0) {
             (void)close(w->timer);
         }

@@ -61,25 +61,27 @@ static bool is_wished(const struct generation_wish *wish, size_t count, uint64_t
 static const char *fault_of(const struct generation *now, const struct generation_wish *wish)
 {
     if (wish->id == 0 || wish->id > GENERATION_ID_MAX) {
-        return "ids are 1 to 255";
+        return "an id must be 1 to 255";
     }
     if (wish->address[0] == '\0' || strchr(wish->address, ':') == NULL) {
-        return "it needs an address, HOST:PORT";
+        return "a coordinator needs an address, HOST:PORT";
     }
     if (generation_voter(now, wish->id) != NULL) {
-        return wish->identity == 0 ? "its folder was never seen here: start it, or leave it out"
-                                   : NULL;
+        return wish->identity == 0
+                   ? "its folder was never seen here: start that coordinator, or leave it out"
+                   : NULL;
     }
     if (find_former(now, wish->id) != NULL) {
-        return "this id was used before: an id stands for one folder for ever, choose another";
+        return "this id was used before, and an id stands for one folder for ever: choose another "
+               "id";
     }
     if (!wish->linked) {
-        return "it does not answer: start it there with --join-group and this id";
+        return "the coordinator does not answer: start it there with --join-group and this id";
     }
     return wish->empty && wish->identity != 0
                ? NULL
-               : "it is no coordinator that waits to join: start it with --join-group and an empty "
-                 "folder";
+               : "the process there is not a coordinator that waits to join: start it with "
+                 "--join-group and an empty folder";
 }
 
 static bool is_same_set(const struct generation *now, const struct generation_wish *wish,
@@ -106,19 +108,19 @@ static const char *fault_of_set(const struct generation *now, const struct gener
         linked += wish[i].linked;
         for (size_t k = 0; k < i; k++) {
             if (wish[i].id == wish[k].id || strcmp(wish[i].address, wish[k].address) == 0) {
-                return "an id or an address stands there twice";
+                return "an id or an address is given twice";
             }
         }
     }
     if (is_same_set(now, wish, count)) {
-        return "these are the coordinators already";
+        return "these are already the coordinators";
     }
     if (linked < count / 2 + 1) {
-        return "no majority of the new set is there: start them first";
+        return "no majority of the new set is running: start them first";
     }
     return now->number == GENERATION_MAX ||
                    now->former_count + now->voter_count > (size_t)GENERATION_FORMER_MAX
-               ? "no more ids are left"
+               ? "all ids have been used"
                : NULL;
 }
 

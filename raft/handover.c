@@ -92,7 +92,7 @@ enum err handover_open(struct replica *r, const struct log_image *image)
         return ERR_OK;
     }
     if (!generation_get(image->generation, &r->generation) || take_voters(r) != ERR_OK) {
-        return refuse_image("the generation in raft.db makes no sense");
+        return refuse_image("the generation in raft.db is not valid");
     }
     if (!bytes_equal(image->snapshot.configuration, voters_configuration(&r->voters))) {
         return refuse_image("the snapshot belongs to another set of voters");
@@ -507,7 +507,7 @@ void handover_seal(struct replica *r, uint64_t index, struct bytes command)
     struct handover *h = &r->handover;
 
     if (!generation_get_seal(command, &h->next) || h->next.number != r->generation.number + 1) {
-        member_give_up(r, "a committed change of the coordinators does not decode");
+        member_give_up(r, "a committed change of the coordinators can't be decoded");
         return;
     }
     h->sealed = true;
@@ -539,7 +539,7 @@ static void found_from_here(struct replica *r)
         id[i] = h->next.voter[i].id;
     }
     if (voters_init(&voters, id, h->next.voter_count) != ERR_OK) {
-        member_give_up(r, "a committed change of the coordinators makes no sense");
+        member_give_up(r, "a committed change of the coordinators is not valid");
         return;
     }
     r->events.snapshot(r->events.context, &state);
@@ -604,7 +604,7 @@ static void begin(struct replica *r, const struct log_request *request)
     h->last_index = request->snapshot.index;
     enter(h, request->founding.admitted ? HANDOVER_VOTES : HANDOVER_RETIRED);
     if (take_voters(r) != ERR_OK) {
-        member_give_up(r, "the voters of a generation make no sense");
+        member_give_up(r, "the voters of a generation are not valid");
         return;
     }
     log_info("raft",

@@ -99,7 +99,7 @@ static int on_apply(struct raft_fsm *fsm, const struct raft_buffer *entry, void 
         }
     }
     if (entry_bad(&in)) {
-        member_give_up(r, "a committed entry does not decode");
+        member_give_up(r, "a committed entry can't be decoded");
         return RAFT_MALFORMED;
     }
     report_done(r, index);
@@ -381,7 +381,7 @@ static void consider_admission(struct replica *r)
         founders += r->peer[i].founder;
     }
     if (founders == r->voters.count - 1) {
-        admit(r, "founds the group with all other voters");
+        admit(r, "all other voters are here to found the group");
     } else if (raft_last_applied(&r->raft) > 1) {
         admit(r, "caught up with a leader");
     }

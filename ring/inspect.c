@@ -59,7 +59,7 @@ void ring_inspect(const struct ring *r, uint64_t sum[2], char fault[RING_FAULT_S
         }
     }
     if (memcmp(sum, r->digest, sizeof r->digest) != 0) {
-        (void)snprintf(fault, RING_FAULT_SIZE, "the digest it tells is not its ring's");
+        (void)snprintf(fault, RING_FAULT_SIZE, "the announced digest is not the ring's");
     }
 }
 

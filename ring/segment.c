@@ -134,7 +134,7 @@ const char *ring_segment_fault(const struct ring *r, size_t index, const struct 
     }
     if (!shape_fits(s) || memchr(s->role, '\0', sizeof s->role) == NULL ||
         (index < r->segment_count && !same_segment(s, &r->segment[index]))) {
-        return "a segment of the ring is not as it should be";
+        return "a segment of the ring is not valid";
     }
     if (index == r->segment_count && r->cell_count + ((uint32_t)1 << s->bits) > RING_CELLS_MAX) {
         return "the ring has no room for another role";

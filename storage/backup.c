@@ -72,13 +72,13 @@ static enum err head_decode(const uint8_t head[HEAD_SIZE], struct backup *b, uin
     struct reader end = {.at = head + HEAD_SIZE - 4, .left = 4};
 
     if (memcmp(get_bytes(&r, sizeof magic), magic, sizeof magic) != 0) {
-        return fail(why, ERR_FOREIGN, "it is no backup of Ringhold");
+        return fail(why, ERR_FOREIGN, "the file is not a backup of Ringhold");
     }
     if (get_u32(&r) != FORMAT) {
-        return fail(why, ERR_FOREIGN, "another version of Ringhold wrote it");
+        return fail(why, ERR_FOREIGN, "another version of Ringhold wrote the file");
     }
     if (get_u32(&end) != crc32c(head, HEAD_SIZE - 4)) {
-        return fail(why, ERR_CORRUPT, "its head is damaged");
+        return fail(why, ERR_CORRUPT, "the file's header is damaged");
     }
     b->kind = (enum backup_kind)get_u32(&r);
     bool good = get_text(&r, b->cluster, sizeof b->cluster);
@@ -97,7 +97,7 @@ static enum err head_decode(const uint8_t head[HEAD_SIZE], struct backup *b, uin
     *size = get_u64(&r);
     *crc = get_u32(&r);
     return good && *size <= STATE_SIZE_MAX ? ERR_OK
-                                           : fail(why, ERR_CORRUPT, "its head makes no sense");
+                                           : fail(why, ERR_CORRUPT, "the file's header is invalid");
 }
 
 static bool write_all(int fd, const void *data, size_t size)
@@ -124,7 +124,7 @@ enum err backup_write(const struct backup *b, const char *path, bool replace,
     struct stat status;
 
     if (!replace && lstat(path, &status) == 0) {
-        return fail(why, ERR_CONFLICT, "there is such a file already");
+        return fail(why, ERR_CONFLICT, "the file exists already");
     }
     head_encode(head, b);
     (void)snprintf(temporary, sizeof temporary, "%s.new", path);
@@ -166,19 +166,19 @@ enum err backup_read(struct backup *b, const char *path, char why[BACKUP_WHY_MAX
     }
     enum err error = ERR_OK;
     if (fstat(fileno(file), &status) != 0 || !S_ISREG(status.st_mode)) {
-        error = fail(why, ERR_CORRUPT, "it is no file");
+        error = fail(why, ERR_CORRUPT, "it is not a regular file");
     } else if (fread(head, 1, sizeof head, file) != sizeof head) {
-        error = fail(why, ERR_CORRUPT, "it was cut short, or is no backup");
+        error = fail(why, ERR_CORRUPT, "the file was cut short, or is not a backup");
     } else {
         error = head_decode(head, b, &size, &crc, why);
     }
     // Before memory is taken for what the head claims.
     if (error == ERR_OK && (uint64_t)status.st_size != HEAD_SIZE + size) {
-        error = fail(why, ERR_CORRUPT, "it was cut short, or is too long");
+        error = fail(why, ERR_CORRUPT, "the file was cut short, or is too long");
     }
     if (error == ERR_OK &&
         (read_state(file, b, size) != ERR_OK || crc32c(b->state.data, b->state.size) != crc)) {
-        error = fail(why, ERR_CORRUPT, "its state is damaged");
+        error = fail(why, ERR_CORRUPT, "the state in the file is damaged");
     }
     (void)fclose(file);
     return error;

@@ -63,7 +63,7 @@ enum err found_remains(struct backup *out, struct recover_folder *f, uint64_t ti
 
     *out = (struct backup){.kind = BACKUP_COPY};
     if (f->kind != RECOVER_COORDINATOR) {
-        return fail(why, ERR_CORRUPT, "it is no coordinator's folder");
+        return fail(why, ERR_CORRUPT, "it is not a coordinator's folder");
     }
     if (!f->has_state && damaged != NULL) {
         (void)snprintf(why, FOUND_WHY_MAX, "%s: %s", damaged->name, damaged->what);
@@ -120,7 +120,7 @@ enum err found_seal(struct backup *b, const struct found_plan *plan, char why[FO
     enum err error = replay_open_state(&replay, buffer_bytes(&b->state), b->index);
     if (error != ERR_OK) {
         replay_fini(&replay);
-        return fail(why, ERR_CORRUPT, "its state does not load");
+        return fail(why, ERR_CORRUPT, "the state can't be loaded");
     }
     replay_raise(&replay, plan->era, plan->lease_us, plan->time_us);
     buffer_clear(&b->state);
@@ -281,7 +281,8 @@ static int lock(const char *folder, enum err *error, char why[FOUND_WHY_MAX])
         return -1;
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        *error = fail(why, ERR_LOCKED, "a running process holds it: stop that coordinator first");
+        *error =
+            fail(why, ERR_LOCKED, "a running process uses the folder: stop that coordinator first");
         (void)close(fd);
         return -1;
     }
@@ -331,8 +332,8 @@ static enum err install(const struct backup *b, const char *folder, const struct
     if (is_there(folder, me->identity)) {
         return fail(why,
                     ERR_CONFLICT,
-                    "this group is installed there already; a second time the voter would forget "
-                    "its votes");
+                    "this group is already installed in the folder; a second time the voter would "
+                    "forget its votes");
     }
     error = stage(b, folder, me, configuration, why);
     if (error != ERR_OK) {
@@ -348,7 +349,9 @@ static enum err belongs(const char *folder, const char *replaced, enum err error
 {
     if (owner_keep(folder, replaced) != ERR_OK && error == ERR_OK) {
         return fail(
-            why, ERR_IO, "it is done, but its files are root's: give them to the daemon's user");
+            why,
+            ERR_IO,
+            "the work is done, but the files belong to root: give them to the daemon's user");
     }
     return error;
 }
@@ -362,7 +365,7 @@ enum err found_install(const struct backup *b, const char *folder, uint64_t vote
 
     ASSERT(b->kind == BACKUP_FOUNDING);
     if (me == NULL) {
-        return fail(why, ERR_INVALID, "that voter is none of the new group");
+        return fail(why, ERR_INVALID, "that voter is not in the new group");
     }
     replaced[0] = '\0';
     const int held = lock(folder, &error, why);
@@ -387,7 +390,7 @@ static enum err undo(const char *folder, const char *replaced, char now_replaced
     }
     (void)snprintf(path, sizeof path, "%s/%s", folder, replaced);
     if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode)) {
-        return fail(why, ERR_NOT_FOUND, "there is no such folder");
+        return fail(why, ERR_NOT_FOUND, "the folder does not exist");
     }
     error = swap_files(folder, replaced, owned, now_replaced, detail);
     return error == ERR_OK ? ERR_OK : fail(why, error, detail);

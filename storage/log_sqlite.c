@@ -197,8 +197,8 @@ static enum err lock_folder(const char *directory, int *out)
     if (!directory_make(directory)) {
         log_error("raft",
                   "folder_refused",
-                  "file=%s error=ERR_IO reason=\"%s\" remedy=\"give this user the place, or choose "
-                  "another\"",
+                  "file=%s error=ERR_IO reason=\"%s\" remedy=\"give this user access to the place, "
+                  "or choose another\"",
                   directory,
                   strerror(errno));
         return ERR_IO;
@@ -206,17 +206,18 @@ static enum err lock_folder(const char *directory, int *out)
     (void)snprintf(path, sizeof path, "%s/raft.lock", directory);
     const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (file < 0) {
-        log_error("raft",
-                  "folder_refused",
-                  "file=%s error=ERR_IO reason=\"%s\" remedy=\"give this user the folder\"",
-                  path,
-                  strerror(errno));
+        log_error(
+            "raft",
+            "folder_refused",
+            "file=%s error=ERR_IO reason=\"%s\" remedy=\"give this user access to the folder\"",
+            path,
+            strerror(errno));
         return ERR_IO;
     }
     if (flock(file, LOCK_EX | LOCK_NB) != 0) {
         log_error("raft",
                   "folder_refused",
-                  "file=%s error=ERR_LOCKED reason=\"a running process holds it\" "
+                  "file=%s error=ERR_LOCKED reason=\"a running process uses the folder\" "
                   "remedy=\"stop that coordinator, or use another folder\"",
                   path);
         (void)close(file);
@@ -227,7 +228,8 @@ static enum err lock_folder(const char *directory, int *out)
             "raft",
             "folder_refused",
             "file=%s/%s error=ERR_CORRUPT reason=\"a restore of this folder was interrupted\" "
-            "remedy=\"give the same ringhold recover command again: it finishes it first\"",
+            "remedy=\"give the same ringhold recover command again: it completes the restore "
+            "first\"",
             directory,
             SWAP_JOURNAL);
         (void)close(file);

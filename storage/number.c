@@ -95,7 +95,7 @@ static bool take_slot(const uint8_t *slot, struct found *f)
     }
     // An older version wrote one record a slot.
     if (first.count == 0 || (again.count == 0 && !again.blank)) {
-        f->why = "one of two records is damaged; the other one is whole";
+        f->why = "one of two records is damaged; the other one is complete";
     }
     if (newer->count > f->count) {
         f->count = newer->count;
@@ -112,11 +112,11 @@ static void judge(const uint8_t *file, off_t size, struct found *f)
     const bool old = f->count == FIRST_COUNT && f->payload.size > 0 && size >= SLOT_SIZE;
 
     if (size == 0) {
-        f->why = "it is empty";
+        f->why = "the file is empty";
     } else if (f->count == 0) {
-        f->why = "no record in it is whole";
+        f->why = "no record in the file is complete";
     } else if (size < FILE_SIZE && !old) {
-        f->why = "it was cut short";
+        f->why = "the file was cut short";
     } else if (!whole || (f->blank && f->count > FIRST_COUNT)) {
         // Slots are written by turns, so a file of two stores has no blank one.
         f->why = "a record is damaged, and it may have been the newer one";
@@ -225,8 +225,8 @@ enum err number_open(struct number **out, const char *path, struct buffer *paylo
     if (n->fd < 0) {
         log_error("number",
                   "cannot_open",
-                  "file=%s reason=\"%s\" remedy=\"give this user the folder, and space on the "
-                  "disk\"",
+                  "file=%s reason=\"%s\" remedy=\"give this user access to the folder, and free "
+                  "space on the disk\"",
                   path,
                   strerror(errno));
         number_close(n);
@@ -254,11 +254,12 @@ enum err number_store(struct number *n, struct bytes payload)
     if (written != (ssize_t)sizeof slot || (!mutant(M_NUMBERSYNC) && files->sync(n->fd) != 0)) {
         const int failure = written >= 0 && written < (ssize_t)sizeof slot ? ENOSPC : errno;
 
-        log_error("number",
-                  "write_failed",
-                  "file=%s reason=\"%s\" remedy=\"free space or mend the disk, then start again\"",
-                  n->path,
-                  strerror(failure));
+        log_error(
+            "number",
+            "write_failed",
+            "file=%s reason=\"%s\" remedy=\"free space or repair the disk, then start again\"",
+            n->path,
+            strerror(failure));
         return ERR_IO;
     }
     n->count++;

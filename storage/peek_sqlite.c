@@ -80,7 +80,7 @@ static enum err open_copy(struct peek *p, const char *path)
                    tmp == NULL || tmp[0] == '\0' ? "/tmp" : tmp);
     if (mkdtemp(p->copy) == NULL) {
         p->copy[0] = '\0';
-        return fail(p, ERR_IO, "no temporary folder can be made (TMPDIR)");
+        return fail(p, ERR_IO, "can't create a temporary folder (TMPDIR)");
     }
     (void)snprintf(copy, sizeof copy, "%s/db", p->copy);
     if (!copy_file(path, copy)) {
@@ -105,10 +105,10 @@ enum err peek_open(struct peek *p, const char *path, bool in_use)
         return fail(p, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, strerror(errno));
     }
     if (!S_ISREG(status.st_mode)) {
-        return fail(p, ERR_CORRUPT, "it is no file");
+        return fail(p, ERR_CORRUPT, "it is not a regular file");
     }
     if (status.st_size == 0) {
-        return fail(p, ERR_CORRUPT, "it is empty");
+        return fail(p, ERR_CORRUPT, "the file is empty");
     }
     if (in_use) {
         return open_sql(p, path, SQLITE_OPEN_READONLY);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const char *const restore_hint =
-    "this voter must not run on it: look with ringhold recover inspect, then adopt a copy of an "
+    "this voter must not run on it: run ringhold recover inspect, then adopt a copy of an "
     "up-to-date voter's folder (docs/recovery.md#one-folder), or ringhold recover restore a backup";
 
 uint32_t raftdb_row_crc(const struct raftdb_row *row)
@@ -121,19 +121,18 @@ static enum err refuse_fleet_format(struct raftdb *db, int64_t version)
 {
     char reason[160];
 
-    (void)snprintf(reason,
-                   sizeof reason,
-                   "the fleet's format is %d there, and this version reads %d..%d: a newer one "
-                   "wrote it",
-                   (int)(version >> RAFTDB_FLEET_BITS) + 1,
-                   FLEET_FORMAT_OLDEST,
-                   FLEET_FORMAT);
-    return refuse_with(
-        db,
-        ERR_FOREIGN,
+    (void)snprintf(
         reason,
-        "start that version, or a later one: ringhold upgrade --finish was the end of "
-        "the way back (docs/operating.md#upgrade)");
+        sizeof reason,
+        "the fleet's format is %d there, and this version reads %d..%d: a newer version wrote it",
+        (int)(version >> RAFTDB_FLEET_BITS) + 1,
+        FLEET_FORMAT_OLDEST,
+        FLEET_FORMAT);
+    return refuse_with(db,
+                       ERR_FOREIGN,
+                       reason,
+                       "start that version, or a later one: after ringhold upgrade --finish there "
+                       "is no way back to an older one (docs/operating.md#upgrade)");
 }
 
 enum err raftdb_check_format(struct raftdb *db)
@@ -345,7 +344,7 @@ static enum err read_entries(struct raftdb *db, sqlite3_stmt *s, struct log_imag
         }
         if (row.number[1] < before || row.number[1] > db->term || row.a.size == 0 ||
             row.a.size % 8 != 0 || row.number[2] < 1 || row.number[2] > 3) {
-            return raftdb_refuse(db, ERR_CORRUPT, "an entry of the log makes no sense");
+            return raftdb_refuse(db, ERR_CORRUPT, "an entry of the log is not valid");
         }
         before = row.number[1];
         add_entry(image, &row);

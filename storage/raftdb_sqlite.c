@@ -41,7 +41,7 @@ _Noreturn static void die(const struct raftdb *db, const char *file, const char 
 {
     log_error("raft",
               "write_failed",
-              "file=%s error=\"%s\" remedy=\"free space or mend the disk, then start again\"",
+              "file=%s error=\"%s\" remedy=\"free space or repair the disk, then start again\"",
               file,
               what != NULL ? what : sqlite3_errmsg(db->sql));
     _exit(EXIT_WRITE_FAILED);
@@ -355,13 +355,20 @@ static enum err check_owner(struct raftdb *db, const struct log_sqlite_config *c
 
     put_group(voters, sizeof voters, config);
     if (strcmp(db->cluster, config->cluster) != 0) {
-        (void)snprintf(
-            reason, sizeof reason, "of cluster %s, not %s", db->cluster, config->cluster);
+        (void)snprintf(reason,
+                       sizeof reason,
+                       "it belongs to cluster %s, not %s",
+                       db->cluster,
+                       config->cluster);
     } else if (db->voter != config->voter) {
-        (void)snprintf(
-            reason, sizeof reason, "of voter %" PRIu64 ", not %" PRIu64, db->voter, config->voter);
+        (void)snprintf(reason,
+                       sizeof reason,
+                       "it belongs to voter %" PRIu64 ", not %" PRIu64,
+                       db->voter,
+                       config->voter);
     } else if (!db->changed && strcmp(db->voters, voters) != 0) {
-        (void)snprintf(reason, sizeof reason, "of the group %s, not %s", db->voters, voters);
+        (void)snprintf(
+            reason, sizeof reason, "it belongs to the group %s, not %s", db->voters, voters);
     } else {
         return ERR_OK;
     }
@@ -391,7 +398,7 @@ static enum err check_tail(struct raftdb *db)
         return raftdb_refuse(db, ERR_CORRUPT, "its witness raft.tail is missing or damaged");
     }
     if (identity != db->identity) {
-        return raftdb_refuse(db, ERR_CORRUPT, "its witness raft.tail is of another folder");
+        return raftdb_refuse(db, ERR_CORRUPT, "its witness raft.tail belongs to another folder");
     }
     if (writes > db->writes) {
         return raftdb_refuse(db, ERR_CORRUPT, "confirmed writes are missing: an old copy, or torn");
@@ -417,7 +424,8 @@ static enum err open_file(struct raftdb *db, bool *empty)
     const bool witnessed = tail_read(db->tail_path, &ignored, &ignored) != ERR_NOT_FOUND;
 
     if (!existed && witnessed) {
-        return raftdb_refuse(db, ERR_CORRUPT, "it is gone, and its witness raft.tail is not");
+        return raftdb_refuse(
+            db, ERR_CORRUPT, "it is missing, although its witness raft.tail exists");
     }
     // SQLite would make it for all to read. It gives the files beside it the same mode.
     const int made = existed ? -1 : directory_new_file(db->path);
@@ -439,7 +447,7 @@ static enum err open_file(struct raftdb *db, bool *empty)
     *empty = pages == 0 && raftdb_ask(db, "PRAGMA user_version") == 0;
     if (*empty && witnessed) {
         // An empty file, or one whose write-ahead log SQLite dropped from its first frame on.
-        return raftdb_refuse(db, ERR_CORRUPT, "it holds nothing, and its witness raft.tail does");
+        return raftdb_refuse(db, ERR_CORRUPT, "it is empty, although its witness raft.tail is not");
     }
     const char *safe = mutant(M_LOGSYNC) ? "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
                                          : "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;";
@@ -523,10 +531,10 @@ static enum err adopt(struct raftdb *db, const struct log_sqlite_config *config)
         return e;
     }
     if (db->voter == config->voter) {
-        return raftdb_refuse(db, ERR_CONFLICT, "it is this voter's own folder already");
+        return raftdb_refuse(db, ERR_CONFLICT, "it is already this voter's own folder");
     }
     if (strcmp(db->voters, joining) == 0) {
-        return raftdb_refuse(db, ERR_NOT_FOUND, "it waits to join a group and holds nothing");
+        return raftdb_refuse(db, ERR_NOT_FOUND, "the folder is empty and waits to join a group");
     }
     as_source.voter = db->voter;
     e = check_owner(db, &as_source);

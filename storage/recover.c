@@ -17,8 +17,8 @@
 
 enum { PATH_SIZE = 4300, IDENTITY_SIZE = 512, READ_AGAIN = 5 };
 
-static const char witness_remedy[] =
-    "it only guards against old copies: if raft.db and raft.tail are sound, move it away and start";
+static const char witness_remedy[] = "this file only guards against old copies: if raft.db and "
+                                     "raft.tail are sound, move it away and start";
 static const char node_remedy[] =
     "without it the node could break its word: stop it, remove the whole folder, start it under "
     "another name, and ringhold node remove the old one (docs/recovery.md#a-nodes-folder)";
@@ -44,7 +44,8 @@ struct recover_file *recover_add(struct recover_folder *f, const char *name)
     }
     file->size = (uint64_t)status.st_size;
     if (!S_ISREG(status.st_mode)) {
-        recover_blame(file, RECOVER_DAMAGED, "it is no file", "move it away, put the file back");
+        recover_blame(
+            file, RECOVER_DAMAGED, "it is not a regular file", "move it away, put the file back");
     }
     return file;
 }
@@ -89,12 +90,12 @@ static void look_witness(struct recover_folder *f)
     struct recover_file *file = &f->file[f->file_count - 1];
 
     if (read && !note_decode(buffer_bytes(&payload), &f->note)) {
-        recover_blame(file, RECOVER_DAMAGED, "its record makes no sense", witness_remedy);
+        recover_blame(file, RECOVER_DAMAGED, "its record is not valid", witness_remedy);
     } else {
         f->has_note = read;
     }
     if (file->health == RECOVER_ABSENT) {
-        (void)snprintf(file->what, sizeof file->what, "the next start makes it");
+        (void)snprintf(file->what, sizeof file->what, "the next start creates it");
     }
     buffer_fini(&payload);
 }
@@ -139,10 +140,11 @@ static void look_coordinator(struct recover_folder *f, bool deep, struct replay_
     if (file->health == RECOVER_ABSENT) {
         f->file_count--;
     } else {
-        recover_blame(file,
-                      RECOVER_DAMAGED,
-                      "a restore of this folder was interrupted",
-                      "give the same ringhold recover command again: it finishes it first");
+        recover_blame(
+            file,
+            RECOVER_DAMAGED,
+            "a restore of this folder was interrupted",
+            "give the same ringhold recover command again: it completes the restore first");
     }
 }
 
@@ -197,7 +199,7 @@ static void look_identity(struct recover_folder *f)
     recover_path(f, "identity", path, sizeof path);
     FILE *in = fopen(path, "re");
     if (in == NULL) {
-        recover_blame(file, RECOVER_DAMAGED, strerror(errno), "give this user the file");
+        recover_blame(file, RECOVER_DAMAGED, strerror(errno), "give this user access to the file");
         return;
     }
     text[fread(text, 1, sizeof text - 1, in)] = '\0';
@@ -207,7 +209,7 @@ static void look_identity(struct recover_folder *f)
         !get_line(text, "node=", f->node, sizeof f->node) ||
         !get_line(text, "uuid=", f->uuid, sizeof f->uuid) || !hex_only(f->uuid) ||
         !checksum_fits(text)) {
-        recover_blame(file, RECOVER_DAMAGED, "it does not read", node_remedy);
+        recover_blame(file, RECOVER_DAMAGED, "the file can't be read", node_remedy);
     }
 }
 
@@ -218,7 +220,7 @@ static void look_node(struct recover_folder *f)
     f->has_record = look_number(f, "number", &f->record, node_remedy);
     for (size_t i = 0; i < f->file_count; i++) {
         if (f->file[i].health == RECOVER_ABSENT) {
-            recover_blame(&f->file[i], RECOVER_MISSING, "it is gone", node_remedy);
+            recover_blame(&f->file[i], RECOVER_MISSING, "the file is missing", node_remedy);
         }
     }
     (void)recover_add(f, "lock");
@@ -276,7 +278,7 @@ bool recover_look(struct recover_folder *f, const char *path, bool deep, struct 
         (void)snprintf(why,
                        RECOVER_TEXT_MAX,
                        "%s",
-                       S_ISREG(status.st_mode) ? "it is no folder" : strerror(errno));
+                       S_ISREG(status.st_mode) ? "it is not a folder" : strerror(errno));
         return false;
     }
     if (has_any(f, of_coordinator)) {
@@ -289,7 +291,7 @@ bool recover_look(struct recover_folder *f, const char *path, bool deep, struct 
         look_node(f);
         return true;
     }
-    (void)snprintf(why, RECOVER_TEXT_MAX, "it holds nothing of a coordinator or a node");
+    (void)snprintf(why, RECOVER_TEXT_MAX, "it contains no data of a coordinator or a node");
     return false;
 }
 

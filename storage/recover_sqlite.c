@@ -13,8 +13,8 @@
 enum { PATH_SIZE = 4300, READ_AGAIN = 5 };
 
 static const char raft_remedy[] =
-    "are the other coordinators sound? then docs/recovery.md#one-folder (copy one, --adopt); "
-    "else ringhold recover restore BACKUP on all";
+    "if the other coordinators are sound: docs/recovery.md#one-folder (copy one, --adopt); "
+    "otherwise ringhold recover restore BACKUP on all";
 static const char cache_remedy[] = "nothing to do: the next start makes it anew from raft.db";
 
 /* ---- raft.db ---- */
@@ -118,11 +118,11 @@ static void look_tail(struct recover_folder *f, struct recover_file *raft)
         return; // created, and stopped before it was written
     }
     if (error == ERR_NOT_FOUND) {
-        recover_blame(file, RECOVER_MISSING, "it is gone", raft_remedy);
+        recover_blame(file, RECOVER_MISSING, "the file is missing", raft_remedy);
     } else if (error != ERR_OK) {
-        recover_blame(file, RECOVER_DAMAGED, "it does not read", raft_remedy);
+        recover_blame(file, RECOVER_DAMAGED, "the file can't be read", raft_remedy);
     } else if (f->has_log && identity != f->image.identity) {
-        recover_blame(file, RECOVER_DAMAGED, "it is of another folder", raft_remedy);
+        recover_blame(file, RECOVER_DAMAGED, "the file belongs to another folder", raft_remedy);
     } else if (f->has_log && f->tail_writes > f->writes && !f->in_use) {
         f->has_tail = true;
         (void)snprintf(what,
@@ -233,7 +233,7 @@ static void look_cache(struct recover_folder *f, bool deep)
     struct recover_file *file = recover_add(f, "state.db");
 
     if (file->health == RECOVER_ABSENT) {
-        (void)snprintf(file->what, sizeof file->what, "the next start makes it");
+        (void)snprintf(file->what, sizeof file->what, "the next start creates it");
     }
     if (file->health != RECOVER_SOUND) {
         return;
@@ -255,7 +255,7 @@ void recover_look_databases(struct recover_folder *f, bool deep, struct replay_w
     struct recover_file *raft = recover_add(f, "raft.db");
 
     if (raft->health == RECOVER_ABSENT) {
-        recover_blame(raft, RECOVER_MISSING, "it is gone", raft_remedy);
+        recover_blame(raft, RECOVER_MISSING, "the file is missing", raft_remedy);
     } else if (raft->health == RECOVER_SOUND) {
         look_raft(f, raft, deep, watch);
     }

@@ -35,7 +35,7 @@ enum err replay_open_state(struct replay *r, struct bytes state, uint64_t index)
         return error;
     }
     if (!state_db_restore(r->db, state, &r->state)) {
-        return fail(r, "the state in the snapshot does not load", index);
+        return fail(r, "the state in the snapshot can't be loaded", index);
     }
     r->index = index;
     return ERR_OK;
@@ -52,7 +52,7 @@ enum err replay_open(struct replay *r, const struct log_snapshot *snapshot)
     if (!entry_open_snapshot(snapshot->data, &index, &state) || index != snapshot->index) {
         *r = (struct replay){0};
         state_init(&r->state);
-        return fail(r, "the snapshot does not decode", snapshot->index);
+        return fail(r, "the snapshot can't be decoded", snapshot->index);
     }
     return replay_open_state(r, state, index);
 }
@@ -72,14 +72,14 @@ static enum err apply_entry(struct replay *r, uint64_t index, struct bytes entry
         }
         command = command_get(packed);
         if (command == NULL) {
-            return fail(r, "a command is of a newer version, or none", index);
+            return fail(r, "a command is of a newer version, or damaged", index);
         }
         state_apply(&r->state, command, &result);
         state_db_apply(r->db, &r->state, command, &result);
         state_result_fini(&result);
         command_free(command);
     }
-    return entry_bad(&reader) ? fail(r, "an entry does not decode", index) : ERR_OK;
+    return entry_bad(&reader) ? fail(r, "an entry can't be decoded", index) : ERR_OK;
 }
 
 enum err replay_run(struct replay *r, const struct log_image *image, uint64_t until,

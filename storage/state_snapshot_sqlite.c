@@ -41,7 +41,7 @@ void state_db_snapshot(struct state_db *db, const struct state *s, struct buffer
     if (image == NULL || size < 512) {
         log_error("storage",
                   "serialize_failed",
-                  "file=%s reason=\"%s\" remedy=\"mend the disk, then start again\"",
+                  "file=%s reason=\"%s\" remedy=\"repair the disk, then start again\"",
                   sqlite3_db_filename(db->db, "main"),
                   sqlite3_errmsg(db->db));
         exit(74);
@@ -136,11 +136,12 @@ bool state_db_restore(struct state_db *db, struct bytes snapshot, struct state *
         return false;
     }
     if (!copy_database(db->db, from)) {
-        log_error("storage",
-                  "restore_failed",
-                  "file=%s reason=\"%s\" remedy=\"free space or mend the disk, then start again\"",
-                  sqlite3_db_filename(db->db, "main"),
-                  sqlite3_errmsg(db->db));
+        log_error(
+            "storage",
+            "restore_failed",
+            "file=%s reason=\"%s\" remedy=\"free space or repair the disk, then start again\"",
+            sqlite3_db_filename(db->db, "main"),
+            sqlite3_errmsg(db->db));
         exit(74);
     }
     (void)sqlite3_close(from);

@@ -58,13 +58,13 @@ enum err state_db_open(struct state_db **out, const char *path)
                      NULL,
                      NULL) != SQLITE_OK ||
         sqlite3_exec(db->db, schema, NULL, NULL, NULL) != SQLITE_OK) {
-        log_error(
-            "storage",
-            "cannot_open",
-            "file=%s reason=\"%s\" remedy=\"move what is at that place away: it is a copy that "
-            "every start makes anew; give this user the folder, and space on the disk\"",
-            path,
-            sqlite3_errmsg(db->db));
+        log_error("storage",
+                  "cannot_open",
+                  "file=%s reason=\"%s\" remedy=\"move away what is at that place: the file is a "
+                  "copy that every start makes anew; give this user access to the folder, and free "
+                  "space on the disk\"",
+                  path,
+                  sqlite3_errmsg(db->db));
         state_db_close(db);
         return ERR_IO;
     }

@@ -15,8 +15,8 @@ static void must(sqlite3 *db, int code)
     if (code != SQLITE_OK && code != SQLITE_DONE && code != SQLITE_ROW) {
         log_error("storage",
                   "sqlite_failed",
-                  "file=%s code=%d reason=\"%s\" remedy=\"free space or mend the disk, then start "
-                  "again: this file is a copy that every start makes anew\"",
+                  "file=%s code=%d reason=\"%s\" remedy=\"free space or repair the disk, then "
+                  "start again: this file is a copy that every start makes anew\"",
                   sqlite3_db_filename(db, "main"),
                   code,
                   sqlite3_errmsg(db));

@@ -141,10 +141,10 @@ static void a_payload_is_a_command_line(void **state)
     assert_string_equal(theatre_call(&t, "DEL"), "1");
     assert_string_equal(theatre_call(&t, "INCRBY 5"), "5");
     assert_int_equal(t.code, ANSWER_OK);
-    assert_string_equal(theatre_call(&t, " "), "ERR the payload is no command line");
-    assert_string_equal(theatre_call(&t, "SET 'open"), "ERR the payload is no command line");
+    assert_string_equal(theatre_call(&t, " "), "ERR the payload is not a command line");
+    assert_string_equal(theatre_call(&t, "SET 'open"), "ERR the payload is not a command line");
     assert_string_equal(theatre_call(&t, "SET 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"),
-                        "ERR the payload is no command line");
+                        "ERR the payload is not a command line");
     theatre_close(&t);
 }
 

@@ -589,21 +589,21 @@ static void is_refused(const char *text, uint32_t number, const char *why)
 static void a_script_is_refused_with_its_line(void **state)
 {
     (void)state;
-    is_refused("", 1, "nothing to do");
-    is_refused("# nothing\n\n;\n", 4, "nothing to do");
+    is_refused("", 1, "the script has no action");
+    is_refused("# nothing\n\n;\n", 4, "the script has no action");
     is_refused("wait 1s\nlogin", 2, "only the first line can be 'login'");
-    is_refused("login\n\ndance", 3, "no such thing to do: 'dance'");
+    is_refused("login\n\ndance", 3, "unknown action: 'dance'");
     is_refused("request", 1, "a payload is missing after 'request'");
     is_refused("request x every", 1, "a time is missing after 'every'");
-    is_refused("request x every 1", 1, "it takes a time as 300ms, 2s or 1min, not '1'");
+    is_refused("request x every 1", 1, "must be a time such as 300ms, 2s or 1min, not '1'");
     is_refused("request x y", 1, "nothing is expected at 'y'");
     is_refused("request \"x", 1, "a quote is not closed");
-    is_refused("wait 0s", 1, "it takes a time as 300ms, 2s or 1min, not '0s'");
-    is_refused("drop 20%", 1, "it takes as many as 20%/min, not '20%'");
-    is_refused("drop 0%/min", 1, "it takes as many as 20%/min, not '0%/min'");
+    is_refused("wait 0s", 1, "must be a time such as 300ms, 2s or 1min, not '0s'");
+    is_refused("drop 20%", 1, "must be a rate up to 20%/min, not '20%'");
+    is_refused("drop 0%/min", 1, "must be a rate up to 20%/min, not '0%/min'");
     is_refused("drop resume", 1, "'after TIME' or 'within TIME' is missing after 'resume'");
     is_refused("drop resume after", 1, "a time is missing after 'after'");
-    is_refused("request x every 1s; repeat", 1, "no 'wait' stands before 'repeat'");
+    is_refused("request x every 1s; repeat", 1, "no 'wait' before 'repeat'");
     is_refused("a b c d e f g h i", 1, "too many words, from 'h'");
 }
 

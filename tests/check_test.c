@@ -269,7 +269,7 @@ static void coordinators_must_answer_and_agree(void **state)
     f.c[0]->inspection->state = 9;
     (void)only(&f, CHECK_COORDINATORS, "coordinator 1 and the leader (2) have applied the same");
     f.c[0]->applied_index = 80;
-    (void)only(&f, CHECK_COORDINATORS, "coordinator 1 does not keep up: applied 80 of 90");
+    (void)only(&f, CHECK_COORDINATORS, "coordinator 1 lags behind: it has applied 80 of 90");
     f.c[0]->era = 2;
     (void)only(&f, CHECK_COORDINATORS, "era 2");
     stop(&f);
@@ -369,10 +369,11 @@ static void a_dead_node_is_named_and_an_empty_one_removed(void **state)
     start(&f);
     drop_process(&f, 1);
     f.c[1]->nodes[1]->heard_us_ago = 4100000;
-    found = only(&f, CHECK_NODES, "n2 is unreachable (heard of 4.1 s ago) and still owns 2 vnodes");
+    found =
+        only(&f, CHECK_NODES, "n2 is unreachable (last heard 4.1 s ago) and still owns 2 vnodes");
     assert_int_equal(found->plan.repair, REPAIR_NONE);
     f.c[1]->nodes[1]->vnodes = 0;
-    found = only(&f, CHECK_NODES, "n2 is unreachable (heard of 4.1 s ago); it owns nothing");
+    found = only(&f, CHECK_NODES, "n2 is unreachable (last heard 4.1 s ago); it owns nothing");
     assert_int_equal(found->plan.repair, REPAIR_REMOVE);
     assert_string_equal(found->plan.name, "n2");
     stop(&f);
@@ -400,7 +401,7 @@ static void a_silent_or_unheard_node_is_named(void **state)
 
     start(&f);
     f.c[1]->nodes[0]->live = false;
-    (void)only(&f, CHECK_NODES, "n1 answers, but the leader does not hear");
+    (void)only(&f, CHECK_NODES, "n1 answers, but the leader does not receive its lease renewals");
     stop(&f);
 }
 
@@ -443,7 +444,7 @@ static void every_process_has_the_leaders_configuration(void **state)
 
     start(&f);
     f.g->ring0 = 8;
-    found = only(&f, CHECK_CONFIGURATION, "gateway g1 has another ring than the leader");
+    found = only(&f, CHECK_CONFIGURATION, "gateway g1 has a ring that differs from the leader");
     assert_int_equal(found->plan.repair, REPAIR_FETCH);
     assert_int_equal(found->plan.role, ROLE_GATEWAY);
     assert_int_equal(found->plan.incarnation, 77);
@@ -453,7 +454,7 @@ static void every_process_has_the_leaders_configuration(void **state)
 
     start(&f);
     f.n[1]->members = 1;
-    (void)only(&f, CHECK_CONFIGURATION, "node n2 has another directory");
+    (void)only(&f, CHECK_CONFIGURATION, "node n2 has a node directory that differs");
     f.n[1]->era = 2;
     (void)only(&f, CHECK_CONFIGURATION, "node n2 is of era 2");
     stop(&f);
@@ -569,7 +570,7 @@ static void leases_are_active_and_disks_not_ahead(void **state)
     (void)state;
     start(&f);
     set(&f.n[0]->lease_state, "gated");
-    (void)only(&f, CHECK_LEASES, "n1 has no lease to work with (gated)");
+    (void)only(&f, CHECK_LEASES, "n1 has no valid lease (gated)");
     f.n[0]->leases = false;
     f.n[0]->disk_seen = NUMBER + 1;
     (void)only(&f, CHECK_DISKS, "n1 has seen number 61 of era 1");
@@ -587,8 +588,9 @@ static void leases_that_nobody_tells_of_are_not_taken_for_granted(void **state)
 
     (void)state;
     start(&f);
-    assert_string_equal(check_detail(&f.survey, CHECK_LEASES, text, sizeof text),
-                        "in force at 2 of 2 nodes that own vnodes, the shortest for 2000 ms");
+    assert_string_equal(
+        check_detail(&f.survey, CHECK_LEASES, text, sizeof text),
+        "in force at 2 of 2 nodes that own vnodes, the shortest for another 2000 ms");
     f.c[1]->inspection->lease_us = 3000000;
     drop_process(&f, 0);
     (void)only(&f, CHECK_NODES, "n1 is unreachable");
@@ -670,7 +672,7 @@ static void a_transaction_past_its_deadline_is_in_doubt(void **state)
     (void)state;
     start(&f);
     add_txn(&f, LATE_US);
-    found = only(&f, CHECK_TRANSACTIONS, "55 is in doubt for 16.0 s; it waits for n2");
+    found = only(&f, CHECK_TRANSACTIONS, "55 has been in doubt for 16.0 s; it waits for n2");
     assert_int_equal(found->plan.repair, REPAIR_ABORT);
     assert_int_equal(found->plan.txn, 55);
     stop(&f);

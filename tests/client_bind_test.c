@@ -195,7 +195,7 @@ static void an_answer_that_is_none_is_an_error(void **state)
     start(&b);
     client_rig_text(&b.r, b.c, "BIND a\r\n");
     client_rig_answer(&b.r, 1, ANSWER_OK, bytes_of("junk", 4));
-    reads(&b, "-ERR the node's answer is no answer\r\n");
+    reads(&b, "-ERR the node's answer is not a valid answer\r\n");
     client_rig_text(&b.r, b.c, "UNBIND\r\n");
     reads(&b, "-ERR this connection is not bound: BIND first\r\n");
     stop(&b);

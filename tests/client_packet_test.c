@@ -66,8 +66,8 @@ static void every_status_but_ok_comes_with_a_text(void **state)
         {ANSWER_APP_ERROR, STATUS_ACTOR_FAILED, "the actor gave no reason"},
         {ANSWER_LOST,
          STATUS_UNKNOWN,
-         "a node was lost that had the request: it may have run, at most once"},
-        {ANSWER_EXPIRED, STATUS_MOVING, "nobody could run it in time: it did not run"},
+         "the node that had the request was lost: the request may have run, at most once"},
+        {ANSWER_EXPIRED, STATUS_MOVING, "no node could run the request in time: it did not run"},
         {ANSWER_NO_KIND, STATUS_NO_OWNER, "no node hosts an actor of this kind and id"},
     };
     struct talk t;

@@ -256,7 +256,7 @@ static void what_is_no_range_of_protocols_is_refused(void **state)
     }
     struct hello inverted = node;
     inverted.protocol = (struct versions){7, 3};
-    is_judged(&node, &inverted, REFUSAL_NO_RANGE, "protocol is 7..3 there, which is no range");
+    is_judged(&node, &inverted, REFUSAL_NO_RANGE, "protocol is 7..3 there, which is not a range");
 }
 
 static void who_does_not_tell_reads_the_first_format(void **state)

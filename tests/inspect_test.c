@@ -49,7 +49,7 @@ static void a_ring_that_contradicts_itself_is_told_of(void **state)
     v->generation -= 2;
     v->cold = v->generation;
     ring_inspect(&r, sum, fault);
-    assert_string_equal(fault, "the digest it tells is not its ring's");
+    assert_string_equal(fault, "the announced digest is not the ring's");
     v->from = r.vnode[4].from;
     ring_inspect(&r, sum, fault);
     assert_true(fault[0] != '\0');
@@ -549,7 +549,7 @@ static void a_repair_is_recorded_and_then_done(void **state)
     mend.what = MEND_STRAYS;
     ask_mend(&b, &mend);
     said = sent_to(&b, CLI_LINK, RH__CONTROL__BODY_ADMIN_REPLY);
-    assert_string_equal(said->admin_reply->error, "g1: only a node does that");
+    assert_string_equal(said->admin_reply->error, "g1: only a node does this repair");
     control_free(said);
 
     mend.what = MEND_FETCH;
@@ -722,8 +722,9 @@ static void an_older_gateway_is_not_asked_what_it_does_not_know(void **state)
     bench_step(&b, (struct coordinator_event){.type = COORDINATOR_LEAD, .term = 1});
     ask_kick(&b, 9, "");
     said = sent_to(&b, CLI_LINK, RH__CONTROL__BODY_ADMIN_REPLY);
-    assert_string_equal(said->admin_reply->error,
-                        "gateway old speaks protocol 3, and this needs 4: upgrade it");
+    assert_string_equal(
+        said->admin_reply->error,
+        "gateway old speaks protocol 3, and this command needs 4: upgrade the gateway");
     control_free(said);
     assert_null(proposed(&b, &tag));
     // Beside one that does it is passed over.
@@ -756,7 +757,7 @@ static void a_kick_stands_in_the_history_before_it_leaves(void **state)
     Rh__Command *command = proposed(&b, &tag);
     assert_non_null(command);
     assert_string_equal(command->note->subject, "actor 3/ann");
-    assert_string_equal(command->note->what, "its session told to end, code 1077");
+    assert_string_equal(command->note->what, "its session was told to end, code 1077");
     assert_string_equal(command->by, "op@desk");
     assert_string_equal(command->reason, "maintenance");
     assert_null(sent_to(&b, 4, RH__CONTROL__BODY_ERRAND)); // not before

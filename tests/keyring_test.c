@@ -123,7 +123,7 @@ static void an_error_names_file_and_line(void **state)
     assert_string_equal(why, expected);
     assert_null(strstr(why, "0badc0de"));
     assert_false(keyring_load(folder, &keys, why)); // a folder
-    assert_non_null(strstr(why, "no regular file"));
+    assert_non_null(strstr(why, "not a regular file"));
     assert_false(keyring_load("/nowhere/keys", &keys, why));
     assert_non_null(strstr(why, "/nowhere/keys: "));
     folder_remove(folder);

@@ -13,7 +13,8 @@ static void what_is_not_ours_is_cut_off_with_one_line(void **state)
         {text("GET / HTTP/1.1\r\n\r\n"), "not a ringhold link: no frame\" bytes=\"GET / HTTP/1.1"},
         {text("*1\r\n$4\r\nPING\r\n"), "bytes=\"*1\\x0d\\x0a$4"},
         {bytes_of("\x16\x03\x01\x02\0\1\0", 7), "bytes=\"\\x16\\x03\\x01\\x02"},
-        {bytes_of("\x08\0\0\0\x04\0\1\0", 8), "not a ringhold link: no hello first"},
+        {bytes_of("\x08\0\0\0\x04\0\1\0", 8),
+         "not a ringhold link: the first message is not a hello"},
         {bytes_of("\x08\0\0\0\x01\0\1\0", 8), "not a ringhold link: no valid hello"},
         {bytes_of("\x08\0\0\0\x02\0\1\0", 8), "not a ringhold link: welcome before hello"},
         {bytes_of("\1\0\1\0\1", 5), "not a ringhold link: no frame"}, // over 64 KiB
@@ -158,7 +159,7 @@ static void who_falls_silent_is_pinged_and_then_dropped(void **state)
     run_on(4000);
     until(plain_closed);
     until(first_down);
-    assert_string_equal(sides[0].down_reason, "peer is silent");
+    assert_string_equal(sides[0].down_reason, "the peer sends nothing");
     // The other link was as idle, but pings were answered.
     assert_true(link_is_up(link));
     assert_int_equal(sides[1].downs, 0);
@@ -194,7 +195,7 @@ static void who_never_reads_is_dropped_with_all_that_waits_for_it(void **state)
     assert_true(link_queued(a->up[0]) <= (size_t)4 * PIECE + FRAME_HEADER_SIZE);
     run_on(6000);
     until(first_down);
-    assert_string_equal(a->down_reason, "peer is silent");
+    assert_string_equal(a->down_reason, "the peer sends nothing");
     plain_end();
     until(files_are_closed);
     mem_free(body);

@@ -153,7 +153,7 @@ static void one_that_welcomes_another_protocol_than_was_chosen_is_cut(void **sta
     plain_fd = plain_connect();
     plain_send(plain_fd, buffer_bytes(&hello));
     until(plain_closed);
-    assert_int_equal(lines_with("welcome to another protocol than was chosen"), 1);
+    assert_int_equal(lines_with("a welcome to another protocol than the chosen one"), 1);
     assert_int_equal(a->ups, 0);
     plain_end();
     buffer_fini(&hello);
@@ -228,7 +228,7 @@ static void who_speaks_no_tls_is_refused_counted_and_logged_once(void **state)
         assert_int_equal(refusals_of(REFUSAL_PLAINTEXT), refused_before + 1);
         plain_end();
     }
-    assert_int_equal(lines_with("refusal=plaintext reason=\"it speaks no TLS\""), 1);
+    assert_int_equal(lines_with("refusal=plaintext reason=\"the peer does not use TLS\""), 1);
     assert_int_equal(sides[0].up_count, 1); // the good one
     buffer_fini(&bytes);
 }
@@ -275,7 +275,7 @@ static void new_certificates_are_for_new_connections(void **state)
     assert_int_equal(chmod(b->key, 0644), 0);
     links_reload(b->links);
     assert_int_equal(lines_with("certificate_read"), 1);
-    assert_int_equal(lines_with("others may read or write it"), 1);
+    assert_int_equal(lines_with("others may read or write the file"), 1);
     assert_true(link_is_up(link));
     link_drop(link, "again");
     until(first_down);
@@ -295,7 +295,9 @@ static void a_certificate_of_somebody_else_is_refused_at_open(void **state)
     strcpy(a->config.self.name, "2");
     assert_int_equal(links_open(&a->links, &a->config, &a->events), ERR_INVALID);
     assert_int_equal(
-        lines_with("it is of ringhold://test/coordinator/1, and this is coordinator 2"), 1);
+        lines_with(
+            "the certificate is for ringhold://test/coordinator/1, but this is coordinator 2"),
+        1);
 }
 
 static bool third_refused(void)
@@ -323,7 +325,7 @@ static void links_of_one_name_are_bounded(void **state)
     assert_int_equal(b->ups, 2);
     assert_int_equal(c->ups, 1);
     assert_true(refusals_of(REFUSAL_TOO_MANY) > before);
-    assert_string_equal(b->refused, "it has as many links here as one process may have");
+    assert_string_equal(b->refused, "the peer has as many links here as one process may have");
 }
 
 int main(void)

@@ -522,7 +522,7 @@ static void a_folder_in_use_is_refused(void **state)
 
     (void)state;
     assert_int_equal(outcome(), ERR_LOCKED);
-    assert_non_null(strstr(last_line, "a running process holds it"));
+    assert_non_null(strstr(last_line, "a running process uses the folder"));
     log_store_close(store);
     log_image_fini(&image);
     assert_int_equal(outcome(), ERR_OK);
@@ -537,7 +537,7 @@ static void a_folder_of_another_is_refused(void **state)
     fill();
     c.cluster = "production";
     assert_int_equal(outcome_with(&c), ERR_FOREIGN);
-    assert_non_null(strstr(last_line, "of cluster test, not production"));
+    assert_non_null(strstr(last_line, "belongs to cluster test, not production"));
     c = config();
     c.voter = 2;
     assert_int_equal(outcome_with(&c), ERR_FOREIGN);
@@ -592,7 +592,7 @@ static void a_folder_of_a_newer_format_of_the_fleet_is_refused(void **state)
     log_store_close(store);
     log_image_fini(&image);
     assert_int_equal(outcome(), ERR_FOREIGN);
-    assert_non_null(strstr(last_line, "a newer one wrote it"));
+    assert_non_null(strstr(last_line, "a newer version wrote it"));
     assert_int_equal(outcome(), ERR_FOREIGN); // and nothing was changed
 }
 

@@ -55,7 +55,7 @@ static void errors_are_answered_and_the_actor_lives(void **state)
     } cases[] = {
         {"nosuch", "ERR lua: kind room has no method 'nosuch'"},
         {"boom", "game.lua:2: attempt to index a nil value (local 'x')"},
-        {"object", "(an error that is no text)"},
+        {"object", "(an error without a text)"},
         {"refuse", "NOITEM you have none"},
         {"spin", "it ran 1000000 instructions without a wait"},
         {"stubborn", "it ran 1000000 instructions without a wait"},
@@ -63,12 +63,12 @@ static void errors_are_answered_and_the_actor_lives(void **state)
         {"eat", "not enough memory"},
         {"global", "assignment to the new global 'oops'"},
         {"yield", "coroutine.yield() outside"},
-        {"sort", "it can't wait here"},
+        {"sort", "can't wait here"},
         {"inner", "only the actor's own coroutines can wait"},
         {"table", "it returned a table"},
-        {"forks", "over 1024 coroutines of one actor"},
-        {"late", "it waited until its limit of 50 ms was over"},
-        {"itself", "ERR it can't be called now, or by itself"},
+        {"forks", "more than 1024 coroutines of one actor"},
+        {"late", "the method waited longer than its limit of 50 ms"},
+        {"itself", "ERR the actor can't be called now, or called itself"},
         {"nokind", "no kind 'fly' in this script"},
         {"packs", "value 2 is a function"},
     };
@@ -203,10 +203,11 @@ static void calls_carry_values_and_errors(void **state)
     assert_non_null(strstr(r.t.text, "game.lua:3: NORANK none"));
     (void)theatre_call(&r.t, "try");
     answer(&r, RH_TIMEOUT, "", 0);
-    assert_string_equal(r.t.text, "false TIMEOUT no answer in time; it may have run, at most once");
+    assert_string_equal(r.t.text,
+                        "false TIMEOUT no answer in time; the call may have run, at most once");
     (void)theatre_call(&r.t, "try");
     answer(&r, RH_OK, "\x1bRL\x01\x09", 5);
-    assert_string_equal(r.t.text, "false UNKNOWN outcome: its answer does not decode");
+    assert_string_equal(r.t.text, "false UNKNOWN outcome: the answer can't be decoded");
     (void)theatre_call(&r.t, "raw");
     assert_int_equal(r.t.called.size, 9);
     answer(&r, RH_OK, "plain", 5);

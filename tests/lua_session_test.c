@@ -316,7 +316,7 @@ static void a_script_has_several_clients(void **state)
     assert_string_equal(call(&r, "rebind 3"), "true");
     assert_true(r.t.push.type == PUSH_REBIND && r.t.push.connection == OTHER + 1);
     assert_string_equal(call(&r, "all x"), no_session);
-    assert_non_null(strstr(call(&r, "bad"), "a session as on_session was told it"));
+    assert_non_null(strstr(call(&r, "bad"), "a session as passed to on_session"));
     rig_free(&r);
 }
 

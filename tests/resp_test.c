@@ -68,7 +68,7 @@ static const struct {
     {"*1\r\n$4294967300\r\n", "Protocol error: invalid bulk length"},
     {"*1\r\n$\r\n", "Protocol error: invalid bulk length"},
     {"*1\r\n$4 \r\n", "Protocol error: invalid bulk length"},
-    {"*1\r\n$4\r\nPINGxx", "Protocol error: a bulk does not end where it said"},
+    {"*1\r\n$4\r\nPINGxx", "Protocol error: a bulk string does not end with CRLF at its length"},
 };
 
 /* Memory that ends at a page that may not be touched. */
@@ -252,7 +252,7 @@ static void a_command_over_a_limit_is_dropped_and_named_and_the_next_one_runs(vo
 {
     enum { MANY, LONG, BIG, HUGE_VALUE, KINDS };
     static const char *const said[] = {
-        "ERR a command has at most 2048 arguments behind its name",
+        "ERR a command has at most 2048 arguments after its name",
         "ERR an argument has at most 1048576 bytes",
         "ERR a command has at most 2097152 bytes",
         "ERR an argument has at most 1048576 bytes",

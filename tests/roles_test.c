@@ -170,7 +170,7 @@ static void a_number_is_bound_for_all(void **state)
     h.kind[0] = *m.list[2];
     h.kind[0].number = 10;
     in = with("c1", "chat", of(&h));
-    expect_fault(&in, "there is a set of daemons 'mail' already, of kind 9");
+    expect_fault(&in, "a set of daemons 'mail' exists already, of kind 9");
 }
 
 static void before_the_second_format_all_nodes_of_a_role_host_the_same(void **state)
@@ -363,7 +363,7 @@ static void nonsense_is_refused(void **state)
     }
     host(&h, 0, "again", PLACE_HASH, 0);
     in = with("n1", "", of(&h));
-    expect_fault(&in, "or it comes twice");
+    expect_fault(&in, "or the kind is given twice");
     h = plain();
     h.kind[0].placement = 3;
     in = with("n1", "", of(&h));
@@ -400,11 +400,12 @@ static void no_node_gets_what_is_of_another_role(void **state)
     assert_string_equal(r.why, "a node would get a vnode of another role");
     state_result_fini(&r);
     in = with("m1", "", of(&kv));
-    expect_fault(&in,
-                 "node 'm1' has role 'match' and owns 1 vnodes, and can't be of the default role: "
-                 "drain it first");
+    expect_fault(
+        &in,
+        "node 'm1' has role 'match' and owns 1 vnodes, and can't change to the default role: "
+        "drain it first");
     r = desire(&s, "m1", 0, DESIRE_DRAIN);
-    assert_string_equal(r.why, "it is the last node of its role");
+    assert_string_equal(r.why, "the node is the last one of its role");
     state_result_fini(&r);
 }
 
@@ -428,7 +429,7 @@ static void a_set_grows_and_shrinks(void **state)
     state_result_fini(&r);
     in.name = proto_text("boss");
     r = apply(&s, RH__COMMAND__BODY_DAEMONS, &in);
-    assert_string_equal(r.why, "there is no set of daemons of that name");
+    assert_string_equal(r.why, "there is no set of daemons with that name");
     state_result_fini(&r);
 }
 

@@ -221,7 +221,7 @@ static void a_command_that_does_not_decode_is_refused(void **state)
     (void)state;
     theatre_open(&t, &actor_echo, NULL);
     theatre_run(&t, REQUEST_COMMAND, bytes_of("\xff", 1));
-    assert_string_equal(t.text, "e:ERR the command does not decode");
+    assert_string_equal(t.text, "e:ERR the command can't be decoded");
     theatre_close(&t);
 }
 

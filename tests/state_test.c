@@ -110,10 +110,11 @@ static void a_register_must_name_whom_it_replaces(void **state)
 {
     (void)state;
     two_nodes();
-    expect_refused(enroll(&s, "n1", 21, 0), "another process registered this name meanwhile");
-    expect_refused(enroll(&s, "n9", 21, 5), "another process registered this name meanwhile");
+    expect_refused(enroll(&s, "n1", 21, 0), "another process registered this name in the meantime");
+    expect_refused(enroll(&s, "n9", 21, 5), "another process registered this name in the meantime");
     assert_int_equal(stamp_of(enroll(&s, "n1", 21, ERA | 1)), ERA | 3);
-    expect_refused(enroll(&s, "n1", 22, ERA | 1), "another process registered this name meanwhile");
+    expect_refused(enroll(&s, "n1", 22, ERA | 1),
+                   "another process registered this name in the meantime");
 }
 
 static void bad_registrations_are_refused(void **state)
@@ -215,13 +216,14 @@ static void begin_is_refused_when_it_does_not_fit(void **state)
 
     (void)state;
     two_nodes();
-    expect_refused(begin_at(&s, &good, 1, ERA | 1, 0), "it was computed from an older version");
-    expect_refused(begin(&s, &good, 0), "it has no operations, or too many");
+    expect_refused(begin_at(&s, &good, 1, ERA | 1, 0),
+                   "the transaction was computed from an older version");
+    expect_refused(begin(&s, &good, 0), "the transaction has no operations, or too many");
     expect_refused(begin(&s, &wrong_owner, 1), "its operations do not fit the ring");
     expect_refused(begin(&s, twice, 2), "its operations do not fit the ring");
     expect_refused(begin(&s, &stranger, 1), "a participant is not registered");
     assert_int_not_equal(begin_move(&s, 0, 2), 0);
-    expect_refused(begin(&s, &good, 1), "it touches a vnode of a pending transaction");
+    expect_refused(begin(&s, &good, 1), "the transaction touches a vnode of a pending transaction");
     assert_int_equal(s.number, ERA | 3);
 }
 
@@ -236,7 +238,8 @@ static void a_split_conflicts_by_both_its_vnodes(void **state)
     two_nodes();
     txn = stamp_of(begin(&s, &split, 1));
     assert_int_equal(state_txn(&s, txn)->part_count, 0);
-    expect_refused(begin(&s, &same_id, 1), "it touches a vnode of a pending transaction");
+    expect_refused(begin(&s, &same_id, 1),
+                   "the transaction touches a vnode of a pending transaction");
     assert_int_equal(begin_move(&s, 0, 2), 0);
     r = commit(&s, txn);
     assert_true(r.accepted);
@@ -316,9 +319,10 @@ static void supersede_aborts_and_begins_in_one_entry(void **state)
     assert_int_equal(state_txn(&s, ERA | 4)->state, TXN_PENDING);
     expect_aborted(r, old);
     expect_refused(begin_at(&s, &op, 1, s.view.ring.version, old),
-                   "the transaction it supersedes is over");
+                   "the transaction that it supersedes has ended");
     // A refused one leaves the old one as it was.
-    expect_refused(begin_at(&s, &op, 1, 1, ERA | 4), "it was computed from an older version");
+    expect_refused(begin_at(&s, &op, 1, 1, ERA | 4),
+                   "the transaction was computed from an older version");
     assert_int_equal(state_txn(&s, ERA | 4)->state, TXN_PENDING);
 }
 
@@ -333,7 +337,7 @@ static void desire_changes_weight_and_leaving_and_spares_the_last_node(void **st
     assert_true(r.delta->changed[0]->leaving);
     assert_int_equal(s.view.ring.version, ERA | 3);
     state_result_fini(&r);
-    expect_refused(desire(&s, "n2", 0, 1), "it is the last node");
+    expect_refused(desire(&s, "n2", 0, 1), "the node is the last one");
     expect_refused(desire(&s, "n7", 0, 1), "no such node");
     r = desire(&s, "n1", 0, 1); // wished already
     assert_true(r.accepted);
@@ -363,7 +367,7 @@ static struct state_result wish(struct wish w)
 
 static void a_wish_that_comes_late_again_changes_nothing(void **state)
 {
-    const char *late = "superseded: something else was wished of that node since";
+    const char *late = "superseded: a later command changed that node";
     struct state_result r;
 
     (void)state;
@@ -407,8 +411,8 @@ static void fence_ends_an_incarnation_and_its_transactions(void **state)
 
     (void)state;
     two_nodes();
-    expect_refused(fence(&s, 2, ERA | 9), "that incarnation is over");
-    expect_refused(fence(&s, 99999, 1), "that incarnation is over");
+    expect_refused(fence(&s, 2, ERA | 9), "that incarnation has ended");
+    expect_refused(fence(&s, 99999, 1), "that incarnation has ended");
     txn = begin_move(&s, 0, 2);
     expect_aborted(fence(&s, 2, ERA | 2), txn);
     assert_int_equal(begin_move(&s, 0, 2), 0);
@@ -429,12 +433,14 @@ static void reassign_gives_a_fenced_nodes_vnodes_away_cold(void **state)
         ops[i] =
             (struct ring_op){.kind = RING_MOVE, .vnode = 4 + i, .from = 2, .to = i < 2 ? 1 : 3};
     }
-    expect_refused(reassign(&s, 2, ERA | 2, ops, 4), "that incarnation is over, or not fenced");
+    expect_refused(reassign(&s, 2, ERA | 2, ops, 4),
+                   "that incarnation has ended, or is not fenced");
     r = fence(&s, 2, ERA | 2);
     state_result_fini(&r);
-    expect_refused(reassign(&s, 2, ERA | 2, ops, 0), "it has no moves, or too many");
+    expect_refused(reassign(&s, 2, ERA | 2, ops, 0), "the transaction has no moves, or too many");
     ops[4] = (struct ring_op){.kind = RING_MOVE, .vnode = 0, .from = 1, .to = 3};
-    expect_refused(reassign(&s, 2, ERA | 2, ops, 5), "it moves more than the dead node's vnodes");
+    expect_refused(reassign(&s, 2, ERA | 2, ops, 5),
+                   "the transaction moves more than the dead node's vnodes");
     r = reassign(&s, 2, ERA | 2, ops, 3);
     assert_true(r.accepted);
     assert_true(r.delta->cold);
@@ -459,7 +465,7 @@ static void a_bye_that_came_too_late_is_refused(void **state)
     in.incarnation = ERA | 1;
     in.clean = true;
     expect_refused(apply(&s, RH__COMMAND__BODY_FENCE, &in),
-                   "it owns vnodes: they came after its BYE left");
+                   "the node owns vnodes that came after its BYE left");
     in.slot = 2;
     in.incarnation = ERA | 2;
     r = apply(&s, RH__COMMAND__BODY_FENCE, &in);
@@ -489,10 +495,10 @@ static void deregister_needs_an_idle_empty_node(void **state)
 
     (void)state;
     two_nodes();
-    expect_refused(deregister(&s, 1, ERA | 1), "it owns vnodes");
-    expect_refused(deregister(&s, 2, ERA | 1), "that incarnation is over");
+    expect_refused(deregister(&s, 1, ERA | 1), "the node owns vnodes");
+    expect_refused(deregister(&s, 2, ERA | 1), "that incarnation has ended");
     txn = begin_move(&s, 0, 2);
-    expect_refused(deregister(&s, 2, ERA | 2), "it takes part in a pending transaction");
+    expect_refused(deregister(&s, 2, ERA | 2), "the node takes part in a pending transaction");
     expect_aborted(abort_of(&s, txn), txn);
     assert_int_equal(stamp_of(deregister(&s, 2, ERA | 2)), ERA | 4);
     assert_int_equal(s.view.member_count, 1);

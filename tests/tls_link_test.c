@@ -335,14 +335,14 @@ static void what_others_would_refuse_is_not_taken(void **state)
     expect_refused(&files, "ca.pem: "); // an authority is nobody's
     files = files_of(folder, "node-n1");
     files.ca = files.key;
-    expect_refused(&files, "node-n1.key: there is no certificate (PEM) in it");
+    expect_refused(&files, "node-n1.key: the file contains no certificate (PEM)");
     (void)snprintf(ca, sizeof ca, "%s/ca.key", folder);
     files = files_of(folder, "node-n1");
     files.key = ca;
-    expect_refused(&files, "ca.key: it is not the certificate's key");
+    expect_refused(&files, "ca.key: the key does not belong to the certificate");
     files = files_of(folder, "node-n1");
     assert_int_equal(chmod(files.key, 0666), 0);
-    expect_refused(&files, "node-n1.key: others may read or write it: chmod 600");
+    expect_refused(&files, "node-n1.key: others may read or write the file: chmod 600");
     assert_int_equal(chmod(files.key, 0600), 0);
     files.ca = "/nowhere";
     expect_refused(&files, "/nowhere: No such file");

@@ -671,30 +671,30 @@ static void what_is_no_pair_is_said(void **state)
     write_chain(&p, 1, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
     expect_refused(&p, "/chain: a certificate of its chain is damaged");
     write_chain(&p, 0, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
-    expect_refused(&p, "/chain: its certificate is damaged");
+    expect_refused(&p, "/chain: the certificate is damaged");
     write_chain(&p, 0, "");
-    expect_refused(&p, "/chain: there is no certificate (PEM) in it");
+    expect_refused(&p, "/chain: the file contains no certificate (PEM)");
     write_chain(&p, 300, "");
-    expect_refused(&p, "/chain: it is too large");
+    expect_refused(&p, "/chain: the file is too large");
     write_chain(&p, 1, "");
     write_key(&p, p.secret, "secret");
-    expect_refused(&p, "/key: there is no key (PEM) in it, or one with a passphrase");
+    expect_refused(&p, "/key: the file contains no key (PEM), or one with a passphrase");
     EVP_PKEY *other = EVP_EC_gen("P-256");
     write_key(&p, other, NULL);
     EVP_PKEY_free(other);
-    expect_refused(&p, "/key: it is not the certificate's key");
+    expect_refused(&p, "/key: the key does not belong to the certificate");
     other = EVP_RSA_gen(2048);
     write_key(&p, other, NULL);
     EVP_PKEY_free(other);
-    expect_refused(&p, "/key: it is not the certificate's key");
+    expect_refused(&p, "/key: the key does not belong to the certificate");
     write_key(&p, p.secret, NULL);
     assert_int_equal(chmod(p.key, 0644), 0);
-    expect_refused(&p, "/key: others may read or write it: chmod 600");
+    expect_refused(&p, "/key: others may read or write the file: chmod 600");
     assert_int_equal(unlink(p.key), 0);
     expect_refused(&p, "/key: No such file");
     assert_int_equal(unlink(p.chain), 0);
     assert_int_equal(mkfifo(p.chain, 0600), 0); // it must not hold us up
-    expect_refused(&p, "/chain: it is no regular file");
+    expect_refused(&p, "/chain: the file is not a regular file");
     pair_remove(&p);
 }
 

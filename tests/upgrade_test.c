@@ -218,7 +218,7 @@ static void it_rises_when_all_read_it_and_an_operator_says_so(void **state)
                                     .command = &command,
                                     .result = &result});
     said = told();
-    assert_string_equal(said->admin_reply->text, "the fleet's format is 2 now");
+    assert_string_equal(said->admin_reply->text, "the fleet's format is now 2");
     assert_int_equal(said->admin_reply->format, 2);
     control_free(said);
     state_result_fini(&result);

@@ -78,7 +78,8 @@ static void on_where(struct coordinator *c, Rh__AdminReply *reply, const Rh__Adm
     reply->vnodes = mem_new(1, sizeof(Rh__VnodeRow *));
     reply->vnodes[reply->n_vnodes++] = admin_vnode_row(c, v);
     if (owner == NULL) {
-        admin_set_text(&reply->error, "it is nobody's yet: too few nodes of its role are there");
+        admin_set_text(&reply->error,
+                       "the id has no owner yet: too few nodes of its role are registered");
         return;
     }
     reply->nodes = mem_new(1, sizeof(Rh__NodeRow *));
@@ -105,7 +106,7 @@ static void on_txn(struct coordinator *c, Rh__AdminReply *reply, uint64_t number
     }
     (void)snprintf(text,
                    sizeof text,
-                   "no transaction %" PRIu64 " (the last %d are kept)",
+                   "transaction %" PRIu64 " is unknown or forgotten (the last %d are kept)",
                    number,
                    STATE_TXNS_KEPT);
     admin_set_text(&reply->error, text);
@@ -168,7 +169,9 @@ static bool fill(struct coordinator *c, const struct peer *peer, Rh__AdminReply 
     case _RH__ADMIN__WHAT__CASE_IS_INT_SIZE:
         break;
     }
-    admin_set_text(&reply->error, "this coordinator does not know that question");
+    admin_set_text(
+        &reply->error,
+        "this coordinator does not know this question: check whether it is an older version");
     return false;
 }
 

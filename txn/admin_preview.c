@@ -85,16 +85,16 @@ static void find_fault(const struct coordinator *c, const Rh__AdminPreview *in, 
 
     text[0] = '\0';
     if (in->what == RH__PREVIEW_WHAT__PREVIEW_ADD && node != NULL) {
-        (void)snprintf(text, ADMIN_TEXT_SIZE, "node '%.64s' is there already", in->name);
+        (void)snprintf(text, ADMIN_TEXT_SIZE, "node '%.64s' exists already", in->name);
     } else if (in->what != RH__PREVIEW_WHAT__PREVIEW_ADD && node == NULL) {
         (void)snprintf(text, ADMIN_TEXT_SIZE, "unknown node '%.64s'", in->name);
     } else if (weighs && (in->weight < 1 || in->weight > VIEW_WEIGHT_MAX)) {
-        (void)snprintf(text, ADMIN_TEXT_SIZE, "a weight is 1 to %d", VIEW_WEIGHT_MAX);
+        (void)snprintf(text, ADMIN_TEXT_SIZE, "WEIGHT must be 1 to %d", VIEW_WEIGHT_MAX);
     } else if (!weighs && !node->leaving && !state_others_stay(c->state, node->slot)) {
         (void)snprintf(text,
                        ADMIN_TEXT_SIZE,
-                       node->role[0] == '\0' ? "it is the last node"
-                                             : "it is the last node of its role");
+                       node->role[0] == '\0' ? "the node is the last one"
+                                             : "the node is the last one of its role");
     }
 }
 
@@ -134,7 +134,7 @@ void admin_preview(struct coordinator *c, Rh__AdminReply *reply, const Rh__Admin
     }
     struct plan_node *nodes = nodes_then(c, in, &count, &slot);
     if (rebalance_plan(c, nodes, count, &plan, &ring) != ERR_OK) {
-        admin_set_text(&reply->error, "there is no plan: no node would stay");
+        admin_set_text(&reply->error, "no plan is possible: no node would stay");
     }
     reply->plan = mem_new(plan.txn_count + 1, sizeof(Rh__PlanRow *));
     for (size_t i = 0; i < plan.txn_count; i++) {

@@ -71,8 +71,7 @@ static void log_one(const struct coordinator *c, const Rh__Actor *actor)
     log_warn("txn",
              "quarantined",
              "kind=%u id=%s strikes=%" PRIu32
-             " node=%s remedy=\"mend it, then: ringhold quarantine "
-             "clear %u/%s\"",
+             " node=%s remedy=\"fix the actor, then: ringhold quarantine clear %u/%s\"",
              name.kind,
              word,
              e->strikes,

@@ -70,22 +70,23 @@ static void removal_fault(struct coordinator *c, const struct state_node *node, 
     if (owned > 0 && node->barred) {
         (void)snprintf(text,
                        size,
-                       "node '%s' is fenced and owns %zu vnodes: others get them in %" PRIu64
+                       "node '%s' is fenced and owns %zu vnodes: other nodes get them in %" PRIu64
                        " ms, try again then",
                        node->name,
                        owned,
                        fence_lease_left_us(c, node) / 1000 + 1);
     } else if (owned > 0) {
-        (void)snprintf(text,
-                       size,
-                       "node '%s' is not live and owns %zu vnodes, and no other node could take "
-                       "them yet: start it again with its data folder, or another, and wait",
-                       node->name,
-                       owned);
+        (void)snprintf(
+            text,
+            size,
+            "node '%s' is not live and owns %zu vnodes, and no other node could take them yet: "
+            "start it again with its data folder, or start another node of its role, and wait",
+            node->name,
+            owned);
     } else if (!peers_gone(c, node)) {
         (void)snprintf(text,
                        size,
-                       "node '%s' was heard of less than %" PRIu32 " ms ago: try again then",
+                       "node '%s' was heard less than %" PRIu32 " ms ago: try again then",
                        node->name,
                        c->config.suspect_ms);
     }
@@ -177,7 +178,7 @@ bool wish_weight(struct coordinator *c, const struct peer *peer, Rh__AdminReply 
         return false;
     }
     if (in->weight < 1 || in->weight > VIEW_WEIGHT_MAX) {
-        admin_set_text(&reply->error, "a weight is 1 to 1000");
+        admin_set_text(&reply->error, "the weight must be 1 to 1000");
         return false;
     }
     return ask_desire(c, peer, reply, node, &wish);
@@ -227,7 +228,7 @@ void admin_applied(struct coordinator *c, const struct proposal *p,
         (void)snprintf(text, sizeof text, "changed");
     } else if (p->kind == PROPOSAL_FORMAT) {
         (void)snprintf(
-            text, sizeof text, "the fleet's format is %" PRIu32 " now", c->state->format);
+            text, sizeof text, "the fleet's format is now %" PRIu32 "", c->state->format);
         upgrade_tell(c, reply);
     } else if (p->kind == PROPOSAL_DESIRE && node != NULL) {
         (void)snprintf(text,

@@ -60,7 +60,7 @@ static void on_daemons(struct change *c, const Rh__CommandDaemons *in)
     Rh__Delta *delta;
 
     if (known == NULL) {
-        change_refuse(c, "there is no set of daemons of that name");
+        change_refuse(c, "there is no set of daemons with that name");
         return;
     }
     if (in->count > ROLES_DAEMONS_MAX) {
@@ -177,7 +177,7 @@ static void on_lease(struct change *c, const Rh__CommandLease *in)
 static void on_settled(struct change *c)
 {
     if (!c->s->settling) {
-        change_refuse(c, "it is settled");
+        change_refuse(c, "the state has already settled");
         return;
     }
     c->s->settling = false;
@@ -210,7 +210,7 @@ static void tell_kinds(struct change *c)
 static void on_format(struct change *c, const Rh__CommandFormat *in)
 {
     if (in->format <= c->s->format) {
-        change_refuse(c, "the fleet has that format, or a newer one");
+        change_refuse(c, "the fleet already has that format, or a newer one");
         return;
     }
     if (c->s->format < FLEET_FORMAT_KINDS && in->format >= FLEET_FORMAT_KINDS) {
@@ -222,7 +222,7 @@ static void on_format(struct change *c, const Rh__CommandFormat *in)
 static void on_ahead(struct change *c)
 {
     if (c->s->format < FLEET_FORMAT_AHEAD) {
-        change_refuse(c, "that command comes in a later format of the fleet");
+        change_refuse(c, "that command belongs to a later format than the fleet's");
         return;
     }
     c->r->stamp = change_draw(c);

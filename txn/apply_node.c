@@ -105,8 +105,9 @@ void apply_register(struct change *c, const Rh__CommandRegister *in)
     }
     roles_fault(c->s, in, misfit);
     if (misfit[0] != '\0') {
-        change_refuse(c,
-                      "its role or its kinds do not fit the fleet's"); // it asks again, and is told
+        change_refuse(
+            c,
+            "the node's role or kinds do not match the fleet's"); // it asks again, and is told
         return;
     }
     if (n != NULL && n->nonce == in->nonce && !n->barred) {
@@ -114,12 +115,12 @@ void apply_register(struct change *c, const Rh__CommandRegister *in)
         return;
     }
     if ((n == NULL ? 0 : n->incarnation) != in->replaces) {
-        change_refuse(c, "another process registered this name meanwhile");
+        change_refuse(c, "another process registered this name in the meantime");
         return;
     }
     n = n != NULL ? n : insert_node(c->s);
     if (n == NULL) {
-        change_refuse(c, "there are 4095 nodes already");
+        change_refuse(c, "the fleet has already 4095 nodes");
         return;
     }
     // What it staged and held is gone with its memory; decision 003.
@@ -148,7 +149,7 @@ void apply_register(struct change *c, const Rh__CommandRegister *in)
 static const char *wish_fault(const struct state_node *n, const Rh__CommandDesire *in)
 {
     return in->wish != 0 && in->wish != n->wish && in->seen < n->wished
-               ? "superseded: something else was wished of that node since"
+               ? "superseded: a later command changed that node"
                : NULL;
 }
 
@@ -165,7 +166,7 @@ void apply_desire(struct change *c, const Rh__CommandDesire *in)
         return;
     }
     if (in->weight > VIEW_WEIGHT_MAX || in->leaving > DESIRE_STOP) {
-        change_refuse(c, "the weight is not 1..1000, or the wish is unknown");
+        change_refuse(c, "the weight is not 1..1000, or the command is unknown");
         return;
     }
     if (wish_fault(n, in) != NULL) {
@@ -176,8 +177,9 @@ void apply_desire(struct change *c, const Rh__CommandDesire *in)
         return; // done already
     }
     if (drain && !n->leaving && !state_others_stay(c->s, n->slot)) {
-        change_refuse(
-            c, n->role[0] == '\0' ? "it is the last node" : "it is the last node of its role");
+        change_refuse(c,
+                      n->role[0] == '\0' ? "the node is the last one"
+                                         : "the node is the last one of its role");
         return;
     }
     leaving = in->leaving == DESIRE_KEEP ? n->leaving : drain;
@@ -208,11 +210,11 @@ void apply_fence(struct change *c, const Rh__CommandFence *in)
     struct state_node *n = find_incarnation(c->s, in->slot, in->incarnation);
 
     if (n == NULL) {
-        change_refuse(c, "that incarnation is over");
+        change_refuse(c, "that incarnation has ended");
         return;
     }
     if (in->clean != 0 && ring_owned_count(&c->s->view.ring, n->slot) > 0) {
-        change_refuse(c, "it owns vnodes: they came after its BYE left");
+        change_refuse(c, "the node owns vnodes that came after its BYE left");
         return;
     }
     n->barred = true;
@@ -227,7 +229,7 @@ static const char *reassign_fault(const struct state *s, uint16_t dead, const st
                                   size_t count)
 {
     if (count == 0 || count > STATE_TXN_OPS_MAX) {
-        return "it has no moves, or too many";
+        return "the transaction has no moves, or too many";
     }
     if (moves == NULL || ring_check(&s->view.ring, moves, count) != ERR_OK ||
         change_moves_twice(moves, count)) {
@@ -237,7 +239,7 @@ static const char *reassign_fault(const struct state *s, uint16_t dead, const st
         const struct state_node *to = state_node(s, moves[i].to);
 
         if (moves[i].kind != RING_MOVE || moves[i].from != dead) {
-            return "it moves more than the dead node's vnodes";
+            return "the transaction moves more than the dead node's vnodes";
         }
         if (to == NULL || to->barred) {
             return "a successor is not registered";
@@ -259,7 +261,7 @@ void apply_reassign(struct change *c, const Rh__CommandReassign *in)
     Rh__Delta *delta;
 
     if (!nobodys && (n == NULL || !n->barred)) {
-        change_refuse(c, "that incarnation is over, or not fenced");
+        change_refuse(c, "that incarnation has ended, or is not fenced");
         return;
     }
     moves = view_ops(in->moves, in->n_moves);
@@ -291,15 +293,15 @@ void apply_deregister(struct change *c, const Rh__CommandDeregister *in)
     Rh__Delta *delta;
 
     if (n == NULL) {
-        change_refuse(c, "that incarnation is over");
+        change_refuse(c, "that incarnation has ended");
         return;
     }
     if (ring_owned_count(&s->view.ring, n->slot) > 0) {
-        change_refuse(c, "it owns vnodes");
+        change_refuse(c, "the node owns vnodes");
         return;
     }
     if (state_takes_part(s, n->slot)) {
-        change_refuse(c, "it takes part in a pending transaction");
+        change_refuse(c, "the node takes part in a pending transaction");
         return;
     }
     c->r->stamp = change_draw(c);

@@ -76,10 +76,10 @@ static const char *read_begin(const struct state *s, const Rh__CommandBegin *in,
                               struct state_txn *t)
 {
     if (in->base_version != s->view.ring.version) {
-        return "it was computed from an older version";
+        return "the transaction was computed from an older version";
     }
     if (in->n_ops == 0 || in->n_ops > STATE_TXN_OPS_MAX) {
-        return "it has no operations, or too many";
+        return "the transaction has no operations, or too many";
     }
     t->ops = view_ops(in->ops, in->n_ops);
     t->op_count = in->n_ops;
@@ -88,7 +88,7 @@ static const char *read_begin(const struct state *s, const Rh__CommandBegin *in,
         return "its operations do not fit the ring";
     }
     if (state_conflict(s, t->ops, t->op_count, in->supersedes) != NULL) {
-        return "it touches a vnode of a pending transaction";
+        return "the transaction touches a vnode of a pending transaction";
     }
     if (!change_keeps_roles(s, t->ops, t->op_count)) {
         return "a node would get a vnode of another role";
@@ -107,8 +107,9 @@ void apply_begin(struct change *c, const Rh__CommandBegin *in)
     struct state *s = c->s;
     struct state_txn t = {.base = in->base_version, .created_us = c->time_us};
     struct state_txn *old = change_pending(s, in->supersedes);
-    const char *fault = in->supersedes != 0 && old == NULL ? "the transaction it supersedes is over"
-                                                           : read_begin(s, in, &t);
+    const char *fault = in->supersedes != 0 && old == NULL
+                            ? "the transaction that it supersedes has ended"
+                            : read_begin(s, in, &t);
     char why[STATE_WHY_MAX + 1];
 
     if (fault != NULL) {

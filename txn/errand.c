@@ -44,12 +44,13 @@ static const char *fault_of(const struct peer *gateway, const char *name,
         return text;
     }
     if (gateway->protocol < LINK_PROTOCOL_ERRANDS) {
-        (void)snprintf(text,
-                       FAULT_TEXT_SIZE,
-                       "gateway %.63s speaks protocol %u, and this needs %u: upgrade it",
-                       gateway->name,
-                       (unsigned)gateway->protocol,
-                       (unsigned)LINK_PROTOCOL_ERRANDS);
+        (void)snprintf(
+            text,
+            FAULT_TEXT_SIZE,
+            "gateway %.63s speaks protocol %u, and this command needs %u: upgrade the gateway",
+            gateway->name,
+            (unsigned)gateway->protocol,
+            (unsigned)LINK_PROTOCOL_ERRANDS);
         return text;
     }
     return NULL;
@@ -101,7 +102,8 @@ static struct proposal *propose_note(struct coordinator *c, const Rh__AdminErran
         in->actor == NULL ? 0 : (unsigned)in->actor->kind,
         in->actor == NULL ? "" : history_word(bytes_of(in->actor->id.data, in->actor->id.len), id));
     if (kicks) {
-        (void)snprintf(what, sizeof what, "its session told to end, code %u", (unsigned)in->code);
+        (void)snprintf(
+            what, sizeof what, "its session was told to end, code %u", (unsigned)in->code);
     }
     const struct history_note note = {
         .subject = subject, .what = what, .by = in->by, .reason = kicks ? in->text : ""};

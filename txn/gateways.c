@@ -62,14 +62,13 @@ void gateways_look(const struct coordinator *c, const struct peer *peer)
         namesake = other;
     }
     if (namesake != NULL) {
-        log_warn(
-            "txn",
-            "gateway_name_twice",
-            "gateway=%s address=%s other=%s why=\"two processes have this name: both serve, but "
-            "who reads figures, kicks or checks can't tell them apart\"",
-            peer->name,
-            peer->address,
-            namesake->address);
+        log_warn("txn",
+                 "gateway_name_twice",
+                 "gateway=%s address=%s other=%s why=\"two processes have this name: both serve, "
+                 "but metrics, kicks and checks can't tell them apart\"",
+                 peer->name,
+                 peer->address,
+                 namesake->address);
     }
 }
 

@@ -130,13 +130,13 @@ static const char *mend_fault(const struct coordinator *c, struct peer *peer,
         return NULL;
     case MEND_OUTCOME:
     case MEND_STRAYS:
-        return peer->role == ROLE_NODE ? NULL : "only a node does that";
+        return peer->role == ROLE_NODE ? NULL : "only a node does this repair";
     case MEND_EXIT:
-        return peer->role != ROLE_NODE ? "only a node does that"
-               : member                ? "it is a member: drain it instead"
+        return peer->role != ROLE_NODE ? "only a node does this repair"
+               : member                ? "the process is a member: drain it instead"
                                        : NULL;
     default:
-        return "this coordinator does not know that repair";
+        return "this coordinator does not know this repair: check whether it is an older version";
     }
 }
 
@@ -179,7 +179,7 @@ static const char *what_text(uint32_t what)
 {
     static const char *const texts[] = {
         [MEND_FETCH] = "told to fetch the whole configuration",
-        [MEND_OUTCOME] = "told once more what became of a transaction",
+        [MEND_OUTCOME] = "told again the outcome of a transaction",
         [MEND_STRAYS] = "told to stop the actors outside its vnodes",
         [MEND_EXIT] = "told to stop and exit",
     };
@@ -257,7 +257,7 @@ void inspect_mend_applied(struct coordinator *c, const struct proposal *p,
     }
     reply = admin_reply_new(c, p->question);
     if (patient == NULL) {
-        admin_set_text(&reply->error, "the process's link has just gone: look again");
+        admin_set_text(&reply->error, "the link to the process was just lost: check again");
     } else {
         admin_set_text(&reply->text, "told");
     }

@@ -123,11 +123,11 @@ void message_on(struct coordinator *c, const struct coordinator_event *event)
         peers_reincarnate(c, peer, message->source_incarnation);
     }
     if (!is_its_own(peer, message)) {
-        refuse(c, peer, "not_its_own", "what only another may say");
+        refuse(c, peer, "not_its_own", "the message says what only another process may say");
         return;
     }
     if (!is_in_bounds(message)) {
-        refuse(c, peer, "too_long", "it asks for more transactions than a node has");
+        refuse(c, peer, "too_long", "the message asks for more transactions than a node has");
         return;
     }
     if (message->body_case == RH__CONTROL__BODY_GET_CONFIG) {

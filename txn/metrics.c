@@ -46,15 +46,15 @@ struct fleet {
 
 static const struct metrics_row of_all[] = {
     ROW(leading, GAUGE, "leading", "1: it leads."),
-    ROW(leader, GAUGE, "leader", "Number of the coordinator that leads; 0: none is known."),
+    ROW(leader, GAUGE, "leader", "Id of the coordinator that leads; 0: none is known."),
     ROW(term, GAUGE, "term", "Raft's term."),
-    ROW(applied_index, GAUGE, "applied_index", "Last entry of the log that was applied."),
+    ROW(applied_index, GAUGE, "applied_index", "Index of the last log entry that was applied."),
     ROW(version, GAUGE, "ring_version", "Version of the ring."),
     ROW(number, GAUGE, "number", "Last transaction number or version that was drawn."),
-    ROW(era, GAUGE, "era", "Counted up by each restore of a backup."),
+    ROW(era, GAUGE, "era", "Era; each restore of a backup raises it."),
     ROW(format, GAUGE, "fleet_format", "Format of the replicated state that is in force."),
     ROW(vnodes, GAUGE, "vnodes", "Vnodes of the ring."),
-    ROW(quarantined, GAUGE, "quarantined_actors", "Actors that no node activates."),
+    ROW(quarantined, GAUGE, "quarantined_actors", "Actors in quarantine."),
     ROW(pending, GAUGE, "transactions_pending", "Transactions without an outcome."),
     ROW_US(oldest_us, GAUGE, "oldest_transaction_seconds",
            "Age of the oldest pending transaction."),
@@ -64,24 +64,24 @@ static const struct metrics_row of_all[] = {
     ROW(reassigned, COUNTER, "cold_changes_total",
         "Take-overs of a dead node's vnodes since its start."),
     ROW(refused, COUNTER, "refused_messages_total",
-        "Messages of linked processes that may not send such; the log names them."),
+        "Messages refused because the linked process may not send them; the log names it."),
     ROW(other_maps, COUNTER, "other_maps_total",
-        "Renewals of nodes with another ring at the same version: they get no lease."),
+        "Renewals refused because the node has another ring at the same version."),
 };
 
 static const struct metrics_row of_leader[] = {
-    ROW(planned, GAUGE, "transactions_planned", "Transactions of the plan that have not begun."),
-    ROW(plans, COUNTER, "plans_total", "Plans made that had something to do."),
-    ROW(gateways, GAUGE, "gateways", "Gateways that are linked."),
+    ROW(planned, GAUGE, "transactions_planned", "Planned transactions that have not begun."),
+    ROW(plans, COUNTER, "plans_total", "Plans that contained at least one move."),
+    ROW(gateways, GAUGE, "gateways", "Gateways linked to the coordinator."),
     ROW(gateways_behind, GAUGE, "gateways_behind",
-        "Of them, with an older ring than the leader's."),
+        "Linked gateways with an older ring than the leader's."),
     ROW(nodes_behind, GAUGE, "nodes_behind", "Live nodes with an older ring than the leader's."),
     ROW(clocks_away, GAUGE, "clocks_away",
         "Nodes whose clocks run faster or slower than the leader's than is promised."),
     ROW(version_lag, GAUGE, "ring_version_lag",
-        "How far the oldest ring of a live node or a gateway is behind, in numbers drawn."),
+        "How far the oldest ring of a live node or a gateway is behind, in drawn numbers."),
     ROW_US(lease_left_us, GAUGE, "lease_left_least_seconds",
-           "Least that is left of a live node's lease; 0: there is no such node."),
+           "Shortest remaining lease of a live node; 0: there is no live node."),
 };
 
 /* Somebody has that version of the ring; true: an older one. 0 = he did not say. */

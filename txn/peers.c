@@ -79,7 +79,7 @@ void peers_part(struct coordinator *c)
         if (fleet_id_differs(peer->fleet, c->state->view.fleet)) {
             log_warn("coordinator",
                      "another_fleets",
-                     "peer=%s role=%s: it came before this fleet was founded",
+                     "peer=%s role=%s: the process was started before this fleet was founded",
                      peer->name,
                      link_role_name(peer->role));
             peers_down(c, peer->id);

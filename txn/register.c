@@ -88,8 +88,8 @@ static void refuse_unproven(struct coordinator *c, uint64_t peer, const struct s
 
     (void)snprintf(reason,
                    sizeof reason,
-                   "node '%s' was last seen at %s; its old process is not proven dead: start it "
-                   "on the same machine with the same data folder",
+                   "node '%s' was last seen at %s; its old process is not proven dead: start it on "
+                   "the same machine with the same data folder",
                    node->name,
                    node->address);
     refuse(c, peer, reason, REGISTER_RETRY_MS);
@@ -124,7 +124,7 @@ static bool old_is_dead(struct coordinator *c, const struct peer *peer,
     if (!node->barred && (peers_live(c, node) || (!leases && peers_of_node(c, node) != NULL))) {
         (void)snprintf(reason,
                        sizeof reason,
-                       "name '%s' is taken by a live node at %s",
+                       "name '%s' belongs to a live node at %s: choose another name",
                        node->name,
                        node->address);
         refuse(c, peer->id, reason, 0);
@@ -155,7 +155,7 @@ static bool database_went_back(struct coordinator *c, const struct peer *peer,
     }
     (void)snprintf(reason,
                    sizeof reason,
-                   "the coordinators' database went back: number %" PRIu64 " of era %" PRIu64
+                   "the coordinators lost committed state: number %" PRIu64 " of era %" PRIu64
                    ", the node has seen %" PRIu64 " of era %" PRIu64
                    "; stop the coordinators and restore again: ringhold recover restore ... "
                    "--era-above %" PRIu64 " (docs/recovery.md#went-back)",
@@ -216,7 +216,7 @@ void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Re
     body.suspects = in->suspects;
     body.n_suspects = in->n_suspects;
     body.alone = fence_role_is_short(c, "", 1);
-    fault = strcmp(in->name, peer->name) != 0 ? "the name is not that of the link"
+    fault = strcmp(in->name, peer->name) != 0 ? "the name is not the one that the link belongs to"
                                               : state_registration_fault(&body);
     if (fault != NULL) {
         refuse(c, peer->id, fault, 0);
@@ -283,7 +283,10 @@ void register_applied(struct coordinator *c, const struct proposal *p,
         }
     }
     if (peer != NULL) {
-        refuse(c, peer->id, result->accepted ? "it was replaced" : result->why, REGISTER_RETRY_MS);
+        refuse(c,
+               peer->id,
+               result->accepted ? "the process was replaced" : result->why,
+               REGISTER_RETRY_MS);
     }
 }
 
@@ -291,9 +294,10 @@ void register_applied(struct coordinator *c, const struct proposal *p,
 
 void register_bar(struct coordinator *c, uint64_t peer, const struct state_node *node)
 {
-    const char *why = node != NULL && node->barred
-                          ? "fenced: it was not heard of for too long, or said goodbye"
-                          : "this incarnation is over: another was registered, or it was removed";
+    const char *why =
+        node != NULL && node->barred
+            ? "fenced: the node was silent for too long, or said goodbye"
+            : "this incarnation has ended: a newer one was registered, or the node was removed";
     Rh__Control out = RH__CONTROL__INIT;
     Rh__Barred body = RH__BARRED__INIT;
 

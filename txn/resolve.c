@@ -32,7 +32,7 @@ static void commit_refusal(const struct coordinator *c, const struct state_txn *
         if (node == NULL || node->barred || node->incarnation != t->parts[i].incarnation) {
             (void)snprintf(text,
                            size,
-                           "%s was restarted or fenced since: what it prepared is gone",
+                           "%s was restarted or fenced since then: its prepared state is lost",
                            node == NULL ? "a participant" : node->name);
             return;
         }
@@ -55,15 +55,15 @@ static void refusal(const struct coordinator *c, const struct state_txn *t,
 
     text[0] = '\0';
     if (d == NULL && choice != ABORT) {
-        (void)snprintf(text, size, "the new leader is about to begin it anew: look again");
+        (void)snprintf(text, size, "the new leader is about to begin it anew: check again");
     } else if (choice == COMMIT && d->state == DRIVE_DECIDING) {
-        (void)snprintf(text, size, "its outcome is on its way through the log");
+        (void)snprintf(text, size, "its outcome is being written to the log");
     } else if (choice == COMMIT) {
         commit_refusal(c, t, d, text, size);
     }
     if (text[0] == '\0' && choice != ABORT &&
         ring_check(&c->state->view.ring, t->ops, t->op_count) != ERR_OK) {
-        (void)snprintf(text, size, "its moves do not fit the ring any more");
+        (void)snprintf(text, size, "its moves no longer fit the ring");
     }
 }
 
@@ -78,7 +78,7 @@ static const char *holds_now(const struct state_part *part, const struct ballot 
         return b->voted ? "its vnodes: actors frozen and handed over, requests wait"
                         : "its vnodes: actors are stopping, requests wait";
     }
-    return b->voted ? "room, and the state it was sent" : "nothing: it has not answered";
+    return b->voted ? "room, and the state it was sent" : "has not answered yet";
 }
 
 static const char *effect_on(const struct state_part *part, const struct ballot *b,
@@ -88,17 +88,17 @@ static const char *effect_on(const struct state_part *part, const struct ballot 
 
     if (choice == COMMIT) {
         return part->gives ? "drops the frozen actors, sends the requests on to the new owner"
-                           : "owns the vnodes, starts their actors from the state it was sent";
+                           : "owns the vnodes, starts their actors from the received state";
     }
     if (!asked) {
         return choice == RETRY ? "is asked under the new number" : "nothing";
     }
     if (choice == RETRY) {
         return part->gives ? "keeps its hold under the new number, hands over again"
-                           : "drops the state it was sent, is asked again";
+                           : "drops the received state, is asked again";
     }
     return part->gives ? "wakes its actors, runs the requests that wait"
-                       : "drops the state it was sent";
+                       : "drops the received state";
 }
 
 static const char *effect_on_txn(Rh__ResolveChoice choice)

@@ -100,9 +100,9 @@ static void judge_shape(const struct judge *j)
     if (!role_is_valid(j->in->role)) {
         fail(j, "a role has at most 31 letters, digits and -_.");
     } else if (j->in->n_kinds > RING_SEGMENT_KINDS_MAX) {
-        fail(j, "it hosts more than 64 kinds");
+        fail(j, "the node hosts more than 64 kinds");
     } else if (j->in->n_kinds == 0 && j->in->role[0] != '\0') {
-        fail(j, "it has a role, and no kinds");
+        fail(j, "the node has a role, but no kinds");
     }
     for (size_t i = 0; j->fault[0] == '\0' && i < j->in->n_kinds; i++) {
         const Rh__Kind *k = j->in->kinds[i];
@@ -110,7 +110,9 @@ static void judge_shape(const struct judge *j)
         if (k->number > UINT16_MAX || k->name[0] == '\0' || strlen(k->name) > VIEW_NAME_MAX ||
             k->placement > PLACE_DAEMONS || k->daemons > ROLES_DAEMONS_MAX ||
             find_kind(j->in, k->number) != k) {
-            fail(j, "a kind's number, name, placement or count is out of range, or it comes twice");
+            fail(j,
+                 "a kind's number, name, placement or count is out of range, or the kind is given "
+                 "twice");
         }
     }
 }
@@ -125,13 +127,14 @@ static void judge_change(const struct judge *j)
         char was[64];
         char now[64];
 
-        (void)snprintf(j->fault,
-                       ROLES_FAULT_SIZE,
-                       "node '%s' has %s and owns %zu vnodes, and can't be of %s: drain it first",
-                       n->name,
-                       role_text(n->role, was, sizeof was),
-                       ring_owned_count(&j->s->view.ring, n->slot),
-                       role_text(j->in->role, now, sizeof now));
+        (void)snprintf(
+            j->fault,
+            ROLES_FAULT_SIZE,
+            "node '%s' has %s and owns %zu vnodes, and can't change to %s: drain it first",
+            n->name,
+            role_text(n->role, was, sizeof was),
+            ring_owned_count(&j->s->view.ring, n->slot),
+            role_text(j->in->role, now, sizeof now));
     }
 }
 
@@ -174,7 +177,7 @@ static void judge_bindings(const struct judge *j)
                 is_held(j, k) && strcmp(k->name, j->in->kinds[i]->name) == 0) {
                 (void)snprintf(j->fault,
                                ROLES_FAULT_SIZE,
-                               "there is a set of daemons '%s' already, of kind %u",
+                               "a set of daemons '%s' exists already, of kind %u",
                                k->name,
                                k->number);
             }
@@ -498,7 +501,7 @@ void roles_fault(const struct state *s, const Rh__CommandRegister *in, char faul
     d = mem_new(1, sizeof *d);
     g = mem_new(1, sizeof *g);
     if (!grow(g, s, in)) {
-        fail(&j, "it and the other nodes of its role host more than 64 kinds");
+        fail(&j, "the node and the other nodes of its role host more than 64 kinds");
     } else {
         draft_segments(d, s, &g->in);
     }

@@ -137,7 +137,7 @@ static void judge(const struct coordinator *c, const Rh__AdminReply *reply, char
     }
     if (!newer) {
         (void)snprintf(
-            why, WHY_SIZE, "no process here reads a newer one than %" PRIu32, c->state->format);
+            why, WHY_SIZE, "no process here reads a newer format than %" PRIu32, c->state->format);
     }
 }
 

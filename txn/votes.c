@@ -67,7 +67,7 @@ void votes_on_vote(struct coordinator *c, struct peer *peer, const Rh__Control *
     } else if (message->body_case == RH__CONTROL__BODY_REFUSED) {
         drive_fault(d, "%s refused: %.50s", node->name, message->refused->why);
     } else {
-        drive_fault(d, "%s took that number before", node->name);
+        drive_fault(d, "%s accepted that number before", node->name);
     }
 }
 

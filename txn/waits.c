@@ -128,7 +128,7 @@ static void put_renewal(struct words *w, struct coordinator *c, const struct sta
             put(w,
                 "%s: voted, but %s",
                 node->name,
-                peers_live(c, node) ? "has not renewed its lease since" : "was not heard of since");
+                peers_live(c, node) ? "has not renewed its lease since" : "has been silent since");
             return;
         }
     }

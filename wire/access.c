@@ -267,7 +267,7 @@ void access_put_metrics(struct metrics *m)
 {
     static const struct metric metric = {
         "ringhold_link_messages_refused_total",
-        "Messages of peers that their role may not say, by that role.",
+        "Messages refused because the sender's role may not send them, by role.",
         METRIC_COUNTER};
 
     for (enum link_role r = ROLE_COORDINATOR; r <= ROLE_CLI; r++) {

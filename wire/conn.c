@@ -169,7 +169,10 @@ static bool may_say(struct conn *conn, const struct frame *frame, struct bytes i
         return true;
     }
     if (!up || frame->type <= FRAME_REFUSED) {
-        conn_garbage(conn, up ? "a greeting on a link that is up" : "no hello first", in);
+        conn_garbage(conn,
+                     up ? "a second greeting on a link that is up"
+                        : "the first message is not a hello",
+                     in);
         return false;
     }
     access_count(peer->role);
@@ -225,7 +228,7 @@ static const char *strange(struct bytes in)
     static const uint8_t tls[] = {0x16, 0x03}; // a handshake, version 3.x
 
     return in.size >= sizeof tls && memcmp(in.data, tls, sizeof tls) == 0
-               ? "it is TLS, for which this process was given no certificate"
+               ? "the peer uses TLS, for which this process has no certificate"
                : "no frame";
 }
 
@@ -342,13 +345,13 @@ void conn_on_timer(struct conn *conn)
     if (!conn_is_up(conn)) {
         if (now_us - conn->since_us >= (uint64_t)config->hello_ms * US_PER_MS) {
             conn->links->counts.silent++;
-            conn_close(conn, "no hello in time");
+            conn_close(conn, "no hello came in time");
         }
         return;
     }
     if (now_us - conn->heard_us >= (uint64_t)config->silence_ms * US_PER_MS) {
         conn->links->counts.silent++;
-        conn_close(conn, "peer is silent");
+        conn_close(conn, "the peer sends nothing");
         return;
     }
     if (now_us - conn->heard_us >= (uint64_t)config->ping_ms * US_PER_MS &&

@@ -117,12 +117,12 @@ static void up_if_both_welcome(struct conn *conn)
     }
     // A gateway would take me for the one before for as long as the link is up, and send nothing.
     if (conn->said != links->config.self.incarnation) {
-        conn_close(conn, "my incarnation changed since my hello");
+        conn_close(conn, "this process's incarnation changed since its hello");
         return;
     }
     // Nor would who belongs to another fleet know of it.
     if (conn->said_fleet != fleet_id_known(links->config.self.fleet)) {
-        conn_close(conn, "my fleet became known since my hello");
+        conn_close(conn, "this process learned its fleet since its hello");
         return;
     }
     link->up = true;
@@ -161,7 +161,7 @@ static void on_welcome(struct conn *conn, const struct frame *frame)
         conn_garbage(conn, "welcome before hello", frame->body);
     } else if (frame->body.size != wanted.size ||
                memcmp(frame->body.data, wanted.data, wanted.size) != 0) {
-        conn_garbage(conn, "welcome to another protocol than was chosen", frame->body);
+        conn_garbage(conn, "a welcome to another protocol than the chosen one", frame->body);
     } else {
         conn->welcomed = true;
         up_if_both_welcome(conn);
@@ -230,7 +230,7 @@ static void on_hello(struct conn *conn, const struct frame *frame)
         return;
     }
     if (!conn->link->dialled && same_count(conn) >= conn->links->config.same_max) {
-        static const char many[] = "it has as many links here as one process may have";
+        static const char many[] = "the peer has as many links here as one process may have";
 
         refuse(conn, REFUSAL_TOO_MANY, many, many);
         return;
@@ -266,9 +266,9 @@ void greeting_judge_fleet(struct conn *conn)
 
     if (verdict.refusal == REFUSAL_FLEET) {
         log_refusal(conn, verdict.refusal, verdict.reason);
-        conn_close(conn, "it is of another fleet");
+        conn_close(conn, "the peer belongs to another fleet");
     } else if (self->role == ROLE_COORDINATOR && joins && !fleet_id_known(conn->peer.fleet)) {
-        conn_close(conn, "my fleet became known since my hello");
+        conn_close(conn, "this process learned its fleet since its hello");
     }
 }
 

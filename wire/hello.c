@@ -177,7 +177,7 @@ static enum refusal judge_versions(const struct hello *here, const struct hello 
     case VERSIONS_NONE:
         (void)snprintf(out->reason,
                        sizeof out->reason,
-                       "protocol is %" PRIu32 "..%" PRIu32 " there, which is no range",
+                       "protocol is %" PRIu32 "..%" PRIu32 " there, which is not a range",
                        theirs.oldest,
                        theirs.newest);
         return REFUSAL_NO_RANGE;
@@ -215,7 +215,7 @@ static enum refusal judge_format(const struct hello *here, const struct hello *t
     if (!versions_are_range(there->format)) {
         (void)snprintf(out->reason,
                        sizeof out->reason,
-                       "it reads formats %" PRIu32 "..%" PRIu32 ", which is no range",
+                       "it reads formats %" PRIu32 "..%" PRIu32 ", which is not a range",
                        there->format.oldest,
                        there->format.newest);
         return REFUSAL_NO_RANGE;

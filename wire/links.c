@@ -163,7 +163,7 @@ void links_set_format(struct links *links, uint32_t format)
         struct link *link = CONTAINER_OF(at, struct link, in_links);
 
         if (link->up && !hello_reads(&link->peer, format)) {
-            link_drop(link, "it does not read the fleet's format");
+            link_drop(link, "the peer does not read the fleet's format");
         }
     }
 }
@@ -275,7 +275,7 @@ static void drop_stale(struct links *links, uint64_t gap_us)
         next = list_next(&links->conns, at);
         if (conn->link != NULL && conn->link->up) {
             dropped++;
-            conn_close(conn, "this process stood still");
+            conn_close(conn, "this process was not running for a while");
         }
     }
     links->counts.stale += dropped;

@@ -19,7 +19,7 @@ static bool make_room(struct links *links)
         struct conn *conn = CONTAINER_OF(at, struct conn, in_links);
 
         if (!conn->link->dialled && !conn->link->up) {
-            conn_close(conn, "pushed out by a newer connection");
+            conn_close(conn, "closed to make room for a newer connection");
             return true;
         }
     }

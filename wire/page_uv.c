@@ -88,9 +88,11 @@ static void put_figures(enum metrics_format format, const struct page_who *who,
                         struct buffer *out)
 {
     static const struct metric ready = {
-        "ringhold_ready", "1: it serves, as /readyz says.", METRIC_GAUGE};
+        "ringhold_ready", "1: the process is ready, as /readyz says.", METRIC_GAUGE};
     static const struct metric fleet = {
-        "ringhold_fleet_info", "1, of the fleet that it belongs to.", METRIC_GAUGE};
+        "ringhold_fleet_info",
+        "Always 1, with the fleet that the process belongs to as label.",
+        METRIC_GAUGE};
     char id[FLEET_ID_TEXT_SIZE];
     struct metrics m;
 

@@ -15,7 +15,8 @@ bool pem_explain(char why[PEM_WHY_SIZE], const char *path, const char *what)
 {
     const char *reason = what != NULL ? what : ERR_reason_error_string(ERR_peek_last_error());
 
-    (void)snprintf(why, PEM_WHY_SIZE, "%s: %s", path, reason != NULL ? reason : "it is no PEM");
+    (void)snprintf(
+        why, PEM_WHY_SIZE, "%s: %s", path, reason != NULL ? reason : "the file is not PEM");
     ERR_clear_error();
     return false;
 }

@@ -96,9 +96,9 @@ static void refuse(struct conn *conn, enum refusal refusal, const char *reason)
 static const char *words_of(enum refusal refusal, const struct conn *conn)
 {
     if (refusal == REFUSAL_PLAINTEXT) {
-        return "it speaks no TLS";
+        return "the peer does not use TLS";
     }
-    return refusal == REFUSAL_NO_CERTIFICATE ? "it shows no certificate" : tls_why(conn->tls);
+    return refusal == REFUSAL_NO_CERTIFICATE ? "the peer sent no certificate" : tls_why(conn->tls);
 }
 
 /* It is open: has the peer a certificate of our cluster? */
@@ -109,11 +109,11 @@ static void judge_cluster(struct conn *conn)
     char reason[LINK_REASON_MAX];
 
     if (!tls_subject(conn->tls, &theirs)) {
-        refuse(conn, REFUSAL_SUBJECT, "its certificate names nobody of a fleet");
+        refuse(conn, REFUSAL_SUBJECT, "the peer's certificate names no process of a fleet");
     } else if (strcmp(theirs.cluster, ours->cluster) != 0) {
         (void)snprintf(reason,
                        sizeof reason,
-                       "its certificate is of cluster '%s', ours of '%s'",
+                       "the peer's certificate is for cluster '%s', this process is of '%s'",
                        theirs.cluster,
                        ours->cluster);
         refuse(conn, REFUSAL_CLUSTER, reason);
@@ -157,14 +157,14 @@ enum refusal secure_judge(const struct conn *conn, char *reason, size_t size)
     struct subject theirs;
 
     if (!tls_subject(conn->tls, &theirs)) {
-        (void)snprintf(reason, size, "its certificate names nobody of a fleet");
+        (void)snprintf(reason, size, "the peer's certificate names no process of a fleet");
         return REFUSAL_SUBJECT;
     }
     const enum refusal refusal = subject_refusal(&theirs, &conn->peer);
     if (refusal != REFUSAL_NONE) {
         (void)snprintf(reason,
                        size,
-                       "certificate of %s %s, hello of %s %s",
+                       "the certificate is for %s %s, the hello for %s %s",
                        subject_role_name(theirs.role),
                        theirs.name,
                        subject_role_name(conn->peer.role),
@@ -183,7 +183,7 @@ struct tls_keys *secure_load(const struct links_config *config, char why[TLS_WHY
         subject_format(tls_keys_subject(keys), uri);
         (void)snprintf(why,
                        TLS_WHY_SIZE,
-                       "%s: it is of %s, and this is %s %s of cluster %s",
+                       "%s: the certificate is for %s, but this is %s %s of cluster %s",
                        config->tls.certificate,
                        uri,
                        subject_role_name(self->role),

@@ -21,7 +21,7 @@ static const char *take_chain(SSL_CTX *context, BIO *bio)
     X509 *one = pem_certificate(bio, &over);
 
     if (one == NULL) {
-        return over ? "there is no certificate (PEM) in it" : "its certificate is damaged";
+        return over ? "the file contains no certificate (PEM)" : "the certificate is damaged";
     }
     bool good = SSL_CTX_use_certificate(context, one) == 1;
     X509_free(one);
@@ -30,7 +30,7 @@ static const char *take_chain(SSL_CTX *context, BIO *bio)
         X509_free(one);
     }
     if (!good) {
-        return "OpenSSL takes none of this kind: it is too weak, maybe";
+        return "OpenSSL accepts no certificate of this kind: the key may be too weak";
     }
     return over ? NULL : "a certificate of its chain is damaged";
 }
@@ -62,9 +62,9 @@ static bool load_key(SSL_CTX *context, const char *path, char why[TLS_WHY_SIZE])
     const bool good = key != NULL && SSL_CTX_use_PrivateKey(context, key) == 1 &&
                       SSL_CTX_check_private_key(context) == 1;
     if (key == NULL) {
-        (void)pem_explain(why, path, "there is no key (PEM) in it, or one with a passphrase");
+        (void)pem_explain(why, path, "the file contains no key (PEM), or one with a passphrase");
     } else if (!good) {
-        (void)pem_explain(why, path, "it is not the certificate's key");
+        (void)pem_explain(why, path, "the key does not belong to the certificate");
     }
     EVP_PKEY_free(key);
     BIO_free(bio);
@@ -107,12 +107,12 @@ static const char *take_trusted(SSL_CTX *context, BIO *bio)
         count++;
     }
     if (!good) {
-        return "OpenSSL does not take it";
+        return "OpenSSL does not accept it";
     }
     if (!over) {
-        return "a certificate in it is damaged";
+        return "a certificate in the file is damaged";
     }
-    return count == 0 ? "there is no certificate (PEM) in it" : NULL;
+    return count == 0 ? "the file contains no certificate (PEM)" : NULL;
 }
 
 static bool load_trusted(SSL_CTX *context, const char *path, char why[TLS_WHY_SIZE])
@@ -161,7 +161,8 @@ static bool check_own(struct tls_keys *keys, const char *path, char why[TLS_WHY_
         wrong = own_fault(keys->context, X509_PURPOSE_SSL_SERVER);
     }
     if (wrong == NULL && !tls_subject_of(SSL_CTX_get0_certificate(keys->context), &keys->subject)) {
-        wrong = "it names nobody of a fleet: no URI ringhold://CLUSTER/ROLE/NAME, or several";
+        wrong = "the certificate names no process of a fleet: it has no URI "
+                "ringhold://CLUSTER/ROLE/NAME, or several";
     }
     if (wrong != NULL) {
         (void)pem_explain(why, path, wrong);

@@ -323,7 +323,7 @@ static void open_up_if_it_fits(struct tls *t, struct bytes in)
     } else {
         t->end = TLS_HANDSHAKE;
         t->state = TLS_ENDED;
-        t->why = "it says that its hello is longer than any";
+        t->why = "the peer announced a TLS hello that is too long";
     }
 }
 

@@ -531,7 +531,7 @@ export class Client {
   #dial() {
     const packets = new Packets(this.#options.maxPacket);
     this.#state = "dialling";
-    this.#after("greet", this.#options.greetMs, () => this.#giveUp("nobody greets it in time"));
+    this.#after("greet", this.#options.greetMs, () => this.#giveUp("the gateway did not greet in time"));
     const on = {
       open: () => {
         this.#state = "greeting";
@@ -548,7 +548,7 @@ export class Client {
           }
         } catch (error) {
           if (!(error instanceof RangeError)) throw error;
-          if (this.#packets === packets) this.#giveUp("the gateway sent what makes no sense");
+          if (this.#packets === packets) this.#giveUp("the gateway sent an invalid packet");
         }
       },
       close: (why, code) => {
@@ -699,7 +699,7 @@ export class Client {
     this.#listen();
     if ((view.getUint16(2) & 1) === 0) this.#goOn();
     else if (this.#given !== null || this.#options.token) this.#showWho();
-    else this.#end(new KickedError(106, "the gateway wants a token"), true);
+    else this.#end(new KickedError(106, "the gateway asks for a token"), true);
   }
 
   #showWho() {
@@ -776,7 +776,7 @@ export class Client {
     const quiet = this.#owes() ? Math.min(this.#heartbeatMs, OWED_QUIET_MS) : this.#heartbeatMs;
     const silent = Date.now() - this.#heardAt;
     if (silent >= 2 * quiet) {
-      this.#giveUp("the gateway has fallen silent");
+      this.#giveUp("the gateway sends nothing");
       return;
     }
     if (silent >= quiet && !this.#pinged) {
@@ -967,15 +967,15 @@ export class Client {
     this.onGoaway({ retryMs, text: said });
     if (this.#state === "ready") {
       this.#state = "leaving";
-      this.#after("leave", LEAVE_MS, () => this.#giveUp("the gateway stops"));
+      this.#after("leave", LEAVE_MS, () => this.#giveUp("the gateway is stopping"));
       this.#leaveIfDone();
     } else if (this.#state === "greeting" || this.#state === "dialling") {
-      this.#giveUp("the gateway takes nobody now");
+      this.#giveUp("the gateway accepts no clients now");
     }
   }
 
   #leaveIfDone() {
-    if (this.#state === "leaving" && !this.#owes()) this.#giveUp("the gateway stops");
+    if (this.#state === "leaving" && !this.#owes()) this.#giveUp("the gateway is stopping");
   }
 
   #onPing(body) {

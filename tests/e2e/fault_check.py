@@ -108,7 +108,7 @@ def a_node_that_never_heard_the_outcome_is_told(binary):
         assert found == [("holds", "node n1")] * len(found), found
         code, out = fleet.fix("--yes")
         assert code == 0, out
-        assert "done     n1 is told once more" in out and "n2, dead and empty, leaves" in out, out
+        assert "done     n1 is told again the outcome" in out and "n2, dead and empty, is removed" in out, out
         gone = [e for e in fleet.ask("events") if e["command"] == "deregister"]
         assert gone and "@" in gone[0]["by"] and "node n2" in gone[0]["reason"], gone
         assert [redis("INCR", f"k{i}") for i in range(500)] == [2] * 500

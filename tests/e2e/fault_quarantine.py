@@ -172,7 +172,7 @@ def an_operator_may_put_one_in(binary):
         fleet.tell("quarantine", "add", "0/a%20b")
         until("it is refused", lambda: refusal(redis, "CALL", "a b", "x").startswith("QUARANTINED"))
         assert redis("CALL", "a", "x") == "fine"
-        for words, why in ((("add", "a b"), "is no KIND/ID"), (("clear", "0/b"), "not in quarantine")):
+        for words, why in ((("add", "a b"), "is not KIND/ID"), (("clear", "0/b"), "not in quarantine")):
             code, _, err = fleet.run("quarantine", *words, "--coordinators", fleet.addresses)
             assert code == 1 and why in err, (words, code, err)
         fleet.tell("quarantine", "clear", "0/a%20b")

@@ -125,7 +125,7 @@ def ready_is_no_more_from_the_start_of_a_drain(binary):
             assert get(at[name], "/readyz")[::2] == (200, "ready\n")
         # Drained by an operator it is not ready from the start, and is again when that is taken back.
         fleet.tell("node", "drain", "n2")
-        until("it is drained", lambda: get(at["n2"], "/readyz")[2].startswith("it is drained, "))
+        until("it is drained", lambda: get(at["n2"], "/readyz")[2].startswith("the node is drained, "))
         fleet.tell("node", "drain", "n2", "cancel")
         until("it is ready", lambda: get(at["n2"], "/readyz")[0] == 200)
         fleet.settled(["n1", "n2"])
@@ -134,12 +134,12 @@ def ready_is_no_more_from_the_start_of_a_drain(binary):
         Resp(fleet.process("g1").resp).send(("CALL", busy, "hang"))
         until("it hangs", lambda: any(r["id"] == busy for r in fleet.ask("top", "--hot")))
         fleet.process("n2").kill(signal.SIGTERM)
-        until("it leaves", lambda: get(at["n2"], "/readyz")[2].startswith("it leaves, "))
+        until("it leaves", lambda: get(at["n2"], "/readyz")[2].startswith("the node is leaving, "))
         assert get(at["n2"], "/healthz")[0] == 200
         assert metrics(at["n2"])['ringhold_ready{role="node"}'] == 0
         # Nothing remote is asked for health: without coordinators a node is alive.
         fleet.process("c1").kill().wait()
-        until("it has no lease", lambda: get(at["n1"], "/readyz")[::2] == (503, "it has no lease\n"))
+        until("it has no lease", lambda: get(at["n1"], "/readyz")[::2] == (503, "the node has no lease\n"))
         assert get(at["n1"], "/healthz")[0] == 200
 
 
@@ -154,7 +154,7 @@ def a_page_of_the_web_is_not_answered(binary):
         for host in bad:
             for page in pages:
                 status, _, text = get(address, page, headers={"Host": host})
-                assert (status, text) == (421, "the Host is neither an address nor localhost\n"), (host, page, status, text)
+                assert (status, text) == (421, "the Host header is neither an address nor localhost\n"), (host, page, status, text)
         for host in (f"127.0.0.1:{port}", "127.0.0.1", "localhost", f"LocalHost:{port}", "[::1]:80", "[::1]", "10.0.0.7:80", ""):
             assert get(address, "/healthz", headers={"Host": host})[0] == 200, host
         assert metrics(address)['ringhold_admin_answers_total{code="421"}'] == len(bad) * len(pages)

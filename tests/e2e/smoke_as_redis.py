@@ -148,7 +148,7 @@ def what_is_over_a_limit_is_named_and_the_connection_goes_on(binary):
         for size in ((1 << 20) + 1, 3 << 20, 64 << 20):
             assert refused("SET", "a", "x" * size) == "ERR an argument has at most 1048576 bytes"
         assert refused("MSET", "a", "x" * 1000000, "b", "y" * 1000000, "c", "z" * 1000000).endswith("2097152 bytes")
-        assert refused("DEL", "a", *range(100000)).endswith("at most 2048 arguments behind its name")
+        assert refused("DEL", "a", *range(100000)).endswith("at most 2048 arguments after its name")
         assert refused("SET", "a", *["NX"] * 100).endswith("at most 64 words")
         assert "EX is not supported" in refused("SET", "a", "2", "EX", "10")
         assert "keepttl is not supported" in refused("SET", "a", "2", "keepttl").lower()

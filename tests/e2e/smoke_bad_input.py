@@ -59,12 +59,12 @@ def names_and_drains_that_cannot_be_are_refused(binary):
         refused(fleet, "node", "drain", "n7", *where, says="n7")
         refused(fleet, "node", "drain", "n1", *where, says="last")
         refused(fleet, "node", "remove", "n7", *where, says="n7")
-        refused(fleet, "node", "replace", "n1", "n1", *where, says="can't take its own place")
-        refused(fleet, "txn", "show", "12x", *where, says="no number")
+        refused(fleet, "node", "replace", "n1", "n1", *where, says="can't replace itself")
+        refused(fleet, "txn", "show", "12x", *where, says="is not a number")
         refused(fleet, "txn", "show", "99999999", *where, says="no transaction")
         twin = fleet.start("twin", ["node", "--name", "n1", "--join", fleet.addresses, "--listen", "127.0.0.1:0", "--data", fleet.data("twin")], ready=False)
         assert twin.wait() == 1
-        assert twin.log_has("taken by a live node"), twin.tail()
+        assert twin.log_has("belongs to a live node"), twin.tail()
         assert fleet.status()["nodes"][0]["state"] == "live"
 
 
@@ -73,7 +73,7 @@ def coordinators_with_another_list_refuse_each_other(binary):
         fleet.coordinators(3)
         fleet.leader()
         where = ["--coordinators", fleet.addresses]
-        refused(fleet, "coordinators", "remove", "1,2,3", *where, says="leave none")
+        refused(fleet, "coordinators", "remove", "1,2,3", *where, says="would remove all coordinators")
         third = fleet.processes[2]
         third.kill().wait()
         lie = fleet.peers.replace(str(fleet.ports[1]), str(free_port()))

@@ -103,10 +103,10 @@ def what_makes_no_sense_is_said(binary):
     with Fleet(binary) as fleet:
         for words, text in (
             (["nowhere"], "is not HOST:PORT"),
-            (["127.0.0.1:1", "--check", "all"], "is not none, echo or count"),
+            (["127.0.0.1:1", "--check", "all"], "is not one of none, echo, count"),
             (["127.0.0.1:1", "--keys", "/no/such/file"], "/no/such/file"),
             (["127.0.0.1:1", "--script", "/no/such/file"], "/no/such/file: can't be read"),
-            (["127.0.0.1:1", "--play", "login; dance"], "--play:1: no such thing to do: 'dance'"),
+            (["127.0.0.1:1", "--play", "login; dance"], "--play:1: unknown action: 'dance'"),
         ):
             code, _, err = fleet.run("bot", *words)
             assert code == 1 and text in err, (words, code, err)

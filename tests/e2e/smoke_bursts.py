@@ -81,7 +81,7 @@ def burst(binary, clients, count):
         for name in ("unknown", "timeout", "rejected", "overloaded"):
             assert after[name] == before[name], (name, after)
         # On a busy machine some are sent again for want of an answer, but not for a link that was full.
-        assert not node.log_has("it does not read what it is sent"), node.tail()
+        assert not node.log_has("the peer does not read what it is sent"), node.tail()
 
 
 def one_connection_asks_for_much(binary):

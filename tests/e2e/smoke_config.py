@@ -77,25 +77,25 @@ def what_is_wrong_is_named_with_its_place(binary):
     with tempfile.TemporaryDirectory() as folder:
         for text, why in (
             ("[node]\nname = a\nweigt = 2\n", ":3: weigt: unknown key"),
-            ("[node]\nname = a\nname = b\n", ":3: name: it is set twice"),
-            ("[node]\nname = a\nweight = 0\n", ":3: weight: it takes a whole number from 1"),
+            ("[node]\nname = a\nname = b\n", ":3: name: is set twice"),
+            ("[node]\nname = a\nweight = 0\n", ":3: weight: must be a whole number from 1"),
             ("[coordinator]\n\nlease = 3 hours\n", ":3: lease: it takes a time as"),
             ("[gateway]\nname = a\nname\n", ":3: neither [section] nor key = value"),
             ("[gatway]\nname = a\n", ":2: unknown section [gatway]"),
             ("name = a\n", ":1: unknown section []"),
-            ("", "no key in it"),
+            ("", "it sets no key"),
             ("[node]\nweight = 1\n", "--name is needed"),
             ("[coordinator]\nelection-ms = 60\nheartbeat-ms = 50\n", ":2, FILE:3: --election-ms must be at least"),
             ("[coordinator]\nlease = 3s\n\nsuspect = 3s\n", ":2, FILE:4: --lease 3000ms"),
             ("[coordinator]\npeers = 1=h:1,2=h:2,1=h:3\n", ":2: --peers: id 1 twice"),
             ("[coordinator]\npeers = 1=h:1,2=h:2,3=h:1\n", ":2: --peers: h:1 is both 1 and 3"),
-            ("[coordinator]\nmin-members = a=1\nmin-members = a=2\n", ":2: --min-members: role a is there twice"),
+            ("[coordinator]\nmin-members = a=1\nmin-members = a=2\n", ":2: --min-members: role a is given twice"),
             ("[gateway]\nthreads = 4\nmax-clients = 3\n", ":3: --max-clients: at least one for each"),
             ("[tls]\nca = /a\n[node]\nname = n\n", ":2: --link-ca, --link-certificate, --link-key: each needs"),
             ("[gateway]\nresp = 0.0.0.0:6380\n", ":2: --resp: 0.0.0.0:6380 is beyond loopback"),
             ("[node]\nname = n\nlisten = here\n", ":3: --listen: 'here' is not HOST:PORT"),
-            ("[gateway]\nframes = 127.0.0.1:7\nws = 127.0.0.1:7\n", ":2, FILE:3: --frames and --ws: both at 127.0.0.1:7"),
-            ("[coordinator]\npeers = 1=h:1,2=h:2\n", ":2: --peers: 2 coordinators; 1, 3 or 5 make sense"),
+            ("[gateway]\nframes = 127.0.0.1:7\nws = 127.0.0.1:7\n", ":2, FILE:3: --frames and --ws are both 127.0.0.1:7"),
+            ("[coordinator]\npeers = 1=h:1,2=h:2\n", ":2: --peers: 2 coordinators; a group has 1, 3 or 5"),
         ):
             path = written(folder, text)
             code, out, err = run(binary, "config", "check", path)
@@ -105,11 +105,11 @@ def what_is_wrong_is_named_with_its_place(binary):
         assert code == 1 and "can't read" in err, err
         path = written(folder, "[gateway]\nname = a\n")
         code, _, err = run(binary, "node", "--config", path, "--check-config")
-        assert code == 1 and "no key in a section [node]" in err, err
+        assert code == 1 and "section [node] sets no key" in err, err
     code, _, err = run(binary, "node", "--name", "a", "--check-config", RINGHOLD_NODE_WEIGT="2")
-    assert code == 1 and "RINGHOLD_NODE_WEIGT of the environment: unknown key" in err, err
+    assert code == 1 and "environment variable RINGHOLD_NODE_WEIGT: unknown key" in err, err
     code, _, err = run(binary, "node", "--name", "a", "--check-config", RINGHOLD_NODE_WEIGHT="many")
-    assert code == 1 and "RINGHOLD_NODE_WEIGHT of the environment: it takes a whole number" in err, err
+    assert code == 1 and "environment variable RINGHOLD_NODE_WEIGHT: must be a whole number" in err, err
     for words in (("config",), ("config", "check"), ("config", "check", "a", "b"), ("config", "mend")):
         code, out, err = run(binary, *words)
         assert code == 1 and err, (words, code, out, err)
@@ -189,7 +189,7 @@ def a_gateway_takes_over_what_it_can(binary):
         # Fine by itself, but not beside the number of threads that stays.
         written(fleet.folder, "[gateway]\nthreads = 1\nmax-clients = 1\n")
         said = hang_up(gateway, "reload_failed")
-        assert f"{path}:3: --max-clients: at least one for each of 3 threads, not 1" in said[0], said
+        assert f"{path}:3: --max-clients: must be at least one for each of 3 threads, not 1" in said[0], said
         assert limit_of(gateway, "maxclients") == 77 and figures(page) == (0, 1)
         # Who asks for less sees that he gets it.
         written(fleet.folder, "[gateway]\nthreads = 3\nlog-level = error\nmax-clients = 78\n")
@@ -221,9 +221,9 @@ def a_fault_changes_nothing(binary):
         fleet.settled(["n1"])
         for text, why in (
             ("[node]\nlog-level = debug\nweigt = 2\n", ":3: weigt: unknown key"),
-            ("[node]\nlog-level = loud\n", "--log-level: it takes error, warn, info or debug"),
-            ("[node]\nlinger-ms = 5\n", ":2: linger-ms: it takes a whole number from 100"),
-            ("[gateway]\n", "no key in a section [node]"),
+            ("[node]\nlog-level = loud\n", "--log-level: must be error, warn, info or debug"),
+            ("[node]\nlinger-ms = 5\n", ":2: linger-ms: must be a whole number from 100"),
+            ("[gateway]\n", "section [node] sets no key"),
         ):
             written(fleet.folder, text)
             said = hang_up(node, "reload_failed")

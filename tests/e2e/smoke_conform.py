@@ -17,8 +17,8 @@ PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "doc
 
 # Why a vector isn't played.
 SLOW, OPEN, KEYS = "it takes a while: --slow", "the gateway wants an auth", "the gateway wants no auth"
-WS, SESSION = "it is of WebSockets: ws://", "it takes an actor that takes a session: --id, --kind"
-SKYNET, LESS = "it is of skynet's frames: skynet://", "a frame of skynet's holds less"
+WS, SESSION = "needs a WebSocket: ws://", "needs an actor that takes a session: --id, --kind"
+SKYNET, LESS = "needs skynet's frames: skynet://", "a frame of skynet's holds less"
 
 
 def bare(text):
@@ -157,7 +157,7 @@ def what_does_it_wrong_fails(binary):
     with Fleet(binary) as fleet:
         for answer, vector, says in (
             (packets.packet(packets.PONG, b"y"), "a ping comes back as a pong", "wanted 04 000001 78; got 04 000001 79"),
-            (b"", "a ping comes back as a pong", "it closed the connection"),
+            (b"", "a ping comes back as a pong", "the gateway closed the connection"),
             (b"\4\0\0", "a ping comes back as a pong", "within a packet"),
             (kick, "a ping comes back as a pong", "got a kick with 100"),
             (kick + kick, "a packet of type 99", "wanted the end, and nothing before"),
@@ -212,7 +212,7 @@ def what_breaks_a_websockets_rules_fails(binary):
             (frame(websocket.BINARY, pong[:-1]), ping, "not exactly one packet"),
             (frame(websocket.TEXT, pong), ping, "neither of bytes nor of control"),
             (frame(websocket.BINARY, pong)[:-1], ping, "within a packet"),
-            (close, ping, "it closed the WebSocket with 1002"),
+            (close, ping, "the gateway closed the WebSocket with 1002"),
             (close + close, ping, "a frame behind its close"),
             (frame(websocket.BINARY, kick), unknown, "its code is 0"),
             (frame(websocket.BINARY, kick) + close, unknown, "wanted a close with 1000; its code is 1002"),

@@ -91,11 +91,11 @@ def a_deadline_takes_it_back(binary):
         fleet.tell("node", "drain", "n2")
         until("it is known whom it waits for", lambda: any(f"'{busy}'" in t["waiting_for"] for t in fleet.ask("txn", "list")))
         code, out, err = fleet.run(*words, "--deadline", "2")
-        assert code == 3 and "the drain is taken back" in err, (code, out, err)
+        assert code == 3 and "the drain is cancelled" in err, (code, out, err)
         assert f"waits for n2: actor '{busy}'" in err and "\033" not in err, err
         until("it has its share again", lambda: state(fleet, "n2") == ("live", 64) and not fleet.status()["planned"])
         code, _, err = fleet.run(*words, "--wait", "1")
-        assert code == 3 and "taken back" not in err, (code, err)
+        assert code == 3 and "cancelled" not in err, (code, err)
         code, _, err = fleet.run(*words, "--wait", "1", "--deadline", "1")
         assert code == 1 and "not both" in err, (code, err)
 

@@ -162,7 +162,7 @@ def a_gateway_speaks_for_itself(binary):
                 peer.records(REQUEST, record)
                 peer.ended()
         fleet.keeps_all()
-        assert fleet.process(name).running and fleet.process(name).log_has("it sent a record that does not decode")
+        assert fleet.process(name).running and fleet.process(name).log_has("it sent a record that can't be decoded")
 
 
 def whoever_answers_at_an_address_is_asked_for_its_name(binary):
@@ -185,7 +185,7 @@ def whoever_answers_at_an_address_is_asked_for_its_name(binary):
                 with listener.accept("node", "n3", incarnation=incarnation) as peer:
                     assert not peer.up and peer.ended(), "it is taken for n2"
             until("it is counted", lambda: fleet.refused("g1") + fleet.refused("n1") >= 3)
-        assert fleet.refused("g1") >= 1 and fleet.process("g1").log_count("not who was expected at this address") == 1
+        assert fleet.refused("g1") >= 1 and fleet.process("g1").log_count("the process at this address is not the expected one") == 1
         thread.join()
         assert all(value in (None, f"v{i}") for i, value in enumerate(asked)), asked
 

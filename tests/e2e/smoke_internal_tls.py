@@ -92,14 +92,14 @@ def who_has_no_good_certificate_is_refused_logged_and_counted(binary):
                 until(f"{what} is counted", lambda: refusals(page)[reason] > before)
                 assert refusals(page)[reason] == before + 1, (process.name, what)
             for reason, words in (
-                ("no_certificate", "it shows no certificate"),
+                ("no_certificate", "the peer sent no certificate"),
                 ("untrusted", "refusal=untrusted reason="),
                 ("expired", "certificate has expired"),
             ):
                 assert process.log_count(words) == 1, (process.name, reason, process.tail(20))
             assert process.log_has('address=127.0.0.1:'), process.tail()
             for claim in ("coordinator 1", "operator cli"):
-                assert process.log_count(f"certificate of gateway g1, hello of {claim}") == 1, process.tail(20)
+                assert process.log_count(f"the certificate is for gateway g1, the hello for {claim}") == 1, process.tail(20)
             # Without TLS, and by an older one.
             before = refusals(page)
             with socket.create_connection(("127.0.0.1", port), timeout=20) as plain:
@@ -110,7 +110,7 @@ def who_has_no_good_certificate_is_refused_logged_and_counted(binary):
             until("both are counted", lambda: refusals(page)["tls_handshake"] > before["tls_handshake"])
             after = refusals(page)
             assert after["plaintext"] == before["plaintext"] + 1
-            assert process.log_count("it speaks no TLS") == 1, process.tail(20)
+            assert process.log_count("the peer does not use TLS") == 1, process.tail(20)
         # And who is what it says is let in: a node of TLS's own words gets a hello back.
         got = talk(("127.0.0.1", port_of(node)), hello("ringhold", GATEWAY, "g1"), g1)
         assert b"n1" in got and b"certificate" not in got, got
@@ -168,7 +168,7 @@ def certificates_are_replaced_while_all_runs(binary):
         key = os.path.join(fleet.tls, "node-n1.key")
         os.chmod(key, 0o644)
         fleet.process("n1").kill(signal.SIGHUP)
-        until("n1 says so", lambda: fleet.process("n1").log_has("others may read or write it: chmod 600"))
+        until("n1 says so", lambda: fleet.process("n1").log_has("others may read or write the file: chmod 600"))
         assert redis("INCR", "a") == 4
         fleet.settled(["n1", "n2", "n3"])
 
@@ -222,11 +222,11 @@ def what_would_be_refused_does_not_start(binary):
         stem = fleet.certificate("gateway", "g1")
         node = ["node", "--name", "n1", "--check-config"]
         for words, why in (
-            (node + fleet.flags(stem), "it is of ringhold://ringhold/gateway/g1, and this is node n1"),
-            (node + fleet.flags(stem)[:4], "each needs the others"),
-            (node + ["--listen", "0.0.0.0:7501"], "beyond loopback, in the clear"),
-            (["status", *fleet.flags(stem)], "it is of ringhold://ringhold/gateway/g1, and this is operator cli"),
-            (["gateway", "--name", "g2", "--check-config", *fleet.flags(stem)], "and this is gateway g2"),
+            (node + fleet.flags(stem), "the certificate is for ringhold://ringhold/gateway/g1, but this is node n1"),
+            (node + fleet.flags(stem)[:4], "give all three or none"),
+            (node + ["--listen", "0.0.0.0:7501"], "beyond loopback, unencrypted"),
+            (["status", *fleet.flags(stem)], "the certificate is for ringhold://ringhold/gateway/g1, but this is operator cli"),
+            (["gateway", "--name", "g2", "--check-config", *fleet.flags(stem)], "but this is gateway g2"),
         ):
             code, out, err = Fleet.run(fleet, *words)
             assert code == 1 and why in err, (words, out, err)

@@ -179,7 +179,7 @@ def one_token_has_its_share_of_connections(binary, threads="1"):
         lines = [line for line, _ in came if line is not None]
         told = [why for line, why in came if line is None]
         assert 16 <= len(lines) <= 600 // 9 + 2 * int(threads), len(lines)
-        assert set(told) == {"this entity has its share of connections: the rest is for others"}, told
+        assert set(told) == {"this entity has used its share of connections: the rest is for others"}, told
         counts(gateway, refused_entity_share=len(told))
         all_are_answered(address, 100)
 
@@ -198,7 +198,7 @@ def one_address_leaves_room_for_others(binary):
             type_, body = client.wait(packets.HELLO_ACK, packets.GOAWAY)
             here.append(client)
             told = body[4:].decode() if type_ == packets.GOAWAY else None
-        assert told == "this address has its share of connections: the rest is for others", told
+        assert told == "this address has used its share of connections: the rest is for others", told
         assert 155 <= len(here) <= 161, len(here)
         counts(gateway, refused_address_share=1, refused_full=0)
         for _ in range(5):

@@ -61,7 +61,7 @@ def what_makes_no_sense_is_refused(binary):
         assert "unknown node" in refused(fleet, "ring", "--diff", "drain", "n9")
         assert "last node" in refused(fleet, "ring", "--diff", "drain", "n1")
         assert "there already" in refused(fleet, "ring", "--diff", "add", "n1")
-        assert "--diff is add" in refused(fleet, "ring", "--diff", "sink", "n1")
+        assert "--diff must be add" in refused(fleet, "ring", "--diff", "sink", "n1")
         assert "1 to 1000" in refused(fleet, "ring", "--diff", "weight", "n1", "1001")
         assert "WEIGHT" in refused(fleet, "ring", "--diff", "weight", "n1")
         assert "--diff" in refused(fleet, "ring", "n1")
@@ -88,12 +88,12 @@ def a_player_is_kicked_wherever_its_actor_lives(binary):
             assert client.closed()
             until("nobody is bound", lambda: fleet.run(*words, "--coordinators", fleet.addresses)[0] == 1)
         notes = [e for e in fleet.ask("events", "--limit", "1000") if e["command"] == "note"]
-        told = {e["subject"] for e in notes if e["why"] == "its session told to end, code 1077"}
+        told = {e["subject"] for e in notes if e["why"] == "its session was told to end, code 1077"}
         assert told == {"actor 0/alice", "actor 0/bob", "actor 0/carol", "actor 0/3/x"}, notes
         assert all(e["reason"] == "maintenance" and "@" in e["by"] for e in notes), notes
         err = refused(fleet, "kick", "nobody")
         assert "nobody has no session" in err, err
-        assert "no ID" in refused(fleet, "kick", "%")
+        assert "is not ID" in refused(fleet, "kick", "%")
         assert "1000" in refused(fleet, "kick", "alice", "--code", "3")
 
 
@@ -110,7 +110,7 @@ def a_request_is_followed_to_its_actor(binary):
         assert steps == [
             ("gateway", "g1", "sent"),
             ("node", owner, "ran"),
-            ("links", "-", "the rest, there and back"),
+            ("links", "-", "the rest, both ways"),
         ], steps
         assert way["outcome"] == "ok" and way["owner"] == owner, way
         assert sum(h["waited_us"] + h["ran_us"] for h in way["hops"]) == way["total_us"] > 0, way

@@ -101,7 +101,7 @@ def what_fails_stops_it_and_it_goes_on(binary):
         try:
             broken = f"test {{node}} != n2 && {machines.command}"
             code, out, err = rolling(fleet, "--command", broken)
-            assert code == 1 and "n2: the command ended with 1" in err, (code, out, err)
+            assert code == 1 and "n2: the command ended with exit code 1" in err, (code, out, err)
             assert machines.done == ["n1"], machines.done
             until("its drain is taken back", lambda: nodes(fleet)["n2"]["state"] == "live")
             fleet.settled(["n1", "n2", "n3"])
@@ -137,7 +137,7 @@ def it_tells_first_and_refuses_nonsense(binary):
         # What doesn't come back in time is told. It is empty already: its drain takes none of that time.
         fleet.tell("node", "drain", "n1", "--wait", "60")
         code, out, err = rolling(fleet, "n1", "--command", "true", "--deadline", "1")
-        assert code == 3 and "no new process of it" in err and "taken back" in err, (code, out, err)
+        assert code == 3 and "no new process of it" in err and "cancelled" in err, (code, out, err)
         until("it has its share again", lambda: nodes(fleet)["n1"]["state"] == "live")
 
 
@@ -163,7 +163,7 @@ def a_node_comes_and_one_takes_the_others_place(binary):
         code, _, err = fleet.run("node", "replace", "n1", "n5", *at)
         assert code == 1 and "unknown node" in err, (code, err)
         code, out, err = fleet.run("node", "add", "n9", "--command", "exit 7", *at)
-        assert code == 1 and "ended with 7" in err, (code, out, err)
+        assert code == 1 and "ended with exit code 7" in err, (code, out, err)
         code, out, err = fleet.run("node", "add", "n9", "--deadline", "1", *at)
         assert code == 3 and "n9 has not registered" in err, (code, out, err)
 

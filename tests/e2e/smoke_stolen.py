@@ -180,10 +180,10 @@ def texts_are_plain_and_links_of_a_name_bounded(binary):
         assert code == 1 and "n9?x" in err, (code, err)
         peers = [fleet.peer("gateway", "g1", "coordinator", incarnation=64 * i) for i in range(1, 129)]
         try:
-            assert [p.why for p in peers if not p.up] == ["it has as many links here as one process may have"], [p.why for p in peers]
+            assert [p.why for p in peers if not p.up] == ["the peer has as many links here as one process may have"], [p.why for p in peers]
             with urllib.request.urlopen(f"http://127.0.0.1:{fleet.pages[0]}/metrics", timeout=10) as page:
                 assert b'link_refusals_total{reason="too_many"} 1\n' in page.read()
-            assert c1.log_count("it has as many links") == 1
+            assert c1.log_count("the peer has as many links") == 1
             with fleet.peer("gateway", "g2", "coordinator") as other:
                 assert other.up, other.why
         finally:
@@ -224,17 +224,17 @@ def the_rows_of_what_a_stolen_certificate_can_do(binary):
                       "role": "jail", "kinds": [{"number": 9, "name": "guard"}]}  # which gives it nothing of n1's
             peer.control("register_", name="n1", **fields)
             told = peer.wait(lambda f: "reg_refused" in f.control).control["reg_refused"]
-            assert told["reason"] == "the name is not that of the link", told
+            assert told["reason"] == "the name is not the one that the link belongs to", told
             incarnation = peer.ask("register_", "reg_ok", name="n2", **fields)["incarnation"]
             until("n1 knows it", lambda: call(incarnation) == (0, b"sOK"))
         assert fleet.redis("GET", "player") == "robbed"
         # It may be nobody else, whatever its hello says.
         for role, name, to, certificate, why in (
-            ("node", "n2", "coordinator", ("node", "n1"), "certificate of node n1, hello of node n2"),
-            ("coordinator", "1", "node", ("node", "n1"), "certificate of node n1, hello of coordinator 1"),
-            ("cli", "eve", "coordinator", ("gateway", "g1"), "certificate of gateway g1, hello of operator eve"),
+            ("node", "n2", "coordinator", ("node", "n1"), "the certificate is for node n1, the hello for node n2"),
+            ("coordinator", "1", "node", ("node", "n1"), "the certificate is for node n1, the hello for coordinator 1"),
+            ("cli", "eve", "coordinator", ("gateway", "g1"), "the certificate is for gateway g1, the hello for operator eve"),
             ("cli", "eve", "node", ("operator", "tests"), "cli and node have no links with each other: ask a coordinator"),
-            ("gateway", "g1", "node", ("operator", "tests"), "certificate of operator tests, hello of gateway g1"),
+            ("gateway", "g1", "node", ("operator", "tests"), "the certificate is for operator tests, the hello for gateway g1"),
         ):
             with fleet.peer(role, name, to, certificate) as peer:
                 assert peer.ended() == why, peer.why

@@ -43,7 +43,7 @@ def a_node_whose_coordinators_are_gone_ends(binary):
         node = alone(fleet, "1s")
         until("its lease is over", lambda: node.log_has("lease_gated"))
         assert node.kill(signal.SIGTERM).wait() == 69, node.tail()
-        assert node.log_has("exit 69"), node.tail()
+        assert node.log_has("exit code 69"), node.tail()
         everything_is_saved(fleet, node)
 
 

@@ -48,7 +48,7 @@ def each_says_when_it_is_ready_and_that_it_lives(binary):
         fleet.ports = {1: fleet.port()}
         node = fleet.node("n1", env=heard["n1"].env, ready=False)
         until("it waits for a coordinator", lambda: node.log_has("no_coordinator"))
-        until("and says so", lambda: heard["n1"].status() == "it is not registered")
+        until("and says so", lambda: heard["n1"].status() == "the node is not registered")
         until("and lives", lambda: heard["n1"].has("WATCHDOG=1"))
         assert not heard["n1"].has("READY=1")
         fleet.coordinator(1, env=heard["c1"].env)
@@ -82,7 +82,7 @@ def a_drain_is_told_and_has_a_deadline(binary):
         assert node.log_has("drain was cut short"), node.tail()
         until("it stopped", lambda: systemd.has("STOPPING=1"))
         told = [s for s in systemd.lines() if s.startswith("STATUS=it leaves, ")]
-        assert told and told[0].split()[2] != "0" and told[0].endswith("vnodes are here still"), systemd.heard
+        assert told and told[0].split()[2] != "0" and told[0].endswith("vnodes are still here"), systemd.heard
         assert "WATCHDOG=1" not in systemd.heard, "nobody asked"
 
 

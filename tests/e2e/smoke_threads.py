@@ -85,7 +85,7 @@ def wrong_values_are_refused(binary):
             code, _, err = fleet.run("gateway", "--threads", value)
             assert (code, err) == (
                 1,
-                "ringhold gateway: --threads: it takes a whole number from 1 to 64\n",
+                "ringhold gateway: --threads: must be a whole number from 1 to 64\n",
             ), (code, err)
         code, _, err = fleet.run("gateway", "--threads", "4", "--in-flight", "3")
         assert code == 1 and "at least one for each of 4 threads" in err, (code, err)

@@ -263,10 +263,10 @@ def certificates_are_read_again(binary):
         assert subject(held[0].socket) == "first"
         # What is no pair changes nothing, and the log says which file and why.
         for odd, why in (
-                (lambda: shutil.copyfile(second_key, key), "it is not the certificate's key"),
-                (lambda: os.chmod(key, 0o644), "others may read or write it"),
+                (lambda: shutil.copyfile(second_key, key), "the key does not belong to the certificate"),
+                (lambda: os.chmod(key, 0o644), "others may read or write the file"),
                 (lambda: os.unlink(key), "No such file"),
-                (lambda: overwrite(chain, "no certificate\n"), "there is no certificate (PEM) in it")):
+                (lambda: overwrite(chain, "no certificate\n"), "the file contains no certificate (PEM)")):
             odd()
             gateway.kill(signal.SIGHUP)
             until(f"it says: {why}", lambda why=why: gateway.log_has(why))
@@ -338,11 +338,11 @@ def a_bad_pair_is_told_before_it_starts(binary):
         os.chmod(readable, 0o644)
         table = [
             ({"wss": "127.0.0.1:0"}, "these need it"),
-            ({"tls-cert": chain, "tls-key": key}, "is of --frames-tls"),
+            ({"tls-cert": chain, "tls-key": key}, "needs one of --frames-tls"),
             ({"wss": "127.0.0.1:0", "tls-cert": chain}, "one needs the other"),
-            ({"wss": "127.0.0.1:0", "tls-cert": chain, "tls-key": other}, "it is not the certificate's key"),
+            ({"wss": "127.0.0.1:0", "tls-cert": chain, "tls-key": other}, "the key does not belong to the certificate"),
             ({"wss": "127.0.0.1:0", "tls-cert": chain, "tls-key": readable}, "chmod 600"),
-            ({"wss": "127.0.0.1:0", "tls-cert": key, "tls-key": key}, "there is no certificate"),
+            ({"wss": "127.0.0.1:0", "tls-cert": key, "tls-key": key}, "contains no certificate"),
             ({"wss": "127.0.0.1:0", "tls-cert": chain, "tls-key": chain}, "it"),
             ({"wss": "127.0.0.1:0", "tls-cert": fleet.data("none"), "tls-key": key}, "No such file"),
             ({"wss": "0.0.0.0:0", "tls-cert": chain, "tls-key": key}, "beyond loopback"),

@@ -123,7 +123,7 @@ def an_object_of_another_abi_is_refused(binary):
         foreign = plugin(fleet, "foreign.so")
         code, _, err = fleet.run(*words, "--actor", foreign)
         assert code == 1 and len(err.splitlines()) == 1, err
-        assert foreign in err and "ABI 1" in err and "this is 2" in err, err
+        assert foreign in err and "ABI 1" in err and "this is ABI 2" in err, err
 
 
 main(
