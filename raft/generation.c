@@ -76,7 +76,7 @@ static const char *fault_of(const struct generation *now, const struct generatio
                "id";
     }
     if (!wish->linked) {
-        return "the coordinator does not answer: start it there with --join-group and this id";
+        return "no answer: start it there with --join-group and this id";
     }
     return wish->empty && wish->identity != 0
                ? NULL

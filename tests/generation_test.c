@@ -143,7 +143,7 @@ static void no_port(struct generation_wish *wish)
 static void who_is_not_there_or_not_empty_is_refused(void **state)
 {
     (void)state;
-    assert_non_null(strstr(fault_with(unlink_new), "the coordinator does not answer"));
+    assert_non_null(strstr(fault_with(unlink_new), "no answer: start it there"));
     assert_non_null(strstr(fault_with(fill_new), "waits to join"));
     assert_non_null(strstr(fault_with(unlink_old), "no majority"));
     assert_non_null(strstr(fault_with(forget_old), "never seen"));

@@ -61,7 +61,7 @@ def names_and_drains_that_cannot_be_are_refused(binary):
         refused(fleet, "node", "remove", "n7", *where, says="n7")
         refused(fleet, "node", "replace", "n1", "n1", *where, says="can't replace itself")
         refused(fleet, "txn", "show", "12x", *where, says="is not a number")
-        refused(fleet, "txn", "show", "99999999", *where, says="no transaction")
+        refused(fleet, "txn", "show", "99999999", *where, says="transaction 99999999 is unknown")
         twin = fleet.start("twin", ["node", "--name", "n1", "--join", fleet.addresses, "--listen", "127.0.0.1:0", "--data", fleet.data("twin")], ready=False)
         assert twin.wait() == 1
         assert twin.log_has("belongs to a live node"), twin.tail()

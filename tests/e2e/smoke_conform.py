@@ -16,7 +16,7 @@ PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "doc
 
 
 # Why a vector isn't played.
-SLOW, OPEN, KEYS = "it takes a while: --slow", "the gateway wants an auth", "the gateway wants no auth"
+SLOW, OPEN, KEYS = "takes minutes: --slow", "the gateway asks for a token", "the gateway asks for no token"
 WS, SESSION = "needs a WebSocket: ws://", "needs an actor that takes a session: --id, --kind"
 SKYNET, LESS = "needs skynet's frames: skynet://", "a frame of skynet's holds less"
 

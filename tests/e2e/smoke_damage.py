@@ -102,7 +102,7 @@ def outcome(fleet, words):
 def said(code, text, folder, what):
     assert code is not None and code > 0, (what, code, text)
     assert folder in text, (what, text)
-    remedies = ("recover", "remedy=", "give this user", "point --data", "stop it first")
+    remedies = ("recover", "remedy=", "give this user", "point --data", "stop that process first")
     assert any(word in text for word in remedies), (what, text)
 
 
@@ -338,7 +338,7 @@ def a_new_nodes_full_disk_leaves_a_folder_that_starts(binary):
         words = [binary, "node", "--name", "n1", "--data", folder, "--join", fleet.addresses]
         done = subprocess.run(["prlimit", "--fsize=6000", *words], capture_output=True, text=True, timeout=60)
         assert done.returncode == 1, done
-        assert f"{folder}/number: can't make it" in done.stderr and "No space left" in done.stderr, done.stderr
+        assert f"{folder}/number: can't create it" in done.stderr and "No space left" in done.stderr, done.stderr
         fleet.node("n1")  # there is room again
         fleet.settled(["n1"])
 

@@ -196,7 +196,7 @@ def coordinators_join_by_certificates_of_their_own(binary):
         code, _, err = fleet.run(
             "coordinators", "add", wish, "--coordinators", fleet.addresses, "--cluster", fleet.cluster
         )
-        assert code == 1 and "coordinator 3: it does not answer" in err, (code, err)
+        assert code == 1 and "coordinator 3: no answer" in err, (code, err)
         impostor.kill().wait()
         join(3)
         fleet.tell("coordinators", "add", wish)

@@ -59,8 +59,8 @@ def what_makes_no_sense_is_refused(binary):
     with Fleet(binary) as fleet:
         started(fleet, "n1")
         assert "unknown node" in refused(fleet, "ring", "--diff", "drain", "n9")
-        assert "last node" in refused(fleet, "ring", "--diff", "drain", "n1")
-        assert "there already" in refused(fleet, "ring", "--diff", "add", "n1")
+        assert "is the last one" in refused(fleet, "ring", "--diff", "drain", "n1")
+        assert "exists already" in refused(fleet, "ring", "--diff", "add", "n1")
         assert "--diff must be add" in refused(fleet, "ring", "--diff", "sink", "n1")
         assert "1 to 1000" in refused(fleet, "ring", "--diff", "weight", "n1", "1001")
         assert "WEIGHT" in refused(fleet, "ring", "--diff", "weight", "n1")

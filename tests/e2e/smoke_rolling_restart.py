@@ -127,7 +127,7 @@ def it_tells_first_and_refuses_nonsense(binary):
         assert nodes(fleet)["n1"]["incarnation"] == before["n1"]["incarnation"]
         for words, what in (
             ((), "--command"),
-            (("--command", "x {slot}"), "{slot} is none"),
+            (("--command", "x {slot}"), "{slot} is not {node}"),
             (("--command", "x", "n9"), "unknown node"),
             (("--command", "x", "--since", "1x"), "--since"),
             (("--command", "x", "--systemd"), "--command"),

@@ -81,8 +81,8 @@ def a_drain_is_told_and_has_a_deadline(binary):
         assert node.wait() == 128 + signal.SIGTERM
         assert node.log_has("drain was cut short"), node.tail()
         until("it stopped", lambda: systemd.has("STOPPING=1"))
-        told = [s for s in systemd.lines() if s.startswith("STATUS=it leaves, ")]
-        assert told and told[0].split()[2] != "0" and told[0].endswith("vnodes are still here"), systemd.heard
+        told = [s for s in systemd.lines() if s.startswith("STATUS=the node is leaving, ")]
+        assert told and told[0].split()[4] != "0" and told[0].endswith("vnodes are still here"), systemd.heard
         assert "WATCHDOG=1" not in systemd.heard, "nobody asked"
 
 

@@ -337,7 +337,7 @@ def a_bad_pair_is_told_before_it_starts(binary):
         shutil.copyfile(key, readable)
         os.chmod(readable, 0o644)
         table = [
-            ({"wss": "127.0.0.1:0"}, "these need it"),
+            ({"wss": "127.0.0.1:0"}, "these need --tls-cert"),
             ({"tls-cert": chain, "tls-key": key}, "needs one of --frames-tls"),
             ({"wss": "127.0.0.1:0", "tls-cert": chain}, "one needs the other"),
             ({"wss": "127.0.0.1:0", "tls-cert": chain, "tls-key": other}, "the key does not belong to the certificate"),
