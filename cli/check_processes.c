@@ -133,7 +133,7 @@ static void find_other_version(const Rh__AdminReply *ref, const Rh__InspectAnswe
                  p->version,
                  ref->version);
     if (p->version > ref->version) {
-        finding_todo(f, "the coordinators lost committed state: docs/recovery.md");
+        finding_todo(f, "the coordinators went back to an older state: docs/recovery.md");
         f->plan.repair = REPAIR_NONE;
     }
 }
@@ -302,7 +302,8 @@ static void find_disk(const Rh__AdminReply *ref, const Rh__InspectAnswer *p, str
     finding_mark(f, "%" PRIu64 " %" PRIu64, p->disk_era, top);
     finding_what(f,
                  "node %s has seen number %" PRIu64 " of era %" PRIu64
-                 "; the coordinators are at %" PRIu64 " of %" PRIu64 ": they lost committed state",
+                 "; the coordinators are at %" PRIu64 " of %" PRIu64
+                 ": they went back to an older state",
                  p->name,
                  top,
                  p->disk_era,

@@ -155,8 +155,8 @@ static bool database_went_back(struct coordinator *c, const struct peer *peer,
     }
     (void)snprintf(reason,
                    sizeof reason,
-                   "the coordinators lost committed state: number %" PRIu64 " of era %" PRIu64
-                   ", the node has seen %" PRIu64 " of era %" PRIu64
+                   "the coordinators went back to an older state: number %" PRIu64
+                   " of era %" PRIu64 ", the node has seen %" PRIu64 " of era %" PRIu64
                    "; stop the coordinators and restore again: ringhold recover restore ... "
                    "--era-above %" PRIu64 " (docs/recovery.md#went-back)",
                    c->state->number,
