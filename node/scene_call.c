@@ -92,19 +92,19 @@ static const char *reason_of(int status)
     case RH_FAILED:
         return "ERR the actor gave no reason";
     case RH_TIMEOUT:
-        return "TIMEOUT no answer in time; it may have run, at most once";
+        return "TIMEOUT no answer in time; the call may have run, at most once";
     case RH_REJECTED:
-        return "REJECTED no owner in time; it did not run";
+        return "REJECTED no owner in time; the call did not run";
     case RH_NO_KIND:
         return "NOKIND no node hosts that kind";
     case RH_OVERLOADED:
-        return "OVERLOADED it did not run";
+        return "OVERLOADED the call did not run";
     case RH_QUARANTINED:
-        return "QUARANTINED the actor killed processes; it did not run";
+        return "QUARANTINED the actor killed its node's process repeatedly; the call did not run";
     case RH_DEADLOCK:
-        return "DEADLOCK it waits for the answer of this one; it did not run";
+        return "DEADLOCK the actor waits for the caller's answer; the call did not run";
     default:
-        return "UNKNOWN outcome: it may have run, at most once";
+        return "UNKNOWN outcome: the call may have run, at most once";
     }
 }
 
