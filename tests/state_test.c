@@ -266,7 +266,8 @@ static void a_merge_conflicts_by_both_its_vnodes(void **state)
     assert_true(r.accepted);
     state_result_fini(&r);
     txn = begin_move(&s, 8, 2); // a part goes away while it is to be one with its neighbour
-    expect_refused(begin(&s, &merge[0], 1), "it touches a vnode of a pending transaction");
+    expect_refused(begin(&s, &merge[0], 1),
+                   "the transaction touches a vnode of a pending transaction");
     assert_int_not_equal(stamp_of(begin(&s, &merge[1], 1)), 0);
     assert_int_equal(begin_move(&s, 9, 2), 0);
     assert_int_equal(begin_move(&s, 1, 2), 0);
