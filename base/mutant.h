@@ -114,10 +114,11 @@
 /* Of what a coordinator promises: tests/coordinator_story_test.c --mutants. */
 #define MUTANT_PROMISE_LIST(X) X(M_OLDCOPY, "a leader goes on though nodes know more than it")
 
-/* Of who sends what to a node: tests/host_story_test.c --mutants. */
+/* Of one node, and of who sends what to it: tests/host_story_test.c --mutants. */
 #define MUTANT_IDENTITY_LIST(X)                                       \
     X(M_NAME, "whoever says an incarnation is it, whatever its name") \
-    X(M_ANYSOURCE, "state of a transaction is taken from any link")
+    X(M_ANYSOURCE, "state of a transaction is taken from any link")   \
+    X(M_LISTEDPART, "what was listed in part and came warm is not listed")
 
 /* Of clients' sessions: tests/session_walk_test.c --mutants, and the simulator. */
 #define MUTANT_SESSION_LIST(X)                                                     \

@@ -498,8 +498,9 @@ struct rh_actor_ops {
      * called once the node knows that it was fenced. May finish later. */
     int (*flush)(struct rh_actor *actor, void *instance, enum rh_why why, uint64_t fence);
     /* Remembered kind: tell the ids that must be alive without being asked. Called on a thread of
-     * its own (may block) at the start and when this node became owner of ids by a crash; ids that
-     * live elsewhere are ignored. Anything but RH_OK: asked again a second later. */
+     * its own (may block) at the start, when this node became owner of ids by a crash, within a
+     * minute of a hand-over of ids that were another's by one, and every ten minutes; ids that live
+     * elsewhere are ignored. Anything but RH_OK: asked again a second later. */
     int (*list)(void *shared, struct rh_ids *out);
     uint32_t mailbox;   /* messages that may wait for one actor; 0 = 1024; then OVERLOADED */
     uint32_t idle_ms;   /* not asked for so long it is ended; 0 = 600000; UINT32_MAX = never */

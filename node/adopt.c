@@ -46,6 +46,8 @@ static bool mark_places(struct host *h, struct span at)
         if (h->place[c].mine && !mine) {
             h->place[c].gave_us = h->now_us;
             lost = true;
+        } else if (!h->place[c].mine && mine) {
+            wake_came(h, c);
         }
         h->place[c].mine = mine;
     }

@@ -93,6 +93,9 @@ struct wake {
     uint64_t paced_us;         /* when it was reckoned */
     uint64_t list_us;          /* next LIST that nothing asks for */
     uint64_t listed_cold;      /* greatest cold stamp of my vnodes at the last LIST */
+    uint64_t aged_us;          /* when the next two are taken anew */
+    uint64_t seen_cold;        /* greatest cold stamp of all vnodes then … */
+    uint64_t old_cold;         /* … and the time before: who owned them has long listed them */
     bool lost;                 /* there was no room for some: ask again */
 };
 
@@ -497,6 +500,8 @@ void wake_unlist(struct host *h, struct actor *a);
 bool wake_has_more(const struct host *h);
 void wake_go_on(struct host *h);
 void wake_tick(struct host *h);
+/* The cell was not mine, and is. */
+void wake_came(struct host *h, uint32_t cell);
 /* The configuration changed: did ids come to me cold? */
 void wake_adopt(struct host *h);
 

@@ -22,6 +22,7 @@
 enum {
     SECOND_US = 1000000,
     LIST_AGAIN_US = 600 * SECOND_US, /* ids that got lost on the way, or came by another door */
+    LIST_SOON_US = 60 * SECOND_US,   /* ids that came warm, perhaps in the midst of a list */
     ARRIVED_AT_ONCE = 64,            /* of those handed over, in one step */
     LATE_AT_ONCE = 1000,
 };
@@ -49,7 +50,7 @@ void wake_forget(struct wake *w)
         mem_free(CONTAINER_OF(link, struct late, link));
         w->count--;
     }
-    w->listed_cold = 0;
+    w->listed_cold = w->seen_cold = w->old_cold = 0;
     w->lost = false;
 }
 
@@ -188,18 +189,37 @@ static void ask_list(struct host *h)
     }
 }
 
-void wake_adopt(struct host *h)
+/* The greatest cold stamp of a node's vnodes; of all for RING_NODE_NONE. */
+static uint64_t greatest_cold(const struct ring *ring, uint16_t slot)
 {
-    const struct ring *ring = &h->view.ring;
-    uint64_t cold = h->wake.listed_cold;
+    uint64_t cold = 0;
 
     for (uint32_t i = 0; i < ring->vnode_count; i++) {
-        if (ring->vnode[i].owner == h->slot && ring->vnode[i].cold > cold) {
+        if ((slot == RING_NODE_NONE || ring->vnode[i].owner == slot) &&
+            ring->vnode[i].cold > cold) {
             cold = ring->vnode[i].cold;
         }
     }
-    // A vnode that came warm, but was another's by a crash not long ago: it may have listed in
-    // part.
+    return cold;
+}
+
+/* It was another's by a crash not long ago: that one may have listed it in part, whatever I have
+ * listed since. Soon, not at once: it seldom comes alone. */
+void wake_came(struct host *h, uint32_t cell)
+{
+    struct wake *w = &h->wake;
+    const struct ring *ring = &h->view.ring;
+    const struct ring_vnode *v = ring_find(ring, ring_hit_vnode(ring->cell[cell]));
+
+    if (v->cold > w->old_cold && w->list_us > h->now_us + LIST_SOON_US && !mutant(M_LISTEDPART)) {
+        w->list_us = h->now_us + LIST_SOON_US;
+    }
+}
+
+void wake_adopt(struct host *h)
+{
+    const uint64_t cold = greatest_cold(&h->view.ring, h->slot);
+
     if (cold > h->wake.listed_cold) {
         h->wake.listed_cold = cold;
         ask_list(h);
@@ -220,6 +240,11 @@ void wake_tick(struct host *h)
     const uint64_t before = h->woken;
     start_some(h, &w->wanted, w->credit / SECOND_US);
     w->credit -= (h->woken - before) * SECOND_US;
+    if (h->now_us >= w->aged_us) {
+        w->aged_us = h->now_us + LIST_AGAIN_US;
+        w->old_cold = w->seen_cold;
+        w->seen_cold = greatest_cold(&h->view.ring, RING_NODE_NONE);
+    }
     if (h->life == LIFE_SERVING && ((w->lost && actor_list_front(&h->actors, &w->wanted) == NULL) ||
                                     h->now_us >= w->list_us)) {
         ask_list(h);

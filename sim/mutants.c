@@ -133,6 +133,7 @@ static const struct {
     {"M_OLDCOPY", "no old copy is put back here: tests/coordinator_story_test.c plants it"},
     {"M_NAME", "nobody lies about itself here: tests/host_story_test.c plants it"},
     {"M_ANYSOURCE", "nobody lies about itself here: tests/host_story_test.c plants it"},
+    {"M_LISTEDPART", "a list is seldom cut short here: tests/host_story_test.c plants it"},
     {"M_CASTPASS", "no broadcast waits for the few members here: the test of casts plants it"},
     {"M_CASTEDGE", "no broadcast pauses, likewise: the test of casts plants it"},
     {"M_EACHOTHER",
