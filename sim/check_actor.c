@@ -60,8 +60,10 @@ void check_activate(struct fleet *f, struct instance *i, bool has_state)
 {
     struct entity *e = i->entity;
 
-    // It was given away while its process stood still: it must do nothing.
-    if (f->lease_us > 0 && node_is_gated(f, i->node) && !check_owns(f, i->node, e)) {
+    // It was given away while its process stood still: it must do nothing. So must one of the era
+    // before, though a restored ring says again that its vnode is that node's.
+    if (f->lease_us > 0 && node_is_gated(f, i->node) &&
+        (is_elder(f, i->node) || !check_owns(f, i->node, e))) {
         i->deposed = true;
         return;
     }

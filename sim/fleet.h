@@ -602,8 +602,9 @@ void clients_probe(struct fleet *f);
 
 void operator_start(struct fleet *f);
 void operator_drain(struct fleet *f, struct sim_node *n, bool cancel);
-/* The coordinators know less than they did: what is drained and what is not is said again. */
-void operator_restored(struct fleet *f);
+/* The coordinators know less than they did, or did when the node was not there: whether it is
+ * drained is said again. */
+void operator_looks(struct fleet *f, struct sim_node *n);
 void operator_message(struct fleet *f, const Rh__Control *message);
 
 #endif

@@ -307,7 +307,9 @@ static void on_restore(void *context, const struct world_event *event)
                   (unsigned long long)f->raft.truth.view.era);
             f->restores++;
             check_restored(f);
-            operator_restored(f);
+            for (unsigned i = 0; i < f->nodes; i++) {
+                operator_looks(f, &f->node[i]);
+            }
         }
     }
     again(f, f->faults.restore_us, on_restore);
@@ -389,6 +391,7 @@ static void change(struct fleet *f, struct sim_node *n)
         n->weight = (uint32_t)world_between(&f->world, 1, 3);
         n->leaving = false;
         node_start(f, n);
+        operator_looks(f, n); // a restore while it was gone may have brought an old drain back
     } else if (n->core == NULL) {
         n->weight = (uint32_t)world_between(&f->world, 1, 3); // of its next start
     } else if (n->leaving) {

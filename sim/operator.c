@@ -72,15 +72,12 @@ void operator_drain(struct fleet *f, struct sim_node *n, bool cancel)
     try_later(f, &(struct world_event){.a = (uint64_t)(n - f->node), .b = n->wish}, 0);
 }
 
-void operator_restored(struct fleet *f)
+void operator_looks(struct fleet *f, struct sim_node *n)
 {
-    for (unsigned i = 0; i < f->nodes; i++) {
-        struct sim_node *n = &f->node[i];
-        const struct view_member *m = view_member_named(&f->raft.truth.view, n->process.name);
+    const struct view_member *m = view_member_named(&f->raft.truth.view, n->process.name);
 
-        if (m != NULL && m->leaving != n->leaving && !n->stopping && n->wish == 0) {
-            operator_drain(f, n, !n->leaving);
-        }
+    if (m != NULL && m->leaving != n->leaving && !n->stopping && n->wish == 0) {
+        operator_drain(f, n, !n->leaving);
     }
 }
 
