@@ -79,7 +79,8 @@
     X(M_UNFOUNDED, "a generation begins before it is on the disk")                    \
     X(M_BACKUPLEASE, "a restored group waits for leases as its backup knows them")    \
     X(M_OLDFOLDER, "an old copy of a folder proves its former process dead")          \
-    X(M_KEEPLINKS, "who stood still reads what lay in its sockets meanwhile")
+    X(M_KEEPLINKS, "who stood still reads what lay in its sockets meanwhile")         \
+    X(M_KEPTLATE, "what was kept until a lease came is run however late")
 
 /* Of what is on a disk: the simulator, over shipped files. */
 #define MUTANT_STORAGE_LIST(X)                                                       \

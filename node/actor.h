@@ -59,7 +59,9 @@ struct running {
     uint64_t session;
     uint64_t seq;
     uint64_t peer;
-    struct order *order; /* where its answer will be saved; NULL = it is a turn */
+    uint64_t before;      /* the order's last, before it */
+    uint64_t deadline_us; /* kept at the gate until then, it is not run */
+    struct order *order;  /* where its answer will be saved; NULL = it is a turn */
     uint32_t epoch;
     uint8_t copy; /* the last that came: it is answered */
     bool read;

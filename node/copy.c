@@ -17,6 +17,9 @@ static void attach(struct host *h, struct running *running, struct arrival *in)
 {
     const struct request_record *r = in->r;
 
+    if (in->deadline_us > running->deadline_us) {
+        running->deadline_us = in->deadline_us;
+    }
     if (r->session_epoch > running->epoch ||
         (r->session_epoch == running->epoch && r->copy > running->copy)) {
         running->gateway = r->gateway;

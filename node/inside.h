@@ -430,6 +430,8 @@ void actor_end(struct host *h, struct actor *a, enum actor_state state);
 void run_on_poke(struct host *h, struct actor *a);
 void run_on_activated(struct host *h, struct actor *a, enum err error);
 void run_on_ran(struct host *h, const struct host_event *event);
+/* What it was to run was not begun, and its time is over. */
+void run_expire(struct host *h, struct actor *a);
 
 /* ---- life.c ---- */
 

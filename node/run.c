@@ -133,6 +133,7 @@ static void run(struct host *h, struct actor *a, struct order *found, const stru
     ASSERT(a->state == ACTOR_IDLE && a->live);
     ASSERT(tenure_may_start(h)); // hole 30
     ASSERT(may_run(order, r) && !order->running);
+    const uint64_t before = order->last;
     order->last = r->seq > order->last ? r->seq : order->last;
     struct busy *busy = actor_begin(h, a, ACTOR_RUNNING);
     busy->running = (struct running){
@@ -141,6 +142,8 @@ static void run(struct host *h, struct actor *a, struct order *found, const stru
         .session = r->session,
         .seq = r->seq,
         .peer = in->peer,
+        .before = before,
+        .deadline_us = in->deadline_us,
         .order = order,
         .epoch = r->session_epoch,
         .copy = r->copy,
@@ -479,6 +482,33 @@ void run_on_ran(struct host *h, const struct host_event *event)
     } else {
         actor_proceed(h, a);
     }
+}
+
+void run_expire(struct host *h, struct actor *a)
+{
+    struct running *running = &a->busy->running;
+    struct order *order = running->order;
+    const struct answer_record answer = {
+        .gateway = running->gateway,
+        .session = running->session,
+        .seq = running->seq,
+        .version = h->view.ring.version,
+        .code = ANSWER_EXPIRED,
+        .copy = running->copy,
+    };
+
+    order->last = running->before; // it did not run
+    order->running = false;
+    running->order = NULL;
+    h->running--;
+    h->finished++;
+    h->dropped_expired++;
+    admit_send_answer(h, running->peer, &answer);
+    actor_end(h, a, ACTOR_IDLE);
+    if (actor_early(a) > 0) {
+        wake_early(h, a, order);
+    }
+    actor_proceed(h, a);
 }
 
 void run_on_activated(struct host *h, struct actor *a, enum err error)

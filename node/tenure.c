@@ -89,23 +89,44 @@ bool tenure_may_start(const struct host *h)
 
 /* ---- judging ---- */
 
+/* Its client was told long ago that nobody ran it. */
+static bool is_overdue(const struct host *h, const struct kept *k)
+{
+    const struct actor *a = k->effect.actor;
+
+    return k->effect.type == HOST_RUN && a->busy->running.order != NULL &&
+           h->now_us >= a->busy->running.deadline_us && !mutant(M_KEPTLATE);
+}
+
 /* What was kept and may be done now goes before anything new. */
 static void reopen(struct host *h)
 {
     struct list_link *next = NULL;
+    struct list overdue;
 
+    list_init(&overdue);
     for (struct list_link *l = list_front(&h->gate.kept); l != NULL; l = next) {
         struct kept *k = CONTAINER_OF(l, struct kept, link);
 
         next = list_next(&h->gate.kept, l);
         if (h->now_us < host_limit_us(h, k->effect.type)) {
+            gate_take(&h->gate, k);
+            if (is_overdue(h, k)) {
+                list_push_back(&overdue, &k->link);
+                continue;
+            }
             struct host_effect *e = host_emit(h, k->effect.type);
 
             *e = k->effect;
             host_emit_bytes(h, e, bytes_of(k->data, k->size));
-            gate_take(&h->gate, k);
             mem_free(k);
         }
+    }
+    for (struct list_link *l = NULL; (l = list_pop_front(&overdue)) != NULL;) {
+        struct kept *k = CONTAINER_OF(l, struct kept, link);
+
+        run_expire(h, k->effect.actor);
+        mem_free(k);
     }
 }
 
