@@ -13,8 +13,9 @@
  *     store        each write the store takes knows all that stand before it       check_actor.c
  *     answer       K3: OK = ran once; REJECTED = never ran; one answer each        check_answer.c
  *     spurious     K11: UNKNOWN, TIMEOUT, REJECTED only for a cause                check_answer.c
- *     late         hole 63: no answer of an owner that the gateway knows is fenced  check_answer.c
- *     hops         K10: a request is passed on at most once a version              check_view.c
+ *     overdue      nothing is run long after its time, or after its client gave it up
+ * check_answer.c late         hole 63: no answer of an owner that the gateway knows is fenced
+ * check_answer.c hops         K10: a request is passed on at most once a version check_view.c
  *     register     an incarnation is never reused                                  check_view.c
  *     agreement    K5: views go up, equal version = equal digest, one outcome      check_view.c
  *     hold         K7: a hold ends soon after its transaction is over              check_quiet.c
@@ -130,10 +131,11 @@ struct ask {
     unsigned deaths; /* processes that died while they ran it */
     unsigned runs;
     uint64_t sent_us;
-    uint64_t busy_us; /* entity_busy_us() at the send */
-    uint64_t held_us; /* entity_held_us() likewise */
-    uint64_t ttl_us;  /* its time, by the clock of who sees it through */
-    uint64_t nodes;   /* bits of those that a copy was sent to, or came to */
+    uint64_t busy_us;  /* entity_busy_us() at the send */
+    uint64_t held_us;  /* entity_held_us() likewise */
+    uint64_t given_us; /* when a gateway took it last */
+    uint64_t ttl_us;   /* its time, by the clock of who sees it through */
+    uint64_t nodes;    /* bits of those that a copy was sent to, or came to */
     uint64_t answered_us;
     uint64_t ran_us; /* last */
     bool ran_void;   /* at an owner that was one no more */
@@ -204,6 +206,8 @@ void check_activate(struct fleet *f, struct instance *i, bool has_state);
 void check_unfreeze(struct fleet *f, struct instance *i);
 void check_freeze(struct fleet *f, struct instance *i);
 void check_discard(struct fleet *f, struct instance *i);
+/* A node decides to run it. */
+void check_in_time(struct fleet *f, const struct sim_node *n, uint64_t uid);
 void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid);
 void check_run_end(struct fleet *f, struct instance *i, uint64_t uid);
 /* The store takes `uid` after `base`: what the writer knew. */

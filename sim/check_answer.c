@@ -228,6 +228,30 @@ static void take_reply(struct fleet *f, uint64_t uid, enum reply_code code, stru
     f->ledger.answers[code]++;
 }
 
+/* A gateway's link and one between nodes may each hold it back for T_conn, and the clocks of both
+ * ends differ. */
+void check_in_time(struct fleet *f, const struct sim_node *n, uint64_t uid)
+{
+    enum { LINKS = 2 };
+    const struct ask *a = ledger_find(f, uid);
+
+    if (a == NULL || f->profile == PROFILE_CLOCKS) {
+        return;
+    }
+    const bool told = a->answered && a->code == REPLY_TIMEOUT;
+    const uint64_t end_us = a->given_us + a->ttl_us + a->ttl_us / 8;
+    const uint64_t due_us = told && a->answered_us < end_us ? a->answered_us : end_us;
+
+    if (f->world.now_us > due_us + LINKS * (uint64_t)HOST_CONN_MS * 1000) {
+        world_violate(&f->world,
+                      "overdue",
+                      "%s runs request %llu %llu ms after its time, or its client's word of it",
+                      n->process.name,
+                      (unsigned long long)uid,
+                      (unsigned long long)(f->world.now_us - due_us) / 1000);
+    }
+}
+
 void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t ticket, enum reply_code code,
                  struct bytes body)
 {

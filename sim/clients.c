@@ -160,6 +160,7 @@ static void on_resume(void *context, const struct world_event *event)
             return;
         }
         a->resumed = true;
+        a->given_us = f->world.now_us;
         a->view = view < a->view ? view : a->view; // copies of the former one may be on their way
         give(f, g, s, s->asked.uid[i], true);
     }

@@ -134,6 +134,7 @@ uint64_t ledger_ask(struct fleet *f, struct session *s, size_t entity, bool fore
         .seq = foreign ? 0 : ++s->sent[entity],
         .foreign = foreign,
         .sent_us = f->world.now_us,
+        .given_us = f->world.now_us,
         .busy_us = entity_busy_us(f, &l->entity[entity]),
         .held_us = entity_held_us(f, &l->entity[entity]),
         .ttl_us = (uint64_t)f->deadline_ms * 1000,

@@ -103,6 +103,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_LEASELOST] = PROFILE_LEASE,
         [M_ERALOST] = PROFILE_RESTORE,
         [M_KEEPLINKS] = PROFILE_PAUSES,
+        [M_KEPTLATE] = PROFILE_PAUSES,
         [M_LOGSYNC] = PROFILE_COORDINATORS,
         [M_TAILFIRST] = PROFILE_COORDINATORS,
         [M_BACKUPLEASE] = PROFILE_RESTORE,

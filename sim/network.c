@@ -339,7 +339,7 @@ void network_resume(struct network *n, struct process *p, uint64_t gap_us)
     for (size_t i = 0; stall_is_stale(gap_us, SILENCE_US) && i < n->end_count; i++) {
         struct net_end *end = n->end[i];
 
-        if (end->me == p && end->my_life == p->life && end->up && !end->deaf) {
+        if (end->me == p && end->my_life == p->life && !end->deaf) {
             end->deaf = true;
             n->stale++;
             if (!end->link->broken) {

@@ -419,6 +419,23 @@ void node_go_on(struct fleet *f, struct sim_node *n)
     }
 }
 
+/* What the step decided to run, in time. */
+static void look_at_runs(struct fleet *f, const struct sim_node *n)
+{
+    for (size_t i = 0; i < n->out.count; i++) {
+        const struct host_effect *e = &n->out.item[i];
+
+        if (e->type == HOST_RUN && actor_kind(e->actor) != FLEET_KIND_HERO &&
+            actor_kind(e->actor) != FLEET_KIND_LONER) {
+            const struct bytes body = {n->out.bytes.data + e->at, e->size};
+            const struct bytes asked = node_called(f, e, body);
+            struct reader in = {.at = asked.data, .left = asked.size};
+
+            check_in_time(f, n, get_u64(&in));
+        }
+    }
+}
+
 void node_step(struct fleet *f, struct sim_node *n, struct host_event event)
 {
     if (n->core == NULL) {
@@ -432,6 +449,7 @@ void node_step(struct fleet *f, struct sim_node *n, struct host_event event)
     host_step(n->core, &event, &n->out);
     check_view(f, n->process.name, host_view(n->core), &n->seen);
     poison_stepped(f, n);
+    look_at_runs(f, n);
     node_calls_look(f, n);
     record_lease(f, n);
     n->out_at = 0;
