@@ -71,10 +71,10 @@ out   := $(subst $(comma),-,build/$(CC)$(if $(SAN),-$(SAN))$(if $(COVER),-cover)
 
 protos  := $(wildcard wire/*.proto)
 pb      := $(protos:%.proto=build/proto/%.pb-c.c)
-folders := base wire ring txn storage raft node gateway client lua sim cli
-sources := $(filter-out cli/main.c %_sim.c sim/history_check.c,$(wildcard $(folders:%=%/*.c)))
+folders := base wire link ring txn storage raft route node gateway coordinator daemon client lua sim cli conform load demo
+sources := $(filter-out cli/main.c %_sim.c sim/history/check.c,$(shell find $(folders) -name '*.c' | sort))
 objects := $(sources:%.c=$(out)/%.o) $(protos:%.proto=$(out)/%.pb-c.o)
-tests   := $(patsubst %.c,$(out)/%,$(wildcard tests/*_test.c))
+tests   := $(patsubst %.c,$(out)/%,$(shell find tests -name '*_test.c' | sort))
 sims    := $(patsubst %.c,$(out)/%,$(wildcard sim/*_sim.c))
 benches := $(patsubst %.c,$(out)/%,$(wildcard bench/*_bench.c bench/*_uv.c))
 # An example whose library is not here is left out; nothing else needs that library.
@@ -172,8 +172,8 @@ $(pkg): packaging/ringhold.pc.in Makefile VERSION
 	@mkdir -p $(@D)
 	$(Q)sed -e 's,@PREFIX@,$(PREFIX),' -e 's,@VERSION@,$(VERSION),' -e 's,@LIBS@,$(lib_libs),' $< >$@
 
-$(out)/cli/site.o: $(wildcard cli/web/*)
-$(out)/cli/site.o: cflags += $(if $(LTO),-fno-lto) # its names come from the assembler
+$(out)/daemon/site.o: $(wildcard daemon/web/*)
+$(out)/daemon/site.o: cflags += $(if $(LTO),-fno-lto) # its names come from the assembler
 
 # What the program and its headers say of themselves is on their pages word by word.
 $(out)/man/%: docs/man/%.scd tools/manual packaging/ringhold.ini $(wildcard include/*.h) $(binary)
@@ -191,7 +191,7 @@ $(embedded): %: %.o $(library)
 	$(call say,LD)
 	$(Q)$(CC) $(cflags) $(program) $^ $(lib_libs) -o $@
 
-$(checker): $(out)/sim/history_check.o $(out)/all.a
+$(checker): $(out)/sim/history/check.o $(out)/all.a
 	$(call say,LD)
 	$(Q)$(CC) $(cflags) $(program) $^ $(libs) -o $@
 
@@ -238,7 +238,7 @@ check: setup-build-check
 	@$(MAKE) --no-print-directory run-check
 
 # A sanitizer judges what is done to memory, which differs little from seed to seed: fewer are enough.
-smoke := $(wildcard tests/e2e/smoke_*.py)
+smoke := $(wildcard tests/e2e/smoke/smoke_*.py)
 fuzzers := $(patsubst %.c,$(out)/%,$(notdir $(wildcard tests/fuzz/*_fuzz.c)))
 seeds_of = $(wildcard tests/fuzz/seeds/$(patsubst %_fuzz,%,$(notdir $(1)))_*)
 run-check: all $(fuzzers)
@@ -257,9 +257,9 @@ sim: $(sims)
 mutants: export MUTANTS_PLANTED = 1
 mutants:
 	+@$(submake) MUTANTS=1 run-mutants
-planted := access coordinator_story drift fence host_story node_threads session_walk share roles suspect
-run-mutants: $(out)/sim/fleet_sim $(checker) $(planted:%=$(out)/tests/%_test)
-	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests $(planted:%="$(out)/tests/%_test --mutants") "$(out)/sim/fleet_sim --mutants" "tests/e2e/smoke_history.py $(binary)"
+planted := $(filter %/access_test %/coordinator_story_test %/drift_test %/fence_test %/host_story_test %/node_threads_test %/session_walk_test %/share_test %/roles_test %/suspect_test,$(tests))
+run-mutants: $(out)/sim/fleet_sim $(checker) $(planted)
+	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests $(planted:%="% --mutants") "$(out)/sim/fleet_sim --mutants" "tests/e2e/smoke/smoke_history.py $(binary)"
 
 raft-sim: $(sims)
 	$(out)/sim/raft_sim --guards --seeds $(or $(SEEDS),1000)
@@ -273,8 +273,8 @@ e2e: setup-build-check-e2e
 	+@$(submake) NEXT=1 $(out)-next/ringhold
 	+@$(submake) INJECT=1 run-e2e
 # The longest first, and as two.
-kills  := tests/e2e/fault_kills.py
-faults := $(filter-out $(kills),$(wildcard tests/e2e/fault_*.py tests/e2e/recovery_*.py tests/e2e/walk_*.py))
+kills  := tests/e2e/fault/fault_kills.py
+faults := $(filter-out $(kills),$(wildcard tests/e2e/fault/*.py))
 run-e2e: $(binary) $(plugins)
 	@SHOW=1 KILLS=$(or $(KILLS),6) TEST_TIMEOUT=1200 $(run-tests) \
 	    "$(kills) $(binary) coordinators" "$(kills) $(binary) nodes" $(faults:%="% $(binary)")
@@ -282,29 +282,29 @@ run-e2e: $(binary) $(plugins)
 # ThreadSanitizer: the tests of what has threads, and 60 s of load with restarts (SECONDS=).
 races: setup-build-check
 	+@$(submake) SAN=thread run-races
-threaded := $(filter $(patsubst tests/%.c,$(out)/tests/%,$(wildcard tests/node_*_test.c tests/scene_*test.c tests/gateway_process_test.c tests/link_*_test.c tests/link_test.c)),$(tests))
+threaded := $(filter %/gateway_process_test $(patsubst %.c,$(out)/%,$(wildcard tests/link/link_*test.c tests/node/node_*_test.c tests/node/scene_*test.c)),$(tests))
 run-races: $(binary) $(threaded) $(plugins) $(embedded)
-	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests $(threaded) "tests/e2e/smoke_embedded.py $(binary)" "tests/e2e/race_load.py $(binary)"
+	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests $(threaded) "tests/e2e/smoke/smoke_embedded.py $(binary)" "tests/e2e/campaign/race_load.py $(binary)"
 
 # How long ids wait for the take-over of a killed node: KILLS=30 at a lease of 3 s and of 2 s.
 failover: setup-build-check
 	+@$(submake) $(binary)
-	@KILLS=$(or $(KILLS),30) tests/e2e/fault_failover.py $(binary)
+	@KILLS=$(or $(KILLS),30) tests/e2e/fault/fault_failover.py $(binary)
 
 # What 16 clients saw for so long while the fleet was hurt, judged key by key by porcupine; SEED= draws the faults.
 linearizable: setup-build-check-e2e
 	+@$(submake) $(binary)
-	@MINUTES=$(or $(MINUTES),5) tests/e2e/fault_linearizable.py $(binary)
+	@MINUTES=$(or $(MINUTES),5) tests/e2e/fault/fault_linearizable.py $(binary)
 
 # Players: 10,000 that drop the line and resume (BOTS=, SECONDS=); and what would harm them: a login storm (STORM=
 # attempts), one that does not read among FAST= others, SILENT= that say nothing, who sends a byte a second, garbage,
-# and one token that wants all (tests/e2e/campaign_greedy.py BINARY: that one alone).
+# and one token that wants all (tests/e2e/campaign/campaign_greedy.py BINARY: that one alone).
 bots: setup-build-check
 	+@$(submake) $(binary) $(plugins)
-	@tests/e2e/campaign_bots.py $(binary)
+	@tests/e2e/campaign/campaign_bots.py $(binary)
 storm: setup-build-check-bench
 	+@$(submake) $(binary) $(plugins) $(out)/bench/accept_uv
-	@for c in storm slow_reader strangers greedy; do tests/e2e/campaign_$$c.py $(binary) || exit 1; done
+	@for c in storm slow_reader strangers greedy; do tests/e2e/campaign/campaign_$$c.py $(binary) || exit 1; done
 
 # Real browsers, and clients from npm: what they need of that is in build/browser, as are the screenshots.
 browser: setup-build-check-browser
@@ -316,13 +316,13 @@ browser: setup-build-check-browser
 
 drain-page: setup-build-check
 	+@$(submake) $(binary)
-	@tests/e2e/show_drain.py $(binary)
+	@tests/e2e/smoke/show_drain.py $(binary)
 
 # Each alert of packaging/prometheus, in a real Prometheus; one needs a fault that is planted.
 alerts: setup-build-check-alerts
 	+@$(submake) INJECT=1 run-alerts
 run-alerts: $(binary) $(plugins)
-	@tests/e2e/campaign_alerts.py $(binary)
+	@tests/e2e/campaign/campaign_alerts.py $(binary)
 
 # Of what is shipped, which is compiled as one.
 bench: setup-build-check-bench
@@ -345,7 +345,7 @@ $(out)/%_fuzz: tests/fuzz/%_fuzz.c $(if $(LIBFUZZER),,tests/fuzz/drive.c) $(out)
 	$(call say,LD)
 	$(Q)$(CC) $(subst fuzzer-no-link,fuzzer,$(cflags)) $^ $(libs) -o $@
 
-code := $(shell find base wire ring txn storage raft node gateway client lua cli sim bench examples include tests -name '*.[ch]' 2>/dev/null)
+code := $(shell find $(folders) bench examples include tests -name '*.[ch]' 2>/dev/null)
 # One file a clang-tidy: given several, version 14 takes va_start() in the second for none. Nearly all
 # of its time is clang-analyzer's, which follows the paths of a function: 50000 steps here, where most
 # functions end; DEEP=1 as many as it goes by itself (225000), which takes four times as long.
@@ -413,7 +413,7 @@ run-deb: dist
 
 # In a Debian made for it with debootstrap, as root: install, run a fleet, build against it, purge.
 packages: deb
-	@tests/e2e/campaign_packages.py build/deb
+	@tests/e2e/campaign/campaign_packages.py build/deb
 
 clean:
 	rm -rf build
@@ -421,4 +421,4 @@ clean:
 .PHONY: all demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable browser storm bots alerts drain-page bench run-bench \
         fuzz run-fuzz lint run-lint ship install dist deb run-deb packages clean
 .SECONDARY:
--include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(out)/cli/main.d $(out)/sim/history_check.d
+-include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(out)/cli/main.d $(out)/sim/history/check.d

@@ -91,15 +91,17 @@
     X(M_NUMBERSYNC, "a node's number is not synced")                                 \
     X(M_NAMESYNC, "the name of a new number file is not synced")
 
-/* Of the node's worker threads, which no simulator reaches: tests/node_threads_test.c --mutants. */
+/* Of the node's worker threads, which no simulator reaches: tests/node/node_threads_test.c
+ * --mutants. */
 #define MUTANT_THREAD_LIST(X)                                         \
     X(M_RECALL, "a worker begins what was taken back from its queue") \
     X(M_STARTCHK, "a worker begins what has waited past the lease's end")
 
-/* Of links, which no simulator has: tests/access_test.c --mutants. */
+/* Of links, which no simulator has: tests/wire/access_test.c --mutants. */
 #define MUTANT_LINK_LIST(X) X(M_ANYROLE, "whoever has a link may say everything")
 
-/* Of the coordinators: tests/roles_test.c, tests/suspect_test.c and tests/fence_test.c --mutants.
+/* Of the coordinators: tests/txn/roles_test.c, tests/txn/suspect_test.c and tests/txn/fence_test.c
+ * --mutants.
  */
 #define MUTANT_STATE_LIST(X)                                                     \
     X(M_TWONAMES, "a number is another kind on each node")                       \
@@ -107,21 +109,21 @@
     X(M_ANYSTRIKE, "a node strikes actors that its former process did not have") \
     X(M_OTHERMAP, "a node with another ring at the same version gets leases")
 
-/* Of clocks beyond the promise: tests/drift_test.c --mutants. */
+/* Of clocks beyond the promise: tests/txn/drift_test.c --mutants. */
 #define MUTANT_CLOCK_LIST(X)                                                \
     X(M_SLOWCLOCK, "a node whose clock is slow gets leases of full length") \
     X(M_LATECLOCK, "a renewal that came late is taken for a clock that lies")
 
-/* Of what a coordinator promises: tests/coordinator_story_test.c --mutants. */
+/* Of what a coordinator promises: tests/txn/coordinator_story_test.c --mutants. */
 #define MUTANT_PROMISE_LIST(X) X(M_OLDCOPY, "a leader goes on though nodes know more than it")
 
-/* Of one node, and of who sends what to it: tests/host_story_test.c --mutants. */
+/* Of one node, and of who sends what to it: tests/node/host_story_test.c --mutants. */
 #define MUTANT_IDENTITY_LIST(X)                                       \
     X(M_NAME, "whoever says an incarnation is it, whatever its name") \
     X(M_ANYSOURCE, "state of a transaction is taken from any link")   \
     X(M_LISTEDPART, "what was listed in part and came warm is not listed")
 
-/* Of clients' sessions: tests/session_walk_test.c --mutants, and the simulator. */
+/* Of clients' sessions: tests/node/session_walk_test.c --mutants, and the simulator. */
 #define MUTANT_SESSION_LIST(X)                                                     \
     X(M_TWOBOUND, "a second client is bound where the first was to stay")          \
     X(M_AWAYPUSH, "what is pushed while a client is away is not kept")             \
@@ -139,7 +141,7 @@
     X(M_FIRSTMOVES, "of several that are bound only the first moves along")        \
     X(M_TOOMANY, "more are bound than may be")
 
-/* Of sessions that move with their actors, and are lost with them: sim/players.h. */
+/* Of sessions that move with their actors, and are lost with them: sim/players/players.h. */
 #define MUTANT_PLAYER_LIST(X)                                                           \
     X(M_BONDSTAYS, "a client stays behind when its actor moves")                        \
     X(M_OLDKEY, "a session that is begun afresh keeps its name")                        \
@@ -152,7 +154,7 @@
     X(M_CASTMOVED, "what an actor tells behind its move overtakes what it told before") \
     X(M_CASTSHORT, "the last member of a group is not pushed to")
 
-/* Of what clients of one gateway do to each other: tests/share_test.c --mutants. */
+/* Of what clients of one gateway do to each other: tests/gateway/share_test.c --mutants. */
 #define MUTANT_SHARE_LIST(X) X(M_UNCOUNTED, "what one holds of a gateway is not counted")
 
 enum mutant {

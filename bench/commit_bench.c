@@ -18,9 +18,9 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "bench/took.h"
+#include "link/link.h"
 #include "wire/control.h"
 #include "wire/finder.h"
-#include "wire/link.h"
 
 #include <inttypes.h>
 #include <poll.h>

@@ -8,7 +8,7 @@
  *
  * Instructions, which are the same on every machine, by bench/gateway.
  */
-#include "tests/gateway_rig.h"
+#include "tests/gateway/gateway_rig.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -2,7 +2,7 @@
  *
  * What a link carries: batches of records go to another process and come back,
  * a few in flight. Prints records a second, for each batch size and for either
- * body that a link may have (wire/stream.h), each driven by a uv loop as a
+ * body that a link may have (link/stream.h), each driven by a uv loop as a
  * node's is. No figure of it is a promise; the command line is [seconds a figure].
  *
  *     link_bench ping COUNT DEPTH
@@ -22,7 +22,7 @@
  * prints bytes a second. What bench/moves is measured against.
  */
 #include "base/bytes.h"
-#include "wire/link.h"
+#include "link/link.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
  * Two nodes without links, threads or files, each a host and one worker, driven as
  * the shell does: one hands vnodes with all their actors over to the other, then
  * back. What that costs is counted: by callgrind in bench/move_bench.c, as memory
- * asked for and records sent in tests/node_move_test.c. Node 2 has nothing at first.
+ * asked for and records sent in tests/node/node_move_test.c. Node 2 has nothing at first.
  */
 #ifndef BENCH_MOVE_MILL_H
 #define BENCH_MOVE_MILL_H
@@ -11,9 +11,9 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "node/actors.h"
-#include "node/host.h"
-#include "node/worker_uv.h"
+#include "node/actors/actors.h"
+#include "node/host/host.h"
+#include "node/worker/worker_uv.h"
 #include "wire/args.h"
 #include "wire/control.h"
 #include "wire/frame.h"

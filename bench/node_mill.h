@@ -3,7 +3,7 @@
  * A node without links, threads or files: host and one worker, driven in batches
  * as the shell does (node/peers_uv.c, stage_uv.c), on one thread. What a request
  * costs in it is counted: by callgrind in bench/node_bench.c, as allocations and
- * hand-overs in tests/node_cost_test.c.
+ * hand-overs in tests/node/node_cost_test.c.
  *
  * A round is one frame of requests from one gateway; each is of an actor of its
  * own, as long as there are enough of them, of one session after the other.
@@ -14,9 +14,9 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "node/actors.h"
-#include "node/host.h"
-#include "node/worker_uv.h"
+#include "node/actors/actors.h"
+#include "node/host/host.h"
+#include "node/worker/worker_uv.h"
 #include "wire/args.h"
 #include "wire/control.h"
 #include "wire/frame.h"

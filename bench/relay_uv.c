@@ -16,7 +16,7 @@
 #include "base/bytes.h"
 #include "base/list.h"
 #include "base/mem.h"
-#include "gateway/packet.h"
+#include "gateway/protocol/packet.h"
 #include "wire/address.h"
 
 #include <arpa/inet.h>

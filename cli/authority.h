@@ -9,8 +9,8 @@
 #ifndef CLI_AUTHORITY_H
 #define CLI_AUTHORITY_H
 
-#include "wire/pem_ssl.h"
-#include "wire/subject.h"
+#include "link/pem_ssl.h"
+#include "link/subject.h"
 
 #include <stdbool.h>
 #include <stdint.h>

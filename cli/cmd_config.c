@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/commands.h"
-#include "cli/options.h"
+#include "daemon/options.h"
 
 #include <errno.h>
 #include <ini.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/list.h"
-#include "cli/admin.h"
-#include "cli/attend.h"
 #include "cli/cmd_nodes.h"
 #include "cli/commands.h"
-#include "cli/fault.h"
-#include "cli/link_words.h"
-#include "cli/listen.h"
 #include "cli/lua_options.h"
-#include "cli/options.h"
-#include "cli/reread.h"
+#include "daemon/admin.h"
+#include "daemon/attend.h"
+#include "daemon/fault.h"
+#include "daemon/link_words.h"
+#include "daemon/listen.h"
+#include "daemon/options.h"
+#include "daemon/reread.h"
 #include "node/node_uv.h"
 
 #include <stdio.h>

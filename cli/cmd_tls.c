@@ -6,8 +6,8 @@
 #include "cli/authority.h"
 #include "cli/commands.h"
 #include "cli/credential.h"
-#include "cli/options.h"
 #include "cli/rows.h"
+#include "daemon/options.h"
 #include "wire/hello.h"
 
 #include <stdio.h>

@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "base/history.h"
 #include "cli/commands.h"
-#include "cli/options.h"
 #include "cli/rows.h"
-#include "gateway/token.h"
+#include "daemon/options.h"
+#include "gateway/access/token.h"
 #include "wire/hello.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/history.h"
+#include "cli/check/survey.h"
 #include "cli/commands.h"
 #include "cli/query.h"
-#include "cli/survey.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "cli/credential.h"
 
 #include "base/assert.h"
-#include "wire/tls_inside.h"
+#include "link/tls_inside.h"
 
 #include <openssl/err.h>
 #include <openssl/x509v3.h>

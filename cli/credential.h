@@ -5,8 +5,8 @@
 #ifndef CLI_CREDENTIAL_H
 #define CLI_CREDENTIAL_H
 
-#include "wire/pem_ssl.h"
-#include "wire/subject.h"
+#include "link/pem_ssl.h"
+#include "link/subject.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "cli/check.h"
+#include "cli/check/check.h"
 #include "cli/paint.h"
 
 #include <inttypes.h>

@@ -6,9 +6,9 @@
 #ifndef CLI_LOOK_H
 #define CLI_LOOK_H
 
-#include "cli/findings.h"
+#include "cli/check/findings.h"
+#include "cli/check/survey.h"
 #include "cli/query.h"
-#include "cli/survey.h"
 
 struct look {
     struct survey survey;     /* the last */

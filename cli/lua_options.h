@@ -5,7 +5,7 @@
 #ifndef CLI_LUA_OPTIONS_H
 #define CLI_LUA_OPTIONS_H
 
-#include "cli/options.h"
+#include "daemon/options.h"
 #include "node/node_uv.h"
 
 struct lua_words {

@@ -6,10 +6,10 @@
 #ifndef CLI_QUERY_H
 #define CLI_QUERY_H
 
-#include "cli/admin.h"
-#include "cli/link_words.h"
-#include "cli/options.h"
 #include "cli/rows.h"
+#include "daemon/admin.h"
+#include "daemon/link_words.h"
+#include "daemon/options.h"
 
 struct query {
     char coordinators[ADMIN_ADDRESSES_SIZE];

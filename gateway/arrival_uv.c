@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "gateway/proxy.h"
+#include "gateway/access/proxy.h"
 
 #include <string.h>
 

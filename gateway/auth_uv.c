@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "gateway/hmac.h"
+#include "gateway/access/hmac.h"
 
 enum { CLOCK_MS = 500 };
 

@@ -7,7 +7,7 @@
 #ifndef GATEWAY_AUTH_UV_H
 #define GATEWAY_AUTH_UV_H
 
-#include "gateway/client.h"
+#include "gateway/client/client.h"
 
 #include <stdbool.h>
 #include <uv.h>

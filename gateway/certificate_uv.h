@@ -6,7 +6,7 @@
 #ifndef GATEWAY_CERTIFICATE_UV_H
 #define GATEWAY_CERTIFICATE_UV_H
 
-#include "gateway/carrier.h"
+#include "gateway/protocol/carrier.h"
 
 #include <stdbool.h>
 

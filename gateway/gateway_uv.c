@@ -16,11 +16,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
-#include "gateway/metrics.h"
-#include "gateway/strangers.h"
+#include "daemon/page_uv.h"
+#include "gateway/access/strangers.h"
+#include "gateway/client/metrics.h"
 #include "gateway/thread_uv.h"
 #include "wire/gateway_id.h"
-#include "wire/page_uv.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -5,18 +5,18 @@
 #ifndef GATEWAY_GATEWAY_UV_H
 #define GATEWAY_GATEWAY_UV_H
 
-#include "gateway/carrier.h"
-#include "gateway/client.h"
-#include "gateway/entry.h"
-#include "gateway/ranges.h"
-#include "gateway/router.h"
-#include "wire/link.h"
-#include "wire/reload_uv.h"
+#include "daemon/reload_uv.h"
+#include "gateway/access/ranges.h"
+#include "gateway/client/client.h"
+#include "gateway/protocol/carrier.h"
+#include "gateway/protocol/entry.h"
+#include "link/link.h"
+#include "route/router.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct pages; /* wire/page_uv.h */
+struct pages; /* daemon/page_uv.h */
 
 struct gateway_options {
     const char *name; /* of this gateway; hello_name_is_valid() */

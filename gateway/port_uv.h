@@ -6,7 +6,7 @@
 #ifndef GATEWAY_PORT_UV_H
 #define GATEWAY_PORT_UV_H
 
-#include "gateway/entry.h"
+#include "gateway/protocol/entry.h"
 #include "wire/address.h"
 
 #include <stdbool.h>

@@ -12,11 +12,11 @@
 
 #include "base/clock.h"
 #include "base/list.h"
-#include "gateway/carrier.h"
-#include "gateway/client.h"
+#include "gateway/access/ranges.h"
+#include "gateway/client/client.h"
 #include "gateway/port_uv.h"
-#include "gateway/ranges.h"
-#include "gateway/router.h"
+#include "gateway/protocol/carrier.h"
+#include "route/router.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

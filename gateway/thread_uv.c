@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
-#include "wire/inject.h"
+#include "link/inject.h"
 
 #include <inttypes.h>
 #include <stdio.h>

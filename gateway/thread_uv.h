@@ -18,9 +18,9 @@
 
 #include "gateway/auth_uv.h"
 #include "gateway/certificate_uv.h"
+#include "gateway/client/tally.h"
 #include "gateway/gateway_uv.h"
 #include "gateway/shell_uv.h"
-#include "gateway/tally.h"
 #include "wire/finder.h"
 
 #include <pthread.h>

@@ -2,7 +2,7 @@
  *
  * The shell of the calls: their effects are done here, on the protocol thread.
  */
-#include "node/calls.h"
+#include "node/calls/calls.h"
 #include "node/shell_uv.h"
 
 #include "base/assert.h"

@@ -10,7 +10,7 @@
 #define NODE_DISK_H
 
 #include "base/bytes.h"
-#include "node/host.h"
+#include "node/host/host.h"
 
 /* Append it. */
 void disk_put(struct buffer *out, const struct host_disk *disk);

@@ -3,7 +3,7 @@
  * The node of ringhold.h: a handle on a node that runs on threads of its own.
  */
 #include "node/node_uv.h"
-#include "node/worker_uv.h"
+#include "node/worker/worker_uv.h"
 
 #include "base/mem.h"
 

@@ -10,7 +10,7 @@
 #define NODE_LISTER_UV_H
 
 #include "base/bytes.h"
-#include "node/kinds.h"
+#include "node/worker/kinds.h"
 
 struct lister;
 

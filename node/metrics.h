@@ -6,9 +6,9 @@
 #define NODE_METRICS_H
 
 #include "base/metrics.h"
-#include "gateway/router.h"
-#include "node/casts.h"
-#include "node/host.h"
+#include "node/calls/casts.h"
+#include "node/host/host.h"
+#include "route/router.h"
 
 /* `vnodes`: that it owns. `calls`, `casts`: what its actors asked of others. */
 void node_metrics(const struct host_figures *f, size_t vnodes, const struct router_figures *calls,

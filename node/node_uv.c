@@ -6,10 +6,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "daemon/page_uv.h"
+#include "link/inject.h"
 #include "node/metrics.h"
 #include "node/shell_uv.h"
-#include "wire/inject.h"
-#include "wire/page_uv.h"
 
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A node as a process: the host (node/host.h), links and the data folder on one
- * libuv loop, the protocol thread; actors on the workers (node/worker_uv.h).
+ * A node as a process: the host (node/host/host.h), links and the data folder on one
+ * libuv loop, the protocol thread; actors on the workers (node/worker/worker_uv.h).
  * `ringhold node` and rh_node_start() are this.
  *
  * Turn of the loop: what came in, from links and from workers, becomes events,
@@ -12,14 +12,14 @@
 #ifndef NODE_NODE_UV_H
 #define NODE_NODE_UV_H
 
-#include "node/host.h"
-#include "wire/reload_uv.h"
+#include "daemon/reload_uv.h"
+#include "node/host/host.h"
 
 #include <ringhold.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
-struct pages; /* wire/page_uv.h */
+struct pages; /* daemon/page_uv.h */
 
 struct node_options {
     struct rh_node_options node; /* as a game server would give them */

@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "node/actor.h"
-#include "node/scene_told.h"
+#include "node/host/actor.h"
+#include "node/runtime/told.h"
 
 #include <stdio.h>
 #include <string.h>

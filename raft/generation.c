@@ -2,7 +2,7 @@
 #include "raft/generation.h"
 
 #include "base/assert.h"
-#include "storage/entry.h"
+#include "storage/log/entry.h"
 #include "wire/cursor.h"
 
 #include <inttypes.h>

@@ -76,7 +76,7 @@ void generation_put(struct buffer *out, const struct generation *g);
 /* False: it does not decode, or makes no sense. */
 bool generation_get(struct bytes in, struct generation *out);
 
-/* As a command of a log: a SEAL (storage/entry.h). */
+/* As a command of a log: a SEAL (storage/log/entry.h). */
 void generation_put_seal(struct buffer *out, const struct generation *g);
 bool generation_get_seal(struct bytes command, struct generation *out);
 

@@ -14,7 +14,7 @@
  *      of the log. They are committed and thus the same: they are cut off.
  *  G4  Changing the voters at run time is broken: they are fixed (voters.h).
  *  G5  A failed write corrupts libraft's state: a store never fails, it ends
- *      the process (storage/log.h).
+ *      the process (storage/log/log.h).
  *  G6  While it hands leadership over, a voter that was deposed meanwhile votes
  *      for the heir even if it has voted already: a second vote is refused.
  *  G7  A leader that hears of another leader of its own term, which takes a

@@ -2,7 +2,7 @@
 #include "raft/handover.h"
 
 #include "raft/member.h"
-#include "storage/entry.h"
+#include "storage/log/entry.h"
 
 #include "base/assert.h"
 #include "base/log.h"

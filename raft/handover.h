@@ -31,7 +31,7 @@
 
 #include "base/bytes.h"
 #include "raft/generation.h"
-#include "storage/log.h"
+#include "storage/log/log.h"
 
 enum handover_stage { HANDOVER_VOTES, HANDOVER_FOUNDS, HANDOVER_WAITS, HANDOVER_RETIRED };
 

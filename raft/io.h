@@ -16,7 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/prng.h"
-#include "storage/log.h"
+#include "storage/log/log.h"
 
 #include <raft.h>
 

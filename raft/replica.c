@@ -2,8 +2,8 @@
 #include "raft/replica.h"
 
 #include "raft/member.h"
-#include "storage/entry.h"
-#include "storage/log_sqlite.h"
+#include "storage/log/entry.h"
+#include "storage/log/log_sqlite.h"
 
 #include "base/assert.h"
 #include "base/log.h"

@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "storage/log.h"
+#include "storage/log/log.h"
 
 #include <raft.h>
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The calls of a node's actors: node/calls.h in a simulated shell. What the
+ * The calls of a node's actors: node/calls/calls.h in a simulated shell. What the
  * actors of one node ask goes by its own links, or straight into its host.
  */
-#include "node/calls.h"
+#include "node/calls/calls.h"
 #include "base/assert.h"
 #include "sim/fleet.h"
 

@@ -7,7 +7,7 @@
 #define SIM_CAMPAIGN_H
 
 #include "base/mutant.h"
-#include "sim/totals.h"
+#include "sim/check/totals.h"
 
 struct campaign {
     struct fleet_options fleet;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/assert.h"
 #include "sim/fleet.h"
-#include "sim/group.h"
+#include "sim/raft/group.h"
 
 #include <stdio.h>
 

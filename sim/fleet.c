@@ -5,7 +5,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "sim/describe.h"
-#include "sim/group.h"
+#include "sim/raft/group.h"
 #include "wire/access.h"
 #include "wire/control.h"
 

@@ -2,7 +2,7 @@
  *
  * A whole fleet in one process: coordinators, nodes, gateways, clients and an
  * operator, each a shipped core in a simulated shell, over sim/network.h and
- * sim/raft_model.h, watched by the checkers of sim/check.h.
+ * sim/raft/model.h, watched by the checkers of sim/check/check.h.
  *
  *     0        start       heal            work ends         quiet
  *     |--------|-----------|---------------|-----------------|---> verdict
@@ -12,14 +12,14 @@
 #ifndef SIM_FLEET_H
 #define SIM_FLEET_H
 
-#include "gateway/router.h"
-#include "node/calls.h"
-#include "node/host.h"
-#include "sim/check.h"
+#include "node/calls/calls.h"
+#include "node/host/host.h"
+#include "route/router.h"
+#include "sim/check/check.h"
 #include "sim/network.h"
-#include "sim/raft_model.h"
+#include "sim/raft/model.h"
 #include "sim/recording.h"
-#include "txn/coordinator.h"
+#include "txn/leader/coordinator.h"
 #include "wire/session.h"
 
 enum {
@@ -33,7 +33,8 @@ enum {
     FLEET_KIND_MATCH = 11,  /* of a second role, see sim/roles.c; like the next two */
     FLEET_KIND_BOSS = 12,
     FLEET_KIND_MAIL = 13,
-    FLEET_KIND_HERO = 14, /* with sessions, see sim/players.h: a newer client takes the place … */
+    FLEET_KIND_HERO =
+        14, /* with sessions, see sim/players/players.h: a newer client takes the place … */
     FLEET_KIND_LONER = 15, /* … or is refused */
     FLEET_DAEMONS_MAX = 6,
     FLEET_SUSPECTS_MAX = 64,
@@ -55,7 +56,7 @@ enum profile {
     PROFILE_ROLES,        /* as LEASE, with a second role, a singleton and a set of daemons */
     PROFILE_CLOCKS,       /* clocks beyond their bound: only the store is safe, and judged */
     PROFILE_SESSIONS,     /* as MIXED, with players; they are in some of the others, too */
-    PROFILE_COORDINATORS, /* as MIXED, on shipped replicas whose voters change, sim/group.h */
+    PROFILE_COORDINATORS, /* as MIXED, on shipped replicas whose voters change, sim/raft/group.h */
     PROFILE_PAUSES,       /* stops beyond everything that is kept for a time, of one and of all */
     PROFILES
 };
@@ -561,7 +562,7 @@ void poison_committed(struct fleet *f, const Rh__Command *command,
 /* A node has stepped. */
 void poison_stepped(struct fleet *f, struct sim_node *n);
 
-/* ---- seeds with players: sim/players.h ---- */
+/* ---- seeds with players: sim/players/players.h ---- */
 
 void players_draw(struct fleet *f);
 void players_fini(struct fleet *f);

@@ -3,7 +3,7 @@
 #include "node/disk.h"
 #include "sim/fleet.h"
 #include "sim/platter.h"
-#include "storage/number.h"
+#include "storage/log/number.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "base/assert.h"
 #include "sim/same.h"
-#include "storage/entry.h"
+#include "storage/log/entry.h"
 
 #include <string.h>
 

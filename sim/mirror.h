@@ -8,7 +8,7 @@
 #ifndef SIM_MIRROR_H
 #define SIM_MIRROR_H
 
-#include "storage/replay.h"
+#include "storage/state/replay.h"
 
 struct mirror {
     struct state_db *db;    /* owned, in memory */

@@ -128,24 +128,25 @@ static const struct {
     {"M_NOFLUSH", "stragglers are not shipped: an image is complete before PREPARED (M_NODRAIN)"},
     {"M_NOLEASE", "custody is not shipped: M_NOWAIT takes the same rule from reassignment"},
     {"M_STALEREL", "custody is not shipped: there is no RELEASE"},
-    {"M_RECALL", "of worker threads: tests/node_threads_test.c plants it"},
-    {"M_STARTCHK", "of worker threads: tests/node_threads_test.c plants it"},
-    {"M_ANYROLE", "all here are honest: tests/access_test.c plants it"},
-    {"M_OLDCOPY", "no old copy is put back here: tests/coordinator_story_test.c plants it"},
-    {"M_NAME", "nobody lies about itself here: tests/host_story_test.c plants it"},
-    {"M_ANYSOURCE", "nobody lies about itself here: tests/host_story_test.c plants it"},
-    {"M_LISTEDPART", "a list is seldom cut short here: tests/host_story_test.c plants it"},
+    {"M_RECALL", "of worker threads: tests/node/node_threads_test.c plants it"},
+    {"M_STARTCHK", "of worker threads: tests/node/node_threads_test.c plants it"},
+    {"M_ANYROLE", "all here are honest: tests/wire/access_test.c plants it"},
+    {"M_OLDCOPY", "no old copy is put back here: tests/txn/coordinator_story_test.c plants it"},
+    {"M_NAME", "nobody lies about itself here: tests/node/host_story_test.c plants it"},
+    {"M_ANYSOURCE", "nobody lies about itself here: tests/node/host_story_test.c plants it"},
+    {"M_LISTEDPART", "a list is seldom cut short here: tests/node/host_story_test.c plants it"},
     {"M_CASTPASS", "no broadcast waits for the few members here: the test of casts plants it"},
     {"M_CASTEDGE", "no broadcast pauses, likewise: the test of casts plants it"},
     {"M_EACHOTHER",
-     "nobody has several clients at a time here: tests/session_walk_test.c plants it"},
+     "nobody has several clients at a time here: tests/node/session_walk_test.c plants it"},
     {"M_FIRSTPUSHED",
-     "nobody has several clients at a time here: tests/session_walk_test.c plants it"},
+     "nobody has several clients at a time here: tests/node/session_walk_test.c plants it"},
     {"M_FIRSTMOVES",
-     "nobody has several clients at a time here: tests/session_walk_test.c plants it"},
+     "nobody has several clients at a time here: tests/node/session_walk_test.c plants it"},
     {"M_UNFOUNDED",
      "it takes a crash between two writes: raft_sim --change takes the same rule off"},
-    {"M_TOOMANY", "nobody has several clients at a time here: tests/session_walk_test.c plants it"},
+    {"M_TOOMANY",
+     "nobody has several clients at a time here: tests/node/session_walk_test.c plants it"},
 };
 
 static void say_elsewhere(void)
@@ -194,7 +195,7 @@ static bool needs_node_calls(enum mutant m)
 
 /* One that needs a note to be lost with its answer, behind an actor that is begun afresh, is met in
  * one seed of a thousand with players. A resume that comes late is met in one of some hundred;
- * tests/session_walk_test.c meets it sooner. */
+ * tests/node/session_walk_test.c meets it sooner. */
 static uint64_t seeds_for(const struct campaign *c, enum mutant m)
 {
     const bool rare = m == M_STALERETURN;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/fleet.h"
-#include "sim/group.h"
+#include "sim/raft/group.h"
 
 #define MS UINT64_C(1000)
 #define S  UINT64_C(1000000)

@@ -3,7 +3,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "wire/stall.h"
+#include "link/stall.h"
 
 #include <string.h>
 

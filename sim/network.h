@@ -17,9 +17,9 @@
 #ifndef SIM_NETWORK_H
 #define SIM_NETWORK_H
 
+#include "link/link.h"
 #include "sim/clock.h"
 #include "sim/world.h"
-#include "wire/link.h"
 
 enum { NETWORK_PROCESSES_MAX = 24 };
 
@@ -119,7 +119,7 @@ void network_crash(struct network *n, struct process *p, bool clean);
 /* `p` stands still: others give up their links to it when it is silent for too long. */
 void network_stall(struct network *n, struct process *p);
 /* `p` goes on, after so long by its own clock: what lies in its sockets is read behind its timers,
- * or goes with its links (wire/stall.h). */
+ * or goes with its links (link/stall.h). */
 void network_resume(struct network *n, struct process *p, uint64_t gap_us);
 /* Break all data links of `p`: they are to say hello again. */
 void network_renew(struct network *n, const struct process *p);

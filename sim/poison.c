@@ -13,7 +13,7 @@
 #include "base/table.h"
 #include "ring/unanswered.h"
 #include "sim/fleet.h"
-#include "txn/suspect.h"
+#include "txn/state/suspect.h"
 #include "wire/versions.h"
 
 #include <string.h>

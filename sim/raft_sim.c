@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libraft under our raft_io in virtual time, over many seeds (sim/raft_world.h).
+ * libraft under our raft_io in virtual time, over many seeds (sim/raft/world.h).
  *
  *     raft_sim --seeds 1000 --seconds 60       0 violations, or exit 1
  *     raft_sim --seed 17 --verbose             one seed again, with its trace
@@ -10,7 +10,7 @@
  * A seed runs in a process of its own, so that a broken rule may also show as
  * a crash of libraft.
  */
-#include "sim/raft_world.h"
+#include "sim/raft/world.h"
 
 #include "raft/guard.h"
 #include "raft/handover.h"

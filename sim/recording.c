@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/recording.h"
 
-#include "node/actor.h"
+#include "node/host/actor.h"
 #include "sim/fleet.h"
 
 #include <inttypes.h>

@@ -10,8 +10,8 @@
 #define SIM_RECORDING_H
 
 #include "base/history.h"
-#include "gateway/router.h"
-#include "txn/state.h"
+#include "route/router.h"
+#include "txn/state/state.h"
 
 struct ask;
 struct fleet;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/same.h"
 
-#include "txn/digest.h"
+#include "txn/state/digest.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #ifndef SIM_SAME_H
 #define SIM_SAME_H
 
-#include "txn/state.h"
+#include "txn/state/state.h"
 
 /* The name of a field in which they differ; NULL: there is none. */
 const char *same_state(const struct state *a, const struct state *b);

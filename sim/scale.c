@@ -3,13 +3,13 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "gateway/router.h"
+#include "link/link.h"
 #include "ring/plan.h"
+#include "route/router.h"
 #include "sim/world.h"
-#include "txn/coordinator.h"
+#include "txn/leader/coordinator.h"
 #include "wire/control.h"
 #include "wire/frame.h"
-#include "wire/link.h"
 
 #include <inttypes.h>
 #include <malloc.h>

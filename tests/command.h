@@ -6,7 +6,7 @@
 #define TESTS_COMMAND_H
 
 #include "base/mem.h"
-#include "txn/state.h"
+#include "txn/state/state.h"
 #include "wire/control.h"
 
 #include <string.h>

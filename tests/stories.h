@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stories: files tests/story/NAME.txt of blocks "command, ----, what happened,
+ * Stories: files tests/story/MACHINE/NAME.txt of blocks "command, ----, what happened,
  * an empty line", and of lines that begin with "# ". A test plays the commands;
  * what happens has to be what is written. REWRITE=1 writes what happened.
  */
@@ -78,13 +78,13 @@ static inline void story_play(const struct stories *s, const char *path)
     free(got);
 }
 
-/* All stories whose file's name begins with `prefix`. */
-static inline void stories_play(const struct stories *s, const char *prefix)
+/* All stories of this machine: of the folder tests/story/`machine`. */
+static inline void stories_play(const struct stories *s, const char *machine)
 {
     char pattern[128];
     glob_t found;
 
-    (void)snprintf(pattern, sizeof pattern, "tests/story/%s-*.txt", prefix);
+    (void)snprintf(pattern, sizeof pattern, "tests/story/%s/*.txt", machine);
     assert_int_equal(glob(pattern, 0, NULL, &found), 0);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         story_play(s, found.gl_pathv[i]);

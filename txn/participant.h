@@ -18,7 +18,7 @@
  * An older transaction in the book with cells of the new one is over too, or
  * superseded by it: the caller settles it before participant_begin().
  *
- * Pure. Holds, actors and streams are the node's (node/hold.h).
+ * Pure. Holds, actors and streams are the node's (node/host/hold.h).
  */
 #ifndef TXN_PARTICIPANT_H
 #define TXN_PARTICIPANT_H

@@ -5,9 +5,9 @@
  *
  * Pure. The link layer asks access_judge() about each frame that came before it
  * looks at anything else in it; what may not be said reaches nobody.
- * docs/security.md has this table: tests/access_test.c compares them.
+ * docs/security.md has this table: tests/wire/access_test.c compares them.
  *
- * A role is what the peer's certificate says (wire/subject.h); in the clear, its
+ * A role is what the peer's certificate says (link/subject.h); in the clear, its
  * word. Whether a peer is the very process that a message is about, is for the
  * message's receiver to ask.
  */

@@ -3,7 +3,7 @@
  * The data plane's records: fixed little-endian headers, then the bytes they
  * announce. A frame of FRAME_REQUEST, FRAME_ANSWER, FRAME_STATE or
  * FRAME_STATE_ACK holds `count` of them, back to back. Golden vectors in
- * tests/record_test.c fix every byte. docs/protocol.md has the tables.
+ * tests/wire/record_test.c fix every byte. docs/protocol.md has the tables.
  *
  * Encoders append to a buffer; decoders borrow from the input and refuse
  * anything that does not fit with ERR_CORRUPT.
@@ -98,7 +98,7 @@ struct answer_record {
     struct bytes body; /* OK: a value (wire/args.h) for REQUEST_COMMAND, else opaque */
 };
 
-/* One chunk of one actor's image (node/image.h) on its way to the new owner. Records of one
+/* One chunk of one actor's image (node/host/image.h) on its way to the new owner. Records of one
  * (txn, source) are numbered from 0; the receiver takes only the next one (go-back-N). The last
  * record has STATE_END and no chunk: index then says how many there were. */
 enum state_flags { STATE_END = 1 };

@@ -6,7 +6,7 @@
  * A session note is the body of a request with REQUEST_SESSION: it goes the way
  * of every request, so it is held, forwarded, run once and in order like one.
  * A push record travels the other way, straight from the owner to the gateway, in
- * a frame of FRAME_PUSH. Little endian. Golden vectors in tests/session_wire_test.c.
+ * a frame of FRAME_PUSH. Little endian. Golden vectors in tests/wire/session_wire_test.c.
  */
 #ifndef WIRE_SESSION_H
 #define WIRE_SESSION_H

@@ -28,7 +28,7 @@ enum {
 
     /* What the coordinators replicate and store, and what all processes must understand of it: one
      * for the whole fleet, in its replicated state. It rises when an operator says so and every
-     * process reads the next one, and never goes down: txn/upgrade.c. */
+     * process reads the next one, and never goes down: txn/admin/upgrade.c. */
     FLEET_FORMAT_OLDEST = 1,
     FLEET_FORMAT_TODAY = 3,
     FLEET_FORMAT_KINDS = 2,   /* each node's kinds are known, and those of a role grow */

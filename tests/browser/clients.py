@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The JavaScript client through ws and wss, where the WebSockets are those of npm's ws; that one by hand; the package.
 
-The cases of tests/e2e/smoke_clients.py, all of them, another way to the gateways.
+The cases of tests/e2e/smoke/smoke_clients.py, all of them, another way to the gateways.
 """
 import functools
 import json
@@ -13,7 +13,7 @@ import tempfile
 import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
+sys.path[:0] = [os.path.join(HERE, "..", "e2e"), os.path.join(HERE, "..", "e2e", "smoke")]
 
 import certificates  # noqa: E402
 import smoke_clients  # noqa: E402

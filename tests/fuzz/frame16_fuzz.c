@@ -4,8 +4,8 @@
  * maybe not whole; those that are make the same frames. The first byte says in which pieces.
  */
 #include "base/assert.h"
-#include "gateway/frame16.h"
-#include "gateway/packet.h"
+#include "gateway/protocol/frame16.h"
+#include "gateway/protocol/packet.h"
 
 #include <string.h>
 

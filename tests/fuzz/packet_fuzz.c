@@ -3,7 +3,7 @@
  * Any bytes as packets of clients. What decodes encodes to the same bytes.
  */
 #include "base/assert.h"
-#include "gateway/packet.h"
+#include "gateway/protocol/packet.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * Any bytes as a proxy's header: it doesn't matter in which pieces they come, and it is bounded.
  */
 #include "base/assert.h"
-#include "gateway/proxy.h"
+#include "gateway/access/proxy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
  * Any bytes as RESP. However they are cut, the same commands come out.
  */
 #include "base/assert.h"
-#include "gateway/resp.h"
+#include "gateway/protocol/resp.h"
 
 #include <string.h>
 

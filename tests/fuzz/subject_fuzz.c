@@ -3,7 +3,7 @@
  * Any bytes as the name in a certificate: what is one is put as it was got.
  */
 #include "base/assert.h"
-#include "wire/subject.h"
+#include "link/subject.h"
 
 #include <string.h>
 

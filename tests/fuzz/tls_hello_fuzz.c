@@ -3,7 +3,7 @@
  * Any bytes of a handshake: it doesn't matter in which pieces they come. The first byte says it.
  */
 #include "base/assert.h"
-#include "wire/tls_hello.h"
+#include "link/tls_hello.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

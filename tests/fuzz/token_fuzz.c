@@ -4,7 +4,7 @@
  * that is good is spelled in one way: it is made again from what it says.
  */
 #include "base/assert.h"
-#include "gateway/token.h"
+#include "gateway/access/token.h"
 
 #include <string.h>
 

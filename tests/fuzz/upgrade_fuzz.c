@@ -3,7 +3,7 @@
  * Any bytes as the request that begins a WebSocket: it doesn't matter in which pieces they come.
  */
 #include "base/assert.h"
-#include "gateway/upgrade.h"
+#include "gateway/protocol/upgrade.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
  * not whole, and little is answered. The first byte says in which pieces they come.
  */
 #include "base/assert.h"
-#include "gateway/packet.h"
-#include "gateway/websocket.h"
+#include "gateway/protocol/packet.h"
+#include "gateway/protocol/websocket.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A shared object of another ABI: tests/kinds_test.c wants it refused.
+ * A shared object of another ABI: tests/node/kinds_test.c wants it refused.
  */
 #include <ringhold.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An actor that misbehaves as its payload says: tests/e2e/smoke_unruly.py wants
+ * An actor that misbehaves as its payload says: tests/e2e/smoke/smoke_unruly.py wants
  * the node, and all other actors, to live on.
  */
 #include <ringhold.h>

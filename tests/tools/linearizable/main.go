@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Is what clients saw of each key what one register could have told them? Judged by porcupine, which knows nothing
-// of Ringhold. The file is what tests/e2e/fault_linearizable.py writes; docs/history.md has its format.
+// of Ringhold. The file is what tests/e2e/fault/fault_linearizable.py writes; docs/history.md has its format.
 //
 //	linearizable FILE              judge each key; exit 1 if one is refused
 //	linearizable --doctored FILE   spoil keys of it, each in one way; exit 1 unless each is refused

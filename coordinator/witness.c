@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/witness.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "storage/log/note.h"
+#include "storage/log/number.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { PAUSE_MS = 100 }; /* between two writes: they would slow those of raft.db */
+
+struct witness {
+    struct number *file;
+    struct witness_note found;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t changed;
+    struct witness_note noted;
+    struct witness_note written;
+    bool pausing; /* not to be woken by what is noted */
+    bool stopping;
+};
+
+static void store(struct witness *w, const struct witness_note *note)
+{
+    uint8_t payload[NOTE_SIZE];
+
+    note_encode(payload, note);
+    if (number_store(w->file, bytes_of(payload, sizeof payload)) != ERR_OK) {
+        exit(74); // It said why. A disk that fails the witness fails raft.db next.
+    }
+}
+
+/* Only who stops may shorten it: whatever is noted meanwhile goes with the next write. */
+static void pause_writing(struct witness *w)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += PAUSE_MS * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_nsec -= 1000000000L;
+        until.tv_sec++;
+    }
+    w->pausing = true;
+    while (!w->stopping && pthread_cond_timedwait(&w->changed, &w->lock, &until) == 0) {
+    }
+    w->pausing = false;
+}
+
+static void *run(void *argument)
+{
+    struct witness *w = argument;
+
+    (void)pthread_mutex_lock(&w->lock);
+    while (!w->stopping || w->noted.index > w->written.index) {
+        if (w->noted.index <= w->written.index) {
+            (void)pthread_cond_wait(&w->changed, &w->lock);
+            continue;
+        }
+        const struct witness_note note = w->noted;
+        (void)pthread_mutex_unlock(&w->lock);
+        store(w, &note);
+        (void)pthread_mutex_lock(&w->lock);
+        w->written = note;
+        pause_writing(w);
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+enum err witness_open(struct witness **out, const char *folder)
+{
+    struct witness *w = mem_new(1, sizeof *w);
+    struct buffer payload = {0};
+    pthread_condattr_t attributes;
+    char path[4200];
+
+    *out = NULL;
+    (void)snprintf(path, sizeof path, "%s/witness", folder);
+    enum err error = number_open(&w->file, path, &payload);
+    if (error == ERR_OK && !note_decode(buffer_bytes(&payload), &w->found)) {
+        error = ERR_CORRUPT;
+    }
+    buffer_fini(&payload);
+    w->noted = w->written = w->found;
+    (void)pthread_mutex_init(&w->lock, NULL);
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&w->changed, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    if (error != ERR_OK || pthread_create(&w->thread, NULL, run, w) != 0) {
+        log_error(
+            "witness",
+            "unusable",
+            "file=%s reason=\"%s\" remedy=\"the file only guards against old copies of raft.db: if "
+            "ringhold recover verify finds raft.db sound, move this file away and start\"",
+            path,
+            err_text(error));
+        number_close(w->file);
+        mem_free(w);
+        return error == ERR_OK ? ERR_IO : error;
+    }
+    *out = w;
+    return ERR_OK;
+}
+
+void witness_close(struct witness *w)
+{
+    if (w == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&w->lock);
+    w->stopping = true;
+    (void)pthread_cond_signal(&w->changed);
+    (void)pthread_mutex_unlock(&w->lock);
+    (void)pthread_join(w->thread, NULL);
+    number_close(w->file);
+    (void)pthread_mutex_destroy(&w->lock);
+    (void)pthread_cond_destroy(&w->changed);
+    mem_free(w);
+}
+
+uint64_t witness_number(const struct witness *w)
+{
+    return w->found.number;
+}
+
+uint64_t witness_index(const struct witness *w)
+{
+    return w->found.index;
+}
+
+bool witness_agrees(const struct witness *w, uint64_t number)
+{
+    return number >= w->found.number;
+}
+
+void witness_note(struct witness *w, uint64_t number, uint64_t index)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    if (index > w->noted.index) {
+        w->noted = (struct witness_note){number, index};
+        if (!w->pausing) {
+            (void)pthread_cond_signal(&w->changed);
+        }
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/options_inside.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Of keys that a daemon takes over while it runs. */
+#define RELOADS_MARK " [SIGHUP]"
+
+static void print_flag(const char *key, const char *value, const char *help, bool reloads)
+{
+    char flag[96];
+
+    (void)snprintf(
+        flag, sizeof flag, "--%s%s%s", key, value == NULL ? "" : " ", value == NULL ? "" : value);
+    (void)printf("  %-28s %s%s\n", flag, help, reloads ? RELOADS_MARK : "");
+}
+
+void options_print_help(const struct command *command)
+{
+    (void)printf("usage: ringhold %s [options]%s%s\n\n%s\n",
+                 command->name,
+                 command->arguments[0] == '\0' ? "" : " ",
+                 command->arguments,
+                 command->summary);
+    if (command->details != NULL) {
+        (void)printf("\n%s\n", command->details);
+    }
+    (void)printf("\noptions (as a flag%s, or in the file's section [%s]):\n",
+                 command->daemon ? ", as RINGHOLD_ROLE_KEY in the environment" : "",
+                 command->name);
+    for (const struct option *o = command->options; o->key != NULL; o++) {
+        print_flag(o->key, o->value, o->help, o->reloads);
+    }
+    print_flag("config", "FILE", "read options from an INI file", false);
+    if (command->daemon) {
+        print_flag("check-config", NULL, "check the options, then exit", false);
+        print_flag(
+            "print-config", NULL, "print every option, its value and its origin, then exit", false);
+    }
+    print_flag("help", NULL, "this text", false);
+}
+
+static void print_value(const struct option *o, const char *value, size_t size, const char *origin)
+{
+    (void)printf("%-26s = %-30.*s ; %s%s\n",
+                 o->key,
+                 (int)size,
+                 value,
+                 origin,
+                 o->reloads ? RELOADS_MARK : "");
+}
+
+void options_print_config(const struct options_parse *p)
+{
+    static const char *const origin[] = {[ORIGIN_DEFAULT] = "default",
+                                         [ORIGIN_FLAG] = "flag",
+                                         [ORIGIN_ENVIRONMENT] = "environment",
+                                         [ORIGIN_FILE] = "file",
+                                         [ORIGIN_COMMON] = "file, [tls]"};
+
+    (void)printf("[%s]\n", p->command->name);
+    for (const struct option *o = p->command->options; o->key != NULL; o++) {
+        char text[16384];
+        const char *value = text;
+        const char *from = origin[p->origin[o - p->command->options]];
+
+        option_format(o, text, sizeof text);
+        if (text[0] == '\0') {
+            (void)printf("; %s is not set\n", o->key);
+        }
+        for (size_t size; value[0] != '\0'; value += size + (value[size] == '\n')) {
+            size = strcspn(value, "\n");
+            print_value(o, value, size, from);
+        }
+    }
+}

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/client/client.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "gateway/client/inside.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    IDLE_BUFFER_MAX = 4096,       /* an idle connection keeps no more of each buffer */
+    BUSY_BUFFER_MAX = 64 * 1024,  /* nor one that is not, of its output */
+    HALF_COMMAND_MAX = 64 * 1024, /* what may grow still while all buffers together are full */
+    REPLY_SIZE_GUESS = 4096,      /* of a connection's first replies */
+    REPLY_SIZE_DECAY = 16,
+};
+
+struct clients_config clients_config_default(void)
+{
+    return (struct clients_config){
+        .version = "",
+        .in_flight_max = 1024,
+        .connections_max = 10000,
+        .stall_ms = 60000,
+        .deadline_ms = 10000,
+        .unsent_max = (size_t)1024 * 1024,
+        .output_max = (size_t)64 * 1024 * 1024,
+        .buffers_max = (size_t)256 * 1024 * 1024,
+        .push_unread_max = (size_t)1024 * 1024,
+        .packet_size_max = (size_t)64 * 1024,
+        .heartbeat_ms = 30000,
+        .hello_ms = 5000,
+        .auth_ms = 5000,
+        .strangers_max = 4096,
+        .strangers_address_max = 64,
+        .login = {.spread = 16, .at_once_max = 512},
+        .threads = 1,
+    };
+}
+
+/* ---- all of them ---- */
+
+struct clients *clients_new(const struct clients_config *config, struct router *router,
+                            uint64_t now_us)
+{
+    struct clients *all = mem_new(1, sizeof *all);
+
+    all->config = *config;
+    all->router = router;
+    all->since_us = now_us;
+    if (config->strangers == NULL) {
+        all->own_strangers = strangers_new(config->door.seed);
+        all->config.strangers = all->own_strangers;
+    }
+    if (config->at_door == NULL) {
+        all->own_door = door_new(&config->door);
+        all->config.at_door = all->own_door;
+    }
+    list_init(&all->order);
+    list_init(&all->bound);
+    list_init(&all->left_logins);
+    list_init(&all->due);
+    list_init(&all->turn);
+    return all;
+}
+
+void clients_configure(struct clients *all, const struct clients_config *config)
+{
+    all->config.auth_ms = config->auth_ms;
+    all->config.deadline_ms = config->deadline_ms;
+    all->config.requests = config->requests;
+    all->config.connections_max = config->connections_max;
+    all->config.strangers_max = config->strangers_max;
+    all->config.strangers_address_max = config->strangers_address_max;
+    all->config.login.at_once_max = config->login.at_once_max;
+}
+
+void clients_free(struct clients *all)
+{
+    if (all == NULL) {
+        return;
+    }
+    ASSERT(all->table.count == 0);
+    ASSERT(all->sittings.count == 0);
+    logins_end(all);
+    table_fini(&all->table);
+    table_fini(&all->sittings);
+    buffer_fini(&all->words);
+    buffer_fini(&all->body);
+    strangers_free(all->own_strangers);
+    door_free(all->own_door);
+    mem_free(all);
+}
+
+struct client *clients_find(struct clients *all, uint64_t session)
+{
+    if (all->last != NULL && all->last->session == session) {
+        return all->last;
+    }
+    struct table_link *l = table_first(&all->table, table_mix(session));
+
+    // table_mix() is a bijection: equal hashes are equal sessions.
+    if (l != NULL) {
+        all->last = CONTAINER_OF(l, struct client, link);
+    }
+    return l == NULL ? sitting_find(all, session) : all->last;
+}
+
+void clients_figures(const struct clients *all, struct clients_figures *out)
+{
+    *out = all->figures;
+    out->pushes = all->pushes;
+}
+
+struct carrier_figures *clients_carriers(struct clients *all)
+{
+    return &all->figures.carriers;
+}
+
+/* ---- life ---- */
+
+void client_account(struct client *c)
+{
+    const size_t now = c->in.cap + c->out.cap + c->writing + c->slots.size;
+
+    c->all->figures.buffered += now;
+    c->all->figures.buffered -= c->held;
+    c->held = now;
+}
+
+struct client *client_new(struct clients *all, enum client_speech speech, const char *address,
+                          uint64_t now_us)
+{
+    struct client *c = mem_new(1, sizeof *c);
+
+    c->all = all;
+    c->dialect = speech == CLIENT_PACKETS ? &dialect_packets : &dialect_resp;
+    c->session = router_session(all->router);
+    c->id = all->drawn++ * all->config.threads + all->config.thread + 1;
+    c->since_us = now_us;
+    c->progress_us = now_us;
+    c->protocol = speech == CLIENT_PACKETS ? 0 : 2;
+    c->packets.heard_us = c->packets.opened_us = now_us;
+    c->lost_why = NOTE_LOST_CLOSED;
+    c->reply_size = REPLY_SIZE_GUESS;
+    (void)snprintf(c->address, sizeof c->address, "%s", address);
+    client_take_place(c);
+    auth_begin(c);
+    table_put(&all->table, &c->link, table_mix(c->session));
+    list_push_back(&all->order, &c->order);
+    all->figures.accepted++;
+    all->figures.connected++;
+    return c;
+}
+
+void client_free(struct client *c, uint64_t now_us, struct router_effects *effects)
+{
+    struct clients *all = c->all;
+    const struct router_event event = {
+        .type = ROUTER_SESSION_CLOSED, .now_us = now_us, .session = c->session};
+
+    binding_end(c, now_us, effects);
+    sitting_close(c, now_us, effects);
+    login_leave(c, now_us);
+    auth_end(c);
+    client_let_out(c, now_us);
+    client_leave_place(c);
+    router_step(all->router, &event, effects);
+    table_remove(&all->table, &c->link);
+    all->last = all->last == c ? NULL : all->last;
+    list_remove(&c->order);
+    all->figures.connected--;
+    all->figures.buffered -= c->held;
+    buffer_fini(&c->in);
+    buffer_fini(&c->out);
+    slots_fini(&c->slots);
+    mem_free(c);
+}
+
+void *client_user(const struct client *c)
+{
+    return c->user;
+}
+
+void client_set_user(struct client *c, void *user)
+{
+    c->user = user;
+}
+
+/* ---- requests ---- */
+
+static enum router_share share_of_router(const struct client *c)
+{
+    return router_share(c->all->router,
+                        &(struct router_asker){
+                            .asked = c->asked, .origin = c->origin, .known = c->identity != NULL});
+}
+
+/* What is asked beyond a share is taken still, for it was read: one request of a connection. */
+static void rest_if_over(struct client *c)
+{
+    switch (share_of_router(c)) {
+    case ROUTER_SHARE_FAIR:
+        return;
+    case ROUTER_SHARE_ENTITY:
+        c->all->figures.rests_entity += !c->rests;
+        break;
+    case ROUTER_SHARE_ORIGIN:
+        c->all->figures.rests_origin += !c->rests;
+        break;
+    }
+    c->rests = true;
+}
+
+void client_ask(struct client *c, const struct ask *ask)
+{
+    const bool told = (ask->flags & REQUEST_NO_REPLY) != 0;
+    struct router_event event = {
+        .type = ROUTER_REQUEST,
+        .now_us = c->now_us,
+        .session = c->session,
+        .origin = c->origin,
+        .ticket = told ? TICKET_NONE : ask->ticket,
+        .timeout_ms = ask->timeout_ms,
+        .flags = ask->flags,
+        .kind = ask->kind,
+        .id = ask->id,
+        .body = ask->body,
+        .must = ask->must,
+    };
+
+    if (ask->name != 0) {
+        sitting_number(c, ask, &event);
+    }
+    c->in_flight += told ? 0 : 1;
+    router_step(c->all->router, &event, c->effects);
+    c->asked = router_asked(c->all->router);
+    if (!ask->must) {
+        rest_if_over(c);
+    }
+}
+
+bool client_rests(const struct client *c)
+{
+    return c->rests;
+}
+
+void client_wake(struct client *c, uint64_t now_us)
+{
+    c->rests = c->rests && (now_us < c->rests_until_us || share_of_router(c) != ROUTER_SHARE_FAIR);
+}
+
+/* How large is the next reply going to be? As large as the last, or a little less than thought
+ * before: what is asked for must not overrun the buffers when it comes. */
+static void learn_reply_size(struct client *c, size_t size)
+{
+    if (size >= c->reply_size) {
+        c->reply_size = size;
+    } else {
+        c->reply_size -= (c->reply_size - size + REPLY_SIZE_DECAY - 1) / REPLY_SIZE_DECAY;
+    }
+}
+
+void client_on_reply(struct client *c, const struct router_effect *reply, struct bytes body,
+                     uint64_t now_us)
+{
+    if (reply->ticket == TICKET_NONE) {
+        return;
+    }
+    if (reply->ticket == TICKET_RESUME) {
+        binding_resumed(c, reply, body, now_us);
+        client_account(c);
+        return;
+    }
+    if (reply->ticket == TICKET_LOGIN) {
+        login_answered(c, reply, body, now_us);
+        client_account(c);
+        return;
+    }
+    if (reply->session != c->session && !sitting_owns(c, reply)) {
+        return; // of a former connection, and not asked again
+    }
+    ASSERT(c->in_flight > 0);
+    c->now_us = now_us;
+    c->in_flight--;
+    learn_reply_size(c, body.size);
+    client_owes(c, now_us);
+    c->dialect->answer(c, reply, body);
+    if (c->binding != NULL) {
+        binding_pump(c, now_us);
+    }
+    client_account(c);
+}
+
+void client_vouch(struct client *c, uint64_t version, uint64_t now_us)
+{
+    if (c->sitting != NULL && !c->closing) {
+        client_owes(c, now_us);
+        c->dialect->vouch(c, version);
+        client_account(c);
+    }
+}
+
+/* ---- input ---- */
+
+void client_owes(struct client *c, uint64_t now_us)
+{
+    if (client_unsent(c) == 0) {
+        c->progress_us = now_us;
+    }
+}
+
+size_t client_unsent(const struct client *c)
+{
+    return c->out.size + c->writing;
+}
+
+bool client_has_room(const struct client *c)
+{
+    const struct clients_config *config = &c->all->config;
+    const bool all_full = c->all->figures.buffered > config->buffers_max;
+    const size_t expected = client_unsent(c) + c->in_flight * c->reply_size;
+    const bool fits = expected < config->unsent_max || (c->in_flight == 0 && client_unsent(c) == 0);
+
+    return !c->closing && !c->dropped && !c->waiting && !c->rests &&
+           slots_count(&c->slots) < config->in_flight_max && c->in_flight < config->in_flight_max &&
+           fits && !(all_full && client_unsent(c) > 0) && !router_full(c->all->router);
+}
+
+bool client_wants_input(const struct client *c)
+{
+    // Not while whole commands wait: room comes and goes for all at once, and each time every
+    // connection would be read from.
+    const bool used_up = c->in.size == c->in_at || c->half;
+
+    return used_up && client_has_room(c) && !c->ended;
+}
+
+/* The input that is used is dropped, at last in one piece: moving it for each command would cost
+ * more than the commands. */
+static void drop_used_input(struct client *c, size_t used)
+{
+    c->in_at += used;
+    if (c->in_at == c->in.size) {
+        buffer_clear(&c->in);
+        c->in_at = 0;
+        if (c->in.cap > IDLE_BUFFER_MAX) {
+            buffer_fini(&c->in);
+        }
+    } else if (c->in_at > c->in.size / 2) {
+        buffer_consume(&c->in, c->in_at);
+        c->in_at = 0;
+    }
+}
+
+static void run_input(struct client *c)
+{
+    const struct bytes rest = {c->in.data + c->in_at, c->in.size - c->in_at};
+
+    drop_used_input(c, c->dialect->take(c, rest));
+}
+
+/* While all buffers together are full, a command that is still coming may not grow. */
+static void limit_half_command(struct client *c)
+{
+    const bool all_full = c->all->figures.buffered > c->all->config.buffers_max;
+
+    if (all_full && client_has_room(c) && c->in.size - c->in_at > HALF_COMMAND_MAX) {
+        c->dialect->refuse_half(c);
+        buffer_fini(&c->in);
+        c->in_at = 0;
+    }
+}
+
+static void begin(struct client *c, uint64_t now_us, struct router_effects *effects)
+{
+    c->now_us = now_us;
+    c->effects = effects;
+    client_owes(c, now_us);
+}
+
+static void end(struct client *c)
+{
+    c->effects = NULL;
+    client_account(c);
+}
+
+void client_on_bytes(struct client *c, struct bytes in, uint64_t now_us,
+                     struct router_effects *effects)
+{
+    begin(c, now_us, effects);
+    if (c->closing || c->dropped) {
+        end(c);
+        return;
+    }
+    if (c->in.size == 0) {
+        // Whole commands run where they were read to; only a rest is copied.
+        const size_t used = c->dialect->take(c, in);
+
+        buffer_put(&c->in, in.data + used, in.size - used);
+    } else {
+        buffer_put(&c->in, in.data, in.size);
+        run_input(c);
+    }
+    limit_half_command(c);
+    end(c);
+}
+
+void client_on_open(struct client *c, uint64_t now_us)
+{
+    c->packets.heard_us = c->packets.opened_us = now_us;
+}
+
+bool client_is_leaving(const struct client *c)
+{
+    return c->packets.leaving;
+}
+
+void client_on_end(struct client *c)
+{
+    c->ended = true;
+}
+
+void client_drain(struct client *c, uint64_t now_us)
+{
+    if (c->dialect->drain == NULL) {
+        client_on_end(c);
+        return;
+    }
+    begin(c, now_us, NULL);
+    c->dialect->drain(c);
+    end(c);
+}
+
+void client_resume(struct client *c, uint64_t now_us, struct router_effects *effects)
+{
+    begin(c, now_us, effects);
+    run_input(c);
+    end(c);
+}
+
+bool client_has_input(const struct client *c)
+{
+    return c->in.size > c->in_at && !c->half && client_has_room(c);
+}
+
+/* ---- output ---- */
+
+struct bytes client_output(const struct client *c)
+{
+    return c->writing > 0 ? (struct bytes){NULL, 0} : buffer_bytes(&c->out);
+}
+
+/* Who is busy keeps some for its next replies, while there is plenty: it would have to grow step
+ * by step again. client_tick() takes it from who is not. */
+static void trim_output(struct client *c)
+{
+    const bool plenty = c->all->figures.buffered < c->all->config.buffers_max / 4;
+    const size_t keep = plenty && c->busy ? BUSY_BUFFER_MAX : IDLE_BUFFER_MAX;
+
+    if (c->out.size == 0 && c->out.cap > keep) {
+        buffer_fini(&c->out);
+    }
+}
+
+void client_sent(struct client *c, size_t count, uint64_t now_us)
+{
+    ASSERT(c->writing == 0);
+    if (count > 0) {
+        c->progress_us = now_us;
+        c->busy = true;
+    }
+    buffer_consume(&c->out, count);
+    trim_output(c);
+    client_account(c);
+}
+
+void client_tick(struct client *c, uint64_t now_us)
+{
+    begin(c, now_us, NULL);
+    trim_output(c);
+    c->busy = false;
+    if (c->dialect->tick != NULL) {
+        c->dialect->tick(c);
+    }
+    end(c);
+}
+
+void client_take_output(struct client *c, struct buffer *to)
+{
+    ASSERT(c->writing == 0);
+    *to = c->out;
+    c->writing = c->out.size;
+    c->out = (struct buffer){0};
+    client_account(c);
+}
+
+void client_wrote(struct client *c, uint64_t now_us)
+{
+    c->writing = 0;
+    c->progress_us = now_us;
+    client_account(c);
+}
+
+bool client_is_done(const struct client *c)
+{
+    const bool used_up = c->in.size == c->in_at || c->half;
+
+    return c->dropped ||
+           ((c->closing || (c->ended && used_up)) && !c->dialect->owes(c) && client_unsent(c) == 0);
+}
+
+bool client_is_stuck(struct client *c, uint64_t now_us)
+{
+    const struct clients_config *config = &c->all->config;
+    const uint64_t stall_us = (uint64_t)config->stall_ms * 1000;
+    const size_t owed = client_unsent(c) + c->slots.size;
+    const bool all_over = c->all->figures.buffered / 2 > config->buffers_max;
+
+    if (owed > config->output_max || (all_over && owed > config->unsent_max)) {
+        c->all->figures.overrun++;
+        return true;
+    }
+    if (client_unsent(c) > 0 && now_us - c->progress_us > stall_us) {
+        c->all->figures.stalled++;
+        return true;
+    }
+    return false;
+}

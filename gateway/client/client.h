@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Clients: the connections that speak RESP or packets. Commands in, requests to
+ * the router, replies out: of RESP in the order of the commands, of packets as
+ * they come.
+ *
+ * Pure. The shell feeds bytes and replies and sends what client_output() has.
+ *
+ * What a connection may hold in memory is bounded:
+ *
+ *     input     one command (RESP_COMMAND_MAX) and one read, doubled by growth
+ *     replies   no command is taken while what waits to be sent and what is
+ *               expected of commands under way come to `unsent_max`, or while
+ *               `in_flight_max` are under way; past `output_max` it is closed
+ *     time      it is closed when it takes nothing for `stall_ms`
+ *
+ * All of them together: above `buffers_max` nobody who owes reading is read
+ * from, and a half-sent command may not grow past 64 KiB; above twice that who
+ * owes reading of more than `unsent_max` is closed. What is on its way to nodes
+ * is bounded by the router.
+ *
+ * Who speaks packets to a gateway with keys, or with a login actor, is a stranger
+ * until it has shown a token (client_auth.c), or the actor has said who it is
+ * (client_login.c): strangers are counted, and may hold little.
+ */
+#ifndef GATEWAY_CLIENT_CLIENT_H
+#define GATEWAY_CLIENT_CLIENT_H
+
+#include "base/bytes.h"
+#include "gateway/access/bucket.h"
+#include "gateway/access/door.h"
+#include "gateway/access/keyring.h"
+#include "gateway/client/pushes.h"
+#include "gateway/protocol/carrier_figures.h"
+#include "gateway/protocol/entry.h"
+#include "gateway/protocol/packet.h"
+#include "ring/hash.h"
+#include "route/router.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CLIENT_ADDRESS_MAX = 63, CLIENT_READ_MAX = 64 * 1024 };
+
+struct board;
+struct clients;
+struct client;
+
+struct clients_config {
+    const char *version;             /* of the product; borrowed for life */
+    char name[VIEW_NAME_MAX + 1];    /* of this gateway */
+    uint16_t port;                   /* for INFO */
+    uint32_t in_flight_max;          /* commands and requests of one connection; 1024 */
+    uint32_t connections_max;        /* 10000 */
+    uint32_t stall_ms;               /* 60000 */
+    uint32_t deadline_ms;            /* the router's, for texts */
+    size_t unsent_max;               /* bytes of one connection; 1 MiB */
+    size_t output_max;               /* bytes of one connection; 64 MiB */
+    size_t buffers_max;              /* bytes of all connections; 256 MiB */
+    size_t push_unread_max;          /* a push on top of so many unread bytes closes it; 1 MiB */
+    size_t packet_size_max;          /* body of a packet that comes in; at most 1 MiB; 64 KiB */
+    uint32_t heartbeat_ms;           /* packets come at least so often, 0 = need not; 30000 */
+    uint32_t hello_ms;               /* until the hello; 5000 */
+    char cluster[VIEW_NAME_MAX + 1]; /* that tokens must be for */
+    uint32_t auth_ms;                /* until a good token was shown; 5000 */
+    uint32_t strangers_max;          /* connections without one, in all; 4096 */
+    uint32_t strangers_address_max;  /* and from one address; 64 */
+    struct login_config {            /* an actor is asked who a client is (client_login.c) */
+        bool asked;
+        uint16_t kind;
+        char role[RING_ROLE_MAX + 1]; /* whose first kind it is; "": `kind` */
+        uint32_t spread;              /* over so many ids, login-0 and up; 16 */
+        uint32_t at_once_max;         /* logins under way; 512 */
+    } login;
+    struct strangers *strangers;  /* borrowed for life: of all threads; NULL = of its own */
+    struct door_config door;      /* who may come in, of clients that speak packets; any */
+    struct door *at_door;         /* borrowed for life: of all threads; NULL = of its own */
+    struct bucket_rate requests;  /* of a connection that speaks packets; any */
+    char role[RING_ROLE_MAX + 1]; /* whose kind a key without "@KIND/" names; "": kind 0 */
+    struct ring_key secret;       /* random: what keys of sessions are drawn by */
+    unsigned thread;              /* of the gateway's process; 0 */
+    unsigned threads;             /* 1; these two keep CLIENT ID apart */
+    struct board *board;          /* borrowed for life: of all threads, for INFO; NULL with one */
+};
+struct clients_config clients_config_default(void);
+
+/* Borrows the router until clients_free(). */
+struct clients *clients_new(const struct clients_config *config, struct router *router,
+                            uint64_t now_us);
+/* From now on its times (auth_ms, deadline_ms), its rate of requests and its limits of connections,
+ * strangers and logins hold; who is in stays. */
+void clients_configure(struct clients *all, const struct clients_config *config);
+/* All clients must be gone. Takes NULL. */
+void clients_free(struct clients *all);
+
+/* The keys of tokens, from now on; a copy. None: who speaks packets isn't asked who it is. Who was
+ * known stays so. (client_auth.c) */
+void clients_set_keys(struct clients *all, const struct keyring *keys);
+/* The time of day, for tokens' expiry: call it at least once a second if there are keys. */
+void clients_set_unix(struct clients *all, uint64_t unix_s);
+
+/* May a connection from this "host:port" come in? If not, what to tell it before it is closed,
+ * good until the next call; counted by reason. If so, the client that is made of it is to be told
+ * of its `visitor`: client_let_in(). (client_door.c) */
+struct admission {
+    struct bytes refusal;
+    struct visitor *visitor;
+};
+bool clients_admit(struct clients *all, enum client_speech speech, const char *address,
+                   uint64_t now_us, struct admission *out);
+/* Is it not shedding? Who is asked where to send players says "elsewhere" while it is. */
+bool clients_ready(const struct clients *all, uint64_t now_us);
+
+/* The client with this session, or NULL: it may have just gone. */
+struct client *clients_find(struct clients *all, uint64_t session);
+
+struct clients_figures {
+    uint64_t connected;
+    uint64_t accepted;
+    uint64_t refused; /* one too many */
+    uint64_t commands;
+    uint64_t errors;                /* replies that are errors */
+    uint64_t bad_input;             /* closed for not speaking RESP */
+    uint64_t stalled;               /* closed for not reading */
+    uint64_t overrun;               /* closed for owing too much reading */
+    uint64_t buffered;              /* bytes held for all clients, now */
+    uint64_t packets;               /* that came in */
+    uint64_t bad_requests;          /* answered BAD_REQUEST, or notifies that were dropped */
+    uint64_t authenticated;         /* showed a good token */
+    uint64_t strangers;             /* did not yet, now */
+    uint64_t refused_strangers;     /* of `refused`: too many strangers in all */
+    uint64_t refused_address;       /* … and from one address */
+    uint64_t refused_full;          /* … no room for a client that speaks packets */
+    uint64_t refused_accept_rate;   /* … they come too fast */
+    uint64_t refused_address_rate;  /* … from one address */
+    uint64_t refused_address_count; /* … too many are here from one address */
+    uint64_t refused_address_share; /* … more than their share are from one address */
+    uint64_t refused_entity_share;  /* … or show tokens of one entity */
+    uint64_t rests_entity;          /* times one had to wait, its entity having its share */
+    uint64_t rests_origin;          /* … and its address */
+    uint64_t rests_spent;           /* … or as it asked much that is refused, or pinged much */
+    uint64_t rate_limited;          /* requests beyond the rate of their connection */
+    struct login_figures {
+        uint64_t under_way; /* now */
+        uint64_t ok;
+        uint64_t refused;    /* the actor said no */
+        uint64_t broken;     /* … or what makes no sense */
+        uint64_t unanswered; /* … or nothing in time, or there is none */
+        uint64_t full;       /* too many were under way: not asked */
+        uint64_t left;       /* the client had gone before the answer */
+    } logins;
+    uint64_t unauthorized;             /* asked for another entity than their token's */
+    uint64_t kicks[PACKET_KICK_COUNT]; /* by code, from PACKET_KICK_BAD_PACKET on */
+    struct push_figures pushes;
+    struct carrier_figures carriers; /* counted by them (carrier.h) */
+};
+void clients_figures(const struct clients *all, struct clients_figures *out);
+/* Where the carriers of these clients count. */
+struct carrier_figures *clients_carriers(struct clients *all);
+
+/* A new connection. `effects` here and below: what the router wants done, appended. */
+struct client *client_new(struct clients *all, enum client_speech speech, const char *address,
+                          uint64_t now_us);
+/* It was admitted as this visitor, which it gives back when it goes. */
+void client_let_in(struct client *c, struct visitor *visitor);
+/* The connection is closed. */
+void client_free(struct client *c, uint64_t now_us, struct router_effects *effects);
+
+void *client_user(const struct client *c);
+void client_set_user(struct client *c, void *user);
+
+/* Bytes came in; at most CLIENT_READ_MAX at once, and only while client_wants_input(). */
+void client_on_bytes(struct client *c, struct bytes in, uint64_t now_us,
+                     struct router_effects *effects);
+/* Time passes: call it about once a second. It may have output then. */
+void client_tick(struct client *c, uint64_t now_us);
+/* The gateway stops: what it asked for is still answered, and it is told to go. */
+void client_drain(struct client *c, uint64_t now_us);
+/* The other side sends no more: what it asked for is still answered, then it is closed. */
+void client_on_end(struct client *c);
+/* A VOUCH effect of its session. */
+void client_vouch(struct client *c, uint64_t version, uint64_t now_us);
+/* A REPLY effect of its session. */
+void client_on_reply(struct client *c, const struct router_effect *reply, struct bytes body,
+                     uint64_t now_us);
+/* Go on with input that had to wait. Call once a turn while client_has_input(). */
+void client_resume(struct client *c, uint64_t now_us, struct router_effects *effects);
+
+/* It had to begin a connection in some way first, and now may speak. */
+void client_on_open(struct client *c, uint64_t now_us);
+/* It was told to go. */
+bool client_is_leaving(const struct client *c);
+bool client_wants_input(const struct client *c);
+/* It has to wait, for more than its share is under way, until client_wake() finds otherwise; or for
+ * 100 ms, for it asked much that takes nothing but time. */
+bool client_rests(const struct client *c);
+void client_wake(struct client *c, uint64_t now_us);
+bool client_has_input(const struct client *c); /* some waits that could be gone on with */
+
+/* Bytes to be sent; empty while what client_take_output() gave is on its way. */
+struct bytes client_output(const struct client *c);
+/* `count` of them went out at once. */
+void client_sent(struct client *c, size_t count, uint64_t now_us);
+/* Move the rest out, for a write that takes a while; `to` is owned by the caller. */
+void client_take_output(struct client *c, struct buffer *to);
+/* That write is over. */
+void client_wrote(struct client *c, uint64_t now_us);
+
+/* ---- sessions: clients that are bound to an actor (bind*.c) */
+
+/* A push of an actor. The client that it was for, which may have output now, or NULL. */
+struct client *clients_on_push(struct clients *all, const struct push_record *push,
+                               uint64_t now_us);
+/* A link to that node came up, or is down: what was on it is lost. */
+void clients_on_node_up(struct clients *all, uint16_t slot, uint64_t now_us);
+void clients_on_node_down(struct clients *all, uint16_t slot, uint64_t now_us);
+/* Do what is due for one client, which may have output now. NULL = nothing more is: call it until
+ * then, every 10..50 ms. */
+struct client *clients_go_on(struct clients *all, uint64_t now_us, struct router_effects *effects);
+
+/* Nothing more to do for it: close. */
+bool client_is_done(const struct client *c);
+/* It reads nothing, or owes too much reading: close, counted. */
+bool client_is_stuck(struct client *c, uint64_t now_us);
+
+#endif

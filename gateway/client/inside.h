@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the client share. Nobody else includes this.
+ */
+#ifndef GATEWAY_CLIENT_INSIDE_H
+#define GATEWAY_CLIENT_INSIDE_H
+
+#include "base/list.h"
+#include "base/table.h"
+#include "gateway/access/strangers.h"
+#include "gateway/client/client.h"
+#include "gateway/client/command.h"
+#include "gateway/client/pushes.h"
+#include "gateway/client/slots.h"
+#include "gateway/client/target.h"
+#include "gateway/protocol/resp.h"
+#include "route/share.h"
+
+enum { CLIENT_NAME_MAX = 63, TICKET_PART_BITS = 12 /* of RESP_ARGS_MAX */ };
+
+/* Tickets that are no slot's. */
+static const uint64_t TICKET_NONE = UINT64_MAX;       /* nobody waits */
+static const uint64_t TICKET_RESUME = UINT64_MAX - 1; /* of a bond that was asked for again */
+
+static const uint64_t TICKET_LOGIN = UINT64_MAX - 2; /* who is it? */
+
+_Static_assert(RESP_ARGS_MAX <= 1u << TICKET_PART_BITS, "one part a key");
+
+struct binding;
+struct client;
+struct identity;
+struct sitting;
+
+/* What the protocols of clients differ in. Calls have set now_us, and effects where they come from
+ * the client. */
+struct dialect {
+    /* Take what is whole at the front of `in`; returns how many bytes that was. Sets `half` if what
+     * is left is not whole. */
+    size_t (*take)(struct client *c, struct bytes in);
+    /* An answer to a ticket of its own. */
+    void (*answer)(struct client *c, const struct router_effect *reply, struct bytes body);
+    /* It is owed answers. */
+    bool (*owes)(const struct client *c);
+    /* What is still coming may not grow any more: refuse it. */
+    void (*refuse_half)(struct client *c);
+    /* About once a second. NULL = nothing to do. */
+    void (*tick)(struct client *c);
+    /* The gateway stops: tell it. NULL = what it asked for is answered, then it is closed. */
+    void (*drain)(struct client *c);
+    /* BIND or UNBIND that was asked with `ticket` is over: it is done, or refused if there is a
+     * `why`. */
+    void (*bind_over)(struct client *c, uint64_t ticket, enum bound_result result, const char *why);
+    /* The same, for what the router said of it. */
+    void (*bind_failed)(struct client *c, const struct router_effect *reply, struct bytes body);
+    /* What is written now comes behind the answer to `ticket`. */
+    bool (*is_answered)(const struct client *c, uint64_t ticket);
+    void (*push)(struct client *c, struct bytes key, const struct push_record *push);
+    void (*kick)(struct client *c, uint32_t code, struct bytes text);
+    /* Its actor lets it go on as another entity. */
+    void (*rebound)(struct client *c, const struct rebind *to);
+    /* Ask anew if it is still here: sitting_vouch(). NULL = it keeps no session. */
+    void (*vouch)(struct client *c, uint64_t version);
+    /* The actor of a session that is kept was begun afresh. NULL = it keeps none. */
+    void (*begun)(struct client *c);
+};
+extern const struct dialect dialect_resp;    /* client_resp.c */
+extern const struct dialect dialect_packets; /* client_packet.c */
+
+/* ---- client_heartbeat.c */
+
+/* A kick's bytes. */
+void packet_put_kick(struct client *c, uint32_t code, struct bytes text);
+/* Its first packet. */
+void packet_on_hello(struct client *c, struct bytes body);
+/* About once a second: was anything heard of it? */
+void packet_tick(struct client *c);
+/* The gateway's own kick, of a client that speaks packets; counted by code. */
+void packet_kick(struct client *c, enum packet_kick code, const char *text);
+
+/* GOAWAY, and no more: it is to come again after `retry_ms`. */
+void packet_turn_away(struct client *c, uint32_t retry_ms, const char *why);
+
+/* GOAWAY to a connection that may not come in; good until the next call on `all`. */
+struct bytes packet_refusal(struct clients *all, uint32_t retry_ms, const char *why);
+
+/* Number of the slot that it is an answer for. */
+static inline uint64_t ticket_slot(uint64_t ticket)
+{
+    return ticket >> TICKET_PART_BITS;
+}
+static inline uint64_t ticket_of(uint64_t slot, uint16_t part)
+{
+    return slot << TICKET_PART_BITS | part;
+}
+
+struct client {
+    struct table_link link; /* by session */
+    struct list_link order; /* of age */
+    struct clients *all;
+    const struct dialect *dialect;
+    void *user;
+    uint64_t session;
+    uint64_t id; /* a small number, for people */
+    uint64_t since_us;
+    uint64_t progress_us; /* when it took bytes last */
+    char address[CLIENT_ADDRESS_MAX + 1];
+    char name[CLIENT_NAME_MAX + 1];
+    struct resp_parser parser;
+    struct buffer in; /* input not used yet */
+    size_t in_at;     /* bytes of it that are used */
+    struct buffer out;
+    size_t writing; /* bytes moved out and not sent yet */
+    struct slots slots;
+    size_t held;        /* bytes it is in all->figures.buffered with */
+    size_t reply_size;  /* what a reply is expected to take */
+    uint32_t in_flight; /* parts asked of the router */
+    uint8_t protocol;   /* RESP's: 2 or 3; 0 = it speaks packets */
+    bool in_multi;      /* its MULTI was refused: nothing runs until EXEC or DISCARD */
+    struct {
+        uint64_t heard_us;          /* when bytes came last */
+        uint64_t opened_us;         /* since when its hello is awaited */
+        uint32_t spent;             /* packets that were answered here, since it waited for them */
+        bool greeted;               /* its hello came */
+        bool pinged;                /* since then */
+        bool leaving;               /* it was told to go */
+    } packets;                      /* of a client that speaks packets */
+    struct stranger *stranger;      /* it has to say who it is; NULL = it has not, or did */
+    struct identity *identity;      /* owned: who it said it is; NULL = it was not asked */
+    uint64_t login_until_us;        /* an actor is asked who it is, until then; 0 = none is */
+    struct visitor *visitor;        /* it came in as, or NULL */
+    uint64_t origin;                /* hash of where it is */
+    uint64_t asked;                 /* router_asked() of its last request */
+    bool rests;                     /* that, or all from there, is over its share: it has to wait */
+    uint64_t rests_until_us;        /* and until then */
+    struct bucket requests;         /* it may ask */
+    bool busy;                      /* it was sent something since the last tick */
+    bool closing;                   /* no more input; goes when all is answered and sent */
+    bool ended;                     /* the other side sends no more */
+    bool half;                      /* what is in `in` is a command that is still coming */
+    bool dropped;                   /* goes at once */
+    uint8_t lost_why;               /* what its actor is told when it goes: enum note_lost */
+    uint32_t rounds;                /* of the last note: struct bond's */
+    struct binding *binding;        /* owned; NULL = it is not bound to an actor */
+    struct sitting *sitting;        /* owned; what its requests are numbered in, since it bound
+                                       itself so that it may return; NULL = in `session` */
+    bool waiting;                   /* that bind, or a login, is under way: nothing is taken before
+                                       its answer */
+    uint64_t now_us;                /* of this call */
+    struct router_effects *effects; /* of this call */
+};
+
+struct clients {
+    struct clients_config config;
+    struct clients_figures figures;
+    struct router *router;
+    struct table table;
+    struct client *last; /* found last, or NULL: replies come in runs of one client */
+    struct command_memo memo;
+    struct list order;
+    struct buffer words; /* of an inline command */
+    struct buffer body;  /* of a request being made */
+    struct push_figures pushes;
+    struct keyring keys;             /* none: clients are not asked who they are */
+    uint64_t unix_s;                 /* the time of day */
+    struct strangers *own_strangers; /* owned; NULL = they are of all threads */
+    struct list left_logins;         /* struct left_login, owned, the oldest first */
+    struct door *own_door;           /* owned; NULL = it is of all threads */
+    struct share by_origin;          /* connections */
+    struct share by_entity;          /* … of those that are known */
+    struct table sittings;           /* struct sitting, by session */
+    struct list bound;               /* struct binding, all */
+    struct list due;                 /* those of them that wait for a time */
+    struct list turn;                /* those of them whose turn it is now */
+    bool in_turn;
+    uint64_t ring_version;              /* that bonds were compared with */
+    uint64_t breaks;                    /* times that links to nodes came up or went down … */
+    uint64_t broke[RING_NODES_MAX + 1]; /* … and which of these was the last of each node */
+    uint64_t since_us;
+    uint64_t drawn; /* ids given */
+};
+
+/* Where the reply to the command goes that needs no request; it follows what is owed before. */
+struct buffer *client_reply(struct client *c);
+void client_reply_error(struct client *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Append formatted text. */
+void put_format(struct buffer *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Ask the router. */
+struct ask {
+    uint64_t ticket;     /* comes back with the answer; without meaning if there is to be none */
+    uint32_t timeout_ms; /* 0 = the gateway's deadline */
+    uint8_t flags;       /* enum request_flags */
+    uint16_t kind;
+    struct bytes id;
+    struct bytes body;
+    uint32_t name; /* of a client with a sitting: its own; 0 = one of the gateway's */
+    bool again;    /* … which was sent before */
+    bool must;     /* it is taken however full the router is */
+};
+void client_ask(struct client *c, const struct ask *ask);
+
+/* Make a slot for the answers of `parts` requests; `number` gets its number. */
+struct slot *client_add_slot(struct client *c, enum slot_shape shape, size_t parts,
+                             uint64_t *number);
+/* Bytes that were given to the connection and are not out yet. */
+size_t client_unsent(const struct client *c);
+/* From now it owes reading, if it did not before. */
+void client_owes(struct client *c, uint64_t now_us);
+/* May one more command be taken? */
+bool client_has_room(const struct client *c);
+/* Count what it holds now. Ends every call that may have changed it. */
+void client_account(struct client *c);
+
+/* ---- bind*.c */
+
+/* How it wants to be bound: BIND; or KEEP; or RETURN, with what it said. */
+struct wish {
+    enum note_type type;
+    struct return_packet back;
+};
+/* Bind it to an actor, which the client names with `key`; the key ends with the id. False: it is
+ * bound already. */
+bool binding_ask(struct client *c, struct bytes key, const struct target *to,
+                 const struct wish *wish, uint64_t ticket);
+/* What it needs to resume it; false: it is not kept. */
+bool binding_name(const struct client *c, struct session_packet *out);
+/* It has all pushes to this one. */
+void binding_ack(struct client *c, uint64_t pushes);
+/* End that. False: it is not bound. */
+bool binding_leave(struct client *c, uint64_t ticket);
+/* The ticket of one of these was answered. */
+void binding_answered(struct client *c, const struct router_effect *reply, struct bytes body);
+/* The same, of TICKET_RESUME. */
+void binding_resumed(struct client *c, const struct router_effect *reply, struct bytes body,
+                     uint64_t now_us);
+/* The key of a session that goes with a fresh number: numbers count, but who knows all of them, and
+ * the keys that were given, can't guess another. Never 0. */
+uint64_t binding_key(const struct clients *all, uint64_t number);
+/* Write what may be delivered now. */
+void binding_pump(struct client *c, uint64_t now_us);
+/* The connection is bound no more: tell the actor, if it may think so. */
+void binding_end(struct client *c, uint64_t now_us, struct router_effects *effects);
+
+/* ---- client_door.c */
+
+/* It asks once more: 0, or when it may do so, in milliseconds. */
+uint32_t client_overspeed(struct client *c);
+/* The connection has gone. */
+void client_let_out(struct client *c, uint64_t now_us);
+/* The connection is counted with those from where it is, and is no more. */
+void client_take_place(struct client *c);
+void client_leave_place(struct client *c);
+/* Has this entity, by entity_hash(), its share of connections? */
+bool clients_entity_is_full(const struct clients *all, uint64_t entity);
+
+/* ---- sitting.c: the numbering of requests that outlives a connection */
+
+/* From now on its requests are named by itself. It has no answer that is still to come. */
+void sitting_open(struct client *c, const struct session_name *name, uint32_t epoch);
+/* It goes: nothing is replied any more. */
+void sitting_close(struct client *c, uint64_t now_us, struct router_effects *effects);
+/* It has the answers of all below. */
+void sitting_ack(struct client *c, uint32_t answers);
+/* Whose it is; NULL = nobody's. */
+/* It has answered dialect.vouch: it had not left when the ring had that version. */
+void sitting_vouch(const struct client *c, uint64_t version);
+struct client *sitting_find(const struct clients *all, uint64_t session);
+/* Put its part into the request. */
+void sitting_number(const struct client *c, const struct ask *ask, struct router_event *event);
+/* The reply is for a request of this connection. */
+bool sitting_owns(const struct client *c, const struct router_effect *reply);
+
+/* ---- client_auth.c */
+
+/* Are clients asked who they are? */
+bool auth_asks(const struct clients *all);
+/* A new connection: is it a stranger? */
+void auth_begin(struct client *c);
+/* The connection has gone. */
+void auth_end(struct client *c);
+/* It showed this: from here on it is known, or kicked, or an actor is asked. */
+void auth_take(struct client *c, struct bytes text);
+/* It is a stranger no more: this is who it is, until then. With keys it is given a token. */
+void auth_be(struct client *c, const struct auth_ok_packet *who);
+/* Its actor says that it is this entity from now on: changed if it was asked who it is. What to
+ * tell it: `out`, whose token is appended to `token` if there are keys. */
+void auth_become(struct client *c, const struct rebind *to, struct auth_ok_packet *out,
+                 struct buffer *token);
+/* May it ask this entity? */
+bool auth_allows(const struct client *c, uint16_t kind, struct bytes id);
+/* May a stranger send a packet of this type? */
+bool auth_admits(uint8_t type);
+
+/* ---- client_login.c */
+
+/* Ask the login actor who shows this. */
+void login_ask(struct client *c, struct bytes credentials);
+/* It has answered, or nobody did. */
+void login_answered(struct client *c, const struct router_effect *reply, struct bytes body,
+                    uint64_t now_us);
+/* It has waited for that long enough. */
+void login_give_up(struct client *c);
+/* The connection goes. An actor that was asked is busy with it still, so it counts as a stranger
+ * until that is over. */
+void login_leave(struct client *c, uint64_t now_us);
+/* Time passes: forget those of who left that are over. */
+void logins_tick(struct clients *all, uint64_t now_us);
+/* Forget them all. */
+void logins_end(struct clients *all);
+
+/* The entity that a key names; false: none, and an error was replied. */
+bool client_finds(struct client *c, struct bytes key, struct target *out);
+
+#endif

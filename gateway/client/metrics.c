@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/client/metrics.h"
+
+#include "gateway/client/figure.h"
+
+static const struct metric transport = {
+    "ringhold_gateway_transport_total", "WebSocket connections, by event.", METRIC_COUNTER};
+
+static const struct metric kicked = {
+    "ringhold_gateway_kicks_total",
+    "Connections kicked with one of the gateway's own codes, by reason.",
+    METRIC_COUNTER};
+
+void gateway_metrics(const struct tally *t, struct metrics *m)
+{
+    for (size_t i = 0; i < FIGURES; i++) {
+        const struct figure *f = &figures[i];
+
+        if (f->label == NULL) {
+            metrics_put(m, f->metric, figure_of(f, t));
+        } else {
+            metrics_put_labelled(m, f->metric, f->label, f->word, figure_of(f, t));
+        }
+    }
+    for (size_t i = 0; i < CARRIER_EVENT_COUNT; i++) {
+        metrics_put_labelled(m,
+                             &transport,
+                             "event",
+                             carrier_event_name((enum carrier_event)i),
+                             t->clients.carriers.count[i]);
+    }
+    for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
+        metrics_put_labelled(m,
+                             &kicked,
+                             "reason",
+                             packet_kick_name((enum packet_kick)(PACKET_KICK_BAD_PACKET + i)),
+                             t->clients.kicks[i]);
+    }
+}

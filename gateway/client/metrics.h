@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A gateway's figures, named for who watches it. docs/metrics.md lists them.
+ */
+#ifndef GATEWAY_CLIENT_METRICS_H
+#define GATEWAY_CLIENT_METRICS_H
+
+#include "base/metrics.h"
+#include "gateway/client/tally.h"
+
+void gateway_metrics(const struct tally *t, struct metrics *m);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * RESP, the protocol of Redis: commands in, replies out.
+ *
+ * A command is an array of bulk strings or one inline line with words, quoted
+ * where wanted. The parser takes what has come so far and goes on where it
+ * stopped, so its work is linear however the bytes are cut: it remembers where
+ * it is, and looks for the arguments once all have come. Pure.
+ *
+ *     *2\r\n $3\r\nGET\r\n $1\r\nx\r\n        GET x\r\n        GET "x"\n
+ */
+#ifndef GATEWAY_PROTOCOL_RESP_H
+#define GATEWAY_PROTOCOL_RESP_H
+
+#include "base/bytes.h"
+#include "wire/args.h" // values
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    RESP_ARGS_MAX = 2049,               /* of one command, its name included */
+    RESP_BULK_MAX = 1024 * 1024,        /* one argument */
+    RESP_LINE_MAX = 64 * 1024,          /* an inline command; also the line before a bulk */
+    RESP_COMMAND_MAX = 2 * 1024 * 1024, /* all bytes of a command */
+    /* A command over these is dropped as it comes, and refused when it is over; beyond what Redis
+     * takes by default it is a protocol error. */
+    RESP_DROP_ARGS_MAX = 1024 * 1024,
+    RESP_DROP_MAX = 512 * 1024 * 1024,
+};
+
+struct resp_parser {
+    const char *refusal; /* the limit that the command is over: it is dropped; NULL = none */
+    uint32_t dropped;    /* bytes of it, by former calls */
+    uint32_t at;         /* bytes of the command that are parsed */
+    uint32_t scanned;    /* bytes searched for the end of the line, from `at` */
+    uint32_t bulk;       /* bytes of the argument that are to come yet, if in_bulk */
+    uint32_t want;       /* arguments of the array; 0 = its header was not read yet */
+    uint32_t count;
+    bool in_bulk;
+};
+
+struct resp_command {
+    size_t count; /* 0 = an empty one: no reply */
+    struct bytes arg[RESP_ARGS_MAX];
+};
+
+enum resp_result {
+    RESP_COMMAND, /* `command` is whole and took `taken` bytes of the input */
+    RESP_MORE,    /* not whole: call again with the bytes behind `taken` and more after them */
+    RESP_REFUSED, /* a whole command of `taken` bytes that is over a limit: send `error` */
+    RESP_ERROR,   /* not RESP: send `error` and close */
+};
+
+struct resp_output {
+    struct resp_command command; /* borrows from the input and from `scratch` */
+    size_t taken;
+    const char *error; /* as Redis words it: "Protocol error: …"; static, or it is `text` */
+    char text[48];
+};
+
+/* All zero is a fresh parser. */
+void resp_parser_reset(struct resp_parser *p);
+
+/* Parse from `in`, which begins where the last command ended. `scratch` keeps the words of an
+ * inline command until the next call; many parsers may share it. */
+enum resp_result resp_parse(struct resp_parser *p, struct bytes in, struct buffer *scratch,
+                            struct resp_output *out);
+
+/* A number of at most 10 digits as Redis takes it: a sign, no leading zero, nothing else. */
+bool resp_number(struct bytes text, int64_t *number);
+
+/* ---- replies; `protocol` is 2 or 3 ---- */
+
+void resp_put_simple(struct buffer *out, const char *text); /* no line breaks */
+void resp_put_error(struct buffer *out, struct bytes text); /* line breaks become spaces */
+void resp_put_integer(struct buffer *out, int64_t integer);
+void resp_put_bulk(struct buffer *out, struct bytes bulk);
+void resp_put_text(struct buffer *out, const char *text); /* as a bulk */
+void resp_put_nil(struct buffer *out, int protocol);
+void resp_put_array(struct buffer *out, size_t count);             /* its items follow */
+void resp_put_map(struct buffer *out, int protocol, size_t pairs); /* keys and values follow */
+
+/* A message that nobody asked for; its items follow. In RESP2 it looks like one of SUBSCRIBE. */
+void resp_put_push(struct buffer *out, int protocol, size_t count);
+
+/* A value that an actor answered. An error text without a code of its own gets "ERR ". */
+void resp_put_value(struct buffer *out, int protocol, const struct value *value);
+
+#endif

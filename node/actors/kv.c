@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/actors/actors.h"
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "wire/record.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+    WORDS_MAX = 16,
+    // What a SET with the longest key leaves of a request's body.
+    VALUE_SIZE_MAX = RECORD_BODY_MAX - 512,
+};
+
+struct kv {
+    bool exists;
+    struct buffer value;
+};
+
+/* What runs: the command's words after its key. */
+struct call {
+    struct rh_actor *actor;
+    struct kv *kv;
+    const struct rh_bytes *word;
+    size_t count;
+};
+
+static void answer(const struct call *c, struct rh_value value)
+{
+    (void)rh_reply(c->actor, value);
+}
+
+static void answer_value(const struct call *c)
+{
+    const struct kv *kv = c->kv;
+
+    answer(c, kv->exists ? rh_bytes_value(kv->value.data, kv->value.size) : rh_nil());
+}
+
+/* False after an error was answered. */
+static bool fits(const struct call *c, size_t size)
+{
+    if (size > VALUE_SIZE_MAX) {
+        answer(c, rh_error("ERR string exceeds maximum allowed size (1 MiB less 512 bytes)"));
+        return false;
+    }
+    return true;
+}
+
+static void assign(struct kv *kv, struct rh_bytes value)
+{
+    kv->exists = true;
+    buffer_clear(&kv->value);
+    buffer_put(&kv->value, value.data, value.size);
+}
+
+static void erase(struct kv *kv)
+{
+    kv->exists = false;
+    buffer_fini(&kv->value);
+}
+
+/* As Redis reads a number: the very text that it would print. False: it is none, or over 64 bits.
+ */
+static bool parse_number(const void *data, size_t size, int64_t *out)
+{
+    const char *at = data;
+    const bool negative = size > 0 && at[0] == '-';
+    const uint64_t limit = negative ? (uint64_t)INT64_MAX + 1 : (uint64_t)INT64_MAX;
+    uint64_t sum = 0;
+    size_t i = negative ? 1 : 0;
+
+    if (size == i || (at[i] == '0' && size > 1)) {
+        return false;
+    }
+    for (; i < size; i++) {
+        const uint64_t digit = (uint64_t)(unsigned char)at[i] - '0';
+
+        if (digit > 9 || sum > (limit - digit) / 10) {
+            return false;
+        }
+        sum = sum * 10 + digit;
+    }
+    *out = negative ? (int64_t)(0 - sum) : (int64_t)sum;
+    return true;
+}
+
+static void add(const struct call *c, int64_t by)
+{
+    struct kv *kv = c->kv;
+    int64_t now = 0;
+    char text[24];
+
+    if (kv->exists && !parse_number(kv->value.data, kv->value.size, &now)) {
+        answer(c, rh_error("ERR value is not an integer or out of range"));
+        return;
+    }
+    if ((by > 0 && now > INT64_MAX - by) || (by < 0 && now < INT64_MIN - by)) {
+        answer(c, rh_error("ERR increment or decrement would overflow"));
+        return;
+    }
+    now += by;
+    (void)snprintf(text, sizeof text, "%" PRIi64, now);
+    assign(kv, (struct rh_bytes){text, strlen(text)});
+    answer(c, rh_integer(now));
+}
+
+/* ---- commands ---- */
+
+static void on_get(const struct call *c)
+{
+    answer_value(c);
+}
+
+/* Redis knows it, or nobody. */
+static void refuse_option(const struct call *c, struct rh_bytes word)
+{
+    static const char *const known[] = {"EX", "PX", "EXAT", "PXAT", "KEEPTTL", "GET"};
+    char text[64] = "ERR syntax error";
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (word.size == strlen(known[i]) && strncasecmp(word.data, known[i], word.size) == 0) {
+            (void)snprintf(
+                text, sizeof text, "ERR SET's option %s is not supported: NX and XX are", known[i]);
+        }
+    }
+    answer(c, rh_error(text));
+}
+
+static void on_set(const struct call *c)
+{
+    bool if_absent = false;
+    bool if_present = false;
+
+    for (size_t i = 1; i < c->count; i++) {
+        const bool two = c->word[i].size == 2;
+
+        if (two && strncasecmp(c->word[i].data, "NX", 2) == 0) {
+            if_absent = true;
+        } else if (two && strncasecmp(c->word[i].data, "XX", 2) == 0) {
+            if_present = true;
+        } else {
+            refuse_option(c, c->word[i]);
+            return;
+        }
+    }
+    if (if_absent && if_present) {
+        answer(c, rh_error("ERR syntax error"));
+        return;
+    }
+    if ((if_absent && c->kv->exists) || (if_present && !c->kv->exists)) {
+        answer(c, rh_nil());
+        return;
+    }
+    if (fits(c, c->word[0].size)) {
+        assign(c->kv, c->word[0]);
+        answer(c, rh_text("OK"));
+    }
+}
+
+static void on_setnx(const struct call *c)
+{
+    if (c->kv->exists) {
+        answer(c, rh_integer(0));
+    } else if (fits(c, c->word[0].size)) {
+        assign(c->kv, c->word[0]);
+        answer(c, rh_integer(1));
+    }
+}
+
+static void on_getset(const struct call *c)
+{
+    if (fits(c, c->word[0].size)) {
+        answer_value(c); // It copies the old value.
+        assign(c->kv, c->word[0]);
+    }
+}
+
+static void on_del(const struct call *c)
+{
+    answer(c, rh_integer(c->kv->exists));
+    erase(c->kv);
+}
+
+static void on_exists(const struct call *c)
+{
+    answer(c, rh_integer(c->kv->exists));
+}
+
+static void on_strlen(const struct call *c)
+{
+    answer(c, rh_integer((int64_t)c->kv->value.size));
+}
+
+static void on_append(const struct call *c)
+{
+    struct kv *kv = c->kv;
+
+    if (fits(c, kv->value.size + c->word[0].size)) {
+        kv->exists = true;
+        buffer_put(&kv->value, c->word[0].data, c->word[0].size);
+        answer(c, rh_integer((int64_t)kv->value.size));
+    }
+}
+
+static void on_incr(const struct call *c)
+{
+    add(c, 1);
+}
+
+static void on_decr(const struct call *c)
+{
+    add(c, -1);
+}
+
+static void on_incrby(const struct call *c)
+{
+    int64_t by = 0;
+
+    if (!parse_number(c->word[0].data, c->word[0].size, &by)) {
+        answer(c, rh_error("ERR value is not an integer or out of range"));
+        return;
+    }
+    add(c, by);
+}
+
+static void on_decrby(const struct call *c)
+{
+    int64_t by = 0;
+
+    if (!parse_number(c->word[0].data, c->word[0].size, &by)) {
+        answer(c, rh_error("ERR value is not an integer or out of range"));
+    } else if (by == INT64_MIN) {
+        answer(c, rh_error("ERR decrement would overflow"));
+    } else {
+        add(c, -by);
+    }
+}
+
+static const struct {
+    const char *name;
+    size_t words_min; /* after the key */
+    size_t words_max;
+    void (*run)(const struct call *c);
+} commands[] = {
+    {"get", 0, 0, on_get},
+    {"set", 1, SIZE_MAX, on_set},
+    {"del", 0, 0, on_del},
+    {"exists", 0, 0, on_exists},
+    {"incr", 0, 0, on_incr},
+    {"incrby", 1, 1, on_incrby},
+    {"decr", 0, 0, on_decr},
+    {"decrby", 1, 1, on_decrby},
+    {"append", 1, 1, on_append},
+    {"strlen", 0, 0, on_strlen},
+    {"getset", 1, 1, on_getset},
+    {"setnx", 1, 1, on_setnx},
+};
+
+static void run_command(const struct call *c, struct rh_bytes name)
+{
+    char text[128];
+
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strlen(commands[i].name) != name.size ||
+            strncasecmp(commands[i].name, name.data, name.size) != 0) {
+            continue;
+        }
+        if (c->count >= commands[i].words_min && c->count <= commands[i].words_max) {
+            commands[i].run(c);
+            return;
+        }
+        (void)snprintf(
+            text, sizeof text, "ERR wrong number of arguments for '%s' command", commands[i].name);
+        answer(c, rh_error(text));
+        return;
+    }
+    (void)snprintf(text,
+                   sizeof text,
+                   "ERR unknown command '%.*s'",
+                   (int)(name.size < 64 ? name.size : 64),
+                   (const char *)name.data);
+    answer(c, rh_error(text));
+}
+
+/* ---- a payload as a command line ---- */
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* Split at blanks; quotes (no escapes) group. Returns how many words, 0 for none or too many, or
+ * for a quote that does not end. */
+static size_t split(struct rh_bytes line, struct rh_bytes word[WORDS_MAX])
+{
+    const char *at = line.data;
+    const char *end = at + line.size;
+    size_t count = 0;
+
+    for (;;) {
+        while (at < end && is_space(*at)) {
+            at++;
+        }
+        if (at == end) {
+            return count;
+        }
+        const bool quoted = *at == '"' || *at == '\'';
+        const char quote = *at;
+        at += quoted ? 1 : 0;
+        const char *start = at;
+        while (at < end && (quoted ? *at != quote : !is_space(*at))) {
+            at++;
+        }
+        if (count == WORDS_MAX || (quoted && at == end)) {
+            return 0;
+        }
+        word[count++] = (struct rh_bytes){start, (size_t)(at - start)};
+        at += quoted ? 1 : 0;
+    }
+}
+
+/* ---- callbacks ---- */
+
+static int kv_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
+                       void **instance)
+{
+    struct kv *kv = mem_new(1, sizeof *kv);
+    const uint8_t *at = state == NULL ? NULL : state->data;
+
+    (void)actor;
+    (void)fence;
+    if (at != NULL && state->size > 0 && at[0] == 1) {
+        assign(kv, (struct rh_bytes){at + 1, state->size - 1});
+    }
+    *instance = kv;
+    return RH_OK;
+}
+
+static void kv_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
+{
+    struct rh_bytes word[WORDS_MAX];
+    struct call c = {.actor = actor, .kv = instance};
+
+    if (message->argument_count > 0) {
+        const size_t skip = message->argument_count > 1 ? 2 : 1;
+
+        c.word = message->argument + skip;
+        c.count = message->argument_count - skip;
+        run_command(&c, message->argument[0]);
+        return;
+    }
+    const size_t count = split(message->payload, word);
+    if (count == 0) {
+        answer(&c, rh_error("ERR the payload is not a command line"));
+        return;
+    }
+    c.word = word + 1;
+    c.count = count - 1;
+    run_command(&c, word[0]);
+}
+
+static int kv_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)
+{
+    const struct kv *kv = instance;
+    const uint8_t exists = kv->exists ? 1 : 0;
+
+    (void)actor;
+    rh_out_put(out, &exists, sizeof exists);
+    rh_out_put(out, kv->value.data, kv->value.size);
+    return RH_OK;
+}
+
+static void kv_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
+{
+    struct kv *kv = instance;
+
+    (void)actor;
+    (void)why;
+    erase(kv);
+    mem_free(kv);
+}
+
+const struct rh_actor_ops actor_kv = {
+    .abi = RH_ABI,
+    .size = sizeof(struct rh_actor_ops),
+    .name = "kv",
+    .activate = kv_activate,
+    .message = kv_message,
+    .handoff = kv_handoff,
+    .deactivate = kv_deactivate,
+    .idle_ms = UINT32_MAX, // its state is nowhere else
+    .brief = 1,
+};

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What one actor asks of another, on its way between the scene it is on
+ * (node/runtime/runtime.h) and the node's calls (node/calls_uv.c), and the answer back.
+ *
+ * The scene copies nothing and waits for nothing: it names what it asked by
+ * `number`. An answer whose number it no longer knows is dropped there (the actor
+ * moved, or stopped), so the calls answer each one once and need not ask who is
+ * still alive.
+ */
+#ifndef NODE_CALLS_CALL_H
+#define NODE_CALLS_CALL_H
+
+#include "base/bytes.h"
+#include "wire/record.h"
+
+#include <ringhold.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Borrowed, all of it. Everything is within its limits: id 1..RECORD_ID_MAX bytes, payload at most
+ * RECORD_BODY_MAX. */
+struct call {
+    uint32_t worker;    /* whose scene asks */
+    uint64_t run;       /* ticket of the message in whose midst it asks; 0 = it does not */
+    uint64_t number;    /* of the call in this process, never used again; 0 = rh_send() */
+    uint64_t session;   /* of the incarnation that calls, in this process: what it asks of one other
+                           actor runs there in order */
+    uint16_t from_kind; /* who calls */
+    struct bytes from;
+    uint16_t kind; /* whom */
+    struct bytes id;
+    struct bytes payload;
+    size_t count;        /* of a broadcast: id is so many of them, each u8 size, bytes; else 0 */
+    bool push;           /* rh_push_ids(): payload is a session note, for an actor that is awake */
+    uint32_t timeout_ms; /* 1..60000; 0 = rh_send() */
+    uint32_t flags;      /* enum rh_message_flags: NO_REPLY = rh_send(), IDEMPOTENT */
+    /* Of the message that the caller runs: the actors whose calls led to it, without the caller
+     * itself. None when it calls from a turn. */
+    uint8_t chain_count;
+    uint64_t chain[RECORD_CHAIN_MAX];
+};
+
+/* Broadcasts of all actors of a node: counted up by who makes them, on any thread, and down by who
+ * hands them out. */
+struct casting {
+    _Atomic size_t size;      /* bytes of those that wait */
+    _Atomic uint64_t refused; /* for that was too much */
+};
+
+struct call_answer {
+    uint32_t worker; /* as of the call */
+    uint64_t number;
+    int status; /* enum rh_result: OK, FAILED, UNKNOWN to QUARANTINED, DEADLOCK */
+    struct bytes payload;
+};
+
+#endif

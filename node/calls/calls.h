@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls: what the actors of this node ask of others, wherever those live.
+ *
+ * Pure. It is the gateway's router (route/router.h) inside the node: the same
+ * retries, identities of copies, order per session and entity, and the same
+ * honest answers, over the links that the node has with others. It routes by
+ * the host's view; its `gateway` is the node's incarnation, so whoever hosts
+ * the called actor knows the link that the answer takes. To actors of the node
+ * itself there is a link without a wire, CALLS_LINK: for the host a gateway
+ * like any other, so that what is asked there passes the same admission.
+ *
+ *     host   after each of its steps: calls_look()
+ *     links  calls_up(), calls_down(); answers to its incarnation -> calls_answer()
+ *     scene  calls_ask(), calls_close()
+ *
+ * Effects are taken one by one with calls_take(); feeding it meanwhile is fine.
+ * A request that can't leave now, because the link takes no more or the gate of
+ * the lease is closed (I8), goes back by calls_give_back(): it comes again.
+ *
+ * Of calls in the midst of a message it knows who waits for whom (node/host/waits.h): where that is
+ * a circle, one of them is refused.
+ *
+ * A broadcast asks many actors for the same (node/calls/casts.h): its members go to the router as
+ * it has room, never more than half of it, and between them everybody else has a turn.
+ */
+#ifndef NODE_CALLS_CALLS_H
+#define NODE_CALLS_CALLS_H
+
+#include "node/calls/call.h"
+#include "node/calls/casts.h"
+#include "node/host/neighbour.h"
+#include "node/host/waits.h"
+#include "route/router.h"
+#include "wire/frame.h"
+
+struct calls;
+
+enum calls_effect_type {
+    CALLS_UP,         /* incarnation: for the host, HOST_PEER_UP of CALLS_LINK as a gateway */
+    CALLS_SEND,       /* peer, frame_type; bytes: one request record, or a packed Control */
+    CALLS_HERE,       /* bytes: one request record, for the host: HOST_REQUEST of CALLS_LINK */
+    CALLS_TELL,       /* awaits, version: for the host, as Adopted in a HOST_PEER_CONTROL */
+    CALLS_ANSWER,     /* answer: for the scene */
+    CALLS_PROBE,      /* probe: what the host says of it (host_blocked()) is for calls_chase() */
+    CALLS_REFUSE,     /* probe, run: for the host, as HOST_DEADLOCK */
+    CALLS_CONNECT,    /* keep a link to node `slot` at `address` */
+    CALLS_DISCONNECT, /* slot */
+};
+
+struct calls_effect {
+    enum calls_effect_type type;
+    uint64_t peer;
+    int frame_type; /* enum frame_type */
+    uint16_t slot;
+    const char *address; /* borrowed, like the bytes, until the next calls_take() */
+    struct bytes bytes;
+    struct bytes common;    /* of a request that has it: the body that `bytes` is without, as
+                               request_put_same() has it; else `data` is NULL */
+    uint64_t common_number; /* tells this body from all others; not 0 */
+    struct call_answer answer;
+    struct probe probe; /* borrowed, like the bytes */
+    uint64_t run;
+    uint64_t incarnation;
+    uint64_t version;
+    bool awaits;
+};
+
+/* `limits`: of the router, with a random seed; name and gateway are not looked at. */
+struct calls *calls_new(const struct router_config *limits);
+void calls_free(struct calls *c);
+/* Where bytes of broadcasts were counted by who made them: it goes down as they leave. Borrowed
+ * until calls_free(). */
+void calls_count_down(struct calls *c, _Atomic size_t *waiting);
+
+/* After each step of the host, before its effects are done: follow its view, which is borrowed
+ * until calls_free(), and its incarnation, 0 = not registered. What was asked under another
+ * incarnation is given up without a word: nothing of it may leave any more, and those who asked are
+ * gone. */
+void calls_look(struct calls *c, const struct view *view, uint64_t incarnation, uint64_t now_us);
+/* A link to or from a node; never CALLS_LINK. */
+void calls_up(struct calls *c, uint64_t peer, const char *name, uint64_t incarnation,
+              uint64_t now_us);
+void calls_down(struct calls *c, uint64_t peer, uint64_t now_us);
+/* True: it answers a call of mine. False: it is for the host, to be passed on; or of a peer that
+ * the view does not name. */
+bool calls_answer(struct calls *c, uint64_t peer, const struct answer_record *a, uint64_t now_us);
+/* Every 10..50 ms. */
+void calls_tick(struct calls *c, uint64_t now_us);
+/* A probe came, from another node or as CALLS_PROBE, and the host says that of it. */
+void calls_chase(struct calls *c, const struct probe *probe, struct blocked blocked);
+
+/* `call` is borrowed until it returns. A call, not a send, gets exactly one CALLS_ANSWER, unless
+ * its session is closed first or the incarnation ends. While the node is not registered calls are
+ * dropped: they come of actors that are gone. */
+void calls_ask(struct calls *c, const struct call *call, uint64_t now_us);
+/* It will not be asked after all: who asked for it is gone. */
+void calls_drop_call(struct calls *c, const struct call *call);
+/* The caller is gone: what it asked for still runs, nothing is answered. */
+void calls_close(struct calls *c, uint64_t session, uint64_t now_us);
+
+/* Something that an actor told others in this session may be under way still: returns the session,
+ * else 0. It travels with the actor, and where that comes to it is a calls_former(). */
+uint64_t calls_under_way(const struct calls *c, uint64_t session);
+/* An actor has come here, of which that session at that incarnation may have something under way.
+ * What it tells others here waits for that, so that all of them hear it in order. */
+struct call_former {
+    uint16_t kind;
+    struct bytes id;
+    uint64_t incarnation;
+    uint64_t session;
+};
+void calls_former(struct calls *c, const struct call_former *former, uint64_t now_us);
+/* Of another node: what is not of these calls is passed over. */
+void calls_control(struct calls *c, uint64_t peer, const Rh__Control *message, uint64_t now_us);
+
+/* Take the next effect; false = none is left. */
+bool calls_take(struct calls *c, struct calls_effect *out);
+/* A CALLS_SEND or CALLS_HERE with a request could not be done: it surely did not run. */
+void calls_give_back(struct calls *c, const struct calls_effect *e, uint64_t now_us);
+/* Its request, whole; ERR_CORRUPT: it is none. */
+MUST_CHECK enum err calls_request(const struct calls_effect *e, struct request_record *out);
+
+/* Abort unless every invariant holds: for tests. */
+void calls_check(const struct calls *c);
+/* All zero while the node is not registered. */
+void calls_figures(const struct calls *c, struct router_figures *out);
+/* All but `refused`. */
+void calls_casts(const struct calls *c, struct casts_figures *out);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/host/actor.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "node/host/host.h"
+
+#include <string.h>
+
+enum { SPARE_MAX = 4096 };
+
+static const struct machine_state states[] = {
+    [ACTOR_ABSENT] = {"absent", TO(ACTOR_ACTIVATING) | TO(ACTOR_FAILING) | TO(ACTOR_FROZEN)},
+    [ACTOR_FAILING] = {"failing", TO(ACTOR_ABSENT) | TO(ACTOR_FROZEN)},
+    [ACTOR_ACTIVATING] = {"activating", TO(ACTOR_IDLE) | TO(ACTOR_ABSENT)},
+    [ACTOR_IDLE] = {"idle",
+                    TO(ACTOR_RUNNING) | TO(ACTOR_EXPORTING) | TO(ACTOR_RETIRING) |
+                        TO(ACTOR_ABSENT)},
+    [ACTOR_RUNNING] = {"running", TO(ACTOR_IDLE) | TO(ACTOR_ABSENT)},
+    [ACTOR_EXPORTING] = {"exporting",
+                         TO(ACTOR_FROZEN) | TO(ACTOR_BUSY) | TO(ACTOR_IDLE) | TO(ACTOR_ABSENT)},
+    [ACTOR_BUSY] = {"busy", TO(ACTOR_IDLE) | TO(ACTOR_EXPORTING)},
+    [ACTOR_FROZEN] = {"frozen", TO(ACTOR_IDLE) | TO(ACTOR_ABSENT)},
+    [ACTOR_RETIRING] = {"retiring", TO(ACTOR_IDLE) | TO(ACTOR_ABSENT)},
+};
+const struct machine actor_machine = {"an actor", states};
+
+/* A record ends with its id. */
+static const size_t head_size = offsetof(struct actor, id);
+
+static uint64_t position_of(const void *record)
+{
+    return ((const struct actor *)record)->position;
+}
+
+static struct strand cells_of(const struct actors *a)
+{
+    return (struct strand){&a->pool, offsetof(struct actor, cell)};
+}
+
+static struct strand idle_of(const struct actors *a)
+{
+    return (struct strand){&a->pool, offsetof(struct actor, idle)};
+}
+
+static struct actor *at_handle(const struct actors *a, uint32_t handle)
+{
+    return handle == 0 ? NULL : pool_at(&a->pool, handle);
+}
+
+void actors_init(struct actors *a)
+{
+    *a = (struct actors){0};
+    a->table = (struct lookup){
+        .pool = &a->pool, .same = offsetof(struct actor, same), .hash = position_of};
+}
+
+void actors_set_grid(struct actors *a, uint8_t grid, uint32_t cell_count)
+{
+    ASSERT(a->table.count == 0 && grid >= 1 && grid <= RING_GRID_MAX);
+    mem_free(a->cell);
+    a->cell = NULL;
+    a->cell_count = 0;
+    a->grid = grid;
+    actors_grow(a, cell_count);
+}
+
+void actors_grow(struct actors *a, uint32_t cell_count)
+{
+    if (cell_count <= a->cell_count) {
+        return;
+    }
+    a->cell = mem_resize(a->cell, cell_count * sizeof *a->cell);
+    memset(&a->cell[a->cell_count], 0, (cell_count - a->cell_count) * sizeof *a->cell);
+    a->cell_count = cell_count;
+}
+
+void actors_fini(struct actors *a)
+{
+    actors_bury(a);
+    lookup_fini(&a->table);
+    mem_free(a->cell);
+    pool_fini(&a->pool);
+    while (a->spare != NULL) {
+        struct busy *next = a->spare->spare;
+
+        mem_free(a->spare);
+        a->spare = next;
+    }
+    *a = (struct actors){0};
+}
+
+static bool actor_is(const struct actor *a, const struct image_name *name)
+{
+    return a->position == name->position && a->kind == name->kind && a->id_size == name->id.size &&
+           memcmp(a->id, name->id.data, name->id.size) == 0;
+}
+
+struct actor *actor_find(const struct actors *a, struct image_name name)
+{
+    struct actor *actor = at_handle(a, lookup_first(&a->table, name.position));
+
+    for (; actor != NULL; actor = at_handle(a, actor->same)) {
+        if (actor_is(actor, &name)) {
+            return actor;
+        }
+    }
+    return NULL;
+}
+
+struct actor *actor_running_at(const struct actors *a, uint64_t position)
+{
+    struct actor *actor = at_handle(a, lookup_first(&a->table, position));
+
+    for (; actor != NULL; actor = at_handle(a, actor->same)) {
+        if (actor->position == position && actor->state == ACTOR_RUNNING) {
+            return actor;
+        }
+    }
+    return NULL;
+}
+
+/* ---- the busy part ---- */
+
+struct busy *actor_busy(struct actors *a, struct actor *actor)
+{
+    struct busy *busy = actor->busy;
+
+    if (busy != NULL) {
+        return busy;
+    }
+    busy = a->spare;
+    if (busy != NULL) {
+        a->spare = busy->spare;
+        a->spare_count--;
+    } else {
+        busy = mem_new(1, sizeof *busy);
+        queue_init(&busy->queue);
+    }
+    busy->actor = actor;
+    actor->busy = busy;
+    return busy;
+}
+
+/* Clean, so that who gets it next finds nothing in it. */
+static void lay_down(struct actors *a, struct actor *actor)
+{
+    struct busy *busy = actor->busy;
+
+    ASSERT(busy->queue.count == 0 && busy->early_count == 0);
+    image_free(busy->image);
+    delay_stop(&busy->delay);
+    if (list_linked(&busy->leaseless)) {
+        list_remove(&busy->leaseless);
+    }
+    if (list_linked(&busy->to_export)) {
+        list_remove(&busy->to_export);
+    }
+    actor->busy = NULL;
+    if (a->spare_count >= SPARE_MAX) {
+        mem_free(busy);
+        return;
+    }
+    busy->image = NULL;
+    busy->hold = NULL;
+    busy->failures = 0;
+    busy->refused = 0;
+    busy->unready = busy->saving_later = false;
+    busy->spare = a->spare;
+    a->spare = busy;
+    a->spare_count++;
+}
+
+void actor_calm(struct actors *a, struct actor *actor)
+{
+    const struct busy *busy = actor->busy;
+    const bool complained = busy != NULL && busy->refused > 0 && actor->live;
+
+    if (busy != NULL && busy->queue.count == 0 && busy->image == NULL && busy->hold == NULL &&
+        busy->failures == 0 && busy->early_count == 0 && !complained &&
+        !list_linked(&busy->leaseless) && !delay_runs(&busy->delay) && !actor_has_task(actor)) {
+        lay_down(a, actor);
+    }
+}
+
+struct actor *actor_new(struct actors *a, struct image_name name)
+{
+    uint32_t handle = 0;
+
+    ASSERT(name.id.size >= 1 && name.id.size <= RECORD_ID_MAX);
+    struct actor *actor = pool_take(&a->pool, head_size + name.id.size, &handle);
+    actor->handle = handle;
+    actor->position = name.position;
+    actor->kind = name.kind;
+    actor->id_size = (uint8_t)name.id.size;
+    memcpy(actor->id, name.id.data, name.id.size);
+    lookup_put(&a->table, handle);
+    strand_push(cells_of(a), &a->cell[ring_point_cell(name.position)], handle);
+    return actor;
+}
+
+void actor_discard(struct actors *a, struct actor *actor)
+{
+    ASSERT(actor_waiting(actor) == 0 && actor->orders == 0);
+    lookup_remove(&a->table, actor->handle);
+    strand_remove(cells_of(a), &a->cell[ring_point_cell(actor->position)], actor->handle);
+    strand_push(cells_of(a), &a->dead, actor->handle);
+    if (actor_listed(actor)) {
+        actor_unlist(a, actor);
+    }
+    if (actor->busy != NULL) {
+        lay_down(a, actor);
+    }
+}
+
+void actors_bury(struct actors *a)
+{
+    while (a->dead != 0) {
+        const uint32_t handle = a->dead;
+
+        strand_remove(cells_of(a), &a->dead, handle);
+        pool_give(&a->pool, handle);
+    }
+}
+
+void actor_list_begin(struct actors *a, struct actor_list *list)
+{
+    if (list->head == 0) {
+        (void)pool_take(&a->pool, head_size, &list->head);
+        strand_begin(idle_of(a), list->head);
+    }
+    ASSERT(actor_list_front(a, list) == NULL);
+}
+
+void actor_list_add(struct actors *a, struct actor_list *list, struct actor *actor)
+{
+    strand_put_before(idle_of(a), list->head, actor->handle);
+}
+
+struct actor *actor_list_front(const struct actors *a, const struct actor_list *list)
+{
+    return at_handle(a, strand_next(idle_of(a), list->head, list->head));
+}
+
+void actor_unlist(struct actors *a, struct actor *actor)
+{
+    strand_cut(idle_of(a), actor->handle);
+}
+
+struct actor *cell_first(const struct actors *a, uint32_t cell)
+{
+    return at_handle(a, a->cell[cell]);
+}
+
+struct actor *cell_next(const struct actors *a, uint32_t cell, const struct actor *actor)
+{
+    return at_handle(a, strand_next(cells_of(a), a->cell[cell], actor->handle));
+}
+
+struct bytes actor_id(const struct actor *a)
+{
+    return (struct bytes){a->id, a->id_size};
+}
+
+uint16_t actor_kind(const struct actor *a)
+{
+    return a->kind;
+}
+
+void *actor_instance(const struct actor *a)
+{
+    return a->instance;
+}
+
+void actor_set_instance(struct actor *a, void *instance)
+{
+    a->instance = instance;
+}

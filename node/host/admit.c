@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Admission of requests: specification §5.3, in that order; and the way of answers.
+ */
+#include "node/host/always.h"
+#include "node/host/inside.h"
+#include "node/host/isolate.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mutant.h"
+#include "wire/frame.h"
+#include "wire/trace.h"
+
+enum { MS = 1000 };
+
+struct arrival arrival_of(struct waiting *w)
+{
+    return (struct arrival){
+        .r = &w->record, .peer = w->peer, .deadline_us = w->deadline_us, .w = w};
+}
+
+static struct kind_state *kind_key(const struct host *h, uint16_t kind)
+{
+    for (size_t i = 0; i < h->config.kind_count; i++) {
+        if (h->kind[i].kind == kind) {
+            return &h->kind[i];
+        }
+    }
+    return NULL;
+}
+
+struct kind_state *host_kind_of(const struct host *h, uint16_t kind)
+{
+    struct kind_state *found = kind_key(h, kind);
+
+    ASSERT(found != NULL);
+    return found;
+}
+
+bool host_has_kind(const struct host *h, uint16_t kind)
+{
+    return kind_key(h, kind) != NULL;
+}
+
+uint64_t host_position(const struct host *h, uint16_t kind, struct bytes id)
+{
+    const struct kind_state *known = kind_key(h, kind);
+
+    const struct ring_key key = known != NULL ? known->key : ring_key_of_kind(h->view.key, kind);
+
+    return ring_point(&h->view.ring, kind, key, id);
+}
+
+/* ---- answers ---- */
+
+void admit_send_answer(struct host *h, uint64_t peer, const struct answer_record *a)
+{
+    const struct neighbour *gateway = neighbour_asking(&h->neighbours, a->gateway);
+
+    // Straight to who asked; without a link there, back along the hop, which passes it on.
+    if (gateway == NULL) {
+        gateway = neighbour_by_link(&h->neighbours, peer);
+    }
+    if (gateway == NULL || gateway->standing != STANDING_KNOWN) {
+        h->dropped_foreign++;
+        return;
+    }
+    answer_put(host_record(h), a);
+    host_send_record(h, gateway->link, FRAME_ANSWER);
+}
+
+void admit_relay_answer(struct host *h, const struct answer_record *a)
+{
+    admit_send_answer(h, 0, a);
+}
+
+void admit_done(struct host *h, struct arrival *in)
+{
+    h->finished++;
+    if (in->w != NULL) {
+        waiting_free(&h->room, in->w);
+        in->w = NULL;
+    }
+}
+
+void admit_refuse(struct host *h, struct arrival *in, enum answer_code code, uint64_t aux)
+{
+    const struct answer_record answer = {
+        .gateway = in->r->gateway,
+        .session = in->r->session,
+        .seq = in->r->seq,
+        .version = h->view.ring.version,
+        .aux = aux,
+        .code = (uint8_t)code,
+        .copy = in->r->copy,
+    };
+
+    admit_send_answer(h, in->peer, &answer);
+    admit_done(h, in);
+}
+
+/* ---- queues ---- */
+
+/* The newest is refused: what waits already keeps its place. Order is safe (holes 36, 41, 42). */
+static bool has_room(const struct host *h, size_t size, uint32_t vnode)
+{
+    return h->room.size + size <= h->config.held_size_max &&
+           room_size_of(&h->room, vnode) + size <= h->config.held_vnode_max;
+}
+
+bool admit_park(struct host *h, struct queue *q, struct arrival *in)
+{
+    if (in->w == NULL) {
+        const size_t size = sizeof(struct waiting) + in->r->id.size + in->r->body.size;
+        const uint64_t position = host_position(h, in->r->kind, in->r->id);
+        const uint32_t vnode = ring_hit_vnode(h->view.ring.cell[ring_point_cell(position)]);
+
+        if (!has_room(h, size, vnode)) {
+            h->dropped_overflow++;
+            admit_refuse(h, in, ANSWER_OVERLOAD, BUSY_RETRY_MS);
+            return false;
+        }
+        in->w = waiting_new(&h->room, in->r, in->peer, in->deadline_us);
+        waiting_charge(&h->room, in->w, vnode);
+        in->r = &in->w->record;
+    }
+    queue_push(q, in->w);
+    return true;
+}
+
+void admit_all(struct host *h, struct queue *q)
+{
+    struct queue now;
+    struct waiting *w = NULL;
+
+    queue_init(&now);
+    queue_append(&now, q);
+    while ((w = queue_pop(&now)) != NULL) {
+        struct arrival in = arrival_of(w);
+
+        admit_again(h, &in);
+    }
+}
+
+void admit_tick(struct host *h)
+{
+    struct waiting *w = NULL;
+
+    while ((w = room_expired(&h->room, h->now_us)) != NULL) {
+        struct arrival in = arrival_of(w);
+
+        queue_remove(w);
+        h->dropped_expired++;
+        admit_refuse(h, &in, ANSWER_EXPIRED, 0);
+    }
+}
+
+/* ---- admission ---- */
+
+static void forward(struct host *h, struct arrival *in, const struct view_member *owner)
+{
+    const uint64_t link = host_link_to(h, owner->slot, owner->incarnation);
+
+    if (link == 0) {
+        (void)admit_park(h, &h->lonely, in);
+        return;
+    }
+    if (!pace_may_pass_on(h, link)) {
+        pace_pass_on_later(h, in);
+        return;
+    }
+    struct request_record r = *in->r;
+    const uint64_t left_ms = (in->deadline_us - h->now_us) / MS;
+    // I6: it strictly climbs, so no request goes in circles (hole 35).
+    if (!mutant(M_NOTAG)) {
+        ASSERT(h->view.ring.version > r.version);
+        r.version = h->view.ring.version;
+    }
+    r.hops++;
+    r.ttl_ms = left_ms == 0 ? 1 : (uint32_t)left_ms;
+    r.body = trace_is(&r) ? trace_stamp(h, in, TRACE_FORWARD) : r.body;
+    request_put(host_record(h), &r);
+    host_send_record(h, link, FRAME_REQUEST);
+    h->passed_on += request_size(&r);
+    h->forwarded++;
+    admit_done(h, in);
+}
+
+/* Somebody else owns it. */
+static void admit_elsewhere(struct host *h, struct arrival *in, uint32_t cell)
+{
+    const struct view *v = &h->view;
+    const struct place *place = &h->place[cell];
+    const struct view_member *owner = view_member(v, ring_hit_node(v->ring.cell[cell]));
+    const bool had_it =
+        place->gave_us != 0 && h->now_us - place->gave_us <= (uint64_t)h->config.linger_ms * MS;
+
+    if (in->r->hops >= RECORD_HOPS_MAX || owner == NULL || owner->slot == h->slot) {
+        admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
+    } else if (in->r->version == v->ring.version && !mutant(M_NOTAG)) {
+        // The sender knows the same version and still thinks that it is mine (hole 58).
+        log_debug("node", "maps_differ", "version=%llu", (unsigned long long)v->ring.version);
+        h->fetch_all = true;
+        admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
+    } else if (had_it || (in->r->flags & REQUEST_HELD) != 0) {
+        forward(h, in, owner);
+    } else {
+        admit_refuse(h, in, ANSWER_MOVED, v->ring.version);
+    }
+}
+
+static void admit_held(struct host *h, struct arrival *in, struct hold *hold)
+{
+    if (admit_park(h, &hold->held, in)) {
+        in->w->record.flags |= REQUEST_HELD;
+        h->held_total++;
+    }
+}
+
+void admit_again(struct host *h, struct arrival *in)
+{
+    const struct request_record *r = in->r;
+
+    if (h->life == LIFE_JOINING) {
+        admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
+        return;
+    }
+    if (h->now_us >= in->deadline_us) {
+        h->dropped_expired++;
+        admit_refuse(h, in, ANSWER_EXPIRED, 0);
+        return;
+    }
+    if (r->version > h->view.ring.version && !mutant(M_NOTAG)) {
+        const uint64_t version = r->version;
+
+        if (admit_park(h, &h->waitver, in)) {
+            host_want_version(h, version);
+        }
+        return;
+    }
+    const bool known = in->position != 0 && h->ahead_version == h->view.ring.version;
+    const uint64_t position = known ? in->position : host_position(h, r->kind, r->id);
+    const uint32_t cell = ring_point_cell(position);
+    if (!host_owns(h, cell) && !h->local) {
+        admit_elsewhere(h, in, cell);
+        return;
+    }
+    if (!tenure_may_start(h)) { // §5.3 step 4
+        tenure_put_off(h, in);
+        return;
+    }
+    if (!pace_may_start(h, r)) {
+        pace_put_off(h, in);
+        return;
+    }
+    if (!host_has_kind(h, r->kind) || !always_knows(h, r->kind, r->id)) {
+        admit_refuse(h, in, ANSWER_NO_KIND, NO_KIND_UNKNOWN);
+        return;
+    }
+    if (h->view.quarantine.count > 0 && isolate_names(h, r->kind, r->id)) {
+        isolate_refuse(h, in);
+        return;
+    }
+    const struct image_name name = {.position = position, .kind = r->kind, .id = r->id};
+    struct hold *hold = h->place[cell].hold;
+    if (hold != NULL && !in->passes && !chain_passes(h, r, hold)) {
+        admit_held(h, in, hold);
+        return;
+    }
+    actor_offer(h, actor_find(&h->actors, name), name, in);
+}
+
+void admit_new(struct host *h, const struct request_record *r, uint64_t peer, uint64_t position)
+{
+    const uint32_t ttl_ms = r->ttl_ms < ROOM_TTL_MAX_MS ? r->ttl_ms : ROOM_TTL_MAX_MS;
+    struct arrival in = {.r = r,
+                         .peer = peer,
+                         .deadline_us = h->now_us + (uint64_t)ttl_ms * MS,
+                         .position = position};
+
+    h->accepted++;
+    admit_again(h, &in);
+}

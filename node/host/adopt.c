@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The configuration, adopted: what is mine now and what no more (I2, I4; hole 59).
+ */
+#include "node/host/always.h"
+#include "node/host/inside.h"
+#include "node/host/isolate.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+
+bool host_owns(const struct host *h, uint32_t cell)
+{
+    return ring_hit_node(h->view.ring.cell[cell]) == h->slot;
+}
+
+size_t host_vnodes(const struct host *h)
+{
+    return h->slot == 0 ? 0 : ring_owned_count(&h->view.ring, h->slot);
+}
+
+uint32_t adopt_first_cell(const struct ring *r, uint16_t kind)
+{
+    const struct ring_segment *s = ring_segment_of_kind(r, kind);
+
+    return s == NULL ? 0 : s->from;
+}
+
+/* Cells that a change may have given to another, or to me. */
+struct span {
+    uint32_t from;
+    uint32_t to; /* not of it */
+};
+
+/* Who gained and lost which cells? True: I lost some. */
+static bool mark_places(struct host *h, struct span at)
+{
+    bool lost = false;
+
+    for (uint32_t c = at.from; c < at.to; c++) {
+        const bool mine = host_owns(h, c);
+
+        if (h->place[c].mine && !mine) {
+            h->place[c].gave_us = h->now_us;
+            lost = true;
+        } else if (!h->place[c].mine && mine) {
+            wake_came(h, c);
+        }
+        h->place[c].mine = mine;
+    }
+    return lost;
+}
+
+static void look_if_nothing_is_left(struct host *h)
+{
+    uint32_t c = 0;
+
+    while (c < h->actors.cell_count && !h->place[c].mine) {
+        c++;
+    }
+    if (c == h->actors.cell_count) {
+        h->lost_version = h->view.ring.version;
+        h->lost_us = h->now_us;
+    }
+}
+
+/* I4: nothing lives in cells that are not mine. */
+static bool lives_elsewhere(const struct host *h, struct span at)
+{
+    for (uint32_t c = at.from; c < at.to; c++) {
+        if (!h->place[c].mine && cell_first(&h->actors, c) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The changed cells, in at most `delta->n_ops` spans, which are owned; or in one, of all cells.
+ * `delta` is the change from the version that the places are marked by, or NULL. */
+static struct span *changed_cells(const struct host *h, const Rh__Delta *delta, size_t *count)
+{
+    const size_t ops = delta == NULL ? 0 : delta->n_ops;
+    struct span *span = mem_new(ops + 1, sizeof *span);
+
+    *count = 0;
+    for (size_t i = 0; i < ops; i++) {
+        const struct ring_vnode *v = ring_find(&h->view.ring, delta->ops[i]->vnode);
+
+        if (delta->ops[i]->kind != RING_MOVE || v == NULL) {
+            *count = 0;
+            break;
+        }
+        span[(*count)++] = (struct span){v->from, ring_end(&h->view.ring, v)};
+    }
+    if (*count == 0) {
+        span[(*count)++] = (struct span){0, h->actors.cell_count};
+    }
+    return span;
+}
+
+/* What lives here lives where the ring says. An actor's cell is for life: were its kind bound to
+ * other cells now, the fleet would look for it elsewhere. */
+static bool has_other_grid(const struct host *h)
+{
+    return h->view.ring.grid != h->actors.grid || h->view.ring.cell_count < h->actors.cell_count;
+}
+
+static bool has_rebound_kind(const struct host *h)
+{
+    for (size_t i = 0; i < h->config.kind_count; i++) {
+        if (adopt_first_cell(&h->view.ring, h->kind[i].kind) != h->kind[i].first_cell) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* It said goodbye, and was given vnodes before anybody heard: they are not let go of like that. */
+static void stay_if_it_owns(struct host *h)
+{
+    if (h->life == LIFE_PARTING && ring_owned_count(&h->view.ring, h->slot) > 0) {
+        log_info("node", "stays", "why=\"the node was given vnodes while it was leaving\"");
+        host_enter(h, LIFE_SERVING);
+        h->may_leave = false;
+    }
+}
+
+/* `delta`: what changed since the configuration that was adopted last; NULL = anything. */
+static void adopt(struct host *h, const Rh__Delta *delta)
+{
+    const struct view_member *me = view_member(&h->view, h->slot);
+    struct span *span = NULL;
+    size_t count = 0;
+    bool lost = false;
+    bool strays = false;
+
+    ASSERT(h->view.ring.version >= h->checked_version); // I2
+    h->checked_version = h->view.ring.version;
+    h->ahead_version = 0;
+    if (me == NULL || me->incarnation != h->incarnation) {
+        host_stop(h, h->life == LIFE_PARTING ? HOST_EXIT_LEFT : HOST_EXIT_NO_MEMBER);
+        return;
+    }
+    if (has_other_grid(h) || has_rebound_kind(h)) {
+        host_stop(h, has_other_grid(h) ? HOST_EXIT_GRID : HOST_EXIT_REBOUND);
+        return;
+    }
+    span = changed_cells(h, delta, &count);
+    for (size_t i = 0; i < count; i++) {
+        lost = mark_places(h, span[i]) || lost;
+    }
+    h->marked_version = h->view.ring.version;
+    stay_if_it_owns(h);
+    if (lost) {
+        look_if_nothing_is_left(h);
+    }
+    host_dials_sync(h);
+    if (delta == NULL || delta->n_changed > 0) {
+        identity_adopt(h);
+    }
+    isolate_adopt(h);
+    txn_adopt(h);
+    isolate_adopt(h); // those that a hold kept
+    wake_adopt(h);
+    always_adopt(h);
+    for (size_t i = 0; i < count; i++) {
+        strays = strays || lives_elsewhere(h, span[i]);
+    }
+    mem_free(span);
+    if (strays) {
+        log_error("node", "live_actor_in_lost_cells", "version=%" PRIu64, h->view.ring.version);
+        host_stop(h, HOST_EXIT_OVERLAP);
+        return;
+    }
+    admit_all(h, &h->waitver);
+    admit_all(h, &h->lonely);
+}
+
+void adopt_first(struct host *h)
+{
+    (void)mark_places(h, (struct span){0, h->actors.cell_count});
+    h->marked_version = h->view.ring.version;
+    identity_adopt(h);
+}
+
+void host_adopt(struct host *h)
+{
+    adopt(h, NULL);
+}
+
+void host_adopt_delta(struct host *h, const Rh__Delta *delta, uint64_t before)
+{
+    adopt(h, h->marked_version == before ? delta : NULL);
+}

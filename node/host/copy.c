@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Copies of requests: what must not run (any more) is answered, dropped or
+ * refused here. Specification §5.3 steps 7 and 8; holes 37, 39, 40, 41, 44.
+ */
+#include "node/host/inside.h"
+
+#include "base/mutant.h"
+
+const struct ring_vnode *host_vnode(const struct host *h, uint64_t position)
+{
+    return ring_find(&h->view.ring, ring_hit_vnode(h->view.ring.cell[ring_point_cell(position)]));
+}
+
+/* It runs now: who asked last is answered when it ends. */
+static void attach(struct host *h, struct running *running, struct arrival *in)
+{
+    const struct request_record *r = in->r;
+
+    if (in->deadline_us > running->deadline_us) {
+        running->deadline_us = in->deadline_us;
+    }
+    if (r->session_epoch > running->epoch ||
+        (r->session_epoch == running->epoch && r->copy > running->copy)) {
+        running->gateway = r->gateway;
+        running->epoch = r->session_epoch;
+        running->peer = in->peer;
+        running->copy = r->copy;
+    }
+    h->attached++;
+    admit_done(h, in);
+}
+
+static void send_saved(struct host *h, const struct order_answer *s, struct arrival *in)
+{
+    const struct answer_record answer = {
+        .gateway = in->r->gateway,
+        .session = in->r->session,
+        .seq = s->seq,
+        .token = s->token,
+        .version = h->view.ring.version,
+        .code = s->code,
+        .copy = in->r->copy,
+        .body = s->body,
+    };
+
+    admit_send_answer(h, in->peer, &answer);
+    h->answered_again++;
+    admit_done(h, in);
+}
+
+/* A copy of a request that ran (hole 37). True: it is a read that may run again: nothing of its
+ * session did since, and what it answered was too large to keep. */
+static bool on_duplicate(struct host *h, struct order *order, struct arrival *in)
+{
+    const struct request_record *r = in->r;
+    struct running *running =
+        order->running ? &order_actor(&h->orders, order)->busy->running : NULL;
+    struct order_answer saved;
+
+    order->epoch = r->session_epoch > order->epoch ? r->session_epoch : order->epoch;
+    order_set_base(&h->orders, order, r->base);
+    if (running != NULL && running->seq == r->seq) {
+        attach(h, running, in);
+        return false;
+    }
+    if (order_saved(&h->orders, order, r->seq, &saved)) {
+        send_saved(h, &saved, in);
+        return false;
+    }
+    if (r->seq < order->base) { // its gateway is finished with it
+        h->dropped_duplicate++;
+        admit_done(h, in);
+        return false;
+    }
+    if ((r->flags & REQUEST_IDEMPOTENT) != 0 && r->seq == order->last) {
+        return true;
+    }
+    h->answers_lost++;
+    admit_refuse(h, in, ANSWER_LOST, 0);
+    return false;
+}
+
+bool copy_is_wanted(struct host *h, struct order *order, struct arrival *in, uint64_t position)
+{
+    const struct ring_vnode *vnode = host_vnode(h, position);
+
+    switch (order_judge(order, in->r)) {
+    case ORDER_DUPLICATE:
+        if (!on_duplicate(h, order, in)) {
+            return false;
+        }
+        break;
+    case ORDER_FENCED: // hole 44: the client is at another gateway now
+        h->dropped_fenced++;
+        admit_done(h, in);
+        return false;
+    case ORDER_ABANDONED: // hole 41
+        h->dropped_abandoned++;
+        admit_done(h, in);
+        return false;
+    case ORDER_RUN:
+    case ORDER_EARLY:
+        break;
+    }
+    // Sent before the arc changed hands without drain: a copy may have run there, with nobody
+    // left to tell (hole 39). That it is the first copy says nothing (hole 40).
+    const bool warm = mutant(M_COLD) || (mutant(M_ATT1) && in->r->copy == 1);
+    if (vnode != NULL && in->r->first < vnode->cold && !warm) {
+        h->refused_cold++;
+        admit_refuse(h, in, ANSWER_COLD, vnode->cold);
+        return false;
+    }
+    return true;
+}
+
+void copy_save_answer(struct host *h, struct order *order, const struct answer_record *answer,
+                      bool read)
+{
+    const struct order_answer saved = {
+        .seq = answer->seq,
+        .token = answer->token,
+        .code = answer->code,
+        .read = read,
+        .body = answer->body,
+    };
+
+    order_save(&h->orders, order, &saved, h->config.answers_size_max);
+}

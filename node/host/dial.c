@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Links to other nodes: asked for when something is to go there, let go of when it is not.
+ */
+#include "node/host/inside.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MS = 1000 };
+
+void host_dials_sync(struct host *h)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < h->dial_count; i++) {
+        const struct view_member *m = view_member(&h->view, h->dial[i].slot);
+
+        if (m != NULL && strcmp(m->address, h->dial[i].address) == 0) {
+            h->dial[kept++] = h->dial[i];
+        } else {
+            host_emit(h, HOST_DISCONNECT)->slot = h->dial[i].slot;
+        }
+    }
+    h->dial_count = kept;
+}
+
+static void dial(struct host *h, const struct view_member *m)
+{
+    struct host_effect *e = host_emit(h, HOST_CONNECT);
+
+    h->dial = mem_resize(h->dial, (h->dial_count + 1) * sizeof *h->dial);
+    struct dial *d = &h->dial[h->dial_count++];
+    *d = (struct dial){.slot = m->slot, .used_us = h->now_us};
+    (void)snprintf(d->address, sizeof d->address, "%s", m->address);
+    e->slot = m->slot;
+    host_emit_bytes(h, e, bytes_of(m->address, strlen(m->address) + 1));
+}
+
+uint64_t host_link_to(struct host *h, uint16_t slot, uint64_t incarnation)
+{
+    const struct neighbour *peer = neighbour_by_process(&h->neighbours, ROLE_NODE, incarnation);
+    const struct view_member *m = view_member(&h->view, slot);
+
+    for (size_t i = 0; i < h->dial_count; i++) {
+        if (h->dial[i].slot == slot) {
+            h->dial[i].used_us = h->now_us;
+            m = NULL; // dialled already
+        }
+    }
+    if (peer == NULL && m != NULL) {
+        dial(h, m);
+    }
+    return peer == NULL ? 0 : peer->link;
+}
+
+void host_dials_tick(struct host *h)
+{
+    const uint64_t linger_us = (uint64_t)h->config.linger_ms * MS;
+    size_t kept = 0;
+
+    if (h->participant.part_count > 0 || h->lonely.count > 0) {
+        return;
+    }
+    for (size_t i = 0; i < h->dial_count; i++) {
+        if (h->now_us - h->dial[i].used_us < linger_us) {
+            h->dial[kept++] = h->dial[i];
+        } else {
+            host_emit(h, HOST_DISCONNECT)->slot = h->dial[i].slot;
+        }
+    }
+    h->dial_count = kept;
+}

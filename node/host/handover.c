@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/host/handover.h"
+
+#include "base/assert.h"
+#include "base/crc.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+struct stream *stream_new(uint64_t txn, uint64_t source)
+{
+    struct stream *s = mem_new(1, sizeof *s);
+
+    s->txn = txn;
+    s->source = source;
+    return s;
+}
+
+void stream_free(struct stream *s)
+{
+    for (size_t i = 0; i < s->piece_count; i++) {
+        image_free(s->piece[i].image);
+    }
+    mem_free(s->piece);
+    mem_free(s);
+}
+
+void stream_add(struct stream *s, struct image *image)
+{
+    ASSERT(!s->ended && image->data.size > 0);
+    for (size_t at = 0; at < image->data.size; at += RECORD_CHUNK_MAX) {
+        const size_t left = image->data.size - at;
+
+        if (s->piece_count == s->piece_cap) {
+            s->piece_cap = s->piece_cap == 0 ? 16 : s->piece_cap * 2;
+            s->piece = mem_resize(s->piece, s->piece_cap * sizeof *s->piece);
+        }
+        s->piece[s->piece_count++] = (struct piece){
+            .image = image_share(image),
+            .offset = (uint32_t)at,
+            .size = (uint32_t)(left < RECORD_CHUNK_MAX ? left : RECORD_CHUNK_MAX),
+        };
+    }
+}
+
+void stream_end(struct stream *s)
+{
+    s->ended = true;
+}
+
+/* How many records there are, END included once it is known. */
+static size_t record_count(const struct stream *s)
+{
+    return s->piece_count + (s->ended ? 1 : 0);
+}
+
+bool stream_next(struct stream *s, size_t window, struct state_record *r)
+{
+    if (s->sent >= record_count(s) || s->refused || s->in_flight >= window) {
+        return false;
+    }
+    *r = (struct state_record){.txn = s->txn, .source = s->source, .index = (uint32_t)s->sent};
+    if (s->sent == s->piece_count) {
+        r->flags = STATE_END;
+    } else {
+        const struct piece *p = &s->piece[s->sent];
+
+        r->kind = p->image->kind;
+        r->id = p->image->id;
+        r->total = (uint32_t)p->image->data.size;
+        r->offset = p->offset;
+        r->chunk = bytes_of(p->image->data.data + p->offset, p->size);
+        s->in_flight += p->size;
+    }
+    r->crc = crc32c(r->chunk.data, r->chunk.size);
+    s->sent++;
+    s->sent_max = s->sent > s->sent_max ? s->sent : s->sent_max;
+    return true;
+}
+
+bool stream_on_ack(struct stream *s, const struct state_ack_record *ack, uint64_t now_us)
+{
+    if (ack->refused != 0) {
+        s->refused = true;
+    }
+    if (ack->next > s->sent_max) {
+        return false;
+    }
+    if (ack->next > s->acked) {
+        s->progress_us = now_us;
+    }
+    while (s->acked < ack->next) {
+        if (s->acked < s->piece_count) {
+            struct piece *p = &s->piece[s->acked];
+
+            s->in_flight -= s->acked < s->sent ? p->size : 0;
+            image_free(p->image);
+            p->image = NULL;
+        }
+        s->acked++;
+    }
+    s->sent = s->sent > s->acked ? s->sent : s->acked;
+    return true;
+}
+
+void stream_rewind(struct stream *s)
+{
+    s->sent = s->acked;
+    s->in_flight = 0;
+}
+
+bool stream_is_done(const struct stream *s)
+{
+    return s->ended && s->acked == s->piece_count + 1;
+}
+
+struct staging *staging_new(uint64_t txn, uint64_t source)
+{
+    struct staging *s = mem_new(1, sizeof *s);
+
+    s->txn = txn;
+    s->source = source;
+    return s;
+}
+
+void staging_free(struct staging *s)
+{
+    for (size_t i = 0; i < s->image_count; i++) {
+        image_free(s->image[i]);
+    }
+    mem_free((void *)s->image);
+    buffer_fini(&s->partial);
+    mem_free(s);
+}
+
+static bool name_is(const struct image_name *name, const struct state_record *r)
+{
+    return name->kind == r->kind && bytes_equal(name->id, r->id);
+}
+
+/* Does this chunk go on where the last one ended? */
+static bool fits(struct staging *s, const struct state_record *r, uint64_t position)
+{
+    if (r->offset != 0) {
+        return r->offset == s->partial.size && r->total == s->total && name_is(&s->name, r);
+    }
+    if (s->partial.size != 0 || r->id.size == 0 || r->id.size > sizeof s->id) {
+        return false;
+    }
+    memcpy(s->id, r->id.data, r->id.size);
+    s->name = (struct image_name){.position = position, .kind = r->kind, .id = {s->id, r->id.size}};
+    s->total = r->total;
+    return true;
+}
+
+/* `data`: all of it. */
+static bool finish_image(struct staging *s, struct bytes data)
+{
+    struct image *image = image_parse(s->name, data);
+
+    if (image == NULL) {
+        return false;
+    }
+    if (s->image_count == s->image_cap) {
+        s->image_cap = s->image_cap == 0 ? 16 : s->image_cap * 2;
+        s->image = mem_resize((void *)s->image, s->image_cap * sizeof(struct image *));
+    }
+    s->image[s->image_count++] = image;
+    buffer_clear(&s->partial);
+    return true;
+}
+
+/* False: it was the last one, and they are no image. */
+static bool take_chunk(struct staging *s, struct bytes chunk)
+{
+    if (chunk.size == s->total) {
+        return finish_image(s, chunk); // most are of one chunk: it is copied once
+    }
+    buffer_put(&s->partial, chunk.data, chunk.size);
+    return s->partial.size != s->total || finish_image(s, buffer_bytes(&s->partial));
+}
+
+enum staging_verdict staging_take(struct staging *s, const struct state_record *r,
+                                  uint64_t position, size_t size_max)
+{
+    s->ack_due = true;
+    if (s->refused) {
+        return STAGING_FULL;
+    }
+    if (r->index != s->next) {
+        return r->index < s->next ? STAGING_AGAIN : STAGING_GAP;
+    }
+    if (crc32c(r->chunk.data, r->chunk.size) != r->crc) {
+        return STAGING_GAP;
+    }
+    if ((r->flags & STATE_END) != 0) {
+        s->refused = s->partial.size > 0;
+        s->ended = !s->refused;
+    } else if (s->ended || r->chunk.size > size_max - s->size || r->chunk.size == 0 ||
+               !fits(s, r, position)) {
+        s->refused = true;
+    } else {
+        s->size += r->chunk.size;
+        s->since_ack += r->chunk.size;
+        s->refused = !take_chunk(s, r->chunk);
+    }
+    if (s->refused) {
+        return STAGING_FULL;
+    }
+    s->next++;
+    return STAGING_TAKEN;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hand-over of actors' images inside a prepare: a stream at the giver, a stage
+ * at the taker. Specification §8.2.
+ *
+ *     giver                                   taker
+ *     stream_add() …                          staging_take(): only the next index
+ *     stream_end()
+ *     stream_next() while the window allows   --- STATE 0 1 2 … END --->
+ *     stream_on_ack()                         <-- ACK next (cumulative) ---
+ *     nothing came back for a while: stream_rewind() to the last ack (go-back-N)
+ *
+ * What is staged is live nowhere: the commit of the very same transaction turns
+ * it into actors, any other outcome throws it away (holes 49, 50).
+ *
+ * Pure.
+ */
+#ifndef NODE_HOST_HANDOVER_H
+#define NODE_HOST_HANDOVER_H
+
+#include "node/host/image.h"
+#include "wire/record.h"
+
+struct piece {
+    struct image *image; /* a reference of its own, given back when acknowledged */
+    uint32_t offset;
+    uint32_t size;
+};
+
+struct stream {
+    struct list_link link; /* in its hold */
+    uint64_t txn;
+    uint64_t source;     /* my incarnation */
+    uint16_t slot;       /* of the taker */
+    uint64_t target;     /* its incarnation */
+    struct piece *piece; /* owned */
+    size_t piece_count;
+    size_t piece_cap;
+    bool ended;       /* nothing is added any more: STATE_END has index piece_count */
+    bool refused;     /* the taker has no room */
+    size_t acked;     /* records taken, END included */
+    size_t sent;      /* records on their way or taken */
+    size_t sent_max;  /* highest `sent` ever: acks go no farther */
+    size_t in_flight; /* bytes of [acked, sent) */
+    uint64_t progress_us;
+};
+
+struct stream *stream_new(uint64_t txn, uint64_t source);
+void stream_free(struct stream *s);
+/* Borrows the image, takes references. The same actor may come again: its last image counts. */
+void stream_add(struct stream *s, struct image *image);
+void stream_end(struct stream *s);
+/* Fill `r` with the next record to send, if the window of so many bytes has room. Its bytes are
+ * good until the next call on this stream. */
+bool stream_next(struct stream *s, size_t window, struct state_record *r);
+/* False: it made no sense (beyond what was sent). */
+bool stream_on_ack(struct stream *s, const struct state_ack_record *ack, uint64_t now_us);
+void stream_rewind(struct stream *s);
+bool stream_is_done(const struct stream *s); /* all was taken, END too */
+
+struct staging {
+    struct list_link link; /* in its hold */
+    uint64_t txn;
+    uint64_t source; /* incarnation of the giver */
+    uint32_t next;   /* index expected */
+    bool ended;
+    bool refused;
+    bool ack_due;
+    uint64_t peer;        /* link the last record came by: the ack goes there */
+    struct image **image; /* owned; whole ones, in order of arrival */
+    size_t image_count;
+    size_t image_cap;
+    size_t size;            /* bytes staged */
+    size_t since_ack;       /* bytes taken since the last ack */
+    struct buffer partial;  /* chunks of the image under way */
+    struct image_name name; /* of it; id points to `id` */
+    uint32_t total;         /* of it */
+    uint8_t id[RECORD_ID_MAX];
+};
+
+enum staging_verdict {
+    STAGING_TAKEN,
+    STAGING_AGAIN, /* had it already */
+    STAGING_GAP,   /* an earlier one is missing, or its bytes are damaged: it will come again */
+    STAGING_FULL,  /* no room, or no image: the transaction cannot go on */
+};
+
+struct staging *staging_new(uint64_t txn, uint64_t source);
+void staging_free(struct staging *s);
+/* Take one record. `position` is the entity's, `size_max` bounds all that is staged here. */
+enum staging_verdict staging_take(struct staging *s, const struct state_record *r,
+                                  uint64_t position, size_t size_max);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the node does for one unfinished transaction: the cells it holds, the
+ * requests that wait, the images that leave or come in. One hold per entry of
+ * the participant's book, `part->user`. Specification §5.1, §5.2.
+ *
+ * Pure.
+ */
+#ifndef NODE_HOST_HOLD_H
+#define NODE_HOST_HOLD_H
+
+#include "node/host/actor.h"
+#include "node/host/handover.h"
+#include "node/host/waiting.h"
+#include "txn/participant.h"
+
+struct hold {
+    struct part *part;
+    struct queue held; /* requests to its OUT arcs, in order of arrival */
+    uint64_t ticket;   /* of the PERSIST that makes its number durable */
+    uint64_t begun_us; /* PREPARE came */
+    uint64_t since_us; /* its OUT arcs are held since; 0 = not yet */
+    uint64_t pass_us;  /* the next calls may pass then; 0 = none did yet */
+    uint64_t told_us;  /* Draining was sent last */
+    bool durable;      /* its number is: it drains when its turn comes */
+    bool told_refused;
+    bool filling;         /* its actors are just being gone through */
+    size_t busy;          /* actors of its OUT arcs that are not frozen; counted from DRAINING on */
+    struct list streams;  /* struct stream: one for each taker */
+    struct list stagings; /* struct staging: one for each giver that sent something */
+    uint64_t actors;      /* handed over */
+    uint64_t bytes;
+};
+
+struct hold *hold_new(struct part *part);
+/* Its queue is empty; frees streams and stages. */
+void hold_free(struct hold *hold);
+
+/* The OUT or IN arc that covers the cell, or NULL. */
+const struct part_arc *hold_arc(const struct hold *hold, uint32_t cell, bool out);
+/* The stream to that arc's taker; made when missing. */
+struct stream *hold_stream(struct hold *hold, const struct part_arc *arc, uint64_t source);
+struct stream *hold_first_stream(const struct hold *hold);                        /* NULL = none */
+struct stream *hold_next_stream(const struct hold *hold, const struct stream *s); /* NULL = none */
+struct staging *hold_staging(const struct hold *hold, uint64_t source); /* NULL = none yet */
+
+#endif

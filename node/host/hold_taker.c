@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The taker: images come in, are staged and acknowledged.
+ */
+#include "node/host/hold.h"
+
+#include "base/log.h"
+#include "base/mutant.h"
+#include "node/host/inside.h"
+#include "wire/frame.h"
+
+#include <inttypes.h>
+
+void hold_acknowledge(struct host *h, struct staging *s)
+{
+    const struct state_ack_record ack = {
+        .txn = s->txn, .source = s->source, .next = s->next, .refused = s->refused};
+
+    s->ack_due = false;
+    s->since_ack = 0;
+    if (neighbour_by_link(&h->neighbours, s->peer) != NULL) {
+        state_ack_put(host_record(h), &ack);
+        host_send_record(h, s->peer, FRAME_STATE_ACK);
+    }
+}
+
+static bool comes_from_arc(const struct hold *hold, uint32_t cell, uint64_t source)
+{
+    const struct part_arc *arc = hold_arc(hold, cell, false);
+
+    return arc != NULL && arc->peer_incarnation == source;
+}
+
+static bool is_giver(const struct hold *hold, uint64_t source)
+{
+    const struct prepare *p = &hold->part->prepare;
+
+    for (size_t i = 0; i < p->arc_count; i++) {
+        if (!p->arc[i].out && p->arc[i].peer_incarnation == source) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t staged_size(const struct hold *hold)
+{
+    size_t size = 0;
+
+    for (struct list_link *l = list_front(&hold->stagings); l; l = list_next(&hold->stagings, l)) {
+        size += CONTAINER_OF(l, struct staging, link)->size;
+    }
+    return size;
+}
+
+void hold_on_state(struct host *h, uint64_t peer, const struct state_record *r)
+{
+    struct part *part = participant_find(&h->participant, r->txn);
+    struct hold *hold = part == NULL ? NULL : hold_of(part);
+
+    if (identity_of_node(h, peer) != r->source && !mutant(M_ANYSOURCE)) {
+        identity_misused(h,
+                         peer,
+                         HOST_MISUSE_STATE,
+                         "the record is from a node that does not hand over these vnodes");
+        return;
+    }
+    if (hold == NULL || !is_giver(hold, r->source)) {
+        return; // not prepared (yet), or over: it will be sent again, or was for nothing
+    }
+    struct staging *s = hold_staging(hold, r->source);
+    if (s == NULL) {
+        s = staging_new(r->txn, r->source);
+        list_push_back(&hold->stagings, &s->link);
+    }
+    const bool end = (r->flags & STATE_END) != 0;
+    const uint64_t position = end ? 0 : host_position(h, r->kind, r->id);
+    const size_t others = staged_size(hold) - s->size;
+    const size_t room = h->config.staged_size_max - others;
+    s->peer = peer;
+    if (!end && !comes_from_arc(hold, ring_point_cell(position), r->source)) {
+        s->refused = true; // nobody asked for this actor
+    }
+    const enum staging_verdict verdict = staging_take(s, r, position, room);
+    if (verdict == STAGING_FULL && !part->refused) {
+        log_warn("node", "staging_refused", "txn=%" PRIu64 " bytes=%zu", r->txn, s->size);
+        part->refused = true; // a vote for it may have left; the giver's cannot
+        txn_vote(h, hold, leader_of(h));
+        hold->told_refused = true;
+    }
+    if (end || verdict == STAGING_FULL || s->since_ack >= h->config.state_window / 4) {
+        hold_acknowledge(h, s);
+    }
+}

@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/host/host.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/mutant.h"
+#include "node/host/always.h"
+#include "node/host/inside.h"
+#include "node/host/isolate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct machine_state lives[] = {
+    [LIFE_JOINING] = {"joining", TO(LIFE_SERVING) | TO(LIFE_OVER)},
+    [LIFE_SERVING] = {"serving", TO(LIFE_PARTING) | TO(LIFE_JOINING) | TO(LIFE_OVER)},
+    [LIFE_PARTING] = {"parting", TO(LIFE_SERVING) | TO(LIFE_JOINING) | TO(LIFE_OVER)},
+    [LIFE_OVER] = {"over", 0},
+};
+const struct machine life_machine = {"a node", lives};
+
+/* ---- effects ---- */
+
+struct host_effect *host_emit(struct host *h, enum host_effect_type type)
+{
+    struct host_effects *out = h->out;
+
+    if (out->count == out->cap) {
+        out->cap = out->cap == 0 ? 64 : out->cap * 2;
+        out->item = mem_resize(out->item, out->cap * sizeof *out->item);
+    }
+    struct host_effect *e = &out->item[out->count++];
+    *e = (struct host_effect){.type = type};
+    return e;
+}
+
+void host_emit_bytes(struct host *h, struct host_effect *e, struct bytes bytes)
+{
+    e->at = h->out->bytes.size;
+    e->size = bytes.size;
+    buffer_put(&h->out->bytes, bytes.data, bytes.size);
+}
+
+struct buffer *host_record(struct host *h)
+{
+    h->record_at = h->out->bytes.size;
+    return &h->out->bytes;
+}
+
+void host_send_record(struct host *h, uint64_t peer, int frame_type)
+{
+    struct host_effect *e = host_emit(h, HOST_SEND_PEER);
+
+    e->peer = peer;
+    e->frame_type = frame_type;
+    e->at = h->record_at;
+    e->size = h->out->bytes.size - h->record_at;
+}
+
+uint64_t host_persist(struct host *h)
+{
+    struct host_effect *e = host_emit(h, HOST_PERSIST);
+    const struct participant *p = &h->participant;
+
+    h->disk.active_count = 0;
+    for (size_t i = 0; i < p->part_count && i < HOST_ACTIVE_MAX; i++) {
+        h->disk.active[h->disk.active_count++] = p->part[i]->prepare.txn;
+    }
+    h->disk.seen = p->top > h->disk.seen ? p->top : h->disk.seen;
+    h->disk.floor = p->floor > h->disk.floor ? p->floor : h->disk.floor;
+    h->disk_dirty = false;
+    e->disk = &h->disk;
+    e->ticket = ++h->disk_ticket;
+    return e->ticket;
+}
+
+void host_effects_clear(struct host_effects *e)
+{
+    e->count = 0;
+    buffer_clear(&e->bytes);
+}
+
+void host_effects_fini(struct host_effects *e)
+{
+    mem_free(e->item);
+    buffer_fini(&e->bytes);
+    *e = (struct host_effects){0};
+}
+
+/* ---- life ---- */
+
+struct host_config host_config_default(void)
+{
+    return (struct host_config){
+        .weight = 1,
+        .held_size_max = (size_t)256 * 1024 * 1024,
+        .held_vnode_max = (size_t)64 * 1024 * 1024,
+        .queue_count_max = 1024,
+        .activations_max = 1024,
+        .cold_count_max = 65536,
+        .wake_rate = 1000,
+        .wake_count_max = 1000000,
+        .state_window = (size_t)1024 * 1024,
+        .staged_size_max = (size_t)64 * 1024 * 1024,
+        .renew_ms = 500,
+        .resend_ms = 300,
+        .drain_turn_ms = 20,
+        .call_hold_ms = 100,
+        .exports_at_once = 128,
+        .poll_ms = 1000,
+        .linger_ms = 30000,
+        .answers_size_max = (size_t)64 * 1024 * 1024,
+        .session_keep_ms = 120000,
+        .gate_size_max = (size_t)64 * 1024 * 1024,
+    };
+}
+
+struct host *host_new(const struct host_config *config)
+{
+    struct host *h = mem_new(1, sizeof *h);
+
+    ASSERT(config->disk.active_count <= HOST_ACTIVE_MAX);
+    ASSERT(config->session_keep_ms >= HOST_KEEP_MIN_MS);
+    h->config = *config;
+    h->disk = config->disk;
+    h->nonce = config->nonce;
+    h->kind = mem_new(config->kind_count, sizeof *h->kind);
+    h->remembered = mem_new(config->kind_count, sizeof *h->remembered);
+    for (size_t i = 0; i < config->kind_count; i++) {
+        h->kind[i].how = &config->kinds[i];
+        if (config->kinds[i].remembered) {
+            h->remembered[h->remembered_count++] = config->kinds[i].number;
+        }
+    }
+    delays_init(&h->delays);
+    list_init(&h->leaseless_actors);
+    list_init(&h->to_export);
+    finder_init(&h->finder, FINDER_MAX);
+    view_init(&h->view, RING_GRID_MIN);
+    h->view.fleet = config->fleet;
+    participant_init(&h->participant);
+    actors_init(&h->actors);
+    orders_init(&h->orders, &h->actors.pool);
+    wake_init(h);
+    room_init(&h->room, 0);
+    queue_init(&h->waitver);
+    queue_init(&h->lonely);
+    queue_init(&h->stalled);
+    queue_init(&h->later);
+    queue_init(&h->cold);
+    queue_init(&h->leaseless);
+    lease_init(&h->lease, config->serve);
+    gate_init(&h->gate, config->gate_size_max);
+    neighbours_init(&h->neighbours);
+    list_init(&h->stale);
+    return h;
+}
+
+void host_configure(struct host *h, const struct host_config *config)
+{
+    h->config.activations_max = config->activations_max;
+    h->config.cold_count_max = config->cold_count_max;
+    h->config.held_size_max = config->held_size_max;
+    h->config.held_vnode_max = config->held_vnode_max;
+    h->config.linger_ms = config->linger_ms;
+}
+
+/* All actors are gone without a word to the shell when `why` is NULL. */
+static void drop_actors(struct host *h, const enum discard_why *why)
+{
+    for (uint32_t c = 0; c < h->actors.cell_count; c++) {
+        struct actor *a = NULL;
+
+        while ((a = cell_first(&h->actors, c)) != NULL) {
+            if (why == NULL) {
+                a->live = false;
+                a->state = ACTOR_ABSENT; // STATE: it ends without a step of its own
+            }
+            actor_remove(h, a, why == NULL ? DISCARD_STOP : *why);
+        }
+    }
+}
+
+static void drop_requests(struct host *h)
+{
+    h->finished += h->room.count + h->running;
+    h->running = 0;
+    room_fini(&h->room);
+    room_init(&h->room, h->now_us);
+}
+
+static void drop_transactions(struct host *h)
+{
+    while (h->participant.part_count > 0) {
+        struct part *part = h->participant.part[0];
+
+        hold_free(hold_of(part));
+        participant_end(&h->participant, part);
+    }
+    txn_forget_parked(h);
+}
+
+void host_drop_all(struct host *h, enum discard_why why)
+{
+    drop_requests(h);
+    drop_actors(h, &why);
+    drop_transactions(h);
+    wake_forget(&h->wake);
+    for (uint32_t c = 0; h->place != NULL && c < h->actors.cell_count; c++) {
+        h->place[c] = (struct place){0};
+    }
+    h->marked_version = 0;
+}
+
+void host_stop(struct host *h, enum host_exit_why why)
+{
+    // Of sysexits.h: EX_UNAVAILABLE, EX_TEMPFAIL.
+    enum { FAILED = 1, ALONE = 69, JOIN_ANEW = 75 };
+    static const struct {
+        int code;
+        const char *text;
+    } exits[] = {
+        [HOST_EXIT_LEFT] = {0, "left"},
+        [HOST_EXIT_ALONE] = {ALONE, "the node is leaving, and nobody renews its lease"},
+        [HOST_EXIT_OTHER_ERA] = {ALONE, "another era began while the node was leaving"},
+        [HOST_EXIT_UNREGISTERED] = {0, "the node left before it was registered"},
+        [HOST_EXIT_REFUSED] = {FAILED, "registration refused"},
+        [HOST_EXIT_ERA] = {FAILED, "the coordinators' state went back to an older era"},
+        [HOST_EXIT_NO_MEMBER] = {JOIN_ANEW, "the node is no longer a member"},
+        [HOST_EXIT_BARRED] = {JOIN_ANEW, "barred"},
+        [HOST_EXIT_GRID] = {JOIN_ANEW, "the ring has another grid"},
+        [HOST_EXIT_REBOUND] = {JOIN_ANEW, "a kind that the node hosts was bound to another role"},
+        [HOST_EXIT_OVERLAP] = {JOIN_ANEW, "a configuration took away cells with live actors"},
+        [HOST_EXIT_OPERATOR] = {JOIN_ANEW,
+                                "an operator declared that this process is not a member"},
+    };
+    const int code = exits[why].code;
+    struct host_effect *e = NULL;
+
+    log_info("node", "stop", "code=%d why=\"%s\"", code, exits[why].text);
+    h->to_flush = code == ALONE;
+    if (!h->to_flush) {
+        host_drop_all(h, code == 0 ? DISCARD_STOP : DISCARD_FENCED);
+    }
+    host_enter(h, LIFE_OVER);
+    e = host_emit(h, HOST_EXIT);
+    e->exit_why = why;
+    e->code = code;
+    e->why = exits[why].text;
+}
+
+void host_free(struct host *h)
+{
+    struct list_link *link = NULL;
+
+    if (h == NULL) {
+        return;
+    }
+    drop_requests(h);
+    drop_actors(h, NULL);
+    drop_transactions(h);
+    wake_forget(&h->wake);
+    gate_fini(&h->gate);
+    participant_fini(&h->participant);
+    orders_fini(&h->orders);
+    actors_fini(&h->actors);
+    neighbours_fini(&h->neighbours);
+    while ((link = list_pop_front(&h->stale)) != NULL) {
+        staging_free(CONTAINER_OF(link, struct staging, link));
+    }
+    view_fini(&h->view);
+    mem_free(h->place);
+    mem_free(h->dial);
+    mem_free(h->kind);
+    mem_free(h->remembered);
+    buffer_fini(&h->trace);
+    mem_free(h);
+}
+
+/* ---- events ---- */
+
+static void on_coordinator(struct host *h, int coordinator, bool up)
+{
+    if (coordinator < 0 || coordinator >= FINDER_MAX) {
+        return;
+    }
+    h->coordinator_up[coordinator] = up;
+    if (!up) {
+        finder_on_down(&h->finder, (size_t)coordinator);
+    }
+}
+
+static void on_peer_up(struct host *h, const struct host_event *event)
+{
+    struct neighbour peer = {
+        .link = event->peer,
+        .role = (enum link_role)event->role,
+        .incarnation = event->incarnation,
+    };
+
+    (void)snprintf(peer.name, sizeof peer.name, "%s", event->name);
+    pace_on_link(h, event->peer, false);
+    neighbour_up(&h->neighbours, &peer);
+    identity_judge(h, neighbour_by_link(&h->neighbours, event->peer));
+    if (peer.role == ROLE_NODE && h->life == LIFE_SERVING) {
+        hold_on_peer_up(h, peer.incarnation);
+        admit_all(h, &h->lonely);
+    }
+}
+
+static void on_peer_control(struct host *h, const struct host_event *event)
+{
+    struct neighbour *peer = neighbour_by_link(&h->neighbours, event->peer);
+    const Rh__Control *c = event->message;
+
+    if (peer != NULL && c->body_case == RH__CONTROL__BODY_ADOPTED) {
+        peer->awaits = c->adopted->awaits;
+        peer->adopted = c->adopted->version > peer->adopted ? c->adopted->version : peer->adopted;
+    }
+}
+
+/* An order record is forgotten: nothing may be left to know of its actor. */
+static void on_forgotten(void *context, struct actor *a)
+{
+    if (a->state == ACTOR_ABSENT) {
+        actor_rest(context, a);
+    }
+}
+
+static void on_tick(struct host *h)
+{
+    admit_tick(h);
+    member_tick(h);
+    if (h->life == LIFE_SERVING || h->life == LIFE_PARTING) {
+        txn_tick(h);
+        host_dials_tick(h);
+        orders_evict(&h->orders,
+                     h->now_us,
+                     (uint64_t)h->config.session_keep_ms * 1000,
+                     (struct orders_watch){on_forgotten, h});
+        retire_tick(h);
+        fail_tick(h);
+        isolate_tick(h);
+        always_tick(h);
+        wake_tick(h);
+    }
+}
+
+static void on_transaction(struct host *h, const struct host_event *event)
+{
+    if (event->type == HOST_STATE) {
+        hold_on_state(h, event->peer, event->state);
+    } else if (event->type == HOST_STATE_ACK) {
+        hold_on_state_ack(h, event->peer, event->state_ack);
+    } else {
+        txn_on_persisted(h, event->ticket);
+    }
+}
+
+static void dispatch(struct host *h, const struct host_event *event)
+{
+    switch (event->type) {
+    case HOST_TICK:
+        on_tick(h);
+        break;
+    case HOST_COORDINATOR_UP:
+    case HOST_COORDINATOR_DOWN:
+        on_coordinator(h, event->coordinator, event->type == HOST_COORDINATOR_UP);
+        break;
+    case HOST_CONTROL:
+        member_on_control(h, event->coordinator, event->message);
+        break;
+    case HOST_PEER_UP:
+        on_peer_up(h, event);
+        break;
+    case HOST_PEER_DOWN:
+        pace_on_link(h, event->peer, false);
+        neighbour_down(&h->neighbours, event->peer);
+        break;
+    case HOST_PEER_FULL:
+    case HOST_PEER_ROOM:
+        pace_on_link(h, event->peer, event->type == HOST_PEER_FULL);
+        break;
+    case HOST_GO_ON:
+        break; // it goes on below
+    case HOST_PEER_CONTROL:
+        on_peer_control(h, event);
+        break;
+    case HOST_REQUEST:
+        if (identity_takes_request(h, event->peer, event->request)) {
+            admit_new(h, event->request, event->peer, event->position);
+        }
+        break;
+    case HOST_ANSWER:
+        if (identity_takes_answer(h, event->peer)) {
+            admit_relay_answer(h, event->answer);
+        }
+        break;
+    case HOST_STATE:
+    case HOST_STATE_ACK:
+    case HOST_PERSISTED:
+        if (h->life != LIFE_JOINING) {
+            on_transaction(h, event);
+        }
+        break;
+    case HOST_ACTIVATED:
+        run_on_activated(h, event->actor, event->error);
+        break;
+    case HOST_RAN:
+        run_on_ran(h, event);
+        break;
+    case HOST_EXPORTED:
+        run_on_exported(h, event);
+        break;
+    case HOST_RETIRED:
+        retire_on_retired(h, event);
+        break;
+    case HOST_RETURNED:
+        tenure_on_returned(h, event);
+        break;
+    case HOST_POKE:
+        run_on_poke(h, event->actor);
+        break;
+    case HOST_PASSIVATE:
+        retire_on_passivate(h, event->actor);
+        break;
+    case HOST_FAILED:
+        fail_on_failed(h, event->actor);
+        break;
+    case HOST_DEADLOCK:
+        deadlock_refuse(h, event->probe, event->ticket);
+        break;
+    case HOST_WAKE:
+        wake_on_wake(h, event->kind, event->id);
+        break;
+    case HOST_LEAVE:
+        member_leave(h);
+        break;
+    }
+}
+
+/* I12 and I5, in a few loads. */
+static void check_quick(const struct host *h)
+{
+    ASSERT(h->accepted == h->finished + h->room.count + h->running);
+    for (size_t i = 0; i < h->participant.part_count; i++) {
+        const struct part *part = h->participant.part[i];
+
+        ASSERT(
+            IMPLIES(part->state == PART_PREPARED, hold_of(part)->busy == 0 || mutant(M_NODRAIN)));
+    }
+}
+
+void host_step(struct host *h, const struct host_event *event, struct host_effects *out)
+{
+    if (h->life == LIFE_OVER) {
+        return;
+    }
+    // Of the same lease at the same instant it would say the same: many steps go by one look at the
+    // clocks.
+    const bool judged = h->judged && event->now_us == h->now_us && event->wall_us == h->wall_us &&
+                        list_empty(&h->leaseless_actors);
+
+    actors_bury(&h->actors);
+    h->out = out;
+    h->now_us = event->now_us > h->now_us ? event->now_us : h->now_us;
+    h->wall_us = event->wall_us;
+    if (!judged) {
+        tenure_judge(h);
+    }
+    pace_begin(h);
+    dispatch(h, event);
+    h->judged = event->type == HOST_REQUEST || event->type == HOST_RAN; // these leave it as it is
+    if (h->later.count + h->cold.count > 0 &&
+        (event->type == HOST_GO_ON || event->type == HOST_TICK)) {
+        pace_go_on(h);
+    }
+    if (wake_has_more(h) && (event->type == HOST_GO_ON || event->type == HOST_TICK)) {
+        wake_go_on(h);
+    }
+    hold_next_turn(h);
+    h->exports_asked = event->type == HOST_TICK ? 0 : h->exports_asked;
+    export_go_on(h);
+    h->out = NULL;
+    check_quick(h);
+}
+
+/* ---- check and figures ---- */
+
+/* What is counted on the way must be what is there. */
+struct tally {
+    size_t live;
+    size_t tasks;
+    size_t retiring;
+    size_t activating;
+    size_t requests; /* running */
+};
+
+static void check_actor(const struct host *h, const struct actor *a, struct tally *tally)
+{
+    const struct hold *hold = actor_held(a);
+    const bool none = a->state == ACTOR_ABSENT || a->state == ACTOR_FAILING;
+
+    (void)h;
+    ASSERT(a->busy == NULL || a->busy->actor == a);
+    ASSERT(IMPLIES(a->state == ACTOR_FROZEN || a->state == ACTOR_BUSY, hold != NULL));
+    ASSERT(IMPLIES(a->state == ACTOR_IDLE, a->live && actor_waiting(a) == 0 && hold == NULL));
+    ASSERT(IMPLIES(a->state == ACTOR_RUNNING || a->state == ACTOR_EXPORTING, a->live));
+    ASSERT(IMPLIES(a->state == ACTOR_RETIRING || a->state == ACTOR_BUSY, a->live));
+    ASSERT(IMPLIES(none, !a->live && hold == NULL));
+    ASSERT(IMPLIES(a->state == ACTOR_ABSENT, actor_waiting(a) == 0));
+    ASSERT(IMPLIES(a->state == ACTOR_FAILING || a->state == ACTOR_BUSY,
+                   delay_runs(&a->busy->delay))); // it will go on
+    ASSERT(IMPLIES(a->poked, a->state != ACTOR_IDLE || list_linked(&a->busy->leaseless)));
+    ASSERT(IMPLIES(a->wanted && a->state == ACTOR_ABSENT, actor_listed(a)));
+    tally->live += a->live || a->state == ACTOR_ACTIVATING ? 1 : 0;
+    tally->tasks += actor_has_task(a) ? 1 : 0;
+    tally->activating += a->state == ACTOR_ACTIVATING ? 1 : 0;
+    tally->retiring += a->state == ACTOR_RETIRING ? 1 : 0;
+    tally->requests += a->state == ACTOR_RUNNING && a->busy->running.order != NULL ? 1 : 0;
+}
+
+static size_t check_cell(const struct host *h, uint32_t cell, struct tally *tally)
+{
+    const struct place *place = &h->place[cell];
+    size_t count = 0;
+
+    for (const struct actor *a = cell_first(&h->actors, cell); a != NULL;
+         a = cell_next(&h->actors, cell, a)) {
+        const bool prepared = place->hold != NULL && place->hold->part->state == PART_PREPARED;
+
+        ASSERT(place->mine || mutant(M_LOCAL));                                   // I1, I4
+        ASSERT(actor_held(a) == NULL || actor_held(a) == place->hold);            // hole 48
+        ASSERT(IMPLIES(prepared, a->state == ACTOR_FROZEN || mutant(M_NODRAIN))); // I5
+        check_actor(h, a, tally);
+        count++;
+    }
+    return count;
+}
+
+void host_check(const struct host *h)
+{
+    struct tally tally = {0};
+    size_t count = 0;
+
+    check_quick(h);
+    participant_check(&h->participant);
+    ASSERT(h->view.ring.version >= h->checked_version || h->life == LIFE_OVER); // I2
+    if (h->life != LIFE_SERVING && h->life != LIFE_PARTING) {
+        ASSERT(h->to_flush || (h->actors.table.count == 0 && h->participant.part_count == 0));
+        return;
+    }
+    for (uint32_t c = 0; c < h->actors.cell_count; c++) {
+        ASSERT(h->place[c].mine == host_owns(h, c));
+        count += check_cell(h, c, &tally);
+    }
+    ASSERT(count == h->actors.table.count);
+    ASSERT(tally.live == h->live && tally.retiring == h->retiring);
+    ASSERT(tally.activating == h->activating);
+    ASSERT(tally.tasks == h->tasks && tally.requests == h->running);
+}
+
+void host_figures(const struct host *h, struct host_figures *out)
+{
+    const struct view_member *me = view_member(&h->view, h->slot);
+
+    *out = (struct host_figures){
+        .version = h->view.ring.version,
+        .digest = {h->view.ring.digest[0], h->view.ring.digest[1]},
+        .incarnation = h->incarnation,
+        .actors = h->actors.table.count,
+        .held_total = h->held_total,
+        .hold_us_max = h->hold_us_max,
+        .executed = h->executed,
+        .forwarded = h->forwarded,
+        .dropped_expired = h->dropped_expired,
+        .dropped_duplicate = h->dropped_duplicate,
+        .dropped_abandoned = h->dropped_abandoned,
+        .dropped_fenced = h->dropped_fenced,
+        .dropped_overflow = h->dropped_overflow,
+        .dropped_mailbox = h->dropped_mailbox,
+        .dropped_cold = h->dropped_cold,
+        .dropped_asleep = h->dropped_asleep,
+        .dropped_foreign = h->dropped_foreign,
+        .attached = h->attached,
+        .answered_again = h->answered_again,
+        .answers_lost = h->answers_lost,
+        .refused_cold = h->refused_cold,
+        .refused_quarantine = h->refused_quarantine,
+        .refused_deadlock = h->refused_deadlock,
+        .live = h->live,
+        .turns = h->turns,
+        .retired_total = h->retired_total,
+        .failed_total = h->failed_total,
+        .doubles_total = h->doubles_total,
+        .failing = fail_waiting(h),
+        .woken = h->woken,
+        .wake_waiting = h->wake.count,
+        .wake_dropped = h->wake_dropped,
+        .waiting = h->room.count,
+        .waiting_size = h->room.size,
+        .put_off_total = h->put_off_total,
+        .full_total = h->full_total,
+        .activating = h->activating,
+        .cold = h->cold.count,
+        .answers = h->orders.saved_count,
+        .answers_size = h->orders.large_size,
+        .serving = h->life == LIFE_SERVING || h->life == LIFE_PARTING,
+        .draining = me != NULL && me->leaving,
+    };
+    memcpy(out->holds, h->holds, sizeof out->holds);
+    memcpy(out->misuses, h->misuses, sizeof out->misuses);
+    tenure_figures(h, out);
+    for (size_t i = 0; i < h->participant.part_count; i++) {
+        out->held += hold_of(h->participant.part[i])->held.count;
+    }
+}
+
+const struct view *host_view(const struct host *h)
+{
+    return &h->view;
+}
+
+uint64_t host_incarnation(const struct host *h)
+{
+    return h->incarnation;
+}

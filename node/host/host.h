@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The node's machine: registration, participant of transactions
+ * (txn/participant.h), actors, hold, hand-over, forward. Specification §5.
+ *
+ * Pure: feed events, do the effects in order. The shell (node/node_uv.c) and
+ * the simulator drive the same code.
+ *
+ * An actor here is a record with a queue; what the game's code does happens in
+ * the shell, by effect and answering event:
+ *
+ *     ABSENT -ACTIVATE-> ACTIVATING -activated-> IDLE <-RUN, TURN / ran-> RUNNING
+ *                                                IDLE -hold-> EXPORTING -exported-> FROZEN
+ *                         FROZEN -cancel-> IDLE          FROZEN -commit-> gone (DISCARD)
+ *                         IDLE -RETIRE-> RETIRING -retired-> ABSENT
+ *
+ * Requests to a held arc wait in one queue per transaction; the outcome sends
+ * them on: to the actors again, or to the new owner.
+ *
+ * Every ACTIVATE, RUN, TURN, EXPORT and RETIRE is answered by one event, however
+ * late, unless the actor was discarded meanwhile: what was still to come is then
+ * kept back by the shell. An actor has at most one of them under way. After an
+ * ACTIVATED with an error, a RETIRED without one and a DISCARD the shell names
+ * the actor no more, until another ACTIVATE does.
+ * PERSIST effects are done in order; the event of one covers those before it.
+ *
+ * The lease (node/host/lease.h). host_step() judges it by the event's time before
+ * anything else, and emits no ACTIVATE or RUN unless it is ACTIVE. But time
+ * passes between a step and its effects, and between one effect and the next:
+ * so whoever does them reads the clock again before each one (hole 30),
+ *
+ *     for (i = 0; i < effects.count; i++) {
+ *         if (clock() >= host_limit_us(h, effects.item[i].type)) {
+ *             host_keep(h, &effects, i);       // too late: the host keeps it
+ *         } else {
+ *             perform(&effects.item[i]);
+ *         }
+ *     }
+ *
+ * and what was kept comes out of a later step again, in order and before all
+ * that is new, when a grant reopened the gate; or never, when the incarnation
+ * is over. The limits change in host_step() only. A task that still runs
+ * (host_running() > 0) at host_hard_end_us() must be stopped with its process.
+ *
+ * A shell that hands an effect to another thread hands back what was not begun in
+ * time by HOST_RETURNED, which keeps it just so.
+ */
+#ifndef NODE_HOST_HOST_H
+#define NODE_HOST_HOST_H
+
+#include "base/metrics.h"
+#include "node/host/lease.h"
+#include "node/host/waits.h"
+#include "ring/view.h"
+#include "wire/control.pb-c.h"
+#include "wire/hello.h"
+#include "wire/record.h"
+
+struct host;
+struct actor; /* node/host/actor.h */
+
+enum {
+    HOST_ACTIVE_MAX = 64,
+    HOST_CONN_MS = 5000, /* T_conn: a link that is stuck for so long is reset */
+    HOST_AHEAD_MAX = 32, /* requests of one host_look_ahead() */
+    /* No copy of a request lives longer: its ttl, and what links may hold back on its way. An
+     * order record must not be forgotten before (hole 37). */
+    HOST_KEEP_MIN_MS = REQUEST_TTL_MAX_MS + 8 * HOST_CONN_MS + 1000,
+};
+
+/* What stands on the node's disk; durable before PREPARED leaves (holes 3, 5). */
+struct host_disk {
+    uint64_t era;
+    uint64_t floor; /* numbers up to here are over */
+    uint64_t seen;  /* highest transaction number accepted */
+    uint64_t active[HOST_ACTIVE_MAX];
+    size_t active_count;
+};
+
+/* How the actors of one kind live. */
+struct host_kind {
+    uint16_t number;
+    uint32_t idle_ms; /* unused for so long it is retired; 0 or UINT32_MAX = never */
+    uint32_t mailbox; /* requests that may wait for one of them; 0 = host_config.queue_count_max */
+    bool remembered;  /* HOST_LIST asks for its ids, which live without being asked */
+    bool always;      /* what is handed over of it is activated at once; so are remembered ones */
+    const char *name; /* told at registration; NULL: none of the kinds is told. Borrowed for life */
+    uint8_t placement; /* enum rh_placement: HASH, SINGLETON: only the id `name`, or DAEMONS: only
+                        * "name/0" and so on */
+    uint32_t daemons;  /* of DAEMONS: how many, if the fleet does not know the set yet */
+};
+
+struct host_config {
+    char name[VIEW_NAME_MAX + 1];
+    char address[VIEW_ADDRESS_MAX + 1]; /* as others reach my links */
+    char zone[VIEW_NAME_MAX + 1];
+    char role[RING_ROLE_MAX + 1]; /* "" = the default one */
+    uint32_t weight;              /* 1 */
+    uint8_t boot_id[16];
+    uint8_t data_uuid[16];
+    uint64_t nonce;        /* random, of this start */
+    struct fleet_id fleet; /* that its folder is of; not known: it takes the first */
+    struct host_disk disk; /* as loaded */
+    uint64_t died; /* incarnation of the process before me, if it did not stop cleanly; or 0 */
+    const struct quarantined *suspects; /* what ran in it then; borrowed for life */
+    size_t suspect_count;
+    const struct host_kind *kinds; /* hosted here; borrowed for life */
+    size_t kind_count;
+    uint64_t actors_max;      /* live ones; the least recently used is retired; 0 = no limit */
+    uint32_t activations_max; /* under way for requests; 1024 */
+    uint32_t cold_count_max;  /* requests that wait to begin one; 65536 */
+    uint32_t wake_rate;       /* HOST_WAKE: so many activations a second; 1000 */
+    size_t wake_count_max;    /* HOST_WAKE: so many wait; 1000000 */
+    size_t held_size_max;     /* bytes of waiting requests in all; 256 MiB */
+    size_t held_vnode_max;    /* bytes of them for one vnode; 64 MiB */
+    size_t queue_count_max;   /* requests waiting for one actor, if its kind says nothing; 1024 */
+    size_t state_window;      /* unacknowledged bytes of one hand-over; 1 MiB */
+    size_t staged_size_max;   /* of one transaction; 64 MiB */
+    uint32_t renew_ms;        /* 500 */
+    uint32_t resend_ms;       /* 300 */
+    uint32_t exports_at_once; /* actors asked for their state and not through with it; 128 */
+    uint32_t drain_turn_ms;   /* a transaction that drains longer lets others begin to; 20 */
+    uint32_t call_hold_ms;    /* a drain that takes longer lets held calls pass; 100 */
+    uint32_t poll_ms;         /* T_poll; 1000 */
+    uint32_t linger_ms;       /* T_linger: forwards for arcs it gave away; 30000 */
+    size_t answers_size_max;  /* bytes of saved answers, small ones not counted; 64 MiB */
+    uint32_t
+        session_keep_ms;  /* order record of an idle session, at least HOST_KEEP_MIN_MS; 120000 */
+    size_t gate_size_max; /* bytes of outputs kept at the closed gate; 64 MiB */
+    bool serve;           /* lease.on_loss: go on without a lease, and risk two owners */
+};
+struct host_config host_config_default(void);
+
+enum host_effect_type {
+    HOST_SEND_COORDINATOR, /* coordinator; bytes: packed Control */
+    HOST_SEND_PEER,        /* peer, frame type, bytes: one record */
+    HOST_CONNECT,          /* keep a link to node `slot`; bytes: its address, with a 0 behind */
+    HOST_DISCONNECT,       /* slot: no longer needed */
+    HOST_DROP_PEER,        /* peer: end its link; why: it is not who it says */
+    HOST_PERSIST,          /* disk, ticket */
+    HOST_ACTIVATE,         /* actor; bytes: bond (bond_size), then state handed over (has_state);
+                              or none; token = fence */
+    HOST_RUN,              /* actor, ticket, flags, chain; bytes: body */
+    HOST_TURN,             /* actor, ticket: what it does between messages; answered by RAN */
+    HOST_EXPORT,           /* actor: frozen; answer with its state */
+    HOST_UNFREEZE,         /* actor: the hold ended and it stays; not after ERR_BUSY */
+    HOST_RETIRE,           /* actor, ticket, retire_why: save and end its instance; RETIRED */
+    HOST_DISCARD,          /* actor: free its instance; discard_why. No event names it any more */
+    HOST_REGISTERED,       /* incarnation: tell the links */
+    HOST_FORMER,           /* actor, incarnation, ticket: calls_former(), of that session */
+    HOST_LIST,             /* kinds, kind_count: ids came to me cold; ask for those to wake */
+    HOST_MAILBOX_FULL,     /* actor, count: so many were refused; told at 1, 2, 4, 8 … */
+    HOST_EXIT,             /* exit_why, code, why */
+};
+
+enum host_event_type {
+    HOST_TICK,           /* every 10..50 ms */
+    HOST_COORDINATOR_UP, /* coordinator: index of a coordinator link */
+    HOST_COORDINATOR_DOWN,
+    HOST_CONTROL, /* coordinator, message */
+    HOST_PEER_UP, /* peer: link to or from a node or gateway; role, name, incarnation */
+    HOST_PEER_DOWN,
+    HOST_PEER_FULL,    /* peer: its link has much to send: make no more for it */
+    HOST_PEER_ROOM,    /* peer: it has room again */
+    HOST_GO_ON,        /* nothing new: go on with what one step could not do; host_has_more() */
+    HOST_PEER_CONTROL, /* peer, message: Adopted */
+    HOST_REQUEST,      /* peer, request */
+    HOST_ANSWER,       /* peer, answer: to be passed on to a gateway */
+    HOST_STATE,        /* peer, state */
+    HOST_STATE_ACK,    /* peer, state_ack */
+    HOST_PERSISTED,    /* ticket of a PERSIST effect */
+    HOST_ACTIVATED,    /* actor; error != ERR_OK: could not */
+    HOST_RAN,          /* actor, ticket, code, bytes: answer of the RUN or TURN effect */
+    HOST_EXPORTED, /* actor, has_state, bytes: its state, or none (it goes cold); error ERR_BUSY:
+                      not now, it goes on and is asked again; other errors: it cannot move */
+    HOST_RETIRED,  /* actor, ticket; error != ERR_OK: it stays, and is asked again later; ERR_BUSY:
+                      it is in use after all */
+    HOST_RETURNED, /* actor, ticket, returned; of RUN also flags, chain, bytes: not begun in time */
+    HOST_POKE,     /* actor: it wants a turn */
+    HOST_PASSIVATE, /* actor: it wants to be retired when it is through with what it has begun */
+    HOST_FAILED,    /* actor: it is broken; ahead of the RAN of what it ran, or when IDLE */
+    HOST_DEADLOCK,  /* probe, ticket: the call waits for what runs so, and that for the call */
+    HOST_WAKE,      /* kind, id: activate it, if it is mine and not alive; one of many waits */
+    HOST_LEAVE,     /* SIGTERM: drain me, then EXIT */
+};
+
+struct host_event {
+    enum host_event_type type;
+    uint64_t now_us;  /* CLOCK_BOOTTIME */
+    uint64_t wall_us; /* CLOCK_REALTIME, 0 = not known: only to see that one of the two jumped */
+    int coordinator;
+    const Rh__Control *message; /* borrowed */
+    uint64_t peer;              /* shell's id of the link, never reused; 0 = none */
+    int role;                   /* enum link_role */
+    const char *name;
+    uint64_t incarnation; /* node: its incarnation; gateway: its id */
+    uint64_t position;    /* REQUEST: as host_look_ahead() told it since the last step of another
+                           * type; 0 = not known */
+    const struct request_record *request; /* borrowed, like all below */
+    const struct answer_record *answer;
+    const struct state_record *state;
+    const struct state_ack_record *state_ack;
+    uint64_t ticket;
+    struct actor *actor;
+    enum err error;
+    enum answer_code code;
+    struct bytes bytes;
+    uint64_t under_way; /* EXPORTED: of its session, as calls_under_way() has it */
+    bool has_state;     /* EXPORTED */
+    struct bytes
+        bond;      /* EXPORTED: of the client that is bound to it (node/host/image.h); or empty */
+    uint8_t flags; /* RETURNED, of a RUN: as they were, like the chain */
+    uint8_t chain_count;
+    const uint64_t *chain;
+    enum host_effect_type returned; /* RETURNED: ACTIVATE, RUN, TURN, EXPORT, UNFREEZE or RETIRE */
+    uint16_t kind;                  /* WAKE, with `id` */
+    struct bytes id;
+    const struct probe *probe;
+};
+
+/* Why outputs were thrown away at the gate. */
+enum host_drop {
+    HOST_DROP_BARRED, /* this incarnation was fenced */
+    HOST_DROP_ERA,    /* the cluster has another era: what was said is void (hole 53) */
+    HOST_DROP_FULL,   /* over gate_size_max */
+    HOST_DROP_COUNT
+};
+
+/* Records that a link sent and that were not its own to send: refused, by what they are. */
+enum host_misuse {
+    HOST_MISUSE_REQUEST,
+    HOST_MISUSE_NOTE,
+    HOST_MISUSE_ANSWER,
+    HOST_MISUSE_STATE,
+    HOST_MISUSE_STATE_ACK,
+    HOST_MISUSE_COUNT
+};
+/* Its word: "request". */
+const char *host_misuse_word(enum host_misuse what);
+
+enum discard_why {
+    DISCARD_MOVED,
+    DISCARD_STOP,
+    DISCARD_FENCED,
+    DISCARD_BROKEN,
+    DISCARD_ERA, /* as FENCED, but nobody is known to have it: what it has is flushed first */
+};
+
+enum retire_why {
+    RETIRE_IDLE,  /* unused for its kind's idle_ms */
+    RETIRE_ROOM,  /* over actors_max */
+    RETIRE_ASKED, /* HOST_PASSIVATE */
+};
+
+/* Why the process is to end. Each has a code and a text (host.c). */
+enum host_exit_why {
+    HOST_EXIT_LEFT,      /* it said goodbye, or the fleet knows that it went */
+    HOST_EXIT_ALONE,     /* it leaves, and nobody renews its lease: the shell flushes its actors */
+    HOST_EXIT_OTHER_ERA, /* another era began while it was leaving: likewise */
+    HOST_EXIT_UNREGISTERED, /* told to leave before it was registered */
+    HOST_EXIT_REFUSED,      /* the coordinators refuse its registration for good */
+    HOST_EXIT_ERA,          /* the coordinators' database went back to an older era */
+    HOST_EXIT_NO_MEMBER,    /* a configuration came that does not have it */
+    HOST_EXIT_BARRED,       /* it was fenced */
+    HOST_EXIT_GRID,         /* the ring has another grid */
+    HOST_EXIT_REBOUND,      /* a kind that it hosts was bound to another role */
+    HOST_EXIT_OVERLAP,      /* a configuration took cells with live actors from it (I4) */
+    HOST_EXIT_OPERATOR,     /* an operator says that it is no member */
+};
+
+struct host_effect {
+    enum host_effect_type type;
+    int coordinator;
+    uint64_t peer;
+    int frame_type; /* enum frame_type */
+    uint16_t slot;
+    const struct host_disk *disk; /* PERSIST: valid until the next step */
+    uint64_t ticket;
+    struct actor *actor; /* valid until its DISCARD effect was done, at the latest the next step */
+    uint8_t flags;       /* enum request_flags */
+    uint8_t chain_count; /* RUN: as the request has it */
+    uint64_t chain[RECORD_CHAIN_MAX];
+    bool has_state;
+    uint32_t bond_size;
+    uint64_t token;
+    uint64_t incarnation;
+    enum discard_why discard_why;
+    enum retire_why retire_why;
+    const uint16_t *kinds; /* LIST: valid as long as the host */
+    size_t kind_count;
+    uint64_t count;
+    enum host_exit_why exit_why;
+    int code;        /* of that exit, … */
+    const char *why; /* … and its static text */
+    size_t at;       /* in effects.bytes */
+    size_t size;
+};
+
+/* Done in order. Grows as needed; the caller clears it between steps. */
+struct host_effects {
+    struct host_effect *item; /* owned */
+    size_t count;
+    size_t cap;
+    struct buffer bytes;
+};
+void host_effects_clear(struct host_effects *e);
+void host_effects_fini(struct host_effects *e);
+
+struct host *host_new(const struct host_config *config);
+/* From now on its activations_max, cold_count_max, held_size_max, held_vnode_max and linger_ms
+ * hold; what is held already stays. */
+void host_configure(struct host *h, const struct host_config *config);
+void host_free(struct host *h);
+void host_step(struct host *h, const struct host_event *event, struct host_effects *out);
+/* These requests come next: their memory is fetched. Tells where each is on the ring. A hint, which
+ * changes nothing; `count` is HOST_AHEAD_MAX at most. */
+void host_look_ahead(struct host *h, const struct request_record *r, size_t count,
+                     uint64_t *position);
+/* What this one runs comes to its end soon; and sooner still, when that memory is there. */
+void host_fetch_running(const struct actor *a);
+void host_fetch_order(const struct host *h, const struct actor *a);
+/* An effect that leaves this process for a peer: answers, forwards, state. */
+bool host_effect_is_output(enum host_effect_type type);
+/* An effect that gives an actor something to do, which it answers. */
+bool host_effect_is_task(enum host_effect_type type);
+/* An effect of this type may be done before this time only; UINT64_MAX = whenever (it needs no
+ * lease, or leases are not in force), 0 = not at all now. */
+uint64_t host_limit_us(const struct host *h, enum host_effect_type type);
+/* That of outputs: until - gate margin. */
+uint64_t host_gate_us(const struct host *h);
+/* Keep effect `at`, which came too late. After the step that emitted it, before the next one. */
+void host_keep(struct host *h, const struct host_effects *effects, size_t at);
+/* Is that said by somebody else than the one who has that incarnation, or id? Why such a link is
+ * not to come up; NULL = it may, though it may not be known yet. HOST_PEER_UP asks the same. */
+const char *host_refuses(const struct host *h, enum link_role role, const char *name,
+                         uint64_t incarnation);
+/* Tasks (ACTIVATE, RUN, TURN, EXPORT, RETIRE) that were given out and neither ended nor came back,
+ * deferred ones included. */
+size_t host_running(const struct host *h);
+/* At this time no task may run any more: until - kill margin. */
+uint64_t host_hard_end_us(const struct host *h);
+
+/* It has put off more than it may do in one step: feed HOST_GO_ON when what this step began is
+ * through. (A HOST_TICK does it too.) */
+bool host_has_more(const struct host *h);
+/* Abort unless I1-I8 and I12 hold. */
+void host_check(const struct host *h);
+
+#ifdef RINGHOLD_INJECT
+/* Plant a fault: an actor of kind 0 in cells that are another node's, "k0" or the next that is. */
+void host_plant_stray(struct host *h);
+#endif
+
+/* What the shell may know of an actor. `instance` is the shell's. */
+struct bytes actor_id(const struct actor *a);
+uint16_t actor_kind(const struct actor *a);
+void *actor_instance(const struct actor *a);
+void actor_set_instance(struct actor *a, void *instance);
+
+/* How a hold ended. */
+enum { HOLD_COMMITTED, HOLD_ABORTED, HOLD_ENDS };
+
+struct host_figures {
+    uint64_t version;
+    uint64_t digest[2];
+    uint64_t incarnation;
+    uint64_t actors;
+    uint64_t held; /* now */
+    uint64_t held_total;
+    uint64_t hold_us_max;
+    struct metrics_times holds[HOLD_ENDS]; /* by how they ended */
+    uint64_t executed;
+    uint64_t forwarded;
+    uint64_t dropped_expired;   /* ttl spent while it waited */
+    uint64_t dropped_duplicate; /* copies: merged into one that waits, or finished long ago */
+    uint64_t dropped_abandoned; /* given up by its gateway before it came */
+    uint64_t dropped_fenced;    /* of an older epoch of its session */
+    uint64_t dropped_overflow;  /* no room: told to wait */
+    uint64_t dropped_mailbox;   /* its actor had too many waiting: told to wait */
+    uint64_t dropped_cold;      /* too many waited to begin an activation: told to wait */
+    uint64_t dropped_asleep;    /* for an actor only if it is awake, and it was not */
+    uint64_t dropped_foreign;   /* answers to a gateway that is not linked */
+    uint64_t attached;          /* copies that came while the first ran */
+    uint64_t answered_again;    /* copies answered with the saved answer */
+    uint64_t answers_lost;      /* copies of what ran whose answer was not kept */
+    uint64_t refused_cold;
+    uint64_t refused_quarantine; /* requests for an actor in quarantine */
+    uint64_t refused_deadlock;   /* calls of actors that waited for each other in a circle */
+    uint64_t live;               /* actors with an instance */
+    uint64_t turns;              /* what they did between requests */
+    uint64_t retired_total; /* actors that ended because nobody used them, or by their own wish */
+    uint64_t failed_total;  /* times one was broken or did not start */
+    uint64_t doubles_total; /* I1: times one lived here that had no right to; must be 0 */
+    uint64_t failing;       /* that wait for their next start, now */
+    uint64_t woken;         /* actors started without a request */
+    uint64_t wake_waiting;  /* ids to be started so, now */
+    uint64_t wake_dropped;  /* ids for which there was no room: they are listed again */
+    uint64_t waiting;       /* requests that wait here for anything, now */
+    uint64_t waiting_size;  /* their bytes */
+    uint64_t put_off_total; /* requests that waited because a link was full, or a step */
+    uint64_t full_total;    /* times a link was full */
+    uint64_t activating;    /* actors that are, now */
+    uint64_t cold;          /* requests that wait to begin an activation, now */
+    uint64_t answers;       /* saved now */
+    uint64_t answers_size;  /* bytes of the large ones */
+    bool serving;           /* registered */
+    bool draining;          /* by the ring it knows, it gets nothing new */
+
+    enum lease_state lease;
+    bool lease_in_force;
+    uint64_t lease_us;            /* as granted last */
+    uint64_t lease_until_us;      /* CLOCK_BOOTTIME, 0 = none */
+    uint64_t lease_margin_us;     /* left now */
+    uint64_t lease_margin_min_us; /* smallest ever, 0 = it ran out */
+    uint64_t lease_gated;         /* times nothing could leave */
+    uint64_t lease_jumps;         /* times a clock jumped */
+    uint64_t clock_parts;  /* of 1000, that it is faster or slower than the leader's; 0 = no more
+                              than it may be */
+    uint64_t lease_lapses; /* times it served without one (host_config.serve) */
+    uint64_t leaseless;    /* requests parked for want of a lease, now */
+    uint64_t leaseless_total;
+    uint64_t gate_kept; /* effects kept at the gate, now */
+    uint64_t gate_kept_total;
+    uint64_t gate_dropped[HOST_DROP_COUNT];
+    uint64_t misuses[HOST_MISUSE_COUNT];
+};
+void host_figures(const struct host *h, struct host_figures *out);
+/* What the workers know of an actor, for people who ask (RhHotRow of wire/control.proto). */
+struct host_hot {
+    const char *what; /* "runs", "deferred", "busy", "waiting": static text */
+    uint32_t worker;
+    uint16_t kind;
+    struct bytes id; /* borrowed */
+    uint64_t us;
+    uint64_t count;
+};
+/* Tell the next Inspect these, too. Borrowed until it is set anew. */
+void host_set_hot(struct host *h, const struct host_hot *hot, size_t count);
+/* And these: what its actors asked of others. Borrowed until it is set anew; NULL = not told. */
+struct router_figures;
+void host_set_calls(struct host *h, const struct router_figures *calls);
+/* What does a call wait for whose probe came by that link: of another node, or of its own actors?
+ */
+struct blocked host_blocked(const struct host *h, uint64_t peer, const struct probe *probe);
+const struct view *host_view(const struct host *h);
+/* How many vnodes it owns. O(ring). */
+size_t host_vnodes(const struct host *h);
+/* 0 = not registered. */
+uint64_t host_incarnation(const struct host *h);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An actor's image: what travels to its new owner. Its order records, then the
+ * state that its own code exported. Made once, never changed, shared by count.
+ *
+ *     0        1       2        4             8
+ *     +--------+-------+--------+-------------+---------------------+---------+
+ *     | format | flags | u16 0  | order count | count order records | state … |
+ *     +--------+-------+--------+-------------+---------------------+---------+
+ *       u8 = 2   u8               u32
+ *     order record: u64 session, u32 epoch, u64 last, u64 base, u8 count of saved answers, these
+ *     saved answer: u64 seq (growing), u64 token, u8 code, u32 size, its bytes
+ *     flags: 1 = it has state; 2 = the bond of its client stands before that (wire/session.h);
+ *     4 = a bond of another size does, behind a u32 of that
+ *
+ * Of the answers the newest of each record go along, as many as IMAGE_ANSWERS_SIZE_MAX takes.
+ *
+ * Little endian. Pure.
+ */
+#ifndef NODE_HOST_IMAGE_H
+#define NODE_HOST_IMAGE_H
+
+#include "base/bytes.h"
+#include "node/host/order.h"
+#include "wire/cursor.h"
+
+#include <stdbool.h>
+
+enum {
+    IMAGE_FORMAT = 2,
+    IMAGE_HEADER_SIZE = 8,
+    IMAGE_ORDER_SIZE = 29,
+    IMAGE_ANSWER_SIZE = 21,
+    IMAGE_ANSWERS_SIZE_MAX = 256 * 1024, /* bytes of saved answers in one image */
+};
+
+struct image {
+    size_t refs;
+    uint64_t position;
+    uint16_t kind;
+    struct bytes id;
+    struct bytes data;  /* the whole of the above */
+    struct bytes bond;  /* of the client that is bound to it; empty = none */
+    struct bytes state; /* right behind: the end */
+    bool has_state;
+    uint32_t order_count;
+    uint8_t memory[];
+};
+
+struct image_order {
+    uint64_t session;
+    uint32_t epoch;
+    uint64_t last;
+    uint64_t base;
+    uint8_t answer_count;
+};
+
+/* Whose image it is. */
+struct image_name {
+    uint64_t position;
+    uint16_t kind;
+    struct bytes id;
+};
+
+/* Returns an image with one reference, with the orders of `a`: NULL = there are none. `state` NULL
+ * = the actor has none. */
+struct image *image_make(struct image_name name, const struct orders *orders, const struct actor *a,
+                         const struct bytes *state);
+/* What it is made of. */
+struct image_cargo {
+    const struct orders *orders; /* with `actor`: its order records go along; may be NULL */
+    const struct actor *actor;
+    struct bytes bond;         /* of its client; empty = it has none */
+    const struct bytes *state; /* NULL = it has none */
+};
+struct image *image_make_bound(struct image_name name, const struct image_cargo *cargo);
+/* Bond and state as they go to its code. */
+static inline struct bytes image_carried(const struct image *image)
+{
+    return bytes_of(image->bond.data, image->bond.size + image->state.size);
+}
+/* From received bytes; NULL if they are no image. */
+struct image *image_parse(struct image_name name, struct bytes data);
+struct image *image_share(struct image *image);
+void image_free(struct image *image); /* one reference; takes NULL */
+
+/* Reads the orders of an image, in turn, each with its answers. */
+struct image_walk {
+    struct reader in;
+    uint32_t orders_left;
+    uint8_t answers_left; /* of the order read last */
+};
+struct image_walk image_walk(const struct image *image);
+/* False = no more. */
+bool image_next_order(struct image_walk *w, struct image_order *out);
+/* Of the order read last; the body is borrowed from the image. False = no more. */
+bool image_next_answer(struct image_walk *w, struct order_answer *out);
+
+#endif

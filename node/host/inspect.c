@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a node tells `ringhold check`, and what `ringhold fix` may have it do.
+ *
+ * It tells what it sees, not what it believes: the ring's digest is added up
+ * anew, and actors are counted where they are.
+ */
+#include "node/host/inside.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "ring/inspect.h"
+#include "route/router.h"
+#include "wire/control.h"
+#include "wire/mend.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { IDS_MAX = 10000, LONGEST_MAX = 10 };
+
+/* It may run, or does: a frozen one has given its state away. */
+static bool is_live(const struct actor *a)
+{
+    return a->state != ACTOR_ABSENT && a->state != ACTOR_FAILING && a->state != ACTOR_FROZEN;
+}
+
+/* ---- the answer: on the heap, for the fields grow ---- */
+
+static void add_live(const struct host *h, Rh__InspectAnswer *out, uint32_t cell)
+{
+    const struct ring *ring = &h->view.ring;
+    const struct ring_vnode *v = ring_find(ring, ring_hit_vnode(ring->cell[cell]));
+    Rh__LiveRow *row = out->n_live == 0 ? NULL : out->live[out->n_live - 1];
+
+    if (row == NULL || row->vnode != v->id) { // cells come in order, so vnodes do
+        row = mem_new(1, sizeof *row);
+        *row = (Rh__LiveRow)RH__LIVE_ROW__INIT;
+        row->vnode = v->id;
+        row->from = v->from;
+        row->to = ring_end(ring, v);
+        row->stray = !host_owns(h, cell);
+        out->live = mem_resize(out->live, (out->n_live + 1) * sizeof(Rh__LiveRow *));
+        out->live[out->n_live++] = row;
+    }
+    row->count++;
+}
+
+static bool is_wanted(const Rh__Inspect *question, uint32_t cell)
+{
+    for (size_t i = 0; i < question->n_ids_of; i++) {
+        if (cell >= question->ids_of[i]->from && cell < question->ids_of[i]->to) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_id(Rh__InspectAnswer *out, const struct actor *a, uint32_t cell)
+{
+    Rh__LiveId *id = mem_new(1, sizeof *id);
+
+    *id = (Rh__LiveId)RH__LIVE_ID__INIT;
+    id->cell = cell;
+    id->kind = a->kind;
+    id->id.len = a->id_size;
+    id->id.data = mem_new(a->id_size, 1);
+    memcpy(id->id.data, a->id, a->id_size);
+    out->ids = mem_resize(out->ids, (out->n_ids + 1) * sizeof(Rh__LiveId *));
+    out->ids[out->n_ids++] = id;
+}
+
+static void add_actors(const struct host *h, Rh__InspectAnswer *out, const Rh__Inspect *question)
+{
+    for (uint32_t c = 0; c < h->actors.cell_count && h->place != NULL; c++) {
+        const bool wanted = cell_first(&h->actors, c) != NULL && is_wanted(question, c);
+        const bool known = h->view.ring.vnode_count > 0;
+
+        for (struct actor *a = cell_first(&h->actors, c); a != NULL && known;
+             a = cell_next(&h->actors, c, a)) {
+            out->strays += host_owns(h, c) ? 0 : 1;
+            if (is_live(a)) {
+                add_live(h, out, c);
+            }
+            if (wanted && is_live(a) && out->n_ids < IDS_MAX) {
+                add_id(out, a, c);
+            }
+        }
+    }
+}
+
+static void add_hold(const struct host *h, Rh__InspectAnswer *out, const struct part *part)
+{
+    const struct hold *hold = hold_of(part);
+    Rh__HoldRow *row = mem_new(1, sizeof *row);
+
+    *row = (Rh__HoldRow)RH__HOLD_ROW__INIT;
+    row->txn = part->prepare.txn;
+    row->state = mem_string(machine_name(&part_machine, part->state));
+    row->held_us = hold->since_us == 0 ? 0 : h->now_us - hold->since_us;
+    row->requests = hold->held.count;
+    row->over = part->over;
+    row->vnodes = mem_new(part->prepare.arc_count, sizeof *row->vnodes);
+    for (size_t i = 0; i < part->prepare.arc_count; i++) {
+        if (part->prepare.arc[i].out) {
+            row->vnodes[row->n_vnodes++] = part->prepare.arc[i].vnode;
+        }
+    }
+    out->holds[out->n_holds++] = row;
+}
+
+static Rh__InspectAnswer *answer_new(const struct host *h, const Rh__Inspect *question)
+{
+    Rh__InspectAnswer *out = mem_new(1, sizeof *out);
+    struct host_figures figures;
+    char fault[RING_FAULT_SIZE];
+    uint64_t sum[2];
+
+    host_figures(h, &figures);
+    *out = (Rh__InspectAnswer)RH__INSPECT_ANSWER__INIT;
+    ring_inspect(&h->view.ring, sum, fault);
+    out->tag = question->tag;
+    out->route = question->route;
+    out->role = ROLE_NODE;
+    out->name = mem_string(h->config.name);
+    out->incarnation = h->incarnation;
+    out->life = mem_string(machine_name(&life_machine, h->life));
+    out->era = h->era;
+    out->version = h->view.ring.version;
+    out->digest0 = h->view.ring.digest[0];
+    out->digest1 = h->view.ring.digest[1];
+    out->ring0 = sum[0];
+    out->ring1 = sum[1];
+    out->members = view_digest(&h->view);
+    out->ring_fault = mem_string(fault);
+    out->slot = h->slot;
+    out->disk_era = h->disk.era;
+    out->disk_floor = h->disk.floor;
+    out->disk_seen = h->disk.seen;
+    out->leases = figures.lease_in_force;
+    out->lease_us = figures.lease_margin_us;
+    out->lease_state = mem_string(lease_state_name(figures.lease));
+    return out;
+}
+
+/* ---- who is hot ---- */
+
+static void add_hot(Rh__InspectAnswer *out, const struct host_hot *hot)
+{
+    Rh__HotRow *row = mem_new(1, sizeof *row);
+
+    *row = (Rh__HotRow)RH__HOT_ROW__INIT;
+    row->what = mem_string(hot->what);
+    row->worker = hot->worker;
+    row->kind = hot->kind;
+    row->id.len = hot->id.size;
+    row->id.data = mem_new(hot->id.size, 1);
+    memcpy(row->id.data, hot->id.data, hot->id.size);
+    row->us = hot->us;
+    row->count = hot->count;
+    out->hot[out->n_hot++] = row;
+}
+
+static size_t actor_mailbox(const struct actor *a)
+{
+    return actor_waiting(a) + actor_early(a);
+}
+
+/* The longest mailboxes, longest first. */
+static size_t longest(const struct host *h, const struct actor *out[LONGEST_MAX])
+{
+    size_t count = 0;
+
+    for (uint32_t c = 0; c < h->actors.cell_count && h->place != NULL; c++) {
+        for (struct actor *a = cell_first(&h->actors, c); a != NULL;
+             a = cell_next(&h->actors, c, a)) {
+            const size_t size = actor_mailbox(a);
+            size_t at = count;
+
+            while (size > 0 && at > 0 && actor_mailbox(out[at - 1]) < size) {
+                at--;
+            }
+            if (size > 0 && at < LONGEST_MAX) {
+                const size_t kept = count == LONGEST_MAX ? count - 1 : count;
+
+                memmove(&out[at + 1], &out[at], (kept - at) * sizeof(struct actor *));
+                out[at] = a;
+                count = kept + 1;
+            }
+        }
+    }
+    return count;
+}
+
+static void add_all_hot(const struct host *h, Rh__InspectAnswer *out)
+{
+    const struct actor *actors[LONGEST_MAX];
+    const size_t count = longest(h, actors);
+
+    out->hot = mem_new(h->hot_count + count, sizeof(Rh__HotRow *));
+    for (size_t i = 0; i < h->hot_count; i++) {
+        add_hot(out, &h->hot[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct host_hot hot = {.what = "waiting",
+                                     .kind = actors[i]->kind,
+                                     .id = actor_id(actors[i]),
+                                     .count = actor_mailbox(actors[i])};
+
+        add_hot(out, &hot);
+    }
+}
+
+void host_set_hot(struct host *h, const struct host_hot *hot, size_t count)
+{
+    h->hot = hot;
+    h->hot_count = count;
+}
+
+static Rh__CallsRow *calls_row(const struct router_figures *f)
+{
+    Rh__CallsRow *row = mem_new(1, sizeof *row);
+
+    *row = (Rh__CallsRow)RH__CALLS_ROW__INIT;
+    row->requests = f->requests;
+    row->in_flight = f->in_flight;
+    row->waiting = f->waiting;
+    row->resent = f->resent;
+    row->replied = f->replied;
+    row->unknown = f->unknown;
+    row->timeout = f->timeout;
+    row->rejected = f->rejected;
+    row->overloaded = f->overloaded;
+    return row;
+}
+
+void host_set_calls(struct host *h, const struct router_figures *calls)
+{
+    h->calls = calls;
+}
+
+void host_inspect(struct host *h, int coordinator, const Rh__Inspect *question)
+{
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__InspectAnswer *out = answer_new(h, question);
+
+    add_actors(h, out, question);
+    add_all_hot(h, out);
+    out->calls = h->calls == NULL ? NULL : calls_row(h->calls);
+    out->holds = mem_new(h->participant.part_count, sizeof(Rh__HoldRow *));
+    for (size_t i = 0; i < h->participant.part_count; i++) {
+        add_hold(h, out, h->participant.part[i]);
+    }
+    c.body_case = RH__CONTROL__BODY_INSPECT_ANSWER;
+    c.inspect_answer = out;
+    host_tell(h, coordinator, &c);
+    proto_free(&out->base);
+}
+
+/* ---- mending ---- */
+
+/* It has no right to live here: by the ring another node's may. What waited for it goes there. */
+static void stop_stray(struct host *h, struct actor *a)
+{
+    struct queue waiting;
+
+    log_warn("node", "stray_stopped", "kind=%u version=%" PRIu64, a->kind, h->view.ring.version);
+    h->doubles_total += is_live(a) ? 1 : 0;
+    queue_init(&waiting);
+    actor_empty(h, a, &waiting);
+    if (a->state == ACTOR_RUNNING) {
+        h->running--; // its answer is kept back with the instance
+        h->finished++;
+    }
+    actor_remove(h, a, DISCARD_FENCED);
+    admit_all(h, &waiting);
+}
+
+static void stop_strays(struct host *h)
+{
+    for (uint32_t c = 0; c < h->actors.cell_count; c++) {
+        struct actor *next = NULL;
+
+        for (struct actor *a = cell_first(&h->actors, c); a != NULL && !host_owns(h, c); a = next) {
+            next = cell_next(&h->actors, c, a);
+            if (actor_held(a) == NULL) { // else its transaction decides
+                stop_stray(h, a);
+            }
+        }
+    }
+}
+
+void host_mend(struct host *h, const Rh__Mend *mend)
+{
+    log_warn("node", "mend", "what=%" PRIu32, mend->what);
+    switch ((enum mend_what)mend->what) {
+    case MEND_FETCH:
+        host_fetch_all(h);
+        break;
+    case MEND_STRAYS:
+        stop_strays(h);
+        break;
+    case MEND_EXIT:
+        host_stop(h, HOST_EXIT_OPERATOR);
+        break;
+    case MEND_OUTCOME: // comes as a PollAnswer
+        break;
+    }
+}
+
+#ifdef RINGHOLD_INJECT
+void host_plant_stray(struct host *h)
+{
+    for (unsigned i = 0; h->place != NULL && i < 1000; i++) {
+        char id[8];
+        const int size = snprintf(id, sizeof id, "k%u", i);
+        const struct bytes bytes = bytes_of(id, (size_t)size);
+        const uint64_t position = host_position(h, 0, bytes);
+
+        if (!host_owns(h, ring_point_cell(position))) {
+            const struct image_name name = {.position = position, .kind = 0, .id = bytes};
+
+            actor_new(&h->actors, name)->state = ACTOR_IDLE; // STATE: an injected fault
+            return;
+        }
+    }
+}
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/host/isolate.h"
+
+#include "base/assert.h"
+#include "base/history.h"
+#include "base/log.h"
+#include "base/mutant.h"
+#include "node/host/always.h"
+#include "wire/control.h"
+
+#include <inttypes.h>
+
+enum { LOOK_AGAIN_US = 1000000 };
+
+bool isolate_names(const struct host *h, uint16_t kind, struct bytes id)
+{
+    return !mutant(M_POISON) && quarantine_has(&h->view.quarantine, kind, id);
+}
+
+void isolate_refuse(struct host *h, struct arrival *in)
+{
+    char word[HISTORY_WORD_SIZE];
+
+    h->refused_quarantine++;
+    if ((h->refused_quarantine & (h->refused_quarantine - 1)) == 0) { // at 1, 2, 4, 8 …
+        log_warn("node",
+                 "quarantined",
+                 "kind=%u id=%s refused=%" PRIu64 " remedy=\"ringhold quarantine list\"",
+                 in->r->kind,
+                 history_word(in->r->id, word),
+                 h->refused_quarantine);
+    }
+    admit_refuse(h, in, ANSWER_NO_KIND, NO_KIND_QUARANTINED);
+}
+
+void isolate_refuse_all(struct host *h, struct actor *a)
+{
+    struct waiting *w = NULL;
+    struct queue all;
+
+    queue_init(&all);
+    actor_empty(h, a, &all);
+    while ((w = queue_pop(&all)) != NULL) {
+        struct arrival in = arrival_of(w);
+
+        isolate_refuse(h, &in);
+    }
+}
+
+/* What moves, or ends, is left to that. */
+static void end(struct host *h, struct actor *a)
+{
+    isolate_refuse_all(h, a);
+    if (actor_held(a) != NULL || a->state == ACTOR_RETIRING) {
+        return;
+    }
+    if (a->wanted) {
+        wake_unlist(h, a);
+        a->wanted = false;
+    }
+    switch ((enum actor_state)a->state) {
+    case ACTOR_FAILING:
+        delay_stop(&a->busy->delay);
+        actor_enter(a, ACTOR_ABSENT);
+        actor_rest(h, a);
+        return;
+    case ACTOR_ABSENT:
+        actor_rest(h, a);
+        return;
+    case ACTOR_IDLE:
+        fail_broken(h, a);
+        return;
+    case ACTOR_ACTIVATING:
+    case ACTOR_RUNNING:
+    case ACTOR_EXPORTING: // of a hold that is over
+        a->broken = true;
+        return;
+    case ACTOR_BUSY:
+    case ACTOR_FROZEN:
+    case ACTOR_RETIRING:
+        break; // held, or ending
+    }
+    UNREACHABLE();
+}
+
+void isolate_adopt(struct host *h)
+{
+    h->isolate_us = h->now_us + LOOK_AGAIN_US;
+    for (size_t i = 0; i < h->view.quarantine.count; i++) {
+        const struct quarantined *e = &h->view.quarantine.entry[i];
+        const struct image_name name = {.position = host_position(h, e->kind, quarantined_id(e)),
+                                        .kind = e->kind,
+                                        .id = quarantined_id(e)};
+        struct actor *a = host_has_kind(h, e->kind) ? actor_find(&h->actors, name) : NULL;
+
+        if (a != NULL && isolate_holds(h, a)) {
+            end(h, a);
+        }
+    }
+}
+
+void isolate_tick(struct host *h)
+{
+    if (h->view.quarantine.count > 0 && h->now_us >= h->isolate_us) {
+        isolate_adopt(h);
+    }
+}
+
+void isolate_released(struct host *h)
+{
+    h->wake.lost = true;
+    always_adopt(h);
+}
+
+void isolate_tell(const struct host *h, Rh__Register *r, Rh__Actor *actor, Rh__Actor **list)
+{
+    r->died = h->config.died;
+    r->suspects = list;
+    for (size_t i = 0; i < h->config.suspect_count; i++) {
+        const struct bytes id = quarantined_id(&h->config.suspects[i]);
+
+        actor[i] = (Rh__Actor)RH__ACTOR__INIT;
+        actor[i].kind = h->config.suspects[i].kind;
+        actor[i].id = proto_bytes(id);
+        list[r->n_suspects++] = &actor[i];
+    }
+}

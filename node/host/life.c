@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Actors held, frozen, thawed; come and gone. Specification §5.2.
+ */
+#include "node/host/inside.h"
+
+#include "base/assert.h"
+#include "base/mutant.h"
+
+static void freeze_absent(struct host *h, struct actor *a)
+{
+    struct busy *busy = actor_busy(&h->actors, a);
+    struct image *old = busy->image;
+    const bool has_state = old != NULL && old->has_state;
+
+    // Not alive here: state that came goes on as it came, its orders as they are now.
+    busy->image =
+        image_make_bound(actor_name(a),
+                         &(struct image_cargo){.orders = &h->orders,
+                                               .actor = a,
+                                               .bond = old != NULL ? old->bond : (struct bytes){0},
+                                               .state = has_state ? &old->state : NULL});
+    image_free(old);
+    delay_stop(&busy->delay);
+    actor_enter(a, ACTOR_FROZEN);
+}
+
+/* ---- asking for their state ---- */
+
+/* An actor that is asked is on its worker, and its answer in my loop, ahead of whoever sends a
+ * message meanwhile. So they are asked a few at a time: who doesn't move hardly notices. Those that
+ * are slow, as they save first, don't keep the others: by the next tick they don't count. */
+static void ask_for_state(struct host *h, struct actor *a)
+{
+    struct host_effect *e = host_emit(h, HOST_EXPORT);
+
+    e->actor = a;
+    e->ticket = a->busy->running.ticket;
+    h->exports_asked++;
+}
+
+void export_ends(struct host *h, const struct actor *a)
+{
+    if (list_linked(&a->busy->to_export)) {
+        list_remove(&a->busy->to_export);
+    } else if (h->exports_asked > 0) {
+        h->exports_asked--;
+    }
+}
+
+void export_go_on(struct host *h)
+{
+    struct list_link *l = NULL;
+
+    while (h->exports_asked < h->config.exports_at_once &&
+           (l = list_pop_front(&h->to_export)) != NULL) {
+        ask_for_state(h, CONTAINER_OF(l, struct busy, to_export)->actor);
+    }
+}
+
+void actor_freeze(struct host *h, struct actor *a)
+{
+    if (a->state == ACTOR_ABSENT || a->state == ACTOR_FAILING) {
+        wake_unlist(h, a);
+        freeze_absent(h, a);
+        hold_on_frozen(h, a);
+        return;
+    }
+    const uint64_t since_us = a->busy->since_us;
+
+    delay_stop(&a->busy->delay);
+    if (a->busy->saving_later) { // the hand-over is first; it tries again if it stays
+        a->busy->saving_later = false;
+        retire_watch(h, a);
+    }
+    list_push_back(&h->to_export, &actor_begin(h, a, ACTOR_EXPORTING)->to_export);
+    if (a->busy->unready) { // the wait goes on
+        a->busy->since_us = since_us;
+    }
+}
+
+/* Frozen with an instance: it goes on, unless it is broken. */
+static void unfreeze(struct host *h, struct actor *a)
+{
+    image_free(a->busy->image);
+    a->busy->image = NULL;
+    actor_enter(a, ACTOR_IDLE);
+    host_emit(h, HOST_UNFREEZE)->actor = a;
+    if (a->broken) {
+        fail_broken(h, a);
+    }
+}
+
+void actor_thaw(struct host *h, struct actor *a)
+{
+    ASSERT(a->state == ACTOR_FROZEN && actor_held(a) != NULL);
+    a->busy->hold->busy++;
+    if (a->live) {
+        unfreeze(h, a);
+    } else {
+        actor_enter(a, ACTOR_ABSENT);
+    }
+}
+
+void actor_hold(struct host *h, struct actor *a, struct hold *hold)
+{
+    struct busy *busy = actor_busy(&h->actors, a);
+
+    busy->hold = hold;
+    busy->unready = false;
+    hold->busy++;
+    switch ((enum actor_state)a->state) {
+    case ACTOR_ABSENT:
+    case ACTOR_FAILING:
+    case ACTOR_IDLE:
+    case ACTOR_BUSY:
+        actor_freeze(h, a);
+        return;
+    case ACTOR_ACTIVATING:
+    case ACTOR_RUNNING:
+    case ACTOR_EXPORTING:
+    case ACTOR_RETIRING: // then it moves as a record, without state
+        return;
+    case ACTOR_FROZEN: // by the transaction that this one supersedes
+        if (busy->image != NULL) {
+            hold_on_frozen(h, a);
+            return;
+        }
+        // Its export had failed. It goes on first: should it say "not now" to the next one, it is
+        // not frozen.
+        unfreeze(h, a);
+        if (a->state == ACTOR_IDLE) {
+            actor_freeze(h, a);
+        }
+        return;
+    }
+}
+
+/* "Not now": a trade goes on, say. It is asked again until the transaction's deadline; meanwhile
+ * it does what a chain's requests and its own turns want. */
+static void not_now(struct host *h, struct actor *a)
+{
+    a->busy->unready = true;
+    actor_end(h, a, ACTOR_BUSY);
+    delay_start(&h->delays, &a->busy->delay, 0, h->now_us);
+    actor_proceed(h, a);
+}
+
+/* What it told others here may be under way: whoever gets it waits for that. */
+static void note_told(struct host *h, struct actor *a, uint64_t session)
+{
+    const uint64_t name = table_mix(h->incarnation ^ table_mix(session)); // no request's
+    struct order *order = session == 0 ? NULL : order_find(&h->orders, a, name);
+
+    if (session == 0 || order != NULL) {
+        return;
+    }
+    order = order_new(&h->orders, a, name);
+    order->epoch = ORDER_TOLD;
+    order->last = h->incarnation;
+    order->base = session;
+    order_touch(&h->orders, order, h->now_us);
+}
+
+void run_on_exported(struct host *h, const struct host_event *event)
+{
+    struct actor *a = event->actor;
+
+    if (a->state != ACTOR_EXPORTING) {
+        return;
+    }
+    if (a->broken) {
+        actor_end(h, a, ACTOR_IDLE);
+        fail_broken(h, a);
+        return;
+    }
+    if (event->error == ERR_BUSY && actor_held(a) != NULL) {
+        not_now(h, a);
+        return;
+    }
+    if (actor_held(a) == NULL || actor_waiting(a) > 0) {
+        // The hold ended meanwhile, or a chain's request came: its state may change again.
+        actor_end(h, a, ACTOR_IDLE);
+        if (event->error != ERR_BUSY) {
+            host_emit(h, HOST_UNFREEZE)->actor = a;
+        }
+        actor_proceed(h, a);
+        return;
+    }
+    if (event->error != ERR_OK || event->bytes.size > h->config.staged_size_max) {
+        fail_complain(h, a, "actor_not_exported", event->error);
+        a->busy->hold->part->refused = true;
+    } else {
+        note_told(h, a, event->under_way);
+        a->busy->image = image_make_bound(
+            actor_name(a),
+            &(struct image_cargo){.orders = &h->orders,
+                                  .actor = a,
+                                  .bond = event->bond,
+                                  .state = event->has_state ? &event->bytes : NULL});
+    }
+    actor_end(h, a, ACTOR_FROZEN);
+    hold_on_frozen(h, a);
+}
+
+void actor_release(struct host *h, struct actor *a)
+{
+    a->busy->hold = NULL;
+    a->busy->unready = false;
+    if (a->state == ACTOR_FROZEN && a->live) {
+        unfreeze(h, a);
+    } else if (a->state == ACTOR_FROZEN) {
+        actor_enter(a, ACTOR_ABSENT); // its image is what it will start from
+    } else if (a->state == ACTOR_BUSY) {
+        delay_stop(&a->busy->delay);
+        actor_enter(a, ACTOR_IDLE);
+    }
+    // Else it never stopped, or stops being exported: run_on_exported() sees no hold.
+    actor_proceed(h, a);
+}
+
+/* ---- coming and going ---- */
+
+void actor_empty(struct host *h, struct actor *a, struct queue *to)
+{
+    if (a->busy != NULL) {
+        queue_append(to, &a->busy->queue);
+    }
+    for (struct order *order = order_first(&h->orders, a); order != NULL && actor_early(a) > 0;
+         order = order_next(&h->orders, a, order)) {
+        struct waiting *w = NULL;
+
+        while ((w = order_drop_early(&h->orders, order)) != NULL) {
+            queue_push(to, w);
+        }
+    }
+    ASSERT(actor_early(a) == 0);
+}
+
+void actor_remove(struct host *h, struct actor *a, enum discard_why why)
+{
+    struct order *order = NULL;
+
+    while ((order = order_first(&h->orders, a)) != NULL) {
+        order_free(&h->orders, order);
+    }
+    wake_unlist(h, a);
+    actor_dismiss(h, a, why);
+    if (actor_has_task(a)) {
+        actor_end(h, a, ACTOR_ABSENT);
+    }
+    actor_discard(&h->actors, a);
+}
+
+void actor_dismiss(struct host *h, struct actor *a, enum discard_why why)
+{
+    gate_forget(&h->gate, a);
+    if (a->live || a->state == ACTOR_ACTIVATING) {
+        struct host_effect *e = host_emit(h, HOST_DISCARD);
+
+        e->actor = a;
+        e->discard_why = why;
+        h->live--;
+        h->retiring -= a->state == ACTOR_RETIRING ? 1 : 0;
+    }
+    if (a->live && actor_listed(a)) {
+        actor_unlist(&h->actors, a);
+    }
+    a->live = a->poked = a->turned = a->broken = false;
+    a->wish = WISH_NONE;
+}
+
+void actor_rest(struct host *h, struct actor *a)
+{
+    if (a->busy != NULL && a->busy->failures > 0 && !delay_runs(&a->busy->delay)) {
+        delay_start(&h->delays, &a->busy->delay, DELAY_LONGEST, h->now_us);
+    }
+    actor_calm(&h->actors, a);
+    if (a->state == ACTOR_ABSENT && a->busy == NULL && a->orders == 0 && !a->wanted) {
+        actor_remove(h, a, DISCARD_STOP); // nothing is known of it: nothing need be kept
+    }
+}
+
+static void order_from_image(struct host *h, struct actor *a, const struct image_order *from,
+                             struct image_walk *walk)
+{
+    struct order *order = order_new(&h->orders, a, from->session);
+    struct order_answer answer;
+
+    order->epoch = from->epoch;
+    order->last = from->last;
+    order->base = from->base;
+    order_touch(&h->orders, order, h->now_us);
+    if (order->epoch == ORDER_TOLD) {
+        struct host_effect *e = host_emit(h, HOST_FORMER);
+
+        e->actor = a;
+        e->incarnation = order->last;
+        e->ticket = order->base;
+    }
+    while (image_next_answer(walk, &answer)) {
+        order_save(&h->orders, order, &answer, h->config.answers_size_max);
+    }
+}
+
+struct actor *actor_from_image(struct host *h, struct image *image)
+{
+    const struct image_name name = {
+        .position = image->position, .kind = image->kind, .id = image->id};
+    struct actor *a = actor_new(&h->actors, name);
+
+    if (image->has_state || image->bond.size > 0) {
+        actor_busy(&h->actors, a)->image = image_share(image);
+    }
+    struct image_walk walk = image_walk(image);
+    struct image_order from;
+    while (image_next_order(&walk, &from)) {
+        if (a->orders == 0 || order_find(&h->orders, a, from.session) == NULL) {
+            order_from_image(h, a, &from, &walk);
+        }
+    }
+    return a;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Actors that nobody uses end, and begin anew with their next request: those
+ * idle for their kind's time, the least recently used over actors_max, and who
+ * asks for it.
+ *
+ * Its order records stay, so what it ran is neither run again nor forgotten
+ * (hole 37), and the fence stays its vnode's generation: the owner is the same.
+ * None retires while its arc is held, and a hold waits for one that does: what
+ * moves is then a record without state.
+ */
+#include "node/host/inside.h"
+
+#include "base/assert.h"
+#include "base/mutant.h"
+
+enum { LOOK_AT_ONCE = 1000, ROOM_AT_ONCE = 16 };
+
+void retire_used(struct host *h, struct actor *a)
+{
+    a->used_ms = (uint32_t)(h->now_us / 1000);
+    if (a->wish != WISH_ASKED) {
+        a->wish = WISH_NONE;
+    }
+}
+
+/* One that shall live unasked is in no wheel. */
+void retire_watch(struct host *h, struct actor *a)
+{
+    struct kind_state *kind = host_kind_of(h, a->kind);
+
+    if (!kind_is_always(kind) && !actor_listed(a)) {
+        idle_put(&kind->idle, a, h->now_us);
+    }
+}
+
+void retire(struct host *h, struct actor *a, enum retire_why why)
+{
+    struct host_effect *e = host_emit(h, HOST_RETIRE);
+
+    ASSERT(a->state == ACTOR_IDLE || mutant(M_RETIREHELD));
+    ASSERT(actor_held(a) == NULL || mutant(M_RETIREHELD));
+    ASSERT(tenure_may_start(h)); // what it saves must be fenced by a lease
+    if (actor_listed(a)) {
+        actor_unlist(&h->actors, a);
+    }
+    a->wish = why == RETIRE_ASKED ? WISH_ASKED : why == RETIRE_ROOM ? WISH_ROOM : WISH_IDLE;
+    e->actor = a;
+    e->ticket = actor_begin(h, a, ACTOR_RETIRING)->running.ticket;
+    e->retire_why = why;
+    h->retiring++;
+}
+
+static bool may_retire(const struct host *h, const struct actor *a)
+{
+    return a->state == ACTOR_IDLE && actor_held(a) == NULL && actor_waiting(a) == 0 && !a->poked &&
+           (a->busy == NULL || !a->busy->saving_later) && tenure_may_start(h);
+}
+
+/* Found by the wheel, or for want of room: now, or as soon as it is through with its turn. */
+static void retire_one(struct host *h, struct actor *a, enum retire_why why)
+{
+    if (may_retire(h, a) || (mutant(M_RETIREHELD) && a->state == ACTOR_FROZEN && a->live)) {
+        retire(h, a, why);
+        return;
+    }
+    if (a->state == ACTOR_RUNNING && a->busy->running.order != NULL) {
+        a->used_ms = (uint32_t)(h->now_us / 1000); // by a long request
+    } else if (a->wish == WISH_NONE) {
+        a->wish = why == RETIRE_ROOM ? WISH_ROOM : WISH_IDLE;
+    }
+    if (actor_listed(a)) {
+        actor_unlist(&h->actors, a);
+    }
+    retire_watch(h, a);
+}
+
+void retire_wished(struct host *h, struct actor *a)
+{
+    if (a->wish != WISH_NONE && may_retire(h, a)) {
+        retire(h,
+               a,
+               a->wish == WISH_ASKED  ? RETIRE_ASKED
+               : a->wish == WISH_ROOM ? RETIRE_ROOM
+                                      : RETIRE_IDLE);
+    }
+}
+
+static struct actor *oldest(struct host *h, size_t *steps)
+{
+    struct actor *oldest = NULL;
+
+    for (size_t i = 0; i < h->config.kind_count; i++) {
+        struct actor *a = idle_oldest(&h->kind[i].idle, h->now_us, steps);
+
+        if (a != NULL &&
+            (oldest == NULL || idle_age_ms(a, h->now_us) > idle_age_ms(oldest, h->now_us))) {
+            oldest = a;
+        }
+    }
+    return oldest;
+}
+
+void retire_for_room(struct host *h)
+{
+    size_t steps = ROOM_AT_ONCE;
+
+    while (h->config.actors_max > 0 && h->live - h->retiring > h->config.actors_max &&
+           tenure_may_start(h) && steps > 0) {
+        struct actor *a = oldest(h, &steps);
+
+        if (a == NULL) {
+            return;
+        }
+        steps -= steps > 0 ? 1 : 0;
+        retire_one(h, a, RETIRE_ROOM);
+    }
+}
+
+void retire_tick(struct host *h)
+{
+    if (!tenure_may_start(h)) {
+        return;
+    }
+    for (size_t i = 0; i < h->config.kind_count; i++) {
+        size_t steps = LOOK_AT_ONCE;
+        struct actor *a = NULL;
+
+        while ((a = idle_take(&h->kind[i].idle, h->now_us, &steps)) != NULL) {
+            retire_one(h, a, RETIRE_IDLE);
+        }
+    }
+    retire_for_room(h);
+}
+
+void retire_on_passivate(struct host *h, struct actor *a)
+{
+    if (a->live || a->state == ACTOR_ACTIVATING) {
+        a->wish = WISH_ASKED;
+        actor_proceed(h, a);
+    }
+}
+
+/* A client is bound to it: it is in use, though nobody asks it anything. */
+static void is_used(struct host *h, struct actor *a)
+{
+    actor_end(h, a, ACTOR_IDLE);
+    if (a->broken) {
+        fail_broken(h, a);
+        return;
+    }
+    a->wish = WISH_NONE;
+    retire_used(h, a);
+    retire_watch(h, a);
+    actor_proceed(h, a);
+}
+
+/* It could not save what it has: it lives on, and tries again later. */
+static void stays(struct host *h, struct actor *a, enum err error)
+{
+    struct busy *busy = a->busy;
+
+    fail_complain(h, a, "actor_not_saved", error);
+    actor_end(h, a, ACTOR_IDLE);
+    if (a->broken) {
+        fail_broken(h, a);
+        return;
+    }
+    busy->saving_later = true;
+    busy->failures = busy->failures < UINT8_MAX ? (uint8_t)(busy->failures + 1) : UINT8_MAX;
+    delay_start(&h->delays, &busy->delay, busy->failures - 1u, h->now_us);
+    actor_proceed(h, a);
+}
+
+/* M_WAKELOST: what woke it is gone with it. */
+static void lose_waiting(struct host *h, struct actor *a)
+{
+    struct waiting *w = NULL;
+
+    while ((w = queue_pop(&a->busy->queue)) != NULL) {
+        struct arrival in = arrival_of(w);
+        struct order *order = order_find(&h->orders, a, w->record.session);
+
+        if (order != NULL && w->record.seq > order->last) {
+            order->last = w->record.seq;
+        }
+        admit_done(h, &in);
+    }
+}
+
+void retire_on_retired(struct host *h, const struct host_event *event)
+{
+    struct actor *a = event->actor;
+
+    // One at a time, and none after its DISCARD: the scene need not tell the ticket.
+    if (a->state != ACTOR_RETIRING ||
+        (event->ticket != 0 && a->busy->running.ticket != event->ticket)) {
+        return;
+    }
+    h->retiring--;
+    if (event->error == ERR_BUSY) {
+        is_used(h, a);
+        return;
+    }
+    if (event->error != ERR_OK) {
+        stays(h, a, event->error);
+        return;
+    }
+    h->live--;
+    h->retired_total++;
+    a->live = a->poked = a->turned = a->broken = a->wanted = false;
+    a->wish = WISH_NONE;
+    actor_end(h, a, ACTOR_ABSENT);
+    if (mutant(M_WAKELOST)) {
+        lose_waiting(h, a);
+    }
+    actor_proceed(h, a); // who waits wakes it again
+}

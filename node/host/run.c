@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Actors: activate, run one request or turn at a time. Specification §5.2, §5.3.
+ */
+#include "node/host/inside.h"
+#include "node/host/isolate.h"
+
+#include "base/assert.h"
+#include "base/mutant.h"
+#include "wire/frame.h"
+#include "wire/trace.h"
+
+#include <string.h>
+
+/* ---- order ---- */
+
+/* The record of the request's session; it is made if `order` is NULL: there is none. */
+static struct order *order_of(struct host *h, struct actor *a, struct order *order,
+                              const struct request_record *r)
+{
+    if (order == NULL) {
+        order = order_new(&h->orders, a, r->session);
+    }
+    order_touch(&h->orders, order, h->now_us);
+    order->epoch = r->session_epoch > order->epoch ? r->session_epoch : order->epoch;
+    order_set_base(&h->orders, order, r->base);
+    return order;
+}
+
+/* Early requests whose predecessor ran or was given up join the queue; they are judged again
+ * when their turn comes. */
+static void wake_early(struct host *h, struct actor *a, struct order *order)
+{
+    struct waiting *w = NULL;
+
+    while ((w = order_take_early(&h->orders, order)) != NULL) {
+        queue_push(&actor_busy(&h->actors, a)->queue, w);
+    }
+}
+
+static void keep_early(struct host *h, struct actor *a, struct arrival *in)
+{
+    struct order *order = order_of(h, a, order_find(&h->orders, a, in->r->session), in->r);
+
+    ASSERT(in->w != NULL);
+    size_t *total = &actor_busy(&h->actors, a)->early_count;
+    struct waiting *old = order_keep_early(&h->orders, order, in->w, total);
+
+    if (old != NULL) {
+        struct arrival merged = arrival_of(old);
+
+        h->dropped_duplicate++;
+        if (old->record.gateway == in->r->gateway && old->record.copy != in->r->copy) {
+            // Who asks may have to know of each copy that it did not run.
+            admit_refuse(h, &merged, ANSWER_BUSY, BUSY_RETRY_MS);
+        } else {
+            admit_done(h, &merged);
+        }
+    }
+}
+
+/* I7: what ran never runs again, except a read of which nothing is kept. */
+static bool may_run(const struct order *order, const struct request_record *r)
+{
+    return r->seq > order->last || mutant(M_NODEDUP) || mutant(M_NOORDER) ||
+           (r->seq == order->last && (r->flags & REQUEST_IDEMPOTENT) != 0);
+}
+
+/* ---- running ---- */
+
+/* I2: a token never goes down (hole 32). */
+static void check_token(struct host *h, const struct actor *a)
+{
+    struct place *place = &h->place[ring_point_cell(actor_position(a))];
+
+    ASSERT(a->token >= place->token || mutant(M_REGRESS) || mutant(M_ERAMSG));
+    place->token = a->token;
+}
+
+struct busy *actor_begin(struct host *h, struct actor *a, enum actor_state state)
+{
+    struct busy *busy = actor_busy(&h->actors, a);
+
+    actor_enter(a, state);
+    busy->since_us = h->now_us;
+    busy->running.ticket = ++h->run_ticket;
+    h->tasks++;
+    h->activating += state == ACTOR_ACTIVATING ? 1 : 0;
+    return busy;
+}
+
+void actor_end(struct host *h, struct actor *a, enum actor_state state)
+{
+    ASSERT(actor_has_task(a) && h->tasks > 0);
+    if (a->state == ACTOR_EXPORTING) {
+        export_ends(h, a);
+    }
+    h->activating -= a->state == ACTOR_ACTIVATING ? 1 : 0;
+    actor_enter(a, state);
+    h->tasks--;
+}
+
+void actor_activate(struct host *h, struct actor *a)
+{
+    const struct ring_vnode *vnode = host_vnode(h, actor_position(a));
+    struct image *image = actor_image(a);
+    struct host_effect *e = host_emit(h, HOST_ACTIVATE);
+
+    ASSERT(a->state == ACTOR_ABSENT && !a->live);
+    ASSERT(tenure_may_start(h)); // I1
+    ASSERT(!isolate_holds(h, a));
+    wake_unlist(h, a);
+    a->token = vnode == NULL ? 0 : vnode->generation;
+    check_token(h, a);
+    e->actor = a;
+    e->ticket = actor_begin(h, a, ACTOR_ACTIVATING)->running.ticket;
+    e->token = a->token;
+    if (image != NULL) {
+        e->has_state = image->has_state;
+        e->bond_size = (uint32_t)image->bond.size;
+        host_emit_bytes(h, e, image_carried(image));
+    }
+    h->live++;
+    retire_for_room(h);
+}
+
+static void run(struct host *h, struct actor *a, struct order *found, const struct arrival *in)
+{
+    const struct request_record *r = in->r;
+    struct order *order = order_of(h, a, found, r);
+    struct host_effect *e = host_emit(h, HOST_RUN);
+
+    ASSERT(a->state == ACTOR_IDLE && a->live);
+    ASSERT(tenure_may_start(h)); // hole 30
+    ASSERT(may_run(order, r) && !order->running);
+    const uint64_t before = order->last;
+    order->last = r->seq > order->last ? r->seq : order->last;
+    struct busy *busy = actor_begin(h, a, ACTOR_RUNNING);
+    busy->running = (struct running){
+        .ticket = busy->running.ticket,
+        .gateway = r->gateway,
+        .session = r->session,
+        .seq = r->seq,
+        .peer = in->peer,
+        .before = before,
+        .deadline_us = in->deadline_us,
+        .order = order,
+        .epoch = r->session_epoch,
+        .copy = r->copy,
+        .read = (r->flags & REQUEST_IDEMPOTENT) != 0,
+        .traced = trace_is(r),
+    };
+    order->running = true;
+    retire_used(h, a);
+    a->turned = false;
+    h->started++;
+    h->running++;
+    e->actor = a;
+    e->ticket = busy->running.ticket;
+    e->flags = r->flags;
+    e->chain_count = r->chain_count;
+    memcpy(e->chain, r->chain, r->chain_count * sizeof *r->chain);
+    host_emit_bytes(h, e, busy->running.traced ? trace_stamp(h, in, TRACE_RAN) : r->body);
+}
+
+/* ---- turns ---- */
+
+/* What it does between messages may change its state as much as they do: not after that was asked
+ * for. One that said "not now" was not asked yet, and may wait for just this turn. */
+static bool may_turn(const struct actor *a)
+{
+    return a->poked && (actor_held(a) == NULL || a->busy->unready);
+}
+
+static void turn(struct host *h, struct actor *a)
+{
+    struct host_effect *e = host_emit(h, HOST_TURN);
+    struct busy *busy = actor_begin(h, a, ACTOR_RUNNING);
+
+    ASSERT(a->live && tenure_may_start(h)); // hole 30
+    busy->running = (struct running){.ticket = busy->running.ticket};
+    a->poked = false;
+    a->turned = true;
+    h->started++;
+    h->turns++;
+    e->actor = a;
+    e->ticket = busy->running.ticket;
+}
+
+void run_on_poke(struct host *h, struct actor *a)
+{
+    if (!a->live && a->state != ACTOR_ACTIVATING) {
+        return; // its timers and answers ended with it
+    }
+    a->poked = true;
+    if (mutant(M_POKEHELD) && a->state == ACTOR_FROZEN && tenure_may_start(h)) {
+        turn(h, a);
+    } else if (a->state == ACTOR_IDLE || a->state == ACTOR_BUSY) {
+        actor_proceed(h, a);
+    }
+}
+
+/* ---- what is next ---- */
+
+/* Run the first request that may run. False = none. */
+static bool run_next(struct host *h, struct actor *a)
+{
+    struct waiting *w = NULL;
+
+    while (a->busy != NULL && (w = queue_pop(&a->busy->queue)) != NULL) {
+        struct arrival in = arrival_of(w);
+        struct order *order = order_find(&h->orders, a, w->record.session);
+
+        if (h->now_us >= in.deadline_us) {
+            h->dropped_expired++;
+            admit_refuse(h, &in, ANSWER_EXPIRED, 0);
+        } else if (copy_is_wanted(h, order, &in, actor_position(a))) {
+            if (order_judge(order, in.r) == ORDER_EARLY) {
+                keep_early(h, a, &in);
+                continue;
+            }
+            if (!pace_may_start(h, in.r)) {
+                pace_put_off(h, &in);
+                continue;
+            }
+            run(h, a, order, &in);
+            waiting_free(&h->room, w);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A turn and a request, by turns. False = there is neither. */
+static bool turn_or_run(struct host *h, struct actor *a)
+{
+    if (may_turn(a) && (!a->turned || actor_waiting(a) == 0)) {
+        turn(h, a);
+        return true;
+    }
+    if (run_next(h, a)) {
+        return true;
+    }
+    if (may_turn(a)) { // what waited was not to be run after all
+        turn(h, a);
+        return true;
+    }
+    return false;
+}
+
+static void next_of_idle(struct host *h, struct actor *a)
+{
+    const bool waits = a->poked || a->wish == WISH_ASKED;
+
+    if (!tenure_may_start(h)) {
+        if (actor_waiting(a) > 0) {
+            tenure_put_off_all(h, &a->busy->queue);
+        }
+        if (waits && actor_held(a) == NULL) {
+            tenure_put_off_actor(h, a);
+        }
+    } else if (a->wish == WISH_ASKED && actor_held(a) == NULL &&
+               (a->busy == NULL || !a->busy->saving_later)) {
+        retire(h, a, RETIRE_ASKED);
+        return;
+    } else if (turn_or_run(h, a)) {
+        return;
+    }
+    if (actor_held(a) != NULL) {
+        actor_freeze(h, a);
+    } else {
+        retire_wished(h, a);
+        actor_rest(h, a);
+    }
+}
+
+void actor_proceed(struct host *h, struct actor *a)
+{
+    if (a->state == ACTOR_FROZEN && actor_waiting(a) > 0) {
+        actor_thaw(h, a);
+    }
+    if (a->state == ACTOR_BUSY && (actor_waiting(a) > 0 || a->poked)) {
+        delay_stop(&a->busy->delay);
+        actor_enter(a, ACTOR_IDLE);
+    }
+    switch ((enum actor_state)a->state) {
+    case ACTOR_ABSENT:
+        if (actor_waiting(a) > 0 && isolate_holds(h, a)) {
+            isolate_refuse_all(h, a);
+        }
+        if (actor_waiting(a) > 0 && !tenure_may_start(h)) {
+            tenure_put_off_all(h, &a->busy->queue);
+        }
+        if (actor_waiting(a) > 0) {
+            actor_activate(h, a);
+        } else if (actor_held(a) != NULL) {
+            actor_freeze(h, a); // its arc is held, and nothing is to run after all
+        } else {
+            wake_if_wanted(h, a);
+            actor_rest(h, a);
+        }
+        return;
+    case ACTOR_FAILING:
+        if (actor_held(a) != NULL) {
+            actor_freeze(h, a);
+        }
+        return;
+    case ACTOR_IDLE:
+        next_of_idle(h, a);
+        return;
+    case ACTOR_ACTIVATING:
+    case ACTOR_RUNNING:
+    case ACTOR_EXPORTING:
+    case ACTOR_BUSY:
+    case ACTOR_FROZEN:
+    case ACTOR_RETIRING:
+        return;
+    }
+}
+
+static size_t mailbox_of(const struct host *h, uint16_t kind)
+{
+    const struct host_kind *how = host_kind_of(h, kind)->how;
+
+    return how->mailbox != 0 ? how->mailbox : h->config.queue_count_max;
+}
+
+static struct actor *actor_in_place(struct host *h, struct image_name name)
+{
+    struct actor *a = actor_new(&h->actors, name);
+    struct hold *hold = h->place[ring_point_cell(name.position)].hold;
+
+    if (hold != NULL) { // only an exempt request comes here then
+        actor_busy(&h->actors, a)->hold = hold;
+        hold->busy++;
+    }
+    return a;
+}
+
+/* What is early waits for what isn't: counted against that, it would keep it out, and all others,
+ * until its time is over. */
+static bool is_full(const struct host *h, const struct actor *a, bool early)
+{
+    return actor_waiting(a) + (early ? actor_early(a) : 0) >= mailbox_of(h, a->kind);
+}
+
+/* A mailbox that is full says so; the log hears of it at doubling counts. */
+static void refuse_full(struct host *h, struct actor *a, struct arrival *in)
+{
+    const uint32_t refused = ++actor_busy(&h->actors, a)->refused;
+
+    h->dropped_mailbox++;
+    if ((refused & (refused - 1)) == 0) {
+        struct host_effect *e = host_emit(h, HOST_MAILBOX_FULL);
+
+        e->actor = a;
+        e->count = refused;
+    }
+    admit_refuse(h, in, ANSWER_OVERLOAD, BUSY_RETRY_MS);
+}
+
+/* Nothing of it is alive, or about to be. */
+static bool is_asleep(const struct actor *a)
+{
+    const struct image *image = a == NULL ? NULL : actor_image(a);
+
+    return a == NULL || (a->state == ACTOR_ABSENT && actor_waiting(a) == 0 && !a->wanted &&
+                         (image == NULL || image->bond.size == 0));
+}
+
+/* A request for it begins an activation. */
+static bool is_cold(const struct actor *a)
+{
+    return a == NULL || (a->state == ACTOR_ABSENT && actor_waiting(a) == 0);
+}
+
+/* It is refused, and what its gateway gave up before it stays given up: that may still be on its
+ * way, and would wake the actor for a client of whom nobody will say again that it is gone. */
+static void refuse_asleep(struct host *h, struct actor *a, struct image_name name,
+                          struct arrival *in)
+{
+    const struct request_record *r = in->r;
+    struct actor *at = a;
+
+    if (r->base > 1 && (r->flags & REQUEST_CALL) == 0) { // pushes of actors give nothing up
+        at = a == NULL ? actor_in_place(h, name) : a;
+        (void)order_of(h, at, order_find(&h->orders, at, r->session), r);
+    }
+    h->dropped_asleep++;
+    admit_refuse(h, in, ANSWER_NO_KIND, 0);
+    if (at != a) {
+        actor_proceed(h, at); // its arc may be held
+    }
+}
+
+void actor_offer(struct host *h, struct actor *a, struct image_name name, struct arrival *in)
+{
+    struct order *order = a == NULL ? NULL : order_find(&h->orders, a, in->r->session);
+
+    if (!copy_is_wanted(h, order, in, name.position)) {
+        return;
+    }
+    if (order != NULL && in->r->base > order->base) {
+        order_set_base(&h->orders, order, in->r->base);
+        wake_early(h, a, order);
+    }
+    const bool early = order_judge(order, in->r) == ORDER_EARLY;
+    if ((in->r->flags & REQUEST_AWAKE) != 0 && is_asleep(a) && !early) {
+        refuse_asleep(h, a, name, in);
+        return;
+    }
+    if (is_cold(a) && !early && !pace_may_activate(h, in->r)) {
+        pace_activate_later(h, in);
+        return;
+    }
+    if (a == NULL) {
+        a = actor_in_place(h, name);
+    }
+    const bool waits = actor_waiting(a) > 0 || a->poked || a->wish == WISH_ASKED;
+    if (a->state == ACTOR_IDLE && !waits && !early) {
+        run(h, a, order, in);
+        if (in->w != NULL) {
+            waiting_free(&h->room, in->w);
+        }
+        return;
+    }
+    if (in->w == NULL && is_full(h, a, early)) {
+        refuse_full(h, a, in);
+    } else if (admit_park(h, &actor_busy(&h->actors, a)->queue, in) && early) {
+        queue_remove(in->w);
+        keep_early(h, a, in);
+    }
+    actor_proceed(h, a);
+}
+
+/* ---- ends ---- */
+
+static void answer_ran(struct host *h, const struct actor *a, const struct host_event *event)
+{
+    const struct running *running = &a->busy->running;
+    const bool fits = event->bytes.size <= RECORD_BODY_MAX;
+    const struct bytes body =
+        running->traced ? trace_ran(h, event->bytes, a->busy->since_us) : event->bytes;
+    const struct answer_record answer = {
+        .gateway = running->gateway,
+        .session = running->session,
+        .seq = running->seq,
+        .token = a->token,
+        .version = h->view.ring.version,
+        .code = (uint8_t)(fits ? event->code : ANSWER_APP_ERROR),
+        .copy = running->copy,
+        .body = fits ? body : bytes_of("the answer is too long", 18),
+    };
+
+    running->order->running = false;
+    h->running--;
+    h->executed++;
+    h->finished++;
+    copy_save_answer(h, running->order, &answer, running->read);
+    admit_send_answer(h, running->peer, &answer);
+}
+
+void run_on_ran(struct host *h, const struct host_event *event)
+{
+    struct actor *a = event->actor;
+
+    if (a->state != ACTOR_RUNNING || a->busy->running.ticket != event->ticket) {
+        return; // of an instance that is no more
+    }
+    struct order *order = a->busy->running.order;
+    if (order != NULL) {
+        answer_ran(h, a, event);
+        retire_used(h, a);
+    }
+    a->busy->running.order = NULL;
+    actor_end(h, a, ACTOR_IDLE);
+    if (order != NULL && actor_early(a) > 0) {
+        wake_early(h, a, order);
+    }
+    if (a->broken) {
+        fail_broken(h, a);
+    } else {
+        actor_proceed(h, a);
+    }
+}
+
+void run_expire(struct host *h, struct actor *a)
+{
+    struct running *running = &a->busy->running;
+    struct order *order = running->order;
+    const struct answer_record answer = {
+        .gateway = running->gateway,
+        .session = running->session,
+        .seq = running->seq,
+        .version = h->view.ring.version,
+        .code = ANSWER_EXPIRED,
+        .copy = running->copy,
+    };
+
+    order->last = running->before; // it did not run
+    order->running = false;
+    running->order = NULL;
+    h->running--;
+    h->finished++;
+    h->dropped_expired++;
+    admit_send_answer(h, running->peer, &answer);
+    actor_end(h, a, ACTOR_IDLE);
+    if (actor_early(a) > 0) {
+        wake_early(h, a, order);
+    }
+    actor_proceed(h, a);
+}
+
+void run_on_activated(struct host *h, struct actor *a, enum err error)
+{
+    if (a->state != ACTOR_ACTIVATING) {
+        return;
+    }
+    if (error != ERR_OK) {
+        fail_complain(h, a, "actor_not_started", error);
+        h->live--;
+        actor_end(h, a, ACTOR_ABSENT); // a state handed over is kept for the next try
+        fail_again(h, a);
+        return;
+    }
+    a->live = true;
+    a->wanted = false;
+    a->wish = actor_waiting(a) > 0 ? WISH_NONE : a->wish; // or it would never run what woke it
+    actor_end(h, a, ACTOR_IDLE);
+    image_free(a->busy->image);
+    a->busy->image = NULL;
+    a->used_ms = (uint32_t)(h->now_us / 1000); // whom no request woke, too: it was in use before
+    retire_watch(h, a);
+    if (a->broken) {
+        fail_broken(h, a);
+    } else {
+        actor_proceed(h, a);
+    }
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The host under its lease: what it may do now, what is put off, what ends.
+ * Specification §4.1, §5.3 step 4; I1, I8; holes 26, 28, 30, 53.
+ */
+#include "node/host/inside.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/mutant.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MS = 1000 };
+
+/* ---- limits ---- */
+
+bool host_effect_is_output(enum host_effect_type type)
+{
+    // Coordinators may hear everything: what they are told changes nothing that a fence has not
+    // settled (hole 31), and without a renewal no lease would ever come back.
+    return type == HOST_SEND_PEER;
+}
+
+bool host_effect_is_task(enum host_effect_type type)
+{
+    return type == HOST_ACTIVATE || type == HOST_RUN || type == HOST_TURN || type == HOST_EXPORT ||
+           type == HOST_RETIRE;
+}
+
+uint64_t host_gate_us(const struct host *h)
+{
+    return mutant(M_ENDCHK) ? UINT64_MAX : lease_gate_us(&h->lease);
+}
+
+uint64_t host_hard_end_us(const struct host *h)
+{
+    return mutant(M_RUNOVER) ? UINT64_MAX : lease_kill_us(&h->lease);
+}
+
+uint64_t host_limit_us(const struct host *h, enum host_effect_type type)
+{
+    switch (type) {
+    case HOST_ACTIVATE:
+    case HOST_RUN:
+    case HOST_TURN:
+        return lease_soft_us(&h->lease);
+    case HOST_SEND_PEER:
+    case HOST_EXPORT:   // it calls the actor, too
+    case HOST_UNFREEZE: // and so do these
+    case HOST_RETIRE:
+        return host_gate_us(h);
+    case HOST_SEND_COORDINATOR:
+    case HOST_CONNECT:
+    case HOST_DISCONNECT:
+    case HOST_DROP_PEER:
+    case HOST_PERSIST:
+    case HOST_DISCARD:
+    case HOST_REGISTERED:
+    case HOST_FORMER:
+    case HOST_LIST:
+    case HOST_MAILBOX_FULL:
+    case HOST_EXIT:
+        return UINT64_MAX;
+    }
+    UNREACHABLE();
+}
+
+void host_keep(struct host *h, const struct host_effects *effects, size_t at)
+{
+    const struct host_effect *e = &effects->item[at];
+
+    ASSERT(host_limit_us(h, e->type) != UINT64_MAX);
+    gate_keep(&h->gate, e, (struct bytes){effects->bytes.data + e->at, e->size});
+}
+
+size_t host_running(const struct host *h)
+{
+    ASSERT(h->tasks >= h->gate.tasks);
+    return h->tasks - h->gate.tasks;
+}
+
+bool tenure_may_start(const struct host *h)
+{
+    return h->lease.state == LEASE_ACTIVE || !h->lease.in_force || h->lease.serve;
+}
+
+/* ---- judging ---- */
+
+/* Its client was told long ago that nobody ran it. */
+static bool is_overdue(const struct host *h, const struct kept *k)
+{
+    const struct actor *a = k->effect.actor;
+
+    return k->effect.type == HOST_RUN && a->busy->running.order != NULL &&
+           h->now_us >= a->busy->running.deadline_us && !mutant(M_KEPTLATE);
+}
+
+/* What was kept and may be done now goes before anything new. */
+static void reopen(struct host *h)
+{
+    struct list_link *next = NULL;
+    struct list overdue;
+
+    list_init(&overdue);
+    for (struct list_link *l = list_front(&h->gate.kept); l != NULL; l = next) {
+        struct kept *k = CONTAINER_OF(l, struct kept, link);
+
+        next = list_next(&h->gate.kept, l);
+        if (h->now_us < host_limit_us(h, k->effect.type)) {
+            gate_take(&h->gate, k);
+            if (is_overdue(h, k)) {
+                list_push_back(&overdue, &k->link);
+                continue;
+            }
+            struct host_effect *e = host_emit(h, k->effect.type);
+
+            *e = k->effect;
+            host_emit_bytes(h, e, bytes_of(k->data, k->size));
+            mem_free(k);
+        }
+    }
+    for (struct list_link *l = NULL; (l = list_pop_front(&overdue)) != NULL;) {
+        struct kept *k = CONTAINER_OF(l, struct kept, link);
+
+        run_expire(h, k->effect.actor);
+        mem_free(k);
+    }
+}
+
+static void note_change(struct host *h, const struct lease_verdict *v)
+{
+    const uint64_t margin_us = lease_margin_us(&h->lease, h->now_us);
+
+    if (v->jumped) {
+        log_warn("node",
+                 "clock_jumped",
+                 "boot time and wall time drifted apart: the node asks for its lease anew");
+    }
+    if (v->state == LEASE_SOFT && v->before == LEASE_ACTIVE) {
+        log_warn("node", "lease_soft", "left_us=%" PRIu64 ", no new work is started", margin_us);
+    } else if (v->state == LEASE_GATED && v->before != LEASE_GATED) {
+        log_error("node", "lease_gated", "left_us=%" PRIu64 ", output is held back", margin_us);
+    } else if (v->state == LEASE_ACTIVE && v->before == LEASE_GATED) {
+        log_info("node", "lease_back", "kept=%zu parked=%zu", h->gate.count, h->leaseless.count);
+    }
+    if (v->jumped || (v->state != v->before && v->state != LEASE_ACTIVE)) {
+        h->renew_us = h->now_us;
+    }
+}
+
+/* `serve`: what is done without a lease is the operator's choice; he is told. */
+static void note_lapse(struct host *h)
+{
+    const bool lapsed = h->lease.serve && h->lease.in_force && h->lease.until_us != 0 &&
+                        h->now_us >= h->lease.until_us;
+
+    if (lapsed && !h->lapsed) {
+        h->lapses++;
+        log_error("node", "serving_without_lease", "another node may run the same actors now");
+    }
+    h->lapsed = lapsed;
+}
+
+/* Actors that want a turn, or to retire. */
+static void go_on_leaseless(struct host *h)
+{
+    enum { AT_ONCE = 256 };
+    struct list_link *link = NULL;
+
+    for (size_t i = 0; i < AT_ONCE && tenure_may_start(h); i++) {
+        link = list_pop_front(&h->leaseless_actors);
+        if (link == NULL) {
+            return;
+        }
+        actor_proceed(h, CONTAINER_OF(link, struct busy, leaseless)->actor);
+    }
+}
+
+void tenure_judge(struct host *h)
+{
+    const struct lease_verdict v = lease_judge(&h->lease, h->now_us, h->wall_us);
+
+    if (tenure_may_start(h)) {
+        h->leased_us = h->now_us;
+    } else if (h->lease.until_us > h->leased_us) {
+        h->leased_us = h->lease.until_us < h->now_us ? h->lease.until_us : h->now_us;
+    }
+    note_change(h, &v);
+    note_lapse(h);
+    if (h->gate.count > 0) {
+        reopen(h);
+    }
+    if (h->leaseless.count > 0 && tenure_may_start(h)) {
+        admit_all(h, &h->leaseless);
+    }
+    go_on_leaseless(h);
+}
+
+static bool was_given(const struct actor *a, const struct host_event *event)
+{
+    static const enum actor_state states[] = {
+        [HOST_ACTIVATE] = ACTOR_ACTIVATING,
+        [HOST_RUN] = ACTOR_RUNNING,
+        [HOST_TURN] = ACTOR_RUNNING,
+        [HOST_EXPORT] = ACTOR_EXPORTING,
+        [HOST_RETIRE] = ACTOR_RETIRING,
+    };
+
+    if (event->returned == HOST_UNFREEZE) {
+        return a->live;
+    }
+    return host_effect_is_task(event->returned) && a->state == states[event->returned] &&
+           a->busy->running.ticket == event->ticket;
+}
+
+void tenure_on_returned(struct host *h, const struct host_event *event)
+{
+    struct actor *a = event->actor;
+    struct host_effect e = {.type = event->returned, .actor = a, .flags = event->flags};
+    struct bytes bytes = event->bytes;
+
+    if (!was_given(a, event) || mutant(M_RETURNLOST)) {
+        return;
+    }
+    e.ticket = a->busy == NULL ? 0 : a->busy->running.ticket;
+    if (e.type == HOST_ACTIVATE) {
+        const struct image *image = actor_image(a);
+
+        e.token = a->token;
+        e.has_state = image != NULL && image->has_state;
+        e.bond_size = (uint32_t)(image != NULL ? image->bond.size : 0);
+        bytes = image != NULL ? image_carried(image) : bytes_of("", 0);
+    } else if (e.type == HOST_RUN) {
+        e.chain_count = event->chain_count <= RECORD_CHAIN_MAX ? event->chain_count : 0;
+        if (e.chain_count > 0) {
+            memcpy(e.chain, event->chain, e.chain_count * sizeof e.chain[0]);
+        }
+    } else if (e.type == HOST_RETIRE) {
+        e.retire_why = a->wish == WISH_ASKED  ? RETIRE_ASKED
+                       : a->wish == WISH_ROOM ? RETIRE_ROOM
+                                              : RETIRE_IDLE;
+    }
+    gate_keep(&h->gate, &e, bytes);
+    reopen(h); // the lease may be back by now
+}
+
+/* ---- events of the membership ---- */
+
+void tenure_granted(struct host *h, const Rh__Grant *grant)
+{
+    if ((grant->clock_parts != 0) != (h->clock_parts != 0)) {
+        log_warn("node",
+                 grant->clock_parts != 0 ? "clock_runs_away" : "clock_back",
+                 "parts_of_1000=%" PRIi32 " faster than the leader's, which says so",
+                 grant->clock_parts);
+    }
+    h->clock_parts = grant->clock_parts;
+    lease_grant(&h->lease, grant->seq, grant->lease_us, h->now_us);
+    tenure_judge(h);
+}
+
+void tenure_begin(struct host *h, uint64_t lease_us)
+{
+    // What an older incarnation said stays unsaid.
+    gate_drop_outputs(&h->gate, HOST_DROP_ERA);
+    lease_start(&h->lease, lease_us);
+    h->leased_us = h->now_us;
+    h->lapsed = false;
+}
+
+void tenure_end(struct host *h, enum host_drop why)
+{
+    gate_drop_outputs(&h->gate, why);
+    if (why == HOST_DROP_ERA) {
+        lease_void(&h->lease);
+    } else {
+        lease_forget(&h->lease);
+    }
+}
+
+bool tenure_is_alone(const struct host *h)
+{
+    enum { TERMS = 2 };
+
+    return !tenure_may_start(h) && h->now_us - h->leased_us >= TERMS * h->lease.term_us;
+}
+
+void tenure_put_off(struct host *h, struct arrival *in)
+{
+    if (admit_park(h, &h->leaseless, in)) {
+        h->leaseless_total++;
+    }
+}
+
+void tenure_put_off_actor(struct host *h, struct actor *a)
+{
+    struct busy *busy = actor_busy(&h->actors, a);
+
+    if (!list_linked(&busy->leaseless)) {
+        list_push_back(&h->leaseless_actors, &busy->leaseless);
+    }
+}
+
+void tenure_put_off_all(struct host *h, struct queue *q)
+{
+    h->leaseless_total += q->count;
+    queue_append(&h->leaseless, q);
+}
+
+uint64_t tenure_renew_every_us(const struct host *h)
+{
+    return lease_renew_every_us(&h->lease, (uint64_t)h->config.renew_ms * MS);
+}
+
+void tenure_figures(const struct host *h, struct host_figures *out)
+{
+    const struct lease *l = &h->lease;
+
+    out->lease = l->state;
+    out->lease_in_force = l->in_force;
+    out->lease_us = l->term_us;
+    out->lease_until_us = l->until_us;
+    out->lease_margin_us = lease_margin_us(l, h->now_us);
+    out->lease_margin_min_us = l->held ? l->margin_min_us : 0;
+    out->lease_gated = l->gated;
+    out->lease_jumps = l->jumps;
+    out->clock_parts = h->clock_parts < 0 ? 0 - (uint64_t)h->clock_parts : (uint64_t)h->clock_parts;
+    out->lease_lapses = h->lapses;
+    out->leaseless = h->leaseless.count;
+    out->leaseless_total = h->leaseless_total;
+    out->gate_kept = h->gate.count;
+    out->gate_kept_total = h->gate.kept_total;
+    for (size_t i = 0; i < HOST_DROP_COUNT; i++) {
+        out->gate_dropped[i] = h->gate.dropped[i];
+    }
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/host/waits.h"
+
+#include "base/mem.h"
+#include "base/mutant.h"
+
+#include <string.h>
+
+enum {
+    HOPS_MAX = 64,        /* twice round a circle of 32 */
+    PROBES_A_TICK = 1000, /* sent on by a node between two ticks */
+};
+
+/* Set in the round of a probe that goes on for another call than where it began. */
+#define FOR_ANOTHER (UINT32_C(1) << 31)
+
+/* An edge. */
+struct wait {
+    struct table_link by_number;
+    struct table_link by_run;
+    struct delay delay; /* until its next probe */
+    unsigned level;
+    uint64_t number;
+    uint64_t run;
+    struct call_name name;
+    uint64_t deadline_us;
+    struct call_name passed; /* origin of the last probe that went along it, … */
+    uint32_t passed_round;   /* … and its round */
+    uint16_t kind;
+    uint8_t id_size;
+    uint8_t id[]; /* flexible */
+};
+
+void waits_init(struct waits *w)
+{
+    *w = (struct waits){0};
+    delays_init(&w->delays);
+    list_init(&w->out);
+}
+
+static void end(struct waits *w, struct wait *wait)
+{
+    table_remove(&w->by_number, &wait->by_number);
+    table_remove(&w->by_run, &wait->by_run);
+    delay_stop(&wait->delay);
+    mem_free(wait);
+}
+
+static struct wait *find(const struct waits *w, uint64_t number)
+{
+    // The mix is one to one: equal hashes are equal numbers.
+    struct table_link *l = table_first(&w->by_number, table_mix(number));
+
+    return l == NULL ? NULL : CONTAINER_OF(l, struct wait, by_number);
+}
+
+void waits_clear(struct waits *w)
+{
+    struct wait_effect *e = NULL;
+    struct table_link *l = NULL;
+    struct table_walk at = {0};
+
+    while ((l = table_walk(&w->by_number, &at)) != NULL) {
+        end(w, CONTAINER_OF(l, struct wait, by_number));
+    }
+    while ((e = waits_take(w)) != NULL) {
+        mem_free(e);
+    }
+    table_fini(&w->by_number);
+    table_fini(&w->by_run);
+    waits_init(w);
+}
+
+void waits_add(struct waits *w, const struct wait_of *of, uint64_t now_us)
+{
+    struct wait *wait = mem_new(1, sizeof *wait + of->id.size);
+
+    wait->number = of->number;
+    wait->run = of->run;
+    wait->name = of->name;
+    wait->deadline_us = of->deadline_us;
+    wait->kind = of->kind;
+    wait->id_size = (uint8_t)of->id.size;
+    memcpy(wait->id, of->id.data, of->id.size);
+    table_put(&w->by_number, &wait->by_number, table_mix(wait->number));
+    table_put(&w->by_run, &wait->by_run, table_mix(wait->run));
+    delay_start(&w->delays, &wait->delay, 0, now_us);
+}
+
+void waits_end(struct waits *w, uint64_t number)
+{
+    struct wait *wait = find(w, number);
+
+    if (wait != NULL) {
+        end(w, wait);
+    }
+}
+
+struct wait_effect *waits_take(struct waits *w)
+{
+    struct list_link *l = list_pop_front(&w->out);
+
+    return l == NULL ? NULL : CONTAINER_OF(l, struct wait_effect, link);
+}
+
+static struct wait_effect *effect(struct waits *w, enum wait_effect_type type,
+                                  const struct probe *p)
+{
+    struct wait_effect *e = mem_new(1, sizeof *e + p->id.size);
+
+    e->type = type;
+    e->probe = *p;
+    memcpy(e->id, p->id.data, p->id.size);
+    e->probe.id.data = e->id;
+    list_push_back(&w->out, &e->link);
+    return e;
+}
+
+/* A probe goes along that call. */
+static void pass(struct waits *w, struct wait *wait, const struct probe *p)
+{
+    struct probe next = *p;
+
+    if (p->hops >= HOPS_MAX || w->sent >= PROBES_A_TICK || mutant(M_NOCIRCLE) ||
+        (call_name_same(&wait->passed, &p->origin) && wait->passed_round == p->round)) {
+        return;
+    }
+    wait->passed = p->origin;
+    wait->passed_round = p->round;
+    w->sent++;
+    next.call = wait->name;
+    next.kind = wait->kind;
+    next.id = bytes_of(wait->id, wait->id_size);
+    next.hops++;
+    (void)effect(w, WAIT_PROBE, &next);
+}
+
+void waits_tick(struct waits *w, uint64_t now_us)
+{
+    struct delay *due = NULL;
+
+    w->sent = 0;
+    while ((due = delays_due(&w->delays, now_us)) != NULL) {
+        struct wait *wait = CONTAINER_OF(due, struct wait, delay);
+        const struct probe first = {.origin = wait->name, .round = ++wait->level};
+
+        if (now_us >= wait->deadline_us) {
+            end(w, wait); // nobody waits any more, or it is about to hear that
+            continue;
+        }
+        delay_start(&w->delays, &wait->delay, wait->level, now_us);
+        pass(w, wait, &first);
+    }
+}
+
+static const struct call_name *greater(const struct call_name *a, const struct call_name *b)
+{
+    return call_name_compare(a, b) >= 0 ? a : b;
+}
+
+/* It is back at the call where it began. True: what it came along is refused. */
+static bool close_circle(struct waits *w, struct wait *wait, const struct probe *p, bool queued)
+{
+    const struct call_name greatest = *(queued ? greater(&wait->name, &p->greatest) : &p->greatest);
+
+    if (call_name_same(&greatest, &wait->name)) {
+        w->circles++;
+        return true;
+    }
+    if (greatest.seq != 0) { // else no mailbox was on its way, and it is no circle
+        struct probe again = *p;
+
+        again.origin = greatest;
+        again.greatest = greatest;
+        again.round |= FOR_ANOTHER;
+        pass(w, wait, &again);
+    }
+    return false;
+}
+
+void waits_chase(struct waits *w, const struct probe *p, struct blocked b)
+{
+    const uint64_t hash = table_mix(b.run);
+    bool refuse = false;
+
+    for (struct table_link *l = b.run == 0 ? NULL : table_first(&w->by_run, hash); l != NULL;
+         l = table_same(l)) {
+        struct wait *wait = CONTAINER_OF(l, struct wait, by_run);
+        struct probe next = *p;
+
+        if (call_name_same(&wait->name, &p->origin)) {
+            refuse = close_circle(w, wait, p, b.queued);
+        } else {
+            next.greatest = b.queued ? *greater(&wait->name, &p->greatest) : p->greatest;
+            pass(w, wait, &next);
+        }
+    }
+    if (refuse) {
+        effect(w, WAIT_REFUSE, p)->run = b.run;
+    }
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Actors that live without being asked. The shell is told to list the ids of
+ * remembered kinds when some came to me cold: at the start, and by a crash. It
+ * names them one by one; those that are mine and not alive are started, so many
+ * a second. What is handed over of such kinds is started at once: it lived a
+ * moment ago.
+ *
+ * An id that waits here is a record: when its arc moves, so does the record, and
+ * the new owner starts it.
+ */
+#include "node/host/inside.h"
+#include "node/host/isolate.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/mutant.h"
+
+#include <string.h>
+
+enum {
+    SECOND_US = 1000000,
+    LIST_AGAIN_US = 600 * SECOND_US, /* ids that got lost on the way, or came by another door */
+    LIST_SOON_US = 60 * SECOND_US,   /* ids that came warm, perhaps in the midst of a list */
+    ARRIVED_AT_ONCE = 64,            /* of those handed over, in one step */
+    LATE_AT_ONCE = 1000,
+};
+
+/* An id of a held cell: its images may be complete, so it waits for the outcome. */
+struct late {
+    struct list_link link;
+    uint16_t kind;
+    uint8_t id_size;
+    uint8_t id[];
+};
+
+void wake_init(struct host *h)
+{
+    actor_list_begin(&h->actors, &h->wake.wanted);
+    actor_list_begin(&h->actors, &h->wake.arrived);
+    list_init(&h->wake.late);
+}
+
+void wake_forget(struct wake *w)
+{
+    struct list_link *link = NULL;
+
+    while ((link = list_pop_front(&w->late)) != NULL) {
+        mem_free(CONTAINER_OF(link, struct late, link));
+        w->count--;
+    }
+    w->listed_cold = w->seen_cold = w->old_cold = 0;
+    w->lost = false;
+}
+
+/* ---- those that wait ---- */
+
+void wake_unlist(struct host *h, struct actor *a)
+{
+    if (a->wanted && !a->live && actor_listed(a)) {
+        actor_unlist(&h->actors, a);
+        h->wake.count--;
+    }
+}
+
+static void wake_list(struct host *h, struct actor *a, struct actor_list *list)
+{
+    ASSERT(a->state == ACTOR_ABSENT && actor_held(a) == NULL);
+    if (!actor_listed(a)) {
+        actor_list_add(&h->actors, list, a);
+        h->wake.count++;
+    }
+}
+
+void wake_if_wanted(struct host *h, struct actor *a)
+{
+    a->wanted = a->wanted && !isolate_holds(h, a);
+    if (a->wanted) {
+        wake_list(h, a, &h->wake.wanted);
+    }
+}
+
+void wake_arrived(struct host *h, struct actor *a)
+{
+    const struct image *image = actor_image(a);
+
+    if (!host_has_kind(h, a->kind)) {
+        return; // it waits here for the next owner, or for this node's next build
+    }
+    // Its client is there, and waits for what it is pushed.
+    const bool bound = image != NULL && image->bond.size > 0;
+    const bool always = kind_is_always(host_kind_of(h, a->kind)) && !mutant(M_NOREMEMBER);
+
+    if ((bound || always) && !isolate_holds(h, a)) {
+        a->wanted = true;
+        wake_list(h, a, &h->wake.arrived);
+    }
+}
+
+static void start_some(struct host *h, const struct actor_list *list, size_t count)
+{
+    struct actor *a = NULL;
+
+    for (; count > 0 && tenure_may_start(h) && (a = actor_list_front(&h->actors, list)) != NULL;
+         count--) {
+        actor_activate(h, a);
+        h->woken++;
+    }
+}
+
+bool wake_has_more(const struct host *h)
+{
+    return actor_list_front(&h->actors, &h->wake.arrived) != NULL && tenure_may_start(h);
+}
+
+void wake_go_on(struct host *h)
+{
+    start_some(h, &h->wake.arrived, ARRIVED_AT_ONCE);
+}
+
+/* ---- HOST_WAKE ---- */
+
+static void keep_late(struct host *h, uint16_t kind, struct bytes id)
+{
+    struct late *late = mem_new(1, sizeof *late + id.size);
+
+    late->kind = kind;
+    late->id_size = (uint8_t)id.size;
+    memcpy(late->id, id.data, id.size);
+    list_push_back(&h->wake.late, &late->link);
+    h->wake.count++;
+}
+
+void wake_on_wake(struct host *h, uint16_t kind, struct bytes id)
+{
+    if (h->life != LIFE_SERVING || !host_has_kind(h, kind) || id.size < 1 ||
+        id.size > RECORD_ID_MAX || isolate_names(h, kind, id)) {
+        return;
+    }
+    const struct image_name name = {.position = host_position(h, kind, id), .kind = kind, .id = id};
+    const uint32_t cell = ring_point_cell(name.position);
+    struct actor *a = actor_find(&h->actors, name);
+    if (!host_owns(h, cell) || (a != NULL && (a->live || a->wanted))) {
+        return; // another node's to start, or nobody's
+    }
+    if (a == NULL && h->wake.count >= h->config.wake_count_max) {
+        h->wake.lost = true;
+        h->wake_dropped++;
+    } else if (h->place[cell].hold != NULL) {
+        keep_late(h, kind, id);
+    } else {
+        a = a == NULL ? actor_new(&h->actors, name) : a;
+        a->wanted = true;
+        actor_proceed(h, a);
+    }
+}
+
+/* Their cells may be free again. */
+static void take_late(struct host *h)
+{
+    struct list_link *last = h->wake.late.head.prev;
+
+    for (size_t i = 0; i < LATE_AT_ONCE && !list_empty(&h->wake.late); i++) {
+        struct list_link *link = list_pop_front(&h->wake.late);
+        struct late *late = CONTAINER_OF(link, struct late, link);
+
+        h->wake.count--;
+        wake_on_wake(h, late->kind, bytes_of(late->id, late->id_size));
+        mem_free(late);
+        if (link == last) {
+            return;
+        }
+    }
+}
+
+/* ---- HOST_LIST ---- */
+
+static void ask_list(struct host *h)
+{
+    struct host_effect *e = NULL;
+
+    h->wake.list_us = h->now_us + LIST_AGAIN_US;
+    h->wake.lost = false;
+    if (h->remembered_count > 0) {
+        e = host_emit(h, HOST_LIST);
+        e->kinds = h->remembered;
+        e->kind_count = h->remembered_count;
+    }
+}
+
+/* The greatest cold stamp of a node's vnodes; of all for RING_NODE_NONE. */
+static uint64_t greatest_cold(const struct ring *ring, uint16_t slot)
+{
+    uint64_t cold = 0;
+
+    for (uint32_t i = 0; i < ring->vnode_count; i++) {
+        if ((slot == RING_NODE_NONE || ring->vnode[i].owner == slot) &&
+            ring->vnode[i].cold > cold) {
+            cold = ring->vnode[i].cold;
+        }
+    }
+    return cold;
+}
+
+/* It was another's by a crash not long ago: that one may have listed it in part, whatever I have
+ * listed since. Soon, not at once: it seldom comes alone. */
+void wake_came(struct host *h, uint32_t cell)
+{
+    struct wake *w = &h->wake;
+    const struct ring *ring = &h->view.ring;
+    const struct ring_vnode *v = ring_find(ring, ring_hit_vnode(ring->cell[cell]));
+
+    if (v->cold > w->old_cold && w->list_us > h->now_us + LIST_SOON_US && !mutant(M_LISTEDPART)) {
+        w->list_us = h->now_us + LIST_SOON_US;
+    }
+}
+
+void wake_adopt(struct host *h)
+{
+    const uint64_t cold = greatest_cold(&h->view.ring, h->slot);
+
+    if (cold > h->wake.listed_cold) {
+        h->wake.listed_cold = cold;
+        ask_list(h);
+    }
+}
+
+void wake_tick(struct host *h)
+{
+    struct wake *w = &h->wake;
+    const uint64_t gone_us = h->now_us - w->paced_us;
+    const uint64_t most = (uint64_t)h->config.wake_rate * SECOND_US / 4;
+
+    // In millionths of one start; not more is saved up than a quarter of a second's.
+    w->credit += (gone_us < SECOND_US ? gone_us : SECOND_US) * h->config.wake_rate;
+    w->credit = w->credit < most ? w->credit : most;
+    w->paced_us = h->now_us;
+    take_late(h);
+    const uint64_t before = h->woken;
+    start_some(h, &w->wanted, w->credit / SECOND_US);
+    w->credit -= (h->woken - before) * SECOND_US;
+    if (h->now_us >= w->aged_us) {
+        w->aged_us = h->now_us + LIST_AGAIN_US;
+        w->old_cold = w->seen_cold;
+        w->seen_cold = greatest_cold(&h->view.ring, RING_NODE_NONE);
+    }
+    if (h->life == LIFE_SERVING && ((w->lost && actor_list_front(&h->actors, &w->wanted) == NULL) ||
+                                    h->now_us >= w->list_us)) {
+        ask_list(h);
+    }
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/runtime/inside.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+enum { SPARE_MAX = 64 };
+
+struct extras scene_nothing = {.after = LIST_INIT(scene_nothing.after),
+                               .due = LIST_INIT(scene_nothing.due),
+                               .timers = LIST_INIT(scene_nothing.timers),
+                               .calls = LIST_INIT(scene_nothing.calls)};
+
+struct extras *extra_of(struct rh_actor *a)
+{
+    struct scene *s = a->scene;
+
+    if (a->extra != &scene_nothing) {
+        return a->extra;
+    }
+    a->extra = s->spare;
+    if (a->extra != NULL) {
+        s->spare = a->extra->spare;
+        s->spare_count--;
+        return a->extra;
+    }
+    a->extra = mem_new(1, sizeof *a->extra);
+    list_init(&a->extra->after);
+    list_init(&a->extra->due);
+    list_init(&a->extra->timers);
+    list_init(&a->extra->calls);
+    return a->extra;
+}
+
+void extras_give_back(struct rh_actor *a)
+{
+    struct scene *s = a->scene;
+    struct extras *x = a->extra;
+
+    a->extra = &scene_nothing;
+    if (s->spare_count >= SPARE_MAX) {
+        mem_free(x);
+        return;
+    }
+    x->session = 0;
+    x->spare = s->spare;
+    s->spare = x;
+    s->spare_count++;
+}
+
+void extras_calm(struct rh_actor *a)
+{
+    const struct extras *x = a->extra;
+
+    if (x != &scene_nothing && a->task == TASK_NONE && a->callback == CALLBACK_NONE &&
+        list_empty(&x->due) && list_empty(&x->timers) && list_empty(&x->calls) && x->session == 0 &&
+        x->client == NULL) {
+        ASSERT(x->deferral == NULL && x->out == NULL && list_empty(&x->after));
+        extras_give_back(a);
+    }
+}
+
+void extras_fini(struct scene *s)
+{
+    struct extras *x = NULL;
+
+    while ((x = s->spare) != NULL) {
+        s->spare = x->spare;
+        mem_free(x);
+    }
+}

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the scene share (scene.c, scene_*.c).
+ */
+#ifndef NODE_RUNTIME_INSIDE_H
+#define NODE_RUNTIME_INSIDE_H
+
+#include "base/list.h"
+#include "base/pool.h"
+#include "base/ration.h"
+#include "base/table.h"
+#include "node/runtime/alarm.h"
+#include "node/runtime/runtime.h"
+#include "node/runtime/unseen.h"
+
+#include <pthread.h>
+
+/* What the host asked for. */
+enum task {
+    TASK_NONE,
+    TASK_ACTIVATE,
+    TASK_RUN,
+    TASK_TURN,
+    TASK_EXPORT,
+    TASK_RETIRE,
+    TASK_SAVE,
+    TASK_PART
+};
+
+/* Whose code runs, or was deferred. */
+enum callback {
+    CALLBACK_NONE,
+    CALLBACK_ACTIVATE,
+    CALLBACK_MESSAGE,
+    CALLBACK_FLUSH,
+    CALLBACK_HANDOFF,
+    CALLBACK_PART, /* of a timer or an answer: it does not finish later */
+    CALLBACK_RESUME,
+    CALLBACK_SESSION,
+    CALLBACK_END, /* deactivate */
+};
+
+/* A deferred callback, by the number of its token. Under the lock of its latch. */
+struct deferral {
+    struct table_link by_number;
+    uint64_t number;
+    struct rh_actor *actor; /* NULL = gone: kept for `out` alone */
+    struct rh_out *out;     /* owned while the actor is gone: whoever finishes it may write to it */
+    bool of_message;
+    bool finished; /* it was answered; the scene has not seen it yet … */
+    bool failed;   /* … and rh_done() said so */
+};
+
+/* A result on its way to the scene. */
+struct arrival {
+    uint64_t number;
+    int result;            /* of rh_done() */
+    struct rh_value value; /* of rh_reply_later(); its bytes are at `at` */
+    size_t at;
+};
+
+struct arrivals {
+    struct arrival *item; /* owned */
+    size_t count;
+    size_t cap;
+    struct buffer bytes;
+};
+
+/* What other threads may touch of a scene. Never freed but used again: a token may outlive its
+ * scene, and no two tokens of a process are the same. */
+struct latch {
+    pthread_mutex_t lock; /* all below */
+    struct table deferrals;
+    struct arrivals arrived;
+    void (*on_later)(void *context); /* NULL = nobody is there */
+    void *context;
+    struct latch *next_free;
+};
+
+/* Something for a turn. */
+struct due {
+    struct list_link link;
+    bool is_timer;
+};
+
+enum timer_type {
+    TIMER_AFTER, /* rh_after(): of the task that runs */
+    TIMER_OWN,   /* rh_timer_start() */
+    TIMER_FLUSH, /* the periodic flush */
+    TIMER_AWAY,  /* of a client that may return: until then */
+};
+
+struct timer {
+    struct alarm alarm;
+    struct rh_actor *actor;
+    enum timer_type type;      /* of FLUSH and AWAY there is no more than this */
+    struct due due;            /* OWN: while it waits for a turn */
+    struct list_link in_actor; /* AFTER: in `after`; OWN: in `timers` */
+    uint64_t number;           /* OWN */
+    uint64_t every_us;         /* OWN: 0 = once */
+    rh_timer call;             /* AFTER */
+    void *argument;
+};
+
+/* A call without an answer, or with one that waits for a turn. */
+struct open_call {
+    struct due due; /* while its answer waits */
+    struct table_link by_number;
+    struct list_link in_actor;
+    struct rh_actor *actor;
+    uint64_t number;
+    rh_on_answer then;
+    void *argument;
+    int status;
+    struct buffer payload; /* of the answer that waits */
+};
+
+/* A client of an actor. */
+struct client_bond {
+    struct list_link in_scene; /* scene.bonds */
+    struct rh_actor *actor;
+    struct client_bond *next; /* of the same actor; NULL = it is the last */
+    struct bond bond;         /* without its unseen */
+    struct unseen unseen;     /* of one that is kept */
+    uint64_t next_number;     /* of the push that its connection got first */
+    struct timer until;       /* AWAY: while it is */
+    uint8_t asked;            /* enum rh_session_type: of the callback that runs */
+    uint8_t due;              /* the same: told in its next turn; 0 = nothing */
+    uint8_t due_why;          /* enum rh_lost_why: of LOST */
+    uint8_t result; /* enum bound_result: what the note that runs comes to if it is taken */
+    bool away;      /* kept: it has no connection */
+};
+
+struct rh_out {
+    struct buffer state;
+    size_t size_max;
+    bool over;
+};
+
+struct scene {
+    struct scene_config config;
+    uint64_t now_us;
+    uint64_t last_number; /* of timers */
+    struct latch *latch;
+    struct arrivals taken; /* being finished */
+    struct alarms alarms;
+    struct table calls;
+    struct buffer body;    /* of the answer being made */
+    struct list bonds;     /* struct client_bond */
+    pthread_mutex_t seats; /* the next */
+    struct pool actors;
+    struct pool flushes; /* struct timer */
+    struct role *role;   /* owned */
+    size_t role_count;
+    struct extras *spare; /* owned; lent to nobody, clean */
+    size_t spare_count;
+    struct rh_out *spare_out; /* owned; of a handoff that is over; NULL = none */
+    uint32_t save_at;         /* handle: scene_save() has come to here */
+    struct ration complaints;
+    size_t actor_count;
+    size_t saved_count;
+    size_t flushed_count; /* of these: by a flush, others have none */
+};
+
+/* What the actors of one kind have in common. */
+struct role {
+    const struct rh_actor_ops *ops;
+    void *shared;
+};
+
+/* What an actor needs only while it runs something, waits for something, or as long as it has
+ * timers: lent to it by extra_of(), given back by extras_calm(). What is rare belongs here. */
+struct extras {
+    /* Of the task that runs. */
+    uint64_t ticket;
+    struct deferral *deferral;
+    struct rh_out *out; /* owned; of the handoff */
+    struct list after;  /* struct timer */
+    void *kept;         /* by the caller, while it is deferred */
+    uint8_t flags;      /* of the message */
+    uint8_t chain_count;
+    uint64_t chain[RECORD_CHAIN_MAX];
+
+    struct list due;    /* struct due: for its next turn */
+    struct list timers; /* struct timer: its own */
+    size_t timer_count;
+    struct list calls; /* struct open_call */
+    size_t call_count;
+    struct client_bond *client; /* owned; the first; NULL = nobody is bound */
+    struct client_bond *told;   /* of whom a session callback is told, runs or deferred; or NULL */
+    uint64_t session;           /* of its calls; 0 = it has made none */
+    struct extras *spare;
+};
+/* What those have that have none: nothing. Never written. */
+extern struct extras scene_nothing;
+
+/* A line of the cache, with an id of 9 bytes: there may be millions. */
+struct rh_actor {
+    void *outer; /* the caller's name of it; of a seat: the caller's to read and write */
+    struct scene *scene;
+    void *instance;
+    uint64_t fence;
+    struct extras *extra; /* scene_nothing = just idle; NULL = not on the scene (any more) */
+    uint32_t handle;
+    uint32_t flush; /* struct timer of the periodic flush; 0 = not set */
+    uint8_t task;   /* enum task */
+    uint8_t role;   /* index */
+    uint16_t kind;
+    uint8_t id_size;
+    uint8_t callback : 4; /* enum callback; NONE between the callbacks of a task */
+    bool deferred : 1;    /* the callback has returned and finishes later */
+    bool answered : 1;
+    bool told_second : 1; /* a log line said that it answers twice */
+    bool frozen : 1;
+    bool poked : 1;     /* a turn was asked for and has not begun */
+    bool broken : 1;    /* rh_fail() */
+    bool passivate : 1; /* it has asked for that */
+    bool flush_due : 1;
+    bool saved : 1;  /* for the stop */
+    bool seated : 1; /* its memory is its seat's */
+    uint8_t id[];    /* flexible */
+};
+
+/* What an event names it by. */
+static inline void *outer_of(struct rh_actor *a)
+{
+    return a->seated ? a : a->outer;
+}
+
+static inline const struct role *role_of(const struct rh_actor *a)
+{
+    return &a->scene->role[a->role];
+}
+
+/* ---- scene.c */
+
+void scene_tell(struct rh_actor *a, enum scene_event_type type);
+/* Its code is entered, or NULL: left. */
+void scene_enter(const struct scene *s, struct rh_actor *a);
+/* The callback that runs has come to `result`: go on with its task. */
+void actor_go_on(struct rh_actor *a, int result);
+/* A callback has returned: it is through with `result`, or deferred. */
+void actor_returned(struct rh_actor *a, int result);
+void actor_flush(struct rh_actor *a, enum rh_why why);
+/* Nothing of what ran is left. */
+void actor_end_task(struct rh_actor *a);
+/* Something waits for a turn. */
+void actor_want_turn(struct rh_actor *a);
+/* It runs a callback in which it may ask for things. */
+bool actor_may_ask(const struct rh_actor *a);
+/* A log line that names it: people have to find the code. Some are left out if there are many. */
+void actor_complain(const struct rh_actor *a, const char *event, const char *what);
+
+/* ---- scene_seat.c */
+
+void seats_init(struct scene *s);
+void seats_fini(struct scene *s);
+/* The next that is on the scene, from *at on: 0 = the first. NULL = no more. */
+struct rh_actor *seat_next(struct scene *s, uint32_t *at);
+
+/* ---- scene_extras.c */
+
+/* Its extras; they are lent to it if it has none. */
+struct extras *extra_of(struct rh_actor *a);
+/* Give them back if there is nothing in them. */
+void extras_calm(struct rh_actor *a);
+/* There is nothing in them. */
+void extras_give_back(struct rh_actor *a);
+/* None is lent. */
+void extras_fini(struct scene *s);
+
+/* ---- scene_message.c */
+
+/* The message that runs was answered: its task is over. */
+void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body);
+
+/* ---- scene_move.c */
+
+/* What its handoff wrote is nobody's any more. */
+void out_drop(struct rh_actor *a);
+/* No handoff runs. */
+void outs_fini(struct scene *s);
+/* Its flush for the move is through … */
+void actor_flushed_to_move(struct rh_actor *a, int result);
+/* … and so is its handoff. */
+void actor_exported(struct rh_actor *a, int result);
+
+/* ---- scene_later.c */
+
+struct latch *latch_open(const struct scene_config *config);
+/* Nobody is there any more; what is still deferred is forgotten. */
+void latch_close(struct latch *l);
+/* Forget that it is deferred. True: it was finished already, and has failed. */
+bool deferral_drop(struct rh_actor *a);
+/* Somebody has finished it, and may have freed what it worked on. */
+bool deferral_is_finished(const struct rh_actor *a);
+/* Finish what arrived since the last time. */
+void later_take(struct scene *s);
+
+/* ---- scene_reply.c */
+
+/* Answer the message that runs, too big or not. */
+int reply_put(struct rh_actor *a, const struct rh_value *v);
+bool reply_makes_sense(const struct rh_value *v);
+bool reply_fits(const struct rh_value *v);
+struct rh_value reply_too_big(void);
+
+/* ---- scene_timer.c */
+
+void timers_run(struct scene *s);
+/* Those of rh_after(). */
+void timers_drop_after(struct rh_actor *a);
+void timers_drop(struct rh_actor *a);
+/* It has its turn. */
+void timer_fire(struct timer *t);
+/* Set the next periodic flush. */
+void flush_set(struct rh_actor *a);
+
+/* ---- scene_call.c */
+
+/* Hand out the answers that wait, in the midst of what is deferred. */
+void calls_pump(struct rh_actor *a);
+/* It has its turn. */
+void call_end(struct open_call *c);
+void calls_drop(struct rh_actor *a);
+/* The same push for many. */
+struct cast {
+    uint16_t kind;
+    struct rh_bytes ids; /* each u8 size, bytes */
+    size_t count;
+};
+/* RH_OK, or RH_OVERLOADED: too much waits already. */
+int cast_tell(struct rh_actor *a, const struct cast *cast, struct rh_bytes payload);
+
+/* ---- scene_bonds.c: who is bound */
+
+struct client_bond *bonds_add(struct rh_actor *a);
+/* Nobody is bound by that any more. */
+void bonds_drop(struct client_bond *c);
+void bonds_drop_all(struct rh_actor *a);
+/* Of that connection; NULL = none. */
+struct client_bond *bonds_of(const struct rh_actor *a, const struct note *note);
+/* Of whom its code is to be told something in its next turn; NULL = of nobody. */
+struct client_bond *bonds_due(const struct rh_actor *a);
+/* Against which a note that binds stands: its own, or whose place it would take. NULL = none. */
+struct client_bond *bonds_against(const struct rh_actor *a, const struct note *note);
+/* Its connection is lost: LOST is told in the next turn. */
+void bonds_lose(struct client_bond *c, enum rh_lost_why why);
+/* Its connection is its own: who had it before, and whose end got lost, has none. */
+void bonds_part(const struct client_bond *from);
+/* They come with their actor. `afresh`: it knows nothing of them. */
+void bonds_arrive(struct rh_actor *a, struct bytes bonds, bool afresh);
+/* As they travel, until the scene does something else; empty = there are none. */
+struct bytes bonds_pack(const struct rh_actor *a);
+
+/* ---- scene_session.c */
+
+/* A request with REQUEST_SESSION. */
+void session_run(struct rh_actor *a, const struct scene_message *m);
+/* Its session callback has come to `result` … */
+void session_ran(struct rh_actor *a, int result);
+/* … or has in a turn. */
+void session_turned(struct rh_actor *a, int result);
+/* It is to be told something in its next turn. */
+bool session_is_due(const struct rh_actor *a);
+void session_turn(struct rh_actor *a);
+/* Its activate is through. */
+void session_start(struct rh_actor *a);
+/* A client is bound: it is not ended for want of use. */
+bool session_keeps(const struct rh_actor *a);
+/* It ends: its clients have to go, or to bind themselves anew. */
+void session_stop(struct rh_actor *a, enum rh_why why);
+/* It has a connection, which its node has to look after. */
+void session_tell_bound(const struct client_bond *c);
+/* Of a bond that is made now. */
+struct bond_stamp session_stamp(const struct rh_actor *a);
+/* Tell its code. */
+void session_tell(struct client_bond *c, enum rh_session_type type, uint32_t why);
+/* The note that runs has come to that. `c`: of NEW and KEPT. */
+void session_answer(struct rh_actor *a, const struct client_bond *c, enum bound_result result);
+
+/* ---- scene_push.c */
+
+void push_tell(struct client_bond *c, enum push_type type, uint32_t code, struct bytes payload);
+/* To all that are bound, and take it. False: there is none. */
+bool push_to_all(struct rh_actor *a, struct bytes payload);
+/* Tell it who to go on as, if it was told before. It takes no number: its round ends here. */
+void push_rebind(const struct client_bond *c);
+void push_kick(struct client_bond *c, uint32_t code, const char *text);
+/* All that are bound are kicked, those that are away forgotten. False: there is none. */
+bool push_kick_all(struct rh_actor *a, uint32_t code, struct bytes text);
+/* What its client may not have got, from that number on: again, in its present round. */
+void push_unseen(const struct client_bond *c, uint64_t from);
+
+/* ---- scene_keep.c: bonds that are kept without their connection */
+
+/* Shall it be? The kind may not want that. */
+bool keep_wants(const struct rh_actor *a, const struct note *note);
+/* It is bound from now on, as the note says. */
+void keep_begin(struct client_bond *c, const struct note *note);
+/* Its connection is lost. False: it is not kept. */
+bool keep_leaves(struct client_bond *c);
+/* Its connection is there, or nobody is bound any more. */
+void keep_unset(struct client_bond *c);
+/* Its time is over. */
+void keep_over(struct client_bond *c);
+/* RETURN to what was KEPT. */
+void keep_return(struct client_bond *c, const struct note *note);
+/* RENEW of what is KEPT. */
+void keep_renew(struct client_bond *c, const struct note *note);
+void keep_ack(const struct rh_actor *a, const struct note *note);
+/* It came with its actor. */
+void keep_arrive(struct client_bond *c, const struct bond *b);
+/* As it travels. */
+void keep_pack(const struct client_bond *c, struct bond *out);
+uint32_t keep_ms(const struct rh_actor *a);
+
+#endif

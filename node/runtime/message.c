@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/runtime/inside.h"
+
+#include "base/assert.h"
+#include "wire/args.h"
+
+#include <string.h>
+
+void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
+{
+    const struct scene_event event = {.type = SCENE_RAN,
+                                      .actor = outer_of(a),
+                                      .ticket = a->extra->ticket,
+                                      .code = code,
+                                      .bytes = body};
+
+    if (a->deferred) {
+        a->deferred = false;
+        scene_tell(a, SCENE_FINISHED);
+        actor_end_task(a);
+    }
+    a->answered = true;
+    timers_drop_after(a);
+    a->scene->config.on_event(a->scene->config.context, &event);
+    if (a->task == TASK_NONE) {
+        actor_want_turn(a);
+    }
+}
+
+/* Point the message at the body's arguments; false if they do not decode. */
+static bool open_arguments(struct bytes body, struct rh_bytes list[ARGS_MAX],
+                           struct rh_message *message)
+{
+    struct args args;
+
+    if (args_get(body, &args) != ERR_OK) {
+        return false;
+    }
+    for (size_t i = 0; i < args.count; i++) {
+        list[i] = (struct rh_bytes){args.arg[i].data, args.arg[i].size};
+    }
+    message->argument = list;
+    message->argument_count = args.count;
+    return true;
+}
+
+static uint32_t message_flags(uint8_t flags)
+{
+    return ((flags & REQUEST_NO_REPLY) != 0 ? RH_NO_REPLY : 0u) |
+           ((flags & REQUEST_IDEMPOTENT) != 0 ? RH_IDEMPOTENT : 0u);
+}
+
+static void open_message(struct rh_actor *a, const struct scene_message *m)
+{
+    ASSERT(a->task == TASK_NONE && !a->frozen);
+    a->task = TASK_RUN;
+    a->callback = CALLBACK_MESSAGE;
+    a->answered = false;
+    struct extras *x = extra_of(a);
+    x->ticket = m->ticket;
+    x->flags = m->flags;
+    x->chain_count = m->chain_count;
+    if (m->chain_count > 0) {
+        memcpy(x->chain, m->chain, m->chain_count * sizeof x->chain[0]);
+    }
+}
+
+/* False if it does not decode; its sender is one of us, so that is nobody's actor. */
+static bool open_body(const struct scene_message *m, struct rh_bytes list[ARGS_MAX],
+                      struct rh_message *message)
+{
+    struct bytes body = m->body;
+    struct caller caller = {0};
+
+    if ((m->flags & REQUEST_CALL) != 0 && caller_get(&body, &caller) != ERR_OK) {
+        return false;
+    }
+    message->from_kind = caller.kind;
+    message->from = (struct rh_bytes){caller.id.data, caller.id.size};
+    if ((m->flags & REQUEST_COMMAND) != 0) {
+        return open_arguments(body, list, message);
+    }
+    message->payload = (struct rh_bytes){body.data, body.size};
+    return true;
+}
+
+void scene_run(struct rh_actor *a, const struct scene_message *m)
+{
+    struct rh_bytes list[ARGS_MAX];
+    struct rh_message message = {.flags = message_flags(m->flags)};
+
+    open_message(a, m);
+    if ((m->flags & REQUEST_SESSION) != 0) {
+        session_run(a, m);
+        return;
+    }
+    if (open_body(m, list, &message)) {
+        role_of(a)->ops->message(a, a->instance, &message);
+    } else {
+        (void)rh_reply(a, rh_error("ERR the command can't be decoded"));
+    }
+    if (!a->answered && a->extra->deferral != NULL) {
+        a->deferred = true;
+        scene_tell(a, SCENE_DEFERRED);
+        calls_pump(a);
+        return;
+    }
+    if (!a->answered) {
+        (void)rh_reply(a, rh_nil());
+    }
+    actor_end_task(a);
+    actor_want_turn(a);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/runtime/inside.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+enum { SPARE_SIZE_MAX = 16 * 1024 };
+
+/* Actors that move come by the thousand, one after the other: what one wrote into serves the next.
+ */
+static struct rh_out *out_new(struct scene *s, size_t size_max)
+{
+    struct rh_out *out = s->spare_out;
+
+    if (out == NULL) {
+        out = mem_new(1, sizeof *out);
+    }
+    s->spare_out = NULL;
+    out->size_max = size_max;
+    out->over = false;
+    return out;
+}
+
+void out_drop(struct rh_actor *a)
+{
+    struct scene *s = a->scene;
+    struct rh_out *out = a->extra->out;
+
+    a->extra->out = NULL;
+    if (s->spare_out == NULL && out->state.cap <= SPARE_SIZE_MAX) {
+        buffer_clear(&out->state);
+        s->spare_out = out;
+        return;
+    }
+    buffer_fini(&out->state);
+    mem_free(out);
+}
+
+void outs_fini(struct scene *s)
+{
+    if (s->spare_out != NULL) {
+        buffer_fini(&s->spare_out->state);
+        mem_free(s->spare_out);
+    }
+}
+
+void actor_exported(struct rh_actor *a, int result)
+{
+    struct rh_out *out = a->extra->out;
+    struct scene_event event = {.type = SCENE_EXPORTED, .actor = outer_of(a)};
+
+    actor_end_task(a);
+    if (result == RH_BUSY) {
+        event.error = ERR_BUSY;
+    } else {
+        a->frozen = true;
+        a->poked = false;
+        event.bond = bonds_pack(a);
+        event.session = a->extra->session;
+        event.has_state = result == RH_OK && !out->over;
+        event.bytes = event.has_state ? buffer_bytes(&out->state) : (struct bytes){0};
+        if (out->over) {
+            actor_complain(a,
+                           "state_too_big",
+                           "the actor moves without its state: handoff wrote more than state_max");
+        }
+    }
+    a->scene->config.on_event(a->scene->config.context, &event);
+    out_drop(a);
+    if (result == RH_BUSY) {
+        actor_want_turn(a);
+    }
+    extras_calm(a);
+}
+
+static size_t state_size_max(const struct rh_actor *a)
+{
+    const size_t wanted =
+        role_of(a)->ops->state_max == 0 ? SCENE_STATE_DEFAULT : role_of(a)->ops->state_max;
+    const size_t granted = a->scene->config.state_size_max;
+
+    return wanted < granted ? wanted : granted;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper
+static void hand_off(struct rh_actor *a)
+{
+    extra_of(a)->out = out_new(a->scene, state_size_max(a));
+    if (role_of(a)->ops->handoff == NULL) {
+        actor_exported(a, RH_OK);
+        return;
+    }
+    a->callback = CALLBACK_HANDOFF;
+    actor_returned(a, role_of(a)->ops->handoff(a, a->instance, a->extra->out));
+}
+
+/* It goes on, and is asked again. */
+static void not_now(struct rh_actor *a)
+{
+    const struct scene_event event = {
+        .type = SCENE_EXPORTED, .actor = outer_of(a), .error = ERR_BUSY};
+
+    actor_end_task(a);
+    a->scene->config.on_event(a->scene->config.context, &event);
+    actor_want_turn(a);
+}
+
+void scene_export(struct rh_actor *a)
+{
+    ASSERT(a->task == TASK_NONE && !a->frozen);
+    a->task = TASK_EXPORT;
+    if (session_is_due(a)) {
+        not_now(a); // what it is to be told does not travel
+    } else if (role_of(a)->ops->flush != NULL) {
+        actor_flush(a, RH_MOVED);
+    } else {
+        hand_off(a);
+    }
+}
+
+/* Its flush for the move is through. */
+// NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper
+void actor_flushed_to_move(struct rh_actor *a, int result)
+{
+    if (result == RH_OK) {
+        hand_off(a);
+    } else {
+        not_now(a);
+    }
+}
+
+void scene_unfreeze(struct rh_actor *a)
+{
+    ASSERT(a->task == TASK_NONE && a->frozen);
+    a->frozen = false;
+    if (role_of(a)->ops->resume != NULL) {
+        a->callback = CALLBACK_RESUME;
+        role_of(a)->ops->resume(a, a->instance);
+        a->callback = CALLBACK_NONE;
+    }
+    actor_want_turn(a);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/runtime/inside.h"
+
+#include "wire/args.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* In the Redis protocol a line break would end the error early. */
+static void make_one_line(struct buffer *text)
+{
+    for (size_t i = 0; i < text->size; i++) {
+        if (text->data[i] == '\r' || text->data[i] == '\n') {
+            text->data[i] = ' ';
+        }
+    }
+}
+
+static enum answer_code put_plain(struct buffer *out, const struct rh_value *v)
+{
+    char number[24];
+
+    switch (v->type) {
+    case RH_INTEGER:
+        (void)snprintf(number, sizeof number, "%" PRIi64, v->integer);
+        buffer_put(out, number, strlen(number));
+        return ANSWER_OK;
+    case RH_NIL:
+        return ANSWER_OK;
+    case RH_ERROR:
+        buffer_put(out, v->bytes.data, v->bytes.size);
+        make_one_line(out);
+        return ANSWER_APP_ERROR;
+    case RH_BYTES:
+    case RH_TEXT:
+        buffer_put(out, v->bytes.data, v->bytes.size);
+        return ANSWER_OK;
+    }
+    return ANSWER_OK;
+}
+
+static enum answer_code put_value(struct buffer *out, const struct rh_value *v)
+{
+    struct value value = {
+        .type = VALUE_NIL, .integer = v->integer, .text = bytes_of(v->bytes.data, v->bytes.size)};
+
+    switch (v->type) {
+    case RH_BYTES:
+        value.type = VALUE_BULK;
+        break;
+    case RH_TEXT:
+        value.type = VALUE_SIMPLE;
+        break;
+    case RH_INTEGER:
+        value.type = VALUE_INTEGER;
+        break;
+    case RH_NIL:
+        break;
+    case RH_ERROR:
+        value.type = VALUE_ERROR;
+        break;
+    }
+    value_put(out, &value);
+    return ANSWER_OK;
+}
+
+bool reply_fits(const struct rh_value *v)
+{
+    const bool has_bytes = v->type == RH_BYTES || v->type == RH_TEXT || v->type == RH_ERROR;
+
+    // One byte names the type of a command's value.
+    return !has_bytes || v->bytes.size <= RECORD_BODY_MAX - 1;
+}
+
+bool reply_makes_sense(const struct rh_value *v)
+{
+    const bool has_bytes = v->type == RH_BYTES || v->type == RH_TEXT || v->type == RH_ERROR;
+
+    return v->type >= RH_BYTES && v->type <= RH_ERROR &&
+           !(has_bytes && v->bytes.data == NULL && v->bytes.size > 0);
+}
+
+struct rh_value reply_too_big(void)
+{
+    return rh_error("ERR the reply is over its limit of 1 MiB");
+}
+
+int reply_put(struct rh_actor *a, const struct rh_value *v)
+{
+    const bool fits = reply_fits(v);
+    const struct rh_value error = reply_too_big();
+    const struct rh_value *value = fits ? v : &error;
+    struct buffer *out = &a->scene->body;
+
+    buffer_clear(out);
+    const enum answer_code code =
+        (a->extra->flags & REQUEST_COMMAND) != 0 ? put_value(out, value) : put_plain(out, value);
+    actor_ran(a, code, buffer_bytes(out));
+    return fits ? RH_OK : RH_TOO_BIG;
+}
+
+/* ---- ringhold.h ---- */
+
+struct rh_value rh_text(const char *text)
+{
+    return (struct rh_value){RH_TEXT, 0, {text, text == NULL ? 0 : strlen(text)}};
+}
+
+struct rh_value rh_error(const char *text)
+{
+    return (struct rh_value){RH_ERROR, 0, {text, text == NULL ? 0 : strlen(text)}};
+}
+
+/* Once an actor: it may do so with each message. */
+static void note_second(struct rh_actor *a)
+{
+    if (!a->told_second) {
+        a->told_second = true;
+        actor_complain(
+            a, "second_reply", "the actor answered a message twice: the first reply counts");
+    }
+}
+
+int rh_reply(struct rh_actor *actor, struct rh_value value)
+{
+    if (actor == NULL) {
+        return RH_INVALID;
+    }
+    if (actor->callback == CALLBACK_END) {
+        actor_complain(
+            actor, "reply_at_end", "the actor replied in deactivate: the reply is dropped");
+    }
+    if (actor->callback != CALLBACK_MESSAGE) {
+        return RH_INVALID;
+    }
+    if (actor->answered) {
+        note_second(actor);
+        return RH_INVALID;
+    }
+    if (!reply_makes_sense(&value)) {
+        actor_complain(actor, "bad_reply", "the actor's reply has an unknown type, or no bytes");
+        return RH_INVALID;
+    }
+    return reply_put(actor, &value);
+}
+
+static bool may_end(const struct rh_actor *a)
+{
+    return a->callback == CALLBACK_MESSAGE || a->callback == CALLBACK_PART ||
+           a->callback == CALLBACK_SESSION;
+}
+
+int rh_fail(struct rh_actor *actor, const char *text)
+{
+    if (actor == NULL || !may_end(actor)) {
+        return RH_INVALID;
+    }
+    if (!actor->broken) {
+        actor->broken = true;
+        actor_complain(actor, "failed", text == NULL ? "" : text);
+        scene_tell(actor, SCENE_FAILED);
+    }
+    if (actor->callback == CALLBACK_MESSAGE && !actor->answered) {
+        const struct rh_value error = rh_error(text);
+
+        (void)reply_put(actor, &error);
+    }
+    return RH_OK;
+}
+
+int rh_passivate(struct rh_actor *actor)
+{
+    if (actor == NULL) {
+        return RH_INVALID;
+    }
+    if (actor->callback == CALLBACK_ACTIVATE) {
+        actor->passivate = true;
+        return RH_OK;
+    }
+    if (!may_end(actor)) {
+        return RH_INVALID;
+    }
+    if (!actor->passivate) {
+        actor->passivate = true; // Once will do: what retires it fails, or ends it.
+        scene_tell(actor, SCENE_PASSIVATE);
+    }
+    return RH_OK;
+}
+
+struct rh_bytes rh_id(const struct rh_actor *actor)
+{
+    return actor == NULL ? (struct rh_bytes){NULL, 0}
+                         : (struct rh_bytes){actor->id, actor->id_size};
+}
+
+uint64_t rh_fence(const struct rh_actor *actor)
+{
+    return actor == NULL ? 0 : actor->fence;
+}
+
+void *rh_shared(const struct rh_actor *actor)
+{
+    return actor == NULL ? NULL : role_of(actor)->shared;
+}
+
+void rh_out_put(struct rh_out *out, const void *data, size_t size)
+{
+    if (out == NULL) {
+        return;
+    }
+    if (out->over || size > out->size_max - out->state.size || (data == NULL && size > 0)) {
+        out->over = true; // What is there already is no use to anybody.
+        buffer_fini(&out->state);
+        return;
+    }
+    buffer_put(&out->state, data, size);
+}

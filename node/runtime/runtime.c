@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/runtime/inside.h"
+
+#include "base/assert.h"
+#include "base/history.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { SAVE_AT_ONCE = 64, COMPLAINTS_A_SECOND = 20 };
+
+/* ---- telling ---- */
+
+void scene_tell(struct rh_actor *a, enum scene_event_type type)
+{
+    const struct scene_event event = {.type = type, .actor = outer_of(a), .kept = &a->extra->kept};
+
+    a->scene->config.on_event(a->scene->config.context, &event);
+}
+
+void scene_enter(const struct scene *s, struct rh_actor *a)
+{
+    if (s->config.on_enter != NULL) {
+        s->config.on_enter(s->config.context, a == NULL ? NULL : outer_of(a));
+    }
+}
+
+static void tell_error(struct rh_actor *a, enum scene_event_type type, enum err error)
+{
+    const struct scene_event event = {.type = type, .actor = outer_of(a), .error = error};
+
+    a->scene->config.on_event(a->scene->config.context, &event);
+}
+
+void actor_complain(const struct rh_actor *a, const char *event, const char *what)
+{
+    struct scene *s = a->scene;
+    char word[HISTORY_WORD_SIZE];
+    uint32_t hidden = 0;
+
+    if (!ration_take(&s->complaints, s->now_us, COMPLAINTS_A_SECOND, &hidden)) {
+        return;
+    }
+    if (hidden > 0) {
+        log_warn("node", "complaints_not_shown", "count=%" PRIu32, hidden);
+    }
+    log_warn("node",
+             event,
+             "kind=%u actor=%s id=%s what=\"%s\"",
+             a->kind,
+             role_of(a)->ops->name,
+             history_word(bytes_of(a->id, a->id_size), word),
+             what);
+}
+
+/* ---- callbacks ---- */
+
+static const char *callback_name(enum callback callback)
+{
+    switch (callback) {
+    case CALLBACK_ACTIVATE:
+        return "activate";
+    case CALLBACK_FLUSH:
+        return "flush";
+    case CALLBACK_HANDOFF:
+        return "handoff";
+    case CALLBACK_SESSION:
+        return "session";
+    case CALLBACK_NONE:
+    case CALLBACK_MESSAGE:
+    case CALLBACK_PART:
+    case CALLBACK_RESUME:
+    case CALLBACK_END:
+        break;
+    }
+    return "callback";
+}
+
+/* Nonsense has failed: the actor says so itself by RH_FAILED. */
+static int check_result(const struct rh_actor *a, int result)
+{
+    const bool handoff = a->callback == CALLBACK_HANDOFF;
+
+    if (result == RH_OK || result == RH_FAILED ||
+        (handoff && (result == RH_BUSY || result == RH_COLD))) {
+        return result;
+    }
+    actor_complain(a, "bad_result", callback_name((enum callback)a->callback));
+    return RH_FAILED;
+}
+
+/* It has returned: is it through? */
+// NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper
+void actor_returned(struct rh_actor *a, int result)
+{
+    if (result == RH_PENDING && a->extra->deferral != NULL) {
+        a->deferred = true;
+        scene_tell(a, SCENE_DEFERRED);
+        calls_pump(a);
+        return;
+    }
+    (void)deferral_drop(a); // It got a token, and has finished at once after all.
+    actor_go_on(a, result);
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): the session, then a flush, and no deeper
+void actor_flush(struct rh_actor *a, enum rh_why why)
+{
+    a->callback = CALLBACK_FLUSH;
+    actor_returned(a, role_of(a)->ops->flush(a, a->instance, why, a->fence));
+}
+
+/* Nothing of what ran is left. */
+void actor_end_task(struct rh_actor *a)
+{
+    ASSERT(!a->deferred);
+    (void)deferral_drop(a);
+    timers_drop_after(a);
+    a->task = TASK_NONE;
+    a->callback = CALLBACK_NONE;
+}
+
+void actor_want_turn(struct rh_actor *a)
+{
+    const bool has = !list_empty(&a->extra->due) || a->flush_due || session_is_due(a);
+
+    if (has && !a->poked && !a->frozen && !a->broken && a->task != TASK_ACTIVATE) {
+        a->poked = true;
+        scene_tell(a, SCENE_POKE);
+    }
+    extras_calm(a);
+}
+
+bool actor_may_ask(const struct rh_actor *a)
+{
+    return a->callback == CALLBACK_ACTIVATE || a->callback == CALLBACK_MESSAGE ||
+           a->callback == CALLBACK_FLUSH || a->callback == CALLBACK_PART ||
+           a->callback == CALLBACK_SESSION;
+}
+
+static void actor_free(struct rh_actor *a)
+{
+    const struct scene_event gone = {
+        .type = SCENE_GONE, .actor = outer_of(a), .session = a->extra->session};
+
+    if (a->extra->session != 0) {
+        a->scene->config.on_event(a->scene->config.context, &gone);
+    }
+    (void)deferral_drop(a);
+    calls_drop(a);
+    timers_drop(a);
+    bonds_drop_all(a);
+    if (a->extra->out != NULL) {
+        out_drop(a);
+    }
+    a->scene->actor_count--;
+    a->scene->saved_count -= a->saved ? 1 : 0;
+    if (a->extra != &scene_nothing) {
+        extras_give_back(a);
+    }
+    a->extra = NULL;
+    if (!a->seated) {
+        scene_vacate(a);
+    }
+}
+
+/* Its last callback can ask for nothing: what it had is taken away before. */
+static void deactivate(struct rh_actor *a, enum rh_why why)
+{
+    (void)deferral_drop(a);
+    session_stop(a, why);
+    a->callback = CALLBACK_END;
+    role_of(a)->ops->deactivate(a, a->instance, why);
+}
+
+/* ---- activate ---- */
+
+static void activated(struct rh_actor *a, int result)
+{
+    actor_end_task(a);
+    struct scene *s = a->scene;
+    const struct scene_event refused = {
+        .type = SCENE_ACTIVATED, .actor = outer_of(a), .error = ERR_REFUSED};
+
+    if (result != RH_OK) {
+        actor_free(a);
+        s->config.on_event(s->config.context, &refused);
+        return;
+    }
+    tell_error(a, SCENE_ACTIVATED, ERR_OK);
+    flush_set(a);
+    session_start(a);
+    if (a->passivate) {
+        scene_tell(a, SCENE_PASSIVATE);
+    }
+    actor_want_turn(a);
+}
+
+static uint8_t role_index(struct scene *s, const struct scene_entry *entry)
+{
+    for (size_t i = 0; i < s->role_count; i++) {
+        const struct role *role = &s->role[i];
+
+        if (role->ops == entry->ops && role->shared == entry->shared) {
+            return (uint8_t)i;
+        }
+    }
+    ASSERT(s->role_count <= UINT8_MAX);
+    s->role = mem_resize(s->role, (s->role_count + 1) * sizeof *s->role);
+    s->role[s->role_count] = (struct role){entry->ops, entry->shared};
+    return (uint8_t)s->role_count++;
+}
+
+static struct rh_actor *take_seat(struct scene *s, const struct scene_entry *entry)
+{
+    struct rh_actor *a = entry->seat;
+
+    if (a == NULL) {
+        a = scene_seat(s, entry->kind, entry->id, entry->actor);
+        a->seated = false;
+    }
+    a->role = role_index(s, entry);
+    a->fence = entry->fence;
+    a->extra = &scene_nothing;
+    s->actor_count++;
+    return a;
+}
+
+struct rh_actor *scene_activate(struct scene *s, const struct scene_entry *entry)
+{
+    struct rh_actor *a = take_seat(s, entry);
+    const struct rh_bytes state = {entry->state.data, entry->state.size};
+
+    bonds_arrive(a, entry->bond, !entry->has_state);
+    a->task = TASK_ACTIVATE;
+    a->callback = CALLBACK_ACTIVATE;
+    const int result =
+        role_of(a)->ops->activate(a, entry->has_state ? &state : NULL, a->fence, &a->instance);
+    const bool refused = result != RH_OK && (result != RH_PENDING || a->extra->deferral == NULL);
+    actor_returned(a, result);
+    return refused ? NULL : a;
+}
+
+/* ---- turns ---- */
+
+static void end_turn(struct rh_actor *a)
+{
+    const struct scene_event event = {
+        .type = SCENE_RAN, .actor = outer_of(a), .ticket = a->extra->ticket, .code = ANSWER_OK};
+
+    actor_end_task(a);
+    a->scene->config.on_event(a->scene->config.context, &event);
+    actor_want_turn(a);
+}
+
+static void take_due(struct rh_actor *a, struct due *due)
+{
+    a->callback = CALLBACK_PART;
+    if (due->is_timer) {
+        timer_fire(CONTAINER_OF(due, struct timer, due));
+    } else {
+        call_end(CONTAINER_OF(due, struct open_call, due));
+    }
+    a->callback = CALLBACK_NONE;
+}
+
+/* What may finish later comes last, one after the other. */
+// NOLINTNEXTLINE(misc-no-recursion): the session, then a flush, and no deeper
+static void end_of_turn(struct rh_actor *a)
+{
+    if (session_is_due(a) && !a->broken) {
+        session_turn(a);
+        return;
+    }
+    if (!a->flush_due || a->broken) {
+        end_turn(a);
+        return;
+    }
+    a->flush_due = false;
+    actor_flush(a, RH_PERIODIC);
+}
+
+void scene_turn(struct rh_actor *a, uint64_t ticket)
+{
+    struct list_link *link = NULL;
+    struct list now; // What becomes due meanwhile is for the next turn.
+
+    ASSERT(a->task == TASK_NONE && !a->frozen);
+    a->task = TASK_TURN;
+    extra_of(a)->ticket = ticket;
+    a->extra->chain_count = 0;
+    a->poked = false;
+    list_init(&now);
+    list_splice_back(&now, &a->extra->due);
+    while (!a->broken && (link = list_front(&now)) != NULL) {
+        list_remove(link);
+        take_due(a, CONTAINER_OF(link, struct due, link));
+    }
+    list_splice_back(&a->extra->due, &now); // of one that broke
+    end_of_turn(a);
+}
+
+/* ---- ending ---- */
+
+static void retired(struct rh_actor *a, int result)
+{
+    actor_end_task(a);
+    if (result != RH_OK) {
+        tell_error(a, SCENE_RETIRED, ERR_IO);
+        actor_want_turn(a);
+        return;
+    }
+    void *outer = outer_of(a);
+    struct scene *s = a->scene;
+
+    deactivate(a, RH_IDLE);
+    actor_free(a);
+    const struct scene_event event = {.type = SCENE_RETIRED, .actor = outer, .error = ERR_OK};
+    s->config.on_event(s->config.context, &event);
+}
+
+void scene_retire(struct rh_actor *a)
+{
+    ASSERT(a->task == TASK_NONE && !a->frozen);
+    if (session_keeps(a)) {
+        tell_error(a, SCENE_RETIRED, ERR_BUSY);
+        return;
+    }
+    a->task = TASK_RETIRE;
+    if (role_of(a)->ops->flush != NULL) {
+        actor_flush(a, RH_IDLE);
+    } else {
+        retired(a, RH_OK);
+    }
+}
+
+void scene_discard(struct rh_actor *a, enum rh_why why)
+{
+    const bool failed = deferral_drop(a);
+
+    if (a->deferred) {
+        a->deferred = false;
+        scene_tell(a, SCENE_FINISHED);
+    }
+    if (a->task != TASK_ACTIVATE || !failed) { // else there is no instance any more
+        deactivate(a, why);
+    }
+    actor_free(a);
+}
+
+/* ---- going on with a task ---- */
+
+static void parted(struct rh_actor *a, int result)
+{
+    struct scene *s = a->scene;
+    const struct scene_event event = {.type = SCENE_PARTED, .actor = outer_of(a)};
+
+    if (result != RH_OK) {
+        actor_complain(a, "actor_not_saved", "the actor's node lost it in another era");
+    }
+    actor_end_task(a);
+    deactivate(a, RH_STOP);
+    actor_free(a);
+    s->config.on_event(s->config.context, &event);
+}
+
+/* One that waits for its move, or is not there yet, has nothing to save of its own. */
+static bool has_to_save(const struct rh_actor *a)
+{
+    return role_of(a)->ops->flush != NULL && !a->frozen && a->task != TASK_ACTIVATE && !a->broken;
+}
+
+void scene_part(struct rh_actor *a, enum rh_why otherwise)
+{
+    struct scene *s = a->scene;
+    const struct scene_event event = {.type = SCENE_PARTED, .actor = outer_of(a)};
+
+    if (has_to_save(a) && a->task == TASK_NONE) {
+        a->task = TASK_PART;
+        actor_flush(a, RH_STOP);
+        return;
+    }
+    scene_discard(a, otherwise);
+    s->config.on_event(s->config.context, &event);
+}
+
+static void note_saved(struct rh_actor *a)
+{
+    a->saved = true;
+    a->scene->saved_count++;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper
+void actor_go_on(struct rh_actor *a, int result)
+{
+    const int checked = check_result(a, result);
+    const bool handoff = a->callback == CALLBACK_HANDOFF;
+    const bool session = a->callback == CALLBACK_SESSION;
+
+    if (a->deferred) {
+        a->deferred = false;
+        scene_tell(a, SCENE_FINISHED);
+    }
+    a->callback = CALLBACK_NONE;
+    switch ((enum task)a->task) {
+    case TASK_ACTIVATE:
+        activated(a, checked);
+        return;
+    case TASK_TURN:
+        if (session) {
+            session_turned(a, checked);
+            end_of_turn(a);
+            return;
+        }
+        flush_set(a); // Failed or not: again when its time comes.
+        end_turn(a);
+        return;
+    case TASK_EXPORT:
+        handoff ? actor_exported(a, checked) : actor_flushed_to_move(a, checked);
+        return;
+    case TASK_RETIRE:
+        retired(a, checked);
+        return;
+    case TASK_PART:
+        parted(a, checked);
+        return;
+    case TASK_SAVE:
+        actor_end_task(a);
+        if (checked == RH_OK) {
+            note_saved(a);
+            a->scene->flushed_count++;
+        }
+        extras_calm(a);
+        return;
+    case TASK_RUN: // of a message: actor_ran()
+        if (session) {
+            session_ran(a, checked);
+            return;
+        }
+        break;
+    case TASK_NONE:
+        break;
+    }
+    UNREACHABLE();
+}
+
+/* ---- the scene ---- */
+
+struct scene *scene_new(const struct scene_config *config)
+{
+    struct scene *s = mem_new(1, sizeof *s);
+
+    s->config = *config;
+    if (s->config.state_size_max == 0 || s->config.state_size_max > SCENE_STATE_MAX) {
+        s->config.state_size_max = SCENE_STATE_MAX;
+    }
+    seats_init(s);
+    s->latch = latch_open(config);
+    list_init(&s->bonds);
+    return s;
+}
+
+void scene_set_now(struct scene *s, uint64_t now_us)
+{
+    s->now_us = now_us;
+}
+
+void scene_tick(struct scene *s, uint64_t now_us)
+{
+    s->now_us = now_us;
+    later_take(s);
+    timers_run(s);
+}
+
+uint64_t scene_next_us(const struct scene *s)
+{
+    return s->alarms.count == 0 ? UINT64_MAX : s->alarms.heap[0]->at_us;
+}
+
+/* The next one in turn; there is one. */
+static struct rh_actor *next_unsaved(struct scene *s)
+{
+    struct rh_actor *a = NULL;
+
+    do {
+        a = seat_next(s, &s->save_at);
+    } while (a == NULL || a->saved);
+    return a;
+}
+
+size_t scene_save(struct scene *s, size_t *flushed)
+{
+    const size_t left = s->actor_count - s->saved_count;
+
+    for (size_t i = 0; i < SAVE_AT_ONCE && i < left; i++) {
+        struct rh_actor *a = next_unsaved(s); // The busy ones have their turn later.
+
+        if (!has_to_save(a)) {
+            note_saved(a);
+        } else if (a->task == TASK_NONE) {
+            a->task = TASK_SAVE;
+            scene_enter(s, a);
+            actor_flush(a, RH_STOP);
+            scene_enter(s, NULL);
+        }
+    }
+    *flushed = s->flushed_count;
+    return s->actor_count - s->saved_count;
+}
+
+void scene_end(struct scene *s, enum rh_why why)
+{
+    struct rh_actor *a = NULL;
+    uint32_t at = 0;
+
+    while ((a = seat_next(s, &at)) != NULL) {
+        scene_enter(s, a);
+        scene_discard(a, why);
+        scene_enter(s, NULL);
+    }
+    extras_fini(s);
+    outs_fini(s);
+    pool_fini(&s->flushes);
+    latch_close(s->latch);
+    table_fini(&s->calls);
+    alarms_fini(&s->alarms);
+    buffer_fini(&s->body);
+    buffer_fini(&s->taken.bytes);
+    mem_free(s->taken.item);
+    mem_free(s->role);
+}
+
+void scene_free(struct scene *s)
+{
+    seats_fini(s);
+    mem_free(s);
+}
+
+void scene_close(struct scene *s, enum rh_why why)
+{
+    scene_end(s, why);
+    scene_free(s);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/runtime/inside.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+enum { FLUSH_DEFAULT_MS = 300000, FLUSH_SPREAD = 8 };
+
+static void unset(struct timer *t)
+{
+    alarms_unset(&t->actor->scene->alarms, &t->alarm);
+    if (list_linked(&t->due.link)) {
+        list_remove(&t->due.link);
+    }
+}
+
+static void timer_free(struct timer *t)
+{
+    unset(t);
+    list_remove(&t->in_actor);
+    t->actor->extra->timer_count -= t->type == TIMER_OWN ? 1 : 0;
+    mem_free(t);
+}
+
+static void free_all(struct list *timers)
+{
+    struct list_link *at;
+
+    while ((at = list_front(timers)) != NULL) {
+        timer_free(CONTAINER_OF(at, struct timer, in_actor));
+    }
+}
+
+static void flush_unset(struct rh_actor *a)
+{
+    struct scene *s = a->scene;
+
+    if (a->flush != 0) {
+        struct timer *t = pool_at(&s->flushes, a->flush);
+
+        alarms_unset(&s->alarms, &t->alarm);
+        pool_give(&s->flushes, a->flush);
+        a->flush = 0;
+    }
+}
+
+void timers_drop_after(struct rh_actor *a)
+{
+    free_all(&a->extra->after);
+}
+
+void timers_drop(struct rh_actor *a)
+{
+    free_all(&a->extra->after);
+    free_all(&a->extra->timers);
+    flush_unset(a);
+}
+
+static uint64_t after_ms(const struct rh_actor *a, uint64_t ms)
+{
+    return a->scene->now_us + ms * 1000;
+}
+
+/* Actors that came together, as after a take-over, are spread over the period. */
+static uint64_t spread_ms(struct scene *s, uint64_t period_ms)
+{
+    const uint64_t step = period_ms / FLUSH_SPREAD / FLUSH_SPREAD;
+
+    return ++s->last_number % FLUSH_SPREAD * step;
+}
+
+void flush_set(struct rh_actor *a)
+{
+    const uint32_t given = role_of(a)->ops->flush_ms;
+    const uint64_t period_ms = given == 0 ? FLUSH_DEFAULT_MS : given;
+
+    flush_unset(a);
+    if (role_of(a)->ops->flush != NULL && given != UINT32_MAX) {
+        const uint64_t at_us = after_ms(a, period_ms - spread_ms(a->scene, period_ms));
+        struct timer *t = pool_take(&a->scene->flushes, offsetof(struct timer, due), &a->flush);
+
+        t->actor = a;
+        t->type = TIMER_FLUSH;
+        alarms_set(&a->scene->alarms, &t->alarm, at_us);
+    }
+}
+
+/* ---- when they are due ---- */
+
+static void run_after(struct timer *t)
+{
+    struct rh_actor *a = t->actor;
+    struct scene *s = a->scene;
+    const rh_timer call = t->call;
+    void *argument = t->argument;
+
+    timer_free(t); // First: the call may answer, which drops the actor's other timers.
+    if (deferral_is_finished(a)) {
+        return; // Whom it belonged to is over, and may have freed the instance.
+    }
+    scene_enter(s, a);
+    call(a, a->instance, argument);
+    scene_enter(s, NULL);
+}
+
+static void on_due(struct timer *t)
+{
+    struct rh_actor *a = t->actor;
+
+    switch (t->type) {
+    case TIMER_AFTER:
+        run_after(t);
+        return;
+    case TIMER_OWN:
+        list_push_back(&a->extra->due, &t->due.link);
+        break;
+    case TIMER_FLUSH:
+        a->flush_due = true;
+        break;
+    case TIMER_AWAY:
+        keep_over(CONTAINER_OF(t, struct client_bond, until));
+        break;
+    }
+    actor_want_turn(a);
+}
+
+void timers_run(struct scene *s)
+{
+    struct alarm *due;
+
+    while ((due = alarms_due(&s->alarms, s->now_us)) != NULL) {
+        on_due(CONTAINER_OF(due, struct timer, alarm));
+    }
+}
+
+void timer_fire(struct timer *t)
+{
+    struct rh_actor *a = t->actor;
+    const uint64_t number = t->number;
+    void *argument = t->argument;
+
+    if (t->every_us == 0) {
+        timer_free(t);
+    } else {
+        // From when it was due, unless that has gone by as well: what was missed is not made up.
+        const uint64_t next_us = t->alarm.at_us + t->every_us;
+
+        alarms_set(&a->scene->alarms,
+                   &t->alarm,
+                   next_us > a->scene->now_us ? next_us : a->scene->now_us + t->every_us);
+    }
+    role_of(a)->ops->timer(a, a->instance, number, argument);
+}
+
+/* ---- ringhold.h ---- */
+
+int rh_after(struct rh_actor *actor, uint32_t ms, rh_timer timer, void *argument)
+{
+    if (actor == NULL || timer == NULL) {
+        return RH_INVALID;
+    }
+    const bool runs =
+        actor->callback == CALLBACK_MESSAGE ? !actor->answered : actor->extra->deferral != NULL;
+
+    if (!runs) {
+        return RH_INVALID;
+    }
+    struct timer *t = mem_new(1, sizeof *t);
+    t->actor = actor;
+    t->type = TIMER_AFTER;
+    t->call = timer;
+    t->argument = argument;
+    list_push_back(&extra_of(actor)->after, &t->in_actor);
+    alarms_set(&actor->scene->alarms, &t->alarm, after_ms(actor, ms));
+    return RH_OK;
+}
+
+static bool may_set(const struct rh_actor *a)
+{
+    return actor_may_ask(a) || a->callback == CALLBACK_RESUME;
+}
+
+uint64_t rh_timer_start(struct rh_actor *actor, uint32_t ms, uint32_t every_ms, void *argument)
+{
+    if (actor == NULL || !may_set(actor) || role_of(actor)->ops->timer == NULL ||
+        actor->extra->timer_count == SCENE_TIMERS_MAX) {
+        return 0;
+    }
+    struct timer *t = mem_new(1, sizeof *t);
+    t->due.is_timer = true;
+    t->actor = actor;
+    t->type = TIMER_OWN;
+    t->number = ++actor->scene->last_number;
+    t->every_us = (uint64_t)every_ms * 1000;
+    t->argument = argument;
+    list_push_back(&extra_of(actor)->timers, &t->in_actor);
+    actor->extra->timer_count++;
+    alarms_set(&actor->scene->alarms, &t->alarm, after_ms(actor, ms));
+    return t->number;
+}
+
+int rh_timer_stop(struct rh_actor *actor, uint64_t timer)
+{
+    if (actor == NULL) {
+        return RH_INVALID;
+    }
+    for (struct list_link *l = list_front(&actor->extra->timers); l != NULL;
+         l = list_next(&actor->extra->timers, l)) {
+        struct timer *t = CONTAINER_OF(l, struct timer, in_actor);
+
+        if (t->number == timer) {
+            timer_free(t);
+            return RH_OK;
+        }
+    }
+    return RH_GONE;
+}
+
+int rh_flush_soon(struct rh_actor *actor)
+{
+    if (actor == NULL || !may_set(actor) || role_of(actor)->ops->flush == NULL) {
+        return RH_INVALID;
+    }
+    if (!actor->flush_due) {
+        actor->flush_due = true;
+        flush_unset(actor);
+        actor_want_turn(actor);
+    }
+    return RH_OK;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/runtime/unseen.h"
+
+#include "base/assert.h"
+
+enum { SIZE_SIZE = 4 };
+
+void unseen_fini(struct unseen *u)
+{
+    buffer_fini(&u->bytes);
+    *u = (struct unseen){0};
+}
+
+struct bytes unseen_bytes(const struct unseen *u)
+{
+    struct bytes all = buffer_bytes(&u->bytes);
+
+    if (u->count > 0) {
+        all = bytes_of(all.data + u->at, all.size - u->at);
+    }
+    return all;
+}
+
+static void drop_oldest(struct unseen *u)
+{
+    struct reader r = {.at = u->bytes.data + u->at, .left = u->bytes.size - u->at};
+    struct bytes payload;
+    const bool has = unseen_next(&r, &payload);
+
+    ASSERT(has);
+    u->at = u->bytes.size - r.left;
+    u->count--;
+}
+
+/* Moved down only when that is at most what was dropped; given back when nothing is left. */
+static void tidy(struct unseen *u)
+{
+    if (u->count == 0) {
+        unseen_fini(u);
+    } else if (u->at > u->bytes.size / 2) {
+        buffer_consume(&u->bytes, u->at);
+        u->at = 0;
+    }
+}
+
+void unseen_put(struct unseen *u, struct bytes payload)
+{
+    const size_t size = SIZE_SIZE + payload.size;
+
+    while (u->count > 0 && u->bytes.size - u->at + size > BOND_UNSEEN_MAX) {
+        drop_oldest(u);
+    }
+    tidy(u);
+    if (size > BOND_UNSEEN_MAX) {
+        return;
+    }
+    struct writer w = {.at = buffer_reserve(&u->bytes, size), .left = size};
+
+    put_u32(&w, (uint32_t)payload.size);
+    put_bytes(&w, payload.data, payload.size);
+    ASSERT(!w.bad && w.left == 0);
+    u->bytes.size += size;
+    u->count++;
+}
+
+void unseen_drop(struct unseen *u, uint64_t last, uint64_t got)
+{
+    while (u->count > 0 && last - u->count + 1 <= got) {
+        drop_oldest(u);
+    }
+    tidy(u);
+}
+
+void unseen_load(struct unseen *u, struct bytes bytes)
+{
+    struct reader r = {.at = bytes.data, .left = bytes.size};
+    struct bytes payload;
+
+    ASSERT(u->count == 0);
+    while (unseen_next(&r, &payload)) {
+        unseen_put(u, payload);
+    }
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/worker/blame.h"
+
+#include "base/assert.h"
+#include "base/crc.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/table.h"
+#include "ring/hash.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096 };
+
+static const char magic[8] = {'R', 'H', 'R', 'U', 'N', '0', '0', '1'};
+
+struct blame_header {
+    char magic[8];
+    uint8_t boot_id[16];
+    uint64_t incarnation; /* 0 = it stopped cleanly, as older versions say it */
+    uint32_t check;       /* CRC-32C of all before it */
+    uint8_t apart[28];
+};
+_Static_assert(sizeof(struct blame_header) == 64, "a line");
+
+struct blame_file {
+    struct blame_header header;
+    struct blame_slot slot[BLAME_SLOTS];
+};
+
+/* To find damage: whoever can write here needs no forgery. */
+static uint64_t mark_of(uint16_t kind, struct bytes id)
+{
+    uint64_t h = table_mix((uint64_t)kind << 8 | id.size);
+    size_t at = 0;
+
+    for (; at + sizeof h <= id.size; at += sizeof h) {
+        h = table_mix(h ^ siphash_load(id.data + at));
+    }
+    return table_mix(h ^ siphash_last((struct bytes){id.data + at, id.size - at})) |
+           1; // 0 says that nothing runs
+}
+
+void blame_name(struct blame_slot *s, uint16_t kind, struct bytes id)
+{
+    ASSERT(id.size > 0 && id.size <= QUARANTINE_ID_MAX);
+    blame_leave(s);
+    s->name.kind = kind;
+    s->name.id_size = (uint8_t)id.size;
+    memcpy(s->name.id, id.data, id.size);
+    s->name_mark = mark_of(kind, id);
+}
+
+struct blame_slot *blame_slot(const struct blame *r, size_t index)
+{
+    ASSERT(index < BLAME_SLOTS);
+    return &r->file->slot[index];
+}
+
+/* ---- what was left ---- */
+
+static uint32_t check_of(const struct blame_header *h)
+{
+    return crc32c(h, offsetof(struct blame_header, check));
+}
+
+static void read_slots(const struct blame_file *file, struct blame_left *left)
+{
+    for (size_t i = 0; i < BLAME_SLOTS; i++) {
+        const struct blame_slot *s = &file->slot[i];
+        const uint64_t mark = atomic_load_explicit(&s->mark, memory_order_acquire);
+
+        if (mark == 0) {
+            continue;
+        }
+        if (s->name.id_size == 0 || mark != mark_of(s->name.kind, quarantined_id(&s->name))) {
+            log_warn("node",
+                     "blame_damaged",
+                     "slot=%zu what=\"the record of a running actor is invalid and ignored\"",
+                     i);
+            continue;
+        }
+        // With no byte behind its id, as everybody else writes it.
+        (void)quarantined_of(&left->actor[left->count++], s->name.kind, quarantined_id(&s->name));
+    }
+}
+
+static void read_left(const struct blame *r, struct blame_left *left)
+{
+    const struct blame_header *h = &r->file->header;
+    static const struct blame_header empty;
+
+    if (memcmp(h, &empty, sizeof empty) == 0) {
+        return; // just made
+    }
+    if (memcmp(h->magic, magic, sizeof magic) != 0 || h->check != check_of(h)) {
+        log_warn("node",
+                 "blame_damaged",
+                 "what=\"the file's header is invalid; its records are ignored\"");
+        return;
+    }
+    left->incarnation = h->incarnation;
+    if (memcmp(h->boot_id, r->boot_id, sizeof h->boot_id) == 0) { // else its machine stopped
+        read_slots(r->file, left);
+    }
+}
+
+/* ---- the file ---- */
+
+/* NULL: no, and errno says why. Its room on the disk is taken now: a full one would end the process
+ * at a store. */
+static struct blame_file *map(const char *folder)
+{
+    char path[PATH_SIZE + 16];
+    struct blame_file *file = NULL;
+
+    (void)snprintf(path, sizeof path, "%s/running", folder);
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return NULL;
+    }
+    errno = posix_fallocate(fd, 0, sizeof *file);
+    if (errno == 0) {
+        file = mmap(NULL, sizeof *file, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    }
+    (void)close(fd);
+    return file == MAP_FAILED ? NULL : file;
+}
+
+void blame_open(struct blame *r, const char *folder, const uint8_t boot_id[16],
+                struct blame_left *left)
+{
+    *r = (struct blame){.file = map(folder)};
+    *left = (struct blame_left){0};
+    memcpy(r->boot_id, boot_id, sizeof r->boot_id);
+    r->mapped = r->file != NULL;
+    if (r->mapped) {
+        read_left(r, left);
+        return;
+    }
+    log_warn("node",
+             "blame_not_kept",
+             "reason=\"%s\" what=\"an actor that kills this process will not be identified\"",
+             strerror(errno));
+    r->file = mem_new(1, sizeof *r->file);
+}
+
+static void write_header(const struct blame *r, uint64_t incarnation)
+{
+    struct blame_header h = {.incarnation = incarnation};
+
+    memcpy(h.magic, magic, sizeof h.magic);
+    memcpy(h.boot_id, r->boot_id, sizeof h.boot_id);
+    h.check = check_of(&h);
+    r->file->header = h;
+}
+
+static void clear_slots(const struct blame *r)
+{
+    for (size_t i = 0; i < BLAME_SLOTS; i++) {
+        struct blame_slot *s = &r->file->slot[i];
+
+        atomic_store_explicit(&s->mark, 0, memory_order_release);
+        s->name_mark = 0;
+    }
+}
+
+void blame_begin(struct blame *r, uint64_t incarnation)
+{
+    // Registered anew, in another era, it may run something.
+    if (!r->begun) {
+        clear_slots(r);
+    }
+    r->begun = true;
+    write_header(r, incarnation);
+}
+
+void blame_close(struct blame *r)
+{
+    if (r->file == NULL) {
+        return;
+    }
+    if (r->begun) {     // else it tells of the one before me, for the next
+        clear_slots(r); // the next says so: others may have told that something ran
+    }
+    if (r->mapped) {
+        (void)munmap(r->file, sizeof *r->file);
+    } else {
+        mem_free(r->file);
+    }
+    *r = (struct blame){0};
+}

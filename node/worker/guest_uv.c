@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The protocol thread at a worker's work. To wake the worker and be woken by it
+ * takes longer than what is brief, so that is done where it is known.
+ *
+ * The scene and all that is the worker's own belong to one of the two at a time.
+ * Both sides change hands under the lock, which orders what they do there:
+ *
+ *     worker                                   protocol thread
+ *     nothing to do: `sleeping`            ->  sleeping, nothing to do: `guest`
+ *     rung, or its time has come:              does the batch
+ *       waits until nobody is its guest    <-  `guest` no more; rings if it is awaited, if there is
+ *     `sleeping` no more                       work, or if a timer is due before the worker would
+ *                                              look at it
+ *
+ * No wake-up is lost: whoever rings (worker_wake) does so under the lock, and leaves what it rings
+ * for in worker_has_work(), which the guest looks at under the lock as the last thing it does.
+ *
+ * What is done keeps its order: a worker that sleeps has done all that was sent. The lease holds as
+ * it does there: the clock is read and the limits are looked at before each task, and the watchdog
+ * sees whose code runs (hole 30). Timers and answers of others, which may not be brief, wait for
+ * the worker.
+ */
+#include "node/worker/inside_uv.h"
+
+#include "base/assert.h"
+
+void worker_wait_for_guest(struct worker *w)
+{
+    while (w->guest) {
+        w->waits_for_guest = true;
+        (void)pthread_cond_wait(&w->bell, &w->lock);
+    }
+    w->waits_for_guest = false;
+}
+
+static bool enter(struct worker *w)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    const bool may = w->sleeping && !worker_has_work(w);
+    w->guest = may;
+    (void)pthread_mutex_unlock(&w->lock);
+    if (may) {
+        w->guesting = true; // else it is the worker's to read
+    }
+    return may;
+}
+
+static void leave(struct worker *w)
+{
+    const uint64_t next_us = scene_next_us(w->scene);
+
+    w->guesting = false;
+    (void)pthread_mutex_lock(&w->lock);
+    w->guest = false;
+    w->rung = w->rung || next_us < w->sleeps_until_us;
+    const bool signal = w->waits_for_guest || worker_has_work(w);
+    (void)pthread_mutex_unlock(&w->lock);
+    if (signal) {
+        (void)pthread_cond_signal(&w->bell);
+    }
+}
+
+size_t worker_do(struct worker *w, size_t max)
+{
+    struct batch *b = w->making;
+
+    if (b == NULL || w->fd >= 0 || b->count > max || b->brief_count < b->count || !enter(w)) {
+        return 0;
+    }
+    const size_t count = b->count;
+    w->making = NULL;
+    worker_do_batch(w, b);
+    leave(w);
+    batch_clear(b);
+    batches_put(&w->spare, b);
+    return count;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of a worker share (worker_uv.c, worker_*_uv.c).
+ */
+#ifndef NODE_WORKER_INSIDE_UV_H
+#define NODE_WORKER_INSIDE_UV_H
+
+#include "node/worker/worker_uv.h"
+
+#include <pthread.h>
+
+/* The answer of a call that came after the lease's end. */
+struct late_answer {
+    uint64_t number;
+    int status;
+    size_t size;
+};
+
+struct worker {
+    struct worker_config config;
+    pthread_t thread;
+    int fd; /* embedded: of its bell; else -1 */
+
+    /* The worker's own. */
+    struct scene *scene;
+    struct batch *doing;
+    struct rh_actor *entered; /* it is in this one's code, or was last */
+    uint64_t now_us;          /* read last */
+    uint64_t unsaid_us;       /* since then the other side was not woken for what it was told … */
+    size_t unsaid;            /* … so much */
+    unsigned wary;            /* so many tasks ago one took long: wake it before each */
+    uint64_t unnoted_us;      /* time of tasks that no counter in `hot` has */
+    uint64_t tick_us;
+    bool closed;                /* embedded: it has ended */
+    bool saving;                /* what it enters is for the last flush, which no lease bounds */
+    bool guesting;              /* it is a guest who does its work */
+    struct buffer late_answers; /* struct late_answer and payload, one after the other */
+
+    /* The protocol thread's own. */
+    struct batch *making; /* NULL = none */
+    struct batches spare; /* empty ones */
+    struct batch *first_sent;
+    struct batch *last_sent;
+    struct telling recalled; /* both sides are its */
+    struct told told;        /* what worker_take() returned last */
+
+    atomic_bool stopping; /* begin nothing any more */
+    atomic_bool told_of;  /* on_told() was called, and worker_take() has not said NULL since */
+    atomic_bool muted;
+    struct telling telling;
+
+    pthread_mutex_t lock; /* all below */
+    pthread_cond_t bell;  /* for the worker, and for who waits for its end */
+    struct batches waiting;
+    struct batches done;
+    bool rung; /* scene_tick() has something to do */
+    bool sleeping;
+    bool guest;           /* the protocol thread is on the scene: only while it sleeps */
+    bool waits_for_guest; /* it would not sleep, but for that */
+    bool ended;
+    uint64_t sleeps_until_us; /* CLOCK_BOOTTIME */
+    uint64_t save_until_us;
+    struct worker_saved saved;
+
+    pthread_mutex_t hot_lock; /* the next */
+    struct hot hot;
+
+    pthread_mutex_t told_lock; /* on_told() is called under it, unless muted */
+};
+
+/* ---- worker_tell_uv.c: the scene's callbacks, and what the other side is told */
+
+void worker_on_event(void *context, const struct scene_event *e);
+void worker_on_enter(void *context, void *actor);
+void worker_tell(struct worker *w, const struct entry *entry, struct bytes head, struct bytes rest);
+/* The other side hears of what it was told. */
+void worker_ring(struct worker *w);
+/* Likewise, if it should not wait for the end of the batch: the next one may take long. */
+void worker_ring_if_due(struct worker *w);
+/* The watchdog sees whose code runs from here, or since the one before it … */
+void worker_enter(struct worker *w, struct rh_actor *r);
+/* … to here. Both read the clock. */
+void worker_leave(struct worker *w);
+/* Nothing of it is left. */
+void worker_tell_discarded(struct worker *w, struct rh_actor *r);
+/* It is not looked at any more: the other side may free it once it is told. */
+void worker_let_go(struct worker *w, struct rh_actor *r);
+
+/* ---- worker_post_uv.c: one post after the other */
+
+void worker_do_batch(struct worker *w, struct batch *b);
+/* Let the scene do what is due. */
+void worker_tick(struct worker *w);
+/* Until when a post of that type may be begun, as far as is known. */
+uint64_t worker_limit_us(const struct worker *w, enum post_type type);
+/* Nothing of an actor runs past the lease's hard end. */
+bool worker_is_past_the_end(const struct worker *w);
+/* What a post is told back as if it was not begun. */
+struct entry worker_returned(const struct post *p);
+
+/* ---- worker_guest_uv.c: the protocol thread at the worker's work */
+
+/* Under the lock, the worker: don't come back before the guest has left. */
+void worker_wait_for_guest(struct worker *w);
+
+/* ---- worker_thread_uv.c: sleeping, working, ending */
+
+/* Under the lock: there is something to do. */
+bool worker_has_work(const struct worker *w);
+/* Under the lock: there is work. */
+void worker_wake(struct worker *w);
+/* From any thread: the scene has something to do. */
+void worker_on_later(void *context);
+/* The thread's body; `argument`: the worker. */
+void *worker_run(void *argument);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/worker/kinds.h"
+
+#include "base/mem.h"
+#include "node/actors/actors.h"
+#include "wire/session.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    IDLE_DEFAULT_MS = 600000,
+    DAEMONS_MAX = 1000,
+    OPS_SIZE_FIRST = offsetof(struct rh_actor_ops, session), /* of the first tables of this ABI */
+};
+
+_Static_assert((int)RH_SESSIONS_MAX == (int)BONDS_MAX, "one limit");
+
+static const struct rh_actor_ops *const bundled[] = {&actor_kv, &actor_echo, &actor_ledger};
+
+static enum err complain(const char *name, const char *what, enum err error)
+{
+    (void)fprintf(stderr, "ringhold node: actor %s: %s\n", name, what);
+    return error;
+}
+
+/* An actor from a newer header may set callbacks that nobody here would call. */
+static bool is_newer(const struct rh_actor_ops *ops)
+{
+    const char *bytes = (const char *)ops;
+
+    for (size_t i = sizeof *ops; i < ops->size; i++) {
+        if (bytes[i] != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum err check(const char *name, const struct rh_actor_ops *ops)
+{
+    char text[128];
+
+    if (ops->abi != RH_ABI) {
+        (void)snprintf(text,
+                       sizeof text,
+                       "it was built for ABI %u of libringhold, but this is ABI %d",
+                       ops->abi,
+                       RH_ABI);
+        return complain(name, text, ERR_FOREIGN);
+    }
+    if (ops->size < OPS_SIZE_FIRST) {
+        return complain(name, "its table of callbacks is too short", ERR_FOREIGN);
+    }
+    if (is_newer(ops)) {
+        return complain(name, "it needs a newer libringhold", ERR_FOREIGN);
+    }
+    if (ops->name == NULL || ops->activate == NULL || ops->message == NULL ||
+        ops->deactivate == NULL) {
+        return complain(name, "it lacks one of name, activate, message, deactivate", ERR_INVALID);
+    }
+    return ERR_OK;
+}
+
+/* What an older table lacks stays NULL. */
+static struct rh_actor_ops copy_of(const struct rh_actor_ops *ops)
+{
+    struct rh_actor_ops copy = {0};
+
+    memcpy(&copy, ops, ops->size < sizeof copy ? ops->size : sizeof copy);
+    return copy;
+}
+
+static enum err add(struct kinds *k, const struct rh_kind *kind, const char *name)
+{
+    const enum err error = check(name, kind->ops);
+
+    if (error != ERR_OK) {
+        return error;
+    }
+    const struct rh_actor_ops ops = copy_of(kind->ops);
+    if (ops.sessions > RH_SESSIONS_ALLOW || ops.sessions_max > RH_SESSIONS_MAX) {
+        return complain(
+            name, "its `sessions` value is unknown, or sessions_max is over 16", ERR_INVALID);
+    }
+    if (kinds_find(k, kind->number) != NULL) {
+        return complain(name, "another kind already uses its number", ERR_CONFLICT);
+    }
+    if (kind->placement > RH_PLACE_DAEMONS ||
+        (kind->placement == RH_PLACE_DAEMONS &&
+         (kind->daemons < 1 || kind->daemons > DAEMONS_MAX))) {
+        return complain(
+            name, "its placement is unknown, or its daemons are not 1 to 1000", ERR_INVALID);
+    }
+    if (k->count == KINDS_MAX) {
+        return complain(name, "too many kinds", ERR_TOO_BIG);
+    }
+    k->hosted[k->count] = (struct host_kind){
+        .number = kind->number,
+        .idle_ms = kind->ops->idle_ms == 0 ? IDLE_DEFAULT_MS : kind->ops->idle_ms,
+        .mailbox = kind->ops->mailbox,
+        .remembered = kind->ops->list != NULL,
+        .always = kind->placement != RH_PLACE_HASH,
+        .name = kind->ops->name,
+        .placement = (uint8_t)kind->placement,
+        .daemons = kind->placement == RH_PLACE_DAEMONS ? kind->daemons : 0,
+    };
+    k->kind[k->count++] = (struct kind){
+        .number = kind->number,
+        .argument = mem_string(kind->argument == NULL ? "" : kind->argument),
+    };
+    k->kind[k->count - 1].ops = ops;
+    return ERR_OK;
+}
+
+enum err kinds_add(struct kinds *k, const struct rh_kind *kind)
+{
+    if (kind->ops == NULL) {
+        return complain("(no name)", "its kind has no `ops`", ERR_INVALID);
+    }
+    return add(k, kind, kind->ops->name == NULL ? "(no name)" : kind->ops->name);
+}
+
+static enum err add_object(struct kinds *k, const struct rh_kind *kind, const char *path)
+{
+    struct rh_kind loaded = *kind;
+    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+    if (object == NULL) {
+        return complain(path, dlerror(), ERR_NOT_FOUND);
+    }
+    loaded.ops = dlsym(object, "ringhold_actor");
+    const enum err error = loaded.ops == NULL
+                               ? complain(path, "it has no symbol `ringhold_actor`", ERR_NOT_FOUND)
+                               : add(k, &loaded, path);
+    if (error != ERR_OK) {
+        (void)dlclose(object);
+        return error;
+    }
+    k->kind[k->count - 1].object = object;
+    return ERR_OK;
+}
+
+static enum err add_split(struct kinds *k, const struct rh_kind *kind, const char *name)
+{
+    struct rh_kind found = *kind;
+
+    if (strchr(name, '/') != NULL) {
+        return add_object(k, kind, name);
+    }
+    for (size_t i = 0; i < sizeof bundled / sizeof bundled[0]; i++) {
+        if (strcmp(bundled[i]->name, name) == 0) {
+            found.ops = bundled[i];
+            return add(k, &found, name);
+        }
+    }
+    return complain(name,
+                    "there is no such bundled actor: kv, echo and ledger exist; a file's name "
+                    "needs a slash: ./game.so",
+                    ERR_NOT_FOUND);
+}
+
+/* `name` may have "=ARGUMENT" behind it. */
+static enum err add_named(struct kinds *k, const struct rh_kind *how, const char *name)
+{
+    char *copy = mem_string(name);
+    char *equals = strchr(copy, '=');
+    struct rh_kind kind = *how;
+
+    if (equals != NULL) {
+        *equals = '\0';
+        kind.argument = equals + 1;
+    }
+    const enum err error = add_split(k, &kind, copy);
+    mem_free(copy);
+    return error;
+}
+
+enum err kinds_add_named(struct kinds *k, uint16_t number, const char *name)
+{
+    return add_named(k, &(struct rh_kind){.number = number}, name);
+}
+
+/* "7", "7@singleton" or "7@daemons=3", up to a colon. */
+static bool read_place(const char *text, struct rh_kind *kind)
+{
+    char *end = NULL;
+    const unsigned long number = strtoul(text, &end, 10);
+
+    kind->number = (uint16_t)number;
+    if (text[0] < '0' || text[0] > '9' || number > UINT16_MAX) {
+        return false;
+    }
+    if (strcmp(end, "@singleton") == 0) {
+        kind->placement = RH_PLACE_SINGLETON;
+        return true;
+    }
+    if (strncmp(end, "@daemons=", 9) == 0 && end[9] >= '0' && end[9] <= '9') {
+        const unsigned long count = strtoul(end + 9, &end, 10);
+
+        kind->placement = RH_PLACE_DAEMONS;
+        kind->daemons = count > DAEMONS_MAX ? DAEMONS_MAX + 1u : (uint32_t)count;
+    }
+    return *end == '\0';
+}
+
+static bool add_line(struct kinds *k, char *line)
+{
+    char *colon = strchr(line, ':');
+    struct rh_kind kind = {0};
+
+    if (colon != NULL) {
+        *colon = '\0';
+    }
+    if (colon == NULL || colon[1] == '\0' || !read_place(line, &kind)) {
+        (void)fprintf(stderr,
+                      "ringhold node: --kind: '%s' is not NUMBER:NAME, NUMBER@singleton:NAME or "
+                      "NUMBER@daemons=COUNT:NAME\n",
+                      line);
+        return false;
+    }
+    return add_named(k, &kind, colon + 1) == ERR_OK;
+}
+
+bool kinds_add_lines(struct kinds *k, const char *lines)
+{
+    char *copy = mem_string(lines == NULL ? "" : lines);
+    bool good = true;
+    char *rest = NULL;
+
+    for (char *line = strtok_r(copy, "\n", &rest); good && line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        good = add_line(k, line);
+    }
+    mem_free(copy);
+    return good;
+}
+
+enum err kinds_start(struct kinds *k, const char *node)
+{
+    for (size_t i = 0; i < k->count; i++) {
+        struct kind *kind = &k->kind[i];
+        const struct rh_kind_info info = {
+            .size = sizeof info, .kind = kind->number, .node = node, .argument = kind->argument};
+
+        if (kind->ops.start != NULL && kind->ops.start(&info, &kind->shared) != RH_OK) {
+            return complain(kind->ops.name, "the actor kind did not start", ERR_REFUSED);
+        }
+        kind->started = true;
+    }
+    return ERR_OK;
+}
+
+const struct kind *kinds_find(const struct kinds *k, uint16_t number)
+{
+    for (size_t i = 0; i < k->count; i++) {
+        if (k->hosted[i].number == number) {
+            return &k->kind[i];
+        }
+    }
+    return NULL;
+}
+
+void kinds_fini(struct kinds *k)
+{
+    for (size_t i = 0; i < k->count; i++) {
+        struct kind *kind = &k->kind[i];
+
+        if (kind->started && kind->ops.stop != NULL) {
+            kind->ops.stop(kind->shared);
+        }
+        mem_free(kind->argument);
+        if (kind->object != NULL) {
+            (void)dlclose(kind->object);
+        }
+    }
+    k->count = 0;
+}

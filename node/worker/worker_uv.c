@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/worker/inside_uv.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- making */
+
+static bool start(struct worker *w)
+{
+    if (w->config.embedded) {
+        w->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+        return w->fd >= 0;
+    }
+    return pthread_create(&w->thread, NULL, worker_run, w) == 0;
+}
+
+struct worker *worker_new(const struct worker_config *config)
+{
+    struct worker *w = mem_new(1, sizeof *w);
+    const struct scene_config scene = {
+        .on_event = worker_on_event,
+        .on_enter = worker_on_enter,
+        .on_later = worker_on_later,
+        .context = w,
+        .state_size_max = config->state_size_max,
+        .casting = config->casting,
+        .worker = config->index,
+    };
+    pthread_condattr_t monotonic;
+
+    w->config = *config;
+    w->fd = -1;
+    (void)pthread_mutex_init(&w->lock, NULL);
+    (void)pthread_mutex_init(&w->told_lock, NULL);
+    (void)pthread_mutex_init(&w->hot_lock, NULL);
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&w->bell, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    telling_init(&w->telling);
+    telling_init(&w->recalled);
+    w->scene = scene_new(&scene);
+    if (!start(w)) {
+        scene_end(w->scene, RH_STOP);
+        worker_free(w);
+        return NULL;
+    }
+    return w;
+}
+
+struct worker_saved worker_saved(const struct worker *w)
+{
+    return w->saved;
+}
+
+void worker_free(struct worker *w)
+{
+    struct batch *b;
+
+    while ((b = batches_take(&w->waiting)) != NULL || (b = batches_take(&w->done)) != NULL ||
+           (b = batches_take(&w->spare)) != NULL) {
+        batch_free(b);
+    }
+    batch_free(w->making);
+    telling_fini(&w->recalled);
+    telling_fini(&w->telling);
+    buffer_fini(&w->late_answers);
+    (void)pthread_cond_destroy(&w->bell);
+    (void)pthread_mutex_destroy(&w->lock);
+    (void)pthread_mutex_destroy(&w->told_lock);
+    (void)pthread_mutex_destroy(&w->hot_lock);
+    if (w->fd >= 0) {
+        (void)close(w->fd);
+    }
+    scene_free(w->scene);
+    mem_free(w);
+}
+
+/* ---- the protocol thread */
+
+struct rh_actor *worker_seat(struct worker *w, uint16_t kind, struct bytes id, void *outer)
+{
+    return scene_seat(w->scene, kind, id, outer);
+}
+
+void worker_post(struct worker *w, const struct post *post, const uint64_t *chain,
+                 struct bytes bytes)
+{
+    if (w->making == NULL) {
+        w->making = batches_take(&w->spare);
+    }
+    if (w->making == NULL) {
+        w->making = mem_new(1, sizeof *w->making);
+    }
+    batch_put(w->making, post, chain, bytes);
+}
+
+/* What is done comes back in the order in which it was sent. */
+static void recycle(struct worker *w, struct batch *done)
+{
+    while (done != NULL) {
+        struct batch *next = done->next;
+
+        ASSERT(done == w->first_sent);
+        w->first_sent = done->next_sent;
+        batch_clear(done);
+        batches_put(&w->spare, done);
+        done = next;
+    }
+}
+
+void worker_send(struct worker *w)
+{
+    struct batch *b = w->making;
+
+    if (b == NULL) {
+        return;
+    }
+    w->making = NULL;
+    if (w->first_sent == NULL) {
+        w->first_sent = b;
+    } else {
+        w->last_sent->next_sent = b;
+    }
+    w->last_sent = b;
+    (void)pthread_mutex_lock(&w->lock);
+    const bool ring = w->waiting.first == NULL;
+    const bool signal = ring && w->fd < 0 && w->sleeping;
+    struct batch *done = w->done.first;
+    w->done.first = NULL;
+    batches_put(&w->waiting, b);
+    if (ring && !signal) {
+        worker_wake(w);
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    if (signal) {
+        // Under the lock it would wake up to wait for that. It is this thread that frees the bell.
+        (void)pthread_cond_signal(&w->bell);
+    }
+    recycle(w, done);
+}
+
+static void open_told(struct worker *w, const struct telling *from, const struct entry *e)
+{
+    const struct bytes head = telling_head(from, e);
+    struct told *t = &w->told;
+    struct call *c = &t->call;
+
+    t->entry = e;
+    t->bytes = telling_rest(from, e);
+    t->bond = e->type == TOLD_SCENE ? head : (struct bytes){0};
+    if (e->type == TOLD_RETURNED && head.size > 0) {
+        memcpy(t->chain, head.data, head.size);
+    } else if (e->type == TOLD_CALL) {
+        memcpy(c, head.data, sizeof *c);
+        c->from.data = t->bytes.data;
+        c->id.data = c->from.data + c->from.size;
+        c->payload.data = c->id.data + c->id.size;
+    }
+}
+
+const struct told *worker_take(struct worker *w)
+{
+    struct telling *from = &w->recalled;
+    const struct entry *e = telling_take(from);
+
+    if (e == NULL) {
+        from = &w->telling;
+        e = telling_take(from);
+    }
+    if (e == NULL) {
+        // Exchanged, not stored: who found it set before has put what is seen from here on.
+        (void)atomic_exchange(&w->told_of, false);
+        e = telling_take(from);
+    }
+    if (e == NULL) {
+        return NULL;
+    }
+    open_told(w, from, e);
+    return &w->told;
+}
+
+struct rh_actor *worker_peek(const struct worker *w, size_t ahead)
+{
+    const struct entry *e = telling_peek(&w->telling, ahead);
+
+    return e == NULL ? NULL : e->resident;
+}
+
+void worker_recall(struct worker *w, uint64_t now_us)
+{
+    for (struct batch *b = w->first_sent; b != NULL; b = b->next_sent) {
+        for (size_t i = 0; i < b->count; i++) {
+            struct post *p = &b->item[i];
+            int queued = POST_QUEUED;
+
+            if (now_us >= worker_limit_us(w, p->type) &&
+                atomic_compare_exchange_strong(&p->state, &queued, POST_RECALLED)) {
+                const struct entry entry = worker_returned(p);
+
+                telling_put(&w->recalled, &entry, batch_chain(b, p), batch_bytes(b, p));
+            }
+        }
+    }
+}
+
+size_t worker_hot(struct worker *w, uint64_t now_us, struct hot_counter *out, size_t max)
+{
+    (void)pthread_mutex_lock(&w->hot_lock);
+    const size_t count = hot_top(&w->hot, now_us, out, max);
+    (void)pthread_mutex_unlock(&w->hot_lock);
+    return count;
+}
+
+void worker_stop(struct worker *w, uint64_t save_until_us)
+{
+    worker_send(w);
+    (void)pthread_mutex_lock(&w->told_lock);
+    atomic_store(&w->muted, true);
+    (void)pthread_mutex_unlock(&w->told_lock);
+    (void)pthread_mutex_lock(&w->lock);
+    w->save_until_us = save_until_us;
+    atomic_store(&w->stopping, true);
+    worker_wake(w);
+    (void)pthread_mutex_unlock(&w->lock);
+}

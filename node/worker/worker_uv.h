@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A worker: a thread with a scene, on which the actors of its share live.
+ *
+ * The protocol thread posts what an actor has to do, in batches; what it comes to
+ * is told back at once, and the other side woken for it once in a batch, unless
+ * something in it takes long. One lock a batch is all.
+ *
+ *     protocol thread                            worker
+ *     worker_post, worker_post …, worker_send -> begins each one that is in time
+ *     worker_take                             <- tells; on_told, once until all is taken
+ *
+ * The lease (hole 30). A task stands in the queue while time passes, so the worker
+ * reads the clock, and the limits of the host's last step, right before it begins.
+ * What came too late it tells as returned. What stands behind a slow one is taken
+ * back from the other side by worker_recall(): each task is begun or recalled,
+ * never both.
+ *
+ *     QUEUED -worker-> STARTED        QUEUED -protocol thread-> RECALLED
+ *
+ * A wake-up costs more than what is brief. While the worker sleeps the protocol thread may do its
+ * work on its scene, as its guest: worker_do(). They are never in there together
+ * (node/worker/guest_uv.c).
+ *
+ * In embedded mode there is no thread: worker_poll() does its work.
+ */
+#ifndef NODE_WORKER_WORKER_UV_H
+#define NODE_WORKER_WORKER_UV_H
+
+#include "node/worker/batch_uv.h"
+#include "node/worker/blame.h"
+#include "node/worker/hot.h"
+#include "node/worker/kinds.h"
+#include "node/worker/watchdog_uv.h"
+
+struct worker;
+
+/* Until when something may be begun, as of the last step of the host: written by the protocol
+ * thread, read by all workers. */
+struct limits {
+    _Atomic uint64_t start_us; /* ACTIVATE, RUN, TURN, RETIRE */
+    _Atomic uint64_t gate_us;  /* EXPORT, UNFREEZE */
+    _Atomic uint64_t hard_end_us;
+};
+
+/* What its last flush came to, in actors. */
+struct worker_saved {
+    size_t flushed;
+    size_t left; /* their flush failed, or they were busy until the end */
+};
+
+struct worker_config {
+    uint32_t index;
+    bool embedded;
+    size_t state_size_max;          /* of one hand-over */
+    const struct limits *limits;    /* borrowed */
+    struct watchdog *watchdog;      /* borrowed */
+    struct blame_slot *blame;       /* borrowed */
+    struct casting *casting;        /* borrowed: scene_config.casting */
+    void (*on_told)(void *context); /* from the worker: worker_take() has something */
+    void *context;
+};
+
+/* What a worker tells. Borrowed until the next worker_take(). */
+struct told {
+    const struct entry *entry;
+    struct bytes bytes;
+    uint64_t chain[RECORD_CHAIN_MAX]; /* RETURNED */
+    struct bytes bond;                /* SCENE_EXPORTED */
+    struct call call;                 /* CALL */
+};
+
+/* NULL = no thread is to be had. */
+struct worker *worker_new(const struct worker_config *config);
+
+/* ---- the protocol thread */
+
+/* A live actor's record, made before POST_ACTIVATE, vacated (scene.h) when the worker has told that
+ * nothing of it is left. `outer` of it is the protocol thread's. */
+struct rh_actor *worker_seat(struct worker *w, uint16_t kind, struct bytes id, void *outer);
+
+/* Add to the batch that is being made; bytes and chain are copied. */
+void worker_post(struct worker *w, const struct post *post, const uint64_t *chain,
+                 struct bytes bytes);
+/* Hand the batch over, if there is one. */
+void worker_send(struct worker *w);
+/* Do the batch that is being made right here, if all of it is brief, it is `max` posts at most, and
+ * the worker sleeps. How many; 0 = there is none, or it waits for worker_send(). */
+size_t worker_do(struct worker *w, size_t max);
+/* The next thing told, or NULL: that was all. */
+const struct told *worker_take(struct worker *w);
+/* Who tells something so many calls later, as far as that is known; or NULL. */
+struct rh_actor *worker_peek(const struct worker *w, size_t ahead);
+/* Take back what was not begun and no longer may be; worker_take() returns it. */
+void worker_recall(struct worker *w, uint64_t now_us);
+/* Who took most of its time lately; as hot_top(). */
+size_t worker_hot(struct worker *w, uint64_t now_us, struct hot_counter *out, size_t max);
+/* Begin nothing more but discards; `save_until_us`: flush what is left until then, 0 = don't. Then
+ * deactivate it, and end. Nothing is told any more. The flush is by the actors' fences, so it may
+ * be past the end of the lease: who was barred has discarded them before. */
+void worker_stop(struct worker *w, uint64_t save_until_us);
+/* Wait until it has ended, at most until then. False: its thread is stuck in an actor, and all that
+ * it may touch has to stay. */
+bool worker_join(struct worker *w, uint64_t until_us);
+/* After worker_join(). */
+struct worker_saved worker_saved(const struct worker *w);
+/* After worker_join() or, embedded, worker_poll() said that it has ended. */
+void worker_free(struct worker *w);
+
+/* ---- embedded: the caller's thread */
+
+/* Readable when worker_poll() has work; -1 = it has a thread. */
+int worker_fd(const struct worker *w);
+/* Do what is there, or wait for some, at most so long. False = it has ended. */
+bool worker_poll(struct worker *w, uint64_t wait_us);
+
+#endif

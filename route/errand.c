@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an operator has sent to one actor: `ringhold trace` and `ringhold kick`.
+ * It is a request of a session of the router's own, so it is routed, held,
+ * forwarded and sent again as every other one.
+ */
+#include "route/router_inside.h"
+
+#include "base/log.h"
+#include "ring/view.h"
+#include "wire/control.h"
+#include "wire/session.h"
+
+#include <string.h>
+
+/* Tell it to the coordinator that asked. */
+static void send_answer(struct router *r, int coordinator, Rh__ErrandAnswer *out)
+{
+    Rh__Control control = RH__CONTROL__INIT;
+    struct router_effect *e = effects_add(r->out, ROUTER_SEND_COORDINATOR);
+
+    out->gateway = proto_text(r->config.name);
+    out->version = r->view->ring.version;
+    control.era = r->view->era;
+    control.source_incarnation = r->config.gateway;
+    control.version = r->view->ring.version;
+    control.body_case = RH__CONTROL__BODY_ERRAND_ANSWER;
+    control.errand_answer = out;
+    e->coordinator = coordinator;
+    control_put(&r->out->bytes, &control);
+    effects_end(r->out, e);
+}
+
+static void refuse(struct router *r, int coordinator, const Rh__Errand *in, const char *outcome)
+{
+    Rh__ErrandAnswer out = RH__ERRAND_ANSWER__INIT;
+
+    out.tag = in->tag;
+    out.route = in->route;
+    out.outcome = proto_text(outcome);
+    send_answer(r, coordinator, &out);
+}
+
+static const char *outcome_name(enum reply_code code)
+{
+    static const char *const names[] = {
+        [REPLY_OK] = "ok",
+        [REPLY_APP_ERROR] = "error",
+        [REPLY_UNKNOWN] = "unknown",
+        [REPLY_TIMEOUT] = "timeout",
+        [REPLY_REJECTED] = "rejected",
+        [REPLY_NO_KIND] = "nobody",
+        [REPLY_OVERLOADED] = "overloaded",
+        [REPLY_QUARANTINED] = "quarantined",
+        [REPLY_DEADLOCK] = "deadlock",
+    };
+
+    return names[code];
+}
+
+/* ---- the note ---- */
+
+static bool fits(const Rh__AdminErrand *what)
+{
+    return what != NULL && what->actor != NULL && what->actor->kind <= UINT16_MAX &&
+           what->actor->id.len >= 1 && what->actor->id.len <= RECORD_ID_MAX &&
+           strlen(what->text) <= PUSH_TEXT_MAX &&
+           (what->what == RH__ERRAND_WHAT__ERRAND_TRACE ||
+            what->what == RH__ERRAND_WHAT__ERRAND_KICK);
+}
+
+static void note_of(const Rh__AdminErrand *what, struct buffer *out)
+{
+    const bool kicks = what->what == RH__ERRAND_WHAT__ERRAND_KICK;
+    const struct note note = {.type = kicks ? NOTE_KICK : NOTE_TRACE,
+                              .code = what->code,
+                              .payload = bytes_of(what->text, kicks ? strlen(what->text) : 0)};
+
+    note_put(out, &note);
+}
+
+/* Where it is kept till it is answered; NULL: it is under way already, or all are in use. */
+static struct errand *errand_add(struct router *r, const Rh__Errand *in, bool *again)
+{
+    struct errand *spare = NULL;
+
+    *again = false;
+    for (size_t i = 0; i < ERRANDS_MAX; i++) {
+        struct errand *e = &r->errand[i];
+
+        *again = *again || (e->used && e->tag == in->tag && e->route == in->route);
+        spare = e->used ? spare : e;
+    }
+    return *again ? NULL : spare;
+}
+
+void errand_on_question(struct router *r, int coordinator, const Rh__Errand *in)
+{
+    const Rh__AdminErrand *what = in->what;
+    struct buffer body = {0};
+    bool again;
+
+    if (!fits(what)) {
+        refuse(r, coordinator, in, "malformed");
+        return;
+    }
+    struct errand *e = errand_add(r, in, &again);
+    if (e == NULL) {
+        if (!again) {
+            refuse(r, coordinator, in, "busy");
+        }
+        return;
+    }
+    *e = (struct errand){.used = true,
+                         .tag = in->tag,
+                         .route = in->route,
+                         .coordinator = coordinator,
+                         .begun_us = r->now_us};
+    log_info("gateway",
+             what->what == RH__ERRAND_WHAT__ERRAND_KICK ? "kick" : "trace",
+             "kind=%u id_size=%zu by=%s",
+             what->actor->kind,
+             what->actor->id.len,
+             what->by);
+    note_of(what, &body);
+    route_request(r,
+                  &(struct router_event){
+                      .type = ROUTER_REQUEST,
+                      .session = r->errands_session,
+                      .ticket = (uint64_t)(e - r->errand),
+                      .kind = (uint16_t)what->actor->kind,
+                      .flags = (uint8_t)(REQUEST_SESSION | (what->wake ? 0 : REQUEST_AWAKE)),
+                      .id = bytes_of(what->actor->id.data, what->actor->id.len),
+                      .body = buffer_bytes(&body),
+                      .timeout_ms = what->timeout_ms > REQUEST_TTL_MAX_MS ? REQUEST_TTL_MAX_MS
+                                                                          : what->timeout_ms,
+                  });
+    buffer_fini(&body);
+}
+
+/* ---- its answer ---- */
+
+bool errand_owns(const struct router *r, uint64_t session)
+{
+    return session == r->errands_session;
+}
+
+void errand_on_reply(struct router *r, const struct reply *reply, struct bytes body)
+{
+    struct errand *e = &r->errand[reply->ticket];
+    const struct pending *p = reply->pending;
+    Rh__ErrandAnswer out = RH__ERRAND_ANSWER__INIT;
+    const struct view_member *node = NULL;
+
+    out.tag = e->tag;
+    out.route = e->route;
+    out.outcome = proto_text(outcome_name(reply->code));
+    out.body = proto_bytes(body);
+    out.total_us = r->now_us - e->begun_us;
+    if (p != NULL) {
+        node = p->slot == RING_NODE_NONE ? NULL : view_member(r->view, p->slot);
+        out.copies = p->attempts;
+        out.sent_us = p->attempts == 0 ? out.total_us : p->sent_us - e->begun_us;
+    }
+    out.node = proto_text(node == NULL ? "" : node->name);
+    e->used = false;
+    send_answer(r, e->coordinator, &out);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * When to ask which coordinator for the configuration.
+ *
+ * Asked are: the leader, every refresh; at once when a version is known to
+ * exist that the view lacks, then with growing gaps; another coordinator when
+ * there is no leader or it does not answer.
+ */
+#ifndef ROUTE_FETCH_H
+#define ROUTE_FETCH_H
+
+#include "wire/finder.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { FETCH_GAP_US = 20000, FETCH_SILENT_MAX = 2 };
+
+struct fetch {
+    struct finder finder;
+    bool up[FINDER_MAX];
+    uint32_t refresh_ms;
+    uint64_t want;    /* a version that exists, as somebody said */
+    uint64_t last_us; /* when it asked; 0 = never */
+    uint64_t gap_us;  /* before it asks again for `want` */
+    uint32_t silent;  /* asked in a row without an answer */
+    int cursor;       /* last one asked in turn */
+    bool whole;       /* the view differs from the leader's: ask for all of it */
+};
+
+void fetch_init(struct fetch *f, uint32_t refresh_ms);
+void fetch_on_up(struct fetch *f, int coordinator);
+void fetch_on_down(struct fetch *f, int coordinator);
+void fetch_on_leader(struct fetch *f, int coordinator, bool leading, uint64_t term);
+void fetch_on_not_leader(struct fetch *f, int coordinator);
+void fetch_on_answer(struct fetch *f);
+
+/* Somebody said that `version` exists. */
+void fetch_want(struct fetch *f, uint64_t version);
+/* The view could not follow a change: ask for all of it, soon. */
+void fetch_whole(struct fetch *f);
+/* The view has `version` now. */
+void fetch_on_version(struct fetch *f, uint64_t version);
+
+/* True: `version` is not enough. */
+static inline bool fetch_is_urgent(const struct fetch *f, uint64_t version)
+{
+    return version == 0 || f->want > version || f->whole;
+}
+
+/* True: it is time to ask somebody. */
+static inline bool fetch_is_due(const struct fetch *f, uint64_t now_us, uint64_t version)
+{
+    const uint64_t refresh_us = (uint64_t)f->refresh_ms * 1000;
+
+    return f->last_us == 0 ||
+           now_us >= f->last_us + (fetch_is_urgent(f, version) ? f->gap_us : refresh_us);
+}
+
+/* Whom to ask now, or -1: not yet, or nobody is up. Counts as asked. */
+int fetch_next(struct fetch *f, uint64_t now_us, uint64_t version);
+
+#endif

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The fleet as the router sees it: nodes that come and go, and the
+ * configuration that says who owns what.
+ */
+#include "route/router_inside.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/mutant.h"
+#include "wire/control.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { UNANSWERED_LOOKS = 4096 };
+
+/* ---- nodes ---- */
+
+/* Whatever is on its way to the peer is lost: it may have run. It is sent again, to the owner. */
+static void lose_in_flight(struct router *r, struct peer *peer)
+{
+    struct list lost;
+
+    list_init(&lost);
+    list_splice_back(&lost, &peer->in_flight);
+    peer->size = 0;
+    route_lose(r, &lost);
+}
+
+/* The peer left after it had handed over everything: it waited until I routed by a ring without
+ * it, so it passed on all that I ever sent, and the new owners answer. */
+static void entrust_in_flight(struct peer *peer)
+{
+    peer->size = 0;
+    for (struct list_link *l = list_pop_front(&peer->in_flight); l != NULL;
+         l = list_pop_front(&peer->in_flight)) {
+        CONTAINER_OF(l, struct pending, in_flight)->slot = RING_NODE_NONE;
+    }
+}
+
+static bool has_left(const struct router *r, uint16_t slot)
+{
+    const struct view_member *member = view_member(r->view, slot);
+
+    return member == NULL || (member->leaving && ring_owned_count(&r->view->ring, slot) == 0);
+}
+
+void fleet_tell_adopted(struct router *r, struct peer *peer)
+{
+    Rh__Adopted adopted = RH__ADOPTED__INIT;
+    Rh__Control control = RH__CONTROL__INIT;
+    struct router_effect *e = effects_add(r->out, ROUTER_TELL_NODE);
+
+    peer->told_awaits = !list_empty(&peer->in_flight);
+    adopted.awaits = peer->told_awaits;
+    adopted.version = r->view->ring.version;
+    control.era = r->view->era;
+    control.source_incarnation = r->config.gateway;
+    control.version = r->view->ring.version;
+    control.body_case = RH__CONTROL__BODY_ADOPTED;
+    control.adopted = &adopted;
+    e->slot = peer->slot;
+    control_put(&r->out->bytes, &control);
+    effects_end(r->out, e);
+}
+
+/* Whom a dead node may have died of: who was asked first ran, or was next. */
+static void note_unanswered(struct router *r, const struct peer *peer)
+{
+    struct unanswered_node *n = NULL;
+    size_t left = UNANSWERED_LOOKS;
+
+    for (struct list_link *l = list_front(&peer->in_flight); l != NULL && left > 0;
+         l = list_next(&peer->in_flight, l), left--) {
+        const struct pending *p = CONTAINER_OF(l, struct pending, in_flight);
+
+        n = n != NULL ? n : unanswered_begin(&r->unanswered, peer_asked(peer));
+        if (p->asked == n->incarnation) {
+            (void)unanswered_put(n, p->kind, pending_id(p), p->died);
+        }
+    }
+}
+
+static void lose_link(struct router *r, struct peer *peer)
+{
+    if (!has_left(r, peer->slot)) {
+        note_unanswered(r, peer);
+    }
+    peer->up = false;
+    list_splice_back(&r->stalled, &peer->stalled);
+    if (has_left(r, peer->slot)) {
+        entrust_in_flight(peer);
+    } else {
+        lose_in_flight(r, peer);
+    }
+}
+
+bool router_expects(const struct router *r, uint16_t slot, const char *name)
+{
+    const struct peer *peer = peer_find(&r->peers, slot);
+
+    return peer != NULL && (strcmp(peer->name, name) == 0 || mutant(M_NAME));
+}
+
+void fleet_on_node_up(struct router *r, const struct router_event *event)
+{
+    struct peer *peer = peer_find(&r->peers, event->slot);
+
+    if (!router_expects(r, event->slot, event->name)) {
+        return; // it may have just been removed, or its address is another's now
+    }
+    if (peer->up) {
+        lose_link(r, peer); // the end of the link before was not told
+    }
+    peer->up = true;
+    peer->incarnation = event->incarnation;
+    unanswered_drop(&r->unanswered, peer_asked(peer));
+    fleet_tell_adopted(r, peer);
+    route_wake_stalled(r);
+}
+
+void fleet_on_node_down(struct router *r, const struct router_event *event)
+{
+    struct peer *peer = peer_find(&r->peers, event->slot);
+
+    if (peer != NULL && peer->up) {
+        lose_link(r, peer);
+        route_disconnect_if_idle(r, peer);
+    }
+}
+
+/* ---- configuration ---- */
+
+void fleet_want_link(struct router *r, struct peer *peer)
+{
+    if (peer->wanted) {
+        return;
+    }
+    struct router_effect *e = effects_add(r->out, ROUTER_CONNECT);
+
+    peer->wanted = true;
+    e->slot = peer->slot;
+    buffer_put(&r->out->bytes, peer->address, strlen(peer->address) + 1);
+    effects_end(r->out, e);
+}
+
+static void connect(struct router *r, const struct view_member *member)
+{
+    struct peer *peer = peer_new(&r->peers, member);
+
+    if (!r->config.on_demand) {
+        fleet_want_link(r, peer);
+    }
+}
+
+static void update_peer(struct router *r, struct peer *peer, const struct view_member *member)
+{
+    if (peer->removed) {
+        entrust_in_flight(peer); // its slot has a new node
+    }
+    if (!peer_is(peer, member)) {
+        if (peer->up) {
+            peer->up = false;
+            lose_in_flight(r, peer);
+        }
+        route_disconnect(r, peer);
+        connect(r, member);
+        return;
+    }
+    peer->removed = false;
+    peer->member_incarnation = member->incarnation;
+    if (peer->up && !peer_takes_requests(peer)) {
+        lose_in_flight(r, peer); // they went to an incarnation that is over
+    }
+}
+
+/* All kinds of one role. */
+struct role_kinds {
+    const struct view_member *first; /* of that role */
+    struct ring_kinds kinds;
+};
+
+static struct role_kinds *find_role(struct role_kinds *roles, const char *role)
+{
+    while (roles->first != NULL && strcmp(roles->first->role, role) != 0) {
+        roles++;
+    }
+    return roles;
+}
+
+/* What other nodes of its role host, and this one does not. Nearly always all host the same. */
+static void find_lacks(struct router *r)
+{
+    const struct view *v = r->view;
+    struct role_kinds *roles = mem_new(v->member_count + 1, sizeof *roles);
+
+    for (size_t i = 0; i < v->member_count; i++) {
+        const struct view_member *m = &v->member[i];
+        struct role_kinds *role = find_role(roles, m->role);
+
+        role->first = role->first == NULL ? m : role->first;
+        for (size_t k = 0; k < m->kinds.count; k++) {
+            (void)ring_kinds_add(&role->kinds,
+                                 m->kinds.kind[k]); // those of the dead may be too many
+        }
+    }
+    for (size_t i = 0; i < v->member_count; i++) {
+        const struct view_member *m = &v->member[i];
+        const struct role_kinds *role = find_role(roles, m->role);
+        struct peer *peer = peer_find(&r->peers, m->slot);
+
+        peer->lacks.count = 0;
+        for (size_t k = 0; k < role->kinds.count; k++) {
+            if (!ring_kinds_have(&m->kinds, role->kinds.kind[k])) {
+                (void)ring_kinds_add(&peer->lacks, role->kinds.kind[k]);
+            }
+        }
+    }
+    mem_free(roles);
+}
+
+static void sync_peers(struct router *r)
+{
+    for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
+        struct peer *peer = r->peers.at[slot];
+
+        if (peer != NULL && view_member(r->view, slot) == NULL) {
+            peer->removed = true;
+            if (!peer->up) {
+                entrust_in_flight(peer);
+            }
+            route_disconnect_if_idle(r, peer);
+        }
+    }
+    for (size_t i = 0; i < r->view->member_count; i++) {
+        const struct view_member *member = &r->view->member[i];
+        struct peer *peer = peer_find(&r->peers, member->slot);
+
+        if (peer == NULL) {
+            connect(r, member);
+        } else {
+            update_peer(r, peer, member);
+        }
+    }
+    find_lacks(r);
+}
+
+/* Arcs that changed hands without a drain: their old owner is fenced, and will not answer (or not
+ * so that it counts) what it still has. Its link may be up for long: it may just stand still. */
+static void follow_take_over(struct router *r)
+{
+    const struct ring *ring = &r->view->ring;
+    const uint64_t before = r->cold;
+
+    for (size_t i = 0; i < ring->vnode_count; i++) {
+        r->cold = ring->vnode[i].cold > r->cold ? ring->vnode[i].cold : r->cold;
+    }
+    if (r->cold > before) {
+        route_lose_taken_over(r, before);
+    }
+}
+
+/* Does it wait for my word before it goes? Only who is to be empty does: to tell each of a thousand
+ * nodes of each change would take a hundred gateways a hundred thousand messages for one. */
+static bool may_be_leaving(const struct router *r, uint16_t slot)
+{
+    const struct view_member *member = view_member(r->view, slot);
+
+    return member == NULL || member->leaving;
+}
+
+/* The view changed: everything that hangs on it follows. `moved`: vnodes changed hands, by a drain,
+ * and nothing else did. */
+static void adopt(struct router *r, bool moved)
+{
+    fetch_on_version(&r->fetch, r->view->ring.version);
+    route_follow_key(r);
+    if (!moved) {
+        sync_peers(r);
+    }
+    // What was sent before went over the same links, so a node that reads this has read all that
+    // was routed by an older ring.
+    for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
+        if (r->peers.at[slot] != NULL && r->peers.at[slot]->up && may_be_leaving(r, slot)) {
+            fleet_tell_adopted(r, r->peers.at[slot]);
+        }
+        if (r->peers.at[slot] != NULL) {
+            list_splice_back(&r->stalled, &r->peers.at[slot]->stalled);
+        }
+    }
+    route_wake_stalled(r);
+    if (!moved) {
+        unanswered_follow(&r->unanswered, r->view);
+        follow_take_over(r);
+    }
+}
+
+static bool is_moves_only(const Rh__Delta *delta)
+{
+    return delta->n_ops > 0 && !delta->cold && delta->created_vnodes == 0 && delta->renewed == 0 &&
+           delta->n_changed == 0 && delta->n_removed == 0 && delta->n_segments == 0;
+}
+
+void fleet_on_view(struct router *r, const struct router_event *event)
+{
+    r->view = event->view;
+    r->configured = true;
+    adopt(r, false);
+}
+
+/* Apply one change; true if the view is another one now. */
+static bool apply(struct router *r, const Rh__Delta *delta)
+{
+    if (!r->configured) {
+        fetch_want(&r->fetch, delta->version);
+        return false; // a delta has no key: with it alone every id would hash to the wrong place
+    }
+    switch (view_apply(&r->own, delta)) {
+    case VIEW_APPLIED:
+        return true;
+    case VIEW_OLD:
+        return false;
+    case VIEW_GAP:
+        fetch_want(&r->fetch, delta->version);
+        return false;
+    case VIEW_DIFFERS:
+        log_warn("gateway", "ring_differs", "version=%" PRIu64, r->view->ring.version);
+        fetch_whole(&r->fetch);
+        return false;
+    }
+    UNREACHABLE();
+}
+
+static bool load(struct router *r, const Rh__Config *config)
+{
+    // At the same version a whole configuration comes only to one whose digest was another.
+    const bool force = config->version >= r->view->ring.version;
+
+    switch (view_load(&r->own, config, force)) {
+    case VIEW_APPLIED:
+        r->fetch.whole = false;
+        r->configured = true;
+        route_follow_key(r);
+        return true;
+    case VIEW_OLD:
+        return false;
+    case VIEW_GAP:
+    case VIEW_DIFFERS:
+        log_warn("gateway", "config_unreadable", "version=%" PRIu64, config->version);
+        return false;
+    }
+    UNREACHABLE();
+}
+
+static void on_config(struct router *r, const Rh__ConfigAnswer *answer)
+{
+    bool changed = false;
+
+    fetch_on_answer(&r->fetch);
+    if (answer->config != NULL) {
+        changed = load(r, answer->config);
+    }
+    for (size_t i = 0; i < answer->n_deltas; i++) {
+        if (apply(r, answer->deltas[i])) {
+            changed = true;
+            sync_peers(r); // step by step: one may remove a node, the next give its slot away
+        }
+    }
+    if (changed) {
+        adopt(r, false);
+    }
+}
+
+void fleet_on_control(struct router *r, const struct router_event *event)
+{
+    const Rh__Control *m = event->message;
+
+    if (m->body_case == RH__CONTROL__BODY_LEADER) {
+        fetch_on_leader(&r->fetch, event->coordinator, m->leader->leading, m->leader->term);
+    } else if (m->body_case == RH__CONTROL__BODY_NOT_LEADER) {
+        fetch_on_not_leader(&r->fetch, event->coordinator);
+    } else if (m->body_case == RH__CONTROL__BODY_CONFIG) {
+        on_config(r, m->config);
+    } else if (m->body_case == RH__CONTROL__BODY_COMMIT && m->commit->delta != NULL) {
+        if (apply(r, m->commit->delta)) {
+            adopt(r, is_moves_only(m->commit->delta));
+        }
+    } else if (m->body_case == RH__CONTROL__BODY_INSPECT) {
+        inspect_on_question(r, event->coordinator, m->inspect);
+    } else if (m->body_case == RH__CONTROL__BODY_MEND) {
+        inspect_on_mend(r, m->mend);
+    } else if (m->body_case == RH__CONTROL__BODY_ERRAND) {
+        errand_on_question(r, event->coordinator, m->errand);
+    }
+    // All else is not for gateways.
+}
+
+void fleet_ask_config(struct router *r)
+{
+    const int coordinator = fetch_next(&r->fetch, r->now_us, r->view->ring.version);
+
+    if (coordinator < 0) {
+        return;
+    }
+    Rh__GetConfig get = RH__GET_CONFIG__INIT;
+    Rh__Control control = RH__CONTROL__INIT;
+    struct router_effect *e = effects_add(r->out, ROUTER_SEND_COORDINATOR);
+
+    get.have_version = r->fetch.whole ? 0 : r->view->ring.version;
+    get.digest0 = r->view->ring.digest[0];
+    get.digest1 = r->view->ring.digest[1];
+    get.requests = r->figures.requests;
+    get.in_flight = r->figures.in_flight;
+    get.unknown = r->figures.unknown;
+    get.stale_answers = r->figures.stale_answers;
+    get.threads = r->config.threads > 1 ? r->config.threads : 0;
+    get.unanswered = unanswered_wire(&r->unanswered);
+    get.n_unanswered = r->unanswered.count;
+    control.era = r->view->era;
+    control.source_incarnation = r->config.gateway;
+    control.version = r->view->ring.version;
+    control.body_case = RH__CONTROL__BODY_GET_CONFIG;
+    control.get_config = &get;
+    e->coordinator = coordinator;
+    control_put(&r->out->bytes, &control);
+    effects_end(r->out, e);
+    unanswered_wire_free(get.unanswered, get.n_unanswered);
+}

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A request's way through the router: sent, waiting, finished.
+ */
+#include "route/router_inside.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "base/mutant.h"
+
+/* ---- replies and the end of a request ---- */
+
+struct pending *route_find(const struct router *r, uint64_t session, uint64_t seq)
+{
+    const uint64_t hash = route_hash(session, seq);
+
+    for (struct table_link *l = table_first(&r->pendings, hash); l != NULL; l = table_same(l)) {
+        struct pending *p = CONTAINER_OF(l, struct pending, link);
+
+        if (p->session->id == session && p->seq == seq) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+void route_count_reply(struct router *r, enum reply_code code)
+{
+    r->figures.unknown += code == REPLY_UNKNOWN;
+    r->figures.timeout += code == REPLY_TIMEOUT;
+    r->figures.rejected += code == REPLY_REJECTED;
+    r->figures.overloaded += code == REPLY_OVERLOADED;
+    r->figures.replied++;
+}
+
+void route_put_reply(struct router *r, const struct reply *reply, struct bytes body)
+{
+    route_count_reply(r, reply->code);
+    if (errand_owns(r, reply->session)) {
+        errand_on_reply(r, reply, body);
+        return;
+    }
+    struct router_effect *e = effects_add(r->out, ROUTER_REPLY);
+
+    e->session = reply->session;
+    e->ticket = reply->ticket;
+    e->code = reply->code;
+    e->flags = reply->flags;
+    buffer_put(&r->out->bytes, body.data, body.size);
+    effects_end(r->out, e);
+}
+
+void route_disconnect(struct router *r, struct peer *peer)
+{
+    if (peer->wanted) {
+        effects_add(r->out, ROUTER_DISCONNECT)->slot = peer->slot;
+    }
+    list_splice_back(&r->stalled, &peer->stalled);
+    peer_free(&r->peers, peer);
+}
+
+/* A removed node's link stays while an answer may come over it. */
+void route_disconnect_if_idle(struct router *r, struct peer *peer)
+{
+    if (peer->removed && (!peer->up || list_empty(&peer->in_flight))) {
+        ASSERT(list_empty(&peer->in_flight));
+        route_disconnect(r, peer);
+    }
+}
+
+static void leave_peer(struct router *r, struct pending *p)
+{
+    if (list_linked(&p->in_retry)) {
+        list_remove(&p->in_retry);
+    }
+    struct peer *peer = p->slot == RING_NODE_NONE ? NULL : peer_find(&r->peers, p->slot);
+
+    p->slot = RING_NODE_NONE;
+    if (peer != NULL) {
+        list_remove(&p->in_flight);
+        ASSERT(peer->size >= p->charged);
+        peer->size -= p->charged;
+        if (!list_empty(&peer->stalled) && !list_linked(&peer->fed)) {
+            list_push_back(&r->fed, &peer->fed);
+        }
+        if (peer->told_awaits && peer->up && list_empty(&peer->in_flight)) {
+            fleet_tell_adopted(r, peer); // it may want to leave
+        }
+        route_disconnect_if_idle(r, peer);
+    }
+}
+
+/* SENT, and nothing says that it will be answered: send it again when its turn comes. */
+void route_to_waiting(struct router *r, struct pending *p)
+{
+    ASSERT(p->state == PENDING_SENT);
+    leave_peer(r, p);
+    p->state = machine_enter(&pending_machine, p->state, PENDING_WAITING);
+    p->lane->sent--;
+    p->lane->waiting++;
+    r->figures.waiting++;
+}
+
+/* Take `p` out of everything and free it. */
+static void forget(struct router *r, struct pending *p)
+{
+    if (p->state == PENDING_WAITING) {
+        p->lane->waiting--;
+        r->figures.waiting--;
+    } else {
+        p->lane->sent--;
+        leave_peer(r, p);
+    }
+    table_remove(&r->pendings, &p->link);
+    list_remove(&p->in_age);
+    if (p->origin != 0) {
+        share_sub(&r->by_entity, p->lane->position, pending_size(p));
+        share_sub(&r->by_origin, p->origin, pending_size(p));
+    }
+    r->size -= pending_size(p);
+    r->figures.in_flight--;
+    struct lane *lane = lane_remove(&r->lanes, p);
+
+    if (lane != NULL) {
+        route_push(r, lane);
+    }
+    p->session->told -= (p->flags & REQUEST_NO_REPLY) != 0;
+    session_done(&r->sessions, p->session);
+    pending_free(&r->spares, p);
+}
+
+/* The request is over. What follows it in its lane names it as predecessor; if its owner can't
+ * know that it ran, that one must be told that there is nothing to wait for (hole 41). */
+void route_finish(struct router *r, struct pending *p, enum reply_code code, struct bytes body)
+{
+    struct pending *next = lane_next(p->lane, p);
+    const bool ran = code == REPLY_OK || code == REPLY_APP_ERROR;
+
+    if (!ran && !mutant(M_NOBASE) && next != NULL && next->state == PENDING_SENT &&
+        next->prev == p->seq && next->deadline_us > r->now_us) {
+        route_to_waiting(r, next);
+    }
+    // A connection that came after it is owed only what it has asked, too.
+    if (!p->session->closed && (p->epoch == p->session->epoch || mutant(M_OLDLINE))) {
+        const struct reply reply = {p->session->id, p->ticket, code, p->flags, p};
+
+        route_put_reply(r, &reply, body);
+    } else {
+        route_count_reply(r, code);
+    }
+    forget(r, p);
+}
+
+/* ---- sending ---- */
+
+/* Lowest unfinished number of the lane. A client that numbers its requests itself may ask again for
+ * what is finished only here. */
+static uint64_t base_of(const struct pending *p)
+{
+    const uint64_t lowest = lane_front(p->lane)->seq;
+    const uint64_t told = p->session->base;
+
+    if (mutant(M_NOBASE)) {
+        return p->prev != 0 ? p->prev : p->seq; // as it was when first sent
+    }
+    return told != 0 && told < lowest ? told : lowest;
+}
+
+static void await_answer(struct router *r, struct pending *p)
+{
+    const unsigned doublings = p->retries < ROUTER_RETRIES ? p->retries : ROUTER_RETRIES - 1;
+
+    if (mutant(M_NORETRY)) {
+        return;
+    }
+    p->retry_us = r->now_us + ((uint64_t)r->config.retry_ms * 1000 << doublings);
+    list_push_back(&r->retry[doublings], &p->in_retry);
+}
+
+/* Its time is up, but its node works off what came before: a fleet under load must not be asked
+ * everything twice. */
+static bool is_in_its_turn(const struct router *r, const struct pending *p)
+{
+    const struct peer *peer = p->slot == RING_NODE_NONE ? NULL : peer_find(&r->peers, p->slot);
+    const uint64_t retry_us = (uint64_t)r->config.retry_ms * 1000;
+
+    return peer != NULL && peer == route_owner(r, p->lane) && r->now_us >= retry_us &&
+           peer_is_just_slow(peer, p->sent_us, r->now_us - retry_us / 2);
+}
+
+static uint64_t silent_us(const struct router *r)
+{
+    return (uint64_t)r->config.silent_ms * 1000;
+}
+
+static void send(struct router *r, struct pending *p, struct peer *peer)
+{
+    struct lane *lane = p->lane;
+
+    if (p->first == 0) {
+        p->first = r->view->ring.version;
+    }
+    r->figures.resent += p->attempts > 0;
+    if (p->attempts == 0 || !mutant(M_NOBASE)) {
+        p->prev = lane_prev_seq(lane, p);
+    }
+    const uint64_t left_us = p->deadline_us > r->now_us ? p->deadline_us - r->now_us : 0;
+    struct request_record record = {
+        .gateway = r->config.gateway,
+        .session = p->session->id,
+        .session_epoch = p->session->epoch,
+        .seq = p->seq,
+        .prev = p->prev,
+        .base = base_of(p),
+        .first = p->first,
+        .version = r->view->ring.version,
+        .ttl_ms = (uint32_t)((left_us + 999) / 1000),
+        .kind = p->kind,
+        .copy = pending_attempt(p),
+        .flags = p->flags,
+        .chain_count = p->chain_count,
+        .id = pending_id(p),
+        .body = pending_body(p),
+    };
+    pending_chain(p, record.chain);
+    struct router_effect *e = effects_add(r->out, ROUTER_SEND_NODE);
+
+    e->slot = peer->slot;
+    if (p->common != NULL) {
+        e->common = shared_hold(p->common);
+        r->out->common_count++;
+        request_put_same(&r->out->bytes, &record);
+    } else {
+        request_put(&r->out->bytes, &record);
+    }
+    effects_end(r->out, e);
+    p->slot = peer->slot;
+    if (p->asked != peer_asked(peer)) {
+        p->before = p->asked;
+        p->asked = peer_asked(peer);
+    }
+    p->state = machine_enter(&pending_machine, p->state, PENDING_SENT);
+    p->charged =
+        (uint32_t)(pending_size(p) + (p->common == NULL ? 0 : p->common->size) + peer->reply_size);
+    peer->size += p->charged;
+    list_push_back(&peer->in_flight, &p->in_flight);
+    p->sent_us = r->now_us;
+    peer_on_sent(peer, r->now_us, silent_us(r));
+    await_answer(r, p);
+    lane->sent++;
+    lane->waiting--;
+    r->figures.waiting--;
+}
+
+uint64_t route_position(struct router *r, uint16_t kind, struct bytes id)
+{
+    struct router_keys *k = &r->keys;
+    const size_t i = kind % ROUTER_KEYS;
+
+    if (!k->of[i].known || k->of[i].kind != kind) {
+        k->of[i].known = true;
+        k->of[i].kind = kind;
+        k->of[i].key = ring_key_of_kind(k->master, kind);
+    }
+    return ring_position(k->of[i].key, id);
+}
+
+/* What is asked of it is counted at its new position. */
+static uint64_t move_lane(void *context, const struct lane *lane)
+{
+    struct router *r = context;
+    const uint64_t position = route_position(r, lane->kind, pending_id(lane_front(lane)));
+
+    for (const struct pending *p = lane_front(lane); p != NULL; p = lane_next(lane, p)) {
+        if (p->origin != 0) {
+            share_sub(&r->by_entity, lane->position, pending_size(p));
+            share_add(&r->by_entity, position, pending_size(p));
+        }
+    }
+    return position;
+}
+
+void route_follow_key(struct router *r)
+{
+    const struct ring_key own = {r->sessions.seed, ~r->sessions.seed};
+    const struct ring_key now = r->view->ring.version == 0 ? own : r->view->key;
+
+    if (now.k0 != r->keys.master.k0 || now.k1 != r->keys.master.k1) {
+        r->keys = (struct router_keys){.master = now};
+        lanes_move(&r->lanes, move_lane, r);
+    }
+}
+
+const struct ring_vnode *route_vnode(const struct router *r, const struct pending *p)
+{
+    if (r->view->ring.version == 0) {
+        return NULL;
+    }
+    const ring_hit hit = view_at(r->view, p->kind, p->lane->position, pending_id(p));
+
+    return ring_find(&r->view->ring, ring_hit_vnode(hit));
+}
+
+static struct peer *owner_of(const struct router *r, const struct lane *lane)
+{
+    if (r->view->ring.version == 0) {
+        return NULL;
+    }
+    const struct bytes id = pending_id(lane_front(lane));
+    const ring_hit hit = view_at(r->view, lane->kind, lane->position, id);
+
+    return peer_find(&r->peers, ring_hit_node(hit));
+}
+
+/* The node that owns the lane's entity, if requests can go there now. */
+struct peer *route_owner(const struct router *r, const struct lane *lane)
+{
+    struct peer *peer = owner_of(r, lane);
+
+    return peer != NULL && peer_takes_requests(peer) ? peer : NULL;
+}
+
+/* More than the links hold, both ways, would be thrown away there, and the node with it. */
+static bool has_room(const struct router *r, const struct peer *peer)
+{
+    return peer->size < r->config.peer_size_max && peer_may_be_sent(peer, r->now_us, silent_us(r));
+}
+
+/* Time, too, may let go on what waits there. */
+static void note_silent(struct router *r, struct peer *peer)
+{
+    if (!list_empty(&peer->stalled) && peer->size < r->config.peer_size_max &&
+        !list_linked(&peer->silent)) {
+        list_push_back(&r->silent, &peer->silent);
+    }
+}
+
+static void stall(struct router *r, struct lane *lane, struct peer *peer)
+{
+    list_push_back(&peer->stalled, &lane->stalled);
+    note_silent(r, peer);
+}
+
+/* Send what waits in the lane, lowest first, as far as the window goes. Lowest first: a later one
+ * that took the window's last place would wait at the owner for the one left behind. */
+void route_push(struct router *r, struct lane *lane)
+{
+    if (lane->waiting == 0 || lane->sent >= r->config.window || lane_is_blocked(lane)) {
+        return;
+    }
+    struct peer *owner = owner_of(r, lane);
+
+    if (owner == NULL || !peer_takes_requests(owner)) {
+        if (owner != NULL) {
+            fleet_want_link(r, owner);
+        }
+        list_push_back(&r->stalled, &lane->stalled);
+        return;
+    }
+    if (peer_lacks(owner, lane->kind)) {
+        list_push_back(&r->stalled, &lane->stalled);
+        return;
+    }
+    if (!has_room(r, owner)) {
+        stall(r, lane, owner);
+        return;
+    }
+    for (struct pending *p = lane_front(lane); p != NULL && lane->waiting > 0;
+         p = lane_next(lane, p)) {
+        if (p->state != PENDING_WAITING) {
+            continue;
+        }
+        if (lane->sent >= r->config.window) {
+            break;
+        }
+        if (!has_room(r, owner)) {
+            stall(r, lane, owner);
+            break;
+        }
+        send(r, p, owner);
+    }
+}
+
+/* ---- sending again ---- */
+
+void route_retry(struct router *r)
+{
+    for (size_t i = 0; i < ROUTER_RETRIES; i++) {
+        for (struct list_link *l = list_front(&r->retry[i]); l != NULL;
+             l = list_front(&r->retry[i])) {
+            struct pending *p = CONTAINER_OF(l, struct pending, in_retry);
+
+            if (p->retry_us > r->now_us) {
+                break;
+            }
+            if (is_in_its_turn(r, p)) {
+                list_remove(&p->in_retry);
+                await_answer(r, p);
+                continue;
+            }
+            p->retries = p->retries < ROUTER_RETRIES ? (uint8_t)(p->retries + 1) : p->retries;
+            r->figures.retried++;
+            route_to_waiting(r, p);
+            route_push(r, p->lane);
+        }
+    }
+}
+
+void route_lose(struct router *r, struct list *in_flight)
+{
+    for (struct list_link *l = list_pop_front(in_flight); l != NULL;
+         l = list_pop_front(in_flight)) {
+        struct pending *p = CONTAINER_OF(l, struct pending, in_flight);
+
+        p->slot = RING_NODE_NONE;
+        if (mutant(M_NORETRY)) {
+            continue;
+        }
+        r->figures.retried++;
+        route_to_waiting(r, p);
+        if (!lane_is_blocked(p->lane)) {
+            list_push_back(&r->stalled, &p->lane->stalled);
+        }
+    }
+    // All are marked before the first is sent again: they go in order.
+    route_wake_stalled(r);
+}
+
+static void lose_taken_over(struct router *r, struct peer *peer, uint64_t cold)
+{
+    struct list lost;
+    struct list_link *next = NULL;
+
+    list_init(&lost);
+    for (struct list_link *l = list_front(&peer->in_flight); l != NULL; l = next) {
+        struct pending *p = CONTAINER_OF(l, struct pending, in_flight);
+        const struct ring_vnode *vnode = route_vnode(r, p);
+
+        next = list_next(&peer->in_flight, l);
+        if (vnode != NULL && vnode->owner != peer->slot && vnode->cold > cold) {
+            list_remove(l);
+            peer->size -= p->charged;
+            list_push_back(&lost, l);
+        }
+    }
+    route_lose(r, &lost);
+}
+
+void route_lose_taken_over(struct router *r, uint64_t cold)
+{
+    for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
+        if (r->peers.at[slot] != NULL) {
+            lose_taken_over(r, r->peers.at[slot], cold);
+        }
+    }
+}
+
+/* ---- waking ---- */
+
+void route_wake_stalled(struct router *r)
+{
+    struct list woken;
+
+    list_init(&woken);
+    list_splice_back(&woken, &r->stalled);
+    for (struct list_link *l = list_front(&woken); l != NULL; l = list_front(&woken)) {
+        struct lane *lane = CONTAINER_OF(l, struct lane, stalled);
+
+        lane_unblock(lane);
+        route_push(r, lane);
+    }
+}
+
+void route_feed(struct router *r)
+{
+    for (struct list_link *l = list_pop_front(&r->fed); l != NULL; l = list_pop_front(&r->fed)) {
+        struct peer *peer = CONTAINER_OF(l, struct peer, fed);
+
+        while (!list_empty(&peer->stalled) && has_room(r, peer)) {
+            struct lane *lane = CONTAINER_OF(list_front(&peer->stalled), struct lane, stalled);
+
+            lane_unblock(lane);
+            route_push(r, lane);
+        }
+        note_silent(r, peer);
+    }
+}
+
+static void feed(struct router *r, struct peer *peer)
+{
+    list_remove(&peer->silent);
+    if (!list_linked(&peer->fed)) {
+        list_push_back(&r->fed, &peer->fed);
+    }
+}
+
+void route_heard(struct router *r, struct peer *peer)
+{
+    peer_on_heard(peer);
+    if (list_linked(&peer->silent)) {
+        feed(r, peer);
+    }
+}
+
+void route_probe_silent(struct router *r)
+{
+    struct list_link *next = NULL;
+
+    for (struct list_link *l = list_front(&r->silent); l != NULL; l = next) {
+        struct peer *peer = CONTAINER_OF(l, struct peer, silent);
+
+        next = list_next(&r->silent, l);
+        if (has_room(r, peer)) {
+            feed(r, peer);
+        }
+    }
+}
+
+void route_wake_rested(struct router *r)
+{
+    struct list due;
+
+    list_init(&due);
+    rest_advance(&r->rest, r->now_us, &due);
+    for (struct list_link *l = list_front(&due); l != NULL; l = list_front(&due)) {
+        struct lane *lane = CONTAINER_OF(l, struct lane, resting);
+
+        lane_unblock(lane);
+        route_push(r, lane);
+    }
+}

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "route/router.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "base/mutant.h"
+#include "route/router_inside.h"
+
+struct router_config router_config_default(void)
+{
+    return (struct router_config){
+        .threads = 1,
+        .deadline_ms = 10000,
+        .retry_ms = 1000,
+        .silent_ms = 250,
+        .overload_ms = 1000,
+        .window = 32,
+        .in_flight_max = 100000,
+        .refresh_ms = 500,
+        .peer_size_max = (size_t)16 * 1024 * 1024,
+        .waiting_size_max = (size_t)256 * 1024 * 1024,
+    };
+}
+
+/* ---- requests and sessions ---- */
+
+static void refuse(struct router *r, const struct router_event *event, enum reply_code code)
+{
+    const struct reply reply = {event->session, event->ticket, code, event->flags, NULL};
+
+    route_put_reply(r, &reply, route_nothing);
+}
+
+/* Hole 44: the request of a client that owns its session. True: nothing more is to be done. */
+static bool on_resumed(struct router *r, struct session *session, const struct router_event *event)
+{
+    struct pending *p = route_find(r, session->id, event->seq);
+
+    session->closed = false;
+    session->epoch = event->epoch;
+    session->base = event->base > session->base ? event->base : session->base;
+    if (p == NULL) {
+        return false;
+    }
+    p->epoch = event->epoch;
+    p->ticket = event->ticket;                 // the connection that asked before is gone
+    p->doubtful = p->doubtful || event->again; // meanwhile another gateway may have sent it
+    r->figures.replied++;
+    return true;
+}
+
+static struct pending *make(struct router *r, const struct router_event *event)
+{
+    return pending_new(&r->spares,
+                       &(struct question){.kind = event->kind,
+                                          .id = event->id,
+                                          .from = event->from,
+                                          .chain = event->chain,
+                                          .chain_count = event->chain_count,
+                                          .body = event->body,
+                                          .common = event->common});
+}
+
+static void take(struct router *r, const struct router_event *event, struct session *session,
+                 struct pending *p)
+{
+    const uint32_t timeout_ms = event->timeout_ms != 0 ? event->timeout_ms : r->config.deadline_ms;
+
+    session->unfinished++;
+    session->told += (event->flags & REQUEST_NO_REPLY) != 0;
+    p->session = session;
+    p->epoch = event->epoch;
+    p->seq = event->seq != 0 ? event->seq : ++session->seq;
+    p->first = event->seq != 0 && event->first == 0 ? 1 : event->first; // 1: older than any ring
+    p->doubtful = event->again;
+    p->must = event->must;
+    p->ticket = event->ticket;
+    p->flags = (uint8_t)(event->flags | (event->from != NULL ? REQUEST_CALL : 0));
+    p->deadline_us = r->now_us + (uint64_t)timeout_ms * 1000;
+    table_put(&r->pendings, &p->link, route_hash(session->id, p->seq));
+    ages_put(&r->ages, p, timeout_ms);
+    r->size += pending_size(p);
+    r->figures.in_flight++;
+    r->figures.waiting++;
+}
+
+/* A client has it from the room of all. */
+static void hold_share(struct router *r, uint64_t origin, struct pending *p)
+{
+    p->origin = origin;
+    r->asked = p->lane->position;
+    if (origin != 0) {
+        share_add(&r->by_entity, r->asked, pending_size(p));
+        share_add(&r->by_origin, origin, pending_size(p));
+    }
+}
+
+void route_request(struct router *r, const struct router_event *event)
+{
+    ASSERT(event->id.size >= 1 && event->id.size <= RECORD_ID_MAX);
+    ASSERT(event->body.size <= RECORD_BODY_MAX);
+    ASSERT(event->timeout_ms <= REQUEST_TTL_MAX_MS);
+    r->figures.requests++;
+    r->asked = 0;
+    if (event->chain_count > RECORD_CHAIN_MAX) {
+        refuse(r, event, REPLY_REJECTED);
+        return;
+    }
+    if (router_full(r) && !event->must) {
+        // What was sent before may have run, whatever happens here.
+        refuse(r, event, event->again ? REPLY_UNKNOWN : REPLY_OVERLOADED);
+        return;
+    }
+    struct session *session = session_get(&r->sessions, event->session);
+
+    if (event->seq != 0 && event->epoch < session->epoch) {
+        route_count_reply(r, REPLY_UNKNOWN); // its connection is gone, or told to go
+        return;
+    }
+    if (event->seq != 0 && on_resumed(r, session, event)) {
+        return;
+    }
+    const uint64_t position = route_position(r, event->kind, event->id);
+
+    // What it needs last is asked for first.
+    lanes_fetch(&r->lanes, session->id, position);
+    __builtin_prefetch(&r->view->ring.cell[ring_point_cell(position)]);
+    struct pending *p = make(r, event);
+    lanes_fetch_front(&r->lanes, session->id, position);
+    take(r, event, session, p);
+    struct lane *lane = lane_add(&r->lanes, session->id, position, p);
+    hold_share(r, event->origin, p);
+
+    lane->waiting++;
+    route_push(r, lane);
+}
+
+/* Requests that were taken go on, as those of a Redis client that hung up do: later ones of their
+ * lane may already have been sent and wait for them at the owner. Only the replies are dropped. */
+static void on_session_closed(struct router *r, const struct router_event *event)
+{
+    struct session *session = session_find(&r->sessions, event->session);
+
+    if (session != NULL) {
+        session_close(&r->sessions, session);
+    }
+}
+
+/* Its client was here when that version was known: what it asked before is tried again now. */
+static void on_wanted(struct router *r, const struct router_event *event)
+{
+    struct peer *peer = peer_find(&r->peers, event->slot);
+
+    if (peer != NULL) {
+        fleet_want_link(r, peer);
+    }
+}
+
+static void on_vouched(struct router *r, const struct router_event *event)
+{
+    struct session *session = session_find(&r->sessions, event->session);
+
+    if (session != NULL && event->first > session->vouched && event->first <= session->asked) {
+        session->vouched = event->first;
+    }
+}
+
+/* ---- time ---- */
+
+static void expire(struct router *r)
+{
+    struct pending *p = NULL;
+
+    while ((p = ages_expired(&r->ages, r->now_us)) != NULL) {
+        const struct peer *owner = route_owner(r, p->lane);
+        const bool lacks = owner != NULL && peer_lacks(owner, p->kind);
+        const enum reply_code never = lacks ? REPLY_NO_KIND : REPLY_REJECTED;
+
+        route_finish(r, p, pending_never_ran(p) ? never : REPLY_TIMEOUT, route_nothing);
+    }
+}
+
+/* ---- the machine ---- */
+
+struct router *router_new(const struct router_config *config)
+{
+    ASSERT(config->window > 0 && config->in_flight_max > 0);
+    // No copy outlives its request's record at the owner (hole 37).
+    ASSERT(config->deadline_ms <= REQUEST_TTL_MAX_MS && config->retry_ms > 0);
+    struct router *r = mem_new(1, sizeof *r);
+
+    r->config = *config;
+    view_init(&r->own, RING_GRID_MIN);
+    r->view = &r->own;
+    ages_init(&r->ages);
+    for (size_t i = 0; i < ROUTER_RETRIES; i++) {
+        list_init(&r->retry[i]);
+    }
+    list_init(&r->stalled);
+    list_init(&r->fed);
+    list_init(&r->silent);
+    sessions_init(&r->sessions, config->seed != 0 ? config->seed : config->gateway);
+    r->errands_session = sessions_number(&r->sessions, 0);
+    fetch_init(&r->fetch, config->refresh_ms);
+    return r;
+}
+
+/* Free a request and nothing but it: everything goes. */
+static void drop(struct router *r, struct pending *p)
+{
+    if (p->slot != RING_NODE_NONE) {
+        list_remove(&p->in_flight);
+    }
+    if (list_linked(&p->in_retry)) {
+        list_remove(&p->in_retry);
+    }
+    p->lane->waiting -= p->state == PENDING_WAITING;
+    p->lane->sent -= p->state == PENDING_SENT;
+    lane_remove(&r->lanes, p);
+    pending_free(&r->spares, p);
+}
+
+void router_configure(struct router *r, const struct router_config *config)
+{
+    r->config.deadline_ms = config->deadline_ms;
+    r->config.in_flight_max = config->in_flight_max;
+}
+
+void router_free(struct router *r)
+{
+    if (r == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < AGES; i++) {
+        struct list_link *l = NULL;
+
+        while ((l = list_pop_front(&r->ages.list[i])) != NULL) {
+            drop(r, CONTAINER_OF(l, struct pending, in_age));
+        }
+    }
+    peers_fini(&r->peers);
+    unanswered_fini(&r->unanswered);
+    lanes_fini(&r->lanes);
+    pending_spares_fini(&r->spares);
+    sessions_fini(&r->sessions);
+    table_fini(&r->pendings);
+    view_fini(&r->own);
+    mem_free(r);
+}
+
+static void dispatch(struct router *r, const struct router_event *event)
+{
+    switch (event->type) {
+    case ROUTER_TICK:
+        break; // time passes in every step
+    case ROUTER_REQUEST:
+        route_request(r, event);
+        break;
+    case ROUTER_SESSION_CLOSED:
+        on_session_closed(r, event);
+        break;
+    case ROUTER_ANSWER:
+        route_on_answer(r, event);
+        break;
+    case ROUTER_NODE_UP:
+        fleet_on_node_up(r, event);
+        break;
+    case ROUTER_NODE_DOWN:
+        fleet_on_node_down(r, event);
+        break;
+    case ROUTER_COORDINATOR_UP:
+        fetch_on_up(&r->fetch, event->coordinator);
+        break;
+    case ROUTER_COORDINATOR_DOWN:
+        fetch_on_down(&r->fetch, event->coordinator);
+        break;
+    case ROUTER_CONTROL:
+        fleet_on_control(r, event);
+        break;
+    case ROUTER_VIEW:
+        fleet_on_view(r, event);
+        break;
+    case ROUTER_VOUCHED:
+        on_vouched(r, event);
+        break;
+    case ROUTER_WANTED:
+        on_wanted(r, event);
+        break;
+    }
+}
+
+static void check_counts(const struct router *r)
+{
+    ASSERT(r->figures.in_flight == r->pendings.count);
+    ASSERT(r->figures.waiting <= r->figures.in_flight);
+    ASSERT(r->figures.requests == r->figures.replied + r->figures.in_flight); // I12
+    ASSERT(r->lanes.table.count <= r->pendings.count);
+    ASSERT(IMPLIES(r->pendings.count == 0, r->size == 0));
+}
+
+void router_step(struct router *r, const struct router_event *event, struct router_effects *out)
+{
+    if (!r->started) {
+        rest_init(&r->rest, event->now_us);
+        r->started = true;
+    }
+    ASSERT(event->now_us >= r->now_us);
+    r->now_us = event->now_us;
+    r->out = out;
+    route_follow_key(r);
+    if (r->now_us != r->timed_us) { // else nothing more is due: each of them waits for some time
+        r->timed_us = r->now_us;
+        expire(r);
+        route_wake_rested(r);
+        route_retry(r);
+        route_probe_silent(r);
+    }
+    dispatch(r, event);
+    route_feed(r);
+    if (fetch_is_due(&r->fetch, r->now_us, r->view->ring.version)) {
+        fleet_ask_config(r);
+    }
+    check_counts(r);
+    r->out = NULL;
+}
+
+static void check_lane(const struct lane *lane, const struct router *r)
+{
+    uint32_t sent = 0;
+    uint32_t waiting = 0;
+    uint64_t seq = 0;
+
+    for (const struct pending *p = lane_front(lane); p != NULL; p = lane_next(lane, p)) {
+        ASSERT(p->lane == lane && p->seq > seq);
+        ASSERT(IMPLIES(p->state == PENDING_WAITING, p->slot == RING_NODE_NONE));
+        ASSERT(IMPLIES(p->slot != RING_NODE_NONE, r->peers.at[p->slot] != NULL));
+        ASSERT(list_linked(&p->in_retry) == (p->state == PENDING_SENT) || mutant(M_NORETRY));
+        seq = p->seq;
+        sent += p->state == PENDING_SENT;
+        waiting += p->state == PENDING_WAITING;
+    }
+    ASSERT(sent + waiting > 0);
+    ASSERT(lane->sent == sent && lane->waiting == waiting);
+    ASSERT(sent <= r->config.window);
+    if (r->view->ring.version != 0) {
+        const struct bytes id = pending_id(lane_front(lane));
+
+        ASSERT(view_at(r->view, lane->kind, lane->position, id) ==
+               view_lookup(r->view, lane->kind, id));
+    }
+    // Whoever waits is woken by something.
+    ASSERT(IMPLIES(waiting > 0, lane_is_blocked(lane) || sent == r->config.window));
+}
+
+static void check_peer(const struct peer *peer, const struct router *r)
+{
+    size_t size = 0;
+
+    for (struct list_link *l = list_front(&peer->in_flight); l != NULL;
+         l = list_next(&peer->in_flight, l)) {
+        const struct pending *p = CONTAINER_OF(l, struct pending, in_flight);
+
+        ASSERT(p->slot == peer->slot && p->state == PENDING_SENT);
+        size += p->charged;
+    }
+    ASSERT(size == peer->size);
+    ASSERT(IMPLIES(!list_empty(&peer->stalled),
+                   size >= r->config.peer_size_max || list_linked(&peer->silent)));
+}
+
+/* What is counted for clients is what they have under way. */
+static void check_share(const struct share *s, uint64_t all)
+{
+    uint64_t low = 0;
+    uint64_t high = 0;
+
+    for (size_t i = 0; i < SHARE_CELLS; i++) {
+        low += s->low[i];
+        high += s->high[i];
+    }
+    ASSERT((low == all && high == all) || mutant(M_UNCOUNTED));
+}
+
+static void check_shares(const struct router *r)
+{
+    uint64_t all = 0;
+    struct table_walk at = {0};
+
+    for (struct table_link *l = table_walk(&r->pendings, &at); l != NULL;
+         l = table_walk(&r->pendings, &at)) {
+        const struct pending *p = CONTAINER_OF(l, struct pending, link);
+
+        all += p->origin == 0 ? 0 : share_one(pending_size(p));
+    }
+    check_share(&r->by_entity, all);
+    check_share(&r->by_origin, all);
+}
+
+void router_check(const struct router *r)
+{
+    struct table_walk at = {0};
+
+    check_counts(r);
+    for (uint16_t slot = 1; slot <= r->peers.top; slot++) {
+        if (r->peers.at[slot] != NULL) {
+            check_peer(r->peers.at[slot], r);
+        }
+    }
+    for (struct table_link *l = table_walk(&r->lanes.table, &at); l != NULL;
+         l = table_walk(&r->lanes.table, &at)) {
+        check_lane(CONTAINER_OF(l, struct lane, link), r);
+    }
+    ASSERT(ages_check(&r->ages) == r->pendings.count);
+    check_shares(r);
+}
+
+uint64_t router_session(struct router *r)
+{
+    return sessions_draw(&r->sessions);
+}
+
+uint64_t router_session_of(const struct router *r, uint64_t number)
+{
+    return sessions_number(&r->sessions, number);
+}
+
+uint64_t router_seq(struct router *r, uint64_t session)
+{
+    const struct session *s = session_find(&r->sessions, session);
+
+    return s == NULL ? 0 : s->seq;
+}
+
+bool router_tells(struct router *r, uint64_t session)
+{
+    const struct session *s = session_find(&r->sessions, session);
+
+    return s != NULL && s->told > 0;
+}
+
+bool router_has(const struct router *r, size_t part)
+{
+    return r->figures.in_flight >= r->config.in_flight_max / part ||
+           r->size >= r->config.waiting_size_max / part;
+}
+
+bool router_full(const struct router *r)
+{
+    return router_has(r, 1);
+}
+
+uint64_t router_id(const struct router *r)
+{
+    return r->config.gateway;
+}
+
+const struct unanswered *router_unanswered(const struct router *r)
+{
+    return &r->unanswered;
+}
+
+uint64_t router_asked(const struct router *r)
+{
+    return r->asked;
+}
+
+/* Of requests, and of their bytes. */
+static bool is_over(const struct router *r, const struct share_held *held,
+                    const struct share_rule *count, const struct share_rule *size)
+{
+    return held->count > share_allowed(count, r->config.in_flight_max, r->figures.in_flight) ||
+           held->size > share_allowed(size, r->config.waiting_size_max, r->size);
+}
+
+/* Who is known is one player. Of whom many may ask all requests go to one node, of whose room
+ * (peer_size_max) it may have half. */
+static enum router_share share_of_asker(const struct router *r, const struct router_asker *a)
+{
+    const uint32_t parts = a->known ? 8 : 1;
+    const struct share_rule one = {1, parts, SHARE_COUNT, a->known ? SHARE_KNOWN : 0};
+    const struct share_rule one_size = {
+        1, parts, SHARE_SIZE, r->config.peer_size_max / (a->known ? 8 : 2)};
+    const struct share_rule some = {8, 1, SHARE_COUNT, 0};
+    const struct share_rule some_size = {8, 1, SHARE_SIZE, 0};
+    const struct share_held entity = share_of(&r->by_entity, a->asked);
+    const struct share_held origin = share_of(&r->by_origin, a->origin);
+
+    if (a->asked != 0 && is_over(r, &entity, &one, &one_size)) {
+        return ROUTER_SHARE_ENTITY;
+    }
+    return is_over(r, &origin, &some, &some_size) ? ROUTER_SHARE_ORIGIN : ROUTER_SHARE_FAIR;
+}
+
+/* Nobody can hold too much while all together don't. */
+enum router_share router_share(const struct router *r, const struct router_asker *a)
+{
+    const uint64_t count = a->known ? SHARE_COUNT : r->config.in_flight_max / 2;
+    const bool few = r->figures.in_flight <= count && r->size <= SHARE_SIZE;
+
+    return few || a->origin == 0 ? ROUTER_SHARE_FAIR : share_of_asker(r, a);
+}
+
+const struct view *router_view(const struct router *r)
+{
+    return r->view;
+}
+
+void router_figures(const struct router *r, struct router_figures *out)
+{
+    *out = r->figures;
+    out->version = r->view->ring.version;
+    out->digest[0] = r->view->ring.digest[0];
+    out->digest[1] = r->view->ring.digest[1];
+}

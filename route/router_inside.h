@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the router's files share. Nobody else includes this.
+ *
+ *     router.c   the machine: events in, requests, deadlines
+ *     answer.c   what an answer makes of its request
+ *     route.c    a request's way: sent, waiting, finished
+ *     ahead.c    answers that come next: their memory is fetched
+ *     fleet.c    nodes that come and go, the configuration
+ *     inspect.c  `ringhold check` and `ringhold fix`
+ *     errand.c   `ringhold trace` and `ringhold kick`
+ */
+#ifndef ROUTE_ROUTER_INSIDE_H
+#define ROUTE_ROUTER_INSIDE_H
+
+#include "base/list.h"
+#include "base/table.h"
+#include "ring/unanswered.h"
+#include "route/age.h"
+#include "route/effects.h"
+#include "route/fetch.h"
+#include "route/lane.h"
+#include "route/peer.h"
+#include "route/pending.h"
+#include "route/rest.h"
+#include "route/router.h"
+#include "route/session.h"
+#include "route/share.h"
+
+enum {
+    ROUTER_RETRIES = 6, /* doublings of T_retry, and one */
+    ROUTER_KEYS = 16,   /* kinds whose keys are kept */
+    ERRANDS_MAX = 16,
+    SHARE_COUNT = 32,         /* requests that anybody may have under way … */
+    SHARE_SIZE = 1024 * 1024, /* … and bytes of them */
+    SHARE_KNOWN = 128,        /* requests of one who is known, by all its connections */
+};
+
+/* What positions are hashed by: to make a kind's key costs more than to use it. */
+struct router_keys {
+    struct ring_key master; /* the cluster's; until it is known, one of my own */
+    struct {
+        bool known;
+        uint16_t kind;
+        struct ring_key key;
+    } of[ROUTER_KEYS]; /* by kind, modulo */
+};
+
+/* Something that an operator had sent, and that is not answered yet. */
+struct errand {
+    bool used;
+    int coordinator;
+    uint64_t tag; /* these two are the asker's */
+    uint64_t route;
+    uint64_t begun_us;
+};
+
+struct router {
+    struct router_config config;
+    const struct view *view; /* `own`, or one that is told by ROUTER_VIEW */
+    struct view own;
+    struct table pendings; /* struct pending, by session and seq */
+    struct ages ages;
+    struct sessions sessions;
+    struct lanes lanes;
+    struct pending_spares spares;
+    struct router_keys keys;
+    struct list
+        retry[ROUTER_RETRIES]; /* struct pending, in_retry: each of one delay, so in order */
+    struct list stalled;       /* struct lane: until the ring or a link changes */
+    struct rest rest;
+    struct list fed;    /* struct peer: lanes stalled there may go on */
+    struct list silent; /* struct peer: lanes stalled there wait for an answer, or a time */
+    struct peers peers;
+    struct fetch fetch;
+    struct router_figures figures;
+    struct unanswered unanswered; /* of nodes whose links were lost */
+    struct errand errand[ERRANDS_MAX];
+    uint64_t errands_session; /* of no client: theirs are counted from 1 */
+    size_t size;              /* bytes of unfinished requests */
+    struct share by_entity;   /* of clients' unfinished requests: by position */
+    struct share by_origin;
+    uint64_t asked; /* position of the last */
+    uint64_t cold;  /* greatest of the ring: when it grows, arcs were taken over */
+    bool started;
+    bool configured;   /* a whole configuration was loaded, and with it the key of the hash */
+    uint64_t now_us;   /* of this step */
+    uint64_t timed_us; /* until when everything that waits for a time was seen to */
+    struct router_effects *out; /* of this step */
+};
+
+static const struct bytes route_nothing = {NULL, 0};
+
+/* ---- route.c ---- */
+
+struct reply {
+    uint64_t session;
+    uint64_t ticket;
+    enum reply_code code;
+    uint8_t flags;
+    const struct pending *pending; /* borrowed; NULL = it was not taken */
+};
+
+/* One after the other for one session: they share the table's lines of the cache. */
+static inline uint64_t route_hash(uint64_t session, uint64_t seq)
+{
+    return table_mix(session) + seq;
+}
+struct pending *route_find(const struct router *r, uint64_t session, uint64_t seq);
+
+/* One that nobody hears. */
+void route_count_reply(struct router *r, enum reply_code code);
+void route_put_reply(struct router *r, const struct reply *reply, struct bytes body);
+
+/* The request is over: reply, free it, and send what waited behind it. */
+void route_finish(struct router *r, struct pending *p, enum reply_code code, struct bytes body);
+
+/* SENT, and nothing says that it will be answered: to be sent again when its turn comes. */
+void route_to_waiting(struct router *r, struct pending *p);
+
+/* What was on its way there may have run: it is sent again, to the owner. */
+void route_lose(struct router *r, struct list *in_flight);
+/* The same for what went to nodes whose arcs were taken over since version `cold`. */
+void route_lose_taken_over(struct router *r, uint64_t cold);
+/* Who waited too long for an answer is sent again. */
+void route_retry(struct router *r);
+
+/* Where the entity is on the ring. */
+uint64_t route_position(struct router *r, uint16_t kind, struct bytes id);
+/* The view may have another key now: what is found by positions moves. */
+void route_follow_key(struct router *r);
+
+/* The vnode that the request's id is in, by the configuration here; NULL = none yet. */
+const struct ring_vnode *route_vnode(const struct router *r, const struct pending *p);
+
+/* The node that owns the lane's entity, if requests can go there now; or NULL. */
+struct peer *route_owner(const struct router *r, const struct lane *lane);
+
+/* Send what waits in the lane, unless the lane itself has to wait. */
+void route_push(struct router *r, struct lane *lane);
+
+/* The ring or a link changed. */
+void route_wake_stalled(struct router *r);
+/* Peers have got room. Ends each step. */
+void route_feed(struct router *r);
+/* Time went on. */
+void route_wake_rested(struct router *r);
+/* Lanes of nodes that stand still: one of each may try, when its time comes. */
+void route_probe_silent(struct router *r);
+/* That node does not stand still. */
+void route_heard(struct router *r, struct peer *peer);
+
+/* Tell the shell that the link is no longer needed, and free the peer. */
+void route_disconnect(struct router *r, struct peer *peer);
+/* The same, if it is a removed node from which no answer can come any more. */
+void route_disconnect_if_idle(struct router *r, struct peer *peer);
+
+/* A request comes. (router.c) */
+void route_request(struct router *r, const struct router_event *event);
+
+/* ---- answer.c ---- */
+
+void route_on_answer(struct router *r, const struct router_event *event);
+
+/* ---- fleet.c ---- */
+
+void fleet_on_node_up(struct router *r, const struct router_event *event);
+void fleet_on_node_down(struct router *r, const struct router_event *event);
+void fleet_on_control(struct router *r, const struct router_event *event);
+
+/* Tell the node which ring I route by, and whether answers of it, or by way of it, are awaited. */
+void fleet_tell_adopted(struct router *r, struct peer *peer);
+
+/* The owner of the configuration has changed it. */
+void fleet_on_view(struct router *r, const struct router_event *event);
+/* Something is to be sent there: a link is needed. */
+void fleet_want_link(struct router *r, struct peer *peer);
+
+/* Ask for the configuration if it is time to. */
+void fleet_ask_config(struct router *r);
+
+/* ---- inspect.c ---- */
+
+/* Tell how I am. Changes nothing. */
+void inspect_on_question(struct router *r, int coordinator, const Rh__Inspect *question);
+/* An operator has me set right. */
+void inspect_on_mend(struct router *r, const Rh__Mend *mend);
+
+/* ---- errand.c ---- */
+
+void errand_on_question(struct router *r, int coordinator, const Rh__Errand *in);
+/* That session is the router's own: its replies go to errand_on_reply(). */
+bool errand_owns(const struct router *r, uint64_t session);
+void errand_on_reply(struct router *r, const struct reply *reply, struct bytes body);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The checkers: a ledger of what clients asked and actors did, and the rules it
+ * must keep (specification §7.1).
+ *
+ *     checker      rule                                                            file
+ *     overlap      K1: one live instance of an entity in the fleet                 check_actor.c
+ *     fence        K6: nothing leaves an incarnation whose vnodes others have      check_fence.c
+ *     owner        K2: only the owner of the newest ring runs an entity            check_actor.c
+ *     twice        K3: no request is executed twice, ever                          check_actor.c
+ *     order        K4: requests of one (session, entity) run in order              check_actor.c
+ *     state        a moved actor has all it did; only a crash may lose it all      check_actor.c
+ *     store        each write the store takes knows all that stand before it       check_actor.c
+ *     answer       K3: OK = ran once; REJECTED = never ran; one answer each        check_answer.c
+ *     spurious     K11: UNKNOWN, TIMEOUT, REJECTED only for a cause                check_answer.c
+ *     overdue      nothing is run long after its time, or after its client gave it up
+ * check_answer.c late         hole 63: no answer of an owner that the gateway knows is fenced
+ * check_answer.c hops         K10: a request is passed on at most once a version check_view.c
+ *     register     an incarnation is never reused                                  check_view.c
+ *     agreement    K5: views go up, equal version = equal digest, one outcome      check_view.c
+ *     hold         K7: a hold ends soon after its transaction is over              check_quiet.c
+ *     drain        K7: a transaction is over soon after its deadline               check_quiet.c
+ *     chain        K7: what a running actor asks beside it passes the hold         check_answer.c
+ *     stuck        singletons and daemons live once, unasked, where they should    roles.c
+ *     stuck        who lives unasked does, when all is quiet                       lives.c
+ *     stuck        K8: after the heal everything ends and is served                check_quiet.c
+ *     poison       no request meets the deaths of more than two nodes              poison.c
+ *     quarantine   who met so many deaths is in it, nobody else is; none is run    poison.c
+ *     session      an actor hears of its client what makes sense, two are not bound check_player.c
+ *     session      a client's pushes come once, in order, of its own session       check_player.c
+ *     session      what is missing is told, in calm seeds only for want of room    check_player.c
+ *     session      a client's request runs once, in order, and is answered truly   check_player.c
+ *     session      a kick, a refusal, the end of a session has a cause             check_player.c
+ *     stuck        each client is bound, and has all, when all is quiet            check_player.c
+ *     raft-state   replicas agree at every index                            raft_model.c, group.c
+ *     disk         after a crash a folder has what was confirmed               folder.c, group.c
+ *     raft-term    no term has two leaders, in whatever generation                 group.c
+ *     raft         libraft never gives up, no sound folder is refused              group.c
+ *     stuck        who votes has everything, who ever did knows who votes now      group.c
+ */
+#ifndef SIM_CHECK_CHECK_H
+#define SIM_CHECK_CHECK_H
+
+#include "base/bytes.h"
+#include "route/router.h"
+#include "sim/check/times.h"
+#include "txn/state/state.h"
+#include "wire/control.pb-c.h"
+#include "wire/record.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fleet;
+struct instance;
+struct sim_node;
+struct sim_gateway;
+struct process;
+
+enum { LEDGER_ENTITIES = 60, LEDGER_HOT = 3, POISON_MAX = 8 };
+
+/* Requests by uid, in the order they ran. */
+struct ledger_list {
+    uint64_t *uid; /* owned */
+    size_t count;
+    size_t cap;
+};
+void ledger_list_add(struct ledger_list *l, uint64_t uid);
+bool ledger_list_equal(const struct ledger_list *a, const struct ledger_list *b);
+void ledger_list_copy(struct ledger_list *to, const struct ledger_list *from);
+void ledger_list_fini(struct ledger_list *l);
+
+struct entity {
+    char id[16];
+    size_t id_size;
+    size_t ballast;              /* bytes that its state carries besides the list */
+    uint16_t kind;               /* of a second role's; 0 = by `durable` */
+    bool durable;                /* its state is in the store, … */
+    struct ledger_list row;      /* … this, … */
+    struct ledger_list saved;    /* else: what the last one saved that retired, … */
+    uint64_t saved_token;        /* … and the token that may */
+    uint64_t token;              /* … and who wrote last */
+    struct instance *live;       /* the one that may act, NULL = none */
+    struct ledger_list history;  /* what its next instance must know */
+    const struct sim_node *last; /* where it lived last */
+    uint64_t cold_us;            /* given to another without a hand-over then … */
+    uint64_t cold_version;       /* … by this version */
+    uint64_t run_from_us;        /* its handler runs since then, 0 = it doesn't … */
+    uint64_t run_us;             /* … and ran so long before, in all */
+    uint64_t held_from_us;       /* likewise: a transaction moves it */
+    uint64_t held_us;
+    bool broke;                /* it was broken once, and lost what it had not saved */
+    bool lost;                 /* a crash may have lost the history */
+    uint64_t died[POISON_MAX]; /* incarnations that died while it ran, or others asked, … */
+    unsigned deaths;           /* … as many; more are not kept */
+    unsigned strikes;          /* that returning nodes told of */
+};
+
+/* One client session: sequence numbers are per entity. */
+struct session {
+    uint64_t number;
+    uint64_t id;                 /* the router's */
+    struct sim_gateway *gateway; /* NULL: of a live actor at `node` */
+    struct sim_node *node;
+    bool closed;
+    bool owned;               /* by its client, which numbers it and outlives the gateway … */
+    uint32_t epoch;           /* … times it was taken up */
+    struct ledger_list asked; /* owned: by number - 1 */
+    uint64_t known;           /* owned: newest version of its gateways */
+    size_t low;               /* of them, answered from the beginning */
+    uint32_t sent[LEDGER_ENTITIES];
+    uint32_t ran[LEDGER_ENTITIES];
+};
+
+struct ask {
+    struct session *session;
+    size_t entity;
+    uint32_t seq;
+    bool answered;
+    bool foreign; /* of a kind that nobody hosts */
+    bool probe;
+    bool idempotent;
+    uint64_t number; /* of an owned session; 0 = its gateway numbers it */
+    uint64_t first;  /* its gateway's version when it was first sent; of an owned session */
+    uint8_t flags;
+    bool resumed;
+    bool missed;     /* it was given up, in a reply over a connection that was gone */
+    uint64_t parent; /* the request whose handler asked; 0 = a client did */
+    enum reply_code code;
+    unsigned deaths; /* processes that died while they ran it */
+    unsigned runs;
+    uint64_t sent_us;
+    uint64_t busy_us;  /* entity_busy_us() at the send */
+    uint64_t held_us;  /* entity_held_us() likewise */
+    uint64_t given_us; /* when a gateway took it last */
+    uint64_t ttl_us;   /* its time, by the clock of who sees it through */
+    uint64_t nodes;    /* bits of those that a copy was sent to, or came to */
+    uint64_t answered_us;
+    uint64_t ran_us; /* last */
+    bool ran_void;   /* at an owner that was one no more */
+    bool ran_late;   /* its last run came after its answer, and was excused */
+    size_t view;     /* index of the gateway's version in ledger.view at the send */
+};
+
+struct ledger {
+    struct entity entity[LEDGER_ENTITIES];
+    struct session **session; /* owned */
+    size_t session_count;
+    size_t session_cap;
+    struct ask *ask; /* owned; by uid - 1 */
+    size_t ask_count;
+    size_t ask_cap;
+    size_t open; /* asked, neither answered nor abandoned */
+    uint64_t answers[REPLY_DEADLOCK + 1];
+    uint64_t circles;   /* of calls, each ended by a refusal */
+    uint64_t circle_us; /* when the last one that was there was ended so; 0 = none was */
+    bool in_circle[LEDGER_ENTITIES]; /* those that were in one then */
+    struct {
+        uint64_t version;
+        uint64_t digest[2];
+    } * view; /* owned; each version ever seen */
+    size_t view_count;
+    size_t view_cap;
+    size_t bound_view;    /* and when a kind was bound to cells of its own last */
+    uint64_t restored_us; /* the coordinators were, last */
+    size_t removed_view;  /* how many there were when a node was removed last */
+    struct {
+        uint64_t txn;
+        bool committed;
+    } * outcome; /* owned */
+    size_t outcome_count;
+    size_t outcome_cap;
+    uint64_t moves; /* vnodes that changed hands by a transaction */
+    uint64_t commits;
+    uint64_t aborts;
+    uint64_t reassigned;    /* vnodes that changed hands after a fence */
+    uint64_t fences;        /* of nodes */
+    uint64_t nested;        /* requests that actors made */
+    uint64_t store_refused; /* writes that came too late */
+    struct times hold;      /* how long actors were frozen */
+    struct times stall;     /* how long crashed nodes' vnodes had no server */
+};
+
+void ledger_init(struct fleet *f);
+void ledger_fini(struct ledger *l);
+struct session *ledger_session(struct fleet *f, struct sim_gateway *g, uint64_t id);
+/* Who sees it through; the version that it routes by. */
+const struct process *session_process(const struct session *s);
+uint64_t session_version(const struct session *s);
+/* Forget what the session still waits for. */
+void ledger_close(struct fleet *f, struct session *s);
+/* A fresh request; returns its uid. */
+uint64_t ledger_ask(struct fleet *f, struct session *s, size_t entity, bool foreign);
+uint16_t entity_kind(const struct entity *e);
+/* How long its handlers ran so far, of this world's time; and: the one that runs ends. */
+uint64_t entity_busy_us(const struct fleet *f, const struct entity *e);
+void entity_rests(const struct fleet *f, struct entity *e);
+/* How long it was kept from running by hand-overs. */
+uint64_t entity_held_us(const struct fleet *f, const struct entity *e);
+struct ask *ledger_find(struct fleet *f, uint64_t uid); /* NULL = no such request */
+
+/* ---- told by the shells, as it happens ---- */
+
+void check_activate(struct fleet *f, struct instance *i, bool has_state);
+void check_unfreeze(struct fleet *f, struct instance *i);
+void check_freeze(struct fleet *f, struct instance *i);
+void check_discard(struct fleet *f, struct instance *i);
+/* A node decides to run it. */
+void check_in_time(struct fleet *f, const struct sim_node *n, uint64_t uid);
+void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid);
+void check_run_end(struct fleet *f, struct instance *i, uint64_t uid);
+/* The store takes `uid` after `base`: what the writer knew. */
+void check_stored(struct fleet *f, struct entity *e, uint64_t uid, struct ledger_list base);
+/* Is the node the owner in the newest ring? */
+bool check_owns(const struct fleet *f, const struct sim_node *n, const struct entity *e);
+void check_node_crash(struct fleet *f, struct sim_node *n);
+/* Something leaves it for a gateway or another node. */
+void check_output(struct fleet *f, const struct sim_node *n);
+/* The coordinators know less than they did. */
+void check_restored(struct fleet *f);
+/* What it had is lost, or may be: from now on, and for who routes by a ring of before. */
+void check_trouble(const struct fleet *f, struct sim_node *n);
+/* It crashed. */
+void check_down(struct fleet *f, struct sim_node *n);
+/* FENCE was committed. */
+void check_fenced(struct fleet *f, const Rh__CommandFence *command);
+/* P1: at this moment nothing can run there, nor leave, whatever the node believes. */
+void check_over(struct fleet *f, const struct sim_node *n);
+/* REASSIGN was committed. */
+void check_reassigned(struct fleet *f, const Rh__CommandReassign *command, uint64_t version);
+/* Its vnodes have a server again: itself, or others. */
+void check_served(struct fleet *f, struct sim_node *n);
+
+/* A ticket: the request's uid, and above it the epoch of its session, so the connection. */
+enum { CHECK_TICKET_BITS = 40 };
+void check_reply(struct fleet *f, struct sim_gateway *g, uint64_t ticket, enum reply_code code,
+                 struct bytes body);
+
+/* The same, of what an actor asked by its node's calls. */
+void check_call_reply(struct fleet *f, struct sim_node *n, uint64_t uid, enum reply_code code,
+                      struct bytes body);
+
+/* What a process had of the ring at the last look. */
+struct view_seen {
+    uint64_t version;
+    uint64_t digest;
+};
+
+/* After each step of a process with a view. */
+void check_view(struct fleet *f, const char *who, const struct view *view, struct view_seen *seen);
+/* The index of a version in ledger.view; 0 if nobody has it. */
+size_t check_view_index(const struct fleet *f, uint64_t version);
+/* A copy of a request leaves for a node. */
+void check_copy(struct fleet *f, const struct sim_node *n, const struct request_record *r);
+/* It reached it. */
+void check_hops(struct fleet *f, const struct sim_node *n, const struct request_record *r);
+/* A node was told its incarnation. */
+void check_registered(struct fleet *f, struct sim_node *n, uint64_t incarnation);
+/* A message of a coordinator arrives: an outcome in it must be the applied one. */
+void check_outcome(struct fleet *f, const char *who, const Rh__Control *message);
+void check_committed(struct fleet *f, const Rh__Command *command,
+                     const struct state_result *result);
+
+/* NULL = nothing is under way: no transaction, no hold, no open request, one ring everywhere. Else
+ * what it waits for (static until the next call). */
+const char *check_settled(struct fleet *f);
+/* The same, and the ring is the wanted one: no node is leaving, nothing is left to plan. */
+const char *check_quiet(struct fleet *f);
+/* Holds are bounded: after the heal none that was there lasts longer than a deadline, an election
+ * and a poll may. */
+void check_holds(struct fleet *f);
+/* A transaction is decided soon after its deadline, whatever its participants do. */
+void check_pending(struct fleet *f);
+/* The last word: every list against every answer. */
+void check_final(struct fleet *f);
+
+#endif

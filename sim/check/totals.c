@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/check/totals.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void count_voters(struct group_counts *t, struct group_counts more)
+{
+    t->changes += more.changes;
+    t->grown += more.grown;
+    t->shrunk += more.shrunk;
+    t->replaced += more.replaced;
+    t->refused += more.refused;
+    t->unknown += more.unknown;
+}
+
+void totals_count(struct totals *t, const struct fleet *f)
+{
+    t->seeds++;
+    t->profile[f->profile]++;
+    t->players += f->players != NULL;
+    t->virtual_us += f->world.now_us;
+    t->events += f->world.events;
+    t->moves += f->ledger.moves;
+    t->commits += f->ledger.commits;
+    t->aborts += f->ledger.aborts;
+    t->reassigned += f->ledger.reassigned;
+    t->crashes[0] += f->crashes;
+    t->crashes[1] += f->coordinator_crashes;
+    t->crashes[2] += f->gateway_crashes;
+    t->power_losses += f->power_losses;
+    t->pauses += f->pauses;
+    for (size_t i = 0; i < PAUSE_KEEPS; i++) {
+        t->pauses_beyond[i] += f->pauses_beyond[i];
+    }
+    t->stops_of_all += f->stops_of_all;
+    t->twins += f->twins;
+    t->stale += f->network.stale;
+    t->cuts += f->cuts;
+    t->restores += f->restores;
+    t->other_leases += f->other_leases;
+    t->leader_changes += f->raft.changes;
+    t->groups += f->group != NULL;
+    count_voters(&t->voters, group_counts(f));
+    t->resets += f->network.resets;
+    t->requests += f->ledger.ask_count;
+    t->nested += f->ledger.nested;
+    t->store_refused += f->ledger.store_refused;
+    for (size_t i = 0; i <= REPLY_DEADLOCK; i++) {
+        t->answers[i] += f->ledger.answers[i];
+    }
+    times_merge(&t->hold, &f->ledger.hold);
+    times_merge(&t->stall, &f->ledger.stall);
+}
+
+void totals_add(struct totals *t, const struct totals *more)
+{
+    t->seeds += more->seeds;
+    for (size_t i = 0; i < PROFILES; i++) {
+        t->profile[i] += more->profile[i];
+    }
+    t->players += more->players;
+    t->virtual_us += more->virtual_us;
+    t->events += more->events;
+    t->moves += more->moves;
+    t->commits += more->commits;
+    t->aborts += more->aborts;
+    t->reassigned += more->reassigned;
+    for (size_t i = 0; i < 3; i++) {
+        t->crashes[i] += more->crashes[i];
+    }
+    t->power_losses += more->power_losses;
+    t->pauses += more->pauses;
+    for (size_t i = 0; i < PAUSE_KEEPS; i++) {
+        t->pauses_beyond[i] += more->pauses_beyond[i];
+    }
+    t->stops_of_all += more->stops_of_all;
+    t->twins += more->twins;
+    t->stale += more->stale;
+    t->cuts += more->cuts;
+    t->restores += more->restores;
+    t->other_leases += more->other_leases;
+    t->leader_changes += more->leader_changes;
+    t->groups += more->groups;
+    count_voters(&t->voters, more->voters);
+    t->resets += more->resets;
+    t->requests += more->requests;
+    t->nested += more->nested;
+    t->store_refused += more->store_refused;
+    for (size_t i = 0; i <= REPLY_DEADLOCK; i++) {
+        t->answers[i] += more->answers[i];
+    }
+    times_merge(&t->hold, &more->hold);
+    times_merge(&t->stall, &more->stall);
+}
+
+static void print_times(const char *what, const struct times *t)
+{
+    if (t->count > 0) {
+        (void)printf("%s: %" PRIu64 ", p50 %.2f s, p99 %.2f s, max %.2f s\n",
+                     what,
+                     t->count,
+                     times_within(t, 500),
+                     times_within(t, 990),
+                     (double)t->max_us / 1e6);
+    }
+}
+
+void totals_print(const struct totals *t, double seconds)
+{
+    const double hours = (double)t->virtual_us / 3.6e9;
+    const uint64_t all = t->requests == 0 ? 1 : t->requests;
+
+    (void)printf("simulated %.2f h in %.1f s (%.1f h a minute), %" PRIu64 " events\n",
+                 hours,
+                 seconds,
+                 hours / (seconds / 60),
+                 t->events);
+    (void)printf("seeds:");
+    for (size_t i = 0; i < PROFILES; i++) {
+        if (t->profile[i] > 0) {
+            (void)printf(" %s %" PRIu64 ",", profile_name((enum profile)i), t->profile[i]);
+        }
+    }
+    (void)printf(" with players %" PRIu64 "\n", t->players);
+    (void)printf("moves %" PRIu64 ", commits %" PRIu64 ", aborts %" PRIu64
+                 ", reassigned after a crash %" PRIu64 "\n",
+                 t->moves,
+                 t->commits,
+                 t->aborts,
+                 t->reassigned);
+    (void)printf("crashes: nodes %" PRIu64 ", coordinators %" PRIu64 ", gateways %" PRIu64
+                 "; power losses %" PRIu64 ", leader changes %" PRIu64 ", restores %" PRIu64
+                 ", coordinators that came back with another lease %" PRIu64 "\n",
+                 t->crashes[0],
+                 t->crashes[1],
+                 t->crashes[2],
+                 t->power_losses,
+                 t->leader_changes,
+                 t->restores,
+                 t->other_leases);
+    if (t->groups > 0) {
+        (void)printf("changes of coordinators %" PRIu64 " in %" PRIu64 " fleets: %" PRIu64
+                     " grew, %" PRIu64 " shrank, %" PRIu64 " replaced one; refused %" PRIu64
+                     ", lost the leader meanwhile %" PRIu64 "\n",
+                     t->voters.changes,
+                     t->groups,
+                     t->voters.grown,
+                     t->voters.shrunk,
+                     t->voters.replaced,
+                     t->voters.refused,
+                     t->voters.unknown);
+    }
+    (void)printf("partitions %" PRIu64 ", link resets %" PRIu64 ", pauses %" PRIu64
+                 ", late writes refused by the store %" PRIu64 "\n",
+                 t->cuts,
+                 t->resets,
+                 t->pauses,
+                 t->store_refused);
+    (void)printf("pauses beyond a lease %" PRIu64 ", a link %" PRIu64 ", forwards %" PRIu64
+                 ", what guards against copies %" PRIu64 "; of all at once %" PRIu64
+                 "; ends of links dropped for it %" PRIu64 "; nodes started twice %" PRIu64 "\n",
+                 t->pauses_beyond[PAUSE_LEASE],
+                 t->pauses_beyond[PAUSE_CONN],
+                 t->pauses_beyond[PAUSE_LINGER],
+                 t->pauses_beyond[PAUSE_SESSION],
+                 t->stops_of_all,
+                 t->stale,
+                 t->twins);
+    (void)printf("requests %" PRIu64 " (%" PRIu64 " by actors): OK %" PRIu64 ", UNKNOWN %" PRIu64
+                 " (%.3f %%), TIMEOUT %" PRIu64 ", REJECTED %" PRIu64 "\n",
+                 t->requests,
+                 t->nested,
+                 t->answers[REPLY_OK] + t->answers[REPLY_APP_ERROR],
+                 t->answers[REPLY_UNKNOWN],
+                 100.0 * (double)t->answers[REPLY_UNKNOWN] / (double)all,
+                 t->answers[REPLY_TIMEOUT],
+                 t->answers[REPLY_REJECTED]);
+    print_times("holds of an actor", &t->hold);
+    print_times("vnodes without a server after a crash", &t->stall);
+}

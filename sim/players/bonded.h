@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a scene knows of the one client that is bound to an actor, for checkers: what its code is
+ * not told.
+ */
+#ifndef SIM_PLAYERS_BONDED_H
+#define SIM_PLAYERS_BONDED_H
+
+#include <stdint.h>
+
+struct rh_actor;
+
+/* Number of the last push to it, kicks too; 0 = none, or nobody is bound. */
+uint64_t bonded_pushes(const struct rh_actor *a);
+/* What its activate made of it. */
+const void *bonded_instance(const struct rh_actor *a);
+
+#endif

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Players: clients with sessions. In seeds of the profile `sessions` there are four heroes, actors
+ * of kinds with sessions, and the devices of those who play them. All that stands between the two
+ * is the shipped code:
+ *
+ *     device (client/) <-line-> hall: clients at a gateway (gateway/client/client.h), its router
+ *         <-data link-> node's host -> stage: its scene (node/runtime/runtime.h) -> hero: a game's
+ * callbacks
+ *
+ * What is played here: lines, which break, hang and are noticed late; devices, which
+ * ask, come again and log in over one another; heroes, which push, kick, fail and retire.
+ *
+ * What happens here draws from a random stream of its own.
+ */
+#ifndef SIM_PLAYERS_PLAYERS_H
+#define SIM_PLAYERS_PLAYERS_H
+
+#include "base/prng.h"
+#include "node/host/presence.h"
+#include "node/runtime/runtime.h"
+#include "sim/fleet.h"
+
+#include <ringhold_client.h>
+
+enum {
+    HEROES = 4,
+    DEVICES = 6, /* the last two play the first two heroes, too */
+    FILLER_MAX = 12000,
+    HERO_RESUME_MS = 8000,
+    ROOM_GROUPS = 2, /* one of each kind of heroes, who take turns with the kinds */
+};
+
+/* What a push to a group begins with, where others have their spell. */
+static const uint64_t CAST_MARK = UINT64_MAX;
+
+/* A hero as a room: its groups, and whom it knows to be in them, by their bits. */
+struct room {
+    struct rh_group *group[ROOM_GROUPS]; /* owned */
+    uint64_t members;
+};
+
+/* Where a push stands: as number `at` of a bond; 0 = in none. */
+struct place {
+    uint64_t bond;
+    uint64_t spell;
+    uint64_t at;
+};
+
+/* A broadcast to one group. */
+struct cast_made {
+    size_t room;
+    uint64_t life;         /* of the room: it keeps its order through one */
+    uint64_t members;      /* by their bits … */
+    uint64_t ran;          /* … those whose actors it reached … */
+    uint64_t got;          /* … and one of whose devices */
+    uint64_t losses;       /* of the room then … */
+    uint64_t lost[HEROES]; /* … and of each member that had a client; UINT64_MAX = had none */
+    struct place place[HEROES]; /* in the bond of each of those */
+};
+
+/* A push of a bond. */
+struct push_made {
+    uint64_t spell;
+    uint64_t own;  /* its number in that; 0 = a broadcast */
+    uint64_t upto; /* bytes of it and all before */
+    uint64_t made_us;
+};
+
+/* All that was pushed to one client, by number - 1, from when its hero heard of it until that heard
+ * of another, or the bond was lost. */
+struct push_bond {
+    struct push_made *push; /* owned */
+    uint64_t count;
+    uint64_t cap;
+};
+
+/* What a hero knows of it: it begins anew when its hero came cold, with the bond; by number - 1. */
+struct spell {
+    size_t hero;
+    uint64_t bond;
+    uint64_t losses; /* of its hero, then */
+    uint64_t made;   /* of its own */
+};
+
+/* The truth of it, whatever incarnation is asked. */
+struct hero {
+    struct entity who; /* its name, for check_owns() */
+    bool rejects;      /* its kind does: who comes second is refused */
+    uint64_t spell;    /* that goes on; 0 = none was */
+    enum { CLIENT_NONE, CLIENT_THERE, CLIENT_AWAY } client;
+    bool fresh;         /* it was begun cold, and has no spell yet */
+    uint64_t away_us;   /* since then */
+    uint64_t ran_us;    /* when its code ran last … */
+    uint64_t rested_us; /* … and before that */
+    uint64_t losses; /* times that a session may have ended: a cold start, a failure, a kick … */
+    uint64_t colds;  /* of them: of its memory. Who was bound then may be replaced */
+    uint64_t binds;  /* times that a client was bound anew, or again after it was lost … */
+    uint64_t displaced;         /* … of them: times that a client took another's place */
+    uint64_t ends;              /* times that it ended itself */
+    uint64_t kicks;             /* of its own */
+    uint64_t lives;             /* incarnations */
+    uint64_t cast_ran[HEROES];  /* the last broadcast of that room that reached it … */
+    uint64_t cast_told[HEROES]; /* … and the last that a message came behind */
+};
+
+struct player_ask {
+    size_t device;
+    bool answered;
+    bool never; /* it was answered that it did not run */
+    unsigned runs;
+};
+
+/* A connection. */
+struct wire {
+    uint64_t number;
+    struct device *device; /* NULL: it has let go of it */
+    struct sim_gateway *at;
+    uint64_t life;         /* of the gateway */
+    struct client *client; /* NULL: not yet, or no more */
+    struct buffer in;      /* has arrived, and is not taken yet */
+    uint64_t up_us;        /* when the newest bytes arrive */
+    uint64_t down_us;
+    uint64_t stalls_us; /* the device reads nothing until then */
+    bool dead;          /* nothing passes any more */
+    bool closed;        /* by the gateway, or it died: what was sent before still arrives */
+    bool over;          /* for the gateway */
+};
+
+struct device {
+    size_t number;
+    struct hero *hero;
+    struct rhc *rhc; /* owned */
+    struct wire *wire;
+    bool refused;    /* another one is bound, and stays */
+    bool bound;      /* told so, and not yet that it is over */
+    bool keeps;      /* it has a session to come back to */
+    uint64_t losses; /* of the hero, when that began */
+    uint64_t rivals; /* times that the other device of this hero had dialled then */
+    uint64_t dials;  /* of this one */
+    uint64_t turns;  /* hero_turns() then */
+    uint64_t spell;  /* of the last push; 0 = none since it was bound */
+    uint64_t old;    /* spells to this one are over for it … */
+    struct {
+        uint64_t spell; /* … and those to this one, if it is bound afresh now */
+        uint64_t losses;
+        uint64_t rivals;
+        uint64_t turns;
+    } stood;                    /* how things stood when it last began to be */
+    uint64_t seen;              /* sequence of the last push */
+    uint64_t cast_seen[HEROES]; /* the last broadcast of that room */
+    uint64_t ran;               /* newest of its requests that ran */
+    bool leaves;                /* its gateway stops */
+    uint64_t unordered;         /* those to this one may run in any order */
+    uint64_t open;              /* without an answer */
+    uint64_t blamed;            /* a request that got none, for no reason unless it is kicked now */
+    uint64_t wake_us;           /* when it is looked at next */
+    uint64_t begin_us;          /* it logs in again then; 0 = it need not */
+};
+
+struct players {
+    struct prng prng;
+    struct hero hero[HEROES];
+    struct device device[DEVICES];
+    size_t devices;
+    struct spell *spell; /* owned; by number - 1 */
+    size_t spell_count;
+    size_t spell_cap;
+    struct push_bond *bond; /* owned; by number - 1 */
+    size_t bond_count;
+    size_t bond_cap;
+    struct player_ask *ask; /* owned; by number - 1 */
+    size_t ask_count;
+    size_t ask_cap;
+    struct cast_made *cast; /* owned; by number - 1 */
+    size_t cast_count;
+    size_t cast_cap;
+    struct wire **wire; /* owned; by number - 1 */
+    size_t wire_count;
+    size_t wire_cap;
+    uint64_t ask_gap_us;
+    uint64_t push_ms;
+    uint64_t mischief_us;
+    uint64_t lag_us; /* of lines, at most */
+    uint64_t fails_pm;
+    uint64_t kicks_pm;
+    uint64_t ends_pm;
+    uint64_t cold_pm;
+    uint64_t busy_pm;
+    bool groups; /* where a node's actors ask others, heroes do */
+    uint64_t joins_pm;
+    uint64_t casts_pm;
+    struct {
+        uint64_t begun; /* sessions */
+        uint64_t afresh;
+        uint64_t resumed;
+        uint64_t replaced;
+        uint64_t refused;
+        uint64_t pushes; /* that came */
+        uint64_t lost;
+        uint64_t moved; /* with a client */
+        uint64_t asked;
+        uint64_t casts;
+        uint64_t cast_pushes; /* of them that came */
+    } total;
+};
+
+static inline uint64_t players_between(struct fleet *f, uint64_t low, uint64_t high)
+{
+    return prng_between(&f->players->prng, low, high);
+}
+static inline bool players_chance(struct fleet *f, uint64_t per_mille)
+{
+    return players_between(f, 1, 1000) <= per_mille;
+}
+
+/* Kinds of heroes. */
+static inline bool players_has(uint16_t kind)
+{
+    return kind == FLEET_KIND_HERO || kind == FLEET_KIND_LONER;
+}
+
+/* ---- devices and their lines: players.c */
+
+/* Bytes of a line, for a device; it was closed by the gateway. */
+void players_hear(struct fleet *f, struct wire *w, struct bytes bytes);
+void players_hung_up(struct fleet *f, struct wire *w);
+
+/* ---- at gateways: hall.c */
+
+/* What arrived on `w`, or that it is gone. */
+void hall_accept(struct fleet *f, struct wire *w);
+void hall_take(struct fleet *f, struct wire *w);
+void hall_leave(struct fleet *f, struct wire *w);
+/* All are told to go elsewhere. */
+void hall_drain(struct fleet *f, struct sim_gateway *g);
+
+/* ---- at nodes: stage.c */
+
+/* What heroes share: the stage that they live on. */
+struct fleet *sim_stage_fleet(const struct sim_stage *s);
+const struct sim_node *sim_stage_node(const struct sim_stage *s);
+/* Who is activated comes cold, with a client. */
+bool sim_stage_bonded(const struct sim_stage *s);
+
+/* ---- heroes: hero.c */
+
+extern const struct rh_actor_ops hero_ops;
+extern const struct rh_actor_ops loner_ops;
+/* Whose id it is. */
+struct hero *hero_named(struct fleet *f, struct bytes id);
+/* What an incarnation, by rh_actor_ops' instance, pushes in: its own spell, or if it has not heard
+ * of its client yet, with whom it came, the one before. */
+uint64_t hero_spell(const void *instance);
+
+/* ---- as rooms: room.c */
+
+void room_open(struct room *r);
+void room_close(struct room *r);
+void room_save(const struct room *r, struct rh_out *out);
+/* Instead of opening it. */
+void room_load(struct room *r, struct rh_bytes state);
+/* A message of another hero. */
+void room_hears(struct fleet *f, struct hero *h, struct room *r, struct rh_bytes payload);
+/* Push to its members. */
+void room_casts(struct rh_actor *actor, struct fleet *f, const struct hero *h,
+                const struct room *r);
+/* Join, leave and push, or not. */
+void room_acts(struct rh_actor *actor, struct fleet *f, const struct hero *h, const struct room *r);
+
+/* ---- what is judged of groups: check_cast.c */
+
+/* A room pushes to its group number `i`; the number of that. */
+uint64_t check_cast(struct fleet *f, const struct hero *room, uint64_t members, size_t i);
+/* Its push is with the actor of a member; a message has come that was sent behind it; a device has
+ * it. */
+void check_cast_runs(struct fleet *f, struct hero *h, struct bytes payload);
+void check_cast_pushed(struct fleet *f, const struct hero *h, struct bytes payload,
+                       struct place place);
+void check_behind(struct fleet *f, struct hero *h, uint64_t number);
+struct place check_cast_push(struct fleet *f, struct device *d, uint64_t number);
+/* The first that has not reached a member that it has to; 0 = none. */
+uint64_t check_cast_missed(const struct fleet *f);
+
+/* ---- what is judged: check_player.c */
+
+/* An incarnation begins; `has_state`: it was handed over, and knows that. */
+void check_hero_begins(struct fleet *f, struct hero *h, const struct sim_node *n, bool has_state,
+                       uint64_t spell, uint64_t made);
+/* It hears of its client, who is `client` as it knows; `again`: it came with that. */
+void check_heard(struct fleet *f, struct hero *h, const struct rh_session *e, int client,
+                 bool again);
+/* A hero begins a spell; `goes_on`: in the bond of the spell before. Its number. */
+uint64_t check_spell(struct fleet *f, struct hero *h, bool goes_on);
+/* So many bytes were pushed in it: `own` of its hero's, 0 = a broadcast. Where that stands. */
+struct pushed {
+    uint64_t spell;
+    uint64_t own;
+    size_t size;
+};
+struct place check_pushed(struct fleet *f, struct pushed push);
+/* It runs a request of a device. */
+void check_player_run(struct fleet *f, const struct hero *h, uint64_t number);
+/* Times that it was bound, or forgot to whom: its client may be another since. */
+static inline uint64_t hero_turns(const struct hero *h)
+{
+    return h->binds + h->colds;
+}
+/* How often others dialled to play its hero. */
+uint64_t check_rivals(const struct fleet *f, const struct device *d);
+/* What a device hears. */
+void check_player_event(struct fleet *f, struct device *d, const struct rhc_event *e);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Found a coordinators' group anew from a backup: a new era, new identities,
+ * the same numbers going on. What the old group still does can't mix with it:
+ * each side refuses the other's identities, and whoever has seen the new era
+ * refuses the old one.
+ */
+#ifndef STORAGE_STATE_FOUND_H
+#define STORAGE_STATE_FOUND_H
+
+#include "storage/log/swap.h"
+#include "storage/state/backup.h"
+#include "storage/state/recover.h"
+
+enum { FOUND_VOTERS_MAX = BACKUP_VOTERS_MAX, FOUND_WHY_MAX = 320 };
+
+/* A backup of what the folder knows. ERR_CORRUPT: it is damaged, or the cluster never began.
+ * found_remains() takes it also when its guards (raft.tail, witness) say that it is an old copy, or
+ * are gone: it is as good as a backup of that age, for a founding. */
+MUST_CHECK enum err found_backup(struct backup *out, struct recover_folder *f, uint64_t time_us,
+                                 char why[FOUND_WHY_MAX]);
+MUST_CHECK enum err found_remains(struct backup *out, struct recover_folder *f, uint64_t time_us,
+                                  char why[FOUND_WHY_MAX]);
+
+struct found_plan {
+    uint64_t voter[FOUND_VOTERS_MAX]; /* ascending */
+    size_t voter_count;
+    uint64_t era;
+    uint64_t lease_us; /* the longest that a node may hold, if the copy does not know it */
+    uint64_t time_us;
+};
+/* Turn a copy into a founding: raise the era, draw identities. ERR_CORRUPT: its state is damaged;
+ * ERR_INVALID: the era would not grow. */
+MUST_CHECK enum err found_seal(struct backup *b, const struct found_plan *plan,
+                               char why[FOUND_WHY_MAX]);
+
+/* The least era that a new group may have (specification §3.7), from the backup's, the highest one
+ * that was met anywhere, and the wall clock. */
+uint64_t found_era(uint64_t backup_era, uint64_t seen_era, uint64_t time_us);
+
+/* Install the founding in `folder` as `voter`'s. `configuration` is libraft's encoding of the
+ * group. What was there goes to `replaced` inside it. ERR_LOCKED: a process holds it; ERR_CONFLICT:
+ * this founding is there already; ERR_CORRUPT; ERR_IO. */
+MUST_CHECK enum err found_install(const struct backup *b, const char *folder, uint64_t voter,
+                                  struct bytes configuration, char replaced[SWAP_NAME_MAX],
+                                  char why[FOUND_WHY_MAX]);
+
+/* Put back what an installation replaced: `replaced` is the name of that folder inside `folder`.
+ * What is there now is kept in `now_replaced`. */
+MUST_CHECK enum err found_undo(const char *folder, const char *replaced,
+                               char now_replaced[SWAP_NAME_MAX], char why[FOUND_WHY_MAX]);
+
+#endif

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""What an operator asks and changes: the plan before a node comes or goes, weights, kicks, traces, backups."""
+import json
+import os
+import socket
+import sys
+
+sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
+import packets
+from fleet import Fleet, Resp, main, until
+
+
+def shares(fleet):
+    return {n["node"]: n["share_ppm"] for n in fleet.status()["nodes"]}
+
+
+def started(fleet, *names):
+    fleet.coordinators(1)
+    for name in names:
+        fleet.node(name)
+    fleet.gateway("g1")
+    fleet.settled(names)
+
+
+def refused(fleet, *words):
+    code, out, err = fleet.run(*words, "--coordinators", fleet.addresses)
+    assert code == 1 and out == "" and err, (words, code, out, err)
+    return err
+
+
+def a_plan_is_what_happens_then(binary):
+    with Fleet(binary) as fleet:
+        started(fleet, "n1", "n2", "n3")
+        version = fleet.status()["version"]
+        redis = Resp(fleet.process("g1").resp)
+        for i in range(300):
+            redis("SET", f"k{i}", "x" * 100)
+        plan = fleet.ask("ring", "--diff", "weight", "n1", "3")
+        before = shares(fleet)
+        assert fleet.status()["version"] == version, "looking changes nothing"
+        assert plan["vnodes"] > 0 and plan["transactions"] > 0 and plan["time_us"] > 0, plan
+        fleet.tell("node", "weight", "n1", "3")
+        fleet.settled(["n1", "n2", "n3"])
+        after = shares(fleet)
+        for name in before:
+            came = sum(m["share_ppm"] for m in plan["moves"] if m["to"] == name)
+            went = sum(m["share_ppm"] for m in plan["moves"] if m["from"] == name)
+            assert abs(before[name] + came - went - after[name]) < 10, (name, before, after, plan)
+        again = fleet.ask("ring", "--diff", "weight", "n1", "3")
+        assert again["vnodes"] == 0 and again["moves"] == [], again
+        # The leader has heard of n1's actors with its next renewal.
+        drain = until("it tells of actors", lambda: (d := fleet.ask("ring", "--diff", "drain", "n1"))["actors"] and d)
+        assert {m["from"] for m in drain["moves"]} == {"n1"}, drain
+        assert drain["bytes"] > 0 and drain["share_ppm"] == after["n1"], drain
+        join = fleet.ask("ring", "--diff", "add", "n9")
+        assert {m["to"] for m in join["moves"]} == {"n9"}, join
+        assert abs(join["share_ppm"] - 1000000 / 6) < 20000, join
+
+
+def what_makes_no_sense_is_refused(binary):
+    with Fleet(binary) as fleet:
+        started(fleet, "n1")
+        assert "unknown node" in refused(fleet, "ring", "--diff", "drain", "n9")
+        assert "is the last one" in refused(fleet, "ring", "--diff", "drain", "n1")
+        assert "exists already" in refused(fleet, "ring", "--diff", "add", "n1")
+        assert "--diff must be add" in refused(fleet, "ring", "--diff", "sink", "n1")
+        assert "1 to 1000" in refused(fleet, "ring", "--diff", "weight", "n1", "1001")
+        assert "WEIGHT" in refused(fleet, "ring", "--diff", "weight", "n1")
+        assert "--diff" in refused(fleet, "ring", "n1")
+        assert "unknown node" in refused(fleet, "node", "weight", "n9", "2")
+        assert "1 to 1000" in refused(fleet, "node", "weight", "n1", "0")
+
+
+def a_player_is_kicked_wherever_its_actor_lives(binary):
+    with Fleet(binary) as fleet:
+        pusher = os.path.join(os.path.dirname(fleet.binary), "tests", "plugins", "pusher.so")
+        fleet.coordinators(1)
+        for name in ("n1", "n2"):
+            fleet.node(name, ["--actor", pusher])
+        gateway = fleet.gateway("g1", ["--frames", "127.0.0.1:0"])
+        fleet.settled(["n1", "n2"])
+        host, port = gateway.fields["frames"].rsplit(":", 1)
+        for name in (b"alice", b"bob", b"carol", b"3/x"):
+            client = packets.Client((host, int(port)))
+            assert client.bind(name).status == packets.OK
+            words = ["kick", f"0/{name.decode()}", "--code", "1077", "--text", "maintenance"]
+            fleet.tell(*words)
+            type_, body = client.wait(packets.KICK)
+            assert type_ == packets.KICK and body == (1077).to_bytes(4, "big") + b"maintenance", body
+            assert client.closed()
+            until("nobody is bound", lambda: fleet.run(*words, "--coordinators", fleet.addresses)[0] == 1)
+        notes = [e for e in fleet.ask("events", "--limit", "1000") if e["command"] == "note"]
+        told = {e["subject"] for e in notes if e["why"] == "its session was told to end, code 1077"}
+        assert told == {"actor 0/alice", "actor 0/bob", "actor 0/carol", "actor 0/3/x"}, notes
+        assert all(e["reason"] == "maintenance" and "@" in e["by"] for e in notes), notes
+        err = refused(fleet, "kick", "nobody")
+        assert "nobody has no session" in err, err
+        assert "is not ID" in refused(fleet, "kick", "%")
+        assert "1000" in refused(fleet, "kick", "alice", "--code", "3")
+
+
+def a_request_is_followed_to_its_actor(binary):
+    with Fleet(binary) as fleet:
+        started(fleet, "n1", "n2")
+        code, out, err = fleet.run("trace", "k1", "--coordinators", fleet.addresses)
+        assert code == 1 and "--wake" in err, (code, out, err)
+        Resp(fleet.process("g1").resp)("SET", "k1", "x")
+        # On a machine that stood still meanwhile, a second copy was sent.
+        way = until("one copy does", lambda: (w := fleet.ask("trace", "k1"))["copies"] == 1 and w)
+        steps = [(h["step"], h["process"], h["did"]) for h in way["hops"]]
+        owner = fleet.ask("where", "k1")["node"]
+        assert steps == [
+            ("gateway", "g1", "sent"),
+            ("node", owner, "ran"),
+            ("links", "-", "the rest, both ways"),
+        ], steps
+        assert way["outcome"] == "ok" and way["owner"] == owner, way
+        assert sum(h["waited_us"] + h["ran_us"] for h in way["hops"]) == way["total_us"] > 0, way
+        version = fleet.status()["version"]
+        assert {h["version"] for h in way["hops"]} == {version}, (way, version)
+        assert fleet.ask("trace", "0/k2", "--wake")["outcome"] == "ok"
+        assert "not linked" in refused(fleet, "trace", "k1", "--gateway", "g9")
+        assert fleet.ask("trace", "k1", "--gateway", "g1")["owner"] == owner
+        events = fleet.ask("events", "--limit", "1000")
+        traced = [e["subject"] for e in events if e["why"] == "traced"]
+        assert set(traced) == {"actor 0/k1", "actor 0/k2"}, events
+
+
+def page_of(socket_path):
+    """The fleet as a coordinator's web page is told of it; None: not now."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(socket_path)
+        s.sendall(b"GET /fleet HTTP/1.0\r\n\r\n")
+        head, _, body = b"".join(iter(lambda: s.recv(65536), b"")).partition(b"\r\n\r\n")
+    return json.loads(body) if b" 200 " in head else None
+
+
+def a_change_of_coordinators_is_told(binary):
+    with Fleet(binary) as fleet:
+        started(fleet, "n1")
+        pages = {}
+        for i in (2, 3, 4):
+            fleet.ports[i] = fleet.port()
+            pages[i] = fleet.data(f"c{i}.sock")
+            words = ["--id", str(i), "--listen", f"127.0.0.1:{fleet.ports[i]}", "--data", fleet.data(f"c{i}")]
+            fleet.start(f"c{i}", ["coordinator", *words, "--join-group", "--admin", f"unix:{pages[i]}"])
+        at = {i: f"{i}=127.0.0.1:{p}" for i, p in fleet.ports.items()}
+        fleet.tell("coordinators", "add", f"{at[2]},{at[3]}")
+        fleet.tell("coordinators", "replace", "1", at[4])
+
+        def noted():
+            events = fleet.ask("events", "--limit", "1000")
+            rows = [e for e in events if e["subject"] == "coordinators"]
+            return [(*in_order(e["why"]), e["by"] != "") for e in rows]
+
+        def in_order(why):
+            what, group = why.split(": ")
+            return what, sorted(group.split(","))
+
+        def text(*ids):
+            return [at[i] for i in ids]
+
+        wanted = [
+            ("wished", text(1, 2, 3), True),
+            ("generation 1", text(1, 2, 3), False),
+            ("wished", text(2, 3, 4), True),
+            ("generation 2", text(2, 3, 4), False),
+        ]
+        until("all of it is in the history", lambda: len(noted()) >= len(wanted))
+        assert noted() == wanted, noted()
+        # Whom none of --peers names any more: the page asks who is there now.
+        fleet.process("c1").kill().wait()
+        for i in (2, 3, 4):
+            told = until(f"the page of {i} finds the leader", lambda i=i: page_of(pages[i]))
+            assert [c["id"] for c in told["coordinators"]] == [2, 3, 4], told
+
+
+def a_backup_goes_to_a_file_or_a_folder(binary):
+    with Fleet(binary) as fleet:
+        started(fleet, "n1")
+        folder = fleet.data("backups")
+        os.mkdir(folder)
+        code, out, err = fleet.run("backup", folder, "--data", fleet.data("c1"))
+        assert code == 0 and "cluster ringhold" in out, (code, out, err)
+        (file,) = os.listdir(folder)
+        assert file.startswith("ringhold-") and file.endswith(".backup"), file
+        code, _, err = fleet.run("backup", os.path.join(folder, file), "--data", fleet.data("c1"))
+        assert code == 1 and "--yes replaces it" in err, (code, err)
+        fleet.process("c1").kill().wait()
+        code, out, err = fleet.run("restore", os.path.join(folder, file), fleet.data("c1"), "--lease", "3s", "--yes")
+        assert code == 0, (code, out, err)
+        fleet.coordinator(1)
+        fleet.settled(["n1"])
+
+
+main([
+    a_plan_is_what_happens_then,
+    what_makes_no_sense_is_refused,
+    a_player_is_kicked_wherever_its_actor_lives,
+    a_request_is_followed_to_its_actor,
+    a_change_of_coordinators_is_told,
+    a_backup_goes_to_a_file_or_a_folder,
+])  # fmt: skip

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Actors that hang, defer for ever, talk nonsense, answer twice: nobody else suffers, and people can see who it is."""
+import json
+import os
+import sys
+
+sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
+from fleet import Fleet, Resp, RespError, main, until
+
+WORKERS = "4"
+OK, INVALID, GONE, NO_KIND = 0, 1, 2, 11
+
+
+def plugin(fleet, name):
+    return os.path.join(os.path.dirname(fleet.binary), "tests", "plugins", name)
+
+
+def start(fleet, *gateway):
+    fleet.coordinators(1)
+    node = fleet.node("n1", ["--actor", plugin(fleet, "unruly.so"), "--threads", WORKERS])
+    return node, fleet.gateway("g1", gateway)
+
+
+def call(redis, name, payload):
+    return redis("CALL", name, payload)
+
+
+def error_of(redis, name, payload):
+    try:
+        call(redis, name, payload)
+    except RespError as e:
+        return str(e)
+    raise AssertionError("it succeeded")
+
+
+def answer(redis):
+    """What it says, or why not."""
+    try:
+        return redis.read()
+    except RespError as e:
+        return str(e)
+
+
+def misbehaving_costs_nobody_else(binary):
+    with Fleet(binary) as fleet:
+        node, gateway = start(fleet)
+        redis = Resp(gateway.resp)
+        assert call(redis, "a", "twice") == "first"
+        assert call(redis, "b", "self") == str(INVALID)
+        assert call(redis, "c", "unknown") == str(NO_KIND)
+        assert call(redis, "c", "nowhere") == str(OK)  # nobody waits for what becomes of it
+        assert "broken" in error_of(redis, "d", "fail")
+        assert "quit" in error_of(redis, "e", "quit")
+        # Its deactivate, which replies as well, has been called before it is known that it ended.
+        until("it ended", lambda: node.log_has("reply_at_end kind=0 actor=unruly id=e"))
+        assert call(redis, "f", "late") == str(GONE)
+        Resp(gateway.resp).send(("CALL", "nonsense", "x"))
+        for what in (
+            "second_reply kind=0 actor=unruly id=a",
+            "calls_itself kind=0 actor=unruly id=b",
+            "unknown_kind kind=0 actor=unruly id=c",
+            "failed kind=0 actor=unruly id=d",
+            'bad_result kind=0 actor=unruly id=nonsense what="activate"',
+            "actor_not_started kind=0 id=nonsense",
+        ):
+            until(what, lambda what=what: node.log_has(" warn node " + what))
+        assert node.running and call(redis, "f", "x") == "fine"
+        # What they asked of others is counted: two got through, one was answered.
+        until("both calls are counted", lambda: [
+            (c["node"], c["requests"], c["in_flight"]) for c in fleet.ask("top", "--calls")
+        ] == [("n1", 2, 0)])  # fmt: skip
+        # Those that live: neither who ended, nor who could not start.
+        until("a, b, c and f live", lambda: [n["actors"] for n in fleet.status()["nodes"]] == [4])
+
+
+def who_hangs_is_named(binary):
+    with Fleet(binary) as fleet:
+        node, gateway = start(fleet, "--deadline-ms", "1000")
+        fleet.settled(["n1"])  # what waited for an owner would not run
+        redis = Resp(gateway.resp)
+        assert error_of(redis, "late one", "defer").startswith("TIMEOUT")
+        assert error_of(redis, "stuck one", "hang").startswith("TIMEOUT")
+
+        def hot(what):
+            rows = fleet.ask("top", "--hot")
+            return next((r for r in rows if r["what"] == what and r["id"] == "stuck%20one"), None)
+
+        row = until("top tells", lambda: hot("runs"))
+        assert (row["node"], row["kind"]) == ("n1", 0), row
+        # Its worker is lost; three others go on, and the lease with them.
+        served = set()
+
+        def others_are_served():
+            asked = [(i, Resp(gateway.resp)) for i in range(40) if i not in served]
+            for i, other in asked:
+                other.send(("CALL", f"p{i}", "x"))
+            served.update(i for i, other in asked if answer(other) == "fine")
+            for _, other in asked:
+                other.close()
+            return len(served) >= 15
+
+        until("who lives on another worker is served", others_are_served)
+        until("a line names who hangs", lambda: node.log_has("slow_callback kind=0 id=stuck%20one"))
+        until("a line names who defers", lambda: node.log_has("slow_answer kind=0 id=late%20one"))
+        assert node.running
+        assert redis("PING") == "PONG"
+
+
+def a_state_too_big_moves_cold(binary):
+    with Fleet(binary) as fleet:
+        node, gateway = start(fleet)
+        redis = Resp(gateway.resp)
+        for i in range(50):
+            assert call(redis, f"p{i}", "x") == "fine"
+        fleet.node("n2", ["--actor", plugin(fleet, "unruly.so")])
+        until("some moved", lambda: node.log_has("state_too_big kind=0 actor=unruly id=p"))
+        fleet.settled(["n1", "n2"])
+        for i in range(50):
+            assert call(redis, f"p{i}", "x") == "fine"
+
+
+def an_object_of_another_abi_is_refused(binary):
+    with Fleet(binary) as fleet:
+        words = ["node", "--name", "n1", "--join", "127.0.0.1:1", "--data", fleet.data("n1")]
+        foreign = plugin(fleet, "foreign.so")
+        code, _, err = fleet.run(*words, "--actor", foreign)
+        assert code == 1 and len(err.splitlines()) == 1, err
+        assert foreign in err and "ABI 1" in err and "this is ABI 2" in err, err
+
+
+main(
+    [
+        misbehaving_costs_nobody_else,
+        who_hangs_is_named,
+        a_state_too_big_moves_cold,
+        an_object_of_another_abi_is_refused,
+    ]
+)

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a request costs inside the gateway, in counts that no machine changes.
+ */
+#include "tests/test.h"
+
+#include "route/pending.h"
+#include "tests/allocations.h"
+#include "tests/gateway/gateway_rig.h"
+
+enum { WARM_TURNS = 40, TURNS = 20, KEYS = 100000 };
+
+static void requests_allocate_nothing(bool set)
+{
+    struct gateway_rig g;
+
+    gateway_rig_init(&g);
+    for (int i = 0; i < WARM_TURNS + TURNS; i++) {
+        gateway_rig_ask(&g, set, KEYS);
+        allocations_counted = i >= WARM_TURNS;
+        gateway_rig_there(&g);
+        allocations_counted = false;
+        gateway_rig_node(&g);
+        allocations_counted = i >= WARM_TURNS;
+        gateway_rig_back(&g);
+        allocations_counted = false;
+    }
+    assert_int_equal(allocations, 0);
+    // Each was answered, and the router forgot it.
+    struct router_figures figures;
+
+    router_figures(g.base.rig.router, &figures);
+    assert_int_equal(figures.replied,
+                     (WARM_TURNS + TURNS) * GATEWAY_RIG_CLIENTS * GATEWAY_RIG_BATCH);
+    assert_int_equal(figures.in_flight, 0);
+    gateway_rig_fini(&g);
+}
+
+static void a_write_allocates_nothing(void **state)
+{
+    (void)state;
+    requests_allocate_nothing(true);
+}
+
+static void a_read_allocates_nothing(void **state)
+{
+    (void)state;
+    requests_allocate_nothing(false);
+}
+
+static void what_is_kept_for_reuse_is_bounded(void **state)
+{
+    struct pending_spares spares = {0};
+    struct pending *p[10000];
+    const struct question q = {.id = bytes_of("player-7", 8), .body = bytes_of("hello", 5)};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof p / sizeof p[0]; i++) {
+        p[i] = pending_new(&spares, &q);
+    }
+    for (size_t i = 0; i < sizeof p / sizeof p[0]; i++) {
+        pending_free(&spares, p[i]);
+    }
+    assert_true(spares.size <= PENDING_SPARE_MAX);
+    pending_spares_fini(&spares);
+    assert_int_equal(spares.size, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_write_allocates_nothing),
+        cmocka_unit_test(a_read_allocates_nothing),
+        cmocka_unit_test(what_is_kept_for_reuse_is_bounded),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The gateway's cores under load and without I/O: clients send batches of
+ * commands, the requests go into a frame, a node that has every value answers
+ * them in another, and the replies are taken. Each stage is a function of its
+ * own, for callgrind to count its instructions:
+ *
+ *     valgrind --tool=callgrind --toggle-collect='gateway_rig_stage_*' …
+ */
+#ifndef TESTS_GATEWAY_GATEWAY_RIG_H
+#define TESTS_GATEWAY_GATEWAY_RIG_H
+
+#include "base/assert.h"
+#include "base/table.h"
+#include "gateway/client/client.h"
+#include "tests/gateway/client_rig.h"
+
+enum {
+    GATEWAY_RIG_CLIENTS = 50,
+    GATEWAY_RIG_BATCH = 32,
+    GATEWAY_RIG_VALUE = 64,
+    GATEWAY_RIG_AT_ONCE = 64, /* answers, then their replies: as the shell does */
+};
+
+#define STAGE static __attribute__((noinline, unused))
+
+struct gateway_rig {
+    struct client_rig base;
+    struct client *client[GATEWAY_RIG_CLIENTS];
+    struct buffer input[GATEWAY_RIG_CLIENTS]; /* owned: a batch of each */
+    struct buffer requests;                   /* owned: records on their way to the node */
+    struct buffer answers;                    /* owned: and back */
+    struct buffer value;                      /* owned: what the node answers */
+    uint64_t replied;                         /* bytes that clients got */
+    uint64_t draws;
+};
+
+static inline void gateway_rig_init(struct gateway_rig *g)
+{
+    struct router_config router = router_config_default();
+    struct clients_config clients = clients_config_default();
+
+    *g = (struct gateway_rig){0};
+    router.gateway = 77;
+    client_rig_init(&g->base, &clients, &router);
+    client_rig_ring(&g->base);
+    client_rig_event(&g->base, (struct router_event){.type = ROUTER_COORDINATOR_UP});
+    for (size_t i = 0; i < GATEWAY_RIG_CLIENTS; i++) {
+        g->client[i] = client_new(g->base.all, CLIENT_RESP, "127.0.0.1:1", g->base.rig.now_us);
+    }
+}
+
+static inline void gateway_rig_fini(struct gateway_rig *g)
+{
+    for (size_t i = 0; i < GATEWAY_RIG_CLIENTS; i++) {
+        client_rig_free(&g->base, g->client[i]);
+        buffer_fini(&g->input[i]);
+    }
+    buffer_fini(&g->requests);
+    buffer_fini(&g->answers);
+    buffer_fini(&g->value);
+    client_rig_fini(&g->base);
+}
+
+/* A batch for each client, of commands as redis-benchmark sends them. `set`: else GET. */
+static inline void gateway_rig_ask(struct gateway_rig *g, bool set, uint64_t keys)
+{
+    static const char value[GATEWAY_RIG_VALUE + 1] =
+        "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    char text[256];
+
+    for (size_t i = 0; i < GATEWAY_RIG_CLIENTS; i++) {
+        buffer_clear(&g->input[i]);
+        for (size_t n = 0; n < GATEWAY_RIG_BATCH; n++) {
+            const unsigned key = (unsigned)(table_mix(++g->draws) % keys);
+            const int size =
+                set ? snprintf(text,
+                               sizeof text,
+                               "*3\r\n$3\r\nSET\r\n$16\r\nkey:%012u\r\n$%d\r\n%s\r\n",
+                               key,
+                               (int)GATEWAY_RIG_VALUE,
+                               value)
+                    : snprintf(text, sizeof text, "*2\r\n$3\r\nGET\r\n$16\r\nkey:%012u\r\n", key);
+
+            buffer_put(&g->input[i], text, (size_t)size);
+        }
+    }
+    buffer_clear(&g->value);
+    value_put(&g->value,
+              set ? &(struct value){.type = VALUE_SIMPLE, .text = bytes_of("OK", 2)}
+                  : &(struct value){.type = VALUE_BULK, .text = bytes_of(value, sizeof value - 1)});
+}
+
+/* Its bytes are read: parsed, routed, made requests of. */
+STAGE void gateway_rig_stage_read(struct gateway_rig *g, size_t client)
+{
+    client_on_bytes(
+        g->client[client], buffer_bytes(&g->input[client]), g->base.rig.now_us, &g->base.effects);
+}
+
+/* What the router wants sent goes to the link's buffer, what it wants replied to its client. */
+STAGE void gateway_rig_stage_effects(struct gateway_rig *g)
+{
+    const struct router_effects *effects = &g->base.effects;
+
+    for (size_t i = 0; i < effects->count; i++) {
+        const struct router_effect *e = &effects->item[i];
+        const struct bytes bytes = {effects->bytes.data + e->at, e->size};
+
+        if (e->type == ROUTER_SEND_NODE) {
+            buffer_put(&g->requests, bytes.data, bytes.size);
+        } else if (e->type == ROUTER_REPLY) {
+            client_on_reply(clients_find(g->base.all, e->session), e, bytes, g->base.rig.now_us);
+        }
+    }
+    router_effects_clear(&g->base.effects);
+}
+
+/* Some of a frame of answers, from `in`. */
+STAGE void gateway_rig_stage_answers(struct gateway_rig *g, struct reader *in)
+{
+    struct answer_record answer[ROUTER_AHEAD_MAX];
+
+    for (size_t done = 0, count = 0; done < GATEWAY_RIG_AT_ONCE && in->left > 0; done += count) {
+        for (count = 0; count < ROUTER_AHEAD_MAX && in->left > 0; count++) {
+            const enum err got = answer_get(in, &answer[count]);
+
+            ASSERT(got == ERR_OK);
+        }
+        router_look_ahead(g->base.rig.router, answer, count);
+        for (size_t i = 0; i < count; i++) {
+            const struct router_event event = {.type = ROUTER_ANSWER,
+                                               .now_us = g->base.rig.now_us,
+                                               .slot = 1,
+                                               .answer = &answer[i]};
+
+            router_step(g->base.rig.router, &event, &g->base.effects);
+        }
+    }
+}
+
+/* Its replies are written. */
+STAGE void gateway_rig_stage_write(struct gateway_rig *g, size_t client)
+{
+    struct client *c = g->client[client];
+    const size_t size = client_output(c).size;
+
+    g->replied += size;
+    client_sent(c, size, g->base.rig.now_us);
+}
+
+/* The node has run what was sent. */
+static inline void gateway_rig_node(struct gateway_rig *g)
+{
+    struct reader in = {.at = g->requests.data, .left = g->requests.size};
+
+    while (in.left > 0) {
+        struct request_record q;
+        const enum err got = request_get(&in, &q);
+
+        ASSERT(got == ERR_OK);
+        answer_put(&g->answers,
+                   &(struct answer_record){.gateway = q.gateway,
+                                           .session = q.session,
+                                           .seq = q.seq,
+                                           .token = q.version,
+                                           .version = q.version,
+                                           .copy = q.copy,
+                                           .code = ANSWER_OK,
+                                           .body = buffer_bytes(&g->value)});
+    }
+    buffer_clear(&g->requests);
+}
+
+/* A batch of every client, as far as the link to the node. */
+static inline void gateway_rig_there(struct gateway_rig *g)
+{
+    g->base.rig.now_us += 100;
+    for (size_t i = 0; i < GATEWAY_RIG_CLIENTS; i++) {
+        gateway_rig_stage_read(g, i);
+        gateway_rig_stage_effects(g);
+    }
+}
+
+/* What the node answered, to the clients. */
+static inline void gateway_rig_back(struct gateway_rig *g)
+{
+    struct reader in = {.at = g->answers.data, .left = g->answers.size};
+
+    while (in.left > 0) {
+        gateway_rig_stage_answers(g, &in);
+        gateway_rig_stage_effects(g);
+    }
+    buffer_clear(&g->answers);
+    for (size_t i = 0; i < GATEWAY_RIG_CLIENTS; i++) {
+        gateway_rig_stage_write(g, i);
+    }
+}
+
+#endif

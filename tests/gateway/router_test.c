@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The router's limits, and a fleet of three nodes that run requests as nodes
+ * do: by prev and base, refusing and passing on at random. The protocol's rows
+ * are told one by one in tests/story/router-*.txt.
+ */
+#include "tests/gateway/router_rig.h"
+
+#include "base/prng.h"
+#include "tests/test.h"
+
+enum {
+    NODES = 3,
+    IDS = 6,
+    SESSIONS = 3,
+    TICKETS_MAX = 4000,
+    MAIL_MAX = 20000,
+    KEYS = IDS * SESSIONS
+};
+
+struct mail {
+    uint16_t from; /* 0 = the router */
+    uint16_t to;
+    struct buffer record; /* owned: a request, or an answer when `to` is 0 */
+};
+
+/* What the owner of an entity knows of one session. */
+struct order {
+    uint64_t last;
+    struct buffer waiting[64]; /* request records that came too early */
+    size_t waiting_count;
+};
+
+struct world {
+    struct rig rig;
+    struct prng prng;
+    struct mail mail[MAIL_MAX]; /* in order per (from, to) */
+    size_t mail_count;
+    bool up[NODES + 1];
+    struct order order[KEYS]; /* moves with its entity */
+    int runs[TICKETS_MAX];
+    int reply[TICKETS_MAX]; /* enum reply_code + 1; 0 = none yet */
+    size_t tickets;
+    bool refuse; /* nodes refuse, pass on and answer twice at random */
+};
+
+static const char *const ids[IDS] = {"a", "bb", "ccc", "d", "ee", "f"};
+
+static void post(struct world *w, struct mail mail)
+{
+    assert_true(w->mail_count < MAIL_MAX);
+    w->mail[w->mail_count++] = mail;
+}
+
+static size_t key_of(uint64_t session, struct bytes id)
+{
+    size_t i = 0;
+
+    while (!bytes_equal(id, bytes_of(ids[i], strlen(ids[i])))) {
+        i++;
+    }
+    return (size_t)(session - 1) * IDS + i;
+}
+
+static void do_effects(struct world *w)
+{
+    for (size_t i = 0; i < w->rig.effects.count; i++) {
+        const struct router_effect *e = &w->rig.effects.item[i];
+
+        if (e->type == ROUTER_SEND_NODE) {
+            struct mail mail = {.to = e->slot};
+
+            assert_true(w->up[e->slot]);
+            buffer_put(&mail.record, w->rig.effects.bytes.data + e->at, e->size);
+            post(w, mail);
+        } else if (e->type == ROUTER_REPLY) {
+            assert_true(e->ticket < w->tickets);
+            assert_int_equal(w->reply[e->ticket], 0);
+            w->reply[e->ticket] = (int)e->code + 1;
+        }
+    }
+}
+
+static void step(struct world *w, struct router_event event)
+{
+    rig_step(&w->rig, event);
+    do_effects(w);
+}
+
+static void answer(struct world *w, uint16_t from, const struct request_record *q,
+                   enum answer_code code, uint64_t aux)
+{
+    const struct answer_record a = {.gateway = q->gateway,
+                                    .session = q->session,
+                                    .seq = q->seq,
+                                    .token = w->rig.leader.ring.version,
+                                    .version = w->rig.leader.ring.version,
+                                    .aux = aux,
+                                    .code = (uint8_t)code,
+                                    .copy = q->copy};
+    const size_t copies = w->refuse && prng_chance(&w->prng, 5) ? 2 : 1;
+
+    for (size_t i = 0; i < copies; i++) {
+        struct mail mail = {.from = from};
+
+        answer_put(&mail.record, &a);
+        post(w, mail);
+    }
+}
+
+static void run(struct world *w, uint16_t node, const struct request_record *q)
+{
+    uint64_t ticket = 0;
+
+    assert_int_equal(q->body.size, sizeof ticket);
+    memcpy(&ticket, q->body.data, sizeof ticket);
+    w->runs[ticket]++;
+    answer(w, node, q, ANSWER_OK, 0);
+}
+
+/* Run `q` if its turn has come; true: it is dealt with. */
+static bool try_run(struct world *w, uint16_t node, const struct request_record *q)
+{
+    struct order *o = &w->order[key_of(q->session, q->id)];
+
+    if (q->seq <= o->last) {
+        answer(w, node, q, ANSWER_OK, 0); // a second copy
+        return true;
+    }
+    if (o->last < q->prev && q->prev >= q->base) {
+        return false;
+    }
+    o->last = q->seq;
+    run(w, node, q);
+    return true;
+}
+
+static struct request_record request_of(const struct buffer *record)
+{
+    struct reader in = {.at = record->data, .left = record->size};
+    struct request_record q;
+
+    assert_int_equal(request_get(&in, &q), ERR_OK);
+    return q;
+}
+
+static void run_waiting(struct world *w, uint16_t node, struct order *o)
+{
+    for (size_t i = 0; i < o->waiting_count;) {
+        const struct request_record q = request_of(&o->waiting[i]);
+
+        if (!try_run(w, node, &q)) {
+            i++;
+            continue;
+        }
+        buffer_fini(&o->waiting[i]);
+        o->waiting[i] = o->waiting[--o->waiting_count];
+        i = 0;
+    }
+}
+
+static void on_request(struct world *w, struct mail *mail)
+{
+    const struct request_record q = request_of(&mail->record);
+    const uint16_t owner = ring_hit_node(view_lookup(&w->rig.leader, 0, q.id));
+    struct order *o = &w->order[key_of(q.session, q.id)];
+
+    if (owner != mail->to && (mail->from != 0 || prng_chance(&w->prng, 50))) {
+        post(w, (struct mail){.from = mail->to, .to = owner, .record = mail->record});
+        return;
+    }
+    if (owner != mail->to) {
+        answer(w, mail->to, &q, ANSWER_MOVED, w->rig.leader.ring.version);
+    } else if (w->refuse && prng_chance(&w->prng, 10)) {
+        answer(w, mail->to, &q, ANSWER_BUSY, prng_between(&w->prng, 0, 40));
+    } else if (!try_run(w, mail->to, &q)) {
+        if (o->waiting_count < 64) {
+            o->waiting[o->waiting_count++] = mail->record;
+            return;
+        }
+        answer(w, mail->to, &q, ANSWER_BUSY, 5);
+    }
+    run_waiting(w, mail->to, o);
+    buffer_fini(&mail->record);
+}
+
+/* Deliver the oldest of a random pair of ends: links keep order, the fleet does not. */
+static void deliver(struct world *w)
+{
+    const size_t pick = (size_t)prng_between(&w->prng, 0, w->mail_count - 1);
+    size_t at = 0;
+
+    while (w->mail[at].from != w->mail[pick].from || w->mail[at].to != w->mail[pick].to) {
+        at++;
+    }
+    struct mail mail = w->mail[at];
+    w->mail_count--;
+    memmove(&w->mail[at], &w->mail[at + 1], (w->mail_count - at) * sizeof w->mail[0]);
+    if (mail.to != 0) {
+        on_request(w, &mail);
+        return;
+    }
+    struct reader in = {.at = mail.record.data, .left = mail.record.size};
+    struct answer_record a;
+    assert_int_equal(answer_get(&in, &a), ERR_OK);
+    step(w, (struct router_event){.type = ROUTER_ANSWER, .slot = mail.from, .answer = &a});
+    buffer_fini(&mail.record);
+}
+
+/* Cut the link to a node: what is on it, in both directions, is gone. The node lives on. */
+static void cut(struct world *w, uint16_t node)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < w->mail_count; i++) {
+        struct mail *m = &w->mail[i];
+
+        if ((m->from == 0 && m->to == node) || (m->to == 0 && m->from == node)) {
+            buffer_fini(&m->record);
+        } else {
+            w->mail[kept++] = *m;
+        }
+    }
+    w->mail_count = kept;
+    w->up[node] = false;
+    step(w, (struct router_event){.type = ROUTER_NODE_DOWN, .slot = node});
+}
+
+static void join(struct world *w, uint16_t node)
+{
+    w->up[node] = true;
+    step(w, (struct router_event){.type = ROUTER_NODE_UP, .slot = node, .incarnation = node});
+}
+
+static void request(struct world *w)
+{
+    const char *id = ids[prng_between(&w->prng, 0, IDS - 1)];
+    const uint64_t ticket = w->tickets++;
+
+    step(w,
+         (struct router_event){.type = ROUTER_REQUEST,
+                               .session = prng_between(&w->prng, 1, SESSIONS),
+                               .ticket = ticket,
+                               .origin = ticket % 3, // some are no client's
+                               .id = bytes_of(id, strlen(id)),
+                               .body = bytes_of(&ticket, sizeof ticket)});
+}
+
+static void move(struct world *w)
+{
+    const char *id = ids[prng_between(&w->prng, 0, IDS - 1)];
+    const struct bytes bytes = bytes_of(id, strlen(id));
+    const uint16_t owner = ring_hit_node(view_lookup(&w->rig.leader, 0, bytes));
+    const uint16_t to = (uint16_t)(owner % NODES + 1);
+
+    rig_move(&w->rig, bytes, to, w->rig.leader.ring.version + 1, prng_chance(&w->prng, 60));
+    do_effects(w);
+}
+
+static void tick(struct world *w, uint64_t ms)
+{
+    w->rig.now_us += ms * 1000;
+    step(w, (struct router_event){.type = ROUTER_TICK});
+}
+
+static void world_init(struct world *w, uint64_t seed)
+{
+    struct router_config config = router_config_default();
+
+    memset(w, 0, sizeof *w);
+    config.gateway = seed + 1;
+    config.window = 4;
+    config.peer_size_max = seed % 3 == 0 ? 3000 : 100000; // some have to wait for room
+    rig_init(&w->rig, &config);
+    w->prng.state = seed;
+    for (uint16_t node = 1; node <= (uint16_t)NODES; node++) {
+        rig_add_member(&w->rig, node, node);
+    }
+    ring_create(&w->rig.leader.ring, RIG_VNODES, 1, 10);
+    rig_config(&w->rig);
+    for (uint16_t node = 1; node <= (uint16_t)NODES; node++) {
+        join(w, node);
+    }
+}
+
+static void world_fini(struct world *w)
+{
+    for (size_t i = 0; i < w->mail_count; i++) {
+        buffer_fini(&w->mail[i].record);
+    }
+    for (size_t k = 0; k < KEYS; k++) {
+        for (size_t i = 0; i < w->order[k].waiting_count; i++) {
+            buffer_fini(&w->order[k].waiting[i]);
+        }
+    }
+    rig_fini(&w->rig);
+}
+
+/* Let the fleet come to rest: the ring is known, the links are up. */
+static void settle(struct world *w)
+{
+    w->refuse = false;
+    rig_config(&w->rig);
+    do_effects(w);
+    for (uint16_t node = 1; node <= (uint16_t)NODES; node++) {
+        if (!w->up[node]) {
+            join(w, node);
+        }
+    }
+    for (int i = 0; i < 1000; i++) {
+        while (w->mail_count > 0) {
+            deliver(w);
+        }
+        tick(w, 20);
+    }
+}
+
+static void check_replies(const struct world *w, bool links_were_cut)
+{
+    size_t ok = 0;
+
+    for (size_t t = 0; t < w->tickets; t++) {
+        assert_int_not_equal(w->reply[t], 0);
+        assert_true(w->runs[t] <= 1);
+        if (w->reply[t] - 1 == REPLY_OK) {
+            assert_int_equal(w->runs[t], 1);
+            ok++;
+        } else if (w->reply[t] - 1 == REPLY_REJECTED) {
+            assert_int_equal(w->runs[t], 0);
+        } else {
+            assert_true(links_were_cut);
+            assert_int_equal(w->reply[t] - 1, REPLY_TIMEOUT);
+        }
+    }
+    assert_true(links_were_cut || ok == w->tickets);
+    assert_true(ok > w->tickets / 2);
+}
+
+static void play(struct world *w, uint64_t seed, bool cuts)
+{
+    world_init(w, seed);
+    w->refuse = true;
+    for (int i = 0; i < 4000; i++) {
+        const uint64_t dice = prng_between(&w->prng, 1, 1000);
+        const uint16_t node = (uint16_t)prng_between(&w->prng, 1, NODES);
+
+        if (dice <= 250) {
+            request(w);
+        } else if (dice <= 260) {
+            move(w);
+        } else if (dice <= 263) {
+            rig_config(&w->rig);
+            do_effects(w);
+        } else if (dice <= 300) {
+            tick(w, 3);
+        } else if (dice <= 302 && cuts && w->up[node]) {
+            cut(w, node);
+        } else if (dice <= 310 && !w->up[node]) {
+            join(w, node);
+        } else if (w->mail_count > 0) {
+            deliver(w);
+        }
+    }
+    settle(w);
+    check_replies(w, cuts);
+    world_fini(w);
+}
+
+static void moves_lose_nothing_and_run_nothing_twice(void **state)
+{
+    struct world *w = mem_new(1, sizeof *w);
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        play(w, seed, false);
+    }
+    mem_free(w);
+}
+
+static void with_lost_links_every_request_still_has_an_honest_answer(void **state)
+{
+    struct world *w = mem_new(1, sizeof *w);
+
+    (void)state;
+    for (uint64_t seed = 1000; seed <= 1060; seed++) {
+        play(w, seed, true);
+    }
+    mem_free(w);
+}
+
+static struct router_event request_event(uint64_t session, const uint64_t *id)
+{
+    return (struct router_event){
+        .type = ROUTER_REQUEST, .session = session, .id = bytes_of(id, sizeof *id)};
+}
+
+static void a_full_router_says_so_and_refuses_what_comes_anyway(void **state)
+{
+    struct router_config config = router_config_default();
+    struct rig rig;
+    const uint64_t id = 5;
+
+    (void)state;
+    config.in_flight_max = 2;
+    rig_init(&rig, &config);
+    rig_step(&rig, request_event(1, &id));
+    assert_false(router_full(rig.router));
+    rig_step(&rig, request_event(1, &id));
+    assert_true(router_full(rig.router));
+    assert_int_equal(rig.effects.count, 0);
+    rig_step(&rig, request_event(1, &id));
+    assert_int_equal(rig.effects.count, 1);
+    assert_int_equal(rig.effects.item[0].code, REPLY_OVERLOADED);
+    rig.now_us += 10001000;
+    rig_step(&rig, (struct router_event){.type = ROUTER_TICK});
+    assert_int_equal(rig.effects.count, 2);
+    assert_false(router_full(rig.router));
+    rig_fini(&rig);
+}
+
+static void bytes_of_unfinished_requests_are_bounded_too(void **state)
+{
+    static uint8_t body[RECORD_BODY_MAX];
+    struct router_config config = router_config_default();
+    struct rig rig;
+    const uint64_t id = 5;
+    struct router_event event = request_event(1, &id);
+
+    (void)state;
+    config.waiting_size_max = 2 * (size_t)RECORD_BODY_MAX;
+    event.body = bytes_of(body, sizeof body);
+    rig_init(&rig, &config);
+    rig_step(&rig, event);
+    assert_false(router_full(rig.router));
+    rig_step(&rig, event);
+    assert_true(router_full(rig.router));
+    rig_fini(&rig);
+}
+
+static void one_node_is_sent_no_more_than_its_link_holds(void **state)
+{
+    static uint8_t body[1000];
+    struct router_config config = router_config_default();
+    struct rig rig;
+    uint64_t sent = 0;
+
+    (void)state;
+    config.peer_size_max = 100000;
+    rig_init(&rig, &config);
+    rig_add_member(&rig, 1, 1);
+    ring_create(&rig.leader.ring, RIG_VNODES, 1, 10);
+    rig_config(&rig);
+    rig_step(&rig, (struct router_event){.type = ROUTER_NODE_UP, .slot = 1, .incarnation = 1});
+    for (uint64_t id = 0; id < 1000; id++) {
+        struct router_event event = request_event(1, &id);
+
+        event.body = bytes_of(body, sizeof body);
+        rig_step(&rig, event);
+        sent += rig.effects.count;
+    }
+    assert_true(sent > 70 && sent < 100);
+    // Each answer, as large as the request, makes room; all are sent in the end, none twice. The
+    // replies count before they come, so fewer are under way from then on.
+    for (uint64_t seq = 1; seq <= 1000; seq++) {
+        const struct answer_record answer = {.gateway = config.gateway,
+                                             .session = 1,
+                                             .seq = seq,
+                                             .version = UINT64_MAX,
+                                             .copy = 1,
+                                             .body = bytes_of(body, sizeof body)};
+
+        rig_step(&rig, (struct router_event){.type = ROUTER_ANSWER, .slot = 1, .answer = &answer});
+        assert_int_equal(rig.effects.item[0].type, ROUTER_REPLY);
+        sent += rig.effects.count - 1;
+        assert_true(sent - seq < 100);
+        assert_true(seq < 100 || sent == 1000 || sent - seq < 60);
+    }
+    assert_int_equal(sent, 1000);
+    rig_fini(&rig);
+}
+
+static void a_hundred_thousand_requests_in_flight_are_fine(void **state)
+{
+    struct router_config config = router_config_default();
+    struct rig rig;
+    struct router_event event;
+
+    (void)state;
+    config.peer_size_max = SIZE_MAX;
+    rig_init(&rig, &config);
+    rig_add_member(&rig, 1, 1);
+    ring_create(&rig.leader.ring, RIG_VNODES, 1, 10);
+    rig_config(&rig);
+    rig_step(&rig, (struct router_event){.type = ROUTER_NODE_UP, .slot = 1, .incarnation = 1});
+    router_effects_clear(&rig.effects);
+    for (uint64_t id = 0; id < 100000; id++) {
+        event = request_event(id % 1000, &id);
+        event.now_us = rig.now_us;
+        router_step(rig.router, &event, &rig.effects);
+    }
+    assert_int_equal(rig.effects.count, 100000);
+    assert_true(router_full(rig.router));
+    rig_step(&rig, (struct router_event){.type = ROUTER_NODE_DOWN, .slot = 1});
+    assert_int_equal(rig.effects.count, 0);
+    rig_step(&rig, (struct router_event){.type = ROUTER_NODE_UP, .slot = 1, .incarnation = 1});
+    assert_int_equal(rig.effects.count, 100001); // Adopted, and all of them again
+    rig_fini(&rig);
+}
+
+static void sessions_of_two_gateways_and_of_one_differ(void **state)
+{
+    struct router_config config = router_config_default();
+
+    (void)state;
+    config.gateway = 1;
+    struct router *a = router_new(&config);
+    config.gateway = 2;
+    struct router *b = router_new(&config);
+    const uint64_t first = router_session(a);
+
+    assert_true(first != router_session(a));
+    assert_true(first >> 24 != router_session(b) >> 24);
+    assert_true(first >> 24 == router_session(a) >> 24);
+    router_free(a);
+    router_free(b);
+    router_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest cases[] = {
+        cmocka_unit_test(moves_lose_nothing_and_run_nothing_twice),
+        cmocka_unit_test(with_lost_links_every_request_still_has_an_honest_answer),
+        cmocka_unit_test(a_full_router_says_so_and_refuses_what_comes_anyway),
+        cmocka_unit_test(bytes_of_unfinished_requests_are_bounded_too),
+        cmocka_unit_test(one_node_is_sent_no_more_than_its_link_holds),
+        cmocka_unit_test(a_hundred_thousand_requests_in_flight_are_fine),
+        cmocka_unit_test(sessions_of_two_gateways_and_of_one_differ),
+    };
+
+    return cmocka_run_group_tests(cases, NULL, NULL);
+}

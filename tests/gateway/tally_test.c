@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/client/tally.h"
+
+#include "tests/test.h"
+
+#include <string.h>
+
+/* Of figures that are added up: all but version and digest. */
+static struct tally every_figure_is(uint64_t value)
+{
+    struct tally t;
+    uint64_t word[sizeof t / sizeof(uint64_t)] = {0};
+
+    for (size_t i = 0; i < sizeof word / sizeof word[0]; i++) {
+        word[i] = value;
+    }
+    memcpy(&t, word, sizeof t);
+    return t;
+}
+
+static void every_figure_is_added_up(void **state)
+{
+    struct tally sum = every_figure_is(3);
+    struct tally want = every_figure_is(7);
+    const struct tally more = every_figure_is(4);
+
+    (void)state;
+    tally_add(&sum, &more);
+    // Of two rings it tells the older.
+    want.router.version = want.router.digest[0] = want.router.digest[1] = 3;
+    assert_memory_equal(&sum, &want, sizeof sum);
+
+    sum.router.version = 9;
+    tally_add(&sum, &more);
+    assert_int_equal(sum.router.version, 4);
+    assert_int_equal(sum.router.digest[1], 4);
+}
+
+static void a_thread_sees_itself_now_and_the_others_as_they_were(void **state)
+{
+    struct board *b = board_new(3);
+    struct tally own = every_figure_is(1);
+    struct tally sum;
+
+    (void)state;
+    board_sum(b, 0, &own, &sum); // nothing was put
+    assert_memory_equal(&sum, &own, sizeof sum);
+    board_put(b, 0, &own);
+    board_put(b, 2, &own);
+    own = every_figure_is(10);
+    board_sum(b, 0, &own, &sum);
+    assert_int_equal(sum.clients.commands, 11);
+    assert_int_equal(sum.router.version, 1);
+    board_sum(b, 1, &own, &sum);
+    assert_int_equal(sum.router.requests, 12);
+    board_free(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_figure_is_added_up),
+        cmocka_unit_test(a_thread_sees_itself_now_and_the_others_as_they_were),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/test.h"
+
+#include "base/mem.h"
+#include "node/actors/actors.h"
+#include "tests/node/theatre.h"
+
+struct step {
+    const char *line;
+    const char *answer;
+};
+
+static void play(const struct step *steps)
+{
+    struct theatre t;
+
+    theatre_open(&t, &actor_kv, NULL);
+    for (size_t i = 0; steps[i].line != NULL; i++) {
+        assert_string_equal(theatre_command(&t, steps[i].line), steps[i].answer);
+        assert_int_equal(t.answers, i + 1);
+        assert_int_equal(t.code, ANSWER_OK);
+    }
+    theatre_close(&t);
+}
+
+static void it_keeps_a_value(void **state)
+{
+    (void)state;
+    play((const struct step[]){
+        {"GET k", "n:"},     {"EXISTS k", "i:0"},      {"STRLEN k", "i:0"},
+        {"DEL k", "i:0"},    {"SET k one", "s:OK"},    {"GET k", "b:one"},
+        {"EXISTS k", "i:1"}, {"STRLEN k", "i:3"},      {"APPEND k s", "i:4"},
+        {"GET k", "b:ones"}, {"GETSET k x", "b:ones"}, {"GET k", "b:x"},
+        {"DEL k", "i:1"},    {"GET k", "n:"},          {"GETSET k y", "n:"},
+        {"SET k ", "s:OK"},  {"GET k", "b:"},          {"EXISTS k", "i:1"},
+        {"DEL k", "i:1"},    {"APPEND k ab", "i:2"},   {"GET k", "b:ab"},
+        {NULL, NULL},
+    });
+}
+
+static void set_minds_its_conditions(void **state)
+{
+    (void)state;
+    play((const struct step[]){
+        {"SET k a XX", "n:"},
+        {"GET k", "n:"},
+        {"SET k a NX", "s:OK"},
+        {"SET k b nx", "n:"},
+        {"SET k b xx", "s:OK"},
+        {"GET k", "b:b"},
+        {"SET k c NX XX", "e:ERR syntax error"},
+        {"SET k c EX 10", "e:ERR SET's option EX is not supported: NX and XX are"},
+        {"SET k c keepttl", "e:ERR SET's option KEEPTTL is not supported: NX and XX are"},
+        {"SET k c FOO", "e:ERR syntax error"},
+        {"GET k", "b:b"},
+        {"SETNX k d", "i:0"},
+        {"DEL k", "i:1"},
+        {"SETNX k d", "i:1"},
+        {"GET k", "b:d"},
+        {NULL, NULL},
+    });
+}
+
+#define NOT_A_NUMBER "e:ERR value is not an integer or out of range"
+#define OVERFLOWS    "e:ERR increment or decrement would overflow"
+
+static void it_counts(void **state)
+{
+    (void)state;
+    play((const struct step[]){
+        {"INCR k", "i:1"},
+        {"INCRBY k 41", "i:42"},
+        {"DECR k", "i:41"},
+        {"DECRBY k 50", "i:-9"},
+        {"GET k", "b:-9"},
+        {"INCRBY k 1.5", NOT_A_NUMBER},
+        {"INCRBY k 9223372036854775808", NOT_A_NUMBER},
+        {"INCRBY k", "e:ERR wrong number of arguments for 'incrby' command"},
+        {"SET k 9223372036854775806", "s:OK"},
+        {"INCR k", "i:9223372036854775807"},
+        {"INCR k", OVERFLOWS},
+        {"GET k", "b:9223372036854775807"},
+        {"SET k -9223372036854775808", "s:OK"},
+        {"DECR k", OVERFLOWS},
+        {"INCR k", "i:-9223372036854775807"},
+        {"DECRBY k -9223372036854775808", "e:ERR decrement would overflow"},
+        {NULL, NULL},
+    });
+}
+
+static void only_the_text_of_a_number_is_one(void **state)
+{
+    static const char *const no[] = {"",
+                                     "-",
+                                     "-0",
+                                     "+1",
+                                     "01",
+                                     "1x",
+                                     "0x1",
+                                     "9223372036854775808",
+                                     "-9223372036854775809",
+                                     "99999999999999999999"};
+    struct theatre t;
+
+    (void)state;
+    theatre_open(&t, &actor_kv, NULL);
+    for (size_t i = 0; i < sizeof no / sizeof no[0]; i++) {
+        char line[64];
+
+        (void)snprintf(line, sizeof line, "SET k %s", no[i]);
+        assert_string_equal(theatre_command(&t, line), "s:OK");
+        assert_string_equal(theatre_command(&t, "INCR k"), NOT_A_NUMBER);
+    }
+    theatre_close(&t);
+}
+
+static void it_refuses_what_it_does_not_know(void **state)
+{
+    (void)state;
+    play((const struct step[]){
+        {"FLY k", "e:ERR unknown command 'FLY'"},
+        {"GET", "n:"}, // The id is the key: whether it is repeated does not matter.
+        {"GET k x", "e:ERR wrong number of arguments for 'get' command"},
+        {"SET k", "e:ERR wrong number of arguments for 'set' command"},
+        {NULL, NULL},
+    });
+}
+
+static void a_payload_is_a_command_line(void **state)
+{
+    struct theatre t;
+
+    (void)state;
+    theatre_open(&t, &actor_kv, NULL);
+    assert_string_equal(theatre_call(&t, "set 'two words'\r\n"), "OK");
+    assert_string_equal(theatre_call(&t, "  GET "), "two words");
+    assert_string_equal(theatre_call(&t, "SET \"\""), "OK");
+    assert_string_equal(theatre_call(&t, "STRLEN"), "0");
+    assert_string_equal(theatre_call(&t, "INCRBY 5"), &NOT_A_NUMBER[2]);
+    assert_int_equal(t.code, ANSWER_APP_ERROR);
+    assert_string_equal(theatre_call(&t, "DEL"), "1");
+    assert_string_equal(theatre_call(&t, "INCRBY 5"), "5");
+    assert_int_equal(t.code, ANSWER_OK);
+    assert_string_equal(theatre_call(&t, " "), "ERR the payload is not a command line");
+    assert_string_equal(theatre_call(&t, "SET 'open"), "ERR the payload is not a command line");
+    assert_string_equal(theatre_call(&t, "SET 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"),
+                        "ERR the payload is not a command line");
+    theatre_close(&t);
+}
+
+static void a_value_has_a_limit(void **state)
+{
+    const size_t size = RECORD_BODY_MAX - 600;
+    char *line = mem_new(1, size + 32);
+    struct theatre t;
+
+    (void)state;
+    theatre_open(&t, &actor_kv, NULL);
+    (void)snprintf(line, 32, "SET ");
+    memset(line + 4, 'x', size);
+    assert_string_equal(theatre_call(&t, line), "OK");
+    for (size_t i = 0; i < 88; i++) {
+        (void)theatre_call(&t, "APPEND y");
+        assert_int_equal(t.code, ANSWER_OK);
+    }
+    (void)theatre_call(&t, "APPEND y");
+    assert_int_equal(t.code, ANSWER_APP_ERROR);
+    (void)snprintf(line, 32, "%zu", size + 88);
+    assert_string_equal(theatre_call(&t, "STRLEN"), line);
+    theatre_close(&t);
+    mem_free(line);
+}
+
+static void its_value_moves(void **state)
+{
+    struct theatre t;
+
+    (void)state;
+    theatre_open(&t, &actor_kv, NULL);
+    theatre_move(&t, &actor_kv, NULL);
+    assert_string_equal(theatre_command(&t, "EXISTS k"), "i:0");
+    assert_string_equal(theatre_command(&t, "SET k "), "s:OK");
+    theatre_move(&t, &actor_kv, NULL);
+    assert_string_equal(theatre_command(&t, "EXISTS k"), "i:1");
+    assert_string_equal(theatre_command(&t, "APPEND k ab"), "i:2");
+    theatre_move(&t, &actor_kv, NULL);
+    assert_string_equal(theatre_command(&t, "GET k"), "b:ab");
+    theatre_close(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_keeps_a_value),
+        cmocka_unit_test(set_minds_its_conditions),
+        cmocka_unit_test(it_counts),
+        cmocka_unit_test(only_the_text_of_a_number_is_one),
+        cmocka_unit_test(it_refuses_what_it_does_not_know),
+        cmocka_unit_test(a_payload_is_a_command_line),
+        cmocka_unit_test(a_value_has_a_limit),
+        cmocka_unit_test(its_value_moves),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

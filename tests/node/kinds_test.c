@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/test.h"
+
+#include "node/actors/actors.h"
+#include "node/worker/kinds.h"
+#include "tests/node/theatre.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* A shared object that was built beside this test: "examples/counter.so". */
+static void object_path(char *path, size_t size, const char *name)
+{
+    char self[400] = "";
+
+    assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+    char *slash = strrchr(self, '/');
+    assert_non_null(slash);
+    *slash = '\0';
+    (void)snprintf(path, size, "%s/../../%s", self, name);
+}
+
+static enum err add_object(struct kinds *k, const char *name)
+{
+    char path[512];
+
+    object_path(path, sizeof path, name);
+    return kinds_add_named(k, 0, path);
+}
+
+static void bundled_actors_have_names(void **state)
+{
+    struct kinds k = {0};
+
+    (void)state;
+    assert_int_equal(kinds_add_named(&k, 0, "kv"), ERR_OK);
+    assert_int_equal(kinds_add_named(&k, 3, "echo=x=y"), ERR_OK);
+    assert_int_equal(kinds_add_named(&k, 3, "kv"), ERR_CONFLICT);
+    assert_int_equal(kinds_add_named(&k, 4, "nonsense"), ERR_NOT_FOUND);
+    assert_int_equal(kinds_start(&k, "n1"), ERR_OK);
+    assert_int_equal(k.count, 2);
+    assert_string_equal(kinds_find(&k, 0)->ops.name, "kv");
+    assert_string_equal(kinds_find(&k, 3)->ops.name, "echo");
+    assert_string_equal(kinds_find(&k, 3)->argument, "x=y");
+    assert_null(kinds_find(&k, 4));
+    kinds_fini(&k);
+}
+
+static void a_shared_object_is_an_actor(void **state)
+{
+    struct kinds k = {0};
+    struct theatre t;
+
+    (void)state;
+    assert_int_equal(add_object(&k, "examples/counter.so"), ERR_OK);
+    assert_int_equal(kinds_start(&k, "n1"), ERR_OK);
+    const struct rh_actor_ops *ops = &kinds_find(&k, 0)->ops;
+    assert_string_equal(ops->name, "counter");
+    theatre_open(&t, ops, NULL);
+    assert_string_equal(theatre_call(&t, "x"), "1");
+    assert_string_equal(theatre_command(&t, "INCR x"), "i:2");
+    theatre_move(&t, ops, NULL);
+    assert_string_equal(theatre_call(&t, "x"), "3");
+    theatre_close(&t);
+    kinds_fini(&k);
+}
+
+static void a_bad_shared_object_is_refused(void **state)
+{
+    struct kinds k = {0};
+
+    (void)state;
+    assert_int_equal(add_object(&k, "tests/plugins/foreign.so"), ERR_FOREIGN);
+    assert_int_equal(add_object(&k, "tests/plugins/nameless.so"), ERR_NOT_FOUND);
+    assert_int_equal(add_object(&k, "tests/plugins/incomplete.so"), ERR_INVALID);
+    assert_int_equal(add_object(&k, "tests/plugins/not_there.so"), ERR_NOT_FOUND);
+    assert_int_equal(add_object(&k, "tests/node/kinds_test.d"), ERR_NOT_FOUND);
+    assert_int_equal(k.count, 0);
+    kinds_fini(&k);
+}
+
+static void tables_may_grow_at_their_end(void **state)
+{
+    struct {
+        struct rh_actor_ops ops;
+        void (*later)(void);
+    } newer = {.ops = actor_echo};
+    struct kinds k = {0};
+    const struct rh_kind kind = {.number = 1, .ops = &newer.ops};
+
+    (void)state;
+    newer.ops.size = sizeof newer;
+    assert_int_equal(kinds_add(&k, &kind), ERR_OK);
+    const struct rh_kind again = {.number = 2, .ops = &newer.ops};
+    newer.later = (void (*)(void))abort;
+    assert_int_equal(kinds_add(&k, &again), ERR_FOREIGN);
+    newer.ops.size = offsetof(struct rh_actor_ops, session);
+    newer.ops.session = (int (*)(struct rh_actor *, void *, const struct rh_session *))abort;
+    assert_int_equal(kinds_add(&k, &again), ERR_OK); // one that ends before `session`
+    assert_null(kinds_find(&k, 2)->ops.session);
+    const struct rh_kind third = {.number = 3, .ops = &newer.ops};
+    newer.ops.size--;
+    assert_int_equal(kinds_add(&k, &third), ERR_FOREIGN);
+    kinds_fini(&k);
+}
+
+static int stopped;
+
+static int refuse(const struct rh_kind_info *info, void **shared)
+{
+    (void)shared;
+    assert_string_equal(info->node, "n1");
+    assert_string_equal(info->argument, "why");
+    return RH_FAILED;
+}
+
+static void count_stop(void *shared)
+{
+    assert_null(shared);
+    stopped++;
+}
+
+static void an_actor_may_refuse_to_start(void **state)
+{
+    struct kinds k = {0};
+    struct rh_actor_ops first = actor_echo;
+    struct rh_actor_ops second = actor_echo;
+
+    (void)state;
+    first.stop = count_stop;
+    second.stop = count_stop;
+    second.start = refuse;
+    assert_int_equal(kinds_add(&k, &(struct rh_kind){.number = 1, .ops = &first}), ERR_OK);
+    assert_int_equal(
+        kinds_add(&k, &(struct rh_kind){.number = 2, .ops = &second, .argument = "why"}), ERR_OK);
+    assert_int_equal(kinds_start(&k, "n1"), ERR_REFUSED);
+    kinds_fini(&k);
+    assert_int_equal(stopped, 1); // Only what was started.
+}
+
+static void too_many_sessions_are_refused(void **state)
+{
+    struct rh_actor_ops ops = actor_echo;
+    const struct rh_kind kind = {.number = 1, .ops = &ops};
+    struct kinds k = {0};
+
+    (void)state;
+    ops.sessions = RH_SESSIONS_ALLOW + 1;
+    assert_int_equal(kinds_add(&k, &kind), ERR_INVALID);
+    ops.sessions = RH_SESSIONS_ALLOW;
+    ops.sessions_max = RH_SESSIONS_MAX + 1;
+    assert_int_equal(kinds_add(&k, &kind), ERR_INVALID);
+    ops.sessions_max = RH_SESSIONS_MAX;
+    assert_int_equal(kinds_add(&k, &kind), ERR_OK);
+    kinds_fini(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(too_many_sessions_are_refused),
+        cmocka_unit_test(bundled_actors_have_names),
+        cmocka_unit_test(a_shared_object_is_an_actor),
+        cmocka_unit_test(a_bad_shared_object_is_refused),
+        cmocka_unit_test(tables_may_grow_at_their_end),
+        cmocka_unit_test(an_actor_may_refuse_to_start),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

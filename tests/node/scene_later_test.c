@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Callbacks that finish later, by whichever thread; who fails then.
+ */
+#include "tests/node/puppet_rig.h"
+
+#include <pthread.h>
+
+static void an_activation_may_finish_later(void **state)
+{
+    struct puppet p = {.activate = RH_PENDING};
+    const struct scene_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
+    struct theatre t;
+
+    (void)state;
+    theatre_build(&t);
+    theatre_enter(&t, &entry);
+    assert_int_equal(t.told[SCENE_ACTIVATED], 0);
+    assert_int_equal(t.told[SCENE_DEFERRED], 1);
+    assert_int_equal(rh_reply_later(p.token, rh_nil()), RH_INVALID);
+    assert_int_equal(rh_done(p.token, RH_PENDING), RH_INVALID);
+    assert_int_equal(rh_done(p.token, RH_OK), RH_OK);
+    assert_int_equal(rh_done(p.token, RH_OK), RH_GONE);
+    scene_tick(t.scene, 0);
+    assert_int_equal(t.told[SCENE_ACTIVATED], 1);
+    assert_int_equal(t.told[SCENE_FINISHED], 1);
+    assert_int_equal(t.error, ERR_OK);
+    assert_string_equal(theatre_call(&t, "x"), "x");
+    theatre_close(&t);
+}
+
+static void an_activation_that_fails_later_leaves_nothing(void **state)
+{
+    struct puppet p = {.activate = RH_PENDING};
+    const struct scene_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
+    struct theatre t;
+
+    (void)state;
+    theatre_build(&t);
+    theatre_enter(&t, &entry);
+    assert_int_equal(rh_done(p.token, RH_FAILED), RH_OK);
+    scene_tick(t.scene, 0);
+    assert_int_equal(t.error, ERR_REFUSED);
+    assert_null(t.actor);
+    assert_int_equal(p.ended, 0);
+    theatre_close(&t);
+}
+
+static void who_is_stopped_while_it_loads_is_deactivated(void **state)
+{
+    struct puppet p = {.activate = RH_PENDING};
+    const struct scene_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
+    struct theatre t;
+
+    (void)state;
+    theatre_build(&t);
+    theatre_enter(&t, &entry);
+    scene_discard(t.actor, RH_FENCED);
+    assert_int_equal(p.ended, 1);
+    assert_int_equal(p.why, RH_FENCED);
+    assert_int_equal(rh_done(p.token, RH_OK), RH_GONE);
+    scene_tick(t.scene, 0);
+    assert_int_equal(t.told[SCENE_ACTIVATED], 0);
+    theatre_close(&t);
+    assert_int_equal(rh_done(p.token, RH_OK), RH_GONE); // Its scene is gone as well.
+}
+
+/* rh_done() has taken the failure, and before the scene sees that, the actor is stopped. */
+static void who_failed_to_load_is_never_deactivated(void **state)
+{
+    static const int failures[] = {RH_FAILED, RH_COLD, 77};
+    struct puppet p = {.activate = RH_PENDING};
+    const struct scene_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
+    struct theatre t;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+        theatre_build(&t);
+        theatre_enter(&t, &entry);
+        assert_int_equal(rh_done(p.token, failures[i]), RH_OK);
+        scene_discard(t.actor, RH_MOVED);
+        assert_int_equal(t.told[SCENE_FINISHED], 1);
+        scene_tick(t.scene, 0);
+        assert_int_equal(t.told[SCENE_ACTIVATED], 0);
+        theatre_close(&t);
+        theatre_build(&t);
+        theatre_enter(&t, &entry);
+        assert_int_equal(rh_done(p.token, failures[i]), RH_OK);
+        theatre_close(&t); // The node stops.
+        assert_int_equal(p.ended, 0);
+    }
+    theatre_build(&t);
+    theatre_enter(&t, &entry);
+    assert_int_equal(rh_done(p.token, RH_OK), RH_OK);
+    scene_discard(t.actor, RH_MOVED);
+    assert_int_equal(p.ended, 1); // That one lives.
+    theatre_close(&t);
+}
+
+static void on_late(struct rh_actor *actor, void *instance, void *argument)
+{
+    struct puppet *p = instance;
+
+    (void)actor;
+    (void)argument;
+    p->timers++;
+}
+
+static void on_fails(struct rh_actor *actor, void *instance, void *argument)
+{
+    struct puppet *p = instance;
+
+    (void)actor;
+    (void)argument;
+    assert_int_equal(rh_done(p->token, RH_FAILED), RH_OK);
+}
+
+/* Who has finished it may have freed the instance. */
+static void nothing_is_called_for_who_failed_to_load(void **state)
+{
+    struct puppet p = {.activate = RH_PENDING};
+    const struct scene_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
+    struct theatre t;
+
+    (void)state;
+    theatre_build(&t);
+    theatre_enter(&t, &entry);
+    assert_int_equal(rh_after(p.actor, 10, on_late, NULL), RH_OK);
+    assert_int_equal(rh_after(p.actor, 10, on_fails, NULL), RH_OK);
+    assert_int_equal(rh_after(p.actor, 10, on_late, NULL), RH_OK);
+    assert_int_equal(call(&p, p.actor, "other"), RH_OK);
+    scene_tick(t.scene, 10000); // The second one fails.
+    assert_int_equal(p.timers, 1);
+    answer(&t, RH_OK, "there");
+    assert_int_equal(p.answers, 0);
+    scene_tick(t.scene, 10000);
+    assert_int_equal(t.error, ERR_REFUSED);
+    assert_int_equal(p.timers, 1);
+    assert_int_equal(p.ended, 0);
+    theatre_close(&t);
+}
+
+static void *finish_elsewhere(void *argument)
+{
+    struct puppet *p = argument;
+
+    return rh_reply_later(p->token, rh_text("from elsewhere")) == RH_OK ? p : NULL;
+}
+
+static void any_thread_may_answer(void **state)
+{
+    pthread_t thread;
+    void *ended = NULL;
+    struct puppet p;
+    struct theatre t;
+
+    (void)state;
+    open_stage(&t, &p);
+    (void)theatre_call(&t, "d");
+    assert_int_equal(pthread_create(&thread, NULL, finish_elsewhere, &p), 0);
+    assert_int_equal(pthread_join(thread, &ended), 0);
+    assert_ptr_equal(ended, &p);
+    assert_int_equal(t.answers, 0);
+    scene_tick(t.scene, 0);
+    assert_string_equal(t.text, "from elsewhere");
+    theatre_close(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PUPPET_CASE(an_activation_may_finish_later),
+        PUPPET_CASE(an_activation_that_fails_later_leaves_nothing),
+        PUPPET_CASE(who_is_stopped_while_it_loads_is_deactivated),
+        PUPPET_CASE(who_failed_to_load_is_never_deactivated),
+        PUPPET_CASE(nothing_is_called_for_who_failed_to_load),
+        PUPPET_CASE(any_thread_may_answer),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

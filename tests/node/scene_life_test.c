@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The life of an actor on its scene: flushes, moves, timers, ends.
+ */
+#include "tests/node/puppet_rig.h"
+
+static void a_move_flushes_first(void **state)
+{
+    struct puppet p;
+    struct theatre t;
+
+    (void)state;
+    open_stage(&t, &p);
+    p.flush = RH_FAILED;
+    scene_export(t.actor);
+    assert_int_equal(t.error, ERR_BUSY); // It is asked again.
+    assert_int_equal(p.flushed, RH_MOVED);
+    assert_null(p.out);
+    assert_string_equal(theatre_call(&t, "x"), "x");
+    p.flush = RH_PENDING;
+    p.state_size = 5;
+    scene_export(t.actor);
+    assert_int_equal(t.told[SCENE_EXPORTED], 1);
+    assert_int_equal(rh_done(p.token, RH_OK), RH_OK);
+    scene_tick(t.scene, 0);
+    assert_int_equal(t.told[SCENE_EXPORTED], 2);
+    assert_int_equal(t.error, ERR_OK);
+    assert_true(t.has_state);
+    assert_int_equal(t.state.size, 5);
+    theatre_close(&t);
+}
+
+static void who_trades_is_asked_again(void **state)
+{
+    struct puppet p;
+    struct theatre t;
+
+    (void)state;
+    open_stage(&t, &p);
+    p.handoff = RH_BUSY;
+    scene_export(t.actor);
+    assert_int_equal(t.error, ERR_BUSY);
+    assert_string_equal(theatre_call(&t, "x"), "x");
+    p.handoff = RH_COLD;
+    scene_export(t.actor);
+    assert_int_equal(t.error, ERR_OK);
+    assert_false(t.has_state);
+    theatre_close(&t);
+}
+
+static void who_hands_over_too_much_moves_cold(void **state)
+{
+    struct puppet p;
+    struct theatre t;
+
+    (void)state;
+    open_stage(&t, &p);
+    p.state_size = SCENE_STATE_DEFAULT;
+    scene_export(t.actor);
+    assert_true(t.has_state);
+    assert_int_equal(t.state.size, SCENE_STATE_DEFAULT);
+    scene_unfreeze(t.actor);
+    p.state_size = SCENE_STATE_DEFAULT + 1;
+    scene_export(t.actor);
+    assert_int_equal(t.error, ERR_OK);
+    assert_false(t.has_state);
+    assert_non_null(strstr(line, "state_too_big kind=3 actor=puppet id=id"));
+    theatre_close(&t);
+}
+
+static void state_written_late_goes_nowhere(void **state)
+{
+    struct puppet p;
+    struct theatre t;
+
+    (void)state;
+    open_stage(&t, &p);
+    p.handoff = RH_PENDING;
+    scene_export(t.actor);
+    scene_discard(t.actor, RH_FENCED);
+    rh_out_put(p.out, "still mine", 10); // Who defers it may go on until it is done.
+    assert_int_equal(rh_done(p.token, RH_OK), RH_GONE);
+    theatre_close(&t);
+}
+
+static void an_idle_actor_is_flushed_and_ended(void **state)
+{
+    struct puppet p;
+    struct theatre t;
+
+    (void)state;
+    open_stage(&t, &p);
+    p.flush = RH_FAILED;
+    scene_retire(t.actor);
+    assert_int_equal(t.error, ERR_IO);
+    assert_int_equal(p.flushed, RH_IDLE);
+    assert_int_equal(p.ended, 0);
+    assert_string_equal(theatre_call(&t, "x"), "x");
+    p.flush = RH_OK;
+    scene_retire(t.actor);
+    assert_int_equal(t.error, ERR_OK);
+    assert_null(t.actor);
+    assert_int_equal(p.ended, 1);
+    assert_int_equal(p.why, RH_IDLE);
+    theatre_close(&t);
+}
+
+static void a_stop_flushes_what_it_can(void **state)
+{
+    struct puppet p;
+    struct theatre t;
+    size_t flushed = 0;
+
+    (void)state;
+    open_stage(&t, &p);
+    p.flush = RH_FAILED;
+    assert_int_equal(scene_save(t.scene, &flushed), 1);
+    p.flush = RH_PENDING;
+    assert_int_equal(scene_save(t.scene, &flushed), 1);
+    assert_int_equal(scene_save(t.scene, &flushed), 1); // It is under way.
+    assert_int_equal(p.flushes, 2);
+    assert_int_equal(p.flushed, RH_STOP);
+    assert_int_equal(rh_done(p.token, RH_OK), RH_OK);
+    scene_tick(t.scene, 0);
+    assert_int_equal(scene_save(t.scene, &flushed), 0);
+    assert_int_equal(p.flushes, 2);
+    assert_int_equal(flushed, 1);
+    theatre_close(&t);
+    assert_int_equal(p.why, RH_STOP);
+}
+
+static void a_flush_has_its_period(void **state)
+{
+    struct puppet p;
+    struct theatre t;
+
+    (void)state;
+    open_stage(&t, &p);
+    scene_tick(t.scene, 500000);
+    assert_int_equal(t.told[SCENE_POKE], 0);
+    scene_tick(t.scene, 1000000);
+    assert_int_equal(t.told[SCENE_POKE], 1);
+    assert_int_equal(p.flushes, 0); // It waits for its turn.
+    scene_turn(t.actor, 9);
+    assert_int_equal(p.flushes, 1);
+    assert_int_equal(p.flushed, RH_PERIODIC);
+    assert_int_equal(t.ticket, 9);
+    scene_turn(t.actor, 10);
+    assert_int_equal(p.flushes, 1);
+    (void)theatre_call(&t, "F");
+    assert_int_equal(p.result, RH_OK);
+    assert_int_equal(t.told[SCENE_POKE], 2);
+    p.flush = RH_PENDING;
+    scene_turn(t.actor, 11);
+    assert_int_equal(t.ticket, 1);
+    assert_int_equal(rh_done(p.token, RH_FAILED), RH_OK);
+    scene_tick(t.scene, 1000000);
+    assert_int_equal(t.ticket, 11);
+    theatre_close(&t);
+}
+
+static void timers_run_between_messages(void **state)
+{
+    struct rh_actor_ops ops = puppet_ops;
+    struct puppet p = {0};
+    struct theatre t;
+
+    (void)state;
+    ops.flush = NULL;
+    theatre_open(&t, &ops, &p);
+    (void)theatre_call(&t, "e");
+    (void)theatre_call(&t, "d");
+    scene_tick(t.scene, 50000);
+    assert_int_equal(t.told[SCENE_POKE], 1); // The host gives it a turn when it is through.
+    assert_int_equal(rh_reply_later(p.token, rh_nil()), RH_OK);
+    scene_tick(t.scene, 50000);
+    assert_int_equal(p.timers, 0);
+    scene_turn(t.actor, 2);
+    assert_int_equal(p.timers, 1);
+    scene_tick(t.scene, 900000); // Missed eight times: run once.
+    scene_turn(t.actor, 3);
+    assert_int_equal(p.timers, 2);
+    scene_tick(t.scene, 999999);
+    assert_int_equal(t.told[SCENE_POKE], 2);
+    (void)theatre_call(&t, "s");
+    assert_int_equal(p.result, RH_OK);
+    (void)theatre_call(&t, "s");
+    assert_int_equal(p.result, RH_GONE);
+    theatre_close(&t);
+}
+
+static void a_frozen_actor_has_its_timers_later(void **state)
+{
+    struct puppet p;
+    struct theatre t;
+
+    (void)state;
+    open_stage(&t, &p);
+    (void)theatre_call(&t, "t");
+    scene_export(t.actor);
+    scene_tick(t.scene, 60000);
+    assert_int_equal(t.told[SCENE_POKE], 0);
+    scene_unfreeze(t.actor);
+    assert_int_equal(t.told[SCENE_POKE], 1);
+    scene_turn(t.actor, 2);
+    assert_int_equal(p.timers, 1);
+    theatre_close(&t);
+}
+
+static void it_may_ask_to_be_ended(void **state)
+{
+    struct puppet p;
+    struct theatre t;
+
+    (void)state;
+    open_stage(&t, &p);
+    (void)theatre_call(&t, "p");
+    assert_int_equal(p.result, RH_OK);
+    (void)theatre_call(&t, "p");
+    assert_int_equal(t.told[SCENE_PASSIVATE], 1);
+    theatre_close(&t);
+}
+
+static void who_is_broken_answers_its_error(void **state)
+{
+    struct puppet p;
+    struct theatre t;
+
+    (void)state;
+    open_stage(&t, &p);
+    assert_string_equal(theatre_call(&t, "f"), "ERR broken");
+    assert_int_equal(t.code, ANSWER_APP_ERROR);
+    assert_int_equal(t.told[SCENE_FAILED], 1);
+    assert_non_null(strstr(line, "failed kind=3 actor=puppet id=id what=\"ERR broken\""));
+    scene_discard(t.actor, RH_BROKEN);
+    assert_int_equal(p.flushes, 0);
+    assert_int_equal(p.why, RH_BROKEN);
+    theatre_close(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PUPPET_CASE(a_move_flushes_first),
+        PUPPET_CASE(who_trades_is_asked_again),
+        PUPPET_CASE(who_hands_over_too_much_moves_cold),
+        PUPPET_CASE(state_written_late_goes_nowhere),
+        PUPPET_CASE(an_idle_actor_is_flushed_and_ended),
+        PUPPET_CASE(a_stop_flushes_what_it_can),
+        PUPPET_CASE(a_flush_has_its_period),
+        PUPPET_CASE(timers_run_between_messages),
+        PUPPET_CASE(a_frozen_actor_has_its_timers_later),
+        PUPPET_CASE(it_may_ask_to_be_ended),
+        PUPPET_CASE(who_is_broken_answers_its_error),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

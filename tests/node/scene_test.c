@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/test.h"
+
+#include "node/actors/actors.h"
+#include "node/runtime/alarm.h"
+#include "tests/node/theatre.h"
+
+/* An actor that does what its payload says. */
+struct puppet {
+    struct rh_token token;
+    size_t fired;
+    size_t resumed;
+    enum rh_why why;
+};
+
+static int puppet_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
+                           void **instance)
+{
+    assert_int_equal(rh_fence(actor), fence);
+    assert_int_equal(rh_reply(actor, rh_nil()), RH_INVALID);
+    *instance = rh_shared(actor);
+    return state != NULL && state->size == 3 && memcmp(state->data, "bad", 3) == 0 ? RH_FAILED
+                                                                                   : RH_OK;
+}
+
+static void on_timer(struct rh_actor *actor, void *instance, void *argument)
+{
+    struct puppet *p = instance;
+
+    p->fired++;
+    if (argument != NULL) {
+        assert_int_equal(rh_reply(actor, rh_text(argument)), RH_OK);
+    }
+}
+
+static void puppet_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
+{
+    static char late[] = "late";
+    struct puppet *p = instance;
+    const uint8_t *bytes = message->payload.data;
+    const uint8_t what = message->payload.size == 0 ? 0 : bytes[0];
+
+    if (what == 'd') {
+        p->token = rh_defer(actor);
+    } else if (what == 't') {
+        p->token = rh_defer(actor);
+        assert_int_equal(rh_after(actor, 30, on_timer, NULL), RH_OK);
+        assert_int_equal(rh_after(actor, 20, on_timer, late), RH_OK);
+        assert_int_equal(rh_after(actor, 10, on_timer, NULL), RH_OK);
+    } else if (what == 'r') {
+        assert_int_equal(rh_reply(actor, rh_error("ERR first\r\nline")), RH_OK);
+        assert_int_equal(rh_reply(actor, rh_nil()), RH_INVALID);
+        assert_int_equal(rh_after(actor, 1, on_timer, NULL), RH_INVALID);
+    } else if (what == 'b') {
+        static char big[RECORD_BODY_MAX];
+
+        assert_int_equal(rh_reply(actor, rh_bytes_value(big, sizeof big)), RH_TOO_BIG);
+    }
+}
+
+static int puppet_handoff(struct rh_actor *actor, void *instance, struct rh_out *out)
+{
+    (void)instance;
+    assert_int_equal(rh_reply(actor, rh_nil()), RH_INVALID);
+    rh_out_put(out, "st", 2);
+    rh_out_put(out, "ate", 3);
+    return RH_OK;
+}
+
+static void puppet_resume(struct rh_actor *actor, void *instance)
+{
+    struct puppet *p = instance;
+
+    (void)actor;
+    p->resumed++;
+}
+
+static void puppet_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
+{
+    struct puppet *p = instance;
+
+    assert_int_equal(rh_reply(actor, rh_nil()), RH_INVALID);
+    p->why = why;
+}
+
+static const struct rh_actor_ops puppet_ops = {
+    .abi = RH_ABI,
+    .size = sizeof(struct rh_actor_ops),
+    .name = "puppet",
+    .activate = puppet_activate,
+    .message = puppet_message,
+    .handoff = puppet_handoff,
+    .resume = puppet_resume,
+    .deactivate = puppet_deactivate,
+};
+
+static void who_does_not_reply_answers_nothing(void **state)
+{
+    struct puppet p = {0};
+    struct theatre t;
+
+    (void)state;
+    theatre_open(&t, &puppet_ops, &p);
+    assert_string_equal(theatre_call(&t, ""), "");
+    assert_int_equal(t.answers, 1);
+    assert_int_equal(t.code, ANSWER_OK);
+    assert_string_equal(theatre_command(&t, "X"), "n:");
+    theatre_close(&t);
+    assert_int_equal(p.why, RH_STOP);
+}
+
+static void the_first_reply_counts(void **state)
+{
+    struct puppet p = {0};
+    struct theatre t;
+
+    (void)state;
+    theatre_open(&t, &puppet_ops, &p);
+    assert_string_equal(theatre_call(&t, "r"), "ERR first  line");
+    assert_int_equal(t.code, ANSWER_APP_ERROR);
+    assert_int_equal(t.answers, 1);
+    theatre_close(&t);
+}
+
+static void a_reply_has_a_limit(void **state)
+{
+    struct puppet p = {0};
+    struct theatre t;
+
+    (void)state;
+    theatre_open(&t, &puppet_ops, &p);
+    assert_string_equal(theatre_call(&t, "b"), "ERR the reply is over its limit of 1 MiB");
+    assert_int_equal(t.code, ANSWER_APP_ERROR);
+    theatre_close(&t);
+}
+
+static void a_deferred_message_is_answered_once(void **state)
+{
+    struct puppet p = {0};
+    struct theatre t;
+
+    (void)state;
+    theatre_open(&t, &puppet_ops, &p);
+    (void)theatre_call(&t, "d");
+    assert_int_equal(t.answers, 0);
+    assert_int_equal(rh_reply_later(p.token, rh_integer(5)), RH_OK);
+    assert_int_equal(rh_reply_later(p.token, rh_integer(6)), RH_GONE);
+    assert_int_equal(t.answers, 0); // It may come from any thread: the scene's own finishes it.
+    scene_tick(t.scene, 0);
+    assert_string_equal(t.text, "5");
+    assert_int_equal(rh_reply_later(p.token, rh_integer(6)), RH_GONE);
+    const struct rh_token old = p.token;
+    (void)theatre_call(&t, "d");
+    assert_int_equal(rh_reply_later(old, rh_integer(6)), RH_GONE);
+    scene_discard(t.actor, RH_FENCED);
+    assert_int_equal(p.why, RH_FENCED);
+    assert_int_equal(rh_reply_later(p.token, rh_integer(6)), RH_GONE);
+    assert_int_equal(t.answers, 1);
+    theatre_close(&t);
+}
+
+static void timers_end_with_their_message(void **state)
+{
+    struct puppet p = {0};
+    struct theatre t;
+
+    (void)state;
+    theatre_open(&t, &puppet_ops, &p);
+    scene_tick(t.scene, 1000);
+    (void)theatre_call(&t, "t");
+    scene_tick(t.scene, 10000);
+    assert_int_equal(p.fired, 0);
+    scene_tick(t.scene, 11000);
+    assert_int_equal(p.fired, 1);
+    scene_tick(t.scene, 60000);
+    assert_int_equal(p.fired, 2); // The second one answered.
+    assert_string_equal(t.text, "late");
+    scene_tick(t.scene, 90000);
+    assert_int_equal(p.fired, 2);
+    (void)theatre_call(&t, "t");
+    theatre_close(&t);
+    assert_int_equal(p.fired, 2);
+}
+
+static void a_frozen_actor_may_stay(void **state)
+{
+    struct puppet p = {0};
+    struct theatre t;
+
+    (void)state;
+    theatre_open(&t, &puppet_ops, &p);
+    scene_export(t.actor);
+    assert_true(t.has_state);
+    assert_true(bytes_equal(buffer_bytes(&t.state), bytes_of("state", 5)));
+    scene_unfreeze(t.actor);
+    assert_int_equal(p.resumed, 1);
+    assert_string_equal(theatre_call(&t, "x"), "");
+    assert_int_equal(t.answers, 1);
+    theatre_close(&t);
+}
+
+static void an_actor_may_refuse_to_live(void **state)
+{
+    struct puppet p = {0};
+    struct theatre t;
+    const struct scene_entry entry = {
+        .ops = &puppet_ops, .shared = &p, .state = bytes_of("bad", 3), .has_state = true};
+
+    (void)state;
+    theatre_build(&t);
+    theatre_enter(&t, &entry);
+    assert_int_equal(t.error, ERR_REFUSED);
+    assert_null(t.actor);
+    theatre_close(&t);
+}
+
+static void a_command_that_does_not_decode_is_refused(void **state)
+{
+    struct theatre t;
+
+    (void)state;
+    theatre_open(&t, &actor_echo, NULL);
+    theatre_run(&t, REQUEST_COMMAND, bytes_of("\xff", 1));
+    assert_string_equal(t.text, "e:ERR the command can't be decoded");
+    theatre_close(&t);
+}
+
+static void echo_answers_what_it_is_told(void **state)
+{
+    struct theatre t;
+
+    (void)state;
+    theatre_open(&t, &actor_echo, NULL);
+    assert_string_equal(theatre_call(&t, "hello"), "hello");
+    assert_string_equal(theatre_command(&t, "SET k v"), "b:v");
+    theatre_move(&t, &actor_echo, NULL);
+    assert_string_equal(theatre_call(&t, "again"), "again");
+    theatre_close(&t);
+}
+
+static void alarms_come_in_order(void **state)
+{
+    enum { COUNT = 100 };
+    struct alarms s = {0};
+    struct alarm a[COUNT] = {{0}};
+    size_t seen = 0;
+    uint64_t last = 0;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++) {
+        alarms_set(&s, &a[i], i * 37 % 50);
+    }
+    for (size_t i = 0; i < COUNT; i += 3) {
+        alarms_unset(&s, &a[i]);
+        alarms_unset(&s, &a[i]);
+    }
+    const struct alarm *before = NULL;
+    for (const struct alarm *at = alarms_due(&s, 49); at != NULL; at = alarms_due(&s, 49)) {
+        assert_true((at - a) % 3 != 0);
+        assert_true(at->at_us >= last);
+        assert_true(before == NULL || before->at_us != at->at_us || before->order < at->order);
+        last = at->at_us;
+        before = at;
+        seen++;
+    }
+    assert_int_equal(seen, COUNT - (COUNT + 2) / 3);
+    alarms_fini(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_does_not_reply_answers_nothing),
+        cmocka_unit_test(the_first_reply_counts),
+        cmocka_unit_test(a_reply_has_a_limit),
+        cmocka_unit_test(a_deferred_message_is_answered_once),
+        cmocka_unit_test(timers_end_with_their_message),
+        cmocka_unit_test(a_frozen_actor_may_stay),
+        cmocka_unit_test(an_actor_may_refuse_to_live),
+        cmocka_unit_test(a_command_that_does_not_decode_is_refused),
+        cmocka_unit_test(echo_answers_what_it_is_told),
+        cmocka_unit_test(alarms_come_in_order),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A scene with one actor on it, and what it told last: for tests of actors.
+ */
+#ifndef TESTS_NODE_THEATRE_H
+#define TESTS_NODE_THEATRE_H
+
+#include "base/mem.h"
+#include "node/runtime/runtime.h"
+#include "tests/test.h"
+#include "wire/args.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct theatre {
+    struct scene *scene;
+    struct rh_actor *actor;          /* NULL = gone */
+    size_t answers;                  /* so far */
+    size_t told[SCENE_FINISHED + 1]; /* events so far, by type */
+    enum err error;                  /* of the last ACTIVATED, EXPORTED, RETIRED */
+    bool command;                    /* the last request was one */
+    enum answer_code code;
+    uint64_t ticket;
+    char text[256]; /* of the last answer: as it is, or a value as "i:5", "b:x", "s:OK", "n:", "e:…"
+                     */
+    struct buffer state; /* as exported last */
+    bool has_state;
+    struct buffer bond;      /* the same */
+    struct buffer answer;    /* body of the last one */
+    struct push_record push; /* the last one; its payload is not kept */
+    struct call call;        /* the last one; its bytes are in `called` */
+    struct buffer called;
+};
+
+static inline void theatre_print(struct theatre *t, struct bytes body)
+{
+    struct value v = {.type = VALUE_BULK, .text = body};
+    int used = 0;
+
+    if (t->command) {
+        assert_int_equal(value_get(body, &v), ERR_OK);
+        used = snprintf(t->text, sizeof t->text, "%c:", v.type);
+    }
+    if (v.type == VALUE_INTEGER) {
+        (void)snprintf(t->text + used, sizeof t->text - 2, "%lld", (long long)v.integer);
+    } else {
+        const int size = v.text.size < 200 ? (int)v.text.size : 200;
+
+        (void)snprintf(t->text + used, sizeof t->text - 2, "%.*s", size, (const char *)v.text.data);
+    }
+}
+
+/* "kind id payload" */
+static inline void theatre_keep_call(struct theatre *t, const struct call *call)
+{
+    char kind[16];
+
+    t->call = *call;
+    buffer_clear(&t->called);
+    (void)snprintf(kind, sizeof kind, "%u ", call->kind);
+    buffer_put(&t->called, kind, strlen(kind));
+    buffer_put(&t->called, call->id.data, call->id.size);
+    buffer_put(&t->called, " ", 1);
+    buffer_put(&t->called, call->payload.data, call->payload.size);
+}
+
+static inline void theatre_on_event(void *context, const struct scene_event *event)
+{
+    struct theatre *t = context;
+
+    assert_ptr_equal(event->actor, t);
+    t->told[event->type]++;
+    if (event->type == SCENE_RAN) {
+        t->answers++;
+        t->code = event->code;
+        t->ticket = event->ticket;
+        buffer_clear(&t->answer);
+        buffer_put(&t->answer, event->bytes.data, event->bytes.size);
+        theatre_print(t, event->bytes);
+    } else if (event->type == SCENE_EXPORTED) {
+        buffer_clear(&t->state);
+        buffer_put(&t->state, event->bytes.data, event->bytes.size);
+        buffer_clear(&t->bond);
+        buffer_put(&t->bond, event->bond.data, event->bond.size);
+        t->has_state = event->has_state;
+        t->error = event->error;
+    } else if (event->type == SCENE_PUSH) {
+        t->push = *event->push;
+    } else if (event->type == SCENE_CALL) {
+        theatre_keep_call(t, event->call);
+    } else if (event->type == SCENE_ACTIVATED || event->type == SCENE_RETIRED) {
+        t->error = event->error;
+        if ((event->type == SCENE_RETIRED) == (event->error == ERR_OK)) {
+            t->actor = NULL;
+        }
+    }
+}
+
+static inline void theatre_enter(struct theatre *t, const struct scene_entry *entry)
+{
+    struct scene_entry mine = *entry;
+
+    mine.actor = t;
+    mine.id = bytes_of("id", 2);
+    t->actor = scene_activate(t->scene, &mine);
+}
+
+/* An empty stage. */
+static inline void theatre_build(struct theatre *t)
+{
+    const struct scene_config config = {.on_event = theatre_on_event, .context = t};
+
+    *t = (struct theatre){0};
+    t->scene = scene_new(&config);
+}
+
+static inline void theatre_open(struct theatre *t, const struct rh_actor_ops *ops, void *shared)
+{
+    const struct scene_entry entry = {.ops = ops, .shared = shared, .fence = 7, .kind = 3};
+
+    theatre_build(t);
+    theatre_enter(t, &entry);
+    assert_int_equal(t->error, ERR_OK);
+}
+
+static inline void theatre_close(struct theatre *t)
+{
+    scene_close(t->scene, RH_STOP);
+    buffer_fini(&t->state);
+    buffer_fini(&t->called);
+    buffer_fini(&t->bond);
+    buffer_fini(&t->answer);
+}
+
+/* Hand the actor's state to a new one, as a move does. */
+static inline void theatre_move(struct theatre *t, const struct rh_actor_ops *ops, void *shared)
+{
+    scene_export(t->actor);
+    assert_int_equal(t->error, ERR_OK);
+    scene_discard(t->actor, RH_MOVED);
+    const struct scene_entry entry = {.ops = ops,
+                                      .shared = shared,
+                                      .state = buffer_bytes(&t->state),
+                                      .has_state = t->has_state,
+                                      .kind = 3,
+                                      .fence = 9};
+    theatre_enter(t, &entry);
+    assert_int_equal(t->error, ERR_OK);
+}
+
+static inline void theatre_run(struct theatre *t, uint8_t flags, struct bytes body)
+{
+    const struct scene_message message = {.ticket = 1, .flags = flags, .body = body};
+
+    t->text[0] = '\0';
+    t->command = (flags & REQUEST_COMMAND) != 0;
+    scene_run(t->actor, &message);
+}
+
+/* Run a payload; its answer, if it came at once, else "". */
+static inline const char *theatre_call(struct theatre *t, const char *payload)
+{
+    theatre_run(t, 0, bytes_of(payload, strlen(payload)));
+    return t->text;
+}
+
+/* Run a command of words parted by single blanks; its answer with its type. */
+static inline const char *theatre_command(struct theatre *t, const char *line)
+{
+    struct args args = {0};
+    struct buffer body = {0};
+
+    for (const char *at = line;; at++) {
+        const size_t size = strcspn(at, " ");
+
+        args.arg[args.count++] = bytes_of(at, size);
+        at += size;
+        if (*at == '\0') {
+            break;
+        }
+    }
+    args_put(&body, &args);
+    theatre_run(t, REQUEST_COMMAND, buffer_bytes(&body));
+    buffer_fini(&body);
+    return t->text;
+}
+
+/* ---- callbacks, and notes of sessions ---- */
+
+/* An actor whose instance is what all of its kind share. */
+static inline int theatre_activate(struct rh_actor *actor, const struct rh_bytes *state,
+                                   uint64_t fence, void **instance)
+{
+    (void)state;
+    (void)fence;
+    *instance = rh_shared(actor);
+    return RH_OK;
+}
+
+/* There is nothing to free. */
+static inline void theatre_deactivate(struct rh_actor *actor, void *instance, enum rh_why why)
+{
+    (void)actor;
+    (void)instance;
+    (void)why;
+}
+
+/* A gateway's note runs. */
+static inline void theatre_note(struct theatre *t, const struct note *note)
+{
+    struct buffer body = {0};
+
+    note_put(&body, note);
+    theatre_run(t, REQUEST_SESSION, buffer_bytes(&body));
+    buffer_fini(&body);
+}
+
+/* How one that binds ended. */
+static inline struct bound theatre_bound(const struct theatre *t)
+{
+    struct bound bound = {.result = 99};
+
+    assert_int_equal(bound_get(buffer_bytes(&t->answer), &bound), ERR_OK);
+    return bound;
+}
+
+#endif

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The leader's machine in a storm: nodes that vote late or never, restart and
+ * come and go, a log that loses proposals or hides their outcome, leadership
+ * that is lost at any moment. Then the storm ends, and everything must come to
+ * rest. tests/txn/coordinator_story_test.c has the single situations.
+ */
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/prng.h"
+#include "link/link.h"
+#include "ring/plan.h"
+#include "txn/leader/coordinator.h"
+#include "wire/control.h"
+
+#include "tests/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NODES = 6, ENTRIES = 256, MAIL = 512, FOLLOWERS = 2 };
+
+struct entry {
+    uint64_t tag;
+    Rh__Command *command; /* owned; NULL: a barrier */
+};
+
+/* A node that has no actors: it votes, sooner or later. */
+struct fake {
+    bool up;
+    uint64_t link;
+    uint64_t nonce;
+    uint64_t incarnation;
+    struct view view;
+};
+
+/* A vote on its way. */
+struct letter {
+    unsigned node;
+    uint64_t link;
+    uint64_t incarnation;
+    uint64_t txn;
+    uint64_t deliver_us;
+};
+
+static struct {
+    struct prng prng;
+    struct state state;
+    struct coordinator *c;
+    struct coordinator_effects effects;
+    uint64_t now_us;
+    uint64_t links;
+    bool storm;
+    bool leading;
+    struct entry entry[ENTRIES];
+    size_t entry_count;
+    struct fake node[NODES];
+    struct letter mail[MAIL];
+    size_t mail_count;
+    struct view follower[FOLLOWERS]; /* they see every delta */
+    uint64_t committed;
+    uint64_t aborted;
+} w;
+
+static bool chance(uint64_t percent)
+{
+    return w.storm && prng_chance(&w.prng, percent);
+}
+
+static void post(const struct letter *letter)
+{
+    if (w.mail_count < MAIL) {
+        w.mail[w.mail_count++] = *letter;
+    }
+}
+
+/* ---- what comes out ---- */
+
+static void on_reg_ok(struct fake *node, const Rh__RegOk *m)
+{
+    if (m->nonce == node->nonce) {
+        node->incarnation = m->incarnation;
+        (void)view_load(&node->view, m->config, true);
+        assert_true(node->view.ring.version >= m->incarnation);
+    }
+}
+
+static void on_prepare(unsigned number, const Rh__Prepare *m)
+{
+    struct fake *node = &w.node[number];
+    const uint64_t delay_ms = prng_between(&w.prng, 0, chance(10) ? 5000 : 50);
+
+    for (size_t i = 0; i < m->n_arcs; i++) {
+        assert_true(m->arcs[i]->from < m->arcs[i]->to);
+    }
+    if (!chance(10)) {
+        post(&(struct letter){.node = number,
+                              .link = node->link,
+                              .incarnation = node->incarnation,
+                              .txn = m->txn,
+                              .deliver_us = w.now_us + delay_ms * 1000});
+    }
+}
+
+static void on_send(uint64_t link, const Rh__Control *m)
+{
+    for (unsigned i = 0; i < NODES; i++) {
+        struct fake *node = &w.node[i];
+
+        if (!node->up || node->link != link) {
+            continue;
+        }
+        if (m->body_case == RH__CONTROL__BODY_REG_OK) {
+            on_reg_ok(node, m->reg_ok);
+        } else if (m->body_case == RH__CONTROL__BODY_PREPARE) {
+            on_prepare(i, m->prepare);
+        } else if (m->body_case == RH__CONTROL__BODY_COMMIT) {
+            assert_int_not_equal(view_apply(&node->view, m->commit->delta), VIEW_DIFFERS);
+        } else if (m->body_case == RH__CONTROL__BODY_BARRED) {
+            node->incarnation = 0;
+            node->nonce = prng_u64(&w.prng);
+        }
+    }
+}
+
+static void step(struct coordinator_event event)
+{
+    event.now_us = w.now_us;
+    event.wall_us = w.now_us;
+    coordinator_effects_clear(&w.effects);
+    coordinator_step(w.c, &event, &w.effects);
+    for (size_t i = 0; i < w.effects.count; i++) {
+        const struct coordinator_effect *e = &w.effects.item[i];
+        const struct bytes bytes = {w.effects.bytes.data + e->at, e->size};
+
+        if (e->type == COORDINATOR_SEND) {
+            Rh__Control *control = control_get(bytes);
+
+            on_send(e->peer, control);
+            control_free(control);
+        } else {
+            assert_true(w.entry_count < ENTRIES);
+            w.entry[w.entry_count++] = (struct entry){
+                .tag = e->tag,
+                .command = e->type == COORDINATOR_PROPOSE ? command_get(bytes) : NULL,
+            };
+        }
+    }
+}
+
+/* ---- the log ---- */
+
+static void apply(const struct entry *e, bool tell)
+{
+    const uint64_t number = w.state.number;
+    struct state_result result;
+
+    state_apply(&w.state, e->command, &result);
+    assert_true(w.state.number >= number);
+    for (size_t i = 0; result.delta != NULL && i < FOLLOWERS; i++) {
+        w.follower[i].key = w.state.view.key;
+        assert_int_equal(view_apply(&w.follower[i], result.delta), VIEW_APPLIED);
+    }
+    w.committed += e->command->body_case == RH__COMMAND__BODY_COMMIT && result.accepted;
+    w.aborted += result.aborted_count;
+    step((struct coordinator_event){.type = COORDINATOR_APPLIED,
+                                    .tag = tell ? e->tag : 0,
+                                    .command = e->command,
+                                    .result = &result});
+    state_result_fini(&result);
+}
+
+static void lose_leadership(void)
+{
+    w.leading = false;
+    for (; w.entry_count > 0; w.entry_count--) {
+        const struct entry e = w.entry[0];
+
+        memmove(&w.entry[0], &w.entry[1], (w.entry_count - 1) * sizeof e);
+        // Its outcome is unknown: some of the tail survives.
+        step((struct coordinator_event){
+            .type = COORDINATOR_DONE, .tag = e.tag, .error = ERR_TIMEOUT});
+        if (e.command != NULL && prng_chance(&w.prng, 50)) {
+            apply(&e, false);
+        }
+        command_free(e.command);
+    }
+    step((struct coordinator_event){.type = COORDINATOR_FOLLOW, .leader = 2});
+}
+
+static void run_log(void)
+{
+    while (w.entry_count > 0 && !chance(20)) {
+        const struct entry e = w.entry[0];
+        const bool lost = chance(3);
+
+        w.entry_count--;
+        memmove(&w.entry[0], &w.entry[1], w.entry_count * sizeof e);
+        if (e.command != NULL && !lost) {
+            apply(&e, true);
+        }
+        step((struct coordinator_event){
+            .type = COORDINATOR_DONE, .tag = e.tag, .error = lost ? ERR_TIMEOUT : ERR_OK});
+        command_free(e.command);
+    }
+}
+
+/* ---- the nodes ---- */
+
+static void message(const struct fake *node, Rh__Control__BodyCase body, void *part)
+{
+    Rh__Control m = RH__CONTROL__INIT;
+
+    m.body_case = body;
+    m.register_ = part; // any member of the union
+    m.source_incarnation = node->incarnation;
+    step(
+        (struct coordinator_event){.type = COORDINATOR_MESSAGE, .peer = node->link, .message = &m});
+}
+
+static void node_stop(unsigned number)
+{
+    step((struct coordinator_event){.type = COORDINATOR_PEER_DOWN, .peer = w.node[number].link});
+    w.node[number].up = false;
+}
+
+static void node_start(unsigned number)
+{
+    struct fake *node = &w.node[number];
+    char name[8];
+
+    (void)snprintf(name, sizeof name, "n%u", number);
+    node->up = true;
+    node->incarnation = 0;
+    node->nonce = prng_u64(&w.prng);
+    node->link = ++w.links;
+    step((struct coordinator_event){
+        .type = COORDINATOR_PEER_UP, .peer = node->link, .role = ROLE_NODE, .name = name});
+}
+
+static void node_register(unsigned number)
+{
+    uint8_t uuid[STATE_UUID_SIZE] = {(uint8_t)number};
+    Rh__Register in = RH__REGISTER__INIT;
+    char name[8];
+
+    (void)snprintf(name, sizeof name, "n%u", number);
+    const struct state_node *row = state_node_named(&w.state, name);
+
+    in.name = name;
+    in.address = proto_text("h:1");
+    in.boot_id = in.data_uuid = proto_bytes(bytes_of(uuid, sizeof uuid));
+    in.lock_held = true;
+    in.disk_floor = row == NULL ? 0 : row->incarnation;
+    in.nonce = w.node[number].nonce;
+    in.weight = 1 + number % 3;
+    message(&w.node[number], RH__CONTROL__BODY_REGISTER_, &in);
+}
+
+static void node_tick(unsigned number)
+{
+    struct fake *node = &w.node[number];
+    Rh__Renew renew = RH__RENEW__INIT;
+    Rh__Bye bye = RH__BYE__INIT;
+    const struct state_node *row;
+    char name[8];
+
+    (void)snprintf(name, sizeof name, "n%u", number);
+    if (!node->up) {
+        if (!chance(95)) {
+            node_start(number);
+        }
+        return;
+    }
+    if (chance(1)) {
+        node_stop(number);
+        return;
+    }
+    if (node->incarnation == 0) {
+        node_register(number);
+        return;
+    }
+    renew.stopping = chance(1) && number > 0;
+    renew.actors = number % 2 == 0 ? 0 : 1000; // every other node gives its vnodes in parts
+    message(node, RH__CONTROL__BODY_RENEW, &renew);
+    row = state_node_named(&w.state, name);
+    if (row != NULL && row->leaving && ring_owned_count(&w.state.view.ring, row->slot) == 0) {
+        message(node, RH__CONTROL__BODY_BYE, &bye);
+    }
+}
+
+static void deliver(void)
+{
+    for (size_t i = 0; i < w.mail_count; i++) {
+        const struct letter l = w.mail[i];
+        Rh__Prepared prepared = RH__PREPARED__INIT;
+        Rh__Control m = RH__CONTROL__INIT;
+
+        if (l.deliver_us > w.now_us) {
+            continue;
+        }
+        w.mail[i--] = w.mail[--w.mail_count];
+        prepared.txn = l.txn;
+        m.body_case = RH__CONTROL__BODY_PREPARED;
+        m.prepared = &prepared;
+        m.source_incarnation = l.incarnation;
+        step(
+            (struct coordinator_event){.type = COORDINATOR_MESSAGE, .peer = l.link, .message = &m});
+    }
+}
+
+/* ---- the run ---- */
+
+static void run(uint64_t ms)
+{
+    const uint64_t end_us = w.now_us + ms * 1000;
+
+    while (w.now_us < end_us) {
+        w.now_us += 50000;
+        if (w.leading && chance(1)) {
+            lose_leadership();
+        } else if (!w.leading && !chance(80)) {
+            w.leading = true;
+            step((struct coordinator_event){.type = COORDINATOR_LEAD, .term = w.now_us});
+        }
+        for (unsigned i = 0; i < NODES; i++) {
+            if (w.now_us / 50000 % 10 == i) {
+                node_tick(i);
+            }
+        }
+        deliver();
+        step((struct coordinator_event){.type = COORDINATOR_TICK});
+        run_log();
+    }
+}
+
+static void start(uint64_t seed)
+{
+    struct coordinator_config config = coordinator_config_default();
+
+    memset(&w, 0, sizeof w);
+    w.prng.state = seed;
+    w.now_us = 1000000;
+    w.storm = true;
+    config.id = 1;
+    (void)snprintf(config.cluster, sizeof config.cluster, "test");
+    config.fleet.low = 1;
+    config.key = (struct ring_key){1, seed};
+    config.vnodes_per_weight = 16;
+    config.prepare_ms = 2000;
+    state_init(&w.state);
+    w.c = coordinator_new(&config, &w.state);
+    for (unsigned i = 0; i < NODES; i++) {
+        view_init(&w.node[i].view, RING_GRID_MIN);
+    }
+    for (unsigned i = 0; i < FOLLOWERS; i++) {
+        view_init(&w.follower[i], RING_GRID_MIN);
+    }
+}
+
+static void stop(void)
+{
+    for (size_t i = 0; i < w.entry_count; i++) {
+        command_free(w.entry[i].command);
+    }
+    for (unsigned i = 0; i < NODES; i++) {
+        view_fini(&w.node[i].view);
+    }
+    for (unsigned i = 0; i < FOLLOWERS; i++) {
+        view_fini(&w.follower[i]);
+    }
+    coordinator_free(w.c);
+    coordinator_effects_fini(&w.effects);
+    state_fini(&w.state);
+}
+
+/* Nothing pends, and the planner has nothing to wish for. */
+static void expect_rest(void)
+{
+    const struct plan_limits limits = {.vnodes_per_weight = 16, .moves_per_txn = 8, .wave_cap = 4};
+    struct plan_node nodes[NODES] = {{0}};
+    struct plan plan;
+
+    state_check(&w.state);
+    assert_int_equal(state_pending_count(&w.state), 0);
+    for (size_t i = 0; i < w.state.node_count; i++) {
+        assert_false(w.state.node[i].leaving);
+        nodes[i] =
+            (struct plan_node){.slot = w.state.node[i].slot, .weight = w.state.node[i].weight};
+    }
+    assert_int_equal(plan_make(&plan, &w.state.view.ring, nodes, w.state.node_count, &limits),
+                     ERR_OK);
+    assert_int_equal(plan.txn_count, 0);
+    plan_fini(&plan);
+    for (unsigned i = 0; i < FOLLOWERS; i++) {
+        assert_int_equal(w.follower[i].ring.version, w.state.view.ring.version);
+        assert_memory_equal(
+            w.follower[i].ring.digest, w.state.view.ring.digest, sizeof w.state.view.ring.digest);
+    }
+}
+
+static void after_any_storm_everything_comes_to_rest(void **state)
+{
+    const char *only = getenv("SEED");
+    uint64_t committed = 0;
+    uint64_t aborted = 0;
+
+    (void)state;
+    log_set_level(LOG_ERROR);
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        start(only != NULL ? strtoull(only, NULL, 10) : seed);
+        run(60000);
+        w.storm = false;
+        run(120000);
+        if (state_pending_count(&w.state) != 0 || only != NULL) {
+            print_message("seed %u: %zu pending\n", (unsigned)seed, state_pending_count(&w.state));
+        }
+        expect_rest();
+        committed += w.committed;
+        aborted += w.aborted;
+        stop();
+    }
+    print_message("committed %u, aborted %u\n", (unsigned)committed, (unsigned)aborted);
+    assert_true(committed > 1000 && aborted > 100); // it was a storm
+}
+
+int main(void)
+{
+    const struct CMUnitTest cases[] = {
+        cmocka_unit_test(after_any_storm_everything_comes_to_rest),
+    };
+    return cmocka_run_group_tests(cases, NULL, NULL);
+}

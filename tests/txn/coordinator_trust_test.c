@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a coordinator believes of whom: routes and tags of operators' questions
+ * are small numbers, which anybody may guess who has a link.
+ */
+#include "base/log.h"
+#include "link/link.h"
+#include "txn/admin/metrics.h"
+#include "txn/leader/coordinator.h"
+#include "txn/participant.h"
+#include "wire/control.h"
+
+#include "tests/test.h"
+
+#include <string.h>
+
+enum { OPERATOR = 1, GATEWAY, NODE };
+
+struct rig {
+    struct state state;
+    struct coordinator *c;
+    struct coordinator_effects out;
+};
+
+static void step(struct rig *r, struct coordinator_event event)
+{
+    event.now_us = 1000000;
+    coordinator_effects_clear(&r->out);
+    coordinator_step(r->c, &event, &r->out);
+}
+
+/* Messages that it makes the coordinator send to the operator. */
+static unsigned relayed(struct rig *r, uint64_t peer, Rh__Control *message)
+{
+    unsigned count = 0;
+
+    step(r,
+         (struct coordinator_event){.type = COORDINATOR_MESSAGE, .peer = peer, .message = message});
+    for (size_t i = 0; i < r->out.count; i++) {
+        count += r->out.item[i].type == COORDINATOR_SEND && r->out.item[i].peer == OPERATOR;
+    }
+    return count;
+}
+
+static void start(struct rig *r)
+{
+    const struct coordinator_config config = coordinator_config_default();
+
+    *r = (struct rig){0};
+    state_init(&r->state);
+    r->c = coordinator_new(&config, &r->state);
+    step(r,
+         (struct coordinator_event){
+             .type = COORDINATOR_PEER_UP, .peer = OPERATOR, .role = ROLE_CLI, .name = "cli"});
+    step(r,
+         (struct coordinator_event){
+             .type = COORDINATOR_PEER_UP, .peer = GATEWAY, .role = ROLE_GATEWAY, .name = "g1"});
+    step(r,
+         (struct coordinator_event){
+             .type = COORDINATOR_PEER_UP, .peer = NODE, .role = ROLE_NODE, .name = "n1"});
+}
+
+static void stop(struct rig *r)
+{
+    coordinator_free(r->c);
+    coordinator_effects_fini(&r->out);
+    state_fini(&r->state);
+}
+
+static void an_errands_answer_is_its_gateways(void **state)
+{
+    Rh__Control control = RH__CONTROL__INIT;
+    Rh__ErrandAnswer answer = RH__ERRAND_ANSWER__INIT;
+    char mine[] = "g1";
+    char other[] = "g2";
+    struct rig r;
+
+    (void)state;
+    start(&r);
+    answer.route = OPERATOR;
+    answer.gateway = mine;
+    control.body_case = RH__CONTROL__BODY_ERRAND_ANSWER;
+    control.errand_answer = &answer;
+    assert_int_equal(relayed(&r, GATEWAY, &control), 1);
+    answer.gateway = other;
+    assert_int_equal(relayed(&r, GATEWAY, &control), 0);
+    stop(&r);
+}
+
+static void what_a_process_is_like_it_says_itself(void **state)
+{
+    Rh__Control control = RH__CONTROL__INIT;
+    Rh__InspectAnswer answer = RH__INSPECT_ANSWER__INIT;
+    char name[] = "n1";
+    struct rig r;
+
+    (void)state;
+    start(&r);
+    answer.route = OPERATOR;
+    answer.role = ROLE_NODE;
+    answer.name = name;
+    control.body_case = RH__CONTROL__BODY_INSPECT_ANSWER;
+    control.inspect_answer = &answer;
+    assert_int_equal(relayed(&r, GATEWAY, &control), 0);
+    assert_int_equal(relayed(&r, NODE, &control), 1);
+    name[1] = '2';
+    assert_int_equal(relayed(&r, NODE, &control), 0);
+    stop(&r);
+}
+
+/* Its answer has a row for each. */
+static void a_node_asks_for_no_more_than_it_can_have(void **state)
+{
+    static uint64_t txns[PARTICIPANT_PARTS_MAX + 2];
+    Rh__Control control = RH__CONTROL__INIT;
+    Rh__Poll poll = RH__POLL__INIT;
+    struct buffer text = {0};
+    struct metrics m;
+    struct rig r;
+
+    (void)state;
+    start(&r);
+    control.body_case = RH__CONTROL__BODY_POLL;
+    control.poll = &poll;
+    poll.txns = txns;
+    for (size_t i = 0; i < 2; i++) {
+        poll.n_txns = PARTICIPANT_PARTS_MAX + 2 - i;
+        step(&r,
+             (struct coordinator_event){
+                 .type = COORDINATOR_MESSAGE, .peer = NODE, .message = &control});
+        assert_int_equal(r.out.count, i); // the second is told that it does not lead
+    }
+    metrics_begin(&m, METRICS_TEXT, &text);
+    coordinator_metrics(r.c, 0, 0, &m);
+    metrics_end(&m);
+    buffer_put(&text, "", 1);
+    assert_non_null(
+        strstr((const char *)text.data, "\nringhold_coordinator_refused_messages_total 1\n"));
+    buffer_fini(&text);
+    stop(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_errands_answer_is_its_gateways),
+        cmocka_unit_test(what_a_process_is_like_it_says_itself),
+        cmocka_unit_test(a_node_asks_for_no_more_than_it_can_have),
+    };
+
+    log_set_level(LOG_ERROR);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

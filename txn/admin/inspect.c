@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold check` looks at every process through the coordinators, for each
+ * node and gateway keeps a link to each of them. Nothing is remembered: the
+ * question carries the link it came from, and the answer brings it back.
+ */
+#include "txn/leader/inside.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "ring/inspect.h"
+#include "txn/state/digest.h"
+#include "wire/mend.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FAULT_TEXT_SIZE = 160 };
+
+static Rh__LinkRow *link_row(const struct peer *peer)
+{
+    Rh__LinkRow *row = mem_new(1, sizeof *row);
+
+    *row = (Rh__LinkRow)RH__LINK_ROW__INIT;
+    row->role = (uint32_t)peer->role;
+    row->name = mem_string(peer->name);
+    row->incarnation = peer->incarnation;
+    return row;
+}
+
+static bool is_inspected(const struct peer *peer)
+{
+    return peer->role == ROLE_NODE || peer->role == ROLE_GATEWAY;
+}
+
+static Rh__Inspection *inspection(const struct coordinator *c)
+{
+    Rh__Inspection *i = mem_new(1, sizeof *i);
+    char fault[RING_FAULT_SIZE];
+    uint64_t sum[2];
+
+    *i = (Rh__Inspection)RH__INSPECTION__INIT;
+    ring_inspect(&c->state->view.ring, sum, fault);
+    i->id = (uint32_t)c->config.id;
+    i->members = view_digest(&c->state->view);
+    i->state = state_digest(c->state);
+    i->ring0 = sum[0];
+    i->ring1 = sum[1];
+    i->ring_fault = mem_string(fault);
+    i->wall_us = c->wall_us;
+    i->prepare_ms = c->config.prepare_ms;
+    i->suspect_ms = c->config.suspect_ms;
+    i->settling = c->state->settling;
+    i->lease_us = lease_longest_us(c);
+    i->barred = mem_new(c->state->node_count, sizeof(char *));
+    for (size_t n = 0; n < c->state->node_count; n++) {
+        if (c->state->node[n].barred) {
+            i->barred[i->n_barred++] = mem_string(c->state->node[n].name);
+        }
+    }
+    i->links = mem_new(c->peer_count, sizeof(Rh__LinkRow *));
+    for (size_t p = 0; p < c->peer_count; p++) {
+        if (is_inspected(c->peer[p])) {
+            i->links[i->n_links++] = link_row(c->peer[p]);
+        }
+    }
+    return i;
+}
+
+void inspect_ask(struct coordinator *c, const struct peer *peer, const Rh__Admin *in)
+{
+    Rh__AdminReply *reply = admin_reply_new(c, in->tag);
+    Rh__Control out = RH__CONTROL__INIT;
+    Rh__Inspect question = RH__INSPECT__INIT;
+
+    admin_overview(c, reply);
+    reply->inspection = inspection(c);
+    admin_send_reply(c, peer->id, reply);
+    question.tag = in->tag;
+    question.route = peer->id;
+    question.n_ids_of = in->inspect->n_ids_of;
+    question.ids_of = in->inspect->ids_of;
+    out.body_case = RH__CONTROL__BODY_INSPECT;
+    out.inspect = &question;
+    for (size_t i = 0; i < c->peer_count; i++) {
+        if (is_inspected(c->peer[i])) {
+            peers_send(c, c->peer[i]->id, &out);
+        }
+    }
+}
+
+void inspect_relay(struct coordinator *c, const Rh__InspectAnswer *answer)
+{
+    const struct peer *asker = peers_find(c, answer->route);
+    Rh__Control out = RH__CONTROL__INIT;
+    Rh__InspectAnswer copy = *answer;
+
+    if (asker == NULL || asker->role != ROLE_CLI) {
+        return; // the operator has gone
+    }
+    out.body_case = RH__CONTROL__BODY_INSPECT_ANSWER;
+    out.inspect_answer = &copy;
+    peers_send(c, asker->id, &out);
+}
+
+/* ---- mending ---- */
+
+static struct peer *find_process(struct coordinator *c, const Rh__AdminMend *in)
+{
+    for (size_t i = c->peer_count; i-- > 0;) {
+        struct peer *p = c->peer[i];
+
+        if ((uint32_t)p->role == in->role && strcmp(p->name, in->name) == 0 &&
+            p->incarnation == in->incarnation) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+/* Why it must not be done, or NULL. */
+static const char *mend_fault(const struct coordinator *c, struct peer *peer,
+                              const Rh__AdminMend *in)
+{
+    const bool member = peers_node(c, peer, in->incarnation) != NULL;
+
+    switch (in->what) {
+    case MEND_FETCH:
+        return NULL;
+    case MEND_OUTCOME:
+    case MEND_STRAYS:
+        return peer->role == ROLE_NODE ? NULL : "only a node does this repair";
+    case MEND_EXIT:
+        return peer->role != ROLE_NODE ? "only a node does this repair"
+               : member                ? "the process is a member: drain it instead"
+                                       : NULL;
+    default:
+        return "this coordinator does not know this repair: check whether it is an older version";
+    }
+}
+
+/* What register_on_poll() would say, had it asked (hole 13: a barrier was done). */
+static void tell_outcome(struct coordinator *c, const struct peer *peer, uint64_t number)
+{
+    Rh__Poll poll = RH__POLL__INIT;
+
+    poll.n_txns = 1;
+    poll.txns = &number;
+    register_on_poll(c, peers_find(c, peer->id), &poll);
+}
+
+void inspect_tell_mend(struct coordinator *c, const struct peer *peer, uint32_t what)
+{
+    Rh__Control out = RH__CONTROL__INIT;
+    Rh__Mend body = RH__MEND__INIT;
+
+    body.what = what;
+    out.body_case = RH__CONTROL__BODY_MEND;
+    out.mend = &body;
+    out.target_incarnation = peer->role == ROLE_NODE ? peer->incarnation : 0;
+    peers_send(c, peer->id, &out);
+}
+
+/* The same question, asked again because its answer takes long. */
+static bool is_under_way(const struct coordinator *c, uint64_t peer, uint64_t question)
+{
+    for (size_t i = 0; i < c->proposal_count; i++) {
+        const struct proposal *p = &c->proposal[i];
+
+        if (p->kind == PROPOSAL_MEND && p->peer == peer && p->question == question) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *what_text(uint32_t what)
+{
+    static const char *const texts[] = {
+        [MEND_FETCH] = "told to fetch the whole configuration",
+        [MEND_OUTCOME] = "told again the outcome of a transaction",
+        [MEND_STRAYS] = "told to stop the actors outside its vnodes",
+        [MEND_EXIT] = "told to stop and exit",
+    };
+
+    return texts[what];
+}
+
+static struct proposal *propose_note(struct coordinator *c, const struct peer *patient,
+                                     const Rh__AdminMend *in)
+{
+    char subject[VIEW_NAME_MAX + 16];
+    const struct history_note note = {
+        .subject = subject, .what = what_text(in->what), .by = in->by, .reason = in->why};
+
+    (void)snprintf(subject,
+                   sizeof subject,
+                   "%s %s",
+                   patient->role == ROLE_GATEWAY ? "gateway" : "node",
+                   patient->name);
+    return coordinator_propose_note(c, PROPOSAL_MEND, &note);
+}
+
+bool inspect_mend(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                  const Rh__AdminMend *in)
+{
+    struct peer *patient = find_process(c, in);
+    const char *fault =
+        patient == NULL ? "that process is not linked to the leader" : mend_fault(c, patient, in);
+    char text[FAULT_TEXT_SIZE];
+    struct proposal *p = NULL;
+
+    if (is_under_way(c, peer->id, reply->tag)) {
+        return true;
+    }
+    p = fault == NULL ? propose_note(c, patient, in) : NULL;
+    if (p == NULL) {
+        (void)snprintf(text,
+                       sizeof text,
+                       "%.63s: %s",
+                       in->name,
+                       fault != NULL ? fault : "the coordinators are not ready: try again");
+        admin_set_text(&reply->error, text);
+        return false;
+    }
+    p->peer = peer->id;
+    p->asked = true;
+    p->question = reply->tag;
+    p->patient = patient->id;
+    p->mend = in->what;
+    p->txn = in->txn;
+    return true;
+}
+
+void inspect_mend_applied(struct coordinator *c, const struct proposal *p,
+                          const struct state_result *result)
+{
+    const struct peer *patient = peers_find(c, p->patient);
+    Rh__AdminReply *reply = NULL;
+
+    if (patient != NULL && result->accepted) {
+        log_info("txn",
+                 "mend",
+                 "process=%s incarnation=%" PRIu64 " what=\"%s\"",
+                 patient->name,
+                 patient->incarnation,
+                 what_text(p->mend));
+        if (p->mend == MEND_OUTCOME) {
+            tell_outcome(c, patient, p->txn);
+        } else {
+            inspect_tell_mend(c, patient, p->mend);
+        }
+    }
+    if (peers_find(c, p->peer) == NULL) {
+        return; // the operator has gone
+    }
+    reply = admin_reply_new(c, p->question);
+    if (patient == NULL) {
+        admin_set_text(&reply->error, "the link to the process was just lost: check again");
+    } else {
+        admin_set_text(&reply->text, "told");
+    }
+    admin_send_reply(c, p->peer, reply);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a transaction waits for, in words: node, actor, vnodes and age.
+ */
+#include "txn/leader/inside.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { VNODES_NAMED = 3 };
+
+/* Text that grows until it is full. */
+struct words {
+    char *text;
+    size_t size;
+    size_t used;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct words *w, const char *format, ...)
+{
+    va_list list;
+    int more;
+
+    va_start(list, format);
+    more = vsnprintf(w->text + w->used, w->size - w->used, format, list);
+    va_end(list);
+    w->used += more > 0 ? (size_t)more : 0;
+    w->used = w->used < w->size ? w->used : w->size - 1;
+}
+
+static void put_seconds(struct words *w, uint64_t ms)
+{
+    put(w, "%" PRIu64 ".%" PRIu64 " s", ms / 1000, ms % 1000 / 100);
+}
+
+void waits_actor(struct bytes id, char text[WAITS_ACTOR_MAX + 1])
+{
+    struct words w = {.text = text, .size = WAITS_ACTOR_MAX - 2};
+
+    text[0] = '\0';
+    for (size_t i = 0; i < id.size && w.used + 1 < w.size; i++) {
+        const bool plain = id.data[i] >= ' ' && id.data[i] < 0x7f && id.data[i] != '\'';
+
+        put(&w, plain ? "%c" : "\\x%02x", id.data[i]);
+    }
+    if (w.used + 1 >= w.size) {
+        w.size = WAITS_ACTOR_MAX + 1;
+        put(&w, "...");
+    }
+}
+
+static const char *node_name(const struct coordinator *c, uint16_t slot)
+{
+    const struct state_node *node = state_node(c->state, slot);
+
+    return node == NULL ? "?" : node->name;
+}
+
+static bool is_linked(struct coordinator *c, uint16_t slot)
+{
+    const struct state_node *node = state_node(c->state, slot);
+
+    return node != NULL && peers_of_node(c, node) != NULL;
+}
+
+static uint64_t waited_ms(const struct coordinator *c, const struct ballot *b)
+{
+    return b->asked_us == 0 ? 0 : (c->now_us - b->asked_us) / 1000;
+}
+
+/* What the vote of one participant hangs on. */
+static void put_vote(struct words *w, struct coordinator *c, const struct state_part *part,
+                     const struct ballot *b)
+{
+    put(w, "%s: ", node_name(c, part->slot));
+    if (!is_linked(c, part->slot)) {
+        put(w, "no link for ");
+        put_seconds(w, waited_ms(c, b));
+    } else if (b->report_us != 0 && b->busy > 0) {
+        put(w, "actor '%s' has run for ", b->actor);
+        put_seconds(w, b->running_ms + (c->now_us - b->report_us) / 1000);
+        if (b->busy > 1) {
+            put(w, ", %" PRIu32 " more still run", b->busy - 1);
+        }
+    } else if (b->report_us != 0 && b->peer != 0) {
+        put(w, "hands over state, %s has not taken all of it after ", node_name(c, b->peer));
+        put_seconds(w, waited_ms(c, b));
+    } else {
+        put(w, "no answer for ");
+        put_seconds(w, waited_ms(c, b));
+    }
+}
+
+static void put_vnodes(struct words *w, const struct state_txn *t, uint16_t slot)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < t->op_count; i++) {
+        const struct ring_op *op = &t->ops[i];
+
+        if (op->kind == RING_MOVE && (op->from == slot || op->to == slot)) {
+            if (count < VNODES_NAMED) {
+                put(w, count == 0 ? "; vnodes %" PRIu32 : ", %" PRIu32, op->vnode);
+            }
+            count++;
+        }
+    }
+    if (count > VNODES_NAMED) {
+        put(w, " and %zu more", count - VNODES_NAMED);
+    }
+}
+
+static uint64_t left_ms(const struct coordinator *c, const struct drive *d)
+{
+    const uint64_t end_us = d->started_us + (uint64_t)c->config.prepare_ms * 1000;
+
+    return end_us > c->now_us ? (end_us - c->now_us) / 1000 : 0;
+}
+
+/* All voted, and one of them is not there for the COMMIT. */
+static void put_renewal(struct words *w, struct coordinator *c, const struct state_txn *t)
+{
+    for (size_t i = 0; i < t->part_count; i++) {
+        const struct state_node *node = state_node(c->state, t->parts[i].slot);
+
+        if (node != NULL && (!peers_live(c, node) || !drive_renewed(c, node))) {
+            put(w,
+                "%s: voted, but %s",
+                node->name,
+                peers_live(c, node) ? "has not renewed its lease since" : "has been silent since");
+            return;
+        }
+    }
+    put(w, "the log");
+}
+
+void waits_now(struct coordinator *c, const struct drive *d, char *text, size_t size)
+{
+    const struct state_txn *t = state_txn(c->state, d->txn);
+    struct words w = {.text = text, .size = size};
+
+    text[0] = '\0';
+    if (t == NULL || d->state == DRIVE_DECIDING) {
+        put(&w, "the log");
+        return;
+    }
+    for (size_t i = 0; i < t->part_count; i++) {
+        if (!drive_waits_for(d, t, i)) {
+            continue;
+        }
+        put(&w, "%s", w.used > 0 ? "; " : "");
+        put_vote(&w, c, &t->parts[i], &d->ballot[i]);
+        put(&w, " (deadline in ");
+        put_seconds(&w, left_ms(c, d));
+        put(&w, ")");
+        put_vnodes(&w, t, t->parts[i].slot);
+    }
+    if (w.used == 0) {
+        put_renewal(&w, c, t);
+    }
+}
+
+void waits_over(struct coordinator *c, const struct drive *d, char *text, size_t size)
+{
+    const struct state_txn *t = state_txn(c->state, d->txn);
+    struct words w = {.text = text, .size = size};
+
+    text[0] = '\0';
+    for (size_t i = 0; t != NULL && i < t->part_count; i++) {
+        const struct ballot *b = &d->ballot[i];
+        const uint16_t slot = t->parts[i].slot;
+
+        if (!drive_waits_for(d, t, i)) {
+            continue;
+        }
+        put(&w, "%s%s: ", w.used > 0 ? "; " : "", node_name(c, slot));
+        if (is_linked(c, slot) && b->report_us != 0 && b->busy > 0) {
+            put(&w, "actor '%s' did not stop in ", b->actor);
+        } else if (is_linked(c, slot) && b->report_us != 0 && b->peer != 0) {
+            put(&w, "%s did not take its state in ", node_name(c, b->peer));
+        } else {
+            put(&w, is_linked(c, slot) ? "did not answer in " : "had no link for ");
+        }
+        put_seconds(&w, waited_ms(c, b));
+    }
+    if (w.used == 0 && t != NULL) {
+        put_renewal(&w, c, t);
+    }
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What came out of the log, and which proposals are over.
+ */
+#include "txn/leader/inside.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+
+static void announce(struct coordinator *c, const struct state_result *result)
+{
+    Rh__Control out = RH__CONTROL__INIT;
+    Rh__Commit body = RH__COMMIT__INIT;
+
+    body.txn = result->delta->txn;
+    body.delta = result->delta;
+    out.body_case = RH__CONTROL__BODY_COMMIT;
+    out.commit = &body;
+    peers_broadcast(c, &out);
+}
+
+/* A proposal of mine came out of the log. */
+static void on_mine(struct coordinator *c, const struct proposal *p,
+                    const struct coordinator_event *event)
+{
+    const struct state_result *result = event->result;
+
+    if (!result->accepted) {
+        log_info("txn", "refused", "why=\"%s\"", result->why);
+    }
+    switch (p->kind) {
+    case PROPOSAL_INIT:
+        return;
+    case PROPOSAL_REGISTER:
+        register_applied(c, p, result);
+        return;
+    case PROPOSAL_BEGIN:
+        if (result->accepted) {
+            drive_begin(c, p, result->stamp);
+        } else if (!p->asked) {
+            drive_refused(c, p, result->why);
+            rebalance_failed(c, p);
+        }
+        resolve_applied(c, p, result);
+        return;
+    case PROPOSAL_DECIDE:
+        if (!result->accepted) {
+            drive_undecided(c, p->txn, p->asked ? NULL : result->why);
+        }
+        resolve_applied(c, p, result);
+        return;
+    case PROPOSAL_DESIRE:
+    case PROPOSAL_DEREGISTER:
+    case PROPOSAL_DAEMONS:
+    case PROPOSAL_QUARANTINE:
+    case PROPOSAL_FORMAT:
+        admin_applied(c, p, result);
+        return;
+    case PROPOSAL_FENCE:
+        fence_applied(c, p, result);
+        return;
+    case PROPOSAL_MEND:
+        inspect_mend_applied(c, p, result);
+        return;
+    case PROPOSAL_ERRAND:
+        errand_applied(c, p, result);
+        return;
+    case PROPOSAL_NOTE:
+    case PROPOSAL_VOTER:
+    case PROPOSAL_LEASE:
+    case PROPOSAL_REASSIGN:
+    case PROPOSAL_SETTLE:
+    case PROPOSAL_AHEAD:
+        return;
+    }
+    UNREACHABLE();
+}
+
+static void log_outcome(const struct state_txn *t)
+{
+    log_info("txn",
+             txn_state_name(t->state),
+             "txn=%" PRIu64 " version=%" PRIu64 " why=\"%s\" outcome=\"%s\"",
+             t->number,
+             t->version,
+             t->why,
+             t->outcome_why);
+}
+
+static void count_outcomes(struct coordinator *c, const struct state_result *result)
+{
+    c->outcomes.committed += result->delta != NULL && result->delta->txn != 0;
+    c->outcomes.reassigned += result->delta != NULL && result->delta->cold;
+    c->outcomes.aborted += result->aborted_count;
+}
+
+void applied_on_entry(struct coordinator *c, const struct coordinator_event *event)
+{
+    const struct state_result *result = event->result;
+    const struct state_txn *t;
+    size_t at;
+
+    c->applied++;
+    // A directory that changed has other incarnations.
+    c->links_changed = c->links_changed || (result->delta != NULL && result->delta->txn == 0);
+    c->applied_index = event->index > c->applied_index ? event->index : c->applied_index;
+    if (event->command->body_case == RH__COMMAND__BODY_INIT) {
+        peers_part(c);
+    }
+    if (result->delta != NULL) {
+        history_put(c, result->delta);
+    }
+    count_outcomes(c, result);
+    pace_registered(c, event->command, result);
+    if (!c->leading) {
+        return;
+    }
+    if (result->delta != NULL) {
+        announce(c, result);
+    }
+    if (result->delta != NULL && result->delta->txn != 0) {
+        t = state_txn(c->state, result->delta->txn);
+        if (t != NULL) {
+            log_outcome(t);
+            phases_outcome(c, t);
+            rebalance_outcome(c, t, true);
+        }
+    } else if (result->delta != NULL) {
+        rebalance_touch(c); // the directory changed
+        admin_log_quarantine(c, result);
+    }
+    for (size_t i = 0; i < result->aborted_count; i++) {
+        t = state_txn(c->state, result->aborted[i]);
+        drive_cancel(c, result->aborted[i]);
+        if (t != NULL) {
+            log_outcome(t);
+            phases_outcome(c, t);
+            rebalance_outcome(c, t, false);
+        }
+    }
+    drive_prune(c);
+    at = event->tag == 0 ? c->proposal_count : coordinator_proposal_at(c, event->tag);
+    if (at < c->proposal_count) {
+        struct proposal p = c->proposal[at];
+
+        c->proposal[at].ops = NULL;
+        c->proposal[at].errand = NULL;
+        coordinator_drop_proposal(c, at);
+        on_mine(c, &p, event);
+        mem_free(p.ops);
+        control_free(p.errand);
+    }
+}
+
+void applied_on_done(struct coordinator *c, const struct coordinator_event *event)
+{
+    const size_t at = coordinator_proposal_at(c, event->tag);
+
+    if (event->error != ERR_OK) {
+        c->quiet_us = c->now_us + (uint64_t)QUIET_MS * 1000;
+    }
+    if (c->barrier != 0 && event->tag == c->barrier) {
+        barrier_done(c, event->error);
+        return;
+    }
+    if (at < c->proposal_count) {
+        if (c->proposal[at].kind == PROPOSAL_DECIDE) {
+            drive_undecided(c, c->proposal[at].txn, NULL);
+        } else if (c->proposal[at].kind == PROPOSAL_BEGIN) {
+            rebalance_failed(c, &c->proposal[at]);
+        }
+        coordinator_drop_proposal(c, at);
+    }
+}

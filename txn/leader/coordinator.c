@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "txn/leader/coordinator.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/mutant.h"
+#include "txn/leader/inside.h"
+#include "wire/versions.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct coordinator_config coordinator_config_default(void)
+{
+    return (struct coordinator_config){
+        .formats = {FLEET_FORMAT_OLDEST, FLEET_FORMAT},
+        .grid = 14,
+        .vnodes_per_weight = 64,
+        .moves_per_txn = 8,
+        .actors_per_txn = 56,
+        .txns_max = 8,
+        .txns_per_node = 2,
+        .prepare_ms = 8000,
+        .resend_ms = 300,
+        .retry_ms = 1000,
+        .settle_ms = 200,
+        .suspect_ms = 1500,
+        .lease_margin_us = 300000,
+        .eligible_ms = 10000,
+        .slow_ms = 100,
+        .yield_ms = 300,
+    };
+}
+
+void coordinator_effects_clear(struct coordinator_effects *e)
+{
+    e->count = 0;
+    buffer_clear(&e->bytes);
+}
+
+void coordinator_effects_fini(struct coordinator_effects *e)
+{
+    mem_free(e->item);
+    buffer_fini(&e->bytes);
+    *e = (struct coordinator_effects){0};
+}
+
+/* ---- life ---- */
+
+struct coordinator *coordinator_new(const struct coordinator_config *config,
+                                    const struct state *state)
+{
+    struct coordinator *c = mem_new(1, sizeof *c);
+
+    c->config = *config;
+    c->state = state;
+    return c;
+}
+
+void coordinator_configure(struct coordinator *c, const struct coordinator_config *config)
+{
+    c->config.prepare_ms = config->prepare_ms;
+    c->config.suspect_ms = config->suspect_ms;
+    memcpy(c->config.least, config->least, sizeof c->config.least);
+    c->config.least_count = config->least_count;
+}
+
+/* All that only a leader knows. */
+static void forget(struct coordinator *c)
+{
+    c->newer = 0;
+    while (c->proposal_count > 0) {
+        coordinator_drop_proposal(c, c->proposal_count - 1);
+    }
+    barrier_drop(c, c->waiting_count);
+    c->barrier = 0;
+    drive_forget_all(c);
+    rebalance_reset(c);
+    peers_forget(c);
+    c->applied++;
+    c->owned_version = 0;
+    c->quiet_us = 0;
+    c->deaf_us = 0;
+}
+
+void coordinator_free(struct coordinator *c)
+{
+    if (c == NULL) {
+        return;
+    }
+    forget(c);
+    history_fini(c);
+    peers_free(c);
+    buffer_fini(&c->read);
+    mem_free(c->proposal);
+    mem_free(c->drive);
+    mem_free(c->waiting);
+    pace_fini(c);
+    phases_fini(c);
+    mem_free(c);
+}
+
+/* ---- events ---- */
+
+static void on_lead(struct coordinator *c, const struct coordinator_event *event)
+{
+    forget(c);
+    c->leading = true;
+    c->term = event->term;
+    c->leader = c->config.id;
+    c->lead_us = c->now_us;
+    c->claim_us = c->now_us;
+    log_info("txn",
+             "leading",
+             "term=%" PRIu64 " pending=%zu version=%" PRIu64,
+             c->term,
+             state_pending_count(c->state),
+             c->state->view.ring.version);
+    peers_tell_leader(c, NULL);
+    rebalance_touch(c);
+}
+
+static void on_follow(struct coordinator *c, const struct coordinator_event *event)
+{
+    if (c->leading) {
+        log_info("txn", "following", "leader=%" PRIu64, event->leader);
+    }
+    c->leading = false;
+    c->leader = event->leader;
+    c->term = event->term > c->term ? event->term : c->term;
+    for (size_t i = 0; i < c->waiting_count; i++) {
+        message_not_leading(c, c->waiting[i].peer);
+    }
+    forget(c);
+    peers_tell_leader(c, NULL);
+}
+
+static void on_peer_up(struct coordinator *c, const struct coordinator_event *event)
+{
+    peers_up(c, event);
+    peers_tell_leader(c, peers_find(c, event->peer));
+}
+
+/* A link that could not take the message, or took an older one after it, must not leave a node
+ * without a leader: nobody would ask it anything. */
+static void on_tick(struct coordinator *c)
+{
+    if (mutant(M_READFIRST)) {
+        proto_free(planted_readfirst(c)); // reads it anew, when it is time
+    }
+    if (c->leading && c->now_us - c->claim_us >= (uint64_t)CLAIM_MS * 1000) {
+        c->claim_us = c->now_us;
+        peers_tell_leader(c, NULL);
+    }
+}
+
+/* ---- step ---- */
+
+enum { CHECKED_MAX = 64 }; /* nodes that a step's check looks at */
+
+/* All coordinators here read it; who is not here, and older, is told so when he comes. */
+static uint32_t founding_format(const struct coordinator *c)
+{
+    uint32_t format = c->config.formats.newest;
+
+    for (size_t i = 0; i < c->peer_count; i++) {
+        const struct peer *p = c->peer[i];
+
+        format =
+            p->role == ROLE_COORDINATOR && p->format.newest < format ? p->format.newest : format;
+    }
+    return format;
+}
+
+static void found_cluster(struct coordinator *c)
+{
+    Rh__Command command = RH__COMMAND__INIT;
+    Rh__CommandInit in = RH__COMMAND_INIT__INIT;
+
+    if (coordinator_proposal(c, PROPOSAL_INIT, 0) != NULL) {
+        return;
+    }
+    in.cluster = c->config.cluster;
+    in.fleet_high = c->config.fleet.high;
+    in.fleet_low = c->config.fleet.low;
+    in.key0 = c->config.key.k0;
+    in.key1 = c->config.key.k1;
+    in.grid = c->config.grid;
+    in.vnodes_per_weight = c->config.vnodes_per_weight;
+    in.era = 1;
+    in.lease_us = c->config.lease_us;
+    in.format = founding_format(c) > FLEET_FORMAT_OLDEST ? founding_format(c) : 0;
+    command.body_case = RH__COMMAND__BODY_INIT;
+    command.init = &in;
+    (void)coordinator_propose(c, PROPOSAL_INIT, &command);
+}
+
+/* Nodes and gateways link to all of them, and so find whoever leads next. */
+static void on_voters(struct coordinator *c, const struct coordinator_event *event)
+{
+    ASSERT(event->voter_count <= STATE_VOTERS_MAX);
+    memcpy(c->config.voter, event->voter, event->voter_count * sizeof *event->voter);
+    c->config.voter_count = event->voter_count;
+    peers_tell_leader(c, NULL);
+}
+
+/* Whatever the state shows as unfinished goes on: after any event, and after any loss. */
+static void go_on(struct coordinator *c)
+{
+    if (!c->leading) {
+        return;
+    }
+    if (past_found(c)) {
+        barrier_start(c);
+        return;
+    }
+    if (c->state->begun) {
+        lease_agree(c);
+        fence_settle(c);
+    }
+    if (c->state->begun && fence_settling(c)) {
+        c->deaf_us = c->now_us; // they'll need a moment to register
+        register_voters(c);
+    } else if (c->state->begun) {
+        drive_prune(c);
+        fence_run(c);
+        drive_advance(c);
+        register_tidy(c);
+        register_voters(c);
+        rebalance_run(c);
+        upgrade_run(c);
+    } else {
+        found_cluster(c);
+    }
+    barrier_start(c);
+}
+
+void coordinator_step(struct coordinator *c, const struct coordinator_event *event,
+                      struct coordinator_effects *out)
+{
+    c->out = out;
+    c->now_us = event->now_us;
+    c->wall_us = event->wall_us;
+    if (c->now_us - c->step_us > (uint64_t)c->config.suspect_ms * 1000 / SLEPT_PART) {
+        c->awake_us = c->now_us; // it was I who was silent
+    }
+    c->step_us = c->now_us;
+    switch (event->type) {
+    case COORDINATOR_LEAD:
+        on_lead(c, event);
+        break;
+    case COORDINATOR_FOLLOW:
+        on_follow(c, event);
+        break;
+    case COORDINATOR_APPLIED:
+        applied_on_entry(c, event);
+        break;
+    case COORDINATOR_DONE:
+        applied_on_done(c, event);
+        break;
+    case COORDINATOR_PEER_UP:
+        on_peer_up(c, event);
+        break;
+    case COORDINATOR_PEER_DOWN:
+        peers_down(c, event->peer);
+        break;
+    case COORDINATOR_MESSAGE:
+        message_on(c, event);
+        break;
+    case COORDINATOR_VOTERS:
+        on_voters(c, event);
+        break;
+    case COORDINATOR_NOTE:
+        (void)coordinator_propose_note(c, PROPOSAL_NOTE, event->note);
+        break;
+    case COORDINATOR_TICK:
+        on_tick(c);
+        break;
+    }
+    go_on(c);
+    c->out = NULL;
+    c->steps++;
+    coordinator_check(c);
+}
+
+uint64_t coordinator_plans_made(const struct coordinator *c)
+{
+    return c->plans_made;
+}
+
+void coordinator_check(const struct coordinator *c)
+{
+    ASSERT(c->riding <= c->waiting_count);
+    ASSERT(IMPLIES(c->riding > 0, c->barrier != 0));
+    ASSERT(IMPLIES(!c->leading, c->drive_count == 0 && c->proposal_count == 0));
+    ASSERT(IMPLIES(!c->leading, c->waiting_count == 0 && !c->has_plan));
+    for (size_t i = 0; i < c->drive_count; i++) {
+        const struct state_txn *t = state_txn(c->state, c->drive[i].txn);
+
+        ASSERT(t != NULL && t->state == TXN_PENDING);
+        ASSERT(t->part_count == c->drive[i].part_count);
+        ASSERT(i == 0 || c->drive[i - 1].txn < c->drive[i].txn);
+    }
+    for (size_t i = 0; i < c->proposal_count; i++) {
+        ASSERT(c->proposal[i].tag <= c->last_tag);
+        ASSERT(i == 0 || c->proposal[i - 1].tag < c->proposal[i].tag);
+    }
+    for (size_t i = 0; i < c->seen_count && i < CHECKED_MAX; i++) {
+        // In a large fleet some at a time.
+        const uint64_t granted_us = c->seen[(c->steps + i) % c->seen_count].granted_us;
+
+        // What I granted I granted as leader: else the wait after my election would not cover it.
+        ASSERT(granted_us == 0 || (c->leading && granted_us >= c->lead_us));
+    }
+    if (c->steps % 1024 == 0) {
+        state_check(c->state); // O(ring): sampled
+    }
+}

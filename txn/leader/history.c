@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "txn/leader/inside.h"
+
+#include "base/mem.h"
+#include "txn/state/delta.h"
+
+void history_put(struct coordinator *c, const Rh__Delta *delta)
+{
+    delta_free(c->history[c->history_at]);
+    c->history[c->history_at] = delta_copy(delta);
+    c->history_at = (c->history_at + 1) % HISTORY_MAX;
+    c->history_count += c->history_count < HISTORY_MAX;
+}
+
+void history_fini(struct coordinator *c)
+{
+    for (size_t i = 0; i < HISTORY_MAX; i++) {
+        delta_free(c->history[i]);
+        c->history[i] = NULL;
+    }
+    c->history_count = 0;
+}
+
+/* The `back`th newest, from 0. */
+static Rh__Delta *history_back(const struct coordinator *c, size_t back)
+{
+    return c->history[(c->history_at + HISTORY_MAX - 1 - back) % HISTORY_MAX];
+}
+
+/* Fill `chain` with the deltas that lead from `version` to mine, in order. 0: there is no short
+ * way, for a snapshot came between, or it is long ago. */
+static size_t history_chain(const struct coordinator *c, uint64_t version,
+                            Rh__Delta *chain[CHAIN_MAX])
+{
+    uint64_t want = c->state->view.ring.version;
+    size_t count = 0;
+
+    while (count < c->history_count && count < CHAIN_MAX && want != version) {
+        Rh__Delta *delta = history_back(c, count);
+
+        if (delta->version != want) {
+            return 0;
+        }
+        want = delta->prev_version;
+        chain[count++] = delta;
+    }
+    if (want != version) {
+        return 0;
+    }
+    for (size_t i = 0; i < count / 2; i++) {
+        Rh__Delta *swap = chain[i];
+
+        chain[i] = chain[count - 1 - i];
+        chain[count - 1 - i] = swap;
+    }
+    return count;
+}
+
+void history_answer(struct coordinator *c, uint64_t peer, const Rh__GetConfig *asked)
+{
+    const struct view *view = &c->state->view;
+    Rh__Control out = RH__CONTROL__INIT;
+    Rh__ConfigAnswer body = RH__CONFIG_ANSWER__INIT;
+    Rh__Config config = RH__CONFIG__INIT;
+    Rh__Delta *chain[CHAIN_MAX];
+    const bool same_ring = asked->have_version == view->ring.version &&
+                           asked->digest0 == view->ring.digest[0] &&
+                           asked->digest1 == view->ring.digest[1];
+
+    body.version = view->ring.version;
+    if (asked->have_version < view->ring.version && asked->have_version != 0) {
+        body.n_deltas = history_chain(c, asked->have_version, chain);
+        body.deltas = body.n_deltas > 0 ? chain : NULL;
+    }
+    // A follower that lags behind the asker has nothing to tell.
+    if (body.n_deltas == 0 && !same_ring && asked->have_version <= view->ring.version) {
+        view_config(view, &config);
+        body.config = &config;
+    }
+    out.body_case = RH__CONTROL__BODY_CONFIG;
+    out.config = &body;
+    peers_send(c, peer, &out);
+    if (body.config != NULL) {
+        view_config_fini(&config);
+    }
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What comes over links: who may say it, and who decides on it.
+ */
+#include "txn/leader/inside.h"
+#include "txn/participant.h"
+
+#include "base/log.h"
+#include "base/mutant.h"
+#include "wire/hello.h"
+
+#include <string.h>
+
+void message_not_leading(struct coordinator *c, uint64_t peer)
+{
+    Rh__Control out = RH__CONTROL__INIT;
+    Rh__NotLeader body = RH__NOT_LEADER__INIT;
+
+    out.body_case = RH__CONTROL__BODY_NOT_LEADER;
+    out.not_leader = &body;
+    peers_send(c, peer, &out);
+}
+
+static void on_vote(struct coordinator *c, struct peer *peer, const Rh__Control *message)
+{
+    const struct state_node *node = peers_node(c, peer, message->source_incarnation);
+
+    if (node != NULL) {
+        (void)peers_heard(c, node);
+    }
+    votes_on_vote(c, peer, message);
+}
+
+/* What only a leader may answer. */
+static void on_leaders_message(struct coordinator *c, struct peer *peer, const Rh__Control *message)
+{
+    const struct state_node *node = peers_node(c, peer, message->source_incarnation);
+
+    if (fence_settling(c) && message->body_case != RH__CONTROL__BODY_REGISTER_ &&
+        message->body_case != RH__CONTROL__BODY_ADMIN) {
+        return; // of the old era, or too early (hole 52)
+    }
+    if (node != NULL) {
+        phases_heard(c, node, message->version);
+    }
+    if (message->body_case == RH__CONTROL__BODY_PREPARED ||
+        message->body_case == RH__CONTROL__BODY_REFUSED ||
+        message->body_case == RH__CONTROL__BODY_STALE) {
+        on_vote(c, peer, message);
+        return;
+    }
+    if (message->body_case == RH__CONTROL__BODY_DRAINING) {
+        votes_on_draining(c, peer, message);
+        return;
+    }
+    if (message->body_case == RH__CONTROL__BODY_BYE) {
+        register_on_bye(c, peer, message->source_incarnation);
+        return;
+    }
+    if (node != NULL) {
+        (void)peers_heard(c, node);
+    }
+    if (message->body_case == RH__CONTROL__BODY_ADMIN && !admin_waits(message->admin)) {
+        admin_on_question(c, peer, message->admin);
+        return;
+    }
+    if (message->body_case == RH__CONTROL__BODY_RENEW && mutant(M_NOCONF)) {
+        register_on_renew(c, peer, message);
+        return;
+    }
+    barrier_wait(c, peer->id, message);
+}
+
+static bool is_for_leader(const Rh__Control *message)
+{
+    const Rh__Control__BodyCase body = message->body_case;
+
+    return body == RH__CONTROL__BODY_REGISTER_ || body == RH__CONTROL__BODY_BYE ||
+           body == RH__CONTROL__BODY_RENEW || body == RH__CONTROL__BODY_POLL ||
+           body == RH__CONTROL__BODY_PREPARED || body == RH__CONTROL__BODY_REFUSED ||
+           body == RH__CONTROL__BODY_STALE || body == RH__CONTROL__BODY_ADMIN ||
+           body == RH__CONTROL__BODY_DRAINING;
+}
+
+/* Routes and tags of operators' questions are small numbers that others may guess: an answer counts
+ * only of whom it says that it is. (Which role may say what, wire/access.h has asked before.) */
+static bool is_its_own(const struct peer *peer, const Rh__Control *message)
+{
+    if (message->body_case == RH__CONTROL__BODY_ERRAND_ANSWER) {
+        return strcmp(peer->name, message->errand_answer->gateway) == 0;
+    }
+    return message->body_case != RH__CONTROL__BODY_INSPECT_ANSWER ||
+           ((uint32_t)peer->role == message->inspect_answer->role &&
+            strcmp(peer->name, message->inspect_answer->name) == 0);
+}
+
+/* There is a row in its answer for each number that is asked for, and a node has not more to ask
+ * for than it can take part in. */
+static bool is_in_bounds(const Rh__Control *message)
+{
+    return message->body_case != RH__CONTROL__BODY_POLL ||
+           message->poll->n_txns <= PARTICIPANT_PARTS_MAX + 1;
+}
+
+static void refuse(struct coordinator *c, const struct peer *peer, const char *event,
+                   const char *why)
+{
+    c->refused++;
+    log_warn(
+        "coordinator", event, "peer=%s role=%s: %s", peer->name, link_role_name(peer->role), why);
+}
+
+void message_on(struct coordinator *c, const struct coordinator_event *event)
+{
+    const Rh__Control *message = event->message;
+    struct peer *peer = peers_find(c, event->peer);
+
+    if (peer == NULL) {
+        return;
+    }
+    peer->heard_us = c->now_us;
+    if (peer->role == ROLE_NODE && message->source_incarnation != 0) {
+        peers_reincarnate(c, peer, message->source_incarnation);
+    }
+    if (!is_its_own(peer, message)) {
+        refuse(c, peer, "not_its_own", "the message says what only another process may say");
+        return;
+    }
+    if (!is_in_bounds(message)) {
+        refuse(c, peer, "too_long", "the message asks for more transactions than a node has");
+        return;
+    }
+    if (message->body_case == RH__CONTROL__BODY_GET_CONFIG) {
+        unanswered_told(
+            c, peer, message->get_config->unanswered, message->get_config->n_unanswered);
+        peer->told = *message->get_config;
+        peer->told.base = (ProtobufCMessage){0};
+        peer->told.n_unanswered = 0;
+        peer->told.unanswered = NULL;
+        history_answer(c, peer->id, message->get_config);
+        return;
+    }
+    if (message->body_case == RH__CONTROL__BODY_ERRAND_ANSWER) {
+        errand_relay(c, message->errand_answer);
+        return;
+    }
+    if (message->body_case == RH__CONTROL__BODY_INSPECT_ANSWER) {
+        inspect_relay(c, message->inspect_answer);
+        return;
+    }
+    if (message->body_case == RH__CONTROL__BODY_ADMIN &&
+        message->admin->what_case == RH__ADMIN__WHAT_INSPECT) {
+        inspect_ask(c, peer, message->admin);
+        return;
+    }
+    if (!is_for_leader(message)) {
+        return; // Adopted, or nothing that is sent to a coordinator
+    }
+    if (!c->leading) {
+        message_not_leading(c, peer->id);
+        return;
+    }
+    on_leaders_message(c, peer, message);
+}

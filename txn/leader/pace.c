@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who may take part in something new: pairs that failed back off, restarted
+ * nodes prove themselves first (hole 57), and a slow node must not take the
+ * places of the others (specification §3.6).
+ *
+ * A node is slow when its vote takes longer than slow_ms and SLOW_TIMES the
+ * running median of all votes, now or the last time. Nothing here is replicated,
+ * and nothing here is needed for safety: a new leader learns it again.
+ */
+#include "txn/leader/inside.h"
+
+#include "base/mem.h"
+
+enum { SLOW_TIMES = 8, MEDIAN_STEP = 8 };
+
+/* ---- back-off ---- */
+
+static struct backoff *find_backoff(const struct coordinator *c, uint16_t donor, uint16_t receiver)
+{
+    for (size_t i = 0; i < c->backoff_count; i++) {
+        if (c->backoff[i].donor == donor && c->backoff[i].receiver == receiver) {
+            return &c->backoff[i];
+        }
+    }
+    return NULL;
+}
+
+static void drop_backoff(struct coordinator *c, struct backoff *b)
+{
+    *b = c->backoff[--c->backoff_count];
+}
+
+static const struct ring_op *first_move(const struct state_txn *t)
+{
+    for (size_t i = 0; i < t->op_count; i++) {
+        if (t->ops[i].kind == RING_MOVE) {
+            return &t->ops[i];
+        }
+    }
+    return NULL;
+}
+
+static void back_off(struct coordinator *c, const struct ring_op *move)
+{
+    struct backoff *b = find_backoff(c, move->from, move->to);
+    uint64_t wait_ms = c->config.retry_ms;
+
+    if (b == NULL) {
+        c->backoff = mem_resize(c->backoff, (c->backoff_count + 1) * sizeof *c->backoff);
+        b = &c->backoff[c->backoff_count++];
+        *b = (struct backoff){.donor = move->from, .receiver = move->to};
+    }
+    for (uint32_t i = 0; i < b->failures && wait_ms < BACKOFF_MS_MAX; i++) {
+        wait_ms *= 2;
+    }
+    wait_ms = wait_ms < BACKOFF_MS_MAX ? wait_ms : BACKOFF_MS_MAX;
+    b->failures++;
+    b->until_us = c->now_us + wait_ms * 1000;
+}
+
+bool pace_pair_ready(const struct coordinator *c, uint16_t donor, uint16_t receiver)
+{
+    const struct backoff *b = find_backoff(c, donor, receiver);
+
+    return b == NULL || c->now_us >= b->until_us;
+}
+
+/* The pair did nothing wrong if one of it is another process now. */
+static bool parts_are_current(const struct coordinator *c, const struct state_txn *t)
+{
+    for (size_t i = 0; i < t->part_count; i++) {
+        const struct state_node *node = state_node(c->state, t->parts[i].slot);
+
+        if (node == NULL || node->barred || node->incarnation != t->parts[i].incarnation) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void pace_outcome(struct coordinator *c, const struct state_txn *t, bool committed)
+{
+    const struct ring_op *move = first_move(t);
+    struct backoff *b = move == NULL ? NULL : find_backoff(c, move->from, move->to);
+
+    if (committed && b != NULL) {
+        drop_backoff(c, b);
+    } else if (!committed && move != NULL && t->superseded_by == 0 && parts_are_current(c, t)) {
+        back_off(c, move);
+    }
+}
+
+/* ---- restarts ---- */
+
+static struct pace *find_pace(const struct coordinator *c, uint16_t slot)
+{
+    return c->pace_at[slot] == 0 ? NULL : &c->pace[c->pace_at[slot] - 1];
+}
+
+static struct pace *pace_of(struct coordinator *c, const struct state_node *node)
+{
+    struct pace *p = find_pace(c, node->slot);
+
+    if (p == NULL) {
+        c->pace = mem_resize(c->pace, (c->pace_count + 1) * sizeof *c->pace);
+        p = &c->pace[c->pace_count++];
+        c->pace_at[node->slot] = (uint16_t)c->pace_count;
+        *p = (struct pace){.slot = node->slot, .incarnation = node->incarnation};
+    }
+    if (p->incarnation != node->incarnation) {
+        *p = (struct pace){.slot = node->slot, .incarnation = node->incarnation};
+    }
+    return p;
+}
+
+void pace_registered(struct coordinator *c, const Rh__Command *command,
+                     const struct state_result *result)
+{
+    const struct state_node *node;
+
+    if (command->body_case != RH__COMMAND__BODY_REGISTER_ || !result->accepted ||
+        result->delta == NULL) {
+        return;
+    }
+    node = state_node_named(c->state, command->register_->name);
+    if (node == NULL) {
+        return;
+    }
+    pace_of(c, node)->unbroken_us = command->register_->replaces == 0 ? 0 : c->now_us;
+    for (size_t i = c->backoff_count; i-- > 0;) {
+        if (c->backoff[i].donor == node->slot || c->backoff[i].receiver == node->slot) {
+            drop_backoff(c, &c->backoff[i]);
+        }
+    }
+}
+
+void pace_look(struct coordinator *c)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < c->pace_count; i++) {
+        struct pace *p = &c->pace[i];
+        const struct state_node *node = state_node(c->state, p->slot);
+
+        c->pace_at[p->slot] = 0;
+        if (node == NULL) {
+            continue; // the slot may be another node's one day
+        }
+        if (p->unbroken_us != 0 && !peers_live(c, node)) {
+            p->unbroken_us = c->now_us;
+        }
+        c->pace[kept++] = *p;
+        c->pace_at[p->slot] = (uint16_t)kept;
+    }
+    c->pace_count = kept;
+}
+
+uint64_t pace_eligible_in_us(const struct coordinator *c, const struct state_node *node)
+{
+    const struct pace *p = find_pace(c, node->slot);
+
+    if (node->barred || p == NULL || p->incarnation != node->incarnation || p->unbroken_us == 0) {
+        return 0;
+    }
+    const uint64_t from_us = p->unbroken_us + (uint64_t)c->config.eligible_ms * 1000;
+    return from_us > c->now_us ? from_us - c->now_us : 0;
+}
+
+bool pace_eligible(struct coordinator *c, const struct state_node *node)
+{
+    return peers_live(c, node) && pace_eligible_in_us(c, node) == 0;
+}
+
+/* ---- slow nodes ---- */
+
+static uint64_t slow_us(const struct coordinator *c)
+{
+    const uint64_t least_us = (uint64_t)c->config.slow_ms * 1000;
+    const uint64_t usual_us = SLOW_TIMES * c->typical_us;
+
+    return usual_us > least_us ? usual_us : least_us;
+}
+
+/* Whose fault is it that this vote is missing? The taker's, when all actors have stopped and only
+ * their state is still to be taken. */
+static uint16_t blamed(const struct ballot *b, uint16_t slot)
+{
+    return b->report_us != 0 && b->busy == 0 && b->peer != 0 ? b->peer : slot;
+}
+
+void pace_voted(struct coordinator *c, const struct drive *d, const struct state_txn *t,
+                size_t part)
+{
+    const struct ballot *b = &d->ballot[part];
+    const struct state_node *node = state_node(c->state, blamed(b, t->parts[part].slot));
+    const uint64_t took_us = c->now_us - b->asked_us;
+    const uint64_t step_us = c->typical_us / MEDIAN_STEP + 1;
+
+    if (node != NULL) {
+        pace_of(c, node)->answer_us = took_us;
+    }
+    if (c->typical_us == 0) {
+        c->typical_us = took_us + 1;
+    } else if (took_us > c->typical_us) {
+        c->typical_us += step_us;
+    } else if (c->typical_us > step_us) {
+        c->typical_us -= step_us;
+    }
+}
+
+void pace_mark_slow(const struct coordinator *c, uint8_t slow[RING_NODES_MAX + 1])
+{
+    const uint64_t bound_us = slow_us(c);
+
+    for (size_t i = 0; i < c->pace_count; i++) {
+        const struct state_node *node = state_node(c->state, c->pace[i].slot);
+
+        if (c->pace[i].answer_us > bound_us && node != NULL &&
+            node->incarnation == c->pace[i].incarnation) {
+            slow[c->pace[i].slot] = 1;
+        }
+    }
+    for (size_t i = 0; i < c->drive_count; i++) {
+        const struct drive *d = &c->drive[i];
+        const struct state_txn *t = state_txn(c->state, d->txn);
+
+        for (size_t k = 0; t != NULL && k < t->part_count; k++) {
+            if (drive_waits_for(d, t, k) && c->now_us - d->ballot[k].asked_us > bound_us) {
+                slow[blamed(&d->ballot[k], t->parts[k].slot)] = 1;
+            }
+        }
+    }
+}
+
+uint16_t pace_culprit(const struct coordinator *c, const struct drive *d)
+{
+    const struct state_txn *t = state_txn(c->state, d->txn);
+    const uint64_t yield_us = (uint64_t)c->config.yield_ms * 1000;
+    const uint64_t bound_us = yield_us > slow_us(c) ? yield_us : slow_us(c);
+
+    for (size_t i = 0; t != NULL && i < t->part_count; i++) {
+        if (drive_waits_for(d, t, i) && c->now_us - d->ballot[i].asked_us > bound_us) {
+            return blamed(&d->ballot[i], t->parts[i].slot);
+        }
+    }
+    return 0;
+}
+
+/* ---- life ---- */
+
+void pace_reset(struct coordinator *c)
+{
+    c->backoff_count = 0;
+    c->typical_us = 0;
+    for (size_t i = 0; i < c->pace_count; i++) {
+        c->pace[i].answer_us = 0;
+    }
+}
+
+void pace_fini(struct coordinator *c)
+{
+    mem_free(c->backoff);
+    mem_free(c->pace);
+}

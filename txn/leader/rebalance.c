@@ -1,0 +1,722 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which transactions to begin: specification §3.6. A plan is made from the ring as
+ * it will be once all that is pending is committed; of a plan everything is
+ * begun, in its order, that no pending transaction, cap, back-off or dead node
+ * forbids. When it is done, or no longer fits, the next is made; a balanced
+ * ring gives an empty one.
+ */
+#include "txn/leader/inside.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/mutant.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    LIVES_PERIOD_MS = 10,
+    SETTLES = 5,
+    BESIDE_MAX = 2, /* with slow nodes a node does so much more: 4 in all (specification §3.6) */
+};
+
+void rebalance_touch(struct coordinator *c)
+{
+    if (!c->dirty) {
+        c->dirty = true;
+        c->dirty_us = c->now_us;
+    }
+    c->touched_us = c->now_us;
+}
+
+static void drop_plan(struct coordinator *c)
+{
+    if (c->has_plan) {
+        plan_fini(&c->plan);
+        mem_free(c->planned);
+        c->planned = NULL;
+        c->has_plan = false;
+    }
+}
+
+void rebalance_reset(struct coordinator *c)
+{
+    drop_plan(c);
+    c->dirty = false;
+    c->lives = 0;
+    pace_reset(c);
+}
+
+static size_t unbegun(const struct coordinator *c)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; c->has_plan && i < c->plan.txn_count; i++) {
+        count += !c->planned[i].begun;
+    }
+    return count;
+}
+
+/* BEGINs on their way through the log. */
+static size_t beginning(const struct coordinator *c)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < c->proposal_count; i++) {
+        count += c->proposal[i].kind == PROPOSAL_BEGIN && c->proposal[i].txn == 0;
+    }
+    return count;
+}
+
+size_t rebalance_planned(const struct coordinator *c)
+{
+    return unbegun(c) + beginning(c);
+}
+
+bool rebalance_planning(const struct coordinator *c)
+{
+    return c->dirty;
+}
+
+bool rebalance_moves(const struct coordinator *c, uint16_t slot)
+{
+    for (size_t i = 0; i < c->proposal_count; i++) {
+        const struct proposal *p = &c->proposal[i];
+
+        if (p->kind == PROPOSAL_BEGIN && (p->donor == slot || p->receiver == slot)) {
+            return true;
+        }
+    }
+    return state_takes_part(c->state, slot);
+}
+
+/* ---- outcomes ---- */
+
+/* Its place in the plan is open again; false: the plan is another one by now. */
+static bool plan_again(struct coordinator *c, uint64_t plan_id, size_t at)
+{
+    if (!c->has_plan || plan_id != c->plan_id) {
+        return false;
+    }
+    c->planned[at].begun = false;
+    return true;
+}
+
+/* An abort changes nothing that the plan was made from, so the others go on at once. */
+void rebalance_outcome(struct coordinator *c, const struct state_txn *t, bool committed)
+{
+    const struct drive *d = drive_find(c, t->number);
+
+    pace_outcome(c, t, committed);
+    if (!committed && t->superseded_by == 0 &&
+        (d == NULL || !plan_again(c, d->plan_id, d->planned_at))) {
+        rebalance_touch(c);
+    }
+}
+
+void rebalance_failed(struct coordinator *c, const struct proposal *p)
+{
+    if (p->txn == 0) {
+        (void)plan_again(c, p->plan_id, p->planned_at);
+    }
+    if (p->txn == 0 && p->base == c->state->view.ring.version) {
+        rebalance_touch(c); // it wasn't late but wrong, or lost
+    }
+}
+
+/* ---- the plan ---- */
+
+/* The ring once everything pending is committed. */
+static void future_ring(const struct coordinator *c, struct ring *ring)
+{
+    ring_copy(ring, &c->state->view.ring);
+    for (size_t i = 0; i < c->state->txn_count; i++) {
+        const struct state_txn *t = &c->state->txn[i];
+
+        if (t->state == TXN_PENDING && !mutant(M_OVERLAP) &&
+            ring_check(ring, t->ops, t->op_count) == ERR_OK) {
+            ring_apply(ring, t->ops, t->op_count, ring->version, t->number);
+        }
+    }
+}
+
+static enum planned_reason reason_of(const struct coordinator *c, const struct ring *ring,
+                                     const struct plan_txn *t)
+{
+    const struct state_node *donor = state_node(c->state, t->donor);
+
+    if (t->receiver == 0) {
+        return t->ops[0].kind == RING_SPLIT ? REASON_SPLIT : REASON_MERGE;
+    }
+    if (donor != NULL && donor->leaving) {
+        return REASON_DRAIN;
+    }
+    return ring_owned_count(ring, t->receiver) == 0 ? REASON_JOIN : REASON_REBALANCE;
+}
+
+static size_t greater_id(size_t greatest, const struct ring_op *op)
+{
+    greatest = op->vnode > greatest ? op->vnode : greatest;
+    return op->other > greatest ? op->other : greatest;
+}
+
+/* The vnodes of what pends, by id. Returns owned. */
+static uint8_t *pending_vnodes(const struct coordinator *c, size_t *count)
+{
+    uint8_t *busy = mem_new(1, 1);
+
+    *count = 1;
+    for (size_t i = 0; i < c->state->txn_count; i++) {
+        const struct state_txn *t = &c->state->txn[i];
+
+        for (size_t j = 0; t->state == TXN_PENDING && j < t->op_count; j++) {
+            const size_t greatest = greater_id(0, &t->ops[j]);
+
+            if (greatest >= *count) {
+                busy = mem_resize(busy, greatest + 1);
+                memset(busy + *count, 0, greatest + 1 - *count);
+                *count = greatest + 1;
+            }
+            busy[t->ops[j].vnode] = 1;
+            if (t->ops[j].kind != RING_MOVE) {
+                busy[t->ops[j].other] = 1;
+            }
+        }
+    }
+    return busy;
+}
+
+/* How many cells a transaction may take from each donor: their actors are held until all of them
+ * have moved, so the more live in a cell, the fewer go together. Only what is hashed counts: of
+ * others an actor has a cell, and most cells none. */
+static void look_at_loads(struct coordinator *c, uint32_t cells_of[RING_NODES_MAX + 1])
+{
+    const struct ring *ring = &c->state->view.ring;
+    uint32_t *owns = mem_new(RING_NODES_MAX + 1, sizeof *owns);
+
+    for (const struct ring_vnode *v = ring->vnode; v < ring->vnode + ring->vnode_count; v++) {
+        const struct ring_segment *s = ring_segment_at(ring, v->from);
+
+        owns[v->owner] += s == NULL || s->policy == RING_HASH ? ring_end(ring, v) - v->from : 0;
+    }
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *n = &c->state->node[i];
+        const struct seen *seen = peers_seen(c, n);
+        const uint64_t owned = owns[n->slot];
+        const uint64_t actors = seen == NULL ? 0 : seen->renew.actors;
+
+        if (actors > c->config.actors_per_txn) {
+            const uint64_t fit = owned * c->config.actors_per_txn / actors;
+
+            cells_of[n->slot] = fit == 0 ? 1 : (uint32_t)fit;
+        }
+    }
+    mem_free(owns);
+}
+
+struct plan_node *rebalance_nodes(struct coordinator *c, size_t room)
+{
+    struct plan_node *nodes = mem_new(c->state->node_count + room, sizeof *nodes);
+
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *n = &c->state->node[i];
+
+        nodes[i] = (struct plan_node){
+            .slot = n->slot,
+            .weight = n->weight,
+            // Who is gone gets nothing; what he has can't be taken from him without leases.
+            .leaving = n->leaving || peers_gone(c, n),
+            .role = n->role,
+            .kinds = &n->kinds,
+            .incarnation = n->incarnation,
+        };
+    }
+    return nodes;
+}
+
+enum err rebalance_plan(struct coordinator *c, const struct plan_node *nodes, size_t count,
+                        struct plan *plan, struct ring *ring)
+{
+    size_t busy_count;
+    uint8_t *busy = pending_vnodes(c, &busy_count);
+    uint32_t *cells_of = mem_new(RING_NODES_MAX + 1, sizeof *cells_of);
+    const struct plan_limits limits = {
+        .busy = busy,
+        .busy_count = busy_count,
+        .vnodes_per_weight = c->state->vnodes_per_weight,
+        .moves_per_txn = c->config.moves_per_txn,
+        .cells_of = cells_of,
+        .wave_cap = c->config.txns_per_node,
+        .owned_only = true,
+    };
+
+    look_at_loads(c, cells_of);
+    future_ring(c, ring);
+    const enum err e = plan_make(plan, ring, nodes, count, &limits);
+    mem_free(busy);
+    mem_free(cells_of);
+    return e;
+}
+
+static void make_plan(struct coordinator *c)
+{
+    struct plan_node *nodes = rebalance_nodes(c, 0);
+    struct ring ring;
+    const enum err e = rebalance_plan(c, nodes, c->state->node_count, &c->plan, &ring);
+
+    c->has_plan = true;
+    c->plan_id++;
+    c->planned = mem_new(c->plan.txn_count, sizeof *c->planned);
+    for (size_t i = 0; i < c->plan.txn_count; i++) {
+        c->planned[i].reason = reason_of(c, &ring, &c->plan.txn[i]);
+    }
+    if (c->plan.txn_count > 0) {
+        c->plans_made++;
+        log_info("txn",
+                 "planned",
+                 "transactions=%zu moved_cells=%" PRIu64 " error=%s",
+                 c->plan.txn_count,
+                 c->plan.moved_cells,
+                 err_name(e));
+    }
+    ring_fini(&ring);
+    mem_free(nodes);
+}
+
+/* ---- begin ---- */
+
+static void why_text(const struct coordinator *c, size_t at, char *text, size_t size)
+{
+    const struct state_node *donor = state_node(c->state, c->plan.txn[at].donor);
+    const struct state_node *receiver = state_node(c->state, c->plan.txn[at].receiver);
+
+    switch (c->planned[at].reason) {
+    case REASON_REBALANCE:
+        (void)snprintf(text, size, "rebalance");
+        return;
+    case REASON_JOIN:
+        (void)snprintf(text, size, "join %s", receiver == NULL ? "?" : receiver->name);
+        return;
+    case REASON_DRAIN:
+        (void)snprintf(text, size, "drain %s", donor == NULL ? "?" : donor->name);
+        return;
+    case REASON_SPLIT:
+        (void)snprintf(text, size, "split");
+        return;
+    case REASON_MERGE:
+        (void)snprintf(text, size, "merge");
+        return;
+    }
+    UNREACHABLE();
+}
+
+static bool begin(struct coordinator *c, size_t at)
+{
+    const struct plan_txn *t = &c->plan.txn[at];
+    Rh__Command command = RH__COMMAND__INIT;
+    Rh__CommandBegin body = RH__COMMAND_BEGIN__INIT;
+    char why[STATE_WHY_MAX + 1];
+    struct proposal *p;
+
+    why_text(c, at, why, sizeof why);
+    body.ops = view_wire_ops(t->ops, t->op_count);
+    body.n_ops = t->op_count;
+    body.base_version = c->state->view.ring.version;
+    body.why = why;
+    command.body_case = RH__COMMAND__BODY_BEGIN;
+    command.begin = &body;
+    p = coordinator_propose(c, PROPOSAL_BEGIN, &command);
+    if (p != NULL) {
+        p->ops = mem_copy(t->ops, t->op_count * sizeof *t->ops);
+        p->op_count = t->op_count;
+        p->base = body.base_version;
+        p->plan_id = c->plan_id;
+        p->planned_at = at;
+        p->donor = t->donor;
+        p->receiver = t->receiver;
+    }
+    for (size_t i = 0; i < body.n_ops; i++) {
+        mem_free(body.ops[i]);
+    }
+    mem_free(body.ops);
+    return p != NULL;
+}
+
+/* Two nodes that do something together. */
+struct pair {
+    uint16_t a;
+    uint16_t b;
+};
+
+/* Who is busy, and which vnodes are spoken for, while the plan is walked. A transaction with a slow
+ * node fills a place of that node alone, and has one beside at the other: what waits for it keeps
+ * nobody else waiting there. */
+struct walk {
+    uint8_t *touched; /* owned; by vnode id */
+    size_t touched_count;
+    uint32_t busy[RING_NODES_MAX + 1];  /* transactions of each node … */
+    uint8_t beside[RING_NODES_MAX + 1]; /* … and those with slow ones that are not counted there */
+    uint8_t slow[RING_NODES_MAX + 1];
+    uint32_t flying;   /* BEGINs and pending transactions */
+    struct pair *pair; /* owned; of each of them */
+    size_t pair_count;
+    /* Only pairs that do nothing together yet: one that is found to be slow has taken a single
+     * place then … */
+    bool spread;
+    bool left_out; /* … and there is more */
+    bool misfit;   /* one doesn't fit the ring */
+    bool waits;    /* something in flight waits for a slow node; then these matter: */
+    bool starved;  /* one could begin if fewer were in flight at all */
+    uint8_t starved_node[RING_NODES_MAX + 1]; /* or at this node */
+};
+
+static void touch(struct walk *w, const struct ring_op *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (ops[i].vnode < w->touched_count) {
+            w->touched[ops[i].vnode] = 1;
+        }
+        if (ops[i].kind != RING_MOVE && ops[i].other < w->touched_count) {
+            w->touched[ops[i].other] = 1;
+        }
+    }
+}
+
+static bool is_touched(const struct walk *w, const struct ring_op *ops, size_t count)
+{
+    if (mutant(M_OVERLAP)) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (w->touched[ops[i].vnode] != 0 ||
+            (ops[i].kind != RING_MOVE && w->touched[ops[i].other] != 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t greatest_vnode(const struct coordinator *c)
+{
+    size_t greatest = 0;
+
+    for (size_t i = 0; i < c->plan.txn_count; i++) {
+        const struct plan_txn *t = &c->plan.txn[i];
+
+        for (size_t j = 0; j < t->op_count; j++) {
+            greatest = greater_id(greatest, &t->ops[j]);
+        }
+    }
+    return greatest;
+}
+
+/* It takes part in one thing more. */
+static void take_place(struct walk *w, uint16_t slot, uint16_t with)
+{
+    if (w->slow[slot] == 0 && w->slow[with] != 0 && w->beside[slot] < BESIDE_MAX) {
+        w->beside[slot]++;
+    } else {
+        w->busy[slot]++;
+    }
+}
+
+static bool is_slow(const struct walk *w, uint16_t a, uint16_t b)
+{
+    return w->slow[a] != 0 || w->slow[b] != 0;
+}
+
+static void take_places(struct walk *w, struct pair p)
+{
+    w->flying++;
+    take_place(w, p.a, p.b);
+    take_place(w, p.b, p.a);
+    w->pair[w->pair_count++] = p;
+}
+
+static bool is_together(const struct walk *w, uint16_t donor, uint16_t receiver)
+{
+    for (size_t i = 0; i < w->pair_count; i++) {
+        if (w->pair[i].a == donor && w->pair[i].b == receiver) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of a transaction. With one or no part the other is none; that is nobody. */
+static struct pair pair_of(const struct state_txn *t)
+{
+    struct pair p = {RING_NODE_NONE, RING_NODE_NONE};
+
+    for (size_t i = 0; i < t->op_count; i++) {
+        if (t->ops[i].kind == RING_MOVE) {
+            p = (struct pair){t->ops[i].from, t->ops[i].to};
+        }
+    }
+    return p;
+}
+
+static void walk_init(const struct coordinator *c, struct walk *w, bool spread)
+{
+    *w = (struct walk){.touched_count = greatest_vnode(c) + 1, .spread = spread};
+    w->touched = mem_new(w->touched_count, 1);
+    w->pair =
+        mem_new(c->state->txn_count + c->proposal_count + c->config.txns_max, sizeof *w->pair);
+    pace_mark_slow(c, w->slow);
+    for (size_t i = 0; i < c->state->txn_count; i++) {
+        const struct state_txn *t = &c->state->txn[i];
+
+        if (t->state != TXN_PENDING) {
+            continue;
+        }
+        touch(w, t->ops, t->op_count);
+        take_places(w, pair_of(t));
+    }
+    for (size_t i = 0; i < c->proposal_count; i++) {
+        const struct proposal *p = &c->proposal[i];
+
+        if (p->kind == PROPOSAL_BEGIN && p->txn == 0) {
+            touch(w, p->ops, p->op_count);
+            take_places(w, (struct pair){p->donor, p->receiver});
+        }
+    }
+}
+
+/* A slow node takes part in one thing at a time: its caps are everyone's. Who does something with
+ * it does that beside, and else only when all others have had their turn. */
+static bool has_room(const struct coordinator *c, const struct walk *w, uint16_t slot,
+                     uint16_t with)
+{
+    if (w->slow[slot] != 0) {
+        return w->busy[slot] < 1;
+    }
+    if (w->slow[with] != 0 && w->beside[slot] < BESIDE_MAX) {
+        return true;
+    }
+    return w->busy[slot] < c->config.txns_per_node && (w->slow[with] == 0 || !w->spread);
+}
+
+static bool node_ready(struct coordinator *c, uint16_t slot)
+{
+    const struct state_node *node = state_node(c->state, slot);
+
+    return node != NULL && pace_eligible(c, node);
+}
+
+/* May these two do something together now, but for the caps? */
+static bool pair_ready(struct coordinator *c, const struct plan_txn *t)
+{
+    return t->receiver == 0 || (node_ready(c, t->donor) && node_ready(c, t->receiver) &&
+                                pace_pair_ready(c, t->donor, t->receiver));
+}
+
+/* True: it may begin. Else note which cap forbids it, if it is one that a slow node fills. */
+static bool caps_allow(const struct coordinator *c, struct walk *w, const struct plan_txn *t)
+{
+    const bool room = w->flying < c->config.txns_max;
+    const bool donor = t->receiver == 0 || has_room(c, w, t->donor, t->receiver);
+    const bool receiver = t->receiver == 0 || has_room(c, w, t->receiver, t->donor);
+
+    if (room && donor && receiver) {
+        return true;
+    }
+    if (!is_slow(w, t->donor, t->receiver)) {
+        w->starved = w->starved || !room;
+        w->starved_node[t->donor] |= !donor;
+        w->starved_node[t->receiver] |= !receiver;
+    }
+    return false;
+}
+
+static void visit(struct coordinator *c, struct walk *w, size_t at)
+{
+    const struct plan_txn *t = &c->plan.txn[at];
+
+    if (is_touched(w, t->ops, t->op_count)) {
+        touch(w, t->ops, t->op_count); // in the plan's order, vnode by vnode
+        return;
+    }
+    touch(w, t->ops, t->op_count);
+    if (w->spread && t->receiver != 0 &&
+        (is_together(w, t->donor, t->receiver) ||
+         (is_slow(w, t->donor, t->receiver) && !caps_allow(c, w, t)))) {
+        w->left_out = true;
+        return;
+    }
+    // Of most of a long plan the caps are all that has to be looked at; which of them they are
+    // matters only where someone waits.
+    if (!w->waits && !caps_allow(c, w, t)) {
+        return;
+    }
+    if (!pair_ready(c, t) || !caps_allow(c, w, t)) {
+        return;
+    }
+    if (ring_check(&c->state->view.ring, t->ops, t->op_count) != ERR_OK) {
+        w->misfit = true;
+        return;
+    }
+    if (!begin(c, at)) {
+        return;
+    }
+    c->planned[at].begun = true;
+    take_places(w, (struct pair){t->donor, t->receiver});
+}
+
+/* Does it fill a cap that lets something else wait? */
+static bool is_in_the_way(const struct walk *w, const struct state_txn *t)
+{
+    bool filled = w->starved;
+
+    for (size_t i = 0; i < t->part_count; i++) {
+        filled = filled || w->starved_node[t->parts[i].slot] != 0;
+    }
+    return filled;
+}
+
+/* What waits for a slow node makes room for what would not: one at a time, oldest first. It is
+ * planned still, and begins again after its back-off. */
+static void make_room(struct coordinator *c, const struct walk *w)
+{
+    for (size_t i = 0; i < c->drive_count; i++) {
+        if (c->drive[i].yields) {
+            return; // on its way out
+        }
+    }
+    for (size_t i = 0; i < c->drive_count; i++) {
+        struct drive *d = &c->drive[i];
+        const uint16_t slot = pace_culprit(c, d);
+        const struct state_node *node = state_node(c->state, slot);
+        const struct state_txn *t = state_txn(c->state, d->txn);
+
+        if (node != NULL && t != NULL && is_in_the_way(w, t) && !mutant(M_NOTIMER)) {
+            d->yields = true;
+            drive_fault(d, "%s is slow, and others waited for its place", node->name);
+            return;
+        }
+    }
+}
+
+static bool someone_waits(const struct coordinator *c)
+{
+    for (size_t i = 0; i < c->drive_count; i++) {
+        if (pace_culprit(c, &c->drive[i]) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Walking the plan would begin nothing: as many as may be are in flight, or all are begun. */
+static bool is_full(const struct coordinator *c)
+{
+    const size_t flying = c->drive_count + beginning(c);
+
+    return flying >= c->config.txns_max || (flying > 0 && unbegun(c) == 0);
+}
+
+/* A COMMIT on its way through the log makes the version greater: what begins behind it would be
+ * refused, for its base is this one (specification §3.1). */
+static bool version_changes(const struct coordinator *c)
+{
+    for (size_t i = 0; i < c->proposal_count; i++) {
+        if (c->proposal[i].kind == PROPOSAL_DECIDE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of a walk that spreads, true: there is more, and room for it. */
+static bool walk(struct coordinator *c, bool spread)
+{
+    struct walk *w = mem_new(1, sizeof *w);
+    size_t left = 0;
+
+    walk_init(c, w, spread);
+    w->waits = !spread && someone_waits(c);
+    for (size_t i = 0; i < c->plan.txn_count && (w->flying < c->config.txns_max || w->waits); i++) {
+        if (!c->planned[i].begun) {
+            visit(c, w, i);
+            left += !c->planned[i].begun;
+        }
+    }
+    if (w->waits) {
+        make_room(c, w);
+    }
+    const bool more = w->left_out && w->flying < c->config.txns_max;
+
+    // Done, or stuck for good: look again, from what is now.
+    if (w->flying == 0 && (left == 0 || w->misfit)) {
+        rebalance_touch(c);
+    }
+    mem_free(w->pair);
+    mem_free(w->touched);
+    mem_free(w);
+    return more || someone_waits(c);
+}
+
+static void start_what_can(struct coordinator *c)
+{
+    if (!version_changes(c) && (!is_full(c) || someone_waits(c)) && walk(c, true)) {
+        (void)walk(c, false);
+    }
+}
+
+/* Changes when someone comes to life or is gone. */
+static uint64_t lives(struct coordinator *c)
+{
+    uint64_t sum = 1;
+
+    for (size_t i = 0; i < c->state->node_count; i++) {
+        const struct state_node *n = &c->state->node[i];
+
+        sum = (sum ^ n->incarnation) * UINT64_C(0x9e3779b97f4a7c15);
+        sum += (peers_live(c, n) ? 2u : 0u) + (peers_gone(c, n) ? 1u : 0u);
+    }
+    return sum;
+}
+
+static void look_who_lives(struct coordinator *c)
+{
+    uint64_t alive;
+
+    if (c->lives != 0 && c->now_us - c->lives_us < (uint64_t)LIVES_PERIOD_MS * 1000) {
+        return;
+    }
+    c->lives_us = c->now_us;
+    pace_look(c);
+    alive = lives(c);
+    if (alive != c->lives) {
+        c->lives = alive;
+        rebalance_touch(c);
+    }
+}
+
+/* Changes come together, joins above all: wait until there was none for settle_ms, but not for
+ * ever.
+ */
+static bool has_settled(const struct coordinator *c)
+{
+    const uint64_t settle_us = (uint64_t)c->config.settle_ms * 1000;
+
+    return c->now_us - c->touched_us >= settle_us || c->now_us - c->dirty_us >= SETTLES * settle_us;
+}
+
+void rebalance_run(struct coordinator *c)
+{
+    look_who_lives(c);
+    if (c->dirty && has_settled(c)) {
+        c->dirty = false;
+        drop_plan(c);
+        if (c->state->view.ring.vnode_count > 0) {
+            make_plan(c);
+        }
+    }
+    // A plan that is about to be replaced begins nothing more.
+    if (c->has_plan && c->plan.txn_count > 0 && !c->dirty && c->now_us >= c->quiet_us) {
+        start_what_can(c);
+    }
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Fingerprint of the replicated state: two coordinators that applied the same
+ * entries have the same one, or one of them is wrong.
+ *
+ * Pure.
+ */
+#ifndef TXN_STATE_DIGEST_H
+#define TXN_STATE_DIGEST_H
+
+#include "txn/state/state.h"
+
+/* Of everything in `s` that commands change, the cluster's key included, which it does not give
+ * away. For comparing processes of one version, not for keeping. */
+uint64_t state_digest(const struct state *s);
+
+#endif
