@@ -24,6 +24,14 @@ static bool is_elder(const struct fleet *f, const struct sim_node *n)
     return n->incarnation != 0 && n->incarnation >> 40 < f->raft.truth.view.era;
 }
 
+/* Its process stood still when the watchdog should have looked, and goes on in this very moment: so
+ * do all of them at the heal, and what the first one was about to do comes before the last one's
+ * watchdog. That is seldom only here, where no time passes between them. */
+static bool is_about_to_be_watched(const struct fleet *f, const struct sim_node *n)
+{
+    return n->watch_us != 0 && n->watch_us <= f->world.now_us;
+}
+
 /* The lease of its node is over, so it can't do anything any more: others may have it. Not if its
  * code still runs: the watchdog should have ended that. */
 static void depose(struct fleet *f, struct entity *e)
@@ -31,7 +39,7 @@ static void depose(struct fleet *f, struct entity *e)
     struct instance *i = e->live;
 
     if (i != NULL && f->lease_us > 0 && node_is_gated(f, i->node) &&
-        (!i->running || i->node->process.gate.shut)) {
+        (!i->running || i->node->process.gate.shut || is_about_to_be_watched(f, i->node))) {
         i->deposed = true;
         e->live = NULL;
         e->lost = true;
