@@ -368,14 +368,14 @@ static void on_cut(void *context, const struct world_event *event)
 
 /* ---- planned changes ---- */
 
-/* Of the node's role. */
+/* Of the node's role; a twin is refused, or takes the other's place. */
 static unsigned staying(const struct fleet *f, const struct sim_node *n)
 {
     unsigned count = 0;
 
     for (unsigned i = 0; i < f->nodes; i++) {
-        count +=
-            f->node[i].wanted && !f->node[i].leaving && roles_of(f, &f->node[i]) == roles_of(f, n);
+        count += f->node[i].wanted && !f->node[i].leaving && !twin_is(f, &f->node[i]) &&
+                 roles_of(f, &f->node[i]) == roles_of(f, n);
     }
     return count;
 }
