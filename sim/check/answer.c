@@ -57,10 +57,16 @@ static bool may_be_unknown(struct fleet *f, const struct ask *a)
     const struct entity *e = &f->ledger.entity[a->entity];
     bool lost = false;
 
-    // A gateway that its client left gave it up, and had what follows it run; or so many of its
-    // session ran after it that what it answered is not kept any more.
-    if (a->resumed &&
-        a->session->ran[a->entity] >= a->seq + (a->runs == 0 ? 1 : ORDER_ANSWERS_MAX)) {
+    // A gateway that its client left gave it up, and had what follows it run, or begin: it may wait
+    // for a worker yet. Or so many of its session ran after it that what it answered is not kept
+    // any more.
+    if (a->resumed && (a->runs == 0 ? a->session->decided[a->entity] > a->seq
+                                    : a->session->ran[a->entity] >= a->seq + ORDER_ANSWERS_MAX)) {
+        return true;
+    }
+    // The new era's state does not tell who was given its vnode cold in the one before, behind the
+    // backup: whoever has not heard of the restore still asks whom it was given to.
+    if (f->ledger.view[a->view].version >> 40 < f->raft.truth.view.era) {
         return true;
     }
     // The quarantine refuses one copy of it while another one waits.
@@ -235,7 +241,12 @@ void check_in_time(struct fleet *f, const struct sim_node *n, uint64_t uid)
     enum { LINKS = 2 };
     const struct ask *a = ledger_find(f, uid);
 
-    if (a == NULL || f->profile == PROFILE_CLOCKS) {
+    if (a == NULL) {
+        return;
+    }
+    uint32_t *decided = &a->session->decided[a->entity];
+    *decided = a->seq > *decided ? a->seq : *decided;
+    if (f->profile == PROFILE_CLOCKS) {
         return;
     }
     const bool told = a->answered && a->code == REPLY_TIMEOUT;

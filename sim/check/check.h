@@ -111,6 +111,7 @@ struct session {
     size_t low;               /* of them, answered from the beginning */
     uint32_t sent[LEDGER_ENTITIES];
     uint32_t ran[LEDGER_ENTITIES];
+    uint32_t decided[LEDGER_ENTITIES]; /* by a node, to be run: what comes behind it runs no more */
 };
 
 struct ask {
@@ -206,7 +207,7 @@ void check_activate(struct fleet *f, struct instance *i, bool has_state);
 void check_unfreeze(struct fleet *f, struct instance *i);
 void check_freeze(struct fleet *f, struct instance *i);
 void check_discard(struct fleet *f, struct instance *i);
-/* A node decides to run it. */
+/* A node decides to run it, which is noted for UNKNOWN to what is behind it, too. */
 void check_in_time(struct fleet *f, const struct sim_node *n, uint64_t uid);
 void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid);
 void check_run_end(struct fleet *f, struct instance *i, uint64_t uid);
