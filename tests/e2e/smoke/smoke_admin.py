@@ -346,7 +346,7 @@ def a_coordinator_shows_the_fleet(binary):
             status, head, text = get(at[1], path)
             assert status == 200 and head["Content-Type"].startswith(kind) and len(text) > 500, path
             assert "default-src 'none'" in head["Content-Security-Policy"], dict(head)
-            with open(os.path.join(ROOT, "cli", "web", path[1:] or "index.html"), encoding="utf-8") as f:
+            with open(os.path.join(ROOT, "daemon", "web", path[1:] or "index.html"), encoding="utf-8") as f:
                 assert f.read() == text, path
             assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text), "nothing is fetched from elsewhere"
         # What hangs is told with whom it waits for.

@@ -190,7 +190,7 @@ def a_copied_folder_takes_nobodys_place(binary):
         shutil.copytree(fleet.data("n1"), copy)
         words = [copy if w == fleet.data("n1") else w for w in node.words]
         code, text = outcome(fleet, words)
-        assert code not in (0, None) and "taken by a live node" in text, (code, text)
+        assert code not in (0, None) and "belongs to a live node" in text, (code, text)
         now = fleet.settled(["n1", "n2"])
         assert node.running and now["number"] == was["number"], (was, now)
         # The one that had the name has it again at once: its folder proves it.

@@ -61,7 +61,7 @@ def a_second_sigterm_ends_it_at_once(binary):
 def a_node_that_another_era_finds_flushes_first(binary):
     with Fleet(binary) as fleet:
         node = alone(fleet, "1s")
-        code, out, err = fleet.run("recover", "new-cluster", fleet.data("c1"), "--yes")
+        code, out, err = fleet.run("recover", "new-cluster", fleet.data("c1"), "--lease", "1s", "--yes")
         assert code == 0, (out, err)
         fleet.coordinator(1, extra=["--lease", "1s", "--election-ms", "300"])
         until("all is saved", lambda: saved(fleet) == {key: (STOP, value) for key, value in VALUES.items()})
