@@ -160,8 +160,9 @@ struct clients {
     struct buffer words; /* of an inline command */
     struct buffer body;  /* of a request being made */
     struct push_figures pushes;
-    struct keyring keys;             /* none: clients are not asked who they are */
-    uint64_t unix_s;                 /* the time of day */
+    struct keyring keys;     /* none: clients are not asked who they are */
+    uint64_t unix_s;         /* the time of day */
+    uint64_t spent_until_us; /* when the last of those goes on that rest for what was refused */
     struct strangers *own_strangers; /* owned; NULL = they are of all threads */
     struct list left_logins;         /* struct left_login, owned, the oldest first */
     struct door *own_door;           /* owned; NULL = it is of all threads */

@@ -29,6 +29,8 @@ enum {
     STRANGER_UNSENT_MAX = 4096,
     SPENT_MAX = 16,
     SPENT_REST_US = 100 * 1000,
+    SPENT_APART_US = 2 * 1000,
+    SPENT_REST_MAX_US = 2 * 1000 * 1000,
     VOUCH_SIZE = 8,
 };
 
@@ -326,6 +328,19 @@ static bool is_again(const struct request_packet *r)
     return (r->flags & PACKET_AGAIN) != 0;
 }
 
+/* When a connection goes on that has spent its share: not before 100 ms, and each at a time of its
+ * own. Else a hundred connections that began together would wake together, and what they ask next
+ * would keep all others waiting. */
+static uint64_t rest_end(struct clients *all, uint64_t now_us)
+{
+    const uint64_t latest = now_us + SPENT_REST_MAX_US;
+    const uint64_t soonest = now_us + SPENT_REST_US;
+    const uint64_t next = all->spent_until_us + SPENT_APART_US;
+
+    all->spent_until_us = next < soonest ? soonest : next > latest ? latest : next;
+    return all->spent_until_us;
+}
+
 /* What is answered here, or not at all, holds nothing that could be counted, but takes the time of
  * all: after so many of these it waits. */
 static void spend(struct client *c)
@@ -334,7 +349,7 @@ static void spend(struct client *c)
         c->packets.spent = 0;
         c->all->figures.rests_spent++;
         c->rests = true;
-        c->rests_until_us = c->now_us + SPENT_REST_US;
+        c->rests_until_us = rest_end(c->all, c->now_us);
     }
 }
 

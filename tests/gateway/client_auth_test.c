@@ -360,6 +360,51 @@ static struct client *comes_known(struct talk *t)
     return t->c;
 }
 
+/* Many connections that are refused much at a time do not wake at a time. */
+static void who_is_refused_wakes_at_a_time_of_its_own(void **state)
+{
+    enum { LINES = 20, AT_ONCE = 16 };
+    const struct clients_config clients = config();
+    const struct keyring keys = keys_named("a", NULL);
+    struct client *c[LINES];
+    struct talk t;
+
+    (void)state;
+    start(&t, &clients);
+    struct client *other = t.c;
+    clients_set_keys(t.r.all, &keys);
+    clients_set_unix(t.r.all, now_s);
+    for (size_t i = 0; i < LINES; i++) {
+        c[i] = comes_known(&t);
+        for (uint32_t k = 1; k <= 2 * AT_ONCE; k++) {
+            say(&t, PACKET_REQUEST, k, "you");
+        }
+        send(&t);
+    }
+    assert_int_equal(figures(&t).unauthorized, LINES * AT_ONCE);
+    assert_int_equal(figures(&t).rests_spent, LINES);
+    const uint64_t begun_us = t.r.rig.now_us;
+    size_t awake = 0;
+    for (uint64_t ms = 0; ms < 200; ms++) {
+        size_t woke = 0;
+
+        for (size_t i = 0; i < LINES; i++) {
+            const bool rested = client_rests(c[i]);
+
+            client_wake(c[i], begun_us + ms * 1000);
+            woke += rested && !client_rests(c[i]);
+        }
+        assert_true(woke <= 1 && (woke == 0 || ms >= 100));
+        awake += woke;
+    }
+    assert_int_equal(awake, LINES);
+    for (size_t i = 0; i < LINES; i++) {
+        client_rig_free(&t.r, c[i]);
+    }
+    t.c = other;
+    stop(&t);
+}
+
 static void who_is_known_has_one_share_by_all_its_connections(void **state)
 {
     enum { LINES = 10, EACH = 64, SHARE = 128 };
@@ -486,6 +531,7 @@ int main(void)
         cmocka_unit_test(a_key_is_replaced_while_clients_stay),
         cmocka_unit_test(a_stranger_may_ping_and_nothing_else),
         cmocka_unit_test(what_is_refused_is_slow),
+        cmocka_unit_test(who_is_refused_wakes_at_a_time_of_its_own),
         cmocka_unit_test(a_stranger_may_hold_little),
         cmocka_unit_test(a_stranger_has_five_seconds),
         cmocka_unit_test(nobody_says_who_it_is_twice),
