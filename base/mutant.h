@@ -80,7 +80,9 @@
     X(M_BACKUPLEASE, "a restored group waits for leases as its backup knows them")    \
     X(M_OLDFOLDER, "an old copy of a folder proves its former process dead")          \
     X(M_KEEPLINKS, "who stood still reads what lay in its sockets meanwhile")         \
-    X(M_KEPTLATE, "what was kept until a lease came is run however late")
+    X(M_KEPTLATE, "what was kept until a lease came is run however late")             \
+    X(M_ANYCOLD, "a take-over anywhere makes answers of before it UNKNOWN")           \
+    X(M_GIVEUP, "what a busy node refuses is rejected though it has time")
 
 /* Of what is on a disk: the simulator, over shipped files. */
 #define MUTANT_STORAGE_LIST(X)                                                       \

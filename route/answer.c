@@ -65,6 +65,10 @@ static void on_moved(struct router *r, struct pending *p, const struct router_ev
 
 static void on_busy(struct router *r, struct pending *p, uint64_t ms)
 {
+    if (mutant(M_GIVEUP) && pending_never_ran(p)) {
+        route_finish(r, p, REPLY_REJECTED, route_nothing);
+        return;
+    }
     again(r, p, ms < BUSY_REST_MIN_MS ? BUSY_REST_MIN_MS : ms, false);
 }
 
@@ -184,6 +188,9 @@ static bool is_stale(const struct router *r, const struct pending *p, const stru
 {
     if (a->version >= r->cold) {
         return false; // it knows of every take-over that I know of
+    }
+    if (mutant(M_ANYCOLD)) {
+        return true;
     }
     const struct ring_vnode *vnode = route_vnode(r, p);
 

@@ -249,6 +249,8 @@ struct fleet_options {
     unsigned nodes;   /* at most; 0 = drawn */
     enum profile profile;
     bool node_calls; /* actors ask by their node's calls in every seed */
+    bool poisoned;   /* each has a poisonous entity, if its profile may */
+    bool played;     /* each has players, whatever its profile */
 };
 
 struct fleet {

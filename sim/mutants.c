@@ -67,7 +67,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_ASLEEP] = PROFILE_ROLES,
         [M_ONESTRIKE] = PROFILE_LEASE,
         [M_POISON] = PROFILE_LEASE,
-        [M_THIRDDEATH] = PROFILE_LEASE,
+        [M_THIRDDEATH] = PROFILE_MIXED,
         [M_STRIKETWICE] = PROFILE_LEASE,
         [M_NOREMEMBER] = PROFILE_MIXED,
         [M_RETURNLOST] = PROFILE_CHANGES,
@@ -82,12 +82,12 @@ static enum profile hunting_ground(enum mutant m)
         [M_OLDLOST] = PROFILE_SESSIONS,
         [M_OLDROUND] = PROFILE_SESSIONS,
         [M_ANYKEY] = PROFILE_SESSIONS,
-        [M_STALERETURN] = PROFILE_SESSIONS,
+        [M_STALERETURN] = PROFILE_MIXED,
         [M_OWNNUMBER] = PROFILE_SESSIONS,
         [M_ACKALL] = PROFILE_SESSIONS,
         [M_BONDSTAYS] = PROFILE_SESSIONS,
         [M_OLDKEY] = PROFILE_SESSIONS,
-        [M_NOTETWICE] = PROFILE_SESSIONS,
+        [M_NOTETWICE] = PROFILE_LEASE,
         [M_JOINTWICE] = PROFILE_SESSIONS,
         [M_CASTLANE] = PROFILE_SESSIONS,
         [M_GROUPSTAYS] = PROFILE_SESSIONS,
@@ -104,6 +104,8 @@ static enum profile hunting_ground(enum mutant m)
         [M_ERALOST] = PROFILE_RESTORE,
         [M_KEEPLINKS] = PROFILE_PAUSES,
         [M_KEPTLATE] = PROFILE_PAUSES,
+        [M_ANYCOLD] = PROFILE_LEASE,
+        [M_GIVEUP] = PROFILE_COPIES,
         [M_LOGSYNC] = PROFILE_COORDINATORS,
         [M_TAILFIRST] = PROFILE_COORDINATORS,
         [M_BACKUPLEASE] = PROFILE_RESTORE,
@@ -193,30 +195,32 @@ static bool needs_node_calls(enum mutant m)
     return m == M_NOCHAIN || m == M_CONVOY || m == M_NOCIRCLE;
 }
 
-/* One that needs a note to be lost with its answer, behind an actor that is begun afresh, is met in
- * one seed of a thousand with players. A resume that comes late is met in one of some hundred;
- * tests/node/session_walk_test.c meets it sooner. */
-static uint64_t seeds_for(const struct campaign *c, enum mutant m)
+/* A busy device meets it sooner: a note comes a second time to another incarnation, a resume late.
+ */
+static bool needs_players(enum mutant m)
 {
-    const bool rare = m == M_STALERETURN;
+    return m == M_NOTETWICE || m == M_STALERETURN;
+}
 
-    if (m == M_NOTETWICE) {
-        return 8 * c->seeds;
+static struct campaign hunt_of(const struct campaign *c, enum mutant m)
+{
+    struct campaign own = *c;
+
+    own.fleet.node_calls = needs_node_calls(m);
+    own.fleet.poisoned = m == M_THIRDDEATH;
+    own.fleet.played = needs_players(m);
+    if (own.fleet.profile == PROFILE_DRAWN) {
+        own.fleet.profile = hunting_ground(m);
     }
-    return rare ? 4 * c->seeds : c->seeds;
+    return own;
 }
 
 static void start(const struct campaign *c, enum mutant m, struct prey *p)
 {
-    struct campaign own = *c;
+    const struct campaign own = hunt_of(c, m);
     pid_t child;
 
     mutant_planted = m;
-    own.seeds = seeds_for(c, m);
-    own.fleet.node_calls = needs_node_calls(m);
-    if (own.fleet.profile == PROFILE_DRAWN) {
-        own.fleet.profile = hunting_ground(m);
-    }
     (void)fflush(stdout);
     child = fork();
     if (child == 0) {
@@ -236,7 +240,7 @@ static void say(const struct campaign *c, enum mutant m, const struct prey *p)
     } else {
         (void)printf("not ok - %-13s SURVIVED %" PRIu64 " seeds: %s\n",
                      mutant_name(m),
-                     seeds_for(c, m),
+                     c->seeds,
                      mutant_text(m));
     }
     (void)fflush(stdout);
@@ -293,15 +297,10 @@ int campaign_mutants(const struct campaign *c, enum mutant only)
 
 int campaign_mutant_seed(const struct campaign *c, enum mutant m)
 {
-    struct campaign own = *c;
+    struct campaign own = hunt_of(c, m);
 
     mutant_planted = m;
     own.jobs = 1;
-    own.seeds = seeds_for(c, m);
-    own.fleet.node_calls = needs_node_calls(m);
-    if (own.fleet.profile == PROFILE_DRAWN) {
-        own.fleet.profile = hunting_ground(m);
-    }
     return campaign_run(&own);
 }
 

@@ -25,7 +25,8 @@ void poison_draw(struct fleet *f)
     const uint64_t drawn = table_mix(f->world.seed ^ UINT64_C(0x706f69736f6e));
     const uint64_t one_of = f->profile == PROFILE_LEASE ? 2 : 8;
 
-    if (drawn % one_of == 0 && (f->profile == PROFILE_MIXED || f->profile == PROFILE_LEASE)) {
+    if ((drawn % one_of == 0 || f->options.poisoned) &&
+        (f->profile == PROFILE_MIXED || f->profile == PROFILE_LEASE)) {
         f->poison = &f->ledger.entity[(drawn >> 8) % LEDGER_HOT];
     }
 }

@@ -96,7 +96,7 @@ static bool excused(struct fleet *f, const struct ask *a, enum reply_code code)
     if (a->probe && f->activations > 0 && code != REPLY_UNKNOWN) {
         return true;
     }
-    if (code == REPLY_TIMEOUT && f->profile != PROFILE_CLOCKS &&
+    if ((code == REPLY_TIMEOUT || code == REPLY_REJECTED) && f->profile != PROFILE_CLOCKS &&
         waited_us < a->ttl_us - a->ttl_us / 10) {
         return false; // its time is not over by any clock
     }

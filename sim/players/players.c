@@ -73,7 +73,7 @@ static bool are_drawn(const struct fleet *f, uint64_t drawn)
                           f->poison == NULL && f->activations == 0;
     const bool some = ordinary || f->profile == PROFILE_CALM;
 
-    return f->profile == PROFILE_SESSIONS || (some && drawn % 4 == 0);
+    return f->profile == PROFILE_SESSIONS || f->options.played || (some && drawn % 4 == 0);
 }
 
 void players_draw(struct fleet *f)
@@ -107,6 +107,11 @@ void players_draw(struct fleet *f)
     p->groups = f->faults.node_calls;
     p->joins_pm = prng_between(&p->prng, 20, 400);
     p->casts_pm = maybe(p, 800, 10, 300);
+    if (f->options.played) { // a busy one: whoever hunts does not wait
+        p->mischief_us = 100 * MS;
+        p->ask_gap_us = 50 * MS;
+        p->push_ms = 50;
+    }
 }
 
 void players_fini(struct fleet *f)
