@@ -211,7 +211,10 @@ void wake_came(struct host *h, uint32_t cell)
     const struct ring *ring = &h->view.ring;
     const struct ring_vnode *v = ring_find(ring, ring_hit_vnode(ring->cell[cell]));
 
-    if (v->cold > w->old_cold && w->list_us > h->now_us + LIST_SOON_US && !mutant(M_LISTEDPART)) {
+    // M_NOREMEMBER: this would bring those that it leaves asleep.
+    const bool never = mutant(M_LISTEDPART) || mutant(M_NOREMEMBER);
+
+    if (v->cold > w->old_cold && w->list_us > h->now_us + LIST_SOON_US && !never) {
         w->list_us = h->now_us + LIST_SOON_US;
     }
 }
