@@ -23,7 +23,7 @@ from fleet import DEADLINE, Fleet, Resp, RespError, healthy, main, pairs, until
 
 MINUTES = float(os.environ.get("MINUTES", "0"))
 SEED = int(os.environ.get("SEED", str(int(time.time()))))
-TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools", "linearizable")
+TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "linearizable")
 LEASE_S = 2
 COORDINATORS = ["--lease", f"{LEASE_S}s", "--election-ms", "300"]
 FENCED = {75, -signal.SIGABRT}  # how a node ends that finds itself so; the second: an actor was just running
