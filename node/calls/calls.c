@@ -410,21 +410,20 @@ bool calls_take(struct calls *c, struct calls_effect *out)
         c->refuses = casts_expired(&c->casts, c->now_us, &c->refused);
         return true;
     }
-    formers_look(c);
-    while (c->at < c->doing.count || refill(c) || feed_more(c)) {
-        const struct router_effect *e = &c->doing.item[c->at++];
+    do {
+        formers_look(c);
+        while (c->at < c->doing.count || refill(c) || feed_more(c)) {
+            const struct router_effect *e = &c->doing.item[c->at++];
 
-        *out = (struct calls_effect){.type = CALLS_SEND};
-        if (translate(c, e, out)) {
+            *out = (struct calls_effect){.type = CALLS_SEND};
+            if (translate(c, e, out)) {
+                return true;
+            }
+        }
+        if (take_wait(c, out) || former_take(c, out)) {
             return true;
         }
-    }
-    if (take_wait(c, out) || former_take(c, out)) {
-        return true;
-    }
-    if (c->out.count > 0) {
-        return calls_take(c, out); // A former's node is to be dialled.
-    }
+    } while (c->out.count > 0); // a former's node is to be dialled
     if (!c->tells) {
         return false;
     }
