@@ -109,7 +109,7 @@ def a_whole_folder_copied_back_under_running_nodes_is_noticed(binary):
         # Its files agree with each other, and both nodes run and are registered there: they know more.
         coordinator = fleet.coordinator(1)
         until("it says so", lambda: coordinator.log_has("database_went_back"))
-        until("no lease is in force", lambda: "has no lease to work with" in fleet.run(
+        until("no lease is in force", lambda: "has no valid lease" in fleet.run(
             "check", "--coordinators", fleet.addresses, "--cluster", fleet.cluster)[1])  # fmt: skip
         shown = fleet.status()
         assert {n["version"] for n in shown["nodes"]} != {shown["version"]}, shown
