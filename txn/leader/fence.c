@@ -31,12 +31,17 @@ static bool may_take(struct coordinator *c, const struct state_node *node, bool 
     return peers_live(c, node) && !node->stopping && node->leaving == last_resort;
 }
 
-/* Heard of so lately that whatever silenced the suspect did not silence this one too. */
+/* Heard of so lately that whatever silenced the suspect did not silence this one too. A node is
+ * heard of at each renewal, every sixth part of a lease: with a shorter `--suspect` a few nodes
+ * would never all be fresh, and nobody would be fenced. */
 static bool is_fresh(const struct coordinator *c, const struct state_node *node)
 {
     const struct seen *seen = peers_seen(c, node);
+    const uint64_t half_us = (uint64_t)c->config.suspect_ms * 1000 / 2;
+    const uint64_t renewal_us = c->config.lease_us / 4;
 
-    return seen != NULL && c->now_us - seen->heard_us <= (uint64_t)c->config.suspect_ms * 1000 / 2;
+    return seen != NULL &&
+           c->now_us - seen->heard_us <= (half_us > renewal_us ? half_us : renewal_us);
 }
 
 static bool someone_could_take_over(struct coordinator *c, const struct state_node *suspect)
