@@ -119,6 +119,7 @@ static int on_map(sqlite3_file *file, int at, int size, int extend, void volatil
     return SQLITE_OK;
 }
 
+// NOLINTNEXTLINE(bugprone-easily-swappable-parameters): SQLite's
 static int on_map_lock(sqlite3_file *file, int offset, int count, int flags)
 {
     (void)file;
@@ -239,6 +240,7 @@ static int on_time(sqlite3_vfs *vfs, double *days)
     return SQLITE_OK;
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): SQLite's
 static int on_last_error(sqlite3_vfs *vfs, int size, char *out)
 {
     (void)vfs;

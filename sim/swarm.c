@@ -215,6 +215,13 @@ static void draw_calm(struct fleet *f)
     x->run_long_pm = 0;
 }
 
+static void draw_clocks(struct fleet *f)
+{
+    f->faults.drift_ppm = world_between(&f->world, 150000, 600000);
+    f->faults.freeze_pm = maybe(f, 700, 100, 1000);
+    f->faults.store_slow_pm = world_between(&f->world, 50, 300);
+}
+
 static void draw_faults(struct fleet *f)
 {
     struct fleet_faults *x = &f->faults;
@@ -293,9 +300,7 @@ static void draw_faults(struct fleet *f)
         draw_stops(f);
     }
     if (f->profile == PROFILE_CLOCKS) {
-        x->drift_ppm = world_between(&f->world, 150000, 600000);
-        x->freeze_pm = maybe(f, 700, 100, 1000);
-        x->store_slow_pm = world_between(&f->world, 50, 300);
+        draw_clocks(f);
     }
 }
 

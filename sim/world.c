@@ -92,11 +92,11 @@ void world_open(struct world *w, struct world_gate *gate)
 
     gate->shut = false;
     gate->count = 0;
-    for (size_t i = 0; i < 2 * count; i++) {
-        const struct world_event *e = &gate->late[i % count];
-
-        if (e->timer == (i < count)) {
-            world_at(w, w->now_us, *e);
+    for (unsigned turn = 0; turn < 2; turn++) {
+        for (size_t i = 0; i < count; i++) {
+            if (gate->late[i].timer == (turn == 0)) {
+                world_at(w, w->now_us, gate->late[i]);
+            }
         }
     }
 }

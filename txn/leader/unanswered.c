@@ -53,6 +53,7 @@ static void add(Rh__Suspect **list, size_t *count, const struct unanswered_actor
 Rh__Suspect **unanswered_suspects(struct coordinator *c, const struct state_node *node,
                                   size_t *count)
 {
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers
     Rh__Suspect **list = mem_new(SUSPECTS_UNANSWERED_MAX, sizeof *list);
 
     *count = 0;
