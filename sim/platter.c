@@ -263,10 +263,10 @@ static const char *name_in(const char *path)
 struct platter *platter_of(const char *path)
 {
     const unsigned long number = path[0] == '/' ? strtoul(path + 1, NULL, 10) : PLATTERS_MAX;
+    struct platter *p = number < PLATTERS_MAX ? table.platter[number] : NULL;
 
-    ASSERT(number < PLATTERS_MAX);
-    ASSERT(table.platter[number] != NULL);
-    return table.platter[number];
+    ASSERT(p != NULL);
+    return p;
 }
 
 static struct platter_name *place(struct platter *p, const char *name)
@@ -330,10 +330,10 @@ static int file_open(const char *path, int flags)
         errno = there ? EEXIST : ENOENT;
         return -1;
     }
-    while (i < HANDLES_MAX && table.open[i] != NULL) {
+    while (table.open[i] != NULL) {
         i++;
+        ASSERT(i < HANDLES_MAX);
     }
-    ASSERT(i < HANDLES_MAX);
     table.open[i] = platter_find(path, true);
     table.of[i] = platter_of(path);
     return i;
@@ -431,10 +431,10 @@ struct platter *platter_new(uint64_t seed)
     struct platter *p = mem_new(1, sizeof *p);
     size_t number = 0;
 
-    while (number < PLATTERS_MAX && table.platter[number] != NULL) {
+    while (table.platter[number] != NULL) {
         number++;
+        ASSERT(number < PLATTERS_MAX);
     }
-    ASSERT(number < PLATTERS_MAX);
     table.platter[number] = p;
     (void)snprintf(p->path, sizeof p->path, "/%zu", number);
     p->luck = (struct prng){seed};
