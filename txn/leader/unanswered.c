@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whom dead nodes were asked for, as others tell: its actors are struck with the
- * REASSIGN of its vnodes, so that nobody runs them between the two.
+ * Gateways tell which actors of a dead node left their requests unanswered. The
+ * actors get their strikes in the REASSIGN of the node's vnodes, so that no new
+ * owner runs them before it knows of the strikes.
  */
 #include "txn/leader/inside.h"
 
@@ -26,7 +27,7 @@ static const struct unanswered_node *find(const struct peer *peer, uint64_t inca
     return NULL;
 }
 
-/* Its link may have broken while the node went on. */
+/* False: the node was heard of after this was told, so only a link broke then, and nobody died. */
 static bool is_of_the_death(const struct coordinator *c, const struct peer *peer,
                             const struct state_node *node)
 {
@@ -49,7 +50,8 @@ static void add(Rh__Suspect **list, size_t *count, const struct unanswered_actor
     list[(*count)++] = unanswered_suspect(a);
 }
 
-/* By turns, those first that each asked first: nobody's list keeps out the others'. */
+/* Takes one actor of each gateway's list at a time, the oldest first, so that no gateway's list can
+ * keep out those of the others. */
 Rh__Suspect **unanswered_suspects(struct coordinator *c, const struct state_node *node,
                                   size_t *count)
 {
