@@ -1,16 +1,4 @@
-# make             build ringhold, libringhold, tests        make demo     set up, build, run the demo fleet
-# make check       set up, build, run every test             make sim      SEEDS=200 fleets in the simulator
-# make lint        format, tidy, cppcheck, DEEP=1            make bench    10 min against peers, bench-NAME a part
-# make mutants     planted bugs that the simulator must find make e2e      tests on real processes
-# make raft-sim    SEEDS=1000 libraft in virtual time        make fuzz     SECONDS=20 or RUNS= of any bytes
-# make model       spin on the protocol's models, DEEP=1   make failover KILLS=30 nodes: until ids answer again
-# make browser     pages in Chromium (fleet, chat), and the JavaScript client over WebSockets
-# make storm       STORM=50000 players at once, and others make bots     10,000 players, BOTS= SECONDS=
-# make races       SECONDS=60 ThreadSanitizer under load   make alerts   each fires in a real Prometheus
-# make install     DESTDIR= PREFIX=/usr/local              make dist     what is committed, as a tar.xz
-# make deb         Debian packages, in build/deb           make packages a fresh Debian installs and runs them
-# make linearizable MINUTES=60  histories of clients under faults, judged by porcupine
-# make clean                                               make drain-page writes docs/drain.md from a real terminal
+# `make help` lists the targets: the text behind ## on each one's line.
 #
 # make SAN=address,undefined check     make CC=clang     make WERROR=1     make V=1     make DEPS=skip check
 # make LTO=1: compiled as one: a seventh fewer instructions a request, and half a minute to link (docs/decisions/035).
@@ -95,7 +83,7 @@ client  := $(addprefix $(out)/,libringhold-client.a libringhold-client.so.0 ring
 manual  := $(patsubst docs/man/%.scd,$(out)/man/%,$(wildcard docs/man/*.scd))
 ship    := $(binary) $(checker) $(library) $(shared) $(pkg) $(client) $(if $(shell command -v scdoc),$(manual),skip/manual)
 
-all: $(ship) $(plugins) $(embedded) $(playing) $(tests) $(sims) $(addprefix skip/,$(filter examples/store_%,$(lacking)))
+all: $(ship) $(plugins) $(embedded) $(playing) $(tests) $(sims) $(addprefix skip/,$(filter examples/store_%,$(lacking))) ## build ringhold, its libraries, plugins, tests
 
 skip/manual:
 	@echo '  SKIP manual pages: they need scdoc (apt-get install scdoc)'
@@ -229,11 +217,24 @@ run-tests = JOBS=$(or $(JOBS),$(shell nproc)) tools/run-tests
 setup-%:
 	@DEPS=$(DEPS) tools/setup $(subst -, ,$*)
 
-demo: setup-build
+help: ## this list
+	@sed -n 's/^\([a-z][a-z0-9-]*\):.* ## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	    while IFS='|' read -r target text; do printf '  make %-14s %s\n' "$$target" "$$text"; done
+	@sed -n '2,/^$$/s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
+
+# For people who work on it: three coordinators, three nodes and a gateway that stay, in build/fleet (FLEET=).
+FLEET = build/fleet
+fleet: setup-build-check ## a local fleet that stays until Ctrl-C or make fleet-stop, all in FLEET=build/fleet
+	+@$(submake) $(binary)
+	@tools/fleet start $(binary) $(FLEET)
+fleet-stop: ## end it
+	@tools/fleet stop $(FLEET)
+
+demo: setup-build ## set up, build, run the demo fleet (DEMO=--seconds 20)
 	+@$(submake) $(binary)
 	@$(binary) demo $(DEMO)
 
-check: setup-build-check
+check: setup-build-check ## set up, build, run unit tests, stories, 200 simulated fleets, smoke tests on real processes
 	+@$(submake) all
 	@$(MAKE) --no-print-directory run-check
 
@@ -246,30 +247,30 @@ run-check: all $(fuzzers)
 	    "$(out)/sim/fleet_sim --seeds $(or $(SEEDS),$(if $(SAN),50,200))" $(smoke:%="% $(binary)")
 
 # Of check, what runs the program itself: on a build that the unit tests are not made for.
-smoke: setup-build-check
+smoke: setup-build-check ## the smoke tests alone; LTO=1 smoke: on the build that is shipped
 	+@$(submake) run-smoke
 run-smoke: $(ship) $(plugins) $(embedded) $(playing) $(out)/sim/fleet_sim
 	@$(run-tests) $(smoke:%="% $(binary)")
 
-sim: $(sims)
+sim: $(sims) ## fleets in the simulator (SEEDS=200); a failing seed prints itself
 	$(out)/sim/fleet_sim --seeds $(or $(SEEDS),200)
 
 mutants: export MUTANTS_PLANTED = 1
-mutants:
+mutants: ## planted bugs of the protocol: each must be found
 	+@$(submake) MUTANTS=1 run-mutants
 planted := $(filter %/access_test %/coordinator_story_test %/drift_test %/fence_test %/host_story_test %/node_threads_test %/session_walk_test %/share_test %/roles_test %/suspect_test,$(tests))
 run-mutants: $(out)/sim/fleet_sim $(checker) $(planted)
 	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests $(planted:%="% --mutants") "$(out)/sim/fleet_sim --mutants" "tests/e2e/smoke/smoke_history.py $(binary)"
 
-raft-sim: $(sims)
+raft-sim: $(sims) ## libraft under our I/O in virtual time (SEEDS=1000): all guard rules, then each one off
 	$(out)/sim/raft_sim --guards --seeds $(or $(SEEDS),1000)
 
 # About ten minutes of two cores; DEEP=1 more of one, and 8 GB. MODEL= names sets or runs.
-model: setup-model
+model: setup-model ## spin on the protocol's models (DEEP=1, MODEL=NAME); ten minutes
 	@DEEP=$(DEEP) tools/model $(MODEL)
 
 # The processes under test are built with the injection points; what ships has none.
-e2e: setup-build-check-e2e
+e2e: setup-build-check-e2e ## faults on real processes (KILLS=6); ten minutes
 	+@$(submake) NEXT=1 $(out)-next/ringhold
 	+@$(submake) INJECT=1 run-e2e
 # The longest first, and as two.
@@ -280,52 +281,52 @@ run-e2e: $(binary) $(plugins)
 	    "$(kills) $(binary) coordinators" "$(kills) $(binary) nodes" $(faults:%="% $(binary)")
 
 # ThreadSanitizer: the tests of what has threads, and 60 s of load with restarts (SECONDS=).
-races: setup-build-check
+races: setup-build-check ## ThreadSanitizer on what has threads, and under load (SECONDS=60)
 	+@$(submake) SAN=thread run-races
 threaded := $(filter %/gateway_process_test $(patsubst %.c,$(out)/%,$(wildcard tests/link/link_*test.c tests/node/node_*_test.c tests/node/scene_*test.c)),$(tests))
 run-races: $(binary) $(threaded) $(plugins) $(embedded)
 	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests $(threaded) "tests/e2e/smoke/smoke_embedded.py $(binary)" "tests/e2e/campaign/race_load.py $(binary)"
 
 # How long ids wait for the take-over of a killed node: KILLS=30 at a lease of 3 s and of 2 s.
-failover: setup-build-check
+failover: setup-build-check ## KILLS=30 nodes: how long until their ids answer again
 	+@$(submake) $(binary)
 	@KILLS=$(or $(KILLS),30) tests/e2e/fault/fault_failover.py $(binary)
 
 # What 16 clients saw for so long while the fleet was hurt, judged key by key by porcupine; SEED= draws the faults.
-linearizable: setup-build-check-e2e
+linearizable: setup-build-check-e2e ## what clients saw under faults (MINUTES=5, SEED=), judged by porcupine
 	+@$(submake) $(binary)
 	@MINUTES=$(or $(MINUTES),5) tests/e2e/fault/fault_linearizable.py $(binary)
 
 # Players: 10,000 that drop the line and resume (BOTS=, SECONDS=); and what would harm them: a login storm (STORM=
 # attempts), one that does not read among FAST= others, SILENT= that say nothing, who sends a byte a second, garbage,
 # and one token that wants all (tests/e2e/campaign/campaign_greedy.py BINARY: that one alone).
-bots: setup-build-check
+bots: setup-build-check ## players who drop the line and resume (BOTS=10000, SECONDS=); four minutes
 	+@$(submake) $(binary) $(plugins)
 	@tests/e2e/campaign/campaign_bots.py $(binary)
-storm: setup-build-check-bench
+storm: setup-build-check-bench ## a login storm (STORM=50000), slow readers, strangers, the greedy; eight minutes
 	+@$(submake) $(binary) $(plugins) $(out)/bench/accept_uv
 	@for c in storm slow_reader strangers greedy; do tests/e2e/campaign/campaign_$$c.py $(binary) || exit 1; done
 
 # Real browsers, and clients from npm: what they need of that is in build/browser, as are the screenshots.
-browser: setup-build-check-browser
+browser: setup-build-check-browser ## the pages in Chromium, JavaScript clients over WebSockets; takes from npm
 	@command -v npm >/dev/null || DEPS=$(DEPS) tools/setup npm
 	+@$(submake) $(binary) $(plugins)
 	@mkdir -p build/browser && cp tests/browser/package.json build/browser && \
 	    npm install --silent --no-audit --no-fund --prefix build/browser
 	@SHOW=1 TEST_TIMEOUT=600 tools/run-tests $(patsubst %,"% $(binary)",$(wildcard tests/browser/*.py))
 
-drain-page: setup-build-check
+drain-page: setup-build-check ## write docs/drain.md from a real terminal
 	+@$(submake) $(binary)
 	@tests/e2e/smoke/show_drain.py $(binary)
 
 # Each alert of packaging/prometheus, in a real Prometheus; one needs a fault that is planted.
-alerts: setup-build-check-alerts
+alerts: setup-build-check-alerts ## each alert fires in a real Prometheus
 	+@$(submake) INJECT=1 run-alerts
 run-alerts: $(binary) $(plugins)
 	@tests/e2e/campaign/campaign_alerts.py $(binary)
 
 # Of what is shipped, which is compiled as one.
-bench: setup-build-check-bench
+bench: setup-build-check-bench ## ratios against peers, ten minutes; bench-NAME: one part; writes docs/benchmarks.md
 	+@$(submake) LTO=1 run-bench
 run-bench: $(binary) $(benches) $(plugins)
 	@bench/all $(out) $(PART)
@@ -333,7 +334,7 @@ bench-%: setup-build-check-bench
 	+@$(submake) LTO=1 run-bench PART="$*"
 
 # LIBFUZZER=1 needs clang's runtime (libclang-rt-14-dev); without it a driver of our own mutates seeds.
-fuzz: setup-build-check
+fuzz: setup-build-check ## any bytes to every decoder (SECONDS=20 each, RUNS=, LIBFUZZER=1)
 	@$(MAKE) --no-print-directory run-fuzz $(if $(LIBFUZZER),CC=clang SAN=address$(comma)undefined$(comma)fuzzer-no-link,SAN=address$(comma)undefined)
 # What was freed is kept for less long than by default, so that it stays in the cache: four times as many inputs.
 run-fuzz: $(fuzzers)
@@ -350,7 +351,7 @@ code := $(shell find $(folders) bench examples include tests -name '*.[ch]' 2>/d
 # of its time is clang-analyzer's, which follows the paths of a function: 50000 steps here, where most
 # functions end; DEEP=1 as many as it goes by itself (225000), which takes four times as long.
 steps := $(if $(DEEP),,-Xclang -analyzer-config -Xclang max-nodes=50000)
-lint: setup-build-check-lint
+lint: setup-build-check-lint ## format, clang-tidy, cppcheck, shellcheck, the checks of tools/; DEEP=1: each path to its end
 	@$(MAKE) --no-print-directory run-lint
 run-lint: $(pb)
 	@echo '  LINT clang-format'
@@ -371,7 +372,7 @@ run-lint: $(pb)
 
 ship: $(ship)
 
-install: $(ship)
+install: $(ship) ## into PREFIX=/usr/local, below DESTDIR=
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include
 	install -m 755 $(binary) $(checker) $(DESTDIR)$(PREFIX)/bin
 	for name in ringhold ringhold-client; do \
@@ -392,14 +393,14 @@ install: $(ship)
 
 # What is committed, and the same bytes each time.
 name := ringhold-$(VERSION)
-dist:
+dist: ## what is committed, as build/ringhold-VERSION.tar.xz
 	@git rev-parse --verify -q HEAD >/dev/null || { echo 'dist: packs what git has committed, and this is no checkout' >&2; exit 1; }
 	@git diff --quiet HEAD || echo 'dist: packs what is committed; what you have changed since is not in it' >&2
 	@mkdir -p build
 	git -c tar.umask=0022 archive --format=tar --prefix=$(name)/ HEAD | xz -T1 >build/$(name).new && mv build/$(name).new build/$(name).tar.xz
 
 # Debian packages of that, in build/deb. dpkg-buildpackage wants debian/ at the top: it has it in a copy.
-deb: setup-build-check-deb
+deb: setup-build-check-deb ## Debian packages, in build/deb
 	@$(MAKE) --no-print-directory run-deb
 run-deb: dist
 	rm -rf build/deb && mkdir -p build/deb
@@ -412,13 +413,13 @@ run-deb: dist
 	@rm -rf build/deb/$(name); ls build/deb/*.deb
 
 # In a Debian made for it with debootstrap, as root: install, run a fleet, build against it, purge.
-packages: deb
+packages: deb ## deb, then a fresh Debian installs and runs them; as root, five minutes
 	@tests/e2e/campaign/campaign_packages.py build/deb
 
-clean:
+clean: ## remove build/
 	rm -rf build
 
-.PHONY: all demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable browser storm bots alerts drain-page bench run-bench \
+.PHONY: all help fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable browser storm bots alerts drain-page bench run-bench \
         fuzz run-fuzz lint run-lint ship install dist deb run-deb packages clean
 .SECONDARY:
 -include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(out)/cli/main.d $(out)/sim/history/check.d

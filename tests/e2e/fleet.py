@@ -151,10 +151,10 @@ class Process:
 
 
 class Fleet:
-    def __init__(self, binary, cluster="ringhold"):
+    def __init__(self, binary, cluster="ringhold", folder=None):
         self.binary = os.path.abspath(binary)
         self.cluster = cluster
-        self.folder = tempfile.mkdtemp(prefix="ringhold-e2e-")
+        self.folder = folder or tempfile.mkdtemp(prefix="ringhold-e2e-")
         self.processes = []
         self.ports = {}
         self.serial = 0
