@@ -283,7 +283,7 @@ run-e2e: $(binary) $(plugins)
 # ThreadSanitizer: the tests of what has threads, and 60 s of load with restarts (SECONDS=).
 races: setup-build-check ## ThreadSanitizer on what has threads, and under load (SECONDS=60)
 	+@$(submake) SAN=thread run-races
-threaded := $(filter %/gateway_process_test $(patsubst %.c,$(out)/%,$(wildcard tests/link/link_*test.c tests/node/node_*_test.c tests/node/scene_*test.c)),$(tests))
+threaded := $(filter %/gateway_process_test $(patsubst %.c,$(out)/%,$(wildcard tests/link/link_*test.c tests/node/node_*_test.c tests/node/runtime_*test.c)),$(tests))
 run-races: $(binary) $(threaded) $(plugins) $(embedded)
 	@SHOW=1 TEST_TIMEOUT=1200 tools/run-tests $(threaded) "tests/e2e/smoke/smoke_embedded.py $(binary)" "tests/e2e/campaign/race_load.py $(binary)"
 

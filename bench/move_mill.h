@@ -100,7 +100,7 @@ static inline void move_post(struct move_node *n, const struct host_effect *e, s
     post.resident = actor_instance(e->actor);
     if (e->type == HOST_DISCARD) {
         actor_set_instance(e->actor, NULL);
-        scene_set_outer(post.resident, NULL);
+        runtime_set_outer(post.resident, NULL);
     }
     worker_post(n->worker, &post, e->chain, bytes);
 }
@@ -157,7 +157,7 @@ static inline void move_take(struct move_node *n)
     while ((t = worker_take(n->worker)) != NULL) {
         const struct entry *e = t->entry;
         struct host_event event = {.type = HOST_RAN,
-                                   .actor = scene_outer(e->resident),
+                                   .actor = runtime_outer(e->resident),
                                    .ticket = e->number,
                                    .error = e->error,
                                    .code = e->code,
@@ -166,12 +166,12 @@ static inline void move_take(struct move_node *n)
                                    .bytes = t->bytes};
 
         if (e->type == TOLD_DISCARDED) {
-            scene_vacate(e->resident);
+            runtime_vacate(e->resident);
             continue;
         }
-        if (e->event == SCENE_ACTIVATED) {
+        if (e->event == RUNTIME_ACTIVATED) {
             event.type = HOST_ACTIVATED;
-        } else if (e->event == SCENE_EXPORTED) {
+        } else if (e->event == RUNTIME_EXPORTED) {
             event.type = HOST_EXPORTED;
         }
         if (event.actor != NULL) {

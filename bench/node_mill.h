@@ -299,8 +299,8 @@ __attribute__((noinline)) static void mill_answer(struct mill *m)
 
     while ((t = worker_take(m->worker)) != NULL) {
         const struct entry *e = t->entry;
-        struct host_event event = {.type = e->event == SCENE_RAN ? HOST_RAN : HOST_ACTIVATED,
-                                   .actor = scene_outer(e->resident),
+        struct host_event event = {.type = e->event == RUNTIME_RAN ? HOST_RAN : HOST_ACTIVATED,
+                                   .actor = runtime_outer(e->resident),
                                    .ticket = e->number,
                                    .error = e->error,
                                    .code = e->code,

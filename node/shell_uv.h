@@ -177,7 +177,7 @@ bool peers_dial_coordinators(struct shell *s);
 
 /* Step the host with an event, do its effects, and go on with what they completed. */
 void shell_feed(struct shell *s, struct host_event *event);
-/* Step the host with what is queued: what the scene's timers completed. */
+/* Step the host with what is queued: what the runtime's timers completed. */
 void shell_settle(struct shell *s);
 /* Queue an event for after the present step; its bytes are copied. */
 void shell_complete(struct shell *s, const struct host_event *event);
@@ -196,7 +196,7 @@ void shell_step(struct shell *s, struct host_event *event);
 enum err shell_send_peer(struct shell *s, uint64_t peer, enum frame_type type, struct bytes bytes);
 /* The same for a request with a body that others have too. */
 enum err shell_send_common(struct shell *s, uint64_t peer, const struct calls_effect *e);
-/* A call was answered: tell the scene that made it. */
+/* A call was answered: tell the runtime that made it. */
 void shell_answer_call(struct shell *s, const struct call_answer *answer);
 
 /* ---- calls_uv.c */

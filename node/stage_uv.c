@@ -28,7 +28,7 @@ static struct worker *worker_of(const struct stage *stage, const struct actor *a
 /* The host's actor; NULL = discarded, what it tells is dropped. */
 static struct actor *actor_of(const struct rh_actor *r)
 {
-    return scene_outer(r);
+    return runtime_outer(r);
 }
 
 static void vacate(struct shell *s, struct rh_actor *r)
@@ -37,7 +37,7 @@ static void vacate(struct shell *s, struct rh_actor *r)
         actor_set_instance(actor_of(r), NULL);
     }
     watchdog_hold(s->watchdog);
-    scene_vacate(r);
+    runtime_vacate(r);
     watchdog_release(s->watchdog);
 }
 
@@ -94,7 +94,7 @@ static void on_discard(const struct stage *stage, const struct host_effect *e)
     if (r != NULL) {
         // What it has told and is on its way names an actor that is no more.
         actor_set_instance(e->actor, NULL);
-        scene_set_outer(r, NULL);
+        runtime_set_outer(r, NULL);
         worker_post(worker_of(stage, e->actor), &post, NULL, (struct bytes){0});
     }
 }
@@ -263,7 +263,7 @@ void stage_complain(struct shell *s)
             shell_log_actor(
                 LOG_WARN,
                 "slow_callback",
-                scene_name(at.actor),
+                runtime_name(at.actor),
                 "the handler has been running for 3 s: the other actors of its worker wait");
         }
     }
@@ -273,7 +273,7 @@ void stage_complain(struct shell *s)
         stage->told_deferred_us = oldest->deferred_us;
         shell_log_actor(LOG_WARN,
                         "slow_answer",
-                        scene_name(oldest->actor),
+                        runtime_name(oldest->actor),
                         "the actor has deferred a message for 5 s: it can't move until it replies");
     }
     watchdog_release(s->watchdog);
@@ -322,11 +322,11 @@ static void on_returned(struct shell *s, const struct told *t)
     shell_feed(s, &event);
 }
 
-static void on_scene(struct shell *s, const struct told *t)
+static void on_runtime(struct shell *s, const struct told *t)
 {
     const struct entry *e = t->entry;
     struct rh_actor *r = e->resident;
-    struct host_event event = {.type = scene_told_type(e->event),
+    struct host_event event = {.type = runtime_told_type(e->event),
                                .actor = actor_of(r),
                                .ticket = e->number,
                                .error = e->error,
@@ -335,11 +335,11 @@ static void on_scene(struct shell *s, const struct told *t)
                                .bond = t->bond,
                                .bytes = t->bytes};
 
-    if (e->event == SCENE_EXPORTED) {
+    if (e->event == RUNTIME_EXPORTED) {
         s->stage.exports++;
         event.under_way = calls_under_way(s->calls, e->number);
     }
-    if (scene_told_ends(e->event, e->error)) {
+    if (runtime_told_ends(e->event, e->error)) {
         vacate(s, r);
     }
     shell_feed(s, &event);
@@ -351,9 +351,9 @@ static void on_told(struct shell *s, const struct told *t)
 
     if (t->entry->type == TOLD_DISCARDED) {
         vacate(s, r);
-    } else if (t->entry->type == TOLD_SCENE && t->entry->event == SCENE_GONE) {
+    } else if (t->entry->type == TOLD_RUNTIME && t->entry->event == RUNTIME_GONE) {
         calls_close(s->calls, t->entry->number, s->now_us);
-    } else if (t->entry->type == TOLD_SCENE && t->entry->event == SCENE_BOUND) {
+    } else if (t->entry->type == TOLD_RUNTIME && t->entry->event == RUNTIME_BOUND) {
         presence_bound(&s->presence, t->entry->number, s->now_us);
     } else if (t->entry->type == TOLD_PUSH) {
         shell_push(s, t->entry->number, t->bytes);
@@ -367,7 +367,7 @@ static void on_told(struct shell *s, const struct told *t)
     } else if (t->entry->type == TOLD_RETURNED) {
         on_returned(s, t);
     } else {
-        on_scene(s, t);
+        on_runtime(s, t);
     }
 }
 

@@ -452,7 +452,8 @@ void node_calls_probe(struct fleet *f, struct sim_node *n, uint64_t peer, const 
 void node_calls_output(struct fleet *f, struct sim_node *n, struct bytes record);
 /* Do what is to be done. */
 void node_calls_settle(struct fleet *f, struct sim_node *n);
-/* A scene of the node asks, or is gone; `call` is borrowed, its session an incarnation's number. */
+/* A runtime of the node asks, or is gone; `call` is borrowed, its session an incarnation's number.
+ */
 void node_calls_former(struct fleet *f, struct sim_node *n, const struct host_effect *e);
 void node_calls_control(struct fleet *f, struct sim_node *n, uint64_t peer,
                         const Rh__Control *message);

@@ -35,10 +35,10 @@ enum request_flags {
     REQUEST_HELD = 8,       /* was held at a source: forwarded even past the linger time */
     REQUEST_CALL = 16,      /* of another actor: its body starts with a caller (caller_get()), and
                                gateway is the incarnation of the node that hosts it */
-    REQUEST_SESSION = 32,   /* body is a note of wire/session.h, for the scene and not the actor */
-    REQUEST_AWAKE = 64,     /* only for an actor that is awake; else refused: NO_KIND */
-    REQUEST_SAME = 128, /* of a record in a frame only: its body is that of the record before it,
-                           and is not written again (request_put_same()) */
+    REQUEST_SESSION = 32, /* body is a note of wire/session.h, for the runtime and not the actor */
+    REQUEST_AWAKE = 64,   /* only for an actor that is awake; else refused: NO_KIND */
+    REQUEST_SAME = 128,   /* of a record in a frame only: its body is that of the record before it,
+                             and is not written again (request_put_same()) */
 };
 
 /* Specification §2. A session is one client connection; sequence numbers grow within a session.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What one actor asks of another, on its way between the scene it is on
+ * What one actor asks of another, on its way between the runtime it is on
  * (node/runtime/runtime.h) and the node's calls (node/calls_uv.c), and the answer back.
  *
- * The scene copies nothing and waits for nothing: it names what it asked by
+ * The runtime copies nothing and waits for nothing: it names what it asked by
  * `number`. An answer whose number it no longer knows is dropped there (the actor
  * moved, or stopped), so the calls answer each one once and need not ask who is
  * still alive.
@@ -22,7 +22,7 @@
 /* Borrowed, all of it. Everything is within its limits: id 1..RECORD_ID_MAX bytes, payload at most
  * RECORD_BODY_MAX. */
 struct call {
-    uint32_t worker;    /* whose scene asks */
+    uint32_t worker;    /* whose runtime asks */
     uint64_t run;       /* ticket of the message in whose midst it asks; 0 = it does not */
     uint64_t number;    /* of the call in this process, never used again; 0 = rh_send() */
     uint64_t session;   /* of the incarnation that calls, in this process: what it asks of one other

@@ -106,7 +106,7 @@ void calls_chase(struct calls *c, const struct probe *probe, struct blocked bloc
     waits_chase(&c->waits, probe, blocked);
 }
 
-/* ---- the scene ---- */
+/* ---- the runtime ---- */
 
 static int status_of(enum reply_code code)
 {

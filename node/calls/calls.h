@@ -12,7 +12,7 @@
  *
  *     host   after each of its steps: calls_look()
  *     links  calls_up(), calls_down(); answers to its incarnation -> calls_answer()
- *     scene  calls_ask(), calls_close()
+ *     runtime  calls_ask(), calls_close()
  *
  * Effects are taken one by one with calls_take(); feeding it meanwhile is fine.
  * A request that can't leave now, because the link takes no more or the gate of
@@ -41,7 +41,7 @@ enum calls_effect_type {
     CALLS_SEND,       /* peer, frame_type; bytes: one request record, or a packed Control */
     CALLS_HERE,       /* bytes: one request record, for the host: HOST_REQUEST of CALLS_LINK */
     CALLS_TELL,       /* awaits, version: for the host, as Adopted in a HOST_PEER_CONTROL */
-    CALLS_ANSWER,     /* answer: for the scene */
+    CALLS_ANSWER,     /* answer: for the runtime */
     CALLS_PROBE,      /* probe: what the host says of it (host_blocked()) is for calls_chase() */
     CALLS_REFUSE,     /* probe, run: for the host, as HOST_DEADLOCK */
     CALLS_CONNECT,    /* keep a link to node `slot` at `address` */

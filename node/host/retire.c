@@ -192,7 +192,7 @@ void retire_on_retired(struct host *h, const struct host_event *event)
 {
     struct actor *a = event->actor;
 
-    // One at a time, and none after its DISCARD: the scene need not tell the ticket.
+    // One at a time, and none after its DISCARD: the runtime need not tell the ticket.
     if (a->state != ACTOR_RETIRING ||
         (event->ticket != 0 && a->busy->running.ticket != event->ticket)) {
         return;

@@ -21,7 +21,7 @@ struct client_bond *bonds_add(struct rh_actor *a)
     }
     *last = c;
     c->actor = a;
-    list_push_back(&a->scene->bonds, &c->in_scene);
+    list_push_back(&a->runtime->bonds, &c->in_runtime);
     return c;
 }
 
@@ -37,7 +37,7 @@ void bonds_drop(struct client_bond *c)
     x->told = x->told == c ? NULL : x->told;
     keep_unset(c);
     unseen_fini(&c->unseen);
-    list_remove(&c->in_scene);
+    list_remove(&c->in_runtime);
     mem_free(c);
 }
 
@@ -196,7 +196,7 @@ void bonds_arrive(struct rh_actor *a, struct bytes bonds, bool afresh)
 
 struct bytes bonds_pack(const struct rh_actor *a)
 {
-    struct buffer *out = &a->scene->body;
+    struct buffer *out = &a->runtime->body;
     struct bond b;
 
     if (mutant(M_BONDSTAYS)) {

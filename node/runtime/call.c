@@ -13,14 +13,14 @@ enum {
     PUSH_IDS_MAX = 65536, /* of one rh_push_ids() */
 };
 
-/* Of all scenes of the process: an answer that comes late finds nothing, never another call. */
+/* Of all runtimes of the process: an answer that comes late finds nothing, never another call. */
 static _Atomic uint64_t last_number;
 /* Likewise: the calls of two incarnations are never taken for one another's. */
 static _Atomic uint64_t last_session;
 
 static void call_free(struct open_call *c)
 {
-    table_remove(&c->actor->scene->calls, &c->by_number);
+    table_remove(&c->actor->runtime->calls, &c->by_number);
     list_remove(&c->in_actor);
     c->actor->extra->call_count--;
     if (list_linked(&c->due.link)) {
@@ -121,7 +121,7 @@ static struct bytes payload_of(const struct call_answer *answer)
     return bytes_of(reason, strlen(reason));
 }
 
-void scene_answer(struct scene *s, const struct call_answer *answer)
+void runtime_answer(struct runtime *s, const struct call_answer *answer)
 {
     // The mix is one to one: equal hashes are equal numbers.
     struct table_link *found = table_first(&s->calls, table_mix(answer->number));
@@ -143,9 +143,9 @@ void scene_answer(struct scene *s, const struct call_answer *answer)
     buffer_put(&c->payload, payload.data, payload.size);
     list_push_back(&a->extra->due, &c->due.link);
     if (a->deferred) {
-        scene_enter(s, a);
+        runtime_enter(s, a);
         calls_pump(a);
-        scene_enter(s, NULL);
+        runtime_enter(s, NULL);
     } else {
         actor_want_turn(a);
     }
@@ -166,7 +166,7 @@ static struct call call_of(const struct rh_actor *a, uint16_t kind, struct rh_by
                            struct rh_bytes payload)
 {
     struct call call = {
-        .worker = a->scene->config.worker,
+        .worker = a->runtime->config.worker,
         .from_kind = a->kind,
         .from = bytes_of(a->id, a->id_size),
         .kind = kind,
@@ -185,13 +185,13 @@ static struct call call_of(const struct rh_actor *a, uint16_t kind, struct rh_by
 static void tell_call(struct rh_actor *a, struct call *call)
 {
     struct extras *x = extra_of(a);
-    const struct scene_event event = {.type = SCENE_CALL, .actor = outer_of(a), .call = call};
+    const struct runtime_event event = {.type = RUNTIME_CALL, .actor = outer_of(a), .call = call};
 
     if (x->session == 0) {
         x->session = atomic_fetch_add(&last_session, 1) + 1;
     }
     call->session = x->session;
-    a->scene->config.on_event(a->scene->config.context, &event);
+    a->runtime->config.on_event(a->runtime->config.context, &event);
 }
 
 // NOLINTNEXTLINE(readability-function-size): what a call is made of, as ringhold.h has it
@@ -201,7 +201,7 @@ int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh
     if (actor == NULL) {
         return RH_INVALID;
     }
-    struct scene *s = actor->scene;
+    struct runtime *s = actor->runtime;
     struct call call = call_of(actor, kind, id, payload);
     const int checked = check(actor, &call);
     const bool is_itself = kind == actor->kind && bytes_equal(call.id, call.from);
@@ -218,7 +218,7 @@ int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id, struct rh
             actor, "calls_itself", "the actor would wait for itself: its call is refused");
         return RH_INVALID;
     }
-    if (actor->extra->call_count == SCENE_CALLS_MAX) {
+    if (actor->extra->call_count == RUNTIME_CALLS_MAX) {
         return RH_OVERLOADED;
     }
     struct open_call *c = mem_new(1, sizeof *c);
@@ -253,7 +253,7 @@ static int check_ids(const struct rh_actor *a, const struct rh_bytes *ids, size_
 int cast_tell(struct rh_actor *a, const struct cast *cast, struct rh_bytes payload)
 {
     const struct note note = {.type = NOTE_PUSH, .payload = bytes_of(payload.data, payload.size)};
-    struct casting *casting = a->scene->config.casting;
+    struct casting *casting = a->runtime->config.casting;
     struct buffer body = {0};
 
     note_put(&body, &note);

@@ -6,16 +6,16 @@
 
 enum { SPARE_MAX = 64 };
 
-struct extras scene_nothing = {.after = LIST_INIT(scene_nothing.after),
-                               .due = LIST_INIT(scene_nothing.due),
-                               .timers = LIST_INIT(scene_nothing.timers),
-                               .calls = LIST_INIT(scene_nothing.calls)};
+struct extras runtime_nothing = {.after = LIST_INIT(runtime_nothing.after),
+                                 .due = LIST_INIT(runtime_nothing.due),
+                                 .timers = LIST_INIT(runtime_nothing.timers),
+                                 .calls = LIST_INIT(runtime_nothing.calls)};
 
 struct extras *extra_of(struct rh_actor *a)
 {
-    struct scene *s = a->scene;
+    struct runtime *s = a->runtime;
 
-    if (a->extra != &scene_nothing) {
+    if (a->extra != &runtime_nothing) {
         return a->extra;
     }
     a->extra = s->spare;
@@ -34,10 +34,10 @@ struct extras *extra_of(struct rh_actor *a)
 
 void extras_give_back(struct rh_actor *a)
 {
-    struct scene *s = a->scene;
+    struct runtime *s = a->runtime;
     struct extras *x = a->extra;
 
-    a->extra = &scene_nothing;
+    a->extra = &runtime_nothing;
     if (s->spare_count >= SPARE_MAX) {
         mem_free(x);
         return;
@@ -52,7 +52,7 @@ void extras_calm(struct rh_actor *a)
 {
     const struct extras *x = a->extra;
 
-    if (x != &scene_nothing && a->task == TASK_NONE && a->callback == CALLBACK_NONE &&
+    if (x != &runtime_nothing && a->task == TASK_NONE && a->callback == CALLBACK_NONE &&
         list_empty(&x->due) && list_empty(&x->timers) && list_empty(&x->calls) && x->session == 0 &&
         x->client == NULL) {
         ASSERT(x->deferral == NULL && x->out == NULL && list_empty(&x->after));
@@ -60,7 +60,7 @@ void extras_calm(struct rh_actor *a)
     }
 }
 
-void extras_fini(struct scene *s)
+void extras_fini(struct runtime *s)
 {
     struct extras *x = NULL;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the scene share (scene.c, scene_*.c).
+ * What the files of the runtime share (runtime.c, *.c).
  */
 #ifndef NODE_RUNTIME_INSIDE_H
 #define NODE_RUNTIME_INSIDE_H
@@ -47,11 +47,11 @@ struct deferral {
     struct rh_actor *actor; /* NULL = gone: kept for `out` alone */
     struct rh_out *out;     /* owned while the actor is gone: whoever finishes it may write to it */
     bool of_message;
-    bool finished; /* it was answered; the scene has not seen it yet … */
+    bool finished; /* it was answered; the runtime has not seen it yet … */
     bool failed;   /* … and rh_done() said so */
 };
 
-/* A result on its way to the scene. */
+/* A result on its way to the runtime. */
 struct arrival {
     uint64_t number;
     int result;            /* of rh_done() */
@@ -66,8 +66,8 @@ struct arrivals {
     struct buffer bytes;
 };
 
-/* What other threads may touch of a scene. Never freed but used again: a token may outlive its
- * scene, and no two tokens of a process are the same. */
+/* What other threads may touch of a runtime. Never freed but used again: a token may outlive its
+ * runtime, and no two tokens of a process are the same. */
 struct latch {
     pthread_mutex_t lock; /* all below */
     struct table deferrals;
@@ -117,7 +117,7 @@ struct open_call {
 
 /* A client of an actor. */
 struct client_bond {
-    struct list_link in_scene; /* scene.bonds */
+    struct list_link in_runtime; /* runtime.bonds */
     struct rh_actor *actor;
     struct client_bond *next; /* of the same actor; NULL = it is the last */
     struct bond bond;         /* without its unseen */
@@ -137,8 +137,8 @@ struct rh_out {
     bool over;
 };
 
-struct scene {
-    struct scene_config config;
+struct runtime {
+    struct runtime_config config;
     uint64_t now_us;
     uint64_t last_number; /* of timers */
     struct latch *latch;
@@ -155,7 +155,7 @@ struct scene {
     struct extras *spare; /* owned; lent to nobody, clean */
     size_t spare_count;
     struct rh_out *spare_out; /* owned; of a handoff that is over; NULL = none */
-    uint32_t save_at;         /* handle: scene_save() has come to here */
+    uint32_t save_at;         /* handle: runtime_save() has come to here */
     struct ration complaints;
     size_t actor_count;
     size_t saved_count;
@@ -192,15 +192,15 @@ struct extras {
     struct extras *spare;
 };
 /* What those have that have none: nothing. Never written. */
-extern struct extras scene_nothing;
+extern struct extras runtime_nothing;
 
 /* A line of the cache, with an id of 9 bytes: there may be millions. */
 struct rh_actor {
     void *outer; /* the caller's name of it; of a seat: the caller's to read and write */
-    struct scene *scene;
+    struct runtime *runtime;
     void *instance;
     uint64_t fence;
-    struct extras *extra; /* scene_nothing = just idle; NULL = not on the scene (any more) */
+    struct extras *extra; /* runtime_nothing = just idle; NULL = not on the runtime (any more) */
     uint32_t handle;
     uint32_t flush; /* struct timer of the periodic flush; 0 = not set */
     uint8_t task;   /* enum task */
@@ -229,14 +229,14 @@ static inline void *outer_of(struct rh_actor *a)
 
 static inline const struct role *role_of(const struct rh_actor *a)
 {
-    return &a->scene->role[a->role];
+    return &a->runtime->role[a->role];
 }
 
-/* ---- scene.c */
+/* ---- runtime.c */
 
-void scene_tell(struct rh_actor *a, enum scene_event_type type);
+void runtime_tell(struct rh_actor *a, enum runtime_event_type type);
 /* Its code is entered, or NULL: left. */
-void scene_enter(const struct scene *s, struct rh_actor *a);
+void runtime_enter(const struct runtime *s, struct rh_actor *a);
 /* The callback that runs has come to `result`: go on with its task. */
 void actor_go_on(struct rh_actor *a, int result);
 /* A callback has returned: it is through with `result`, or deferred. */
@@ -251,14 +251,14 @@ bool actor_may_ask(const struct rh_actor *a);
 /* A log line that names it: people have to find the code. Some are left out if there are many. */
 void actor_complain(const struct rh_actor *a, const char *event, const char *what);
 
-/* ---- scene_seat.c */
+/* ---- seat.c */
 
-void seats_init(struct scene *s);
-void seats_fini(struct scene *s);
-/* The next that is on the scene, from *at on: 0 = the first. NULL = no more. */
-struct rh_actor *seat_next(struct scene *s, uint32_t *at);
+void seats_init(struct runtime *s);
+void seats_fini(struct runtime *s);
+/* The next that is on the runtime, from *at on: 0 = the first. NULL = no more. */
+struct rh_actor *seat_next(struct runtime *s, uint32_t *at);
 
-/* ---- scene_extras.c */
+/* ---- extras.c */
 
 /* Its extras; they are lent to it if it has none. */
 struct extras *extra_of(struct rh_actor *a);
@@ -267,27 +267,27 @@ void extras_calm(struct rh_actor *a);
 /* There is nothing in them. */
 void extras_give_back(struct rh_actor *a);
 /* None is lent. */
-void extras_fini(struct scene *s);
+void extras_fini(struct runtime *s);
 
-/* ---- scene_message.c */
+/* ---- message.c */
 
 /* The message that runs was answered: its task is over. */
 void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body);
 
-/* ---- scene_move.c */
+/* ---- move.c */
 
 /* What its handoff wrote is nobody's any more. */
 void out_drop(struct rh_actor *a);
 /* No handoff runs. */
-void outs_fini(struct scene *s);
+void outs_fini(struct runtime *s);
 /* Its flush for the move is through … */
 void actor_flushed_to_move(struct rh_actor *a, int result);
 /* … and so is its handoff. */
 void actor_exported(struct rh_actor *a, int result);
 
-/* ---- scene_later.c */
+/* ---- later.c */
 
-struct latch *latch_open(const struct scene_config *config);
+struct latch *latch_open(const struct runtime_config *config);
 /* Nobody is there any more; what is still deferred is forgotten. */
 void latch_close(struct latch *l);
 /* Forget that it is deferred. True: it was finished already, and has failed. */
@@ -295,9 +295,9 @@ bool deferral_drop(struct rh_actor *a);
 /* Somebody has finished it, and may have freed what it worked on. */
 bool deferral_is_finished(const struct rh_actor *a);
 /* Finish what arrived since the last time. */
-void later_take(struct scene *s);
+void later_take(struct runtime *s);
 
-/* ---- scene_reply.c */
+/* ---- reply.c */
 
 /* Answer the message that runs, too big or not. */
 int reply_put(struct rh_actor *a, const struct rh_value *v);
@@ -305,9 +305,9 @@ bool reply_makes_sense(const struct rh_value *v);
 bool reply_fits(const struct rh_value *v);
 struct rh_value reply_too_big(void);
 
-/* ---- scene_timer.c */
+/* ---- timer.c */
 
-void timers_run(struct scene *s);
+void timers_run(struct runtime *s);
 /* Those of rh_after(). */
 void timers_drop_after(struct rh_actor *a);
 void timers_drop(struct rh_actor *a);
@@ -316,7 +316,7 @@ void timer_fire(struct timer *t);
 /* Set the next periodic flush. */
 void flush_set(struct rh_actor *a);
 
-/* ---- scene_call.c */
+/* ---- call.c */
 
 /* Hand out the answers that wait, in the midst of what is deferred. */
 void calls_pump(struct rh_actor *a);
@@ -332,7 +332,7 @@ struct cast {
 /* RH_OK, or RH_OVERLOADED: too much waits already. */
 int cast_tell(struct rh_actor *a, const struct cast *cast, struct rh_bytes payload);
 
-/* ---- scene_bonds.c: who is bound */
+/* ---- bonds.c: who is bound */
 
 struct client_bond *bonds_add(struct rh_actor *a);
 /* Nobody is bound by that any more. */
@@ -350,13 +350,13 @@ void bonds_lose(struct client_bond *c, enum rh_lost_why why);
 void bonds_part(const struct client_bond *from);
 /* They come with their actor. `afresh`: it knows nothing of them. */
 void bonds_arrive(struct rh_actor *a, struct bytes bonds, bool afresh);
-/* As they travel, until the scene does something else; empty = there are none. */
+/* As they travel, until the runtime does something else; empty = there are none. */
 struct bytes bonds_pack(const struct rh_actor *a);
 
-/* ---- scene_session.c */
+/* ---- session.c */
 
 /* A request with REQUEST_SESSION. */
-void session_run(struct rh_actor *a, const struct scene_message *m);
+void session_run(struct rh_actor *a, const struct runtime_message *m);
 /* Its session callback has come to `result` … */
 void session_ran(struct rh_actor *a, int result);
 /* … or has in a turn. */
@@ -379,7 +379,7 @@ void session_tell(struct client_bond *c, enum rh_session_type type, uint32_t why
 /* The note that runs has come to that. `c`: of NEW and KEPT. */
 void session_answer(struct rh_actor *a, const struct client_bond *c, enum bound_result result);
 
-/* ---- scene_push.c */
+/* ---- push.c */
 
 void push_tell(struct client_bond *c, enum push_type type, uint32_t code, struct bytes payload);
 /* To all that are bound, and take it. False: there is none. */
@@ -392,7 +392,7 @@ bool push_kick_all(struct rh_actor *a, uint32_t code, struct bytes text);
 /* What its client may not have got, from that number on: again, in its present round. */
 void push_unseen(const struct client_bond *c, uint64_t from);
 
-/* ---- scene_keep.c: bonds that are kept without their connection */
+/* ---- keep.c: bonds that are kept without their connection */
 
 /* Shall it be? The kind may not want that. */
 bool keep_wants(const struct rh_actor *a, const struct note *note);

@@ -42,7 +42,7 @@ void keep_begin(struct client_bond *c, const struct note *note)
 
 static void set_away(struct client_bond *c, uint64_t ms)
 {
-    struct scene *s = c->actor->scene;
+    struct runtime *s = c->actor->runtime;
 
     c->away = true;
     c->until.actor = c->actor;
@@ -53,7 +53,7 @@ static void set_away(struct client_bond *c, uint64_t ms)
 void keep_unset(struct client_bond *c)
 {
     c->away = false;
-    alarms_unset(&c->actor->scene->alarms, &c->until.alarm);
+    alarms_unset(&c->actor->runtime->alarms, &c->until.alarm);
 }
 
 bool keep_leaves(struct client_bond *c)
@@ -111,7 +111,7 @@ static void is_back(struct client_bond *c)
 static void kick_former(const struct client_bond *c)
 {
     static const char why[] = "the session was resumed elsewhere";
-    const struct scene *s = c->actor->scene;
+    const struct runtime *s = c->actor->runtime;
     const struct bond *b = &c->bond;
     const struct push_record push = {.gateway = b->gateway,
                                      .connection = b->connection,
@@ -120,8 +120,8 @@ static void kick_former(const struct client_bond *c)
                                      .type = PUSH_KICK,
                                      .code = KICK_REPLACED,
                                      .payload = bytes_of(why, sizeof why - 1)};
-    const struct scene_event event = {
-        .type = SCENE_PUSH, .actor = outer_of(c->actor), .push = &push};
+    const struct runtime_event event = {
+        .type = RUNTIME_PUSH, .actor = outer_of(c->actor), .push = &push};
 
     s->config.on_event(s->config.context, &event);
 }
@@ -192,7 +192,7 @@ void keep_arrive(struct client_bond *c, const struct bond *b)
 
 void keep_pack(const struct client_bond *c, struct bond *out)
 {
-    const uint64_t now_us = c->actor->scene->now_us;
+    const uint64_t now_us = c->actor->runtime->now_us;
     const uint64_t until_us = c->until.alarm.at_us;
 
     *out = c->bond;

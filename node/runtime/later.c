@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Of all scenes of the process, so that an old token never names anything new. */
+/* Of all runtimes of the process, so that an old token never names anything new. */
 static _Atomic uint64_t last_number;
 
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -24,7 +24,7 @@ static struct latch *latch_take(void)
     return l;
 }
 
-struct latch *latch_open(const struct scene_config *config)
+struct latch *latch_open(const struct runtime_config *config)
 {
     struct latch *l = latch_take();
 
@@ -153,14 +153,14 @@ int rh_reply_later(struct rh_token token, struct rh_value value)
     return result == RH_OK && !fits ? RH_TOO_BIG : result;
 }
 
-/* ---- the scene's thread ---- */
+/* ---- the runtime's thread ---- */
 
 struct rh_token rh_defer(struct rh_actor *actor)
 {
     if (actor == NULL) {
         return (struct rh_token){NULL, 0};
     }
-    struct latch *l = actor->scene->latch;
+    struct latch *l = actor->runtime->latch;
     const bool may = actor->callback == CALLBACK_ACTIVATE || actor->callback == CALLBACK_FLUSH ||
                      actor->callback == CALLBACK_HANDOFF || actor->callback == CALLBACK_SESSION ||
                      (actor->callback == CALLBACK_MESSAGE && !actor->answered);
@@ -181,7 +181,7 @@ struct rh_token rh_defer(struct rh_actor *actor)
 
 bool deferral_is_finished(const struct rh_actor *a)
 {
-    struct latch *l = a->scene->latch;
+    struct latch *l = a->runtime->latch;
 
     if (a->extra->deferral == NULL) {
         return false;
@@ -194,7 +194,7 @@ bool deferral_is_finished(const struct rh_actor *a)
 
 bool deferral_drop(struct rh_actor *a)
 {
-    struct latch *l = a->scene->latch;
+    struct latch *l = a->runtime->latch;
     struct deferral *d = a->extra->deferral;
 
     if (d == NULL) {
@@ -230,14 +230,14 @@ static struct rh_actor *take_deferral(struct latch *l, uint64_t number)
     return actor;
 }
 
-static void take(struct scene *s, struct arrival *arrival)
+static void take(struct runtime *s, struct arrival *arrival)
 {
     struct rh_actor *actor = take_deferral(s->latch, arrival->number);
 
     if (actor == NULL) {
         return;
     }
-    scene_enter(s, actor);
+    runtime_enter(s, actor);
     if (actor->callback == CALLBACK_MESSAGE) {
         if (arrival->value.bytes.size > 0) {
             arrival->value.bytes.data = s->taken.bytes.data + arrival->at;
@@ -246,10 +246,10 @@ static void take(struct scene *s, struct arrival *arrival)
     } else {
         actor_go_on(actor, arrival->result);
     }
-    scene_enter(s, NULL);
+    runtime_enter(s, NULL);
 }
 
-void later_take(struct scene *s)
+void later_take(struct runtime *s)
 {
     const struct arrivals empty = s->taken;
 

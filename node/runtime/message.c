@@ -8,20 +8,20 @@
 
 void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
 {
-    const struct scene_event event = {.type = SCENE_RAN,
-                                      .actor = outer_of(a),
-                                      .ticket = a->extra->ticket,
-                                      .code = code,
-                                      .bytes = body};
+    const struct runtime_event event = {.type = RUNTIME_RAN,
+                                        .actor = outer_of(a),
+                                        .ticket = a->extra->ticket,
+                                        .code = code,
+                                        .bytes = body};
 
     if (a->deferred) {
         a->deferred = false;
-        scene_tell(a, SCENE_FINISHED);
+        runtime_tell(a, RUNTIME_FINISHED);
         actor_end_task(a);
     }
     a->answered = true;
     timers_drop_after(a);
-    a->scene->config.on_event(a->scene->config.context, &event);
+    a->runtime->config.on_event(a->runtime->config.context, &event);
     if (a->task == TASK_NONE) {
         actor_want_turn(a);
     }
@@ -50,7 +50,7 @@ static uint32_t message_flags(uint8_t flags)
            ((flags & REQUEST_IDEMPOTENT) != 0 ? RH_IDEMPOTENT : 0u);
 }
 
-static void open_message(struct rh_actor *a, const struct scene_message *m)
+static void open_message(struct rh_actor *a, const struct runtime_message *m)
 {
     ASSERT(a->task == TASK_NONE && !a->frozen);
     a->task = TASK_RUN;
@@ -66,7 +66,7 @@ static void open_message(struct rh_actor *a, const struct scene_message *m)
 }
 
 /* False if it does not decode; its sender is one of us, so that is nobody's actor. */
-static bool open_body(const struct scene_message *m, struct rh_bytes list[ARGS_MAX],
+static bool open_body(const struct runtime_message *m, struct rh_bytes list[ARGS_MAX],
                       struct rh_message *message)
 {
     struct bytes body = m->body;
@@ -84,7 +84,7 @@ static bool open_body(const struct scene_message *m, struct rh_bytes list[ARGS_M
     return true;
 }
 
-void scene_run(struct rh_actor *a, const struct scene_message *m)
+void runtime_run(struct rh_actor *a, const struct runtime_message *m)
 {
     struct rh_bytes list[ARGS_MAX];
     struct rh_message message = {.flags = message_flags(m->flags)};
@@ -101,7 +101,7 @@ void scene_run(struct rh_actor *a, const struct scene_message *m)
     }
     if (!a->answered && a->extra->deferral != NULL) {
         a->deferred = true;
-        scene_tell(a, SCENE_DEFERRED);
+        runtime_tell(a, RUNTIME_DEFERRED);
         calls_pump(a);
         return;
     }

@@ -8,7 +8,7 @@ enum { SPARE_SIZE_MAX = 16 * 1024 };
 
 /* Actors that move come by the thousand, one after the other: what one wrote into serves the next.
  */
-static struct rh_out *out_new(struct scene *s, size_t size_max)
+static struct rh_out *out_new(struct runtime *s, size_t size_max)
 {
     struct rh_out *out = s->spare_out;
 
@@ -23,7 +23,7 @@ static struct rh_out *out_new(struct scene *s, size_t size_max)
 
 void out_drop(struct rh_actor *a)
 {
-    struct scene *s = a->scene;
+    struct runtime *s = a->runtime;
     struct rh_out *out = a->extra->out;
 
     a->extra->out = NULL;
@@ -36,7 +36,7 @@ void out_drop(struct rh_actor *a)
     mem_free(out);
 }
 
-void outs_fini(struct scene *s)
+void outs_fini(struct runtime *s)
 {
     if (s->spare_out != NULL) {
         buffer_fini(&s->spare_out->state);
@@ -47,7 +47,7 @@ void outs_fini(struct scene *s)
 void actor_exported(struct rh_actor *a, int result)
 {
     struct rh_out *out = a->extra->out;
-    struct scene_event event = {.type = SCENE_EXPORTED, .actor = outer_of(a)};
+    struct runtime_event event = {.type = RUNTIME_EXPORTED, .actor = outer_of(a)};
 
     actor_end_task(a);
     if (result == RH_BUSY) {
@@ -65,7 +65,7 @@ void actor_exported(struct rh_actor *a, int result)
                            "the actor moves without its state: handoff wrote more than state_max");
         }
     }
-    a->scene->config.on_event(a->scene->config.context, &event);
+    a->runtime->config.on_event(a->runtime->config.context, &event);
     out_drop(a);
     if (result == RH_BUSY) {
         actor_want_turn(a);
@@ -76,8 +76,8 @@ void actor_exported(struct rh_actor *a, int result)
 static size_t state_size_max(const struct rh_actor *a)
 {
     const size_t wanted =
-        role_of(a)->ops->state_max == 0 ? SCENE_STATE_DEFAULT : role_of(a)->ops->state_max;
-    const size_t granted = a->scene->config.state_size_max;
+        role_of(a)->ops->state_max == 0 ? RUNTIME_STATE_DEFAULT : role_of(a)->ops->state_max;
+    const size_t granted = a->runtime->config.state_size_max;
 
     return wanted < granted ? wanted : granted;
 }
@@ -85,7 +85,7 @@ static size_t state_size_max(const struct rh_actor *a)
 // NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper
 static void hand_off(struct rh_actor *a)
 {
-    extra_of(a)->out = out_new(a->scene, state_size_max(a));
+    extra_of(a)->out = out_new(a->runtime, state_size_max(a));
     if (role_of(a)->ops->handoff == NULL) {
         actor_exported(a, RH_OK);
         return;
@@ -97,15 +97,15 @@ static void hand_off(struct rh_actor *a)
 /* It goes on, and is asked again. */
 static void not_now(struct rh_actor *a)
 {
-    const struct scene_event event = {
-        .type = SCENE_EXPORTED, .actor = outer_of(a), .error = ERR_BUSY};
+    const struct runtime_event event = {
+        .type = RUNTIME_EXPORTED, .actor = outer_of(a), .error = ERR_BUSY};
 
     actor_end_task(a);
-    a->scene->config.on_event(a->scene->config.context, &event);
+    a->runtime->config.on_event(a->runtime->config.context, &event);
     actor_want_turn(a);
 }
 
-void scene_export(struct rh_actor *a)
+void runtime_export(struct rh_actor *a)
 {
     ASSERT(a->task == TASK_NONE && !a->frozen);
     a->task = TASK_EXPORT;
@@ -129,7 +129,7 @@ void actor_flushed_to_move(struct rh_actor *a, int result)
     }
 }
 
-void scene_unfreeze(struct rh_actor *a)
+void runtime_unfreeze(struct rh_actor *a)
 {
     ASSERT(a->task == TASK_NONE && a->frozen);
     a->frozen = false;

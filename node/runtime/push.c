@@ -17,9 +17,9 @@ _Static_assert((int)RH_KICK_REPLACED == (int)KICK_REPLACED &&
 
 static void tell(const struct client_bond *c, const struct push_record *push)
 {
-    const struct scene *s = c->actor->scene;
-    const struct scene_event event = {
-        .type = SCENE_PUSH, .actor = outer_of(c->actor), .push = push};
+    const struct runtime *s = c->actor->runtime;
+    const struct runtime_event event = {
+        .type = RUNTIME_PUSH, .actor = outer_of(c->actor), .push = push};
 
     s->config.on_event(s->config.context, &event);
 }

@@ -91,7 +91,7 @@ int reply_put(struct rh_actor *a, const struct rh_value *v)
     const bool fits = reply_fits(v);
     const struct rh_value error = reply_too_big();
     const struct rh_value *value = fits ? v : &error;
-    struct buffer *out = &a->scene->body;
+    struct buffer *out = &a->runtime->body;
 
     buffer_clear(out);
     const enum answer_code code =
@@ -159,7 +159,7 @@ int rh_fail(struct rh_actor *actor, const char *text)
     if (!actor->broken) {
         actor->broken = true;
         actor_complain(actor, "failed", text == NULL ? "" : text);
-        scene_tell(actor, SCENE_FAILED);
+        runtime_tell(actor, RUNTIME_FAILED);
     }
     if (actor->callback == CALLBACK_MESSAGE && !actor->answered) {
         const struct rh_value error = rh_error(text);
@@ -183,7 +183,7 @@ int rh_passivate(struct rh_actor *actor)
     }
     if (!actor->passivate) {
         actor->passivate = true; // Once will do: what retires it fails, or ends it.
-        scene_tell(actor, SCENE_PASSIVATE);
+        runtime_tell(actor, RUNTIME_PASSIVATE);
     }
     return RH_OK;
 }

@@ -13,30 +13,31 @@ enum { SAVE_AT_ONCE = 64, COMPLAINTS_A_SECOND = 20 };
 
 /* ---- telling ---- */
 
-void scene_tell(struct rh_actor *a, enum scene_event_type type)
+void runtime_tell(struct rh_actor *a, enum runtime_event_type type)
 {
-    const struct scene_event event = {.type = type, .actor = outer_of(a), .kept = &a->extra->kept};
+    const struct runtime_event event = {
+        .type = type, .actor = outer_of(a), .kept = &a->extra->kept};
 
-    a->scene->config.on_event(a->scene->config.context, &event);
+    a->runtime->config.on_event(a->runtime->config.context, &event);
 }
 
-void scene_enter(const struct scene *s, struct rh_actor *a)
+void runtime_enter(const struct runtime *s, struct rh_actor *a)
 {
     if (s->config.on_enter != NULL) {
         s->config.on_enter(s->config.context, a == NULL ? NULL : outer_of(a));
     }
 }
 
-static void tell_error(struct rh_actor *a, enum scene_event_type type, enum err error)
+static void tell_error(struct rh_actor *a, enum runtime_event_type type, enum err error)
 {
-    const struct scene_event event = {.type = type, .actor = outer_of(a), .error = error};
+    const struct runtime_event event = {.type = type, .actor = outer_of(a), .error = error};
 
-    a->scene->config.on_event(a->scene->config.context, &event);
+    a->runtime->config.on_event(a->runtime->config.context, &event);
 }
 
 void actor_complain(const struct rh_actor *a, const char *event, const char *what)
 {
-    struct scene *s = a->scene;
+    struct runtime *s = a->runtime;
     char word[HISTORY_WORD_SIZE];
     uint32_t hidden = 0;
 
@@ -97,7 +98,7 @@ void actor_returned(struct rh_actor *a, int result)
 {
     if (result == RH_PENDING && a->extra->deferral != NULL) {
         a->deferred = true;
-        scene_tell(a, SCENE_DEFERRED);
+        runtime_tell(a, RUNTIME_DEFERRED);
         calls_pump(a);
         return;
     }
@@ -128,7 +129,7 @@ void actor_want_turn(struct rh_actor *a)
 
     if (has && !a->poked && !a->frozen && !a->broken && a->task != TASK_ACTIVATE) {
         a->poked = true;
-        scene_tell(a, SCENE_POKE);
+        runtime_tell(a, RUNTIME_POKE);
     }
     extras_calm(a);
 }
@@ -142,11 +143,11 @@ bool actor_may_ask(const struct rh_actor *a)
 
 static void actor_free(struct rh_actor *a)
 {
-    const struct scene_event gone = {
-        .type = SCENE_GONE, .actor = outer_of(a), .session = a->extra->session};
+    const struct runtime_event gone = {
+        .type = RUNTIME_GONE, .actor = outer_of(a), .session = a->extra->session};
 
     if (a->extra->session != 0) {
-        a->scene->config.on_event(a->scene->config.context, &gone);
+        a->runtime->config.on_event(a->runtime->config.context, &gone);
     }
     (void)deferral_drop(a);
     calls_drop(a);
@@ -155,14 +156,14 @@ static void actor_free(struct rh_actor *a)
     if (a->extra->out != NULL) {
         out_drop(a);
     }
-    a->scene->actor_count--;
-    a->scene->saved_count -= a->saved ? 1 : 0;
-    if (a->extra != &scene_nothing) {
+    a->runtime->actor_count--;
+    a->runtime->saved_count -= a->saved ? 1 : 0;
+    if (a->extra != &runtime_nothing) {
         extras_give_back(a);
     }
     a->extra = NULL;
     if (!a->seated) {
-        scene_vacate(a);
+        runtime_vacate(a);
     }
 }
 
@@ -180,25 +181,25 @@ static void deactivate(struct rh_actor *a, enum rh_why why)
 static void activated(struct rh_actor *a, int result)
 {
     actor_end_task(a);
-    struct scene *s = a->scene;
-    const struct scene_event refused = {
-        .type = SCENE_ACTIVATED, .actor = outer_of(a), .error = ERR_REFUSED};
+    struct runtime *s = a->runtime;
+    const struct runtime_event refused = {
+        .type = RUNTIME_ACTIVATED, .actor = outer_of(a), .error = ERR_REFUSED};
 
     if (result != RH_OK) {
         actor_free(a);
         s->config.on_event(s->config.context, &refused);
         return;
     }
-    tell_error(a, SCENE_ACTIVATED, ERR_OK);
+    tell_error(a, RUNTIME_ACTIVATED, ERR_OK);
     flush_set(a);
     session_start(a);
     if (a->passivate) {
-        scene_tell(a, SCENE_PASSIVATE);
+        runtime_tell(a, RUNTIME_PASSIVATE);
     }
     actor_want_turn(a);
 }
 
-static uint8_t role_index(struct scene *s, const struct scene_entry *entry)
+static uint8_t role_index(struct runtime *s, const struct runtime_entry *entry)
 {
     for (size_t i = 0; i < s->role_count; i++) {
         const struct role *role = &s->role[i];
@@ -213,22 +214,22 @@ static uint8_t role_index(struct scene *s, const struct scene_entry *entry)
     return (uint8_t)s->role_count++;
 }
 
-static struct rh_actor *take_seat(struct scene *s, const struct scene_entry *entry)
+static struct rh_actor *take_seat(struct runtime *s, const struct runtime_entry *entry)
 {
     struct rh_actor *a = entry->seat;
 
     if (a == NULL) {
-        a = scene_seat(s, entry->kind, entry->id, entry->actor);
+        a = runtime_seat(s, entry->kind, entry->id, entry->actor);
         a->seated = false;
     }
     a->role = role_index(s, entry);
     a->fence = entry->fence;
-    a->extra = &scene_nothing;
+    a->extra = &runtime_nothing;
     s->actor_count++;
     return a;
 }
 
-struct rh_actor *scene_activate(struct scene *s, const struct scene_entry *entry)
+struct rh_actor *runtime_activate(struct runtime *s, const struct runtime_entry *entry)
 {
     struct rh_actor *a = take_seat(s, entry);
     const struct rh_bytes state = {entry->state.data, entry->state.size};
@@ -247,11 +248,11 @@ struct rh_actor *scene_activate(struct scene *s, const struct scene_entry *entry
 
 static void end_turn(struct rh_actor *a)
 {
-    const struct scene_event event = {
-        .type = SCENE_RAN, .actor = outer_of(a), .ticket = a->extra->ticket, .code = ANSWER_OK};
+    const struct runtime_event event = {
+        .type = RUNTIME_RAN, .actor = outer_of(a), .ticket = a->extra->ticket, .code = ANSWER_OK};
 
     actor_end_task(a);
-    a->scene->config.on_event(a->scene->config.context, &event);
+    a->runtime->config.on_event(a->runtime->config.context, &event);
     actor_want_turn(a);
 }
 
@@ -282,7 +283,7 @@ static void end_of_turn(struct rh_actor *a)
     actor_flush(a, RH_PERIODIC);
 }
 
-void scene_turn(struct rh_actor *a, uint64_t ticket)
+void runtime_turn(struct rh_actor *a, uint64_t ticket)
 {
     struct list_link *link = NULL;
     struct list now; // What becomes due meanwhile is for the next turn.
@@ -308,24 +309,24 @@ static void retired(struct rh_actor *a, int result)
 {
     actor_end_task(a);
     if (result != RH_OK) {
-        tell_error(a, SCENE_RETIRED, ERR_IO);
+        tell_error(a, RUNTIME_RETIRED, ERR_IO);
         actor_want_turn(a);
         return;
     }
     void *outer = outer_of(a);
-    struct scene *s = a->scene;
+    struct runtime *s = a->runtime;
 
     deactivate(a, RH_IDLE);
     actor_free(a);
-    const struct scene_event event = {.type = SCENE_RETIRED, .actor = outer, .error = ERR_OK};
+    const struct runtime_event event = {.type = RUNTIME_RETIRED, .actor = outer, .error = ERR_OK};
     s->config.on_event(s->config.context, &event);
 }
 
-void scene_retire(struct rh_actor *a)
+void runtime_retire(struct rh_actor *a)
 {
     ASSERT(a->task == TASK_NONE && !a->frozen);
     if (session_keeps(a)) {
-        tell_error(a, SCENE_RETIRED, ERR_BUSY);
+        tell_error(a, RUNTIME_RETIRED, ERR_BUSY);
         return;
     }
     a->task = TASK_RETIRE;
@@ -336,13 +337,13 @@ void scene_retire(struct rh_actor *a)
     }
 }
 
-void scene_discard(struct rh_actor *a, enum rh_why why)
+void runtime_discard(struct rh_actor *a, enum rh_why why)
 {
     const bool failed = deferral_drop(a);
 
     if (a->deferred) {
         a->deferred = false;
-        scene_tell(a, SCENE_FINISHED);
+        runtime_tell(a, RUNTIME_FINISHED);
     }
     if (a->task != TASK_ACTIVATE || !failed) { // else there is no instance any more
         deactivate(a, why);
@@ -354,8 +355,8 @@ void scene_discard(struct rh_actor *a, enum rh_why why)
 
 static void parted(struct rh_actor *a, int result)
 {
-    struct scene *s = a->scene;
-    const struct scene_event event = {.type = SCENE_PARTED, .actor = outer_of(a)};
+    struct runtime *s = a->runtime;
+    const struct runtime_event event = {.type = RUNTIME_PARTED, .actor = outer_of(a)};
 
     if (result != RH_OK) {
         actor_complain(a, "actor_not_saved", "the actor's node lost it in another era");
@@ -372,24 +373,24 @@ static bool has_to_save(const struct rh_actor *a)
     return role_of(a)->ops->flush != NULL && !a->frozen && a->task != TASK_ACTIVATE && !a->broken;
 }
 
-void scene_part(struct rh_actor *a, enum rh_why otherwise)
+void runtime_part(struct rh_actor *a, enum rh_why otherwise)
 {
-    struct scene *s = a->scene;
-    const struct scene_event event = {.type = SCENE_PARTED, .actor = outer_of(a)};
+    struct runtime *s = a->runtime;
+    const struct runtime_event event = {.type = RUNTIME_PARTED, .actor = outer_of(a)};
 
     if (has_to_save(a) && a->task == TASK_NONE) {
         a->task = TASK_PART;
         actor_flush(a, RH_STOP);
         return;
     }
-    scene_discard(a, otherwise);
+    runtime_discard(a, otherwise);
     s->config.on_event(s->config.context, &event);
 }
 
 static void note_saved(struct rh_actor *a)
 {
     a->saved = true;
-    a->scene->saved_count++;
+    a->runtime->saved_count++;
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): a flush, then a handoff, and no deeper
@@ -401,7 +402,7 @@ void actor_go_on(struct rh_actor *a, int result)
 
     if (a->deferred) {
         a->deferred = false;
-        scene_tell(a, SCENE_FINISHED);
+        runtime_tell(a, RUNTIME_FINISHED);
     }
     a->callback = CALLBACK_NONE;
     switch ((enum task)a->task) {
@@ -430,7 +431,7 @@ void actor_go_on(struct rh_actor *a, int result)
         actor_end_task(a);
         if (checked == RH_OK) {
             note_saved(a);
-            a->scene->flushed_count++;
+            a->runtime->flushed_count++;
         }
         extras_calm(a);
         return;
@@ -446,15 +447,15 @@ void actor_go_on(struct rh_actor *a, int result)
     UNREACHABLE();
 }
 
-/* ---- the scene ---- */
+/* ---- the runtime ---- */
 
-struct scene *scene_new(const struct scene_config *config)
+struct runtime *runtime_new(const struct runtime_config *config)
 {
-    struct scene *s = mem_new(1, sizeof *s);
+    struct runtime *s = mem_new(1, sizeof *s);
 
     s->config = *config;
-    if (s->config.state_size_max == 0 || s->config.state_size_max > SCENE_STATE_MAX) {
-        s->config.state_size_max = SCENE_STATE_MAX;
+    if (s->config.state_size_max == 0 || s->config.state_size_max > RUNTIME_STATE_MAX) {
+        s->config.state_size_max = RUNTIME_STATE_MAX;
     }
     seats_init(s);
     s->latch = latch_open(config);
@@ -462,25 +463,25 @@ struct scene *scene_new(const struct scene_config *config)
     return s;
 }
 
-void scene_set_now(struct scene *s, uint64_t now_us)
+void runtime_set_now(struct runtime *s, uint64_t now_us)
 {
     s->now_us = now_us;
 }
 
-void scene_tick(struct scene *s, uint64_t now_us)
+void runtime_tick(struct runtime *s, uint64_t now_us)
 {
     s->now_us = now_us;
     later_take(s);
     timers_run(s);
 }
 
-uint64_t scene_next_us(const struct scene *s)
+uint64_t runtime_next_us(const struct runtime *s)
 {
     return s->alarms.count == 0 ? UINT64_MAX : s->alarms.heap[0]->at_us;
 }
 
 /* The next one in turn; there is one. */
-static struct rh_actor *next_unsaved(struct scene *s)
+static struct rh_actor *next_unsaved(struct runtime *s)
 {
     struct rh_actor *a = NULL;
 
@@ -490,7 +491,7 @@ static struct rh_actor *next_unsaved(struct scene *s)
     return a;
 }
 
-size_t scene_save(struct scene *s, size_t *flushed)
+size_t runtime_save(struct runtime *s, size_t *flushed)
 {
     const size_t left = s->actor_count - s->saved_count;
 
@@ -501,24 +502,24 @@ size_t scene_save(struct scene *s, size_t *flushed)
             note_saved(a);
         } else if (a->task == TASK_NONE) {
             a->task = TASK_SAVE;
-            scene_enter(s, a);
+            runtime_enter(s, a);
             actor_flush(a, RH_STOP);
-            scene_enter(s, NULL);
+            runtime_enter(s, NULL);
         }
     }
     *flushed = s->flushed_count;
     return s->actor_count - s->saved_count;
 }
 
-void scene_end(struct scene *s, enum rh_why why)
+void runtime_end(struct runtime *s, enum rh_why why)
 {
     struct rh_actor *a = NULL;
     uint32_t at = 0;
 
     while ((a = seat_next(s, &at)) != NULL) {
-        scene_enter(s, a);
-        scene_discard(a, why);
-        scene_enter(s, NULL);
+        runtime_enter(s, a);
+        runtime_discard(a, why);
+        runtime_enter(s, NULL);
     }
     extras_fini(s);
     outs_fini(s);
@@ -532,14 +533,14 @@ void scene_end(struct scene *s, enum rh_why why)
     mem_free(s->role);
 }
 
-void scene_free(struct scene *s)
+void runtime_free(struct runtime *s)
 {
     seats_fini(s);
     mem_free(s);
 }
 
-void scene_close(struct scene *s, enum rh_why why)
+void runtime_close(struct runtime *s, enum rh_why why)
 {
-    scene_end(s, why);
-    scene_free(s);
+    runtime_end(s, why);
+    runtime_free(s);
 }

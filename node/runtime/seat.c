@@ -5,18 +5,18 @@
 
 #include <string.h>
 
-void seats_init(struct scene *s)
+void seats_init(struct runtime *s)
 {
     (void)pthread_mutex_init(&s->seats, NULL);
 }
 
-void seats_fini(struct scene *s)
+void seats_fini(struct runtime *s)
 {
     pool_fini(&s->actors);
     (void)pthread_mutex_destroy(&s->seats);
 }
 
-struct rh_actor *seat_next(struct scene *s, uint32_t *at)
+struct rh_actor *seat_next(struct runtime *s, uint32_t *at)
 {
     struct rh_actor *a = NULL;
 
@@ -29,9 +29,9 @@ struct rh_actor *seat_next(struct scene *s, uint32_t *at)
     return a;
 }
 
-/* ---- scene.h */
+/* ---- runtime.h */
 
-struct rh_actor *scene_seat(struct scene *s, uint16_t kind, struct bytes id, void *outer)
+struct rh_actor *runtime_seat(struct runtime *s, uint16_t kind, struct bytes id, void *outer)
 {
     uint32_t handle = 0;
 
@@ -39,7 +39,7 @@ struct rh_actor *scene_seat(struct scene *s, uint16_t kind, struct bytes id, voi
     struct rh_actor *a = pool_take(&s->actors, offsetof(struct rh_actor, id) + id.size, &handle);
     (void)pthread_mutex_unlock(&s->seats);
     a->handle = handle;
-    a->scene = s;
+    a->runtime = s;
     a->outer = outer;
     a->seated = true;
     a->kind = kind;
@@ -50,41 +50,41 @@ struct rh_actor *scene_seat(struct scene *s, uint16_t kind, struct bytes id, voi
     return a;
 }
 
-void scene_vacate(struct rh_actor *a)
+void runtime_vacate(struct rh_actor *a)
 {
-    struct scene *s = a->scene;
+    struct runtime *s = a->runtime;
 
     (void)pthread_mutex_lock(&s->seats);
     pool_give(&s->actors, a->handle);
     (void)pthread_mutex_unlock(&s->seats);
 }
 
-void *scene_outer(const struct rh_actor *a)
+void *runtime_outer(const struct rh_actor *a)
 {
     return a->outer;
 }
 
-void scene_set_outer(struct rh_actor *a, void *outer)
+void runtime_set_outer(struct rh_actor *a, void *outer)
 {
     a->outer = outer;
 }
 
-bool scene_has(const struct rh_actor *a)
+bool runtime_has(const struct rh_actor *a)
 {
     return a->extra != NULL;
 }
 
-struct named scene_name(const struct rh_actor *a)
+struct named runtime_name(const struct rh_actor *a)
 {
     return (struct named){.kind = a->kind, .id = bytes_of(a->id, a->id_size)};
 }
 
-void scene_fetch(const struct rh_actor *a)
+void runtime_fetch(const struct rh_actor *a)
 {
     __builtin_prefetch(a->instance);
 }
 
-uint64_t scene_hash(const struct rh_actor *a)
+uint64_t runtime_hash(const struct rh_actor *a)
 {
     uint64_t hash = table_mix(a->kind);
 

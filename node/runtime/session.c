@@ -18,7 +18,7 @@ _Static_assert((int)RH_LOST_CLOSED == (int)NOTE_LOST_CLOSED &&
                    (int)RH_LOST_REBOUND == (int)NOTE_LOST_REBOUND,
                "the same reasons");
 
-/* Of all scenes of the process: within one fence the stamps of bonds grow, for a fence has one
+/* Of all runtimes of the process: within one fence the stamps of bonds grow, for a fence has one
  * owner. */
 static _Atomic uint64_t last_count;
 
@@ -29,10 +29,10 @@ struct bond_stamp session_stamp(const struct rh_actor *a)
 
 void session_tell_bound(const struct client_bond *c)
 {
-    const struct scene_event event = {
-        .type = SCENE_BOUND, .actor = outer_of(c->actor), .session = c->bond.gateway};
+    const struct runtime_event event = {
+        .type = RUNTIME_BOUND, .actor = outer_of(c->actor), .session = c->bond.gateway};
 
-    c->actor->scene->config.on_event(c->actor->scene->config.context, &event);
+    c->actor->runtime->config.on_event(c->actor->runtime->config.context, &event);
 }
 
 /* ---- telling its code ---- */
@@ -113,17 +113,17 @@ void session_turned(struct rh_actor *a, int result)
 
 /* ---- notes ---- */
 
-/* With what is in the scene's buffer. */
+/* With what is in the runtime's buffer. */
 static void answer_bytes(struct rh_actor *a)
 {
-    actor_ran(a, ANSWER_OK, buffer_bytes(&a->scene->body));
+    actor_ran(a, ANSWER_OK, buffer_bytes(&a->runtime->body));
     actor_end_task(a);
     actor_want_turn(a);
 }
 
 static void answer(struct rh_actor *a, const struct bound *bound)
 {
-    struct buffer *out = &a->scene->body;
+    struct buffer *out = &a->runtime->body;
 
     buffer_clear(out);
     if (bound != NULL) {
@@ -291,7 +291,7 @@ static void on_push(struct rh_actor *a, const struct note *note)
 static void on_kick(struct rh_actor *a, const struct note *note)
 {
     const uint8_t was_bound = push_kick_all(a, note->code, note->payload) ? 1 : 0;
-    struct buffer *out = &a->scene->body;
+    struct buffer *out = &a->runtime->body;
 
     buffer_clear(out);
     buffer_put(out, &was_bound, 1);
@@ -301,14 +301,14 @@ static void on_kick(struct rh_actor *a, const struct note *note)
 /* The way is all that is asked for: it goes back as it came. */
 static void on_trace(struct rh_actor *a, const struct note *note)
 {
-    struct buffer *out = &a->scene->body;
+    struct buffer *out = &a->runtime->body;
 
     buffer_clear(out);
     buffer_put(out, note->payload.data, note->payload.size);
     answer_bytes(a);
 }
 
-void session_run(struct rh_actor *a, const struct scene_message *m)
+void session_run(struct rh_actor *a, const struct runtime_message *m)
 {
     struct bytes body = m->body;
     struct caller caller;
@@ -365,12 +365,12 @@ void session_stop(struct rh_actor *a, enum rh_why why)
     bonds_drop_all(a);
 }
 
-void scene_gateway_gone(struct scene *s, uint64_t gateway)
+void runtime_gateway_gone(struct runtime *s, uint64_t gateway)
 {
     struct list_link *next = NULL;
 
     for (struct list_link *l = list_front(&s->bonds); l != NULL; l = next) {
-        struct client_bond *c = CONTAINER_OF(l, struct client_bond, in_scene);
+        struct client_bond *c = CONTAINER_OF(l, struct client_bond, in_runtime);
 
         next = list_next(&s->bonds, l);
         if (c->bond.gateway == gateway && !c->away) {

@@ -8,7 +8,7 @@ enum { FLUSH_DEFAULT_MS = 300000, FLUSH_SPREAD = 8 };
 
 static void unset(struct timer *t)
 {
-    alarms_unset(&t->actor->scene->alarms, &t->alarm);
+    alarms_unset(&t->actor->runtime->alarms, &t->alarm);
     if (list_linked(&t->due.link)) {
         list_remove(&t->due.link);
     }
@@ -33,7 +33,7 @@ static void free_all(struct list *timers)
 
 static void flush_unset(struct rh_actor *a)
 {
-    struct scene *s = a->scene;
+    struct runtime *s = a->runtime;
 
     if (a->flush != 0) {
         struct timer *t = pool_at(&s->flushes, a->flush);
@@ -58,11 +58,11 @@ void timers_drop(struct rh_actor *a)
 
 static uint64_t after_ms(const struct rh_actor *a, uint64_t ms)
 {
-    return a->scene->now_us + ms * 1000;
+    return a->runtime->now_us + ms * 1000;
 }
 
 /* Actors that came together, as after a take-over, are spread over the period. */
-static uint64_t spread_ms(struct scene *s, uint64_t period_ms)
+static uint64_t spread_ms(struct runtime *s, uint64_t period_ms)
 {
     const uint64_t step = period_ms / FLUSH_SPREAD / FLUSH_SPREAD;
 
@@ -76,12 +76,12 @@ void flush_set(struct rh_actor *a)
 
     flush_unset(a);
     if (role_of(a)->ops->flush != NULL && given != UINT32_MAX) {
-        const uint64_t at_us = after_ms(a, period_ms - spread_ms(a->scene, period_ms));
-        struct timer *t = pool_take(&a->scene->flushes, offsetof(struct timer, due), &a->flush);
+        const uint64_t at_us = after_ms(a, period_ms - spread_ms(a->runtime, period_ms));
+        struct timer *t = pool_take(&a->runtime->flushes, offsetof(struct timer, due), &a->flush);
 
         t->actor = a;
         t->type = TIMER_FLUSH;
-        alarms_set(&a->scene->alarms, &t->alarm, at_us);
+        alarms_set(&a->runtime->alarms, &t->alarm, at_us);
     }
 }
 
@@ -90,7 +90,7 @@ void flush_set(struct rh_actor *a)
 static void run_after(struct timer *t)
 {
     struct rh_actor *a = t->actor;
-    struct scene *s = a->scene;
+    struct runtime *s = a->runtime;
     const rh_timer call = t->call;
     void *argument = t->argument;
 
@@ -98,9 +98,9 @@ static void run_after(struct timer *t)
     if (deferral_is_finished(a)) {
         return; // Whom it belonged to is over, and may have freed the instance.
     }
-    scene_enter(s, a);
+    runtime_enter(s, a);
     call(a, a->instance, argument);
-    scene_enter(s, NULL);
+    runtime_enter(s, NULL);
 }
 
 static void on_due(struct timer *t)
@@ -124,7 +124,7 @@ static void on_due(struct timer *t)
     actor_want_turn(a);
 }
 
-void timers_run(struct scene *s)
+void timers_run(struct runtime *s)
 {
     struct alarm *due;
 
@@ -145,9 +145,9 @@ void timer_fire(struct timer *t)
         // From when it was due, unless that has gone by as well: what was missed is not made up.
         const uint64_t next_us = t->alarm.at_us + t->every_us;
 
-        alarms_set(&a->scene->alarms,
+        alarms_set(&a->runtime->alarms,
                    &t->alarm,
-                   next_us > a->scene->now_us ? next_us : a->scene->now_us + t->every_us);
+                   next_us > a->runtime->now_us ? next_us : a->runtime->now_us + t->every_us);
     }
     role_of(a)->ops->timer(a, a->instance, number, argument);
 }
@@ -171,7 +171,7 @@ int rh_after(struct rh_actor *actor, uint32_t ms, rh_timer timer, void *argument
     t->call = timer;
     t->argument = argument;
     list_push_back(&extra_of(actor)->after, &t->in_actor);
-    alarms_set(&actor->scene->alarms, &t->alarm, after_ms(actor, ms));
+    alarms_set(&actor->runtime->alarms, &t->alarm, after_ms(actor, ms));
     return RH_OK;
 }
 
@@ -183,19 +183,19 @@ static bool may_set(const struct rh_actor *a)
 uint64_t rh_timer_start(struct rh_actor *actor, uint32_t ms, uint32_t every_ms, void *argument)
 {
     if (actor == NULL || !may_set(actor) || role_of(actor)->ops->timer == NULL ||
-        actor->extra->timer_count == SCENE_TIMERS_MAX) {
+        actor->extra->timer_count == RUNTIME_TIMERS_MAX) {
         return 0;
     }
     struct timer *t = mem_new(1, sizeof *t);
     t->due.is_timer = true;
     t->actor = actor;
     t->type = TIMER_OWN;
-    t->number = ++actor->scene->last_number;
+    t->number = ++actor->runtime->last_number;
     t->every_us = (uint64_t)every_ms * 1000;
     t->argument = argument;
     list_push_back(&extra_of(actor)->timers, &t->in_actor);
     actor->extra->timer_count++;
-    alarms_set(&actor->scene->alarms, &t->alarm, after_ms(actor, ms));
+    alarms_set(&actor->runtime->alarms, &t->alarm, after_ms(actor, ms));
     return t->number;
 }
 

@@ -3,37 +3,37 @@
 
 #include "base/assert.h"
 
-enum host_event_type scene_told_type(enum scene_event_type type)
+enum host_event_type runtime_told_type(enum runtime_event_type type)
 {
     switch (type) {
-    case SCENE_ACTIVATED:
+    case RUNTIME_ACTIVATED:
         return HOST_ACTIVATED;
-    case SCENE_RAN:
+    case RUNTIME_RAN:
         return HOST_RAN;
-    case SCENE_EXPORTED:
+    case RUNTIME_EXPORTED:
         return HOST_EXPORTED;
-    case SCENE_RETIRED:
+    case RUNTIME_RETIRED:
         return HOST_RETIRED;
-    case SCENE_POKE:
+    case RUNTIME_POKE:
         return HOST_POKE;
-    case SCENE_PASSIVATE:
+    case RUNTIME_PASSIVATE:
         return HOST_PASSIVATE;
-    case SCENE_FAILED:
+    case RUNTIME_FAILED:
         return HOST_FAILED;
-    case SCENE_CALL:
-    case SCENE_PUSH:
-    case SCENE_BOUND:
-    case SCENE_GONE:
-    case SCENE_DEFERRED:
-    case SCENE_FINISHED:
-    case SCENE_PARTED:
+    case RUNTIME_CALL:
+    case RUNTIME_PUSH:
+    case RUNTIME_BOUND:
+    case RUNTIME_GONE:
+    case RUNTIME_DEFERRED:
+    case RUNTIME_FINISHED:
+    case RUNTIME_PARTED:
         break;
     }
     UNREACHABLE();
 }
 
-bool scene_told_ends(enum scene_event_type type, enum err error)
+bool runtime_told_ends(enum runtime_event_type type, enum err error)
 {
-    return (type == SCENE_ACTIVATED && error != ERR_OK) ||
-           (type == SCENE_RETIRED && error == ERR_OK);
+    return (type == RUNTIME_ACTIVATED && error != ERR_OK) ||
+           (type == RUNTIME_RETIRED && error == ERR_OK);
 }

@@ -81,8 +81,8 @@ struct batch *batches_take(struct batches *l);
 /* ---- the way back */
 
 enum told_type {
-    TOLD_SCENE,     /* event; of SCENE_RAN also number, code, bytes …; EXPORTED: the bond is the
-                       head */
+    TOLD_RUNTIME,   /* event; of RUNTIME_RAN also number, code, bytes …; EXPORTED: the bond is the
+                     head */
     TOLD_PUSH,      /* number: gateway; bytes: a push record */
     TOLD_CALL,      /* bytes: a struct call, then what it borrows */
     TOLD_DISCARDED, /* nothing of the actor is left */
@@ -91,7 +91,7 @@ enum told_type {
 
 struct entry {
     enum told_type type;
-    enum scene_event_type event;
+    enum runtime_event_type event;
     enum post_type returned;
     enum err error;
     enum answer_code code;

@@ -3,7 +3,7 @@
  * The protocol thread at a worker's work. To wake the worker and be woken by it
  * takes longer than what is brief, so that is done where it is known.
  *
- * The scene and all that is the worker's own belong to one of the two at a time.
+ * The runtime and all that is the worker's own belong to one of the two at a time.
  * Both sides change hands under the lock, which orders what they do there:
  *
  *     worker                                   protocol thread
@@ -48,7 +48,7 @@ static bool enter(struct worker *w)
 
 static void leave(struct worker *w)
 {
-    const uint64_t next_us = scene_next_us(w->scene);
+    const uint64_t next_us = runtime_next_us(w->runtime);
 
     w->guesting = false;
     (void)pthread_mutex_lock(&w->lock);

@@ -22,7 +22,7 @@ struct worker {
     int fd; /* embedded: of its bell; else -1 */
 
     /* The worker's own. */
-    struct scene *scene;
+    struct runtime *runtime;
     struct batch *doing;
     struct rh_actor *entered; /* it is in this one's code, or was last */
     uint64_t now_us;          /* read last */
@@ -53,9 +53,9 @@ struct worker {
     pthread_cond_t bell;  /* for the worker, and for who waits for its end */
     struct batches waiting;
     struct batches done;
-    bool rung; /* scene_tick() has something to do */
+    bool rung; /* runtime_tick() has something to do */
     bool sleeping;
-    bool guest;           /* the protocol thread is on the scene: only while it sleeps */
+    bool guest;           /* the protocol thread is on the runtime: only while it sleeps */
     bool waits_for_guest; /* it would not sleep, but for that */
     bool ended;
     uint64_t sleeps_until_us; /* CLOCK_BOOTTIME */
@@ -68,9 +68,9 @@ struct worker {
     pthread_mutex_t told_lock; /* on_told() is called under it, unless muted */
 };
 
-/* ---- worker_tell_uv.c: the scene's callbacks, and what the other side is told */
+/* ---- worker_tell_uv.c: the runtime's callbacks, and what the other side is told */
 
-void worker_on_event(void *context, const struct scene_event *e);
+void worker_on_event(void *context, const struct runtime_event *e);
 void worker_on_enter(void *context, void *actor);
 void worker_tell(struct worker *w, const struct entry *entry, struct bytes head, struct bytes rest);
 /* The other side hears of what it was told. */
@@ -89,7 +89,7 @@ void worker_let_go(struct worker *w, struct rh_actor *r);
 /* ---- worker_post_uv.c: one post after the other */
 
 void worker_do_batch(struct worker *w, struct batch *b);
-/* Let the scene do what is due. */
+/* Let the runtime do what is due. */
 void worker_tick(struct worker *w);
 /* Until when a post of that type may be begun, as far as is known. */
 uint64_t worker_limit_us(const struct worker *w, enum post_type type);
@@ -109,7 +109,7 @@ void worker_wait_for_guest(struct worker *w);
 bool worker_has_work(const struct worker *w);
 /* Under the lock: there is work. */
 void worker_wake(struct worker *w);
-/* From any thread: the scene has something to do. */
+/* From any thread: the runtime has something to do. */
 void worker_on_later(void *context);
 /* The thread's body; `argument`: the worker. */
 void *worker_run(void *argument);

@@ -58,31 +58,31 @@ static struct bytes rest_of(struct bytes all, size_t taken)
 static void activate(struct worker *w, const struct post *p)
 {
     const struct bytes all = batch_bytes(w->doing, p);
-    const struct scene_entry entry = {.ops = &p->kind->ops,
-                                      .shared = p->kind->shared,
-                                      .seat = p->resident,
-                                      .bond = bytes_of(all.data, p->bond_size),
-                                      .state = rest_of(all, p->bond_size),
-                                      .has_state = p->has_state,
-                                      .fence = p->fence};
+    const struct runtime_entry entry = {.ops = &p->kind->ops,
+                                        .shared = p->kind->shared,
+                                        .seat = p->resident,
+                                        .bond = bytes_of(all.data, p->bond_size),
+                                        .state = rest_of(all, p->bond_size),
+                                        .has_state = p->has_state,
+                                        .fence = p->fence};
 
-    (void)scene_activate(w->scene, &entry);
+    (void)runtime_activate(w->runtime, &entry);
 }
 
 static void run(struct worker *w, const struct post *p)
 {
     uint64_t chain[RECORD_CHAIN_MAX];
     const struct bytes packed = batch_chain(w->doing, p);
-    const struct scene_message message = {.ticket = p->number,
-                                          .flags = p->flags,
-                                          .body = batch_bytes(w->doing, p),
-                                          .chain_count = p->chain_count,
-                                          .chain = chain};
+    const struct runtime_message message = {.ticket = p->number,
+                                            .flags = p->flags,
+                                            .body = batch_bytes(w->doing, p),
+                                            .chain_count = p->chain_count,
+                                            .chain = chain};
 
     if (packed.size > 0) {
         memcpy(chain, packed.data, packed.size);
     }
-    scene_run(p->resident, &message);
+    runtime_run(p->resident, &message);
 }
 
 /* `flags`: it is flushed first, by its fence, which no lease bounds. */
@@ -90,15 +90,15 @@ static void discard(struct worker *w, const struct post *p)
 {
     struct rh_actor *r = p->resident;
 
-    if (scene_has(r) && p->flags != 0) {
+    if (runtime_has(r) && p->flags != 0) {
         w->saving = true;
         watchdog_leave(w->config.watchdog, w->config.index);
-        scene_part(r, (enum rh_why)p->status); // SCENE_PARTED follows
+        runtime_part(r, (enum rh_why)p->status); // RUNTIME_PARTED follows
         w->saving = false;
         return;
     }
-    if (scene_has(r)) {
-        scene_discard(r, (enum rh_why)p->status);
+    if (runtime_has(r)) {
+        runtime_discard(r, (enum rh_why)p->status);
     }
     worker_tell_discarded(w, r);
 }
@@ -107,7 +107,7 @@ static void answer(struct worker *w, uint64_t number, int status, struct bytes p
 {
     const struct call_answer a = {.number = number, .status = status, .payload = payload};
 
-    scene_answer(w->scene, &a);
+    runtime_answer(w->runtime, &a);
 }
 
 /* Code of an actor that is deferred: not past the hard end, even if the watchdog lets it be. */
@@ -149,22 +149,22 @@ static void begin(struct worker *w, const struct post *p)
         run(w, p);
         return;
     case POST_TURN:
-        scene_turn(r, p->number);
+        runtime_turn(r, p->number);
         return;
     case POST_EXPORT:
-        scene_export(r);
+        runtime_export(r);
         return;
     case POST_UNFREEZE:
-        scene_unfreeze(r);
+        runtime_unfreeze(r);
         return;
     case POST_RETIRE:
-        scene_retire(r);
+        runtime_retire(r);
         return;
     case POST_DISCARD:
         discard(w, p);
         return;
     case POST_GATEWAY:
-        scene_gateway_gone(w->scene, p->number);
+        runtime_gateway_gone(w->runtime, p->number);
         return;
     case POST_ANSWER:
         answer_in_time(w, p);
@@ -180,7 +180,7 @@ void worker_tick(struct worker *w)
     if (w->saving || !worker_is_past_the_end(w)) {
         w->tick_us = w->now_us;
         hand_out_late(w);
-        scene_tick(w->scene, w->now_us);
+        runtime_tick(w->runtime, w->now_us);
     }
 }
 
@@ -241,7 +241,7 @@ static void fetch_ahead(const struct batch *b, size_t at)
         __builtin_prefetch(b->item[at + 4].resident, 1);
     }
     if (at + 2 < b->count && b->item[at + 2].type == POST_RUN) {
-        scene_fetch(b->item[at + 2].resident);
+        runtime_fetch(b->item[at + 2].resident);
     }
 }
 
@@ -249,7 +249,7 @@ void worker_do_batch(struct worker *w, struct batch *b)
 {
     w->doing = b;
     w->now_us = clock_boottime_us();
-    scene_set_now(w->scene, w->now_us);
+    runtime_set_now(w->runtime, w->now_us);
     for (size_t i = 0; i < b->count; i++) {
         fetch_ahead(b, i);
         do_one(w, &b->item[i]);

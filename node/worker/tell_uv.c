@@ -50,10 +50,10 @@ void worker_ring_if_due(struct worker *w)
     }
 }
 
-static bool is_gone(const struct scene_event *e)
+static bool is_gone(const struct runtime_event *e)
 {
-    return (e->type == SCENE_ACTIVATED && e->error != ERR_OK) ||
-           (e->type == SCENE_RETIRED && e->error == ERR_OK);
+    return (e->type == RUNTIME_ACTIVATED && e->error != ERR_OK) ||
+           (e->type == RUNTIME_RETIRED && e->error == ERR_OK);
 }
 
 static void leave(struct worker *w)
@@ -102,10 +102,11 @@ static void tell_push(struct worker *w, struct rh_actor *r, const struct push_re
     buffer_fini(&record);
 }
 
-static uint64_t number_of(const struct scene_event *e)
+static uint64_t number_of(const struct runtime_event *e)
 {
-    return e->type == SCENE_GONE || e->type == SCENE_BOUND || e->type == SCENE_EXPORTED ? e->session
-                                                                                        : e->ticket;
+    return e->type == RUNTIME_GONE || e->type == RUNTIME_BOUND || e->type == RUNTIME_EXPORTED
+               ? e->session
+               : e->ticket;
 }
 
 static struct watched *watch_deferred(struct worker *w, const struct rh_actor *r)
@@ -116,11 +117,11 @@ static struct watched *watch_deferred(struct worker *w, const struct rh_actor *r
     return deferred;
 }
 
-void worker_on_event(void *context, const struct scene_event *e)
+void worker_on_event(void *context, const struct runtime_event *e)
 {
     struct worker *w = context;
     struct rh_actor *r = e->actor;
-    const struct entry entry = {.type = TOLD_SCENE,
+    const struct entry entry = {.type = TOLD_RUNTIME,
                                 .event = e->type,
                                 .resident = r,
                                 .number = number_of(e),
@@ -128,26 +129,26 @@ void worker_on_event(void *context, const struct scene_event *e)
                                 .code = e->code,
                                 .has_state = e->has_state};
 
-    if (e->type == SCENE_DEFERRED) {
+    if (e->type == RUNTIME_DEFERRED) {
         *e->kept = w->saving ? NULL : watch_deferred(w, r);
         return;
     }
-    if (e->type == SCENE_FINISHED) {
+    if (e->type == RUNTIME_FINISHED) {
         if (*e->kept != NULL) {
             watchdog_finish(w->config.watchdog, *e->kept);
             mem_free(*e->kept);
         }
         return;
     }
-    if (e->type == SCENE_PARTED) {
+    if (e->type == RUNTIME_PARTED) {
         worker_tell_discarded(w, r);
         return;
     }
-    if (e->type == SCENE_CALL) {
+    if (e->type == RUNTIME_CALL) {
         tell_call(w, r, e->call);
         return;
     }
-    if (e->type == SCENE_PUSH) {
+    if (e->type == RUNTIME_PUSH) {
         tell_push(w, r, e->push);
         return;
     }
@@ -169,8 +170,8 @@ static void note_busy(struct worker *w, uint64_t us)
     if (us == 0 || w->unnoted_us < HOT_US) {
         return;
     }
-    const struct named name = scene_name(r);
-    struct hot_counter c = {.hash = scene_hash(r),
+    const struct named name = runtime_name(r);
+    struct hot_counter c = {.hash = runtime_hash(r),
                             .busy_us = w->unnoted_us,
                             .tasks = w->unnoted_us / us,
                             .kind = name.kind,
@@ -197,7 +198,7 @@ static void look_at_clock(struct worker *w)
  * has not been left. So what begins too late after all is not overlooked (hole 30). */
 void worker_enter(struct worker *w, struct rh_actor *r)
 {
-    const struct named name = scene_name(r);
+    const struct named name = runtime_name(r);
 
     if (w->entered == NULL && !w->saving) {
         watchdog_enter(w->config.watchdog, w->config.index, r, w->now_us);

@@ -27,7 +27,7 @@ void worker_wake(struct worker *w)
     }
 }
 
-/* From any thread: of the scene. */
+/* From any thread: of the runtime. */
 void worker_on_later(void *context)
 {
     struct worker *w = context;
@@ -45,7 +45,7 @@ void worker_on_later(void *context)
 /* How long it may sleep. */
 static uint64_t idle_us(struct worker *w)
 {
-    const uint64_t next_us = scene_next_us(w->scene);
+    const uint64_t next_us = runtime_next_us(w->runtime);
 
     w->now_us = clock_boottime_us();
     if (worker_is_past_the_end(w)) {
@@ -143,7 +143,7 @@ static struct worker_saved save_all(struct worker *w, uint64_t until_us)
         before = saved.left;
         w->now_us = clock_boottime_us();
         worker_tick(w);
-        saved.left = scene_save(w->scene, &saved.flushed);
+        saved.left = runtime_save(w->runtime, &saved.flushed);
         if (saved.left == before && saved.left > 0) {
             (void)nanosleep(&pause, NULL);
         }
@@ -160,7 +160,7 @@ static void end(struct worker *w)
     (void)work(w); // discards that came last
     const struct worker_saved saved =
         save_until_us > 0 ? save_all(w, save_until_us) : (struct worker_saved){0};
-    scene_end(w->scene, RH_STOP);
+    runtime_end(w->runtime, RH_STOP);
     (void)pthread_mutex_lock(&w->lock);
     w->saved = saved;
     w->ended = true;

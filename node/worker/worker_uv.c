@@ -23,7 +23,7 @@ static bool start(struct worker *w)
 struct worker *worker_new(const struct worker_config *config)
 {
     struct worker *w = mem_new(1, sizeof *w);
-    const struct scene_config scene = {
+    const struct runtime_config runtime = {
         .on_event = worker_on_event,
         .on_enter = worker_on_enter,
         .on_later = worker_on_later,
@@ -45,9 +45,9 @@ struct worker *worker_new(const struct worker_config *config)
     (void)pthread_condattr_destroy(&monotonic);
     telling_init(&w->telling);
     telling_init(&w->recalled);
-    w->scene = scene_new(&scene);
+    w->runtime = runtime_new(&runtime);
     if (!start(w)) {
-        scene_end(w->scene, RH_STOP);
+        runtime_end(w->runtime, RH_STOP);
         worker_free(w);
         return NULL;
     }
@@ -78,7 +78,7 @@ void worker_free(struct worker *w)
     if (w->fd >= 0) {
         (void)close(w->fd);
     }
-    scene_free(w->scene);
+    runtime_free(w->runtime);
     mem_free(w);
 }
 
@@ -86,7 +86,7 @@ void worker_free(struct worker *w)
 
 struct rh_actor *worker_seat(struct worker *w, uint16_t kind, struct bytes id, void *outer)
 {
-    return scene_seat(w->scene, kind, id, outer);
+    return runtime_seat(w->runtime, kind, id, outer);
 }
 
 void worker_post(struct worker *w, const struct post *post, const uint64_t *chain,
@@ -154,7 +154,7 @@ static void open_told(struct worker *w, const struct telling *from, const struct
 
     t->entry = e;
     t->bytes = telling_rest(from, e);
-    t->bond = e->type == TOLD_SCENE ? head : (struct bytes){0};
+    t->bond = e->type == TOLD_RUNTIME ? head : (struct bytes){0};
     if (e->type == TOLD_RETURNED && head.size > 0) {
         memcpy(t->chain, head.data, head.size);
     } else if (e->type == TOLD_CALL) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A worker: a thread with a scene, on which the actors of its share live.
+ * A worker: a thread with a runtime, on which the actors of its share live.
  *
  * The protocol thread posts what an actor has to do, in batches; what it comes to
  * is told back at once, and the other side woken for it once in a batch, unless
@@ -19,7 +19,7 @@
  *     QUEUED -worker-> STARTED        QUEUED -protocol thread-> RECALLED
  *
  * A wake-up costs more than what is brief. While the worker sleeps the protocol thread may do its
- * work on its scene, as its guest: worker_do(). They are never in there together
+ * work on its runtime, as its guest: worker_do(). They are never in there together
  * (node/worker/guest_uv.c).
  *
  * In embedded mode there is no thread: worker_poll() does its work.
@@ -56,7 +56,7 @@ struct worker_config {
     const struct limits *limits;    /* borrowed */
     struct watchdog *watchdog;      /* borrowed */
     struct blame_slot *blame;       /* borrowed */
-    struct casting *casting;        /* borrowed: scene_config.casting */
+    struct casting *casting;        /* borrowed: runtime_config.casting */
     void (*on_told)(void *context); /* from the worker: worker_take() has something */
     void *context;
 };
@@ -66,7 +66,7 @@ struct told {
     const struct entry *entry;
     struct bytes bytes;
     uint64_t chain[RECORD_CHAIN_MAX]; /* RETURNED */
-    struct bytes bond;                /* SCENE_EXPORTED */
+    struct bytes bond;                /* RUNTIME_EXPORTED */
     struct call call;                 /* CALL */
 };
 
@@ -75,8 +75,8 @@ struct worker *worker_new(const struct worker_config *config);
 
 /* ---- the protocol thread */
 
-/* A live actor's record, made before POST_ACTIVATE, vacated (scene.h) when the worker has told that
- * nothing of it is left. `outer` of it is the protocol thread's. */
+/* A live actor's record, made before POST_ACTIVATE, vacated (runtime.h) when the worker has told
+ * that nothing of it is left. `outer` of it is the protocol thread's. */
 struct rh_actor *worker_seat(struct worker *w, uint16_t kind, struct bytes id, void *outer);
 
 /* Add to the batch that is being made; bytes and chain are copied. */

@@ -290,7 +290,7 @@ void check_call_reply(struct fleet *f, struct sim_node *n, uint64_t uid, enum re
     const struct ask *a = ledger_find(f, uid);
 
     if (a != NULL && !a->answered && a->session->closed && a->session->node == n) {
-        return; // it was on its way to an actor that is gone, which the scene drops too
+        return; // it was on its way to an actor that is gone, which the runtime drops too
     }
     if (a == NULL || a->answered || a->session->node != n) {
         world_violate(&f->world,

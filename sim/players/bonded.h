@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a scene knows of the one client that is bound to an actor, for checkers: what its code is
+ * What a runtime knows of the one client that is bound to an actor, for checkers: what its code is
  * not told.
  */
 #ifndef SIM_PLAYERS_BONDED_H

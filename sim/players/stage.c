@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A node's scene, on which heroes live: what the host wants is done there, as a
- * worker does it, and what the scene tells comes back a while later, in order.
+ * A node's runtime, on which heroes live: what the host wants is done there, as a
+ * worker does it, and what the runtime tells comes back a while later, in order.
  * Pushes go to gateways by the links that there are (node/pushes_uv.c).
  */
 #include "base/assert.h"
@@ -18,13 +18,13 @@ struct part {
     uint64_t id;
     struct sim_stage *stage;
     struct actor *actor; /* the host's; NULL = discarded, what it tells is dropped */
-    struct rh_actor *on; /* NULL = it is off the scene */
+    struct rh_actor *on; /* NULL = it is off the runtime */
 };
 
 struct told {
     struct told *next;
     uint64_t part;
-    struct scene_event event; /* its pointers are void */
+    struct runtime_event event; /* its pointers are void */
     size_t bond_size;
     size_t size;
     uint64_t connection; /* of a push, for the trace: also … */
@@ -39,7 +39,7 @@ struct told {
 struct sim_stage {
     struct fleet *fleet;
     struct sim_node *node;
-    struct scene *scene;
+    struct runtime *runtime;
     struct presence presence;
     struct part *part;  /* owned */
     struct told *first; /* owned: on its way to the host */
@@ -135,7 +135,7 @@ static void on_push(struct sim_stage *s, const struct told *t)
     (*at)->next = NULL;
 }
 
-/* ---- what the scene tells ---- */
+/* ---- what the runtime tells ---- */
 
 static void tell_host(struct sim_stage *s, const struct told *t)
 {
@@ -145,26 +145,26 @@ static void tell_host(struct sim_stage *s, const struct told *t)
         return; // it was discarded meanwhile
     }
     const struct host_event event = {
-        .type = scene_told_type(t->event.type),
+        .type = runtime_told_type(t->event.type),
         .actor = p->actor,
         .ticket = t->event.ticket,
         .error = t->event.error,
         .code = t->event.code,
         .has_state = t->event.has_state,
-        .under_way = s->node->calls == NULL || t->event.type != SCENE_EXPORTED
+        .under_way = s->node->calls == NULL || t->event.type != RUNTIME_EXPORTED
                          ? 0
                          : calls_under_way(s->node->calls, t->part),
         .bond = bytes_of(t->data, t->bond_size),
         .bytes = bytes_of(t->data + t->bond_size, t->size - t->bond_size)};
 
-    if (scene_told_ends(t->event.type, t->event.error)) {
+    if (runtime_told_ends(t->event.type, t->event.error)) {
         actor_set_instance(p->actor, NULL);
         part_free(p);
     }
     node_step(s->fleet, s->node, event);
 }
 
-/* What an incarnation asks of others is in its own order; the scene's name for that is of all
+/* What an incarnation asks of others is in its own order; the runtime's name for that is of all
  * fleets that ever ran here. */
 static void tell_calls(struct sim_stage *s, const struct told *t)
 {
@@ -190,13 +190,13 @@ static void on_told(void *context, const struct world_event *event)
     struct told *t = s->first;
     s->first = t->next;
     s->last = s->first == NULL ? NULL : s->last;
-    if (t->event.type == SCENE_PUSH) {
+    if (t->event.type == RUNTIME_PUSH) {
         on_push(s, t);
-    } else if (t->event.type == SCENE_BOUND) {
+    } else if (t->event.type == RUNTIME_BOUND) {
         presence_bound(&s->presence, t->event.session, clock_of(s));
-    } else if (t->event.type == SCENE_CALL) {
+    } else if (t->event.type == RUNTIME_CALL) {
         tell_calls(s, t);
-    } else if (t->event.type == SCENE_GONE) {
+    } else if (t->event.type == RUNTIME_GONE) {
         node_calls_close(s->fleet, s->node, t->part);
     } else {
         tell_host(s, t);
@@ -224,7 +224,7 @@ static void post(struct sim_stage *s, struct told *t)
                                   .gate = &s->node->process.gate});
 }
 
-static void on_scene(void *context, const struct scene_event *e)
+static void on_runtime(void *context, const struct runtime_event *e)
 {
     struct sim_stage *s = context;
     struct part *p = e->actor;
@@ -233,15 +233,15 @@ static void on_scene(void *context, const struct scene_event *e)
     if (s->closing) {
         return;
     }
-    ASSERT(e->type != SCENE_DEFERRED);
-    if (scene_told_ends(e->type, e->error)) {
+    ASSERT(e->type != RUNTIME_DEFERRED);
+    if (runtime_told_ends(e->type, e->error)) {
         p->on = NULL;
     }
     buffer_put(&data, e->bond.data, e->bond.size);
     buffer_put(&data, e->bytes.data, e->bytes.size);
-    if (e->type == SCENE_PUSH) {
+    if (e->type == RUNTIME_PUSH) {
         push_put(&data, e->push);
-    } else if (e->type == SCENE_CALL) {
+    } else if (e->type == RUNTIME_CALL) {
         buffer_put(&data, e->call->from.data, e->call->from.size);
         buffer_put(&data, e->call->id.data, e->call->id.size);
         buffer_put(&data, e->call->payload.data, e->call->payload.size);
@@ -249,12 +249,12 @@ static void on_scene(void *context, const struct scene_event *e)
     struct told *t = mem_new(1, sizeof *t + data.size);
 
     *t = (struct told){.part = p->id, .event = *e, .bond_size = e->bond.size, .size = data.size};
-    if (e->type == SCENE_CALL) {
+    if (e->type == RUNTIME_CALL) {
         t->call = *e->call;
         t->from_size = e->call->from.size;
         t->id_size = e->call->id.size;
     }
-    if (e->type == SCENE_PUSH) {
+    if (e->type == RUNTIME_PUSH) {
         t->event.session = e->push->gateway;
         t->connection = e->push->connection;
         t->pushed = e->push->number;
@@ -275,11 +275,11 @@ void sim_stage_open(struct fleet *f, struct sim_node *n)
         return;
     }
     struct sim_stage *s = mem_new(1, sizeof *s);
-    const struct scene_config config = {.on_event = on_scene, .context = s};
+    const struct runtime_config config = {.on_event = on_runtime, .context = s};
 
     s->fleet = f;
     s->node = n;
-    s->scene = scene_new(&config);
+    s->runtime = runtime_new(&config);
     n->stage = s;
 }
 
@@ -292,7 +292,7 @@ void sim_stage_close(struct sim_node *n)
     }
     n->stage = NULL;
     s->closing = true;
-    scene_close(s->scene, RH_STOP);
+    runtime_close(s->runtime, RH_STOP);
     drop_all(&s->first);
     drop_all(&s->gated);
     while (s->part != NULL) {
@@ -312,9 +312,9 @@ void sim_stage_tick(struct fleet *f, struct sim_node *n)
         return;
     }
     s->takes_us = 0;
-    scene_tick(s->scene, clock_of(s));
+    runtime_tick(s->runtime, clock_of(s));
     while (presence_gone(&s->presence, clock_of(s), &gateway)) {
-        scene_gateway_gone(s->scene, gateway);
+        runtime_gateway_gone(s->runtime, gateway);
     }
     open_gate(s);
 }
@@ -344,7 +344,7 @@ void sim_stage_renew(struct sim_node *n)
 static void enter(struct sim_stage *s, const struct host_effect *e, struct bytes bytes)
 {
     struct part *p = mem_new(1, sizeof *p);
-    const struct scene_entry entry = {
+    const struct runtime_entry entry = {
         .ops = actor_kind(e->actor) == FLEET_KIND_HERO ? &hero_ops : &loner_ops,
         .shared = s,
         .actor = p,
@@ -362,7 +362,7 @@ static void enter(struct sim_stage *s, const struct host_effect *e, struct bytes
     s->part = p;
     actor_set_instance(e->actor, p);
     s->bonded = !e->has_state && e->bond_size > 0;
-    struct rh_actor *on = scene_activate(s->scene, &entry);
+    struct rh_actor *on = runtime_activate(s->runtime, &entry);
     p->on = on;
 }
 
@@ -375,7 +375,7 @@ static void leave(struct part *p, enum discard_why why)
                                        [DISCARD_ERA] = RH_FENCED};
 
     if (p->on != NULL) {
-        scene_discard(p->on, whys[why]);
+        runtime_discard(p->on, whys[why]);
     }
     part_free(p);
 }
@@ -434,13 +434,13 @@ static void run(struct part *p, const struct host_effect *e, struct bytes body)
     if ((e->flags & REQUEST_SESSION) != 0) {
         look_at_note(p, e, body);
     }
-    const struct scene_message m = {.ticket = e->ticket,
-                                    .flags = e->flags,
-                                    .body = body,
-                                    .chain_count = e->chain_count,
-                                    .chain = e->chain};
+    const struct runtime_message m = {.ticket = e->ticket,
+                                      .flags = e->flags,
+                                      .body = body,
+                                      .chain_count = e->chain_count,
+                                      .chain = e->chain};
 
-    scene_run(p->on, &m);
+    runtime_run(p->on, &m);
     if ((e->flags & REQUEST_SESSION) != 0) {
         look_at_cast(p, e, body, before);
     }
@@ -464,13 +464,13 @@ static void perform(struct sim_stage *s, const struct host_effect *e, struct byt
     } else if (e->type == HOST_RUN) {
         run(p, e, bytes);
     } else if (e->type == HOST_TURN) {
-        scene_turn(p->on, e->ticket);
+        runtime_turn(p->on, e->ticket);
     } else if (e->type == HOST_EXPORT) {
-        scene_export(p->on);
+        runtime_export(p->on);
     } else if (e->type == HOST_UNFREEZE) {
-        scene_unfreeze(p->on);
+        runtime_unfreeze(p->on);
     } else {
-        scene_retire(p->on);
+        runtime_retire(p->on);
     }
 }
 
@@ -508,7 +508,7 @@ bool sim_stage_takes(struct fleet *f, struct sim_node *n, const struct host_effe
           (int)actor_id(e->actor).size,
           (const char *)actor_id(e->actor).data,
           wish_name(e));
-    scene_set_now(s->scene, clock_of(s));
+    runtime_set_now(s->runtime, clock_of(s));
     s->takes_us = players_between(f, 0, players_chance(f, 30) ? 300000 : f->faults.run_max_us);
     perform(s, e, bytes);
     return true;

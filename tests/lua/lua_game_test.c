@@ -11,7 +11,7 @@ static void answer(struct rig *r, int status, const void *data, size_t size)
     const struct call_answer a = {
         .number = r->t.call.number, .status = status, .payload = bytes_of(data, size)};
 
-    scene_answer(r->t.scene, &a);
+    runtime_answer(r->t.runtime, &a);
 }
 
 /* ---- messages ---- */
@@ -140,19 +140,19 @@ static void sleep_reads_as_if_it_blocked(void **state)
     assert_string_equal(call(&r, "nap"), "1");
     assert_string_equal(call(&r, "early"), "first");
     assert_string_equal(call(&r, "done"), "");
-    pass(&r, SCENE_POKE);
-    scene_turn(r.t.actor, 5);
+    pass(&r, RUNTIME_POKE);
+    runtime_turn(r.t.actor, 5);
     assert_string_equal(call(&r, "done"), "1");
     assert_string_equal(call(&r, "fan"), "3");
     assert_string_equal(call(&r, "later"), "");
-    pass(&r, SCENE_POKE);
-    scene_turn(r.t.actor, 6);
+    pass(&r, RUNTIME_POKE);
+    runtime_turn(r.t.actor, 6);
     assert_string_equal(call(&r, "done"), "2");
     assert_string_equal(call(&r, "never"), "1");
     assert_string_equal(call(&r, "clock"), "");
     for (int i = 0; i < 3; i++) {
-        pass(&r, SCENE_POKE);
-        scene_turn(r.t.actor, 7);
+        pass(&r, RUNTIME_POKE);
+        runtime_turn(r.t.actor, 7);
     }
     assert_string_equal(call(&r, "ticks"), "3");
     rig_free(&r);
@@ -193,7 +193,7 @@ static void calls_carry_values_and_errors(void **state)
         false);
     rig_enter(&r);
     (void)theatre_call(&r.t, "ask");
-    assert_int_equal(r.t.told[SCENE_CALL], 1);
+    assert_int_equal(r.t.told[RUNTIME_CALL], 1);
     assert_int_equal(r.t.call.timeout_ms, 700);
     assert_memory_equal(r.t.called.data, "9 g1 \x1bRL\x01\x05\x04rank", 15);
     answer(&r, RH_OK, packed, sizeof packed - 1);
@@ -214,7 +214,7 @@ static void calls_carry_values_and_errors(void **state)
     assert_string_equal(r.t.text, "plain");
     assert_string_equal(call(&r, "after"), "now");
     answer(&r, RH_OK, "then", 4);
-    scene_turn(r.t.actor, 5);
+    runtime_turn(r.t.actor, 5);
     assert_string_equal(call(&r, "seen"), "then");
     rig_free(&r);
 }
@@ -268,9 +268,9 @@ static void self_moves_without_being_asked(void **state)
     theatre_move(&r.t, r.kind[0].ops, r.shared);
     assert_string_equal(call(&r, "show"), "1sword9");
     (void)call(&r, "spoil");
-    scene_export(r.t.actor);
+    runtime_export(r.t.actor);
     assert_false(r.t.has_state); // A function does not move: it goes cold.
-    scene_unfreeze(r.t.actor);
+    runtime_unfreeze(r.t.actor);
     assert_string_equal(call(&r, "show"), "1sword9");
     rig_free(&r);
 }
@@ -293,31 +293,31 @@ static void callbacks_may_wait_refuse_and_fail(void **state)
              "function k.get(self) return self.x .. ' ' .. tostring(self.why) end\n",
              false);
     rig_enter(&r);
-    pass(&r, SCENE_ACTIVATED);
+    pass(&r, RUNTIME_ACTIVATED);
     assert_string_equal(call(&r, "get"), "fresh nil");
-    scene_export(r.t.actor);
-    pass(&r, SCENE_EXPORTED);
+    runtime_export(r.t.actor);
+    pass(&r, RUNTIME_EXPORTED);
     assert_true(r.t.has_state);
-    scene_unfreeze(r.t.actor);
+    runtime_unfreeze(r.t.actor);
     assert_string_equal(call(&r, "get"), "fresh moved");
     (void)call(&r, "set busy");
-    scene_export(r.t.actor);
-    pass(&r, SCENE_EXPORTED);
+    runtime_export(r.t.actor);
+    pass(&r, RUNTIME_EXPORTED);
     assert_int_equal(r.t.error, ERR_BUSY);
     (void)call(&r, "set cold");
-    scene_export(r.t.actor);
-    pass(&r, SCENE_EXPORTED);
+    runtime_export(r.t.actor);
+    pass(&r, RUNTIME_EXPORTED);
     assert_false(r.t.has_state);
-    scene_unfreeze(r.t.actor);
+    runtime_unfreeze(r.t.actor);
     (void)call(&r, "set bad");
-    scene_export(r.t.actor);
-    pass(&r, SCENE_EXPORTED);
+    runtime_export(r.t.actor);
+    pass(&r, RUNTIME_EXPORTED);
     assert_int_equal(r.t.error, ERR_OK);
     assert_false(r.t.has_state);
-    scene_unfreeze(r.t.actor);
+    runtime_unfreeze(r.t.actor);
     (void)call(&r, "set full");
-    scene_retire(r.t.actor);
-    pass(&r, SCENE_RETIRED);
+    runtime_retire(r.t.actor);
+    pass(&r, RUNTIME_RETIRED);
     assert_int_equal(r.t.error, ERR_IO); // It stays alive.
     assert_string_equal(call(&r, "get"), "full idle");
     rig_free(&r);
@@ -335,19 +335,19 @@ static void an_activation_that_fails_leaves_nothing(void **state)
              false);
     rig_enter(&r); // It fails after a wait.
     assert_non_null(r.t.actor);
-    pass(&r, SCENE_ACTIVATED);
+    pass(&r, RUNTIME_ACTIVATED);
     assert_int_equal(r.t.error, ERR_REFUSED);
     assert_null(r.t.actor);
     rig_enter(&r);
-    scene_discard(r.t.actor, RH_STOP); // It is stopped while it waits.
-    const struct scene_entry at_once = {.ops = r.kind[0].ops, .shared = r.shared, .fence = 8};
+    runtime_discard(r.t.actor, RH_STOP); // It is stopped while it waits.
+    const struct runtime_entry at_once = {.ops = r.kind[0].ops, .shared = r.shared, .fence = 8};
     theatre_enter(&r.t, &at_once);
     assert_null(r.t.actor);
-    const struct scene_entry torn = {.ops = r.kind[0].ops,
-                                     .shared = r.shared,
-                                     .fence = 9,
-                                     .has_state = true,
-                                     .state = bytes_of("\x01S\x06\x05", 4)};
+    const struct runtime_entry torn = {.ops = r.kind[0].ops,
+                                       .shared = r.shared,
+                                       .fence = 9,
+                                       .has_state = true,
+                                       .state = bytes_of("\x01S\x06\x05", 4)};
     theatre_enter(&r.t, &torn);
     assert_null(r.t.actor);
     rig_free(&r);
@@ -367,7 +367,7 @@ static void an_actor_is_stopped_in_the_midst_of_it(void **state)
              false);
     rig_enter(&r);
     (void)theatre_call(&r.t, "work");
-    scene_discard(r.t.actor, RH_FENCED);
+    runtime_discard(r.t.actor, RH_FENCED);
     rig_free(&r);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A script, and an actor of it on a scene: for tests of games.
+ * A script, and an actor of it on a runtime: for tests of games.
  */
 #ifndef TESTS_LUA_LUA_RIG_H
 #define TESTS_LUA_LUA_RIG_H
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <utime.h>
 
-/* A game in a file of its own, with one actor of its first kind on the scene. */
+/* A game in a file of its own, with one actor of its first kind on the runtime. */
 struct rig {
     char folder[256];
     char path[300];
@@ -54,10 +54,10 @@ static inline void rig_make(struct rig *r, const char *script, bool reload)
 
 static inline void rig_enter(struct rig *r)
 {
-    const struct scene_entry entry = {
+    const struct runtime_entry entry = {
         .ops = r->kind[0].ops, .shared = r->shared, .fence = 7, .kind = 0};
 
-    scene_tick(r->t.scene, clock_boottime_us());
+    runtime_tick(r->t.runtime, clock_boottime_us());
     theatre_enter(&r->t, &entry);
 }
 
@@ -70,13 +70,13 @@ static inline void rig_free(struct rig *r)
 }
 
 /* Let time pass until something more was told. */
-static inline void pass(struct rig *r, enum scene_event_type type)
+static inline void pass(struct rig *r, enum runtime_event_type type)
 {
     const size_t before = r->t.told[type];
     const struct timespec pause = {.tv_nsec = 1000000};
 
     while (r->t.told[type] == before) {
-        scene_tick(r->t.scene, clock_boottime_us());
+        runtime_tick(r->t.runtime, clock_boottime_us());
         (void)nanosleep(&pause, NULL);
     }
 }
@@ -86,10 +86,10 @@ static inline const char *call(struct rig *r, const char *payload)
 {
     const size_t before = r->t.answers;
 
-    scene_tick(r->t.scene, clock_boottime_us());
+    runtime_tick(r->t.runtime, clock_boottime_us());
     (void)theatre_call(&r->t, payload);
     if (r->t.answers == before) {
-        pass(r, SCENE_RAN);
+        pass(r, RUNTIME_RAN);
     }
     return r->t.text;
 }

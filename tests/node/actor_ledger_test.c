@@ -61,15 +61,15 @@ static void it_looks_at_its_ballast(void **state)
     assert_string_equal(theatre_call(&t, "1 1"), "OK 1");
     theatre_move(&t, &actor_ledger, shared);
     assert_string_equal(theatre_call(&t, "1 2"), "OK 2");
-    scene_export(t.actor);
+    runtime_export(t.actor);
     assert_int_equal(t.state.size, 8 + 1024 + 20);
-    scene_unfreeze(t.actor);
+    runtime_unfreeze(t.actor);
     t.state.data[500] ^= 1;
-    const struct scene_entry entry = {.ops = &actor_ledger,
-                                      .shared = shared,
-                                      .state = buffer_bytes(&t.state),
-                                      .has_state = true,
-                                      .fence = 9};
+    const struct runtime_entry entry = {.ops = &actor_ledger,
+                                        .shared = shared,
+                                        .state = buffer_bytes(&t.state),
+                                        .has_state = true,
+                                        .fence = 9};
     theatre_build(&other);
     theatre_enter(&other, &entry);
     assert_int_equal(other.error, ERR_REFUSED);
@@ -84,12 +84,12 @@ static void it_takes_its_time(void **state)
 
     (void)state;
     theatre_open(&t, &actor_ledger, journal);
-    scene_tick(t.scene, 1000);
+    runtime_tick(t.runtime, 1000);
     (void)theatre_call(&t, "1 1 250");
     assert_int_equal(t.answers, 0);
-    scene_tick(t.scene, 250000);
+    runtime_tick(t.runtime, 250000);
     assert_int_equal(t.answers, 0);
-    scene_tick(t.scene, 251000);
+    runtime_tick(t.runtime, 251000);
     assert_int_equal(t.answers, 1);
     assert_string_equal(t.text, "OK 1");
     theatre_close(&t);
@@ -114,7 +114,7 @@ static void it_refuses_other_payloads(void **state)
 static void it_refuses_a_state_that_is_not_its_own(void **state)
 {
     struct theatre t;
-    const struct scene_entry entry = {
+    const struct runtime_entry entry = {
         .ops = &actor_ledger, .shared = journal, .state = bytes_of("odd", 3), .has_state = true};
 
     (void)state;
@@ -144,8 +144,8 @@ static void everything_is_in_the_journal(void **state)
     (void)state;
     theatre_open(&t, &actor_ledger, journal);
     (void)theatre_call(&t, "3 8");
-    scene_export(t.actor);
-    scene_unfreeze(t.actor);
+    runtime_export(t.actor);
+    runtime_unfreeze(t.actor);
     theatre_move(&t, &actor_ledger, journal);
     theatre_close(&t);
     assert_int_equal(journal_view_open(&v, path), ERR_OK);

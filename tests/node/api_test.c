@@ -305,16 +305,16 @@ static void an_actor_that_gives_nothing_is_told_so(void **state)
     (void)theatre_call(&t, "");
     assert_int_equal(t.code, ANSWER_APP_ERROR);
     assert_string_equal(t.text, "");
-    scene_export(t.actor);
+    runtime_export(t.actor);
     assert_int_equal(t.error, ERR_OK);
     assert_true(bytes_equal(buffer_bytes(&t.state), bytes_of("state", 5)));
-    scene_discard(t.actor, RH_MOVED);
+    runtime_discard(t.actor, RH_MOVED);
     theatre_close(&t);
 
     theatre_open(&t, &ops, NULL);
     (void)theatre_call(&t, "fail");
     assert_int_equal(t.code, ANSWER_APP_ERROR);
-    assert_int_equal(t.told[SCENE_FAILED], 1);
+    assert_int_equal(t.told[RUNTIME_FAILED], 1);
     theatre_close(&t);
 }
 

@@ -192,7 +192,7 @@ static void broadcast(uint64_t session, size_t count)
     call.payload = bytes_of(payload, sizeof payload);
     call.push = true;
     call.flags = RH_NO_REPLY;
-    waiting += cast_size(&call); // as the scene does
+    waiting += cast_size(&call); // as the runtime does
     calls_ask(calls, &call, now_us);
     buffer_fini(&ids);
 }

@@ -108,7 +108,7 @@ static void what_is_told_comes_in_order_however_much_it_is(void **state)
     for (int round = 0; round < 3; round++) {
         assert_null(telling_take(&t));
         for (uint64_t i = 0; i < COUNT; i++) {
-            const struct entry e = {.type = TOLD_SCENE, .number = next + i};
+            const struct entry e = {.type = TOLD_RUNTIME, .number = next + i};
 
             telling_put(&t,
                         &e,

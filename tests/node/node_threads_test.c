@@ -149,7 +149,7 @@ static void post(struct rh_actor *r, enum post_type type, uint64_t number, const
                            .status = RH_STOP,
                            .brief = brief};
 
-    worker_post(scene_outer(r), &p, NULL, bytes_of(bytes, strlen(bytes)));
+    worker_post(runtime_outer(r), &p, NULL, bytes_of(bytes, strlen(bytes)));
 }
 
 static struct rh_actor *enter(size_t index, size_t on)
@@ -181,7 +181,7 @@ static void take_all(void)
                 over++;
             } else if (t->entry->type == TOLD_DISCARDED) {
                 discarded++;
-            } else if (t->entry->event == SCENE_RAN) {
+            } else if (t->entry->event == RUNTIME_RAN) {
                 last_ticket = t->entry->number;
                 ran++;
                 over++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An actor on a scene of its own, without a node: it does what its payload says, and returns what
+ * An actor on a runtime of its own, without a node: it does what its payload says, and returns what
  * it is told to.
  */
 #ifndef TESTS_NODE_PUPPET_RIG_H
@@ -8,7 +8,7 @@
 
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of an actor on its scene: what finishes later, flushes, timers, ends,
+ * The life of an actor on its runtime: what finishes later, flushes, timers, ends,
  * calls; and actors that misbehave, which must cost nothing but themselves.
  */
 #include "base/log.h"
@@ -242,7 +242,7 @@ static inline void answer(struct theatre *t, int status, const char *text)
     const struct call_answer a = {
         .number = t->call.number, .status = status, .payload = bytes_of(text, strlen(text))};
 
-    scene_answer(t->scene, &a);
+    runtime_answer(t->runtime, &a);
 }
 
 #define PUPPET_CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

@@ -132,7 +132,7 @@ struct player {
 
 struct world {
     struct prng prng;
-    struct scene *scene;
+    struct runtime *runtime;
     struct rh_actor *actor;
     struct rh_actor_ops ops;
     struct gateway gateway[GATEWAYS];

@@ -203,18 +203,18 @@ static inline int on_session(struct rh_actor *actor, void *instance, const struc
     return RH_OK;
 }
 
-static inline void on_scene(void *context, const struct scene_event *e)
+static inline void on_runtime(void *context, const struct runtime_event *e)
 {
     (void)context;
-    if (e->type == SCENE_RAN) {
+    if (e->type == RUNTIME_RAN) {
         buffer_clear(&w->answer);
         buffer_put(&w->answer, e->bytes.data, e->bytes.size);
-    } else if (e->type == SCENE_EXPORTED) {
+    } else if (e->type == RUNTIME_EXPORTED) {
         buffer_clear(&w->bond);
         buffer_put(&w->bond, e->bond.data, e->bond.size);
-    } else if (e->type == SCENE_POKE) {
+    } else if (e->type == RUNTIME_POKE) {
         w->poked = true;
-    } else if (e->type == SCENE_PUSH) {
+    } else if (e->type == RUNTIME_PUSH) {
         struct buffer record = {0};
 
         push_put(&record, e->push);
@@ -229,30 +229,30 @@ static inline void on_scene(void *context, const struct scene_event *e)
 
 static inline void actor_enters(bool moved)
 {
-    const struct scene_entry entry = {.ops = &w->ops,
-                                      .actor = w,
-                                      .id = bytes_of("a", 1),
-                                      .bond = moved ? buffer_bytes(&w->bond) : (struct bytes){0},
-                                      .has_state = moved,
-                                      .kind = 0,
-                                      .fence = ++w->fence};
+    const struct runtime_entry entry = {.ops = &w->ops,
+                                        .actor = w,
+                                        .id = bytes_of("a", 1),
+                                        .bond = moved ? buffer_bytes(&w->bond) : (struct bytes){0},
+                                        .has_state = moved,
+                                        .kind = 0,
+                                        .fence = ++w->fence};
 
     w->poked = false;
-    w->actor = scene_activate(w->scene, &entry);
+    w->actor = runtime_activate(w->runtime, &entry);
 }
 
 static inline void actor_moves(void)
 {
     w->moved++;
-    scene_export(w->actor);
-    scene_discard(w->actor, RH_MOVED);
+    runtime_export(w->actor);
+    runtime_discard(w->actor, RH_MOVED);
     actor_enters(true);
 }
 
 /* It knows nothing of its client any more, and who was away has lost it. */
 static inline void actor_breaks(void)
 {
-    scene_discard(w->actor, RH_BROKEN);
+    runtime_discard(w->actor, RH_BROKEN);
     memset(w->seat, 0, sizeof w->seat);
     w->broken++;
     for (size_t i = 0; i < PLAYERS; i++) {
@@ -299,11 +299,11 @@ static inline void turn(void)
 {
     while (w->poked) {
         w->poked = false;
-        scene_turn(w->actor, 1);
+        runtime_turn(w->actor, 1);
     }
 }
 
-/* The scene pushes it by itself. */
+/* The runtime pushes it by itself. */
 static inline void look_for_broadcast(const struct request_record *q)
 {
     struct bytes body = q->body;
@@ -332,13 +332,13 @@ static inline bool comes_again(const struct request_record *q)
 
 static inline void run(struct queue *down, const struct request_record *q, struct line_order *o)
 {
-    const struct scene_message m = {.ticket = 1, .flags = q->flags, .body = q->body};
+    const struct runtime_message m = {.ticket = 1, .flags = q->flags, .body = q->body};
     struct saved *s = &o->saved[q->seq % KEPT_ANSWERS];
 
     o->last = q->seq;
     look_for_broadcast(q);
     w->comes_again = comes_again(q);
-    scene_run(w->actor, &m);
+    runtime_run(w->actor, &m);
     CHECK(w->answer.size <= sizeof s->body, "an answer too large for this test");
     *s = (struct saved){.seq = q->seq, .size = (uint8_t)w->answer.size};
     memcpy(s->body, w->answer.data == NULL ? (const void *)"" : w->answer.data, w->answer.size);

@@ -3,7 +3,7 @@
  * Sessions at random: two gateways, an actor that pushes, moves and breaks, and players that lose
  * their lines, come back by either gateway, send again what has no answer, and log in over one
  * another, or beside. A room on another node broadcasts to many, the actor among them, and sends to
- * it too. The cores are the real ones, of gateways (clients, router) and of the actor's scene;
+ * it too. The cores are the real ones, of gateways (clients, router) and of the actor's runtime;
  * links, and the node's order of requests, are played here.
  *
  *     session_walk_test               so many seeds
@@ -183,7 +183,7 @@ static void gateway_turn(struct gateway *g)
     }
     own_effects(g);
     if (g->gone_id != 0 && w->now_us >= g->gone_us) {
-        scene_gateway_gone(w->scene, g->gone_id);
+        runtime_gateway_gone(w->runtime, g->gone_id);
         g->gone_id = 0;
         turn();
     }
@@ -213,7 +213,7 @@ static void fault(void)
 static void step(void)
 {
     w->now_us += STEP_US;
-    scene_tick(w->scene, w->now_us);
+    runtime_tick(w->runtime, w->now_us);
     turn();
     for (size_t i = 0; i < GATEWAYS; i++) {
         gateway_turn(&w->gateway[i]);
@@ -234,9 +234,9 @@ static void step(void)
     if (!w->quiet) {
         fault();
         if (chance(100)) {
-            const struct scene_message m = {.ticket = 1};
+            const struct runtime_message m = {.ticket = 1};
 
-            scene_run(w->actor, &m);
+            runtime_run(w->actor, &m);
             turn();
         }
     }
@@ -288,7 +288,7 @@ static void draw_policy(void)
 
 static void open_world(void)
 {
-    const struct scene_config config = {.on_event = on_scene, .context = NULL};
+    const struct runtime_config config = {.on_event = on_runtime, .context = NULL};
 
     w = mem_new(1, sizeof *w);
     w->prng.state = seed_now;
@@ -302,7 +302,7 @@ static void open_world(void)
                                    .deactivate = on_deactivate,
                                    .session = on_session};
     draw_policy();
-    w->scene = scene_new(&config);
+    w->runtime = runtime_new(&config);
     actor_enters(false);
     for (size_t i = 0; i < GATEWAYS; i++) {
         gateway_open(&w->gateway[i]);
@@ -327,7 +327,7 @@ static void close_world(void)
         queue_fini(&w->gateway[i].down);
     }
     room_close();
-    scene_close(w->scene, RH_STOP);
+    runtime_close(w->runtime, RH_STOP);
     buffer_fini(&w->answer);
     buffer_fini(&w->bond);
     mem_free(w);

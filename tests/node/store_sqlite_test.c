@@ -42,7 +42,7 @@ static void load(struct owner *o, const char *node)
 static enum err claim(struct owner *o, uint64_t fence)
 {
     const struct kind *kind = kinds_find(&o->kinds, 0);
-    const struct scene_entry entry = {.ops = &kind->ops, .shared = kind->shared, .fence = fence};
+    const struct runtime_entry entry = {.ops = &kind->ops, .shared = kind->shared, .fence = fence};
 
     theatre_enter(&o->theatre, &entry);
     return o->theatre.error;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A scene with one actor on it, and what it told last: for tests of actors.
+ * A runtime with one actor on it, and what it told last: for tests of actors.
  */
 #ifndef TESTS_NODE_THEATRE_H
 #define TESTS_NODE_THEATRE_H
@@ -14,12 +14,12 @@
 #include <string.h>
 
 struct theatre {
-    struct scene *scene;
-    struct rh_actor *actor;          /* NULL = gone */
-    size_t answers;                  /* so far */
-    size_t told[SCENE_FINISHED + 1]; /* events so far, by type */
-    enum err error;                  /* of the last ACTIVATED, EXPORTED, RETIRED */
-    bool command;                    /* the last request was one */
+    struct runtime *runtime;
+    struct rh_actor *actor;            /* NULL = gone */
+    size_t answers;                    /* so far */
+    size_t told[RUNTIME_FINISHED + 1]; /* events so far, by type */
+    enum err error;                    /* of the last ACTIVATED, EXPORTED, RETIRED */
+    bool command;                      /* the last request was one */
     enum answer_code code;
     uint64_t ticket;
     char text[256]; /* of the last answer: as it is, or a value as "i:5", "b:x", "s:OK", "n:", "e:…"
@@ -65,59 +65,59 @@ static inline void theatre_keep_call(struct theatre *t, const struct call *call)
     buffer_put(&t->called, call->payload.data, call->payload.size);
 }
 
-static inline void theatre_on_event(void *context, const struct scene_event *event)
+static inline void theatre_on_event(void *context, const struct runtime_event *event)
 {
     struct theatre *t = context;
 
     assert_ptr_equal(event->actor, t);
     t->told[event->type]++;
-    if (event->type == SCENE_RAN) {
+    if (event->type == RUNTIME_RAN) {
         t->answers++;
         t->code = event->code;
         t->ticket = event->ticket;
         buffer_clear(&t->answer);
         buffer_put(&t->answer, event->bytes.data, event->bytes.size);
         theatre_print(t, event->bytes);
-    } else if (event->type == SCENE_EXPORTED) {
+    } else if (event->type == RUNTIME_EXPORTED) {
         buffer_clear(&t->state);
         buffer_put(&t->state, event->bytes.data, event->bytes.size);
         buffer_clear(&t->bond);
         buffer_put(&t->bond, event->bond.data, event->bond.size);
         t->has_state = event->has_state;
         t->error = event->error;
-    } else if (event->type == SCENE_PUSH) {
+    } else if (event->type == RUNTIME_PUSH) {
         t->push = *event->push;
-    } else if (event->type == SCENE_CALL) {
+    } else if (event->type == RUNTIME_CALL) {
         theatre_keep_call(t, event->call);
-    } else if (event->type == SCENE_ACTIVATED || event->type == SCENE_RETIRED) {
+    } else if (event->type == RUNTIME_ACTIVATED || event->type == RUNTIME_RETIRED) {
         t->error = event->error;
-        if ((event->type == SCENE_RETIRED) == (event->error == ERR_OK)) {
+        if ((event->type == RUNTIME_RETIRED) == (event->error == ERR_OK)) {
             t->actor = NULL;
         }
     }
 }
 
-static inline void theatre_enter(struct theatre *t, const struct scene_entry *entry)
+static inline void theatre_enter(struct theatre *t, const struct runtime_entry *entry)
 {
-    struct scene_entry mine = *entry;
+    struct runtime_entry mine = *entry;
 
     mine.actor = t;
     mine.id = bytes_of("id", 2);
-    t->actor = scene_activate(t->scene, &mine);
+    t->actor = runtime_activate(t->runtime, &mine);
 }
 
 /* An empty stage. */
 static inline void theatre_build(struct theatre *t)
 {
-    const struct scene_config config = {.on_event = theatre_on_event, .context = t};
+    const struct runtime_config config = {.on_event = theatre_on_event, .context = t};
 
     *t = (struct theatre){0};
-    t->scene = scene_new(&config);
+    t->runtime = runtime_new(&config);
 }
 
 static inline void theatre_open(struct theatre *t, const struct rh_actor_ops *ops, void *shared)
 {
-    const struct scene_entry entry = {.ops = ops, .shared = shared, .fence = 7, .kind = 3};
+    const struct runtime_entry entry = {.ops = ops, .shared = shared, .fence = 7, .kind = 3};
 
     theatre_build(t);
     theatre_enter(t, &entry);
@@ -126,7 +126,7 @@ static inline void theatre_open(struct theatre *t, const struct rh_actor_ops *op
 
 static inline void theatre_close(struct theatre *t)
 {
-    scene_close(t->scene, RH_STOP);
+    runtime_close(t->runtime, RH_STOP);
     buffer_fini(&t->state);
     buffer_fini(&t->called);
     buffer_fini(&t->bond);
@@ -136,26 +136,26 @@ static inline void theatre_close(struct theatre *t)
 /* Hand the actor's state to a new one, as a move does. */
 static inline void theatre_move(struct theatre *t, const struct rh_actor_ops *ops, void *shared)
 {
-    scene_export(t->actor);
+    runtime_export(t->actor);
     assert_int_equal(t->error, ERR_OK);
-    scene_discard(t->actor, RH_MOVED);
-    const struct scene_entry entry = {.ops = ops,
-                                      .shared = shared,
-                                      .state = buffer_bytes(&t->state),
-                                      .has_state = t->has_state,
-                                      .kind = 3,
-                                      .fence = 9};
+    runtime_discard(t->actor, RH_MOVED);
+    const struct runtime_entry entry = {.ops = ops,
+                                        .shared = shared,
+                                        .state = buffer_bytes(&t->state),
+                                        .has_state = t->has_state,
+                                        .kind = 3,
+                                        .fence = 9};
     theatre_enter(t, &entry);
     assert_int_equal(t->error, ERR_OK);
 }
 
 static inline void theatre_run(struct theatre *t, uint8_t flags, struct bytes body)
 {
-    const struct scene_message message = {.ticket = 1, .flags = flags, .body = body};
+    const struct runtime_message message = {.ticket = 1, .flags = flags, .body = body};
 
     t->text[0] = '\0';
     t->command = (flags & REQUEST_COMMAND) != 0;
-    scene_run(t->actor, &message);
+    runtime_run(t->actor, &message);
 }
 
 /* Run a payload; its answer, if it came at once, else "". */

@@ -145,14 +145,14 @@ static void a_deferred_message_is_answered_once(void **state)
     assert_int_equal(t.answers, 0);
     assert_int_equal(rh_reply_later(p.token, rh_integer(5)), RH_OK);
     assert_int_equal(rh_reply_later(p.token, rh_integer(6)), RH_GONE);
-    assert_int_equal(t.answers, 0); // It may come from any thread: the scene's own finishes it.
-    scene_tick(t.scene, 0);
+    assert_int_equal(t.answers, 0); // It may come from any thread: the runtime's own finishes it.
+    runtime_tick(t.runtime, 0);
     assert_string_equal(t.text, "5");
     assert_int_equal(rh_reply_later(p.token, rh_integer(6)), RH_GONE);
     const struct rh_token old = p.token;
     (void)theatre_call(&t, "d");
     assert_int_equal(rh_reply_later(old, rh_integer(6)), RH_GONE);
-    scene_discard(t.actor, RH_FENCED);
+    runtime_discard(t.actor, RH_FENCED);
     assert_int_equal(p.why, RH_FENCED);
     assert_int_equal(rh_reply_later(p.token, rh_integer(6)), RH_GONE);
     assert_int_equal(t.answers, 1);
@@ -166,16 +166,16 @@ static void timers_end_with_their_message(void **state)
 
     (void)state;
     theatre_open(&t, &puppet_ops, &p);
-    scene_tick(t.scene, 1000);
+    runtime_tick(t.runtime, 1000);
     (void)theatre_call(&t, "t");
-    scene_tick(t.scene, 10000);
+    runtime_tick(t.runtime, 10000);
     assert_int_equal(p.fired, 0);
-    scene_tick(t.scene, 11000);
+    runtime_tick(t.runtime, 11000);
     assert_int_equal(p.fired, 1);
-    scene_tick(t.scene, 60000);
+    runtime_tick(t.runtime, 60000);
     assert_int_equal(p.fired, 2); // The second one answered.
     assert_string_equal(t.text, "late");
-    scene_tick(t.scene, 90000);
+    runtime_tick(t.runtime, 90000);
     assert_int_equal(p.fired, 2);
     (void)theatre_call(&t, "t");
     theatre_close(&t);
@@ -189,10 +189,10 @@ static void a_frozen_actor_may_stay(void **state)
 
     (void)state;
     theatre_open(&t, &puppet_ops, &p);
-    scene_export(t.actor);
+    runtime_export(t.actor);
     assert_true(t.has_state);
     assert_true(bytes_equal(buffer_bytes(&t.state), bytes_of("state", 5)));
-    scene_unfreeze(t.actor);
+    runtime_unfreeze(t.actor);
     assert_int_equal(p.resumed, 1);
     assert_string_equal(theatre_call(&t, "x"), "");
     assert_int_equal(t.answers, 1);
@@ -203,7 +203,7 @@ static void an_actor_may_refuse_to_live(void **state)
 {
     struct puppet p = {0};
     struct theatre t;
-    const struct scene_entry entry = {
+    const struct runtime_entry entry = {
         .ops = &puppet_ops, .shared = &p, .state = bytes_of("bad", 3), .has_state = true};
 
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Clients that may come back, as the scene of their actor keeps them.
+ * Clients that may come back, as the runtime of their actor keeps them.
  */
 #include "tests/test.h"
 
@@ -85,22 +85,22 @@ static struct bound notes(struct told *told, enum note_type type, uint64_t gatew
 
 static void pushes(struct told *told, const char *text, size_t records)
 {
-    const size_t before = told->t.told[SCENE_PUSH];
+    const size_t before = told->t.told[RUNTIME_PUSH];
 
     (void)theatre_call(&told->t, text);
     assert_int_equal(told->pushed, RH_OK);
-    assert_int_equal(told->t.told[SCENE_PUSH] - before, records);
+    assert_int_equal(told->t.told[RUNTIME_PUSH] - before, records);
 }
 
 /* It comes back, with all to `got`; a push is told for each letter of `again`. */
 static struct bound returns(struct told *told, uint64_t gateway, uint64_t got, const char *again)
 {
     struct note note = note_of(NOTE_RETURN, gateway);
-    const size_t before = told->t.told[SCENE_PUSH];
+    const size_t before = told->t.told[RUNTIME_PUSH];
 
     note.got = got;
     const struct bound bound = run_note(told, &note);
-    assert_int_equal(told->t.told[SCENE_PUSH] - before, strlen(again));
+    assert_int_equal(told->t.told[RUNTIME_PUSH] - before, strlen(again));
     return bound;
 }
 
@@ -170,9 +170,9 @@ static void a_return_that_comes_late_takes_nobodys_place(void **state)
     keep(&told);
     (void)notes(&told, NOTE_LOST, GATEWAY);
     assert_int_equal(run_note(&told, &newer).result, BOUND_KEPT);
-    const size_t before = told.t.told[SCENE_PUSH];
+    const size_t before = told.t.told[RUNTIME_PUSH];
     assert_int_equal(run_note(&told, &late).result, BOUND_OLD);
-    assert_int_equal(told.t.told[SCENE_PUSH], before); // nobody is kicked
+    assert_int_equal(told.t.told[RUNTIME_PUSH], before); // nobody is kicked
     pushes(&told, "one", 1);
     assert_int_equal(told.t.push.gateway, OTHER + 1);
     (void)notes(&told, NOTE_LOST, OTHER + 1); // it is away
@@ -193,16 +193,16 @@ static void it_is_kept_for_a_time(void **state)
     open_stage(&told);
     keep(&told);
     (void)notes(&told, NOTE_LOST, GATEWAY);
-    assert_int_equal(scene_next_us(told.t.scene), 30000000);
-    scene_retire(told.t.actor);
+    assert_int_equal(runtime_next_us(told.t.runtime), 30000000);
+    runtime_retire(told.t.actor);
     assert_int_equal(told.t.error, ERR_BUSY); // it is waited for
-    scene_tick(told.t.scene, 30000000);
+    runtime_tick(told.t.runtime, 30000000);
     (void)theatre_call(&told.t, "x");
     assert_int_equal(told.pushed, RH_NO_SESSION);
     assert_int_equal(returns(&told, OTHER, 0, "").result, BOUND_GONE);
     assert_string_equal(told.events, "1.0 4.1 ");
-    assert_true(scene_next_us(told.t.scene) == UINT64_MAX);
-    scene_retire(told.t.actor);
+    assert_true(runtime_next_us(told.t.runtime) == UINT64_MAX);
+    runtime_retire(told.t.actor);
     assert_null(told.t.actor);
     theatre_close(&told.t);
 }
@@ -243,7 +243,7 @@ static void another_client_takes_its_place(void **state)
     keep(&told);
     (void)notes(&told, NOTE_LOST, GATEWAY);
     assert_int_equal(run_note(&told, &bind).result, BOUND_NEW);
-    assert_int_equal(told.t.told[SCENE_PUSH], 0); // nobody is there to be kicked
+    assert_int_equal(told.t.told[RUNTIME_PUSH], 0); // nobody is there to be kicked
     assert_int_equal(returns(&told, GATEWAY, 0, "").result, BOUND_OLD);
     assert_string_equal(told.events, "1.0 4.1 1.0 ");
     theatre_close(&told.t);
@@ -289,21 +289,21 @@ static void a_gateway_that_was_away_gets_the_rest_again(void **state)
     struct bound bound = run_note(&told, &renew);
     assert_true(bound.result == BOUND_KEPT && bound.round == 1 && bound.key == KEY &&
                 bound.next == 2);
-    assert_true(told.t.told[SCENE_PUSH] == 3 && told.t.push.number == 2);
+    assert_true(told.t.told[RUNTIME_PUSH] == 3 && told.t.push.number == 2);
     assert_string_equal(told.events, "1.0 ");
 
     // It was missed, and is heard of again.
-    scene_gateway_gone(told.t.scene, GATEWAY);
+    runtime_gateway_gone(told.t.runtime, GATEWAY);
     pushes(&told, "three", 0);
-    scene_turn(told.t.actor, 8);
+    runtime_turn(told.t.actor, 8);
     bound = run_note(&told, &renew);
     assert_int_equal(bound.result, BOUND_KEPT);
-    assert_true(told.t.told[SCENE_PUSH] == 5 && told.t.push.number == 3);
+    assert_true(told.t.told[RUNTIME_PUSH] == 5 && told.t.push.number == 3);
     assert_string_equal(told.events, "1.0 4.4 3.1 ");
 
     // Its actor was lost: it is bound anew, by another key.
-    scene_discard(told.t.actor, RH_BROKEN);
-    const struct scene_entry entry = {.ops = &told.ops, .shared = &told, .kind = 3, .fence = 9};
+    runtime_discard(told.t.actor, RH_BROKEN);
+    const struct runtime_entry entry = {.ops = &told.ops, .shared = &told, .kind = 3, .fence = 9};
     theatre_enter(&told.t, &entry);
     renew.epoch = 4;
     bound = run_note(&told, &renew);
@@ -315,15 +315,15 @@ static void a_gateway_that_was_away_gets_the_rest_again(void **state)
 
 static void move(struct told *told)
 {
-    scene_export(told->t.actor);
+    runtime_export(told->t.actor);
     assert_int_equal(told->t.error, ERR_OK);
-    scene_discard(told->t.actor, RH_MOVED);
-    const struct scene_entry entry = {.ops = &told->ops,
-                                      .shared = told,
-                                      .bond = buffer_bytes(&told->t.bond),
-                                      .has_state = true,
-                                      .kind = 3,
-                                      .fence = 9};
+    runtime_discard(told->t.actor, RH_MOVED);
+    const struct runtime_entry entry = {.ops = &told->ops,
+                                        .shared = told,
+                                        .bond = buffer_bytes(&told->t.bond),
+                                        .has_state = true,
+                                        .kind = 3,
+                                        .fence = 9};
     theatre_enter(&told->t, &entry);
     assert_int_equal(told->t.error, ERR_OK);
 }
@@ -337,13 +337,13 @@ static void what_it_missed_moves_with_its_actor(void **state)
     keep(&told);
     pushes(&told, "one", 1);
     move(&told);
-    assert_int_equal(told.t.told[SCENE_BOUND], 2);
+    assert_int_equal(told.t.told[RUNTIME_BOUND], 2);
     (void)notes(&told, NOTE_LOST, GATEWAY);
     pushes(&told, "two", 0);
-    scene_tick(told.t.scene, 10000000);
+    runtime_tick(told.t.runtime, 10000000);
     move(&told);
-    assert_int_equal(told.t.told[SCENE_BOUND], 2);           // nobody is there
-    assert_int_equal(scene_next_us(told.t.scene), 30000000); // the rest of its time
+    assert_int_equal(told.t.told[RUNTIME_BOUND], 2);             // nobody is there
+    assert_int_equal(runtime_next_us(told.t.runtime), 30000000); // the rest of its time
     pushes(&told, "three", 0);
     const struct bound bound = returns(&told, OTHER, 0, "ppp");
     assert_true(bound.next == 1 && bound.epoch == 2 && told.t.push.number == 3);
@@ -364,7 +364,7 @@ static void a_kind_may_refuse_a_second_client(void **state)
     assert_int_equal(told.t.push.gateway, GATEWAY);
     (void)notes(&told, NOTE_LOST, GATEWAY);
     assert_int_equal(notes(&told, NOTE_BIND, OTHER).result, BOUND_NEW);
-    scene_gateway_gone(told.t.scene, OTHER); // so does one whose gateway is gone
+    runtime_gateway_gone(told.t.runtime, OTHER); // so does one whose gateway is gone
     assert_int_equal(notes(&told, NOTE_BIND, 72).result, BOUND_NEW);
     theatre_close(&told.t);
 }
@@ -548,13 +548,13 @@ static void who_returns_twice_by_one_line_is_there(void **state)
 /* Cold, with the bond of a client. */
 static void come_cold(struct told *told)
 {
-    scene_export(told->t.actor);
-    scene_discard(told->t.actor, RH_MOVED);
-    const struct scene_entry entry = {.ops = &told->ops,
-                                      .shared = told,
-                                      .bond = buffer_bytes(&told->t.bond),
-                                      .kind = 3,
-                                      .fence = 9};
+    runtime_export(told->t.actor);
+    runtime_discard(told->t.actor, RH_MOVED);
+    const struct runtime_entry entry = {.ops = &told->ops,
+                                        .shared = told,
+                                        .bond = buffer_bytes(&told->t.bond),
+                                        .kind = 3,
+                                        .fence = 9};
     theatre_enter(&told->t, &entry);
 }
 
@@ -566,23 +566,23 @@ static void one_that_comes_cold_hears_whether_its_client_is_there(void **state)
     open_stage(&told);
     keep(&told);
     come_cold(&told);
-    scene_export(told.t.actor);
+    runtime_export(told.t.actor);
     assert_int_equal(told.t.error, ERR_BUSY); // it has to hear of it first
-    scene_turn(told.t.actor, 1);
+    runtime_turn(told.t.actor, 1);
     assert_string_equal(told.events, "1.0 3.0 ");
     (void)notes(&told, NOTE_LOST, GATEWAY);
     come_cold(&told);
-    scene_turn(told.t.actor, 2);
-    scene_turn(told.t.actor, 3);
+    runtime_turn(told.t.actor, 2);
+    runtime_turn(told.t.actor, 3);
     assert_string_equal(told.events, "1.0 3.0 4.1 3.0 4.4 ");
-    scene_turn(told.t.actor, 4);
+    runtime_turn(told.t.actor, 4);
     come_cold(&told);
     (void)returns(&told, OTHER, 0, ""); // before it heard of it: it knows nothing
     assert_string_equal(told.events, "1.0 3.0 4.1 3.0 4.4 3.0 ");
     come_cold(&told);
-    scene_gateway_gone(told.t.scene, OTHER); // nor what it has lost
-    scene_turn(told.t.actor, 5);
-    scene_turn(told.t.actor, 6);
+    runtime_gateway_gone(told.t.runtime, OTHER); // nor what it has lost
+    runtime_turn(told.t.actor, 5);
+    runtime_turn(told.t.actor, 6);
     assert_string_equal(told.events, "1.0 3.0 4.1 3.0 4.4 3.0 3.0 4.4 ");
     theatre_close(&told.t);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The client of an actor, as its scene keeps it.
+ * The client of an actor, as its runtime keeps it.
  */
 #include "tests/test.h"
 
@@ -86,12 +86,12 @@ static void binds(struct told *told, uint64_t connection, enum bound_result resu
 
 static void pushes(struct told *told, const char *text, int result)
 {
-    const size_t before = told->t.told[SCENE_PUSH];
+    const size_t before = told->t.told[RUNTIME_PUSH];
 
     told->pushed = -1;
     (void)theatre_call(&told->t, text);
     assert_int_equal(told->pushed, result);
-    assert_int_equal(told->t.told[SCENE_PUSH] - before, result == RH_OK ? 1 : 0);
+    assert_int_equal(told->t.told[RUNTIME_PUSH] - before, result == RH_OK ? 1 : 0);
 }
 
 static void a_client_is_bound_pushed_to_and_lost(void **state)
@@ -104,7 +104,7 @@ static void a_client_is_bound_pushed_to_and_lost(void **state)
     open_stage(&told);
     pushes(&told, "x", RH_NO_SESSION);
     binds(&told, CONNECTION, BOUND_NEW);
-    assert_int_equal(told.t.told[SCENE_BOUND], 1);
+    assert_int_equal(told.t.told[RUNTIME_BOUND], 1);
     assert_int_equal(told.t.push.number, 1); // hello
     pushes(&told, "one", RH_OK);
     assert_true(told.t.push.number == 2 && told.t.push.gateway == GATEWAY &&
@@ -129,7 +129,7 @@ static void a_newer_client_replaces_it(void **state)
     binds(&told, CONNECTION, BOUND_KEPT); // a copy
     binds(&told, 6, BOUND_NEW);
     assert_true(bond_stamp_before(first, theatre_bound(&told.t).stamp));
-    assert_int_equal(told.t.told[SCENE_PUSH], 1);
+    assert_int_equal(told.t.told[RUNTIME_PUSH], 1);
     assert_true(told.t.push.type == PUSH_KICK && told.t.push.code == KICK_REPLACED &&
                 told.t.push.connection == CONNECTION);
     assert_string_equal(told.events, "1.0 2.0 ");
@@ -181,10 +181,10 @@ static void the_answer_may_come_later(void **state)
     const struct note note = note_of(NOTE_BIND, CONNECTION, 1);
     theatre_note(&told.t, &note);
     assert_int_equal(told.t.answers, 0);
-    assert_int_equal(told.t.told[SCENE_DEFERRED], 1);
+    assert_int_equal(told.t.told[RUNTIME_DEFERRED], 1);
     assert_int_equal(rh_reply_later(told.token, rh_nil()), RH_INVALID);
     assert_int_equal(rh_done(told.token, RH_OK), RH_OK);
-    scene_tick(told.t.scene, 1000);
+    runtime_tick(told.t.runtime, 1000);
     assert_int_equal(told.t.answers, 1);
     assert_int_equal(theatre_bound(&told.t).result, BOUND_NEW);
     pushes(&told, "x", RH_OK);
@@ -217,15 +217,15 @@ static void who_is_kicked_gets_no_more(void **state)
 /* Discard it, and begin it anew with what it was handed over with. */
 static void move(struct told *told, bool cold)
 {
-    scene_export(told->t.actor);
+    runtime_export(told->t.actor);
     assert_int_equal(told->t.error, ERR_OK);
-    scene_discard(told->t.actor, RH_MOVED);
-    const struct scene_entry entry = {.ops = &ops,
-                                      .shared = told,
-                                      .bond = buffer_bytes(&told->t.bond),
-                                      .has_state = !cold,
-                                      .kind = 3,
-                                      .fence = 9};
+    runtime_discard(told->t.actor, RH_MOVED);
+    const struct runtime_entry entry = {.ops = &ops,
+                                        .shared = told,
+                                        .bond = buffer_bytes(&told->t.bond),
+                                        .has_state = !cold,
+                                        .kind = 3,
+                                        .fence = 9};
     theatre_enter(&told->t, &entry);
     assert_int_equal(told->t.error, ERR_OK);
 }
@@ -239,8 +239,8 @@ static void the_bond_moves_with_its_numbers(void **state)
     binds(&told, CONNECTION, BOUND_NEW);
     pushes(&told, "two", RH_OK);
     move(&told, false);
-    assert_int_equal(told.t.told[SCENE_BOUND], 2);
-    assert_int_equal(told.t.told[SCENE_PUSH], 2); // nothing by itself
+    assert_int_equal(told.t.told[RUNTIME_BOUND], 2);
+    assert_int_equal(told.t.told[RUNTIME_PUSH], 2); // nothing by itself
     pushes(&told, "three", RH_OK);
     assert_int_equal(told.t.push.number, 3);
     assert_string_equal(told.events, "1.0 ");
@@ -260,13 +260,13 @@ static void one_that_moves_cold_is_told_of_its_client(void **state)
     open_stage(&told);
     binds(&told, CONNECTION, BOUND_NEW);
     move(&told, true);
-    assert_int_equal(told.t.told[SCENE_POKE], 1);
-    scene_turn(told.t.actor, 8);
+    assert_int_equal(told.t.told[RUNTIME_POKE], 1);
+    runtime_turn(told.t.actor, 8);
     assert_string_equal(told.events, "1.0 3.0 ");
     assert_int_equal(told.t.push.number, 2);
     move(&told, true);
     told.result = RH_FAILED; // now it does not want it
-    scene_turn(told.t.actor, 9);
+    runtime_turn(told.t.actor, 9);
     assert_true(told.t.push.type == PUSH_KICK && told.t.push.code == KICK_REFUSED);
     pushes(&told, "x", RH_NO_SESSION);
     theatre_close(&told.t);
@@ -282,14 +282,14 @@ static void who_was_never_told_of_is_not_lost(void **state)
     open_stage(&told);
     binds(&told, CONNECTION, BOUND_NEW);
     move(&told, true);
-    scene_gateway_gone(told.t.scene, GATEWAY);
-    scene_turn(told.t.actor, 8);
+    runtime_gateway_gone(told.t.runtime, GATEWAY);
+    runtime_turn(told.t.actor, 8);
     assert_string_equal(told.events, "1.0 ");
     pushes(&told, "x", RH_NO_SESSION);
     move(&told, true);
     binds(&told, CONNECTION, BOUND_NEW);
     move(&told, true);
-    scene_gateway_gone(told.t.scene, GATEWAY);
+    runtime_gateway_gone(told.t.runtime, GATEWAY);
     // It is back before the turn: its actor hears of it all the same.
     theatre_note(&told.t, &resume);
     assert_string_equal(told.events, "1.0 1.0 3.0 ");
@@ -305,9 +305,9 @@ static void who_is_lost_twice_is_told_of_once(void **state)
     (void)state;
     open_stage(&told);
     binds(&told, CONNECTION, BOUND_NEW);
-    scene_gateway_gone(told.t.scene, GATEWAY);
+    runtime_gateway_gone(told.t.runtime, GATEWAY);
     theatre_note(&told.t, &lost);
-    scene_turn(told.t.actor, 9);
+    runtime_turn(told.t.actor, 9);
     assert_string_equal(told.events, "1.0 4.4 ");
     pushes(&told, "x", RH_NO_SESSION);
     theatre_close(&told.t);
@@ -321,20 +321,20 @@ static void the_clients_of_a_gateway_that_is_gone_are_lost(void **state)
     (void)state;
     open_stage(&told);
     binds(&told, CONNECTION, BOUND_NEW);
-    scene_gateway_gone(told.t.scene, 99);
-    assert_int_equal(told.t.told[SCENE_POKE], 0);
-    scene_gateway_gone(told.t.scene, GATEWAY);
-    assert_int_equal(told.t.told[SCENE_POKE], 1);
+    runtime_gateway_gone(told.t.runtime, 99);
+    assert_int_equal(told.t.told[RUNTIME_POKE], 0);
+    runtime_gateway_gone(told.t.runtime, GATEWAY);
+    assert_int_equal(told.t.told[RUNTIME_POKE], 1);
     pushes(&told, "x", RH_NO_SESSION);
     theatre_note(&told.t, &resume); // it is back before it was missed
     assert_int_equal(theatre_bound(&told.t).result, BOUND_KEPT);
-    scene_turn(told.t.actor, 8);
+    runtime_turn(told.t.actor, 8);
     pushes(&told, "two", RH_OK);
-    scene_gateway_gone(told.t.scene, GATEWAY);
+    runtime_gateway_gone(told.t.runtime, GATEWAY);
     told.defers = true;
-    scene_turn(told.t.actor, 9);
+    runtime_turn(told.t.actor, 9);
     assert_int_equal(rh_done(told.token, RH_OK), RH_OK);
-    scene_tick(told.t.scene, 1000);
+    runtime_tick(told.t.runtime, 1000);
     assert_string_equal(told.events, "1.0 4.4 ");
     assert_int_equal(told.t.ticket, 9); // the turn ended when that was through
     pushes(&told, "x", RH_NO_SESSION);
@@ -349,12 +349,12 @@ static void a_client_keeps_it_alive(void **state)
     open_stage(&told);
     told.quiet = true;
     binds(&told, CONNECTION, BOUND_NEW);
-    scene_retire(told.t.actor);
+    runtime_retire(told.t.actor);
     assert_int_equal(told.t.error, ERR_BUSY);
     assert_non_null(told.t.actor);
     pushes(&told, "x", RH_OK);
     (void)theatre_call(&told.t, "end"); // unless it wants to
-    scene_retire(told.t.actor);
+    runtime_retire(told.t.actor);
     assert_null(told.t.actor);
     assert_true(told.t.push.type == PUSH_KICK && told.t.push.code == KICK_ENDED);
     theatre_close(&told.t);
@@ -368,7 +368,7 @@ static void one_that_breaks_has_its_client_come_again(void **state)
     open_stage(&told);
     binds(&told, CONNECTION, BOUND_NEW);
     (void)theatre_call(&told.t, "fail");
-    scene_discard(told.t.actor, RH_BROKEN);
+    runtime_discard(told.t.actor, RH_BROKEN);
     assert_true(told.t.push.type == PUSH_AGAIN && told.t.push.number == 0);
     theatre_close(&told.t);
 }
@@ -381,11 +381,11 @@ static void pushes_for_others_are_passed_on_or_dropped(void **state)
     (void)state;
     open_stage(&told);
     theatre_note(&told.t, &push);
-    assert_int_equal(told.t.told[SCENE_PUSH], 0);
+    assert_int_equal(told.t.told[RUNTIME_PUSH], 0);
     told.quiet = true;
     binds(&told, CONNECTION, BOUND_NEW);
     theatre_note(&told.t, &push);
-    assert_int_equal(told.t.told[SCENE_PUSH], 1);
+    assert_int_equal(told.t.told[RUNTIME_PUSH], 1);
     assert_int_equal(told.t.push.payload.size, 2);
     assert_int_equal(told.t.answers, 3);
     theatre_close(&told.t);
@@ -407,7 +407,7 @@ static void an_operator_ends_the_session_of_whoever_is_bound(void **state)
     (void)state;
     open_stage(&told);
     assert_false(operator_kicks(&told));
-    assert_int_equal(told.t.told[SCENE_PUSH], 0);
+    assert_int_equal(told.t.told[RUNTIME_PUSH], 0);
     binds(&told, CONNECTION, BOUND_NEW);
     assert_true(operator_kicks(&told));
     assert_true(told.t.push.type == PUSH_KICK && told.t.push.code == 1234);
@@ -443,9 +443,9 @@ static void nonsense_is_answered_and_nothing_more(void **state)
     assert_int_equal(told.t.answers, 3);
     assert_string_equal(told.events, "");
 
-    const struct scene_entry entry = {
+    const struct runtime_entry entry = {
         .ops = &ops, .shared = &told, .bond = bytes_of("bad", 3), .kind = 3};
-    scene_discard(told.t.actor, RH_STOP);
+    runtime_discard(told.t.actor, RH_STOP);
     theatre_enter(&told.t, &entry);
     pushes(&told, "x", RH_NO_SESSION);
     theatre_close(&told.t);

@@ -25,15 +25,15 @@ static void an_answer_comes_as_a_turn(void **state)
     assert_true(bytes_equal(t.call.from, bytes_of("id", 2)) || t.call.from.size == 2);
     answer(&t, RH_OK, "there");
     assert_int_equal(p.answers, 0);
-    assert_int_equal(t.told[SCENE_POKE], 1);
-    scene_turn(t.actor, 2);
+    assert_int_equal(t.told[RUNTIME_POKE], 1);
+    runtime_turn(t.actor, 2);
     assert_int_equal(p.answers, 1);
     assert_int_equal(p.status, RH_OK);
     assert_string_equal(p.answer, "there");
     answer(&t, RH_OK, "again");
-    assert_int_equal(t.told[SCENE_POKE], 1); // One call, one answer.
+    assert_int_equal(t.told[RUNTIME_POKE], 1); // One call, one answer.
     theatre_close(&t);
-    assert_int_equal(t.told[SCENE_GONE], 1);
+    assert_int_equal(t.told[RUNTIME_GONE], 1);
 }
 
 static void an_answer_comes_in_the_midst_of_a_message(void **state)
@@ -76,7 +76,7 @@ static void an_answer_for_who_moved_is_dropped(void **state)
     (void)theatre_call(&t, "c");
     theatre_move(&t, &puppet_ops, &p);
     answer(&t, RH_OK, "there");
-    assert_int_equal(t.told[SCENE_POKE], 0);
+    assert_int_equal(t.told[RUNTIME_POKE], 0);
     assert_int_equal(p.answers, 0);
     theatre_close(&t);
 }
@@ -94,10 +94,10 @@ static void bad_calls_are_refused(void **state)
     assert_non_null(strstr(line, "calls_itself kind=3 actor=puppet id=id"));
     (void)theatre_call(&t, "b");
     assert_int_equal(p.result, RH_TOO_BIG);
-    assert_int_equal(t.told[SCENE_CALL], 0);
+    assert_int_equal(t.told[RUNTIME_CALL], 0);
     (void)theatre_call(&t, "n"); // To send itself something is fine.
     assert_int_equal(p.result, RH_OK);
-    assert_int_equal(t.told[SCENE_CALL], 1);
+    assert_int_equal(t.told[RUNTIME_CALL], 1);
     (void)theatre_call(&t, "d");
     p.actor = t.actor;
     const struct rh_bytes ok = {"x", 1};
@@ -109,7 +109,7 @@ static void bad_calls_are_refused(void **state)
     assert_int_equal(rh_call(t.actor, 3, ok, ok, 60001, 0, on_answer, &p), RH_INVALID);
     assert_int_equal(rh_call(t.actor, 3, ok, ok, 1000, 4, on_answer, &p), RH_INVALID);
     assert_int_equal(rh_call(t.actor, 3, ok, ok, 1000, 0, NULL, &p), RH_INVALID);
-    for (size_t i = 0; i < SCENE_CALLS_MAX; i++) {
+    for (size_t i = 0; i < RUNTIME_CALLS_MAX; i++) {
         assert_int_equal(rh_call(t.actor, 3, ok, ok, 1000, 0, on_answer, &p), RH_OK);
     }
     assert_int_equal(rh_call(t.actor, 3, ok, ok, 1000, 0, on_answer, &p), RH_OVERLOADED);
@@ -147,12 +147,12 @@ static void nonsense_has_failed(void **state)
     (void)state;
     open_stage(&t, &p);
     p.flush = 77;
-    scene_retire(t.actor);
+    runtime_retire(t.actor);
     assert_int_equal(t.error, ERR_IO);
     assert_non_null(strstr(line, "bad_result kind=3 actor=puppet id=id what=\"flush\""));
     p.flush = RH_OK;
     p.handoff = -1;
-    scene_export(t.actor);
+    runtime_export(t.actor);
     assert_int_equal(t.error, ERR_OK);
     assert_false(t.has_state);
     assert_non_null(strstr(line, "what=\"handoff\""));
@@ -171,7 +171,7 @@ static void who_complains_without_end_is_cut_short(void **state)
         (void)theatre_call(&t, "i");
     }
     assert_int_equal(lines, 20);
-    scene_tick(t.scene, 1000000);
+    runtime_tick(t.runtime, 1000000);
     (void)theatre_call(&t, "i");
     assert_int_equal(lines, 22); // One says how many were left out.
     theatre_close(&t);
@@ -233,7 +233,7 @@ static void a_reply_at_the_end_is_named(void **state)
     (void)state;
     open_stage(&t, &p);
     p.says_goodbye = true;
-    scene_discard(t.actor, RH_BROKEN);
+    runtime_discard(t.actor, RH_BROKEN);
     assert_int_equal(p.result, RH_INVALID);
     assert_non_null(strstr(line, "reply_at_end kind=3 actor=puppet id=id"));
     assert_int_equal(t.answers, 0);

@@ -9,21 +9,21 @@
 static void an_activation_may_finish_later(void **state)
 {
     struct puppet p = {.activate = RH_PENDING};
-    const struct scene_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
+    const struct runtime_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
     struct theatre t;
 
     (void)state;
     theatre_build(&t);
     theatre_enter(&t, &entry);
-    assert_int_equal(t.told[SCENE_ACTIVATED], 0);
-    assert_int_equal(t.told[SCENE_DEFERRED], 1);
+    assert_int_equal(t.told[RUNTIME_ACTIVATED], 0);
+    assert_int_equal(t.told[RUNTIME_DEFERRED], 1);
     assert_int_equal(rh_reply_later(p.token, rh_nil()), RH_INVALID);
     assert_int_equal(rh_done(p.token, RH_PENDING), RH_INVALID);
     assert_int_equal(rh_done(p.token, RH_OK), RH_OK);
     assert_int_equal(rh_done(p.token, RH_OK), RH_GONE);
-    scene_tick(t.scene, 0);
-    assert_int_equal(t.told[SCENE_ACTIVATED], 1);
-    assert_int_equal(t.told[SCENE_FINISHED], 1);
+    runtime_tick(t.runtime, 0);
+    assert_int_equal(t.told[RUNTIME_ACTIVATED], 1);
+    assert_int_equal(t.told[RUNTIME_FINISHED], 1);
     assert_int_equal(t.error, ERR_OK);
     assert_string_equal(theatre_call(&t, "x"), "x");
     theatre_close(&t);
@@ -32,14 +32,14 @@ static void an_activation_may_finish_later(void **state)
 static void an_activation_that_fails_later_leaves_nothing(void **state)
 {
     struct puppet p = {.activate = RH_PENDING};
-    const struct scene_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
+    const struct runtime_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
     struct theatre t;
 
     (void)state;
     theatre_build(&t);
     theatre_enter(&t, &entry);
     assert_int_equal(rh_done(p.token, RH_FAILED), RH_OK);
-    scene_tick(t.scene, 0);
+    runtime_tick(t.runtime, 0);
     assert_int_equal(t.error, ERR_REFUSED);
     assert_null(t.actor);
     assert_int_equal(p.ended, 0);
@@ -49,28 +49,28 @@ static void an_activation_that_fails_later_leaves_nothing(void **state)
 static void who_is_stopped_while_it_loads_is_deactivated(void **state)
 {
     struct puppet p = {.activate = RH_PENDING};
-    const struct scene_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
+    const struct runtime_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
     struct theatre t;
 
     (void)state;
     theatre_build(&t);
     theatre_enter(&t, &entry);
-    scene_discard(t.actor, RH_FENCED);
+    runtime_discard(t.actor, RH_FENCED);
     assert_int_equal(p.ended, 1);
     assert_int_equal(p.why, RH_FENCED);
     assert_int_equal(rh_done(p.token, RH_OK), RH_GONE);
-    scene_tick(t.scene, 0);
-    assert_int_equal(t.told[SCENE_ACTIVATED], 0);
+    runtime_tick(t.runtime, 0);
+    assert_int_equal(t.told[RUNTIME_ACTIVATED], 0);
     theatre_close(&t);
-    assert_int_equal(rh_done(p.token, RH_OK), RH_GONE); // Its scene is gone as well.
+    assert_int_equal(rh_done(p.token, RH_OK), RH_GONE); // Its runtime is gone as well.
 }
 
-/* rh_done() has taken the failure, and before the scene sees that, the actor is stopped. */
+/* rh_done() has taken the failure, and before the runtime sees that, the actor is stopped. */
 static void who_failed_to_load_is_never_deactivated(void **state)
 {
     static const int failures[] = {RH_FAILED, RH_COLD, 77};
     struct puppet p = {.activate = RH_PENDING};
-    const struct scene_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
+    const struct runtime_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
     struct theatre t;
 
     (void)state;
@@ -78,10 +78,10 @@ static void who_failed_to_load_is_never_deactivated(void **state)
         theatre_build(&t);
         theatre_enter(&t, &entry);
         assert_int_equal(rh_done(p.token, failures[i]), RH_OK);
-        scene_discard(t.actor, RH_MOVED);
-        assert_int_equal(t.told[SCENE_FINISHED], 1);
-        scene_tick(t.scene, 0);
-        assert_int_equal(t.told[SCENE_ACTIVATED], 0);
+        runtime_discard(t.actor, RH_MOVED);
+        assert_int_equal(t.told[RUNTIME_FINISHED], 1);
+        runtime_tick(t.runtime, 0);
+        assert_int_equal(t.told[RUNTIME_ACTIVATED], 0);
         theatre_close(&t);
         theatre_build(&t);
         theatre_enter(&t, &entry);
@@ -92,7 +92,7 @@ static void who_failed_to_load_is_never_deactivated(void **state)
     theatre_build(&t);
     theatre_enter(&t, &entry);
     assert_int_equal(rh_done(p.token, RH_OK), RH_OK);
-    scene_discard(t.actor, RH_MOVED);
+    runtime_discard(t.actor, RH_MOVED);
     assert_int_equal(p.ended, 1); // That one lives.
     theatre_close(&t);
 }
@@ -119,7 +119,7 @@ static void on_fails(struct rh_actor *actor, void *instance, void *argument)
 static void nothing_is_called_for_who_failed_to_load(void **state)
 {
     struct puppet p = {.activate = RH_PENDING};
-    const struct scene_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
+    const struct runtime_entry entry = {.ops = &puppet_ops, .shared = &p, .fence = 7, .kind = 3};
     struct theatre t;
 
     (void)state;
@@ -129,11 +129,11 @@ static void nothing_is_called_for_who_failed_to_load(void **state)
     assert_int_equal(rh_after(p.actor, 10, on_fails, NULL), RH_OK);
     assert_int_equal(rh_after(p.actor, 10, on_late, NULL), RH_OK);
     assert_int_equal(call(&p, p.actor, "other"), RH_OK);
-    scene_tick(t.scene, 10000); // The second one fails.
+    runtime_tick(t.runtime, 10000); // The second one fails.
     assert_int_equal(p.timers, 1);
     answer(&t, RH_OK, "there");
     assert_int_equal(p.answers, 0);
-    scene_tick(t.scene, 10000);
+    runtime_tick(t.runtime, 10000);
     assert_int_equal(t.error, ERR_REFUSED);
     assert_int_equal(p.timers, 1);
     assert_int_equal(p.ended, 0);
@@ -161,7 +161,7 @@ static void any_thread_may_answer(void **state)
     assert_int_equal(pthread_join(thread, &ended), 0);
     assert_ptr_equal(ended, &p);
     assert_int_equal(t.answers, 0);
-    scene_tick(t.scene, 0);
+    runtime_tick(t.runtime, 0);
     assert_string_equal(t.text, "from elsewhere");
     theatre_close(&t);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of an actor on its scene: flushes, moves, timers, ends.
+ * The life of an actor on its runtime: flushes, moves, timers, ends.
  */
 #include "tests/node/puppet_rig.h"
 
@@ -12,18 +12,18 @@ static void a_move_flushes_first(void **state)
     (void)state;
     open_stage(&t, &p);
     p.flush = RH_FAILED;
-    scene_export(t.actor);
+    runtime_export(t.actor);
     assert_int_equal(t.error, ERR_BUSY); // It is asked again.
     assert_int_equal(p.flushed, RH_MOVED);
     assert_null(p.out);
     assert_string_equal(theatre_call(&t, "x"), "x");
     p.flush = RH_PENDING;
     p.state_size = 5;
-    scene_export(t.actor);
-    assert_int_equal(t.told[SCENE_EXPORTED], 1);
+    runtime_export(t.actor);
+    assert_int_equal(t.told[RUNTIME_EXPORTED], 1);
     assert_int_equal(rh_done(p.token, RH_OK), RH_OK);
-    scene_tick(t.scene, 0);
-    assert_int_equal(t.told[SCENE_EXPORTED], 2);
+    runtime_tick(t.runtime, 0);
+    assert_int_equal(t.told[RUNTIME_EXPORTED], 2);
     assert_int_equal(t.error, ERR_OK);
     assert_true(t.has_state);
     assert_int_equal(t.state.size, 5);
@@ -38,11 +38,11 @@ static void who_trades_is_asked_again(void **state)
     (void)state;
     open_stage(&t, &p);
     p.handoff = RH_BUSY;
-    scene_export(t.actor);
+    runtime_export(t.actor);
     assert_int_equal(t.error, ERR_BUSY);
     assert_string_equal(theatre_call(&t, "x"), "x");
     p.handoff = RH_COLD;
-    scene_export(t.actor);
+    runtime_export(t.actor);
     assert_int_equal(t.error, ERR_OK);
     assert_false(t.has_state);
     theatre_close(&t);
@@ -55,13 +55,13 @@ static void who_hands_over_too_much_moves_cold(void **state)
 
     (void)state;
     open_stage(&t, &p);
-    p.state_size = SCENE_STATE_DEFAULT;
-    scene_export(t.actor);
+    p.state_size = RUNTIME_STATE_DEFAULT;
+    runtime_export(t.actor);
     assert_true(t.has_state);
-    assert_int_equal(t.state.size, SCENE_STATE_DEFAULT);
-    scene_unfreeze(t.actor);
-    p.state_size = SCENE_STATE_DEFAULT + 1;
-    scene_export(t.actor);
+    assert_int_equal(t.state.size, RUNTIME_STATE_DEFAULT);
+    runtime_unfreeze(t.actor);
+    p.state_size = RUNTIME_STATE_DEFAULT + 1;
+    runtime_export(t.actor);
     assert_int_equal(t.error, ERR_OK);
     assert_false(t.has_state);
     assert_non_null(strstr(line, "state_too_big kind=3 actor=puppet id=id"));
@@ -76,8 +76,8 @@ static void state_written_late_goes_nowhere(void **state)
     (void)state;
     open_stage(&t, &p);
     p.handoff = RH_PENDING;
-    scene_export(t.actor);
-    scene_discard(t.actor, RH_FENCED);
+    runtime_export(t.actor);
+    runtime_discard(t.actor, RH_FENCED);
     rh_out_put(p.out, "still mine", 10); // Who defers it may go on until it is done.
     assert_int_equal(rh_done(p.token, RH_OK), RH_GONE);
     theatre_close(&t);
@@ -91,13 +91,13 @@ static void an_idle_actor_is_flushed_and_ended(void **state)
     (void)state;
     open_stage(&t, &p);
     p.flush = RH_FAILED;
-    scene_retire(t.actor);
+    runtime_retire(t.actor);
     assert_int_equal(t.error, ERR_IO);
     assert_int_equal(p.flushed, RH_IDLE);
     assert_int_equal(p.ended, 0);
     assert_string_equal(theatre_call(&t, "x"), "x");
     p.flush = RH_OK;
-    scene_retire(t.actor);
+    runtime_retire(t.actor);
     assert_int_equal(t.error, ERR_OK);
     assert_null(t.actor);
     assert_int_equal(p.ended, 1);
@@ -114,15 +114,15 @@ static void a_stop_flushes_what_it_can(void **state)
     (void)state;
     open_stage(&t, &p);
     p.flush = RH_FAILED;
-    assert_int_equal(scene_save(t.scene, &flushed), 1);
+    assert_int_equal(runtime_save(t.runtime, &flushed), 1);
     p.flush = RH_PENDING;
-    assert_int_equal(scene_save(t.scene, &flushed), 1);
-    assert_int_equal(scene_save(t.scene, &flushed), 1); // It is under way.
+    assert_int_equal(runtime_save(t.runtime, &flushed), 1);
+    assert_int_equal(runtime_save(t.runtime, &flushed), 1); // It is under way.
     assert_int_equal(p.flushes, 2);
     assert_int_equal(p.flushed, RH_STOP);
     assert_int_equal(rh_done(p.token, RH_OK), RH_OK);
-    scene_tick(t.scene, 0);
-    assert_int_equal(scene_save(t.scene, &flushed), 0);
+    runtime_tick(t.runtime, 0);
+    assert_int_equal(runtime_save(t.runtime, &flushed), 0);
     assert_int_equal(p.flushes, 2);
     assert_int_equal(flushed, 1);
     theatre_close(&t);
@@ -136,25 +136,25 @@ static void a_flush_has_its_period(void **state)
 
     (void)state;
     open_stage(&t, &p);
-    scene_tick(t.scene, 500000);
-    assert_int_equal(t.told[SCENE_POKE], 0);
-    scene_tick(t.scene, 1000000);
-    assert_int_equal(t.told[SCENE_POKE], 1);
+    runtime_tick(t.runtime, 500000);
+    assert_int_equal(t.told[RUNTIME_POKE], 0);
+    runtime_tick(t.runtime, 1000000);
+    assert_int_equal(t.told[RUNTIME_POKE], 1);
     assert_int_equal(p.flushes, 0); // It waits for its turn.
-    scene_turn(t.actor, 9);
+    runtime_turn(t.actor, 9);
     assert_int_equal(p.flushes, 1);
     assert_int_equal(p.flushed, RH_PERIODIC);
     assert_int_equal(t.ticket, 9);
-    scene_turn(t.actor, 10);
+    runtime_turn(t.actor, 10);
     assert_int_equal(p.flushes, 1);
     (void)theatre_call(&t, "F");
     assert_int_equal(p.result, RH_OK);
-    assert_int_equal(t.told[SCENE_POKE], 2);
+    assert_int_equal(t.told[RUNTIME_POKE], 2);
     p.flush = RH_PENDING;
-    scene_turn(t.actor, 11);
+    runtime_turn(t.actor, 11);
     assert_int_equal(t.ticket, 1);
     assert_int_equal(rh_done(p.token, RH_FAILED), RH_OK);
-    scene_tick(t.scene, 1000000);
+    runtime_tick(t.runtime, 1000000);
     assert_int_equal(t.ticket, 11);
     theatre_close(&t);
 }
@@ -170,18 +170,18 @@ static void timers_run_between_messages(void **state)
     theatre_open(&t, &ops, &p);
     (void)theatre_call(&t, "e");
     (void)theatre_call(&t, "d");
-    scene_tick(t.scene, 50000);
-    assert_int_equal(t.told[SCENE_POKE], 1); // The host gives it a turn when it is through.
+    runtime_tick(t.runtime, 50000);
+    assert_int_equal(t.told[RUNTIME_POKE], 1); // The host gives it a turn when it is through.
     assert_int_equal(rh_reply_later(p.token, rh_nil()), RH_OK);
-    scene_tick(t.scene, 50000);
+    runtime_tick(t.runtime, 50000);
     assert_int_equal(p.timers, 0);
-    scene_turn(t.actor, 2);
+    runtime_turn(t.actor, 2);
     assert_int_equal(p.timers, 1);
-    scene_tick(t.scene, 900000); // Missed eight times: run once.
-    scene_turn(t.actor, 3);
+    runtime_tick(t.runtime, 900000); // Missed eight times: run once.
+    runtime_turn(t.actor, 3);
     assert_int_equal(p.timers, 2);
-    scene_tick(t.scene, 999999);
-    assert_int_equal(t.told[SCENE_POKE], 2);
+    runtime_tick(t.runtime, 999999);
+    assert_int_equal(t.told[RUNTIME_POKE], 2);
     (void)theatre_call(&t, "s");
     assert_int_equal(p.result, RH_OK);
     (void)theatre_call(&t, "s");
@@ -197,12 +197,12 @@ static void a_frozen_actor_has_its_timers_later(void **state)
     (void)state;
     open_stage(&t, &p);
     (void)theatre_call(&t, "t");
-    scene_export(t.actor);
-    scene_tick(t.scene, 60000);
-    assert_int_equal(t.told[SCENE_POKE], 0);
-    scene_unfreeze(t.actor);
-    assert_int_equal(t.told[SCENE_POKE], 1);
-    scene_turn(t.actor, 2);
+    runtime_export(t.actor);
+    runtime_tick(t.runtime, 60000);
+    assert_int_equal(t.told[RUNTIME_POKE], 0);
+    runtime_unfreeze(t.actor);
+    assert_int_equal(t.told[RUNTIME_POKE], 1);
+    runtime_turn(t.actor, 2);
     assert_int_equal(p.timers, 1);
     theatre_close(&t);
 }
@@ -217,7 +217,7 @@ static void it_may_ask_to_be_ended(void **state)
     (void)theatre_call(&t, "p");
     assert_int_equal(p.result, RH_OK);
     (void)theatre_call(&t, "p");
-    assert_int_equal(t.told[SCENE_PASSIVATE], 1);
+    assert_int_equal(t.told[RUNTIME_PASSIVATE], 1);
     theatre_close(&t);
 }
 
@@ -230,9 +230,9 @@ static void who_is_broken_answers_its_error(void **state)
     open_stage(&t, &p);
     assert_string_equal(theatre_call(&t, "f"), "ERR broken");
     assert_int_equal(t.code, ANSWER_APP_ERROR);
-    assert_int_equal(t.told[SCENE_FAILED], 1);
+    assert_int_equal(t.told[RUNTIME_FAILED], 1);
     assert_non_null(strstr(line, "failed kind=3 actor=puppet id=id what=\"ERR broken\""));
-    scene_discard(t.actor, RH_BROKEN);
+    runtime_discard(t.actor, RH_BROKEN);
     assert_int_equal(p.flushes, 0);
     assert_int_equal(p.why, RH_BROKEN);
     theatre_close(&t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Several clients of one actor, as its scene keeps them (docs/decisions/027-several-sessions.md).
+ * Several clients of one actor, as its runtime keeps them (docs/decisions/027-several-sessions.md).
  */
 #include "tests/test.h"
 
@@ -106,26 +106,26 @@ static void told(const struct devices *d, enum rh_session_type type, uint64_t se
 /* How many push records that came to. */
 static size_t asks(struct devices *d, const char *what, uint64_t meant, int result)
 {
-    const size_t before = d->t.told[SCENE_PUSH];
+    const size_t before = d->t.told[RUNTIME_PUSH];
 
     d->meant = meant;
     d->result = -1;
     (void)theatre_call(&d->t, what);
     assert_int_equal(d->result, result);
-    return d->t.told[SCENE_PUSH] - before;
+    return d->t.told[RUNTIME_PUSH] - before;
 }
 
 static void moves(struct devices *d, bool warm)
 {
-    scene_export(d->t.actor);
+    runtime_export(d->t.actor);
     assert_int_equal(d->t.error, ERR_OK);
-    scene_discard(d->t.actor, RH_MOVED);
-    const struct scene_entry entry = {.ops = &d->ops,
-                                      .shared = d,
-                                      .has_state = warm,
-                                      .bond = buffer_bytes(&d->t.bond),
-                                      .kind = 3,
-                                      .fence = 9};
+    runtime_discard(d->t.actor, RH_MOVED);
+    const struct runtime_entry entry = {.ops = &d->ops,
+                                        .shared = d,
+                                        .has_state = warm,
+                                        .bond = buffer_bytes(&d->t.bond),
+                                        .kind = 3,
+                                        .fence = 9};
     theatre_enter(&d->t, &entry);
 }
 
@@ -148,9 +148,9 @@ static void each_is_pushed_to_alone_or_all_are(void **state)
     assert_int_equal(asks(&d, "x", one + 1, RH_NO_SESSION), 0);
 
     const struct note cast = {.type = NOTE_PUSH, .payload = bytes_of("all", 3)};
-    const size_t before = d.t.told[SCENE_PUSH];
+    const size_t before = d.t.told[RUNTIME_PUSH];
     theatre_note(&d.t, &cast);
-    assert_int_equal(d.t.told[SCENE_PUSH] - before, 2);
+    assert_int_equal(d.t.told[RUNTIME_PUSH] - before, 2);
     loses(&d, 1);
     told(&d, RH_SESSION_LOST, one, 0);
     assert_int_equal(asks(&d, "all", 0, RH_OK), 1); // and one is kept
@@ -203,7 +203,7 @@ static void a_connection_has_one_session(void **state)
     back.connection = 2;
     notes(&d, &back, BOUND_KEPT);
     told(&d, RH_SESSION_RESUMED, one, 0);
-    scene_turn(d.t.actor, 1);
+    runtime_turn(d.t.actor, 1);
     told(&d, RH_SESSION_LOST, two, 0);
     assert_int_equal(d.told[d.told_count - 1].why, RH_LOST_CLOSED);
     loses(&d, 2); // its end is that of the first one
@@ -277,7 +277,7 @@ static void all_move_along(void **state)
     assert_int_equal(asks(&d, "all", 0, RH_OK), 3);
     loses(&d, 2);
     moves(&d, true);
-    assert_int_equal(d.t.told[SCENE_BOUND], 5); // the gateway of the two that are there
+    assert_int_equal(d.t.told[RUNTIME_BOUND], 5); // the gateway of the two that are there
     assert_int_equal(d.told_count, 4);
     assert_int_equal(asks(&d, "x", one, RH_OK), 1);
     assert_true(d.t.push.connection == 1 && d.t.push.number == 2);
@@ -286,13 +286,13 @@ static void all_move_along(void **state)
     assert_int_equal(asks(&d, "y", two, RH_OK), 0);
     struct note back = note_of(NOTE_RETURN, 2);
     back.connection = 9;
-    const size_t before = d.t.told[SCENE_PUSH];
+    const size_t before = d.t.told[RUNTIME_PUSH];
     notes(&d, &back, BOUND_KEPT);
     told(&d, RH_SESSION_RESUMED, two, 0);
-    assert_int_equal(d.t.told[SCENE_PUSH] - before, 2); // all, y
+    assert_int_equal(d.t.told[RUNTIME_PUSH] - before, 2); // all, y
     // Without its memory it is told of each.
     moves(&d, false);
-    scene_turn(d.t.actor, 1);
+    runtime_turn(d.t.actor, 1);
     assert_int_equal(d.told_count, 8);
     for (size_t i = 5; i < 8; i++) {
         assert_int_equal(d.told[i].type, RH_SESSION_RESUMED);
@@ -360,13 +360,13 @@ static void too_many_bonds_are_no_bonds(void **state)
     for (int i = 0; i < BONDS_MAX + 1; i++) {
         bond_put(&d.t.bond, &b);
     }
-    scene_discard(d.t.actor, RH_MOVED);
-    const struct scene_entry entry = {.ops = &d.ops,
-                                      .shared = &d,
-                                      .has_state = true,
-                                      .bond = buffer_bytes(&d.t.bond),
-                                      .kind = 3,
-                                      .fence = 9};
+    runtime_discard(d.t.actor, RH_MOVED);
+    const struct runtime_entry entry = {.ops = &d.ops,
+                                        .shared = &d,
+                                        .has_state = true,
+                                        .bond = buffer_bytes(&d.t.bond),
+                                        .kind = 3,
+                                        .fence = 9};
     theatre_enter(&d.t, &entry);
     assert_int_equal(asks(&d, "x", 0, RH_OK), BONDS_MAX);
     theatre_close(&d.t);
