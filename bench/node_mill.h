@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A node without links, threads or files: host and one worker, driven in batches
- * as the shell does (node/peers_uv.c, stage_uv.c), on one thread. What a request
+ * as the shell does (node/peers_uv.c, dispatcher_uv.c), on one thread. What a request
  * costs in it is counted: by callgrind in bench/node_bench.c, as allocations and
  * hand-overs in tests/node/node_cost_test.c.
  *

@@ -229,7 +229,7 @@ static void unqueue(struct completions *c, const struct actor *actor)
 
 void shell_answer_call(struct shell *s, const struct call_answer *answer)
 {
-    stage_answer(s, answer);
+    dispatcher_answer(s, answer);
 }
 
 void shell_log_actor(enum log_level level, const char *event, struct named actor, const char *what)
@@ -363,11 +363,11 @@ static void perform(struct shell *s, const struct host_effect *e)
     case HOST_EXPORT:
     case HOST_UNFREEZE:
     case HOST_RETIRE:
-        stage_post(s, e, bytes);
+        dispatcher_post(s, e, bytes);
         return;
     case HOST_DISCARD:
         unqueue(&s->completions, e->actor);
-        stage_post(s, e, bytes);
+        dispatcher_post(s, e, bytes);
         return;
     case HOST_FORMER:
         calls_former(s->calls,
@@ -402,7 +402,8 @@ static void perform(struct shell *s, const struct host_effect *e)
 static void perform_in_time(struct shell *s, size_t at)
 {
     const struct host_effect *e = &s->effects.item[at];
-    const uint64_t limit_us = stage_enters(e->type) ? UINT64_MAX : host_limit_us(s->host, e->type);
+    const uint64_t limit_us =
+        dispatcher_enters(e->type) ? UINT64_MAX : host_limit_us(s->host, e->type);
 
     if (s->now_us >= limit_us) {
         host_keep(s->host, &s->effects, at);
@@ -443,7 +444,7 @@ void shell_step(struct shell *s, struct host_event *event)
     if (looked) { // else neither the lease nor the ring can be another than before
         calls_look(s->calls, host_view(s->host), host_incarnation(s->host), s->now_us);
         links_set_gate(s->links, host_gate_us(s->host));
-        stage_set_limits(s);
+        dispatcher_set_limits(s);
     }
     for (size_t i = 0; i < s->effects.count; i++) {
         perform_in_time(s, i);

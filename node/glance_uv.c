@@ -62,7 +62,7 @@ static void add_deferred(struct shell *s, struct glance *g)
 static void add_busy(struct shell *s, struct glance *g, size_t worker)
 {
     struct hot_counter top[HOT_MAX];
-    const size_t count = worker_hot(s->stage.worker[worker], s->now_us, top, HOT_MAX);
+    const size_t count = worker_hot(s->dispatcher.worker[worker], s->now_us, top, HOT_MAX);
 
     for (size_t i = 0; i < count; i++) {
         const struct host_hot row = {.what = "busy",
@@ -92,11 +92,11 @@ void glance_feed(struct shell *s, struct host_event *event)
     struct router_figures calls;
     struct glance g = {0};
 
-    for (size_t i = 0; i < s->stage.worker_count; i++) {
+    for (size_t i = 0; i < s->dispatcher.worker_count; i++) {
         add_busy(s, &g, i);
     }
     watchdog_hold(s->watchdog);
-    for (size_t i = 0; i < s->stage.worker_count; i++) {
+    for (size_t i = 0; i < s->dispatcher.worker_count; i++) {
         add_running(s, &g, i);
     }
     add_deferred(s, &g);

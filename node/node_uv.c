@@ -81,7 +81,7 @@ void shell_poll(struct shell *s)
 {
     s->now_us = clock_boottime_us();
     s->fresh = 0;
-    stage_take(s);
+    dispatcher_take(s);
     links_poll(s->links, s->now_us);
     shell_look_for_room(s);
 }
@@ -92,8 +92,8 @@ static void on_told(uv_async_t *handle)
 
     s->now_us = clock_boottime_us();
     s->fresh = 0;
-    stage_take(s);
-    stage_wake(s);
+    dispatcher_take(s);
+    dispatcher_wake(s);
 }
 
 static void on_wake(uv_async_t *handle)
@@ -122,10 +122,10 @@ static void on_tick(uv_timer_t *handle)
     plant(s);
     calls_tick(s->calls, s->now_us);
     shell_pushes_tick(s);
-    stage_recall(s);
-    stage_complain(s);
+    dispatcher_recall(s);
+    dispatcher_complain(s);
     lister_tick(s->lister, s->now_us);
-    stage_wake(s);
+    dispatcher_wake(s);
     shell_feed(s, &event);
     look_for_stops(s);
     look_at_drain(s);
@@ -151,8 +151,8 @@ static void on_turn_end(uv_prepare_t *handle)
 {
     struct shell *s = handle->data;
 
-    stage_send(s);
-    stage_end_turn(s);
+    dispatcher_send(s);
+    dispatcher_end_turn(s);
     shell_drop_peers(s);
     links_flush(s->links);
     // Who was fenced has nothing left to say.
@@ -192,7 +192,7 @@ static void put_metrics(void *owner, struct metrics *m)
     host_figures(s->host, &host);
     calls_figures(s->calls, &calls);
     calls_casts(s->calls, &casts);
-    casts.refused = atomic_load(&s->stage.casting.refused);
+    casts.refused = atomic_load(&s->dispatcher.casting.refused);
     node_metrics(&host, host_vnodes(s->host), &calls, &casts, m);
 }
 
@@ -249,7 +249,7 @@ static void finish(struct shell *s)
 
     s->exiting = true; // Nothing is a step any more.
     // What is left when a drain is cut short is flushed. Who was barred has nothing left.
-    stage_stop(s, true);
+    dispatcher_stop(s, true);
     while (s->persist.busy) {
         (void)uv_run(&s->loop, UV_RUN_ONCE);
     }
@@ -261,7 +261,7 @@ static void finish(struct shell *s)
         shell_free_peer(s, p);
     }
     table_fini(&s->peers);
-    all_ended = stage_close(s);
+    all_ended = dispatcher_close(s);
     if (all_ended) {
         blame_close(&s->blame);
         watchdog_free(s->watchdog); // Until here: an actor may still run past the lease.
@@ -311,7 +311,7 @@ struct shell *node_open(const struct node_options *options, struct node_asks *as
     s->now_us = s->complained_us = clock_boottime_us();
     s->stops_seen = atomic_load(&stops_asked);
     s->calls = new_calls();
-    calls_count_down(s->calls, &s->stage.casting.size);
+    calls_count_down(s->calls, &s->dispatcher.casting.size);
     start_loop(s);
     if (shell_start(s)) {
         s->exit_code = 0;
@@ -323,7 +323,7 @@ struct shell *node_open(const struct node_options *options, struct node_asks *as
 
 struct worker *node_worker(const struct shell *s)
 {
-    return s->stage.worker[0];
+    return s->dispatcher.worker[0];
 }
 
 int node_serve(struct shell *s)

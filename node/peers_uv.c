@@ -243,7 +243,7 @@ static bool on_some_requests(struct shell *s, struct link *link, struct reader *
             return false; // That record made the host let go of the link.
         }
     }
-    stage_do(s);
+    dispatcher_do(s);
     if (shell_peer(s, peer) == NULL) {
         return false; // Or what it came to did.
     }

@@ -38,7 +38,7 @@ void shell_pushes_tick(struct shell *s)
 
     while (presence_gone(&s->presence, s->now_us, &gateway)) {
         log_info("node", "gateway_gone", "gateway=%016" PRIx64, gateway);
-        stage_gateway_gone(s, gateway);
+        dispatcher_gateway_gone(s, gateway);
     }
     if (dropped != s->pushes.told && s->now_us - s->pushes.told_us >= TELL_US) {
         s->pushes.told = dropped;

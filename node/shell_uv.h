@@ -71,18 +71,19 @@ struct persist {
     bool busy;
 };
 
-enum { STAGE_WORKERS_MAX = BLAME_SLOTS };
+enum { DISPATCHER_WORKERS_MAX = BLAME_SLOTS };
 
 /* Where the actors are: the workers, and what is known of each actor. */
-struct stage {
+struct dispatcher {
     struct limits limits;
     struct casting casting; /* of all workers */
-    struct worker *worker[STAGE_WORKERS_MAX];
+    struct worker *worker[DISPATCHER_WORKERS_MAX];
     size_t worker_count;
-    size_t first;                        /* worker: what it told is taken first */
-    size_t exports;                      /* actors that have told their state in this turn */
-    size_t here_max;                     /* posts that are done on the protocol thread, at most */
-    uint64_t told_us[STAGE_WORKERS_MAX]; /* since when those ran that were complained of last … */
+    size_t first;    /* worker: what it told is taken first */
+    size_t exports;  /* actors that have told their state in this turn */
+    size_t here_max; /* posts that are done on the protocol thread, at most */
+    uint64_t
+        told_us[DISPATCHER_WORKERS_MAX]; /* since when those ran that were complained of last … */
     uint64_t told_deferred_us;           /* … and that one was deferred */
     uint64_t looked_us;
 };
@@ -114,7 +115,7 @@ struct shell {
     struct blame_left left; /* by the process before me */
     struct persist persist;
     struct kinds kinds;
-    struct stage stage;
+    struct dispatcher dispatcher;
     struct lister *lister;
     struct host *host;
     struct calls *calls;
@@ -226,43 +227,43 @@ void shell_hang_up(struct shell *s, uint16_t slot, enum wants who);
 /* A line that names an actor: "kind=… id=… what=…". */
 void shell_log_actor(enum log_level level, const char *event, struct named actor, const char *what);
 
-/* ---- stage_uv.c */
+/* ---- dispatcher_uv.c */
 
 /* Start watchdog and workers. False: one line about it was printed. */
-bool stage_open(struct shell *s);
+bool dispatcher_open(struct shell *s);
 /* Does this effect go to an actor? */
-bool stage_enters(enum host_effect_type type);
+bool dispatcher_enters(enum host_effect_type type);
 /* Give such an effect to the actor's worker. */
-void stage_post(struct shell *s, const struct host_effect *e, struct bytes bytes);
+void dispatcher_post(struct shell *s, const struct host_effect *e, struct bytes bytes);
 /* A call was answered. */
-void stage_answer(struct shell *s, const struct call_answer *answer);
+void dispatcher_answer(struct shell *s, const struct call_answer *answer);
 /* A gateway is gone: tell the actors that clients of it are bound to. */
-void stage_gateway_gone(struct shell *s, uint64_t gateway);
+void dispatcher_gateway_gone(struct shell *s, uint64_t gateway);
 /* Amidst much that comes: if all that is brief is done on this thread, do it while what it needs is
  * in the cache. */
-void stage_do(struct shell *s);
+void dispatcher_do(struct shell *s);
 /* At the end of a turn: do what is brief and not much, hand over the rest. */
-void stage_send(struct shell *s);
+void dispatcher_send(struct shell *s);
 /* Feed the host with what the workers told; what is too much of it for one turn waits for the next.
  */
-void stage_take(struct shell *s);
+void dispatcher_take(struct shell *s);
 /* The same, all of it. */
-void stage_take_all(struct shell *s);
+void dispatcher_take_all(struct shell *s);
 /* After all else of a turn: what waits for the next gets one. */
-void stage_end_turn(struct shell *s);
+void dispatcher_end_turn(struct shell *s);
 /* Feed it with ids of remembered kinds that were listed. */
-void stage_wake(struct shell *s);
+void dispatcher_wake(struct shell *s);
 /* After each step: the lease as it is now. */
-void stage_set_limits(struct shell *s);
+void dispatcher_set_limits(struct shell *s);
 /* Every 10..50 ms: take back what is too late. */
-void stage_recall(struct shell *s);
+void dispatcher_recall(struct shell *s);
 /* As often: name who does not come to an end. */
-void stage_complain(struct shell *s);
+void dispatcher_complain(struct shell *s);
 /* Begin nothing more; `save`: flush what is left. */
-void stage_stop(struct shell *s, bool save);
+void dispatcher_stop(struct shell *s, bool save);
 /* Wait for the workers and free everything. False: one is stuck in an actor, and what it may touch
  * has to stay, the shell and the kinds included. */
-bool stage_close(struct shell *s);
+bool dispatcher_close(struct shell *s);
 
 /* ---- glance_uv.c */
 

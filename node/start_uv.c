@@ -88,7 +88,7 @@ static bool make_host(struct shell *s)
                  "and two nodes may run the same actor");
     }
     s->host = host_new(&config);
-    return stage_open(s);
+    return dispatcher_open(s);
 }
 
 static bool add_kinds(struct shell *s)

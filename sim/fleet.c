@@ -313,7 +313,7 @@ void sim_fleet_fini(struct fleet *f)
     for (unsigned i = 0; i < f->nodes; i++) {
         actors_crash(f, &f->node[i]);
         calls_free(f->node[i].calls);
-        sim_stage_close(&f->node[i]);
+        sim_runtime_close(&f->node[i]);
         host_free(f->node[i].core);
         host_effects_fini(&f->node[i].out);
         sim_folder_free(&f->node[i]);

@@ -166,10 +166,10 @@ struct instance {
 
 struct sim_node {
     struct process process;
-    struct host *core;       /* NULL while down */
-    struct calls *calls;     /* NULL while down, or when actors ask through gateways */
-    bool settles;            /* the effects of calls are being done */
-    struct sim_stage *stage; /* NULL while down, or there are no players */
+    struct host *core;           /* NULL while down */
+    struct calls *calls;         /* NULL while down, or when actors ask through gateways */
+    bool settles;                /* the effects of calls are being done */
+    struct sim_runtime *runtime; /* NULL while down, or there are no players */
     struct host_effects out;
     struct host_disk disk;   /* what its folder holds */
     struct host_disk told;   /* what it was told to be durable */
@@ -583,15 +583,15 @@ void hall_vouch(struct fleet *f, struct sim_gateway *g, const struct router_effe
 bool hall_reply(struct fleet *f, struct sim_gateway *g, const struct router_effect *e,
                 struct bytes bytes);
 /* A node's process begins, dies, ticks; has a link to a gateway, or has it no more. */
-void sim_stage_open(struct fleet *f, struct sim_node *n);
-void sim_stage_close(struct sim_node *n);
-void sim_stage_tick(struct fleet *f, struct sim_node *n);
-void sim_stage_link(struct fleet *f, struct sim_node *n, const struct net_end *end, bool up);
+void sim_runtime_open(struct fleet *f, struct sim_node *n);
+void sim_runtime_close(struct sim_node *n);
+void sim_runtime_tick(struct fleet *f, struct sim_node *n);
+void sim_runtime_link(struct fleet *f, struct sim_node *n, const struct net_end *end, bool up);
 /* Who met it before does not hear what it said. */
-void sim_stage_renew(struct sim_node *n);
+void sim_runtime_renew(struct sim_node *n);
 /* Is it of a hero? Then do it. */
-bool sim_stage_takes(struct fleet *f, struct sim_node *n, const struct host_effect *e,
-                     struct bytes bytes);
+bool sim_runtime_takes(struct fleet *f, struct sim_node *n, const struct host_effect *e,
+                       struct bytes bytes);
 
 /* ---- clients and the operator: sim/clients.c, sim/operator.c ---- */
 

@@ -250,7 +250,7 @@ static struct task *take_task(struct sim_node *n, struct task **at)
 void lives_begin(struct fleet *f, struct sim_node *n, const struct host_effect *e,
                  struct bytes bytes)
 {
-    if (sim_stage_takes(f, n, e, bytes)) {
+    if (sim_runtime_takes(f, n, e, bytes)) {
         return;
     }
     if (e->type == HOST_ACTIVATE) {

@@ -36,7 +36,7 @@ static void on_tick(void *context, const struct world_event *event)
                f->world.now_us + world_between(&f->world, 10000, 50000),
                (struct world_event){.run = on_tick, .gate = &n->process.gate, .timer = true});
     node_calls_tick(f, n);
-    sim_stage_tick(f, n);
+    sim_runtime_tick(f, n);
     node_step(f, n, (struct host_event){.type = HOST_TICK});
 }
 
@@ -107,7 +107,7 @@ void node_start(struct fleet *f, struct sim_node *n)
     n->core = host_new(&config);
     n->settles = false;
     node_calls_start(f, n);
-    sim_stage_open(f, n);
+    sim_runtime_open(f, n);
     TRACE(&f->world, n->process.name, "STARTS, weight %u", n->weight);
     for (unsigned i = 0; i < f->coordinators; i++) {
         network_dial(&f->network, &n->process, &f->coordinator[i].process, i);
@@ -125,7 +125,7 @@ static void stop(struct fleet *f, struct sim_node *n, bool clean)
     actors_crash(f, n);
     node_calls_stop(n);
     lives_drop(n, NULL);
-    sim_stage_close(n);
+    sim_runtime_close(n);
     host_free(n->core);
     n->core = NULL;
     host_effects_fini(&n->out);
@@ -286,7 +286,7 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
         }
         break;
     case HOST_UNFREEZE:
-        if (!sim_stage_takes(f, n, e, bytes)) {
+        if (!sim_runtime_takes(f, n, e, bytes)) {
             actors_unfreeze(f, e);
         }
         break;
@@ -301,7 +301,7 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
         break;
     case HOST_DISCARD:
         lives_drop(n, e->actor);
-        if (!sim_stage_takes(f, n, e, bytes)) {
+        if (!sim_runtime_takes(f, n, e, bytes)) {
             actors_discard(f, n, e);
         }
         break;
@@ -312,7 +312,7 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
               (unsigned long long)e->incarnation);
         check_registered(f, n, e->incarnation);
         n->incarnation = e->incarnation;
-        sim_stage_renew(n);
+        sim_runtime_renew(n);
         network_renew(&f->network, &n->process); // who met it before knows it by an older one
         check_served(f, n);
         break;
@@ -474,7 +474,7 @@ void node_up(struct fleet *f, struct sim_node *n, struct net_end *end)
     if (end->other->role == ROLE_NODE) {
         node_calls_link(f, n, end, true);
     } else {
-        sim_stage_link(f, n, end, true);
+        sim_runtime_link(f, n, end, true);
     }
     node_step(f,
               n,
@@ -499,7 +499,7 @@ void node_down(struct fleet *f, struct sim_node *n, const struct net_end *end)
         n->lost_us[fleet_node(end->other) - f->node] = f->world.now_us;
         node_calls_link(f, n, end, false);
     } else {
-        sim_stage_link(f, n, end, false);
+        sim_runtime_link(f, n, end, false);
     }
     node_step(f, n, (struct host_event){.type = HOST_PEER_DOWN, .peer = end->id});
 }

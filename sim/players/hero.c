@@ -23,7 +23,7 @@ struct memory {
 
 struct life {
     struct fleet *fleet;
-    struct sim_stage *stage;
+    struct sim_runtime *runtime;
     struct hero *hero;
     uint64_t number; /* as hero.lives */
     bool bonded;     /* it came with a client that it knows nothing of yet */
@@ -139,8 +139,8 @@ static void on_timer(struct rh_actor *actor, void *instance, uint64_t timer, voi
 static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,
                        void **instance)
 {
-    struct sim_stage *s = rh_shared(actor);
-    struct fleet *f = sim_stage_fleet(s);
+    struct sim_runtime *s = rh_shared(actor);
+    struct fleet *f = sim_runtime_fleet(s);
     struct hero *h = hero_named(f, bytes_of(rh_id(actor).data, rh_id(actor).size));
 
     (void)fence;
@@ -149,7 +149,7 @@ static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
     }
     struct life *l = mem_new(1, sizeof *l);
     *l = (struct life){
-        .fleet = f, .stage = s, .hero = h, .number = ++h->lives, .bonded = sim_stage_bonded(s)};
+        .fleet = f, .runtime = s, .hero = h, .number = ++h->lives, .bonded = sim_runtime_bonded(s)};
     *instance = l;
     if (state != NULL) {
         ASSERT(state->size >= sizeof l->knows);
@@ -167,7 +167,7 @@ static int on_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
         room_open(&l->room);
     }
     ran(l);
-    check_hero_begins(f, h, sim_stage_node(s), state != NULL, l->knows.spell, l->knows.made);
+    check_hero_begins(f, h, sim_runtime_node(s), state != NULL, l->knows.spell, l->knows.made);
     (void)rh_timer_start(actor,
                          (uint32_t)players_between(f, 1, f->players->push_ms),
                          (uint32_t)f->players->push_ms,
@@ -291,7 +291,7 @@ static int on_session(struct rh_actor *actor, void *instance, const struct rh_se
 
     l->bonded = false;
     TRACE(&l->fleet->world,
-          sim_stage_node(l->stage)->process.name,
+          sim_runtime_node(l->runtime)->process.name,
           "%s hears %u, why %u",
           l->hero->who.id,
           e->type,

@@ -5,7 +5,7 @@
  * is the shipped code:
  *
  *     device (client/) <-line-> hall: clients at a gateway (gateway/client/client.h), its router
- *         <-data link-> node's host -> stage: its runtime (node/runtime/runtime.h) -> hero: a
+ *         <-data link-> node's host -> its runtime (node/runtime/runtime.h) -> hero: a
  * game's callbacks
  *
  * What is played here: lines, which break, hang and are noticed late; devices, which
@@ -235,13 +235,13 @@ void hall_leave(struct fleet *f, struct wire *w);
 /* All are told to go elsewhere. */
 void hall_drain(struct fleet *f, struct sim_gateway *g);
 
-/* ---- at nodes: stage.c */
+/* ---- at nodes: runtime.c */
 
-/* What heroes share: the stage that they live on. */
-struct fleet *sim_stage_fleet(const struct sim_stage *s);
-const struct sim_node *sim_stage_node(const struct sim_stage *s);
+/* What heroes share: the runtime that they live on. */
+struct fleet *sim_runtime_fleet(const struct sim_runtime *s);
+const struct sim_node *sim_runtime_node(const struct sim_runtime *s);
 /* Who is activated comes cold, with a client. */
-bool sim_stage_bonded(const struct sim_stage *s);
+bool sim_runtime_bonded(const struct sim_runtime *s);
 
 /* ---- heroes: hero.c */
 

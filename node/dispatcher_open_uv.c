@@ -31,35 +31,35 @@ static size_t thread_count(const struct rh_node_options *o)
     if (o->embedded != 0) {
         return 1;
     }
-    return wanted < STAGE_WORKERS_MAX ? wanted : STAGE_WORKERS_MAX;
+    return wanted < DISPATCHER_WORKERS_MAX ? wanted : DISPATCHER_WORKERS_MAX;
 }
 
-bool stage_open(struct shell *s)
+bool dispatcher_open(struct shell *s)
 {
-    struct stage *stage = &s->stage;
+    struct dispatcher *d = &s->dispatcher;
     const size_t count = thread_count(&s->options->node);
     struct worker_config config = {
         .embedded = s->options->node.embedded != 0,
         .state_size_max = s->options->limits.staged_size_max,
-        .limits = &stage->limits,
-        .casting = &stage->casting,
+        .limits = &d->limits,
+        .casting = &d->casting,
         .on_told = on_worker,
         .context = s,
     };
 
-    stage->here_max = uv_available_parallelism() > HERE_CORES ? HERE_MAX : SIZE_MAX;
+    d->here_max = uv_available_parallelism() > HERE_CORES ? HERE_MAX : SIZE_MAX;
     s->lister = lister_new(&s->kinds, on_worker, s);
     s->watchdog = watchdog_new((enum rh_on_lease_overrun)s->options->node.on_lease_overrun, count);
     config.watchdog = s->watchdog;
-    while (s->watchdog != NULL && stage->worker_count < count) {
-        config.index = (uint32_t)stage->worker_count;
+    while (s->watchdog != NULL && d->worker_count < count) {
+        config.index = (uint32_t)d->worker_count;
         config.blame = blame_slot(&s->blame, config.index);
         struct worker *w = worker_new(&config);
         if (w == NULL) {
             (void)fprintf(stderr, "ringhold node: can't start its worker threads\n");
             return false;
         }
-        stage->worker[stage->worker_count++] = w;
+        d->worker[d->worker_count++] = w;
     }
     return s->watchdog != NULL;
 }
@@ -77,27 +77,27 @@ static void name_stuck(struct shell *s, size_t worker)
     watchdog_release(s->watchdog);
 }
 
-void stage_stop(struct shell *s, bool save)
+void dispatcher_stop(struct shell *s, bool save)
 {
     const uint64_t now_us = clock_boottime_us();
 
-    for (size_t i = 0; i < s->stage.worker_count; i++) {
-        worker_stop(s->stage.worker[i], save ? now_us + SAVE_US : 0);
+    for (size_t i = 0; i < s->dispatcher.worker_count; i++) {
+        worker_stop(s->dispatcher.worker[i], save ? now_us + SAVE_US : 0);
     }
 }
 
-bool stage_close(struct shell *s)
+bool dispatcher_close(struct shell *s)
 {
     const uint64_t until_us = clock_boottime_us() + END_US;
     struct worker_saved sum = {0};
     bool all = lister_close(s->lister, until_us);
 
-    for (size_t i = 0; i < s->stage.worker_count; i++) {
-        if (!worker_join(s->stage.worker[i], until_us)) {
+    for (size_t i = 0; i < s->dispatcher.worker_count; i++) {
+        if (!worker_join(s->dispatcher.worker[i], until_us)) {
             name_stuck(s, i);
             all = false;
         } else {
-            const struct worker_saved saved = worker_saved(s->stage.worker[i]);
+            const struct worker_saved saved = worker_saved(s->dispatcher.worker[i]);
 
             sum.flushed += saved.flushed;
             sum.left += saved.left;
@@ -106,8 +106,8 @@ bool stage_close(struct shell *s)
     if (sum.flushed + sum.left > 0) {
         log_info("node", "flushed", "actors=%zu unsaved=%zu", sum.flushed, sum.left);
     }
-    for (size_t i = 0; i < s->stage.worker_count && all; i++) {
-        worker_free(s->stage.worker[i]);
+    for (size_t i = 0; i < s->dispatcher.worker_count && all; i++) {
+        worker_free(s->dispatcher.worker[i]);
     }
     return all;
 }

@@ -20,9 +20,9 @@ enum {
 
 /* ---- seats ---- */
 
-static struct worker *worker_of(const struct stage *stage, const struct actor *actor)
+static struct worker *worker_of(const struct dispatcher *d, const struct actor *actor)
 {
-    return stage->worker[table_mix(actor_name(actor).position) % stage->worker_count];
+    return d->worker[table_mix(actor_name(actor).position) % d->worker_count];
 }
 
 /* The host's actor; NULL = discarded, what it tells is dropped. */
@@ -69,7 +69,7 @@ static void on_activate(struct shell *s, const struct host_effect *e, struct byt
         shell_complete(s, &refused);
         return;
     }
-    struct worker *w = worker_of(&s->stage, e->actor);
+    struct worker *w = worker_of(&s->dispatcher, e->actor);
     struct rh_actor *r = worker_seat(w, kind->number, actor_id(e->actor), e->actor);
     const struct post post = {.type = POST_ACTIVATE,
                               .resident = r,
@@ -83,7 +83,7 @@ static void on_activate(struct shell *s, const struct host_effect *e, struct byt
     worker_post(w, &post, NULL, bytes);
 }
 
-static void on_discard(const struct stage *stage, const struct host_effect *e)
+static void on_discard(const struct dispatcher *d, const struct host_effect *e)
 {
     struct rh_actor *r = actor_instance(e->actor);
     const struct post post = {.type = POST_DISCARD,
@@ -95,7 +95,7 @@ static void on_discard(const struct stage *stage, const struct host_effect *e)
         // What it has told and is on its way names an actor that is no more.
         actor_set_instance(e->actor, NULL);
         runtime_set_outer(r, NULL);
-        worker_post(worker_of(stage, e->actor), &post, NULL, (struct bytes){0});
+        worker_post(worker_of(d, e->actor), &post, NULL, (struct bytes){0});
     }
 }
 
@@ -124,18 +124,18 @@ static bool is_brief(const struct shell *s, const struct host_effect *e)
            kinds_find(&s->kinds, actor_kind(e->actor))->ops.brief != 0;
 }
 
-bool stage_enters(enum host_effect_type type)
+bool dispatcher_enters(enum host_effect_type type)
 {
     return type == HOST_ACTIVATE || type == HOST_RUN || type == HOST_TURN || type == HOST_EXPORT ||
            type == HOST_UNFREEZE || type == HOST_RETIRE || type == HOST_DISCARD;
 }
 
-void stage_post(struct shell *s, const struct host_effect *e, struct bytes bytes)
+void dispatcher_post(struct shell *s, const struct host_effect *e, struct bytes bytes)
 {
     if (e->type == HOST_ACTIVATE) {
         on_activate(s, e, bytes);
     } else if (e->type == HOST_DISCARD) {
-        on_discard(&s->stage, e);
+        on_discard(&s->dispatcher, e);
     } else {
         struct rh_actor *r = actor_instance(e->actor);
         const struct post post = {.type = post_type(e->type),
@@ -145,37 +145,37 @@ void stage_post(struct shell *s, const struct host_effect *e, struct bytes bytes
                                   .brief = is_brief(s, e),
                                   .chain_count = e->type == HOST_RUN ? e->chain_count : 0};
 
-        worker_post(worker_of(&s->stage, e->actor), &post, e->chain, bytes);
+        worker_post(worker_of(&s->dispatcher, e->actor), &post, e->chain, bytes);
     }
 }
 
-void stage_answer(struct shell *s, const struct call_answer *answer)
+void dispatcher_answer(struct shell *s, const struct call_answer *answer)
 {
     const struct post post = {
         .type = POST_ANSWER, .number = answer->number, .status = answer->status};
 
-    if (answer->worker < s->stage.worker_count) {
-        worker_post(s->stage.worker[answer->worker], &post, NULL, answer->payload);
+    if (answer->worker < s->dispatcher.worker_count) {
+        worker_post(s->dispatcher.worker[answer->worker], &post, NULL, answer->payload);
     }
 }
 
-void stage_gateway_gone(struct shell *s, uint64_t gateway)
+void dispatcher_gateway_gone(struct shell *s, uint64_t gateway)
 {
     const struct post post = {.type = POST_GATEWAY, .number = gateway};
 
-    for (size_t i = 0; i < s->stage.worker_count; i++) {
-        worker_post(s->stage.worker[i], &post, NULL, (struct bytes){0});
+    for (size_t i = 0; i < s->dispatcher.worker_count; i++) {
+        worker_post(s->dispatcher.worker[i], &post, NULL, (struct bytes){0});
     }
 }
 
 /* What is brief, and so few that it is not worth a wake-up. */
 static size_t do_here(struct shell *s)
 {
-    struct stage *stage = &s->stage;
+    struct dispatcher *d = &s->dispatcher;
     size_t count = 0;
 
-    for (size_t i = 0; i < stage->worker_count && !s->exiting; i++) {
-        count += worker_do(stage->worker[i], stage->here_max);
+    for (size_t i = 0; i < d->worker_count && !s->exiting; i++) {
+        count += worker_do(d->worker[i], d->here_max);
     }
     return count;
 }
@@ -190,22 +190,22 @@ static void do_all_here(struct shell *s)
         done += count;
         s->now_us = clock_boottime_us();
         s->fresh = 0;
-        stage_take(s); // It may post more.
+        dispatcher_take(s); // It may post more.
     }
 }
 
-void stage_do(struct shell *s)
+void dispatcher_do(struct shell *s)
 {
-    if (s->stage.here_max == SIZE_MAX) {
+    if (s->dispatcher.here_max == SIZE_MAX) {
         do_all_here(s);
     }
 }
 
-void stage_send(struct shell *s)
+void dispatcher_send(struct shell *s)
 {
     do_all_here(s);
-    for (size_t i = 0; i < s->stage.worker_count; i++) {
-        worker_send(s->stage.worker[i]);
+    for (size_t i = 0; i < s->dispatcher.worker_count; i++) {
+        worker_send(s->dispatcher.worker[i]);
     }
 }
 
@@ -219,9 +219,9 @@ static void set(_Atomic uint64_t *limit_us, uint64_t us)
     }
 }
 
-void stage_set_limits(struct shell *s)
+void dispatcher_set_limits(struct shell *s)
 {
-    struct limits *l = &s->stage.limits;
+    struct limits *l = &s->dispatcher.limits;
 
     set(&l->start_us, host_limit_us(s->host, HOST_RUN));
     set(&l->gate_us, host_gate_us(s->host));
@@ -230,36 +230,35 @@ void stage_set_limits(struct shell *s)
 }
 
 /* What stands behind a slow one does not count as running. */
-void stage_recall(struct shell *s)
+void dispatcher_recall(struct shell *s)
 {
-    const struct limits *l = &s->stage.limits;
+    const struct limits *l = &s->dispatcher.limits;
 
     if (s->now_us < atomic_load(&l->start_us) && s->now_us < atomic_load(&l->gate_us)) {
         return;
     }
-    for (size_t i = 0; i < s->stage.worker_count; i++) {
-        worker_recall(s->stage.worker[i], s->now_us);
+    for (size_t i = 0; i < s->dispatcher.worker_count; i++) {
+        worker_recall(s->dispatcher.worker[i], s->now_us);
     }
-    stage_take_all(s);
+    dispatcher_take_all(s);
 }
 
 /* One line for each, which names it: who never ends would show nowhere else than in a table that
  * nobody looks at before it hurts. */
-void stage_complain(struct shell *s)
+void dispatcher_complain(struct shell *s)
 {
-    struct stage *stage = &s->stage;
+    struct dispatcher *d = &s->dispatcher;
 
-    if (s->now_us - stage->looked_us < LOOK_US) {
+    if (s->now_us - d->looked_us < LOOK_US) {
         return;
     }
-    stage->looked_us = s->now_us;
+    d->looked_us = s->now_us;
     watchdog_hold(s->watchdog);
-    for (size_t i = 0; i < stage->worker_count; i++) {
+    for (size_t i = 0; i < d->worker_count; i++) {
         const struct watched_at at = watchdog_at(s->watchdog, i);
 
-        if (at.actor != NULL && at.since_us + RUNS_US < s->now_us &&
-            at.since_us != stage->told_us[i]) {
-            stage->told_us[i] = at.since_us;
+        if (at.actor != NULL && at.since_us + RUNS_US < s->now_us && at.since_us != d->told_us[i]) {
+            d->told_us[i] = at.since_us;
             shell_log_actor(
                 LOG_WARN,
                 "slow_callback",
@@ -269,8 +268,8 @@ void stage_complain(struct shell *s)
     }
     const struct watched *oldest = watchdog_deferred(s->watchdog);
     if (oldest != NULL && oldest->deferred_us + DEFERRED_US < s->now_us &&
-        oldest->deferred_us != stage->told_deferred_us) {
-        stage->told_deferred_us = oldest->deferred_us;
+        oldest->deferred_us != d->told_deferred_us) {
+        d->told_deferred_us = oldest->deferred_us;
         shell_log_actor(LOG_WARN,
                         "slow_answer",
                         runtime_name(oldest->actor),
@@ -336,7 +335,7 @@ static void on_runtime(struct shell *s, const struct told *t)
                                .bytes = t->bytes};
 
     if (e->event == RUNTIME_EXPORTED) {
-        s->stage.exports++;
+        s->dispatcher.exports++;
         event.under_way = calls_under_way(s->calls, e->number);
     }
     if (runtime_told_ends(e->event, e->error)) {
@@ -395,16 +394,16 @@ static void take(struct shell *s, struct worker *w, size_t exports_max)
 {
     const struct told *t = NULL;
 
-    while (!s->exiting && s->stage.exports < exports_max && (t = worker_take(w)) != NULL) {
+    while (!s->exiting && s->dispatcher.exports < exports_max && (t = worker_take(w)) != NULL) {
         fetch_ahead(s, w);
         on_told(s, t);
     }
 }
 
-void stage_take_all(struct shell *s)
+void dispatcher_take_all(struct shell *s)
 {
-    for (size_t i = 0; i < s->stage.worker_count; i++) {
-        take(s, s->stage.worker[i], SIZE_MAX);
+    for (size_t i = 0; i < s->dispatcher.worker_count; i++) {
+        take(s, s->dispatcher.worker[i], SIZE_MAX);
     }
     shell_settle(s);
 }
@@ -412,26 +411,26 @@ void stage_take_all(struct shell *s)
 /* Workers that hand a thousand actors over tell as fast as it is taken, and who asks one that stays
  * would wait for the last of them. There are host_config.exports_at_once of them at most, so what
  * is behind them waits for a few turns. The worker that comes after is the first the next time. */
-void stage_take(struct shell *s)
+void dispatcher_take(struct shell *s)
 {
-    struct stage *stage = &s->stage;
+    struct dispatcher *d = &s->dispatcher;
 
-    for (size_t i = 0; i < stage->worker_count && stage->exports < EXPORTS_A_TURN; i++) {
-        take(s, stage->worker[stage->first], EXPORTS_A_TURN);
-        stage->first = (stage->first + 1) % stage->worker_count;
+    for (size_t i = 0; i < d->worker_count && d->exports < EXPORTS_A_TURN; i++) {
+        take(s, d->worker[d->first], EXPORTS_A_TURN);
+        d->first = (d->first + 1) % d->worker_count;
     }
     shell_settle(s);
 }
 
-void stage_end_turn(struct shell *s)
+void dispatcher_end_turn(struct shell *s)
 {
-    if (s->stage.exports >= EXPORTS_A_TURN) {
+    if (s->dispatcher.exports >= EXPORTS_A_TURN) {
         (void)uv_async_send(&s->told); // there may be more
     }
-    s->stage.exports = 0;
+    s->dispatcher.exports = 0;
 }
 
-void stage_wake(struct shell *s)
+void dispatcher_wake(struct shell *s)
 {
     enum { AT_ONCE = 2000 }; // then the links get their turn
     struct host_event event = {.type = HOST_WAKE};

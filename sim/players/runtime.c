@@ -16,7 +16,7 @@
 struct part {
     struct part *next;
     uint64_t id;
-    struct sim_stage *stage;
+    struct sim_runtime *runtime;
     struct actor *actor; /* the host's; NULL = discarded, what it tells is dropped */
     struct rh_actor *on; /* NULL = it is off the runtime */
 };
@@ -36,7 +36,7 @@ struct told {
     uint8_t data[];   /* bond, then bytes; or a push record */
 };
 
-struct sim_stage {
+struct sim_runtime {
     struct fleet *fleet;
     struct sim_node *node;
     struct runtime *runtime;
@@ -51,12 +51,12 @@ struct sim_stage {
     bool closing;
 };
 
-static uint64_t clock_of(const struct sim_stage *s)
+static uint64_t clock_of(const struct sim_runtime *s)
 {
     return sim_clock_read(&s->node->process.clock, s->fleet->world.now_us);
 }
 
-static struct part *part_of(const struct sim_stage *s, uint64_t id)
+static struct part *part_of(const struct sim_runtime *s, uint64_t id)
 {
     struct part *p = s->part;
 
@@ -68,7 +68,7 @@ static struct part *part_of(const struct sim_stage *s, uint64_t id)
 
 static void part_free(struct part *p)
 {
-    struct part **at = &p->stage->part;
+    struct part **at = &p->runtime->part;
 
     while (*at != p) {
         at = &(*at)->next;
@@ -89,7 +89,7 @@ static void drop_all(struct told **first)
 
 /* ---- pushes ---- */
 
-static void send_push(struct sim_stage *s, const struct told *t)
+static void send_push(struct sim_runtime *s, const struct told *t)
 {
     struct net_end *end =
         network_end(&s->fleet->network, presence_link(&s->presence, t->event.session));
@@ -107,7 +107,7 @@ static void send_push(struct sim_stage *s, const struct told *t)
     }
 }
 
-static void open_gate(struct sim_stage *s)
+static void open_gate(struct sim_runtime *s)
 {
     while (s->gated != NULL && !node_is_gated(s->fleet, s->node)) {
         struct told *t = s->gated;
@@ -119,7 +119,7 @@ static void open_gate(struct sim_stage *s)
 }
 
 /* It stays the caller's. The gate of the links holds it back past the end of the lease. */
-static void on_push(struct sim_stage *s, const struct told *t)
+static void on_push(struct sim_runtime *s, const struct told *t)
 {
     struct told **at = &s->gated;
 
@@ -137,7 +137,7 @@ static void on_push(struct sim_stage *s, const struct told *t)
 
 /* ---- what the runtime tells ---- */
 
-static void tell_host(struct sim_stage *s, const struct told *t)
+static void tell_host(struct sim_runtime *s, const struct told *t)
 {
     struct part *p = part_of(s, t->part);
 
@@ -166,7 +166,7 @@ static void tell_host(struct sim_stage *s, const struct told *t)
 
 /* What an incarnation asks of others is in its own order; the runtime's name for that is of all
  * fleets that ever ran here. */
-static void tell_calls(struct sim_stage *s, const struct told *t)
+static void tell_calls(struct sim_runtime *s, const struct told *t)
 {
     struct call call = t->call;
 
@@ -182,7 +182,7 @@ static void on_told(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
     struct sim_node *n = &f->node[event->a];
-    struct sim_stage *s = n->stage;
+    struct sim_runtime *s = n->runtime;
 
     if (!n->process.up || n->process.life != event->b) {
         return;
@@ -204,7 +204,7 @@ static void on_told(void *context, const struct world_event *event)
     mem_free(t);
 }
 
-static void post(struct sim_stage *s, struct told *t)
+static void post(struct sim_runtime *s, struct told *t)
 {
     const uint64_t at_us = s->fleet->world.now_us + s->takes_us;
 
@@ -226,7 +226,7 @@ static void post(struct sim_stage *s, struct told *t)
 
 static void on_runtime(void *context, const struct runtime_event *e)
 {
-    struct sim_stage *s = context;
+    struct sim_runtime *s = context;
     struct part *p = e->actor;
     struct buffer data = {0};
 
@@ -269,28 +269,28 @@ static void on_runtime(void *context, const struct runtime_event *e)
 
 /* ---- life ---- */
 
-void sim_stage_open(struct fleet *f, struct sim_node *n)
+void sim_runtime_open(struct fleet *f, struct sim_node *n)
 {
     if (f->players == NULL) {
         return;
     }
-    struct sim_stage *s = mem_new(1, sizeof *s);
+    struct sim_runtime *s = mem_new(1, sizeof *s);
     const struct runtime_config config = {.on_event = on_runtime, .context = s};
 
     s->fleet = f;
     s->node = n;
     s->runtime = runtime_new(&config);
-    n->stage = s;
+    n->runtime = s;
 }
 
-void sim_stage_close(struct sim_node *n)
+void sim_runtime_close(struct sim_node *n)
 {
-    struct sim_stage *s = n->stage;
+    struct sim_runtime *s = n->runtime;
 
     if (s == NULL) {
         return;
     }
-    n->stage = NULL;
+    n->runtime = NULL;
     s->closing = true;
     runtime_close(s->runtime, RH_STOP);
     drop_all(&s->first);
@@ -302,9 +302,9 @@ void sim_stage_close(struct sim_node *n)
     mem_free(s);
 }
 
-void sim_stage_tick(struct fleet *f, struct sim_node *n)
+void sim_runtime_tick(struct fleet *f, struct sim_node *n)
 {
-    struct sim_stage *s = n->stage;
+    struct sim_runtime *s = n->runtime;
     uint64_t gateway = 0;
 
     (void)f;
@@ -319,29 +319,29 @@ void sim_stage_tick(struct fleet *f, struct sim_node *n)
     open_gate(s);
 }
 
-void sim_stage_link(struct fleet *f, struct sim_node *n, const struct net_end *end, bool up)
+void sim_runtime_link(struct fleet *f, struct sim_node *n, const struct net_end *end, bool up)
 {
     (void)f;
-    if (n->stage == NULL || end->other->role != ROLE_GATEWAY) {
+    if (n->runtime == NULL || end->other->role != ROLE_GATEWAY) {
         return;
     }
     if (up) {
-        presence_up(&n->stage->presence, end->other_incarnation, end->id);
+        presence_up(&n->runtime->presence, end->other_incarnation, end->id);
     } else {
-        presence_down(&n->stage->presence, end->id, clock_of(n->stage));
+        presence_down(&n->runtime->presence, end->id, clock_of(n->runtime));
     }
 }
 
-void sim_stage_renew(struct sim_node *n)
+void sim_runtime_renew(struct sim_node *n)
 {
-    if (n->stage != NULL) {
-        drop_all(&n->stage->gated);
+    if (n->runtime != NULL) {
+        drop_all(&n->runtime->gated);
     }
 }
 
 /* ---- what the host wants ---- */
 
-static void enter(struct sim_stage *s, const struct host_effect *e, struct bytes bytes)
+static void enter(struct sim_runtime *s, const struct host_effect *e, struct bytes bytes)
 {
     struct part *p = mem_new(1, sizeof *p);
     const struct runtime_entry entry = {
@@ -356,7 +356,7 @@ static void enter(struct sim_stage *s, const struct host_effect *e, struct bytes
         .fence = e->token};
 
     p->id = ++s->fleet->instance_count;
-    p->stage = s;
+    p->runtime = s;
     p->actor = e->actor;
     p->next = s->part;
     s->part = p;
@@ -383,7 +383,7 @@ static void leave(struct part *p, enum discard_why why)
 /* A note to the hero is looked at on its way. */
 static void look_at_note(const struct part *p, const struct host_effect *e, struct bytes body)
 {
-    struct fleet *f = p->stage->fleet;
+    struct fleet *f = p->runtime->fleet;
     struct caller from;
     struct note note;
 
@@ -394,7 +394,7 @@ static void look_at_note(const struct part *p, const struct host_effect *e, stru
         check_cast_runs(f, hero_named(f, actor_id(p->actor)), note.payload);
     } else {
         TRACE(&f->world,
-              p->stage->node->process.name,
+              p->runtime->node->process.name,
               "a note: type %u, gateway %llx, connection %llx, round %u, session %llx, key %llx, "
               "why %u",
               note.type,
@@ -411,7 +411,7 @@ static void look_at_note(const struct part *p, const struct host_effect *e, stru
 static void look_at_cast(const struct part *p, const struct host_effect *e, struct bytes body,
                          uint64_t before)
 {
-    struct fleet *f = p->stage->fleet;
+    struct fleet *f = p->runtime->fleet;
     struct caller from;
     struct note note;
 
@@ -446,7 +446,7 @@ static void run(struct part *p, const struct host_effect *e, struct bytes body)
     }
 }
 
-static void perform(struct sim_stage *s, const struct host_effect *e, struct bytes bytes)
+static void perform(struct sim_runtime *s, const struct host_effect *e, struct bytes bytes)
 {
     struct part *p = actor_instance(e->actor);
 
@@ -494,10 +494,10 @@ static const char *wish_name(const struct host_effect *e)
     }
 }
 
-bool sim_stage_takes(struct fleet *f, struct sim_node *n, const struct host_effect *e,
-                     struct bytes bytes)
+bool sim_runtime_takes(struct fleet *f, struct sim_node *n, const struct host_effect *e,
+                       struct bytes bytes)
 {
-    struct sim_stage *s = n->stage;
+    struct sim_runtime *s = n->runtime;
 
     if (s == NULL || !players_has(actor_kind(e->actor))) {
         return false;
@@ -516,17 +516,17 @@ bool sim_stage_takes(struct fleet *f, struct sim_node *n, const struct host_effe
 
 /* ---- for heroes */
 
-struct fleet *sim_stage_fleet(const struct sim_stage *s)
+struct fleet *sim_runtime_fleet(const struct sim_runtime *s)
 {
     return s->fleet;
 }
 
-const struct sim_node *sim_stage_node(const struct sim_stage *s)
+const struct sim_node *sim_runtime_node(const struct sim_runtime *s)
 {
     return s->node;
 }
 
-bool sim_stage_bonded(const struct sim_stage *s)
+bool sim_runtime_bonded(const struct sim_runtime *s)
 {
     return s->bonded;
 }
