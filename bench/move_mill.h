@@ -95,12 +95,13 @@ static inline void move_post(struct move_node *n, const struct host_effect *e, s
     if (e->type == HOST_ACTIVATE) {
         post.kind = &n->mill->kind;
         actor_set_instance(
-            e->actor, worker_seat(n->worker, actor_kind(e->actor), actor_id(e->actor), e->actor));
+            e->actor,
+            worker_activation(n->worker, actor_kind(e->actor), actor_id(e->actor), e->actor));
     }
-    post.resident = actor_instance(e->actor);
+    post.activation = actor_instance(e->actor);
     if (e->type == HOST_DISCARD) {
         actor_set_instance(e->actor, NULL);
-        runtime_set_outer(post.resident, NULL);
+        activation_set_owner(post.activation, NULL);
     }
     worker_post(n->worker, &post, e->chain, bytes);
 }
@@ -157,7 +158,7 @@ static inline void move_take(struct move_node *n)
     while ((t = worker_take(n->worker)) != NULL) {
         const struct entry *e = t->entry;
         struct host_event event = {.type = HOST_RAN,
-                                   .actor = runtime_outer(e->resident),
+                                   .actor = activation_owner(e->activation),
                                    .ticket = e->number,
                                    .error = e->error,
                                    .code = e->code,
@@ -166,7 +167,7 @@ static inline void move_take(struct move_node *n)
                                    .bytes = t->bytes};
 
         if (e->type == TOLD_DISCARDED) {
-            runtime_vacate(e->resident);
+            activation_free(e->activation);
             continue;
         }
         if (e->event == RUNTIME_ACTIVATED) {

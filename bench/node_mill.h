@@ -77,14 +77,15 @@ static inline void mill_perform(struct mill *m, const struct host_effect *e)
         post.type = POST_ACTIVATE;
         post.kind = &m->kind[actor_kind(e->actor)];
         actor_set_instance(
-            e->actor, worker_seat(m->worker, actor_kind(e->actor), actor_id(e->actor), e->actor));
+            e->actor,
+            worker_activation(m->worker, actor_kind(e->actor), actor_id(e->actor), e->actor));
         break;
     case HOST_RUN:
         break;
     default:
         return;
     }
-    post.resident = actor_instance(e->actor);
+    post.activation = actor_instance(e->actor);
     worker_post(m->worker, &post, e->chain, bytes);
 }
 
@@ -300,7 +301,7 @@ __attribute__((noinline)) static void mill_answer(struct mill *m)
     while ((t = worker_take(m->worker)) != NULL) {
         const struct entry *e = t->entry;
         struct host_event event = {.type = e->event == RUNTIME_RAN ? HOST_RAN : HOST_ACTIVATED,
-                                   .actor = runtime_outer(e->resident),
+                                   .actor = activation_owner(e->activation),
                                    .ticket = e->number,
                                    .error = e->error,
                                    .code = e->code,

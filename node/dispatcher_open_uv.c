@@ -71,7 +71,7 @@ static void name_stuck(struct shell *s, size_t worker)
     if (at.actor != NULL) {
         shell_log_actor(LOG_ERROR,
                         "stuck",
-                        runtime_name(at.actor),
+                        activation_name(at.actor),
                         "the handler does not return: its thread is abandoned");
     }
     watchdog_release(s->watchdog);

@@ -18,7 +18,7 @@ enum {
     EXPORTS_A_TURN = 48, /* each makes a record of a whole actor: then the links have a turn */
 };
 
-/* ---- seats ---- */
+/* ---- activations ---- */
 
 static struct worker *worker_of(const struct dispatcher *d, const struct actor *actor)
 {
@@ -28,16 +28,16 @@ static struct worker *worker_of(const struct dispatcher *d, const struct actor *
 /* The host's actor; NULL = discarded, what it tells is dropped. */
 static struct actor *actor_of(const struct rh_actor *r)
 {
-    return runtime_outer(r);
+    return activation_owner(r);
 }
 
-static void vacate(struct shell *s, struct rh_actor *r)
+static void free_activation(struct shell *s, struct rh_actor *r)
 {
     if (actor_of(r) != NULL) {
         actor_set_instance(actor_of(r), NULL);
     }
     watchdog_hold(s->watchdog);
-    runtime_vacate(r);
+    activation_free(r);
     watchdog_release(s->watchdog);
 }
 
@@ -70,9 +70,9 @@ static void on_activate(struct shell *s, const struct host_effect *e, struct byt
         return;
     }
     struct worker *w = worker_of(&s->dispatcher, e->actor);
-    struct rh_actor *r = worker_seat(w, kind->number, actor_id(e->actor), e->actor);
+    struct rh_actor *r = worker_activation(w, kind->number, actor_id(e->actor), e->actor);
     const struct post post = {.type = POST_ACTIVATE,
-                              .resident = r,
+                              .activation = r,
                               .kind = kind,
                               .fence = e->token,
                               .brief = kind->ops.brief != 0,
@@ -87,14 +87,14 @@ static void on_discard(const struct dispatcher *d, const struct host_effect *e)
 {
     struct rh_actor *r = actor_instance(e->actor);
     const struct post post = {.type = POST_DISCARD,
-                              .resident = r,
+                              .activation = r,
                               .status = (int)why_discarded(e->discard_why),
                               .flags = e->discard_why == DISCARD_ERA};
 
     if (r != NULL) {
         // What it has told and is on its way names an actor that is no more.
         actor_set_instance(e->actor, NULL);
-        runtime_set_outer(r, NULL);
+        activation_set_owner(r, NULL);
         worker_post(worker_of(d, e->actor), &post, NULL, (struct bytes){0});
     }
 }
@@ -139,7 +139,7 @@ void dispatcher_post(struct shell *s, const struct host_effect *e, struct bytes 
     } else {
         struct rh_actor *r = actor_instance(e->actor);
         const struct post post = {.type = post_type(e->type),
-                                  .resident = r,
+                                  .activation = r,
                                   .number = e->ticket,
                                   .flags = e->flags,
                                   .brief = is_brief(s, e),
@@ -262,7 +262,7 @@ void dispatcher_complain(struct shell *s)
             shell_log_actor(
                 LOG_WARN,
                 "slow_callback",
-                runtime_name(at.actor),
+                activation_name(at.actor),
                 "the handler has been running for 3 s: the other actors of its worker wait");
         }
     }
@@ -272,7 +272,7 @@ void dispatcher_complain(struct shell *s)
         d->told_deferred_us = oldest->deferred_us;
         shell_log_actor(LOG_WARN,
                         "slow_answer",
-                        runtime_name(oldest->actor),
+                        activation_name(oldest->actor),
                         "the actor has deferred a message for 5 s: it can't move until it replies");
     }
     watchdog_release(s->watchdog);
@@ -305,7 +305,7 @@ static enum host_effect_type effect_type(enum post_type type)
 
 static void on_returned(struct shell *s, const struct told *t)
 {
-    struct rh_actor *r = t->entry->resident;
+    struct rh_actor *r = t->entry->activation;
     struct host_event event = {.type = HOST_RETURNED,
                                .actor = actor_of(r),
                                .ticket = t->entry->number,
@@ -316,7 +316,7 @@ static void on_returned(struct shell *s, const struct told *t)
                                .bytes = t->bytes};
 
     if (t->entry->returned == POST_ACTIVATE) {
-        vacate(s, r); // It is activated as if for the first time.
+        free_activation(s, r); // It is activated as if for the first time.
     }
     shell_feed(s, &event);
 }
@@ -324,7 +324,7 @@ static void on_returned(struct shell *s, const struct told *t)
 static void on_runtime(struct shell *s, const struct told *t)
 {
     const struct entry *e = t->entry;
-    struct rh_actor *r = e->resident;
+    struct rh_actor *r = e->activation;
     struct host_event event = {.type = runtime_told_type(e->event),
                                .actor = actor_of(r),
                                .ticket = e->number,
@@ -339,17 +339,17 @@ static void on_runtime(struct shell *s, const struct told *t)
         event.under_way = calls_under_way(s->calls, e->number);
     }
     if (runtime_told_ends(e->event, e->error)) {
-        vacate(s, r);
+        free_activation(s, r);
     }
     shell_feed(s, &event);
 }
 
 static void on_told(struct shell *s, const struct told *t)
 {
-    struct rh_actor *r = t->entry->resident;
+    struct rh_actor *r = t->entry->activation;
 
     if (t->entry->type == TOLD_DISCARDED) {
-        vacate(s, r);
+        free_activation(s, r);
     } else if (t->entry->type == TOLD_RUNTIME && t->entry->event == RUNTIME_GONE) {
         calls_close(s->calls, t->entry->number, s->now_us);
     } else if (t->entry->type == TOLD_RUNTIME && t->entry->event == RUNTIME_BOUND) {
@@ -374,13 +374,13 @@ static void on_told(struct shell *s, const struct told *t)
  * touched when they began, and there may have been many since. */
 static void fetch_ahead(const struct shell *s, const struct worker *w)
 {
-    enum { SEAT_AT = 6, ACTOR_AT = 4, ORDER_AT = 2 };
-    const struct rh_actor *seat = worker_peek(w, SEAT_AT);
+    enum { ACTIVATION_AT = 6, ACTOR_AT = 4, ORDER_AT = 2 };
+    const struct rh_actor *activation = worker_peek(w, ACTIVATION_AT);
     const struct rh_actor *actor = worker_peek(w, ACTOR_AT);
     const struct rh_actor *order = worker_peek(w, ORDER_AT);
 
-    if (seat != NULL) {
-        __builtin_prefetch(seat);
+    if (activation != NULL) {
+        __builtin_prefetch(activation);
     }
     if (actor != NULL && actor_of(actor) != NULL) {
         host_fetch_running(actor_of(actor));

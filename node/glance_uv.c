@@ -34,7 +34,7 @@ static void add_running(struct shell *s, struct glance *g, size_t worker)
     struct host_hot row = {.what = "runs", .worker = (uint32_t)worker};
 
     if (at.actor != NULL && s->now_us > at.since_us) {
-        const struct named name = runtime_name(at.actor);
+        const struct named name = activation_name(at.actor);
 
         row.kind = name.kind;
         row.id = name.id;
@@ -49,7 +49,7 @@ static void add_deferred(struct shell *s, struct glance *g)
     struct host_hot row = {.what = "deferred"};
 
     if (oldest != NULL && s->now_us > oldest->deferred_us) {
-        const struct named name = runtime_name(oldest->actor);
+        const struct named name = activation_name(oldest->actor);
 
         row.kind = name.kind;
         row.id = name.id;

@@ -185,7 +185,7 @@ static struct call call_of(const struct rh_actor *a, uint16_t kind, struct rh_by
 static void tell_call(struct rh_actor *a, struct call *call)
 {
     struct extras *x = extra_of(a);
-    const struct runtime_event event = {.type = RUNTIME_CALL, .actor = outer_of(a), .call = call};
+    const struct runtime_event event = {.type = RUNTIME_CALL, .actor = name_of(a), .call = call};
 
     if (x->session == 0) {
         x->session = atomic_fetch_add(&last_session, 1) + 1;

@@ -145,9 +145,9 @@ struct runtime {
     struct arrivals taken; /* being finished */
     struct alarms alarms;
     struct table calls;
-    struct buffer body;    /* of the answer being made */
-    struct list bonds;     /* struct client_bond */
-    pthread_mutex_t seats; /* the next */
+    struct buffer body;          /* of the answer being made */
+    struct list bonds;           /* struct client_bond */
+    pthread_mutex_t activations; /* the next */
     struct pool actors;
     struct pool flushes; /* struct timer */
     struct role *role;   /* owned */
@@ -196,7 +196,8 @@ extern struct extras runtime_nothing;
 
 /* A line of the cache, with an id of 9 bytes: there may be millions. */
 struct rh_actor {
-    void *outer; /* the caller's name of it; of a seat: the caller's to read and write */
+    void *owner; /* the caller's name of it; of one made by activation_new(): the caller's to read
+                    and write */
     struct runtime *runtime;
     void *instance;
     uint64_t fence;
@@ -216,15 +217,15 @@ struct rh_actor {
     bool broken : 1;    /* rh_fail() */
     bool passivate : 1; /* it has asked for that */
     bool flush_due : 1;
-    bool saved : 1;  /* for the stop */
-    bool seated : 1; /* its memory is its seat's */
-    uint8_t id[];    /* flexible */
+    bool saved : 1;    /* for the stop */
+    bool recorded : 1; /* its memory is the caller's to free */
+    uint8_t id[];      /* flexible */
 };
 
 /* What an event names it by. */
-static inline void *outer_of(struct rh_actor *a)
+static inline void *name_of(struct rh_actor *a)
 {
-    return a->seated ? a : a->outer;
+    return a->recorded ? a : a->owner;
 }
 
 static inline const struct role *role_of(const struct rh_actor *a)
@@ -251,12 +252,12 @@ bool actor_may_ask(const struct rh_actor *a);
 /* A log line that names it: people have to find the code. Some are left out if there are many. */
 void actor_complain(const struct rh_actor *a, const char *event, const char *what);
 
-/* ---- seat.c */
+/* ---- activation.c */
 
-void seats_init(struct runtime *s);
-void seats_fini(struct runtime *s);
+void activations_init(struct runtime *s);
+void activations_fini(struct runtime *s);
 /* The next that is on the runtime, from *at on: 0 = the first. NULL = no more. */
-struct rh_actor *seat_next(struct runtime *s, uint32_t *at);
+struct rh_actor *activation_next(struct runtime *s, uint32_t *at);
 
 /* ---- extras.c */
 

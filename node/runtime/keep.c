@@ -121,7 +121,7 @@ static void kick_former(const struct client_bond *c)
                                      .code = KICK_REPLACED,
                                      .payload = bytes_of(why, sizeof why - 1)};
     const struct runtime_event event = {
-        .type = RUNTIME_PUSH, .actor = outer_of(c->actor), .push = &push};
+        .type = RUNTIME_PUSH, .actor = name_of(c->actor), .push = &push};
 
     s->config.on_event(s->config.context, &event);
 }

@@ -9,7 +9,7 @@
 void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
 {
     const struct runtime_event event = {.type = RUNTIME_RAN,
-                                        .actor = outer_of(a),
+                                        .actor = name_of(a),
                                         .ticket = a->extra->ticket,
                                         .code = code,
                                         .bytes = body};

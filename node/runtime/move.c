@@ -47,7 +47,7 @@ void outs_fini(struct runtime *s)
 void actor_exported(struct rh_actor *a, int result)
 {
     struct rh_out *out = a->extra->out;
-    struct runtime_event event = {.type = RUNTIME_EXPORTED, .actor = outer_of(a)};
+    struct runtime_event event = {.type = RUNTIME_EXPORTED, .actor = name_of(a)};
 
     actor_end_task(a);
     if (result == RH_BUSY) {
@@ -98,7 +98,7 @@ static void hand_off(struct rh_actor *a)
 static void not_now(struct rh_actor *a)
 {
     const struct runtime_event event = {
-        .type = RUNTIME_EXPORTED, .actor = outer_of(a), .error = ERR_BUSY};
+        .type = RUNTIME_EXPORTED, .actor = name_of(a), .error = ERR_BUSY};
 
     actor_end_task(a);
     a->runtime->config.on_event(a->runtime->config.context, &event);

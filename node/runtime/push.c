@@ -19,7 +19,7 @@ static void tell(const struct client_bond *c, const struct push_record *push)
 {
     const struct runtime *s = c->actor->runtime;
     const struct runtime_event event = {
-        .type = RUNTIME_PUSH, .actor = outer_of(c->actor), .push = push};
+        .type = RUNTIME_PUSH, .actor = name_of(c->actor), .push = push};
 
     s->config.on_event(s->config.context, &event);
 }

@@ -15,8 +15,7 @@ enum { SAVE_AT_ONCE = 64, COMPLAINTS_A_SECOND = 20 };
 
 void runtime_tell(struct rh_actor *a, enum runtime_event_type type)
 {
-    const struct runtime_event event = {
-        .type = type, .actor = outer_of(a), .kept = &a->extra->kept};
+    const struct runtime_event event = {.type = type, .actor = name_of(a), .kept = &a->extra->kept};
 
     a->runtime->config.on_event(a->runtime->config.context, &event);
 }
@@ -24,13 +23,13 @@ void runtime_tell(struct rh_actor *a, enum runtime_event_type type)
 void runtime_enter(const struct runtime *s, struct rh_actor *a)
 {
     if (s->config.on_enter != NULL) {
-        s->config.on_enter(s->config.context, a == NULL ? NULL : outer_of(a));
+        s->config.on_enter(s->config.context, a == NULL ? NULL : name_of(a));
     }
 }
 
 static void tell_error(struct rh_actor *a, enum runtime_event_type type, enum err error)
 {
-    const struct runtime_event event = {.type = type, .actor = outer_of(a), .error = error};
+    const struct runtime_event event = {.type = type, .actor = name_of(a), .error = error};
 
     a->runtime->config.on_event(a->runtime->config.context, &event);
 }
@@ -144,7 +143,7 @@ bool actor_may_ask(const struct rh_actor *a)
 static void actor_free(struct rh_actor *a)
 {
     const struct runtime_event gone = {
-        .type = RUNTIME_GONE, .actor = outer_of(a), .session = a->extra->session};
+        .type = RUNTIME_GONE, .actor = name_of(a), .session = a->extra->session};
 
     if (a->extra->session != 0) {
         a->runtime->config.on_event(a->runtime->config.context, &gone);
@@ -162,8 +161,8 @@ static void actor_free(struct rh_actor *a)
         extras_give_back(a);
     }
     a->extra = NULL;
-    if (!a->seated) {
-        runtime_vacate(a);
+    if (!a->recorded) {
+        activation_free(a);
     }
 }
 
@@ -183,7 +182,7 @@ static void activated(struct rh_actor *a, int result)
     actor_end_task(a);
     struct runtime *s = a->runtime;
     const struct runtime_event refused = {
-        .type = RUNTIME_ACTIVATED, .actor = outer_of(a), .error = ERR_REFUSED};
+        .type = RUNTIME_ACTIVATED, .actor = name_of(a), .error = ERR_REFUSED};
 
     if (result != RH_OK) {
         actor_free(a);
@@ -214,13 +213,13 @@ static uint8_t role_index(struct runtime *s, const struct runtime_entry *entry)
     return (uint8_t)s->role_count++;
 }
 
-static struct rh_actor *take_seat(struct runtime *s, const struct runtime_entry *entry)
+static struct rh_actor *take_activation(struct runtime *s, const struct runtime_entry *entry)
 {
-    struct rh_actor *a = entry->seat;
+    struct rh_actor *a = entry->activation;
 
     if (a == NULL) {
-        a = runtime_seat(s, entry->kind, entry->id, entry->actor);
-        a->seated = false;
+        a = activation_new(s, entry->kind, entry->id, entry->actor);
+        a->recorded = false;
     }
     a->role = role_index(s, entry);
     a->fence = entry->fence;
@@ -231,7 +230,7 @@ static struct rh_actor *take_seat(struct runtime *s, const struct runtime_entry 
 
 struct rh_actor *runtime_activate(struct runtime *s, const struct runtime_entry *entry)
 {
-    struct rh_actor *a = take_seat(s, entry);
+    struct rh_actor *a = take_activation(s, entry);
     const struct rh_bytes state = {entry->state.data, entry->state.size};
 
     bonds_arrive(a, entry->bond, !entry->has_state);
@@ -249,7 +248,7 @@ struct rh_actor *runtime_activate(struct runtime *s, const struct runtime_entry 
 static void end_turn(struct rh_actor *a)
 {
     const struct runtime_event event = {
-        .type = RUNTIME_RAN, .actor = outer_of(a), .ticket = a->extra->ticket, .code = ANSWER_OK};
+        .type = RUNTIME_RAN, .actor = name_of(a), .ticket = a->extra->ticket, .code = ANSWER_OK};
 
     actor_end_task(a);
     a->runtime->config.on_event(a->runtime->config.context, &event);
@@ -313,12 +312,12 @@ static void retired(struct rh_actor *a, int result)
         actor_want_turn(a);
         return;
     }
-    void *outer = outer_of(a);
+    void *owner = name_of(a);
     struct runtime *s = a->runtime;
 
     deactivate(a, RH_IDLE);
     actor_free(a);
-    const struct runtime_event event = {.type = RUNTIME_RETIRED, .actor = outer, .error = ERR_OK};
+    const struct runtime_event event = {.type = RUNTIME_RETIRED, .actor = owner, .error = ERR_OK};
     s->config.on_event(s->config.context, &event);
 }
 
@@ -356,7 +355,7 @@ void runtime_discard(struct rh_actor *a, enum rh_why why)
 static void parted(struct rh_actor *a, int result)
 {
     struct runtime *s = a->runtime;
-    const struct runtime_event event = {.type = RUNTIME_PARTED, .actor = outer_of(a)};
+    const struct runtime_event event = {.type = RUNTIME_PARTED, .actor = name_of(a)};
 
     if (result != RH_OK) {
         actor_complain(a, "actor_not_saved", "the actor's node lost it in another era");
@@ -376,7 +375,7 @@ static bool has_to_save(const struct rh_actor *a)
 void runtime_part(struct rh_actor *a, enum rh_why otherwise)
 {
     struct runtime *s = a->runtime;
-    const struct runtime_event event = {.type = RUNTIME_PARTED, .actor = outer_of(a)};
+    const struct runtime_event event = {.type = RUNTIME_PARTED, .actor = name_of(a)};
 
     if (has_to_save(a) && a->task == TASK_NONE) {
         a->task = TASK_PART;
@@ -457,7 +456,7 @@ struct runtime *runtime_new(const struct runtime_config *config)
     if (s->config.state_size_max == 0 || s->config.state_size_max > RUNTIME_STATE_MAX) {
         s->config.state_size_max = RUNTIME_STATE_MAX;
     }
-    seats_init(s);
+    activations_init(s);
     s->latch = latch_open(config);
     list_init(&s->bonds);
     return s;
@@ -486,7 +485,7 @@ static struct rh_actor *next_unsaved(struct runtime *s)
     struct rh_actor *a = NULL;
 
     do {
-        a = seat_next(s, &s->save_at);
+        a = activation_next(s, &s->save_at);
     } while (a == NULL || a->saved);
     return a;
 }
@@ -516,7 +515,7 @@ void runtime_end(struct runtime *s, enum rh_why why)
     struct rh_actor *a = NULL;
     uint32_t at = 0;
 
-    while ((a = seat_next(s, &at)) != NULL) {
+    while ((a = activation_next(s, &at)) != NULL) {
         runtime_enter(s, a);
         runtime_discard(a, why);
         runtime_enter(s, NULL);
@@ -535,7 +534,7 @@ void runtime_end(struct runtime *s, enum rh_why why)
 
 void runtime_free(struct runtime *s)
 {
-    seats_fini(s);
+    activations_fini(s);
     mem_free(s);
 }
 

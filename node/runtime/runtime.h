@@ -16,7 +16,7 @@
  *     ABSENT -activate-> LIVE <-run, turn-> busy (one of them at a time, perhaps deferred)
  *     LIVE -export-> FROZEN -unfreeze-> LIVE      LIVE -retire-> gone      any -discard-> gone
  *
- * Files: runtime.c life; seat.c records; extras.c what few need; message.c
+ * Files: runtime.c life; activation.c records; extras.c what few need; message.c
  * messages; move.c leaving for another node; later.c what finishes later; reply.c
  * answers; timer.c timers; call.c calls of other actors.
  */
@@ -59,7 +59,8 @@ enum runtime_event_type {
     RUNTIME_FINISHED,  /* … and now it has */
 };
 
-/* `actor` is what runtime_activate() was given, a seat or a name, `bytes` and `call` are borrowed.
+/* `actor` is what runtime_activate() was given, an activation or a name, `bytes` and `call` are
+ * borrowed.
  */
 struct runtime_event {
     enum runtime_event_type type;
@@ -98,45 +99,46 @@ void runtime_tick(struct runtime *s, uint64_t now_us);
 /* When the next timer is due; UINT64_MAX = none. */
 uint64_t runtime_next_us(const struct runtime *s);
 
-/* ---- seats: from any thread
+/* ---- activations: from any thread
 
  * The record of an actor, made before it comes on the runtime. It is the caller's: it stays when
  the
- * actor is gone, until it is vacated. Its name never changes. */
+ * actor is gone, until it is freed. Its name never changes. */
 struct named {
     uint16_t kind;
-    struct bytes id; /* in the seat */
+    struct bytes id; /* in the activation */
 };
-struct rh_actor *runtime_seat(struct runtime *s, uint16_t kind, struct bytes id, void *outer);
+struct rh_actor *activation_new(struct runtime *s, uint16_t kind, struct bytes id, void *owner);
 /* Nothing of it is on the runtime, or to come. */
-void runtime_vacate(struct rh_actor *a);
+void activation_free(struct rh_actor *a);
 /* The caller's own pointer. */
-void *runtime_outer(const struct rh_actor *a);
-void runtime_set_outer(struct rh_actor *a, void *outer);
-struct named runtime_name(const struct rh_actor *a);
+void *activation_owner(const struct rh_actor *a);
+void activation_set_owner(struct rh_actor *a, void *owner);
+struct named activation_name(const struct rh_actor *a);
 /* It will run: its instance's memory is fetched. A hint. */
-void runtime_fetch(const struct rh_actor *a);
+void activation_fetch(const struct rh_actor *a);
 /* A hash of its name. */
-uint64_t runtime_hash(const struct rh_actor *a);
+uint64_t activation_hash(const struct rh_actor *a);
 
 /* ---- on the runtime's thread */
 
 /* Is it on the runtime? */
-bool runtime_has(const struct rh_actor *a);
+bool activation_is_live(const struct rh_actor *a);
 
 /* How an actor comes on the runtime. `ops` has message, activate and deactivate (kinds.h checks
  * that).
  */
 struct runtime_entry {
     const struct rh_actor_ops *ops;
-    void *shared;          /* of the kind */
-    struct rh_actor *seat; /* NULL = one is made, named by the next three, and freed in the end */
-    void *actor;           /* what it is called in events; of a seat: the seat */
-    struct bytes id;       /* copied */
-    struct bytes state;    /* borrowed */
-    bool has_state;        /* false: start afresh */
-    struct bytes bond;     /* of the client that was bound to it, or empty */
-    uint16_t kind;         /* of no seat */
+    void *shared; /* of the kind */
+    struct rh_actor
+        *activation;    /* NULL = one is made, named by the next three, and freed in the end */
+    void *actor;        /* what it is called in events; of an activation: the activation */
+    struct bytes id;    /* copied */
+    struct bytes state; /* borrowed */
+    bool has_state;     /* false: start afresh */
+    struct bytes bond;  /* of the client that was bound to it, or empty */
+    uint16_t kind;      /* of no activation */
     uint64_t fence;
 };
 
@@ -176,9 +178,9 @@ void runtime_answer(struct runtime *s, const struct call_answer *answer);
  * through: call it again after runtime_tick(). `flushed`: how many are. Nothing else is begun any
  * more. */
 size_t runtime_save(struct runtime *s, size_t *flushed);
-/* Discard every actor that is left. Only seats are still read, and vacated. */
+/* Discard every actor that is left. Only activations are still read, and freed. */
 void runtime_end(struct runtime *s, enum rh_why why);
-/* Free what has ended, seats included. */
+/* Free what has ended, activations included. */
 void runtime_free(struct runtime *s);
 /* Both. */
 void runtime_close(struct runtime *s, enum rh_why why);

@@ -30,7 +30,7 @@ struct bond_stamp session_stamp(const struct rh_actor *a)
 void session_tell_bound(const struct client_bond *c)
 {
     const struct runtime_event event = {
-        .type = RUNTIME_BOUND, .actor = outer_of(c->actor), .session = c->bond.gateway};
+        .type = RUNTIME_BOUND, .actor = name_of(c->actor), .session = c->bond.gateway};
 
     c->actor->runtime->config.on_event(c->actor->runtime->config.context, &event);
 }

@@ -35,11 +35,11 @@ enum post_state { POST_QUEUED, POST_STARTED, POST_RECALLED };
 
 struct post {
     enum post_type type;
-    _Atomic int state;         /* enum post_state */
-    struct rh_actor *resident; /* its seat */
-    const struct kind *kind;   /* ACTIVATE */
-    uint64_t fence;            /* likewise */
-    uint64_t number;           /* ticket */
+    _Atomic int state; /* enum post_state */
+    struct rh_actor *activation;
+    const struct kind *kind; /* ACTIVATE */
+    uint64_t fence;          /* likewise */
+    uint64_t number;         /* ticket */
     int status;
     uint8_t flags;
     bool has_state;
@@ -95,7 +95,7 @@ struct entry {
     enum post_type returned;
     enum err error;
     enum answer_code code;
-    struct rh_actor *resident;
+    struct rh_actor *activation;
     uint64_t number; /* ticket; GONE: session; BOUND: gateway */
     bool has_state;
     uint8_t flags;

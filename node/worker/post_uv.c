@@ -37,7 +37,7 @@ struct entry worker_returned(const struct post *p)
 {
     return (struct entry){.type = TOLD_RETURNED,
                           .returned = p->type,
-                          .resident = p->resident,
+                          .activation = p->activation,
                           .number = p->number,
                           .flags = p->flags,
                           .chain_count = p->chain_count};
@@ -60,7 +60,7 @@ static void activate(struct worker *w, const struct post *p)
     const struct bytes all = batch_bytes(w->doing, p);
     const struct runtime_entry entry = {.ops = &p->kind->ops,
                                         .shared = p->kind->shared,
-                                        .seat = p->resident,
+                                        .activation = p->activation,
                                         .bond = bytes_of(all.data, p->bond_size),
                                         .state = rest_of(all, p->bond_size),
                                         .has_state = p->has_state,
@@ -82,22 +82,22 @@ static void run(struct worker *w, const struct post *p)
     if (packed.size > 0) {
         memcpy(chain, packed.data, packed.size);
     }
-    runtime_run(p->resident, &message);
+    runtime_run(p->activation, &message);
 }
 
 /* `flags`: it is flushed first, by its fence, which no lease bounds. */
 static void discard(struct worker *w, const struct post *p)
 {
-    struct rh_actor *r = p->resident;
+    struct rh_actor *r = p->activation;
 
-    if (runtime_has(r) && p->flags != 0) {
+    if (activation_is_live(r) && p->flags != 0) {
         w->saving = true;
         watchdog_leave(w->config.watchdog, w->config.index);
         runtime_part(r, (enum rh_why)p->status); // RUNTIME_PARTED follows
         w->saving = false;
         return;
     }
-    if (runtime_has(r)) {
+    if (activation_is_live(r)) {
         runtime_discard(r, (enum rh_why)p->status);
     }
     worker_tell_discarded(w, r);
@@ -139,7 +139,7 @@ static void hand_out_late(struct worker *w)
 
 static void begin(struct worker *w, const struct post *p)
 {
-    struct rh_actor *r = p->resident;
+    struct rh_actor *r = p->activation;
 
     switch (p->type) {
     case POST_ACTIVATE:
@@ -186,8 +186,8 @@ void worker_tick(struct worker *w)
 
 static void enter(struct worker *w, const struct post *p)
 {
-    if (p->resident != NULL) {
-        worker_enter(w, p->resident);
+    if (p->activation != NULL) {
+        worker_enter(w, p->activation);
     } else {
         worker_leave(w);
     }
@@ -238,10 +238,10 @@ static void do_one(struct worker *w, struct post *p)
 static void fetch_ahead(const struct batch *b, size_t at)
 {
     if (at + 4 < b->count) {
-        __builtin_prefetch(b->item[at + 4].resident, 1);
+        __builtin_prefetch(b->item[at + 4].activation, 1);
     }
     if (at + 2 < b->count && b->item[at + 2].type == POST_RUN) {
-        runtime_fetch(b->item[at + 2].resident);
+        activation_fetch(b->item[at + 2].activation);
     }
 }
 

@@ -73,7 +73,7 @@ void worker_let_go(struct worker *w, struct rh_actor *r)
 
 void worker_tell_discarded(struct worker *w, struct rh_actor *r)
 {
-    const struct entry entry = {.type = TOLD_DISCARDED, .resident = r};
+    const struct entry entry = {.type = TOLD_DISCARDED, .activation = r};
 
     worker_let_go(w, r);
     worker_tell(w, &entry, (struct bytes){0}, (struct bytes){0});
@@ -81,7 +81,7 @@ void worker_tell_discarded(struct worker *w, struct rh_actor *r)
 
 static void tell_call(struct worker *w, struct rh_actor *r, const struct call *call)
 {
-    const struct entry entry = {.type = TOLD_CALL, .resident = r};
+    const struct entry entry = {.type = TOLD_CALL, .activation = r};
     struct bytes fixed = bytes_of(call, sizeof *call);
     struct buffer rest = {0};
 
@@ -94,7 +94,7 @@ static void tell_call(struct worker *w, struct rh_actor *r, const struct call *c
 
 static void tell_push(struct worker *w, struct rh_actor *r, const struct push_record *push)
 {
-    const struct entry entry = {.type = TOLD_PUSH, .resident = r, .number = push->gateway};
+    const struct entry entry = {.type = TOLD_PUSH, .activation = r, .number = push->gateway};
     struct buffer record = {0};
 
     push_put(&record, push);
@@ -123,7 +123,7 @@ void worker_on_event(void *context, const struct runtime_event *e)
     struct rh_actor *r = e->actor;
     const struct entry entry = {.type = TOLD_RUNTIME,
                                 .event = e->type,
-                                .resident = r,
+                                .activation = r,
                                 .number = number_of(e),
                                 .error = e->error,
                                 .code = e->code,
@@ -170,8 +170,8 @@ static void note_busy(struct worker *w, uint64_t us)
     if (us == 0 || w->unnoted_us < HOT_US) {
         return;
     }
-    const struct named name = runtime_name(r);
-    struct hot_counter c = {.hash = runtime_hash(r),
+    const struct named name = activation_name(r);
+    struct hot_counter c = {.hash = activation_hash(r),
                             .busy_us = w->unnoted_us,
                             .tasks = w->unnoted_us / us,
                             .kind = name.kind,
@@ -198,7 +198,7 @@ static void look_at_clock(struct worker *w)
  * has not been left. So what begins too late after all is not overlooked (hole 30). */
 void worker_enter(struct worker *w, struct rh_actor *r)
 {
-    const struct named name = runtime_name(r);
+    const struct named name = activation_name(r);
 
     if (w->entered == NULL && !w->saving) {
         watchdog_enter(w->config.watchdog, w->config.index, r, w->now_us);

@@ -68,7 +68,7 @@ static void complain(const struct watchdog *w, const struct rh_actor *actor, con
     const char *then =
         w->on_overrun == RH_OVERRUN_ABORT ? "the process ends now" : "its output is held back";
 
-    const struct named name = runtime_name(actor);
+    const struct named name = activation_name(actor);
     print_id(name.id, id, sizeof id);
     const int size =
         snprintf(line,

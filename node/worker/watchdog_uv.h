@@ -25,14 +25,14 @@ struct watchdog;
 
 /* An actor of which something is deferred. In the caller's item. */
 struct watched {
-    const struct rh_actor *actor; /* its seat */
+    const struct rh_actor *actor; /* its activation */
     uint64_t deferred_us;         /* since then; the watchdog's, like the next */
     struct list_link deferred;    /* in the watchdog's list */
 };
 
 /* Where a worker is. */
 struct watched_at {
-    const struct rh_actor *actor; /* its seat; NULL = in none's code */
+    const struct rh_actor *actor; /* its activation; NULL = in none's code */
     uint64_t since_us;
 };
 

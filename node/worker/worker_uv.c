@@ -84,9 +84,9 @@ void worker_free(struct worker *w)
 
 /* ---- the protocol thread */
 
-struct rh_actor *worker_seat(struct worker *w, uint16_t kind, struct bytes id, void *outer)
+struct rh_actor *worker_activation(struct worker *w, uint16_t kind, struct bytes id, void *owner)
 {
-    return runtime_seat(w->runtime, kind, id, outer);
+    return activation_new(w->runtime, kind, id, owner);
 }
 
 void worker_post(struct worker *w, const struct post *post, const uint64_t *chain,
@@ -190,7 +190,7 @@ struct rh_actor *worker_peek(const struct worker *w, size_t ahead)
 {
     const struct entry *e = telling_peek(&w->telling, ahead);
 
-    return e == NULL ? NULL : e->resident;
+    return e == NULL ? NULL : e->activation;
 }
 
 void worker_recall(struct worker *w, uint64_t now_us)

@@ -75,9 +75,9 @@ struct worker *worker_new(const struct worker_config *config);
 
 /* ---- the protocol thread */
 
-/* A live actor's record, made before POST_ACTIVATE, vacated (runtime.h) when the worker has told
- * that nothing of it is left. `outer` of it is the protocol thread's. */
-struct rh_actor *worker_seat(struct worker *w, uint16_t kind, struct bytes id, void *outer);
+/* A live actor's record, made before POST_ACTIVATE, freed (runtime.h) when the worker has told
+ * that nothing of it is left. `owner` of it is the protocol thread's. */
+struct rh_actor *worker_activation(struct worker *w, uint16_t kind, struct bytes id, void *owner);
 
 /* Add to the batch that is being made; bytes and chain are copied. */
 void worker_post(struct worker *w, const struct post *post, const uint64_t *chain,

@@ -5,8 +5,8 @@
  * is the shipped code:
  *
  *     device (client/) <-line-> hall: clients at a gateway (gateway/client/client.h), its router
- *         <-data link-> node's host -> its runtime (node/runtime/runtime.h) -> hero: a
- * game's callbacks
+ *         <-data link-> node's host -> its runtime (node/runtime/runtime.h) -> hero:
+ *         a game's callbacks
  *
  * What is played here: lines, which break, hang and are noticed late; devices, which
  * ask, come again and log in over one another; heroes, which push, kick, fail and retire.

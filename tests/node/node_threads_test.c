@@ -98,7 +98,7 @@ static struct limits limits;
 static struct watchdog *watchdog;
 static struct worker *worker[2];
 static size_t worker_count;
-static struct rh_actor *residents[ACTORS];
+static struct rh_actor *activations[ACTORS];
 static size_t ran;
 static size_t returned;
 static size_t over; /* ran or returned */
@@ -143,21 +143,21 @@ static void open_workers(size_t count, bool embedded)
 static void post(struct rh_actor *r, enum post_type type, uint64_t number, const char *bytes)
 {
     const struct post p = {.type = type,
-                           .resident = r,
+                           .activation = r,
                            .kind = &kind,
                            .number = number,
                            .status = RH_STOP,
                            .brief = brief};
 
-    worker_post(runtime_outer(r), &p, NULL, bytes_of(bytes, strlen(bytes)));
+    worker_post(activation_owner(r), &p, NULL, bytes_of(bytes, strlen(bytes)));
 }
 
 static struct rh_actor *enter(size_t index, size_t on)
 {
     const uint8_t id = (uint8_t)index;
-    struct rh_actor *r = worker_seat(worker[on], 0, bytes_of(&id, 1), worker[on]);
+    struct rh_actor *r = worker_activation(worker[on], 0, bytes_of(&id, 1), worker[on]);
 
-    residents[index] = r;
+    activations[index] = r;
     post(r, POST_ACTIVATE, 0, "");
     return r;
 }
@@ -373,7 +373,7 @@ static void without_a_thread_the_caller_does_the_work(void **state)
     assert_true(worker_poll(worker[0], 1000000));
     take_all();
     assert_int_equal(ran, 1);
-    post(residents[0], POST_RUN, 2, "d");
+    post(activations[0], POST_RUN, 2, "d");
     send_all();
     assert_true(worker_poll(worker[0], 1000000));
     assert_int_equal(rh_reply_later(deferred[0], rh_nil()), RH_OK);

@@ -5,43 +5,43 @@
 
 #include <string.h>
 
-void seats_init(struct runtime *s)
+void activations_init(struct runtime *s)
 {
-    (void)pthread_mutex_init(&s->seats, NULL);
+    (void)pthread_mutex_init(&s->activations, NULL);
 }
 
-void seats_fini(struct runtime *s)
+void activations_fini(struct runtime *s)
 {
     pool_fini(&s->actors);
-    (void)pthread_mutex_destroy(&s->seats);
+    (void)pthread_mutex_destroy(&s->activations);
 }
 
-struct rh_actor *seat_next(struct runtime *s, uint32_t *at)
+struct rh_actor *activation_next(struct runtime *s, uint32_t *at)
 {
     struct rh_actor *a = NULL;
 
-    (void)pthread_mutex_lock(&s->seats);
+    (void)pthread_mutex_lock(&s->activations);
     do {
         *at = pool_next(&s->actors, *at);
         a = *at == 0 ? NULL : pool_at(&s->actors, *at);
     } while (a != NULL && a->extra == NULL);
-    (void)pthread_mutex_unlock(&s->seats);
+    (void)pthread_mutex_unlock(&s->activations);
     return a;
 }
 
 /* ---- runtime.h */
 
-struct rh_actor *runtime_seat(struct runtime *s, uint16_t kind, struct bytes id, void *outer)
+struct rh_actor *activation_new(struct runtime *s, uint16_t kind, struct bytes id, void *owner)
 {
     uint32_t handle = 0;
 
-    (void)pthread_mutex_lock(&s->seats);
+    (void)pthread_mutex_lock(&s->activations);
     struct rh_actor *a = pool_take(&s->actors, offsetof(struct rh_actor, id) + id.size, &handle);
-    (void)pthread_mutex_unlock(&s->seats);
+    (void)pthread_mutex_unlock(&s->activations);
     a->handle = handle;
     a->runtime = s;
-    a->outer = outer;
-    a->seated = true;
+    a->owner = owner;
+    a->recorded = true;
     a->kind = kind;
     a->id_size = (uint8_t)id.size;
     if (id.size > 0) {
@@ -50,41 +50,41 @@ struct rh_actor *runtime_seat(struct runtime *s, uint16_t kind, struct bytes id,
     return a;
 }
 
-void runtime_vacate(struct rh_actor *a)
+void activation_free(struct rh_actor *a)
 {
     struct runtime *s = a->runtime;
 
-    (void)pthread_mutex_lock(&s->seats);
+    (void)pthread_mutex_lock(&s->activations);
     pool_give(&s->actors, a->handle);
-    (void)pthread_mutex_unlock(&s->seats);
+    (void)pthread_mutex_unlock(&s->activations);
 }
 
-void *runtime_outer(const struct rh_actor *a)
+void *activation_owner(const struct rh_actor *a)
 {
-    return a->outer;
+    return a->owner;
 }
 
-void runtime_set_outer(struct rh_actor *a, void *outer)
+void activation_set_owner(struct rh_actor *a, void *owner)
 {
-    a->outer = outer;
+    a->owner = owner;
 }
 
-bool runtime_has(const struct rh_actor *a)
+bool activation_is_live(const struct rh_actor *a)
 {
     return a->extra != NULL;
 }
 
-struct named runtime_name(const struct rh_actor *a)
+struct named activation_name(const struct rh_actor *a)
 {
     return (struct named){.kind = a->kind, .id = bytes_of(a->id, a->id_size)};
 }
 
-void runtime_fetch(const struct rh_actor *a)
+void activation_fetch(const struct rh_actor *a)
 {
     __builtin_prefetch(a->instance);
 }
 
-uint64_t runtime_hash(const struct rh_actor *a)
+uint64_t activation_hash(const struct rh_actor *a)
 {
     uint64_t hash = table_mix(a->kind);
 
