@@ -175,7 +175,7 @@ static size_t do_here(struct shell *s)
     size_t count = 0;
 
     for (size_t i = 0; i < d->worker_count && !s->exiting; i++) {
-        count += worker_do(d->worker[i], d->here_max);
+        count += worker_run_inline(d->worker[i], d->here_max);
     }
     return count;
 }

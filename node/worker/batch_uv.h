@@ -45,7 +45,7 @@ struct post {
     bool has_state;
     uint32_t bond_size;
     uint8_t chain_count;
-    bool brief; /* it takes microseconds: worker_do() */
+    bool brief; /* it takes microseconds: worker_run_inline() */
     size_t at;  /* in the batch's bytes: the chain, then the bytes */
     size_t size;
 };

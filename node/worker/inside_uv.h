@@ -33,7 +33,7 @@ struct worker {
     uint64_t tick_us;
     bool closed;                /* embedded: it has ended */
     bool saving;                /* what it enters is for the last flush, which no lease bounds */
-    bool guesting;              /* it is a guest who does its work */
+    bool runs_inline;           /* the protocol thread does its work, inline */
     struct buffer late_answers; /* struct late_answer and payload, one after the other */
 
     /* The protocol thread's own. */
@@ -55,8 +55,8 @@ struct worker {
     struct batches done;
     bool rung; /* runtime_tick() has something to do */
     bool sleeping;
-    bool guest;           /* the protocol thread is on the runtime: only while it sleeps */
-    bool waits_for_guest; /* it would not sleep, but for that */
+    bool inlined;          /* the protocol thread is on the runtime: only while it sleeps */
+    bool waits_for_inline; /* it would not sleep, but for that */
     bool ended;
     uint64_t sleeps_until_us; /* CLOCK_BOOTTIME */
     uint64_t save_until_us;
@@ -98,10 +98,10 @@ bool worker_is_past_the_end(const struct worker *w);
 /* What a post is told back as if it was not begun. */
 struct entry worker_returned(const struct post *p);
 
-/* ---- worker_guest_uv.c: the protocol thread at the worker's work */
+/* ---- inline_uv.c: the protocol thread does the worker's work */
 
-/* Under the lock, the worker: don't come back before the guest has left. */
-void worker_wait_for_guest(struct worker *w);
+/* Under the lock, the worker: don't come back before the protocol thread has left. */
+void worker_wait_for_inline(struct worker *w);
 
 /* ---- worker_thread_uv.c: sleeping, working, ending */
 

@@ -204,7 +204,7 @@ static bool begins_in_time(struct worker *w, const struct post *p)
         return false;
     }
     enter(w, p);
-    if (!w->guesting && w->now_us - w->tick_us >= TICK_US) {
+    if (!w->runs_inline && w->now_us - w->tick_us >= TICK_US) {
         worker_leave(w);
         worker_tick(w);
         enter(w, p);

@@ -29,7 +29,7 @@ void worker_ring(struct worker *w)
         return;
     }
     w->unsaid = 0;
-    if (w->guesting) {
+    if (w->runs_inline) {
         return; // It tells itself.
     }
     // Once until all was taken. Who takes clears it before it looks for the last time.

@@ -83,7 +83,7 @@ static void sleep_until_rung(struct worker *w, uint64_t us)
     w->sleeps_until_us = w->now_us + us;
     while (!worker_has_work(w) && pthread_cond_timedwait(&w->bell, &w->lock, &at) == 0) {
     }
-    worker_wait_for_guest(w);
+    worker_wait_for_inline(w);
     w->sleeping = false;
     (void)pthread_mutex_unlock(&w->lock);
 }

@@ -19,8 +19,8 @@
  *     QUEUED -worker-> STARTED        QUEUED -protocol thread-> RECALLED
  *
  * A wake-up costs more than what is brief. While the worker sleeps the protocol thread may do its
- * work on its runtime, as its guest: worker_do(). They are never in there together
- * (node/worker/guest_uv.c).
+ * work on its runtime, inline: worker_run_inline(). They are never in there together
+ * (node/worker/inline_uv.c).
  *
  * In embedded mode there is no thread: worker_poll() does its work.
  */
@@ -86,7 +86,7 @@ void worker_post(struct worker *w, const struct post *post, const uint64_t *chai
 void worker_send(struct worker *w);
 /* Do the batch that is being made right here, if all of it is brief, it is `max` posts at most, and
  * the worker sleeps. How many; 0 = there is none, or it waits for worker_send(). */
-size_t worker_do(struct worker *w, size_t max);
+size_t worker_run_inline(struct worker *w, size_t max);
 /* The next thing told, or NULL: that was all. */
 const struct told *worker_take(struct worker *w);
 /* Who tells something so many calls later, as far as that is known; or NULL. */

@@ -387,9 +387,9 @@ static void without_a_thread_the_caller_does_the_work(void **state)
 }
 
 /* As soon as it sleeps. */
-static void be_guest(void)
+static void run_inline(void)
 {
-    while (worker_do(worker[0], 1) == 0) {
+    while (worker_run_inline(worker[0], 1) == 0) {
     }
     take_all();
 }
@@ -400,10 +400,10 @@ static void what_is_brief_wakes_nobody(void **state)
     open_workers(1, false);
     brief = true;
     struct rh_actor *r = enter(0, 0);
-    be_guest();
+    run_inline();
     for (uint64_t i = 1; i <= 1000; i++) {
         post(r, POST_RUN, i, "x");
-        be_guest();
+        run_inline();
         assert_int_equal(ran, i);
         assert_int_equal(last_ticket, i);
         assert_true(pthread_equal(ran_on, pthread_self()));
@@ -419,19 +419,19 @@ static void what_is_not_brief_or_too_much_waits_for_the_worker(void **state)
     brief = true;
     struct rh_actor *r = enter(0, 0);
     struct rh_actor *other = enter(1, 0);
-    assert_int_equal(worker_do(worker[0], 1), 0); // too much
+    assert_int_equal(worker_run_inline(worker[0], 1), 0); // too much
     send_all();
     post(r, POST_RUN, 1, "x");
     brief = false;
     post(other, POST_RUN, 2, "b");
-    assert_int_equal(worker_do(worker[0], 2), 0); // One of the two is not.
+    assert_int_equal(worker_run_inline(worker[0], 2), 0); // One of the two is not.
     send_all();
     until(&blocked, 1);
     brief = true;
     post(r, POST_RUN, 3, "x");
-    assert_int_equal(worker_do(worker[0], 1), 0); // It is at work.
+    assert_int_equal(worker_run_inline(worker[0], 1), 0); // It is at work.
     send_all();
-    assert_int_equal(worker_do(worker[0], 1), 0); // There is none.
+    assert_int_equal(worker_run_inline(worker[0], 1), 0); // There is none.
     release();
     until(&ran, 3);
     assert_int_equal(last_ticket, 3);
@@ -439,16 +439,16 @@ static void what_is_not_brief_or_too_much_waits_for_the_worker(void **state)
     close_workers();
 }
 
-static void what_is_too_late_is_returned_to_a_guest(void **state)
+static void what_is_too_late_is_returned_to_an_inline_run(void **state)
 {
     (void)state;
     open_workers(1, false);
     brief = true;
     struct rh_actor *r = enter(0, 0);
-    be_guest();
+    run_inline();
     atomic_store(&limits.start_us, 1);
     post(r, POST_RUN, 1, "x");
-    be_guest();
+    run_inline();
     assert_int_equal(returned, 1);
     assert_int_equal(atomic_load(&began), 0);
     close_workers();
@@ -470,9 +470,9 @@ static void *answer_each(void *argument)
     return NULL;
 }
 
-/* A third thread rings while the guest is there, comes, or goes; and timers are set by the guest.
+/* A third thread rings before, in and after an inline run; and timers are set in one.
  * The worker hears of all: who waits for what it does not would wait for ever. */
-static void no_wake_up_is_lost_between_guest_and_worker(void **state)
+static void no_wake_up_is_lost_between_an_inline_run_and_the_worker(void **state)
 {
     enum { ROUNDS = 12000, LATE_EACH = 3, ALARM_EACH = 400 };
     static size_t late = ROUNDS / LATE_EACH;
@@ -487,7 +487,7 @@ static void no_wake_up_is_lost_between_guest_and_worker(void **state)
         const char *what = i % LATE_EACH == 0 ? "d" : i % ALARM_EACH == 1 ? "a" : "x";
 
         post(r, POST_RUN, i, what);
-        if (worker_do(worker[0], 1) == 0) {
+        if (worker_run_inline(worker[0], 1) == 0) {
             send_all();
         }
         until(&ran, i + 1);
@@ -508,8 +508,8 @@ static int all_cases(void)
         cmocka_unit_test(without_a_thread_the_caller_does_the_work),
         cmocka_unit_test(what_is_brief_wakes_nobody),
         cmocka_unit_test(what_is_not_brief_or_too_much_waits_for_the_worker),
-        cmocka_unit_test(what_is_too_late_is_returned_to_a_guest),
-        cmocka_unit_test(no_wake_up_is_lost_between_guest_and_worker),
+        cmocka_unit_test(what_is_too_late_is_returned_to_an_inline_run),
+        cmocka_unit_test(no_wake_up_is_lost_between_an_inline_run_and_the_worker),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

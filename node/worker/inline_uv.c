@@ -7,14 +7,15 @@
  * Both sides change hands under the lock, which orders what they do there:
  *
  *     worker                                   protocol thread
- *     nothing to do: `sleeping`            ->  sleeping, nothing to do: `guest`
+ *     nothing to do: `sleeping`            ->  sleeping, nothing to do: `inlined`
  *     rung, or its time has come:              does the batch
- *       waits until nobody is its guest    <-  `guest` no more; rings if it is awaited, if there is
- *     `sleeping` no more                       work, or if a timer is due before the worker would
- *                                              look at it
+ *       waits until `inlined` is not set   <-  `inlined` no more; rings if that is awaited, if
+ *     `sleeping` no more                       there is work, or if a timer is due before the
+ *                                              worker would look at it
  *
  * No wake-up is lost: whoever rings (worker_wake) does so under the lock, and leaves what it rings
- * for in worker_has_work(), which the guest looks at under the lock as the last thing it does.
+ * for in worker_has_work(), which the protocol thread looks at under the lock as the last thing it
+ * does here.
  *
  * What is done keeps its order: a worker that sleeps has done all that was sent. The lease holds as
  * it does there: the clock is read and the limits are looked at before each task, and the watchdog
@@ -25,23 +26,23 @@
 
 #include "base/assert.h"
 
-void worker_wait_for_guest(struct worker *w)
+void worker_wait_for_inline(struct worker *w)
 {
-    while (w->guest) {
-        w->waits_for_guest = true;
+    while (w->inlined) {
+        w->waits_for_inline = true;
         (void)pthread_cond_wait(&w->bell, &w->lock);
     }
-    w->waits_for_guest = false;
+    w->waits_for_inline = false;
 }
 
 static bool enter(struct worker *w)
 {
     (void)pthread_mutex_lock(&w->lock);
     const bool may = w->sleeping && !worker_has_work(w);
-    w->guest = may;
+    w->inlined = may;
     (void)pthread_mutex_unlock(&w->lock);
     if (may) {
-        w->guesting = true; // else it is the worker's to read
+        w->runs_inline = true; // else it is the worker's to read
     }
     return may;
 }
@@ -50,18 +51,18 @@ static void leave(struct worker *w)
 {
     const uint64_t next_us = runtime_next_us(w->runtime);
 
-    w->guesting = false;
+    w->runs_inline = false;
     (void)pthread_mutex_lock(&w->lock);
-    w->guest = false;
+    w->inlined = false;
     w->rung = w->rung || next_us < w->sleeps_until_us;
-    const bool signal = w->waits_for_guest || worker_has_work(w);
+    const bool signal = w->waits_for_inline || worker_has_work(w);
     (void)pthread_mutex_unlock(&w->lock);
     if (signal) {
         (void)pthread_cond_signal(&w->bell);
     }
 }
 
-size_t worker_do(struct worker *w, size_t max)
+size_t worker_run_inline(struct worker *w, size_t max)
 {
     struct batch *b = w->making;
 
