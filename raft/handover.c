@@ -559,8 +559,8 @@ static void stop_libraft(struct replica *r)
 {
     r->handover.led = r->leading;
     r->flight = FLIGHT_NONE;
-    r->landed = false;
-    member_answer(r, &r->flying, ERR_TIMEOUT);
+    r->completed = false;
+    member_answer(r, &r->in_flight, ERR_TIMEOUT);
     if (!mutant(M_OLDLEADS)) {
         member_resign(r);
     }

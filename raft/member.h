@@ -53,13 +53,13 @@ struct replica {
     uint64_t refused[REPLICA_VOTERS_MAX]; /* last identity refused of peer[i], so it is said once */
     size_t peer_count;
 
-    struct list waiting; /* item */
-    struct list flying;  /* item: those of the entry in flight */
+    struct list waiting;   /* item */
+    struct list in_flight; /* item: those of the entry in flight */
     size_t waiting_size;
     size_t waiting_count;
     enum flight flight;
-    bool landed; /* the entry in flight has its outcome */
-    int landed_status;
+    bool completed; /* the entry in flight has its outcome */
+    int completed_status;
     uint64_t flight_index; /* of the batch in flight */
     struct raft_apply apply;
     struct raft_barrier barrier;

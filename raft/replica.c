@@ -64,10 +64,10 @@ static void report_done(struct replica *r, uint64_t index)
 }
 
 /* The command of the batch in flight that comes after `link` (NULL: the first); NULL at the end. */
-static struct list_link *next_flying(const struct replica *r, struct list_link *link)
+static struct list_link *next_in_flight(const struct replica *r, struct list_link *link)
 {
     do {
-        link = link == NULL ? list_front(&r->flying) : list_next(&r->flying, link);
+        link = link == NULL ? list_front(&r->in_flight) : list_next(&r->in_flight, link);
     } while (link != NULL && CONTAINER_OF(link, struct item, link)->barrier);
     return link;
 }
@@ -79,9 +79,9 @@ static int on_apply(struct raft_fsm *fsm, const struct raft_buffer *entry, void 
     struct bytes command;
     // libraft does not pass it, and counts only after the call.
     const uint64_t index = raft_last_applied(&r->raft) + 1;
-    // Leadership that is lost lands the flight before another leader's entry can apply.
-    const bool mine = r->flight == FLIGHT_BATCH && !r->landed && index == r->flight_index;
-    struct list_link *item = mine ? next_flying(r, NULL) : NULL;
+    // Leadership that is lost completes what is in flight before another leader's entry can apply.
+    const bool mine = r->flight == FLIGHT_BATCH && !r->completed && index == r->flight_index;
+    struct list_link *item = mine ? next_in_flight(r, NULL) : NULL;
 
     *result = NULL;
     if (handover_is_sealed(r)) {
@@ -91,7 +91,7 @@ static int on_apply(struct raft_fsm *fsm, const struct raft_buffer *entry, void 
     entry_open(&in, bytes_of(entry->base, entry->len));
     while (entry_next(&in, &command)) {
         const uint64_t tag = item == NULL ? 0 : CONTAINER_OF(item, struct item, link)->tag;
-        item = item == NULL ? NULL : next_flying(r, item);
+        item = item == NULL ? NULL : next_in_flight(r, item);
         if (entry_is_seal(command)) {
             handover_seal(r, index, command);
         } else {
@@ -145,7 +145,7 @@ static int on_restore(struct raft_fsm *fsm, struct raft_buffer *snapshot)
     return 0;
 }
 
-/* ---- queue and flight ---- */
+/* ---- queue, and what is in flight ---- */
 
 static void item_free(struct item *item)
 {
@@ -176,21 +176,21 @@ void member_answer(struct replica *r, struct list *items, enum err result)
     }
 }
 
-static void on_apply_landed(struct raft_apply *request, int status, void *result)
+static void on_apply_completed(struct raft_apply *request, int status, void *result)
 {
     struct replica *r = request->data;
 
     (void)result;
-    r->landed = true;
-    r->landed_status = status;
+    r->completed = true;
+    r->completed_status = status;
 }
 
-static void on_barrier_landed(struct raft_barrier *request, int status)
+static void on_barrier_completed(struct raft_barrier *request, int status)
 {
     struct replica *r = request->data;
 
-    r->landed = true;
-    r->landed_status = status;
+    r->completed = true;
+    r->completed_status = status;
 }
 
 static void on_transfer_over(struct raft_transfer *request)
@@ -199,14 +199,14 @@ static void on_transfer_over(struct raft_transfer *request)
 }
 
 /* The entry in flight has its outcome. True if there was one. */
-static bool land(struct replica *r)
+static bool complete(struct replica *r)
 {
-    if (!r->landed) {
+    if (!r->completed) {
         return false;
     }
     const enum flight flight = r->flight;
-    const int status = r->landed_status;
-    r->landed = false;
+    const int status = r->completed_status;
+    r->completed = false;
     r->flight = FLIGHT_NONE;
     if (flight == FLIGHT_ELECTION) {
         // A SEAL before the barrier: this term is of a group that is over, and may be of its heirs.
@@ -219,11 +219,12 @@ static bool land(struct replica *r)
         return true;
     }
     // libraft knows that leadership was lost, not whether the next leader has the entry.
-    member_answer(r, &r->flying, status == 0 ? ERR_OK : ERR_TIMEOUT);
+    member_answer(r, &r->in_flight, status == 0 ? ERR_OK : ERR_TIMEOUT);
     return true;
 }
 
-/* Move what fits into one entry from waiting to flying; returns the entry's size, 0 = no command.
+/* Move what fits into one entry from waiting to in_flight; returns the entry's size, 0 = no
+ * command.
  */
 static size_t board(struct replica *r)
 {
@@ -238,7 +239,7 @@ static size_t board(struct replica *r)
         }
         size += more;
         list_remove(link);
-        list_push_back(&r->flying, link);
+        list_push_back(&r->in_flight, link);
         r->waiting_size -= item->size;
         r->waiting_count--;
         if (item->seal) {
@@ -257,7 +258,8 @@ static struct raft_buffer encode_batch(struct replica *r, size_t size)
 
     memset(entry.base, 0, padded);
     put_u32(&w, 0);
-    for (struct list_link *l = list_front(&r->flying); l != NULL; l = list_next(&r->flying, l)) {
+    for (struct list_link *l = list_front(&r->in_flight); l != NULL;
+         l = list_next(&r->in_flight, l)) {
         const struct item *item = CONTAINER_OF(l, struct item, link);
         if (!item->barrier) {
             put_u32(&w, (uint32_t)item->size);
@@ -271,7 +273,7 @@ static struct raft_buffer encode_batch(struct replica *r, size_t size)
 }
 
 /* Start the next entry if none is in flight. True if it did. */
-static bool take_off(struct replica *r)
+static bool submit(struct replica *r)
 {
     if (!r->leading || handover_is_sealed(r) || r->flight != FLIGHT_NONE ||
         r->raft.transfer != NULL || raft_state(&r->raft) != RAFT_LEADER ||
@@ -285,11 +287,11 @@ static bool take_off(struct replica *r)
         r->flight = FLIGHT_BATCH;
         r->apply.data = r;
         r->flight_index = raft_last_index(&r->raft) + 1;
-        failed = raft_apply(&r->raft, &r->apply, &entry, 1, on_apply_landed);
+        failed = raft_apply(&r->raft, &r->apply, &entry, 1, on_apply_completed);
     } else {
         r->flight = FLIGHT_BARRIER;
         r->barrier.data = r;
-        failed = raft_barrier(&r->raft, &r->barrier, on_barrier_landed);
+        failed = raft_barrier(&r->raft, &r->barrier, on_barrier_completed);
     }
     if (failed != 0) {
         member_give_up(r, raft_strerror(failed));
@@ -340,7 +342,7 @@ static bool watch_role(struct replica *r)
     r->lead_term = term;
     r->flight = FLIGHT_ELECTION;
     r->barrier.data = r;
-    if (raft_barrier(&r->raft, &r->barrier, on_barrier_landed) != 0) {
+    if (raft_barrier(&r->raft, &r->barrier, on_barrier_completed) != 0) {
         member_give_up(r, "a new leader cannot write");
     }
     return true;
@@ -402,10 +404,10 @@ static void settle(struct replica *r)
     r->settling = true;
     while (more && r->running) {
         report_done(r, raft_last_applied(&r->raft));
-        more = land(r);
+        more = complete(r);
         more = watch_role(r) || more;
         more = start_transfer(r) || more;
-        more = take_off(r) || more;
+        more = submit(r) || more;
         more = replica_io_finish_sends(&r->io) || more;
     }
     if (r->running) {
@@ -500,7 +502,7 @@ static struct replica *replica_new(const struct replica_config *config,
         .version = 1, .data = r, .apply = on_apply, .snapshot = on_snapshot, .restore = on_restore};
     heap_init(&r->heap);
     list_init(&r->waiting);
-    list_init(&r->flying);
+    list_init(&r->in_flight);
     return r;
 }
 
@@ -658,7 +660,7 @@ void replica_close(struct replica *r)
     }
     handover_fini(r);
     free_items(&r->waiting);
-    free_items(&r->flying);
+    free_items(&r->in_flight);
     mem_free(r);
 }
 
