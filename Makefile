@@ -60,7 +60,7 @@ out   := $(subst $(comma),-,build/$(CC)$(if $(SAN),-$(SAN))$(if $(COVER),-cover)
 protos  := $(wildcard wire/*.proto)
 pb      := $(protos:%.proto=build/proto/%.pb-c.c)
 folders := base wire link ring txn storage raft route node gateway coordinator daemon client lua sim cli conform load demo
-sources := $(filter-out cli/main.c %_sim.c sim/history/check.c,$(shell find $(folders) -name '*.c' | sort))
+sources := $(filter-out %/main.c %_sim.c sim/history/check.c,$(shell find $(folders) -name '*.c' | sort))
 objects := $(sources:%.c=$(out)/%.o) $(protos:%.proto=$(out)/%.pb-c.o)
 tests   := $(patsubst %.c,$(out)/%,$(shell find tests -name '*_test.c' | sort))
 sims    := $(patsubst %.c,$(out)/%,$(wildcard sim/*_sim.c))
@@ -76,12 +76,14 @@ embedded := $(games:%.c=$(out)/%)
 playing := $(players:%.c=$(out)/%)
 binary  := $(out)/ringhold
 checker := $(out)/ringhold-history
+# Programs of their own, that `ringhold conform|bench|bot|demo` finds beside itself or in libexec/ringhold; and the demo's actor.
+beside  := $(addprefix $(out)/,ringhold-conform ringhold-load ringhold-demo ledger.so)
 library := $(out)/libringhold.a
 shared  := $(out)/libringhold.so.0
 pkg     := $(out)/ringhold.pc
 client  := $(addprefix $(out)/,libringhold-client.a libringhold-client.so.0 ringhold-client.pc)
 manual  := $(patsubst docs/man/%.scd,$(out)/man/%,$(wildcard docs/man/*.scd))
-ship    := $(binary) $(checker) $(library) $(shared) $(pkg) $(client) $(if $(shell command -v scdoc),$(manual),skip/manual)
+ship    := $(binary) $(beside) $(checker) $(library) $(shared) $(pkg) $(client) $(if $(shell command -v scdoc),$(manual),skip/manual)
 
 all: $(ship) $(plugins) $(embedded) $(playing) $(tests) $(sims) $(addprefix skip/,$(filter examples/store_%,$(lacking))) ## build ringhold, its libraries, plugins, tests
 
@@ -171,9 +173,17 @@ $(out)/man/%: docs/man/%.scd tools/manual packaging/ringhold.ini $(wildcard incl
 	$(Q)scdoc <$@.scd >$@
 
 # All of the API, as plugins may call what nothing here does.
-$(binary): $(out)/cli/main.o $(out)/all.a
+$(binary): $(out)/cli/main.o $(out)/all.a | $(beside)
 	$(call say,LD)
 	$(Q)$(CC) $(cflags) -rdynamic $(api:%=-Wl$(comma)-u$(comma)%) $(program) $^ $(libs) -o $@
+
+$(filter-out %.so,$(beside)): $(out)/ringhold-%: $(out)/%/main.o $(out)/all.a
+	$(call say,LD)
+	$(Q)$(CC) $(cflags) $(program) $^ $(libs) -o $@
+
+$(out)/ledger.so: $(patsubst %,$(out)/%.o,demo/ledger demo/ballast demo/journal $(addprefix base/,assert bytes clock crc err history log mem plain))
+	$(call say,LD)
+	$(Q)$(CC) $(cflags) -shared $(linking) $^ -o $@
 
 $(embedded): %: %.o $(library)
 	$(call say,LD)
@@ -375,6 +385,8 @@ ship: $(ship)
 install: $(ship) ## into PREFIX=/usr/local, below DESTDIR=
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include
 	install -m 755 $(binary) $(checker) $(DESTDIR)$(PREFIX)/bin
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/libexec/ringhold $(filter-out %.so,$(beside))
+	install -m 644 $(filter %.so,$(beside)) $(DESTDIR)$(PREFIX)/libexec/ringhold
 	for name in ringhold ringhold-client; do \
 	    install -m 644 $(out)/lib$$name.a $(out)/lib$$name.so.0 $(DESTDIR)$(LIBDIR) && \
 	    ln -sf lib$$name.so.0 $(DESTDIR)$(LIBDIR)/lib$$name.so && \
@@ -422,4 +434,4 @@ clean: ## remove build/
 .PHONY: all help fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable browser storm bots alerts drain-page bench run-bench \
         fuzz run-fuzz lint run-lint ship install dist deb run-deb packages clean
 .SECONDARY:
--include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(out)/cli/main.d $(out)/sim/history/check.d
+-include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(wildcard $(out)/*/main.d) $(out)/sim/history/check.d

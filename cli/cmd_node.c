@@ -160,7 +160,7 @@ static struct option actor_option(struct node_words *w)
                        "NAME|FILE",
                        w->actor,
                        sizeof w->actor,
-                       "the actor of kind 0: kv, echo, ledger, or a shared object ./x.so; =ARG "
+                       "the actor of kind 0: kv, echo, or a shared object ./x.so; =ARG "
                        "after it (kv, unless --kind names others)");
 }
 

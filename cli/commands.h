@@ -27,13 +27,9 @@ int cmd_coordinators(int argc, char **argv); /* list | set | add | replace | rem
 int cmd_upgrade(int argc, char **argv);
 int cmd_quarantine(int argc, char **argv); /* list | clear KIND/ID | add KIND/ID */
 int cmd_config(int argc, char **argv);     /* check | print FILE */
-int cmd_token(int argc, char **argv);
-int cmd_tls(int argc, char **argv); /* init | ROLE NAME | check */ /* make | check TOKEN */
-int cmd_conform(int argc, char **argv);                            /* HOST:PORT */
+int cmd_token(int argc, char **argv);      /* make | check TOKEN */
+int cmd_tls(int argc, char **argv);        /* init | ROLE NAME | check */
 int cmd_check(int argc, char **argv);
 int cmd_fix(int argc, char **argv);
-int cmd_bench(int argc, char **argv);
-int cmd_bot(int argc, char **argv);
-int cmd_demo(int argc, char **argv);
 
 #endif

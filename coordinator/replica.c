@@ -33,6 +33,7 @@ static struct state_db *state_database(struct daemon *d)
 static void inject_applied(const struct daemon *d, const Rh__Command *command,
                            const struct state_result *result)
 {
+#ifdef RINGHOLD_INJECT
     const struct state_txn *txn = state_txn(&d->state, result->txn);
     const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field(
         command->base.descriptor, (unsigned)command->body_case);
@@ -48,6 +49,11 @@ static void inject_applied(const struct daemon *d, const Rh__Command *command,
                    (int)strcspn(field->name, "_"), // register_
                    field->name);
     inject_point(point);
+#else
+    (void)d;
+    (void)command;
+    (void)result;
+#endif
 }
 
 static void on_apply(void *context, uint64_t index, uint64_t tag, struct bytes bytes)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "demo/fleet.h"
 
+#include "base/beside.h"
 #include "base/clock.h"
 
 #include <arpa/inet.h>
@@ -49,6 +50,12 @@ bool fleet_init(struct fleet *f)
     size_t peers = 0;
 
     *f = (struct fleet){0};
+    if (!beside_find("ringhold", f->ringhold, sizeof f->ringhold)) {
+        (void)fprintf(stderr,
+                      "ringhold demo: no program `ringhold` is beside %s or in ../../bin\n",
+                      f->ringhold);
+        return false;
+    }
     (void)snprintf(
         f->folder, sizeof f->folder, "%s/ringhold-demo-XXXXXX", tmp == NULL ? "/tmp" : tmp);
     if (mkdtemp(f->folder) == NULL) {
@@ -126,7 +133,7 @@ static pid_t spawn(const struct fleet *f, const char *name, int output, char **w
         &files, STDERR_FILENO, log, O_WRONLY | O_CREAT | O_APPEND, 0600);
     (void)posix_spawnattr_init(&attributes);
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    const int failed = posix_spawn(&pid, "/proc/self/exe", &files, &attributes, words, environ);
+    const int failed = posix_spawn(&pid, f->ringhold, &files, &attributes, words, environ);
     (void)posix_spawnattr_destroy(&attributes);
     (void)posix_spawn_file_actions_destroy(&files);
     return failed == 0 ? pid : -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The demo's processes: starts them from my own binary on loopback, waits for
+ * The demo's processes: starts `ringhold` on loopback, waits for
  * their "ready" lines, kills or stops them, and cleans up their folder.
  */
 #ifndef DEMO_FLEET_H
@@ -22,6 +22,7 @@ struct child {
 };
 
 struct fleet {
+    char ringhold[4096]; /* the program */
     char folder[256];
     char ledger[300];       /* where the nodes' journals go */
     char coordinators[256]; /* host:port,host:port,host:port */

@@ -4,7 +4,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/table.h"
-#include "node/actors/journal.h"
+#include "demo/journal.h"
 
 #include <dirent.h>
 #include <inttypes.h>

@@ -2,10 +2,10 @@
  *
  * Load by the clients' binary protocol, for people and for bench/frames.
  */
-#include "cli/commands.h"
 #include "cli/rows.h"
 #include "daemon/options.h"
 #include "gateway/protocol/packet.h"
+#include "load/commands.h"
 #include "load/load_uv.h"
 
 #include <inttypes.h>

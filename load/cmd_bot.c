@@ -4,13 +4,13 @@
  */
 #include "base/clock.h"
 #include "base/mem.h"
-#include "cli/commands.h"
 #include "daemon/admin.h"
 #include "daemon/options.h"
 #include "gateway/access/token.h"
 #include "gateway/protocol/packet.h"
 #include "load/bot_report.h"
 #include "load/bots_uv.h"
+#include "load/commands.h"
 #include "wire/hello.h"
 
 #include <inttypes.h>

@@ -15,12 +15,4 @@ extern const struct rh_actor_ops actor_kv;
 /* Answers a payload with itself, a command with its last argument. No state. */
 extern const struct rh_actor_ops actor_echo;
 
-/* The demo's witness. A payload "client seq [milliseconds]", in decimal, is answered with "OK
- * count": how many requests of that client it has run; with milliseconds, that much later. Every
- * activation, run, freeze and end goes to a journal (node/actors/journal.h),
- * FOLDER/<node>-<pid>.journal; FOLDER is the kind's argument or else RINGHOLD_LEDGER of the
- * environment. RINGHOLD_BALLAST=BYTES gives each actor so much memory to lose
- * (node/actors/ballast.h); one whose ballast does not arrive as it left refuses to start. */
-extern const struct rh_actor_ops actor_ledger;
-
 #endif

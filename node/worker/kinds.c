@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/worker/kinds.h"
 
+#include "base/beside.h"
 #include "base/mem.h"
 #include "node/actors/actors.h"
 #include "wire/session.h"
@@ -19,7 +20,7 @@ enum {
 
 _Static_assert((int)RH_SESSIONS_MAX == (int)BONDS_MAX, "one limit");
 
-static const struct rh_actor_ops *const bundled[] = {&actor_kv, &actor_echo, &actor_ledger};
+static const struct rh_actor_ops *const bundled[] = {&actor_kv, &actor_echo};
 
 static enum err complain(const char *name, const char *what, enum err error)
 {
@@ -147,6 +148,8 @@ static enum err add_object(struct kinds *k, const struct rh_kind *kind, const ch
 static enum err add_split(struct kinds *k, const struct rh_kind *kind, const char *name)
 {
     struct rh_kind found = *kind;
+    char file[64];
+    char path[4096];
 
     if (strchr(name, '/') != NULL) {
         return add_object(k, kind, name);
@@ -157,9 +160,14 @@ static enum err add_split(struct kinds *k, const struct rh_kind *kind, const cha
             return add(k, &found, name);
         }
     }
+    // Actors that come with other programs of this installation: the demo's `ledger`.
+    (void)snprintf(file, sizeof file, "%s.so", name);
+    if (beside_find(file, path, sizeof path)) {
+        return add_object(k, kind, path);
+    }
     return complain(name,
-                    "there is no such bundled actor: kv, echo and ledger exist; a file's name "
-                    "needs a slash: ./game.so",
+                    "there is no such bundled actor: kv and echo exist, and ledger if the package "
+                    "ringhold-tools is installed; a file's name needs a slash: ./game.so",
                     ERR_NOT_FOUND);
 }
 

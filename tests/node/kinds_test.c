@@ -46,6 +46,18 @@ static void bundled_actors_have_names(void **state)
     kinds_fini(&k);
 }
 
+/* It is found beside a program of this installation, which this test is not: by its path here. */
+static void the_demos_actor_is_a_shared_object(void **state)
+{
+    struct kinds k = {0};
+
+    (void)state;
+    assert_int_equal(kinds_add_named(&k, 0, "ledger"), ERR_NOT_FOUND);
+    assert_int_equal(add_object(&k, "ledger.so"), ERR_OK);
+    assert_string_equal(kinds_find(&k, 0)->ops.name, "ledger");
+    kinds_fini(&k);
+}
+
 static void a_shared_object_is_an_actor(void **state)
 {
     struct kinds k = {0};
@@ -160,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_many_sessions_are_refused),
         cmocka_unit_test(bundled_actors_have_names),
+        cmocka_unit_test(the_demos_actor_is_a_shared_object),
         cmocka_unit_test(a_shared_object_is_an_actor),
         cmocka_unit_test(a_bad_shared_object_is_refused),
         cmocka_unit_test(tables_may_grow_at_their_end),

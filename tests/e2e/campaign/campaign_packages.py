@@ -73,6 +73,7 @@ def is_imaged(root):
         image.build()
         image.seal()
         assert "ringhold COMMAND" in Image.call(*image.command())
+        assert "hello" in Image.call(*image.command("conform", "--list"))
         port = free_port()
         words = ["coordinator", "--listen", f"127.0.0.1:{port}", "--data", image.volume + "/coordinator"]
         with subprocess.Popen(image.command(*words), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as daemon:
@@ -109,6 +110,7 @@ def runs(root):
     assert root.says("redis-cli", "-p", "6380", "SET", "ada", "36").strip() == "OK"
     figures(root.says("ringhold", "status"))
     healthy(root)
+    assert "hello" in root.says("ringhold", "conform", "--list"), "from the package ringhold-tools"
     step("three units, configured from the shipped example, are a fleet: status, check, redis-cli")
 
 

@@ -51,6 +51,7 @@ int main()
     return 0;
 }
 """
+TOOLS = ("ringhold-conform", "ringhold-load", "ringhold-demo")
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 
 
@@ -72,7 +73,7 @@ def mistakes_are_hard_to_use(binary):
         print("# a sanitizer's build has other means")
         return
     x86 = os.uname().machine == "x86_64"
-    for name in ("ringhold", "ringhold-history", "libringhold.so.0", "libringhold-client.so.0"):
+    for name in ("ringhold", *TOOLS, "ringhold-history", "libringhold.so.0", "libringhold-client.so.0"):
         path = os.path.join(folder, name)
         shown = tool("readelf", "-hlWd", path)
         is_program = "lib" not in name
@@ -104,6 +105,7 @@ def cplusplus_links_with_what_is_installed(binary):
         assert done.returncode == 0, (done.stdout, done.stderr)
         man = os.path.join(folder, "usr/local/share/man")
         assert not shutil.which("scdoc") or os.path.exists(os.path.join(man, "man1", "ringhold-node.1")), done.stdout
+        tools_are_found(os.path.join(folder, "usr/local"))
         lib = os.path.join(folder, "usr/local/lib")
         config = {
             "PKG_CONFIG_PATH": os.path.join(lib, "pkgconfig"),
@@ -111,6 +113,21 @@ def cplusplus_links_with_what_is_installed(binary):
         }
         links(folder, lib, config, "ringhold", SERVER, "hello 2 1\n")
         links(folder, lib, config, "ringhold-client", CLIENT, "1 MOVING 2\n")
+
+
+def tools_are_found(prefix):
+    """The commands that are programs of their own, the demo's actor, and the way back from the demo to the daemons."""
+    program, programs = os.path.join(prefix, "bin/ringhold"), os.path.join(prefix, "libexec/ringhold")
+    assert set(os.listdir(programs)) == {*TOOLS, "ledger.so"}, os.listdir(programs)
+    assert "hello" in run(program, "conform", "--list")
+    assert " PASS\n" in run(program, "demo", "--seconds", "10", "--ids", "200", "--rate", "500")
+    os.remove(os.path.join(programs, "ringhold-load"))
+    for command in ("bench", "bot"):
+        done = subprocess.run([program, command, "--help"], capture_output=True, text=True, timeout=20)
+        assert done.returncode == 1 and "ringhold-load" in done.stderr and "ringhold-tools" in done.stderr, done.stderr
+    os.remove(program)
+    done = subprocess.run([os.path.join(programs, "ringhold-demo"), "demo"], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 1 and "no program `ringhold`" in done.stderr, done.stderr
 
 
 def links(folder, lib, config, library, text, says):

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/test.h"
 
-#include "node/actors/actors.h"
-#include "node/actors/journal.h"
+#include "demo/journal.h"
 #include "tests/folder.h"
 #include "tests/node/theatre.h"
 
@@ -17,7 +16,7 @@ static int set_up(void **state)
     (void)state;
     folder_make(folder, sizeof folder);
     const struct rh_kind_info info = {.size = sizeof info, .node = "n1", .argument = folder};
-    assert_int_equal(actor_ledger.start(&info, &journal), RH_OK);
+    assert_int_equal(ringhold_actor.start(&info, &journal), RH_OK);
     (void)snprintf(path, sizeof path, "%s/n1-%ld.journal", folder, (long)getpid());
     return 0;
 }
@@ -25,7 +24,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    actor_ledger.stop(journal);
+    ringhold_actor.stop(journal);
     folder_remove(folder);
     return 0;
 }
@@ -35,11 +34,11 @@ static void it_counts_each_client(void **state)
     struct theatre t;
 
     (void)state;
-    theatre_open(&t, &actor_ledger, journal);
+    theatre_open(&t, &ringhold_actor, journal);
     assert_string_equal(theatre_call(&t, "1 1"), "OK 1");
     assert_string_equal(theatre_call(&t, "2 1"), "OK 1");
     assert_string_equal(theatre_call(&t, "1 2"), "OK 2");
-    theatre_move(&t, &actor_ledger, journal);
+    theatre_move(&t, &ringhold_actor, journal);
     assert_string_equal(theatre_call(&t, "1 3"), "OK 3");
     assert_string_equal(theatre_call(&t, "2 2"), "OK 2");
     theatre_close(&t);
@@ -55,17 +54,17 @@ static void it_looks_at_its_ballast(void **state)
 
     (void)state;
     assert_int_equal(setenv("RINGHOLD_BALLAST", "1024", 1), 0);
-    assert_int_equal(actor_ledger.start(&info, &shared), RH_OK);
+    assert_int_equal(ringhold_actor.start(&info, &shared), RH_OK);
     assert_int_equal(unsetenv("RINGHOLD_BALLAST"), 0);
-    theatre_open(&t, &actor_ledger, shared);
+    theatre_open(&t, &ringhold_actor, shared);
     assert_string_equal(theatre_call(&t, "1 1"), "OK 1");
-    theatre_move(&t, &actor_ledger, shared);
+    theatre_move(&t, &ringhold_actor, shared);
     assert_string_equal(theatre_call(&t, "1 2"), "OK 2");
     runtime_export(t.actor);
     assert_int_equal(t.state.size, 8 + 1024 + 20);
     runtime_unfreeze(t.actor);
     t.state.data[500] ^= 1;
-    const struct runtime_entry entry = {.ops = &actor_ledger,
+    const struct runtime_entry entry = {.ops = &ringhold_actor,
                                         .shared = shared,
                                         .state = buffer_bytes(&t.state),
                                         .has_state = true,
@@ -75,7 +74,7 @@ static void it_looks_at_its_ballast(void **state)
     assert_int_equal(other.error, ERR_REFUSED);
     theatre_close(&other);
     theatre_close(&t);
-    actor_ledger.stop(shared);
+    ringhold_actor.stop(shared);
 }
 
 static void it_takes_its_time(void **state)
@@ -83,7 +82,7 @@ static void it_takes_its_time(void **state)
     struct theatre t;
 
     (void)state;
-    theatre_open(&t, &actor_ledger, journal);
+    theatre_open(&t, &ringhold_actor, journal);
     runtime_tick(t.runtime, 1000);
     (void)theatre_call(&t, "1 1 250");
     assert_int_equal(t.answers, 0);
@@ -102,7 +101,7 @@ static void it_refuses_other_payloads(void **state)
     struct theatre t;
 
     (void)state;
-    theatre_open(&t, &actor_ledger, journal);
+    theatre_open(&t, &ringhold_actor, journal);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_string_equal(theatre_call(&t, bad[i]),
                             "ERR the ledger takes 'client seq [milliseconds]'");
@@ -115,7 +114,7 @@ static void it_refuses_a_state_that_is_not_its_own(void **state)
 {
     struct theatre t;
     const struct runtime_entry entry = {
-        .ops = &actor_ledger, .shared = journal, .state = bytes_of("odd", 3), .has_state = true};
+        .ops = &ringhold_actor, .shared = journal, .state = bytes_of("odd", 3), .has_state = true};
 
     (void)state;
     theatre_build(&t);
@@ -142,11 +141,11 @@ static void everything_is_in_the_journal(void **state)
     struct theatre t;
 
     (void)state;
-    theatre_open(&t, &actor_ledger, journal);
+    theatre_open(&t, &ringhold_actor, journal);
     (void)theatre_call(&t, "3 8");
     runtime_export(t.actor);
     runtime_unfreeze(t.actor);
-    theatre_move(&t, &actor_ledger, journal);
+    theatre_move(&t, &ringhold_actor, journal);
     theatre_close(&t);
     assert_int_equal(journal_view_open(&v, path), ERR_OK);
     assert_true(v.count >= count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/actors/journal.h"
+#include "demo/journal.h"
 
 #include "base/assert.h"
 #include "base/mem.h"

@@ -1,17 +1,23 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "node/actors/actors.h"
-
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The demo's witness, a shared object for `ringhold node --actor ledger`. It answers a payload
+ * "client seq [milliseconds]", in decimal, with "OK count": how many requests of that client it has
+ * run; with milliseconds, that much later. It writes every activation, run, freeze and end to a
+ * journal (demo/journal.h), FOLDER/<node>-<pid>.journal; FOLDER is the kind's argument or else
+ * RINGHOLD_LEDGER of the environment. RINGHOLD_BALLAST=BYTES gives each actor so much memory to
+ * lose (demo/ballast.h); one whose ballast does not arrive as it left refuses to start. */
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/history.h"
 #include "base/mem.h"
-#include "node/actors/ballast.h"
-#include "node/actors/journal.h"
+#include "demo/ballast.h"
+#include "demo/journal.h"
 #include "wire/cursor.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <ringhold.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -328,7 +334,7 @@ static void ledger_deactivate(struct rh_actor *actor, void *instance, enum rh_wh
     ledger_free(l);
 }
 
-const struct rh_actor_ops actor_ledger = {
+const struct rh_actor_ops ringhold_actor = {
     .abi = RH_ABI,
     .size = sizeof(struct rh_actor_ops),
     .name = "ledger",

@@ -13,8 +13,8 @@
  * In this machine's byte order. Times are CLOCK_BOOTTIME, so journals of one
  * machine and one boot can be compared.
  */
-#ifndef NODE_ACTORS_JOURNAL_H
-#define NODE_ACTORS_JOURNAL_H
+#ifndef DEMO_JOURNAL_H
+#define DEMO_JOURNAL_H
 
 #include "base/bytes.h"
 #include "base/err.h"

@@ -1,10 +1,11 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/commands.h"
-
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ringhold-demo, `ringhold demo`: the story that it plays. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "daemon/options.h"
+#include "daemon/program.h"
 #include "demo/demo.h"
 #include "demo/judge.h"
 
@@ -230,7 +231,7 @@ static bool play(struct demo *d)
            demo_run_for(d, calm_ms, "after");
 }
 
-int cmd_demo(int argc, char **argv)
+static int cmd_demo(int argc, char **argv)
 {
     struct demo d = {.seconds = 70, .ids = 6000, .rate = 25000, .seed = 0};
     const char *arguments[8];
@@ -301,4 +302,11 @@ int cmd_demo(int argc, char **argv)
         (void)printf("history: ringhold-history %s\n", d.history_path);
     }
     return exit_code;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct verb verb = {"demo", cmd_demo, NULL, ""};
+
+    return program_main(&verb, 1, argc, argv);
 }

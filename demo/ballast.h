@@ -5,8 +5,8 @@
  * ledger actor: a rolling restart of 100,000 of them proves that no byte of
  * their memory is lost (tests/e2e/fault/fault_rolling_restart.py).
  */
-#ifndef NODE_ACTORS_BALLAST_H
-#define NODE_ACTORS_BALLAST_H
+#ifndef DEMO_BALLAST_H
+#define DEMO_BALLAST_H
 
 #include "wire/cursor.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/test.h"
 
-#include "node/actors/journal.h"
+#include "demo/journal.h"
 #include "tests/folder.h"
 
 #include <signal.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `ringhold conform WHERE`: does what answers there speak the clients'
+ * ringhold-conform, `ringhold conform WHERE`: does what answers there speak the clients'
  * protocol? One line of TAP for each vector.
  */
-#include "cli/commands.h"
 #include "conform/conform.h"
 #include "daemon/options.h"
+#include "daemon/program.h"
 #include "wire/hello.h"
 
 #include <stdio.h>
@@ -150,7 +150,7 @@ static const char details[] = "HOST:PORT is a gateway's --frames, ws://HOST:PORT
                               "--kind must then be the token's.\n"
                               "Exit code: 0 all passed, 2 a vector failed, 1 it could not begin.";
 
-int cmd_conform(int argc, char **argv)
+static int cmd_conform(int argc, char **argv)
 {
     static struct conform_words w;
 
@@ -230,4 +230,11 @@ int cmd_conform(int argc, char **argv)
         return 1;
     }
     return settle(&w) ? run(&w) : 1;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct verb verb = {"conform", cmd_conform, NULL, ""};
+
+    return program_main(&verb, 1, argc, argv);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "node/actors/ballast.h"
+#include "demo/ballast.h"
 
 #include "base/crc.h"
 #include "base/mem.h"
