@@ -82,7 +82,10 @@
     X(M_KEEPLINKS, "who stood still reads what lay in its sockets meanwhile")         \
     X(M_KEPTLATE, "what was kept until a lease came is run however late")             \
     X(M_ANYCOLD, "a take-over anywhere makes answers of before it UNKNOWN")           \
-    X(M_GIVEUP, "what a busy node refuses is rejected though it has time")
+    X(M_GIVEUP, "what a busy node refuses is rejected though it has time")            \
+    X(M_FORCED, "an operator's COMMIT needs no votes")                                \
+    X(M_STRAYOWN, "a repair stops actors in the node's own vnodes, too")              \
+    X(M_EXITANY, "a repair ends a process that is a member")
 
 /* Of what is on a disk: the simulator, over shipped files. */
 #define MUTANT_STORAGE_LIST(X)                                                       \

@@ -86,12 +86,14 @@ static bool has_shares(const struct campaign *c)
     return c->fleet.profile == PROFILE_DRAWN && c->seeds > 1;
 }
 
-/* Players have a profile of their own, which none draws: some of the mixed ones are run as that. */
+/* Two have a profile that no seed draws: some of the mixed ones are run as that. */
 static enum profile runs_as(const struct campaign *c, uint64_t seed)
 {
-    const bool plays = has_shares(c) && seed % 3 == 0 && profile_of_seed(seed) == PROFILE_MIXED;
+    const bool mixed = has_shares(c) && profile_of_seed(seed) == PROFILE_MIXED;
 
-    return plays ? PROFILE_SESSIONS : c->fleet.profile;
+    return mixed && seed % 3 == 0   ? PROFILE_SESSIONS
+           : mixed && seed % 6 == 1 ? PROFILE_OPERATOR
+                                    : c->fleet.profile;
 }
 
 const char *campaign_seed(const struct campaign *campaign, uint64_t seed, enum show show,
@@ -162,8 +164,8 @@ static uint64_t *list_seeds(const struct campaign *c)
         room[PROFILE_MIXED] -= share;
     }
     for (uint64_t i = 0; i < c->seeds; seed++) {
-        const bool plays = runs_as(c, seed) == PROFILE_SESSIONS;
-        uint64_t *left = &room[plays ? PROFILE_SESSIONS : profile_of_seed(seed)];
+        const enum profile other = has_shares(c) ? runs_as(c, seed) : PROFILE_DRAWN;
+        uint64_t *left = &room[other == PROFILE_DRAWN ? profile_of_seed(seed) : other];
 
         if (*left > 0 || !has_shares(c)) {
             *left -= has_shares(c);

@@ -58,6 +58,7 @@ enum profile {
     PROFILE_SESSIONS,     /* as MIXED, with players; they are in some of the others, too */
     PROFILE_COORDINATORS, /* as MIXED, on shipped replicas whose voters change, sim/raft/group.h */
     PROFILE_PAUSES,       /* stops beyond everything that is kept for a time, of one and of all */
+    PROFILE_OPERATOR,     /* as MIXED, and an operator resolves, mends, removes and weighs */
     PROFILES
 };
 /* What a seed is about that draws its profile, and of a thousand seeds of a run so many are. */
@@ -81,6 +82,7 @@ struct fleet_faults {
     uint64_t island_us;      /* a node and the coordinators do not hear each other; all others do */
     uint64_t stuck_us;       /* what one gateway sends to one node waits for seconds */
     uint64_t change_us;      /* joins, drains, leaves, weights */
+    uint64_t hand_us;        /* the operator decides and repairs something */
     uint64_t node_torn_pm;   /* of a thousand steps with effects: crash between two of them */
     uint64_t leader_torn_pm; /* likewise: the leader falls or dies between two effects */
     uint64_t pause_us;       /* a process is stopped */
@@ -278,6 +280,8 @@ struct fleet {
     uint64_t instance_count;
     uint64_t task_count;
     uint64_t wishes;
+    uint64_t hands_asked; /* by sim/hand.c … */
+    uint64_t hands_done;  /* … and so many were told to be done */
     uint32_t vnodes_per_weight;
     uint32_t moves_per_txn;
     uint32_t actors_per_txn; /* 0 = the default, which no fleet here reaches */
@@ -610,5 +614,12 @@ void operator_drain(struct fleet *f, struct sim_node *n, bool cancel);
  * drained is said again. */
 void operator_looks(struct fleet *f, struct sim_node *n);
 void operator_message(struct fleet *f, const Rh__Control *message);
+
+/* ---- what else an operator decides and repairs: sim/hand.c ---- */
+
+void hand_start(struct fleet *f);
+void hand_told(struct fleet *f, const Rh__AdminReply *reply);
+/* A repair ends its process, which must be no member. */
+void hand_ended(struct fleet *f, const struct sim_node *n);
 
 #endif

@@ -110,6 +110,9 @@ static enum profile hunting_ground(enum mutant m)
         [M_TAILFIRST] = PROFILE_COORDINATORS,
         [M_BACKUPLEASE] = PROFILE_RESTORE,
         [M_OLDFOLDER] = PROFILE_LEASE,
+        [M_FORCED] = PROFILE_OPERATOR,
+        [M_STRAYOWN] = PROFILE_OPERATOR,
+        [M_EXITANY] = PROFILE_OPERATOR,
     };
 
     return ground[m];

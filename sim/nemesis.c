@@ -427,6 +427,7 @@ void nemesis_start(struct fleet *f)
     again(f, f->faults.reset_us, on_reset);
     again(f, f->faults.cut_us, on_cut);
     again(f, f->faults.change_us, on_change);
+    hand_start(f);
     again(f, f->faults.pause_us, on_pause);
     again(f, f->faults.stop_us, on_stop);
     twin_start(f);

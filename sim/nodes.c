@@ -323,6 +323,9 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
         if (e->exit_why == HOST_EXIT_OVERLAP && n->incarnation > n->reassigned) {
             world_violate(&f->world, "overlap", "%s: %s", n->process.name, e->why);
         }
+        if (e->exit_why == HOST_EXIT_OPERATOR) {
+            hand_ended(f, n);
+        }
         TRACE(&f->world, n->process.name, "exits %d: %s", e->code, e->why);
         break;
     }

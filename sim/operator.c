@@ -89,6 +89,7 @@ void operator_message(struct fleet *f, const Rh__Control *message)
         return; // NotLeader, Leader: the next try goes elsewhere
     }
     roles_told(f, reply);
+    hand_told(f, reply);
     for (unsigned i = 0; i < f->nodes; i++) {
         struct sim_node *n = &f->node[i];
 

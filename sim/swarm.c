@@ -29,6 +29,7 @@ static const struct {
     [PROFILE_SESSIONS] = {"sessions", 0, 90}, // players_draw()
     [PROFILE_COORDINATORS] = {"coordinators", 60, 55},
     [PROFILE_PAUSES] = {"pauses", 60, 55},
+    [PROFILE_OPERATOR] = {"operator", 0, 50}, // campaign.c
 };
 
 const char *profile_name(enum profile p)
@@ -199,6 +200,19 @@ static void draw_stops(struct fleet *f)
     x->pause_torn_pm = maybe(f, 300, 1, 5);
 }
 
+/* Votes take their time, so that what is decided meanwhile matters. */
+static void draw_operator(struct fleet *f)
+{
+    struct fleet_faults *x = &f->faults;
+
+    x->hand_us = world_between(&f->world, 50 * MS, 400 * MS);
+    x->change_us = world_between(&f->world, 200 * MS, 1500 * MS);
+    x->node_crash_us = maybe(f, 700, 1 * S, 8 * S);
+    x->leader_fall_us = maybe(f, 500, 500 * MS, 5 * S);
+    x->run_long_pm = maybe(f, 700, 5, 40);
+    x->net.slow_pm = maybe(f, 700, 10, 200);
+}
+
 /* What each seed has, and then its profile. */
 static void draw_calm(struct fleet *f)
 {
@@ -298,6 +312,9 @@ static void draw_faults(struct fleet *f)
     }
     if (f->profile == PROFILE_PAUSES) {
         draw_stops(f);
+    }
+    if (f->profile == PROFILE_OPERATOR) {
+        draw_operator(f);
     }
     if (f->profile == PROFILE_CLOCKS) {
         draw_clocks(f);

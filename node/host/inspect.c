@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "ring/inspect.h"
 #include "route/router.h"
 #include "wire/control.h"
@@ -283,7 +284,9 @@ static void stop_strays(struct host *h)
     for (uint32_t c = 0; c < h->actors.cell_count; c++) {
         struct actor *next = NULL;
 
-        for (struct actor *a = cell_first(&h->actors, c); a != NULL && !host_owns(h, c); a = next) {
+        const bool strays = !host_owns(h, c) || mutant(M_STRAYOWN);
+
+        for (struct actor *a = cell_first(&h->actors, c); a != NULL && strays; a = next) {
             next = cell_next(&h->actors, c, a);
             if (actor_held(a) == NULL) { // else its transaction decides
                 stop_stray(h, a);

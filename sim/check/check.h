@@ -24,6 +24,7 @@
  *     stuck        singletons and daemons live once, unasked, where they should    roles.c
  *     stuck        who lives unasked does, when all is quiet                       lives.c
  *     stuck        K8: after the heal everything ends and is served                check_quiet.c
+ *     operator     no repair ends a process that is a member                       hand.c
  *     poison       no request meets the deaths of more than two nodes              poison.c
  *     quarantine   who met so many deaths is in it, nobody else is; none is run    poison.c
  *     session      an actor hears of its client what makes sense, two are not bound check_player.c

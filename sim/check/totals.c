@@ -39,6 +39,8 @@ void totals_count(struct totals *t, const struct fleet *f)
     t->cuts += f->cuts;
     t->restores += f->restores;
     t->other_leases += f->other_leases;
+    t->hands_asked += f->hands_asked;
+    t->hands_done += f->hands_done;
     t->leader_changes += f->raft.changes;
     t->groups += f->group != NULL;
     count_voters(&t->voters, group_counts(f));
@@ -80,6 +82,8 @@ void totals_add(struct totals *t, const struct totals *more)
     t->cuts += more->cuts;
     t->restores += more->restores;
     t->other_leases += more->other_leases;
+    t->hands_asked += more->hands_asked;
+    t->hands_done += more->hands_done;
     t->leader_changes += more->leader_changes;
     t->groups += more->groups;
     count_voters(&t->voters, more->voters);
@@ -176,6 +180,9 @@ void totals_print(const struct totals *t, double seconds)
                  100.0 * (double)t->answers[REPLY_UNKNOWN] / (double)all,
                  t->answers[REPLY_TIMEOUT],
                  t->answers[REPLY_REJECTED]);
+    (void)printf("decisions and repairs that an operator asked for %" PRIu64 ", done %" PRIu64 "\n",
+                 t->hands_asked,
+                 t->hands_done);
     print_times("holds of an actor", &t->hold);
     print_times("vnodes without a server after a crash", &t->stall);
 }

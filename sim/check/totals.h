@@ -27,6 +27,8 @@ struct totals {
     uint64_t cuts;
     uint64_t restores;
     uint64_t other_leases;
+    uint64_t hands_asked;
+    uint64_t hands_done;
     uint64_t leader_changes;
     uint64_t groups; /* of shipped replicas */
     struct group_counts voters;

@@ -17,7 +17,7 @@
 #include "tests/gateway/router_rig.h"
 #include "tests/test.h"
 
-enum { VNODES = 16, CLI_LINK = 1, GATEWAY_LINK = 2, GATEWAY = 77 };
+enum { VNODES = 16, CLI_LINK = 1, GATEWAY_LINK = 2, NODE_LINK = 3, GATEWAY = 77 };
 
 /* ---- ring and state ---- */
 
@@ -591,6 +591,32 @@ static void a_repair_is_recorded_and_then_done(void **state)
     bench_close(&b);
 }
 
+/* fleet_sim --profile operator --seed 42000090: what was told to incarnation 0 came when the
+ * process had become a member, and ended it. */
+static void who_only_registers_is_not_ended(void **state)
+{
+    Rh__AdminMend mend = RH__ADMIN_MEND__INIT;
+    Rh__Control *said = NULL;
+    struct bench b;
+
+    (void)state;
+    bench_open(&b);
+    bench_step(&b, (struct coordinator_event){.type = COORDINATOR_LEAD, .term = 1});
+    bench_step(
+        &b,
+        (struct coordinator_event){
+            .type = COORDINATOR_PEER_UP, .peer = NODE_LINK, .role = ROLE_NODE, .name = "n1"});
+    mend.role = ROLE_NODE;
+    mend.name = proto_text("n1");
+    mend.what = MEND_EXIT;
+    ask_mend(&b, &mend);
+    said = sent_to(&b, CLI_LINK, RH__CONTROL__BODY_ADMIN_REPLY);
+    assert_non_null(said);
+    assert_string_equal(said->admin_reply->error, "n1: the process only wants to become a member");
+    control_free(said);
+    bench_close(&b);
+}
+
 static void link_thread(struct bench *b, uint64_t link, uint64_t id)
 {
     bench_step(b,
@@ -803,6 +829,7 @@ int main(void)
         cmocka_unit_test(a_node_does_as_it_is_told),
         cmocka_unit_test(a_follower_answers_and_passes_on),
         cmocka_unit_test(a_repair_is_recorded_and_then_done),
+        cmocka_unit_test(who_only_registers_is_not_ended),
         cmocka_unit_test(an_older_gateway_is_not_asked_what_it_does_not_know),
         cmocka_unit_test(a_kick_stands_in_the_history_before_it_leaves),
         cmocka_unit_test(the_threads_of_a_gateway_are_one_in_the_overview),

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 #include "ring/inspect.h"
 #include "txn/state/digest.h"
 #include "wire/mend.h"
@@ -123,7 +124,7 @@ static struct peer *find_process(struct coordinator *c, const Rh__AdminMend *in)
 static const char *mend_fault(const struct coordinator *c, struct peer *peer,
                               const Rh__AdminMend *in)
 {
-    const bool member = peers_node(c, peer, in->incarnation) != NULL;
+    const bool member = peers_node(c, peer, in->incarnation) != NULL && !mutant(M_EXITANY);
 
     switch (in->what) {
     case MEND_FETCH:
@@ -132,8 +133,10 @@ static const char *mend_fault(const struct coordinator *c, struct peer *peer,
     case MEND_STRAYS:
         return peer->role == ROLE_NODE ? NULL : "only a node does this repair";
     case MEND_EXIT:
+        // What is told to nobody's incarnation is heard by the member that it becomes meanwhile.
         return peer->role != ROLE_NODE ? "only a node does this repair"
                : member                ? "the process is a member: drain it instead"
+               : in->incarnation == 0  ? "the process only wants to become a member"
                                        : NULL;
     default:
         return "this coordinator does not know this repair: check whether it is an older version";

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/mutant.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,7 +37,7 @@ static void commit_refusal(const struct coordinator *c, const struct state_txn *
                            node == NULL ? "a participant" : node->name);
             return;
         }
-        if (!d->ballot[i].voted) {
+        if (!d->ballot[i].voted && !mutant(M_FORCED)) {
             (void)snprintf(text,
                            size,
                            "%s has not voted: its actors may still run, and COMMIT would give them "
