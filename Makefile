@@ -373,11 +373,12 @@ run-lint: $(pb)
 	@echo '  LINT cppcheck'
 	$(Q)cppcheck --quiet --std=c11 --enable=warning,portability,performance --error-exitcode=1 \
 	    --inline-suppr --suppressions-list=tools/cppcheck.txt -j $$(nproc) -I. $(filter %.c,$(code))
-	@echo '  LINT shellcheck, yamllint, layers, states, citations'
-	$(Q)shellcheck tools/setup tools/layers tools/states tools/model tools/manual .ci/run packaging/completion/ringhold.bash packaging/kubernetes/secrets packaging/debian/ringhold.p*
+	@echo '  LINT shellcheck, yamllint, layers, states, parts, citations'
+	$(Q)shellcheck tools/setup tools/layers tools/states tools/parts tools/model tools/manual .ci/run packaging/completion/ringhold.bash packaging/kubernetes/secrets packaging/debian/ringhold.p*
 	$(Q)yamllint --strict -d '{extends: relaxed, rules: {line-length: {max: 130}}}' packaging/kubernetes packaging/prometheus
 	$(Q)./tools/layers
 	$(Q)./tools/states
+	$(Q)./tools/parts
 	$(Q)./tools/citations
 
 ship: $(ship)

@@ -2,9 +2,7 @@
  *
  * Admission of requests: specification §5.3, in that order; and the way of answers.
  */
-#include "node/host/always.h"
 #include "node/host/inside.h"
-#include "node/host/isolate.h"
 
 #include "base/assert.h"
 #include "base/log.h"
@@ -20,50 +18,31 @@ struct arrival arrival_of(struct waiting *w)
         .r = &w->record, .peer = w->peer, .deadline_us = w->deadline_us, .w = w};
 }
 
-static struct kind_state *kind_key(const struct host *h, uint16_t kind)
+void requests_init(struct requests *r)
 {
-    for (size_t i = 0; i < h->config.kind_count; i++) {
-        if (h->kind[i].kind == kind) {
-            return &h->kind[i];
-        }
-    }
-    return NULL;
+    room_init(&r->room, 0);
+    queue_init(&r->waitver);
 }
 
-struct kind_state *host_kind_of(const struct host *h, uint16_t kind)
+void requests_drop_all(struct requests *r, size_t running, uint64_t now_us)
 {
-    struct kind_state *found = kind_key(h, kind);
-
-    ASSERT(found != NULL);
-    return found;
-}
-
-bool host_has_kind(const struct host *h, uint16_t kind)
-{
-    return kind_key(h, kind) != NULL;
-}
-
-uint64_t host_position(const struct host *h, uint16_t kind, struct bytes id)
-{
-    const struct kind_state *known = kind_key(h, kind);
-
-    const struct ring_key key = known != NULL ? known->key : ring_key_of_kind(h->view.key, kind);
-
-    return ring_point(&h->view.ring, kind, key, id);
+    r->finished += r->room.count + running;
+    room_fini(&r->room);
+    room_init(&r->room, now_us);
 }
 
 /* ---- answers ---- */
 
 void admit_send_answer(struct host *h, uint64_t peer, const struct answer_record *a)
 {
-    const struct neighbour *gateway = neighbour_asking(&h->neighbours, a->gateway);
+    const struct neighbour *gateway = neighbour_asking(&h->links.neighbours, a->gateway);
 
     // Straight to who asked; without a link there, back along the hop, which passes it on.
     if (gateway == NULL) {
-        gateway = neighbour_by_link(&h->neighbours, peer);
+        gateway = neighbour_by_link(&h->links.neighbours, peer);
     }
     if (gateway == NULL || gateway->standing != STANDING_KNOWN) {
-        h->dropped_foreign++;
+        requests_drop(&h->requests, DROPPED_FOREIGN);
         return;
     }
     answer_put(host_record(h), a);
@@ -77,9 +56,9 @@ void admit_relay_answer(struct host *h, const struct answer_record *a)
 
 void admit_done(struct host *h, struct arrival *in)
 {
-    h->finished++;
+    requests_finish(&h->requests);
     if (in->w != NULL) {
-        waiting_free(&h->room, in->w);
+        waiting_free(&h->requests.room, in->w);
         in->w = NULL;
     }
 }
@@ -90,7 +69,7 @@ void admit_refuse(struct host *h, struct arrival *in, enum answer_code code, uin
         .gateway = in->r->gateway,
         .session = in->r->session,
         .seq = in->r->seq,
-        .version = h->view.ring.version,
+        .version = h->topology.view.ring.version,
         .aux = aux,
         .code = (uint8_t)code,
         .copy = in->r->copy,
@@ -105,8 +84,8 @@ void admit_refuse(struct host *h, struct arrival *in, enum answer_code code, uin
 /* The newest is refused: what waits already keeps its place. Order is safe (holes 36, 41, 42). */
 static bool has_room(const struct host *h, size_t size, uint32_t vnode)
 {
-    return h->room.size + size <= h->config.held_size_max &&
-           room_size_of(&h->room, vnode) + size <= h->config.held_vnode_max;
+    return h->requests.room.size + size <= h->config.held_size_max &&
+           room_size_of(&h->requests.room, vnode) + size <= h->config.held_vnode_max;
 }
 
 bool admit_park(struct host *h, struct queue *q, struct arrival *in)
@@ -114,15 +93,16 @@ bool admit_park(struct host *h, struct queue *q, struct arrival *in)
     if (in->w == NULL) {
         const size_t size = sizeof(struct waiting) + in->r->id.size + in->r->body.size;
         const uint64_t position = host_position(h, in->r->kind, in->r->id);
-        const uint32_t vnode = ring_hit_vnode(h->view.ring.cell[ring_point_cell(position)]);
+        const uint32_t vnode =
+            ring_hit_vnode(h->topology.view.ring.cell[ring_point_cell(position)]);
 
         if (!has_room(h, size, vnode)) {
-            h->dropped_overflow++;
+            requests_drop(&h->requests, DROPPED_OVERFLOW);
             admit_refuse(h, in, ANSWER_OVERLOAD, BUSY_RETRY_MS);
             return false;
         }
-        in->w = waiting_new(&h->room, in->r, in->peer, in->deadline_us);
-        waiting_charge(&h->room, in->w, vnode);
+        in->w = waiting_new(&h->requests.room, in->r, in->peer, in->deadline_us);
+        waiting_charge(&h->requests.room, in->w, vnode);
         in->r = &in->w->record;
     }
     queue_push(q, in->w);
@@ -147,11 +127,11 @@ void admit_tick(struct host *h)
 {
     struct waiting *w = NULL;
 
-    while ((w = room_expired(&h->room, h->now_us)) != NULL) {
+    while ((w = room_expired(&h->requests.room, h->now_us)) != NULL) {
         struct arrival in = arrival_of(w);
 
         queue_remove(w);
-        h->dropped_expired++;
+        requests_drop(&h->requests, DROPPED_EXPIRED);
         admit_refuse(h, &in, ANSWER_EXPIRED, 0);
     }
 }
@@ -163,7 +143,7 @@ static void forward(struct host *h, struct arrival *in, const struct view_member
     const uint64_t link = host_link_to(h, owner->slot, owner->incarnation);
 
     if (link == 0) {
-        (void)admit_park(h, &h->lonely, in);
+        (void)admit_park(h, &h->links.lonely, in);
         return;
     }
     if (!pace_may_pass_on(h, link)) {
@@ -174,34 +154,34 @@ static void forward(struct host *h, struct arrival *in, const struct view_member
     const uint64_t left_ms = (in->deadline_us - h->now_us) / MS;
     // I6: it strictly climbs, so no request goes in circles (hole 35).
     if (!mutant(M_NOTAG)) {
-        ASSERT(h->view.ring.version > r.version);
-        r.version = h->view.ring.version;
+        ASSERT(h->topology.view.ring.version > r.version);
+        r.version = h->topology.view.ring.version;
     }
     r.hops++;
     r.ttl_ms = left_ms == 0 ? 1 : (uint32_t)left_ms;
     r.body = trace_is(&r) ? trace_stamp(h, in, TRACE_FORWARD) : r.body;
     request_put(host_record(h), &r);
     host_send_record(h, link, FRAME_REQUEST);
-    h->passed_on += request_size(&r);
-    h->forwarded++;
+    pace_passed_on(&h->pace, request_size(&r));
+    h->requests.forwarded++;
     admit_done(h, in);
 }
 
 /* Somebody else owns it. */
 static void admit_elsewhere(struct host *h, struct arrival *in, uint32_t cell)
 {
-    const struct view *v = &h->view;
-    const struct place *place = &h->place[cell];
+    const struct view *v = &h->topology.view;
+    const struct place *place = &h->cells.place[cell];
     const struct view_member *owner = view_member(v, ring_hit_node(v->ring.cell[cell]));
     const bool had_it =
         place->gave_us != 0 && h->now_us - place->gave_us <= (uint64_t)h->config.linger_ms * MS;
 
-    if (in->r->hops >= RECORD_HOPS_MAX || owner == NULL || owner->slot == h->slot) {
+    if (in->r->hops >= RECORD_HOPS_MAX || owner == NULL || owner->slot == h->membership.slot) {
         admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
     } else if (in->r->version == v->ring.version && !mutant(M_NOTAG)) {
         // The sender knows the same version and still thinks that it is mine (hole 58).
         log_debug("node", "maps_differ", "version=%llu", (unsigned long long)v->ring.version);
-        h->fetch_all = true;
+        config_distrust(&h->topology);
         admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
     } else if (had_it || (in->r->flags & REQUEST_HELD) != 0) {
         forward(h, in, owner);
@@ -214,7 +194,7 @@ static void admit_held(struct host *h, struct arrival *in, struct hold *hold)
 {
     if (admit_park(h, &hold->held, in)) {
         in->w->record.flags |= REQUEST_HELD;
-        h->held_total++;
+        hold_count(&h->txns, 1);
     }
 }
 
@@ -222,27 +202,27 @@ void admit_again(struct host *h, struct arrival *in)
 {
     const struct request_record *r = in->r;
 
-    if (h->life == LIFE_JOINING) {
+    if (h->membership.life == LIFE_JOINING) {
         admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
         return;
     }
     if (h->now_us >= in->deadline_us) {
-        h->dropped_expired++;
+        requests_drop(&h->requests, DROPPED_EXPIRED);
         admit_refuse(h, in, ANSWER_EXPIRED, 0);
         return;
     }
-    if (r->version > h->view.ring.version && !mutant(M_NOTAG)) {
+    if (r->version > h->topology.view.ring.version && !mutant(M_NOTAG)) {
         const uint64_t version = r->version;
 
-        if (admit_park(h, &h->waitver, in)) {
+        if (admit_park(h, &h->requests.waitver, in)) {
             host_want_version(h, version);
         }
         return;
     }
-    const bool known = in->position != 0 && h->ahead_version == h->view.ring.version;
+    const bool known = in->position != 0 && h->ahead.version == h->topology.view.ring.version;
     const uint64_t position = known ? in->position : host_position(h, r->kind, r->id);
     const uint32_t cell = ring_point_cell(position);
-    if (!host_owns(h, cell) && !h->local) {
+    if (!host_owns(h, cell) && !h->txns.local) {
         admit_elsewhere(h, in, cell);
         return;
     }
@@ -258,12 +238,12 @@ void admit_again(struct host *h, struct arrival *in)
         admit_refuse(h, in, ANSWER_NO_KIND, NO_KIND_UNKNOWN);
         return;
     }
-    if (h->view.quarantine.count > 0 && isolate_names(h, r->kind, r->id)) {
+    if (h->topology.view.quarantine.count > 0 && isolate_names(h, r->kind, r->id)) {
         isolate_refuse(h, in);
         return;
     }
     const struct image_name name = {.position = position, .kind = r->kind, .id = r->id};
-    struct hold *hold = h->place[cell].hold;
+    struct hold *hold = h->cells.place[cell].hold;
     if (hold != NULL && !in->passes && !chain_passes(h, r, hold)) {
         admit_held(h, in, hold);
         return;
@@ -279,6 +259,6 @@ void admit_new(struct host *h, const struct request_record *r, uint64_t peer, ui
                          .deadline_us = h->now_us + (uint64_t)ttl_ms * MS,
                          .position = position};
 
-    h->accepted++;
+    h->requests.accepted++;
     admit_again(h, &in);
 }

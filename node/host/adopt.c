@@ -2,9 +2,7 @@
  *
  * The configuration, adopted: what is mine now and what no more (I2, I4; hole 59).
  */
-#include "node/host/always.h"
 #include "node/host/inside.h"
-#include "node/host/isolate.h"
 
 #include "base/assert.h"
 #include "base/log.h"
@@ -12,58 +10,38 @@
 
 #include <inttypes.h>
 
+void adopt_forget(struct topology *t)
+{
+    t->marked_version = 0;
+}
+
 bool host_owns(const struct host *h, uint32_t cell)
 {
-    return ring_hit_node(h->view.ring.cell[cell]) == h->slot;
+    return ring_hit_node(h->topology.view.ring.cell[cell]) == h->membership.slot;
+}
+
+const struct ring_vnode *host_vnode(const struct host *h, uint64_t position)
+{
+    return ring_find(&h->topology.view.ring,
+                     ring_hit_vnode(h->topology.view.ring.cell[ring_point_cell(position)]));
 }
 
 size_t host_vnodes(const struct host *h)
 {
-    return h->slot == 0 ? 0 : ring_owned_count(&h->view.ring, h->slot);
-}
-
-uint32_t adopt_first_cell(const struct ring *r, uint16_t kind)
-{
-    const struct ring_segment *s = ring_segment_of_kind(r, kind);
-
-    return s == NULL ? 0 : s->from;
-}
-
-/* Cells that a change may have given to another, or to me. */
-struct span {
-    uint32_t from;
-    uint32_t to; /* not of it */
-};
-
-/* Who gained and lost which cells? True: I lost some. */
-static bool mark_places(struct host *h, struct span at)
-{
-    bool lost = false;
-
-    for (uint32_t c = at.from; c < at.to; c++) {
-        const bool mine = host_owns(h, c);
-
-        if (h->place[c].mine && !mine) {
-            h->place[c].gave_us = h->now_us;
-            lost = true;
-        } else if (!h->place[c].mine && mine) {
-            wake_came(h, c);
-        }
-        h->place[c].mine = mine;
-    }
-    return lost;
+    return h->membership.slot == 0 ? 0
+                                   : ring_owned_count(&h->topology.view.ring, h->membership.slot);
 }
 
 static void look_if_nothing_is_left(struct host *h)
 {
     uint32_t c = 0;
 
-    while (c < h->actors.cell_count && !h->place[c].mine) {
+    while (c < h->actors.cell_count && !h->cells.place[c].mine) {
         c++;
     }
     if (c == h->actors.cell_count) {
-        h->lost_version = h->view.ring.version;
-        h->lost_us = h->now_us;
+        h->topology.lost_version = h->topology.view.ring.version;
+        h->topology.lost_us = h->now_us;
     }
 }
 
@@ -71,7 +49,7 @@ static void look_if_nothing_is_left(struct host *h)
 static bool lives_elsewhere(const struct host *h, struct span at)
 {
     for (uint32_t c = at.from; c < at.to; c++) {
-        if (!h->place[c].mine && cell_first(&h->actors, c) != NULL) {
+        if (!h->cells.place[c].mine && cell_first(&h->actors, c) != NULL) {
             return true;
         }
     }
@@ -87,13 +65,13 @@ static struct span *changed_cells(const struct host *h, const Rh__Delta *delta, 
 
     *count = 0;
     for (size_t i = 0; i < ops; i++) {
-        const struct ring_vnode *v = ring_find(&h->view.ring, delta->ops[i]->vnode);
+        const struct ring_vnode *v = ring_find(&h->topology.view.ring, delta->ops[i]->vnode);
 
         if (delta->ops[i]->kind != RING_MOVE || v == NULL) {
             *count = 0;
             break;
         }
-        span[(*count)++] = (struct span){v->from, ring_end(&h->view.ring, v)};
+        span[(*count)++] = (struct span){v->from, ring_end(&h->topology.view.ring, v)};
     }
     if (*count == 0) {
         span[(*count)++] = (struct span){0, h->actors.cell_count};
@@ -105,43 +83,35 @@ static struct span *changed_cells(const struct host *h, const Rh__Delta *delta, 
  * other cells now, the fleet would look for it elsewhere. */
 static bool has_other_grid(const struct host *h)
 {
-    return h->view.ring.grid != h->actors.grid || h->view.ring.cell_count < h->actors.cell_count;
+    return h->topology.view.ring.grid != h->actors.grid ||
+           h->topology.view.ring.cell_count < h->actors.cell_count;
 }
 
 static bool has_rebound_kind(const struct host *h)
 {
     for (size_t i = 0; i < h->config.kind_count; i++) {
-        if (adopt_first_cell(&h->view.ring, h->kind[i].kind) != h->kind[i].first_cell) {
+        if (cells_first_of(&h->topology.view.ring, h->cells.kind[i].kind) !=
+            h->cells.kind[i].first_cell) {
             return true;
         }
     }
     return false;
 }
 
-/* It said goodbye, and was given vnodes before anybody heard: they are not let go of like that. */
-static void stay_if_it_owns(struct host *h)
-{
-    if (h->life == LIFE_PARTING && ring_owned_count(&h->view.ring, h->slot) > 0) {
-        log_info("node", "stays", "why=\"the node was given vnodes while it was leaving\"");
-        host_enter(h, LIFE_SERVING);
-        h->may_leave = false;
-    }
-}
-
 /* `delta`: what changed since the configuration that was adopted last; NULL = anything. */
 static void adopt(struct host *h, const Rh__Delta *delta)
 {
-    const struct view_member *me = view_member(&h->view, h->slot);
+    const struct view_member *me = view_member(&h->topology.view, h->membership.slot);
     struct span *span = NULL;
     size_t count = 0;
     bool lost = false;
     bool strays = false;
 
-    ASSERT(h->view.ring.version >= h->checked_version); // I2
-    h->checked_version = h->view.ring.version;
-    h->ahead_version = 0;
-    if (me == NULL || me->incarnation != h->incarnation) {
-        host_stop(h, h->life == LIFE_PARTING ? HOST_EXIT_LEFT : HOST_EXIT_NO_MEMBER);
+    ASSERT(h->topology.view.ring.version >= h->topology.checked_version); // I2
+    h->topology.checked_version = h->topology.view.ring.version;
+    ahead_forget(&h->ahead);
+    if (me == NULL || me->incarnation != h->membership.incarnation) {
+        host_stop(h, h->membership.life == LIFE_PARTING ? HOST_EXIT_LEFT : HOST_EXIT_NO_MEMBER);
         return;
     }
     if (has_other_grid(h) || has_rebound_kind(h)) {
@@ -150,10 +120,10 @@ static void adopt(struct host *h, const Rh__Delta *delta)
     }
     span = changed_cells(h, delta, &count);
     for (size_t i = 0; i < count; i++) {
-        lost = mark_places(h, span[i]) || lost;
+        lost = cells_mark(h, span[i]) || lost;
     }
-    h->marked_version = h->view.ring.version;
-    stay_if_it_owns(h);
+    h->topology.marked_version = h->topology.view.ring.version;
+    member_stay_if_it_owns(h);
     if (lost) {
         look_if_nothing_is_left(h);
     }
@@ -171,18 +141,23 @@ static void adopt(struct host *h, const Rh__Delta *delta)
     }
     mem_free(span);
     if (strays) {
-        log_error("node", "live_actor_in_lost_cells", "version=%" PRIu64, h->view.ring.version);
+        log_error(
+            "node", "live_actor_in_lost_cells", "version=%" PRIu64, h->topology.view.ring.version);
         host_stop(h, HOST_EXIT_OVERLAP);
         return;
     }
-    admit_all(h, &h->waitver);
-    admit_all(h, &h->lonely);
+    admit_all(h, &h->requests.waitver);
+    admit_all(h, &h->links.lonely);
 }
 
 void adopt_first(struct host *h)
 {
-    (void)mark_places(h, (struct span){0, h->actors.cell_count});
-    h->marked_version = h->view.ring.version;
+    h->topology.checked_version = h->topology.view.ring.version;
+    h->topology.want_version = 0;
+    h->topology.lost_version = 0;
+    h->topology.lost_us = h->now_us;
+    (void)cells_mark(h, (struct span){0, h->actors.cell_count});
+    h->topology.marked_version = h->topology.view.ring.version;
     identity_adopt(h);
 }
 
@@ -193,5 +168,5 @@ void host_adopt(struct host *h)
 
 void host_adopt_delta(struct host *h, const Rh__Delta *delta, uint64_t before)
 {
-    adopt(h, h->marked_version == before ? delta : NULL);
+    adopt(h, h->topology.marked_version == before ? delta : NULL);
 }

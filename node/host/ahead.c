@@ -23,6 +23,11 @@ struct way {
     uint32_t last;  /* … and with this one */
 };
 
+void ahead_forget(struct ahead *a)
+{
+    a->version = 0;
+}
+
 /* Two records of a bucket are looked at; few have more. */
 static void look_for_actor(const struct host *h, struct way *w)
 {
@@ -107,17 +112,17 @@ void host_look_ahead(struct host *h, const struct request_record *r, size_t coun
     struct way way[HOST_AHEAD_MAX];
 
     ASSERT(count <= HOST_AHEAD_MAX);
-    if (h->life == LIFE_JOINING) { // nothing is where it will be
+    if (h->membership.life == LIFE_JOINING) { // nothing is where it will be
         memset(position, 0, count * sizeof *position);
         return;
     }
-    h->ahead_version = h->view.ring.version;
+    h->ahead.version = h->topology.view.ring.version;
     for (size_t i = 0; i < count; i++) {
         position[i] = host_position(h, r[i].kind, r[i].id);
         way[i] = (struct way){.session = r[i].session, .position = position[i]};
         lookup_fetch(&h->actors.table, position[i]);
-        __builtin_prefetch(&h->view.ring.cell[ring_point_cell(position[i])]);
-        __builtin_prefetch(&h->place[ring_point_cell(position[i])]);
+        __builtin_prefetch(&h->topology.view.ring.cell[ring_point_cell(position[i])]);
+        __builtin_prefetch(&h->cells.place[ring_point_cell(position[i])]);
     }
     all(h, way, count, look_for_records);
     all(h, way, count, look_for_record);
@@ -195,7 +200,7 @@ void ahead_images(const struct host *h, struct image *const *image, size_t count
         const uint32_t cell = ring_point_cell(image[BUCKET_AT]->position);
 
         lookup_fetch(&h->actors.table, image[BUCKET_AT]->position);
-        __builtin_prefetch(&h->view.ring.cell[cell]);
+        __builtin_prefetch(&h->topology.view.ring.cell[cell]);
         __builtin_prefetch(&h->actors.cell[cell], 1);
     }
     if (count > RECORD_AT) {

@@ -1,8 +1,10 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "node/host/always.h"
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Singletons and daemons: which ones are this node's, and which end.
+ */
+#include "node/host/inside.h"
 
 #include "base/mutant.h"
-#include "node/host/inside.h"
 
 #include <ringhold.h>
 #include <stdio.h>
@@ -23,7 +25,7 @@ static const struct host_kind *find_kind(const struct host *h, uint16_t number)
 /* How many the kind has, by the configuration; 0: its ids hash, or nobody bound it yet. */
 static uint32_t count_of(const struct host *h, const struct host_kind *k)
 {
-    const struct ring_segment *s = ring_segment_of_kind(&h->view.ring, k->number);
+    const struct ring_segment *s = ring_segment_of_kind(&h->topology.view.ring, k->number);
 
     if (s == NULL || k->name == NULL) {
         return 0;
@@ -60,7 +62,7 @@ bool always_knows(const struct host *h, uint16_t kind, struct bytes id)
 
 static void start(struct host *h, const struct host_kind *k)
 {
-    const struct ring_segment *s = ring_segment_of_kind(&h->view.ring, k->number);
+    const struct ring_segment *s = ring_segment_of_kind(&h->topology.view.ring, k->number);
     const uint32_t count = count_of(h, k);
     char text[ID_SIZE_MAX];
 
@@ -88,7 +90,7 @@ static void stop(struct host *h, struct actor *a)
 /* The set was made smaller: what is above ends like one that nobody uses. */
 static void end(struct host *h, const struct host_kind *k)
 {
-    const struct ring_segment *s = ring_segment_of_kind(&h->view.ring, k->number);
+    const struct ring_segment *s = ring_segment_of_kind(&h->topology.view.ring, k->number);
     const uint32_t from = s == NULL ? 0 : s->from + count_of(h, k);
     const uint32_t last = s == NULL ? 0 : ring_segment_end(s);
 
@@ -106,7 +108,7 @@ static void end(struct host *h, const struct host_kind *k)
 
 static void look(struct host *h)
 {
-    h->always_us = h->now_us + LOOK_AGAIN_US;
+    h->autostart.always_us = h->now_us + LOOK_AGAIN_US;
     for (size_t i = 0; i < h->config.kind_count; i++) {
         const struct host_kind *k = &h->config.kinds[i];
 
@@ -119,12 +121,13 @@ static void look(struct host *h)
 
 void always_adopt(struct host *h)
 {
-    h->always_us = 0;
+    h->autostart.always_us = 0;
 }
 
 void always_tick(struct host *h)
 {
-    if (h->life == LIFE_SERVING && h->now_us >= h->always_us && !mutant(M_ASLEEP)) {
+    if (h->membership.life == LIFE_SERVING && h->now_us >= h->autostart.always_us &&
+        !mutant(M_ASLEEP)) {
         look(h);
     }
 }

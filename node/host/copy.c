@@ -7,11 +7,6 @@
 
 #include "base/mutant.h"
 
-const struct ring_vnode *host_vnode(const struct host *h, uint64_t position)
-{
-    return ring_find(&h->view.ring, ring_hit_vnode(h->view.ring.cell[ring_point_cell(position)]));
-}
-
 /* It runs now: who asked last is answered when it ends. */
 static void attach(struct host *h, struct running *running, struct arrival *in)
 {
@@ -27,7 +22,7 @@ static void attach(struct host *h, struct running *running, struct arrival *in)
         running->peer = in->peer;
         running->copy = r->copy;
     }
-    h->attached++;
+    h->requests.attached++;
     admit_done(h, in);
 }
 
@@ -38,14 +33,14 @@ static void send_saved(struct host *h, const struct order_answer *s, struct arri
         .session = in->r->session,
         .seq = s->seq,
         .token = s->token,
-        .version = h->view.ring.version,
+        .version = h->topology.view.ring.version,
         .code = s->code,
         .copy = in->r->copy,
         .body = s->body,
     };
 
     admit_send_answer(h, in->peer, &answer);
-    h->answered_again++;
+    h->requests.answered_again++;
     admit_done(h, in);
 }
 
@@ -69,14 +64,14 @@ static bool on_duplicate(struct host *h, struct order *order, struct arrival *in
         return false;
     }
     if (r->seq < order->base) { // its gateway is finished with it
-        h->dropped_duplicate++;
+        requests_drop(&h->requests, DROPPED_DUPLICATE);
         admit_done(h, in);
         return false;
     }
     if ((r->flags & REQUEST_IDEMPOTENT) != 0 && r->seq == order->last) {
         return true;
     }
-    h->answers_lost++;
+    h->requests.answers_lost++;
     admit_refuse(h, in, ANSWER_LOST, 0);
     return false;
 }
@@ -92,11 +87,11 @@ bool copy_is_wanted(struct host *h, struct order *order, struct arrival *in, uin
         }
         break;
     case ORDER_FENCED: // hole 44: the client is at another gateway now
-        h->dropped_fenced++;
+        requests_drop(&h->requests, DROPPED_FENCED);
         admit_done(h, in);
         return false;
     case ORDER_ABANDONED: // hole 41
-        h->dropped_abandoned++;
+        requests_drop(&h->requests, DROPPED_ABANDONED);
         admit_done(h, in);
         return false;
     case ORDER_RUN:
@@ -107,7 +102,7 @@ bool copy_is_wanted(struct host *h, struct order *order, struct arrival *in, uin
     // left to tell (hole 39). That it is the first copy says nothing (hole 40).
     const bool warm = mutant(M_COLD) || (mutant(M_ATT1) && in->r->copy == 1);
     if (vnode != NULL && in->r->first < vnode->cold && !warm) {
-        h->refused_cold++;
+        h->requests.refused_cold++;
         admit_refuse(h, in, ANSWER_COLD, vnode->cold);
         return false;
     }

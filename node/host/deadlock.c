@@ -11,7 +11,7 @@ static struct actor *asked(const struct host *h, const struct probe *p)
 {
     const struct image_name name = {
         .position = host_position(h, p->kind, p->id), .kind = p->kind, .id = p->id};
-    struct actor *a = h->life == LIFE_SERVING ? actor_find(&h->actors, name) : NULL;
+    struct actor *a = h->membership.life == LIFE_SERVING ? actor_find(&h->actors, name) : NULL;
 
     return a != NULL && a->state == ACTOR_RUNNING ? a : NULL;
 }
@@ -73,7 +73,7 @@ static bool is_run(const struct actor *a, const struct call_name *name)
 
 struct blocked host_blocked(const struct host *h, uint64_t peer, const struct probe *p)
 {
-    const struct neighbour *from = neighbour_by_link(&h->neighbours, peer);
+    const struct neighbour *from = neighbour_by_link(&h->links.neighbours, peer);
     const bool known = from != NULL && from->standing == STANDING_KNOWN;
     const struct actor *a = known ? asked(h, p) : NULL;
     struct blocked blocked = {0};
@@ -116,7 +116,7 @@ void deadlock_refuse(struct host *h, const struct probe *p, uint64_t run)
         !waits(h, a, &p->call)) {
         return;
     }
-    h->refused_deadlock++;
+    h->requests.refused_deadlock++;
     while ((w = take_copy(h, a, &p->call)) != NULL) {
         struct arrival in = arrival_of(w);
 

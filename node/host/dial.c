@@ -11,28 +11,40 @@
 
 enum { MS = 1000 };
 
+void links_init(struct host_links *l)
+{
+    neighbours_init(&l->neighbours);
+    queue_init(&l->lonely);
+}
+
+void links_fini(struct host_links *l)
+{
+    neighbours_fini(&l->neighbours);
+    mem_free(l->dial);
+}
+
 void host_dials_sync(struct host *h)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < h->dial_count; i++) {
-        const struct view_member *m = view_member(&h->view, h->dial[i].slot);
+    for (size_t i = 0; i < h->links.dial_count; i++) {
+        const struct view_member *m = view_member(&h->topology.view, h->links.dial[i].slot);
 
-        if (m != NULL && strcmp(m->address, h->dial[i].address) == 0) {
-            h->dial[kept++] = h->dial[i];
+        if (m != NULL && strcmp(m->address, h->links.dial[i].address) == 0) {
+            h->links.dial[kept++] = h->links.dial[i];
         } else {
-            host_emit(h, HOST_DISCONNECT)->slot = h->dial[i].slot;
+            host_emit(h, HOST_DISCONNECT)->slot = h->links.dial[i].slot;
         }
     }
-    h->dial_count = kept;
+    h->links.dial_count = kept;
 }
 
 static void dial(struct host *h, const struct view_member *m)
 {
     struct host_effect *e = host_emit(h, HOST_CONNECT);
 
-    h->dial = mem_resize(h->dial, (h->dial_count + 1) * sizeof *h->dial);
-    struct dial *d = &h->dial[h->dial_count++];
+    h->links.dial = mem_resize(h->links.dial, (h->links.dial_count + 1) * sizeof *h->links.dial);
+    struct dial *d = &h->links.dial[h->links.dial_count++];
     *d = (struct dial){.slot = m->slot, .used_us = h->now_us};
     (void)snprintf(d->address, sizeof d->address, "%s", m->address);
     e->slot = m->slot;
@@ -41,12 +53,13 @@ static void dial(struct host *h, const struct view_member *m)
 
 uint64_t host_link_to(struct host *h, uint16_t slot, uint64_t incarnation)
 {
-    const struct neighbour *peer = neighbour_by_process(&h->neighbours, ROLE_NODE, incarnation);
-    const struct view_member *m = view_member(&h->view, slot);
+    const struct neighbour *peer =
+        neighbour_by_process(&h->links.neighbours, ROLE_NODE, incarnation);
+    const struct view_member *m = view_member(&h->topology.view, slot);
 
-    for (size_t i = 0; i < h->dial_count; i++) {
-        if (h->dial[i].slot == slot) {
-            h->dial[i].used_us = h->now_us;
+    for (size_t i = 0; i < h->links.dial_count; i++) {
+        if (h->links.dial[i].slot == slot) {
+            h->links.dial[i].used_us = h->now_us;
             m = NULL; // dialled already
         }
     }
@@ -61,15 +74,15 @@ void host_dials_tick(struct host *h)
     const uint64_t linger_us = (uint64_t)h->config.linger_ms * MS;
     size_t kept = 0;
 
-    if (h->participant.part_count > 0 || h->lonely.count > 0) {
+    if (h->txns.participant.part_count > 0 || h->links.lonely.count > 0) {
         return;
     }
-    for (size_t i = 0; i < h->dial_count; i++) {
-        if (h->now_us - h->dial[i].used_us < linger_us) {
-            h->dial[kept++] = h->dial[i];
+    for (size_t i = 0; i < h->links.dial_count; i++) {
+        if (h->now_us - h->links.dial[i].used_us < linger_us) {
+            h->links.dial[kept++] = h->links.dial[i];
         } else {
-            host_emit(h, HOST_DISCONNECT)->slot = h->dial[i].slot;
+            host_emit(h, HOST_DISCONNECT)->slot = h->links.dial[i].slot;
         }
     }
-    h->dial_count = kept;
+    h->links.dial_count = kept;
 }

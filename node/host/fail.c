@@ -21,7 +21,7 @@ void fail_complain(struct host *h, const struct actor *a, const char *event, enu
     char word[HISTORY_WORD_SIZE];
     uint32_t hidden = 0;
 
-    if (!ration_take(&h->complaints, h->now_us, COMPLAINTS_A_SECOND, &hidden)) {
+    if (!ration_take(&h->work.complaints, h->now_us, COMPLAINTS_A_SECOND, &hidden)) {
         return;
     }
     if (hidden > 0) {
@@ -42,7 +42,7 @@ static void goes_cold(struct host *h, struct actor *a)
 
     for (struct waiting *w = queue_front(&a->busy->queue); w; w = queue_next(&a->busy->queue, w)) {
         w->record.flags |= REQUEST_HELD;
-        h->held_total++;
+        hold_count(&h->txns, 1);
     }
     queue_append(&hold->held, &a->busy->queue);
     actor_freeze(h, a);
@@ -54,7 +54,7 @@ void fail_again(struct host *h, struct actor *a)
 
     ASSERT(a->state == ACTOR_ABSENT && !a->live);
     busy->failures = busy->failures < UINT8_MAX ? (uint8_t)(busy->failures + 1) : UINT8_MAX;
-    h->failed_total++;
+    h->work.failed_total++;
     busy->saving_later = false;
     a->broken = a->poked = false;
     a->wish = WISH_NONE;
@@ -65,7 +65,7 @@ void fail_again(struct host *h, struct actor *a)
     }
     actor_enter(a, ACTOR_FAILING);
     busy->since_us = h->now_us;
-    delay_start(&h->delays, &busy->delay, busy->failures - 1u, h->now_us);
+    delay_start(&h->work.delays, &busy->delay, busy->failures - 1u, h->now_us);
 }
 
 void fail_broken(struct host *h, struct actor *a)
@@ -130,7 +130,7 @@ void fail_tick(struct host *h)
 {
     struct delay *due = NULL;
 
-    while ((due = delays_due(&h->delays, h->now_us)) != NULL) {
+    while ((due = delays_due(&h->work.delays, h->now_us)) != NULL) {
         on_due(h, CONTAINER_OF(due, struct busy, delay));
     }
 }
@@ -140,7 +140,7 @@ size_t fail_waiting(const struct host *h)
     size_t count = 0;
 
     for (size_t i = 0; i < DELAY_LEVELS; i++) {
-        const struct list *level = &h->delays.level[i];
+        const struct list *level = &h->work.delays.level[i];
 
         for (struct list_link *l = list_front(level); l != NULL; l = list_next(level, l)) {
             struct delay *delay = CONTAINER_OF(l, struct delay, link);

@@ -40,7 +40,7 @@ void hold_progress(struct host *h, struct hold *hold)
     }
     if (hold->part->refused) {
         if (!hold->told_refused) {
-            txn_vote(h, hold, leader_of(h));
+            txn_vote(h, hold, leader_of(&h->membership));
         }
         hold->told_refused = true;
         return;
@@ -63,7 +63,7 @@ void hold_progress(struct host *h, struct hold *hold)
                  hold->bytes,
                  hold->held.count,
                  h->now_us - hold->since_us);
-        txn_vote(h, hold, leader_of(h));
+        txn_vote(h, hold, leader_of(&h->membership));
     }
 }
 
@@ -80,7 +80,7 @@ void hold_on_frozen(struct host *h, struct actor *a)
     ASSERT(hold->busy > 0 || hold->part->state == PART_PREPARED);
     hold->busy -= hold->busy > 0 ? 1 : 0;
     if (image != NULL) {
-        struct stream *s = hold_stream(hold, arc, h->incarnation);
+        struct stream *s = hold_stream(hold, arc, h->membership.incarnation);
 
         if (!s->ended) {
             stream_add(s, image);
@@ -100,8 +100,8 @@ static void place_hold(struct host *h, struct hold *hold, const struct hold *fro
 
     for (size_t i = 0; i < p->arc_count; i++) {
         for (uint32_t c = p->arc[i].from; p->arc[i].out && c < p->arc[i].to; c++) {
-            if (h->place[c].hold == from) {
-                h->place[c].hold = hold;
+            if (h->cells.place[c].hold == from) {
+                cells_hold(h, c, hold);
             }
         }
     }
@@ -121,7 +121,7 @@ static void begin_drain(struct host *h, struct hold *hold)
     place_hold(h, hold, NULL);
     for (size_t i = 0; i < p->arc_count; i++) {
         if (p->arc[i].out) {
-            (void)hold_stream(hold, &p->arc[i], h->incarnation);
+            (void)hold_stream(hold, &p->arc[i], h->membership.incarnation);
         }
     }
     hold->filling = true;
@@ -132,7 +132,7 @@ static void begin_drain(struct host *h, struct hold *hold)
         }
     }
     hold->filling = false;
-    h->held_total += hold->held.count - held;
+    hold_count(&h->txns, hold->held.count - held);
     for (struct waiting *w = queue_front(&hold->held); w; w = queue_next(&hold->held, w)) {
         w->record.flags |= REQUEST_HELD;
     }
@@ -168,7 +168,8 @@ const struct part_arc *hold_unreached(const struct host *h, const struct hold *h
 
     for (size_t i = 0; i < p->arc_count && hold->durable && hold->since_us == 0; i++) {
         if (p->arc[i].out &&
-            neighbour_by_process(&h->neighbours, ROLE_NODE, p->arc[i].peer_incarnation) == NULL) {
+            neighbour_by_process(&h->links.neighbours, ROLE_NODE, p->arc[i].peer_incarnation) ==
+                NULL) {
             return &p->arc[i];
         }
     }
@@ -192,8 +193,8 @@ static bool may_drain(const struct host *h, const struct hold *hold)
     if (hold_unreached(h, hold) != NULL) {
         return false;
     }
-    for (size_t i = 0; i < h->participant.part_count; i++) {
-        if (is_draining(h, hold_of(h->participant.part[i]))) {
+    for (size_t i = 0; i < h->txns.participant.part_count; i++) {
+        if (is_draining(h, hold_of(h->txns.participant.part[i]))) {
             return false;
         }
     }
@@ -203,8 +204,8 @@ static bool may_drain(const struct host *h, const struct hold *hold)
 void hold_next_turn(struct host *h)
 {
     // A vote may end in settling nothing, so the book does not change under this loop.
-    for (size_t i = 0; i < h->participant.part_count; i++) {
-        struct hold *hold = hold_of(h->participant.part[i]);
+    for (size_t i = 0; i < h->txns.participant.part_count; i++) {
+        struct hold *hold = hold_of(h->txns.participant.part[i]);
 
         if (hold->part->state == PART_PERSIST && may_drain(h, hold)) {
             begin_drain(h, hold);
@@ -233,7 +234,7 @@ void hold_take_over(struct host *h, struct hold *hold, struct hold *from)
     queue_append(&held, &from->held);
     while ((w = queue_pop(&held)) != NULL) {
         const uint64_t position = host_position(h, w->record.kind, w->record.id);
-        const bool mine = h->place[ring_point_cell(position)].hold == hold;
+        const bool mine = h->cells.place[ring_point_cell(position)].hold == hold;
 
         queue_push(mine ? &hold->held : &from->held, w);
     }
@@ -241,10 +242,10 @@ void hold_take_over(struct host *h, struct hold *hold, struct hold *from)
 
 void hold_on_state_ack(struct host *h, uint64_t peer, const struct state_ack_record *ack)
 {
-    struct part *part = participant_find(&h->participant, ack->txn);
+    struct part *part = participant_find(&h->txns.participant, ack->txn);
     struct hold *hold = part == NULL ? NULL : hold_of(part);
 
-    if (hold == NULL || ack->source != h->incarnation) {
+    if (hold == NULL || ack->source != h->membership.incarnation) {
         return;
     }
     struct stream *s = hold_first_stream(hold);
@@ -264,8 +265,8 @@ void hold_on_state_ack(struct host *h, uint64_t peer, const struct state_ack_rec
 
 void hold_on_peer_up(struct host *h, uint64_t incarnation)
 {
-    for (size_t i = 0; i < h->participant.part_count; i++) {
-        struct hold *hold = hold_of(h->participant.part[i]);
+    for (size_t i = 0; i < h->txns.participant.part_count; i++) {
+        struct hold *hold = hold_of(h->txns.participant.part[i]);
 
         for (struct stream *s = hold_first_stream(hold); s != NULL; s = hold_next_stream(hold, s)) {
             if (s->target == incarnation) {

@@ -12,14 +12,14 @@
 
 static bool cell_committed(const struct host *h, const struct part *part, uint32_t cell)
 {
-    const struct ring *ring = &h->view.ring;
+    const struct ring *ring = &h->topology.view.ring;
     const struct ring_vnode *vnode = ring_find(ring, ring_hit_vnode(ring->cell[cell]));
     const uint64_t txn = part->prepare.txn;
 
     // It is mine now. By this transaction, if its delta was seen or the vnode names it. A MERGE
     // since may have put another number there; but a reassignment, the only other way to get
     // these cells, would have drawn a cold stamp above the number.
-    return ring_hit_node(ring->cell[cell]) == h->slot && vnode != NULL &&
+    return ring_hit_node(ring->cell[cell]) == h->membership.slot && vnode != NULL &&
            (part->committed || vnode->txn == txn || vnode->cold < txn);
 }
 
@@ -30,7 +30,7 @@ static void promote(struct host *h, struct image *image)
     struct actor *a = actor_find(&h->actors, name);
 
     if (a != NULL && (a->live || a->state != ACTOR_ABSENT)) {
-        h->doubles_total++;
+        cells_count_double(&h->cells);
         log_error("node", "handed_over_actor_lives", "kind=%u", image->kind); // I1
         return;
     }
@@ -64,12 +64,13 @@ static void take_stages(struct host *h, struct part *part)
 
         take_stage(h, part, s);
         if (mutant(M_STALEWARM) && !part->committed) {
-            list_push_back(&h->stale, &s->link);
+            list_push_back(&h->txns.stale, &s->link);
             continue;
         }
         staging_free(s);
     }
-    for (l = list_front(&h->stale); l != NULL && part->committed; l = list_next(&h->stale, l)) {
+    for (l = list_front(&h->txns.stale); l != NULL && part->committed;
+         l = list_next(&h->txns.stale, l)) {
         take_stage(h, part, CONTAINER_OF(l, struct staging, link));
     }
 }
@@ -80,7 +81,7 @@ static void take_stages(struct host *h, struct part *part)
  * then the reassignment's cold stamp tells. */
 static bool went_away(const struct host *h, const struct part *part, uint32_t cell)
 {
-    const struct ring *ring = &h->view.ring;
+    const struct ring *ring = &h->topology.view.ring;
     const struct ring_vnode *vnode = ring_find(ring, ring_hit_vnode(ring->cell[cell]));
 
     if (!host_owns(h, cell)) {
@@ -114,8 +115,8 @@ static void release_arcs(struct host *h, struct hold *hold)
 
     for (size_t i = 0; i < p->arc_count; i++) {
         for (uint32_t c = p->arc[i].from; p->arc[i].out && c < p->arc[i].to; c++) {
-            if (h->place[c].hold == hold) {
-                h->place[c].hold = NULL;
+            if (h->cells.place[c].hold == hold) {
+                cells_hold(h, c, NULL);
             }
         }
     }
@@ -136,21 +137,21 @@ void hold_settle(struct host *h, struct part *part)
              "settled",
              "txn=%" PRIu64 " version=%" PRIu64 " held=%zu held_us=%" PRIu64,
              part->prepare.txn,
-             h->view.ring.version,
+             h->topology.view.ring.version,
              hold->held.count,
              held_us);
-    h->hold_us_max = held_us > h->hold_us_max ? held_us : h->hold_us_max;
+    h->txns.hold_us_max = held_us > h->txns.hold_us_max ? held_us : h->txns.hold_us_max;
     if (hold->since_us != 0) {
-        metrics_time(&h->holds[part->aborted ? HOLD_ABORTED : HOLD_COMMITTED], held_us);
+        metrics_time(&h->txns.holds[part->aborted ? HOLD_ABORTED : HOLD_COMMITTED], held_us);
     }
     take_stages(h, part);
     release_arcs(h, hold);
     queue_init(&held);
     queue_append(&held, &hold->held);
-    participant_end(&h->participant, part);
+    participant_end(&h->txns.participant, part);
     hold_free(hold);
-    h->disk_dirty = true;
-    h->local = mutant(M_LOCAL);
+    h->txns.disk_dirty = true;
+    h->txns.local = mutant(M_LOCAL);
     admit_all(h, &held);
-    h->local = false;
+    h->txns.local = false;
 }

@@ -18,7 +18,7 @@ void hold_acknowledge(struct host *h, struct staging *s)
 
     s->ack_due = false;
     s->since_ack = 0;
-    if (neighbour_by_link(&h->neighbours, s->peer) != NULL) {
+    if (neighbour_by_link(&h->links.neighbours, s->peer) != NULL) {
         state_ack_put(host_record(h), &ack);
         host_send_record(h, s->peer, FRAME_STATE_ACK);
     }
@@ -55,7 +55,7 @@ static size_t staged_size(const struct hold *hold)
 
 void hold_on_state(struct host *h, uint64_t peer, const struct state_record *r)
 {
-    struct part *part = participant_find(&h->participant, r->txn);
+    struct part *part = participant_find(&h->txns.participant, r->txn);
     struct hold *hold = part == NULL ? NULL : hold_of(part);
 
     if (identity_of_node(h, peer) != r->source && !mutant(M_ANYSOURCE)) {
@@ -85,7 +85,7 @@ void hold_on_state(struct host *h, uint64_t peer, const struct state_record *r)
     if (verdict == STAGING_FULL && !part->refused) {
         log_warn("node", "staging_refused", "txn=%" PRIu64 " bytes=%zu", r->txn, s->size);
         part->refused = true; // a vote for it may have left; the giver's cannot
-        txn_vote(h, hold, leader_of(h));
+        txn_vote(h, hold, leader_of(&h->membership));
         hold->told_refused = true;
     }
     if (end || verdict == STAGING_FULL || s->since_ack >= h->config.state_window / 4) {

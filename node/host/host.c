@@ -5,20 +5,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/mutant.h"
-#include "node/host/always.h"
 #include "node/host/inside.h"
-#include "node/host/isolate.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static const struct machine_state lives[] = {
-    [LIFE_JOINING] = {"joining", TO(LIFE_SERVING) | TO(LIFE_OVER)},
-    [LIFE_SERVING] = {"serving", TO(LIFE_PARTING) | TO(LIFE_JOINING) | TO(LIFE_OVER)},
-    [LIFE_PARTING] = {"parting", TO(LIFE_SERVING) | TO(LIFE_JOINING) | TO(LIFE_OVER)},
-    [LIFE_OVER] = {"over", 0},
-};
-const struct machine life_machine = {"a node", lives};
 
 /* ---- effects ---- */
 
@@ -56,23 +46,6 @@ void host_send_record(struct host *h, uint64_t peer, int frame_type)
     e->frame_type = frame_type;
     e->at = h->record_at;
     e->size = h->out->bytes.size - h->record_at;
-}
-
-uint64_t host_persist(struct host *h)
-{
-    struct host_effect *e = host_emit(h, HOST_PERSIST);
-    const struct participant *p = &h->participant;
-
-    h->disk.active_count = 0;
-    for (size_t i = 0; i < p->part_count && i < HOST_ACTIVE_MAX; i++) {
-        h->disk.active[h->disk.active_count++] = p->part[i]->prepare.txn;
-    }
-    h->disk.seen = p->top > h->disk.seen ? p->top : h->disk.seen;
-    h->disk.floor = p->floor > h->disk.floor ? p->floor : h->disk.floor;
-    h->disk_dirty = false;
-    e->disk = &h->disk;
-    e->ticket = ++h->disk_ticket;
-    return e->ticket;
 }
 
 void host_effects_clear(struct host_effects *e)
@@ -123,37 +96,18 @@ struct host *host_new(const struct host_config *config)
     ASSERT(config->disk.active_count <= HOST_ACTIVE_MAX);
     ASSERT(config->session_keep_ms >= HOST_KEEP_MIN_MS);
     h->config = *config;
-    h->disk = config->disk;
-    h->nonce = config->nonce;
-    h->kind = mem_new(config->kind_count, sizeof *h->kind);
-    h->remembered = mem_new(config->kind_count, sizeof *h->remembered);
-    for (size_t i = 0; i < config->kind_count; i++) {
-        h->kind[i].how = &config->kinds[i];
-        if (config->kinds[i].remembered) {
-            h->remembered[h->remembered_count++] = config->kinds[i].number;
-        }
-    }
-    delays_init(&h->delays);
-    list_init(&h->leaseless_actors);
-    list_init(&h->to_export);
-    finder_init(&h->finder, FINDER_MAX);
-    view_init(&h->view, RING_GRID_MIN);
-    h->view.fleet = config->fleet;
-    participant_init(&h->participant);
+    membership_init(&h->membership, config->nonce);
+    topology_init(&h->topology, config->fleet);
+    links_init(&h->links);
+    txns_init(&h->txns, &config->disk);
+    cells_init(&h->cells, config);
     actors_init(&h->actors);
     orders_init(&h->orders, &h->actors.pool);
+    work_init(&h->work);
+    requests_init(&h->requests);
+    pace_init(&h->pace);
     wake_init(h);
-    room_init(&h->room, 0);
-    queue_init(&h->waitver);
-    queue_init(&h->lonely);
-    queue_init(&h->stalled);
-    queue_init(&h->later);
-    queue_init(&h->cold);
-    queue_init(&h->leaseless);
-    lease_init(&h->lease, config->serve);
-    gate_init(&h->gate, config->gate_size_max);
-    neighbours_init(&h->neighbours);
-    list_init(&h->stale);
+    tenure_init(&h->tenure, config);
     return h;
 }
 
@@ -184,33 +138,17 @@ static void drop_actors(struct host *h, const enum discard_why *why)
 
 static void drop_requests(struct host *h)
 {
-    h->finished += h->room.count + h->running;
-    h->running = 0;
-    room_fini(&h->room);
-    room_init(&h->room, h->now_us);
-}
-
-static void drop_transactions(struct host *h)
-{
-    while (h->participant.part_count > 0) {
-        struct part *part = h->participant.part[0];
-
-        hold_free(hold_of(part));
-        participant_end(&h->participant, part);
-    }
-    txn_forget_parked(h);
+    requests_drop_all(&h->requests, work_drop_running(&h->work), h->now_us);
 }
 
 void host_drop_all(struct host *h, enum discard_why why)
 {
     drop_requests(h);
     drop_actors(h, &why);
-    drop_transactions(h);
-    wake_forget(&h->wake);
-    for (uint32_t c = 0; h->place != NULL && c < h->actors.cell_count; c++) {
-        h->place[c] = (struct place){0};
-    }
-    h->marked_version = 0;
+    txns_drop_all(&h->txns);
+    wake_forget(&h->autostart);
+    cells_forget(h);
+    adopt_forget(&h->topology);
 }
 
 void host_stop(struct host *h, enum host_exit_why why)
@@ -243,7 +181,7 @@ void host_stop(struct host *h, enum host_exit_why why)
     if (!h->to_flush) {
         host_drop_all(h, code == 0 ? DISCARD_STOP : DISCARD_FENCED);
     }
-    host_enter(h, LIFE_OVER);
+    membership_enter(&h->membership, LIFE_OVER);
     e = host_emit(h, HOST_EXIT);
     e->exit_why = why;
     e->code = code;
@@ -252,44 +190,24 @@ void host_stop(struct host *h, enum host_exit_why why)
 
 void host_free(struct host *h)
 {
-    struct list_link *link = NULL;
-
     if (h == NULL) {
         return;
     }
     drop_requests(h);
     drop_actors(h, NULL);
-    drop_transactions(h);
-    wake_forget(&h->wake);
-    gate_fini(&h->gate);
-    participant_fini(&h->participant);
+    txns_fini(&h->txns);
+    wake_fini(&h->autostart);
+    gate_fini(&h->tenure.gate);
     orders_fini(&h->orders);
     actors_fini(&h->actors);
-    neighbours_fini(&h->neighbours);
-    while ((link = list_pop_front(&h->stale)) != NULL) {
-        staging_free(CONTAINER_OF(link, struct staging, link));
-    }
-    view_fini(&h->view);
-    mem_free(h->place);
-    mem_free(h->dial);
-    mem_free(h->kind);
-    mem_free(h->remembered);
-    buffer_fini(&h->trace);
+    links_fini(&h->links);
+    view_fini(&h->topology.view);
+    cells_fini(&h->cells);
+    buffer_fini(&h->inspection.trace);
     mem_free(h);
 }
 
 /* ---- events ---- */
-
-static void on_coordinator(struct host *h, int coordinator, bool up)
-{
-    if (coordinator < 0 || coordinator >= FINDER_MAX) {
-        return;
-    }
-    h->coordinator_up[coordinator] = up;
-    if (!up) {
-        finder_on_down(&h->finder, (size_t)coordinator);
-    }
-}
 
 static void on_peer_up(struct host *h, const struct host_event *event)
 {
@@ -301,17 +219,17 @@ static void on_peer_up(struct host *h, const struct host_event *event)
 
     (void)snprintf(peer.name, sizeof peer.name, "%s", event->name);
     pace_on_link(h, event->peer, false);
-    neighbour_up(&h->neighbours, &peer);
-    identity_judge(h, neighbour_by_link(&h->neighbours, event->peer));
-    if (peer.role == ROLE_NODE && h->life == LIFE_SERVING) {
+    neighbour_up(&h->links.neighbours, &peer);
+    identity_judge(h, neighbour_by_link(&h->links.neighbours, event->peer));
+    if (peer.role == ROLE_NODE && h->membership.life == LIFE_SERVING) {
         hold_on_peer_up(h, peer.incarnation);
-        admit_all(h, &h->lonely);
+        admit_all(h, &h->links.lonely);
     }
 }
 
 static void on_peer_control(struct host *h, const struct host_event *event)
 {
-    struct neighbour *peer = neighbour_by_link(&h->neighbours, event->peer);
+    struct neighbour *peer = neighbour_by_link(&h->links.neighbours, event->peer);
     const Rh__Control *c = event->message;
 
     if (peer != NULL && c->body_case == RH__CONTROL__BODY_ADOPTED) {
@@ -332,7 +250,7 @@ static void on_tick(struct host *h)
 {
     admit_tick(h);
     member_tick(h);
-    if (h->life == LIFE_SERVING || h->life == LIFE_PARTING) {
+    if (h->membership.life == LIFE_SERVING || h->membership.life == LIFE_PARTING) {
         txn_tick(h);
         host_dials_tick(h);
         orders_evict(&h->orders,
@@ -366,7 +284,7 @@ static void dispatch(struct host *h, const struct host_event *event)
         break;
     case HOST_COORDINATOR_UP:
     case HOST_COORDINATOR_DOWN:
-        on_coordinator(h, event->coordinator, event->type == HOST_COORDINATOR_UP);
+        member_on_coordinator(h, event->coordinator, event->type == HOST_COORDINATOR_UP);
         break;
     case HOST_CONTROL:
         member_on_control(h, event->coordinator, event->message);
@@ -376,7 +294,7 @@ static void dispatch(struct host *h, const struct host_event *event)
         break;
     case HOST_PEER_DOWN:
         pace_on_link(h, event->peer, false);
-        neighbour_down(&h->neighbours, event->peer);
+        neighbour_down(&h->links.neighbours, event->peer);
         break;
     case HOST_PEER_FULL:
     case HOST_PEER_ROOM:
@@ -400,7 +318,7 @@ static void dispatch(struct host *h, const struct host_event *event)
     case HOST_STATE:
     case HOST_STATE_ACK:
     case HOST_PERSISTED:
-        if (h->life != LIFE_JOINING) {
+        if (h->membership.life != LIFE_JOINING) {
             on_transaction(h, event);
         }
         break;
@@ -443,9 +361,9 @@ static void dispatch(struct host *h, const struct host_event *event)
 /* I12 and I5, in a few loads. */
 static void check_quick(const struct host *h)
 {
-    ASSERT(h->accepted == h->finished + h->room.count + h->running);
-    for (size_t i = 0; i < h->participant.part_count; i++) {
-        const struct part *part = h->participant.part[i];
+    ASSERT(h->requests.accepted == h->requests.finished + h->requests.room.count + h->work.running);
+    for (size_t i = 0; i < h->txns.participant.part_count; i++) {
+        const struct part *part = h->txns.participant.part[i];
 
         ASSERT(
             IMPLIES(part->state == PART_PREPARED, hold_of(part)->busy == 0 || mutant(M_NODRAIN)));
@@ -454,13 +372,13 @@ static void check_quick(const struct host *h)
 
 void host_step(struct host *h, const struct host_event *event, struct host_effects *out)
 {
-    if (h->life == LIFE_OVER) {
+    if (h->membership.life == LIFE_OVER) {
         return;
     }
     // Of the same lease at the same instant it would say the same: many steps go by one look at the
     // clocks.
     const bool judged = h->judged && event->now_us == h->now_us && event->wall_us == h->wall_us &&
-                        list_empty(&h->leaseless_actors);
+                        list_empty(&h->tenure.leaseless_actors);
 
     actors_bury(&h->actors);
     h->out = out;
@@ -469,10 +387,10 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
     if (!judged) {
         tenure_judge(h);
     }
-    pace_begin(h);
+    pace_begin(&h->pace);
     dispatch(h, event);
     h->judged = event->type == HOST_REQUEST || event->type == HOST_RAN; // these leave it as it is
-    if (h->later.count + h->cold.count > 0 &&
+    if (h->pace.later.count + h->pace.cold.count > 0 &&
         (event->type == HOST_GO_ON || event->type == HOST_TICK)) {
         pace_go_on(h);
     }
@@ -480,8 +398,7 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
         wake_go_on(h);
     }
     hold_next_turn(h);
-    h->exports_asked = event->type == HOST_TICK ? 0 : h->exports_asked;
-    export_go_on(h);
+    export_go_on(h, event->type == HOST_TICK);
     h->out = NULL;
     check_quick(h);
 }
@@ -523,7 +440,7 @@ static void check_actor(const struct host *h, const struct actor *a, struct tall
 
 static size_t check_cell(const struct host *h, uint32_t cell, struct tally *tally)
 {
-    const struct place *place = &h->place[cell];
+    const struct place *place = &h->cells.place[cell];
     size_t count = 0;
 
     for (const struct actor *a = cell_first(&h->actors, cell); a != NULL;
@@ -545,84 +462,85 @@ void host_check(const struct host *h)
     size_t count = 0;
 
     check_quick(h);
-    participant_check(&h->participant);
-    ASSERT(h->view.ring.version >= h->checked_version || h->life == LIFE_OVER); // I2
-    if (h->life != LIFE_SERVING && h->life != LIFE_PARTING) {
-        ASSERT(h->to_flush || (h->actors.table.count == 0 && h->participant.part_count == 0));
+    participant_check(&h->txns.participant);
+    ASSERT(h->topology.view.ring.version >= h->topology.checked_version ||
+           h->membership.life == LIFE_OVER); // I2
+    if (h->membership.life != LIFE_SERVING && h->membership.life != LIFE_PARTING) {
+        ASSERT(h->to_flush || (h->actors.table.count == 0 && h->txns.participant.part_count == 0));
         return;
     }
     for (uint32_t c = 0; c < h->actors.cell_count; c++) {
-        ASSERT(h->place[c].mine == host_owns(h, c));
+        ASSERT(h->cells.place[c].mine == host_owns(h, c));
         count += check_cell(h, c, &tally);
     }
     ASSERT(count == h->actors.table.count);
-    ASSERT(tally.live == h->live && tally.retiring == h->retiring);
-    ASSERT(tally.activating == h->activating);
-    ASSERT(tally.tasks == h->tasks && tally.requests == h->running);
+    ASSERT(tally.live == h->work.live && tally.retiring == h->work.retiring);
+    ASSERT(tally.activating == h->work.activating);
+    ASSERT(tally.tasks == h->work.tasks && tally.requests == h->work.running);
 }
 
 void host_figures(const struct host *h, struct host_figures *out)
 {
-    const struct view_member *me = view_member(&h->view, h->slot);
+    const struct view_member *me = view_member(&h->topology.view, h->membership.slot);
 
     *out = (struct host_figures){
-        .version = h->view.ring.version,
-        .digest = {h->view.ring.digest[0], h->view.ring.digest[1]},
-        .incarnation = h->incarnation,
+        .version = h->topology.view.ring.version,
+        .digest = {h->topology.view.ring.digest[0], h->topology.view.ring.digest[1]},
+        .incarnation = h->membership.incarnation,
         .actors = h->actors.table.count,
-        .held_total = h->held_total,
-        .hold_us_max = h->hold_us_max,
-        .executed = h->executed,
-        .forwarded = h->forwarded,
-        .dropped_expired = h->dropped_expired,
-        .dropped_duplicate = h->dropped_duplicate,
-        .dropped_abandoned = h->dropped_abandoned,
-        .dropped_fenced = h->dropped_fenced,
-        .dropped_overflow = h->dropped_overflow,
-        .dropped_mailbox = h->dropped_mailbox,
-        .dropped_cold = h->dropped_cold,
-        .dropped_asleep = h->dropped_asleep,
-        .dropped_foreign = h->dropped_foreign,
-        .attached = h->attached,
-        .answered_again = h->answered_again,
-        .answers_lost = h->answers_lost,
-        .refused_cold = h->refused_cold,
-        .refused_quarantine = h->refused_quarantine,
-        .refused_deadlock = h->refused_deadlock,
-        .live = h->live,
-        .turns = h->turns,
-        .retired_total = h->retired_total,
-        .failed_total = h->failed_total,
-        .doubles_total = h->doubles_total,
+        .held_total = h->txns.held_total,
+        .hold_us_max = h->txns.hold_us_max,
+        .executed = h->work.executed,
+        .forwarded = h->requests.forwarded,
+        .dropped_expired = h->requests.dropped[DROPPED_EXPIRED],
+        .dropped_duplicate = h->requests.dropped[DROPPED_DUPLICATE],
+        .dropped_abandoned = h->requests.dropped[DROPPED_ABANDONED],
+        .dropped_fenced = h->requests.dropped[DROPPED_FENCED],
+        .dropped_overflow = h->requests.dropped[DROPPED_OVERFLOW],
+        .dropped_mailbox = h->requests.dropped[DROPPED_MAILBOX],
+        .dropped_cold = h->requests.dropped[DROPPED_COLD],
+        .dropped_asleep = h->requests.dropped[DROPPED_ASLEEP],
+        .dropped_foreign = h->requests.dropped[DROPPED_FOREIGN],
+        .attached = h->requests.attached,
+        .answered_again = h->requests.answered_again,
+        .answers_lost = h->requests.answers_lost,
+        .refused_cold = h->requests.refused_cold,
+        .refused_quarantine = h->isolate.refused,
+        .refused_deadlock = h->requests.refused_deadlock,
+        .live = h->work.live,
+        .turns = h->work.turns,
+        .retired_total = h->work.retired_total,
+        .failed_total = h->work.failed_total,
+        .doubles_total = h->cells.doubles_total,
         .failing = fail_waiting(h),
-        .woken = h->woken,
-        .wake_waiting = h->wake.count,
-        .wake_dropped = h->wake_dropped,
-        .waiting = h->room.count,
-        .waiting_size = h->room.size,
-        .put_off_total = h->put_off_total,
-        .full_total = h->full_total,
-        .activating = h->activating,
-        .cold = h->cold.count,
+        .woken = h->autostart.woken,
+        .wake_waiting = h->autostart.count,
+        .wake_dropped = h->autostart.wake_dropped,
+        .waiting = h->requests.room.count,
+        .waiting_size = h->requests.room.size,
+        .put_off_total = h->pace.put_off_total,
+        .full_total = h->pace.full_total,
+        .activating = h->work.activating,
+        .cold = h->pace.cold.count,
         .answers = h->orders.saved_count,
         .answers_size = h->orders.large_size,
-        .serving = h->life == LIFE_SERVING || h->life == LIFE_PARTING,
+        .serving = h->membership.life == LIFE_SERVING || h->membership.life == LIFE_PARTING,
         .draining = me != NULL && me->leaving,
     };
-    memcpy(out->holds, h->holds, sizeof out->holds);
-    memcpy(out->misuses, h->misuses, sizeof out->misuses);
+    memcpy(out->holds, h->txns.holds, sizeof out->holds);
+    memcpy(out->misuses, h->links.misuses, sizeof out->misuses);
     tenure_figures(h, out);
-    for (size_t i = 0; i < h->participant.part_count; i++) {
-        out->held += hold_of(h->participant.part[i])->held.count;
+    for (size_t i = 0; i < h->txns.participant.part_count; i++) {
+        out->held += hold_of(h->txns.participant.part[i])->held.count;
     }
 }
 
 const struct view *host_view(const struct host *h)
 {
-    return &h->view;
+    return &h->topology.view;
 }
 
 uint64_t host_incarnation(const struct host *h)
 {
-    return h->incarnation;
+    return h->membership.incarnation;
 }

@@ -34,9 +34,9 @@ static const char *const taken_number = "its id is a node's incarnation";
 
 static const struct view_member *member_of(const struct host *h, uint64_t incarnation)
 {
-    for (size_t i = 0; i < h->view.member_count; i++) {
-        if (h->view.member[i].incarnation == incarnation) {
-            return &h->view.member[i];
+    for (size_t i = 0; i < h->topology.view.member_count; i++) {
+        if (h->topology.view.member[i].incarnation == incarnation) {
+            return &h->topology.view.member[i];
         }
     }
     return NULL;
@@ -44,7 +44,7 @@ static const struct view_member *member_of(const struct host *h, uint64_t incarn
 
 static bool has_other_name(const struct host *h, uint64_t id, const char *name)
 {
-    for (const struct neighbour *n = neighbour_first(&h->neighbours, id); n != NULL;
+    for (const struct neighbour *n = neighbour_first(&h->links.neighbours, id); n != NULL;
          n = neighbour_next(n)) {
         if (n->role == ROLE_GATEWAY && n->standing == STANDING_KNOWN &&
             strcmp(n->name, name) != 0) {
@@ -62,7 +62,7 @@ const char *host_refuses(const struct host *h, enum link_role role, const char *
     if (role == ROLE_NODE) {
         return m != NULL && strcmp(m->name, name) != 0 ? taken_node : NULL;
     }
-    if (m != NULL || (h->incarnation != 0 && incarnation == h->incarnation)) {
+    if (m != NULL || (h->membership.incarnation != 0 && incarnation == h->membership.incarnation)) {
         return taken_number;
     }
     return has_other_name(h, incarnation, name) ? taken_gateway : NULL;
@@ -93,7 +93,7 @@ void identity_judge(struct host *h, struct neighbour *n)
 /* All that say they were this member. */
 static void meet_member(struct host *h, const struct view_member *m)
 {
-    for (struct neighbour *n = neighbour_first(&h->neighbours, m->incarnation); n != NULL;
+    for (struct neighbour *n = neighbour_first(&h->links.neighbours, m->incarnation); n != NULL;
          n = neighbour_next(n)) {
         const bool open = n->standing == STANDING_OPEN;
 
@@ -108,15 +108,15 @@ static void meet_member(struct host *h, const struct view_member *m)
 
 void identity_adopt(struct host *h)
 {
-    for (size_t i = 0; i < h->view.member_count; i++) {
-        meet_member(h, &h->view.member[i]);
+    for (size_t i = 0; i < h->topology.view.member_count; i++) {
+        meet_member(h, &h->topology.view.member[i]);
     }
 }
 
 void identity_forget(struct host *h)
 {
-    for (struct list_link *l = list_front(&h->neighbours.all); l != NULL;
-         l = list_next(&h->neighbours.all, l)) {
+    for (struct list_link *l = list_front(&h->links.neighbours.all); l != NULL;
+         l = list_next(&h->links.neighbours.all, l)) {
         struct neighbour *n = CONTAINER_OF(l, struct neighbour, all);
 
         if (n->role == ROLE_NODE && n->standing == STANDING_KNOWN) {
@@ -141,10 +141,10 @@ const char *host_misuse_word(enum host_misuse what)
 /* Of a kind it is logged once a minute: whoever means harm sends many. */
 void identity_misused(struct host *h, uint64_t peer, enum host_misuse what, const char *why)
 {
-    const struct neighbour *n = neighbour_by_link(&h->neighbours, peer);
-    uint64_t *told_us = &h->misuse_told_us[what];
+    const struct neighbour *n = neighbour_by_link(&h->links.neighbours, peer);
+    uint64_t *told_us = &h->links.misuse_told_us[what];
 
-    h->misuses[what]++;
+    h->links.misuses[what]++;
     if (n == NULL || (*told_us != 0 && h->now_us - *told_us < MISUSE_TOLD_US)) {
         return;
     }
@@ -157,7 +157,7 @@ void identity_misused(struct host *h, uint64_t peer, enum host_misuse what, cons
              n->incarnation,
              host_misuse_word(what),
              why,
-             h->misuses[what]);
+             h->links.misuses[what]);
 }
 
 /* It may have joined a moment ago: it asks again, when my configuration has it. To this very link,
@@ -167,7 +167,7 @@ static void ask_again(struct host *h, const struct neighbour *n, const struct re
     const struct answer_record answer = {.gateway = r->gateway,
                                          .session = r->session,
                                          .seq = r->seq,
-                                         .version = h->view.ring.version,
+                                         .version = h->topology.view.ring.version,
                                          .aux = BUSY_RETRY_MS,
                                          .code = ANSWER_BUSY,
                                          .copy = r->copy};
@@ -191,7 +191,7 @@ static bool note_is_its_own(const struct neighbour *n, const struct request_reco
 
 bool identity_takes_request(struct host *h, uint64_t peer, const struct request_record *r)
 {
-    const struct neighbour *n = neighbour_by_link(&h->neighbours, peer);
+    const struct neighbour *n = neighbour_by_link(&h->links.neighbours, peer);
     const bool fresh = r->hops == 0;
 
     if (n == NULL || n->standing == STANDING_FALSE) {
@@ -217,7 +217,7 @@ bool identity_takes_request(struct host *h, uint64_t peer, const struct request_
 
 uint64_t identity_of_node(const struct host *h, uint64_t peer)
 {
-    const struct neighbour *n = neighbour_by_link(&h->neighbours, peer);
+    const struct neighbour *n = neighbour_by_link(&h->links.neighbours, peer);
     const bool known = n != NULL && n->role == ROLE_NODE && n->standing == STANDING_KNOWN;
 
     return known || (n != NULL && mutant(M_ANYSOURCE)) ? n->incarnation : 0;

@@ -32,7 +32,7 @@ static bool is_live(const struct actor *a)
 
 static void add_live(const struct host *h, Rh__InspectAnswer *out, uint32_t cell)
 {
-    const struct ring *ring = &h->view.ring;
+    const struct ring *ring = &h->topology.view.ring;
     const struct ring_vnode *v = ring_find(ring, ring_hit_vnode(ring->cell[cell]));
     Rh__LiveRow *row = out->n_live == 0 ? NULL : out->live[out->n_live - 1];
 
@@ -75,9 +75,9 @@ static void add_id(Rh__InspectAnswer *out, const struct actor *a, uint32_t cell)
 
 static void add_actors(const struct host *h, Rh__InspectAnswer *out, const Rh__Inspect *question)
 {
-    for (uint32_t c = 0; c < h->actors.cell_count && h->place != NULL; c++) {
+    for (uint32_t c = 0; c < h->actors.cell_count && h->cells.place != NULL; c++) {
         const bool wanted = cell_first(&h->actors, c) != NULL && is_wanted(question, c);
-        const bool known = h->view.ring.vnode_count > 0;
+        const bool known = h->topology.view.ring.vnode_count > 0;
 
         for (struct actor *a = cell_first(&h->actors, c); a != NULL && known;
              a = cell_next(&h->actors, c, a)) {
@@ -121,25 +121,25 @@ static Rh__InspectAnswer *answer_new(const struct host *h, const Rh__Inspect *qu
 
     host_figures(h, &figures);
     *out = (Rh__InspectAnswer)RH__INSPECT_ANSWER__INIT;
-    ring_inspect(&h->view.ring, sum, fault);
+    ring_inspect(&h->topology.view.ring, sum, fault);
     out->tag = question->tag;
     out->route = question->route;
     out->role = ROLE_NODE;
     out->name = mem_string(h->config.name);
-    out->incarnation = h->incarnation;
-    out->life = mem_string(machine_name(&life_machine, h->life));
-    out->era = h->era;
-    out->version = h->view.ring.version;
-    out->digest0 = h->view.ring.digest[0];
-    out->digest1 = h->view.ring.digest[1];
+    out->incarnation = h->membership.incarnation;
+    out->life = mem_string(machine_name(&life_machine, h->membership.life));
+    out->era = h->membership.era;
+    out->version = h->topology.view.ring.version;
+    out->digest0 = h->topology.view.ring.digest[0];
+    out->digest1 = h->topology.view.ring.digest[1];
     out->ring0 = sum[0];
     out->ring1 = sum[1];
-    out->members = view_digest(&h->view);
+    out->members = view_digest(&h->topology.view);
     out->ring_fault = mem_string(fault);
-    out->slot = h->slot;
-    out->disk_era = h->disk.era;
-    out->disk_floor = h->disk.floor;
-    out->disk_seen = h->disk.seen;
+    out->slot = h->membership.slot;
+    out->disk_era = h->txns.disk.era;
+    out->disk_floor = h->txns.disk.floor;
+    out->disk_seen = h->txns.disk.seen;
     out->leases = figures.lease_in_force;
     out->lease_us = figures.lease_margin_us;
     out->lease_state = mem_string(lease_state_name(figures.lease));
@@ -174,7 +174,7 @@ static size_t longest(const struct host *h, const struct actor *out[LONGEST_MAX]
 {
     size_t count = 0;
 
-    for (uint32_t c = 0; c < h->actors.cell_count && h->place != NULL; c++) {
+    for (uint32_t c = 0; c < h->actors.cell_count && h->cells.place != NULL; c++) {
         for (struct actor *a = cell_first(&h->actors, c); a != NULL;
              a = cell_next(&h->actors, c, a)) {
             const size_t size = actor_mailbox(a);
@@ -200,9 +200,9 @@ static void add_all_hot(const struct host *h, Rh__InspectAnswer *out)
     const struct actor *actors[LONGEST_MAX];
     const size_t count = longest(h, actors);
 
-    out->hot = mem_new(h->hot_count + count, sizeof(Rh__HotRow *));
-    for (size_t i = 0; i < h->hot_count; i++) {
-        add_hot(out, &h->hot[i]);
+    out->hot = mem_new(h->inspection.hot_count + count, sizeof(Rh__HotRow *));
+    for (size_t i = 0; i < h->inspection.hot_count; i++) {
+        add_hot(out, &h->inspection.hot[i]);
     }
     for (size_t i = 0; i < count; i++) {
         const struct host_hot hot = {.what = "waiting",
@@ -216,8 +216,8 @@ static void add_all_hot(const struct host *h, Rh__InspectAnswer *out)
 
 void host_set_hot(struct host *h, const struct host_hot *hot, size_t count)
 {
-    h->hot = hot;
-    h->hot_count = count;
+    h->inspection.hot = hot;
+    h->inspection.hot_count = count;
 }
 
 static Rh__CallsRow *calls_row(const struct router_figures *f)
@@ -239,7 +239,7 @@ static Rh__CallsRow *calls_row(const struct router_figures *f)
 
 void host_set_calls(struct host *h, const struct router_figures *calls)
 {
-    h->calls = calls;
+    h->inspection.calls = calls;
 }
 
 void host_inspect(struct host *h, int coordinator, const Rh__Inspect *question)
@@ -249,10 +249,10 @@ void host_inspect(struct host *h, int coordinator, const Rh__Inspect *question)
 
     add_actors(h, out, question);
     add_all_hot(h, out);
-    out->calls = h->calls == NULL ? NULL : calls_row(h->calls);
-    out->holds = mem_new(h->participant.part_count, sizeof(Rh__HoldRow *));
-    for (size_t i = 0; i < h->participant.part_count; i++) {
-        add_hold(h, out, h->participant.part[i]);
+    out->calls = h->inspection.calls == NULL ? NULL : calls_row(h->inspection.calls);
+    out->holds = mem_new(h->txns.participant.part_count, sizeof(Rh__HoldRow *));
+    for (size_t i = 0; i < h->txns.participant.part_count; i++) {
+        add_hold(h, out, h->txns.participant.part[i]);
     }
     c.body_case = RH__CONTROL__BODY_INSPECT_ANSWER;
     c.inspect_answer = out;
@@ -267,14 +267,17 @@ static void stop_stray(struct host *h, struct actor *a)
 {
     struct queue waiting;
 
-    log_warn("node", "stray_stopped", "kind=%u version=%" PRIu64, a->kind, h->view.ring.version);
-    h->doubles_total += is_live(a) ? 1 : 0;
+    log_warn("node",
+             "stray_stopped",
+             "kind=%u version=%" PRIu64,
+             a->kind,
+             h->topology.view.ring.version);
+    if (is_live(a)) {
+        cells_count_double(&h->cells);
+    }
     queue_init(&waiting);
     actor_empty(h, a, &waiting);
-    if (a->state == ACTOR_RUNNING) {
-        h->running--; // its answer is kept back with the instance
-        h->finished++;
-    }
+    run_abandon(h, a);
     actor_remove(h, a, DISCARD_FENCED);
     admit_all(h, &waiting);
 }
@@ -316,7 +319,7 @@ void host_mend(struct host *h, const Rh__Mend *mend)
 #ifdef RINGHOLD_INJECT
 void host_plant_stray(struct host *h)
 {
-    for (unsigned i = 0; h->place != NULL && i < 1000; i++) {
+    for (unsigned i = 0; h->cells.place != NULL && i < 1000; i++) {
         char id[8];
         const int size = snprintf(id, sizeof id, "k%u", i);
         const struct bytes bytes = bytes_of(id, (size_t)size);

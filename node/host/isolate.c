@@ -1,11 +1,13 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "node/host/isolate.h"
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Actors in quarantine: who is in it, what is refused, and who ends.
+ */
+#include "node/host/inside.h"
 
 #include "base/assert.h"
 #include "base/history.h"
 #include "base/log.h"
 #include "base/mutant.h"
-#include "node/host/always.h"
 #include "wire/control.h"
 
 #include <inttypes.h>
@@ -14,21 +16,27 @@ enum { LOOK_AGAIN_US = 1000000 };
 
 bool isolate_names(const struct host *h, uint16_t kind, struct bytes id)
 {
-    return !mutant(M_POISON) && quarantine_has(&h->view.quarantine, kind, id);
+    return !mutant(M_POISON) && quarantine_has(&h->topology.view.quarantine, kind, id);
+}
+
+bool isolate_holds(const struct host *h, const struct actor *a)
+{
+    return h->topology.view.quarantine.count > 0 &&
+           isolate_names(h, a->kind, bytes_of(a->id, a->id_size));
 }
 
 void isolate_refuse(struct host *h, struct arrival *in)
 {
     char word[HISTORY_WORD_SIZE];
 
-    h->refused_quarantine++;
-    if ((h->refused_quarantine & (h->refused_quarantine - 1)) == 0) { // at 1, 2, 4, 8 …
+    h->isolate.refused++;
+    if ((h->isolate.refused & (h->isolate.refused - 1)) == 0) { // at 1, 2, 4, 8 …
         log_warn("node",
                  "quarantined",
                  "kind=%u id=%s refused=%" PRIu64 " remedy=\"ringhold quarantine list\"",
                  in->r->kind,
                  history_word(in->r->id, word),
-                 h->refused_quarantine);
+                 h->isolate.refused);
     }
     admit_refuse(h, in, ANSWER_NO_KIND, NO_KIND_QUARANTINED);
 }
@@ -85,9 +93,9 @@ static void end(struct host *h, struct actor *a)
 
 void isolate_adopt(struct host *h)
 {
-    h->isolate_us = h->now_us + LOOK_AGAIN_US;
-    for (size_t i = 0; i < h->view.quarantine.count; i++) {
-        const struct quarantined *e = &h->view.quarantine.entry[i];
+    h->isolate.look_us = h->now_us + LOOK_AGAIN_US;
+    for (size_t i = 0; i < h->topology.view.quarantine.count; i++) {
+        const struct quarantined *e = &h->topology.view.quarantine.entry[i];
         const struct image_name name = {.position = host_position(h, e->kind, quarantined_id(e)),
                                         .kind = e->kind,
                                         .id = quarantined_id(e)};
@@ -101,14 +109,14 @@ void isolate_adopt(struct host *h)
 
 void isolate_tick(struct host *h)
 {
-    if (h->view.quarantine.count > 0 && h->now_us >= h->isolate_us) {
+    if (h->topology.view.quarantine.count > 0 && h->now_us >= h->isolate.look_us) {
         isolate_adopt(h);
     }
 }
 
 void isolate_released(struct host *h)
 {
-    h->wake.lost = true;
+    wake_list_again(&h->autostart);
     always_adopt(h);
 }
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Actors in quarantine (ring/quarantine.h) are not activated here: requests for
- * them are refused, those that should live unasked wait, and one that lives ends
+ * Quarantine: may an actor be activated here at all? Requests for those in quarantine
+ * (ring/quarantine.h) are refused, those that should live unasked wait, and one that lives ends
  * like one that failed. What moves meanwhile moves as it is.
- *
- * Pure.
  */
 #ifndef NODE_HOST_ISOLATE_H
 #define NODE_HOST_ISOLATE_H
 
-#include "node/host/inside.h"
+#include "node/host/requests.h"
+
+struct isolate {
+    uint64_t look_us; /* next look at those in quarantine */
+    uint64_t refused;
+};
 
 /* Is the actor in quarantine? */
 bool isolate_names(const struct host *h, uint16_t kind, struct bytes id);
-static inline bool isolate_holds(const struct host *h, const struct actor *a)
-{
-    return h->view.quarantine.count > 0 && isolate_names(h, a->kind, bytes_of(a->id, a->id_size));
-}
+bool isolate_holds(const struct host *h, const struct actor *a);
 
 /* The request is for such an actor: refuse it. */
 void isolate_refuse(struct host *h, struct arrival *in);

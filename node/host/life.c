@@ -36,24 +36,25 @@ static void ask_for_state(struct host *h, struct actor *a)
 
     e->actor = a;
     e->ticket = a->busy->running.ticket;
-    h->exports_asked++;
+    h->work.exports_asked++;
 }
 
 void export_ends(struct host *h, const struct actor *a)
 {
     if (list_linked(&a->busy->to_export)) {
         list_remove(&a->busy->to_export);
-    } else if (h->exports_asked > 0) {
-        h->exports_asked--;
+    } else if (h->work.exports_asked > 0) {
+        h->work.exports_asked--;
     }
 }
 
-void export_go_on(struct host *h)
+void export_go_on(struct host *h, bool tick)
 {
     struct list_link *l = NULL;
 
-    while (h->exports_asked < h->config.exports_at_once &&
-           (l = list_pop_front(&h->to_export)) != NULL) {
+    h->work.exports_asked = tick ? 0 : h->work.exports_asked;
+    while (h->work.exports_asked < h->config.exports_at_once &&
+           (l = list_pop_front(&h->work.to_export)) != NULL) {
         ask_for_state(h, CONTAINER_OF(l, struct busy, to_export)->actor);
     }
 }
@@ -73,7 +74,7 @@ void actor_freeze(struct host *h, struct actor *a)
         a->busy->saving_later = false;
         retire_watch(h, a);
     }
-    list_push_back(&h->to_export, &actor_begin(h, a, ACTOR_EXPORTING)->to_export);
+    list_push_back(&h->work.to_export, &actor_begin(h, a, ACTOR_EXPORTING)->to_export);
     if (a->busy->unready) { // the wait goes on
         a->busy->since_us = since_us;
     }
@@ -142,14 +143,14 @@ static void not_now(struct host *h, struct actor *a)
 {
     a->busy->unready = true;
     actor_end(h, a, ACTOR_BUSY);
-    delay_start(&h->delays, &a->busy->delay, 0, h->now_us);
+    delay_start(&h->work.delays, &a->busy->delay, 0, h->now_us);
     actor_proceed(h, a);
 }
 
 /* What it told others here may be under way: whoever gets it waits for that. */
 static void note_told(struct host *h, struct actor *a, uint64_t session)
 {
-    const uint64_t name = table_mix(h->incarnation ^ table_mix(session)); // no request's
+    const uint64_t name = table_mix(h->membership.incarnation ^ table_mix(session)); // no request's
     struct order *order = session == 0 ? NULL : order_find(&h->orders, a, name);
 
     if (session == 0 || order != NULL) {
@@ -157,7 +158,7 @@ static void note_told(struct host *h, struct actor *a, uint64_t session)
     }
     order = order_new(&h->orders, a, name);
     order->epoch = ORDER_TOLD;
-    order->last = h->incarnation;
+    order->last = h->membership.incarnation;
     order->base = session;
     order_touch(&h->orders, order, h->now_us);
 }
@@ -254,14 +255,14 @@ void actor_remove(struct host *h, struct actor *a, enum discard_why why)
 
 void actor_dismiss(struct host *h, struct actor *a, enum discard_why why)
 {
-    gate_forget(&h->gate, a);
+    gate_forget(&h->tenure.gate, a);
     if (a->live || a->state == ACTOR_ACTIVATING) {
         struct host_effect *e = host_emit(h, HOST_DISCARD);
 
         e->actor = a;
         e->discard_why = why;
-        h->live--;
-        h->retiring -= a->state == ACTOR_RETIRING ? 1 : 0;
+        h->work.live--;
+        h->work.retiring -= a->state == ACTOR_RETIRING ? 1 : 0;
     }
     if (a->live && actor_listed(a)) {
         actor_unlist(&h->actors, a);
@@ -273,7 +274,7 @@ void actor_dismiss(struct host *h, struct actor *a, enum discard_why why)
 void actor_rest(struct host *h, struct actor *a)
 {
     if (a->busy != NULL && a->busy->failures > 0 && !delay_runs(&a->busy->delay)) {
-        delay_start(&h->delays, &a->busy->delay, DELAY_LONGEST, h->now_us);
+        delay_start(&h->work.delays, &a->busy->delay, DELAY_LONGEST, h->now_us);
     }
     actor_calm(&h->actors, a);
     if (a->state == ACTOR_ABSENT && a->busy == NULL && a->orders == 0 && !a->wanted) {

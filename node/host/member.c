@@ -10,7 +10,21 @@
 
 #include <inttypes.h>
 
-enum { MS = 1000 };
+enum { MS = 1000, BYE_WAIT_MS = 1000 };
+
+static const struct machine_state lives[] = {
+    [LIFE_JOINING] = {"joining", TO(LIFE_SERVING) | TO(LIFE_OVER)},
+    [LIFE_SERVING] = {"serving", TO(LIFE_PARTING) | TO(LIFE_JOINING) | TO(LIFE_OVER)},
+    [LIFE_PARTING] = {"parting", TO(LIFE_SERVING) | TO(LIFE_JOINING) | TO(LIFE_OVER)},
+    [LIFE_OVER] = {"over", 0},
+};
+const struct machine life_machine = {"a node", lives};
+
+void membership_init(struct membership *m, uint64_t nonce)
+{
+    finder_init(&m->finder, FINDER_MAX);
+    m->nonce = nonce;
+}
 
 void host_tell(struct host *h, int coordinator, Rh__Control *c)
 {
@@ -20,9 +34,9 @@ void host_tell(struct host *h, int coordinator, Rh__Control *c)
     if (coordinator < 0) {
         return;
     }
-    c->era = h->era;
-    c->source_incarnation = h->incarnation;
-    c->version = h->view.ring.version;
+    c->era = h->membership.era;
+    c->source_incarnation = h->membership.incarnation;
+    c->version = h->topology.view.ring.version;
     control_put(bytes, c);
     struct host_effect *e = host_emit(h, HOST_SEND_COORDINATOR);
     e->coordinator = coordinator;
@@ -50,7 +64,7 @@ static void send_renew(struct host *h)
     struct host_figures f;
 
     host_figures(h, &f);
-    r.seq = ++h->renew_seq;
+    r.seq = ++h->membership.renew_seq;
     r.actors = f.live;
     r.held = f.held;
     r.version = f.version;
@@ -61,23 +75,38 @@ static void send_renew(struct host *h)
     r.executed = f.executed;
     r.forwarded = f.forwarded;
     r.refused_quarantine = f.refused_quarantine;
-    r.stopping = h->stopping;
+    r.stopping = h->membership.stopping;
     r.clock_us = h->now_us;
     tell_lease(&r, &f);
     c.body_case = RH__CONTROL__BODY_RENEW;
     c.renew = &r;
-    lease_sent(&h->lease, r.seq, h->now_us, h->wall_us);
-    host_tell(h, leader_of(h), &c);
-    h->renew_us = h->now_us + tenure_renew_every_us(h);
+    lease_sent(&h->tenure.lease, r.seq, h->now_us, h->wall_us);
+    host_tell(h, leader_of(&h->membership), &c);
+    h->membership.renew_us = h->now_us + tenure_renew_every_us(h);
 }
 
 void member_leave(struct host *h)
 {
-    h->stopping = true;
-    if (h->life == LIFE_SERVING) {
+    h->membership.stopping = true;
+    if (h->membership.life == LIFE_SERVING) {
         send_renew(h);
-    } else if (h->life == LIFE_JOINING && h->incarnation == 0) {
+    } else if (h->membership.life == LIFE_JOINING && h->membership.incarnation == 0) {
         host_stop(h, HOST_EXIT_UNREGISTERED);
+    }
+}
+
+void member_renew_soon(struct host *h)
+{
+    h->membership.renew_us = h->now_us;
+}
+
+void member_stay_if_it_owns(struct host *h)
+{
+    if (h->membership.life == LIFE_PARTING &&
+        ring_owned_count(&h->topology.view.ring, h->membership.slot) > 0) {
+        log_info("node", "stays", "why=\"the node was given vnodes while it was leaving\"");
+        membership_enter(&h->membership, LIFE_SERVING);
+        h->membership.may_leave = false;
     }
 }
 
@@ -85,17 +114,17 @@ static bool gateways_know(const struct host *h)
 {
     const uint64_t linger_us = (uint64_t)h->config.linger_ms * MS;
 
-    if (h->lost_version == 0 || h->now_us - h->lost_us >= linger_us) {
+    if (h->topology.lost_version == 0 || h->now_us - h->topology.lost_us >= linger_us) {
         return true;
     }
-    for (struct list_link *l = list_front(&h->neighbours.all); l;
-         l = list_next(&h->neighbours.all, l)) {
+    for (struct list_link *l = list_front(&h->links.neighbours.all); l;
+         l = list_next(&h->links.neighbours.all, l)) {
         const struct neighbour *p = CONTAINER_OF(l, struct neighbour, all);
 
         // What I passed on may be answered by way of me. A node that tells what it adopted asks
         // for its actors, as a gateway for its clients.
         if (p->standing == STANDING_KNOWN && (p->role == ROLE_GATEWAY || p->adopted > 0) &&
-            (p->adopted < h->lost_version || p->awaits)) {
+            (p->adopted < h->topology.lost_version || p->awaits)) {
             return false;
         }
     }
@@ -107,39 +136,40 @@ static void leave_when_ready(struct host *h)
     Rh__Control c = RH__CONTROL__INIT;
     Rh__Bye bye = RH__BYE__INIT;
 
-    if (h->life == LIFE_SERVING && h->stopping && tenure_is_alone(h)) {
+    if (h->membership.life == LIFE_SERVING && h->membership.stopping && tenure_is_alone(h)) {
         host_stop(h, HOST_EXIT_ALONE);
         return;
     }
-    if (h->life == LIFE_SERVING && h->may_leave && h->participant.part_count == 0 &&
-        h->parked_count == 0 && h->room.count == 0 && h->running == 0 &&
-        ring_owned_count(&h->view.ring, h->slot) == 0 && gateways_know(h)) {
-        log_info("node", "leaving", "version=%" PRIu64, h->view.ring.version);
-        host_enter(h, LIFE_PARTING);
-        h->bye_us = h->now_us;
-        h->bye_end_us = h->now_us + (uint64_t)BYE_WAIT_MS * MS;
+    if (h->membership.life == LIFE_SERVING && h->membership.may_leave &&
+        h->txns.participant.part_count == 0 && h->txns.parked_count == 0 &&
+        h->requests.room.count == 0 && h->work.running == 0 &&
+        ring_owned_count(&h->topology.view.ring, h->membership.slot) == 0 && gateways_know(h)) {
+        log_info("node", "leaving", "version=%" PRIu64, h->topology.view.ring.version);
+        membership_enter(&h->membership, LIFE_PARTING);
+        h->membership.bye_us = h->now_us;
+        h->membership.bye_end_us = h->now_us + (uint64_t)BYE_WAIT_MS * MS;
     }
-    if (h->life == LIFE_PARTING && h->now_us >= h->bye_end_us) {
+    if (h->membership.life == LIFE_PARTING && h->now_us >= h->membership.bye_end_us) {
         host_stop(h, HOST_EXIT_LEFT);
-    } else if (h->life == LIFE_PARTING && h->now_us >= h->bye_us) {
+    } else if (h->membership.life == LIFE_PARTING && h->now_us >= h->membership.bye_us) {
         c.body_case = RH__CONTROL__BODY_BYE;
         c.bye = &bye;
-        host_tell(h, leader_of(h), &c);
-        h->bye_us = h->now_us + (uint64_t)h->config.resend_ms * MS;
+        host_tell(h, leader_of(&h->membership), &c);
+        h->membership.bye_us = h->now_us + (uint64_t)h->config.resend_ms * MS;
     }
 }
 
 static void on_grant(struct host *h, const Rh__Grant *grant)
 {
-    if (h->life == LIFE_SERVING) {
+    if (h->membership.life == LIFE_SERVING) {
         tenure_granted(h, grant);
-        if (grant->last && !h->told_last) {
+        if (grant->last && !h->membership.told_last) {
             // It serves on until another node comes, or until it is killed with its actors.
             log_warn(
                 "node", "last_node", "nobody takes over its actors: they end with the process");
         }
-        h->told_last = grant->last != 0;
-        h->may_leave = grant->leave;
+        h->membership.told_last = grant->last != 0;
+        h->membership.may_leave = grant->leave;
         host_want_version(h, grant->version);
         leave_when_ready(h);
     }
@@ -147,9 +177,9 @@ static void on_grant(struct host *h, const Rh__Grant *grant)
 
 static void on_barred(struct host *h, const Rh__Barred *barred)
 {
-    if (h->life == LIFE_PARTING) {
+    if (h->membership.life == LIFE_PARTING) {
         host_stop(h, HOST_EXIT_LEFT);
-    } else if (h->life == LIFE_SERVING) {
+    } else if (h->membership.life == LIFE_SERVING) {
         log_error("node", "barred", "why=\"%s\"", barred->why);
         tenure_end(h, HOST_DROP_BARRED);
         host_stop(h, HOST_EXIT_BARRED);
@@ -160,37 +190,50 @@ static void on_barred(struct host *h, const Rh__Barred *barred)
 
 static void on_leader(struct host *h, int coordinator, const Rh__Leader *leader)
 {
-    const int before = leader_of(h);
+    const int before = leader_of(&h->membership);
 
-    finder_on_leader(&h->finder, (size_t)coordinator, leader->leading != 0, leader->term);
-    if (leader_of(h) == before || leader_of(h) < 0) {
+    finder_on_leader(
+        &h->membership.finder, (size_t)coordinator, leader->leading != 0, leader->term);
+    if (leader_of(&h->membership) == before || leader_of(&h->membership) < 0) {
         return;
     }
-    if (h->life == LIFE_JOINING) {
+    if (h->membership.life == LIFE_JOINING) {
         register_soon(h);
     } else {
-        h->renew_us = h->now_us;
-        h->poll_us = h->now_us;
+        member_renew_soon(h);
+        txn_poll_soon(h);
+    }
+}
+
+void member_on_coordinator(struct host *h, int coordinator, bool up)
+{
+    if (coordinator < 0 || coordinator >= FINDER_MAX) {
+        return;
+    }
+    h->membership.coordinator_up[coordinator] = up;
+    if (!up) {
+        finder_on_down(&h->membership.finder, (size_t)coordinator);
     }
 }
 
 /* False: it is not for me. */
 static bool is_for_me(struct host *h, const Rh__Control *c)
 {
-    if (c->target_incarnation != 0 && c->target_incarnation != h->incarnation) {
+    if (c->target_incarnation != 0 && c->target_incarnation != h->membership.incarnation) {
         return false; // hole 34
     }
-    if (c->era != 0 && h->life != LIFE_JOINING && c->era > h->era) {
+    if (c->era != 0 && h->membership.life != LIFE_JOINING && c->era > h->membership.era) {
         if (mutant(M_ERAMSG)) {
-            h->era = c->era; // follow it in place
+            h->membership.era = c->era; // follow it in place
             return true;
         }
         register_anew(h);
-        if (h->life == LIFE_OVER) {
+        if (h->membership.life == LIFE_OVER) {
             return false; // it was leaving, and is out: of what follows nothing is its own
         }
     }
-    const uint64_t era = h->era > h->disk.era ? h->era : h->disk.era;
+    const uint64_t era =
+        h->membership.era > h->txns.disk.era ? h->membership.era : h->txns.disk.era;
     if (c->era != 0 && c->era < era && c->body_case == RH__CONTROL__BODY_LEADER &&
         c->leader->leading != 0) {
         register_say_went_back(c->era, era); // hole 54: rather no leader than one of the past
@@ -204,7 +247,7 @@ static void on_joining(struct host *h, int coordinator, const Rh__Control *c)
     if (c->body_case == RH__CONTROL__BODY_LEADER) {
         on_leader(h, coordinator, c->leader);
     } else if (c->body_case == RH__CONTROL__BODY_NOT_LEADER) {
-        finder_on_not_leader(&h->finder, (size_t)coordinator);
+        finder_on_not_leader(&h->membership.finder, (size_t)coordinator);
     } else if (c->body_case == RH__CONTROL__BODY_REG_OK) {
         register_on_ok(h, c->reg_ok);
     } else if (c->body_case == RH__CONTROL__BODY_REG_REFUSED) {
@@ -226,7 +269,7 @@ void member_on_control(struct host *h, int coordinator, const Rh__Control *c)
     if (!is_for_me(h, c)) {
         return;
     }
-    if (h->life == LIFE_JOINING) {
+    if (h->membership.life == LIFE_JOINING) {
         on_joining(h, coordinator, c);
         return;
     }
@@ -234,7 +277,7 @@ void member_on_control(struct host *h, int coordinator, const Rh__Control *c)
     if (c->body_case == RH__CONTROL__BODY_LEADER) {
         on_leader(h, coordinator, c->leader);
     } else if (c->body_case == RH__CONTROL__BODY_NOT_LEADER) {
-        finder_on_not_leader(&h->finder, (size_t)coordinator);
+        finder_on_not_leader(&h->membership.finder, (size_t)coordinator);
     } else if (c->body_case == RH__CONTROL__BODY_GRANT) {
         on_grant(h, c->grant);
     } else if (c->body_case == RH__CONTROL__BODY_BARRED) {
@@ -256,8 +299,8 @@ void member_on_control(struct host *h, int coordinator, const Rh__Control *c)
 
 void member_tick(struct host *h)
 {
-    if (h->life == LIFE_JOINING) {
-        if (h->now_us >= h->register_us && leader_of(h) >= 0) {
+    if (h->membership.life == LIFE_JOINING) {
+        if (h->now_us >= h->membership.register_us && leader_of(&h->membership) >= 0) {
             register_send(h);
         }
         if (mutant(M_RESTART)) {
@@ -265,7 +308,8 @@ void member_tick(struct host *h)
         }
         return;
     }
-    if (h->life == LIFE_SERVING && h->now_us >= h->renew_us && leader_of(h) >= 0) {
+    if (h->membership.life == LIFE_SERVING && h->now_us >= h->membership.renew_us &&
+        leader_of(&h->membership) >= 0) {
         send_renew(h);
     }
     config_fetch(h);

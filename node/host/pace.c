@@ -27,69 +27,76 @@ enum {
 /* One that waited for it may begin its activation. */
 static bool has_cold(const struct host *h)
 {
-    return h->cold.count > 0 && h->activating < h->config.activations_max;
+    return h->pace.cold.count > 0 && h->work.activating < h->config.activations_max;
 }
 
 static bool is_full(const struct host *h, uint64_t gateway)
 {
     const struct neighbour *n = NULL;
 
-    if (h->full_count > 0) {
-        n = neighbour_asking(&h->neighbours, gateway);
+    if (h->pace.full_count > 0) {
+        n = neighbour_asking(&h->links.neighbours, gateway);
     }
     return n != NULL && n->full;
 }
 
-void pace_begin(struct host *h)
+void pace_init(struct pace *p)
 {
-    h->started = 0;
-    h->passed_on = 0;
+    queue_init(&p->stalled);
+    queue_init(&p->later);
+    queue_init(&p->cold);
+}
+
+void pace_begin(struct pace *p)
+{
+    p->started = 0;
+    p->passed_on = 0;
 }
 
 bool pace_may_start(const struct host *h, const struct request_record *r)
 {
-    return h->started < PACE_STARTS && !is_full(h, r->gateway);
+    return h->pace.started < PACE_STARTS && !is_full(h, r->gateway);
 }
 
 bool pace_may_pass_on(const struct host *h, uint64_t link)
 {
-    const struct neighbour *n = neighbour_by_link(&h->neighbours, link);
+    const struct neighbour *n = neighbour_by_link(&h->links.neighbours, link);
 
-    return h->passed_on < PACE_SIZE && (n == NULL || !n->full);
+    return h->pace.passed_on < PACE_SIZE && (n == NULL || !n->full);
 }
 
 void pace_put_off(struct host *h, struct arrival *in)
 {
     const bool full = is_full(h, in->r->gateway);
 
-    if (admit_park(h, full ? &h->stalled : &h->later, in)) {
-        h->put_off_total++;
+    if (admit_park(h, full ? &h->pace.stalled : &h->pace.later, in)) {
+        h->pace.put_off_total++;
     }
 }
 
 void pace_pass_on_later(struct host *h, struct arrival *in)
 {
-    (void)admit_park(h, h->passed_on < PACE_SIZE ? &h->stalled : &h->later, in);
+    (void)admit_park(h, h->pace.passed_on < PACE_SIZE ? &h->pace.stalled : &h->pace.later, in);
 }
 
 bool pace_may_activate(const struct host *h, const struct request_record *r)
 {
-    return h->activating < h->config.activations_max || r->chain_count > 0;
+    return h->work.activating < h->config.activations_max || r->chain_count > 0;
 }
 
 void pace_activate_later(struct host *h, struct arrival *in)
 {
-    if (in->w == NULL && h->cold.count >= h->config.cold_count_max) {
-        h->dropped_cold++;
+    if (in->w == NULL && h->pace.cold.count >= h->config.cold_count_max) {
+        requests_drop(&h->requests, DROPPED_COLD);
         admit_refuse(h, in, ANSWER_OVERLOAD, BUSY_RETRY_MS);
     } else {
-        (void)admit_park(h, &h->cold, in);
+        (void)admit_park(h, &h->pace.cold, in);
     }
 }
 
 static bool may_go_on(const struct host *h)
 {
-    return h->started < PACE_STARTS && h->passed_on < PACE_SIZE;
+    return h->pace.started < PACE_STARTS && h->pace.passed_on < PACE_SIZE;
 }
 
 static void go_on(struct host *h, struct queue *q)
@@ -105,36 +112,36 @@ static void go_on(struct host *h, struct queue *q)
 
 void pace_go_on(struct host *h)
 {
-    const size_t later = h->later.count;
-    const size_t cold = h->cold.count;
+    const size_t later = h->pace.later.count;
+    const size_t cold = h->pace.cold.count;
 
     for (size_t i = 0; i < later && may_go_on(h); i++) {
-        go_on(h, &h->later);
+        go_on(h, &h->pace.later);
     }
     for (size_t i = 0; i < cold && may_go_on(h) && has_cold(h); i++) {
-        go_on(h, &h->cold);
+        go_on(h, &h->pace.cold);
     }
 }
 
 void pace_on_link(struct host *h, uint64_t link, bool full)
 {
-    struct neighbour *n = neighbour_by_link(&h->neighbours, link);
+    struct neighbour *n = neighbour_by_link(&h->links.neighbours, link);
 
     if (n == NULL || n->full == full) {
         return;
     }
     n->full = full;
     if (full) {
-        h->full_count++;
-        h->full_total++;
+        h->pace.full_count++;
+        h->pace.full_total++;
         return;
     }
-    ASSERT(h->full_count > 0);
-    h->full_count--;
-    admit_all(h, &h->stalled);
+    ASSERT(h->pace.full_count > 0);
+    h->pace.full_count--;
+    admit_all(h, &h->pace.stalled);
 }
 
 bool host_has_more(const struct host *h)
 {
-    return h->later.count > 0 || has_cold(h) || wake_has_more(h);
+    return h->pace.later.count > 0 || has_cold(h) || wake_has_more(h);
 }

@@ -48,7 +48,7 @@ void retire(struct host *h, struct actor *a, enum retire_why why)
     e->actor = a;
     e->ticket = actor_begin(h, a, ACTOR_RETIRING)->running.ticket;
     e->retire_why = why;
-    h->retiring++;
+    h->work.retiring++;
 }
 
 static bool may_retire(const struct host *h, const struct actor *a)
@@ -91,7 +91,7 @@ static struct actor *oldest(struct host *h, size_t *steps)
     struct actor *oldest = NULL;
 
     for (size_t i = 0; i < h->config.kind_count; i++) {
-        struct actor *a = idle_oldest(&h->kind[i].idle, h->now_us, steps);
+        struct actor *a = idle_oldest(&h->cells.kind[i].idle, h->now_us, steps);
 
         if (a != NULL &&
             (oldest == NULL || idle_age_ms(a, h->now_us) > idle_age_ms(oldest, h->now_us))) {
@@ -105,7 +105,7 @@ void retire_for_room(struct host *h)
 {
     size_t steps = ROOM_AT_ONCE;
 
-    while (h->config.actors_max > 0 && h->live - h->retiring > h->config.actors_max &&
+    while (h->config.actors_max > 0 && h->work.live - h->work.retiring > h->config.actors_max &&
            tenure_may_start(h) && steps > 0) {
         struct actor *a = oldest(h, &steps);
 
@@ -126,7 +126,7 @@ void retire_tick(struct host *h)
         size_t steps = LOOK_AT_ONCE;
         struct actor *a = NULL;
 
-        while ((a = idle_take(&h->kind[i].idle, h->now_us, &steps)) != NULL) {
+        while ((a = idle_take(&h->cells.kind[i].idle, h->now_us, &steps)) != NULL) {
             retire_one(h, a, RETIRE_IDLE);
         }
     }
@@ -168,7 +168,7 @@ static void stays(struct host *h, struct actor *a, enum err error)
     }
     busy->saving_later = true;
     busy->failures = busy->failures < UINT8_MAX ? (uint8_t)(busy->failures + 1) : UINT8_MAX;
-    delay_start(&h->delays, &busy->delay, busy->failures - 1u, h->now_us);
+    delay_start(&h->work.delays, &busy->delay, busy->failures - 1u, h->now_us);
     actor_proceed(h, a);
 }
 
@@ -197,7 +197,7 @@ void retire_on_retired(struct host *h, const struct host_event *event)
         (event->ticket != 0 && a->busy->running.ticket != event->ticket)) {
         return;
     }
-    h->retiring--;
+    h->work.retiring--;
     if (event->error == ERR_BUSY) {
         is_used(h, a);
         return;
@@ -206,8 +206,8 @@ void retire_on_retired(struct host *h, const struct host_event *event)
         stays(h, a, event->error);
         return;
     }
-    h->live--;
-    h->retired_total++;
+    h->work.live--;
+    h->work.retired_total++;
     a->live = a->poked = a->turned = a->broken = a->wanted = false;
     a->wish = WISH_NONE;
     actor_end(h, a, ACTOR_ABSENT);

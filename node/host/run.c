@@ -3,7 +3,6 @@
  * Actors: activate, run one request or turn at a time. Specification §5.2, §5.3.
  */
 #include "node/host/inside.h"
-#include "node/host/isolate.h"
 
 #include "base/assert.h"
 #include "base/mutant.h"
@@ -11,6 +10,20 @@
 #include "wire/trace.h"
 
 #include <string.h>
+
+void work_init(struct work *w)
+{
+    delays_init(&w->delays);
+    list_init(&w->to_export);
+}
+
+size_t work_drop_running(struct work *w)
+{
+    const size_t running = w->running;
+
+    w->running = 0;
+    return running;
+}
 
 /* ---- order ---- */
 
@@ -49,7 +62,7 @@ static void keep_early(struct host *h, struct actor *a, struct arrival *in)
     if (old != NULL) {
         struct arrival merged = arrival_of(old);
 
-        h->dropped_duplicate++;
+        requests_drop(&h->requests, DROPPED_DUPLICATE);
         if (old->record.gateway == in->r->gateway && old->record.copy != in->r->copy) {
             // Who asks may have to know of each copy that it did not run.
             admit_refuse(h, &merged, ANSWER_BUSY, BUSY_RETRY_MS);
@@ -68,36 +81,27 @@ static bool may_run(const struct order *order, const struct request_record *r)
 
 /* ---- running ---- */
 
-/* I2: a token never goes down (hole 32). */
-static void check_token(struct host *h, const struct actor *a)
-{
-    struct place *place = &h->place[ring_point_cell(actor_position(a))];
-
-    ASSERT(a->token >= place->token || mutant(M_REGRESS) || mutant(M_ERAMSG));
-    place->token = a->token;
-}
-
 struct busy *actor_begin(struct host *h, struct actor *a, enum actor_state state)
 {
     struct busy *busy = actor_busy(&h->actors, a);
 
     actor_enter(a, state);
     busy->since_us = h->now_us;
-    busy->running.ticket = ++h->run_ticket;
-    h->tasks++;
-    h->activating += state == ACTOR_ACTIVATING ? 1 : 0;
+    busy->running.ticket = ++h->work.run_ticket;
+    h->work.tasks++;
+    h->work.activating += state == ACTOR_ACTIVATING ? 1 : 0;
     return busy;
 }
 
 void actor_end(struct host *h, struct actor *a, enum actor_state state)
 {
-    ASSERT(actor_has_task(a) && h->tasks > 0);
+    ASSERT(actor_has_task(a) && h->work.tasks > 0);
     if (a->state == ACTOR_EXPORTING) {
         export_ends(h, a);
     }
-    h->activating -= a->state == ACTOR_ACTIVATING ? 1 : 0;
+    h->work.activating -= a->state == ACTOR_ACTIVATING ? 1 : 0;
     actor_enter(a, state);
-    h->tasks--;
+    h->work.tasks--;
 }
 
 void actor_activate(struct host *h, struct actor *a)
@@ -111,7 +115,7 @@ void actor_activate(struct host *h, struct actor *a)
     ASSERT(!isolate_holds(h, a));
     wake_unlist(h, a);
     a->token = vnode == NULL ? 0 : vnode->generation;
-    check_token(h, a);
+    cells_note_token(h, a);
     e->actor = a;
     e->ticket = actor_begin(h, a, ACTOR_ACTIVATING)->running.ticket;
     e->token = a->token;
@@ -120,7 +124,7 @@ void actor_activate(struct host *h, struct actor *a)
         e->bond_size = (uint32_t)image->bond.size;
         host_emit_bytes(h, e, image_carried(image));
     }
-    h->live++;
+    h->work.live++;
     retire_for_room(h);
 }
 
@@ -153,8 +157,8 @@ static void run(struct host *h, struct actor *a, struct order *found, const stru
     order->running = true;
     retire_used(h, a);
     a->turned = false;
-    h->started++;
-    h->running++;
+    pace_started(&h->pace);
+    h->work.running++;
     e->actor = a;
     e->ticket = busy->running.ticket;
     e->flags = r->flags;
@@ -181,8 +185,8 @@ static void turn(struct host *h, struct actor *a)
     busy->running = (struct running){.ticket = busy->running.ticket};
     a->poked = false;
     a->turned = true;
-    h->started++;
-    h->turns++;
+    pace_started(&h->pace);
+    h->work.turns++;
     e->actor = a;
     e->ticket = busy->running.ticket;
 }
@@ -212,7 +216,7 @@ static bool run_next(struct host *h, struct actor *a)
         struct order *order = order_find(&h->orders, a, w->record.session);
 
         if (h->now_us >= in.deadline_us) {
-            h->dropped_expired++;
+            requests_drop(&h->requests, DROPPED_EXPIRED);
             admit_refuse(h, &in, ANSWER_EXPIRED, 0);
         } else if (copy_is_wanted(h, order, &in, actor_position(a))) {
             if (order_judge(order, in.r) == ORDER_EARLY) {
@@ -224,7 +228,7 @@ static bool run_next(struct host *h, struct actor *a)
                 continue;
             }
             run(h, a, order, &in);
-            waiting_free(&h->room, w);
+            waiting_free(&h->requests.room, w);
             return true;
         }
     }
@@ -328,7 +332,7 @@ static size_t mailbox_of(const struct host *h, uint16_t kind)
 static struct actor *actor_in_place(struct host *h, struct image_name name)
 {
     struct actor *a = actor_new(&h->actors, name);
-    struct hold *hold = h->place[ring_point_cell(name.position)].hold;
+    struct hold *hold = h->cells.place[ring_point_cell(name.position)].hold;
 
     if (hold != NULL) { // only an exempt request comes here then
         actor_busy(&h->actors, a)->hold = hold;
@@ -349,7 +353,7 @@ static void refuse_full(struct host *h, struct actor *a, struct arrival *in)
 {
     const uint32_t refused = ++actor_busy(&h->actors, a)->refused;
 
-    h->dropped_mailbox++;
+    requests_drop(&h->requests, DROPPED_MAILBOX);
     if ((refused & (refused - 1)) == 0) {
         struct host_effect *e = host_emit(h, HOST_MAILBOX_FULL);
 
@@ -386,7 +390,7 @@ static void refuse_asleep(struct host *h, struct actor *a, struct image_name nam
         at = a == NULL ? actor_in_place(h, name) : a;
         (void)order_of(h, at, order_find(&h->orders, at, r->session), r);
     }
-    h->dropped_asleep++;
+    requests_drop(&h->requests, DROPPED_ASLEEP);
     admit_refuse(h, in, ANSWER_NO_KIND, 0);
     if (at != a) {
         actor_proceed(h, at); // its arc may be held
@@ -420,7 +424,7 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
     if (a->state == ACTOR_IDLE && !waits && !early) {
         run(h, a, order, in);
         if (in->w != NULL) {
-            waiting_free(&h->room, in->w);
+            waiting_free(&h->requests.room, in->w);
         }
         return;
     }
@@ -446,16 +450,16 @@ static void answer_ran(struct host *h, const struct actor *a, const struct host_
         .session = running->session,
         .seq = running->seq,
         .token = a->token,
-        .version = h->view.ring.version,
+        .version = h->topology.view.ring.version,
         .code = (uint8_t)(fits ? event->code : ANSWER_APP_ERROR),
         .copy = running->copy,
         .body = fits ? body : bytes_of("the answer is too long", 18),
     };
 
     running->order->running = false;
-    h->running--;
-    h->executed++;
-    h->finished++;
+    h->work.running--;
+    h->work.executed++;
+    requests_finish(&h->requests);
     copy_save_answer(h, running->order, &answer, running->read);
     admit_send_answer(h, running->peer, &answer);
 }
@@ -492,7 +496,7 @@ void run_expire(struct host *h, struct actor *a)
         .gateway = running->gateway,
         .session = running->session,
         .seq = running->seq,
-        .version = h->view.ring.version,
+        .version = h->topology.view.ring.version,
         .code = ANSWER_EXPIRED,
         .copy = running->copy,
     };
@@ -500,15 +504,23 @@ void run_expire(struct host *h, struct actor *a)
     order->last = running->before; // it did not run
     order->running = false;
     running->order = NULL;
-    h->running--;
-    h->finished++;
-    h->dropped_expired++;
+    h->work.running--;
+    requests_finish(&h->requests);
+    requests_drop(&h->requests, DROPPED_EXPIRED);
     admit_send_answer(h, running->peer, &answer);
     actor_end(h, a, ACTOR_IDLE);
     if (actor_early(a) > 0) {
         wake_early(h, a, order);
     }
     actor_proceed(h, a);
+}
+
+void run_abandon(struct host *h, const struct actor *a)
+{
+    if (a->state == ACTOR_RUNNING) {
+        h->work.running--;
+        requests_finish(&h->requests);
+    }
 }
 
 void run_on_activated(struct host *h, struct actor *a, enum err error)
@@ -518,7 +530,7 @@ void run_on_activated(struct host *h, struct actor *a, enum err error)
     }
     if (error != ERR_OK) {
         fail_complain(h, a, "actor_not_started", error);
-        h->live--;
+        h->work.live--;
         actor_end(h, a, ACTOR_ABSENT); // a state handed over is kept for the next try
         fail_again(h, a);
         return;

@@ -15,6 +15,14 @@
 
 enum { MS = 1000 };
 
+void tenure_init(struct tenure *t, const struct host_config *config)
+{
+    lease_init(&t->lease, config->serve);
+    gate_init(&t->gate, config->gate_size_max);
+    queue_init(&t->leaseless);
+    list_init(&t->leaseless_actors);
+}
+
 /* ---- limits ---- */
 
 bool host_effect_is_output(enum host_effect_type type)
@@ -32,12 +40,12 @@ bool host_effect_is_task(enum host_effect_type type)
 
 uint64_t host_gate_us(const struct host *h)
 {
-    return mutant(M_ENDCHK) ? UINT64_MAX : lease_gate_us(&h->lease);
+    return mutant(M_ENDCHK) ? UINT64_MAX : lease_gate_us(&h->tenure.lease);
 }
 
 uint64_t host_hard_end_us(const struct host *h)
 {
-    return mutant(M_RUNOVER) ? UINT64_MAX : lease_kill_us(&h->lease);
+    return mutant(M_RUNOVER) ? UINT64_MAX : lease_kill_us(&h->tenure.lease);
 }
 
 uint64_t host_limit_us(const struct host *h, enum host_effect_type type)
@@ -46,7 +54,7 @@ uint64_t host_limit_us(const struct host *h, enum host_effect_type type)
     case HOST_ACTIVATE:
     case HOST_RUN:
     case HOST_TURN:
-        return lease_soft_us(&h->lease);
+        return lease_soft_us(&h->tenure.lease);
     case HOST_SEND_PEER:
     case HOST_EXPORT:   // it calls the actor, too
     case HOST_UNFREEZE: // and so do these
@@ -73,18 +81,19 @@ void host_keep(struct host *h, const struct host_effects *effects, size_t at)
     const struct host_effect *e = &effects->item[at];
 
     ASSERT(host_limit_us(h, e->type) != UINT64_MAX);
-    gate_keep(&h->gate, e, (struct bytes){effects->bytes.data + e->at, e->size});
+    gate_keep(&h->tenure.gate, e, (struct bytes){effects->bytes.data + e->at, e->size});
 }
 
 size_t host_running(const struct host *h)
 {
-    ASSERT(h->tasks >= h->gate.tasks);
-    return h->tasks - h->gate.tasks;
+    ASSERT(h->work.tasks >= h->tenure.gate.tasks);
+    return h->work.tasks - h->tenure.gate.tasks;
 }
 
 bool tenure_may_start(const struct host *h)
 {
-    return h->lease.state == LEASE_ACTIVE || !h->lease.in_force || h->lease.serve;
+    return h->tenure.lease.state == LEASE_ACTIVE || !h->tenure.lease.in_force ||
+           h->tenure.lease.serve;
 }
 
 /* ---- judging ---- */
@@ -105,12 +114,12 @@ static void reopen(struct host *h)
     struct list overdue;
 
     list_init(&overdue);
-    for (struct list_link *l = list_front(&h->gate.kept); l != NULL; l = next) {
+    for (struct list_link *l = list_front(&h->tenure.gate.kept); l != NULL; l = next) {
         struct kept *k = CONTAINER_OF(l, struct kept, link);
 
-        next = list_next(&h->gate.kept, l);
+        next = list_next(&h->tenure.gate.kept, l);
         if (h->now_us < host_limit_us(h, k->effect.type)) {
-            gate_take(&h->gate, k);
+            gate_take(&h->tenure.gate, k);
             if (is_overdue(h, k)) {
                 list_push_back(&overdue, &k->link);
                 continue;
@@ -132,7 +141,7 @@ static void reopen(struct host *h)
 
 static void note_change(struct host *h, const struct lease_verdict *v)
 {
-    const uint64_t margin_us = lease_margin_us(&h->lease, h->now_us);
+    const uint64_t margin_us = lease_margin_us(&h->tenure.lease, h->now_us);
 
     if (v->jumped) {
         log_warn("node",
@@ -144,24 +153,28 @@ static void note_change(struct host *h, const struct lease_verdict *v)
     } else if (v->state == LEASE_GATED && v->before != LEASE_GATED) {
         log_error("node", "lease_gated", "left_us=%" PRIu64 ", output is held back", margin_us);
     } else if (v->state == LEASE_ACTIVE && v->before == LEASE_GATED) {
-        log_info("node", "lease_back", "kept=%zu parked=%zu", h->gate.count, h->leaseless.count);
+        log_info("node",
+                 "lease_back",
+                 "kept=%zu parked=%zu",
+                 h->tenure.gate.count,
+                 h->tenure.leaseless.count);
     }
     if (v->jumped || (v->state != v->before && v->state != LEASE_ACTIVE)) {
-        h->renew_us = h->now_us;
+        member_renew_soon(h);
     }
 }
 
 /* `serve`: what is done without a lease is the operator's choice; he is told. */
 static void note_lapse(struct host *h)
 {
-    const bool lapsed = h->lease.serve && h->lease.in_force && h->lease.until_us != 0 &&
-                        h->now_us >= h->lease.until_us;
+    const bool lapsed = h->tenure.lease.serve && h->tenure.lease.in_force &&
+                        h->tenure.lease.until_us != 0 && h->now_us >= h->tenure.lease.until_us;
 
-    if (lapsed && !h->lapsed) {
-        h->lapses++;
+    if (lapsed && !h->tenure.lapsed) {
+        h->tenure.lapses++;
         log_error("node", "serving_without_lease", "another node may run the same actors now");
     }
-    h->lapsed = lapsed;
+    h->tenure.lapsed = lapsed;
 }
 
 /* Actors that want a turn, or to retire. */
@@ -171,7 +184,7 @@ static void go_on_leaseless(struct host *h)
     struct list_link *link = NULL;
 
     for (size_t i = 0; i < AT_ONCE && tenure_may_start(h); i++) {
-        link = list_pop_front(&h->leaseless_actors);
+        link = list_pop_front(&h->tenure.leaseless_actors);
         if (link == NULL) {
             return;
         }
@@ -181,20 +194,21 @@ static void go_on_leaseless(struct host *h)
 
 void tenure_judge(struct host *h)
 {
-    const struct lease_verdict v = lease_judge(&h->lease, h->now_us, h->wall_us);
+    const struct lease_verdict v = lease_judge(&h->tenure.lease, h->now_us, h->wall_us);
 
     if (tenure_may_start(h)) {
-        h->leased_us = h->now_us;
-    } else if (h->lease.until_us > h->leased_us) {
-        h->leased_us = h->lease.until_us < h->now_us ? h->lease.until_us : h->now_us;
+        h->tenure.leased_us = h->now_us;
+    } else if (h->tenure.lease.until_us > h->tenure.leased_us) {
+        h->tenure.leased_us =
+            h->tenure.lease.until_us < h->now_us ? h->tenure.lease.until_us : h->now_us;
     }
     note_change(h, &v);
     note_lapse(h);
-    if (h->gate.count > 0) {
+    if (h->tenure.gate.count > 0) {
         reopen(h);
     }
-    if (h->leaseless.count > 0 && tenure_may_start(h)) {
-        admit_all(h, &h->leaseless);
+    if (h->tenure.leaseless.count > 0 && tenure_may_start(h)) {
+        admit_all(h, &h->tenure.leaseless);
     }
     go_on_leaseless(h);
 }
@@ -243,7 +257,7 @@ void tenure_on_returned(struct host *h, const struct host_event *event)
                        : a->wish == WISH_ROOM ? RETIRE_ROOM
                                               : RETIRE_IDLE;
     }
-    gate_keep(&h->gate, &e, bytes);
+    gate_keep(&h->tenure.gate, &e, bytes);
     reopen(h); // the lease may be back by now
 }
 
@@ -251,33 +265,33 @@ void tenure_on_returned(struct host *h, const struct host_event *event)
 
 void tenure_granted(struct host *h, const Rh__Grant *grant)
 {
-    if ((grant->clock_parts != 0) != (h->clock_parts != 0)) {
+    if ((grant->clock_parts != 0) != (h->tenure.clock_parts != 0)) {
         log_warn("node",
                  grant->clock_parts != 0 ? "clock_runs_away" : "clock_back",
                  "parts_of_1000=%" PRIi32 " faster than the leader's, which says so",
                  grant->clock_parts);
     }
-    h->clock_parts = grant->clock_parts;
-    lease_grant(&h->lease, grant->seq, grant->lease_us, h->now_us);
+    h->tenure.clock_parts = grant->clock_parts;
+    lease_grant(&h->tenure.lease, grant->seq, grant->lease_us, h->now_us);
     tenure_judge(h);
 }
 
 void tenure_begin(struct host *h, uint64_t lease_us)
 {
     // What an older incarnation said stays unsaid.
-    gate_drop_outputs(&h->gate, HOST_DROP_ERA);
-    lease_start(&h->lease, lease_us);
-    h->leased_us = h->now_us;
-    h->lapsed = false;
+    gate_drop_outputs(&h->tenure.gate, HOST_DROP_ERA);
+    lease_start(&h->tenure.lease, lease_us);
+    h->tenure.leased_us = h->now_us;
+    h->tenure.lapsed = false;
 }
 
 void tenure_end(struct host *h, enum host_drop why)
 {
-    gate_drop_outputs(&h->gate, why);
+    gate_drop_outputs(&h->tenure.gate, why);
     if (why == HOST_DROP_ERA) {
-        lease_void(&h->lease);
+        lease_void(&h->tenure.lease);
     } else {
-        lease_forget(&h->lease);
+        lease_forget(&h->tenure.lease);
     }
 }
 
@@ -285,13 +299,14 @@ bool tenure_is_alone(const struct host *h)
 {
     enum { TERMS = 2 };
 
-    return !tenure_may_start(h) && h->now_us - h->leased_us >= TERMS * h->lease.term_us;
+    return !tenure_may_start(h) &&
+           h->now_us - h->tenure.leased_us >= TERMS * h->tenure.lease.term_us;
 }
 
 void tenure_put_off(struct host *h, struct arrival *in)
 {
-    if (admit_park(h, &h->leaseless, in)) {
-        h->leaseless_total++;
+    if (admit_park(h, &h->tenure.leaseless, in)) {
+        h->tenure.leaseless_total++;
     }
 }
 
@@ -300,24 +315,24 @@ void tenure_put_off_actor(struct host *h, struct actor *a)
     struct busy *busy = actor_busy(&h->actors, a);
 
     if (!list_linked(&busy->leaseless)) {
-        list_push_back(&h->leaseless_actors, &busy->leaseless);
+        list_push_back(&h->tenure.leaseless_actors, &busy->leaseless);
     }
 }
 
 void tenure_put_off_all(struct host *h, struct queue *q)
 {
-    h->leaseless_total += q->count;
-    queue_append(&h->leaseless, q);
+    h->tenure.leaseless_total += q->count;
+    queue_append(&h->tenure.leaseless, q);
 }
 
 uint64_t tenure_renew_every_us(const struct host *h)
 {
-    return lease_renew_every_us(&h->lease, (uint64_t)h->config.renew_ms * MS);
+    return lease_renew_every_us(&h->tenure.lease, (uint64_t)h->config.renew_ms * MS);
 }
 
 void tenure_figures(const struct host *h, struct host_figures *out)
 {
-    const struct lease *l = &h->lease;
+    const struct lease *l = &h->tenure.lease;
 
     out->lease = l->state;
     out->lease_in_force = l->in_force;
@@ -327,13 +342,14 @@ void tenure_figures(const struct host *h, struct host_figures *out)
     out->lease_margin_min_us = l->held ? l->margin_min_us : 0;
     out->lease_gated = l->gated;
     out->lease_jumps = l->jumps;
-    out->clock_parts = h->clock_parts < 0 ? 0 - (uint64_t)h->clock_parts : (uint64_t)h->clock_parts;
-    out->lease_lapses = h->lapses;
-    out->leaseless = h->leaseless.count;
-    out->leaseless_total = h->leaseless_total;
-    out->gate_kept = h->gate.count;
-    out->gate_kept_total = h->gate.kept_total;
+    out->clock_parts = h->tenure.clock_parts < 0 ? 0 - (uint64_t)h->tenure.clock_parts
+                                                 : (uint64_t)h->tenure.clock_parts;
+    out->lease_lapses = h->tenure.lapses;
+    out->leaseless = h->tenure.leaseless.count;
+    out->leaseless_total = h->tenure.leaseless_total;
+    out->gate_kept = h->tenure.gate.count;
+    out->gate_kept_total = h->tenure.gate.kept_total;
     for (size_t i = 0; i < HOST_DROP_COUNT; i++) {
-        out->gate_dropped[i] = h->gate.dropped[i];
+        out->gate_dropped[i] = h->tenure.gate.dropped[i];
     }
 }

@@ -38,7 +38,7 @@ struct bytes trace_stamp(struct host *h, const struct arrival *in, uint8_t did)
     const bool held = (in->r->flags & REQUEST_HELD) != 0 && !trace_has(hops, TRACE_HELD);
     const struct trace_hop hop = {
         .node = bytes_of(h->config.name, strlen(h->config.name)),
-        .version = h->view.ring.version,
+        .version = h->topology.view.ring.version,
         .waited_us = us_of(h->now_us - arrived_us(in)),
         .did = (uint8_t)(did | (held ? TRACE_HELD : 0)),
     };
@@ -46,16 +46,17 @@ struct bytes trace_stamp(struct host *h, const struct arrival *in, uint8_t did)
 
     buffer_put(&all, hops.data, hops.size);
     trace_put(&all, &hop);
-    buffer_clear(&h->trace);
-    note_put(&h->trace, &(struct note){.type = NOTE_TRACE, .payload = buffer_bytes(&all)});
+    buffer_clear(&h->inspection.trace);
+    note_put(&h->inspection.trace,
+             &(struct note){.type = NOTE_TRACE, .payload = buffer_bytes(&all)});
     buffer_fini(&all);
-    return buffer_bytes(&h->trace);
+    return buffer_bytes(&h->inspection.trace);
 }
 
 struct bytes trace_ran(struct host *h, struct bytes hops, uint64_t began_us)
 {
-    buffer_clear(&h->trace);
-    buffer_put(&h->trace, hops.data, hops.size);
-    trace_set_ran(&h->trace, us_of(h->now_us - began_us));
-    return buffer_bytes(&h->trace);
+    buffer_clear(&h->inspection.trace);
+    buffer_put(&h->inspection.trace, hops.data, hops.size);
+    trace_set_ran(&h->inspection.trace, us_of(h->now_us - began_us));
+    return buffer_bytes(&h->inspection.trace);
 }

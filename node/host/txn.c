@@ -14,6 +14,64 @@
 #include <inttypes.h>
 #include <string.h>
 
+void txns_init(struct txns *t, const struct host_disk *disk)
+{
+    participant_init(&t->participant);
+    t->disk = *disk;
+    list_init(&t->stale);
+}
+
+void txns_fini(struct txns *t)
+{
+    struct list_link *link = NULL;
+
+    txns_drop_all(t);
+    participant_fini(&t->participant);
+    while ((link = list_pop_front(&t->stale)) != NULL) {
+        staging_free(CONTAINER_OF(link, struct staging, link));
+    }
+}
+
+void txns_drop_all(struct txns *t)
+{
+    while (t->participant.part_count > 0) {
+        struct part *part = t->participant.part[0];
+
+        hold_free(hold_of(part));
+        participant_end(&t->participant, part);
+    }
+    while (t->parked_count > 0) {
+        prepare_fini(&t->parked[--t->parked_count]);
+    }
+}
+
+/* Ask for the disk to be made durable; returns the ticket. */
+static uint64_t persist(struct host *h)
+{
+    struct host_effect *e = host_emit(h, HOST_PERSIST);
+    const struct participant *p = &h->txns.participant;
+
+    h->txns.disk.active_count = 0;
+    for (size_t i = 0; i < p->part_count && i < HOST_ACTIVE_MAX; i++) {
+        h->txns.disk.active[h->txns.disk.active_count++] = p->part[i]->prepare.txn;
+    }
+    h->txns.disk.seen = p->top > h->txns.disk.seen ? p->top : h->txns.disk.seen;
+    h->txns.disk.floor = p->floor > h->txns.disk.floor ? p->floor : h->txns.disk.floor;
+    h->txns.disk_dirty = false;
+    e->disk = &h->txns.disk;
+    e->ticket = ++h->txns.disk_ticket;
+    return e->ticket;
+}
+
+void txn_begin_era(struct host *h, uint64_t floor)
+{
+    participant_reset(&h->txns.participant, floor);
+    h->txns.disk.era = h->membership.era;
+    h->txns.disk.floor = floor > h->txns.disk.floor ? floor : h->txns.disk.floor;
+    h->txns.disk.active_count = 0;
+    (void)persist(h);
+}
+
 static void tell_stale(struct host *h, int coordinator, uint64_t txn)
 {
     Rh__Control c = RH__CONTROL__INIT;
@@ -73,7 +131,7 @@ static bool is_past(const struct host *h, const struct prepare *p)
 
 static void begin(struct host *h, struct prepare *prepare)
 {
-    struct part *old = participant_find(&h->participant, prepare->supersedes);
+    struct part *old = participant_find(&h->txns.participant, prepare->supersedes);
     struct part *other = NULL;
 
     log_info("node",
@@ -85,10 +143,10 @@ static void begin(struct host *h, struct prepare *prepare)
              prepare->arc_count);
     // What shares cells with it is over, and this configuration is not older than the outcome:
     // it is at least the base, and the base was current when this one began.
-    while ((other = participant_overlapping(&h->participant, prepare, old)) != NULL) {
+    while ((other = participant_overlapping(&h->txns.participant, prepare, old)) != NULL) {
         hold_settle(h, other);
     }
-    struct hold *hold = hold_new(participant_begin(&h->participant, prepare));
+    struct hold *hold = hold_new(participant_begin(&h->txns.participant, prepare));
     if (old != NULL) {
         old->aborted = true;
         hold_take_over(h, hold, hold_of(old));
@@ -102,40 +160,33 @@ static void begin(struct host *h, struct prepare *prepare)
         }
     }
     hold->begun_us = h->now_us;
-    hold->ticket = host_persist(h);
+    hold->ticket = persist(h);
 }
 
 static void park_prepare(struct host *h, struct prepare *prepare)
 {
-    for (size_t i = 0; i < h->parked_count; i++) {
-        if (h->parked[i].txn == prepare->txn) {
+    for (size_t i = 0; i < h->txns.parked_count; i++) {
+        if (h->txns.parked[i].txn == prepare->txn) {
             prepare_fini(prepare);
             return;
         }
     }
-    if (h->parked_count == HOST_ACTIVE_MAX) {
+    if (h->txns.parked_count == HOST_ACTIVE_MAX) {
         prepare_fini(prepare); // it is sent again
         return;
     }
-    h->parked[h->parked_count++] = *prepare;
-}
-
-void txn_forget_parked(struct host *h)
-{
-    while (h->parked_count > 0) {
-        prepare_fini(&h->parked[--h->parked_count]);
-    }
+    h->txns.parked[h->txns.parked_count++] = *prepare;
 }
 
 /* Takes `prepare`. */
 static void examine(struct host *h, int coordinator, struct prepare *prepare)
 {
-    switch (participant_examine(&h->participant, prepare, h->view.ring.version)) {
+    switch (participant_examine(&h->txns.participant, prepare, h->topology.view.ring.version)) {
     case VERDICT_STALE:
         tell_stale(h, coordinator, prepare->txn);
         break;
     case VERDICT_AGAIN:
-        txn_vote(h, hold_of(participant_find(&h->participant, prepare->txn)), coordinator);
+        txn_vote(h, hold_of(participant_find(&h->txns.participant, prepare->txn)), coordinator);
         break;
     case VERDICT_REFUSE:
         tell_refused(h, coordinator, prepare->txn, "too many transactions or invalid arcs");
@@ -159,7 +210,7 @@ void txn_on_prepare(struct host *h, int coordinator, const Rh__Prepare *message)
 {
     struct prepare prepare;
 
-    if (h->life != LIFE_SERVING) {
+    if (h->membership.life != LIFE_SERVING) {
         tell_refused(h, coordinator, message->txn, "leaving");
     } else if (!prepare_decode(&prepare, message, h->actors.cell_count)) {
         tell_refused(h, coordinator, message->txn, "impossible arcs");
@@ -170,8 +221,8 @@ void txn_on_prepare(struct host *h, int coordinator, const Rh__Prepare *message)
 
 void txn_on_persisted(struct host *h, uint64_t ticket)
 {
-    for (size_t i = 0; i < h->participant.part_count; i++) { // several may have waited for it
-        struct hold *hold = hold_of(h->participant.part[i]);
+    for (size_t i = 0; i < h->txns.participant.part_count; i++) { // several may have waited for it
+        struct hold *hold = hold_of(h->txns.participant.part[i]);
 
         hold->durable = hold->durable || hold->ticket <= ticket;
     }
@@ -189,7 +240,7 @@ static void learn_over(struct part *part, uint64_t version)
 static bool is_decided(const struct host *h, struct part *part)
 {
     const struct prepare *p = &part->prepare;
-    const struct ring *ring = &h->view.ring;
+    const struct ring *ring = &h->topology.view.ring;
 
     for (size_t i = 0; i < p->arc_count; i++) {
         const struct ring_vnode *vnode =
@@ -210,13 +261,13 @@ static void settle_decided(struct host *h)
 {
     size_t i = 0;
 
-    while (i < h->participant.part_count) {
-        struct part *part = h->participant.part[i];
+    while (i < h->txns.participant.part_count) {
+        struct part *part = h->txns.participant.part[i];
 
         if (is_decided(h, part)) {
             hold_settle(h, part);
-            while (mutant(M_ONESLOT) && h->participant.part_count > 0) { // hole 48
-                hold_settle(h, h->participant.part[0]);
+            while (mutant(M_ONESLOT) && h->txns.participant.part_count > 0) { // hole 48
+                hold_settle(h, h->txns.participant.part[0]);
             }
             i = 0;
         } else {
@@ -227,7 +278,7 @@ static void settle_decided(struct host *h)
 
 void txn_note_committed(struct host *h, const Rh__Delta *delta)
 {
-    struct part *part = delta->txn == 0 ? NULL : participant_find(&h->participant, delta->txn);
+    struct part *part = delta->txn == 0 ? NULL : participant_find(&h->txns.participant, delta->txn);
 
     if (part != NULL) {
         part->committed = true;
@@ -238,7 +289,7 @@ void txn_note_committed(struct host *h, const Rh__Delta *delta)
 static void regress(struct host *h, const Rh__Delta *delta)
 {
     struct ring_op *ops = view_ops(delta->ops, delta->n_ops);
-    struct ring *ring = &h->view.ring;
+    struct ring *ring = &h->topology.view.ring;
 
     for (size_t i = 0; ops != NULL && i < delta->n_ops; i++) {
         const struct ring_vnode *vnode = ring_find(ring, ops[i].vnode);
@@ -255,7 +306,7 @@ static void regress(struct host *h, const Rh__Delta *delta)
 void txn_on_commit(struct host *h, const Rh__Commit *message)
 {
     const Rh__Delta *delta = message->delta;
-    struct part *part = participant_find(&h->participant, message->txn);
+    struct part *part = participant_find(&h->txns.participant, message->txn);
 
     if (delta == NULL) {
         return;
@@ -263,10 +314,10 @@ void txn_on_commit(struct host *h, const Rh__Commit *message)
     if (part != NULL) {
         learn_over(part, delta->version);
     }
-    const uint64_t before = h->view.ring.version;
+    const uint64_t before = h->topology.view.ring.version;
     if (host_take_delta(h, delta) == VIEW_APPLIED) {
         host_adopt_delta(h, delta, before);
-    } else if (mutant(M_REGRESS) && delta->version < h->view.ring.version) {
+    } else if (mutant(M_REGRESS) && delta->version < h->topology.view.ring.version) {
         regress(h, delta);
     }
     settle_decided(h);
@@ -275,7 +326,7 @@ void txn_on_commit(struct host *h, const Rh__Commit *message)
 
 void txn_on_cancel(struct host *h, const Rh__Cancel *message, uint64_t version)
 {
-    struct part *part = participant_find(&h->participant, message->txn);
+    struct part *part = participant_find(&h->txns.participant, message->txn);
 
     if (part != NULL) {
         part->aborted = true;
@@ -288,7 +339,7 @@ void txn_on_cancel(struct host *h, const Rh__Cancel *message, uint64_t version)
 void txn_on_poll_answer(struct host *h, const Rh__PollAnswer *message)
 {
     for (size_t i = 0; i < message->n_txns; i++) {
-        struct part *part = participant_find(&h->participant, message->txns[i]->txn);
+        struct part *part = participant_find(&h->txns.participant, message->txns[i]->txn);
 
         if (part != NULL && !message->txns[i]->pending) {
             part->aborted = part->aborted || message->txns[i]->aborted;
@@ -302,13 +353,15 @@ void txn_on_poll_answer(struct host *h, const Rh__PollAnswer *message)
 void txn_adopt(struct host *h)
 {
     settle_decided(h);
-    for (size_t i = h->parked_count; i > 0; i--) {
-        if (h->parked[i - 1].base <= h->view.ring.version) {
-            struct prepare prepare = h->parked[i - 1];
+    for (size_t i = h->txns.parked_count; i > 0; i--) {
+        if (h->txns.parked[i - 1].base <= h->topology.view.ring.version) {
+            struct prepare prepare = h->txns.parked[i - 1];
 
-            h->parked_count--;
-            memmove(h->parked + i - 1, h->parked + i, (h->parked_count - i + 1) * sizeof prepare);
-            examine(h, leader_of(h), &prepare);
+            h->txns.parked_count--;
+            memmove(h->txns.parked + i - 1,
+                    h->txns.parked + i,
+                    (h->txns.parked_count - i + 1) * sizeof prepare);
+            examine(h, leader_of(&h->membership), &prepare);
         }
     }
 }
@@ -320,12 +373,12 @@ static void poll(struct host *h)
     uint64_t txns[PARTICIPANT_PARTS_MAX + 1];
 
     message.txns = txns;
-    for (size_t i = 0; i < h->participant.part_count; i++) {
-        txns[message.n_txns++] = h->participant.part[i]->prepare.txn;
+    for (size_t i = 0; i < h->txns.participant.part_count; i++) {
+        txns[message.n_txns++] = h->txns.participant.part[i]->prepare.txn;
     }
     c.body_case = RH__CONTROL__BODY_POLL;
     c.poll = &message;
-    host_tell(h, leader_of(h), &c);
+    host_tell(h, leader_of(&h->membership), &c);
 }
 
 /* ---- why a vote does not come ---- */
@@ -383,7 +436,7 @@ static void tell_draining(struct host *h, struct hold *hold)
     }
     c.body_case = RH__CONTROL__BODY_DRAINING;
     c.draining = &draining;
-    host_tell(h, leader_of(h), &c);
+    host_tell(h, leader_of(&h->membership), &c);
 }
 
 /* The leader names what a transaction waits for, and gives up by its own timer (hole 19). */
@@ -400,21 +453,27 @@ static void report_draining(struct host *h, struct hold *hold)
     }
 }
 
+void txn_poll_soon(struct host *h)
+{
+    h->txns.poll_us = h->now_us;
+}
+
 void txn_tick(struct host *h)
 {
-    for (size_t i = 0; i < h->participant.part_count; i++) {
-        struct hold *hold = hold_of(h->participant.part[i]);
+    for (size_t i = 0; i < h->txns.participant.part_count; i++) {
+        struct hold *hold = hold_of(h->txns.participant.part[i]);
 
         hold_tick(h, hold);
         report_draining(h, hold);
     }
-    if (h->participant.part_count == 0) {
-        h->poll_us = h->now_us + (uint64_t)h->config.poll_ms * 1000;
-    } else if (h->now_us >= h->poll_us && leader_of(h) >= 0 && !mutant(M_NOPOLL)) { // hole 20
-        h->poll_us = h->now_us + (uint64_t)h->config.poll_ms * 1000;
+    if (h->txns.participant.part_count == 0) {
+        h->txns.poll_us = h->now_us + (uint64_t)h->config.poll_ms * 1000;
+    } else if (h->now_us >= h->txns.poll_us && leader_of(&h->membership) >= 0 &&
+               !mutant(M_NOPOLL)) { // hole 20
+        h->txns.poll_us = h->now_us + (uint64_t)h->config.poll_ms * 1000;
         poll(h);
     }
-    if (h->disk_dirty) {
-        (void)host_persist(h); // lazily: nobody waits for it
+    if (h->txns.disk_dirty) {
+        (void)persist(h); // lazily: nobody waits for it
     }
 }

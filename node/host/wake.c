@@ -10,7 +10,6 @@
  * the new owner starts it.
  */
 #include "node/host/inside.h"
-#include "node/host/isolate.h"
 
 #include "base/assert.h"
 #include "base/log.h"
@@ -37,21 +36,40 @@ struct late {
 
 void wake_init(struct host *h)
 {
-    actor_list_begin(&h->actors, &h->wake.wanted);
-    actor_list_begin(&h->actors, &h->wake.arrived);
-    list_init(&h->wake.late);
+    const struct host_config *config = &h->config;
+
+    h->autostart.remembered = mem_new(config->kind_count, sizeof *h->autostart.remembered);
+    for (size_t i = 0; i < config->kind_count; i++) {
+        if (config->kinds[i].remembered) {
+            h->autostart.remembered[h->autostart.remembered_count++] = config->kinds[i].number;
+        }
+    }
+    actor_list_begin(&h->actors, &h->autostart.wanted);
+    actor_list_begin(&h->actors, &h->autostart.arrived);
+    list_init(&h->autostart.late);
 }
 
-void wake_forget(struct wake *w)
+void wake_fini(struct autostart *s)
+{
+    wake_forget(s);
+    mem_free(s->remembered);
+}
+
+void wake_forget(struct autostart *s)
 {
     struct list_link *link = NULL;
 
-    while ((link = list_pop_front(&w->late)) != NULL) {
+    while ((link = list_pop_front(&s->late)) != NULL) {
         mem_free(CONTAINER_OF(link, struct late, link));
-        w->count--;
+        s->count--;
     }
-    w->listed_cold = w->seen_cold = w->old_cold = 0;
-    w->lost = false;
+    s->listed_cold = s->seen_cold = s->old_cold = 0;
+    s->lost = false;
+}
+
+void wake_list_again(struct autostart *s)
+{
+    s->lost = true;
 }
 
 /* ---- those that wait ---- */
@@ -60,7 +78,7 @@ void wake_unlist(struct host *h, struct actor *a)
 {
     if (a->wanted && !a->live && actor_listed(a)) {
         actor_unlist(&h->actors, a);
-        h->wake.count--;
+        h->autostart.count--;
     }
 }
 
@@ -69,7 +87,7 @@ static void wake_list(struct host *h, struct actor *a, struct actor_list *list)
     ASSERT(a->state == ACTOR_ABSENT && actor_held(a) == NULL);
     if (!actor_listed(a)) {
         actor_list_add(&h->actors, list, a);
-        h->wake.count++;
+        h->autostart.count++;
     }
 }
 
@@ -77,7 +95,7 @@ void wake_if_wanted(struct host *h, struct actor *a)
 {
     a->wanted = a->wanted && !isolate_holds(h, a);
     if (a->wanted) {
-        wake_list(h, a, &h->wake.wanted);
+        wake_list(h, a, &h->autostart.wanted);
     }
 }
 
@@ -94,7 +112,7 @@ void wake_arrived(struct host *h, struct actor *a)
 
     if ((bound || always) && !isolate_holds(h, a)) {
         a->wanted = true;
-        wake_list(h, a, &h->wake.arrived);
+        wake_list(h, a, &h->autostart.arrived);
     }
 }
 
@@ -105,18 +123,18 @@ static void start_some(struct host *h, const struct actor_list *list, size_t cou
     for (; count > 0 && tenure_may_start(h) && (a = actor_list_front(&h->actors, list)) != NULL;
          count--) {
         actor_activate(h, a);
-        h->woken++;
+        h->autostart.woken++;
     }
 }
 
 bool wake_has_more(const struct host *h)
 {
-    return actor_list_front(&h->actors, &h->wake.arrived) != NULL && tenure_may_start(h);
+    return actor_list_front(&h->actors, &h->autostart.arrived) != NULL && tenure_may_start(h);
 }
 
 void wake_go_on(struct host *h)
 {
-    start_some(h, &h->wake.arrived, ARRIVED_AT_ONCE);
+    start_some(h, &h->autostart.arrived, ARRIVED_AT_ONCE);
 }
 
 /* ---- HOST_WAKE ---- */
@@ -128,13 +146,13 @@ static void keep_late(struct host *h, uint16_t kind, struct bytes id)
     late->kind = kind;
     late->id_size = (uint8_t)id.size;
     memcpy(late->id, id.data, id.size);
-    list_push_back(&h->wake.late, &late->link);
-    h->wake.count++;
+    list_push_back(&h->autostart.late, &late->link);
+    h->autostart.count++;
 }
 
 void wake_on_wake(struct host *h, uint16_t kind, struct bytes id)
 {
-    if (h->life != LIFE_SERVING || !host_has_kind(h, kind) || id.size < 1 ||
+    if (h->membership.life != LIFE_SERVING || !host_has_kind(h, kind) || id.size < 1 ||
         id.size > RECORD_ID_MAX || isolate_names(h, kind, id)) {
         return;
     }
@@ -144,10 +162,10 @@ void wake_on_wake(struct host *h, uint16_t kind, struct bytes id)
     if (!host_owns(h, cell) || (a != NULL && (a->live || a->wanted))) {
         return; // another node's to start, or nobody's
     }
-    if (a == NULL && h->wake.count >= h->config.wake_count_max) {
-        h->wake.lost = true;
-        h->wake_dropped++;
-    } else if (h->place[cell].hold != NULL) {
+    if (a == NULL && h->autostart.count >= h->config.wake_count_max) {
+        h->autostart.lost = true;
+        h->autostart.wake_dropped++;
+    } else if (h->cells.place[cell].hold != NULL) {
         keep_late(h, kind, id);
     } else {
         a = a == NULL ? actor_new(&h->actors, name) : a;
@@ -159,13 +177,13 @@ void wake_on_wake(struct host *h, uint16_t kind, struct bytes id)
 /* Their cells may be free again. */
 static void take_late(struct host *h)
 {
-    struct list_link *last = h->wake.late.head.prev;
+    struct list_link *last = h->autostart.late.head.prev;
 
-    for (size_t i = 0; i < LATE_AT_ONCE && !list_empty(&h->wake.late); i++) {
-        struct list_link *link = list_pop_front(&h->wake.late);
+    for (size_t i = 0; i < LATE_AT_ONCE && !list_empty(&h->autostart.late); i++) {
+        struct list_link *link = list_pop_front(&h->autostart.late);
         struct late *late = CONTAINER_OF(link, struct late, link);
 
-        h->wake.count--;
+        h->autostart.count--;
         wake_on_wake(h, late->kind, bytes_of(late->id, late->id_size));
         mem_free(late);
         if (link == last) {
@@ -180,12 +198,12 @@ static void ask_list(struct host *h)
 {
     struct host_effect *e = NULL;
 
-    h->wake.list_us = h->now_us + LIST_AGAIN_US;
-    h->wake.lost = false;
-    if (h->remembered_count > 0) {
+    h->autostart.list_us = h->now_us + LIST_AGAIN_US;
+    h->autostart.lost = false;
+    if (h->autostart.remembered_count > 0) {
         e = host_emit(h, HOST_LIST);
-        e->kinds = h->remembered;
-        e->kind_count = h->remembered_count;
+        e->kinds = h->autostart.remembered;
+        e->kind_count = h->autostart.remembered_count;
     }
 }
 
@@ -207,8 +225,8 @@ static uint64_t greatest_cold(const struct ring *ring, uint16_t slot)
  * listed since. Soon, not at once: it seldom comes alone. */
 void wake_came(struct host *h, uint32_t cell)
 {
-    struct wake *w = &h->wake;
-    const struct ring *ring = &h->view.ring;
+    struct autostart *w = &h->autostart;
+    const struct ring *ring = &h->topology.view.ring;
     const struct ring_vnode *v = ring_find(ring, ring_hit_vnode(ring->cell[cell]));
 
     // M_NOREMEMBER: this would bring those that it leaves asleep.
@@ -221,17 +239,17 @@ void wake_came(struct host *h, uint32_t cell)
 
 void wake_adopt(struct host *h)
 {
-    const uint64_t cold = greatest_cold(&h->view.ring, h->slot);
+    const uint64_t cold = greatest_cold(&h->topology.view.ring, h->membership.slot);
 
-    if (cold > h->wake.listed_cold) {
-        h->wake.listed_cold = cold;
+    if (cold > h->autostart.listed_cold) {
+        h->autostart.listed_cold = cold;
         ask_list(h);
     }
 }
 
 void wake_tick(struct host *h)
 {
-    struct wake *w = &h->wake;
+    struct autostart *w = &h->autostart;
     const uint64_t gone_us = h->now_us - w->paced_us;
     const uint64_t most = (uint64_t)h->config.wake_rate * SECOND_US / 4;
 
@@ -240,16 +258,17 @@ void wake_tick(struct host *h)
     w->credit = w->credit < most ? w->credit : most;
     w->paced_us = h->now_us;
     take_late(h);
-    const uint64_t before = h->woken;
+    const uint64_t before = h->autostart.woken;
     start_some(h, &w->wanted, w->credit / SECOND_US);
-    w->credit -= (h->woken - before) * SECOND_US;
+    w->credit -= (h->autostart.woken - before) * SECOND_US;
     if (h->now_us >= w->aged_us) {
         w->aged_us = h->now_us + LIST_AGAIN_US;
         w->old_cold = w->seen_cold;
-        w->seen_cold = greatest_cold(&h->view.ring, RING_NODE_NONE);
+        w->seen_cold = greatest_cold(&h->topology.view.ring, RING_NODE_NONE);
     }
-    if (h->life == LIFE_SERVING && ((w->lost && actor_list_front(&h->actors, &w->wanted) == NULL) ||
-                                    h->now_us >= w->list_us)) {
+    if (h->membership.life == LIFE_SERVING &&
+        ((w->lost && actor_list_front(&h->actors, &w->wanted) == NULL) ||
+         h->now_us >= w->list_us)) {
         ask_list(h);
     }
 }

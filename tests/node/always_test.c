@@ -4,7 +4,6 @@
  * and end when the set is made smaller.
  */
 #include "base/mem.h"
-#include "node/host/always.h"
 #include "node/host/inside.h"
 #include "wire/control.h"
 #include "wire/frame.h"

@@ -523,7 +523,7 @@ static bool is_quiet(void)
         }
     }
     for (int node = 1; node <= NODES; node++) {
-        if (shells[node].host->participant.part_count > 0) {
+        if (shells[node].host->txns.participant.part_count > 0) {
             return false;
         }
     }

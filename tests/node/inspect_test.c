@@ -220,7 +220,7 @@ static void stage_open(struct stage *s)
     c.reg_ok = &ok;
     host_hears(s, &c);
     view_config_fini(&whole);
-    assert_int_equal(s->host->life, LIFE_SERVING);
+    assert_int_equal(s->host->membership.life, LIFE_SERVING);
 }
 
 static void stage_close(struct stage *s)
@@ -303,7 +303,7 @@ static void a_node_tells_what_lives_where(void **state)
     assert_int_equal(a->members, view_digest(&s.leader));
     assert_int_equal(a->disk_floor, 13);
     assert_int_equal(a->n_live + a->strays + a->n_ids + a->n_holds, 0);
-    assert_int_equal(s.host->life, LIFE_SERVING); // a strange era did nothing
+    assert_int_equal(s.host->membership.life, LIFE_SERVING); // a strange era did nothing
     assert_null(a->calls);
     control_free(said);
     const struct router_figures calls = {.requests = 9, .in_flight = 2, .replied = 7, .timeout = 1};
@@ -318,8 +318,8 @@ static void a_node_tells_what_lives_where(void **state)
 
     actor_new(&s.host->actors, mine)->state = ACTOR_IDLE;
     actor_new(&s.host->actors, other)->state = ACTOR_RUNNING;
-    s.host->tasks++;
-    s.host->running = s.host->accepted = 1;
+    s.host->work.tasks++;
+    s.host->work.running = s.host->requests.accepted = 1;
     said = inspect_host(&s);
     a = said->inspect_answer;
     assert_int_equal(a->n_live, 2);
@@ -336,8 +336,8 @@ static void a_node_tells_what_lives_where(void **state)
     said = inspect_host(&s);
     assert_int_equal(said->inspect_answer->strays, 0);
     assert_int_equal(said->inspect_answer->n_live, 1); // anna
-    assert_int_equal(s.host->running, 0);
-    assert_int_equal(s.host->doubles_total, 1);
+    assert_int_equal(s.host->work.running, 0);
+    assert_int_equal(s.host->cells.doubles_total, 1);
     control_free(said);
     actor_remove(s.host, actor_find(&s.host->actors, mine), DISCARD_STOP);
     stage_close(&s);
@@ -357,9 +357,9 @@ static void a_node_does_as_it_is_told(void **state)
     assert_int_equal(said->get_config->have_version, 0);
     control_free(said);
     mend_host(&s, 1234); // of a newer version
-    assert_int_equal(s.host->life, LIFE_SERVING);
+    assert_int_equal(s.host->membership.life, LIFE_SERVING);
     mend_host(&s, MEND_EXIT);
-    assert_int_equal(s.host->life, LIFE_OVER);
+    assert_int_equal(s.host->membership.life, LIFE_OVER);
     assert_int_equal(s.effects.item[s.effects.count - 1].type, HOST_EXIT);
     assert_int_equal(s.effects.item[s.effects.count - 1].code, 75);
     stage_close(&s);

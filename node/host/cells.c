@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the node knows of cells and kinds: laid out at registration, marked with each configuration.
+ */
+#include "node/host/inside.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "base/mutant.h"
+
+#include <string.h>
+
+void cells_init(struct host_cells *c, const struct host_config *config)
+{
+    c->kind = mem_new(config->kind_count, sizeof *c->kind);
+    for (size_t i = 0; i < config->kind_count; i++) {
+        c->kind[i].how = &config->kinds[i];
+    }
+}
+
+void cells_fini(struct host_cells *c)
+{
+    mem_free(c->place);
+    mem_free(c->kind);
+}
+
+uint32_t cells_first_of(const struct ring *r, uint16_t kind)
+{
+    const struct ring_segment *s = ring_segment_of_kind(r, kind);
+
+    return s == NULL ? 0 : s->from;
+}
+
+void cells_lay_out(struct host *h)
+{
+    for (size_t i = 0; i < h->config.kind_count; i++) {
+        h->cells.kind[i].kind = h->config.kinds[i].number;
+        h->cells.kind[i].key = ring_key_of_kind(h->topology.view.key, h->cells.kind[i].kind);
+        h->cells.kind[i].first_cell = cells_first_of(&h->topology.view.ring, h->cells.kind[i].kind);
+        idle_init(&h->cells.kind[i].idle, &h->actors, h->config.kinds[i].idle_ms, h->now_us);
+    }
+    actors_set_grid(&h->actors, h->topology.view.ring.grid, h->topology.view.ring.cell_count);
+    mem_free(h->cells.place);
+    h->cells.place = mem_new(h->actors.cell_count, sizeof *h->cells.place);
+}
+
+void cells_grow(struct host *h)
+{
+    const uint32_t before = h->actors.cell_count;
+    const uint32_t now = h->topology.view.ring.cell_count;
+
+    if (h->cells.place != NULL && now > before) {
+        actors_grow(&h->actors, now);
+        h->cells.place = mem_resize(h->cells.place, now * sizeof *h->cells.place);
+        memset(h->cells.place + before, 0, (now - before) * sizeof *h->cells.place);
+    }
+}
+
+void cells_forget(struct host *h)
+{
+    for (uint32_t c = 0; h->cells.place != NULL && c < h->actors.cell_count; c++) {
+        h->cells.place[c] = (struct place){0};
+    }
+}
+
+bool cells_mark(struct host *h, struct span at)
+{
+    bool lost = false;
+
+    for (uint32_t c = at.from; c < at.to; c++) {
+        const bool mine = host_owns(h, c);
+
+        if (h->cells.place[c].mine && !mine) {
+            h->cells.place[c].gave_us = h->now_us;
+            lost = true;
+        } else if (!h->cells.place[c].mine && mine) {
+            wake_came(h, c);
+        }
+        h->cells.place[c].mine = mine;
+    }
+    return lost;
+}
+
+void cells_hold(struct host *h, uint32_t cell, struct hold *hold)
+{
+    h->cells.place[cell].hold = hold;
+}
+
+void cells_note_token(struct host *h, const struct actor *a)
+{
+    struct place *place = &h->cells.place[ring_point_cell(actor_position(a))];
+
+    ASSERT(a->token >= place->token || mutant(M_REGRESS) || mutant(M_ERAMSG));
+    place->token = a->token;
+}
+
+/* ---- kinds ---- */
+
+static struct kind_state *kind_key(const struct host *h, uint16_t kind)
+{
+    for (size_t i = 0; i < h->config.kind_count; i++) {
+        if (h->cells.kind[i].kind == kind) {
+            return &h->cells.kind[i];
+        }
+    }
+    return NULL;
+}
+
+struct kind_state *host_kind_of(const struct host *h, uint16_t kind)
+{
+    struct kind_state *found = kind_key(h, kind);
+
+    ASSERT(found != NULL);
+    return found;
+}
+
+bool host_has_kind(const struct host *h, uint16_t kind)
+{
+    return kind_key(h, kind) != NULL;
+}
+
+uint64_t host_position(const struct host *h, uint16_t kind, struct bytes id)
+{
+    const struct kind_state *known = kind_key(h, kind);
+    const struct ring_key key =
+        known != NULL ? known->key : ring_key_of_kind(h->topology.view.key, kind);
+
+    return ring_point(&h->topology.view.ring, kind, key, id);
+}

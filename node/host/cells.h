@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Cells: what does the node know of each of the ring's cells, and of each kind that it hosts, where
+ * its cells begin and who of it is idle?
+ */
+#ifndef NODE_HOST_CELLS_H
+#define NODE_HOST_CELLS_H
+
+#include "node/host/hold.h"
+#include "node/host/host.h"
+#include "node/host/idle.h"
+
+/* What the node knows of one cell beside the ring. */
+struct place {
+    struct hold *hold; /* it is held: requests wait there; NULL = free */
+    uint64_t gave_us;  /* when it was given away last; 0 = never */
+    uint64_t token;    /* greatest that an actor here was activated under */
+    bool mine;         /* by the configuration adopted last */
+};
+
+struct kind_state {
+    uint16_t kind;
+    uint32_t first_cell; /* of its segment, when this incarnation began */
+    struct ring_key key;
+    const struct host_kind *how; /* the configuration's */
+    struct idle idle;
+};
+static inline bool kind_is_always(const struct kind_state *kind)
+{
+    return kind->how->remembered || kind->how->always;
+}
+
+struct host_cells {
+    struct kind_state *kind; /* owned, as many as config.kind_count */
+    struct place *place;     /* owned, one per cell; NULL = never registered */
+    uint64_t doubles_total;  /* I1: times an actor lived here that had no right to */
+};
+
+/* A range of cells. */
+struct span {
+    uint32_t from;
+    uint32_t to; /* not of it */
+};
+
+void cells_init(struct host_cells *c, const struct host_config *config);
+void cells_fini(struct host_cells *c);
+/* The node was registered: lay out all that depends on the key and the grid of the fleet. */
+void cells_lay_out(struct host *h);
+/* A role, a singleton or a set of daemons is new: the ring has more cells. */
+void cells_grow(struct host *h);
+/* Nothing is known of any cell. */
+void cells_forget(struct host *h);
+/* The configuration changed: note which cells are mine. True: some are no longer. */
+bool cells_mark(struct host *h, struct span at);
+/* From now on the cell is held by that transaction; NULL = by none. */
+void cells_hold(struct host *h, uint32_t cell, struct hold *hold);
+/* The actor's new token is the greatest of its cell: I2, a token never goes down (hole 32). */
+void cells_note_token(struct host *h, const struct actor *a);
+/* Of the segment that the kind is bound to. */
+uint32_t cells_first_of(const struct ring *r, uint16_t kind);
+/* An actor lives here that has no right to. */
+static inline void cells_count_double(struct host_cells *c)
+{
+    c->doubles_total++;
+}
+
+uint64_t host_position(const struct host *h, uint16_t kind, struct bytes id);
+bool host_has_kind(const struct host *h, uint16_t kind);
+/* It is hosted here. */
+struct kind_state *host_kind_of(const struct host *h, uint16_t kind);
+
+#endif

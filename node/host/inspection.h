@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inspection: what does the node tell an operator, and what may an operator have it do?
+ *
+ * inspect.c answers `ringhold check` and does what `ringhold fix` asks; trace.c writes what
+ * `ringhold trace` follows.
+ */
+#ifndef NODE_HOST_INSPECTION_H
+#define NODE_HOST_INSPECTION_H
+
+#include "node/host/requests.h"
+
+struct inspection {
+    const struct host_hot *hot; /* borrowed; host_set_hot() */
+    size_t hot_count;
+    const struct router_figures *calls; /* borrowed; host_set_calls() */
+    struct buffer trace;                /* of the last note that was traced */
+};
+
+/* ---- inspect.c ---- */
+
+/* Tell how this node is. Changes nothing. */
+void host_inspect(struct host *h, int coordinator, const Rh__Inspect *question);
+/* An operator has it set right. */
+void host_mend(struct host *h, const Rh__Mend *mend);
+
+/* ---- trace.c ---- */
+
+/* An operator follows the request. */
+bool trace_is(const struct request_record *r);
+/* Its body with what this node did, and for how long it was here. Borrowed until the next call. */
+struct bytes trace_stamp(struct host *h, const struct arrival *in, uint8_t did);
+/* Its answer with how long its actor took. Borrowed likewise. */
+struct bytes trace_ran(struct host *h, struct bytes hops, uint64_t began_us);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Links: which other nodes and gateways are linked, and who are they really?
+ *
+ * dial.c asks for links to nodes and lets go of them; identity.c says whether who is at the other
+ * end of a link is who it says, and what it may send.
+ */
+#ifndef NODE_HOST_LINKS_H
+#define NODE_HOST_LINKS_H
+
+#include "node/host/neighbour.h"
+#include "node/host/topology.h"
+#include "node/host/waiting.h"
+
+/* A link that this node asked for. */
+struct dial {
+    uint16_t slot;
+    char address[VIEW_ADDRESS_MAX + 1];
+    uint64_t used_us;
+};
+
+struct host_links {
+    struct neighbours neighbours;
+    struct dial *dial; /* owned */
+    size_t dial_count;
+    struct queue lonely; /* requests to an owner whose link is not up */
+    uint64_t misuses[HOST_MISUSE_COUNT];
+    uint64_t misuse_told_us[HOST_MISUSE_COUNT]; /* logged last; 0 = never */
+};
+
+/* ---- dial.c ---- */
+
+void links_init(struct host_links *l);
+void links_fini(struct host_links *l);
+/* The link to a node, or 0 and one is asked for. Slot 0: only the incarnation counts. */
+uint64_t host_link_to(struct host *h, uint16_t slot, uint64_t incarnation);
+/* Let go of links to nodes that are gone, or have another address. */
+void host_dials_sync(struct host *h);
+void host_dials_tick(struct host *h);
+
+/* ---- identity.c ---- */
+
+/* The link came up: is who is behind it who it says? */
+void identity_judge(struct host *h, struct neighbour *n);
+/* Members came or changed: judge again whoever says to be one of them. */
+void identity_adopt(struct host *h);
+/* There is another era: incarnations may have been given to others. */
+void identity_forget(struct host *h);
+/* May that link send this? If not it is counted and logged, and a request of a node that is not
+ * known yet is told to come again. */
+bool identity_takes_request(struct host *h, uint64_t peer, const struct request_record *r);
+bool identity_takes_answer(struct host *h, uint64_t peer);
+/* The incarnation behind that link, of a node that the configuration names so; 0 = it is none. */
+uint64_t identity_of_node(const struct host *h, uint64_t peer);
+/* That link sent what is not its own to send. */
+void identity_misused(struct host *h, uint64_t peer, enum host_misuse what, const char *why);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Requests: which ones does the node have, and what becomes of each? Specification §5.3.
+ *
+ * admit.c admits them, step by step, and sends answers; copy.c answers or drops copies of what must
+ * not run any more; deadlock.c refuses a call that waits for itself.
+ *
+ * Every request that was accepted is in a queue, runs, or is finished: I12.
+ */
+#ifndef NODE_HOST_REQUESTS_H
+#define NODE_HOST_REQUESTS_H
+
+#include "node/host/host.h"
+#include "node/host/order.h"
+#include "node/host/waiting.h"
+
+enum { BUSY_RETRY_MS = 50 };
+
+/* Why a request, or an answer, was dropped or refused: host_figures has what each means. */
+enum dropped {
+    DROPPED_EXPIRED,
+    DROPPED_DUPLICATE,
+    DROPPED_ABANDONED,
+    DROPPED_FENCED,
+    DROPPED_OVERFLOW,
+    DROPPED_MAILBOX,
+    DROPPED_COLD,
+    DROPPED_ASLEEP,
+    DROPPED_FOREIGN,
+    DROPPED_COUNT
+};
+
+struct requests {
+    struct room room;
+    struct queue waitver; /* they carry a version newer than mine */
+    uint64_t accepted;    /* taken in */
+    uint64_t finished;    /* answered, passed on or dropped */
+    uint64_t forwarded;
+    uint64_t dropped[DROPPED_COUNT];
+    uint64_t attached;
+    uint64_t answered_again;
+    uint64_t answers_lost;
+    uint64_t refused_cold;
+    uint64_t refused_deadlock;
+};
+
+static inline void requests_drop(struct requests *r, enum dropped why)
+{
+    r->dropped[why]++;
+}
+static inline void requests_finish(struct requests *r)
+{
+    r->finished++;
+}
+
+/* A request on its way through admission: just come in (`w` NULL, the record borrowed) or out of
+ * a queue (`w` owned, the record its own). Whoever takes it calls exactly one of admit_done()
+ * and the functions that park, run or forward it. */
+struct arrival {
+    const struct request_record *r;
+    uint64_t peer;
+    uint64_t deadline_us;
+    struct waiting *w;
+    uint64_t position; /* 0 = not known yet */
+    bool passes;       /* the hold lets it */
+};
+struct arrival arrival_of(struct waiting *w); /* w is in no queue */
+
+/* ---- admit.c ---- */
+
+void requests_init(struct requests *r);
+/* Those that wait are dropped, and `running` more. */
+void requests_drop_all(struct requests *r, size_t running, uint64_t now_us);
+/* `position`: as host_look_ahead() told it; 0 = it did not. */
+void admit_new(struct host *h, const struct request_record *r, uint64_t peer, uint64_t position);
+void admit_again(struct host *h, struct arrival *in);
+/* Admit all of a queue again. */
+void admit_all(struct host *h, struct queue *q);
+/* Put it at the end of a queue; refused with OVERLOAD when the room is full. False then. */
+bool admit_park(struct host *h, struct queue *q, struct arrival *in);
+void admit_done(struct host *h, struct arrival *in);
+/* Answer without having run it. */
+void admit_refuse(struct host *h, struct arrival *in, enum answer_code code, uint64_t aux);
+void admit_send_answer(struct host *h, uint64_t peer, const struct answer_record *a);
+void admit_relay_answer(struct host *h, const struct answer_record *a);
+void admit_tick(struct host *h);
+
+/* ---- copy.c: called by run.c alone ---- */
+
+/* Answer, drop or refuse what must not run (any more). True: it may run or has to wait. `order` is
+ * its session's record, NULL = none. */
+bool copy_is_wanted(struct host *h, struct order *order, struct arrival *in, uint64_t position);
+/* Keep it for copies that come yet. */
+void copy_save_answer(struct host *h, struct order *order, const struct answer_record *answer,
+                      bool read);
+
+/* ---- deadlock.c ---- */
+
+/* The call waits in the mailbox of an actor that runs `run`, if that is still so: it is refused. */
+void deadlock_refuse(struct host *h, const struct probe *p, uint64_t run);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lease policy: what may the host do now under its lease, and what is put off (tenure.c)?
+ * Specification §4.1, §5.3 step 4; I1, I8; holes 26, 28, 30, 53.
+ */
+#ifndef NODE_HOST_TENURE_H
+#define NODE_HOST_TENURE_H
+
+#include "node/host/gate.h"
+#include "node/host/requests.h"
+
+struct tenure {
+    struct lease lease;
+    struct gate gate;
+    int32_t clock_parts;          /* what the leader says of the clock that it counts by: Grant */
+    struct queue leaseless;       /* they came, or their turn did, without an ACTIVE lease */
+    struct list leaseless_actors; /* busy parts: they want a turn, or to retire, and may not now */
+    uint64_t leaseless_total;
+    uint64_t lapses;    /* it ran out, and the node served on */
+    uint64_t leased_us; /* so long, at least, there was one, or none was needed */
+    bool lapsed;        /* serves without a lease */
+};
+
+void tenure_init(struct tenure *t, const struct host_config *config);
+/* Judge the lease; let go of what may be done now. */
+void tenure_judge(struct host *h);
+/* A task or an activation may start. */
+bool tenure_may_start(const struct host *h);
+void tenure_granted(struct host *h, const Rh__Grant *grant);
+/* Registered. */
+void tenure_begin(struct host *h, uint64_t lease_us);
+/* Barred, or another era. */
+void tenure_end(struct host *h, enum host_drop why);
+/* Its lease has been over for so long that who leaves waits for coordinators no more. */
+bool tenure_is_alone(const struct host *h);
+/* They wait until the lease is ACTIVE again, and are admitted anew. */
+void tenure_put_off(struct host *h, struct arrival *in);
+void tenure_put_off_all(struct host *h, struct queue *q);
+/* It wants a turn, or to retire, when the lease is ACTIVE again. */
+void tenure_put_off_actor(struct host *h, struct actor *a);
+/* The shell could not begin it in time: it is kept at the gate. */
+void tenure_on_returned(struct host *h, const struct host_event *event);
+uint64_t tenure_renew_every_us(const struct host *h);
+void tenure_figures(const struct host *h, struct host_figures *out);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Transactions: which ones is this node part of, what does it hold for them, and how did they end?
+ * Specification §5.1, §5.2.
+ *
+ * txn.c takes the participant's messages and writes its memory on disk; hold.c does what one
+ * transaction asks of actors, with hold_giver.c and hold_taker.c for the two ends of a move and
+ * hold_outcome.c for its end; chain.c lets calls pass that a drain waits for.
+ */
+#ifndef NODE_HOST_TXNS_H
+#define NODE_HOST_TXNS_H
+
+#include "node/host/hold.h"
+#include "node/host/host.h"
+
+struct txns {
+    struct participant participant;
+    struct prepare parked[HOST_ACTIVE_MAX]; /* they wait for their base version */
+    size_t parked_count;
+    struct host_disk disk;
+    uint64_t disk_ticket;
+    bool disk_dirty; /* `active` shrank */
+    uint64_t poll_us;
+    struct list stale; /* struct staging; only under M_STALEWARM */
+    bool local;        /* M_LOCAL: run it whoever owns it */
+    uint64_t held_total;
+    uint64_t hold_us_max;
+    struct metrics_times holds[HOLD_ENDS];
+};
+
+static inline struct hold *hold_of(const struct part *part)
+{
+    return part->user;
+}
+
+/* ---- txn.c ---- */
+
+void txns_init(struct txns *t, const struct host_disk *disk);
+void txns_fini(struct txns *t);
+/* Forget all transactions, with what is held for them. */
+void txns_drop_all(struct txns *t);
+/* The node was registered: numbers up to `floor` are over. The disk says so, too. */
+void txn_begin_era(struct host *h, uint64_t floor);
+void txn_on_prepare(struct host *h, int coordinator, const Rh__Prepare *message);
+void txn_on_commit(struct host *h, const Rh__Commit *message);
+void txn_on_cancel(struct host *h, const Rh__Cancel *message, uint64_t version);
+void txn_on_poll_answer(struct host *h, const Rh__PollAnswer *message);
+void txn_on_persisted(struct host *h, uint64_t ticket);
+void txn_note_committed(struct host *h, const Rh__Delta *delta);
+/* Settle what the configuration just adopted decides; examine what waited for it. */
+void txn_adopt(struct host *h);
+void txn_tick(struct host *h);
+/* There is another leader: ask it for the outcomes at the next tick. */
+void txn_poll_soon(struct host *h);
+void txn_vote(struct host *h, struct hold *hold, int coordinator);
+
+/* ---- hold.c ---- */
+
+/* All actors of its OUT arcs, one after the other. `a` NULL: the first. */
+struct hold_cursor {
+    const struct hold *hold;
+    size_t arc;
+    uint32_t cell;
+    struct actor *next;
+    bool begun;
+};
+struct actor *hold_next_actor(const struct host *h, struct hold_cursor *at);
+
+enum { HOLD_SOME = 16 };
+
+/* The next few, with what they need: hardly anything of a thousand actors is in the cache. What is
+ * done to one of them ends no other. 0 = no more. */
+size_t hold_some_actors(const struct host *h, struct hold_cursor *at,
+                        struct actor *some[HOLD_SOME]);
+void hold_tick(struct host *h, struct hold *hold);
+/* So many requests wait with a transaction from now on. */
+static inline void hold_count(struct txns *t, size_t requests)
+{
+    t->held_total += requests;
+}
+
+/* ---- hold_giver.c ---- */
+
+/* The arc to a taker whose link is not up: it can't vote, so it doesn't drain yet. Or NULL. */
+const struct part_arc *hold_unreached(const struct host *h, const struct hold *hold);
+/* Those whose turn it is begin to drain. */
+void hold_next_turn(struct host *h);
+/* The slot of a taker whose link is not up, so that it can't vote and doesn't drain yet; or 0. */
+uint16_t hold_awaits_link(const struct host *h, const struct hold *hold);
+/* Take over the held cells of a superseded transaction, without release. */
+void hold_take_over(struct host *h, struct hold *hold, struct hold *from);
+/* The image of a frozen actor goes on its stream. */
+void hold_on_frozen(struct host *h, struct actor *a);
+/* Send what the windows allow; vote when all is done. */
+void hold_progress(struct host *h, struct hold *hold);
+void hold_on_state_ack(struct host *h, uint64_t peer, const struct state_ack_record *ack);
+void hold_on_peer_up(struct host *h, uint64_t incarnation);
+
+/* ---- hold_taker.c ---- */
+
+/* Tell the giver what came. */
+void hold_acknowledge(struct host *h, struct staging *s);
+void hold_on_state(struct host *h, uint64_t peer, const struct state_record *r);
+
+/* ---- hold_outcome.c ---- */
+
+/* Follow the current configuration; closes the book's entry. */
+void hold_settle(struct host *h, struct part *part);
+
+/* ---- chain.c ---- */
+
+/* The drain waits for who waits for this request. */
+bool chain_passes(const struct host *h, const struct request_record *r, const struct hold *hold);
+/* The transaction begins to drain: look at what waited for its actors before. */
+void chain_begin(struct host *h, struct hold *hold);
+void chain_tick(struct host *h, struct hold *hold);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Work: what do this node's actors do now, and which of them come, go and fail? Specification §5.2,
+ * §5.3.
+ *
+ * run.c activates actors and runs one request or turn at a time; life.c holds, freezes and thaws
+ * them, lets them come and go; retire.c ends those that nobody uses; fail.c lets those that fail
+ * wait for their next start.
+ */
+#ifndef NODE_HOST_WORK_H
+#define NODE_HOST_WORK_H
+
+#include "base/ration.h"
+#include "node/host/actor.h"
+#include "node/host/host.h"
+#include "node/host/order.h"
+
+struct arrival;
+
+struct work {
+    uint64_t run_ticket;
+    size_t running;         /* requests */
+    size_t tasks;           /* actors with something under way */
+    size_t live;            /* actors with an instance, or one to be */
+    size_t activating;      /* of these */
+    size_t retiring;        /* of these */
+    struct delays delays;   /* of busy parts */
+    struct list to_export;  /* busy parts: EXPORTING, not asked for their state yet */
+    uint32_t exports_asked; /* since the last tick, and not answered */
+    uint64_t executed;
+    uint64_t turns;
+    uint64_t retired_total;
+    uint64_t failed_total;
+    struct ration complaints;
+};
+
+/* ---- run.c ---- */
+
+void work_init(struct work *w);
+/* All requests that run are dropped; returns how many. */
+size_t work_drop_running(struct work *w);
+/* An actor of the request's name takes it: run now, queue, or refuse. `a` NULL = no record yet. */
+void actor_offer(struct host *h, struct actor *a, struct image_name name, struct arrival *in);
+/* See that the actor moves on, whatever its state: what waits runs, or it freezes, retires, rests.
+ * Its record may be gone afterwards. */
+void actor_proceed(struct host *h, struct actor *a);
+/* It is ABSENT and has to start. */
+void actor_activate(struct host *h, struct actor *a);
+/* Something is given out to it, answered with the ticket in `running`; and that was answered. */
+struct busy *actor_begin(struct host *h, struct actor *a, enum actor_state state);
+void actor_end(struct host *h, struct actor *a, enum actor_state state);
+void run_on_poke(struct host *h, struct actor *a);
+void run_on_activated(struct host *h, struct actor *a, enum err error);
+void run_on_ran(struct host *h, const struct host_event *event);
+/* What it was to run was not begun, and its time is over. */
+void run_expire(struct host *h, struct actor *a);
+/* What it runs will not be answered: its instance ends. */
+void run_abandon(struct host *h, const struct actor *a);
+
+/* ---- life.c ---- */
+
+/* Its arc is held: freeze it now or when it stops. */
+void actor_hold(struct host *h, struct actor *a, struct hold *hold);
+/* Nothing waits, and its arc is held: make its image, or have it made. */
+void actor_freeze(struct host *h, struct actor *a);
+/* Ask more of those that are to move for their state. `tick`: those asked before don't count. */
+void export_go_on(struct host *h, bool tick);
+/* Remove the actor from the export queue; call when it leaves ACTOR_EXPORTING. */
+void export_ends(struct host *h, const struct actor *a);
+/* A chain's request reached it when it was frozen already. */
+void actor_thaw(struct host *h, struct actor *a);
+/* The hold ended and it stays. */
+void actor_release(struct host *h, struct actor *a);
+void run_on_exported(struct host *h, const struct host_event *event);
+/* It goes: DISCARD, forget. All its requests were taken out. */
+void actor_remove(struct host *h, struct actor *a, enum discard_why why);
+/* Its instance goes, the record stays. */
+void actor_dismiss(struct host *h, struct actor *a, enum discard_why why);
+/* Nothing goes on: give back what is not needed, at last the record itself. */
+void actor_rest(struct host *h, struct actor *a);
+/* Move everything that waits for it to the end of `to`. */
+void actor_empty(struct host *h, struct actor *a, struct queue *to);
+/* An image handed over becomes a record, ABSENT, with its orders. */
+struct actor *actor_from_image(struct host *h, struct image *image);
+
+/* ---- retire.c ---- */
+
+void retire(struct host *h, struct actor *a, enum retire_why why);
+/* It is IDLE, and retires if it shall and may. */
+void retire_wished(struct host *h, struct actor *a);
+/* A request came or ended; it is alive: into the wheel of its kind. */
+void retire_used(struct host *h, struct actor *a);
+void retire_watch(struct host *h, struct actor *a);
+/* Over actors_max: the least recently used go. */
+void retire_for_room(struct host *h);
+void retire_tick(struct host *h);
+void retire_on_passivate(struct host *h, struct actor *a);
+void retire_on_retired(struct host *h, const struct host_event *event);
+
+/* ---- fail.c ---- */
+
+/* A log line that names it and its kind, unless there are many. */
+void fail_complain(struct host *h, const struct actor *a, const char *event, enum err error);
+/* ABSENT after a failure: its next start waits. */
+void fail_again(struct host *h, struct actor *a);
+/* IDLE and broken: its instance ends. */
+void fail_broken(struct host *h, struct actor *a);
+void fail_on_failed(struct host *h, struct actor *a);
+/* What waited for a time: back-offs, hand-overs that were "not now". */
+void fail_tick(struct host *h);
+/* Actors that wait for their next start. Looks at each that has a back-off. */
+size_t fail_waiting(const struct host *h);
+
+#endif
