@@ -35,7 +35,7 @@ static const struct metric dropped = {"ringhold_gateway_pushes_dropped_total",
                                       "Pushes that reached no client, by reason.",
                                       METRIC_COUNTER};
 
-const struct figure figures[FIGURES] = {
+const struct figure figures[] = {
     ONE(router.requests, "RINGHOLD", "requests", "ringhold_gateway_requests_total",
         "Requests accepted from clients.", METRIC_COUNTER),
     ONE(router.replied, NULL, NULL, "ringhold_gateway_replies_total",
@@ -148,3 +148,5 @@ const struct figure figures[FIGURES] = {
     OF(clients.pushes.dropped_copy, "SESSIONS", "pushes_dropped_copy", &dropped, "reason", "copy"),
     OF(clients.pushes.dropped_room, "SESSIONS", "pushes_dropped_room", &dropped, "reason", "room"),
 };
+
+const size_t figure_count = sizeof figures / sizeof figures[0];

@@ -20,8 +20,8 @@ struct figure {
     const char *word;  /* of the label; rows of one name follow each other */
 };
 
-enum { FIGURES = 64 };
-extern const struct figure figures[FIGURES];
+extern const struct figure figures[];
+extern const size_t figure_count;
 
 static inline uint64_t figure_of(const struct figure *f, const struct tally *t)
 {

@@ -37,7 +37,7 @@ void clients_tally_all(const struct clients *all, struct tally *out)
 /* What the section has in the table of figures. */
 static void put_figures(struct buffer *out, const char *section, const struct tally *t)
 {
-    for (size_t i = 0; i < FIGURES; i++) {
+    for (size_t i = 0; i < figure_count; i++) {
         const struct figure *f = &figures[i];
 
         if (f->section != NULL && strcmp(f->section, section) == 0) {

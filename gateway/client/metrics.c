@@ -13,7 +13,7 @@ static const struct metric kicked = {
 
 void gateway_metrics(const struct tally *t, struct metrics *m)
 {
-    for (size_t i = 0; i < FIGURES; i++) {
+    for (size_t i = 0; i < figure_count; i++) {
         const struct figure *f = &figures[i];
 
         if (f->label == NULL) {

@@ -25,7 +25,7 @@ void tally_add(struct tally *sum, const struct tally *more)
     const struct router_figures before = sum->router;
     const bool older = more->router.version < before.version;
 
-    for (size_t i = 0; i < FIGURES; i++) {
+    for (size_t i = 0; i < figure_count; i++) {
         add(sum, more, figures[i].offset);
     }
     for (size_t i = 0; i < PACKET_KICK_COUNT; i++) {
