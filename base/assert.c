@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a failed ASSERT does: it logs the place, prints the last log lines, and
+ * aborts the process.
+ */
 #include "base/assert.h"
 
 #include "base/log.h"

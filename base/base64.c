@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Base64 in both directions. Decoding refuses every text that encoding would not
+ * have produced.
+ */
 #include "base/base64.h"
 
 static uint8_t letter_of(uint32_t value)

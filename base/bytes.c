@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The growable buffer: its memory doubles, and what is read leaves at the front.
+ */
 #include "base/bytes.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads the kernel's clocks: CLOCK_BOOTTIME for leases and time-outs,
+ * CLOCK_REALTIME for people.
+ */
 #include "base/clock.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * CRC-32C by the processor's own instruction where there is one, else by a
+ * table.
+ */
 #include "base/crc.h"
 
 #include <pthread.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Folders on disk: make one, make its names durable, and find what is in it.
+ */
 #include "base/directory.h"
 
 #include "base/files.h"

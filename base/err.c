@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The names and texts of enum err, made from its list.
+ */
 #include "base/err.h"
 
 static const struct {

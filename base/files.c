@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The kernel's body of base/files.h. The simulator has the other one,
+ * sim/platter.c.
+ */
 #include "base/files.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A fleet's id as 32 hexadecimal digits, and read from them.
+ */
 #include "base/fleet_id.h"
 
 #include "base/escape.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes the lines of a history, as docs/history.md describes them.
+ */
 #include "base/history.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Formats log lines, writes them out, and keeps the last ones for a failed
+ * ASSERT.
+ */
 #include "base/log.h"
 
 #include "base/plain.h"

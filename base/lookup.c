@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Linear hashing over a pool's records: the table grows by one bucket at a time,
+ * so that no insert takes long.
+ */
 #include "base/lookup.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory from malloc(), with every failure an abort.
+ */
 #include "base/mem.h"
 
 #include "base/assert.h"

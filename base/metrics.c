@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes figures for Prometheus, or as JSON: names, labels, histograms.
+ */
 #include "base/metrics.h"
 
 #include <inttypes.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names of the planted bugs, and which one this process has planted.
+ */
 #include "base/mutant.h"
 
 #include <stddef.h>

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finds and replaces what is not plain text: control characters, and bytes that
+ * are no UTF-8.
+ */
 #include "base/plain.h"
 
 #include <stddef.h>

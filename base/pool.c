@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hands out records in chunks; a handle names a record by its chunk and its
+ * place there.
+ */
 #include "base/pool.h"
 
 #include "base/assert.h"

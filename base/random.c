@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Random bytes of the kernel, by getrandom().
+ */
 #include "base/random.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A budget of log lines a second, with a count of those left out.
+ */
 #include "base/ration.h"
 
 enum { SECOND_US = 1000000 };

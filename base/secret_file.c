@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads key files. It refuses those that other users may read or write.
+ */
 #include "base/secret_file.h"
 
 #include <errno.h>

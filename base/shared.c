@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Counts the owners of a run of bytes and frees it with the last one.
+ */
 #include "base/shared.h"
 
 #include "base/assert.h"

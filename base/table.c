@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Puts, removes and walks items of the chained hash table, and doubles its
+ * buckets.
+ */
 #include "base/table.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Other programs' ways from an id to a node, written from their descriptions, so
+ * that ring_bench measures the same work.
+ */
 #include "bench/rivals.h"
 
 #include "base/mem.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parses and prints KIND/ID, the name of an actor on a command line.
+ */
 #include "cli/actor_word.h"
 
 #include "base/escape.h"

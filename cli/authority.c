@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Makes the fleet's certificate authority and signs certificates with it, by
+ * OpenSSL.
+ */
 #include "cli/authority.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold config`: checks or prints a configuration file with the daemons' own
+ * option tables.
+ */
 #include "cli/commands.h"
 #include "daemon/options.h"
 

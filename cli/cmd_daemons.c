@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold daemons`: changes how many actors a set of daemons has.
+ */
 #include "cli/commands.h"
 #include "cli/query.h"
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold events`: lists or follows the audit history.
+ */
 #include "cli/commands.h"
 #include "cli/query.h"
 

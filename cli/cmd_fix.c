@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold fix`: looks as `ringhold check` does and asks for each repair; only
+ * prints the repairs without --yes.
+ */
 #include "cli/commands.h"
 #include "cli/look.h"
 

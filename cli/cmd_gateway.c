@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold gateway`: its options, what must hold among them, and the start of
+ * the daemon.
+ */
 #include "base/list.h"
 #include "cli/commands.h"
 #include "daemon/admin.h"

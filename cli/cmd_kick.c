@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold kick`: has an actor end the session of its client.
+ */
 #include "cli/commands.h"
 #include "cli/errand.h"
 

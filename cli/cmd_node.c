@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold node`: the daemon's options and its start; with a second word, one
+ * of the commands about nodes.
+ */
 #include "base/list.h"
 #include "cli/cmd_nodes.h"
 #include "cli/commands.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold node wait`: returns when a node has its share of the ids.
+ */
 #include "base/clock.h"
 #include "cli/cmd_nodes.h"
 #include "cli/query.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold node list`, `drain`, `remove` and `weight`.
+ */
 #include "cli/cmd_nodes.h"
 
 #include "cli/drain_watch.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold ring`: lists every vnode and its owner.
+ */
 #include "cli/commands.h"
 #include "cli/query.h"
 #include "cli/ring_diff.h"

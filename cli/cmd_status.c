@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold status`: the fleet at a glance, as tables or JSON.
+ */
 #include "cli/builds.h"
 #include "cli/cmd_quarantine.h"
 #include "cli/commands.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold top`: the actors that are slow, busy or have most requests waiting.
+ */
 #include "base/history.h"
 #include "cli/check/survey.h"
 #include "cli/commands.h"

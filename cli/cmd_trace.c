@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold trace`: sends one request to an actor and prints the times of each
+ * process on its way.
+ */
 #include "cli/commands.h"
 #include "cli/errand.h"
 #include "wire/trace.h"

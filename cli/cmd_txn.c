@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold txn list` and `show`: the changes of the ring, with the votes and
+ * times of each.
+ */
 #include "cli/cmd_txn.h"
 #include "cli/commands.h"
 #include "cli/query.h"

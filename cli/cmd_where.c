@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold where`: which node owns an id.
+ */
 #include "cli/commands.h"
 #include "cli/query.h"
 

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Says what a certificate file is for and until when it is valid, for `ringhold
+ * tls check`.
+ */
 #include "cli/credential.h"
 
 #include "base/assert.h"

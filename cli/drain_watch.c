@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Follows a drain until the node is empty: a bar on a terminal, lines elsewhere.
+ */
 #include "cli/drain_watch.h"
 
 #include "base/clock.h"

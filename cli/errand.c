@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sends an operator's request to one actor by way of a gateway, and words what
+ * went wrong.
+ */
 #include "cli/errand.h"
 
 #include <stdio.h>

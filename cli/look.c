@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Looks at a fleet several times and keeps only the findings that stay.
+ */
 #include "cli/look.h"
 
 #include "base/clock.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The options of `ringhold node` for games in Lua, and the start of a node with
+ * one.
+ */
 #include "cli/lua_options.h"
 
 #include "lua/game.h"

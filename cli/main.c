@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold`: the table of its commands.
+ */
 #include "cli/commands.h"
 
 #include "daemon/program.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Colours for terminals, and the escape codes behind them.
+ */
 #include "cli/paint.h"
 
 #include <stdbool.h>

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The common part of all commands that ask coordinators: options, the question,
+ * the output.
+ */
 #include "cli/query.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold ring --diff`: has the leader plan a change, adds up what it would
+ * move, and estimates the time.
+ */
 #include "cli/ring_diff.h"
 
 #include "base/mem.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Collects cells, then prints them as aligned columns or as JSON.
+ */
 #include "cli/rows.h"
 
 #include "base/assert.h"

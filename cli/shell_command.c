@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Fills in an operator's command template, quoted for the shell, and runs it.
+ */
 #include "cli/shell_command.h"
 
 #include "base/clock.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Builds and reads skynet's frames as a client does, for conformance checks.
+ */
 #include "conform/frame16.h"
 
 #include "base/big.h"

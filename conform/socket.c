@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A raw connection for conformance checks: it sends any bytes, whole or in
+ * pieces, and waits for an answer with a deadline.
+ */
 #include "conform/socket.h"
 
 #include "base/big.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A blocking TLS client for conformance checks, by OpenSSL.
+ */
 #include "conform/tls.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parses the address that `ringhold conform` goes to.
+ */
 #include "conform/where.h"
 
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Builds and reads WebSocket frames as a client does, forbidden ones too.
+ */
 #include "conform/wsframe.h"
 
 #include "base/big.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold coordinator`: its options, what must hold among them, and the start
+ * of the daemon.
+ */
 #include "cli/commands.h"
 
 #include "base/list.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The daemon's loop: timers, signals, the order of work in a turn, start and
+ * stop.
+ */
 #include "coordinator/daemon.h"
 
 #include "base/clock.h"

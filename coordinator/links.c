@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The daemon's links: who is linked, whom to refuse, and where each frame goes.
+ */
 #include "coordinator/daemon.h"
 
 #include "base/clock.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Feeds the leader's machine with events and does its effects in order.
+ */
 #include "coordinator/daemon.h"
 
 #include "base/clock.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Asks the leader for the whole fleet and writes the JSON of /fleet.
+ */
 #include "coordinator/overview.h"
 
 #include "daemon/admin.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What Raft tells the daemon: entries to apply, snapshots to make or take, a new
+ * role; and state.db behind it.
+ */
 #include "coordinator/daemon.h"
 
 #include "base/clock.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which coordinators there are: links to each voter, and an operator's change of
+ * the group.
+ */
 #include "coordinator/daemon.h"
 
 #include "base/clock.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keeps the witness file, so that a folder that went back in time is found at
+ * the start.
+ */
 #include "coordinator/witness.h"
 
 #include "base/log.h"

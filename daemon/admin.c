@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The client side of the control plane: dials all coordinators, finds the
+ * leader, asks, waits for its answer.
+ */
 #include "daemon/admin.h"
 
 #include "base/clock.h"

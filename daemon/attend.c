@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opens and closes what serves a daemon from outside: HTTP, and systemd's
+ * socket.
+ */
 #include "daemon/attend.h"
 
 bool attend_open(struct attend *a, const struct http_options *http, const char *daemon,

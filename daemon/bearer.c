@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads the bearer token's file, and compares tokens in constant time.
+ */
 #include "daemon/bearer.h"
 
 #include "base/secret_file.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Prints what is wrong with options that stand against each other, with the file
+ * and line of each.
+ */
 #include "daemon/fault.h"
 
 #include <stdarg.h>

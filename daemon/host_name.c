@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Decides whether a Host header names this machine by number or as localhost.
+ */
 #include "daemon/host_name.h"
 
 #include "wire/address.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opens the socket for HTTP: TCP, or a Unix socket that only the group may use.
+ */
 #include "daemon/http_listen.h"
 
 #include "wire/address.h"

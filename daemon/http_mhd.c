@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Serves the administration's pages with libmicrohttpd, on a thread of its own.
+ */
 #include "daemon/http_mhd.h"
 
 #include "base/assert.h"

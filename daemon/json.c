@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes JSON values into a buffer, with commas and escapes.
+ */
 #include "daemon/json.h"
 
 #include <inttypes.h>

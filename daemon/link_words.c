@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The options about TLS between daemons, and what must hold among them.
+ */
 #include "daemon/link_words.h"
 
 #include "daemon/fault.h"

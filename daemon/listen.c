@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Refuses addresses beyond loopback without TLS or --insecure; the option for
+ * the log level.
+ */
 #include "daemon/listen.h"
 
 #include "base/log.h"

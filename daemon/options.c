@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of a command's options, and the order of their sources: flags,
+ * environment, file.
+ */
 #include "daemon/options_inside.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads options from environment variables, RINGHOLD_ROLE_KEY.
+ */
 #include "daemon/options_inside.h"
 
 #include <ctype.h>

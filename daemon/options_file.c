@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads options from the command's section of an INI file.
+ */
 #include "daemon/options_inside.h"
 
 #include <errno.h>

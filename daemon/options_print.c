@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Prints a table of options: as --help, and as --print-config.
+ */
 #include "daemon/options_inside.h"
 
 #include <stdio.h>

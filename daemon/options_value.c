@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One option's value: parse it, check its range, print it.
+ */
 #include "daemon/options_inside.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hands a page's request from the HTTP thread to the loop, and the page back,
+ * with a deadline.
+ */
 #include "daemon/page_uv.h"
 
 #include "base/mem.h"

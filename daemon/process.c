@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The process's own figures: memory, processor time, open files.
+ */
 #include "daemon/process.h"
 
 #include <dirent.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Catches SIGHUP on a loop and calls what reads the configuration again.
+ */
 #include "daemon/reload_uv.h"
 
 #include <signal.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads a daemon's options again, and names every change that needs a restart.
+ */
 #include "daemon/reread.h"
 
 #include "base/assert.h"

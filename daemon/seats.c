@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Chooses which HTTP connection has to go: the one that waited longest, of the
+ * address that has most.
+ */
 #include "daemon/seats.h"
 
 #include "base/assert.h"

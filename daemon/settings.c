@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads a daemon's settings, checks them, and runs it.
+ */
 #include "daemon/settings.h"
 
 #include "base/assert.h"

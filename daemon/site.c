@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Embeds the web page's files into the program.
+ */
 #include "daemon/site.h"
 
 #include <string.h>

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Speaks systemd's notify protocol on a thread of its own, also for the
+ * watchdog.
+ */
 #include "daemon/supervisor.h"
 
 #include "base/mem.h"

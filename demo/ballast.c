@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An actor's memory that changes with every request, so that a lost byte is
+ * found after a move.
+ */
 #include "demo/ballast.h"
 
 #include "base/crc.h"

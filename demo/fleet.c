@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Starts, kills and reaps the demo's processes, and makes their folder.
+ */
 #include "demo/fleet.h"
 
 #include "base/beside.h"

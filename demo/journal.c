@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes an actor's deeds into a mapped file, so that kill -9 loses none, and
+ * reads it for the judge.
+ */
 #include "demo/journal.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Compares the clients' ledger with the actors' journals, and names what does
+ * not fit.
+ */
 #include "demo/judge.h"
 
 #include "base/list.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The demo's load: numbered requests over several connections, on a thread of
+ * its own.
+ */
 #include "demo/load_uv.h"
 
 #include "base/bytes.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Listens on a TCP address on a uv loop and hands over each accepted socket.
+ */
 #include "link/transport_uv.h"
 
 #include "base/mem.h"

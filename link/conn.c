@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One connection of a link: frames in and out, limits, pings, and its end.
+ */
 #include "link/links.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kills the process at a named place, in builds with INJECT=1.
+ */
 #include "link/inject.h"
 
 #ifdef RINGHOLD_INJECT

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A link to one peer: dials again after a loss, sends records, and reports when
+ * the peer comes and goes.
+ */
 #include "link/links.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * All links of a process: configuration, keys, timers, and those that are
+ * closing.
+ */
 #include "link/links.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Takes connections from other processes in, and makes room when there are too
+ * many strangers.
+ */
 #include "link/links.h"
 
 #include "base/log.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Explains in words what is wrong with a PEM file.
+ */
 #include "link/pem_ssl.h"
 
 #include "base/assert.h"

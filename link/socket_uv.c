@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A TCP socket on a uv loop, non-blocking, for link/stream.h.
+ */
 #include "link/transport_uv.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parses the ringhold:// name of a certificate and compares it with a hello.
+ */
 #include "link/subject.h"
 
 #include "wire/hello.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads the length that a TLS hello announces, so that a large one is refused
+ * before OpenSSL allocates for it.
+ */
 #include "link/tls_hello.h"
 
 #include "base/big.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Loads and checks a certificate, its key and the authority, by OpenSSL.
+ */
 #include "link/tls_inside.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * TLS over bytes that somebody else carries: handshake, records, close, by
+ * OpenSSL.
+ */
 #include "link/tls_inside.h"
 
 #include "base/assert.h"

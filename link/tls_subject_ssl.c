@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads the ringhold:// name out of a peer's certificate, by OpenSSL.
+ */
 #include "link/tls_inside.h"
 
 #include <openssl/x509v3.h>

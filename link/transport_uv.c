@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The streams of links over sockets of a uv loop: their tasks and their turn.
+ */
 #include "link/transport_uv.h"
 
 #include "base/assert.h"

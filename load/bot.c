@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A bot's life: it logs in, follows its script, drops the line, resumes; all
+ * bots share one ledger.
+ */
 #include "load/bot.h"
 
 #include "base/assert.h"

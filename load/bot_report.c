@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Prints what a run of bots did and found.
+ */
 #include "load/bot_report.h"
 
 #include "cli/rows.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Connects bots to a gateway, over TCP on one loop.
+ */
 #include "load/bots_uv.h"
 
 #include "base/clock.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Latencies in buckets of 0.8 %, added, merged and read as percentiles.
+ */
 #include "load/histogram.h"
 
 enum { SUB_BITS = 7, SUB = 1 << SUB_BITS };

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold bench`'s load: connections, requests under way, and the times of
+ * their answers.
+ */
 #include "load/inside_uv.h"
 
 #include "base/clock.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parses the script of a bot.
+ */
 #include "load/script.h"
 
 #include "base/mem.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a method returns as an answer for a client, or for another actor's
+ * script.
+ */
 #include "base/mem.h"
 #include "lua/pack.h"
 #include "lua/puppet.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The functions of the table `ringhold`, and those that need no actor.
+ */
 #include "lua/api.h"
 
 #include "base/clock.h"

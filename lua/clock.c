@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The timers that scripts set by name.
+ */
 #include "base/mem.h"
 #include "lua/puppet.h"
 

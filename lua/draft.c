@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads and checks what a script declares of a kind.
+ */
 #include "lua/draft.h"
 
 #include <ringhold.h>

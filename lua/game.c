@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opens a game: loads its script once to learn its kinds, and again on each
+ * thread and on each change.
+ */
 #include "lua/game.h"
 
 #include "base/assert.h"

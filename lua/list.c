@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Asks a script's list() for the ids that must be alive.
+ */
 #include "lua/puppet.h"
 
 #include <lua5.4/lauxlib.h>

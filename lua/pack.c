@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Packs Lua values into bytes and reads them back, with limits on depth and
+ * size.
+ */
 #include "lua/pack.h"
 
 #include <inttypes.h>

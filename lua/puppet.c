@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The actor callbacks of every Lua kind: each begins a coroutine or ends one.
+ */
 #include "lua/puppet.h"
 
 #include "base/assert.h"

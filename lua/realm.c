@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A Lua state of one thread: made, refreshed when the script changed, and freed.
+ */
 #include "lua/realm.h"
 
 #include "base/assert.h"

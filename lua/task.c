@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A coroutine of an actor: it runs, waits, goes on, or is cancelled.
+ */
 #include "lua/task.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One message or timer of a Lua actor from its start to its answer, also when it
+ * waits in between.
+ */
 #include "base/assert.h"
 #include "base/log.h"
 #include "lua/pack.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Splits a client's text into words, with quotes as in redis-cli.
+ */
 #include "lua/words.h"
 
 #include "base/escape.h"

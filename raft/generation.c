@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Computes and encodes generations: who votes, who ever did, and whether a
+ * wished change is allowed.
+ */
 #include "raft/generation.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The guard rules around libraft: each looks at what goes in or out and stops
+ * what would lose data.
+ */
 #include "raft/guard.h"
 
 #include "raft/message.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Seals a generation of the group, carries its state to the next one's members,
+ * and founds that.
+ */
 #include "raft/handover.h"
 
 #include "raft/member.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keeps libraft's allocations in a list for each replica, so that all of one
+ * that is abandoned are freed.
+ */
 #include "raft/heap.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * libraft's I/O on our log, clock and links.
+ */
 #include "raft/io.h"
 
 #include "base/assert.h"

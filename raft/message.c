@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Encodes and decodes libraft's messages.
+ */
 #include "raft/message.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A member of the group: libraft started, fed, asked, and stopped or replaced by
+ * the next generation.
+ */
 #include "raft/replica.h"
 
 #include "raft/member.h"

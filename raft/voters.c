@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The voters of a generation, sorted, and as libraft's configuration.
+ */
 #include "raft/voters.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Adds a vnode's hash to the ring's digest, or takes it out.
+ */
 #include "ring/digest.h"
 
 #include "ring/hash.h"

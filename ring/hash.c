@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SipHash-1-3, and a kind's key derived from the cluster's.
+ */
 #include "ring/hash.h"
 
 uint64_t siphash_bytes(struct ring_key key, struct bytes message)

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finds contradictions in a ring, and computes a view's digest from scratch.
+ */
 #include "ring/inspect.h"
 
 #include "ring/digest.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The working copy of a plan: cuts, gives and joins vnodes and writes down each
+ * step.
+ */
 #include "ring/pieces.h"
 
 #include "base/assert.h"

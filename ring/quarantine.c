@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The sorted list of actors in quarantine.
+ */
 #include "ring/quarantine.h"
 
 #include "base/mem.h"

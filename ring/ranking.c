@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The heap behind plans: which node is farthest from its share.
+ */
 #include "ring/ranking.h"
 
 #include "base/mem.h"

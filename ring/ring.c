@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The ring: made, copied, looked up, checked.
+ */
 #include "ring/ring.h"
 
 #include "base/assert.h"

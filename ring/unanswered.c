@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lists of actors that a lost node had not answered, and their form on the wire.
+ */
 #include "ring/unanswered.h"
 
 #include "base/mem.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Judges frames by the table of wire/access.h.
+ */
 #include "wire/access.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parses and prints host:port.
+ */
 #include "wire/address.h"
 
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Encodes and decodes commands and their values.
+ */
 #include "wire/args.h"
 
 #include "base/assert.h"

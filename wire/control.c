@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Packs and unpacks protobuf messages, and refuses texts that are not plain.
+ */
 #include "wire/control.h"
 
 #include "base/assert.h"

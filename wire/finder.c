@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Remembers which coordinator claimed to lead, and in which term.
+ */
 #include "wire/finder.h"
 
 #include "base/assert.h"

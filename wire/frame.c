@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Puts and reads the header of a frame.
+ */
 #include "wire/frame.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Encodes, decodes and judges hellos.
+ */
 #include "wire/hello.h"
 
 #include "wire/control.h"

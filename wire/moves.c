@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Folds a change of nothing but MOVEs into few bytes, and unfolds it.
+ */
 #include "wire/moves.h"
 
 #include "base/mem.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Encodes and decodes requests, answers and hand-over records.
+ */
 #include "wire/record.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Counts refused links by reason.
+ */
 #include "wire/refusals.h"
 
 #include <stdatomic.h>

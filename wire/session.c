@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Encodes and decodes notes about sessions and pushes.
+ */
 #include "wire/session.h"
 
 #include "base/assert.h"

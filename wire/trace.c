@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Encodes and decodes the hops of a traced request.
+ */
 #include "wire/trace.h"
 
 enum { HOP_FIXED_SIZE = 1 + 8 + 4 + 4 + 1, RAN_BEFORE_END = 4 + 1 };

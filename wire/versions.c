@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Chooses the version that two builds speak with each other.
+ */
 #include "wire/versions.h"
 
 bool versions_are_range(struct versions v)

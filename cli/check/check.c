@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The order of `ringhold check`'s rules, and what they all need: who is a
+ * member, which process is whose.
+ */
 #include "cli/check/check.h"
 
 #include "base/assert.h"

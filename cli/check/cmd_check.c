@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold check`: asks every process for its state and prints what is wrong.
+ */
 #include "cli/commands.h"
 #include "cli/look.h"
 

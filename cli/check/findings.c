@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The list of findings: adds one, drops those that were only passing, and words
+ * each for people.
+ */
 #include "cli/check/findings.h"
 
 #include "base/mem.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The rules of `ringhold check` about the coordinators: who is silent, who
+ * leads, whose copies differ.
+ */
 #include "cli/check/check.h"
 
 #include "base/mem.h"

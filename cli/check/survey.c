@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Asks all processes of a fleet at once, and keeps the best answer of each.
+ */
 #include "cli/check/survey.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The rules of `ringhold check` about transactions: stuck ones, forgotten holds,
+ * actors alive twice.
+ */
 #include "cli/check/check.h"
 #include "cli/rows.h"
 

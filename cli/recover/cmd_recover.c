@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold recover`, `backup` and `restore`: which part was asked for, and the
+ * parts that only look.
+ */
 #include "cli/commands.h"
 #include "cli/recover/recover.h"
 #include "daemon/options.h"

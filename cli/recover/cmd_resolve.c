@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold txn resolve`: decides a pending transaction, after it has shown what
+ * each decision means.
+ */
 #include "cli/cmd_txn.h"
 #include "cli/query.h"
 

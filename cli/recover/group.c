@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold recover restore` and `new-cluster`: found a group of coordinators in
+ * folders, all or none of them.
+ */
 #include "cli/recover/recover.h"
 
 #include "daemon/options.h"

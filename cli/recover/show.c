@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Prints what was found in a data folder, as a table or JSON.
+ */
 #include "cli/recover/recover.h"
 
 #include "cli/query.h"

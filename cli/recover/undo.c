@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `ringhold recover undo`: puts the files back that a restore moved away.
+ */
 #include "cli/recover/recover.h"
 
 #include "daemon/options.h"

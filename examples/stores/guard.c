@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Takes a lock on each actor's id in the database, on a connection of its own,
+ * to find two owners.
+ */
 #include "guard.h"
 
 #include <hiredis/hiredis.h>

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Threads that each keep a connection to the database and take jobs from one
+ * queue.
+ */
 #include "jobs.h"
 
 #include <inttypes.h>

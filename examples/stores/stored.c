@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The counter of the store examples: activate, count, flush, all by jobs that
+ * answer later.
+ */
 #include "stored.h"
 
 #include <inttypes.h>

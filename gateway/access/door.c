@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Decides who may come in, by rates and counts for the gateway and for each
+ * address, and when the others should try again.
+ */
 #include "gateway/access/door.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * HMAC-SHA-256 and constant-time comparison, by OpenSSL.
+ */
 #include "gateway/access/hmac.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parses the file of keys, line by line, and finds a key by its name.
+ */
 #include "gateway/access/keyring.h"
 
 #include "base/base64.h"

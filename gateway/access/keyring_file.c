@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads the file of keys from the disk.
+ */
 #include "base/secret_file.h"
 #include "gateway/access/hmac.h"
 #include "gateway/access/keyring.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The unit in which clients are counted: an IPv4 address, or the /64 network of
+ * an IPv6 one.
+ */
 #include "gateway/access/origin.h"
 
 #include "base/table.h"

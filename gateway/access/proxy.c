@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parses the PROXY protocol's header, versions 1 and 2.
+ */
 #include "gateway/access/proxy.h"
 
 #include "base/big.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parses lists of networks and finds an address in them.
+ */
 #include "gateway/access/ranges.h"
 
 #include <arpa/inet.h>

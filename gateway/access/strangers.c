@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Counts the connections that have not logged in, in all and by address.
+ */
 #include "gateway/access/strangers.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Makes tokens and checks them: form, key, signature, expiry.
+ */
 #include "gateway/access/token.h"
 
 #include "base/big.h"

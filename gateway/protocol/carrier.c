@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Unwraps a client's bytes from TLS and WebSocket, and wraps the replies.
+ */
 #include "gateway/protocol/carrier.h"
 
 #include "base/assert.h"

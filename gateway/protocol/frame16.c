@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Cuts skynet's frames into packets, and puts packets into frames.
+ */
 #include "gateway/protocol/frame16.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Encodes and decodes every packet of the clients' binary protocol.
+ */
 #include "gateway/protocol/packet.h"
 
 #include "base/assert.h"

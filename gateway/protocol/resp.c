@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parses RESP commands, also inline and in pieces, and writes RESP2 and RESP3
+ * replies.
+ */
 #include "gateway/protocol/resp.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parses the HTTP request that asks for a WebSocket, and writes the answer or
+ * the refusal.
+ */
 #include "gateway/protocol/upgrade.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Computes Sec-WebSocket-Accept, with OpenSSL's SHA-1.
+ */
 #include "gateway/protocol/upgrade.h"
 
 #include "base/assert.h"

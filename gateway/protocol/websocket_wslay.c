@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A WebSocket's frames by wslay: messages in, packets out, and the rules that
+ * wslay does not check.
+ */
 #include "gateway/protocol/websocket.h"
 
 #include "base/assert.h"

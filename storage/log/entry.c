@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Encodes and decodes the body of a Raft entry and the head of a snapshot.
+ */
 #include "storage/log/entry.h"
 
 #include "base/crc.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Requests to a log and the image of one in memory, common to both bodies.
+ */
 #include "storage/log/log.h"
 
 #include "base/assert.h"

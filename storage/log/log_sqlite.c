@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The durable log: a thread that does requests in order and tells when each is
+ * on the disk.
+ */
 #include "storage/log/log_sqlite.h"
 
 #include "storage/log/raftdb_sqlite.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A number record in two slots, so that a torn write leaves the one before.
+ */
 #include "storage/log/number.h"
 
 #include "base/crc.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gives files that root repaired back to the daemon's user.
+ */
 #include "storage/log/owner.h"
 
 #include <dirent.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opens a copy of a SQLite database, so that looking leaves no trace.
+ */
 #include "storage/log/peek_sqlite.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads raft.db and refuses what is damaged, torn or another's.
+ */
 #include "storage/log/raftdb_rows_sqlite.h"
 
 #include "base/crc.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes raft.db: its schema, and a transaction for each request.
+ */
 #include "storage/log/raftdb_sqlite.h"
 
 #include "storage/log/raftdb_rows_sqlite.h"

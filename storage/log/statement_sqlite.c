@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Prepared statements, bound and read from left to right.
+ */
 #include "storage/log/statement_sqlite.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Exchanges a folder's files by a journal, so that a crash leaves the old or the
+ * new ones.
+ */
 #include "storage/log/swap.h"
 
 #include "base/directory.h"

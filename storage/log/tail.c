@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads and writes raft.tail.
+ */
 #include "storage/log/tail.h"
 
 #include "base/crc.h"

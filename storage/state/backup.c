@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes and reads a backup file.
+ */
 #include "storage/state/backup.h"
 
 #include "base/crc.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes the audit history into state.db and lists it.
+ */
 #include "storage/state/event_sqlite.h"
 
 #include "base/history.h"

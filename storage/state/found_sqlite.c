@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Founds a group of coordinators in folders, from a backup or a damaged group's
+ * remains.
+ */
 #include "storage/state/found.h"
 
 #include "storage/log/entry.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Loads the replicated state from a database image and checks every row.
+ */
 #include "storage/state/load_sqlite.h"
 
 #include "base/log.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Looks at a data folder whose daemon is stopped, and judges each file.
+ */
 #include "storage/state/recover.h"
 
 #include "base/crc.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Looks into raft.db and state.db, and compares the two.
+ */
 #include "storage/log/peek_sqlite.h"
 #include "storage/log/raftdb_rows_sqlite.h"
 #include "storage/state/recover_inside.h"

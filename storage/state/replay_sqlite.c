@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Applies a log to a state again and compares the result with state.db.
+ */
 #include "storage/state/replay.h"
 
 #include "base/mutant.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keeps state.db up to date with what was applied, in one transaction for each
+ * batch.
+ */
 #include "storage/state/db_sqlite.h"
 
 #include "base/directory.h"

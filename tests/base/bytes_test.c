@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of base/bytes.h, list.h and table.h.
+ */
 #include "base/bytes.h"
 #include "base/list.h"
 #include "base/table.h"

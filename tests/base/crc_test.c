@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of base/crc.h: known sums, and both ways to compute them.
+ */
 #include "base/crc.h"
 
 #include "tests/test.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of base/fleet_id.h.
+ */
 #include "base/fleet_id.h"
 
 #include "tests/test.h"

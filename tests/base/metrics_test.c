@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of base/metrics.h: the text for Prometheus, and JSON.
+ */
 #include "base/metrics.h"
 
 #include <setjmp.h>

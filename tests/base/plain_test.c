@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of base/plain.h, and of log lines with hostile text.
+ */
 #include "base/plain.h"
 
 #include "base/log.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of conform/wsframe.h against the gateway's own WebSocket.
+ */
 #include "conform/frame16.h"
 #include "conform/where.h"
 #include "conform/wsframe.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of load/histogram.h.
+ */
 #include "load/histogram.h"
 
 #include "tests/test.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of daemon/json.h.
+ */
 #include "daemon/json.h"
 
 #include "tests/test.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of daemon/page_uv.h, with a loop that turns and one that does not.
+ */
 #include "daemon/page_uv.h"
 
 #include <pthread.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of daemon/seats.h: who is cut when strangers crowd an HTTP server.
+ */
 #include "tests/test.h"
 
 #include "daemon/seats.h"

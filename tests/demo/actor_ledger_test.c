@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of the demo's actor `ledger`.
+ */
 #include "tests/test.h"
 
 #include "demo/journal.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of demo/journal.h, also across a kill.
+ */
 #include "tests/test.h"
 
 #include "demo/journal.h"

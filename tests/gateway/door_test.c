@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of gateway/access/door.h and bucket.h.
+ */
 #include "gateway/access/door.h"
 
 #include "tests/test.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of gateway/protocol/frame16.h.
+ */
 #include "gateway/protocol/frame16.h"
 
 #include "base/mem.h"

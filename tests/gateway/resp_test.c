@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of gateway/protocol/resp.h, byte by byte and cut anywhere.
+ */
 #define _DEFAULT_SOURCE 1 // MAP_ANONYMOUS
 #include "gateway/protocol/resp.h"
 

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of gateway/client/tally.h and figure.h: every figure is told and added
+ * up.
+ */
 #include "gateway/client/tally.h"
 
 #include "tests/test.h"

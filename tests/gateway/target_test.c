@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of gateway/client/target.h.
+ */
 #include "gateway/client/target.h"
 #include "tests/test.h"
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of gateway/protocol/websocket.h with a client's bytes.
+ */
 #include "gateway/protocol/websocket.h"
 
 #include "tests/test.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of games in Lua: a script's actors in a runtime.
+ */
 #include "tests/test.h"
 
 #include "tests/lua/lua_rig.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of lua/pack.h, also with damaged bytes.
+ */
 #include "lua/pack.h"
 
 #include "tests/test.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of lua/words.h.
+ */
 #include "lua/words.h"
 
 #include "tests/test.h"

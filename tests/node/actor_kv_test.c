@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of the bundled actor `kv`.
+ */
 #include "tests/test.h"
 
 #include "base/mem.h"

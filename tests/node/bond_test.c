@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of node/runtime/bond.h: who is bound when several want to be.
+ */
 #include "node/runtime/bond.h"
 
 #include "tests/test.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of node/worker/hot.h.
+ */
 #include "tests/test.h"
 
 #include "base/table.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of node/worker/kinds.h: bundled kinds, shared objects, and what is
+ * refused.
+ */
 #include "tests/test.h"
 
 #include "node/actors/actors.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of node/host/order.h.
+ */
 #include "node/host/order.h"
 
 #include "node/host/actor.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of node/host/presence.h.
+ */
 #include "node/host/presence.h"
 
 #include "tests/test.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of gateway/client/pushes.h: order, gaps, copies.
+ */
 #include "gateway/client/pushes.h"
 
 #include "tests/test.h"

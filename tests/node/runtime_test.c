@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of node/runtime/runtime.h with an actor of the test's own.
+ */
 #include "tests/test.h"
 
 #include "node/actors/actors.h"

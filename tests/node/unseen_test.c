@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of node/runtime/unseen.h.
+ */
 #include "node/runtime/unseen.h"
 
 #include "base/mem.h"

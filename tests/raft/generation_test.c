@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of raft/generation.h: which changes of voters are allowed, and what
+ * stays of each.
+ */
 #include "raft/generation.h"
 #include "storage/log/entry.h"
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of node/host/handover.h: images over a link that loses and repeats.
+ */
 #include "node/host/handover.h"
 
 #include "base/crc.h"

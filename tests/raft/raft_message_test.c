@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of raft/message.h.
+ */
 #include "raft/heap.h"
 #include "raft/message.h"
 #include "raft/voters.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of the ring's segments: roles, singletons, daemons.
+ */
 #include "base/mem.h"
 #include "ring/plan.h"
 #include "ring/ring.h"

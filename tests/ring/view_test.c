@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of ring/view.h: which change applies to which version.
+ */
 #include "ring/view.h"
 
 #include "base/mem.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of sim/platter.h: what a power failure leaves.
+ */
 #include "sim/platter.h"
 
 #include "base/files.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of sim/network.h: what stays in order, and what may be lost.
+ */
 #include "sim/network.h"
 #include "tests/test.h"
 #include "wire/frame.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of sim/raft/model.h.
+ */
 #include "sim/raft/model.h"
 #include "tests/test.h"
 #include "wire/control.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of the simulator: the same seed is the same history.
+ */
 #include "base/log.h"
 #include "base/mem.h"
 #include "sim/fleet.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of node/folder.h: copies, foreign folders, locks.
+ */
 #include "tests/test.h"
 
 #include "node/disk.h"

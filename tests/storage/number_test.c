@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of storage/log/number.h, torn anywhere.
+ */
 #include "storage/log/number.h"
 
 #include "tests/test.h"

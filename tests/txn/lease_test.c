@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of node/host/lease.h, with times as the table in that header has them.
+ */
 #include "tests/test.h"
 
 #include "node/host/lease.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of txn/participant.h: each verdict on a PREPARE.
+ */
 #include "txn/participant.h"
 
 #include "tests/test.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of wire/address.h.
+ */
 #include "wire/address.h"
 
 #include "tests/test.h"

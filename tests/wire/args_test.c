@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of wire/args.h: these bytes, and no others.
+ */
 #include "wire/args.h"
 
 #include "base/mem.h"

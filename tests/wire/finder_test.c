@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of wire/finder.h.
+ */
 #include "wire/finder.h"
 
 #include "tests/test.h"

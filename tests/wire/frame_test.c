@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of wire/frame.h: these bytes, and no others.
+ */
 #include "wire/frame.h"
 
 #include "base/mem.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of wire/hello.h: these bytes, and who is refused for which reason.
+ */
 #include "wire/hello.h"
 
 #include "wire/control.h"

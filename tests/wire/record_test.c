@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of wire/record.h: these bytes, and every damaged record refused.
+ */
 #include "wire/record.h"
 
 #include "base/crc.h"

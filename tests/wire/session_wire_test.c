@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests of wire/session.h: these bytes, and every damaged note refused.
+ */
 #include "wire/session.h"
 
 #include "base/mem.h"
