@@ -304,7 +304,8 @@ failover: setup-build-check ## KILLS=30 nodes: how long until their ids answer a
 
 # What 16 clients saw for so long while the fleet was hurt, judged key by key by porcupine; SEED= draws the faults.
 linearizable: setup-build-check-e2e ## what clients saw under faults (MINUTES=5, SEED=), judged by porcupine
-	+@$(submake) $(binary)
+	+@$(submake) INJECT=1 run-linearizable
+run-linearizable: $(binary)
 	@MINUTES=$(or $(MINUTES),5) tests/e2e/fault/fault_linearizable.py $(binary)
 
 # Players: 10,000 that drop the line and resume (BOTS=, SECONDS=); and what would harm them: a login storm (STORM=
@@ -432,7 +433,7 @@ packages: deb ## deb, then a fresh Debian installs and runs them; as root, five 
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: all help fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable browser storm bots alerts drain-page bench run-bench \
+.PHONY: all help fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable run-linearizable browser storm bots alerts drain-page bench run-bench \
         fuzz run-fuzz lint run-lint ship install dist deb run-deb packages clean
 .SECONDARY:
 -include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(wildcard $(out)/*/main.d) $(out)/sim/history/check.d

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """16 clients of two gateways write down what they saw of each key while the fleet changes and is hurt, and porcupine
-(tests/tools/linearizable) judges: is it what one register could have told them?
+(tests/tools/linearizable) judges: is it what one register could have told them? (INJECT build.)
 
 MINUTES=: so long, faults drawn by SEED= (`make linearizable`); else each fault once.
 
@@ -8,7 +8,9 @@ An actor's memory goes with its node. Then, once, its key may begin anew, and no
 Only a key that a killed node may have had is excused: the ring of before says which, where nothing moved.
 """
 import collections
+import contextlib
 import functools
+import itertools
 import os
 import random
 import shutil
@@ -25,12 +27,14 @@ MINUTES = float(os.environ.get("MINUTES", "0"))
 SEED = int(os.environ.get("SEED", str(int(time.time()))))
 TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "linearizable")
 LEASE_S = 2
-COORDINATORS = ["--lease", f"{LEASE_S}s", "--election-ms", "300"]
+# A move that a vote does not come for is given up soon, and of a node that is drained all moves at once.
+COORDINATORS = ["--lease", f"{LEASE_S}s", "--election-ms", "300", "--prepare-ms", "1000", "--vnodes", "16"]
 FENCED = {75, -signal.SIGABRT}  # how a node ends that finds itself so; the second: an actor was just running
 NODES = ["n1", "n2", "n3"]
 CLIENTS = 16
 KEYS = 12  # asked at a time; short ones, for what a checker takes grows fast with a history's length
 OPS_MAX = 80
+COPIES = 12  # of requests whose answers are lost, and of actors whose moves are given up
 OPEN_MAX = 3  # operations of a key that nobody knows the outcome of, before it gets no more
 FLYING_MAX = 4
 PAUSE_S = 0.01  # of a client between two operations: other tests run beside
@@ -230,7 +234,7 @@ class Faults:
         self.client = Client(book, list(gateways.values()), CLIENTS)
         self.draw = random.Random(SEED)
         self.count = collections.Counter()
-        self.spared = 0
+        self.spared = self.probed = 0
         self.since = now()  # nobody had died then
 
     def some(self, names):
@@ -252,7 +256,7 @@ class Faults:
                     assert code in FENCED, (code, self.fleet.process(name).tail())
                     self.book.dies(self.since)
                     self.count["ended by itself"] += 1
-                    self.fleet.node(name)
+                    start_node(self.fleet, name)
             quiet, since = self.book.quiet(), now()
             if not {n["state"] for n in self.fleet.status()["nodes"]} <= {"live", "leaving"}:
                 return False
@@ -270,14 +274,74 @@ class Faults:
         time.sleep(seconds)  # the length of the pause is the experiment
         process.kill(signal.SIGCONT)
 
+    @contextlib.contextmanager
+    def lost(self, process, frames):
+        """Until then these frames of a node are."""
+        path = self.fleet.data(f"{process.name}.lose")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(frames + "\n")
+        yield
+        os.remove(path)
+
+    def resent(self):
+        """How many copies of requests the gateways have sent."""
+        total = 0
+        for address in self.gateways.values():
+            redis = Resp(address)
+            total += next(int(line[7:]) for line in redis("INFO").splitlines() if line.startswith("resent:"))
+            redis.close()
+        return total
+
+    def given_up(self, giver):
+        return {t["txn"] for t in self.fleet.ask("txn", "list", "--limit", "1000")
+                if t["state"] == "aborted" and t["from"] == giver.name}  # fmt: skip
+
+    def probes(self, victim, count):
+        """Keys of its own that nobody else asks."""
+        self.probed += 1
+        redis = Resp(self.gateways["g1"])
+        names = (f"p{self.probed}.{i}" for i in itertools.count())
+        its = (n for n in names if pairs(redis("WHERE", n))["node"] == victim.name)
+        found = [Key(n, "probe") for n in itertools.islice(its, count)]
+        redis.close()
+        self.book.full += found
+        return found
+
+    def stay(self):
+        """Is it so that nobody was leaving? From now on it is."""
+        leaving = [n["node"] for n in self.fleet.status()["nodes"] if n["state"] == "leaving"]
+        for name in leaving:
+            self.fleet.tell("node", "drain", name, "cancel")
+        return not leaving
+
     # ---- what is done
 
     def drain(self):
-        leaving = [n["node"] for n in self.fleet.status()["nodes"] if n["state"] == "leaving"]
-        if leaving:
-            self.fleet.tell("node", "drain", leaving[0], "cancel")
-        else:
+        if self.stay():
             self.fleet.tell("node", "drain", self.draw.choice(NODES))
+
+    def answers_lost(self):
+        """What ran is asked again: it must be answered as it was, and not run a second time."""
+        victim, before = self.some(owners(self.fleet)), self.resent()
+        with self.lost(victim, "answer-sent"):
+            until("what is not answered is asked again", lambda: self.resent() >= before + COPIES)
+
+    def votes_lost(self):
+        """Others have the state of its actors, and the moves are given up. It changes, and moves again."""
+        self.stay()
+        self.fleet.settled(NODES)
+        victim = self.some(NODES)
+        before, probes = self.given_up(victim), self.probes(victim, COPIES)
+        for probe in probes:
+            self.answered(probe, "SET")
+        with self.lost(victim, "prepared-sent"):
+            self.fleet.tell("node", "drain", victim.name)
+            until("its moves are given up", lambda: len(self.given_up(victim) - before) >= len(NODES) - 1)
+        for probe in probes:
+            self.answered(probe, "SET")
+        until("it gives what it has", lambda: victim.name not in owners(self.fleet))
+        for probe in probes:
+            self.answered(probe, "GET")
 
     def weight(self):
         self.fleet.tell("node", "weight", self.draw.choice(NODES), str(self.draw.randint(1, 4)))
@@ -311,16 +375,14 @@ class Faults:
         victim.kill(signal.SIGCONT)
         assert victim.wait() in FENCED, victim.tail()
         self.book.dies(since)
-        self.fleet.node(victim.name)
+        start_node(self.fleet, victim.name)
 
     def node_killed(self):
         """Where nothing moves: only what it had, and keys that are new, may begin anew."""
         self.fleet.settled()
         redis = Resp(self.gateways["g1"])
         victim = self.some(owners(self.fleet))
-        names = (f"p{self.count['node_killed']}.{i}" for i in range(1000))
-        probe = Key(next(n for n in names if pairs(redis("WHERE", n))["node"] == victim.name), "probe")
-        self.book.full.append(probe)  # no other client asks it
+        probe = self.probes(victim, 1)[0]
         self.answered(probe, "SET")
         place = {key: pairs(redis("WHERE", key.name)) for key in self.book.alive()}
         redis.close()
@@ -336,7 +398,7 @@ class Faults:
         assert self.answered(probe, "GET") is None
         self.answered(probe, "SET")
         self.answered(probe, "GET")
-        self.fleet.node(victim.name)
+        start_node(self.fleet, victim.name)
 
     def answered(self, key, command):
         def ask():
@@ -352,10 +414,10 @@ class Faults:
         victim, since = self.some(NODES), now()
         victim.kill().wait()
         self.book.dies(since)
-        self.fleet.node(victim.name)
+        start_node(self.fleet, victim.name)
 
-    ALL = (drain, leader_killed, weight, gateway_killed, drain, node_paused, node_killed, leader_paused,
-           gateway_paused, node_killed_in_a_drain, weight, node_stopped)  # fmt: skip
+    ALL = (drain, leader_killed, answers_lost, weight, gateway_killed, drain, node_paused, votes_lost, node_killed,
+           leader_paused, gateway_paused, node_killed_in_a_drain, answers_lost, weight, node_stopped)  # fmt: skip
 
     def do(self, fault):
         fault(self)
@@ -372,6 +434,10 @@ class Faults:
             if self.draw.random() < 0.3:  # else the next one comes amid moves
                 self.fleet.settled()
                 self.whole()
+
+
+def start_node(fleet, name):
+    fleet.node(name, env={"RINGHOLD_INJECT_LOSE": fleet.data(f"{name}.lose")})
 
 
 def owners(fleet):
@@ -400,7 +466,7 @@ def each_key_is_one_register(binary):
     with Fleet(binary) as fleet:
         fleet.coordinators(3, extra=COORDINATORS)
         for name in NODES:
-            fleet.node(name)
+            start_node(fleet, name)
         gateways = {name: fleet.gateway(name, port=fleet.port()).resp for name in ("g1", "g2")}
         fleet.settled(NODES)
         book = Book(fleet.data("operations"))
