@@ -226,8 +226,8 @@ void admit_again(struct host *h, struct arrival *in)
         admit_elsewhere(h, in, cell);
         return;
     }
-    if (!tenure_may_start(h)) { // §5.3 step 4
-        tenure_put_off(h, in);
+    if (!lease_policy_may_start(h)) { // §5.3 step 4
+        lease_policy_put_off(h, in);
         return;
     }
     if (!pace_may_start(h, r)) {

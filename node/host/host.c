@@ -107,7 +107,7 @@ struct host *host_new(const struct host_config *config)
     requests_init(&h->requests);
     pace_init(&h->pace);
     wake_init(h);
-    tenure_init(&h->tenure, config);
+    lease_policy_init(&h->lease_policy, config);
     return h;
 }
 
@@ -197,7 +197,7 @@ void host_free(struct host *h)
     drop_actors(h, NULL);
     txns_fini(&h->txns);
     wake_fini(&h->autostart);
-    gate_fini(&h->tenure.gate);
+    gate_fini(&h->lease_policy.gate);
     orders_fini(&h->orders);
     actors_fini(&h->actors);
     links_fini(&h->links);
@@ -335,7 +335,7 @@ static void dispatch(struct host *h, const struct host_event *event)
         retire_on_retired(h, event);
         break;
     case HOST_RETURNED:
-        tenure_on_returned(h, event);
+        lease_policy_on_returned(h, event);
         break;
     case HOST_POKE:
         run_on_poke(h, event->actor);
@@ -378,14 +378,14 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
     // Of the same lease at the same instant it would say the same: many steps go by one look at the
     // clocks.
     const bool judged = h->judged && event->now_us == h->now_us && event->wall_us == h->wall_us &&
-                        list_empty(&h->tenure.leaseless_actors);
+                        list_empty(&h->lease_policy.leaseless_actors);
 
     actors_bury(&h->actors);
     h->out = out;
     h->now_us = event->now_us > h->now_us ? event->now_us : h->now_us;
     h->wall_us = event->wall_us;
     if (!judged) {
-        tenure_judge(h);
+        lease_policy_judge(h);
     }
     pace_begin(&h->pace);
     dispatch(h, event);
@@ -529,7 +529,7 @@ void host_figures(const struct host *h, struct host_figures *out)
     };
     memcpy(out->holds, h->txns.holds, sizeof out->holds);
     memcpy(out->misuses, h->links.misuses, sizeof out->misuses);
-    tenure_figures(h, out);
+    lease_policy_figures(h, out);
     for (size_t i = 0; i < h->txns.participant.part_count; i++) {
         out->held += hold_of(h->txns.participant.part[i])->held.count;
     }

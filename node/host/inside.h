@@ -14,10 +14,10 @@
 #include "node/host/cells.h"
 #include "node/host/inspection.h"
 #include "node/host/isolate.h"
+#include "node/host/lease_policy.h"
 #include "node/host/links.h"
 #include "node/host/membership.h"
 #include "node/host/pace.h"
-#include "node/host/tenure.h"
 #include "node/host/topology.h"
 #include "node/host/txns.h"
 #include "node/host/work.h"
@@ -42,7 +42,7 @@ struct host {
     struct requests requests;
     struct pace pace;
     struct autostart autostart;
-    struct tenure tenure;
+    struct lease_policy lease_policy;
     struct isolate isolate;
     struct inspection inspection;
     struct ahead ahead;

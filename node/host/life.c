@@ -255,7 +255,7 @@ void actor_remove(struct host *h, struct actor *a, enum discard_why why)
 
 void actor_dismiss(struct host *h, struct actor *a, enum discard_why why)
 {
-    gate_forget(&h->tenure.gate, a);
+    gate_forget(&h->lease_policy.gate, a);
     if (a->live || a->state == ACTOR_ACTIVATING) {
         struct host_effect *e = host_emit(h, HOST_DISCARD);
 

@@ -80,9 +80,9 @@ static void send_renew(struct host *h)
     tell_lease(&r, &f);
     c.body_case = RH__CONTROL__BODY_RENEW;
     c.renew = &r;
-    lease_sent(&h->tenure.lease, r.seq, h->now_us, h->wall_us);
+    lease_sent(&h->lease_policy.lease, r.seq, h->now_us, h->wall_us);
     host_tell(h, leader_of(&h->membership), &c);
-    h->membership.renew_us = h->now_us + tenure_renew_every_us(h);
+    h->membership.renew_us = h->now_us + lease_policy_renew_every_us(h);
 }
 
 void member_leave(struct host *h)
@@ -136,7 +136,7 @@ static void leave_when_ready(struct host *h)
     Rh__Control c = RH__CONTROL__INIT;
     Rh__Bye bye = RH__BYE__INIT;
 
-    if (h->membership.life == LIFE_SERVING && h->membership.stopping && tenure_is_alone(h)) {
+    if (h->membership.life == LIFE_SERVING && h->membership.stopping && lease_policy_is_alone(h)) {
         host_stop(h, HOST_EXIT_ALONE);
         return;
     }
@@ -162,7 +162,7 @@ static void leave_when_ready(struct host *h)
 static void on_grant(struct host *h, const Rh__Grant *grant)
 {
     if (h->membership.life == LIFE_SERVING) {
-        tenure_granted(h, grant);
+        lease_policy_granted(h, grant);
         if (grant->last && !h->membership.told_last) {
             // It serves on until another node comes, or until it is killed with its actors.
             log_warn(
@@ -181,7 +181,7 @@ static void on_barred(struct host *h, const Rh__Barred *barred)
         host_stop(h, HOST_EXIT_LEFT);
     } else if (h->membership.life == LIFE_SERVING) {
         log_error("node", "barred", "why=\"%s\"", barred->why);
-        tenure_end(h, HOST_DROP_BARRED);
+        lease_policy_end(h, HOST_DROP_BARRED);
         host_stop(h, HOST_EXIT_BARRED);
     }
 }

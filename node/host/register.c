@@ -146,7 +146,7 @@ void register_on_ok(struct host *h, const Rh__RegOk *ok)
     h->membership.slot = (uint16_t)ok->slot;
     h->membership.incarnation = ok->incarnation;
     h->membership.era = ok->config->era;
-    tenure_begin(h, ok->lease_us);
+    lease_policy_begin(h, ok->lease_us);
     txn_begin_era(h, ok->floor);
     serve(h);
 }
@@ -186,7 +186,7 @@ void register_omitted(struct host *h, const Rh__ConfigAnswer *answer)
 void register_anew(struct host *h)
 {
     log_warn("node", "other_era", "era=%" PRIu64, h->membership.era);
-    tenure_end(h, HOST_DROP_ERA);
+    lease_policy_end(h, HOST_DROP_ERA);
     if (h->membership.stopping) {
         host_stop(h, HOST_EXIT_OTHER_ERA);
         return;

@@ -40,7 +40,7 @@ void retire(struct host *h, struct actor *a, enum retire_why why)
 
     ASSERT(a->state == ACTOR_IDLE || mutant(M_RETIREHELD));
     ASSERT(actor_held(a) == NULL || mutant(M_RETIREHELD));
-    ASSERT(tenure_may_start(h)); // what it saves must be fenced by a lease
+    ASSERT(lease_policy_may_start(h)); // what it saves must be fenced by a lease
     if (actor_listed(a)) {
         actor_unlist(&h->actors, a);
     }
@@ -54,7 +54,7 @@ void retire(struct host *h, struct actor *a, enum retire_why why)
 static bool may_retire(const struct host *h, const struct actor *a)
 {
     return a->state == ACTOR_IDLE && actor_held(a) == NULL && actor_waiting(a) == 0 && !a->poked &&
-           (a->busy == NULL || !a->busy->saving_later) && tenure_may_start(h);
+           (a->busy == NULL || !a->busy->saving_later) && lease_policy_may_start(h);
 }
 
 /* Found by the wheel, or for want of room: now, or as soon as it is through with its turn. */
@@ -106,7 +106,7 @@ void retire_for_room(struct host *h)
     size_t steps = ROOM_AT_ONCE;
 
     while (h->config.actors_max > 0 && h->work.live - h->work.retiring > h->config.actors_max &&
-           tenure_may_start(h) && steps > 0) {
+           lease_policy_may_start(h) && steps > 0) {
         struct actor *a = oldest(h, &steps);
 
         if (a == NULL) {
@@ -119,7 +119,7 @@ void retire_for_room(struct host *h)
 
 void retire_tick(struct host *h)
 {
-    if (!tenure_may_start(h)) {
+    if (!lease_policy_may_start(h)) {
         return;
     }
     for (size_t i = 0; i < h->config.kind_count; i++) {

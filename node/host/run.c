@@ -111,7 +111,7 @@ void actor_activate(struct host *h, struct actor *a)
     struct host_effect *e = host_emit(h, HOST_ACTIVATE);
 
     ASSERT(a->state == ACTOR_ABSENT && !a->live);
-    ASSERT(tenure_may_start(h)); // I1
+    ASSERT(lease_policy_may_start(h)); // I1
     ASSERT(!isolate_holds(h, a));
     wake_unlist(h, a);
     a->token = vnode == NULL ? 0 : vnode->generation;
@@ -135,7 +135,7 @@ static void run(struct host *h, struct actor *a, struct order *found, const stru
     struct host_effect *e = host_emit(h, HOST_RUN);
 
     ASSERT(a->state == ACTOR_IDLE && a->live);
-    ASSERT(tenure_may_start(h)); // hole 30
+    ASSERT(lease_policy_may_start(h)); // hole 30
     ASSERT(may_run(order, r) && !order->running);
     const uint64_t before = order->last;
     order->last = r->seq > order->last ? r->seq : order->last;
@@ -181,7 +181,7 @@ static void turn(struct host *h, struct actor *a)
     struct host_effect *e = host_emit(h, HOST_TURN);
     struct busy *busy = actor_begin(h, a, ACTOR_RUNNING);
 
-    ASSERT(a->live && tenure_may_start(h)); // hole 30
+    ASSERT(a->live && lease_policy_may_start(h)); // hole 30
     busy->running = (struct running){.ticket = busy->running.ticket};
     a->poked = false;
     a->turned = true;
@@ -197,7 +197,7 @@ void run_on_poke(struct host *h, struct actor *a)
         return; // its timers and answers ended with it
     }
     a->poked = true;
-    if (mutant(M_POKEHELD) && a->state == ACTOR_FROZEN && tenure_may_start(h)) {
+    if (mutant(M_POKEHELD) && a->state == ACTOR_FROZEN && lease_policy_may_start(h)) {
         turn(h, a);
     } else if (a->state == ACTOR_IDLE || a->state == ACTOR_BUSY) {
         actor_proceed(h, a);
@@ -256,12 +256,12 @@ static void next_of_idle(struct host *h, struct actor *a)
 {
     const bool waits = a->poked || a->wish == WISH_ASKED;
 
-    if (!tenure_may_start(h)) {
+    if (!lease_policy_may_start(h)) {
         if (actor_waiting(a) > 0) {
-            tenure_put_off_all(h, &a->busy->queue);
+            lease_policy_put_off_all(h, &a->busy->queue);
         }
         if (waits && actor_held(a) == NULL) {
-            tenure_put_off_actor(h, a);
+            lease_policy_put_off_actor(h, a);
         }
     } else if (a->wish == WISH_ASKED && actor_held(a) == NULL &&
                (a->busy == NULL || !a->busy->saving_later)) {
@@ -292,8 +292,8 @@ void actor_proceed(struct host *h, struct actor *a)
         if (actor_waiting(a) > 0 && isolate_holds(h, a)) {
             isolate_refuse_all(h, a);
         }
-        if (actor_waiting(a) > 0 && !tenure_may_start(h)) {
-            tenure_put_off_all(h, &a->busy->queue);
+        if (actor_waiting(a) > 0 && !lease_policy_may_start(h)) {
+            lease_policy_put_off_all(h, &a->busy->queue);
         }
         if (actor_waiting(a) > 0) {
             actor_activate(h, a);

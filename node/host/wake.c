@@ -120,7 +120,8 @@ static void start_some(struct host *h, const struct actor_list *list, size_t cou
 {
     struct actor *a = NULL;
 
-    for (; count > 0 && tenure_may_start(h) && (a = actor_list_front(&h->actors, list)) != NULL;
+    for (;
+         count > 0 && lease_policy_may_start(h) && (a = actor_list_front(&h->actors, list)) != NULL;
          count--) {
         actor_activate(h, a);
         h->autostart.woken++;
@@ -129,7 +130,7 @@ static void start_some(struct host *h, const struct actor_list *list, size_t cou
 
 bool wake_has_more(const struct host *h)
 {
-    return actor_list_front(&h->actors, &h->autostart.arrived) != NULL && tenure_may_start(h);
+    return actor_list_front(&h->actors, &h->autostart.arrived) != NULL && lease_policy_may_start(h);
 }
 
 void wake_go_on(struct host *h)

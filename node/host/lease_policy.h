@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lease policy: what may the host do now under its lease, and what is put off (tenure.c)?
+ * Lease policy: what may the host do now under its lease, and what is put off (lease_policy.c)?
  * Specification §4.1, §5.3 step 4; I1, I8; holes 26, 28, 30, 53.
  */
-#ifndef NODE_HOST_TENURE_H
-#define NODE_HOST_TENURE_H
+#ifndef NODE_HOST_LEASE_POLICY_H
+#define NODE_HOST_LEASE_POLICY_H
 
 #include "node/host/gate.h"
 #include "node/host/requests.h"
 
-struct tenure {
+struct lease_policy {
     struct lease lease;
     struct gate gate;
     int32_t clock_parts;          /* what the leader says of the clock that it counts by: Grant */
@@ -21,26 +21,26 @@ struct tenure {
     bool lapsed;        /* serves without a lease */
 };
 
-void tenure_init(struct tenure *t, const struct host_config *config);
+void lease_policy_init(struct lease_policy *t, const struct host_config *config);
 /* Judge the lease; let go of what may be done now. */
-void tenure_judge(struct host *h);
+void lease_policy_judge(struct host *h);
 /* A task or an activation may start. */
-bool tenure_may_start(const struct host *h);
-void tenure_granted(struct host *h, const Rh__Grant *grant);
+bool lease_policy_may_start(const struct host *h);
+void lease_policy_granted(struct host *h, const Rh__Grant *grant);
 /* Registered. */
-void tenure_begin(struct host *h, uint64_t lease_us);
+void lease_policy_begin(struct host *h, uint64_t lease_us);
 /* Barred, or another era. */
-void tenure_end(struct host *h, enum host_drop why);
+void lease_policy_end(struct host *h, enum host_drop why);
 /* Its lease has been over for so long that who leaves waits for coordinators no more. */
-bool tenure_is_alone(const struct host *h);
+bool lease_policy_is_alone(const struct host *h);
 /* They wait until the lease is ACTIVE again, and are admitted anew. */
-void tenure_put_off(struct host *h, struct arrival *in);
-void tenure_put_off_all(struct host *h, struct queue *q);
+void lease_policy_put_off(struct host *h, struct arrival *in);
+void lease_policy_put_off_all(struct host *h, struct queue *q);
 /* It wants a turn, or to retire, when the lease is ACTIVE again. */
-void tenure_put_off_actor(struct host *h, struct actor *a);
+void lease_policy_put_off_actor(struct host *h, struct actor *a);
 /* The shell could not begin it in time: it is kept at the gate. */
-void tenure_on_returned(struct host *h, const struct host_event *event);
-uint64_t tenure_renew_every_us(const struct host *h);
-void tenure_figures(const struct host *h, struct host_figures *out);
+void lease_policy_on_returned(struct host *h, const struct host_event *event);
+uint64_t lease_policy_renew_every_us(const struct host *h);
+void lease_policy_figures(const struct host *h, struct host_figures *out);
 
 #endif

@@ -15,7 +15,7 @@
 
 enum { MS = 1000 };
 
-void tenure_init(struct tenure *t, const struct host_config *config)
+void lease_policy_init(struct lease_policy *t, const struct host_config *config)
 {
     lease_init(&t->lease, config->serve);
     gate_init(&t->gate, config->gate_size_max);
@@ -40,12 +40,12 @@ bool host_effect_is_task(enum host_effect_type type)
 
 uint64_t host_gate_us(const struct host *h)
 {
-    return mutant(M_ENDCHK) ? UINT64_MAX : lease_gate_us(&h->tenure.lease);
+    return mutant(M_ENDCHK) ? UINT64_MAX : lease_gate_us(&h->lease_policy.lease);
 }
 
 uint64_t host_hard_end_us(const struct host *h)
 {
-    return mutant(M_RUNOVER) ? UINT64_MAX : lease_kill_us(&h->tenure.lease);
+    return mutant(M_RUNOVER) ? UINT64_MAX : lease_kill_us(&h->lease_policy.lease);
 }
 
 uint64_t host_limit_us(const struct host *h, enum host_effect_type type)
@@ -54,7 +54,7 @@ uint64_t host_limit_us(const struct host *h, enum host_effect_type type)
     case HOST_ACTIVATE:
     case HOST_RUN:
     case HOST_TURN:
-        return lease_soft_us(&h->tenure.lease);
+        return lease_soft_us(&h->lease_policy.lease);
     case HOST_SEND_PEER:
     case HOST_EXPORT:   // it calls the actor, too
     case HOST_UNFREEZE: // and so do these
@@ -81,19 +81,19 @@ void host_keep(struct host *h, const struct host_effects *effects, size_t at)
     const struct host_effect *e = &effects->item[at];
 
     ASSERT(host_limit_us(h, e->type) != UINT64_MAX);
-    gate_keep(&h->tenure.gate, e, (struct bytes){effects->bytes.data + e->at, e->size});
+    gate_keep(&h->lease_policy.gate, e, (struct bytes){effects->bytes.data + e->at, e->size});
 }
 
 size_t host_running(const struct host *h)
 {
-    ASSERT(h->work.tasks >= h->tenure.gate.tasks);
-    return h->work.tasks - h->tenure.gate.tasks;
+    ASSERT(h->work.tasks >= h->lease_policy.gate.tasks);
+    return h->work.tasks - h->lease_policy.gate.tasks;
 }
 
-bool tenure_may_start(const struct host *h)
+bool lease_policy_may_start(const struct host *h)
 {
-    return h->tenure.lease.state == LEASE_ACTIVE || !h->tenure.lease.in_force ||
-           h->tenure.lease.serve;
+    return h->lease_policy.lease.state == LEASE_ACTIVE || !h->lease_policy.lease.in_force ||
+           h->lease_policy.lease.serve;
 }
 
 /* ---- judging ---- */
@@ -114,12 +114,12 @@ static void reopen(struct host *h)
     struct list overdue;
 
     list_init(&overdue);
-    for (struct list_link *l = list_front(&h->tenure.gate.kept); l != NULL; l = next) {
+    for (struct list_link *l = list_front(&h->lease_policy.gate.kept); l != NULL; l = next) {
         struct kept *k = CONTAINER_OF(l, struct kept, link);
 
-        next = list_next(&h->tenure.gate.kept, l);
+        next = list_next(&h->lease_policy.gate.kept, l);
         if (h->now_us < host_limit_us(h, k->effect.type)) {
-            gate_take(&h->tenure.gate, k);
+            gate_take(&h->lease_policy.gate, k);
             if (is_overdue(h, k)) {
                 list_push_back(&overdue, &k->link);
                 continue;
@@ -141,7 +141,7 @@ static void reopen(struct host *h)
 
 static void note_change(struct host *h, const struct lease_verdict *v)
 {
-    const uint64_t margin_us = lease_margin_us(&h->tenure.lease, h->now_us);
+    const uint64_t margin_us = lease_margin_us(&h->lease_policy.lease, h->now_us);
 
     if (v->jumped) {
         log_warn("node",
@@ -156,8 +156,8 @@ static void note_change(struct host *h, const struct lease_verdict *v)
         log_info("node",
                  "lease_back",
                  "kept=%zu parked=%zu",
-                 h->tenure.gate.count,
-                 h->tenure.leaseless.count);
+                 h->lease_policy.gate.count,
+                 h->lease_policy.leaseless.count);
     }
     if (v->jumped || (v->state != v->before && v->state != LEASE_ACTIVE)) {
         member_renew_soon(h);
@@ -167,14 +167,15 @@ static void note_change(struct host *h, const struct lease_verdict *v)
 /* `serve`: what is done without a lease is the operator's choice; he is told. */
 static void note_lapse(struct host *h)
 {
-    const bool lapsed = h->tenure.lease.serve && h->tenure.lease.in_force &&
-                        h->tenure.lease.until_us != 0 && h->now_us >= h->tenure.lease.until_us;
+    const bool lapsed = h->lease_policy.lease.serve && h->lease_policy.lease.in_force &&
+                        h->lease_policy.lease.until_us != 0 &&
+                        h->now_us >= h->lease_policy.lease.until_us;
 
-    if (lapsed && !h->tenure.lapsed) {
-        h->tenure.lapses++;
+    if (lapsed && !h->lease_policy.lapsed) {
+        h->lease_policy.lapses++;
         log_error("node", "serving_without_lease", "another node may run the same actors now");
     }
-    h->tenure.lapsed = lapsed;
+    h->lease_policy.lapsed = lapsed;
 }
 
 /* Actors that want a turn, or to retire. */
@@ -183,8 +184,8 @@ static void go_on_leaseless(struct host *h)
     enum { AT_ONCE = 256 };
     struct list_link *link = NULL;
 
-    for (size_t i = 0; i < AT_ONCE && tenure_may_start(h); i++) {
-        link = list_pop_front(&h->tenure.leaseless_actors);
+    for (size_t i = 0; i < AT_ONCE && lease_policy_may_start(h); i++) {
+        link = list_pop_front(&h->lease_policy.leaseless_actors);
         if (link == NULL) {
             return;
         }
@@ -192,23 +193,23 @@ static void go_on_leaseless(struct host *h)
     }
 }
 
-void tenure_judge(struct host *h)
+void lease_policy_judge(struct host *h)
 {
-    const struct lease_verdict v = lease_judge(&h->tenure.lease, h->now_us, h->wall_us);
+    const struct lease_verdict v = lease_judge(&h->lease_policy.lease, h->now_us, h->wall_us);
 
-    if (tenure_may_start(h)) {
-        h->tenure.leased_us = h->now_us;
-    } else if (h->tenure.lease.until_us > h->tenure.leased_us) {
-        h->tenure.leased_us =
-            h->tenure.lease.until_us < h->now_us ? h->tenure.lease.until_us : h->now_us;
+    if (lease_policy_may_start(h)) {
+        h->lease_policy.leased_us = h->now_us;
+    } else if (h->lease_policy.lease.until_us > h->lease_policy.leased_us) {
+        h->lease_policy.leased_us =
+            h->lease_policy.lease.until_us < h->now_us ? h->lease_policy.lease.until_us : h->now_us;
     }
     note_change(h, &v);
     note_lapse(h);
-    if (h->tenure.gate.count > 0) {
+    if (h->lease_policy.gate.count > 0) {
         reopen(h);
     }
-    if (h->tenure.leaseless.count > 0 && tenure_may_start(h)) {
-        admit_all(h, &h->tenure.leaseless);
+    if (h->lease_policy.leaseless.count > 0 && lease_policy_may_start(h)) {
+        admit_all(h, &h->lease_policy.leaseless);
     }
     go_on_leaseless(h);
 }
@@ -230,7 +231,7 @@ static bool was_given(const struct actor *a, const struct host_event *event)
            a->busy->running.ticket == event->ticket;
 }
 
-void tenure_on_returned(struct host *h, const struct host_event *event)
+void lease_policy_on_returned(struct host *h, const struct host_event *event)
 {
     struct actor *a = event->actor;
     struct host_effect e = {.type = event->returned, .actor = a, .flags = event->flags};
@@ -257,82 +258,82 @@ void tenure_on_returned(struct host *h, const struct host_event *event)
                        : a->wish == WISH_ROOM ? RETIRE_ROOM
                                               : RETIRE_IDLE;
     }
-    gate_keep(&h->tenure.gate, &e, bytes);
+    gate_keep(&h->lease_policy.gate, &e, bytes);
     reopen(h); // the lease may be back by now
 }
 
 /* ---- events of the membership ---- */
 
-void tenure_granted(struct host *h, const Rh__Grant *grant)
+void lease_policy_granted(struct host *h, const Rh__Grant *grant)
 {
-    if ((grant->clock_parts != 0) != (h->tenure.clock_parts != 0)) {
+    if ((grant->clock_parts != 0) != (h->lease_policy.clock_parts != 0)) {
         log_warn("node",
                  grant->clock_parts != 0 ? "clock_runs_away" : "clock_back",
                  "parts_of_1000=%" PRIi32 " faster than the leader's, which says so",
                  grant->clock_parts);
     }
-    h->tenure.clock_parts = grant->clock_parts;
-    lease_grant(&h->tenure.lease, grant->seq, grant->lease_us, h->now_us);
-    tenure_judge(h);
+    h->lease_policy.clock_parts = grant->clock_parts;
+    lease_grant(&h->lease_policy.lease, grant->seq, grant->lease_us, h->now_us);
+    lease_policy_judge(h);
 }
 
-void tenure_begin(struct host *h, uint64_t lease_us)
+void lease_policy_begin(struct host *h, uint64_t lease_us)
 {
     // What an older incarnation said stays unsaid.
-    gate_drop_outputs(&h->tenure.gate, HOST_DROP_ERA);
-    lease_start(&h->tenure.lease, lease_us);
-    h->tenure.leased_us = h->now_us;
-    h->tenure.lapsed = false;
+    gate_drop_outputs(&h->lease_policy.gate, HOST_DROP_ERA);
+    lease_start(&h->lease_policy.lease, lease_us);
+    h->lease_policy.leased_us = h->now_us;
+    h->lease_policy.lapsed = false;
 }
 
-void tenure_end(struct host *h, enum host_drop why)
+void lease_policy_end(struct host *h, enum host_drop why)
 {
-    gate_drop_outputs(&h->tenure.gate, why);
+    gate_drop_outputs(&h->lease_policy.gate, why);
     if (why == HOST_DROP_ERA) {
-        lease_void(&h->tenure.lease);
+        lease_void(&h->lease_policy.lease);
     } else {
-        lease_forget(&h->tenure.lease);
+        lease_forget(&h->lease_policy.lease);
     }
 }
 
-bool tenure_is_alone(const struct host *h)
+bool lease_policy_is_alone(const struct host *h)
 {
     enum { TERMS = 2 };
 
-    return !tenure_may_start(h) &&
-           h->now_us - h->tenure.leased_us >= TERMS * h->tenure.lease.term_us;
+    return !lease_policy_may_start(h) &&
+           h->now_us - h->lease_policy.leased_us >= TERMS * h->lease_policy.lease.term_us;
 }
 
-void tenure_put_off(struct host *h, struct arrival *in)
+void lease_policy_put_off(struct host *h, struct arrival *in)
 {
-    if (admit_park(h, &h->tenure.leaseless, in)) {
-        h->tenure.leaseless_total++;
+    if (admit_park(h, &h->lease_policy.leaseless, in)) {
+        h->lease_policy.leaseless_total++;
     }
 }
 
-void tenure_put_off_actor(struct host *h, struct actor *a)
+void lease_policy_put_off_actor(struct host *h, struct actor *a)
 {
     struct busy *busy = actor_busy(&h->actors, a);
 
     if (!list_linked(&busy->leaseless)) {
-        list_push_back(&h->tenure.leaseless_actors, &busy->leaseless);
+        list_push_back(&h->lease_policy.leaseless_actors, &busy->leaseless);
     }
 }
 
-void tenure_put_off_all(struct host *h, struct queue *q)
+void lease_policy_put_off_all(struct host *h, struct queue *q)
 {
-    h->tenure.leaseless_total += q->count;
-    queue_append(&h->tenure.leaseless, q);
+    h->lease_policy.leaseless_total += q->count;
+    queue_append(&h->lease_policy.leaseless, q);
 }
 
-uint64_t tenure_renew_every_us(const struct host *h)
+uint64_t lease_policy_renew_every_us(const struct host *h)
 {
-    return lease_renew_every_us(&h->tenure.lease, (uint64_t)h->config.renew_ms * MS);
+    return lease_renew_every_us(&h->lease_policy.lease, (uint64_t)h->config.renew_ms * MS);
 }
 
-void tenure_figures(const struct host *h, struct host_figures *out)
+void lease_policy_figures(const struct host *h, struct host_figures *out)
 {
-    const struct lease *l = &h->tenure.lease;
+    const struct lease *l = &h->lease_policy.lease;
 
     out->lease = l->state;
     out->lease_in_force = l->in_force;
@@ -342,14 +343,14 @@ void tenure_figures(const struct host *h, struct host_figures *out)
     out->lease_margin_min_us = l->held ? l->margin_min_us : 0;
     out->lease_gated = l->gated;
     out->lease_jumps = l->jumps;
-    out->clock_parts = h->tenure.clock_parts < 0 ? 0 - (uint64_t)h->tenure.clock_parts
-                                                 : (uint64_t)h->tenure.clock_parts;
-    out->lease_lapses = h->tenure.lapses;
-    out->leaseless = h->tenure.leaseless.count;
-    out->leaseless_total = h->tenure.leaseless_total;
-    out->gate_kept = h->tenure.gate.count;
-    out->gate_kept_total = h->tenure.gate.kept_total;
+    out->clock_parts = h->lease_policy.clock_parts < 0 ? 0 - (uint64_t)h->lease_policy.clock_parts
+                                                       : (uint64_t)h->lease_policy.clock_parts;
+    out->lease_lapses = h->lease_policy.lapses;
+    out->leaseless = h->lease_policy.leaseless.count;
+    out->leaseless_total = h->lease_policy.leaseless_total;
+    out->gate_kept = h->lease_policy.gate.count;
+    out->gate_kept_total = h->lease_policy.gate.kept_total;
     for (size_t i = 0; i < HOST_DROP_COUNT; i++) {
-        out->gate_dropped[i] = h->tenure.gate.dropped[i];
+        out->gate_dropped[i] = h->lease_policy.gate.dropped[i];
     }
 }
