@@ -238,8 +238,8 @@ void admit_again(struct host *h, struct arrival *in)
         admit_refuse(h, in, ANSWER_NO_KIND, NO_KIND_UNKNOWN);
         return;
     }
-    if (h->topology.view.quarantine.count > 0 && isolate_names(h, r->kind, r->id)) {
-        isolate_refuse(h, in);
+    if (h->topology.view.quarantine.count > 0 && quarantine_names(h, r->kind, r->id)) {
+        quarantine_refuse(h, in);
         return;
     }
     const struct image_name name = {.position = position, .kind = r->kind, .id = r->id};

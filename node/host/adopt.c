@@ -131,9 +131,9 @@ static void adopt(struct host *h, const Rh__Delta *delta)
     if (delta == NULL || delta->n_changed > 0) {
         identity_adopt(h);
     }
-    isolate_adopt(h);
+    quarantine_adopt(h);
     txn_adopt(h);
-    isolate_adopt(h); // those that a hold kept
+    quarantine_adopt(h); // those that a hold kept
     wake_adopt(h);
     always_adopt(h);
     for (size_t i = 0; i < count; i++) {

@@ -89,7 +89,7 @@ enum view_result host_take_delta(struct host *h, const Rh__Delta *delta)
         cells_grow(h);
         txn_note_committed(h, delta);
         if (delta->n_released > 0) {
-            isolate_released(h);
+            quarantine_released(h);
         }
         break;
     case VIEW_OLD:
@@ -123,7 +123,7 @@ static bool load(struct host *h, const Rh__Config *config)
 
     if (result == VIEW_APPLIED) {
         cells_grow(h);
-        isolate_released(h); // perhaps
+        quarantine_released(h); // perhaps
         h->topology.fetch_all = false;
     } else if (result == VIEW_DIFFERS) {
         log_error("node", "config_broken", "version=%" PRIu64, config->version);

@@ -6,7 +6,7 @@
  * ends the row.
  */
 #include "node/host/inside.h"
-#include "node/host/isolate.h"
+#include "node/host/quarantine.h"
 
 #include "base/assert.h"
 #include "base/history.h"
@@ -58,7 +58,7 @@ void fail_again(struct host *h, struct actor *a)
     busy->saving_later = false;
     a->broken = a->poked = false;
     a->wish = WISH_NONE;
-    a->wanted = (a->wanted || kind_is_always(host_kind_of(h, a->kind))) && !isolate_holds(h, a);
+    a->wanted = (a->wanted || kind_is_always(host_kind_of(h, a->kind))) && !quarantine_holds(h, a);
     if (busy->hold != NULL) {
         goes_cold(h, a);
         return;

@@ -259,7 +259,7 @@ static void on_tick(struct host *h)
                      (struct orders_watch){on_forgotten, h});
         retire_tick(h);
         fail_tick(h);
-        isolate_tick(h);
+        quarantine_tick(h);
         always_tick(h);
         wake_tick(h);
     }
@@ -505,7 +505,7 @@ void host_figures(const struct host *h, struct host_figures *out)
         .answered_again = h->requests.answered_again,
         .answers_lost = h->requests.answers_lost,
         .refused_cold = h->requests.refused_cold,
-        .refused_quarantine = h->isolate.refused,
+        .refused_quarantine = h->quarantine.refused,
         .refused_deadlock = h->requests.refused_deadlock,
         .live = h->work.live,
         .turns = h->work.turns,

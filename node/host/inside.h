@@ -13,11 +13,11 @@
 #include "node/host/autostart.h"
 #include "node/host/cells.h"
 #include "node/host/inspection.h"
-#include "node/host/isolate.h"
 #include "node/host/lease_policy.h"
 #include "node/host/links.h"
 #include "node/host/membership.h"
 #include "node/host/pace.h"
+#include "node/host/quarantine.h"
 #include "node/host/topology.h"
 #include "node/host/txns.h"
 #include "node/host/work.h"
@@ -43,7 +43,7 @@ struct host {
     struct pace pace;
     struct autostart autostart;
     struct lease_policy lease_policy;
-    struct isolate isolate;
+    struct quarantine_watch quarantine;
     struct inspection inspection;
     struct ahead ahead;
 };

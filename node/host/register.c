@@ -58,7 +58,7 @@ void register_send(struct host *h)
         r.kinds = list;
         r.n_kinds = config->kind_count;
     }
-    isolate_tell(h, &r, actor, suspects);
+    quarantine_tell(h, &r, actor, suspects);
     r.disk_era = h->txns.disk.era;
     r.disk_floor = h->txns.disk.floor;
     r.disk_seen = h->txns.disk.seen;

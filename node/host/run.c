@@ -112,7 +112,7 @@ void actor_activate(struct host *h, struct actor *a)
 
     ASSERT(a->state == ACTOR_ABSENT && !a->live);
     ASSERT(lease_policy_may_start(h)); // I1
-    ASSERT(!isolate_holds(h, a));
+    ASSERT(!quarantine_holds(h, a));
     wake_unlist(h, a);
     a->token = vnode == NULL ? 0 : vnode->generation;
     cells_note_token(h, a);
@@ -289,8 +289,8 @@ void actor_proceed(struct host *h, struct actor *a)
     }
     switch ((enum actor_state)a->state) {
     case ACTOR_ABSENT:
-        if (actor_waiting(a) > 0 && isolate_holds(h, a)) {
-            isolate_refuse_all(h, a);
+        if (actor_waiting(a) > 0 && quarantine_holds(h, a)) {
+            quarantine_refuse_all(h, a);
         }
         if (actor_waiting(a) > 0 && !lease_policy_may_start(h)) {
             lease_policy_put_off_all(h, &a->busy->queue);

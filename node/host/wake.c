@@ -93,7 +93,7 @@ static void wake_list(struct host *h, struct actor *a, struct actor_list *list)
 
 void wake_if_wanted(struct host *h, struct actor *a)
 {
-    a->wanted = a->wanted && !isolate_holds(h, a);
+    a->wanted = a->wanted && !quarantine_holds(h, a);
     if (a->wanted) {
         wake_list(h, a, &h->autostart.wanted);
     }
@@ -110,7 +110,7 @@ void wake_arrived(struct host *h, struct actor *a)
     const bool bound = image != NULL && image->bond.size > 0;
     const bool always = kind_is_always(host_kind_of(h, a->kind)) && !mutant(M_NOREMEMBER);
 
-    if ((bound || always) && !isolate_holds(h, a)) {
+    if ((bound || always) && !quarantine_holds(h, a)) {
         a->wanted = true;
         wake_list(h, a, &h->autostart.arrived);
     }
@@ -154,7 +154,7 @@ static void keep_late(struct host *h, uint16_t kind, struct bytes id)
 void wake_on_wake(struct host *h, uint16_t kind, struct bytes id)
 {
     if (h->membership.life != LIFE_SERVING || !host_has_kind(h, kind) || id.size < 1 ||
-        id.size > RECORD_ID_MAX || isolate_names(h, kind, id)) {
+        id.size > RECORD_ID_MAX || quarantine_names(h, kind, id)) {
         return;
     }
     const struct image_name name = {.position = host_position(h, kind, id), .kind = kind, .id = id};

@@ -4,34 +4,34 @@
  * (ring/quarantine.h) are refused, those that should live unasked wait, and one that lives ends
  * like one that failed. What moves meanwhile moves as it is.
  */
-#ifndef NODE_HOST_ISOLATE_H
-#define NODE_HOST_ISOLATE_H
+#ifndef NODE_HOST_QUARANTINE_H
+#define NODE_HOST_QUARANTINE_H
 
 #include "node/host/requests.h"
 
-struct isolate {
+struct quarantine_watch {
     uint64_t look_us; /* next look at those in quarantine */
     uint64_t refused;
 };
 
 /* Is the actor in quarantine? */
-bool isolate_names(const struct host *h, uint16_t kind, struct bytes id);
-bool isolate_holds(const struct host *h, const struct actor *a);
+bool quarantine_names(const struct host *h, uint16_t kind, struct bytes id);
+bool quarantine_holds(const struct host *h, const struct actor *a);
 
 /* The request is for such an actor: refuse it. */
-void isolate_refuse(struct host *h, struct arrival *in);
+void quarantine_refuse(struct host *h, struct arrival *in);
 /* All that waits for an actor that holds no other task. */
-void isolate_refuse_all(struct host *h, struct actor *a);
+void quarantine_refuse_all(struct host *h, struct actor *a);
 
 /* The configuration changed: end those of them that are here. */
-void isolate_adopt(struct host *h);
+void quarantine_adopt(struct host *h);
 /* Once a second again: some that could not end were held. */
-void isolate_tick(struct host *h);
+void quarantine_tick(struct host *h);
 /* Somebody left the quarantine: what should live unasked is listed again. */
-void isolate_released(struct host *h);
+void quarantine_released(struct host *h);
 
 /* What I say at my registration of the process before me. `actor` and `list` have room for
  * config.suspect_count. */
-void isolate_tell(const struct host *h, Rh__Register *r, Rh__Actor *actor, Rh__Actor **list);
+void quarantine_tell(const struct host *h, Rh__Register *r, Rh__Actor *actor, Rh__Actor **list);
 
 #endif

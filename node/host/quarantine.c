@@ -14,34 +14,34 @@
 
 enum { LOOK_AGAIN_US = 1000000 };
 
-bool isolate_names(const struct host *h, uint16_t kind, struct bytes id)
+bool quarantine_names(const struct host *h, uint16_t kind, struct bytes id)
 {
     return !mutant(M_POISON) && quarantine_has(&h->topology.view.quarantine, kind, id);
 }
 
-bool isolate_holds(const struct host *h, const struct actor *a)
+bool quarantine_holds(const struct host *h, const struct actor *a)
 {
     return h->topology.view.quarantine.count > 0 &&
-           isolate_names(h, a->kind, bytes_of(a->id, a->id_size));
+           quarantine_names(h, a->kind, bytes_of(a->id, a->id_size));
 }
 
-void isolate_refuse(struct host *h, struct arrival *in)
+void quarantine_refuse(struct host *h, struct arrival *in)
 {
     char word[HISTORY_WORD_SIZE];
 
-    h->isolate.refused++;
-    if ((h->isolate.refused & (h->isolate.refused - 1)) == 0) { // at 1, 2, 4, 8 …
+    h->quarantine.refused++;
+    if ((h->quarantine.refused & (h->quarantine.refused - 1)) == 0) { // at 1, 2, 4, 8 …
         log_warn("node",
                  "quarantined",
                  "kind=%u id=%s refused=%" PRIu64 " remedy=\"ringhold quarantine list\"",
                  in->r->kind,
                  history_word(in->r->id, word),
-                 h->isolate.refused);
+                 h->quarantine.refused);
     }
     admit_refuse(h, in, ANSWER_NO_KIND, NO_KIND_QUARANTINED);
 }
 
-void isolate_refuse_all(struct host *h, struct actor *a)
+void quarantine_refuse_all(struct host *h, struct actor *a)
 {
     struct waiting *w = NULL;
     struct queue all;
@@ -51,14 +51,14 @@ void isolate_refuse_all(struct host *h, struct actor *a)
     while ((w = queue_pop(&all)) != NULL) {
         struct arrival in = arrival_of(w);
 
-        isolate_refuse(h, &in);
+        quarantine_refuse(h, &in);
     }
 }
 
 /* What moves, or ends, is left to that. */
 static void end(struct host *h, struct actor *a)
 {
-    isolate_refuse_all(h, a);
+    quarantine_refuse_all(h, a);
     if (actor_held(a) != NULL || a->state == ACTOR_RETIRING) {
         return;
     }
@@ -91,9 +91,9 @@ static void end(struct host *h, struct actor *a)
     UNREACHABLE();
 }
 
-void isolate_adopt(struct host *h)
+void quarantine_adopt(struct host *h)
 {
-    h->isolate.look_us = h->now_us + LOOK_AGAIN_US;
+    h->quarantine.look_us = h->now_us + LOOK_AGAIN_US;
     for (size_t i = 0; i < h->topology.view.quarantine.count; i++) {
         const struct quarantined *e = &h->topology.view.quarantine.entry[i];
         const struct image_name name = {.position = host_position(h, e->kind, quarantined_id(e)),
@@ -101,26 +101,26 @@ void isolate_adopt(struct host *h)
                                         .id = quarantined_id(e)};
         struct actor *a = host_has_kind(h, e->kind) ? actor_find(&h->actors, name) : NULL;
 
-        if (a != NULL && isolate_holds(h, a)) {
+        if (a != NULL && quarantine_holds(h, a)) {
             end(h, a);
         }
     }
 }
 
-void isolate_tick(struct host *h)
+void quarantine_tick(struct host *h)
 {
-    if (h->topology.view.quarantine.count > 0 && h->now_us >= h->isolate.look_us) {
-        isolate_adopt(h);
+    if (h->topology.view.quarantine.count > 0 && h->now_us >= h->quarantine.look_us) {
+        quarantine_adopt(h);
     }
 }
 
-void isolate_released(struct host *h)
+void quarantine_released(struct host *h)
 {
     wake_list_again(&h->autostart);
     always_adopt(h);
 }
 
-void isolate_tell(const struct host *h, Rh__Register *r, Rh__Actor *actor, Rh__Actor **list)
+void quarantine_tell(const struct host *h, Rh__Register *r, Rh__Actor *actor, Rh__Actor **list)
 {
     r->died = h->config.died;
     r->suspects = list;
