@@ -146,8 +146,8 @@ static void forward(struct host *h, struct arrival *in, const struct view_member
         (void)admit_park(h, &h->links.lonely, in);
         return;
     }
-    if (!pace_may_pass_on(h, link)) {
-        pace_pass_on_later(h, in);
+    if (!backpressure_may_pass_on(h, link)) {
+        backpressure_pass_on_later(h, in);
         return;
     }
     struct request_record r = *in->r;
@@ -162,7 +162,7 @@ static void forward(struct host *h, struct arrival *in, const struct view_member
     r.body = trace_is(&r) ? trace_stamp(h, in, TRACE_FORWARD) : r.body;
     request_put(host_record(h), &r);
     host_send_record(h, link, FRAME_REQUEST);
-    pace_passed_on(&h->pace, request_size(&r));
+    backpressure_passed_on(&h->backpressure, request_size(&r));
     h->requests.forwarded++;
     admit_done(h, in);
 }
@@ -230,8 +230,8 @@ void admit_again(struct host *h, struct arrival *in)
         lease_policy_put_off(h, in);
         return;
     }
-    if (!pace_may_start(h, r)) {
-        pace_put_off(h, in);
+    if (!backpressure_may_start(h, r)) {
+        backpressure_put_off(h, in);
         return;
     }
     if (!host_has_kind(h, r->kind) || !always_knows(h, r->kind, r->id)) {

@@ -105,7 +105,7 @@ struct host *host_new(const struct host_config *config)
     orders_init(&h->orders, &h->actors.pool);
     work_init(&h->work);
     requests_init(&h->requests);
-    pace_init(&h->pace);
+    backpressure_init(&h->backpressure);
     wake_init(h);
     lease_policy_init(&h->lease_policy, config);
     return h;
@@ -218,7 +218,7 @@ static void on_peer_up(struct host *h, const struct host_event *event)
     };
 
     (void)snprintf(peer.name, sizeof peer.name, "%s", event->name);
-    pace_on_link(h, event->peer, false);
+    backpressure_on_link(h, event->peer, false);
     neighbour_up(&h->links.neighbours, &peer);
     identity_judge(h, neighbour_by_link(&h->links.neighbours, event->peer));
     if (peer.role == ROLE_NODE && h->membership.life == LIFE_SERVING) {
@@ -293,12 +293,12 @@ static void dispatch(struct host *h, const struct host_event *event)
         on_peer_up(h, event);
         break;
     case HOST_PEER_DOWN:
-        pace_on_link(h, event->peer, false);
+        backpressure_on_link(h, event->peer, false);
         neighbour_down(&h->links.neighbours, event->peer);
         break;
     case HOST_PEER_FULL:
     case HOST_PEER_ROOM:
-        pace_on_link(h, event->peer, event->type == HOST_PEER_FULL);
+        backpressure_on_link(h, event->peer, event->type == HOST_PEER_FULL);
         break;
     case HOST_GO_ON:
         break; // it goes on below
@@ -387,12 +387,12 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
     if (!judged) {
         lease_policy_judge(h);
     }
-    pace_begin(&h->pace);
+    backpressure_begin(&h->backpressure);
     dispatch(h, event);
     h->judged = event->type == HOST_REQUEST || event->type == HOST_RAN; // these leave it as it is
-    if (h->pace.later.count + h->pace.cold.count > 0 &&
+    if (h->backpressure.later.count + h->backpressure.cold.count > 0 &&
         (event->type == HOST_GO_ON || event->type == HOST_TICK)) {
-        pace_go_on(h);
+        backpressure_go_on(h);
     }
     if (wake_has_more(h) && (event->type == HOST_GO_ON || event->type == HOST_TICK)) {
         wake_go_on(h);
@@ -518,10 +518,10 @@ void host_figures(const struct host *h, struct host_figures *out)
         .wake_dropped = h->autostart.wake_dropped,
         .waiting = h->requests.room.count,
         .waiting_size = h->requests.room.size,
-        .put_off_total = h->pace.put_off_total,
-        .full_total = h->pace.full_total,
+        .put_off_total = h->backpressure.put_off_total,
+        .full_total = h->backpressure.full_total,
         .activating = h->work.activating,
-        .cold = h->pace.cold.count,
+        .cold = h->backpressure.cold.count,
         .answers = h->orders.saved_count,
         .answers_size = h->orders.large_size,
         .serving = h->membership.life == LIFE_SERVING || h->membership.life == LIFE_PARTING,

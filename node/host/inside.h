@@ -11,12 +11,12 @@
 
 #include "node/host/ahead.h"
 #include "node/host/autostart.h"
+#include "node/host/backpressure.h"
 #include "node/host/cells.h"
 #include "node/host/inspection.h"
 #include "node/host/lease_policy.h"
 #include "node/host/links.h"
 #include "node/host/membership.h"
-#include "node/host/pace.h"
 #include "node/host/quarantine.h"
 #include "node/host/topology.h"
 #include "node/host/txns.h"
@@ -40,7 +40,7 @@ struct host {
     struct orders orders;
     struct work work;
     struct requests requests;
-    struct pace pace;
+    struct backpressure backpressure;
     struct autostart autostart;
     struct lease_policy lease_policy;
     struct quarantine_watch quarantine;

@@ -157,7 +157,7 @@ static void run(struct host *h, struct actor *a, struct order *found, const stru
     order->running = true;
     retire_used(h, a);
     a->turned = false;
-    pace_started(&h->pace);
+    backpressure_started(&h->backpressure);
     h->work.running++;
     e->actor = a;
     e->ticket = busy->running.ticket;
@@ -185,7 +185,7 @@ static void turn(struct host *h, struct actor *a)
     busy->running = (struct running){.ticket = busy->running.ticket};
     a->poked = false;
     a->turned = true;
-    pace_started(&h->pace);
+    backpressure_started(&h->backpressure);
     h->work.turns++;
     e->actor = a;
     e->ticket = busy->running.ticket;
@@ -223,8 +223,8 @@ static bool run_next(struct host *h, struct actor *a)
                 keep_early(h, a, &in);
                 continue;
             }
-            if (!pace_may_start(h, in.r)) {
-                pace_put_off(h, &in);
+            if (!backpressure_may_start(h, in.r)) {
+                backpressure_put_off(h, &in);
                 continue;
             }
             run(h, a, order, &in);
@@ -413,8 +413,8 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
         refuse_asleep(h, a, name, in);
         return;
     }
-    if (is_cold(a) && !early && !pace_may_activate(h, in->r)) {
-        pace_activate_later(h, in);
+    if (is_cold(a) && !early && !backpressure_may_activate(h, in->r)) {
+        backpressure_activate_later(h, in);
         return;
     }
     if (a == NULL) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The host's pace: no more is started, for whom and at once, than the links can
+ * Backpressure: no more is started, for whom and at once, than the links can
  * take back. A link whose peer does not keep up must not be filled until it
  * breaks: then requests that ran would be asked for again.
  *
@@ -20,83 +20,87 @@
 enum {
     /* Requests started in one step: each may be answered with RECORD_BODY_MAX before anybody can
      * say that the link is full. */
-    PACE_STARTS = 16,
-    PACE_SIZE = 4 * 1024 * 1024, /* bytes passed on to other nodes in one step */
+    BACKPRESSURE_STARTS = 16,
+    BACKPRESSURE_SIZE = 4 * 1024 * 1024, /* bytes passed on to other nodes in one step */
 };
 
 /* One that waited for it may begin its activation. */
 static bool has_cold(const struct host *h)
 {
-    return h->pace.cold.count > 0 && h->work.activating < h->config.activations_max;
+    return h->backpressure.cold.count > 0 && h->work.activating < h->config.activations_max;
 }
 
 static bool is_full(const struct host *h, uint64_t gateway)
 {
     const struct neighbour *n = NULL;
 
-    if (h->pace.full_count > 0) {
+    if (h->backpressure.full_count > 0) {
         n = neighbour_asking(&h->links.neighbours, gateway);
     }
     return n != NULL && n->full;
 }
 
-void pace_init(struct pace *p)
+void backpressure_init(struct backpressure *p)
 {
     queue_init(&p->stalled);
     queue_init(&p->later);
     queue_init(&p->cold);
 }
 
-void pace_begin(struct pace *p)
+void backpressure_begin(struct backpressure *p)
 {
     p->started = 0;
     p->passed_on = 0;
 }
 
-bool pace_may_start(const struct host *h, const struct request_record *r)
+bool backpressure_may_start(const struct host *h, const struct request_record *r)
 {
-    return h->pace.started < PACE_STARTS && !is_full(h, r->gateway);
+    return h->backpressure.started < BACKPRESSURE_STARTS && !is_full(h, r->gateway);
 }
 
-bool pace_may_pass_on(const struct host *h, uint64_t link)
+bool backpressure_may_pass_on(const struct host *h, uint64_t link)
 {
     const struct neighbour *n = neighbour_by_link(&h->links.neighbours, link);
 
-    return h->pace.passed_on < PACE_SIZE && (n == NULL || !n->full);
+    return h->backpressure.passed_on < BACKPRESSURE_SIZE && (n == NULL || !n->full);
 }
 
-void pace_put_off(struct host *h, struct arrival *in)
+void backpressure_put_off(struct host *h, struct arrival *in)
 {
     const bool full = is_full(h, in->r->gateway);
 
-    if (admit_park(h, full ? &h->pace.stalled : &h->pace.later, in)) {
-        h->pace.put_off_total++;
+    if (admit_park(h, full ? &h->backpressure.stalled : &h->backpressure.later, in)) {
+        h->backpressure.put_off_total++;
     }
 }
 
-void pace_pass_on_later(struct host *h, struct arrival *in)
+void backpressure_pass_on_later(struct host *h, struct arrival *in)
 {
-    (void)admit_park(h, h->pace.passed_on < PACE_SIZE ? &h->pace.stalled : &h->pace.later, in);
+    (void)admit_park(h,
+                     h->backpressure.passed_on < BACKPRESSURE_SIZE ? &h->backpressure.stalled
+                                                                   : &h->backpressure.later,
+                     in);
 }
 
-bool pace_may_activate(const struct host *h, const struct request_record *r)
+bool backpressure_may_activate(const struct host *h, const struct request_record *r)
 {
     return h->work.activating < h->config.activations_max || r->chain_count > 0;
 }
 
-void pace_activate_later(struct host *h, struct arrival *in)
+void backpressure_activate_later(struct host *h, struct arrival *in)
 {
-    if (in->w == NULL && h->pace.cold.count >= h->config.cold_count_max) {
+    if (in->w == NULL && h->backpressure.cold.count >= h->config.cold_count_max) {
         requests_drop(&h->requests, DROPPED_COLD);
         admit_refuse(h, in, ANSWER_OVERLOAD, BUSY_RETRY_MS);
     } else {
-        (void)admit_park(h, &h->pace.cold, in);
+        (void)admit_park(h, &h->backpressure.cold, in);
     }
 }
 
 static bool may_go_on(const struct host *h)
 {
-    return h->pace.started < PACE_STARTS && h->pace.passed_on < PACE_SIZE;
+    return h->backpressure.started < BACKPRESSURE_STARTS &&
+           h->backpressure.passed_on < BACKPRESSURE_SIZE;
 }
 
 static void go_on(struct host *h, struct queue *q)
@@ -110,20 +114,20 @@ static void go_on(struct host *h, struct queue *q)
     }
 }
 
-void pace_go_on(struct host *h)
+void backpressure_go_on(struct host *h)
 {
-    const size_t later = h->pace.later.count;
-    const size_t cold = h->pace.cold.count;
+    const size_t later = h->backpressure.later.count;
+    const size_t cold = h->backpressure.cold.count;
 
     for (size_t i = 0; i < later && may_go_on(h); i++) {
-        go_on(h, &h->pace.later);
+        go_on(h, &h->backpressure.later);
     }
     for (size_t i = 0; i < cold && may_go_on(h) && has_cold(h); i++) {
-        go_on(h, &h->pace.cold);
+        go_on(h, &h->backpressure.cold);
     }
 }
 
-void pace_on_link(struct host *h, uint64_t link, bool full)
+void backpressure_on_link(struct host *h, uint64_t link, bool full)
 {
     struct neighbour *n = neighbour_by_link(&h->links.neighbours, link);
 
@@ -132,16 +136,16 @@ void pace_on_link(struct host *h, uint64_t link, bool full)
     }
     n->full = full;
     if (full) {
-        h->pace.full_count++;
-        h->pace.full_total++;
+        h->backpressure.full_count++;
+        h->backpressure.full_total++;
         return;
     }
-    ASSERT(h->pace.full_count > 0);
-    h->pace.full_count--;
-    admit_all(h, &h->pace.stalled);
+    ASSERT(h->backpressure.full_count > 0);
+    h->backpressure.full_count--;
+    admit_all(h, &h->backpressure.stalled);
 }
 
 bool host_has_more(const struct host *h)
 {
-    return h->pace.later.count > 0 || has_cold(h) || wake_has_more(h);
+    return h->backpressure.later.count > 0 || has_cold(h) || wake_has_more(h);
 }

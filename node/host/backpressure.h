@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Backpressure: how much is started at once, and for whom? No more than the links can take back
- * (pace.c).
+ * (backpressure.c).
  */
-#ifndef NODE_HOST_PACE_H
-#define NODE_HOST_PACE_H
+#ifndef NODE_HOST_BACKPRESSURE_H
+#define NODE_HOST_BACKPRESSURE_H
 
 #include "node/host/requests.h"
 
-struct pace {
+struct backpressure {
     struct queue stalled; /* the link that their answers take, or they, is full */
     struct queue later;   /* for another step: this one has started enough */
     struct queue cold;    /* their actors are to be activated, once fewer are */
@@ -19,30 +19,30 @@ struct pace {
     uint64_t full_total; /* times a link was full */
 };
 
-void pace_init(struct pace *p);
+void backpressure_init(struct backpressure *p);
 /* A step begins. */
-void pace_begin(struct pace *p);
+void backpressure_begin(struct backpressure *p);
 /* May one more request start in this step, and its answer leave? Else it is put off. */
-bool pace_may_start(const struct host *h, const struct request_record *r);
-void pace_put_off(struct host *h, struct arrival *in);
+bool backpressure_may_start(const struct host *h, const struct request_record *r);
+void backpressure_put_off(struct host *h, struct arrival *in);
 /* One more started in this step. */
-static inline void pace_started(struct pace *p)
+static inline void backpressure_started(struct backpressure *p)
 {
     p->started++;
 }
 /* May one more be passed on over this link in this step? */
-bool pace_may_pass_on(const struct host *h, uint64_t link);
-void pace_pass_on_later(struct host *h, struct arrival *in);
+bool backpressure_may_pass_on(const struct host *h, uint64_t link);
+void backpressure_pass_on_later(struct host *h, struct arrival *in);
 /* So many bytes were passed on. */
-static inline void pace_passed_on(struct pace *p, size_t size)
+static inline void backpressure_passed_on(struct backpressure *p, size_t size)
 {
     p->passed_on += size;
 }
 /* May it begin an activation? What other actors ask may always: they may wait for it in one. */
-bool pace_may_activate(const struct host *h, const struct request_record *r);
-void pace_activate_later(struct host *h, struct arrival *in);
+bool backpressure_may_activate(const struct host *h, const struct request_record *r);
+void backpressure_activate_later(struct host *h, struct arrival *in);
 /* Take up what was put off to another step. */
-void pace_go_on(struct host *h);
-void pace_on_link(struct host *h, uint64_t link, bool full);
+void backpressure_go_on(struct host *h);
+void backpressure_on_link(struct host *h, uint64_t link, bool full);
 
 #endif
