@@ -267,15 +267,15 @@ __attribute__((noinline)) static void mill_admit(struct mill *m)
     struct reader in = {.at = m->frame.data, .left = m->frame.size};
 
     while (in.left > 0) {
-        struct request_record r[HOST_AHEAD_MAX];
-        uint64_t position[HOST_AHEAD_MAX];
+        struct request_record r[HOST_PREFETCH_MAX];
+        uint64_t position[HOST_PREFETCH_MAX];
         size_t count = 0;
 
-        while (count < HOST_AHEAD_MAX && in.left > 0) {
+        while (count < HOST_PREFETCH_MAX && in.left > 0) {
             ASSERT(request_get(&in, &r[count]) == ERR_OK);
             count++;
         }
-        host_look_ahead(m->host, r, count, position);
+        host_prefetch(m->host, r, count, position);
         for (size_t i = 0; i < count; i++) {
             struct host_event event = {.type = HOST_REQUEST,
                                        .peer = MILL_GATEWAY,

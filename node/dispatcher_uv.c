@@ -372,7 +372,7 @@ static void on_told(struct shell *s, const struct told *t)
 
 /* The memory of those whose ends come soon is fetched, one step of the way after the other: it was
  * touched when they began, and there may have been many since. */
-static void fetch_ahead(const struct shell *s, const struct worker *w)
+static void prefetch(const struct shell *s, const struct worker *w)
 {
     enum { ACTIVATION_AT = 6, ACTOR_AT = 4, ORDER_AT = 2 };
     const struct rh_actor *activation = worker_peek(w, ACTIVATION_AT);
@@ -383,10 +383,10 @@ static void fetch_ahead(const struct shell *s, const struct worker *w)
         __builtin_prefetch(activation);
     }
     if (actor != NULL && actor_of(actor) != NULL) {
-        host_fetch_running(actor_of(actor));
+        host_prefetch_running(actor_of(actor));
     }
     if (order != NULL && actor_of(order) != NULL) {
-        host_fetch_order(s->host, actor_of(order));
+        host_prefetch_order(s->host, actor_of(order));
     }
 }
 
@@ -395,7 +395,7 @@ static void take(struct shell *s, struct worker *w, size_t exports_max)
     const struct told *t = NULL;
 
     while (!s->exiting && s->dispatcher.exports < exports_max && (t = worker_take(w)) != NULL) {
-        fetch_ahead(s, w);
+        prefetch(s, w);
         on_told(s, t);
     }
 }

@@ -219,13 +219,13 @@ static enum err take_record(struct reader *in, enum frame_type type, union recor
     return state_ack_get(in, &record->state_ack);
 }
 
-/* Feed the next `count` requests, HOST_AHEAD_MAX at most; `before` is the body of the one before
+/* Feed the next `count` requests, HOST_PREFETCH_MAX at most; `before` is the body of the one before
  * them, and of their last one then. False: the link is let go of. */
 static bool on_some_requests(struct shell *s, struct link *link, struct reader *in, size_t count,
                              struct bytes *before)
 {
-    struct request_record r[HOST_AHEAD_MAX];
-    uint64_t position[HOST_AHEAD_MAX];
+    struct request_record r[HOST_PREFETCH_MAX];
+    uint64_t position[HOST_PREFETCH_MAX];
     const uint64_t peer = ((const struct peer *)link_user(link))->id;
     size_t good = 0;
 
@@ -233,7 +233,7 @@ static bool on_some_requests(struct shell *s, struct link *link, struct reader *
         *before = r[good].body;
         good++;
     }
-    host_look_ahead(s->host, r, good, position);
+    host_prefetch(s->host, r, good, position);
     for (size_t i = 0; i < good; i++) {
         struct host_event event = {
             .type = HOST_REQUEST, .peer = peer, .position = position[i], .request = &r[i]};
@@ -258,7 +258,7 @@ static bool on_requests(struct shell *s, struct link *link, struct reader *in, s
     struct bytes before = {0};
 
     while (count > 0) {
-        const size_t some = count < HOST_AHEAD_MAX ? count : HOST_AHEAD_MAX;
+        const size_t some = count < HOST_PREFETCH_MAX ? count : HOST_PREFETCH_MAX;
 
         if (!on_some_requests(s, link, in, some, &before)) {
             return false;

@@ -219,7 +219,7 @@ void admit_again(struct host *h, struct arrival *in)
         }
         return;
     }
-    const bool known = in->position != 0 && h->ahead.version == h->topology.view.ring.version;
+    const bool known = in->position != 0 && h->prefetch.version == h->topology.view.ring.version;
     const uint64_t position = known ? in->position : host_position(h, r->kind, r->id);
     const uint32_t cell = ring_point_cell(position);
     if (!host_owns(h, cell) && !h->txns.local) {

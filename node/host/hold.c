@@ -120,7 +120,7 @@ size_t hold_some_actors(const struct host *h, struct hold_cursor *at, struct act
     while (count < HOLD_SOME && (some[count] = hold_next_actor(h, at)) != NULL) {
         count++;
     }
-    ahead_actors(h, some, count);
+    prefetch_actors(h, some, count);
     return count;
 }
 

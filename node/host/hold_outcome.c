@@ -47,7 +47,7 @@ static void take_stage(struct host *h, struct part *part, const struct staging *
     for (size_t i = 0; i < s->image_count; i++) {
         const uint32_t cell = ring_point_cell(s->image[i]->position);
 
-        ahead_images(h, s->image + i, s->image_count - i);
+        prefetch_images(h, s->image + i, s->image_count - i);
         if (cell_committed(h, part, cell)) {
             promote(h, s->image[i]);
         }

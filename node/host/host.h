@@ -61,8 +61,8 @@ struct actor; /* node/host/actor.h */
 
 enum {
     HOST_ACTIVE_MAX = 64,
-    HOST_CONN_MS = 5000, /* T_conn: a link that is stuck for so long is reset */
-    HOST_AHEAD_MAX = 32, /* requests of one host_look_ahead() */
+    HOST_CONN_MS = 5000,    /* T_conn: a link that is stuck for so long is reset */
+    HOST_PREFETCH_MAX = 32, /* requests of one host_prefetch() */
     /* No copy of a request lives longer: its ttl, and what links may hold back on its way. An
      * order record must not be forgotten before (hole 37). */
     HOST_KEEP_MIN_MS = REQUEST_TTL_MAX_MS + 8 * HOST_CONN_MS + 1000,
@@ -194,7 +194,7 @@ struct host_event {
     int role;                   /* enum link_role */
     const char *name;
     uint64_t incarnation; /* node: its incarnation; gateway: its id */
-    uint64_t position;    /* REQUEST: as host_look_ahead() told it since the last step of another
+    uint64_t position;    /* REQUEST: as host_prefetch() told it since the last step of another
                            * type; 0 = not known */
     const struct request_record *request; /* borrowed, like all below */
     const struct answer_record *answer;
@@ -313,12 +313,12 @@ void host_configure(struct host *h, const struct host_config *config);
 void host_free(struct host *h);
 void host_step(struct host *h, const struct host_event *event, struct host_effects *out);
 /* These requests come next: their memory is fetched. Tells where each is on the ring. A hint, which
- * changes nothing; `count` is HOST_AHEAD_MAX at most. */
-void host_look_ahead(struct host *h, const struct request_record *r, size_t count,
-                     uint64_t *position);
+ * changes nothing; `count` is HOST_PREFETCH_MAX at most. */
+void host_prefetch(struct host *h, const struct request_record *r, size_t count,
+                   uint64_t *position);
 /* What this one runs comes to its end soon; and sooner still, when that memory is there. */
-void host_fetch_running(const struct actor *a);
-void host_fetch_order(const struct host *h, const struct actor *a);
+void host_prefetch_running(const struct actor *a);
+void host_prefetch_order(const struct host *h, const struct actor *a);
 /* An effect that leaves this process for a peer: answers, forwards, state. */
 bool host_effect_is_output(enum host_effect_type type);
 /* An effect that gives an actor something to do, which it answers. */

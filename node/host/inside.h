@@ -9,7 +9,6 @@
 #ifndef NODE_HOST_INSIDE_H
 #define NODE_HOST_INSIDE_H
 
-#include "node/host/ahead.h"
 #include "node/host/autostart.h"
 #include "node/host/backpressure.h"
 #include "node/host/cells.h"
@@ -17,6 +16,7 @@
 #include "node/host/lease_policy.h"
 #include "node/host/links.h"
 #include "node/host/membership.h"
+#include "node/host/prefetch.h"
 #include "node/host/quarantine.h"
 #include "node/host/topology.h"
 #include "node/host/txns.h"
@@ -45,7 +45,7 @@ struct host {
     struct lease_policy lease_policy;
     struct quarantine_watch quarantine;
     struct inspection inspection;
-    struct ahead ahead;
+    struct prefetch prefetch;
 };
 
 struct host_effect *host_emit(struct host *h, enum host_effect_type type);

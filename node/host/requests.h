@@ -71,7 +71,7 @@ struct arrival arrival_of(struct waiting *w); /* w is in no queue */
 void requests_init(struct requests *r);
 /* Those that wait are dropped, and `running` more. */
 void requests_drop_all(struct requests *r, size_t running, uint64_t now_us);
-/* `position`: as host_look_ahead() told it; 0 = it did not. */
+/* `position`: as host_prefetch() told it; 0 = it did not. */
 void admit_new(struct host *h, const struct request_record *r, uint64_t peer, uint64_t position);
 void admit_again(struct host *h, struct arrival *in);
 /* Admit all of a queue again. */

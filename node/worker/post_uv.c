@@ -235,7 +235,7 @@ static void do_one(struct worker *w, struct post *p)
 }
 
 /* Their memory comes while those before them run. */
-static void fetch_ahead(const struct batch *b, size_t at)
+static void prefetch(const struct batch *b, size_t at)
 {
     if (at + 4 < b->count) {
         __builtin_prefetch(b->item[at + 4].activation, 1);
@@ -251,7 +251,7 @@ void worker_do_batch(struct worker *w, struct batch *b)
     w->now_us = clock_boottime_us();
     runtime_set_now(w->runtime, w->now_us);
     for (size_t i = 0; i < b->count; i++) {
-        fetch_ahead(b, i);
+        prefetch(b, i);
         do_one(w, &b->item[i]);
     }
     worker_leave(w);

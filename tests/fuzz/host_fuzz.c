@@ -524,7 +524,7 @@ static void link_asks(void)
     request_put_any(&bytes, &r);
     struct reader coded = {.at = bytes.data, .left = bytes.size};
     if (request_get(&coded, &r) == ERR_OK) {
-        host_look_ahead(host, &r, 1, position);
+        host_prefetch(host, &r, 1, position);
         step((struct host_event){.type = HOST_REQUEST,
                                  .peer = link,
                                  .request = &r,

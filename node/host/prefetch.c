@@ -23,7 +23,7 @@ struct way {
     uint32_t last;  /* … and with this one */
 };
 
-void ahead_forget(struct ahead *a)
+void prefetch_forget(struct prefetch *a)
 {
     a->version = 0;
 }
@@ -106,17 +106,16 @@ static void look_again(const struct host *h, struct way *w)
     }
 }
 
-void host_look_ahead(struct host *h, const struct request_record *r, size_t count,
-                     uint64_t *position)
+void host_prefetch(struct host *h, const struct request_record *r, size_t count, uint64_t *position)
 {
-    struct way way[HOST_AHEAD_MAX];
+    struct way way[HOST_PREFETCH_MAX];
 
-    ASSERT(count <= HOST_AHEAD_MAX);
+    ASSERT(count <= HOST_PREFETCH_MAX);
     if (h->membership.life == LIFE_JOINING) { // nothing is where it will be
         memset(position, 0, count * sizeof *position);
         return;
     }
-    h->ahead.version = h->topology.view.ring.version;
+    h->prefetch.version = h->topology.view.ring.version;
     for (size_t i = 0; i < count; i++) {
         position[i] = host_position(h, r[i].kind, r[i].id);
         way[i] = (struct way){.session = r[i].session, .position = position[i]};
@@ -171,7 +170,7 @@ static void look_at_bucket(const struct host *h, const struct actor *a)
     }
 }
 
-void ahead_actors(const struct host *h, struct actor *const *a, size_t count)
+void prefetch_actors(const struct host *h, struct actor *const *a, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         __builtin_prefetch(a[i], 1);
@@ -188,7 +187,7 @@ void ahead_actors(const struct host *h, struct actor *const *a, size_t count)
     }
 }
 
-void ahead_images(const struct host *h, struct image *const *image, size_t count)
+void prefetch_images(const struct host *h, struct image *const *image, size_t count)
 {
     enum { IMAGE_AT = 9, BUCKET_AT = 6, RECORD_AT = 3 };
 
@@ -211,12 +210,12 @@ void ahead_images(const struct host *h, struct image *const *image, size_t count
     }
 }
 
-void host_fetch_running(const struct actor *a)
+void host_prefetch_running(const struct actor *a)
 {
     __builtin_prefetch(a, 1);
 }
 
-void host_fetch_order(const struct host *h, const struct actor *a)
+void host_prefetch_order(const struct host *h, const struct actor *a)
 {
     if (a->state == ACTOR_EXPORTING) {
         pool_fetch(&h->actors.pool, a->orders); // it goes into the image
