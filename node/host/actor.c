@@ -82,7 +82,7 @@ void actors_fini(struct actors *a)
     mem_free(a->cell);
     pool_fini(&a->pool);
     while (a->spare != NULL) {
-        struct busy *next = a->spare->spare;
+        struct actor_work *next = a->spare->spare;
 
         mem_free(a->spare);
         a->spare = next;
@@ -120,65 +120,65 @@ struct actor *actor_running_at(const struct actors *a, uint64_t position)
     return NULL;
 }
 
-/* ---- the busy part ---- */
+/* ---- its work ---- */
 
-struct busy *actor_busy(struct actors *a, struct actor *actor)
+struct actor_work *actor_work(struct actors *a, struct actor *actor)
 {
-    struct busy *busy = actor->busy;
+    struct actor_work *work = actor->work;
 
-    if (busy != NULL) {
-        return busy;
+    if (work != NULL) {
+        return work;
     }
-    busy = a->spare;
-    if (busy != NULL) {
-        a->spare = busy->spare;
+    work = a->spare;
+    if (work != NULL) {
+        a->spare = work->spare;
         a->spare_count--;
     } else {
-        busy = mem_new(1, sizeof *busy);
-        queue_init(&busy->queue);
+        work = mem_new(1, sizeof *work);
+        queue_init(&work->queue);
     }
-    busy->actor = actor;
-    actor->busy = busy;
-    return busy;
+    work->actor = actor;
+    actor->work = work;
+    return work;
 }
 
 /* Clean, so that who gets it next finds nothing in it. */
 static void lay_down(struct actors *a, struct actor *actor)
 {
-    struct busy *busy = actor->busy;
+    struct actor_work *work = actor->work;
 
-    ASSERT(busy->queue.count == 0 && busy->early_count == 0);
-    image_free(busy->image);
-    delay_stop(&busy->delay);
-    if (list_linked(&busy->leaseless)) {
-        list_remove(&busy->leaseless);
+    ASSERT(work->queue.count == 0 && work->early_count == 0);
+    image_free(work->image);
+    delay_stop(&work->delay);
+    if (list_linked(&work->leaseless)) {
+        list_remove(&work->leaseless);
     }
-    if (list_linked(&busy->to_export)) {
-        list_remove(&busy->to_export);
+    if (list_linked(&work->to_export)) {
+        list_remove(&work->to_export);
     }
-    actor->busy = NULL;
+    actor->work = NULL;
     if (a->spare_count >= SPARE_MAX) {
-        mem_free(busy);
+        mem_free(work);
         return;
     }
-    busy->image = NULL;
-    busy->hold = NULL;
-    busy->failures = 0;
-    busy->refused = 0;
-    busy->unready = busy->saving_later = false;
-    busy->spare = a->spare;
-    a->spare = busy;
+    work->image = NULL;
+    work->hold = NULL;
+    work->failures = 0;
+    work->refused = 0;
+    work->unready = work->saving_later = false;
+    work->spare = a->spare;
+    a->spare = work;
     a->spare_count++;
 }
 
 void actor_calm(struct actors *a, struct actor *actor)
 {
-    const struct busy *busy = actor->busy;
-    const bool complained = busy != NULL && busy->refused > 0 && actor->live;
+    const struct actor_work *work = actor->work;
+    const bool complained = work != NULL && work->refused > 0 && actor->live;
 
-    if (busy != NULL && busy->queue.count == 0 && busy->image == NULL && busy->hold == NULL &&
-        busy->failures == 0 && busy->early_count == 0 && !complained &&
-        !list_linked(&busy->leaseless) && !delay_runs(&busy->delay) && !actor_has_task(actor)) {
+    if (work != NULL && work->queue.count == 0 && work->image == NULL && work->hold == NULL &&
+        work->failures == 0 && work->early_count == 0 && !complained &&
+        !list_linked(&work->leaseless) && !delay_runs(&work->delay) && !actor_has_task(actor)) {
         lay_down(a, actor);
     }
 }
@@ -208,7 +208,7 @@ void actor_discard(struct actors *a, struct actor *actor)
     if (actor_listed(actor)) {
         actor_unlist(a, actor);
     }
-    if (actor->busy != NULL) {
+    if (actor->work != NULL) {
         lay_down(a, actor);
     }
 }

@@ -69,7 +69,7 @@ struct running {
 };
 
 /* Lent to an actor that is not just idle. */
-struct busy {
+struct actor_work {
     struct queue queue; /* admitted, in order of arrival */
     struct running running;
     struct actor *actor; /* whose it is */
@@ -84,14 +84,14 @@ struct busy {
     uint8_t failures;           /* in a row: it was broken, did not start, or could not save */
     uint32_t refused;           /* requests for which its mailbox had no room, since it lives */
     size_t early_count;         /* requests in the early queues of its orders */
-    struct busy *spare;         /* in the list of those that are lent to nobody */
+    struct actor_work *spare;   /* in the list of those that are lent to nobody */
 };
 
 struct actor {
     uint64_t position;
     uint64_t token;          /* fence that its instance was given */
     void *instance;          /* the shell's */
-    struct busy *busy;       /* NULL = just idle */
+    struct actor_work *work; /* NULL = just idle */
     uint32_t handle;         /* of the record, in its pool */
     uint32_t same;           /* in the table by position */
     struct strand_link cell; /* in the list of its cell; of the dead, when discarded */
@@ -129,8 +129,8 @@ struct actors {
     uint32_t *cell; /* owned; first of each */
     uint32_t cell_count;
     uint8_t grid;
-    uint32_t dead;      /* discarded; freed at the next step, when the shell is done with them */
-    struct busy *spare; /* owned; lent to nobody, clean */
+    uint32_t dead; /* discarded; freed at the next step, when the shell is done with them */
+    struct actor_work *spare; /* owned; lent to nobody, clean */
     size_t spare_count;
 };
 
@@ -161,27 +161,27 @@ static inline struct image_name actor_name(const struct actor *a)
     return (struct image_name){.position = a->position, .kind = a->kind, .id = {a->id, a->id_size}};
 }
 
-/* Its busy part; one is lent to it if it has none. */
-struct busy *actor_busy(struct actors *a, struct actor *actor);
+/* Its work part; one is lent to it if it has none. */
+struct actor_work *actor_work(struct actors *a, struct actor *actor);
 /* Give it back if it says nothing that has to be remembered. */
 void actor_calm(struct actors *a, struct actor *actor);
 
-/* What the busy part says; without one nothing waits. */
+/* What the work part says; without one nothing waits. */
 static inline size_t actor_waiting(const struct actor *a)
 {
-    return a->busy == NULL ? 0 : a->busy->queue.count;
+    return a->work == NULL ? 0 : a->work->queue.count;
 }
 static inline size_t actor_early(const struct actor *a)
 {
-    return a->busy == NULL ? 0 : a->busy->early_count;
+    return a->work == NULL ? 0 : a->work->early_count;
 }
 static inline struct hold *actor_held(const struct actor *a)
 {
-    return a->busy == NULL ? NULL : a->busy->hold;
+    return a->work == NULL ? NULL : a->work->hold;
 }
 static inline struct image *actor_image(const struct actor *a)
 {
-    return a->busy == NULL ? NULL : a->busy->image;
+    return a->work == NULL ? NULL : a->work->image;
 }
 /* Something was given out and its answer is to come. */
 static inline bool actor_has_task(const struct actor *a)

@@ -50,7 +50,7 @@ static bool on_duplicate(struct host *h, struct order *order, struct arrival *in
 {
     const struct request_record *r = in->r;
     struct running *running =
-        order->running ? &order_actor(&h->orders, order)->busy->running : NULL;
+        order->running ? &order_actor(&h->orders, order)->work->running : NULL;
     struct order_answer saved;
 
     order->epoch = r->session_epoch > order->epoch ? r->session_epoch : order->epoch;

@@ -44,7 +44,7 @@ static struct waiting *queued(const struct actor *a, const struct call_name *nam
 {
     const struct hold *hold = actor_held(a);
 
-    return older(named_in(&a->busy->queue, name),
+    return older(named_in(&a->work->queue, name),
                  hold == NULL ? NULL : named_in(&hold->held, name));
 }
 
@@ -65,7 +65,7 @@ static bool waits(const struct host *h, const struct actor *a, const struct call
 
 static bool is_run(const struct actor *a, const struct call_name *name)
 {
-    const struct running *r = &a->busy->running;
+    const struct running *r = &a->work->running;
 
     return r->order != NULL && r->gateway == name->node && r->session == name->session &&
            r->seq == name->seq;
@@ -86,7 +86,7 @@ struct blocked host_blocked(const struct host *h, uint64_t peer, const struct pr
 
     blocked.queued = !runs && waits(h, a, &p->call); // a copy of what runs is no victim
     if (blocked.queued || runs) {
-        blocked.run = a->busy->running.ticket;
+        blocked.run = a->work->running.ticket;
     }
     return blocked;
 }
@@ -112,7 +112,7 @@ void deadlock_refuse(struct host *h, const struct probe *p, uint64_t run)
     const struct actor *a = asked(h, p);
     struct waiting *w = NULL;
 
-    if (a == NULL || a->busy->running.ticket != run || is_run(a, &p->call) ||
+    if (a == NULL || a->work->running.ticket != run || is_run(a, &p->call) ||
         !waits(h, a, &p->call)) {
         return;
     }

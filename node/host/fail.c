@@ -38,42 +38,42 @@ void fail_complain(struct host *h, const struct actor *a, const char *event, enu
 /* Its arc is held: what waits does so with the transaction, and it moves without state. */
 static void goes_cold(struct host *h, struct actor *a)
 {
-    struct hold *hold = a->busy->hold;
+    struct hold *hold = a->work->hold;
 
-    for (struct waiting *w = queue_front(&a->busy->queue); w; w = queue_next(&a->busy->queue, w)) {
+    for (struct waiting *w = queue_front(&a->work->queue); w; w = queue_next(&a->work->queue, w)) {
         w->record.flags |= REQUEST_HELD;
         hold_count(&h->txns, 1);
     }
-    queue_append(&hold->held, &a->busy->queue);
+    queue_append(&hold->held, &a->work->queue);
     actor_freeze(h, a);
 }
 
 void fail_again(struct host *h, struct actor *a)
 {
-    struct busy *busy = actor_busy(&h->actors, a);
+    struct actor_work *work = actor_work(&h->actors, a);
 
     ASSERT(a->state == ACTOR_ABSENT && !a->live);
-    busy->failures = busy->failures < UINT8_MAX ? (uint8_t)(busy->failures + 1) : UINT8_MAX;
+    work->failures = work->failures < UINT8_MAX ? (uint8_t)(work->failures + 1) : UINT8_MAX;
     h->work.failed_total++;
-    busy->saving_later = false;
+    work->saving_later = false;
     a->broken = a->poked = false;
     a->wish = WISH_NONE;
     a->wanted = (a->wanted || kind_is_always(host_kind_of(h, a->kind))) && !quarantine_holds(h, a);
-    if (busy->hold != NULL) {
+    if (work->hold != NULL) {
         goes_cold(h, a);
         return;
     }
     actor_enter(a, ACTOR_FAILING);
-    busy->since_us = h->now_us;
-    delay_start(&h->work.delays, &busy->delay, busy->failures - 1u, h->now_us);
+    work->since_us = h->now_us;
+    delay_start(&h->work.delays, &work->delay, work->failures - 1u, h->now_us);
 }
 
 void fail_broken(struct host *h, struct actor *a)
 {
     ASSERT(a->state == ACTOR_IDLE && a->live);
-    (void)actor_busy(&h->actors, a);
-    image_free(a->busy->image);
-    a->busy->image = NULL;
+    (void)actor_work(&h->actors, a);
+    image_free(a->work->image);
+    a->work->image = NULL;
     actor_dismiss(h, a, DISCARD_BROKEN);
     actor_enter(a, ACTOR_ABSENT);
     fail_again(h, a);
@@ -94,12 +94,12 @@ void fail_on_failed(struct host *h, struct actor *a)
     }
 }
 
-static void on_due(struct host *h, struct busy *busy)
+static void on_due(struct host *h, struct actor_work *work)
 {
-    struct actor *a = busy->actor;
+    struct actor *a = work->actor;
 
-    if (busy->saving_later) {
-        busy->saving_later = false;
+    if (work->saving_later) {
+        work->saving_later = false;
         retire_watch(h, a);
         actor_proceed(h, a);
         return;
@@ -115,7 +115,7 @@ static void on_due(struct host *h, struct busy *busy)
     case ACTOR_ABSENT:
     case ACTOR_IDLE:
     case ACTOR_RUNNING:
-        busy->failures = 0;
+        work->failures = 0;
         actor_rest(h, a);
         return;
     case ACTOR_ACTIVATING:
@@ -131,7 +131,7 @@ void fail_tick(struct host *h)
     struct delay *due = NULL;
 
     while ((due = delays_due(&h->work.delays, h->now_us)) != NULL) {
-        on_due(h, CONTAINER_OF(due, struct busy, delay));
+        on_due(h, CONTAINER_OF(due, struct actor_work, delay));
     }
 }
 
@@ -145,7 +145,9 @@ size_t fail_waiting(const struct host *h)
         for (struct list_link *l = list_front(level); l != NULL; l = list_next(level, l)) {
             struct delay *delay = CONTAINER_OF(l, struct delay, link);
 
-            count += CONTAINER_OF(delay, struct busy, delay)->actor->state == ACTOR_FAILING ? 1 : 0;
+            count += CONTAINER_OF(delay, struct actor_work, delay)->actor->state == ACTOR_FAILING
+                         ? 1
+                         : 0;
         }
     }
     return count;

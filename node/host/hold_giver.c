@@ -227,7 +227,7 @@ void hold_take_over(struct host *h, struct hold *hold, struct hold *from)
     place_hold(h, hold, from);
     while ((a = hold_next_actor(h, &at)) != NULL) {
         if (actor_held(a) == from) {
-            a->busy->hold = hold;
+            a->work->hold = hold;
         }
     }
     queue_init(&held);

@@ -102,7 +102,7 @@ static void release_actor(struct host *h, struct hold *hold, struct actor *a)
     } else if (a->state == ACTOR_FROZEN) {
         actor_remove(h, a, DISCARD_MOVED);
     } else {
-        a->busy->hold = NULL; // I4: host_adopt() sees it
+        a->work->hold = NULL; // I4: host_adopt() sees it
     }
 }
 

@@ -420,7 +420,7 @@ static void check_actor(const struct host *h, const struct actor *a, struct tall
     const bool none = a->state == ACTOR_ABSENT || a->state == ACTOR_FAILING;
 
     (void)h;
-    ASSERT(a->busy == NULL || a->busy->actor == a);
+    ASSERT(a->work == NULL || a->work->actor == a);
     ASSERT(IMPLIES(a->state == ACTOR_FROZEN || a->state == ACTOR_BUSY, hold != NULL));
     ASSERT(IMPLIES(a->state == ACTOR_IDLE, a->live && actor_waiting(a) == 0 && hold == NULL));
     ASSERT(IMPLIES(a->state == ACTOR_RUNNING || a->state == ACTOR_EXPORTING, a->live));
@@ -428,14 +428,14 @@ static void check_actor(const struct host *h, const struct actor *a, struct tall
     ASSERT(IMPLIES(none, !a->live && hold == NULL));
     ASSERT(IMPLIES(a->state == ACTOR_ABSENT, actor_waiting(a) == 0));
     ASSERT(IMPLIES(a->state == ACTOR_FAILING || a->state == ACTOR_BUSY,
-                   delay_runs(&a->busy->delay))); // it will go on
-    ASSERT(IMPLIES(a->poked, a->state != ACTOR_IDLE || list_linked(&a->busy->leaseless)));
+                   delay_runs(&a->work->delay))); // it will go on
+    ASSERT(IMPLIES(a->poked, a->state != ACTOR_IDLE || list_linked(&a->work->leaseless)));
     ASSERT(IMPLIES(a->wanted && a->state == ACTOR_ABSENT, actor_listed(a)));
     tally->live += a->live || a->state == ACTOR_ACTIVATING ? 1 : 0;
     tally->tasks += actor_has_task(a) ? 1 : 0;
     tally->activating += a->state == ACTOR_ACTIVATING ? 1 : 0;
     tally->retiring += a->state == ACTOR_RETIRING ? 1 : 0;
-    tally->requests += a->state == ACTOR_RUNNING && a->busy->running.order != NULL ? 1 : 0;
+    tally->requests += a->state == ACTOR_RUNNING && a->work->running.order != NULL ? 1 : 0;
 }
 
 static size_t check_cell(const struct host *h, uint32_t cell, struct tally *tally)

@@ -103,8 +103,8 @@ static bool is_overdue(const struct host *h, const struct kept *k)
 {
     const struct actor *a = k->effect.actor;
 
-    return k->effect.type == HOST_RUN && a->busy->running.order != NULL &&
-           h->now_us >= a->busy->running.deadline_us && !mutant(M_KEPTLATE);
+    return k->effect.type == HOST_RUN && a->work->running.order != NULL &&
+           h->now_us >= a->work->running.deadline_us && !mutant(M_KEPTLATE);
 }
 
 /* What was kept and may be done now goes before anything new. */
@@ -189,7 +189,7 @@ static void go_on_leaseless(struct host *h)
         if (link == NULL) {
             return;
         }
-        actor_proceed(h, CONTAINER_OF(link, struct busy, leaseless)->actor);
+        actor_proceed(h, CONTAINER_OF(link, struct actor_work, leaseless)->actor);
     }
 }
 
@@ -228,7 +228,7 @@ static bool was_given(const struct actor *a, const struct host_event *event)
         return a->live;
     }
     return host_effect_is_task(event->returned) && a->state == states[event->returned] &&
-           a->busy->running.ticket == event->ticket;
+           a->work->running.ticket == event->ticket;
 }
 
 void lease_policy_on_returned(struct host *h, const struct host_event *event)
@@ -240,7 +240,7 @@ void lease_policy_on_returned(struct host *h, const struct host_event *event)
     if (!was_given(a, event) || mutant(M_RETURNLOST)) {
         return;
     }
-    e.ticket = a->busy == NULL ? 0 : a->busy->running.ticket;
+    e.ticket = a->work == NULL ? 0 : a->work->running.ticket;
     if (e.type == HOST_ACTIVATE) {
         const struct image *image = actor_image(a);
 
@@ -313,10 +313,10 @@ void lease_policy_put_off(struct host *h, struct arrival *in)
 
 void lease_policy_put_off_actor(struct host *h, struct actor *a)
 {
-    struct busy *busy = actor_busy(&h->actors, a);
+    struct actor_work *work = actor_work(&h->actors, a);
 
-    if (!list_linked(&busy->leaseless)) {
-        list_push_back(&h->lease_policy.leaseless_actors, &busy->leaseless);
+    if (!list_linked(&work->leaseless)) {
+        list_push_back(&h->lease_policy.leaseless_actors, &work->leaseless);
     }
 }
 

@@ -12,9 +12,10 @@
 struct lease_policy {
     struct lease lease;
     struct gate gate;
-    int32_t clock_parts;          /* what the leader says of the clock that it counts by: Grant */
-    struct queue leaseless;       /* they came, or their turn did, without an ACTIVE lease */
-    struct list leaseless_actors; /* busy parts: they want a turn, or to retire, and may not now */
+    int32_t clock_parts;    /* what the leader says of the clock that it counts by: Grant */
+    struct queue leaseless; /* they came, or their turn did, without an ACTIVE lease */
+    struct list
+        leaseless_actors; /* struct actor_work: they want a turn, or to retire, and may not now */
     uint64_t leaseless_total;
     uint64_t lapses;    /* it ran out, and the node served on */
     uint64_t leased_us; /* so long, at least, there was one, or none was needed */

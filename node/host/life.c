@@ -9,19 +9,19 @@
 
 static void freeze_absent(struct host *h, struct actor *a)
 {
-    struct busy *busy = actor_busy(&h->actors, a);
-    struct image *old = busy->image;
+    struct actor_work *work = actor_work(&h->actors, a);
+    struct image *old = work->image;
     const bool has_state = old != NULL && old->has_state;
 
     // Not alive here: state that came goes on as it came, its orders as they are now.
-    busy->image =
+    work->image =
         image_make_bound(actor_name(a),
                          &(struct image_cargo){.orders = &h->orders,
                                                .actor = a,
                                                .bond = old != NULL ? old->bond : (struct bytes){0},
                                                .state = has_state ? &old->state : NULL});
     image_free(old);
-    delay_stop(&busy->delay);
+    delay_stop(&work->delay);
     actor_enter(a, ACTOR_FROZEN);
 }
 
@@ -35,14 +35,14 @@ static void ask_for_state(struct host *h, struct actor *a)
     struct host_effect *e = host_emit(h, HOST_EXPORT);
 
     e->actor = a;
-    e->ticket = a->busy->running.ticket;
+    e->ticket = a->work->running.ticket;
     h->work.exports_asked++;
 }
 
 void export_ends(struct host *h, const struct actor *a)
 {
-    if (list_linked(&a->busy->to_export)) {
-        list_remove(&a->busy->to_export);
+    if (list_linked(&a->work->to_export)) {
+        list_remove(&a->work->to_export);
     } else if (h->work.exports_asked > 0) {
         h->work.exports_asked--;
     }
@@ -55,7 +55,7 @@ void export_go_on(struct host *h, bool tick)
     h->work.exports_asked = tick ? 0 : h->work.exports_asked;
     while (h->work.exports_asked < h->config.exports_at_once &&
            (l = list_pop_front(&h->work.to_export)) != NULL) {
-        ask_for_state(h, CONTAINER_OF(l, struct busy, to_export)->actor);
+        ask_for_state(h, CONTAINER_OF(l, struct actor_work, to_export)->actor);
     }
 }
 
@@ -67,24 +67,24 @@ void actor_freeze(struct host *h, struct actor *a)
         hold_on_frozen(h, a);
         return;
     }
-    const uint64_t since_us = a->busy->since_us;
+    const uint64_t since_us = a->work->since_us;
 
-    delay_stop(&a->busy->delay);
-    if (a->busy->saving_later) { // the hand-over is first; it tries again if it stays
-        a->busy->saving_later = false;
+    delay_stop(&a->work->delay);
+    if (a->work->saving_later) { // the hand-over is first; it tries again if it stays
+        a->work->saving_later = false;
         retire_watch(h, a);
     }
     list_push_back(&h->work.to_export, &actor_begin(h, a, ACTOR_EXPORTING)->to_export);
-    if (a->busy->unready) { // the wait goes on
-        a->busy->since_us = since_us;
+    if (a->work->unready) { // the wait goes on
+        a->work->since_us = since_us;
     }
 }
 
 /* Frozen with an instance: it goes on, unless it is broken. */
 static void unfreeze(struct host *h, struct actor *a)
 {
-    image_free(a->busy->image);
-    a->busy->image = NULL;
+    image_free(a->work->image);
+    a->work->image = NULL;
     actor_enter(a, ACTOR_IDLE);
     host_emit(h, HOST_UNFREEZE)->actor = a;
     if (a->broken) {
@@ -95,7 +95,7 @@ static void unfreeze(struct host *h, struct actor *a)
 void actor_thaw(struct host *h, struct actor *a)
 {
     ASSERT(a->state == ACTOR_FROZEN && actor_held(a) != NULL);
-    a->busy->hold->busy++;
+    a->work->hold->busy++;
     if (a->live) {
         unfreeze(h, a);
     } else {
@@ -105,10 +105,10 @@ void actor_thaw(struct host *h, struct actor *a)
 
 void actor_hold(struct host *h, struct actor *a, struct hold *hold)
 {
-    struct busy *busy = actor_busy(&h->actors, a);
+    struct actor_work *work = actor_work(&h->actors, a);
 
-    busy->hold = hold;
-    busy->unready = false;
+    work->hold = hold;
+    work->unready = false;
     hold->busy++;
     switch ((enum actor_state)a->state) {
     case ACTOR_ABSENT:
@@ -123,7 +123,7 @@ void actor_hold(struct host *h, struct actor *a, struct hold *hold)
     case ACTOR_RETIRING: // then it moves as a record, without state
         return;
     case ACTOR_FROZEN: // by the transaction that this one supersedes
-        if (busy->image != NULL) {
+        if (work->image != NULL) {
             hold_on_frozen(h, a);
             return;
         }
@@ -141,9 +141,9 @@ void actor_hold(struct host *h, struct actor *a, struct hold *hold)
  * it does what a chain's requests and its own turns want. */
 static void not_now(struct host *h, struct actor *a)
 {
-    a->busy->unready = true;
+    a->work->unready = true;
     actor_end(h, a, ACTOR_BUSY);
-    delay_start(&h->work.delays, &a->busy->delay, 0, h->now_us);
+    delay_start(&h->work.delays, &a->work->delay, 0, h->now_us);
     actor_proceed(h, a);
 }
 
@@ -190,10 +190,10 @@ void run_on_exported(struct host *h, const struct host_event *event)
     }
     if (event->error != ERR_OK || event->bytes.size > h->config.staged_size_max) {
         fail_complain(h, a, "actor_not_exported", event->error);
-        a->busy->hold->part->refused = true;
+        a->work->hold->part->refused = true;
     } else {
         note_told(h, a, event->under_way);
-        a->busy->image = image_make_bound(
+        a->work->image = image_make_bound(
             actor_name(a),
             &(struct image_cargo){.orders = &h->orders,
                                   .actor = a,
@@ -206,14 +206,14 @@ void run_on_exported(struct host *h, const struct host_event *event)
 
 void actor_release(struct host *h, struct actor *a)
 {
-    a->busy->hold = NULL;
-    a->busy->unready = false;
+    a->work->hold = NULL;
+    a->work->unready = false;
     if (a->state == ACTOR_FROZEN && a->live) {
         unfreeze(h, a);
     } else if (a->state == ACTOR_FROZEN) {
         actor_enter(a, ACTOR_ABSENT); // its image is what it will start from
     } else if (a->state == ACTOR_BUSY) {
-        delay_stop(&a->busy->delay);
+        delay_stop(&a->work->delay);
         actor_enter(a, ACTOR_IDLE);
     }
     // Else it never stopped, or stops being exported: run_on_exported() sees no hold.
@@ -224,8 +224,8 @@ void actor_release(struct host *h, struct actor *a)
 
 void actor_empty(struct host *h, struct actor *a, struct queue *to)
 {
-    if (a->busy != NULL) {
-        queue_append(to, &a->busy->queue);
+    if (a->work != NULL) {
+        queue_append(to, &a->work->queue);
     }
     for (struct order *order = order_first(&h->orders, a); order != NULL && actor_early(a) > 0;
          order = order_next(&h->orders, a, order)) {
@@ -273,11 +273,11 @@ void actor_dismiss(struct host *h, struct actor *a, enum discard_why why)
 
 void actor_rest(struct host *h, struct actor *a)
 {
-    if (a->busy != NULL && a->busy->failures > 0 && !delay_runs(&a->busy->delay)) {
-        delay_start(&h->work.delays, &a->busy->delay, DELAY_LONGEST, h->now_us);
+    if (a->work != NULL && a->work->failures > 0 && !delay_runs(&a->work->delay)) {
+        delay_start(&h->work.delays, &a->work->delay, DELAY_LONGEST, h->now_us);
     }
     actor_calm(&h->actors, a);
-    if (a->state == ACTOR_ABSENT && a->busy == NULL && a->orders == 0 && !a->wanted) {
+    if (a->state == ACTOR_ABSENT && a->work == NULL && a->orders == 0 && !a->wanted) {
         actor_remove(h, a, DISCARD_STOP); // nothing is known of it: nothing need be kept
     }
 }
@@ -311,7 +311,7 @@ struct actor *actor_from_image(struct host *h, struct image *image)
     struct actor *a = actor_new(&h->actors, name);
 
     if (image->has_state || image->bond.size > 0) {
-        actor_busy(&h->actors, a)->image = image_share(image);
+        actor_work(&h->actors, a)->image = image_share(image);
     }
     struct image_walk walk = image_walk(image);
     struct image_order from;

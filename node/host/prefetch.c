@@ -39,7 +39,7 @@ static void look_for_actor(const struct host *h, struct way *w)
         w->first = a->orders;
         order_fetch(&h->orders, a->handle, w->session);
         pool_fetch_head(&h->actors.pool, w->first);
-        __builtin_prefetch(a->busy, 1);
+        __builtin_prefetch(a->work, 1);
     } else if (a != NULL) {
         w->next = a->same;
         pool_fetch(&h->actors.pool, w->next);
@@ -133,12 +133,12 @@ void host_prefetch(struct host *h, const struct request_record *r, size_t count,
     all(h, way, count, look_for_order);
 }
 
-/* Its busy part, instance and order record, and what it is linked with. */
+/* Its work, instance and order record, and what it is linked with. */
 static void look_at_actor(const struct host *h, const struct actor *a)
 {
     const struct pool *pool = &h->actors.pool;
 
-    __builtin_prefetch(a->busy, 1);
+    __builtin_prefetch(a->work, 1);
     __builtin_prefetch(a->instance, 1);
     lookup_fetch(&h->actors.table, a->position);
     pool_fetch(pool, a->orders);
@@ -219,7 +219,7 @@ void host_prefetch_order(const struct host *h, const struct actor *a)
 {
     if (a->state == ACTOR_EXPORTING) {
         pool_fetch(&h->actors.pool, a->orders); // it goes into the image
-    } else if (a->busy != NULL) {
-        __builtin_prefetch(a->busy->running.order, 1);
+    } else if (a->work != NULL) {
+        __builtin_prefetch(a->work->running.order, 1);
     }
 }

@@ -68,7 +68,7 @@ static void end(struct host *h, struct actor *a)
     }
     switch ((enum actor_state)a->state) {
     case ACTOR_FAILING:
-        delay_stop(&a->busy->delay);
+        delay_stop(&a->work->delay);
         actor_enter(a, ACTOR_ABSENT);
         actor_rest(h, a);
         return;

@@ -54,7 +54,7 @@ void retire(struct host *h, struct actor *a, enum retire_why why)
 static bool may_retire(const struct host *h, const struct actor *a)
 {
     return a->state == ACTOR_IDLE && actor_held(a) == NULL && actor_waiting(a) == 0 && !a->poked &&
-           (a->busy == NULL || !a->busy->saving_later) && lease_policy_may_start(h);
+           (a->work == NULL || !a->work->saving_later) && lease_policy_may_start(h);
 }
 
 /* Found by the wheel, or for want of room: now, or as soon as it is through with its turn. */
@@ -64,7 +64,7 @@ static void retire_one(struct host *h, struct actor *a, enum retire_why why)
         retire(h, a, why);
         return;
     }
-    if (a->state == ACTOR_RUNNING && a->busy->running.order != NULL) {
+    if (a->state == ACTOR_RUNNING && a->work->running.order != NULL) {
         a->used_ms = (uint32_t)(h->now_us / 1000); // by a long request
     } else if (a->wish == WISH_NONE) {
         a->wish = why == RETIRE_ROOM ? WISH_ROOM : WISH_IDLE;
@@ -158,7 +158,7 @@ static void is_used(struct host *h, struct actor *a)
 /* It could not save what it has: it lives on, and tries again later. */
 static void stays(struct host *h, struct actor *a, enum err error)
 {
-    struct busy *busy = a->busy;
+    struct actor_work *work = a->work;
 
     fail_complain(h, a, "actor_not_saved", error);
     actor_end(h, a, ACTOR_IDLE);
@@ -166,9 +166,9 @@ static void stays(struct host *h, struct actor *a, enum err error)
         fail_broken(h, a);
         return;
     }
-    busy->saving_later = true;
-    busy->failures = busy->failures < UINT8_MAX ? (uint8_t)(busy->failures + 1) : UINT8_MAX;
-    delay_start(&h->work.delays, &busy->delay, busy->failures - 1u, h->now_us);
+    work->saving_later = true;
+    work->failures = work->failures < UINT8_MAX ? (uint8_t)(work->failures + 1) : UINT8_MAX;
+    delay_start(&h->work.delays, &work->delay, work->failures - 1u, h->now_us);
     actor_proceed(h, a);
 }
 
@@ -177,7 +177,7 @@ static void lose_waiting(struct host *h, struct actor *a)
 {
     struct waiting *w = NULL;
 
-    while ((w = queue_pop(&a->busy->queue)) != NULL) {
+    while ((w = queue_pop(&a->work->queue)) != NULL) {
         struct arrival in = arrival_of(w);
         struct order *order = order_find(&h->orders, a, w->record.session);
 
@@ -194,7 +194,7 @@ void retire_on_retired(struct host *h, const struct host_event *event)
 
     // One at a time, and none after its DISCARD: the runtime need not tell the ticket.
     if (a->state != ACTOR_RETIRING ||
-        (event->ticket != 0 && a->busy->running.ticket != event->ticket)) {
+        (event->ticket != 0 && a->work->running.ticket != event->ticket)) {
         return;
     }
     h->work.retiring--;

@@ -47,7 +47,7 @@ static void wake_early(struct host *h, struct actor *a, struct order *order)
     struct waiting *w = NULL;
 
     while ((w = order_take_early(&h->orders, order)) != NULL) {
-        queue_push(&actor_busy(&h->actors, a)->queue, w);
+        queue_push(&actor_work(&h->actors, a)->queue, w);
     }
 }
 
@@ -56,7 +56,7 @@ static void keep_early(struct host *h, struct actor *a, struct arrival *in)
     struct order *order = order_of(h, a, order_find(&h->orders, a, in->r->session), in->r);
 
     ASSERT(in->w != NULL);
-    size_t *total = &actor_busy(&h->actors, a)->early_count;
+    size_t *total = &actor_work(&h->actors, a)->early_count;
     struct waiting *old = order_keep_early(&h->orders, order, in->w, total);
 
     if (old != NULL) {
@@ -81,16 +81,16 @@ static bool may_run(const struct order *order, const struct request_record *r)
 
 /* ---- running ---- */
 
-struct busy *actor_begin(struct host *h, struct actor *a, enum actor_state state)
+struct actor_work *actor_begin(struct host *h, struct actor *a, enum actor_state state)
 {
-    struct busy *busy = actor_busy(&h->actors, a);
+    struct actor_work *work = actor_work(&h->actors, a);
 
     actor_enter(a, state);
-    busy->since_us = h->now_us;
-    busy->running.ticket = ++h->work.run_ticket;
+    work->since_us = h->now_us;
+    work->running.ticket = ++h->work.run_ticket;
     h->work.tasks++;
     h->work.activating += state == ACTOR_ACTIVATING ? 1 : 0;
-    return busy;
+    return work;
 }
 
 void actor_end(struct host *h, struct actor *a, enum actor_state state)
@@ -139,9 +139,9 @@ static void run(struct host *h, struct actor *a, struct order *found, const stru
     ASSERT(may_run(order, r) && !order->running);
     const uint64_t before = order->last;
     order->last = r->seq > order->last ? r->seq : order->last;
-    struct busy *busy = actor_begin(h, a, ACTOR_RUNNING);
-    busy->running = (struct running){
-        .ticket = busy->running.ticket,
+    struct actor_work *work = actor_begin(h, a, ACTOR_RUNNING);
+    work->running = (struct running){
+        .ticket = work->running.ticket,
         .gateway = r->gateway,
         .session = r->session,
         .seq = r->seq,
@@ -160,11 +160,11 @@ static void run(struct host *h, struct actor *a, struct order *found, const stru
     backpressure_started(&h->backpressure);
     h->work.running++;
     e->actor = a;
-    e->ticket = busy->running.ticket;
+    e->ticket = work->running.ticket;
     e->flags = r->flags;
     e->chain_count = r->chain_count;
     memcpy(e->chain, r->chain, r->chain_count * sizeof *r->chain);
-    host_emit_bytes(h, e, busy->running.traced ? trace_stamp(h, in, TRACE_RAN) : r->body);
+    host_emit_bytes(h, e, work->running.traced ? trace_stamp(h, in, TRACE_RAN) : r->body);
 }
 
 /* ---- turns ---- */
@@ -173,22 +173,22 @@ static void run(struct host *h, struct actor *a, struct order *found, const stru
  * for. One that said "not now" was not asked yet, and may wait for just this turn. */
 static bool may_turn(const struct actor *a)
 {
-    return a->poked && (actor_held(a) == NULL || a->busy->unready);
+    return a->poked && (actor_held(a) == NULL || a->work->unready);
 }
 
 static void turn(struct host *h, struct actor *a)
 {
     struct host_effect *e = host_emit(h, HOST_TURN);
-    struct busy *busy = actor_begin(h, a, ACTOR_RUNNING);
+    struct actor_work *work = actor_begin(h, a, ACTOR_RUNNING);
 
     ASSERT(a->live && lease_policy_may_start(h)); // hole 30
-    busy->running = (struct running){.ticket = busy->running.ticket};
+    work->running = (struct running){.ticket = work->running.ticket};
     a->poked = false;
     a->turned = true;
     backpressure_started(&h->backpressure);
     h->work.turns++;
     e->actor = a;
-    e->ticket = busy->running.ticket;
+    e->ticket = work->running.ticket;
 }
 
 void run_on_poke(struct host *h, struct actor *a)
@@ -211,7 +211,7 @@ static bool run_next(struct host *h, struct actor *a)
 {
     struct waiting *w = NULL;
 
-    while (a->busy != NULL && (w = queue_pop(&a->busy->queue)) != NULL) {
+    while (a->work != NULL && (w = queue_pop(&a->work->queue)) != NULL) {
         struct arrival in = arrival_of(w);
         struct order *order = order_find(&h->orders, a, w->record.session);
 
@@ -258,13 +258,13 @@ static void next_of_idle(struct host *h, struct actor *a)
 
     if (!lease_policy_may_start(h)) {
         if (actor_waiting(a) > 0) {
-            lease_policy_put_off_all(h, &a->busy->queue);
+            lease_policy_put_off_all(h, &a->work->queue);
         }
         if (waits && actor_held(a) == NULL) {
             lease_policy_put_off_actor(h, a);
         }
     } else if (a->wish == WISH_ASKED && actor_held(a) == NULL &&
-               (a->busy == NULL || !a->busy->saving_later)) {
+               (a->work == NULL || !a->work->saving_later)) {
         retire(h, a, RETIRE_ASKED);
         return;
     } else if (turn_or_run(h, a)) {
@@ -284,7 +284,7 @@ void actor_proceed(struct host *h, struct actor *a)
         actor_thaw(h, a);
     }
     if (a->state == ACTOR_BUSY && (actor_waiting(a) > 0 || a->poked)) {
-        delay_stop(&a->busy->delay);
+        delay_stop(&a->work->delay);
         actor_enter(a, ACTOR_IDLE);
     }
     switch ((enum actor_state)a->state) {
@@ -293,7 +293,7 @@ void actor_proceed(struct host *h, struct actor *a)
             quarantine_refuse_all(h, a);
         }
         if (actor_waiting(a) > 0 && !lease_policy_may_start(h)) {
-            lease_policy_put_off_all(h, &a->busy->queue);
+            lease_policy_put_off_all(h, &a->work->queue);
         }
         if (actor_waiting(a) > 0) {
             actor_activate(h, a);
@@ -335,7 +335,7 @@ static struct actor *actor_in_place(struct host *h, struct image_name name)
     struct hold *hold = h->cells.place[ring_point_cell(name.position)].hold;
 
     if (hold != NULL) { // only an exempt request comes here then
-        actor_busy(&h->actors, a)->hold = hold;
+        actor_work(&h->actors, a)->hold = hold;
         hold->busy++;
     }
     return a;
@@ -351,7 +351,7 @@ static bool is_full(const struct host *h, const struct actor *a, bool early)
 /* A mailbox that is full says so; the log hears of it at doubling counts. */
 static void refuse_full(struct host *h, struct actor *a, struct arrival *in)
 {
-    const uint32_t refused = ++actor_busy(&h->actors, a)->refused;
+    const uint32_t refused = ++actor_work(&h->actors, a)->refused;
 
     requests_drop(&h->requests, DROPPED_MAILBOX);
     if ((refused & (refused - 1)) == 0) {
@@ -430,7 +430,7 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
     }
     if (in->w == NULL && is_full(h, a, early)) {
         refuse_full(h, a, in);
-    } else if (admit_park(h, &actor_busy(&h->actors, a)->queue, in) && early) {
+    } else if (admit_park(h, &actor_work(&h->actors, a)->queue, in) && early) {
         queue_remove(in->w);
         keep_early(h, a, in);
     }
@@ -441,10 +441,10 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
 
 static void answer_ran(struct host *h, const struct actor *a, const struct host_event *event)
 {
-    const struct running *running = &a->busy->running;
+    const struct running *running = &a->work->running;
     const bool fits = event->bytes.size <= RECORD_BODY_MAX;
     const struct bytes body =
-        running->traced ? trace_ran(h, event->bytes, a->busy->since_us) : event->bytes;
+        running->traced ? trace_ran(h, event->bytes, a->work->since_us) : event->bytes;
     const struct answer_record answer = {
         .gateway = running->gateway,
         .session = running->session,
@@ -468,15 +468,15 @@ void run_on_ran(struct host *h, const struct host_event *event)
 {
     struct actor *a = event->actor;
 
-    if (a->state != ACTOR_RUNNING || a->busy->running.ticket != event->ticket) {
+    if (a->state != ACTOR_RUNNING || a->work->running.ticket != event->ticket) {
         return; // of an instance that is no more
     }
-    struct order *order = a->busy->running.order;
+    struct order *order = a->work->running.order;
     if (order != NULL) {
         answer_ran(h, a, event);
         retire_used(h, a);
     }
-    a->busy->running.order = NULL;
+    a->work->running.order = NULL;
     actor_end(h, a, ACTOR_IDLE);
     if (order != NULL && actor_early(a) > 0) {
         wake_early(h, a, order);
@@ -490,7 +490,7 @@ void run_on_ran(struct host *h, const struct host_event *event)
 
 void run_expire(struct host *h, struct actor *a)
 {
-    struct running *running = &a->busy->running;
+    struct running *running = &a->work->running;
     struct order *order = running->order;
     const struct answer_record answer = {
         .gateway = running->gateway,
@@ -539,8 +539,8 @@ void run_on_activated(struct host *h, struct actor *a, enum err error)
     a->wanted = false;
     a->wish = actor_waiting(a) > 0 ? WISH_NONE : a->wish; // or it would never run what woke it
     actor_end(h, a, ACTOR_IDLE);
-    image_free(a->busy->image);
-    a->busy->image = NULL;
+    image_free(a->work->image);
+    a->work->image = NULL;
     a->used_ms = (uint32_t)(h->now_us / 1000); // whom no request woke, too: it was in use before
     retire_watch(h, a);
     if (a->broken) {

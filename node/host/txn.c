@@ -395,7 +395,7 @@ static const struct actor *busiest(const struct host *h, const struct hold *hold
                  a = cell_next(&h->actors, cell, a)) {
                 const bool busy = actor_held(a) == hold && a->state != ACTOR_FROZEN;
 
-                if (busy && (longest == NULL || a->busy->since_us < longest->busy->since_us)) {
+                if (busy && (longest == NULL || a->work->since_us < longest->work->since_us)) {
                     longest = a;
                 }
             }
@@ -428,7 +428,7 @@ static void tell_draining(struct host *h, struct hold *hold)
         draining.busy = (uint32_t)hold->busy;
         draining.kind = a->kind;
         draining.id = proto_bytes(actor_name(a).id);
-        draining.running_ms = (uint32_t)((h->now_us - a->busy->since_us) / 1000);
+        draining.running_ms = (uint32_t)((h->now_us - a->work->since_us) / 1000);
     } else {
         const uint16_t peer = hold_awaits_link(h, hold);
 

@@ -24,8 +24,8 @@ struct work {
     size_t live;            /* actors with an instance, or one to be */
     size_t activating;      /* of these */
     size_t retiring;        /* of these */
-    struct delays delays;   /* of busy parts */
-    struct list to_export;  /* busy parts: EXPORTING, not asked for their state yet */
+    struct delays delays;   /* of struct actor_work */
+    struct list to_export;  /* struct actor_work: EXPORTING, not asked for their state yet */
     uint32_t exports_asked; /* since the last tick, and not answered */
     uint64_t executed;
     uint64_t turns;
@@ -47,7 +47,7 @@ void actor_proceed(struct host *h, struct actor *a);
 /* It is ABSENT and has to start. */
 void actor_activate(struct host *h, struct actor *a);
 /* Something is given out to it, answered with the ticket in `running`; and that was answered. */
-struct busy *actor_begin(struct host *h, struct actor *a, enum actor_state state);
+struct actor_work *actor_begin(struct host *h, struct actor *a, enum actor_state state);
 void actor_end(struct host *h, struct actor *a, enum actor_state state);
 void run_on_poke(struct host *h, struct actor *a);
 void run_on_activated(struct host *h, struct actor *a, enum err error);

@@ -117,7 +117,7 @@ static void do_actor(enum host_event_type type)
 
     step((struct host_event){.type = type,
                              .actor = a,
-                             .ticket = a->busy == NULL ? 0 : a->busy->running.ticket,
+                             .ticket = a->work == NULL ? 0 : a->work->running.ticket,
                              .error = failed ? ERR_IO
                                       : busy ? ERR_BUSY
                                              : ERR_OK,
@@ -387,7 +387,7 @@ static void do_returned(void)
             event.returned = types[i].type;
         }
     }
-    event.ticket = a->busy == NULL ? 0 : a->busy->running.ticket;
+    event.ticket = a->work == NULL ? 0 : a->work->running.ticket;
     step(event);
 }
 
