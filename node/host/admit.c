@@ -171,10 +171,10 @@ static void forward(struct host *h, struct arrival *in, const struct view_member
 static void admit_elsewhere(struct host *h, struct arrival *in, uint32_t cell)
 {
     const struct view *v = &h->topology.view;
-    const struct place *place = &h->cells.place[cell];
+    const struct cell_state *state = &h->cells.state[cell];
     const struct view_member *owner = view_member(v, ring_hit_node(v->ring.cell[cell]));
     const bool had_it =
-        place->gave_us != 0 && h->now_us - place->gave_us <= (uint64_t)h->config.linger_ms * MS;
+        state->gave_us != 0 && h->now_us - state->gave_us <= (uint64_t)h->config.linger_ms * MS;
 
     if (in->r->hops >= RECORD_HOPS_MAX || owner == NULL || owner->slot == h->membership.slot) {
         admit_refuse(h, in, ANSWER_BUSY, BUSY_RETRY_MS);
@@ -243,7 +243,7 @@ void admit_again(struct host *h, struct arrival *in)
         return;
     }
     const struct image_name name = {.position = position, .kind = r->kind, .id = r->id};
-    struct hold *hold = h->cells.place[cell].hold;
+    struct hold *hold = h->cells.state[cell].hold;
     if (hold != NULL && !in->passes && !chain_passes(h, r, hold)) {
         admit_held(h, in, hold);
         return;

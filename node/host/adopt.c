@@ -36,7 +36,7 @@ static void look_if_nothing_is_left(struct host *h)
 {
     uint32_t c = 0;
 
-    while (c < h->actors.cell_count && !h->cells.place[c].mine) {
+    while (c < h->actors.cell_count && !h->cells.state[c].mine) {
         c++;
     }
     if (c == h->actors.cell_count) {
@@ -49,7 +49,7 @@ static void look_if_nothing_is_left(struct host *h)
 static bool lives_elsewhere(const struct host *h, struct span at)
 {
     for (uint32_t c = at.from; c < at.to; c++) {
-        if (!h->cells.place[c].mine && cell_first(&h->actors, c) != NULL) {
+        if (!h->cells.state[c].mine && cell_first(&h->actors, c) != NULL) {
             return true;
         }
     }
@@ -57,7 +57,7 @@ static bool lives_elsewhere(const struct host *h, struct span at)
 }
 
 /* The changed cells, in at most `delta->n_ops` spans, which are owned; or in one, of all cells.
- * `delta` is the change from the version that the places are marked by, or NULL. */
+ * `delta` is the change from the version that the cells are marked by, or NULL. */
 static struct span *changed_cells(const struct host *h, const Rh__Delta *delta, size_t *count)
 {
     const size_t ops = delta == NULL ? 0 : delta->n_ops;

@@ -20,7 +20,7 @@ void cells_init(struct host_cells *c, const struct host_config *config)
 
 void cells_fini(struct host_cells *c)
 {
-    mem_free(c->place);
+    mem_free(c->state);
     mem_free(c->kind);
 }
 
@@ -40,8 +40,8 @@ void cells_lay_out(struct host *h)
         idle_init(&h->cells.kind[i].idle, &h->actors, h->config.kinds[i].idle_ms, h->now_us);
     }
     actors_set_grid(&h->actors, h->topology.view.ring.grid, h->topology.view.ring.cell_count);
-    mem_free(h->cells.place);
-    h->cells.place = mem_new(h->actors.cell_count, sizeof *h->cells.place);
+    mem_free(h->cells.state);
+    h->cells.state = mem_new(h->actors.cell_count, sizeof *h->cells.state);
 }
 
 void cells_grow(struct host *h)
@@ -49,17 +49,17 @@ void cells_grow(struct host *h)
     const uint32_t before = h->actors.cell_count;
     const uint32_t now = h->topology.view.ring.cell_count;
 
-    if (h->cells.place != NULL && now > before) {
+    if (h->cells.state != NULL && now > before) {
         actors_grow(&h->actors, now);
-        h->cells.place = mem_resize(h->cells.place, now * sizeof *h->cells.place);
-        memset(h->cells.place + before, 0, (now - before) * sizeof *h->cells.place);
+        h->cells.state = mem_resize(h->cells.state, now * sizeof *h->cells.state);
+        memset(h->cells.state + before, 0, (now - before) * sizeof *h->cells.state);
     }
 }
 
 void cells_forget(struct host *h)
 {
-    for (uint32_t c = 0; h->cells.place != NULL && c < h->actors.cell_count; c++) {
-        h->cells.place[c] = (struct place){0};
+    for (uint32_t c = 0; h->cells.state != NULL && c < h->actors.cell_count; c++) {
+        h->cells.state[c] = (struct cell_state){0};
     }
 }
 
@@ -70,28 +70,28 @@ bool cells_mark(struct host *h, struct span at)
     for (uint32_t c = at.from; c < at.to; c++) {
         const bool mine = host_owns(h, c);
 
-        if (h->cells.place[c].mine && !mine) {
-            h->cells.place[c].gave_us = h->now_us;
+        if (h->cells.state[c].mine && !mine) {
+            h->cells.state[c].gave_us = h->now_us;
             lost = true;
-        } else if (!h->cells.place[c].mine && mine) {
+        } else if (!h->cells.state[c].mine && mine) {
             wake_came(h, c);
         }
-        h->cells.place[c].mine = mine;
+        h->cells.state[c].mine = mine;
     }
     return lost;
 }
 
 void cells_hold(struct host *h, uint32_t cell, struct hold *hold)
 {
-    h->cells.place[cell].hold = hold;
+    h->cells.state[cell].hold = hold;
 }
 
 void cells_note_token(struct host *h, const struct actor *a)
 {
-    struct place *place = &h->cells.place[ring_point_cell(actor_position(a))];
+    struct cell_state *state = &h->cells.state[ring_point_cell(actor_position(a))];
 
-    ASSERT(a->token >= place->token || mutant(M_REGRESS) || mutant(M_ERAMSG));
-    place->token = a->token;
+    ASSERT(a->token >= state->token || mutant(M_REGRESS) || mutant(M_ERAMSG));
+    state->token = a->token;
 }
 
 /* ---- kinds ---- */

@@ -11,7 +11,7 @@
 #include "node/host/idle.h"
 
 /* What the node knows of one cell beside the ring. */
-struct place {
+struct cell_state {
     struct hold *hold; /* it is held: requests wait there; NULL = free */
     uint64_t gave_us;  /* when it was given away last; 0 = never */
     uint64_t token;    /* greatest that an actor here was activated under */
@@ -31,9 +31,9 @@ static inline bool kind_is_always(const struct kind_state *kind)
 }
 
 struct host_cells {
-    struct kind_state *kind; /* owned, as many as config.kind_count */
-    struct place *place;     /* owned, one per cell; NULL = never registered */
-    uint64_t doubles_total;  /* I1: times an actor lived here that had no right to */
+    struct kind_state *kind;  /* owned, as many as config.kind_count */
+    struct cell_state *state; /* owned, one per cell; NULL = never registered */
+    uint64_t doubles_total;   /* I1: times an actor lived here that had no right to */
 };
 
 /* A range of cells. */

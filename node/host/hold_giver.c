@@ -94,13 +94,13 @@ void hold_on_frozen(struct host *h, struct actor *a)
 }
 
 /* Put `hold` on every cell of its OUT arcs that `from` holds now (NULL = nobody). */
-static void place_hold(struct host *h, struct hold *hold, const struct hold *from)
+static void hold_cells(struct host *h, struct hold *hold, const struct hold *from)
 {
     const struct prepare *p = &hold->part->prepare;
 
     for (size_t i = 0; i < p->arc_count; i++) {
         for (uint32_t c = p->arc[i].from; p->arc[i].out && c < p->arc[i].to; c++) {
-            if (h->cells.place[c].hold == from) {
+            if (h->cells.state[c].hold == from) {
                 cells_hold(h, c, hold);
             }
         }
@@ -118,7 +118,7 @@ static void begin_drain(struct host *h, struct hold *hold)
     ASSERT(hold->part->state == PART_PERSIST);
     hold->part->state = machine_enter(&part_machine, hold->part->state, PART_DRAINING);
     hold->since_us = hold->since_us == 0 ? h->now_us : hold->since_us;
-    place_hold(h, hold, NULL);
+    hold_cells(h, hold, NULL);
     for (size_t i = 0; i < p->arc_count; i++) {
         if (p->arc[i].out) {
             (void)hold_stream(hold, &p->arc[i], h->membership.incarnation);
@@ -224,7 +224,7 @@ void hold_take_over(struct host *h, struct hold *hold, struct hold *from)
         return; // it holds nothing yet
     }
     hold->since_us = from->since_us;
-    place_hold(h, hold, from);
+    hold_cells(h, hold, from);
     while ((a = hold_next_actor(h, &at)) != NULL) {
         if (actor_held(a) == from) {
             a->work->hold = hold;
@@ -234,7 +234,7 @@ void hold_take_over(struct host *h, struct hold *hold, struct hold *from)
     queue_append(&held, &from->held);
     while ((w = queue_pop(&held)) != NULL) {
         const uint64_t position = host_position(h, w->record.kind, w->record.id);
-        const bool mine = h->cells.place[ring_point_cell(position)].hold == hold;
+        const bool mine = h->cells.state[ring_point_cell(position)].hold == hold;
 
         queue_push(mine ? &hold->held : &from->held, w);
     }

@@ -115,7 +115,7 @@ static void release_arcs(struct host *h, struct hold *hold)
 
     for (size_t i = 0; i < p->arc_count; i++) {
         for (uint32_t c = p->arc[i].from; p->arc[i].out && c < p->arc[i].to; c++) {
-            if (h->cells.place[c].hold == hold) {
+            if (h->cells.state[c].hold == hold) {
                 cells_hold(h, c, NULL);
             }
         }

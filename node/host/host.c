@@ -440,15 +440,15 @@ static void check_actor(const struct host *h, const struct actor *a, struct tall
 
 static size_t check_cell(const struct host *h, uint32_t cell, struct tally *tally)
 {
-    const struct place *place = &h->cells.place[cell];
+    const struct cell_state *state = &h->cells.state[cell];
     size_t count = 0;
 
     for (const struct actor *a = cell_first(&h->actors, cell); a != NULL;
          a = cell_next(&h->actors, cell, a)) {
-        const bool prepared = place->hold != NULL && place->hold->part->state == PART_PREPARED;
+        const bool prepared = state->hold != NULL && state->hold->part->state == PART_PREPARED;
 
-        ASSERT(place->mine || mutant(M_LOCAL));                                   // I1, I4
-        ASSERT(actor_held(a) == NULL || actor_held(a) == place->hold);            // hole 48
+        ASSERT(state->mine || mutant(M_LOCAL));                                   // I1, I4
+        ASSERT(actor_held(a) == NULL || actor_held(a) == state->hold);            // hole 48
         ASSERT(IMPLIES(prepared, a->state == ACTOR_FROZEN || mutant(M_NODRAIN))); // I5
         check_actor(h, a, tally);
         count++;
@@ -470,7 +470,7 @@ void host_check(const struct host *h)
         return;
     }
     for (uint32_t c = 0; c < h->actors.cell_count; c++) {
-        ASSERT(h->cells.place[c].mine == host_owns(h, c));
+        ASSERT(h->cells.state[c].mine == host_owns(h, c));
         count += check_cell(h, c, &tally);
     }
     ASSERT(count == h->actors.table.count);

@@ -75,7 +75,7 @@ static void add_id(Rh__InspectAnswer *out, const struct actor *a, uint32_t cell)
 
 static void add_actors(const struct host *h, Rh__InspectAnswer *out, const Rh__Inspect *question)
 {
-    for (uint32_t c = 0; c < h->actors.cell_count && h->cells.place != NULL; c++) {
+    for (uint32_t c = 0; c < h->actors.cell_count && h->cells.state != NULL; c++) {
         const bool wanted = cell_first(&h->actors, c) != NULL && is_wanted(question, c);
         const bool known = h->topology.view.ring.vnode_count > 0;
 
@@ -174,7 +174,7 @@ static size_t longest(const struct host *h, const struct actor *out[LONGEST_MAX]
 {
     size_t count = 0;
 
-    for (uint32_t c = 0; c < h->actors.cell_count && h->cells.place != NULL; c++) {
+    for (uint32_t c = 0; c < h->actors.cell_count && h->cells.state != NULL; c++) {
         for (struct actor *a = cell_first(&h->actors, c); a != NULL;
              a = cell_next(&h->actors, c, a)) {
             const size_t size = actor_mailbox(a);
@@ -319,7 +319,7 @@ void host_mend(struct host *h, const Rh__Mend *mend)
 #ifdef RINGHOLD_INJECT
 void host_plant_stray(struct host *h)
 {
-    for (unsigned i = 0; h->cells.place != NULL && i < 1000; i++) {
+    for (unsigned i = 0; h->cells.state != NULL && i < 1000; i++) {
         char id[8];
         const int size = snprintf(id, sizeof id, "k%u", i);
         const struct bytes bytes = bytes_of(id, (size_t)size);

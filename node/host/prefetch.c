@@ -121,7 +121,7 @@ void host_prefetch(struct host *h, const struct request_record *r, size_t count,
         way[i] = (struct way){.session = r[i].session, .position = position[i]};
         lookup_fetch(&h->actors.table, position[i]);
         __builtin_prefetch(&h->topology.view.ring.cell[ring_point_cell(position[i])]);
-        __builtin_prefetch(&h->cells.place[ring_point_cell(position[i])]);
+        __builtin_prefetch(&h->cells.state[ring_point_cell(position[i])]);
     }
     all(h, way, count, look_for_records);
     all(h, way, count, look_for_record);

@@ -332,7 +332,7 @@ static size_t mailbox_of(const struct host *h, uint16_t kind)
 static struct actor *actor_in_place(struct host *h, struct image_name name)
 {
     struct actor *a = actor_new(&h->actors, name);
-    struct hold *hold = h->cells.place[ring_point_cell(name.position)].hold;
+    struct hold *hold = h->cells.state[ring_point_cell(name.position)].hold;
 
     if (hold != NULL) { // only an exempt request comes here then
         actor_work(&h->actors, a)->hold = hold;

@@ -166,7 +166,7 @@ void wake_on_wake(struct host *h, uint16_t kind, struct bytes id)
     if (a == NULL && h->autostart.count >= h->config.wake_count_max) {
         h->autostart.lost = true;
         h->autostart.wake_dropped++;
-    } else if (h->cells.place[cell].hold != NULL) {
+    } else if (h->cells.state[cell].hold != NULL) {
         keep_late(h, kind, id);
     } else {
         a = a == NULL ? actor_new(&h->actors, name) : a;
