@@ -12,9 +12,9 @@
 
 enum { MS = 1000 };
 
-struct arrival arrival_of(struct waiting *w)
+struct admission admission_of(struct waiting *w)
 {
-    return (struct arrival){
+    return (struct admission){
         .r = &w->record, .peer = w->peer, .deadline_us = w->deadline_us, .w = w};
 }
 
@@ -54,7 +54,7 @@ void admit_relay_answer(struct host *h, const struct answer_record *a)
     admit_send_answer(h, 0, a);
 }
 
-void admit_done(struct host *h, struct arrival *in)
+void admit_done(struct host *h, struct admission *in)
 {
     requests_finish(&h->requests);
     if (in->w != NULL) {
@@ -63,7 +63,7 @@ void admit_done(struct host *h, struct arrival *in)
     }
 }
 
-void admit_refuse(struct host *h, struct arrival *in, enum answer_code code, uint64_t aux)
+void admit_refuse(struct host *h, struct admission *in, enum answer_code code, uint64_t aux)
 {
     const struct answer_record answer = {
         .gateway = in->r->gateway,
@@ -88,7 +88,7 @@ static bool has_room(const struct host *h, size_t size, uint32_t vnode)
            room_size_of(&h->requests.room, vnode) + size <= h->config.held_vnode_max;
 }
 
-bool admit_park(struct host *h, struct queue *q, struct arrival *in)
+bool admit_park(struct host *h, struct queue *q, struct admission *in)
 {
     if (in->w == NULL) {
         const size_t size = sizeof(struct waiting) + in->r->id.size + in->r->body.size;
@@ -117,7 +117,7 @@ void admit_all(struct host *h, struct queue *q)
     queue_init(&now);
     queue_append(&now, q);
     while ((w = queue_pop(&now)) != NULL) {
-        struct arrival in = arrival_of(w);
+        struct admission in = admission_of(w);
 
         admit_again(h, &in);
     }
@@ -128,7 +128,7 @@ void admit_tick(struct host *h)
     struct waiting *w = NULL;
 
     while ((w = room_expired(&h->requests.room, h->now_us)) != NULL) {
-        struct arrival in = arrival_of(w);
+        struct admission in = admission_of(w);
 
         queue_remove(w);
         requests_drop(&h->requests, DROPPED_EXPIRED);
@@ -138,7 +138,7 @@ void admit_tick(struct host *h)
 
 /* ---- admission ---- */
 
-static void forward(struct host *h, struct arrival *in, const struct view_member *owner)
+static void forward(struct host *h, struct admission *in, const struct view_member *owner)
 {
     const uint64_t link = host_link_to(h, owner->slot, owner->incarnation);
 
@@ -168,7 +168,7 @@ static void forward(struct host *h, struct arrival *in, const struct view_member
 }
 
 /* Somebody else owns it. */
-static void admit_elsewhere(struct host *h, struct arrival *in, uint32_t cell)
+static void admit_elsewhere(struct host *h, struct admission *in, uint32_t cell)
 {
     const struct view *v = &h->topology.view;
     const struct cell_state *state = &h->cells.state[cell];
@@ -190,7 +190,7 @@ static void admit_elsewhere(struct host *h, struct arrival *in, uint32_t cell)
     }
 }
 
-static void admit_held(struct host *h, struct arrival *in, struct hold *hold)
+static void admit_held(struct host *h, struct admission *in, struct hold *hold)
 {
     if (admit_park(h, &hold->held, in)) {
         in->w->record.flags |= REQUEST_HELD;
@@ -198,7 +198,7 @@ static void admit_held(struct host *h, struct arrival *in, struct hold *hold)
     }
 }
 
-void admit_again(struct host *h, struct arrival *in)
+void admit_again(struct host *h, struct admission *in)
 {
     const struct request_record *r = in->r;
 
@@ -254,10 +254,10 @@ void admit_again(struct host *h, struct arrival *in)
 void admit_new(struct host *h, const struct request_record *r, uint64_t peer, uint64_t position)
 {
     const uint32_t ttl_ms = r->ttl_ms < ROOM_TTL_MAX_MS ? r->ttl_ms : ROOM_TTL_MAX_MS;
-    struct arrival in = {.r = r,
-                         .peer = peer,
-                         .deadline_us = h->now_us + (uint64_t)ttl_ms * MS,
-                         .position = position};
+    struct admission in = {.r = r,
+                           .peer = peer,
+                           .deadline_us = h->now_us + (uint64_t)ttl_ms * MS,
+                           .position = position};
 
     h->requests.accepted++;
     admit_again(h, &in);

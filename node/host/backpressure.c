@@ -65,7 +65,7 @@ bool backpressure_may_pass_on(const struct host *h, uint64_t link)
     return h->backpressure.passed_on < BACKPRESSURE_SIZE && (n == NULL || !n->full);
 }
 
-void backpressure_put_off(struct host *h, struct arrival *in)
+void backpressure_put_off(struct host *h, struct admission *in)
 {
     const bool full = is_full(h, in->r->gateway);
 
@@ -74,7 +74,7 @@ void backpressure_put_off(struct host *h, struct arrival *in)
     }
 }
 
-void backpressure_pass_on_later(struct host *h, struct arrival *in)
+void backpressure_pass_on_later(struct host *h, struct admission *in)
 {
     (void)admit_park(h,
                      h->backpressure.passed_on < BACKPRESSURE_SIZE ? &h->backpressure.stalled
@@ -87,7 +87,7 @@ bool backpressure_may_activate(const struct host *h, const struct request_record
     return h->work.activating < h->config.activations_max || r->chain_count > 0;
 }
 
-void backpressure_activate_later(struct host *h, struct arrival *in)
+void backpressure_activate_later(struct host *h, struct admission *in)
 {
     if (in->w == NULL && h->backpressure.cold.count >= h->config.cold_count_max) {
         requests_drop(&h->requests, DROPPED_COLD);
@@ -108,7 +108,7 @@ static void go_on(struct host *h, struct queue *q)
     struct waiting *w = queue_pop(q);
 
     if (w != NULL) {
-        struct arrival in = arrival_of(w);
+        struct admission in = admission_of(w);
 
         admit_again(h, &in);
     }

@@ -24,7 +24,7 @@ void backpressure_init(struct backpressure *p);
 void backpressure_begin(struct backpressure *p);
 /* May one more request start in this step, and its answer leave? Else it is put off. */
 bool backpressure_may_start(const struct host *h, const struct request_record *r);
-void backpressure_put_off(struct host *h, struct arrival *in);
+void backpressure_put_off(struct host *h, struct admission *in);
 /* One more started in this step. */
 static inline void backpressure_started(struct backpressure *p)
 {
@@ -32,7 +32,7 @@ static inline void backpressure_started(struct backpressure *p)
 }
 /* May one more be passed on over this link in this step? */
 bool backpressure_may_pass_on(const struct host *h, uint64_t link);
-void backpressure_pass_on_later(struct host *h, struct arrival *in);
+void backpressure_pass_on_later(struct host *h, struct admission *in);
 /* So many bytes were passed on. */
 static inline void backpressure_passed_on(struct backpressure *p, size_t size)
 {
@@ -40,7 +40,7 @@ static inline void backpressure_passed_on(struct backpressure *p, size_t size)
 }
 /* May it begin an activation? What other actors ask may always: they may wait for it in one. */
 bool backpressure_may_activate(const struct host *h, const struct request_record *r);
-void backpressure_activate_later(struct host *h, struct arrival *in);
+void backpressure_activate_later(struct host *h, struct admission *in);
 /* Take up what was put off to another step. */
 void backpressure_go_on(struct host *h);
 void backpressure_on_link(struct host *h, uint64_t link, bool full);

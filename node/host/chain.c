@@ -51,7 +51,7 @@ static void let_pass(struct host *h, struct hold *hold, bool all)
         }
     }
     while ((w = queue_pop(&passing)) != NULL) {
-        struct arrival in = arrival_of(w);
+        struct admission in = admission_of(w);
 
         in.passes = may_pass(&w->record, hold);
         admit_again(h, &in);

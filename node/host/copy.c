@@ -8,7 +8,7 @@
 #include "base/mutant.h"
 
 /* It runs now: who asked last is answered when it ends. */
-static void attach(struct host *h, struct running *running, struct arrival *in)
+static void attach(struct host *h, struct running *running, struct admission *in)
 {
     const struct request_record *r = in->r;
 
@@ -26,7 +26,7 @@ static void attach(struct host *h, struct running *running, struct arrival *in)
     admit_done(h, in);
 }
 
-static void send_saved(struct host *h, const struct order_answer *s, struct arrival *in)
+static void send_saved(struct host *h, const struct order_answer *s, struct admission *in)
 {
     const struct answer_record answer = {
         .gateway = in->r->gateway,
@@ -46,7 +46,7 @@ static void send_saved(struct host *h, const struct order_answer *s, struct arri
 
 /* A copy of a request that ran (hole 37). True: it is a read that may run again: nothing of its
  * session did since, and what it answered was too large to keep. */
-static bool on_duplicate(struct host *h, struct order *order, struct arrival *in)
+static bool on_duplicate(struct host *h, struct order *order, struct admission *in)
 {
     const struct request_record *r = in->r;
     struct running *running =
@@ -76,7 +76,7 @@ static bool on_duplicate(struct host *h, struct order *order, struct arrival *in
     return false;
 }
 
-bool copy_is_wanted(struct host *h, struct order *order, struct arrival *in, uint64_t position)
+bool copy_is_wanted(struct host *h, struct order *order, struct admission *in, uint64_t position)
 {
     const struct ring_vnode *vnode = host_vnode(h, position);
 

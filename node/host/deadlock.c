@@ -118,7 +118,7 @@ void deadlock_refuse(struct host *h, const struct probe *p, uint64_t run)
     }
     h->requests.refused_deadlock++;
     while ((w = take_copy(h, a, &p->call)) != NULL) {
-        struct arrival in = arrival_of(w);
+        struct admission in = admission_of(w);
 
         admit_refuse(h, &in, ANSWER_NO_KIND, NO_KIND_DEADLOCK);
     }

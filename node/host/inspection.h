@@ -29,7 +29,7 @@ void host_mend(struct host *h, const Rh__Mend *mend);
 /* An operator follows the request. */
 bool trace_is(const struct request_record *r);
 /* Its body with what this node did, and for how long it was here. Borrowed until the next call. */
-struct bytes trace_stamp(struct host *h, const struct arrival *in, uint8_t did);
+struct bytes trace_stamp(struct host *h, const struct admission *in, uint8_t did);
 /* Its answer with how long its actor took. Borrowed likewise. */
 struct bytes trace_ran(struct host *h, struct bytes hops, uint64_t began_us);
 

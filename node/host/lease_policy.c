@@ -304,7 +304,7 @@ bool lease_policy_is_alone(const struct host *h)
            h->now_us - h->lease_policy.leased_us >= TERMS * h->lease_policy.lease.term_us;
 }
 
-void lease_policy_put_off(struct host *h, struct arrival *in)
+void lease_policy_put_off(struct host *h, struct admission *in)
 {
     if (admit_park(h, &h->lease_policy.leaseless, in)) {
         h->lease_policy.leaseless_total++;

@@ -35,7 +35,7 @@ void lease_policy_end(struct host *h, enum host_drop why);
 /* Its lease has been over for so long that who leaves waits for coordinators no more. */
 bool lease_policy_is_alone(const struct host *h);
 /* They wait until the lease is ACTIVE again, and are admitted anew. */
-void lease_policy_put_off(struct host *h, struct arrival *in);
+void lease_policy_put_off(struct host *h, struct admission *in);
 void lease_policy_put_off_all(struct host *h, struct queue *q);
 /* It wants a turn, or to retire, when the lease is ACTIVE again. */
 void lease_policy_put_off_actor(struct host *h, struct actor *a);

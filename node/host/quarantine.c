@@ -25,7 +25,7 @@ bool quarantine_holds(const struct host *h, const struct actor *a)
            quarantine_names(h, a->kind, bytes_of(a->id, a->id_size));
 }
 
-void quarantine_refuse(struct host *h, struct arrival *in)
+void quarantine_refuse(struct host *h, struct admission *in)
 {
     char word[HISTORY_WORD_SIZE];
 
@@ -49,7 +49,7 @@ void quarantine_refuse_all(struct host *h, struct actor *a)
     queue_init(&all);
     actor_empty(h, a, &all);
     while ((w = queue_pop(&all)) != NULL) {
-        struct arrival in = arrival_of(w);
+        struct admission in = admission_of(w);
 
         quarantine_refuse(h, &in);
     }

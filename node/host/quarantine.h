@@ -19,7 +19,7 @@ bool quarantine_names(const struct host *h, uint16_t kind, struct bytes id);
 bool quarantine_holds(const struct host *h, const struct actor *a);
 
 /* The request is for such an actor: refuse it. */
-void quarantine_refuse(struct host *h, struct arrival *in);
+void quarantine_refuse(struct host *h, struct admission *in);
 /* All that waits for an actor that holds no other task. */
 void quarantine_refuse_all(struct host *h, struct actor *a);
 

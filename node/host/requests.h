@@ -56,7 +56,7 @@ static inline void requests_finish(struct requests *r)
 /* A request on its way through admission: just come in (`w` NULL, the record borrowed) or out of
  * a queue (`w` owned, the record its own). Whoever takes it calls exactly one of admit_done()
  * and the functions that park, run or forward it. */
-struct arrival {
+struct admission {
     const struct request_record *r;
     uint64_t peer;
     uint64_t deadline_us;
@@ -64,7 +64,7 @@ struct arrival {
     uint64_t position; /* 0 = not known yet */
     bool passes;       /* the hold lets it */
 };
-struct arrival arrival_of(struct waiting *w); /* w is in no queue */
+struct admission admission_of(struct waiting *w); /* w is in no queue */
 
 /* ---- admit.c ---- */
 
@@ -73,14 +73,14 @@ void requests_init(struct requests *r);
 void requests_drop_all(struct requests *r, size_t running, uint64_t now_us);
 /* `position`: as host_prefetch() told it; 0 = it did not. */
 void admit_new(struct host *h, const struct request_record *r, uint64_t peer, uint64_t position);
-void admit_again(struct host *h, struct arrival *in);
+void admit_again(struct host *h, struct admission *in);
 /* Admit all of a queue again. */
 void admit_all(struct host *h, struct queue *q);
 /* Put it at the end of a queue; refused with OVERLOAD when the room is full. False then. */
-bool admit_park(struct host *h, struct queue *q, struct arrival *in);
-void admit_done(struct host *h, struct arrival *in);
+bool admit_park(struct host *h, struct queue *q, struct admission *in);
+void admit_done(struct host *h, struct admission *in);
 /* Answer without having run it. */
-void admit_refuse(struct host *h, struct arrival *in, enum answer_code code, uint64_t aux);
+void admit_refuse(struct host *h, struct admission *in, enum answer_code code, uint64_t aux);
 void admit_send_answer(struct host *h, uint64_t peer, const struct answer_record *a);
 void admit_relay_answer(struct host *h, const struct answer_record *a);
 void admit_tick(struct host *h);
@@ -89,7 +89,7 @@ void admit_tick(struct host *h);
 
 /* Answer, drop or refuse what must not run (any more). True: it may run or has to wait. `order` is
  * its session's record, NULL = none. */
-bool copy_is_wanted(struct host *h, struct order *order, struct arrival *in, uint64_t position);
+bool copy_is_wanted(struct host *h, struct order *order, struct admission *in, uint64_t position);
 /* Keep it for copies that come yet. */
 void copy_save_answer(struct host *h, struct order *order, const struct answer_record *answer,
                       bool read);

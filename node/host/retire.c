@@ -178,7 +178,7 @@ static void lose_waiting(struct host *h, struct actor *a)
     struct waiting *w = NULL;
 
     while ((w = queue_pop(&a->work->queue)) != NULL) {
-        struct arrival in = arrival_of(w);
+        struct admission in = admission_of(w);
         struct order *order = order_find(&h->orders, a, w->record.session);
 
         if (order != NULL && w->record.seq > order->last) {

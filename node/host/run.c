@@ -51,7 +51,7 @@ static void wake_early(struct host *h, struct actor *a, struct order *order)
     }
 }
 
-static void keep_early(struct host *h, struct actor *a, struct arrival *in)
+static void keep_early(struct host *h, struct actor *a, struct admission *in)
 {
     struct order *order = order_of(h, a, order_find(&h->orders, a, in->r->session), in->r);
 
@@ -60,7 +60,7 @@ static void keep_early(struct host *h, struct actor *a, struct arrival *in)
     struct waiting *old = order_keep_early(&h->orders, order, in->w, total);
 
     if (old != NULL) {
-        struct arrival merged = arrival_of(old);
+        struct admission merged = admission_of(old);
 
         requests_drop(&h->requests, DROPPED_DUPLICATE);
         if (old->record.gateway == in->r->gateway && old->record.copy != in->r->copy) {
@@ -128,7 +128,7 @@ void actor_activate(struct host *h, struct actor *a)
     retire_for_room(h);
 }
 
-static void run(struct host *h, struct actor *a, struct order *found, const struct arrival *in)
+static void run(struct host *h, struct actor *a, struct order *found, const struct admission *in)
 {
     const struct request_record *r = in->r;
     struct order *order = order_of(h, a, found, r);
@@ -212,7 +212,7 @@ static bool run_next(struct host *h, struct actor *a)
     struct waiting *w = NULL;
 
     while (a->work != NULL && (w = queue_pop(&a->work->queue)) != NULL) {
-        struct arrival in = arrival_of(w);
+        struct admission in = admission_of(w);
         struct order *order = order_find(&h->orders, a, w->record.session);
 
         if (h->now_us >= in.deadline_us) {
@@ -349,7 +349,7 @@ static bool is_full(const struct host *h, const struct actor *a, bool early)
 }
 
 /* A mailbox that is full says so; the log hears of it at doubling counts. */
-static void refuse_full(struct host *h, struct actor *a, struct arrival *in)
+static void refuse_full(struct host *h, struct actor *a, struct admission *in)
 {
     const uint32_t refused = ++actor_work(&h->actors, a)->refused;
 
@@ -381,7 +381,7 @@ static bool is_cold(const struct actor *a)
 /* It is refused, and what its gateway gave up before it stays given up: that may still be on its
  * way, and would wake the actor for a client of whom nobody will say again that it is gone. */
 static void refuse_asleep(struct host *h, struct actor *a, struct image_name name,
-                          struct arrival *in)
+                          struct admission *in)
 {
     const struct request_record *r = in->r;
     struct actor *at = a;
@@ -397,7 +397,7 @@ static void refuse_asleep(struct host *h, struct actor *a, struct image_name nam
     }
 }
 
-void actor_offer(struct host *h, struct actor *a, struct image_name name, struct arrival *in)
+void actor_offer(struct host *h, struct actor *a, struct image_name name, struct admission *in)
 {
     struct order *order = a == NULL ? NULL : order_find(&h->orders, a, in->r->session);
 

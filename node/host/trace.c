@@ -24,14 +24,14 @@ static uint32_t us_of(uint64_t us)
 }
 
 /* When it came here. */
-static uint64_t arrived_us(const struct arrival *in)
+static uint64_t arrived_us(const struct admission *in)
 {
     const uint32_t ttl_ms = in->r->ttl_ms < ROOM_TTL_MAX_MS ? in->r->ttl_ms : ROOM_TTL_MAX_MS;
 
     return in->deadline_us - (uint64_t)ttl_ms * MS;
 }
 
-struct bytes trace_stamp(struct host *h, const struct arrival *in, uint8_t did)
+struct bytes trace_stamp(struct host *h, const struct admission *in, uint8_t did)
 {
     const struct bytes hops = bytes_of(in->r->body.data + 1, in->r->body.size - 1);
     // Who held it says so on; the first that did is the one that said it first.

@@ -15,7 +15,7 @@
 #include "node/host/host.h"
 #include "node/host/order.h"
 
-struct arrival;
+struct admission;
 
 struct work {
     uint64_t run_ticket;
@@ -40,7 +40,7 @@ void work_init(struct work *w);
 /* All requests that run are dropped; returns how many. */
 size_t work_drop_running(struct work *w);
 /* An actor of the request's name takes it: run now, queue, or refuse. `a` NULL = no record yet. */
-void actor_offer(struct host *h, struct actor *a, struct image_name name, struct arrival *in);
+void actor_offer(struct host *h, struct actor *a, struct image_name name, struct admission *in);
 /* See that the actor moves on, whatever its state: what waits runs, or it freezes, retires, rests.
  * Its record may be gone afterwards. */
 void actor_proceed(struct host *h, struct actor *a);
