@@ -87,8 +87,8 @@ static uint32_t cut(struct pieces *p, uint32_t index, uint32_t size, uint16_t ow
                                    .vnode = left->id,
                                    .other = p->piece[right].id,
                                    .at = p->piece[right].from},
-                            .donor = owner,
-                            .receiver = owner});
+                            .source = owner,
+                            .target = owner});
     return right;
 }
 
@@ -98,38 +98,37 @@ uint32_t pieces_cut(struct pieces *p, uint32_t index, uint32_t size)
     return cut(p, index, size, p->piece[index].owner);
 }
 
-/* The MOVE of a piece to `receiver` is the next step. */
-static void add_move(struct pieces *p, struct piece *piece, uint16_t receiver)
+/* The MOVE of a piece to `target` is the next step. */
+static void add_move(struct pieces *p, struct piece *piece, uint16_t target)
 {
-    steps_add(
-        &p->moves,
-        (struct step){
-            .op = {.kind = RING_MOVE, .vnode = piece->id, .from = piece->owner, .to = receiver},
-            .donor = piece->owner,
-            .receiver = receiver,
-            .cells = piece->size});
-    piece->owner = receiver;
+    steps_add(&p->moves,
+              (struct step){
+                  .op = {.kind = RING_MOVE, .vnode = piece->id, .from = piece->owner, .to = target},
+                  .source = piece->owner,
+                  .target = target,
+                  .cells = piece->size});
+    piece->owner = target;
     piece->move = (uint32_t)p->moves.count;
 }
 
-void pieces_give(struct pieces *p, uint32_t index, uint16_t receiver)
+void pieces_give(struct pieces *p, uint32_t index, uint16_t target)
 {
     struct piece *piece = &p->piece[index];
 
-    ASSERT(piece->move == 0 && piece->owner != receiver);
+    ASSERT(piece->move == 0 && piece->owner != target);
     p->moved_cells += piece->size;
-    add_move(p, piece, receiver);
+    add_move(p, piece, target);
 }
 
 /* ---- slicing ---- */
 
-/* In how many parts a piece moves, each of at most `scale` times what its donor should give at a
+/* In how many parts a piece moves, each of at most `scale` times what its source should give at a
  * time. */
 static uint32_t part_count(const struct pieces *p, const struct piece *piece, uint64_t scale,
                            const uint32_t *cells_of)
 {
-    const uint16_t donor = piece->move == 0 ? 0 : p->moves.step[piece->move - 1].donor;
-    const uint64_t most = cells_of[donor] * scale;
+    const uint16_t source = piece->move == 0 ? 0 : p->moves.step[piece->move - 1].source;
+    const uint64_t most = cells_of[source] * scale;
 
     return piece->move == 0 || most == 0 ? 1 : (uint32_t)((piece->size + most - 1) / most);
 }
@@ -155,10 +154,10 @@ static void slice(struct pieces *p, uint32_t index, uint32_t count)
     const struct step move = p->moves.step[p->piece[index].move - 1];
 
     for (; count > 1; count--) {
-        const uint32_t right = cut(p, index, p->piece[index].size / count, move.donor);
+        const uint32_t right = cut(p, index, p->piece[index].size / count, move.source);
 
         p->piece[right].part = true;
-        add_move(p, &p->piece[right], move.receiver);
+        add_move(p, &p->piece[right], move.target);
         p->parts++;
     }
     p->moves.step[p->piece[index].move - 1].cells = p->piece[index].size;
@@ -233,8 +232,8 @@ static void merge(struct pieces *p, struct chain *c, uint32_t left)
     steps_add(&p->merges,
               (struct step){
                   .op = {.kind = RING_MERGE, .vnode = l->id, .other = c->piece[c->next[left]].id},
-                  .donor = l->owner,
-                  .receiver = l->owner});
+                  .source = l->owner,
+                  .target = l->owner});
     join(c, left);
 }
 

@@ -17,11 +17,11 @@ struct piece {
     uint32_t move; /* its MOVE + 1 in `moves`: it stays where it is now; 0 = not moved */
 };
 
-/* One op and whose it is: donor and receiver of a MOVE; else both are the owner. */
+/* One op and whose it is: source and target of a MOVE; else both are the owner. */
 struct step {
     struct ring_op op;
-    uint16_t donor;
-    uint16_t receiver;
+    uint16_t source;
+    uint16_t target;
     uint32_t cells; /* MOVE: that change owner */
 };
 
@@ -57,9 +57,9 @@ void pieces_load(struct pieces *p, const struct ring *r, uint32_t from, uint32_t
 uint32_t pieces_cut(struct pieces *p, uint32_t index, uint32_t size);
 
 /* MOVE a piece that this plan has not moved yet. */
-void pieces_give(struct pieces *p, uint32_t index, uint16_t receiver);
+void pieces_give(struct pieces *p, uint32_t index, uint16_t target);
 
-/* Cut what moves and has more than cells_of[its donor] cells (0: as it is) into parts of about one
+/* Cut what moves and has more than cells_of[its source] cells (0: as it is) into parts of about one
  * size, each with a MOVE of its own; all count as the one piece that they become again. */
 void pieces_slice(struct pieces *p, const uint32_t *cells_of);
 

@@ -8,7 +8,7 @@
  *     empty   leaving nodes give everything, largest first, to whom lacks most
  *     fill    nodes that lack more than 1 unit take from whom has most
  *     level   nodes that have more than 0.85 units too many give to whom lacks most
- *     slice   SPLIT what moves from a donor of many actors: a part a transaction
+ *     slice   SPLIT what moves from a source of many actors: a part a transaction
  *     join    MERGE what was sliced, and neighbours of one owner while there are
  *             more than 1.5 V
  *
@@ -30,7 +30,7 @@
 enum {
     SLOTS = RING_NODES_MAX + 1,
     WEIGHT_MAX = 1000,
-    DONORS_TRIED = 16, /* for one move, before a worse fit is taken */
+    SOURCES_TRIED = 16, /* for one move, before a worse fit is taken */
 };
 
 /* Slot 0 stands for "nobody" and is leaving: what has no owner is given away. */
@@ -324,33 +324,33 @@ static void refresh(struct planner *p, uint32_t slot)
     }
 }
 
-static void give(struct planner *p, uint32_t index, uint32_t receiver)
+static void give(struct planner *p, uint32_t index, uint32_t target)
 {
-    uint32_t donor = p->pieces.piece[index].owner;
+    uint32_t source = p->pieces.piece[index].owner;
     int64_t size = p->pieces.piece[index].size;
 
-    pieces_give(&p->pieces, index, (uint16_t)receiver);
-    p->share[donor].own -= size;
-    p->share[receiver].own += size;
-    refresh(p, donor);
-    refresh(p, receiver);
+    pieces_give(&p->pieces, index, (uint16_t)target);
+    p->share[source].own -= size;
+    p->share[target].own += size;
+    refresh(p, source);
+    refresh(p, target);
 }
 
-/* Cut `size` cells off the donor's largest vnode; returns the part's index. */
-static uint32_t cut_largest(struct planner *p, uint32_t donor, int64_t size)
+/* Cut `size` cells off the source's largest vnode; returns the part's index. */
+static uint32_t cut_largest(struct planner *p, uint32_t source, int64_t size)
 {
-    uint32_t largest = stock_take(p, donor, p->of[donor].count - 1);
+    uint32_t largest = stock_take(p, source, p->of[source].count - 1);
     uint32_t part = pieces_cut(&p->pieces, largest, (uint32_t)size);
 
-    stock_put(p, donor, largest);
+    stock_put(p, source, largest);
     return part;
 }
 
-static bool has_more_than(struct planner *p, uint32_t donor, int64_t size)
+static bool has_more_than(struct planner *p, uint32_t source, int64_t size)
 {
-    size_t count = p->of[donor].count;
+    size_t count = p->of[source].count;
 
-    return count > 0 && key_size(stock_of(p, donor)[count - 1]) > size;
+    return count > 0 && key_size(stock_of(p, source)[count - 1]) > size;
 }
 
 static void all_who_stay(const struct planner *p, struct ranking *h, int sign)
@@ -389,15 +389,15 @@ static void give_away(struct planner *p, uint32_t index)
 {
     for (;;) {
         // While a leaving node has cells, someone who stays lacks at least one.
-        uint32_t receiver = ranking_top(&p->need);
-        int64_t lack = -excess(p, receiver);
+        uint32_t target = ranking_top(&p->need);
+        int64_t lack = -excess(p, target);
         int64_t part = most(most(lack, close_enough(p)), 1);
 
         if (p->pieces.piece[index].size <= lack + too_much(p)) {
-            give(p, index, receiver);
+            give(p, index, target);
             return;
         }
-        give(p, pieces_cut(&p->pieces, index, (uint32_t)part), receiver);
+        give(p, pieces_cut(&p->pieces, index, (uint32_t)part), target);
     }
 }
 
@@ -416,98 +416,97 @@ static void empty(struct planner *p)
 
 /* ---- fill ---- */
 
-/* No move is worth it that leaves donor and receiver further apart than before, that takes the
- * donor more than a unit below its share, or the receiver more than half a unit above. */
-static int64_t bearable(const struct planner *p, uint32_t donor, int64_t lack)
+/* No move is worth it that leaves source and target further apart than before, that takes the
+ * source more than a unit below its share, or the target more than half a unit above. */
+static int64_t bearable(const struct planner *p, uint32_t source, int64_t lack)
 {
-    int64_t over = excess(p, donor);
+    int64_t over = excess(p, source);
 
     return least(least(lack + close_enough(p), over + p->unit), over + lack - 1);
 }
 
 /* Better: what leaves neither far from its share. */
-static int64_t fitting(const struct planner *p, uint32_t donor, int64_t lack)
+static int64_t fitting(const struct planner *p, uint32_t source, int64_t lack)
 {
-    int64_t over = most(excess(p, donor), 0);
+    int64_t over = most(excess(p, source), 0);
 
-    return least(least(over, lack) + close_enough(p), bearable(p, donor, lack));
+    return least(least(over, lack) + close_enough(p), bearable(p, source, lack));
 }
 
-/* The richest donors, out of the heap while one of them is chosen. */
+/* The richest sources, out of the heap while one of them is chosen. */
 struct choice {
-    uint32_t donor[DONORS_TRIED];
+    uint32_t source[SOURCES_TRIED];
     size_t count;
 };
 
-static bool give_fitting(struct planner *p, uint32_t donor, uint32_t receiver, int64_t lack)
+static bool give_fitting(struct planner *p, uint32_t source, uint32_t target, int64_t lack)
 {
-    size_t fits = stock_at_most(p, donor, fitting(p, donor, lack));
+    size_t fits = stock_at_most(p, source, fitting(p, source, lack));
 
-    if (fits == 0 && excess(p, donor) > too_much(p)) {
+    if (fits == 0 && excess(p, source) > too_much(p)) {
         // It has to give in any case: better now than in a second move to someone else.
-        fits = stock_at_most(p, donor, bearable(p, donor, lack)) > 0;
+        fits = stock_at_most(p, source, bearable(p, source, lack)) > 0;
     }
     if (fits == 0) {
         return false;
     }
-    give(p, stock_take(p, donor, fits - 1), receiver);
+    give(p, stock_take(p, source, fits - 1), target);
     return true;
 }
 
-/* The smallest vnode that any of the donors can bear to give. */
-static bool give_bearable(struct planner *p, const struct choice *c, uint32_t receiver,
-                          int64_t lack)
+/* The smallest vnode that any of the sources can bear to give. */
+static bool give_bearable(struct planner *p, const struct choice *c, uint32_t target, int64_t lack)
 {
     uint32_t best = RING_NODE_NONE;
     int64_t best_size = INT64_MAX;
 
     for (size_t i = 0; i < c->count; i++) {
-        if (stock_at_most(p, c->donor[i], bearable(p, c->donor[i], lack)) > 0) {
-            int64_t size = key_size(stock_of(p, c->donor[i])[0]);
+        if (stock_at_most(p, c->source[i], bearable(p, c->source[i], lack)) > 0) {
+            int64_t size = key_size(stock_of(p, c->source[i])[0]);
 
-            best = size < best_size ? c->donor[i] : best;
+            best = size < best_size ? c->source[i] : best;
             best_size = least(size, best_size);
         }
     }
     if (best == RING_NODE_NONE) {
         return false;
     }
-    give(p, stock_take(p, best, 0), receiver);
+    give(p, stock_take(p, best, 0), target);
     return true;
 }
 
-static bool give_cut(struct planner *p, const struct choice *c, uint32_t receiver, int64_t lack)
+static bool give_cut(struct planner *p, const struct choice *c, uint32_t target, int64_t lack)
 {
     for (size_t i = 0; i < c->count; i++) {
-        uint32_t donor = c->donor[i];
-        int64_t part = least(lack, most(excess(p, donor), close_enough(p)));
+        uint32_t source = c->source[i];
+        int64_t part = least(lack, most(excess(p, source), close_enough(p)));
 
-        part = least(part, bearable(p, donor, lack));
-        if (part > 0 && has_more_than(p, donor, part)) {
-            give(p, cut_largest(p, donor, part), receiver);
+        part = least(part, bearable(p, source, lack));
+        if (part > 0 && has_more_than(p, source, part)) {
+            give(p, cut_largest(p, source, part), target);
             return true;
         }
     }
     return false;
 }
 
-/* One move to `receiver`; false if nobody has anything for it. */
-static bool feed(struct planner *p, uint32_t receiver)
+/* One move to `target`; false if nobody has anything for it. */
+static bool feed(struct planner *p, uint32_t target)
 {
-    int64_t lack = -excess(p, receiver);
+    int64_t lack = -excess(p, target);
     struct choice c = {.count = 0};
     bool given = false;
 
-    while (!given && c.count < DONORS_TRIED && p->rich.count > 0) {
-        uint32_t donor = ranking_top(&p->rich);
+    while (!given && c.count < SOURCES_TRIED && p->rich.count > 0) {
+        uint32_t source = ranking_top(&p->rich);
 
-        ranking_remove(&p->rich, donor);
-        c.donor[c.count++] = donor;
-        given = give_fitting(p, donor, receiver, lack);
+        ranking_remove(&p->rich, source);
+        c.source[c.count++] = source;
+        given = give_fitting(p, source, target, lack);
     }
-    given = given || give_bearable(p, &c, receiver, lack) || give_cut(p, &c, receiver, lack);
+    given = given || give_bearable(p, &c, target, lack) || give_cut(p, &c, target, lack);
     for (size_t i = 0; i < c.count; i++) {
-        ranking_put(&p->rich, c.donor[i], excess(p, c.donor[i]));
+        ranking_put(&p->rich, c.source[i], excess(p, c.source[i]));
     }
     return given;
 }
@@ -522,10 +521,10 @@ static void fill(struct planner *p)
         }
     }
     while (p->need.count > 0) {
-        uint32_t receiver = ranking_top(&p->need);
+        uint32_t target = ranking_top(&p->need);
 
-        if (-excess(p, receiver) <= close_enough(p) || !feed(p, receiver)) {
-            ranking_remove(&p->need, receiver);
+        if (-excess(p, target) <= close_enough(p) || !feed(p, target)) {
+            ranking_remove(&p->need, target);
         }
     }
     clear(&p->rich);
@@ -533,21 +532,21 @@ static void fill(struct planner *p)
 
 /* ---- level ---- */
 
-/* One move from `donor`; false if it has nothing left to give. */
-static bool relieve(struct planner *p, uint32_t donor)
+/* One move from `source`; false if it has nothing left to give. */
+static bool relieve(struct planner *p, uint32_t source)
 {
-    uint32_t receiver = ranking_top(&p->need);
-    int64_t over = excess(p, donor);
-    int64_t lack = -excess(p, receiver);
-    size_t fits = stock_at_most(p, donor, least(over, lack + close_enough(p)));
+    uint32_t target = ranking_top(&p->need);
+    int64_t over = excess(p, source);
+    int64_t lack = -excess(p, target);
+    size_t fits = stock_at_most(p, source, least(over, lack + close_enough(p)));
     int64_t part = least(over, most(most(lack, close_enough(p)), 1));
 
-    if (fits > 0 && key_size(stock_of(p, donor)[fits - 1]) < over + lack) {
-        give(p, stock_take(p, donor, fits - 1), receiver);
+    if (fits > 0 && key_size(stock_of(p, source)[fits - 1]) < over + lack) {
+        give(p, stock_take(p, source, fits - 1), target);
         return true;
     }
-    if (part < over + lack && has_more_than(p, donor, part)) {
-        give(p, cut_largest(p, donor, part), receiver);
+    if (part < over + lack && has_more_than(p, source, part)) {
+        give(p, cut_largest(p, source, part), target);
         return true;
     }
     return false;
@@ -562,10 +561,10 @@ static void level(struct planner *p)
         }
     }
     while (p->rich.count > 0) {
-        uint32_t donor = ranking_top(&p->rich);
+        uint32_t source = ranking_top(&p->rich);
 
-        if (excess(p, donor) <= close_enough(p) || !relieve(p, donor)) {
-            ranking_remove(&p->rich, donor);
+        if (excess(p, source) <= close_enough(p) || !relieve(p, source)) {
+            ranking_remove(&p->rich, source);
         }
     }
     clear(&p->need);
@@ -634,15 +633,15 @@ static void spread(struct planner *p)
         const struct piece *piece = &p->pieces.piece[i];
         const bool open = piece->from - p->from < p->segment->open;
         const struct share *s = &p->share[piece->owner];
-        const uint32_t donor = piece->owner;
-        const uint32_t receiver = ranking_top(&p->need);
+        const uint32_t source = piece->owner;
+        const uint32_t target = ranking_top(&p->need);
 
-        if (!s->stays || (open && excess(p, donor) > 0 && -excess(p, receiver) > 0)) {
-            pieces_give(&p->pieces, i, (uint16_t)receiver);
-            p->share[donor].own -= open;
-            p->share[receiver].own += open;
-            refresh(p, donor);
-            refresh(p, receiver);
+        if (!s->stays || (open && excess(p, source) > 0 && -excess(p, target) > 0)) {
+            pieces_give(&p->pieces, i, (uint16_t)target);
+            p->share[source].own -= open;
+            p->share[target].own += open;
+            refresh(p, source);
+            refresh(p, target);
         }
     }
     clear(&p->need);

@@ -26,25 +26,25 @@ struct plan_node {
 
 struct plan_limits {
     uint32_t vnodes_per_weight; /* V: wanted vnodes per unit of weight; 64 */
-    uint32_t moves_per_txn;     /* MOVEs of one donor-receiver pair in one transaction; 8 */
+    uint32_t moves_per_txn;     /* MOVEs of one source-target pair in one transaction; 8 */
     uint32_t wave_cap;          /* concurrent transactions a node takes part in, per wave; 4 */
     bool owned_only;     /* leave a segment alone while a vnode of it is nobody's: it waits for
                           * plan_reassign(), for nobody can vote for giving it */
     const uint8_t *busy; /* borrowed; by vnode id: 1 = something else pends for it; or NULL */
     size_t busy_count;
-    const uint32_t *cells_of; /* borrowed; by the donor's slot: cells that one transaction should
+    const uint32_t *cells_of; /* borrowed; by the source's slot: cells that one transaction should
                                * move at most; 0 = any; or NULL */
 };
 
-/* One transaction of the plan: the ops to BEGIN with. Either MOVEs of one donor-receiver pair, or
+/* One transaction of the plan: the ops to BEGIN with. Either MOVEs of one source-target pair, or
  * SPLITs, or MERGEs; those of any owners, for they need nobody's vote, but what builds on a busy
  * vnode is by itself, owner by owner. */
 struct plan_txn {
     struct ring_op *ops; /* owned by the plan */
     size_t op_count;
-    uint16_t donor;    /* 0 for SPLIT/MERGE, and where vnodes that had no owner get one */
-    uint16_t receiver; /* 0 for SPLIT/MERGE */
-    uint32_t wave;     /* transactions of one wave may run side by side; waves in order */
+    uint16_t source; /* 0 for SPLIT/MERGE, and where vnodes that had no owner get one */
+    uint16_t target; /* 0 for SPLIT/MERGE */
+    uint32_t wave;   /* transactions of one wave may run side by side; waves in order */
 };
 
 struct plan {

@@ -41,16 +41,16 @@ static int by_pair(const void *a, const void *b)
     const struct sorted *x = a;
     const struct sorted *y = b;
 
-    if (x->step.donor != y->step.donor) {
-        return x->step.donor < y->step.donor ? -1 : 1;
+    if (x->step.source != y->step.source) {
+        return x->step.source < y->step.source ? -1 : 1;
     }
-    if (x->step.receiver != y->step.receiver) {
-        return x->step.receiver < y->step.receiver ? -1 : 1;
+    if (x->step.target != y->step.target) {
+        return x->step.target < y->step.target ? -1 : 1;
     }
     return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Returns owned steps: those of one donor and receiver side by side, each pair's in order. */
+/* Returns owned steps: those of one source and target side by side, each pair's in order. */
 static struct step *sort_by_pair(const struct steps *s)
 {
     struct sorted *sorted = mem_new(s->count, sizeof *sorted);
@@ -79,7 +79,7 @@ static void add_group(struct schedule *s, struct group group)
 
 static bool same_pair(const struct step *a, const struct step *b)
 {
-    return a->donor == b->donor && a->receiver == b->receiver;
+    return a->source == b->source && a->target == b->target;
 }
 
 /* How many of the `count` steps make the first transaction. */
@@ -87,7 +87,7 @@ static size_t fit(const struct step *step, size_t count, const struct plan_limit
 {
     const size_t most = limits == NULL ? CUTS_PER_TXN : limits->moves_per_txn;
     const uint64_t cells =
-        limits == NULL || limits->cells_of == NULL ? 0 : limits->cells_of[step->donor];
+        limits == NULL || limits->cells_of == NULL ? 0 : limits->cells_of[step->source];
     uint64_t sum = step->cells;
     size_t size = 1;
 
@@ -102,7 +102,8 @@ static size_t fit(const struct step *step, size_t count, const struct plan_limit
 }
 
 /* Cut `count` sorted steps into groups of one pair, and at most CUTS_PER_TXN steps, or with
- * `limits` what those say of the donor's moves. A group's `wave` is its number among its pair's. */
+ * `limits` what those say of the source's moves. A group's `wave` is its number among its pair's.
+ */
 static void add_groups(struct schedule *s, const struct step *step, size_t count,
                        const struct plan_limits *limits)
 {
@@ -202,7 +203,7 @@ static int busiest_first(const void *a, const void *b)
     if (x->busy != y->busy) {
         return x->busy > y->busy ? -1 : 1;
     }
-    if (x->wave != y->wave) { // not all of one pair first: several donors give at a time
+    if (x->wave != y->wave) { // not all of one pair first: several sources give at a time
         return x->wave < y->wave ? -1 : 1;
     }
     return (x->step > y->step) - (x->step < y->step);
@@ -213,14 +214,14 @@ static void sort_by_busy(struct group *group, size_t count)
     uint32_t *degree = mem_new(RING_NODES_MAX + 1, sizeof *degree);
 
     for (size_t i = 0; i < count; i++) {
-        degree[group[i].step->donor]++;
-        degree[group[i].step->receiver]++;
+        degree[group[i].step->source]++;
+        degree[group[i].step->target]++;
     }
     for (size_t i = 0; i < count; i++) {
-        uint32_t donor = degree[group[i].step->donor];
-        uint32_t receiver = degree[group[i].step->receiver];
+        uint32_t source = degree[group[i].step->source];
+        uint32_t target = degree[group[i].step->target];
 
-        group[i].busy = donor > receiver ? donor : receiver;
+        group[i].busy = source > target ? source : target;
     }
     qsort(group, count, sizeof *group, busiest_first);
     mem_free(degree);
@@ -237,12 +238,12 @@ static size_t fill_wave(struct group *group, size_t count, struct group *done, u
     for (size_t i = 0; i < count; i++) {
         struct group g = group[i];
 
-        if (taken[g.step->donor] >= cap || taken[g.step->receiver] >= cap) {
+        if (taken[g.step->source] >= cap || taken[g.step->target] >= cap) {
             group[left++] = g;
             continue;
         }
-        taken[g.step->donor]++;
-        taken[g.step->receiver]++;
+        taken[g.step->source]++;
+        taken[g.step->target]++;
         g.wave = wave;
         *done++ = g;
     }
@@ -277,11 +278,11 @@ static int by_wave(const void *a, const void *b)
     if (x->wave != y->wave) {
         return x->wave < y->wave ? -1 : 1;
     }
-    if (x->step->donor != y->step->donor) {
-        return x->step->donor < y->step->donor ? -1 : 1;
+    if (x->step->source != y->step->source) {
+        return x->step->source < y->step->source ? -1 : 1;
     }
-    if (x->step->receiver != y->step->receiver) {
-        return x->step->receiver < y->step->receiver ? -1 : 1;
+    if (x->step->target != y->step->target) {
+        return x->step->target < y->step->target ? -1 : 1;
     }
     return (x->step > y->step) - (x->step < y->step);
 }
@@ -306,8 +307,8 @@ static void fill_plan(struct plan *plan, const struct schedule *s)
 
         plan->txn[i] = (struct plan_txn){.ops = op,
                                          .op_count = g->count,
-                                         .donor = move ? g->step->donor : RING_NODE_NONE,
-                                         .receiver = move ? g->step->receiver : RING_NODE_NONE,
+                                         .source = move ? g->step->source : RING_NODE_NONE,
+                                         .target = move ? g->step->target : RING_NODE_NONE,
                                          .wave = g->wave};
         for (size_t k = 0; k < g->count; k++) {
             *op++ = g->step[k].op;

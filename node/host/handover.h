@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hand-over of actors' images inside a prepare: a stream at the giver, a stage
- * at the taker. Specification §8.2.
+ * Hand-over of actors' images inside a prepare: a stream at the source, a stage
+ * at the target. Specification §8.2.
  *
- *     giver                                   taker
+ *     source                                   target
  *     stream_add() …                          staging_take(): only the next index
  *     stream_end()
  *     stream_next() while the window allows   --- STATE 0 1 2 … END --->
@@ -31,13 +31,13 @@ struct stream {
     struct list_link link; /* in its hold */
     uint64_t txn;
     uint64_t source;     /* my incarnation */
-    uint16_t slot;       /* of the taker */
+    uint16_t slot;       /* of the target */
     uint64_t target;     /* its incarnation */
     struct piece *piece; /* owned */
     size_t piece_count;
     size_t piece_cap;
     bool ended;       /* nothing is added any more: STATE_END has index piece_count */
-    bool refused;     /* the taker has no room */
+    bool refused;     /* the target has no room */
     size_t acked;     /* records taken, END included */
     size_t sent;      /* records on their way or taken */
     size_t sent_max;  /* highest `sent` ever: acks go no farther */
@@ -61,7 +61,7 @@ bool stream_is_done(const struct stream *s); /* all was taken, END too */
 struct staging {
     struct list_link link; /* in its hold */
     uint64_t txn;
-    uint64_t source; /* incarnation of the giver */
+    uint64_t source; /* incarnation of the source */
     uint32_t next;   /* index expected */
     bool ended;
     bool refused;

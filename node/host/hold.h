@@ -26,8 +26,8 @@ struct hold {
     bool told_refused;
     bool filling;         /* its actors are just being gone through */
     size_t busy;          /* actors of its OUT arcs that are not frozen; counted from DRAINING on */
-    struct list streams;  /* struct stream: one for each taker */
-    struct list stagings; /* struct staging: one for each giver that sent something */
+    struct list streams;  /* struct stream: one for each target */
+    struct list stagings; /* struct staging: one for each source that sent something */
     uint64_t actors;      /* handed over */
     uint64_t bytes;
 };
@@ -38,7 +38,7 @@ void hold_free(struct hold *hold);
 
 /* The OUT or IN arc that covers the cell, or NULL. */
 const struct part_arc *hold_arc(const struct hold *hold, uint32_t cell, bool out);
-/* The stream to that arc's taker; made when missing. */
+/* The stream to that arc's target; made when missing. */
 struct stream *hold_stream(struct hold *hold, const struct part_arc *arc, uint64_t source);
 struct stream *hold_first_stream(const struct hold *hold);                        /* NULL = none */
 struct stream *hold_next_stream(const struct hold *hold, const struct stream *s); /* NULL = none */

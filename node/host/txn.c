@@ -404,8 +404,8 @@ static const struct actor *busiest(const struct host *h, const struct hold *hold
     return longest;
 }
 
-/* The taker that has not acknowledged all of its state, or 0. */
-static uint16_t slow_taker(const struct hold *hold)
+/* The target that has not acknowledged all of its state, or 0. */
+static uint16_t slow_target(const struct hold *hold)
 {
     for (struct list_link *l = list_front(&hold->streams); l; l = list_next(&hold->streams, l)) {
         const struct stream *s = CONTAINER_OF(l, struct stream, link);
@@ -432,7 +432,7 @@ static void tell_draining(struct host *h, struct hold *hold)
     } else {
         const uint16_t peer = hold_awaits_link(h, hold);
 
-        draining.peer = peer != 0 ? peer : slow_taker(hold);
+        draining.peer = peer != 0 ? peer : slow_target(hold);
     }
     c.body_case = RH__CONTROL__BODY_DRAINING;
     c.draining = &draining;

@@ -4,7 +4,7 @@
  * Specification §5.1, §5.2.
  *
  * txn.c takes the participant's messages and writes its memory on disk; hold.c does what one
- * transaction asks of actors, with hold_giver.c and hold_taker.c for the two ends of a move and
+ * transaction asks of actors, with hold_source.c and hold_target.c for the two ends of a move and
  * hold_outcome.c for its end; chain.c lets calls pass that a drain waits for.
  */
 #ifndef NODE_HOST_TXNS_H
@@ -79,13 +79,13 @@ static inline void hold_count(struct txns *t, size_t requests)
     t->held_total += requests;
 }
 
-/* ---- hold_giver.c ---- */
+/* ---- hold_source.c ---- */
 
-/* The arc to a taker whose link is not up: it can't vote, so it doesn't drain yet. Or NULL. */
+/* The arc to a target whose link is not up: it can't vote, so it doesn't drain yet. Or NULL. */
 const struct part_arc *hold_unreached(const struct host *h, const struct hold *hold);
 /* Those whose turn it is begin to drain. */
 void hold_next_turn(struct host *h);
-/* The slot of a taker whose link is not up, so that it can't vote and doesn't drain yet; or 0. */
+/* The slot of a target whose link is not up, so that it can't vote and doesn't drain yet; or 0. */
 uint16_t hold_awaits_link(const struct host *h, const struct hold *hold);
 /* Take over the held cells of a superseded transaction, without release. */
 void hold_take_over(struct host *h, struct hold *hold, struct hold *from);
@@ -96,9 +96,9 @@ void hold_progress(struct host *h, struct hold *hold);
 void hold_on_state_ack(struct host *h, uint64_t peer, const struct state_ack_record *ack);
 void hold_on_peer_up(struct host *h, uint64_t incarnation);
 
-/* ---- hold_taker.c ---- */
+/* ---- hold_target.c ---- */
 
-/* Tell the giver what came. */
+/* Tell the source what came. */
 void hold_acknowledge(struct host *h, struct staging *s);
 void hold_on_state(struct host *h, uint64_t peer, const struct state_record *r);
 

@@ -118,16 +118,16 @@ static void assert_txn_is_one_kind(const struct plan_txn *t, const struct plan_l
     for (size_t k = 0; k < t->op_count; k++) {
         assert_int_equal(t->ops[k].kind, t->ops[0].kind);
         if (t->ops[0].kind == RING_MOVE) {
-            assert_int_equal(t->ops[k].from, t->donor);
-            assert_int_equal(t->ops[k].to, t->receiver);
+            assert_int_equal(t->ops[k].from, t->source);
+            assert_int_equal(t->ops[k].to, t->target);
         }
     }
     if (t->ops[0].kind == RING_MOVE) {
         assert_true(t->op_count <= limits->moves_per_txn);
-        assert_true(t->receiver != RING_NODE_NONE);
+        assert_true(t->target != RING_NODE_NONE);
     } else {
-        assert_int_equal(t->donor, 0);
-        assert_int_equal(t->receiver, 0);
+        assert_int_equal(t->source, 0);
+        assert_int_equal(t->target, 0);
     }
 }
 
@@ -166,15 +166,15 @@ static uint32_t assert_cap_is_kept(const struct plan *p, uint32_t cap)
         if (i > 0 && t->wave != p->txn[i - 1].wave) {
             memset(in_wave, 0, sizeof in_wave);
         }
-        if (t->receiver == 0) {
+        if (t->target == 0) {
             continue;
         }
-        in_all[t->donor]++;
-        in_all[t->receiver]++;
-        assert_true(++in_wave[t->donor] <= cap);
-        assert_true(++in_wave[t->receiver] <= cap);
-        most = in_all[t->donor] > most ? in_all[t->donor] : most;
-        most = in_all[t->receiver] > most ? in_all[t->receiver] : most;
+        in_all[t->source]++;
+        in_all[t->target]++;
+        assert_true(++in_wave[t->source] <= cap);
+        assert_true(++in_wave[t->target] <= cap);
+        most = in_all[t->source] > most ? in_all[t->source] : most;
+        most = in_all[t->target] > most ? in_all[t->target] : most;
     }
     return most;
 }
@@ -308,7 +308,7 @@ static void any_change_of_any_fleet_gives_a_legal_plan(void **state)
     }
 }
 
-/* ---- donors of many actors ---- */
+/* ---- sources of many actors ---- */
 
 /* Whose what is, by which transactions it came so aside. */
 static void placement_digest(const struct ring *r, uint64_t digest[2])
@@ -323,7 +323,8 @@ static void placement_digest(const struct ring *r, uint64_t digest[2])
     ring_fini(&bare);
 }
 
-/* Returns how many MOVEs the plan has; none of a donor in `cells_of` takes more cells than that. */
+/* Returns how many MOVEs the plan has; none of a source in `cells_of` takes more cells than that.
+ */
 static size_t assert_slices_fit(const struct fleet *f, const uint32_t *cells_of)
 {
     size_t moves = 0;
@@ -339,7 +340,7 @@ static size_t assert_slices_fit(const struct fleet *f, const uint32_t *cells_of)
 
             cells += ring_end(&r, v) - v->from;
         }
-        assert_true(cells_of[t->donor] == 0 || cells <= cells_of[t->donor]);
+        assert_true(cells_of[t->source] == 0 || cells <= cells_of[t->source]);
         ring_apply(&r, t->ops, t->op_count, r.version + 1, i + 1);
     }
     ring_fini(&r);
@@ -369,7 +370,7 @@ static void assert_limit_leaves_the_ring_as_it_is(const struct fleet *f)
     assert_memory_equal(a, b, sizeof a);
 }
 
-static void a_donor_of_many_actors_gives_little_at_a_time(void **state)
+static void a_source_of_many_actors_gives_little_at_a_time(void **state)
 {
     static uint32_t cells_of[RING_NODES_MAX + 1];
     static struct fleet f;
@@ -389,8 +390,8 @@ static void a_donor_of_many_actors_gives_little_at_a_time(void **state)
     (void)assert_slices_fit(&f, cells_of);
     assert_limit_leaves_the_ring_as_it_is(&f);
     for (size_t i = 0; i < f.plan.txn_count; i++) {
-        of_1 += f.plan.txn[i].donor == 1;
-        of_2 += f.plan.txn[i].donor == 2;
+        of_1 += f.plan.txn[i].source == 1;
+        of_2 += f.plan.txn[i].source == 2;
     }
     assert_true(of_1 >= 4096 / 2 / 3 / 50);
     assert_in_range(of_2, 1, 2); // eight vnodes at a time
@@ -417,7 +418,7 @@ static void what_fits_together_goes_together(void **state)
     (void)assert_slices_fit(&f, cells_of);
     for (size_t i = 0; i < f.plan.txn_count; i++) {
         assert_true(f.plan.txn[i].ops[0].kind != RING_MERGE);
-        assert_true(f.plan.txn[i].donor != 1 || f.plan.txn[i].op_count <= 2);
+        assert_true(f.plan.txn[i].source != 1 || f.plan.txn[i].op_count <= 2);
     }
     fleet_fini(&f);
 }
@@ -919,7 +920,7 @@ int main(void)
 {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(any_change_of_any_fleet_gives_a_legal_plan),
-        cmocka_unit_test(a_donor_of_many_actors_gives_little_at_a_time),
+        cmocka_unit_test(a_source_of_many_actors_gives_little_at_a_time),
         cmocka_unit_test(what_fits_together_goes_together),
         cmocka_unit_test(slices_are_larger_where_they_would_be_too_many),
         cmocka_unit_test(a_plan_in_the_midst_of_another_one_is_as_good),

@@ -156,7 +156,7 @@ static void a_restart_renews_what_the_node_owns_and_aborts_its_transactions(void
     expect_aborted(r, txn);
 }
 
-static void a_restarted_receiver_aborts_too(void **state)
+static void a_restarted_target_aborts_too(void **state)
 {
     uint64_t txn;
 
@@ -598,7 +598,7 @@ int main(void)
         CASE(a_register_must_name_whom_it_replaces),
         CASE(bad_registrations_are_refused),
         CASE(a_restart_renews_what_the_node_owns_and_aborts_its_transactions),
-        CASE(a_restarted_receiver_aborts_too),
+        CASE(a_restarted_target_aborts_too),
         CASE(begin_draws_a_number_and_commit_a_version),
         CASE(versions_follow_commits_not_begins),
         CASE(begin_is_refused_when_it_does_not_fit),

@@ -48,8 +48,8 @@ static Rh__PlanRow *plan_row(const struct coordinator *c, const struct plan_txn 
     *row = (Rh__PlanRow)RH__PLAN_ROW__INIT;
     row->wave = t->wave;
     row->kind = mem_string(kind_name(t));
-    row->from = mem_string(name_of(c, t->donor, added, added_slot));
-    row->to = mem_string(name_of(c, t->receiver, added, added_slot));
+    row->from = mem_string(name_of(c, t->source, added, added_slot));
+    row->to = mem_string(name_of(c, t->target, added, added_slot));
     row->vnodes = mem_new(t->op_count, sizeof *row->vnodes);
     for (size_t i = 0; i < t->op_count; i++) {
         row->vnodes[row->n_vnodes++] = t->ops[i].vnode;

@@ -126,8 +126,8 @@ struct proposal {
     size_t op_count;
     uint64_t plan_id; /* BEGIN: of the plan it came from, and where it stands there */
     size_t planned_at;
-    uint16_t donor;      /* BEGIN: 0 = none */
-    uint16_t receiver;   /* BEGIN */
+    uint16_t source;     /* BEGIN: 0 = none */
+    uint16_t target;     /* BEGIN */
     uint64_t patient;    /* MEND: link to the process */
     uint32_t mend;       /* MEND: enum mend_what */
     Rh__Control *errand; /* ERRAND: owned */
@@ -143,7 +143,7 @@ struct ballot {
     uint32_t busy;      /* actors that have not stopped */
     uint32_t kind;      /* the one that is at it longest */
     uint32_t running_ms;
-    uint16_t peer; /* busy = 0: a taker that has not got all state; 0 = none */
+    uint16_t peer; /* busy = 0: a target that has not got all state; 0 = none */
     char actor[WAITS_ACTOR_MAX + 1];
 };
 
@@ -171,8 +171,8 @@ struct planned {
 };
 
 struct backoff {
-    uint16_t donor;
-    uint16_t receiver;
+    uint16_t source;
+    uint16_t target;
     uint32_t failures;
     uint64_t until_us;
 };
@@ -509,7 +509,7 @@ void pace_mark_slow(const struct coordinator *c, uint8_t slow[RING_NODES_MAX + 1
 /* The slow node that this transaction has waited for so long that it should make room; 0 = none. */
 uint16_t pace_culprit(const struct coordinator *c, const struct drive *d);
 /* The pair may be asked again. */
-bool pace_pair_ready(const struct coordinator *c, uint16_t donor, uint16_t receiver);
+bool pace_pair_ready(const struct coordinator *c, uint16_t source, uint16_t target);
 void pace_outcome(struct coordinator *c, const struct state_txn *t, bool committed);
 void pace_reset(struct coordinator *c); /* all that only a leader remembers */
 void pace_fini(struct coordinator *c);

@@ -16,10 +16,10 @@ enum { SLOW_TIMES = 8, MEDIAN_STEP = 8 };
 
 /* ---- back-off ---- */
 
-static struct backoff *find_backoff(const struct coordinator *c, uint16_t donor, uint16_t receiver)
+static struct backoff *find_backoff(const struct coordinator *c, uint16_t source, uint16_t target)
 {
     for (size_t i = 0; i < c->backoff_count; i++) {
-        if (c->backoff[i].donor == donor && c->backoff[i].receiver == receiver) {
+        if (c->backoff[i].source == source && c->backoff[i].target == target) {
             return &c->backoff[i];
         }
     }
@@ -49,7 +49,7 @@ static void back_off(struct coordinator *c, const struct ring_op *move)
     if (b == NULL) {
         c->backoff = mem_resize(c->backoff, (c->backoff_count + 1) * sizeof *c->backoff);
         b = &c->backoff[c->backoff_count++];
-        *b = (struct backoff){.donor = move->from, .receiver = move->to};
+        *b = (struct backoff){.source = move->from, .target = move->to};
     }
     for (uint32_t i = 0; i < b->failures && wait_ms < BACKOFF_MS_MAX; i++) {
         wait_ms *= 2;
@@ -59,9 +59,9 @@ static void back_off(struct coordinator *c, const struct ring_op *move)
     b->until_us = c->now_us + wait_ms * 1000;
 }
 
-bool pace_pair_ready(const struct coordinator *c, uint16_t donor, uint16_t receiver)
+bool pace_pair_ready(const struct coordinator *c, uint16_t source, uint16_t target)
 {
-    const struct backoff *b = find_backoff(c, donor, receiver);
+    const struct backoff *b = find_backoff(c, source, target);
 
     return b == NULL || c->now_us >= b->until_us;
 }
@@ -129,7 +129,7 @@ void pace_registered(struct coordinator *c, const Rh__Command *command,
     }
     pace_of(c, node)->unbroken_us = command->register_->replaces == 0 ? 0 : c->now_us;
     for (size_t i = c->backoff_count; i-- > 0;) {
-        if (c->backoff[i].donor == node->slot || c->backoff[i].receiver == node->slot) {
+        if (c->backoff[i].source == node->slot || c->backoff[i].target == node->slot) {
             drop_backoff(c, &c->backoff[i]);
         }
     }
@@ -182,7 +182,7 @@ static uint64_t slow_us(const struct coordinator *c)
     return usual_us > least_us ? usual_us : least_us;
 }
 
-/* Whose fault is it that this vote is missing? The taker's, when all actors have stopped and only
+/* Whose fault is it that this vote is missing? The target's, when all actors have stopped and only
  * their state is still to be taken. */
 static uint16_t blamed(const struct ballot *b, uint16_t slot)
 {

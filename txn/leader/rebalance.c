@@ -86,7 +86,7 @@ bool rebalance_moves(const struct coordinator *c, uint16_t slot)
     for (size_t i = 0; i < c->proposal_count; i++) {
         const struct proposal *p = &c->proposal[i];
 
-        if (p->kind == PROPOSAL_BEGIN && (p->donor == slot || p->receiver == slot)) {
+        if (p->kind == PROPOSAL_BEGIN && (p->source == slot || p->target == slot)) {
             return true;
         }
     }
@@ -146,15 +146,15 @@ static void future_ring(const struct coordinator *c, struct ring *ring)
 static enum planned_reason reason_of(const struct coordinator *c, const struct ring *ring,
                                      const struct plan_txn *t)
 {
-    const struct state_node *donor = state_node(c->state, t->donor);
+    const struct state_node *source = state_node(c->state, t->source);
 
-    if (t->receiver == 0) {
+    if (t->target == 0) {
         return t->ops[0].kind == RING_SPLIT ? REASON_SPLIT : REASON_MERGE;
     }
-    if (donor != NULL && donor->leaving) {
+    if (source != NULL && source->leaving) {
         return REASON_DRAIN;
     }
-    return ring_owned_count(ring, t->receiver) == 0 ? REASON_JOIN : REASON_REBALANCE;
+    return ring_owned_count(ring, t->target) == 0 ? REASON_JOIN : REASON_REBALANCE;
 }
 
 static size_t greater_id(size_t greatest, const struct ring_op *op)
@@ -189,7 +189,7 @@ static uint8_t *pending_vnodes(const struct coordinator *c, size_t *count)
     return busy;
 }
 
-/* How many cells a transaction may take from each donor: their actors are held until all of them
+/* How many cells a transaction may take from each source: their actors are held until all of them
  * have moved, so the more live in a cell, the fewer go together. Only what is hashed counts: of
  * others an actor has a cell, and most cells none. */
 static void look_at_loads(struct coordinator *c, uint32_t cells_of[RING_NODES_MAX + 1])
@@ -290,18 +290,18 @@ static void make_plan(struct coordinator *c)
 
 static void why_text(const struct coordinator *c, size_t at, char *text, size_t size)
 {
-    const struct state_node *donor = state_node(c->state, c->plan.txn[at].donor);
-    const struct state_node *receiver = state_node(c->state, c->plan.txn[at].receiver);
+    const struct state_node *source = state_node(c->state, c->plan.txn[at].source);
+    const struct state_node *target = state_node(c->state, c->plan.txn[at].target);
 
     switch (c->planned[at].reason) {
     case REASON_REBALANCE:
         (void)snprintf(text, size, "rebalance");
         return;
     case REASON_JOIN:
-        (void)snprintf(text, size, "join %s", receiver == NULL ? "?" : receiver->name);
+        (void)snprintf(text, size, "join %s", target == NULL ? "?" : target->name);
         return;
     case REASON_DRAIN:
-        (void)snprintf(text, size, "drain %s", donor == NULL ? "?" : donor->name);
+        (void)snprintf(text, size, "drain %s", source == NULL ? "?" : source->name);
         return;
     case REASON_SPLIT:
         (void)snprintf(text, size, "split");
@@ -335,8 +335,8 @@ static bool begin(struct coordinator *c, size_t at)
         p->base = body.base_version;
         p->plan_id = c->plan_id;
         p->planned_at = at;
-        p->donor = t->donor;
-        p->receiver = t->receiver;
+        p->source = t->source;
+        p->target = t->target;
     }
     for (size_t i = 0; i < body.n_ops; i++) {
         mem_free(body.ops[i]);
@@ -436,10 +436,10 @@ static void take_places(struct walk *w, struct pair p)
     w->pair[w->pair_count++] = p;
 }
 
-static bool is_together(const struct walk *w, uint16_t donor, uint16_t receiver)
+static bool is_together(const struct walk *w, uint16_t source, uint16_t target)
 {
     for (size_t i = 0; i < w->pair_count; i++) {
-        if (w->pair[i].a == donor && w->pair[i].b == receiver) {
+        if (w->pair[i].a == source && w->pair[i].b == target) {
             return true;
         }
     }
@@ -480,7 +480,7 @@ static void walk_init(const struct coordinator *c, struct walk *w, bool spread)
 
         if (p->kind == PROPOSAL_BEGIN && p->txn == 0) {
             touch(w, p->ops, p->op_count);
-            take_places(w, (struct pair){p->donor, p->receiver});
+            take_places(w, (struct pair){p->source, p->target});
         }
     }
 }
@@ -509,24 +509,24 @@ static bool node_ready(struct coordinator *c, uint16_t slot)
 /* May these two do something together now, but for the caps? */
 static bool pair_ready(struct coordinator *c, const struct plan_txn *t)
 {
-    return t->receiver == 0 || (node_ready(c, t->donor) && node_ready(c, t->receiver) &&
-                                pace_pair_ready(c, t->donor, t->receiver));
+    return t->target == 0 || (node_ready(c, t->source) && node_ready(c, t->target) &&
+                              pace_pair_ready(c, t->source, t->target));
 }
 
 /* True: it may begin. Else note which cap forbids it, if it is one that a slow node fills. */
 static bool caps_allow(const struct coordinator *c, struct walk *w, const struct plan_txn *t)
 {
     const bool room = w->flying < c->config.txns_max;
-    const bool donor = t->receiver == 0 || has_room(c, w, t->donor, t->receiver);
-    const bool receiver = t->receiver == 0 || has_room(c, w, t->receiver, t->donor);
+    const bool source = t->target == 0 || has_room(c, w, t->source, t->target);
+    const bool target = t->target == 0 || has_room(c, w, t->target, t->source);
 
-    if (room && donor && receiver) {
+    if (room && source && target) {
         return true;
     }
-    if (!is_slow(w, t->donor, t->receiver)) {
+    if (!is_slow(w, t->source, t->target)) {
         w->starved = w->starved || !room;
-        w->starved_node[t->donor] |= !donor;
-        w->starved_node[t->receiver] |= !receiver;
+        w->starved_node[t->source] |= !source;
+        w->starved_node[t->target] |= !target;
     }
     return false;
 }
@@ -540,9 +540,9 @@ static void visit(struct coordinator *c, struct walk *w, size_t at)
         return;
     }
     touch(w, t->ops, t->op_count);
-    if (w->spread && t->receiver != 0 &&
-        (is_together(w, t->donor, t->receiver) ||
-         (is_slow(w, t->donor, t->receiver) && !caps_allow(c, w, t)))) {
+    if (w->spread && t->target != 0 &&
+        (is_together(w, t->source, t->target) ||
+         (is_slow(w, t->source, t->target) && !caps_allow(c, w, t)))) {
         w->left_out = true;
         return;
     }
@@ -562,7 +562,7 @@ static void visit(struct coordinator *c, struct walk *w, size_t at)
         return;
     }
     c->planned[at].begun = true;
-    take_places(w, (struct pair){t->donor, t->receiver});
+    take_places(w, (struct pair){t->source, t->target});
 }
 
 /* Does it fill a cap that lets something else wait? */

@@ -103,8 +103,8 @@ def a_node_that_never_heard_the_outcome_is_told(binary):
         for i in range(500):
             redis("INCR", f"k{i}")
         fleet.write("n1.lose", "cancel-received\npoll-sent\n")
-        taker = fleet.node("n2", env={"RINGHOLD_INJECT": "state-received"}, ready=False)
-        taker.wait()
+        target = fleet.node("n2", env={"RINGHOLD_INJECT": "state-received"}, ready=False)
+        target.wait()
         until("its moves are given up", lambda: not fleet.status()["pending"])
         found = until("n1 holds", lambda: [f for f in fleet.check() if f[0] == "holds"])
         assert found == [("holds", "node n1")] * len(found), found

@@ -292,9 +292,9 @@ class Faults:
             redis.close()
         return total
 
-    def given_up(self, giver):
+    def given_up(self, source):
         return {t["txn"] for t in self.fleet.ask("txn", "list", "--limit", "1000")
-                if t["state"] == "aborted" and t["from"] == giver.name}  # fmt: skip
+                if t["state"] == "aborted" and t["from"] == source.name}  # fmt: skip
 
     def probes(self, victim, count):
         """Keys of its own that nobody else asks."""

@@ -94,7 +94,7 @@ def a_certificate_is_no_other_node(binary):
         assert fleet.refused("n1") == 4
 
 
-def nobody_writes_state_but_the_giver(binary):
+def nobody_writes_state_but_the_source(binary):
     with Attacked(binary) as fleet:
         over = threading.Event()
 
@@ -194,7 +194,7 @@ def whoever_answers_at_an_address_is_asked_for_its_name(binary):
 
 main([
     a_certificate_is_no_other_node,
-    nobody_writes_state_but_the_giver,
+    nobody_writes_state_but_the_source,
     a_gateway_speaks_for_itself,
     whoever_answers_at_an_address_is_asked_for_its_name,
 ])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The taker: images come in, are staged and acknowledged.
+ * The target: images come in, are staged and acknowledged.
  */
 #include "node/host/hold.h"
 
@@ -31,7 +31,7 @@ static bool comes_from_arc(const struct hold *hold, uint32_t cell, uint64_t sour
     return arc != NULL && arc->peer_incarnation == source;
 }
 
-static bool is_giver(const struct hold *hold, uint64_t source)
+static bool is_source(const struct hold *hold, uint64_t source)
 {
     const struct prepare *p = &hold->part->prepare;
 
@@ -65,7 +65,7 @@ void hold_on_state(struct host *h, uint64_t peer, const struct state_record *r)
                          "the record is from a node that does not hand over these vnodes");
         return;
     }
-    if (hold == NULL || !is_giver(hold, r->source)) {
+    if (hold == NULL || !is_source(hold, r->source)) {
         return; // not prepared (yet), or over: it will be sent again, or was for nothing
     }
     struct staging *s = hold_staging(hold, r->source);
@@ -84,7 +84,7 @@ void hold_on_state(struct host *h, uint64_t peer, const struct state_record *r)
     const enum staging_verdict verdict = staging_take(s, r, position, room);
     if (verdict == STAGING_FULL && !part->refused) {
         log_warn("node", "staging_refused", "txn=%" PRIu64 " bytes=%zu", r->txn, s->size);
-        part->refused = true; // a vote for it may have left; the giver's cannot
+        part->refused = true; // a vote for it may have left; the source's cannot
         txn_vote(h, hold, leader_of(&h->membership));
         hold->told_refused = true;
     }

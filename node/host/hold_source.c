@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The giver: one transaction after the other its actors are frozen, and their images leave.
+ * The source: one transaction after the other its actors are frozen, and their images leave.
  */
 #include "node/host/hold.h"
 
