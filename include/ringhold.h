@@ -12,23 +12,24 @@
  *     idle -its id moves-> flush, handoff -> deactivate(MOVED); activate(state) at the new owner
  *     idle -nobody asks-> flush -> deactivate(IDLE); the next message activates it afresh
  *
- * One callback of an actor runs at a time, and messages one after the other: the
- * next one begins when this one was answered. Requests that come meanwhile wait
- * in its mailbox.
+ * Only one callback of an actor runs at a time. An actor handles one message after
+ * the other: the next message begins when the current one is answered. Requests that
+ * arrive meanwhile wait in the actor's mailbox.
  *
- * Threads. A node has a thread of its own for the protocol and `threads` workers.
- * An actor belongs to one worker for its life there: all its callbacks run on
- * that thread, and functions that take a `struct rh_actor` may be called from
- * them only. Functions that take a token, and rh_node_stop(), may be called from
- * any thread. A callback that blocks keeps the actors of its worker waiting, no
- * others. Kinds that are `brief` are run by the protocol thread, too.
+ * Threads. A node has one thread for the protocol and `threads` workers. An actor
+ * belongs to one worker as long as it lives on this node: all its callbacks run on
+ * that worker's thread. Call functions that take a `struct rh_actor` only from these
+ * callbacks. Functions that take a token, and rh_node_stop(), may be called from
+ * any thread. A callback that blocks delays the actors of its worker, and no
+ * others. The protocol thread also runs actors of kinds that are `brief`.
  *
- * Later. Where it says "may finish later", the callback calls rh_defer(), returns
- * RH_PENDING (message: just returns), and whoever finishes it calls rh_done() or
- * rh_reply_later() with the token. The actor is busy until then.
+ * Later. A callback that "may finish later" calls rh_defer() and returns RH_PENDING
+ * (a message callback just returns). Somebody then calls rh_done() or
+ * rh_reply_later() with the token, from any thread. The actor is busy until then.
  *
- * NULL in the place of an actor, a group, a node or what bytes point to is refused: RH_INVALID, or
- * where the result is no number of enum rh_result nothing, 0 or NULL. As a text it is "".
+ * NULL. A function refuses NULL in place of an actor, a group, a node, or the data of non-empty
+ * bytes: it returns RH_INVALID, or, if its result is no enum rh_result, nothing, 0 or NULL. NULL in
+ * place of a text means "".
  */
 #ifndef RINGHOLD_H
 #define RINGHOLD_H
@@ -40,42 +41,42 @@
 extern "C" {
 #endif
 
-/* The library shows these names and no others. */
+/* The library exports the functions marked so, and no other names. */
 #if defined(__GNUC__)
 #define RH_API __attribute__((visibility("default")))
 #else
 #define RH_API
 #endif
 
-/* Of the structures below. A table or options with another number are refused. Structures grow at
- * their end only and start with their size, so that what was built for an older header of the same
- * ABI goes on working. */
+/* Version of the structures below. The library refuses tables and options with another number. New
+ * fields are added only at the end of a structure, and each structure starts with its size: code
+ * that was built with an older header of the same ABI keeps working. */
 enum { RH_ABI = 2 };
 
 /* The results of functions and callbacks, and the outcomes of calls. The numbers never change. */
 enum rh_result {
     RH_OK = 0,
-    RH_INVALID = 1, /* not now, or not with these arguments */
-    RH_GONE = 2,    /* the actor is no longer here, or was answered already */
-    RH_TOO_BIG = 3, /* over a limit; of a reply: the client was told so */
-    RH_FAILED = 4,  /* an actor's own reason */
-    RH_PENDING = 5, /* of a callback: rh_done() will follow */
-    RH_BUSY = 6,    /* of handoff: not now (a trade in progress), ask again; until the deadline */
-    RH_COLD = 7,    /* of handoff: I hand nothing over; load me afresh at the new owner */
-    /* What a call may end with, beside OK (answered) and FAILED (the actor answered an error): to
-     * RH_QUARANTINED, and RH_DEADLOCK. */
-    RH_UNKNOWN = 8,      /* it may have run, at most once */
-    RH_TIMEOUT = 9,      /* no answer in time; it may have run, at most once */
-    RH_REJECTED = 10,    /* it did not run and never will: no owner in time */
-    RH_NO_KIND = 11,     /* no node hosts that kind */
-    RH_OVERLOADED = 12,  /* mailbox, node or call buffer full: it did not run and never will */
-    RH_QUARANTINED = 13, /* the actor killed processes: it did not run, nor until it is cleared */
-    /* Of pushes, kicks, rebinds; of groups. */
+    RH_INVALID = 1, /* the function can't be called now, or an argument is wrong */
+    RH_GONE = 2,    /* the actor is no longer here, or the message has been answered already */
+    RH_TOO_BIG = 3, /* over a limit; from a reply: the client got an error that says so */
+    RH_FAILED = 4,  /* the actor itself failed, or answered with an error */
+    RH_PENDING = 5, /* from a callback: rh_done() will follow */
+    RH_BUSY = 6, /* from handoff: not now (a trade is in progress), ask again until the deadline */
+    RH_COLD = 7, /* from handoff: there is no state to hand over; start afresh at the new owner */
+    /* A call ends with OK (it was answered), FAILED (the actor answered with an error), one of the
+     * next six, or RH_DEADLOCK. */
+    RH_UNKNOWN = 8,     /* the call may have run, at most once */
+    RH_TIMEOUT = 9,     /* no answer in time; the call may have run, at most once */
+    RH_REJECTED = 10,   /* no owner in time: the call did not run and never will */
+    RH_NO_KIND = 11,    /* no node hosts that kind */
+    RH_OVERLOADED = 12, /* a mailbox, node or buffer is full: the call did not run and never will */
+    RH_QUARANTINED = 13, /* the actor killed processes: no call to it runs until it is cleared */
+    /* From pushes, kicks and rebinds; from groups. */
     RH_NO_SESSION = 14, /* no client is bound to the actor */
-    RH_FULL = 15,       /* it has as many members as it may */
-    /* Of calls. */
-    RH_DEADLOCK = 16, /* the actor that was asked waits itself, perhaps by way of others, for an
-                         answer of this one: it did not run and never will */
+    RH_FULL = 15,       /* the group has as many members as it may */
+    /* From calls. */
+    RH_DEADLOCK = 16, /* the called actor is itself waiting, perhaps through others, for an answer
+                         from this one: the call did not run and never will */
 };
 
 /* Bytes that someone else owns. */
@@ -84,25 +85,25 @@ struct rh_bytes {
     size_t size;
 };
 
-/* A live actor, as the library knows it. Valid from its activate to the return of its deactivate,
- * in its own callbacks. */
+/* The library's handle of a live actor. Use it only within the actor's own callbacks, from its
+ * activate until its deactivate returns. */
 struct rh_actor;
 
 /* ---- what an actor is asked ---- */
 
 enum rh_message_flags {
-    RH_NO_REPLY = 1,   /* nobody waits: a reply is dropped */
-    RH_IDEMPOTENT = 2, /* it may be run again after a crash: who sent it said so */
+    RH_NO_REPLY = 1,   /* nobody waits for an answer: a reply is dropped */
+    RH_IDEMPOTENT = 2, /* the sender allows it to run again after a crash */
 };
 
-/* One request. Everything in it is borrowed until the message callback returns. */
+/* One request. All its bytes are borrowed until the message callback returns. */
 struct rh_message {
-    struct rh_bytes payload; /* of CALL or TELL: opaque; empty for a command */
-    /* A command, such as {"INCRBY", key, "3"}: name in upper case, the key it names, the rest. */
+    struct rh_bytes payload; /* of a CALL or TELL, opaque; empty for a command */
+    /* A command such as {"INCRBY", key, "3"}: its name in upper case, the key, the rest. */
     const struct rh_bytes *argument;
-    size_t argument_count; /* 0: it is a payload */
+    size_t argument_count; /* 0: the request is a payload */
     uint32_t flags;        /* enum rh_message_flags */
-    uint16_t from_kind;    /* of the actor that sent it, with `from` */
+    uint16_t from_kind;    /* kind of the actor that sent it, if `from` is not empty */
     struct rh_bytes from;  /* id of the actor that sent it; empty = a client */
 };
 
@@ -110,13 +111,13 @@ struct rh_message {
 
 enum rh_value_type { RH_BYTES, RH_TEXT, RH_INTEGER, RH_NIL, RH_ERROR };
 
-/* A reply. To a command each type arrives as what it is (a Redis client sees a bulk, a status, an
- * integer, a nil, an error). To a payload: bytes and text as they are, an integer in decimal, nil
- * as no bytes, an error as an error. */
+/* A reply. In answer to a command each type keeps its meaning: a Redis client sees a bulk, a
+ * status, an integer, a nil or an error. In answer to a payload, bytes and text arrive unchanged,
+ * an integer as decimal text, nil as no bytes, and an error as an error. */
 struct rh_value {
     enum rh_value_type type;
     int64_t integer;
-    struct rh_bytes bytes; /* BYTES, TEXT, ERROR: borrowed during the call it is given to */
+    struct rh_bytes bytes; /* BYTES, TEXT, ERROR: borrowed by the function that takes the value */
 };
 
 static inline struct rh_value rh_bytes_value(const void *data, size_t size)
@@ -137,88 +138,94 @@ static inline struct rh_value rh_nil(void)
     return v;
 }
 
-/* One line of text, NUL-terminated: "OK". `text` is borrowed as long as the value is used. Any
- * thread. */
+/* A value that is one line of text, such as "OK". `text` is NUL-terminated and borrowed as long as
+ * the value is used. Any thread. */
 RH_API struct rh_value rh_text(const char *text);
-/* Like text. Its first word is a code in capitals: "ERR no such item", "BUSY in a trade". */
+/* A value that is an error. The first word of `text` is a code in capitals: "ERR no such item",
+ * "BUSY in a trade". Otherwise like rh_text(). */
 RH_API struct rh_value rh_error(const char *text);
 
-/* Answer the message that this actor runs; the first reply counts. Within its message callback, or
- * later from a callback of rh_after() or rh_call() while it is deferred. The value is copied.
- * RH_INVALID: there is nothing to answer, it was answered, or the value is of no known type;
- * RH_TOO_BIG: over 1 MiB, and the client gets an error that says so. */
+/* Answer the message that this actor is handling. Only the first reply counts. Call it within the
+ * message callback, or, while the message is deferred, from a callback of rh_after() or rh_call().
+ * The value is copied. RH_INVALID: there is no message to answer, it has been answered, or the
+ * value's type is unknown; RH_TOO_BIG: the value is over 1 MiB, and the client gets an error that
+ * says so. */
 RH_API int rh_reply(struct rh_actor *actor, struct rh_value value);
 
-/* Names one deferred callback for ever; it stays harmless after the actor, or its node, is gone.
- * `number` 0 names none. */
+/* Names one deferred callback. No other callback ever gets the same token, so it is harmless to use
+ * one after the actor or its node is gone. `number` 0 names no callback. */
 struct rh_token {
     void *scene;
     uint64_t number;
 };
 
-/* Within a callback that may finish later (activate, message, flush, handoff, session): it does.
- * The actor stays busy until then: what comes for
- * it waits, and it can't move. So finish every one, in bounded time. A second call within the same
- * callback gives the same token; a misplaced one a token that names nothing. */
+/* Defer the callback that runs now; it must be one that may finish later: activate, message, flush,
+ * handoff or session. The actor stays busy until the callback is finished: its requests wait, and
+ * it can't move. So finish every deferred callback, in bounded time. A second call within the same
+ * callback returns the same token. Anywhere else the token names nothing. */
 RH_API struct rh_token rh_defer(struct rh_actor *actor);
 
-/* Answer a deferred message. From any thread; the value is copied. RH_GONE: it was answered, its
- * actor was stopped meanwhile, or the token names nothing; RH_INVALID: the token is not that of a
- * message, or the value is of no known type; RH_TOO_BIG: as of rh_reply(). RH_OK: it will be
- * answered, unless the actor is stopped before its worker is through with what it does now. */
+/* Answer a deferred message, from any thread. The value is copied. RH_OK: the message will be
+ * answered, unless the actor is stopped before its worker has finished what it is doing now.
+ * RH_GONE: the message has been answered, its actor was stopped meanwhile, or the token names
+ * nothing; RH_INVALID: the token belongs to another callback than message, or the value's type is
+ * unknown; RH_TOO_BIG: as for rh_reply(). */
 RH_API int rh_reply_later(struct rh_token token, struct rh_value value);
 
-/* Finish a deferred callback other than message: `result` is what it would have returned. From any
- * thread. RH_GONE: it was finished, its actor stopped meanwhile (its deactivate was called, or is
- * about to be), or the token names nothing; RH_INVALID: the token is that of a message, or `result`
- * is RH_PENDING.
+/* Finish a deferred callback other than message, from any thread. `result` is what the callback
+ * would have returned. RH_GONE: the callback has been finished, its actor was stopped meanwhile
+ * (its deactivate was called, or is about to be), or the token names nothing; RH_INVALID: the token
+ * belongs to a message, or `result` is RH_PENDING.
  *
- * An activate that fails has no deactivate: when a `result` other than RH_OK was taken (this
- * returns RH_OK), nothing is called for that instance any more, whatever else happens to the actor,
- * and who made it frees it now. Taken or deactivated, never both: at RH_GONE leave it alone. */
+ * A failed activate gets no deactivate. When this function takes a `result` other than RH_OK for an
+ * activate (it returns RH_OK), the library calls nothing more for that instance, and whoever made
+ * the instance frees it now. When it returns RH_GONE, leave the instance alone: its deactivate
+ * frees it. Exactly one of the two happens. */
 RH_API int rh_done(struct rh_token token, int result);
 
-/* Called `ms` milliseconds (up to 20 more) after rh_after() was. */
+/* A function that rh_after() calls after `ms` milliseconds, at most 20 ms late. */
 typedef void (*rh_timer)(struct rh_actor *actor, void *instance, void *argument);
 
-/* While a message runs, or any deferred callback: call `timer` (not NULL) on this actor. It belongs
- * to that callback: once it is answered or finished, what is left never fires; so none fires on an
- * actor that is moving or gone. `argument` is the caller's. RH_INVALID: nothing of the kind runs.
- */
+/* Call `timer` (not NULL) on this actor later, while a message runs or a callback is deferred. The
+ * timer belongs to that message or callback: it never fires once that is answered or finished, so
+ * it never fires on an actor that is moving or gone. `argument` stays the caller's. RH_INVALID: no
+ * message runs and no callback is deferred. */
 RH_API int rh_after(struct rh_actor *actor, uint32_t ms, rh_timer timer, void *argument);
 
 /* ---- other actors ---- */
 
-/* How a call ended. Borrowed until the function it is given to returns. */
+/* How a call ended. Borrowed until the callback that gets it returns. */
 struct rh_answer {
     int status; /* RH_OK, RH_FAILED, RH_UNKNOWN to RH_QUARANTINED, or RH_DEADLOCK */
-    /* Of OK and FAILED what was answered; of all others a text that says what the status means, as
-     * rh_error() has it. Empty of OK alone. */
+    /* With OK and FAILED: the answer. With any other status: a text that says what the status
+     * means, in the form of rh_error(). Only an OK answer may be empty. */
     struct rh_bytes payload;
 };
 typedef void (*rh_on_answer)(struct rh_actor *actor, void *instance, const struct rh_answer *answer,
                              void *argument);
 
-/* Ask actor `id` (1..255 bytes) of `kind`, wherever it lives, and get its answer within timeout_ms
- * (1..60000, mandatory). While my message runs or is deferred the answer comes in the midst of it;
- * else as a turn of its own between messages. Exactly one answer, unless this actor stops or moves
- * first. Calls of one actor to one other run there in order. flags: RH_IDEMPOTENT = may be run
- * again after a crash. All is copied but `argument`, which is the caller's.
+/* Call actor `id` (1..255 bytes) of `kind`, wherever it lives. `then` gets the answer within
+ * timeout_ms (1..60000, required). If a message of the caller is running or deferred, `then` runs
+ * before that message ends; otherwise it runs between messages. `then` is called exactly once,
+ * unless the calling actor stops or moves first. Calls of one actor to one other actor run there in
+ * order. flags: RH_IDEMPOTENT = the call may run again after a crash. Everything is copied except
+ * `argument`, which stays the caller's.
  *
- * An actor takes no message while it waits in the midst of one. Where actors wait for each other in
- * a circle, which some 0.1 s of waiting shows, on however many nodes, one of their calls ends with
- * RH_DEADLOCK and the others go on. Who gets it answers its own message (undone, or "try again")
- * and asks anew later, not at once.
+ * An actor takes no further message before it has answered the current one. If actors wait for each
+ * other in a circle, on one node or several, the library notices it after some 0.1 s: one of
+ * their calls ends with RH_DEADLOCK, and the others go on. The actor that gets RH_DEADLOCK should
+ * undo what it began, answer its own message, and call again later, not at once.
  *
- * From any callback but handoff, resume and deactivate. RH_INVALID: not now, a bad argument, or it
- * calls itself; RH_TOO_BIG: the payload is over 1 MiB; RH_OVERLOADED: too many calls are open (1024
- * per actor). Then `then` is not called. */
+ * Any callback may call it, except handoff, resume and deactivate. On an error `then` is not
+ * called. RH_INVALID: wrong callback, wrong argument, or the actor calls itself; RH_TOO_BIG: the
+ * payload is over 1 MiB; RH_OVERLOADED: the actor has 1024 open calls already. */
 RH_API int rh_call(struct rh_actor *actor, uint16_t kind, struct rh_bytes id,
                    struct rh_bytes payload, uint32_t timeout_ms, uint32_t flags, rh_on_answer then,
                    void *argument);
 
-/* The same, and nobody waits for an answer. At most once; order per pair with calls. To itself: it
- * comes as any message. RH_INVALID and RH_TOO_BIG as of rh_call(). */
+/* Send a message for which nobody waits. It runs at most once, in order with the calls from this
+ * actor to the same one. An actor may send to itself; that arrives like any message. RH_INVALID and
+ * RH_TOO_BIG as for rh_call(). */
 RH_API int rh_send(struct rh_actor *actor, uint16_t kind, struct rh_bytes id,
                    struct rh_bytes payload);
 
