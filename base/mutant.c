@@ -35,7 +35,7 @@ const char *mutant_text(enum mutant m)
 bool mutant_named(const char *name, enum mutant *m)
 {
     for (size_t i = 0; i < sizeof mutants / sizeof mutants[0]; i++) {
-        const bool elsewhere = i >= M_RECALL && i <= M_ANYSOURCE;
+        const bool elsewhere = i >= M_RECALL && i <= M_ANYSOURCE && i != M_OLDCOPY;
 
         if (!elsewhere && strcmp(mutants[i].name, name) == 0) {
             *m = (enum mutant)i;

@@ -85,6 +85,8 @@
     X(M_GIVEUP, "what a busy node refuses is rejected though it has time")            \
     X(M_FORCED, "an operator's COMMIT needs no votes")                                \
     X(M_STRAYOWN, "a repair stops actors in the node's own vnodes, too")              \
+    X(M_UNKEPT, "a copy of what ran runs again when its answer is not kept any more") \
+    X(M_NOPREV, "a request does not name the one before it")                          \
     X(M_EXITANY, "a repair ends a process that is a member")
 
 /* Of what is on a disk: the simulator, over shipped files. */
@@ -119,7 +121,8 @@
     X(M_SLOWCLOCK, "a node whose clock is slow gets leases of full length") \
     X(M_LATECLOCK, "a renewal that came late is taken for a clock that lies")
 
-/* Of what a coordinator promises: tests/txn/coordinator_story_test.c --mutants. */
+/* Of what a coordinator promises: tests/txn/coordinator_story_test.c --mutants, and the simulator.
+ */
 #define MUTANT_PROMISE_LIST(X) X(M_OLDCOPY, "a leader goes on though nodes know more than it")
 
 /* Of one node, and of who sends what to it: tests/node/host_story_test.c --mutants. */

@@ -210,7 +210,7 @@ static void send(struct router *r, struct pending *p, struct peer *peer)
         .session = p->session->id,
         .session_epoch = p->session->epoch,
         .seq = p->seq,
-        .prev = p->prev,
+        .prev = mutant(M_NOPREV) ? 0 : p->prev,
         .base = base_of(p),
         .first = p->first,
         .version = r->view->ring.version,

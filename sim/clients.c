@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/fleet.h"
 
+enum { FLOOD_MIN = 1025, FLOOD_MAX = 1400 }; /* a mailbox takes 1,024 */
+
 static void on_client(void *context, const struct world_event *event);
 
 static void client_later(struct fleet *f, const struct sim_client *c)
@@ -166,10 +168,13 @@ static void on_resume(void *context, const struct world_event *event)
     }
 }
 
-/* A burst of pipelined requests, half of them to the few hot entities. */
+/* A burst of pipelined requests, half of them to the few hot entities; or a flood to one. */
 static void burst(struct fleet *f, struct sim_client *c)
 {
-    const uint64_t count = world_between(&f->world, 1, 6);
+    const bool floods = f->faults.flood_pm > 0 && world_chance(&f->world, f->faults.flood_pm);
+    const uint64_t count =
+        floods ? world_between(&f->world, FLOOD_MIN, FLOOD_MAX) : world_between(&f->world, 1, 6);
+    const size_t one = floods ? world_between(&f->world, 0, LEDGER_ENTITIES - 1) : 0;
 
     if (c->session != NULL && c->session->owned) {
         if (c->session->gateway == NULL) {
@@ -186,14 +191,12 @@ static void burst(struct fleet *f, struct sim_client *c)
         return; // it waits until it hears of a ring: its stamp would be older than any
     }
     for (uint64_t i = 0; i < count && can_ask(c->gateway); i++) {
-        const bool hot = world_chance(&f->world, 500);
+        const bool hot = !floods && world_chance(&f->world, 500);
+        const size_t last = hot ? LEDGER_HOT - 1 : LEDGER_ENTITIES - 1;
 
-        (void)ask(f,
-                  c->gateway,
-                  c->session,
-                  world_between(&f->world, 0, hot ? LEDGER_HOT - 1 : LEDGER_ENTITIES - 1),
-                  0);
+        (void)ask(f, c->gateway, c->session, floods ? one : world_between(&f->world, 0, last), 0);
     }
+    f->floods += floods;
     if (c->session->gateway != NULL && c->session->owned &&
         world_chance(&f->world, f->faults.turn_pm)) {
         clients_orphaned(f, c->session);

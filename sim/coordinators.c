@@ -204,6 +204,15 @@ void coordinator_crash(struct fleet *f, struct sim_coordinator *c)
                  .run = on_restart, .context = f, .a = c->process.number, .b = c->process.life});
 }
 
+void coordinators_crash_all(struct fleet *f)
+{
+    for (unsigned i = 0; i < f->coordinators; i++) {
+        if (f->coordinator[i].core != NULL) {
+            coordinator_crash(f, &f->coordinator[i]);
+        }
+    }
+}
+
 /* ---- steps ---- */
 
 static void propose(struct fleet *f, const struct sim_coordinator *c, uint64_t tag,

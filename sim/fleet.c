@@ -293,6 +293,7 @@ void sim_fleet_init(struct fleet *f, uint64_t seed, const struct fleet_options *
     draw_activations(f, seed);
     draw_slices(f, seed);
     draw_leases(f, seed);
+    past_draw(f, seed);
     network_init(&f->network, &f->world, &events);
     f->network.faults = f->faults.net;
     ledger_init(f);

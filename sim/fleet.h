@@ -75,8 +75,9 @@ struct fleet_faults {
     uint64_t coordinator_down_us; /* at most, after a crash */
     uint64_t leader_fall_us;
     uint64_t restore_us;
-    uint64_t voters_us;  /* the operator wants other coordinators */
-    uint64_t machine_pm; /* so many of a thousand of their crashes are the end of the machine */
+    uint64_t old_copy_us; /* older copies of all their files are put back, and no new era */
+    uint64_t voters_us;   /* the operator wants other coordinators */
+    uint64_t machine_pm;  /* so many of a thousand of their crashes are the end of the machine */
     uint64_t reset_us;
     uint64_t cut_us;
     uint64_t island_us;      /* a node and the coordinators do not hear each other; all others do */
@@ -102,6 +103,7 @@ struct fleet_faults {
     uint64_t reboot_pm;        /* so many of a thousand restarts are of the machine … */
     uint64_t wipe_pm;          /* … or find an empty disk */
     uint64_t owned_pm;         /* so many of a thousand sessions outlive their gateway */
+    uint64_t flood_pm;         /* so many of a thousand bursts are more than one mailbox takes */
     uint64_t turn_pm;          /* after so many of a thousand bursts they turn to another one */
     bool tight;                /* little room for requests that wait */
     uint64_t call_pm;          /* so many of a thousand runs ask another actor, … */
@@ -312,8 +314,14 @@ struct fleet {
     uint64_t power_losses; /* of machines of nodes and coordinators */
     uint64_t coordinator_crashes;
     uint64_t gateway_crashes;
+    uint64_t floods;
     uint64_t resumed; /* sessions, through another gateway */
     uint64_t restores;
+    bool past;         /* the coordinators run on old copies of their files … */
+    bool past_seen;    /* … and the operator was told */
+    uint64_t past_era; /* the last in which they did: its numbers may have two meanings; 0 = none */
+    uint64_t old_copies; /* times … */
+    uint64_t noticed;    /* … and so many he was told of before all was healed */
     uint64_t pauses;
     uint64_t pauses_beyond[PAUSE_KEEPS];
     uint64_t stops_of_all;
@@ -347,6 +355,8 @@ void nemesis_clock(struct fleet *f, struct process *p);
 void nemesis_pause(struct fleet *f, struct process *p);
 /* Cut a coordinator off from the others for so long; all else hears it. */
 void nemesis_part(struct fleet *f, const struct process *coordinator, uint64_t time_us);
+/* All coordinators get a backup with so many entries, in the next era. */
+void nemesis_restore(struct fleet *f, size_t keep);
 /* Before which of `count` effects a process is stopped; SIZE_MAX = none. */
 size_t nemesis_stops_at(struct fleet *f, size_t count);
 
@@ -382,6 +392,7 @@ void twin_registered(struct fleet *f, const Rh__CommandRegister *command);
 void coordinators_init(struct fleet *f);
 void coordinator_start(struct fleet *f, struct sim_coordinator *c);
 void coordinator_crash(struct fleet *f, struct sim_coordinator *c);
+void coordinators_crash_all(struct fleet *f);
 /* The leader falls now, and goes on believing for so long; UINT64_MAX: for a drawn time. */
 void coordinators_fall(struct fleet *f, uint64_t stale_us);
 /* One event of its replica's. */
@@ -614,6 +625,18 @@ void operator_drain(struct fleet *f, struct sim_node *n, bool cancel);
  * drained is said again. */
 void operator_looks(struct fleet *f, struct sim_node *n);
 void operator_message(struct fleet *f, const Rh__Control *message);
+
+/* ---- old copies of the coordinators' files without a new era: sim/past.c ---- */
+
+void past_draw(struct fleet *f, uint64_t seed);
+void past_begin(struct fleet *f);
+/* A process tells what it knows. */
+void past_told(struct fleet *f, const Rh__Control *message);
+/* All is restored, if it is still to be; it was. */
+void past_end(struct fleet *f);
+void past_over(struct fleet *f);
+/* May this number, or this version, have two meanings? */
+bool past_doubts(const struct fleet *f, uint64_t number);
 
 /* ---- what else an operator decides and repairs: sim/hand.c ---- */
 

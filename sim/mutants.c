@@ -29,7 +29,8 @@ struct prey {
 
 static const enum mutant all[] = {
 #define X(name, text) name,
-    MUTANT_LIST(X) MUTANT_STORAGE_LIST(X) MUTANT_SESSION_LIST(X) MUTANT_PLAYER_LIST(X)
+    MUTANT_LIST(X) MUTANT_STORAGE_LIST(X) MUTANT_PROMISE_LIST(X) MUTANT_SESSION_LIST(X)
+        MUTANT_PLAYER_LIST(X)
 #undef X
 };
 
@@ -110,8 +111,10 @@ static enum profile hunting_ground(enum mutant m)
         [M_TAILFIRST] = PROFILE_COORDINATORS,
         [M_BACKUPLEASE] = PROFILE_RESTORE,
         [M_OLDFOLDER] = PROFILE_LEASE,
+        [M_OLDCOPY] = PROFILE_RESTORE,
         [M_FORCED] = PROFILE_OPERATOR,
         [M_STRAYOWN] = PROFILE_OPERATOR,
+        [M_UNKEPT] = PROFILE_COPIES,
         [M_EXITANY] = PROFILE_OPERATOR,
     };
 
@@ -136,7 +139,6 @@ static const struct {
     {"M_RECALL", "of worker threads: tests/node/node_threads_test.c plants it"},
     {"M_STARTCHK", "of worker threads: tests/node/node_threads_test.c plants it"},
     {"M_ANYROLE", "all here are honest: tests/wire/access_test.c plants it"},
-    {"M_OLDCOPY", "no old copy is put back here: tests/txn/coordinator_story_test.c plants it"},
     {"M_NAME", "nobody lies about itself here: tests/node/host_story_test.c plants it"},
     {"M_ANYSOURCE", "nobody lies about itself here: tests/node/host_story_test.c plants it"},
     {"M_LISTEDPART", "a list is seldom cut short here: tests/node/host_story_test.c plants it"},

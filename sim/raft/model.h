@@ -72,6 +72,7 @@ struct raft_model {
     size_t lead_from;  /* entries up to its barrier */
     bool electing;
     size_t restored;    /* entries up to the last restore, it included */
+    uint64_t era;       /* the greatest that was put back to a smaller one; 0 = none was */
     struct state truth; /* with every committed command */
     bool mirrored;      /* in this seed the shipped state.db goes along */
     struct mirror mirror;
@@ -100,6 +101,10 @@ void raft_model_stall(struct raft_model *r, unsigned replica);
  * entries, raised to the next era as `ringhold recover` does it. False: the cluster had not begun
  * by then, and nothing is done. */
 bool raft_model_restore(struct raft_model *r, size_t keep);
+
+/* Likewise, but the backup is put there as it is, without a new era: terms, too, go back. The next
+ * restore's era is above all that there were. */
+bool raft_model_put_back(struct raft_model *r, size_t keep);
 
 /* What replicas must agree on, as one number; never 0. */
 uint64_t raft_model_hash(const struct state *s);
