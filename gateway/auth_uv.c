@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Loads a gateway's keys and gives its clients the time of day, by which tokens
+ * expire.
+ */
 #include "gateway/auth_uv.h"
 
 #include "base/clock.h"

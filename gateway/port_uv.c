@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Binds an address for clients and passes each new connection to a thread.
+ */
 #include "gateway/port_uv.h"
 
 #include "base/log.h"

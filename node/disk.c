@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Encodes and decodes a node's number record.
+ */
 #include "node/disk.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Locks a node's data folder and checks whose it is: this cluster's, this
+ * machine's, this place's.
+ */
 #include "node/folder.h"
 
 #include "base/crc.h"

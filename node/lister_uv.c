@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs the list() callbacks of kinds on threads of their own and collects the
+ * ids.
+ */
 #include "node/lister_uv.h"
 
 #include "base/clock.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes the number record on a thread, one version at a time, and tells the
+ * host when it is durable.
+ */
 #include "node/shell_uv.h"
 
 #include "base/assert.h"

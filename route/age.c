@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finds expired requests: a list for each time-out, in order of deadline.
+ */
 #include "route/age.h"
 
 #include "base/assert.h"

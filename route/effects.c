@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Adds effects to the router's list and frees them.
+ */
 #include "route/effects.h"
 
 #include "base/mem.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Decides when to ask which coordinator for a newer configuration.
+ */
 #include "route/fetch.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Makes, finds and frees lanes, and keeps each one's requests in order.
+ */
 #include "route/lane.h"
 
 #include "base/assert.h"

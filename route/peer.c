@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the router knows of a node: may it get requests, is it slow or silent?
+ */
 #include "route/peer.h"
 
 #include "base/assert.h"

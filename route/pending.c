@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory of pending requests, and the numbers of their attempts.
+ */
 #include "route/pending.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sessions by id, and the numbers they give their requests.
+ */
 #include "route/session.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Computes how much of a common budget one holder may use.
+ */
 #include "route/share.h"
 
 static uint64_t lesser(uint64_t a, uint64_t b)

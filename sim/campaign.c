@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs many seeds on all cores and reports the first that breaks a rule.
+ */
 #include "sim/campaign.h"
 
 #include "base/mem.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The simulated clients: requests in bursts, by several gateways, with lost
+ * connections.
+ */
 #include "sim/fleet.h"
 
 enum { FLOOD_MIN = 1025, FLOOD_MAX = 1400 }; /* a mailbox takes 1,024 */

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A machine's clock that runs at its own rate.
+ */
 #include "sim/clock.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Puts control messages into words, for --trace.
+ */
 #include "sim/describe.h"
 
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A simulated fleet: its shape from a seed, its network, its run.
+ */
 #include "sim/fleet.h"
 
 #include "base/assert.h"

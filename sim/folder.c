@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A node's data folder on the simulated disk.
+ */
 #include "base/assert.h"
 #include "node/disk.h"
 #include "sim/fleet.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The simulated gateways: the shipped router, its links and its clients.
+ */
 #include "base/assert.h"
 #include "base/mem.h"
 #include "sim/fleet.h"

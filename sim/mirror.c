@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Drives the shipped state.db beside the simulated state and compares them.
+ */
 #include "sim/mirror.h"
 
 #include "base/assert.h"

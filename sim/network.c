@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Links between simulated processes: delay, loss, cuts, order.
+ */
 #include "sim/network.h"
 
 #include "base/assert.h"

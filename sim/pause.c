@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Stops and continues simulated processes, and counts which time limits a stop
+ * outlasted.
+ */
 #include "base/mutant.h"
 #include "sim/fleet.h"
 

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A simulated disk: what was not synced may be lost, torn or reordered when the
+ * power fails.
+ */
 #include "sim/platter.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Compares two replicated states field by field.
+ */
 #include "sim/same.h"
 
 #include "txn/state/digest.h"

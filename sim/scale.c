@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs a leader with a thousand nodes and counts its work.
+ */
 #include "sim/scale.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The simulated external store, which compares fences.
+ */
 #include "sim/store.h"
 
 #include "base/mem.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Virtual time: the queue of events, random draws, the first violation.
+ */
 #include "sim/world.h"
 
 #include "base/mem.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The participant's book: what a PREPARE means, and which numbers are taken.
+ */
 #include "txn/participant.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finds a command by its name and checks how many arguments it takes.
+ */
 #include "gateway/client/command.h"
 
 #include <string.h>

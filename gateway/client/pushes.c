@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Puts the pushes of one bound connection in order: what comes early waits, a
+ * gap is given up in time.
+ */
 #include "gateway/client/pushes.h"
 
 #include "base/mem.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keeps a place for each reply that a connection owes, so that replies leave in
+ * the order of the commands.
+ */
 #include "gateway/client/slots.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads the kind and the id out of a client's key: @KIND/id, or an id of the
+ * default kind.
+ */
 #include "gateway/client/target.h"
 
 #include <string.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The bundled actor `echo`: it answers each request with what it was sent.
+ */
 #include "node/actors/actors.h"
 
 static int echo_activate(struct rh_actor *actor, const struct rh_bytes *state, uint64_t fence,

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Broadcasts that wait for the router: one payload, and the actors that it is
+ * still to go to.
+ */
 #include "node/calls/casts.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Records of actors: found by id, listed by cell, created and buried.
+ */
 #include "node/host/actor.h"
 
 #include "base/assert.h"

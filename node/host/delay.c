@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Back-offs of actors that fail: a list for each length, so that the next one
+ * due is in front.
+ */
 #include "node/host/delay.h"
 
 enum { MS = 1000 };

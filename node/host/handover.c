@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sends actors' images to the target of a move and takes them there:
+ * acknowledged, repeated, complete or refused.
+ */
 #include "node/host/handover.h"
 
 #include "base/assert.h"

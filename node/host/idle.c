@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A wheel of actors by the time they were last used, so that idle ones are found
+ * without a timer for each.
+ */
 #include "node/host/idle.h"
 
 enum { MS = 1000, PARTS = 16 };

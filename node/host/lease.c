@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The lease's states by the clock, and which grant counts.
+ */
 #include "node/host/lease.h"
 
 #include "base/machine.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of links that are up, by link and by process.
+ */
 #include "node/host/neighbour.h"
 
 #include "base/mem.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Order records: which request of a session may run next, and what the last ones
+ * were answered.
+ */
 #include "node/host/order_inside.h"
 
 #include "base/assert.h"

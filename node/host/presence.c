@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Notes which gateways are linked, and which have been away for so long that
+ * their clients are lost.
+ */
 #include "node/host/presence.h"
 
 #include "base/mem.h"

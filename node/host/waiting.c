@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Queues of requests under one limit of bytes, and a wheel that finds the
+ * expired ones.
+ */
 #include "node/host/waiting.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Notes which actor waits for which call, and follows such chains to find
+ * circles.
+ */
 #include "node/host/waits.h"
 
 #include "base/mem.h"

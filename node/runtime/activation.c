@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The activations of one runtime: found by name, listed, freed.
+ */
 #include "node/runtime/inside.h"
 
 #include "base/table.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The heap of a runtime's alarms.
+ */
 #include "node/runtime/alarm.h"
 
 #include "base/assert.h"

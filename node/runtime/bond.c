@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Judges a client that wants to bind itself, against those that are bound.
+ */
 #include "node/runtime/bond.h"
 
 #include "base/mutant.h"

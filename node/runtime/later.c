@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * rh_defer and its tokens: answers and results that come later, from any thread.
+ */
 #include "node/runtime/inside.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Timers of actors: rh_timer_start, rh_after, and the periodic flush.
+ */
 #include "node/runtime/inside.h"
 
 #include "base/assert.h"

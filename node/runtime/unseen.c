@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keeps the pushes that a client has not acknowledged, within a limit of bytes.
+ */
 #include "node/runtime/unseen.h"
 
 #include "base/assert.h"

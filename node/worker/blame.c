@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Maps the file that names the actors whose code runs, and reads what the last
+ * process left in it.
+ */
 #include "node/worker/blame.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Counts which actors take a worker's time, in 64 counters.
+ */
 #include "node/worker/hot.h"
 
 #include <string.h>

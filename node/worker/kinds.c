@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finds the code of each kind: bundled, from a shared object, or given by the
+ * embedding program.
+ */
 #include "node/worker/kinds.h"
 
 #include "base/beside.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A worker's thread: it works, sleeps until there is more, and ends.
+ */
 #include "node/worker/inside_uv.h"
 
 #include "base/clock.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The watchdog's thread: it names slow callbacks and ends the process when one
+ * outlives the lease.
+ */
 #include "node/worker/watchdog_uv.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checks answers: in time, true, once, and in order.
+ */
 #include "base/mem.h"
 #include "node/host/order.h"
 #include "sim/fleet.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checks fences and leases: nothing leaves a node that is over, nothing is given
+ * away early.
+ */
 #include "base/mutant.h"
 #include "sim/fleet.h"
 

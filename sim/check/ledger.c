@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The checkers' memory: sessions, requests, owners and versions as they really
+ * were.
+ */
 #include "base/mem.h"
 #include "sim/fleet.h"
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checks the end of a history: nothing waits, nothing pends, all have one ring.
+ */
 #include "ring/plan.h"
 #include "sim/fleet.h"
 #include "sim/raft/group.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Durations in buckets, added and compared.
+ */
 #include "sim/check/times.h"
 
 #include <stddef.h>

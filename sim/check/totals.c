@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Adds up what many histories did and prints it.
+ */
 #include "sim/check/totals.h"
 
 #include <inttypes.h>

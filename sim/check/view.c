@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checks configurations: one ring for each version, numbers that only grow,
+ * outcomes that stay.
+ */
 #include "base/mem.h"
 #include "sim/fleet.h"
 #include "wire/cursor.h"

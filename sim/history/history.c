@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parses histories and hands each line to the court.
+ */
 #include "sim/history/history.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Judges requests in a history: begun once, answered truly, in order.
+ */
 #include "sim/history/court.h"
 
 #include "base/list.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Looks into a runtime for the checkers: what the bound client was pushed.
+ */
 #include "sim/players/bonded.h"
 
 #include "node/runtime/inside.h"

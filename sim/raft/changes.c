@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Changes of voters while a simulated group runs.
+ */
 #include "sim/raft/inside.h"
 
 #include "raft/replica.h"

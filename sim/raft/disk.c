@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A voter's disk in virtual time.
+ */
 #include "sim/raft/disk.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The queue of a Raft world's events, and its trace.
+ */
 #include "sim/raft/inside.h"
 
 #include "base/mem.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The abstract Raft group: an agreed log without messages.
+ */
 #include "sim/raft/model.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Two histories that are written by hand: Raft's figure 8, and a tail that is
+ * another leader's.
+ */
 #include "sim/raft/inside.h"
 
 #include "raft/inside.h"

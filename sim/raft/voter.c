@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One shipped replica in a Raft world: started, crashed, watched.
+ */
 #include "sim/raft/inside.h"
 
 #include "raft/heap.h"

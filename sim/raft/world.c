@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs a group of shipped replicas under faults, from one seed.
+ */
 #include "sim/raft/inside.h"
 
 #include "raft/inside.h"

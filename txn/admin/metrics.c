@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes a coordinator's figures for /metrics.
+ */
 #include "txn/admin/metrics.h"
 
 #include "txn/leader/inside.h"

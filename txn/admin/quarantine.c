@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Operators' questions and wishes about actors in quarantine.
+ */
 #include "txn/leader/inside.h"
 
 #include "base/history.h"

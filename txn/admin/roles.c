@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Operators' questions about roles, and the size of a set of daemons.
+ */
 #include "txn/leader/inside.h"
 
 #include "base/mem.h"

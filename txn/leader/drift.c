@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Measures a node's clock against the leader's, from the times in its renewals.
+ */
 #include "txn/leader/drift.h"
 
 #include "base/mutant.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keeps the last changes of the ring, so that who is behind gets them instead of
+ * everything.
+ */
 #include "txn/leader/inside.h"
 
 #include "base/mem.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Links of the leader: whose each is, who was heard when, and sending.
+ */
 #include "txn/leader/inside.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Notes when each step of a transaction came, for `ringhold txn show`.
+ */
 #include "txn/leader/phases.h"
 
 #include "base/mem.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Builds the messages that carry a change of the state to everybody.
+ */
 #include "txn/state/delta.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hashes the whole replicated state.
+ */
 #include "txn/state/digest.h"
 
 #include "ring/inspect.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which role may host which kind, and the ring's cells of each.
+ */
 #include "txn/state/roles.h"
 
 #include "base/assert.h"

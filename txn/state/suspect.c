@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Counts strikes against actors whose process died, and puts them into
+ * quarantine.
+ */
 #include "txn/state/suspect.h"
 
 #include "base/assert.h"
