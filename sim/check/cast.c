@@ -41,7 +41,8 @@ uint64_t check_cast(struct fleet *f, const struct hero *room, uint64_t members, 
     *c = (struct cast_made){.room = (size_t)(room - p->hero),
                             .life = room->lives,
                             .members = of_kind(members, i),
-                            .losses = room->losses};
+                            .losses = room->losses,
+                            .reaches_all = f->profile == PROFILE_CALM || f->healed};
     for (size_t m = 0; m < HEROES; m++) {
         c->lost[m] = p->hero[m].client == CLIENT_NONE ? UINT64_MAX : p->hero[m].losses;
     }
@@ -58,13 +59,13 @@ uint64_t check_cast_missed(const struct fleet *f)
 {
     const struct players *p = f->players;
 
-    if (f->profile != PROFILE_CALM) {
-        return 0; // who dies takes what nobody asks for again along
-    }
     for (size_t i = 0; i < p->cast_count; i++) {
         const struct cast_made *c = &p->cast[i];
 
-        for (size_t m = 0; m < HEROES && c->losses == p->hero[c->room].losses; m++) {
+        // Else who died took what nobody asks for again along.
+        const bool judged = c->reaches_all && c->losses == p->hero[c->room].losses;
+
+        for (size_t m = 0; m < HEROES && judged; m++) {
             if ((c->members & ~c->ran) >> m & 1 && c->lost[m] == p->hero[m].losses) {
                 return i + 1;
             }

@@ -218,6 +218,9 @@ static void do_something(struct rh_actor *actor, struct life *l)
         push(actor, l);
     }
     if (l->fleet->healed) {
+        if (p->groups && l->fleet->working && players_chance(l->fleet, p->casts_pm)) {
+            room_casts(actor, l->fleet, l->hero, &l->room);
+        }
         return;
     }
     if (p->groups) {

@@ -54,6 +54,7 @@ struct cast_made {
     uint64_t members;      /* by their bits … */
     uint64_t ran;          /* … those whose actors it reached … */
     uint64_t got;          /* … and one of whose devices */
+    bool reaches_all;      /* nothing fails from then on, but what the losses tell */
     uint64_t losses;       /* of the room then … */
     uint64_t lost[HEROES]; /* … and of each member that had a client; UINT64_MAX = had none */
     struct place place[HEROES]; /* in the bond of each of those */
