@@ -38,7 +38,7 @@ struct move_node {
     struct host_effects effects;
     struct limits limits;
     struct watchdog *watchdog;
-    struct blame_slot blame;
+    struct crash_record_slot crash_record;
     struct worker *worker;
     struct buffer out[2];     /* to the other node: STATE, STATE_ACK */
     uint64_t voted;           /* transaction */
@@ -389,7 +389,7 @@ static inline void move_node_open(struct move_mill *m, struct move_node *n, uint
     n->watchdog = watchdog_new(RH_OVERRUN_GATE, 1);
     worker.limits = &n->limits;
     worker.watchdog = n->watchdog;
-    worker.blame = &n->blame;
+    worker.crash_record = &n->crash_record;
     worker.state_size_max = config.staged_size_max;
     n->worker = worker_new(&worker);
     ASSERT(n->watchdog != NULL && n->worker != NULL);

@@ -40,7 +40,7 @@ struct mill {
     struct kind kind[2];
     struct limits limits;
     struct watchdog *watchdog;
-    struct blame_slot blame;
+    struct crash_record_slot crash_record;
     struct worker *worker;
     struct buffer frame;   /* of requests */
     struct buffer answers; /* of this round */
@@ -194,7 +194,7 @@ static inline void mill_open(struct mill *m, size_t actor_count, size_t session_
     m->watchdog = watchdog_new(RH_OVERRUN_GATE, 1);
     worker.limits = &m->limits;
     worker.watchdog = m->watchdog;
-    worker.blame = &m->blame;
+    worker.crash_record = &m->crash_record;
     m->worker = worker_new(&worker);
     ASSERT(m->watchdog != NULL && m->worker != NULL);
     (void)snprintf(config.name, sizeof config.name, "n1");

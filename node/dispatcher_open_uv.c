@@ -53,7 +53,7 @@ bool dispatcher_open(struct shell *s)
     config.watchdog = s->watchdog;
     while (s->watchdog != NULL && d->worker_count < count) {
         config.index = (uint32_t)d->worker_count;
-        config.blame = blame_slot(&s->blame, config.index);
+        config.crash_record = crash_record_slot(&s->crash_record, config.index);
         struct worker *w = worker_new(&config);
         if (w == NULL) {
             (void)fprintf(stderr, "ringhold node: can't start its worker threads\n");

@@ -281,7 +281,7 @@ static void on_registered(struct shell *s, const struct host_effect *e)
     const struct rh_node_options *o = &s->options->node;
     struct table_walk at = {0};
 
-    blame_begin(&s->blame, e->incarnation);
+    crash_record_begin(&s->crash_record, e->incarnation);
     links_set_incarnation(s->links, e->incarnation);
     // Who met me before knows me by an older incarnation, or none: let them say hello again.
     for (struct table_link *l = table_walk(&s->peers, &at); l != NULL;

@@ -6,7 +6,7 @@
  *     identity  text: format, cluster, node's name, the folder's id, the fleet's once the node has
  *               joined it, a CRC-32C
  *     number    the transaction numbers seen (storage/log/number.h)
- *     running   whose code runs, for the next process (node/worker/blame.h)
+ *     running   whose code runs, for the next process (node/worker/crash_record.h)
  *
  * The folder's id and this machine's boot id let a restarted node prove that
  * its last incarnation is dead: who holds the lock of the same folder in the

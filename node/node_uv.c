@@ -263,7 +263,7 @@ static void finish(struct shell *s)
     table_fini(&s->peers);
     all_ended = dispatcher_close(s);
     if (all_ended) {
-        blame_close(&s->blame);
+        crash_record_close(&s->crash_record);
         watchdog_free(s->watchdog); // Until here: an actor may still run past the lease.
         kinds_fini(&s->kinds);
     }

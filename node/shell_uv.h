@@ -17,7 +17,7 @@
 #include "node/host/presence.h"
 #include "node/lister_uv.h"
 #include "node/node_uv.h"
-#include "node/worker/blame.h"
+#include "node/worker/crash_record.h"
 #include "node/worker/kinds.h"
 #include "node/worker/worker_uv.h"
 #include "storage/log/number.h"
@@ -71,7 +71,7 @@ struct persist {
     bool busy;
 };
 
-enum { DISPATCHER_WORKERS_MAX = BLAME_SLOTS };
+enum { DISPATCHER_WORKERS_MAX = CRASH_RECORD_SLOTS };
 
 /* Where the actors are: the workers, and what is known of each actor. */
 struct dispatcher {
@@ -111,8 +111,8 @@ struct shell {
 
     struct folder folder;
     struct host_disk disk; /* as found at the start */
-    struct blame blame;
-    struct blame_left left; /* by the process before me */
+    struct crash_record crash_record;
+    struct crash_record_left left; /* by the process before me */
     struct persist persist;
     struct kinds kinds;
     struct dispatcher dispatcher;

@@ -172,6 +172,6 @@ bool shell_start(struct shell *s)
         !peers_open(s) || !add_kinds(s)) {
         return false;
     }
-    blame_open(&s->blame, o->data, s->folder.boot_id, &s->left);
+    crash_record_open(&s->crash_record, o->data, s->folder.boot_id, &s->left);
     return make_host(s) && peers_dial_coordinators(s);
 }

@@ -59,7 +59,7 @@ static bool is_gone(const struct runtime_event *e)
 static void leave(struct worker *w)
 {
     watchdog_leave(w->config.watchdog, w->config.index);
-    blame_leave(w->config.blame);
+    crash_record_leave(w->config.crash_record);
     w->entered = NULL;
 }
 
@@ -205,7 +205,7 @@ void worker_enter(struct worker *w, struct rh_actor *r)
     }
     look_at_clock(w);
     w->entered = r;
-    blame_enter(w->config.blame, name.kind, name.id);
+    crash_record_enter(w->config.crash_record, name.kind, name.id);
     if (!w->saving) {
         watchdog_go_on(w->config.watchdog, w->config.index, r, w->now_us);
     }

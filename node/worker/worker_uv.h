@@ -28,7 +28,7 @@
 #define NODE_WORKER_WORKER_UV_H
 
 #include "node/worker/batch_uv.h"
-#include "node/worker/blame.h"
+#include "node/worker/crash_record.h"
 #include "node/worker/hot.h"
 #include "node/worker/kinds.h"
 #include "node/worker/watchdog_uv.h"
@@ -52,12 +52,12 @@ struct worker_saved {
 struct worker_config {
     uint32_t index;
     bool embedded;
-    size_t state_size_max;          /* of one hand-over */
-    const struct limits *limits;    /* borrowed */
-    struct watchdog *watchdog;      /* borrowed */
-    struct blame_slot *blame;       /* borrowed */
-    struct casting *casting;        /* borrowed: runtime_config.casting */
-    void (*on_told)(void *context); /* from the worker: worker_take() has something */
+    size_t state_size_max;                  /* of one hand-over */
+    const struct limits *limits;            /* borrowed */
+    struct watchdog *watchdog;              /* borrowed */
+    struct crash_record_slot *crash_record; /* borrowed */
+    struct casting *casting;                /* borrowed: runtime_config.casting */
+    void (*on_told)(void *context);         /* from the worker: worker_take() has something */
     void *context;
 };
 

@@ -105,7 +105,7 @@ static size_t over; /* ran or returned */
 static size_t discarded;
 static uint64_t last_ticket;
 static bool brief; /* so is what is posted */
-static struct blame_slot blame[BLAME_SLOTS];
+static struct crash_record_slot crash_record[CRASH_RECORD_SLOTS];
 
 static void on_told(void *context)
 {
@@ -132,7 +132,7 @@ static void open_workers(size_t count, bool embedded)
                                              .embedded = embedded,
                                              .limits = &limits,
                                              .watchdog = watchdog,
-                                             .blame = &blame[worker_count],
+                                             .crash_record = &crash_record[worker_count],
                                              .on_told = on_told};
 
         worker[worker_count] = worker_new(&config);

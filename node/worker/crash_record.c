@@ -3,7 +3,7 @@
  * Maps the file that names the actors whose code runs, and reads what the last
  * process left in it.
  */
-#include "node/worker/blame.h"
+#include "node/worker/crash_record.h"
 
 #include "base/assert.h"
 #include "base/crc.h"
@@ -26,18 +26,18 @@ enum { PATH_SIZE = 4096 };
 
 static const char magic[8] = {'R', 'H', 'R', 'U', 'N', '0', '0', '1'};
 
-struct blame_header {
+struct crash_record_header {
     char magic[8];
     uint8_t boot_id[16];
     uint64_t incarnation; /* 0 = it stopped cleanly, as older versions say it */
     uint32_t check;       /* CRC-32C of all before it */
     uint8_t apart[28];
 };
-_Static_assert(sizeof(struct blame_header) == 64, "a line");
+_Static_assert(sizeof(struct crash_record_header) == 64, "a line");
 
-struct blame_file {
-    struct blame_header header;
-    struct blame_slot slot[BLAME_SLOTS];
+struct crash_record_file {
+    struct crash_record_header header;
+    struct crash_record_slot slot[CRASH_RECORD_SLOTS];
 };
 
 /* To find damage: whoever can write here needs no forgery. */
@@ -53,33 +53,33 @@ static uint64_t mark_of(uint16_t kind, struct bytes id)
            1; // 0 says that nothing runs
 }
 
-void blame_name(struct blame_slot *s, uint16_t kind, struct bytes id)
+void crash_record_name(struct crash_record_slot *s, uint16_t kind, struct bytes id)
 {
     ASSERT(id.size > 0 && id.size <= QUARANTINE_ID_MAX);
-    blame_leave(s);
+    crash_record_leave(s);
     s->name.kind = kind;
     s->name.id_size = (uint8_t)id.size;
     memcpy(s->name.id, id.data, id.size);
     s->name_mark = mark_of(kind, id);
 }
 
-struct blame_slot *blame_slot(const struct blame *r, size_t index)
+struct crash_record_slot *crash_record_slot(const struct crash_record *r, size_t index)
 {
-    ASSERT(index < BLAME_SLOTS);
+    ASSERT(index < CRASH_RECORD_SLOTS);
     return &r->file->slot[index];
 }
 
 /* ---- what was left ---- */
 
-static uint32_t check_of(const struct blame_header *h)
+static uint32_t check_of(const struct crash_record_header *h)
 {
-    return crc32c(h, offsetof(struct blame_header, check));
+    return crc32c(h, offsetof(struct crash_record_header, check));
 }
 
-static void read_slots(const struct blame_file *file, struct blame_left *left)
+static void read_slots(const struct crash_record_file *file, struct crash_record_left *left)
 {
-    for (size_t i = 0; i < BLAME_SLOTS; i++) {
-        const struct blame_slot *s = &file->slot[i];
+    for (size_t i = 0; i < CRASH_RECORD_SLOTS; i++) {
+        const struct crash_record_slot *s = &file->slot[i];
         const uint64_t mark = atomic_load_explicit(&s->mark, memory_order_acquire);
 
         if (mark == 0) {
@@ -97,10 +97,10 @@ static void read_slots(const struct blame_file *file, struct blame_left *left)
     }
 }
 
-static void read_left(const struct blame *r, struct blame_left *left)
+static void read_left(const struct crash_record *r, struct crash_record_left *left)
 {
-    const struct blame_header *h = &r->file->header;
-    static const struct blame_header empty;
+    const struct crash_record_header *h = &r->file->header;
+    static const struct crash_record_header empty;
 
     if (memcmp(h, &empty, sizeof empty) == 0) {
         return; // just made
@@ -121,10 +121,10 @@ static void read_left(const struct blame *r, struct blame_left *left)
 
 /* NULL: no, and errno says why. Its room on the disk is taken now: a full one would end the process
  * at a store. */
-static struct blame_file *map(const char *folder)
+static struct crash_record_file *map(const char *folder)
 {
     char path[PATH_SIZE + 16];
-    struct blame_file *file = NULL;
+    struct crash_record_file *file = NULL;
 
     (void)snprintf(path, sizeof path, "%s/running", folder);
     const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -139,11 +139,11 @@ static struct blame_file *map(const char *folder)
     return file == MAP_FAILED ? NULL : file;
 }
 
-void blame_open(struct blame *r, const char *folder, const uint8_t boot_id[16],
-                struct blame_left *left)
+void crash_record_open(struct crash_record *r, const char *folder, const uint8_t boot_id[16],
+                       struct crash_record_left *left)
 {
-    *r = (struct blame){.file = map(folder)};
-    *left = (struct blame_left){0};
+    *r = (struct crash_record){.file = map(folder)};
+    *left = (struct crash_record_left){0};
     memcpy(r->boot_id, boot_id, sizeof r->boot_id);
     r->mapped = r->file != NULL;
     if (r->mapped) {
@@ -157,9 +157,9 @@ void blame_open(struct blame *r, const char *folder, const uint8_t boot_id[16],
     r->file = mem_new(1, sizeof *r->file);
 }
 
-static void write_header(const struct blame *r, uint64_t incarnation)
+static void write_header(const struct crash_record *r, uint64_t incarnation)
 {
-    struct blame_header h = {.incarnation = incarnation};
+    struct crash_record_header h = {.incarnation = incarnation};
 
     memcpy(h.magic, magic, sizeof h.magic);
     memcpy(h.boot_id, r->boot_id, sizeof h.boot_id);
@@ -167,17 +167,17 @@ static void write_header(const struct blame *r, uint64_t incarnation)
     r->file->header = h;
 }
 
-static void clear_slots(const struct blame *r)
+static void clear_slots(const struct crash_record *r)
 {
-    for (size_t i = 0; i < BLAME_SLOTS; i++) {
-        struct blame_slot *s = &r->file->slot[i];
+    for (size_t i = 0; i < CRASH_RECORD_SLOTS; i++) {
+        struct crash_record_slot *s = &r->file->slot[i];
 
         atomic_store_explicit(&s->mark, 0, memory_order_release);
         s->name_mark = 0;
     }
 }
 
-void blame_begin(struct blame *r, uint64_t incarnation)
+void crash_record_begin(struct crash_record *r, uint64_t incarnation)
 {
     // Registered anew, in another era, it may run something.
     if (!r->begun) {
@@ -187,7 +187,7 @@ void blame_begin(struct blame *r, uint64_t incarnation)
     write_header(r, incarnation);
 }
 
-void blame_close(struct blame *r)
+void crash_record_close(struct crash_record *r)
 {
     if (r->file == NULL) {
         return;
@@ -200,5 +200,5 @@ void blame_close(struct blame *r)
     } else {
         mem_free(r->file);
     }
-    *r = (struct blame){0};
+    *r = (struct crash_record){0};
 }

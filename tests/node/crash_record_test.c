@@ -3,7 +3,7 @@
  * The file that tells whose code ran: read by the next process after a death at
  * any time, a clean stop, a death of the machine, and damage.
  */
-#include "node/worker/blame.h"
+#include "node/worker/crash_record.h"
 
 #include "base/log.h"
 #include "tests/test.h"
@@ -19,7 +19,7 @@
 
 static char folder[] = "/tmp/ringhold-running-XXXXXX";
 static const uint8_t boot[16] = {1};
-static struct blame_left left;
+static struct crash_record_left left;
 
 static struct bytes id_of(const char *text)
 {
@@ -27,18 +27,18 @@ static struct bytes id_of(const char *text)
 }
 
 /* Run `life` as a process of incarnation `incarnation` that dies at its end. */
-static void die_after(uint64_t incarnation, void (*life)(const struct blame *r))
+static void die_after(uint64_t incarnation, void (*life)(const struct crash_record *r))
 {
     const pid_t child = fork();
     int status = 0;
 
     if (child == 0) {
-        struct blame r;
-        struct blame_left ignored;
+        struct crash_record r;
+        struct crash_record_left ignored;
 
-        blame_open(&r, folder, boot, &ignored);
+        crash_record_open(&r, folder, boot, &ignored);
         if (incarnation != 0) {
-            blame_begin(&r, incarnation);
+            crash_record_begin(&r, incarnation);
         }
         life(&r);
         (void)raise(SIGKILL);
@@ -49,28 +49,28 @@ static void die_after(uint64_t incarnation, void (*life)(const struct blame *r))
 
 static void look(const uint8_t boot_id[16])
 {
-    struct blame r;
+    struct crash_record r;
 
-    blame_open(&r, folder, boot_id, &left);
-    blame_close(&r);
+    crash_record_open(&r, folder, boot_id, &left);
+    crash_record_close(&r);
 }
 
-static void runs_two(const struct blame *r)
+static void runs_two(const struct crash_record *r)
 {
-    blame_enter(blame_slot(r, 0), 0, id_of("ann"));
-    blame_leave(blame_slot(r, 0));
-    blame_enter(blame_slot(r, 1), 3, id_of("boss-7"));
-    blame_enter(blame_slot(r, 2), 0, id_of("bob"));
-    blame_leave(blame_slot(r, 2));
-    blame_enter(blame_slot(r, 2), 0, id_of("bob"));
-    blame_enter(blame_slot(r, 63), 0, id_of("long"));
-    blame_enter(blame_slot(r, 63), 0, id_of("x"));
+    crash_record_enter(crash_record_slot(r, 0), 0, id_of("ann"));
+    crash_record_leave(crash_record_slot(r, 0));
+    crash_record_enter(crash_record_slot(r, 1), 3, id_of("boss-7"));
+    crash_record_enter(crash_record_slot(r, 2), 0, id_of("bob"));
+    crash_record_leave(crash_record_slot(r, 2));
+    crash_record_enter(crash_record_slot(r, 2), 0, id_of("bob"));
+    crash_record_enter(crash_record_slot(r, 63), 0, id_of("long"));
+    crash_record_enter(crash_record_slot(r, 63), 0, id_of("x"));
 }
 
-static void runs_nothing(const struct blame *r)
+static void runs_nothing(const struct crash_record *r)
 {
-    blame_enter(blame_slot(r, 0), 0, id_of("ann"));
-    blame_leave(blame_slot(r, 0));
+    crash_record_enter(crash_record_slot(r, 0), 0, id_of("ann"));
+    crash_record_leave(crash_record_slot(r, 0));
 }
 
 static void expect(size_t at, uint16_t kind, const char *id)
@@ -102,14 +102,14 @@ static void the_next_process_learns_what_ran(void **state)
 
 static void a_clean_stop_blames_nobody(void **state)
 {
-    struct blame r;
+    struct crash_record r;
 
     (void)state;
     die_after(7, runs_two);
-    blame_open(&r, folder, boot, &left);
-    blame_begin(&r, 8);
+    crash_record_open(&r, folder, boot, &left);
+    crash_record_begin(&r, 8);
     runs_two(&r);
-    blame_close(&r);
+    crash_record_close(&r);
     look(boot);
     assert_int_equal(left.incarnation, 8); // others may have told that something ran in it
     assert_int_equal(left.count, 0);
@@ -161,14 +161,14 @@ static void damage_is_ignored(void **state)
 
 static void without_a_file_it_runs_all_the_same(void **state)
 {
-    struct blame r;
+    struct crash_record r;
 
     (void)state;
-    blame_open(&r, "/nonexistent/folder", boot, &left);
+    crash_record_open(&r, "/nonexistent/folder", boot, &left);
     assert_int_equal(left.count, 0);
-    blame_begin(&r, 7);
+    crash_record_begin(&r, 7);
     runs_two(&r);
-    blame_close(&r);
+    crash_record_close(&r);
 }
 
 int main(void)
