@@ -184,7 +184,7 @@ static void on_control(struct shell *s, struct link *link, const struct frame *f
     }
     calls_control(s->calls, event.peer, message, s->now_us);
     if (message->body_case == RH__CONTROL__BODY_INSPECT) {
-        glance_feed(s, &event);
+        worker_stats_feed(s, &event);
     } else if (message->body_case == RH__CONTROL__BODY_PROBE) {
         shell_on_probe(s, p->id, message->probe);
     } else {

@@ -265,10 +265,10 @@ void dispatcher_stop(struct shell *s, bool save);
  * has to stay, the shell and the kinds included. */
 bool dispatcher_close(struct shell *s);
 
-/* ---- glance_uv.c */
+/* ---- worker_stats_uv.c */
 
 /* Feed an event that asks how it is (Inspect), with what the workers know. */
-void glance_feed(struct shell *s, struct host_event *event);
+void worker_stats_feed(struct shell *s, struct host_event *event);
 
 /* ---- persist_uv.c */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A glance at the workers, for `ringhold top`: who runs, who is deferred, who was
+ * What the workers do now, for `ringhold top`: who runs, who is deferred, who was
  * busy, and what they asked of others. The ids are copied while the watchdog holds them still.
  */
 #include "node/shell_uv.h"
@@ -11,14 +11,14 @@
 
 enum { HOT_MAX = 10 /* of one worker */ };
 
-struct glance {
+struct worker_stats {
     struct host_hot *row; /* owned */
     size_t count;
     size_t cap;
     struct buffer ids;
 };
 
-static void add(struct glance *g, const struct host_hot *row)
+static void add(struct worker_stats *g, const struct host_hot *row)
 {
     if (g->count == g->cap) {
         g->cap = g->cap == 0 ? 16 : g->cap * 2;
@@ -28,7 +28,7 @@ static void add(struct glance *g, const struct host_hot *row)
     buffer_put(&g->ids, row->id.data, row->id.size);
 }
 
-static void add_running(struct shell *s, struct glance *g, size_t worker)
+static void add_running(struct shell *s, struct worker_stats *g, size_t worker)
 {
     const struct watched_at at = watchdog_at(s->watchdog, worker);
     struct host_hot row = {.what = "runs", .worker = (uint32_t)worker};
@@ -43,7 +43,7 @@ static void add_running(struct shell *s, struct glance *g, size_t worker)
     }
 }
 
-static void add_deferred(struct shell *s, struct glance *g)
+static void add_deferred(struct shell *s, struct worker_stats *g)
 {
     const struct watched *oldest = watchdog_deferred(s->watchdog);
     struct host_hot row = {.what = "deferred"};
@@ -59,7 +59,7 @@ static void add_deferred(struct shell *s, struct glance *g)
     }
 }
 
-static void add_busy(struct shell *s, struct glance *g, size_t worker)
+static void add_busy(struct shell *s, struct worker_stats *g, size_t worker)
 {
     struct hot_counter top[HOT_MAX];
     const size_t count = worker_hot(s->dispatcher.worker[worker], s->now_us, top, HOT_MAX);
@@ -77,7 +77,7 @@ static void add_busy(struct shell *s, struct glance *g, size_t worker)
 }
 
 /* The ids moved while there were more to come. */
-static void settle(struct glance *g)
+static void settle(struct worker_stats *g)
 {
     size_t at = 0;
 
@@ -87,10 +87,10 @@ static void settle(struct glance *g)
     }
 }
 
-void glance_feed(struct shell *s, struct host_event *event)
+void worker_stats_feed(struct shell *s, struct host_event *event)
 {
     struct router_figures calls;
-    struct glance g = {0};
+    struct worker_stats g = {0};
 
     for (size_t i = 0; i < s->dispatcher.worker_count; i++) {
         add_busy(s, &g, i);
