@@ -42,7 +42,7 @@ bool dispatcher_open(struct shell *s)
         .embedded = s->options->node.embedded != 0,
         .state_size_max = s->options->limits.staged_size_max,
         .limits = &d->limits,
-        .casting = &d->casting,
+        .broadcasting = &d->broadcasting,
         .on_told = on_worker,
         .context = s,
     };

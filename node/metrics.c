@@ -219,26 +219,26 @@ static const struct metrics_row broadcasts[] = {
     {{"ringhold_node_broadcasts_total",
       "Pushes of this node's actors to groups and lists of ids.",
       METRIC_COUNTER},
-     offsetof(struct casts_figures, made),
+     offsetof(struct broadcast_figures, made),
      false},
     {{"ringhold_node_broadcast_members_total", "Recipients of these pushes.", METRIC_COUNTER},
-     offsetof(struct casts_figures, handed),
+     offsetof(struct broadcast_figures, handed),
      false},
 };
 
-static const struct metric not_cast = {
+static const struct metric not_broadcast = {
     "ringhold_node_broadcasts_dropped_total",
     "Broadcasts refused because the queue was full; recipients given up because they were late.",
     METRIC_COUNTER};
-static const struct metrics_word not_casts[] = {
-    {"overloaded", offsetof(struct casts_figures, refused)},
-    {"late", offsetof(struct casts_figures, late)},
+static const struct metrics_word not_broadcasts[] = {
+    {"overloaded", offsetof(struct broadcast_figures, refused)},
+    {"late", offsetof(struct broadcast_figures, late)},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 void node_metrics(const struct host_figures *f, size_t vnodes, const struct router_figures *calls,
-                  const struct casts_figures *casts, struct metrics *m)
+                  const struct broadcast_figures *told, struct metrics *m)
 {
     static const struct metric serving = {
         "ringhold_node_serving", "1: registered, with a share of the ids.", METRIC_GAUGE};
@@ -262,6 +262,6 @@ void node_metrics(const struct host_figures *f, size_t vnodes, const struct rout
     }
     metrics_put_rows(m, asked, COUNT(asked), calls);
     metrics_put_words(m, &not_ok, "outcome", outcomes, COUNT(outcomes), calls);
-    metrics_put_rows(m, broadcasts, COUNT(broadcasts), casts);
-    metrics_put_words(m, &not_cast, "reason", not_casts, COUNT(not_casts), casts);
+    metrics_put_rows(m, broadcasts, COUNT(broadcasts), told);
+    metrics_put_words(m, &not_broadcast, "reason", not_broadcasts, COUNT(not_broadcasts), told);
 }

@@ -6,12 +6,12 @@
 #define NODE_METRICS_H
 
 #include "base/metrics.h"
-#include "node/calls/casts.h"
+#include "node/calls/broadcasts.h"
 #include "node/host/host.h"
 #include "route/router.h"
 
-/* `vnodes`: that it owns. `calls`, `casts`: what its actors asked of others. */
+/* `vnodes`: that it owns. `calls`, `told`: what its actors asked of others. */
 void node_metrics(const struct host_figures *f, size_t vnodes, const struct router_figures *calls,
-                  const struct casts_figures *casts, struct metrics *m);
+                  const struct broadcast_figures *told, struct metrics *m);
 
 #endif

@@ -187,13 +187,13 @@ static void put_metrics(void *owner, struct metrics *m)
     struct shell *s = owner;
     struct host_figures host;
     struct router_figures calls;
-    struct casts_figures casts;
+    struct broadcast_figures told;
 
     host_figures(s->host, &host);
     calls_figures(s->calls, &calls);
-    calls_casts(s->calls, &casts);
-    casts.refused = atomic_load(&s->dispatcher.casting.refused);
-    node_metrics(&host, host_vnodes(s->host), &calls, &casts, m);
+    calls_broadcasts(s->calls, &told);
+    told.refused = atomic_load(&s->dispatcher.broadcasting.refused);
+    node_metrics(&host, host_vnodes(s->host), &calls, &told, m);
 }
 
 static const char *why_not_ready(const struct shell *s, char text[64])
@@ -311,7 +311,7 @@ struct shell *node_open(const struct node_options *options, struct node_asks *as
     s->now_us = s->complained_us = clock_boottime_us();
     s->stops_seen = atomic_load(&stops_asked);
     s->calls = new_calls();
-    calls_count_down(s->calls, &s->dispatcher.casting.size);
+    calls_count_down(s->calls, &s->dispatcher.broadcasting.size);
     start_loop(s);
     if (shell_start(s)) {
         s->exit_code = 0;

@@ -76,7 +76,7 @@ enum { DISPATCHER_WORKERS_MAX = CRASH_RECORD_SLOTS };
 /* Where the actors are: the workers, and what is known of each actor. */
 struct dispatcher {
     struct limits limits;
-    struct casting casting; /* of all workers */
+    struct broadcasting broadcasting; /* of all workers */
     struct worker *worker[DISPATCHER_WORKERS_MAX];
     size_t worker_count;
     size_t first;    /* worker: what it told is taken first */

@@ -44,7 +44,7 @@ struct call {
 
 /* Broadcasts of all actors of a node: counted up by who makes them, on any thread, and down by who
  * hands them out. */
-struct casting {
+struct broadcasting {
     _Atomic size_t size;      /* bytes of those that wait */
     _Atomic uint64_t refused; /* for that was too much */
 };

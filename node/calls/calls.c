@@ -22,7 +22,7 @@ struct calls *calls_new(const struct router_config *limits)
     c->limits.on_demand = true;
     c->limits.silent_ms = 0; // a call may wait for calls behind it
     c->in_use = mem_new(RING_NODES_MAX + 1, sizeof *c->in_use);
-    casts_init(&c->casts);
+    broadcasts_init(&c->broadcasts);
     waits_init(&c->waits);
     list_init(&c->formers);
     return c;
@@ -39,7 +39,7 @@ void calls_free(struct calls *c)
         return;
     }
     formers_drop(c);
-    casts_fini(&c->casts, c->waiting);
+    broadcasts_fini(&c->broadcasts, c->waiting);
     waits_clear(&c->waits);
     mem_free(c->probing);
     buffer_fini(&c->packed);
@@ -83,7 +83,7 @@ static void look_for_open(struct calls *c, bool quiet)
 
     router_figures(c->router, &f);
     const bool open =
-        f.in_flight > 0 || !list_empty(&c->casts.boxes) || !list_empty(&c->casts.barred);
+        f.in_flight > 0 || !list_empty(&c->broadcasts.boxes) || !list_empty(&c->broadcasts.barred);
 
     if (open ? !c->awaits : c->awaits && quiet) {
         c->awaits = !c->awaits;
@@ -94,7 +94,7 @@ static void look_for_open(struct calls *c, bool quiet)
 void calls_tick(struct calls *c, uint64_t now_us)
 {
     if (c->router != NULL) {
-        c->refuses = c->refuses || casts_expired(&c->casts, now_us, &c->refused);
+        c->refuses = c->refuses || broadcasts_expired(&c->broadcasts, now_us, &c->refused);
         calls_step(c, (struct router_event){.type = ROUTER_TICK}, now_us);
         waits_tick(&c->waits, c->now_us);
         look_for_open(c, true);
@@ -223,13 +223,13 @@ void calls_ask(struct calls *c, const struct call *call, uint64_t now_us)
     }
     keep_time(c, now_us);
     former_begins(c, call);
-    const bool passes = casts_may_pass(&c->casts, call);
+    const bool passes = broadcasts_may_pass(&c->broadcasts, call);
 
     if (call->number != 0 && !passes) {
         former_lift(c, call->session); // It waits for no other node: that could wait for it.
     }
-    if (!passes && (call->count > 0 || casts_holds(&c->casts, call->session))) {
-        casts_put(&c->casts, call, c->now_us + (uint64_t)ms * 1000);
+    if (!passes && (call->count > 0 || broadcasts_holds(&c->broadcasts, call->session))) {
+        broadcasts_put(&c->broadcasts, call, c->now_us + (uint64_t)ms * 1000);
     } else {
         ask(c, call, NULL, ms);
     }
@@ -239,7 +239,7 @@ void calls_ask(struct calls *c, const struct call *call, uint64_t now_us)
 void calls_drop_call(struct calls *c, const struct call *call)
 {
     if (call->count > 0 && c->waiting != NULL) {
-        (void)atomic_fetch_sub(c->waiting, cast_size(call));
+        (void)atomic_fetch_sub(c->waiting, broadcast_size(call));
     }
 }
 
@@ -257,7 +257,7 @@ void calls_close(struct calls *c, uint64_t session, uint64_t now_us)
         return;
     }
     keep_time(c, now_us);
-    if (!casts_close(&c->casts, session)) {
+    if (!broadcasts_close(&c->broadcasts, session)) {
         close_session(c, session);
     }
 }
@@ -274,12 +274,12 @@ static uint32_t left_ms(const struct calls *c, uint64_t until_us)
  * for who asks one by one. */
 static bool feed(struct calls *c)
 {
-    struct cast_next next;
+    struct broadcast_next next;
     size_t fed = 0;
 
-    while (fed < CASTS_SLICE && !router_has(c->router, 2) &&
-           casts_next(&c->casts, c->now_us, c->waiting, &next)) {
-        if (next.type == CAST_CLOSED) {
+    while (fed < BROADCASTS_SLICE && !router_has(c->router, 2) &&
+           broadcasts_next(&c->broadcasts, c->now_us, c->waiting, &next)) {
+        if (next.type == BROADCAST_CLOSED) {
             close_session(c, next.session);
         } else {
             ask(c, &next.call, next.common, left_ms(c, next.until_us));
@@ -407,7 +407,7 @@ bool calls_take(struct calls *c, struct calls_effect *out)
     }
     if (c->refuses) {
         *out = (struct calls_effect){.type = CALLS_ANSWER, .answer = c->refused};
-        c->refuses = casts_expired(&c->casts, c->now_us, &c->refused);
+        c->refuses = broadcasts_expired(&c->broadcasts, c->now_us, &c->refused);
         return true;
     }
     do {
@@ -486,8 +486,8 @@ void calls_figures(const struct calls *c, struct router_figures *out)
     }
 }
 
-void calls_casts(const struct calls *c, struct casts_figures *out)
+void calls_broadcasts(const struct calls *c, struct broadcast_figures *out)
 {
-    *out = (struct casts_figures){
-        .made = c->casts.made, .handed = c->casts.handed, .late = c->casts.late};
+    *out = (struct broadcast_figures){
+        .made = c->broadcasts.made, .handed = c->broadcasts.handed, .late = c->broadcasts.late};
 }

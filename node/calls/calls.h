@@ -21,14 +21,14 @@
  * Of calls in the midst of a message it knows who waits for whom (node/host/waits.h): where that is
  * a circle, one of them is refused.
  *
- * A broadcast asks many actors for the same (node/calls/casts.h): its members go to the router as
- * it has room, never more than half of it, and between them everybody else has a turn.
+ * A broadcast asks many actors for the same (node/calls/broadcasts.h): its members go to the router
+ * as it has room, never more than half of it, and between them everybody else has a turn.
  */
 #ifndef NODE_CALLS_CALLS_H
 #define NODE_CALLS_CALLS_H
 
+#include "node/calls/broadcasts.h"
 #include "node/calls/call.h"
-#include "node/calls/casts.h"
 #include "node/host/neighbour.h"
 #include "node/host/waits.h"
 #include "route/router.h"
@@ -126,6 +126,6 @@ void calls_check(const struct calls *c);
 /* All zero while the node is not registered. */
 void calls_figures(const struct calls *c, struct router_figures *out);
 /* All but `refused`. */
-void calls_casts(const struct calls *c, struct casts_figures *out);
+void calls_broadcasts(const struct calls *c, struct broadcast_figures *out);
 
 #endif

@@ -28,7 +28,7 @@ enum {
 
 static bool is_under_way(const struct calls *c, uint64_t session)
 {
-    return casts_holds(&c->casts, session) ||
+    return broadcasts_holds(&c->broadcasts, session) ||
            router_tells(c->router, router_session_of(c->router, session));
 }
 
@@ -59,7 +59,7 @@ void calls_former(struct calls *c, const struct call_former *former, uint64_t no
 static void former_free(struct calls *c, struct former *f)
 {
     if (f->mine != 0) {
-        casts_lift(&c->casts, f->mine);
+        broadcasts_lift(&c->broadcasts, f->mine);
     }
     list_remove(&f->in_calls);
     mem_free(f);
@@ -83,7 +83,7 @@ void former_begins(struct calls *c, const struct call *call)
         if (f->mine == 0 && f->kind == call->from_kind &&
             bytes_equal(bytes_of(f->id, f->id_size), call->from)) {
             f->mine = call->session;
-            casts_bar(&c->casts, f->mine);
+            broadcasts_bar(&c->broadcasts, f->mine);
         }
     }
 }

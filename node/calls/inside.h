@@ -57,7 +57,7 @@ struct calls {
     struct waits waits;
     struct wait_effect *probing; /* owned; taken last, or NULL */
     struct buffer packed;        /* a probe that leaves */
-    struct casts casts;
+    struct broadcasts broadcasts;
     struct list formers; /* struct former, owned */
     struct asker *asker; /* owned */
     size_t asker_count;

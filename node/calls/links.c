@@ -137,7 +137,7 @@ static void begin(struct calls *c, uint64_t incarnation)
 {
     struct router_config config = c->limits;
 
-    casts_restart(&c->casts, c->waiting);
+    broadcasts_restart(&c->broadcasts, c->waiting);
     waits_clear(&c->waits);
     formers_drop(c);
     c->refuses = false;

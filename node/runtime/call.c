@@ -3,7 +3,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "node/calls/casts.h"
+#include "node/calls/broadcasts.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -250,25 +250,26 @@ static int check_ids(const struct rh_actor *a, const struct rh_bytes *ids, size_
     return payload.size > PUSH_SIZE_MAX ? RH_TOO_BIG : RH_OK;
 }
 
-int cast_tell(struct rh_actor *a, const struct cast *cast, struct rh_bytes payload)
+int broadcast_tell(struct rh_actor *a, const struct broadcast *to, struct rh_bytes payload)
 {
     const struct note note = {.type = NOTE_PUSH, .payload = bytes_of(payload.data, payload.size)};
-    struct casting *casting = a->runtime->config.casting;
+    struct broadcasting *broadcasting = a->runtime->config.broadcasting;
     struct buffer body = {0};
 
     note_put(&body, &note);
-    struct call call = call_of(a, cast->kind, cast->ids, (struct rh_bytes){body.data, body.size});
-    call.count = cast->count;
+    struct call call = call_of(a, to->kind, to->ids, (struct rh_bytes){body.data, body.size});
+    call.count = to->count;
     call.flags = RH_NO_REPLY;
     call.push = true;
     // What waits already goes first, however little it is: one alone is never refused.
-    const size_t before = casting == NULL ? 0 : atomic_fetch_add(&casting->size, cast_size(&call));
-    const bool fits = before == 0 || before + cast_size(&call) <= CASTS_SIZE_MAX;
+    const size_t before =
+        broadcasting == NULL ? 0 : atomic_fetch_add(&broadcasting->size, broadcast_size(&call));
+    const bool fits = before == 0 || before + broadcast_size(&call) <= BROADCASTS_SIZE_MAX;
     if (fits) {
         tell_call(a, &call);
     } else {
-        (void)atomic_fetch_sub(&casting->size, cast_size(&call));
-        (void)atomic_fetch_add(&casting->refused, 1);
+        (void)atomic_fetch_sub(&broadcasting->size, broadcast_size(&call));
+        (void)atomic_fetch_add(&broadcasting->refused, 1);
     }
     buffer_fini(&body);
     return fits ? RH_OK : RH_OVERLOADED;
@@ -289,8 +290,8 @@ int rh_push_ids(struct rh_actor *actor, uint16_t kind, const struct rh_bytes *id
         buffer_put(&packed, &size, sizeof size);
         buffer_put(&packed, ids[i].data, size);
     }
-    const struct cast cast = {.kind = kind, .ids = {packed.data, packed.size}, .count = count};
-    const int told = cast_tell(actor, &cast, payload);
+    const struct broadcast to = {.kind = kind, .ids = {packed.data, packed.size}, .count = count};
+    const int told = broadcast_tell(actor, &to, payload);
     buffer_fini(&packed);
     return told;
 }

@@ -173,11 +173,11 @@ int rh_group_push(struct rh_actor *actor, const struct rh_group *group, struct r
         return RH_OK;
     }
     put_members(&ids, group);
-    const struct cast cast = {.kind = group->kind,
-                              .ids = {ids.data, ids.size},
-                              .count = group->by_id.count -
-                                       (group->by_id.count > 1 && mutant(M_CASTSHORT))};
-    const int told = cast_tell(actor, &cast, payload);
+    const struct broadcast to = {.kind = group->kind,
+                                 .ids = {ids.data, ids.size},
+                                 .count = group->by_id.count -
+                                          (group->by_id.count > 1 && mutant(M_CASTSHORT))};
+    const int told = broadcast_tell(actor, &to, payload);
     buffer_fini(&ids);
     return told;
 }

@@ -325,13 +325,13 @@ void calls_pump(struct rh_actor *a);
 void call_end(struct open_call *c);
 void calls_drop(struct rh_actor *a);
 /* The same push for many. */
-struct cast {
+struct broadcast {
     uint16_t kind;
     struct rh_bytes ids; /* each u8 size, bytes */
     size_t count;
 };
 /* RH_OK, or RH_OVERLOADED: too much waits already. */
-int cast_tell(struct rh_actor *a, const struct cast *cast, struct rh_bytes payload);
+int broadcast_tell(struct rh_actor *a, const struct broadcast *to, struct rh_bytes payload);
 
 /* ---- bonds.c: who is bound */
 

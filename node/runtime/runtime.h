@@ -85,9 +85,10 @@ struct runtime_config {
     /* From any thread: runtime_tick() has something to do. May be NULL. */
     void (*on_later)(void *context);
     void *context;
-    size_t state_size_max;   /* of one hand-over; 0 = RUNTIME_STATE_MAX */
-    uint32_t worker;         /* for struct call */
-    struct casting *casting; /* of all runtimes of the node; NULL = broadcasts are not bounded */
+    size_t state_size_max; /* of one hand-over; 0 = RUNTIME_STATE_MAX */
+    uint32_t worker;       /* for struct call */
+    struct broadcasting
+        *broadcasting; /* of all runtimes of the node; NULL = broadcasts are not bounded */
 };
 
 struct runtime *runtime_new(const struct runtime_config *config);

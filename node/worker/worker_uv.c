@@ -29,7 +29,7 @@ struct worker *worker_new(const struct worker_config *config)
         .on_later = worker_on_later,
         .context = w,
         .state_size_max = config->state_size_max,
-        .casting = config->casting,
+        .broadcasting = config->broadcasting,
         .worker = config->index,
     };
     pthread_condattr_t monotonic;

@@ -56,7 +56,7 @@ struct worker_config {
     const struct limits *limits;            /* borrowed */
     struct watchdog *watchdog;              /* borrowed */
     struct crash_record_slot *crash_record; /* borrowed */
-    struct casting *casting;                /* borrowed: runtime_config.casting */
+    struct broadcasting *broadcasting;      /* borrowed: runtime_config.broadcasting */
     void (*on_told)(void *context);         /* from the worker: worker_take() has something */
     void *context;
 };

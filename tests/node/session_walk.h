@@ -102,7 +102,7 @@ struct room {
     uint64_t peer;  /* its link */
     uint64_t said;  /* to the actor: the last number, … */
     uint64_t heard; /* … and the last that came */
-    uint64_t casts;
+    uint64_t broadcasts;
 };
 
 /* ---- a player */

@@ -93,7 +93,7 @@ static void room_casts(struct bytes number)
     struct call call = {.id = bytes_of(ids, 2 * count), .count = count, .push = true};
     room_ask(&call, buffer_bytes(&body));
     buffer_fini(&body);
-    w->room.casts++;
+    w->room.broadcasts++;
 }
 
 static void room_says(void)
@@ -338,7 +338,7 @@ struct totals {
     uint64_t replaced;
     uint64_t begun;
     uint64_t moved;
-    uint64_t casts;
+    uint64_t broadcasts;
 };
 
 static void walk(uint64_t seed, struct totals *sum)
@@ -357,7 +357,7 @@ static void walk(uint64_t seed, struct totals *sum)
     sum->replaced += w->replaced;
     sum->begun += w->begun;
     sum->moved += w->moved;
-    sum->casts += w->room.casts;
+    sum->broadcasts += w->room.broadcasts;
     close_world();
 }
 
@@ -383,9 +383,9 @@ static void sessions_hold_whatever_happens(void **state)
                  (unsigned long long)sum.replaced,
                  (unsigned long long)sum.begun,
                  (unsigned long long)sum.moved,
-                 (unsigned long long)sum.casts);
+                 (unsigned long long)sum.broadcasts);
     assert_true(sum.returned > 0 && sum.replaced > 0 && sum.begun > 0 && sum.moved > 0 &&
-                sum.casts > 0);
+                sum.broadcasts > 0);
 }
 
 static int all_cases(void)

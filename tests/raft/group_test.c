@@ -2,7 +2,7 @@
  *
  * Groups: who is a member, what their actor pushes to them, and how they move.
  */
-#include "node/calls/casts.h"
+#include "node/calls/broadcasts.h"
 #include "tests/hex.h"
 #include "tests/node/theatre.h"
 #include "tests/test.h"
@@ -12,7 +12,7 @@
 static struct theatre theatre;
 static struct rh_group *group; /* of the actor */
 static int pushed;
-static struct casting casting;
+static struct broadcasting broadcasting;
 
 static struct rh_bytes id_of(const char *text)
 {
@@ -67,11 +67,11 @@ static int set_up(void **state)
 {
     const struct runtime_entry entry = {.ops = &ops, .fence = 7, .kind = 3};
     const struct runtime_config config = {
-        .on_event = theatre_on_event, .context = &theatre, .casting = &casting};
+        .on_event = theatre_on_event, .context = &theatre, .broadcasting = &broadcasting};
 
     (void)state;
     theatre = (struct theatre){0};
-    casting.size = 0;
+    broadcasting.size = 0;
     theatre.runtime = runtime_new(&config);
     theatre_enter(&theatre, &entry);
     return 0;
@@ -173,20 +173,20 @@ static void a_push_is_told_once_for_all_members(void **state)
     assert_true(theatre.call.push);
     static const char told[] = "5 \3ann\3bob \4hi"; // the ids, then a note PUSH
     assert_true(bytes_equal(buffer_bytes(&theatre.called), bytes_of(told, sizeof told - 1)));
-    assert_int_equal(casting.size, 8 + 3);
+    assert_int_equal(broadcasting.size, 8 + 3);
 }
 
 static void a_push_is_refused_while_too_much_waits(void **state)
 {
     (void)state;
     (void)rh_group_join(group, id_of("ann"));
-    casting.size = CASTS_SIZE_MAX;
+    broadcasting.size = BROADCASTS_SIZE_MAX;
     (void)theatre_call(&theatre, "hi");
     assert_int_equal(pushed, RH_OVERLOADED);
     assert_int_equal(theatre.told[RUNTIME_CALL], 0);
-    assert_int_equal(casting.size, CASTS_SIZE_MAX);
-    assert_int_equal(casting.refused, 1);
-    casting.size = 0;
+    assert_int_equal(broadcasting.size, BROADCASTS_SIZE_MAX);
+    assert_int_equal(broadcasting.refused, 1);
+    broadcasting.size = 0;
     (void)theatre_call(&theatre, "hi");
     assert_int_equal(pushed, RH_OK);
 }

@@ -192,7 +192,7 @@ static void broadcast(uint64_t session, size_t count)
     call.payload = bytes_of(payload, sizeof payload);
     call.push = true;
     call.flags = RH_NO_REPLY;
-    waiting += cast_size(&call); // as the runtime does
+    waiting += broadcast_size(&call); // as the runtime does
     calls_ask(calls, &call, now_us);
     buffer_fini(&ids);
 }
@@ -334,12 +334,12 @@ static void broadcasts_take_turns(void **state)
     (void)state;
     broadcast(1, MEMBERS);
     broadcast(2, MEMBERS);
-    assert_int_equal(take((size_t)2 * CASTS_SLICE), 2 * CASTS_SLICE);
+    assert_int_equal(take((size_t)2 * BROADCASTS_SLICE), 2 * BROADCASTS_SLICE);
     for (size_t i = 0; i < sent_count; i++) {
         first += sent[i].common == sent[0].common ? 1 : 0;
     }
-    assert_int_equal(first, CASTS_SLICE);
-    assert_int_equal(take(SIZE_MAX), 2 * (MEMBERS - CASTS_SLICE));
+    assert_int_equal(first, BROADCASTS_SLICE);
+    assert_int_equal(take(SIZE_MAX), 2 * (MEMBERS - BROADCASTS_SLICE));
 }
 
 static void half_of_the_room_is_left_to_others(void **state)
@@ -365,7 +365,7 @@ static void half_of_the_room_is_left_to_others(void **state)
 static void a_call_behind_a_broadcast_ends_in_time(void **state)
 {
     struct call call = plain;
-    struct casts_figures f;
+    struct broadcast_figures f;
 
     (void)state;
     calls_free(calls);
@@ -386,7 +386,7 @@ static void a_call_behind_a_broadcast_ends_in_time(void **state)
     now_us += 31000000;
     calls_tick(calls, now_us);
     (void)take(SIZE_MAX);
-    calls_casts(calls, &f);
+    calls_broadcasts(calls, &f);
     assert_int_equal(f.made, 1);
     assert_int_equal(f.handed + f.late, MEMBERS);
     assert_true(f.late > 0);

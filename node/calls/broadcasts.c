@@ -3,7 +3,7 @@
  * Broadcasts that wait for the router: one payload, and the actors that it is
  * still to go to.
  */
-#include "node/calls/casts.h"
+#include "node/calls/broadcasts.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
@@ -26,16 +26,16 @@ struct wish {
 /* What one actor asked for, in order. */
 struct outbox {
     struct table_link by_session;
-    struct list_link in_casts;
+    struct list_link in_broadcasts;
     uint64_t session;
     struct list wishes;
     uint32_t bars;
     bool closed;
 };
 
-void casts_init(struct casts *c)
+void broadcasts_init(struct broadcasts *c)
 {
-    *c = (struct casts){.slice = CASTS_SLICE};
+    *c = (struct broadcasts){.slice = BROADCASTS_SLICE};
     list_init(&c->boxes);
     list_init(&c->barred);
 }
@@ -50,11 +50,11 @@ static void wish_free(struct wish *wish, _Atomic size_t *waiting)
     mem_free(wish);
 }
 
-static void box_free(struct casts *c, struct outbox *box)
+static void box_free(struct broadcasts *c, struct outbox *box)
 {
     ASSERT(list_empty(&box->wishes));
     table_remove(&c->by_session, &box->by_session);
-    list_remove(&box->in_casts);
+    list_remove(&box->in_broadcasts);
     mem_free(box);
 }
 
@@ -65,13 +65,13 @@ static struct wish *first_of(const struct outbox *box)
     return l == NULL ? NULL : CONTAINER_OF(l, struct wish, in_box);
 }
 
-void casts_fini(struct casts *c, _Atomic size_t *waiting)
+void broadcasts_fini(struct broadcasts *c, _Atomic size_t *waiting)
 {
     struct list_link *l = NULL;
 
     list_splice_back(&c->boxes, &c->barred);
     while ((l = list_front(&c->boxes)) != NULL) {
-        struct outbox *box = CONTAINER_OF(l, struct outbox, in_casts);
+        struct outbox *box = CONTAINER_OF(l, struct outbox, in_broadcasts);
 
         while (!list_empty(&box->wishes)) {
             wish_free(first_of(box), waiting);
@@ -81,16 +81,16 @@ void casts_fini(struct casts *c, _Atomic size_t *waiting)
     table_fini(&c->by_session);
 }
 
-void casts_restart(struct casts *c, _Atomic size_t *waiting)
+void broadcasts_restart(struct broadcasts *c, _Atomic size_t *waiting)
 {
-    casts_fini(c, waiting);
+    broadcasts_fini(c, waiting);
     c->by_session = (struct table){0};
-    c->slice = CASTS_SLICE;
+    c->slice = BROADCASTS_SLICE;
 }
 
 /* ---- putting in */
 
-static struct outbox *box_find(const struct casts *c, uint64_t session)
+static struct outbox *box_find(const struct broadcasts *c, uint64_t session)
 {
     // The mix is one to one: equal hashes are equal sessions.
     struct table_link *found = table_first(&c->by_session, table_mix(session));
@@ -98,7 +98,7 @@ static struct outbox *box_find(const struct casts *c, uint64_t session)
     return found == NULL ? NULL : CONTAINER_OF(found, struct outbox, by_session);
 }
 
-static struct outbox *box_of(struct casts *c, uint64_t session)
+static struct outbox *box_of(struct broadcasts *c, uint64_t session)
 {
     struct outbox *box = box_find(c, session);
 
@@ -107,34 +107,34 @@ static struct outbox *box_of(struct casts *c, uint64_t session)
         box->session = session;
         list_init(&box->wishes);
         table_put(&c->by_session, &box->by_session, table_mix(session));
-        list_push_back(&c->boxes, &box->in_casts);
+        list_push_back(&c->boxes, &box->in_broadcasts);
     }
     return box;
 }
 
-bool casts_holds(const struct casts *c, uint64_t session)
+bool broadcasts_holds(const struct broadcasts *c, uint64_t session)
 {
     return !mutant(M_CASTPASS) && box_find(c, session) != NULL;
 }
 
-void casts_bar(struct casts *c, uint64_t session)
+void broadcasts_bar(struct broadcasts *c, uint64_t session)
 {
     struct outbox *box = box_of(c, session);
 
     box->bars++;
-    list_remove(&box->in_casts);
-    list_push_back(&c->barred, &box->in_casts);
+    list_remove(&box->in_broadcasts);
+    list_push_back(&c->barred, &box->in_broadcasts);
 }
 
-void casts_lift(struct casts *c, uint64_t session)
+void broadcasts_lift(struct broadcasts *c, uint64_t session)
 {
     struct outbox *box = box_find(c, session);
 
     if (box == NULL || box->bars == 0 || --box->bars > 0) {
         return;
     }
-    list_remove(&box->in_casts);
-    list_push_back(&c->boxes, &box->in_casts);
+    list_remove(&box->in_broadcasts);
+    list_push_back(&c->boxes, &box->in_broadcasts);
 }
 
 static bool names(const struct wish *wish, const struct call *call)
@@ -156,7 +156,7 @@ static bool names(const struct wish *wish, const struct call *call)
     return found;
 }
 
-bool casts_may_pass(const struct casts *c, const struct call *call)
+bool broadcasts_may_pass(const struct broadcasts *c, const struct call *call)
 {
     const struct outbox *box = box_find(c, call->session);
 
@@ -173,7 +173,7 @@ bool casts_may_pass(const struct casts *c, const struct call *call)
 }
 
 /* As pending requests carry it: who asks, then the payload. */
-static struct shared *common_of(struct casts *c, const struct call *call)
+static struct shared *common_of(struct broadcasts *c, const struct call *call)
 {
     const struct caller from = {.kind = call->from_kind, .id = call->from};
     struct shared *s = shared_new(caller_size(&from) + call->payload.size);
@@ -197,10 +197,10 @@ static struct bytes keep(uint8_t **at, struct bytes bytes)
     return bytes_of(here, bytes.size);
 }
 
-void casts_put(struct casts *c, const struct call *call, uint64_t until_us)
+void broadcasts_put(struct broadcasts *c, const struct call *call, uint64_t until_us)
 {
-    const bool is_cast = call->count > 0;
-    const size_t payload = is_cast ? 0 : call->payload.size;
+    const bool is_broadcast = call->count > 0;
+    const size_t payload = is_broadcast ? 0 : call->payload.size;
     struct wish *wish = mem_resize(NULL, sizeof *wish + call->from.size + call->id.size + payload);
     uint8_t *at = wish->data;
 
@@ -208,17 +208,17 @@ void casts_put(struct casts *c, const struct call *call, uint64_t until_us)
     wish->call.from = keep(&at, call->from);
     wish->call.id = keep(&at, call->id);
     wish->call.payload = (struct bytes){0};
-    if (!is_cast) {
+    if (!is_broadcast) {
         wish->call.payload = keep(&at, call->payload);
     } else {
         wish->common = common_of(c, call);
-        wish->size = cast_size(call);
+        wish->size = broadcast_size(call);
         c->made++;
     }
     list_push_back(&box_of(c, call->session)->wishes, &wish->in_box);
 }
 
-bool casts_close(struct casts *c, uint64_t session)
+bool broadcasts_close(struct broadcasts *c, uint64_t session)
 {
     struct outbox *box = box_find(c, session);
 
@@ -250,7 +250,7 @@ static bool is_through(const struct wish *wish)
 }
 
 /* What was taken last is still borrowed then, so it goes only now. */
-static void tidy(struct casts *c, struct outbox *box, _Atomic size_t *waiting)
+static void tidy(struct broadcasts *c, struct outbox *box, _Atomic size_t *waiting)
 {
     struct wish *wish = first_of(box);
 
@@ -258,19 +258,20 @@ static void tidy(struct casts *c, struct outbox *box, _Atomic size_t *waiting)
         wish_free(wish, waiting);
     }
     if (c->slice == 0) {
-        c->slice = CASTS_SLICE;
-        list_remove(&box->in_casts);
-        list_push_back(&c->boxes, &box->in_casts);
+        c->slice = BROADCASTS_SLICE;
+        list_remove(&box->in_broadcasts);
+        list_push_back(&c->boxes, &box->in_broadcasts);
     }
 }
 
-static void next_of(struct casts *c, struct wish *wish, uint64_t now_us, struct cast_next *out)
+static void next_of(struct broadcasts *c, struct wish *wish, uint64_t now_us,
+                    struct broadcast_next *out)
 {
-    *out = (struct cast_next){.type = wish->common != NULL ? CAST_ONE : CAST_CALL,
-                              .call = wish->call,
-                              .common = wish->common,
-                              .until_us = wish->until_us,
-                              .session = wish->call.session};
+    *out = (struct broadcast_next){.type = wish->common != NULL ? BROADCAST_ONE : BROADCAST_CALL,
+                                   .call = wish->call,
+                                   .common = wish->common,
+                                   .until_us = wish->until_us,
+                                   .session = wish->call.session};
     c->slice--;
     if (wish->common == NULL) {
         wish->call.timeout_ms = UINT32_MAX; // It was taken.
@@ -288,12 +289,13 @@ static void next_of(struct casts *c, struct wish *wish, uint64_t now_us, struct 
     }
 }
 
-bool casts_next(struct casts *c, uint64_t now_us, _Atomic size_t *waiting, struct cast_next *out)
+bool broadcasts_next(struct broadcasts *c, uint64_t now_us, _Atomic size_t *waiting,
+                     struct broadcast_next *out)
 {
     struct list_link *l = NULL;
 
     while ((l = list_front(&c->boxes)) != NULL) {
-        struct outbox *box = CONTAINER_OF(l, struct outbox, in_casts);
+        struct outbox *box = CONTAINER_OF(l, struct outbox, in_broadcasts);
 
         tidy(c, box, waiting);
         if (list_front(&c->boxes) != l) {
@@ -304,7 +306,7 @@ bool casts_next(struct casts *c, uint64_t now_us, _Atomic size_t *waiting, struc
             next_of(c, wish, now_us, out);
             return true;
         }
-        const struct cast_next closed = {.type = CAST_CLOSED, .session = box->session};
+        const struct broadcast_next closed = {.type = BROADCAST_CLOSED, .session = box->session};
         const bool tells = box->closed;
 
         box_free(c, box);
@@ -332,10 +334,10 @@ static bool expired_in(struct outbox *box, uint64_t now_us, struct call_answer *
     return false;
 }
 
-bool casts_expired(struct casts *c, uint64_t now_us, struct call_answer *out)
+bool broadcasts_expired(struct broadcasts *c, uint64_t now_us, struct call_answer *out)
 {
     for (struct list_link *l = list_front(&c->boxes); l != NULL; l = list_next(&c->boxes, l)) {
-        if (expired_in(CONTAINER_OF(l, struct outbox, in_casts), now_us, out)) {
+        if (expired_in(CONTAINER_OF(l, struct outbox, in_broadcasts), now_us, out)) {
             return true;
         }
     }
