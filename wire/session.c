@@ -86,13 +86,13 @@ void bond_put(struct buffer *out, const struct bond *b)
     if (kept && b->followed) {
         struct writer before = {.at = buffer_reserve(out, UNSEEN_PREFIX), .left = UNSEEN_PREFIX};
 
-        put_u32(&before, (uint32_t)b->unseen.size);
+        put_u32(&before, (uint32_t)b->unacked_pushes.size);
         out->size += UNSEEN_PREFIX;
     }
-    buffer_put(out, b->unseen.data, kept ? b->unseen.size : 0);
+    buffer_put(out, b->unacked_pushes.data, kept ? b->unacked_pushes.size : 0);
 }
 
-bool unseen_next(struct reader *in, struct bytes *payload)
+bool unacked_pushes_next(struct reader *in, struct bytes *payload)
 {
     if (in->left == 0) {
         return false;
@@ -105,16 +105,16 @@ bool unseen_next(struct reader *in, struct bytes *payload)
 }
 
 /* Whole pushes, and no more than were ever numbered. */
-static bool is_unseen(struct bytes unseen, uint64_t number)
+static bool are_unacked(struct bytes unacked_pushes, uint64_t number)
 {
-    struct reader r = {.at = unseen.data, .left = unseen.size};
+    struct reader r = {.at = unacked_pushes.data, .left = unacked_pushes.size};
     struct bytes payload;
     uint64_t count = 0;
 
-    while (unseen_next(&r, &payload)) {
+    while (unacked_pushes_next(&r, &payload)) {
         count++;
     }
-    return !r.bad && unseen.size <= BOND_UNSEEN_MAX && count <= number;
+    return !r.bad && unacked_pushes.size <= BOND_UNACKED_MAX && count <= number;
 }
 
 /* True: nothing is wrong with it. */
@@ -154,9 +154,9 @@ enum err bond_take(struct reader *in, struct bond *b)
         const size_t size = b->followed ? get_u32(in) : in->left;
         const uint8_t *at = get_bytes(in, size);
 
-        b->unseen = bytes_of(at, at == NULL ? 0 : size);
+        b->unacked_pushes = bytes_of(at, at == NULL ? 0 : size);
     }
-    const bool sound = !kept || (b->session != 0 && is_unseen(b->unseen, b->number));
+    const bool sound = !kept || (b->session != 0 && are_unacked(b->unacked_pushes, b->number));
     return !in->bad && fits && sound ? ERR_OK : ERR_CORRUPT;
 }
 

@@ -25,8 +25,8 @@ enum {
     BOND_KEPT_SIZE = 72,        /* … at least, if it is kept without its connection */
     REBIND_ID_MAX = 255,
     REBIND_SIZE_MAX = 2 + REBIND_ID_MAX,
-    BOND_UNSEEN_MAX = 64 * 1024, /* bytes of the pushes that go along */
-    BONDS_MAX = 16               /* of one actor */
+    BOND_UNACKED_MAX = 64 * 1024, /* bytes of the pushes that go along */
+    BONDS_MAX = 16                /* of one actor */
 };
 
 /* Which bond is newer, of all that an actor ever had: the fence it was made under, then a count. */
@@ -73,23 +73,23 @@ struct bond {
     uint32_t epoch;       /* of that: counts the client's connections */
     uint32_t left_ms;     /* without its connection, it is kept so long; with it: BOND_THERE */
     struct rebind rebind; /* it was told to go on so; but its gateway may not have heard of it */
-    struct bytes unseen;  /* pushes that it may have to be sent again, to number `number`: each u32
-                             size, payload. Borrowed; of what travels only */
-    bool followed;        /* of what travels: another one of the same actor stands behind it */
+    struct bytes unacked_pushes; /* pushes that it may have to be sent again, to number `number`:
+                            each u32 size, payload. Borrowed; of what travels only */
+    bool followed; /* of what travels: another one of the same actor stands behind it */
 };
 #define BOND_THERE UINT32_MAX
 
 /* Append it as BOND_SIZE bytes: u64 gateway, u64 connection, u32 round, u32 flags (1 = kicked, 2 =
  * kept, 4 = rebound), u64 number, u64 fence, u64 count. Then, of a kept one: u64 key, u64 session,
  * u32 epoch, u32 left_ms. Of a rebound one: u8 size of the id, struct rebind. Of a kept one: its
- * unseen, behind a u32 of its size if another bond follows (flag 8). */
+ * unacked_pushes, behind a u32 of its size if another bond follows (flag 8). */
 void bond_put(struct buffer *out, const struct bond *b);
 /* Take the next one off; ERR_CORRUPT: it makes no sense. */
 MUST_CHECK enum err bond_take(struct reader *in, struct bond *b);
 /* ERR_CORRUPT: not exactly one. */
 MUST_CHECK enum err bond_get(struct bytes in, struct bond *b);
-/* Take the next of `unseen` off; false = no more, or it makes no sense: then `in->bad`. */
-bool unseen_next(struct reader *in, struct bytes *payload);
+/* Take the next of `unacked_pushes` off; false = no more, or it makes no sense: then `in->bad`. */
+bool unacked_pushes_next(struct reader *in, struct bytes *payload);
 
 /* ---- notes ---- */
 

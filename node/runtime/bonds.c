@@ -36,7 +36,7 @@ void bonds_drop(struct client_bond *c)
     *at = c->next;
     x->told = x->told == c ? NULL : x->told;
     keep_unset(c);
-    unseen_fini(&c->unseen);
+    unacked_pushes_fini(&c->unacked_pushes);
     list_remove(&c->in_runtime);
     mem_free(c);
 }

@@ -11,7 +11,7 @@
 #include "base/table.h"
 #include "node/runtime/alarm.h"
 #include "node/runtime/runtime.h"
-#include "node/runtime/unseen.h"
+#include "node/runtime/unacked_pushes.h"
 
 #include <pthread.h>
 
@@ -119,14 +119,14 @@ struct open_call {
 struct client_bond {
     struct list_link in_runtime; /* runtime.bonds */
     struct rh_actor *actor;
-    struct client_bond *next; /* of the same actor; NULL = it is the last */
-    struct bond bond;         /* without its unseen */
-    struct unseen unseen;     /* of one that is kept */
-    uint64_t next_number;     /* of the push that its connection got first */
-    struct timer until;       /* AWAY: while it is */
-    uint8_t asked;            /* enum rh_session_type: of the callback that runs */
-    uint8_t due;              /* the same: told in its next turn; 0 = nothing */
-    uint8_t due_why;          /* enum rh_lost_why: of LOST */
+    struct client_bond *next;             /* of the same actor; NULL = it is the last */
+    struct bond bond;                     /* without its unacked pushes */
+    struct unacked_pushes unacked_pushes; /* of one that is kept */
+    uint64_t next_number;                 /* of the push that its connection got first */
+    struct timer until;                   /* AWAY: while it is */
+    uint8_t asked;                        /* enum rh_session_type: of the callback that runs */
+    uint8_t due;                          /* the same: told in its next turn; 0 = nothing */
+    uint8_t due_why;                      /* enum rh_lost_why: of LOST */
     uint8_t result; /* enum bound_result: what the note that runs comes to if it is taken */
     bool away;      /* kept: it has no connection */
 };
@@ -391,7 +391,7 @@ void push_kick(struct client_bond *c, uint32_t code, const char *text);
 /* All that are bound are kicked, those that are away forgotten. False: there is none. */
 bool push_kick_all(struct rh_actor *a, uint32_t code, struct bytes text);
 /* What its client may not have got, from that number on: again, in its present round. */
-void push_unseen(const struct client_bond *c, uint64_t from);
+void push_unacked(const struct client_bond *c, uint64_t from);
 
 /* ---- keep.c: bonds that are kept without their connection */
 

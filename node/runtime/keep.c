@@ -80,7 +80,7 @@ void keep_over(struct client_bond *c)
 /* Number of the oldest push that can be sent again, or of the next one. */
 static uint64_t first_of(const struct client_bond *c)
 {
-    return c->bond.number - c->unseen.count + 1;
+    return c->bond.number - c->unacked_pushes.count + 1;
 }
 
 /* Its connection has all to `got`, of its present numbers: the others again. */
@@ -92,7 +92,7 @@ static void send_rest(struct client_bond *c, uint64_t got)
     if (got >= first && got < c->bond.number) {
         c->next_number = got + 1; // else it has all, or lies
     }
-    push_unseen(c, c->next_number);
+    push_unacked(c, c->next_number);
     push_rebind(c);
 }
 
@@ -147,7 +147,8 @@ void keep_return(struct client_bond *c, const struct note *note)
     c->bond.epoch++;
     bonds_part(c);
     session_tell_bound(c);
-    unseen_drop(&c->unseen, c->bond.number, mutant(M_ACKALL) ? UINT64_MAX : note->got);
+    unacked_pushes_drop(
+        &c->unacked_pushes, c->bond.number, mutant(M_ACKALL) ? UINT64_MAX : note->got);
     send_rest(c, note->got);
     is_back(c);
 }
@@ -172,7 +173,7 @@ void keep_ack(const struct rh_actor *a, const struct note *note)
     struct client_bond *c = bonds_of(a, note);
 
     if (c != NULL && note->round == c->bond.round) {
-        unseen_drop(&c->unseen, c->bond.number, note->got);
+        unacked_pushes_drop(&c->unacked_pushes, c->bond.number, note->got);
     }
 }
 
@@ -181,10 +182,10 @@ void keep_ack(const struct rh_actor *a, const struct note *note)
 void keep_arrive(struct client_bond *c, const struct bond *b)
 {
     c->bond = *b;
-    c->bond.unseen = (struct bytes){0};
+    c->bond.unacked_pushes = (struct bytes){0};
     c->bond.followed = false;
     c->next_number = b->number + 1;
-    unseen_load(&c->unseen, b->unseen);
+    unacked_pushes_load(&c->unacked_pushes, b->unacked_pushes);
     if (b->session != 0 && b->left_ms != BOND_THERE) {
         set_away(c, b->left_ms);
     }
@@ -197,7 +198,7 @@ void keep_pack(const struct client_bond *c, struct bond *out)
 
     *out = c->bond;
     if (!mutant(M_UNSEENSTAYS)) {
-        out->unseen = unseen_bytes(&c->unseen);
+        out->unacked_pushes = unacked_pushes_bytes(&c->unacked_pushes);
     }
     out->left_ms = BOND_THERE;
     if (c->away) {

@@ -40,21 +40,21 @@ void push_tell(struct client_bond *c, enum push_type type, uint32_t code, struct
     push.code = code;
     push.payload = payload;
     if (type == PUSH_DATA && c->bond.session != 0 && !(c->away && mutant(M_AWAYPUSH))) {
-        unseen_put(&c->unseen, payload);
+        unacked_pushes_put(&c->unacked_pushes, payload);
     }
     if (!c->away) {
         tell(c, &push);
     }
 }
 
-void push_unseen(const struct client_bond *c, uint64_t from)
+void push_unacked(const struct client_bond *c, uint64_t from)
 {
-    const struct bytes all = unseen_bytes(&c->unseen);
+    const struct bytes all = unacked_pushes_bytes(&c->unacked_pushes);
     struct reader in = {.at = all.data, .left = all.size};
     struct push_record push = record_of(&c->bond, PUSH_DATA);
 
-    push.number = c->bond.number - c->unseen.count;
-    while (unseen_next(&in, &push.payload)) {
+    push.number = c->bond.number - c->unacked_pushes.count;
+    while (unacked_pushes_next(&in, &push.payload)) {
         push.number++;
         if (push.number >= from) {
             tell(c, &push);

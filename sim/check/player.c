@@ -241,7 +241,7 @@ static void judge_blamed(struct fleet *f, struct device *d, const struct rhc_eve
 static bool may_be_lost(const struct fleet *f, const struct push_bond *b, uint64_t at)
 {
     return at <= b->count &&
-           (b->push[b->count - 1].upto - (at < 2 ? 0 : b->push[at - 2].upto) > BOND_UNSEEN_MAX ||
+           (b->push[b->count - 1].upto - (at < 2 ? 0 : b->push[at - 2].upto) > BOND_UNACKED_MAX ||
             f->world.now_us - b->push[at - 1].made_us > PUSHES_GAP_US * UINT64_C(9) / 10);
 }
 

@@ -62,7 +62,7 @@ static void a_bond_that_is_kept_takes_its_pushes_along(void **state)
     kept.session = 8;
     kept.epoch = 9;
     kept.left_ms = 10;
-    kept.unseen = bytes_of("\x02\x00\x00\x00hi\x00\x00\x00\x00", 10);
+    kept.unacked_pushes = bytes_of("\x02\x00\x00\x00hi\x00\x00\x00\x00", 10);
     bond_put(&out, &kept);
     assert_hex(
         buffer_bytes(&out),
@@ -71,7 +71,7 @@ static void a_bond_that_is_kept_takes_its_pushes_along(void **state)
         "02000000 6869 00000000");
     assert_int_equal(bond_get(buffer_bytes(&out), &back), ERR_OK);
     assert_true(back.key == 7 && back.session == 8 && back.epoch == 9 && back.left_ms == 10);
-    assert_true(bytes_equal(back.unseen, kept.unseen));
+    assert_true(bytes_equal(back.unacked_pushes, kept.unacked_pushes));
     for (size_t cut = 0; cut < out.size; cut++) {
         const bool whole = cut == BOND_KEPT_SIZE || cut == BOND_KEPT_SIZE + 6;
         uint8_t *exact = mem_copy(out.data, cut);
@@ -93,7 +93,7 @@ static void several_bonds_follow_one_another(void **state)
 
     (void)state;
     kept.session = 8;
-    kept.unseen = bytes_of("\x02\x00\x00\x00hi", 6);
+    kept.unacked_pushes = bytes_of("\x02\x00\x00\x00hi", 6);
     kept.followed = true;
     bond_put(&out, &kept);
     assert_hex(bytes_of(out.data + BOND_KEPT_SIZE, 10), "06000000 02000000 6869");
@@ -102,9 +102,10 @@ static void several_bonds_follow_one_another(void **state)
     bond_put(&out, &kept);
     struct reader in = {.at = out.data, .left = out.size};
     assert_int_equal(bond_take(&in, &back), ERR_OK);
-    assert_true(back.followed && bytes_equal(back.unseen, kept.unseen));
+    assert_true(back.followed && bytes_equal(back.unacked_pushes, kept.unacked_pushes));
     assert_int_equal(bond_take(&in, &back), ERR_OK);
-    assert_true(!back.followed && bytes_equal(back.unseen, kept.unseen) && in.left == 0);
+    assert_true(!back.followed && bytes_equal(back.unacked_pushes, kept.unacked_pushes) &&
+                in.left == 0);
     assert_int_equal(bond_get(buffer_bytes(&out), &back), ERR_CORRUPT); // not exactly one
     for (size_t cut = 0; cut < BOND_KEPT_SIZE + 10; cut++) {
         uint8_t *exact = mem_copy(out.data, cut);
@@ -124,7 +125,7 @@ static void a_bond_that_is_rebound_says_to_whom(void **state)
     both[1].session = 8;
     both[1].key = 7;
     both[1].number = 4;
-    both[1].unseen = bytes_of("\x02\x00\x00\x00hi", 6);
+    both[1].unacked_pushes = bytes_of("\x02\x00\x00\x00hi", 6);
     for (size_t i = 0; i < 2; i++) {
         struct buffer out = {0};
         struct bond back;
@@ -138,7 +139,7 @@ static void a_bond_that_is_rebound_says_to_whom(void **state)
         assert_int_equal(bond_get(buffer_bytes(&out), &back), ERR_OK);
         assert_true(back.rebind.kind == 0x0102 && back.rebind.id_size == 2 &&
                     memcmp(back.rebind.id, "me", 2) == 0);
-        assert_true(bytes_equal(back.unseen, both[i].unseen));
+        assert_true(bytes_equal(back.unacked_pushes, both[i].unacked_pushes));
         for (size_t cut = 0; cut < at + 5; cut++) {
             uint8_t *exact = mem_copy(out.data, cut);
 

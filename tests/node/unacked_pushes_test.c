@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests of node/runtime/unseen.h.
+ * Tests of node/runtime/unacked_pushes.h.
  */
-#include "node/runtime/unseen.h"
+#include "node/runtime/unacked_pushes.h"
 
 #include "base/mem.h"
 
@@ -10,23 +10,23 @@
 
 #include <string.h>
 
-static uint8_t big[BOND_UNSEEN_MAX + 1];
+static uint8_t big[BOND_UNACKED_MAX + 1];
 
-static void put(struct unseen *u, const char *text)
+static void put(struct unacked_pushes *u, const char *text)
 {
-    unseen_put(u, bytes_of(text, strlen(text)));
+    unacked_pushes_put(u, bytes_of(text, strlen(text)));
 }
 
 /* The kept ones, one behind the other with a dot. */
-static void keeps(const struct unseen *u, const char *text)
+static void keeps(const struct unacked_pushes *u, const char *text)
 {
-    const struct bytes all = unseen_bytes(u);
+    const struct bytes all = unacked_pushes_bytes(u);
     struct reader in = {.at = all.data, .left = all.size};
     struct bytes payload;
     struct buffer got = {0};
     uint32_t count = 0;
 
-    while (unseen_next(&in, &payload)) {
+    while (unacked_pushes_next(&in, &payload)) {
         buffer_put(&got, payload.data, payload.size);
         buffer_put(&got, ".", 1);
         count++;
@@ -39,77 +39,78 @@ static void keeps(const struct unseen *u, const char *text)
 
 static void what_is_acknowledged_goes(void **state)
 {
-    struct unseen u = {0};
+    struct unacked_pushes u = {0};
 
     (void)state;
     keeps(&u, "");
-    unseen_drop(&u, 5, 5); // nothing is there
+    unacked_pushes_drop(&u, 5, 5); // nothing is there
     put(&u, "six");
     put(&u, "");
     put(&u, "eight");
     keeps(&u, "six..eight.");
-    unseen_drop(&u, 8, 5);
+    unacked_pushes_drop(&u, 8, 5);
     keeps(&u, "six..eight.");
-    unseen_drop(&u, 8, 6);
+    unacked_pushes_drop(&u, 8, 6);
     keeps(&u, ".eight.");
     put(&u, "nine");
-    unseen_drop(&u, 9, 8);
+    unacked_pushes_drop(&u, 9, 8);
     keeps(&u, "nine.");
-    unseen_drop(&u, 9, UINT64_MAX); // a client that lies
+    unacked_pushes_drop(&u, 9, UINT64_MAX); // a client that lies
     keeps(&u, "");
     assert_int_equal(u.bytes.cap, 0); // nothing is held for nothing
-    unseen_fini(&u);
+    unacked_pushes_fini(&u);
 }
 
 static void the_oldest_makes_room(void **state)
 {
-    struct unseen u = {0};
+    struct unacked_pushes u = {0};
 
     (void)state;
     put(&u, "a");
     put(&u, "b");
-    unseen_put(&u, bytes_of(big, BOND_UNSEEN_MAX - 4 - 5)); // "b" fits beside it
+    unacked_pushes_put(&u, bytes_of(big, BOND_UNACKED_MAX - 4 - 5)); // "b" fits beside it
     assert_int_equal(u.count, 2);
-    assert_int_equal(unseen_bytes(&u).size, BOND_UNSEEN_MAX);
+    assert_int_equal(unacked_pushes_bytes(&u).size, BOND_UNACKED_MAX);
     put(&u, "");
     assert_int_equal(u.count, 2);
     for (int i = 0; i < 100000; i++) {
         put(&u, "0123456789");
-        assert_true(unseen_bytes(&u).size <= BOND_UNSEEN_MAX && u.bytes.cap / 4 <= BOND_UNSEEN_MAX);
+        assert_true(unacked_pushes_bytes(&u).size <= BOND_UNACKED_MAX &&
+                    u.bytes.cap / 4 <= BOND_UNACKED_MAX);
     }
-    assert_int_equal(u.count, BOND_UNSEEN_MAX / 14);
-    unseen_fini(&u);
+    assert_int_equal(u.count, BOND_UNACKED_MAX / 14);
+    unacked_pushes_fini(&u);
 }
 
 static void what_is_too_large_leaves_no_gap(void **state)
 {
-    struct unseen u = {0};
+    struct unacked_pushes u = {0};
 
     (void)state;
     put(&u, "a");
-    unseen_put(&u, bytes_of(big, BOND_UNSEEN_MAX - 3));
+    unacked_pushes_put(&u, bytes_of(big, BOND_UNACKED_MAX - 3));
     keeps(&u, "");
     put(&u, "b");
     keeps(&u, "b.");
-    unseen_fini(&u);
+    unacked_pushes_fini(&u);
 }
 
 static void it_travels(void **state)
 {
-    struct unseen from = {0};
-    struct unseen to = {0};
+    struct unacked_pushes from = {0};
+    struct unacked_pushes to = {0};
 
     (void)state;
-    unseen_load(&to, unseen_bytes(&from));
+    unacked_pushes_load(&to, unacked_pushes_bytes(&from));
     keeps(&to, "");
     put(&from, "a");
     put(&from, "b");
     put(&from, "c");
-    unseen_drop(&from, 3, 1);
-    unseen_load(&to, unseen_bytes(&from));
+    unacked_pushes_drop(&from, 3, 1);
+    unacked_pushes_load(&to, unacked_pushes_bytes(&from));
     keeps(&to, "b.c.");
-    unseen_fini(&from);
-    unseen_fini(&to);
+    unacked_pushes_fini(&from);
+    unacked_pushes_fini(&to);
 }
 
 int main(void)

@@ -2,19 +2,19 @@
  *
  * Keeps the pushes that a client has not acknowledged, within a limit of bytes.
  */
-#include "node/runtime/unseen.h"
+#include "node/runtime/unacked_pushes.h"
 
 #include "base/assert.h"
 
 enum { SIZE_SIZE = 4 };
 
-void unseen_fini(struct unseen *u)
+void unacked_pushes_fini(struct unacked_pushes *u)
 {
     buffer_fini(&u->bytes);
-    *u = (struct unseen){0};
+    *u = (struct unacked_pushes){0};
 }
 
-struct bytes unseen_bytes(const struct unseen *u)
+struct bytes unacked_pushes_bytes(const struct unacked_pushes *u)
 {
     struct bytes all = buffer_bytes(&u->bytes);
 
@@ -24,11 +24,11 @@ struct bytes unseen_bytes(const struct unseen *u)
     return all;
 }
 
-static void drop_oldest(struct unseen *u)
+static void drop_oldest(struct unacked_pushes *u)
 {
     struct reader r = {.at = u->bytes.data + u->at, .left = u->bytes.size - u->at};
     struct bytes payload;
-    const bool has = unseen_next(&r, &payload);
+    const bool has = unacked_pushes_next(&r, &payload);
 
     ASSERT(has);
     u->at = u->bytes.size - r.left;
@@ -36,25 +36,25 @@ static void drop_oldest(struct unseen *u)
 }
 
 /* Moved down only when that is at most what was dropped; given back when nothing is left. */
-static void tidy(struct unseen *u)
+static void tidy(struct unacked_pushes *u)
 {
     if (u->count == 0) {
-        unseen_fini(u);
+        unacked_pushes_fini(u);
     } else if (u->at > u->bytes.size / 2) {
         buffer_consume(&u->bytes, u->at);
         u->at = 0;
     }
 }
 
-void unseen_put(struct unseen *u, struct bytes payload)
+void unacked_pushes_put(struct unacked_pushes *u, struct bytes payload)
 {
     const size_t size = SIZE_SIZE + payload.size;
 
-    while (u->count > 0 && u->bytes.size - u->at + size > BOND_UNSEEN_MAX) {
+    while (u->count > 0 && u->bytes.size - u->at + size > BOND_UNACKED_MAX) {
         drop_oldest(u);
     }
     tidy(u);
-    if (size > BOND_UNSEEN_MAX) {
+    if (size > BOND_UNACKED_MAX) {
         return;
     }
     struct writer w = {.at = buffer_reserve(&u->bytes, size), .left = size};
@@ -66,7 +66,7 @@ void unseen_put(struct unseen *u, struct bytes payload)
     u->count++;
 }
 
-void unseen_drop(struct unseen *u, uint64_t last, uint64_t got)
+void unacked_pushes_drop(struct unacked_pushes *u, uint64_t last, uint64_t got)
 {
     while (u->count > 0 && last - u->count + 1 <= got) {
         drop_oldest(u);
@@ -74,13 +74,13 @@ void unseen_drop(struct unseen *u, uint64_t last, uint64_t got)
     tidy(u);
 }
 
-void unseen_load(struct unseen *u, struct bytes bytes)
+void unacked_pushes_load(struct unacked_pushes *u, struct bytes bytes)
 {
     struct reader r = {.at = bytes.data, .left = bytes.size};
     struct bytes payload;
 
     ASSERT(u->count == 0);
-    while (unseen_next(&r, &payload)) {
-        unseen_put(u, payload);
+    while (unacked_pushes_next(&r, &payload)) {
+        unacked_pushes_put(u, payload);
     }
 }
