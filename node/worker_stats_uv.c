@@ -9,16 +9,16 @@
 
 #include <string.h>
 
-enum { HOT_MAX = 10 /* of one worker */ };
+enum { PROFILE_MAX = 10 /* of one worker */ };
 
 struct worker_stats {
-    struct host_hot *row; /* owned */
+    struct host_profile_row *row; /* owned */
     size_t count;
     size_t cap;
     struct buffer ids;
 };
 
-static void add(struct worker_stats *g, const struct host_hot *row)
+static void add(struct worker_stats *g, const struct host_profile_row *row)
 {
     if (g->count == g->cap) {
         g->cap = g->cap == 0 ? 16 : g->cap * 2;
@@ -31,7 +31,7 @@ static void add(struct worker_stats *g, const struct host_hot *row)
 static void add_running(struct shell *s, struct worker_stats *g, size_t worker)
 {
     const struct watched_at at = watchdog_at(s->watchdog, worker);
-    struct host_hot row = {.what = "runs", .worker = (uint32_t)worker};
+    struct host_profile_row row = {.what = "runs", .worker = (uint32_t)worker};
 
     if (at.actor != NULL && s->now_us > at.since_us) {
         const struct named name = activation_name(at.actor);
@@ -46,7 +46,7 @@ static void add_running(struct shell *s, struct worker_stats *g, size_t worker)
 static void add_deferred(struct shell *s, struct worker_stats *g)
 {
     const struct watched *oldest = watchdog_deferred(s->watchdog);
-    struct host_hot row = {.what = "deferred"};
+    struct host_profile_row row = {.what = "deferred"};
 
     if (oldest != NULL && s->now_us > oldest->deferred_us) {
         const struct named name = activation_name(oldest->actor);
@@ -61,16 +61,16 @@ static void add_deferred(struct shell *s, struct worker_stats *g)
 
 static void add_busy(struct shell *s, struct worker_stats *g, size_t worker)
 {
-    struct hot_counter top[HOT_MAX];
-    const size_t count = worker_hot(s->dispatcher.worker[worker], s->now_us, top, HOT_MAX);
+    struct profile_counter top[PROFILE_MAX];
+    const size_t count = worker_profile(s->dispatcher.worker[worker], s->now_us, top, PROFILE_MAX);
 
     for (size_t i = 0; i < count; i++) {
-        const struct host_hot row = {.what = "busy",
-                                     .worker = (uint32_t)worker,
-                                     .kind = top[i].kind,
-                                     .id = bytes_of(top[i].id, top[i].id_size),
-                                     .us = top[i].busy_us,
-                                     .count = top[i].tasks};
+        const struct host_profile_row row = {.what = "busy",
+                                             .worker = (uint32_t)worker,
+                                             .kind = top[i].kind,
+                                             .id = bytes_of(top[i].id, top[i].id_size),
+                                             .us = top[i].busy_us,
+                                             .count = top[i].tasks};
 
         add(g, &row);
     }
@@ -103,10 +103,10 @@ void worker_stats_feed(struct shell *s, struct host_event *event)
     watchdog_release(s->watchdog);
     settle(&g);
     calls_figures(s->calls, &calls);
-    host_set_hot(s->host, g.row, g.count);
+    host_set_profile(s->host, g.row, g.count);
     host_set_calls(s->host, &calls);
     shell_feed(s, event);
-    host_set_hot(s->host, NULL, 0);
+    host_set_profile(s->host, NULL, 0);
     host_set_calls(s->host, NULL);
     mem_free(g.row);
     buffer_fini(&g.ids);

@@ -426,7 +426,7 @@ struct host_figures {
 };
 void host_figures(const struct host *h, struct host_figures *out);
 /* What the workers know of an actor, for people who ask (RhHotRow of wire/control.proto). */
-struct host_hot {
+struct host_profile_row {
     const char *what; /* "runs", "deferred", "busy", "waiting": static text */
     uint32_t worker;
     uint16_t kind;
@@ -435,7 +435,7 @@ struct host_hot {
     uint64_t count;
 };
 /* Tell the next Inspect these, too. Borrowed until it is set anew. */
-void host_set_hot(struct host *h, const struct host_hot *hot, size_t count);
+void host_set_profile(struct host *h, const struct host_profile_row *profile, size_t count);
 /* And these: what its actors asked of others. Borrowed until it is set anew; NULL = not told. */
 struct router_figures;
 void host_set_calls(struct host *h, const struct router_figures *calls);

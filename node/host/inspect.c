@@ -146,21 +146,21 @@ static Rh__InspectAnswer *answer_new(const struct host *h, const Rh__Inspect *qu
     return out;
 }
 
-/* ---- who is hot ---- */
+/* ---- the profile ---- */
 
-static void add_hot(Rh__InspectAnswer *out, const struct host_hot *hot)
+static void add_profile_row(Rh__InspectAnswer *out, const struct host_profile_row *from)
 {
     Rh__HotRow *row = mem_new(1, sizeof *row);
 
     *row = (Rh__HotRow)RH__HOT_ROW__INIT;
-    row->what = mem_string(hot->what);
-    row->worker = hot->worker;
-    row->kind = hot->kind;
-    row->id.len = hot->id.size;
-    row->id.data = mem_new(hot->id.size, 1);
-    memcpy(row->id.data, hot->id.data, hot->id.size);
-    row->us = hot->us;
-    row->count = hot->count;
+    row->what = mem_string(from->what);
+    row->worker = from->worker;
+    row->kind = from->kind;
+    row->id.len = from->id.size;
+    row->id.data = mem_new(from->id.size, 1);
+    memcpy(row->id.data, from->id.data, from->id.size);
+    row->us = from->us;
+    row->count = from->count;
     out->hot[out->n_hot++] = row;
 }
 
@@ -195,29 +195,29 @@ static size_t longest(const struct host *h, const struct actor *out[LONGEST_MAX]
     return count;
 }
 
-static void add_all_hot(const struct host *h, Rh__InspectAnswer *out)
+static void add_profile(const struct host *h, Rh__InspectAnswer *out)
 {
     const struct actor *actors[LONGEST_MAX];
     const size_t count = longest(h, actors);
 
-    out->hot = mem_new(h->inspection.hot_count + count, sizeof(Rh__HotRow *));
-    for (size_t i = 0; i < h->inspection.hot_count; i++) {
-        add_hot(out, &h->inspection.hot[i]);
+    out->hot = mem_new(h->inspection.profile_count + count, sizeof(Rh__HotRow *));
+    for (size_t i = 0; i < h->inspection.profile_count; i++) {
+        add_profile_row(out, &h->inspection.profile[i]);
     }
     for (size_t i = 0; i < count; i++) {
-        const struct host_hot hot = {.what = "waiting",
-                                     .kind = actors[i]->kind,
-                                     .id = actor_id(actors[i]),
-                                     .count = actor_mailbox(actors[i])};
+        const struct host_profile_row row = {.what = "waiting",
+                                             .kind = actors[i]->kind,
+                                             .id = actor_id(actors[i]),
+                                             .count = actor_mailbox(actors[i])};
 
-        add_hot(out, &hot);
+        add_profile_row(out, &row);
     }
 }
 
-void host_set_hot(struct host *h, const struct host_hot *hot, size_t count)
+void host_set_profile(struct host *h, const struct host_profile_row *profile, size_t count)
 {
-    h->inspection.hot = hot;
-    h->inspection.hot_count = count;
+    h->inspection.profile = profile;
+    h->inspection.profile_count = count;
 }
 
 static Rh__CallsRow *calls_row(const struct router_figures *f)
@@ -248,7 +248,7 @@ void host_inspect(struct host *h, int coordinator, const Rh__Inspect *question)
     Rh__InspectAnswer *out = answer_new(h, question);
 
     add_actors(h, out, question);
-    add_all_hot(h, out);
+    add_profile(h, out);
     out->calls = h->inspection.calls == NULL ? NULL : calls_row(h->inspection.calls);
     out->holds = mem_new(h->txns.participant.part_count, sizeof(Rh__HoldRow *));
     for (size_t i = 0; i < h->txns.participant.part_count; i++) {

@@ -11,8 +11,8 @@
 #include "node/host/requests.h"
 
 struct inspection {
-    const struct host_hot *hot; /* borrowed; host_set_hot() */
-    size_t hot_count;
+    const struct host_profile_row *profile; /* borrowed; host_set_profile() */
+    size_t profile_count;
     const struct router_figures *calls; /* borrowed; host_set_calls() */
     struct buffer trace;                /* of the last note that was traced */
 };

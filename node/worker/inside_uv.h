@@ -29,7 +29,7 @@ struct worker {
     uint64_t unsaid_us;       /* since then the other side was not woken for what it was told … */
     size_t unsaid;            /* … so much */
     unsigned wary;            /* so many tasks ago one took long: wake it before each */
-    uint64_t unnoted_us;      /* time of tasks that no counter in `hot` has */
+    uint64_t unnoted_us;      /* time of tasks that no counter in `profile` has */
     uint64_t tick_us;
     bool closed;                /* embedded: it has ended */
     bool saving;                /* what it enters is for the last flush, which no lease bounds */
@@ -62,8 +62,8 @@ struct worker {
     uint64_t save_until_us;
     struct worker_saved saved;
 
-    pthread_mutex_t hot_lock; /* the next */
-    struct hot hot;
+    pthread_mutex_t profile_lock; /* the next */
+    struct profile profile;
 
     pthread_mutex_t told_lock; /* on_told() is called under it, unless muted */
 };

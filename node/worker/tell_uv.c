@@ -9,7 +9,7 @@
 enum {
     RING_US = 50,    /* what was told waits no longer for the end of its batch */
     WARY_TASKS = 64, /* so long is not forgotten that one took longer */
-    HOT_US = 50,     /* less time than that is not noted in a counter */
+    PROFILE_US = 50, /* less time than that is not noted in a counter */
 };
 
 void worker_tell(struct worker *w, const struct entry *entry, struct bytes head, struct bytes rest)
@@ -158,30 +158,31 @@ void worker_on_event(void *context, const struct runtime_event *e)
     worker_tell(w, &entry, e->bond, e->bytes);
 }
 
-/* Its time is up to now. Short tasks are not noted one by one: whoever is at work when HOT_US have
- * come together gets them all, which is right on the average, as what takes less than a microsecond
- * is when the clock moves on during it. So he has done as many tasks like this as fit into them. */
+/* Its time is up to now. Short tasks are not noted one by one: whoever is at work when PROFILE_US
+ * have come together gets them all, which is right on the average, as what takes less than a
+ * microsecond is when the clock moves on during it. So he has done as many tasks like this as fit
+ * into them. */
 static void note_busy(struct worker *w, uint64_t us)
 {
     const struct rh_actor *r = w->entered;
 
     w->wary = us >= RING_US ? WARY_TASKS : w->wary - (w->wary > 0 ? 1 : 0);
     w->unnoted_us += us;
-    if (us == 0 || w->unnoted_us < HOT_US) {
+    if (us == 0 || w->unnoted_us < PROFILE_US) {
         return;
     }
     const struct named name = activation_name(r);
-    struct hot_counter c = {.hash = activation_hash(r),
-                            .busy_us = w->unnoted_us,
-                            .tasks = w->unnoted_us / us,
-                            .kind = name.kind,
-                            .id_size = (uint8_t)name.id.size};
+    struct profile_counter c = {.hash = activation_hash(r),
+                                .busy_us = w->unnoted_us,
+                                .tasks = w->unnoted_us / us,
+                                .kind = name.kind,
+                                .id_size = (uint8_t)name.id.size};
 
     memcpy(c.id, name.id.data, c.id_size);
     w->unnoted_us = 0;
-    (void)pthread_mutex_lock(&w->hot_lock);
-    hot_add(&w->hot, w->now_us, &c);
-    (void)pthread_mutex_unlock(&w->hot_lock);
+    (void)pthread_mutex_lock(&w->profile_lock);
+    profile_add(&w->profile, w->now_us, &c);
+    (void)pthread_mutex_unlock(&w->profile_lock);
 }
 
 static void look_at_clock(struct worker *w)

@@ -38,7 +38,7 @@ struct worker *worker_new(const struct worker_config *config)
     w->fd = -1;
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_mutex_init(&w->told_lock, NULL);
-    (void)pthread_mutex_init(&w->hot_lock, NULL);
+    (void)pthread_mutex_init(&w->profile_lock, NULL);
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&w->bell, &monotonic);
@@ -74,7 +74,7 @@ void worker_free(struct worker *w)
     (void)pthread_cond_destroy(&w->bell);
     (void)pthread_mutex_destroy(&w->lock);
     (void)pthread_mutex_destroy(&w->told_lock);
-    (void)pthread_mutex_destroy(&w->hot_lock);
+    (void)pthread_mutex_destroy(&w->profile_lock);
     if (w->fd >= 0) {
         (void)close(w->fd);
     }
@@ -210,11 +210,11 @@ void worker_recall(struct worker *w, uint64_t now_us)
     }
 }
 
-size_t worker_hot(struct worker *w, uint64_t now_us, struct hot_counter *out, size_t max)
+size_t worker_profile(struct worker *w, uint64_t now_us, struct profile_counter *out, size_t max)
 {
-    (void)pthread_mutex_lock(&w->hot_lock);
-    const size_t count = hot_top(&w->hot, now_us, out, max);
-    (void)pthread_mutex_unlock(&w->hot_lock);
+    (void)pthread_mutex_lock(&w->profile_lock);
+    const size_t count = profile_top(&w->profile, now_us, out, max);
+    (void)pthread_mutex_unlock(&w->profile_lock);
     return count;
 }
 

@@ -29,8 +29,8 @@
 
 #include "node/worker/batch_uv.h"
 #include "node/worker/crash_record.h"
-#include "node/worker/hot.h"
 #include "node/worker/kinds.h"
+#include "node/worker/profile.h"
 #include "node/worker/watchdog_uv.h"
 
 struct worker;
@@ -93,8 +93,8 @@ const struct told *worker_take(struct worker *w);
 struct rh_actor *worker_peek(const struct worker *w, size_t ahead);
 /* Take back what was not begun and no longer may be; worker_take() returns it. */
 void worker_recall(struct worker *w, uint64_t now_us);
-/* Who took most of its time lately; as hot_top(). */
-size_t worker_hot(struct worker *w, uint64_t now_us, struct hot_counter *out, size_t max);
+/* Who took most of its time lately; as profile_top(). */
+size_t worker_profile(struct worker *w, uint64_t now_us, struct profile_counter *out, size_t max);
 /* Begin nothing more but discards; `save_until_us`: flush what is left until then, 0 = don't. Then
  * deactivate it, and end. Nothing is told any more. The flush is by the actors' fences, so it may
  * be past the end of the lease: who was barred has discarded them before. */

@@ -2,17 +2,17 @@
  *
  * Counts which actors take a worker's time, in 64 counters.
  */
-#include "node/worker/hot.h"
+#include "node/worker/profile.h"
 
 #include <string.h>
 
-static void turn_over(struct hot *h, uint64_t now_us)
+static void turn_over(struct profile *h, uint64_t now_us)
 {
-    if (now_us < h->since_us + HOT_WINDOW_US) { // who asks may have looked at the clock before
+    if (now_us < h->since_us + PROFILE_WINDOW_US) { // who asks may have looked at the clock before
         return;
     }
     // Nothing came for a whole window: what stands there is older than that.
-    if (now_us - h->since_us >= 2 * (uint64_t)HOT_WINDOW_US) {
+    if (now_us - h->since_us >= 2 * (uint64_t)PROFILE_WINDOW_US) {
         h->window[h->now].count = 0;
     }
     h->now = 1 - h->now;
@@ -20,7 +20,7 @@ static void turn_over(struct hot *h, uint64_t now_us)
     h->since_us = now_us;
 }
 
-static struct hot_counter *find(struct hot_window *w, const struct hot_counter *wanted)
+static struct profile_counter *find(struct profile_window *w, const struct profile_counter *wanted)
 {
     for (size_t i = 0; i < w->count; i++) {
         if (w->counter[i].hash == wanted->hash) {
@@ -30,9 +30,9 @@ static struct hot_counter *find(struct hot_window *w, const struct hot_counter *
     return NULL;
 }
 
-static struct hot_counter *least(struct hot_window *w)
+static struct profile_counter *least(struct profile_window *w)
 {
-    struct hot_counter *found = &w->counter[0];
+    struct profile_counter *found = &w->counter[0];
 
     for (size_t i = 1; i < w->count; i++) {
         if (w->counter[i].busy_us < found->busy_us) {
@@ -42,7 +42,7 @@ static struct hot_counter *least(struct hot_window *w)
     return found;
 }
 
-static void copy(struct hot_counter *to, const struct hot_counter *from)
+static void copy(struct profile_counter *to, const struct profile_counter *from)
 {
     to->hash = from->hash;
     to->kind = from->kind;
@@ -50,11 +50,11 @@ static void copy(struct hot_counter *to, const struct hot_counter *from)
     memcpy(to->id, from->id, from->id_size);
 }
 
-void hot_add(struct hot *h, uint64_t now_us, const struct hot_counter *counter)
+void profile_add(struct profile *h, uint64_t now_us, const struct profile_counter *counter)
 {
     turn_over(h, now_us);
-    struct hot_window *w = &h->window[h->now];
-    struct hot_counter *mine = find(w, counter);
+    struct profile_window *w = &h->window[h->now];
+    struct profile_counter *mine = find(w, counter);
     if (mine == NULL && w->count < HOT_COUNTERS) {
         mine = &w->counter[w->count++];
         mine->busy_us = mine->tasks = 0;
@@ -68,7 +68,8 @@ void hot_add(struct hot *h, uint64_t now_us, const struct hot_counter *counter)
 }
 
 /* Into its place by time; what falls off the end is forgotten. */
-static size_t insert(struct hot_counter *out, size_t count, size_t max, const struct hot_counter *c)
+static size_t insert(struct profile_counter *out, size_t count, size_t max,
+                     const struct profile_counter *c)
 {
     size_t at = count;
 
@@ -84,16 +85,16 @@ static size_t insert(struct hot_counter *out, size_t count, size_t max, const st
     return kept + 1;
 }
 
-size_t hot_top(struct hot *h, uint64_t now_us, struct hot_counter *out, size_t max)
+size_t profile_top(struct profile *h, uint64_t now_us, struct profile_counter *out, size_t max)
 {
     size_t count = 0;
 
     turn_over(h, now_us);
-    struct hot_window *new = &h->window[h->now];
-    struct hot_window *old = &h->window[1 - h->now];
+    struct profile_window *new = &h->window[h->now];
+    struct profile_window *old = &h->window[1 - h->now];
     for (size_t i = 0; i < new->count; i++) {
-        struct hot_counter sum = new->counter[i];
-        const struct hot_counter *before = find(old, &sum);
+        struct profile_counter sum = new->counter[i];
+        const struct profile_counter *before = find(old, &sum);
 
         sum.busy_us += before == NULL ? 0 : before->busy_us;
         sum.tasks += before == NULL ? 0 : before->tasks;

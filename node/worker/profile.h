@@ -13,15 +13,15 @@
  *
  * Pure.
  */
-#ifndef NODE_WORKER_HOT_H
-#define NODE_WORKER_HOT_H
+#ifndef NODE_WORKER_PROFILE_H
+#define NODE_WORKER_PROFILE_H
 
 #include "base/bytes.h"
 #include "wire/record.h"
 
-enum { HOT_COUNTERS = 64, HOT_WINDOW_US = 5000000 };
+enum { HOT_COUNTERS = 64, PROFILE_WINDOW_US = 5000000 };
 
-struct hot_counter {
+struct profile_counter {
     uint64_t hash;
     uint64_t busy_us;
     uint64_t tasks;
@@ -30,21 +30,21 @@ struct hot_counter {
     uint8_t id[RECORD_ID_MAX];
 };
 
-struct hot_window {
-    struct hot_counter counter[HOT_COUNTERS];
+struct profile_window {
+    struct profile_counter counter[HOT_COUNTERS];
     size_t count;
 };
 
 /* All zero is a valid empty one. */
-struct hot {
-    struct hot_window window[2];
+struct profile {
+    struct profile_window window[2];
     size_t now; /* index of the window that runs */
     uint64_t since_us;
 };
 
 /* It was busy for so long. `hash` of kind and id. */
-void hot_add(struct hot *h, uint64_t now_us, const struct hot_counter *counter);
+void profile_add(struct profile *h, uint64_t now_us, const struct profile_counter *counter);
 /* The busiest first, at most `max`. Returns how many. */
-size_t hot_top(struct hot *h, uint64_t now_us, struct hot_counter *out, size_t max);
+size_t profile_top(struct profile *h, uint64_t now_us, struct profile_counter *out, size_t max);
 
 #endif
