@@ -22,19 +22,19 @@ struct kv {
 };
 
 /* What runs: the command's words after its key. */
-struct call {
+struct kv_call {
     struct rh_actor *actor;
     struct kv *kv;
     const struct rh_bytes *word;
     size_t count;
 };
 
-static void answer(const struct call *c, struct rh_value value)
+static void answer(const struct kv_call *c, struct rh_value value)
 {
     (void)rh_reply(c->actor, value);
 }
 
-static void answer_value(const struct call *c)
+static void answer_value(const struct kv_call *c)
 {
     const struct kv *kv = c->kv;
 
@@ -42,7 +42,7 @@ static void answer_value(const struct call *c)
 }
 
 /* False after an error was answered. */
-static bool fits(const struct call *c, size_t size)
+static bool fits(const struct kv_call *c, size_t size)
 {
     if (size > VALUE_SIZE_MAX) {
         answer(c, rh_error("ERR string exceeds maximum allowed size (1 MiB less 512 bytes)"));
@@ -89,7 +89,7 @@ static bool parse_number(const void *data, size_t size, int64_t *out)
     return true;
 }
 
-static void add(const struct call *c, int64_t by)
+static void add(const struct kv_call *c, int64_t by)
 {
     struct kv *kv = c->kv;
     int64_t now = 0;
@@ -111,13 +111,13 @@ static void add(const struct call *c, int64_t by)
 
 /* ---- commands ---- */
 
-static void on_get(const struct call *c)
+static void on_get(const struct kv_call *c)
 {
     answer_value(c);
 }
 
 /* Redis knows it, or nobody. */
-static void refuse_option(const struct call *c, struct rh_bytes word)
+static void refuse_option(const struct kv_call *c, struct rh_bytes word)
 {
     static const char *const known[] = {"EX", "PX", "EXAT", "PXAT", "KEEPTTL", "GET"};
     char text[64] = "ERR syntax error";
@@ -131,7 +131,7 @@ static void refuse_option(const struct call *c, struct rh_bytes word)
     answer(c, rh_error(text));
 }
 
-static void on_set(const struct call *c)
+static void on_set(const struct kv_call *c)
 {
     bool if_absent = false;
     bool if_present = false;
@@ -162,7 +162,7 @@ static void on_set(const struct call *c)
     }
 }
 
-static void on_setnx(const struct call *c)
+static void on_setnx(const struct kv_call *c)
 {
     if (c->kv->exists) {
         answer(c, rh_integer(0));
@@ -172,7 +172,7 @@ static void on_setnx(const struct call *c)
     }
 }
 
-static void on_getset(const struct call *c)
+static void on_getset(const struct kv_call *c)
 {
     if (fits(c, c->word[0].size)) {
         answer_value(c); // It copies the old value.
@@ -180,23 +180,23 @@ static void on_getset(const struct call *c)
     }
 }
 
-static void on_del(const struct call *c)
+static void on_del(const struct kv_call *c)
 {
     answer(c, rh_integer(c->kv->exists));
     erase(c->kv);
 }
 
-static void on_exists(const struct call *c)
+static void on_exists(const struct kv_call *c)
 {
     answer(c, rh_integer(c->kv->exists));
 }
 
-static void on_strlen(const struct call *c)
+static void on_strlen(const struct kv_call *c)
 {
     answer(c, rh_integer((int64_t)c->kv->value.size));
 }
 
-static void on_append(const struct call *c)
+static void on_append(const struct kv_call *c)
 {
     struct kv *kv = c->kv;
 
@@ -207,17 +207,17 @@ static void on_append(const struct call *c)
     }
 }
 
-static void on_incr(const struct call *c)
+static void on_incr(const struct kv_call *c)
 {
     add(c, 1);
 }
 
-static void on_decr(const struct call *c)
+static void on_decr(const struct kv_call *c)
 {
     add(c, -1);
 }
 
-static void on_incrby(const struct call *c)
+static void on_incrby(const struct kv_call *c)
 {
     int64_t by = 0;
 
@@ -228,7 +228,7 @@ static void on_incrby(const struct call *c)
     add(c, by);
 }
 
-static void on_decrby(const struct call *c)
+static void on_decrby(const struct kv_call *c)
 {
     int64_t by = 0;
 
@@ -245,7 +245,7 @@ static const struct {
     const char *name;
     size_t words_min; /* after the key */
     size_t words_max;
-    void (*run)(const struct call *c);
+    void (*run)(const struct kv_call *c);
 } commands[] = {
     {"get", 0, 0, on_get},
     {"set", 1, SIZE_MAX, on_set},
@@ -261,7 +261,7 @@ static const struct {
     {"setnx", 1, 1, on_setnx},
 };
 
-static void run_command(const struct call *c, struct rh_bytes name)
+static void run_command(const struct kv_call *c, struct rh_bytes name)
 {
     char text[128];
 
@@ -344,7 +344,7 @@ static int kv_activate(struct rh_actor *actor, const struct rh_bytes *state, uin
 static void kv_message(struct rh_actor *actor, void *instance, const struct rh_message *message)
 {
     struct rh_bytes word[WORDS_MAX];
-    struct call c = {.actor = actor, .kv = instance};
+    struct kv_call c = {.actor = actor, .kv = instance};
 
     if (message->argument_count > 0) {
         const size_t skip = message->argument_count > 1 ? 2 : 1;

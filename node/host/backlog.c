@@ -6,17 +6,17 @@
 
 #include <string.h>
 
-struct kept {
+struct kept_frame {
     struct list_link in_backlog;
     enum frame_type type;
     size_t size;
     uint8_t bytes[]; /* flexible */
 };
 
-static struct kept *front(const struct backlog *b)
+static struct kept_frame *front(const struct backlog *b)
 {
     ASSERT(!list_empty(&b->frames));
-    return CONTAINER_OF(list_front(&b->frames), struct kept, in_backlog);
+    return CONTAINER_OF(list_front(&b->frames), struct kept_frame, in_backlog);
 }
 
 void backlog_init(struct backlog *b)
@@ -39,7 +39,7 @@ bool backlog_is_empty(const struct backlog *b)
 
 void backlog_put(struct backlog *b, enum frame_type type, struct bytes bytes)
 {
-    struct kept *k = mem_new(1, sizeof *k + bytes.size);
+    struct kept_frame *k = mem_new(1, sizeof *k + bytes.size);
 
     k->type = type;
     k->size = bytes.size;
@@ -52,7 +52,7 @@ void backlog_put(struct backlog *b, enum frame_type type, struct bytes bytes)
 
 struct bytes backlog_front(const struct backlog *b, enum frame_type *type)
 {
-    const struct kept *k = front(b);
+    const struct kept_frame *k = front(b);
 
     *type = k->type;
     return bytes_of(k->bytes, k->size);
@@ -60,7 +60,7 @@ struct bytes backlog_front(const struct backlog *b, enum frame_type *type)
 
 void backlog_pop(struct backlog *b)
 {
-    struct kept *k = front(b);
+    struct kept_frame *k = front(b);
 
     b->size -= k->size;
     list_remove(&k->in_backlog);

@@ -17,7 +17,7 @@ void gate_fini(struct gate *g)
     struct list_link *link = NULL;
 
     while ((link = list_pop_front(&g->kept)) != NULL) {
-        mem_free(CONTAINER_OF(link, struct kept, link));
+        mem_free(CONTAINER_OF(link, struct kept_effect, link));
     }
 }
 
@@ -29,7 +29,7 @@ void gate_keep(struct gate *g, const struct host_effect *e, struct bytes bytes)
         g->dropped[HOST_DROP_FULL]++;
         return;
     }
-    struct kept *k = mem_new(1, sizeof *k + bytes.size);
+    struct kept_effect *k = mem_new(1, sizeof *k + bytes.size);
     k->effect = *e;
     k->size = bytes.size;
     if (bytes.size > 0) {
@@ -43,7 +43,7 @@ void gate_keep(struct gate *g, const struct host_effect *e, struct bytes bytes)
     g->actors += e->actor != NULL ? 1 : 0;
 }
 
-void gate_take(struct gate *g, struct kept *k)
+void gate_take(struct gate *g, struct kept_effect *k)
 {
     list_remove(&k->link);
     g->count--;
@@ -57,7 +57,7 @@ void gate_drop_outputs(struct gate *g, enum host_drop why)
     struct list_link *next = NULL;
 
     for (struct list_link *l = list_front(&g->kept); l != NULL; l = next) {
-        struct kept *k = CONTAINER_OF(l, struct kept, link);
+        struct kept_effect *k = CONTAINER_OF(l, struct kept_effect, link);
 
         next = list_next(&g->kept, l);
         if (host_effect_is_output(k->effect.type)) {
@@ -73,7 +73,7 @@ void gate_forget(struct gate *g, const struct actor *a)
     struct list_link *next = NULL;
 
     for (struct list_link *l = g->actors > 0 ? list_front(&g->kept) : NULL; l != NULL; l = next) {
-        struct kept *k = CONTAINER_OF(l, struct kept, link);
+        struct kept_effect *k = CONTAINER_OF(l, struct kept_effect, link);
 
         next = list_next(&g->kept, l);
         if (k->effect.actor == a) {

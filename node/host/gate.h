@@ -12,7 +12,7 @@
 #include "node/host/host.h"
 
 /* One effect and its bytes. */
-struct kept {
+struct kept_effect {
     struct list_link link; /* in `kept` */
     size_t size;
     struct host_effect effect;
@@ -35,7 +35,7 @@ void gate_fini(struct gate *g);
 /* Copies the effect. */
 void gate_keep(struct gate *g, const struct host_effect *e, struct bytes bytes);
 /* Take the kept effect out; the caller frees it. */
-void gate_take(struct gate *g, struct kept *k);
+void gate_take(struct gate *g, struct kept_effect *k);
 /* The outputs are lost; what was to be done to actors is kept. */
 void gate_drop_outputs(struct gate *g, enum host_drop why);
 /* What was to be done to this actor is not done. */

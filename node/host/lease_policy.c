@@ -99,7 +99,7 @@ bool lease_policy_may_start(const struct host *h)
 /* ---- judging ---- */
 
 /* Its client was told long ago that nobody ran it. */
-static bool is_overdue(const struct host *h, const struct kept *k)
+static bool is_overdue(const struct host *h, const struct kept_effect *k)
 {
     const struct actor *a = k->effect.actor;
 
@@ -115,7 +115,7 @@ static void reopen(struct host *h)
 
     list_init(&overdue);
     for (struct list_link *l = list_front(&h->lease_policy.gate.kept); l != NULL; l = next) {
-        struct kept *k = CONTAINER_OF(l, struct kept, link);
+        struct kept_effect *k = CONTAINER_OF(l, struct kept_effect, link);
 
         next = list_next(&h->lease_policy.gate.kept, l);
         if (h->now_us < host_limit_us(h, k->effect.type)) {
@@ -132,7 +132,7 @@ static void reopen(struct host *h)
         }
     }
     for (struct list_link *l = NULL; (l = list_pop_front(&overdue)) != NULL;) {
-        struct kept *k = CONTAINER_OF(l, struct kept, link);
+        struct kept_effect *k = CONTAINER_OF(l, struct kept_effect, link);
 
         run_expire(h, k->effect.actor);
         mem_free(k);
