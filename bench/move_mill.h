@@ -90,7 +90,7 @@ static inline void move_post(struct move_node *n, const struct host_effect *e, s
                         .number = e->ticket,
                         .flags = e->flags,
                         .has_state = e->has_state,
-                        .fence = e->token};
+                        .fence = e->fence};
 
     if (e->type == HOST_ACTIVATE) {
         post.kind = &n->mill->kind;

@@ -74,7 +74,7 @@ static void on_activate(struct shell *s, const struct host_effect *e, struct byt
     const struct post post = {.type = POST_ACTIVATE,
                               .activation = r,
                               .kind = kind,
-                              .fence = e->token,
+                              .fence = e->fence,
                               .brief = kind->ops.brief != 0,
                               .has_state = e->has_state,
                               .bond_size = e->bond_size};

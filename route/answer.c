@@ -183,7 +183,7 @@ static void on_overload(struct router *r, struct pending *p, uint64_t ms)
 /* Hole 63: it ran at an owner that was fenced meanwhile, or will be by what I know already; what it
  * did there is gone. Nobody can tell if it came before the last state that was saved. An owner that
  * knows of the take-over is no such owner: a MERGE gives an arc the greater `cold` of two, so the
- * token of an actor that lives on may be below it. */
+ * fence of an actor that lives on may be below it. */
 static bool is_stale(const struct router *r, const struct pending *p, const struct answer_record *a)
 {
     if (a->version >= r->cold) {
@@ -194,7 +194,7 @@ static bool is_stale(const struct router *r, const struct pending *p, const stru
     }
     const struct ring_vnode *vnode = route_vnode(r, p);
 
-    return vnode != NULL && a->token < vnode->cold && a->version < vnode->cold && !mutant(M_LATE);
+    return vnode != NULL && a->fence < vnode->cold && a->version < vnode->cold && !mutant(M_LATE);
 }
 
 static void on_stale(struct router *r, struct pending *p, uint8_t copy)

@@ -172,7 +172,7 @@ void actors_activate(struct fleet *f, struct sim_node *n, const struct host_effe
           i->entity->id,
           i->list.count,
           e->has_state ? ", handed over" : "");
-    i->token = e->token;
+    i->token = e->fence;
     i->warm = e->has_state;
     if (i->entity->durable) {
         store_claim(f, i);

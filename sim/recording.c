@@ -59,7 +59,7 @@ void record_life(struct fleet *f, enum history_event_type type, const struct ins
                       type,
                       "entity=%s fence=%" PRIu64 " effects=%zu",
                       i->entity->id,
-                      i->actor->token,
+                      i->actor->fence,
                       i->list.count);
     } else {
         history_write(f->history, f->world.now_us, name, type, "entity=%s", i->entity->id);

@@ -208,7 +208,7 @@ void answer_put(struct buffer *out, const struct answer_record *a)
     put_u64(&w, a->gateway);
     put_u64(&w, a->session);
     put_u64(&w, a->seq);
-    put_u64(&w, a->token);
+    put_u64(&w, a->fence);
     put_u64(&w, a->version);
     put_u64(&w, a->aux);
     put_u8(&w, a->code);
@@ -224,7 +224,7 @@ enum err answer_get(struct reader *in, struct answer_record *a)
     a->gateway = get_u64(in);
     a->session = get_u64(in);
     a->seq = get_u64(in);
-    a->token = get_u64(in);
+    a->fence = get_u64(in);
     a->version = get_u64(in);
     a->aux = get_u64(in);
     a->code = get_u8(in);

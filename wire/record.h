@@ -90,7 +90,7 @@ struct answer_record {
     uint64_t gateway;
     uint64_t session;
     uint64_t seq;
-    uint64_t token;    /* generation of the vnode that ran it; 0 = not run */
+    uint64_t fence;    /* generation of the vnode that ran it; 0 = not run */
     uint64_t version;  /* answerer's ring version */
     uint64_t aux;      /* see enum answer_code */
     uint8_t code;      /* enum answer_code */

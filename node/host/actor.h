@@ -89,7 +89,7 @@ struct actor_work {
 
 struct actor {
     uint64_t position;
-    uint64_t token;          /* fence that its instance was given */
+    uint64_t fence;          /* that its instance was given */
     void *instance;          /* the shell's */
     struct actor_work *work; /* NULL = just idle */
     uint32_t handle;         /* of the record, in its pool */

@@ -86,12 +86,12 @@ void cells_hold(struct host *h, uint32_t cell, struct hold *hold)
     h->cells.state[cell].hold = hold;
 }
 
-void cells_note_token(struct host *h, const struct actor *a)
+void cells_note_fence(struct host *h, const struct actor *a)
 {
     struct cell_state *state = &h->cells.state[ring_point_cell(actor_position(a))];
 
-    ASSERT(a->token >= state->token || mutant(M_REGRESS) || mutant(M_ERAMSG));
-    state->token = a->token;
+    ASSERT(a->fence >= state->fence || mutant(M_REGRESS) || mutant(M_ERAMSG));
+    state->fence = a->fence;
 }
 
 /* ---- kinds ---- */

@@ -14,7 +14,7 @@
 struct cell_state {
     struct hold *hold; /* it is held: requests wait there; NULL = free */
     uint64_t gave_us;  /* when it was given away last; 0 = never */
-    uint64_t token;    /* greatest that an actor here was activated under */
+    uint64_t fence;    /* greatest that an actor here was activated under */
     bool mine;         /* by the configuration adopted last */
 };
 
@@ -54,8 +54,8 @@ void cells_forget(struct host *h);
 bool cells_mark(struct host *h, struct span at);
 /* From now on the cell is held by that transaction; NULL = by none. */
 void cells_hold(struct host *h, uint32_t cell, struct hold *hold);
-/* The actor's new token is the greatest of its cell: I2, a token never goes down (hole 32). */
-void cells_note_token(struct host *h, const struct actor *a);
+/* The actor's new fence is the greatest of its cell: I2, a fence never goes down (hole 32). */
+void cells_note_fence(struct host *h, const struct actor *a);
 /* Of the segment that the kind is bound to. */
 uint32_t cells_first_of(const struct ring *r, uint16_t kind);
 /* An actor lives here that has no right to. */

@@ -32,7 +32,7 @@ static void send_saved(struct host *h, const struct order_answer *s, struct admi
         .gateway = in->r->gateway,
         .session = in->r->session,
         .seq = s->seq,
-        .token = s->token,
+        .fence = s->fence,
         .version = h->topology.view.ring.version,
         .code = s->code,
         .copy = in->r->copy,
@@ -117,7 +117,7 @@ void copy_save_answer(struct host *h, struct order *order, const struct answer_r
 {
     const struct order_answer saved = {
         .seq = answer->seq,
-        .token = answer->token,
+        .fence = answer->fence,
         .code = answer->code,
         .read = read,
         .body = answer->body,

@@ -76,7 +76,7 @@ static void take_stages(struct host *h, struct part *part)
 }
 
 /* Mine again is not mine still: its target had the cell, and was fenced. What is frozen here is
- * older than what the target did, and others may have taken its token (holes 32, 39). Only what
+ * older than what the target did, and others may have taken its fence (holes 32, 39). Only what
  * voted can have been given away. The vnode names the transaction, or a greater one merged into it;
  * then the reassignment's cold stamp tells. */
 static bool went_away(const struct host *h, const struct part *part, uint32_t cell)

@@ -139,7 +139,7 @@ enum host_effect_type {
     HOST_DROP_PEER,        /* peer: end its link; why: it is not who it says */
     HOST_PERSIST,          /* disk, ticket */
     HOST_ACTIVATE,         /* actor; bytes: bond (bond_size), then state handed over (has_state);
-                              or none; token = fence */
+                              or none; fence */
     HOST_RUN,              /* actor, ticket, flags, chain; bytes: body */
     HOST_TURN,             /* actor, ticket: what it does between messages; answered by RAN */
     HOST_EXPORT,           /* actor: frozen; answer with its state */
@@ -282,7 +282,7 @@ struct host_effect {
     uint64_t chain[RECORD_CHAIN_MAX];
     bool has_state;
     uint32_t bond_size;
-    uint64_t token;
+    uint64_t fence;
     uint64_t incarnation;
     enum discard_why discard_why;
     enum retire_why retire_why;

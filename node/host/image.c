@@ -40,7 +40,7 @@ static struct order_answer get_answer(struct reader *in)
     struct order_answer a = {0};
 
     a.seq = get_u64(in);
-    a.token = get_u64(in);
+    a.fence = get_u64(in);
     a.code = get_u8(in);
     const size_t size = get_u32(in);
     const uint8_t *at = get_bytes(in, size);
@@ -149,7 +149,7 @@ static void put_order(struct writer *w, const struct orders *o, const struct ord
             continue;
         }
         put_u64(w, a.seq);
-        put_u64(w, a.token);
+        put_u64(w, a.fence);
         put_u8(w, a.code);
         put_u32(w, (uint32_t)a.body.size);
         put_bytes(w, a.body.data, a.body.size);

@@ -9,7 +9,7 @@
  *     +--------+-------+--------+-------------+---------------------+---------+
  *       u8 = 2   u8               u32
  *     order record: u64 session, u32 epoch, u64 last, u64 base, u8 count of saved answers, these
- *     saved answer: u64 seq (growing), u64 token, u8 code, u32 size, its bytes
+ *     saved answer: u64 seq (growing), u64 fence, u8 code, u32 size, its bytes
  *     flags: 1 = it has state; 2 = the bond of its client stands before that (wire/session.h);
  *     4 = a bond of another size does, behind a u32 of that
  *

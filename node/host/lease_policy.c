@@ -244,7 +244,7 @@ void lease_policy_on_returned(struct host *h, const struct host_event *event)
     if (e.type == HOST_ACTIVATE) {
         const struct image *image = actor_image(a);
 
-        e.token = a->token;
+        e.fence = a->fence;
         e.has_state = image != NULL && image->has_state;
         e.bond_size = (uint32_t)(image != NULL ? image->bond.size : 0);
         bytes = image != NULL ? image_carried(image) : bytes_of("", 0);

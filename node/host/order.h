@@ -49,7 +49,7 @@ struct order {
     uint64_t last;               /* seq that ran last, 0 = none */
     uint64_t base;               /* highest told: everything below is finished or given up */
     uint64_t own_seq;
-    uint64_t own_token;
+    uint64_t own_fence;
     struct strand_link idle; /* in the book's list, longest idle first */
     uint32_t epoch;
     uint32_t more;    /* its struct order_more; 0 = none */
@@ -119,7 +119,7 @@ void order_set_base(struct orders *o, struct order *order, uint64_t base);
  * will ask for again, or of what is too large. `budget`: bytes of large answers in all. */
 struct order_answer {
     uint64_t seq;
-    uint64_t token;
+    uint64_t fence;
     uint8_t code;
     bool read; /* REQUEST_IDEMPOTENT */
     struct bytes body;

@@ -114,11 +114,11 @@ void actor_activate(struct host *h, struct actor *a)
     ASSERT(lease_policy_may_start(h)); // I1
     ASSERT(!quarantine_holds(h, a));
     wake_unlist(h, a);
-    a->token = vnode == NULL ? 0 : vnode->generation;
-    cells_note_token(h, a);
+    a->fence = vnode == NULL ? 0 : vnode->generation;
+    cells_note_fence(h, a);
     e->actor = a;
     e->ticket = actor_begin(h, a, ACTOR_ACTIVATING)->running.ticket;
-    e->token = a->token;
+    e->fence = a->fence;
     if (image != NULL) {
         e->has_state = image->has_state;
         e->bond_size = (uint32_t)image->bond.size;
@@ -449,7 +449,7 @@ static void answer_ran(struct host *h, const struct actor *a, const struct host_
         .gateway = running->gateway,
         .session = running->session,
         .seq = running->seq,
-        .token = a->token,
+        .fence = a->fence,
         .version = h->topology.view.ring.version,
         .code = (uint8_t)(fits ? event->code : ANSWER_APP_ERROR),
         .copy = running->copy,

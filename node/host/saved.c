@@ -15,7 +15,7 @@ enum { SAVED_HERE = 256 }; /* most answers: no allocation of their own */
 /* An answer that has no place in its record. */
 struct saved {
     uint64_t seq;
-    uint64_t token; /* that it ran under */
+    uint64_t fence; /* that it ran under */
     uint32_t next;  /* of greater seq; 0 = none */
     uint32_t size;
     uint8_t code;
@@ -65,7 +65,7 @@ static uint32_t saved_new(struct orders *o, struct order_more *more, const struc
     struct saved *s = pool_at(o->pool, handle);
 
     s->seq = a->seq;
-    s->token = a->token;
+    s->fence = a->fence;
     s->next = 0;
     s->code = a->code;
     s->size = (uint32_t)a->body.size;
@@ -121,7 +121,7 @@ static void append(struct orders *o, struct order *order, const struct order_ans
 static struct order_answer answer_here(const struct order *order)
 {
     return (struct order_answer){.seq = order->own_seq,
-                                 .token = order->own_token,
+                                 .fence = order->own_fence,
                                  .code = order->own_code,
                                  .body = {order->own_body, order->own_size}};
 }
@@ -237,7 +237,7 @@ static void save(struct orders *o, struct order *order, const struct order_answe
     } else {
         order->own = true;
         order->own_seq = a->seq;
-        order->own_token = a->token;
+        order->own_fence = a->fence;
         order->own_code = a->code;
         order->own_size = (uint8_t)a->body.size;
         if (a->body.size > 0) {
@@ -265,7 +265,7 @@ bool order_walk(const struct orders *o, const struct order *order, struct order_
         struct saved *s = pool_at(o->pool, at->item);
 
         *out = (struct order_answer){
-            .seq = s->seq, .token = s->token, .code = s->code, .body = {body_of(s), s->size}};
+            .seq = s->seq, .fence = s->fence, .code = s->code, .body = {body_of(s), s->size}};
         at->item = s->next;
         at->done = 1;
         return true;

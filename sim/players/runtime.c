@@ -353,7 +353,7 @@ static void enter(struct sim_runtime *s, const struct host_effect *e, struct byt
         .state = bytes_of(bytes.data + e->bond_size, bytes.size - e->bond_size),
         .has_state = e->has_state,
         .kind = actor_kind(e->actor),
-        .fence = e->token};
+        .fence = e->fence};
 
     p->id = ++s->fleet->instance_count;
     p->runtime = s;

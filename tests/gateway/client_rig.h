@@ -112,7 +112,7 @@ static inline void client_rig_answer(struct client_rig *r, size_t number, enum a
     const struct answer_record a = {.gateway = q.gateway,
                                     .session = q.session,
                                     .seq = q.seq,
-                                    .token = q.version,
+                                    .fence = q.version,
                                     .version = q.version,
                                     .copy = q.copy,
                                     .code = (uint8_t)code,

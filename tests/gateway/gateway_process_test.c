@@ -121,7 +121,7 @@ static void answer_request(struct link *link, const struct request_record *q)
                                    .session = q->session,
                                    .seq = q->seq,
                                    .copy = q->copy,
-                                   .token = 1,
+                                   .fence = 1,
                                    .version = q->version};
     struct buffer value = {0};
     struct buffer out = {0};

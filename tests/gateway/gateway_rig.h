@@ -163,7 +163,7 @@ static inline void gateway_rig_node(struct gateway_rig *g)
                    &(struct answer_record){.gateway = q.gateway,
                                            .session = q.session,
                                            .seq = q.seq,
-                                           .token = q.version,
+                                           .fence = q.version,
                                            .version = q.version,
                                            .copy = q.copy,
                                            .code = ANSWER_OK,

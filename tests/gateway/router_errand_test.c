@@ -89,7 +89,7 @@ static void answer(struct fixture *f, const struct request_record *r, enum answe
     const struct answer_record a = {.gateway = r->gateway,
                                     .session = r->session,
                                     .seq = r->seq,
-                                    .token = 10,
+                                    .fence = 10,
                                     .version = 10,
                                     .code = (uint8_t)code,
                                     .copy = r->copy,

@@ -240,7 +240,7 @@ static void play_answer(const struct answer_words *w)
 
     // "ok@5": of an owner at version 5; else of one that knows the newest.
     answer.version = stale == NULL ? UINT64_MAX : strtoull(stale + 1, NULL, 10);
-    answer.token = answer.version;
+    answer.fence = answer.version;
 
     const size_t name_size = stale == NULL ? strlen(w->code) : (size_t)(stale - w->code);
     while (strlen(code_names[answer.code]) != name_size ||

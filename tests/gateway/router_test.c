@@ -93,7 +93,7 @@ static void answer(struct world *w, uint16_t from, const struct request_record *
     const struct answer_record a = {.gateway = q->gateway,
                                     .session = q->session,
                                     .seq = q->seq,
-                                    .token = w->rig.leader.ring.version,
+                                    .fence = w->rig.leader.ring.version,
                                     .version = w->rig.leader.ring.version,
                                     .aux = aux,
                                     .code = (uint8_t)code,

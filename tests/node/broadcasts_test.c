@@ -97,7 +97,7 @@ static void answer(const struct sent *s)
         .session = s->r.session,
         .seq = s->r.seq,
         .copy = s->r.copy,
-        .token = UINT64_MAX,
+        .fence = UINT64_MAX,
         .version = UINT64_MAX,
         .code = ANSWER_OK,
     };

@@ -176,7 +176,7 @@ static void answer(const struct did *to, uint64_t peer, enum answer_code code, c
         .session = to->r.session,
         .seq = to->r.seq,
         .copy = to->r.copy,
-        .token = UINT64_MAX,
+        .fence = UINT64_MAX,
         .version = UINT64_MAX,
         .code = (uint8_t)code,
         .body = text_of(text),

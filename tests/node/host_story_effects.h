@@ -150,8 +150,8 @@ static inline void print_answer(struct reader *in)
     if (a.aux != 0) {
         (void)fprintf(out, " aux=%" PRIu64, a.aux);
     }
-    if (a.token != 0) {
-        (void)fprintf(out, " token=%" PRIu64, a.token);
+    if (a.fence != 0) {
+        (void)fprintf(out, " token=%" PRIu64, a.fence);
     }
     if (hops_kept_size > 0 && a.body.size == hops_kept_size) {
         print_hops(a.body);
@@ -213,7 +213,7 @@ static inline void print_actor(const char *what, const struct host_effect *e, st
         print_body(b);
     }
     if (e->type == HOST_ACTIVATE) {
-        (void)fprintf(out, " token=%" PRIu64, e->token);
+        (void)fprintf(out, " token=%" PRIu64, e->fence);
     }
     if (e->bond_size > 0) {
         print_text("bond", bytes_of(b.data, e->bond_size));

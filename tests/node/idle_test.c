@@ -22,7 +22,7 @@ static int make_actors(void **state)
     actors_set_grid(&book, RING_GRID_MIN, 1u << RING_GRID_MIN);
     for (size_t i = 0; i < ACTORS; i++) {
         actors[i] = actor_new(&book, (struct image_name){.id = bytes_of(&i, sizeof i)});
-        actors[i]->token = i;
+        actors[i]->fence = i;
     }
     return 0;
 }
@@ -69,7 +69,7 @@ static void each_is_found_once_its_time_is_over(void **state)
             const uint64_t age_ms = ms - a->used_ms;
 
             assert_true(age_ms >= IDLE_MS && age_ms <= IDLE_MS + GRAIN_MS + 50);
-            found_ms[a->token] = ms;
+            found_ms[a->fence] = ms;
         }
     }
     for (size_t i = 0; i < ACTORS; i++) {

@@ -466,7 +466,7 @@ static void it_registers_and_runs_requests(void **state)
     UNTIL(answers == 100);
     assert_int_equal(answer.code, ANSWER_OK);
     assert_string_equal(answer_text, "100");
-    assert_int_equal(answer.token, VERSION);
+    assert_int_equal(answer.fence, VERSION);
     command("GET");
     UNTIL(answers == 101);
     assert_string_equal(answer_text, "b100");
@@ -501,7 +501,7 @@ static void an_actor_moves_with_its_state(void **state)
     UNTIL(answers == 6);
     assert_int_equal(answer.code, ANSWER_OK);
     assert_string_equal(answer_text, "6");
-    assert_int_equal(answer.token, AFTER); // A new owner, a higher fence.
+    assert_int_equal(answer.fence, AFTER); // A new owner, a higher fence.
     view_fini(&v);
     cut_short();
     join_node(first, 128 + 15);

@@ -214,7 +214,7 @@ static void expired_requests_leave_their_queue(void **state)
 static void save(struct order *order, uint64_t seq, struct bytes body, bool read)
 {
     const struct order_answer a = {
-        .seq = seq, .token = seq + 100, .code = ANSWER_OK, .read = read, .body = body};
+        .seq = seq, .fence = seq + 100, .code = ANSWER_OK, .read = read, .body = body};
 
     order->last = seq > order->last ? seq : order->last;
     order_save(&orders, order, &a, 1000000);
@@ -233,7 +233,7 @@ static void assert_kept(const struct order *order, uint64_t seq, struct bytes bo
     struct order_answer a;
 
     assert_true(order_saved(&orders, order, seq, &a));
-    assert_int_equal(a.token, seq + 100);
+    assert_int_equal(a.fence, seq + 100);
     assert_true(bytes_equal(a.body, body));
 }
 
@@ -348,7 +348,7 @@ static void an_image_carries_orders_and_state(void **state)
     assert_int_equal(order.last, 12);
     assert_true(image_next_answer(&walk, &a));
     assert_int_equal(a.seq, 9);
-    assert_int_equal(a.token, 109);
+    assert_int_equal(a.fence, 109);
     assert_true(bytes_equal(a.body, bytes_of("nine", 4)));
     assert_true(image_next_order(&walk, &order)); // skips the answer that was not read
     assert_int_equal(order.session, 13);

@@ -286,7 +286,7 @@ static inline void answer(struct queue *down, const struct request_record *q, ui
                &(struct answer_record){.gateway = q->gateway,
                                        .session = q->session,
                                        .seq = q->seq,
-                                       .token = q->version,
+                                       .fence = q->version,
                                        .version = q->version,
                                        .copy = q->copy,
                                        .code = code,

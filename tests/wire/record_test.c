@@ -36,7 +36,7 @@ static const struct answer_record answer = {
     .gateway = 1,
     .session = 2,
     .seq = 3,
-    .token = 4,
+    .fence = 4,
     .version = 5,
     .aux = 6,
     .code = ANSWER_BUSY,
@@ -218,7 +218,7 @@ static void records_come_back_as_they_were_put(void **state)
     assert_int_equal(a.gateway, answer.gateway);
     assert_int_equal(a.session, answer.session);
     assert_int_equal(a.seq, answer.seq);
-    assert_int_equal(a.token, answer.token);
+    assert_int_equal(a.fence, answer.fence);
     assert_int_equal(a.version, answer.version);
     assert_int_equal(a.aux, answer.aux);
     assert_int_equal(a.code, answer.code);
