@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/look.h"
 
-#include "wire/mend.h"
+#include "wire/repair.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,17 +29,17 @@ struct fix {
 
 /* ---- asking for one repair ---- */
 
-static uint32_t mend_of(enum repair repair)
+static uint32_t task_of(enum repair repair)
 {
     switch (repair) {
     case REPAIR_FETCH:
-        return MEND_FETCH;
+        return REPAIR_TASK_FETCH;
     case REPAIR_OUTCOME:
-        return MEND_OUTCOME;
+        return REPAIR_TASK_OUTCOME;
     case REPAIR_STRAYS:
-        return MEND_STRAYS;
+        return REPAIR_TASK_STRAYS;
     case REPAIR_EXIT:
-        return MEND_EXIT;
+        return REPAIR_TASK_EXIT;
     case REPAIR_NONE:
     case REPAIR_ABORT:
     case REPAIR_REMOVE:
@@ -58,7 +58,7 @@ static char *reason_of(struct fix *f, const struct finding *finding, char out[TE
     return out;
 }
 
-static Rh__AdminReply *ask_mend(struct fix *f, const struct finding *finding)
+static Rh__AdminReply *ask_repair(struct fix *f, const struct finding *finding)
 {
     Rh__Admin request = RH__ADMIN__INIT;
     Rh__AdminMend what = RH__ADMIN_MEND__INIT;
@@ -69,7 +69,7 @@ static Rh__AdminReply *ask_mend(struct fix *f, const struct finding *finding)
     what.role = finding->plan.role;
     what.name = name;
     what.incarnation = finding->plan.incarnation;
-    what.what = mend_of(finding->plan.repair);
+    what.what = task_of(finding->plan.repair);
     what.txn = finding->plan.txn;
     what.by = f->by;
     what.why = reason_of(f, finding, text);
@@ -116,7 +116,7 @@ static Rh__AdminReply *ask(struct fix *f, const struct finding *finding)
     case REPAIR_OUTCOME:
     case REPAIR_STRAYS:
     case REPAIR_EXIT:
-        return ask_mend(f, finding);
+        return ask_repair(f, finding);
     case REPAIR_ABORT:
         return ask_abort(f, finding);
     case REPAIR_REMOVE:

@@ -390,7 +390,7 @@ void fleet_on_control(struct router *r, const struct router_event *event)
     } else if (m->body_case == RH__CONTROL__BODY_INSPECT) {
         inspect_on_question(r, event->coordinator, m->inspect);
     } else if (m->body_case == RH__CONTROL__BODY_MEND) {
-        inspect_on_mend(r, m->mend);
+        inspect_on_repair(r, m->mend);
     } else if (m->body_case == RH__CONTROL__BODY_ERRAND) {
         errand_on_question(r, event->coordinator, m->errand);
     }

@@ -10,7 +10,7 @@
 #include "ring/inspect.h"
 #include "wire/control.h"
 #include "wire/hello.h"
-#include "wire/mend.h"
+#include "wire/repair.h"
 
 #include <inttypes.h>
 
@@ -65,10 +65,10 @@ void inspect_on_question(struct router *r, int coordinator, const Rh__Inspect *q
     mem_free(out.unlinked);
 }
 
-void inspect_on_mend(struct router *r, const Rh__Mend *mend)
+void inspect_on_repair(struct router *r, const Rh__Mend *repair)
 {
-    log_warn("gateway", "mend", "what=%" PRIu32, mend->what);
-    if (mend->what == MEND_FETCH) {
+    log_warn("gateway", "mend", "what=%" PRIu32, repair->what);
+    if (repair->what == REPAIR_TASK_FETCH) {
         fetch_whole(&r->fetch);
         fleet_ask_config(r);
     }

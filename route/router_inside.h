@@ -184,7 +184,7 @@ void fleet_ask_config(struct router *r);
 /* Tell how I am. Changes nothing. */
 void inspect_on_question(struct router *r, int coordinator, const Rh__Inspect *question);
 /* An operator has me set right. */
-void inspect_on_mend(struct router *r, const Rh__Mend *mend);
+void inspect_on_repair(struct router *r, const Rh__Mend *repair);
 
 /* ---- errand.c ---- */
 

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "sim/fleet.h"
 #include "wire/control.h"
-#include "wire/mend.h"
+#include "wire/repair.h"
 
 enum {
     THINKS_US = 400000, /* from what he saw to what he asks, at most */
@@ -92,7 +92,7 @@ static void mend(struct fleet *f)
     body.role = (uint32_t)p->role;
     body.name = proto_text(process_says(p));
     body.incarnation = node ? fleet_node(p)->incarnation : fleet_gateway(p)->id;
-    body.what = (uint32_t)world_between(&f->world, MEND_FETCH, MEND_EXIT);
+    body.what = (uint32_t)world_between(&f->world, REPAIR_TASK_FETCH, REPAIR_TASK_EXIT);
     body.txn = any_txn(f);
     body.by = proto_text("op");
     admin.what_case = RH__ADMIN__WHAT_MEND;

@@ -14,7 +14,7 @@
 #include "ring/inspect.h"
 #include "route/router.h"
 #include "wire/control.h"
-#include "wire/mend.h"
+#include "wire/repair.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -260,7 +260,7 @@ void host_inspect(struct host *h, int coordinator, const Rh__Inspect *question)
     proto_free(&out->base);
 }
 
-/* ---- mending ---- */
+/* ---- repairs ---- */
 
 /* It has no right to live here: by the ring another node's may. What waited for it goes there. */
 static void stop_stray(struct host *h, struct actor *a)
@@ -298,20 +298,20 @@ static void stop_strays(struct host *h)
     }
 }
 
-void host_mend(struct host *h, const Rh__Mend *mend)
+void host_repair(struct host *h, const Rh__Mend *repair)
 {
-    log_warn("node", "mend", "what=%" PRIu32, mend->what);
-    switch ((enum mend_what)mend->what) {
-    case MEND_FETCH:
+    log_warn("node", "mend", "what=%" PRIu32, repair->what);
+    switch ((enum repair_task)repair->what) {
+    case REPAIR_TASK_FETCH:
         host_fetch_all(h);
         break;
-    case MEND_STRAYS:
+    case REPAIR_TASK_STRAYS:
         stop_strays(h);
         break;
-    case MEND_EXIT:
+    case REPAIR_TASK_EXIT:
         host_stop(h, HOST_EXIT_OPERATOR);
         break;
-    case MEND_OUTCOME: // comes as a PollAnswer
+    case REPAIR_TASK_OUTCOME: // comes as a PollAnswer
         break;
     }
 }

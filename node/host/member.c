@@ -293,7 +293,7 @@ void member_on_control(struct host *h, int coordinator, const Rh__Control *c)
     } else if (c->body_case == RH__CONTROL__BODY_POLL_ANSWER) {
         txn_on_poll_answer(h, c->poll_answer);
     } else if (c->body_case == RH__CONTROL__BODY_MEND) {
-        host_mend(h, c->mend);
+        host_repair(h, c->mend);
     }
 }
 

@@ -12,7 +12,7 @@
 #include "txn/state/digest.h"
 #include "wire/control.h"
 #include "wire/gateway_id.h"
-#include "wire/mend.h"
+#include "wire/repair.h"
 
 #include "tests/gateway/router_rig.h"
 #include "tests/test.h"
@@ -117,9 +117,9 @@ static void a_gateway_tells_its_ring_and_fetches_when_told(void **state)
 {
     struct router_config config = router_config_default();
     Rh__Control question = RH__CONTROL__INIT;
-    Rh__Control mending = RH__CONTROL__INIT;
+    Rh__Control control = RH__CONTROL__INIT;
     Rh__Inspect inspect = RH__INSPECT__INIT;
-    Rh__Mend mend = RH__MEND__INIT;
+    Rh__Mend repair = RH__MEND__INIT;
     Rh__Control *said = NULL;
     struct rig rig;
 
@@ -153,10 +153,10 @@ static void a_gateway_tells_its_ring_and_fetches_when_told(void **state)
     control_free(said);
 
     rig.now_us += 1000000;
-    mend.what = MEND_FETCH;
-    mending.body_case = RH__CONTROL__BODY_MEND;
-    mending.mend = &mend;
-    router_control(&rig, &mending);
+    repair.what = REPAIR_TASK_FETCH;
+    control.body_case = RH__CONTROL__BODY_MEND;
+    control.mend = &repair;
+    router_control(&rig, &control);
     said = router_said(&rig, RH__CONTROL__BODY_GET_CONFIG);
     assert_non_null(said);
     assert_int_equal(said->get_config->have_version, 0);
@@ -270,14 +270,14 @@ static Rh__Control *inspect_host(struct stage *s)
     return said;
 }
 
-static void mend_host(struct stage *s, uint32_t what)
+static void repair_host(struct stage *s, uint32_t what)
 {
     Rh__Control c = RH__CONTROL__INIT;
-    Rh__Mend mend = RH__MEND__INIT;
+    Rh__Mend repair = RH__MEND__INIT;
 
-    mend.what = what;
+    repair.what = what;
     c.body_case = RH__CONTROL__BODY_MEND;
-    c.mend = &mend;
+    c.mend = &repair;
     host_hears(s, &c);
 }
 
@@ -332,7 +332,7 @@ static void a_node_tells_what_lives_where(void **state)
     assert_memory_equal(a->ids[1]->id.data, "bert", 4);
     control_free(said);
 
-    mend_host(&s, MEND_STRAYS);
+    repair_host(&s, REPAIR_TASK_STRAYS);
     said = inspect_host(&s);
     assert_int_equal(said->inspect_answer->strays, 0);
     assert_int_equal(said->inspect_answer->n_live, 1); // anna
@@ -351,14 +351,14 @@ static void a_node_does_as_it_is_told(void **state)
     (void)state;
     stage_open(&s);
     s.now_us += 1000000;
-    mend_host(&s, MEND_FETCH);
+    repair_host(&s, REPAIR_TASK_FETCH);
     said = host_said(&s, RH__CONTROL__BODY_GET_CONFIG);
     assert_non_null(said);
     assert_int_equal(said->get_config->have_version, 0);
     control_free(said);
-    mend_host(&s, 1234); // of a newer version
+    repair_host(&s, 1234); // of a newer version
     assert_int_equal(s.host->membership.life, LIFE_SERVING);
-    mend_host(&s, MEND_EXIT);
+    repair_host(&s, REPAIR_TASK_EXIT);
     assert_int_equal(s.host->membership.life, LIFE_OVER);
     assert_int_equal(s.effects.item[s.effects.count - 1].type, HOST_EXIT);
     assert_int_equal(s.effects.item[s.effects.count - 1].code, 75);
@@ -514,19 +514,19 @@ static void ask_leader(struct bench *b, Rh__Admin *admin)
     fail_msg("no barrier was asked for");
 }
 
-static void ask_mend(struct bench *b, Rh__AdminMend *mend)
+static void ask_repair(struct bench *b, Rh__AdminMend *repair)
 {
     Rh__Admin admin = RH__ADMIN__INIT;
 
     admin.tag = 9;
     admin.what_case = RH__ADMIN__WHAT_MEND;
-    admin.mend = mend;
+    admin.mend = repair;
     ask_leader(b, &admin);
 }
 
 static void a_repair_is_recorded_and_then_done(void **state)
 {
-    Rh__AdminMend mend = RH__ADMIN_MEND__INIT;
+    Rh__AdminMend repair = RH__ADMIN_MEND__INIT;
     struct coordinator_effect proposed = {0};
     struct state_result result = {0};
     Rh__Control *said = NULL;
@@ -535,25 +535,25 @@ static void a_repair_is_recorded_and_then_done(void **state)
     (void)state;
     bench_open(&b);
     bench_step(&b, (struct coordinator_event){.type = COORDINATOR_LEAD, .term = 1});
-    mend.role = ROLE_GATEWAY;
-    mend.name = proto_text("g1");
-    mend.incarnation = GATEWAY + 1; // another process of that name
-    mend.what = MEND_FETCH;
-    mend.by = proto_text("ann@desk");
-    mend.why = proto_text("its ring is odd");
-    ask_mend(&b, &mend);
+    repair.role = ROLE_GATEWAY;
+    repair.name = proto_text("g1");
+    repair.incarnation = GATEWAY + 1; // another process of that name
+    repair.what = REPAIR_TASK_FETCH;
+    repair.by = proto_text("ann@desk");
+    repair.why = proto_text("its ring is odd");
+    ask_repair(&b, &repair);
     said = sent_to(&b, CLI_LINK, RH__CONTROL__BODY_ADMIN_REPLY);
     assert_string_equal(said->admin_reply->error, "g1: that process is not linked to the leader");
     control_free(said);
-    mend.incarnation = GATEWAY;
-    mend.what = MEND_STRAYS;
-    ask_mend(&b, &mend);
+    repair.incarnation = GATEWAY;
+    repair.what = REPAIR_TASK_STRAYS;
+    ask_repair(&b, &repair);
     said = sent_to(&b, CLI_LINK, RH__CONTROL__BODY_ADMIN_REPLY);
     assert_string_equal(said->admin_reply->error, "g1: only a node does this repair");
     control_free(said);
 
-    mend.what = MEND_FETCH;
-    ask_mend(&b, &mend);
+    repair.what = REPAIR_TASK_FETCH;
+    ask_repair(&b, &repair);
     for (size_t i = 0; i < b.effects.count; i++) {
         if (b.effects.item[i].type == COORDINATOR_PROPOSE) {
             proposed = b.effects.item[i];
@@ -579,7 +579,7 @@ static void a_repair_is_recorded_and_then_done(void **state)
                                           .result = &result});
     said = sent_to(&b, GATEWAY_LINK, RH__CONTROL__BODY_MEND);
     assert_non_null(said);
-    assert_int_equal(said->mend->what, MEND_FETCH);
+    assert_int_equal(said->mend->what, REPAIR_TASK_FETCH);
     control_free(said);
     said = sent_to(&b, CLI_LINK, RH__CONTROL__BODY_ADMIN_REPLY);
     assert_non_null(said);
@@ -595,7 +595,7 @@ static void a_repair_is_recorded_and_then_done(void **state)
  * process had become a member, and ended it. */
 static void who_only_registers_is_not_ended(void **state)
 {
-    Rh__AdminMend mend = RH__ADMIN_MEND__INIT;
+    Rh__AdminMend repair = RH__ADMIN_MEND__INIT;
     Rh__Control *said = NULL;
     struct bench b;
 
@@ -606,10 +606,10 @@ static void who_only_registers_is_not_ended(void **state)
         &b,
         (struct coordinator_event){
             .type = COORDINATOR_PEER_UP, .peer = NODE_LINK, .role = ROLE_NODE, .name = "n1"});
-    mend.role = ROLE_NODE;
-    mend.name = proto_text("n1");
-    mend.what = MEND_EXIT;
-    ask_mend(&b, &mend);
+    repair.role = ROLE_NODE;
+    repair.name = proto_text("n1");
+    repair.what = REPAIR_TASK_EXIT;
+    ask_repair(&b, &repair);
     said = sent_to(&b, CLI_LINK, RH__CONTROL__BODY_ADMIN_REPLY);
     assert_non_null(said);
     assert_string_equal(said->admin_reply->error, "n1: the process only wants to become a member");

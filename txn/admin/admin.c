@@ -160,7 +160,7 @@ static bool fill(struct coordinator *c, const struct peer *peer, Rh__AdminReply 
     case RH__ADMIN__WHAT_INSPECT: // answered by every coordinator: inspect_ask()
         break;
     case RH__ADMIN__WHAT_MEND:
-        return inspect_mend(c, peer, reply, in->mend);
+        return inspect_repair(c, peer, reply, in->mend);
     case RH__ADMIN__WHAT_RESOLVE:
         return resolve_on_question(c, peer, reply, in->resolve);
     case RH__ADMIN__WHAT_EVENTS:       // the shell's, which has the table

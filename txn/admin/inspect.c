@@ -11,7 +11,7 @@
 #include "base/mutant.h"
 #include "ring/inspect.h"
 #include "txn/state/digest.h"
-#include "wire/mend.h"
+#include "wire/repair.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -105,7 +105,7 @@ void inspect_relay(struct coordinator *c, const Rh__InspectAnswer *answer)
     peers_send(c, asker->id, &out);
 }
 
-/* ---- mending ---- */
+/* ---- repairs ---- */
 
 static struct peer *find_process(struct coordinator *c, const Rh__AdminMend *in)
 {
@@ -121,18 +121,18 @@ static struct peer *find_process(struct coordinator *c, const Rh__AdminMend *in)
 }
 
 /* Why it must not be done, or NULL. */
-static const char *mend_fault(const struct coordinator *c, struct peer *peer,
-                              const Rh__AdminMend *in)
+static const char *repair_fault(const struct coordinator *c, struct peer *peer,
+                                const Rh__AdminMend *in)
 {
     const bool member = peers_node(c, peer, in->incarnation) != NULL && !mutant(M_EXITANY);
 
     switch (in->what) {
-    case MEND_FETCH:
+    case REPAIR_TASK_FETCH:
         return NULL;
-    case MEND_OUTCOME:
-    case MEND_STRAYS:
+    case REPAIR_TASK_OUTCOME:
+    case REPAIR_TASK_STRAYS:
         return peer->role == ROLE_NODE ? NULL : "only a node does this repair";
-    case MEND_EXIT:
+    case REPAIR_TASK_EXIT:
         // What is told to nobody's incarnation is heard by the member that it becomes meanwhile.
         return peer->role != ROLE_NODE ? "only a node does this repair"
                : member                ? "the process is a member: drain it instead"
@@ -153,7 +153,7 @@ static void tell_outcome(struct coordinator *c, const struct peer *peer, uint64_
     register_on_poll(c, peers_find(c, peer->id), &poll);
 }
 
-void inspect_tell_mend(struct coordinator *c, const struct peer *peer, uint32_t what)
+void inspect_tell_repair(struct coordinator *c, const struct peer *peer, uint32_t what)
 {
     Rh__Control out = RH__CONTROL__INIT;
     Rh__Mend body = RH__MEND__INIT;
@@ -171,7 +171,7 @@ static bool is_under_way(const struct coordinator *c, uint64_t peer, uint64_t qu
     for (size_t i = 0; i < c->proposal_count; i++) {
         const struct proposal *p = &c->proposal[i];
 
-        if (p->kind == PROPOSAL_MEND && p->peer == peer && p->question == question) {
+        if (p->kind == PROPOSAL_REPAIR && p->peer == peer && p->question == question) {
             return true;
         }
     }
@@ -181,10 +181,10 @@ static bool is_under_way(const struct coordinator *c, uint64_t peer, uint64_t qu
 static const char *what_text(uint32_t what)
 {
     static const char *const texts[] = {
-        [MEND_FETCH] = "told to fetch the whole configuration",
-        [MEND_OUTCOME] = "told again the outcome of a transaction",
-        [MEND_STRAYS] = "told to stop the actors outside its vnodes",
-        [MEND_EXIT] = "told to stop and exit",
+        [REPAIR_TASK_FETCH] = "told to fetch the whole configuration",
+        [REPAIR_TASK_OUTCOME] = "told again the outcome of a transaction",
+        [REPAIR_TASK_STRAYS] = "told to stop the actors outside its vnodes",
+        [REPAIR_TASK_EXIT] = "told to stop and exit",
     };
 
     return texts[what];
@@ -202,15 +202,15 @@ static struct proposal *propose_note(struct coordinator *c, const struct peer *p
                    "%s %s",
                    patient->role == ROLE_GATEWAY ? "gateway" : "node",
                    patient->name);
-    return coordinator_propose_note(c, PROPOSAL_MEND, &note);
+    return coordinator_propose_note(c, PROPOSAL_REPAIR, &note);
 }
 
-bool inspect_mend(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
-                  const Rh__AdminMend *in)
+bool inspect_repair(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                    const Rh__AdminMend *in)
 {
     struct peer *patient = find_process(c, in);
     const char *fault =
-        patient == NULL ? "that process is not linked to the leader" : mend_fault(c, patient, in);
+        patient == NULL ? "that process is not linked to the leader" : repair_fault(c, patient, in);
     char text[FAULT_TEXT_SIZE];
     struct proposal *p = NULL;
 
@@ -231,13 +231,13 @@ bool inspect_mend(struct coordinator *c, const struct peer *peer, Rh__AdminReply
     p->asked = true;
     p->question = reply->tag;
     p->patient = patient->id;
-    p->mend = in->what;
+    p->repair = in->what;
     p->txn = in->txn;
     return true;
 }
 
-void inspect_mend_applied(struct coordinator *c, const struct proposal *p,
-                          const struct state_result *result)
+void inspect_repair_applied(struct coordinator *c, const struct proposal *p,
+                            const struct state_result *result)
 {
     const struct peer *patient = peers_find(c, p->patient);
     Rh__AdminReply *reply = NULL;
@@ -248,11 +248,11 @@ void inspect_mend_applied(struct coordinator *c, const struct proposal *p,
                  "process=%s incarnation=%" PRIu64 " what=\"%s\"",
                  patient->name,
                  patient->incarnation,
-                 what_text(p->mend));
-        if (p->mend == MEND_OUTCOME) {
+                 what_text(p->repair));
+        if (p->repair == REPAIR_TASK_OUTCOME) {
             tell_outcome(c, patient, p->txn);
         } else {
-            inspect_tell_mend(c, patient, p->mend);
+            inspect_tell_repair(c, patient, p->repair);
         }
     }
     if (peers_find(c, p->peer) == NULL) {

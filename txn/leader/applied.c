@@ -62,8 +62,8 @@ static void on_mine(struct coordinator *c, const struct proposal *p,
     case PROPOSAL_FENCE:
         fence_applied(c, p, result);
         return;
-    case PROPOSAL_MEND:
-        inspect_mend_applied(c, p, result);
+    case PROPOSAL_REPAIR:
+        inspect_repair_applied(c, p, result);
         return;
     case PROPOSAL_ERRAND:
         errand_applied(c, p, result);

@@ -108,7 +108,7 @@ enum proposal_kind {
     PROPOSAL_AHEAD,
     PROPOSAL_NOTE,   /* only for the history */
     PROPOSAL_ERRAND, /* a NOTE; the errand leaves when it is applied */
-    PROPOSAL_MEND,   /* a NOTE; what it tells of is done when it is applied */
+    PROPOSAL_REPAIR, /* a NOTE; what it tells of is done when it is applied */
 };
 
 /* A command on its way through the log. */
@@ -119,7 +119,7 @@ struct proposal {
     bool asked;          /* by an operator, who waits at `peer` */
     uint64_t question;   /* tag of the Admin, if it was one */
     uint64_t nonce;      /* REGISTER */
-    uint64_t txn;        /* DECIDE, MEND: which; BEGIN: which it supersedes */
+    uint64_t txn;        /* DECIDE, REPAIR: which; BEGIN: which it supersedes */
     uint64_t slot;       /* DESIRE, FENCE, REASSIGN, DEREGISTER; VOTER: its id */
     uint64_t base;       /* BEGIN: version it was computed from */
     struct ring_op *ops; /* BEGIN: owned */
@@ -128,8 +128,8 @@ struct proposal {
     size_t planned_at;
     uint16_t source;     /* BEGIN: 0 = none */
     uint16_t target;     /* BEGIN */
-    uint64_t patient;    /* MEND: link to the process */
-    uint32_t mend;       /* MEND: enum mend_what */
+    uint64_t patient;    /* REPAIR: link to the process */
+    uint32_t repair;     /* REPAIR: enum repair_task */
     Rh__Control *errand; /* ERRAND: owned */
 };
 
@@ -640,19 +640,19 @@ struct proposal *upgrade_on_question(struct coordinator *c, Rh__AdminReply *repl
 /* What only a newer format has. */
 void upgrade_run(struct coordinator *c);
 
-/* ---- inspect.c: whether I lead or not, but for mend ---- */
+/* ---- inspect.c: whether I lead or not, but for repair ---- */
 
 /* Tell the operator how I am, and ask all that are linked to me the same. */
 void inspect_ask(struct coordinator *c, const struct peer *peer, const Rh__Admin *in);
 /* A node's or gateway's answer: to the operator it belongs to. */
 void inspect_relay(struct coordinator *c, const Rh__InspectAnswer *answer);
 /* Have one process set right, after a barrier. True: the answer comes when it was recorded. */
-/* Tell it to mend itself: enum mend_what. */
-void inspect_tell_mend(struct coordinator *c, const struct peer *peer, uint32_t what);
-bool inspect_mend(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
-                  const Rh__AdminMend *in);
+/* Tell it to repair itself: enum repair_task. */
+void inspect_tell_repair(struct coordinator *c, const struct peer *peer, uint32_t what);
+bool inspect_repair(struct coordinator *c, const struct peer *peer, Rh__AdminReply *reply,
+                    const Rh__AdminMend *in);
 /* It stands in the history: now do it. */
-void inspect_mend_applied(struct coordinator *c, const struct proposal *p,
-                          const struct state_result *result);
+void inspect_repair_applied(struct coordinator *c, const struct proposal *p,
+                            const struct state_result *result);
 
 #endif

@@ -101,7 +101,7 @@ static bool is_about(const struct proposal *p, uint64_t about)
     case PROPOSAL_SETTLE:
     case PROPOSAL_NOTE:
     case PROPOSAL_ERRAND:
-    case PROPOSAL_MEND:
+    case PROPOSAL_REPAIR:
     case PROPOSAL_DAEMONS:
     case PROPOSAL_QUARANTINE:
     case PROPOSAL_FORMAT:

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/mutant.h"
-#include "wire/mend.h"
+#include "wire/repair.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -416,7 +416,7 @@ static void refuse_other_map(struct coordinator *c, const struct peer *peer,
     }
     seen->other_map = true;
     c->other_maps++;
-    inspect_tell_mend(c, peer, MEND_FETCH);
+    inspect_tell_repair(c, peer, REPAIR_TASK_FETCH);
 }
 
 void register_note(struct seen *seen, const Rh__Renew *in)
