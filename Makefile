@@ -358,22 +358,34 @@ $(out)/%_fuzz: tests/fuzz/%_fuzz.c $(if $(LIBFUZZER),,tests/fuzz/drive.c) $(out)
 	$(Q)$(CC) $(subst fuzzer-no-link,fuzzer,$(cflags)) $^ $(libs) -o $@
 
 code := $(shell find $(folders) bench examples include tests -name '*.[ch]' 2>/dev/null)
-# One file a clang-tidy: given several, version 14 takes va_start() in the second for none. Nearly all
-# of its time is clang-analyzer's, which follows the paths of a function: 50000 steps here, where most
-# functions end; DEEP=1 as many as it goes by itself (225000), which takes four times as long.
-steps := $(if $(DEEP),,-Xclang -analyzer-config -Xclang max-nodes=50000)
+# Each .c file is checked by itself, and again only when it or what it includes has changed: build/lint has a stamp for each,
+# with its dependencies. One file a clang-tidy: given several, version 14 takes va_start() in the second for none. Nearly all of its
+# time is clang-analyzer's, which follows the paths of a function: 50000 steps here, where most functions end; DEEP=1 as many as
+# it goes by itself (225000), which takes four times as long. cppcheck would go through a file once for each macro that any
+# header asks for: it goes once, and once more through a file that names a macro of ours.
+lint-out := build/lint$(if $(DEEP),-deep)
+linted   := $(patsubst %.c,$(lint-out)/%.ok,$(filter-out $(lacking),$(filter %.c,$(code))))
+clang    := -std=c11 -D_POSIX_C_SOURCE=200809L -DRINGHOLD_VERSION=\"$(VERSION)\" -iquote . -isystem build/proto -Iinclude
+steps    := $(if $(DEEP),,-Xclang -analyzer-config -Xclang max-nodes=50000)
+variants := RINGHOLD_INJECT RINGHOLD_MUTANTS RINGHOLD_NEXT
+cppcheck := cppcheck --quiet --std=c11 --enable=warning,portability,performance --error-exitcode=1 --inline-suppr \
+            --suppressions-list=tools/cppcheck.txt -I. -U__SANITIZE_ADDRESS__ -U__has_feature
+$(lint-out)/%.ok: %.c .clang-tidy tools/cppcheck.txt Makefile $(protos) | $(pb)
+	@mkdir -p $(@D)
+	$(call say,LINT)
+	$(Q)clang-tidy --quiet $< -- $(clang) $(steps) 2>/dev/null
+	$(Q)$(cppcheck) $(variants:%=-U%) $<
+	$(Q)if grep -qE '$(subst $(empty) ,|,$(variants))' $<; then $(cppcheck) $(variants:%=-D%) $<; fi
+	$(Q)$(CC) $(clang) -MM -MP -MT $@ -MF $@.d $<
+	@touch $@
+run-tidy: $(linted)
+
 lint: setup-build-check-lint ## format, clang-tidy, cppcheck, shellcheck, the checks of tools/; DEEP=1: each path to its end
 	@$(MAKE) --no-print-directory run-lint
 run-lint: $(pb)
 	@echo '  LINT clang-format'
-	$(Q)clang-format --dry-run --Werror $(code)
-	@echo '  LINT clang-tidy'
-	$(Q)printf '%s\n' $(filter-out $(lacking),$(filter %.c,$(code))) | xargs -P $$(nproc) -n 1 sh -c \
-	    'clang-tidy --quiet "$$@" -- -std=c11 -D_POSIX_C_SOURCE=200809L -DRINGHOLD_VERSION=\"$(VERSION)\" \
-	    -iquote . -isystem build/proto -Iinclude $(steps) 2>/dev/null' tidy
-	@echo '  LINT cppcheck'
-	$(Q)cppcheck --quiet --std=c11 --enable=warning,portability,performance --error-exitcode=1 \
-	    --inline-suppr --suppressions-list=tools/cppcheck.txt -j $$(nproc) -I. $(filter %.c,$(code))
+	$(Q)printf '%s\n' $(code) | xargs -P $$(nproc) -n 100 clang-format --dry-run --Werror
+	+$(Q)$(submake) -k run-tidy
 	@echo '  LINT shellcheck, yamllint, layers, states, parts, citations'
 	$(Q)shellcheck tools/setup tools/layers tools/states tools/parts tools/model tools/manual .ci/run packaging/completion/ringhold.bash packaging/kubernetes/secrets packaging/debian/ringhold.p*
 	$(Q)yamllint --strict -d '{extends: relaxed, rules: {line-length: {max: 130}}}' packaging/kubernetes packaging/prometheus
@@ -434,6 +446,6 @@ clean: ## remove build/
 	rm -rf build
 
 .PHONY: all help fleet fleet-stop demo check run-check smoke run-smoke sim mutants run-mutants raft-sim model e2e run-e2e races run-races failover linearizable run-linearizable browser storm bots alerts drain-page bench run-bench \
-        fuzz run-fuzz lint run-lint ship install dist deb run-deb packages clean
+        fuzz run-fuzz lint run-lint run-tidy ship install dist deb run-deb packages clean
 .SECONDARY:
--include $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(wildcard $(out)/*/main.d) $(out)/sim/history/check.d
+-include $(if $(filter run-tidy build/lint%,$(MAKECMDGOALS)),$(linted:=.d)) $(objects:.o=.d) $(tests:=.d) $(sims:=.d) $(benches:=.d) $(out)/bench/rivals.d $(plugins:.so=.d) $(wildcard $(out)/examples/stores/*.d) $(playing:=.d) $(embedded:=.d) $(wildcard $(out)/*/main.d) $(out)/sim/history/check.d
