@@ -29,7 +29,6 @@ static const char details[] =
 static Rh__AdminReply *ask(const struct query *q, const struct wishes *w)
 {
     Rh__AdminCoordinators what = RH__ADMIN_COORDINATORS__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
     Rh__VoterRow row[WISHES_MAX];
     Rh__VoterRow *rows[WISHES_MAX];
     char by[128];
@@ -43,9 +42,7 @@ static Rh__AdminReply *ask(const struct query *q, const struct wishes *w)
     what.voters = rows;
     what.n_voters = w->count;
     what.by = proto_text(query_who(by, sizeof by));
-    request.what_case = RH__ADMIN__WHAT_COORDINATORS;
-    request.coordinators = &what;
-    return query_ask(q, &request);
+    return query_ask(q, &what.base);
 }
 
 static bool take_present(const struct query *q, struct wishes *w)

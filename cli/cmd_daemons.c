@@ -38,15 +38,12 @@ int cmd_daemons(int argc, char **argv)
         return 1;
     }
     Rh__AdminDaemons what = RH__ADMIN_DAEMONS__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
     (void)snprintf(name, sizeof name, "%s", q.arguments[0]);
     what.name = name;
     what.count = (uint32_t)count;
     (void)query_who(by, sizeof by);
     what.by = by;
-    request.what_case = RH__ADMIN__WHAT_DAEMONS;
-    request.daemons = &what;
-    Rh__AdminReply *reply = query_ask(&q, &request);
+    Rh__AdminReply *reply = query_ask(&q, &what.base);
     if (reply == NULL) {
         return 1;
     }

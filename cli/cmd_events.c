@@ -47,12 +47,9 @@ static void put_event(const Rh__EventRow *e, struct rows *r)
 static Rh__AdminReply *ask(struct admin *a, uint32_t limit, uint32_t timeout_ms)
 {
     Rh__AdminEvents what = RH__ADMIN_EVENTS__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
 
     what.limit = limit;
-    request.what_case = RH__ADMIN__WHAT_EVENTS;
-    request.events = &what;
-    return admin_ask(a, &request, timeout_ms);
+    return admin_ask(a, &what.base, timeout_ms);
 }
 
 /* One event as a line: of text, or of JSON. */
@@ -151,11 +148,8 @@ int cmd_events(int argc, char **argv)
         return follow(&q, limit);
     }
     Rh__AdminEvents what = RH__ADMIN_EVENTS__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
     what.limit = limit;
-    request.what_case = RH__ADMIN__WHAT_EVENTS;
-    request.events = &what;
-    Rh__AdminReply *reply = query_ask(&q, &request);
+    Rh__AdminReply *reply = query_ask(&q, &what.base);
     if (reply == NULL) {
         return 1;
     }

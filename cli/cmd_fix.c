@@ -60,7 +60,6 @@ static char *reason_of(struct fix *f, const struct finding *finding, char out[TE
 
 static Rh__AdminReply *ask_repair(struct fix *f, const struct finding *finding)
 {
-    Rh__Admin request = RH__ADMIN__INIT;
     Rh__AdminMend what = RH__ADMIN_MEND__INIT;
     char name[sizeof finding->plan.name];
     char text[TEXT_SIZE];
@@ -73,14 +72,11 @@ static Rh__AdminReply *ask_repair(struct fix *f, const struct finding *finding)
     what.txn = finding->plan.txn;
     what.by = f->by;
     what.why = reason_of(f, finding, text);
-    request.what_case = RH__ADMIN__WHAT_MEND;
-    request.mend = &what;
-    return query_ask(&f->q, &request);
+    return query_ask(&f->q, &what.base);
 }
 
 static Rh__AdminReply *ask_abort(struct fix *f, const struct finding *finding)
 {
-    Rh__Admin request = RH__ADMIN__INIT;
     Rh__AdminResolve what = RH__ADMIN_RESOLVE__INIT;
     char text[TEXT_SIZE];
 
@@ -88,14 +84,11 @@ static Rh__AdminReply *ask_abort(struct fix *f, const struct finding *finding)
     what.choice = RH__RESOLVE_CHOICE__RESOLVE_ABORT;
     what.by = f->by;
     what.reason = reason_of(f, finding, text);
-    request.what_case = RH__ADMIN__WHAT_RESOLVE;
-    request.resolve = &what;
-    return query_ask(&f->q, &request);
+    return query_ask(&f->q, &what.base);
 }
 
 static Rh__AdminReply *ask_removal(struct fix *f, const struct finding *finding)
 {
-    Rh__Admin request = RH__ADMIN__INIT;
     Rh__AdminRemove what = RH__ADMIN_REMOVE__INIT;
     char name[sizeof finding->plan.name];
     char text[TEXT_SIZE];
@@ -104,9 +97,7 @@ static Rh__AdminReply *ask_removal(struct fix *f, const struct finding *finding)
     what.name = name;
     what.by = f->by;
     what.reason = reason_of(f, finding, text);
-    request.what_case = RH__ADMIN__WHAT_REMOVE;
-    request.remove = &what;
-    return query_number_wish(&f->q, &what.wish, &what.seen) ? query_ask(&f->q, &request) : NULL;
+    return query_number_wish(&f->q, &what.wish, &what.seen) ? query_ask(&f->q, &what.base) : NULL;
 }
 
 static Rh__AdminReply *ask(struct fix *f, const struct finding *finding)

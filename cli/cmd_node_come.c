@@ -33,11 +33,8 @@ struct member {
 static bool look(const struct query *q, const char *name, struct member *out)
 {
     Rh__AdminNodes what = RH__ADMIN_NODES__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
 
-    request.what_case = RH__ADMIN__WHAT_NODES;
-    request.nodes = &what;
-    Rh__AdminReply *reply = query_ask(q, &request);
+    Rh__AdminReply *reply = query_ask(q, &what.base);
     *out = (struct member){.there = false};
     for (size_t i = 0; reply != NULL && i < reply->n_nodes; i++) {
         const Rh__NodeRow *n = reply->nodes[i];

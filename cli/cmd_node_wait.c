@@ -53,12 +53,9 @@ int node_wait(const struct query *q, const char *name, uint64_t above, uint32_t 
     char lacks[TEXT_SIZE] = "no coordinator answers";
 
     while (admin != NULL && lacks[0] != '\0' && clock_boottime_us() < end_us) {
-        Rh__Admin request = RH__ADMIN__INIT;
         Rh__AdminStatus what = RH__ADMIN_STATUS__INIT;
 
-        request.what_case = RH__ADMIN__WHAT_STATUS;
-        request.status = &what;
-        Rh__AdminReply *reply = admin_ask(admin, &request, q->timeout_ms);
+        Rh__AdminReply *reply = admin_ask(admin, &what.base, q->timeout_ms);
         if (reply != NULL) {
             what_lacks(reply, name, above, lacks);
             admin_free(reply);

@@ -15,13 +15,6 @@
 
 enum { WAIT_MAX_S = 86400 };
 
-static void ask_for_nodes(Rh__Admin *request, Rh__AdminNodes *what)
-{
-    *what = (Rh__AdminNodes)RH__ADMIN_NODES__INIT;
-    request->what_case = RH__ADMIN__WHAT_NODES;
-    request->nodes = what;
-}
-
 int cmd_node_list(int argc, char **argv)
 {
     static const char *const columns[] = {"NODE",
@@ -54,10 +47,8 @@ int cmd_node_list(int argc, char **argv)
     if (code >= 0) {
         return code;
     }
-    Rh__Admin request = RH__ADMIN__INIT;
-    Rh__AdminNodes what;
-    ask_for_nodes(&request, &what);
-    Rh__AdminReply *reply = query_ask(&q, &request);
+    Rh__AdminNodes what = RH__ADMIN_NODES__INIT;
+    Rh__AdminReply *reply = query_ask(&q, &what.base);
     if (reply == NULL) {
         return 1;
     }
@@ -168,7 +159,6 @@ int cmd_node_drain(int argc, char **argv)
 bool node_remove_wish(const struct query *q, const char *node)
 {
     Rh__AdminRemove what = RH__ADMIN_REMOVE__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
     char name[64];
     char by[128];
 
@@ -176,10 +166,8 @@ bool node_remove_wish(const struct query *q, const char *node)
     (void)query_who(by, sizeof by);
     what.name = name;
     what.by = by;
-    request.what_case = RH__ADMIN__WHAT_REMOVE;
-    request.remove = &what;
     Rh__AdminReply *reply =
-        query_number_wish(q, &what.wish, &what.seen) ? query_ask(q, &request) : NULL;
+        query_number_wish(q, &what.wish, &what.seen) ? query_ask(q, &what.base) : NULL;
     if (reply == NULL) {
         return false;
     }
@@ -223,7 +211,6 @@ int cmd_node_weight(int argc, char **argv)
     };
     const int code = query_parse(&q, &command, argc, argv);
     Rh__AdminWeight what = RH__ADMIN_WEIGHT__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
     char name[64];
     char by[128];
     char *end = NULL;
@@ -242,10 +229,8 @@ int cmd_node_weight(int argc, char **argv)
     what.weight = (uint32_t)weight;
     (void)query_who(by, sizeof by);
     what.by = by;
-    request.what_case = RH__ADMIN__WHAT_WEIGHT;
-    request.weight = &what;
     Rh__AdminReply *reply =
-        query_number_wish(&q, &what.wish, &what.seen) ? query_ask(&q, &request) : NULL;
+        query_number_wish(&q, &what.wish, &what.seen) ? query_ask(&q, &what.base) : NULL;
     if (reply == NULL) {
         return 1;
     }

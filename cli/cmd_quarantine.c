@@ -57,15 +57,12 @@ static int list(int argc, char **argv)
     };
     const int code = query_parse(&q, &command, argc, argv);
     Rh__AdminStatus what = RH__ADMIN_STATUS__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
     struct rows r;
 
     if (code >= 0) {
         return code;
     }
-    request.what_case = RH__ADMIN__WHAT_STATUS;
-    request.status = &what;
-    Rh__AdminReply *reply = query_ask(&q, &request);
+    Rh__AdminReply *reply = query_ask(&q, &what.base);
     if (reply == NULL) {
         return 1;
     }
@@ -94,7 +91,6 @@ static int change(int argc, char **argv, bool add)
     };
     const int code = query_parse(&q, &command, argc, argv);
     Rh__AdminQuarantine what = RH__ADMIN_QUARANTINE__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
     Rh__Actor actor = RH__ACTOR__INIT;
     uint8_t id[ACTOR_ID_MAX];
     char by[128];
@@ -114,9 +110,7 @@ static int change(int argc, char **argv, bool add)
     what.add = add;
     what.by = by;
     what.reason = reason;
-    request.what_case = RH__ADMIN__WHAT_QUARANTINE;
-    request.quarantine = &what;
-    Rh__AdminReply *reply = query_ask(&q, &request);
+    Rh__AdminReply *reply = query_ask(&q, &what.base);
     if (reply == NULL) {
         return 1;
     }

@@ -44,10 +44,7 @@ static int print_ring(const struct query *q)
     char digest[33];
 
     Rh__AdminRing what = RH__ADMIN_RING__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
-    request.what_case = RH__ADMIN__WHAT_RING;
-    request.ring = &what;
-    Rh__AdminReply *reply = query_ask(q, &request);
+    Rh__AdminReply *reply = query_ask(q, &what.base);
     if (reply == NULL) {
         return 1;
     }

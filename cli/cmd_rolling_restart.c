@@ -55,11 +55,8 @@ struct target {
 static Rh__AdminReply *ask_nodes(const struct query *q)
 {
     Rh__AdminNodes what = RH__ADMIN_NODES__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
 
-    request.what_case = RH__ADMIN__WHAT_NODES;
-    request.nodes = &what;
-    return query_ask(q, &request);
+    return query_ask(q, &what.base);
 }
 
 static const Rh__NodeRow *find(const Rh__AdminReply *reply, const char *name)

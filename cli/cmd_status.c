@@ -298,11 +298,8 @@ static void print_status(const Rh__AdminReply *reply, bool json)
 static int show(const struct query *q)
 {
     Rh__AdminStatus what = RH__ADMIN_STATUS__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
 
-    request.what_case = RH__ADMIN__WHAT_STATUS;
-    request.status = &what;
-    Rh__AdminReply *reply = query_ask(q, &request);
+    Rh__AdminReply *reply = query_ask(q, &what.base);
     if (reply == NULL) {
         return 1;
     }

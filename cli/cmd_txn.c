@@ -80,11 +80,8 @@ static int txn_list(int argc, char **argv)
         return code;
     }
     Rh__AdminTxns what = RH__ADMIN_TXNS__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
     what.limit = limit;
-    request.what_case = RH__ADMIN__WHAT_TXNS;
-    request.txns = &what;
-    Rh__AdminReply *reply = query_ask(&q, &request);
+    Rh__AdminReply *reply = query_ask(&q, &what.base);
     if (reply == NULL) {
         return 1;
     }
@@ -264,11 +261,8 @@ static int txn_show(int argc, char **argv)
         return 1;
     }
     Rh__AdminTxn what = RH__ADMIN_TXN__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
     what.txn = number;
-    request.what_case = RH__ADMIN__WHAT_TXN;
-    request.txn = &what;
-    Rh__AdminReply *reply = query_ask(&q, &request);
+    Rh__AdminReply *reply = query_ask(&q, &what.base);
     if (reply == NULL) {
         return 1;
     }

@@ -94,7 +94,6 @@ int cmd_upgrade(int argc, char **argv)
     };
     const int code = query_parse(&q, &command, argc, argv);
     Rh__AdminUpgrade what = RH__ADMIN_UPGRADE__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
     struct rows r;
     char by[128];
 
@@ -105,9 +104,7 @@ int cmd_upgrade(int argc, char **argv)
     what.finish = finish;
     what.by = by;
     what.reason = reason;
-    request.what_case = RH__ADMIN__WHAT_UPGRADE;
-    request.upgrade = &what;
-    Rh__AdminReply *reply = query_ask(&q, &request);
+    Rh__AdminReply *reply = query_ask(&q, &what.base);
     if (reply == NULL) {
         return 1;
     }

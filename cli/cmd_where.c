@@ -73,14 +73,11 @@ int cmd_where(int argc, char **argv)
         return 1;
     }
     Rh__AdminWhere what = RH__ADMIN_WHERE__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
     uint8_t id[ID_SIZE_MAX];
     memcpy(id, q.arguments[0], size);
     what.kind = kind;
     what.id = (ProtobufCBinaryData){.len = size, .data = id};
-    request.what_case = RH__ADMIN__WHAT_WHERE;
-    request.where = &what;
-    Rh__AdminReply *reply = query_ask(&q, &request);
+    Rh__AdminReply *reply = query_ask(&q, &what.base);
     if (reply == NULL) {
         return 1;
     }

@@ -47,22 +47,16 @@ static void on_interrupt(int number)
 static Rh__AdminReply *ask_nodes(struct admin *a, uint32_t timeout_ms)
 {
     Rh__AdminNodes what = RH__ADMIN_NODES__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
 
-    request.what_case = RH__ADMIN__WHAT_NODES;
-    request.nodes = &what;
-    return admin_ask(a, &request, timeout_ms);
+    return admin_ask(a, &what.base, timeout_ms);
 }
 
 static Rh__AdminReply *ask_txns(struct admin *a, uint32_t timeout_ms)
 {
     Rh__AdminTxns what = RH__ADMIN_TXNS__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
 
     what.limit = TXNS_MAX;
-    request.what_case = RH__ADMIN__WHAT_TXNS;
-    request.txns = &what;
-    return admin_try(a, &request, timeout_ms);
+    return admin_try(a, &what.base, timeout_ms);
 }
 
 /* Whom the oldest pending transaction that takes something off the node waits for. */
@@ -291,7 +285,6 @@ int drain_exit_code(enum drain_end end)
 bool drain_wish(const struct query *q, const char *node, bool cancel)
 {
     Rh__AdminDrain what = RH__ADMIN_DRAIN__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
     char name[64];
     char by[128];
 
@@ -300,10 +293,8 @@ bool drain_wish(const struct query *q, const char *node, bool cancel)
     what.cancel = cancel;
     (void)query_who(by, sizeof by);
     what.by = by;
-    request.what_case = RH__ADMIN__WHAT_DRAIN;
-    request.drain = &what;
     Rh__AdminReply *reply =
-        query_number_wish(q, &what.wish, &what.seen) ? query_ask(q, &request) : NULL;
+        query_number_wish(q, &what.wish, &what.seen) ? query_ask(q, &what.base) : NULL;
     if (reply == NULL) {
         return false;
     }

@@ -13,7 +13,6 @@ enum { ANSWER_COMES_MS = 500 /* that the answer of a gateway has to come here */
 Rh__AdminReply *errand_send(const struct query *q, const char *command, const Rh__AdminErrand *what)
 {
     Rh__AdminErrand whole = *what;
-    Rh__Admin request = RH__ADMIN__INIT;
     Rh__Actor actor = RH__ACTOR__INIT;
     uint8_t id[ACTOR_ID_MAX];
     char by[128];
@@ -30,9 +29,7 @@ Rh__AdminReply *errand_send(const struct query *q, const char *command, const Rh
     whole.by = by;
     whole.timeout_ms = q->timeout_ms > 2 * ANSWER_COMES_MS ? q->timeout_ms - ANSWER_COMES_MS
                                                            : q->timeout_ms / 2 + 1;
-    request.what_case = RH__ADMIN__WHAT_ERRAND;
-    request.errand = &whole;
-    Rh__AdminReply *reply = query_ask(q, &request);
+    Rh__AdminReply *reply = query_ask(q, &whole.base);
     if (reply != NULL && reply->errand == NULL) {
         (void)fprintf(stderr, "ringhold %s: the leader's answer can't be decoded\n", command);
         admin_free(reply);

@@ -94,7 +94,7 @@ struct admin_where query_where(const struct query *q)
         .cluster = q->cluster, .coordinators = q->coordinators, .tls = link_words_files(&q->tls)};
 }
 
-Rh__AdminReply *query_ask(const struct query *q, Rh__Admin *request)
+Rh__AdminReply *query_ask(const struct query *q, ProtobufCMessage *what)
 {
     log_set_level(LOG_ERROR); // what fails is told in one line below
     const struct admin_where where = query_where(q);
@@ -103,7 +103,7 @@ Rh__AdminReply *query_ask(const struct query *q, Rh__Admin *request)
     if (admin == NULL) {
         return NULL;
     }
-    Rh__AdminReply *reply = admin_ask(admin, request, q->timeout_ms);
+    Rh__AdminReply *reply = admin_ask(admin, what, q->timeout_ms);
     if (reply != NULL && reply->error[0] != '\0') {
         (void)fprintf(stderr, "ringhold: %s\n", reply->error);
         admin_free(reply);
@@ -115,12 +115,9 @@ Rh__AdminReply *query_ask(const struct query *q, Rh__Admin *request)
 
 bool query_number_wish(const struct query *q, uint64_t *wish, uint64_t *seen)
 {
-    Rh__Admin request = RH__ADMIN__INIT;
     Rh__AdminNodes what = RH__ADMIN_NODES__INIT;
 
-    request.what_case = RH__ADMIN__WHAT_NODES;
-    request.nodes = &what;
-    Rh__AdminReply *reply = query_ask(q, &request);
+    Rh__AdminReply *reply = query_ask(q, &what.base);
     if (reply == NULL) {
         return false;
     }

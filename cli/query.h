@@ -35,8 +35,8 @@ int query_parse(struct query *q, const struct command *command, int argc, char *
 /* Whom to ask, by these options, which it borrows. */
 struct admin_where query_where(const struct query *q);
 
-/* Ask once. NULL after printing why: also when the reply carries an error. */
-Rh__AdminReply *query_ask(const struct query *q, Rh__Admin *request);
+/* Ask once, as admin_ask(). NULL after printing why: also when the reply carries an error. */
+Rh__AdminReply *query_ask(const struct query *q, ProtobufCMessage *what);
 
 /* Number a wish before it is sent, for it may arrive more than once and late: random, and what is
  * known now. False after printing why. */

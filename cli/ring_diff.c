@@ -91,15 +91,6 @@ static bool read_words(const struct query *q, const char *what, Rh__AdminPreview
     return true;
 }
 
-static Rh__AdminReply *ask_plan(const struct query *q, Rh__AdminPreview *what)
-{
-    Rh__Admin request = RH__ADMIN__INIT;
-
-    request.what_case = RH__ADMIN__WHAT_PREVIEW;
-    request.preview = what;
-    return query_ask(q, &request);
-}
-
 static int compare_us(const void *left, const void *right)
 {
     const uint64_t a = *(const uint64_t *)left;
@@ -111,14 +102,11 @@ static int compare_us(const void *left, const void *right)
 static void measure(const struct query *q, struct measured *out)
 {
     Rh__AdminTxns what = RH__ADMIN_TXNS__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
     uint64_t took_us[TXNS_MAX];
 
     *out = (struct measured){0};
     what.limit = TXNS_MAX;
-    request.what_case = RH__ADMIN__WHAT_TXNS;
-    request.txns = &what;
-    Rh__AdminReply *reply = query_ask(q, &request);
+    Rh__AdminReply *reply = query_ask(q, &what.base);
     for (size_t i = 0; reply != NULL && i < reply->n_txns && out->count < TXNS_MAX; i++) {
         const Rh__TxnRow *t = reply->txns[i];
 
@@ -323,7 +311,7 @@ int ring_diff(const struct query *q, const char *what, const char *role)
     (void)snprintf(of_role, sizeof of_role, "%s", strcmp(role, "default") == 0 ? "" : role);
     preview.name = name;
     preview.role = of_role;
-    Rh__AdminReply *reply = ask_plan(q, &preview);
+    Rh__AdminReply *reply = query_ask(q, &preview.base);
     if (reply == NULL) {
         return 1;
     }

@@ -16,32 +16,23 @@ enum { ASK_MS = 1000, TXNS_MAX = 50 };
 static Rh__AdminReply *ask_status(struct admin *a)
 {
     Rh__AdminStatus what = RH__ADMIN_STATUS__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
 
-    request.what_case = RH__ADMIN__WHAT_STATUS;
-    request.status = &what;
-    return admin_try(a, &request, ASK_MS);
+    return admin_try(a, &what.base, ASK_MS);
 }
 
 static Rh__AdminReply *ask_ring(struct admin *a)
 {
     Rh__AdminRing what = RH__ADMIN_RING__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
 
-    request.what_case = RH__ADMIN__WHAT_RING;
-    request.ring = &what;
-    return admin_try(a, &request, ASK_MS);
+    return admin_try(a, &what.base, ASK_MS);
 }
 
 static Rh__AdminReply *ask_txns(struct admin *a)
 {
     Rh__AdminTxns what = RH__ADMIN_TXNS__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
 
     what.limit = TXNS_MAX;
-    request.what_case = RH__ADMIN__WHAT_TXNS;
-    request.txns = &what;
-    return admin_try(a, &request, ASK_MS);
+    return admin_try(a, &what.base, ASK_MS);
 }
 
 static void put_coordinators(const Rh__AdminReply *reply, struct buffer *out)

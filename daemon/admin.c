@@ -5,6 +5,7 @@
  */
 #include "daemon/admin.h"
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/random.h"
@@ -259,16 +260,32 @@ static size_t ask_all(struct admin *a, struct bytes request)
     return asked;
 }
 
-Rh__AdminReply *admin_try(struct admin *a, Rh__Admin *request, uint32_t timeout_ms)
+/* The field that carries it is the one of its type: no two are of the same. */
+static void wrap(Rh__Admin *request, ProtobufCMessage *what)
+{
+    const ProtobufCMessageDescriptor *d = request->base.descriptor;
+    unsigned i = 0;
+
+    while (i < d->n_fields && d->fields[i].descriptor != what->descriptor) {
+        i++;
+    }
+    ASSERT(i < d->n_fields);
+    memcpy((char *)request + d->fields[i].offset, (const void *)&what, sizeof what);
+    request->what_case = (Rh__Admin__WhatCase)d->fields[i].id;
+}
+
+Rh__AdminReply *admin_try(struct admin *a, ProtobufCMessage *what, uint32_t timeout_ms)
 {
     Rh__Control control = RH__CONTROL__INIT;
+    Rh__Admin request = RH__ADMIN__INIT;
     struct buffer bytes = {0};
     const uint64_t end_us = clock_boottime_us() + (uint64_t)timeout_ms * 1000;
     uint64_t again_us = 0;
 
-    request->tag = ++a->tag;
+    wrap(&request, what);
+    request.tag = ++a->tag;
     control.body_case = RH__CONTROL__BODY_ADMIN;
-    control.admin = request;
+    control.admin = &request;
     control_make_texts_plain(&control); // else nobody takes it
     control_put(&bytes, &control);
     // Only the leader answers; whoever does not lead says so, and an election may be on. Reading
@@ -290,9 +307,9 @@ Rh__AdminReply *admin_try(struct admin *a, Rh__Admin *request, uint32_t timeout_
     return reply;
 }
 
-Rh__AdminReply *admin_ask(struct admin *a, Rh__Admin *request, uint32_t timeout_ms)
+Rh__AdminReply *admin_ask(struct admin *a, ProtobufCMessage *what, uint32_t timeout_ms)
 {
-    Rh__AdminReply *reply = admin_try(a, request, timeout_ms);
+    Rh__AdminReply *reply = admin_try(a, what, timeout_ms);
 
     if (reply == NULL) {
         size_t up = 0;

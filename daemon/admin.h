@@ -28,11 +28,12 @@ struct admin_where {
 struct admin *admin_open(const struct admin_where *where);
 void admin_close(struct admin *a);
 
-/* Ask; returns the owned reply (admin_free) or NULL after printing why not. The error of a reply is
- * the caller's to print. Waits at most timeout_ms. */
-Rh__AdminReply *admin_ask(struct admin *a, Rh__Admin *request, uint32_t timeout_ms);
+/* Ask `what`, one of the messages that an Admin may carry (AdminStatus …). Returns the owned reply
+ * (admin_free) or NULL after printing why not. The error of a reply is the caller's to print. Waits
+ * at most timeout_ms. */
+Rh__AdminReply *admin_ask(struct admin *a, ProtobufCMessage *what, uint32_t timeout_ms);
 /* The same, but says nothing on failure. */
-Rh__AdminReply *admin_try(struct admin *a, Rh__Admin *request, uint32_t timeout_ms);
+Rh__AdminReply *admin_try(struct admin *a, ProtobufCMessage *what, uint32_t timeout_ms);
 void admin_free(Rh__AdminReply *reply);
 
 /* ---- for who talks with each coordinator: `at` is its place in the list ---- */

@@ -102,12 +102,9 @@ static bool join(struct demo *d)
 static bool ask_drain(struct demo *d, char *name)
 {
     Rh__AdminDrain what = RH__ADMIN_DRAIN__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
 
     what.name = name;
-    request.what_case = RH__ADMIN__WHAT_DRAIN;
-    request.drain = &what;
-    Rh__AdminReply *reply = admin_ask(d->admin, &request, DEMO_ASK_MS);
+    Rh__AdminReply *reply = admin_ask(d->admin, &what.base, DEMO_ASK_MS);
     const bool done = reply != NULL && reply->error[0] == '\0';
     if (reply != NULL && !done) {
         (void)fprintf(stderr, "ringhold demo: %s\n", reply->error);

@@ -48,33 +48,24 @@ void demo_say(const struct demo *d, const char *format, ...)
 Rh__AdminReply *demo_ask_status(struct demo *d)
 {
     Rh__AdminStatus what = RH__ADMIN_STATUS__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
 
-    request.what_case = RH__ADMIN__WHAT_STATUS;
-    request.status = &what;
-    return admin_try(d->admin, &request, DEMO_ASK_MS);
+    return admin_try(d->admin, &what.base, DEMO_ASK_MS);
 }
 
 Rh__AdminReply *demo_ask_txns(struct demo *d, uint32_t limit)
 {
     Rh__AdminTxns what = RH__ADMIN_TXNS__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
 
     what.limit = limit;
-    request.what_case = RH__ADMIN__WHAT_TXNS;
-    request.txns = &what;
-    return admin_try(d->admin, &request, DEMO_ASK_MS);
+    return admin_try(d->admin, &what.base, DEMO_ASK_MS);
 }
 
 Rh__AdminReply *demo_ask_txn(struct demo *d, uint64_t number)
 {
     Rh__AdminTxn what = RH__ADMIN_TXN__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
 
     what.txn = number;
-    request.what_case = RH__ADMIN__WHAT_TXN;
-    request.txn = &what;
-    return admin_try(d->admin, &request, DEMO_ASK_MS);
+    return admin_try(d->admin, &what.base, DEMO_ASK_MS);
 }
 
 void demo_note_holds(struct demo *d, const Rh__AdminReply *reply)

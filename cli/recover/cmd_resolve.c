@@ -106,7 +106,6 @@ static int put(const struct query *q, const Rh__AdminReply *reply, Rh__ResolveCh
 static int ask(const struct query *q, const struct wish *wish, uint64_t number)
 {
     Rh__AdminResolve what = RH__ADMIN_RESOLVE__INIT;
-    Rh__Admin request = RH__ADMIN__INIT;
     char by[160];
     char reason[sizeof wish->reason];
     Rh__AdminReply *reply;
@@ -122,9 +121,7 @@ static int ask(const struct query *q, const struct wish *wish, uint64_t number)
     (void)query_who(by, sizeof by);
     what.by = by;
     what.reason = reason;
-    request.what_case = RH__ADMIN__WHAT_RESOLVE;
-    request.resolve = &what;
-    reply = query_ask(q, &request);
+    reply = query_ask(q, &what.base);
     if (reply == NULL) {
         return 1;
     }
