@@ -11,8 +11,8 @@
 #ifndef DEMO_LOAD_UV_H
 #define DEMO_LOAD_UV_H
 
+#include "base/histogram.h"
 #include "base/history.h"
-#include "load/histogram.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -29,9 +29,9 @@
 #define LOAD_BOT_H
 
 #include "base/bytes.h"
+#include "base/histogram.h"
 #include "base/prng.h"
 #include "gateway/access/keyring.h"
-#include "load/histogram.h"
 #include "load/script.h"
 
 #include <stdbool.h>

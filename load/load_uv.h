@@ -13,7 +13,7 @@
 #ifndef LOAD_LOAD_UV_H
 #define LOAD_LOAD_UV_H
 
-#include "load/histogram.h"
+#include "base/histogram.h"
 
 #include <stdbool.h>
 #include <stdint.h>

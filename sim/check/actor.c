@@ -132,7 +132,7 @@ void check_unfreeze(struct fleet *f, struct instance *i)
     e->live = i;
     e->last = i->node;
     i->frozen = false;
-    times_add(&f->ledger.hold, f->world.now_us - i->frozen_us);
+    histogram_add(&f->ledger.hold, f->world.now_us - i->frozen_us);
 }
 
 void check_freeze(struct fleet *f, struct instance *i)
@@ -157,7 +157,7 @@ void check_discard(struct fleet *f, struct instance *i)
 {
     record_life(f, HISTORY_STOP, i);
     if (i->frozen) {
-        times_add(&f->ledger.hold, f->world.now_us - i->frozen_us);
+        histogram_add(&f->ledger.hold, f->world.now_us - i->frozen_us);
     }
     if (i->entity->live == i) {
         i->entity->live = NULL;

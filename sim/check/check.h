@@ -43,8 +43,8 @@
 #define SIM_CHECK_CHECK_H
 
 #include "base/bytes.h"
+#include "base/histogram.h"
 #include "route/router.h"
-#include "sim/check/times.h"
 #include "txn/state/state.h"
 #include "wire/control.pb-c.h"
 #include "wire/record.h"
@@ -180,8 +180,8 @@ struct ledger {
     uint64_t fences;        /* of nodes */
     uint64_t nested;        /* requests that actors made */
     uint64_t store_refused; /* writes that came too late */
-    struct times hold;      /* how long actors were frozen */
-    struct times stall;     /* how long crashed nodes' vnodes had no server */
+    struct histogram hold;  /* how long actors were frozen */
+    struct histogram stall; /* how long crashed nodes' vnodes had no server */
 };
 
 void ledger_init(struct fleet *f);

@@ -135,7 +135,7 @@ void check_down(struct fleet *f, struct sim_node *n)
 void check_served(struct fleet *f, struct sim_node *n)
 {
     if (n->down_us != 0) {
-        times_add(&f->ledger.stall, f->world.now_us - n->down_us);
+        histogram_add(&f->ledger.stall, f->world.now_us - n->down_us);
         n->down_us = 0;
     }
 }

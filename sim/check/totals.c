@@ -57,8 +57,8 @@ void totals_count(struct totals *t, const struct fleet *f)
     for (size_t i = 0; i <= REPLY_DEADLOCK; i++) {
         t->answers[i] += f->ledger.answers[i];
     }
-    times_merge(&t->hold, &f->ledger.hold);
-    times_merge(&t->stall, &f->ledger.stall);
+    histogram_merge(&t->hold, &f->ledger.hold);
+    histogram_merge(&t->stall, &f->ledger.stall);
 }
 
 void totals_add(struct totals *t, const struct totals *more)
@@ -103,18 +103,18 @@ void totals_add(struct totals *t, const struct totals *more)
     for (size_t i = 0; i <= REPLY_DEADLOCK; i++) {
         t->answers[i] += more->answers[i];
     }
-    times_merge(&t->hold, &more->hold);
-    times_merge(&t->stall, &more->stall);
+    histogram_merge(&t->hold, &more->hold);
+    histogram_merge(&t->stall, &more->stall);
 }
 
-static void print_times(const char *what, const struct times *t)
+static void print_times(const char *what, const struct histogram *t)
 {
     if (t->count > 0) {
         (void)printf("%s: %" PRIu64 ", p50 %.2f s, p99 %.2f s, max %.2f s\n",
                      what,
                      t->count,
-                     times_within(t, 500),
-                     times_within(t, 990),
+                     (double)histogram_at(t, 500) / 1e6,
+                     (double)histogram_at(t, 990) / 1e6,
                      (double)t->max_us / 1e6);
     }
 }

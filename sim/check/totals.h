@@ -40,8 +40,8 @@ struct totals {
     uint64_t nested;
     uint64_t answers[REPLY_DEADLOCK + 1];
     uint64_t store_refused;
-    struct times hold;
-    struct times stall;
+    struct histogram hold;
+    struct histogram stall;
 };
 
 /* Add what one history did. */

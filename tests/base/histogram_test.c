@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests of load/histogram.h.
+ * Tests of base/histogram.h.
  */
-#include "load/histogram.h"
+#include "base/histogram.h"
 
 #include "tests/test.h"
 

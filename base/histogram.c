@@ -2,7 +2,7 @@
  *
  * Latencies in buckets of 0.8 %, added, merged and read as percentiles.
  */
-#include "load/histogram.h"
+#include "base/histogram.h"
 
 enum { SUB_BITS = 7, SUB = 1 << SUB_BITS };
 

@@ -4,8 +4,8 @@
  * accurate from 1 us to over an hour, in a fixed 35 KiB. As HdrHistogram does it,
  * of which Debian 12 packs no library for C.
  */
-#ifndef LOAD_HISTOGRAM_H
-#define LOAD_HISTOGRAM_H
+#ifndef BASE_HISTOGRAM_H
+#define BASE_HISTOGRAM_H
 
 #include <stdint.h>
 
