@@ -129,7 +129,7 @@ int cmd_events(int argc, char **argv)
         option_number("limit",
                       &limit,
                       (struct option_range){1, EVENTS_SHOWN_MAX},
-                      "how many of the newest events to show (32)"),
+                      "how many of the newest events to show (%)"),
         option_switch("follow", &on, "keep printing new events as they come; also -f"),
     };
     const struct command command = {

@@ -240,7 +240,7 @@ int cmd_fix(int argc, char **argv)
         option_number("settle-ms",
                       &f.settle_ms,
                       (struct option_range){0, SETTLE_MAX_MS},
-                      "act on a finding when it has lasted this long (3000)"),
+                      "act on a finding when it has lasted this long (%)"),
     };
     const struct command command = {
         .name = "fix",

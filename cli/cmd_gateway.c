@@ -265,14 +265,10 @@ static void add_names(struct options *t, struct gateway_words *w, struct gateway
         t,
         option_text("name", "NAME", w->name, sizeof w->name, "this gateway's name (gateway-PID)"));
     options_add(
-        t,
-        option_text(
-            "join", "HOST:PORT,...", w->join, sizeof w->join, "the coordinators (127.0.0.1:7400)"))
+        t, option_text("join", "HOST:PORT,...", w->join, sizeof w->join, "the coordinators (%)"))
         ->alias = "coordinators";
     (void)options_add(
-        t,
-        option_text(
-            "cluster", "NAME", w->cluster, sizeof w->cluster, "the cluster's name (ringhold)"));
+        t, option_text("cluster", "NAME", w->cluster, sizeof w->cluster, "the cluster's name (%)"));
     (void)options_add(t,
                       option_text("role",
                                   "NAME",
@@ -283,13 +279,12 @@ static void add_names(struct options *t, struct gateway_words *w, struct gateway
 
 static void add_listeners(struct options *t, struct gateway_words *w)
 {
-    (void)options_add(
-        t,
-        option_text("resp",
-                    "HOST:PORT",
-                    w->resp,
-                    sizeof w->resp,
-                    "address for Redis clients (127.0.0.1:6380); port 0: any free port"));
+    (void)options_add(t,
+                      option_text("resp",
+                                  "HOST:PORT",
+                                  w->resp,
+                                  sizeof w->resp,
+                                  "address for Redis clients (%); port 0: any free port"));
     (void)options_add(
         t,
         option_text("frames",
@@ -402,24 +397,24 @@ static void add_strangers(struct options *t, struct gateway_words *w, struct gat
             "opening-time",
             &o->carriers.opening_ms,
             (struct option_range){100, AUTH_TIME_MAX_MS},
-            "time limit for the start of a connection, such as TLS and HTTP handshakes (5s)")));
+            "time limit for the start of a connection, such as TLS and HTTP handshakes (%)")));
     (void)options_add(t,
                       option_reloads(option_time("auth-time",
                                                  &o->clients.auth_ms,
                                                  (struct option_range){100, AUTH_TIME_MAX_MS},
-                                                 "time limit to log in (5s)")));
+                                                 "time limit to log in (%)")));
     (void)options_add(
         t,
         option_reloads(option_number("unauthenticated",
                                      &o->clients.strangers_max,
                                      (struct option_range){1, IN_FLIGHT_MAX},
-                                     "connections that have not logged in yet, in all (4096)")));
+                                     "connections that have not logged in yet, in all (%)")));
     (void)options_add(
         t,
         option_reloads(option_number("unauthenticated-address",
                                      &o->clients.strangers_address_max,
                                      (struct option_range){1, IN_FLIGHT_MAX},
-                                     "connections that have not logged in yet, per address (64)")));
+                                     "connections that have not logged in yet, per address (%)")));
 }
 
 static void add_login(struct options *t, struct gateway_words *w, struct login_config *login)
@@ -435,12 +430,12 @@ static void add_login(struct options *t, struct gateway_words *w, struct login_c
                       option_number("auth-spread",
                                     &login->spread,
                                     (struct option_range){1, LOGIN_SPREAD_MAX},
-                                    "number of login actors: login-0 to login-15 (16)"));
+                                    "number of login actors: login-0 to login-15 (%)"));
     (void)options_add(t,
                       option_reloads(option_number("auth-logins",
                                                    &login->at_once_max,
                                                    (struct option_range){1, IN_FLIGHT_MAX},
-                                                   "logins in progress, in all (512)")));
+                                                   "logins in progress, in all (%)")));
 }
 
 static void add_rate(struct options *t, const char *key, uint32_t *target, const char *text)
@@ -455,7 +450,7 @@ static void add_limits(struct options *t, struct clients_config *c)
                       option_reloads(option_number("max-clients",
                                                    &c->connections_max,
                                                    (struct option_range){1, IN_FLIGHT_MAX},
-                                                   "connections at a time, in all (10000)")));
+                                                   "connections at a time, in all (%)")));
     add_rate(t,
              "accept-rate",
              &c->door.accept.rate,
@@ -489,26 +484,26 @@ static void add_rest(struct options *t, struct gateway_words *w, struct gateway_
                           "deadline-ms",
                           &o->router.deadline_ms,
                           (struct option_range){10, DEADLINE_MAX_MS},
-                          "every request is answered within this time, whatever happens (10000)")));
-    (void)options_add(t,
-                      option_reloads(option_number(
-                          "in-flight",
-                          &o->router.in_flight_max,
-                          (struct option_range){1, IN_FLIGHT_MAX},
-                          "requests in progress in all; above it clients wait (100000)")));
+                          "every request is answered within this time, whatever happens (%)")));
+    (void)options_add(
+        t,
+        option_reloads(option_number("in-flight",
+                                     &o->router.in_flight_max,
+                                     (struct option_range){1, IN_FLIGHT_MAX},
+                                     "requests in progress in all; above it clients wait (%)")));
     (void)options_add(
         t,
         option_number(
             "threads",
             &o->threads,
             (struct option_range){1, GATEWAY_THREADS_MAX},
-            "event loops; clients are spread over them, and limits are divided among them (1)"));
+            "event loops; clients are spread over them, and limits are divided among them (%)"));
     (void)options_add(
         t,
         option_reloads(option_number("drain-ms",
                                      &o->drain_ms,
                                      (struct option_range){0, DRAIN_MAX_MS},
-                                     "at SIGTERM: time to finish requests in progress (3000)")));
+                                     "at SIGTERM: time to finish requests in progress (%)")));
     (void)options_add(t, log_level_option(w->level, sizeof w->level));
 }
 

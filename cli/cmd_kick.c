@@ -38,7 +38,7 @@ int cmd_kick(int argc, char **argv)
         option_number("code",
                       &code,
                       (struct option_range){CODE_GAME, UINT32_MAX},
-                      "code that the client is given, one of the game's own (1000)"),
+                      "code that the client is given, one of the game's own (%)"),
         option_text("text",
                     "TEXT",
                     text,

@@ -104,7 +104,7 @@ static struct option on_loss_option(struct node_words *w)
                        w->on_loss,
                        sizeof w->on_loss,
                        "cut off from the coordinators until its lease ends: pause, or serve on and "
-                       "risk that an id lives twice (pause)");
+                       "risk that an id lives twice (%)");
 }
 
 static struct option on_overrun_option(struct node_words *w)
@@ -114,7 +114,7 @@ static struct option on_overrun_option(struct node_words *w)
                        w->on_overrun,
                        sizeof w->on_overrun,
                        "a message handler runs past the lease's end: abort the process, or gate: "
-                       "let it run and hold back its output (abort)");
+                       "let it run and hold back its output (%)");
 }
 
 /* The words are borrowed. */
@@ -180,12 +180,11 @@ static struct option kind_option(struct node_words *w)
 
 static struct option listen_option(struct node_words *w)
 {
-    return option_text(
-        "listen",
-        "HOST:PORT",
-        w->listen,
-        sizeof w->listen,
-        "address where gateways and nodes reach this node (127.0.0.1:0, any free port)");
+    return option_text("listen",
+                       "HOST:PORT",
+                       w->listen,
+                       sizeof w->listen,
+                       "address where gateways and nodes reach this node (%, any free port)");
 }
 
 static struct option role_option(struct node_words *w)
@@ -203,7 +202,7 @@ static struct option linger_option(uint32_t *ms)
                          ms,
                          (struct option_range){100, LINGER_MAX_MS},
                          "after the last vnode has left: forward requests of outdated gateways for "
-                         "at most this long (30000)");
+                         "at most this long (%)");
 }
 
 static struct option drain_option(uint32_t *ms)
@@ -212,7 +211,7 @@ static struct option drain_option(uint32_t *ms)
                        ms,
                        (struct option_range){1000, DRAIN_MAX_MS},
                        "after SIGTERM: hand its ids over within this time; actors still here then "
-                       "are flushed and lose their state (10min)");
+                       "are flushed and lose their state (%)");
 }
 
 static struct option threads_option(uint32_t *threads)
@@ -228,16 +227,15 @@ static struct option activations_option(uint32_t *count)
     return option_number("activations",
                          count,
                          (struct option_range){1, ACTIVATIONS_MAX},
-                         "actors that clients' requests may activate at a time (1024)");
+                         "actors that clients' requests may activate at a time (%)");
 }
 
 static struct option activations_waiting_option(uint32_t *count)
 {
-    return option_number(
-        "activations-waiting",
-        count,
-        (struct option_range){0, ACTIVATIONS_MAX},
-        "requests that may wait for an activation; more are told to retry (65536)");
+    return option_number("activations-waiting",
+                         count,
+                         (struct option_range){0, ACTIVATIONS_MAX},
+                         "requests that may wait for an activation; more are told to retry (%)");
 }
 
 struct node_settings {
@@ -257,14 +255,10 @@ static void add_names(struct options *t, struct node_words *w)
                                   sizeof w->name,
                                   "this node's name, unique in the cluster; required"));
     options_add(
-        t,
-        option_text(
-            "join", "HOST:PORT,...", w->join, sizeof w->join, "the coordinators (127.0.0.1:7400)"))
+        t, option_text("join", "HOST:PORT,...", w->join, sizeof w->join, "the coordinators (%)"))
         ->alias = "coordinators";
     (void)options_add(
-        t,
-        option_text(
-            "cluster", "NAME", w->cluster, sizeof w->cluster, "the cluster's name (ringhold)"));
+        t, option_text("cluster", "NAME", w->cluster, sizeof w->cluster, "the cluster's name (%)"));
     (void)options_add(t, listen_option(w));
     (void)options_add(
         t,

@@ -163,7 +163,7 @@ static int run(int argc, char **argv, bool replaces)
     struct option deadline = option_number("deadline",
                                            &c.deadline_s,
                                            (struct option_range){1, DEADLINE_MAX_S},
-                                           "time limit of each step (600)");
+                                           "time limit of each step (%)");
     deadline.value = "SECONDS";
     const struct option more[] = {
         option_text(

@@ -334,7 +334,7 @@ int cmd_rolling_restart(int argc, char **argv)
         option_number("deadline",
                       &r.deadline_s,
                       (struct option_range){1, DEADLINE_MAX_S},
-                      "time limit of each step of a node: drain, command, return (600)");
+                      "time limit of each step of a node: drain, command, return (%)");
     deadline.value = "SECONDS";
     const struct option more[] = {
         option_text(

@@ -49,11 +49,8 @@ static int init(int argc, char **argv)
     struct tls_words w = {.folder = "ringhold-tls", .cluster = "ringhold", .days = CA_DAYS};
     const struct option options[] = {
         folder_option(&w),
-        option_text("cluster",
-                    "NAME",
-                    w.cluster,
-                    sizeof w.cluster,
-                    "the cluster that it signs for (ringhold)"),
+        option_text(
+            "cluster", "NAME", w.cluster, sizeof w.cluster, "the cluster that it signs for (%)"),
         days_option(&w, 1, "how long the authority is valid (3650)"),
         {0},
     };

@@ -43,7 +43,7 @@ static struct option cluster_option(struct token_words *w)
                        "NAME",
                        w->cluster,
                        sizeof w->cluster,
-                       "the cluster whose gateways the token is for (ringhold)");
+                       "the cluster whose gateways the token is for (%)");
 }
 
 static bool load(const char *command, const struct token_words *w, struct keyring *keys)
@@ -109,11 +109,11 @@ static int make(int argc, char **argv)
         option_text(
             "id", "ID", w.id, sizeof w.id, "the entity that the client may send requests to"),
         option_number(
-            "kind", &w.kind, (struct option_range){0, UINT16_MAX}, "the entity's kind (0)"),
+            "kind", &w.kind, (struct option_range){0, UINT16_MAX}, "the entity's kind (%)"),
         option_time("ttl",
                     &w.ttl_ms,
                     (struct option_range){TTL_MIN_MS, TTL_MAX_MS},
-                    "how long the token is valid (1h)"),
+                    "how long the token is valid (%)"),
         cluster_option(&w),
         option_text("key", "NAME", w.key, sizeof w.key, "sign with this key (the file's first)"),
         {0},

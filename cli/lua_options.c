@@ -47,11 +47,10 @@ struct option lua_reload_option(struct lua_words *w)
 
 struct option lua_instructions_option(struct lua_words *w)
 {
-    return option_number(
-        "lua-instructions",
-        &w->instructions,
-        (struct option_range){0, UINT32_MAX},
-        "instructions that a script may run between two waits; 0 = no limit (100000000)");
+    return option_number("lua-instructions",
+                         &w->instructions,
+                         (struct option_range){0, UINT32_MAX},
+                         "instructions that a script may run between two waits; 0 = no limit (%)");
 }
 
 struct option lua_memory_option(struct lua_words *w)
@@ -59,7 +58,7 @@ struct option lua_memory_option(struct lua_words *w)
     return option_number("lua-memory-mb",
                          &w->memory_mb,
                          (struct option_range){1, MEMORY_MAX_MB},
-                         "MiB of memory for the scripts of one thread (1024)");
+                         "MiB of memory for the scripts of one thread (%)");
 }
 
 static struct game_options options_of(const struct lua_words *w, const char *script)

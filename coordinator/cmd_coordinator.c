@@ -128,7 +128,7 @@ static struct option lease_option(struct lease_times *t)
     return option_time("lease",
                        &t->lease_ms,
                        (struct option_range){LEASE_MS_MIN, LEASE_MS_MAX},
-                       "a node that has lost contact serves no longer than this (3s)");
+                       "a node that has lost contact serves no longer than this (%)");
 }
 
 static struct option margin_option(struct lease_times *t)
@@ -265,7 +265,7 @@ static struct option snapshot_option(uint32_t *entries)
     return option_number("snapshot-entries",
                          entries,
                          (struct option_range){16, 1000000},
-                         "log entries between snapshots (1024)");
+                         "log entries between snapshots (%)");
 }
 
 static struct option readmit_option(uint32_t *readmit)
@@ -302,11 +302,9 @@ static void add_self(struct options *t, struct coordinator_settings *c)
     struct coordinator_options *o = &c->o;
 
     (void)options_add(
-        t, option_number("id", &o->id, (struct option_range){1, 255}, "this coordinator's id (1)"));
+        t, option_number("id", &o->id, (struct option_range){1, 255}, "this coordinator's id (%)"));
     (void)options_add(
-        t,
-        option_text(
-            "cluster", "NAME", o->cluster, sizeof o->cluster, "the cluster's name (ringhold)"));
+        t, option_text("cluster", "NAME", o->cluster, sizeof o->cluster, "the cluster's name (%)"));
     (void)options_add(t, peers_option(c->peers, sizeof c->peers));
     (void)options_add(
         t,
@@ -330,19 +328,19 @@ static void add_ring(struct options *t, struct coordinator_settings *c)
         option_number("vnodes",
                       &machine->vnodes_per_weight,
                       (struct option_range){1, 1024},
-                      "vnodes per unit of weight; takes effect when the ring is made (64)"));
+                      "vnodes per unit of weight; takes effect when the ring is made (%)"));
     (void)options_add(
         t,
         option_number("grid",
                       &c->grid,
                       (struct option_range){RING_GRID_MIN, RING_GRID_MAX},
-                      "2^N cells, fixed when the ring is made: at least 4 per vnode (16)"));
+                      "2^N cells, fixed when the ring is made: at least 4 per vnode (%)"));
     (void)options_add(t,
                       option_reloads(option_number(
                           "prepare-ms",
                           &machine->prepare_ms,
                           (struct option_range){100, 3600000},
-                          "abort a transaction that is not prepared after this time (8000)")));
+                          "abort a transaction that is not prepared after this time (%)")));
     (void)options_add(t, option_reloads(least_option(c->least, sizeof c->least)));
     (void)options_add(t, lease_option(&c->times));
     (void)options_add(t, margin_option(&c->times));
@@ -355,12 +353,12 @@ static void add_raft(struct options *t, struct coordinator_options *o)
                       option_number("election-ms",
                                     &o->election_ms,
                                     (struct option_range){50, 60000},
-                                    "election timeout (500)"));
+                                    "election timeout (%)"));
     (void)options_add(t,
                       option_number("heartbeat-ms",
                                     &o->heartbeat_ms,
                                     (struct option_range){5, 10000},
-                                    "the leader's heartbeat interval (50)"));
+                                    "the leader's heartbeat interval (%)"));
     (void)options_add(t, snapshot_option(&o->snapshot_entries));
     (void)options_add(t, readmit_option(&o->readmit));
     (void)options_add(t, adopt_option(&o->adopt));

@@ -37,7 +37,7 @@ bool listen_allowed(const char *daemon, const char *key, const char *address, bo
 struct option log_level_option(char *level, size_t size)
 {
     return option_reloads(
-        option_text("log-level", "LEVEL", level, size, "error, warn, info or debug (info)"));
+        option_text("log-level", "LEVEL", level, size, "error, warn, info or debug (%)"));
 }
 
 bool log_level_check(const char *daemon, const char *level)

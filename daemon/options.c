@@ -76,7 +76,17 @@ static int take_flag(struct options_parse *p, int argc, char **argv)
     return words;
 }
 
-/* All words. Returns how many arguments there were, -1 after --help, -2 after printing an error. */
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* All words. Returns how many arguments there were, -1 after printing an error. */
 static int take_words(struct options_parse *p, int argc, char **argv, const char *arguments[8])
 {
     static char output[] = "--output";
@@ -84,10 +94,6 @@ static int take_words(struct options_parse *p, int argc, char **argv, const char
     int count = 0;
 
     for (int i = 0; i < argc;) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            options_print_help(p->command);
-            return -1;
-        }
         if (strcmp(argv[i], "-o") == 0) {
             argv[i] = output;
         } else if (strcmp(argv[i], "-f") == 0) {
@@ -97,7 +103,7 @@ static int take_words(struct options_parse *p, int argc, char **argv, const char
             const int words = take_flag(p, argc - i, argv + i);
 
             if (words == 0) {
-                return -2;
+                return -1;
             }
             i += words;
         } else if (count < p->command->arguments_max && count < 8) {
@@ -107,7 +113,7 @@ static int take_words(struct options_parse *p, int argc, char **argv, const char
                           "ringhold %s: unexpected argument '%s' (see --help)\n",
                           p->command->name,
                           argv[i]);
-            return -2;
+            return -1;
         }
     }
     return count;
@@ -117,10 +123,14 @@ int options_parse(const struct command *command, int argc, char **argv, const ch
                   int *argument_count)
 {
     struct options_parse p = {.command = command};
-    const int count = take_words(&p, argc, argv, arguments);
 
+    if (asks_for_help(argc, argv)) { // before a flag changes what it says of the defaults
+        options_print_help(command);
+        return 0;
+    }
+    const int count = take_words(&p, argc, argv, arguments);
     if (count < 0) {
-        return count == -1 ? 0 : 1;
+        return 1;
     }
     if (command->places != NULL) {
         command->places->options = command->options;

@@ -24,10 +24,10 @@ enum option_kind {
 struct option {
     const char *key;   /* without "--"; NULL ends the table */
     const char *value; /* how --help names the value; NULL for a switch */
-    const char *help;
+    const char *help;  /* a '%' in it stands for the default */
     enum option_kind kind;
-    void *target;
-    size_t size; /* TEXT: of the array */
+    void *target; /* holds the default until a value is set */
+    size_t size;  /* TEXT: of the array */
     uint32_t min;
     uint32_t max;
     const char *alias; /* another name of the same, or NULL */

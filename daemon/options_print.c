@@ -10,13 +10,32 @@
 /* Of keys that a daemon takes over while it runs. */
 #define RELOADS_MARK " [SIGHUP]"
 
-static void print_flag(const char *key, const char *value, const char *help, bool reloads)
+static void print_flag(const char *key, const char *value, const char *help)
 {
     char flag[96];
 
     (void)snprintf(
         flag, sizeof flag, "--%s%s%s", key, value == NULL ? "" : " ", value == NULL ? "" : value);
-    (void)printf("  %-28s %s%s\n", flag, help, reloads ? RELOADS_MARK : "");
+    (void)printf("  %-28s %s\n", flag, help);
+}
+
+static void print_option(const struct option *o)
+{
+    char standard[256];
+    char help[1024];
+    const int size = (int)strcspn(o->help, "%");
+    const bool shows = o->help[size] == '%';
+
+    option_format(o, standard, sizeof standard);
+    (void)snprintf(help,
+                   sizeof help,
+                   "%.*s%s%s%s",
+                   size,
+                   o->help,
+                   shows ? standard : "",
+                   shows ? o->help + size + 1 : "",
+                   o->reloads ? RELOADS_MARK : "");
+    print_flag(o->key, o->value, help);
 }
 
 void options_print_help(const struct command *command)
@@ -33,15 +52,14 @@ void options_print_help(const struct command *command)
                  command->daemon ? ", as RINGHOLD_ROLE_KEY in the environment" : "",
                  command->name);
     for (const struct option *o = command->options; o->key != NULL; o++) {
-        print_flag(o->key, o->value, o->help, o->reloads);
+        print_option(o);
     }
-    print_flag("config", "FILE", "read options from an INI file", false);
+    print_flag("config", "FILE", "read options from an INI file");
     if (command->daemon) {
-        print_flag("check-config", NULL, "check the options, then exit", false);
-        print_flag(
-            "print-config", NULL, "print every option, its value and its origin, then exit", false);
+        print_flag("check-config", NULL, "check the options, then exit");
+        print_flag("print-config", NULL, "print every option, its value and its origin, then exit");
     }
-    print_flag("help", NULL, "this text", false);
+    print_flag("help", NULL, "this text");
 }
 
 static void print_value(const struct option *o, const char *value, size_t size, const char *origin)

@@ -237,10 +237,9 @@ static int cmd_demo(int argc, char **argv)
         option_number("seconds",
                       &d.seconds,
                       (struct option_range){10, 3600},
-                      "how long the load runs, approximately (70)"),
-        option_number("ids", &d.ids, (struct option_range){1, 1000000}, "distinct ids (6000)"),
-        option_number(
-            "rate", &d.rate, (struct option_range){1, 1000000}, "requests a second (25000)"),
+                      "how long the load runs, approximately (%)"),
+        option_number("ids", &d.ids, (struct option_range){1, 1000000}, "distinct ids (%)"),
+        option_number("rate", &d.rate, (struct option_range){1, 1000000}, "requests a second (%)"),
         option_number("seed",
                       &d.seed,
                       (struct option_range){0, UINT32_MAX},

@@ -233,33 +233,33 @@ static void add_players(struct options *t, struct bot_words *w, struct bots_conf
     const struct option_range any_time = {0, TIME_MAX_MS};
 
     (void)options_add(
-        t, option_number("n", &c->count, (struct option_range){1, COUNT_MAX}, "bots (1000)"));
+        t, option_number("n", &c->count, (struct option_range){1, COUNT_MAX}, "bots (%)"));
     (void)options_add(t,
                       option_number("rate",
                                     &c->rate,
                                     (struct option_range){0, RATE_MAX},
-                                    "new bots that log in per second (0: all at once)"));
+                                    "new bots that log in per second (%: all at once)"));
     (void)options_add(
         t,
         option_time(
-            "ask", &w->ask_ms, any_time, "each bot asks its actor this often; 0ms: never (1s)"));
+            "ask", &w->ask_ms, any_time, "each bot asks its actor this often; 0ms: never (%)"));
     (void)options_add(t,
                       option_number("size",
                                     &c->size,
                                     (struct option_range){0, SIZE_MAX_BYTES},
-                                    "bytes of a request; the request's number always fits (0)"));
+                                    "bytes of a request; the request's number always fits (%)"));
     (void)options_add(
         t,
         option_number("drop",
                       &w->drop_percent,
                       (struct option_range){0, 100 * 60},
-                      "percent of the bots that drop their connection each minute (0)"));
+                      "percent of the bots that drop their connection each minute (%)"));
     (void)options_add(
         t,
         option_time("away",
                     &w->away_ms,
                     any_time,
-                    "a bot that dropped its connection comes back within this time (1s)"));
+                    "a bot that dropped its connection comes back within this time (%)"));
     (void)options_add(
         t, option_time("stay", &w->stay_ms, any_time, "a bot leaves after this time (never)"));
     (void)options_add(
@@ -292,13 +292,13 @@ static void add_rest(struct options *t, struct bot_words *w, struct bots_plan *p
     (void)options_add(
         t,
         option_number(
-            "kind", &w->kind, (struct option_range){0, KIND_MAX}, "kind of their actors (0)"));
+            "kind", &w->kind, (struct option_range){0, KIND_MAX}, "kind of their actors (%)"));
     (void)options_add(t,
                       option_text("prefix",
                                   "TEXT",
                                   plan->bots.prefix,
                                   sizeof plan->bots.prefix,
-                                  "prefix of their ids, before a number (bot-)"));
+                                  "prefix of their ids, before a number (%)"));
     (void)options_add(t,
                       option_text("check",
                                   "WHAT",
@@ -318,7 +318,7 @@ static void add_rest(struct options *t, struct bot_words *w, struct bots_plan *p
                                   "NAME",
                                   w->cluster,
                                   sizeof w->cluster,
-                                  "the cluster that the tokens are for (ringhold)"));
+                                  "the cluster that the tokens are for (%)"));
     (void)options_add(
         t,
         option_time(
@@ -331,13 +331,13 @@ static void add_rest(struct options *t, struct bot_words *w, struct bots_plan *p
                                     &plan->sources,
                                     (struct option_range){0, 60000},
                                     "connect from this many loopback addresses, from 127.0.1.1 on: "
-                                    "for more connections than one address has ports (0)"));
+                                    "for more connections than one address has ports (%)"));
     (void)options_add(
         t,
         option_number("open",
                       &plan->open_max,
                       (struct option_range){0, COUNT_MAX},
-                      "connections at a time (0: as many as the limit of open files allows)"));
+                      "connections at a time (%: as many as the limit of open files allows)"));
     (void)options_add(
         t, option_switch("quiet", &w->quiet, "no progress line each second on standard error"));
     (void)options_add(

@@ -14,11 +14,10 @@ int cmd_check(int argc, char **argv)
     uint32_t settle_ms = SETTLE_MS;
     struct query q;
     struct look look;
-    const struct option settle =
-        option_number("settle-ms",
-                      &settle_ms,
-                      (struct option_range){0, SETTLE_MAX_MS},
-                      "report a finding when it has lasted this long (3000)");
+    const struct option settle = option_number("settle-ms",
+                                               &settle_ms,
+                                               (struct option_range){0, SETTLE_MAX_MS},
+                                               "report a finding when it has lasted this long (%)");
     const struct command command = {
         .name = "check",
         .summary = "Ask every process for its state; say what is wrong and what to do about it.",

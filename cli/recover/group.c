@@ -349,7 +349,7 @@ static struct option lease_option(struct plan *p)
                        &p->lease_ms,
                        (struct option_range){LEASE_MS_MIN, LEASE_MS_MAX},
                        "the longest --lease that a coordinator had since the copy: nobody serves "
-                       "before leases of it ended (5m)");
+                       "before leases of it ended (%)");
 }
 
 int cmd_recover_restore(int argc, char **argv)

@@ -75,6 +75,21 @@ def flags_win_then_variables_then_the_file(binary):
         assert {k: v for k, (v, _) in values(again).items()} == {k: v for k, (v, _) in told.items()}
 
 
+def help_tells_the_defaults_that_hold(binary):
+    """Also behind a flag that sets another value."""
+    told = {}
+    for role, flag in (("coordinator", "prepare-ms"), ("node", "linger-ms"), ("gateway", "drain-ms")):
+        code, text, err = run(binary, role, f"--{flag}", "7", "--help")
+        assert code == 0, err
+        told[role] = dict(re.findall(r"^  --(\S+) .*\(([^()]+)\)(?: \[SIGHUP\])?$", text, re.M))
+        code, out, err = run(binary, role, *(["--name", "a"] if role == "node" else []), "--print-config")
+        assert code == 0, err
+        standard = {key: value for key, (value, _) in values(out).items()}
+        same = [key for key in told[role] if told[role][key] == standard.get(key)]
+        assert flag in same and len(same) > 5, (told[role], standard)
+    assert told["gateway"]["deadline-ms"] == "10000" and told["gateway"]["auth-time"] == "5s", told
+
+
 def what_is_wrong_is_named_with_its_place(binary):
     with tempfile.TemporaryDirectory() as folder:
         for text, why in (
@@ -279,6 +294,7 @@ def owns(fleet, name):
 main([
     the_shipped_file_is_fine,
     flags_win_then_variables_then_the_file,
+    help_tells_the_defaults_that_hold,
     what_is_wrong_is_named_with_its_place,
     a_fleet_runs_from_the_environment,
     a_gateway_takes_over_what_it_can,
