@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looks for the files that were installed together with the running program. */
+ * Looks for the files that were installed together with the running program.
+ */
 #include "base/beside.h"
 
 #include <stdio.h>

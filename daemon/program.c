@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the command that a command line names, in this program or in one beside it. */
+ * Finds the command that a command line names, in this program or in one beside it.
+ */
 #include "daemon/program.h"
 
 #include "base/beside.h"

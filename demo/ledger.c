@@ -5,7 +5,8 @@
  * run; with milliseconds, that much later. It writes every activation, run, freeze and end to a
  * journal (demo/journal.h), FOLDER/<node>-<pid>.journal; FOLDER is the kind's argument or else
  * RINGHOLD_LEDGER of the environment. RINGHOLD_BALLAST=BYTES gives each actor so much memory to
- * lose (demo/ballast.h); one whose ballast does not arrive as it left refuses to start. */
+ * lose (demo/ballast.h); one whose ballast does not arrive as it left refuses to start.
+ */
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/history.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ringhold-demo, `ringhold demo`: the story that it plays. */
+ * ringhold-demo, `ringhold demo`: the story that it plays.
+ */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"

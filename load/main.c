@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ringhold-load: `ringhold bench` and `ringhold bot`. */
+ * ringhold-load: `ringhold bench` and `ringhold bot`.
+ */
 #include "daemon/program.h"
 #include "load/commands.h"
 
