@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Loads the gateway's certificate, again on SIGHUP, and keeps the old one while
+ * a new one is wrong.
+ */
 #include "gateway/certificate_uv.h"
 
 #include "base/log.h"

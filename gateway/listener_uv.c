@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Client connections on a uv loop: reads, writes, pauses, and frees them.
+ */
 #include "gateway/listener_inside_uv.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One thread of a gateway: its loop, its router and clients, and the order of
+ * work in a turn.
+ */
 #include "gateway/thread_uv.h"
 
 #include "base/assert.h"

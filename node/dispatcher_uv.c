@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gives each actor's work to its worker, and takes what the workers completed.
+ */
 #include "node/shell_uv.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Does the host's effects: frames to peers, links, disk, actors.
+ */
 #include "node/shell_uv.h"
 
 #include "base/assert.h"

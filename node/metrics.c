@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes a node's figures for /metrics.
+ */
 #include "node/metrics.h"
 
 #include <stddef.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A node's life as a process: loop, timers, signals, drain and end.
+ */
 #include "node/node_uv.h"
 
 #include "base/assert.h"

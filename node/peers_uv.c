@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A node's links: who is at the other end, and where each frame goes.
+ */
 #include "node/shell_uv.h"
 
 #include "base/clock.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Starts a node: its folder, its number record, its kinds, its host.
+ */
 #include "node/shell_uv.h"
 
 #include "base/log.h"

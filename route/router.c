@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The router's step: requests and events in, deadlines, and the check of its
+ * invariants.
+ */
 #include "route/router.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Actors' code in the simulator: what a shipped actor would do, with its answers
+ * late or lost.
+ */
 #include "base/assert.h"
 #include "base/mem.h"
 #include "sim/fleet.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The simulated coordinators: the shipped leader's machine and Raft group, with
+ * disks and crashes.
+ */
 #include "base/assert.h"
 #include "sim/fleet.h"
 #include "sim/raft/group.h"

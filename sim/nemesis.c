@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Chooses and does the faults of a history: crashes, pauses, partitions, jumps
+ * of clocks.
+ */
 #include "sim/fleet.h"
 #include "sim/raft/group.h"
 

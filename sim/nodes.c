@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The simulated nodes: the shipped host, its actors, disk, lease and crashes.
+ */
 #include "base/assert.h"
 #include "base/mem.h"
 #include "base/mutant.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The simulated operator, who repeats a wish to one coordinator after another
+ * until the leader took it.
+ */
 #include "sim/fleet.h"
 #include "wire/control.h"
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes a simulated history in the public format.
+ */
 #include "sim/recording.h"
 
 #include "node/host/actor.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A connection's life: its input to commands or packets, its replies in order,
+ * and the room it may use.
+ */
 #include "gateway/client/client.h"
 
 #include "base/assert.h"

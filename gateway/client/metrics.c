@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes a gateway's figures for /metrics.
+ */
 #include "gateway/client/metrics.h"
 
 #include "gateway/client/figure.h"

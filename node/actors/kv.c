@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The bundled actor `kv`: one value, and Redis' commands on it.
+ */
 #include "node/actors/actors.h"
 
 #include "base/bytes.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The calls of this node's actors: one router for all, a session for each
+ * caller, and the answers back.
+ */
 #include "node/calls/inside.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A queue of frames for a link that is full.
+ */
 #include "node/host/backlog.h"
 
 #include "base/assert.h"

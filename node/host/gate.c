@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keeps effects that came too late for the lease, in order, until they may leave
+ * or are dropped.
+ */
 #include "node/host/gate.h"
 
 #include "base/assert.h"

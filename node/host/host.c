@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The host's step: an event to the part that handles it, then checks and
+ * figures.
+ */
 #include "node/host/host.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Builds and reads an actor's image: its order records, its saved answers, its
+ * state.
+ */
 #include "node/host/image.h"
 
 #include "base/assert.h"

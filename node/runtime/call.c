@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * rh_call, rh_send and rh_push_ids: calls that leave, and answers that come
+ * back.
+ */
 #include "node/runtime/inside.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lends an activation what only some of them need: calls, timers, bonds.
+ */
 #include "node/runtime/inside.h"
 
 #include "base/assert.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hands a request to an actor's code: unpacks it, calls `message`, completes the
+ * run.
+ */
 #include "node/runtime/inside.h"
 
 #include "base/assert.h"

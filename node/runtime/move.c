@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Exports an actor's state for a move, and lets it go on when the move is called
+ * off.
+ */
 #include "node/runtime/inside.h"
 
 #include "base/assert.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * rh_reply, rh_fail and what else an actor says of itself while its code runs.
+ */
 #include "node/runtime/inside.h"
 
 #include "wire/args.h"

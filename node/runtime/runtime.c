@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the host asks of actors becomes calls of their code, and what they return
+ * becomes completions.
+ */
 #include "node/runtime/inside.h"
 
 #include "base/assert.h"

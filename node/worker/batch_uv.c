@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Batches of work between the protocol thread and a worker, without an
+ * allocation for each.
+ */
 #include "node/worker/batch_uv.h"
 
 #include "base/mem.h"

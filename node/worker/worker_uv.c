@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Makes a worker, posts to it, takes what it told, and stops it.
+ */
 #include "node/worker/inside_uv.h"
 
 #include "base/assert.h"

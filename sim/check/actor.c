@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checks lives of actors: at most one alive, no run after its end, no effect
+ * lost.
+ */
 #include "sim/fleet.h"
 
 /* Is `n` the owner of `e` in the newest ring? Its incarnation may be behind: a late REGISTER of its

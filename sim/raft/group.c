@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The shipped Raft group inside a simulated fleet.
+ */
 #include "sim/raft/group_inside.h"
 
 #include "base/assert.h"

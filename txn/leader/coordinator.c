@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The leader's step: an event to the file that handles it, then what is due by
+ * time.
+ */
 #include "txn/leader/coordinator.h"
 
 #include "base/assert.h"
