@@ -517,7 +517,7 @@ void run_expire(struct host *h, struct actor *a)
 
 void run_abandon(struct host *h, const struct actor *a)
 {
-    if (a->state == ACTOR_RUNNING) {
+    if (a->state == ACTOR_RUNNING && a->work->running.order != NULL) { // a turn is no request
         h->work.running--;
         requests_finish(&h->requests);
     }

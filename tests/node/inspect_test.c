@@ -287,6 +287,7 @@ static void a_node_tells_what_lives_where(void **state)
     const struct image_name other = {.position =
                                          (UINT64_C(1) << (RING_GRID_MIN + RING_POINT_BITS)) - 1,
                                      .id = bytes_of("bert", 4)};
+    const struct image_name another = {.position = other.position, .id = bytes_of("carl", 4)};
     const Rh__InspectAnswer *a = NULL;
     Rh__Control *said = NULL;
     struct stage s;
@@ -317,8 +318,12 @@ static void a_node_tells_what_lives_where(void **state)
     control_free(said);
 
     actor_new(&s.host->actors, mine)->state = ACTOR_IDLE;
-    actor_new(&s.host->actors, other)->state = ACTOR_RUNNING;
-    s.host->work.tasks++;
+    struct actor *asked = actor_new(&s.host->actors, other);
+    struct actor *turns = actor_new(&s.host->actors, another);
+    asked->state = turns->state = ACTOR_RUNNING;
+    actor_work(&s.host->actors, asked)->running.order = order_new(&s.host->orders, asked, 1);
+    (void)actor_work(&s.host->actors, turns); // a turn is no request
+    s.host->work.tasks += 2;
     s.host->work.running = s.host->requests.accepted = 1;
     said = inspect_host(&s);
     a = said->inspect_answer;
@@ -327,8 +332,8 @@ static void a_node_tells_what_lives_where(void **state)
     assert_false(a->live[0]->stray);
     assert_int_equal(a->live[1]->vnode, VNODES - 1);
     assert_true(a->live[1]->stray);
-    assert_int_equal(a->strays, 1);
-    assert_int_equal(a->n_ids, 2);
+    assert_int_equal(a->strays, 2);
+    assert_int_equal(a->n_ids, 3);
     assert_memory_equal(a->ids[1]->id.data, "bert", 4);
     control_free(said);
 
@@ -337,7 +342,7 @@ static void a_node_tells_what_lives_where(void **state)
     assert_int_equal(said->inspect_answer->strays, 0);
     assert_int_equal(said->inspect_answer->n_live, 1); // anna
     assert_int_equal(s.host->work.running, 0);
-    assert_int_equal(s.host->cells.doubles_total, 1);
+    assert_int_equal(s.host->cells.doubles_total, 2);
     control_free(said);
     actor_remove(s.host, actor_find(&s.host->actors, mine), DISCARD_STOP);
     stage_close(&s);
