@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """tools/gdb shows the machines of real processes; make fleet's script starts a fleet that stays, and ends it."""
+import json
 import os
 import re
 import shutil
@@ -9,7 +10,7 @@ import sys
 import tempfile
 
 sys.path.append(sys.path[0] + "/..")  # fleet.py and the like
-from fleet import Fleet, Resp, main, until
+from fleet import Fleet, Resp, free_port, main, until
 
 TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "tools")
 DEADLINE = 60
@@ -34,9 +35,10 @@ def a_debugger_shows_each_machine(binary):
         print("# SKIP gdb is not installed")
         return
     with Fleet(binary) as fleet:
-        coordinator = fleet.coordinators(1)[0]
+        # A process stands still while gdb looks at it: neither its lease nor the request may end meanwhile.
+        coordinator = fleet.coordinators(1, extra=("--lease", "5min"))[0]
         node = fleet.node("n1")
-        gateway = fleet.gateway("g1")
+        gateway = fleet.gateway("g1", extra=("--deadline-ms", "60000"))
         status = fleet.settled(["n1"])
         redis = Resp(gateway.resp)
         redis("SET", "ada", "36")
@@ -54,12 +56,11 @@ def a_debugger_shows_each_machine(binary):
         redis.send(["INCR", "ada"])
         text = until("the request is under way", lambda: pending(of(gateway, "rh pending")))
         session, seq = re.search(r"session=(\d+) id=ada\n.* seq=(\d+)", text).groups()
-        assert "state=PENDING_SENT" in of(gateway, f"rh pending {session} {seq}")
         core = fleet.data("core")
-        of(gateway, f"gcore {core}")
-        assert "id=ada" in shown([binary, core], "rh pending")
+        assert "state=PENDING_" in of(gateway, f"rh pending {session} {seq}", f"gcore {core}")
         node.kill(signal.SIGCONT)
         assert redis.read() == 37
+        assert "id=ada" in shown([binary, core], "rh pending")
 
 
 def pending(text):
@@ -69,6 +70,10 @@ def pending(text):
 def a_fleet_stays_until_it_is_told_to_stop(binary):
     folder = tempfile.mkdtemp(prefix="ringhold-stays-")
     script = os.path.join(TOOLS, "fleet")
+    ports = {what: free_port() for what in ("c1", "c2", "c3", "resp", "frames", "admin")}
+    with open(os.path.join(folder, "ports.json"), "w") as f:
+        json.dump(ports, f)  # not the usual ones, which another program may take between the two starts
+    fleet = None
     try:
         for way in ("stop", "Ctrl-C"):  # the second time it goes on with the same data
             fleet = subprocess.Popen([script, "start", binary, folder], stdout=subprocess.PIPE, text=True)
@@ -78,10 +83,10 @@ def a_fleet_stays_until_it_is_told_to_stop(binary):
                 if line.startswith("stop it:"):
                     break
             text = "".join(lines)
-            port = int(re.search(r"redis-cli -h 127.0.0.1 -p (\d+)", text).group(1))
+            assert f"redis-cli -h 127.0.0.1 -p {ports['resp']} " in text, text
             pids = [int(p) for p in re.findall(r"pid (\d+)", text)]
             assert len(pids) == 7, text
-            redis = Resp(("127.0.0.1", port))
+            redis = Resp(("127.0.0.1", ports["resp"]))
             assert redis("INCR", "stays") == 1
             redis.close()
             assert os.path.exists(os.path.join(folder, "c1", "raft.db")), os.listdir(folder)
@@ -95,8 +100,9 @@ def a_fleet_stays_until_it_is_told_to_stop(binary):
             assert not [p for p in pids if os.path.exists(f"/proc/{p}")]
             fleet.stdout.close()
     finally:
-        fleet.kill()  # if it still runs; its processes end with it
-        fleet.wait()
+        if fleet is not None:
+            fleet.kill()  # if it still runs; its processes end with it
+            fleet.wait()
         shutil.rmtree(folder, ignore_errors=True)
 
 
