@@ -30,6 +30,8 @@ enum raft_event_kind {
     ON_HEAL
 };
 
+#define COMMAND_REFUSED UINT64_MAX
+
 struct raft_event {
     uint64_t at_us;
     uint64_t number; /* of two at one time, the older goes first */
@@ -96,7 +98,7 @@ struct raft_world {
 
     uint64_t *chain_at; /* owned; by index; 0 = not applied by anybody */
     size_t chain_max;
-    uint64_t *index_of; /* owned; by command; 0 = not applied */
+    uint64_t *index_of; /* owned; by command; 0 = not applied, COMMAND_REFUSED = never will be */
     size_t command_max;
     uint64_t command_count;
     uint64_t acked_index;          /* highest */

@@ -49,6 +49,10 @@ static void on_apply(void *context, uint64_t index, uint64_t tag, struct bytes c
         raft_world_violation(w, n, "a command was applied under another's tag");
         return;
     }
+    if (id < w->command_max && w->index_of[id] == COMMAND_REFUSED) {
+        raft_world_violation(w, n, "a command was refused and applied");
+        return;
+    }
     if (id >= w->command_max || (w->index_of[id] != 0 && w->index_of[id] != index)) {
         raft_world_violation(w, n, "a command was applied at two indexes");
         return;
@@ -154,8 +158,17 @@ static void on_done(void *context, uint64_t tag, enum err result)
     struct sim_voter *n = context;
     struct raft_world *w = n->world;
 
-    if (result != ERR_OK || tag == UINT64_MAX) {
-        return; // UINT64_MAX: a change of voters
+    if (tag == UINT64_MAX) {
+        return; // a change of voters
+    }
+    if (result == ERR_NOT_LEADER) {
+        if (w->index_of[tag] != 0) {
+            raft_world_violation(w, n, "a command was applied and refused");
+        }
+        w->index_of[tag] = COMMAND_REFUSED;
+    }
+    if (result != ERR_OK) {
+        return;
     }
     w->result->acked++;
     if (w->index_of[tag] == 0 || w->index_of[tag] > n->applied) {

@@ -10,6 +10,7 @@
  *     twice: one hash chain for all (State Machine Safety)
  *   - a command answered ERR_OK is applied, and at the end, when all is healed,
  *     every voter has it (durability), and there is a leader (liveness)
+ *   - a command answered ERR_NOT_LEADER is applied by nobody
  *   - no term has two leaders, whatever generation; at the end all who ever voted know the voters
  *   - libraft never gives up, never appends where its log does not end
  */
