@@ -48,7 +48,7 @@ int main(int argc, char **argv)
                  (double)sum_ns / (double)actors / (double)rounds,
                  (double)mill.records / (double)actors / (double)rounds,
                  (double)mill.acks / (double)actors / (double)rounds,
-                 mill.node[0].effect_count_most);
+                 mill.node[0].node.effect_count_most);
     move_close(&mill);
     return 0;
 }

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two nodes without links, threads or files, each a host and one worker, driven as
- * the shell does: one hands vnodes with all their actors over to the other, then
- * back. What that costs is counted: by callgrind in bench/move_bench.c, as memory
+ * Two local nodes (bench/local_node.h): one hands vnodes with all their actors over to the
+ * other, then back. What that costs is counted: by callgrind in bench/move_bench.c, as memory
  * asked for and records sent in tests/node/node_move_test.c. Node 2 has nothing at first.
  */
 #ifndef BENCH_MOVE_MILL_H
 #define BENCH_MOVE_MILL_H
 
-#include "base/assert.h"
-#include "base/clock.h"
 #include "base/mem.h"
+#include "bench/local_node.h"
 #include "node/actors/actors.h"
-#include "node/host/host.h"
-#include "node/worker/worker_uv.h"
 #include "wire/args.h"
-#include "wire/control.h"
-#include "wire/frame.h"
-#include "wire/hello.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,19 +25,12 @@ enum {
 struct move_mill;
 
 struct move_node {
+    struct local_node node;
     struct move_mill *mill;
     uint16_t slot;
-    struct host *host;
-    struct host_effects effects;
-    struct limits limits;
-    struct watchdog *watchdog;
-    struct crash_record_slot crash_record;
-    struct worker *worker;
-    struct buffer out[2];     /* to the other node: STATE, STATE_ACK */
-    uint64_t voted;           /* transaction */
-    uint64_t persist;         /* ticket to be reported; 0 = none */
-    size_t effect_count;      /* so far */
-    size_t effect_count_most; /* of one step */
+    struct buffer out[2]; /* to the other node: STATE, STATE_ACK */
+    uint64_t voted;       /* transaction */
+    uint64_t persist;     /* ticket to be reported; 0 = none */
 };
 
 struct move_mill {
@@ -52,7 +38,6 @@ struct move_mill {
     struct kind kind;
     struct view cluster;
     uint64_t number; /* of the last transaction or version */
-    uint64_t now_us;
     size_t actor_count;
     size_t answered;
     size_t turns;   /* of both nodes' loops, with something to do */
@@ -61,11 +46,6 @@ struct move_mill {
 };
 
 /* ---- the shell's part */
-
-static inline void move_on_told(void *context)
-{
-    (void)context;
-}
 
 static inline void move_on_vote(struct move_node *n, struct bytes bytes)
 {
@@ -78,106 +58,19 @@ static inline void move_on_vote(struct move_node *n, struct bytes bytes)
     control_free(c);
 }
 
-static inline void move_post(struct move_node *n, const struct host_effect *e, struct bytes bytes)
+static inline void move_perform(struct local_node *local, const struct host_effect *e,
+                                struct bytes bytes)
 {
-    static const enum post_type types[] = {[HOST_ACTIVATE] = POST_ACTIVATE,
-                                           [HOST_RUN] = POST_RUN,
-                                           [HOST_TURN] = POST_TURN,
-                                           [HOST_EXPORT] = POST_EXPORT,
-                                           [HOST_UNFREEZE] = POST_UNFREEZE,
-                                           [HOST_DISCARD] = POST_DISCARD};
-    struct post post = {.type = types[e->type],
-                        .number = e->ticket,
-                        .flags = e->flags,
-                        .has_state = e->has_state,
-                        .fence = e->fence};
+    struct move_node *n = CONTAINER_OF(local, struct move_node, node);
 
-    if (e->type == HOST_ACTIVATE) {
-        post.kind = &n->mill->kind;
-        actor_set_instance(
-            e->actor,
-            worker_activation(n->worker, actor_kind(e->actor), actor_id(e->actor), e->actor));
-    }
-    post.activation = actor_instance(e->actor);
-    if (e->type == HOST_DISCARD) {
-        actor_set_instance(e->actor, NULL);
-        activation_set_owner(post.activation, NULL);
-    }
-    worker_post(n->worker, &post, e->chain, bytes);
-}
-
-static inline void move_perform(struct move_node *n, const struct host_effect *e)
-{
-    const struct bytes bytes = {n->effects.bytes.data + e->at, e->size};
-
-    switch ((int)e->type) {
-    case HOST_SEND_COORDINATOR:
+    if (e->type == HOST_SEND_COORDINATOR) {
         move_on_vote(n, bytes);
-        return;
-    case HOST_SEND_PEER:
-        if (e->peer == MOVE_GATEWAY) {
-            n->mill->answered++;
-        } else {
-            buffer_put(&n->out[e->frame_type == FRAME_STATE_ACK ? 1 : 0], bytes.data, bytes.size);
-        }
-        return;
-    case HOST_PERSIST:
+    } else if (e->type == HOST_PERSIST) {
         n->persist = e->ticket;
-        return;
-    case HOST_ACTIVATE:
-    case HOST_RUN:
-    case HOST_TURN:
-    case HOST_EXPORT:
-    case HOST_UNFREEZE:
-    case HOST_DISCARD:
-        move_post(n, e, bytes);
-        return;
-    default:
-        return;
-    }
-}
-
-static inline void move_step(struct move_node *n, struct host_event *event)
-{
-    event->now_us = n->mill->now_us;
-    host_step(n->host, event, &n->effects);
-    n->effect_count += n->effects.count;
-    if (n->effects.count > n->effect_count_most) {
-        n->effect_count_most = n->effects.count;
-    }
-    for (size_t i = 0; i < n->effects.count; i++) {
-        move_perform(n, &n->effects.item[i]);
-    }
-    host_effects_clear(&n->effects);
-}
-
-static inline void move_take(struct move_node *n)
-{
-    const struct told *t = NULL;
-
-    while ((t = worker_take(n->worker)) != NULL) {
-        const struct entry *e = t->entry;
-        struct host_event event = {.type = HOST_RAN,
-                                   .actor = activation_owner(e->activation),
-                                   .ticket = e->number,
-                                   .error = e->error,
-                                   .code = e->code,
-                                   .has_state = e->has_state,
-                                   .bond = t->bond,
-                                   .bytes = t->bytes};
-
-        if (e->type == TOLD_DISCARDED) {
-            activation_free(e->activation);
-            continue;
-        }
-        if (e->event == RUNTIME_ACTIVATED) {
-            event.type = HOST_ACTIVATED;
-        } else if (e->event == RUNTIME_EXPORTED) {
-            event.type = HOST_EXPORTED;
-        }
-        if (event.actor != NULL) {
-            move_step(n, &event);
-        }
+    } else if (e->type == HOST_SEND_PEER && e->peer == MOVE_GATEWAY) {
+        n->mill->answered++;
+    } else if (e->type == HOST_SEND_PEER) {
+        buffer_put(&n->out[e->frame_type == FRAME_STATE_ACK ? 1 : 0], bytes.data, bytes.size);
     }
 }
 
@@ -196,7 +89,7 @@ static inline size_t move_deliver(struct move_node *n, uint64_t from, struct buf
                                    .state_ack = &ack};
 
         ASSERT((acks ? state_ack_get(&r, &ack) : state_get(&r, &state)) == ERR_OK);
-        move_step(n, &event);
+        local_node_step(&n->node, &event);
     }
     buffer_clear(in);
     return count;
@@ -208,26 +101,26 @@ __attribute__((noinline)) static bool move_turn(struct move_node *n)
     struct move_node *other = &n->mill->node[n->slot == 1 ? 1 : 0];
     struct host_event go_on = {.type = HOST_GO_ON};
     struct host_event persisted = {.type = HOST_PERSISTED, .ticket = n->persist};
-    const size_t before = n->effect_count;
+    const size_t before = n->node.effect_count;
     size_t come = 0;
 
-    (void)worker_poll(n->worker, 0);
-    move_take(n);
+    (void)worker_poll(n->node.worker, 0);
+    local_node_take(&n->node);
     if (n->persist != 0) {
         n->persist = 0;
-        move_step(n, &persisted);
+        local_node_step(&n->node, &persisted);
     }
     const size_t records = move_deliver(n, other->slot, &other->out[0], false);
     const size_t acks = move_deliver(n, other->slot, &other->out[1], true);
     n->mill->records += records;
     n->mill->acks += acks;
     come = records + acks;
-    if (host_has_more(n->host)) {
-        move_step(n, &go_on);
+    if (host_has_more(n->node.host)) {
+        local_node_step(&n->node, &go_on);
         come++;
     }
-    worker_send(n->worker);
-    const bool busy = come > 0 || n->effect_count > before;
+    worker_send(n->node.worker);
+    const bool busy = come > 0 || n->node.effect_count > before;
     n->mill->turns += busy ? 1 : 0;
     return busy;
 }
@@ -248,53 +141,8 @@ static inline void move_until_quiet(struct move_mill *m)
 
 static inline void move_tell(struct move_mill *m, struct move_node *n, Rh__Control *c)
 {
-    struct host_event event = {.type = HOST_CONTROL, .message = c};
-
-    c->era = 1;
     c->version = m->cluster.ring.version;
-    move_step(n, &event);
-}
-
-static inline void move_register(struct move_mill *m, struct move_node *n)
-{
-    const struct move_node *other = &m->node[n->slot == 1 ? 1 : 0];
-    Rh__Control c = RH__CONTROL__INIT;
-    Rh__Leader leader = RH__LEADER__INIT;
-    Rh__Control r = RH__CONTROL__INIT;
-    Rh__RegOk ok = RH__REG_OK__INIT;
-    Rh__Config config;
-    struct host_event up = {.type = HOST_COORDINATOR_UP};
-    struct host_event gateway = {.type = HOST_PEER_UP,
-                                 .peer = MOVE_GATEWAY,
-                                 .role = ROLE_GATEWAY,
-                                 .name = "g",
-                                 .incarnation = MOVE_GATEWAY};
-    char name[16];
-    struct host_event peer = {.type = HOST_PEER_UP,
-                              .peer = other->slot,
-                              .role = ROLE_NODE,
-                              .name = name,
-                              .incarnation = 100u + other->slot};
-
-    (void)snprintf(name, sizeof name, "n%u", other->slot);
-    move_step(n, &up);
-    leader.leading = true;
-    leader.term = 1;
-    c.body_case = RH__CONTROL__BODY_LEADER;
-    c.leader = &leader;
-    move_tell(m, n, &c);
-    view_config(&m->cluster, &config);
-    ok.nonce = 7;
-    ok.slot = n->slot;
-    ok.incarnation = 100u + n->slot;
-    ok.floor = MOVE_VERSION;
-    ok.config = &config;
-    r.body_case = RH__CONTROL__BODY_REG_OK;
-    r.reg_ok = &ok;
-    move_tell(m, n, &r);
-    view_config_fini(&config);
-    move_step(n, &gateway);
-    move_step(n, &peer);
+    local_node_control(&n->node, c);
 }
 
 static inline void move_prepare(struct move_mill *m, struct move_node *n, uint32_t vnode,
@@ -375,34 +223,11 @@ static inline void move_all(struct move_mill *m, uint16_t from, uint16_t to)
 
 /* ---- its start and end */
 
-static inline void move_node_open(struct move_mill *m, struct move_node *n, uint16_t slot)
-{
-    static const struct host_kind kinds[] = {{.number = 0, .idle_ms = UINT32_MAX}};
-    struct host_config config = host_config_default();
-    struct worker_config worker = {.embedded = true, .on_told = move_on_told, .context = n};
-
-    n->mill = m;
-    n->slot = slot;
-    atomic_store(&n->limits.start_us, UINT64_MAX);
-    atomic_store(&n->limits.gate_us, UINT64_MAX);
-    atomic_store(&n->limits.hard_end_us, UINT64_MAX);
-    n->watchdog = watchdog_new(RH_OVERRUN_GATE, 1);
-    worker.limits = &n->limits;
-    worker.watchdog = n->watchdog;
-    worker.crash_record = &n->crash_record;
-    worker.state_size_max = config.staged_size_max;
-    n->worker = worker_new(&worker);
-    ASSERT(n->watchdog != NULL && n->worker != NULL);
-    (void)snprintf(config.name, sizeof config.name, "n%u", slot);
-    config.kinds = kinds;
-    config.kind_count = 1;
-    config.nonce = 7;
-    n->host = host_new(&config);
-}
-
 static inline void move_open(struct move_mill *m)
 {
-    *m = (struct move_mill){.now_us = clock_boottime_us(), .number = MOVE_VERSION};
+    static const struct host_kind kinds[] = {{.number = 0, .idle_ms = UINT32_MAX}};
+
+    *m = (struct move_mill){.number = MOVE_VERSION};
     m->kind.ops = actor_kv;
     view_init(&m->cluster, RING_GRID_MIN);
     m->cluster.key = (struct ring_key){3, 4};
@@ -412,16 +237,24 @@ static inline void move_open(struct move_mill *m)
     m->cluster.member_count = 2;
     for (uint16_t slot = 1; slot <= 2; slot++) {
         struct view_member *self = &m->cluster.member[slot - 1];
+        struct move_node *n = &m->node[slot - 1];
 
         self->slot = slot;
         self->incarnation = 100u + slot;
         self->weight = 1;
         (void)snprintf(self->name, sizeof self->name, "n%u", slot);
         (void)snprintf(self->address, sizeof self->address, "h%u", slot);
-        move_node_open(m, &m->node[slot - 1], slot);
+        *n = (struct move_node){.node = {.perform = move_perform}, .mill = m, .slot = slot};
+        local_node_open(&n->node, self->name, kinds, 1, &m->kind);
     }
-    move_register(m, &m->node[0]);
-    move_register(m, &m->node[1]);
+    for (uint16_t slot = 1; slot <= 2; slot++) {
+        const struct view_member *other = &m->cluster.member[slot == 1 ? 1 : 0];
+        struct local_node *n = &m->node[slot - 1].node;
+
+        local_node_register(n, &m->cluster, slot, 100u + slot);
+        local_node_link(n, MOVE_GATEWAY, ROLE_GATEWAY, "g", MOVE_GATEWAY);
+        local_node_link(n, other->slot, ROLE_NODE, other->name, other->incarnation);
+    }
 }
 
 static inline void move_close(struct move_mill *m)
@@ -429,12 +262,7 @@ static inline void move_close(struct move_mill *m)
     for (int i = 0; i < 2; i++) {
         struct move_node *n = &m->node[i];
 
-        worker_stop(n->worker, 0);
-        (void)worker_poll(n->worker, 0);
-        worker_free(n->worker);
-        watchdog_free(n->watchdog);
-        host_free(n->host);
-        host_effects_fini(&n->effects);
+        local_node_close(&n->node);
         buffer_fini(&n->out[0]);
         buffer_fini(&n->out[1]);
     }
@@ -471,10 +299,10 @@ static inline void move_ask(struct move_mill *m, uint16_t slot, bool set, size_t
                                          .id = bytes_of(id, (size_t)size),
                                          .body = buffer_bytes(&body)};
         struct host_event event = {.type = HOST_REQUEST, .peer = MOVE_GATEWAY, .request = &r};
-        move_step(n, &event);
+        local_node_step(&n->node, &event);
     }
     buffer_fini(&body);
-    worker_send(n->worker);
+    worker_send(n->node.worker);
     move_until_quiet(m);
     ASSERT(m->answered == answered + count);
 }

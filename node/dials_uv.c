@@ -30,7 +30,7 @@ static void forget(struct shell *s, struct link *link)
         table_remove(&s->peers, &p->by_id);
         link_set_user(link, NULL);
         calls_down(s->calls, p->id, s->now_us);
-        shell_complete(s, &event);
+        shell_queue(s, &event);
         shell_free_peer(s, p);
     }
     links_forget(s->links, link);

@@ -20,7 +20,7 @@ static void on_worker(void *context)
 {
     struct shell *s = context;
 
-    (void)uv_async_send(&s->told);
+    (void)uv_async_send(&s->completed);
 }
 
 static size_t thread_count(const struct rh_node_options *o)
@@ -43,7 +43,7 @@ bool dispatcher_open(struct shell *s)
         .state_size_max = s->options->limits.staged_size_max,
         .limits = &d->limits,
         .broadcasting = &d->broadcasting,
-        .on_told = on_worker,
+        .on_completed = on_worker,
         .context = s,
     };
 

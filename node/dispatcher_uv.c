@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "node/bridge/bridge.h"
 #include "node/host/actor.h"
-#include "node/runtime/told.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,153 +21,47 @@ enum {
     EXPORTS_A_TURN = 48, /* each makes a record of a whole actor: then the links have a turn */
 };
 
-/* ---- activations ---- */
-
 static struct worker *worker_of(const struct dispatcher *d, const struct actor *actor)
 {
     return d->worker[table_mix(actor_name(actor).position) % d->worker_count];
 }
 
-/* The host's actor; NULL = discarded, what it tells is dropped. */
-static struct actor *actor_of(const struct rh_actor *r)
-{
-    return activation_owner(r);
-}
+/* ---- submissions ---- */
 
-static void free_activation(struct shell *s, struct rh_actor *r)
-{
-    if (actor_of(r) != NULL) {
-        actor_set_instance(actor_of(r), NULL);
-    }
-    watchdog_hold(s->watchdog);
-    activation_free(r);
-    watchdog_release(s->watchdog);
-}
-
-/* ---- effects ---- */
-
-static enum rh_why why_discarded(enum discard_why why)
-{
-    switch (why) {
-    case DISCARD_MOVED:
-        return RH_MOVED;
-    case DISCARD_STOP:
-        return RH_STOP;
-    case DISCARD_FENCED:
-    case DISCARD_ERA:
-        return RH_FENCED;
-    case DISCARD_BROKEN:
-        return RH_BROKEN;
-    }
-    UNREACHABLE();
-}
-
-static void on_activate(struct shell *s, const struct host_effect *e, struct bytes bytes)
+void dispatcher_submit(struct shell *s, const struct host_effect *e, struct bytes bytes)
 {
     const struct kind *kind = kinds_find(&s->kinds, actor_kind(e->actor));
-    const struct host_event refused = {
-        .type = HOST_ACTIVATED, .actor = e->actor, .error = ERR_NOT_FOUND};
-
-    if (kind == NULL) {
-        shell_complete(s, &refused);
-        return;
-    }
     struct worker *w = worker_of(&s->dispatcher, e->actor);
-    struct rh_actor *r = worker_activation(w, kind->number, actor_id(e->actor), e->actor);
-    const struct post post = {.type = POST_ACTIVATE,
-                              .activation = r,
-                              .kind = kind,
-                              .fence = e->fence,
-                              .brief = kind->ops.brief != 0,
-                              .has_state = e->has_state,
-                              .bond_size = e->bond_size};
+    struct submission submission;
 
-    actor_set_instance(e->actor, r);
-    worker_post(w, &post, NULL, bytes);
-}
+    if (kind == NULL) { // only ACTIVATE can ask for one, and nothing comes to life
+        const struct host_event refused = {
+            .type = HOST_COMPLETED,
+            .actor = e->actor,
+            .completion = {.verb = VERB_ACTIVATE, .error = ERR_NOT_FOUND}};
 
-static void on_discard(const struct dispatcher *d, const struct host_effect *e)
-{
-    struct rh_actor *r = actor_instance(e->actor);
-    const struct post post = {.type = POST_DISCARD,
-                              .activation = r,
-                              .status = (int)why_discarded(e->discard_why),
-                              .flags = e->discard_why == DISCARD_ERA};
-
-    if (r != NULL) {
-        // What it has told and is on its way names an actor that is no more.
-        actor_set_instance(e->actor, NULL);
-        activation_set_owner(r, NULL);
-        worker_post(worker_of(d, e->actor), &post, NULL, (struct bytes){0});
-    }
-}
-
-static enum post_type post_type(enum host_effect_type type)
-{
-    switch ((int)type) {
-    case HOST_RUN:
-        return POST_RUN;
-    case HOST_TURN:
-        return POST_TURN;
-    case HOST_EXPORT:
-        return POST_EXPORT;
-    case HOST_UNFREEZE:
-        return POST_UNFREEZE;
-    case HOST_RETIRE:
-        return POST_RETIRE;
-    default:
-        UNREACHABLE();
-    }
-}
-
-/* What else is done to it may save it, which takes its time. */
-static bool is_brief(const struct shell *s, const struct host_effect *e)
-{
-    return (e->type == HOST_RUN || e->type == HOST_TURN) &&
-           kinds_find(&s->kinds, actor_kind(e->actor))->ops.brief != 0;
-}
-
-bool dispatcher_enters(enum host_effect_type type)
-{
-    return type == HOST_ACTIVATE || type == HOST_RUN || type == HOST_TURN || type == HOST_EXPORT ||
-           type == HOST_UNFREEZE || type == HOST_RETIRE || type == HOST_DISCARD;
-}
-
-void dispatcher_post(struct shell *s, const struct host_effect *e, struct bytes bytes)
-{
-    if (e->type == HOST_ACTIVATE) {
-        on_activate(s, e, bytes);
-    } else if (e->type == HOST_DISCARD) {
-        on_discard(&s->dispatcher, e);
-    } else {
-        struct rh_actor *r = actor_instance(e->actor);
-        const struct post post = {.type = post_type(e->type),
-                                  .activation = r,
-                                  .number = e->ticket,
-                                  .flags = e->flags,
-                                  .brief = is_brief(s, e),
-                                  .chain_count = e->type == HOST_RUN ? e->chain_count : 0};
-
-        worker_post(worker_of(&s->dispatcher, e->actor), &post, e->chain, bytes);
+        shell_queue(s, &refused);
+    } else if (bridge_submit(worker_runtime(w), &kind->ops, kind->shared, e, &submission)) {
+        worker_submit(w, &submission, bytes);
     }
 }
 
 void dispatcher_answer(struct shell *s, const struct call_answer *answer)
 {
-    const struct post post = {
-        .type = POST_ANSWER, .number = answer->number, .status = answer->status};
+    const struct submission submission = {
+        .verb = VERB_ANSWER, .ticket = answer->number, .status = answer->status};
 
     if (answer->worker < s->dispatcher.worker_count) {
-        worker_post(s->dispatcher.worker[answer->worker], &post, NULL, answer->payload);
+        worker_submit(s->dispatcher.worker[answer->worker], &submission, answer->payload);
     }
 }
 
 void dispatcher_gateway_gone(struct shell *s, uint64_t gateway)
 {
-    const struct post post = {.type = POST_GATEWAY, .number = gateway};
+    const struct submission gone = {.verb = VERB_GATEWAY, .ticket = gateway};
 
     for (size_t i = 0; i < s->dispatcher.worker_count; i++) {
-        worker_post(s->dispatcher.worker[i], &post, NULL, (struct bytes){0});
+        worker_submit(s->dispatcher.worker[i], &gone, (struct bytes){0});
     }
 }
 
@@ -193,7 +87,7 @@ static void do_all_here(struct shell *s)
         done += count;
         s->now_us = clock_boottime_us();
         s->fresh = 0;
-        dispatcher_take(s); // It may post more.
+        dispatcher_take(s); // It may submit more.
     }
 }
 
@@ -226,7 +120,7 @@ void dispatcher_set_limits(struct shell *s)
 {
     struct limits *l = &s->dispatcher.limits;
 
-    set(&l->start_us, host_limit_us(s->host, HOST_RUN));
+    set(&l->start_us, host_verb_limit_us(s->host, VERB_RUN));
     set(&l->gate_us, host_gate_us(s->host));
     set(&l->hard_end_us, host_hard_end_us(s->host));
     watchdog_set(s->watchdog, host_hard_end_us(s->host));
@@ -281,95 +175,49 @@ void dispatcher_complain(struct shell *s)
     watchdog_release(s->watchdog);
 }
 
-/* ---- what is told ---- */
+/* ---- completions ---- */
 
-static enum host_effect_type effect_type(enum post_type type)
+static void feed(struct shell *s, const struct completion *c)
 {
-    switch (type) {
-    case POST_ACTIVATE:
-        return HOST_ACTIVATE;
-    case POST_RUN:
-        return HOST_RUN;
-    case POST_TURN:
-        return HOST_TURN;
-    case POST_EXPORT:
-        return HOST_EXPORT;
-    case POST_UNFREEZE:
-        return HOST_UNFREEZE;
-    case POST_RETIRE:
-        return HOST_RETIRE;
-    case POST_DISCARD:
-    case POST_GATEWAY:
-    case POST_ANSWER:
-        break;
-    }
-    UNREACHABLE();
-}
+    struct host_event event;
+    const bool heard = bridge_complete(c, &event);
 
-static void on_returned(struct shell *s, const struct told *t)
-{
-    struct rh_actor *r = t->entry->activation;
-    struct host_event event = {.type = HOST_RETURNED,
-                               .actor = actor_of(r),
-                               .ticket = t->entry->number,
-                               .returned = effect_type(t->entry->returned),
-                               .flags = t->entry->flags,
-                               .chain_count = t->entry->chain_count,
-                               .chain = t->chain,
-                               .bytes = t->bytes};
-
-    if (t->entry->returned == POST_ACTIVATE) {
-        free_activation(s, r); // It is activated as if for the first time.
-    }
-    shell_feed(s, &event);
-}
-
-static void on_runtime(struct shell *s, const struct told *t)
-{
-    const struct entry *e = t->entry;
-    struct rh_actor *r = e->activation;
-    struct host_event event = {.type = runtime_told_type(e->event),
-                               .actor = actor_of(r),
-                               .ticket = e->number,
-                               .error = e->error,
-                               .code = e->code,
-                               .has_state = e->has_state,
-                               .bond = t->bond,
-                               .bytes = t->bytes};
-
-    if (e->event == RUNTIME_EXPORTED) {
+    if (heard && c->verb == VERB_EXPORT && !c->returned) {
         s->dispatcher.exports++;
-        event.under_way = calls_under_way(s->calls, e->number);
+        event.completion.number = calls_under_way(s->calls, c->number);
     }
-    if (runtime_told_ends(e->event, e->error)) {
-        free_activation(s, r);
+    if (completion_ends(c)) {
+        watchdog_hold(s->watchdog);
+        activation_free(c->actor);
+        watchdog_release(s->watchdog);
     }
-    shell_feed(s, &event);
+    if (heard) {
+        shell_feed(s, &event);
+    }
 }
 
-static void on_told(struct shell *s, const struct told *t)
+static void on_completion(struct shell *s, const struct completion *c)
 {
-    struct rh_actor *r = t->entry->activation;
-
-    if (t->entry->type == TOLD_DISCARDED) {
-        free_activation(s, r);
-    } else if (t->entry->type == TOLD_RUNTIME && t->entry->event == RUNTIME_GONE) {
-        calls_close(s->calls, t->entry->number, s->now_us);
-    } else if (t->entry->type == TOLD_RUNTIME && t->entry->event == RUNTIME_BOUND) {
-        presence_bound(&s->presence, t->entry->number, s->now_us);
-    } else if (t->entry->type == TOLD_PUSH) {
-        shell_push(s, t->entry->number, t->bytes);
-    } else if (actor_of(r) == NULL) {
-        if (t->entry->type == TOLD_CALL) {
-            calls_drop_call(s->calls, &t->call);
+    switch ((int)c->verb) {
+    case VERB_CALL:
+        if (activation_owner(c->actor) != NULL) {
+            calls_ask(s->calls, c->call, s->now_us);
+        } else {
+            calls_drop_call(s->calls, c->call);
         }
-        return; // Its discard is on its way.
-    } else if (t->entry->type == TOLD_CALL) {
-        calls_ask(s->calls, &t->call, s->now_us);
-    } else if (t->entry->type == TOLD_RETURNED) {
-        on_returned(s, t);
-    } else {
-        on_runtime(s, t);
+        return;
+    case VERB_END_CALLS:
+        calls_close(s->calls, c->number, s->now_us);
+        return;
+    case VERB_BIND:
+        presence_bound(&s->presence, c->number, s->now_us);
+        return;
+    case VERB_PUSH:
+        shell_push(s, c->number, c->bytes);
+        return;
+    default:
+        feed(s, c);
+        return;
     }
 }
 
@@ -385,21 +233,21 @@ static void prefetch(const struct shell *s, const struct worker *w)
     if (activation != NULL) {
         __builtin_prefetch(activation);
     }
-    if (actor != NULL && actor_of(actor) != NULL) {
-        host_prefetch_running(actor_of(actor));
+    if (actor != NULL && activation_owner(actor) != NULL) {
+        host_prefetch_running(activation_owner(actor));
     }
-    if (order != NULL && actor_of(order) != NULL) {
-        host_prefetch_order(s->host, actor_of(order));
+    if (order != NULL && activation_owner(order) != NULL) {
+        host_prefetch_order(s->host, activation_owner(order));
     }
 }
 
 static void take(struct shell *s, struct worker *w, size_t exports_max)
 {
-    const struct told *t = NULL;
+    const struct completion *c = NULL;
 
-    while (!s->exiting && s->dispatcher.exports < exports_max && (t = worker_take(w)) != NULL) {
+    while (!s->exiting && s->dispatcher.exports < exports_max && (c = worker_take(w)) != NULL) {
         prefetch(s, w);
-        on_told(s, t);
+        on_completion(s, c);
     }
 }
 
@@ -428,7 +276,7 @@ void dispatcher_take(struct shell *s)
 void dispatcher_end_turn(struct shell *s)
 {
     if (s->dispatcher.exports >= EXPORTS_A_TURN) {
-        (void)uv_async_send(&s->told); // there may be more
+        (void)uv_async_send(&s->completed); // there may be more
     }
     s->dispatcher.exports = 0;
 }
@@ -444,5 +292,5 @@ void dispatcher_wake(struct shell *s)
         }
         shell_feed(s, &event);
     }
-    (void)uv_async_send(&s->told); // the rest after the next turn
+    (void)uv_async_send(&s->completed); // the rest after the next turn
 }

@@ -24,20 +24,17 @@ enum {
 
 enum { EXIT_ALONE = 69, EXIT_FENCED = 75 }; /* EX_UNAVAILABLE, EX_TEMPFAIL of sysexits.h */
 
-/* ---- completions ---- */
+/* ---- queued events ---- */
 
-void shell_complete(struct shell *s, const struct host_event *event)
+void shell_queue(struct shell *s, const struct host_event *event)
 {
-    struct completions *c = &s->completions;
+    struct queued_events *q = &s->queued;
 
-    if (c->count == c->cap) {
-        c->cap = c->cap == 0 ? 64 : c->cap * 2;
-        c->event = mem_resize(c->event, c->cap * sizeof *c->event);
-        c->at = mem_resize(c->at, c->cap * sizeof *c->at);
+    if (q->count == q->cap) {
+        q->cap = q->cap == 0 ? 64 : q->cap * 2;
+        q->event = mem_resize(q->event, q->cap * sizeof *q->event);
     }
-    c->event[c->count] = *event;
-    c->at[c->count++] = c->bytes.size;
-    buffer_put(&c->bytes, event->bytes.data, event->bytes.size);
+    q->event[q->count++] = *event;
 }
 
 /* ---- sending ---- */
@@ -118,7 +115,7 @@ static void note_full(struct shell *s, struct peer *p)
     }
     p->full = true;
     s->full_count++;
-    shell_complete(s, &event);
+    shell_queue(s, &event);
 }
 
 /* What waits goes before anything new. */
@@ -161,7 +158,7 @@ void shell_look_for_room(struct shell *s)
 
             p->full = false;
             s->full_count--;
-            shell_complete(s, &event);
+            shell_queue(s, &event);
         }
     }
     shell_settle(s);
@@ -219,13 +216,13 @@ static void on_send_peer(struct shell *s, const struct host_effect *e, struct by
 
 /* ---- actors ---- */
 
-/* Its name is dead after its discard: what was completed must not reach the host any more. */
-static void unqueue(struct completions *c, const struct actor *actor)
+/* Its name is dead after its discard: what was queued must not reach the host any more. */
+static void unqueue(struct queued_events *q, const struct actor *actor)
 {
-    for (size_t i = c->head; i < c->count; i++) {
-        if (c->event[i].actor == actor) {
-            c->event[i].type = HOST_TICK;
-            c->event[i].actor = NULL;
+    for (size_t i = q->head; i < q->count; i++) {
+        if (q->event[i].actor == actor) {
+            q->event[i].type = HOST_TICK;
+            q->event[i].actor = NULL;
         }
     }
 }
@@ -360,17 +357,11 @@ static void perform(struct shell *s, const struct host_effect *e)
     case HOST_PERSIST:
         persist_put(s, e->disk, e->ticket);
         return;
-    case HOST_ACTIVATE:
-    case HOST_RUN:
-    case HOST_TURN:
-    case HOST_EXPORT:
-    case HOST_UNFREEZE:
-    case HOST_RETIRE:
-        dispatcher_post(s, e, bytes);
-        return;
-    case HOST_DISCARD:
-        unqueue(&s->completions, e->actor);
-        dispatcher_post(s, e, bytes);
+    case HOST_SUBMIT:
+        if (e->submission.verb == VERB_DISCARD) {
+            unqueue(&s->queued, e->actor);
+        }
+        dispatcher_submit(s, e, bytes);
         return;
     case HOST_FORMER:
         calls_former(s->calls,
@@ -405,8 +396,7 @@ static void perform(struct shell *s, const struct host_effect *e)
 static void perform_in_time(struct shell *s, size_t at)
 {
     const struct host_effect *e = &s->effects.item[at];
-    const uint64_t limit_us =
-        dispatcher_enters(e->type) ? UINT64_MAX : host_limit_us(s->host, e->type);
+    const uint64_t limit_us = e->type == HOST_SUBMIT ? UINT64_MAX : host_limit_us(s->host, e);
 
     if (s->now_us >= limit_us) {
         host_keep(s->host, &s->effects, at);
@@ -416,23 +406,27 @@ static void perform_in_time(struct shell *s, size_t at)
 }
 
 /* They come by the thousand and take next to nothing each. */
-static bool is_short(enum host_event_type type)
+static bool is_short(const struct host_event *event)
 {
-    return type == HOST_REQUEST || type == HOST_RAN || type == HOST_STATE || type == HOST_EXPORTED;
+    const enum verb verb = event->completion.verb;
+
+    return event->type == HOST_REQUEST || event->type == HOST_STATE ||
+           (event->type == HOST_COMPLETED && !event->completion.returned &&
+            (verb == VERB_RUN || verb == VERB_TURN || verb == VERB_EXPORT));
 }
 
 /* Some of these go by one look at the clocks. True: it was looked at. */
-static bool look_at_clocks(struct shell *s, enum host_event_type type)
+static bool look_at_clocks(struct shell *s, const struct host_event *event)
 {
     enum { STEPS_A_LOOK = 32 };
 
-    if (s->fresh > 0 && is_short(type)) {
+    if (s->fresh > 0 && is_short(event)) {
         s->fresh--;
         return false;
     }
     s->now_us = clock_boottime_us();
     s->wall_us = clock_wall_us();
-    s->fresh = is_short(type) ? STEPS_A_LOOK - 1 : 0;
+    s->fresh = is_short(event) ? STEPS_A_LOOK - 1 : 0;
     return true;
 }
 
@@ -440,7 +434,7 @@ void shell_step(struct shell *s, struct host_event *event)
 {
     ASSERT(!s->stepping);
     s->stepping = true;
-    const bool looked = look_at_clocks(s, event->type);
+    const bool looked = look_at_clocks(s, event);
     event->now_us = s->now_us;
     event->wall_us = s->wall_us;
     host_step(s->host, event, &s->effects);
@@ -456,20 +450,16 @@ void shell_step(struct shell *s, struct host_event *event)
     s->stepping = false;
 }
 
-static void take_completions(struct shell *s)
+static void take_queued(struct shell *s)
 {
-    struct completions *c = &s->completions;
+    struct queued_events *q = &s->queued;
 
-    while (c->head < c->count && !s->exiting) {
-        struct host_event next = c->event[c->head];
+    while (q->head < q->count && !s->exiting) {
+        struct host_event next = q->event[q->head++];
 
-        // A step queues nothing, only its effects do: the bytes stay where they are.
-        next.bytes.data = c->bytes.data == NULL ? NULL : c->bytes.data + c->at[c->head];
-        c->head++;
         shell_step(s, &next);
     }
-    c->head = c->count = 0;
-    buffer_clear(&c->bytes);
+    q->head = q->count = 0;
 }
 
 void shell_settle(struct shell *s)
@@ -477,13 +467,13 @@ void shell_settle(struct shell *s)
     enum { AT_ONCE = 10000 }; // then the links get their turn
 
     do {
-        take_completions(s);
+        take_queued(s);
     } while (shell_settle_calls(s));
     for (int i = 0; i < AT_ONCE && !s->exiting && host_has_more(s->host); i++) {
         struct host_event go_on = {.type = HOST_GO_ON};
 
         shell_step(s, &go_on);
-        take_completions(s);
+        take_queued(s);
     }
 }
 

@@ -89,7 +89,7 @@ void shell_poll(struct shell *s)
     shell_look_for_room(s);
 }
 
-static void on_told(uv_async_t *handle)
+static void on_completed(uv_async_t *handle)
 {
     struct shell *s = handle->data;
 
@@ -167,10 +167,10 @@ static void on_turn_end(uv_prepare_t *handle)
 static void start_loop(struct shell *s)
 {
     ASSERT(uv_loop_init(&s->loop) == 0);
-    s->wake.data = s->told.data = s->tick.data = s->before_sleep.data = s;
+    s->wake.data = s->completed.data = s->tick.data = s->before_sleep.data = s;
     s->on_term.data = s->on_int.data = s;
     (void)uv_async_init(&s->loop, &s->wake, on_wake);
-    (void)uv_async_init(&s->loop, &s->told, on_told);
+    (void)uv_async_init(&s->loop, &s->completed, on_completed);
     (void)uv_timer_init(&s->loop, &s->tick);
     (void)uv_prepare_init(&s->loop, &s->before_sleep);
     (void)uv_signal_init(&s->loop, &s->on_term);
@@ -281,9 +281,7 @@ static void finish(struct shell *s)
     uv_walk(&s->loop, on_walk, NULL);
     (void)uv_run(&s->loop, UV_RUN_DEFAULT);
     ASSERT(uv_loop_close(&s->loop) == 0);
-    mem_free(s->completions.event);
-    mem_free(s->completions.at);
-    buffer_fini(&s->completions.bytes);
+    mem_free(s->queued.event);
     mem_free(s->wanted);
     if (all_ended) {
         mem_free(s);

@@ -47,14 +47,12 @@ struct wanted {
     struct link *link;
 };
 
-/* Events that the effects of another event caused; their bytes lie behind one another. */
-struct completions {
-    struct host_event *event; /* owned; its `bytes.data` is not set */
-    size_t *at;               /* owned; where its bytes are in `bytes` */
+/* Events that the effects of another event caused; they borrow nothing. */
+struct queued_events {
+    struct host_event *event; /* owned */
     size_t head;
     size_t count;
     size_t cap;
-    struct buffer bytes;
 };
 
 /* The number record, written one version at a time on a worker thread. */
@@ -79,7 +77,7 @@ struct dispatcher {
     struct broadcasting broadcasting; /* of all workers */
     struct worker *worker[DISPATCHER_WORKERS_MAX];
     size_t worker_count;
-    size_t first;    /* worker: what it told is taken first */
+    size_t first;    /* worker: what it completed is taken first */
     size_t exports;  /* actors that have told their state in this turn */
     size_t here_max; /* posts that are done on the protocol thread, at most */
     uint64_t
@@ -102,7 +100,7 @@ struct shell {
     struct node_asks *asks;
     uv_loop_t loop;
     uv_async_t wake;
-    uv_async_t told; /* some worker has told something */
+    uv_async_t completed; /* some worker has completed something */
     uv_timer_t tick;
     uv_prepare_t before_sleep;
     uv_signal_t on_term;
@@ -123,7 +121,7 @@ struct shell {
     struct pushes_sent pushes;
     struct watchdog *watchdog;
     struct host_effects effects;
-    struct completions completions;
+    struct queued_events queued;
     bool stepping;
 
     struct links *links;
@@ -166,7 +164,7 @@ const char *shell_cluster(const struct rh_node_options *o);
 
 /* ---- node_uv.c */
 
-/* Take what the workers told and what came over the links. */
+/* Take what the workers completed and what came over the links. */
 void shell_poll(struct shell *s);
 
 /* ---- peers_uv.c: links, and what comes over them */
@@ -176,12 +174,12 @@ bool peers_dial_coordinators(struct shell *s);
 
 /* ---- effects_uv.c */
 
-/* Step the host with an event, do its effects, and go on with what they completed. */
+/* Step the host with an event, do its effects, and go on with what they caused. */
 void shell_feed(struct shell *s, struct host_event *event);
-/* Step the host with what is queued: what the runtime's timers completed. */
+/* Step the host with what is queued: what the runtime's timers caused. */
 void shell_settle(struct shell *s);
-/* Queue an event for after the present step; its bytes are copied. */
-void shell_complete(struct shell *s, const struct host_event *event);
+/* Queue an event for after the present step. */
+void shell_queue(struct shell *s, const struct host_event *event);
 /* Tell the host which links have room again. */
 void shell_look_for_room(struct shell *s);
 /* A link is gone: forget what there is of it. It is in no table any more. */
@@ -202,7 +200,7 @@ void shell_answer_call(struct shell *s, const struct call_answer *answer);
 
 /* ---- calls_uv.c */
 
-/* Do the effects of calls. True: some were done, and there may be completions; what is left after
+/* Do the effects of calls. True: some were done, and there may be queued events; what is left after
  * many comes in another turn. */
 bool shell_settle_calls(struct shell *s);
 /* Another node sent one. */
@@ -231,10 +229,8 @@ void shell_log_actor(enum log_level level, const char *event, struct named actor
 
 /* Start watchdog and workers. False: one line about it was printed. */
 bool dispatcher_open(struct shell *s);
-/* Does this effect go to an actor? */
-bool dispatcher_enters(enum host_effect_type type);
-/* Give such an effect to the actor's worker. */
-void dispatcher_post(struct shell *s, const struct host_effect *e, struct bytes bytes);
+/* Give HOST_SUBMIT to the actor's worker. */
+void dispatcher_submit(struct shell *s, const struct host_effect *e, struct bytes bytes);
 /* A call was answered. */
 void dispatcher_answer(struct shell *s, const struct call_answer *answer);
 /* A gateway is gone: tell the actors that clients of it are bound to. */
@@ -244,7 +240,8 @@ void dispatcher_gateway_gone(struct shell *s, uint64_t gateway);
 void dispatcher_do(struct shell *s);
 /* At the end of a turn: do what is brief and not much, hand over the rest. */
 void dispatcher_send(struct shell *s);
-/* Feed the host with what the workers told; what is too much of it for one turn waits for the next.
+/* Feed the host with what the workers completed; what is too much of it for one turn waits for the
+ * next.
  */
 void dispatcher_take(struct shell *s);
 /* The same, all of it. */

@@ -135,12 +135,13 @@ static void on_activated(void *context, const struct world_event *event)
 
 static void activated(struct fleet *f, struct instance *i, bool failed)
 {
-    struct host_event e = {.type = HOST_ACTIVATED, .actor = i->actor};
+    struct host_event e = {
+        .type = HOST_COMPLETED, .actor = i->actor, .completion = {.verb = VERB_ACTIVATE}};
     struct sim_node *n = i->node;
 
     if (failed) {
         TRACE(&f->world, n->process.name, "%s does not start", i->entity->id);
-        e.error = ERR_IO;
+        e.completion.error = ERR_IO;
         actor_set_instance(i->actor, NULL);
         actors_end(f, i);
     }
@@ -167,7 +168,7 @@ void actors_activate(struct fleet *f, struct sim_node *n, const struct host_effe
     i->next = n->instance;
     n->instance = i;
     actor_set_instance(e->actor, i);
-    if (e->has_state && !state_get_list(i, state)) {
+    if (e->submission.has_state && !state_get_list(i, state)) {
         world_violate(&f->world, "state", "the state of %s arrived damaged", i->entity->id);
     }
     TRACE(&f->world,
@@ -175,16 +176,16 @@ void actors_activate(struct fleet *f, struct sim_node *n, const struct host_effe
           "activates %s with %zu effects%s",
           i->entity->id,
           i->list.count,
-          e->has_state ? ", handed over" : "");
-    i->token = e->fence;
-    i->warm = e->has_state;
+          e->submission.has_state ? ", handed over" : "");
+    i->token = e->submission.fence;
+    i->warm = e->submission.has_state;
     if (i->entity->durable) {
         store_claim(f, i);
         return;
     }
     i->refused = !lives_load(i);
     if (!i->refused) {
-        check_activate(f, i, e->has_state);
+        check_activate(f, i, i->warm);
     }
     actors_later(f, i, activation_us(f), on_activated);
 }
@@ -219,15 +220,10 @@ static void answer(struct fleet *f, struct instance *i, enum answer_code code, s
     if (lives_breaks(f, i)) {
         return;
     }
-    node_step(f,
-              i->node,
-              (struct host_event){
-                  .type = HOST_RAN,
-                  .actor = i->actor,
-                  .ticket = i->ticket,
-                  .code = code,
-                  .bytes = body,
-              });
+    node_complete(
+        f,
+        i,
+        (struct completion){.verb = VERB_RUN, .ticket = i->ticket, .code = code, .bytes = body});
 }
 
 static void answer_done(struct fleet *f, struct instance *i)
@@ -398,7 +394,7 @@ static void on_call(void *context, const struct world_event *event)
 void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body)
 {
     struct instance *i = actor_instance(e->actor);
-    const struct bytes asked = node_called(f, e, body);
+    const struct bytes asked = node_called(f, &e->submission, body);
     struct reader in = {.at = asked.data, .left = asked.size};
     const uint64_t uid = get_u64(&in);
     const bool slow = world_chance(&f->world, f->faults.run_long_pm);
@@ -419,9 +415,8 @@ void actors_run(struct fleet *f, const struct host_effect *e, struct bytes body)
     i->entity->run_from_us = f->world.now_us;
     i->handled = false;
     i->uid = uid;
-    i->ticket = e->ticket;
-    i->chain_count = e->chain_count;
-    memcpy(i->chain, e->chain, sizeof i->chain);
+    i->ticket = e->submission.ticket;
+    i->chain_count = submission_chain(&e->submission, body, i->chain);
     if (world_chance(&f->world, f->faults.poison_pm) && world_chance(&f->world, 100)) {
         actors_later(f, i, run_us / 2, on_poison);
     }
@@ -442,9 +437,7 @@ static void on_not_now(void *context, const struct world_event *event)
     const struct instance *i = actors_instance(f, event);
 
     if (i != NULL) {
-        node_step(f,
-                  i->node,
-                  (struct host_event){.type = HOST_EXPORTED, .actor = i->actor, .error = ERR_BUSY});
+        node_complete(f, i, (struct completion){.verb = VERB_EXPORT, .error = ERR_BUSY});
     }
 }
 
@@ -467,13 +460,12 @@ static void on_exported(void *context, const struct world_event *event)
     } else {
         state_put_list(&state, i);
     }
-    node_step(f,
-              i->node,
-              (struct host_event){.type = HOST_EXPORTED,
-                                  .actor = i->actor,
-                                  .error = error,
-                                  .has_state = has_state,
-                                  .bytes = buffer_bytes(&state)});
+    node_complete(f,
+                  i,
+                  (struct completion){.verb = VERB_EXPORT,
+                                      .error = error,
+                                      .has_state = has_state,
+                                      .bytes = buffer_bytes(&state)});
     buffer_fini(&state);
 }
 
@@ -510,11 +502,13 @@ void actors_discard(struct fleet *f, struct sim_node *n, const struct host_effec
         return;
     }
     TRACE(&f->world, n->process.name, "discards %s", i->entity->id);
-    if ((e->discard_why == DISCARD_FENCED || e->discard_why == DISCARD_ERA) &&
+    const enum discard_why why = e->submission.why;
+
+    if ((why == DISCARD_FENCED || why == DISCARD_ERA) &&
         (i->entity->live == i || i->entity->last == n)) {
         i->entity->lost = true;
     }
-    if (e->discard_why == DISCARD_BROKEN && poison_is_in(f, i->entity)) {
+    if (why == DISCARD_BROKEN && poison_is_in(f, i->entity)) {
         i->entity->broke = true;
         i->entity->lost = i->entity->lost || i->entity->live == i;
     }

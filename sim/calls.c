@@ -421,11 +421,12 @@ void node_call_close(struct fleet *f, struct instance *i)
 }
 
 /* Take the caller off the body: it must be who asked. */
-struct bytes node_called(struct fleet *f, const struct host_effect *e, struct bytes body)
+struct bytes node_called(struct fleet *f, const struct submission *s, struct bytes all)
 {
+    struct bytes body = submission_rest(s, all);
     struct caller from;
 
-    if ((e->flags & REQUEST_CALL) == 0) {
+    if ((s->flags & REQUEST_CALL) == 0) {
         return body;
     }
     if (caller_get(&body, &from) != ERR_OK) {

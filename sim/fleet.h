@@ -434,6 +434,8 @@ void node_record(struct fleet *f, struct sim_node *n, const struct net_end *end,
 bool node_is_gated(const struct fleet *f, const struct sim_node *n);
 /* Feed one event; its time is set here. */
 void node_step(struct fleet *f, struct sim_node *n, struct host_event event);
+/* The same for what an actor completes, or says. */
+void node_complete(struct fleet *f, const struct instance *i, struct completion c);
 
 void gateway_init(struct fleet *f, struct sim_gateway *g, unsigned number);
 void gateway_start(struct fleet *f, struct sim_gateway *g);
@@ -478,8 +480,8 @@ void node_calls_close(struct fleet *f, struct sim_node *n, uint64_t session);
 uint64_t node_call(struct fleet *f, struct instance *i, size_t entity);
 /* It goes. */
 void node_call_close(struct fleet *f, struct instance *i);
-/* A request is run: its body without the caller. */
-struct bytes node_called(struct fleet *f, const struct host_effect *e, struct bytes body);
+/* A request is run: its body without the caller. `all`: what came with it. */
+struct bytes node_called(struct fleet *f, const struct submission *s, struct bytes all);
 
 /* ---- actors: sim/actors.c ---- */
 
@@ -521,12 +523,9 @@ bool lives_breaks(struct fleet *f, const struct instance *i);
 void lives_list(struct fleet *f, const struct sim_node *n);
 /* Who should live unasked and does not; NULL = nobody. */
 const char *lives_waits(const struct fleet *f);
-/* A task begins. */
-void lives_begin(struct fleet *f, struct sim_node *n, const struct host_effect *e,
-                 struct bytes bytes);
-/* A worker gets it. */
-void lives_post(struct fleet *f, struct sim_node *n, const struct host_effect *e,
-                struct bytes bytes);
+/* What HOST_SUBMIT wants done begins, at once or when a worker comes to it. */
+void lives_submit(struct fleet *f, struct sim_node *n, const struct host_effect *e,
+                  struct bytes bytes);
 /* What was not begun in time goes back to the node. */
 void lives_recall(struct fleet *f, struct sim_node *n);
 /* Forget what was given for this actor; NULL = for all. */

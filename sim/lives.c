@@ -63,7 +63,7 @@ static void on_poke(void *context, const struct world_event *event)
     const struct instance *i = actors_instance(f, event);
 
     if (i != NULL && i->actor != NULL) {
-        node_step(f, i->node, (struct host_event){.type = HOST_POKE, .actor = i->actor});
+        node_complete(f, i, (struct completion){.verb = VERB_POKE});
     }
 }
 
@@ -73,7 +73,7 @@ static void on_passivate(void *context, const struct world_event *event)
     const struct instance *i = actors_instance(f, event);
 
     if (i != NULL) {
-        node_step(f, i->node, (struct host_event){.type = HOST_PASSIVATE, .actor = i->actor});
+        node_complete(f, i, (struct completion){.verb = VERB_PASSIVATE});
     }
 }
 
@@ -103,7 +103,7 @@ bool lives_breaks(struct fleet *f, const struct instance *i)
     if (e->live == i) {
         e->lost = true; // what it did since it saved
     }
-    node_step(f, n, (struct host_event){.type = HOST_FAILED, .actor = i->actor});
+    node_complete(f, i, (struct completion){.verb = VERB_FAIL});
     return !n->process.up || actors_find(n, id) == NULL;
 }
 
@@ -116,9 +116,7 @@ static void on_turned(void *context, const struct world_event *event)
 
     if (i != NULL && i->turns && i->ticket == event->c) {
         i->turns = false;
-        node_step(f,
-                  i->node,
-                  (struct host_event){.type = HOST_RAN, .actor = i->actor, .ticket = i->ticket});
+        node_complete(f, i, (struct completion){.verb = VERB_TURN, .ticket = i->ticket});
     }
 }
 
@@ -137,8 +135,8 @@ static void lives_turn(struct fleet *f, const struct host_effect *e)
         return;
     }
     i->turns = true;
-    i->ticket = e->ticket;
-    i->uid = e->ticket; // told apart by it when it ends
+    i->ticket = e->submission.ticket;
+    i->uid = i->ticket; // told apart by it when it ends
     actors_later(f, i, world_between(&f->world, 0, f->faults.run_max_us), on_turned);
 }
 
@@ -148,17 +146,17 @@ static void on_retired(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
     struct instance *i = actors_instance(f, event);
-    struct host_event e = {.type = HOST_RETIRED};
 
     if (i == NULL) {
         return;
     }
     struct sim_node *n = i->node;
-    e.actor = i->actor;
-    e.ticket = i->ticket;
+    struct host_event e = {.type = HOST_COMPLETED,
+                           .actor = i->actor,
+                           .completion = {.verb = VERB_RETIRE, .ticket = i->ticket}};
     if ((!f->healed && world_chance(&f->world, f->faults.retire_fail_pm)) || !save(i)) {
         TRACE(&f->world, n->process.name, "%s cannot save", i->entity->id);
-        e.error = ERR_IO;
+        e.completion.error = ERR_IO;
     } else {
         TRACE(&f->world, n->process.name, "%s retires", i->entity->id);
         actor_set_instance(i->actor, NULL);
@@ -180,7 +178,7 @@ static void lives_retire(struct fleet *f, const struct host_effect *e)
                       i->frozen ? "it is frozen" : "it runs");
         return;
     }
-    i->ticket = e->ticket;
+    i->ticket = e->submission.ticket;
     actors_later(f, i, world_between(&f->world, 0, 5000), on_retired);
 }
 
@@ -247,22 +245,34 @@ static struct task *take_task(struct sim_node *n, struct task **at)
     return t;
 }
 
-void lives_begin(struct fleet *f, struct sim_node *n, const struct host_effect *e,
-                 struct bytes bytes)
+static void begin(struct fleet *f, struct sim_node *n, const struct host_effect *e,
+                  struct bytes bytes)
 {
     if (sim_runtime_takes(f, n, e, bytes)) {
         return;
     }
-    if (e->type == HOST_ACTIVATE) {
+    switch ((int)e->submission.verb) {
+    case VERB_ACTIVATE:
         actors_activate(f, n, e, bytes);
-    } else if (e->type == HOST_RUN) {
+        return;
+    case VERB_RUN:
         actors_run(f, e, bytes);
-    } else if (e->type == HOST_TURN) {
+        return;
+    case VERB_TURN:
         lives_turn(f, e);
-    } else if (e->type == HOST_EXPORT) {
+        return;
+    case VERB_EXPORT:
         actors_export(f, e);
-    } else {
+        return;
+    case VERB_RETIRE:
         lives_retire(f, e);
+        return;
+    case VERB_UNFREEZE:
+        actors_unfreeze(f, e);
+        return;
+    default:
+        actors_discard(f, n, e);
+        return;
     }
 }
 
@@ -272,20 +282,15 @@ static void give_back(struct fleet *f, struct sim_node *n, const struct task *t)
     TRACE(&f->world, n->process.name, "a worker had no time to begin");
     node_step(f,
               n,
-              (struct host_event){.type = HOST_RETURNED,
+              (struct host_event){.type = HOST_COMPLETED,
                                   .actor = t->effect.actor,
-                                  .ticket = t->effect.ticket,
-                                  .returned = t->effect.type,
-                                  .flags = t->effect.flags,
-                                  .chain = t->effect.chain,
-                                  .chain_count = t->effect.chain_count,
-                                  .bytes = bytes_of(t->data, t->size)});
+                                  .completion = submission_returned(&t->effect.submission,
+                                                                    bytes_of(t->data, t->size))});
 }
 
 static bool too_late(const struct fleet *f, const struct sim_node *n, const struct task *t)
 {
-    return sim_clock_read(&n->process.clock, f->world.now_us) >=
-           host_limit_us(n->core, t->effect.type);
+    return sim_clock_read(&n->process.clock, f->world.now_us) >= host_limit_us(n->core, &t->effect);
 }
 
 static void on_begin(void *context, const struct world_event *event)
@@ -304,13 +309,14 @@ static void on_begin(void *context, const struct world_event *event)
     if (too_late(f, n, t)) {
         give_back(f, n, t);
     } else {
-        lives_begin(f, n, &t->effect, bytes_of(t->data, t->size));
+        begin(f, n, &t->effect, bytes_of(t->data, t->size));
     }
     mem_free(t);
 }
 
-void lives_post(struct fleet *f, struct sim_node *n, const struct host_effect *e,
-                struct bytes bytes)
+/* It is begun a while later. */
+static void put_task(struct fleet *f, struct sim_node *n, const struct host_effect *e,
+                     struct bytes bytes)
 {
     struct task *t = mem_new(1, sizeof *t + bytes.size);
     struct task **at = &n->task;
@@ -332,6 +338,19 @@ void lives_post(struct fleet *f, struct sim_node *n, const struct host_effect *e
                                   .a = (uint64_t)(n - f->node),
                                   .b = t->id,
                                   .gate = &n->process.gate});
+}
+
+void lives_submit(struct fleet *f, struct sim_node *n, const struct host_effect *e,
+                  struct bytes bytes)
+{
+    if (f->faults.worker_us > 0 && verb_is_task(e->submission.verb)) {
+        put_task(f, n, e, bytes);
+        return;
+    }
+    if (e->submission.verb == VERB_DISCARD) {
+        lives_drop(n, e->actor);
+    }
+    begin(f, n, e, bytes);
 }
 
 void lives_recall(struct fleet *f, struct sim_node *n)

@@ -277,21 +277,8 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
     case HOST_PERSIST:
         persist(f, n, e);
         break;
-    case HOST_ACTIVATE:
-    case HOST_RUN:
-    case HOST_TURN:
-    case HOST_EXPORT:
-    case HOST_RETIRE:
-        if (f->faults.worker_us > 0) {
-            lives_post(f, n, e, bytes);
-        } else {
-            lives_begin(f, n, e, bytes);
-        }
-        break;
-    case HOST_UNFREEZE:
-        if (!sim_runtime_takes(f, n, e, bytes)) {
-            actors_unfreeze(f, e);
-        }
+    case HOST_SUBMIT:
+        lives_submit(f, n, e, bytes);
         break;
     case HOST_FORMER:
         node_calls_former(f, n, e);
@@ -301,12 +288,6 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
         break;
     case HOST_MAILBOX_FULL:
     case HOST_DROP_PEER: // (nobody here is two)
-        break;
-    case HOST_DISCARD:
-        lives_drop(n, e->actor);
-        if (!sim_runtime_takes(f, n, e, bytes)) {
-            actors_discard(f, n, e);
-        }
         break;
     case HOST_REGISTERED:
         TRACE(&f->world,
@@ -334,6 +315,13 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
     }
 }
 
+void node_complete(struct fleet *f, const struct instance *i, struct completion c)
+{
+    node_step(f,
+              i->node,
+              (struct host_event){.type = HOST_COMPLETED, .actor = i->actor, .completion = c});
+}
+
 static void exit_now(struct fleet *f, struct sim_node *n)
 {
     if (n->exit_code != 0) {
@@ -352,7 +340,7 @@ static void do_next(struct fleet *f, struct sim_node *n)
     const size_t at = n->out_at++;
     const struct host_effect *e = &n->out.item[at];
 
-    if (sim_clock_read(&n->process.clock, f->world.now_us) >= host_limit_us(n->core, e->type)) {
+    if (sim_clock_read(&n->process.clock, f->world.now_us) >= host_limit_us(n->core, e)) {
         host_keep(n->core, &n->out, at);
     } else {
         effect(f, n, e);
@@ -431,10 +419,10 @@ static void look_at_runs(struct fleet *f, const struct sim_node *n)
     for (size_t i = 0; i < n->out.count; i++) {
         const struct host_effect *e = &n->out.item[i];
 
-        if (e->type == HOST_RUN && actor_kind(e->actor) != FLEET_KIND_HERO &&
+        if (e->submission.verb == VERB_RUN && actor_kind(e->actor) != FLEET_KIND_HERO &&
             actor_kind(e->actor) != FLEET_KIND_LONER) {
-            const struct bytes body = {n->out.bytes.data + e->at, e->size};
-            const struct bytes asked = node_called(f, e, body);
+            const struct bytes asked =
+                node_called(f, &e->submission, bytes_of(n->out.bytes.data + e->at, e->size));
             struct reader in = {.at = asked.data, .left = asked.size};
 
             check_in_time(f, n, get_u64(&in));

@@ -231,7 +231,9 @@ void poison_stepped(struct fleet *f, struct sim_node *n)
     for (size_t i = 0; view->quarantine.count > 0 && i < n->out.count; i++) {
         const struct host_effect *e = &n->out.item[i];
 
-        if ((e->type == HOST_ACTIVATE || e->type == HOST_RUN) &&
+        const enum verb verb = e->submission.verb;
+
+        if ((verb == VERB_ACTIVATE || verb == VERB_RUN) &&
             quarantine_has(&view->quarantine, actor_kind(e->actor), actor_id(e->actor))) {
             world_violate(&f->world,
                           "quarantine",

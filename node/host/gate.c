@@ -27,7 +27,7 @@ void gate_fini(struct gate *g)
 
 void gate_keep(struct gate *g, const struct host_effect *e, struct bytes bytes)
 {
-    const bool output = host_effect_is_output(e->type);
+    const bool output = host_effect_is_output(e);
 
     if (output && g->size + bytes.size > g->size_max) {
         g->dropped[HOST_DROP_FULL]++;
@@ -43,7 +43,7 @@ void gate_keep(struct gate *g, const struct host_effect *e, struct bytes bytes)
     g->count++;
     g->kept_total++;
     g->size += output ? bytes.size : 0;
-    g->tasks += host_effect_is_task(e->type) ? 1 : 0;
+    g->tasks += host_effect_is_task(e) ? 1 : 0;
     g->actors += e->actor != NULL ? 1 : 0;
 }
 
@@ -51,8 +51,8 @@ void gate_take(struct gate *g, struct kept_effect *k)
 {
     list_remove(&k->link);
     g->count--;
-    g->size -= host_effect_is_output(k->effect.type) ? k->size : 0;
-    g->tasks -= host_effect_is_task(k->effect.type) ? 1 : 0;
+    g->size -= host_effect_is_output(&k->effect) ? k->size : 0;
+    g->tasks -= host_effect_is_task(&k->effect) ? 1 : 0;
     g->actors -= k->effect.actor != NULL ? 1 : 0;
 }
 
@@ -64,7 +64,7 @@ void gate_drop_outputs(struct gate *g, enum host_drop why)
         struct kept_effect *k = CONTAINER_OF(l, struct kept_effect, link);
 
         next = list_next(&g->kept, l);
-        if (host_effect_is_output(k->effect.type)) {
+        if (host_effect_is_output(&k->effect)) {
             gate_take(g, k);
             mem_free(k);
             g->dropped[why]++;

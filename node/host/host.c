@@ -31,9 +31,18 @@ struct host_effect *host_emit(struct host *h, enum host_effect_type type)
 
 void host_emit_bytes(struct host *h, struct host_effect *e, struct bytes bytes)
 {
-    e->at = h->out->bytes.size;
-    e->size = bytes.size;
+    e->at = h->out->bytes.size - e->size;
+    e->size += bytes.size;
     buffer_put(&h->out->bytes, bytes.data, bytes.size);
+}
+
+struct host_effect *host_submit(struct host *h, struct actor *a, enum verb verb)
+{
+    struct host_effect *e = host_emit(h, HOST_SUBMIT);
+
+    e->actor = a;
+    e->submission.verb = (uint8_t)verb;
+    return e;
 }
 
 struct buffer *host_record(struct host *h)
@@ -280,6 +289,46 @@ static void on_transaction(struct host *h, const struct host_event *event)
     }
 }
 
+static void on_completed(struct host *h, struct actor *a, const struct completion *c)
+{
+    if (c->returned) {
+        lease_policy_on_returned(h, a, c);
+        return;
+    }
+    switch ((int)c->verb) {
+    case VERB_ACTIVATE:
+        run_on_activated(h, a, c->error);
+        return;
+    case VERB_RUN:
+    case VERB_TURN:
+        run_on_ran(h, a, c);
+        return;
+    case VERB_EXPORT:
+        run_on_exported(h, a, c);
+        return;
+    case VERB_RETIRE:
+        retire_on_retired(h, a, c);
+        return;
+    case VERB_POKE:
+        run_on_poke(h, a);
+        return;
+    case VERB_PASSIVATE:
+        retire_on_passivate(h, a);
+        return;
+    case VERB_FAIL:
+        fail_on_failed(h, a);
+        return;
+    default: // of the others the bridge tells the host nothing
+        UNREACHABLE();
+    }
+}
+
+static bool is_ran(const struct host_event *event)
+{
+    return event->type == HOST_COMPLETED && !event->completion.returned &&
+           (event->completion.verb == VERB_RUN || event->completion.verb == VERB_TURN);
+}
+
 static void dispatch(struct host *h, const struct host_event *event)
 {
     switch (event->type) {
@@ -326,29 +375,8 @@ static void dispatch(struct host *h, const struct host_event *event)
             on_transaction(h, event);
         }
         break;
-    case HOST_ACTIVATED:
-        run_on_activated(h, event->actor, event->error);
-        break;
-    case HOST_RAN:
-        run_on_ran(h, event);
-        break;
-    case HOST_EXPORTED:
-        run_on_exported(h, event);
-        break;
-    case HOST_RETIRED:
-        retire_on_retired(h, event);
-        break;
-    case HOST_RETURNED:
-        lease_policy_on_returned(h, event);
-        break;
-    case HOST_POKE:
-        run_on_poke(h, event->actor);
-        break;
-    case HOST_PASSIVATE:
-        retire_on_passivate(h, event->actor);
-        break;
-    case HOST_FAILED:
-        fail_on_failed(h, event->actor);
+    case HOST_COMPLETED:
+        on_completed(h, event->actor, &event->completion);
         break;
     case HOST_DEADLOCK:
         deadlock_refuse(h, event->probe, event->ticket);
@@ -393,7 +421,7 @@ void host_step(struct host *h, const struct host_event *event, struct host_effec
     }
     backpressure_begin(&h->backpressure);
     dispatch(h, event);
-    h->judged = event->type == HOST_REQUEST || event->type == HOST_RAN; // these leave it as it is
+    h->judged = event->type == HOST_REQUEST || is_ran(event); // these leave it as it is
     if (h->backpressure.later.count + h->backpressure.cold.count > 0 &&
         (event->type == HOST_GO_ON || event->type == HOST_TICK)) {
         backpressure_go_on(h);

@@ -7,30 +7,30 @@
  * the simulator drive the same code.
  *
  * An actor here is a record with a queue; what the game's code does happens in
- * the shell, by effect and answering event:
+ * the shell, by submission and completion:
  *
- *     ABSENT -ACTIVATE-> ACTIVATING -activated-> IDLE <-RUN, TURN / ran-> RUNNING
- *                                                IDLE -hold-> EXPORTING -exported-> FROZEN
+ *     ABSENT -ACTIVATE-> ACTIVATING -completed-> IDLE <-RUN, TURN / completed-> RUNNING
+ *                                                IDLE -EXPORT-> EXPORTING -completed-> FROZEN
  *                         FROZEN -cancel-> IDLE          FROZEN -commit-> gone (DISCARD)
- *                         IDLE -RETIRE-> RETIRING -retired-> ABSENT
+ *                         IDLE -RETIRE-> RETIRING -completed-> ABSENT
  *
  * Requests to a held arc wait in one queue per transaction; the outcome sends
  * them on: to the actors again, or to the new owner.
  *
- * Every ACTIVATE, RUN, TURN, EXPORT and RETIRE is answered by one event, however
- * late, unless the actor was discarded meanwhile: what was still to come is then
- * kept back by the shell. An actor has at most one of them under way. After an
- * ACTIVATED with an error, a RETIRED without one and a DISCARD the shell names
- * the actor no more, until another ACTIVATE does.
+ * What an actor is to do leaves as HOST_SUBMIT, and what comes of it as HOST_COMPLETED, by the
+ * verbs of node/bridge/operation.h. Every ACTIVATE, RUN, TURN, EXPORT and RETIRE is completed once,
+ * however late, unless the actor was discarded meanwhile: what was still to come is then kept back
+ * by the bridge. An actor has at most one of them under way. After an ACTIVATE that failed, a
+ * RETIRE that did not and a DISCARD nobody names the actor any more, until another ACTIVATE does.
  * PERSIST effects are done in order; the event of one covers those before it.
  *
  * The lease (node/host/lease.h). host_step() judges it by the event's time before
- * anything else, and emits no ACTIVATE or RUN unless it is ACTIVE. But time
+ * anything else, and submits no ACTIVATE or RUN unless it is ACTIVE. But time
  * passes between a step and its effects, and between one effect and the next:
  * so whoever does them reads the clock again before each one (hole 30),
  *
  *     for (i = 0; i < effects.count; i++) {
- *         if (clock() >= host_limit_us(h, effects.item[i].type)) {
+ *         if (clock() >= host_limit_us(h, &effects.item[i])) {
  *             host_keep(h, &effects, i);       // too late: the host keeps it
  *         } else {
  *             perform(&effects.item[i]);
@@ -42,13 +42,14 @@
  * is over. The limits change in host_step() only. A task that still runs
  * (host_running() > 0) at host_hard_end_us() must be stopped with its process.
  *
- * A shell that hands an effect to another thread hands back what was not begun in
- * time by HOST_RETURNED, which keeps it just so.
+ * A shell that hands a submission to another thread hands back what was not begun in
+ * time as a completion that is `returned`, which keeps it just so.
  */
 #ifndef NODE_HOST_HOST_H
 #define NODE_HOST_HOST_H
 
 #include "base/metrics.h"
+#include "node/bridge/operation.h"
 #include "node/host/lease.h"
 #include "node/host/waits.h"
 #include "ring/view.h"
@@ -138,14 +139,7 @@ enum host_effect_type {
     HOST_DISCONNECT,       /* slot: no longer needed */
     HOST_DROP_PEER,        /* peer: end its link; why: it is not who it says */
     HOST_PERSIST,          /* disk, ticket */
-    HOST_ACTIVATE,         /* actor; bytes: bond (bond_size), then state handed over (has_state);
-                              or none; fence */
-    HOST_RUN,              /* actor, ticket, flags, chain; bytes: body */
-    HOST_TURN,             /* actor, ticket: what it does between messages; answered by RAN */
-    HOST_EXPORT,           /* actor: frozen; answer with its state */
-    HOST_UNFREEZE,         /* actor: the hold ended and it stays; not after ERR_BUSY */
-    HOST_RETIRE,           /* actor, ticket, retire_why: save and end its instance; RETIRED */
-    HOST_DISCARD,          /* actor: free its instance; discard_why. No event names it any more */
+    HOST_SUBMIT,           /* actor, submission and its bytes: what the actor is to do */
     HOST_REGISTERED,       /* incarnation: tell the links */
     HOST_FORMER,           /* actor, incarnation, ticket: calls_former(), of that session */
     HOST_LIST,             /* kinds, kind_count: ids came to me cold; ask for those to wake */
@@ -169,19 +163,10 @@ enum host_event_type {
     HOST_STATE,        /* peer, state */
     HOST_STATE_ACK,    /* peer, state_ack */
     HOST_PERSISTED,    /* ticket of a PERSIST effect */
-    HOST_ACTIVATED,    /* actor; error != ERR_OK: could not */
-    HOST_RAN,          /* actor, ticket, code, bytes: answer of the RUN or TURN effect */
-    HOST_EXPORTED, /* actor, has_state, bytes: its state, or none (it goes cold); error ERR_BUSY:
-                      not now, it goes on and is asked again; other errors: it cannot move */
-    HOST_RETIRED,  /* actor, ticket; error != ERR_OK: it stays, and is asked again later; ERR_BUSY:
-                      it is in use after all */
-    HOST_RETURNED, /* actor, ticket, returned; of RUN also flags, chain, bytes: not begun in time */
-    HOST_POKE,     /* actor: it wants a turn */
-    HOST_PASSIVATE, /* actor: it wants to be retired when it is through with what it has begun */
-    HOST_FAILED,    /* actor: it is broken; ahead of the RAN of what it ran, or when IDLE */
-    HOST_DEADLOCK,  /* probe, ticket: the call waits for what runs so, and that for the call */
-    HOST_WAKE,      /* kind, id: activate it, if it is mine and not alive; one of many waits */
-    HOST_LEAVE,     /* SIGTERM: drain me, then EXIT */
+    HOST_COMPLETED,    /* actor, completion: of a submission, or what the actor says by itself */
+    HOST_DEADLOCK,     /* probe, ticket: the call waits for what runs so, and that for the call */
+    HOST_WAKE,         /* kind, id: activate it, if it is mine and not alive; one of many waits */
+    HOST_LEAVE,        /* SIGTERM: drain me, then EXIT */
 };
 
 struct host_event {
@@ -202,18 +187,8 @@ struct host_event {
     const struct state_ack_record *state_ack;
     uint64_t ticket;
     struct actor *actor;
-    enum err error;
-    enum answer_code code;
-    struct bytes bytes;
-    uint64_t under_way; /* EXPORTED: of its session, as calls_under_way() has it */
-    bool has_state;     /* EXPORTED */
-    struct bytes
-        bond;      /* EXPORTED: of the client that is bound to it (node/host/image.h); or empty */
-    uint8_t flags; /* RETURNED, of a RUN: as they were, like the chain */
-    uint8_t chain_count;
-    const uint64_t *chain;
-    enum host_effect_type returned; /* RETURNED: ACTIVATE, RUN, TURN, EXPORT, UNFREEZE or RETIRE */
-    uint16_t kind;                  /* WAKE, with `id` */
+    struct completion completion; /* its `actor` is not looked at */
+    uint16_t kind;                /* WAKE, with `id` */
     struct bytes id;
     const struct probe *probe;
 };
@@ -237,20 +212,6 @@ enum host_misuse {
 };
 /* Its word: "request". */
 const char *host_misuse_word(enum host_misuse what);
-
-enum discard_why {
-    DISCARD_MOVED,
-    DISCARD_STOP,
-    DISCARD_FENCED,
-    DISCARD_BROKEN,
-    DISCARD_ERA, /* as FENCED, but nobody is known to have it: what it has is flushed first */
-};
-
-enum retire_why {
-    RETIRE_IDLE,  /* unused for its kind's idle_ms */
-    RETIRE_ROOM,  /* over actors_max */
-    RETIRE_ASKED, /* HOST_PASSIVATE */
-};
 
 /* Why the process is to end. Each has a code and a text (host.c). */
 enum host_exit_why {
@@ -277,15 +238,8 @@ struct host_effect {
     const struct host_disk *disk; /* PERSIST: valid until the next step */
     uint64_t ticket;
     struct actor *actor; /* valid until its DISCARD effect was done, at the latest the next step */
-    uint8_t flags;       /* enum request_flags */
-    uint8_t chain_count; /* RUN: as the request has it */
-    uint64_t chain[RECORD_CHAIN_MAX];
-    bool has_state;
-    uint32_t bond_size;
-    uint64_t fence;
+    struct submission submission;
     uint64_t incarnation;
-    enum discard_why discard_why;
-    enum retire_why retire_why;
     const uint16_t *kinds; /* LIST: valid as long as the host */
     size_t kind_count;
     uint64_t count;
@@ -320,12 +274,14 @@ void host_prefetch(struct host *h, const struct request_record *r, size_t count,
 void host_prefetch_running(const struct actor *a);
 void host_prefetch_order(const struct host *h, const struct actor *a);
 /* An effect that leaves this process for a peer: answers, forwards, state. */
-bool host_effect_is_output(enum host_effect_type type);
+bool host_effect_is_output(const struct host_effect *e);
 /* An effect that gives an actor something to do, which it answers. */
-bool host_effect_is_task(enum host_effect_type type);
-/* An effect of this type may be done before this time only; UINT64_MAX = whenever (it needs no
- * lease, or leases are not in force), 0 = not at all now. */
-uint64_t host_limit_us(const struct host *h, enum host_effect_type type);
+bool host_effect_is_task(const struct host_effect *e);
+/* This effect may be done before this time only; UINT64_MAX = whenever (it needs no lease, or
+ * leases are not in force), 0 = not at all now. */
+uint64_t host_limit_us(const struct host *h, const struct host_effect *e);
+/* The same of what an actor is to do. */
+uint64_t host_verb_limit_us(const struct host *h, enum verb verb);
 /* That of outputs: until - gate margin. */
 uint64_t host_gate_us(const struct host *h);
 /* Keep effect `at`, which came too late. After the step that emitted it, before the next one. */

@@ -49,7 +49,9 @@ struct host {
 };
 
 struct host_effect *host_emit(struct host *h, enum host_effect_type type);
-/* Attach a copy of the bytes. */
+/* The actor is to do that. */
+struct host_effect *host_submit(struct host *h, struct actor *a, enum verb verb);
+/* Attach a copy of the bytes, behind those attached before if nothing else came between. */
 void host_emit_bytes(struct host *h, struct host_effect *e, struct bytes bytes);
 /* Where to put one record that host_send_record() then sends. */
 struct buffer *host_record(struct host *h);

@@ -25,17 +25,16 @@ void lease_policy_init(struct lease_policy *t, const struct host_config *config)
 
 /* ---- limits ---- */
 
-bool host_effect_is_output(enum host_effect_type type)
+bool host_effect_is_output(const struct host_effect *e)
 {
     // Coordinators may hear everything: what they are told changes nothing that a fence has not
     // settled (hole 31), and without a renewal no lease would ever come back.
-    return type == HOST_SEND_PEER;
+    return e->type == HOST_SEND_PEER;
 }
 
-bool host_effect_is_task(enum host_effect_type type)
+bool host_effect_is_task(const struct host_effect *e)
 {
-    return type == HOST_ACTIVATE || type == HOST_RUN || type == HOST_TURN || type == HOST_EXPORT ||
-           type == HOST_RETIRE;
+    return e->type == HOST_SUBMIT && verb_is_task(e->submission.verb);
 }
 
 uint64_t host_gate_us(const struct host *h)
@@ -48,24 +47,36 @@ uint64_t host_hard_end_us(const struct host *h)
     return mutant(M_RUNOVER) ? UINT64_MAX : lease_kill_us(&h->lease_policy.lease);
 }
 
-uint64_t host_limit_us(const struct host *h, enum host_effect_type type)
+uint64_t host_verb_limit_us(const struct host *h, enum verb verb)
 {
-    switch (type) {
-    case HOST_ACTIVATE:
-    case HOST_RUN:
-    case HOST_TURN:
+    switch ((int)verb) {
+    case VERB_ACTIVATE:
+    case VERB_RUN:
+    case VERB_TURN:
         return lease_soft_us(&h->lease_policy.lease);
+    case VERB_EXPORT: // it calls the actor, too, and so do these
+    case VERB_UNFREEZE:
+    case VERB_RETIRE:
+        return host_gate_us(h);
+    case VERB_DISCARD:
+        return UINT64_MAX;
+    default: // the host submits no other
+        UNREACHABLE();
+    }
+}
+
+uint64_t host_limit_us(const struct host *h, const struct host_effect *e)
+{
+    switch (e->type) {
+    case HOST_SUBMIT:
+        return host_verb_limit_us(h, e->submission.verb);
     case HOST_SEND_PEER:
-    case HOST_EXPORT:   // it calls the actor, too
-    case HOST_UNFREEZE: // and so do these
-    case HOST_RETIRE:
         return host_gate_us(h);
     case HOST_SEND_COORDINATOR:
     case HOST_CONNECT:
     case HOST_DISCONNECT:
     case HOST_DROP_PEER:
     case HOST_PERSIST:
-    case HOST_DISCARD:
     case HOST_REGISTERED:
     case HOST_FORMER:
     case HOST_LIST:
@@ -80,7 +91,7 @@ void host_keep(struct host *h, const struct host_effects *effects, size_t at)
 {
     const struct host_effect *e = &effects->item[at];
 
-    ASSERT(host_limit_us(h, e->type) != UINT64_MAX);
+    ASSERT(host_limit_us(h, e) != UINT64_MAX);
     gate_keep(&h->lease_policy.gate, e, (struct bytes){effects->bytes.data + e->at, e->size});
 }
 
@@ -103,7 +114,7 @@ static bool is_overdue(const struct host *h, const struct kept_effect *k)
 {
     const struct actor *a = k->effect.actor;
 
-    return k->effect.type == HOST_RUN && a->work->running.order != NULL &&
+    return k->effect.submission.verb == VERB_RUN && a->work->running.order != NULL &&
            h->now_us >= a->work->running.deadline_us && !mutant(M_KEPTLATE);
 }
 
@@ -118,7 +129,7 @@ static void reopen(struct host *h)
         struct kept_effect *k = CONTAINER_OF(l, struct kept_effect, link);
 
         next = list_next(&h->lease_policy.gate.kept, l);
-        if (h->now_us < host_limit_us(h, k->effect.type)) {
+        if (h->now_us < host_limit_us(h, &k->effect)) {
             gate_take(&h->lease_policy.gate, k);
             if (is_overdue(h, k)) {
                 list_push_back(&overdue, &k->link);
@@ -127,6 +138,7 @@ static void reopen(struct host *h)
             struct host_effect *e = host_emit(h, k->effect.type);
 
             *e = k->effect;
+            e->size = 0;
             host_emit_bytes(h, e, bytes_of(k->data, k->size));
             mem_free(k);
         }
@@ -214,49 +226,47 @@ void lease_policy_judge(struct host *h)
     go_on_leaseless(h);
 }
 
-static bool was_given(const struct actor *a, const struct host_event *event)
+static bool was_given(const struct actor *a, const struct completion *c)
 {
     static const enum actor_state states[] = {
-        [HOST_ACTIVATE] = ACTOR_ACTIVATING,
-        [HOST_RUN] = ACTOR_RUNNING,
-        [HOST_TURN] = ACTOR_RUNNING,
-        [HOST_EXPORT] = ACTOR_EXPORTING,
-        [HOST_RETIRE] = ACTOR_RETIRING,
+        [VERB_ACTIVATE] = ACTOR_ACTIVATING,
+        [VERB_RUN] = ACTOR_RUNNING,
+        [VERB_TURN] = ACTOR_RUNNING,
+        [VERB_EXPORT] = ACTOR_EXPORTING,
+        [VERB_RETIRE] = ACTOR_RETIRING,
     };
 
-    if (event->returned == HOST_UNFREEZE) {
+    if (c->verb == VERB_UNFREEZE) {
         return a->live;
     }
-    return host_effect_is_task(event->returned) && a->state == states[event->returned] &&
-           a->work->running.ticket == event->ticket;
+    return verb_is_task(c->verb) && a->state == states[c->verb] &&
+           a->work->running.ticket == c->ticket;
 }
 
-void lease_policy_on_returned(struct host *h, const struct host_event *event)
+void lease_policy_on_returned(struct host *h, struct actor *a, const struct completion *c)
 {
-    struct actor *a = event->actor;
-    struct host_effect e = {.type = event->returned, .actor = a, .flags = event->flags};
-    struct bytes bytes = event->bytes;
+    struct host_effect e = {.type = HOST_SUBMIT, .actor = a};
+    struct submission *s = &e.submission;
+    struct bytes bytes = c->bytes;
 
-    if (!was_given(a, event) || mutant(M_RETURNLOST)) {
+    if (!was_given(a, c) || mutant(M_RETURNLOST)) {
         return;
     }
-    e.ticket = a->work == NULL ? 0 : a->work->running.ticket;
-    if (e.type == HOST_ACTIVATE) {
+    s->verb = c->verb;
+    s->flags = c->flags;
+    s->head_size = c->head_size;
+    s->ticket = a->work == NULL ? 0 : a->work->running.ticket;
+    if (s->verb == VERB_ACTIVATE) {
         const struct image *image = actor_image(a);
 
-        e.fence = a->fence;
-        e.has_state = image != NULL && image->has_state;
-        e.bond_size = (uint32_t)(image != NULL ? image->bond.size : 0);
+        s->fence = a->fence;
+        s->has_state = image != NULL && image->has_state;
+        s->head_size = (uint32_t)(image != NULL ? image->bond.size : 0);
         bytes = image != NULL ? image_carried(image) : bytes_of("", 0);
-    } else if (e.type == HOST_RUN) {
-        e.chain_count = event->chain_count <= RECORD_CHAIN_MAX ? event->chain_count : 0;
-        if (e.chain_count > 0) {
-            memcpy(e.chain, event->chain, e.chain_count * sizeof e.chain[0]);
-        }
-    } else if (e.type == HOST_RETIRE) {
-        e.retire_why = a->wish == WISH_ASKED  ? RETIRE_ASKED
-                       : a->wish == WISH_ROOM ? RETIRE_ROOM
-                                              : RETIRE_IDLE;
+    } else if (s->verb == VERB_RETIRE) {
+        s->why = a->wish == WISH_ASKED  ? RETIRE_ASKED
+                 : a->wish == WISH_ROOM ? RETIRE_ROOM
+                                        : RETIRE_IDLE;
     }
     gate_keep(&h->lease_policy.gate, &e, bytes);
     reopen(h); // the lease may be back by now

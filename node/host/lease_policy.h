@@ -40,7 +40,7 @@ void lease_policy_put_off_all(struct host *h, struct queue *q);
 /* It wants a turn, or to retire, when the lease is ACTIVE again. */
 void lease_policy_put_off_actor(struct host *h, struct actor *a);
 /* The shell could not begin it in time: it is kept at the gate. */
-void lease_policy_on_returned(struct host *h, const struct host_event *event);
+void lease_policy_on_returned(struct host *h, struct actor *a, const struct completion *c);
 uint64_t lease_policy_renew_every_us(const struct host *h);
 void lease_policy_figures(const struct host *h, struct host_figures *out);
 

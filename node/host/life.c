@@ -32,10 +32,7 @@ static void freeze_absent(struct host *h, struct actor *a)
  * are slow, as they save first, don't keep the others: by the next tick they don't count. */
 static void ask_for_state(struct host *h, struct actor *a)
 {
-    struct host_effect *e = host_emit(h, HOST_EXPORT);
-
-    e->actor = a;
-    e->ticket = a->work->running.ticket;
+    host_submit(h, a, VERB_EXPORT)->submission.ticket = a->work->running.ticket;
     h->work.exports_asked++;
 }
 
@@ -86,7 +83,7 @@ static void unfreeze(struct host *h, struct actor *a)
     image_free(a->work->image);
     a->work->image = NULL;
     actor_enter(a, ACTOR_IDLE);
-    host_emit(h, HOST_UNFREEZE)->actor = a;
+    (void)host_submit(h, a, VERB_UNFREEZE);
     if (a->broken) {
         fail_broken(h, a);
     }
@@ -163,10 +160,8 @@ static void note_told(struct host *h, struct actor *a, uint64_t session)
     order_touch(&h->orders, order, h->now_us);
 }
 
-void run_on_exported(struct host *h, const struct host_event *event)
+void run_on_exported(struct host *h, struct actor *a, const struct completion *c)
 {
-    struct actor *a = event->actor;
-
     if (a->state != ACTOR_EXPORTING) {
         return;
     }
@@ -175,30 +170,30 @@ void run_on_exported(struct host *h, const struct host_event *event)
         fail_broken(h, a);
         return;
     }
-    if (event->error == ERR_BUSY && actor_held(a) != NULL) {
+    if (c->error == ERR_BUSY && actor_held(a) != NULL) {
         not_now(h, a);
         return;
     }
     if (actor_held(a) == NULL || actor_waiting(a) > 0) {
         // The hold ended meanwhile, or a chain's request came: its state may change again.
         actor_end(h, a, ACTOR_IDLE);
-        if (event->error != ERR_BUSY) {
-            host_emit(h, HOST_UNFREEZE)->actor = a;
+        if (c->error != ERR_BUSY) {
+            (void)host_submit(h, a, VERB_UNFREEZE);
         }
         actor_proceed(h, a);
         return;
     }
-    if (event->error != ERR_OK || event->bytes.size > h->config.staged_size_max) {
-        fail_complain(h, a, "actor_not_exported", event->error);
+    if (c->error != ERR_OK || c->bytes.size > h->config.staged_size_max) {
+        fail_complain(h, a, "actor_not_exported", c->error);
         a->work->hold->part->refused = true;
     } else {
-        note_told(h, a, event->under_way);
-        a->work->image = image_make_bound(
-            actor_name(a),
-            &(struct image_cargo){.orders = &h->orders,
-                                  .actor = a,
-                                  .bond = event->bond,
-                                  .state = event->has_state ? &event->bytes : NULL});
+        note_told(h, a, c->number);
+        a->work->image =
+            image_make_bound(actor_name(a),
+                             &(struct image_cargo){.orders = &h->orders,
+                                                   .actor = a,
+                                                   .bond = c->head,
+                                                   .state = c->has_state ? &c->bytes : NULL});
     }
     actor_end(h, a, ACTOR_FROZEN);
     hold_on_frozen(h, a);
@@ -257,10 +252,7 @@ void actor_dismiss(struct host *h, struct actor *a, enum discard_why why)
 {
     gate_forget(&h->lease_policy.gate, a);
     if (a->live || a->state == ACTOR_ACTIVATING) {
-        struct host_effect *e = host_emit(h, HOST_DISCARD);
-
-        e->actor = a;
-        e->discard_why = why;
+        host_submit(h, a, VERB_DISCARD)->submission.why = (uint8_t)why;
         h->work.live--;
         h->work.retiring -= a->state == ACTOR_RETIRING ? 1 : 0;
     }

@@ -36,7 +36,7 @@ void retire_watch(struct host *h, struct actor *a)
 
 void retire(struct host *h, struct actor *a, enum retire_why why)
 {
-    struct host_effect *e = host_emit(h, HOST_RETIRE);
+    struct submission *s = &host_submit(h, a, VERB_RETIRE)->submission;
 
     ASSERT(a->state == ACTOR_IDLE || mutant(M_RETIREHELD));
     ASSERT(actor_held(a) == NULL || mutant(M_RETIREHELD));
@@ -45,9 +45,8 @@ void retire(struct host *h, struct actor *a, enum retire_why why)
         actor_unlist(&h->actors, a);
     }
     a->wish = why == RETIRE_ASKED ? WISH_ASKED : why == RETIRE_ROOM ? WISH_ROOM : WISH_IDLE;
-    e->actor = a;
-    e->ticket = actor_begin(h, a, ACTOR_RETIRING)->running.ticket;
-    e->retire_why = why;
+    s->ticket = actor_begin(h, a, ACTOR_RETIRING)->running.ticket;
+    s->why = (uint8_t)why;
     h->work.retiring++;
 }
 
@@ -188,22 +187,19 @@ static void lose_waiting(struct host *h, struct actor *a)
     }
 }
 
-void retire_on_retired(struct host *h, const struct host_event *event)
+void retire_on_retired(struct host *h, struct actor *a, const struct completion *c)
 {
-    struct actor *a = event->actor;
-
     // One at a time, and none after its DISCARD: the runtime need not tell the ticket.
-    if (a->state != ACTOR_RETIRING ||
-        (event->ticket != 0 && a->work->running.ticket != event->ticket)) {
+    if (a->state != ACTOR_RETIRING || (c->ticket != 0 && a->work->running.ticket != c->ticket)) {
         return;
     }
     h->work.retiring--;
-    if (event->error == ERR_BUSY) {
+    if (c->error == ERR_BUSY) {
         is_used(h, a);
         return;
     }
-    if (event->error != ERR_OK) {
-        stays(h, a, event->error);
+    if (c->error != ERR_OK) {
+        stays(h, a, c->error);
         return;
     }
     h->work.live--;

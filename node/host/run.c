@@ -108,7 +108,7 @@ void actor_activate(struct host *h, struct actor *a)
 {
     const struct ring_vnode *vnode = host_vnode(h, actor_position(a));
     struct image *image = actor_image(a);
-    struct host_effect *e = host_emit(h, HOST_ACTIVATE);
+    struct host_effect *e = host_submit(h, a, VERB_ACTIVATE);
 
     ASSERT(a->state == ACTOR_ABSENT && !a->live);
     ASSERT(lease_policy_may_start(h)); // I1
@@ -116,12 +116,11 @@ void actor_activate(struct host *h, struct actor *a)
     wake_unlist(h, a);
     a->fence = vnode == NULL ? 0 : vnode->generation;
     cells_note_fence(h, a);
-    e->actor = a;
-    e->ticket = actor_begin(h, a, ACTOR_ACTIVATING)->running.ticket;
-    e->fence = a->fence;
+    e->submission.ticket = actor_begin(h, a, ACTOR_ACTIVATING)->running.ticket;
+    e->submission.fence = a->fence;
     if (image != NULL) {
-        e->has_state = image->has_state;
-        e->bond_size = (uint32_t)image->bond.size;
+        e->submission.has_state = image->has_state;
+        e->submission.head_size = (uint32_t)image->bond.size;
         host_emit_bytes(h, e, image_carried(image));
     }
     h->work.live++;
@@ -132,7 +131,7 @@ static void run(struct host *h, struct actor *a, struct order *found, const stru
 {
     const struct request_record *r = in->r;
     struct order *order = order_of(h, a, found, r);
-    struct host_effect *e = host_emit(h, HOST_RUN);
+    struct host_effect *e = host_submit(h, a, VERB_RUN);
 
     ASSERT(a->state == ACTOR_IDLE && a->live);
     ASSERT(lease_policy_may_start(h)); // hole 30
@@ -159,11 +158,10 @@ static void run(struct host *h, struct actor *a, struct order *found, const stru
     a->turned = false;
     backpressure_started(&h->backpressure);
     h->work.running++;
-    e->actor = a;
-    e->ticket = work->running.ticket;
-    e->flags = r->flags;
-    e->chain_count = r->chain_count;
-    memcpy(e->chain, r->chain, r->chain_count * sizeof *r->chain);
+    e->submission.ticket = work->running.ticket;
+    e->submission.flags = r->flags;
+    e->submission.head_size = (uint32_t)(r->chain_count * sizeof *r->chain);
+    host_emit_bytes(h, e, bytes_of(r->chain, e->submission.head_size));
     host_emit_bytes(h, e, work->running.traced ? trace_stamp(h, in, TRACE_RAN) : r->body);
 }
 
@@ -178,7 +176,7 @@ static bool may_turn(const struct actor *a)
 
 static void turn(struct host *h, struct actor *a)
 {
-    struct host_effect *e = host_emit(h, HOST_TURN);
+    struct submission *s = &host_submit(h, a, VERB_TURN)->submission;
     struct actor_work *work = actor_begin(h, a, ACTOR_RUNNING);
 
     ASSERT(a->live && lease_policy_may_start(h)); // hole 30
@@ -187,8 +185,7 @@ static void turn(struct host *h, struct actor *a)
     a->turned = true;
     backpressure_started(&h->backpressure);
     h->work.turns++;
-    e->actor = a;
-    e->ticket = work->running.ticket;
+    s->ticket = work->running.ticket;
 }
 
 void run_on_poke(struct host *h, struct actor *a)
@@ -439,19 +436,19 @@ void actor_offer(struct host *h, struct actor *a, struct image_name name, struct
 
 /* ---- ends ---- */
 
-static void answer_ran(struct host *h, const struct actor *a, const struct host_event *event)
+static void answer_ran(struct host *h, const struct actor *a, const struct completion *c)
 {
     const struct running *running = &a->work->running;
-    const bool fits = event->bytes.size <= RECORD_BODY_MAX;
+    const bool fits = c->bytes.size <= RECORD_BODY_MAX;
     const struct bytes body =
-        running->traced ? trace_ran(h, event->bytes, a->work->since_us) : event->bytes;
+        running->traced ? trace_ran(h, c->bytes, a->work->since_us) : c->bytes;
     const struct answer_record answer = {
         .gateway = running->gateway,
         .session = running->session,
         .seq = running->seq,
         .fence = a->fence,
         .version = h->topology.view.ring.version,
-        .code = (uint8_t)(fits ? event->code : ANSWER_APP_ERROR),
+        .code = (uint8_t)(fits ? c->code : ANSWER_APP_ERROR),
         .copy = running->copy,
         .body = fits ? body : bytes_of("the answer is too long", 18),
     };
@@ -464,16 +461,14 @@ static void answer_ran(struct host *h, const struct actor *a, const struct host_
     admit_send_answer(h, running->peer, &answer);
 }
 
-void run_on_ran(struct host *h, const struct host_event *event)
+void run_on_ran(struct host *h, struct actor *a, const struct completion *c)
 {
-    struct actor *a = event->actor;
-
-    if (a->state != ACTOR_RUNNING || a->work->running.ticket != event->ticket) {
+    if (a->state != ACTOR_RUNNING || a->work->running.ticket != c->ticket) {
         return; // of an instance that is no more
     }
     struct order *order = a->work->running.order;
     if (order != NULL) {
-        answer_ran(h, a, event);
+        answer_ran(h, a, c);
         retire_used(h, a);
     }
     a->work->running.order = NULL;

@@ -51,7 +51,7 @@ struct actor_work *actor_begin(struct host *h, struct actor *a, enum actor_state
 void actor_end(struct host *h, struct actor *a, enum actor_state state);
 void run_on_poke(struct host *h, struct actor *a);
 void run_on_activated(struct host *h, struct actor *a, enum err error);
-void run_on_ran(struct host *h, const struct host_event *event);
+void run_on_ran(struct host *h, struct actor *a, const struct completion *c);
 /* What it was to run was not begun, and its time is over. */
 void run_expire(struct host *h, struct actor *a);
 /* What it runs will not be answered: its instance ends. */
@@ -71,7 +71,7 @@ void export_ends(struct host *h, const struct actor *a);
 void actor_thaw(struct host *h, struct actor *a);
 /* The hold ended and it stays. */
 void actor_release(struct host *h, struct actor *a);
-void run_on_exported(struct host *h, const struct host_event *event);
+void run_on_exported(struct host *h, struct actor *a, const struct completion *c);
 /* It goes: DISCARD, forget. All its requests were taken out. */
 void actor_remove(struct host *h, struct actor *a, enum discard_why why);
 /* Its instance goes, the record stays. */
@@ -95,7 +95,7 @@ void retire_watch(struct host *h, struct actor *a);
 void retire_for_room(struct host *h);
 void retire_tick(struct host *h);
 void retire_on_passivate(struct host *h, struct actor *a);
-void retire_on_retired(struct host *h, const struct host_event *event);
+void retire_on_retired(struct host *h, struct actor *a, const struct completion *c);
 
 /* ---- fail.c ---- */
 

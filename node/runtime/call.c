@@ -178,7 +178,7 @@ static struct call call_of(const struct rh_actor *a, uint16_t kind, struct rh_by
         .payload = bytes_of(payload.data, payload.size),
     };
 
-    if (a->task == TASK_RUN) {
+    if (a->task == VERB_RUN) {
         call.run = a->extra->ticket;
         call.chain_count = a->extra->chain_count;
         memcpy(call.chain, a->extra->chain, sizeof call.chain);
@@ -189,13 +189,13 @@ static struct call call_of(const struct rh_actor *a, uint16_t kind, struct rh_by
 static void tell_call(struct rh_actor *a, struct call *call)
 {
     struct extras *x = extra_of(a);
-    const struct runtime_event event = {.type = RUNTIME_CALL, .actor = name_of(a), .call = call};
+    const struct completion event = {.verb = VERB_CALL, .actor = name_of(a), .call = call};
 
     if (x->session == 0) {
         x->session = atomic_fetch_add(&last_session, 1) + 1;
     }
     call->session = x->session;
-    a->runtime->config.on_event(a->runtime->config.context, &event);
+    a->runtime->config.on_completion(a->runtime->config.context, &event);
 }
 
 // NOLINTNEXTLINE(readability-function-size): what a call is made of, as ringhold.h has it

@@ -55,7 +55,7 @@ void extras_calm(struct rh_actor *a)
 {
     const struct extras *x = a->extra;
 
-    if (x != &runtime_nothing && a->task == TASK_NONE && a->callback == CALLBACK_NONE &&
+    if (x != &runtime_nothing && a->task == VERB_NONE && a->callback == CALLBACK_NONE &&
         list_empty(&x->due) && list_empty(&x->timers) && list_empty(&x->calls) && x->session == 0 &&
         x->client == NULL) {
         ASSERT(x->deferral == NULL && x->out == NULL && list_empty(&x->after));

@@ -15,18 +15,6 @@
 
 #include <pthread.h>
 
-/* What the host asked for. */
-enum task {
-    TASK_NONE,
-    TASK_ACTIVATE,
-    TASK_RUN,
-    TASK_TURN,
-    TASK_EXPORT,
-    TASK_RETIRE,
-    TASK_SAVE,
-    TASK_PART
-};
-
 /* Whose code runs, or was deferred. */
 enum callback {
     CALLBACK_NONE,
@@ -204,7 +192,7 @@ struct rh_actor {
     struct extras *extra; /* runtime_nothing = just idle; NULL = not on the runtime (any more) */
     uint32_t handle;
     uint32_t flush; /* struct timer of the periodic flush; 0 = not set */
-    uint8_t task;   /* enum task */
+    uint8_t task;   /* enum verb */
     uint8_t role;   /* index */
     uint16_t kind;
     uint8_t id_size;
@@ -235,7 +223,9 @@ static inline const struct role *role_of(const struct rh_actor *a)
 
 /* ---- runtime.c */
 
-void runtime_tell(struct rh_actor *a, enum runtime_event_type type);
+void runtime_tell(struct rh_actor *a, enum verb verb);
+/* The same of one that is gone, by its name. */
+void runtime_tell_gone(const struct runtime *s, void *name, enum verb verb);
 /* Its code is entered, or NULL: left. */
 void runtime_enter(const struct runtime *s, struct rh_actor *a);
 /* The callback that runs has come to `result`: go on with its task. */

@@ -120,10 +120,9 @@ static void kick_former(const struct client_bond *c)
                                      .type = PUSH_KICK,
                                      .code = KICK_REPLACED,
                                      .payload = bytes_of(why, sizeof why - 1)};
-    const struct runtime_event event = {
-        .type = RUNTIME_PUSH, .actor = name_of(c->actor), .push = &push};
+    const struct completion event = {.verb = VERB_PUSH, .actor = name_of(c->actor), .push = &push};
 
-    s->config.on_event(s->config.context, &event);
+    s->config.on_completion(s->config.context, &event);
 }
 
 void keep_return(struct client_bond *c, const struct note *note)

@@ -12,21 +12,21 @@
 
 void actor_ran(struct rh_actor *a, enum answer_code code, struct bytes body)
 {
-    const struct runtime_event event = {.type = RUNTIME_RAN,
-                                        .actor = name_of(a),
-                                        .ticket = a->extra->ticket,
-                                        .code = code,
-                                        .bytes = body};
+    const struct completion event = {.verb = VERB_RUN,
+                                     .actor = name_of(a),
+                                     .ticket = a->extra->ticket,
+                                     .code = code,
+                                     .bytes = body};
 
     if (a->deferred) {
         a->deferred = false;
-        runtime_tell(a, RUNTIME_FINISHED);
+        runtime_tell(a, VERB_FINISH);
         actor_end_task(a);
     }
     a->answered = true;
     timers_drop_after(a);
-    a->runtime->config.on_event(a->runtime->config.context, &event);
-    if (a->task == TASK_NONE) {
+    a->runtime->config.on_completion(a->runtime->config.context, &event);
+    if (a->task == VERB_NONE) {
         actor_want_turn(a);
     }
 }
@@ -56,8 +56,8 @@ static uint32_t message_flags(uint8_t flags)
 
 static void open_message(struct rh_actor *a, const struct runtime_message *m)
 {
-    ASSERT(a->task == TASK_NONE && !a->frozen);
-    a->task = TASK_RUN;
+    ASSERT(a->task == VERB_NONE && !a->frozen);
+    a->task = VERB_RUN;
     a->callback = CALLBACK_MESSAGE;
     a->answered = false;
     struct extras *x = extra_of(a);
@@ -105,7 +105,7 @@ void runtime_run(struct rh_actor *a, const struct runtime_message *m)
     }
     if (!a->answered && a->extra->deferral != NULL) {
         a->deferred = true;
-        runtime_tell(a, RUNTIME_DEFERRED);
+        runtime_tell(a, VERB_DEFER);
         calls_pump(a);
         return;
     }

@@ -51,7 +51,7 @@ void outs_fini(struct runtime *s)
 void actor_exported(struct rh_actor *a, int result)
 {
     struct rh_out *out = a->extra->out;
-    struct runtime_event event = {.type = RUNTIME_EXPORTED, .actor = name_of(a)};
+    struct completion event = {.verb = VERB_EXPORT, .actor = name_of(a)};
 
     actor_end_task(a);
     if (result == RH_BUSY) {
@@ -59,8 +59,8 @@ void actor_exported(struct rh_actor *a, int result)
     } else {
         a->frozen = true;
         a->poked = false;
-        event.bond = bonds_pack(a);
-        event.session = a->extra->session;
+        event.head = bonds_pack(a);
+        event.number = a->extra->session;
         event.has_state = result == RH_OK && !out->over;
         event.bytes = event.has_state ? buffer_bytes(&out->state) : (struct bytes){0};
         if (out->over) {
@@ -69,7 +69,7 @@ void actor_exported(struct rh_actor *a, int result)
                            "the actor moves without its state: handoff wrote more than state_max");
         }
     }
-    a->runtime->config.on_event(a->runtime->config.context, &event);
+    a->runtime->config.on_completion(a->runtime->config.context, &event);
     out_drop(a);
     if (result == RH_BUSY) {
         actor_want_turn(a);
@@ -101,18 +101,17 @@ static void hand_off(struct rh_actor *a)
 /* It goes on, and is asked again. */
 static void not_now(struct rh_actor *a)
 {
-    const struct runtime_event event = {
-        .type = RUNTIME_EXPORTED, .actor = name_of(a), .error = ERR_BUSY};
+    const struct completion event = {.verb = VERB_EXPORT, .actor = name_of(a), .error = ERR_BUSY};
 
     actor_end_task(a);
-    a->runtime->config.on_event(a->runtime->config.context, &event);
+    a->runtime->config.on_completion(a->runtime->config.context, &event);
     actor_want_turn(a);
 }
 
 void runtime_export(struct rh_actor *a)
 {
-    ASSERT(a->task == TASK_NONE && !a->frozen);
-    a->task = TASK_EXPORT;
+    ASSERT(a->task == VERB_NONE && !a->frozen);
+    a->task = VERB_EXPORT;
     if (session_is_due(a)) {
         not_now(a); // what it is to be told does not travel
     } else if (role_of(a)->ops->flush != NULL) {
@@ -135,7 +134,7 @@ void actor_flushed_to_move(struct rh_actor *a, int result)
 
 void runtime_unfreeze(struct rh_actor *a)
 {
-    ASSERT(a->task == TASK_NONE && a->frozen);
+    ASSERT(a->task == VERB_NONE && a->frozen);
     a->frozen = false;
     if (role_of(a)->ops->resume != NULL) {
         a->callback = CALLBACK_RESUME;

@@ -162,7 +162,7 @@ int rh_fail(struct rh_actor *actor, const char *text)
     if (!actor->broken) {
         actor->broken = true;
         actor_complain(actor, "failed", text == NULL ? "" : text);
-        runtime_tell(actor, RUNTIME_FAILED);
+        runtime_tell(actor, VERB_FAIL);
     }
     if (actor->callback == CALLBACK_MESSAGE && !actor->answered) {
         const struct rh_value error = rh_error(text);
@@ -186,7 +186,7 @@ int rh_passivate(struct rh_actor *actor)
     }
     if (!actor->passivate) {
         actor->passivate = true; // Once will do: what retires it fails, or ends it.
-        runtime_tell(actor, RUNTIME_PASSIVATE);
+        runtime_tell(actor, VERB_PASSIVATE);
     }
     return RH_OK;
 }

@@ -17,11 +17,19 @@ enum { SAVE_AT_ONCE = 64, COMPLAINTS_A_SECOND = 20 };
 
 /* ---- telling ---- */
 
-void runtime_tell(struct rh_actor *a, enum runtime_event_type type)
+void runtime_tell(struct rh_actor *a, enum verb verb)
 {
-    const struct runtime_event event = {.type = type, .actor = name_of(a), .kept = &a->extra->kept};
+    const struct completion event = {
+        .verb = (uint8_t)verb, .actor = name_of(a), .kept = &a->extra->kept};
 
-    a->runtime->config.on_event(a->runtime->config.context, &event);
+    a->runtime->config.on_completion(a->runtime->config.context, &event);
+}
+
+void runtime_tell_gone(const struct runtime *s, void *name, enum verb verb)
+{
+    const struct completion event = {.verb = (uint8_t)verb, .actor = name};
+
+    s->config.on_completion(s->config.context, &event);
 }
 
 void runtime_enter(const struct runtime *s, struct rh_actor *a)
@@ -31,11 +39,11 @@ void runtime_enter(const struct runtime *s, struct rh_actor *a)
     }
 }
 
-static void tell_error(struct rh_actor *a, enum runtime_event_type type, enum err error)
+static void tell_error(struct rh_actor *a, enum verb verb, enum err error)
 {
-    const struct runtime_event event = {.type = type, .actor = name_of(a), .error = error};
+    const struct completion event = {.verb = (uint8_t)verb, .actor = name_of(a), .error = error};
 
-    a->runtime->config.on_event(a->runtime->config.context, &event);
+    a->runtime->config.on_completion(a->runtime->config.context, &event);
 }
 
 void actor_complain(const struct rh_actor *a, const char *event, const char *what)
@@ -101,7 +109,7 @@ void actor_returned(struct rh_actor *a, int result)
 {
     if (result == RH_PENDING && a->extra->deferral != NULL) {
         a->deferred = true;
-        runtime_tell(a, RUNTIME_DEFERRED);
+        runtime_tell(a, VERB_DEFER);
         calls_pump(a);
         return;
     }
@@ -122,7 +130,7 @@ void actor_end_task(struct rh_actor *a)
     ASSERT(!a->deferred);
     (void)deferral_drop(a);
     timers_drop_after(a);
-    a->task = TASK_NONE;
+    a->task = VERB_NONE;
     a->callback = CALLBACK_NONE;
 }
 
@@ -130,9 +138,9 @@ void actor_want_turn(struct rh_actor *a)
 {
     const bool has = !list_empty(&a->extra->due) || a->flush_due || session_is_due(a);
 
-    if (has && !a->poked && !a->frozen && !a->broken && a->task != TASK_ACTIVATE) {
+    if (has && !a->poked && !a->frozen && !a->broken && a->task != VERB_ACTIVATE) {
         a->poked = true;
-        runtime_tell(a, RUNTIME_POKE);
+        runtime_tell(a, VERB_POKE);
     }
     extras_calm(a);
 }
@@ -146,11 +154,11 @@ bool actor_may_ask(const struct rh_actor *a)
 
 static void actor_free(struct rh_actor *a)
 {
-    const struct runtime_event gone = {
-        .type = RUNTIME_GONE, .actor = name_of(a), .session = a->extra->session};
+    const struct completion gone = {
+        .verb = VERB_END_CALLS, .actor = name_of(a), .number = a->extra->session};
 
     if (a->extra->session != 0) {
-        a->runtime->config.on_event(a->runtime->config.context, &gone);
+        a->runtime->config.on_completion(a->runtime->config.context, &gone);
     }
     (void)deferral_drop(a);
     calls_drop(a);
@@ -185,19 +193,19 @@ static void activated(struct rh_actor *a, int result)
 {
     actor_end_task(a);
     struct runtime *s = a->runtime;
-    const struct runtime_event refused = {
-        .type = RUNTIME_ACTIVATED, .actor = name_of(a), .error = ERR_REFUSED};
+    const struct completion refused = {
+        .verb = VERB_ACTIVATE, .actor = name_of(a), .error = ERR_REFUSED};
 
     if (result != RH_OK) {
         actor_free(a);
-        s->config.on_event(s->config.context, &refused);
+        s->config.on_completion(s->config.context, &refused);
         return;
     }
-    tell_error(a, RUNTIME_ACTIVATED, ERR_OK);
+    tell_error(a, VERB_ACTIVATE, ERR_OK);
     flush_set(a);
     session_start(a);
     if (a->passivate) {
-        runtime_tell(a, RUNTIME_PASSIVATE);
+        runtime_tell(a, VERB_PASSIVATE);
     }
     actor_want_turn(a);
 }
@@ -238,7 +246,7 @@ struct rh_actor *runtime_activate(struct runtime *s, const struct runtime_entry 
     const struct rh_bytes state = {entry->state.data, entry->state.size};
 
     bonds_arrive(a, entry->bond, !entry->has_state);
-    a->task = TASK_ACTIVATE;
+    a->task = VERB_ACTIVATE;
     a->callback = CALLBACK_ACTIVATE;
     const int result =
         role_of(a)->ops->activate(a, entry->has_state ? &state : NULL, a->fence, &a->instance);
@@ -251,11 +259,11 @@ struct rh_actor *runtime_activate(struct runtime *s, const struct runtime_entry 
 
 static void end_turn(struct rh_actor *a)
 {
-    const struct runtime_event event = {
-        .type = RUNTIME_RAN, .actor = name_of(a), .ticket = a->extra->ticket, .code = ANSWER_OK};
+    const struct completion event = {
+        .verb = VERB_TURN, .actor = name_of(a), .ticket = a->extra->ticket, .code = ANSWER_OK};
 
     actor_end_task(a);
-    a->runtime->config.on_event(a->runtime->config.context, &event);
+    a->runtime->config.on_completion(a->runtime->config.context, &event);
     actor_want_turn(a);
 }
 
@@ -291,8 +299,8 @@ void runtime_turn(struct rh_actor *a, uint64_t ticket)
     struct list_link *link = NULL;
     struct list now; // What becomes due meanwhile is for the next turn.
 
-    ASSERT(a->task == TASK_NONE && !a->frozen);
-    a->task = TASK_TURN;
+    ASSERT(a->task == VERB_NONE && !a->frozen);
+    a->task = VERB_TURN;
     extra_of(a)->ticket = ticket;
     a->extra->chain_count = 0;
     a->poked = false;
@@ -312,27 +320,26 @@ static void retired(struct rh_actor *a, int result)
 {
     actor_end_task(a);
     if (result != RH_OK) {
-        tell_error(a, RUNTIME_RETIRED, ERR_IO);
+        tell_error(a, VERB_RETIRE, ERR_IO);
         actor_want_turn(a);
         return;
     }
-    void *owner = name_of(a);
+    void *name = name_of(a);
     struct runtime *s = a->runtime;
 
     deactivate(a, RH_IDLE);
     actor_free(a);
-    const struct runtime_event event = {.type = RUNTIME_RETIRED, .actor = owner, .error = ERR_OK};
-    s->config.on_event(s->config.context, &event);
+    runtime_tell_gone(s, name, VERB_RETIRE);
 }
 
 void runtime_retire(struct rh_actor *a)
 {
-    ASSERT(a->task == TASK_NONE && !a->frozen);
+    ASSERT(a->task == VERB_NONE && !a->frozen);
     if (session_keeps(a)) {
-        tell_error(a, RUNTIME_RETIRED, ERR_BUSY);
+        tell_error(a, VERB_RETIRE, ERR_BUSY);
         return;
     }
-    a->task = TASK_RETIRE;
+    a->task = VERB_RETIRE;
     if (role_of(a)->ops->flush != NULL) {
         actor_flush(a, RH_IDLE);
     } else {
@@ -346,9 +353,9 @@ void runtime_discard(struct rh_actor *a, enum rh_why why)
 
     if (a->deferred) {
         a->deferred = false;
-        runtime_tell(a, RUNTIME_FINISHED);
+        runtime_tell(a, VERB_FINISH);
     }
-    if (a->task != TASK_ACTIVATE || !failed) { // else there is no instance any more
+    if (a->task != VERB_ACTIVATE || !failed) { // else there is no instance any more
         deactivate(a, why);
     }
     actor_free(a);
@@ -359,7 +366,7 @@ void runtime_discard(struct rh_actor *a, enum rh_why why)
 static void parted(struct rh_actor *a, int result)
 {
     struct runtime *s = a->runtime;
-    const struct runtime_event event = {.type = RUNTIME_PARTED, .actor = name_of(a)};
+    void *name = name_of(a);
 
     if (result != RH_OK) {
         actor_complain(a, "actor_not_saved", "the actor's node lost it in another era");
@@ -367,27 +374,27 @@ static void parted(struct rh_actor *a, int result)
     actor_end_task(a);
     deactivate(a, RH_STOP);
     actor_free(a);
-    s->config.on_event(s->config.context, &event);
+    runtime_tell_gone(s, name, VERB_DISCARD);
 }
 
 /* One that waits for its move, or is not there yet, has nothing to save of its own. */
 static bool has_to_save(const struct rh_actor *a)
 {
-    return role_of(a)->ops->flush != NULL && !a->frozen && a->task != TASK_ACTIVATE && !a->broken;
+    return role_of(a)->ops->flush != NULL && !a->frozen && a->task != VERB_ACTIVATE && !a->broken;
 }
 
 void runtime_part(struct rh_actor *a, enum rh_why otherwise)
 {
     struct runtime *s = a->runtime;
-    const struct runtime_event event = {.type = RUNTIME_PARTED, .actor = name_of(a)};
+    void *name = name_of(a);
 
-    if (has_to_save(a) && a->task == TASK_NONE) {
-        a->task = TASK_PART;
+    if (has_to_save(a) && a->task == VERB_NONE) {
+        a->task = VERB_DISCARD;
         actor_flush(a, RH_STOP);
         return;
     }
     runtime_discard(a, otherwise);
-    s->config.on_event(s->config.context, &event);
+    runtime_tell_gone(s, name, VERB_DISCARD);
 }
 
 static void note_saved(struct rh_actor *a)
@@ -405,14 +412,14 @@ void actor_go_on(struct rh_actor *a, int result)
 
     if (a->deferred) {
         a->deferred = false;
-        runtime_tell(a, RUNTIME_FINISHED);
+        runtime_tell(a, VERB_FINISH);
     }
     a->callback = CALLBACK_NONE;
-    switch ((enum task)a->task) {
-    case TASK_ACTIVATE:
+    switch ((int)a->task) {
+    case VERB_ACTIVATE:
         activated(a, checked);
         return;
-    case TASK_TURN:
+    case VERB_TURN:
         if (session) {
             session_turned(a, checked);
             end_of_turn(a);
@@ -421,16 +428,16 @@ void actor_go_on(struct rh_actor *a, int result)
         flush_set(a); // Failed or not: again when its time comes.
         end_turn(a);
         return;
-    case TASK_EXPORT:
+    case VERB_EXPORT:
         handoff ? actor_exported(a, checked) : actor_flushed_to_move(a, checked);
         return;
-    case TASK_RETIRE:
+    case VERB_RETIRE:
         retired(a, checked);
         return;
-    case TASK_PART:
+    case VERB_DISCARD:
         parted(a, checked);
         return;
-    case TASK_SAVE:
+    case VERB_SAVE:
         actor_end_task(a);
         if (checked == RH_OK) {
             note_saved(a);
@@ -438,13 +445,13 @@ void actor_go_on(struct rh_actor *a, int result)
         }
         extras_calm(a);
         return;
-    case TASK_RUN: // of a message: actor_ran()
+    case VERB_RUN: // of a message: actor_ran()
         if (session) {
             session_ran(a, checked);
             return;
         }
         break;
-    case TASK_NONE:
+    default:
         break;
     }
     UNREACHABLE();
@@ -503,8 +510,8 @@ size_t runtime_save(struct runtime *s, size_t *flushed)
 
         if (!has_to_save(a)) {
             note_saved(a);
-        } else if (a->task == TASK_NONE) {
-            a->task = TASK_SAVE;
+        } else if (a->task == VERB_NONE) {
+            a->task = VERB_SAVE;
             runtime_enter(s, a);
             actor_flush(a, RH_STOP);
             runtime_enter(s, NULL);

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The runtime: where the game's code runs. It turns the host's effects (activate,
- * run, turn, export, unfreeze, retire, discard) into calls of an actor's
- * callbacks, and what these come to into events. The public functions of
+ * The runtime: where the game's code runs. It turns submissions (node/bridge/operation.h) into
+ * calls of an actor's callbacks, and what these come to into completions. The public functions of
  * ringhold.h are implemented here.
  *
  * One runtime belongs to one worker: all of it is called on that thread. Only what
  * finishes a deferred callback (rh_done, rh_reply_later) comes from any thread;
  * it is noted, `on_later` is called, and runtime_tick() finishes it.
  *
- * No I/O and no clock of its own: time comes in with runtime_tick(). `on_event` is
- * called from within the functions below; it must only note the event, never call
+ * No I/O and no clock of its own: time comes in with runtime_tick(). `on_completion` is
+ * called from within the functions below; it must only note the completion, never call
  * the runtime.
  *
  *     ABSENT -activate-> LIVE <-run, turn-> busy (one of them at a time, perhaps deferred)
  *     LIVE -export-> FROZEN -unfreeze-> LIVE      LIVE -retire-> gone      any -discard-> gone
  *
- * Files: runtime.c life; activation.c records; extras.c what few need; message.c
- * messages; move.c leaving for another node; later.c what finishes later; reply.c
+ * Files: runtime.c life; perform.c submissions; activation.c records; extras.c what few need;
+ * message.c messages; move.c leaving for another node; later.c what finishes later; reply.c
  * answers; timer.c timers; call.c calls of other actors.
  */
 #ifndef NODE_RUNTIME_RUNTIME_H
@@ -25,6 +24,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "node/bridge/operation.h"
 #include "node/calls/call.h"
 #include "wire/session.h"
 
@@ -40,45 +40,8 @@ enum {
     RUNTIME_TIMERS_MAX = 1024,            /* of one actor */
 };
 
-enum runtime_event_type {
-    RUNTIME_ACTIVATED, /* error: ERR_OK, or its activate said no and it is gone */
-    RUNTIME_RAN,       /* ticket, code, bytes: the answer; of a turn without bytes */
-    RUNTIME_EXPORTED,  /* error: ERR_OK or ERR_BUSY, has_state, bytes; session: of its calls, 0 =
-                        * none
-                        */
-    RUNTIME_PARTED,    /* it is gone: runtime_part() */
-    RUNTIME_RETIRED,   /* error: ERR_OK: it is gone, or its flush failed and it stays */
-    RUNTIME_POKE,      /* it wants a turn */
-    RUNTIME_PASSIVATE, /* it wants to be retired */
-    RUNTIME_FAILED,    /* it is broken; comes before the RAN of what it ran */
-    RUNTIME_CALL,      /* call */
-    RUNTIME_PUSH,      /* push: for the client that is bound to it */
-    RUNTIME_BOUND,     /* session: a gateway's id: a client of it is bound here */
-    RUNTIME_GONE,      /* session: it made calls, and is gone: nobody waits for their answers */
-    RUNTIME_DEFERRED,  /* the callback that ran finishes later … */
-    RUNTIME_FINISHED,  /* … and now it has */
-};
-
-/* `actor` is what runtime_activate() was given, an activation or a name, `bytes` and `call` are
- * borrowed.
- */
-struct runtime_event {
-    enum runtime_event_type type;
-    void *actor;
-    uint64_t ticket;
-    enum err error;
-    enum answer_code code;
-    bool has_state;
-    struct bytes bytes;
-    const struct call *call;
-    const struct push_record *push;
-    struct bytes bond; /* EXPORTED: of its client, or empty */
-    uint64_t session;
-    void **kept; /* DEFERRED, FINISHED: room for a pointer of the caller's, the same for both */
-};
-
 struct runtime_config {
-    void (*on_event)(void *context, const struct runtime_event *event);
+    void (*on_completion)(void *context, const struct completion *c);
     /* runtime_tick(), runtime_answer() or runtime_save() enters the code of this actor, NULL =
      * leaves it. The others of these functions enter no code but their actor's. May be NULL. */
     void (*on_enter)(void *context, void *actor);
@@ -143,7 +106,7 @@ struct runtime_entry {
     uint64_t fence;
 };
 
-/* The actor is NULL if its activate said no at once; RUNTIME_ACTIVATED with an error always means
+/* The actor is NULL if its activate said no at once; VERB_ACTIVATE with an error always means
  * that what was returned is gone. */
 struct rh_actor *runtime_activate(struct runtime *s, const struct runtime_entry *entry);
 
@@ -156,6 +119,10 @@ struct runtime_message {
     const uint64_t *chain; /* of positions: whose calls led here */
 };
 
+/* Do what was submitted: one of the functions below, by its verb. A DISCARD tells when nothing is
+ * left of the activation, even if there was nothing before. */
+void runtime_perform(struct runtime *s, const struct submission *submission, struct bytes all);
+
 /* The next four: on an actor that is live and not busy, or, of unfreeze, frozen. */
 void runtime_run(struct rh_actor *actor, const struct runtime_message *message);
 /* Timers, answers of calls, a flush: what it does between messages. */
@@ -167,7 +134,7 @@ void runtime_unfreeze(struct rh_actor *actor);
 void runtime_retire(struct rh_actor *actor);
 /* In any state; a message that still runs is never answered. Frees the actor. */
 void runtime_discard(struct rh_actor *actor, enum rh_why why);
-/* Flush it, by its fence, then deactivate it: RH_STOP; RUNTIME_PARTED is told then, which may be
+/* Flush it, by its fence, then deactivate it: RH_STOP; VERB_DISCARD is told then, which may be
  * later. What is amidst a task, or has nothing to save, is discarded as `otherwise`. */
 void runtime_part(struct rh_actor *actor, enum rh_why otherwise);
 /* No client of that gateway is there any more. */

@@ -29,10 +29,10 @@ struct bond_stamp session_stamp(const struct rh_actor *a)
 
 void session_tell_bound(const struct client_bond *c)
 {
-    const struct runtime_event event = {
-        .type = RUNTIME_BOUND, .actor = name_of(c->actor), .session = c->bond.gateway};
+    const struct completion event = {
+        .verb = VERB_BIND, .actor = name_of(c->actor), .number = c->bond.gateway};
 
-    c->actor->runtime->config.on_event(c->actor->runtime->config.context, &event);
+    c->actor->runtime->config.on_completion(c->actor->runtime->config.context, &event);
 }
 
 /* ---- telling its code ---- */

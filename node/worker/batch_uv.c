@@ -15,11 +15,6 @@ enum {
     SPARE_CHUNKS_MAX = 64,
 };
 
-static struct bytes part(const struct buffer *b, size_t at, size_t size)
-{
-    return bytes_of(size == 0 ? NULL : b->data + at, size);
-}
-
 static void empty(struct buffer *bytes)
 {
     if (bytes->cap > BYTES_KEPT_MAX) {
@@ -28,34 +23,21 @@ static void empty(struct buffer *bytes)
     buffer_clear(bytes);
 }
 
-void batch_put(struct batch *b, const struct post *post, const uint64_t *chain, struct bytes bytes)
+void batch_put(struct batch *b, const struct submission *submission, struct bytes bytes)
 {
     if (b->count == b->cap) {
         b->cap = b->cap == 0 ? 64 : b->cap * 2;
         b->item = mem_resize(b->item, b->cap * sizeof *b->item);
     }
-    struct post *p = &b->item[b->count++];
-    *p = *post;
-    p->at = b->bytes.size;
-    p->size = bytes.size;
-    b->brief_count += p->brief ? 1 : 0;
-    buffer_put(&b->bytes, chain, post->chain_count * sizeof *chain);
+    b->item[b->count++] =
+        (struct queued){.submission = *submission, .at = b->bytes.size, .size = bytes.size};
+    b->brief_count += submission->brief ? 1 : 0;
     buffer_put(&b->bytes, bytes.data, bytes.size);
 }
 
-static size_t chain_size(const struct post *p)
+struct bytes batch_bytes(const struct batch *b, const struct queued *q)
 {
-    return p->chain_count * sizeof(uint64_t);
-}
-
-struct bytes batch_chain(const struct batch *b, const struct post *p)
-{
-    return part(&b->bytes, p->at, chain_size(p));
-}
-
-struct bytes batch_bytes(const struct batch *b, const struct post *p)
-{
-    return part(&b->bytes, p->at + chain_size(p), p->size);
+    return bytes_of(q->size == 0 ? NULL : b->bytes.data + q->at, q->size);
 }
 
 void batch_clear(struct batch *b)
@@ -98,17 +80,17 @@ struct batch *batches_take(struct batches *l)
 
 /* ---- the way back ---- */
 
-static struct told_chunk *chunk_new(size_t cap)
+static struct completion_chunk *chunk_new(size_t cap)
 {
-    struct told_chunk *c = mem_resize(NULL, sizeof *c + cap);
+    struct completion_chunk *c = mem_resize(NULL, sizeof *c + cap);
 
     c->cap = cap;
     return c;
 }
 
-static struct told_chunk *chunk_take(struct telling *t, size_t size)
+static struct completion_chunk *chunk_take(struct completion_queue *t, size_t size)
 {
-    struct told_chunk *c = NULL;
+    struct completion_chunk *c = NULL;
 
     if (size > CHUNK_BYTES) {
         c = chunk_new(size);
@@ -131,7 +113,7 @@ static struct told_chunk *chunk_take(struct telling *t, size_t size)
 }
 
 /* A large one was for what is large; and a burst need not be kept for ever. */
-static void chunk_give(struct telling *t, struct told_chunk *c)
+static void chunk_give(struct completion_queue *t, struct completion_chunk *c)
 {
     if (c->cap != CHUNK_BYTES || atomic_load(&t->spare_count) >= SPARE_CHUNKS_MAX) {
         mem_free(c);
@@ -143,46 +125,38 @@ static void chunk_give(struct telling *t, struct told_chunk *c)
     }
 }
 
-void telling_init(struct telling *t)
+void completion_queue_init(struct completion_queue *t)
 {
-    *t = (struct telling){0};
+    *t = (struct completion_queue){0};
     t->writing = t->reading = chunk_take(t, 0);
 }
 
-void telling_put(struct telling *t, const struct entry *entry, struct bytes head, struct bytes rest)
+void completion_queue_put(struct completion_queue *t, const struct completion *c)
 {
-    struct told_chunk *c = t->writing;
-    size_t count = atomic_load_explicit(&c->ready, memory_order_relaxed);
+    enum { ALIGNED = sizeof(uint64_t) };
+    const size_t size = (completion_size(c) + ALIGNED - 1) / ALIGNED * ALIGNED;
+    struct completion_chunk *chunk = t->writing;
+    size_t count = atomic_load_explicit(&chunk->ready, memory_order_relaxed);
 
-    if (count == TOLD_IN_CHUNK || c->cap - c->size < head.size + rest.size) {
-        struct told_chunk *next = chunk_take(t, head.size + rest.size);
+    if (count == CHUNK_COMPLETIONS || chunk->cap - chunk->size < size) {
+        struct completion_chunk *next = chunk_take(t, size);
 
         t->writing = next;
-        atomic_store_explicit(&c->then, next, memory_order_release); // It is the reader's now.
-        c = next;
+        atomic_store_explicit(&chunk->then, next, memory_order_release); // It is the reader's now.
+        chunk = next;
         count = 0;
     }
-    struct entry *e = &c->item[count];
-    *e = *entry;
-    e->at = c->size;
-    e->head_size = head.size;
-    e->size = rest.size;
-    if (head.size > 0) {
-        memcpy(c->bytes + c->size, head.data, head.size);
-    }
-    if (rest.size > 0) {
-        memcpy(c->bytes + c->size + head.size, rest.data, rest.size);
-    }
-    c->size += head.size + rest.size;
-    atomic_store_explicit(&c->ready, count + 1, memory_order_release);
+    completion_copy(c, &chunk->item[count], chunk->bytes + chunk->size);
+    chunk->size += size;
+    atomic_store_explicit(&chunk->ready, count + 1, memory_order_release);
 }
 
-const struct entry *telling_take(struct telling *t)
+const struct completion *completion_queue_take(struct completion_queue *t)
 {
     for (;;) {
-        struct told_chunk *c = t->reading;
+        struct completion_chunk *c = t->reading;
         // Looked at before `ready`: what is seen then is all that there will be in this one.
-        struct told_chunk *then = atomic_load_explicit(&c->then, memory_order_acquire);
+        struct completion_chunk *then = atomic_load_explicit(&c->then, memory_order_acquire);
 
         if (t->taken < atomic_load_explicit(&c->ready, memory_order_acquire)) {
             return &c->item[t->taken++];
@@ -196,40 +170,30 @@ const struct entry *telling_take(struct telling *t)
     }
 }
 
-const struct entry *telling_peek(const struct telling *t, size_t ahead)
+const struct completion *completion_queue_peek(const struct completion_queue *t, size_t ahead)
 {
-    const struct told_chunk *c = t->reading;
+    const struct completion_chunk *c = t->reading;
     const size_t at = t->taken + ahead;
 
     return at < atomic_load_explicit(&c->ready, memory_order_acquire) ? &c->item[at] : NULL;
 }
 
-struct bytes telling_head(const struct telling *t, const struct entry *e)
-{
-    return bytes_of(t->reading->bytes + e->at, e->head_size);
-}
-
-struct bytes telling_rest(const struct telling *t, const struct entry *e)
-{
-    return bytes_of(t->reading->bytes + e->at + e->head_size, e->size);
-}
-
-static void free_spares(struct told_chunk *c)
+static void free_spares(struct completion_chunk *c)
 {
     while (c != NULL) {
-        struct told_chunk *next = c->spare;
+        struct completion_chunk *next = c->spare;
 
         mem_free(c);
         c = next;
     }
 }
 
-void telling_fini(struct telling *t)
+void completion_queue_fini(struct completion_queue *t)
 {
     free_spares(t->unused);
     free_spares(atomic_load(&t->spare));
     while (t->reading != NULL) {
-        struct told_chunk *next = atomic_load(&t->reading->then);
+        struct completion_chunk *next = atomic_load(&t->reading->then);
 
         mem_free(t->reading);
         t->reading = next;

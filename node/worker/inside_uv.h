@@ -26,7 +26,7 @@ struct worker {
     struct batch *doing;
     struct rh_actor *entered; /* it is in this one's code, or was last */
     uint64_t now_us;          /* read last */
-    uint64_t unsaid_us;       /* since then the other side was not woken for what it was told … */
+    uint64_t unsaid_us;       /* since then the other side was not woken for what is complete … */
     size_t unsaid;            /* … so much */
     unsigned wary;            /* so many tasks ago one took long: wake it before each */
     uint64_t unnoted_us;      /* time of tasks that no counter in `profile` has */
@@ -41,13 +41,13 @@ struct worker {
     struct batches spare; /* empty ones */
     struct batch *first_sent;
     struct batch *last_sent;
-    struct telling recalled; /* both sides are its */
-    struct told told;        /* what worker_take() returned last */
+    struct completion_queue recalled; /* both sides are its */
 
     atomic_bool stopping; /* begin nothing any more */
-    atomic_bool told_of;  /* on_told() was called, and worker_take() has not said NULL since */
+    atomic_bool
+        announced; /* on_completed() was called, and worker_take() has not said NULL since */
     atomic_bool muted;
-    struct telling telling;
+    struct completion_queue completed;
 
     pthread_mutex_t lock; /* all below */
     pthread_cond_t bell;  /* for the worker, and for who waits for its end */
@@ -65,15 +65,15 @@ struct worker {
     pthread_mutex_t profile_lock; /* the next */
     struct profile profile;
 
-    pthread_mutex_t told_lock; /* on_told() is called under it, unless muted */
+    pthread_mutex_t announce_lock; /* on_completed() is called under it, unless muted */
 };
 
-/* ---- worker_tell_uv.c: the runtime's callbacks, and what the other side is told */
+/* ---- complete_uv.c: what the runtime completes, on its way to the other side */
 
-void worker_on_event(void *context, const struct runtime_event *e);
+void worker_on_completion(void *context, const struct completion *c);
 void worker_on_enter(void *context, void *actor);
-void worker_tell(struct worker *w, const struct entry *entry, struct bytes head, struct bytes rest);
-/* The other side hears of what it was told. */
+void worker_complete(struct worker *w, const struct completion *c);
+/* The other side hears of what was completed. */
 void worker_ring(struct worker *w);
 /* Likewise, if it should not wait for the end of the batch: the next one may take long. */
 void worker_ring_if_due(struct worker *w);
@@ -81,29 +81,23 @@ void worker_ring_if_due(struct worker *w);
 void worker_enter(struct worker *w, struct rh_actor *r);
 /* … to here. Both read the clock. */
 void worker_leave(struct worker *w);
-/* Nothing of it is left. */
-void worker_tell_discarded(struct worker *w, struct rh_actor *r);
-/* It is not looked at any more: the other side may free it once it is told. */
-void worker_let_go(struct worker *w, struct rh_actor *r);
 
-/* ---- worker_post_uv.c: one post after the other */
+/* ---- perform_uv.c: one submission after the other */
 
 void worker_do_batch(struct worker *w, struct batch *b);
 /* Let the runtime do what is due. */
 void worker_tick(struct worker *w);
-/* Until when a post of that type may be begun, as far as is known. */
-uint64_t worker_limit_us(const struct worker *w, enum post_type type);
+/* Until when a submission of that verb may be begun, as far as is known. */
+uint64_t worker_limit_us(const struct worker *w, enum verb verb);
 /* Nothing of an actor runs past the lease's hard end. */
 bool worker_is_past_the_end(const struct worker *w);
-/* What a post is told back as if it was not begun. */
-struct entry worker_returned(const struct post *p);
 
 /* ---- inline_uv.c: the protocol thread does the worker's work */
 
 /* Under the lock, the worker: don't come back before the protocol thread has left. */
 void worker_wait_for_inline(struct worker *w);
 
-/* ---- worker_thread_uv.c: sleeping, working, ending */
+/* ---- thread_uv.c: sleeping, working, ending */
 
 /* Under the lock: there is something to do. */
 bool worker_has_work(const struct worker *w);

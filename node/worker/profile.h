@@ -6,7 +6,7 @@
  * the counter's previous owner had, never too low.
  *
  * Time may come in portions of up to 50 us that belong to several who took turns: whoever is at
- * work when one is full gets it, which is right on the average (worker_tell_uv.c).
+ * work when one is full gets it, which is right on the average (complete_uv.c).
  *
  * Two windows, the last whole one and the one that runs, so that what is told is
  * of the last 5 to 10 seconds.

@@ -27,7 +27,7 @@ struct worker *worker_new(const struct worker_config *config)
 {
     struct worker *w = mem_new(1, sizeof *w);
     const struct runtime_config runtime = {
-        .on_event = worker_on_event,
+        .on_completion = worker_on_completion,
         .on_enter = worker_on_enter,
         .on_later = worker_on_later,
         .context = w,
@@ -40,14 +40,14 @@ struct worker *worker_new(const struct worker_config *config)
     w->config = *config;
     w->fd = -1;
     (void)pthread_mutex_init(&w->lock, NULL);
-    (void)pthread_mutex_init(&w->told_lock, NULL);
+    (void)pthread_mutex_init(&w->announce_lock, NULL);
     (void)pthread_mutex_init(&w->profile_lock, NULL);
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&w->bell, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
-    telling_init(&w->telling);
-    telling_init(&w->recalled);
+    completion_queue_init(&w->completed);
+    completion_queue_init(&w->recalled);
     w->runtime = runtime_new(&runtime);
     if (!start(w)) {
         runtime_end(w->runtime, RH_STOP);
@@ -71,12 +71,12 @@ void worker_free(struct worker *w)
         batch_free(b);
     }
     batch_free(w->making);
-    telling_fini(&w->recalled);
-    telling_fini(&w->telling);
+    completion_queue_fini(&w->recalled);
+    completion_queue_fini(&w->completed);
     buffer_fini(&w->late_answers);
     (void)pthread_cond_destroy(&w->bell);
     (void)pthread_mutex_destroy(&w->lock);
-    (void)pthread_mutex_destroy(&w->told_lock);
+    (void)pthread_mutex_destroy(&w->announce_lock);
     (void)pthread_mutex_destroy(&w->profile_lock);
     if (w->fd >= 0) {
         (void)close(w->fd);
@@ -87,13 +87,12 @@ void worker_free(struct worker *w)
 
 /* ---- the protocol thread */
 
-struct rh_actor *worker_activation(struct worker *w, uint16_t kind, struct bytes id, void *owner)
+struct runtime *worker_runtime(const struct worker *w)
 {
-    return activation_new(w->runtime, kind, id, owner);
+    return w->runtime;
 }
 
-void worker_post(struct worker *w, const struct post *post, const uint64_t *chain,
-                 struct bytes bytes)
+void worker_submit(struct worker *w, const struct submission *s, struct bytes bytes)
 {
     if (w->making == NULL) {
         w->making = batches_take(&w->spare);
@@ -101,7 +100,7 @@ void worker_post(struct worker *w, const struct post *post, const uint64_t *chai
     if (w->making == NULL) {
         w->making = mem_new(1, sizeof *w->making);
     }
-    batch_put(w->making, post, chain, bytes);
+    batch_put(w->making, s, bytes);
 }
 
 /* What is done comes back in the order in which it was sent. */
@@ -149,65 +148,41 @@ void worker_send(struct worker *w)
     recycle(w, done);
 }
 
-static void open_told(struct worker *w, const struct telling *from, const struct entry *e)
+const struct completion *worker_take(struct worker *w)
 {
-    const struct bytes head = telling_head(from, e);
-    struct told *t = &w->told;
-    struct call *c = &t->call;
+    const struct completion *c = completion_queue_take(&w->recalled);
 
-    t->entry = e;
-    t->bytes = telling_rest(from, e);
-    t->bond = e->type == TOLD_RUNTIME ? head : (struct bytes){0};
-    if (e->type == TOLD_RETURNED && head.size > 0) {
-        memcpy(t->chain, head.data, head.size);
-    } else if (e->type == TOLD_CALL) {
-        memcpy(c, head.data, sizeof *c);
-        c->from.data = t->bytes.data;
-        c->id.data = c->from.data + c->from.size;
-        c->payload.data = c->id.data + c->id.size;
+    if (c == NULL) {
+        c = completion_queue_take(&w->completed);
     }
-}
-
-const struct told *worker_take(struct worker *w)
-{
-    struct telling *from = &w->recalled;
-    const struct entry *e = telling_take(from);
-
-    if (e == NULL) {
-        from = &w->telling;
-        e = telling_take(from);
-    }
-    if (e == NULL) {
+    if (c == NULL) {
         // Exchanged, not stored: who found it set before has put what is seen from here on.
-        (void)atomic_exchange(&w->told_of, false);
-        e = telling_take(from);
+        (void)atomic_exchange(&w->announced, false);
+        c = completion_queue_take(&w->completed);
     }
-    if (e == NULL) {
-        return NULL;
-    }
-    open_told(w, from, e);
-    return &w->told;
+    return c;
 }
 
-struct rh_actor *worker_peek(const struct worker *w, size_t ahead)
+const struct rh_actor *worker_peek(const struct worker *w, size_t ahead)
 {
-    const struct entry *e = telling_peek(&w->telling, ahead);
+    const struct completion *c = completion_queue_peek(&w->completed, ahead);
 
-    return e == NULL ? NULL : e->activation;
+    return c == NULL ? NULL : c->actor;
 }
 
 void worker_recall(struct worker *w, uint64_t now_us)
 {
     for (struct batch *b = w->first_sent; b != NULL; b = b->next_sent) {
         for (size_t i = 0; i < b->count; i++) {
-            struct post *p = &b->item[i];
-            int queued = POST_QUEUED;
+            struct queued *q = &b->item[i];
+            int queued = QUEUED;
 
-            if (now_us >= worker_limit_us(w, p->type) &&
-                atomic_compare_exchange_strong(&p->state, &queued, POST_RECALLED)) {
-                const struct entry entry = worker_returned(p);
+            if (now_us >= worker_limit_us(w, q->submission.verb) &&
+                atomic_compare_exchange_strong(&q->state, &queued, RECALLED)) {
+                const struct completion returned =
+                    submission_returned(&q->submission, batch_bytes(b, q));
 
-                telling_put(&w->recalled, &entry, batch_chain(b, p), batch_bytes(b, p));
+                completion_queue_put(&w->recalled, &returned);
             }
         }
     }
@@ -224,9 +199,9 @@ size_t worker_profile(struct worker *w, uint64_t now_us, struct profile_counter 
 void worker_stop(struct worker *w, uint64_t save_until_us)
 {
     worker_send(w);
-    (void)pthread_mutex_lock(&w->told_lock);
+    (void)pthread_mutex_lock(&w->announce_lock);
     atomic_store(&w->muted, true);
-    (void)pthread_mutex_unlock(&w->told_lock);
+    (void)pthread_mutex_unlock(&w->announce_lock);
     (void)pthread_mutex_lock(&w->lock);
     w->save_until_us = save_until_us;
     atomic_store(&w->stopping, true);

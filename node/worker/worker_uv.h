@@ -2,17 +2,18 @@
  *
  * A worker: a thread with a runtime, on which the actors of its share live.
  *
- * The protocol thread posts what an actor has to do, in batches; what it comes to
- * is told back at once, and the other side woken for it once in a batch, unless
+ * The protocol thread submits what an actor has to do, in batches; what it comes to
+ * is completed at once, and the other side woken for it once in a batch, unless
  * something in it takes long. One lock a batch is all.
  *
- *     protocol thread                            worker
- *     worker_post, worker_post …, worker_send -> begins each one that is in time
- *     worker_take                             <- tells; on_told, once until all is taken
+ *     protocol thread                                worker
+ *     worker_submit, worker_submit …, worker_send -> begins each one that is in time
+ *     worker_take                                 <- completes; on_completed, once until all is
+ * taken
  *
  * The lease (hole 30). A task stands in the queue while time passes, so the worker
  * reads the clock, and the limits of the host's last step, right before it begins.
- * What came too late it tells as returned. What stands behind a slow one is taken
+ * What came too late it completes as returned. What stands behind a slow one is taken
  * back from the other side by worker_recall(): each task is begun or recalled,
  * never both.
  *
@@ -57,17 +58,8 @@ struct worker_config {
     struct watchdog *watchdog;              /* borrowed */
     struct crash_record_slot *crash_record; /* borrowed */
     struct broadcasting *broadcasting;      /* borrowed: runtime_config.broadcasting */
-    void (*on_told)(void *context);         /* from the worker: worker_take() has something */
+    void (*on_completed)(void *context);    /* from the worker: worker_take() has something */
     void *context;
-};
-
-/* What a worker tells. Borrowed until the next worker_take(). */
-struct told {
-    const struct entry *entry;
-    struct bytes bytes;
-    uint64_t chain[RECORD_CHAIN_MAX]; /* RETURNED */
-    struct bytes bond;                /* RUNTIME_EXPORTED */
-    struct call call;                 /* CALL */
 };
 
 /* NULL = no thread is to be had. */
@@ -75,29 +67,27 @@ struct worker *worker_new(const struct worker_config *config);
 
 /* ---- the protocol thread */
 
-/* A live actor's record, made before POST_ACTIVATE, freed (runtime.h) when the worker has told
- * that nothing of it is left. `owner` of it is the protocol thread's. */
-struct rh_actor *worker_activation(struct worker *w, uint16_t kind, struct bytes id, void *owner);
+/* Where its actors live. Of that thread are its activations only. */
+struct runtime *worker_runtime(const struct worker *w);
 
-/* Add to the batch that is being made; bytes and chain are copied. */
-void worker_post(struct worker *w, const struct post *post, const uint64_t *chain,
-                 struct bytes bytes);
+/* Add to the batch that is being made; the bytes are copied. */
+void worker_submit(struct worker *w, const struct submission *s, struct bytes bytes);
 /* Hand the batch over, if there is one. */
 void worker_send(struct worker *w);
-/* Do the batch that is being made right here, if all of it is brief, it is `max` posts at most, and
- * the worker sleeps. How many; 0 = there is none, or it waits for worker_send(). */
+/* Do the batch that is being made right here, if all of it is brief, it is `max` submissions at
+ * most, and the worker sleeps. How many; 0 = there is none, or it waits for worker_send(). */
 size_t worker_run_inline(struct worker *w, size_t max);
-/* The next thing told, or NULL: that was all. */
-const struct told *worker_take(struct worker *w);
-/* Who tells something so many calls later, as far as that is known; or NULL. */
-struct rh_actor *worker_peek(const struct worker *w, size_t ahead);
+/* The next completion, or NULL: that was all. Borrowed until the next call. */
+const struct completion *worker_take(struct worker *w);
+/* Who completes something so many calls later, as far as that is known; or NULL. */
+const struct rh_actor *worker_peek(const struct worker *w, size_t ahead);
 /* Take back what was not begun and no longer may be; worker_take() returns it. */
 void worker_recall(struct worker *w, uint64_t now_us);
 /* Who took most of its time lately; as profile_top(). */
 size_t worker_profile(struct worker *w, uint64_t now_us, struct profile_counter *out, size_t max);
 /* Begin nothing more but discards; `save_until_us`: flush what is left until then, 0 = don't. Then
- * deactivate it, and end. Nothing is told any more. The flush is by the actors' fences, so it may
- * be past the end of the lease: who was barred has discarded them before. */
+ * deactivate it, and end. Nothing is completed any more. The flush is by the actors' fences, so it
+ * may be past the end of the lease: who was barred has discarded them before. */
 void worker_stop(struct worker *w, uint64_t save_until_us);
 /* Wait until it has ended, at most until then. False: its thread is stuck in an actor, and all that
  * it may touch has to stay. */

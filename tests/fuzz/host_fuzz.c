@@ -137,14 +137,14 @@ static void perform(const struct host_effect *e)
 {
     const struct bytes bytes = {effects.bytes.data + e->at, e->size};
 
-    if (host_effect_is_task(e->type) && e->type != HOST_UNFREEZE) {
+    if (host_effect_is_task(e)) {
         ASSERT(task_count < TASKS_MAX);
         tasks[task_count++] = (struct task){e->actor, *e, mem_copy(bytes.data, bytes.size)};
     } else if (e->type == HOST_SEND_COORDINATOR) {
         hear(bytes);
     } else if (e->type == HOST_PERSIST) {
         persisted = e->ticket;
-    } else if (e->type == HOST_DISCARD) {
+    } else if (e->submission.verb == VERB_DISCARD) {
         forget_actor(e->actor);
     } else if (e->type == HOST_EXIT) {
         ASSERT(false); // nobody told it to go
@@ -157,7 +157,7 @@ static void step(struct host_event event)
     event.wall_us = now_us + 1;
     host_step(host, &event, &effects);
     for (size_t i = 0; i < effects.count; i++) {
-        if (now_us >= host_limit_us(host, effects.item[i].type)) {
+        if (now_us >= host_limit_us(host, &effects.item[i])) {
             host_keep(host, &effects, i);
         } else {
             perform(&effects.item[i]);
@@ -321,44 +321,40 @@ static void configure(void)
 
 /* ---- actors ---- */
 
+static void complete(struct actor *a, struct completion c)
+{
+    step((struct host_event){.type = HOST_COMPLETED, .actor = a, .completion = c});
+}
+
 static void give_back(const struct task *t)
 {
-    step((struct host_event){.type = HOST_RETURNED,
-                             .actor = t->actor,
-                             .ticket = t->effect.ticket,
-                             .returned = t->effect.type,
-                             .flags = t->effect.flags,
-                             .chain_count = t->effect.chain_count,
-                             .chain = t->effect.chain,
-                             .bytes = bytes_of(t->data, t->effect.size)});
+    complete(t->actor,
+             submission_returned(&t->effect.submission, bytes_of(t->data, t->effect.size)));
 }
 
 static void answer_task(const struct task *t, uint8_t how)
 {
-    struct host_event e = {
-        .actor = t->actor, .ticket = t->effect.ticket, .bytes = bytes_of("well", how % 5)};
+    struct completion c = {.verb = t->effect.submission.verb,
+                           .ticket = t->effect.submission.ticket,
+                           .bytes = bytes_of("well", how % 5)};
 
-    if (t->effect.type == HOST_ACTIVATE) {
-        e.type = HOST_ACTIVATED;
-        e.error = how == 0 ? ERR_IO : ERR_OK;
+    if (c.verb == VERB_ACTIVATE) {
+        c.error = how == 0 ? ERR_IO : ERR_OK;
         ASSERT(alive_count < TASKS_MAX);
         alive[alive_count] = t->actor;
         alive_count += how == 0 ? 0 : 1;
-    } else if (t->effect.type == HOST_EXPORT) {
-        e.type = HOST_EXPORTED;
-        e.error = how == 0 ? ERR_BUSY : how == 1 ? ERR_IO : ERR_OK;
-        e.has_state = how % 2 == 0;
-    } else if (t->effect.type == HOST_RETIRE) {
-        e.type = HOST_RETIRED;
-        e.error = how == 0 ? ERR_IO : how == 1 ? ERR_BUSY : ERR_OK;
-        if (e.error == ERR_OK) {
+    } else if (c.verb == VERB_EXPORT) {
+        c.error = how == 0 ? ERR_BUSY : how == 1 ? ERR_IO : ERR_OK;
+        c.has_state = how % 2 == 0;
+    } else if (c.verb == VERB_RETIRE) {
+        c.error = how == 0 ? ERR_IO : how == 1 ? ERR_BUSY : ERR_OK;
+        if (c.error == ERR_OK) {
             forget_actor(t->actor);
         }
     } else {
-        e.type = HOST_RAN;
-        e.code = how == 0 ? ANSWER_APP_ERROR : ANSWER_OK;
+        c.code = how == 0 ? ANSWER_APP_ERROR : ANSWER_OK;
     }
-    step(e);
+    complete(t->actor, c);
 }
 
 static void finish(void)
@@ -401,11 +397,11 @@ static void stir(void)
         step((struct host_event){
             .type = HOST_WAKE, .kind = below(2), .id = bytes_of(id, strlen(id))});
     } else if (a != NULL && how == 1) {
-        step((struct host_event){.type = HOST_POKE, .actor = a});
+        complete(a, (struct completion){.verb = VERB_POKE});
     } else if (a != NULL && how == 2) {
-        step((struct host_event){.type = HOST_PASSIVATE, .actor = a});
+        complete(a, (struct completion){.verb = VERB_PASSIVATE});
     } else if (a != NULL && !has_task(a)) {
-        step((struct host_event){.type = HOST_FAILED, .actor = a});
+        complete(a, (struct completion){.verb = VERB_FAIL});
     }
 }
 

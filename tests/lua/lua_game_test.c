@@ -143,18 +143,18 @@ static void sleep_reads_as_if_it_blocked(void **state)
     assert_string_equal(call(&r, "nap"), "1");
     assert_string_equal(call(&r, "early"), "first");
     assert_string_equal(call(&r, "done"), "");
-    pass(&r, RUNTIME_POKE);
+    pass(&r, VERB_POKE);
     runtime_turn(r.t.actor, 5);
     assert_string_equal(call(&r, "done"), "1");
     assert_string_equal(call(&r, "fan"), "3");
     assert_string_equal(call(&r, "later"), "");
-    pass(&r, RUNTIME_POKE);
+    pass(&r, VERB_POKE);
     runtime_turn(r.t.actor, 6);
     assert_string_equal(call(&r, "done"), "2");
     assert_string_equal(call(&r, "never"), "1");
     assert_string_equal(call(&r, "clock"), "");
     for (int i = 0; i < 3; i++) {
-        pass(&r, RUNTIME_POKE);
+        pass(&r, VERB_POKE);
         runtime_turn(r.t.actor, 7);
     }
     assert_string_equal(call(&r, "ticks"), "3");
@@ -196,7 +196,7 @@ static void calls_carry_values_and_errors(void **state)
         false);
     rig_enter(&r);
     (void)theatre_call(&r.t, "ask");
-    assert_int_equal(r.t.told[RUNTIME_CALL], 1);
+    assert_int_equal(r.t.told[VERB_CALL], 1);
     assert_int_equal(r.t.call.timeout_ms, 700);
     assert_memory_equal(r.t.called.data, "9 g1 \x1bRL\x01\x05\x04rank", 15);
     answer(&r, RH_OK, packed, sizeof packed - 1);
@@ -296,31 +296,31 @@ static void callbacks_may_wait_refuse_and_fail(void **state)
              "function k.get(self) return self.x .. ' ' .. tostring(self.why) end\n",
              false);
     rig_enter(&r);
-    pass(&r, RUNTIME_ACTIVATED);
+    pass(&r, VERB_ACTIVATE);
     assert_string_equal(call(&r, "get"), "fresh nil");
     runtime_export(r.t.actor);
-    pass(&r, RUNTIME_EXPORTED);
+    pass(&r, VERB_EXPORT);
     assert_true(r.t.has_state);
     runtime_unfreeze(r.t.actor);
     assert_string_equal(call(&r, "get"), "fresh moved");
     (void)call(&r, "set busy");
     runtime_export(r.t.actor);
-    pass(&r, RUNTIME_EXPORTED);
+    pass(&r, VERB_EXPORT);
     assert_int_equal(r.t.error, ERR_BUSY);
     (void)call(&r, "set cold");
     runtime_export(r.t.actor);
-    pass(&r, RUNTIME_EXPORTED);
+    pass(&r, VERB_EXPORT);
     assert_false(r.t.has_state);
     runtime_unfreeze(r.t.actor);
     (void)call(&r, "set bad");
     runtime_export(r.t.actor);
-    pass(&r, RUNTIME_EXPORTED);
+    pass(&r, VERB_EXPORT);
     assert_int_equal(r.t.error, ERR_OK);
     assert_false(r.t.has_state);
     runtime_unfreeze(r.t.actor);
     (void)call(&r, "set full");
     runtime_retire(r.t.actor);
-    pass(&r, RUNTIME_RETIRED);
+    pass(&r, VERB_RETIRE);
     assert_int_equal(r.t.error, ERR_IO); // It stays alive.
     assert_string_equal(call(&r, "get"), "full idle");
     rig_free(&r);
@@ -338,7 +338,7 @@ static void an_activation_that_fails_leaves_nothing(void **state)
              false);
     rig_enter(&r); // It fails after a wait.
     assert_non_null(r.t.actor);
-    pass(&r, RUNTIME_ACTIVATED);
+    pass(&r, VERB_ACTIVATE);
     assert_int_equal(r.t.error, ERR_REFUSED);
     assert_null(r.t.actor);
     rig_enter(&r);

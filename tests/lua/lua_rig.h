@@ -70,12 +70,12 @@ static inline void rig_free(struct rig *r)
 }
 
 /* Let time pass until something more was told. */
-static inline void pass(struct rig *r, enum runtime_event_type type)
+static inline void pass(struct rig *r, enum verb verb)
 {
-    const size_t before = r->t.told[type];
+    const size_t before = r->t.told[verb];
     const struct timespec pause = {.tv_nsec = 1000000};
 
-    while (r->t.told[type] == before) {
+    while (r->t.told[verb] == before) {
         runtime_tick(r->t.runtime, clock_boottime_us());
         (void)nanosleep(&pause, NULL);
     }
@@ -89,7 +89,7 @@ static inline const char *call(struct rig *r, const char *payload)
     runtime_tick(r->t.runtime, clock_boottime_us());
     (void)theatre_call(&r->t, payload);
     if (r->t.answers == before) {
-        pass(r, RUNTIME_RAN);
+        pass(r, VERB_RUN);
     }
     return r->t.text;
 }

@@ -84,7 +84,7 @@ static void binds(struct rig *r, uint64_t connection, enum bound_result result)
 
     run_note(r, &note);
     if (r->t.answers == before) {
-        pass(r, RUNTIME_RAN);
+        pass(r, VERB_RUN);
     }
     bound_as(r, result);
 }
@@ -112,7 +112,7 @@ static void a_script_is_told_of_its_client(void **state)
     assert_string_equal(call(&r, "push x"), no_session);
     assert_string_equal(call(&r, "kick x"), no_session);
     binds(&r, CONNECTION, BOUND_NEW);
-    assert_int_equal(r.t.told[RUNTIME_PUSH], 1); // hello
+    assert_int_equal(r.t.told[VERB_PUSH], 1); // hello
     assert_string_equal(call(&r, "push x"), "true");
     assert_string_equal(call(&r, "push ''"), "true");
     assert_true(r.t.push.type == PUSH_DATA && r.t.push.number == 3 &&
@@ -178,9 +178,9 @@ static void what_cannot_be_told_is_raised(void **state)
             fail_msg("%s: %s", rows[i].payload, text);
         }
     }
-    assert_int_equal(r.t.told[RUNTIME_PUSH], 1);
+    assert_int_equal(r.t.told[VERB_PUSH], 1);
     runtime_export(r.t.actor); // on_handoff may not push: its error makes it move cold
-    assert_int_equal(r.t.told[RUNTIME_PUSH], 1);
+    assert_int_equal(r.t.told[VERB_PUSH], 1);
     assert_false(r.t.has_state);
     rig_free(&r);
 }
@@ -225,17 +225,17 @@ static void a_session_may_sleep_and_call(void **state)
     (void)call(&r, "set asks");
     const size_t before = r.t.answers;
     run_note(&r, &note);
-    assert_int_equal(r.t.told[RUNTIME_CALL], 1);
+    assert_int_equal(r.t.told[VERB_CALL], 1);
     assert_int_equal(r.t.answers, before);
     const struct call_answer answer = {
         .number = r.t.call.number, .status = RH_OK, .payload = bytes_of("me", 2)};
     runtime_answer(r.t.runtime, &answer);
     if (r.t.answers == before) {
-        pass(&r, RUNTIME_RAN);
+        pass(&r, VERB_RUN);
     }
     bound_as(&r, BOUND_NEW);
     assert_string_equal(call(&r, "told"), "bound replaced me");
-    assert_int_equal(r.t.told[RUNTIME_PUSH], 3); // two say hello, and the kick
+    assert_int_equal(r.t.told[VERB_PUSH], 3); // two say hello, and the kick
 
     // One that is stopped in the midst of it leaves nothing.
     (void)call(&r, "set slow 60000");
@@ -251,7 +251,7 @@ static void the_same_is_pushed_to_many(void **state)
     (void)state;
     make(&r);
     assert_string_equal(call(&r, "cast ann"), "1");
-    assert_int_equal(r.t.told[RUNTIME_CALL], 1);
+    assert_int_equal(r.t.told[VERB_CALL], 1);
     assert_int_equal(r.t.call.count, 1);
     assert_true(r.t.call.push);
     assert_true(bytes_equal(buffer_bytes(&r.t.called), bytes_of("0 \3ann \4all", 11)));
@@ -259,13 +259,13 @@ static void the_same_is_pushed_to_many(void **state)
     assert_int_equal(r.t.call.count, 2);
     assert_string_equal(call(&r, "cast"), "0");
     assert_string_equal(call(&r, "cast gone"), "0");
-    assert_int_equal(r.t.told[RUNTIME_CALL], 2);
+    assert_int_equal(r.t.told[VERB_CALL], 2);
     assert_string_equal(call(&r, "listed"), "2");
     assert_true(bytes_equal(buffer_bytes(&r.t.called), bytes_of("9 \3ann\3bob \4", 12)));
     assert_non_null(strstr(call(&r, "many"), "at most 65536 ids"));
     assert_non_null(strstr(call(&r, "nobody"), "ids of 1 to 255 bytes"));
     assert_non_null(strstr(call(&r, "huge"), "at most 256 KiB"));
-    assert_int_equal(r.t.told[RUNTIME_CALL], 3);
+    assert_int_equal(r.t.told[VERB_CALL], 3);
     rig_free(&r);
 }
 
@@ -303,7 +303,7 @@ static void a_script_has_several_clients(void **state)
     binds(&r, OTHER, BOUND_NEW);
     assert_string_equal(call(&r, "told"), "bound 2");
     assert_string_equal(call(&r, "all x"), "true");
-    assert_int_equal(r.t.told[RUNTIME_PUSH], 2);
+    assert_int_equal(r.t.told[VERB_PUSH], 2);
     assert_string_equal(call(&r, "push 1 x"), "true");
     assert_true(r.t.push.connection == CONNECTION && r.t.push.number == 2);
     assert_string_equal(call(&r, "push 2 x"), "true");

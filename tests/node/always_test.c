@@ -154,7 +154,9 @@ static void run(unsigned ticks, char *text, size_t size)
             for (size_t k = 0; k < effect_count; k++) {
                 const struct host_effect *e = &done[k];
 
-                if (e->type != HOST_ACTIVATE && e->type != HOST_RETIRE) {
+                const enum verb verb = e->submission.verb;
+
+                if (verb != VERB_ACTIVATE && verb != VERB_RETIRE) {
                     continue;
                 }
                 used += (size_t)snprintf(text + used,
@@ -162,11 +164,11 @@ static void run(unsigned ticks, char *text, size_t size)
                                          "%.*s%s ",
                                          (int)actor_id(e->actor).size,
                                          (const char *)actor_id(e->actor).data,
-                                         e->type == HOST_ACTIVATE ? "+" : "-");
+                                         verb == VERB_ACTIVATE ? "+" : "-");
                 later[count++] = (struct host_event){
-                    .type = e->type == HOST_ACTIVATE ? HOST_ACTIVATED : HOST_RETIRED,
+                    .type = HOST_COMPLETED,
                     .actor = e->actor,
-                    .ticket = e->ticket};
+                    .completion = {.verb = (uint8_t)verb, .ticket = e->submission.ticket}};
             }
             if (count == 0) {
                 break;

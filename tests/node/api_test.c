@@ -314,7 +314,7 @@ static void an_actor_that_gives_nothing_is_told_so(void **state)
     theatre_open(&t, &ops, NULL);
     (void)theatre_call(&t, "fail");
     assert_int_equal(t.code, ANSWER_APP_ERROR);
-    assert_int_equal(t.told[RUNTIME_FAILED], 1);
+    assert_int_equal(t.told[VERB_FAIL], 1);
     theatre_close(&t);
 }
 

@@ -39,17 +39,12 @@ enum { COORDINATOR = 0, GATEWAY = NODES + 1, ENDS };
 struct packet {
     int from;
     int to;
-    int frame_type; /* 0 = what the shell reports of an actor */
-    struct actor *actor;
-    uint64_t ticket;
-    enum host_event_type type;
+    int frame_type;      /* 0 = what the shell reports of an actor */
+    struct actor *actor; /* NULL: an id to wake */
+    struct completion completion;
     uint64_t late_us; /* a second copy: not before; 0 = the first one */
     struct bytes bytes;
     void *memory; /* owned, behind `bytes` */
-    enum err error;
-    bool has_state;
-    enum host_effect_type returned;
-    uint8_t flags;
 };
 
 struct shell {
@@ -193,10 +188,7 @@ static inline bool give_back(int node, const struct host_effect *e, struct bytes
     }
     complete(node,
              (struct packet){.actor = e->actor,
-                             .ticket = e->ticket,
-                             .type = HOST_RETURNED,
-                             .returned = e->type,
-                             .flags = e->flags},
+                             .completion = submission_returned(&e->submission, bytes)},
              bytes);
     return true;
 }
@@ -204,18 +196,18 @@ static inline bool give_back(int node, const struct host_effect *e, struct bytes
 static inline void activate(int node, const struct host_effect *e, struct bytes bytes)
 {
     const unsigned entity = entity_of(actor_id(e->actor));
-    struct packet done = {.actor = e->actor, .type = HOST_ACTIVATED};
+    struct packet done = {.actor = e->actor, .completion = {.verb = VERB_ACTIVATE}};
     struct instance *i = NULL;
 
     actor_set_instance(e->actor, NULL);
     if (faulty && prng_chance(&prng, 5)) {
-        done.error = ERR_IO;
+        done.completion.error = ERR_IO;
         failures++;
     } else {
         i = mem_new(1, sizeof *i);
         i->entity = entity;
         i->taken = truth[entity].saved;
-        if (e->has_state) {
+        if (e->submission.has_state) {
             memcpy(&i->taken, bytes.data, sizeof i->taken);
         }
         assert_int_equal(truth[entity].lives_at, 0);     // P1
@@ -228,13 +220,15 @@ static inline void activate(int node, const struct host_effect *e, struct bytes 
 
 static inline void ask_for_more(int node, struct actor *a)
 {
-    static const enum host_event_type types[] = {HOST_POKE, HOST_POKE, HOST_PASSIVATE, HOST_FAILED};
+    static const enum verb verbs[] = {VERB_POKE, VERB_POKE, VERB_PASSIVATE, VERB_FAIL};
 
-    const enum host_event_type type = types[prng_between(&prng, 0, 3)];
+    const enum verb verb = verbs[prng_between(&prng, 0, 3)];
 
     // Who lives unasked and retires by its own wish stays so until it is listed again.
-    if (faulty && prng_chance(&prng, 20) && !(type == HOST_PASSIVATE && kinds[0].remembered)) {
-        complete(node, (struct packet){.actor = a, .type = type}, bytes_of("", 0));
+    if (faulty && prng_chance(&prng, 20) && !(verb == VERB_PASSIVATE && kinds[0].remembered)) {
+        complete(node,
+                 (struct packet){.actor = a, .completion = {.verb = (uint8_t)verb}},
+                 bytes_of("", 0));
     }
 }
 
@@ -245,7 +239,7 @@ static inline void run(int node, const struct host_effect *e, struct bytes body)
 
     assert_int_equal(truth[i->entity].lives_at, node);
     assert_int_equal(i->taken, truth[i->entity].taken);
-    if (e->type == HOST_RUN) {
+    if (e->submission.verb == VERB_RUN) {
         assert_int_equal(body.size, sizeof name);
         memcpy(name, body.data, sizeof name);
         assert_true(name[1] > truth[i->entity].last[name[0]]); // P2, P3
@@ -255,9 +249,11 @@ static inline void run(int node, const struct host_effect *e, struct bytes body)
     }
     truth[i->entity].taken = ++i->taken;
     ask_for_more(node, e->actor);
-    complete(node,
-             (struct packet){.actor = e->actor, .ticket = e->ticket, .type = HOST_RAN},
-             bytes_of("", 0));
+    complete(
+        node,
+        (struct packet){.actor = e->actor,
+                        .completion = {.verb = e->submission.verb, .ticket = e->submission.ticket}},
+        bytes_of("", 0));
 }
 
 static inline void export(int node, const struct host_effect *e)
@@ -265,18 +261,19 @@ static inline void export(int node, const struct host_effect *e)
     static uint8_t state[STATE_PAD];
     const struct instance *i = actor_instance(e->actor);
     const size_t size = i->entity % 4 == 0 ? sizeof state : sizeof i->taken;
-    struct packet done = {.actor = e->actor, .type = HOST_EXPORTED, .has_state = true};
+    struct packet done = {.actor = e->actor,
+                          .completion = {.verb = VERB_EXPORT, .has_state = true}};
 
     assert_int_equal(truth[i->entity].lives_at, node);
     if (prng_chance(&prng, 20)) {
-        done.error = ERR_BUSY; // it goes on
+        done.completion.error = ERR_BUSY; // it goes on
         ask_for_more(node, e->actor);
         complete(node, done, bytes_of("", 0));
         return;
     }
     truth[i->entity].lives_at = 0;
     if (prng_chance(&prng, 20)) {
-        done.has_state = false;
+        done.completion.has_state = false;
         truth[i->entity].saved = i->taken;
         complete(node, done, bytes_of("", 0));
         return;
@@ -316,9 +313,9 @@ static inline void retire_now(int node, const struct host_effect *e)
     }
     complete(node,
              (struct packet){.actor = e->actor,
-                             .ticket = e->ticket,
-                             .type = HOST_RETIRED,
-                             .error = failed ? ERR_IO : ERR_OK},
+                             .completion = {.verb = VERB_RETIRE,
+                                            .ticket = e->submission.ticket,
+                                            .error = failed ? ERR_IO : ERR_OK}},
              bytes_of("", 0));
 }
 
@@ -326,7 +323,7 @@ static inline void discard(const struct host_effect *e)
 {
     const struct instance *i = actor_instance(e->actor);
 
-    if (e->discard_why == DISCARD_BROKEN) {
+    if (e->submission.why == DISCARD_BROKEN) {
         save(i);
     }
     end_instance(e->actor);
@@ -336,7 +333,7 @@ static inline void discard(const struct host_effect *e)
 static inline void list_ids(int node)
 {
     for (unsigned e = 0; e < ENTITIES; e++) {
-        complete(node, (struct packet){.type = HOST_WAKE}, entity_id(e));
+        complete(node, (struct packet){0}, entity_id(e));
     }
 }
 
@@ -351,15 +348,47 @@ static inline void check_forward(int node, struct bytes bytes)
     assert_true(r.hops <= RECORD_HOPS_MAX);
 }
 
+static inline void submit(int node, const struct host_effect *e, struct bytes bytes)
+{
+    struct instance *i = NULL;
+
+    if (host_effect_is_task(e) && give_back(node, e, bytes)) {
+        return;
+    }
+    switch ((int)e->submission.verb) {
+    case VERB_ACTIVATE:
+        activate(node, e, bytes);
+        break;
+    case VERB_RUN:
+    case VERB_TURN:
+        run(node, e, bytes);
+        break;
+    case VERB_EXPORT:
+        export(node, e);
+        break;
+    case VERB_UNFREEZE:
+        i = actor_instance(e->actor);
+        assert_int_equal(truth[i->entity].lives_at, 0);
+        assert_int_equal(truth[i->entity].taken, i->taken);
+        truth[i->entity].lives_at = node;
+        break;
+    case VERB_DISCARD:
+        discard(e);
+        break;
+    case VERB_RETIRE:
+        retire_now(node, e);
+        break;
+    default:
+        fail_msg("node %d: verb %d", node, (int)e->submission.verb);
+        break;
+    }
+}
+
 static inline void do_effect(int node, const struct host_effect *e)
 {
     const struct bytes bytes = {shells[node].effects.bytes.data + e->at, e->size};
-    struct instance *i = NULL;
     const int to = e->peer == GATEWAY_LINK ? GATEWAY : (int)e->peer;
 
-    if (host_effect_is_task(e->type) && give_back(node, e, bytes)) {
-        return;
-    }
     switch (e->type) {
     case HOST_SEND_COORDINATOR:
         post((struct packet){.from = node, .to = COORDINATOR, .frame_type = FRAME_CONTROL}, bytes);
@@ -377,29 +406,10 @@ static inline void do_effect(int node, const struct host_effect *e)
     case HOST_PERSIST:
         shells[node].persist_ticket = e->ticket;
         break;
-    case HOST_ACTIVATE:
-        activate(node, e, bytes);
-        break;
-    case HOST_RUN:
-    case HOST_TURN:
-        run(node, e, bytes);
-        break;
-    case HOST_EXPORT:
-        export(node, e);
+    case HOST_SUBMIT:
+        submit(node, e, bytes);
         break;
     case HOST_FORMER: // its actors ask nobody
-        break;
-    case HOST_UNFREEZE:
-        i = actor_instance(e->actor);
-        assert_int_equal(truth[i->entity].lives_at, 0);
-        assert_int_equal(truth[i->entity].taken, i->taken);
-        truth[i->entity].lives_at = node;
-        break;
-    case HOST_DISCARD:
-        discard(e);
-        break;
-    case HOST_RETIRE:
-        retire_now(node, e);
         break;
     case HOST_LIST:
         list_ids(node);

@@ -205,35 +205,49 @@ static inline void print_disk(const struct host_effect *e)
     (void)fputc('\n', out);
 }
 
-static inline void print_actor(const char *what, const struct host_effect *e, struct bytes b)
+static inline void print_actor(const char *what, const struct host_effect *e)
 {
     note_actor(e->actor);
     (void)fprintf(out, "%s %s", what, name_of(actor_id(e->actor)));
-    if (e->type == HOST_RUN) {
-        print_body(b);
-    }
-    if (e->type == HOST_ACTIVATE) {
-        (void)fprintf(out, " token=%" PRIu64, e->fence);
-    }
-    if (e->bond_size > 0) {
-        print_text("bond", bytes_of(b.data, e->bond_size));
-    }
-    if (e->has_state) {
-        print_text("state", bytes_of(b.data + e->bond_size, b.size - e->bond_size));
-    }
-    if (e->type == HOST_RETIRE) {
-        static const char *const whys[] = {"idle", "room", "asked"};
-
-        (void)fprintf(out, " %s", whys[e->retire_why]);
-    }
     if (e->type == HOST_MAILBOX_FULL) {
         (void)fprintf(out, " refused=%" PRIu64, e->count);
     }
-    if (e->type == HOST_DISCARD) {
-        static const char *const whys[] = {"moved", "stop", "fenced", "broken", "era"};
+    (void)fputc('\n', out);
+}
 
-        (void)fprintf(out, " %s", whys[e->discard_why]);
-        if (e->discard_why != DISCARD_BROKEN) {
+static inline void print_submission(const struct host_effect *e, struct bytes b)
+{
+    static const char *const verbs[] = {[VERB_ACTIVATE] = "ACTIVATE",
+                                        [VERB_RUN] = "RUN",
+                                        [VERB_TURN] = "TURN",
+                                        [VERB_EXPORT] = "EXPORT",
+                                        [VERB_RETIRE] = "RETIRE",
+                                        [VERB_UNFREEZE] = "UNFREEZE",
+                                        [VERB_DISCARD] = "DISCARD"};
+    static const char *const retired[] = {"idle", "room", "asked"};
+    static const char *const discarded[] = {"moved", "stop", "fenced", "broken", "era"};
+    const struct submission *s = &e->submission;
+
+    note_actor(e->actor);
+    (void)fprintf(out, "%s %s", verbs[s->verb], name_of(actor_id(e->actor)));
+    if (s->verb == VERB_RUN) {
+        print_body(submission_rest(s, b));
+    }
+    if (s->verb == VERB_ACTIVATE) {
+        (void)fprintf(out, " token=%" PRIu64, s->fence);
+    }
+    if (s->verb == VERB_ACTIVATE && s->head_size > 0) {
+        print_text("bond", submission_head(s, b));
+    }
+    if (s->has_state) {
+        print_text("state", submission_rest(s, b));
+    }
+    if (s->verb == VERB_RETIRE) {
+        (void)fprintf(out, " %s", retired[s->why]);
+    }
+    if (s->verb == VERB_DISCARD) {
+        (void)fprintf(out, " %s", discarded[s->why]);
+        if (s->why != DISCARD_BROKEN) {
             forget_actor(e->actor);
         }
     }
@@ -263,35 +277,17 @@ static inline void print_effect(const struct host_effect *e)
     case HOST_PERSIST:
         print_disk(e);
         break;
-    case HOST_ACTIVATE:
-        print_actor("ACTIVATE", e, b);
-        break;
-    case HOST_RUN:
-        print_actor("RUN", e, b);
-        break;
-    case HOST_EXPORT:
-        print_actor("EXPORT", e, b);
-        break;
-    case HOST_UNFREEZE:
-        print_actor("UNFREEZE", e, b);
-        break;
-    case HOST_TURN:
-        print_actor("TURN", e, b);
-        break;
-    case HOST_RETIRE:
-        print_actor("RETIRE", e, b);
+    case HOST_SUBMIT:
+        print_submission(e, b);
         break;
     case HOST_FORMER:
-        print_actor("FORMER", e, b);
+        print_actor("FORMER", e);
         break;
     case HOST_LIST:
         (void)fprintf(out, "LIST kinds=%zu\n", e->kind_count);
         break;
     case HOST_MAILBOX_FULL:
-        print_actor("MAILBOX_FULL", e, b);
-        break;
-    case HOST_DISCARD:
-        print_actor("DISCARD", e, b);
+        print_actor("MAILBOX_FULL", e);
         break;
     case HOST_REGISTERED:
         (void)fprintf(out, "REGISTERED %" PRIu64 "\n", e->incarnation);

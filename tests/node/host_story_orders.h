@@ -15,7 +15,7 @@ static inline void step(struct host_event event)
     host_step(host, &event, &effects);
     for (size_t i = 0; i < effects.count; i++) {
         now_us += slow_us;
-        if (now_us >= host_limit_us(host, effects.item[i].type)) {
+        if (now_us >= host_limit_us(host, &effects.item[i])) {
             (void)fprintf(out, "too late: ");
             print_effect(&effects.item[i]);
             host_keep(host, &effects, i);

@@ -109,20 +109,26 @@ static void do_circle(void)
     step((struct host_event){.type = HOST_DEADLOCK, .probe = &p, .ticket = b.run});
 }
 
-static void do_actor(enum host_event_type type)
+/* Of what it was given last. */
+static void complete(struct actor *a, struct completion c)
+{
+    c.ticket = a->work == NULL ? 0 : a->work->running.ticket;
+    step((struct host_event){.type = HOST_COMPLETED, .actor = a, .completion = c});
+}
+
+static void do_actor(enum verb verb)
 {
     struct actor *a = actor_named(words[1]);
     const bool failed = word_count > 2 && strcmp(words[2], "failed") == 0;
     const bool busy = word_count > 2 && strcmp(words[2], "busy") == 0;
 
-    step((struct host_event){.type = type,
-                             .actor = a,
-                             .ticket = a->work == NULL ? 0 : a->work->running.ticket,
-                             .error = failed ? ERR_IO
-                                      : busy ? ERR_BUSY
-                                             : ERR_OK,
-                             .has_state = word_count > 2 && strcmp(words[2], "cold") != 0,
-                             .bytes = body_of(2)});
+    complete(a,
+             (struct completion){.verb = (uint8_t)verb,
+                                 .error = failed ? ERR_IO
+                                          : busy ? ERR_BUSY
+                                                 : ERR_OK,
+                                 .has_state = word_count > 2 && strcmp(words[2], "cold") != 0,
+                                 .bytes = body_of(2)});
 }
 
 /* state TXN INDEX ID STATE [from= source= bond=] | state TXN INDEX END */
@@ -309,12 +315,12 @@ static void do_leave(void)
 
 static void do_activated(void)
 {
-    do_actor(HOST_ACTIVATED);
+    do_actor(VERB_ACTIVATE);
 }
 
 static void do_ran(void)
 {
-    do_actor(HOST_RAN);
+    do_actor(VERB_RUN);
 }
 
 /* full PEER, room PEER */
@@ -336,29 +342,29 @@ static void do_more(void)
 
 static void do_exported(void)
 {
-    do_actor(HOST_EXPORTED);
+    do_actor(VERB_EXPORT);
 }
 
 /* retired ID [failed | busy] */
 static void do_retired(void)
 {
-    do_actor(HOST_RETIRED);
+    do_actor(VERB_RETIRE);
 }
 
 static void do_poke(void)
 {
-    do_actor(HOST_POKE);
+    do_actor(VERB_POKE);
 }
 
 static void do_passivate(void)
 {
-    do_actor(HOST_PASSIVATE);
+    do_actor(VERB_PASSIVATE);
 }
 
 /* broken ID: it says so itself */
 static void do_broken(void)
 {
-    do_actor(HOST_FAILED);
+    do_actor(VERB_FAIL);
 }
 
 /* wake ID */
@@ -367,28 +373,26 @@ static void do_wake(void)
     step((struct host_event){.type = HOST_WAKE, .kind = 0, .id = id_of(words[1])});
 }
 
-/* returned ID EFFECT [BODY]: the worker did not begin it in time */
+/* returned ID VERB [BODY]: the worker did not begin it in time */
 static void do_returned(void)
 {
     static const struct {
         const char *name;
-        enum host_effect_type type;
-    } types[] = {{"ACTIVATE", HOST_ACTIVATE},
-                 {"RUN", HOST_RUN},
-                 {"TURN", HOST_TURN},
-                 {"EXPORT", HOST_EXPORT},
-                 {"UNFREEZE", HOST_UNFREEZE},
-                 {"RETIRE", HOST_RETIRE}};
-    struct actor *a = actor_named(words[1]);
-    struct host_event event = {.type = HOST_RETURNED, .actor = a, .bytes = body_of(3)};
+        enum verb verb;
+    } verbs[] = {{"ACTIVATE", VERB_ACTIVATE},
+                 {"RUN", VERB_RUN},
+                 {"TURN", VERB_TURN},
+                 {"EXPORT", VERB_EXPORT},
+                 {"UNFREEZE", VERB_UNFREEZE},
+                 {"RETIRE", VERB_RETIRE}};
+    struct completion c = {.returned = true, .bytes = body_of(3)};
 
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (strcmp(types[i].name, words[2]) == 0) {
-            event.returned = types[i].type;
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        if (strcmp(verbs[i].name, words[2]) == 0) {
+            c.verb = (uint8_t)verbs[i].verb;
         }
     }
-    event.ticket = a->work == NULL ? 0 : a->work->running.ticket;
-    step(event);
+    complete(actor_named(words[1]), c);
 }
 
 /* What became of actors. */

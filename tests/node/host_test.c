@@ -317,15 +317,11 @@ static void node_takes(const struct packet *p)
         event.type = HOST_STATE_ACK;
         event.state_ack = &state_ack;
     } else {
-        event = (struct host_event){.type = p->type,
+        event = (struct host_event){.type = p->actor == NULL ? HOST_WAKE : HOST_COMPLETED,
                                     .actor = p->actor,
-                                    .ticket = p->ticket,
-                                    .error = p->error,
-                                    .has_state = p->has_state,
-                                    .returned = p->returned,
-                                    .flags = p->flags,
-                                    .id = p->bytes,
-                                    .bytes = p->bytes};
+                                    .completion = p->completion,
+                                    .id = p->bytes};
+        event.completion.bytes = p->bytes;
     }
     step(p->to, event);
     control_free(c);

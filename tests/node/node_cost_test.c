@@ -57,15 +57,15 @@ static void a_frame_is_one_hand_over_there_and_one_wake_up_back(void **state)
     mill_open(&m, ACTORS, 1);
     mill_warm(&m, MILL_KV, FRAME);
     for (int i = 0; i < ROUNDS; i++) {
-        const size_t told = m.told;
+        const size_t completed = m.node.completed;
 
         mill_make(&m, MILL_KV, FRAME);
         mill_admit(&m);
         mill_run(&m);
-        assert_int_equal(m.told, told + 1);
+        assert_int_equal(m.node.completed, completed + 1);
         mill_answer(&m);
         mill_run(&m); // Nothing is left to do, and nobody is woken for it.
-        assert_int_equal(m.told, told + 1);
+        assert_int_equal(m.node.completed, completed + 1);
     }
     mill_close(&m);
 }
@@ -77,91 +77,125 @@ static void who_has_not_taken_all_is_not_woken_again(void **state)
     (void)state;
     mill_open(&m, ACTORS, 1);
     mill_warm(&m, MILL_KV, FRAME);
-    const size_t told = m.told;
+    const size_t completed = m.node.completed;
     for (int i = 0; i < 5; i++) {
         mill_make(&m, MILL_KV, FRAME);
         mill_admit(&m);
         mill_run(&m);
     }
-    assert_int_equal(m.told, told + 1);
+    assert_int_equal(m.node.completed, completed + 1);
     m.answer_count = 0;
     mill_answer(&m);
     assert_int_equal(m.answer_count, 5 * FRAME);
     mill_make(&m, MILL_KV, 1);
     mill_admit(&m);
     mill_run(&m);
-    assert_int_equal(m.told, told + 2);
+    assert_int_equal(m.node.completed, completed + 2);
     mill_close(&m);
 }
 
-/* More than a chunk of what is told, large ones between: all comes, in order. */
-static void what_is_told_comes_in_order_however_much_it_is(void **state)
+/* More than a chunk of completions, large ones between: all come, in order. */
+static void completions_come_in_order_however_many_they_are(void **state)
 {
-    enum { COUNT = 4 * TOLD_IN_CHUNK, EVERY = 100, LARGE = 100000 };
-    struct telling t;
+    enum { COUNT = 4 * CHUNK_COMPLETIONS, EVERY = 100, LARGE = 100000 };
+    struct completion_queue q;
     struct buffer large = {0};
     uint64_t next = 0;
 
     (void)state;
-    telling_init(&t);
+    completion_queue_init(&q);
     memset(buffer_reserve(&large, LARGE), 'x', LARGE);
     for (int round = 0; round < 3; round++) {
-        assert_null(telling_take(&t));
+        assert_null(completion_queue_take(&q));
         for (uint64_t i = 0; i < COUNT; i++) {
-            const struct entry e = {.type = TOLD_RUNTIME, .number = next + i};
+            const struct completion c = {.verb = VERB_RUN,
+                                         .ticket = next + i,
+                                         .head = bytes_of(&i, sizeof i),
+                                         .bytes =
+                                             bytes_of(large.data, i % EVERY == 0 ? LARGE : i % 50)};
 
-            telling_put(&t,
-                        &e,
-                        bytes_of(&i, sizeof i),
-                        bytes_of(large.data, i % EVERY == 0 ? LARGE : i % 50));
+            completion_queue_put(&q, &c);
         }
         for (uint64_t i = 0; i < COUNT; i++) {
-            const struct entry *e = telling_take(&t);
+            const struct completion *c = completion_queue_take(&q);
 
-            assert_non_null(e);
-            assert_int_equal(e->number, next++);
-            assert_memory_equal(telling_head(&t, e).data, &i, sizeof i);
-            assert_int_equal(telling_rest(&t, e).size, i % EVERY == 0 ? LARGE : i % 50);
+            assert_non_null(c);
+            assert_int_equal(c->ticket, next++);
+            assert_memory_equal(c->head.data, &i, sizeof i);
+            assert_int_equal(c->bytes.size, i % EVERY == 0 ? LARGE : i % 50);
+            assert_ptr_not_equal(c->bytes.data, large.data);
         }
     }
-    assert_null(telling_take(&t));
-    telling_fini(&t);
+    assert_null(completion_queue_take(&q));
+    completion_queue_fini(&q);
     buffer_fini(&large);
 }
 
-enum { TOLD_MANY = 200000 };
+/* Behind one whose size is odd: a call comes with all that it borrows. */
+static void a_call_comes_with_what_it_borrows(void **state)
+{
+    char from[] = "ada";
+    char id[] = "chess/1";
+    char payload[] = "move e4";
+    const struct call call = {.number = 7,
+                              .from = bytes_of(from, strlen(from)),
+                              .id = bytes_of(id, strlen(id)),
+                              .payload = bytes_of(payload, strlen(payload))};
+    const struct completion odd = {.verb = VERB_RUN, .bytes = bytes_of("x", 1)};
+    const struct completion asks = {.verb = VERB_CALL, .call = &call};
+    struct completion_queue q;
+
+    (void)state;
+    completion_queue_init(&q);
+    completion_queue_put(&q, &odd);
+    completion_queue_put(&q, &asks);
+    memset(from, '-', sizeof from);
+    memset(id, '-', sizeof id);
+    memset(payload, '-', sizeof payload);
+    (void)completion_queue_take(&q);
+    const struct completion *c = completion_queue_take(&q);
+    assert_int_equal(c->verb, VERB_CALL);
+    assert_int_equal(c->call->number, 7);
+    assert_true(bytes_equal(c->call->from, bytes_of("ada", 3)));
+    assert_true(bytes_equal(c->call->id, bytes_of("chess/1", 7)));
+    assert_true(bytes_equal(c->call->payload, bytes_of("move e4", 7)));
+    completion_queue_fini(&q);
+}
+
+enum { MANY = 200000 };
 
 static void *put_many(void *argument)
 {
-    for (uint64_t i = 0; i < TOLD_MANY; i++) {
-        const struct entry e = {.number = i};
+    for (uint64_t i = 0; i < MANY; i++) {
+        const struct completion c = {
+            .verb = VERB_RUN, .ticket = i, .bytes = bytes_of(&i, sizeof i)};
 
-        telling_put(argument, &e, (struct bytes){0}, bytes_of(&i, sizeof i));
+        completion_queue_put(argument, &c);
     }
     return NULL;
 }
 
-static void one_thread_tells_while_another_takes(void **state)
+static void one_thread_completes_while_another_takes(void **state)
 {
-    struct telling t;
+    struct completion_queue q;
     pthread_t thread;
     uint64_t next = 0;
 
     (void)state;
-    telling_init(&t);
-    assert_int_equal(pthread_create(&thread, NULL, put_many, &t), 0);
-    while (next < TOLD_MANY) {
-        const struct entry *e = telling_take(&t);
+    completion_queue_init(&q);
+    assert_int_equal(pthread_create(&thread, NULL, put_many, &q), 0);
+    while (next < MANY) {
+        const struct completion *c = completion_queue_take(&q);
 
-        if (e != NULL) {
-            assert_int_equal(e->number, next);
-            assert_memory_equal(telling_rest(&t, e).data, &next, sizeof next);
+        if (c != NULL) {
+            assert_int_equal(c->ticket, next);
+            assert_memory_equal(c->bytes.data, &next, sizeof next);
             next++;
         }
     }
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_null(telling_take(&t));
-    telling_fini(&t);
+    assert_null(completion_queue_take(&q));
+    completion_queue_fini(&q);
 }
 
 int main(void)
@@ -171,8 +205,9 @@ int main(void)
         cmocka_unit_test(an_echo_allocates_nothing),
         cmocka_unit_test(a_frame_is_one_hand_over_there_and_one_wake_up_back),
         cmocka_unit_test(who_has_not_taken_all_is_not_woken_again),
-        cmocka_unit_test(what_is_told_comes_in_order_however_much_it_is),
-        cmocka_unit_test(one_thread_tells_while_another_takes),
+        cmocka_unit_test(completions_come_in_order_however_many_they_are),
+        cmocka_unit_test(a_call_comes_with_what_it_borrows),
+        cmocka_unit_test(one_thread_completes_while_another_takes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,9 +24,9 @@ enum { ACTORS = 64, PATIENCE_S = 20, BODY = 16 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static bool released;    /* those that block may go on */
-static size_t blocked;   /* so many do */
-static size_t told_news; /* on_told() so often */
+static bool released;  /* those that block may go on */
+static size_t blocked; /* so many do */
+static size_t news;    /* on_completed() so often */
 static struct rh_token deferred[ACTORS];
 static size_t deferred_count;
 static atomic_size_t began;
@@ -104,14 +104,14 @@ static size_t returned;
 static size_t over; /* ran or returned */
 static size_t discarded;
 static uint64_t last_ticket;
-static bool brief; /* so is what is posted */
+static bool brief; /* so is what is submitted */
 static struct crash_record_slot crash_record[CRASH_RECORD_SLOTS];
 
-static void on_told(void *context)
+static void on_completed(void *context)
 {
     (void)context;
     (void)pthread_mutex_lock(&lock);
-    told_news++;
+    news++;
     (void)pthread_cond_broadcast(&changed);
     (void)pthread_mutex_unlock(&lock);
 }
@@ -123,7 +123,7 @@ static void open_workers(size_t count, bool embedded)
     atomic_store(&limits.hard_end_us, UINT64_MAX);
     released = false;
     brief = false;
-    blocked = told_news = deferred_count = ran = returned = over = discarded = 0;
+    blocked = news = deferred_count = ran = returned = over = discarded = 0;
     atomic_store(&began, 0);
     watchdog = watchdog_new(RH_OVERRUN_GATE, count);
     assert_non_null(watchdog);
@@ -133,32 +133,33 @@ static void open_workers(size_t count, bool embedded)
                                              .limits = &limits,
                                              .watchdog = watchdog,
                                              .crash_record = &crash_record[worker_count],
-                                             .on_told = on_told};
+                                             .on_completed = on_completed};
 
         worker[worker_count] = worker_new(&config);
         assert_non_null(worker[worker_count]);
     }
 }
 
-static void post(struct rh_actor *r, enum post_type type, uint64_t number, const char *bytes)
+static void submit(struct rh_actor *r, enum verb verb, uint64_t ticket, const char *bytes)
 {
-    const struct post p = {.type = type,
-                           .activation = r,
-                           .kind = &kind,
-                           .number = number,
-                           .status = RH_STOP,
-                           .brief = brief};
+    const struct submission what = {.verb = (uint8_t)verb,
+                                    .activation = r,
+                                    .ops = &kind.ops,
+                                    .ticket = ticket,
+                                    .why = DISCARD_STOP,
+                                    .brief = brief};
 
-    worker_post(activation_owner(r), &p, NULL, bytes_of(bytes, strlen(bytes)));
+    worker_submit(activation_owner(r), &what, bytes_of(bytes, strlen(bytes)));
 }
 
 static struct rh_actor *enter(size_t index, size_t on)
 {
     const uint8_t id = (uint8_t)index;
-    struct rh_actor *r = worker_activation(worker[on], 0, bytes_of(&id, 1), worker[on]);
+    struct rh_actor *r =
+        activation_new(worker_runtime(worker[on]), 0, bytes_of(&id, 1), worker[on]);
 
     activations[index] = r;
-    post(r, POST_ACTIVATE, 0, "");
+    submit(r, VERB_ACTIVATE, 0, "");
     return r;
 }
 
@@ -171,18 +172,18 @@ static void send_all(void)
 
 static void take_all(void)
 {
-    const struct told *t = NULL;
+    const struct completion *c = NULL;
 
     for (size_t i = 0; i < worker_count; i++) {
-        while ((t = worker_take(worker[i])) != NULL) {
-            if (t->entry->type == TOLD_RETURNED) {
-                assert_int_equal(t->bytes.size, t->entry->returned == POST_RUN ? 1 : 0);
+        while ((c = worker_take(worker[i])) != NULL) {
+            if (c->returned) {
+                assert_int_equal(c->bytes.size, c->verb == VERB_RUN ? 1 : 0);
                 returned++;
                 over++;
-            } else if (t->entry->type == TOLD_DISCARDED) {
+            } else if (c->verb == VERB_DISCARD) {
                 discarded++;
-            } else if (t->entry->event == RUNTIME_RAN) {
-                last_ticket = t->entry->number;
+            } else if (c->verb == VERB_RUN || c->verb == VERB_TURN) {
+                last_ticket = c->ticket;
                 ran++;
                 over++;
             }
@@ -197,7 +198,7 @@ static void until(const size_t *count, size_t least)
         struct timespec at;
 
         (void)pthread_mutex_lock(&lock);
-        const size_t seen = told_news;
+        const size_t seen = news;
         (void)pthread_mutex_unlock(&lock);
         take_all();
         (void)pthread_mutex_lock(&lock);
@@ -207,7 +208,7 @@ static void until(const size_t *count, size_t least)
         }
         (void)clock_gettime(CLOCK_REALTIME, &at);
         at.tv_sec += PATIENCE_S;
-        while (told_news == seen && *count < least) {
+        while (news == seen && *count < least) {
             assert_int_equal(pthread_cond_timedwait(&changed, &lock, &at), 0);
         }
         (void)pthread_mutex_unlock(&lock);
@@ -243,12 +244,12 @@ static void a_slow_actor_delays_its_worker_alone(void **state)
     struct rh_actor *slow = enter(0, 0);
     struct rh_actor *behind = enter(1, 0);
     struct rh_actor *other = enter(2, 1);
-    post(slow, POST_RUN, 1, "b");
-    post(behind, POST_RUN, 2, "x");
+    submit(slow, VERB_RUN, 1, "b");
+    submit(behind, VERB_RUN, 2, "x");
     send_all();
     until(&blocked, 1);
     for (uint64_t i = 0; i < 1000; i++) {
-        post(other, POST_RUN, 100 + i, "x");
+        submit(other, VERB_RUN, 100 + i, "x");
     }
     send_all();
     until(&ran, 1000);
@@ -268,8 +269,8 @@ static void what_stands_behind_a_slow_one_is_recalled(void **state)
     open_workers(1, false);
     struct rh_actor *slow = enter(0, 0);
     struct rh_actor *behind = enter(1, 0);
-    post(slow, POST_RUN, 1, "b");
-    post(behind, POST_RUN, 2, "x");
+    submit(slow, VERB_RUN, 1, "b");
+    submit(behind, VERB_RUN, 2, "x");
     send_all();
     until(&blocked, 1);
     atomic_store(&limits.start_us, 1);
@@ -279,7 +280,7 @@ static void what_stands_behind_a_slow_one_is_recalled(void **state)
     take_all();
     assert_int_equal(returned, 1); // Never twice …
     atomic_store(&limits.start_us, UINT64_MAX);
-    post(slow, POST_RUN, 3, "x");
+    submit(slow, VERB_RUN, 3, "x");
     send_all();
     release();
     until(&over, 3);
@@ -294,17 +295,17 @@ static void what_comes_too_late_is_returned(void **state)
     (void)state;
     open_workers(1, false);
     struct rh_actor *r = enter(0, 0);
-    post(r, POST_RUN, 1, "x");
+    submit(r, VERB_RUN, 1, "x");
     send_all();
     until(&ran, 1);
     atomic_store(&limits.start_us, 1);
-    post(r, POST_RUN, 2, "x");
-    post(r, POST_TURN, 3, "");
+    submit(r, VERB_RUN, 2, "x");
+    submit(r, VERB_TURN, 3, "");
     send_all();
     until(&over, 3);
     assert_int_equal(returned, 2);
     assert_int_equal(atomic_load(&began), 1);
-    post(r, POST_DISCARD, 0, ""); // That needs no lease.
+    submit(r, VERB_DISCARD, 0, ""); // That needs no lease.
     send_all();
     until(&discarded, 1);
     close_workers();
@@ -330,7 +331,7 @@ static void two_threads_answer_for_two_workers(void **state)
     (void)state;
     open_workers(2, false);
     for (size_t i = 0; i < ACTORS; i++) {
-        post(enter(i, i % 2), POST_RUN, i, "d");
+        submit(enter(i, i % 2), VERB_RUN, i, "d");
     }
     send_all();
     all = 0;
@@ -353,7 +354,7 @@ static void a_worker_that_is_stuck_is_left(void **state)
 {
     (void)state;
     open_workers(1, false);
-    post(enter(0, 0), POST_RUN, 1, "b");
+    submit(enter(0, 0), VERB_RUN, 1, "b");
     send_all();
     until(&blocked, 1);
     worker_stop(worker[0], 0);
@@ -368,12 +369,12 @@ static void without_a_thread_the_caller_does_the_work(void **state)
     (void)state;
     open_workers(1, true);
     assert_true(worker_fd(worker[0]) >= 0);
-    post(enter(0, 0), POST_RUN, 1, "x");
+    submit(enter(0, 0), VERB_RUN, 1, "x");
     send_all();
     assert_true(worker_poll(worker[0], 1000000));
     take_all();
     assert_int_equal(ran, 1);
-    post(activations[0], POST_RUN, 2, "d");
+    submit(activations[0], VERB_RUN, 2, "d");
     send_all();
     assert_true(worker_poll(worker[0], 1000000));
     assert_int_equal(rh_reply_later(deferred[0], rh_nil()), RH_OK);
@@ -402,13 +403,13 @@ static void what_is_brief_wakes_nobody(void **state)
     struct rh_actor *r = enter(0, 0);
     run_inline();
     for (uint64_t i = 1; i <= 1000; i++) {
-        post(r, POST_RUN, i, "x");
+        submit(r, VERB_RUN, i, "x");
         run_inline();
         assert_int_equal(ran, i);
         assert_int_equal(last_ticket, i);
         assert_true(pthread_equal(ran_on, pthread_self()));
     }
-    assert_int_equal(told_news, 0);
+    assert_int_equal(news, 0);
     close_workers();
 }
 
@@ -421,14 +422,14 @@ static void what_is_not_brief_or_too_much_waits_for_the_worker(void **state)
     struct rh_actor *other = enter(1, 0);
     assert_int_equal(worker_run_inline(worker[0], 1), 0); // too much
     send_all();
-    post(r, POST_RUN, 1, "x");
+    submit(r, VERB_RUN, 1, "x");
     brief = false;
-    post(other, POST_RUN, 2, "b");
+    submit(other, VERB_RUN, 2, "b");
     assert_int_equal(worker_run_inline(worker[0], 2), 0); // One of the two is not.
     send_all();
     until(&blocked, 1);
     brief = true;
-    post(r, POST_RUN, 3, "x");
+    submit(r, VERB_RUN, 3, "x");
     assert_int_equal(worker_run_inline(worker[0], 1), 0); // It is at work.
     send_all();
     assert_int_equal(worker_run_inline(worker[0], 1), 0); // There is none.
@@ -447,7 +448,7 @@ static void what_is_too_late_is_returned_to_an_inline_run(void **state)
     struct rh_actor *r = enter(0, 0);
     run_inline();
     atomic_store(&limits.start_us, 1);
-    post(r, POST_RUN, 1, "x");
+    submit(r, VERB_RUN, 1, "x");
     run_inline();
     assert_int_equal(returned, 1);
     assert_int_equal(atomic_load(&began), 0);
@@ -486,7 +487,7 @@ static void no_wake_up_is_lost_between_an_inline_run_and_the_worker(void **state
     for (uint64_t i = 0; i < ROUNDS; i++) {
         const char *what = i % LATE_EACH == 0 ? "d" : i % ALARM_EACH == 1 ? "a" : "x";
 
-        post(r, POST_RUN, i, what);
+        submit(r, VERB_RUN, i, what);
         if (worker_run_inline(worker[0], 1) == 0) {
             send_all();
         }

@@ -25,15 +25,15 @@ static void an_answer_comes_as_a_turn(void **state)
     assert_true(bytes_equal(t.call.from, bytes_of("id", 2)) || t.call.from.size == 2);
     answer(&t, RH_OK, "there");
     assert_int_equal(p.answers, 0);
-    assert_int_equal(t.told[RUNTIME_POKE], 1);
+    assert_int_equal(t.told[VERB_POKE], 1);
     runtime_turn(t.actor, 2);
     assert_int_equal(p.answers, 1);
     assert_int_equal(p.status, RH_OK);
     assert_string_equal(p.answer, "there");
     answer(&t, RH_OK, "again");
-    assert_int_equal(t.told[RUNTIME_POKE], 1); // One call, one answer.
+    assert_int_equal(t.told[VERB_POKE], 1); // One call, one answer.
     theatre_close(&t);
-    assert_int_equal(t.told[RUNTIME_GONE], 1);
+    assert_int_equal(t.told[VERB_END_CALLS], 1);
 }
 
 static void an_answer_comes_in_the_midst_of_a_message(void **state)
@@ -76,7 +76,7 @@ static void an_answer_for_who_moved_is_dropped(void **state)
     (void)theatre_call(&t, "c");
     theatre_move(&t, &puppet_ops, &p);
     answer(&t, RH_OK, "there");
-    assert_int_equal(t.told[RUNTIME_POKE], 0);
+    assert_int_equal(t.told[VERB_POKE], 0);
     assert_int_equal(p.answers, 0);
     theatre_close(&t);
 }
@@ -94,10 +94,10 @@ static void bad_calls_are_refused(void **state)
     assert_non_null(strstr(line, "calls_itself kind=3 actor=puppet id=id"));
     (void)theatre_call(&t, "b");
     assert_int_equal(p.result, RH_TOO_BIG);
-    assert_int_equal(t.told[RUNTIME_CALL], 0);
+    assert_int_equal(t.told[VERB_CALL], 0);
     (void)theatre_call(&t, "n"); // To send itself something is fine.
     assert_int_equal(p.result, RH_OK);
-    assert_int_equal(t.told[RUNTIME_CALL], 1);
+    assert_int_equal(t.told[VERB_CALL], 1);
     (void)theatre_call(&t, "d");
     p.actor = t.actor;
     const struct rh_bytes ok = {"x", 1};

@@ -85,22 +85,22 @@ static struct bound notes(struct told *told, enum note_type type, uint64_t gatew
 
 static void pushes(struct told *told, const char *text, size_t records)
 {
-    const size_t before = told->t.told[RUNTIME_PUSH];
+    const size_t before = told->t.told[VERB_PUSH];
 
     (void)theatre_call(&told->t, text);
     assert_int_equal(told->pushed, RH_OK);
-    assert_int_equal(told->t.told[RUNTIME_PUSH] - before, records);
+    assert_int_equal(told->t.told[VERB_PUSH] - before, records);
 }
 
 /* It comes back, with all to `got`; a push is told for each letter of `again`. */
 static struct bound returns(struct told *told, uint64_t gateway, uint64_t got, const char *again)
 {
     struct note note = note_of(NOTE_RETURN, gateway);
-    const size_t before = told->t.told[RUNTIME_PUSH];
+    const size_t before = told->t.told[VERB_PUSH];
 
     note.got = got;
     const struct bound bound = run_note(told, &note);
-    assert_int_equal(told->t.told[RUNTIME_PUSH] - before, strlen(again));
+    assert_int_equal(told->t.told[VERB_PUSH] - before, strlen(again));
     return bound;
 }
 
@@ -170,9 +170,9 @@ static void a_return_that_comes_late_takes_nobodys_place(void **state)
     keep(&told);
     (void)notes(&told, NOTE_LOST, GATEWAY);
     assert_int_equal(run_note(&told, &newer).result, BOUND_KEPT);
-    const size_t before = told.t.told[RUNTIME_PUSH];
+    const size_t before = told.t.told[VERB_PUSH];
     assert_int_equal(run_note(&told, &late).result, BOUND_OLD);
-    assert_int_equal(told.t.told[RUNTIME_PUSH], before); // nobody is kicked
+    assert_int_equal(told.t.told[VERB_PUSH], before); // nobody is kicked
     pushes(&told, "one", 1);
     assert_int_equal(told.t.push.gateway, OTHER + 1);
     (void)notes(&told, NOTE_LOST, OTHER + 1); // it is away
@@ -243,7 +243,7 @@ static void another_client_takes_its_place(void **state)
     keep(&told);
     (void)notes(&told, NOTE_LOST, GATEWAY);
     assert_int_equal(run_note(&told, &bind).result, BOUND_NEW);
-    assert_int_equal(told.t.told[RUNTIME_PUSH], 0); // nobody is there to be kicked
+    assert_int_equal(told.t.told[VERB_PUSH], 0); // nobody is there to be kicked
     assert_int_equal(returns(&told, GATEWAY, 0, "").result, BOUND_OLD);
     assert_string_equal(told.events, "1.0 4.1 1.0 ");
     theatre_close(&told.t);
@@ -289,7 +289,7 @@ static void a_gateway_that_was_away_gets_the_rest_again(void **state)
     struct bound bound = run_note(&told, &renew);
     assert_true(bound.result == BOUND_KEPT && bound.round == 1 && bound.key == KEY &&
                 bound.next == 2);
-    assert_true(told.t.told[RUNTIME_PUSH] == 3 && told.t.push.number == 2);
+    assert_true(told.t.told[VERB_PUSH] == 3 && told.t.push.number == 2);
     assert_string_equal(told.events, "1.0 ");
 
     // It was missed, and is heard of again.
@@ -298,7 +298,7 @@ static void a_gateway_that_was_away_gets_the_rest_again(void **state)
     runtime_turn(told.t.actor, 8);
     bound = run_note(&told, &renew);
     assert_int_equal(bound.result, BOUND_KEPT);
-    assert_true(told.t.told[RUNTIME_PUSH] == 5 && told.t.push.number == 3);
+    assert_true(told.t.told[VERB_PUSH] == 5 && told.t.push.number == 3);
     assert_string_equal(told.events, "1.0 4.4 3.1 ");
 
     // Its actor was lost: it is bound anew, by another key.
@@ -337,12 +337,12 @@ static void what_it_missed_moves_with_its_actor(void **state)
     keep(&told);
     pushes(&told, "one", 1);
     move(&told);
-    assert_int_equal(told.t.told[RUNTIME_BOUND], 2);
+    assert_int_equal(told.t.told[VERB_BIND], 2);
     (void)notes(&told, NOTE_LOST, GATEWAY);
     pushes(&told, "two", 0);
     runtime_tick(told.t.runtime, 10000000);
     move(&told);
-    assert_int_equal(told.t.told[RUNTIME_BOUND], 2);             // nobody is there
+    assert_int_equal(told.t.told[VERB_BIND], 2);                 // nobody is there
     assert_int_equal(runtime_next_us(told.t.runtime), 30000000); // the rest of its time
     pushes(&told, "three", 0);
     const struct bound bound = returns(&told, OTHER, 0, "ppp");

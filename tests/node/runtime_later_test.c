@@ -15,15 +15,15 @@ static void an_activation_may_finish_later(void **state)
     (void)state;
     theatre_build(&t);
     theatre_enter(&t, &entry);
-    assert_int_equal(t.told[RUNTIME_ACTIVATED], 0);
-    assert_int_equal(t.told[RUNTIME_DEFERRED], 1);
+    assert_int_equal(t.told[VERB_ACTIVATE], 0);
+    assert_int_equal(t.told[VERB_DEFER], 1);
     assert_int_equal(rh_reply_later(p.token, rh_nil()), RH_INVALID);
     assert_int_equal(rh_done(p.token, RH_PENDING), RH_INVALID);
     assert_int_equal(rh_done(p.token, RH_OK), RH_OK);
     assert_int_equal(rh_done(p.token, RH_OK), RH_GONE);
     runtime_tick(t.runtime, 0);
-    assert_int_equal(t.told[RUNTIME_ACTIVATED], 1);
-    assert_int_equal(t.told[RUNTIME_FINISHED], 1);
+    assert_int_equal(t.told[VERB_ACTIVATE], 1);
+    assert_int_equal(t.told[VERB_FINISH], 1);
     assert_int_equal(t.error, ERR_OK);
     assert_string_equal(theatre_call(&t, "x"), "x");
     theatre_close(&t);
@@ -60,7 +60,7 @@ static void who_is_stopped_while_it_loads_is_deactivated(void **state)
     assert_int_equal(p.why, RH_FENCED);
     assert_int_equal(rh_done(p.token, RH_OK), RH_GONE);
     runtime_tick(t.runtime, 0);
-    assert_int_equal(t.told[RUNTIME_ACTIVATED], 0);
+    assert_int_equal(t.told[VERB_ACTIVATE], 0);
     theatre_close(&t);
     assert_int_equal(rh_done(p.token, RH_OK), RH_GONE); // Its runtime is gone as well.
 }
@@ -79,9 +79,9 @@ static void who_failed_to_load_is_never_deactivated(void **state)
         theatre_enter(&t, &entry);
         assert_int_equal(rh_done(p.token, failures[i]), RH_OK);
         runtime_discard(t.actor, RH_MOVED);
-        assert_int_equal(t.told[RUNTIME_FINISHED], 1);
+        assert_int_equal(t.told[VERB_FINISH], 1);
         runtime_tick(t.runtime, 0);
-        assert_int_equal(t.told[RUNTIME_ACTIVATED], 0);
+        assert_int_equal(t.told[VERB_ACTIVATE], 0);
         theatre_close(&t);
         theatre_build(&t);
         theatre_enter(&t, &entry);

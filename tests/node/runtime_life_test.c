@@ -20,10 +20,10 @@ static void a_move_flushes_first(void **state)
     p.flush = RH_PENDING;
     p.state_size = 5;
     runtime_export(t.actor);
-    assert_int_equal(t.told[RUNTIME_EXPORTED], 1);
+    assert_int_equal(t.told[VERB_EXPORT], 1);
     assert_int_equal(rh_done(p.token, RH_OK), RH_OK);
     runtime_tick(t.runtime, 0);
-    assert_int_equal(t.told[RUNTIME_EXPORTED], 2);
+    assert_int_equal(t.told[VERB_EXPORT], 2);
     assert_int_equal(t.error, ERR_OK);
     assert_true(t.has_state);
     assert_int_equal(t.state.size, 5);
@@ -137,9 +137,9 @@ static void a_flush_has_its_period(void **state)
     (void)state;
     open_stage(&t, &p);
     runtime_tick(t.runtime, 500000);
-    assert_int_equal(t.told[RUNTIME_POKE], 0);
+    assert_int_equal(t.told[VERB_POKE], 0);
     runtime_tick(t.runtime, 1000000);
-    assert_int_equal(t.told[RUNTIME_POKE], 1);
+    assert_int_equal(t.told[VERB_POKE], 1);
     assert_int_equal(p.flushes, 0); // It waits for its turn.
     runtime_turn(t.actor, 9);
     assert_int_equal(p.flushes, 1);
@@ -149,7 +149,7 @@ static void a_flush_has_its_period(void **state)
     assert_int_equal(p.flushes, 1);
     (void)theatre_call(&t, "F");
     assert_int_equal(p.result, RH_OK);
-    assert_int_equal(t.told[RUNTIME_POKE], 2);
+    assert_int_equal(t.told[VERB_POKE], 2);
     p.flush = RH_PENDING;
     runtime_turn(t.actor, 11);
     assert_int_equal(t.ticket, 1);
@@ -171,7 +171,7 @@ static void timers_run_between_messages(void **state)
     (void)theatre_call(&t, "e");
     (void)theatre_call(&t, "d");
     runtime_tick(t.runtime, 50000);
-    assert_int_equal(t.told[RUNTIME_POKE], 1); // The host gives it a turn when it is through.
+    assert_int_equal(t.told[VERB_POKE], 1); // The host gives it a turn when it is through.
     assert_int_equal(rh_reply_later(p.token, rh_nil()), RH_OK);
     runtime_tick(t.runtime, 50000);
     assert_int_equal(p.timers, 0);
@@ -181,7 +181,7 @@ static void timers_run_between_messages(void **state)
     runtime_turn(t.actor, 3);
     assert_int_equal(p.timers, 2);
     runtime_tick(t.runtime, 999999);
-    assert_int_equal(t.told[RUNTIME_POKE], 2);
+    assert_int_equal(t.told[VERB_POKE], 2);
     (void)theatre_call(&t, "s");
     assert_int_equal(p.result, RH_OK);
     (void)theatre_call(&t, "s");
@@ -199,9 +199,9 @@ static void a_frozen_actor_has_its_timers_later(void **state)
     (void)theatre_call(&t, "t");
     runtime_export(t.actor);
     runtime_tick(t.runtime, 60000);
-    assert_int_equal(t.told[RUNTIME_POKE], 0);
+    assert_int_equal(t.told[VERB_POKE], 0);
     runtime_unfreeze(t.actor);
-    assert_int_equal(t.told[RUNTIME_POKE], 1);
+    assert_int_equal(t.told[VERB_POKE], 1);
     runtime_turn(t.actor, 2);
     assert_int_equal(p.timers, 1);
     theatre_close(&t);
@@ -217,7 +217,7 @@ static void it_may_ask_to_be_ended(void **state)
     (void)theatre_call(&t, "p");
     assert_int_equal(p.result, RH_OK);
     (void)theatre_call(&t, "p");
-    assert_int_equal(t.told[RUNTIME_PASSIVATE], 1);
+    assert_int_equal(t.told[VERB_PASSIVATE], 1);
     theatre_close(&t);
 }
 
@@ -230,7 +230,7 @@ static void who_is_broken_answers_its_error(void **state)
     open_stage(&t, &p);
     assert_string_equal(theatre_call(&t, "f"), "ERR broken");
     assert_int_equal(t.code, ANSWER_APP_ERROR);
-    assert_int_equal(t.told[RUNTIME_FAILED], 1);
+    assert_int_equal(t.told[VERB_FAIL], 1);
     assert_non_null(strstr(line, "failed kind=3 actor=puppet id=id what=\"ERR broken\""));
     runtime_discard(t.actor, RH_BROKEN);
     assert_int_equal(p.flushes, 0);

@@ -86,12 +86,12 @@ static void binds(struct told *told, uint64_t connection, enum bound_result resu
 
 static void pushes(struct told *told, const char *text, int result)
 {
-    const size_t before = told->t.told[RUNTIME_PUSH];
+    const size_t before = told->t.told[VERB_PUSH];
 
     told->pushed = -1;
     (void)theatre_call(&told->t, text);
     assert_int_equal(told->pushed, result);
-    assert_int_equal(told->t.told[RUNTIME_PUSH] - before, result == RH_OK ? 1 : 0);
+    assert_int_equal(told->t.told[VERB_PUSH] - before, result == RH_OK ? 1 : 0);
 }
 
 static void a_client_is_bound_pushed_to_and_lost(void **state)
@@ -104,7 +104,7 @@ static void a_client_is_bound_pushed_to_and_lost(void **state)
     open_stage(&told);
     pushes(&told, "x", RH_NO_SESSION);
     binds(&told, CONNECTION, BOUND_NEW);
-    assert_int_equal(told.t.told[RUNTIME_BOUND], 1);
+    assert_int_equal(told.t.told[VERB_BIND], 1);
     assert_int_equal(told.t.push.number, 1); // hello
     pushes(&told, "one", RH_OK);
     assert_true(told.t.push.number == 2 && told.t.push.gateway == GATEWAY &&
@@ -129,7 +129,7 @@ static void a_newer_client_replaces_it(void **state)
     binds(&told, CONNECTION, BOUND_KEPT); // a copy
     binds(&told, 6, BOUND_NEW);
     assert_true(bond_stamp_before(first, theatre_bound(&told.t).stamp));
-    assert_int_equal(told.t.told[RUNTIME_PUSH], 1);
+    assert_int_equal(told.t.told[VERB_PUSH], 1);
     assert_true(told.t.push.type == PUSH_KICK && told.t.push.code == KICK_REPLACED &&
                 told.t.push.connection == CONNECTION);
     assert_string_equal(told.events, "1.0 2.0 ");
@@ -181,7 +181,7 @@ static void the_answer_may_come_later(void **state)
     const struct note note = note_of(NOTE_BIND, CONNECTION, 1);
     theatre_note(&told.t, &note);
     assert_int_equal(told.t.answers, 0);
-    assert_int_equal(told.t.told[RUNTIME_DEFERRED], 1);
+    assert_int_equal(told.t.told[VERB_DEFER], 1);
     assert_int_equal(rh_reply_later(told.token, rh_nil()), RH_INVALID);
     assert_int_equal(rh_done(told.token, RH_OK), RH_OK);
     runtime_tick(told.t.runtime, 1000);
@@ -239,8 +239,8 @@ static void the_bond_moves_with_its_numbers(void **state)
     binds(&told, CONNECTION, BOUND_NEW);
     pushes(&told, "two", RH_OK);
     move(&told, false);
-    assert_int_equal(told.t.told[RUNTIME_BOUND], 2);
-    assert_int_equal(told.t.told[RUNTIME_PUSH], 2); // nothing by itself
+    assert_int_equal(told.t.told[VERB_BIND], 2);
+    assert_int_equal(told.t.told[VERB_PUSH], 2); // nothing by itself
     pushes(&told, "three", RH_OK);
     assert_int_equal(told.t.push.number, 3);
     assert_string_equal(told.events, "1.0 ");
@@ -260,7 +260,7 @@ static void one_that_moves_cold_is_told_of_its_client(void **state)
     open_stage(&told);
     binds(&told, CONNECTION, BOUND_NEW);
     move(&told, true);
-    assert_int_equal(told.t.told[RUNTIME_POKE], 1);
+    assert_int_equal(told.t.told[VERB_POKE], 1);
     runtime_turn(told.t.actor, 8);
     assert_string_equal(told.events, "1.0 3.0 ");
     assert_int_equal(told.t.push.number, 2);
@@ -322,9 +322,9 @@ static void the_clients_of_a_gateway_that_is_gone_are_lost(void **state)
     open_stage(&told);
     binds(&told, CONNECTION, BOUND_NEW);
     runtime_gateway_gone(told.t.runtime, 99);
-    assert_int_equal(told.t.told[RUNTIME_POKE], 0);
+    assert_int_equal(told.t.told[VERB_POKE], 0);
     runtime_gateway_gone(told.t.runtime, GATEWAY);
-    assert_int_equal(told.t.told[RUNTIME_POKE], 1);
+    assert_int_equal(told.t.told[VERB_POKE], 1);
     pushes(&told, "x", RH_NO_SESSION);
     theatre_note(&told.t, &resume); // it is back before it was missed
     assert_int_equal(theatre_bound(&told.t).result, BOUND_KEPT);
@@ -381,11 +381,11 @@ static void pushes_for_others_are_passed_on_or_dropped(void **state)
     (void)state;
     open_stage(&told);
     theatre_note(&told.t, &push);
-    assert_int_equal(told.t.told[RUNTIME_PUSH], 0);
+    assert_int_equal(told.t.told[VERB_PUSH], 0);
     told.quiet = true;
     binds(&told, CONNECTION, BOUND_NEW);
     theatre_note(&told.t, &push);
-    assert_int_equal(told.t.told[RUNTIME_PUSH], 1);
+    assert_int_equal(told.t.told[VERB_PUSH], 1);
     assert_int_equal(told.t.push.payload.size, 2);
     assert_int_equal(told.t.answers, 3);
     theatre_close(&told.t);
@@ -407,7 +407,7 @@ static void an_operator_ends_the_session_of_whoever_is_bound(void **state)
     (void)state;
     open_stage(&told);
     assert_false(operator_kicks(&told));
-    assert_int_equal(told.t.told[RUNTIME_PUSH], 0);
+    assert_int_equal(told.t.told[VERB_PUSH], 0);
     binds(&told, CONNECTION, BOUND_NEW);
     assert_true(operator_kicks(&told));
     assert_true(told.t.push.type == PUSH_KICK && told.t.push.code == 1234);

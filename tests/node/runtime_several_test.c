@@ -106,13 +106,13 @@ static void told(const struct devices *d, enum rh_session_type type, uint64_t se
 /* How many push records that came to. */
 static size_t asks(struct devices *d, const char *what, uint64_t meant, int result)
 {
-    const size_t before = d->t.told[RUNTIME_PUSH];
+    const size_t before = d->t.told[VERB_PUSH];
 
     d->meant = meant;
     d->result = -1;
     (void)theatre_call(&d->t, what);
     assert_int_equal(d->result, result);
-    return d->t.told[RUNTIME_PUSH] - before;
+    return d->t.told[VERB_PUSH] - before;
 }
 
 static void moves(struct devices *d, bool warm)
@@ -148,9 +148,9 @@ static void each_is_pushed_to_alone_or_all_are(void **state)
     assert_int_equal(asks(&d, "x", one + 1, RH_NO_SESSION), 0);
 
     const struct note cast = {.type = NOTE_PUSH, .payload = bytes_of("all", 3)};
-    const size_t before = d.t.told[RUNTIME_PUSH];
+    const size_t before = d.t.told[VERB_PUSH];
     theatre_note(&d.t, &cast);
-    assert_int_equal(d.t.told[RUNTIME_PUSH] - before, 2);
+    assert_int_equal(d.t.told[VERB_PUSH] - before, 2);
     loses(&d, 1);
     told(&d, RH_SESSION_LOST, one, 0);
     assert_int_equal(asks(&d, "all", 0, RH_OK), 1); // and one is kept
@@ -277,7 +277,7 @@ static void all_move_along(void **state)
     assert_int_equal(asks(&d, "all", 0, RH_OK), 3);
     loses(&d, 2);
     moves(&d, true);
-    assert_int_equal(d.t.told[RUNTIME_BOUND], 5); // the gateway of the two that are there
+    assert_int_equal(d.t.told[VERB_BIND], 5); // the gateway of the two that are there
     assert_int_equal(d.told_count, 4);
     assert_int_equal(asks(&d, "x", one, RH_OK), 1);
     assert_true(d.t.push.connection == 1 && d.t.push.number == 2);
@@ -286,10 +286,10 @@ static void all_move_along(void **state)
     assert_int_equal(asks(&d, "y", two, RH_OK), 0);
     struct note back = note_of(NOTE_RETURN, 2);
     back.connection = 9;
-    const size_t before = d.t.told[RUNTIME_PUSH];
+    const size_t before = d.t.told[VERB_PUSH];
     notes(&d, &back, BOUND_KEPT);
     told(&d, RH_SESSION_RESUMED, two, 0);
-    assert_int_equal(d.t.told[RUNTIME_PUSH] - before, 2); // all, y
+    assert_int_equal(d.t.told[VERB_PUSH] - before, 2); // all, y
     // Without its memory it is told of each.
     moves(&d, false);
     runtime_turn(d.t.actor, 1);

@@ -203,18 +203,18 @@ static inline int on_session(struct rh_actor *actor, void *instance, const struc
     return RH_OK;
 }
 
-static inline void on_runtime(void *context, const struct runtime_event *e)
+static inline void on_completion(void *context, const struct completion *e)
 {
     (void)context;
-    if (e->type == RUNTIME_RAN) {
+    if (e->verb == VERB_RUN) {
         buffer_clear(&w->answer);
         buffer_put(&w->answer, e->bytes.data, e->bytes.size);
-    } else if (e->type == RUNTIME_EXPORTED) {
+    } else if (e->verb == VERB_EXPORT) {
         buffer_clear(&w->bond);
-        buffer_put(&w->bond, e->bond.data, e->bond.size);
-    } else if (e->type == RUNTIME_POKE) {
+        buffer_put(&w->bond, e->head.data, e->head.size);
+    } else if (e->verb == VERB_POKE) {
         w->poked = true;
-    } else if (e->type == RUNTIME_PUSH) {
+    } else if (e->verb == VERB_PUSH) {
         struct buffer record = {0};
 
         push_put(&record, e->push);

@@ -288,7 +288,7 @@ static void draw_policy(void)
 
 static void open_world(void)
 {
-    const struct runtime_config config = {.on_event = on_runtime, .context = NULL};
+    const struct runtime_config config = {.on_completion = on_completion, .context = NULL};
 
     w = mem_new(1, sizeof *w);
     w->prng.state = seed_now;

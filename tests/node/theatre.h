@@ -15,11 +15,11 @@
 
 struct theatre {
     struct runtime *runtime;
-    struct rh_actor *actor;            /* NULL = gone */
-    size_t answers;                    /* so far */
-    size_t told[RUNTIME_FINISHED + 1]; /* events so far, by type */
-    enum err error;                    /* of the last ACTIVATED, EXPORTED, RETIRED */
-    bool command;                      /* the last request was one */
+    struct rh_actor *actor;       /* NULL = gone */
+    size_t answers;               /* so far */
+    size_t told[VERB_FINISH + 1]; /* events so far, by type */
+    enum err error;               /* of the last ACTIVATED, EXPORTED, RETIRED */
+    bool command;                 /* the last request was one */
     enum answer_code code;
     uint64_t ticket;
     char text[256]; /* of the last answer: as it is, or a value as "i:5", "b:x", "s:OK", "n:", "e:…"
@@ -65,33 +65,33 @@ static inline void theatre_keep_call(struct theatre *t, const struct call *call)
     buffer_put(&t->called, call->payload.data, call->payload.size);
 }
 
-static inline void theatre_on_event(void *context, const struct runtime_event *event)
+static inline void theatre_on_completion(void *context, const struct completion *c)
 {
     struct theatre *t = context;
 
-    assert_ptr_equal(event->actor, t);
-    t->told[event->type]++;
-    if (event->type == RUNTIME_RAN) {
+    assert_ptr_equal(c->actor, t);
+    t->told[c->verb]++;
+    if (c->verb == VERB_RUN || c->verb == VERB_TURN) {
         t->answers++;
-        t->code = event->code;
-        t->ticket = event->ticket;
+        t->code = c->code;
+        t->ticket = c->ticket;
         buffer_clear(&t->answer);
-        buffer_put(&t->answer, event->bytes.data, event->bytes.size);
-        theatre_print(t, event->bytes);
-    } else if (event->type == RUNTIME_EXPORTED) {
+        buffer_put(&t->answer, c->bytes.data, c->bytes.size);
+        theatre_print(t, c->bytes);
+    } else if (c->verb == VERB_EXPORT) {
         buffer_clear(&t->state);
-        buffer_put(&t->state, event->bytes.data, event->bytes.size);
+        buffer_put(&t->state, c->bytes.data, c->bytes.size);
         buffer_clear(&t->bond);
-        buffer_put(&t->bond, event->bond.data, event->bond.size);
-        t->has_state = event->has_state;
-        t->error = event->error;
-    } else if (event->type == RUNTIME_PUSH) {
-        t->push = *event->push;
-    } else if (event->type == RUNTIME_CALL) {
-        theatre_keep_call(t, event->call);
-    } else if (event->type == RUNTIME_ACTIVATED || event->type == RUNTIME_RETIRED) {
-        t->error = event->error;
-        if ((event->type == RUNTIME_RETIRED) == (event->error == ERR_OK)) {
+        buffer_put(&t->bond, c->head.data, c->head.size);
+        t->has_state = c->has_state;
+        t->error = c->error;
+    } else if (c->verb == VERB_PUSH) {
+        t->push = *c->push;
+    } else if (c->verb == VERB_CALL) {
+        theatre_keep_call(t, c->call);
+    } else if (c->verb == VERB_ACTIVATE || c->verb == VERB_RETIRE) {
+        t->error = c->error;
+        if ((c->verb == VERB_RETIRE) == (c->error == ERR_OK)) {
             t->actor = NULL;
         }
     }
@@ -109,7 +109,7 @@ static inline void theatre_enter(struct theatre *t, const struct runtime_entry *
 /* An empty stage. */
 static inline void theatre_build(struct theatre *t)
 {
-    const struct runtime_config config = {.on_event = theatre_on_event, .context = t};
+    const struct runtime_config config = {.on_completion = theatre_on_completion, .context = t};
 
     *t = (struct theatre){0};
     t->runtime = runtime_new(&config);

@@ -67,7 +67,7 @@ static int set_up(void **state)
 {
     const struct runtime_entry entry = {.ops = &ops, .fence = 7, .kind = 3};
     const struct runtime_config config = {
-        .on_event = theatre_on_event, .context = &theatre, .broadcasting = &broadcasting};
+        .on_completion = theatre_on_completion, .context = &theatre, .broadcasting = &broadcasting};
 
     (void)state;
     theatre = (struct theatre){0};
@@ -162,12 +162,12 @@ static void a_push_is_told_once_for_all_members(void **state)
     (void)state;
     (void)theatre_call(&theatre, "nobody");
     assert_int_equal(pushed, RH_OK);
-    assert_int_equal(theatre.told[RUNTIME_CALL], 0);
+    assert_int_equal(theatre.told[VERB_CALL], 0);
     (void)rh_group_join(group, id_of("ann"));
     (void)rh_group_join(group, id_of("bob"));
     (void)theatre_call(&theatre, "hi");
     assert_int_equal(pushed, RH_OK);
-    assert_int_equal(theatre.told[RUNTIME_CALL], 1);
+    assert_int_equal(theatre.told[VERB_CALL], 1);
     assert_int_equal(theatre.call.count, 2);
     assert_int_equal(theatre.call.kind, 5);
     assert_true(theatre.call.push);
@@ -183,7 +183,7 @@ static void a_push_is_refused_while_too_much_waits(void **state)
     broadcasting.size = BROADCASTS_SIZE_MAX;
     (void)theatre_call(&theatre, "hi");
     assert_int_equal(pushed, RH_OVERLOADED);
-    assert_int_equal(theatre.told[RUNTIME_CALL], 0);
+    assert_int_equal(theatre.told[VERB_CALL], 0);
     assert_int_equal(broadcasting.size, BROADCASTS_SIZE_MAX);
     assert_int_equal(broadcasting.refused, 1);
     broadcasting.size = 0;

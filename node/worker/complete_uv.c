@@ -7,17 +7,17 @@
 #include <string.h>
 
 enum {
-    RING_US = 50,    /* what was told waits no longer for the end of its batch */
+    RING_US = 50,    /* what was completed waits no longer for the end of its batch */
     WARY_TASKS = 64, /* so long is not forgotten that one took longer */
     PROFILE_US = 50, /* less time than that is not noted in a counter */
 };
 
-void worker_tell(struct worker *w, const struct entry *entry, struct bytes head, struct bytes rest)
+void worker_complete(struct worker *w, const struct completion *c)
 {
     if (atomic_load_explicit(&w->muted, memory_order_relaxed)) {
         return;
     }
-    telling_put(&w->telling, entry, head, rest);
+    completion_queue_put(&w->completed, c);
     if (w->unsaid++ == 0) {
         w->unsaid_us = w->now_us;
     }
@@ -33,14 +33,14 @@ void worker_ring(struct worker *w)
         return; // It tells itself.
     }
     // Once until all was taken. Who takes clears it before it looks for the last time.
-    if (atomic_exchange(&w->told_of, true)) {
+    if (atomic_exchange(&w->announced, true)) {
         return;
     }
-    (void)pthread_mutex_lock(&w->told_lock);
+    (void)pthread_mutex_lock(&w->announce_lock);
     if (!atomic_load(&w->muted)) {
-        w->config.on_told(w->config.context);
+        w->config.on_completed(w->config.context);
     }
-    (void)pthread_mutex_unlock(&w->told_lock);
+    (void)pthread_mutex_unlock(&w->announce_lock);
 }
 
 void worker_ring_if_due(struct worker *w)
@@ -50,12 +50,6 @@ void worker_ring_if_due(struct worker *w)
     }
 }
 
-static bool is_gone(const struct runtime_event *e)
-{
-    return (e->type == RUNTIME_ACTIVATED && e->error != ERR_OK) ||
-           (e->type == RUNTIME_RETIRED && e->error == ERR_OK);
-}
-
 static void leave(struct worker *w)
 {
     watchdog_leave(w->config.watchdog, w->config.index);
@@ -63,50 +57,15 @@ static void leave(struct worker *w)
     w->entered = NULL;
 }
 
-/* It is not looked at any more: the other side may free it once it is told. */
-void worker_let_go(struct worker *w, struct rh_actor *r)
+static void complete_push(struct worker *w, const struct completion *c)
 {
-    if (w->entered == r) {
-        leave(w);
-    }
-}
-
-void worker_tell_discarded(struct worker *w, struct rh_actor *r)
-{
-    const struct entry entry = {.type = TOLD_DISCARDED, .activation = r};
-
-    worker_let_go(w, r);
-    worker_tell(w, &entry, (struct bytes){0}, (struct bytes){0});
-}
-
-static void tell_call(struct worker *w, struct rh_actor *r, const struct call *call)
-{
-    const struct entry entry = {.type = TOLD_CALL, .activation = r};
-    struct bytes fixed = bytes_of(call, sizeof *call);
-    struct buffer rest = {0};
-
-    buffer_put(&rest, call->from.data, call->from.size);
-    buffer_put(&rest, call->id.data, call->id.size);
-    buffer_put(&rest, call->payload.data, call->payload.size);
-    worker_tell(w, &entry, fixed, buffer_bytes(&rest));
-    buffer_fini(&rest);
-}
-
-static void tell_push(struct worker *w, struct rh_actor *r, const struct push_record *push)
-{
-    const struct entry entry = {.type = TOLD_PUSH, .activation = r, .number = push->gateway};
+    struct completion packed = {.verb = VERB_PUSH, .actor = c->actor, .number = c->push->gateway};
     struct buffer record = {0};
 
-    push_put(&record, push);
-    worker_tell(w, &entry, (struct bytes){0}, buffer_bytes(&record));
+    push_put(&record, c->push);
+    packed.bytes = buffer_bytes(&record);
+    worker_complete(w, &packed);
     buffer_fini(&record);
-}
-
-static uint64_t number_of(const struct runtime_event *e)
-{
-    return e->type == RUNTIME_GONE || e->type == RUNTIME_BOUND || e->type == RUNTIME_EXPORTED
-               ? e->session
-               : e->ticket;
 }
 
 static struct watched *watch_deferred(struct worker *w, const struct rh_actor *r)
@@ -117,45 +76,30 @@ static struct watched *watch_deferred(struct worker *w, const struct rh_actor *r
     return deferred;
 }
 
-void worker_on_event(void *context, const struct runtime_event *e)
+void worker_on_completion(void *context, const struct completion *c)
 {
     struct worker *w = context;
-    struct rh_actor *r = e->actor;
-    const struct entry entry = {.type = TOLD_RUNTIME,
-                                .event = e->type,
-                                .activation = r,
-                                .number = number_of(e),
-                                .error = e->error,
-                                .code = e->code,
-                                .has_state = e->has_state};
 
-    if (e->type == RUNTIME_DEFERRED) {
-        *e->kept = w->saving ? NULL : watch_deferred(w, r);
+    if (c->verb == VERB_DEFER) {
+        *c->kept = w->saving ? NULL : watch_deferred(w, c->actor);
         return;
     }
-    if (e->type == RUNTIME_FINISHED) {
-        if (*e->kept != NULL) {
-            watchdog_finish(w->config.watchdog, *e->kept);
-            mem_free(*e->kept);
+    if (c->verb == VERB_FINISH) {
+        if (*c->kept != NULL) {
+            watchdog_finish(w->config.watchdog, *c->kept);
+            mem_free(*c->kept);
         }
         return;
     }
-    if (e->type == RUNTIME_PARTED) {
-        worker_tell_discarded(w, r);
+    if (c->verb == VERB_PUSH) {
+        complete_push(w, c);
         return;
     }
-    if (e->type == RUNTIME_CALL) {
-        tell_call(w, r, e->call);
-        return;
+    // It is not looked at any more: the other side may free it once it is told.
+    if (completion_ends(c) && w->entered == c->actor) {
+        leave(w);
     }
-    if (e->type == RUNTIME_PUSH) {
-        tell_push(w, r, e->push);
-        return;
-    }
-    if (is_gone(e)) {
-        worker_let_go(w, r);
-    }
-    worker_tell(w, &entry, e->bond, e->bytes);
+    worker_complete(w, c);
 }
 
 /* Its time is up to now. Short tasks are not noted one by one: whoever is at work when PROFILE_US

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A node without links, threads or files: a host and one worker with the bridge between them,
+ * driven on one thread as the shell does. What leaves it is its owner's to carry.
+ */
+#ifndef BENCH_LOCAL_NODE_H
+#define BENCH_LOCAL_NODE_H
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "node/bridge/bridge.h"
+#include "node/worker/worker_uv.h"
+#include "wire/control.h"
+#include "wire/frame.h"
+#include "wire/hello.h"
+
+#include <stdio.h>
+
+struct local_node {
+    struct host *host;
+    struct host_effects effects;
+    const struct kind *kind; /* borrowed; by number */
+    struct limits limits;
+    struct watchdog *watchdog;
+    struct crash_record_slot crash_record;
+    struct worker *worker;
+    uint64_t now_us;
+    size_t completed;         /* times that its worker said so */
+    size_t effect_count;      /* so far */
+    size_t effect_count_most; /* of one step */
+    /* Does what is not for an actor. */
+    void (*perform)(struct local_node *n, const struct host_effect *e, struct bytes bytes);
+};
+
+static inline void local_node_on_completed(void *context)
+{
+    struct local_node *n = context;
+
+    n->completed++;
+}
+
+static inline void local_node_perform(struct local_node *n, const struct host_effect *e)
+{
+    const struct bytes bytes = {n->effects.bytes.data + e->at, e->size};
+    struct submission s;
+
+    if (e->type != HOST_SUBMIT) {
+        n->perform(n, e, bytes);
+        return;
+    }
+    const struct kind *kind = &n->kind[actor_kind(e->actor)];
+    if (bridge_submit(worker_runtime(n->worker), &kind->ops, kind->shared, e, &s)) {
+        worker_submit(n->worker, &s, bytes);
+    }
+}
+
+static inline void local_node_step(struct local_node *n, struct host_event *event)
+{
+    event->now_us = n->now_us;
+    host_step(n->host, event, &n->effects);
+    n->effect_count += n->effects.count;
+    if (n->effects.count > n->effect_count_most) {
+        n->effect_count_most = n->effects.count;
+    }
+    for (size_t i = 0; i < n->effects.count; i++) {
+        local_node_perform(n, &n->effects.item[i]);
+    }
+    host_effects_clear(&n->effects);
+}
+
+/* All that its worker has completed; its actors neither call nor push. */
+static inline void local_node_take(struct local_node *n)
+{
+    const struct completion *c = NULL;
+
+    while ((c = worker_take(n->worker)) != NULL) {
+        struct host_event event;
+        const bool heard = bridge_complete(c, &event);
+
+        if (completion_ends(c)) {
+            activation_free(c->actor);
+        }
+        if (heard) {
+            local_node_step(n, &event);
+        }
+    }
+}
+
+/* `kind` by number, as `kinds` has them; `perform` is set. */
+static inline void local_node_open(struct local_node *n, const char *name,
+                                   const struct host_kind *kinds, size_t kind_count,
+                                   const struct kind *kind)
+{
+    struct host_config config = host_config_default();
+    struct worker_config worker = {.embedded = true,
+                                   .on_completed = local_node_on_completed,
+                                   .context = n,
+                                   .limits = &n->limits,
+                                   .crash_record = &n->crash_record,
+                                   .state_size_max = config.staged_size_max};
+
+    n->kind = kind;
+    n->now_us = clock_boottime_us();
+    atomic_store(&n->limits.start_us, UINT64_MAX);
+    atomic_store(&n->limits.gate_us, UINT64_MAX);
+    atomic_store(&n->limits.hard_end_us, UINT64_MAX);
+    worker.watchdog = n->watchdog = watchdog_new(RH_OVERRUN_GATE, 1);
+    n->worker = worker_new(&worker);
+    ASSERT(n->watchdog != NULL && n->worker != NULL);
+    (void)snprintf(config.name, sizeof config.name, "%s", name);
+    config.kinds = kinds;
+    config.kind_count = kind_count;
+    config.nonce = 7;
+    n->host = host_new(&config);
+}
+
+static inline void local_node_close(struct local_node *n)
+{
+    worker_stop(n->worker, 0);
+    (void)worker_poll(n->worker, 0);
+    worker_free(n->worker);
+    watchdog_free(n->watchdog);
+    host_free(n->host);
+    host_effects_fini(&n->effects);
+}
+
+static inline void local_node_control(struct local_node *n, Rh__Control *c)
+{
+    struct host_event event = {.type = HOST_CONTROL, .message = c};
+
+    c->era = 1;
+    local_node_step(n, &event);
+}
+
+static inline void local_node_link(struct local_node *n, uint64_t peer, enum link_role role,
+                                   const char *name, uint64_t incarnation)
+{
+    struct host_event up = {.type = HOST_PEER_UP,
+                            .peer = peer,
+                            .role = (int)role,
+                            .name = name,
+                            .incarnation = incarnation};
+
+    local_node_step(n, &up);
+}
+
+/* It hears from a leader that it is that member of the cluster. */
+static inline void local_node_register(struct local_node *n, const struct view *cluster,
+                                       uint16_t slot, uint64_t incarnation)
+{
+    Rh__Control c = RH__CONTROL__INIT;
+    Rh__Leader leader = RH__LEADER__INIT;
+    Rh__Control r = RH__CONTROL__INIT;
+    Rh__RegOk ok = RH__REG_OK__INIT;
+    Rh__Config config;
+    struct host_event up = {.type = HOST_COORDINATOR_UP};
+
+    local_node_step(n, &up);
+    leader.leading = true;
+    leader.term = 1;
+    c.body_case = RH__CONTROL__BODY_LEADER;
+    c.leader = &leader;
+    local_node_control(n, &c);
+    view_config(cluster, &config);
+    ok.nonce = 7;
+    ok.slot = slot;
+    ok.incarnation = incarnation;
+    ok.floor = cluster->ring.version;
+    ok.config = &config;
+    r.body_case = RH__CONTROL__BODY_REG_OK;
+    r.reg_ok = &ok;
+    local_node_control(n, &r);
+    view_config_fini(&config);
+}
+
+#endif
