@@ -161,7 +161,9 @@ static void run(struct host *h, struct actor *a, struct order *found, const stru
     e->submission.ticket = work->running.ticket;
     e->submission.flags = r->flags;
     e->submission.head_size = (uint32_t)(r->chain_count * sizeof *r->chain);
-    host_emit_bytes(h, e, bytes_of(r->chain, e->submission.head_size));
+    if (e->submission.head_size > 0) {
+        host_emit_bytes(h, e, bytes_of(r->chain, e->submission.head_size));
+    }
     host_emit_bytes(h, e, work->running.traced ? trace_stamp(h, in, TRACE_RAN) : r->body);
 }
 
