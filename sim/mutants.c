@@ -204,7 +204,7 @@ static bool needs_node_calls(enum mutant m)
  */
 static bool needs_players(enum mutant m)
 {
-    return m == M_NOTETWICE || m == M_STALERETURN;
+    return m == M_NOTETWICE || m == M_STALERETURN || m == M_CASTMOVED;
 }
 
 static struct campaign hunt_of(const struct campaign *c, enum mutant m)
