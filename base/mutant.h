@@ -81,6 +81,8 @@
     X(M_OLDFOLDER, "an old copy of a folder proves its former process dead")          \
     X(M_KEEPLINKS, "who stood still reads what lay in its sockets meanwhile")         \
     X(M_KEPTLATE, "what was kept until a lease came is run however late")             \
+    X(M_ERAKEPT, "what waits at the gate survives a change of era")                   \
+    X(M_PASSEDLATE, "a request that waited is passed on with all the time it had")    \
     X(M_ANYCOLD, "a take-over anywhere makes answers of before it UNKNOWN")           \
     X(M_GIVEUP, "what a busy node refuses is rejected though it has time")            \
     X(M_FORCED, "an operator's COMMIT needs no votes")                                \

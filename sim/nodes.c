@@ -266,6 +266,7 @@ static void effect(struct fleet *f, struct sim_node *n, const struct host_effect
             break;
         }
         check_output(f, n);
+        check_frame(f, n, e->frame_type, bytes);
         send(f, network_end(&f->network, e->peer), e->frame_type, bytes);
         break;
     case HOST_CONNECT:
@@ -440,6 +441,7 @@ void node_step(struct fleet *f, struct sim_node *n, struct host_event event)
     // Without M_MONO's other half the two clocks would tell of the sleep (hole 28).
     event.wall_us = mutant(M_MONO) ? 0 : FLEET_WALL_US + event.now_us + (uint64_t)n->wall_us;
     host_effects_clear(&n->out);
+    n->step_us = f->world.now_us;
     host_step(n->core, &event, &n->out);
     check_view(f, n->process.name, host_view(n->core), &n->seen);
     poison_stepped(f, n);

@@ -158,7 +158,7 @@ static void forward(struct host *h, struct admission *in, const struct view_memb
         r.version = h->topology.view.ring.version;
     }
     r.hops++;
-    r.ttl_ms = left_ms == 0 ? 1 : (uint32_t)left_ms;
+    r.ttl_ms = mutant(M_PASSEDLATE) ? r.ttl_ms : left_ms == 0 ? 1 : (uint32_t)left_ms;
     r.body = trace_is(&r) ? trace_stamp(h, in, TRACE_FORWARD) : r.body;
     request_put(host_record(h), &r);
     host_send_record(h, link, FRAME_REQUEST);

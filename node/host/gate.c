@@ -25,7 +25,7 @@ void gate_fini(struct gate *g)
     }
 }
 
-void gate_keep(struct gate *g, const struct host_effect *e, struct bytes bytes)
+void gate_keep(struct gate *g, const struct host_effect *e, struct bytes bytes, uint64_t now_us)
 {
     const bool output = host_effect_is_output(e);
 
@@ -36,6 +36,7 @@ void gate_keep(struct gate *g, const struct host_effect *e, struct bytes bytes)
     struct kept_effect *k = mem_new(1, sizeof *k + bytes.size);
     k->effect = *e;
     k->size = bytes.size;
+    k->since_us = now_us;
     if (bytes.size > 0) {
         memcpy(k->data, bytes.data, bytes.size);
     }

@@ -15,6 +15,7 @@
 struct kept_effect {
     struct list_link link; /* in `kept` */
     size_t size;
+    uint64_t since_us;
     struct host_effect effect;
     uint8_t data[];
 };
@@ -33,7 +34,7 @@ struct gate {
 void gate_init(struct gate *g, size_t size_max);
 void gate_fini(struct gate *g);
 /* Copies the effect. */
-void gate_keep(struct gate *g, const struct host_effect *e, struct bytes bytes);
+void gate_keep(struct gate *g, const struct host_effect *e, struct bytes bytes, uint64_t now_us);
 /* Take the kept effect out; the caller frees it. */
 void gate_take(struct gate *g, struct kept_effect *k);
 /* The outputs are lost; what was to be done to actors is kept. */

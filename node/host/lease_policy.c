@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/mutant.h"
+#include "wire/frame.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -92,7 +93,8 @@ void host_keep(struct host *h, const struct host_effects *effects, size_t at)
     const struct host_effect *e = &effects->item[at];
 
     ASSERT(host_limit_us(h, e) != UINT64_MAX);
-    gate_keep(&h->lease_policy.gate, e, (struct bytes){effects->bytes.data + e->at, e->size});
+    gate_keep(
+        &h->lease_policy.gate, e, (struct bytes){effects->bytes.data + e->at, e->size}, h->now_us);
 }
 
 size_t host_running(const struct host *h)
@@ -118,6 +120,24 @@ static bool is_overdue(const struct host *h, const struct kept_effect *k)
            h->now_us >= a->work->running.deadline_us && !mutant(M_KEPTLATE);
 }
 
+/* What is passed on takes the rest of its time along, if there is any. */
+static void pass_on(struct host *h, const struct kept_effect *k)
+{
+    struct reader in = {.at = k->data, .left = k->size};
+    const uint64_t waited_ms = mutant(M_PASSEDLATE) ? 0 : (h->now_us - k->since_us) / MS;
+    struct request_record r;
+    const enum err error = request_get(&in, &r);
+
+    ASSERT(error == ERR_OK && in.left == 0);
+    if (waited_ms >= r.ttl_ms) {
+        requests_drop(&h->requests, DROPPED_EXPIRED);
+        return;
+    }
+    r.ttl_ms -= (uint32_t)waited_ms;
+    request_put(host_record(h), &r);
+    host_send_record(h, k->effect.peer, FRAME_REQUEST);
+}
+
 /* What was kept and may be done now goes before anything new. */
 static void reopen(struct host *h)
 {
@@ -133,6 +153,11 @@ static void reopen(struct host *h)
             gate_take(&h->lease_policy.gate, k);
             if (is_overdue(h, k)) {
                 list_push_back(&overdue, &k->link);
+                continue;
+            }
+            if (k->effect.type == HOST_SEND_PEER && k->effect.frame_type == FRAME_REQUEST) {
+                pass_on(h, k);
+                mem_free(k);
                 continue;
             }
             struct host_effect *e = host_emit(h, k->effect.type);
@@ -268,7 +293,7 @@ void lease_policy_on_returned(struct host *h, struct actor *a, const struct comp
                  : a->wish == WISH_ROOM ? RETIRE_ROOM
                                         : RETIRE_IDLE;
     }
-    gate_keep(&h->lease_policy.gate, &e, bytes);
+    gate_keep(&h->lease_policy.gate, &e, bytes, h->now_us);
     reopen(h); // the lease may be back by now
 }
 
@@ -290,7 +315,9 @@ void lease_policy_granted(struct host *h, const Rh__Grant *grant)
 void lease_policy_begin(struct host *h, uint64_t lease_us)
 {
     // What an older incarnation said stays unsaid.
-    gate_drop_outputs(&h->lease_policy.gate, HOST_DROP_ERA);
+    if (!mutant(M_ERAKEPT)) {
+        gate_drop_outputs(&h->lease_policy.gate, HOST_DROP_ERA);
+    }
     lease_start(&h->lease_policy.lease, lease_us);
     h->lease_policy.leased_us = h->now_us;
     h->lease_policy.lapsed = false;
@@ -298,7 +325,9 @@ void lease_policy_begin(struct host *h, uint64_t lease_us)
 
 void lease_policy_end(struct host *h, enum host_drop why)
 {
-    gate_drop_outputs(&h->lease_policy.gate, why);
+    if (!mutant(M_ERAKEPT) || why != HOST_DROP_ERA) {
+        gate_drop_outputs(&h->lease_policy.gate, why);
+    }
     if (why == HOST_DROP_ERA) {
         lease_void(&h->lease_policy.lease);
     } else {

@@ -7,6 +7,8 @@
  *     overlap      K1: one live instance of an entity in the fleet                 check_actor.c
  *     fence        K6: nothing leaves an incarnation whose vnodes others have      check_fence.c
  *     owner        K2: only the owner of the newest ring runs an entity            check_actor.c
+ *     ttl          what a request waited at a node is gone when it is passed on    check_view.c
+ *     era          nothing leaves a node that it said in an older era              check_view.c
  *     twice        K3: no request is executed twice, ever                          check_actor.c
  *     order        K4: requests of one (session, entity) run in order              check_actor.c
  *     state        a moved actor has all it did; only a crash may lose it all      check_actor.c
@@ -59,7 +61,7 @@ struct sim_node;
 struct sim_gateway;
 struct process;
 
-enum { LEDGER_ENTITIES = 60, LEDGER_HOT = 3, POISON_MAX = 8 };
+enum { LEDGER_NODES = 8, LEDGER_ENTITIES = 60, LEDGER_HOT = 3, POISON_MAX = 8 };
 
 /* Requests by uid, in the order they ran. */
 struct ledger_list {
@@ -133,11 +135,12 @@ struct ask {
     unsigned deaths; /* processes that died while they ran it */
     unsigned runs;
     uint64_t sent_us;
-    uint64_t busy_us;  /* entity_busy_us() at the send */
-    uint64_t held_us;  /* entity_held_us() likewise */
-    uint64_t given_us; /* when a gateway took it last */
-    uint64_t ttl_us;   /* its time, by the clock of who sees it through */
-    uint64_t nodes;    /* bits of those that a copy was sent to, or came to */
+    uint64_t busy_us;               /* entity_busy_us() at the send */
+    uint64_t held_us;               /* entity_held_us() likewise */
+    uint64_t given_us;              /* when a gateway took it last */
+    uint64_t ttl_us;                /* its time, by the clock of who sees it through */
+    uint64_t nodes;                 /* bits of those that a copy was sent to, or came to … */
+    uint64_t left_us[LEDGER_NODES]; /* … what it had left there, and 94 % of the time of that */
     uint64_t answered_us;
     uint64_t ran_us; /* last */
     bool ran_void;   /* at an owner that was one no more */
@@ -257,6 +260,8 @@ size_t check_view_index(const struct fleet *f, uint64_t version);
 void check_copy(struct fleet *f, const struct sim_node *n, const struct request_record *r);
 /* It reached it. */
 void check_hops(struct fleet *f, const struct sim_node *n, const struct request_record *r);
+/* A frame leaves it for another process. */
+void check_frame(struct fleet *f, const struct sim_node *n, int type, struct bytes frame);
 /* A node was told its incarnation. */
 void check_registered(struct fleet *f, struct sim_node *n, uint64_t incarnation);
 /* A message of a coordinator arrives: an outcome in it must be the applied one. */

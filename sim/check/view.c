@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "sim/fleet.h"
 #include "wire/cursor.h"
+#include "wire/frame.h"
 
 static void agree(struct fleet *f, const char *who, const struct ring *ring)
 {
@@ -65,6 +66,12 @@ void check_copy(struct fleet *f, const struct sim_node *n, const struct request_
     }
 }
 
+/* Grows only where time is given back. */
+static uint64_t left_at(uint64_t now_us, uint32_t ttl_ms)
+{
+    return now_us / 100 * 94 + (uint64_t)ttl_ms * 1000;
+}
+
 void check_hops(struct fleet *f, const struct sim_node *n, const struct request_record *r)
 {
     const uint64_t uid = uid_of(r);
@@ -82,6 +89,52 @@ void check_hops(struct fleet *f, const struct sim_node *n, const struct request_
                       r->hops);
     }
     check_copy(f, n, r);
+    const uint64_t left_us = left_at(f->world.now_us, r->ttl_ms);
+    if (a != NULL && left_us > a->left_us[n - f->node]) {
+        ledger_find(f, uid)->left_us[n - f->node] = left_us;
+    }
+}
+
+/* By the slowest clock: what was composed in this step, or kept until it. */
+static void check_ttl(struct fleet *f, const struct sim_node *n, const struct request_record *r)
+{
+    enum { ROUNDING_US = 2000 };
+    const struct ask *a = ledger_find(f, uid_of(r));
+    const uint64_t had_us = a == NULL ? 0 : a->left_us[n - f->node];
+
+    if (had_us != 0 && f->profile != PROFILE_CLOCKS &&
+        left_at(n->step_us, r->ttl_ms) > had_us + ROUNDING_US) {
+        world_violate(&f->world,
+                      "ttl",
+                      "%s passes request %llu on with %u ms, %llu ms too many",
+                      n->process.name,
+                      (unsigned long long)uid_of(r),
+                      r->ttl_ms,
+                      (unsigned long long)(left_at(n->step_us, r->ttl_ms) - had_us) / 1000);
+    }
+}
+
+void check_frame(struct fleet *f, const struct sim_node *n, int type, struct bytes frame)
+{
+    struct reader in = {.at = frame.data, .left = frame.size};
+    struct request_record request = {0};
+    struct answer_record answer = {0};
+    uint64_t version = n->incarnation;
+
+    if (type == FRAME_REQUEST && request_get(&in, &request) == ERR_OK) {
+        check_ttl(f, n, &request);
+        version = request.version;
+    } else if (type == FRAME_ANSWER && answer_get(&in, &answer) == ERR_OK) {
+        version = answer.version;
+    }
+    if (version >> 40 < n->incarnation >> 40) {
+        world_violate(&f->world,
+                      "era",
+                      "%s says as incarnation %llu what it said at version %llu",
+                      n->process.name,
+                      (unsigned long long)n->incarnation,
+                      (unsigned long long)version);
+    }
 }
 
 void check_registered(struct fleet *f, struct sim_node *n, uint64_t incarnation)
