@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The wheel of lanes that wait for a time.
+ */
 #include "route/rest.h"
 
 #include "base/assert.h"

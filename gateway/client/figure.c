@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of a gateway's figures: a row for each, with its names in INFO and
+ * for Prometheus.
+ */
 #include "gateway/client/figure.h"
 
 #include <stddef.h>

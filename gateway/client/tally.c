@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Adds up the figures of a gateway's threads on a board that each of them writes
+ * to.
+ */
 #include "gateway/client/tally.h"
 
 #include "base/assert.h"

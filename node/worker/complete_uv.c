@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A worker tells what became of its actors' tasks, and wakes the protocol
+ * thread.
+ */
 #include "node/worker/inside_uv.h"
 
 #include "base/clock.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A worker does what was submitted to it, in order, and gives back what comes
+ * too late for the lease.
+ */
 #include "node/worker/inside_uv.h"
 
 #include "base/assert.h"
