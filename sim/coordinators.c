@@ -19,7 +19,7 @@ static void on_tick(void *context, const struct world_event *event)
     if (!c->process.up || c->process.life != event->b) {
         return;
     }
-    world_at(&f->world, f->world.now_us + world_between(&f->world, 10000, 50000), *event);
+    world_at(&f->world, f->world.now_us + world_between(&f->world, 10000, c->tick_max_us), *event);
     step(f, c, (struct coordinator_event){.type = COORDINATOR_TICK});
     if (f->group != NULL && !c->process.gate.shut) {
         group_tick(f, (unsigned)event->a);
@@ -103,15 +103,22 @@ void coordinators_init(struct fleet *f)
     }
 }
 
+uint64_t coordinators_lease_min_us(const struct fleet *f)
+{
+    enum { LEAST_US = 300000 };
+    const uint64_t part_us = f->lease_us / 4 < LEAST_US ? LEAST_US : f->lease_us / 4;
+
+    return f->leases_differ && part_us < f->lease_us ? part_us : f->lease_us;
+}
+
 /* --lease and --suspect of this start. */
 static void draw_lease(struct fleet *f, struct sim_coordinator *c, struct coordinator_config *to)
 {
     const uint64_t before_us = c->lease_us;
-    const uint64_t least_us = f->lease_us / 4 < 300000 ? 300000 : f->lease_us / 4;
+    const uint64_t least_us = coordinators_lease_min_us(f);
 
-    c->lease_us = prng_chance(&f->leases, 30) || least_us > f->lease_us
-                      ? f->lease_us
-                      : prng_between(&f->leases, least_us, f->lease_us);
+    c->lease_us =
+        prng_chance(&f->leases, 30) ? f->lease_us : prng_between(&f->leases, least_us, f->lease_us);
     coordinator_config_lease(to, (uint32_t)(c->lease_us / 1000));
     to->suspect_ms = (uint32_t)prng_between(&f->leases, c->lease_us / 4000 + 1, c->lease_us / 1200);
     f->other_leases += before_us != 0 && before_us != c->lease_us;
@@ -141,6 +148,10 @@ static struct coordinator_config config_of(struct fleet *f, struct sim_coordinat
     if (f->leases_differ && f->lease_us != 0) {
         draw_lease(f, c, &config);
     }
+    // One that looks less often than that takes itself for stopped, and suspects nobody. What is
+    // shipped looks every 10 ms, and takes no --suspect below 250.
+    c->tick_max_us = config.suspect_ms * UINT64_C(200);
+    c->tick_max_us = c->tick_max_us < 50000 ? c->tick_max_us : 50000;
     return config;
 }
 

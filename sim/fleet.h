@@ -134,6 +134,7 @@ struct sim_coordinator {
     struct process process;
     struct coordinator *core; /* NULL while down */
     uint64_t lease_us;        /* its setting, in fleets where these differ */
+    uint64_t tick_max_us;     /* from one look at the time to the next */
     struct coordinator_effects out;
     bool inside;     /* its replica has called it */
     bool dies;       /* when that returns */
@@ -195,6 +196,7 @@ struct sim_node {
     bool wanted;   /* it shall run: restart it after a crash */
     bool leaving;  /* asked to leave or drained by the operator */
     uint64_t wish; /* of the operator, not yet taken; 0 = none */
+    bool drains;   /* that wish: it is to drain; else no more */
     bool stopping; /* told to by its supervisor: it does not take that back */
     bool exits;    /* with exit_code, after the effects at hand */
     int exit_code;
@@ -407,6 +409,9 @@ void coordinator_up(struct fleet *f, struct sim_coordinator *c, struct net_end *
 void coordinator_down(struct fleet *f, struct sim_coordinator *c, const struct net_end *end);
 void coordinator_message(struct fleet *f, struct sim_coordinator *c, const struct net_end *end,
                          const Rh__Control *message);
+
+/* The shortest lease that is granted. */
+uint64_t coordinators_lease_min_us(const struct fleet *f);
 
 void node_init(struct fleet *f, struct sim_node *n, unsigned number);
 void node_start(struct fleet *f, struct sim_node *n);

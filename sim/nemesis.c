@@ -410,7 +410,6 @@ static void change(struct fleet *f, struct sim_node *n)
         n->weight = (uint32_t)world_between(&f->world, 1, 3);
         n->leaving = false;
         node_start(f, n);
-        operator_looks(f, n); // a restore while it was gone may have brought an old drain back
     } else if (n->core == NULL) {
         n->weight = (uint32_t)world_between(&f->world, 1, 3); // of its next start
     } else if (n->leaving) {

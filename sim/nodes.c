@@ -26,6 +26,16 @@ static void node_later(struct fleet *f, const struct sim_node *n, uint64_t at_us
     world_at(&f->world, at_us, event);
 }
 
+/* A renewal leaves at a tick. Where that is late by more than a small part of a lease, a node that
+ * is alone is fresh too seldom for others ever to be fenced. What is shipped looks every 10 ms, and
+ * no lease is shorter than a second. */
+static uint64_t tick_max_us(const struct fleet *f)
+{
+    const uint64_t part_us = coordinators_lease_min_us(f) / 16;
+
+    return part_us == 0 || part_us > 50000 ? 50000 : part_us;
+}
+
 static void on_tick(void *context, const struct world_event *event)
 {
     struct fleet *f = context;
@@ -36,7 +46,7 @@ static void on_tick(void *context, const struct world_event *event)
     }
     node_later(f,
                n,
-               f->world.now_us + world_between(&f->world, 10000, 50000),
+               f->world.now_us + world_between(&f->world, 10000, tick_max_us(f)),
                (struct world_event){.run = on_tick, .gate = &n->process.gate, .timer = true});
     node_calls_tick(f, n);
     sim_runtime_tick(f, n);
@@ -119,6 +129,8 @@ void node_start(struct fleet *f, struct sim_node *n)
                n,
                f->world.now_us,
                (struct world_event){.run = on_tick, .gate = &n->process.gate, .timer = true});
+    // A restore may have brought an old drain back while it was gone, or was about to stop.
+    operator_looks(f, n);
 }
 
 static void stop(struct fleet *f, struct sim_node *n, bool clean)

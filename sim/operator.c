@@ -28,7 +28,7 @@ static void tell(struct fleet *f, struct net_end *end, const struct sim_node *n,
     struct buffer out = {0};
 
     drain.name = proto_text(n->process.name);
-    drain.cancel = !n->leaving;
+    drain.cancel = !n->drains;
     admin.tag = tag;
     admin.what_case = RH__ADMIN__WHAT_DRAIN;
     admin.drain = &drain;
@@ -71,16 +71,18 @@ void operator_start(struct fleet *f)
 void operator_drain(struct fleet *f, struct sim_node *n, bool cancel)
 {
     TRACE(&f->world, "op", "%s %s", cancel ? "takes back the drain of" : "drains", n->process.name);
-    n->leaving = !cancel;
+    n->leaving = n->drains = !cancel;
     n->wish = ++f->wishes;
     try_later(f, &(struct world_event){.a = (uint64_t)(n - f->node), .b = n->wish}, 0);
 }
 
 void operator_looks(struct fleet *f, struct sim_node *n)
 {
-    const struct view_member *m = view_member_named(&f->raft.truth.view, n->process.name);
+    const struct state_node *known = state_node_named(&f->raft.truth, n->process.name);
 
-    if (m != NULL && m->leaving != n->leaving && !n->stopping && n->wish == 0) {
+    // Who was told to stop is not drained: the REGISTER of its next life takes that back.
+    if (known != NULL && (known->leaving && !known->stopping) != n->leaving && !n->stopping &&
+        n->wish == 0) {
         operator_drain(f, n, !n->leaving);
     }
 }
@@ -101,7 +103,7 @@ void operator_message(struct fleet *f, const Rh__Control *message)
         if (n->wish != 0 && n->wish == reply->tag) {
             TRACE(&f->world, "op", "is told about %s: %s", n->process.name, reply->error);
             n->wish = 0;
-            n->leaving = n->leaving && reply->error[0] == '\0';
+            n->leaving = n->stopping || (n->drains && reply->error[0] == '\0');
         }
     }
 }

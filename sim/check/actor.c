@@ -139,6 +139,16 @@ void check_unfreeze(struct fleet *f, struct instance *i)
     histogram_add(&f->ledger.hold, f->world.now_us - i->frozen_us);
 }
 
+/* It does not live here now. What a node of the era before knows of it, the new one's have not: as
+ * check_restored() has it of all that did not live then. */
+static void rest(const struct fleet *f, const struct instance *i)
+{
+    struct entity *e = i->entity;
+
+    e->live = e->live == i ? NULL : e->live;
+    e->lost = e->lost || (is_elder(f, i->node) && e->live == NULL);
+}
+
 void check_freeze(struct fleet *f, struct instance *i)
 {
     record_life(f, HISTORY_FREEZE, i);
@@ -150,9 +160,7 @@ void check_freeze(struct fleet *f, struct instance *i)
                       i->node->process.name,
                       (unsigned long long)i->uid);
     }
-    if (i->entity->live == i) {
-        i->entity->live = NULL;
-    }
+    rest(f, i);
     i->frozen = true;
     i->frozen_us = f->world.now_us;
 }
@@ -163,9 +171,7 @@ void check_discard(struct fleet *f, struct instance *i)
     if (i->frozen) {
         histogram_add(&f->ledger.hold, f->world.now_us - i->frozen_us);
     }
-    if (i->entity->live == i) {
-        i->entity->live = NULL;
-    }
+    rest(f, i);
 }
 
 void check_run_begin(struct fleet *f, struct instance *i, uint64_t uid)
@@ -280,7 +286,7 @@ void check_run_end(struct fleet *f, struct instance *i, uint64_t uid)
         ledger_list_add(&i->list, uid);
         return;
     }
-    if (e->live == i && (is_elder(f, i->node) || !check_owns(f, i->node, e))) {
+    if (e->live == i && !check_owns(f, i->node, e)) {
         depose(f, e);
     }
     if (!i->deposed && (e->live != i || !(is_elder(f, i->node) || check_owns(f, i->node, e)))) {
