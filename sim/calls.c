@@ -12,8 +12,9 @@
 /* Beside the links that the host dials: the two may cross. */
 enum { CALLS_KEY = RING_NODES_MAX + 1 };
 
-static uint64_t now_of(const struct fleet *f, const struct sim_node *n)
+static uint64_t now_of(const struct fleet *f, struct sim_node *n)
 {
+    n->process.step_us = f->world.now_us;
     return sim_clock_read(&n->process.clock, f->world.now_us);
 }
 

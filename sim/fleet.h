@@ -184,7 +184,6 @@ struct sim_node {
     uint8_t wipes;           /* of its disk */
     uint64_t disk_us;        /* when the newest write hits it */
     uint64_t persisted_us;   /* when that is told */
-    uint64_t step_us;        /* when the effects were composed */
     size_t out_at;
     size_t dies_at; /* it crashes before this effect */
     size_t stops_at;

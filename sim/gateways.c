@@ -263,6 +263,7 @@ void gateway_step(struct fleet *f, struct sim_gateway *g, struct router_event ev
         return;
     }
     ASSERT(!g->process.gate.shut);
+    g->process.step_us = f->world.now_us;
     event.now_us = sim_clock_read(&g->process.clock, f->world.now_us);
     router_effects_clear(&g->out);
     router_step(g->core, &event, &g->out);

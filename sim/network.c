@@ -16,6 +16,9 @@ struct net_message {
     struct net_message *next;
     uint64_t to;        /* id of the receiving end */
     uint64_t from_life; /* of the sending process */
+    uint64_t step_us;   /* its sender decided to send it, … */
+    uint64_t sent_us;   /* … did so, … */
+    uint64_t wire_us;   /* … and it is at the other side's kernel then */
     int type;
     size_t size;
     uint8_t bytes[];
@@ -26,6 +29,7 @@ struct net_queue {
     struct net_message *head; /* owned */
     struct net_message *tail;
     uint64_t last_us; /* when the newest arrives */
+    uint64_t cut_us;  /* nothing came through before */
     uint64_t delay_us;
 };
 
@@ -498,6 +502,21 @@ static void on_control(void *context, const struct world_event *event)
     n->events.message(n->events.context, end, m->type, bytes_of(m->bytes, m->size));
 }
 
+/* No rule counts the time that a message waits for its sender, is on its way, or waits for its
+ * receiver: each is shorter than the silence that breaks links, by any clock (specification 11.4).
+ * What a mutant lets through beyond that is not excused. */
+static uint64_t late_us(const struct net_message *m, uint64_t wire_us, uint64_t now_us)
+{
+    enum { MOST_US = SILENCE_US + SILENCE_US / 15 };
+    const uint64_t part_us[] = {m->sent_us - m->step_us, wire_us - m->sent_us, now_us - wire_us};
+    uint64_t sum_us = 0;
+
+    for (size_t i = 0; i < 3; i++) {
+        sum_us += part_us[i] < MOST_US ? part_us[i] : MOST_US;
+    }
+    return sum_us;
+}
+
 /* One event per message: each delivers the oldest, so order holds through stalls. */
 static void on_pump(void *context, const struct world_event *event)
 {
@@ -513,17 +532,25 @@ static void on_pump(void *context, const struct world_event *event)
         return;
     }
     if (is_cut(n, end->other, end->me)) {
+        q->cut_us = n->world->now_us + PUMP_US;
         world_at(n->world,
-                 n->world->now_us + PUMP_US,
+                 q->cut_us,
                  (struct world_event){
                      .run = on_pump, .context = n, .a = end->id, .gate = &end->me->gate});
         return;
     }
+    const uint64_t wire_us = m->wire_us > q->cut_us ? m->wire_us : q->cut_us;
     q->head = m->next;
     if (q->head == NULL) {
         q->tail = NULL;
     }
-    if (end->up) {
+    // A ping each second is behind it, or before: the other side heard nothing for so long.
+    if (wire_us - m->sent_us >= SILENCE_US) {
+        end->deaf = true;
+        n->resets++;
+        link_break(n, end->link, 1000);
+    } else if (end->up) {
+        n->late_us = late_us(m, wire_us, n->world->now_us);
         n->events.message(n->events.context, end, m->type, bytes_of(m->bytes, m->size));
     }
     mem_free(m);
@@ -577,6 +604,8 @@ static void send_data(struct network *n, struct net_end *from, int type, struct 
         return;
     }
     m = message_new(from, type, bytes);
+    m->sent_us = n->world->now_us;
+    m->step_us = from->me->step_us != 0 ? from->me->step_us : m->sent_us;
     if (q->tail == NULL) {
         q->head = m;
     } else {
@@ -585,7 +614,7 @@ static void send_data(struct network *n, struct net_end *from, int type, struct 
     q->tail = m;
     at_us = at_us > q->last_us ? at_us : q->last_us;
     at_us = at_us > to->up_at_us ? at_us : to->up_at_us + 1;
-    q->last_us = at_us;
+    m->wire_us = q->last_us = at_us;
     world_at(
         n->world,
         at_us,

@@ -36,6 +36,7 @@ struct process {
     uint64_t stood_until_us; /* … at least so long … */
     int stood_kind;          /* … as enum pause_kind */
     uint64_t awake_us;       /* it went on then */
+    uint64_t step_us;        /* its last step, whose effects are done since */
 };
 
 static inline const char *process_says(const struct process *p)
@@ -94,7 +95,8 @@ struct network {
     size_t dial_cap;
     bool cut[NETWORK_PROCESSES_MAX][NETWORK_PROCESSES_MAX];
     uint64_t cut_order[NETWORK_PROCESSES_MAX][NETWORK_PROCESSES_MAX];
-    bool fellows; /* links between coordinators are data links, for Raft */
+    bool fellows;     /* links between coordinators are data links, for Raft */
+    uint64_t late_us; /* the message that is handed over is so much older than its sender's step */
     uint64_t stalls[NETWORK_PROCESSES_MAX]; /* times that each stood still */
     uint64_t sent;
     uint64_t lost;

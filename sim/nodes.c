@@ -449,11 +449,11 @@ void node_step(struct fleet *f, struct sim_node *n, struct host_event event)
         return;
     }
     ASSERT(!n->process.gate.shut);
+    n->process.step_us = f->world.now_us;
     event.now_us = sim_clock_read(&n->process.clock, f->world.now_us);
     // Without M_MONO's other half the two clocks would tell of the sleep (hole 28).
     event.wall_us = mutant(M_MONO) ? 0 : FLEET_WALL_US + event.now_us + (uint64_t)n->wall_us;
     host_effects_clear(&n->out);
-    n->step_us = f->world.now_us;
     host_step(n->core, &event, &n->out);
     check_view(f, n->process.name, host_view(n->core), &n->seen);
     poison_stepped(f, n);
@@ -548,7 +548,7 @@ void node_record(struct fleet *f, struct sim_node *n, const struct net_end *end,
         e.request = &request;
         error = request_get(&in, &request);
         if (error == ERR_OK) {
-            check_hops(f, n, &request);
+            check_hops(f, n, end->other, &request);
         }
     } else if (type == FRAME_ANSWER) {
         e.type = HOST_ANSWER;

@@ -22,6 +22,7 @@
  *     agreement    K5: views go up, equal version = equal digest, one outcome      check_view.c
  *     hold         K7: a hold ends soon after its transaction is over              check_quiet.c
  *     drain        K7: a transaction is over soon after its deadline               check_quiet.c
+ *     recovery     K7: who died is back, or its vnodes are others'                 check_quiet.c
  *     chain        K7: what a running actor asks beside it passes the hold         check_answer.c
  *     stuck        singletons and daemons live once, unasked, where they should    roles.c
  *     stuck        who lives unasked does, when all is quiet                       lives.c
@@ -140,7 +141,8 @@ struct ask {
     uint64_t given_us;              /* when a gateway took it last */
     uint64_t ttl_us;                /* its time, by the clock of who sees it through */
     uint64_t nodes;                 /* bits of those that a copy was sent to, or came to … */
-    uint64_t left_us[LEDGER_NODES]; /* … what it had left there, and 94 % of the time of that */
+    uint64_t left_us[LEDGER_NODES]; /* … what it had left there, and 94 % of the time of that … */
+    uint64_t late_us[LEDGER_NODES]; /* … and how long links held those copies, uncounted */
     uint64_t answered_us;
     uint64_t ran_us; /* last */
     bool ran_void;   /* at an owner that was one no more */
@@ -258,8 +260,9 @@ void check_view(struct fleet *f, const char *who, const struct view *view, struc
 size_t check_view_index(const struct fleet *f, uint64_t version);
 /* A copy of a request leaves for a node. */
 void check_copy(struct fleet *f, const struct sim_node *n, const struct request_record *r);
-/* It reached it. */
-void check_hops(struct fleet *f, const struct sim_node *n, const struct request_record *r);
+/* It reached it, from that process. */
+void check_hops(struct fleet *f, const struct sim_node *n, struct process *from,
+                const struct request_record *r);
 /* A frame leaves it for another process. */
 void check_frame(struct fleet *f, const struct sim_node *n, int type, struct bytes frame);
 /* A node was told its incarnation. */
@@ -274,11 +277,13 @@ void check_committed(struct fleet *f, const Rh__Command *command,
 const char *check_settled(struct fleet *f);
 /* The same, and the ring is the wanted one: no node is leaving, nothing is left to plan. */
 const char *check_quiet(struct fleet *f);
-/* Holds are bounded: after the heal none that was there lasts longer than a deadline, an election
- * and a poll may. */
+/* K7 after the heal, counted from the last election: a hold lasts no longer than a deadline and two
+ * polls, … */
 void check_holds(struct fleet *f);
-/* A transaction is decided soon after its deadline, whatever its participants do. */
+/* … a transaction is decided soon after its deadline, whatever its participants do, … */
 void check_pending(struct fleet *f);
+/* … and the vnodes of who died have a server as soon as its lease is surely over. */
+void check_recovery(struct fleet *f);
 /* The last word: every list against every answer. */
 void check_final(struct fleet *f);
 

@@ -72,10 +72,22 @@ static uint64_t left_at(uint64_t now_us, uint32_t ttl_ms)
     return now_us / 100 * 94 + (uint64_t)ttl_ms * 1000;
 }
 
-void check_hops(struct fleet *f, const struct sim_node *n, const struct request_record *r)
+/* What links held of its time, this one and those that its copy came over before. */
+static void add_late(const struct fleet *f, struct ask *a, const struct sim_node *n,
+                     struct process *from)
+{
+    uint64_t *late_us = &a->late_us[n - f->node];
+    const uint64_t before_us = from->role == ROLE_NODE ? a->late_us[fleet_node(from) - f->node] : 0;
+    const uint64_t sum_us = before_us + f->network.late_us;
+
+    *late_us = sum_us > *late_us ? sum_us : *late_us;
+}
+
+void check_hops(struct fleet *f, const struct sim_node *n, struct process *from,
+                const struct request_record *r)
 {
     const uint64_t uid = uid_of(r);
-    const struct ask *a = ledger_find(f, uid);
+    struct ask *a = ledger_find(f, uid);
 
     if (r->kind == FLEET_KIND_HERO || r->kind == FLEET_KIND_LONER) {
         return;
@@ -87,11 +99,13 @@ void check_hops(struct fleet *f, const struct sim_node *n, const struct request_
                       (unsigned long long)uid,
                       n->process.name,
                       r->hops);
+        return;
     }
+    add_late(f, a, n, from);
     check_copy(f, n, r);
     const uint64_t left_us = left_at(f->world.now_us, r->ttl_ms);
-    if (a != NULL && left_us > a->left_us[n - f->node]) {
-        ledger_find(f, uid)->left_us[n - f->node] = left_us;
+    if (left_us > a->left_us[n - f->node]) {
+        a->left_us[n - f->node] = left_us;
     }
 }
 
@@ -103,14 +117,14 @@ static void check_ttl(struct fleet *f, const struct sim_node *n, const struct re
     const uint64_t had_us = a == NULL ? 0 : a->left_us[n - f->node];
 
     if (had_us != 0 && f->profile != PROFILE_CLOCKS &&
-        left_at(n->step_us, r->ttl_ms) > had_us + ROUNDING_US) {
+        left_at(n->process.step_us, r->ttl_ms) > had_us + ROUNDING_US) {
         world_violate(&f->world,
                       "ttl",
                       "%s passes request %llu on with %u ms, %llu ms too many",
                       n->process.name,
                       (unsigned long long)uid_of(r),
                       r->ttl_ms,
-                      (unsigned long long)(left_at(n->step_us, r->ttl_ms) - had_us) / 1000);
+                      (unsigned long long)(left_at(n->process.step_us, r->ttl_ms) - had_us) / 1000);
     }
 }
 
