@@ -83,6 +83,7 @@
     X(M_KEPTLATE, "what was kept until a lease came is run however late")             \
     X(M_ERAKEPT, "what waits at the gate survives a change of era")                   \
     X(M_PASSEDLATE, "a request that waited is passed on with all the time it had")    \
+    X(M_WAITLONG, "a lease is waited for longer than it lasts")                       \
     X(M_ANYCOLD, "a take-over anywhere makes answers of before it UNKNOWN")           \
     X(M_GIVEUP, "what a busy node refuses is rejected though it has time")            \
     X(M_FORCED, "an operator's COMMIT needs no votes")                                \

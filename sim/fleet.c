@@ -375,6 +375,7 @@ static void await_quiet(struct fleet *f, uint64_t until_us)
         world_run_until(&f->world, f->world.now_us + FLEET_LOOK_US);
         check_holds(f);
         check_pending(f);
+        check_recovery(f);
         what = check_settled(f);
         settled = settled || what == NULL;
         if (!settled && f->world.now_us > settled_max_us) {

@@ -106,6 +106,7 @@ static enum profile hunting_ground(enum mutant m)
         [M_KEEPLINKS] = PROFILE_PAUSES,
         [M_KEPTLATE] = PROFILE_PAUSES,
         [M_ERAKEPT] = PROFILE_RESTORE,
+        [M_WAITLONG] = PROFILE_LEASE,
         [M_ANYCOLD] = PROFILE_LEASE,
         [M_GIVEUP] = PROFILE_COPIES,
         [M_LOGSYNC] = PROFILE_COORDINATORS,

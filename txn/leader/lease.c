@@ -94,7 +94,9 @@ uint64_t lease_over_us(const struct coordinator *c, const struct state_node *nod
     if (lease_longest_us(c) == 0 || mutant(M_NOWAIT)) {
         return 0;
     }
-    return mine_us > elders_us ? mine_us : elders_us;
+    const uint64_t over_us = mine_us > elders_us ? mine_us : elders_us;
+
+    return over_us + (mutant(M_WAITLONG) ? UINT64_C(15000000) : 0);
 }
 
 bool lease_ready(const struct coordinator *c)
