@@ -72,7 +72,7 @@ struct persist {
 /* When memory is given back. */
 struct trim {
     uv_work_t work;
-    uint64_t looked_us;
+    uint64_t trimmed_us;
     uint64_t most; /* actors and records since the last time */
     bool busy;
 };

@@ -4,7 +4,7 @@
  * library keeps otherwise, however much it is.
  *
  * On a worker thread. Others that allocate wait for it, a tenth of a millisecond for each MiB: so
- * it is done only when a fourth of all is gone, and never for little.
+ * it is done only when an eighth of all is gone, and never for little.
  */
 #include "node/shell_uv.h"
 
@@ -14,7 +14,7 @@
 #include <malloc.h>
 #endif
 
-enum { LOOK_US = 1000000, LEAST = 10000 };
+enum { AGAIN_US = 1000000, LEAST = 10000 };
 
 static void on_work(uv_work_t *work)
 {
@@ -35,15 +35,15 @@ void trim_tick(struct shell *s)
     struct trim *t = &s->trim;
     struct host_figures host;
 
-    if (t->busy || s->now_us - t->looked_us < LOOK_US) {
-        return;
-    }
-    t->looked_us = s->now_us;
     host_figures(s->host, &host);
     const uint64_t held = host.live + host.actors;
-    t->most = held > t->most ? held : t->most;
-    if (t->most - held >= LEAST && t->most - held >= t->most / 4) {
+    t->most = held > t->most ? held : t->most; // also of those that live for less than AGAIN_US
+    if (t->busy || s->now_us - t->trimmed_us < AGAIN_US) {
+        return;
+    }
+    if (t->most - held >= LEAST && t->most - held >= t->most / 8) {
         t->most = held;
+        t->trimmed_us = s->now_us;
         t->busy = true;
         ASSERT(uv_queue_work(&s->loop, &t->work, on_work, on_trimmed) == 0);
     }
