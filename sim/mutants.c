@@ -141,6 +141,8 @@ static const struct {
     {"M_RECALL", "of worker threads: tests/node/node_threads_test.c plants it"},
     {"M_STARTCHK", "of worker threads: tests/node/node_threads_test.c plants it"},
     {"M_ANYROLE", "all here are honest: tests/wire/access_test.c plants it"},
+    {"M_ELDERAGAIN",
+     "an answer to REGISTER is seldom lost before a restore: coordinator_story_test.c plants it"},
     {"M_NAME", "nobody lies about itself here: tests/node/host_story_test.c plants it"},
     {"M_ANYSOURCE", "nobody lies about itself here: tests/node/host_story_test.c plants it"},
     {"M_LISTEDPART", "a list is seldom cut short here: tests/node/host_story_test.c plants it"},

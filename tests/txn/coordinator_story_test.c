@@ -6,14 +6,14 @@
  * The coordinator talks to a log of one: what it proposes is applied at once, in order, unless
  * "hold" keeps it; "release" applies what was kept, "pass" the first of it, "lose" loses it.
  *
- *     start [LEASE_MS] | setlease MS (another coordinator's) | restored | jump MS (asleep) | lead
- * TERM | follow ID | tick MS | hold | release | lose link N node|gateway|cli NAME [INCARNATION] |
- * unlink N link N coordinator ID IDENTITY ADDRESS | silent N | awake N (renew-all leaves it out, or
- * not) balance MS: as renew-all, everyone votes, nothing is told register N NONCE [BOOT
- * [nolock|copy]] | renew N [stopping|newer] | renew-all MS | bye N prepared N TXN [INCARNATION] |
- * refused N TXN | stale N TXN | poll N TXN... | get N VERSION admin N status|nodes|ring|txns |
- * admin N where|drain|stay|remove|txn WHAT | clock N PERCENT: renewals tell a clock that runs so
- * from here on
+ *     start [LEASE_MS] | setlease MS (another coordinator's) | restored ERA | jump MS (asleep) |
+ * lead TERM | follow ID | tick MS | hold | release | lose link N node|gateway|cli NAME
+ * [INCARNATION] | unlink N link N coordinator ID IDENTITY ADDRESS | silent N | awake N (renew-all
+ * leaves it out, or not) balance MS: as renew-all, everyone votes, nothing is told register N NONCE
+ * [BOOT [nolock|copy]] | renew N [stopping|newer] | renew-all MS | bye N prepared N TXN
+ * [INCARNATION] | refused N TXN | stale N TXN | poll N TXN... | get N VERSION admin N
+ * status|nodes|ring|txns | admin N where|drain|stay|remove|txn WHAT | clock N PERCENT: renewals
+ * tell a clock that runs so from here on
  */
 #include "base/log.h"
 #include "base/mem.h"
@@ -791,7 +791,7 @@ static bool play_log(char **word)
     } else if (strcmp(word[0], "jump") == 0) {
         w.now_us += number(word[1]) * 1000;
     } else if (strcmp(word[0], "restored") == 0) {
-        w.state.settling = true;
+        state_raise(&w.state, number(word[1]), w.state.lease_us);
     } else if (strcmp(word[0], "lead") == 0) {
         step((struct coordinator_event){.type = COORDINATOR_LEAD, .term = number(word[1])});
     } else if (strcmp(word[0], "follow") == 0) {

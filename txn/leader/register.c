@@ -192,6 +192,14 @@ static bool fence_rivals(struct coordinator *c, const Rh__CommandRegister *in)
     return any;
 }
 
+/* Of the era before a restore. Behind the backup it may have been fenced, and its vnodes may have
+ * been others', who wrote to stores with greater fences (hole 53): all leases of then are over, and
+ * its process, which asks, serves nothing. */
+static bool is_elder(const struct coordinator *c, const struct state_node *node)
+{
+    return node->incarnation >> STATE_NUMBER_BITS < c->state->view.era && !mutant(M_ELDERAGAIN);
+}
+
 void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Register *in)
 {
     Rh__Command command = RH__COMMAND__INIT;
@@ -239,7 +247,12 @@ void register_on_register(struct coordinator *c, struct peer *peer, const Rh__Re
         return;
     }
     if (node != NULL && node->nonce == in->nonce && !node->barred) {
-        welcome(c, peer, node);
+        if (is_elder(c, node)) {
+            fence_propose(c, node, false);
+            refuse(c, peer->id, "its incarnation is of before the restore", REGISTER_RETRY_MS_MIN);
+        } else {
+            welcome(c, peer, node);
+        }
         return;
     }
     roles_fault(c->state, &body, misfit);
