@@ -39,7 +39,7 @@ Rh__NodeRow *admin_node_row(struct coordinator *c, const struct state_node *node
     row->vnodes = (uint32_t)ring_owned_count(&c->state->view.ring, node->slot);
     row->cells = ring_owned_cells(&c->state->view.ring, node->slot);
     row->moves = rebalance_moves(c, node->slot);
-    row->joins_us = pace_eligible_in_us(c, node);
+    row->joins_us = eligibility_in_us(c, node);
     if (seen == NULL) {
         return row;
     }

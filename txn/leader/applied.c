@@ -114,7 +114,7 @@ void applied_on_entry(struct coordinator *c, const struct coordinator_event *eve
         history_put(c, result->delta);
     }
     count_outcomes(c, result);
-    pace_registered(c, event->command, result);
+    eligibility_registered(c, event->command, result);
     if (!c->leading) {
         return;
     }

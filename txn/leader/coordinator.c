@@ -100,7 +100,7 @@ void coordinator_free(struct coordinator *c)
     mem_free(c->proposal);
     mem_free(c->drive);
     mem_free(c->waiting);
-    pace_fini(c);
+    eligibility_fini(c);
     phases_fini(c);
     mem_free(c);
 }

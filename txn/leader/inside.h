@@ -18,7 +18,7 @@
  *     votes.c        what participants say
  *     waits.c        what a transaction waits for, in words
  *     phases.c       when each of its steps came
- *     pace.c         who may take part now: back-off, slow and restarted nodes
+ *     eligibility.c    who may take part now: back-off, slow and restarted nodes
  *     rebalance.c    which transactions to begin
  *     admin.c        operators' questions
  *     admin_rows.c   what they are told: a row for each node, voter, vnode, transaction
@@ -178,7 +178,7 @@ struct backoff {
 };
 
 /* How a node behaved lately; never replicated. */
-struct pace {
+struct eligibility {
     uint16_t slot;
     uint64_t incarnation;
     uint64_t answer_us;   /* its last vote came so long after the PREPARE; 0 = none yet */
@@ -265,10 +265,10 @@ struct coordinator {
     uint64_t lives_us;       /* when that was */
     struct backoff *backoff; /* owned */
     size_t backoff_count;
-    struct pace *pace; /* owned */
-    size_t pace_count;
-    uint16_t pace_at[RING_NODES_MAX + 1]; /* by slot: index in pace + 1 */
-    uint64_t typical_us;                  /* how long a vote takes: their running median */
+    struct eligibility *eligibility; /* owned */
+    size_t eligibility_count;
+    uint16_t eligibility_at[RING_NODES_MAX + 1]; /* by slot: index in eligibility + 1 */
+    uint64_t typical_us;                         /* how long a vote takes: their running median */
 };
 
 /* ---- proposal.c ---- */
@@ -489,30 +489,30 @@ void waits_over(struct coordinator *c, const struct drive *d, char *text, size_t
 /* An actor's id as printable text. */
 void waits_actor(struct bytes id, char text[WAITS_ACTOR_MAX + 1]);
 
-/* ---- pace.c ---- */
+/* ---- eligibility.c ---- */
 
 /* This command made a new incarnation of a node. */
-void pace_registered(struct coordinator *c, const Rh__Command *command,
-                     const struct state_result *result);
+void eligibility_registered(struct coordinator *c, const Rh__Command *command,
+                            const struct state_result *result);
 /* A participant's vote came. */
-void pace_voted(struct coordinator *c, const struct drive *d, const struct state_txn *t,
-                size_t part);
+void eligibility_voted(struct coordinator *c, const struct drive *d, const struct state_txn *t,
+                       size_t part);
 /* Who was missed must prove itself again. */
-void pace_look(struct coordinator *c);
+void eligibility_update(struct coordinator *c);
 /* Live, and not one that keeps restarting (hole 57). */
 /* So long until it may take part in moves: it came back, and could leave again (hole 57). */
-uint64_t pace_eligible_in_us(const struct coordinator *c, const struct state_node *node);
-bool pace_eligible(struct coordinator *c, const struct state_node *node);
+uint64_t eligibility_in_us(const struct coordinator *c, const struct state_node *node);
+bool eligibility_granted(struct coordinator *c, const struct state_node *node);
 /* Set `slow[slot]` for each node that lets a transaction wait much longer than others do, or did so
  * the last time. */
-void pace_mark_slow(const struct coordinator *c, uint8_t slow[RING_NODES_MAX + 1]);
+void eligibility_mark_slow(const struct coordinator *c, uint8_t slow[RING_NODES_MAX + 1]);
 /* The slow node that this transaction has waited for so long that it should make room; 0 = none. */
-uint16_t pace_culprit(const struct coordinator *c, const struct drive *d);
+uint16_t eligibility_culprit(const struct coordinator *c, const struct drive *d);
 /* The pair may be asked again. */
-bool pace_pair_ready(const struct coordinator *c, uint16_t source, uint16_t target);
-void pace_outcome(struct coordinator *c, const struct state_txn *t, bool committed);
-void pace_reset(struct coordinator *c); /* all that only a leader remembers */
-void pace_fini(struct coordinator *c);
+bool eligibility_pair_ready(const struct coordinator *c, uint16_t source, uint16_t target);
+void eligibility_outcome(struct coordinator *c, const struct state_txn *t, bool committed);
+void eligibility_reset(struct coordinator *c); /* all that only a leader remembers */
+void eligibility_fini(struct coordinator *c);
 
 /* ---- rebalance.c ---- */
 

@@ -47,7 +47,7 @@ void rebalance_reset(struct coordinator *c)
     drop_plan(c);
     c->dirty = false;
     c->lives = 0;
-    pace_reset(c);
+    eligibility_reset(c);
 }
 
 static size_t unbegun(const struct coordinator *c)
@@ -110,7 +110,7 @@ void rebalance_outcome(struct coordinator *c, const struct state_txn *t, bool co
 {
     const struct drive *d = drive_find(c, t->number);
 
-    pace_outcome(c, t, committed);
+    eligibility_outcome(c, t, committed);
     if (!committed && t->superseded_by == 0 &&
         (d == NULL || !plan_again(c, d->plan_id, d->planned_at))) {
         rebalance_touch(c);
@@ -465,7 +465,7 @@ static void walk_init(const struct coordinator *c, struct walk *w, bool spread)
     w->touched = mem_new(w->touched_count, 1);
     w->pair =
         mem_new(c->state->txn_count + c->proposal_count + c->config.txns_max, sizeof *w->pair);
-    pace_mark_slow(c, w->slow);
+    eligibility_mark_slow(c, w->slow);
     for (size_t i = 0; i < c->state->txn_count; i++) {
         const struct state_txn *t = &c->state->txn[i];
 
@@ -503,14 +503,14 @@ static bool node_ready(struct coordinator *c, uint16_t slot)
 {
     const struct state_node *node = state_node(c->state, slot);
 
-    return node != NULL && pace_eligible(c, node);
+    return node != NULL && eligibility_granted(c, node);
 }
 
 /* May these two do something together now, but for the caps? */
 static bool pair_ready(struct coordinator *c, const struct plan_txn *t)
 {
     return t->target == 0 || (node_ready(c, t->source) && node_ready(c, t->target) &&
-                              pace_pair_ready(c, t->source, t->target));
+                              eligibility_pair_ready(c, t->source, t->target));
 }
 
 /* True: it may begin. Else note which cap forbids it, if it is one that a slow node fills. */
@@ -587,7 +587,7 @@ static void make_room(struct coordinator *c, const struct walk *w)
     }
     for (size_t i = 0; i < c->drive_count; i++) {
         struct drive *d = &c->drive[i];
-        const uint16_t slot = pace_culprit(c, d);
+        const uint16_t slot = eligibility_culprit(c, d);
         const struct state_node *node = state_node(c->state, slot);
         const struct state_txn *t = state_txn(c->state, d->txn);
 
@@ -602,7 +602,7 @@ static void make_room(struct coordinator *c, const struct walk *w)
 static bool someone_waits(const struct coordinator *c)
 {
     for (size_t i = 0; i < c->drive_count; i++) {
-        if (pace_culprit(c, &c->drive[i]) != 0) {
+        if (eligibility_culprit(c, &c->drive[i]) != 0) {
             return true;
         }
     }
@@ -687,7 +687,7 @@ static void look_who_lives(struct coordinator *c)
         return;
     }
     c->lives_us = c->now_us;
-    pace_look(c);
+    eligibility_update(c);
     alive = lives(c);
     if (alive != c->lives) {
         c->lives = alive;

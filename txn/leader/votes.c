@@ -39,7 +39,7 @@ static void take_vote(struct coordinator *c, struct drive *d, const struct state
                       size_t part, const Rh__Prepared *vote)
 {
     if (drive_waits_for(d, t, part)) {
-        pace_voted(c, d, t, part);
+        eligibility_voted(c, d, t, part);
         d->ballot[part].voted = true;
         phases_voted(c, d->txn, part, vote);
     }

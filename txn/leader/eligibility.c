@@ -59,7 +59,7 @@ static void back_off(struct coordinator *c, const struct ring_op *move)
     b->until_us = c->now_us + wait_ms * 1000;
 }
 
-bool pace_pair_ready(const struct coordinator *c, uint16_t source, uint16_t target)
+bool eligibility_pair_ready(const struct coordinator *c, uint16_t source, uint16_t target)
 {
     const struct backoff *b = find_backoff(c, source, target);
 
@@ -79,7 +79,7 @@ static bool parts_are_current(const struct coordinator *c, const struct state_tx
     return true;
 }
 
-void pace_outcome(struct coordinator *c, const struct state_txn *t, bool committed)
+void eligibility_outcome(struct coordinator *c, const struct state_txn *t, bool committed)
 {
     const struct ring_op *move = first_move(t);
     struct backoff *b = move == NULL ? NULL : find_backoff(c, move->from, move->to);
@@ -93,29 +93,30 @@ void pace_outcome(struct coordinator *c, const struct state_txn *t, bool committ
 
 /* ---- restarts ---- */
 
-static struct pace *find_pace(const struct coordinator *c, uint16_t slot)
+static struct eligibility *find_eligibility(const struct coordinator *c, uint16_t slot)
 {
-    return c->pace_at[slot] == 0 ? NULL : &c->pace[c->pace_at[slot] - 1];
+    return c->eligibility_at[slot] == 0 ? NULL : &c->eligibility[c->eligibility_at[slot] - 1];
 }
 
-static struct pace *pace_of(struct coordinator *c, const struct state_node *node)
+static struct eligibility *eligibility_of(struct coordinator *c, const struct state_node *node)
 {
-    struct pace *p = find_pace(c, node->slot);
+    struct eligibility *p = find_eligibility(c, node->slot);
 
     if (p == NULL) {
-        c->pace = mem_resize(c->pace, (c->pace_count + 1) * sizeof *c->pace);
-        p = &c->pace[c->pace_count++];
-        c->pace_at[node->slot] = (uint16_t)c->pace_count;
-        *p = (struct pace){.slot = node->slot, .incarnation = node->incarnation};
+        c->eligibility =
+            mem_resize(c->eligibility, (c->eligibility_count + 1) * sizeof *c->eligibility);
+        p = &c->eligibility[c->eligibility_count++];
+        c->eligibility_at[node->slot] = (uint16_t)c->eligibility_count;
+        *p = (struct eligibility){.slot = node->slot, .incarnation = node->incarnation};
     }
     if (p->incarnation != node->incarnation) {
-        *p = (struct pace){.slot = node->slot, .incarnation = node->incarnation};
+        *p = (struct eligibility){.slot = node->slot, .incarnation = node->incarnation};
     }
     return p;
 }
 
-void pace_registered(struct coordinator *c, const Rh__Command *command,
-                     const struct state_result *result)
+void eligibility_registered(struct coordinator *c, const Rh__Command *command,
+                            const struct state_result *result)
 {
     const struct state_node *node;
 
@@ -127,7 +128,7 @@ void pace_registered(struct coordinator *c, const Rh__Command *command,
     if (node == NULL) {
         return;
     }
-    pace_of(c, node)->unbroken_us = command->register_->replaces == 0 ? 0 : c->now_us;
+    eligibility_of(c, node)->unbroken_us = command->register_->replaces == 0 ? 0 : c->now_us;
     for (size_t i = c->backoff_count; i-- > 0;) {
         if (c->backoff[i].source == node->slot || c->backoff[i].target == node->slot) {
             drop_backoff(c, &c->backoff[i]);
@@ -135,30 +136,30 @@ void pace_registered(struct coordinator *c, const Rh__Command *command,
     }
 }
 
-void pace_look(struct coordinator *c)
+void eligibility_update(struct coordinator *c)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < c->pace_count; i++) {
-        struct pace *p = &c->pace[i];
+    for (size_t i = 0; i < c->eligibility_count; i++) {
+        struct eligibility *p = &c->eligibility[i];
         const struct state_node *node = state_node(c->state, p->slot);
 
-        c->pace_at[p->slot] = 0;
+        c->eligibility_at[p->slot] = 0;
         if (node == NULL) {
             continue; // the slot may be another node's one day
         }
         if (p->unbroken_us != 0 && !peers_live(c, node)) {
             p->unbroken_us = c->now_us;
         }
-        c->pace[kept++] = *p;
-        c->pace_at[p->slot] = (uint16_t)kept;
+        c->eligibility[kept++] = *p;
+        c->eligibility_at[p->slot] = (uint16_t)kept;
     }
-    c->pace_count = kept;
+    c->eligibility_count = kept;
 }
 
-uint64_t pace_eligible_in_us(const struct coordinator *c, const struct state_node *node)
+uint64_t eligibility_in_us(const struct coordinator *c, const struct state_node *node)
 {
-    const struct pace *p = find_pace(c, node->slot);
+    const struct eligibility *p = find_eligibility(c, node->slot);
 
     if (node->barred || p == NULL || p->incarnation != node->incarnation || p->unbroken_us == 0) {
         return 0;
@@ -167,9 +168,9 @@ uint64_t pace_eligible_in_us(const struct coordinator *c, const struct state_nod
     return from_us > c->now_us ? from_us - c->now_us : 0;
 }
 
-bool pace_eligible(struct coordinator *c, const struct state_node *node)
+bool eligibility_granted(struct coordinator *c, const struct state_node *node)
 {
-    return peers_live(c, node) && pace_eligible_in_us(c, node) == 0;
+    return peers_live(c, node) && eligibility_in_us(c, node) == 0;
 }
 
 /* ---- slow nodes ---- */
@@ -189,8 +190,8 @@ static uint16_t blamed(const struct ballot *b, uint16_t slot)
     return b->report_us != 0 && b->busy == 0 && b->peer != 0 ? b->peer : slot;
 }
 
-void pace_voted(struct coordinator *c, const struct drive *d, const struct state_txn *t,
-                size_t part)
+void eligibility_voted(struct coordinator *c, const struct drive *d, const struct state_txn *t,
+                       size_t part)
 {
     const struct ballot *b = &d->ballot[part];
     const struct state_node *node = state_node(c->state, blamed(b, t->parts[part].slot));
@@ -198,7 +199,7 @@ void pace_voted(struct coordinator *c, const struct drive *d, const struct state
     const uint64_t step_us = c->typical_us / MEDIAN_STEP + 1;
 
     if (node != NULL) {
-        pace_of(c, node)->answer_us = took_us;
+        eligibility_of(c, node)->answer_us = took_us;
     }
     if (c->typical_us == 0) {
         c->typical_us = took_us + 1;
@@ -209,16 +210,16 @@ void pace_voted(struct coordinator *c, const struct drive *d, const struct state
     }
 }
 
-void pace_mark_slow(const struct coordinator *c, uint8_t slow[RING_NODES_MAX + 1])
+void eligibility_mark_slow(const struct coordinator *c, uint8_t slow[RING_NODES_MAX + 1])
 {
     const uint64_t bound_us = slow_us(c);
 
-    for (size_t i = 0; i < c->pace_count; i++) {
-        const struct state_node *node = state_node(c->state, c->pace[i].slot);
+    for (size_t i = 0; i < c->eligibility_count; i++) {
+        const struct state_node *node = state_node(c->state, c->eligibility[i].slot);
 
-        if (c->pace[i].answer_us > bound_us && node != NULL &&
-            node->incarnation == c->pace[i].incarnation) {
-            slow[c->pace[i].slot] = 1;
+        if (c->eligibility[i].answer_us > bound_us && node != NULL &&
+            node->incarnation == c->eligibility[i].incarnation) {
+            slow[c->eligibility[i].slot] = 1;
         }
     }
     for (size_t i = 0; i < c->drive_count; i++) {
@@ -233,7 +234,7 @@ void pace_mark_slow(const struct coordinator *c, uint8_t slow[RING_NODES_MAX + 1
     }
 }
 
-uint16_t pace_culprit(const struct coordinator *c, const struct drive *d)
+uint16_t eligibility_culprit(const struct coordinator *c, const struct drive *d)
 {
     const struct state_txn *t = state_txn(c->state, d->txn);
     const uint64_t yield_us = (uint64_t)c->config.yield_ms * 1000;
@@ -249,17 +250,17 @@ uint16_t pace_culprit(const struct coordinator *c, const struct drive *d)
 
 /* ---- life ---- */
 
-void pace_reset(struct coordinator *c)
+void eligibility_reset(struct coordinator *c)
 {
     c->backoff_count = 0;
     c->typical_us = 0;
-    for (size_t i = 0; i < c->pace_count; i++) {
-        c->pace[i].answer_us = 0;
+    for (size_t i = 0; i < c->eligibility_count; i++) {
+        c->eligibility[i].answer_us = 0;
     }
 }
 
-void pace_fini(struct coordinator *c)
+void eligibility_fini(struct coordinator *c)
 {
     mem_free(c->backoff);
-    mem_free(c->pace);
+    mem_free(c->eligibility);
 }
